@@ -1,0 +1,223 @@
+/*
+ * program.h - the serialized query program.
+ *
+ * A backend builds it (src/pg/planner/program_builder.c), the daemon and the
+ * compiler read it (src/engine/program). It describes the *shape* of one
+ * pipeline: how to decode the table's tuples, which expressions to evaluate,
+ * and the sink. It holds no literal and no address: constants are parameters
+ * (params.h), so that equal shapes are equal bytes, and the bytes are the key
+ * of the code cache. All padding and reserved fields are zero.
+ *
+ * The blob is the header followed by the arrays, each at the 8-aligned offset
+ * that the header gives, in native byte order.
+ */
+#ifndef TURBINE_PROGRAM_H
+#define TURBINE_PROGRAM_H
+
+#include "types.h"
+
+#define TB_PROGRAM_MAGIC 0x47505442u	/* "BTPG" */
+#define TB_PROGRAM_VERSION 1
+
+#define TB_NONE 0xffffffffu				/* "no such index" */
+
+/* Limits: a program beyond them is refused by builder and reader alike. */
+#define TB_MAX_ATTRIBUTES 1600
+#define TB_MAX_COLUMNS 256
+#define TB_MAX_EXPRS 4096
+#define TB_MAX_KEYS 64
+#define TB_MAX_AGGS 256
+#define TB_MAX_PARAMS 1024
+
+typedef enum TbSource
+{
+	TB_SOURCE_HEAP = 1				/* chunks of heap pages, and of columns for
+									 * rows that the backend had to detoast */
+} TbSource;
+
+typedef enum TbSink
+{
+	TB_SINK_ROWS = 1,				/* row ids of the rows that pass the filters */
+	TB_SINK_AGGREGATE = 2			/* groups: nkeys >= 0 keys, naggs >= 0 states */
+} TbSink;
+
+/*
+ * Header.
+ *
+ * OFFSET SIZE  FIELD
+ *      0    4  magic
+ *      4    2  version
+ *      6    2  sink           TbSink
+ *      8    4  total_size     bytes of the blob
+ *     12    2  source         TbSource
+ *     14    2  encoding       PostgreSQL's pg_enc number of the database
+ *     16   72  nine sections {count, offset}: attributes, columns, exprs,
+ *              args, filters, keys, aggs, params, outputs
+ *     88    8  reserved, zero
+ */
+typedef struct TbSection
+{
+	uint32_t	count;				/* elements */
+	uint32_t	offset;				/* bytes from the start of the blob */
+} TbSection;
+
+typedef struct TbProgram
+{
+	uint32_t	magic;
+	uint16_t	version;
+	uint16_t	sink;
+	uint32_t	total_size;
+	uint16_t	source;
+	uint16_t	encoding;
+	TbSection	attributes;			/* TbAttribute: every attribute of the tuple */
+	TbSection	columns;			/* TbColumn: those that are referenced */
+	TbSection	exprs;				/* TbExpr, operands before their users */
+	TbSection	args;				/* uint32_t: pool of operand lists (expr indexes) */
+	TbSection	filters;			/* uint32_t expr indexes: conjuncts, in PostgreSQL's
+									 * order of evaluation */
+	TbSection	keys;				/* uint32_t expr indexes: grouping keys */
+	TbSection	aggs;				/* TbAgg */
+	TbSection	params;				/* TbParamShape */
+	TbSection	outputs;			/* reserved, count 0 */
+	uint32_t	reserved[2];
+} TbProgram;
+
+/* How one attribute lies in a heap tuple. 8 bytes. */
+#define TB_ATT_BYVAL	0x01
+#define TB_ATT_NOTNULL	0x02		/* declared NOT NULL and valid: no NULL check
+									 * unless the tuple is short */
+#define TB_ATT_DROPPED	0x04
+typedef struct TbAttribute
+{
+	int16_t		length;				/* attlen: > 0 fixed, -1 varlena, -2 cstring */
+	uint8_t		align;				/* bytes: 1, 2, 4 or 8 */
+	uint8_t		flags;
+	uint32_t	reserved;
+} TbAttribute;
+
+/* A referenced column. 16 bytes. */
+#define TB_COL_NULLABLE	0x01		/* some row may yield NULL */
+typedef struct TbColumn
+{
+	uint16_t	attnum;				/* 1-based index into attributes */
+	uint8_t		type;				/* TbType */
+	uint8_t		flags;
+	int16_t		scale;				/* numeric: decimal digits after the point */
+	uint16_t	reserved;
+	uint32_t	missing_param;		/* value of tuples too short to have the
+									 * attribute; TB_NONE: NULL */
+	uint32_t	reserved2;
+} TbColumn;
+
+typedef enum TbExprOp
+{
+	TB_EXPR_COLUMN = 1,				/* index: column */
+	TB_EXPR_PARAM,					/* index: parameter (a scalar) */
+	TB_EXPR_CALL,					/* index: TbFunction (catalogue row) */
+	TB_EXPR_AND,					/* nargs >= 2 */
+	TB_EXPR_OR,						/* nargs >= 2 */
+	TB_EXPR_NOT,
+	TB_EXPR_IS_NULL,
+	TB_EXPR_IS_NOT_NULL,
+	TB_EXPR_IS_TRUE,
+	TB_EXPR_IS_NOT_TRUE,
+	TB_EXPR_IS_FALSE,
+	TB_EXPR_IS_NOT_FALSE,
+	TB_EXPR_CASE,					/* args: cond, value, cond, value, ..., else */
+	TB_EXPR_COALESCE,				/* nargs >= 1 */
+	TB_EXPR_IS_DISTINCT,			/* index: equality function; two args */
+	TB_EXPR_ANY,					/* index: boolean function f(x, element); args:
+									 * x, an array PARAM. x op ANY(array) */
+	TB_EXPR_ALL,					/* x op ALL(array) */
+	TB_EXPR_RESCALE					/* numeric arg to this node's type and scale;
+									 * rounds half away from zero going down, is
+									 * an error where the value does not fit */
+} TbExprOp;
+
+/* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */
+#define TB_EX_NULLABLE	0x01		/* may yield NULL */
+#define TB_EX_RAISES	0x02		/* it or an operand may raise */
+typedef struct TbExpr
+{
+	uint8_t		op;					/* TbExprOp */
+	uint8_t		type;				/* TbType of the result */
+	uint8_t		flags;
+	uint8_t		reserved;
+	int16_t		scale;				/* numeric results */
+	uint16_t	nargs;
+	uint32_t	index;				/* see TbExprOp; else 0 */
+	uint32_t	first_arg;
+	uint32_t	cost;				/* of this node and below, in units of an
+									 * integer comparison */
+	uint32_t	reserved2;
+} TbExpr;
+
+typedef enum TbAggKind
+{
+	TB_AGG_COUNT = 1,				/* arg TB_NONE: rows; else non-NULL values.
+									 * state: int64 */
+	TB_AGG_SUM_INT,					/* int2/int4 -> exact int64 sum (overflow of
+									 * 64 bits is a verdict) */
+	TB_AGG_SUM_WIDE,				/* int8, NUM64, NUM128 -> exact int128 sum */
+	TB_AGG_SUM_FLOAT,				/* float4/float8 -> float8 sum */
+	TB_AGG_MIN,						/* state: a value of the argument's type */
+	TB_AGG_MAX
+} TbAggKind;
+
+/*
+ * An aggregate state. 16 bytes. Every kind but COUNT also keeps whether it saw
+ * a non-NULL value; if not, its result is NULL. MIN/MAX follow PostgreSQL's
+ * btree order (NaN above all; text by bytes, so the backend offers it for the
+ * C collation only).
+ */
+typedef struct TbAgg
+{
+	uint8_t		kind;				/* TbAggKind */
+	uint8_t		type;				/* argument's TbType, or 0 */
+	int16_t		scale;				/* numeric argument's scale */
+	uint32_t	arg;				/* expr index, or TB_NONE */
+	uint32_t	filter;				/* boolean expr index, or TB_NONE */
+	uint32_t	reserved;
+} TbAgg;
+
+/* A parameter's shape. 4 bytes. */
+#define TB_PARAM_ARRAY	0x01		/* an array of elements of the type */
+#define TB_PARAM_NULLABLE 0x02		/* may be NULL at run time */
+typedef struct TbParamShape
+{
+	uint8_t		type;				/* TbType */
+	uint8_t		flags;
+	int16_t		scale;				/* numeric */
+} TbParamShape;
+
+/* The type of an aggregate's state, as result columns carry it. */
+static inline uint32_t
+tb_agg_state_type(const TbAgg *agg)
+{
+	switch (agg->kind)
+	{
+		case TB_AGG_COUNT:
+		case TB_AGG_SUM_INT:
+			return TB_TYPE_INT8;
+		case TB_AGG_SUM_WIDE:
+			return TB_TYPE_NUM128;
+		case TB_AGG_SUM_FLOAT:
+			return TB_TYPE_FLOAT8;
+		case TB_AGG_MIN:
+		case TB_AGG_MAX:
+			return agg->type;
+		default:
+			return TB_TYPE_INVALID;
+	}
+}
+
+#ifdef __cplusplus
+static_assert(sizeof(TbProgram) == 96, "TbProgram layout");
+static_assert(sizeof(TbAttribute) == 8, "TbAttribute layout");
+static_assert(sizeof(TbColumn) == 16, "TbColumn layout");
+static_assert(sizeof(TbExpr) == 24, "TbExpr layout");
+static_assert(sizeof(TbAgg) == 16, "TbAgg layout");
+static_assert(sizeof(TbParamShape) == 4, "TbParamShape layout");
+#endif
+
+#endif

@@ -1,0 +1,315 @@
+/*
+ * wire.h - messages between a backend (B) and turbined (D) over a unix stream
+ * socket, <data directory>/pg_turbine/turbined.sock (backends connect by the
+ * relative path, since their working directory is the data directory).
+ *
+ * One connection runs at most one query at a time. A backend keeps a few idle
+ * connections for reuse and opens more for queries that overlap (cursors,
+ * several nodes). Closing the connection releases everything of its query;
+ * that is also how a query is cancelled.
+ *
+ * Every message is a TbMessage header and `length` bytes of payload, native
+ * byte order, structs below. Descriptors travel by SCM_RIGHTS with the first
+ * byte of the header. A receiver checks type, length, every index, count and
+ * offset; a violation closes the connection.
+ *
+ * A query:
+ *   B HELLO                  once a connection, D answers WELCOME
+ *   B FILES ...              the relation's segment files (direct reading)
+ *   B QUERY {program, params}
+ *   D READY {slots}          with the segment's memfd, or REFUSED {reason}
+ *   then, for every chunk, in a slot of the segment that is free:
+ *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
+ *     D CHUNK_READ                     only if it has runs: bytes are there
+ *     B CHUNK_RELEASE                  after re-checking the visibility map (and
+ *                                      rewriting pages that moved)
+ *     D CHUNK_DONE {row ids, deferred rows, verdict}
+ *   B owns the slot again after CHUNK_DONE; a chunk with runs may be released
+ *   only after its CHUNK_READ, and no sink consumes it before.
+ *   B INPUT_END
+ *   AGGREGATE: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
+ *   D QUERY_DONE {statistics}    the connection is idle again
+ *   D FAILED {reason}            at any time instead: nothing more comes of this
+ *                                query; the connection is idle again once B has
+ *                                sent QUERY_CLOSE (D ignores what was in flight)
+ *
+ * At INPUT_END all slots belong to D until it passes them by GROUPS.
+ */
+#ifndef TURBINE_WIRE_H
+#define TURBINE_WIRE_H
+
+#include <stdint.h>
+
+#include "types.h"
+
+#define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
+#define TB_WIRE_VERSION 1
+#define TB_MAX_MESSAGE (16u << 20)
+#define TB_MAX_FDS 250					/* below SCM_MAX_FD */
+#define TB_MAX_SLOTS 64
+#define TB_MAX_DEVICES 17				/* the host and 16 GPUs */
+
+typedef enum TbMessageType
+{
+	TB_MSG_HELLO = 1,
+	TB_MSG_WELCOME,
+	TB_MSG_STATUS,					/* B asks; no payload */
+	TB_MSG_STATUS_REPLY,			/* TbStatusReply */
+	TB_MSG_FILES,
+	TB_MSG_QUERY,
+	TB_MSG_READY,
+	TB_MSG_REFUSED,					/* TbFailure */
+	TB_MSG_CHUNK,
+	TB_MSG_CHUNK_READ,
+	TB_MSG_CHUNK_RELEASE,
+	TB_MSG_CHUNK_DONE,
+	TB_MSG_INPUT_END,				/* no payload */
+	TB_MSG_GROUPS,
+	TB_MSG_SLOT_FREE,				/* TbSlotFree */
+	TB_MSG_QUERY_DONE,
+	TB_MSG_FAILED,					/* TbFailure */
+	TB_MSG_QUERY_CLOSE				/* no payload */
+} TbMessageType;
+
+typedef struct TbMessage
+{
+	uint32_t	type;
+	uint32_t	length;				/* of the payload */
+} TbMessage;
+
+/* The nonce is the postmaster's: supervisor makes it, passes it to turbined at
+ * start, and to backends through shared memory. */
+typedef struct TbHello
+{
+	uint32_t	magic;
+	uint32_t	version;
+	uint8_t		nonce[16];
+	int32_t		pid;				/* backend's, for logs */
+	uint32_t	reserved;
+} TbHello;
+
+typedef struct TbWelcome
+{
+	uint32_t	version;
+	uint32_t	ndevices;
+	uint64_t	generation;			/* changes with every start of turbined */
+} TbWelcome;
+
+/* Device 0 is always the host. */
+#define TB_DEVICE_HOST 0
+typedef struct TbDeviceInfo
+{
+	uint32_t	kind;				/* 0 host threads, 1 CUDA */
+	uint32_t	units;				/* threads, or multiprocessors */
+	char		name[64];			/* "NVIDIA H200"; host: processor's name */
+	char		target[32];			/* "sm_90"; host: LLVM CPU name */
+	uint64_t	memory_total;		/* bytes */
+	uint64_t	memory_budget;		/* bytes that queries may use together */
+	uint64_t	memory_used;
+	uint32_t	usable;				/* 0: quarantined, see message */
+	uint32_t	queries_running;
+	uint64_t	queries_total;
+	char		message[128];
+} TbDeviceInfo;
+
+typedef struct TbStatusReply
+{
+	uint64_t	generation;
+	int32_t		pid;
+	uint32_t	ndevices;
+	uint64_t	shared_bytes;		/* of all segments */
+	uint64_t	sessions;
+	uint64_t	open_queries;
+	uint64_t	code_compiled;		/* programs compiled since start */
+	uint64_t	code_memory_hits;
+	uint64_t	code_disk_hits;
+	TbDeviceInfo devices[];
+} TbStatusReply;
+
+/* Segment files first_segment, first_segment + 1, ... as descriptors. A query's
+ * files are those sent since the last QUERY. D closes them with the query. */
+typedef struct TbFiles
+{
+	uint32_t	first_segment;
+	uint32_t	count;
+} TbFiles;
+
+#define TB_QUERY_CHECKSUMS	0x01u	/* verify page checksums of direct reads */
+#define TB_QUERY_ALLOW_HOST 0x02u	/* the host device may stand in for a GPU */
+#define TB_QUERY_GPU_OK		0x04u	/* device == TB_ANY_DEVICE may pick a GPU */
+#define TB_ANY_DEVICE 0xffffffffu
+typedef struct TbQuery
+{
+	uint32_t	device;				/* index, or TB_ANY_DEVICE */
+	uint32_t	flags;
+	uint64_t	nblocks;			/* of the relation, an estimate of the input */
+	double		estimated_rows;
+	double		estimated_groups;	/* AGGREGATE: planner's estimate */
+	uint32_t	wait_ms;			/* how long admission may queue this query */
+	uint32_t	program_size;
+	uint64_t	params_size;
+	uint64_t	debug_fault;		/* tests: see src/engine/device/cuda/fault.h */
+	/* program bytes, padded to 8; then the parameter block */
+} TbQuery;
+
+/* A slot is slot_size bytes at first_slot_offset + i * slot_size of the
+ * segment. Within a slot:
+ *   [0, slot_pages * TB_PAGE_SIZE)       pages
+ *   [ids_offset, slot_size)              uint32 row ids, then deferred row ids
+ */
+typedef struct TbReady
+{
+	uint32_t	device;				/* index of the device that runs the query */
+	uint32_t	nslots;
+	uint64_t	segment_id;			/* unique in this generation; the memfd comes
+									 * along unless has_fd is 0: same segment as
+									 * this connection's last */
+	uint64_t	segment_size;
+	uint64_t	first_slot_offset;
+	uint64_t	slot_size;
+	uint64_t	ids_offset;			/* within a slot */
+	uint32_t	slot_pages;
+	uint32_t	has_fd;
+	uint32_t	code_source;		/* 0 compiled, 1 memory, 2 disk */
+	float		compile_ms;
+	float		queue_ms;
+	uint32_t	reserved;
+} TbReady;
+
+typedef struct TbFailure
+{
+	char		sqlstate[6];		/* for the log: "53200" ... */
+	uint16_t	verdict;			/* TB_ERR_* bits if a chunk's values did it */
+	uint32_t	reason;				/* TbFallback */
+	char		message[240];
+} TbFailure;
+
+/* Why a query, or a part of it, went back to PostgreSQL: counted in
+ * turbine.stat_queries. */
+typedef enum TbFallback
+{
+	TB_FALLBACK_NONE = 0,
+	TB_FALLBACK_NO_SERVICE,			/* turbined not running or lost */
+	TB_FALLBACK_NO_DEVICE,			/* the chosen device is absent or quarantined */
+	TB_FALLBACK_DEVICE_MEMORY,
+	TB_FALLBACK_HOST_MEMORY,
+	TB_FALLBACK_DEVICE_LOST,
+	TB_FALLBACK_COMPILE,			/* compiler failed or timed out */
+	TB_FALLBACK_ADMISSION,			/* queue time over */
+	TB_FALLBACK_VALUE,				/* a value that the device cannot hold */
+	TB_FALLBACK_RAISED,				/* a row may raise an error */
+	TB_FALLBACK_PROTOCOL,
+	TB_FALLBACK_COUNT
+} TbFallback;
+
+/* Runs: pages [page, page + count) of the slot come from blocks
+ * [block, block + count) of the relation. Pages outside runs were filled by B. */
+typedef struct TbRun
+{
+	uint32_t	page;
+	uint32_t	block;
+	uint32_t	count;
+} TbRun;
+
+#define TB_CHUNK_PAGES		1u
+#define TB_CHUNK_COLUMNS	2u		/* slot begins with a TbColumnsChunk */
+typedef struct TbChunk
+{
+	uint32_t	slot;
+	uint32_t	kind;
+	uint32_t	npages;				/* PAGES */
+	uint32_t	nruns;
+	uint64_t	sequence;			/* number of the chunk in the query */
+	TbRun		runs[];
+} TbChunk;
+
+/*
+ * Rows as columns, for what the backend had to detoast. At the start of the
+ * slot; offsets count from there; all within slot_pages * TB_PAGE_SIZE.
+ * Text views count from bytes_offset. CHUNK_DONE's row ids are row numbers.
+ */
+typedef struct TbColumnsChunk
+{
+	uint32_t	nrows;
+	uint32_t	ncolumns;
+	uint64_t	bytes_offset;
+	uint64_t	bytes_size;
+	struct
+	{
+		uint64_t	values;
+		uint64_t	valid;			/* 0: no NULLs */
+	}			columns[];
+} TbColumnsChunk;
+
+typedef struct TbChunkRead
+{
+	uint32_t	slot;
+	uint32_t	failed;				/* 1: some run could not be read or had a bad
+									 * checksum; B must fill ALL runs' pages */
+} TbChunkRead;
+
+typedef struct TbChunkRelease
+{
+	uint32_t	slot;
+	uint32_t	reserved;
+} TbChunkRelease;
+
+/*
+ * verdict != 0: no row of the chunk was output or applied (ROWS: the backend
+ * evaluates the chunk's pages itself; AGGREGATE: a FAILED follows).
+ * ROWS: nrows row ids at ids_offset of the slot, in order on the host device.
+ * Both: then ndeferred ids of rows not processed, at ids_offset + 4 * nrows.
+ */
+typedef struct TbChunkDone
+{
+	uint32_t	slot;
+	uint32_t	verdict;			/* TB_ERR_* */
+	uint32_t	nrows;
+	uint32_t	ndeferred;
+	uint64_t	rows_in;			/* rows decoded */
+} TbChunkDone;
+
+/*
+ * A batch of groups, at the start of the slot: a column for each key, then one
+ * for each aggregate state. Offsets count from the start of the slot. Text
+ * views count from bytes_offset. COUNT columns have no valid bytes.
+ */
+typedef struct TbGroups
+{
+	uint32_t	slot;
+	uint32_t	nrows;
+	uint32_t	ncolumns;
+	uint32_t	reserved;
+	uint64_t	bytes_offset;
+	uint64_t	bytes_size;
+	struct
+	{
+		uint64_t	values;
+		uint64_t	valid;			/* 0: no NULLs */
+	}			columns[];
+} TbGroups;
+
+typedef struct TbSlotFree
+{
+	uint32_t	slot;
+	uint32_t	reserved;
+} TbSlotFree;
+
+/* What EXPLAIN (ANALYZE) shows. Times are summed over threads. */
+typedef struct TbQueryDone
+{
+	uint64_t	rows_in;
+	uint64_t	rows_passed;		/* passed the filters */
+	uint64_t	groups;
+	uint64_t	bytes_read;			/* direct, from files */
+	uint64_t	bytes_to_device;
+	uint64_t	bytes_from_device;
+	uint64_t	read_us;
+	uint64_t	transfer_us;
+	uint64_t	decode_us;
+	uint64_t	compute_us;
+	uint64_t	finish_us;			/* merging and writing groups */
+	uint64_t	table_grows;
+} TbQueryDone;
+
+#endif

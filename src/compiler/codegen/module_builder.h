@@ -1,0 +1,52 @@
+/*
+ * module_builder.h - the module that emitters fill, and the device library's
+ * declarations in it.
+ *
+ * One ModuleBuilder per compilation. rt() declares a function of src/rt with
+ * the signature that its bitcode has, never retyped; its body is linked,
+ * internalised and inlined after emission (jit/).
+ */
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <string>
+
+#include "engine/program/program.h"
+#include "turbine/compile.h"
+
+namespace turbine {
+
+class ModuleBuilder {
+ public:
+  ModuleBuilder(llvm::Module& module, const llvm::Module& rt_bitcode, TbTarget target)
+      : module_(module), rt_(rt_bitcode), target_(target) {}
+
+  llvm::Module& module() { return module_; }
+  llvm::LLVMContext& context() { return module_.getContext(); }
+  TbTarget target() const { return target_; }
+  bool gpu() const { return target_ == TB_TARGET_PTX; }
+
+  /* A function of the device library. Throws std::runtime_error if src/rt has
+   * no such symbol. */
+  llvm::Function* rt(llvm::StringRef symbol);
+
+  /* Creates the entry point `name` with one pointer argument: external,
+   * default visibility; on the GPU a kernel (nvvm.annotations). Positions
+   * nothing; the caller adds blocks. */
+  llvm::Function* entry_point(llvm::StringRef name);
+
+ private:
+  llvm::Module& module_;
+  const llvm::Module& rt_;
+  TbTarget target_;
+};
+
+/* decode.cc: tb_decode for the program's table and columns. */
+void emit_decode(ModuleBuilder& builder, const Program& program);
+
+/* pipeline.cc: tb_pipeline, or the GPU's kernels of the program's sink. */
+void emit_pipeline(ModuleBuilder& builder, const Program& program);
+
+}  // namespace turbine

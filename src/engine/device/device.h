@@ -1,0 +1,131 @@
+/*
+ * device.h - what the engine asks of a device. Implemented by device/host
+ * (threads) and device/cuda (driver API); the executor (exec/) knows only this.
+ *
+ * Threads: a Device may be used by many queries at once. A DeviceQuery belongs
+ * to one query; submit() and the fetch functions are called by that query's
+ * thread, `done` callbacks come from device threads.
+ *
+ * Errors: anything that ends the query is a DeviceError; the executor turns it
+ * into FAILED. What concerns one chunk's values is its ChunkOutcome::errors.
+ */
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "engine/program/group_layout.h"
+#include "engine/program/program.h"
+#include "turbine/compile.h"
+#include "turbine/kernel.h"
+#include "turbine/wire.h"
+
+namespace turbine {
+
+struct DeviceError : std::runtime_error {
+  DeviceError(TbFallback reason, const std::string& what) : std::runtime_error(what), reason(reason) {}
+  TbFallback reason;
+};
+
+/* Compiled code, loaded on one device. Immutable; shared by queries. */
+class LoadedCode {
+ public:
+  virtual ~LoadedCode() = default;
+};
+
+/* One chunk, in memory that backend and daemon share. */
+struct ChunkTask {
+  uint64_t sequence;         // number of the chunk in the query
+  uint32_t kind;             // TB_CHUNK_PAGES or TB_CHUNK_COLUMNS
+  const uint8_t* data;       // pages; or a TbColumnsChunk already bounds-checked
+  uint32_t npages;
+  uint32_t* ids;             // out: row ids, then deferred row ids
+  uint32_t ids_capacity;     // entries
+};
+
+struct ChunkOutcome {
+  uint32_t errors = 0;  // TB_ERR_*: nothing of the chunk was output or applied
+  uint32_t nrows = 0;   // ROWS: entries of ids
+  uint32_t ndeferred = 0;
+  uint64_t rows_in = 0;
+  uint64_t rows_passed = 0;
+};
+
+struct DeviceQueryStats {
+  uint64_t bytes_to_device = 0, bytes_from_device = 0;
+  uint64_t transfer_us = 0, decode_us = 0, compute_us = 0, finish_us = 0, table_grows = 0;
+};
+
+class DeviceQuery {
+ public:
+  virtual ~DeviceQuery() = default;  // waits for what is in flight
+
+  using Done = std::function<void(const ChunkOutcome&, std::exception_ptr)>;
+  /* Starts a chunk; `done` is called exactly once, from any thread, maybe
+   * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */
+  virtual void submit(const ChunkTask& task, Done done) = 0;
+
+  /* AGGREGATE, after every chunk is done: combines partial results. Returns the
+   * number of groups (ungrouped: 1). Throws DeviceError. */
+  virtual uint64_t finish() = 0;
+
+  /* AGGREGATE, after finish(): rows [first, first + count) in group_layout form
+   * and the arena that their TbGroupText refer to; host memory that stays
+   * valid until the next call. */
+  struct GroupRows {
+    const uint8_t* rows;
+    const uint8_t* arena;
+    uint64_t arena_size;
+  };
+  virtual GroupRows fetch_groups(uint64_t first, uint64_t count) = 0;
+
+  virtual DeviceQueryStats stats() const = 0;
+};
+
+/* What a query will need; admission adds these up. */
+struct QueryNeeds {
+  uint64_t device_bytes;  // working memory on the device before growth
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual TbDeviceInfo info() const = 0;
+  virtual TbTarget target() const = 0;
+  virtual std::string cpu() const = 0;       // for TbCompileRequest
+  virtual std::string features() const = 0;
+
+  /* Best chunk size and number of slots for a query over `nblocks` pages. */
+  struct ChunkShape {
+    uint32_t slot_pages;
+    uint32_t nslots;
+  };
+  virtual ChunkShape chunk_shape(uint64_t nblocks) const = 0;
+
+  /* Loads an artifact of the compiler (HOST: shared object; PTX: text, or a
+   * cubin from machine_code()). Throws DeviceError. */
+  virtual std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) = 0;
+
+  /* The device's final form of an artifact, to keep in the disk cache: the
+   * same bytes on the host, a cubin on a GPU. */
+  virtual std::string machine_code(std::span<const uint8_t> artifact) = 0;
+
+  /* Makes a shared segment fast to copy from (pins it); undone by unregister. */
+  virtual void register_segment(void* base, uint64_t size) = 0;
+  virtual void unregister_segment(void* base) = 0;
+
+  virtual QueryNeeds needs(const Program& program, double estimated_groups, uint32_t slot_pages, uint32_t nslots) const = 0;
+
+  /* `budget`: device bytes this query may use in all, growth included. */
+  virtual std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
+                                             std::shared_ptr<const std::string> params,
+                                             std::shared_ptr<LoadedCode> code, double estimated_groups,
+                                             uint64_t budget) = 0;
+};
+
+}  // namespace turbine

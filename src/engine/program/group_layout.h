@@ -1,0 +1,42 @@
+/*
+ * group_layout.h - where keys and states lie in a row of a TbGroupTable.
+ *
+ * Computed from the program alone, so that generated code (compiler) and the
+ * generic merge and output code (engine) agree without any message. A row:
+ *
+ *   uint64  hash                      (grouped only; 0 when ungrouped)
+ *   per key:  value, naturally aligned (text: TbGroupText), 1 valid byte
+ *   per agg:  state, naturally aligned (128-bit: two uint64, low first;
+ *             text min/max: TbGroupText), 1 valid byte ("saw a value";
+ *             COUNT has none)
+ *
+ * Values come first, by falling alignment, then all valid bytes; a row's size
+ * is a multiple of 8 and rows of tables are 16-aligned when it holds a 128-bit
+ * state (size then a multiple of 16). A fresh row is all zero bytes, with the
+ * keys written; zero is a correct initial state for every kind because MIN and
+ * MAX consult their valid byte.
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/program/program.h"
+
+namespace turbine {
+
+struct GroupField {
+  uint32_t type;          // TbType of the value or state
+  uint32_t value_offset;  // bytes from the start of the row
+  uint32_t valid_offset;  // 0: always valid
+};
+
+struct GroupLayout {
+  std::vector<GroupField> keys;
+  std::vector<GroupField> states;
+  uint32_t row_size;
+};
+
+GroupLayout group_layout(const Program& program);
+
+}  // namespace turbine

@@ -1,0 +1,61 @@
+/*
+ * program.h - a validated, read-only view of a serialized program.
+ *
+ * Owns a copy of the blob. parse() checks everything that later code relies
+ * on: magic, sizes, every index and type, that operands precede their users,
+ * argument types against the catalogue. After it, no reader needs to check.
+ * Used by the daemon, the compiler and tests; knows neither LLVM nor CUDA.
+ */
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "turbine/functions.h"
+#include "turbine/program.h"
+
+namespace turbine {
+
+/* The blob is not a valid program; what() says where. */
+struct ProgramError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class Program {
+ public:
+  static Program parse(std::span<const uint8_t> blob);  // throws ProgramError
+
+  std::span<const uint8_t> blob() const { return blob_; }
+  const TbProgram& header() const { return *reinterpret_cast<const TbProgram*>(blob_.data()); }
+  TbSink sink() const { return static_cast<TbSink>(header().sink); }
+
+  std::span<const TbAttribute> attributes() const { return section<TbAttribute>(header().attributes); }
+  std::span<const TbColumn> columns() const { return section<TbColumn>(header().columns); }
+  std::span<const TbExpr> exprs() const { return section<TbExpr>(header().exprs); }
+  std::span<const uint32_t> filters() const { return section<uint32_t>(header().filters); }
+  std::span<const uint32_t> keys() const { return section<uint32_t>(header().keys); }
+  std::span<const TbAgg> aggs() const { return section<TbAgg>(header().aggs); }
+  std::span<const TbParamShape> params() const { return section<TbParamShape>(header().params); }
+
+  const TbExpr& expr(uint32_t index) const { return exprs()[index]; }
+  std::span<const uint32_t> args(const TbExpr& e) const {
+    return section<uint32_t>(header().args).subspan(e.first_arg, e.nargs);
+  }
+  bool grouped() const { return !keys().empty(); }
+
+ private:
+  template <class T>
+  std::span<const T> section(TbSection s) const {
+    return {reinterpret_cast<const T*>(blob_.data() + s.offset), s.count};
+  }
+  std::vector<uint8_t> blob_;
+};
+
+/* Checks a parameter block against the program's shapes: counts, types, text
+ * and array bounds. Throws ProgramError. */
+void check_params(const Program& program, std::span<const uint8_t> block);
+
+}  // namespace turbine
