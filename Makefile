@@ -1,0 +1,61 @@
+# The front door of pg_turbine: `make demo`, `make test`. CMake does the building.
+
+BUILD      ?= build
+JOBS       ?= 2
+BUILD_TYPE ?= RelWithDebInfo
+PYTHON     ?= python3
+DEMO_ARGS  ?=
+BENCH_ARGS ?=
+
+export TURBINE_BUILD := $(abspath $(BUILD))
+
+.PHONY: all deps build demo test test-unit test-sql test-differential test-faults test-races test-core \
+        test-nightly test-sanitize check-layers bench gpu-bundle install clean
+
+all: build
+
+deps:
+	@tools/install_deps.sh
+
+build: deps
+	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) >$(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+# Builds, starts a private server, runs the same queries with and without
+# acceleration, and compares answers and times. DEMO_ARGS="--rows 50000000 --sf 10".
+demo: build
+	@$(PYTHON) tools/demo.py $(DEMO_ARGS)
+
+# Everything a merge needs. The last line sums up: N passed, N failed.
+test: build
+	@$(PYTHON) test/run_all.py
+
+test-unit: build
+	@$(PYTHON) test/run_all.py layers unit
+
+test-sql test-differential test-faults test-races test-core: test-%: build
+	@$(PYTHON) test/run_all.py $*
+
+# The long forms: hours rather than minutes.
+test-nightly: build
+	@$(PYTHON) test/run_all.py --nightly
+
+# Engine, device library and their unit tests under ASAN and UBSAN.
+test-sanitize: deps
+	@$(PYTHON) test/run_all.py sanitize
+
+check-layers:
+	@$(PYTHON) tools/check_layers.py
+
+bench: build
+	@$(PYTHON) bench/foundation.py $(BENCH_ARGS)
+
+# What a GPU machine without compilers or network needs.
+gpu-bundle: build
+	@packaging/make_bundle.sh
+
+install: build
+	@cmake --install $(BUILD)
+
+clean:
+	@rm -rf $(BUILD) $(BUILD).log build-sanitize gpu-bundle

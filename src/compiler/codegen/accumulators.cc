@@ -1,0 +1,395 @@
+#include "compiler/codegen/accumulators.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include <cstddef>
+
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+using llvm::Value;
+
+namespace {
+
+/* How many values each kind carries. */
+size_t carried_count(const TbAgg& agg) {
+  if (tb_type_is_text(agg.type) && agg.kind != TB_AGG_COUNT) return 1;  // the rest is in memory
+  switch (agg.kind) {
+    case TB_AGG_COUNT: return 1;
+    case TB_AGG_SUM_WIDE: return agg.type == TB_TYPE_NUM128 ? 2 : 3;
+    case TB_AGG_SUM_FLOAT: return 3;
+    default: return 2;
+  }
+}
+
+}  // namespace
+
+void Accumulators::require_supported(const TbAgg& agg) {
+  if (!min_max(agg)) return;
+  if (rows_.builder().gpu() && tb_type_is_text(agg.type))
+    throw std::runtime_error("min and max of text have no GPU code");
+  if (rows_.builder().gpu() && agg.type == TB_TYPE_NUM128)
+    throw std::runtime_error("min and max of wide numerics have no GPU code");
+}
+
+AggInput Accumulators::input(size_t i, Value* row_passes) {
+  const TbAgg& agg = program_.aggs()[i];
+  AggInput in;
+  in.pass = row_passes;
+  if (agg.filter != TB_NONE) in.pass = rows_.and_maybe(in.pass, rows_.truth(rows_.eval(agg.filter, row_passes)));
+  if (agg.arg != TB_NONE) {
+    RowValue v = rows_.eval(agg.arg, in.pass);
+    in.value = v.value;
+    in.length = v.length;
+    in.pass = rows_.and_maybe(in.pass, rows_.not_null(v));
+  }
+  return in;
+}
+
+/*
+ * Floats as integers in PostgreSQL's order:
+ *   bits = NaN ? canonical NaN : v;  key = bits ^ ((bits >> width-1) logical >> 1)
+ */
+Value* Accumulators::to_key(uint32_t type, Value* v) {
+  auto& ir = rows_.ir();
+  if (type == TB_TYPE_BOOL) return ir.CreateZExt(v, ir.getInt8Ty());
+  if (!is_float(type)) return v;
+  llvm::Type* integer = type == TB_TYPE_FLOAT4 ? ir.getInt32Ty() : ir.getInt64Ty();
+  const unsigned width = integer->getIntegerBitWidth();
+  Value* nan = llvm::ConstantFP::getNaN(v->getType());
+  v = ir.CreateSelect(ir.CreateFCmpUNO(v, v), nan, v);
+  Value* bits = ir.CreateBitCast(v, integer);
+  return ir.CreateXor(bits, ir.CreateLShr(ir.CreateAShr(bits, width - 1), 1));
+}
+
+Value* Accumulators::from_key(uint32_t type, Value* key) {
+  auto& ir = rows_.ir();
+  if (!is_float(type)) return key;
+  const unsigned width = key->getType()->getIntegerBitWidth();
+  Value* bits = ir.CreateXor(key, ir.CreateLShr(ir.CreateAShr(key, width - 1), 1));
+  return ir.CreateBitCast(bits, rows_.type_of(type));
+}
+
+llvm::Constant* Accumulators::key_identity(const TbAgg& agg) {
+  auto& ir = rows_.ir();
+  unsigned width = tb_type_width(agg.type) * 8;
+  llvm::APInt value = agg.kind == TB_AGG_MIN ? llvm::APInt::getSignedMaxValue(width)
+                                             : llvm::APInt::getSignedMinValue(width);
+  return llvm::ConstantInt::get(ir.getIntNTy(width), value);
+}
+
+Value* Accumulators::better(const TbAgg& agg, Value* a, Value* b) {
+  return agg.kind == TB_AGG_MIN ? rows_.ir().CreateICmpSLT(a, b) : rows_.ir().CreateICmpSGT(a, b);
+}
+
+Value* Accumulators::finite(Value* v) {
+  auto& ir = rows_.ir();
+  Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
+  return ir.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(v->getType()));
+}
+
+Value* Accumulators::overflow_if(Value* cond, uint32_t bit) {
+  return rows_.ir().CreateSelect(cond, rows_.ir().getInt32(bit), rows_.ir().getInt32(0));
+}
+
+Carried Accumulators::init() {
+  auto& ir = rows_.ir();
+  Carried out;
+  for (const TbAgg& agg : program_.aggs()) {
+    require_supported(agg);
+    switch (agg.kind) {
+      case TB_AGG_COUNT: break;
+      case TB_AGG_SUM_INT: out.push_back(ir.getInt64(0)); break;
+      case TB_AGG_SUM_WIDE:
+        if (agg.type == TB_TYPE_NUM128) {
+          out.push_back(llvm::ConstantInt::get(ir.getInt128Ty(), 0));
+        } else {
+          out.push_back(ir.getInt64(0));
+          out.push_back(ir.getInt64(0));
+        }
+        break;
+      case TB_AGG_SUM_FLOAT:
+        out.push_back(llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
+        out.push_back(ir.getInt64(0));  // non-finite inputs
+        break;
+      default:
+        if (!text_state(agg)) out.push_back(key_identity(agg));
+        break;
+    }
+    out.push_back(ir.getInt64(0));  // values seen
+  }
+  out.push_back(ir.getInt32(0));  // errors
+  return out;
+}
+
+Carried Accumulators::step(const Carried& carried, Value* row_passes) {
+  auto& ir = rows_.ir();
+  Carried out = carried;
+  size_t at = 0;
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    const TbAgg& agg = program_.aggs()[i];
+    const AggInput in = input(i, row_passes);
+    Value* one = in.pass ? ir.CreateZExt(in.pass, ir.getInt64Ty()) : ir.getInt64(1);
+    auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
+    switch (agg.kind) {
+      case TB_AGG_COUNT: break;
+      case TB_AGG_SUM_INT:
+        out[at] = ir.CreateAdd(carried[at], kept(ir.CreateSExt(in.value, ir.getInt64Ty()), ir.getInt64(0)));
+        break;
+      case TB_AGG_SUM_WIDE:
+        if (agg.type == TB_TYPE_NUM128) {
+          Value* v = kept(in.value, llvm::ConstantInt::get(ir.getInt128Ty(), 0));
+          Value* sum = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, carried[at], v);
+          out[at] = ir.CreateExtractValue(sum, 0);
+          rows_.add_errors(overflow_if(ir.CreateExtractValue(sum, 1), TB_ERR_STATE_OVERFLOW), nullptr);
+        } else {
+          Value* v = kept(in.value, ir.getInt64(0));
+          out[at] = ir.CreateAdd(carried[at], ir.CreateAnd(v, ir.getInt64(0xffffffffu)));
+          out[at + 1] = ir.CreateAdd(carried[at + 1], ir.CreateAShr(v, 32));
+        }
+        break;
+      case TB_AGG_SUM_FLOAT: {
+        Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
+        Value* odd = ir.CreateNot(finite(v));
+        if (in.pass) odd = ir.CreateAnd(odd, in.pass);
+        out[at + 1] = ir.CreateOr(carried[at + 1], ir.CreateZExt(odd, ir.getInt64Ty()));
+        Value* sum = ir.CreateFAdd(carried[at], kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy())));
+        // Reassociation is documented for float sums, and is what vectorises them.
+        llvm::cast<llvm::Instruction>(sum)->setHasAllowReassoc(true);
+        out[at] = sum;
+        break;
+      }
+      default: {
+        if (text_state(agg)) {
+          apply_text(agg, layout_.states[i], in, rows_.load(ir.getPtrTy(), table_, offsetof(TbGroupTable, rows)));
+          break;
+        }
+        Value* key = kept(to_key(agg.type, in.value), key_identity(agg));
+        out[at] = ir.CreateSelect(better(agg, key, carried[at]), key, carried[at]);
+        break;
+      }
+    }
+    at += carried_count(agg);
+    out[at - 1] = ir.CreateAdd(carried[at - 1], one);
+  }
+  // The arguments were evaluated under `pass`: what is recorded counts.
+  if (Value* errors = rows_.errors()) out[at] = ir.CreateOr(carried[at], errors);
+  return out;
+}
+
+/* The 128-bit sum that `carried` holds from `at` on. */
+Value* Accumulators::wide_sum(const TbAgg& agg, const Carried& carried, size_t at) {
+  auto& ir = rows_.ir();
+  if (agg.type == TB_TYPE_NUM128) return carried[at];
+  Value* low = ir.CreateZExt(carried[at], ir.getInt128Ty());
+  Value* high = ir.CreateSExt(carried[at + 1], ir.getInt128Ty());
+  return ir.CreateAdd(low, ir.CreateShl(high, 32));
+}
+
+Value* Accumulators::combine_sum_wide(Value* sum, Value* state_row, const GroupField& field) {
+  auto& ir = rows_.ir();
+  Value* old = rows_.load(ir.getInt128Ty(), state_row, field.value_offset);
+  Value* added = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, old, sum);
+  rows_.store(ir.CreateExtractValue(added, 0), state_row, field.value_offset);
+  return overflow_if(ir.CreateExtractValue(added, 1), TB_ERR_STATE_OVERFLOW);
+}
+
+Value* Accumulators::fold(const Carried& carried, Value* state_row) {
+  auto& ir = rows_.ir();
+  Value* errors = carried.back();
+  size_t at = 0;
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    const TbAgg& agg = program_.aggs()[i];
+    const GroupField& field = layout_.states[i];
+    Value* seen = carried[at + carried_count(agg) - 1];
+    if (agg.kind == TB_AGG_COUNT) {
+      Value* old = rows_.load(ir.getInt64Ty(), state_row, field.value_offset);
+      rows_.store(ir.CreateAdd(old, seen), state_row, field.value_offset);
+      at += 1;
+      continue;
+    }
+    if (text_state(agg)) {  // step() has combined every row already
+      at += 1;
+      continue;
+    }
+    Value* any = ir.CreateICmpNE(seen, ir.getInt64(0));
+    Value* old_valid = rows_.load(ir.getInt8Ty(), state_row, field.valid_offset);
+    Value* had = ir.CreateICmpNE(old_valid, ir.getInt8(0));
+    llvm::Type* type = rows_.memory_type(field.type);
+    if (agg.kind == TB_AGG_SUM_WIDE) {
+      errors = ir.CreateOr(errors, combine_sum_wide(wide_sum(agg, carried, at), state_row, field));
+    } else if (agg.kind == TB_AGG_SUM_INT) {
+      Value* old = rows_.load(type, state_row, field.value_offset);
+      Value* added = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, old, carried[at]);
+      rows_.store(ir.CreateExtractValue(added, 0), state_row, field.value_offset);
+      errors = ir.CreateOr(errors, overflow_if(ir.CreateExtractValue(added, 1), TB_ERR_STATE_OVERFLOW));
+    } else if (agg.kind == TB_AGG_SUM_FLOAT) {
+      Value* old = rows_.load(type, state_row, field.value_offset);
+      Value* sum = ir.CreateSelect(had, ir.CreateFAdd(old, carried[at]), carried[at]);
+      // Infinity out of finite inputs is PostgreSQL's "value out of range".
+      Value* finite_in = ir.CreateICmpEQ(carried[at + 1], ir.getInt64(0));
+      finite_in = ir.CreateAnd(finite_in, ir.CreateOr(ir.CreateNot(had), finite(old)));
+      Value* overflow = ir.CreateAnd(finite_in, ir.CreateNot(finite(sum)));
+      errors = ir.CreateOr(errors, overflow_if(ir.CreateAnd(any, overflow), TB_ERR_OVERFLOW));
+      rows_.store(ir.CreateSelect(any, sum, old), state_row, field.value_offset);
+    } else {
+      Value* old = rows_.load(type, state_row, field.value_offset);
+      Value* wins = ir.CreateOr(ir.CreateNot(had), better(agg, carried[at], to_key(agg.type, old)));
+      Value* value = from_key(agg.type, carried[at]);
+      rows_.store(ir.CreateSelect(ir.CreateAnd(any, wins), value, old), state_row, field.value_offset);
+    }
+    rows_.store(ir.CreateOr(old_valid, ir.CreateZExt(any, ir.getInt8Ty())), state_row, field.valid_offset);
+    at += carried_count(agg);
+  }
+  return errors;
+}
+
+Value* Accumulators::fold_atomic(const Carried& carried, Value* state_row) {
+  auto& ir = rows_.ir();
+  Value* errors = carried.back();
+  size_t at = 0;
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    const TbAgg& agg = program_.aggs()[i];
+    const GroupField& field = layout_.states[i];
+    Value* state = rows_.at(state_row, field.value_offset);
+    Value* seen = carried[at + carried_count(agg) - 1];
+    if (agg.kind == TB_AGG_COUNT) {
+      rows_.call_rt("rt_warp_sum_u64", {state, seen});
+      at += 1;
+      continue;
+    }
+    Value* valid = rows_.at(state_row, field.valid_offset);
+    rows_.call_rt("rt_warp_mark_u8", {valid, ir.CreateICmpNE(seen, ir.getInt64(0))});
+    if (agg.kind == TB_AGG_SUM_INT) {
+      rows_.call_rt("rt_warp_sum_u64", {state, carried[at]});
+    } else if (agg.kind == TB_AGG_SUM_WIDE) {
+      rows_.call_rt("rt_warp_sum_i128", {state, wide_sum(agg, carried, at)});
+    } else if (agg.kind == TB_AGG_SUM_FLOAT) {
+      Value* overflow =
+          rows_.call_rt("rt_warp_sum_f64", {state, carried[at], ir.CreateICmpNE(carried[at + 1], ir.getInt64(0))});
+      errors = ir.CreateOr(errors, overflow_if(overflow, TB_ERR_OVERFLOW));
+    } else {
+      Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
+      const char* symbol = agg.kind == TB_AGG_MIN ? "rt_warp_min_key" : "rt_warp_max_key";
+      rows_.call_rt(symbol, {state, key, ir.getInt32(agg.type)});
+    }
+    at += carried_count(agg);
+  }
+  return errors;
+}
+
+Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
+  auto& ir = rows_.ir();
+  const TbAgg& agg = program_.aggs()[i];
+  const GroupField& field = layout_.states[i];
+  require_supported(agg);
+  auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
+  Value* pass = in.pass ? in.pass : ir.getTrue();
+  llvm::Type* type = rows_.memory_type(field.type);
+  if (agg.kind == TB_AGG_COUNT) {
+    Value* old = rows_.load(type, group_row, field.value_offset);
+    rows_.store(ir.CreateAdd(old, ir.CreateZExt(pass, ir.getInt64Ty())), group_row, field.value_offset);
+    return nullptr;
+  }
+  if (text_state(agg)) {
+    apply_text(agg, field, in, group_row);
+    return nullptr;
+  }
+  Value* errors = nullptr;
+  Value* old_valid = rows_.load(ir.getInt8Ty(), group_row, field.valid_offset);
+  Value* had = ir.CreateICmpNE(old_valid, ir.getInt8(0));
+  if (agg.kind == TB_AGG_SUM_WIDE) {
+    Value* zero = llvm::ConstantInt::get(ir.getInt128Ty(), 0);
+    errors = combine_sum_wide(kept(ir.CreateSExt(in.value, ir.getInt128Ty()), zero), group_row, field);
+  } else if (agg.kind == TB_AGG_SUM_INT) {
+    Value* old = rows_.load(type, group_row, field.value_offset);
+    Value* v = kept(ir.CreateSExt(in.value, ir.getInt64Ty()), ir.getInt64(0));
+    Value* added = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, old, v);
+    rows_.store(ir.CreateExtractValue(added, 0), group_row, field.value_offset);
+    errors = overflow_if(ir.CreateExtractValue(added, 1), TB_ERR_STATE_OVERFLOW);
+  } else if (agg.kind == TB_AGG_SUM_FLOAT) {
+    Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
+    Value* old = rows_.load(type, group_row, field.value_offset);
+    Value* sum = ir.CreateSelect(had, ir.CreateFAdd(old, v), v);
+    Value* overflow = ir.CreateAnd(ir.CreateAnd(finite(old), finite(v)), ir.CreateNot(finite(sum)));
+    errors = overflow_if(ir.CreateAnd(pass, overflow), TB_ERR_OVERFLOW);
+    rows_.store(ir.CreateSelect(pass, sum, old), group_row, field.value_offset);
+  } else {
+    Value* old = rows_.load(type, group_row, field.value_offset);
+    Value* wins = ir.CreateOr(ir.CreateNot(had), better(agg, to_key(agg.type, in.value), to_key(agg.type, old)));
+    Value* v = agg.type == TB_TYPE_BOOL ? to_key(agg.type, in.value) : in.value;
+    rows_.store(ir.CreateSelect(ir.CreateAnd(pass, wins), v, old), group_row, field.value_offset);
+  }
+  rows_.store(ir.CreateOr(old_valid, ir.CreateZExt(pass, ir.getInt8Ty())), group_row, field.valid_offset);
+  return errors;
+}
+
+bool Accumulators::has_text_states() const {
+  for (const TbAgg& agg : program_.aggs())
+    if (text_state(agg)) return true;
+  return false;
+}
+
+Value* Accumulators::text_state_bytes(Value* row_passes) {
+  auto& ir = rows_.ir();
+  Value* total = ir.getInt64(0);
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    if (!text_state(program_.aggs()[i])) continue;
+    const AggInput in = input(i, row_passes);
+    Value* length = ir.CreateZExt(in.length, ir.getInt64Ty());
+    total = ir.CreateAdd(total, in.pass ? ir.CreateSelect(in.pass, length, ir.getInt64(0)) : length);
+  }
+  return total;
+}
+
+void Accumulators::apply_text(const TbAgg& agg, const GroupField& field, const AggInput& in, Value* group_row) {
+  auto& ir = rows_.ir();
+  emit_if(rows_, "text_state", in.pass ? in.pass : ir.getTrue(), {}, [&]() -> Carried {
+    rows_.call_rt("rt_text_extreme", {table_, rows_.at(group_row, field.value_offset),
+                                      rows_.at(group_row, field.valid_offset), in.value, in.length,
+                                      ir.getInt1(agg.kind == TB_AGG_MIN)});
+    return {};
+  });
+}
+
+Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row) {
+  auto& ir = rows_.ir();
+  const TbAgg& agg = program_.aggs()[i];
+  const GroupField& field = layout_.states[i];
+  require_supported(agg);
+  Value* state = rows_.at(group_row, field.value_offset);
+  Value* pass = in.pass ? in.pass : ir.getTrue();
+  Carried errors = emit_if(rows_, "apply", pass, {ir.getInt32(0)}, [&]() -> Carried {
+    Value* bits = ir.getInt32(0);
+    if (agg.kind == TB_AGG_COUNT) {
+      rows_.call_rt("rt_state_add_u64", {state, ir.getInt64(1)});
+      return {bits};
+    }
+    rows_.store(ir.getInt8(1), group_row, field.valid_offset);
+    if (agg.kind == TB_AGG_SUM_INT) {
+      rows_.call_rt("rt_state_add_u64", {state, ir.CreateSExt(in.value, ir.getInt64Ty())});
+    } else if (agg.kind == TB_AGG_SUM_WIDE) {
+      rows_.call_rt("rt_state_add_i128", {state, ir.CreateSExt(in.value, ir.getInt128Ty())});
+    } else if (agg.kind == TB_AGG_SUM_FLOAT) {
+      Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
+      bits = overflow_if(rows_.call_rt("rt_state_add_f64", {state, v}), TB_ERR_OVERFLOW);
+    } else {
+      Value* key = ir.CreateSExt(to_key(agg.type, in.value), ir.getInt64Ty());
+      const char* symbol = agg.kind == TB_AGG_MIN ? "rt_state_min_key" : "rt_state_max_key";
+      rows_.call_rt(symbol, {state, key, ir.getInt32(agg.type)});
+    }
+    return {bits};
+  });
+  return errors[0];
+}
+
+void Accumulators::write_identities(Value* group_row) {
+  for (size_t i = 0; i < program_.aggs().size(); i++) {
+    const TbAgg& agg = program_.aggs()[i];
+    if (min_max(agg) && !tb_type_is_text(agg.type))
+      rows_.store(from_key(agg.type, key_identity(agg)), group_row, layout_.states[i].value_offset);
+  }
+}
+
+}  // namespace turbine

@@ -1,0 +1,497 @@
+#include "compiler/codegen/decode_tuple.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+namespace {
+
+constexpr uint32_t kMaxAlign = 8;
+constexpr uint32_t kPresenceBits = 64;
+
+bool is_variable(uint32_t type) { return tb_type_is_text(type) || tb_type_is_numeric(type); }
+
+/* Two columns may be one attribute; the walk notes the first, and the others
+ * take its place from there. */
+uint32_t first_column_of(std::span<const TbColumn> columns, uint32_t attnum) {
+  for (uint32_t c = 0; c < columns.size(); c++)
+    if (columns[c].attnum == attnum) return c;
+  return TB_NONE;
+}
+
+}  // namespace
+
+llvm::Value* device_pointer(ModuleBuilder& builder, llvm::IRBuilder<>& ir, llvm::Value* pointer) {
+  constexpr unsigned kGlobal = 1;
+  if (!builder.gpu()) return pointer;
+  llvm::Value* global = ir.CreateAddrSpaceCast(pointer, ir.getPtrTy(kGlobal));
+  return ir.CreateAddrSpaceCast(global, ir.getPtrTy());
+}
+
+TupleDecoder::TupleDecoder(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir)
+    : builder_(builder), program_(program), ir_(ir) {
+  check_columns();
+  for (const TbColumn& column : program.columns())
+    last_ = std::max<uint32_t>(last_, column.attnum);
+  column_of_.assign(last_, TB_NONE);
+  for (uint32_t a = 0; a < last_; a++) column_of_[a] = first_column_of(program.columns(), a + 1);
+}
+
+void TupleDecoder::check_columns() const {
+  for (const TbColumn& column : program_.columns()) {
+    const std::string name = "attribute " + std::to_string(column.attnum);
+    const TbAttribute& attribute = program_.attributes()[column.attnum - 1];
+    const int length = is_variable(column.type) ? -1 : static_cast<int>(tb_type_width(column.type));
+    if (attribute.flags & TB_ATT_DROPPED) throw std::runtime_error(name + " is dropped");
+    if (attribute.length != length)
+      throw std::runtime_error(name + " can not hold a " + tb_type_name(column.type));
+  }
+}
+
+bool TupleDecoder::may_be_absent(uint32_t column) const {
+  const TbColumn& c = program_.columns()[column];
+  return (c.flags & TB_COL_NULLABLE) || c.missing_param != TB_NONE;
+}
+
+/* ---- small helpers ---- */
+
+llvm::CallInst* TupleDecoder::call(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands,
+                                   const llvm::Twine& name) {
+  llvm::Function* function = builder_.rt(symbol);
+  llvm::CallInst* call =
+      ir_.CreateCall(function, operands, function->getReturnType()->isVoidTy() ? "" : name);
+  call->setCallingConv(function->getCallingConv());
+  return call;
+}
+
+llvm::Value* TupleDecoder::at(llvm::Value* base, llvm::Value* offset) {
+  return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), base, ir_.CreateZExt(offset, ir_.getInt64Ty()));
+}
+
+llvm::Value* TupleDecoder::at(llvm::Value* base, uint64_t offset) {
+  return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), base, ir_.getInt64(offset));
+}
+
+llvm::Value* TupleDecoder::load(llvm::Type* type, llvm::Value* base, uint64_t offset,
+                                const char* name) {
+  return ir_.CreateLoad(type, at(base, offset), name);
+}
+
+llvm::Value* TupleDecoder::or_maybe(llvm::Value* a, llvm::Value* b) {
+  if (a == nullptr) return b;
+  return b == nullptr ? a : ir_.CreateOr(a, b);
+}
+
+llvm::BasicBlock* TupleDecoder::block(const llvm::Twine& name) {
+  return llvm::BasicBlock::Create(builder_.context(), name, ir_.GetInsertBlock()->getParent());
+}
+
+/* The integer that carries a value from tuple to column: the bits are the same. */
+llvm::Type* TupleDecoder::memory_type(uint32_t type) {
+  return ir_.getIntNTy(8 * tb_type_width(type));
+}
+
+/* ---- what is the same for all tuples ---- */
+
+void TupleDecoder::bind(llvm::Value* args, llvm::Value* pages, llvm::Value* errors) {
+  pages_ = pages;
+  errors_ = errors;
+  llvm::Type* pointer = ir_.getPtrTy();
+  llvm::Value* columns = load(pointer, args, offsetof(TbDecodeArgs, columns), "columns");
+  llvm::Value* params = load(pointer, args, offsetof(TbDecodeArgs, params), "params");
+  for (uint32_t c = 0; c < program_.columns().size(); c++) {
+    const TbColumn& column = program_.columns()[c];
+    const uint64_t base = c * sizeof(TbColumnData);
+    BoundColumn bound;
+    bound.values = device_pointer(
+        builder_, ir_, load(pointer, columns, base + offsetof(TbColumnData, values), "values"));
+    if (column.flags & TB_COL_NULLABLE)
+      bound.valid = device_pointer(
+          builder_, ir_, load(pointer, columns, base + offsetof(TbColumnData, valid), "valid"));
+    if (column.missing_param != TB_NONE) bound.missing = load_missing(column, params);
+    bound_.push_back(bound);
+  }
+}
+
+TupleDecoder::Missing TupleDecoder::load_missing(const TbColumn& column, llvm::Value* params) {
+  llvm::Value* param =
+      at(params, sizeof(TbParamBlock) + uint64_t{column.missing_param} * sizeof(TbParam));
+  Missing missing;
+  llvm::Value* is_null = load(ir_.getInt8Ty(), param, offsetof(TbParam, is_null), "missing.null");
+  llvm::Value* known = ir_.CreateICmpEQ(is_null, ir_.getInt8(0));
+  missing.valid = ir_.CreateZExt(known, ir_.getInt8Ty(), "missing.valid");
+  if (tb_type_is_text(column.type)) {
+    llvm::Value* length =
+        load(ir_.getInt32Ty(), param, offsetof(TbParam, length), "missing.length");
+    missing.defer = ir_.CreateAnd(known, ir_.CreateICmpNE(length, ir_.getInt32(0)));
+    return missing;
+  }
+  llvm::Type* type = memory_type(column.type);
+  llvm::Value* value = ir_.CreateAlignedLoad(type, at(param, offsetof(TbParam, value)),
+                                             llvm::Align(kMaxAlign > tb_type_width(column.type)
+                                                             ? tb_type_width(column.type)
+                                                             : kMaxAlign),
+                                             "missing.value");
+  missing.value = ir_.CreateSelect(known, value, llvm::ConstantInt::get(type, 0));
+  return missing;
+}
+
+/* ---- the walk over the attributes ---- */
+
+llvm::Value* TupleDecoder::position(const Cursor& cursor) {
+  return cursor.dynamic ? cursor.dynamic : ir_.getInt32(cursor.constant);
+}
+
+void TupleDecoder::align_to(Cursor& cursor, uint32_t align) {
+  if (cursor.align >= align) return;
+  if (cursor.dynamic) {
+    cursor.dynamic = ir_.CreateAnd(ir_.CreateAdd(cursor.dynamic, ir_.getInt32(align - 1)),
+                                   ir_.getInt32(~(align - 1)));
+  } else {
+    cursor.constant = (cursor.constant + align - 1) / align * align;
+  }
+  cursor.align = align;
+}
+
+void TupleDecoder::step_fixed(Cursor& cursor, const TbAttribute& attribute) {
+  const uint32_t length = static_cast<uint32_t>(attribute.length);
+  if (cursor.dynamic)
+    cursor.dynamic = ir_.CreateAdd(cursor.dynamic, ir_.getInt32(length));
+  else
+    cursor.constant += length;
+  const uint32_t known = cursor.dynamic ? length | cursor.align : cursor.constant;
+  cursor.align = known == 0 ? kMaxAlign : std::min(kMaxAlign, known & (0 - known));
+}
+
+/* Over a varlena or cstring that is there; gives its start. */
+llvm::Value* TupleDecoder::step_variable(Cursor& cursor, const TbAttribute& attribute,
+                                         const Subject& subject, bool referenced,
+                                         llvm::Value*& toasted) {
+  llvm::Value* start = position(cursor);
+  llvm::Value* end;
+  if (attribute.length == -2) {
+    align_to(cursor, attribute.align);
+    start = position(cursor);
+    end = call("rt_decode_cstring_end", {subject.data, start, subject.length}, "cstring.end");
+  } else {
+    if (cursor.align < attribute.align)
+      start = call("rt_decode_varlena_start",
+                   {subject.data, start, subject.length, ir_.getInt32(attribute.align)},
+                   "varlena.start");
+    end = call("rt_decode_varlena_end", {subject.data, start, subject.length}, "varlena.end");
+  }
+  if (referenced)
+    toasted = or_maybe(toasted, call("rt_decode_varlena_toasted",
+                                     {subject.data, start, subject.length}, "toasted"));
+  cursor.dynamic = end;
+  cursor.align = 1;
+  return start;
+}
+
+/* All attributes up to the last are there. */
+TupleDecoder::Walk TupleDecoder::walk_complete(const Subject& subject) {
+  Walk walk;
+  walk.columns.resize(program_.columns().size());
+  Cursor cursor;
+  for (uint32_t a = 0; a < last_; a++) {
+    const TbAttribute& attribute = program_.attributes()[a];
+    const uint32_t column = column_of_[a];
+    llvm::Value* start;
+    if (attribute.length > 0) {
+      align_to(cursor, attribute.align);
+      start = position(cursor);
+      step_fixed(cursor, attribute);
+    } else {
+      start = step_variable(cursor, attribute, subject, column != TB_NONE, walk.toasted);
+    }
+    if (column == TB_NONE) continue;
+    walk.columns[column].offset = start;
+    if (may_be_absent(column)) walk.columns[column].absent = ir_.getFalse();
+  }
+  walk.end = position(cursor);
+  walk.block = ir_.GetInsertBlock();
+  return walk;
+}
+
+llvm::Value* TupleDecoder::present_bit(const Subject& subject, uint32_t attribute,
+                                       llvm::Value*& word) {
+  if (attribute % kPresenceBits == 0)
+    word = call("rt_decode_presence", {subject.tuple, ir_.getInt32(attribute / kPresenceBits)},
+                "presence");
+  const uint64_t bit = uint64_t{1} << (attribute % kPresenceBits);
+  return ir_.CreateICmpNE(ir_.CreateAnd(word, ir_.getInt64(bit)), ir_.getInt64(0), "present");
+}
+
+/* A referenced attribute that is not there: NULL, its missing value, or a lie. */
+void TupleDecoder::note_absence(Walk& walk, const Subject& subject, uint32_t column,
+                                llvm::Value* present) {
+  const TbColumn& c = program_.columns()[column];
+  llvm::Value* absent = ir_.CreateNot(present);
+  llvm::Value* has_missing = nullptr;
+  if (bound_[column].missing) {
+    has_missing = ir_.CreateICmpULT(subject.natts, ir_.getInt32(c.attnum));
+    if (llvm::Value* defer = bound_[column].missing->defer)
+      walk.toasted = or_maybe(walk.toasted, ir_.CreateAnd(has_missing, defer));
+  }
+  if (!(c.flags & TB_COL_NULLABLE)) {
+    llvm::Value* lie = has_missing ? ir_.CreateAnd(absent, ir_.CreateNot(has_missing)) : absent;
+    walk.corrupt = or_maybe(walk.corrupt, lie);
+  }
+  if (may_be_absent(column)) walk.columns[column].absent = absent;
+}
+
+/* Over an attribute that may not be there; gives its start, if it is. */
+llvm::Value* TupleDecoder::step_maybe(Cursor& cursor, uint32_t a, const Subject& subject,
+                                      llvm::Value* present, Walk& walk) {
+  const TbAttribute& attribute = program_.attributes()[a];
+  llvm::Value* before = position(cursor);
+  const uint32_t align_before = cursor.align;
+  Cursor after = cursor;
+  after.dynamic = before;
+  llvm::Value* start;
+  if (attribute.length > 0) {
+    align_to(after, attribute.align);
+    start = after.dynamic;
+    step_fixed(after, attribute);
+    cursor.dynamic = ir_.CreateSelect(present, after.dynamic, before);
+    cursor.align = std::min(align_before, after.align);
+    return start;
+  }
+  llvm::BasicBlock* from = ir_.GetInsertBlock();
+  llvm::BasicBlock* there = block("attribute.there");
+  llvm::BasicBlock* next = block("attribute.next");
+  ir_.CreateCondBr(present, there, next);
+  ir_.SetInsertPoint(there);
+  llvm::Value* toasted = nullptr;
+  start = step_variable(after, attribute, subject, column_of_[a] != TB_NONE, toasted);
+  there = ir_.GetInsertBlock();
+  ir_.CreateBr(next);
+
+  ir_.SetInsertPoint(next);
+  auto merge = [&](llvm::Value* if_there, llvm::Value* if_not) {
+    llvm::PHINode* phi = ir_.CreatePHI(if_there->getType(), 2);
+    phi->addIncoming(if_there, there);
+    phi->addIncoming(if_not, from);
+    return phi;
+  };
+  cursor.dynamic = merge(after.dynamic, before);
+  cursor.align = 1;
+  llvm::Value* start_there = merge(start, ir_.getInt32(0));
+  if (toasted) walk.toasted = or_maybe(walk.toasted, merge(toasted, ir_.getFalse()));
+  return start_there;
+}
+
+/* Some attribute is NULL or after the tuple's last. Leading NOT NULL attributes
+ * of fixed width keep constant offsets; only where they end depends on whether
+ * the tuple has them. */
+TupleDecoder::Walk TupleDecoder::walk_partial(const Subject& subject) {
+  Walk walk;
+  walk.columns.resize(program_.columns().size());
+  Cursor cursor;
+  bool prefix = true;
+  llvm::Value* word = nullptr;
+  llvm::Value* reach = ir_.getInt32(0);  // end of the last referenced value in the prefix
+  for (uint32_t a = 0; a < last_; a++) {
+    const TbAttribute& attribute = program_.attributes()[a];
+    const uint32_t column = column_of_[a];
+    llvm::Value* present = present_bit(subject, a, word);
+    llvm::Value* start;
+    if (prefix && attribute.length > 0 && (attribute.flags & TB_ATT_NOTNULL)) {
+      align_to(cursor, attribute.align);
+      start = position(cursor);
+      step_fixed(cursor, attribute);
+      if (column != TB_NONE) reach = ir_.CreateSelect(present, position(cursor), reach);
+    } else {
+      if (prefix) {
+        llvm::Value* all = ir_.CreateICmpUGE(subject.natts, ir_.getInt32(a));
+        cursor.dynamic = ir_.CreateSelect(all, position(cursor), reach);
+        prefix = false;
+        // Of a tuple that ends before, nothing follows: its alignment does not matter.
+      }
+      start = step_maybe(cursor, a, subject, present, walk);
+    }
+    if (column == TB_NONE) continue;
+    walk.columns[column].offset = start;
+    note_absence(walk, subject, column, present);
+  }
+  walk.end = prefix ? reach : position(cursor);
+  walk.block = ir_.GetInsertBlock();
+  return walk;
+}
+
+LocatedTuple TupleDecoder::locate(llvm::Value* page, llvm::Value* line_pointer) {
+  llvm::BasicBlock* insane = ir_.GetInsertBlock();
+  llvm::BasicBlock* look = block("tuple.look");
+  llvm::BasicBlock* complete = block("tuple.complete");
+  llvm::BasicBlock* partial = block("tuple.partial");
+  llvm::BasicBlock* located = block("tuple.located");
+  llvm::MDBuilder weights(builder_.context());
+  llvm::MDNode* likely = weights.createBranchWeights(1000, 1);
+
+  llvm::Value* sane = call("rt_decode_tuple_sane", {page, line_pointer}, "sane");
+  ir_.CreateCondBr(sane, look, located, likely);
+
+  ir_.SetInsertPoint(look);
+  Subject subject;
+  subject.tuple = at(page, ir_.CreateAnd(line_pointer, ir_.getInt32(0x7fff)));
+  llvm::Value* hoff = call("rt_decode_hoff", {subject.tuple}, "hoff");
+  subject.data = at(subject.tuple, hoff);
+  subject.length = ir_.CreateSub(ir_.CreateLShr(line_pointer, 17), hoff, "data.length");
+  subject.natts = call("rt_decode_natts", {subject.tuple}, "natts");
+  ir_.CreateCondBr(call("rt_decode_tuple_complete", {subject.tuple, ir_.getInt32(last_)}),
+                   complete, partial);
+
+  ir_.SetInsertPoint(complete);
+  const Walk whole = walk_complete(subject);
+  ir_.CreateBr(located);
+  ir_.SetInsertPoint(partial);
+  const Walk some = walk_partial(subject);
+  ir_.CreateBr(located);
+  ir_.SetInsertPoint(located);
+  return join(subject, whole, some, insane);
+}
+
+LocatedTuple TupleDecoder::join(const Subject& subject, const Walk& complete, const Walk& partial,
+                                llvm::BasicBlock* insane) {
+  auto status_of = [&](const Walk& walk) {
+    llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+    ir_.SetInsertPoint(walk.block->getTerminator());
+    llvm::Value* status = ir_.getInt32(kTupleRow);
+    if (walk.toasted)
+      status = ir_.CreateSelect(walk.toasted, ir_.getInt32(kTupleDeferred), status);
+    llvm::Value* corrupt =
+        or_maybe(ir_.CreateICmpUGT(walk.end, subject.length, "beyond"), walk.corrupt);
+    return ir_.CreateSelect(corrupt, ir_.getInt32(kTupleCorrupt), status, "status");
+  };
+  auto merge = [&](llvm::Value* a, llvm::Value* b, llvm::Value* otherwise,
+                   const char* name) -> llvm::PHINode* {
+    llvm::PHINode* phi = ir_.CreatePHI(a->getType(), 3, name);
+    phi->addIncoming(a, complete.block);
+    phi->addIncoming(b, partial.block);
+    phi->addIncoming(otherwise, insane);
+    return phi;
+  };
+  auto merge_defined = [&](llvm::Value* a, llvm::Value* b, const char* name) {
+    return merge(a, b, llvm::PoisonValue::get(a->getType()), name);
+  };
+  llvm::Value* whole = status_of(complete);
+  llvm::Value* some = status_of(partial);
+
+  LocatedTuple tuple;
+  tuple.status = merge(whole, some, ir_.getInt32(kTupleCorrupt), "status");
+  tuple.tuple = merge_defined(subject.tuple, subject.tuple, "tuple");
+  tuple.data = merge_defined(subject.data, subject.data, "data");
+  tuple.natts = merge_defined(subject.natts, subject.natts, "natts");
+  tuple.columns.resize(program_.columns().size());
+  for (uint32_t c = 0; c < tuple.columns.size(); c++) {
+    const LocatedTuple::Column& a = complete.columns[c];
+    const LocatedTuple::Column& b = partial.columns[c];
+    if (a.offset == nullptr) continue;  // a second column of the same attribute
+    tuple.columns[c].offset = merge_defined(a.offset, b.offset, "offset");
+    if (a.absent) tuple.columns[c].absent = merge_defined(a.absent, b.absent, "absent");
+  }
+  for (uint32_t c = 0; c < tuple.columns.size(); c++)
+    if (tuple.columns[c].offset == nullptr)
+      tuple.columns[c] = tuple.columns[column_of_[program_.columns()[c].attnum - 1]];
+  return tuple;
+}
+
+/* ---- writing a row ---- */
+
+void TupleDecoder::store(const LocatedTuple& tuple, llvm::Value* row) {
+  for (uint32_t c = 0; c < program_.columns().size(); c++) {
+    if (is_variable(program_.columns()[c].type))
+      store_variable(tuple, c, row);
+    else
+      store_fixed(tuple, c, row);
+    if (bound_[c].valid) store_valid(tuple, c, row);
+  }
+}
+
+/* i1: the tuple ends before the column's attribute. */
+llvm::Value* TupleDecoder::is_short(const LocatedTuple& tuple, uint32_t column) {
+  return ir_.CreateICmpULT(tuple.natts, ir_.getInt32(program_.columns()[column].attnum));
+}
+
+/* Without a branch: an absent value is read from the tuple's header. */
+void TupleDecoder::store_fixed(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
+  const TbColumn& c = program_.columns()[column];
+  const TbAttribute& attribute = program_.attributes()[c.attnum - 1];
+  const LocatedTuple::Column& place = tuple.columns[column];
+  llvm::Type* type = memory_type(c.type);
+  llvm::Value* from = at(tuple.data, place.offset);
+  if (place.absent) from = ir_.CreateSelect(place.absent, tuple.tuple, from);
+  llvm::Value* value = ir_.CreateAlignedLoad(type, from, llvm::Align(attribute.align), "value");
+  if (c.type == TB_TYPE_BOOL)
+    value = ir_.CreateZExt(ir_.CreateICmpNE(value, ir_.getInt8(0)), ir_.getInt8Ty());
+  if (place.absent) {
+    llvm::Value* instead = llvm::ConstantInt::get(type, 0);
+    if (bound_[column].missing)
+      instead = ir_.CreateSelect(is_short(tuple, column), bound_[column].missing->value, instead);
+    value = ir_.CreateSelect(place.absent, instead, value);
+  }
+  ir_.CreateStore(value, ir_.CreateInBoundsGEP(type, bound_[column].values, row));
+}
+
+/* numeric and text: by the library, out of a varlena known to be inline. */
+void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
+  const TbColumn& c = program_.columns()[column];
+  const LocatedTuple::Column& place = tuple.columns[column];
+  llvm::Value* slot = ir_.CreateInBoundsGEP(memory_type(c.type), bound_[column].values, row);
+  llvm::BasicBlock* next = nullptr;
+  if (place.absent) {
+    llvm::BasicBlock* there = block("value.there");
+    llvm::BasicBlock* not_there = block("value.absent");
+    next = block("value.next");
+    ir_.CreateCondBr(place.absent, not_there, there);
+    ir_.SetInsertPoint(not_there);
+    store_absent(tuple, column, slot);
+    ir_.CreateBr(next);
+    ir_.SetInsertPoint(there);
+  }
+  llvm::Value* varlena = at(tuple.data, place.offset);
+  if (tb_type_is_numeric(c.type)) {
+    const char* symbol = c.type == TB_TYPE_NUM64 ? "rt_decode_num64" : "rt_decode_num128";
+    llvm::Value* scale = ir_.getInt32(static_cast<uint32_t>(static_cast<int32_t>(c.scale)));
+    llvm::Value* fits = call(symbol, {varlena, scale, slot}, "fits");
+    llvm::Value* verdict =
+        ir_.CreateSelect(fits, ir_.getInt32(0), ir_.getInt32(TB_ERR_UNREPRESENTABLE));
+    ir_.CreateStore(ir_.CreateOr(ir_.CreateLoad(ir_.getInt32Ty(), errors_), verdict), errors_);
+  } else {
+    call(c.type == TB_TYPE_BPCHAR ? "rt_decode_bpchar" : "rt_decode_text",
+         {pages_, varlena, slot});
+  }
+  if (next) {
+    ir_.CreateBr(next);
+    ir_.SetInsertPoint(next);
+  }
+}
+
+/* A value that is not in the tuple: all zero bytes, or the missing value. */
+void TupleDecoder::store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* slot) {
+  const TbColumn& c = program_.columns()[column];
+  llvm::Type* type = memory_type(c.type);
+  llvm::Value* instead = llvm::ConstantInt::get(type, 0);
+  if (bound_[column].missing && bound_[column].missing->value)
+    instead = ir_.CreateSelect(is_short(tuple, column), bound_[column].missing->value, instead);
+  ir_.CreateAlignedStore(instead, slot, llvm::Align(kMaxAlign));
+}
+
+void TupleDecoder::store_valid(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
+  llvm::Value* valid = ir_.getInt8(1);
+  if (llvm::Value* absent = tuple.columns[column].absent) {
+    llvm::Value* instead = ir_.getInt8(0);
+    if (bound_[column].missing)
+      instead = ir_.CreateSelect(is_short(tuple, column), bound_[column].missing->valid, instead);
+    valid = ir_.CreateSelect(absent, instead, valid);
+  }
+  ir_.CreateStore(valid, ir_.CreateInBoundsGEP(ir_.getInt8Ty(), bound_[column].valid, row));
+}
+
+}  // namespace turbine

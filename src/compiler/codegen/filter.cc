@@ -1,0 +1,40 @@
+#include "compiler/codegen/filter.h"
+
+namespace turbine {
+
+namespace {
+
+/* Above this many integer comparisons, evaluating dead rows costs more than a
+ * selection saves. */
+constexpr uint32_t kDenseCost = 12;
+
+bool fixed_and_simple(const Program& program, uint32_t index) {
+  const TbExpr& e = program.expr(index);
+  if (tb_type_is_text(e.type) || e.type == TB_TYPE_NUM128) return false;
+  if (e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL) return false;
+  if (e.op == TB_EXPR_CALL && tb_functions[e.index].cost >= kDenseCost) return false;
+  for (uint32_t arg : program.args(e))
+    if (!fixed_and_simple(program, arg)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool is_dense(const Program& program, uint32_t expr) { return fixed_and_simple(program, expr); }
+
+FilterPlan plan_filters(const Program& program) {
+  FilterPlan plan;
+  for (uint32_t filter : program.filters()) {
+    const bool may_move = plan.selective.empty() || !(program.expr(filter).flags & TB_EX_RAISES);
+    (may_move && is_dense(program, filter) ? plan.dense : plan.selective).push_back(filter);
+  }
+  return plan;
+}
+
+llvm::Value* emit_conjunction(RowEmitter& rows, const std::vector<uint32_t>& conjuncts) {
+  llvm::Value* pass = nullptr;
+  for (uint32_t conjunct : conjuncts) pass = rows.and_maybe(pass, rows.truth(rows.eval(conjunct, pass)));
+  return pass;
+}
+
+}  // namespace turbine

@@ -1,0 +1,287 @@
+#include "compiler/codegen/group_table.h"
+
+#include <cstddef>
+
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+void GroupTableEmitter::bind(Value* table) {
+  auto& ir = rows_.ir();
+  table_ = table;
+  slots_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, slots));
+  mask_ = rows_.load(ir.getInt64Ty(), table, offsetof(TbGroupTable, slot_mask));
+  group_rows_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, rows));
+  arena_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, arena));
+}
+
+void GroupTableEmitter::eval_keys(Value* active) {
+  keys_.clear();
+  for (uint32_t key : program_.keys()) keys_.push_back(rows_.eval(key, active));
+}
+
+Value* GroupTableEmitter::key_hash(uint32_t type, const RowValue& v) {
+  switch (type) {
+    case TB_TYPE_BOOL: return rows_.call_rt("rt_hash_bool", {v.value});
+    case TB_TYPE_INT2: return rows_.call_rt("rt_hash_int2", {v.value});
+    case TB_TYPE_INT4:
+    case TB_TYPE_DATE: return rows_.call_rt("rt_hash_int4", {v.value});
+    case TB_TYPE_FLOAT4: return rows_.call_rt("rt_hash_float4", {v.value});
+    case TB_TYPE_FLOAT8: return rows_.call_rt("rt_hash_float8", {v.value});
+    case TB_TYPE_NUM128: return rows_.call_rt("rt_hash_num128", {v.value});
+    case TB_TYPE_TEXT:
+    case TB_TYPE_BPCHAR: return rows_.call_rt("rt_hash_text", {v.value, v.length});
+    default: return rows_.call_rt("rt_hash_int8", {v.value});
+  }
+}
+
+Value* GroupTableEmitter::hash() {
+  auto& ir = rows_.ir();
+  Value* combined = nullptr;
+  for (size_t i = 0; i < keys_.size(); i++) {
+    Value* h = key_hash(layout_.keys[i].type, keys_[i]);
+    if (keys_[i].null) h = ir.CreateSelect(keys_[i].null, ir.getInt64(0x9e3779b97f4a7c15ull + i), h);
+    combined = combined ? rows_.call_rt("rt_hash_combine", {combined, h}) : h;
+  }
+  return combined;
+}
+
+Value* GroupTableEmitter::text_bytes() {
+  auto& ir = rows_.ir();
+  Value* total = nullptr;
+  for (const RowValue& key : keys_) {
+    if (!key.length) continue;
+    Value* length = ir.CreateZExt(key.length, ir.getInt64Ty());
+    total = total ? ir.CreateAdd(total, length) : length;
+  }
+  return total;
+}
+
+Value* GroupTableEmitter::row(Value* group) {
+  auto& ir = rows_.ir();
+  Value* offset = ir.CreateMul(ir.CreateZExt(group, ir.getInt64Ty()), ir.getInt64(layout_.row_size));
+  return ir.CreateInBoundsGEP(ir.getInt8Ty(), group_rows_, offset);
+}
+
+Value* GroupTableEmitter::slot_pointer(Value* hash) {
+  return rows_.index(rows_.ir().getInt32Ty(), slots_, rows_.ir().CreateAnd(hash, mask_));
+}
+
+Value* GroupTableEmitter::load_row(llvm::Type* type, Value* row, uint64_t offset, bool shared) {
+  Value* v = rows_.load(type, row, offset);
+  if (shared) llvm::cast<llvm::LoadInst>(v)->setVolatile(true);
+  return v;
+}
+
+Value* GroupTableEmitter::keys_equal(Value* row, bool shared) {
+  auto& ir = rows_.ir();
+  Value* all = nullptr;
+  for (size_t i = 0; i < keys_.size(); i++) {
+    const GroupField& field = layout_.keys[i];
+    const RowValue& key = keys_[i];
+    Value* equal;
+    if (tb_type_is_text(field.type)) {
+      Value* offset = load_row(ir.getInt64Ty(), row, field.value_offset + offsetof(TbGroupText, offset), shared);
+      Value* length = load_row(ir.getInt32Ty(), row, field.value_offset + offsetof(TbGroupText, length), shared);
+      Value* bytes = ir.CreateInBoundsGEP(ir.getInt8Ty(), arena_, offset);
+      equal = rows_.call_rt("rt_key_eq_text", {key.value, key.length, bytes, length});
+    } else {
+      Value* stored = load_row(rows_.memory_type(field.type), row, field.value_offset, shared);
+      if (field.type == TB_TYPE_BOOL) {
+        equal = ir.CreateICmpEQ(ir.CreateZExt(key.value, ir.getInt8Ty()), stored);
+      } else if (stored->getType()->isFloatingPointTy()) {
+        Value* both_nan = ir.CreateAnd(ir.CreateFCmpUNO(stored, stored), ir.CreateFCmpUNO(key.value, key.value));
+        equal = ir.CreateOr(ir.CreateFCmpOEQ(key.value, stored), both_nan);
+      } else {
+        equal = ir.CreateICmpEQ(key.value, stored);
+      }
+    }
+    if (key.null) {
+      Value* stored_null = ir.CreateICmpEQ(load_row(ir.getInt8Ty(), row, field.valid_offset, shared), ir.getInt8(0));
+      Value* some_null = ir.CreateOr(key.null, stored_null);
+      equal = ir.CreateSelect(some_null, ir.CreateAnd(key.null, stored_null), equal);
+    }
+    all = rows_.and_maybe(all, equal);
+  }
+  return all;
+}
+
+void GroupTableEmitter::write_keys(Value* row, Value* arena_offset) {
+  auto& ir = rows_.ir();
+  for (size_t i = 0; i < keys_.size(); i++) {
+    const GroupField& field = layout_.keys[i];
+    const RowValue& key = keys_[i];
+    if (tb_type_is_text(field.type)) {
+      Value* length = ir.CreateZExt(key.length, ir.getInt64Ty());
+      ir.CreateMemCpy(ir.CreateInBoundsGEP(ir.getInt8Ty(), arena_, arena_offset), llvm::Align(1), key.value,
+                      llvm::Align(1), length);
+      rows_.store(arena_offset, row, field.value_offset + offsetof(TbGroupText, offset));
+      rows_.store(key.length, row, field.value_offset + offsetof(TbGroupText, length));
+      rows_.store(key.length, row, field.value_offset + offsetof(TbGroupText, capacity));
+      arena_offset = ir.CreateAdd(arena_offset, length);
+    } else {
+      Value* v = field.type == TB_TYPE_BOOL ? ir.CreateZExt(key.value, ir.getInt8Ty()) : key.value;
+      rows_.store(v, row, field.value_offset);
+    }
+    Value* valid = key.null ? ir.CreateZExt(ir.CreateNot(key.null), ir.getInt8Ty()) : ir.getInt8(1);
+    rows_.store(valid, row, field.valid_offset);
+  }
+}
+
+/*
+ * for (slot = hash & mask;; slot = (slot + 1) & mask) {
+ *   if (slots[slot] == 0) { insert; return new group; }
+ *   group = slots[slot] - 1;
+ *   if (rows[group].hash == hash && keys equal) return group;
+ * }
+ */
+Value* GroupTableEmitter::find_or_insert(Value* hash) {
+  auto& ir = rows_.ir();
+  llvm::LLVMContext& context = rows_.builder().context();
+  llvm::Function* parent = ir.GetInsertBlock()->getParent();
+  auto block = [&](const char* name) { return BasicBlock::Create(context, name, parent); };
+  BasicBlock *before = ir.GetInsertBlock(), *probe = block("probe"), *occupied = block("probe.occupied"),
+             *compare = block("probe.compare"), *next = block("probe.next"), *insert = block("probe.insert"),
+             *found = block("probe.found");
+  Value* home = ir.CreateAnd(hash, mask_);
+  ir.CreateBr(probe);
+
+  ir.SetInsertPoint(probe);
+  llvm::PHINode* slot = ir.CreatePHI(ir.getInt64Ty(), 2, "slot");
+  slot->addIncoming(home, before);
+  Value* slot_at = rows_.index(ir.getInt32Ty(), slots_, slot);
+  Value* entry = ir.CreateLoad(ir.getInt32Ty(), slot_at);
+  ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(0)), insert, occupied);
+
+  ir.SetInsertPoint(occupied);
+  Value* group = ir.CreateSub(entry, ir.getInt32(1));
+  Value* candidate = row(group);
+  Value* same_hash = ir.CreateICmpEQ(rows_.load(ir.getInt64Ty(), candidate, 0), hash);
+  ir.CreateCondBr(same_hash, compare, next);
+
+  ir.SetInsertPoint(compare);
+  Value* equal = keys_equal(candidate, false);
+  BasicBlock* compared = ir.GetInsertBlock();
+  ir.CreateCondBr(equal, found, next);
+
+  ir.SetInsertPoint(next);
+  slot->addIncoming(ir.CreateAnd(ir.CreateAdd(slot, ir.getInt64(1)), mask_), next);
+  ir.CreateBr(probe);
+
+  ir.SetInsertPoint(insert);
+  Value* ngroups = rows_.load(ir.getInt64Ty(), table_, offsetof(TbGroupTable, ngroups));
+  Value* fresh = ir.CreateTrunc(ngroups, ir.getInt32Ty());
+  rows_.store(ir.CreateAdd(ngroups, ir.getInt64(1)), table_, offsetof(TbGroupTable, ngroups));
+  ir.CreateStore(ir.CreateAdd(fresh, ir.getInt32(1)), slot_at);
+  Value* new_row = row(fresh);
+  ir.CreateMemSet(new_row, ir.getInt8(0), layout_.row_size, llvm::Align(8));
+  rows_.store(hash, new_row, 0);
+  Value* arena_offset = nullptr;
+  if (Value* bytes = text_bytes()) {
+    arena_offset = rows_.load(ir.getInt64Ty(), table_, offsetof(TbGroupTable, arena_used));
+    rows_.store(ir.CreateAdd(arena_offset, bytes), table_, offsetof(TbGroupTable, arena_used));
+  }
+  write_keys(new_row, arena_offset);
+  BasicBlock* inserted = ir.GetInsertBlock();
+  ir.CreateBr(found);
+
+  ir.SetInsertPoint(found);
+  llvm::PHINode* result = ir.CreatePHI(ir.getInt32Ty(), 2, "group");
+  result->addIncoming(group, compared);
+  result->addIncoming(fresh, inserted);
+  return result;
+}
+
+/*
+ * for (slot = hash & mask;;) {
+ *   entry = slots[slot];
+ *   if (entry == 0) entry = compare-and-swap(slots[slot], 0, BUSY);
+ *   if (entry == 0) {                         // the slot is ours
+ *     group = rt_group_reserve(table, text bytes, &arena offset);
+ *     if (group == NONE) { slots[slot] = 0; return NONE; }
+ *     write row; fence; slots[slot] = group + 1; return group;
+ *   }
+ *   if (entry == BUSY) continue;              // its owner is about to publish
+ *   if (keys equal) return entry - 1;
+ *   slot = (slot + 1) & mask;
+ * }
+ */
+Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accumulators) {
+  auto& ir = rows_.ir();
+  llvm::LLVMContext& context = rows_.builder().context();
+  llvm::Function* parent = ir.GetInsertBlock()->getParent();
+  auto block = [&](const char* name) { return BasicBlock::Create(context, name, parent); };
+  BasicBlock *before = ir.GetInsertBlock(), *probe = block("probe"), *claim = block("probe.claim"),
+             *taken = block("probe.taken"), *occupied = block("probe.occupied"), *compare = block("probe.compare"),
+             *next = block("probe.next"), *insert = block("probe.insert"), *write = block("probe.write"),
+             *full = block("probe.full"), *found = block("probe.found");
+  llvm::IRBuilder<> at_entry(&parent->getEntryBlock(), parent->getEntryBlock().getFirstInsertionPt());
+  llvm::AllocaInst* arena_slot = at_entry.CreateAlloca(ir.getInt64Ty(), nullptr, "arena_offset");
+  Value* home = ir.CreateAnd(hash, mask_);
+  ir.CreateBr(probe);
+
+  ir.SetInsertPoint(probe);
+  llvm::PHINode* slot = ir.CreatePHI(ir.getInt64Ty(), 3, "slot");
+  slot->addIncoming(home, before);
+  Value* slot_at = rows_.index(ir.getInt32Ty(), slots_, slot);
+  llvm::LoadInst* seen = ir.CreateLoad(ir.getInt32Ty(), slot_at);
+  seen->setVolatile(true);
+  ir.CreateCondBr(ir.CreateICmpEQ(seen, ir.getInt32(0)), claim, taken);
+
+  ir.SetInsertPoint(claim);
+  Value* swapped = rows_.call_rt("rt_slot_claim", {slot_at});
+  ir.CreateCondBr(ir.CreateICmpEQ(swapped, ir.getInt32(0)), insert, taken);
+
+  ir.SetInsertPoint(taken);
+  llvm::PHINode* entry = ir.CreatePHI(ir.getInt32Ty(), 2);
+  entry->addIncoming(seen, probe);
+  entry->addIncoming(swapped, claim);
+  slot->addIncoming(slot, taken);
+  ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(TB_SLOT_BUSY)), probe, occupied);
+
+  ir.SetInsertPoint(occupied);
+  Value* group = ir.CreateSub(entry, ir.getInt32(1));
+  Value* candidate = row(group);
+  ir.CreateCondBr(ir.CreateICmpEQ(load_row(ir.getInt64Ty(), candidate, 0, true), hash), compare, next);
+
+  ir.SetInsertPoint(compare);
+  Value* equal = keys_equal(candidate, true);
+  BasicBlock* compared = ir.GetInsertBlock();
+  ir.CreateCondBr(equal, found, next);
+
+  ir.SetInsertPoint(next);
+  slot->addIncoming(ir.CreateAnd(ir.CreateAdd(slot, ir.getInt64(1)), mask_), next);
+  ir.CreateBr(probe);
+
+  ir.SetInsertPoint(insert);
+  Value* bytes = text_bytes();
+  Value* fresh = rows_.call_rt("rt_group_reserve", {table_, bytes ? bytes : ir.getInt64(0), arena_slot});
+  ir.CreateCondBr(ir.CreateICmpEQ(fresh, ir.getInt32(TB_NONE)), full, write);
+
+  ir.SetInsertPoint(write);
+  Value* new_row = row(fresh);
+  ir.CreateMemSet(new_row, ir.getInt8(0), layout_.row_size, llvm::Align(8));
+  rows_.store(hash, new_row, 0);
+  write_keys(new_row, ir.CreateLoad(ir.getInt64Ty(), arena_slot));
+  accumulators.write_identities(new_row);
+  rows_.call_rt("rt_slot_publish", {slot_at, ir.CreateAdd(fresh, ir.getInt32(1))});
+  BasicBlock* written = ir.GetInsertBlock();
+  ir.CreateBr(found);
+
+  ir.SetInsertPoint(full);
+  rows_.call_rt("rt_slot_publish", {slot_at, ir.getInt32(0)});
+  BasicBlock* not_written = ir.GetInsertBlock();
+  ir.CreateBr(found);
+
+  ir.SetInsertPoint(found);
+  llvm::PHINode* result = ir.CreatePHI(ir.getInt32Ty(), 3, "group");
+  result->addIncoming(group, compared);
+  result->addIncoming(fresh, written);
+  result->addIncoming(ir.getInt32(TB_NONE), not_written);
+  return result;
+}
+
+}  // namespace turbine

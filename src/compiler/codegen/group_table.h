@@ -1,0 +1,55 @@
+/*
+ * group_table.h - emits look-up and insertion in a TbGroupTable.
+ *
+ * Open addressing, linear probing over group numbers; rows keep the hash, so
+ * that most mismatches cost one compare and tables grow without the keys.
+ * NULL keys equal each other, float keys follow PostgreSQL (NaN = NaN,
+ * -0 = 0), text keys compare by bytes.
+ *
+ * Host: one thread owns the table and has checked that there is room.
+ * GPU: all threads share it. An inserter claims an empty slot with BUSY, writes
+ * the row, fences, then publishes the group number; who sees BUSY waits. Rows
+ * are read with volatile loads, since another multiprocessor may have written
+ * them a moment ago.
+ */
+#pragma once
+
+#include "compiler/codegen/accumulators.h"
+
+namespace turbine {
+
+class GroupTableEmitter {
+ public:
+  GroupTableEmitter(RowEmitter& rows, const Program& program, const GroupLayout& layout)
+      : rows_(rows), program_(program), layout_(layout) {}
+
+  /* Loads the table's fields; once, where the table cannot change any more. */
+  void bind(llvm::Value* table);
+
+  /* Evaluates the keys of the current row. */
+  void eval_keys(llvm::Value* active);
+  llvm::Value* hash();        // i64
+  llvm::Value* text_bytes();  // i64: arena bytes that a new group needs, or nullptr
+
+  /* Group number (i32) of the evaluated keys, inserted if new. */
+  llvm::Value* find_or_insert(llvm::Value* hash);
+  /* The same on the GPU; TB_NONE where there was no room (table->full is set). */
+  llvm::Value* find_or_insert_atomic(llvm::Value* hash, Accumulators& accumulators);
+
+  llvm::Value* row(llvm::Value* group);  // pointer of a group number's row
+  llvm::Value* slot_pointer(llvm::Value* hash);
+
+ private:
+  llvm::Value* keys_equal(llvm::Value* row, bool shared);
+  void write_keys(llvm::Value* row, llvm::Value* arena_offset);
+  llvm::Value* key_hash(uint32_t type, const RowValue& v);
+  llvm::Value* load_row(llvm::Type* type, llvm::Value* row, uint64_t offset, bool shared);
+
+  RowEmitter& rows_;
+  const Program& program_;
+  const GroupLayout& layout_;
+  llvm::Value *table_ = nullptr, *slots_ = nullptr, *mask_ = nullptr, *group_rows_ = nullptr, *arena_ = nullptr;
+  llvm::SmallVector<RowValue, 4> keys_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,80 @@
+#include "compiler/codegen/loop_emitter.h"
+
+namespace turbine {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+llvm::MDNode* new_access_group(RowEmitter& rows) { return llvm::MDNode::getDistinct(rows.builder().context(), {}); }
+
+Carried emit_loop(RowEmitter& rows, const char* name, Value* begin, Value* end, const Carried& init,
+                  llvm::function_ref<Carried(Value*, const Carried&)> body, const LoopOptions& options) {
+  auto& ir = rows.ir();
+  llvm::LLVMContext& context = rows.builder().context();
+  llvm::Function* parent = ir.GetInsertBlock()->getParent();
+  BasicBlock* before = ir.GetInsertBlock();
+  BasicBlock* loop = BasicBlock::Create(context, std::string(name) + ".loop", parent);
+  BasicBlock* done = BasicBlock::Create(context, std::string(name) + ".done", parent);
+  ir.CreateCondBr(ir.CreateICmpULT(begin, end), loop, done);
+
+  ir.SetInsertPoint(loop);
+  llvm::PHINode* i = ir.CreatePHI(ir.getInt64Ty(), 2, "i");
+  i->addIncoming(begin, before);
+  Carried current;
+  llvm::SmallVector<llvm::PHINode*, 8> phis;
+  for (Value* v : init) {
+    llvm::PHINode* phi = ir.CreatePHI(v->getType(), 2);
+    phi->addIncoming(v, before);
+    phis.push_back(phi);
+    current.push_back(phi);
+  }
+  Carried next = body(i, current);
+  Value* i_next = ir.CreateNUWAdd(i, options.step ? options.step : ir.getInt64(1));
+  BasicBlock* latch = ir.GetInsertBlock();
+  llvm::BranchInst* back = ir.CreateCondBr(ir.CreateICmpULT(i_next, end), loop, done);
+  i->addIncoming(i_next, latch);
+  for (size_t k = 0; k < phis.size(); k++) phis[k]->addIncoming(next[k], latch);
+  if (options.parallel_group) {
+    llvm::MDNode* accesses = llvm::MDNode::get(
+        context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), options.parallel_group});
+    llvm::SmallVector<llvm::Metadata*, 2> fields{nullptr, accesses};
+    llvm::MDNode* id = llvm::MDNode::getDistinct(context, fields);
+    id->replaceOperandWith(0, id);
+    back->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
+
+  ir.SetInsertPoint(done);
+  Carried out;
+  for (size_t k = 0; k < phis.size(); k++) {
+    llvm::PHINode* phi = ir.CreatePHI(init[k]->getType(), 2);
+    phi->addIncoming(init[k], before);
+    phi->addIncoming(next[k], latch);
+    out.push_back(phi);
+  }
+  return out;
+}
+
+Carried emit_if(RowEmitter& rows, const char* name, Value* cond, const Carried& init,
+                llvm::function_ref<Carried()> body) {
+  auto& ir = rows.ir();
+  llvm::Function* parent = ir.GetInsertBlock()->getParent();
+  BasicBlock* before = ir.GetInsertBlock();
+  BasicBlock* then = BasicBlock::Create(rows.builder().context(), std::string(name) + ".then", parent);
+  BasicBlock* after = BasicBlock::Create(rows.builder().context(), std::string(name) + ".after", parent);
+  ir.CreateCondBr(cond, then, after);
+  ir.SetInsertPoint(then);
+  Carried result = body();
+  BasicBlock* then_end = ir.GetInsertBlock();
+  ir.CreateBr(after);
+  ir.SetInsertPoint(after);
+  Carried out;
+  for (size_t k = 0; k < init.size(); k++) {
+    llvm::PHINode* phi = ir.CreatePHI(init[k]->getType(), 2);
+    phi->addIncoming(init[k], before);
+    phi->addIncoming(result[k], then_end);
+    out.push_back(phi);
+  }
+  return out;
+}
+
+}  // namespace turbine

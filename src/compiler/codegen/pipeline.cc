@@ -1,0 +1,13 @@
+#include "compiler/codegen/pipeline.h"
+
+namespace turbine {
+
+void emit_pipeline(ModuleBuilder& builder, const Program& program) {
+  const GroupLayout layout = group_layout(program);
+  if (builder.gpu())
+    emit_gpu_pipeline(builder, program, layout);
+  else
+    emit_host_pipeline(builder, program, layout);
+}
+
+}  // namespace turbine

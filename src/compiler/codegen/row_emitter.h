@@ -1,0 +1,105 @@
+/*
+ * row_emitter.h - emits the evaluation of a program's expressions for one row.
+ *
+ * The loops around it decide which row (a tile's index on the host, a thread's
+ * on the GPU) and what becomes of the result; the values are the same SSA in
+ * both shapes. Nothing here branches for cheap operations, so that the host's
+ * dense loops stay vectorisable; errors are kept per row and count only where
+ * the operation was wanted (`active`) and its operands were not NULL.
+ *
+ * Used by filter, aggregate and rows emission; owns no block of its caller.
+ */
+#pragma once
+
+#include <vector>
+
+#include "compiler/codegen/module_builder.h"
+
+namespace turbine {
+
+/* A value in registers. bool: i1; text: pointer and i32 length. */
+struct RowValue {
+  llvm::Value* value = nullptr;
+  llvm::Value* length = nullptr;  // text only
+  llvm::Value* null = nullptr;    // i1; nullptr: never NULL
+};
+
+class RowEmitter {
+ public:
+  RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir);
+
+  /* Loads column pointers and parameters; call once, in the entry block. */
+  void bind(llvm::Value* columns, llvm::Value* bytes, llvm::Value* params);
+
+  /* Starts a row: `row` is its i64 index in the columns. Forgets loaded values
+   * and errors. Loads carry `access_group` if given (parallel loops). */
+  void begin_row(llvm::Value* row, llvm::MDNode* access_group = nullptr);
+
+  /* `active`: i1 under which the value is wanted; nullptr: always. */
+  RowValue eval(uint32_t expr, llvm::Value* active);
+
+  /* True and not NULL. */
+  llvm::Value* truth(const RowValue& v);
+
+  /* i32 TB_ERR_* of this row so far, or nullptr. */
+  llvm::Value* errors() const { return errors_; }
+  /* The same, and starts anew: for code that goes on in another block. */
+  llvm::Value* take_errors() {
+    llvm::Value* errors = errors_;
+    errors_ = nullptr;
+    return errors;
+  }
+
+  /* Memory helpers shared with the loops' emitters. */
+  llvm::Type* type_of(uint32_t tb_type);    // in registers
+  llvm::Type* memory_type(uint32_t tb_type);  // i8 for bool
+  llvm::Value* at(llvm::Value* base, uint64_t offset);
+  llvm::Value* load(llvm::Type* type, llvm::Value* base, uint64_t offset);
+  void store(llvm::Value* value, llvm::Value* base, uint64_t offset);
+  llvm::Value* index(llvm::Type* element, llvm::Value* base, llvm::Value* i);
+
+  /* Calls a function of src/rt: operands flattened as its bitcode signature
+   * wants them (i128 as two i64 on x86-64), attributes copied. */
+  llvm::Value* call_rt(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands);
+
+  llvm::Value* and_maybe(llvm::Value* a, llvm::Value* b);  // nullptr: true
+  llvm::Value* or_maybe(llvm::Value* a, llvm::Value* b);   // nullptr: false
+  llvm::Value* not_null(const RowValue& v);                // nullptr: true
+  void add_errors(llvm::Value* bits, llvm::Value* when);
+
+  const Program& program() const { return program_; }
+  llvm::IRBuilder<>& ir() { return ir_; }
+  ModuleBuilder& builder() { return builder_; }
+
+ private:
+  RowValue eval_column(const TbExpr& e);
+  RowValue eval_call(uint32_t function, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
+                     llvm::Value* active);
+  RowValue call_now(const TbFunction& fn, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
+                    llvm::Value* active);
+  RowValue eval_logic(const TbExpr& e, bool is_and, llvm::Value* active);
+  RowValue eval_test(const TbExpr& e, llvm::Value* active);
+  RowValue eval_case(const TbExpr& e, llvm::Value* active);
+  RowValue eval_coalesce(const TbExpr& e, llvm::Value* active);
+  RowValue eval_distinct(const TbExpr& e, llvm::Value* active);
+  RowValue eval_array(const TbExpr& e, bool any, llvm::Value* active);
+  RowValue eval_rescale(const TbExpr& e, llvm::Value* active);
+  RowValue load_param(uint32_t index);
+  RowValue select(llvm::Value* cond, const RowValue& a, const RowValue& b);
+  RowValue null_of(const TbExpr& e);
+  llvm::Value* error_slot();
+
+  ModuleBuilder& builder_;
+  const Program& program_;
+  llvm::IRBuilder<>& ir_;
+  llvm::Value* bytes_ = nullptr;
+  llvm::Value* params_base_ = nullptr;
+  llvm::Value* row_ = nullptr;
+  llvm::MDNode* access_group_ = nullptr;
+  llvm::Value* errors_ = nullptr;
+  llvm::AllocaInst* error_slot_ = nullptr;
+  std::vector<llvm::Value*> column_values_, column_valid_;
+  std::vector<RowValue> params_, loaded_;
+};
+
+}  // namespace turbine

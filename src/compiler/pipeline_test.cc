@@ -1,0 +1,454 @@
+/*
+ * pipeline_test.cc - generated pipelines against scalar loops written here, over
+ * {0, 1, 31, 32, 33, tile-1, tile, tile+1, several tiles} rows and no, some and
+ * all NULLs; and the PTX of the same programs.
+ */
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+
+#include "compiler/jit/compile_program.h"
+#include "engine/program/group_layout.h"
+#include "engine/program/testing/program_writer.h"
+#include "turbine/kernel.h"
+
+namespace turbine {
+namespace {
+
+using testing::ParamWriter;
+using testing::ProgramWriter;
+
+constexpr uint32_t kRowCounts[] = {0, 1, 31, 32, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
+
+using PipelineFn = void (*)(TbPipelineArgs*);
+
+/* Compiles for the host and loads; also generates the PTX. */
+class Compiled {
+ public:
+  Compiled(ProgramWriter& writer, uint16_t sink) : program_(Program::parse(writer.blob(sink))) {
+    const CompiledArtifact artifact = compile_program(program_, TB_TARGET_HOST, "", "");
+    // Open as long as the library: dlopen knows libraries by their path.
+    const int fd = fd_ = memfd_create("pipeline", 0);
+    EXPECT_EQ(write(fd, artifact.bytes.data(), artifact.bytes.size()), static_cast<ssize_t>(artifact.bytes.size()));
+    handle_ = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(handle_, nullptr) << dlerror();
+    pipeline = reinterpret_cast<PipelineFn>(dlsym(handle_, "tb_pipeline"));
+    EXPECT_NE(pipeline, nullptr);
+    const CompiledArtifact ptx = compile_program(program_, TB_TARGET_PTX, "sm_90", "");
+    ptx_ = std::string(ptx.bytes.data());
+    EXPECT_EQ(ptx_.find(".extern .func"), std::string::npos);
+  }
+  ~Compiled() {
+    if (handle_) dlclose(handle_);
+    close(fd_);
+  }
+  PipelineFn pipeline = nullptr;
+  const Program& program() const { return program_; }
+  const std::string& ptx() const { return ptx_; }
+
+ private:
+  Program program_;
+  void* handle_ = nullptr;
+  int fd_ = -1;
+  std::string ptx_;
+};
+
+/* A column with the validity that `mode` asks for: 0 no, 1 some, 2 all NULL. */
+template <class T>
+struct TestColumn {
+  std::vector<T> values;
+  std::vector<uint8_t> valid;
+  TestColumn(uint32_t n, int mode, std::mt19937_64& random, std::function<T()> draw) {
+    for (uint32_t i = 0; i < n; i++) {
+      values.push_back(draw());
+      valid.push_back(mode == 0 ? 1 : mode == 2 ? 0 : random() % 3 != 0);
+    }
+  }
+  TbColumnData data() { return {values.data(), valid.data()}; }
+};
+
+struct Call {
+  std::vector<uint8_t> scratch = std::vector<uint8_t>(TB_SCRATCH_SIZE + 64);
+  TbPipelineArgs args{};
+  Call(const std::vector<TbColumnData>& columns, uint32_t nrows, const std::string& params) {
+    args.columns = columns.data();
+    args.nrows = nrows;
+    args.params = reinterpret_cast<const TbParamBlock*>(params.data());
+    args.scratch = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t{63});
+    args.scratch_size = TB_SCRATCH_SIZE;
+  }
+};
+
+/* A group table that starts small and grows as the pipeline asks. */
+struct Table {
+  TbGroupTable t{};
+  std::vector<uint32_t> slots;
+  std::vector<uint8_t> arena;
+  std::vector<__int128> rows;
+  void resize(uint32_t row_size, uint64_t groups, uint64_t arena_size) {
+    t.row_size = row_size;
+    rows.resize(groups * row_size / 16 + 1);
+    t.rows = reinterpret_cast<uint8_t*>(rows.data());
+    t.group_capacity = groups;
+    slots.assign(groups * 2, 0);
+    t.slots = slots.data();
+    t.slot_mask = slots.size() - 1;
+    arena.resize(arena_size);
+    t.arena = arena.data();
+    t.arena_capacity = arena_size;
+    for (uint64_t g = 0; g < t.ngroups; g++) {
+      uint64_t hash;
+      std::memcpy(&hash, t.rows + g * row_size, 8);
+      uint64_t slot = hash & t.slot_mask;
+      while (slots[slot]) slot = (slot + 1) & t.slot_mask;
+      slots[slot] = static_cast<uint32_t>(g + 1);
+    }
+  }
+};
+
+template <class T>
+T read(const uint8_t* row, uint32_t offset) {
+  T v;
+  std::memcpy(&v, row + offset, sizeof v);
+  return v;
+}
+
+TEST(Pipeline, RowsThatPassInOrder) {
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_FLOAT8, true);
+  const uint32_t limit = w.param(TB_TYPE_INT4), top = w.param(TB_TYPE_FLOAT8);
+  w.filters = {w.call(TB_FN_INT4LT, {a, limit}), w.call(TB_FN_FLOAT8LT, {b, top})};
+  Compiled code(w, TB_SINK_ROWS);
+  EXPECT_NE(code.ptx().find("tb_rows"), std::string::npos);
+  std::mt19937_64 random(1);
+  ParamWriter p;
+  const int32_t l = 100;
+  const double t = 0.5;
+  p.scalar(&l, 4);
+  p.scalar(&t, 8);
+  const std::string params = p.block();
+  for (uint32_t n : kRowCounts)
+    for (int mode : {0, 1, 2}) {
+      TestColumn<int32_t> ca(n, mode, random, [&] { return static_cast<int32_t>(random() % 200); });
+      TestColumn<double> cb(n, mode, random, [&] { return random() % 7 == 0 ? std::nan("") : (random() % 1000) / 1000.0; });
+      std::vector<TbColumnData> columns{ca.data(), cb.data()};
+      std::vector<uint32_t> ids(n + 1), out(n + 1), expected;
+      for (uint32_t i = 0; i < n; i++) ids[i] = i * 3;
+      for (uint32_t i = 0; i < n; i++)
+        if (ca.valid[i] && cb.valid[i] && ca.values[i] < l && cb.values[i] < t) expected.push_back(ids[i]);
+      Call run(columns, n, params);
+      run.args.rowids = ids.data();
+      run.args.out_rowids = out.data();
+      code.pipeline(&run.args);
+      out.resize(run.args.nout);
+      EXPECT_EQ(out, expected) << n << " rows, mode " << mode;
+      EXPECT_EQ(run.args.rows_passed, expected.size());
+      EXPECT_EQ(run.args.errors, 0u);
+    }
+}
+
+TEST(Pipeline, ErrorsCountOnlyForLiveRows) {
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4), one = w.param(TB_TYPE_INT4), limit = w.param(TB_TYPE_INT4);
+  w.filters = {w.call(TB_FN_INT4LT, {a, limit}), w.call(TB_FN_INT4LT, {w.call(TB_FN_INT4PL, {a, one}), limit})};
+  Compiled code(w, TB_SINK_ROWS);
+  for (int32_t limit_value : {10, INT32_MAX}) {
+    ParamWriter p;
+    const int32_t o = 1;
+    p.scalar(&o, 4);
+    p.scalar(&limit_value, 4);
+    const std::string params = p.block();
+    std::vector<int32_t> values(100, 5);
+    values[50] = INT32_MAX;      // dropped by the first conjunct either way
+    values[60] = INT32_MAX - 1;  // passes it with the high limit; + 1 is no overflow
+    std::vector<TbColumnData> columns{{values.data(), nullptr}};
+    std::vector<uint32_t> ids(100), out(100);
+    Call run(columns, 100, params);
+    run.args.rowids = ids.data();
+    run.args.out_rowids = out.data();
+    code.pipeline(&run.args);
+    EXPECT_EQ(run.args.errors, 0u);
+    EXPECT_EQ(run.args.nout, 98u);
+  }
+  ProgramWriter v;
+  const uint32_t c = v.column(TB_TYPE_INT4), d = v.param(TB_TYPE_INT4);
+  v.filters = {v.call(TB_FN_INT4LT, {v.call(TB_FN_INT4PL, {c, d}), d})};
+  Compiled raising(v, TB_SINK_ROWS);
+  ParamWriter p;
+  const int32_t o = 1;
+  p.scalar(&o, 4);
+  const std::string params = p.block();
+  std::vector<int32_t> values(5000, 5);
+  values[4321] = INT32_MAX;
+  std::vector<TbColumnData> columns{{values.data(), nullptr}};
+  std::vector<uint32_t> ids(5000), out(5000);
+  Call run(columns, 5000, params);
+  run.args.rowids = ids.data();
+  run.args.out_rowids = out.data();
+  raising.pipeline(&run.args);
+  EXPECT_EQ(run.args.errors, TB_ERR_OVERFLOW);
+}
+
+TEST(Pipeline, UngroupedAggregates) {
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT8, true), c = w.column(TB_TYPE_FLOAT8, true);
+  const uint32_t limit = w.param(TB_TYPE_INT4);
+  w.filters = {w.call(TB_FN_INT4LT, {a, limit})};
+  w.aggregate(TB_AGG_COUNT);
+  w.aggregate(TB_AGG_COUNT, b);
+  w.aggregate(TB_AGG_SUM_INT, a);
+  w.aggregate(TB_AGG_SUM_WIDE, b);
+  w.aggregate(TB_AGG_SUM_FLOAT, c);
+  w.aggregate(TB_AGG_MIN, b);
+  w.aggregate(TB_AGG_MAX, c);
+  Compiled code(w, TB_SINK_AGGREGATE);
+  EXPECT_NE(code.ptx().find("tb_reduce"), std::string::npos);
+  const GroupLayout layout = group_layout(code.program());
+  std::mt19937_64 random(2);
+  ParamWriter p;
+  const int32_t l = 150;
+  p.scalar(&l, 4);
+  const std::string params = p.block();
+  for (uint32_t n : kRowCounts)
+    for (int mode : {0, 1, 2}) {
+      TestColumn<int32_t> ca(n, mode, random, [&] { return static_cast<int32_t>(random() % 200) - 100; });
+      TestColumn<int64_t> cb(n, mode, random, [&] { return static_cast<int64_t>(random()); });
+      TestColumn<double> cc(n, mode, random, [&] { return static_cast<double>(random() % 1000); });
+      std::vector<TbColumnData> columns{ca.data(), cb.data(), cc.data()};
+      int64_t count = 0, count_b = 0, sum_a = 0, min_b = INT64_MAX;
+      __int128 sum_b = 0;
+      double sum_c = 0, max_c = -1;
+      bool any_c = false;
+      for (uint32_t i = 0; i < n; i++) {
+        if (!ca.valid[i] || ca.values[i] >= l) continue;
+        count++;
+        sum_a += ca.values[i];
+        if (cb.valid[i]) {
+          count_b++;
+          sum_b += cb.values[i];
+          min_b = std::min(min_b, cb.values[i]);
+        }
+        if (cc.valid[i]) {
+          any_c = true;
+          sum_c += cc.values[i];
+          max_c = std::max(max_c, cc.values[i]);
+        }
+      }
+      Table table;
+      table.resize(layout.row_size, 1, 0);
+      Call run(columns, n, params);
+      run.args.groups = &table.t;
+      code.pipeline(&run.args);
+      const uint8_t* row = table.t.rows;
+      const auto& s = layout.states;
+      EXPECT_EQ(run.args.errors, 0u);
+      EXPECT_EQ(run.args.rows_passed, static_cast<uint64_t>(count));
+      EXPECT_EQ(read<int64_t>(row, s[0].value_offset), count);
+      EXPECT_EQ(read<int64_t>(row, s[1].value_offset), count_b);
+      EXPECT_EQ(row[s[2].valid_offset], count > 0);
+      EXPECT_EQ(row[s[3].valid_offset], count_b > 0);
+      EXPECT_EQ(row[s[5].valid_offset], count_b > 0);
+      EXPECT_EQ(row[s[6].valid_offset], any_c);
+      if (count) EXPECT_EQ(read<int64_t>(row, s[2].value_offset), sum_a);
+      if (count_b) {
+        EXPECT_TRUE(read<__int128>(row, s[3].value_offset) == sum_b);
+        EXPECT_EQ(read<int64_t>(row, s[5].value_offset), min_b);
+      }
+      if (any_c) {
+        EXPECT_EQ(read<double>(row, s[4].value_offset), sum_c);  // integers: exact
+        EXPECT_EQ(read<double>(row, s[6].value_offset), max_c);
+      }
+    }
+}
+
+TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
+  ProgramWriter w;
+  const uint32_t k = w.column(TB_TYPE_INT4, true), s = w.column(TB_TYPE_TEXT, true), v = w.column(TB_TYPE_INT8, true);
+  w.keys = {k, s};
+  w.aggregate(TB_AGG_COUNT);
+  w.aggregate(TB_AGG_SUM_WIDE, v);
+  w.aggregate(TB_AGG_MAX, v);
+  Compiled code(w, TB_SINK_AGGREGATE);
+  EXPECT_NE(code.ptx().find("tb_reserve"), std::string::npos);
+  EXPECT_NE(code.ptx().find("tb_apply"), std::string::npos);
+  const GroupLayout layout = group_layout(code.program());
+  std::mt19937_64 random(3);
+  const std::string params = ParamWriter().block();
+  std::string bytes;
+  std::vector<TbTextView> words;
+  for (int i = 0; i < 40; i++) {
+    std::string word(i % 13, static_cast<char>('a' + i % 5));
+    if (i > 20) word += std::to_string(i);
+    words.push_back({static_cast<uint32_t>(word.size()), 0, 0, static_cast<uint32_t>(bytes.size())});
+    bytes += word;
+  }
+  for (uint32_t n : kRowCounts)
+    for (int mode : {0, 1, 2}) {
+      TestColumn<int32_t> ck(n, mode, random, [&] { return static_cast<int32_t>(random() % 500); });
+      TestColumn<TbTextView> cs(n, mode, random, [&] { return words[random() % words.size()]; });
+      TestColumn<int64_t> cv(n, mode, random, [&] { return static_cast<int64_t>(random() % 1000); });
+      std::vector<TbColumnData> columns{ck.data(), cs.data(), cv.data()};
+      struct Expected {
+        int64_t count = 0, sum = 0, max = -1;
+      };
+      std::map<std::string, Expected> expected;
+      for (uint32_t i = 0; i < n; i++) {
+        std::string key = ck.valid[i] ? std::to_string(ck.values[i]) : "null";
+        key += "|" + (cs.valid[i] ? "'" + bytes.substr(cs.values[i].offset, cs.values[i].length) : "null");
+        Expected& e = expected[key];
+        e.count++;
+        if (cv.valid[i]) {
+          e.sum += cv.values[i];
+          e.max = std::max(e.max, cv.values[i]);
+        }
+      }
+      Table table;
+      table.resize(layout.row_size, 4, 1);
+      Call run(columns, n, params);
+      run.args.groups = &table.t;
+      run.args.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
+      int grows = 0;
+      do {
+        code.pipeline(&run.args);
+        if (run.args.status == TB_PIPELINE_GROW) {
+          grows++;
+          table.resize(layout.row_size, table.t.group_capacity * 4, (table.t.arena_capacity + run.args.arena_needed) * 2);
+        }
+      } while (run.args.status == TB_PIPELINE_GROW && grows < 40);
+      ASSERT_EQ(run.args.first_row, n);
+      EXPECT_EQ(run.args.errors, 0u);
+      ASSERT_EQ(table.t.ngroups, expected.size()) << n << " rows, mode " << mode;
+      for (uint64_t g = 0; g < table.t.ngroups; g++) {
+        const uint8_t* row = table.t.rows + g * layout.row_size;
+        std::string key = row[layout.keys[0].valid_offset] ? std::to_string(read<int32_t>(row, layout.keys[0].value_offset)) : "null";
+        const auto text = read<TbGroupText>(row, layout.keys[1].value_offset);
+        key += "|" + (row[layout.keys[1].valid_offset]
+                          ? "'" + std::string(reinterpret_cast<char*>(table.t.arena) + text.offset, text.length)
+                          : "null");
+        ASSERT_TRUE(expected.count(key)) << key;
+        const Expected& e = expected[key];
+        EXPECT_EQ(read<int64_t>(row, layout.states[0].value_offset), e.count);
+        EXPECT_EQ(row[layout.states[1].valid_offset], e.max >= 0);
+        EXPECT_TRUE(read<__int128>(row, layout.states[1].value_offset) == e.sum);
+        if (e.max >= 0) EXPECT_EQ(read<int64_t>(row, layout.states[2].value_offset), e.max);
+      }
+    }
+}
+
+TEST(Pipeline, TextExtremesPerGroupAndOverall) {
+  for (bool grouped : {true, false}) {
+    ProgramWriter w;
+    const uint32_t k = w.column(TB_TYPE_INT4), s = w.column(TB_TYPE_TEXT, true);
+    if (grouped) w.keys = {k};
+    w.aggregate(TB_AGG_MIN, s);
+    w.aggregate(TB_AGG_COUNT, s);
+    w.aggregate(TB_AGG_MAX, s);
+    const Program program = Program::parse(w.blob(TB_SINK_AGGREGATE));
+    const CompiledArtifact artifact = compile_program(program, TB_TARGET_HOST, "", "");
+    const int fd = memfd_create("pipeline", 0);
+    ASSERT_EQ(write(fd, artifact.bytes.data(), artifact.bytes.size()), static_cast<ssize_t>(artifact.bytes.size()));
+    void* handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(handle, nullptr) << dlerror();
+    const auto pipeline = reinterpret_cast<PipelineFn>(dlsym(handle, "tb_pipeline"));
+    const GroupLayout layout = group_layout(program);
+    std::mt19937_64 random(5);
+    const std::string params = ParamWriter().block();
+    const uint32_t n = 3 * TB_TILE_ROWS + 5;
+    std::string bytes;
+    std::vector<TbTextView> views;
+    std::map<int32_t, std::pair<std::string, std::string>> expected;
+    TestColumn<int32_t> ck(n, 0, random, [&] { return static_cast<int32_t>(random() % 20); });
+    TestColumn<TbTextView> cs(n, 1, random, [&] {
+      const std::string word(random() % 9, static_cast<char>('a' + random() % 26));
+      const TbTextView view{static_cast<uint32_t>(word.size()), 0, 0, static_cast<uint32_t>(bytes.size())};
+      bytes += word;
+      return view;
+    });
+    for (uint32_t i = 0; i < n; i++) {
+      if (!cs.valid[i]) continue;
+      const std::string word = bytes.substr(cs.values[i].offset, cs.values[i].length);
+      auto [at, fresh] = expected.try_emplace(grouped ? ck.values[i] : 0, word, word);
+      at->second.first = std::min(at->second.first, word);
+      at->second.second = std::max(at->second.second, word);
+    }
+    std::vector<TbColumnData> columns{ck.data(), cs.data()};
+    Table table;
+    table.resize(layout.row_size, 1, 1);
+    if (!grouped) table.t.ngroups = 1;
+    Call run(columns, n, params);
+    run.args.groups = &table.t;
+    run.args.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
+    int grows = 0;
+    do {
+      pipeline(&run.args);
+      if (run.args.status == TB_PIPELINE_GROW)
+        table.resize(layout.row_size, table.t.group_capacity * 4, (table.t.arena_capacity + run.args.arena_needed) * 2);
+    } while (run.args.status == TB_PIPELINE_GROW && ++grows < 40);
+    ASSERT_EQ(table.t.ngroups, expected.size());
+    for (uint64_t g = 0; g < table.t.ngroups; g++) {
+      const uint8_t* row = table.t.rows + g * layout.row_size;
+      const auto& [least, most] = expected.at(grouped ? read<int32_t>(row, layout.keys[0].value_offset) : 0);
+      auto text = [&](size_t state) {
+        const auto t = read<TbGroupText>(row, layout.states[state].value_offset);
+        return std::string(reinterpret_cast<char*>(table.t.arena) + t.offset, t.length);
+      };
+      EXPECT_EQ(text(0), least);
+      EXPECT_EQ(text(2), most);
+    }
+    dlclose(handle);
+    close(fd);
+  }
+}
+
+TEST(Pipeline, LogicFollowsThreeValues) {
+  // (a < p AND b < p) OR a IS NULL, CASE, COALESCE over all NULL patterns
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT4, true), p0 = w.param(TB_TYPE_INT4);
+  const uint32_t both = w.node(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0, {w.call(TB_FN_INT4LT, {a, p0}), w.call(TB_FN_INT4LT, {b, p0})});
+  const uint32_t neither = w.node(TB_EXPR_NOT, TB_TYPE_BOOL, 0, 0, {both});
+  const uint32_t value = w.node(TB_EXPR_CASE, TB_TYPE_INT4, TB_EX_NULLABLE, 0,
+                                {w.node(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {a}), b, neither, p0,
+                                 w.node(TB_EXPR_COALESCE, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {b, a})});
+  w.filters = {w.node(TB_EXPR_IS_NOT_FALSE, TB_TYPE_BOOL, 0, 0, {w.call(TB_FN_INT4LT, {value, p0})})};
+  Compiled code(w, TB_SINK_ROWS);
+  std::mt19937_64 random(4);
+  const int32_t l = 3;
+  ParamWriter p;
+  p.scalar(&l, 4);
+  const std::string params = p.block();
+  const uint32_t n = 3000;
+  TestColumn<int32_t> ca(n, 1, random, [&] { return static_cast<int32_t>(random() % 6); });
+  TestColumn<int32_t> cb(n, 1, random, [&] { return static_cast<int32_t>(random() % 6); });
+  std::vector<TbColumnData> columns{ca.data(), cb.data()};
+  std::vector<uint32_t> ids(n), out(n), expected;
+  using Maybe = std::optional<int>;
+  for (uint32_t i = 0; i < n; i++) {
+    ids[i] = i;
+    Maybe va = ca.valid[i] ? Maybe(ca.values[i]) : Maybe(), vb = cb.valid[i] ? Maybe(cb.values[i]) : Maybe();
+    auto less = [&](Maybe x) { return x ? std::optional<bool>(*x < l) : std::optional<bool>(); };
+    auto la = less(va), lb = less(vb);
+    std::optional<bool> conj;
+    if ((la && !*la) || (lb && !*lb)) conj = false;
+    else if (la && lb) conj = true;
+    Maybe v = !va ? vb : (conj && !*conj) ? Maybe(l) : vb ? vb : va;
+    auto lv = less(v);
+    if (!lv || *lv) expected.push_back(i);
+  }
+  Call run(columns, n, params);
+  run.args.rowids = ids.data();
+  run.args.out_rowids = out.data();
+  code.pipeline(&run.args);
+  out.resize(run.args.nout);
+  EXPECT_EQ(out, expected);
+}
+
+}  // namespace
+}  // namespace turbine

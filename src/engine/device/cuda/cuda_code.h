@@ -1,0 +1,39 @@
+/*
+ * cuda_code.h - compiled programs on a GPU: PTX or cubin to loaded kernels.
+ * Called by cuda_device.cc; the kernels are launched by cuda_query.cc.
+ */
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/device/cuda/cuda_context.h"
+
+namespace turbine::cuda {
+
+/* A loaded module and its kernels; those that the program's sink does not have
+ * are null. Immutable; shared by queries of any thread. */
+class CudaCode : public LoadedCode {
+ public:
+  /* Throws DeviceError. */
+  CudaCode(std::shared_ptr<CudaContext> context, std::span<const uint8_t> artifact, const Program& program);
+  ~CudaCode() override;
+
+  Function decode = nullptr;
+  Function rows = nullptr;     // ROWS
+  Function reserve = nullptr;  // grouped AGGREGATE
+  Function apply = nullptr;
+  Function reduce = nullptr;  // ungrouped AGGREGATE
+
+ private:
+  Function kernel(const char* name) const;
+  std::shared_ptr<CudaContext> context_;
+  Module module_ = nullptr;
+};
+
+/* PTX to a cubin for the context's GPU; a cubin comes back as it is. The
+ * context must be current. Throws DeviceError. */
+std::string link_machine_code(const Driver& driver, std::span<const uint8_t> artifact);
+
+}  // namespace turbine::cuda

@@ -1,0 +1,62 @@
+#include "engine/device/cuda/cuda_context.h"
+
+namespace turbine::cuda {
+
+namespace {
+
+/* Pinned blocks hold arguments, outcomes and results on their way out; more
+ * than this is kept from the rest of the machine for nothing. */
+constexpr uint64_t kMaxCachedPinned = uint64_t{256} << 20;
+
+GpuProperties read_properties(const Driver& driver, DeviceOrdinal ordinal, int driver_version) {
+  GpuProperties properties;
+  char name[128] = "";
+  driver.check(driver.device_get_name(name, static_cast<int>(sizeof(name)) - 1, ordinal));
+  properties.name = name;
+  int multiprocessors = 0;
+  driver.check(driver.device_get_attribute(&properties.major, kComputeCapabilityMajor, ordinal));
+  driver.check(driver.device_get_attribute(&properties.minor, kComputeCapabilityMinor, ordinal));
+  driver.check(driver.device_get_attribute(&multiprocessors, kMultiprocessorCount, ordinal));
+  properties.multiprocessors = static_cast<uint32_t>(multiprocessors > 0 ? multiprocessors : 1);
+  size_t total = 0;
+  driver.check(driver.device_total_mem(&total, ordinal));
+  properties.memory_total = total;
+  properties.driver_version = driver_version;
+  return properties;
+}
+
+}  // namespace
+
+PrimaryContext::PrimaryContext(const Driver& driver, DeviceOrdinal ordinal) : driver_(driver), ordinal_(ordinal) {
+  driver_.check(driver_.primary_ctx_retain(&handle_, ordinal_));
+}
+
+PrimaryContext::~PrimaryContext() { driver_.note(driver_.primary_ctx_release(ordinal_)); }
+
+CudaContext::CudaContext(const DriverTable& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget)
+    : table_(table),
+      driver_(table, &health_, fault_from_environment()),
+      primary_(driver_, ordinal),
+      properties_(read_properties(driver_, ordinal, driver_version)) {
+  enter(driver_);
+  if (memory_budget == 0) {
+    size_t free = 0, total = 0;
+    driver_.check(driver_.mem_get_info(&free, &total));
+    memory_budget = static_cast<uint64_t>(free) / 100 * 85;
+  }
+  device_memory_ = std::make_unique<MemoryPool>(MemoryPool::Kind::DEVICE, driver_, primary_.handle(), memory_budget,
+                                                memory_budget);
+  pinned_memory_ = std::make_unique<MemoryPool>(MemoryPool::Kind::PINNED, driver_, primary_.handle(), UINT64_MAX / 2,
+                                                kMaxCachedPinned);
+}
+
+Driver CudaContext::driver_with(std::shared_ptr<FaultInjector> faults) {
+  return faults ? Driver(table_, &health_, std::move(faults)) : driver_;
+}
+
+void CudaContext::enter(const Driver& driver) const {
+  if (health_.lost()) throw DeviceError(TB_FALLBACK_NO_DEVICE, properties_.name + " is out of use: " + health_.message());
+  driver.check(driver.ctx_set_current(primary_.handle()));
+}
+
+}  // namespace turbine::cuda

@@ -1,0 +1,78 @@
+/*
+ * cuda_context.h - what all parts of one GPU share: its primary context, health,
+ * properties and memory pools.
+ *
+ * Lifetime: held by shared_ptr from the device, its loaded code and its
+ * queries; the last of them releases the primary context. One a GPU in the
+ * process. Must never know what a query is.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/memory_pool.h"
+
+namespace turbine::cuda {
+
+/* Fixed properties of a GPU. */
+struct GpuProperties {
+  std::string name;
+  int major = 0, minor = 0;
+  uint32_t multiprocessors = 0;
+  uint64_t memory_total = 0;
+  int driver_version = 0;  // 13000 = 13.0
+};
+
+/* Retains a primary context; releases it in the destructor. */
+class PrimaryContext {
+ public:
+  PrimaryContext(const Driver& driver, DeviceOrdinal ordinal);
+  ~PrimaryContext();
+  PrimaryContext(const PrimaryContext&) = delete;
+  Context handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  const DeviceOrdinal ordinal_;
+  Context handle_ = nullptr;
+};
+
+class CudaContext {
+ public:
+  /* `memory_budget` 0: 85 % of what is free now. Throws DeviceError. */
+  CudaContext(const DriverTable& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget);
+
+  /* Makes the context current for the calling thread; before any other call.
+   * Throws DeviceError, also if the device has been lost. */
+  void enter(const Driver& driver) const;
+
+  /* The same where nothing may throw: releasing. */
+  void enter_to_release() const noexcept { driver_.note(driver_.ctx_set_current(primary_.handle())); }
+
+  const Driver& driver() const { return driver_; }
+  /* A driver with a query's own faults (null: those of the process). */
+  Driver driver_with(std::shared_ptr<FaultInjector> faults);
+
+  const GpuProperties& properties() const { return properties_; }
+  const DeviceHealth& health() const { return health_; }
+  MemoryPool& device_memory() { return *device_memory_; }
+  MemoryPool& pinned_memory() { return *pinned_memory_; }
+
+  std::atomic<uint32_t> queries_running{0};
+  std::atomic<uint64_t> queries_total{0};
+
+ private:
+  const DriverTable& table_;
+  DeviceHealth health_;
+  const Driver driver_;
+  PrimaryContext primary_;  // after driver_, before the pools
+  GpuProperties properties_;
+  std::unique_ptr<MemoryPool> device_memory_;
+  std::unique_ptr<MemoryPool> pinned_memory_;
+};
+
+}  // namespace turbine::cuda

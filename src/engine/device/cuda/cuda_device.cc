@@ -1,0 +1,134 @@
+#include "engine/device/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <system_error>
+
+#include "engine/device/cuda/cuda_query.h"
+
+namespace turbine::cuda {
+
+namespace {
+
+/* A chunk's fixed cost is about 50 us of driver calls, and 8 MB cross PCIe in
+ * about 150 us; larger slots pay where the relation is large anyway. */
+constexpr uint64_t kSmallestSlot = 128;
+constexpr uint64_t kUsualSlot = 1024;
+constexpr uint64_t kLargeSlot = 2048;
+constexpr uint64_t kLargeRelation = 65536;  // blocks: 512 MB
+constexpr uint64_t kChunksToOverlap = 8;    // fewer leave copy and kernels in turns
+constexpr uint64_t kMostSlots = 6;          // kLanes on the device, as many being filled
+
+/* Newest GPU that LLVM 19 generates code for. */
+constexpr int kNewestCapability = 90;
+
+template <size_t N>
+void set_text(char (&to)[N], const std::string& from) {
+  std::snprintf(to, N, "%s", from.c_str());
+}
+
+}  // namespace
+
+int target_capability(int major, int minor) { return std::min(major * 10 + minor, kNewestCapability); }
+
+CudaDevice::~CudaDevice() {
+  context_->enter_to_release();
+  for (const auto& [base, size] : segments_)
+    context_->driver().note(context_->driver().mem_host_unregister(base));
+}
+
+TbDeviceInfo CudaDevice::info() const {
+  const GpuProperties& gpu = context_->properties();
+  TbDeviceInfo info{};
+  info.kind = 1;
+  info.units = gpu.multiprocessors;
+  set_text(info.name, gpu.name);
+  set_text(info.target, "sm_" + std::to_string(gpu.major * 10 + gpu.minor));
+  info.memory_total = gpu.memory_total;
+  // A little less than the pool has: parameters are not part of needs().
+  info.memory_budget = context_->device_memory().budget() / 64 * 63;
+  info.memory_used = context_->device_memory().used();
+  info.usable = !context_->health().lost();
+  info.queries_running = context_->queries_running.load(std::memory_order_relaxed);
+  info.queries_total = context_->queries_total.load(std::memory_order_relaxed);
+  set_text(info.message, context_->health().message());
+  return info;
+}
+
+std::string CudaDevice::cpu() const {
+  const GpuProperties& gpu = context_->properties();
+  return "sm_" + std::to_string(target_capability(gpu.major, gpu.minor));
+}
+
+std::string CudaDevice::features() const { return "+ptx80"; }
+
+Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks) const {
+  uint64_t pages = kLargeSlot;
+  if (nblocks < kLargeRelation)
+    pages = std::clamp(std::bit_ceil(std::max<uint64_t>(nblocks / kChunksToOverlap, 1)), kSmallestSlot, kUsualSlot);
+  const uint64_t chunks = (nblocks + pages - 1) / pages;
+  const uint64_t slots = std::clamp<uint64_t>(chunks, 2, kMostSlots);
+  return {static_cast<uint32_t>(pages), static_cast<uint32_t>(slots)};
+}
+
+std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
+  context_->enter(context_->driver());
+  return std::make_shared<CudaCode>(context_, artifact, program);
+}
+
+std::string CudaDevice::machine_code(std::span<const uint8_t> artifact) {
+  context_->enter(context_->driver());
+  return link_machine_code(context_->driver(), artifact);
+}
+
+/* A segment that cannot be pinned is slower to copy from, not wrong. */
+void CudaDevice::register_segment(void* base, uint64_t size) {
+  const Driver& driver = context_->driver();
+  context_->enter_to_release();
+  const CallResult call = driver.mem_host_register(base, static_cast<size_t>(size), kHostRegisterPortable);
+  if (!call.ok()) {
+    driver.note(call);
+    return;
+  }
+  std::lock_guard lock(segments_mutex_);
+  segments_.emplace(base, size);
+}
+
+void CudaDevice::unregister_segment(void* base) {
+  {
+    std::lock_guard lock(segments_mutex_);
+    if (segments_.erase(base) == 0) return;
+  }
+  context_->enter_to_release();
+  context_->driver().note(context_->driver().mem_host_unregister(base));
+}
+
+QueryNeeds CudaDevice::needs(const Program& program, double estimated_groups, uint32_t slot_pages,
+                             uint32_t nslots) const {
+  const uint64_t lanes = std::min(nslots, CudaQuery::kLanes);
+  uint64_t bytes = lanes * lane_device_bytes(program, slot_pages);
+  if (program.sink() == TB_SINK_AGGREGATE)
+    bytes += initial_group_table(program, estimated_groups, context_->device_memory().budget()).device_bytes();
+  return {bytes};
+}
+
+std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> program,
+                                               std::shared_ptr<const std::string> params,
+                                               std::shared_ptr<LoadedCode> code, double estimated_groups,
+                                               uint64_t budget) {
+  auto cuda_code = std::dynamic_pointer_cast<const CudaCode>(code);
+  if (!cuda_code) throw DeviceError(TB_FALLBACK_COMPILE, "code that was not loaded on a GPU");
+  auto faults = fault_from_query(QueryFaultScope::armed());
+  context_->enter(context_->driver());
+  try {
+    return std::make_unique<CudaQuery>(context_, std::move(faults), std::move(program), std::move(params),
+                                       std::move(cuda_code), estimated_groups, budget);
+  } catch (const std::bad_alloc&) {
+    throw DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory");
+  } catch (const std::system_error& error) {
+    throw DeviceError(TB_FALLBACK_HOST_MEMORY, std::string("no thread for the query: ") + error.what());
+  }
+}
+
+}  // namespace turbine::cuda

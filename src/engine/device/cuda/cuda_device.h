@@ -1,0 +1,50 @@
+/*
+ * cuda_device.h - a GPU as a Device. Made by probe.cc; see device.h for who
+ * may call what from which thread.
+ */
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/device/cuda/cuda_context.h"
+#include "engine/device/device.h"
+
+namespace turbine::cuda {
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(std::shared_ptr<CudaContext> context) : context_(std::move(context)) {}
+  ~CudaDevice() override;
+
+  TbDeviceInfo info() const override;
+  TbTarget target() const override { return TB_TARGET_PTX; }
+  std::string cpu() const override;
+  std::string features() const override;
+  ChunkShape chunk_shape(uint64_t nblocks) const override;
+  std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
+  std::string machine_code(std::span<const uint8_t> artifact) override;
+  void register_segment(void* base, uint64_t size) override;
+  void unregister_segment(void* base) override;
+  QueryNeeds needs(const Program& program, double estimated_groups, uint32_t slot_pages,
+                   uint32_t nslots) const override;
+  std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
+                                     std::shared_ptr<const std::string> params, std::shared_ptr<LoadedCode> code,
+                                     double estimated_groups, uint64_t budget) override;
+
+ private:
+  std::shared_ptr<CudaContext> context_;
+  std::mutex segments_mutex_;            // protects what follows
+  std::map<void*, uint64_t> segments_;  // those that this device has pinned
+};
+
+/* The compute capability that generated code is for: the GPU's own, or the
+ * newest that the compiler knows, whose PTX newer GPUs run. */
+int target_capability(int major, int minor);
+
+/* Oldest GPU and driver: independent thread scheduling (sm_70), PTX 8.0. */
+inline constexpr int kOldestCapability = 70;
+inline constexpr int kOldestDriver = 12000;
+
+}  // namespace turbine::cuda

@@ -1,0 +1,83 @@
+/*
+ * group_table.h - a query's TbGroupTable in device memory.
+ *
+ * Owns the header that kernels see, slots, rows and arena, and their growth.
+ * Grouped: tb_reserve finds or inserts groups and sets `full` where there was
+ * no room; grow() then makes room, keeps every complete group and its state,
+ * and drops rows that were numbered but never entered into the slots. A group's
+ * number may change in grow(), so group numbers of chunks that are reserved but
+ * not applied are void afterwards. Ungrouped: row 0 alone.
+ *
+ * A slot search starts at (hash & slot_mask) and goes up by one, as generated
+ * code does; the hash is the first field of a row.
+ *
+ * Threads: one at a time, with the context current.
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/device/cuda/cuda_context.h"
+#include "engine/device/device.h"
+
+namespace turbine::cuda {
+
+/* Sizes of a table, in elements and bytes. */
+struct GroupTableShape {
+  uint64_t group_capacity = 0;
+  uint64_t slot_count = 0;  // 0 when ungrouped
+  uint64_t arena_capacity = 0;
+  uint32_t row_size = 0;
+
+  uint64_t rows_bytes() const { return group_capacity * row_size; }
+  uint64_t slots_bytes() const { return slot_count * sizeof(uint32_t); }
+  /* Device memory, as the pool rounds it. */
+  uint64_t device_bytes() const;
+};
+
+/* The table to begin with, of at most `limit` device bytes where possible. */
+GroupTableShape initial_group_table(const Program& program, double estimated_groups, uint64_t limit);
+
+class GroupTable {
+ public:
+  /* Allocates and clears the table, asynchronously on `stream`. */
+  GroupTable(CudaContext& context, const Driver& driver, const Program& program, MemoryAccount& account,
+             double estimated_groups, Stream stream);
+
+  DevicePtr header() const { return header_.device(); }
+
+  /* Makes room. Nothing that uses the table may be in flight but on `stream`;
+   * waits for it. Throws DeviceError: DEVICE_MEMORY beyond the query's limit. */
+  void grow(Stream stream);
+
+  /* Number of groups, once everything is applied; fetch() from then on. */
+  uint64_t finish(Stream stream);
+  DeviceQuery::GroupRows fetch(uint64_t first, uint64_t count, Stream stream);
+
+  uint64_t bytes_fetched() const { return bytes_fetched_; }
+
+ private:
+  void allocate(const GroupTableShape& shape);
+  void read_header(Stream stream);
+  void write_header(Stream stream);
+  void synchronize(Stream stream) const;
+  std::vector<uint8_t> read_live_rows(Stream stream);
+  void write_rows(const std::vector<uint8_t>& rows, Stream stream);
+  GroupTableShape grown_shape(uint64_t factor) const;
+  void replace(const GroupTableShape& shape, const std::vector<uint8_t>& rows, Stream stream);
+
+  CudaContext& context_;
+  const Driver& driver_;
+  MemoryAccount& account_;
+  const bool grouped_;
+  const bool has_text_;
+  GroupTableShape shape_;
+  Block header_, slots_, rows_, arena_;  // device
+  Block header_copy_;                    // pinned: the header as last read or written
+  Block fetched_rows_, fetched_arena_;   // pinned
+  bool arena_fetched_ = false;
+  uint64_t bytes_fetched_ = 0;
+};
+
+}  // namespace turbine::cuda

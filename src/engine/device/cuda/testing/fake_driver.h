@@ -1,0 +1,114 @@
+/*
+ * fake_driver.h - a CUDA driver without a GPU, for tests only.
+ *
+ * "Device" memory is malloc'ed, so that kernels, which tests register as host
+ * functions by name, may dereference device pointers. Each stream has a thread
+ * that runs its work in order, waits for events, and dawdles a little, so that
+ * a missing dependency shows as wrong data. Every copy is checked against live
+ * allocations when it is issued and when it runs; misuse and what is not given
+ * back are remembered for the test to look at.
+ *
+ * One FakeDriver at a time: driver functions carry no context of their own.
+ */
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/device/cuda/driver_api.h"
+
+namespace turbine::cuda::testing {
+
+struct FakeOptions {
+  int devices = 1;
+  int driver_version = 13000;
+  int major = 9, minor = 0;
+  uint64_t memory = uint64_t{4} << 30;
+  unsigned most_delay_us = 50;  // before each piece of a stream's work
+};
+
+class FakeDriver {
+ public:
+  /* The kernel's only parameter. */
+  using Kernel = std::function<void(void* arguments)>;
+
+  explicit FakeDriver(const FakeOptions& options = {});
+  ~FakeDriver();
+  FakeDriver(const FakeDriver&) = delete;
+
+  const DriverTable& table() const { return table_; }
+  void set_kernel(const std::string& name, Kernel kernel);
+
+  /* From now on every call returns `result`, queued work is dropped, and host
+   * callbacks are not called: what a fatal error does to a context. */
+  void lose(Result result);
+
+  /* A kernel that returns by this has caused `result`. */
+  struct KernelFault {
+    Result result;
+  };
+
+  uint64_t calls() const;
+  uint64_t launches(const std::string& kernel) const;
+  uint64_t device_bytes() const;
+  uint64_t peak_device_bytes() const;
+
+  /* What is still alive, and what was done wrong; empty when all is well. */
+  std::vector<std::string> leaks() const;
+  std::vector<std::string> misuse() const;
+
+  struct Calls;  // the table's functions
+
+ private:
+  friend struct Calls;
+  struct EventState {
+    uint64_t recorded = 0, completed = 0;
+    double time_ms = 0;
+  };
+  struct StreamState {
+    std::deque<std::function<void()>> work;
+    bool busy = false, stop = false;
+    std::condition_variable changed;
+    std::thread thread;
+  };
+  struct ModuleState {
+    std::map<std::string, std::unique_ptr<std::string>> functions;
+  };
+
+  void run_stream(StreamState* stream);
+  void enqueue(StreamState* stream, std::function<void()> work);
+  void add_misuse(const std::string& what);
+  bool inside(const std::map<uint64_t, uint64_t>& allocations, uint64_t address, uint64_t bytes) const;
+  StreamState* stream_of(Stream stream);
+  Result entered();  // the checks that every call begins with
+
+  const FakeOptions options_;
+  DriverTable table_;
+
+  mutable std::mutex mutex_;  // protects all that follows
+  std::condition_variable events_changed_;
+  uint64_t calls_ = 0;
+  Result lost_ = kSuccess;
+  int contexts_ = 0;
+  std::map<std::string, Kernel> kernels_;
+  std::map<std::string, uint64_t> launches_;
+  std::map<uint64_t, uint64_t> device_, pinned_, registered_;  // address, bytes
+  uint64_t device_bytes_ = 0, peak_device_bytes_ = 0;
+  std::map<Stream, std::unique_ptr<StreamState>> streams_;
+  std::map<Event, std::shared_ptr<EventState>> events_;
+  std::map<Module, std::unique_ptr<ModuleState>> modules_;
+  std::set<LinkState> links_;
+  std::vector<std::string> misuse_;
+  uint64_t next_handle_ = 0x1000;
+  unsigned delay_seed_ = 1;
+};
+
+}  // namespace turbine::cuda::testing

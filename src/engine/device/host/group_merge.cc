@@ -1,0 +1,133 @@
+/*
+ * group_merge.cc - the group tables of several threads made into one result.
+ */
+#include "engine/device/host/group_merge.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace turbine {
+namespace {
+
+/* Below this many rows to move, starting threads costs more than they save. */
+constexpr uint64_t kSerialRows = 32 << 10;
+constexpr uint64_t kMaxPartitions = 64;
+
+uint64_t partition_of(const uint8_t* row, unsigned bits) {
+  uint64_t hash;
+  memcpy(&hash, row, sizeof hash);
+  return hash >> (64 - bits);
+}
+
+/* Numbers of one table's rows, ordered by partition. */
+struct PartitionedRows {
+  HostBuffer numbers;
+  std::vector<uint64_t> starts;  // one a partition, and the end
+
+  const uint32_t* begin(uint64_t partition) const {
+    return reinterpret_cast<const uint32_t*>(numbers.data()) + starts[partition];
+  }
+  uint64_t count(uint64_t partition) const { return starts[partition + 1] - starts[partition]; }
+};
+
+PartitionedRows partition_rows(const HostGroupTable& table, unsigned bits, MemoryBudget& budget) {
+  PartitionedRows rows{HostBuffer(budget, table.size() * sizeof(uint32_t)), {}};
+  rows.starts.assign((1ull << bits) + 1, 0);
+  for (uint64_t i = 0; i < table.size(); i++) rows.starts[partition_of(table.row(i), bits) + 1]++;
+  for (size_t p = 1; p < rows.starts.size(); p++) rows.starts[p] += rows.starts[p - 1];
+  std::vector<uint64_t> next(rows.starts.begin(), rows.starts.end() - 1);
+  uint32_t* numbers = reinterpret_cast<uint32_t*>(rows.numbers.data());
+  for (uint64_t i = 0; i < table.size(); i++)
+    numbers[next[partition_of(table.row(i), bits)]++] = static_cast<uint32_t>(i);
+  return rows;
+}
+
+uint32_t add_row(const GroupFold& fold, HostGroupTable& into, const HostGroupTable& from, uint64_t number) {
+  bool fresh;
+  uint8_t* row = into.find_or_copy(fold, from.row(number), from.arena(), &fresh);
+  return fresh ? 0 : fold.fold(row, into, from.row(number), from.arena());
+}
+
+}  // namespace
+
+void throw_fold_errors(uint32_t errors) {
+  if (errors & (TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN))
+    throw DeviceError(TB_FALLBACK_RAISED, "a sum is out of range");
+  if (errors != 0) throw DeviceError(TB_FALLBACK_VALUE, "an aggregate state exceeds 128 bits or 64 bits");
+}
+
+MergedGroups::MergedGroups(const GroupFold& fold, std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool,
+                           MemoryBudget& budget)
+    : fold_(fold) {
+  std::erase_if(tables, [](const auto& table) { return !table || table->size() == 0; });
+  std::stable_sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) { return a->size() > b->size(); });
+  uint64_t moving = 0;
+  for (size_t i = 1; i < tables.size(); i++) moving += tables[i]->size();
+  if (moving < kSerialRows || pool.size() == 1)
+    merge_into_largest(std::move(tables));
+  else
+    merge_partitions(std::move(tables), pool, budget);
+  for (const auto& part : parts_) size_ += part->size();
+}
+
+void MergedGroups::merge_into_largest(std::vector<std::unique_ptr<HostGroupTable>> tables) {
+  uint32_t errors = 0;
+  for (size_t i = 1; i < tables.size(); i++) {
+    for (uint64_t row = 0; row < tables[i]->size(); row++) errors |= add_row(fold_, *tables[0], *tables[i], row);
+    tables[i].reset();
+  }
+  throw_fold_errors(errors);
+  if (!tables.empty()) parts_.push_back(std::move(tables[0]));
+}
+
+void MergedGroups::merge_partitions(std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool,
+                                    MemoryBudget& budget) {
+  // Twice as many partitions as threads even out their sizes.
+  const unsigned bits = std::bit_width(std::bit_ceil(std::min<uint64_t>(pool.size() * 2, kMaxPartitions))) - 1;
+  std::vector<std::unique_ptr<PartitionedRows>> rows(tables.size());
+  pool.run_all(tables.size(), [&](uint64_t i) {
+    rows[i] = std::make_unique<PartitionedRows>(partition_rows(*tables[i], bits, budget));
+  });
+
+  parts_.resize(1ull << bits);
+  std::atomic<uint32_t> errors{0};
+  pool.run_all(parts_.size(), [&](uint64_t p) {
+    uint64_t most = 0;
+    for (const auto& table_rows : rows) most = std::max(most, table_rows->count(p));
+    auto part = std::make_unique<HostGroupTable>(fold_.layout().row_size, most, budget);
+    uint32_t part_errors = 0;
+    for (size_t t = 0; t < tables.size(); t++) {
+      const uint32_t* numbers = rows[t]->begin(p);
+      for (uint64_t i = 0; i < rows[t]->count(p); i++) part_errors |= add_row(fold_, *part, *tables[t], numbers[i]);
+    }
+    errors.fetch_or(part_errors);
+    parts_[p] = std::move(part);
+  });
+  throw_fold_errors(errors);
+}
+
+DeviceQuery::GroupRows MergedGroups::fetch(uint64_t first, uint64_t count) {
+  if (count == 0) return {nullptr, nullptr, 0};
+  size_t part = 0;
+  while (first >= parts_[part]->size()) first -= parts_[part++]->size();
+  HostGroupTable& table = *parts_[part];
+  if (first + count > table.size()) return gather(part, first, count);
+  return {table.row(first), table.arena(), table.arena_used()};
+}
+
+DeviceQuery::GroupRows MergedGroups::gather(size_t part, uint64_t first, uint64_t count) {
+  const uint32_t row_size = fold_.layout().row_size;
+  gathered_rows_.resize(count * row_size);
+  gathered_text_ = VectorArena();
+  for (uint64_t i = 0; i < count; i++, first++) {
+    while (first >= parts_[part]->size()) {
+      first = 0;
+      part++;
+    }
+    fold_.copy(gathered_rows_.data() + i * row_size, gathered_text_, parts_[part]->row(first), parts_[part]->arena());
+  }
+  return {gathered_rows_.data(), gathered_text_.bytes(), gathered_text_.size()};
+}
+
+}  // namespace turbine

@@ -1,0 +1,47 @@
+/*
+ * group_merge.h - the group tables of several threads made into one result.
+ *
+ * Few groups are folded into the largest table by the caller; many are split
+ * by hash into partitions that threads merge independently, so that no lock is
+ * needed. The result may lie in several tables; fetch() hides that.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/device/host/host_group_table.h"
+#include "engine/device/host/worker_pool.h"
+
+namespace turbine {
+
+class MergedGroups {
+ public:
+  /* Takes the tables, of which any may be null. Throws DeviceError: out of
+   * memory, or a state that overflows. */
+  MergedGroups(const GroupFold& fold, std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool,
+               MemoryBudget& budget);
+
+  uint64_t size() const { return size_; }
+
+  /* See DeviceQuery::fetch_groups. */
+  DeviceQuery::GroupRows fetch(uint64_t first, uint64_t count);
+
+ private:
+  void merge_into_largest(std::vector<std::unique_ptr<HostGroupTable>> tables);
+  void merge_partitions(std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool, MemoryBudget& budget);
+  DeviceQuery::GroupRows gather(size_t part, uint64_t first, uint64_t count);
+
+  const GroupFold& fold_;
+  std::vector<std::unique_ptr<HostGroupTable>> parts_;
+  uint64_t size_ = 0;
+  // A fetch that spans parts is copied here.
+  std::vector<uint8_t> gathered_rows_;
+  VectorArena gathered_text_;
+};
+
+/* Throws what folding's TB_ERR_* bits mean for the query; nothing if 0. */
+void throw_fold_errors(uint32_t errors);
+
+}  // namespace turbine

@@ -1,0 +1,36 @@
+/*
+ * host_code.h - a compiled program loaded into this process.
+ */
+#pragma once
+
+#include <span>
+
+#include "engine/device/device.h"
+
+namespace turbine {
+
+class HostCode final : public LoadedCode {
+ public:
+  using Decode = void (*)(TbDecodeArgs*);
+  using Pipeline = void (*)(TbPipelineArgs*);
+
+  /* Loads an ELF shared object from memory. Throws DeviceError. */
+  explicit HostCode(std::span<const uint8_t> shared_object);
+  ~HostCode() override;
+  HostCode(const HostCode&) = delete;
+
+  const Decode decode;
+  const Pipeline pipeline;
+
+ private:
+  struct Library {
+    int fd;
+    void* handle;
+  };
+  explicit HostCode(Library library);
+  static Library open(std::span<const uint8_t> shared_object);
+
+  const Library library_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,111 @@
+/*
+ * host_device.cc - the processor's threads as a device.
+ */
+#include "engine/device/host/host_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+namespace turbine {
+namespace {
+
+/* A table of a query without an estimate: has room for a tile, fits L2. */
+constexpr uint64_t kMinGroups = 2 * TB_TILE_ROWS;
+constexpr uint64_t kMaxFirstGroups = 1 << 18;
+
+constexpr uint32_t kMinSlotPages = 16, kMaxSlotPages = 256;
+
+uint64_t physical_memory() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/* The first value of a field of /proc/cpuinfo; "" if there is none. */
+std::string cpuinfo(const std::string& field) {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(':');
+    if (line.compare(0, field.size(), field) != 0 || colon == std::string::npos) continue;
+    const size_t value = line.find_first_not_of(" \t", colon + 1);
+    return value == std::string::npos ? "" : line.substr(value);
+  }
+  return "";
+}
+
+const char* instruction_set() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4";
+  if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3";
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return "native";
+#endif
+}
+
+uint64_t first_capacity(double estimated_groups) {
+  const double most = kMaxFirstGroups;
+  // NaN and negative estimates end at the minimum.
+  const double groups = estimated_groups > 0 ? std::min(estimated_groups, most) : 0;
+  return std::max<uint64_t>(static_cast<uint64_t>(groups) + TB_TILE_ROWS, kMinGroups);
+}
+
+}  // namespace
+
+std::string host_cpu_fingerprint() {
+  return cpuinfo("model name") + "|" + cpuinfo("model\t") + "|" + cpuinfo("stepping") + "|" +
+         (cpuinfo("flags").empty() ? cpuinfo("Features") : cpuinfo("flags"));
+}
+
+HostDevice::HostDevice(const HostDeviceOptions& options)
+    : workers_(options.threads ? options.threads : std::max(std::thread::hardware_concurrency(), 1u)),
+      pool_("worker", static_cast<unsigned>(workers_.size())) {
+  info_.kind = 0;
+  info_.units = pool_.size();
+  const std::string model = cpuinfo("model name");
+  snprintf(info_.name, sizeof info_.name, "%s", model.empty() ? "host" : model.c_str());
+  snprintf(info_.target, sizeof info_.target, "%s", instruction_set());
+  info_.memory_total = physical_memory();
+  info_.memory_budget = options.memory_budget ? options.memory_budget : info_.memory_total / 4;
+  info_.usable = 1;
+}
+
+Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks) const {
+  // Four chunks a thread even out the end; small ones cost a message each.
+  const uint64_t pages = nblocks / (uint64_t{pool_.size()} * 4);
+  const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / 16 * 16, kMinSlotPages, kMaxSlotPages));
+  const uint64_t chunks = nblocks / slot_pages + 1;
+  const uint64_t slots = std::min<uint64_t>(uint64_t{pool_.size()} * 2 + 2, chunks + 1);
+  return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS))};
+}
+
+std::shared_ptr<LoadedCode> HostDevice::load(std::span<const uint8_t> artifact, const Program&) {
+  return std::make_shared<HostCode>(artifact);
+}
+
+std::string HostDevice::machine_code(std::span<const uint8_t> artifact) {
+  return {reinterpret_cast<const char*>(artifact.data()), artifact.size()};
+}
+
+QueryNeeds HostDevice::needs(const Program& program, double estimated_groups, uint32_t, uint32_t) const {
+  if (program.sink() == TB_SINK_ROWS) return {0};
+  const uint64_t groups = program.grouped() ? first_capacity(estimated_groups) : 1;
+  return {pool_.size() * HostGroupTable::bytes_for(group_layout(program).row_size, groups)};
+}
+
+std::unique_ptr<DeviceQuery> HostDevice::start(std::shared_ptr<const Program> program,
+                                               std::shared_ptr<const std::string> params,
+                                               std::shared_ptr<LoadedCode> code, double estimated_groups,
+                                               uint64_t budget) {
+  auto host_code = std::dynamic_pointer_cast<HostCode>(code);
+  if (!host_code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
+  return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code),
+                                     first_capacity(estimated_groups), budget, pool_, workers_);
+}
+
+}  // namespace turbine

@@ -1,0 +1,44 @@
+/*
+ * host_device.h - the processor's threads as a device. Always device 0.
+ */
+#pragma once
+
+#include "engine/device/device.h"
+#include "engine/device/host/host_query.h"
+
+namespace turbine {
+
+struct HostDeviceOptions {
+  unsigned threads = 0;        // 0: one a processor
+  uint64_t memory_budget = 0;  // 0: a quarter of the memory
+};
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(const HostDeviceOptions& options);
+
+  TbDeviceInfo info() const override { return info_; }
+  TbTarget target() const override { return TB_TARGET_HOST; }
+  std::string cpu() const override { return ""; }  // the compiler's: it runs on this machine
+  std::string features() const override { return ""; }
+  ChunkShape chunk_shape(uint64_t nblocks) const override;
+  std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
+  std::string machine_code(std::span<const uint8_t> artifact) override;
+  void register_segment(void*, uint64_t) override {}
+  void unregister_segment(void*) override {}
+  QueryNeeds needs(const Program& program, double estimated_groups, uint32_t slot_pages, uint32_t nslots) const override;
+  std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                                     std::shared_ptr<LoadedCode> code, double estimated_groups,
+                                     uint64_t budget) override;
+
+ private:
+  TbDeviceInfo info_{};
+  std::vector<WorkerMemory> workers_;
+  WorkerPool pool_;  // last: its threads use what is above
+};
+
+/* What decides whether machine code made here runs elsewhere: the processor's
+ * model and instruction sets, as text. */
+std::string host_cpu_fingerprint();
+
+}  // namespace turbine

@@ -1,0 +1,113 @@
+/*
+ * host_group_table.cc - growth of, and generic insertion into, host group tables.
+ */
+#include "engine/device/host/host_group_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "engine/device/device.h"
+
+namespace turbine {
+namespace {
+
+constexpr uint64_t kSlotsPerGroup = 2;  // open addressing, at most half full
+constexpr uint64_t kFirstArena = 64 << 10;
+/* Small tables quadruple, so that a query without an estimate soon has its
+ * size; large ones double, so as to waste less than half of the memory. */
+constexpr uint64_t kSmallCapacity = 1 << 20;
+constexpr uint64_t kMaxGroups = 0xfffffff0u;  // slots hold group number + 1
+
+uint64_t row_hash(const uint8_t* row) {
+  uint64_t hash;
+  memcpy(&hash, row, sizeof hash);
+  return hash;
+}
+
+uint64_t checked_capacity(uint64_t capacity) {
+  return std::bit_ceil(std::clamp<uint64_t>(capacity, 16, 1ull << 31));
+}
+
+}  // namespace
+
+uint64_t HostGroupTable::bytes_for(uint32_t row_size, uint64_t capacity) {
+  capacity = checked_capacity(capacity);
+  return HostBuffer::charged(capacity * row_size) + HostBuffer::charged(capacity * kSlotsPerGroup * sizeof(uint32_t)) +
+         HostBuffer::charged(kFirstArena);
+}
+
+HostGroupTable::HostGroupTable(uint32_t row_size, uint64_t capacity, MemoryBudget& budget)
+    : budget_(budget),
+      rows_(budget, checked_capacity(capacity) * row_size),
+      slots_(budget, checked_capacity(capacity) * kSlotsPerGroup * sizeof(uint32_t)),
+      arena_(budget, kFirstArena) {
+  raw_.row_size = row_size;
+  raw_.group_capacity = checked_capacity(capacity);
+  raw_.slot_mask = raw_.group_capacity * kSlotsPerGroup - 1;
+  raw_.rows = rows_.data();
+  raw_.slots = reinterpret_cast<uint32_t*>(slots_.data());
+  raw_.arena = arena_.data();
+  raw_.arena_capacity = arena_.size();
+}
+
+bool HostGroupTable::ensure_rows(uint64_t groups) {
+  const uint64_t needed = raw_.ngroups + groups;
+  if (needed <= raw_.group_capacity) return false;
+  uint64_t capacity = raw_.group_capacity;
+  while (capacity < needed) capacity *= capacity < kSmallCapacity ? 4 : 2;
+  if (capacity > kMaxGroups) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "too many groups");
+
+  // Slots first: they are made afresh, and if the rows cannot grow after that
+  // the table is still whole, with more slots than it needs.
+  slots_ = HostBuffer(budget_, capacity * kSlotsPerGroup * sizeof(uint32_t));
+  raw_.slots = reinterpret_cast<uint32_t*>(slots_.data());
+  raw_.slot_mask = capacity * kSlotsPerGroup - 1;
+  rebuild_slots();
+  rows_.grow(capacity * raw_.row_size);
+  raw_.rows = rows_.data();
+  raw_.group_capacity = capacity;
+  return true;
+}
+
+void HostGroupTable::rebuild_slots() {
+  for (uint64_t group = 0; group < raw_.ngroups; group++) {
+    uint64_t slot = row_hash(row(group)) & raw_.slot_mask;
+    while (raw_.slots[slot] != 0) slot = (slot + 1) & raw_.slot_mask;
+    raw_.slots[slot] = static_cast<uint32_t>(group + 1);
+  }
+}
+
+bool HostGroupTable::ensure_arena(uint64_t bytes) {
+  if (raw_.arena_capacity - raw_.arena_used >= bytes) return false;
+  arena_.grow(std::max(raw_.arena_capacity * 2, raw_.arena_used + bytes));
+  raw_.arena = arena_.data();
+  raw_.arena_capacity = arena_.size();
+  return true;
+}
+
+uint64_t HostGroupTable::reserve(uint32_t length) {
+  ensure_arena(length);
+  const uint64_t offset = raw_.arena_used;
+  raw_.arena_used += length;
+  return offset;
+}
+
+uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from, const uint8_t* from_arena, bool* fresh) {
+  ensure_rows(1);
+  uint64_t slot = row_hash(from) & raw_.slot_mask;
+  for (; raw_.slots[slot] != 0; slot = (slot + 1) & raw_.slot_mask) {
+    uint8_t* candidate = row(raw_.slots[slot] - 1);
+    if (row_hash(candidate) != row_hash(from)) continue;
+    if (!fold.same_keys(candidate, raw_.arena, from, from_arena)) continue;
+    *fresh = false;
+    return candidate;
+  }
+  uint8_t* added = row(raw_.ngroups);
+  fold.copy(added, *this, from, from_arena);
+  raw_.slots[slot] = static_cast<uint32_t>(++raw_.ngroups);
+  *fresh = true;
+  return added;
+}
+
+}  // namespace turbine

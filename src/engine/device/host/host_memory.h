@@ -1,0 +1,54 @@
+/*
+ * host_memory.h - a query's budget of host memory, and growing buffers that
+ * are charged to it.
+ *
+ * Nothing that grows with the data may be allocated on the host device except
+ * through here: beyond the budget it is a DeviceError (TB_FALLBACK_HOST_MEMORY)
+ * of one query, never a bad_alloc or the OOM killer's business.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace turbine {
+
+/* Thread-safe. */
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(uint64_t limit) : limit_(limit) {}
+
+  void reserve(uint64_t bytes);  // throws DeviceError
+  void release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
+/* Zero-filled, page-aligned memory of its own mapping. Move-only. */
+class HostBuffer {
+ public:
+  HostBuffer(MemoryBudget& budget, uint64_t size);  // throws DeviceError
+  ~HostBuffer();
+  HostBuffer(HostBuffer&& other) noexcept;
+  HostBuffer& operator=(HostBuffer&& other) noexcept;
+
+  uint8_t* data() const { return data_; }
+  uint64_t size() const { return size_; }
+
+  /* What a buffer of `size` bytes is charged. */
+  static uint64_t charged(uint64_t size);
+
+  /* Keeps the contents, adds zero bytes; may move. Throws DeviceError, and then
+   * nothing has changed. */
+  void grow(uint64_t size);
+
+ private:
+  MemoryBudget* budget_;
+  uint8_t* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+}  // namespace turbine

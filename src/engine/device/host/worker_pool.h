@@ -1,0 +1,45 @@
+/*
+ * worker_pool.h - a fixed set of threads that run jobs in the order posted.
+ *
+ * The host device has one for all queries, and the storage readers have one.
+ * Jobs must not throw and must not wait for other jobs of the pool.
+ */
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace turbine {
+
+class WorkerPool {
+ public:
+  /* A job gets the number of the thread that runs it, < size(). */
+  using Job = std::function<void(unsigned worker)>;
+
+  WorkerPool(const char* name, unsigned nthreads);
+  ~WorkerPool();  // runs what was posted, then stops
+  WorkerPool(const WorkerPool&) = delete;
+
+  unsigned size() const { return static_cast<unsigned>(threads_.size()); }
+  void post(Job job);
+
+  /* Runs job(0) ... job(count - 1) on the pool's threads and waits for all.
+   * Not from a thread of the pool. Rethrows the first exception. */
+  void run_all(uint64_t count, const std::function<void(uint64_t index)>& job);
+
+ private:
+  void work(unsigned worker);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> jobs_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,58 @@
+/*
+ * engine.cc - everything that queries share.
+ */
+#include "engine/exec/engine.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "engine/device/cuda/probe.h"
+#include "engine/device/host/host_device.h"
+
+namespace turbine {
+namespace {
+
+/* Readers mostly copy from the page cache, and else wait for the disk: a few
+ * more than processors keep a drive's queue filled on small machines. */
+unsigned reader_threads() { return std::clamp(std::thread::hardware_concurrency(), 4u, 16u); }
+
+std::vector<std::unique_ptr<Device>> make_devices(const EngineOptions& options, std::string* why_no_gpu) {
+  std::vector<std::unique_ptr<Device>> devices;
+  devices.push_back(std::make_unique<HostDevice>(HostDeviceOptions{options.host_threads, options.host_memory_budget}));
+  if (!options.use_gpus) {
+    *why_no_gpu = "switched off";
+    return devices;
+  }
+  for (auto& device : probe_cuda_devices(why_no_gpu))
+    if (devices.size() < TB_MAX_DEVICES) devices.push_back(std::move(device));
+  return devices;
+}
+
+std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& devices) {
+  std::vector<uint64_t> result;
+  for (const auto& device : devices) result.push_back(device->info().memory_budget);
+  return result;
+}
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options)
+    : devices(make_devices(options, &why_no_gpu)),
+      compiler(options.compiler_path, options.compile_timeout_s),
+      store(options.cache_directory, options.cache_bytes),
+      code(compiler, store, host_cpu_fingerprint(), options.max_loaded_programs),
+      segments(options.max_idle_segment_bytes),
+      admission(budgets(devices)),
+      readers("reader", reader_threads()) {}
+
+TbDeviceInfo Engine::device_info(uint32_t index) {
+  TbDeviceInfo info = devices[index]->info();
+  const Admission::Usage usage = admission.usage(index);
+  info.memory_budget = usage.budget;
+  info.memory_used = usage.used;
+  info.queries_running = usage.queries_running;
+  info.queries_total = usage.queries_total;
+  return info;
+}
+
+}  // namespace turbine

@@ -1,0 +1,50 @@
+/*
+ * engine.h - everything that queries share: devices, code, memory, readers.
+ *
+ * Made once by the daemon. Members are in order of dependence: what comes
+ * later uses what comes before, and goes first.
+ */
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/code/code_cache.h"
+#include "engine/device/device.h"
+#include "engine/device/host/worker_pool.h"
+#include "engine/exec/admission.h"
+#include "engine/storage/shared_segment.h"
+
+namespace turbine {
+
+struct EngineOptions {
+  std::string compiler_path;
+  uint32_t compile_timeout_s = 30;
+  std::string cache_directory;  // "": nothing is kept on disk
+  uint64_t cache_bytes = 1ull << 30;
+  size_t max_loaded_programs = 256;
+  unsigned host_threads = 0;        // 0: one a processor
+  uint64_t host_memory_budget = 0;  // 0: a quarter of the memory
+  uint64_t max_idle_segment_bytes = 512u << 20;
+  bool use_gpus = true;
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options);
+
+  std::string why_no_gpu;                        // for the log; "" if there is one
+  std::vector<std::unique_ptr<Device>> devices;  // 0: the host
+  CompilerClient compiler;
+  CodeStore store;
+  CodeCache code;
+  SegmentPool segments;
+  Admission admission;
+  WorkerPool readers;
+
+  /* A device as STATUS shows it. */
+  TbDeviceInfo device_info(uint32_t index);
+};
+
+}  // namespace turbine

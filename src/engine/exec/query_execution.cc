@@ -1,0 +1,383 @@
+/*
+ * query_execution.cc - one query of one connection, from QUERY to QUERY_DONE.
+ */
+#include "engine/exec/query_execution.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "engine/device/cuda/fault.h"
+#include "engine/exec/columns_chunk_check.h"
+#include "engine/storage/direct_reader.h"
+
+namespace turbine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kSlotAlignment = 4096;
+
+uint64_t us_since(Clock::time_point start) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
+}
+
+template <class T>
+std::span<const uint8_t> bytes_of(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
+}
+
+template <class T>
+T read_struct(std::span<const uint8_t> payload) {
+  if (payload.size() != sizeof(T)) throw ProtocolError("message of a wrong length");
+  T value;
+  memcpy(&value, payload.data(), sizeof value);
+  return value;
+}
+
+const char* sqlstate(uint32_t reason) {
+  switch (reason) {
+    case TB_FALLBACK_DEVICE_MEMORY:
+    case TB_FALLBACK_HOST_MEMORY: return "53200";
+    case TB_FALLBACK_ADMISSION: return "53000";
+    case TB_FALLBACK_VALUE:
+    case TB_FALLBACK_RAISED: return "22000";
+    case TB_FALLBACK_PROTOCOL: return "08P01";
+    case TB_FALLBACK_COMPILE: return "XX000";
+    default: return "58000";
+  }
+}
+
+/* What a chunk's verdict means for an aggregation. */
+uint32_t reason_of(uint32_t verdict) {
+  constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
+  return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
+}
+
+/* Does the query's state on the device grow with its input? */
+bool grows(const Program& program) {
+  if (program.grouped()) return true;
+  return std::any_of(program.aggs().begin(), program.aggs().end(),
+                     [](const TbAgg& agg) { return tb_type_is_text(tb_agg_state_type(&agg)); });
+}
+
+}  // namespace
+
+TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& message) {
+  TbFailure failure{};
+  memcpy(failure.sqlstate, sqlstate(reason), sizeof failure.sqlstate);
+  failure.verdict = static_cast<uint16_t>(verdict);
+  failure.reason = reason;
+  message.copy(failure.message, sizeof failure.message - 1);
+  return failure;
+}
+
+QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
+                               uint64_t* last_segment, const IsCancelled& cancelled)
+    : engine_(engine), sink_(sink), files_(std::move(files)) {
+  try {
+    program_ = std::make_shared<const Program>(Program::parse(request.program));
+    check_params(*program_, request.params);
+  } catch (const ProgramError& e) {
+    throw ProtocolError(e.what());
+  }
+  params_ = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
+                                                request.params.size());
+  verify_checksums_ = request.query.flags & TB_QUERY_CHECKSUMS;
+
+  const uint32_t device = choose_device(request.query);
+  try {
+    start(request, device, last_segment, cancelled);
+  } catch (const DeviceError& e) {
+    if (device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
+    start(request, TB_DEVICE_HOST, last_segment, cancelled);
+  }
+}
+
+uint32_t QueryExecution::choose_device(const TbQuery& query) const {
+  auto usable = [this](uint32_t index) {
+    return index < engine_.devices.size() && engine_.devices[index]->info().usable != 0;
+  };
+  if (query.device != TB_ANY_DEVICE) {
+    if (usable(query.device)) return query.device;
+    if (query.flags & TB_QUERY_ALLOW_HOST) return TB_DEVICE_HOST;
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "no usable device " + std::to_string(query.device));
+  }
+  // Any: the GPU with the fewest queries.
+  uint32_t best = TB_DEVICE_HOST;
+  uint32_t fewest = UINT32_MAX;
+  for (uint32_t i = 1; (query.flags & TB_QUERY_GPU_OK) && i < engine_.devices.size(); i++) {
+    const uint32_t running = engine_.admission.usage(i).queries_running;
+    if (!usable(i) || running >= fewest) continue;
+    best = i;
+    fewest = running;
+  }
+  return best;
+}
+
+/* Everything that can be refused; holds nothing if it throws. */
+void QueryExecution::start(const QueryRequest& request, uint32_t index, uint64_t* last_segment,
+                           const IsCancelled& cancelled) {
+  Device& device = *engine_.devices[index];
+  const TbQuery& query = request.query;
+  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled);
+
+  const Device::ChunkShape shape = device.chunk_shape(query.nblocks);
+  ready_ = {};
+  lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
+  const QueryNeeds needs = device.needs(*program_, query.estimated_groups, ready_.slot_pages, ready_.nslots);
+
+  const auto queued = Clock::now();
+  Admission::Grant grant = engine_.admission.admit(
+      {index, needs.device_bytes, ready_.segment_size, grows(*program_)}, query.wait_ms, cancelled);
+  ready_.queue_ms = static_cast<float>(us_since(queued)) / 1000;
+
+  std::unique_ptr<DeviceQuery> device_query;
+  {
+    QueryFaultScope fault(query.debug_fault);
+    device_query = device.start(program_, params_, code.code, query.estimated_groups, grant.device_bytes());
+  }
+  segment_ = engine_.segments.take(ready_.segment_size, device, *last_segment);
+  grant_ = std::move(grant);
+  device_query_ = std::move(device_query);
+  if (program_->sink() == TB_SINK_AGGREGATE) output_.emplace(*program_);
+  slots_.resize(ready_.nslots);
+
+  ready_.device = index;
+  ready_.code_source = static_cast<uint32_t>(code.source);
+  ready_.compile_ms = code.ms;
+  send_ready(last_segment);
+}
+
+void QueryExecution::lay_out_slots(uint32_t slot_pages, uint32_t nslots) {
+  ready_.slot_pages = slot_pages;
+  ready_.nslots = nslots;
+  ready_.ids_offset = uint64_t{slot_pages} * TB_PAGE_SIZE;
+  const uint64_t ids = uint64_t{slot_pages} * TB_MAX_TUPLES_PER_PAGE * sizeof(uint32_t);
+  ready_.slot_size = (ready_.ids_offset + ids + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  ready_.first_slot_offset = 0;
+  ready_.segment_size = nslots * ready_.slot_size;
+}
+
+void QueryExecution::send_ready(uint64_t* last_segment) {
+  ready_.segment_id = segment_->id();
+  ready_.segment_size = segment_->size();
+  ready_.has_fd = segment_->id() != *last_segment;
+  *last_segment = segment_->id();
+  sink_.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? segment_->fd() : -1);
+}
+
+QueryExecution::~QueryExecution() {
+  {
+    std::unique_lock lock(mutex_);
+    failed_ = true;  // completions post nothing any more
+    reads_finished_.wait(lock, [this] { return reading_ == 0; });
+  }
+  device_query_.reset();  // waits for its chunks
+  engine_.segments.give_back(std::move(segment_));
+}
+
+QueryExecution::Slot& QueryExecution::slot_in(uint32_t slot, SlotState state) {
+  if (slot >= slots_.size()) throw ProtocolError("no such slot");
+  if (slots_[slot].state != state) throw ProtocolError("slot " + std::to_string(slot) + " is in another state");
+  return slots_[slot];
+}
+
+void QueryExecution::check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const {
+  if (chunk.kind == TB_CHUNK_COLUMNS) {
+    if (chunk.npages != 0 || !runs.empty()) throw ProtocolError("columns chunk with pages");
+    return;
+  }
+  if (chunk.kind != TB_CHUNK_PAGES) throw ProtocolError("unknown kind of chunk");
+  if (chunk.npages > ready_.slot_pages) throw ProtocolError("chunk is larger than a slot");
+  for (const TbRun& run : runs) {
+    if (run.count == 0 || uint64_t{run.page} + run.count > chunk.npages) throw ProtocolError("run leaves its chunk");
+    if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
+  }
+}
+
+void QueryExecution::chunk(std::span<const uint8_t> payload) {
+  TbChunk chunk;
+  if (payload.size() < sizeof chunk) throw ProtocolError("CHUNK is too short");
+  memcpy(&chunk, payload.data(), sizeof chunk);
+  if (payload.size() != sizeof chunk + uint64_t{chunk.nruns} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
+  std::vector<TbRun> runs(chunk.nruns);
+  if (!runs.empty()) memcpy(runs.data(), payload.data() + sizeof chunk, runs.size() * sizeof(TbRun));
+
+  std::unique_lock lock(mutex_);
+  if (failed_) return;
+  if (input_ended_) throw ProtocolError("CHUNK after INPUT_END");
+  Slot& slot = slot_in(chunk.slot, SlotState::kBackend);
+  check_chunk(chunk, runs);
+  slot.kind = chunk.kind;
+  slot.npages = chunk.npages;
+  slot.sequence = chunk.sequence;
+  slot.runs = std::move(runs);
+  slot.state = slot.runs.empty() ? SlotState::kHeld : SlotState::kReading;
+  if (slot.state != SlotState::kReading) return;
+  reading_++;
+  lock.unlock();
+  start_read(chunk.slot);
+}
+
+void QueryExecution::start_read(uint32_t slot) {
+  engine_.readers.post([this, slot](unsigned) {
+    const auto start = Clock::now();
+    const std::vector<TbRun>& runs = slots_[slot].runs;  // ours while kReading
+    uint64_t bytes = 0;
+    for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
+    const bool ok = read_runs(files_, runs, verify_checksums_, slot_base(slot));
+    read_done(slot, ok, bytes, us_since(start));
+  });
+}
+
+void QueryExecution::read_done(uint32_t slot, bool ok, uint64_t bytes, uint64_t us) {
+  std::lock_guard lock(mutex_);
+  slots_[slot].state = SlotState::kHeld;
+  totals_.read_us += us;
+  if (ok) totals_.bytes_read += bytes;
+  if (!failed_) sink_.post(TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot, ok ? 0u : 1u}), -1);
+  if (--reading_ == 0) reads_finished_.notify_all();
+}
+
+void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
+  const auto release = read_struct<TbChunkRelease>(payload);
+  ChunkTask task{};
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_) return;
+    Slot& slot = slot_in(release.slot, SlotState::kHeld);
+    uint8_t* base = slot_base(release.slot);
+    if (slot.kind == TB_CHUNK_COLUMNS)
+      check_columns_chunk(*program_, {base, ready_.ids_offset}, ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
+    task.sequence = slot.sequence;
+    task.kind = slot.kind;
+    task.data = base;
+    task.npages = slot.npages;
+    task.ids = reinterpret_cast<uint32_t*>(base + ready_.ids_offset);
+    task.ids_capacity = ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE;
+    slot.state = SlotState::kRunning;
+    running_++;
+  }
+  device_query_->submit(task, [this, slot = release.slot](const ChunkOutcome& outcome, std::exception_ptr error) {
+    chunk_done(slot, outcome, error);
+  });
+}
+
+void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  slots_[slot].state = SlotState::kBackend;
+  running_--;
+  if (failed_) return;
+  if (error) {
+    fail_locked(error);
+    return;
+  }
+  if (outcome.errors == 0) {
+    totals_.rows_in += outcome.rows_in;
+    totals_.rows_passed += outcome.rows_passed;
+  }
+  TbChunkDone done{};
+  done.slot = slot;
+  done.verdict = outcome.errors;
+  done.nrows = outcome.errors ? 0 : outcome.nrows;
+  done.ndeferred = outcome.errors ? 0 : outcome.ndeferred;
+  done.rows_in = outcome.rows_in;
+  sink_.post(TB_MSG_CHUNK_DONE, bytes_of(done), -1);
+  if (outcome.errors != 0 && program_->sink() == TB_SINK_AGGREGATE)
+    fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
+  if (input_ended_ && running_ == 0) sink_.wake();
+}
+
+void QueryExecution::input_end() {
+  std::lock_guard lock(mutex_);
+  if (failed_) return;
+  if (input_ended_) throw ProtocolError("INPUT_END twice");
+  for (const Slot& slot : slots_)
+    if (slot.state != SlotState::kBackend && slot.state != SlotState::kRunning)
+      throw ProtocolError("INPUT_END with a chunk that was not released");
+  input_ended_ = true;
+}
+
+void QueryExecution::slot_free(std::span<const uint8_t> payload) {
+  const auto message = read_struct<TbSlotFree>(payload);
+  std::lock_guard lock(mutex_);
+  if (failed_) return;
+  slot_in(message.slot, SlotState::kOutput).state = SlotState::kOurs;
+}
+
+void QueryExecution::advance() {
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_ || done_ || !input_ended_ || running_ > 0) return;
+    if (!finished_)
+      for (Slot& slot : slots_) slot.state = SlotState::kOurs;
+  }
+  try {
+    if (!finished_ && output_) {
+      const auto start = Clock::now();
+      ngroups_ = device_query_->finish();
+      totals_.finish_us += us_since(start);
+    }
+    finished_ = true;
+    send_groups();
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    fail_locked(std::current_exception());
+    return;
+  }
+  const bool free = std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == SlotState::kOurs; });
+  // The segment is another query's after QUERY_DONE, so all of it must be read.
+  if (next_group_ == ngroups_ && free) send_done();
+}
+
+/* Nothing is in flight any more: slots are the session's thread's alone. */
+void QueryExecution::send_groups() {
+  const auto start = Clock::now();
+  for (uint32_t i = 0; i < slots_.size() && next_group_ < ngroups_; i++) {
+    if (slots_[i].state != SlotState::kOurs) continue;
+    std::vector<uint8_t> payload =
+        output_->write(*device_query_, next_group_, ngroups_ - next_group_, slot_base(i), ready_.ids_offset);
+    TbGroups header;
+    memcpy(&header, payload.data(), sizeof header);
+    header.slot = i;
+    memcpy(payload.data(), &header, sizeof header);
+    next_group_ += header.nrows;
+    slots_[i].state = SlotState::kOutput;
+    sink_.post(TB_MSG_GROUPS, payload, -1);
+  }
+  totals_.finish_us += us_since(start);
+}
+
+void QueryExecution::send_done() {
+  const DeviceQueryStats stats = device_query_->stats();
+  totals_.groups = ngroups_;
+  totals_.bytes_to_device = stats.bytes_to_device;
+  totals_.bytes_from_device = stats.bytes_from_device;
+  totals_.transfer_us = stats.transfer_us;
+  totals_.decode_us = stats.decode_us;
+  totals_.compute_us = stats.compute_us;
+  totals_.table_grows = stats.table_grows;
+  done_ = true;
+  sink_.post(TB_MSG_QUERY_DONE, bytes_of(totals_), -1);
+}
+
+void QueryExecution::fail_locked(uint32_t reason, uint32_t verdict, const std::string& message) {
+  if (failed_) return;
+  failed_ = true;
+  sink_.post(TB_MSG_FAILED, bytes_of(make_failure(reason, verdict, message)), -1);
+}
+
+void QueryExecution::fail_locked(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const DeviceError& e) {
+    fail_locked(e.reason, 0, e.what());
+  } catch (const std::bad_alloc&) {
+    fail_locked(TB_FALLBACK_HOST_MEMORY, 0, "turbined is out of memory");
+  } catch (const std::exception& e) {
+    fail_locked(TB_FALLBACK_DEVICE_LOST, 0, e.what());
+  }
+}
+
+}  // namespace turbine

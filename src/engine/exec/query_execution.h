@@ -1,0 +1,137 @@
+/*
+ * query_execution.h - one query of one connection, from QUERY to QUERY_DONE.
+ *
+ * Ties the connection's messages to a device: admission, code, the segment,
+ * the states of its slots, direct reads, and the output of groups. Owns all
+ * that the query holds; the destructor waits for what is in flight and gives
+ * everything back.
+ *
+ * Threads: the session's thread calls everything here. Completions come from
+ * reader and device threads; they touch slots under mutex_ and post messages,
+ * and what takes long (finish, output) is left to the session's thread, which
+ * they wake. Lock order: mutex_, then the outbox's.
+ */
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/exec/engine.h"
+#include "engine/exec/group_output.h"
+#include "engine/storage/relation_files.h"
+#include "turbine/wire.h"
+
+namespace turbine {
+
+/* Where a query's messages go. Any thread; never blocks on the peer. */
+class MessageSink {
+ public:
+  virtual ~MessageSink() = default;
+  /* `fd` (or -1) is duplicated or sent before this returns. */
+  virtual void post(TbMessageType type, std::span<const uint8_t> payload, int fd) = 0;
+  /* Makes the session's thread call advance() soon. */
+  virtual void wake() = 0;
+};
+
+/* The peer broke the protocol: its connection is to be closed. */
+struct ProtocolError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/* A QUERY message after its bounds were checked. */
+struct QueryRequest {
+  TbQuery query;
+  std::span<const uint8_t> program;
+  std::span<const uint8_t> params;
+};
+
+class QueryExecution {
+ public:
+  /* Compiles, waits for admission, and sends READY. Throws DeviceError (send
+   * REFUSED), ProtocolError. `last_segment`: the segment that the connection
+   * has mapped; updated. */
+  QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
+                 uint64_t* last_segment, const IsCancelled& cancelled);
+  ~QueryExecution();
+  QueryExecution(const QueryExecution&) = delete;
+
+  /* Messages of the backend. Throw ProtocolError; ignored once failed. */
+  void chunk(std::span<const uint8_t> payload);
+  void chunk_release(std::span<const uint8_t> payload);
+  void slot_free(std::span<const uint8_t> payload);
+  void input_end();
+
+  /* Does what completions have made possible. */
+  void advance();
+
+  /* QUERY_DONE was sent. */
+  bool done() const { return done_; }
+
+ private:
+  enum class SlotState {
+    kBackend,  // the backend owns it: free, or being filled
+    kReading,  // a reader fills its runs
+    kHeld,     // waits for CHUNK_RELEASE
+    kRunning,  // on the device
+    kOutput,   // holds groups that the backend reads
+    kOurs      // after INPUT_END, empty
+  };
+  struct Slot {
+    SlotState state = SlotState::kBackend;
+    uint32_t kind = 0;
+    uint32_t npages = 0;
+    uint64_t sequence = 0;
+    std::vector<TbRun> runs;
+  };
+
+  void start(const QueryRequest& request, uint32_t device, uint64_t* last_segment, const IsCancelled& cancelled);
+  uint32_t choose_device(const TbQuery& query) const;
+  void lay_out_slots(uint32_t slot_pages, uint32_t nslots);
+  void send_ready(uint64_t* last_segment);
+  uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
+  Slot& slot_in(uint32_t slot, SlotState state);
+  void check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const;
+  void check_columns_chunk(uint32_t slot) const;
+  void start_read(uint32_t slot);
+  void read_done(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
+  void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
+  void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);
+  void fail_locked(std::exception_ptr error);
+  void send_groups();
+  void send_done();
+
+  Engine& engine_;
+  MessageSink& sink_;
+  RelationFiles files_;
+  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const std::string> params_;
+  bool verify_checksums_ = false;
+  TbReady ready_{};
+  Admission::Grant grant_;
+  std::unique_ptr<SharedSegment> segment_;
+  std::unique_ptr<DeviceQuery> device_query_;
+  std::optional<GroupOutput> output_;
+
+  std::mutex mutex_;  // the fields below
+  std::condition_variable reads_finished_;
+  std::vector<Slot> slots_;
+  uint32_t reading_ = 0;
+  uint32_t running_ = 0;
+  bool input_ended_ = false;
+  bool failed_ = false;
+  TbQueryDone totals_{};
+
+  // The session's thread only.
+  bool finished_ = false;
+  bool done_ = false;
+  uint64_t ngroups_ = 0;
+  uint64_t next_group_ = 0;
+};
+
+/* The payload of REFUSED and FAILED. */
+TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& message);
+
+}  // namespace turbine

@@ -1,0 +1,150 @@
+/*
+ * program_writer.h - tests write programs with this: expressions by nested
+ * calls, then blob(). Header only; not part of the product.
+ */
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "turbine/functions.h"
+#include "turbine/params.h"
+#include "turbine/program.h"
+
+namespace turbine::testing {
+
+class ProgramWriter {
+ public:
+  TbProgram header{};
+  std::vector<TbAttribute> attributes;
+  std::vector<TbColumn> columns;
+  std::vector<TbExpr> exprs;
+  std::vector<uint32_t> args, filters, keys;
+  std::vector<TbAgg> aggs;
+  std::vector<TbParamShape> params;
+
+  uint32_t column(uint8_t type, bool nullable = false, int16_t scale = 0) {
+    static const int16_t lengths[] = {0, 1, 2, 4, 8, 4, 8, 4, 8, 8, -1, -1, -1, -1};
+    const int16_t length = lengths[type];
+    attributes.push_back({length, static_cast<uint8_t>(length > 0 ? length : 4),
+                          static_cast<uint8_t>((length > 0 ? TB_ATT_BYVAL : 0) | (nullable ? 0 : TB_ATT_NOTNULL)), 0});
+    TbColumn c{};
+    c.attnum = static_cast<uint16_t>(attributes.size());
+    c.type = type;
+    c.flags = nullable ? TB_COL_NULLABLE : 0;
+    c.scale = scale;
+    c.missing_param = TB_NONE;
+    columns.push_back(c);
+    return node(TB_EXPR_COLUMN, type, nullable ? TB_EX_NULLABLE : 0, static_cast<uint32_t>(columns.size() - 1), {}, scale);
+  }
+  uint32_t param(uint8_t type, int16_t scale = 0, uint8_t flags = 0) {
+    params.push_back({type, flags, scale});
+    return node(TB_EXPR_PARAM, type, flags & TB_PARAM_NULLABLE ? TB_EX_NULLABLE : 0,
+                static_cast<uint32_t>(params.size() - 1), {}, scale);
+  }
+  uint32_t call(uint32_t function, std::vector<uint32_t> operands, int16_t scale = 0) {
+    uint8_t flags = tb_functions[function].flags & TB_FN_RAISES ? TB_EX_RAISES : 0;
+    return node(TB_EXPR_CALL, tb_functions[function].result, flags, function, operands, scale);
+  }
+  uint32_t node(uint8_t op, uint8_t type, uint8_t flags, uint32_t index, std::vector<uint32_t> operands,
+                int16_t scale = 0) {
+    TbExpr e{};
+    e.op = op;
+    e.type = type;
+    e.flags = flags;
+    e.scale = scale;
+    e.index = index;
+    e.nargs = static_cast<uint16_t>(operands.size());
+    e.first_arg = static_cast<uint32_t>(args.size());
+    e.cost = 1;
+    for (uint32_t operand : operands) {
+      e.flags |= exprs[operand].flags;
+      e.cost += exprs[operand].cost;
+    }
+    args.insert(args.end(), operands.begin(), operands.end());
+    exprs.push_back(e);
+    return static_cast<uint32_t>(exprs.size() - 1);
+  }
+  void aggregate(uint8_t kind, uint32_t arg = TB_NONE, uint32_t filter = TB_NONE) {
+    TbAgg a{};
+    a.kind = kind;
+    a.arg = arg;
+    a.filter = filter;
+    if (arg != TB_NONE) {
+      a.type = exprs[arg].type;
+      a.scale = exprs[arg].scale;
+    }
+    aggs.push_back(a);
+  }
+
+  std::vector<uint8_t> blob(uint16_t sink) {
+    std::vector<uint8_t> out(sizeof(TbProgram));
+    header.magic = TB_PROGRAM_MAGIC;
+    header.version = TB_PROGRAM_VERSION;
+    header.sink = sink;
+    header.source = TB_SOURCE_HEAP;
+    header.encoding = 6;  // UTF8
+    header.attributes = put(out, attributes);
+    header.columns = put(out, columns);
+    header.exprs = put(out, exprs);
+    header.args = put(out, args);
+    header.filters = put(out, filters);
+    header.keys = put(out, keys);
+    header.aggs = put(out, aggs);
+    header.params = put(out, params);
+    header.outputs = put(out, std::vector<uint32_t>{});
+    header.total_size = static_cast<uint32_t>(out.size());
+    std::memcpy(out.data(), &header, sizeof header);
+    return out;
+  }
+
+ private:
+  template <class T>
+  TbSection put(std::vector<uint8_t>& out, const std::vector<T>& items) {
+    TbSection s{static_cast<uint32_t>(items.size()), static_cast<uint32_t>(out.size())};
+    const size_t bytes = items.size() * sizeof(T);
+    out.resize((out.size() + bytes + 7) / 8 * 8);
+    if (bytes) std::memcpy(out.data() + s.offset, items.data(), bytes);
+    return s;
+  }
+};
+
+/* Scalars only; text by its bytes. */
+class ParamWriter {
+ public:
+  void scalar(const void* value, size_t size, bool is_null = false) {
+    TbParam p{};
+    p.is_null = is_null;
+    std::memcpy(p.value, value, size);
+    params_.push_back(p);
+    texts_.emplace_back();
+  }
+  void text(const std::string& s) {
+    TbParam p{};
+    p.length = static_cast<uint32_t>(s.size());
+    params_.push_back(p);
+    texts_.push_back(s);
+  }
+  std::string block() {
+    std::string out(sizeof(TbParamBlock) + params_.size() * sizeof(TbParam), '\0');
+    for (size_t i = 0; i < params_.size(); i++) {
+      if (texts_[i].empty()) continue;
+      params_[i].offset = out.size();
+      out += texts_[i];
+    }
+    TbParamBlock header{};
+    header.magic = TB_PARAMS_MAGIC;
+    header.count = static_cast<uint32_t>(params_.size());
+    header.total_size = out.size();
+    std::memcpy(out.data(), &header, sizeof header);
+    if (!params_.empty()) std::memcpy(out.data() + sizeof header, params_.data(), params_.size() * sizeof(TbParam));
+    return out;
+  }
+
+ private:
+  std::vector<TbParam> params_;
+  std::vector<std::string> texts_;
+};
+
+}  // namespace turbine::testing

@@ -1,0 +1,22 @@
+/*
+ * direct_reader.h - reads runs of blocks from relation files into a slot.
+ *
+ * Knows nothing of visibility: the backend vouches for the blocks, before and
+ * after. Any failure (short file, I/O error, bad checksum) is reported, never
+ * repaired: the backend then reads those blocks through the buffer manager,
+ * which raises PostgreSQL's own error if there is one.
+ */
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/storage/relation_files.h"
+
+namespace turbine {
+
+/* Reads every run into `pages` (the slot's first page). Runs must have been
+ * checked to lie within the slot. False: at least one could not be read. */
+bool read_runs(const RelationFiles& files, std::span<const TbRun> runs, bool verify_checksums, uint8_t* pages);
+
+}  // namespace turbine

@@ -1,0 +1,66 @@
+/*
+ * shared_segment.h - memory that backends and the daemon share, and the pool
+ * of segments that wait for their next query.
+ *
+ * A segment is a memfd sealed against shrinking and growing, so that neither
+ * side can make the other die of SIGBUS. It is registered with its device
+ * once, not per query (pinning takes 60 ms per GiB); that is what the pool is
+ * for. Idle segments are bounded by a cap, the oldest goes first.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+
+namespace turbine {
+
+class Device;
+
+class SharedSegment {
+ public:
+  /* `device` outlives the segment. Throws DeviceError. */
+  SharedSegment(uint64_t id, uint64_t size, Device& device);
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+
+  uint64_t id() const { return id_; }
+  uint64_t size() const { return size_; }
+  int fd() const { return fd_; }
+  uint8_t* base() const { return base_; }
+  Device& device() const { return device_; }
+
+ private:
+  const uint64_t id_;
+  const uint64_t size_;
+  Device& device_;
+  int fd_ = -1;
+  uint8_t* base_ = nullptr;
+};
+
+/* Thread-safe. */
+class SegmentPool {
+ public:
+  explicit SegmentPool(uint64_t max_idle_bytes) : max_idle_bytes_(max_idle_bytes) {}
+
+  /* A segment of at least `size` bytes registered with `device`; the one with
+   * id `preferred` if it is idle and fits. Throws DeviceError. */
+  std::unique_ptr<SharedSegment> take(uint64_t size, Device& device, uint64_t preferred);
+  void give_back(std::unique_ptr<SharedSegment> segment);
+
+  /* Of all segments, idle ones included. */
+  uint64_t total_bytes() const { return total_bytes_; }
+  uint64_t idle_bytes();
+
+ private:
+  const uint64_t max_idle_bytes_;
+  std::atomic<uint64_t> total_bytes_{0};
+  std::mutex mutex_;
+  std::list<std::unique_ptr<SharedSegment>> idle_;  // newest first
+  uint64_t idle_bytes_ = 0;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace turbine

@@ -1,0 +1,85 @@
+/*
+ * connection.h - a backend's connections to turbined.
+ *
+ * A connection runs one query at a time and is worth keeping: its segment is
+ * mapped and registered with the devices. So a backend keeps a few idle ones.
+ * One in use belongs to the resource owner that was current when it was
+ * acquired; if that owner goes without a release (an error), the connection is
+ * closed, which cancels its query in the daemon.
+ *
+ * Connections live in a fixed array, so a pointer is always safe to look at;
+ * tb_connection_is says whether it is still the one that was acquired.
+ *
+ * All waiting is on the latch and the socket, with CHECK_FOR_INTERRUPTS, for
+ * sending too. Nothing here raises for the daemon's sake: a connection that
+ * fails is closed and *why says why.
+ */
+#ifndef TURBINE_PG_CONNECTION_H
+#define TURBINE_PG_CONNECTION_H
+
+#include "postgres.h"
+
+#include <sys/uio.h>
+
+#include "turbine/wire.h"
+
+#include "pg/bridge/segment.h"
+
+typedef struct TbConnection TbConnection;
+
+/* An idle connection from the pool, or a new one after its handshake; NULL
+ * with *why where there is no service. A dead service is noticed at once. */
+extern TbConnection *tb_connection_acquire(TbFailure *why);
+
+/* Gives back a connection without a query. */
+extern void tb_connection_release(TbConnection *conn);
+
+/* Closes it; what it ran in the daemon is cancelled. */
+extern void tb_connection_close(TbConnection *conn);
+
+/* A connection's identity, never used twice in a backend. */
+extern uint64 tb_connection_serial(const TbConnection *conn);
+extern bool tb_connection_is(const TbConnection *conn, uint64 serial);
+
+/* How many connections of this backend are in use. */
+extern int	tb_connections_in_use(void);
+
+/* Sends one message whose payload is the concatenation of `parts`, with
+ * descriptors. False: closed, see *why. */
+extern bool tb_connection_send(TbConnection *conn, uint32 type,
+							   const struct iovec *parts, int nparts,
+							   const int *fds, int nfds, TbFailure *why);
+
+/* A message without descriptors whose payload is one struct (or none). */
+extern bool tb_connection_send_struct(TbConnection *conn, uint32 type,
+									  const void *payload, uint32 length,
+									  TbFailure *why);
+
+typedef struct TbIncoming
+{
+	uint32		type;
+	uint32		length;
+	const char *payload;		/* 8-aligned, until the next receive */
+} TbIncoming;
+
+typedef enum TbReceived
+{
+	TB_RECEIVED,
+	TB_RECEIVED_NOTHING,		/* no whole message came in time */
+	TB_RECEIVED_LOST			/* closed, see *why */
+} TbReceived;
+
+#define TB_WAIT_FOREVER (-1)
+
+/* Waits timeout_ms (0: not at all) for a message. */
+extern TbReceived tb_connection_receive(TbConnection *conn, long timeout_ms,
+										TbIncoming *message, TbFailure *why);
+
+/* The oldest descriptor that came with messages so far, or -1; the caller
+ * closes it. */
+extern int	tb_connection_take_fd(TbConnection *conn);
+
+/* The connection's segment; empty at first. */
+extern TbSegment *tb_connection_segment(TbConnection *conn);
+
+#endif

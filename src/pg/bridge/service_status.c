@@ -1,0 +1,79 @@
+/*
+ * service_status.c - see service_status.h. Called by the supervisor's polling
+ * and by turbine.devices; holds a connection only for the call.
+ */
+#include "postgres.h"
+
+#include "pg/bridge/connection.h"
+#include "pg/bridge/failure.h"
+#include "pg/bridge/service_status.h"
+
+#define STATUS_TIMEOUT_MS 2000
+
+static void
+clean_string(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (; *text != '\0'; text++)
+		if (IS_HIGHBIT_SET(*text) || *text < ' ')
+			*text = '?';
+}
+
+static TbStatusReply *
+copy_reply(const TbIncoming *message, TbFailure *why)
+{
+	TbStatusReply *reply;
+
+	if (message->type == TB_MSG_STATUS_REPLY &&
+		message->length >= sizeof(TbStatusReply))
+	{
+		reply = palloc(message->length);
+		memcpy(reply, message->payload, message->length);
+		if (reply->ndevices >= 1 && reply->ndevices <= TB_MAX_DEVICES &&
+			reply->generation != 0 &&
+			message->length == sizeof(TbStatusReply) +
+			reply->ndevices * sizeof(TbDeviceInfo))
+		{
+			for (uint32 i = 0; i < reply->ndevices; i++)
+			{
+				TbDeviceInfo *device = &reply->devices[i];
+
+				clean_string(device->name, sizeof(device->name));
+				clean_string(device->target, sizeof(device->target));
+				clean_string(device->message, sizeof(device->message));
+			}
+			return reply;
+		}
+		pfree(reply);
+	}
+	tb_failure_set(why, TB_FALLBACK_PROTOCOL, "malformed status from turbined");
+	return NULL;
+}
+
+TbStatusReply *
+tb_service_status(TbFailure *why)
+{
+	TbConnection *conn = tb_connection_acquire(why);
+	TbStatusReply *reply = NULL;
+	TbIncoming	message;
+
+	if (conn == NULL ||
+		!tb_connection_send_struct(conn, TB_MSG_STATUS, NULL, 0, why))
+		return NULL;
+	switch (tb_connection_receive(conn, STATUS_TIMEOUT_MS, &message, why))
+	{
+		case TB_RECEIVED_LOST:
+			return NULL;
+		case TB_RECEIVED_NOTHING:
+			tb_failure_set(why, TB_FALLBACK_NO_SERVICE, "turbined does not answer");
+			break;
+		case TB_RECEIVED:
+			reply = copy_reply(&message, why);
+			break;
+	}
+	if (reply != NULL)
+		tb_connection_release(conn);
+	else
+		tb_connection_close(conn);
+	return reply;
+}

@@ -1,0 +1,33 @@
+/*
+ * buffered_read.h - copies a heap page out of shared buffers with only the
+ * tuples that the snapshot sees.
+ */
+#ifndef TURBINE_PG_BUFFERED_READ_H
+#define TURBINE_PG_BUFFERED_READ_H
+
+#include "postgres.h"
+
+#include "storage/block.h"
+#include "storage/bufmgr.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+typedef struct TbBufferedReader
+{
+	Relation	rel;
+	Snapshot	snapshot;
+	BufferAccessStrategy strategy;	/* or NULL */
+	bool		check_conflicts;	/* SERIALIZABLE: look at every tuple */
+} TbBufferedReader;
+
+/* Like a sequential scan's start: takes its predicate lock, counts it. */
+extern void tb_buffered_begin(TbBufferedReader *reader, Relation rel,
+							  Snapshot snapshot, BlockNumber nblocks);
+extern void tb_buffered_end(TbBufferedReader *reader);
+
+/* Copies the block to `page` (BLCKSZ bytes); line pointers of tuples that the
+ * snapshot does not see are unused in the copy. */
+extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block,
+							 char *page);
+
+#endif

@@ -1,0 +1,221 @@
+/*
+ * chunk_stream.c - chunks of blocks through the slots of shared memory.
+ *
+ * A chunk is slot_pages consecutive blocks. Runs of direct blocks are left to
+ * the daemon, all others are copied from shared buffers before the chunk is
+ * sent. When the daemon has read a chunk's runs they are confirmed against the
+ * visibility map, what moved is read buffered, and the chunk is released.
+ *
+ * A page in a slot may be read by the node only after its chunk is DONE: pages
+ * of runs are then confirmed. Called by ROWS delivery and aggregate input.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "pg/feed/query_state.h"
+
+void
+tb_chunks_begin(TbHeapQuery *query)
+{
+	uint32		pages = query->ready.slot_pages;
+
+	query->slots = palloc0(query->ready.nslots * sizeof(TbSlot));
+	if (query->direct == NULL)
+		return;
+	for (uint32 i = 0; i < query->ready.nslots; i++)
+	{
+		query->slots[i].runs = palloc(pages * sizeof(TbRun));
+		query->slots[i].run_lsn = palloc(pages * sizeof(XLogRecPtr));
+	}
+	query->unmoved = palloc(pages * sizeof(bool));
+}
+
+int
+tb_chunks_free_slot(TbHeapQuery *query)
+{
+	for (uint32 i = 0; i < query->ready.nslots; i++)
+		if (query->slots[i].state == TB_SLOT_FREE)
+			return (int) i;
+	return -1;
+}
+
+char *
+tb_chunks_slot(TbHeapQuery *query, int slot)
+{
+	return query->slot_base + (Size) slot * query->ready.slot_size;
+}
+
+static void
+read_buffered(TbHeapQuery *query, int slot, uint32 page)
+{
+	tb_buffered_read(&query->reader, query->slots[slot].first_block + page,
+					 tb_chunks_slot(query, slot) + (Size) page * TB_PAGE_SIZE);
+	query->stats.blocks_buffered++;
+}
+
+/* Adds a direct page to the last run, if it continues it under the same map
+ * page, or starts a run. */
+static void
+add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
+{
+	BlockNumber block = slot->first_block + page;
+	TbRun	   *last = slot->nruns > 0 ? &slot->runs[slot->nruns - 1] : NULL;
+
+	if (last != NULL && last->page + last->count == page &&
+		TB_VM_PAGE(last->block) == TB_VM_PAGE(block))
+	{
+		last->count++;
+		return;
+	}
+	slot->run_lsn[slot->nruns] = tb_direct_lsn(query->direct, block);
+	slot->runs[slot->nruns].page = page;
+	slot->runs[slot->nruns].block = block;
+	slot->runs[slot->nruns].count = 1;
+	slot->nruns++;
+}
+
+static bool
+send_chunk(TbHeapQuery *query, int slot_index)
+{
+	TbSlot	   *slot = &query->slots[slot_index];
+	TbChunk		chunk = {0};
+	struct iovec parts[2];
+
+	chunk.slot = slot_index;
+	chunk.kind = slot->kind;
+	chunk.npages = slot->npages;
+	chunk.nruns = slot->nruns;
+	chunk.sequence = query->sequence++;
+	parts[0].iov_base = &chunk;
+	parts[0].iov_len = offsetof(TbChunk, runs);
+	parts[1].iov_base = slot->runs;
+	parts[1].iov_len = slot->nruns * sizeof(TbRun);
+	if (!tb_connection_send(query->conn, TB_MSG_CHUNK, parts,
+							slot->nruns > 0 ? 2 : 1, NULL, 0, &query->failure))
+	{
+		query->conn = NULL;
+		return false;
+	}
+	slot->state = slot->nruns > 0 ? TB_SLOT_READING : TB_SLOT_RUNNING;
+	query->in_flight++;
+	return true;
+}
+
+/* Sends the next blocks of the relation in a free slot. */
+bool
+tb_chunks_issue(TbHeapQuery *query, int slot_index)
+{
+	TbSlot	   *slot = &query->slots[slot_index];
+
+	slot->kind = TB_CHUNK_PAGES;
+	slot->first_block = query->next_block;
+	slot->npages = Min(query->ready.slot_pages, query->nblocks - query->next_block);
+	slot->nruns = 0;
+	query->next_block += slot->npages;
+	for (uint32 page = 0; page < slot->npages; page++)
+	{
+		if (query->direct != NULL &&
+			tb_direct_block(query->direct, slot->first_block + page))
+			add_to_runs(query, slot, page);
+		else
+			read_buffered(query, slot_index, page);
+	}
+	return send_chunk(query, slot_index);
+}
+
+/* Sends a TbColumnsChunk that the caller has written to a free slot. */
+bool
+tb_chunks_issue_columns(TbHeapQuery *query, int slot_index)
+{
+	TbSlot	   *slot = &query->slots[slot_index];
+
+	slot->kind = TB_CHUNK_COLUMNS;
+	slot->npages = 0;
+	slot->nruns = 0;
+	return send_chunk(query, slot_index);
+}
+
+/* The daemon has read a run (or failed to): buffered reads replace what can
+ * not be used. */
+static void
+confirm_run(TbHeapQuery *query, int slot_index, const TbRun *run, XLogRecPtr lsn,
+			bool failed)
+{
+	if (failed)
+		memset(query->unmoved, false, run->count * sizeof(bool));
+	else
+		tb_direct_confirm(query->direct, lsn, run->block, run->count,
+						  query->unmoved);
+	for (uint32 i = 0; i < run->count; i++)
+	{
+		if (query->unmoved[i])
+		{
+			query->stats.blocks_direct++;
+			continue;
+		}
+		query->stats.blocks_moved++;
+		read_buffered(query, slot_index, run->page + i);
+	}
+}
+
+static bool
+chunk_read(TbHeapQuery *query, const TbIncoming *message)
+{
+	TbChunkRead read;
+	TbChunkRelease release = {0};
+	TbSlot	   *slot;
+
+	if (message->length != sizeof(read))
+		return tb_query_protocol_error(query, "malformed CHUNK_READ");
+	memcpy(&read, message->payload, sizeof(read));
+	if (read.slot >= query->ready.nslots ||
+		query->slots[read.slot].state != TB_SLOT_READING)
+		return tb_query_protocol_error(query, "CHUNK_READ of a slot not being read");
+	slot = &query->slots[read.slot];
+	for (uint32 i = 0; i < slot->nruns; i++)
+		confirm_run(query, read.slot, &slot->runs[i], slot->run_lsn[i],
+					read.failed != 0);
+	slot->state = TB_SLOT_RUNNING;
+	release.slot = read.slot;
+	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
+}
+
+static bool
+chunk_done(TbHeapQuery *query, const TbIncoming *message)
+{
+	TbChunkDone done;
+	TbSlot	   *slot;
+	uint64		ids;
+
+	if (message->length != sizeof(done))
+		return tb_query_protocol_error(query, "malformed CHUNK_DONE");
+	memcpy(&done, message->payload, sizeof(done));
+	if (done.slot >= query->ready.nslots ||
+		query->slots[done.slot].state != TB_SLOT_RUNNING)
+		return tb_query_protocol_error(query, "CHUNK_DONE of a slot not running");
+	slot = &query->slots[done.slot];
+	ids = (uint64) done.nrows + done.ndeferred;
+	if (ids > (query->ready.slot_size - query->ready.ids_offset) / sizeof(uint32) ||
+		ids > (uint64) slot->npages * TB_MAX_TUPLES_PER_PAGE)
+		return tb_query_protocol_error(query, "more row ids than rows");
+	slot->done = done;
+	slot->state = TB_SLOT_DONE;
+	query->in_flight--;
+	return true;
+}
+
+/* Acts on a message about chunks. */
+bool
+tb_chunks_message(TbHeapQuery *query, const TbIncoming *message)
+{
+	switch (message->type)
+	{
+		case TB_MSG_CHUNK_READ:
+			return chunk_read(query, message);
+		case TB_MSG_CHUNK_DONE:
+			return chunk_done(query, message);
+		default:
+			return tb_query_protocol_error(query, "unexpected message from turbined");
+	}
+}

@@ -1,0 +1,137 @@
+/*
+ * query_state.h - the state of one heap query, shared by the files that make
+ * it up:
+ *
+ *   heap_query.c      the interface of heap_query.h; local reading; ROWS
+ *   service_query.c   starts and ends the query in the daemon; its messages
+ *   chunk_stream.c    slots: fills and sends chunks, confirms direct reads
+ *   chunk_tuples.c    row ids and tuples of the current chunk
+ *   aggregate_input.c drives the input of an aggregation to its end
+ *   group_batches.c   checks, keeps and hands out its groups
+ *
+ * Failures of the service never raise: a function returns false, `failure`
+ * says why, and the connection has been given back or closed (conn is NULL).
+ */
+#ifndef TURBINE_PG_QUERY_STATE_H
+#define TURBINE_PG_QUERY_STATE_H
+
+#include "postgres.h"
+
+#include "storage/block.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "pg/bridge/connection.h"
+#include "pg/feed/buffered_read.h"
+#include "pg/feed/direct_classify.h"
+#include "pg/feed/heap_query.h"
+
+typedef enum TbSlotState
+{
+	TB_SLOT_FREE,
+	TB_SLOT_READING,			/* the daemon reads the chunk's runs */
+	TB_SLOT_RUNNING,			/* the chunk is complete; its result is due */
+	TB_SLOT_DONE,				/* `done` is its result */
+	TB_SLOT_CURRENT				/* ROWS: handed to the node */
+} TbSlotState;
+
+typedef struct TbSlot
+{
+	TbSlotState state;
+	uint32		kind;			/* TB_CHUNK_* */
+	BlockNumber first_block;
+	uint32		npages;
+	uint32		nruns;
+	TbRun	   *runs;			/* room for slot_pages */
+	XLogRecPtr *run_lsn;		/* of each run's map page, as classified */
+	TbChunkDone done;
+} TbSlot;
+
+typedef struct TbGroupBatches TbGroupBatches;
+
+struct TbHeapQuery
+{
+	MemoryContext context;
+	Relation	rel;
+	Snapshot	snapshot;
+	TbHeapQuerySpec spec;
+	BlockNumber nblocks;
+	BlockNumber next_block;		/* first that no chunk has */
+	TbBufferedReader reader;
+	TbDirect   *direct;			/* NULL: everything is buffered */
+	TbHeapQueryStats stats;
+	TbFailure	failure;		/* the last */
+
+	/* in the daemon; conn is NULL when the query runs locally or is over */
+	TbConnection *conn;
+	uint64		conn_serial;
+	TbReady		ready;
+	char	   *slot_base;
+	TbSlot	   *slots;			/* ready.nslots */
+	uint64		sequence;		/* chunks sent */
+	uint32		in_flight;		/* slots READING or RUNNING */
+	bool	   *unmoved;		/* scratch, slot_pages */
+
+	/* ROWS: slots of undelivered chunks in block order, a ring */
+	uint32		queue[TB_MAX_SLOTS];
+	uint32		queue_head;
+	uint32		queue_length;
+	uint64		delivered;
+
+	/* the current chunk */
+	int			current_slot;	/* -1: local pages, or none */
+	BlockNumber current_block;
+	uint32		current_npages;
+	const char *current_pages;
+	char	   *local_pages;	/* made when first needed */
+	uint32	   *ids;			/* row ids, then deferred ones */
+	uint32		ids_capacity;
+	HeapTupleData tuple;
+	char	   *tuple_buffer;	/* BLCKSZ */
+	char	   *reread_page;	/* see chunk_tuples.c */
+
+	/* AGGREGATE */
+	bool		input_done;
+	TbGroupBatches *batches;
+};
+
+/* service_query.c */
+extern bool tb_query_start(TbHeapQuery *query);
+extern bool tb_query_connected(TbHeapQuery *query);
+extern bool tb_query_send(TbHeapQuery *query, uint32 type, const void *payload,
+						  uint32 length);
+extern TbReceived tb_query_receive(TbHeapQuery *query, bool wait,
+								   TbIncoming *message);
+extern bool tb_query_protocol_error(TbHeapQuery *query, const char *what);
+extern bool tb_query_give_up(TbHeapQuery *query, TbFallback reason,
+							 const char *what);
+extern bool tb_query_take_done(TbHeapQuery *query, const TbIncoming *message);
+extern void tb_query_note_fallback(TbHeapQuery *query);
+
+/* chunk_stream.c */
+extern void tb_chunks_begin(TbHeapQuery *query);
+extern int	tb_chunks_free_slot(TbHeapQuery *query);
+extern char *tb_chunks_slot(TbHeapQuery *query, int slot);
+extern bool tb_chunks_issue(TbHeapQuery *query, int slot);
+extern bool tb_chunks_issue_columns(TbHeapQuery *query, int slot);
+extern bool tb_chunks_message(TbHeapQuery *query, const TbIncoming *message);
+
+/* chunk_tuples.c */
+extern bool tb_tuples_take_ids(TbHeapQuery *query, const TbSlot *slot,
+							   const char *base);
+extern uint32 tb_tuples_list_visible(TbHeapQuery *query);
+extern void tb_tuples_set_pages(TbHeapQuery *query, int slot, BlockNumber block,
+								uint32 npages, const char *pages);
+
+/* aggregate_input.c */
+extern bool tb_aggregate_run(TbHeapQuery *query);
+
+/* group_batches.c */
+extern TbGroupBatches *tb_group_batches_make(const TbProgram *program);
+extern bool tb_group_batches_add(TbGroupBatches *batches,
+								 const TbIncoming *message, const char *slot,
+								 uint64 slot_size);
+extern const TbGroups *tb_group_batches_next(TbGroupBatches *batches);
+extern void tb_group_batches_end(TbGroupBatches *batches);
+
+#endif

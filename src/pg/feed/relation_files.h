@@ -1,0 +1,26 @@
+/*
+ * relation_files.h - gives the daemon a relation's segment files.
+ */
+#ifndef TURBINE_PG_RELATION_FILES_H
+#define TURBINE_PG_RELATION_FILES_H
+
+#include "postgres.h"
+
+#include "storage/block.h"
+#include "utils/relcache.h"
+
+#include "pg/bridge/connection.h"
+
+typedef enum TbFilesSent
+{
+	TB_FILES_SENT,
+	TB_FILES_NONE,				/* could not open them all: read buffered */
+	TB_FILES_LOST				/* the connection is closed, see *why */
+} TbFilesSent;
+
+/* Opens the main fork's segments for reading, sends the descriptors, closes
+ * its own. The daemon's are for the next query only. */
+extern TbFilesSent tb_relation_files_send(TbConnection *conn, Relation rel,
+										  BlockNumber nblocks, TbFailure *why);
+
+#endif

@@ -1,0 +1,267 @@
+/*
+ * service_query.c - a heap query's dealings with the daemon as a whole: start,
+ * messages, failure and end. Owns query->conn. Called by the other files of
+ * the query; see query_state.h.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "access/xlog.h"
+
+#include "pg/bridge/failure.h"
+#include "pg/feed/query_state.h"
+#include "pg/feed/relation_files.h"
+#include "pg/guc.h"
+#include "pg/supervisor/device_table.h"
+#include "pg/supervisor/stat_queries.h"
+
+static const uint32 padding[2];
+
+/*
+ * False once the connection was lost, also where an aborted subtransaction's
+ * resource owner has closed it behind the query.
+ */
+bool
+tb_query_connected(TbHeapQuery *query)
+{
+	if (query->conn == NULL)
+		return false;
+	if (tb_connection_is(query->conn, query->conn_serial))
+		return true;
+	query->conn = NULL;
+	tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
+				   "the connection to turbined was closed");
+	return false;
+}
+
+bool
+tb_query_send(TbHeapQuery *query, uint32 type, const void *payload, uint32 length)
+{
+	if (tb_connection_send_struct(query->conn, type, payload, length,
+								  &query->failure))
+		return true;
+	query->conn = NULL;
+	return false;
+}
+
+bool
+tb_query_give_up(TbHeapQuery *query, TbFallback reason, const char *what)
+{
+	if (query->conn != NULL)
+		tb_connection_close(query->conn);
+	query->conn = NULL;
+	tb_failure_set(&query->failure, reason, "%s", what);
+	return false;
+}
+
+bool
+tb_query_protocol_error(TbHeapQuery *query, const char *what)
+{
+	return tb_query_give_up(query, TB_FALLBACK_PROTOCOL, what);
+}
+
+/* The daemon has given up the query, the connection is good for another. */
+static void
+take_failure(TbHeapQuery *query, const TbIncoming *message)
+{
+	TbFailure	failure;
+
+	tb_failure_from_wire(&failure, message->payload, message->length);
+	if (message->type != TB_MSG_FAILED ||
+		tb_query_send(query, TB_MSG_QUERY_CLOSE, NULL, 0))
+		tb_connection_release(query->conn);
+	query->conn = NULL;
+	query->failure = failure;
+}
+
+/* Receives one message; a FAILED is dealt with and reported as a loss. */
+TbReceived
+tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
+{
+	TbReceived	received = tb_connection_receive(query->conn,
+												 wait ? TB_WAIT_FOREVER : 0,
+												 message, &query->failure);
+
+	if (received == TB_RECEIVED_LOST)
+		query->conn = NULL;
+	else if (received == TB_RECEIVED && message->type == TB_MSG_FAILED)
+	{
+		take_failure(query, message);
+		return TB_RECEIVED_LOST;
+	}
+	return received;
+}
+
+/* QUERY_DONE: the statistics, and the connection goes back to the pool. */
+bool
+tb_query_take_done(TbHeapQuery *query, const TbIncoming *message)
+{
+	if (message->length != sizeof(TbQueryDone))
+		return tb_query_protocol_error(query, "malformed end of query");
+	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
+	tb_connection_release(query->conn);
+	query->conn = NULL;
+	return true;
+}
+
+/* Counts and logs `failure`, and keeps it for EXPLAIN. */
+void
+tb_query_note_fallback(TbHeapQuery *query)
+{
+	query->stats.fallback = query->failure.reason;
+	strlcpy(query->stats.fallback_message, query->failure.message,
+			sizeof(query->stats.fallback_message));
+	tb_stat_fallback(&query->failure, RelationGetRelationName(query->rel));
+}
+
+static bool
+send_query(TbHeapQuery *query)
+{
+	const TbProgram *program = query->spec.program;
+	const TbParamBlock *params = query->spec.params;
+	TbQuery		header = {0};
+	struct iovec parts[4];
+
+	header.device = query->spec.device;
+	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
+	if (DataChecksumsEnabled())
+		header.flags |= TB_QUERY_CHECKSUMS;
+	header.nblocks = query->nblocks;
+	header.estimated_rows = query->spec.estimated_rows;
+	header.estimated_groups = query->spec.estimated_groups;
+	/* A session that holds a grant must not wait for another. */
+	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_guc_admission_wait_ms;
+	header.program_size = program->total_size;
+	header.params_size = params->total_size;
+
+	parts[0].iov_base = &header;
+	parts[0].iov_len = sizeof(header);
+	parts[1].iov_base = unconstify(TbProgram *, program);
+	parts[1].iov_len = program->total_size;
+	parts[2].iov_base = unconstify(uint32 *, padding);
+	parts[2].iov_len = TYPEALIGN(8, program->total_size) - program->total_size;
+	parts[3].iov_base = unconstify(TbParamBlock *, params);
+	parts[3].iov_len = params->total_size;
+	if (tb_connection_send(query->conn, TB_MSG_QUERY, parts, 4, NULL, 0,
+						   &query->failure))
+		return true;
+	query->conn = NULL;
+	return false;
+}
+
+/* Every number of READY, before any of them is used. */
+static bool
+ready_is_sane(const TbReady *ready)
+{
+	uint64		page_bytes = (uint64) ready->slot_pages * TB_PAGE_SIZE;
+
+	return ready->nslots >= 1 && ready->nslots <= TB_MAX_SLOTS &&
+		ready->slot_pages >= 1 && ready->slot_pages <= 0xffff &&
+		ready->segment_size <= PG_INT64_MAX &&
+		ready->slot_size <= ready->segment_size &&
+		ready->ids_offset >= page_bytes &&
+		ready->ids_offset <= ready->slot_size &&
+		ready->ids_offset % sizeof(uint32) == 0 &&
+		ready->slot_size % sizeof(uint64) == 0 &&
+		ready->first_slot_offset % sizeof(uint64) == 0 &&
+		ready->first_slot_offset <= ready->segment_size &&
+		(ready->segment_size - ready->first_slot_offset) / ready->slot_size >=
+		ready->nslots;
+}
+
+/* Maps the segment that came with READY, or takes the connection's last. */
+static bool
+take_segment(TbHeapQuery *query)
+{
+	const TbReady *ready = &query->ready;
+	TbSegment  *segment = tb_connection_segment(query->conn);
+	int			fd;
+	bool		mapped;
+
+	if (!ready->has_fd)
+	{
+		if (segment->base == NULL || segment->id != ready->segment_id ||
+			segment->size < ready->segment_size)
+			return tb_query_protocol_error(query, "unknown shared memory segment");
+		return true;
+	}
+	fd = tb_connection_take_fd(query->conn);
+	if (fd < 0)
+		return tb_query_protocol_error(query, "no shared memory came with the reply");
+	mapped = tb_segment_map(segment, fd, ready->segment_id, ready->segment_size,
+							&query->failure);
+	close(fd);
+	if (mapped)
+		return true;
+	tb_connection_close(query->conn);
+	query->conn = NULL;
+	return false;
+}
+
+static void
+note_device(TbHeapQuery *query)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+
+	query->stats.ready = query->ready;
+	if (query->ready.device < (uint32) count)
+		strlcpy(query->stats.device_name, devices[query->ready.device].name,
+				sizeof(query->stats.device_name));
+}
+
+static bool
+await_ready(TbHeapQuery *query)
+{
+	TbIncoming	message;
+
+	if (tb_query_receive(query, true, &message) != TB_RECEIVED)
+		return false;
+	if (message.type == TB_MSG_REFUSED)
+	{
+		take_failure(query, &message);
+		return false;
+	}
+	if (message.type != TB_MSG_READY || message.length != sizeof(TbReady))
+		return tb_query_protocol_error(query, "unexpected reply to a query");
+	memcpy(&query->ready, message.payload, sizeof(TbReady));
+	if (!ready_is_sane(&query->ready))
+		return tb_query_protocol_error(query, "slots outside of their segment");
+	if (!take_segment(query))
+		return false;
+	query->slot_base = tb_connection_segment(query->conn)->base +
+		query->ready.first_slot_offset;
+	note_device(query);
+	return true;
+}
+
+/* Brings the query to where chunks can be sent. */
+bool
+tb_query_start(TbHeapQuery *query)
+{
+	query->conn = tb_connection_acquire(&query->failure);
+	if (query->conn == NULL)
+		return false;
+	query->conn_serial = tb_connection_serial(query->conn);
+	query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks);
+	if (query->direct != NULL)
+	{
+		switch (tb_relation_files_send(query->conn, query->rel, query->nblocks,
+									   &query->failure))
+		{
+			case TB_FILES_LOST:
+				query->conn = NULL;
+				return false;
+			case TB_FILES_NONE:
+				query->direct = NULL;
+				break;
+			case TB_FILES_SENT:
+				break;
+		}
+	}
+	if (!send_query(query) || !await_ready(query))
+		return false;
+	tb_chunks_begin(query);
+	return true;
+}

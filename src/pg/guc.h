@@ -1,0 +1,41 @@
+/*
+ * guc.h - the configuration variables, pg_turbine.*.
+ *
+ * Owned by guc.c; everyone else only reads them.
+ */
+#ifndef TURBINE_PG_GUC_H
+#define TURBINE_PG_GUC_H
+
+#include "postgres.h"
+
+/* What pg_turbine.device asks for. */
+typedef enum TbDeviceChoice
+{
+	TB_CHOOSE_AUTO,					/* the cheapest usable device */
+	TB_CHOOSE_CPU,					/* the host device */
+	TB_CHOOSE_GPU,					/* any GPU */
+	TB_CHOOSE_GPU_INDEX				/* that GPU: tb_guc_gpu_index() */
+} TbDeviceChoice;
+
+extern bool tb_guc_enabled;
+extern bool tb_guc_enable_scan;
+extern bool tb_guc_enable_join;
+extern bool tb_guc_enable_aggregate;
+extern bool tb_guc_enable_sort;
+extern bool tb_guc_enable_brin;
+extern bool tb_guc_enable_partitionwise;
+extern bool tb_guc_allow_inexact_math;
+extern bool tb_guc_debug_force_offload;
+extern bool tb_guc_debug_plain_explain;
+extern int	tb_guc_direct_threshold;	/* blocks */
+extern int	tb_guc_cache_size_gpu;		/* MB */
+extern int	tb_guc_cache_size_host;		/* MB */
+
+extern TbDeviceChoice tb_guc_device_choice(void);
+extern int	tb_guc_gpu_index(void);		/* of TB_CHOOSE_GPU_INDEX */
+extern const char *tb_guc_device_name(void);	/* as set: "auto", "gpu1" */
+
+/* Called once, by _PG_init. */
+extern void tb_guc_init(void);
+
+#endif

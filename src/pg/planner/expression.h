@@ -1,0 +1,42 @@
+/*
+ * expression.h - PostgreSQL expressions over one table as nodes of a program.
+ *
+ * The answer to "may this expression go to a device?": tb_translate adds the
+ * nodes that compute it, or says why there are none. It never raises because
+ * of what it is given.
+ */
+#ifndef TURBINE_PG_EXPRESSION_H
+#define TURBINE_PG_EXPRESSION_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "pg/planner/program_builder.h"
+
+typedef struct TbTranslator
+{
+	PlannerInfo *root;
+	Index		varno;				/* the table */
+	TupleDesc	desc;
+	TbBuilder  *builder;
+	const char *reason;				/* of the last refusal */
+
+	/* State of the walk. */
+	int			conditional;		/* > 0: below something that PostgreSQL
+									 * evaluates only for some rows */
+	const TbValue *case_value;		/* what CaseTestExpr stands for */
+	List	   *shared;				/* TranslatedExpr: computed once */
+} TbTranslator;
+
+extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
+							   TupleDesc desc);
+
+/* False, with t->reason set, if the device can not compute it. */
+extern bool tb_translate(TbTranslator *t, Expr *expr, TbValue *value);
+
+/* As above, and the value must be fit to be returned as it is: every value of
+ * it prints with the same scale. */
+extern bool tb_translate_output(TbTranslator *t, Expr *expr, TbValue *value);
+
+#endif

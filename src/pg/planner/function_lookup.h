@@ -1,0 +1,25 @@
+/*
+ * function_lookup.h - PostgreSQL functions as rows of the catalogue.
+ *
+ * Answers from catalog/functions.def alone: built-in functions have fixed
+ * OIDs, so no system catalog is read.
+ */
+#ifndef TURBINE_PG_FUNCTION_LOOKUP_H
+#define TURBINE_PG_FUNCTION_LOOKUP_H
+
+#include "postgres.h"
+
+#include "turbine/functions.h"
+
+/* The row (TbFunctionId) of the function with that variant ("" for none) that
+ * takes exactly these types; -1 if there is none. */
+extern int	tb_function_find(Oid funcid, const char *variant, int nargs,
+							 const uint8 *argtypes);
+
+/* Whether any row is of this function. */
+extern bool tb_function_is_known(Oid funcid);
+
+/* Whether a row of this function has a variant that begins like this. */
+extern bool tb_function_has_variants(Oid funcid, const char *prefix);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * program_builder.h - makes a serialized program (turbine/program.h) out of
+ * nodes that the translator adds one by one.
+ *
+ * Adding never fails and needs no undoing: finishing keeps only what filters,
+ * keys and aggregates reach. All memory is the current context's.
+ */
+#ifndef TURBINE_PG_PROGRAM_BUILDER_H
+#define TURBINE_PG_PROGRAM_BUILDER_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+#include "turbine/functions.h"
+#include "turbine/program.h"
+
+#include "pg/planner/type_map.h"
+
+typedef struct TbBuilder TbBuilder;
+
+/* A translated expression: a node of the builder and what is known of it. */
+typedef struct TbValue
+{
+	uint32		expr;				/* index of its node */
+	TbTypeInfo	info;
+	bool		nullable;
+	/*
+	 * numeric: TB_NONE if every value has info.scale digits after the point
+	 * when PostgreSQL prints it; else an INT4 expression that says how many
+	 * (CASE WHEN b THEN 1.00 ELSE 0 END).
+	 */
+	uint32		display_scale;
+	const Const *constant;			/* if it is nothing but a literal */
+} TbValue;
+
+/* Limits are checked when finishing; until then the builder only counts. */
+extern TbBuilder *tb_builder_create(TupleDesc desc);
+
+/* The node of an attribute. False if its type, or the value that short tuples
+ * have, is not one of the engine's. */
+extern bool tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value);
+
+/* A parameter computed from `expr` when the query starts. flags: TB_PARAM_*. */
+extern TbValue tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info,
+								uint8 flags);
+
+/* An operator node. `index` as TbExprOp says; `nullable` of the result. */
+extern TbValue tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info,
+							   uint32 index, int nargs, const TbValue *args,
+							   bool nullable);
+
+extern void tb_builder_add_filter(TbBuilder *builder, const TbValue *value);
+extern void tb_builder_add_key(TbBuilder *builder, const TbValue *value);
+
+/* The index of an aggregate state; an equal one is shared. arg and filter may
+ * be NULL. */
+extern int	tb_builder_add_agg(TbBuilder *builder, TbAggKind kind,
+							   const TbValue *arg, const TbValue *filter);
+
+/* A bound of the cost of what the program does for a row, in integer
+ * comparisons, and the columns that it decodes. */
+typedef struct TbProgramCost
+{
+	uint32		filters;
+	uint32		others;				/* keys and arguments */
+	int			columns;
+	int			last_attnum;		/* decoding walks a tuple up to here */
+	bool		inexact;			/* uses a TB_FN_INEXACT function */
+} TbProgramCost;
+
+/*
+ * Serializes. `params` gets the expression of each parameter, in order. NULL if
+ * a limit of program.h is exceeded, or there are no filters (ROWS).
+ */
+extern TbProgram *tb_builder_finish(TbBuilder *builder, TbSink sink,
+									List **params, TbProgramCost *cost);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * shared_state.h - what the supervisor, backends and the SQL views share.
+ *
+ * One struct in PostgreSQL's shared memory, made by the postmaster and never
+ * moved. Writers: the supervisor (all but the counters), every backend (the
+ * counters). Nothing here is trusted for a query's correctness: it is advice
+ * about the service and statistics.
+ */
+#ifndef TURBINE_PG_SHARED_STATE_H
+#define TURBINE_PG_SHARED_STATE_H
+
+#include "postgres.h"
+
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+#include "utils/timestamp.h"
+
+#include "turbine/wire.h"
+
+#define TB_NONCE_BYTES 16
+
+typedef enum TbCounter
+{
+	TB_COUNTER_QUERIES,				/* started, whatever became of them */
+	TB_COUNTER_CHUNKS_EVALUATED,	/* ROWS chunks that the backend filtered */
+	TB_COUNTER_ROWS_DEFERRED,		/* rows detoasted by the backend */
+	TB_COUNTER_BLOCKS_BUFFERED,
+	TB_COUNTER_BLOCKS_DIRECT,
+	TB_COUNTER_BLOCKS_MOVED,
+	TB_COUNTER_SERVICE_STARTS,
+	TB_COUNTER_COUNT
+} TbCounter;
+
+typedef struct TbSharedState
+{
+	/* immutable after startup */
+	LWLock	   *lock;
+
+	/* protected by lock */
+	uint8		nonce[TB_NONCE_BYTES];
+	uint32		ndevices;
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+
+	/* atomic */
+	pg_atomic_uint64 generation;	/* turbined's; 0 while it is down */
+	pg_atomic_uint64 counters[TB_COUNTER_COUNT];
+	pg_atomic_uint64 fallbacks[TB_FALLBACK_COUNT];
+	pg_atomic_uint64 fallback_logged[TB_FALLBACK_COUNT];	/* TimestampTz of the
+															 * reason's last LOG */
+} TbSharedState;
+
+/* NULL if the library was not preloaded. */
+extern TbSharedState *tb_shared_state(void);
+
+/* Called by the module's init, in the postmaster. */
+extern void tb_shared_state_init(void);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * stat_queries.h - counts what queries did and why they went back to
+ * PostgreSQL: turbine.stat_queries.
+ *
+ * All counters are shared atomics; they start at zero with the postmaster.
+ */
+#ifndef TURBINE_PG_STAT_QUERIES_H
+#define TURBINE_PG_STAT_QUERIES_H
+
+#include "postgres.h"
+
+#include "turbine/wire.h"
+
+#include "pg/supervisor/shared_state.h"
+
+extern void tb_stat_add(TbCounter counter, uint64 count);
+
+/* Counts a fallback and says why in the server's log, at most once a second
+ * for each reason. `relation` is the table's name. */
+extern void tb_stat_fallback(const TbFailure *why, const char *relation);
+
+/* "no_service" ...; "unknown" if out of range. */
+extern const char *tb_fallback_name(uint32 reason);
+
+#endif

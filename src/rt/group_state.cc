@@ -1,0 +1,246 @@
+/*
+ * group_state.cc - what generated GPU kernels do to memory that many threads
+ * share: aggregate states, the slots of a group table, and output counters.
+ *
+ * Called by the kernels of compiler/codegen/pipeline_gpu.cc alone; compiled for
+ * the host too, where a "warp" is one thread, so that unit tests reach it.
+ *
+ * Every atomic is relaxed. Order matters in one place only, when a group's row
+ * is published: a fence stands between the row and its slot, and readers of
+ * rows use volatile loads. LLVM's NVPTX backend drops stronger orders silently.
+ *
+ * rt_warp_*: all 32 lanes of a warp arrive together; one of them writes.
+ * rt_state_*: any thread, at any time.
+ */
+#include "rt/rt.h"
+
+#include "turbine/kernel.h"
+
+using namespace turbine::rt;
+
+namespace {
+
+#ifdef __NVPTX__
+constexpr uint32_t kAllLanes = 0xffffffffu;
+
+RT_INLINE uint32_t lane() { return __nvvm_read_ptx_sreg_laneid(); }
+
+RT_INLINE uint64_t from_lane_below(uint64_t value, uint32_t distance) {
+  uint32_t low = __nvvm_shfl_sync_down_i32(kAllLanes, (int)(uint32_t)value, (int)distance, 31);
+  uint32_t high = __nvvm_shfl_sync_down_i32(kAllLanes, (int)(uint32_t)(value >> 32), (int)distance, 31);
+  return (uint64_t)high << 32 | low;
+}
+
+/* fold(mine, other) over the warp; lane 0 has the result. */
+template <class T, class Fold>
+RT_INLINE T warp_fold(T mine, Fold fold) {
+  for (uint32_t distance = 16; distance > 0; distance /= 2) {
+    uint64_t words[(sizeof(T) + 7) / 8] = {};
+    __builtin_memcpy(words, &mine, sizeof(T));
+    for (uint64_t& word : words) word = from_lane_below(word, distance);
+    T other;
+    __builtin_memcpy(&other, words, sizeof(T));
+    mine = fold(mine, other);
+  }
+  return mine;
+}
+
+RT_INLINE void fence() { __nvvm_membar_gl(); }
+#else
+RT_INLINE uint32_t lane() { return 0; }
+
+template <class T, class Fold>
+RT_INLINE T warp_fold(T mine, Fold) {
+  return mine;
+}
+
+RT_INLINE void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+#endif
+
+RT_INLINE void add_u64(uint64_t* state, uint64_t value) {
+  __atomic_fetch_add(state, value, __ATOMIC_RELAXED);
+}
+
+/* Two 64-bit additions with the carry between them: the sum is exact once all
+ * have been made, in whatever order. */
+RT_INLINE void add_i128(uint64_t* state, __int128 value) {
+  uint64_t low = (uint64_t)value;
+  uint64_t high = (uint64_t)((uint128)value >> 64);
+  uint64_t old = __atomic_fetch_add(&state[0], low, __ATOMIC_RELAXED);
+  high += old + low < old;
+  if (high != 0) __atomic_fetch_add(&state[1], high, __ATOMIC_RELAXED);
+}
+
+RT_INLINE bool finite(double value) { return __builtin_fabs(value) < __builtin_inf(); }
+
+/* True if finite operands gave infinity. */
+RT_INLINE bool add_f64(double* state, double value) {
+  uint64_t* bits = (uint64_t*)state;
+  uint64_t expected = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  for (;;) {
+    double old = __builtin_bit_cast(double, expected);
+    double sum = old + value;
+    uint64_t desired = __builtin_bit_cast(uint64_t, sum);
+    if (__atomic_compare_exchange_n(bits, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return finite(old) & finite(value) & !finite(sum);
+  }
+}
+
+/* Bits of a float as an integer in PostgreSQL's order, and back (the same). */
+template <class Int>
+RT_INLINE Int flip_float(Int bits) {
+  constexpr int width = sizeof(Int) * 8;
+  using Unsigned = decltype(sizeof(Int) == 4 ? 0u : 0ull);
+  return bits ^ (Int)((Unsigned)(bits >> (width - 1)) >> 1 & (~(Unsigned)0 >> 1));
+}
+
+template <class Word, bool Min, class ToKey, class FromKey>
+RT_INLINE void extreme(Word* state, int64_t key, ToKey to_key, FromKey from_key) {
+  Word seen = __atomic_load_n(state, __ATOMIC_RELAXED);
+  for (;;) {
+    int64_t old = to_key(seen);
+    if (Min ? key >= old : key <= old) return;
+    Word desired = from_key(seen, key);
+    if (__atomic_compare_exchange_n(state, &seen, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+  }
+}
+
+/* Min or max into a state of any fixed-width type; narrow ones by the aligned
+ * 32-bit word around them. */
+template <bool Min>
+RT_INLINE void extreme_of_type(void* state, int64_t key, uint32_t type) {
+  switch (tb_type_width(type)) {
+    case 8: {
+      bool is_float = type == TB_TYPE_FLOAT8;
+      extreme<uint64_t, Min>(
+          (uint64_t*)state, key,
+          [=](uint64_t w) { return is_float ? flip_float((int64_t)w) : (int64_t)w; },
+          [=](uint64_t, int64_t k) { return (uint64_t)(is_float ? flip_float(k) : k); });
+      return;
+    }
+    case 4: {
+      bool is_float = type == TB_TYPE_FLOAT4;
+      extreme<uint32_t, Min>(
+          (uint32_t*)state, key,
+          [=](uint32_t w) { return (int64_t)(is_float ? flip_float((int32_t)w) : (int32_t)w); },
+          [=](uint32_t, int64_t k) { return (uint32_t)(is_float ? flip_float((int32_t)k) : (int32_t)k); });
+      return;
+    }
+    default: {
+      uint32_t bytes = tb_type_width(type);
+      uint32_t shift = (uint32_t)((uintptr_t)state & 3u) * 8;
+      uint32_t mask = bytes == 2 ? 0xffffu : 0xffu;
+      uint32_t* word = (uint32_t*)((uintptr_t)state & ~(uintptr_t)3);
+      extreme<uint32_t, Min>(
+          word, key,
+          [=](uint32_t w) {
+            uint32_t v = w >> shift & mask;
+            return bytes == 2 ? (int64_t)(int16_t)v : (int64_t)(int8_t)v;
+          },
+          [=](uint32_t w, int64_t k) { return (w & ~(mask << shift)) | ((uint32_t)k & mask) << shift; });
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+RT_EXPORT void rt_state_add_u64(void* state, uint64_t value) { add_u64((uint64_t*)state, value); }
+
+RT_EXPORT void rt_state_add_i128(void* state, __int128 value) { add_i128((uint64_t*)state, value); }
+
+RT_EXPORT bool rt_state_add_f64(void* state, double value) { return add_f64((double*)state, value); }
+
+RT_EXPORT void rt_state_min_key(void* state, int64_t key, uint32_t type) { extreme_of_type<true>(state, key, type); }
+
+RT_EXPORT void rt_state_max_key(void* state, int64_t key, uint32_t type) { extreme_of_type<false>(state, key, type); }
+
+RT_EXPORT void rt_state_or_u32(uint32_t* state, uint32_t bits) {
+  if (bits != 0) __atomic_fetch_or(state, bits, __ATOMIC_RELAXED);
+}
+
+RT_EXPORT void rt_warp_sum_u64(void* state, uint64_t value) {
+  uint64_t sum = warp_fold(value, [](uint64_t a, uint64_t b) { return a + b; });
+  if (lane() == 0 && sum != 0) add_u64((uint64_t*)state, sum);
+}
+
+RT_EXPORT void rt_warp_sum_i128(void* state, __int128 value) {
+  uint128 sum = warp_fold((uint128)value, [](uint128 a, uint128 b) { return a + b; });
+  if (lane() == 0 && sum != 0) add_i128((uint64_t*)state, (__int128)sum);
+}
+
+/* True, in some lane, if finite inputs gave infinity. */
+RT_EXPORT bool rt_warp_sum_f64(void* state, double value, bool nonfinite_input) {
+  double sum = warp_fold(value, [](double a, double b) { return a + b; });
+  uint64_t odd = warp_fold((uint64_t)nonfinite_input, [](uint64_t a, uint64_t b) { return a | b; });
+  bool overflow = false;
+  if (lane() == 0) {
+    overflow = add_f64((double*)state, sum) | ((odd == 0) & !finite(sum));
+  }
+  return overflow;
+}
+
+RT_EXPORT void rt_warp_min_key(void* state, int64_t key, uint32_t type) {
+  int64_t least = warp_fold(key, [](int64_t a, int64_t b) { return a < b ? a : b; });
+  if (lane() == 0) extreme_of_type<true>(state, least, type);
+}
+
+RT_EXPORT void rt_warp_max_key(void* state, int64_t key, uint32_t type) {
+  int64_t most = warp_fold(key, [](int64_t a, int64_t b) { return a > b ? a : b; });
+  if (lane() == 0) extreme_of_type<false>(state, most, type);
+}
+
+/* *state = 1 if any lane says so. */
+RT_EXPORT void rt_warp_mark_u8(uint8_t* state, bool mark) {
+  uint64_t any = warp_fold((uint64_t)mark, [](uint64_t a, uint64_t b) { return a | b; });
+  if (lane() == 0 && any != 0) *(volatile uint8_t*)state = 1;
+}
+
+/* The next index of an output that all threads append to; lanes that arrive
+ * together take one atomic. */
+RT_EXPORT uint32_t rt_warp_append(uint32_t* counter) {
+#ifdef __NVPTX__
+  uint32_t active, below;
+  asm volatile("activemask.b32 %0;" : "=r"(active));
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+  uint32_t leader = (uint32_t)__builtin_ctz(active);
+  uint32_t base = 0;
+  if (lane() == leader) base = __atomic_fetch_add(counter, (uint32_t)__builtin_popcount(active), __ATOMIC_RELAXED);
+  base = (uint32_t)__nvvm_shfl_sync_idx_i32(active, (int)base, (int)leader, 31);
+  return base + (uint32_t)__builtin_popcount(active & below);
+#else
+  return __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Takes an empty slot; returns what was there (0: it is ours now). */
+RT_EXPORT uint32_t rt_slot_claim(uint32_t* slot) {
+  uint32_t expected = 0;
+  __atomic_compare_exchange_n(slot, &expected, TB_SLOT_BUSY, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+
+/* Ends a claim: everything written before is there for who sees `entry`. */
+RT_EXPORT void rt_slot_publish(uint32_t* slot, uint32_t entry) {
+  fence();
+  __atomic_store_n(slot, entry, __ATOMIC_RELAXED);
+}
+
+/* A row number, and `text_bytes` of the arena at *arena_offset. TB_NONE, with
+ * table->full set, where either has no room; the table then has to grow. */
+RT_EXPORT uint32_t rt_group_reserve(TbGroupTable* table, uint64_t text_bytes, uint64_t* arena_offset) {
+  *arena_offset = 0;
+  if (text_bytes != 0) {
+    *arena_offset = __atomic_fetch_add(&table->arena_used, text_bytes, __ATOMIC_RELAXED);
+    if (*arena_offset + text_bytes > table->arena_capacity) {
+      *(volatile uint32_t*)&table->full = 1;
+      return TB_NONE;
+    }
+  }
+  uint64_t row = __atomic_fetch_add(&table->ngroups, (uint64_t)1, __ATOMIC_RELAXED);
+  if (row >= table->group_capacity) {
+    *(volatile uint32_t*)&table->full = 1;
+    return TB_NONE;
+  }
+  return (uint32_t)row;
+}

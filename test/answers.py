@@ -1,0 +1,82 @@
+"""answers.py - when two outcomes of the same statement count as equal.
+
+Same SQLSTATE and message; the same columns; the same multiset of rows (the
+same sequence if asked). Only columns of float4 or float8 that hold sums may
+differ, in their last digits, and only if asked.
+Must never: forgive anything else.
+Used by: run_sql.py, differential.py, races.py, truth_table.py.
+"""
+
+from collections import Counter
+
+FLOAT_TYPES = (700, 701)
+FIRST_OWN_OID = 16384
+TOLERANCE = {700: 1e-5, 701: 1e-9}
+
+
+def _close(left, right, tolerance):
+    if left is None or right is None:
+        return left is right
+    if left == right:
+        return True
+    a, b = float(left), float(right)
+    if a != a or b != b or abs(a) == float("inf") or abs(b) == float("inf"):
+        return False
+    return abs(a - b) <= tolerance * max(abs(a), abs(b), 1e-300)
+
+
+def _close_rows(left, right, types):
+    """Pairs rows by their exact columns, then by size of the float ones."""
+    floats = [i for i, t in enumerate(types) if t in FLOAT_TYPES]
+    if not floats or len(left) != len(right):
+        return False
+
+    def key(row):
+        exact = tuple("" if v is None else "=" + v for i, v in enumerate(row) if i not in floats)
+        inexact = tuple((-1, 0.0) if row[i] is None else (0, float(row[i])) for i in floats)
+        return exact, inexact
+    for a, b in zip(sorted(left, key=key), sorted(right, key=key)):
+        for i, (x, y) in enumerate(zip(a, b)):
+            if x != y and not (i in floats and _close(x, y, TOLERANCE[types[i]])):
+                return False
+    return True
+
+
+def _built_in(types):
+    """Type OIDs; those that a database gave out itself say nothing."""
+    return [t if t < FIRST_OWN_OID else None for t in types]
+
+
+def _rows_difference(left, right, ordered, floats):
+    if left.columns != right.columns or _built_in(left.types) != _built_in(right.types):
+        return f"columns {left.columns} {left.types} became {right.columns} {right.types}"
+    if ordered and left.rows == right.rows or not ordered and Counter(left.rows) == Counter(right.rows):
+        return None
+    if floats and _close_rows(left.rows, right.rows, left.types):
+        return None
+    missing, extra = Counter(left.rows) - Counter(right.rows), Counter(right.rows) - Counter(left.rows)
+    if not missing and not extra:
+        return "the same rows in another order"
+    return (f"{len(left.rows)} rows became {len(right.rows)}; "
+            f"missing {sum(missing.values())}: {list(missing)[:3]}; extra {sum(extra.values())}: {list(extra)[:3]}")
+
+
+def difference(reference, actual, ordered=False, floats=False):
+    """None if equal, else what differs, in words."""
+    if reference.sqlstate != actual.sqlstate:
+        return f"{describe_error(reference)} became {describe_error(actual)}"
+    if reference.error and reference.error.message != actual.error.message:
+        return f"message \"{reference.error.message}\" became \"{actual.error.message}\""
+    if len(reference.results) != len(actual.results):
+        return f"{len(reference.results)} results became {len(actual.results)}"
+    for left, right in zip(reference.results, actual.results):
+        if left.tag != right.tag:
+            return f"tag {left.tag} became {right.tag}"
+        found = _rows_difference(left, right, ordered, floats)
+        if found:
+            return found
+    return None
+
+
+def describe_error(outcome):
+    return f"{outcome.error.sqlstate} \"{outcome.error.message}\"" if outcome.error else "success"

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""run_all.py - runs the test suites and sums up.
+
+Owns: the list of suites, each a command whose last line says `N passed, N
+failed`, and the last line of `make test`. A suite that dies, or whose output
+ends otherwise, counts as a failure.
+Must never: hide a failure; the exit status is 0 only if all suites passed.
+Called by: the Makefile.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
+PYTHON = [sys.executable]
+
+# suite: (command, what the nightly run adds)
+SUITES = {
+    "layers": (PYTHON + ["tools/check_layers.py"], []),
+    "unit": (PYTHON + ["test/run_unit.py"], []),
+    "sql": (PYTHON + ["test/run_sql.py"], []),
+    "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
+    "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
+    "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),
+    "core": (PYTHON + ["test/core/run_core.py"], []),
+}
+ON_REQUEST = {
+    "sanitize": (PYTHON + ["test/run_unit.py", "--sanitize"], []),
+}
+_SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
+
+
+def run(name, command):
+    """Runs one suite, its output passed on; returns (passed, failed)."""
+    print(f"=== {name}", flush=True)
+    started = time.monotonic()
+    last = ""
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    found = _SUMMARY.match(last)
+    passed, failed = (int(found.group(1)), int(found.group(2))) if found else (0, 1)
+    if process.returncode != 0 and failed == 0:
+        print(f"{name}: exit status {process.returncode}", flush=True)
+        failed = 1
+    print(f"=== {name}: {passed} passed, {failed} failed, {time.monotonic() - started:.0f} s", flush=True)
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suites", nargs="*", default=list(SUITES))
+    parser.add_argument("--nightly", action="store_true")
+    options = parser.parse_args()
+    known = {**SUITES, **ON_REQUEST}
+    outcomes = {}
+    for name in options.suites or SUITES:
+        command, nightly = known[name]
+        outcomes[name] = run(name, command + (nightly if options.nightly else []))
+    failing = [name for name, (_, failed) in outcomes.items() if failed]
+    if failing:
+        print(f"failing suites: {' '.join(failing)}")
+    print(f"{sum(p for p, _ in outcomes.values())} passed, {sum(f for _, f in outcomes.values())} failed", flush=True)
+    return 1 if failing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

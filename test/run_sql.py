@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""run_sql.py - every script of test/sql, plain and forced, compared statement by statement.
+
+PostgreSQL itself is the expected output: each script runs in a fresh database
+with pg_turbine.enabled=off and in another with every offloadable plan forced;
+statements must agree in rows, SQLSTATE and message. Statements marked
+`-- offloaded: NODE` must be planned with that node, or the test would compare
+PostgreSQL with itself.
+Must never: store expected output.
+Called by: make test-sql, test/run_all.py. Options: --device, --only, --stock
+(no extension: proves the scripts themselves).
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+import sql_script  # noqa: E402
+import workload  # noqa: E402
+from pg_client import ConnectionLost  # noqa: E402
+
+OFF = {"pg_turbine.enabled": "off"}
+FORCED = {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}
+
+
+def node_shown(session, statement):
+    """Name of the engine's node that EXPLAIN shows, "" if none, None if EXPLAIN fails."""
+    outcome = session.run(f"EXPLAIN (FORMAT JSON) {statement.text}")
+    if outcome.error:
+        # In a failed transaction nothing can be explained; the statement itself tells.
+        return None
+    names = set()
+    for node in workload.plan_nodes(json.loads(outcome.rows[0][0])[0]["Plan"]):
+        if node.get("Custom Plan Provider", "").startswith("Gpu"):
+            names.add(node["Custom Plan Provider"])
+    return " ".join(sorted(names))
+
+
+def check_node(session, statement):
+    """A complaint about where the statement is planned to run, or None."""
+    if not statement.node and not statement.stays:
+        return None
+    shown = node_shown(session, statement)
+    if statement.stays:
+        return f"offloaded to {shown}, should stay" if shown else None
+    if not shown or statement.node not in shown.split():
+        return f"EXPLAIN shows {shown or 'no node of ours'}, not {statement.node}"
+    return None
+
+
+def run_script(server, statements, database, settings, check):
+    """[(outcome, complaint)] of all statements, in a database of their own."""
+    with server.connect() as admin:
+        admin.query(f"CREATE DATABASE {database} TEMPLATE template1")
+    outcomes = []
+    try:
+        with server.connect(database, settings=settings) as session:
+            for statement in statements:
+                complaint = check_node(session, statement) if check else None
+                outcomes.append((session.run(statement.text), complaint))
+    except ConnectionLost as lost:
+        outcomes.append((None, str(lost)))
+    finally:
+        with server.connect() as admin:
+            admin.run(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+    return outcomes
+
+
+def compare(name, statements, plain, forced):
+    """Prints the differences; returns (passed, failed) statements."""
+    failed = 0
+    for i, statement in enumerate(statements):
+        if i >= len(plain) or i >= len(forced) or plain[i][0] is None or forced[i][0] is None:
+            side = forced if i >= len(forced) or forced[i][0] is None else plain
+            print(f"{name}: session lost at: {statement.text[:300]}\n    {side[-1][1]}", flush=True)
+            return i - failed, failed + len(statements) - i
+        found = forced[i][1] or answers.difference(plain[i][0], forced[i][0], statement.ordered, statement.floats)
+        if found:
+            failed += 1
+            print(f"{name}: {statement.text[:600]}\n    {found}", flush=True)
+    return len(statements) - failed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="comma-separated script names")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--stock", action="store_true", help="without the extension: proves the scripts")
+    options = parser.parse_args()
+    scripts = sorted((HERE / "sql").glob("*.sql"))
+    if options.only:
+        scripts = [s for s in scripts if s.stem in options.only.split(",")]
+    passed = failed = 0
+    with cluster.Cluster("sql", extension=not options.stock) as server:
+        for script in scripts:
+            statements = sql_script.read_script(script.read_text(encoding="utf-8"))
+            plain = run_script(server, statements, "plain", OFF, False)
+            forced = run_script(server, statements, "forced", {**FORCED, "pg_turbine.device": options.device},
+                                not options.stock)
+            good, bad = compare(script.stem, statements, plain, forced)
+            print(f"  {script.stem}: {good} statements equal, {bad} not", flush=True)
+            passed, failed = passed + good, failed + bad
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

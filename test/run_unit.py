@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""run_unit.py - the unit tests: GoogleTest programs by ctest, and the harness's own.
+
+With --sanitize: builds everything that needs no PostgreSQL again under ASAN
+and UBSAN in build-sanitize and runs the same tests there.
+Called by: test/run_all.py.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
+
+
+def run_ctest(build):
+    command = ["ctest", "--test-dir", str(build), "--output-on-failure", "--timeout", "300", "-j", "2"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          check=False)
+    print(done.stdout, flush=True)
+    found = re.search(r"tests passed, (\d+) tests failed out of (\d+)", done.stdout)
+    if not found:
+        return 0, 1
+    failed, total = int(found.group(1)), int(found.group(2))
+    return total - failed, failed
+
+
+def run_harness_tests():
+    """The tests of the harness itself: one that cannot fail proves nothing."""
+    suite = unittest.defaultTestLoader.discover(str(REPOSITORY / "test"), pattern="test_*.py")
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    bad = len(result.failures) + len(result.errors)
+    return result.testsRun - bad, bad
+
+
+def build_sanitized():
+    build = REPOSITORY / "build-sanitize"
+    subprocess.run(["cmake", "-G", "Ninja", "-S", str(REPOSITORY), "-B", str(build), "-DTURBINE_SANITIZE=ON"],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(build), "-j", "2"], check=True)
+    return build
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sanitize", action="store_true")
+    options = parser.parse_args()
+    if options.sanitize:
+        passed, failed = run_ctest(build_sanitized())
+    else:
+        passed, failed = run_ctest(BUILD)
+        more = run_harness_tests()
+        passed, failed = passed + more[0], failed + more[1]
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

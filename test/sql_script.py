@@ -1,0 +1,79 @@
+"""sql_script.py - reads a test script: statements and the directives before them.
+
+A directive is a comment line of its own before a statement:
+  -- offloaded: NODE     EXPLAIN of the next statement must show NODE
+  -- not offloaded       ... must show none of the engine's nodes
+  -- ordered             rows are compared in order
+  -- floats              float columns may differ in their last digits
+  -- for NAME in A B C ... -- end for
+                         the lines between, once a value, :NAME replaced
+Must never: know what a statement means.
+Used by: run_sql.py, test_harness.py.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(r"""
+      --[^\n]*                                   # comment
+    | /\*.*?\*/
+    | (?<!\w)[eE]'(?:[^'\\]|''|\\.)*'           # string with escapes
+    | '(?:[^']|'')*'                             # string
+    | "(?:[^"]|"")*"
+    | (\$[A-Za-z_]*\$).*?\1                      # dollar quote
+    | ;
+    | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
+_LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
+_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|ordered|floats) *$")
+
+
+@dataclass
+class Statement:
+    text: str
+    node: str = ""          # must be offloaded to this node
+    stays: bool = False     # must not be offloaded
+    ordered: bool = False
+    floats: bool = False
+    line: int = 0
+    directives: list = field(default_factory=list)
+
+
+def expand_loops(text):
+    def repeat(found):
+        name, values, body = found.groups()
+        return "".join(re.sub(rf":{name}\b", value, body) for value in values.split())
+    while True:
+        text, count = _LOOP.subn(repeat, text)
+        if count == 0:
+            return text
+
+
+def _directives(statement, comments):
+    for comment in comments:
+        found = _DIRECTIVE.match(comment.strip())
+        if not found:
+            continue
+        word = found.group(1)
+        statement.node = found.group(2) or statement.node
+        statement.stays |= word == "not offloaded"
+        statement.ordered |= word == "ordered"
+        statement.floats |= word == "floats"
+
+
+def read_script(text):
+    """The statements of a script, in order."""
+    statements, current, comments, line = [], "", [], 1
+    for found in _TOKEN.finditer(expand_loops(text)):
+        token = found.group(0)
+        if token.startswith("--"):
+            comments.append(token)
+        elif token == ";":
+            if current.strip():
+                statement = Statement(current.strip(), line=line)
+                _directives(statement, comments)
+                statements.append(statement)
+            current, comments = "", []
+        else:
+            current += token
+        line += token.count("\n")
+    return statements

@@ -1,0 +1,255 @@
+"""cluster.py - private PostgreSQL clusters with the extension under test.
+
+Owns: a staged copy of the PostgreSQL installation with the built extension in
+it (tests never write to the system's directories), and throw-away clusters
+started from it: data directory in a temporary folder, unix socket only.
+Must never: leave a server running; the postmaster is told to die with us.
+Used by: test/, bench/, tools/demo.py.
+
+As root the servers run as user postgres, since PostgreSQL refuses root.
+"""
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pg_client import Connection, ConnectionLost, DatabaseError
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
+SERVER_USER = "postgres"
+_PR_SET_PDEATHSIG = 1
+
+BASE_SETTINGS = {
+    "listen_addresses": "",
+    "port": "5432",
+    "fsync": "off",
+    "max_connections": "120",
+    "shared_buffers": "256MB",
+    "max_wal_size": "4GB",
+    "autovacuum": "off",
+    "log_line_prefix": "%m [%p] ",
+    "max_prepared_transactions": "10",
+}
+
+
+def log(message):
+    print(message, file=sys.stderr, flush=True)
+
+
+def pg_config(option):
+    program = os.environ.get("PG_CONFIG") or shutil.which("pg_config") or "pg_config"
+    return subprocess.run([program, option], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def system_bindir():
+    """The installation's bin directory; TURBINE_PG_BIN names one that already
+    holds the extension (a bundle), else Debian's."""
+    if "TURBINE_PG_BIN" in os.environ:
+        return Path(os.environ["TURBINE_PG_BIN"])
+    return Path(pg_config("--bindir"))
+
+
+def _server_account():
+    """(uid, gid) to run servers as, or None where we are not root."""
+    if os.geteuid() != 0:
+        return None
+    entry = pwd.getpwnam(SERVER_USER)
+    return entry.pw_uid, entry.pw_gid
+
+
+def _as_server(command, **options):
+    """A Popen of `command` under the servers' account."""
+    account = _server_account()
+    if account:
+        options.update(user=account[0], group=account[1], extra_groups=[])
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
+    environment.update(options.pop("env", {}))
+    return subprocess.Popen([str(c) for c in command], cwd="/", env=environment, **options)
+
+
+def run_as_server(command, **options):
+    """Runs a command under the servers' account; raises with its output if it fails."""
+    process = _as_server(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    output, _ = process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed with {process.returncode}:\n{output}")
+    return output
+
+
+def _link_tree(source, target, skip_prefix):
+    """Mirrors a folder by symbolic links (folders themselves are real)."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.name.startswith(skip_prefix):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            _link_tree(entry, target / entry.name, skip_prefix)
+        elif not (target / entry.name).is_symlink():
+            (target / entry.name).symlink_to(entry)
+
+
+def stage(with_extension=True):
+    """Brings the staged installation up to date; returns its bin directory.
+
+    PostgreSQL finds its folders relative to its own executable, so programs
+    are real copies and the rest may be links. `cmake --install` with DESTDIR
+    then puts the extension where the copy looks for it.
+    """
+    if "TURBINE_PG_BIN" in os.environ:
+        return system_bindir()
+    root = _stage_root()
+    bindir = root / str(system_bindir()).lstrip("/")
+    if not (bindir / "postgres").exists():
+        bindir.mkdir(parents=True, exist_ok=True)
+        for program in system_bindir().iterdir():
+            shutil.copy2(program, bindir / program.name)
+        for option in ("--pkglibdir", "--sharedir"):
+            folder = Path(pg_config(option))
+            _link_tree(folder, root / str(folder).lstrip("/"), "pg_turbine")
+    if with_extension:
+        subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "DESTDIR": str(root)})
+    return bindir
+
+
+def _stage_root():
+    """build/stage, or a folder in /tmp where the servers' account cannot reach
+    the build tree (a checkout below root's home)."""
+    root = BUILD / "stage"
+    root.mkdir(parents=True, exist_ok=True)
+    account = _server_account()
+    if account is None:
+        return root
+    probe = _as_server(["test", "-x", root], stderr=subprocess.DEVNULL)
+    if probe.wait() == 0:
+        return root
+    name = "pg_turbine-stage-" + str(BUILD).strip("/").replace("/", "-")
+    outside = Path(tempfile.gettempdir()) / name
+    outside.mkdir(mode=0o755, exist_ok=True)
+    if outside.stat().st_uid != os.geteuid():
+        raise RuntimeError(f"{outside} belongs to someone else")
+    return outside
+
+
+def _die_with_parent():
+    """In the child: SIGQUIT (immediate shutdown) when the test program dies."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+class Cluster:
+    """A cluster of its own. Use as a context manager.
+
+    `extension`: stage the build, preload it and CREATE EXTENSION in the
+    database postgres and template1. Otherwise a stock server. `base` replaces
+    BASE_SETTINGS (it must keep listen_addresses and port).
+    """
+
+    def __init__(self, name="test", extension=True, settings=None, base=None):
+        self.extension = extension
+        self.bindir = stage(extension) if extension else system_bindir()
+        self.settings = dict(BASE_SETTINGS if base is None else base, **(settings or {}))
+        if extension:
+            preload = self.settings.get("shared_preload_libraries")
+            self.settings["shared_preload_libraries"] = ",".join(filter(None, [preload, "pg_turbine"]))
+        self.directory = Path(tempfile.mkdtemp(prefix=f"pgt-{name}-"))
+        self.data = self.directory / "data"
+        self.logfile = self.directory / "log"
+        self.port = self.settings["port"]
+        self.process = None
+        account = _server_account()
+        if account:
+            os.chown(self.directory, *account)
+        os.chmod(self.directory, 0o755)
+
+    def start(self):
+        if not self.data.exists():
+            run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
+                           "--no-locale", "-E", "UTF8"])
+            self._write_settings()
+        with open(self.logfile, "ab") as sink:
+            self.process = _as_server([self.bindir / "postgres", "-D", self.data],
+                                      stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
+                                      preexec_fn=_die_with_parent, start_new_session=True)
+        self._wait_until_up()
+        return self
+
+    def _write_settings(self):
+        lines = [f"{key} = '{value}'" for key, value in self.settings.items()]
+        lines.append(f"unix_socket_directories = '{self.directory}'")
+        with open(self.data / "postgresql.conf", "a", encoding="utf-8") as conf:
+            conf.write("\n".join(lines) + "\n")
+
+    def _wait_until_up(self, seconds=60):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                self.connect().close()
+                return
+            except (OSError, DatabaseError, ConnectionLost):
+                time.sleep(0.05)
+        raise RuntimeError(f"the server did not start; its log ends:\n{self.log_tail()}")
+
+    def create_extension(self, *databases):
+        for database in databases or ("template1", "postgres"):
+            with self.connect(database) as session:
+                session.query("CREATE EXTENSION IF NOT EXISTS pg_turbine")
+
+    def connect(self, database="postgres", user="postgres", settings=None, timeout=None):
+        return Connection(str(self.directory), self.port, user, database, settings, timeout)
+
+    def psql(self, *arguments):
+        """A psql command line for this cluster."""
+        return [str(self.bindir / "psql"), "-X", "-h", str(self.directory), "-p", self.port, "-U", "postgres",
+                *arguments]
+
+    def postmaster_pid(self):
+        return self.process.pid
+
+    def log_tail(self, lines=40):
+        if not self.logfile.exists():
+            return ""
+        return "\n".join(self.logfile.read_text(errors="replace").splitlines()[-lines:])
+
+    def stop(self, mode=signal.SIGINT, seconds=30):
+        """Fast shutdown; immediate if that takes too long."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.send_signal(mode)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGQUIT)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        try:
+            self.start()
+            if self.extension:
+                self.create_extension()
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None and self.logfile.exists():
+            log(f"--- end of the server's log ---\n{self.log_tail()}")
+        self.remove()

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# install_deps.sh - brings in what building and testing need (Debian 12).
+#
+# Idempotent: does nothing where everything is there. As root it installs with
+# apt; another user is told what is missing. Installing PostgreSQL's package
+# must not create or start a server, so that default is held back meanwhile.
+set -euo pipefail
+
+packages=(
+  cmake ninja-build g++ ccache pkg-config dpkg-dev python3
+  llvm-19-dev clang-19 lld-19 liblld-19-dev libzstd-dev zlib1g-dev
+  postgresql-15 postgresql-server-dev-15
+  liburing-dev libgtest-dev
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+  [ "$status" = "install ok installed" ] || missing+=("$package")
+done
+
+if [ "${#missing[@]}" -eq 0 ]; then
+  exit 0
+fi
+if [ "$(id -u)" -ne 0 ]; then
+  echo "missing packages: ${missing[*]}" >&2
+  echo "install them as root: apt-get install ${missing[*]}" >&2
+  exit 1
+fi
+
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+creation=/etc/postgresql-common/createcluster.conf
+restore=false
+if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then
+  apt-get install -y -qq --no-install-recommends postgresql-common >/dev/null
+  if ! grep -qs '^create_main_cluster *= *false' "$creation"; then
+    cp "$creation" "$creation.before"
+    echo 'create_main_cluster = false' >> "$creation"
+    restore=true
+  fi
+fi
+put_back() {
+  if $restore; then mv "$creation.before" "$creation"; fi
+}
+trap put_back EXIT
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
