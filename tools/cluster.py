@@ -204,6 +204,37 @@ class Cluster:
             with self.connect(database) as session:
                 session.query("CREATE EXTENSION IF NOT EXISTS pg_turbine")
 
+    def wait_for_service(self, seconds=30):
+        """Waits until a device is usable; returns the seconds that took."""
+        started = time.monotonic()
+        with self.connect() as session:
+            while time.monotonic() - started < seconds:
+                if session.query("SELECT 1 FROM turbine.devices WHERE usable"):
+                    return time.monotonic() - started
+                time.sleep(0.02)
+        raise RuntimeError(f"no usable device after {seconds} s; the server's log ends:\n{self.log_tail()}")
+
+    def descendants(self):
+        """{pid: program name} of every process below the postmaster."""
+        parents, names = {}, {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    stat = (entry / "stat").read_text()
+                except OSError:
+                    continue
+                name, rest = stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2:].split()
+                parents[int(entry.name)], names[int(entry.name)] = int(rest[1]), name
+        below = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in below} - below:
+            below |= more
+        return {pid: names[pid] for pid in below - {self.process.pid}}
+
+    def service_pid(self):
+        """The pid of turbined, or None while it is down."""
+        found = [pid for pid, name in self.descendants().items() if name == "turbined"]
+        return min(found) if found else None
+
     def connect(self, database="postgres", user="postgres", settings=None, timeout=None):
         return Connection(str(self.directory), self.port, user, database, settings, timeout)
 
@@ -244,6 +275,7 @@ class Cluster:
             self.start()
             if self.extension:
                 self.create_extension()
+                self.wait_for_service()
         except BaseException:
             self.remove()
             raise

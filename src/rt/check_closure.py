@@ -8,6 +8,7 @@ bitcode may need libm and libc's memory functions and nothing else.
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,7 @@ def main():
     parser.add_argument('--catalog', required=True)
     parser.add_argument('--bitcode-dir', required=True)
     parser.add_argument('--llc', required=True, help='llc; the other LLVM tools are beside it')
+    parser.add_argument('--keep-ptx', help='where to leave the PTX of all bodies')
     options = parser.parse_args()
     tools = {name: options.llc.replace('llc', name)
              for name in ('llc', 'opt', 'llvm-link', 'llvm-dis', 'llvm-nm')}
@@ -138,6 +140,8 @@ def main():
         try:
             failures += check_ptx(rows, nvptx, tools,
                                   os.path.join(options.bitcode_dir, 'rt_nvptx.bc'), folder)
+            if options.keep_ptx:
+                shutil.copy(os.path.join(folder, 'kernels.ptx'), options.keep_ptx)
             failures += check_host_needs(tools, os.path.join(options.bitcode_dir, 'rt_host.bc'), folder)
         except subprocess.CalledProcessError as error:
             print(' '.join(error.cmd[:3]), 'failed:', error.stderr[-4000:])

@@ -38,7 +38,7 @@ RT_INLINE bool timestamp_is_finite(int64_t timestamp) {
 /* A date's midnight, infinities mapped to the timestamp's. Dates from
  * kTimestampEndDate on have no timestamp. */
 RT_INLINE int64_t date_midnight(int32_t date) {
-  int64_t midnight = (int64_t)date * kMicrosPerDay;
+  int64_t midnight = (int64_t)((uint64_t)(int64_t)date * (uint64_t)kMicrosPerDay);
   midnight = date == kDateInfinity ? kTimestampInfinity : midnight;
   return date == kDateMinusInfinity ? kTimestampMinusInfinity : midnight;
 }

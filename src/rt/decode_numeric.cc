@@ -97,71 +97,83 @@ RT_INLINE bool accumulate_wide(const Digits& digits, int32_t count, int32_t cut,
   return sum <= limit;
 }
 
-/* The common case: 64 bits can not overflow. */
+/* Up to four digits, of which the last `count` - `digits.count` are zeros that
+ * are not stored: all at once. The load ends with the stored digits, so that it
+ * reads bytes of the tuple only; what precedes them is shifted out. False where
+ * a digit is none, or the last has decimals beyond the scale. */
 RT_INLINE bool accumulate_narrow(const Digits& digits, int32_t count, int32_t cut,
                                  uint64_t* magnitude) {
-  const int32_t stored = digits.count < count - 1 ? digits.count : count - 1;
-  uint64_t sum = 0;
-  uint32_t bad = 0;
-  int32_t i = 0;
-  for (; i < stored; i++) {
-    const uint32_t d = digit(digits, i);
-    bad |= d >= kBase;
-    sum = sum * kBase + d;
-  }
-  for (; i < count - 1; i++) sum *= kBase;
-  const uint32_t last = count - 1 < digits.count ? digit(digits, count - 1) : 0;
+  uint64_t lanes = load_unaligned<uint64_t>(digits.bytes + 2 * digits.count - 8);
+  lanes = lanes >> (16 * (4 - digits.count)) << (16 * (4 - count));
+  const uint64_t high_bits = 0x8000800080008000u;
+  const uint64_t to_high_bit = 0x58f058f058f058f0u;  // 0x7fff - 9999 in each lane
+  const uint64_t bad = (lanes | (lanes + to_high_bit)) & high_bits;
+  const uint64_t unit = power_of_ten(4 - cut);
+  const uint32_t last = static_cast<uint32_t>(lanes >> 48);
   const uint32_t divisor = power_of_ten(cut);
-  *magnitude = sum * power_of_ten(4 - cut) + last / divisor;
-  return !bad && last < kBase && last % divisor == 0;
+  *magnitude = (lanes & 0xffff) * (unit * kBase * kBase) + (lanes >> 16 & 0xffff) * (unit * kBase) +
+               (lanes >> 32 & 0xffff) * unit + last / divisor;
+  return bad == 0 && last % divisor == 0;
+}
+
+/* Everything but the common case; not inlined, for the size of the code. */
+__attribute__((noinline, cold)) bool wide_value(Digits digits, int32_t scale, uint128 limit,
+                                                uint128* value) {
+  *value = 0;
+  if (digits.count <= 0) return true;
+  const Target target = target_of(scale);
+  const int32_t count = digits.weight + 1 + target.groups;
+  if (digits.count > count && !rest_is_zero(digits, count)) return false;
+  if (count <= 0) return true;
+  uint128 magnitude;
+  if (!accumulate_wide(digits, count, target.cut, limit, &magnitude)) return false;
+  *value = digits.negative ? 0 - magnitude : magnitude;
+  return true;
+}
+
+/* The common case: a few digits, none beyond the scale. */
+RT_INLINE bool is_narrow(const Digits& digits, int32_t count) {
+  return digits.count >= 1 && digits.count <= count && count <= 4;
+}
+
+RT_INLINE int32_t wanted_digits(const Digits& digits, int32_t scale) {
+  return digits.weight + 1 + target_of(scale).groups;
 }
 
 }  // namespace
 
-RT_EXPORT bool rt_decode_num64(const uint8_t* varlena, int32_t scale, int64_t* out) {
+#define RT_DECODE RT_EXPORT __attribute__((always_inline))
+
+RT_DECODE bool rt_decode_num64(const uint8_t* varlena, int32_t scale, int64_t* out) {
   Digits digits;
   if (!read_header(payload_of(varlena), &digits)) return false;
-  *out = 0;
-  if (digits.count == 0) return true;
-  const Target target = target_of(scale);
-  const int32_t count = digits.weight + 1 + target.groups;
-  if (digits.count > count && !rest_is_zero(digits, count)) return false;
-  if (count <= 0) return true;
-
-  uint64_t magnitude;
-  if (count <= 4 || (count == 5 && target.cut >= 2)) {
-    if (!accumulate_narrow(digits, count, target.cut, &magnitude)) return false;
-  } else {
-    uint128 wide;
-    if (!accumulate_wide(digits, count, target.cut, INT64_MAX, &wide)) return false;
-    magnitude = static_cast<uint64_t>(wide);
+  const int32_t count = wanted_digits(digits, scale);
+  if (__builtin_expect(is_narrow(digits, count), 1)) {
+    uint64_t magnitude;
+    const bool fits = accumulate_narrow(digits, count, target_of(scale).cut, &magnitude);
+    *out = static_cast<int64_t>(digits.negative ? 0 - magnitude : magnitude);
+    return fits;
   }
-  *out = static_cast<int64_t>(digits.negative ? 0 - magnitude : magnitude);
+  uint128 value;
+  if (!wide_value(digits, scale, INT64_MAX, &value)) return false;
+  *out = static_cast<int64_t>(value);
   return true;
 }
 
 /* `out`: low word, then high word. */
-RT_EXPORT bool rt_decode_num128(const uint8_t* varlena, int32_t scale, uint64_t* out) {
+RT_DECODE bool rt_decode_num128(const uint8_t* varlena, int32_t scale, uint64_t* out) {
   Digits digits;
   if (!read_header(payload_of(varlena), &digits)) return false;
-  out[0] = 0;
-  out[1] = 0;
-  if (digits.count == 0) return true;
-  const Target target = target_of(scale);
-  const int32_t count = digits.weight + 1 + target.groups;
-  if (digits.count > count && !rest_is_zero(digits, count)) return false;
-  if (count <= 0) return true;
-
-  uint128 magnitude;
-  if (count <= 4) {
-    uint64_t narrow;
-    if (!accumulate_narrow(digits, count, target.cut, &narrow)) return false;
-    magnitude = narrow;
-  } else {
-    const uint128 limit = ~static_cast<uint128>(0) >> 1;
-    if (!accumulate_wide(digits, count, target.cut, limit, &magnitude)) return false;
+  const int32_t count = wanted_digits(digits, scale);
+  if (__builtin_expect(is_narrow(digits, count), 1)) {
+    uint64_t magnitude;
+    const bool fits = accumulate_narrow(digits, count, target_of(scale).cut, &magnitude);
+    out[0] = digits.negative ? 0 - magnitude : magnitude;
+    out[1] = digits.negative && magnitude != 0 ? ~uint64_t{0} : 0;
+    return fits;
   }
-  const uint128 value = digits.negative ? 0 - magnitude : magnitude;
+  uint128 value;
+  if (!wide_value(digits, scale, ~static_cast<uint128>(0) >> 1, &value)) return false;
   out[0] = static_cast<uint64_t>(value);
   out[1] = static_cast<uint64_t>(value >> 64);
   return true;

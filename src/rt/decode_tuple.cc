@@ -26,6 +26,7 @@ constexpr uint32_t kHoff = 22;
 constexpr uint32_t kBitmap = 23;
 constexpr uint16_t kHasNull = 0x0001;
 constexpr uint16_t kNattsMask = 0x07ff;
+constexpr uint32_t kPlainHeader = 24;
 constexpr uint32_t kMaxAlign = 8;
 
 RT_INLINE uint16_t load16(const uint8_t* aligned) {
@@ -54,23 +55,28 @@ RT_EXPORT uint32_t rt_decode_line_count(const uint8_t* page) {
   return sane ? lines : TB_NONE;
 }
 
-/* Does the LP_NORMAL line pointer (its word) lead to a tuple whose header can
- * be believed? Reads the page only. */
-RT_EXPORT bool rt_decode_tuple_sane(const uint8_t* page, uint32_t line_pointer) {
+/* Does the LP_NORMAL line pointer (its word) lead to room for a tuple? */
+RT_EXPORT bool rt_decode_line_sane(uint32_t line_pointer) {
   const uint32_t offset = line_pointer & 0x7fff;
   const uint32_t length = line_pointer >> 17;
-  if (offset < kPageHeader || offset % kMaxAlign != 0 || length <= kBitmap ||
-      offset + length > TB_PAGE_SIZE)
-    return false;
-  const uint8_t* tuple = page + offset;
+  return (offset >= kPageHeader) & (offset % kMaxAlign == 0) & (length > kBitmap) &
+         (offset + length <= TB_PAGE_SIZE);
+}
+
+/* The usual tuple: no NULL, at least `natts` attributes, data right behind the
+ * header. One load: the header's last 8 bytes are aligned. */
+RT_EXPORT bool rt_decode_tuple_plain(const uint8_t* tuple, uint32_t natts) {
+  const uint64_t word = *reinterpret_cast<const uint64_t*>(tuple + 16);
+  const uint64_t checked = uint64_t{0xff} << 48 | uint64_t{kHasNull} << 32;
+  const uint64_t wanted = uint64_t{kPlainHeader} << 48;
+  return (word & checked) == wanted && ((word >> 16) & kNattsMask) >= natts;
+}
+
+/* Can a tuple of `length` bytes have this header? */
+RT_EXPORT bool rt_decode_tuple_sane(const uint8_t* tuple, uint32_t length) {
   const uint32_t hoff = tuple[kHoff];
   const uint32_t bitmap = tuple_has_nulls(tuple) ? (tuple_natts(tuple) + 7) / 8 : 0;
   return hoff % kMaxAlign == 0 && hoff > kBitmap && hoff >= kBitmap + bitmap && hoff <= length;
-}
-
-/* Has the tuple no NULL and at least `natts` attributes? */
-RT_EXPORT bool rt_decode_tuple_complete(const uint8_t* tuple, uint32_t natts) {
-  return !tuple_has_nulls(tuple) && tuple_natts(tuple) >= natts;
 }
 
 RT_EXPORT uint32_t rt_decode_natts(const uint8_t* tuple) { return tuple_natts(tuple); }
@@ -92,26 +98,39 @@ RT_EXPORT uint64_t rt_decode_presence(const uint8_t* tuple, uint32_t word) {
   return here < 64 ? bits & ((uint64_t{1} << here) - 1) : bits;
 }
 
-/* Where a varlena starts that follows what ended at `offset`: a nonzero byte
- * there is no padding but a short header or toast pointer. */
-RT_EXPORT uint32_t rt_decode_varlena_start(const uint8_t* data, uint32_t offset, uint32_t end,
-                                           uint32_t align) {
-  if (offset >= end) return kBeyond;
-  return data[offset] != 0 ? offset : (offset + align - 1) & ~(align - 1);
+namespace {
+
+RT_INLINE uint32_t toast_pointer_end(const uint8_t* data, uint32_t start, uint32_t end) {
+  const bool on_disk = start + 2 <= end && data[start + 1] == kOnDiskTag;
+  return on_disk ? start + kOnDiskToastPointer : kBeyond;
 }
 
-/* Where the varlena at `start` ends: beyond `end` if it is impossible. */
-RT_EXPORT uint32_t rt_decode_varlena_end(const uint8_t* data, uint32_t start, uint32_t end) {
-  if (start >= end) return kBeyond;
-  const uint8_t first = data[start];
-  if (is_short(first)) {
-    if (first != kToastPointerByte) return start + (first >> 1);
-    return start + 2 <= end && data[start + 1] == kOnDiskTag ? start + kOnDiskToastPointer
-                                                              : kBeyond;
+}  // namespace
+
+/* Where the varlena ends that follows what ended at `offset`; beyond `end` if it
+ * is impossible. *start: its header. A nonzero byte at `offset` is no padding
+ * but a header, whatever the attribute's alignment. */
+RT_EXPORT uint32_t rt_decode_varlena_end(const uint8_t* data, uint32_t offset, uint32_t end,
+                                         uint32_t align, uint32_t* start) {
+  *start = kBeyond;
+  if (offset >= end) return kBeyond;
+  const uint8_t first = data[offset];
+  if (__builtin_expect(is_short(first), 1)) {
+    *start = offset;
+    if (__builtin_expect(first == kToastPointerByte, 0)) return toast_pointer_end(data, offset, end);
+    return offset + (first >> 1);
   }
-  if (start + kLongHeader > end) return kBeyond;
-  const uint32_t size = load_unaligned<uint32_t>(data + start) >> 2;
-  return size >= kLongHeader ? start + size : kBeyond;
+  const uint32_t aligned = first != 0 ? offset : (offset + align - 1) & ~(align - 1);
+  if (aligned >= end) return kBeyond;
+  *start = aligned;
+  // Behind padding a short header is as good as a long one.
+  if (is_short(data[aligned])) {
+    if (data[aligned] == kToastPointerByte) return toast_pointer_end(data, aligned, end);
+    return aligned + (data[aligned] >> 1);
+  }
+  if (aligned + kLongHeader > end) return kBeyond;
+  const uint32_t size = load_unaligned<uint32_t>(data + aligned) >> 2;
+  return size >= kLongHeader ? aligned + size : kBeyond;
 }
 
 /* Is the varlena at `start` compressed or out of line? */

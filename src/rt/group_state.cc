@@ -200,9 +200,8 @@ RT_EXPORT void rt_warp_mark_u8(uint8_t* state, bool mark) {
  * together take one atomic. */
 RT_EXPORT uint32_t rt_warp_append(uint32_t* counter) {
 #ifdef __NVPTX__
-  uint32_t active, below;
-  asm volatile("activemask.b32 %0;" : "=r"(active));
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+  uint32_t active = __nvvm_activemask();
+  uint32_t below = (uint32_t)__nvvm_read_ptx_sreg_lanemask_lt();
   uint32_t leader = (uint32_t)__builtin_ctz(active);
   uint32_t base = 0;
   if (lane() == leader) base = __atomic_fetch_add(counter, (uint32_t)__builtin_popcount(active), __ATOMIC_RELAXED);

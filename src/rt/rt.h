@@ -16,8 +16,9 @@
 
 #include "turbine/kernel.h"
 
-/* External linkage and an unmangled name: the compiler finds it by that. */
-#define RT_EXPORT extern "C" __attribute__((visibility("hidden")))
+/* External linkage and an unmangled name: the compiler finds it by that. Its
+ * visibility is the build's choice (CMakeLists.txt). */
+#define RT_EXPORT extern "C"
 #define RT_INLINE static inline __attribute__((always_inline))
 
 namespace turbine::rt {

@@ -7,7 +7,7 @@ statement or step, and naming the difference of two segments:
   float   the same cells but for the last digits of a floating-point number
   rows    anything else: a failure
 Must never: look at anything but the two texts and the script that made them.
-Used by: run_core.py, test_classify.py.
+Used by: run_core.py, test_harness.py.
 """
 
 import re
@@ -19,21 +19,15 @@ _STEP = re.compile(r"^(?:step |starting permutation: |s\d+: NOTICE|teardown |set
 
 
 def psql_segments(output, script):
-    """[(statement text, output lines)]. psql -a echoes every line of its
-    script, so the script tells which lines of the output are echo."""
-    segments, echo, lines = [], [], []
-    at, out = 0, output.splitlines()
-    wanted = script.splitlines()
-    for line in out:
+    """{number of the script's lines echoed so far: output lines that follow}.
+    psql -a echoes every line of its script, so the script tells which lines
+    of the output are echo."""
+    segments, at, wanted = {}, 0, script.splitlines()
+    for line in output.splitlines():
         if at < len(wanted) and line == wanted[at]:
-            if lines:
-                segments.append(("\n".join(echo), lines))
-                echo, lines = [], []
-            echo.append(line)
             at += 1
         else:
-            lines.append(line)
-    segments.append(("\n".join(echo), lines))
+            segments.setdefault(at, []).append(line)
     return segments
 
 
@@ -50,8 +44,9 @@ def isolation_segments(output):
 
 
 def _is_plan(statement, lines):
-    return any("QUERY PLAN" in line for line in lines[:2]) or bool(
-        re.search(r"\bexplain\b", statement, re.IGNORECASE) and not any(l.startswith("ERROR") for l in lines))
+    if any(line.startswith("ERROR") for line in lines):
+        return False
+    return any("QUERY PLAN" in line for line in lines[:2]) or bool(re.search(r"\bexplain\b", statement, re.IGNORECASE))
 
 
 def _same_but_floats(left, right):
@@ -90,55 +85,26 @@ def compare_segment(statement, left, right):
     return "rows"
 
 
-def compare(reference, actual, script=None):
-    """[(kind, statement, reference lines, actual lines)] of all differences."""
+def _pairs(reference, actual, script):
+    """[(statement, reference lines, actual lines)]"""
     if script is None:
         left, right = isolation_segments(reference), isolation_segments(actual)
-    else:
-        left, right = psql_segments(reference, script), psql_segments(actual, script)
-    left, right = _align(left, right)
+        if [head for head, _ in left] != [head for head, _ in right]:
+            return [("whole output", reference.splitlines(), actual.splitlines())]
+        return [(head, a, b) for (head, a), (_, b) in zip(left, right)]
+    left, right = psql_segments(reference, script), psql_segments(actual, script)
+    lines, pairs, before = script.splitlines(), [], 0
+    for end in sorted(set(left) | set(right)):
+        pairs.append(("\n".join(lines[before:end]), left.get(end, []), right.get(end, [])))
+        before = end
+    return pairs
+
+
+def compare(reference, actual, script=None):
+    """[(kind, statement, reference lines, actual lines)] of all differences."""
     found = []
-    for (statement, a), (_, b) in zip(left, right):
-        kind = compare_segment(statement, a, b)
+    for statement, left, right in _pairs(reference, actual, script):
+        kind = compare_segment(statement, left, right)
         if kind:
-            found.append((kind, statement, a, b))
+            found.append((kind, statement, left, right))
     return found
-
-
-def _align(left, right):
-    """Pairs segments whose statements are the same; where one side has none
-    (a statement gave output on one side only) the other stands against []."""
-    if [s for s, _ in left] == [s for s, _ in right]:
-        return left, right
-    cuts_left, cuts_right = _echo_lines(left), _echo_lines(right)
-    common = sorted(set(cuts_left) & set(cuts_right))
-    return _recut(left, common), _recut(right, common)
-
-
-def _echo_lines(segments):
-    """Number of echo lines up to the end of each segment's statement."""
-    total, ends = 0, []
-    for statement, _ in segments:
-        total += statement.count("\n") + 1 if statement else 0
-        ends.append(total)
-    return ends
-
-
-def _recut(segments, ends):
-    merged, total, texts, lines, wanted = [], 0, [], [], set(ends)
-    for statement, out in segments:
-        total += statement.count("\n") + 1 if statement else 0
-        texts.append(statement)
-        lines = lines + out
-        if total in wanted:
-            merged.append(("\n".join(texts), lines))
-            texts, lines = [], []
-            wanted.discard(total)
-        elif not wanted:
-            previous = merged.pop()
-            merged.append((previous[0] + "\n" + "\n".join(texts), previous[1] + lines))
-            texts, lines = [], []
-    if texts:
-        previous = merged.pop() if merged else ("", [])
-        merged.append((previous[0] + "\n" + "\n".join(texts), previous[1] + lines))
-    return merged

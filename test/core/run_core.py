@@ -74,6 +74,10 @@ def run_suite(suite, mode, suites, work, only):
     server = cluster.Cluster(f"core-{mode}", extension=mode != "stock", settings=settings, base=BASE)
     try:
         server.start()
+        if mode != "stock":
+            # In a database of its own: the suites' databases stay as they are.
+            server.create_extension("postgres")
+            server.wait_for_service()
         prepare_database(server, "regression" if suite == "regress" else "isolation_regression")
         process = cluster._as_server(suite_command(suite, server, suites, output, schedule),
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -107,10 +111,10 @@ def report_offload(server, mode, suite):
     if mode != "forced":
         return
     with server.connect() as session:
-        session.query("CREATE EXTENSION IF NOT EXISTS pg_turbine")
-        rows = session.query("SELECT coalesce(sum(queries_total), 0) FROM turbine.devices")
-    count = int(rows[0][0])
-    print(f"    {suite}, forced: {count} queries ran on devices", flush=True)
+        count = int(session.value("SELECT value FROM turbine.stat_queries WHERE counter = 'queries'"))
+        counters = session.query("SELECT counter, value FROM turbine.stat_queries WHERE value > 0")
+    print(f"    {suite}, forced: {count} queries ran on devices: "
+          + ", ".join(f"{name} {value}" for name, value in counters), flush=True)
     if count == 0:
         raise RuntimeError("the forced run offloaded nothing: it proves nothing")
 

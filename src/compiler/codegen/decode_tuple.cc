@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kMaxAlign = 8;
 constexpr uint32_t kPresenceBits = 64;
+constexpr uint64_t kPlainHeader = 24;  // of a tuple without a NULL bitmap
 
 bool is_variable(uint32_t type) { return tb_type_is_text(type) || tb_type_is_numeric(type); }
 
@@ -102,6 +103,7 @@ llvm::Type* TupleDecoder::memory_type(uint32_t type) {
 void TupleDecoder::bind(llvm::Value* args, llvm::Value* pages, llvm::Value* errors) {
   pages_ = pages;
   errors_ = errors;
+  start_ = ir_.CreateAlloca(ir_.getInt32Ty(), nullptr, "start");
   llvm::Type* pointer = ir_.getPtrTy();
   llvm::Value* columns = load(pointer, args, offsetof(TbDecodeArgs, columns), "columns");
   llvm::Value* params = load(pointer, args, offsetof(TbDecodeArgs, params), "params");
@@ -180,11 +182,10 @@ llvm::Value* TupleDecoder::step_variable(Cursor& cursor, const TbAttribute& attr
     start = position(cursor);
     end = call("rt_decode_cstring_end", {subject.data, start, subject.length}, "cstring.end");
   } else {
-    if (cursor.align < attribute.align)
-      start = call("rt_decode_varlena_start",
-                   {subject.data, start, subject.length, ir_.getInt32(attribute.align)},
-                   "varlena.start");
-    end = call("rt_decode_varlena_end", {subject.data, start, subject.length}, "varlena.end");
+    end = call("rt_decode_varlena_end",
+               {subject.data, start, subject.length, ir_.getInt32(attribute.align), start_},
+               "varlena.end");
+    start = ir_.CreateLoad(ir_.getInt32Ty(), start_, "varlena.start");
   }
   if (referenced)
     toasted = or_maybe(toasted, call("rt_decode_varlena_toasted",
@@ -326,40 +327,43 @@ TupleDecoder::Walk TupleDecoder::walk_partial(const Subject& subject) {
 }
 
 LocatedTuple TupleDecoder::locate(llvm::Value* page, llvm::Value* line_pointer) {
-  llvm::BasicBlock* insane = ir_.GetInsertBlock();
   llvm::BasicBlock* look = block("tuple.look");
-  llvm::BasicBlock* complete = block("tuple.complete");
+  llvm::BasicBlock* plain = block("tuple.plain");
+  llvm::BasicBlock* odd = block("tuple.odd");
   llvm::BasicBlock* partial = block("tuple.partial");
   llvm::BasicBlock* located = block("tuple.located");
-  llvm::MDBuilder weights(builder_.context());
-  llvm::MDNode* likely = weights.createBranchWeights(1000, 1);
-
-  llvm::Value* sane = call("rt_decode_tuple_sane", {page, line_pointer}, "sane");
-  ir_.CreateCondBr(sane, look, located, likely);
+  std::vector<llvm::BasicBlock*> insane = {ir_.GetInsertBlock(), odd};
+  llvm::MDNode* likely = llvm::MDBuilder(builder_.context()).createBranchWeights(1000, 1);
+  ir_.CreateCondBr(call("rt_decode_line_sane", {line_pointer}, "sane"), look, located, likely);
 
   ir_.SetInsertPoint(look);
-  Subject subject;
-  subject.tuple = at(page, ir_.CreateAnd(line_pointer, ir_.getInt32(0x7fff)));
-  llvm::Value* hoff = call("rt_decode_hoff", {subject.tuple}, "hoff");
-  subject.data = at(subject.tuple, hoff);
-  subject.length = ir_.CreateSub(ir_.CreateLShr(line_pointer, 17), hoff, "data.length");
-  subject.natts = call("rt_decode_natts", {subject.tuple}, "natts");
-  ir_.CreateCondBr(call("rt_decode_tuple_complete", {subject.tuple, ir_.getInt32(last_)}),
-                   complete, partial);
+  llvm::Value* tuple = at(page, ir_.CreateAnd(line_pointer, ir_.getInt32(0x7fff)));
+  llvm::Value* length = ir_.CreateLShr(line_pointer, 17, "tuple.length");
+  llvm::Value* natts = call("rt_decode_natts", {tuple}, "natts");
+  ir_.CreateCondBr(call("rt_decode_tuple_plain", {tuple, ir_.getInt32(last_)}, "plain"), plain, odd);
 
-  ir_.SetInsertPoint(complete);
-  const Walk whole = walk_complete(subject);
+  ir_.SetInsertPoint(plain);
+  const Subject usual = {tuple, at(tuple, kPlainHeader),
+                         ir_.CreateSub(length, ir_.getInt32(static_cast<uint32_t>(kPlainHeader)), "data.length"), natts};
+  const Walk complete = walk_complete(usual);
   ir_.CreateBr(located);
+
+  ir_.SetInsertPoint(odd);
+  ir_.CreateCondBr(call("rt_decode_tuple_sane", {tuple, length}, "sane"), partial, located, likely);
   ir_.SetInsertPoint(partial);
-  const Walk some = walk_partial(subject);
+  llvm::Value* hoff = call("rt_decode_hoff", {tuple}, "hoff");
+  const Subject other = {tuple, at(tuple, hoff), ir_.CreateSub(length, hoff, "data.length"), natts};
+  const Walk some = walk_partial(other);
   ir_.CreateBr(located);
+
   ir_.SetInsertPoint(located);
-  return join(subject, whole, some, insane);
+  return join(usual, complete, other, some, insane);
 }
 
-LocatedTuple TupleDecoder::join(const Subject& subject, const Walk& complete, const Walk& partial,
-                                llvm::BasicBlock* insane) {
-  auto status_of = [&](const Walk& walk) {
+LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, const Subject& other,
+                                const Walk& partial,
+                                llvm::ArrayRef<llvm::BasicBlock*> insane) {
+  auto status_of = [&](const Walk& walk, const Subject& subject) {
     llvm::IRBuilderBase::InsertPointGuard guard(ir_);
     ir_.SetInsertPoint(walk.block->getTerminator());
     llvm::Value* status = ir_.getInt32(kTupleRow);
@@ -371,23 +375,23 @@ LocatedTuple TupleDecoder::join(const Subject& subject, const Walk& complete, co
   };
   auto merge = [&](llvm::Value* a, llvm::Value* b, llvm::Value* otherwise,
                    const char* name) -> llvm::PHINode* {
-    llvm::PHINode* phi = ir_.CreatePHI(a->getType(), 3, name);
+    llvm::PHINode* phi = ir_.CreatePHI(a->getType(), 4, name);
     phi->addIncoming(a, complete.block);
     phi->addIncoming(b, partial.block);
-    phi->addIncoming(otherwise, insane);
+    for (llvm::BasicBlock* from : insane) phi->addIncoming(otherwise, from);
     return phi;
   };
   auto merge_defined = [&](llvm::Value* a, llvm::Value* b, const char* name) {
     return merge(a, b, llvm::PoisonValue::get(a->getType()), name);
   };
-  llvm::Value* whole = status_of(complete);
-  llvm::Value* some = status_of(partial);
+  llvm::Value* whole = status_of(complete, usual);
+  llvm::Value* some = status_of(partial, other);
 
   LocatedTuple tuple;
   tuple.status = merge(whole, some, ir_.getInt32(kTupleCorrupt), "status");
-  tuple.tuple = merge_defined(subject.tuple, subject.tuple, "tuple");
-  tuple.data = merge_defined(subject.data, subject.data, "data");
-  tuple.natts = merge_defined(subject.natts, subject.natts, "natts");
+  tuple.tuple = merge_defined(usual.tuple, other.tuple, "tuple");
+  tuple.data = merge_defined(usual.data, other.data, "data");
+  tuple.natts = merge_defined(usual.natts, other.natts, "natts");
   tuple.columns.resize(program_.columns().size());
   for (uint32_t c = 0; c < tuple.columns.size(); c++) {
     const LocatedTuple::Column& a = complete.columns[c];

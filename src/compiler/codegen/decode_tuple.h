@@ -9,10 +9,11 @@
  *
  * C equivalent of locate(), for attributes (int not null, text, int):
  *
- *   if (!tuple_sane) return CORRUPT;
- *   if (complete) {                        // no NULL, not short
- *     at[0] = 0; at[1] = 4; end = varlena_end(data, 4); at[2] = align4(end); end = at[2] + 4;
- *   } else {                               // the same under a bit per attribute
+ *   if (!line_sane) return CORRUPT;
+ *   if (plain) {                           // no NULL, not short
+ *     at[0] = 0; end = varlena_end(data, 4, &at[1]); at[2] = align4(end); end = at[2] + 4;
+ *   } else {
+ *     if (!tuple_sane) return CORRUPT;     // then the same under a bit per attribute
  *   }
  *   return end > length ? CORRUPT : toasted ? DEFERRED : ROW;
  */
@@ -121,8 +122,8 @@ class TupleDecoder {
   void note_absence(Walk& walk, const Subject& subject, uint32_t column, llvm::Value* present);
   llvm::Value* step_maybe(Cursor& cursor, uint32_t attribute, const Subject& subject,
                           llvm::Value* present, Walk& walk);
-  LocatedTuple join(const Subject& subject, const Walk& complete, const Walk& partial,
-                    llvm::BasicBlock* insane);
+  LocatedTuple join(const Subject& usual, const Walk& complete, const Subject& other,
+                    const Walk& partial, llvm::ArrayRef<llvm::BasicBlock*> insane);
 
   void store_fixed(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
   void store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
@@ -145,6 +146,7 @@ class TupleDecoder {
   std::vector<BoundColumn> bound_;
   llvm::Value* pages_ = nullptr;
   llvm::Value* errors_ = nullptr;
+  llvm::Value* start_ = nullptr;  // i32 in memory: an out-parameter of src/rt, gone after SROA
 };
 
 }  // namespace turbine

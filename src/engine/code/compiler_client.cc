@@ -55,7 +55,7 @@ TbCompileReply wait_reply(int status, uint32_t timeout_s, const IsCancelled& can
   size_t have = 0;
   const auto deadline = Clock::now() + std::chrono::seconds(timeout_s) + kGrace;
   while (have < sizeof reply) {
-    if (cancelled && cancelled()) fail("query was closed");
+    if (cancelled()) fail("query was closed");
     if (Clock::now() > deadline) fail("timed out");
     pollfd p{status, POLLIN, 0};
     if (poll(&p, 1, kPollMs) <= 0) continue;
@@ -116,7 +116,8 @@ std::string CompilerClient::compile(std::span<const uint8_t> program, TbTarget t
 
   send_request(request, program_fd.get(), artifact_fd.get(), status_write.get());
   status_write.reset();  // so that the compiler's death closes the pipe
-  const TbCompileReply reply = wait_reply(status.get(), timeout_s_, cancelled);
+  const TbCompileReply reply =
+      wait_reply(status.get(), timeout_s_, [&] { return stopping_ || (cancelled && cancelled()); });
   return read_artifact(artifact_fd.get(), reply.artifact_size);
 }
 

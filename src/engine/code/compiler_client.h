@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -39,6 +40,9 @@ class CompilerClient {
   std::string compile(std::span<const uint8_t> program, TbTarget target, const std::string& cpu,
                       const std::string& features, const IsCancelled& cancelled);
 
+  /* Makes every compile() end soon, and those to come at once. */
+  void stop() { stopping_ = true; }
+
   /* Identifies the compiler binary, for cache keys; "" if there is none. */
   std::string build_id() const;
 
@@ -50,6 +54,7 @@ class CompilerClient {
 
   const std::string path_;
   const uint32_t timeout_s_;
+  std::atomic<bool> stopping_{false};
   std::mutex mutex_;  // the fields below
   pid_t pid_ = -1;
   int socket_ = -1;

@@ -60,7 +60,7 @@ Admission::Grant Admission::take(const Claim& claim) {
   if (claim.grows) {
     // A query that is alone may use most; among others it leaves room, so that
     // dozens of small ones can run side by side.
-    const uint64_t extra = ledger.free() / (ledger.running == 0 ? 2 : 8);
+    const uint64_t extra = ledger.free() / (ledger.running == 0 ? 2 : 16);
     ledger.used += extra;
     bytes += extra;
   }

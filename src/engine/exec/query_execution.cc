@@ -137,11 +137,11 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, uint64_t
     QueryFaultScope fault(query.debug_fault);
     device_query = device.start(program_, params_, code.code, query.estimated_groups, grant.device_bytes());
   }
+  if (program_->sink() == TB_SINK_AGGREGATE) output_.emplace(*program_);
+  slots_.resize(ready_.nslots);
   segment_ = engine_.segments.take(ready_.segment_size, device, *last_segment);
   grant_ = std::move(grant);
   device_query_ = std::move(device_query);
-  if (program_->sink() == TB_SINK_AGGREGATE) output_.emplace(*program_);
-  slots_.resize(ready_.nslots);
 
   ready_.device = index;
   ready_.code_source = static_cast<uint32_t>(code.source);

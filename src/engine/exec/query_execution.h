@@ -94,7 +94,6 @@ class QueryExecution {
   uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
   Slot& slot_in(uint32_t slot, SlotState state);
   void check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const;
-  void check_columns_chunk(uint32_t slot) const;
   void start_read(uint32_t slot);
   void read_done(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);

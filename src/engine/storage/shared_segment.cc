@@ -21,7 +21,7 @@ namespace {
 }
 
 /* Reuse of a segment much larger than needed would starve who needs it. */
-bool fits(const SharedSegment& segment, uint64_t size) { return segment.size() >= size && segment.size() / 4 <= size; }
+bool fits(const SharedSegment& segment, uint64_t size) { return segment.size() >= size && segment.size() / 2 <= size; }
 
 }  // namespace
 

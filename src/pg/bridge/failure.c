@@ -3,8 +3,6 @@
  */
 #include "postgres.h"
 
-#include "mb/pg_wchar.h"
-
 #include "pg/bridge/failure.h"
 
 static const char *
@@ -40,10 +38,10 @@ tb_failure_set(TbFailure *failure, TbFallback reason, const char *format,...)
 	va_end(args);
 }
 
-/* The daemon's text goes to logs and EXPLAIN, so it must be valid there. */
-static void
-clean_text(char *text)
+void
+tb_clean_text(char *text, size_t size)
 {
+	text[size - 1] = '\0';
 	for (char *p = text; *p != '\0'; p++)
 		if (IS_HIGHBIT_SET(*p) || *p < ' ')
 			*p = '?';
@@ -59,10 +57,8 @@ tb_failure_from_wire(TbFailure *failure, const void *payload, uint32 length)
 		return;
 	}
 	memcpy(failure, payload, sizeof(*failure));
-	failure->sqlstate[sizeof(failure->sqlstate) - 1] = '\0';
-	failure->message[sizeof(failure->message) - 1] = '\0';
-	clean_text(failure->sqlstate);
-	clean_text(failure->message);
+	tb_clean_text(failure->sqlstate, sizeof(failure->sqlstate));
+	tb_clean_text(failure->message, sizeof(failure->message));
 	if (failure->reason == TB_FALLBACK_NONE ||
 		failure->reason >= TB_FALLBACK_COUNT)
 		failure->reason = TB_FALLBACK_PROTOCOL;

@@ -16,4 +16,8 @@ extern void tb_failure_set(TbFailure *failure, TbFallback reason,
 extern void tb_failure_from_wire(TbFailure *failure, const void *payload,
 								 uint32 length);
 
+/* Ends the daemon's text within its array and leaves printable ASCII: it goes
+ * to logs, views and EXPLAIN in whatever encoding. */
+extern void tb_clean_text(char *text, size_t size);
+
 #endif

@@ -10,15 +10,6 @@
 
 #define STATUS_TIMEOUT_MS 2000
 
-static void
-clean_string(char *text, size_t size)
-{
-	text[size - 1] = '\0';
-	for (; *text != '\0'; text++)
-		if (IS_HIGHBIT_SET(*text) || *text < ' ')
-			*text = '?';
-}
-
 static TbStatusReply *
 copy_reply(const TbIncoming *message, TbFailure *why)
 {
@@ -38,9 +29,9 @@ copy_reply(const TbIncoming *message, TbFailure *why)
 			{
 				TbDeviceInfo *device = &reply->devices[i];
 
-				clean_string(device->name, sizeof(device->name));
-				clean_string(device->target, sizeof(device->target));
-				clean_string(device->message, sizeof(device->message));
+				tb_clean_text(device->name, sizeof(device->name));
+				tb_clean_text(device->target, sizeof(device->target));
+				tb_clean_text(device->message, sizeof(device->message));
 			}
 			return reply;
 		}

@@ -4,7 +4,8 @@
  * A chunk is slot_pages consecutive blocks. Runs of direct blocks are left to
  * the daemon, all others are copied from shared buffers before the chunk is
  * sent. When the daemon has read a chunk's runs they are confirmed against the
- * visibility map, what moved is read buffered, and the chunk is released.
+ * visibility map, what moved is read buffered, and the chunk is released; one
+ * without runs is released at once.
  *
  * A page in a slot may be read by the node only after its chunk is DONE: pages
  * of runs are then confirmed. Called by ROWS delivery and aggregate input.
@@ -75,6 +76,16 @@ add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 	slot->nruns++;
 }
 
+/* Every page of the chunk is good: the daemon may use it. */
+static bool
+release_chunk(TbHeapQuery *query, uint32 slot_index)
+{
+	TbChunkRelease release = {.slot = slot_index};
+
+	query->slots[slot_index].state = TB_SLOT_RUNNING;
+	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
+}
+
 static bool
 send_chunk(TbHeapQuery *query, int slot_index)
 {
@@ -97,9 +108,10 @@ send_chunk(TbHeapQuery *query, int slot_index)
 		query->conn = NULL;
 		return false;
 	}
-	slot->state = slot->nruns > 0 ? TB_SLOT_READING : TB_SLOT_RUNNING;
+	slot->state = TB_SLOT_READING;
 	query->in_flight++;
-	return true;
+	/* Complete as it is: nothing to confirm. */
+	return slot->nruns > 0 || release_chunk(query, slot_index);
 }
 
 /* Sends the next blocks of the relation in a free slot. */
@@ -163,7 +175,6 @@ static bool
 chunk_read(TbHeapQuery *query, const TbIncoming *message)
 {
 	TbChunkRead read;
-	TbChunkRelease release = {0};
 	TbSlot	   *slot;
 
 	if (message->length != sizeof(read))
@@ -176,9 +187,7 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 	for (uint32 i = 0; i < slot->nruns; i++)
 		confirm_run(query, read.slot, &slot->runs[i], slot->run_lsn[i],
 					read.failed != 0);
-	slot->state = TB_SLOT_RUNNING;
-	release.slot = read.slot;
-	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
+	return release_chunk(query, read.slot);
 }
 
 static bool

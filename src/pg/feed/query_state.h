@@ -29,7 +29,7 @@
 typedef enum TbSlotState
 {
 	TB_SLOT_FREE,
-	TB_SLOT_READING,			/* the daemon reads the chunk's runs */
+	TB_SLOT_READING,			/* sent, not released: the daemon reads its runs */
 	TB_SLOT_RUNNING,			/* the chunk is complete; its result is due */
 	TB_SLOT_DONE,				/* `done` is its result */
 	TB_SLOT_CURRENT				/* ROWS: handed to the node */

@@ -13,8 +13,8 @@
 #include "utils/memutils.h"
 
 #include "pg/bridge/failure.h"
-#include "pg/feed/numeric_scale.h"
 #include "pg/feed/rows_chunk.h"
+#include "pg/nodes/numeric_format.h"
 
 #define MAX_ROWS 2048
 #define SECTION_ALIGN 16
@@ -82,7 +82,7 @@ tb_rows_chunk_make(const TbProgram *program, TupleDesc desc, Size capacity)
 		rows->columns[i].nullable = (columns[i].flags & TB_COL_NULLABLE) != 0;
 	}
 	/* Half of a slot for fixed-width values at most, the rest for text. */
-	rows->max_rows = MAX_ROWS;
+	rows->max_rows = Min(MAX_ROWS, capacity / TB_PAGE_SIZE * TB_MAX_TUPLES_PER_PAGE);
 	while (rows->max_rows > 1 && fixed_size(rows, rows->max_rows) > capacity / 2)
 		rows->max_rows /= 2;
 	if (fixed_size(rows, rows->max_rows) < capacity)
@@ -142,11 +142,10 @@ add_text(TbRowsChunk *rows, const TbColumn *column, Datum datum, char *out,
 static TbRowAdded
 add_numeric(const TbColumn *column, Datum datum, char *out, TbFailure *why)
 {
-	struct varlena *value = PG_DETOAST_DATUM_PACKED(datum);
-	__int128	scaled;
+	tb_int128	scaled;
 	int64		narrow;
 
-	if (!tb_numeric_scale(value, column->scale, &scaled) ||
+	if (!tb_numeric_to_int128(DatumGetNumeric(datum), column->scale, &scaled) ||
 		(column->type == TB_TYPE_NUM64 && scaled != (int64) scaled))
 	{
 		tb_failure_set(why, TB_FALLBACK_VALUE,

@@ -12,11 +12,11 @@
 #include "pg/bridge/failure.h"
 #include "pg/feed/query_state.h"
 #include "pg/feed/relation_files.h"
-#include "pg/guc.h"
 #include "pg/supervisor/device_table.h"
+#include "pg/supervisor/service_settings.h"
 #include "pg/supervisor/stat_queries.h"
 
-static const uint32 padding[2];
+static uint32 padding[2];		/* zeros */
 
 /*
  * False once the connection was lost, also where an aborted subtransaction's
@@ -131,7 +131,7 @@ send_query(TbHeapQuery *query)
 	header.estimated_rows = query->spec.estimated_rows;
 	header.estimated_groups = query->spec.estimated_groups;
 	/* A session that holds a grant must not wait for another. */
-	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_guc_admission_wait_ms;
+	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
 
@@ -139,7 +139,7 @@ send_query(TbHeapQuery *query)
 	parts[0].iov_len = sizeof(header);
 	parts[1].iov_base = unconstify(TbProgram *, program);
 	parts[1].iov_len = program->total_size;
-	parts[2].iov_base = unconstify(uint32 *, padding);
+	parts[2].iov_base = padding;
 	parts[2].iov_len = TYPEALIGN(8, program->total_size) - program->total_size;
 	parts[3].iov_base = unconstify(TbParamBlock *, params);
 	parts[3].iov_len = params->total_size;

@@ -16,6 +16,7 @@
 
 #define DEVICE_COLUMNS 12
 
+extern PGDLLEXPORT Datum turbine_devices(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(turbine_devices);
 
 int

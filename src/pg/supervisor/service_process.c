@@ -37,6 +37,7 @@ typedef struct ServiceCommand
 	char		path[MAXPGPATH];
 	char		nonce_fd[12];
 	char		host_threads[12];
+	char		memory_budget[16];
 	char	   *argv[16];
 } ServiceCommand;
 
@@ -53,6 +54,8 @@ make_command(ServiceCommand *command)
 	snprintf(command->nonce_fd, sizeof(command->nonce_fd), "%d", NONCE_FD);
 	snprintf(command->host_threads, sizeof(command->host_threads), "%d",
 			 tb_host_threads);
+	snprintf(command->memory_budget, sizeof(command->memory_budget), "%dMB",
+			 tb_memory_budget_mb);
 	command->argv[n++] = "turbined";
 	command->argv[n++] = "--data-dir";
 	command->argv[n++] = ".";
@@ -66,6 +69,11 @@ make_command(ServiceCommand *command)
 	{
 		command->argv[n++] = "--host-threads";
 		command->argv[n++] = command->host_threads;
+	}
+	if (tb_memory_budget_mb > 0)
+	{
+		command->argv[n++] = "--memory-budget";
+		command->argv[n++] = command->memory_budget;
 	}
 	command->argv[n] = NULL;
 	Assert(n < (int) lengthof(command->argv));

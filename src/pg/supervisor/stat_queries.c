@@ -13,6 +13,7 @@
 
 #define LOG_INTERVAL_MS 1000
 
+extern PGDLLEXPORT Datum turbine_stat_queries(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(turbine_stat_queries);
 
 static const char *const counter_names[TB_COUNTER_COUNT] = {

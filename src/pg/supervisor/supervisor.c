@@ -7,7 +7,7 @@
  * restart every session: so no device code, no LLVM, and exits with 0 or 1.
  *
  * States: DOWN (no process; restart_at says when to try), STARTING (a process
- * that has not yet answered), UP. Leaving or entering UP resets the plan
+ * that does not answer, or not yet), UP. Leaving or entering UP resets the plan
  * caches of all sessions.
  */
 #include "postgres.h"
@@ -230,26 +230,39 @@ service_answered(const TbStatusReply *status)
 					(int) service.pid, status->ndevices)));
 }
 
+/* No answer: queries should not wait to find out for themselves. */
 static void
-poll_service(void)
+service_silent(const TbFailure *why)
 {
-	TbStatusReply *status;
-	TbFailure	why;
-
-	status = tb_service_status(&why);
-	if (status != NULL)
+	if (service.state == SERVICE_UP)
 	{
-		service_answered(status);
-		return;
+		ereport(LOG,
+				(errmsg("pg_turbine service (PID %d) does not answer: %s",
+						(int) service.pid, why->message)));
+		service.state = SERVICE_STARTING;
+		tb_devices_withdraw();
+		reset_plan_caches();
 	}
 	if (!TimestampDifferenceExceeds(service.answered_at, GetCurrentTimestamp(),
 									HUNG_MS))
 		return;
 	ereport(LOG,
-			(errmsg("pg_turbine service (PID %d) does not answer and is killed: %s",
-					(int) service.pid, why.message)));
+			(errmsg("pg_turbine service (PID %d) is killed, since it does not answer",
+					(int) service.pid)));
 	tb_service_kill_group(service.pid);
 	service.answered_at = GetCurrentTimestamp();
+}
+
+static void
+poll_service(void)
+{
+	TbFailure	why;
+	TbStatusReply *status = tb_service_status(&why);
+
+	if (status != NULL)
+		service_answered(status);
+	else
+		service_silent(&why);
 }
 
 /* One round: what is due now; returns how long to wait for the next. */

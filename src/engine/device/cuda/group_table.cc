@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/device/cuda/stream.h"
+
 namespace turbine::cuda {
 
 namespace {
@@ -136,9 +138,12 @@ std::vector<uint8_t> GroupTable::read_live_rows(Stream stream) {
   const uint64_t ngroups = std::min(header_of(header_copy_).ngroups, shape_.group_capacity);
   std::vector<uint8_t> rows(ngroups * shape_.row_size);
   std::vector<uint32_t> slots(shape_.slot_count);
-  if (!rows.empty()) driver_.check(driver_.memcpy_dtoh_async(rows.data(), rows_.device(), rows.size(), stream));
-  driver_.check(driver_.memcpy_dtoh_async(slots.data(), slots_.device(), shape_.slots_bytes(), stream));
-  synchronize(stream);
+  {
+    const StreamWait wait(driver_, stream);
+    if (!rows.empty()) driver_.check(driver_.memcpy_dtoh_async(rows.data(), rows_.device(), rows.size(), stream));
+    driver_.check(driver_.memcpy_dtoh_async(slots.data(), slots_.device(), shape_.slots_bytes(), stream));
+    synchronize(stream);
+  }
   rows.resize(keep_referenced(slots, rows, shape_.row_size) * shape_.row_size);
   return rows;
 }
@@ -149,9 +154,9 @@ void GroupTable::write_rows(const std::vector<uint8_t>& rows, Stream stream) {
     driver_.check(driver_.memset_d8_async(slots_.device(), 0, shape_.slots_bytes(), stream));
   } else if (shape_.slot_count) {
     const std::vector<uint32_t> slots = build_slots(rows, shape_);
+    const StreamWait wait(driver_, stream);  // slots and rows are not the stream's to keep
     driver_.check(driver_.memcpy_htod_async(slots_.device(), slots.data(), shape_.slots_bytes(), stream));
     driver_.check(driver_.memcpy_htod_async(rows_.device(), rows.data(), rows.size(), stream));
-    synchronize(stream);  // slots and rows are the caller's and ours, not the stream's
   }
   driver_.check(driver_.memset_d8_async(rows_.device() + rows.size(), 0, shape_.rows_bytes() - rows.size(), stream));
 }

@@ -32,6 +32,19 @@ class UniqueStream {
   Stream stream_ = nullptr;
 };
 
+/* Waits for a stream at the end of its scope, and so also on the way out of a
+ * failure: declared after local memory that the stream's copies use. */
+class StreamWait {
+ public:
+  StreamWait(const Driver& driver, Stream stream) : driver_(driver), stream_(stream) {}
+  ~StreamWait() { driver_.note(driver_.stream_synchronize(stream_)); }
+  StreamWait(const StreamWait&) = delete;
+
+ private:
+  const Driver& driver_;
+  const Stream stream_;
+};
+
 class UniqueEvent {
  public:
   explicit UniqueEvent(const Driver& driver) : driver_(driver) {

@@ -1,0 +1,51 @@
+/*
+ * outbox.h - messages on their way to one backend.
+ *
+ * Any thread posts; what the socket does not take at once is kept in order and
+ * sent by the session's thread, so that no device thread ever waits for a slow
+ * backend. What a backend can leave unread is bounded by the protocol (a few
+ * messages a slot).
+ */
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "engine/code/unique_fd.h"
+#include "engine/exec/query_execution.h"
+
+namespace turbine {
+
+class Outbox final : public MessageSink {
+ public:
+  /* `socket` outlives the outbox. */
+  explicit Outbox(int socket);
+
+  void post(TbMessageType type, std::span<const uint8_t> payload, int fd) override;
+  void wake() override;
+
+  /* The session's thread: readable when there is work; cleared by it. */
+  int event_fd() const { return event_.get(); }
+  void clear_event();
+
+  /* Sends what it can; false if the connection is broken. */
+  bool flush();
+  bool pending();  // waits for POLLOUT
+
+ private:
+  struct Item {
+    std::string bytes;
+    size_t sent = 0;
+    UniqueFd fd;  // goes with the first byte
+  };
+  bool flush_locked();
+
+  const int socket_;
+  UniqueFd event_;
+  std::mutex mutex_;
+  std::deque<Item> items_;
+  bool broken_ = false;
+};
+
+}  // namespace turbine

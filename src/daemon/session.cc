@@ -1,0 +1,210 @@
+/*
+ * session.cc - one backend's connection.
+ */
+#include "daemon/session.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "daemon/log.h"
+
+namespace turbine {
+namespace {
+
+/* A connection that does not say hello by then is not a backend's. */
+constexpr int kHelloTimeoutMs = 10000;
+
+template <class T>
+T read_struct(std::span<const uint8_t> payload) {
+  if (payload.size() != sizeof(T)) throw ProtocolError("message of a wrong length");
+  T value;
+  memcpy(&value, payload.data(), sizeof value);
+  return value;
+}
+
+/* Takes the same time wherever the first difference is. */
+bool equal_secrets(const uint8_t* a, const uint8_t* b, size_t size) {
+  unsigned difference = 0;
+  for (size_t i = 0; i < size; i++) difference |= a[i] ^ b[i];
+  return difference == 0;
+}
+
+QueryRequest parse_query(std::span<const uint8_t> payload) {
+  QueryRequest request;
+  if (payload.size() < sizeof request.query) throw ProtocolError("QUERY is too short");
+  memcpy(&request.query, payload.data(), sizeof request.query);
+  payload = payload.subspan(sizeof request.query);
+  const uint64_t padded = (uint64_t{request.query.program_size} + 7) / 8 * 8;
+  if (padded > payload.size() || payload.size() - padded != request.query.params_size)
+    throw ProtocolError("QUERY's sizes do not match");
+  request.program = payload.first(request.query.program_size);
+  request.params = payload.subspan(padded);
+  return request;
+}
+
+}  // namespace
+
+Session::Session(SessionContext& context, UniqueFd socket)
+    : context_(context), socket_(std::move(socket)), reader_(socket_.get()), outbox_(socket_.get()) {}
+
+void Session::run() noexcept {
+  try {
+    check_peer();
+    serve();
+  } catch (const ProtocolError& e) {
+    log_message(LogLevel::kError, "connection of backend %d closed: %s", peer_pid_, e.what());
+  } catch (const std::exception& e) {
+    log_message(LogLevel::kError, "session of backend %d ended: %s", peer_pid_, e.what());
+  } catch (...) {
+    log_message(LogLevel::kError, "session of backend %d ended by an unknown exception", peer_pid_);
+  }
+  // The peer learns at once; what its query holds takes as long as it takes.
+  shutdown(socket_.get(), SHUT_RDWR);
+  try {
+    close_query();
+  } catch (const std::exception& e) {
+    log_message(LogLevel::kError, "closing the query of backend %d: %s", peer_pid_, e.what());
+  }
+}
+
+/* The socket's mode keeps other users out; this holds where it does not. */
+void Session::check_peer() const {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    throw ProtocolError(std::string("SO_PEERCRED: ") + strerror(errno));
+  if (peer.uid != geteuid()) throw ProtocolError("peer is user " + std::to_string(peer.uid));
+}
+
+void Session::serve() {
+  while (wait_for_events()) {
+    while (auto message = reader_.next()) handle(*message);
+    // FILES has its descriptors with its first byte: none may be left over.
+    if (query_) query_->advance();
+    if (query_ && query_->done()) close_query();
+  }
+}
+
+/* Waits for bytes or a completion, and takes and sends what there is. False
+ * when the connection is over. */
+bool Session::wait_for_events() {
+  const short out = outbox_.pending() ? POLLOUT : 0;
+  pollfd fds[2] = {{socket_.get(), static_cast<short>(POLLIN | out), 0}, {outbox_.event_fd(), POLLIN, 0}};
+  const int n = poll(fds, 2, greeted_ ? -1 : kHelloTimeoutMs);
+  if (n == 0) throw ProtocolError("no HELLO");
+  if (n < 0 && errno != EINTR) throw std::runtime_error(std::string("poll: ") + strerror(errno));
+  if (context_.stopping) return false;
+  if (fds[1].revents & POLLIN) outbox_.clear_event();
+  if (!outbox_.flush()) return false;
+  if (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) return reader_.fill();
+  return true;
+}
+
+void Session::handle(const MessageReader::Message& message) {
+  if (!greeted_ && message.type != TB_MSG_HELLO) throw ProtocolError("message before HELLO");
+  switch (message.type) {
+    case TB_MSG_HELLO: return hello(message.payload);
+    case TB_MSG_STATUS: return send_status();
+    case TB_MSG_FILES: return files(message.payload);
+    case TB_MSG_QUERY: return query(message.payload);
+    case TB_MSG_QUERY_CLOSE: return close_query();
+    default: break;
+  }
+  const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
+                     message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END;
+  if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
+  if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
+  switch (message.type) {
+    case TB_MSG_CHUNK: return query_->chunk(message.payload);
+    case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(message.payload);
+    case TB_MSG_SLOT_FREE: return query_->slot_free(message.payload);
+    default: return query_->input_end();
+  }
+}
+
+void Session::hello(std::span<const uint8_t> payload) {
+  const auto hello = read_struct<TbHello>(payload);
+  if (greeted_) throw ProtocolError("HELLO twice");
+  if (hello.magic != TB_WIRE_MAGIC || hello.version != TB_WIRE_VERSION) throw ProtocolError("another version's HELLO");
+  if (!equal_secrets(hello.nonce, context_.nonce.data(), context_.nonce.size())) throw ProtocolError("wrong nonce");
+  greeted_ = true;
+  peer_pid_ = hello.pid;
+  TbWelcome welcome{};
+  welcome.version = TB_WIRE_VERSION;
+  welcome.ndevices = static_cast<uint32_t>(context_.engine.devices.size());
+  welcome.generation = context_.generation;
+  outbox_.post(TB_MSG_WELCOME, {reinterpret_cast<const uint8_t*>(&welcome), sizeof welcome}, -1);
+}
+
+void Session::files(std::span<const uint8_t> payload) {
+  const auto files = read_struct<TbFiles>(payload);
+  if (query_) throw ProtocolError("FILES within a query");
+  if (files.count == 0 || files.count > TB_MAX_FDS) throw ProtocolError("FILES: bad count");
+  if (!files_.add(files.first_segment, reader_.take_fds(files.count))) throw ProtocolError("FILES: bad segment numbers");
+}
+
+void Session::query(std::span<const uint8_t> payload) {
+  if (query_) throw ProtocolError("QUERY within a query");
+  const QueryRequest request = parse_query(payload);
+  RelationFiles files = std::move(files_);
+  files_ = RelationFiles();
+  uint32_t reason;
+  std::string message;
+  try {
+    query_ = std::make_unique<QueryExecution>(context_.engine, outbox_, request, std::move(files), &last_segment_,
+                                              [this] { return peer_gone(); });
+    context_.open_queries++;
+    return;
+  } catch (const DeviceError& e) {
+    reason = e.reason;
+    message = e.what();
+  } catch (const std::bad_alloc&) {
+    reason = TB_FALLBACK_HOST_MEMORY;
+    message = "turbined is out of memory";
+  }
+  log_message(LogLevel::kDebug, "query of backend %d refused: %s", peer_pid_, message.c_str());
+  const TbFailure failure = make_failure(reason, 0, message);
+  outbox_.post(TB_MSG_REFUSED, {reinterpret_cast<const uint8_t*>(&failure), sizeof failure}, -1);
+}
+
+void Session::close_query() {
+  files_.close_all();
+  if (!query_) return;
+  query_.reset();
+  context_.open_queries--;
+}
+
+void Session::send_status() {
+  Engine& engine = context_.engine;
+  TbStatusReply reply{};
+  reply.generation = context_.generation;
+  reply.pid = getpid();
+  reply.ndevices = static_cast<uint32_t>(engine.devices.size());
+  reply.shared_bytes = engine.segments.total_bytes();
+  reply.sessions = context_.sessions;
+  reply.open_queries = context_.open_queries;
+  const CodeCache::Counters counters = engine.code.counters();
+  reply.code_compiled = counters.compiled;
+  reply.code_memory_hits = counters.memory_hits;
+  reply.code_disk_hits = counters.disk_hits;
+  std::vector<uint8_t> payload(sizeof reply + reply.ndevices * sizeof(TbDeviceInfo));
+  memcpy(payload.data(), &reply, sizeof reply);
+  for (uint32_t i = 0; i < reply.ndevices; i++) {
+    const TbDeviceInfo info = engine.device_info(i);
+    memcpy(payload.data() + sizeof reply + i * sizeof info, &info, sizeof info);
+  }
+  outbox_.post(TB_MSG_STATUS_REPLY, payload, -1);
+}
+
+/* Asked while the session's thread waits for code or admission. */
+bool Session::peer_gone() const {
+  if (context_.stopping) return true;
+  pollfd p{socket_.get(), POLLRDHUP, 0};
+  return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace turbine

@@ -1,0 +1,62 @@
+/*
+ * session.h - one backend's connection: handshake, and then queries, one at a
+ * time.
+ *
+ * Runs on a thread of its own until the peer closes, breaks the protocol, or
+ * the daemon stops. Whatever goes wrong stays here: nothing thrown leaves
+ * run(), and leaving it gives back all that the session held.
+ */
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "daemon/message_reader.h"
+#include "daemon/outbox.h"
+#include "engine/exec/engine.h"
+
+namespace turbine {
+
+using Nonce = std::array<uint8_t, 16>;
+
+/* What sessions share. */
+struct SessionContext {
+  Engine& engine;
+  const Nonce nonce;
+  const uint64_t generation;
+  std::atomic<uint64_t> sessions{0};
+  std::atomic<uint64_t> open_queries{0};
+  std::atomic<bool> stopping{false};
+};
+
+class Session {
+ public:
+  Session(SessionContext& context, UniqueFd socket);
+
+  void run() noexcept;
+
+ private:
+  void check_peer() const;
+  void serve();
+  bool wait_for_events();
+  void handle(const MessageReader::Message& message);
+  void hello(std::span<const uint8_t> payload);
+  void files(std::span<const uint8_t> payload);
+  void query(std::span<const uint8_t> payload);
+  void close_query();
+  void send_status();
+  bool peer_gone() const;
+
+  SessionContext& context_;
+  UniqueFd socket_;
+  MessageReader reader_;
+  Outbox outbox_;
+  bool greeted_ = false;
+  int peer_pid_ = 0;
+  RelationFiles files_;
+  uint64_t last_segment_ = 0;
+  std::unique_ptr<QueryExecution> query_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,474 @@
+/*
+ * cuda_query_test.cc - the CUDA device's logic without a GPU: results of every
+ * sink, growth, columns chunks, and every driver call failing in turn.
+ */
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+
+#include "engine/device/cuda/cuda_device.h"
+#include "engine/device/cuda/fault.h"
+#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/testing/fake_kernels.h"
+
+namespace turbine::cuda::testing {
+namespace {
+
+constexpr uint32_t kSlotPages = 16;
+constexpr uint64_t kNoLimit = uint64_t{1} << 32;
+constexpr char kPtx[] = "// a program\n";
+
+std::span<const uint8_t> artifact() { return {reinterpret_cast<const uint8_t*>(kPtx), sizeof(kPtx)}; }
+
+std::vector<FakePage> make_pages(uint32_t npages, int32_t distinct, uint32_t seed = 1) {
+  std::vector<FakePage> pages(npages);
+  for (FakePage& page : pages) {
+    seed = seed * 1103515245 + 12345;
+    page.nrows = (seed >> 16) % 5 == 0 ? 0 : (seed >> 16) % (TB_MAX_TUPLES_PER_PAGE + 1);
+    for (uint32_t i = 0; i < page.nrows; i++) {
+      seed = seed * 1103515245 + 12345;
+      page.values[i] = static_cast<int32_t>((seed >> 8) % static_cast<uint32_t>(distinct));
+    }
+  }
+  return pages;
+}
+
+/* A chunk as a backend sees it: its part of the pages, and room for its ids. */
+struct Chunk {
+  std::vector<uint8_t> data;
+  uint32_t kind = TB_CHUNK_PAGES;
+  uint32_t npages = 0;
+  std::vector<uint32_t> ids;
+  ChunkOutcome outcome;
+  std::exception_ptr error;
+  int times_done = 0;
+};
+
+std::vector<Chunk> chunks_of(const std::vector<FakePage>& pages) {
+  std::vector<Chunk> chunks;
+  for (size_t first = 0; first < pages.size(); first += kSlotPages) {
+    Chunk chunk;
+    chunk.npages = static_cast<uint32_t>(std::min<size_t>(kSlotPages, pages.size() - first));
+    chunk.data.resize(chunk.npages * sizeof(FakePage));
+    std::memcpy(chunk.data.data(), &pages[first], chunk.data.size());
+    chunk.ids.resize(kSlotPages * TB_MAX_TUPLES_PER_PAGE);
+    chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+/* A chunk of columns with the values, at an odd place. */
+Chunk columns_chunk(const std::vector<int32_t>& values) {
+  const size_t header = sizeof(TbColumnsChunk) + 2 * sizeof(uint64_t);
+  const uint64_t at = header + 1;
+  Chunk chunk;
+  chunk.kind = TB_CHUNK_COLUMNS;
+  chunk.data.resize(at + values.size() * sizeof(int32_t));
+  TbColumnsChunk columns{};
+  columns.nrows = static_cast<uint32_t>(values.size());
+  columns.ncolumns = 1;
+  std::memcpy(chunk.data.data(), &columns, sizeof(columns));
+  std::memcpy(chunk.data.data() + sizeof(columns), &at, sizeof(at));
+  if (!values.empty()) std::memcpy(chunk.data.data() + at, values.data(), values.size() * sizeof(int32_t));
+  chunk.ids.resize(values.size());
+  return chunk;
+}
+
+/* What a query gave. */
+struct Answer {
+  std::map<int32_t, int64_t> counts;  // grouped
+  int64_t count = 0, sum = 0;         // ungrouped
+  DeviceQueryStats stats;
+};
+
+class Completion {
+ public:
+  explicit Completion(size_t expected) : missing_(expected) {}
+  void one() {
+    std::lock_guard lock(mutex_);
+    missing_--;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return missing_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t missing_;
+};
+
+void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
+  Completion completion(chunks.size());
+  for (size_t i = 0; i < chunks.size(); i++) {
+    Chunk& chunk = chunks[i];
+    const ChunkTask task{i, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),
+                         static_cast<uint32_t>(chunk.ids.size())};
+    query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
+      chunk.outcome = outcome;
+      chunk.error = error;
+      chunk.times_done++;
+      completion.one();
+    });
+  }
+  completion.wait();
+}
+
+Answer read_answer(DeviceQuery& query, const Program& program) {
+  const GroupLayout layout = group_layout(program);
+  Answer answer;
+  const uint64_t ngroups = query.finish();
+  constexpr uint64_t kBatch = 1000;
+  for (uint64_t first = 0; first < ngroups; first += kBatch) {
+    const uint64_t count = std::min(kBatch, ngroups - first);
+    const DeviceQuery::GroupRows groups = query.fetch_groups(first, count);
+    for (uint64_t i = 0; i < count; i++) {
+      const uint8_t* row = groups.rows + i * layout.row_size;
+      int64_t state;
+      std::memcpy(&state, row + layout.states[0].value_offset, sizeof(state));
+      if (!program.grouped()) {
+        answer.count = state;
+        std::memcpy(&answer.sum, row + layout.states[1].value_offset, sizeof(answer.sum));
+        continue;
+      }
+      int32_t key;
+      std::memcpy(&key, row + layout.keys[0].value_offset, sizeof(key));
+      EXPECT_TRUE(answer.counts.emplace(key, state).second) << "group " << key << " occurs twice";
+    }
+  }
+  answer.stats = query.stats();
+  return answer;
+}
+
+/* Runs a query on `device`. Throws DeviceError as the device does. */
+Answer run_query(Device& device, const std::shared_ptr<const Program>& program, std::vector<Chunk>& chunks,
+                 uint64_t budget = kNoLimit, uint64_t fault = 0) {
+  auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
+  std::shared_ptr<LoadedCode> code = device.load(artifact(), *program);
+  std::unique_ptr<DeviceQuery> query;
+  {
+    QueryFaultScope scope(fault);
+    query = device.start(program, params, code, 0, budget);
+  }
+  submit_all(*query, chunks);
+  for (const Chunk& chunk : chunks) EXPECT_EQ(chunk.times_done, 1);
+  for (const Chunk& chunk : chunks)
+    if (chunk.error) std::rethrow_exception(chunk.error);
+  Answer answer;
+  if (program->sink() == TB_SINK_AGGREGATE) answer = read_answer(*query, *program);
+  answer.stats = query->stats();
+  return answer;
+}
+
+/* What PostgreSQL would answer. */
+void expect_rows(const std::vector<FakePage>& pages, const std::vector<Chunk>& chunks) {
+  for (size_t c = 0; c < chunks.size(); c++) {
+    std::vector<uint32_t> expected, deferred;
+    for (uint32_t page = 0; page < chunks[c].npages; page++) {
+      const FakePage& source = pages[c * kSlotPages + page];
+      for (uint32_t i = 0; i < source.nrows; i++) {
+        if (source.values[i] == kDeferred)
+          deferred.push_back(TB_ROWID(page, i + 1));
+        else if (source.values[i] % 3 == 0)
+          expected.push_back(TB_ROWID(page, i + 1));
+      }
+    }
+    const ChunkOutcome& outcome = chunks[c].outcome;
+    ASSERT_EQ(outcome.errors, 0u);
+    ASSERT_EQ(outcome.nrows, expected.size());
+    ASSERT_EQ(outcome.ndeferred, deferred.size());
+    EXPECT_EQ(outcome.rows_passed, expected.size());
+    expected.insert(expected.end(), deferred.begin(), deferred.end());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), chunks[c].ids.begin()));
+  }
+}
+
+std::map<int32_t, int64_t> expected_counts(const std::vector<FakePage>& pages) {
+  std::map<int32_t, int64_t> counts;
+  for (const FakePage& page : pages)
+    for (uint32_t i = 0; i < page.nrows; i++)
+      if (page.values[i] >= 0) counts[page.values[i]]++;
+  return counts;
+}
+
+void expect_ungrouped(const std::vector<FakePage>& pages, const Answer& answer) {
+  int64_t count = 0, sum = 0;
+  for (const FakePage& page : pages) {
+    count += page.nrows;
+    sum = std::accumulate(page.values, page.values + page.nrows, sum);
+  }
+  EXPECT_EQ(answer.count, count);
+  EXPECT_EQ(answer.sum, sum);
+}
+
+class CudaQueryTest : public ::testing::Test {
+ protected:
+  void open(Shape shape, const FakeOptions& options = {}) {
+    fake_ = std::make_unique<FakeDriver>(options);
+    program_ = fake_program(shape);
+    set_fake_kernels(*fake_, *program_, lost_groups_);
+    std::string why;
+    devices_ = probe_cuda_devices(fake_->table(), &why, 0);
+    ASSERT_EQ(devices_.size(), 1u) << why;
+  }
+  Device& device() { return *devices_[0]; }
+
+  void TearDown() override {
+    devices_.clear();
+    if (!fake_) return;
+    EXPECT_EQ(fake_->leaks(), std::vector<std::string>());
+    EXPECT_EQ(fake_->misuse(), std::vector<std::string>());
+    fake_.reset();
+  }
+
+  std::shared_ptr<std::atomic<uint32_t>> lost_groups_ = std::make_shared<std::atomic<uint32_t>>(0);
+  std::unique_ptr<FakeDriver> fake_;
+  std::shared_ptr<const Program> program_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+TEST_F(CudaQueryTest, RowsComeInTupleOrder) {
+  open(Shape::ROWS);
+  auto pages = make_pages(200, 1000);
+  pages[17].values[0] = kDeferred;
+  pages[17].nrows = std::max(pages[17].nrows, 1u);
+  auto chunks = chunks_of(pages);
+  const Answer answer = run_query(device(), program_, chunks);
+  expect_rows(pages, chunks);
+  EXPECT_GE(answer.stats.bytes_to_device, 200u * TB_PAGE_SIZE);
+  EXPECT_GT(answer.stats.bytes_from_device, 0u);
+}
+
+TEST_F(CudaQueryTest, UngroupedAggregate) {
+  open(Shape::UNGROUPED);
+  const auto pages = make_pages(300, 100000);
+  auto chunks = chunks_of(pages);
+  expect_ungrouped(pages, run_query(device(), program_, chunks));
+}
+
+TEST_F(CudaQueryTest, NoInput) {
+  open(Shape::UNGROUPED);
+  std::vector<Chunk> none;
+  const Answer answer = run_query(device(), program_, none);
+  EXPECT_EQ(answer.count, 0);
+  EXPECT_EQ(answer.sum, 0);
+}
+
+TEST_F(CudaQueryTest, GroupedWithoutGrowth) {
+  open(Shape::GROUPED);
+  auto pages = make_pages(100, 50);
+  pages[3].values[0] = -5;  // filtered
+  auto chunks = chunks_of(pages);
+  const Answer answer = run_query(device(), program_, chunks);
+  EXPECT_EQ(answer.counts, expected_counts(pages));
+  EXPECT_EQ(answer.stats.table_grows, 0u);
+}
+
+TEST_F(CudaQueryTest, GroupedGrows) {
+  open(Shape::GROUPED);
+  const auto pages = make_pages(1000, 1 << 24);  // nearly every value is its own group
+  auto chunks = chunks_of(pages);
+  const Answer answer = run_query(device(), program_, chunks);
+  EXPECT_EQ(answer.counts, expected_counts(pages));
+  EXPECT_GE(answer.stats.table_grows, 2u);
+}
+
+TEST_F(CudaQueryTest, GrowthDropsGroupsThatWereNumberedButNotEntered) {
+  open(Shape::GROUPED);
+  lost_groups_->store(7);
+  const auto pages = make_pages(100, 50);
+  auto chunks = chunks_of(pages);
+  const Answer answer = run_query(device(), program_, chunks);
+  EXPECT_EQ(answer.counts, expected_counts(pages));
+  EXPECT_GE(answer.stats.table_grows, 1u);
+}
+
+TEST_F(CudaQueryTest, GrowthBeyondTheBudgetIsRefused) {
+  open(Shape::GROUPED);
+  const auto pages = make_pages(1000, 1 << 24);
+  auto chunks = chunks_of(pages);
+  const QueryNeeds needs = device().needs(*program_, 0, kSlotPages, 4);
+  try {
+    run_query(device(), program_, chunks, needs.device_bytes);
+    FAIL() << "fitted";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_MEMORY);
+  }
+}
+
+TEST_F(CudaQueryTest, NeedsAreEnoughForAQueryThatDoesNotGrow) {
+  for (Shape shape : {Shape::ROWS, Shape::GROUPED, Shape::UNGROUPED}) {
+    open(shape);
+    const auto pages = make_pages(200, 50);
+    auto chunks = chunks_of(pages);
+    run_query(device(), program_, chunks, device().needs(*program_, 50, kSlotPages, 4).device_bytes);
+    TearDown();
+  }
+}
+
+TEST_F(CudaQueryTest, MemoryForOneLaneIsEnough) {
+  open(Shape::ROWS);
+  const auto pages = make_pages(200, 1000);
+  auto chunks = chunks_of(pages);
+  run_query(device(), program_, chunks, device().needs(*program_, 0, kSlotPages, 1).device_bytes + 1000);
+  expect_rows(pages, chunks);
+}
+
+TEST_F(CudaQueryTest, ColumnsChunks) {
+  open(Shape::ROWS);
+  std::vector<int32_t> values(5000);
+  std::iota(values.begin(), values.end(), 0);
+  std::vector<Chunk> chunks;
+  chunks.push_back(columns_chunk(values));
+  chunks.push_back(columns_chunk({}));
+  chunks.push_back(columns_chunk({7, 9}));
+  run_query(device(), program_, chunks);
+  ASSERT_EQ(chunks[0].outcome.nrows, 1667u);
+  for (uint32_t i = 0; i < 1667; i++) EXPECT_EQ(chunks[0].ids[i], 3 * i);
+  EXPECT_EQ(chunks[1].outcome.nrows, 0u);
+  ASSERT_EQ(chunks[2].outcome.nrows, 1u);
+  EXPECT_EQ(chunks[2].ids[0], 1u);
+  EXPECT_EQ(fake_->launches("tb_decode"), 0u);
+}
+
+TEST_F(CudaQueryTest, ColumnsChunksBetweenPages) {
+  open(Shape::GROUPED);
+  const auto pages = make_pages(100, 500);
+  auto chunks = chunks_of(pages);
+  chunks.insert(chunks.begin() + 2, columns_chunk({1, 1, 1, 100000}));
+  auto expected = expected_counts(pages);
+  expected[1] += 3;
+  expected[100000] += 1;
+  EXPECT_EQ(run_query(device(), program_, chunks).counts, expected);
+}
+
+TEST_F(CudaQueryTest, AVerdictConcernsItsChunkAlone) {
+  open(Shape::ROWS);
+  auto pages = make_pages(200, 1000);
+  pages[20].nrows = 2;
+  pages[20].values[1] = kUnrepresentable;
+  pages[40].nrows = 2;
+  pages[40].values[1] = kOverflowInSink;
+  auto chunks = chunks_of(pages);
+  run_query(device(), program_, chunks);
+  for (size_t i = 0; i < chunks.size(); i++) {
+    const uint32_t expected = i == 20 / kSlotPages ? TB_ERR_UNREPRESENTABLE : i == 40 / kSlotPages ? TB_ERR_OVERFLOW : 0;
+    EXPECT_EQ(chunks[i].outcome.errors, expected);
+    if (expected) {
+      EXPECT_EQ(chunks[i].outcome.nrows, 0u);
+    }
+  }
+}
+
+TEST_F(CudaQueryTest, AKernelFaultQuarantinesTheDevice) {
+  open(Shape::ROWS);
+  auto pages = make_pages(200, 1000);
+  pages[100].nrows = 1;
+  pages[100].values[0] = kFaultInSink;
+  auto chunks = chunks_of(pages);
+  EXPECT_EQ(device().info().usable, 1u);
+  try {
+    run_query(device(), program_, chunks);
+    FAIL() << "succeeded";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_LOST);
+  }
+  EXPECT_EQ(device().info().usable, 0u);
+  EXPECT_NE(std::string(device().info().message).find("ILLEGAL_ADDRESS"), std::string::npos);
+  try {
+    device().load(artifact(), *program_);
+    FAIL() << "a lost device was used";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_NO_DEVICE);
+  }
+}
+
+TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
+  open(Shape::ROWS);
+  auto chunks = chunks_of(make_pages(400, 1000));
+  auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
+  auto query = device().start(program_, params, device().load(artifact(), *program_), 0, kNoLimit);
+  std::atomic<size_t> done{0};
+  for (Chunk& chunk : chunks)
+    query->submit({0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),
+                   static_cast<uint32_t>(chunk.ids.size())},
+                  [&](const ChunkOutcome&, std::exception_ptr) { done++; });
+  query.reset();
+  EXPECT_EQ(done.load(), chunks.size());
+}
+
+TEST_F(CudaQueryTest, QueriesShareADevice) {
+  open(Shape::GROUPED);
+  std::vector<std::thread> threads;
+  for (uint32_t seed = 1; seed <= 8; seed++)
+    threads.emplace_back([&, seed] {
+      const auto pages = make_pages(100, 20000, seed);
+      auto chunks = chunks_of(pages);
+      EXPECT_EQ(run_query(device(), program_, chunks).counts, expected_counts(pages));
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(device().info().queries_total, 8u);
+  EXPECT_EQ(device().info().queries_running, 0u);
+  EXPECT_EQ(device().info().memory_used, 0u);
+}
+
+/* Every driver call of a query fails in turn: the answer is right or there is a
+ * DeviceError, nothing crashes, hangs or leaks, and where the device was not
+ * lost, the next query works. */
+class EveryCallFails : public CudaQueryTest, public ::testing::WithParamInterface<std::tuple<Shape, Result>> {};
+
+TEST_P(EveryCallFails, RightOrRefused) {
+  const auto [shape, result] = GetParam();
+  const auto pages = make_pages(64, shape == Shape::GROUPED ? 1 << 24 : 1000);
+  open(shape, {.most_delay_us = 0});
+  auto counted = chunks_of(pages);
+  const uint64_t before = fake_->calls();
+  run_query(device(), program_, counted);
+  // Polling makes the number of calls vary; a little beyond the last is enough.
+  const uint64_t most_calls = fake_->calls() - before + 10;
+  TearDown();
+
+  uint64_t failures = 0;
+  for (uint32_t nth = 1; nth <= most_calls && !HasFailure(); nth++) {
+    open(shape, {.most_delay_us = 0});
+    auto chunks = chunks_of(pages);
+    bool failed = false;
+    try {
+      const Answer answer = run_query(device(), program_, chunks, kNoLimit, encode_query_fault(nth, result));
+      if (shape == Shape::ROWS) expect_rows(pages, chunks);
+      if (shape == Shape::GROUPED) {
+        EXPECT_EQ(answer.counts, expected_counts(pages));
+      }
+      if (shape == Shape::UNGROUPED) expect_ungrouped(pages, answer);
+    } catch (const DeviceError& error) {
+      failed = true;
+      failures++;
+      // Lost while giving memory back before the groups are fetched: found lost.
+      if (error.reason != TB_FALLBACK_NO_DEVICE || device().info().usable) {
+        EXPECT_EQ(error.reason, result == kOutOfMemory ? TB_FALLBACK_DEVICE_MEMORY : TB_FALLBACK_DEVICE_LOST)
+            << error.what();
+      }
+    }
+    const bool lost = device().info().usable == 0;
+    EXPECT_TRUE(!lost || result == kIllegalAddress);
+    EXPECT_TRUE(lost || !failed || result != kIllegalAddress);
+    if (!lost) {
+      auto again = chunks_of(pages);
+      run_query(device(), program_, again);
+    }
+    EXPECT_EQ(device().info().memory_used, 0u);
+    TearDown();
+  }
+  EXPECT_GT(failures, most_calls / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, EveryCallFails,
+                         ::testing::Combine(::testing::Values(Shape::ROWS, Shape::GROUPED, Shape::UNGROUPED),
+                                            ::testing::Values(kOutOfMemory, kIllegalAddress, kLaunchOutOfResources)));
+
+}  // namespace
+}  // namespace turbine::cuda::testing

@@ -1,0 +1,92 @@
+/*
+ * admission_test.cc - grants, queues and their limits.
+ */
+#include "engine/exec/admission.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "engine/device/device.h"
+
+namespace turbine {
+namespace {
+
+TbFallback refusal(Admission& admission, const Admission::Claim& claim, uint32_t wait_ms,
+                   const IsCancelled& cancelled = {}) {
+  try {
+    admission.admit(claim, wait_ms, cancelled);
+    return TB_FALLBACK_COUNT;
+  } catch (const DeviceError& e) {
+    return e.reason;
+  }
+}
+
+TEST(Admission, NeverPossibleIsSaidAtOnce) {
+  Admission admission({100, 50});
+  EXPECT_EQ(refusal(admission, {0, 101, 0, false}, 60000), TB_FALLBACK_HOST_MEMORY);
+  EXPECT_EQ(refusal(admission, {0, 60, 60, false}, 60000), TB_FALLBACK_HOST_MEMORY);
+  EXPECT_EQ(refusal(admission, {1, 51, 0, false}, 60000), TB_FALLBACK_DEVICE_MEMORY);
+  EXPECT_EQ(refusal(admission, {1, 1, 101, false}, 60000), TB_FALLBACK_HOST_MEMORY);
+}
+
+TEST(Admission, WaitsNoLongerThanAsked) {
+  Admission admission({100});
+  const auto held = admission.admit({0, 80, 0, false}, 0, {});
+  EXPECT_EQ(refusal(admission, {0, 30, 0, false}, 0), TB_FALLBACK_ADMISSION);
+  EXPECT_EQ(refusal(admission, {0, 30, 0, false}, 120), TB_FALLBACK_ADMISSION);
+  EXPECT_EQ(refusal(admission, {0, 30, 0, false}, 60000, [] { return true; }), TB_FALLBACK_NONE);
+  EXPECT_NO_THROW(admission.admit({0, 20, 0, false}, 0, {}));
+}
+
+TEST(Admission, GivesBackAll) {
+  Admission admission({100, 100});
+  {
+    const auto a = admission.admit({1, 10, 20, true}, 0, {});
+    EXPECT_GT(a.device_bytes(), 10u);
+    EXPECT_EQ(admission.usage(0).used, 20u);
+    EXPECT_EQ(admission.usage(1).used, a.device_bytes());
+    EXPECT_EQ(admission.usage(1).queries_running, 1u);
+    const auto b = admission.admit({1, 10, 0, true}, 0, {});
+    EXPECT_GE(b.device_bytes(), 10u);
+  }
+  EXPECT_EQ(admission.usage(0).used, 0u);
+  EXPECT_EQ(admission.usage(1).used, 0u);
+  EXPECT_EQ(admission.usage(1).queries_running, 0u);
+  EXPECT_EQ(admission.usage(1).queries_total, 2u);
+}
+
+TEST(Admission, ServesInOrderOfArrival) {
+  Admission admission({100});
+  auto held = std::make_unique<Admission::Grant>(admission.admit({0, 90, 0, false}, 0, {}));
+  std::atomic<int> turn{0};
+  int large_turn = -1, small_turn = -1;
+  std::thread large([&] {
+    const auto grant = admission.admit({0, 100, 0, false}, 10000, {});
+    large_turn = turn++;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // The small one would fit at once, but must not starve the large one.
+  std::thread small([&] {
+    const auto grant = admission.admit({0, 5, 0, false}, 10000, {});
+    small_turn = turn++;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(turn, 0);
+  held.reset();
+  large.join();
+  small.join();
+  EXPECT_EQ(large_turn, 0);
+  EXPECT_EQ(small_turn, 1);
+}
+
+TEST(Admission, ManyGrowingQueriesFitSideBySide) {
+  Admission admission({1ull << 30});
+  std::vector<Admission::Grant> grants;
+  for (int i = 0; i < 30; i++) grants.push_back(admission.admit({0, 1 << 20, 1 << 20, true}, 0, {}));
+  EXPECT_EQ(admission.usage(0).queries_running, 30u);
+}
+
+}  // namespace
+}  // namespace turbine

@@ -1,0 +1,66 @@
+/*
+ * scripted_compiler.cc - stands in for turbine-compiler in tests: speaks the
+ * zygote protocol of compile.h, and does what TURBINE_TEST_COMPILER says:
+ *
+ *   artifact:FILE   answers every request with the file's bytes
+ *   fail:MESSAGE    answers that the program cannot be compiled
+ *   crash           the child exits without an answer
+ *   die             the zygote itself exits when a request comes
+ */
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "turbine/compile.h"
+
+namespace {
+
+void answer(const std::string& script, int artifact, int status) {
+  TbCompileReply reply{};
+  reply.magic = TB_COMPILE_MAGIC;
+  if (script.rfind("artifact:", 0) == 0) {
+    std::ifstream in(script.substr(9), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    reply.ok = write(artifact, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    reply.artifact_size = bytes.size();
+  } else if (script.rfind("fail:", 0) == 0) {
+    snprintf(reply.message, sizeof reply.message, "%s", script.c_str() + 5);
+  } else {
+    _exit(1);
+  }
+  _exit(write(status, &reply, sizeof reply) == sizeof reply ? 0 : 1);
+}
+
+}  // namespace
+
+int main() {
+  const char* environment = getenv("TURBINE_TEST_COMPILER");
+  const std::string script = environment ? environment : "crash";
+  while (true) {
+    TbCompileRequest request;
+    iovec part{&request, sizeof request};
+    alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t n = recvmsg(3, &message, 0);
+    if (n <= 0) return 0;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (n != sizeof request || request.magic != TB_COMPILE_MAGIC || header == nullptr) return 1;
+    int fds[3];
+    memcpy(fds, CMSG_DATA(header), sizeof fds);
+    if (script == "die") return 1;
+    if (fork() == 0) answer(script, fds[1], fds[2]);
+    for (int fd : fds) close(fd);
+    while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+  }
+}

@@ -1,0 +1,174 @@
+/*
+ * aggregate_input.c - drives the input of an aggregation to its end.
+ *
+ * All slots are kept busy with chunks of blocks. Rows that the engine defers
+ * are copied, detoasted into a chunk of columns, and sent in a free slot when
+ * that is full or nothing else is left. Then INPUT_END, and every batch of
+ * groups is kept until QUERY_DONE: only then is it certain that PostgreSQL's
+ * plan is not needed after all. Called once a query, by heap_query.c.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "miscadmin.h"
+
+#include "pg/bridge/failure.h"
+#include "pg/feed/query_state.h"
+#include "pg/feed/rows_chunk.h"
+
+typedef struct InputState
+{
+	TbHeapQuery *query;
+	TbRowsChunk *rows;			/* made when the first row is deferred */
+	bool		rows_full;
+	List	   *pending;		/* HeapTuple copies, not yet in `rows` */
+} InputState;
+
+/* Copies the deferred rows of a finished chunk; its slot is free then. */
+static bool
+take_deferred(InputState *input, int slot_index)
+{
+	TbHeapQuery *query = input->query;
+	TbSlot	   *slot = &query->slots[slot_index];
+	char	   *base = tb_chunks_slot(query, slot_index);
+
+	slot->state = TB_SLOT_FREE;
+	if (slot->done.ndeferred == 0)
+		return true;
+	if (!tb_tuples_take_ids(query, slot, base))
+		return false;
+	tb_tuples_set_pages(query, slot_index, slot->first_block, slot->npages, base);
+	for (uint32 i = 0; i < slot->done.ndeferred; i++)
+	{
+		HeapTuple	tuple = tb_heap_query_tuple(query,
+												query->ids[slot->done.nrows + i]);
+
+		input->pending = lappend(input->pending, heap_copytuple(tuple));
+	}
+	query->stats.rows_deferred += slot->done.ndeferred;
+	return true;
+}
+
+/* Moves pending rows into the chunk of columns until it is full. */
+static bool
+gather_rows(InputState *input)
+{
+	TbHeapQuery *query = input->query;
+
+	if (input->rows == NULL && input->pending != NIL)
+		input->rows = tb_rows_chunk_make(query->spec.program,
+										 RelationGetDescr(query->rel),
+										 (Size) query->ready.slot_pages * TB_PAGE_SIZE);
+	while (input->pending != NIL && !input->rows_full)
+	{
+		HeapTuple	tuple = llast(input->pending);
+
+		switch (tb_rows_chunk_add(input->rows, tuple, &query->failure))
+		{
+			case TB_ROW_ADDED:
+				input->pending = list_delete_last(input->pending);
+				heap_freetuple(tuple);
+				break;
+			case TB_ROW_NO_SPACE:
+				input->rows_full = true;
+				break;
+			case TB_ROW_IMPOSSIBLE:
+				tb_connection_close(query->conn);
+				query->conn = NULL;
+				return false;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
+/* Deals with the messages that have come, or waits for one. */
+static bool
+serve_messages(InputState *input, bool wait)
+{
+	TbHeapQuery *query = input->query;
+
+	for (;;)
+	{
+		TbIncoming	message;
+		TbReceived	received = tb_query_receive(query, wait, &message);
+
+		if (received == TB_RECEIVED_LOST)
+			return false;
+		if (received == TB_RECEIVED_NOTHING)
+			return true;
+		if (!tb_chunks_message(query, &message))
+			return false;
+		for (uint32 i = 0; i < query->ready.nslots; i++)
+			if (query->slots[i].state == TB_SLOT_DONE && !take_deferred(input, i))
+				return false;
+		wait = false;
+	}
+}
+
+/* One step: sends a chunk if one is due and a slot is free, else waits.
+ * *finished when nothing is left to send or to wait for. */
+static bool
+step(InputState *input, bool *finished)
+{
+	TbHeapQuery *query = input->query;
+	int			slot = tb_chunks_free_slot(query);
+	bool		blocks_left = query->next_block < query->nblocks;
+	bool		rows_due;
+
+	if (!gather_rows(input))
+		return false;
+	rows_due = input->rows_full ||
+		(!blocks_left && query->in_flight == 0 && input->rows != NULL &&
+		 tb_rows_chunk_count(input->rows) > 0);
+	if (slot >= 0 && rows_due)
+	{
+		tb_rows_chunk_write(input->rows, tb_chunks_slot(query, slot));
+		input->rows_full = false;
+		return tb_chunks_issue_columns(query, slot);
+	}
+	if (slot >= 0 && blocks_left)
+		return tb_chunks_issue(query, slot) && serve_messages(input, false);
+	*finished = query->in_flight == 0;
+	return *finished || serve_messages(input, true);
+}
+
+static bool
+collect_groups(TbHeapQuery *query)
+{
+	query->batches = tb_group_batches_make(query->spec.program);
+	for (;;)
+	{
+		TbIncoming	message;
+		TbSlotFree	slot_free = {0};
+
+		if (tb_query_receive(query, true, &message) != TB_RECEIVED)
+			return false;
+		if (message.type == TB_MSG_QUERY_DONE)
+			return tb_query_take_done(query, &message);
+		if (message.type != TB_MSG_GROUPS ||
+			message.length < offsetof(TbGroups, columns))
+			return tb_query_protocol_error(query, "unexpected message instead of groups");
+		memcpy(&slot_free.slot, message.payload + offsetof(TbGroups, slot),
+			   sizeof(slot_free.slot));
+		if (slot_free.slot >= query->ready.nslots ||
+			!tb_group_batches_add(query->batches, &message,
+								  tb_chunks_slot(query, slot_free.slot),
+								  query->ready.slot_size))
+			return tb_query_protocol_error(query, "groups outside of their slot");
+		if (!tb_query_send(query, TB_MSG_SLOT_FREE, &slot_free, sizeof(slot_free)))
+			return false;
+	}
+}
+
+bool
+tb_aggregate_run(TbHeapQuery *query)
+{
+	InputState	input = {.query = query};
+	bool		finished = false;
+
+	while (!finished)
+		if (!step(&input, &finished))
+			return false;
+	return tb_query_send(query, TB_MSG_INPUT_END, NULL, 0) && collect_groups(query);
+}

@@ -1,0 +1,43 @@
+/*
+ * module.c - the extension's entry: makes the settings, nodes, hooks and the
+ * supervisor known to PostgreSQL. Holds nothing else.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/bufpage.h"
+#include "utils/guc.h"
+
+#include "turbine/types.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/scan/gpu_scan.h"
+#include "pg/planner/path_hooks.h"
+#include "pg/planner/planning.h"
+#include "pg/supervisor/supervisor.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+StaticAssertDecl(BLCKSZ == TB_PAGE_SIZE, "the engine reads pages of 8 kB");
+StaticAssertDecl(SIZEOF_DATUM == 8, "the engine needs a 64-bit server");
+
+void
+_PG_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pg_turbine must be loaded via shared_preload_libraries")));
+
+	tb_guc_init();
+	tb_supervisor_init();
+	MarkGUCPrefixReserved("pg_turbine");
+	tb_scan_init();
+	tb_preagg_init();
+	tb_planning_init();
+	tb_path_hooks_init();
+}

@@ -1,0 +1,418 @@
+/*
+ * analyze.c - GpuPreAgg: what of a query the device computes.
+ *
+ * Turns filters, grouping expressions and Aggrefs into one program, and says
+ * for each column of the node's scan tuple how it comes out of keys and states
+ * (final.h). Whatever stands above them in the target list or in HAVING is
+ * PostgreSQL's projection; it may refer to nothing else. Called by plan.c.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/rel.h"
+#include "utils/selfuncs.h"
+
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/planner/expression.h"
+#include "pg/planner/planning.h"
+#include "pg/planner/relation_check.h"
+
+typedef struct Analyzer
+{
+	PlannerInfo *root;
+	TbTranslator t;
+	TbAggAnalysis *result;
+	List	   *outputs;			/* TbOutput * */
+	const char *reason;
+} Analyzer;
+
+static bool
+refuse(Analyzer *a, const char *reason)
+{
+	a->reason = reason;
+	return false;
+}
+
+static bool
+translator_refused(Analyzer *a)
+{
+	return refuse(a, a->t.reason);
+}
+
+/* bpchar is padded again when it is returned, so its length must be known. */
+static bool
+find_padding(Analyzer *a, Expr *expr, const TbValue *value, int32 *padding)
+{
+	int32		typmod = exprTypmod((Node *) expr);
+
+	*padding = 0;
+	if (value->info.type != TB_TYPE_BPCHAR)
+		return true;
+	if (!IsA(expr, Var) || typmod <= (int32) VARHDRSZ)
+		return refuse(a, "a character value of unknown length is returned");
+	*padding = typmod - VARHDRSZ;
+	return true;
+}
+
+static void
+add_output(Analyzer *a, const TbOutput *output, Expr *expr, Index sortgroupref)
+{
+	TbOutput   *copy = palloc(sizeof(TbOutput));
+	AttrNumber	number = list_length(a->result->scan_tlist) + 1;
+	TargetEntry *entry = makeTargetEntry(expr, number, NULL, false);
+
+	*copy = *output;
+	a->outputs = lappend(a->outputs, copy);
+	entry->ressortgroupref = sortgroupref;
+	a->result->scan_tlist = lappend(a->result->scan_tlist, entry);
+}
+
+static bool
+add_key(Analyzer *a, SortGroupClause *clause)
+{
+	Expr	   *expr = (Expr *) get_sortgroupclause_expr(clause, a->root->processed_tlist);
+	TbValue		value;
+	TbOutput	output = {0};
+
+	/* A parameter as key would be confused with the program's own parameters. */
+	if (!contain_var_clause((Node *) expr))
+		return refuse(a, "a grouping key without columns");
+	if (!tb_translate_output(&a->t, expr, &value))
+		return translator_refused(a);
+	if (tb_type_is_text(value.info.type) &&
+		OidIsValid(exprCollation((Node *) expr)) &&
+		!get_collation_isdeterministic(exprCollation((Node *) expr)))
+		return refuse(a, "a grouping key's collation is not deterministic");
+	if (!find_padding(a, expr, &value, &output.padding))
+		return false;
+	tb_builder_add_key(a->t.builder, &value);
+	output.kind = TB_OUT_KEY;
+	output.type = value.info.type;
+	output.scale = value.info.scale;
+	output.first = list_length(a->result->keys);
+	output.display = TB_NONE;
+	a->result->keys = lappend(a->result->keys, expr);
+	add_output(a, &output, expr, clause->tleSortGroupRef);
+	return true;
+}
+
+/* The column of a state: states follow the keys. */
+static uint32
+state_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
+{
+	return list_length(a->result->keys) +
+		tb_builder_add_agg(a->t.builder, kind, arg, filter);
+}
+
+static uint32
+count_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
+{
+	return state_column(a, TB_AGG_COUNT, arg && arg->nullable ? arg : NULL, filter);
+}
+
+/* The column of the largest display scale among the values summed. A NULL
+ * value's scale does not count. */
+static uint32
+display_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
+{
+	TbBuilder  *b = a->t.builder;
+	TbTypeInfo	boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue		scale = {0};
+	TbValue		conditions[2];
+	TbValue		condition;
+
+	if (arg->display_scale == TB_NONE)
+		return TB_NONE;
+	scale.expr = arg->display_scale;
+	scale.info.type = TB_TYPE_INT4;
+	scale.display_scale = TB_NONE;
+	conditions[0] = tb_builder_node(b, TB_EXPR_IS_NOT_NULL, boolean, 0, 1, arg, false);
+	condition = conditions[0];
+	if (filter != NULL)
+	{
+		conditions[1] = *filter;
+		condition = tb_builder_node(b, TB_EXPR_AND, boolean, 0, 2, conditions,
+									filter->nullable);
+	}
+	return state_column(a, TB_AGG_MAX, &scale, &condition);
+}
+
+static bool
+sum_output(Analyzer *a, const TbValue *arg, const TbValue *filter, TbOutput *out)
+{
+	switch (arg->info.type)
+	{
+		case TB_TYPE_INT2:
+		case TB_TYPE_INT4:
+			out->kind = TB_OUT_VALUE;
+			out->type = TB_TYPE_INT8;
+			out->first = state_column(a, TB_AGG_SUM_INT, arg, filter);
+			return true;
+		case TB_TYPE_INT8:
+		case TB_TYPE_NUM64:
+		case TB_TYPE_NUM128:
+			out->kind = TB_OUT_SUM_NUMERIC;
+			out->type = TB_TYPE_NUM128;
+			out->first = state_column(a, TB_AGG_SUM_WIDE, arg, filter);
+			out->display = display_column(a, arg, filter);
+			return true;
+		case TB_TYPE_FLOAT4:
+		case TB_TYPE_FLOAT8:
+			out->kind = arg->info.type == TB_TYPE_FLOAT4 ? TB_OUT_SUM_FLOAT4 : TB_OUT_SUM_FLOAT8;
+			out->type = TB_TYPE_FLOAT8;
+			out->first = state_column(a, TB_AGG_SUM_FLOAT, arg, filter);
+			return true;
+		default:
+			return refuse(a, "sum or avg of a type that devices do not sum");
+	}
+}
+
+static bool
+avg_output(Analyzer *a, const TbValue *arg, const TbValue *filter, TbOutput *out)
+{
+	if (!sum_output(a, arg, filter, out))
+		return false;
+	if (out->type == TB_TYPE_FLOAT8)
+		out->kind = TB_OUT_AVG_FLOAT8;
+	else
+		out->kind = TB_OUT_AVG_NUMERIC;
+	out->second = count_column(a, arg, filter);
+	return true;
+}
+
+static bool
+extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
+			   const TbValue *arg, const TbValue *filter, TbOutput *out)
+{
+	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
+
+	if (tb_type_is_text(arg->info.type) && !lc_collate_is_c(aggref->inputcollid))
+		return refuse(a, "min or max of text by a collation other than C");
+	if (arg->info.type == TB_TYPE_BOOL)
+		return refuse(a, "min or max of boolean");
+	if (arg->display_scale != TB_NONE)
+		return refuse(a, "a numeric whose values print with different scales");
+	if (!find_padding(a, expr, arg, &out->padding))
+		return false;
+	out->kind = TB_OUT_VALUE;
+	out->type = arg->info.type;
+	out->first = state_column(a, kind, arg, filter);
+	return true;
+}
+
+static bool
+is_one_of(Oid funcid, const Oid *funcids, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (funcids[i] == funcid)
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(funcid, ...) \
+	is_one_of(funcid, (const Oid[]) {__VA_ARGS__}, lengthof(((const Oid[]) {__VA_ARGS__})))
+
+static bool
+choose_output(Analyzer *a, const Aggref *aggref, const TbValue *arg,
+			  const TbValue *filter, TbOutput *out)
+{
+	Oid			f = aggref->aggfnoid;
+
+	out->display = TB_NONE;
+	out->scale = arg ? arg->info.scale : 0;
+	if (IS_ONE_OF(f, F_COUNT_, F_COUNT_ANY))
+	{
+		out->kind = TB_OUT_VALUE;
+		out->type = TB_TYPE_INT8;
+		out->first = count_column(a, arg, filter);
+		return true;
+	}
+	if (IS_ONE_OF(f, F_SUM_INT2, F_SUM_INT4, F_SUM_INT8, F_SUM_NUMERIC, F_SUM_FLOAT4,
+				  F_SUM_FLOAT8))
+		return sum_output(a, arg, filter, out);
+	if (IS_ONE_OF(f, F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_AVG_NUMERIC, F_AVG_FLOAT4,
+				  F_AVG_FLOAT8))
+		return avg_output(a, arg, filter, out);
+	if (IS_ONE_OF(f, F_MIN_INT2, F_MIN_INT4, F_MIN_INT8, F_MIN_FLOAT4, F_MIN_FLOAT8,
+				  F_MIN_DATE, F_MIN_TIMESTAMP, F_MIN_TIMESTAMPTZ, F_MIN_NUMERIC,
+				  F_MIN_TEXT, F_MIN_BPCHAR))
+		return extreme_output(a, aggref, TB_AGG_MIN, arg, filter, out);
+	if (IS_ONE_OF(f, F_MAX_INT2, F_MAX_INT4, F_MAX_INT8, F_MAX_FLOAT4, F_MAX_FLOAT8,
+				  F_MAX_DATE, F_MAX_TIMESTAMP, F_MAX_TIMESTAMPTZ, F_MAX_NUMERIC,
+				  F_MAX_TEXT, F_MAX_BPCHAR))
+		return extreme_output(a, aggref, TB_AGG_MAX, arg, filter, out);
+	return refuse(a, psprintf("aggregate %s is not in the catalogue", get_func_name(f)));
+}
+
+static bool
+add_aggref(Analyzer *a, Aggref *aggref)
+{
+	TbValue		arg;
+	TbValue		filter;
+	TbValue    *arg_ptr = NULL;
+	TbValue    *filter_ptr = NULL;
+	TbOutput	out = {0};
+
+	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL)
+		return refuse(a, "an aggregate with DISTINCT or ORDER BY");
+	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
+		aggref->agglevelsup != 0 || list_length(aggref->args) > 1)
+		return refuse(a, "an aggregate of several arguments");
+	if (aggref->args != NIL)
+	{
+		if (!tb_translate(&a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg))
+			return translator_refused(a);
+		arg_ptr = &arg;
+	}
+	if (aggref->aggfilter != NULL)
+	{
+		if (!tb_translate(&a->t, aggref->aggfilter, &filter))
+			return translator_refused(a);
+		filter_ptr = &filter;
+	}
+	if (!choose_output(a, aggref, arg_ptr, filter_ptr, &out))
+		return false;
+	add_output(a, &out, (Expr *) aggref, 0);
+	return true;
+}
+
+static bool
+is_in_scan_tlist(const Analyzer *a, Node *node)
+{
+	return tlist_member((Expr *) node, a->result->scan_tlist) != NULL;
+}
+
+/* Collects Aggrefs; true (and a reason) where something else is referred to. */
+static bool
+collect_walker(Node *node, Analyzer *a)
+{
+	if (node == NULL)
+		return false;
+	if (!IsA(node, List) && is_in_scan_tlist(a, node))
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Aggref:
+			return !add_aggref(a, (Aggref *) node);
+		case T_Var:
+			return !refuse(a, "a column that is neither grouped nor aggregated is returned");
+		case T_PlaceHolderVar:
+		case T_GroupingFunc:
+		case T_WindowFunc:
+			return !refuse(a, "an expression of a kind that devices do not compute");
+		default:
+			return expression_tree_walker(node, collect_walker, a);
+	}
+}
+
+static bool
+add_filters(Analyzer *a, List *clauses)
+{
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		TbValue		value;
+
+		if (!tb_translate(&a->t, lfirst_node(RestrictInfo, lc)->clause, &value))
+			return translator_refused(a);
+		tb_builder_add_filter(a->t.builder, &value);
+	}
+	return true;
+}
+
+static bool
+check_request(Analyzer *a, const TbAggRequest *request)
+{
+	RangeTblEntry *rte = planner_rt_fetch(request->rel->relid, a->root);
+	const char *reason;
+	ListCell   *lc;
+
+	if (!tb_relation_qualifies(a->root, request->rel, rte, &reason))
+		return refuse(a, reason);
+	foreach(lc, request->rel->baserestrictinfo)
+		if (lfirst_node(RestrictInfo, lc)->pseudoconstant)
+			return refuse(a, "a filter without columns");
+	return true;
+}
+
+static bool
+build(Analyzer *a, const TbAggRequest *request)
+{
+	ListCell   *lc;
+
+	if (!check_request(a, request) ||
+		!add_filters(a, tb_ordered_clauses(a->root, request->rel)))
+		return false;
+	foreach(lc, request->group_clause)
+		if (!add_key(a, lfirst_node(SortGroupClause, lc)))
+			return false;
+	if (collect_walker((Node *) request->target->exprs, a) ||
+		collect_walker((Node *) request->having, a))
+		return false;
+	if (a->result->scan_tlist == NIL)
+		return refuse(a, "nothing is grouped or aggregated");
+	return true;
+}
+
+static double
+estimate_groups(PlannerInfo *root, const TbAggAnalysis *result)
+{
+	if (result->keys == NIL)
+		return 1;
+	return estimate_num_groups(root, result->keys, result->request.rel->rows, NULL, NULL);
+}
+
+static void
+store_outputs(Analyzer *a)
+{
+	ListCell   *lc;
+	int			i = 0;
+
+	a->result->outputs = palloc(sizeof(TbOutput) * list_length(a->outputs));
+	foreach(lc, a->outputs)
+		a->result->outputs[i++] = *(TbOutput *) lfirst(lc);
+}
+
+TbAggAnalysis *
+tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
+				  const char **reason)
+{
+	Relation	relation = table_open(request->relid, NoLock);
+	Analyzer	a = {0};
+	TbProgramCost cost;
+	bool		ok;
+
+	a.root = root;
+	a.result = palloc0(sizeof(TbAggAnalysis));
+	a.result->request = *request;
+	tb_translator_init(&a.t, root, request->rel->relid, RelationGetDescr(relation));
+	ok = build(&a, request);
+	if (ok)
+	{
+		a.result->program = tb_builder_finish(a.t.builder, TB_SINK_AGGREGATE,
+											  &a.result->params, &cost);
+		if (a.result->program == NULL)
+			ok = refuse(&a, "keys, aggregates or expressions are too many");
+	}
+	table_close(relation, NoLock);
+	if (!ok)
+	{
+		*reason = a.reason;
+		return NULL;
+	}
+	store_outputs(&a);
+	a.result->work = tb_cost_work(request->rel, request->rel->rows, &cost);
+	a.result->groups = estimate_groups(root, a.result);
+	return a.result;
+}

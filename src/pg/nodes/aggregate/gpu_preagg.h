@@ -1,0 +1,95 @@
+/*
+ * gpu_preagg.h - GpuPreAgg: grouping and aggregation of one table on a device.
+ *
+ *   analyze.c  what of the query it computes: keys, states, outputs
+ *   plan.c     the path, the kept plan of PostgreSQL, the plan
+ *   exec.c     groups out of the query; the fallback
+ *   final.c    PostgreSQL's values out of states
+ *   explain.c  what EXPLAIN shows
+ */
+#ifndef TURBINE_PG_GPU_PREAGG_H
+#define TURBINE_PG_GPU_PREAGG_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+#include "pg/feed/heap_query.h"
+#include "pg/nodes/aggregate/final.h"
+#include "pg/planner/cost.h"
+
+#define TB_GPU_PREAGG_NAME "GpuPreAgg"
+
+/* What the node is to compute, in terms of the query. */
+typedef struct TbAggRequest
+{
+	RelOptInfo *rel;				/* the table */
+	Oid			relid;
+	List	   *group_clause;		/* SortGroupClause */
+	PathTarget *target;				/* what the node returns */
+	List	   *having;
+} TbAggRequest;
+
+/* How it computes that; a path's custom_private points to it. */
+typedef struct TbAggAnalysis
+{
+	TbAggRequest request;
+	List	   *keys;				/* Expr */
+	List	   *scan_tlist;			/* TargetEntry: keys, then Aggrefs */
+	TbOutput   *outputs;			/* one an entry of scan_tlist */
+	TbProgram  *program;
+	List	   *params;				/* Expr */
+	TbWork		work;
+	double		groups;				/* estimated */
+} TbAggAnalysis;
+
+/* analyze.c: NULL, with *reason set, if a device can not compute it. */
+extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root,
+										const TbAggRequest *request,
+										const char **reason);
+
+/* plan.c */
+extern void tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
+							   RelOptInfo *input_rel, RelOptInfo *output_rel,
+							   void *extra);
+extern void tb_preagg_init(void);
+
+typedef struct TbPreAggState
+{
+	CustomScanState css;
+	TbProgram  *program;
+	TbWork		work;
+	double		groups;
+	TbOutput   *outputs;
+	int			noutputs;
+	List	   *param_states;		/* ExprState */
+	Index		scanrelid;			/* the table, in the range table */
+	MemoryContext context;			/* of one run: parameters */
+
+	/* The current run. */
+	TbHeapQuery *query;
+	const TbGroups *batch;
+	uint32		next_row;
+	bool		started;
+	bool		finished;
+	bool		returned_row;
+	bool		falling_back;		/* the kept plan runs: first of custom_ps */
+
+	/* EXPLAIN */
+	TbHeapQueryStats stats;
+	bool		have_stats;
+	char		fallback_message[240];
+} TbPreAggState;
+
+/* exec.c */
+extern Node *tb_preagg_create_state(CustomScan *plan);
+
+/* The scan below PostgreSQL's kept plan. */
+extern Scan *tb_preagg_kept_scan(const CustomScan *plan);
+
+/* explain.c */
+extern void tb_preagg_explain(CustomScanState *node, List *ancestors,
+							  struct ExplainState *es);
+
+#endif

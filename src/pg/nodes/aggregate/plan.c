@@ -1,0 +1,243 @@
+/*
+ * plan.c - GpuPreAgg: the path, PostgreSQL's kept plan, and the plan.
+ *
+ * The kept plan is made here, of fresh paths that nobody else can free: a hash
+ * or sorted aggregate over a sequential scan, with no Gather. It is the path's
+ * only custom_path, so that setrefs and parameters treat it like any child,
+ * and runs only if the device gives up. Called by the upper-path hook.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/planner/planning.h"
+
+static Plan *plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
+						 List *tlist, List *clauses, List *custom_plans);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = TB_GPU_PREAGG_NAME,
+	.PlanCustomPath = plan_preagg,
+};
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = TB_GPU_PREAGG_NAME,
+	.CreateCustomScanState = tb_preagg_create_state,
+};
+
+void
+tb_preagg_init(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
+
+/* GROUP BY and aggregates, over this input. False: not for us at all. */
+static bool
+request_grouping(PlannerInfo *root, RelOptInfo *output_rel,
+				 GroupPathExtraData *extra, TbAggRequest *request)
+{
+	Query	   *parse = root->parse;
+
+	if (parse->groupingSets != NIL || IS_OTHER_REL(output_rel) ||
+		extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL)
+		return false;
+	request->group_clause = parse->groupClause;
+	request->target = output_rel->reltarget;
+	request->having = (List *) extra->havingQual;
+	return true;
+}
+
+/* SELECT DISTINCT of plain rows. */
+static bool
+request_distinct(PlannerInfo *root, RelOptInfo *input_rel, TbAggRequest *request)
+{
+	Query	   *parse = root->parse;
+
+	if (parse->hasDistinctOn || parse->hasAggs || parse->hasWindowFuncs ||
+		parse->groupClause != NIL || parse->groupingSets != NIL ||
+		root->hasHavingQual)
+		return false;
+	request->group_clause = parse->distinctClause;
+	request->target = input_rel->reltarget;
+	request->having = NIL;
+	return true;
+}
+
+static bool
+make_request(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+			 RelOptInfo *output_rel, void *extra, TbAggRequest *request)
+{
+	RangeTblEntry *rte;
+
+	if (input_rel->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(input_rel) ||
+		root->parse->hasTargetSRFs)
+		return false;
+	rte = planner_rt_fetch(input_rel->relid, root);
+	if (rte->rtekind != RTE_RELATION)
+		return false;
+	memset(request, 0, sizeof(*request));
+	request->rel = input_rel;
+	request->relid = rte->relid;
+	if (stage == UPPERREL_GROUP_AGG)
+		return request_grouping(root, output_rel, extra, request);
+	return request_distinct(root, input_rel, request);
+}
+
+/* PostgreSQL's plan for the same: Agg over SeqScan. NULL if it has none. */
+static Path *
+make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *analysis)
+{
+	const TbAggRequest *request = &analysis->request;
+	Path	   *path = create_seqscan_path(root, request->rel, NULL, 0);
+	AggStrategy strategy = AGG_PLAIN;
+	AggClauseCosts costs;
+
+	memset(&costs, 0, sizeof(costs));
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	if (request->group_clause != NIL)
+	{
+		if (grouping_is_hashable(request->group_clause))
+			strategy = AGG_HASHED;
+		else if (grouping_is_sortable(request->group_clause))
+		{
+			strategy = AGG_SORTED;
+			path = (Path *) create_sort_path(root, output_rel, path,
+											 make_pathkeys_for_sortclauses(root, request->group_clause,
+																		   root->processed_tlist),
+											 -1.0);
+		}
+		else
+			return NULL;
+	}
+	return (Path *) create_agg_path(root, output_rel, path, request->target,
+									strategy, AGGSPLIT_SIMPLE, request->group_clause,
+									request->having, &costs, analysis->groups);
+}
+
+/* Per group: finish and return it, evaluate HAVING, project. */
+static void
+cost_path(PlannerInfo *root, const TbAggAnalysis *analysis, Path *path)
+{
+	QualCost	having;
+
+	cost_qual_eval(&having, analysis->request.having, root);
+	path->startup_cost = tb_cost_startup() + tb_cost_run(&analysis->work) +
+		having.startup + path->pathtarget->cost.startup;
+	path->total_cost = path->startup_cost +
+		analysis->groups * (cpu_tuple_cost + having.per_tuple +
+							cpu_operator_cost * list_length(analysis->scan_tlist)) +
+		path->rows * path->pathtarget->cost.per_tuple;
+}
+
+static CustomPath *
+make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Path *kept)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = output_rel;
+	path->path.pathtarget = analysis->request.target;
+	path->path.parallel_safe = false;
+	path->path.rows = kept->rows;
+	/* No projection: the kept plan returns exactly the target. */
+	path->flags = 0;
+	path->custom_paths = list_make1(kept);
+	path->custom_private = list_make1(analysis);
+	path->methods = &path_methods;
+	cost_path(root, analysis, &path->path);
+	return path;
+}
+
+static CustomPath *
+consider(PlannerInfo *root, RelOptInfo *output_rel, const TbAggRequest *request,
+		 const char *part)
+{
+	TbAggAnalysis *analysis;
+	const char *reason = "";
+	uint32		device;
+	Path	   *kept;
+
+	if (!tb_guc_enable_aggregate)
+	{
+		tb_planning_note(part, "pg_turbine.enable_aggregate is off");
+		return NULL;
+	}
+	analysis = tb_preagg_analyze(root, request, &reason);
+	if (analysis == NULL)
+	{
+		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
+	if (!tb_choose_device(&analysis->work, &device, &reason) && !tb_guc_debug_force_offload)
+	{
+		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
+	kept = make_kept_path(root, output_rel, analysis);
+	if (kept == NULL)
+	{
+		tb_planning_note(part, "a grouping key can be neither hashed nor sorted");
+		return NULL;
+	}
+	return make_path(root, output_rel, analysis, kept);
+}
+
+void
+tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
+				   RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+{
+	TbAggRequest request;
+	const char *part;
+	CustomPath *path;
+
+	if (!make_request(root, stage, input_rel, output_rel, extra, &request))
+		return;
+	part = tb_planning_part(stage == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of",
+							request.relid);
+	path = consider(root, output_rel, &request, part);
+	if (path == NULL)
+		return;
+	if (tb_guc_debug_force_offload)
+	{
+		output_rel->pathlist = NIL;
+		output_rel->partial_pathlist = NIL;
+	}
+	else
+		tb_planning_offered(part, TB_GPU_PREAGG_NAME, request.relid,
+							path->path.total_cost);
+	add_path(output_rel, &path->path);
+}
+
+static Plan *
+plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+			List *clauses, List *custom_plans)
+{
+	TbAggAnalysis *analysis = linitial(path->custom_private);
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = analysis->request.having;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_plans = custom_plans;
+	scan->custom_exprs = analysis->params;
+	scan->custom_scan_tlist = analysis->scan_tlist;
+	scan->custom_private = tb_private_make(analysis->request.relid, analysis->program,
+										   &analysis->work, analysis->groups,
+										   analysis->outputs,
+										   sizeof(TbOutput) * list_length(analysis->scan_tlist));
+	scan->methods = &scan_methods;
+	return &scan->scan.plan;
+}

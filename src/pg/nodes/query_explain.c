@@ -1,0 +1,143 @@
+/*
+ * query_explain.c - what EXPLAIN shows of any accelerated node.
+ *
+ * In text format related figures share a line, elsewhere each is a property of
+ * its own. Called by the nodes' explain.c.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/ruleutils.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/query_explain.h"
+#include "pg/supervisor/device_table.h"
+
+static char *
+deparse(Node *expr, PlanState *node, List *ancestors, ExplainState *es)
+{
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->plan, ancestors);
+
+	return deparse_expression(expr, context,
+							  list_length(es->rtable) > 1 || es->verbose, false);
+}
+
+void
+tb_explain_filter(const char *label, List *quals, PlanState *node,
+				  List *ancestors, ExplainState *es)
+{
+	if (quals == NIL)
+		return;
+	ExplainPropertyText(label, deparse((Node *) make_ands_explicit(quals), node,
+									   ancestors, es), es);
+}
+
+void
+tb_explain_list(const char *label, List *exprs, PlanState *node,
+				List *ancestors, ExplainState *es)
+{
+	List	   *texts = NIL;
+	ListCell   *lc;
+
+	if (exprs == NIL)
+		return;
+	foreach(lc, exprs)
+		texts = lappend(texts, deparse(lfirst(lc), node, ancestors, es));
+	ExplainPropertyList(label, texts, es);
+}
+
+void
+tb_explain_device_choice(const TbWork *work, ExplainState *es)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	uint32		device;
+	const char *reason;
+	int			count;
+
+	if (!tb_choose_device(work, &device, &reason))
+	{
+		ExplainPropertyText("Device", psprintf("none: %s", reason), es);
+		return;
+	}
+	count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	if ((int) device < count && devices[device].kind != 0)
+		ExplainPropertyText("Device", psprintf("GPU%u (%s)", device - 1, devices[device].name), es);
+	else
+		ExplainPropertyText("Device", "CPU", es);
+}
+
+static void
+explain_blocks(const TbHeapQueryStats *stats, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Blocks",
+							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT "%s",
+									 stats->blocks_buffered, stats->blocks_direct,
+									 stats->blocks_moved == 0 ? "" :
+									 psprintf(" moved=" UINT64_FORMAT, stats->blocks_moved)), es);
+		return;
+	}
+	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks_buffered, es);
+	ExplainPropertyUInteger("Blocks Direct", NULL, stats->blocks_direct, es);
+	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks_moved, es);
+}
+
+static void
+explain_jit(const TbHeapQueryStats *stats, ExplainState *es)
+{
+	static const char *const sources[] = {"compiled", "cached in memory", "cached on disk"};
+	const char *source = sources[Min(stats->ready.code_source, 2)];
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("JIT", source, es);
+		if (es->timing)
+			ExplainPropertyFloat("JIT Time", "ms", stats->ready.compile_ms, 3, es);
+		return;
+	}
+	if (es->timing && stats->ready.code_source == 0)
+		source = psprintf("compiled in %.1f ms", stats->ready.compile_ms);
+	ExplainPropertyText("JIT", source, es);
+}
+
+static void
+explain_transfer(const TbHeapQueryStats *stats, ExplainState *es)
+{
+	const TbQueryDone *done = &stats->done;
+
+	if (done->bytes_to_device == 0 && done->bytes_from_device == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Transferred",
+							psprintf("to device=" UINT64_FORMAT "kB from device=" UINT64_FORMAT "kB",
+									 (done->bytes_to_device + 1023) / 1024,
+									 (done->bytes_from_device + 1023) / 1024), es);
+		return;
+	}
+	ExplainPropertyUInteger("Transferred To Device", "B", done->bytes_to_device, es);
+	ExplainPropertyUInteger("Transferred From Device", "B", done->bytes_from_device, es);
+}
+
+void
+tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
+{
+	bool		ran = stats->device_name[0] != '\0';
+
+	ExplainPropertyText("Device", ran ? stats->device_name : "none", es);
+	explain_blocks(stats, es);
+	if (ran)
+	{
+		explain_jit(stats, es);
+		explain_transfer(stats, es);
+	}
+	if (stats->rows_deferred > 0)
+		ExplainPropertyUInteger("Rows Detoasted", NULL, stats->rows_deferred, es);
+	if (stats->chunks_evaluated > 0)
+		ExplainPropertyUInteger("Chunks Evaluated By PostgreSQL", NULL,
+								stats->chunks_evaluated, es);
+	if (stats->fallback != TB_FALLBACK_NONE)
+		ExplainPropertyText("Fallback", stats->fallback_message, es);
+}

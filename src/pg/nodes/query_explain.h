@@ -1,0 +1,27 @@
+/*
+ * query_explain.h - what EXPLAIN shows of any accelerated node.
+ */
+#ifndef TURBINE_PG_QUERY_EXPLAIN_H
+#define TURBINE_PG_QUERY_EXPLAIN_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "nodes/execnodes.h"
+
+#include "pg/feed/heap_query.h"
+#include "pg/planner/cost.h"
+
+/* A property that is an implicitly ANDed list, or a list, of expressions. */
+extern void tb_explain_filter(const char *label, List *quals, PlanState *node,
+							  List *ancestors, ExplainState *es);
+extern void tb_explain_list(const char *label, List *exprs, PlanState *node,
+							List *ancestors, ExplainState *es);
+
+/* The device that the plan would take. */
+extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
+
+/* Device, Blocks, JIT, Transferred, of a query that has run. */
+extern void tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * exec.c - GpuScan: returns the rows of a table that pass the filters.
+ *
+ * Phases: BeginCustomScan prepares expressions only; the first fetch evaluates
+ * the parameters and starts the query; then chunks come in block order, and of
+ * each chunk the rows that the device passed, merged in row order with those
+ * that it deferred. A chunk that the device did not filter is filtered here,
+ * with the same clauses by ExecQual. EndCustomScan and ReScanCustomScan end the
+ * query.
+ *
+ * Owns: the heap query, or a plain table scan in its place. Slots hold tuples
+ * that the query owns until its next tuple. Called by the executor. Must never
+ * fail because of the service, and must leave PostgreSQL's own clauses
+ * (plan.qual) and the projection to ExecScan.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "pg/nodes/param_block.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/nodes/scan/gpu_scan.h"
+#include "pg/planner/relation_check.h"
+
+static void
+begin_scan(CustomScanState *css, EState *estate, int eflags)
+{
+	TbScanState *node = (TbScanState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+
+	/*
+	 * ExecInitCustomScan has made a virtual scan slot. Tuples here are heap
+	 * tuples, and so are those of EvalPlanQual: redo what depends on that.
+	 */
+	ExecInitScanTupleSlot(estate, &css->ss,
+						  RelationGetDescr(css->ss.ss_currentRelation),
+						  &TTSOpsHeapTuple);
+	ExecAssignScanProjectionInfoWithVarno(&css->ss, plan->scan.scanrelid);
+	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
+
+	node->context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan",
+										  ALLOCSET_SMALL_SIZES);
+	node->program = tb_private_program(plan);
+	node->work = tb_private_work(plan);
+	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
+								 &css->ss.ps);
+	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
+										  &css->ss.ps);
+}
+
+static void
+start_plain(TbScanState *node)
+{
+	node->plain = table_beginscan(node->css.ss.ss_currentRelation,
+								  node->css.ss.ps.state->es_snapshot, 0, NULL);
+}
+
+static void
+start(TbScanState *node)
+{
+	EState	   *estate = node->css.ss.ps.state;
+	Relation	rel = node->css.ss.ss_currentRelation;
+	TbHeapQuerySpec spec = {0};
+	TbFailure	why;
+	const char *reason;
+	MemoryContext old;
+
+	node->started = true;
+	if (!tb_isolation_qualifies())
+	{
+		start_plain(node);
+		return;
+	}
+	/* No row, no evaluation of parameters: they might raise. */
+	if (RelationGetNumberOfBlocks(rel) == 0)
+	{
+		node->finished = true;
+		return;
+	}
+	old = MemoryContextSwitchTo(node->context);
+	spec.program = node->program;
+	spec.params = tb_param_block_make(node->program, node->param_states,
+									  node->css.ss.ps.ps_ExprContext);
+	if (spec.params == NULL)
+		start_plain(node);
+	else
+	{
+		(void) tb_choose_device(&node->work, &spec.device, &reason);
+		spec.estimated_rows = node->work.rows;
+		memset(&why, 0, sizeof(why));
+		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether the tuple in the slot passes the device's filters. */
+static bool
+passes(TbScanState *node, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
+
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = slot;
+	if (ExecQual(node->filters, econtext))
+		return true;
+	node->rows_removed++;
+	return false;
+}
+
+/* The chunk's next row id, in order; whether PostgreSQL must filter it. */
+static bool
+next_rowid(TbScanState *node, uint32 *rowid, bool *unfiltered)
+{
+	const TbRowChunk *chunk = &node->chunk;
+	bool		row = node->next_row < chunk->nrows;
+	bool		deferred = node->next_deferred < chunk->ndeferred;
+
+	if (row && deferred)
+		deferred = chunk->deferred[node->next_deferred] < chunk->rowids[node->next_row];
+	if (deferred)
+	{
+		*rowid = chunk->deferred[node->next_deferred++];
+		*unfiltered = true;
+		return true;
+	}
+	if (row)
+	{
+		*rowid = chunk->rowids[node->next_row++];
+		*unfiltered = chunk->evaluate;
+		return true;
+	}
+	return false;
+}
+
+static bool
+next_chunk(TbScanState *node)
+{
+	CHECK_FOR_INTERRUPTS();
+	node->next_row = 0;
+	node->next_deferred = 0;
+	if (!tb_heap_query_next_chunk(node->query, &node->chunk))
+	{
+		node->finished = true;
+		node->have_chunk = false;
+		return false;
+	}
+	node->have_chunk = true;
+	if (!node->chunk.evaluate)
+		node->rows_removed += node->chunk.rows_in - node->chunk.nrows;
+	return true;
+}
+
+static TupleTableSlot *
+next_plain(TbScanState *node, TupleTableSlot *slot)
+{
+	EState	   *estate = node->css.ss.ps.state;
+	HeapTuple	tuple;
+
+	while ((tuple = heap_getnext(node->plain, estate->es_direction)) != NULL)
+	{
+		ExecForceStoreHeapTuple(tuple, slot, false);
+		if (passes(node, slot))
+			return slot;
+	}
+	return ExecClearTuple(slot);
+}
+
+static TupleTableSlot *
+next_tuple(ScanState *ss)
+{
+	TbScanState *node = (TbScanState *) ss;
+	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
+	uint32		rowid;
+	bool		unfiltered;
+
+	if (!node->started)
+		start(node);
+	if (node->plain)
+		return next_plain(node, slot);
+	while (!node->finished)
+	{
+		if (!node->have_chunk && !next_chunk(node))
+			break;
+		if (!next_rowid(node, &rowid, &unfiltered))
+		{
+			node->have_chunk = false;
+			continue;
+		}
+		ExecForceStoreHeapTuple(tb_heap_query_tuple(node->query, rowid), slot, false);
+		if (!unfiltered || passes(node, slot))
+			return slot;
+	}
+	return ExecClearTuple(slot);
+}
+
+/* EvalPlanQual: the tuple is another version; the device's filters are not in
+ * plan.qual, so they are checked here. */
+static bool
+recheck(ScanState *ss, TupleTableSlot *slot)
+{
+	return passes((TbScanState *) ss, slot);
+}
+
+static TupleTableSlot *
+exec_scan(CustomScanState *css)
+{
+	return ExecScan(&css->ss, (ExecScanAccessMtd) next_tuple,
+					(ExecScanRecheckMtd) recheck);
+}
+
+static void
+finish(TbScanState *node)
+{
+	if (node->query)
+	{
+		node->stats = *tb_heap_query_stats(node->query);
+		node->have_stats = true;
+		tb_heap_query_end(node->query);
+		node->query = NULL;
+	}
+	if (node->plain)
+	{
+		table_endscan(node->plain);
+		node->plain = NULL;
+	}
+	node->have_chunk = false;
+	MemoryContextReset(node->context);
+}
+
+static void
+end_scan(CustomScanState *css)
+{
+	TbScanState *node = (TbScanState *) css;
+
+	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	finish(node);
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	TbScanState *node = (TbScanState *) css;
+
+	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	finish(node);
+	node->started = false;
+	node->finished = false;
+	ExecScanReScan(&css->ss);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = TB_GPU_SCAN_NAME,
+	.BeginCustomScan = begin_scan,
+	.ExecCustomScan = exec_scan,
+	.EndCustomScan = end_scan,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = tb_scan_explain,
+};
+
+Node *
+tb_scan_create_state(CustomScan *plan)
+{
+	TbScanState *node = (TbScanState *) newNode(sizeof(TbScanState), T_CustomScanState);
+
+	node->css.methods = &exec_methods;
+	return (Node *) node;
+}

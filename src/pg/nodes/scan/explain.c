@@ -1,0 +1,35 @@
+/*
+ * explain.c - GpuScan: what EXPLAIN shows.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+
+#include "pg/nodes/query_explain.h"
+#include "pg/nodes/scan/gpu_scan.h"
+
+void
+tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	TbScanState *node = (TbScanState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	double		loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
+
+	tb_explain_filter("GPU Filter",
+					  list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
+					  &css->ss.ps, ancestors, es);
+	if (!es->analyze)
+	{
+		tb_explain_device_choice(&node->work, es);
+		return;
+	}
+	if (loops > 0)
+		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL,
+							 node->rows_removed / loops, 0, es);
+	if (node->query)
+		tb_explain_stats(tb_heap_query_stats(node->query), es);
+	else if (node->have_stats)
+		tb_explain_stats(&node->stats, es);
+	else if (node->plain)
+		ExplainPropertyText("Device", "none", es);
+}

@@ -1,0 +1,71 @@
+/*
+ * gpu_scan.h - GpuScan: a table's rows that pass filters run on a device.
+ *
+ *   plan.c     which filters go there, the path and the plan
+ *   exec.c     rows out of chunks; filters that PostgreSQL has to run
+ *   explain.c  what EXPLAIN shows
+ */
+#ifndef TURBINE_PG_GPU_SCAN_H
+#define TURBINE_PG_GPU_SCAN_H
+
+#include "postgres.h"
+
+#include "access/tableam.h"
+
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+#include "pg/feed/heap_query.h"
+#include "pg/planner/cost.h"
+
+#define TB_GPU_SCAN_NAME "GpuScan"
+
+/* custom_exprs of the plan. */
+typedef enum TbScanExprs
+{
+	TB_SCAN_EXPRS_FILTERS,			/* the device's filters, as PostgreSQL has them */
+	TB_SCAN_EXPRS_PARAMS			/* of the program */
+} TbScanExprs;
+
+typedef struct TbScanState
+{
+	CustomScanState css;
+	TbProgram  *program;
+	TbWork		work;
+	List	   *param_states;		/* ExprState */
+	ExprState  *filters;			/* TB_SCAN_EXPRS_FILTERS */
+
+	MemoryContext context;			/* of one scan: parameters */
+
+	/* The running scan: one of the first two, or neither. */
+	TbHeapQuery *query;
+	TableScanDesc plain;			/* PostgreSQL's own scan: serializable, or a
+									 * parameter that devices do not know */
+	bool		started;
+	bool		finished;
+
+	/* Position in the current chunk. */
+	TbRowChunk	chunk;
+	uint32		next_row;
+	uint32		next_deferred;
+	bool		have_chunk;
+
+	/* EXPLAIN ANALYZE; of the scans that have ended. */
+	TbHeapQueryStats stats;
+	bool		have_stats;
+	uint64		rows_removed;
+} TbScanState;
+
+/* plan.c: offers a path to a table of the query. */
+extern void tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel,
+							 RangeTblEntry *rte);
+extern void tb_scan_init(void);
+
+/* exec.c */
+extern Node *tb_scan_create_state(CustomScan *plan);
+
+/* explain.c */
+extern void tb_scan_explain(CustomScanState *node, List *ancestors,
+							struct ExplainState *es);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * plan.c - GpuScan: which filters go to the device, the path and the plan.
+ *
+ * Called by the path hook for every table. Must not add a path where
+ * relation_check.h says no, and must keep the order of security levels: a
+ * filter goes to the device before PostgreSQL's, so all filters of a lower
+ * level must be there too.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/nodes/scan/gpu_scan.h"
+#include "pg/planner/expression.h"
+#include "pg/planner/planning.h"
+#include "pg/planner/relation_check.h"
+
+/* What planning found; a path's custom_private points to it. */
+typedef struct ScanPlan
+{
+	List	   *device_clauses;		/* RestrictInfo */
+	TbProgram  *program;
+	List	   *params;				/* Expr */
+	TbWork		work;
+	Oid			relid;
+} ScanPlan;
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
+					   List *tlist, List *clauses, List *custom_plans);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = TB_GPU_SCAN_NAME,
+	.PlanCustomPath = plan_scan,
+};
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = TB_GPU_SCAN_NAME,
+	.CreateCustomScanState = tb_scan_create_state,
+};
+
+void
+tb_scan_init(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
+
+/* The clauses that the device takes. Once one of a level stays with
+ * PostgreSQL, only leakproof ones of higher levels may overtake it. */
+static List *
+translate_clauses(TbTranslator *t, List *clauses, const char *part)
+{
+	List	   *result = NIL;
+	bool		stayed = false;
+	Index		stayed_level = 0;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		TbValue		value;
+
+		if (stayed && rinfo->security_level > stayed_level && !rinfo->leakproof)
+		{
+			tb_planning_note(part, "a filter must not run before one of a lower security level");
+			continue;
+		}
+		if (tb_translate(t, rinfo->clause, &value))
+		{
+			tb_builder_add_filter(t->builder, &value);
+			result = lappend(result, rinfo);
+			continue;
+		}
+		tb_planning_note(part, "%s", t->reason);
+		if (!stayed)
+			stayed_level = rinfo->security_level;
+		stayed = true;
+	}
+	return result;
+}
+
+static ScanPlan *
+analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part)
+{
+	Relation	relation = table_open(rte->relid, NoLock);
+	ScanPlan   *plan = palloc0(sizeof(ScanPlan));
+	TbTranslator t;
+	TbProgramCost cost;
+
+	tb_translator_init(&t, root, rel->relid, RelationGetDescr(relation));
+	plan->relid = rte->relid;
+	plan->device_clauses = translate_clauses(&t, tb_ordered_clauses(root, rel), part);
+	if (plan->device_clauses != NIL)
+		plan->program = tb_builder_finish(t.builder, TB_SINK_ROWS, &plan->params, &cost);
+	table_close(relation, NoLock);
+	if (plan->device_clauses == NIL)
+		return NULL;
+	if (plan->program == NULL)
+	{
+		tb_planning_note(part, "the filters are too many");
+		return NULL;
+	}
+	plan->work = tb_cost_work(rel, rel->tuples *
+							  clauselist_selectivity(root, plan->device_clauses, 0,
+													 JOIN_INNER, NULL), &cost);
+	return plan;
+}
+
+/* What PostgreSQL does with the rows that come back: forms each tuple, runs
+ * the other filters, and projects. */
+static void
+cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
+{
+	List	   *others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
+	QualCost	qual_cost;
+
+	cost_qual_eval(&qual_cost, others, root);
+	path->startup_cost = tb_cost_startup() + qual_cost.startup +
+		path->pathtarget->cost.startup;
+	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) +
+		plan->work.passing * (cpu_tuple_cost + qual_cost.per_tuple) +
+		path->rows * path->pathtarget->cost.per_tuple;
+}
+
+static CustomPath *
+make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.param_info = NULL;
+	path->path.parallel_safe = false;
+	path->path.rows = rel->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_private = list_make1(plan);
+	path->methods = &path_methods;
+	cost_path(root, rel, plan, &path->path);
+	return path;
+}
+
+static bool
+may_offer(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part)
+{
+	const char *reason;
+
+	if (rel->baserestrictinfo == NIL || IS_DUMMY_REL(rel))
+		return false;
+	if (!tb_guc_enable_scan)
+		tb_planning_note(part, "pg_turbine.enable_scan is off");
+	else if (rel->reloptkind == RELOPT_OTHER_MEMBER_REL && !tb_guc_enable_partitionwise)
+		tb_planning_note(part, "pg_turbine.enable_partitionwise is off");
+	else if (tb_planning_may_run_backward())
+		tb_planning_note(part, "a cursor without NO SCROLL may run backward");
+	else if (!tb_relation_qualifies(root, rel, rte, &reason))
+		tb_planning_note(part, "%s", reason);
+	else
+		return true;
+	return false;
+}
+
+void
+tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	const char *part;
+	ScanPlan   *plan;
+	CustomPath *path;
+	uint32		device;
+	const char *reason;
+
+	if (rte->rtekind != RTE_RELATION)
+		return;
+	part = tb_planning_part("scan of", rte->relid);
+	if (!may_offer(root, rel, rte, part))
+		return;
+	plan = analyze(root, rel, rte, part);
+	if (plan == NULL)
+		return;
+	if (!tb_choose_device(&plan->work, &device, &reason) && !tb_guc_debug_force_offload)
+	{
+		tb_planning_note(part, "%s", reason);
+		return;
+	}
+	path = make_path(root, rel, plan);
+	if (tb_guc_debug_force_offload)
+	{
+		rel->pathlist = NIL;
+		rel->partial_pathlist = NIL;
+	}
+	else
+		tb_planning_offered(part, TB_GPU_SCAN_NAME, rte->relid, path->path.total_cost);
+	add_path(rel, &path->path);
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+		  List *clauses, List *custom_plans)
+{
+	ScanPlan   *plan = linitial(path->custom_private);
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *others = list_difference_ptr(clauses, plan->device_clauses);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = extract_actual_clauses(others, false);
+	scan->scan.scanrelid = rel->relid;
+	scan->flags = path->flags;
+	scan->custom_exprs = list_make2(extract_actual_clauses(plan->device_clauses, false),
+									plan->params);
+	scan->custom_private = tb_private_make(plan->relid, plan->program, &plan->work,
+										   0, NULL, 0);
+	scan->methods = &scan_methods;
+	return &scan->scan.plan;
+}

@@ -1,0 +1,185 @@
+/*
+ * cost.c - what running a program costs, and on which device it is least.
+ *
+ * Times are estimated in microseconds from the figures below and turned into
+ * PostgreSQL's units. PostgreSQL charges 0.0125 for a tuple and one operator,
+ * which takes it 60-100 ns: a unit is about 6 us. Reading from disk costs
+ * everybody the same and is charged as PostgreSQL does.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+
+#include "pg/guc.h"
+#include "pg/planner/cost.h"
+#include "pg/supervisor/device_table.h"
+
+#define US_PER_UNIT				6.0
+
+/* Planning aside: connect, admission, start of threads; and a share of the
+ * compilation (40 ms once a shape, then cached in memory and on disk). */
+#define STARTUP_US				300.0
+#define COMPILE_SHARE_US		2000.0
+#define GPU_STARTUP_US			1500.0
+
+/* A page from the operating system's cache, by a thread of the daemon, and
+ * through the buffer manager with visibility checks, by the backend. */
+#define DIRECT_PAGE_US			0.5
+#define BUFFERED_PAGE_US		1.7
+
+/* Decoding, a row: walking the tuple, then each column taken. */
+#define DECODE_ROW_NS			2.0
+#define DECODE_ATTRIBUTE_NS		0.3
+#define DECODE_COLUMN_NS		1.0
+
+/* One unit of the catalogue's costs in a tile loop, a row. */
+#define OPERATION_NS			0.3
+
+/* A GPU: pages over the bus, and its work on a row. */
+#define GPU_PAGE_US				0.17
+#define GPU_ROW_NS				0.05
+
+TbWork
+tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program)
+{
+	TbWork		work;
+
+	work.pages = rel->pages;
+	work.all_visible = rel->allvisfrac;
+	work.rows = rel->tuples;
+	work.passing = Min(passing, rel->tuples);
+	work.program = *program;
+	return work;
+}
+
+/* What the backend and the file system do, whatever the device. */
+static double
+read_us(const TbWork *work, int threads)
+{
+	double		direct = 0;
+
+	if (work->pages >= tb_guc_direct_threshold)
+		direct = work->all_visible * work->pages;
+	/* Buffered pages are the backend's alone; the daemon reads meanwhile. */
+	return Max((work->pages - direct) * BUFFERED_PAGE_US,
+			   direct * DIRECT_PAGE_US / Min(threads, 8));
+}
+
+static double
+host_us(const TbWork *work, int threads)
+{
+	double		decode = DECODE_ROW_NS +
+		DECODE_ATTRIBUTE_NS * work->program.last_attnum +
+		DECODE_COLUMN_NS * work->program.columns;
+	double		compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
+		work->passing * OPERATION_NS * work->program.others;
+
+	return Max(read_us(work, threads), 0) + compute_ns / 1000.0 / Max(threads, 1);
+}
+
+static double
+gpu_us(const TbWork *work, int threads)
+{
+	/* Transfers and kernels run while the next chunk is read. */
+	return GPU_STARTUP_US +
+		Max(read_us(work, threads), work->pages * GPU_PAGE_US) +
+		work->rows * GPU_ROW_NS / 1000.0;
+}
+
+/* Pages that are not cached: charged like PostgreSQL's sequential scan. */
+static Cost
+disk_cost(const TbWork *work)
+{
+	double		uncached = Max(work->pages - effective_cache_size, 0);
+
+	return uncached * seq_page_cost;
+}
+
+/* Whether the configuration lets this device run the program. */
+static bool
+may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
+{
+	bool		is_gpu = info->kind != 0;
+
+	if (!info->usable)
+		return false;
+	if (is_gpu && work->program.inexact && !tb_guc_allow_inexact_math)
+		return false;
+	switch (tb_guc_device_choice())
+	{
+		case TB_CHOOSE_CPU:
+			return !is_gpu;
+		case TB_CHOOSE_GPU:
+			return is_gpu;
+		case TB_CHOOSE_GPU_INDEX:
+			return is_gpu && index == tb_guc_gpu_index() + 1;
+		default:
+			return true;
+	}
+}
+
+/* The cheapest device's time; index -1 if none may run it. */
+static double
+cheapest_device(const TbWork *work, int *index, int *ndevices)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	double		best = 0;
+	int			threads = 1;
+
+	*ndevices = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	*index = -1;
+	if (*ndevices > 0)
+		threads = Max((int) devices[TB_DEVICE_HOST].units, 1);
+	for (int i = 0; i < *ndevices; i++)
+	{
+		double		us;
+
+		if (!may_run_on(&devices[i], i, work))
+			continue;
+		us = devices[i].kind == 0 ? host_us(work, threads) : gpu_us(work, threads);
+		us *= 1.0 + 0.5 * devices[i].queries_running;
+		if (*index < 0 || us < best)
+		{
+			best = us;
+			*index = i;
+		}
+	}
+	/* No device: what the host would need, for forced plans. */
+	return *index < 0 ? host_us(work, threads) : best;
+}
+
+Cost
+tb_cost_startup(void)
+{
+	return (STARTUP_US + COMPILE_SHARE_US) / US_PER_UNIT;
+}
+
+Cost
+tb_cost_run(const TbWork *work)
+{
+	int			index;
+	int			ndevices;
+
+	return cheapest_device(work, &index, &ndevices) / US_PER_UNIT + disk_cost(work);
+}
+
+bool
+tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
+{
+	int			index;
+	int			ndevices;
+
+	(void) cheapest_device(work, &index, &ndevices);
+	if (index >= 0)
+	{
+		*device = (uint32) index;
+		return true;
+	}
+	*device = tb_guc_device_choice() == TB_CHOOSE_GPU ? 1 :
+		tb_guc_device_choice() == TB_CHOOSE_GPU_INDEX ? tb_guc_gpu_index() + 1 :
+		TB_DEVICE_HOST;
+	*reason = ndevices == 0 ? "the service is not running" :
+		psprintf("no usable device: pg_turbine.device is \"%s\"", tb_guc_device_name());
+	return false;
+}

@@ -1,0 +1,35 @@
+/*
+ * cost.h - what running a program over a table costs, in PostgreSQL's units.
+ */
+#ifndef TURBINE_PG_COST_H
+#define TURBINE_PG_COST_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "pg/planner/program_builder.h"
+
+typedef struct TbWork
+{
+	double		pages;
+	double		all_visible;		/* fraction of the pages */
+	double		rows;				/* of the table */
+	double		passing;			/* rows that pass the filters */
+	TbProgramCost program;
+} TbWork;
+
+extern TbWork tb_cost_work(const RelOptInfo *rel, double passing,
+						   const TbProgramCost *program);
+
+/* From the start of the query until the last chunk is done, without what the
+ * backend does with each row that comes back. */
+extern Cost tb_cost_run(const TbWork *work);
+extern Cost tb_cost_startup(void);
+
+/* The device of a query: an index of turbined's, or TB_ANY_DEVICE. False if
+ * there is none that may run it, or no service. */
+extern bool tb_choose_device(const TbWork *work, uint32 *device,
+							 const char **reason);
+
+#endif

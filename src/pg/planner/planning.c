@@ -1,0 +1,301 @@
+/*
+ * planning.c - the state of the current statement's planning.
+ *
+ * Owns planner_hook and ProcessUtility_hook and always calls the hook found
+ * there before. planner_hook only keeps the state below, saved and restored
+ * around nested planning; EXPLAIN is seen by the utility hook.
+ */
+#include "postgres.h"
+
+#include "commands/defrem.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "tcop/utility.h"
+#include "utils/lsyscache.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/planner/planning.h"
+
+/* An accelerated path that was offered to the planner. */
+typedef struct Offer
+{
+	const char *part;
+	const char *node_name;
+	Oid			relid;
+	Cost		cost;
+} Offer;
+
+typedef struct PlanningState
+{
+	bool		may_run_backward;
+	bool		recording;			/* for turbine.why_not */
+	List	   *reasons;			/* TbReason */
+	List	   *offers;				/* Offer */
+} PlanningState;
+
+static PlanningState state;
+static bool in_plain_explain = false;
+
+static planner_hook_type previous_planner = NULL;
+static ProcessUtility_hook_type previous_utility = NULL;
+
+bool
+tb_planning_enabled(void)
+{
+	return tb_guc_enabled &&
+		!(in_plain_explain && tb_guc_debug_plain_explain);
+}
+
+bool
+tb_planning_may_run_backward(void)
+{
+	return state.may_run_backward;
+}
+
+void
+tb_planning_note(const char *part, const char *format,...)
+{
+	StringInfoData text;
+	TbReason   *reason;
+	ListCell   *lc;
+
+	if (!state.recording)
+		return;
+	initStringInfo(&text);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, format);
+		needed = appendStringInfoVA(&text, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&text, needed);
+	}
+	/* The planner may look at one part several times. */
+	foreach(lc, state.reasons)
+	{
+		TbReason   *seen = lfirst(lc);
+
+		if (strcmp(seen->part, part) == 0 && strcmp(seen->reason, text.data) == 0)
+			return;
+	}
+	reason = palloc(sizeof(TbReason));
+	reason->part = pstrdup(part);
+	reason->reason = text.data;
+	state.reasons = lappend(state.reasons, reason);
+}
+
+void
+tb_planning_offered(const char *part, const char *node_name, Oid relid, Cost cost)
+{
+	Offer	   *offer;
+
+	if (!state.recording)
+		return;
+	offer = palloc(sizeof(Offer));
+	offer->part = pstrdup(part);
+	offer->node_name = node_name;
+	offer->relid = relid;
+	offer->cost = cost;
+	state.offers = lappend(state.offers, offer);
+}
+
+const char *
+tb_planning_part(const char *what, Oid relid)
+{
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+
+	return psprintf("%s %s.%s", what, schema ? schema : "?", get_rel_name(relid));
+}
+
+/* A cursor without SCROLL or NO SCROLL may be moved backward if its plan can
+ * run backward, which an accelerated one cannot and PostgreSQL's may. */
+static bool
+is_undecided_cursor(int options)
+{
+	return (options & CURSOR_OPT_FAST_PLAN) != 0 &&
+		(options & (CURSOR_OPT_SCROLL | CURSOR_OPT_NO_SCROLL)) == 0;
+}
+
+static PlannedStmt *
+plan_query(Query *parse, const char *query_string, int cursor_options,
+		   ParamListInfo params)
+{
+	PlanningState saved = state;
+	PlannedStmt *result;
+
+	state.may_run_backward = is_undecided_cursor(cursor_options);
+	PG_TRY();
+	{
+		if (previous_planner)
+			result = previous_planner(parse, query_string, cursor_options, params);
+		else
+			result = standard_planner(parse, query_string, cursor_options, params);
+	}
+	PG_FINALLY();
+	{
+		/* What nested planning noted is kept. */
+		state.may_run_backward = saved.may_run_backward;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/* EXPLAIN without ANALYZE. */
+static bool
+is_plain_explain(Node *statement)
+{
+	ListCell   *lc;
+
+	if (!IsA(statement, ExplainStmt))
+		return false;
+	foreach(lc, ((ExplainStmt *) statement)->options)
+	{
+		DefElem    *option = lfirst(lc);
+
+		if (strcmp(option->defname, "analyze") == 0)
+			return !defGetBoolean(option);
+	}
+	return true;
+}
+
+static void
+process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+{
+	bool		saved = in_plain_explain;
+
+	in_plain_explain = is_plain_explain(pstmt->utilityStmt);
+	PG_TRY();
+	{
+		if (previous_utility)
+			previous_utility(pstmt, query_string, read_only_tree, context,
+							 params, env, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, query_string, read_only_tree,
+									context, params, env, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		in_plain_explain = saved;
+	}
+	PG_END_TRY();
+}
+
+/* Drops the offers that the plan took. */
+static void
+take_offers(Plan *plan, PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	if (plan == NULL)
+		return;
+	check_stack_depth();
+	if (IsA(plan, CustomScan))
+	{
+		const char *name = ((CustomScan *) plan)->methods->CustomName;
+
+		foreach(lc, state.offers)
+		{
+			Offer	   *offer = lfirst(lc);
+
+			if (strcmp(offer->node_name, name) == 0 &&
+				offer->relid == tb_private_relid((CustomScan *) plan))
+			{
+				state.offers = foreach_delete_current(state.offers, lc);
+				break;
+			}
+		}
+	}
+	take_offers(plan->lefttree, stmt);
+	take_offers(plan->righttree, stmt);
+	if (IsA(plan, Append))
+		foreach(lc, ((Append *) plan)->appendplans)
+			take_offers(lfirst(lc), stmt);
+	if (IsA(plan, MergeAppend))
+		foreach(lc, ((MergeAppend *) plan)->mergeplans)
+			take_offers(lfirst(lc), stmt);
+	if (IsA(plan, SubqueryScan))
+		take_offers(((SubqueryScan *) plan)->subplan, stmt);
+}
+
+/* An aggregation that was taken covers the scan below it. */
+static bool
+is_covered(const Offer *scan, List *all_offers)
+{
+	ListCell   *lc;
+
+	foreach(lc, all_offers)
+	{
+		Offer	   *other = lfirst(lc);
+
+		if (other->relid == scan->relid && other->node_name != scan->node_name &&
+			!list_member_ptr(state.offers, other))
+			return true;
+	}
+	return false;
+}
+
+static void
+note_lost_offers(PlannedStmt *stmt)
+{
+	List	   *all_offers = list_copy(state.offers);
+	ListCell   *lc;
+
+	take_offers(stmt->planTree, stmt);
+	foreach(lc, stmt->subplans)
+		take_offers(lfirst(lc), stmt);
+	foreach(lc, state.offers)
+	{
+		Offer	   *offer = lfirst(lc);
+
+		if (!is_covered(offer, all_offers))
+			tb_planning_note(offer->part,
+							 "PostgreSQL's plan is estimated to be cheaper than %s (cost %.2f)",
+							 offer->node_name, offer->cost);
+	}
+}
+
+List *
+tb_planning_reasons(Query *query, const char *query_text)
+{
+	PlanningState saved = state;
+	List	   *reasons = NIL;
+
+	memset(&state, 0, sizeof(state));
+	state.recording = true;
+	PG_TRY();
+	{
+		PlannedStmt *stmt = planner(query, query_text, CURSOR_OPT_PARALLEL_OK, NULL);
+
+		/* As EXPLAIN does: no plan of tables that one may not read. */
+		ExecCheckRTPerms(stmt->rtable, true);
+		note_lost_offers(stmt);
+		reasons = state.reasons;
+	}
+	PG_FINALLY();
+	{
+		state = saved;
+	}
+	PG_END_TRY();
+	return reasons;
+}
+
+void
+tb_planning_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}

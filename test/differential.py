@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""differential.py - random queries over random tables, plain and forced, must agree.
+
+Rows as multisets, SQLSTATE and message of errors; float columns may differ in
+their last digits. Prints the seed, the table and the query of a difference;
+`--seed S --tables N` runs a table again. Fails too if too few of the queries
+were offloaded: then it would compare PostgreSQL with itself.
+Called by: make test-differential, test/run_all.py.
+"""
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+import workload  # noqa: E402
+from pg_client import ConnectionLost  # noqa: E402
+from random_queries import QueryMaker  # noqa: E402
+from random_tables import make_table  # noqa: E402
+from run_sql import FORCED, OFF  # noqa: E402
+
+QUERIES_A_TABLE = 25
+LEAST_OFFLOADED = 0.5
+STATEMENT_TIMEOUT = "60s"
+
+
+def create(server, table):
+    with server.connect() as session:
+        session.query(f"DROP TABLE IF EXISTS {table.name}")
+        for statement in table.statements:
+            for part in statement.split("; "):
+                outcome = session.run(part)
+                if outcome.error:
+                    raise RuntimeError(f"{part}\n{outcome.error}")
+
+
+class Sessions:
+    """The plain and the forced session, opened again when lost."""
+
+    def __init__(self, server, device):
+        self._server = server
+        self._settings = ({**OFF, "statement_timeout": STATEMENT_TIMEOUT},
+                          {**FORCED, "pg_turbine.device": device, "statement_timeout": STATEMENT_TIMEOUT})
+        self.open()
+
+    def open(self):
+        self.plain, self.forced = (self._server.connect(settings=s) for s in self._settings)
+
+
+def offloaded(session, query):
+    outcome = session.run(f"EXPLAIN (FORMAT JSON) {query}")
+    return not outcome.error and "Gpu" in outcome.rows[0][0]
+
+
+def check_query(sessions, query):
+    """None if both agree, else what differs."""
+    try:
+        plain = sessions.plain.run(query)
+        forced = sessions.forced.run(query)
+    except ConnectionLost as lost:
+        time.sleep(2)
+        sessions.open()
+        return str(lost)
+    return answers.difference(plain, forced, floats=True)
+
+
+def report(seed, table, query, found, shown):
+    print(f"--- seed {seed}: {found}\n{query};", flush=True)
+    if not shown:
+        print("  table:\n    " + ";\n    ".join(table.statements) + ";", flush=True)
+
+
+def run_table(server, sessions, seed, queries):
+    """(agreed, differed, offloaded) of the queries over the seed's table."""
+    source = random.Random(seed)
+    table = make_table(source, "fuzzed")
+    create(server, table)
+    maker = QueryMaker(source, table)
+    failed = fast = 0
+    for _ in range(queries):
+        query = maker.query()
+        fast += offloaded(sessions.forced, query)
+        found = check_query(sessions, query)
+        if found:
+            report(seed, table, query, found, failed)
+            failed += 1
+    return queries - failed, failed, fast
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queries", type=int, default=1500)
+    parser.add_argument("--seed", type=int, default=1, help="of the first table; the next ones follow")
+    parser.add_argument("--tables", type=int, help="number of tables instead of --queries")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--stock", action="store_true", help="without the extension: proves the generator")
+    options = parser.parse_args()
+    tables = options.tables or -(-options.queries // QUERIES_A_TABLE)
+    passed = failed = fast = 0
+    with cluster.Cluster("differential", extension=not options.stock) as server:
+        sessions = Sessions(server, options.device)
+        for seed in range(options.seed, options.seed + tables):
+            good, bad, more = run_table(server, sessions, seed, QUERIES_A_TABLE)
+            passed, failed, fast = passed + good, failed + bad, fast + more
+            if seed % 10 == 0:
+                print(f"  seed {seed}: {passed} agree, {failed} differ, {fast} offloaded", flush=True)
+    total = passed + failed
+    print(f"  {total} queries over {tables} tables, {fast} offloaded ({100 * fast // total} %)")
+    if fast < LEAST_OFFLOADED * total and not options.stock:
+        print(f"too few were offloaded: at least {LEAST_OFFLOADED:.0%} must be")
+        failed += 1
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""faults.py - the service killed, stopped and starved, backends killed, queries cancelled.
+
+Owns: the promise that a failure stays in its own query: equal answers whatever
+happens to turbined, the postmaster untouched, the service back within 5 s,
+nothing leaked, cancel within 200 ms.
+Each check prints one line a round that failed and one in sum.
+Must never: end a process that its own cluster did not start.
+Called by: make test-faults, test/run_all.py. Options: --rounds, --seed, --only.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+import workload  # noqa: E402
+from pg_client import ConnectionLost  # noqa: E402
+from run_sql import FORCED, OFF  # noqa: E402
+
+SERVICE_BACK_SECONDS = 5.0
+CANCEL_P99_SECONDS = 0.2
+CANCEL_MAX_SECONDS = 1.0
+RELEASE_SECONDS = 1.0
+SESSIONS = 50
+SCALE_FACTOR = 0.4
+
+QUERIES = (
+    "SELECT lo_custkey % 100, count(*), sum(lo_revenue), max(lo_extendedprice) FROM lineorder GROUP BY lo_custkey % 100",
+    "SELECT sum(lo_extendedprice * lo_discount) FROM lineorder WHERE lo_quantity < 40 AND lo_discount > 0",
+    "SELECT lo_orderkey, lo_linenumber FROM lineorder WHERE lo_quantity = 7 AND lo_discount = 3 AND lo_tax = 1",
+    "SELECT count(*) FROM lineorder WHERE lo_shipmode = 'TRUCK' AND lo_orderpriority LIKE '%HIGH%'",
+    "SELECT lo_custkey, count(*) FROM lineorder GROUP BY lo_custkey",
+)
+
+
+class Bench:
+    """The cluster, the answers to expect, and the tally of one run."""
+
+    def __init__(self, server, options):
+        self.server, self.rounds = server, options.rounds
+        self.random = random.Random(options.seed)
+        self.forced = {**FORCED, "pg_turbine.device": options.device, "pg_turbine.direct_threshold": "0"}
+        self.passed = self.failed = 0
+        self.postmaster = server.postmaster_pid()
+        with server.connect(settings=OFF) as session:
+            self.expected = {query: session.run(query) for query in QUERIES}
+            self.started_at = session.value("SELECT pg_postmaster_start_time()")
+        with server.connect(settings=self.forced) as session:
+            self.seconds = {}
+            for query in QUERIES:
+                session.run(query)
+                self.seconds[query] = workload.timed(session, query)[0] / 1000
+        self.witness = server.connect(settings=OFF)  # dies if the postmaster restarts its sessions
+
+    def check(self, name, complaint):
+        """Counts one result; `complaint` is None or says what was wrong."""
+        if complaint:
+            self.failed += 1
+            print(f"  {name}: {complaint}", flush=True)
+        else:
+            self.passed += 1
+
+    def pick(self):
+        return self.random.choice(QUERIES)
+
+    def moment(self, query):
+        """A random point of the query's duration, a little beyond included."""
+        return self.random.random() * self.seconds[query] * 1.2
+
+    def wrong_answer(self, query, outcome):
+        return answers.difference(self.expected[query], outcome)
+
+    def session(self):
+        return self.server.connect(settings=self.forced)
+
+    def instance_restarted(self):
+        """A complaint if the postmaster restarted its sessions."""
+        try:
+            if self.witness.value("SELECT pg_postmaster_start_time()") != self.started_at:
+                return "the postmaster started anew"
+        except ConnectionLost:
+            return "the postmaster ended an innocent session"
+        return None if self.server.process.poll() is None else "the postmaster is gone"
+
+
+def wait_until(condition, seconds):
+    """Seconds until the condition held, or None."""
+    started = time.monotonic()
+    while time.monotonic() - started < seconds:
+        if condition():
+            return time.monotonic() - started
+        time.sleep(0.01)
+    return None
+
+
+def held_by(pid):
+    """What the service holds: open descriptors, mapped shared segments, threads."""
+    folder = Path("/proc") / str(pid)
+    maps = (folder / "maps").read_text()
+    return {"descriptors": len(list((folder / "fd").iterdir())),
+            "segments": len({line.split()[-1] + line.split()[4] for line in maps.splitlines() if "memfd:" in line})}
+
+
+def settled(bench, seconds=2.0):
+    """What the service holds once it no longer falls, with no query open."""
+    pid, last, since = bench.server.service_pid(), None, time.monotonic()
+    while time.monotonic() - since < seconds:
+        now = held_by(pid)
+        if last is not None and any(now[key] < last[key] for key in now):
+            since = time.monotonic()
+        last = now
+        time.sleep(0.1)
+    return last
+
+
+def kill_service(bench):
+    """kill -9 of turbined at a random point: equal answer, service back, instance up."""
+    for _ in range(bench.rounds):
+        query = bench.pick()
+        with bench.session() as session:
+            session.send(query)
+            time.sleep(bench.moment(query))
+            victim = bench.server.service_pid()
+            if victim:
+                os.kill(victim, signal.SIGKILL)
+            outcome = session.finish()
+            bench.check("kill service, answer", bench.wrong_answer(query, outcome))
+            # The session itself must find its way back to the new service.
+            back = wait_until(lambda: bench.server.service_pid() not in (None, victim), SERVICE_BACK_SECONDS)
+            bench.check("kill service, back", None if back is not None else "no new turbined within 5 s")
+            bench.server.wait_for_service()
+            bench.check("kill service, next query", bench.wrong_answer(query, session.run(query)))
+        bench.check("kill service, instance", bench.instance_restarted())
+
+
+def kill_service_under_cursor(bench):
+    """A cursor that has returned rows goes on when the service dies."""
+    query = QUERIES[2]
+    for _ in range(max(2, bench.rounds // 5)):
+        with bench.session() as session:
+            session.query(f"BEGIN; DECLARE c CURSOR FOR {query}")
+            first = session.run("FETCH 10 FROM c")
+            os.kill(bench.server.service_pid(), signal.SIGKILL)
+            rest = session.run("FETCH ALL FROM c")
+            rows = sorted((first.rows + rest.rows) if not rest.error else [])
+            bench.check("cursor over a dead service",
+                        None if rows == sorted(bench.expected[query].rows)
+                        else f"{len(rows)} rows, {answers.describe_error(rest)}")
+            session.query("COMMIT")
+        bench.server.wait_for_service()
+
+
+def kill_compiler(bench):
+    """The compiler process dies: answers stay equal and compilation comes back."""
+    for number in range(max(2, bench.rounds // 5)):
+        with bench.session() as session:
+            victims = [pid for pid, name in bench.server.descendants().items() if name.startswith("turbine-compile")]
+            bench.check("compiler runs", None if victims else "no turbine-compiler process")
+            for pid in victims:
+                os.kill(pid, signal.SIGKILL)
+            # A shape that was never compiled.
+            query = f"SELECT count(*), sum(lo_tax + {number}) FROM lineorder WHERE " + " AND ".join(
+                f"lo_tax + {i} > {i - 1}" for i in range(number + 2))
+            with bench.server.connect(settings=OFF) as plain:
+                expected = plain.run(query)
+            bench.check("kill compiler, answer", answers.difference(expected, session.run(query)))
+        bench.check("kill compiler, instance", bench.instance_restarted())
+        bench.server.wait_for_service()
+
+
+def stop_service(bench):
+    """A service that hangs: queries can still be cancelled and time out."""
+    for _ in range(max(2, bench.rounds // 5)):
+        query = bench.pick()
+        pid = bench.server.service_pid()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with bench.session() as session:
+                session.query("SET statement_timeout = '700ms'")
+                started = time.monotonic()
+                outcome = session.run(query)
+                late = time.monotonic() - started - 0.7
+                bench.check("hung service", None if outcome.sqlstate == "57014" or not bench.wrong_answer(query, outcome)
+                            else answers.describe_error(outcome))
+                bench.check("hung service, timeout", f"{late:.2f} s late" if late > CANCEL_MAX_SECONDS else None)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        bench.server.wait_for_service()
+
+
+def terminate_backends(bench):
+    """Terminated backends leave nothing in the service and hurt nobody."""
+    before = settled(bench)
+    for _ in range(bench.rounds * 2):
+        query = bench.pick()
+        session = bench.session()
+        session.send(query)
+        time.sleep(bench.moment(query))
+        with bench.server.connect() as admin:
+            admin.query(f"SELECT pg_terminate_backend({session.backend_pid})")
+        try:
+            outcome = session.finish()
+            complaint = None if outcome.sqlstate == "57P01" else bench.wrong_answer(query, outcome)
+        except ConnectionLost as lost:
+            complaint = str(lost)
+        bench.check("terminate", complaint)
+    bench.check("terminate, instance", bench.instance_restarted())
+    check_released(bench, before, "terminate")
+
+
+def check_released(bench, before, name):
+    pid = bench.server.service_pid()
+    released = wait_until(lambda: all(held_by(pid)[key] <= before[key] for key in before), RELEASE_SECONDS + 1)
+    bench.check(f"{name}, released", None if released is not None else f"{before} became {held_by(pid)}")
+
+
+def kill_backend(bench):
+    """kill -9 of a backend: PostgreSQL restarts all sessions, by its own rule; the
+    service must come back with it, once, and hold nothing of the dead."""
+    query = bench.pick()
+    session = bench.session()
+    session.send(query)
+    time.sleep(bench.moment(query) / 2)
+    os.kill(session.backend_pid, signal.SIGKILL)
+    try:
+        session.finish()
+    except ConnectionLost:
+        pass
+    bench.server._wait_until_up()
+    bench.server.wait_for_service()
+    with bench.session() as again:
+        bench.check("kill backend, next query", bench.wrong_answer(query, again.run(query)))
+    services = [pid for pid, name in bench.server.descendants().items() if name == "turbined"]
+    bench.check("kill backend, one service", None if len(services) == 1 else f"{len(services)} turbined processes")
+    bench.witness = bench.server.connect(settings=OFF)
+    bench.started_at = bench.witness.value("SELECT pg_postmaster_start_time()")
+
+
+def cancel(bench):
+    """Cancel at random points: quick, and the session goes on."""
+    delays = []
+    for _ in range(max(100, bench.rounds)):
+        query = bench.pick()
+        with bench.session() as session:
+            session.send(query)
+            time.sleep(bench.moment(query))
+            at = time.monotonic()
+            session.cancel()
+            outcome = session.finish()
+            if outcome.error:
+                delays.append(time.monotonic() - at)
+            complaint = None if outcome.sqlstate == "57014" else bench.wrong_answer(query, outcome)
+            bench.check("cancel", complaint)
+            bench.check("cancel, next query", None if session.value("SELECT 1") == "1" else "session unusable")
+    judge_delays(bench, "cancel", delays)
+
+
+def statement_timeout(bench):
+    delays = []
+    for _ in range(max(50, bench.rounds // 2)):
+        query = bench.pick()
+        milliseconds = max(1, int(bench.moment(query) * 1000))
+        with bench.session() as session:
+            session.query(f"SET statement_timeout = {milliseconds}")
+            at = time.monotonic()
+            outcome = session.run(query)
+            if outcome.error:
+                delays.append(time.monotonic() - at - milliseconds / 1000)
+            bench.check("timeout", None if outcome.sqlstate == "57014" else bench.wrong_answer(query, outcome))
+    judge_delays(bench, "timeout", delays)
+
+
+def judge_delays(bench, name, delays):
+    if not delays:
+        bench.check(f"{name}, delays", "no query was caught running")
+        return
+    delays.sort()
+    p99 = delays[min(len(delays) - 1, int(len(delays) * 0.99))]
+    print(f"  {name}: {len(delays)} caught running, median {delays[len(delays) // 2] * 1000:.0f} ms, "
+          f"p99 {p99 * 1000:.0f} ms, longest {delays[-1] * 1000:.0f} ms", flush=True)
+    bench.check(f"{name}, p99", f"{p99:.3f} s" if p99 > CANCEL_P99_SECONDS else None)
+    bench.check(f"{name}, longest", f"{delays[-1]:.3f} s" if delays[-1] > CANCEL_MAX_SECONDS else None)
+
+
+def many_sessions(bench):
+    """50 sessions at once: every answer equal, and nothing left behind."""
+    before = settled(bench)
+    lock = threading.Lock()
+    barrier = threading.Barrier(SESSIONS)
+    seeds = [bench.random.random() for _ in range(SESSIONS)]
+
+    def work(seed):
+        source = random.Random(seed)
+        with bench.session() as session:
+            barrier.wait()
+            for _ in range(3):
+                query = source.choice(QUERIES)
+                complaint = bench.wrong_answer(query, session.run(query))
+                with lock:
+                    bench.check("many sessions", complaint)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in seeds]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    bench.check("many sessions, instance", bench.instance_restarted())
+    check_released(bench, before, "many sessions")
+
+
+def reload_settings(bench):
+    """A reload must not restart the service."""
+    pid = bench.server.service_pid()
+    with bench.server.connect() as session:
+        session.query("SELECT pg_reload_conf()")
+    time.sleep(1.5)
+    bench.check("reload", None if bench.server.service_pid() == pid else "a reload restarted the service")
+
+
+CHECKS = (reload_settings, cancel, statement_timeout, many_sessions, terminate_backends, kill_compiler,
+          kill_service, kill_service_under_cursor, stop_service, kill_backend)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="comma-separated check names")
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    checks = [c for c in CHECKS if not options.only or c.__name__ in options.only.split(",")]
+    with cluster.Cluster("faults") as server:
+        workload.load_table(server, "lineorder", 0, SCALE_FACTOR, 2)
+        with server.connect() as session:
+            session.query("VACUUM (ANALYZE) lineorder")
+        bench = Bench(server, options)
+        for check in checks:
+            started, before = time.monotonic(), bench.failed
+            check(bench)
+            print(f"  {check.__name__}: {'ok' if bench.failed == before else 'FAILED'}, "
+                  f"{time.monotonic() - started:.0f} s", flush=True)
+        bench.witness.close()
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed or not bench.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""races.py - forced reads against everything that changes a table meanwhile.
+
+One race is one comparison: in one snapshot (REPEATABLE READ) the plain and the
+forced answer must be the same rows, while writers insert, update, delete,
+lock, roll back, prepare, truncate, COPY FREEZE, vacuum, freeze and checkpoint.
+Besides, READ COMMITTED sums over accounts whose total no transaction changes.
+Must never: compare answers of two snapshots.
+Called by: test/run_all.py. Options: --races, --seed, --device.
+"""
+
+import argparse
+import io
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+from run_sql import FORCED, OFF  # noqa: E402
+
+TABLES = 4
+ROWS = 3000
+WRITERS = 3
+READERS = 2
+ACCOUNTS = 2000
+# What a writer may meet: serialization, deadlock, lock not available, unique.
+EXPECTED_ERRORS = ("40001", "40P01", "55P03", "57014")
+
+QUERIES = (
+    "SELECT count(*), sum(v), sum(id), min(v), max(id) FROM {t}",
+    "SELECT k, count(*), sum(v) FROM {t} GROUP BY k",
+    "SELECT id, v, memo FROM {t} WHERE k = 3",
+    "SELECT id FROM {t} WHERE memo LIKE '%ab%' AND v % 2 = 0",
+    "SELECT v, count(*) FROM {t} WHERE k < 4 GROUP BY v",
+)
+
+
+def make_tables(server):
+    with server.connect() as session:
+        for number in range(TABLES):
+            session.query(f"CREATE TABLE r{number} (id bigint, k int, v int, memo text) WITH (fillfactor = 90)")
+            session.query(f"INSERT INTO r{number} SELECT i, i % 7, i % 100, md5(i::text) "
+                          f"FROM generate_series(1, {ROWS}) i")
+        session.query("CREATE TABLE accounts (id int PRIMARY KEY, balance bigint)")
+        session.query(f"INSERT INTO accounts SELECT i, 1000 FROM generate_series(1, {ACCOUNTS}) i")
+        session.query("VACUUM (FREEZE, ANALYZE)")
+
+
+class Writer(threading.Thread):
+    """Changes tables until told to stop; `problem` says what it did not expect."""
+
+    def __init__(self, server, seed, stop):
+        super().__init__(daemon=True)
+        self.session = server.connect(settings={**OFF, "lock_timeout": "500ms"})
+        self.random, self.stop_event = random.Random(seed), stop
+        self.problem, self.actions = None, 0
+
+    def run(self):
+        actions = (self.insert, self.insert, self.update, self.update, self.update, self.delete, self.lock, self.roll_back,
+                   self.savepoint, self.vacuum, self.vacuum, self.vacuum, self.freeze, self.refill, self.prepare,
+                   self.checkpoint, self.transfer, self.transfer, self.transfer)
+        try:
+            while not self.stop_event.is_set() and not self.problem:
+                self.random.choice(actions)()
+                self.actions += 1
+        except Exception as error:  # the thread's only way to tell
+            self.problem = repr(error)
+        finally:
+            self.session.close()
+
+    def do(self, *statements):
+        """Runs statements up to the first error; ends a failed transaction."""
+        for statement in statements:
+            outcome = self.session.run(statement)
+            if outcome.error:
+                if outcome.sqlstate not in EXPECTED_ERRORS:
+                    self.problem = f"{statement}: {outcome.error}"
+                if self.session.transaction_status != "I":
+                    self.session.run("ROLLBACK")
+                return False
+        return True
+
+    def table(self):
+        return f"r{self.random.randrange(TABLES)}"
+
+    def span(self):
+        """A random range of ids, as a condition."""
+        first = self.random.randrange(ROWS)
+        return f"id BETWEEN {first} AND {first + self.random.choice((1, 10, 100, 600))}"
+
+    def insert(self):
+        start = self.random.randrange(10**6)
+        self.do(f"INSERT INTO {self.table()} SELECT {start} + i, i % 7, i % 100, md5(i::text) "
+                f"FROM generate_series(1, {self.random.choice((1, 20, 200))}) i")
+
+    def update(self):
+        column = self.random.choice(("v = v + 1", "k = (k + 1) % 7", "memo = md5(memo)"))
+        self.do(f"UPDATE {self.table()} SET {column} WHERE {self.span()}")
+
+    def delete(self):
+        name = self.table()
+        self.do(f"DELETE FROM {name} WHERE id > {ROWS} OR {self.span()} AND id % 3 = 0")
+
+    def lock(self):
+        strength = self.random.choice(("UPDATE", "SHARE", "KEY SHARE", "NO KEY UPDATE"))
+        self.do("BEGIN", f"SELECT id FROM {self.table()} WHERE {self.span()} FOR {strength}",
+                self.random.choice(("COMMIT", "ROLLBACK")))
+
+    def roll_back(self):
+        self.do("BEGIN", f"UPDATE {self.table()} SET v = -1 WHERE {self.span()}",
+                f"INSERT INTO {self.table()} VALUES (-1, 3, -1, 'never')", "ROLLBACK")
+
+    def savepoint(self):
+        name = self.table()
+        self.do("BEGIN", f"UPDATE {name} SET v = v + 1 WHERE {self.span()}", "SAVEPOINT s",
+                f"DELETE FROM {name} WHERE {self.span()}", self.random.choice(("ROLLBACK TO s", "RELEASE s")),
+                f"UPDATE {name} SET k = 3 WHERE {self.span()}", "COMMIT")
+
+    def vacuum(self):
+        self.do(f"VACUUM {self.table()}")
+
+    def freeze(self):
+        self.do(f"VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) {self.table()}")
+
+    def refill(self):
+        """Rows under all-visible bits set in the transaction that made the storage."""
+        name = self.table()
+        if not self.do("BEGIN", f"TRUNCATE {name}"):
+            return
+        rows = "".join(f"{i}\t{i % 7}\t{i % 100}\t{i:032x}\n" for i in range(1, ROWS + 1))
+        outcome = self.session.copy_in(f"COPY {name} FROM STDIN (FREEZE)", io.BytesIO(rows.encode()))
+        if outcome.error:
+            self.problem = str(outcome.error)
+        self.do(f"INSERT INTO {name} SELECT {ROWS} + i, 3, 1, 'ab' FROM generate_series(1, 50) i", "COMMIT")
+
+    def prepare(self):
+        name = f"p{threading.get_ident()}"
+        if self.do("BEGIN", f"UPDATE {self.table()} SET v = v + 7 WHERE {self.span()}", f"PREPARE TRANSACTION '{name}'"):
+            time.sleep(0.01)
+            self.do(f"{self.random.choice(('COMMIT', 'ROLLBACK'))} PREPARED '{name}'")
+
+    def checkpoint(self):
+        if self.random.random() < 0.2:
+            self.do("CHECKPOINT")
+
+    def transfer(self):
+        giver, taker = self.random.sample(range(1, ACCOUNTS + 1), 2)
+        self.do("BEGIN", f"UPDATE accounts SET balance = balance - 5 WHERE id = {giver}",
+                f"UPDATE accounts SET balance = balance + 5 WHERE id = {taker}", "COMMIT")
+        if self.random.random() < 0.05:
+            self.do("VACUUM accounts")
+
+
+class Reader(threading.Thread):
+    """Runs `races` comparisons; `differences` collects what was wrong."""
+
+    def __init__(self, server, seed, races, device, stop):
+        super().__init__(daemon=True)
+        self.session = server.connect(settings={**FORCED, "pg_turbine.device": device,
+                                                "pg_turbine.direct_threshold": "0"})
+        self.random, self.races, self.stop_event = random.Random(seed), races, stop
+        self.done, self.differences, self.problem = 0, [], None
+
+    def run(self):
+        try:
+            while self.done < self.races and not self.stop_event.is_set():
+                found = self.account_race() if self.random.random() < 0.2 else self.snapshot_race()
+                self.done += 1
+                if found:
+                    self.differences.append(found)
+        except Exception as error:  # the thread's only way to tell
+            self.problem = repr(error)
+        finally:
+            self.session.close()
+
+    def snapshot_race(self):
+        query = self.random.choice(QUERIES).format(t=f"r{self.random.randrange(TABLES)}")
+        level = "SERIALIZABLE" if self.random.random() < 0.1 else "REPEATABLE READ"
+        order = [("on", "forced"), ("off", "plain")]
+        self.random.shuffle(order)
+        outcomes = {}
+        self.session.query(f"BEGIN ISOLATION LEVEL {level}")
+        for enabled, side in order:
+            self.session.run(f"SET LOCAL pg_turbine.enabled = {enabled}")
+            outcomes[side] = self.session.run(query)
+            if outcomes[side].error:
+                break
+        self.session.run("ROLLBACK")
+        errors = [o.sqlstate for o in outcomes.values() if o.error]
+        if errors:
+            return None if errors[0] in ("40001", "40P01") else f"{query}: {errors}"
+        found = answers.difference(outcomes["plain"], outcomes["forced"])
+        return f"{query} ({level}, {order[0][1]} first): {found}" if found else None
+
+    def account_race(self):
+        total = self.session.run("SELECT sum(balance), count(*) FROM accounts")
+        expected = (str(1000 * ACCOUNTS), str(ACCOUNTS))
+        return None if total.rows == [expected] else f"accounts: {total.rows} {total.error}, not {expected}"
+
+
+def judge(readers, writers, started):
+    passed = failed = 0
+    for reader in readers:
+        for difference in reader.differences[:5]:
+            print(f"  {difference}", flush=True)
+        failed += len(reader.differences) + bool(reader.problem)
+        passed += reader.done - len(reader.differences)
+    for thread in readers + writers:
+        if thread.problem:
+            print(f"  {type(thread).__name__}: {thread.problem}", flush=True)
+    failed += sum(bool(writer.problem) for writer in writers)
+    actions = sum(writer.actions for writer in writers)
+    print(f"  {passed + failed} races against {actions} actions of {len(writers)} writers, "
+          f"{time.monotonic() - started:.0f} s", flush=True)
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--races", type=int, default=1500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--stock", action="store_true", help="without the extension: proves the harness")
+    options = parser.parse_args()
+    settings = {"shared_buffers": "2MB"}  # small: pages are evicted, written and read again all the time
+    with cluster.Cluster("races", extension=not options.stock, settings=settings) as server:
+        make_tables(server)
+        stop, started = threading.Event(), time.monotonic()
+        writers = [Writer(server, options.seed * 1000 + i, stop) for i in range(WRITERS)]
+        readers = [Reader(server, options.seed * 2000 + i, -(-options.races // READERS), options.device, stop)
+                   for i in range(READERS)]
+        for thread in writers + readers:
+            thread.start()
+        for reader in readers:
+            reader.join()
+        stop.set()
+        for writer in writers:
+            writer.join(30)
+        passed, failed = judge(readers, writers, started)
+        if not options.stock:
+            with server.connect() as session:
+                counters = dict(session.query("SELECT counter, value FROM turbine.stat_queries WHERE value > 0"))
+            print("  " + ", ".join(f"{name} {value}" for name, value in counters.items()))
+            if int(counters.get("blocks_direct", 0)) == 0:
+                print("  no block was read directly: the races proved nothing")
+                failed += 1
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""test_harness.py - the harness must notice what it exists to notice.
+
+Each case breaks an answer a little, as a defect of the engine would, and
+expects the comparison to say so; or changes what may change, and expects
+silence. Run by run_unit.py.
+"""
+
+import random
+import sys
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "core"), str(HERE.parent / "tools")]
+
+import answers  # noqa: E402
+import check_layers  # noqa: E402
+import classify  # noqa: E402
+import random_queries  # noqa: E402
+import random_tables  # noqa: E402
+import sql_script  # noqa: E402
+from pg_client import DatabaseError, Outcome, Result  # noqa: E402
+
+
+def outcome(rows, types=(23, 701), error=None):
+    result = Result()
+    result.columns, result.types, result.rows = [f"c{i}" for i in range(len(types))], list(types), list(rows)
+    result.tag = f"SELECT {len(rows)}"
+    return Outcome([] if error else [result], error)
+
+
+ROWS = [(str(i), str(i / 8)) for i in range(1000)]
+
+
+class Answers(unittest.TestCase):
+    def test_equal(self):
+        self.assertIsNone(answers.difference(outcome(ROWS), outcome(ROWS)))
+
+    def test_other_order_is_equal_unless_ordered(self):
+        self.assertIsNone(answers.difference(outcome(ROWS), outcome(ROWS[::-1])))
+        self.assertIsNotNone(answers.difference(outcome(ROWS), outcome(ROWS[::-1]), ordered=True))
+
+    def test_dropped_row(self):
+        self.assertIsNotNone(answers.difference(outcome(ROWS), outcome(ROWS[:-1]), floats=True))
+
+    def test_doubled_row_in_place_of_another(self):
+        self.assertIsNotNone(answers.difference(outcome(ROWS), outcome(ROWS[:-1] + ROWS[:1]), floats=True))
+
+    def test_ignored_null(self):
+        nulls = ROWS[:-1] + [("999", None)]
+        self.assertIsNotNone(answers.difference(outcome(nulls), outcome(ROWS), floats=True))
+        self.assertIsNotNone(answers.difference(outcome(nulls), outcome(ROWS[:-1] + [("999", "0")]), floats=True))
+
+    def test_floats_within_and_beyond_tolerance(self):
+        self.assertIsNone(answers.difference(outcome([("1", "0.3")]), outcome([("1", "0.30000000000000004")]), floats=True))
+        self.assertIsNotNone(answers.difference(outcome([("1", "0.3")]), outcome([("1", "0.30000000000000004")])))
+        self.assertIsNotNone(answers.difference(outcome([("1", "0.3")]), outcome([("1", "0.3001")]), floats=True))
+        self.assertIsNotNone(answers.difference(outcome([("1", "NaN")]), outcome([("1", "1")]), floats=True))
+        self.assertIsNotNone(answers.difference(outcome([("1", "2")]), outcome([("2", "2")]), floats=True))
+
+    def test_errors(self):
+        division = DatabaseError({"C": "22012", "M": "division by zero"})
+        overflow = DatabaseError({"C": "22003", "M": "integer out of range"})
+        other = DatabaseError({"C": "22003", "M": "bigint out of range"})
+        self.assertIsNone(answers.difference(outcome([], error=overflow), outcome([], error=overflow)))
+        self.assertIsNotNone(answers.difference(outcome(ROWS), outcome([], error=division)))
+        self.assertIsNotNone(answers.difference(outcome([], error=division), outcome(ROWS)))
+        self.assertIsNotNone(answers.difference(outcome([], error=division), outcome([], error=overflow)))
+        self.assertIsNotNone(answers.difference(outcome([], error=overflow), outcome([], error=other)))
+
+    def test_types(self):
+        self.assertIsNotNone(answers.difference(outcome(ROWS), outcome(ROWS, types=(20, 701))))
+        self.assertIsNone(answers.difference(outcome(ROWS, types=(16500, 701)), outcome(ROWS, types=(16900, 701))))
+
+
+SCRIPT = "SELECT a FROM t;\nEXPLAIN SELECT a FROM t;\n-- words\nSELECT f FROM t;\n"
+OUTPUT = """SELECT a FROM t;
+ a
+---
+ 1
+ 2
+(2 rows)
+
+EXPLAIN SELECT a FROM t;
+ QUERY PLAN
+------------
+ Seq Scan on t
+(1 row)
+
+-- words
+SELECT f FROM t;
+         f
+--------------------
+ 0.30000000000000004
+(1 row)
+
+"""
+
+
+class Classify(unittest.TestCase):
+    def kinds(self, actual, reference=OUTPUT):
+        return [kind for kind, *_ in classify.compare(reference, actual, SCRIPT)]
+
+    def test_kinds(self):
+        self.assertEqual(self.kinds(OUTPUT), [])
+        self.assertEqual(self.kinds(OUTPUT.replace(" 1\n 2\n", " 2\n 1\n")), ["order"])
+        self.assertEqual(self.kinds(OUTPUT.replace("Seq Scan", "Custom Scan (GpuScan)")), ["plan"])
+        self.assertEqual(self.kinds(OUTPUT.replace("0.30000000000000004", "0.3")), ["float"])
+
+    def test_defects_are_rows(self):
+        self.assertEqual(self.kinds(OUTPUT.replace(" 2\n(2 rows)", "(1 row)")), ["rows"])
+        self.assertEqual(self.kinds(OUTPUT.replace(" 1\n", " 7\n")), ["rows"])
+        self.assertEqual(self.kinds(OUTPUT.replace("0.30000000000000004", "0.4")), ["rows"])
+        self.assertEqual(self.kinds(OUTPUT.replace(" Seq Scan on t\n(1 row)", "ERROR:  no")), ["rows"])
+
+    def test_statement_without_output_on_one_side(self):
+        silent = OUTPUT.replace(" a\n---\n 1\n 2\n(2 rows)\n\n", "")
+        self.assertIn("rows", self.kinds(silent))
+        self.assertIn("rows", self.kinds(OUTPUT, silent))
+
+    def test_isolation(self):
+        left = "starting permutation: a b\nstep a: SELECT 1;\n?column?\n1\n\nstep b: COMMIT;\n"
+        right = left.replace("step b: COMMIT;\n", "step b: COMMIT;\nERROR:  could not serialize\n")
+        self.assertEqual(classify.compare(left, left), [])
+        self.assertEqual([kind for kind, *_ in classify.compare(left, right)], ["rows"])
+
+
+class Script(unittest.TestCase):
+    def test_statements_and_directives(self):
+        statements = sql_script.read_script(
+            "-- a word\nSELECT ';', E'\\';', \"a;b\", $x$;$x$, 'a\\';\n-- offloaded: GpuScan\n-- ordered\nSELECT 2; /* ; */\n"
+            "-- for n in 1 2\nSELECT :n, 1::n1;\n-- end for\n")
+        self.assertEqual(len(statements), 4)
+        self.assertEqual((statements[1].node, statements[1].ordered), ("GpuScan", True))
+        self.assertEqual(statements[3].text, "SELECT 2, 1::n1")
+
+
+class Generators(unittest.TestCase):
+    def test_seed_tells_all(self):
+        def make(seed):
+            source = random.Random(seed)
+            table = random_tables.make_table(source, "t")
+            maker = random_queries.QueryMaker(source, table)
+            return table.statements, [maker.query() for _ in range(50)]
+        self.assertEqual(make(3), make(3))
+        self.assertNotEqual(make(3), make(4))
+
+
+class Layers(unittest.TestCase):
+    def complaint(self, path, spelled, quote="<"):
+        path = Path(path)
+        return check_layers.check_include(path, check_layers.part_of(path), quote, spelled)
+
+    def test_violations(self):
+        self.assertIsNotNone(self.complaint("src/engine/exec/x.cc", "postgres.h", '"'))
+        self.assertIsNotNone(self.complaint("src/daemon/x.cc", "llvm/IR/Module.h"))
+        self.assertIsNotNone(self.complaint("src/engine/device/cuda/x.cc", "cuda.h"))
+        self.assertIsNotNone(self.complaint("src/pg/feed/x.c", "engine/device/device.h", '"'))
+        self.assertIsNone(self.complaint("src/pg/feed/x.c", "postgres.h", '"'))
+        self.assertIsNone(self.complaint("src/compiler/codegen/x.cc", "llvm/IR/Module.h"))
+
+
+if __name__ == "__main__":
+    unittest.main()
