@@ -2,7 +2,8 @@
 
 Same SQLSTATE and message; the same columns; the same multiset of rows (the
 same sequence if asked). Only columns of float4 or float8 that hold sums may
-differ, in their last digits, and only if asked.
+differ, in their last digits, and only if asked; with them the sign of a zero,
+since 0 and -0 are one group and which of them stands for it is left open.
 Must never: forgive anything else.
 Used by: run_sql.py, differential.py, races.py, truth_table.py.
 """
@@ -25,6 +26,14 @@ def _close(left, right, tolerance):
     return abs(a - b) <= tolerance * max(abs(a), abs(b), 1e-300)
 
 
+def _order(text):
+    """A float's place in a sort: NULL, numbers, NaN."""
+    if text is None:
+        return -1, 0.0
+    number = float(text)
+    return (1, 0.0) if number != number else (0, number)
+
+
 def _close_rows(left, right, types):
     """Pairs rows by their exact columns, then by size of the float ones."""
     floats = [i for i, t in enumerate(types) if t in FLOAT_TYPES]
@@ -33,8 +42,7 @@ def _close_rows(left, right, types):
 
     def key(row):
         exact = tuple("" if v is None else "=" + v for i, v in enumerate(row) if i not in floats)
-        inexact = tuple((-1, 0.0) if row[i] is None else (0, float(row[i])) for i in floats)
-        return exact, inexact
+        return exact, tuple(_order(row[i]) for i in floats)
     for a, b in zip(sorted(left, key=key), sorted(right, key=key)):
         for i, (x, y) in enumerate(zip(a, b)):
             if x != y and not (i in floats and _close(x, y, TOLERANCE[types[i]])):

@@ -25,6 +25,7 @@ SUITES = {
     "layers": (PYTHON + ["tools/check_layers.py"], []),
     "unit": (PYTHON + ["test/run_unit.py"], []),
     "sql": (PYTHON + ["test/run_sql.py"], []),
+    "truth": (PYTHON + ["test/truth_table.py"], []),
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),

@@ -2,8 +2,10 @@
 """run_sql.py - every script of test/sql, plain and forced, compared statement by statement.
 
 PostgreSQL itself is the expected output: each script runs in a fresh database
-with pg_turbine.enabled=off and in another with every offloadable plan forced;
-statements must agree in rows, SQLSTATE and message. Statements marked
+with pg_turbine.enabled=off, in another with every offloadable plan forced, and
+in a third where besides every ANALYZE also vacuums and checkpoints, so that
+blocks are read directly from the files. Statements must agree in rows,
+SQLSTATE and message. Statements marked
 `-- offloaded: NODE` must be planned with that node, or the test would compare
 PostgreSQL with itself.
 Must never: store expected output.
@@ -27,6 +29,9 @@ from pg_client import ConnectionLost  # noqa: E402
 
 OFF = {"pg_turbine.enabled": "off"}
 FORCED = {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}
+DIRECT = {**FORCED, "pg_turbine.direct_threshold": "0"}
+# Expected of no script: each would mean that the service, not a value, failed.
+SERVICE_FAULTS = ("no_service", "no_device", "device_lost", "compile", "protocol")
 
 
 def node_shown(session, statement):
@@ -54,7 +59,14 @@ def check_node(session, statement):
     return None
 
 
-def run_script(server, statements, database, settings, check):
+def clean_pages(session, statement):
+    """After ANALYZE of a table: makes its blocks all-visible and clean."""
+    if statement.text.upper().startswith("ANALYZE ") and session.transaction_status == "I":
+        session.query("VACUUM " + statement.text[len("ANALYZE "):])
+        session.query("CHECKPOINT")
+
+
+def run_script(server, statements, database, settings, check=False, clean=False):
     """[(outcome, complaint)] of all statements, in a database of their own."""
     with server.connect() as admin:
         admin.query(f"CREATE DATABASE {database} TEMPLATE template1")
@@ -64,6 +76,8 @@ def run_script(server, statements, database, settings, check):
             for statement in statements:
                 complaint = check_node(session, statement) if check else None
                 outcomes.append((session.run(statement.text), complaint))
+                if clean:
+                    clean_pages(session, statement)
     except ConnectionLost as lost:
         outcomes.append((None, str(lost)))
     finally:
@@ -87,6 +101,22 @@ def compare(name, statements, plain, forced):
     return len(statements) - failed, failed
 
 
+def check_counters(server, direct=True):
+    """(passed, failed): the service did its part, and blocks were read directly."""
+    with server.connect() as session:
+        counters = {name: int(value) for name, value in session.query("SELECT * FROM turbine.stat_queries")}
+    print("  " + ", ".join(f"{name} {value}" for name, value in counters.items() if value), flush=True)
+    complaints = [f"{counters[f'fallback_{name}']} fallbacks for reason {name}" for name in SERVICE_FAULTS
+                  if counters.get(f"fallback_{name}")]
+    if not counters["queries"]:
+        complaints.append("no query ran on a device")
+    if direct and not counters["blocks_direct"]:
+        complaints.append("no block was read directly")
+    for complaint in complaints:
+        print(f"  {complaint}", flush=True)
+    return int(not complaints), len(complaints)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="comma-separated script names")
@@ -100,11 +130,16 @@ def main():
     with cluster.Cluster("sql", extension=not options.stock) as server:
         for script in scripts:
             statements = sql_script.read_script(script.read_text(encoding="utf-8"))
-            plain = run_script(server, statements, "plain", OFF, False)
-            forced = run_script(server, statements, "forced", {**FORCED, "pg_turbine.device": options.device},
-                                not options.stock)
-            good, bad = compare(script.stem, statements, plain, forced)
-            print(f"  {script.stem}: {good} statements equal, {bad} not", flush=True)
+            plain = run_script(server, statements, "plain", OFF)
+            device = {"pg_turbine.device": options.device}
+            for mode, settings in (("forced", FORCED), ("direct", DIRECT)):
+                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock,
+                                    mode == "direct")
+                good, bad = compare(f"{script.stem} ({mode})", statements, plain, actual)
+                print(f"  {script.stem}, {mode}: {good} statements equal, {bad} not", flush=True)
+                passed, failed = passed + good, failed + bad
+        if not options.stock:
+            good, bad = check_counters(server)
             passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

@@ -258,7 +258,8 @@ struct Table {
 
 Table random_table(Random& random) {
   Table table;
-  const size_t natts = 1 + random() % (random() % 8 == 0 ? 90 : 20);
+  const size_t natts = 1 + random() % (random() % 5 == 0 ? 200 : 20);
+  const uint64_t one_in = random() % 3 == 0 ? 30 : 2;  // attributes that are referenced
   const unsigned not_null_percent = static_cast<unsigned>(random() % 3 * 50);
   for (size_t i = 0; i < natts; i++) {
     Attribute a;
@@ -267,7 +268,7 @@ Table random_table(Random& random) {
       a.scale = static_cast<int16_t>(random() % (a.kind.type == TB_TYPE_NUM64 ? 19 : 30));
     a.dropped = random() % 10 == 0;
     a.nullable = a.dropped || random() % 100 >= not_null_percent;
-    a.referenced = a.kind.type != 0 && !a.dropped && random() % 2;
+    a.referenced = a.kind.type != 0 && !a.dropped && random() % one_in == 0;
     const bool byval = a.kind.length == 1 || a.kind.length == 2 || a.kind.length == 4 || a.kind.length == 8;
     table.writer.attributes.push_back(
         attribute(a.kind.length, a.kind.align,
@@ -390,7 +391,7 @@ void verify_ptx(const Decoder& decoder) {
 }
 
 TEST(Decode, RandomTables) {
-  for (uint64_t seed = 1; seed <= 60; seed++) {
+  for (uint64_t seed = 1; seed <= 40; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     Table table = random_table(random);
@@ -436,7 +437,7 @@ TEST(Decode, DamagedPages) {
       }
     }
   }
-  EXPECT_GT(verdicts, 300u);
+  EXPECT_GT(verdicts, 200u);
 }
 
 /* ---- one thing at a time ---- */

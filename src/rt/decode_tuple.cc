@@ -146,6 +146,33 @@ RT_EXPORT uint32_t rt_decode_cstring_end(const uint8_t* data, uint32_t start, ui
   return kBeyond;
 }
 
+/* Where the attribute ends that follows what ended at `offset`. */
+RT_INLINE uint32_t attribute_end(const uint8_t* data, uint32_t offset, uint32_t end, int32_t length,
+                                 uint32_t align) {
+  uint32_t start;
+  if (length == -1) return rt_decode_varlena_end(data, offset, end, align, &start);
+  start = (offset + align - 1) & ~(align - 1);
+  return length > 0 ? start + static_cast<uint32_t>(length) : rt_decode_cstring_end(data, start, end);
+}
+
+/* Over `count` attributes from the 0-based `first` on, for stretches of wide
+ * tables that are not worth code of their own. A shape is an attribute's length
+ * (low 16 bits, signed) and alignment. */
+RT_EXPORT __attribute__((noinline)) uint32_t rt_decode_skip(const uint8_t* tuple, const uint8_t* data,
+                                                            uint32_t offset, uint32_t end,
+                                                            const uint32_t* shapes, uint32_t first,
+                                                            uint32_t count) {
+  const uint32_t natts = tuple_natts(tuple);
+  const bool nulls = tuple_has_nulls(tuple);
+  const uint32_t past = first + count < natts ? first + count : natts;
+  for (uint32_t a = first; a < past && offset <= end; a++) {
+    if (nulls && !(tuple[kBitmap + a / 8] >> (a % 8) & 1)) continue;
+    const uint32_t shape = shapes[a];
+    offset = attribute_end(data, offset, end, static_cast<int16_t>(shape), shape >> 16);
+  }
+  return offset <= end ? offset : kBeyond;
+}
+
 namespace {
 
 /* The first four bytes, zero-padded. Shorter texts: every byte is read at least

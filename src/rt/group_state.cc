@@ -12,6 +12,7 @@
  * rt_warp_*: all 32 lanes of a warp arrive together; one of them writes.
  * rt_state_*: any thread, at any time.
  */
+#include "rt/memory_words.h"
 #include "rt/rt.h"
 
 #include "turbine/kernel.h"
@@ -87,12 +88,8 @@ RT_INLINE bool add_f64(double* state, double value) {
 }
 
 /* Bits of a float as an integer in PostgreSQL's order, and back (the same). */
-template <class Int>
-RT_INLINE Int flip_float(Int bits) {
-  constexpr int width = sizeof(Int) * 8;
-  using Unsigned = decltype(sizeof(Int) == 4 ? 0u : 0ull);
-  return bits ^ (Int)((Unsigned)(bits >> (width - 1)) >> 1 & (~(Unsigned)0 >> 1));
-}
+RT_INLINE int32_t flip_float(int32_t bits) { return bits ^ (bits < 0 ? INT32_MAX : 0); }
+RT_INLINE int64_t flip_float(int64_t bits) { return bits ^ (bits < 0 ? INT64_MAX : 0); }
 
 template <class Word, bool Min, class ToKey, class FromKey>
 RT_INLINE void extreme(Word* state, int64_t key, ToKey to_key, FromKey from_key) {
@@ -210,6 +207,22 @@ RT_EXPORT uint32_t rt_warp_append(uint32_t* counter) {
 #else
   return __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
 #endif
+}
+
+/* Text keys against a group's, whose bytes another multiprocessor may have written
+ * a moment ago: volatile loads, a word at a time, since this one's L1 cache may
+ * hold an older line. `stored` is 8-aligned and padded to whole words. */
+RT_EXPORT bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored,
+                                     uint32_t stored_length) {
+  if (key_length != stored_length) return false;
+  const volatile uint64_t* words = (const volatile uint64_t*)stored;
+  uint32_t at = 0;
+  for (; key_length - at >= 8; at += 8)
+    if (words[at / 8] != load_u64(key + at)) return false;
+  uint32_t rest = key_length - at;
+  if (rest == 0) return true;
+  uint64_t mask = ~(uint64_t)0 >> (64 - 8 * rest);
+  return ((words[at / 8] ^ load_partial(key + at, rest)) & mask) == 0;
 }
 
 /* Takes an empty slot; returns what was there (0: it is ours now). */

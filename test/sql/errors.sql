@@ -62,7 +62,7 @@ SELECT sum(g * 3e37::float4) FROM x;
 SELECT sum(f * 1e304) FROM x;
 -- Only dead rows would raise.
 DELETE FROM x WHERE b = 0;
--- offloaded: GpuScan
+-- offloaded: GpuPreAgg
 SELECT count(*) FROM x WHERE a / b > 5;
 -- offloaded: GpuPreAgg
 SELECT sum(a / b) FROM x;

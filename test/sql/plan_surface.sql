@@ -157,7 +157,7 @@ SELECT caught(3);
 SELECT caught(-3);
 CREATE FUNCTION first_ids(bound int) RETURNS SETOF int LANGUAGE sql STABLE AS 'SELECT id FROM q WHERE v > bound';
 SELECT count(*) FROM first_ids(1000);
-SELECT * FROM first_ids(1005) LIMIT 2;
+SELECT count(*) FROM (SELECT * FROM first_ids(1005) LIMIT 2) x;
 -- Limits, order, set operations.
 -- ordered
 SELECT id FROM q WHERE v > 5 LIMIT 7;

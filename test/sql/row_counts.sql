@@ -3,7 +3,7 @@
 CREATE TABLE n:rows AS
   SELECT i AS id, i % 7 AS k, (i * 7919 % 10007)::bigint AS b, (i * 31 % 97) / 7.0::float8 AS f,
          CASE WHEN i % 3 = 0 THEN NULL ELSE i % 50 END AS mixed, NULL::int AS nothing,
-         md5(i::text) AS memo, (i % 1000)::numeric(10,2) / 4 AS num
+         md5(i::text) AS memo, ((i % 1000) / 4.0)::numeric(10,2) AS num
   FROM generate_series(1, :rows) i;
 ANALYZE n:rows;
 -- offloaded: GpuScan

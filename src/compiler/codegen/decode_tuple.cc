@@ -14,6 +14,12 @@ namespace {
 
 constexpr uint32_t kMaxAlign = 8;
 constexpr uint32_t kPresenceBits = 64;
+
+/* Attributes that are always decoded by code of their own; behind them, so many
+ * unreferenced ones in a row are skipped by a loop over a table. Code for each
+ * of 1,600 attributes would take a minute to compile. */
+constexpr uint32_t kSpecialised = 48;
+constexpr uint32_t kStretch = 8;
 constexpr uint64_t kPlainHeader = 24;  // of a tuple without a NULL bitmap
 
 bool is_variable(uint32_t type) { return tb_type_is_text(type) || tb_type_is_numeric(type); }
@@ -195,12 +201,47 @@ llvm::Value* TupleDecoder::step_variable(Cursor& cursor, const TbAttribute& attr
   return start;
 }
 
+/* The end of the stretch of unreferenced attributes that starts here and is
+ * worth a loop; else the attribute itself. */
+uint32_t TupleDecoder::stretch_end(uint32_t attribute) const {
+  uint32_t past = attribute;
+  while (past < last_ && column_of_[past] == TB_NONE) past++;
+  return attribute >= kSpecialised && past - attribute >= kStretch ? past : attribute;
+}
+
+llvm::Value* TupleDecoder::shapes() {
+  if (shapes_ != nullptr) return shapes_;
+  std::vector<uint32_t> words;
+  for (uint32_t a = 0; a < last_; a++) {
+    const TbAttribute& attribute = program_.attributes()[a];
+    words.push_back(static_cast<uint16_t>(attribute.length) | uint32_t{attribute.align} << 16);
+  }
+  llvm::Constant* table = llvm::ConstantDataArray::get(builder_.context(), words);
+  shapes_ = new llvm::GlobalVariable(builder_.module(), table->getType(), /*isConstant=*/true,
+                                     llvm::GlobalValue::PrivateLinkage, table, "shapes");
+  return shapes_;
+}
+
+void TupleDecoder::step_stretch(Cursor& cursor, const Subject& subject, uint32_t first,
+                                uint32_t past) {
+  cursor.dynamic = call("rt_decode_skip",
+                        {subject.tuple, subject.data, position(cursor), subject.length, shapes(),
+                         ir_.getInt32(first), ir_.getInt32(past - first)},
+                        "stretch.end");
+  cursor.align = 1;
+}
+
 /* All attributes up to the last are there. */
 TupleDecoder::Walk TupleDecoder::walk_complete(const Subject& subject) {
   Walk walk;
   walk.columns.resize(program_.columns().size());
   Cursor cursor;
   for (uint32_t a = 0; a < last_; a++) {
+    if (const uint32_t past = stretch_end(a); past > a) {
+      step_stretch(cursor, subject, a, past);
+      a = past - 1;
+      continue;
+    }
     const TbAttribute& attribute = program_.attributes()[a];
     const uint32_t column = column_of_[a];
     llvm::Value* start;
@@ -221,12 +262,13 @@ TupleDecoder::Walk TupleDecoder::walk_complete(const Subject& subject) {
 }
 
 llvm::Value* TupleDecoder::present_bit(const Subject& subject, uint32_t attribute,
-                                       llvm::Value*& word) {
-  if (attribute % kPresenceBits == 0)
-    word = call("rt_decode_presence", {subject.tuple, ir_.getInt32(attribute / kPresenceBits)},
-                "presence");
+                                       Presence& presence) {
+  const uint32_t word = attribute / kPresenceBits;
+  if (presence.word != word)
+    presence = {call("rt_decode_presence", {subject.tuple, ir_.getInt32(word)}, "presence"), word};
   const uint64_t bit = uint64_t{1} << (attribute % kPresenceBits);
-  return ir_.CreateICmpNE(ir_.CreateAnd(word, ir_.getInt64(bit)), ir_.getInt64(0), "present");
+  return ir_.CreateICmpNE(ir_.CreateAnd(presence.bits, ir_.getInt64(bit)), ir_.getInt64(0),
+                          "present");
 }
 
 /* A referenced attribute that is not there: NULL, its missing value, or a lie. */
@@ -296,12 +338,25 @@ TupleDecoder::Walk TupleDecoder::walk_partial(const Subject& subject) {
   walk.columns.resize(program_.columns().size());
   Cursor cursor;
   bool prefix = true;
-  llvm::Value* word = nullptr;
+  Presence presence;
   llvm::Value* reach = ir_.getInt32(0);  // end of the last referenced value in the prefix
+  // A tuple that ends inside the prefix has nothing behind it: its position does not matter.
+  auto leave_prefix = [&](uint32_t a) {
+    if (!prefix) return;
+    llvm::Value* all = ir_.CreateICmpUGE(subject.natts, ir_.getInt32(a));
+    cursor.dynamic = ir_.CreateSelect(all, position(cursor), reach);
+    prefix = false;
+  };
   for (uint32_t a = 0; a < last_; a++) {
+    if (const uint32_t past = stretch_end(a); past > a) {
+      leave_prefix(a);
+      step_stretch(cursor, subject, a, past);
+      a = past - 1;
+      continue;
+    }
     const TbAttribute& attribute = program_.attributes()[a];
     const uint32_t column = column_of_[a];
-    llvm::Value* present = present_bit(subject, a, word);
+    llvm::Value* present = present_bit(subject, a, presence);
     llvm::Value* start;
     if (prefix && attribute.length > 0 && (attribute.flags & TB_ATT_NOTNULL)) {
       align_to(cursor, attribute.align);
@@ -309,12 +364,7 @@ TupleDecoder::Walk TupleDecoder::walk_partial(const Subject& subject) {
       step_fixed(cursor, attribute);
       if (column != TB_NONE) reach = ir_.CreateSelect(present, position(cursor), reach);
     } else {
-      if (prefix) {
-        llvm::Value* all = ir_.CreateICmpUGE(subject.natts, ir_.getInt32(a));
-        cursor.dynamic = ir_.CreateSelect(all, position(cursor), reach);
-        prefix = false;
-        // Of a tuple that ends before, nothing follows: its alignment does not matter.
-      }
+      leave_prefix(a);
       start = step_maybe(cursor, a, subject, present, walk);
     }
     if (column == TB_NONE) continue;

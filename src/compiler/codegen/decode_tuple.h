@@ -118,7 +118,15 @@ class TupleDecoder {
   void step_fixed(Cursor& cursor, const TbAttribute& attribute);
   llvm::Value* step_variable(Cursor& cursor, const TbAttribute& attribute, const Subject& subject,
                              bool referenced, llvm::Value*& toasted);
-  llvm::Value* present_bit(const Subject& subject, uint32_t attribute, llvm::Value*& word);
+  /* Presence bits of 64 attributes, as loaded last. */
+  struct Presence {
+    llvm::Value* bits = nullptr;
+    uint32_t word = TB_NONE;
+  };
+  llvm::Value* present_bit(const Subject& subject, uint32_t attribute, Presence& presence);
+  uint32_t stretch_end(uint32_t attribute) const;
+  void step_stretch(Cursor& cursor, const Subject& subject, uint32_t first, uint32_t past);
+  llvm::Value* shapes();
   void note_absence(Walk& walk, const Subject& subject, uint32_t column, llvm::Value* present);
   llvm::Value* step_maybe(Cursor& cursor, uint32_t attribute, const Subject& subject,
                           llvm::Value* present, Walk& walk);
@@ -146,6 +154,7 @@ class TupleDecoder {
   std::vector<BoundColumn> bound_;
   llvm::Value* pages_ = nullptr;
   llvm::Value* errors_ = nullptr;
+  llvm::Value* shapes_ = nullptr;  // constant table, if the walk has stretches
   llvm::Value* start_ = nullptr;  // i32 in memory: an out-parameter of src/rt, gone after SROA
 };
 

@@ -49,12 +49,20 @@ Value* GroupTableEmitter::hash() {
   return combined;
 }
 
+/* A text's bytes in the arena: texts start 8-aligned, so that the GPU can compare
+ * them by volatile words. */
+Value* GroupTableEmitter::padded(Value* length) {
+  auto& ir = rows_.ir();
+  Value* rounded = ir.CreateAdd(ir.CreateZExt(length, ir.getInt64Ty()), ir.getInt64(7));
+  return ir.CreateAnd(rounded, ir.getInt64(~uint64_t{7}));
+}
+
 Value* GroupTableEmitter::text_bytes() {
   auto& ir = rows_.ir();
   Value* total = nullptr;
   for (const RowValue& key : keys_) {
     if (!key.length) continue;
-    Value* length = ir.CreateZExt(key.length, ir.getInt64Ty());
+    Value* length = padded(key.length);
     total = total ? ir.CreateAdd(total, length) : length;
   }
   return total;
@@ -87,7 +95,7 @@ Value* GroupTableEmitter::keys_equal(Value* row, bool shared) {
       Value* offset = load_row(ir.getInt64Ty(), row, field.value_offset + offsetof(TbGroupText, offset), shared);
       Value* length = load_row(ir.getInt32Ty(), row, field.value_offset + offsetof(TbGroupText, length), shared);
       Value* bytes = ir.CreateInBoundsGEP(ir.getInt8Ty(), arena_, offset);
-      equal = rows_.call_rt("rt_key_eq_text", {key.value, key.length, bytes, length});
+      equal = rows_.call_rt(shared ? "rt_key_eq_text_shared" : "rt_key_eq_text", {key.value, key.length, bytes, length});
     } else {
       Value* stored = load_row(rows_.memory_type(field.type), row, field.value_offset, shared);
       if (field.type == TB_TYPE_BOOL) {
@@ -121,7 +129,7 @@ void GroupTableEmitter::write_keys(Value* row, Value* arena_offset) {
       rows_.store(arena_offset, row, field.value_offset + offsetof(TbGroupText, offset));
       rows_.store(key.length, row, field.value_offset + offsetof(TbGroupText, length));
       rows_.store(key.length, row, field.value_offset + offsetof(TbGroupText, capacity));
-      arena_offset = ir.CreateAdd(arena_offset, length);
+      arena_offset = ir.CreateAdd(arena_offset, padded(key.length));
     } else {
       Value* v = field.type == TB_TYPE_BOOL ? ir.CreateZExt(key.value, ir.getInt8Ty()) : key.value;
       rows_.store(v, row, field.value_offset);

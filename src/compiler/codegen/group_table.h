@@ -42,6 +42,7 @@ class GroupTableEmitter {
  private:
   llvm::Value* keys_equal(llvm::Value* row, bool shared);
   void write_keys(llvm::Value* row, llvm::Value* arena_offset);
+  llvm::Value* padded(llvm::Value* length);
   llvm::Value* key_hash(uint32_t type, const RowValue& v);
   llvm::Value* load_row(llvm::Type* type, llvm::Value* row, uint64_t offset, bool shared);
 

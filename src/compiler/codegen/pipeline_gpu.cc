@@ -37,7 +37,6 @@ class Kernel {
   void emit_reserve();
   void emit_apply();
   void emit_reduce();
-  void emit_init();
 
  private:
   Value* field(llvm::Type* type, uint64_t offset) { return rows_.load(type, args_, offset); }
@@ -159,13 +158,6 @@ void Kernel::emit_reduce() {
   finish(errors, end[0]);
 }
 
-/* One thread, before the first chunk of an ungrouped aggregate: the state row
- * holds what atomics may combine into. */
-void Kernel::emit_init() {
-  accumulators_.write_identities(state_row());
-  ir_.CreateRetVoid();
-}
-
 }  // namespace
 
 void emit_gpu_pipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout) {
@@ -175,7 +167,6 @@ void emit_gpu_pipeline(ModuleBuilder& builder, const Program& program, const Gro
     Kernel(builder, program, layout, "tb_reserve").emit_reserve();
     Kernel(builder, program, layout, "tb_apply").emit_apply();
   } else {
-    Kernel(builder, program, layout, "tb_init").emit_init();
     Kernel(builder, program, layout, "tb_reduce").emit_reduce();
   }
 }

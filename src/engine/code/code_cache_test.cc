@@ -211,6 +211,11 @@ TEST_F(CodeCacheTest, CrashesOfTheCompilerCostOneRequest) {
   EXPECT_EQ(dying->cache.get(device_, program(1), {}).source, Source::kCompiled);
 }
 
+TEST_F(CodeCacheTest, AZygoteThatDiesOnARequestIsReplacedForIt) {
+  setenv("TURBINE_TEST_COMPILER", ("die-once:" + directory_ + "/artifact").c_str(), 1);
+  EXPECT_EQ(open()->cache.get(device_, program(1), {}).source, Source::kCompiled);
+}
+
 TEST_F(CodeCacheTest, NoCompilerIsAnError) {
   CompilerClient compiler(directory_ + "/absent", 5);
   CodeStore store("", 0);

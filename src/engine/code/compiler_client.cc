@@ -36,6 +36,11 @@ constexpr int kZygoteFd = 3;
 [[noreturn]] void fail(const std::string& what) { throw CompileError("turbine-compiler: " + what); }
 [[noreturn]] void fail_errno(const std::string& what) { fail(what + ": " + strerror(errno)); }
 
+/* The status pipe was closed: by a compiler that crashed, or with the zygote. */
+struct NoReply : CompileError {
+  NoReply() : CompileError("turbine-compiler: ended without a reply") {}
+};
+
 UniqueFd memfd_of(const char* name, std::span<const uint8_t> bytes) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC));
   if (!fd) fail_errno("memfd_create");
@@ -62,7 +67,7 @@ TbCompileReply wait_reply(int status, uint32_t timeout_s, const IsCancelled& can
     const ssize_t n = read(status, reinterpret_cast<char*>(&reply) + have, sizeof reply - have);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_errno("status");
-    if (n == 0) fail("ended without a reply");
+    if (n == 0) throw NoReply();
     have += static_cast<size_t>(n);
   }
   reply.message[sizeof reply.message - 1] = '\0';
@@ -108,27 +113,56 @@ std::string CompilerClient::compile(std::span<const uint8_t> program, TbTarget t
   memcpy(request.cpu, cpu.data(), cpu.size());
   memcpy(request.features, features.data(), features.size());
 
+  pid_t zygote = -1;
+  try {
+    return request_once(request, program, cancelled, &zygote);
+  } catch (const NoReply&) {
+    // A program that crashes its compiler would crash the next one; but one
+    // whose zygote was killed deserves another.
+    if (!zygote_gone(zygote)) throw;
+  }
+  return request_once(request, program, cancelled, &zygote);
+}
+
+std::string CompilerClient::request_once(const TbCompileRequest& request, std::span<const uint8_t> program,
+                                         const IsCancelled& cancelled, pid_t* zygote) {
   UniqueFd program_fd = memfd_of("turbine-program", program);
   UniqueFd artifact_fd = memfd_of("turbine-artifact", {});
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) fail_errno("pipe");
   UniqueFd status(pipe_fds[0]), status_write(pipe_fds[1]);
 
-  send_request(request, program_fd.get(), artifact_fd.get(), status_write.get());
+  *zygote = send_request(request, program_fd.get(), artifact_fd.get(), status_write.get());
   status_write.reset();  // so that the compiler's death closes the pipe
   const TbCompileReply reply =
       wait_reply(status.get(), timeout_s_, [&] { return stopping_ || (cancelled && cancelled()); });
   return read_artifact(artifact_fd.get(), reply.artifact_size);
 }
 
-void CompilerClient::send_request(const TbCompileRequest& request, int program, int artifact, int status) {
+/* Has that zygote ended? One that was seen to crash may take a moment. */
+bool CompilerClient::zygote_gone(pid_t zygote) {
+  for (int i = 0; i < 10; i++) {
+    std::lock_guard lock(mutex_);
+    if (pid_ != zygote) return true;
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = -1;
+      stop_zygote();
+      return true;
+    }
+    usleep(5000);
+  }
+  return false;
+}
+
+/* Returns the zygote that has the request. */
+pid_t CompilerClient::send_request(const TbCompileRequest& request, int program, int artifact, int status) {
   const int fds[3] = {program, artifact, status};
   std::lock_guard lock(mutex_);
   // A binary that was replaced is to be used, not the old one that runs.
   if (socket_ >= 0 && started_build_ != build_id()) stop_zygote();
   for (int attempt = 0; attempt < 2; attempt++) {
     if (socket_ < 0) start_zygote();
-    if (try_send(request, fds)) return;
+    if (try_send(request, fds)) return pid_;
     stop_zygote();
   }
   fail("does not take requests");

@@ -47,7 +47,10 @@ class CompilerClient {
   std::string build_id() const;
 
  private:
-  void send_request(const TbCompileRequest& request, int program, int artifact, int status);
+  std::string request_once(const TbCompileRequest& request, std::span<const uint8_t> program,
+                           const IsCancelled& cancelled, pid_t* zygote);
+  pid_t send_request(const TbCompileRequest& request, int program, int artifact, int status);
+  bool zygote_gone(pid_t zygote);
   bool try_send(const TbCompileRequest& request, const int* fds);
   void start_zygote();
   void stop_zygote();

@@ -14,7 +14,8 @@
  * is a multiple of 8 and rows of tables are 16-aligned when it holds a 128-bit
  * state (size then a multiple of 16). A fresh row is all zero bytes, with the
  * keys written; zero is a correct initial state for every kind because MIN and
- * MAX consult their valid byte.
+ * MAX consult their valid byte (on a GPU, whose atomics do not, rows start with
+ * their identities instead).
  */
 #pragma once
 

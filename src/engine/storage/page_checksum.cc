@@ -14,7 +14,8 @@
 
 #include "turbine/types.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+// Resolvers of clones run before a sanitizer has started.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TB_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
 #else
 #define TB_VECTOR_CLONES

@@ -6,6 +6,8 @@
  *   fail:MESSAGE    answers that the program cannot be compiled
  *   crash           the child exits without an answer
  *   die             the zygote itself exits when a request comes
+ *   die-once:FILE   the first zygote does (it leaves FILE.died), later ones
+ *                   answer as artifact:FILE
  */
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -42,7 +44,10 @@ void answer(const std::string& script, int artifact, int status) {
 
 int main() {
   const char* environment = getenv("TURBINE_TEST_COMPILER");
-  const std::string script = environment ? environment : "crash";
+  std::string script = environment ? environment : "crash";
+  const bool die_once = script.rfind("die-once:", 0) == 0;
+  const std::string died = script.substr(script.find(':') + 1) + ".died";
+  if (die_once) script = access(died.c_str(), F_OK) == 0 ? "artifact:" + script.substr(9) : "die";
   while (true) {
     TbCompileRequest request;
     iovec part{&request, sizeof request};
@@ -58,7 +63,10 @@ int main() {
     if (n != sizeof request || request.magic != TB_COMPILE_MAGIC || header == nullptr) return 1;
     int fds[3];
     memcpy(fds, CMSG_DATA(header), sizeof fds);
-    if (script == "die") return 1;
+    if (script == "die") {
+      if (die_once) std::ofstream(died) << "1";
+      return 1;
+    }
     if (fork() == 0) answer(script, fds[1], fds[2]);
     for (int fd : fds) close(fd);
     while (waitpid(-1, nullptr, WNOHANG) > 0) continue;

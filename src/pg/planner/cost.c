@@ -3,7 +3,7 @@
  *
  * Times are estimated in microseconds from the figures below and turned into
  * PostgreSQL's units. PostgreSQL charges 0.0125 for a tuple and one operator,
- * which takes it 60-100 ns: a unit is about 6 us. Reading from disk costs
+ * which takes it 60-100 ns: a unit is about 7 us. Reading from disk costs
  * everybody the same and is charged as PostgreSQL does.
  */
 #include "postgres.h"
@@ -15,12 +15,13 @@
 #include "pg/planner/cost.h"
 #include "pg/supervisor/device_table.h"
 
-#define US_PER_UNIT				6.0
+#define US_PER_UNIT				7.0
 
 /* Planning aside: connect, admission, start of threads; and a share of the
- * compilation (40 ms once a shape, then cached in memory and on disk). */
-#define STARTUP_US				300.0
-#define COMPILE_SHARE_US		2000.0
+ * compilation: 40 ms and more, once a shape, then cached in memory and on disk;
+ * charged as if every shape ran twice, so that a first run is rarely a loss. */
+#define STARTUP_US				500.0
+#define COMPILE_SHARE_US		20000.0
 #define GPU_STARTUP_US			1500.0
 
 /* A page from the operating system's cache, by a thread of the daemon, and
@@ -35,6 +36,13 @@
 
 /* One unit of the catalogue's costs in a tile loop, a row. */
 #define OPERATION_NS			0.3
+
+/* A row that comes back to the backend: copied out of its page, and formed as
+ * a tuple there. PostgreSQL's scan does this in place. */
+#define RETURNED_ROW_US			0.25
+
+/* A group: made in the table, written as columns, copied, finished. */
+#define RETURNED_GROUP_US		0.4
 
 /* A GPU: pages over the bus, and its work on a row. */
 #define GPU_PAGE_US				0.17
@@ -162,6 +170,18 @@ tb_cost_run(const TbWork *work)
 	int			ndevices;
 
 	return cheapest_device(work, &index, &ndevices) / US_PER_UNIT + disk_cost(work);
+}
+
+Cost
+tb_cost_returned_row(void)
+{
+	return RETURNED_ROW_US / US_PER_UNIT;
+}
+
+Cost
+tb_cost_returned_group(void)
+{
+	return RETURNED_GROUP_US / US_PER_UNIT;
 }
 
 bool

@@ -27,6 +27,12 @@ extern TbWork tb_cost_work(const RelOptInfo *rel, double passing,
 extern Cost tb_cost_run(const TbWork *work);
 extern Cost tb_cost_startup(void);
 
+/* Of GpuScan: each row that the device passed on. */
+extern Cost tb_cost_returned_row(void);
+
+/* Of GpuPreAgg: each group. */
+extern Cost tb_cost_returned_group(void);
+
 /* The device of a query: an index of turbined's, or TB_ANY_DEVICE. False if
  * there is none that may run it, or no service. */
 extern bool tb_choose_device(const TbWork *work, uint32 *device,

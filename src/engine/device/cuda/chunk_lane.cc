@@ -253,8 +253,8 @@ void ChunkLane::start(const ChunkTask& task) {
   run_sink(rows_sink_ ? query_.code->rows : grouped_ ? query_.code->reserve : query_.code->reduce);
 }
 
-/* The table has grown: finds or inserts the chunk's groups once more. `compute`
- * has been waited for, so the outcome of the first try is here. */
+/* The table has grown: finds or inserts the chunk's groups once more. Growing
+ * has waited for `compute`, so the outcome of the first try is here. */
 void ChunkLane::reserve_again() {
   state_ = State::SINKING;
   Arguments& arguments = host_arguments();

@@ -200,7 +200,6 @@ bool CudaQuery::advance(Busy& busy) {
 /* Grows the group table, and reserves anew for every chunk not applied: their
  * group numbers are void. */
 void CudaQuery::grow_table() {
-  resources_.driver.check(resources_.driver.stream_synchronize(resources_.compute.get()));
   resources_.groups->grow(resources_.compute.get());
   worker_stats_.table_grows++;
   for (Busy& busy : busy_)

@@ -4,206 +4,14 @@
  */
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <numeric>
 
 #include "engine/device/cuda/cuda_device.h"
-#include "engine/device/cuda/fault.h"
 #include "engine/device/cuda/probe.h"
-#include "engine/device/cuda/testing/fake_kernels.h"
+#include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
 namespace {
-
-constexpr uint32_t kSlotPages = 16;
-constexpr uint64_t kNoLimit = uint64_t{1} << 32;
-constexpr char kPtx[] = "// a program\n";
-
-std::span<const uint8_t> artifact() { return {reinterpret_cast<const uint8_t*>(kPtx), sizeof(kPtx)}; }
-
-std::vector<FakePage> make_pages(uint32_t npages, int32_t distinct, uint32_t seed = 1) {
-  std::vector<FakePage> pages(npages);
-  for (FakePage& page : pages) {
-    seed = seed * 1103515245 + 12345;
-    page.nrows = (seed >> 16) % 5 == 0 ? 0 : (seed >> 16) % (TB_MAX_TUPLES_PER_PAGE + 1);
-    for (uint32_t i = 0; i < page.nrows; i++) {
-      seed = seed * 1103515245 + 12345;
-      page.values[i] = static_cast<int32_t>((seed >> 8) % static_cast<uint32_t>(distinct));
-    }
-  }
-  return pages;
-}
-
-/* A chunk as a backend sees it: its part of the pages, and room for its ids. */
-struct Chunk {
-  std::vector<uint8_t> data;
-  uint32_t kind = TB_CHUNK_PAGES;
-  uint32_t npages = 0;
-  std::vector<uint32_t> ids;
-  ChunkOutcome outcome;
-  std::exception_ptr error;
-  int times_done = 0;
-};
-
-std::vector<Chunk> chunks_of(const std::vector<FakePage>& pages) {
-  std::vector<Chunk> chunks;
-  for (size_t first = 0; first < pages.size(); first += kSlotPages) {
-    Chunk chunk;
-    chunk.npages = static_cast<uint32_t>(std::min<size_t>(kSlotPages, pages.size() - first));
-    chunk.data.resize(chunk.npages * sizeof(FakePage));
-    std::memcpy(chunk.data.data(), &pages[first], chunk.data.size());
-    chunk.ids.resize(kSlotPages * TB_MAX_TUPLES_PER_PAGE);
-    chunks.push_back(std::move(chunk));
-  }
-  return chunks;
-}
-
-/* A chunk of columns with the values, at an odd place. */
-Chunk columns_chunk(const std::vector<int32_t>& values) {
-  const size_t header = sizeof(TbColumnsChunk) + 2 * sizeof(uint64_t);
-  const uint64_t at = header + 1;
-  Chunk chunk;
-  chunk.kind = TB_CHUNK_COLUMNS;
-  chunk.data.resize(at + values.size() * sizeof(int32_t));
-  TbColumnsChunk columns{};
-  columns.nrows = static_cast<uint32_t>(values.size());
-  columns.ncolumns = 1;
-  std::memcpy(chunk.data.data(), &columns, sizeof(columns));
-  std::memcpy(chunk.data.data() + sizeof(columns), &at, sizeof(at));
-  if (!values.empty()) std::memcpy(chunk.data.data() + at, values.data(), values.size() * sizeof(int32_t));
-  chunk.ids.resize(values.size());
-  return chunk;
-}
-
-/* What a query gave. */
-struct Answer {
-  std::map<int32_t, int64_t> counts;  // grouped
-  int64_t count = 0, sum = 0;         // ungrouped
-  DeviceQueryStats stats;
-};
-
-class Completion {
- public:
-  explicit Completion(size_t expected) : missing_(expected) {}
-  void one() {
-    std::lock_guard lock(mutex_);
-    missing_--;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return missing_ == 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t missing_;
-};
-
-void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
-  Completion completion(chunks.size());
-  for (size_t i = 0; i < chunks.size(); i++) {
-    Chunk& chunk = chunks[i];
-    const ChunkTask task{i, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),
-                         static_cast<uint32_t>(chunk.ids.size())};
-    query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
-      chunk.outcome = outcome;
-      chunk.error = error;
-      chunk.times_done++;
-      completion.one();
-    });
-  }
-  completion.wait();
-}
-
-Answer read_answer(DeviceQuery& query, const Program& program) {
-  const GroupLayout layout = group_layout(program);
-  Answer answer;
-  const uint64_t ngroups = query.finish();
-  constexpr uint64_t kBatch = 1000;
-  for (uint64_t first = 0; first < ngroups; first += kBatch) {
-    const uint64_t count = std::min(kBatch, ngroups - first);
-    const DeviceQuery::GroupRows groups = query.fetch_groups(first, count);
-    for (uint64_t i = 0; i < count; i++) {
-      const uint8_t* row = groups.rows + i * layout.row_size;
-      int64_t state;
-      std::memcpy(&state, row + layout.states[0].value_offset, sizeof(state));
-      if (!program.grouped()) {
-        answer.count = state;
-        std::memcpy(&answer.sum, row + layout.states[1].value_offset, sizeof(answer.sum));
-        continue;
-      }
-      int32_t key;
-      std::memcpy(&key, row + layout.keys[0].value_offset, sizeof(key));
-      EXPECT_TRUE(answer.counts.emplace(key, state).second) << "group " << key << " occurs twice";
-    }
-  }
-  answer.stats = query.stats();
-  return answer;
-}
-
-/* Runs a query on `device`. Throws DeviceError as the device does. */
-Answer run_query(Device& device, const std::shared_ptr<const Program>& program, std::vector<Chunk>& chunks,
-                 uint64_t budget = kNoLimit, uint64_t fault = 0) {
-  auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  std::shared_ptr<LoadedCode> code = device.load(artifact(), *program);
-  std::unique_ptr<DeviceQuery> query;
-  {
-    QueryFaultScope scope(fault);
-    query = device.start(program, params, code, 0, budget);
-  }
-  submit_all(*query, chunks);
-  for (const Chunk& chunk : chunks) EXPECT_EQ(chunk.times_done, 1);
-  for (const Chunk& chunk : chunks)
-    if (chunk.error) std::rethrow_exception(chunk.error);
-  Answer answer;
-  if (program->sink() == TB_SINK_AGGREGATE) answer = read_answer(*query, *program);
-  answer.stats = query->stats();
-  return answer;
-}
-
-/* What PostgreSQL would answer. */
-void expect_rows(const std::vector<FakePage>& pages, const std::vector<Chunk>& chunks) {
-  for (size_t c = 0; c < chunks.size(); c++) {
-    std::vector<uint32_t> expected, deferred;
-    for (uint32_t page = 0; page < chunks[c].npages; page++) {
-      const FakePage& source = pages[c * kSlotPages + page];
-      for (uint32_t i = 0; i < source.nrows; i++) {
-        if (source.values[i] == kDeferred)
-          deferred.push_back(TB_ROWID(page, i + 1));
-        else if (source.values[i] % 3 == 0)
-          expected.push_back(TB_ROWID(page, i + 1));
-      }
-    }
-    const ChunkOutcome& outcome = chunks[c].outcome;
-    ASSERT_EQ(outcome.errors, 0u);
-    ASSERT_EQ(outcome.nrows, expected.size());
-    ASSERT_EQ(outcome.ndeferred, deferred.size());
-    EXPECT_EQ(outcome.rows_passed, expected.size());
-    expected.insert(expected.end(), deferred.begin(), deferred.end());
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), chunks[c].ids.begin()));
-  }
-}
-
-std::map<int32_t, int64_t> expected_counts(const std::vector<FakePage>& pages) {
-  std::map<int32_t, int64_t> counts;
-  for (const FakePage& page : pages)
-    for (uint32_t i = 0; i < page.nrows; i++)
-      if (page.values[i] >= 0) counts[page.values[i]]++;
-  return counts;
-}
-
-void expect_ungrouped(const std::vector<FakePage>& pages, const Answer& answer) {
-  int64_t count = 0, sum = 0;
-  for (const FakePage& page : pages) {
-    count += page.nrows;
-    sum = std::accumulate(page.values, page.values + page.nrows, sum);
-  }
-  EXPECT_EQ(answer.count, count);
-  EXPECT_EQ(answer.sum, sum);
-}
 
 class CudaQueryTest : public ::testing::Test {
  protected:
@@ -335,6 +143,31 @@ TEST_F(CudaQueryTest, ColumnsChunks) {
   EXPECT_EQ(fake_->launches("tb_decode"), 0u);
 }
 
+/* A nullable column always has its valid bytes on the device, sent or not. */
+TEST_F(CudaQueryTest, ColumnsChunksOfNullableColumns) {
+  open(Shape::ROWS);
+  turbine::testing::ProgramWriter writer;
+  writer.column(TB_TYPE_INT4, true);
+  program_ = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_ROWS)));
+  fake_->set_kernel("tb_rows", [](void* arguments) {
+    auto& args = *static_cast<TbPipelineArgs*>(arguments);
+    for (uint32_t row = 0; row < args.nrows; row++)
+      if (args.columns[0].valid[row]) args.out_rowids[args.nout++] = args.rowids[row];
+  });
+  std::vector<Chunk> chunks;
+  chunks.push_back(columns_chunk({1, 2, 3, 4}));
+  chunks.push_back(columns_chunk({1, 2, 3, 4}));
+  const std::vector<uint8_t> valid{0, 1, 0, 1};
+  const uint64_t at = chunks[1].data.size();
+  chunks[1].data.insert(chunks[1].data.end(), valid.begin(), valid.end());
+  std::memcpy(chunks[1].data.data() + sizeof(TbColumnsChunk) + sizeof(uint64_t), &at, sizeof(at));
+  run_query(device(), program_, chunks);
+  EXPECT_EQ(chunks[0].outcome.nrows, 4u);
+  ASSERT_EQ(chunks[1].outcome.nrows, 2u);
+  EXPECT_EQ(chunks[1].ids[0], 1u);
+  EXPECT_EQ(chunks[1].ids[1], 3u);
+}
+
 TEST_F(CudaQueryTest, ColumnsChunksBetweenPages) {
   open(Shape::GROUPED);
   const auto pages = make_pages(100, 500);
@@ -380,7 +213,7 @@ TEST_F(CudaQueryTest, AKernelFaultQuarantinesTheDevice) {
   EXPECT_EQ(device().info().usable, 0u);
   EXPECT_NE(std::string(device().info().message).find("ILLEGAL_ADDRESS"), std::string::npos);
   try {
-    device().load(artifact(), *program_);
+    device().load(fake_artifact(), *program_);
     FAIL() << "a lost device was used";
   } catch (const DeviceError& error) {
     EXPECT_EQ(error.reason, TB_FALLBACK_NO_DEVICE);
@@ -391,7 +224,7 @@ TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
   open(Shape::ROWS);
   auto chunks = chunks_of(make_pages(400, 1000));
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program_, params, device().load(artifact(), *program_), 0, kNoLimit);
+  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), 0, kNoLimit);
   std::atomic<size_t> done{0};
   for (Chunk& chunk : chunks)
     query->submit({0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),

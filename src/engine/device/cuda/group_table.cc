@@ -59,6 +59,26 @@ uint64_t keep_referenced(const std::vector<uint32_t>& slots, std::vector<uint8_t
   return kept;
 }
 
+/* The row of an ungrouped aggregate before any value. Kernels combine into it by
+ * atomics that do not look at the valid byte, so minima and maxima start as the
+ * value that every other replaces: of floats, the bits at the end of
+ * PostgreSQL's order (sign, then magnitude). */
+std::vector<uint8_t> identity_row(const Program& program) {
+  const GroupLayout layout = group_layout(program);
+  std::vector<uint8_t> row(layout.row_size);
+  for (size_t i = 0; i < layout.states.size(); i++) {
+    const TbAgg& agg = program.aggs()[i];
+    if ((agg.kind != TB_AGG_MIN && agg.kind != TB_AGG_MAX) || tb_type_is_text(agg.type)) continue;
+    const bool is_float = agg.type == TB_TYPE_FLOAT4 || agg.type == TB_TYPE_FLOAT8;
+    uint8_t* value = row.data() + layout.states[i].value_offset;
+    const uint32_t width = tb_type_width(agg.type);
+    const bool least = agg.kind == TB_AGG_MIN;
+    std::memset(value, least || is_float ? 0xff : 0, width);
+    value[width - 1] = least ? 0x7f : is_float ? 0xff : 0x80;
+  }
+  return row;
+}
+
 }  // namespace
 
 uint64_t GroupTableShape::device_bytes() const {
@@ -97,7 +117,8 @@ GroupTable::GroupTable(CudaContext& context, const Driver& driver, const Program
   header_ = context_.device_memory().allocate(driver_, sizeof(TbGroupTable), &account_);
   header_copy_ = context_.pinned_memory().allocate(driver_, sizeof(TbGroupTable), nullptr);
   try {
-    replace(initial_group_table(program, estimated_groups, account_.available() / 2), {}, stream);
+    replace(initial_group_table(program, estimated_groups, account_.available() / 2),
+            grouped_ ? std::vector<uint8_t>() : identity_row(program), stream);
   } catch (...) {
     driver_.note(driver_.stream_synchronize(stream));  // the blocks go back to the pool now
     throw;
@@ -157,7 +178,11 @@ void GroupTable::write_rows(const std::vector<uint8_t>& rows, Stream stream) {
     const StreamWait wait(driver_, stream);  // slots and rows are not the stream's to keep
     driver_.check(driver_.memcpy_htod_async(slots_.device(), slots.data(), shape_.slots_bytes(), stream));
     driver_.check(driver_.memcpy_htod_async(rows_.device(), rows.data(), rows.size(), stream));
+  } else if (!rows.empty()) {
+    const StreamWait wait(driver_, stream);
+    driver_.check(driver_.memcpy_htod_async(rows_.device(), rows.data(), rows.size(), stream));
   }
+  if (rows.size() == shape_.rows_bytes()) return;
   driver_.check(driver_.memset_d8_async(rows_.device() + rows.size(), 0, shape_.rows_bytes() - rows.size(), stream));
 }
 

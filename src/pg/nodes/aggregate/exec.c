@@ -16,6 +16,7 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -23,6 +24,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/param_block.h"
 #include "pg/nodes/plan_private.h"
+#include "pg/nodes/table_statistics.h"
 #include "pg/planner/relation_check.h"
 
 Scan *
@@ -80,6 +82,8 @@ end_query(TbPreAggState *node)
 	{
 		node->stats = *tb_heap_query_stats(node->query);
 		node->have_stats = true;
+		tb_count_rows_read(ExecGetRangeTableRelation(node->css.ss.ps.state, node->scanrelid),
+						   node->stats.done.rows_in);
 		tb_heap_query_end(node->query);
 		node->query = NULL;
 	}
@@ -119,6 +123,7 @@ start(TbPreAggState *node)
 		spec.estimated_rows = node->work.rows;
 		spec.estimated_groups = node->groups;
 		memset(&why, 0, sizeof(why));
+		pgstat_count_heap_scan(rel);
 		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
 	}
 	MemoryContextSwitchTo(old);

@@ -135,8 +135,13 @@ cost_path(PlannerInfo *root, const TbAggAnalysis *analysis, Path *path)
 	cost_qual_eval(&having, analysis->request.having, root);
 	path->startup_cost = tb_cost_startup() + tb_cost_run(&analysis->work) +
 		having.startup + path->pathtarget->cost.startup;
+	/* It scans sequentially and hashes, and the user may not want that. */
+	if (!enable_seqscan)
+		path->startup_cost += disable_cost;
+	if (!enable_hashagg && analysis->keys != NIL)
+		path->startup_cost += disable_cost;
 	path->total_cost = path->startup_cost +
-		analysis->groups * (cpu_tuple_cost + having.per_tuple +
+		analysis->groups * (cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
 							cpu_operator_cost * list_length(analysis->scan_tlist)) +
 		path->rows * path->pathtarget->cost.per_tuple;
 }

@@ -19,12 +19,14 @@
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "pg/nodes/param_block.h"
 #include "pg/nodes/plan_private.h"
+#include "pg/nodes/table_statistics.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/relation_check.h"
 
@@ -94,6 +96,7 @@ start(TbScanState *node)
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
 		memset(&why, 0, sizeof(why));
+		pgstat_count_heap_scan(rel);
 		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
 	}
 	MemoryContextSwitchTo(old);
@@ -151,6 +154,7 @@ next_chunk(TbScanState *node)
 		return false;
 	}
 	node->have_chunk = true;
+	tb_count_rows_read(node->css.ss.ss_currentRelation, node->chunk.rows_in);
 	if (!node->chunk.evaluate)
 		node->rows_removed += node->chunk.rows_in - node->chunk.nrows;
 	return true;

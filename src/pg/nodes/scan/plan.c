@@ -123,8 +123,12 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
 	cost_qual_eval(&qual_cost, others, root);
 	path->startup_cost = tb_cost_startup() + qual_cost.startup +
 		path->pathtarget->cost.startup;
+	/* It is a sequential scan, and the user may not want one. */
+	if (!enable_seqscan)
+		path->startup_cost += disable_cost;
 	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) +
-		plan->work.passing * (cpu_tuple_cost + qual_cost.per_tuple) +
+		plan->work.passing * (cpu_tuple_cost + tb_cost_returned_row() +
+							  qual_cost.per_tuple) +
 		path->rows * path->pathtarget->cost.per_tuple;
 }
 

@@ -1,0 +1,205 @@
+/*
+ * gpu_kernels.c - the kernels of fake_kernels.h for a real GPU; for tests only.
+ *
+ * Compiled by hand, so that the CUDA device can be tried without the compiler:
+ *   clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc \
+ *     -isystem $(clang-19 -print-resource-dir)/include -I include -S -o gpu_kernels.ptx this
+ * Read by gpu_test.cc. Row layout of the grouped program: hash at 0, count at 8,
+ * key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
+ */
+#include "turbine/kernel.h"
+
+#define KERNEL __attribute__((nvptx_kernel)) void
+#define DEFERRED INT32_MIN
+#define UNREPRESENTABLE (INT32_MIN + 1)
+#define OVERFLOW_IN_SINK (INT32_MIN + 2)
+#define FAULT_IN_SINK (INT32_MIN + 3)
+
+typedef struct FakePage
+{
+	uint32_t	nrows;
+	int32_t		values[TB_MAX_TUPLES_PER_PAGE];
+	uint8_t		unused[TB_PAGE_SIZE - 4 - 4 * TB_MAX_TUPLES_PER_PAGE];
+} FakePage;
+
+static inline uint32_t
+thread_index(void)
+{
+	return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
+}
+
+static inline uint32_t
+thread_count(void)
+{
+	return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
+}
+
+static inline uint32_t
+add32(uint32_t *counter, uint32_t n)
+{
+	return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t
+add64(uint64_t *counter, uint64_t n)
+{
+	return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+/* A thread a page: these kernels need not be fast. */
+KERNEL
+tb_decode(TbDecodeArgs *args)
+{
+	const FakePage *pages = (const FakePage *) args->pages;
+	int32_t    *values = (int32_t *) args->columns[0].values;
+
+	for (uint32_t page = thread_index(); page < args->npages; page += thread_count())
+	{
+		uint32_t	ndeferred = 0;
+
+		for (uint32_t i = 0; i < pages[page].nrows; i++)
+			ndeferred += pages[page].values[i] == DEFERRED;
+
+		uint32_t	row = add32(&args->nrows, pages[page].nrows - ndeferred);
+
+		for (uint32_t i = 0; i < pages[page].nrows; i++)
+		{
+			int32_t		value = pages[page].values[i];
+
+			if (value == DEFERRED)
+			{
+				args->deferred[add32(&args->ndeferred, 1)] = TB_ROWID(page, i + 1);
+				continue;
+			}
+			if (value == UNREPRESENTABLE)
+				__atomic_fetch_or(&args->errors, TB_ERR_UNREPRESENTABLE, __ATOMIC_RELAXED);
+			if (args->rowids)
+				args->rowids[row] = TB_ROWID(page, i + 1);
+			values[row++] = value;
+		}
+	}
+}
+
+static inline int32_t
+value_of(TbPipelineArgs *args, uint32_t row)
+{
+	int32_t		value = ((const int32_t *) args->columns[0].values)[row];
+
+	if (value == OVERFLOW_IN_SINK)
+		__atomic_fetch_or(&args->errors, TB_ERR_OVERFLOW, __ATOMIC_RELAXED);
+	if (value == FAULT_IN_SINK)
+		*(volatile uint32_t *) 16 = 0;
+	return value;
+}
+
+KERNEL
+tb_rows(TbPipelineArgs *args)
+{
+	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	{
+		if (value_of(args, row) % 3 != 0)
+			continue;
+		args->out_rowids[add32(&args->nout, 1)] = args->rowids[row];
+		add64(&args->rows_passed, 1);
+	}
+}
+
+static inline uint64_t
+hash_of(int32_t value)
+{
+	uint64_t	hash = (uint64_t) (uint32_t) value + 0x9e3779b97f4a7c15u;
+
+	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+	return hash ^ (hash >> 31);
+}
+
+static inline uint32_t
+find_or_insert(TbGroupTable *table, int32_t value)
+{
+	uint64_t	hash = hash_of(value);
+	uint64_t	slot = hash & table->slot_mask;
+
+	for (;;)
+	{
+		uint32_t	entry = *(volatile uint32_t *) &table->slots[slot];
+
+		if (*(volatile uint32_t *) &table->full)
+			return TB_NONE;
+		if (entry == 0)
+		{
+			uint32_t	expected = 0;
+
+			if (!__atomic_compare_exchange_n(&table->slots[slot], &expected, TB_SLOT_BUSY, 0,
+											 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				continue;
+
+			uint64_t	group = add64(&table->ngroups, 1);
+
+			if (group >= table->group_capacity)
+			{
+				*(volatile uint32_t *) &table->full = 1;
+				return TB_NONE;
+			}
+
+			uint8_t    *row = table->rows + group * table->row_size;
+
+			*(volatile uint64_t *) row = hash;
+			*(volatile int32_t *) (row + 16) = value;
+			*(volatile uint8_t *) (row + 20) = 1;
+			__nvvm_membar_gl();
+			*(volatile uint32_t *) &table->slots[slot] = (uint32_t) group + 1;
+			return (uint32_t) group;
+		}
+		if (entry == TB_SLOT_BUSY)
+			continue;
+		__nvvm_membar_gl();
+		if (*(volatile int32_t *) (table->rows + (entry - 1) * (uint64_t) table->row_size + 16) == value)
+			return entry - 1;
+		slot = (slot + 1) & table->slot_mask;
+	}
+}
+
+KERNEL
+tb_reserve(TbPipelineArgs *args)
+{
+	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	{
+		int32_t		value = value_of(args, row);
+
+		args->group_of_row[row] = value < 0 ? TB_NONE : find_or_insert(args->groups, value);
+	}
+}
+
+KERNEL
+tb_apply(TbPipelineArgs *args)
+{
+	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	{
+		uint32_t	group = args->group_of_row[row];
+
+		if (group == TB_NONE)
+			continue;
+		add64((uint64_t *) (args->groups->rows + group * (uint64_t) args->groups->row_size + 8), 1);
+		add64(&args->rows_passed, 1);
+	}
+}
+
+KERNEL
+tb_reduce(TbPipelineArgs *args)
+{
+	uint8_t    *state = args->groups->rows;
+	uint64_t	count = 0;
+	uint64_t	sum = 0;
+
+	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	{
+		sum += (uint64_t) (int64_t) value_of(args, row);
+		count++;
+	}
+	if (count == 0)
+		return;
+	add64((uint64_t *) (state + 8), count);
+	add64((uint64_t *) (state + 16), sum);
+	add64(&args->rows_passed, count);
+	*(volatile uint8_t *) (state + 24) = 1;
+}

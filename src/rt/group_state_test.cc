@@ -1,0 +1,129 @@
+/*
+ * group_state_test.cc - the shared states of GPU kernels, as one thread sees
+ * them; with a lane per thread there is no warp to fold, but every conversion
+ * and every combination is the same code.
+ */
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "turbine/kernel.h"
+
+extern "C" {
+void rt_state_add_i128(void* state, __int128 value);
+bool rt_state_add_f64(void* state, double value);
+void rt_state_min_key(void* state, int64_t key, uint32_t type);
+void rt_state_max_key(void* state, int64_t key, uint32_t type);
+bool rt_warp_sum_f64(void* state, double value, bool nonfinite_input);
+bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
+uint32_t rt_slot_claim(uint32_t* slot);
+void rt_slot_publish(uint32_t* slot, uint32_t entry);
+uint32_t rt_group_reserve(TbGroupTable* table, uint64_t text_bytes, uint64_t* arena_offset);
+}
+
+namespace {
+
+/* As accumulators.cc makes keys of floats. */
+template <class Float, class Int>
+int64_t float_key(Float v) {
+  Int bits;
+  if (v != v) v = std::numeric_limits<Float>::quiet_NaN();
+  std::memcpy(&bits, &v, sizeof v);
+  return bits < 0 ? bits ^ std::numeric_limits<Int>::max() : bits;
+}
+
+/* Min and max over `values`, from the identities that fresh rows hold. */
+template <class T, class Key>
+void check_extremes(const std::vector<T>& values, T least, T most, uint32_t type, bool is_float, Key key) {
+  alignas(8) uint8_t low[16], high[16];
+  std::memset(low, 0xff, sizeof low);
+  low[sizeof(T) - 1] = 0x7f;
+  std::memset(high, is_float ? 0xff : 0, sizeof high);
+  if (!is_float) high[sizeof(T) - 1] = 0x80;
+  for (T v : values) {
+    rt_state_min_key(low, key(v), type);
+    rt_state_max_key(high, key(v), type);
+  }
+  EXPECT_EQ(std::memcmp(low, &least, sizeof(T)), 0) << "min of type " << type;
+  EXPECT_EQ(std::memcmp(high, &most, sizeof(T)), 0) << "max of type " << type;
+}
+
+TEST(GroupState, ExtremesOfEveryWidth) {
+  auto same = [](auto v) { return static_cast<int64_t>(v); };
+  check_extremes<int16_t>({5, -7, 32767, -32768, 0}, -32768, 32767, TB_TYPE_INT2, false, same);
+  check_extremes<int16_t>({-3, -9}, -9, -3, TB_TYPE_INT2, false, same);
+  check_extremes<int32_t>({5, -7, 100}, -7, 100, TB_TYPE_INT4, false, same);
+  check_extremes<int64_t>({5, -7, INT64_MAX}, -7, INT64_MAX, TB_TYPE_INT8, false, same);
+  auto key4 = [](float v) { return float_key<float, int32_t>(v); };
+  auto key8 = [](double v) { return float_key<double, int64_t>(v); };
+  check_extremes<float>({230.0f, -250.0f, 0.5f}, -250.0f, 230.0f, TB_TYPE_FLOAT4, true, key4);
+  check_extremes<float>({-1.0f, -2.0f}, -2.0f, -1.0f, TB_TYPE_FLOAT4, true, key4);
+  check_extremes<double>({230.0, -250.0, -INFINITY}, -INFINITY, 230.0, TB_TYPE_FLOAT8, true, key8);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  check_extremes<double>({1.0, nan, INFINITY}, 1.0, nan, TB_TYPE_FLOAT8, true, key8);
+}
+
+TEST(GroupState, WideSumsCarry) {
+  alignas(16) uint64_t state[2] = {0, 0};
+  __int128 expected = 0;
+  for (__int128 v : {(__int128)UINT64_MAX, (__int128)1, (__int128)-5, (__int128)1 << 100, -((__int128)1 << 90)}) {
+    rt_state_add_i128(state, v);
+    expected += v;
+  }
+  __int128 sum;
+  std::memcpy(&sum, state, sizeof sum);
+  EXPECT_TRUE(sum == expected);
+}
+
+TEST(GroupState, FloatSumsTellOverflowFromInfinity) {
+  double state = 1e308;
+  EXPECT_TRUE(rt_state_add_f64(&state, 1e308));
+  state = 1.0;
+  EXPECT_FALSE(rt_state_add_f64(&state, INFINITY));
+  state = 0;
+  EXPECT_TRUE(rt_warp_sum_f64(&state, INFINITY, false));
+  state = 0;
+  EXPECT_FALSE(rt_warp_sum_f64(&state, INFINITY, true));
+}
+
+TEST(GroupState, SharedTextsCompareWithoutTheirPadding) {
+  for (uint32_t length = 0; length <= 33; length++) {
+    std::vector<char> key(length);
+    for (uint32_t i = 0; i < length; i++) key[i] = static_cast<char>(i * 37);
+    alignas(8) char stored[48];
+    std::memset(stored, 0x5a, sizeof stored);
+    if (length) std::memcpy(stored, key.data(), length);
+    EXPECT_TRUE(rt_key_eq_text_shared(key.data(), length, stored, length));
+    EXPECT_FALSE(rt_key_eq_text_shared(key.data(), length, stored, length + 1));
+    for (uint32_t i = 0; i < length; i++) {
+      stored[i] ^= 1;
+      EXPECT_FALSE(rt_key_eq_text_shared(key.data(), length, stored, length)) << length << " " << i;
+      stored[i] ^= 1;
+    }
+  }
+}
+
+TEST(GroupState, SlotsAreClaimedOnceAndTablesFillUp) {
+  uint32_t slot = 0;
+  EXPECT_EQ(rt_slot_claim(&slot), 0u);
+  EXPECT_EQ(rt_slot_claim(&slot), TB_SLOT_BUSY);
+  rt_slot_publish(&slot, 7);
+  EXPECT_EQ(rt_slot_claim(&slot), 7u);
+
+  TbGroupTable table{};
+  table.group_capacity = 2;
+  table.arena_capacity = 20;
+  uint64_t at = 99;
+  EXPECT_EQ(rt_group_reserve(&table, 16, &at), 0u);
+  EXPECT_EQ(at, 0u);
+  EXPECT_EQ(table.full, 0u);
+  EXPECT_EQ(rt_group_reserve(&table, 8, &at), TB_NONE);
+  EXPECT_EQ(table.full, 1u);
+  EXPECT_EQ(rt_group_reserve(&table, 0, &at), 1u);
+  EXPECT_EQ(rt_group_reserve(&table, 0, &at), TB_NONE);
+}
+
+}  // namespace
