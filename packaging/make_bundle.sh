@@ -9,6 +9,8 @@
 #             the extension, turbined and turbine-compiler
 #   lib/      the shared libraries that those need and another distribution may
 #             lack or have in another version (not glibc's, not libstdc++)
+#   zoneinfo/ time zones, for machines without: PostgreSQL looks for them where
+#             the distribution has them
 #   unit/     unit test programs, with kernels for those that a GPU runs
 #   repository/  test/, bench/, tools/, catalog/
 # Target: Linux with the same processor architecture, a glibc as new as
@@ -67,22 +69,25 @@ copy_extension() {
   DESTDIR=$root cmake --install "$build" >/dev/null
   test -x "$root$pkglibdir/pg_turbine/turbined"
   test -x "$root$pkglibdir/pg_turbine/turbine-compiler"
-  local program
-  for program in turbine_cuda_test turbine_engine_test; do
-    find "$build" -type f -name "$program" -perm -u+x -exec cp {} "$root/unit/" \;
-  done
+  find "$build" -type f -name turbine_cuda_test -perm -u+x -exec cp {} "$root/unit/" \;
+  find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" -type f \
+    -exec strip --strip-unneeded {} +
   local resources kernels=$repository/src/engine/device/cuda/testing/gpu_kernels.c
   resources=$("$clang" -print-resource-dir)/include
   "$clang" --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc -isystem "$resources" \
     -I "$repository/include" -S -o "$root/unit/gpu_kernels.ptx" "$kernels"
-  find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" -type f \
-    -exec strip --strip-unneeded {} + 2>/dev/null
 }
 
 copy_repository() {
   (cd "$repository" && git ls-files -co --exclude-standard -- test bench tools catalog |
     while read -r file; do if [ -f "$file" ]; then echo "$file"; fi; done |
     tar -cf - -T -) | tar -xf - -C "$root/repository"
+}
+
+copy_time_zones() {
+  mkdir "$root/zoneinfo"
+  tar -C /usr/share/zoneinfo --exclude=./right --exclude=./posix --exclude=./localtime -chf - . |
+    tar -C "$root/zoneinfo" -xf -
 }
 
 is_elf() { [ "$(head -c 4 "$1" | tr -d '\0')" = $'\177ELF' ]; }
@@ -127,9 +132,10 @@ newest_glibc_needed() {
 # Nothing may be found outside the bundle but what belongs to the system.
 check_closed() {
   local missing
-  missing=$(elf_files | xargs ldd 2>/dev/null |
-    awk -v lib="$root/lib/" '$2 == "=>" && (index($3, lib) != 1) { print $1 }' | sort -u |
-    while read -r name; do belongs_to_system "$name" || echo "$name"; done)
+  missing=$(elf_files | xargs ldd 2>/dev/null | awk '$2 == "=>" { print $1, $3 }' | sort -u |
+    while read -r name path; do
+      if ! belongs_to_system "$name" && [ "$(realpath "$path")" != "$root/lib/$name" ]; then echo "$name"; fi
+    done)
   if [ -n "$missing" ]; then
     echo "libraries that the bundle lacks: $missing" >&2
     exit 1
@@ -141,6 +147,7 @@ copy_extension
 copy_libraries
 set_search_paths
 check_closed
+copy_time_zones
 copy_repository
 newest_glibc_needed > "$root/GLIBC_NEEDED"
 echo "${bindir#/}" > "$root/BINDIR"

@@ -73,6 +73,10 @@ unpack() {
   local sum
   sum=$(cksum < "$archive")
   if [ "$(cat "$directory/UNPACKED" 2>/dev/null)" = "$sum" ]; then return; fi
+  # A server kept by -k still runs the old programs.
+  if [ -e "$directory/run/data/postmaster.pid" ] && [ -e "$root/BINDIR" ]; then
+    as_server "$root/$(cat "$root/BINDIR")/pg_ctl" -D "$directory/run/data" -m fast -w stop >/dev/null 2>&1 || true
+  fi
   rm -rf "$directory/pg_turbine" "$directory/UNPACKED"
   extract "$directory"
   # Everybody may read it: the server runs as another user.
@@ -99,6 +103,13 @@ ensure_server_user() {
     echo 'postgres:x:26:26::/nonexistent:/bin/sh' >> /etc/passwd
     echo 'postgres:x:26:' >> /etc/group
   fi
+}
+
+# The server was built to read the system's time zones.
+ensure_time_zones() {
+  if [ -e /usr/share/zoneinfo/UTC ] || [ "$(id -u)" -ne 0 ]; then return; fi
+  mkdir -p /usr/share/zoneinfo
+  cp -a "$root/zoneinfo/." /usr/share/zoneinfo/
 }
 
 as_server() {
@@ -202,6 +213,7 @@ unpack
 bin=$root/$(cat "$root/BINDIR")
 check_glibc
 ensure_server_user
+ensure_time_zones
 
 export PATH=$bin:$PATH PGHOST=$directory/run PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 export TURBINE_PG_BIN=$bin TURBINE_BUNDLE_ROOT=$root TURBINE_SERVER_LOG=$log

@@ -10,6 +10,8 @@
  * rows use volatile loads. LLVM's NVPTX backend drops stronger orders silently.
  *
  * rt_warp_*: all 32 lanes of a warp arrive together; one of them writes.
+ * rt_peers_*: the lanes of a warp that rt_warp_peers named arrive together; the
+ * lowest of them writes.
  * rt_state_*: any thread, at any time.
  */
 #include "rt/memory_words.h"
@@ -47,6 +49,35 @@ RT_INLINE T warp_fold(T mine, Fold fold) {
 }
 
 RT_INLINE void fence() { __nvvm_membar_gl(); }
+
+/* fold over the lanes of `peers`, all of which are here; the lowest of them has
+ * the result. Halves the values each round: a lane takes its next peer's value
+ * and every second one leaves. Rounds: log2 of the largest number of peers. */
+template <class T, class Fold>
+RT_INLINE T peers_fold(T mine, uint32_t peers, Fold fold) {
+  uint32_t rank = (uint32_t)__builtin_popcount(peers & (uint32_t)__nvvm_read_ptx_sreg_lanemask_lt());
+  uint32_t above = peers & (uint32_t)__nvvm_read_ptx_sreg_lanemask_gt();
+  uint32_t alive = peers;
+  while (alive & (alive - 1)) {
+    uint64_t words[(sizeof(T) + 7) / 8] = {};
+    __builtin_memcpy(words, &mine, sizeof(T));
+    int next = above != 0 ? __builtin_ctz(above) : (int)lane();
+    for (uint64_t& word : words) {
+      uint32_t low = (uint32_t)__nvvm_shfl_sync_idx_i32(peers, (int)(uint32_t)word, next, 31);
+      uint32_t high = (uint32_t)__nvvm_shfl_sync_idx_i32(peers, (int)(uint32_t)(word >> 32), next, 31);
+      word = (uint64_t)high << 32 | low;
+    }
+    T other;
+    __builtin_memcpy(&other, words, sizeof(T));
+    if (above != 0) mine = fold(mine, other);
+    alive = (uint32_t)__nvvm_vote_ballot_sync(peers, (rank & 1) == 0) & alive;
+    above &= alive;
+    rank >>= 1;
+  }
+  return mine;
+}
+
+RT_INLINE bool leads(uint32_t peers) { return lane() == (uint32_t)__builtin_ctz(peers); }
 #else
 RT_INLINE uint32_t lane() { return 0; }
 
@@ -56,6 +87,13 @@ RT_INLINE T warp_fold(T mine, Fold) {
 }
 
 RT_INLINE void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+template <class T, class Fold>
+RT_INLINE T peers_fold(T mine, uint32_t, Fold) {
+  return mine;
+}
+
+RT_INLINE bool leads(uint32_t) { return true; }
 #endif
 
 RT_INLINE void add_u64(uint64_t* state, uint64_t value) {
@@ -76,15 +114,18 @@ RT_INLINE bool finite(double value) { return __builtin_fabs(value) < __builtin_i
 
 /* True if finite operands gave infinity. */
 RT_INLINE bool add_f64(double* state, double value) {
+#ifdef __NVPTX__
+  double old = __nvvm_atom_add_gen_d(state, value);
+#else
   uint64_t* bits = (uint64_t*)state;
   uint64_t expected = __atomic_load_n(bits, __ATOMIC_RELAXED);
-  for (;;) {
-    double old = __builtin_bit_cast(double, expected);
-    double sum = old + value;
-    uint64_t desired = __builtin_bit_cast(uint64_t, sum);
-    if (__atomic_compare_exchange_n(bits, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-      return finite(old) & finite(value) & !finite(sum);
-  }
+  uint64_t desired;
+  do {
+    desired = __builtin_bit_cast(uint64_t, __builtin_bit_cast(double, expected) + value);
+  } while (!__atomic_compare_exchange_n(bits, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  double old = __builtin_bit_cast(double, expected);
+#endif
+  return finite(old) & finite(value) & !finite(old + value);
 }
 
 /* Bits of a float as an integer in PostgreSQL's order, and back (the same). */
@@ -191,6 +232,67 @@ RT_EXPORT void rt_warp_max_key(void* state, int64_t key, uint32_t type) {
 RT_EXPORT void rt_warp_mark_u8(uint8_t* state, bool mark) {
   uint64_t any = warp_fold((uint64_t)mark, [](uint64_t a, uint64_t b) { return a | b; });
   if (lane() == 0 && any != 0) *(volatile uint8_t*)state = 1;
+}
+
+/* The lanes that are here with the same group: they combine their values first,
+ * so that a few large groups do not mean an atomic a row at one address. */
+RT_EXPORT uint32_t rt_warp_peers(uint32_t group) {
+#ifdef __NVPTX__
+  return (uint32_t)__nvvm_match_any_sync_i32(__nvvm_activemask(), group);
+#else
+  (void)group;
+  return 1;
+#endif
+}
+
+RT_EXPORT void rt_peers_count(void* state, bool pass, uint32_t peers) {
+  uint32_t sum = peers_fold((uint32_t)pass, peers, [](uint32_t a, uint32_t b) { return a + b; });
+  if (leads(peers) && sum != 0) add_u64((uint64_t*)state, sum);
+}
+
+/* `value` is the neutral element where `pass` is false; `valid` is set if any
+ * lane passes. */
+RT_EXPORT void rt_peers_sum_u64(void* state, uint8_t* valid, uint64_t value, bool pass, uint32_t peers) {
+  uint64_t sum = peers_fold(value, peers, [](uint64_t a, uint64_t b) { return a + b; });
+  uint32_t any = peers_fold((uint32_t)pass, peers, [](uint32_t a, uint32_t b) { return a | b; });
+  if (!leads(peers) || any == 0) return;
+  *(volatile uint8_t*)valid = 1;
+  add_u64((uint64_t*)state, sum);
+}
+
+RT_EXPORT void rt_peers_sum_i128(void* state, uint8_t* valid, __int128 value, bool pass, uint32_t peers) {
+  uint128 sum = peers_fold((uint128)value, peers, [](uint128 a, uint128 b) { return a + b; });
+  uint32_t any = peers_fold((uint32_t)pass, peers, [](uint32_t a, uint32_t b) { return a | b; });
+  if (!leads(peers) || any == 0) return;
+  *(volatile uint8_t*)valid = 1;
+  add_i128((uint64_t*)state, (__int128)sum);
+}
+
+/* True, in some lane, if finite inputs gave infinity. */
+RT_EXPORT bool rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers) {
+  double sum = peers_fold(value, peers, [](double a, double b) { return a + b; });
+  uint32_t bits = (uint32_t)pass | (finite(value) ? 0u : 2u);
+  uint32_t any = peers_fold(bits, peers, [](uint32_t a, uint32_t b) { return a | b; });
+  if (!leads(peers) || (any & 1) == 0) return false;
+  *(volatile uint8_t*)valid = 1;
+  bool overflow = add_f64((double*)state, sum);
+  return overflow | (((any & 2) == 0) & !finite(sum));
+}
+
+RT_EXPORT void rt_peers_min_key(void* state, uint8_t* valid, int64_t key, uint32_t type, bool pass, uint32_t peers) {
+  int64_t least = peers_fold(key, peers, [](int64_t a, int64_t b) { return a < b ? a : b; });
+  uint32_t any = peers_fold((uint32_t)pass, peers, [](uint32_t a, uint32_t b) { return a | b; });
+  if (!leads(peers) || any == 0) return;
+  *(volatile uint8_t*)valid = 1;
+  extreme_of_type<true>(state, least, type);
+}
+
+RT_EXPORT void rt_peers_max_key(void* state, uint8_t* valid, int64_t key, uint32_t type, bool pass, uint32_t peers) {
+  int64_t most = peers_fold(key, peers, [](int64_t a, int64_t b) { return a > b ? a : b; });
+  uint32_t any = peers_fold((uint32_t)pass, peers, [](uint32_t a, uint32_t b) { return a | b; });
+  if (!leads(peers) || any == 0) return;
+  *(volatile uint8_t*)valid = 1;
+  extreme_of_type<false>(state, most, type);
 }
 
 /* The next index of an output that all threads append to; lanes that arrive

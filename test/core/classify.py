@@ -18,11 +18,24 @@ _FLOAT = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?|-?\d+e[+-]?\d+")
 _STEP = re.compile(r"^(?:step |starting permutation: |s\d+: NOTICE|teardown |setup )")
 
 
+def echoed_lines(script):
+    """The script's lines that psql -a echoes: all but empty ones and COPY data."""
+    lines, in_data = [], False
+    for line in script.splitlines():
+        if in_data:
+            in_data = line != "\\."
+            continue
+        if line:
+            lines.append(line)
+        in_data = bool(re.match(r"\s*\\?copy\b.*\bfrom\s+stdin\b", line, re.IGNORECASE))
+    return lines
+
+
 def psql_segments(output, script):
     """{number of the script's lines echoed so far: output lines that follow}.
     psql -a echoes every line of its script, so the script tells which lines
     of the output are echo."""
-    segments, at, wanted = {}, 0, script.splitlines()
+    segments, at, wanted = {}, 0, echoed_lines(script)
     for line in output.splitlines():
         if at < len(wanted) and line == wanted[at]:
             at += 1
@@ -46,7 +59,7 @@ def isolation_segments(output):
 def _is_plan(statement, lines):
     if any(line.startswith("ERROR") for line in lines):
         return False
-    return any("QUERY PLAN" in line for line in lines[:2]) or bool(re.search(r"\bexplain\b", statement, re.IGNORECASE))
+    return any("QUERY PLAN" in line for line in lines[:2]) or bool(re.search(r"\bexplain", statement, re.IGNORECASE))
 
 
 def _same_but_floats(left, right):
@@ -93,7 +106,7 @@ def _pairs(reference, actual, script):
             return [("whole output", reference.splitlines(), actual.splitlines())]
         return [(head, a, b) for (head, a), (_, b) in zip(left, right)]
     left, right = psql_segments(reference, script), psql_segments(actual, script)
-    lines, pairs, before = script.splitlines(), [], 0
+    lines, pairs, before = echoed_lines(script), [], 0
     for end in sorted(set(left) | set(right)):
         pairs.append(("\n".join(lines[before:end]), left.get(end, []), right.get(end, [])))
         before = end

@@ -353,35 +353,38 @@ void Accumulators::apply_text(const TbAgg& agg, const GroupField& field, const A
   });
 }
 
-Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row) {
+Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row, Value* peers) {
   auto& ir = rows_.ir();
   const TbAgg& agg = program_.aggs()[i];
   const GroupField& field = layout_.states[i];
   require_supported(agg);
   Value* state = rows_.at(group_row, field.value_offset);
   Value* pass = in.pass ? in.pass : ir.getTrue();
-  Carried errors = emit_if(rows_, "apply", pass, {ir.getInt32(0)}, [&]() -> Carried {
-    Value* bits = ir.getInt32(0);
-    if (agg.kind == TB_AGG_COUNT) {
-      rows_.call_rt("rt_state_add_u64", {state, ir.getInt64(1)});
-      return {bits};
-    }
-    rows_.store(ir.getInt8(1), group_row, field.valid_offset);
-    if (agg.kind == TB_AGG_SUM_INT) {
-      rows_.call_rt("rt_state_add_u64", {state, ir.CreateSExt(in.value, ir.getInt64Ty())});
-    } else if (agg.kind == TB_AGG_SUM_WIDE) {
-      rows_.call_rt("rt_state_add_i128", {state, ir.CreateSExt(in.value, ir.getInt128Ty())});
-    } else if (agg.kind == TB_AGG_SUM_FLOAT) {
-      Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
-      bits = overflow_if(rows_.call_rt("rt_state_add_f64", {state, v}), TB_ERR_OVERFLOW);
-    } else {
-      Value* key = ir.CreateSExt(to_key(agg.type, in.value), ir.getInt64Ty());
-      const char* symbol = agg.kind == TB_AGG_MIN ? "rt_state_min_key" : "rt_state_max_key";
-      rows_.call_rt(symbol, {state, key, ir.getInt32(agg.type)});
-    }
-    return {bits};
-  });
-  return errors[0];
+  auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
+  if (agg.kind == TB_AGG_COUNT) {
+    rows_.call_rt("rt_peers_count", {state, pass, peers});
+    return nullptr;
+  }
+  Value* valid = rows_.at(group_row, field.valid_offset);
+  if (agg.kind == TB_AGG_SUM_INT) {
+    Value* v = kept(ir.CreateSExt(in.value, ir.getInt64Ty()), ir.getInt64(0));
+    rows_.call_rt("rt_peers_sum_u64", {state, valid, v, pass, peers});
+    return nullptr;
+  }
+  if (agg.kind == TB_AGG_SUM_WIDE) {
+    Value* v = kept(ir.CreateSExt(in.value, ir.getInt128Ty()), llvm::ConstantInt::get(ir.getInt128Ty(), 0));
+    rows_.call_rt("rt_peers_sum_i128", {state, valid, v, pass, peers});
+    return nullptr;
+  }
+  if (agg.kind == TB_AGG_SUM_FLOAT) {
+    Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
+    v = kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
+    return overflow_if(rows_.call_rt("rt_peers_sum_f64", {state, valid, v, pass, peers}), TB_ERR_OVERFLOW);
+  }
+  Value* key = ir.CreateSExt(kept(to_key(agg.type, in.value), key_identity(agg)), ir.getInt64Ty());
+  const char* symbol = agg.kind == TB_AGG_MIN ? "rt_peers_min_key" : "rt_peers_max_key";
+  rows_.call_rt(symbol, {state, valid, key, ir.getInt32(agg.type), pass, peers});
+  return nullptr;
 }
 
 void Accumulators::write_identities(Value* group_row) {

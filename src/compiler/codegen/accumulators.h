@@ -55,8 +55,9 @@ class Accumulators {
   /* Host: combines one row straight into a group's row; returns TB_ERR_* bits
    * or nullptr. */
   llvm::Value* apply(size_t i, const AggInput& input, llvm::Value* group_row);
-  /* GPU: the same by atomics. */
-  llvm::Value* apply_atomic(size_t i, const AggInput& input, llvm::Value* group_row);
+  /* GPU: the same by atomics, combined first over the warp's lanes of the same
+   * group (`peers`: i32 mask); all of them arrive together. */
+  llvm::Value* apply_atomic(size_t i, const AggInput& input, llvm::Value* group_row, llvm::Value* peers);
 
   /* GPU: writes the states' identities into a fresh row, so that apply_atomic
    * needs no look at the valid byte. */

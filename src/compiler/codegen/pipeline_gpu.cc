@@ -129,10 +129,12 @@ void Kernel::emit_apply() {
     Value* group = ir_.CreateLoad(ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), group_of_row, row));
     return emit_if(rows_, "grouped", ir_.CreateICmpNE(group, ir_.getInt32(TB_NONE)), now, [&]() -> Carried {
       Value* group_row = groups_.row(group);
+      Value* peers = rows_.call_rt("rt_warp_peers", {group});
       Value* errors = now[1];
       for (size_t i = 0; i < program_.aggs().size(); i++) {
         const AggInput in = accumulators_.input(i, nullptr);
-        errors = ir_.CreateOr(errors, accumulators_.apply_atomic(i, in, group_row));
+        Value* bits = accumulators_.apply_atomic(i, in, group_row, peers);
+        if (bits) errors = ir_.CreateOr(errors, bits);
       }
       if (Value* row_errors = rows_.take_errors()) errors = ir_.CreateOr(errors, row_errors);
       return {ir_.CreateAdd(now[0], ir_.getInt64(1)), errors};
