@@ -59,11 +59,12 @@ def check_node(session, statement):
     return None
 
 
-def clean_pages(session, statement):
+def clean_pages(server, session, statement):
     """After ANALYZE of a table: makes its blocks all-visible and clean."""
     if statement.text.upper().startswith("ANALYZE ") and session.transaction_status == "I":
         session.query("VACUUM " + statement.text[len("ANALYZE "):])
-        session.query("CHECKPOINT")
+        with server.connect() as admin:  # the script may have taken a role that may not
+            admin.query("CHECKPOINT")
 
 
 def run_script(server, statements, database, settings, check=False, clean=False):
@@ -77,7 +78,7 @@ def run_script(server, statements, database, settings, check=False, clean=False)
                 complaint = check_node(session, statement) if check else None
                 outcomes.append((session.run(statement.text), complaint))
                 if clean:
-                    clean_pages(session, statement)
+                    clean_pages(server, session, statement)
     except ConnectionLost as lost:
         outcomes.append((None, str(lost)))
     finally:

@@ -113,6 +113,12 @@ class Classify(unittest.TestCase):
         self.assertEqual(self.kinds(OUTPUT.replace("0.30000000000000004", "0.4")), ["rows"])
         self.assertEqual(self.kinds(OUTPUT.replace(" Seq Scan on t\n(1 row)", "ERROR:  no")), ["rows"])
 
+    def test_notices(self):
+        noisy = OUTPUT.replace(" a\n---", "NOTICE:  saw 1\nNOTICE:  saw 2\n a\n---")
+        self.assertEqual(self.kinds(noisy.replace("NOTICE:  saw 2\n", ""), noisy), ["notices"])
+        self.assertEqual(self.kinds(noisy.replace("saw 2", "saw 3"), noisy), ["rows"])
+        self.assertEqual(self.kinds(noisy), ["rows"])
+
     def test_statement_without_output_on_one_side(self):
         silent = OUTPUT.replace(" a\n---\n 1\n 2\n(2 rows)\n\n", "")
         self.assertIn("rows", self.kinds(silent))

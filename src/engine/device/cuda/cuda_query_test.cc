@@ -66,6 +66,42 @@ TEST_F(CudaQueryTest, NoInput) {
   EXPECT_EQ(answer.sum, 0);
 }
 
+/* tb_reduce takes the minimum with what is there, so zero would be wrong. */
+TEST_F(CudaQueryTest, UngroupedStatesStartAsWhatChangesNothing) {
+  open(Shape::UNGROUPED);
+  turbine::testing::ProgramWriter writer;
+  const uint32_t int4 = writer.column(TB_TYPE_INT4), int8 = writer.column(TB_TYPE_INT8);
+  const uint32_t int2 = writer.column(TB_TYPE_INT2), float8 = writer.column(TB_TYPE_FLOAT8);
+  for (uint8_t kind : {TB_AGG_MIN, TB_AGG_MAX})
+    for (uint32_t column : {int4, int8, int2, float8}) writer.aggregate(kind, column);
+  writer.aggregate(TB_AGG_SUM_FLOAT, float8);
+  writer.aggregate(TB_AGG_COUNT);
+  program_ = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_AGGREGATE)));
+  auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
+  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), 0, kNoLimit);
+  ASSERT_EQ(query->finish(), 1u);
+  const uint8_t* row = query->fetch_groups(0, 1).rows;
+  const GroupLayout layout = group_layout(*program_);
+  auto state = [&](size_t i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, row + layout.states[i].value_offset, tb_type_width(layout.states[i].type));
+    if (i != 9) {
+      EXPECT_EQ(row[layout.states[i].valid_offset], 0);
+    }
+    return bits;
+  };
+  EXPECT_EQ(state(0), 0x7fffffffu);
+  EXPECT_EQ(state(1), 0x7fffffffffffffffu);
+  EXPECT_EQ(state(2), 0x7fffu);
+  EXPECT_EQ(state(3), 0x7fffffffffffffffu);
+  EXPECT_EQ(state(4), 0x80000000u);
+  EXPECT_EQ(state(5), 0x8000000000000000u);
+  EXPECT_EQ(state(6), 0x8000u);
+  EXPECT_EQ(state(7), 0xffffffffffffffffu);
+  EXPECT_EQ(state(8), 0x8000000000000000u);
+  EXPECT_EQ(state(9), 0u);
+}
+
 TEST_F(CudaQueryTest, GroupedWithoutGrowth) {
   open(Shape::GROUPED);
   auto pages = make_pages(100, 50);

@@ -68,9 +68,11 @@ std::vector<uint8_t> identity_row(const Program& program) {
   std::vector<uint8_t> row(layout.row_size);
   for (size_t i = 0; i < layout.states.size(); i++) {
     const TbAgg& agg = program.aggs()[i];
+    uint8_t* value = row.data() + layout.states[i].value_offset;
+    const double negative_zero = -0.0;  // 0.0 + -0.0 would lose the sign
+    if (agg.kind == TB_AGG_SUM_FLOAT) std::memcpy(value, &negative_zero, sizeof(negative_zero));
     if ((agg.kind != TB_AGG_MIN && agg.kind != TB_AGG_MAX) || tb_type_is_text(agg.type)) continue;
     const bool is_float = agg.type == TB_TYPE_FLOAT4 || agg.type == TB_TYPE_FLOAT8;
-    uint8_t* value = row.data() + layout.states[i].value_offset;
     const uint32_t width = tb_type_width(agg.type);
     const bool least = agg.kind == TB_AGG_MIN;
     std::memset(value, least || is_float ? 0xff : 0, width);

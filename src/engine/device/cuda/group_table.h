@@ -6,7 +6,8 @@
  * no room; grow() then makes room, keeps every complete group and its state,
  * and drops rows that were numbered but never entered into the slots. A group's
  * number may change in grow(), so group numbers of chunks that are reserved but
- * not applied are void afterwards. Ungrouped: row 0 alone.
+ * not applied are void afterwards. Ungrouped: row 0 alone, whose MIN, MAX and
+ * float SUM states start as the values that change nothing (valid byte 0).
  *
  * A slot search starts at (hash & slot_mask) and goes up by one, as generated
  * code does; the hash is the first field of a row.

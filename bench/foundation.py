@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""foundation.py - benchmark of scans and aggregation against PostgreSQL itself.
+
+The demo's queries, warm medians, over vacuumed tables (all-visible: blocks are
+read directly) and over never-vacuumed copies (every block through the
+buffers): plain without workers, plain with 2 workers, accelerated. Answers are
+compared; a wrong one fails the run. Writes a JSON file and a Markdown table.
+Needs python3 and the built tree or a bundle (TURBINE_PG_BIN), no network.
+Called by: make bench.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import cluster  # noqa: E402
+import workload  # noqa: E402
+from cluster import log  # noqa: E402
+
+STATES = ("vacuumed", "never vacuumed")
+
+
+def processor():
+    for line in open("/proc/cpuinfo", encoding="utf-8"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def load(server, options):
+    """Both copies of t and lineorder: those in schema `fresh` are never vacuumed."""
+    parts = max(1, min(8, (os.cpu_count() or 2) // 2))
+    with server.connect() as session:
+        session.query("CREATE SCHEMA fresh")
+    for table in ("t", "lineorder"):
+        log(f"loading {table}")
+        workload.load_table(server, table, options.rows, options.sf, parts)
+        with server.connect() as session:
+            session.query(f"CREATE TABLE fresh.{table} (LIKE public.{table}) WITH (autovacuum_enabled = off)")
+            session.query(f"INSERT INTO fresh.{table} SELECT * FROM public.{table}")
+            session.query(f"ANALYZE fresh.{table}")
+            session.query(f"VACUUM (ANALYZE) public.{table}")
+            session.query("CHECKPOINT")
+
+
+def measure(server, state, plan, query, runs):
+    """{'first': ms, 'warm': median ms, 'runs': [...]} and the rows, in a fresh session."""
+    with server.connect() as session:
+        session.query(f"SET search_path = {'public' if state == STATES[0] else 'fresh'}")
+        workload.apply(session, plan)
+        first, rows = workload.timed(session, query.sql)
+        times = [workload.timed(session, query.sql)[0] for _ in range(runs)]
+        node = workload.custom_scan(workload.explain(session, query.sql))
+    entry = {"first": round(first, 2), "warm": round(statistics.median(times), 2), "runs": [round(t, 2) for t in times]}
+    if node:
+        entry["node"] = {key: value for key, value in node.items() if not key.startswith(("Plan", "Output"))}
+    return entry, rows
+
+
+def run(server, options):
+    """[{'query', 'state', 'plain', 'plain, 2 workers', 'accelerated', 'equal'}]"""
+    plans = (workload.PLAIN, workload.PLAIN_PARALLEL, workload.accelerated(options.device, force=options.force))
+    results = []
+    for state in STATES:
+        for query in workload.QUERIES:
+            entry, answers = {"query": query.name, "state": state}, []
+            for plan in plans:
+                entry[plan.label], rows = measure(server, state, plan, query, options.runs)
+                answers.append(rows)
+            entry["equal"] = all(workload.same_answer(answers[0], other) for other in answers[1:])
+            results.append(entry)
+            log(f"  {state}, {query.name}: " + ", ".join(f"{p.label} {entry[p.label]['warm']:.1f}" for p in plans)
+                + ("" if entry["equal"] else "  DIFFERENT ANSWER"))
+    return results
+
+
+def markdown(report):
+    lines = [f"# Scans and aggregation, {report['processor']}, {report['processors']} processors", "",
+             f"Devices: {', '.join(report['devices'])}. {report['settings']['rows']:,} rows of t, scale factor "
+             f"{report['settings']['sf']:g}; medians of {report['settings']['runs']} warm runs, ms.", ""]
+    for state in STATES:
+        rows = [r for r in report["results"] if r["state"] == state]
+        lines += [f"## {state}", "",
+                  "| query | plain | plain, 2 workers | accelerated | first | speed-up | vs 2 workers | device |",
+                  "|---|---|---|---|---|---|---|---|"]
+        for r in rows:
+            plain, workers, fast = r["plain"]["warm"], r["plain, 2 workers"]["warm"], r["accelerated"]["warm"]
+            node = r["accelerated"].get("node")
+            lines.append(f"| {r['query']} | {plain:.1f} | {workers:.1f} | {fast:.1f} | {r['accelerated']['first']:.1f} | "
+                         f"{plain / fast:.1f} | {workers / fast:.1f} | {node.get('Device', '?') if node else 'PostgreSQL'} |")
+        mean = statistics.geometric_mean(r["plain"]["warm"] / r["accelerated"]["warm"] for r in rows)
+        other = statistics.geometric_mean(r["plain, 2 workers"]["warm"] / r["accelerated"]["warm"] for r in rows)
+        lines += [f"| geometric mean | | | | | {mean:.1f} | {other:.1f} | |", ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--sf", type=float, default=1.0)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("--shared-buffers", default="1GB")
+    parser.add_argument("--output", default=str(cluster.BUILD / "bench"), help="folder for foundation.json and .md")
+    options = parser.parse_args()
+    settings = {"shared_buffers": options.shared_buffers, "work_mem": "256MB", "max_wal_size": "16GB"}
+    with cluster.Cluster("bench", settings=settings) as server:
+        load(server, options)
+        with server.connect() as session:
+            devices = [f"{kind} {name}" for kind, name in session.query("SELECT kind, name FROM turbine.devices")]
+        results = run(server, options)
+    report = {"processor": processor(), "processors": os.cpu_count(), "devices": devices, "settings": vars(options),
+              "results": results}
+    folder = Path(options.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "foundation.json").write_text(json.dumps(report, indent=1))
+    (folder / "foundation.md").write_text(markdown(report))
+    print(markdown(report))
+    return 0 if all(r["equal"] for r in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
