@@ -86,7 +86,7 @@ RT_INLINE T warp_fold(T mine, Fold) {
   return mine;
 }
 
-RT_INLINE void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+RT_INLINE void fence() { __sync_synchronize(); }
 
 template <class T, class Fold>
 RT_INLINE T peers_fold(T mine, uint32_t, Fold) {
