@@ -50,7 +50,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 										  ALLOCSET_SMALL_SIZES);
 	node->program = tb_private_program(plan);
 	node->work = tb_private_work(plan);
-	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
+	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
 	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
 										  &css->ss.ps);
@@ -102,7 +102,7 @@ start(TbScanState *node)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether the tuple in the slot passes the device's filters. */
+/* Whether a tuple that the device did not filter passes. */
 static bool
 passes(TbScanState *node, TupleTableSlot *slot)
 {

@@ -24,7 +24,9 @@
 typedef enum TbScanExprs
 {
 	TB_SCAN_EXPRS_FILTERS,			/* the device's filters, as PostgreSQL has them */
-	TB_SCAN_EXPRS_PARAMS			/* of the program */
+	TB_SCAN_EXPRS_PARAMS,			/* of the program */
+	TB_SCAN_EXPRS_EVALUATED			/* what rows that the device did not filter must
+									 * pass before they are returned */
 } TbScanExprs;
 
 typedef struct TbScanState
@@ -33,7 +35,7 @@ typedef struct TbScanState
 	TbProgram  *program;
 	TbWork		work;
 	List	   *param_states;		/* ExprState */
-	ExprState  *filters;			/* TB_SCAN_EXPRS_FILTERS */
+	ExprState  *filters;			/* TB_SCAN_EXPRS_EVALUATED */
 
 	MemoryContext context;			/* of one scan: parameters */
 

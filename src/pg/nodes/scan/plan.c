@@ -10,6 +10,7 @@
 
 #include "access/table.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -203,6 +204,24 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	add_path(rel, &path->path);
 }
 
+/*
+ * What the node evaluates of a row that the device did not filter: all clauses,
+ * in PostgreSQL's order, since one that the device took may raise where an
+ * earlier one that it did not take has dropped the row. They run again as the
+ * plan's qual, so clauses that must run once, or own a subplan, are left there
+ * and only the device's are evaluated first.
+ */
+static List *
+evaluated_clauses(ScanPlan *plan, List *clauses, List *others)
+{
+	List	   *all = extract_actual_clauses(clauses, false);
+	Node	   *rest = (Node *) extract_actual_clauses(others, false);
+
+	if (contain_volatile_functions(rest) || contain_subplans(rest))
+		return extract_actual_clauses(plan->device_clauses, false);
+	return copyObject(all);
+}
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 		  List *clauses, List *custom_plans)
@@ -215,8 +234,9 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	scan->scan.plan.qual = extract_actual_clauses(others, false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
-	scan->custom_exprs = list_make2(extract_actual_clauses(plan->device_clauses, false),
-									plan->params);
+	scan->custom_exprs = list_make3(extract_actual_clauses(plan->device_clauses, false),
+									plan->params,
+									evaluated_clauses(plan, clauses, others));
 	scan->custom_private = tb_private_make(plan->relid, plan->program, &plan->work,
 										   0, NULL, 0);
 	scan->methods = &scan_methods;
