@@ -28,12 +28,13 @@ def _major():
 
 
 def _source_lines():
-    """Where this Debian release's packages and their sources are."""
-    release = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release", encoding="utf-8") if "=" in line)
-    name = release["VERSION_CODENAME"].strip('"')
-    places = [f"http://deb.debian.org/debian {name} main",
-              f"http://deb.debian.org/debian {name}-updates main",
-              f"http://deb.debian.org/debian-security {name}-security main"]
+    """The repositories that this machine's APT has Debian's packages from, and the
+    same for sources, which few machines have enabled."""
+    shown = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)",
+                            "Created-By: Packages"], check=True, capture_output=True, text=True).stdout
+    places = sorted({line.split(maxsplit=1)[1] for line in shown.splitlines() if line.startswith("Debian ")})
+    if not places:
+        raise RuntimeError("APT knows no Debian repository: run `apt-get update` first")
     return [f"{kind} {place}" for kind in ("deb", "deb-src") for place in places]
 
 
