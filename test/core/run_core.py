@@ -140,7 +140,7 @@ def allow_list():
     entries = []
     for line in (HERE / "allow_list.txt").read_text().splitlines():
         if line.strip() and not line.startswith("#"):
-            suite, test, kind, pattern, _reason = (part.strip() for part in line.split("|", 4))
+            suite, test, kind, pattern, _reason = (part.strip() for part in line.split(" | ", 4))
             entries.append((suite, test, kind, re.compile(pattern, re.DOTALL)))
     return entries
 

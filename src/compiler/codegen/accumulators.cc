@@ -142,6 +142,7 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
           Value* v = kept(in.value, llvm::ConstantInt::get(ir.getInt128Ty(), 0));
           Value* sum = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, carried[at], v);
           out[at] = ir.CreateExtractValue(sum, 0);
+          if (rows_.builder().gpu()) rows_.add_errors(too_wide_for_atomics(v), nullptr);
           rows_.add_errors(overflow_if(ir.CreateExtractValue(sum, 1), TB_ERR_STATE_OVERFLOW), nullptr);
         } else {
           Value* v = kept(in.value, ir.getInt64(0));
@@ -325,6 +326,18 @@ Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
   return errors;
 }
 
+/*
+ * A 128-bit sum made of two 64-bit atomics cannot notice that it overflowed. Terms
+ * below 2^86 cannot make it, in fewer than 2^40 rows; larger ones are left to
+ * PostgreSQL. Sums of 64-bit values need no check.
+ */
+Value* Accumulators::too_wide_for_atomics(Value* v) {
+  auto& ir = rows_.ir();
+  llvm::Constant* limit = llvm::ConstantInt::get(ir.getInt128Ty(), llvm::APInt::getOneBitSet(128, 86));
+  llvm::Constant* range = llvm::ConstantInt::get(ir.getInt128Ty(), llvm::APInt::getOneBitSet(128, 87));
+  return overflow_if(ir.CreateICmpUGE(ir.CreateAdd(v, limit), range), TB_ERR_STATE_OVERFLOW);
+}
+
 bool Accumulators::has_text_states() const {
   for (const TbAgg& agg : program_.aggs())
     if (text_state(agg)) return true;
@@ -374,7 +387,7 @@ Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row
   if (agg.kind == TB_AGG_SUM_WIDE) {
     Value* v = kept(ir.CreateSExt(in.value, ir.getInt128Ty()), llvm::ConstantInt::get(ir.getInt128Ty(), 0));
     rows_.call_rt("rt_peers_sum_i128", {state, valid, v, pass, peers});
-    return nullptr;
+    return agg.type == TB_TYPE_NUM128 ? too_wide_for_atomics(v) : nullptr;
   }
   if (agg.kind == TB_AGG_SUM_FLOAT) {
     Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;

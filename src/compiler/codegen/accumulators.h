@@ -74,6 +74,7 @@ class Accumulators {
   llvm::Value* overflow_if(llvm::Value* cond, uint32_t bit);
   llvm::Value* combine_sum_wide(llvm::Value* sum, llvm::Value* state_row, const GroupField& field);
   llvm::Value* wide_sum(const TbAgg& agg, const Carried& carried, size_t at);
+  llvm::Value* too_wide_for_atomics(llvm::Value* v);
   void require_supported(const TbAgg& agg);
   bool text_state(const TbAgg& agg) const { return min_max(agg) && tb_type_is_text(agg.type); }
   void apply_text(const TbAgg& agg, const GroupField& field, const AggInput& input, llvm::Value* group_row);

@@ -196,6 +196,13 @@ tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
 		*device = (uint32) index;
 		return true;
 	}
+	if (work->program.inexact && !tb_guc_allow_inexact_math)
+	{
+		/* Forced plans still have to give PostgreSQL's digits. */
+		*device = TB_DEVICE_HOST;
+		*reason = "a function's last digit may differ on a GPU, and pg_turbine.allow_inexact_math is off";
+		return false;
+	}
 	*device = tb_guc_device_choice() == TB_CHOOSE_GPU ? 1 :
 		tb_guc_device_choice() == TB_CHOOSE_GPU_INDEX ? tb_guc_gpu_index() + 1 :
 		TB_DEVICE_HOST;

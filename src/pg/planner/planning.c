@@ -117,13 +117,15 @@ tb_planning_part(const char *what, Oid relid)
 	return psprintf("%s %s.%s", what, schema ? schema : "?", get_rel_name(relid));
 }
 
-/* A cursor without SCROLL or NO SCROLL may be moved backward if its plan can
- * run backward, which an accelerated one cannot and PostgreSQL's may. */
+/* A cursor that says nothing may be moved backward if its plan can run backward,
+ * which an accelerated one cannot and PostgreSQL's may. One that says SCROLL
+ * would get a Material on top, and then is no longer what WHERE CURRENT OF
+ * wants. */
 static bool
-is_undecided_cursor(int options)
+may_cursor_run_backward(int options)
 {
 	return (options & CURSOR_OPT_FAST_PLAN) != 0 &&
-		(options & (CURSOR_OPT_SCROLL | CURSOR_OPT_NO_SCROLL)) == 0;
+		(options & CURSOR_OPT_NO_SCROLL) == 0;
 }
 
 static PlannedStmt *
@@ -133,7 +135,7 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 	PlanningState saved = state;
 	PlannedStmt *result;
 
-	state.may_run_backward = is_undecided_cursor(cursor_options);
+	state.may_run_backward = may_cursor_run_backward(cursor_options);
 	PG_TRY();
 	{
 		if (previous_planner)
