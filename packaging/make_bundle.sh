@@ -12,7 +12,8 @@
 #   zoneinfo/ time zones, for machines without: PostgreSQL looks for them where
 #             the distribution has them
 #   unit/     unit test programs, with kernels for those that a GPU runs
-#   repository/  test/, bench/, tools/, catalog/
+#   repository/  test/, bench/, tools/, catalog/, and the data generator where those
+#             scripts look for it (build/tools)
 # Target: Linux with the same processor architecture, a glibc as new as
 # GLIBC_NEEDED says, libstdc++, python3; an NVIDIA driver if it has a GPU.
 # Called by: `make gpu-bundle`, after a build in $TURBINE_BUILD.
@@ -82,6 +83,7 @@ copy_repository() {
   (cd "$repository" && git ls-files -co --exclude-standard -- test bench tools catalog |
     while read -r file; do if [ -f "$file" ]; then echo "$file"; fi; done |
     tar -cf - -T -) | tar -xf - -C "$root/repository"
+  install -D "$build/tools/turbine-datagen" "$root/repository/build/tools/turbine-datagen"
 }
 
 copy_time_zones() {
