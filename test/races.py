@@ -222,7 +222,7 @@ def judge(readers, writers, started):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--races", type=int, default=4000)
+    parser.add_argument("--races", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the harness")

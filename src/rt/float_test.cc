@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
@@ -356,6 +357,37 @@ TEST(DeviceMathTest, SpecialValues) {
       EXPECT_TRUE(same(rt_device_pow(x, y), std::pow(x, y)))
           << x << ' ' << y << ' ' << rt_device_pow(x, y) << ' ' << std::pow(x, y);
   }
+}
+
+/* Squares take a short cut: it must give pow's bits, near midpoints and at powers
+ * of two as well. */
+TEST(FloatTest, SquaresAreThoseOfPow) {
+  std::mt19937_64 random(7);
+  volatile double two = 2.0;
+  uint64_t unequal_to_product = 0;
+  for (int i = 0; i < 4000000; i++) {
+    double a;
+    switch (i % 4) {
+      case 0: a = static_cast<double>(static_cast<int64_t>(random() % 2000000)) / 1000.0 - 1000.0; break;
+      case 1: a = std::ldexp(1.0 + static_cast<double>(random() % 16) * 0x1p-52, static_cast<int>(random() % 200) - 100); break;
+      case 2: {
+        const uint64_t bits = random();
+        std::memcpy(&a, &bits, sizeof a);
+        break;
+      }
+      default: a = static_cast<double>(random() % (1ull << 53)) * 0x1p-43; break;
+    }
+    uint32_t errors = 0;
+    const double got = rt_dpow(a, 2.0, &errors), expected = std::pow(a, two);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(got));
+      continue;
+    }
+    ASSERT_EQ(got, expected) << std::hexfloat << a;
+    unequal_to_product += expected != a * a;
+  }
+  // The reason that this is not simply a product.
+  EXPECT_GT(unequal_to_product, 0u);
 }
 
 }  // namespace
