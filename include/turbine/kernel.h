@@ -36,8 +36,8 @@
 #define TB_ERR_STATE_OVERFLOW	0x10u	/* an aggregate state overflowed */
 #define TB_ERR_CORRUPT			0x20u	/* a page or view out of bounds */
 
-/* One column of a chunk. valid[i] is 1 for a value, 0 for NULL; a null
- * pointer says that no row is NULL. */
+/* One column of a chunk. valid[i] is 1 for a value, 0 for NULL. Columns that the
+ * program calls nullable always have it, the others never. */
 typedef struct TbColumnData
 {
 	void	   *values;
@@ -125,7 +125,7 @@ typedef enum TbPipelineStatus
 	TB_PIPELINE_GROW = 1			/* rows from first_row on are not applied: the
 									 * table (or its arena) must grow; call again.
 									 * Host: needs room for one more tile, see
-									 * tile_rows and text_bytes_needed */
+									 * arena_needed */
 } TbPipelineStatus;
 
 /* Host tiles: rows a pass of the tile loops. Scratch arrays have this size. */

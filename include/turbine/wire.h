@@ -21,7 +21,8 @@
  *   then, for every chunk, in a slot of the segment that is free:
  *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
  *     D CHUNK_READ                     only if it has runs: bytes are there
- *     B CHUNK_RELEASE                  after re-checking the visibility map (and
+ *     B CHUNK_RELEASE                  for every chunk; one with runs only after
+ *                                      re-checking the visibility map (and
  *                                      rewriting pages that moved)
  *     D CHUNK_DONE {row ids, deferred rows, verdict}
  *   B owns the slot again after CHUNK_DONE; a chunk with runs may be released
