@@ -9,8 +9,8 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-races test-core \
-        test-nightly test-sanitize check-layers bench gpu-bundle install clean
+.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-races test-core test-reports \
+        test-nightly test-sanitize check-layers bench bench-foundation python-packages gpu-bundle install clean
 
 all: build
 
@@ -27,17 +27,17 @@ demo: build
 	@$(PYTHON) tools/demo.py $(DEMO_ARGS)
 
 # Everything a merge needs. The last line sums up: N passed, N failed.
-test: build
+test: build python-packages
 	@$(PYTHON) test/run_all.py
 
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-test-sql test-truth test-differential test-faults test-races test-core: test-%: build
+test-sql test-truth test-differential test-faults test-races test-core test-reports: test-%: build python-packages
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.
-test-nightly: build
+test-nightly: build python-packages
 	@$(PYTHON) test/run_all.py --nightly
 
 # Engine, device library and their unit tests under ASAN and UBSAN.
@@ -47,8 +47,18 @@ test-sanitize: deps
 check-layers:
 	@$(PYTHON) tools/check_layers.py
 
-bench: build
+# SSB and TPC-H against PostgreSQL and DuckDB: `make bench`, `make bench Q=q2_1`,
+# `make bench BENCH_ARGS="--sf 10 --runs 3"`.
+bench: build python-packages
+	@$(BUILD)/python/bin/python bench/reports.py $(if $(Q),--query $(Q)) $(BENCH_ARGS)
+
+# Scans and aggregation, vacuumed and never vacuumed.
+bench-foundation: build
 	@$(PYTHON) bench/foundation.py $(BENCH_ARGS)
+
+# Generators and peers from PyPI, in a folder of their own.
+python-packages: deps
+	@tools/install_python_packages.sh $(BUILD)/python
 
 # What a GPU machine without compilers or network needs.
 gpu-bundle: build

@@ -1,0 +1,104 @@
+"""engines.py - who answers a benchmark's queries: PostgreSQL with and without
+the extension, and DuckDB on the same rows.
+
+An engine has a label and run(sql) -> (ms, rows). Rows are tuples of text (or
+None) from PostgreSQL and of Python values from DuckDB; comparable() brings both
+to one form.
+Used by: bench/reports.py.
+"""
+
+import decimal
+import re
+import time
+from pathlib import Path
+
+import workload
+
+
+class PostgresEngine:
+    def __init__(self, server, label, settings, search_path="public"):
+        self.label = label
+        self.session = server.connect()
+        self.session.query(f"SET search_path = {search_path}")
+        workload.apply(self.session, workload.Plan(label, settings))
+
+    def run(self, sql):
+        return workload.timed(self.session, sql)
+
+    def explain(self, sql):
+        return workload.explain(self.session, sql)
+
+    def plan_seconds(self, sql):
+        started = time.perf_counter()
+        self.session.query("EXPLAIN " + sql)
+        return time.perf_counter() - started
+
+    def close(self):
+        self.session.close()
+
+
+class DuckEngine:
+    """DuckDB in this process, with its own storage in memory."""
+
+    def __init__(self, server, tables, threads):
+        """`tables`: {name: its columns}, as for CREATE TABLE."""
+        import duckdb
+        self.label = f"DuckDB {duckdb.__version__}, {threads} threads"
+        self.connection = duckdb.connect(":memory:", config={"threads": threads})
+        for name, columns in tables.items():
+            path = Path(server.directory) / f"{name}.csv"
+            with server.connect() as session:
+                session.query(f"COPY (SELECT {_exported(columns)} FROM {name}) TO '{path}' (FORMAT csv)")
+            self.connection.execute(f"CREATE TABLE {name} ({columns})")
+            self.connection.execute(f"COPY {name} FROM '{path}' (FORMAT csv, HEADER false, DELIMITER ',', QUOTE '\"')")
+            path.unlink()
+
+    def run(self, sql):
+        started = time.perf_counter()
+        rows = self.connection.execute(sql).fetchall()
+        return (time.perf_counter() - started) * 1000, rows
+
+    def close(self):
+        self.connection.close()
+
+
+def _exported(columns):
+    """The select list: char(n) without its padding, which DuckDB would keep."""
+    names = []
+    for column in re.split(r",\s*(?![^(]*\))", columns):
+        name, kind = column.split(None, 1)
+        names.append(f"{name}::text" if kind.startswith("char(") else name)
+    return ", ".join(names)
+
+
+def _value(value):
+    """A number where it is one, else text without trailing blanks (char(n))."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool):
+        return float(value)
+    text = str(value).rstrip(" ")
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _order(row):
+    return tuple((v is None, isinstance(v, str), f"{v:.6g}" if isinstance(v, float) else v or "") for v in row)
+
+
+def agrees(left, right, tolerance=1e-9):
+    """Whether two engines' answers hold the same rows, up to formatting of numbers."""
+    if len(left) != len(right):
+        return False
+    a = sorted((tuple(map(_value, row)) for row in left), key=_order)
+    b = sorted((tuple(map(_value, row)) for row in right), key=_order)
+    for x, y in zip(a, b):
+        for p, q in zip(x, y):
+            if p == q:
+                continue
+            if not (isinstance(p, float) and isinstance(q, float)) or \
+                    abs(p - q) > tolerance * max(abs(p), abs(q), 1e-300):
+                return False
+    return True

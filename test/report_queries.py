@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""report_queries.py - SSB's 13 and TPC-H's 22 queries give PostgreSQL's rows.
+
+Each on plain heap tables, with numeric measures and NULLs sprinkled into keys,
+and on tables partitioned by hash and by range; at default costs and forced.
+Rows are compared as multisets, and in order where ORDER BY fixes it whole.
+Prints which queries an accelerated node ran. Ends with `N passed, N failed`.
+Called by: test/run_all.py.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY / "tools"))
+sys.path.insert(0, str(REPOSITORY / "bench"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+from report_tables import SUITES, Variant  # noqa: E402
+from run_sql import OFF  # noqa: E402
+from workload import explain  # noqa: E402
+
+VARIANTS = (Variant(), Variant(numeric=True, nulls=True), Variant(partitioned="hash"),
+            Variant(partitioned="range", nulls=True), Variant(vacuumed=False))
+MODES = {"default": {"pg_turbine.enabled": "on"},
+         "forced": {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}}
+
+
+def nodes(session, sql):
+    return [n["Custom Plan Provider"] for n in explain(session, sql, analyze=False)
+            if n.get("Custom Plan Provider", "").startswith("Gpu")]
+
+
+def check(suite, variant, options):
+    """(passed, failed) of one suite over one variant of its tables."""
+    load, queries, _ = SUITES[suite]
+    passed = failed = 0
+    with cluster.Cluster("reports", settings={"work_mem": "64MB", "random_page_cost": "1.1"}) as server:
+        load(server, options.sf, variant)
+        with server.connect() as session:
+            session.query("CHECKPOINT")
+        plain = server.connect(settings={**OFF, "statement_timeout": "300s"})
+        sessions = {mode: server.connect(settings={**settings, "pg_turbine.device": options.device,
+                                                   "statement_timeout": "300s"})
+                    for mode, settings in MODES.items()}
+        accelerated = {mode: 0 for mode in MODES}
+        for name, sql in queries.items():
+            if options.query and name != options.query:
+                continue
+            reference = plain.run(sql)
+            for mode, session in sessions.items():
+                found = nodes(session, sql)
+                accelerated[mode] += bool(found)
+                difference = answers.difference(reference, session.run(sql))
+                if difference or reference.error:
+                    failed += 1
+                    print(f"{suite} {name}, {variant.label}, {mode} ({', '.join(found) or 'PostgreSQL'}): "
+                          f"{difference or answers.describe_error(reference)}", flush=True)
+                else:
+                    passed += 1
+        print(f"{suite}, {variant.label}: accelerated " +
+              ", ".join(f"{n} of {len(queries)} {mode}" for mode, n in accelerated.items()), flush=True)
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sf", type=float, default=0.02)
+    parser.add_argument("--suite", default="")
+    parser.add_argument("--query", default="")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--variants", type=int, default=len(VARIANTS))
+    options = parser.parse_args()
+    totals = [check(suite, variant, options) for variant in VARIANTS[:options.variants]
+              for suite in ([options.suite] if options.suite else SUITES)]
+    print(f"{sum(p for p, _ in totals)} passed, {sum(f for _, f in totals)} failed")
+    return 1 if any(f for _, f in totals) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# install_python_packages.sh FOLDER - a virtual environment with what tests and
+# benchmarks take from PyPI: TPC-H's generator, and DuckDB to compare with.
+#
+# Idempotent. Called by the Makefile.
+set -euo pipefail
+
+folder=$1
+packages=(tpchgen-cli==4.0.0 duckdb==2.0.0)
+stamp="$folder/${packages[*]}"
+
+if [ -e "$stamp" ]; then
+  exit 0
+fi
+echo "installing from PyPI: ${packages[*]}"
+python3 -m venv "$folder"
+"$folder/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
+touch "$stamp"
