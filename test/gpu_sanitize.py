@@ -31,7 +31,8 @@ import cluster  # noqa: E402
 from run_sql import FORCED, OFF  # noqa: E402
 
 PLACES = ("/usr/local/cuda/bin", "/opt/nvidia/cuda/bin")
-SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error")
+# memcheck and its kin; racecheck.
+SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 
 SETUP = (
     """CREATE TABLE s AS SELECT i AS id, i % 1000 AS a, i % 9000 AS wide, (i * 7919) % 10007 AS b,
@@ -117,7 +118,7 @@ def errors_told(output, name):
     counts = [SUMMARY.findall(text) for text in texts]
     if not texts or not any(counts):
         return None
-    return sum(int(count) for found in counts for count in found)
+    return sum(int(memory or races) for found in counts for memory, races in found)
 
 
 def show(output, name, lines=60):
