@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-races test-core test-reports \
+.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-gpu-faults test-races test-core test-reports \
         test-nightly test-sanitize check-layers bench bench-foundation python-packages gpu-bundle install clean
 
 all: build
@@ -33,7 +33,7 @@ test: build python-packages
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-test-sql test-truth test-differential test-faults test-races test-core test-reports: test-%: build python-packages
+test-sql test-truth test-differential test-faults test-gpu-faults test-races test-core test-reports: test-%: build python-packages
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.

@@ -28,6 +28,7 @@ SUITES = {
     "truth": (PYTHON + ["test/truth_table.py"], []),
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
+    "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
     "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
     "core": (PYTHON + ["test/core/run_core.py"], []),

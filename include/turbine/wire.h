@@ -174,7 +174,8 @@ typedef struct TbReady
 	uint32_t	code_source;		/* 0 compiled, 1 memory, 2 disk */
 	float		compile_ms;
 	float		queue_ms;
-	uint32_t	reserved;
+	uint32_t	host_because;		/* TbFallback: why the host device stands in for
+									 * a GPU; 0 if it does not */
 } TbReady;
 
 typedef struct TbFailure

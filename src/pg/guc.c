@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
 #include <limits.h>
 
 #include "utils/guc.h"
@@ -27,6 +28,8 @@ int			tb_guc_cache_size_gpu;
 int			tb_guc_cache_size_host;
 
 static char *device_setting;
+static char *debug_fault_setting;
+static uint64 debug_fault;		/* as TbQuery.debug_fault; 0: none */
 
 /* What a valid value of pg_turbine.device means. */
 typedef struct ParsedDevice
@@ -139,6 +142,64 @@ assign_device(const char *newval, void *extra)
 	device = *(ParsedDevice *) extra;
 }
 
+/*
+ * Parses "N:RESULT", the driver call of a query that fails and the CUresult that
+ * it fails with, or "" for none; false if it is neither.
+ */
+static bool
+parse_fault(const char *text, uint64 *fault)
+{
+	unsigned long nth_call,
+				result;
+	char	   *end;
+
+	*fault = 0;
+	if (text[0] == '\0')
+		return true;
+	if (!isdigit((unsigned char) text[0]))
+		return false;
+	nth_call = strtoul(text, &end, 10);
+	if (nth_call == 0 || nth_call > PG_UINT32_MAX || end[0] != ':' ||
+		!isdigit((unsigned char) end[1]))
+		return false;
+	result = strtoul(end + 1, &end, 10);
+	if (result == 0 || result > PG_UINT16_MAX || *end != '\0')
+		return false;
+	*fault = (uint64) result << 32 | nth_call;
+	return true;
+}
+
+static bool
+check_debug_fault(char **newval, void **extra, GucSource source)
+{
+	uint64	   *parsed = malloc(sizeof(uint64));
+
+	(void) source;
+	if (parsed == NULL)
+		return false;
+	if (!parse_fault(*newval, parsed))
+	{
+		free(parsed);
+		GUC_check_errdetail("It has the form N:RESULT: the number of a driver call, from 1, and the CUresult it fails with.");
+		return false;
+	}
+	*extra = parsed;
+	return true;
+}
+
+static void
+assign_debug_fault(const char *newval, void *extra)
+{
+	(void) newval;
+	debug_fault = *(uint64 *) extra;
+}
+
+uint64
+tb_guc_debug_fault(void)
+{
+	return debug_fault;
+}
+
 TbDeviceChoice
 tb_guc_device_choice(void)
 {
@@ -180,4 +241,9 @@ tb_guc_init(void)
 							   "The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...",
 							   NULL, &device_setting, "auto", PGC_USERSET,
 							   GUC_EXPLAIN, check_device, assign_device, NULL);
+	DefineCustomStringVariable("pg_turbine.debug_fault",
+							   "Makes the Nth driver call of each query on a GPU fail: N:RESULT.",
+							   NULL, &debug_fault_setting, "", PGC_SUSET,
+							   GUC_NOT_IN_SAMPLE, check_debug_fault,
+							   assign_debug_fault, NULL);
 }

@@ -35,6 +35,9 @@ extern TbDeviceChoice tb_guc_device_choice(void);
 extern int	tb_guc_gpu_index(void);		/* of TB_CHOOSE_GPU_INDEX */
 extern const char *tb_guc_device_name(void);	/* as set: "auto", "gpu1" */
 
+/* pg_turbine.debug_fault, as TbQuery has it; 0: none. */
+extern uint64 tb_guc_debug_fault(void);
+
 /* Called once, by _PG_init. */
 extern void tb_guc_init(void);
 

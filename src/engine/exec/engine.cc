@@ -49,7 +49,8 @@ TbDeviceInfo Engine::device_info(uint32_t index) {
   TbDeviceInfo info = devices[index]->info();
   const Admission::Usage usage = admission.usage(index);
   info.memory_budget = usage.budget;
-  info.memory_used = usage.used;
+  // Grants, unless the device has lent more than that: a leak must show.
+  info.memory_used = std::max(usage.used, info.memory_used);
   info.queries_running = usage.queries_running;
   info.queries_total = usage.queries_total;
   return info;

@@ -18,6 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSlotAlignment = 4096;
 
+/* A thread copies some 5-16 GB/s from the page cache, a GPU takes 55: several
+ * read a large slot. 2 MB keep a drive busy as well. */
+constexpr uint32_t kPagesPerRead = 256;
+
 uint64_t us_since(Clock::time_point start) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
@@ -90,16 +94,18 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
     start(request, device, last_segment, cancelled);
   } catch (const DeviceError& e) {
     if (device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
+    host_because_ = e.reason;
     start(request, TB_DEVICE_HOST, last_segment, cancelled);
   }
 }
 
-uint32_t QueryExecution::choose_device(const TbQuery& query) const {
+uint32_t QueryExecution::choose_device(const TbQuery& query) {
   auto usable = [this](uint32_t index) {
     return index < engine_.devices.size() && engine_.devices[index]->info().usable != 0;
   };
   if (query.device != TB_ANY_DEVICE) {
     if (usable(query.device)) return query.device;
+    host_because_ = TB_FALLBACK_NO_DEVICE;
     if (query.flags & TB_QUERY_ALLOW_HOST) return TB_DEVICE_HOST;
     throw DeviceError(TB_FALLBACK_NO_DEVICE, "no usable device " + std::to_string(query.device));
   }
@@ -146,6 +152,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, uint64_t
   ready_.device = index;
   ready_.code_source = static_cast<uint32_t>(code.source);
   ready_.compile_ms = code.ms;
+  ready_.host_because = host_because_;
   send_ready(last_segment);
 }
 
@@ -212,31 +219,45 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   slot.kind = chunk.kind;
   slot.npages = chunk.npages;
   slot.sequence = chunk.sequence;
-  slot.runs = std::move(runs);
-  slot.state = slot.runs.empty() ? SlotState::kHeld : SlotState::kReading;
-  if (slot.state != SlotState::kReading) return;
+  auto parts = split_runs(runs, kPagesPerRead);
+  slot.state = parts.empty() ? SlotState::kHeld : SlotState::kReading;
+  if (parts.empty()) return;
+  slot.parts_unread = static_cast<uint32_t>(parts.size());
+  slot.read_failed = false;
   reading_++;
   lock.unlock();
-  start_read(chunk.slot);
+  start_read(chunk.slot, std::move(parts));
 }
 
-void QueryExecution::start_read(uint32_t slot) {
-  engine_.readers.post([this, slot](unsigned) {
-    const auto start = Clock::now();
-    const std::vector<TbRun>& runs = slots_[slot].runs;  // ours while kReading
-    uint64_t bytes = 0;
-    for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
-    const bool ok = read_runs(files_, runs, verify_checksums_, slot_base(slot));
-    read_done(slot, ok, bytes, us_since(start));
-  });
+void QueryExecution::start_read(uint32_t slot, std::vector<std::vector<TbRun>> parts) {
+  for (std::vector<TbRun>& part : parts) {
+    try {
+      engine_.readers.post([this, slot, runs = std::move(part)](unsigned) {
+        const auto start = Clock::now();
+        uint64_t bytes = 0;
+        for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
+        const bool ok = read_runs(files_, runs, verify_checksums_, slot_base(slot));
+        part_read(slot, ok, bytes, us_since(start));
+      });
+    } catch (const std::bad_alloc&) {
+      part_read(slot, false, 0, 0);
+    }
+  }
 }
 
-void QueryExecution::read_done(uint32_t slot, bool ok, uint64_t bytes, uint64_t us) {
+/* The chunk has been read when all its parts have been tried: the backend may
+ * write to the slot then. */
+void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uint64_t us) {
   std::lock_guard lock(mutex_);
-  slots_[slot].state = SlotState::kHeld;
+  Slot& slot = slots_[slot_index];
   totals_.read_us += us;
-  if (ok) totals_.bytes_read += bytes;
-  if (!failed_) sink_.post(TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot, ok ? 0u : 1u}), -1);
+  if (ok)
+    totals_.bytes_read += bytes;
+  else
+    slot.read_failed = true;
+  if (--slot.parts_unread > 0) return;
+  slot.state = SlotState::kHeld;
+  if (!failed_) sink_.post(TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, slot.read_failed ? 1u : 0u}), -1);
   if (--reading_ == 0) reads_finished_.notify_all();
 }
 

@@ -73,7 +73,7 @@ class QueryExecution {
  private:
   enum class SlotState {
     kBackend,  // the backend owns it: free, or being filled
-    kReading,  // a reader fills its runs
+    kReading,  // readers fill its runs
     kHeld,     // waits for CHUNK_RELEASE
     kRunning,  // on the device
     kOutput,   // holds groups that the backend reads
@@ -84,18 +84,19 @@ class QueryExecution {
     uint32_t kind = 0;
     uint32_t npages = 0;
     uint64_t sequence = 0;
-    std::vector<TbRun> runs;
+    uint32_t parts_unread = 0;  // kReading
+    bool read_failed = false;
   };
 
   void start(const QueryRequest& request, uint32_t device, uint64_t* last_segment, const IsCancelled& cancelled);
-  uint32_t choose_device(const TbQuery& query) const;
+  uint32_t choose_device(const TbQuery& query);
   void lay_out_slots(uint32_t slot_pages, uint32_t nslots);
   void send_ready(uint64_t* last_segment);
   uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
   Slot& slot_in(uint32_t slot, SlotState state);
   void check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const;
-  void start_read(uint32_t slot);
-  void read_done(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
+  void start_read(uint32_t slot, std::vector<std::vector<TbRun>> parts);
+  void part_read(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);
   void fail_locked(std::exception_ptr error);
@@ -108,6 +109,7 @@ class QueryExecution {
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
   bool verify_checksums_ = false;
+  uint32_t host_because_ = TB_FALLBACK_NONE;  // why not the GPU that was asked for
   TbReady ready_{};
   Admission::Grant grant_;
   std::unique_ptr<SharedSegment> segment_;

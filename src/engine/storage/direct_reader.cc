@@ -53,4 +53,24 @@ bool read_runs(const RelationFiles& files, std::span<const TbRun> runs, bool ver
   return true;
 }
 
+std::vector<std::vector<TbRun>> split_runs(std::span<const TbRun> runs, uint32_t pages) {
+  std::vector<std::vector<TbRun>> parts;
+  uint32_t room = 0;  // in the last part
+  for (TbRun run : runs) {
+    while (run.count > 0) {
+      if (room == 0) {
+        parts.emplace_back();
+        room = pages;
+      }
+      const uint32_t count = std::min(run.count, room);
+      parts.back().push_back({run.page, run.block, count});
+      run.page += count;
+      run.block += count;
+      run.count -= count;
+      room -= count;
+    }
+  }
+  return parts;
+}
+
 }  // namespace turbine

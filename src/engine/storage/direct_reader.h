@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/storage/relation_files.h"
 
@@ -18,5 +19,9 @@ namespace turbine {
 /* Reads every run into `pages` (the slot's first page). Runs must have been
  * checked to lie within the slot. False: at least one could not be read. */
 bool read_runs(const RelationFiles& files, std::span<const TbRun> runs, bool verify_checksums, uint8_t* pages);
+
+/* The same runs in parts of at most `pages` pages (> 0), in order: so that
+ * several threads can read one slot. */
+std::vector<std::vector<TbRun>> split_runs(std::span<const TbRun> runs, uint32_t pages);
 
 }  // namespace turbine

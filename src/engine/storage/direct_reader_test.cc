@@ -66,6 +66,28 @@ uint32_t first_word(const std::vector<uint8_t>& slot, uint32_t page) {
   return word;
 }
 
+TEST(DirectReader, SplitsRuns) {
+  EXPECT_TRUE(split_runs({}, 4).empty());
+  const std::vector<TbRun> runs = {{0, 3, 2}, {2, 100, 1}, {5, 10, 8}};
+  for (uint32_t pages : {1u, 2u, 3u, 4u, 11u, 100u}) {
+    const auto parts = split_runs(runs, pages);
+    EXPECT_EQ(parts.size(), (11 + pages - 1) / pages);
+    std::vector<std::pair<uint32_t, uint32_t>> expected, found;  // page, block
+    for (const TbRun& run : runs)
+      for (uint32_t i = 0; i < run.count; i++) expected.push_back({run.page + i, run.block + i});
+    for (const auto& part : parts) {
+      uint32_t count = 0;
+      for (const TbRun& run : part) {
+        EXPECT_GT(run.count, 0u);
+        count += run.count;
+        for (uint32_t i = 0; i < run.count; i++) found.push_back({run.page + i, run.block + i});
+      }
+      EXPECT_LE(count, pages);
+    }
+    EXPECT_EQ(found, expected);
+  }
+}
+
 TEST(DirectReader, ReadsRunsToTheirPages) {
   RelationFiles files;
   ASSERT_TRUE(files.add(0, {numbered_file(20, 100)}));

@@ -12,6 +12,7 @@
 #include "pg/bridge/failure.h"
 #include "pg/feed/query_state.h"
 #include "pg/feed/relation_files.h"
+#include "pg/guc.h"
 #include "pg/supervisor/device_table.h"
 #include "pg/supervisor/service_settings.h"
 #include "pg/supervisor/stat_queries.h"
@@ -132,6 +133,7 @@ send_query(TbHeapQuery *query)
 	header.estimated_groups = query->spec.estimated_groups;
 	/* A session that holds a grant must not wait for another. */
 	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
+	header.debug_fault = tb_guc_debug_fault();
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
 
@@ -209,6 +211,9 @@ note_device(TbHeapQuery *query)
 	if (query->ready.device < (uint32) count)
 		strlcpy(query->stats.device_name, devices[query->ready.device].name,
 				sizeof(query->stats.device_name));
+	if (query->ready.host_because != TB_FALLBACK_NONE)
+		tb_stat_host_instead(query->ready.host_because,
+							 RelationGetRelationName(query->rel));
 }
 
 static bool

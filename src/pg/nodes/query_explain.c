@@ -121,6 +121,31 @@ explain_transfer(const TbHeapQueryStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("Transferred From Device", "B", done->bytes_from_device, es);
 }
 
+/* Where the service spent its time: sums over threads and over chunks that
+ * overlap, so they may exceed the query's. */
+static void
+explain_stages(const TbHeapQueryStats *stats, ExplainState *es)
+{
+	const TbQueryDone *done = &stats->done;
+
+	if (!es->timing || !es->verbose)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Stages",
+							psprintf("read=%.3f transfer=%.3f decode=%.3f compute=%.3f finish=%.3f ms",
+									 done->read_us / 1000.0, done->transfer_us / 1000.0,
+									 done->decode_us / 1000.0, done->compute_us / 1000.0,
+									 done->finish_us / 1000.0), es);
+		return;
+	}
+	ExplainPropertyFloat("Read Time", "ms", done->read_us / 1000.0, 3, es);
+	ExplainPropertyFloat("Transfer Time", "ms", done->transfer_us / 1000.0, 3, es);
+	ExplainPropertyFloat("Decode Time", "ms", done->decode_us / 1000.0, 3, es);
+	ExplainPropertyFloat("Compute Time", "ms", done->compute_us / 1000.0, 3, es);
+	ExplainPropertyFloat("Finish Time", "ms", done->finish_us / 1000.0, 3, es);
+}
+
 void
 tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
 {
@@ -132,6 +157,7 @@ tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
 	{
 		explain_jit(stats, es);
 		explain_transfer(stats, es);
+		explain_stages(stats, es);
 	}
 	if (stats->rows_deferred > 0)
 		ExplainPropertyUInteger("Rows Detoasted", NULL, stats->rows_deferred, es);

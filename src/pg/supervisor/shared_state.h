@@ -28,6 +28,7 @@ typedef enum TbCounter
 	TB_COUNTER_BLOCKS_DIRECT,
 	TB_COUNTER_BLOCKS_MOVED,
 	TB_COUNTER_SERVICE_STARTS,
+	TB_COUNTER_HOST_INSTEAD,		/* the host device stood in for a GPU */
 	TB_COUNTER_COUNT
 } TbCounter;
 
@@ -45,6 +46,7 @@ typedef struct TbSharedState
 	pg_atomic_uint64 generation;	/* turbined's; 0 while it is down */
 	pg_atomic_uint64 counters[TB_COUNTER_COUNT];
 	pg_atomic_uint64 fallbacks[TB_FALLBACK_COUNT];
+	pg_atomic_uint64 host_instead_logged;	/* TimestampTz, as below */
 	pg_atomic_uint64 fallback_logged[TB_FALLBACK_COUNT];	/* TimestampTz of the
 															 * reason's last LOG */
 } TbSharedState;

@@ -24,6 +24,7 @@ static const char *const counter_names[TB_COUNTER_COUNT] = {
 	[TB_COUNTER_BLOCKS_DIRECT] = "blocks_direct",
 	[TB_COUNTER_BLOCKS_MOVED] = "blocks_moved",
 	[TB_COUNTER_SERVICE_STARTS] = "service_starts",
+	[TB_COUNTER_HOST_INSTEAD] = "host_instead",
 };
 
 static const char *const fallback_names[TB_FALLBACK_COUNT] = {
@@ -55,17 +56,16 @@ tb_stat_add(TbCounter counter, uint64 count)
 		pg_atomic_fetch_add_u64(&shared->counters[counter], (int64) count);
 }
 
-/* Whoever moves the reason's time stamp on may write the line. */
+/* Whoever moves the time stamp on may write the line. */
 static bool
-may_log(TbSharedState *shared, uint32 reason)
+may_log(pg_atomic_uint64 *logged)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	uint64		last = pg_atomic_read_u64(&shared->fallback_logged[reason]);
+	uint64		last = pg_atomic_read_u64(logged);
 
 	if (!TimestampDifferenceExceeds((TimestampTz) last, now, LOG_INTERVAL_MS))
 		return false;
-	return pg_atomic_compare_exchange_u64(&shared->fallback_logged[reason],
-										  &last, (uint64) now);
+	return pg_atomic_compare_exchange_u64(logged, &last, (uint64) now);
 }
 
 void
@@ -79,10 +79,25 @@ tb_stat_fallback(const TbFailure *why, const char *relation)
 	if (reason >= TB_FALLBACK_COUNT)
 		reason = TB_FALLBACK_PROTOCOL;
 	pg_atomic_fetch_add_u64(&shared->fallbacks[reason], 1);
-	if (may_log(shared, reason))
+	if (may_log(&shared->fallback_logged[reason]))
 		ereport(LOG,
 				(errmsg("pg_turbine: work on \"%s\" went back to PostgreSQL (%s): %s",
 						relation, tb_fallback_name(reason), why->message),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+void
+tb_stat_host_instead(uint32 reason, const char *relation)
+{
+	TbSharedState *shared = tb_shared_state();
+
+	if (shared == NULL)
+		return;
+	tb_stat_add(TB_COUNTER_HOST_INSTEAD, 1);
+	if (may_log(&shared->host_instead_logged))
+		ereport(LOG,
+				(errmsg("pg_turbine: the host device does the work on \"%s\" instead of a GPU (%s)",
+						relation, tb_fallback_name(reason)),
 				 errhidestmt(true), errhidecontext(true)));
 }
 

@@ -19,6 +19,9 @@ extern void tb_stat_add(TbCounter counter, uint64 count);
  * for each reason. `relation` is the table's name. */
 extern void tb_stat_fallback(const TbFailure *why, const char *relation);
 
+/* The same where the host device stands in for a GPU, for `reason`. */
+extern void tb_stat_host_instead(uint32 reason, const char *relation);
+
 /* "no_service" ...; "unknown" if out of range. */
 extern const char *tb_fallback_name(uint32 reason);
 

@@ -18,7 +18,7 @@ constexpr uint64_t kUsualSlot = 1024;
 constexpr uint64_t kLargeSlot = 2048;
 constexpr uint64_t kLargeRelation = 65536;  // blocks: 512 MB
 constexpr uint64_t kChunksToOverlap = 8;    // fewer leave copy and kernels in turns
-constexpr uint64_t kMostSlots = 6;          // kLanes on the device, as many being filled
+constexpr uint64_t kMostSlots = 8;          // kLanes on the device; a read takes longer than a copy
 
 /* Newest GPU that LLVM 19 generates code for. */
 constexpr int kNewestCapability = 90;

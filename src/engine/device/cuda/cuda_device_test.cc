@@ -164,7 +164,7 @@ TEST(ChunkShape, GrowsWithTheRelation) {
     EXPECT_GE(shape.slot_pages, std::max(last, 64u));
     EXPECT_LE(shape.slot_pages, 2048u);
     EXPECT_GE(shape.nslots, 2u);
-    EXPECT_LE(shape.nslots, 6u);
+    EXPECT_LE(shape.nslots, 8u);
     last = shape.slot_pages;
   }
 }

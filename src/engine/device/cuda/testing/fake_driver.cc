@@ -318,6 +318,7 @@ struct FakeDriver::Calls {
     FAKE_ENTER_CONTEXT();
     if (grid_x == 0 || grid_y != 1 || grid_z != 1 || block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1)
       return kInvalidValue;
+    if (fake.options_.launch_result != kSuccess) return fake.options_.launch_result;
     const std::string name = *reinterpret_cast<const std::string*>(function);
     void* arguments = *static_cast<void**>(params[0]);
     fake.launches_[name]++;

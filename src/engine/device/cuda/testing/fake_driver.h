@@ -33,6 +33,7 @@ struct FakeOptions {
   int major = 9, minor = 0;
   uint64_t memory = uint64_t{4} << 30;
   unsigned most_delay_us = 50;  // before each piece of a stream's work
+  Result launch_result = kSuccess;  // of every kernel launch; else no kernel runs
 };
 
 class FakeDriver {
