@@ -29,6 +29,7 @@ SUITES = {
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),
+    "mutants": (PYTHON + ["test/mutants.py"], []),
     "core": (PYTHON + ["test/core/run_core.py"], []),
 }
 ON_REQUEST = {
