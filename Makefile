@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 export TURBINE_BUILD := $(abspath $(BUILD))
 
 .PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-races test-mutants \
-        test-core test-nightly test-sanitize check-layers bench gpu-bundle install clean
+        test-core test-nightly test-sanitize check-layers bench bench-overhead gpu-bundle install clean
 
 all: build
 
@@ -49,6 +49,11 @@ check-layers:
 
 bench: build
 	@$(PYTHON) bench/foundation.py $(BENCH_ARGS)
+
+# Queries that stay with PostgreSQL, and pgbench -S: with pg_turbine, with it off,
+# and without it. Fails beyond 2 %; wants an otherwise idle machine.
+bench-overhead: build
+	@$(PYTHON) bench/overhead.py $(BENCH_ARGS)
 
 # What a GPU machine without compilers or network needs.
 gpu-bundle: build
