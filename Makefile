@@ -9,8 +9,8 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-races test-mutants \
-        test-core test-nightly test-sanitize check-layers bench bench-overhead gpu-bundle install clean
+.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-protocol \
+        test-races test-mutants test-core test-nightly test-sanitize check-layers bench bench-overhead gpu-bundle install clean
 
 all: build
 
@@ -33,7 +33,7 @@ test: build
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-test-sql test-truth test-differential test-faults test-races test-mutants test-core: test-%: build
+test-sql test-truth test-differential test-faults test-protocol test-races test-mutants test-core: test-%: build
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.

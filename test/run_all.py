@@ -28,6 +28,7 @@ SUITES = {
     "truth": (PYTHON + ["test/truth_table.py"], []),
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
+    "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),
     "mutants": (PYTHON + ["test/mutants.py"], []),
     "core": (PYTHON + ["test/core/run_core.py"], []),

@@ -248,6 +248,11 @@ class Cluster:
             below |= more
         return {pid: names[pid] for pid in below - {self.process.pid}}
 
+    def service_program(self):
+        """The path of turbined."""
+        pkglibdir = os.path.relpath(pg_config("--pkglibdir"), pg_config("--bindir"))
+        return (self.bindir / pkglibdir / "pg_turbine" / "turbined").resolve()
+
     def service_pid(self):
         """The pid of turbined, or None while it is down."""
         found = [pid for pid, name in self.descendants().items() if name == "turbined"]
