@@ -9,8 +9,10 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-gpu-faults test-races test-core test-reports \
-        test-nightly test-sanitize check-layers bench bench-foundation python-packages gpu-bundle install clean
+SUITES := sql truth differential faults gpu-faults protocol races mutants reports core
+
+.PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
+        bench-foundation bench-overhead python-packages gpu-bundle install clean
 
 all: build
 
@@ -33,7 +35,7 @@ test: build python-packages
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-test-sql test-truth test-differential test-faults test-gpu-faults test-races test-core test-reports: test-%: build python-packages
+$(SUITES:%=test-%): test-%: build python-packages
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.
@@ -55,6 +57,11 @@ bench: build python-packages
 # Scans and aggregation, vacuumed and never vacuumed.
 bench-foundation: build
 	@$(PYTHON) bench/foundation.py $(BENCH_ARGS)
+
+# Queries that stay with PostgreSQL, and pgbench -S: with pg_turbine, with it off,
+# and without it. Fails beyond 2 %; wants an otherwise idle machine.
+bench-overhead: build
+	@$(PYTHON) bench/overhead.py $(BENCH_ARGS)
 
 # Generators and peers from PyPI, in a folder of their own.
 python-packages: deps

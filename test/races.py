@@ -5,8 +5,14 @@ One race is one comparison: in one snapshot (REPEATABLE READ) the plain and the
 forced answer must be the same rows, while writers insert, update, delete,
 lock, roll back, prepare, truncate, COPY FREEZE, vacuum, freeze and checkpoint.
 Besides, READ COMMITTED sums over accounts whose total no transaction changes.
+
+Three kinds: `snapshot` and `account` leave the moment to chance. `cursor` holds
+the reader at the worst one: it has copied the visibility map and waits between
+two FETCHes while blocks that it has yet to read are changed and written to the
+file. Only the look at the map after the read can notice that.
 Must never: compare answers of two snapshots.
-Called by: test/run_all.py. Options: --races, --seed, --device.
+Called by: test/run_all.py, mutants.py. Options: --races, --seed, --device,
+--kinds, --until-difference.
 """
 
 import argparse
@@ -28,6 +34,10 @@ ROWS = 3000
 WRITERS = 3
 READERS = 2
 ACCOUNTS = 2000
+# Of a cursor's table: so many that most blocks come after the first chunks,
+# which are read ahead.
+CURSOR_ROWS = 9000
+KINDS = {"snapshot": 0.75, "account": 0.2, "cursor": 0.05}
 # What a writer may meet: serialization, deadlock, lock not available, unique.
 EXPECTED_ERRORS = ("40001", "40P01", "55P03", "57014")
 
@@ -49,6 +59,57 @@ def make_tables(server):
         session.query("CREATE TABLE accounts (id int PRIMARY KEY, balance bigint)")
         session.query(f"INSERT INTO accounts SELECT i, 1000 FROM generate_series(1, {ACCOUNTS}) i")
         session.query("VACUUM (FREEZE, ANALYZE)")
+
+
+class HeldCursor:
+    """A cursor held between two FETCHes while its table changes behind it."""
+
+    CHANGES = (
+        "INSERT INTO {t} SELECT {n} + i, 3, -7, 'late' FROM generate_series(1, 300) i",
+        "UPDATE {t} SET v = v + 1 WHERE id > {n}",
+        "UPDATE {t} SET memo = md5(memo), k = 3 WHERE id > {n} AND id % 5 = 0",
+        "DELETE FROM {t} WHERE id > {n} AND id % 2 = 0",
+        "BEGIN; INSERT INTO {t} SELECT {n} + i, 3, -7, 'never' FROM generate_series(1, 300) i; ROLLBACK",
+        "BEGIN; UPDATE {t} SET v = -1 WHERE id > {n}; ROLLBACK",
+    )
+
+    def __init__(self, server, number):
+        self.writer = server.connect(settings=OFF)
+        self.table = f"c{number}"
+        self.writer.query(f"CREATE TABLE {self.table} (id bigint, k int, v int, memo text) WITH (fillfactor = 80)")
+        self._refill()
+
+    def _refill(self):
+        self.writer.query(f"TRUNCATE {self.table}")
+        self.writer.query(f"INSERT INTO {self.table} SELECT i, i % 7, i % 100, md5(i::text) "
+                          f"FROM generate_series(1, {CURSOR_ROWS}) i")
+
+    def race(self, source, reader):
+        """One comparison: what differs, or None."""
+        if source.random() < 0.2:
+            self._refill()
+        self.writer.query(f"VACUUM {self.table}")
+        self.writer.query("CHECKPOINT")
+        query = source.choice(("SELECT * FROM {t} WHERE id > 0", "SELECT id, memo FROM {t} WHERE k = 3 OR v < 50",
+                               "SELECT id, v FROM {t} WHERE memo LIKE '%a%'")).format(t=self.table)
+        change = source.choice(self.CHANGES).format(t=self.table, n=source.randrange(CURSOR_ROWS * 2 // 3))
+        reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL pg_turbine.enabled = off")
+        expected = reader.run(query)
+        reader.query(f"SET LOCAL pg_turbine.enabled = on; DECLARE held NO SCROLL CURSOR FOR {query}")
+        found = reader.run("FETCH 1 FROM held")
+        self.writer.query(change)
+        self.writer.query("CHECKPOINT")
+        rest = reader.run("FETCH ALL FROM held")
+        reader.run("COMMIT")
+        if rest.error:
+            return f"{query}: {rest.error}"
+        found.results[0].rows += rest.rows
+        found.results[0].tag = expected.results[0].tag
+        found = answers.difference(expected, found)
+        return f"{query}, meanwhile {change}: {found}" if found else None
+
+    def close(self):
+        self.writer.close()
 
 
 class Writer(threading.Thread):
@@ -157,26 +218,39 @@ class Writer(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """Runs `races` comparisons; `differences` collects what was wrong."""
+    """Runs its share of the comparisons; `differences` collects what was wrong."""
 
-    def __init__(self, server, seed, races, device, stop):
+    def __init__(self, server, number, options, stop):
         super().__init__(daemon=True)
-        self.session = server.connect(settings={**FORCED, "pg_turbine.device": device,
+        self.session = server.connect(settings={**FORCED, "pg_turbine.device": options.device,
                                                 "pg_turbine.direct_threshold": "0"})
-        self.random, self.races, self.stop_event = random.Random(seed), races, stop
+        self.random, self.stop_event = random.Random(options.seed * 2000 + number), stop
+        self.races, self.until_difference = -(-options.races // READERS), options.until_difference
+        self.kinds = options.kinds.split(",")
+        self.held = HeldCursor(server, number) if "cursor" in self.kinds else None
         self.done, self.differences, self.problem = 0, [], None
 
     def run(self):
         try:
             while self.done < self.races and not self.stop_event.is_set():
-                found = self.account_race() if self.random.random() < 0.2 else self.snapshot_race()
+                found = self.race()
                 self.done += 1
                 if found:
                     self.differences.append(found)
+                    if self.until_difference:
+                        self.stop_event.set()
         except Exception as error:  # the thread's only way to tell
             self.problem = repr(error)
         finally:
             self.session.close()
+            if self.held:
+                self.held.close()
+
+    def race(self):
+        (kind,) = self.random.choices(self.kinds, [KINDS[kind] for kind in self.kinds])
+        if kind == "cursor":
+            return self.held.race(self.random, self.session)
+        return self.account_race() if kind == "account" else self.snapshot_race()
 
     def snapshot_race(self):
         query = self.random.choice(QUERIES).format(t=f"r{self.random.randrange(TABLES)}")
@@ -225,6 +299,8 @@ def main():
     parser.add_argument("--races", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of races, comma-separated")
+    parser.add_argument("--until-difference", action="store_true", help="stop at the first difference")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the harness")
     options = parser.parse_args()
     settings = {"shared_buffers": "2MB"}  # small: pages are evicted, written and read again all the time
@@ -232,8 +308,7 @@ def main():
         make_tables(server)
         stop, started = threading.Event(), time.monotonic()
         writers = [Writer(server, options.seed * 1000 + i, stop) for i in range(WRITERS)]
-        readers = [Reader(server, options.seed * 2000 + i, -(-options.races // READERS), options.device, stop)
-                   for i in range(READERS)]
+        readers = [Reader(server, i, options, stop) for i in range(READERS)]
         for thread in writers + readers:
             thread.start()
         for reader in readers:

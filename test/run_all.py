@@ -29,7 +29,9 @@ SUITES = {
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
+    "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),
+    "mutants": (PYTHON + ["test/mutants.py"], []),
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
     "core": (PYTHON + ["test/core/run_core.py"], []),
 }

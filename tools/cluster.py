@@ -24,6 +24,9 @@ from pg_client import Connection, ConnectionLost, DatabaseError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
+# The name of a program that is wrong on purpose, to be staged instead of the
+# right one: see test/mutants.py.
+MUTANT = os.environ.get("TURBINE_MUTANT", "")
 SERVER_USER = "postgres"
 _PR_SET_PDEATHSIG = 1
 
@@ -117,13 +120,28 @@ def stage(with_extension=True):
     if with_extension:
         subprocess.run(["cmake", "--install", str(BUILD)], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "DESTDIR": str(root)})
+        if MUTANT:
+            _stage_mutant(root / pg_config("--pkglibdir").lstrip("/"))
     return bindir
 
 
+def _stage_mutant(pkglibdir):
+    """Puts the mutant's programs over those just installed, as new files: a
+    running server may have the old ones mapped."""
+    programs = list((BUILD / "mutants" / MUTANT).iterdir())
+    if not programs:
+        raise RuntimeError(f"mutant {MUTANT} is not built")
+    for program in programs:
+        target = (pkglibdir if program.suffix == ".so" else pkglibdir / "pg_turbine") / program.name
+        copy = target.with_name(program.name + ".new")
+        shutil.copy2(program, copy)
+        os.replace(copy, target)
+
+
 def _stage_root():
-    """build/stage, or a folder in /tmp where the servers' account cannot reach
-    the build tree (a checkout below root's home)."""
-    root = BUILD / "stage"
+    """build/stage (mutants have one of their own), or a folder in /tmp where the
+    servers' account cannot reach the build tree (a checkout below root's home)."""
+    root = BUILD / ("stage-mutant" if MUTANT else "stage")
     root.mkdir(parents=True, exist_ok=True)
     account = _server_account()
     if account is None:
@@ -131,7 +149,7 @@ def _stage_root():
     probe = _as_server(["test", "-x", root], stderr=subprocess.DEVNULL)
     if probe.wait() == 0:
         return root
-    name = "pg_turbine-stage-" + str(BUILD).strip("/").replace("/", "-")
+    name = f"pg_turbine-{root.name}-" + str(BUILD).strip("/").replace("/", "-")
     outside = Path(tempfile.gettempdir()) / name
     outside.mkdir(mode=0o755, exist_ok=True)
     if outside.stat().st_uid != os.geteuid():
@@ -229,6 +247,11 @@ class Cluster:
         while more := {pid for pid, parent in parents.items() if parent in below} - below:
             below |= more
         return {pid: names[pid] for pid in below - {self.process.pid}}
+
+    def service_program(self):
+        """The path of turbined."""
+        pkglibdir = os.path.relpath(pg_config("--pkglibdir"), pg_config("--bindir"))
+        return (self.bindir / pkglibdir / "pg_turbine" / "turbined").resolve()
 
     def service_pid(self):
         """The pid of turbined, or None while it is down."""

@@ -42,7 +42,9 @@ AggInput Accumulators::input(size_t i, Value* row_passes) {
     RowValue v = rows_.eval(agg.arg, in.pass);
     in.value = v.value;
     in.length = v.length;
+#ifndef TB_MUTANT_NULL_IS_AGGREGATED
     in.pass = rows_.and_maybe(in.pass, rows_.not_null(v));
+#endif
   }
   return in;
 }

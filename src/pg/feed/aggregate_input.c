@@ -136,6 +136,8 @@ step(InputState *input, bool *finished)
 static bool
 collect_groups(TbHeapQuery *query)
 {
+	uint64		nrows = 0;
+
 	query->batches = tb_group_batches_make(query->spec.program);
 	for (;;)
 	{
@@ -145,7 +147,7 @@ collect_groups(TbHeapQuery *query)
 		if (tb_query_receive(query, true, &message) != TB_RECEIVED)
 			return false;
 		if (message.type == TB_MSG_QUERY_DONE)
-			return tb_query_take_done(query, &message);
+			return tb_query_take_done(query, &message, nrows);
 		if (message.type != TB_MSG_GROUPS ||
 			message.length < offsetof(TbGroups, columns))
 			return tb_query_protocol_error(query, "unexpected message instead of groups");
@@ -156,6 +158,7 @@ collect_groups(TbHeapQuery *query)
 								  tb_chunks_slot(query, slot_free.slot),
 								  query->ready.slot_size))
 			return tb_query_protocol_error(query, "groups outside of their slot");
+		nrows += ((const TbGroups *) message.payload)->nrows;
 		if (!tb_query_send(query, TB_MSG_SLOT_FREE, &slot_free, sizeof(slot_free)))
 			return false;
 	}

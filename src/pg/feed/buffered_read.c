@@ -59,9 +59,14 @@ tb_buffered_end(TbBufferedReader *reader)
 static inline bool
 visible_by_hints(HeapTupleHeader tuple, TransactionId snapshot_xmin)
 {
+#ifdef TB_MUTANT_DELETED_IS_VISIBLE
+	if ((tuple->t_infomask & HEAP_XMIN_COMMITTED) == 0)
+		return false;
+#else
 	if ((tuple->t_infomask & HEAP_XMAX_INVALID) == 0 ||
 		(tuple->t_infomask & HEAP_XMIN_COMMITTED) == 0)
 		return false;
+#endif
 	return HeapTupleHeaderXminFrozen(tuple) ||
 		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(tuple), snapshot_xmin);
 }

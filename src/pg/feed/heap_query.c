@@ -165,7 +165,7 @@ finish_rows(TbHeapQuery *query)
 		return false;
 	if (message.type != TB_MSG_QUERY_DONE)
 		return tb_query_protocol_error(query, "unexpected message at the end of a query");
-	return tb_query_take_done(query, &message);
+	return tb_query_take_done(query, &message, 0);
 }
 
 /* The next chunk from the daemon. False: lost it. *more is false at the end. */

@@ -105,7 +105,8 @@ extern TbReceived tb_query_receive(TbHeapQuery *query, bool wait,
 extern bool tb_query_protocol_error(TbHeapQuery *query, const char *what);
 extern bool tb_query_give_up(TbHeapQuery *query, TbFallback reason,
 							 const char *what);
-extern bool tb_query_take_done(TbHeapQuery *query, const TbIncoming *message);
+extern bool tb_query_take_done(TbHeapQuery *query, const TbIncoming *message,
+							   uint64 groups);
 extern void tb_query_note_fallback(TbHeapQuery *query);
 
 /* chunk_stream.c */

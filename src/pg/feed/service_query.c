@@ -94,12 +94,15 @@ tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
 	return received;
 }
 
-/* QUERY_DONE: the statistics, and the connection goes back to the pool. */
+/* QUERY_DONE after so many groups: the statistics, and the connection goes back
+ * to the pool. */
 bool
-tb_query_take_done(TbHeapQuery *query, const TbIncoming *message)
+tb_query_take_done(TbHeapQuery *query, const TbIncoming *message, uint64 groups)
 {
 	if (message->length != sizeof(TbQueryDone))
 		return tb_query_protocol_error(query, "malformed end of query");
+	if (((const TbQueryDone *) message->payload)->groups != groups)
+		return tb_query_protocol_error(query, "groups are missing, or came twice");
 	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
 	tb_connection_release(query->conn);
 	query->conn = NULL;

@@ -13,6 +13,7 @@
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "tcop/utility.h"
@@ -20,6 +21,7 @@
 
 #include "pg/guc.h"
 #include "pg/nodes/plan_private.h"
+#include "pg/planner/cost.h"
 #include "pg/planner/planning.h"
 
 /* An accelerated path that was offered to the planner. */
@@ -56,6 +58,71 @@ bool
 tb_planning_may_run_backward(void)
 {
 	return state.may_run_backward;
+}
+
+/* Nested loops are followed through so many tables. */
+#define MAX_LOOP_DEPTH 6
+
+static double runs_in_loops(const PlannerInfo *root, const Path *path, int depth);
+
+/* Rows of the table that nested loops would fetch: all that its own filters
+ * let pass, or fewer where a cheaper loop leads to it. */
+static double
+rows_in_loops(const PlannerInfo *root, int relid, int depth)
+{
+	const RelOptInfo *rel = relid < root->simple_rel_array_size ?
+	root->simple_rel_array[relid] : NULL;
+	ListCell   *lc;
+
+	if (rel == NULL || rel->rows <= 0)
+		return 0;
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+		double		runs;
+
+		if (path->param_info == NULL || depth >= MAX_LOOP_DEPTH)
+			continue;
+		/* The first is the cheapest. */
+		runs = runs_in_loops(root, path, depth + 1);
+		return runs > 0 ? Min(rel->rows, path->rows * runs) : rel->rows;
+	}
+	return rel->rows;
+}
+
+/* How often the path would run: once, or for each row of the tables that it
+ * depends on; 0 if that cannot be known here. */
+static double
+runs_in_loops(const PlannerInfo *root, const Path *path, int depth)
+{
+	double		runs = 1;
+	int			relid = -1;
+
+	if (path->param_info == NULL)
+		return 1;
+	if (!enable_nestloop)
+		return 0;
+	while ((relid = bms_next_member(PATH_REQ_OUTER(path), relid)) >= 0)
+		runs *= rows_in_loops(root, relid, depth);
+	return runs;
+}
+
+bool
+tb_planning_may_win(const PlannerInfo *root, const List *paths)
+{
+	ListCell   *lc;
+
+	if (tb_guc_debug_force_offload || state.recording)
+		return true;
+	foreach(lc, paths)
+	{
+		const Path *path = lfirst(lc);
+		double		runs = runs_in_loops(root, path, 0);
+
+		if (runs > 0 && path->total_cost * runs <= tb_cost_startup())
+			return false;
+	}
+	return true;
 }
 
 void
@@ -112,8 +179,11 @@ tb_planning_offered(const char *part, const char *node_name, Oid relid, Cost cos
 const char *
 tb_planning_part(const char *what, Oid relid)
 {
-	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+	char	   *schema;
 
+	if (!state.recording)
+		return NULL;
+	schema = get_namespace_name(get_rel_namespace(relid));
 	return psprintf("%s %s.%s", what, schema ? schema : "?", get_rel_name(relid));
 }
 

@@ -23,6 +23,15 @@ extern bool tb_planning_enabled(void);
 /* The plan may have to run backward: a cursor that does not say NO SCROLL. */
 extern bool tb_planning_may_run_backward(void);
 
+/*
+ * Whether an accelerated path may be worth anything beside these. Not where one
+ * of them is done before ours would have started; one that depends on other
+ * tables, as an index scan inside a nested loop does, once for each of their
+ * rows. Asked before anything else is looked at, since this is where the queries
+ * of a busy server end. Always where paths are forced or reasons are recorded.
+ */
+extern bool tb_planning_may_win(const PlannerInfo *root, const List *paths);
+
 /* Notes why a part stays with PostgreSQL, if anyone asked. */
 extern void tb_planning_note(const char *part, const char *format,...) pg_attribute_printf(2, 3);
 
@@ -34,7 +43,7 @@ extern void tb_planning_offered(const char *part, const char *node_name,
 /* Plans a query and collects TbReasons, in the current context. */
 extern List *tb_planning_reasons(Query *query, const char *query_text);
 
-/* "scan of public.t", for notes. */
+/* "scan of public.t", for notes; NULL if nobody asked for notes. */
 extern const char *tb_planning_part(const char *what, Oid relid);
 
 /* Installs planner_hook and ProcessUtility_hook; called by _PG_init. */

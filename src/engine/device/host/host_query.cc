@@ -24,6 +24,17 @@ uint64_t now_ns() {
 
 uint64_t aligned(uint64_t size) { return (size + 63) & ~uint64_t{63}; }
 
+/* How many rows of a decoded batch count: all. The mutant loses one in 100,000. */
+#ifdef TB_MUTANT_ROW_DROPPED
+uint32_t counted_rows(uint32_t nrows) {
+  static std::atomic<uint64_t> seen{0};
+  const uint64_t before = seen.fetch_add(nrows);
+  return before / 100000 != (before + nrows) / 100000 ? nrows - 1 : nrows;
+}
+#else
+uint32_t counted_rows(uint32_t nrows) { return nrows; }
+#endif
+
 MemoryBudget& worker_budget() {
   static MemoryBudget unlimited(UINT64_MAX);
   return unlimited;
@@ -178,7 +189,7 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, uint32_t first_pa
   args.columns = columns;
   args.bytes = pages;
   args.rowids = decode.rowids;
-  args.nrows = decode.nrows;
+  args.nrows = counted_rows(decode.nrows);
   const uint32_t before = progress.outcome.nrows;
   if (!run_pipeline(worker, progress, args)) return false;
   for (uint32_t i = before; i < progress.outcome.nrows; i++) progress.task.ids[i] += base;

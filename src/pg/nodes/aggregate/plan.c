@@ -207,7 +207,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 	const char *part;
 	CustomPath *path;
 
-	if (!make_request(root, stage, input_rel, output_rel, extra, &request))
+	if (!tb_planning_may_win(root, output_rel->pathlist) ||
+		!make_request(root, stage, input_rel, output_rel, extra, &request))
 		return;
 	part = tb_planning_part(stage == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of",
 							request.relid);

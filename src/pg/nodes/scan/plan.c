@@ -180,7 +180,7 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	uint32		device;
 	const char *reason;
 
-	if (rte->rtekind != RTE_RELATION)
+	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel->pathlist))
 		return;
 	part = tb_planning_part("scan of", rte->relid);
 	if (!may_offer(root, rel, rte, part))

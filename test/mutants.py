@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""mutants.py - programs that are wrong on purpose must be noticed.
+
+A suite that passes says something only if it fails on a defect. Each mutant has
+one (a switch TB_MUTANT_* in the source, see test/CMakeLists.txt) and a suite in
+short form that must report a difference between answers; that the same suite
+passes without the mutant is what the rest of the run shows.
+Must never: count a server or a service that does not start as noticed.
+Called by: test/run_all.py. Options: --only.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("TURBINE_BUILD", HERE.parent / "build"))
+# The words of answers.difference().
+DIFFERENCE = re.compile(r"^.* became .*$", re.MULTILINE)
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    what: str
+    suite: tuple
+
+
+MUTANTS = (
+    Mutant("no_recheck", "direct reads are not confirmed",
+           ("races.py", "--kinds", "cursor", "--races", "100", "--until-difference")),
+    Mutant("dirty_is_clean", "blocks are read from the file while their buffers are dirty",
+           ("races.py", "--kinds", "snapshot,account", "--races", "1000", "--until-difference")),
+    Mutant("deleted_is_visible", "hint bits decide without looking at xmax", ("run_sql.py", "--only", "visibility")),
+    Mutant("null_is_aggregated", "aggregates take a NULL for the value beneath it",
+           ("run_sql.py", "--only", "aggregates")),
+    Mutant("row_dropped", "one row in 100,000 is lost", ("run_sql.py", "--only", "row_counts")),
+)
+
+
+def build_mutants():
+    done = subprocess.run(["cmake", "--build", str(BUILD), "-j", "2", "--target", "mutants"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"the mutants do not build:\n{done.stdout}")
+
+
+def run_suite(mutant):
+    """(what the suite printed, None) or (what it printed, why that is no answer)."""
+    command = [sys.executable, str(HERE / mutant.suite[0]), *mutant.suite[1:]]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=SECONDS, check=False, env={**os.environ, "TURBINE_MUTANT": mutant.name})
+    except subprocess.TimeoutExpired:
+        return "", f"the suite took more than {SECONDS} s"
+    if not re.search(r"^\d+ passed, \d+ failed\n*\Z", done.stdout, re.MULTILINE):
+        return done.stdout, "the suite did not get to its end"
+    return done.stdout, None
+
+
+def judge(mutant):
+    """A complaint, or None if the mutant was noticed."""
+    started = time.monotonic()
+    output, complaint = run_suite(mutant)
+    found = DIFFERENCE.findall(output)
+    if complaint is None and not found:
+        complaint = f"not noticed by {' '.join(mutant.suite)}"
+    if complaint:
+        print(f"  {mutant.name} ({mutant.what}): {complaint}\n{output[-2000:]}", flush=True)
+        return complaint
+    print(f"  {mutant.name} ({mutant.what}): noticed in {time.monotonic() - started:.0f} s by {mutant.suite[0]}, "
+          f"{len(found)} times:\n    {found[0].strip()[:240]}", flush=True)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="comma-separated mutants")
+    options = parser.parse_args()
+    mutants = [m for m in MUTANTS if not options.only or m.name in options.only.split(",")]
+    build_mutants()
+    failed = sum(judge(mutant) is not None for mutant in mutants)
+    print(f"{len(mutants) - failed} passed, {failed} failed")
+    return 1 if failed or not mutants else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
