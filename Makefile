@@ -9,8 +9,9 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-faults test-protocol \
-        test-races test-mutants test-core test-nightly test-sanitize check-layers bench bench-overhead gpu-bundle install clean
+.PHONY: all deps build demo test test-unit test-sql test-truth test-differential test-sqlsmith test-faults \
+        test-protocol test-races test-mutants test-core test-nightly test-sanitize check-layers bench bench-overhead \
+        gpu-bundle install clean
 
 all: build
 
@@ -33,16 +34,18 @@ test: build
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-test-sql test-truth test-differential test-faults test-protocol test-races test-mutants test-core: test-%: build
+test-sql test-truth test-differential test-sqlsmith test-faults test-protocol test-races test-mutants test-core: \
+test-%: build
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.
 test-nightly: build
 	@$(PYTHON) test/run_all.py --nightly
 
-# Engine, device library and their unit tests under ASAN and UBSAN.
-test-sanitize: deps
-	@$(PYTHON) test/run_all.py sanitize
+# Engine, device library and their unit tests under ASAN and UBSAN; then a service
+# built so against backends that misbehave.
+test-sanitize: build
+	@$(PYTHON) test/run_all.py sanitize sanitize-protocol
 
 check-layers:
 	@$(PYTHON) tools/check_layers.py

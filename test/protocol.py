@@ -413,9 +413,10 @@ def make_server(options):
     program = server.directory / "rogue_service.py"
     shutil.copy(Path(__file__).with_name("rogue_service.py"), program)
     os.chmod(program, 0o755)
-    (server.directory / "turbined").symlink_to(options.turbined or server.service_program())
+    (server.directory / "turbined").symlink_to(
+        Path(options.turbined).resolve() if options.turbined else server.service_program())
     if options.compiler:
-        (server.directory / "turbine-compiler").symlink_to(options.compiler)
+        (server.directory / "turbine-compiler").symlink_to(Path(options.compiler).resolve())
     server.settings["pg_turbine.service_path"] = str(program)
     return server
 
