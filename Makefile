@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := sql truth differential faults gpu-faults protocol races mutants reports core
+SUITES := sql truth differential sqlsmith faults gpu-faults protocol races mutants reports core
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
         bench-foundation bench-overhead python-packages gpu-bundle install clean
@@ -42,9 +42,10 @@ $(SUITES:%=test-%): test-%: build python-packages
 test-nightly: build python-packages
 	@$(PYTHON) test/run_all.py --nightly
 
-# Engine, device library and their unit tests under ASAN and UBSAN.
-test-sanitize: deps
-	@$(PYTHON) test/run_all.py sanitize
+# Engine, device library and their unit tests under ASAN and UBSAN; then a service
+# built so against backends that misbehave.
+test-sanitize: build
+	@$(PYTHON) test/run_all.py sanitize sanitize-protocol
 
 check-layers:
 	@$(PYTHON) tools/check_layers.py

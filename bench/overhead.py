@@ -9,6 +9,8 @@ layout does not decide), which the server parses, plans and executes one after
 another. Its wall time a statement counts, and the processor time of the backend
 alone, which other load on the machine disturbs less. Then pgbench -S against
 both servers, interleaved too.
+What seems to be beyond the limit is measured up to twice more, and all samples
+count: what is slower stays so, what was disturbed does not.
 Prints a table, writes JSON. Exit status 1 if `on` is beyond the limit over
 either of the others, in wall and in processor time, or if pgbench is slower by
 more than it; or if a query does not stay with PostgreSQL after all.
@@ -34,6 +36,7 @@ from cluster import log  # noqa: E402
 
 LIMIT = 0.02
 VARIANTS = ("absent", "off", "on")
+ATTEMPTS = 3
 ITEMS = 300000  # so that a scan of all of them would be worth a device
 WARM_UP = 5     # statements before a sample, for the session's caches
 
@@ -87,12 +90,11 @@ QUERIES = (
 )
 
 
-def prepare(server, extension):
+def prepare(server):
     with server.connect() as session:
         session.query(TABLES)
         session.query("VACUUM (FREEZE, ANALYZE)")
         session.query("CHECKPOINT")
-        session.query("SET client_min_messages = error")
     subprocess.run(pgbench(server, "-i", "-s", "5", "-q"), check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
 
@@ -137,16 +139,19 @@ def sample(servers, variant, query, seed):
     return wall / query.count * 1e6, used / query.count / 1e3
 
 
-def measure(servers, query, pairs):
+def measure(servers, query, options):
     """{variant: {'wall': [...], 'processor': [...]}}"""
     times = {variant: {"wall": [], "processor": []} for variant in VARIANTS}
-    for number in range(pairs):
-        # Every variant comes first, second and third equally often.
-        order = [VARIANTS[(number + i) % len(VARIANTS)] for i in range(len(VARIANTS))]
-        for variant in order:
-            wall, processor = sample(servers, variant, query, number)
-            times[variant]["wall"].append(wall)
-            times[variant]["processor"].append(processor)
+    for _ in range(ATTEMPTS):
+        for number in range(options.pairs):
+            # Every variant comes first, second and third equally often.
+            order = [VARIANTS[(number + i) % len(VARIANTS)] for i in range(len(VARIANTS))]
+            for variant in order:
+                wall, processor = sample(servers, variant, query, number)
+                times[variant]["wall"].append(wall)
+                times[variant]["processor"].append(processor)
+        if not judge(times, options.limit):
+            break
     return times
 
 
@@ -174,7 +179,7 @@ def run_queries(servers, options):
                 print(f"{query.name:30} does not stay with PostgreSQL", flush=True)
                 rows.append({"query": query.name, "beyond": ["plan"]})
                 continue
-        times = measure(servers, query, options.pairs)
+        times = measure(servers, query, options)
         row = {"query": query.name, "sql": query.sql, "beyond": judge(times, options.limit)}
         for variant in VARIANTS:
             row[variant] = {clock: round(statistics.median(values), 3) for clock, values in times[variant].items()}
@@ -197,11 +202,14 @@ def throughput(server, seconds):
 
 def run_pgbench(servers, options):
     rates = {"on": [], "absent": []}
-    for number in range(options.rounds):
-        for variant in ("on", "absent") if number % 2 else ("absent", "on"):
-            rates[variant].append(throughput(servers[variant == "absent"], options.seconds))
-    medians = {variant: statistics.median(values) for variant, values in rates.items()}
-    change = medians["on"] / medians["absent"] - 1
+    for _ in range(ATTEMPTS):
+        for number in range(options.rounds):
+            for variant in ("on", "absent") if number % 2 else ("absent", "on"):
+                rates[variant].append(throughput(servers[variant == "absent"], options.seconds))
+        medians = {variant: statistics.median(values) for variant, values in rates.items()}
+        change = medians["on"] / medians["absent"] - 1
+        if change >= -options.limit:
+            break
     print(f"pgbench -S, transactions a second: absent {medians['absent']:.0f}, on {medians['on']:.0f} ({change * 100:+.1f} %)"
           + (f"   BEYOND {options.limit:.0%}" if change < -options.limit else ""), flush=True)
     return {"rates": rates, "medians": medians, "change": round(change, 4), "beyond": change < -options.limit}
@@ -220,8 +228,8 @@ def main():
     with cluster.Cluster("loaded", settings=settings) as loaded, \
             cluster.Cluster("stock", extension=False, settings=settings) as stock:
         servers = (loaded, stock)
-        prepare(loaded, True)
-        prepare(stock, False)
+        prepare(loaded)
+        prepare(stock)
         log("loaded both servers")
         rows = run_queries(servers, options)
         bench = run_pgbench(servers, options) if options.rounds else None

@@ -324,6 +324,49 @@ def many_sessions(bench):
     check_released(bench, before, "many sessions")
 
 
+def held_grants(bench):
+    """Cursors left open hold their buffers. Who holds some never waits for more,
+    others wait for a bounded time, and everybody gets the right answer."""
+    wait, slack = 2.0, 1.0
+    with cluster.Cluster("grants", settings={"pg_turbine.memory_budget": "24MB", "pg_turbine.host_threads": "2",
+                                             "pg_turbine.admission_wait": f"{wait}s"}) as server:
+        with server.connect(settings=OFF) as session:
+            session.query("CREATE TABLE t AS SELECT i AS id, i % 9 AS k, md5(i::text) AS memo "
+                          "FROM generate_series(1, 300000) i")
+            session.query("VACUUM (ANALYZE) t")
+        query, held = "SELECT id FROM t WHERE k < 8", []
+        count = "SELECT count(*) FROM t WHERE k < 8"
+        expected = sorted(str(i) for i in range(1, 300001) if i % 9 < 8)
+        compiling = {**bench.forced, "pg_turbine.admission_wait": "0"}
+        for _ in range(3):      # of these one fits, or two
+            session = server.connect(settings=compiling)
+            session.query(f"BEGIN; DECLARE c NO SCROLL CURSOR FOR {query}")
+            held.append((session, session.run("FETCH 10 FROM c")))
+            session.query(f"SET pg_turbine.admission_wait = '{wait}s'")
+
+        def counter(name):
+            with server.connect() as admin:
+                return int(admin.value(f"SELECT value FROM turbine.stat_queries WHERE counter = '{name}'"))
+
+        bench.check("held grants, memory is short", None if counter("fallback_admission") else "no query was refused")
+        with server.connect(settings=bench.forced) as other:
+            for name, session, limit in (("holder", held[0][0], wait * 0.8), ("other", other, wait + slack)):
+                started = time.monotonic()
+                answer = session.value(count)
+                seconds = time.monotonic() - started
+                bench.check(f"held grants, {name}", None if answer == str(len(expected)) else f"{answer} rows")
+                bench.check(f"held grants, {name} waits", f"{seconds:.2f} s" if seconds > limit else None)
+        for session, first in held:
+            rest = session.run("FETCH ALL FROM c")
+            rows = [] if rest.error else sorted(r[0] for r in first.rows + rest.rows)
+            bench.check("held grants, cursors", None if rows == expected else f"{len(rows)} rows {rest.error or ''}")
+            session.close()
+        before = counter("fallback_admission")
+        with server.connect(settings=bench.forced) as session:
+            bench.check("held grants, after", None if session.value(count) == str(len(expected)) else "wrong answer")
+        bench.check("held grants, given back", None if counter("fallback_admission") == before else "still refused")
+
+
 def reload_settings(bench):
     """A reload must not restart the service."""
     pid = bench.server.service_pid()
@@ -334,7 +377,7 @@ def reload_settings(bench):
 
 
 CHECKS = (reload_settings, cancel, statement_timeout, many_sessions, terminate_backends, kill_compiler,
-          kill_service, kill_service_under_cursor, stop_service, kill_backend)
+          kill_service, kill_service_under_cursor, stop_service, held_grants, kill_backend)
 
 
 def main():

@@ -239,6 +239,16 @@ def against_the_daemon():
                 yield to_daemon(query, CHUNK_RELEASE, "scribble", what=what, random=number, right=False)
     for number in range(10):
         yield to_daemon("texts", CHUNK_RELEASE, "scribble", what="tuples", random=number, nth="all", right=False)
+    # The rows that the service could not read come back as columns.
+    columns = {"where": {"kind": 2}, "do": "columns"}
+    for offset, what in ((0, "nrows"), (4, "ncolumns"), (8, "bytes_offset"), (16, "bytes_size"), (24, "first values"),
+                         (32, "first valid"), (40, "second values")):
+        for value in (HUGE32, 1 << 31, 1 << 20) if offset < 8 else (HUGE64, 1 << 63, 1 << 32, HUGE64 - 8191):
+            yield to_daemon("texts", CHUNK, name=f"of columns, {what} {value:#x}", offset=offset, value=value, **columns)
+    for view in ((HUGE32, 0, 0, 0), (1, 0, 0, HUGE32), (1 << 31, 0, 0, 1 << 31), (6400, 0, 7, 0)):
+        for column in range(6):
+            yield to_daemon("texts", CHUNK, name=f"of columns, a view of column {column} {view}", column=column, view=view,
+                            right=False, **columns)
     for slot in (99, HUGE32):
         yield to_daemon("texts", SLOT_FREE, "set", f"slot {slot}", fields={"slot": slot})
         yield to_daemon("texts", CHUNK_RELEASE, "set", f"slot {slot}", fields={"slot": slot})
@@ -413,9 +423,10 @@ def make_server(options):
     program = server.directory / "rogue_service.py"
     shutil.copy(Path(__file__).with_name("rogue_service.py"), program)
     os.chmod(program, 0o755)
-    (server.directory / "turbined").symlink_to(options.turbined or server.service_program())
+    (server.directory / "turbined").symlink_to(
+        Path(options.turbined).resolve() if options.turbined else server.service_program())
     if options.compiler:
-        (server.directory / "turbine-compiler").symlink_to(options.compiler)
+        (server.directory / "turbine-compiler").symlink_to(Path(options.compiler).resolve())
     server.settings["pg_turbine.service_path"] = str(program)
     return server
 

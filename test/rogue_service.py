@@ -187,7 +187,7 @@ class Relay:
         seed = order.get("seed")
         if seed is not None and order.get("to") in (to, "both"):
             return self.fuzz(target, to, kind, payload, fds, order)
-        if order.get("to") == to and order.get("message") in (kind, "any"):
+        if order.get("to") == to and order.get("message") == kind and self.meets(kind, payload, order.get("where")):
             nth = self.counts.get(kind, 0)
             self.counts[kind] = nth + 1
             if order.get("nth", 0) in (nth, "all"):
@@ -195,6 +195,15 @@ class Relay:
                 return self.spoil(target, kind, payload, fds, order)
         if not self.silent or to == "daemon":
             send(target, message(kind, payload), fds)
+
+    @staticmethod
+    def meets(kind, payload, where):
+        """Whether the message's fields have the values that an order asks for."""
+        if not where:
+            return True
+        form, names = FIELDS[kind]
+        values = dict(zip(names, form.unpack_from(payload)))
+        return all(values[name] == value for name, value in where.items())
 
     def spoil(self, target, kind, payload, fds, order):
         do = order["do"]
@@ -332,6 +341,19 @@ class Relay:
             else:                               # some bytes of tuples
                 for _ in range(60):
                     self.segment.memory[start + source.randrange(1000, PAGE)] = source.randrange(256)
+        send(target, message(kind, payload), fds)
+
+    def do_columns(self, target, kind, payload, fds, order):
+        """Another number in the header of a TbColumnsChunk: nrows, ncolumns, bytes_offset,
+        bytes_size, then values and valid of each column; or in its text views."""
+        (slot,) = struct.unpack_from("<I", payload)
+        base = self.segment.slot(slot)
+        if "view" in order:
+            (at,) = struct.unpack_from("<Q", self.segment.memory, base + 24 + 16 * order["column"])
+            struct.pack_into("<IIII", self.segment.memory, base + at, *order["view"])
+        else:
+            struct.pack_into("<I" if order["offset"] < 8 else "<Q", self.segment.memory, base + order["offset"],
+                             order["value"])
         send(target, message(kind, payload), fds)
 
     def do_groups(self, target, kind, payload, fds, order):

@@ -27,16 +27,21 @@ SUITES = {
     "sql": (PYTHON + ["test/run_sql.py"], []),
     "truth": (PYTHON + ["test/truth_table.py"], []),
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
+    "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
-    "races": (PYTHON + ["test/races.py"], ["--races", "10000"]),
+    "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
     "mutants": (PYTHON + ["test/mutants.py"], []),
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
     "core": (PYTHON + ["test/core/run_core.py"], []),
 }
 ON_REQUEST = {
     "sanitize": (PYTHON + ["test/run_unit.py", "--sanitize"], []),
+    # After that one, which builds the programs.
+    "sanitize-protocol": (PYTHON + ["test/protocol.py", "--fuzz", "500",
+                                    "--turbined", "build-sanitize/src/daemon/turbined",
+                                    "--compiler", "build-sanitize/src/compiler/turbine-compiler"], []),
 }
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 

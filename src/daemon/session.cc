@@ -52,9 +52,11 @@ Session::Session(SessionContext& context, UniqueFd socket)
     : context_(context), socket_(std::move(socket)), reader_(socket_.get()), outbox_(socket_.get()) {}
 
 void Session::run() noexcept {
+  bool ended_by_peer = false;
   try {
     check_peer();
     serve();
+    ended_by_peer = !context_.stopping;
   } catch (const ProtocolError& e) {
     log_message(LogLevel::kError, "connection of backend %d closed: %s", peer_pid_, e.what());
   } catch (const std::exception& e) {
@@ -62,6 +64,7 @@ void Session::run() noexcept {
   } catch (...) {
     log_message(LogLevel::kError, "session of backend %d ended by an unknown exception", peer_pid_);
   }
+  if (query_ && !ended_by_peer) query_->leave_segment_to_backend();
   // The peer learns at once; what its query holds takes as long as it takes.
   shutdown(socket_.get(), SHUT_RDWR);
   try {

@@ -590,6 +590,23 @@ TEST_F(TurbinedTest, ViolationsCloseTheirConnectionOnly) {
   EXPECT_TRUE(alive());
 }
 
+/* A backend reads the tuples of its chunk long after CHUNK_DONE. */
+TEST_F(TurbinedTest, SegmentIsNobodyElsesWhileItsBackendMayReadIt) {
+  auto client = connect();
+  ASSERT_TRUE(client->start(testing::rows_program(), 1000));
+  const std::vector<uint8_t> pages = heap_pages(numbers(1000), 100);
+  client->send_pages(0, pages, 0);
+  ASSERT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);
+  client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{99, 0});
+  EXPECT_EQ(client->receive().type, 0u) << "a violation that ends the session";
+  ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));
+
+  auto other = connect();
+  ASSERT_TRUE(other->start(testing::rows_program(), 1000));
+  EXPECT_NE(other->ready().segment_id, client->ready().segment_id);
+  EXPECT_EQ(memcmp(client->slot(0), pages.data(), pages.size()), 0);
+}
+
 TEST_F(TurbinedTest, ClosingInMidQueryReleasesEverything) {
   { auto warm = connect(); ASSERT_TRUE(warm->start(testing::rows_program(), 1000)); }
   ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));

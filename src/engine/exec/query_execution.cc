@@ -181,7 +181,10 @@ QueryExecution::~QueryExecution() {
     reads_finished_.wait(lock, [this] { return reading_ == 0; });
   }
   device_query_.reset();  // waits for its chunks
-  engine_.segments.give_back(std::move(segment_));
+  if (leave_segment_)
+    engine_.segments.abandon(std::move(segment_));
+  else
+    engine_.segments.give_back(std::move(segment_));
 }
 
 QueryExecution::Slot& QueryExecution::slot_in(uint32_t slot, SlotState state) {

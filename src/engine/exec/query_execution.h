@@ -70,6 +70,9 @@ class QueryExecution {
   /* QUERY_DONE was sent. */
   bool done() const { return done_; }
 
+  /* The session ends for a reason of ours: its backend may be reading slots. */
+  void leave_segment_to_backend() { leave_segment_ = true; }
+
  private:
   enum class SlotState {
     kBackend,  // the backend owns it: free, or being filled
@@ -126,6 +129,7 @@ class QueryExecution {
   TbQueryDone totals_{};
 
   // The session's thread only.
+  bool leave_segment_ = false;
   bool finished_ = false;
   bool done_ = false;
   uint64_t ngroups_ = 0;

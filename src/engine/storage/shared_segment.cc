@@ -46,7 +46,7 @@ SharedSegment::~SharedSegment() {
   device_.unregister_segment(base_);
   munmap(base_, size_);
   // An idle backend may have it mapped still: give the memory back at once.
-  fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_));
+  if (!keep_content_) fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_));
   close(fd_);
 }
 
@@ -84,6 +84,12 @@ void SegmentPool::give_back(std::unique_ptr<SharedSegment> segment) {
     total_bytes_ -= idle_.back()->size();
     dropped.splice(dropped.end(), idle_, std::prev(idle_.end()));
   }
+}
+
+void SegmentPool::abandon(std::unique_ptr<SharedSegment> segment) {
+  if (!segment) return;
+  segment->keep_content();
+  total_bytes_ -= segment->size();
 }
 
 uint64_t SegmentPool::idle_bytes() {

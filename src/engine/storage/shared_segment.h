@@ -31,6 +31,8 @@ class SharedSegment {
   int fd() const { return fd_; }
   uint8_t* base() const { return base_; }
   Device& device() const { return device_; }
+  /* A reader may be left: what it has mapped stays as it is when we let go. */
+  void keep_content() { keep_content_ = true; }
 
  private:
   const uint64_t id_;
@@ -38,6 +40,7 @@ class SharedSegment {
   Device& device_;
   int fd_ = -1;
   uint8_t* base_ = nullptr;
+  bool keep_content_ = false;
 };
 
 /* Thread-safe. */
@@ -49,6 +52,9 @@ class SegmentPool {
    * id `preferred` if it is idle and fits. Throws DeviceError. */
   std::unique_ptr<SharedSegment> take(uint64_t size, Device& device, uint64_t preferred);
   void give_back(std::unique_ptr<SharedSegment> segment);
+  /* The segment of a query whose backend does not know yet that it is over, and
+   * may still be reading: nobody else gets it, and it is not emptied. */
+  void abandon(std::unique_ptr<SharedSegment> segment);
 
   /* Of all segments, idle ones included. */
   uint64_t total_bytes() const { return total_bytes_; }
