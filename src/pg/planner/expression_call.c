@@ -327,11 +327,9 @@ tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
 	return tb_call_on_values(t, funcid, collation, nargs, values, value);
 }
 
-/* The two operands of a comparison, numerics with one type and scale, and the
- * row of the function. */
-static bool
-comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
-			   int *row)
+bool
+tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
+				  int *row)
 {
 	if (!check_collation(t, funcid, collation))
 		return false;
@@ -359,7 +357,7 @@ tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value)
 	int			row;
 
 	if (!translate_pair(t, expr, args) ||
-		!comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
+		!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
 	*value = tb_builder_node(t->builder, TB_EXPR_IS_DISTINCT,
 							 tb_simple_type(TB_TYPE_BOOL), row, 2, args, false);
@@ -499,7 +497,7 @@ search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *
 	args[1] = tb_builder_param(t->builder, array, info,
 							   TB_PARAM_ARRAY | (IsA(array, Const) ? 0 : TB_PARAM_NULLABLE));
 	args[1].constant = NULL;
-	if (!comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
+	if (!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
 	/* An element may be NULL even where the array is not. */
 	*value = tb_builder_node(t->builder, expr->useOr ? TB_EXPR_ANY : TB_EXPR_ALL,

@@ -36,6 +36,10 @@ extern bool tb_translate_call(TbTranslator *t, Oid funcid, Oid collation,
 extern bool tb_translate_array_op(TbTranslator *t, ScalarArrayOpExpr *expr,
 								  TbValue *value);
 extern bool tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value);
+/* Whether, and by which row, the device compares these two; gives numerics one
+ * type and scale. */
+extern bool tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation,
+							  TbValue *args, int *row);
 extern bool tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value);
 /* f(args) of translated operands. */
 extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation,
@@ -59,6 +63,7 @@ extern bool tb_translate_bool(TbTranslator *t, BoolExpr *expr, TbValue *value);
 extern bool tb_translate_null_test(TbTranslator *t, NullTest *expr, TbValue *value);
 extern bool tb_translate_boolean_test(TbTranslator *t, BooleanTest *expr, TbValue *value);
 extern bool tb_translate_case(TbTranslator *t, CaseExpr *expr, TbValue *value);
+extern bool tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value);
 extern bool tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value);
 /* CASE WHEN conditions[i] THEN values[i] ... ELSE values[n] */
 extern bool tb_make_case(TbTranslator *t, int nconditions,
