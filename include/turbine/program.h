@@ -192,6 +192,7 @@ typedef struct TbAgg
 /* A parameter's shape. 4 bytes. */
 #define TB_PARAM_ARRAY	0x01		/* an array of elements of the type */
 #define TB_PARAM_NULLABLE 0x02		/* may be NULL at run time */
+#define TB_PARAM_ZONE	0x04		/* TEXT: a time zone's table, see zone.h */
 typedef struct TbParamShape
 {
 	uint8_t		type;				/* TbType */

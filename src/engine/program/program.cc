@@ -63,7 +63,9 @@ class Validator {
     for (size_t i = 0; i < p_.params().size(); i++) {
       const TbParamShape& s = p_.params()[i];
       if (!valid_type(s.type)) fail(at("parameter", i, "unknown type"));
-      if (s.flags & ~(TB_PARAM_ARRAY | TB_PARAM_NULLABLE)) fail(at("parameter", i, "unknown flags"));
+      if (s.flags & ~(TB_PARAM_ARRAY | TB_PARAM_NULLABLE | TB_PARAM_ZONE)) fail(at("parameter", i, "unknown flags"));
+      if ((s.flags & TB_PARAM_ZONE) && (s.type != TB_TYPE_TEXT || s.flags != TB_PARAM_ZONE))
+        fail(at("parameter", i, "time zone's shape"));
       check_scale("parameter", i, s.type, s.scale);
     }
   }

@@ -27,6 +27,7 @@ typedef struct TbTranslator
 									 * evaluates only for some rows */
 	const TbValue *case_value;		/* what CaseTestExpr stands for */
 	List	   *shared;				/* TranslatedExpr: computed once */
+	List	   *zones;				/* TranslatedZone: time zones in use */
 } TbTranslator;
 
 extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
