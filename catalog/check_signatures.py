@@ -2,7 +2,9 @@
 
 The macro must exist in fmgroids.h, and name, argument and result types of the
 function with that OID (from postgres.bki) must be those of the row. A variant
-"field:..." drops the first, text argument.
+"field:..." drops the first, text argument; a time zone is a last argument that
+the function does not have ("zone:name": it is the first); "interval:..." has a
+number in place of the interval.
 """
 import argparse
 import re
@@ -14,7 +16,8 @@ import function_rows
 OIDS = {'BOOL': 16, 'INT2': 21, 'INT4': 23, 'INT8': 20, 'FLOAT4': 700, 'FLOAT8': 701, 'DATE': 1082,
         'TIMESTAMP': 1114, 'TIMESTAMPTZ': 1184, 'NUM64': 1700, 'NUM128': 1700, 'TEXT': 25,
         'BPCHAR': 1042}
-SQL_NAMES = {16: 'boolean', 21: 'smallint', 23: 'integer', 20: 'bigint', 700: 'real',
+INTERVAL = 1186
+SQL_NAMES = {INTERVAL: 'interval', 16: 'boolean', 21: 'smallint', 23: 'integer', 20: 'bigint', 700: 'real',
              701: 'double precision', 1082: 'date', 1114: 'timestamp without time zone',
              1184: 'timestamp with time zone', 1700: 'numeric', 25: 'text', 1042: 'character'}
 
@@ -47,8 +50,12 @@ def check(row, macros, functions):
         return f'{row.macro} is not in fmgroids.h'
     name, result, args = functions[macros[row.macro]]
     expected = [OIDS[a] for a in row.args]
-    if row.variant.startswith('field:'):
+    if row.zoned:
+        expected.pop()
+    if row.variant.startswith('field:') or row.variant == 'zone:name':
         expected.insert(0, OIDS['TEXT'])
+    if row.variant.startswith('interval:'):
+        expected[1] = INTERVAL
     if args != expected:
         return f'PostgreSQL has arguments {args}, the row {expected}'
     if result != OIDS[row.result]:

@@ -15,7 +15,9 @@ the function must be called with.
 
 
 def display(row):
-    form = row.variant.replace('field:', "'").replace(':', ' ') + ("'" if row.variant.startswith('field') else '')
+    kind, _, detail = row.variant.partition(':')
+    form = {'field': f"'{detail}'", 'interval': f'a constant interval: its {detail}', 'zone':
+            'a constant zone' if detail else ''}.get(kind, row.variant.replace(':', ' '))
     notes = [note for flag, note in (('RAISES', 'raises'), ('INEXACT', 'host only')) if flag in row.flags]
     if row.args[0] in ('NUM64', 'NUM128'):
         notes.insert(0, '64-bit' if row.args[0] == 'NUM64' else '128-bit')

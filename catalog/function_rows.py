@@ -20,6 +20,12 @@ class Row:
     signature: str
     section: str
 
+    @property
+    def zoned(self):
+        """The last argument is a time zone's table, which SQL does not have there."""
+        kind = self.variant.partition(':')[0]
+        return kind == 'zone' or kind in ('field', 'interval') and self.args[-1] == 'TEXT'
+
 
 def read(path):
     """All rows in order; a line that starts like a row and is none is an error."""

@@ -21,7 +21,7 @@ import answers  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
-from random_queries import QueryMaker  # noqa: E402
+from random_queries import ZONES, QueryMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
 from run_sql import DIRECT, OFF, check_counters  # noqa: E402
 
@@ -85,6 +85,9 @@ def run_table(server, sessions, seed, queries):
     source = random.Random(seed)
     table = make_table(source, "fuzzed")
     create(server, table)
+    zone = source.choice(ZONES)
+    sessions.plain.query(f"SET timezone = '{zone}'")
+    sessions.forced.query(f"SET timezone = '{zone}'")
     maker = QueryMaker(source, table)
     failed = fast = 0
     for _ in range(queries):

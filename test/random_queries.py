@@ -11,6 +11,8 @@ Used by: differential.py.
 NUMBERS = ("int2", "int4", "int8", "float4", "float8", "wild", "positive", "numeric")
 INTEGERS = ("int2", "int4", "int8")
 TIMES = ("date", "timestamp", "timestamptz")
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe",
+         "EST5EDT,M3.2.0,M11.1.0")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''", "'%'", "'ab'", "'a\\%b'", "'__'")
 
@@ -62,7 +64,9 @@ class QueryMaker:
         column = self.column(NUMBERS)
         if depth <= 0 or self.chance(0.4):
             return column.name
-        form = self.random.randrange(7)
+        form = self.random.randrange(8)
+        if form == 7:
+            return f"{self.random.choice(('greatest', 'least'))}({column.name}, {self.literal(column)})"
         if form < 3:
             return self.integer(depth)
         if form == 3:
@@ -72,6 +76,18 @@ class QueryMaker:
         if form == 5:
             return f"CASE WHEN {self.condition(depth - 1)} THEN {column.name} END"
         return f"(- {column.name})"
+
+    def time(self, column):
+        """A date, timestamp or timestamptz made of a column."""
+        form = self.random.randrange(5)
+        if form == 0:
+            return f"date_trunc('{self.random.choice(('year', 'month', 'week', 'day', 'hour', 'minute'))}', {column.name})"
+        if form == 1 and column.family != "date":
+            return f"({column.name} AT TIME ZONE '{self.random.choice(ZONES)}')"
+        if form == 2:
+            return f"greatest({column.name}, {self.literal(column)})"
+        span = self.random.choice(("1 day", "-1 month", "1 year 2 days", "36 hours", "90 minutes", "-1 week"))
+        return f"({column.name} {self.random.choice('+-')} interval '{span}')"
 
     def exact_sum_argument(self, depth):
         """A number whose sum any order of addition gives exactly."""
@@ -118,7 +134,13 @@ class QueryMaker:
         column = self.column(TIMES)
         if column is None:
             return self.comparison(0)
-        form = self.random.randrange(4)
+        form = self.random.randrange(8)
+        if form == 4:
+            return f"{self.time(column)} {self.random.choice(COMPARISONS)} {self.literal(column)}"
+        if form == 5 and column.family == "timestamptz":
+            return f"extract({self.random.choice(('hour', 'minute', 'second', 'doy'))} FROM {column.name}) > 7"
+        if form == 6:
+            return f"{column.name}::{self.random.choice(('date', 'timestamp'))} >= {self.literal(column)}"
         if form == 0:
             field = self.random.choice(("year", "month", "day", "dow", "quarter"))
             return f"extract({field} FROM {column.name}) {self.random.choice(COMPARISONS)} {self.random.randint(1, 12)}"
@@ -178,12 +200,14 @@ class QueryMaker:
     # Queries
 
     def aggregate(self):
-        form = self.random.randrange(9)
+        form = self.random.randrange(10)
         any_column = self.random.choice(self.table.columns)
         if form == 0:
             text = "count(*)"
         elif form == 1:
             text = f"count({any_column.name})"
+        elif form == 9:
+            text = f"{self.random.choice(('bool_and', 'bool_or', 'every'))}({self.condition(1)})"
         elif form <= 4:
             text = f"{self.random.choice(('sum', 'avg'))}({self.exact_sum_argument(1)})"
         elif form == 5 and (column := self.column(("positive",))):
@@ -198,7 +222,12 @@ class QueryMaker:
         return text
 
     def key(self):
-        form = self.random.randrange(6)
+        form = self.random.randrange(8)
+        if form == 6 and (column := self.column(TIMES)):
+            return self.time(column)
+        if form == 7 and (column := self.column(("numeric",))):
+            return self.random.choice((f"round({column.name}, 1)", f"coalesce({column.name}, 0.000)",
+                                       f"{self.random.choice(('greatest', 'least'))}({column.name}, 1)"))
         if form == 0:
             return f"({self.integer(1)}) % 10"
         if form == 1:

@@ -44,7 +44,7 @@ EDGES = {
              "5874897-12-31", "infinity", "-infinity", "2024-12-30", "294277-01-01"),
     "timestamp": ("2000-01-01", "1999-12-31 23:59:59.999999", "2000-02-29 12:34:56.789", "0044-03-15 01:02:03 BC",
                   "4713-01-01 BC", "294276-12-31 23:59:59.999999", "infinity", "-infinity", "1970-01-01 00:00:00.000001",
-                  "2024-03-31 02:30"),
+                  "2024-03-31 02:30", "2024-03-10 02:30", "2024-11-03 01:30", "2024-11-03 06:30", "1883-11-18 12:01"),
     "text": ("", "a", "ab", "abc", "ABC", " a", "a ", "äöü", "日本語", "a%b", "a_b", "a\\b", "xxxxxxxxxxxxxxxxxxxxxxxxxab",
              "ab\n", "bab"),
 }
@@ -55,6 +55,9 @@ COLUMN_TYPES = {"numeric": ("numeric(10,2)", "numeric(12,4)"), "wide numeric": (
                 "bpchar": ("char(30)",) * 2}
 PATTERNS = {"contains": "%ab%", "prefix": "ab%", "suffix": "%ab", "exact": "abc", "general": "a_%"}
 CONSTANT_DIGITS = ("0", "1")
+INTERVALS = ("1", "-13", "100000000")
+ZONES = ("Europe/Berlin", "EST", "Asia/Kolkata")
+SESSION_ZONE = "America/New_York"
 BATCH = 8
 ERROR_ROWS = 2
 
@@ -65,12 +68,15 @@ class Row:
     def __init__(self, name, signature, variant, arguments, raises):
         self.name, self.signature, self.variant, self.raises = name, signature, variant, raises
         wide = "NUM128" in name
+        kind = variant.partition(":")[0]
+        if kind == "zone" or kind in ("field", "interval") and arguments[-1] == "text":
+            arguments = arguments[:-1]  # the time zone, which SQL does not have there
         self.arguments = tuple("wide numeric" if wide and a == "numeric" else a for a in arguments)
         self.function = signature[:signature.index("(")]
 
     def column_types(self):
         """Argument types that vary by row: constant ones are in the call."""
-        if self.variant.split(":")[0] in ("like", "notlike"):
+        if self.variant.split(":")[0] in ("like", "notlike", "interval"):
             return self.arguments[:1]
         if self.constant_digits():
             return self.arguments[:1]
@@ -85,6 +91,10 @@ class Row:
         kind, _, detail = self.variant.partition(":")
         if kind == "field":
             lists = [[f"'{detail}'", *columns]]
+        elif kind == "interval":
+            lists = [[*columns, f"'{count} {detail}'::interval"] for count in INTERVALS]
+        elif self.variant == "zone:name":
+            lists = [[f"'{zone}'", *columns] for zone in ZONES]
         elif kind in ("like", "notlike"):
             lists = [[*columns, f"'{PATTERNS[detail]}'"]]
         elif self.constant_digits():
@@ -157,8 +167,8 @@ class Checker:
     QUERY = "SELECT id, {calls} FROM {table} WHERE id = ANY (ARRAY[{ids}]) GROUP BY id, {calls}"
 
     def __init__(self, server, device):
-        self.plain = server.connect(settings=OFF)
-        self.forced = server.connect(settings={**FORCED, "pg_turbine.device": device})
+        self.plain = server.connect(settings={**OFF, "timezone": SESSION_ZONE})
+        self.forced = server.connect(settings={**FORCED, "timezone": SESSION_ZONE, "pg_turbine.device": device})
         self.tables = Tables(self.plain)
         self.failures = defaultdict(list)
         self.on_device = self.elsewhere = 0

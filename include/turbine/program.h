@@ -28,6 +28,8 @@
 #define TB_MAX_KEYS 64
 #define TB_MAX_AGGS 256
 #define TB_MAX_PARAMS 1024
+#define TB_MAX_DISPLAY_SCALE 63		/* of a DISPLAY_SCALE column; values that print
+									 * with more digits are a verdict */
 
 typedef enum TbSource
 {
@@ -97,6 +99,9 @@ typedef struct TbAttribute
 
 /* A referenced column. 16 bytes. */
 #define TB_COL_NULLABLE	0x01		/* some row may yield NULL */
+#define TB_COL_DISPLAY_SCALE 0x04	/* INT4 of a numeric attribute: the digits after
+									 * the point that PostgreSQL prints, not the
+									 * value */
 typedef struct TbColumn
 {
 	uint16_t	attnum;				/* 1-based index into attributes */
@@ -106,7 +111,8 @@ typedef struct TbColumn
 	uint16_t	reserved;
 	uint32_t	missing_param;		/* value of tuples too short to have the
 									 * attribute; TB_NONE: NULL */
-	uint32_t	reserved2;
+	uint32_t	digits;				/* NUM64: values of more decimal digits are a
+									 * verdict; 0: the declared type excludes them */
 } TbColumn;
 
 typedef enum TbExprOp
@@ -129,9 +135,12 @@ typedef enum TbExprOp
 	TB_EXPR_ANY,					/* index: boolean function f(x, element); args:
 									 * x, an array PARAM. x op ANY(array) */
 	TB_EXPR_ALL,					/* x op ALL(array) */
-	TB_EXPR_RESCALE					/* numeric arg to this node's type and scale;
+	TB_EXPR_RESCALE,				/* numeric arg to this node's type and scale;
 									 * rounds half away from zero going down, is
 									 * an error where the value does not fit */
+	TB_EXPR_GREATEST,				/* index: f(a, b) is a < b; nargs >= 1, NULLs are
+									 * skipped; of equal ones the first */
+	TB_EXPR_LEAST
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */
@@ -183,6 +192,7 @@ typedef struct TbAgg
 /* A parameter's shape. 4 bytes. */
 #define TB_PARAM_ARRAY	0x01		/* an array of elements of the type */
 #define TB_PARAM_NULLABLE 0x02		/* may be NULL at run time */
+#define TB_PARAM_ZONE	0x04		/* TEXT: a time zone's table, see zone.h */
 typedef struct TbParamShape
 {
 	uint8_t		type;				/* TbType */

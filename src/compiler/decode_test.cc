@@ -638,7 +638,7 @@ TEST(Decode, NumericsThatDoNotFit) {
     add_column(writer, 1, type, 2);
     Decoder decoder(writer);
     const bool narrow = type == TB_TYPE_NUM64;
-    const std::string most64 = "92233720368547758.07", most128 = "1701411834604692317316873037158841057.27";
+    const std::string most64 = "9999999999999999.99", most128 = "1701411834604692317316873037158841057.27";
     const std::map<std::string, bool> fits = {
         {"NaN", false},
         {"Infinity", false},
@@ -655,7 +655,8 @@ TEST(Decode, NumericsThatDoNotFit) {
         {"9999.99", true},
         {"-123456789012.34", true},
         {most64, true},
-        {"92233720368547758.08", !narrow},
+        {"10000000000000000.00", !narrow},
+        {"-92233720368547758.07", !narrow},
         {"123456789012345678901234567890.12", !narrow},
         {most128, !narrow},
         {"1701411834604692317316873037158841057.28", false},
@@ -681,6 +682,35 @@ TEST(Decode, NumericsThatDoNotFit) {
       }
     }
   }
+}
+
+/* An attribute's value and its display scale, two columns. */
+TEST(Decode, DisplayScales) {
+  ProgramWriter writer;
+  writer.attributes = {attribute(-1, 4)};
+  add_column(writer, 1, TB_TYPE_NUM128, 4);
+  add_column(writer, 1, TB_TYPE_INT4);
+  writer.columns[1].flags |= TB_COL_DISPLAY_SCALE;
+  Decoder decoder(writer);
+  const std::map<std::string, int32_t> numbers = {{"1", 0},      {"1.0", 1},  {"-1.50", 2}, {"0.0000", 4},
+                                                  {"10000", 0},  {"0.1", 1},  {"12345.6000000", 7},
+                                                  {"2." + std::string(63, '0'), 63}};
+  for (const auto& [decimal, scale] : numbers) {
+    for (const bool force_long : {false, true}) {
+      PageWriter page;
+      page.add(TupleWriter(writer.attributes, {Datum{numeric_payload(decimal, force_long)}}).bytes());
+      page.add(TupleWriter(writer.attributes, {std::nullopt}).bytes());
+      const Decoded out = decoder.run({page});
+      EXPECT_EQ(out.errors, 0u) << decimal;
+      ASSERT_EQ(out.nrows, 2u);
+      EXPECT_EQ(value_at<int32_t>(out, 1, 0), scale) << decimal;
+      EXPECT_EQ(value_at<int32_t>(out, 1, 1), 0);
+      EXPECT_EQ(out.valid[1], (std::vector<uint8_t>{1, 0}));
+    }
+  }
+  PageWriter page;
+  page.add(TupleWriter(writer.attributes, {Datum{numeric_payload("1." + std::string(64, '0'))}}).bytes());
+  EXPECT_EQ(decoder.run({page}).errors, TB_ERR_UNREPRESENTABLE);
 }
 
 /* numeric(5,-2): the last two digits are not stored in the value. */

@@ -73,6 +73,15 @@ VALUES = {'BOOL': [True, False], 'INT2': integers(16), 'INT4': integers(32), 'IN
           'BPCHAR': [t.rstrip(' ') for t in TEXTS]}
 
 
+# The zone table of UTC, from 1700 to 2400 (turbine/zone.h).
+_FIRST, _LAST = -109572 * MICROS_PER_DAY, 146097 * MICROS_PER_DAY
+_BUCKETS = ((_LAST - _FIRST) >> 43) + 1
+UTC_ZONE = struct.pack('<qqIIqq', _FIRST, _LAST, 1, _BUCKETS, _FIRST, 0) + bytes(2 * _BUCKETS)
+
+
+MOMENT_TYPES = ('DATE', 'TIMESTAMP', 'TIMESTAMPTZ')
+
+
 class Server:
     """One psql: evaluates expressions, errors included."""
 
@@ -192,8 +201,11 @@ def result_scale(row, values):
 def call(library, row, values):
     """(errors, result) of the row's body."""
     arguments, keep = [], []
-    for kind, value in zip(row.args, values):
-        if kind in ('TEXT', 'BPCHAR'):
+    for position, (kind, value) in enumerate(zip(row.args, values)):
+        if row.zoned and position == len(row.args) - 1:
+            keep.append(UTC_ZONE)
+            arguments += [ctypes.c_char_p(UTC_ZONE), ctypes.c_uint32(len(UTC_ZONE))]
+        elif kind in ('TEXT', 'BPCHAR'):
             data = value.encode()
             keep.append(data)
             arguments += [ctypes.c_char_p(data), ctypes.c_uint32(len(data))]
@@ -223,14 +235,20 @@ def sql_values(row, values):
     """The arguments as SQL, with what the variant dropped or unescaped."""
     arguments = [literal(kind, value) for kind, value in zip(row.args, values)]
     kind, _, form = row.variant.partition(':')
+    if row.zoned:
+        arguments.pop()
     if kind == 'field':
         arguments.insert(0, quote(form))
+    elif row.variant == 'zone:name':
+        arguments.insert(0, quote('UTC'))
+    elif kind == 'interval':
+        arguments[1] = quote(f'{values[1]} {form}') + '::interval'
     elif kind in ('like', 'notlike') and form != 'general':
         escaped = ''.join('\\' + c if c in '%_\\' else c for c in values[1])
         pattern = {'contains': '%{}%', 'prefix': '{}%', 'suffix': '%{}', 'exact': '{}'}[form].format(escaped)
         arguments[1] = literal('TEXT', pattern)
     name = row.signature[:row.signature.index('(')]
-    collated = [a + ' collate "C"' if k in ('TEXT', 'BPCHAR') else a for a, k in zip(arguments, row.args)] if kind != 'field' else arguments
+    collated = [a + ' collate "C"' if k in ('TEXT', 'BPCHAR') else a for a, k in zip(arguments, row.args)] if kind in ('', 'like', 'notlike') else arguments
     return f'pg_catalog."{name}"({", ".join(collated)})'
 
 
@@ -244,7 +262,7 @@ def same(row, values, result, expected):
         return math.isnan(result) and math.isnan(other) or result == other and math.copysign(1, result) == math.copysign(1, other)
     if row.result in ('NUM64', 'NUM128'):
         return expected == f'{decimal.Decimal(result).scaleb(-result_scale(row, values)):f}'
-    if row.result in ('DATE', 'TIMESTAMP'):
+    if row.result in MOMENT_TYPES:
         return expected == result
     return expected == str(result)
 
@@ -255,6 +273,10 @@ def cases_of(row, most):
         pools[1] = PATTERNS
     if row.symbol in ('rt_num64round', 'rt_num64trunc', 'rt_num128round', 'rt_num128trunc'):
         pools[1] = [0, 1, 2, 3, 5, -1, -2, -5, -40]
+    if row.variant.startswith('interval:'):
+        pools[1] = [0, 1, -1, 11, -13, 30, 366, -100000, 2147483647, -2147483648]
+    if row.zoned:
+        pools[-1] = [None]
     if row.symbol in ('rt_text_substr', 'rt_text_substr_no_len', 'rt_text_left', 'rt_text_right'):
         pools[1:] = [[0, 1, 2, 3, -1, -2, 5, 100, 2147483647, -2147483648]] * (len(pools) - 1)
     cases = list(itertools.product(*pools))
@@ -268,14 +290,14 @@ def moment_wrapper(row, expression):
     if row.result == 'DATE':
         return (f"case when isfinite({expression}) then ({expression} - '2000-01-01'::date)::text "
                 f"else ({expression})::text end")
-    if row.result == 'TIMESTAMP':
+    if row.result in ('TIMESTAMP', 'TIMESTAMPTZ'):
         return (f"case when isfinite({expression}) then (extract(epoch from {expression} - "
-                f"'2000-01-01'::timestamp) * 1000000)::bigint::text else ({expression})::text end")
+                f"'2000-01-01'::{row.result.lower()}) * 1000000)::bigint::text else ({expression})::text end")
     return expression
 
 
 def moment_value(row, text):
-    if row.result not in ('DATE', 'TIMESTAMP'):
+    if row.result not in MOMENT_TYPES:
         return text
     bits = 32 if row.result == 'DATE' else 64
     return {'infinity': 2 ** (bits - 1) - 1, '-infinity': -2 ** (bits - 1)}.get(text) or int(text)

@@ -5,11 +5,13 @@
  *
  * extract gives numeric, a 64-bit scaled integer with the scale that
  * PostgreSQL displays: 6 for second and a timestamp's epoch, 3 for
- * milliseconds, else 0. date_part gives double precision. Infinities are
+ * milliseconds, else 0. Fields of a timestamptz are those of its local time in
+ * the zone, a further argument. date_part gives double precision. Infinities are
  * TB_ERR_UNREPRESENTABLE: what they give depends on the field, so PostgreSQL
  * decides. Called by generated code.
  */
 #include "rt/datetime.h"
+#include "rt/zone.h"
 
 using namespace turbine::rt;
 
@@ -156,9 +158,21 @@ RT_INLINE double micros_to_seconds(int64_t micros) { return (double)micros / 100
     return to_double(field(moment_of_timestamp(timestamp, errors), errors));              \
   }
 
+#define EXTRACT_ZONED(name, field, to_double)                                                   \
+  RT_EXPORT int64_t rt_extract_##name##_timestamptz(int64_t moment, const char* zone,           \
+                                                    uint32_t length, uint32_t* errors) {        \
+    return field(moment_of_timestamp(zone_local(moment, zone, length, errors), errors), errors); \
+  }                                                                                             \
+  RT_EXPORT double rt_date_part_##name##_timestamptz(int64_t moment, const char* zone,          \
+                                                     uint32_t length, uint32_t* errors) {       \
+    return to_double(                                                                           \
+        field(moment_of_timestamp(zone_local(moment, zone, length, errors), errors), errors));  \
+  }
+
 #define EXTRACT_DAY_FIELD(name)                  \
   EXTRACT_DATE(name, field_##name)               \
-  EXTRACT_TIMESTAMP(name, field_##name, whole)
+  EXTRACT_TIMESTAMP(name, field_##name, whole)   \
+  EXTRACT_ZONED(name, field_##name, whole)
 
 EXTRACT_DAY_FIELD(millennium)
 EXTRACT_DAY_FIELD(century)
@@ -180,6 +194,11 @@ EXTRACT_TIMESTAMP(second, field_second, seconds_of_minute)
 EXTRACT_TIMESTAMP(milliseconds, field_second, milliseconds_of_minute)
 EXTRACT_TIMESTAMP(microseconds, field_second, whole)
 EXTRACT_TIMESTAMP(epoch, field_epoch, micros_to_seconds)
+EXTRACT_ZONED(hour, field_hour, whole)
+EXTRACT_ZONED(minute, field_minute, whole)
+EXTRACT_ZONED(second, field_second, seconds_of_minute)
+EXTRACT_ZONED(milliseconds, field_second, milliseconds_of_minute)
+EXTRACT_ZONED(microseconds, field_second, whole)
 
 /* ---- date_trunc ---- */
 
@@ -206,6 +225,18 @@ RT_INLINE int64_t start_of_month(const CivilDate& civil, int32_t month) {
   return midnight(julian_from_civil({civil.year, month, 1}));
 }
 
+RT_INLINE int64_t start_of_year(int32_t year) { return midnight(julian_from_civil({year, 1, 1})); }
+
+/* Centuries and millennia start in year 1 of a hundred or thousand; year 0 is 1 BC. */
+RT_INLINE int32_t first_year(int32_t year, int32_t years) {
+  return year > 0 ? (year + years - 1) / years * years - (years - 1)
+                  : -((years - 1 - (year - 1)) / years) * years + 1;
+}
+
+RT_INLINE int32_t first_of_decade(int32_t year) {
+  return year > 0 ? year / 10 * 10 : -((8 - (year - 1)) / 10) * 10;
+}
+
 RT_INLINE int64_t without_rest(const Moment& m, int64_t unit) {
   return m.timestamp - m.micros_of_day % unit;
 }
@@ -218,13 +249,41 @@ RT_INLINE int64_t without_rest(const Moment& m, int64_t unit) {
     return truncated(timestamp, start, errors);                                             \
   }
 
-DATE_TRUNC(year, start_of_month(m.civil, 1))
-DATE_TRUNC(quarter, start_of_month(m.civil, (m.civil.month - 1) / 3 * 3 + 1))
-DATE_TRUNC(month, start_of_month(m.civil, m.civil.month))
-DATE_TRUNC(week, midnight((int64_t)m.julian - m.julian % 7u))
-DATE_TRUNC(day, midnight(m.julian))
+/* Local days and what is longer start when the zone says so then. */
+#define DATE_TRUNC_ZONED(name, start)                                                  \
+  RT_EXPORT int64_t rt_date_trunc_##name##_timestamptz(int64_t moment, const char* zone, \
+                                                       uint32_t length, uint32_t* errors) { \
+    int64_t local = zone_local(moment, zone, length, errors);                          \
+    Moment m = finite_moment(local);                                                   \
+    return zone_utc(truncated(local, start, errors), zone, length, errors);            \
+  }
+
+/* What is shorter keeps the offset of the moment. */
+#define DATE_TRUNC_MOMENT(name, unit)                                                  \
+  RT_EXPORT int64_t rt_date_trunc_##name##_timestamptz(int64_t moment, const char* zone, \
+                                                       uint32_t length, uint32_t* errors) { \
+    int64_t local = zone_local(moment, zone, length, errors);                          \
+    Moment m = finite_moment(local);                                                   \
+    return truncated(moment, wrapping_subtract(moment, m.micros_of_day % (unit)), errors); \
+  }
+
+#define DATE_TRUNC_DAYS(name, start) DATE_TRUNC(name, start) DATE_TRUNC_ZONED(name, start)
+
+DATE_TRUNC_DAYS(millennium, start_of_year(first_year(m.civil.year, 1000)))
+DATE_TRUNC_DAYS(century, start_of_year(first_year(m.civil.year, 100)))
+DATE_TRUNC_DAYS(decade, start_of_year(first_of_decade(m.civil.year)))
+DATE_TRUNC_DAYS(year, start_of_month(m.civil, 1))
+DATE_TRUNC_DAYS(quarter, start_of_month(m.civil, (m.civil.month - 1) / 3 * 3 + 1))
+DATE_TRUNC_DAYS(month, start_of_month(m.civil, m.civil.month))
+DATE_TRUNC_DAYS(week, midnight((int64_t)m.julian - m.julian % 7u))
+DATE_TRUNC_DAYS(day, midnight(m.julian))
 DATE_TRUNC(hour, without_rest(m, 3600 * kMicrosPerSecond))
 DATE_TRUNC(minute, without_rest(m, 60 * kMicrosPerSecond))
 DATE_TRUNC(second, without_rest(m, kMicrosPerSecond))
 DATE_TRUNC(milliseconds, without_rest(m, 1000))
 DATE_TRUNC(microseconds, m.timestamp)
+DATE_TRUNC_MOMENT(hour, 3600 * kMicrosPerSecond)
+DATE_TRUNC_MOMENT(minute, 60 * kMicrosPerSecond)
+DATE_TRUNC_MOMENT(second, kMicrosPerSecond)
+DATE_TRUNC_MOMENT(milliseconds, 1000)
+DATE_TRUNC_MOMENT(microseconds, 1)

@@ -9,15 +9,17 @@
  *   11..............   NaN, infinities
  *
  * The result is value * 10^scale, which must be an integer that fits: else
- * false, and the caller reports TB_ERR_UNREPRESENTABLE. (Columns are declared
- * numeric(p, s), so only NaN gets there.) Called by generated tb_decode.
+ * false, and the caller reports TB_ERR_UNREPRESENTABLE. (Of a column that is
+ * declared numeric(p, s) only NaN gets there.) Called by generated tb_decode.
  */
 #include "rt/varlena.h"
+#include "turbine/program.h"
 
 namespace turbine::rt {
 namespace {
 
 constexpr uint32_t kBase = 10000;
+constexpr uint128 kNum64Limit = 999999999999999999;  // 18 digits, as the planner counts on
 
 struct Digits {
   const uint8_t* bytes;
@@ -155,7 +157,7 @@ RT_DECODE bool rt_decode_num64(const uint8_t* varlena, int32_t scale, int64_t* o
     return fits;
   }
   uint128 value;
-  if (!wide_value(digits, scale, INT64_MAX, &value)) return false;
+  if (!wide_value(digits, scale, kNum64Limit, &value)) return false;
   *out = static_cast<int64_t>(value);
   return true;
 }
@@ -177,6 +179,16 @@ RT_DECODE bool rt_decode_num128(const uint8_t* varlena, int32_t scale, uint64_t*
   out[0] = static_cast<uint64_t>(value);
   out[1] = static_cast<uint64_t>(value >> 64);
   return true;
+}
+
+/* The digits after the point that the value prints with. */
+RT_DECODE bool rt_decode_display_scale(const uint8_t* varlena, int32_t* out) {
+  const Payload numeric = payload_of(varlena);
+  if (numeric.length < 2) return false;
+  const uint32_t header = load_unaligned<uint16_t>(numeric.bytes);
+  const uint32_t kind = header & 0xc000;
+  *out = static_cast<int32_t>(kind == 0x8000 ? (header & 0x1f80) >> 7 : header & 0x3fff);
+  return kind != 0xc000 && *out <= TB_MAX_DISPLAY_SCALE;
 }
 
 }  // namespace turbine::rt

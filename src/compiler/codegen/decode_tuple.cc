@@ -22,7 +22,11 @@ constexpr uint32_t kSpecialised = 48;
 constexpr uint32_t kStretch = 8;
 constexpr uint64_t kPlainHeader = 24;  // of a tuple without a NULL bitmap
 
-bool is_variable(uint32_t type) { return tb_type_is_text(type) || tb_type_is_numeric(type); }
+/* Lies in the tuple as a varlena. */
+bool is_variable(const TbColumn& column) {
+  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) ||
+         (column.flags & TB_COL_DISPLAY_SCALE);
+}
 
 /* Two columns may be one attribute; the walk notes the first, and the others
  * take its place from there. */
@@ -54,7 +58,7 @@ void TupleDecoder::check_columns() const {
   for (const TbColumn& column : program_.columns()) {
     const std::string name = "attribute " + std::to_string(column.attnum);
     const TbAttribute& attribute = program_.attributes()[column.attnum - 1];
-    const int length = is_variable(column.type) ? -1 : static_cast<int>(tb_type_width(column.type));
+    const int length = is_variable(column) ? -1 : static_cast<int>(tb_type_width(column.type));
     if (attribute.flags & TB_ATT_DROPPED) throw std::runtime_error(name + " is dropped");
     if (attribute.length != length)
       throw std::runtime_error(name + " can not hold a " + tb_type_name(column.type));
@@ -460,7 +464,7 @@ LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, cons
 
 void TupleDecoder::store(const LocatedTuple& tuple, llvm::Value* row) {
   for (uint32_t c = 0; c < program_.columns().size(); c++) {
-    if (is_variable(program_.columns()[c].type))
+    if (is_variable(program_.columns()[c]))
       store_variable(tuple, c, row);
     else
       store_fixed(tuple, c, row);
@@ -493,6 +497,22 @@ void TupleDecoder::store_fixed(const LocatedTuple& tuple, uint32_t column, llvm:
   ir_.CreateStore(value, ir_.CreateInBoundsGEP(type, bound_[column].values, row));
 }
 
+/* A verdict unless the value (i1) fits its column. */
+void TupleDecoder::note_unless(llvm::Value* fits) {
+  llvm::Value* verdict =
+      ir_.CreateSelect(fits, ir_.getInt32(0), ir_.getInt32(TB_ERR_UNREPRESENTABLE));
+  ir_.CreateStore(ir_.CreateOr(ir_.CreateLoad(ir_.getInt32Ty(), errors_), verdict), errors_);
+}
+
+/* -10^digits < value < 10^digits */
+llvm::Value* TupleDecoder::within_digits(llvm::Value* slot, uint32_t digits) {
+  uint64_t limit = 1;
+  for (uint32_t i = 0; i < digits; i++) limit *= 10;
+  llvm::Value* value = ir_.CreateLoad(ir_.getInt64Ty(), slot, "value");
+  llvm::Value* shifted = ir_.CreateAdd(value, ir_.getInt64(limit - 1));
+  return ir_.CreateICmpULT(shifted, ir_.getInt64(2 * limit - 1), "within");
+}
+
 /* numeric and text: by the library, out of a varlena known to be inline. */
 void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
   const TbColumn& c = program_.columns()[column];
@@ -510,13 +530,13 @@ void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, ll
     ir_.SetInsertPoint(there);
   }
   llvm::Value* varlena = at(tuple.data, place.offset);
-  if (tb_type_is_numeric(c.type)) {
+  if (c.flags & TB_COL_DISPLAY_SCALE) {
+    note_unless(call("rt_decode_display_scale", {varlena, slot}, "fits"));
+  } else if (tb_type_is_numeric(c.type)) {
     const char* symbol = c.type == TB_TYPE_NUM64 ? "rt_decode_num64" : "rt_decode_num128";
     llvm::Value* scale = ir_.getInt32(static_cast<uint32_t>(static_cast<int32_t>(c.scale)));
-    llvm::Value* fits = call(symbol, {varlena, scale, slot}, "fits");
-    llvm::Value* verdict =
-        ir_.CreateSelect(fits, ir_.getInt32(0), ir_.getInt32(TB_ERR_UNREPRESENTABLE));
-    ir_.CreateStore(ir_.CreateOr(ir_.CreateLoad(ir_.getInt32Ty(), errors_), verdict), errors_);
+    note_unless(call(symbol, {varlena, scale, slot}, "fits"));
+    if (c.digits != 0) note_unless(within_digits(slot, c.digits));
   } else {
     call(c.type == TB_TYPE_BPCHAR ? "rt_decode_bpchar" : "rt_decode_text",
          {pages_, varlena, slot});
@@ -534,7 +554,8 @@ void TupleDecoder::store_absent(const LocatedTuple& tuple, uint32_t column, llvm
   llvm::Value* instead = llvm::ConstantInt::get(type, 0);
   if (bound_[column].missing && bound_[column].missing->value)
     instead = ir_.CreateSelect(is_short(tuple, column), bound_[column].missing->value, instead);
-  ir_.CreateAlignedStore(instead, slot, llvm::Align(kMaxAlign));
+  const uint32_t width = tb_type_width(c.type);
+  ir_.CreateAlignedStore(instead, slot, llvm::Align(std::min(width, kMaxAlign)));
 }
 
 void TupleDecoder::store_valid(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {

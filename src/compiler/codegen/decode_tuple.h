@@ -134,6 +134,8 @@ class TupleDecoder {
                     const Walk& partial, llvm::ArrayRef<llvm::BasicBlock*> insane);
 
   void store_fixed(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
+  void note_unless(llvm::Value* fits);
+  llvm::Value* within_digits(llvm::Value* slot, uint32_t digits);
   void store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
   void store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* slot);
   void store_valid(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);

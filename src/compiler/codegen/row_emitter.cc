@@ -363,6 +363,26 @@ RowValue RowEmitter::eval_distinct(const TbExpr& e, Value* active) {
 }
 
 /*
+ * best = args[0];
+ * for (v in args[1..]) if (v is not NULL && (best is NULL || best < v)) best = v;
+ */
+RowValue RowEmitter::eval_extreme(const TbExpr& e, bool greatest, Value* active) {
+  const auto args = program_.args(e);
+  RowValue best = eval(args[0], active);
+  for (size_t i = 1; i < args.size(); i++) {
+    const RowValue v = eval(args[i], active);
+    const RowValue less = eval_call(e.index, {greatest ? best : v, greatest ? v : best}, e, e.scale, active);
+    Value* take = and_maybe(less.value, not_null(less));
+    if (best.null) take = ir_.CreateOr(take, best.null);
+    take = and_maybe(take, not_null(v));
+    const bool never_null = best.null == nullptr || v.null == nullptr;
+    best = select(take, v, best);
+    if (never_null) best.null = nullptr;
+  }
+  return best;
+}
+
+/*
  * found = false, unknown = false;
  * for (j = 0; j < array.length; j++)
  *   r = f(x, array[j]);  found |= r is <any: true, all: false>;  unknown |= r is NULL
@@ -489,6 +509,8 @@ RowValue RowEmitter::eval(uint32_t expr, Value* active) {
     case TB_EXPR_ANY: return eval_array(e, true, active);
     case TB_EXPR_ALL: return eval_array(e, false, active);
     case TB_EXPR_RESCALE: return eval_rescale(e, active);
+    case TB_EXPR_GREATEST: return eval_extreme(e, true, active);
+    case TB_EXPR_LEAST: return eval_extreme(e, false, active);
     default: return eval_test(e, active);
   }
 }

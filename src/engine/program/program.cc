@@ -63,7 +63,9 @@ class Validator {
     for (size_t i = 0; i < p_.params().size(); i++) {
       const TbParamShape& s = p_.params()[i];
       if (!valid_type(s.type)) fail(at("parameter", i, "unknown type"));
-      if (s.flags & ~(TB_PARAM_ARRAY | TB_PARAM_NULLABLE)) fail(at("parameter", i, "unknown flags"));
+      if (s.flags & ~(TB_PARAM_ARRAY | TB_PARAM_NULLABLE | TB_PARAM_ZONE)) fail(at("parameter", i, "unknown flags"));
+      if ((s.flags & TB_PARAM_ZONE) && (s.type != TB_TYPE_TEXT || s.flags != TB_PARAM_ZONE))
+        fail(at("parameter", i, "time zone's shape"));
       check_scale("parameter", i, s.type, s.scale);
     }
   }
@@ -73,12 +75,15 @@ class Validator {
       const TbColumn& c = p_.columns()[i];
       if (c.attnum < 1 || c.attnum > p_.attributes().size()) fail(at("column", i, "no such attribute"));
       if (!valid_type(c.type)) fail(at("column", i, "unknown type"));
-      if (c.flags & ~TB_COL_NULLABLE) fail(at("column", i, "unknown flags"));
-      if (c.reserved != 0 || c.reserved2 != 0) fail(at("column", i, "reserved field"));
+      if (c.flags & ~(TB_COL_NULLABLE | TB_COL_DISPLAY_SCALE)) fail(at("column", i, "unknown flags"));
+      if ((c.flags & TB_COL_DISPLAY_SCALE) && c.type != TB_TYPE_INT4) fail(at("column", i, "display scale's type"));
+      if (c.reserved != 0) fail(at("column", i, "reserved field"));
+      if (c.digits > (c.type == TB_TYPE_NUM64 ? 18 : 0)) fail(at("column", i, "digits"));
       check_scale("column", i, c.type, c.scale);
       const TbAttribute& a = p_.attributes()[c.attnum - 1];
       if (a.flags & TB_ATT_DROPPED) fail(at("column", i, "of a dropped attribute"));
-      const bool varlena = tb_type_is_text(c.type) || tb_type_is_numeric(c.type);
+      const bool varlena =
+          tb_type_is_text(c.type) || tb_type_is_numeric(c.type) || (c.flags & TB_COL_DISPLAY_SCALE);
       const int length = varlena ? -1 : static_cast<int>(tb_type_width(c.type));
       if (a.length != length) fail(at("column", i, "type does not fit the attribute"));
       if (c.missing_param != TB_NONE) check_missing(i, c);
@@ -146,6 +151,8 @@ class Validator {
       case TB_EXPR_IS_DISTINCT:
       case TB_EXPR_ANY:
       case TB_EXPR_ALL: return check_comparison(i, e);
+      case TB_EXPR_GREATEST:
+      case TB_EXPR_LEAST: return check_extreme(i, e);
       case TB_EXPR_RESCALE:
         need(e.nargs == 1 && e.index == 0, i, "bad RESCALE");
         need(tb_type_is_numeric(e.type) && tb_type_is_numeric(arg(e, 0).type), i, "RESCALE of no numeric");
@@ -202,12 +209,23 @@ class Validator {
     need(compatible(arg(e, 0).type, f.args[0]) && compatible(arg(e, 1).type, f.args[1]), i, "argument type");
   }
 
+  void check_extreme(uint32_t i, const TbExpr& e) {
+    need(e.nargs >= 1 && e.index < TB_FUNCTION_COUNT, i, "bad GREATEST or LEAST");
+    const TbFunction& f = tb_functions[e.index];
+    need(f.nargs == 2 && f.result == TB_TYPE_BOOL, i, "not a comparison function");
+    for (uint32_t n = 0; n < e.nargs; n++) {
+      check_same_type(i, e, arg(e, n));
+      need(compatible(arg(e, n).type, f.args[0]) && compatible(arg(e, n).type, f.args[1]), i, "argument type");
+    }
+  }
+
   /* Generated code takes an expression without the flag for never NULL (or
    * never raising): the flags must cover what the operands imply. */
   void check_flags(uint32_t i, const TbExpr& e) {
     bool raises = false;
     bool nullable = false;
-    if (e.op == TB_EXPR_CALL || e.op == TB_EXPR_IS_DISTINCT || e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL)
+    if (e.op == TB_EXPR_CALL || e.op == TB_EXPR_IS_DISTINCT || e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL ||
+        e.op == TB_EXPR_GREATEST || e.op == TB_EXPR_LEAST)
       raises = tb_functions[e.index].flags & TB_FN_RAISES;
     for (uint32_t n = 0; n < e.nargs; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
 
@@ -228,6 +246,8 @@ class Validator {
         nullable |= (arg(e, e.nargs - 1).flags & TB_EX_NULLABLE) != 0;
         break;
       case TB_EXPR_COALESCE:
+      case TB_EXPR_GREATEST:
+      case TB_EXPR_LEAST:
         nullable = true;
         for (uint32_t n = 0; n < e.nargs; n++) nullable &= (arg(e, n).flags & TB_EX_NULLABLE) != 0;
         break;

@@ -146,7 +146,8 @@ add_numeric(const TbColumn *column, Datum datum, char *out, TbFailure *why)
 	int64		narrow;
 
 	if (!tb_numeric_to_int128(DatumGetNumeric(datum), column->scale, &scaled) ||
-		(column->type == TB_TYPE_NUM64 && scaled != (int64) scaled))
+		!tb_int128_fits(scaled, column->type) ||
+		(column->digits != 0 && tb_int128_digits(scaled) > (int) column->digits))
 	{
 		tb_failure_set(why, TB_FALLBACK_VALUE,
 					   "a numeric value does not fit its column's format");
@@ -159,6 +160,21 @@ add_numeric(const TbColumn *column, Datum datum, char *out, TbFailure *why)
 		narrow = (int64) scaled;
 		memcpy(out, &narrow, sizeof(narrow));
 	}
+	return TB_ROW_ADDED;
+}
+
+static TbRowAdded
+add_display_scale(Datum datum, char *out, TbFailure *why)
+{
+	int			scale = tb_numeric_display_scale(DatumGetNumeric(datum));
+
+	if (scale < 0 || scale > TB_MAX_DISPLAY_SCALE)
+	{
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "a numeric value prints with too many digits");
+		return TB_ROW_IMPOSSIBLE;
+	}
+	*(int32 *) out = scale;
 	return TB_ROW_ADDED;
 }
 
@@ -202,6 +218,8 @@ add_value(TbRowsChunk *rows, RowsColumn *target, TbFailure *why)
 	}
 	if (tb_type_is_text(column->type))
 		return add_text(rows, column, rows->datums[attribute], out, why);
+	if (column->flags & TB_COL_DISPLAY_SCALE)
+		return add_display_scale(rows->datums[attribute], out, why);
 	if (tb_type_is_numeric(column->type))
 		return add_numeric(column, rows->datums[attribute], out, why);
 	return add_by_value(column, rows->datums[attribute], out);

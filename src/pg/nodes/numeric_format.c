@@ -128,13 +128,21 @@ tb_numeric_to_int128(Numeric numeric, int scale, tb_int128 *value)
 }
 
 bool
+tb_int128_fits(tb_int128 value, uint32 type)
+{
+	const tb_int128 limit = INT64CONST(1000000000000000000);
+
+	return type == TB_TYPE_NUM128 || (value < limit && value > -limit);
+}
+
+bool
 tb_numeric_fits(Numeric numeric, uint32 type, int scale)
 {
 	tb_int128	value;
 
 	if (!tb_numeric_to_int128(numeric, scale, &value))
 		return false;
-	return type == TB_TYPE_NUM128 || (value == (tb_int128) (int64) value);
+	return tb_int128_fits(value, type);
 }
 
 int

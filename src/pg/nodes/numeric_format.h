@@ -21,7 +21,10 @@ typedef unsigned __int128 tb_uint128;
  * scale would be lost, or where 128 bits do not hold it. */
 extern bool tb_numeric_to_int128(Numeric numeric, int scale, tb_int128 *value);
 
-/* As above, and it fits the type (NUM64 or NUM128). */
+/* Whether the type (NUM64: 18 digits, or NUM128) holds it. */
+extern bool tb_int128_fits(tb_int128 value, uint32 type);
+
+/* As the first, and it fits the type. */
 extern bool tb_numeric_fits(Numeric numeric, uint32 type, int scale);
 
 /* Digits after the point that PostgreSQL prints; -1 for NaN and infinities. */

@@ -19,6 +19,7 @@
 
 #include "pg/nodes/numeric_format.h"
 #include "pg/nodes/param_block.h"
+#include "pg/nodes/zone_table.h"
 
 #define AREA_ALIGNMENT 16
 
@@ -178,6 +179,17 @@ write_array(ParamWriter *writer, TbParam *param, Datum datum,
 	return true;
 }
 
+/* The table of a time zone; NULL: the session's. */
+static void
+write_zone(ParamWriter *writer, TbParam *param, Datum datum, bool isnull)
+{
+	bytea	   *table = tb_zone_table(isnull ? NULL : DatumGetTextPP(datum));
+
+	param->length = VARSIZE(table) - VARHDRSZ;
+	param->offset = writer->area_start + writer->area.len;
+	appendBinaryStringInfo(&writer->area, VARDATA(table), param->length);
+}
+
 static TbParamBlock *
 assemble(const ParamWriter *writer, uint32 count)
 {
@@ -214,7 +226,9 @@ tb_param_block_make(const TbProgram *program, List *states,
 		bool		isnull;
 		Datum		datum = ExecEvalExprSwitchContext(lfirst(lc), econtext, &isnull);
 
-		if (isnull)
+		if (shapes[i].flags & TB_PARAM_ZONE)
+			write_zone(&writer, param, datum, isnull);
+		else if (isnull)
 		{
 			if (!(shapes[i].flags & TB_PARAM_NULLABLE))
 				return NULL;

@@ -16,11 +16,16 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
 #include "pg/nodes/numeric_format.h"
 #include "pg/planner/expression_internal.h"
+
+/* Digits after the point of a numeric parameter: an average's, or a quotient's of
+ * at least 0.0001. */
+#define PARAMETER_SCALE 20
 
 /* A subexpression that occurs again is computed once. */
 typedef struct TranslatedExpr
@@ -77,7 +82,7 @@ translate_column(TbTranslator *t, Var *var, TbValue *value)
 	if (tb_builder_column(t->builder, var->varattno, value))
 		return true;
 	if (getBaseType(att->atttypid) == NUMERICOID)
-		return tb_refuse(t, "column \"%s\" is a numeric without precision and scale of at most %d digits",
+		return tb_refuse(t, "column \"%s\" is a numeric with a default or a scale of more than %d digits",
 						 NameStr(att->attname), TB_NUM128_DIGITS);
 	return tb_refuse(t, "column \"%s\" has type %s", NameStr(att->attname),
 					 format_type_be(att->atttypid));
@@ -177,6 +182,23 @@ is_constant_in_query(Expr *expr)
 		!contains_case_test((Node *) expr, NULL);
 }
 
+/* A numeric parameter without precision and scale: with as many decimals as an
+ * average has. What does not fit sends the query to PostgreSQL when it starts. */
+static TbValue
+numeric_parameter(TbTranslator *t, Expr *expr)
+{
+	TbValue		value = tb_builder_param(t->builder, expr,
+										 tb_numeric_info(TB_NUM128_DIGITS, PARAMETER_SCALE),
+										 TB_PARAM_NULLABLE);
+	Expr	   *display = (Expr *) makeFuncExpr(F_SCALE, INT4OID, list_make1(expr),
+												InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+
+	value.display_scale = tb_builder_param(t->builder, display, tb_simple_type(TB_TYPE_INT4),
+										   TB_PARAM_NULLABLE).expr;
+	value.display_max = PG_INT16_MAX;
+	return value;
+}
+
 static bool
 translate_parameter(TbTranslator *t, Expr *expr, TbValue *value)
 {
@@ -190,7 +212,10 @@ translate_parameter(TbTranslator *t, Expr *expr, TbValue *value)
 	if (!tb_type_of(typid, exprTypmod((Node *) expr), &info))
 	{
 		if (getBaseType(typid) == NUMERICOID)
-			return tb_refuse(t, "a numeric parameter without precision and scale");
+		{
+			*value = numeric_parameter(t, expr);
+			return true;
+		}
 		return tb_refuse(t, "a parameter of type %s", format_type_be(typid));
 	}
 	*value = tb_builder_param(t->builder, expr, info, TB_PARAM_NULLABLE);
@@ -255,6 +280,8 @@ translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 			return tb_translate_case(t, (CaseExpr *) expr, value);
 		case T_CoalesceExpr:
 			return tb_translate_coalesce(t, (CoalesceExpr *) expr, value);
+		case T_MinMaxExpr:
+			return tb_translate_extreme(t, (MinMaxExpr *) expr, value);
 		case T_RelabelType:
 			return translate_relabel(t, (RelabelType *) expr, value);
 		case T_SubPlan:
@@ -314,15 +341,5 @@ tb_translate(TbTranslator *t, Expr *expr, TbValue *value)
 	translated->expr = expr;
 	translated->value = *value;
 	t->shared = lappend(t->shared, translated);
-	return true;
-}
-
-bool
-tb_translate_output(TbTranslator *t, Expr *expr, TbValue *value)
-{
-	if (!tb_translate(t, expr, value))
-		return false;
-	if (value->display_scale != TB_NONE)
-		return tb_refuse(t, "a numeric whose values print with different scales");
 	return true;
 }

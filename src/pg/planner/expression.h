@@ -27,6 +27,7 @@ typedef struct TbTranslator
 									 * evaluates only for some rows */
 	const TbValue *case_value;		/* what CaseTestExpr stands for */
 	List	   *shared;				/* TranslatedExpr: computed once */
+	List	   *zones;				/* TranslatedZone: time zones in use */
 } TbTranslator;
 
 extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
@@ -35,8 +36,13 @@ extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
 /* False, with t->reason set, if the device can not compute it. */
 extern bool tb_translate(TbTranslator *t, Expr *expr, TbValue *value);
 
-/* As above, and the value must be fit to be returned as it is: every value of
- * it prints with the same scale. */
-extern bool tb_translate_output(TbTranslator *t, Expr *expr, TbValue *value);
+/*
+ * A numeric whose display scale varies, as a number that also says the scale:
+ * value + display * 10^-(scale + 3), or value - that. In their order the value
+ * counts first, then the display scale. False if 38 digits do not suffice.
+ */
+#define TB_MOST_PACKED_DISPLAY 999
+extern bool tb_numeric_with_display(TbTranslator *t, const TbValue *value,
+									bool below, TbValue *packed);
 
 #endif

@@ -2,8 +2,8 @@
  * expression_call.c - functions and operators as calls of catalogue rows.
  *
  * Decides which row of the catalogue a call means: by its types, by its
- * collation, and for LIKE and extract by its constant arguments. Numeric
- * arguments are expression_numeric.c's.
+ * collation, and for LIKE by its constant arguments. Numeric arguments are
+ * expression_numeric.c's, dates and times expression_time.c's.
  */
 #include "postgres.h"
 
@@ -14,7 +14,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/formatting.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
@@ -130,9 +129,8 @@ any_numeric(int nargs, const TbValue *args)
 	return false;
 }
 
-/* A call of that row. */
-static TbValue
-call_row(TbTranslator *t, int row, int nargs, const TbValue *args)
+TbValue
+tb_call_row(TbTranslator *t, int row, int nargs, const TbValue *args)
 {
 	bool		nullable = false;
 
@@ -143,16 +141,15 @@ call_row(TbTranslator *t, int row, int nargs, const TbValue *args)
 						   nargs, args, nullable);
 }
 
-static bool
-refuse_function(TbTranslator *t, Oid funcid)
+bool
+tb_refuse_function(TbTranslator *t, Oid funcid)
 {
 	return tb_refuse(t, "function %s is not in the catalogue",
 					 format_procedure(funcid));
 }
 
-/* The row of a call without numerics. */
-static int
-plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args)
+int
+tb_plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args)
 {
 	uint8		types[TB_FN_MAX_ARGS];
 
@@ -181,10 +178,10 @@ tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
 		return false;
 	if (any_numeric(nargs, args) || is_cast_to_numeric(funcid))
 		return tb_numeric_call(t, funcid, nargs, args, value);
-	row = plain_row(funcid, "", nargs, args);
+	row = tb_plain_row(funcid, "", nargs, args);
 	if (row < 0 || tb_type_is_numeric(tb_functions[row].result))
-		return refuse_function(t, funcid);
-	*value = call_row(t, row, nargs, args);
+		return tb_refuse_function(t, funcid);
+	*value = tb_call_row(t, row, nargs, args);
 	return true;
 }
 
@@ -239,63 +236,12 @@ translate_like(TbTranslator *t, Oid funcid, bool negated, List *args,
 		values[1] = text_literal(t, VARDATA_ANY(pattern_text), length);
 	else
 		values[1] = text_literal(t, literal, literal_length);
-	row = plain_row(funcid,
+	row = tb_plain_row(funcid,
 					psprintf("%s:%s", negated ? "notlike" : "like",
 							 tb_like_kind_name(kind)), 2, values);
 	if (row < 0)
-		return refuse_function(t, funcid);
-	*value = call_row(t, row, 2, values);
-	return true;
-}
-
-/*
- * extract's numeric result: of a timestamp PostgreSQL prints seconds and
- * smaller with digits after the point, everything else without. All fit ten
- * digits but the epoch in microseconds.
- */
-static TbTypeInfo
-field_result(const TbFunction *row, const char *field)
-{
-	TbTypeInfo	info;
-	bool		fraction = row->args[0] != TB_TYPE_DATE;
-
-	if (!tb_type_is_numeric(row->result))
-		return tb_simple_type(row->result);
-	if (fraction && strcmp(field, "epoch") == 0)
-		info = tb_numeric_info(19, 6);
-	else if (fraction && strcmp(field, "second") == 0)
-		info = tb_numeric_info(10, 6);
-	else if (fraction && strcmp(field, "milliseconds") == 0)
-		info = tb_numeric_info(10, 3);
-	else
-		info = tb_numeric_info(strcmp(field, "epoch") == 0 ? TB_NUM64_DIGITS : 10, 0);
-	info.type = row->result;
-	return info;
-}
-
-/* extract(field from x), date_part(field, x), date_trunc(field, x) */
-static bool
-translate_field(TbTranslator *t, Oid funcid, List *args, TbValue *value)
-{
-	Const	   *field = (Const *) linitial(args);
-	char	   *name;
-	TbValue		arg;
-	TbTypeInfo	info;
-	int			row;
-
-	if (!IsA(field, Const) || field->constisnull || list_length(args) != 2)
-		return tb_refuse(t, "a date field that is not a constant");
-	name = text_to_cstring(DatumGetTextPP(field->constvalue));
-	name = str_tolower(name, strlen(name), C_COLLATION_OID);
-	if (!tb_translate(t, lsecond(args), &arg))
-		return false;
-	row = plain_row(funcid, psprintf("field:%s", name), 1, &arg);
-	if (row < 0)
-		return tb_refuse(t, "field \"%s\" of function %s is not in the catalogue",
-						 name, format_procedure(funcid));
-	info = field_result(&tb_functions[row], name);
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, &arg,
-							 arg.nullable);
+		return tb_refuse_function(t, funcid);
+	*value = tb_call_row(t, row, 2, values);
 	return true;
 }
 
@@ -306,19 +252,22 @@ tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
 	TbValue		values[TB_FN_MAX_ARGS];
 	int			nargs = 0;
 	bool		negated;
+	bool		handled = false;
+	bool		ok;
 	ListCell   *lc;
 
 	if (is_like(funcid, &negated))
 		return check_collation(t, funcid, collation) &&
 			translate_like(t, funcid, negated, args, value);
-	if (tb_function_has_variants(funcid, "field:"))
-		return translate_field(t, funcid, args, value);
+	ok = tb_translate_time(t, funcid, args, value, &handled);
+	if (handled)
+		return ok;
 	if (list_length(args) > TB_FN_MAX_ARGS)
-		return refuse_function(t, funcid);
+		return tb_refuse_function(t, funcid);
 	/* Of an unknown function its name is a better reason than its arguments. */
 	if (!tb_function_is_known(funcid) && funcid != F_NUMERIC_NUMERIC_INT4 &&
 		funcid != F_ROUND_NUMERIC_INT4 && funcid != F_NUMERIC_UPLUS)
-		return refuse_function(t, funcid);
+		return tb_refuse_function(t, funcid);
 	foreach(lc, args)
 	{
 		if (!tb_translate(t, lfirst(lc), &values[nargs++]))
@@ -327,19 +276,17 @@ tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
 	return tb_call_on_values(t, funcid, collation, nargs, values, value);
 }
 
-/* The two operands of a comparison, numerics with one type and scale, and the
- * row of the function. */
-static bool
-comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
-			   int *row)
+bool
+tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
+				  int *row)
 {
 	if (!check_collation(t, funcid, collation))
 		return false;
 	if (any_numeric(2, args))
 		tb_numeric_unify(t, 2, args);
-	*row = plain_row(funcid, "", 2, args);
+	*row = tb_plain_row(funcid, "", 2, args);
 	if (*row < 0 || tb_functions[*row].result != TB_TYPE_BOOL)
-		return refuse_function(t, funcid);
+		return tb_refuse_function(t, funcid);
 	return true;
 }
 
@@ -359,7 +306,7 @@ tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value)
 	int			row;
 
 	if (!translate_pair(t, expr, args) ||
-		!comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
+		!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
 	*value = tb_builder_node(t->builder, TB_EXPR_IS_DISTINCT,
 							 tb_simple_type(TB_TYPE_BOOL), row, 2, args, false);
@@ -499,7 +446,7 @@ search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *
 	args[1] = tb_builder_param(t->builder, array, info,
 							   TB_PARAM_ARRAY | (IsA(array, Const) ? 0 : TB_PARAM_NULLABLE));
 	args[1].constant = NULL;
-	if (!comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
+	if (!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
 	/* An element may be NULL even where the array is not. */
 	*value = tb_builder_node(t->builder, expr->useOr ? TB_EXPR_ANY : TB_EXPR_ALL,

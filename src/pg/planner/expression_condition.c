@@ -1,5 +1,5 @@
 /*
- * expression_condition.c - boolean logic, NULL tests, CASE and COALESCE.
+ * expression_condition.c - boolean logic, NULL tests, CASE, COALESCE, GREATEST.
  *
  * What PostgreSQL evaluates only for some rows is translated with
  * t->conditional raised, so that parameters there are harmless ones.
@@ -9,6 +9,8 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "pg/planner/expression_internal.h"
 
@@ -111,6 +113,7 @@ tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
 	TbValue    *scales = NULL;
 	TbTypeInfo	info;
 	TbValue		scale;
+	int			display_max = 0;
 	bool		nullable = false;
 
 	if (tb_type_is_numeric(common_type(values, nvalues).type))
@@ -119,7 +122,11 @@ tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
 		{
 			scales = palloc(sizeof(TbValue) * nvalues);
 			for (int i = 0; i < nvalues; i++)
+			{
 				scales[i] = tb_numeric_display(t, &values[i]);
+				display_max = Max(display_max, values[i].display_scale == TB_NONE ?
+								  values[i].info.scale : values[i].display_max);
+			}
 		}
 		tb_numeric_unify(t, nvalues, values);
 	}
@@ -140,6 +147,7 @@ tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
 		if (!tb_make_case(t, nconditions, conditions, scales, &scale))
 			return false;
 		result->display_scale = scale.expr;
+		result->display_max = display_max;
 	}
 	return true;
 }
@@ -225,5 +233,89 @@ tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value)
 	}
 	*value = tb_builder_node(t->builder, TB_EXPR_COALESCE, info, 0, nargs, args,
 							 nullable);
+	return true;
+}
+
+/* Of values that have one type already. */
+static bool
+extreme_of(TbTranslator *t, const MinMaxExpr *expr, Oid less, int nargs,
+		   const TbValue *args, TbValue *value)
+{
+	TbValue		pair[2] = {args[0], args[nargs - 1]};
+	bool		nullable = true;
+	int			row;
+
+	if (!tb_comparison_row(t, less, expr->inputcollid, pair, &row))
+		return false;
+	for (int i = 0; i < nargs; i++)
+	{
+		if (args[i].info.type != args[0].info.type)
+			return tb_refuse(t, "a GREATEST or LEAST of values of different types");
+		nullable &= args[i].nullable;
+	}
+	*value = tb_builder_node(t->builder, expr->op == IS_GREATEST ? TB_EXPR_GREATEST : TB_EXPR_LEAST,
+							 args[0].info, row, nargs, args, nullable);
+	return true;
+}
+
+/* Of two numerics whose values print with different scales: with the scale of
+ * CASE WHEN b IS NOT NULL AND (a IS NULL OR a < b) THEN b ELSE a END. */
+static bool
+extreme_of_mixed(TbTranslator *t, const MinMaxExpr *expr, Oid less,
+				 const TbValue *args, TbValue *value)
+{
+	bool		greatest = expr->op == IS_GREATEST;
+	TbTypeInfo	boolean = tb_simple_type(TB_TYPE_BOOL);
+	TbValue		pair[2] = {args[0], args[1]};
+	TbValue		ordered[2] = {args[greatest ? 0 : 1], args[greatest ? 1 : 0]};
+	TbValue		either[2];
+	TbValue		both[2];
+	TbValue		values[2] = {args[1], args[0]};
+	TbValue		shown;
+
+	if (!tb_call_on_values(t, less, expr->inputcollid, 2, ordered, &either[0]))
+		return false;
+	either[1] = test(t, TB_EXPR_IS_NULL, &args[0], false);
+	both[0] = test(t, TB_EXPR_IS_NOT_NULL, &args[1], false);
+	both[1] = tb_builder_node(t->builder, TB_EXPR_OR, boolean, 0, 2, either, either[0].nullable);
+	both[0] = tb_builder_node(t->builder, TB_EXPR_AND, boolean, 0, 2, both, both[1].nullable);
+	tb_numeric_unify(t, 2, pair);
+	if (!tb_make_case(t, 1, both, values, &shown) ||
+		!extreme_of(t, expr, less, 2, pair, value))
+		return false;
+	value->display_scale = shown.display_scale;
+	value->display_max = shown.display_max;
+	return true;
+}
+
+bool
+tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value)
+{
+	int			nargs = list_length(expr->args);
+	TbValue    *args = palloc(sizeof(TbValue) * nargs);
+	Oid			less = get_opcode(lookup_type_cache(expr->minmaxtype, TYPECACHE_LT_OPR)->lt_opr);
+	int			count = 0;
+	ListCell   *lc;
+
+	foreach(lc, expr->args)
+	{
+		if (!tb_translate(t, lfirst(lc), &args[count++]))
+			return false;
+	}
+	if (!tb_type_is_numeric(common_type(args, nargs).type))
+		return extreme_of(t, expr, less, nargs, args, value);
+	if (!tb_numeric_mixed(nargs, args))
+	{
+		tb_numeric_unify(t, nargs, args);
+		return extreme_of(t, expr, less, nargs, args, value);
+	}
+	*value = args[0];
+	for (int i = 1; i < nargs; i++)
+	{
+		TbValue		pair[2] = {*value, args[i]};
+
+		if (!extreme_of_mixed(t, expr, less, pair, value))
+			return false;
+	}
 	return true;
 }

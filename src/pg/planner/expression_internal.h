@@ -6,6 +6,7 @@
  *   expression_call.c       functions and operators
  *   expression_numeric.c    numeric arithmetic: scales and digits
  *   expression_condition.c  AND, CASE, IS NULL, ...
+ *   expression_time.c       fields, time zones, intervals
  *   like_pattern.c          what a LIKE pattern looks for
  */
 #ifndef TURBINE_PG_EXPRESSION_INTERNAL_H
@@ -36,7 +37,15 @@ extern bool tb_translate_call(TbTranslator *t, Oid funcid, Oid collation,
 extern bool tb_translate_array_op(TbTranslator *t, ScalarArrayOpExpr *expr,
 								  TbValue *value);
 extern bool tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value);
+/* Whether, and by which row, the device compares these two; gives numerics one
+ * type and scale. */
+extern bool tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation,
+							  TbValue *args, int *row);
 extern bool tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value);
+extern bool tb_refuse_function(TbTranslator *t, Oid funcid);
+/* The row of a call without numerics, or -1; and a call of that row. */
+extern int	tb_plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args);
+extern TbValue tb_call_row(TbTranslator *t, int row, int nargs, const TbValue *args);
 /* f(args) of translated operands. */
 extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation,
 							  int nargs, TbValue *args, TbValue *value);
@@ -54,11 +63,17 @@ extern TbValue tb_numeric_display(TbTranslator *t, const TbValue *value);
 /* Whether values differ in scale or vary themselves; NULL literals don't count. */
 extern bool tb_numeric_mixed(int nvalues, const TbValue *values);
 
+/* expression_time.c: what of dates and times needs more than its row. Sets
+ * *handled if the function is of that kind. */
+extern bool tb_translate_time(TbTranslator *t, Oid funcid, List *args, TbValue *value,
+							  bool *handled);
+
 /* expression_condition.c */
 extern bool tb_translate_bool(TbTranslator *t, BoolExpr *expr, TbValue *value);
 extern bool tb_translate_null_test(TbTranslator *t, NullTest *expr, TbValue *value);
 extern bool tb_translate_boolean_test(TbTranslator *t, BooleanTest *expr, TbValue *value);
 extern bool tb_translate_case(TbTranslator *t, CaseExpr *expr, TbValue *value);
+extern bool tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value);
 extern bool tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value);
 /* CASE WHEN conditions[i] THEN values[i] ... ELSE values[n] */
 extern bool tb_make_case(TbTranslator *t, int nconditions,

@@ -50,6 +50,7 @@ tb_numeric_resize(TbTranslator *t, const TbValue *value, uint8 type, int scale)
 	result = tb_builder_node(t->builder, TB_EXPR_RESCALE, info, 0, 1, value,
 							 value->nullable);
 	result.display_scale = value->display_scale;
+	result.display_max = value->display_max;
 	return result;
 }
 
@@ -117,6 +118,13 @@ tb_numeric_mixed(int nvalues, const TbValue *values)
 	return false;
 }
 
+/* The most that tb_numeric_display() says. */
+static int
+display_max(const TbValue *value)
+{
+	return value->display_scale == TB_NONE ? value->info.scale : value->display_max;
+}
+
 static TbValue
 call2(TbTranslator *t, int row, TbTypeInfo info, const TbValue *args)
 {
@@ -155,6 +163,7 @@ display_of_sum(TbTranslator *t, const TbValue *args, TbValue *value)
 	branches[1] = scales[0];
 	if (tb_make_case(t, 1, &condition, branches, &larger))
 		value->display_scale = larger.expr;
+	value->display_max = Max(display_max(&args[0]), display_max(&args[1]));
 }
 
 static void
@@ -168,6 +177,7 @@ display_of_product(TbTranslator *t, const TbValue *args, TbValue *value)
 	scales[1] = tb_numeric_display(t, &args[1]);
 	value->display_scale = call2(t, TB_FN_INT4PL, tb_simple_type(TB_TYPE_INT4),
 								 scales).expr;
+	value->display_max = Min(display_max(&args[0]) + display_max(&args[1]), PG_INT16_MAX);
 }
 
 static bool
@@ -237,6 +247,7 @@ keep_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 	*value = tb_builder_node(t->builder, TB_EXPR_CALL, arg->info, row, 1, arg,
 							 arg->nullable);
 	value->display_scale = arg->display_scale;
+	value->display_max = arg->display_max;
 	return true;
 }
 
@@ -396,6 +407,29 @@ leave_numeric(TbTranslator *t, Oid funcid, int nargs, TbValue *args, TbValue *va
 							 tb_simple_type(tb_functions[row].result), row,
 							 nargs, args, nullable);
 	return true;
+}
+
+bool
+tb_numeric_with_display(TbTranslator *t, const TbValue *value, bool below, TbValue *packed)
+{
+	int			scale = value->info.scale + 3;
+	TbValue		display = tb_numeric_display(t, value);
+	TbValue		args[2];
+	Datum		unit = tb_numeric_from_int128(1, scale, scale);
+
+	if (display_max(value) > TB_MOST_PACKED_DISPLAY || scale > TB_NUM128_DIGITS)
+		return tb_refuse(t, "a numeric whose values print with different scales, and too many digits");
+	if (!from_integer(t, F_NUMERIC_INT4, &display, &args[0]))
+		return false;
+	args[1] = tb_literal(t, makeConst(NUMERICOID, -1, InvalidOid, -1, unit, false, false),
+						 tb_numeric_info(1, scale));
+	if (!multiply(t, args, &display))
+		return false;
+	display.info.precision = 3;
+	args[0] = *value;
+	args[0].display_scale = TB_NONE;
+	args[1] = display;
+	return add_or_subtract(t, below ? F_NUMERIC_SUB : F_NUMERIC_ADD, args, packed);
 }
 
 bool

@@ -9,7 +9,13 @@
  *   like:general    any other pattern, as it is
  *   notlike:...     the same of NOT LIKE
  *   field:<name>    extract, date_part, date_trunc of that field; the field
- *                   argument is dropped
+ *                   argument is dropped. Of a timestamptz with the zone, see
+ *                   below
+ *   zone            a last argument is added: the session's time zone
+ *   zone:name       AT TIME ZONE: the zone goes last
+ *   interval:months, interval:days, interval:microseconds
+ *                   x + interval: an integer in place of the interval; then the
+ *                   zone, if x is a timestamptz and it matters
  */
 #include "postgres.h"
 

@@ -10,12 +10,15 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "catalog/pg_attribute.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 
 #include "pg/nodes/numeric_format.h"
+#include "pg/planner/numeric_statistics.h"
 #include "pg/planner/program_builder.h"
 
 typedef struct BuilderNode
@@ -46,7 +49,7 @@ struct TbBuilder
 	BuilderList param_list;
 	TbColumn   *columns;
 	BuilderList column_list;
-	uint32	   *column_nodes;		/* one a column: its node */
+	TbValue    *column_values;		/* one a column */
 	TbAgg	   *aggs;
 	BuilderList agg_list;
 	List	   *filters;			/* int lists of node indexes */
@@ -127,23 +130,30 @@ tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info, uint8 flags)
 	return value;
 }
 
-/* The parameter that holds what ALTER TABLE ... ADD COLUMN ... DEFAULT gave to
- * tuples too short to have the attribute. TB_NONE: NULL. False if the engine
- * can not hold it. */
+/* What ALTER TABLE ... ADD COLUMN ... DEFAULT gave to tuples too short to have
+ * the attribute. False: NULL. */
+static bool
+missing_value(TbBuilder *b, AttrNumber attnum, Datum *missing)
+{
+	bool		isnull = true;
+
+	if (TupleDescAttr(b->desc, attnum - 1)->atthasmissing)
+		*missing = getmissingattr(b->desc, attnum, &isnull);
+	return !isnull;
+}
+
+/* The parameter that holds the missing value; TB_NONE if there is none. False if
+ * the engine can not hold it. */
 static bool
 missing_value_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
 					uint32 *param)
 {
 	Form_pg_attribute att = TupleDescAttr(b->desc, attnum - 1);
-	bool		isnull;
 	Datum		missing;
 	Const	   *literal;
 
 	*param = TB_NONE;
-	if (!att->atthasmissing)
-		return true;
-	missing = getmissingattr(b->desc, attnum, &isnull);
-	if (isnull)
+	if (!missing_value(b, attnum, &missing))
 		return true;
 	if (tb_type_is_numeric(info.type) &&
 		!tb_numeric_fits(DatumGetNumeric(missing), info.type, info.scale))
@@ -156,48 +166,128 @@ missing_value_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
 	return true;
 }
 
+static bool
+missing_display_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
+					  uint32 *param)
+{
+	Datum		missing;
+	int			scale;
+
+	*param = TB_NONE;
+	if (!missing_value(b, attnum, &missing))
+		return true;
+	scale = tb_numeric_display_scale(DatumGetNumeric(missing));
+	if (scale < 0 || scale > TB_MAX_DISPLAY_SCALE)
+		return false;
+	*param = add_param(b, (Expr *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+											 Int32GetDatum(scale), false, true),
+					   info, 0);
+	return true;
+}
+
+/* Appends the column and its node. */
+static TbValue
+add_column(TbBuilder *b, const TbColumn *column, TbTypeInfo info)
+{
+	bool		nullable = (column->flags & TB_COL_NULLABLE) != 0;
+	TbExpr		node = {0};
+	TbValue		value;
+
+	node.op = TB_EXPR_COLUMN;
+	node.type = info.type;
+	node.scale = info.scale;
+	node.flags = nullable ? TB_EX_NULLABLE : 0;
+	node.index = b->column_list.count;
+	value = make_value(add_node(b, node, NULL), info, nullable);
+	if (b->column_list.count == b->column_list.capacity)
+	{
+		BuilderList same = b->column_list;
+
+		GROW(same, b->column_values);
+	}
+	GROW(b->column_list, b->columns);
+	b->columns[b->column_list.count] = *column;
+	b->column_values[b->column_list.count++] = value;
+	return value;
+}
+
+/* The attribute's form; a guess if it is a numeric without precision and scale. */
+static bool
+attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
+{
+	Form_pg_attribute att = TupleDescAttr(b->desc, attnum - 1);
+	int32		typmod = att->atttypmod;
+	int			precision;
+	int			scale;
+	Datum		missing;
+
+	*guessed = false;
+	if (tb_type_of(att->atttypid, att->atttypmod, info))
+		return true;
+	if (getBaseTypeAndTypmod(att->atttypid, &typmod) != NUMERICOID)
+		return false;
+	if (tb_numeric_typmod(typmod, &precision, &scale))
+	{
+		/* More digits than any form has, but maybe not in use. */
+		*info = tb_numeric_info(TB_NUM128_DIGITS, scale);
+		return scale >= 0 && scale <= TB_NUM128_DIGITS;
+	}
+	*guessed = true;
+	*info = tb_numeric_column_info(att->attrelid, attnum,
+								   missing_value(b, attnum, &missing) ?
+								   DatumGetNumeric(missing) : NULL);
+	return true;
+}
+
+/* The column of what an unconstrained numeric prints with. */
+static bool
+add_display_column(TbBuilder *b, AttrNumber attnum, uint8 flags, TbValue *value)
+{
+	TbTypeInfo	info = {TB_TYPE_INT4, 0, 0};
+	TbColumn	column = {0};
+
+	column.attnum = attnum;
+	column.type = info.type;
+	column.flags = flags | TB_COL_DISPLAY_SCALE;
+	if (!missing_display_param(b, attnum, info, &column.missing_param))
+		return false;
+	value->display_scale = add_column(b, &column, info).expr;
+	value->display_max = TB_MAX_DISPLAY_SCALE;
+	return true;
+}
+
 bool
 tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 {
 	Form_pg_attribute att = TupleDescAttr(builder->desc, attnum - 1);
 	TbTypeInfo	info;
 	TbColumn	column = {0};
-	TbExpr		node = {0};
+	uint32		index;
+	bool		guessed;
 
-	if (!tb_type_of(att->atttypid, att->atttypmod, &info))
-		return false;
 	for (uint32 i = 0; i < builder->column_list.count; i++)
 	{
-		if (builder->columns[i].attnum == attnum)
+		if (builder->columns[i].attnum == attnum &&
+			!(builder->columns[i].flags & TB_COL_DISPLAY_SCALE))
 		{
-			*value = make_value(builder->column_nodes[i], info,
-								!att->attnotnull);
+			*value = builder->column_values[i];
 			return true;
 		}
 	}
-
+	if (!attribute_info(builder, attnum, &info, &guessed))
+		return false;
 	column.attnum = attnum;
 	column.type = info.type;
 	column.scale = info.scale;
+	column.digits = guessed && info.type == TB_TYPE_NUM64 ? info.precision : 0;
 	column.flags = att->attnotnull ? 0 : TB_COL_NULLABLE;
 	if (!missing_value_param(builder, attnum, info, &column.missing_param))
 		return false;
-	node.op = TB_EXPR_COLUMN;
-	node.type = info.type;
-	node.scale = info.scale;
-	node.flags = att->attnotnull ? 0 : TB_EX_NULLABLE;
-	node.index = builder->column_list.count;
-	*value = make_value(add_node(builder, node, NULL), info, !att->attnotnull);
-
-	if (builder->column_list.count == builder->column_list.capacity)
-	{
-		BuilderList same = builder->column_list;
-
-		GROW(same, builder->column_nodes);
-	}
-	GROW(builder->column_list, builder->columns);
-	builder->columns[builder->column_list.count] = column;
-	builder->column_nodes[builder->column_list.count++] = value->expr;
+	*value = add_column(builder, &column, info);
+	index = builder->column_list.count - 1;
+	if (guessed && !add_display_column(builder, attnum, column.flags, value))
+		return false;
+	builder->column_values[index] = *value;
 	return true;
 }
 
@@ -215,6 +305,10 @@ own_cost(TbExpr *expr)
 		case TB_EXPR_ALL:
 			/* The array's length is unknown here; 16 elements are not rare. */
 			expr->cost += 16 * tb_functions[expr->index].cost;
+			break;
+		case TB_EXPR_GREATEST:
+		case TB_EXPR_LEAST:
+			expr->cost += (expr->nargs - 1) * (tb_functions[expr->index].cost + 1);
 			break;
 		case TB_EXPR_RESCALE:
 			expr->flags |= TB_EX_RAISES;

@@ -33,13 +33,15 @@ typedef struct TbValue
 	 * (CASE WHEN b THEN 1.00 ELSE 0 END).
 	 */
 	uint32		display_scale;
+	int16		display_max;		/* the most that it says, if it varies */
 	const Const *constant;			/* if it is nothing but a literal */
 } TbValue;
 
 /* Limits are checked when finishing; until then the builder only counts. */
 extern TbBuilder *tb_builder_create(TupleDesc desc);
 
-/* The node of an attribute. False if its type, or the value that short tuples
+/* The node of an attribute; of a numeric without precision and scale the form
+ * is a guess, which decoding checks, and display_scale a node too. False if its type, or the value that short tuples
  * have, is not one of the engine's. */
 extern bool tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value);
 

@@ -33,6 +33,7 @@ typedef struct Analyzer
 	TbTranslator t;
 	TbAggAnalysis *result;
 	List	   *outputs;			/* TbOutput * */
+	List	   *key_values;			/* TbValue * */
 	const char *reason;
 } Analyzer;
 
@@ -87,7 +88,7 @@ add_key(Analyzer *a, SortGroupClause *clause)
 	/* A parameter as key would be confused with the program's own parameters. */
 	if (!contain_var_clause((Node *) expr))
 		return refuse(a, "a grouping key without columns");
-	if (!tb_translate_output(&a->t, expr, &value))
+	if (!tb_translate(&a->t, expr, &value))
 		return translator_refused(a);
 	if (tb_type_is_text(value.info.type) &&
 		OidIsValid(exprCollation((Node *) expr)) &&
@@ -102,6 +103,7 @@ add_key(Analyzer *a, SortGroupClause *clause)
 	output.first = list_length(a->result->keys);
 	output.display = TB_NONE;
 	a->result->keys = lappend(a->result->keys, expr);
+	a->key_values = lappend(a->key_values, memcpy(palloc(sizeof(value)), &value, sizeof(value)));
 	add_output(a, &output, expr, clause->tleSortGroupRef);
 	return true;
 }
@@ -120,10 +122,10 @@ count_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
 	return state_column(a, TB_AGG_COUNT, arg && arg->nullable ? arg : NULL, filter);
 }
 
-/* The column of the largest display scale among the values summed. A NULL
- * value's scale does not count. */
+/* The column of the largest display scale among the values (or the smallest, for
+ * MIN). A NULL value's scale does not count. */
 static uint32
-display_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
+display_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
 {
 	TbBuilder  *b = a->t.builder;
 	TbTypeInfo	boolean = {TB_TYPE_BOOL, 0, 0};
@@ -144,7 +146,24 @@ display_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
 		condition = tb_builder_node(b, TB_EXPR_AND, boolean, 0, 2, conditions,
 									filter->nullable);
 	}
-	return state_column(a, TB_AGG_MAX, &scale, &condition);
+	return state_column(a, kind, &scale, &condition);
+}
+
+/* Keys that print with different scales: the states that tell. Those follow all
+ * keys, so the keys are complete. */
+static void
+add_key_displays(Analyzer *a)
+{
+	ListCell   *output;
+	ListCell   *value;
+
+	forboth(output, a->outputs, value, a->key_values)
+	{
+		TbOutput   *out = lfirst(output);
+
+		out->display = display_column(a, TB_AGG_MAX, lfirst(value), NULL);
+		out->least_display = display_column(a, TB_AGG_MIN, lfirst(value), NULL);
+	}
 }
 
 static bool
@@ -164,7 +183,7 @@ sum_output(Analyzer *a, const TbValue *arg, const TbValue *filter, TbOutput *out
 			out->kind = TB_OUT_SUM_NUMERIC;
 			out->type = TB_TYPE_NUM128;
 			out->first = state_column(a, TB_AGG_SUM_WIDE, arg, filter);
-			out->display = display_column(a, arg, filter);
+			out->display = display_column(a, TB_AGG_MAX, arg, filter);
 			return true;
 		case TB_TYPE_FLOAT4:
 		case TB_TYPE_FLOAT8:
@@ -190,6 +209,39 @@ avg_output(Analyzer *a, const TbValue *arg, const TbValue *filter, TbOutput *out
 	return true;
 }
 
+/* min, max of a numeric whose values print with different scales */
+static bool
+extreme_numeric_output(Analyzer *a, TbAggKind kind, const TbValue *arg,
+					   const TbValue *filter, TbOutput *out)
+{
+	TbValue		above;
+	TbValue		below;
+
+	if (!tb_numeric_with_display(&a->t, arg, false, &above) ||
+		!tb_numeric_with_display(&a->t, arg, true, &below))
+		return translator_refused(a);
+	out->kind = TB_OUT_EXTREME_NUMERIC;
+	out->type = above.info.type;
+	out->first = state_column(a, kind, &above, filter);
+	out->second = state_column(a, kind, &below, filter);
+	return true;
+}
+
+/* bool_and, bool_or: min, max of 0 and 1 */
+static bool
+bool_output(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter,
+			TbOutput *out)
+{
+	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
+	TbValue		number = tb_builder_node(a->t.builder, TB_EXPR_CALL, integer,
+										 TB_FN_BOOL_TO_INT4, 1, arg, arg->nullable);
+
+	out->kind = TB_OUT_BOOL;
+	out->type = TB_TYPE_INT4;
+	out->first = state_column(a, kind, &number, filter);
+	return true;
+}
+
 static bool
 extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 			   const TbValue *arg, const TbValue *filter, TbOutput *out)
@@ -201,7 +253,7 @@ extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 	if (arg->info.type == TB_TYPE_BOOL)
 		return refuse(a, "min or max of boolean");
 	if (arg->display_scale != TB_NONE)
-		return refuse(a, "a numeric whose values print with different scales");
+		return extreme_numeric_output(a, kind, arg, filter, out);
 	if (!find_padding(a, expr, arg, &out->padding))
 		return false;
 	out->kind = TB_OUT_VALUE;
@@ -251,6 +303,10 @@ choose_output(Analyzer *a, const Aggref *aggref, const TbValue *arg,
 				  F_MAX_DATE, F_MAX_TIMESTAMP, F_MAX_TIMESTAMPTZ, F_MAX_NUMERIC,
 				  F_MAX_TEXT, F_MAX_BPCHAR))
 		return extreme_output(a, aggref, TB_AGG_MAX, arg, filter, out);
+	if (IS_ONE_OF(f, F_BOOL_AND, F_EVERY))
+		return bool_output(a, TB_AGG_MIN, arg, filter, out);
+	if (f == F_BOOL_OR)
+		return bool_output(a, TB_AGG_MAX, arg, filter, out);
 	return refuse(a, psprintf("aggregate %s is not in the catalogue", get_func_name(f)));
 }
 
@@ -357,6 +413,7 @@ build(Analyzer *a, const TbAggRequest *request)
 	foreach(lc, request->group_clause)
 		if (!add_key(a, lfirst_node(SortGroupClause, lc)))
 			return false;
+	add_key_displays(a);
 	if (collect_walker((Node *) request->target->exprs, a) ||
 		collect_walker((Node *) request->having, a))
 		return false;

@@ -8,6 +8,10 @@
  * before its first group, PostgreSQL's kept plan is initialized and its tuples
  * are returned as they are: it computes the same target list and HAVING.
  *
+ * Where equal numerics that print differently may be in one group, all groups are
+ * looked at, and kept, before the first is returned: if it matters which of
+ * them PostgreSQL would show, it is asked.
+ *
  * Owns: the heap query, and the kept plan's state once it exists. Values live
  * in the per-tuple memory context. Called by the executor. Must never fall back
  * after a group has been returned.
@@ -21,11 +25,13 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "pg/bridge/failure.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/param_block.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/nodes/table_statistics.h"
 #include "pg/planner/relation_check.h"
+#include "pg/supervisor/stat_queries.h"
 
 Scan *
 tb_preagg_kept_scan(const CustomScan *plan)
@@ -159,7 +165,7 @@ next_batch(TbPreAggState *node)
 	}
 }
 
-/* A group into the scan slot. */
+/* The next group of the batch into the scan slot. */
 static TupleTableSlot *
 store_row(TbPreAggState *node, TupleTableSlot *slot)
 {
@@ -168,8 +174,76 @@ store_row(TbPreAggState *node, TupleTableSlot *slot)
 	tb_final_row(node->outputs, node->noutputs, node->batch, node->next_row++,
 				 slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);
-	node->returned_row = true;
 	return ExecStoreVirtualTuple(slot);
+}
+
+static bool
+has_row(const TbPreAggState *node)
+{
+	return node->batch != NULL && node->next_row < node->batch->nrows;
+}
+
+/* What a device has computed is not what PostgreSQL would show. */
+static void
+give_up_on_value(TbPreAggState *node, const char *message)
+{
+	Relation	rel = ExecGetRangeTableRelation(node->css.ss.ps.state, node->scanrelid);
+	TbFailure	why;
+
+	tb_failure_set(&why, TB_FALLBACK_VALUE, "%s", message);
+	tb_stat_fallback(&why, RelationGetRelationName(rel));
+	end_query(node);
+	fall_back(node, message);
+}
+
+/* All groups into node->checked; false, having fallen back, if PostgreSQL must
+ * say how one prints. */
+static bool
+check_groups(TbPreAggState *node, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
+
+	node->checked = tuplestore_begin_heap(false, false, work_mem);
+	if (node->checked_slot == NULL)
+		node->checked_slot = ExecInitExtraTupleSlot(node->css.ss.ps.state,
+													slot->tts_tupleDescriptor,
+													&TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+	while (has_row(node) || next_batch(node))
+	{
+		if (!has_row(node))
+			continue;
+		if (!tb_final_is_unambiguous(node->outputs, node->noutputs, node->batch, node->next_row))
+		{
+			give_up_on_value(node, "equal numerics print with different scales");
+			return false;
+		}
+		tuplestore_puttupleslot(node->checked, store_row(node, slot));
+		ExecClearTuple(slot);
+		ResetExprContext(node->css.ss.ps.ps_ExprContext);
+	}
+	node->finished = true;
+	return !node->falling_back;
+}
+
+static bool
+next_checked(TbPreAggState *node, TupleTableSlot *slot)
+{
+	if (!tuplestore_gettupleslot(node->checked, true, false, node->checked_slot))
+		return false;
+	ExecCopySlot(slot, node->checked_slot);
+	node->returned_row = true;
+	return true;
+}
+
+static void
+forget_checked(TbPreAggState *node)
+{
+	if (node->checked_slot != NULL)
+		ExecClearTuple(node->checked_slot);
+	if (node->checked != NULL)
+		tuplestore_end(node->checked);
+	node->checked = NULL;
 }
 
 /* Without keys there is a row even of no input. */
@@ -189,10 +263,21 @@ next_group(ScanState *ss)
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
+	if (!node->finished && !node->falling_back && node->checked == NULL &&
+		tb_final_may_be_ambiguous(node->outputs, node->noutputs))
+	{
+		if (!check_groups(node, slot))
+			return slot;
+	}
+	if (node->checked != NULL && !node->falling_back && next_checked(node, slot))
+		return slot;
 	while (!node->finished && !node->falling_back)
 	{
-		if (node->batch != NULL && node->next_row < node->batch->nrows)
+		if (has_row(node))
+		{
+			node->returned_row = true;
 			return store_row(node, slot);
+		}
 		if (!next_batch(node))
 			break;
 	}
@@ -231,6 +316,7 @@ end_preagg(CustomScanState *css)
 	TbPreAggState *node = (TbPreAggState *) css;
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	forget_checked(node);
 	end_query(node);
 	if (css->custom_ps != NIL)
 		ExecEndNode(linitial(css->custom_ps));
@@ -242,6 +328,7 @@ rescan(CustomScanState *css)
 	TbPreAggState *node = (TbPreAggState *) css;
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	forget_checked(node);
 	end_query(node);
 	MemoryContextReset(node->context);
 	node->started = false;

@@ -17,6 +17,10 @@
 
 #include "pg/nodes/aggregate/final.h"
 #include "pg/nodes/numeric_format.h"
+#include "pg/planner/expression.h"
+
+/* Of tb_numeric_with_display(): values are times this, plus the display scale. */
+#define PACKED_DISPLAY (TB_MOST_PACKED_DISPLAY + 1)
 
 static const char *
 column_values(const TbGroups *groups, uint32 column)
@@ -86,6 +90,15 @@ text_datum(const TbGroups *groups, uint32 column, uint32 row, int padding)
 	return PointerGetDatum(result);
 }
 
+/* Digits after the point that the value prints with. */
+static int
+display_scale(const TbOutput *out, const TbGroups *groups, uint32 row)
+{
+	if (out->display == TB_NONE || !is_valid(groups, out->display, row))
+		return out->scale;
+	return ((const int32 *) column_values(groups, out->display))[row];
+}
+
 static Datum
 value_datum(const TbOutput *out, const TbGroups *groups, uint32 row)
 {
@@ -112,7 +125,7 @@ value_datum(const TbOutput *out, const TbGroups *groups, uint32 row)
 		case TB_TYPE_NUM64:
 		case TB_TYPE_NUM128:
 			return tb_numeric_from_int128(int128_at(groups, out->first, out->type, row),
-										  out->scale, out->scale);
+										  out->scale, display_scale(out, groups, row));
 		case TB_TYPE_TEXT:
 		case TB_TYPE_BPCHAR:
 			return text_datum(groups, out->first, row, out->padding);
@@ -125,12 +138,29 @@ value_datum(const TbOutput *out, const TbGroups *groups, uint32 row)
 static Datum
 sum_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
 {
-	int			display = out->scale;
-
-	if (out->display != TB_NONE && is_valid(groups, out->display, row))
-		display = ((const int32 *) column_values(groups, out->display))[row];
 	return tb_numeric_from_int128(int128_at(groups, out->first, out->type, row),
-								  out->scale, display);
+								  out->scale, display_scale(out, groups, row));
+}
+
+/* Splits value * PACKED_DISPLAY + display. */
+static tb_int128
+unpack_extreme(tb_int128 packed, int *display)
+{
+	tb_int128	rest = packed % PACKED_DISPLAY;
+
+	if (rest < 0)
+		rest += PACKED_DISPLAY;
+	*display = (int) rest;
+	return (packed - rest) / PACKED_DISPLAY;
+}
+
+static Datum
+extreme_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
+{
+	int			display;
+	tb_int128	value = unpack_extreme(int128_at(groups, out->first, out->type, row), &display);
+
+	return tb_numeric_from_int128(value, out->scale, display);
 }
 
 static Datum
@@ -164,9 +194,65 @@ compute(const TbOutput *out, const TbGroups *groups, uint32 row)
 		case TB_OUT_AVG_FLOAT8:
 			return Float8GetDatum(float8_div(float8_at(groups, out->first, row),
 											 (float8) int64_at(groups, out->second, row)));
+		case TB_OUT_EXTREME_NUMERIC:
+			return extreme_numeric(out, groups, row);
+		case TB_OUT_BOOL:
+			return BoolGetDatum(((const int32 *) column_values(groups, out->first))[row] != 0);
 		default:
 			return value_datum(out, groups, row);
 	}
+}
+
+bool
+tb_final_may_be_ambiguous(const TbOutput *outputs, int noutputs)
+{
+	for (int i = 0; i < noutputs; i++)
+	{
+		if (outputs[i].kind == TB_OUT_EXTREME_NUMERIC ||
+			(outputs[i].kind == TB_OUT_KEY && outputs[i].display != TB_NONE))
+			return true;
+	}
+	return false;
+}
+
+/* The extreme value with the smallest and with the largest display scale. */
+static bool
+extreme_is_unambiguous(const TbOutput *out, const TbGroups *groups, uint32 row)
+{
+	tb_int128	above = int128_at(groups, out->first, out->type, row);
+	tb_int128	below = int128_at(groups, out->second, out->type, row);
+	int			display;
+
+	(void) unpack_extreme(above, &display);
+	return below == above - 2 * display;
+}
+
+static bool
+key_is_unambiguous(const TbOutput *out, const TbGroups *groups, uint32 row)
+{
+	const int32 *least = (const int32 *) column_values(groups, out->least_display);
+	const int32 *most = (const int32 *) column_values(groups, out->display);
+
+	return least[row] == most[row];
+}
+
+bool
+tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
+						const TbGroups *groups, uint32 row)
+{
+	for (int i = 0; i < noutputs; i++)
+	{
+		const TbOutput *out = &outputs[i];
+
+		if (!is_valid(groups, out->first, row))
+			continue;
+		if (out->kind == TB_OUT_EXTREME_NUMERIC && !extreme_is_unambiguous(out, groups, row))
+			return false;
+		if (out->kind == TB_OUT_KEY && out->display != TB_NONE &&
+			!key_is_unambiguous(out, groups, row))
+			return false;
+	}
+	return true;
 }
 
 void

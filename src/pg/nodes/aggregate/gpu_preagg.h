@@ -71,6 +71,9 @@ typedef struct TbPreAggState
 	TbHeapQuery *query;
 	const TbGroups *batch;
 	uint32		next_row;
+	Tuplestorestate *checked;		/* all groups, where they are looked at before
+									 * the first is returned */
+	TupleTableSlot *checked_slot;
 	bool		started;
 	bool		finished;
 	bool		returned_row;
