@@ -352,6 +352,12 @@ Program Program::parse(std::span<const uint8_t> blob) {
   return program;
 }
 
+size_t Program::source_columns() const {
+  size_t n = 0;
+  while (n < columns().size() && columns()[n].join == 0) n++;
+  return n;
+}
+
 void check_params(const Program& program, std::span<const uint8_t> block) {
   TbParamBlock header;
   if (block.size() < sizeof header) throw ProgramError("parameters: bad size");

@@ -39,12 +39,19 @@ class Program {
   std::span<const uint32_t> keys() const { return section<uint32_t>(header().keys); }
   std::span<const TbAgg> aggs() const { return section<TbAgg>(header().aggs); }
   std::span<const TbParamShape> params() const { return section<TbParamShape>(header().params); }
+  std::span<const uint32_t> outputs() const { return section<uint32_t>(header().outputs); }
+  std::span<const TbJoin> joins() const { return section<TbJoin>(header().joins); }
 
   const TbExpr& expr(uint32_t index) const { return exprs()[index]; }
   std::span<const uint32_t> args(const TbExpr& e) const {
     return section<uint32_t>(header().args).subspan(e.first_arg, e.nargs);
   }
-  bool grouped() const { return !keys().empty(); }
+  std::span<const uint32_t> join_keys(const TbJoin& join) const {
+    return section<uint32_t>(header().args).subspan(join.first_key, join.nkeys);
+  }
+  /* Columns of the source; those of joined tables follow. */
+  size_t source_columns() const;
+  bool grouped() const { return sink() == TB_SINK_AGGREGATE && !keys().empty(); }
 
  private:
   template <class T>
