@@ -40,8 +40,8 @@
  * at the same time; then a QUERY for every inner table, sink BUILD, whose table the
  * connection keeps after QUERY_DONE under the number that the QUERY gave it, for
  * later QUERYs to probe; at last the QUERY of another sink. All tables are dropped
- * when that one is over, however it ended, when a BUILD fails, and with the
- * connection.
+ * when that one is over, however it ended, when a BUILD fails, by a QUERY_CLOSE
+ * between queries, and with the connection.
  */
 #ifndef TURBINE_WIRE_H
 #define TURBINE_WIRE_H
@@ -249,8 +249,8 @@ typedef struct TbChunk
 } TbChunk;
 
 /*
- * Rows as columns, for what the backend had to detoast. At the start of the
- * slot; offsets count from there; all within slot_pages * TB_PAGE_SIZE.
+ * Rows as columns: those of another plan, or what the backend had to detoast.
+ * A column for each of the program's source. At the start of the slot; offsets count from there; all within slot_pages * TB_PAGE_SIZE.
  * Text views count from bytes_offset. CHUNK_DONE's row ids are row numbers.
  */
 typedef struct TbColumnsChunk
@@ -262,7 +262,7 @@ typedef struct TbColumnsChunk
 	struct
 	{
 		uint64_t	values;
-		uint64_t	valid;			/* 0: no NULLs */
+		uint64_t	valid;			/* of nullable columns; others: 0 */
 	}			columns[];
 } TbColumnsChunk;
 
@@ -281,7 +281,7 @@ typedef struct TbChunkRelease
 
 /*
  * verdict != 0: no row of the chunk was output or applied (ROWS: the backend
- * evaluates the chunk's pages itself; AGGREGATE: a FAILED follows).
+ * evaluates the chunk's pages itself; other sinks: a FAILED follows).
  * ROWS: nrows row ids at ids_offset of the slot, in order on the host device.
  * Both: then ndeferred ids of rows not processed, at ids_offset + 4 * nrows.
  */

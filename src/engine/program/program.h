@@ -3,7 +3,9 @@
  *
  * Owns a copy of the blob. parse() checks everything that later code relies
  * on: magic, sizes, every index and type, that operands precede their users,
- * argument types against the catalogue. After it, no reader needs to check.
+ * argument types against the catalogue, that no expression uses a joined column
+ * before its join. After it, no reader needs to check; that joins fit the tables
+ * which they name is the executor's to check (exec/table_check.h).
  * Used by the daemon, the compiler and tests; knows neither LLVM nor CUDA.
  */
 #pragma once
@@ -31,6 +33,7 @@ class Program {
   std::span<const uint8_t> blob() const { return blob_; }
   const TbProgram& header() const { return *reinterpret_cast<const TbProgram*>(blob_.data()); }
   TbSink sink() const { return static_cast<TbSink>(header().sink); }
+  TbSource source() const { return static_cast<TbSource>(header().source); }
 
   std::span<const TbAttribute> attributes() const { return section<TbAttribute>(header().attributes); }
   std::span<const TbColumn> columns() const { return section<TbColumn>(header().columns); }

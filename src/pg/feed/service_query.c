@@ -93,14 +93,16 @@ tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
 	return received;
 }
 
-/* QUERY_DONE: the statistics, and the connection goes back to the pool. */
+/* QUERY_DONE: the statistics, and the connection goes back to the pool, but for
+ * one that holds a table. */
 bool
 tb_query_take_done(TbHeapQuery *query, const TbIncoming *message)
 {
 	if (message->length != sizeof(TbQueryDone))
 		return tb_query_protocol_error(query, "malformed end of query");
 	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
-	tb_connection_release(query->conn);
+	if (query->spec.program->sink != TB_SINK_BUILD)
+		tb_connection_release(query->conn);
 	query->conn = NULL;
 	return true;
 }
@@ -112,7 +114,8 @@ tb_query_note_fallback(TbHeapQuery *query)
 	query->stats.fallback = query->failure.reason;
 	strlcpy(query->stats.fallback_message, query->failure.message,
 			sizeof(query->stats.fallback_message));
-	tb_stat_fallback(&query->failure, RelationGetRelationName(query->rel));
+	tb_stat_fallback(&query->failure, query->rel != NULL ?
+					 RelationGetRelationName(query->rel) : "a join's input");
 }
 
 static bool
@@ -132,6 +135,8 @@ send_query(TbHeapQuery *query)
 	header.estimated_groups = query->spec.estimated_groups;
 	/* A session that holds a grant must not wait for another. */
 	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
+	if (program->sink == TB_SINK_BUILD)
+		header.table = query->spec.table;
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
 
@@ -236,15 +241,30 @@ await_ready(TbHeapQuery *query)
 	return true;
 }
 
+static bool
+take_connection(TbHeapQuery *query)
+{
+	if (query->spec.session == NULL)
+		query->conn = tb_connection_acquire(&query->failure);
+	else
+	{
+		query->conn = tb_session_connection(query->spec.session);
+		if (query->conn == NULL)
+			tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
+						   "the connection to turbined was closed");
+	}
+	return query->conn != NULL;
+}
+
 /* Brings the query to where chunks can be sent. */
 bool
 tb_query_start(TbHeapQuery *query)
 {
-	query->conn = tb_connection_acquire(&query->failure);
-	if (query->conn == NULL)
+	if (!take_connection(query))
 		return false;
 	query->conn_serial = tb_connection_serial(query->conn);
-	query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks);
+	if (query->nblocks > 0)
+		query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks);
 	if (query->direct != NULL)
 	{
 		switch (tb_relation_files_send(query->conn, query->rel, query->nblocks,

@@ -23,13 +23,18 @@ extern bool tb_planning_enabled(void);
 /* The plan may have to run backward: a cursor that does not say NO SCROLL. */
 extern bool tb_planning_may_run_backward(void);
 
+/* Whether offering an accelerated path in place of one of this cost can change
+ * anything: false where it costs less than ours to start, unless plans are forced,
+ * or someone asks for reasons. Saves the planning of small queries. */
+extern bool tb_planning_worthwhile(Cost cost);
+
 /* Notes why a part stays with PostgreSQL, if anyone asked. */
 extern void tb_planning_note(const char *part, const char *format,...) pg_attribute_printf(2, 3);
 
-/* Notes that an accelerated path was offered: if the finished plan lacks it,
+/* Notes that an accelerated path over these tables (OIDs) was offered: if the finished plan lacks it,
  * PostgreSQL's was cheaper. */
 extern void tb_planning_offered(const char *part, const char *node_name,
-								Oid relid, Cost cost);
+								List *relids, Cost cost);
 
 /* Plans a query and collects TbReasons, in the current context. */
 extern List *tb_planning_reasons(Query *query, const char *query_text);
