@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""differential.py - random queries over random tables, plain and forced, must agree.
+"""differential.py - random queries over random tables and joins of them, plain and forced, must agree.
 
 Rows as multisets, SQLSTATE and message of errors; float columns may differ in
 their last digits. Prints the seed, the table and the query of a difference;
@@ -21,6 +21,7 @@ import answers  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
+from random_joins import JoinMaker, make_tables  # noqa: E402
 from random_queries import ZONES, QueryMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
 from run_sql import DIRECT, OFF, check_counters  # noqa: E402
@@ -74,28 +75,38 @@ def check_query(sessions, query):
     return answers.difference(plain, forced, floats=True)
 
 
-def report(seed, table, query, found, shown):
+def report(seed, tables, query, found, shown):
     print(f"--- seed {seed}: {found}\n{query};", flush=True)
     if not shown:
-        print("  table:\n    " + ";\n    ".join(table.statements) + ";", flush=True)
+        for table in tables:
+            print("  table:\n    " + ";\n    ".join(table.statements) + ";", flush=True)
+
+
+def make_maker(source, seed):
+    """(tables, maker of queries) of a seed: every other one joins several."""
+    if seed % 2 == 0:
+        tables = make_tables(source)
+        return tables, JoinMaker(source, tables)
+    table = make_table(source, "fuzzed")
+    return [table], QueryMaker(source, table)
 
 
 def run_table(server, sessions, seed, queries):
-    """(agreed, differed, offloaded) of the queries over the seed's table."""
+    """(agreed, differed, offloaded) of the queries over the seed's tables."""
     source = random.Random(seed)
-    table = make_table(source, "fuzzed")
-    create(server, table)
+    tables, maker = make_maker(source, seed)
+    for table in tables:
+        create(server, table)
     zone = source.choice(ZONES)
     sessions.plain.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET timezone = '{zone}'")
-    maker = QueryMaker(source, table)
     failed = fast = 0
     for _ in range(queries):
         query = maker.query()
         fast += offloaded(sessions.forced, query)
         found = check_query(sessions, query)
         if found:
-            report(seed, table, query, found, failed)
+            report(seed, tables, query, found, failed)
             failed += 1
     return queries - failed, failed, fast
 

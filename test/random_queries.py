@@ -5,7 +5,7 @@ Sums of floats are exact (dyadic values) or of positive numbers only, so that
 an answer that differs in more than its last digits is a defect.
 Must never: make a query whose answer PostgreSQL leaves open (LIMIT without a
 total order).
-Used by: differential.py.
+Used by: differential.py, random_joins.py.
 """
 
 NUMBERS = ("int2", "int4", "int8", "float4", "float8", "wild", "positive", "numeric")
@@ -20,6 +20,7 @@ PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''",
 class QueryMaker:
     def __init__(self, random, table):
         self.random, self.table = random, table
+        self.id = "id"
 
     def column(self, families):
         """Name of a column of one of the families, or None."""
@@ -35,7 +36,7 @@ class QueryMaker:
     # Values
 
     def integer(self, depth):
-        """An expression of an integer type; `id` is always there."""
+        """An expression of an integer type; the id is always there."""
         column = self.column(INTEGERS)
         if depth <= 0 or self.chance(0.3):
             return column.name if self.chance(0.75) else self.random.choice(("0", "1", "2", "7", "-3", "100"))
@@ -193,7 +194,7 @@ class QueryMaker:
         for _ in range(self.random.choice((0, 1, 1, 2, 2, 3))):
             conjunct = self.condition(2)
             if self.chance(0.5):
-                conjunct = f"({conjunct} OR id % {self.random.choice((2, 3, 17))} = 1)"
+                conjunct = f"({conjunct} OR {self.id} % {self.random.choice((2, 3, 17))} = 1)"
             conjuncts.append(conjunct)
         return " WHERE " + " AND ".join(conjuncts) if conjuncts else ""
 
@@ -242,7 +243,7 @@ class QueryMaker:
             columns.append(self.number(1))
         where = self.where()
         if self.chance(0.15):
-            return f"SELECT {', '.join(columns)} FROM {self.table.name}{where} ORDER BY id, {columns[0]} LIMIT 20"
+            return f"SELECT {', '.join(columns)} FROM {self.table.name}{where} ORDER BY {self.id}, {columns[0]} LIMIT 20"
         return f"SELECT {', '.join(columns)} FROM {self.table.name}{where}"
 
     def aggregate_query(self):
@@ -252,7 +253,7 @@ class QueryMaker:
     def group_query(self):
         keys = ", ".join(self.key() for _ in range(self.random.choice((1, 1, 2, 3))))
         aggregates = ", ".join(self.aggregate() for _ in range(self.random.randint(0, 3)))
-        having = f" HAVING {self.random.choice(('count(*) > 2', 'min(id) < 500', 'sum(id) % 2 = 0'))}" \
+        having = f" HAVING {self.random.choice(('count(*) > 2', f'min({self.id}) < 500', f'sum({self.id}) % 2 = 0'))}" \
             if self.chance(0.2) else ""
         targets = ", ".join(filter(None, (keys, aggregates)))
         return f"SELECT {targets} FROM {self.table.name}{self.where()} GROUP BY {keys}{having}"

@@ -3,7 +3,7 @@
 Owns: which values a column of each kind may hold, and the statements that
 make a table. Every table has `id`, unique and never NULL.
 Must never: use anything but the given random source: the seed tells all.
-Used by: differential.py, races.py.
+Used by: differential.py, random_joins.py, races.py.
 """
 
 import re
@@ -119,11 +119,11 @@ def _shape(random, name):
     return [statement for _ in range(random.randint(0, 2)) for statement in random.choice(choices)]
 
 
-def make_table(random, name):
+def make_table(random, name, row_counts=ROW_COUNTS):
     """A random table: 4 to 12 columns beside `id`, some added or dropped later."""
     kinds = random.sample(KINDS, random.randint(4, 12))
     columns = [Column(f"{kind.name}", kind) for kind in kinds]
-    rows = random.choice(ROW_COUNTS)
+    rows = random.choice(row_counts)
     late = columns.pop() if random.random() < 0.3 else None
     dropped = random.random() < 0.3
     definitions = ["id int" + random.choice(("", " NOT NULL"))]

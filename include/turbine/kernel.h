@@ -9,13 +9,20 @@
  * device memory) and returns nothing: outcomes are in the struct.
  *
  *   host shared object                     PTX kernels
- *   tb_decode   (TbDecodeArgs *)           tb_decode
+ *   tb_decode   (TbDecodeArgs *)           tb_decode               source HEAP
  *   tb_pipeline (TbPipelineArgs *)         tb_rows                 sink ROWS
+ *                                          tb_probe                joins, or sink PROJECT
  *                                          tb_reserve, tb_apply    grouped AGGREGATE
  *                                          tb_reduce               ungrouped AGGREGATE
+ *                                          tb_project              sink PROJECT
  *
  * tb_decode turns heap pages into columns. The pipeline consumes columns,
- * whatever filled them.
+ * whatever filled them. BUILD runs on the host only: its table is one block of
+ * memory without addresses, which is copied to the device that probes it.
+ *
+ * On the GPU a program with joins, or with sink PROJECT, runs tb_probe first: it
+ * filters, probes and writes tuples (row, match of each join); the sink's kernels
+ * then run over tuples instead of rows, and evaluate no filter again.
  */
 #ifndef TURBINE_KERNEL_H
 #define TURBINE_KERNEL_H
@@ -119,17 +126,83 @@ typedef struct TbGroupText
 									 * place where the new value fits) */
 } TbGroupText;
 
+/* Host tiles: rows or tuples a pass of the tile loops. Scratch arrays have this
+ * size. */
+#define TB_TILE_ROWS 2048u
+
+/*
+ * Rows that a sink keeps as columns: PROJECT its outputs; BUILD its keys, then
+ * its outputs. Text views count from `arena`. Keys are canonical: equal ones
+ * (NaN and NaN, -0 and 0) have equal bytes, and `hashes` of all keys together.
+ */
+typedef struct TbRowStore
+{
+	TbColumnData *columns;			/* `valid` where the expression may be NULL; keys
+									 * have none */
+	uint64_t   *hashes;				/* BUILD with keys */
+	uint64_t	nrows;				/* atomic on the GPU */
+	uint64_t	capacity;
+	uint8_t    *arena;
+	uint64_t	arena_used;			/* atomic on the GPU; at most 4 GiB */
+	uint64_t	arena_capacity;
+	uint32_t	full;				/* GPU: there was no room; nothing counts */
+	uint32_t	reserved;
+} TbRowStore;
+
+/*
+ * An inner table: the header of one block of memory, which holds no address, so
+ * that it can be copied as it is. Offsets count from the block's start. 64-aligned.
+ *
+ * A look-up yields a row number or TB_NONE:
+ *   HASH    slots: uint64 a slot, 0 empty, else (hash >> 32) << 32 | row + 1, linear
+ *           probing from (hash & slot_mask); equal keys have one slot, for the
+ *           first row of their chain
+ *   DIRECT  one integer key: slots: uint32[key_span] by key - key_min, 0 none, else
+ *           row + 1
+ *   DENSE   one integer key, unique: the row's number is key - key_min; slots: a
+ *           bitmap, uint32 words, of those there
+ *   ALL     no keys: every row, from 0 on
+ * Further rows of equal keys follow by `next`.
+ */
+typedef enum TbTableKind
+{
+	TB_TABLE_HASH = 1,
+	TB_TABLE_DIRECT,
+	TB_TABLE_DENSE,
+	TB_TABLE_ALL
+} TbTableKind;
+
+typedef struct TbJoinTable
+{
+	uint32_t	kind;				/* TbTableKind */
+	uint32_t	ncolumns;			/* keys, then outputs */
+	uint64_t	nrows;				/* that columns hold; DENSE: key_span; < 2^32 - 1 */
+	uint64_t	total_size;
+	int64_t		key_min;
+	uint64_t	key_span;			/* key - key_min < key_span, unsigned */
+	uint64_t	slot_mask;
+	uint64_t	slots;				/* offset; 0: none, where nrows is 0 */
+	uint64_t	next;				/* offset of uint32[nrows]: row + 1, 0 at the
+									 * end; 0: no chain is longer than one row */
+	uint64_t	bytes;				/* offset of the bytes that text views count from */
+	uint64_t	bytes_size;
+	uint64_t	reserved[2];
+	struct
+	{
+		uint64_t	values;			/* offset; 0: not kept (DIRECT's, DENSE's key) */
+		uint64_t	valid;			/* offset; 0: no NULLs */
+	}			columns[];
+} TbJoinTable;
+
+#ifdef __cplusplus
+static_assert(sizeof(TbJoinTable) == 96, "TbJoinTable layout");
+#endif
+
 typedef enum TbPipelineStatus
 {
 	TB_PIPELINE_DONE = 0,
-	TB_PIPELINE_GROW = 1			/* rows from first_row on are not applied: the
-									 * table (or its arena) must grow; call again.
-									 * Host: needs room for one more tile, see
-									 * arena_needed */
+	TB_PIPELINE_STOPPED = 1			/* host: make_room said no */
 } TbPipelineStatus;
-
-/* Host tiles: rows a pass of the tile loops. Scratch arrays have this size. */
-#define TB_TILE_ROWS 2048u
 
 /*
  * Arguments of the pipeline entry points: rows [first_row, nrows) of a chunk.
@@ -137,31 +210,50 @@ typedef enum TbPipelineStatus
  */
 typedef struct TbPipelineArgs
 {
-	const TbColumnData *columns;
+	const TbColumnData *columns;	/* the source's columns */
 	const uint8_t *bytes;
 	const uint32_t *rowids;			/* ROWS: id of each row */
 	const TbParamBlock *params;
-	uint32_t	first_row;			/* in; host: out, where to resume */
+	const TbJoinTable *const *tables;	/* by TbJoin's index */
+	uint32_t	first_row;
 	uint32_t	nrows;
 	/* ROWS */
 	uint32_t   *out_rowids;			/* capacity nrows; in row order on the host */
 	uint32_t	nout;				/* out; starts as 0 */
-	/* AGGREGATE */
 	uint32_t	status;				/* out: TbPipelineStatus */
+	/* AGGREGATE */
 	TbGroupTable *groups;
-	uint32_t   *group_of_row;		/* GPU: one a row, written by tb_reserve:
+	uint32_t   *group_of_row;		/* GPU: one a row or tuple, written by tb_reserve:
 									 * group number, TB_NONE for filtered rows */
+	/* PROJECT, BUILD */
+	TbRowStore *store;
+	/*
+	 * Host: room for `rows` more groups or rows of the store, and `bytes` more of
+	 * text, before a tile is reserved. Moves what they point to; their structs
+	 * stay where they are. 0: there is none, return at once with STOPPED.
+	 */
+	uint32_t	(*make_room) (struct TbPipelineArgs *args, uint64_t rows, uint64_t bytes);
 	uint8_t    *scratch;			/* host: scratch_size bytes, 64-aligned */
 	uint64_t	scratch_size;
+	/*
+	 * GPU: tuples, as 1 + njoins arrays of tuple_capacity entries: row, then the
+	 * match in each join's table (TB_NONE: none). tb_probe counts in `ntuples` all
+	 * that it found and writes those that have room: if they are more than the
+	 * capacity, it is run again on fewer rows.
+	 */
+	uint32_t   *tuples;
+	uint64_t	tuple_capacity;
+	uint64_t	ntuples;			/* starts as 0 */
 	/* out */
-	uint64_t	rows_passed;		/* rows that passed the filters; += */
-	uint64_t	arena_needed;		/* with GROW: arena bytes that the tile needs */
+	uint64_t	rows_passed;		/* rows that passed the filters before the first
+									 * join; += */
+	uint64_t	join_rows[TB_MAX_JOINS];	/* tuples after each join and its filters; += */
 	uint32_t	errors;				/* TB_ERR_*; |= */
 	uint32_t	reserved;
 } TbPipelineArgs;
 
-/* Scratch that tb_pipeline may use at most: mask, selections, group numbers,
- * and one value array per expression kept across loops. */
+/* Scratch that tb_pipeline may use at most: mask, selections, matches, group
+ * numbers. */
 #define TB_SCRATCH_SIZE (4u << 20)
 
 #endif

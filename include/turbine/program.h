@@ -3,8 +3,9 @@
  *
  * A backend builds it (src/pg/planner/program_builder.c), the daemon and the
  * compiler read it (src/engine/program). It describes the *shape* of one
- * pipeline: how to decode the table's tuples, which expressions to evaluate,
- * and the sink. It holds no literal and no address: constants are parameters
+ * pipeline: how to decode the table's tuples, which inner tables to probe, which
+ * expressions to evaluate, and the sink. A query of joins is several programs:
+ * one BUILD an inner table, and one that probes them. It holds no literal and no address: constants are parameters
  * (params.h), so that equal shapes are equal bytes, and the bytes are the key
  * of the code cache. All padding and reserved fields are zero.
  *
@@ -17,7 +18,7 @@
 #include "types.h"
 
 #define TB_PROGRAM_MAGIC 0x47505442u	/* "BTPG" */
-#define TB_PROGRAM_VERSION 1
+#define TB_PROGRAM_VERSION 2
 
 #define TB_NONE 0xffffffffu				/* "no such index" */
 
@@ -30,17 +31,28 @@
 #define TB_MAX_PARAMS 1024
 #define TB_MAX_DISPLAY_SCALE 63		/* of a DISPLAY_SCALE column; values that print
 									 * with more digits are a verdict */
+#define TB_MAX_JOINS 16
+#define TB_MAX_OUTPUTS 256
 
 typedef enum TbSource
 {
-	TB_SOURCE_HEAP = 1				/* chunks of heap pages, and of columns for
+	TB_SOURCE_HEAP = 1,				/* chunks of heap pages, and of columns for
 									 * rows that the backend had to detoast */
+	TB_SOURCE_ROWS = 2				/* chunks of columns only: rows of another plan
+									 * of PostgreSQL. No attributes; column i has
+									 * attnum i + 1; no tb_decode */
 } TbSource;
 
 typedef enum TbSink
 {
-	TB_SINK_ROWS = 1,				/* row ids of the rows that pass the filters */
-	TB_SINK_AGGREGATE = 2			/* groups: nkeys >= 0 keys, naggs >= 0 states */
+	TB_SINK_ROWS = 1,				/* row ids of the rows that pass the filters; no
+									 * joins */
+	TB_SINK_AGGREGATE = 2,			/* groups: nkeys >= 0 keys, naggs >= 0 states */
+	TB_SINK_PROJECT = 3,			/* outputs, a row a tuple; kept until the input
+									 * has ended */
+	TB_SINK_BUILD = 4				/* an inner table: nkeys >= 0 keys to find rows
+									 * by, outputs as its payload. Rows with a NULL
+									 * key are left out */
 } TbSink;
 
 /*
@@ -53,9 +65,8 @@ typedef enum TbSink
  *      8    4  total_size     bytes of the blob
  *     12    2  source         TbSource
  *     14    2  encoding       PostgreSQL's pg_enc number of the database
- *     16   72  nine sections {count, offset}: attributes, columns, exprs,
- *              args, filters, keys, aggs, params, outputs
- *     88    8  reserved, zero
+ *     16   80  ten sections {count, offset}: attributes, columns, exprs,
+ *              args, filters, keys, aggs, params, outputs, joins
  */
 typedef struct TbSection
 {
@@ -77,11 +88,12 @@ typedef struct TbProgram
 	TbSection	args;				/* uint32_t: pool of operand lists (expr indexes) */
 	TbSection	filters;			/* uint32_t expr indexes: conjuncts, in PostgreSQL's
 									 * order of evaluation */
-	TbSection	keys;				/* uint32_t expr indexes: grouping keys */
+	TbSection	keys;				/* uint32_t expr indexes: grouping keys, or the
+									 * keys of a BUILD */
 	TbSection	aggs;				/* TbAgg */
 	TbSection	params;				/* TbParamShape */
-	TbSection	outputs;			/* reserved, count 0 */
-	uint32_t	reserved[2];
+	TbSection	outputs;			/* uint32_t expr indexes: PROJECT, BUILD */
+	TbSection	joins;				/* TbJoin, in the order they are probed */
 } TbProgram;
 
 /* How one attribute lies in a heap tuple. 8 bytes. */
@@ -97,18 +109,23 @@ typedef struct TbAttribute
 	uint32_t	reserved;
 } TbAttribute;
 
-/* A referenced column. 16 bytes. */
+/* A referenced column: of the source, or of a joined table's payload. Those of
+ * the source come first. 16 bytes. */
 #define TB_COL_NULLABLE	0x01		/* some row may yield NULL */
 #define TB_COL_DISPLAY_SCALE 0x04	/* INT4 of a numeric attribute: the digits after
 									 * the point that PostgreSQL prints, not the
 									 * value */
+#define TB_COL_STORED_NULLABLE 0x02	/* payload: the table's column has `valid`.
+									 * A column that is NULLABLE but not this is
+									 * NULL only where a LEFT join found nothing */
 typedef struct TbColumn
 {
-	uint16_t	attnum;				/* 1-based index into attributes */
+	uint16_t	attnum;				/* source: 1-based index into attributes;
+									 * payload: 1-based index into its outputs */
 	uint8_t		type;				/* TbType */
 	uint8_t		flags;
 	int16_t		scale;				/* numeric: decimal digits after the point */
-	uint16_t	reserved;
+	uint16_t	join;				/* 0: source; else 1 + index of the join */
 	uint32_t	missing_param;		/* value of tuples too short to have the
 									 * attribute; TB_NONE: NULL */
 	uint32_t	digits;				/* NUM64: values of more decimal digits are a
@@ -189,6 +206,41 @@ typedef struct TbAgg
 	uint32_t	reserved;
 } TbAgg;
 
+typedef enum TbJoinKind
+{
+	TB_JOIN_INNER = 1,				/* a tuple a match */
+	TB_JOIN_LEFT,					/* the same; a tuple with NULL payload where
+									 * there is none */
+	TB_JOIN_SEMI,					/* the row, if there is a match; no payload */
+	TB_JOIN_ANTI					/* the row, if there is none; no payload */
+} TbJoinKind;
+
+/*
+ * A probe of an inner table. A match is a row of the table whose keys are equal
+ * to the probe's (no NULL is), and for which `residual` is true. 32 bytes.
+ *
+ * Probe keys may use columns of the source and of earlier joins, and have the
+ * types and scales of the table's keys. `residual` may also use this join's
+ * own columns, of SEMI and ANTI joins too. Without keys every row of the table
+ * is a candidate.
+ *
+ * Order of evaluation: each filter as soon as the columns it uses are there:
+ * before the first join, or after the last join that one of its columns
+ * belongs to.
+ */
+#define TB_JOIN_UNIQUE	0x01		/* at most one row of the table has equal keys,
+									 * as the planner has proved */
+typedef struct TbJoin
+{
+	uint8_t		kind;				/* TbJoinKind */
+	uint8_t		flags;
+	uint16_t	nkeys;
+	uint32_t	first_key;			/* args[first_key .. +nkeys): expr indexes */
+	uint32_t	table;				/* number that the table was built under */
+	uint32_t	residual;			/* boolean expr index, or TB_NONE */
+	uint32_t	reserved[4];
+} TbJoin;
+
 /* A parameter's shape. 4 bytes. */
 #define TB_PARAM_ARRAY	0x01		/* an array of elements of the type */
 #define TB_PARAM_NULLABLE 0x02		/* may be NULL at run time */
@@ -227,6 +279,7 @@ static_assert(sizeof(TbAttribute) == 8, "TbAttribute layout");
 static_assert(sizeof(TbColumn) == 16, "TbColumn layout");
 static_assert(sizeof(TbExpr) == 24, "TbExpr layout");
 static_assert(sizeof(TbAgg) == 16, "TbAgg layout");
+static_assert(sizeof(TbJoin) == 32, "TbJoin layout");
 static_assert(sizeof(TbParamShape) == 4, "TbParamShape layout");
 #endif
 

@@ -28,13 +28,20 @@
  *   B owns the slot again after CHUNK_DONE; a chunk with runs may be released
  *   only after its CHUNK_READ, and no sink consumes it before.
  *   B INPUT_END
- *   AGGREGATE: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
+ *   AGGREGATE, PROJECT: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
  *   D QUERY_DONE {statistics}    the connection is idle again
  *   D FAILED {reason}            at any time instead: nothing more comes of this
  *                                query; the connection is idle again once B has
  *                                sent QUERY_CLOSE (D ignores what was in flight)
  *
  * At INPUT_END all slots belong to D until it passes them by GROUPS.
+ *
+ * A join: B PREPARE {program} for each of its programs, so that they are compiled
+ * at the same time; then a QUERY for every inner table, sink BUILD, whose table the
+ * connection keeps after QUERY_DONE under the number that the QUERY gave it, for
+ * later QUERYs to probe; at last the QUERY of another sink. All tables are dropped
+ * when that one is over, however it ended, when a BUILD fails, by a QUERY_CLOSE
+ * between queries, and with the connection.
  */
 #ifndef TURBINE_WIRE_H
 #define TURBINE_WIRE_H
@@ -44,7 +51,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
-#define TB_WIRE_VERSION 1
+#define TB_WIRE_VERSION 2
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250					/* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -69,7 +76,8 @@ typedef enum TbMessageType
 	TB_MSG_SLOT_FREE,				/* TbSlotFree */
 	TB_MSG_QUERY_DONE,
 	TB_MSG_FAILED,					/* TbFailure */
-	TB_MSG_QUERY_CLOSE				/* no payload */
+	TB_MSG_QUERY_CLOSE,				/* no payload */
+	TB_MSG_PREPARE					/* TbPrepare; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -145,13 +153,29 @@ typedef struct TbQuery
 	uint32_t	flags;
 	uint64_t	nblocks;			/* of the relation, an estimate of the input */
 	double		estimated_rows;
-	double		estimated_groups;	/* AGGREGATE: planner's estimate */
+	double		estimated_groups;	/* AGGREGATE: planner's estimate; BUILD, PROJECT:
+									 * rows kept */
 	uint32_t	wait_ms;			/* how long admission may queue this query */
 	uint32_t	program_size;
 	uint64_t	params_size;
 	uint64_t	debug_fault;		/* tests: see src/engine/device/cuda/fault.h */
+	uint32_t	table;				/* BUILD: the table's number, < TB_MAX_TABLES and
+									 * free; else 0 */
+	uint32_t	reserved;
 	/* program bytes, padded to 8; then the parameter block */
 } TbQuery;
+
+#define TB_MAX_TABLES 64				/* of one connection */
+
+/* Compile this soon: a QUERY will want it. */
+typedef struct TbPrepare
+{
+	uint32_t	device;				/* as in TbQuery */
+	uint32_t	flags;
+	uint32_t	program_size;
+	uint32_t	reserved;
+	/* program bytes */
+} TbPrepare;
 
 /* A slot is slot_size bytes at first_slot_offset + i * slot_size of the
  * segment. Within a slot:
@@ -226,8 +250,8 @@ typedef struct TbChunk
 } TbChunk;
 
 /*
- * Rows as columns, for what the backend had to detoast. At the start of the
- * slot; offsets count from there; all within slot_pages * TB_PAGE_SIZE.
+ * Rows as columns: those of another plan, or what the backend had to detoast.
+ * A column for each of the program's source. At the start of the slot; offsets count from there; all within slot_pages * TB_PAGE_SIZE.
  * Text views count from bytes_offset. CHUNK_DONE's row ids are row numbers.
  */
 typedef struct TbColumnsChunk
@@ -239,7 +263,7 @@ typedef struct TbColumnsChunk
 	struct
 	{
 		uint64_t	values;
-		uint64_t	valid;			/* 0: no NULLs */
+		uint64_t	valid;			/* of nullable columns; others: 0 */
 	}			columns[];
 } TbColumnsChunk;
 
@@ -258,7 +282,7 @@ typedef struct TbChunkRelease
 
 /*
  * verdict != 0: no row of the chunk was output or applied (ROWS: the backend
- * evaluates the chunk's pages itself; AGGREGATE: a FAILED follows).
+ * evaluates the chunk's pages itself; other sinks: a FAILED follows).
  * ROWS: nrows row ids at ids_offset of the slot, in order on the host device.
  * Both: then ndeferred ids of rows not processed, at ids_offset + 4 * nrows.
  */
@@ -273,7 +297,7 @@ typedef struct TbChunkDone
 
 /*
  * A batch of groups, at the start of the slot: a column for each key, then one
- * for each aggregate state. Offsets count from the start of the slot. Text
+ * for each aggregate state; PROJECT: a batch of rows, a column an output. Offsets count from the start of the slot. Text
  * views count from bytes_offset. COUNT columns have no valid bytes.
  */
 typedef struct TbGroups
@@ -302,7 +326,7 @@ typedef struct TbQueryDone
 {
 	uint64_t	rows_in;
 	uint64_t	rows_passed;		/* passed the filters */
-	uint64_t	groups;
+	uint64_t	groups;				/* or rows kept: PROJECT, BUILD */
 	uint64_t	bytes_read;			/* direct, from files */
 	uint64_t	bytes_to_device;
 	uint64_t	bytes_from_device;
@@ -310,8 +334,12 @@ typedef struct TbQueryDone
 	uint64_t	transfer_us;
 	uint64_t	decode_us;
 	uint64_t	compute_us;
-	uint64_t	finish_us;			/* merging and writing groups */
+	uint64_t	finish_us;			/* merging and writing groups; building a table */
 	uint64_t	table_grows;
+	uint64_t	table_bytes;		/* BUILD */
+	uint32_t	table_kind;			/* BUILD: TbTableKind */
+	uint32_t	table_chained;		/* BUILD: some rows have equal keys */
+	uint64_t	join_rows[16];		/* tuples after each join */
 } TbQueryDone;
 
 #endif

@@ -3,10 +3,7 @@
  * {0, 1, 31, 32, 33, tile-1, tile, tile+1, several tiles} rows and no, some and
  * all NULLs; and the PTX of the same programs.
  */
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -15,7 +12,8 @@
 #include <optional>
 #include <random>
 
-#include "compiler/jit/compile_program.h"
+#include "compiler/testing/compiled_pipeline.h"
+#include "compiler/testing/growing_groups.h"
 #include "engine/program/group_layout.h"
 #include "engine/program/testing/program_writer.h"
 #include "turbine/kernel.h"
@@ -23,43 +21,13 @@
 namespace turbine {
 namespace {
 
+using testing::CompiledPipeline;
+using testing::GrowingGroups;
 using testing::ParamWriter;
+using testing::PipelineCall;
 using testing::ProgramWriter;
 
 constexpr uint32_t kRowCounts[] = {0, 1, 31, 32, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
-
-using PipelineFn = void (*)(TbPipelineArgs*);
-
-/* Compiles for the host and loads; also generates the PTX. */
-class Compiled {
- public:
-  Compiled(ProgramWriter& writer, uint16_t sink) : program_(Program::parse(writer.blob(sink))) {
-    const CompiledArtifact artifact = compile_program(program_, TB_TARGET_HOST, "", "");
-    // Open as long as the library: dlopen knows libraries by their path.
-    const int fd = fd_ = memfd_create("pipeline", 0);
-    EXPECT_EQ(write(fd, artifact.bytes.data(), artifact.bytes.size()), static_cast<ssize_t>(artifact.bytes.size()));
-    handle_ = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    EXPECT_NE(handle_, nullptr) << dlerror();
-    pipeline = reinterpret_cast<PipelineFn>(dlsym(handle_, "tb_pipeline"));
-    EXPECT_NE(pipeline, nullptr);
-    const CompiledArtifact ptx = compile_program(program_, TB_TARGET_PTX, "sm_90", "");
-    ptx_ = std::string(ptx.bytes.data());
-    EXPECT_EQ(ptx_.find(".extern .func"), std::string::npos);
-  }
-  ~Compiled() {
-    if (handle_) dlclose(handle_);
-    close(fd_);
-  }
-  PipelineFn pipeline = nullptr;
-  const Program& program() const { return program_; }
-  const std::string& ptx() const { return ptx_; }
-
- private:
-  Program program_;
-  void* handle_ = nullptr;
-  int fd_ = -1;
-  std::string ptx_;
-};
 
 /* A column with the validity that `mode` asks for: 0 no, 1 some, 2 all NULL. */
 template <class T>
@@ -75,45 +43,6 @@ struct TestColumn {
   TbColumnData data() { return {values.data(), valid.data()}; }
 };
 
-struct Call {
-  std::vector<uint8_t> scratch = std::vector<uint8_t>(TB_SCRATCH_SIZE + 64);
-  TbPipelineArgs args{};
-  Call(const std::vector<TbColumnData>& columns, uint32_t nrows, const std::string& params) {
-    args.columns = columns.data();
-    args.nrows = nrows;
-    args.params = reinterpret_cast<const TbParamBlock*>(params.data());
-    args.scratch = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t{63});
-    args.scratch_size = TB_SCRATCH_SIZE;
-  }
-};
-
-/* A group table that starts small and grows as the pipeline asks. */
-struct Table {
-  TbGroupTable t{};
-  std::vector<uint32_t> slots;
-  std::vector<uint8_t> arena;
-  std::vector<__int128> rows;
-  void resize(uint32_t row_size, uint64_t groups, uint64_t arena_size) {
-    t.row_size = row_size;
-    rows.resize(groups * row_size / 16 + 1);
-    t.rows = reinterpret_cast<uint8_t*>(rows.data());
-    t.group_capacity = groups;
-    slots.assign(groups * 2, 0);
-    t.slots = slots.data();
-    t.slot_mask = slots.size() - 1;
-    arena.resize(arena_size);
-    t.arena = arena.data();
-    t.arena_capacity = arena_size;
-    for (uint64_t g = 0; g < t.ngroups; g++) {
-      uint64_t hash;
-      std::memcpy(&hash, t.rows + g * row_size, 8);
-      uint64_t slot = hash & t.slot_mask;
-      while (slots[slot]) slot = (slot + 1) & t.slot_mask;
-      slots[slot] = static_cast<uint32_t>(g + 1);
-    }
-  }
-};
-
 template <class T>
 T read(const uint8_t* row, uint32_t offset) {
   T v;
@@ -126,7 +55,7 @@ TEST(Pipeline, RowsThatPassInOrder) {
   const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_FLOAT8, true);
   const uint32_t limit = w.param(TB_TYPE_INT4), top = w.param(TB_TYPE_FLOAT8);
   w.filters = {w.call(TB_FN_INT4LT, {a, limit}), w.call(TB_FN_FLOAT8LT, {b, top})};
-  Compiled code(w, TB_SINK_ROWS);
+  CompiledPipeline code(w.blob(TB_SINK_ROWS));
   EXPECT_NE(code.ptx().find("tb_rows"), std::string::npos);
   std::mt19937_64 random(1);
   ParamWriter p;
@@ -144,7 +73,7 @@ TEST(Pipeline, RowsThatPassInOrder) {
       for (uint32_t i = 0; i < n; i++) ids[i] = i * 3;
       for (uint32_t i = 0; i < n; i++)
         if (ca.valid[i] && cb.valid[i] && ca.values[i] < l && cb.values[i] < t) expected.push_back(ids[i]);
-      Call run(columns, n, params);
+      PipelineCall run(columns, n, params);
       run.args.rowids = ids.data();
       run.args.out_rowids = out.data();
       code.pipeline(&run.args);
@@ -159,7 +88,7 @@ TEST(Pipeline, ErrorsCountOnlyForLiveRows) {
   ProgramWriter w;
   const uint32_t a = w.column(TB_TYPE_INT4), one = w.param(TB_TYPE_INT4), limit = w.param(TB_TYPE_INT4);
   w.filters = {w.call(TB_FN_INT4LT, {a, limit}), w.call(TB_FN_INT4LT, {w.call(TB_FN_INT4PL, {a, one}), limit})};
-  Compiled code(w, TB_SINK_ROWS);
+  CompiledPipeline code(w.blob(TB_SINK_ROWS));
   for (int32_t limit_value : {10, INT32_MAX}) {
     ParamWriter p;
     const int32_t o = 1;
@@ -171,7 +100,7 @@ TEST(Pipeline, ErrorsCountOnlyForLiveRows) {
     values[60] = INT32_MAX - 1;  // passes it with the high limit; + 1 is no overflow
     std::vector<TbColumnData> columns{{values.data(), nullptr}};
     std::vector<uint32_t> ids(100), out(100);
-    Call run(columns, 100, params);
+    PipelineCall run(columns, 100, params);
     run.args.rowids = ids.data();
     run.args.out_rowids = out.data();
     code.pipeline(&run.args);
@@ -181,7 +110,7 @@ TEST(Pipeline, ErrorsCountOnlyForLiveRows) {
   ProgramWriter v;
   const uint32_t c = v.column(TB_TYPE_INT4), d = v.param(TB_TYPE_INT4);
   v.filters = {v.call(TB_FN_INT4LT, {v.call(TB_FN_INT4PL, {c, d}), d})};
-  Compiled raising(v, TB_SINK_ROWS);
+  CompiledPipeline raising(v.blob(TB_SINK_ROWS));
   ParamWriter p;
   const int32_t o = 1;
   p.scalar(&o, 4);
@@ -190,7 +119,7 @@ TEST(Pipeline, ErrorsCountOnlyForLiveRows) {
   values[4321] = INT32_MAX;
   std::vector<TbColumnData> columns{{values.data(), nullptr}};
   std::vector<uint32_t> ids(5000), out(5000);
-  Call run(columns, 5000, params);
+  PipelineCall run(columns, 5000, params);
   run.args.rowids = ids.data();
   run.args.out_rowids = out.data();
   raising.pipeline(&run.args);
@@ -209,7 +138,7 @@ TEST(Pipeline, UngroupedAggregates) {
   w.aggregate(TB_AGG_SUM_FLOAT, c);
   w.aggregate(TB_AGG_MIN, b);
   w.aggregate(TB_AGG_MAX, c);
-  Compiled code(w, TB_SINK_AGGREGATE);
+  CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
   EXPECT_NE(code.ptx().find("tb_reduce"), std::string::npos);
   const GroupLayout layout = group_layout(code.program());
   std::mt19937_64 random(2);
@@ -242,9 +171,8 @@ TEST(Pipeline, UngroupedAggregates) {
           max_c = std::max(max_c, cc.values[i]);
         }
       }
-      Table table;
-      table.resize(layout.row_size, 1, 0);
-      Call run(columns, n, params);
+      GrowingGroups table(layout.row_size, 1, 0);
+      PipelineCall run(columns, n, params);
       run.args.groups = &table.t;
       code.pipeline(&run.args);
       const uint8_t* row = table.t.rows;
@@ -276,7 +204,7 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
   w.aggregate(TB_AGG_COUNT);
   w.aggregate(TB_AGG_SUM_WIDE, v);
   w.aggregate(TB_AGG_MAX, v);
-  Compiled code(w, TB_SINK_AGGREGATE);
+  CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
   EXPECT_NE(code.ptx().find("tb_reserve"), std::string::npos);
   EXPECT_NE(code.ptx().find("tb_apply"), std::string::npos);
   const GroupLayout layout = group_layout(code.program());
@@ -310,20 +238,13 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
           e.max = std::max(e.max, cv.values[i]);
         }
       }
-      Table table;
-      table.resize(layout.row_size, 4, 1);
-      Call run(columns, n, params);
+      GrowingGroups table(layout.row_size, 4, 1);
+      PipelineCall run(columns, n, params);
       run.args.groups = &table.t;
+      run.args.make_room = GrowingGroups::make_room;
       run.args.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
-      int grows = 0;
-      do {
-        code.pipeline(&run.args);
-        if (run.args.status == TB_PIPELINE_GROW) {
-          grows++;
-          table.resize(layout.row_size, table.t.group_capacity * 4, (table.t.arena_capacity + run.args.arena_needed) * 2);
-        }
-      } while (run.args.status == TB_PIPELINE_GROW && grows < 40);
-      ASSERT_EQ(run.args.first_row, n);
+      code.pipeline(&run.args);
+      ASSERT_EQ(run.args.status, TB_PIPELINE_DONE);
       EXPECT_EQ(run.args.errors, 0u);
       ASSERT_EQ(table.t.ngroups, expected.size()) << n << " rows, mode " << mode;
       for (uint64_t g = 0; g < table.t.ngroups; g++) {
@@ -352,12 +273,8 @@ TEST(Pipeline, TextExtremesPerGroupAndOverall) {
     w.aggregate(TB_AGG_COUNT, s);
     w.aggregate(TB_AGG_MAX, s);
     const Program program = Program::parse(w.blob(TB_SINK_AGGREGATE));
-    const CompiledArtifact artifact = compile_program(program, TB_TARGET_HOST, "", "");
-    const int fd = memfd_create("pipeline", 0);
-    ASSERT_EQ(write(fd, artifact.bytes.data(), artifact.bytes.size()), static_cast<ssize_t>(artifact.bytes.size()));
-    void* handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(handle, nullptr) << dlerror();
-    const auto pipeline = reinterpret_cast<PipelineFn>(dlsym(handle, "tb_pipeline"));
+    const testing::LoadedObject object(compile_program(program, TB_TARGET_HOST, "", "").bytes);
+    const auto pipeline = object.symbol<testing::PipelineFn>("tb_pipeline");
     const GroupLayout layout = group_layout(program);
     std::mt19937_64 random(5);
     const std::string params = ParamWriter().block();
@@ -380,18 +297,15 @@ TEST(Pipeline, TextExtremesPerGroupAndOverall) {
       at->second.second = std::max(at->second.second, word);
     }
     std::vector<TbColumnData> columns{ck.data(), cs.data()};
-    Table table;
-    table.resize(layout.row_size, 1, 1);
+    GrowingGroups table(layout.row_size, 1, 1);
     if (!grouped) table.t.ngroups = 1;
-    Call run(columns, n, params);
+    PipelineCall run(columns, n, params);
     run.args.groups = &table.t;
+    run.args.make_room = GrowingGroups::make_room;
     run.args.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
-    int grows = 0;
-    do {
-      pipeline(&run.args);
-      if (run.args.status == TB_PIPELINE_GROW)
-        table.resize(layout.row_size, table.t.group_capacity * 4, (table.t.arena_capacity + run.args.arena_needed) * 2);
-    } while (run.args.status == TB_PIPELINE_GROW && ++grows < 40);
+    pipeline(&run.args);
+    ASSERT_EQ(run.args.status, TB_PIPELINE_DONE);
+    EXPECT_GT(table.grown, 0);
     ASSERT_EQ(table.t.ngroups, expected.size());
     for (uint64_t g = 0; g < table.t.ngroups; g++) {
       const uint8_t* row = table.t.rows + g * layout.row_size;
@@ -403,9 +317,28 @@ TEST(Pipeline, TextExtremesPerGroupAndOverall) {
       EXPECT_EQ(text(0), least);
       EXPECT_EQ(text(2), most);
     }
-    dlclose(handle);
-    close(fd);
   }
+}
+
+TEST(Pipeline, StopsWhereThereIsNoRoom) {
+  ProgramWriter w;
+  const uint32_t k = w.column(TB_TYPE_INT4);
+  w.keys = {k};
+  w.aggregate(TB_AGG_COUNT);
+  CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
+  const std::string params = ParamWriter().block();
+  const uint32_t n = 4 * TB_TILE_ROWS;
+  std::vector<int32_t> values(n);
+  for (uint32_t i = 0; i < n; i++) values[i] = static_cast<int32_t>(i);
+  std::vector<TbColumnData> columns{{values.data(), nullptr}};
+  GrowingGroups table(group_layout(code.program()).row_size, 1, 0);
+  table.refuse_after = 2;
+  PipelineCall run(columns, n, params);
+  run.args.groups = &table.t;
+  run.args.make_room = GrowingGroups::make_room;
+  code.pipeline(&run.args);
+  EXPECT_EQ(run.args.status, TB_PIPELINE_STOPPED);
+  EXPECT_EQ(table.t.ngroups, 2 * TB_TILE_ROWS);
 }
 
 TEST(Pipeline, LogicFollowsThreeValues) {
@@ -418,7 +351,7 @@ TEST(Pipeline, LogicFollowsThreeValues) {
                                 {w.node(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {a}), b, neither, p0,
                                  w.node(TB_EXPR_COALESCE, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {b, a})});
   w.filters = {w.node(TB_EXPR_IS_NOT_FALSE, TB_TYPE_BOOL, 0, 0, {w.call(TB_FN_INT4LT, {value, p0})})};
-  Compiled code(w, TB_SINK_ROWS);
+  CompiledPipeline code(w.blob(TB_SINK_ROWS));
   std::mt19937_64 random(4);
   const int32_t l = 3;
   ParamWriter p;
@@ -442,7 +375,7 @@ TEST(Pipeline, LogicFollowsThreeValues) {
     auto lv = less(v);
     if (!lv || *lv) expected.push_back(i);
   }
-  Call run(columns, n, params);
+  PipelineCall run(columns, n, params);
   run.args.rowids = ids.data();
   run.args.out_rowids = out.data();
   code.pipeline(&run.args);

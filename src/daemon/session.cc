@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "daemon/log.h"
+#include "engine/exec/device_choice.h"
 
 namespace turbine {
 namespace {
@@ -88,7 +89,7 @@ void Session::serve() {
     while (auto message = reader_.next()) handle(*message);
     // FILES has its descriptors with its first byte: none may be left over.
     if (query_) query_->advance();
-    if (query_ && query_->done()) close_query();
+    if (query_ && query_->done()) end_query();
   }
 }
 
@@ -113,6 +114,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_HELLO: return hello(message.payload);
     case TB_MSG_STATUS: return send_status();
     case TB_MSG_FILES: return files(message.payload);
+    case TB_MSG_PREPARE: return prepare(message.payload);
     case TB_MSG_QUERY: return query(message.payload);
     case TB_MSG_QUERY_CLOSE: return close_query();
     default: break;
@@ -155,26 +157,58 @@ void Session::query(std::span<const uint8_t> payload) {
   const QueryRequest request = parse_query(payload);
   RelationFiles files = std::move(files_);
   files_ = RelationFiles();
-  uint32_t reason;
-  std::string message;
   try {
-    query_ = std::make_unique<QueryExecution>(context_.engine, outbox_, request, std::move(files), &last_segment_,
-                                              [this] { return peer_gone(); });
+    query_ = std::make_unique<QueryExecution>(context_.engine, outbox_, request, std::move(files), tables_,
+                                              &last_segment_, [this] { return peer_gone(); });
     context_.open_queries++;
-    return;
   } catch (const DeviceError& e) {
-    reason = e.reason;
-    message = e.what();
+    refuse(e.reason, e.what());
   } catch (const std::bad_alloc&) {
-    reason = TB_FALLBACK_HOST_MEMORY;
-    message = "turbined is out of memory";
+    refuse(TB_FALLBACK_HOST_MEMORY, "turbined is out of memory");
   }
+}
+
+/* The query is over before it began: so is the join that it was part of. */
+void Session::refuse(uint32_t reason, const std::string& message) {
+  tables_.clear();
   log_message(LogLevel::kDebug, "query of backend %d refused: %s", peer_pid_, message.c_str());
   const TbFailure failure = make_failure(reason, 0, message);
   outbox_.post(TB_MSG_REFUSED, {reinterpret_cast<const uint8_t*>(&failure), sizeof failure}, -1);
 }
 
+/* What cannot be compiled, or not there, is the QUERY's to tell. */
+void Session::prepare(std::span<const uint8_t> payload) {
+  TbPrepare prepare;
+  if (payload.size() < sizeof prepare) throw ProtocolError("PREPARE is too short");
+  memcpy(&prepare, payload.data(), sizeof prepare);
+  payload = payload.subspan(sizeof prepare);
+  if (payload.size() != prepare.program_size) throw ProtocolError("PREPARE's size does not match");
+  try {
+    auto program = std::make_shared<const Program>(Program::parse(payload));
+    Engine& engine = context_.engine;
+    Device& device = *engine.devices[choose_device(engine, *program, prepare.device, prepare.flags).device];
+    engine.compile_ahead.start(device, std::move(program));
+  } catch (const ProgramError& e) {
+    throw ProtocolError(e.what());
+  } catch (const DeviceError& e) {
+    log_message(LogLevel::kDebug, "backend %d prepares in vain: %s", peer_pid_, e.what());
+  }
+}
+
+/* The query went well: a table that it built is kept for those to come. */
+void Session::end_query() {
+  const bool built = query_->built();
+  release_query();
+  if (!built) tables_.clear();
+}
+
+/* The backend gives up a query, or between queries a join that it has begun. */
 void Session::close_query() {
+  release_query();
+  tables_.clear();
+}
+
+void Session::release_query() {
   files_.close_all();
   if (!query_) return;
   query_.reset();

@@ -1,6 +1,6 @@
 /*
  * session.h - one backend's connection: handshake, and then queries, one at a
- * time.
+ * time, with the tables that a join's first queries build for its last one.
  *
  * Runs on a thread of its own until the peer closes, breaks the protocol, or
  * the daemon stops. Whatever goes wrong stays here: nothing thrown leaves
@@ -14,6 +14,7 @@
 
 #include "daemon/message_reader.h"
 #include "daemon/outbox.h"
+#include "engine/exec/connection_tables.h"
 #include "engine/exec/engine.h"
 
 namespace turbine {
@@ -44,7 +45,11 @@ class Session {
   void hello(std::span<const uint8_t> payload);
   void files(std::span<const uint8_t> payload);
   void query(std::span<const uint8_t> payload);
+  void refuse(uint32_t reason, const std::string& message);
+  void prepare(std::span<const uint8_t> payload);
+  void end_query();
   void close_query();
+  void release_query();
   void send_status();
   bool peer_gone() const;
 
@@ -56,6 +61,7 @@ class Session {
   int peer_pid_ = 0;
   RelationFiles files_;
   uint64_t last_segment_ = 0;
+  ConnectionTables tables_;  // built for the query to come that probes them
   std::unique_ptr<QueryExecution> query_;
 };
 

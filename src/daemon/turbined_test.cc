@@ -2,302 +2,23 @@
  * turbined_test.cc - the daemon as a backend sees it: starts turbined with the
  * scripted compiler and speaks the protocol over its socket.
  */
-#include <gtest/gtest.h>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <thread>
 
-#include "engine/code/unique_fd.h"
+#include "daemon/testing/turbined_fixture.h"
 #include "engine/testing/hand_written_code.h"
+#include "engine/testing/hand_written_programs.h"
 #include "engine/testing/heap_pages.h"
-#include "engine/testing/program_blob.h"
 #include "turbine/kernel.h"
-#include "turbine/wire.h"
 
 namespace turbine {
 namespace {
 
+using testing::Client;
 using testing::heap_pages;
-using testing::params_block;
-
-constexpr int kReplyMs = 10000;
-const uint8_t kNonce[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-
-struct Reply {
-  uint32_t type = 0;  // 0: the connection was closed
-  std::vector<uint8_t> payload;
-  template <class T>
-  T as() const {
-    T value{};
-    EXPECT_GE(payload.size(), sizeof value);
-    memcpy(&value, payload.data(), std::min(sizeof value, payload.size()));
-    return value;
-  }
-};
-
-/* A backend's end of a connection. */
-class Client {
- public:
-  explicit Client(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    connected_ = connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  }
-  ~Client() {
-    if (segment_) munmap(segment_, ready_.segment_size);
-  }
-  bool connected() const { return connected_; }
-
-  void send_bytes(const std::string& bytes, const std::vector<int>& fds = {}) {
-    iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    std::vector<char> control(CMSG_SPACE(fds.size() * sizeof(int)));
-    if (!fds.empty()) {
-      message.msg_control = control.data();
-      message.msg_controllen = control.size();
-      cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header->cmsg_level = SOL_SOCKET;
-      header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-      memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
-    }
-    // A daemon that has closed the connection already is no failure here.
-    if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) return;
-  }
-  void send(uint32_t type, const std::string& payload = "", const std::vector<int>& fds = {}) {
-    const TbMessage header{type, static_cast<uint32_t>(payload.size())};
-    send_bytes(std::string(reinterpret_cast<const char*>(&header), sizeof header) + payload, fds);
-  }
-  template <class T>
-  void send_struct(uint32_t type, const T& value, const std::string& more = "", const std::vector<int>& fds = {}) {
-    send(type, std::string(reinterpret_cast<const char*>(&value), sizeof value) + more, fds);
-  }
-
-  Reply receive(int timeout_ms = kReplyMs) {
-    Reply reply;
-    TbMessage header;
-    if (!read_all(&header, sizeof header, timeout_ms)) return reply;
-    reply.payload.resize(header.length);
-    if (!read_all(reply.payload.data(), header.length, timeout_ms)) return reply;
-    reply.type = header.type;
-    return reply;
-  }
-  bool silent(int ms) {
-    pollfd p{socket_.get(), POLLIN, 0};
-    return poll(&p, 1, ms) == 0;
-  }
-
-  Reply hello(const uint8_t* nonce = kNonce) {
-    TbHello hello{};
-    hello.magic = TB_WIRE_MAGIC;
-    hello.version = TB_WIRE_VERSION;
-    memcpy(hello.nonce, nonce, sizeof hello.nonce);
-    hello.pid = getpid();
-    send_struct(TB_MSG_HELLO, hello);
-    return receive();
-  }
-
-  void send_query(const testing::ProgramBlob& blob, uint64_t nblocks, uint32_t device = TB_ANY_DEVICE,
-                  uint32_t flags = TB_QUERY_ALLOW_HOST) {
-    const std::vector<uint8_t> program = blob.build();
-    const std::string params = params_block({});
-    TbQuery query{};
-    query.device = device;
-    query.flags = flags;
-    query.nblocks = nblocks;
-    query.wait_ms = 5000;
-    query.program_size = static_cast<uint32_t>(program.size());
-    query.params_size = params.size();
-    std::string rest(program.begin(), program.end());
-    rest.resize((rest.size() + 7) / 8 * 8);
-    send_struct(TB_MSG_QUERY, query, rest + params);
-  }
-
-  /* Starts a query; its segment is mapped. */
-  bool start(const testing::ProgramBlob& blob, uint64_t nblocks, uint32_t flags = TB_QUERY_ALLOW_HOST) {
-    send_query(blob, nblocks, TB_ANY_DEVICE, flags);
-    const Reply reply = receive();
-    if (reply.type != TB_MSG_READY) {
-      if (reply.type == TB_MSG_REFUSED) fprintf(stderr, "refused: %s\n", reply.as<TbFailure>().message);
-      return false;
-    }
-    const auto ready = reply.as<TbReady>();
-    if (ready.has_fd) {
-      if (segment_) munmap(segment_, ready_.segment_size);
-      void* base = mmap(nullptr, ready.segment_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
-      if (base == MAP_FAILED) return false;
-      segment_ = static_cast<uint8_t*>(base);
-    }
-    ready_ = ready;
-    return true;
-  }
-  const TbReady& ready() const { return ready_; }
-  int segment_fd() const { return fd_.get(); }
-  uint8_t* slot(uint32_t i) const { return segment_ + ready_.first_slot_offset + i * ready_.slot_size; }
-
-  void send_pages(uint32_t slot_number, const std::vector<uint8_t>& pages, uint64_t sequence) {
-    memcpy(slot(slot_number), pages.data(), pages.size());
-    TbChunk chunk{};
-    chunk.slot = slot_number;
-    chunk.kind = TB_CHUNK_PAGES;
-    chunk.npages = static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE);
-    chunk.sequence = sequence;
-    send_struct(TB_MSG_CHUNK, chunk);
-    send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{slot_number, 0});
-  }
-
- private:
-  bool read_all(void* to, size_t size, int timeout_ms) {
-    for (size_t have = 0; have < size;) {
-      pollfd p{socket_.get(), POLLIN, 0};
-      if (poll(&p, 1, timeout_ms) <= 0) {
-        ADD_FAILURE() << "no message in time";
-        return false;
-      }
-      iovec part{static_cast<char*>(to) + have, size - have};
-      alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
-      msghdr message{};
-      message.msg_iov = &part;
-      message.msg_iovlen = 1;
-      message.msg_control = control;
-      message.msg_controllen = sizeof control;
-      const ssize_t n = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-      if (n <= 0) return false;
-      if (const cmsghdr* header = CMSG_FIRSTHDR(&message)) {
-        int fd;
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
-        fd_ = UniqueFd(fd);
-      }
-      have += static_cast<size_t>(n);
-    }
-    return true;
-  }
-
-  UniqueFd socket_;
-  bool connected_ = false;
-  UniqueFd fd_;  // that came last
-  TbReady ready_{};
-  uint8_t* segment_ = nullptr;
-};
-
-class TurbinedTest : public ::testing::Test {
- protected:
-  void SetUp() override { start_daemon({}); }
-  void TearDown() override {
-    stop_daemon();
-    std::filesystem::remove_all(directory_);
-  }
-
-  void start_daemon(const std::vector<std::string>& more, const char* code = TB_TEST_CODE_ROWS) {
-    if (directory_.empty()) {
-      char name[] = "/tmp/turbined-XXXXXX";
-      directory_ = mkdtemp(name);
-    }
-    int nonce[2];
-    ASSERT_EQ(pipe2(nonce, O_CLOEXEC), 0);
-    ASSERT_EQ(write(nonce[1], kNonce, sizeof kNonce), static_cast<ssize_t>(sizeof kNonce));
-    close(nonce[1]);
-    std::vector<std::string> arguments = {TB_TURBINED, "--data-dir", directory_, "--nonce-fd", "3", "--compiler",
-                                          TB_TEST_COMPILER, "--host-threads", "4", "--no-gpu", "--log-level", "error"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const std::string script = std::string("artifact:") + code;
-    pid_ = fork();
-    if (pid_ == 0) {
-      std::vector<char*> argv;
-      for (std::string& argument : arguments) argv.push_back(argument.data());
-      argv.push_back(nullptr);
-      setenv("TURBINE_TEST_COMPILER", script.c_str(), 1);
-      if (nonce[0] == 3) fcntl(3, F_SETFD, 0);
-      else dup2(nonce[0], 3);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    close(nonce[0]);
-    for (int i = 0; i < 500 && !Client(socket_path()).connected(); i++)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  /* Its exit status. */
-  int stop_daemon(int signal = SIGTERM) {
-    if (pid_ <= 0) return -1;
-    kill(pid_, signal);
-    int status = 0;
-    for (int i = 0; i < 1000; i++) {
-      if (waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        return status;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ADD_FAILURE() << "turbined does not stop";
-    kill(pid_, SIGKILL);
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return status;
-  }
-  void restart(const std::vector<std::string>& more, const char* code) {
-    stop_daemon();
-    // Another hand-written program under the same key: nothing may be kept.
-    std::filesystem::remove_all(directory_ + "/pg_turbine");
-    start_daemon(more, code);
-  }
-  std::string socket_path() const { return directory_ + "/pg_turbine/turbined.sock"; }
-  std::unique_ptr<Client> connect() {
-    auto client = std::make_unique<Client>(socket_path());
-    EXPECT_EQ(client->hello().type, TB_MSG_WELCOME);
-    return client;
-  }
-  TbStatusReply status() {
-    auto client = connect();
-    client->send(TB_MSG_STATUS);
-    return client->receive().as<TbStatusReply>();
-  }
-  bool alive() { return pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
-  /* The daemon's descriptors but for those of segments, of which it keeps some. */
-  size_t daemon_fds() const {
-    size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd")) {
-      std::error_code gone;
-      const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
-      if (!gone && target.find("turbine-segment") == std::string::npos) count++;
-    }
-    return count;
-  }
-  template <class Condition>
-  static bool soon(Condition condition) {
-    for (int i = 0; i < 300; i++) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
-
-  std::string directory_;
-  pid_t pid_ = -1;
-};
-
-/* Rows 0, 1, 2, ... over pages of 100. */
-std::vector<int32_t> numbers(size_t count) {
-  std::vector<int32_t> values(count);
-  for (size_t i = 0; i < count; i++) values[i] = static_cast<int32_t>(i);
-  return values;
-}
+using testing::kNonce;
+using testing::numbers;
+using testing::Reply;
+using testing::TurbinedTest;
 
 TEST_F(TurbinedTest, WrongNonceIsClosedWithoutAWord) {
   uint8_t wrong[16];
@@ -580,7 +301,7 @@ TEST_F(TurbinedTest, ViolationsCloseTheirConnectionOnly) {
   idle->send(TB_MSG_INPUT_END);
   EXPECT_EQ(idle->receive().type, 0u);
   auto damaged = connect();
-  testing::ProgramBlob blob = testing::rows_program();
+  testing::ProgramWriter blob = testing::rows_program();
   blob.exprs[0].op = 200;
   damaged->send_query(blob, 10);
   EXPECT_EQ(damaged->receive().type, 0u);

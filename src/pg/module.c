@@ -13,6 +13,7 @@
 
 #include "pg/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/path_hooks.h"
 #include "pg/planner/planning.h"
@@ -37,6 +38,7 @@ _PG_init(void)
 	tb_supervisor_init();
 	MarkGUCPrefixReserved("pg_turbine");
 	tb_scan_init();
+	tb_join_init();
 	tb_preagg_init();
 	tb_planning_init();
 	tb_path_hooks_init();

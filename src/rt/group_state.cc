@@ -2,7 +2,7 @@
  * group_state.cc - what generated GPU kernels do to memory that many threads
  * share: aggregate states, the slots of a group table, and output counters.
  *
- * Called by the kernels of compiler/codegen/pipeline_gpu.cc alone; compiled for
+ * Called by the kernels of compiler/codegen/{pipeline,probe}_gpu.cc alone; compiled for
  * the host too, where a "warp" is one thread, so that unit tests reach it.
  *
  * Every atomic is relaxed. Order matters in one place only, when a group's row
@@ -181,6 +181,22 @@ RT_INLINE void extreme_of_type(void* state, int64_t key, uint32_t type) {
   }
 }
 
+RT_INLINE uint64_t append_u64(uint64_t* counter) {
+#ifdef __NVPTX__
+  uint32_t active = __nvvm_activemask();
+  uint32_t below = (uint32_t)__nvvm_read_ptx_sreg_lanemask_lt();
+  uint32_t leader = (uint32_t)__builtin_ctz(active);
+  uint64_t base = 0;
+  if (lane() == leader)
+    base = __atomic_fetch_add(counter, (uint64_t)__builtin_popcount(active), __ATOMIC_RELAXED);
+  uint32_t low = (uint32_t)__nvvm_shfl_sync_idx_i32(active, (int)(uint32_t)base, (int)leader, 31);
+  uint32_t high = (uint32_t)__nvvm_shfl_sync_idx_i32(active, (int)(uint32_t)(base >> 32), (int)leader, 31);
+  return ((uint64_t)high << 32 | low) + (uint64_t)__builtin_popcount(active & below);
+#else
+  return __atomic_fetch_add(counter, (uint64_t)1, __ATOMIC_RELAXED);
+#endif
+}
+
 }  // namespace
 
 RT_EXPORT void rt_state_add_u64(void* state, uint64_t value) { add_u64((uint64_t*)state, value); }
@@ -309,6 +325,19 @@ RT_EXPORT uint32_t rt_warp_append(uint32_t* counter) {
 #else
   return __atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED);
 #endif
+}
+
+/* The same for an output of any size. */
+RT_EXPORT uint64_t rt_warp_append_u64(uint64_t* counter) { return append_u64(counter); }
+
+/* A row of the store, and `text_bytes` of its arena at *arena_offset; all ones, with
+ * store->full set, where either has no room: nothing in the store counts then. */
+RT_EXPORT uint64_t rt_store_reserve(TbRowStore* store, uint64_t text_bytes, uint64_t* arena_offset) {
+  uint64_t row = append_u64(&store->nrows);
+  *arena_offset = text_bytes == 0 ? 0 : __atomic_fetch_add(&store->arena_used, text_bytes, __ATOMIC_RELAXED);
+  if (row < store->capacity && *arena_offset + text_bytes <= store->arena_capacity) return row;
+  *(volatile uint32_t*)&store->full = 1;
+  return ~(uint64_t)0;
 }
 
 /* Text keys against a group's, whose bytes another multiprocessor may have written

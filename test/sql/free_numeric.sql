@@ -91,6 +91,51 @@ SELECT sum(late), max(late), min(late) FROM bare;
 INSERT INTO bare (id, late) VALUES (1, 1.00000000000000000000000000000000000000000000000000000000000000000000);
 SELECT sum(late), max(late) FROM bare;
 SELECT count(*) FROM bare WHERE late = 1;
+-- Joined: what a value prints with comes out of tables too, through several of them, and out of rows that LEFT joins make up.
+CREATE TABLE item (id int, price numeric, k int);
+CREATE TABLE maker (k int, discount numeric NOT NULL, name text);
+CREATE TABLE sale (id int, item_id int, rate numeric);
+INSERT INTO item SELECT i, (ARRAY[1.5, 1.50, 2, 7.000, NULL, 3.125])[1 + i % 6] * (ARRAY[1, 1.0])[1 + i % 2], i % 7 FROM generate_series(1, 300) i;
+INSERT INTO maker SELECT i, (ARRAY[0, 0.0, 0.25, 1.50, 1.5])[1 + i], 'm' || i FROM generate_series(0, 4) i;
+INSERT INTO sale SELECT i, nullif(i % 330, 7), (ARRAY[1.5, 2.00, 7, 0.1250, NULL])[1 + i % 5] FROM generate_series(1, 5000) i;
+ANALYZE item;
+ANALYZE maker;
+ANALYZE sale;
+-- offloaded: GpuJoin
+SELECT s.id, i.price, s.rate, s.rate * i.price, s.rate + i.price FROM sale s JOIN item i ON i.id = s.item_id WHERE s.id % 3 = 0;
+-- offloaded: GpuJoin
+SELECT s.id, i.price, coalesce(i.price, 0.00), m.discount, m.discount + i.price FROM sale s LEFT JOIN item i ON i.id = s.item_id AND i.price > 1.5
+  LEFT JOIN maker m ON m.k = i.k WHERE s.id < 1000;
+-- offloaded: GpuJoin
+SELECT s.id, x.price, x.discount FROM sale s LEFT JOIN (SELECT i.id, i.price, m.discount FROM item i JOIN maker m ON m.k = i.k) x ON x.id = s.item_id;
+-- offloaded: GpuJoin
+SELECT i.id, m.name FROM item i JOIN maker m ON m.discount = i.price;
+-- offloaded: GpuPreAgg
+SELECT m.name, sum(s.rate * i.price), avg(m.discount), sum(i.price - s.rate), sum(i.price) FILTER (WHERE s.rate = 2) FROM sale s JOIN item i ON i.id = s.item_id
+  JOIN maker m ON m.k = i.k GROUP BY m.name;
+-- offloaded: GpuPreAgg
+SELECT sum(i.price), avg(i.price), min(m.discount), max(s.rate), count(*) FROM sale s LEFT JOIN item i ON i.id = s.item_id LEFT JOIN maker m ON m.k = i.k;
+-- offloaded: GpuPreAgg
+SELECT m.discount, count(*), sum(s.rate) FROM sale s JOIN item i ON i.id = s.item_id JOIN maker m ON m.k = i.k AND m.k < 3 GROUP BY m.discount;
+-- offloaded: GpuPreAgg
+SELECT i.price, s.rate, count(*) FROM sale s JOIN item i ON i.id = s.item_id GROUP BY i.price, s.rate;
+-- offloaded: GpuPreAgg
+SELECT m.k, min(i.price), max(i.price) FROM item i JOIN maker m ON m.k = i.k GROUP BY m.k;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(s.id) FROM sale s JOIN item i ON s.rate = i.price;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(s.rate) FROM sale s JOIN maker m ON s.rate < m.discount + 1;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(rate) FROM sale WHERE rate IN (SELECT price FROM item WHERE k = 2);
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(rate) FROM sale s WHERE NOT EXISTS (SELECT FROM item i WHERE i.id = s.item_id AND i.price > s.rate);
+-- Rows of another plan.
+SELECT s.id, x.discount FROM sale s JOIN (SELECT k, discount FROM maker ORDER BY k OFFSET 1) x ON x.k = s.item_id;
+INSERT INTO item VALUES (5, 1e50, 1), (6, 'NaN', 2), (8, 1.0000000000000000000000000000000000000000000000000000000000000000000001, 3);
+SELECT s.id, i.price FROM sale s JOIN item i ON i.id = s.item_id WHERE s.item_id < 20;
+SELECT m.name, sum(i.price), max(i.price), count(*) FROM sale s JOIN item i ON i.id = s.item_id JOIN maker m ON m.k = i.k GROUP BY m.name;
+SELECT count(*) FROM sale s JOIN item i ON i.id = s.item_id;
+DROP TABLE item, maker, sale;
 DROP TABLE bare, ties, f;
 -- GREATEST, LEAST, NULLIF and aggregates of booleans over every type.
 CREATE TABLE g (id int, i int, j bigint, x float8, y float8, r real, n numeric(10,2), d date, ts timestamp, t text COLLATE "C", u varchar(9) COLLATE "C", c char(5), q bool);

@@ -46,16 +46,16 @@ llvm::Value* device_pointer(ModuleBuilder& builder, llvm::IRBuilder<>& ir, llvm:
 }
 
 TupleDecoder::TupleDecoder(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir)
-    : builder_(builder), program_(program), ir_(ir) {
+    : builder_(builder), program_(program), columns_(program.columns().first(program.source_columns())), ir_(ir) {
   check_columns();
-  for (const TbColumn& column : program.columns())
+  for (const TbColumn& column : columns_)
     last_ = std::max<uint32_t>(last_, column.attnum);
   column_of_.assign(last_, TB_NONE);
-  for (uint32_t a = 0; a < last_; a++) column_of_[a] = first_column_of(program.columns(), a + 1);
+  for (uint32_t a = 0; a < last_; a++) column_of_[a] = first_column_of(columns_, a + 1);
 }
 
 void TupleDecoder::check_columns() const {
-  for (const TbColumn& column : program_.columns()) {
+  for (const TbColumn& column : columns_) {
     const std::string name = "attribute " + std::to_string(column.attnum);
     const TbAttribute& attribute = program_.attributes()[column.attnum - 1];
     const int length = is_variable(column) ? -1 : static_cast<int>(tb_type_width(column.type));
@@ -66,7 +66,7 @@ void TupleDecoder::check_columns() const {
 }
 
 bool TupleDecoder::may_be_absent(uint32_t column) const {
-  const TbColumn& c = program_.columns()[column];
+  const TbColumn& c = columns_[column];
   return (c.flags & TB_COL_NULLABLE) || c.missing_param != TB_NONE;
 }
 
@@ -117,8 +117,8 @@ void TupleDecoder::bind(llvm::Value* args, llvm::Value* pages, llvm::Value* erro
   llvm::Type* pointer = ir_.getPtrTy();
   llvm::Value* columns = load(pointer, args, offsetof(TbDecodeArgs, columns), "columns");
   llvm::Value* params = load(pointer, args, offsetof(TbDecodeArgs, params), "params");
-  for (uint32_t c = 0; c < program_.columns().size(); c++) {
-    const TbColumn& column = program_.columns()[c];
+  for (uint32_t c = 0; c < columns_.size(); c++) {
+    const TbColumn& column = columns_[c];
     const uint64_t base = c * sizeof(TbColumnData);
     BoundColumn bound;
     bound.values = device_pointer(
@@ -238,7 +238,7 @@ void TupleDecoder::step_stretch(Cursor& cursor, const Subject& subject, uint32_t
 /* All attributes up to the last are there. */
 TupleDecoder::Walk TupleDecoder::walk_complete(const Subject& subject) {
   Walk walk;
-  walk.columns.resize(program_.columns().size());
+  walk.columns.resize(columns_.size());
   Cursor cursor;
   for (uint32_t a = 0; a < last_; a++) {
     if (const uint32_t past = stretch_end(a); past > a) {
@@ -278,7 +278,7 @@ llvm::Value* TupleDecoder::present_bit(const Subject& subject, uint32_t attribut
 /* A referenced attribute that is not there: NULL, its missing value, or a lie. */
 void TupleDecoder::note_absence(Walk& walk, const Subject& subject, uint32_t column,
                                 llvm::Value* present) {
-  const TbColumn& c = program_.columns()[column];
+  const TbColumn& c = columns_[column];
   llvm::Value* absent = ir_.CreateNot(present);
   llvm::Value* has_missing = nullptr;
   if (bound_[column].missing) {
@@ -339,7 +339,7 @@ llvm::Value* TupleDecoder::step_maybe(Cursor& cursor, uint32_t a, const Subject&
  * the tuple has them. */
 TupleDecoder::Walk TupleDecoder::walk_partial(const Subject& subject) {
   Walk walk;
-  walk.columns.resize(program_.columns().size());
+  walk.columns.resize(columns_.size());
   Cursor cursor;
   bool prefix = true;
   Presence presence;
@@ -446,7 +446,7 @@ LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, cons
   tuple.tuple = merge_defined(usual.tuple, other.tuple, "tuple");
   tuple.data = merge_defined(usual.data, other.data, "data");
   tuple.natts = merge_defined(usual.natts, other.natts, "natts");
-  tuple.columns.resize(program_.columns().size());
+  tuple.columns.resize(columns_.size());
   for (uint32_t c = 0; c < tuple.columns.size(); c++) {
     const LocatedTuple::Column& a = complete.columns[c];
     const LocatedTuple::Column& b = partial.columns[c];
@@ -456,15 +456,15 @@ LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, cons
   }
   for (uint32_t c = 0; c < tuple.columns.size(); c++)
     if (tuple.columns[c].offset == nullptr)
-      tuple.columns[c] = tuple.columns[column_of_[program_.columns()[c].attnum - 1]];
+      tuple.columns[c] = tuple.columns[column_of_[columns_[c].attnum - 1]];
   return tuple;
 }
 
 /* ---- writing a row ---- */
 
 void TupleDecoder::store(const LocatedTuple& tuple, llvm::Value* row) {
-  for (uint32_t c = 0; c < program_.columns().size(); c++) {
-    if (is_variable(program_.columns()[c]))
+  for (uint32_t c = 0; c < columns_.size(); c++) {
+    if (is_variable(columns_[c]))
       store_variable(tuple, c, row);
     else
       store_fixed(tuple, c, row);
@@ -474,12 +474,12 @@ void TupleDecoder::store(const LocatedTuple& tuple, llvm::Value* row) {
 
 /* i1: the tuple ends before the column's attribute. */
 llvm::Value* TupleDecoder::is_short(const LocatedTuple& tuple, uint32_t column) {
-  return ir_.CreateICmpULT(tuple.natts, ir_.getInt32(program_.columns()[column].attnum));
+  return ir_.CreateICmpULT(tuple.natts, ir_.getInt32(columns_[column].attnum));
 }
 
 /* Without a branch: an absent value is read from the tuple's header. */
 void TupleDecoder::store_fixed(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
-  const TbColumn& c = program_.columns()[column];
+  const TbColumn& c = columns_[column];
   const TbAttribute& attribute = program_.attributes()[c.attnum - 1];
   const LocatedTuple::Column& place = tuple.columns[column];
   llvm::Type* type = memory_type(c.type);
@@ -515,7 +515,7 @@ llvm::Value* TupleDecoder::within_digits(llvm::Value* slot, uint32_t digits) {
 
 /* numeric and text: by the library, out of a varlena known to be inline. */
 void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
-  const TbColumn& c = program_.columns()[column];
+  const TbColumn& c = columns_[column];
   const LocatedTuple::Column& place = tuple.columns[column];
   llvm::Value* slot = ir_.CreateInBoundsGEP(memory_type(c.type), bound_[column].values, row);
   llvm::BasicBlock* next = nullptr;
@@ -549,7 +549,7 @@ void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, ll
 
 /* A value that is not in the tuple: all zero bytes, or the missing value. */
 void TupleDecoder::store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* slot) {
-  const TbColumn& c = program_.columns()[column];
+  const TbColumn& c = columns_[column];
   llvm::Type* type = memory_type(c.type);
   llvm::Value* instead = llvm::ConstantInt::get(type, 0);
   if (bound_[column].missing && bound_[column].missing->value)

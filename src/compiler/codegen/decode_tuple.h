@@ -22,6 +22,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compiler/codegen/module_builder.h"
@@ -150,6 +151,7 @@ class TupleDecoder {
 
   ModuleBuilder& builder_;
   const Program& program_;
+  std::span<const TbColumn> columns_;  // of the source: joined tables' are no part of the tuple
   llvm::IRBuilder<>& ir_;
   uint32_t last_ = 0;                      // attributes to walk over
   std::vector<uint32_t> column_of_;        // attribute -> column, TB_NONE

@@ -22,9 +22,9 @@ bool fixed_and_simple(const Program& program, uint32_t index) {
 
 bool is_dense(const Program& program, uint32_t expr) { return fixed_and_simple(program, expr); }
 
-FilterPlan plan_filters(const Program& program) {
+FilterPlan plan_filters(const Program& program, const std::vector<uint32_t>& filters) {
   FilterPlan plan;
-  for (uint32_t filter : program.filters()) {
+  for (uint32_t filter : filters) {
     const bool may_move = plan.selective.empty() || !(program.expr(filter).flags & TB_EX_RAISES);
     (may_move && is_dense(program, filter) ? plan.dense : plan.selective).push_back(filter);
   }

@@ -20,7 +20,7 @@ struct FilterPlan {
 
 /* Cheap and vectorisable. */
 bool is_dense(const Program& program, uint32_t expr);
-FilterPlan plan_filters(const Program& program);
+FilterPlan plan_filters(const Program& program, const std::vector<uint32_t>& filters);
 
 /* The conjunction of `conjuncts` for the current row; nullptr: true. Later ones
  * are wanted only where the earlier ones hold. */

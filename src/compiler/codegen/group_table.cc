@@ -23,26 +23,11 @@ void GroupTableEmitter::eval_keys(Value* active) {
   for (uint32_t key : program_.keys()) keys_.push_back(rows_.eval(key, active));
 }
 
-Value* GroupTableEmitter::key_hash(uint32_t type, const RowValue& v) {
-  switch (type) {
-    case TB_TYPE_BOOL: return rows_.call_rt("rt_hash_bool", {v.value});
-    case TB_TYPE_INT2: return rows_.call_rt("rt_hash_int2", {v.value});
-    case TB_TYPE_INT4:
-    case TB_TYPE_DATE: return rows_.call_rt("rt_hash_int4", {v.value});
-    case TB_TYPE_FLOAT4: return rows_.call_rt("rt_hash_float4", {v.value});
-    case TB_TYPE_FLOAT8: return rows_.call_rt("rt_hash_float8", {v.value});
-    case TB_TYPE_NUM128: return rows_.call_rt("rt_hash_num128", {v.value});
-    case TB_TYPE_TEXT:
-    case TB_TYPE_BPCHAR: return rows_.call_rt("rt_hash_text", {v.value, v.length});
-    default: return rows_.call_rt("rt_hash_int8", {v.value});
-  }
-}
-
 Value* GroupTableEmitter::hash() {
   auto& ir = rows_.ir();
   Value* combined = nullptr;
   for (size_t i = 0; i < keys_.size(); i++) {
-    Value* h = key_hash(layout_.keys[i].type, keys_[i]);
+    Value* h = key_hash(rows_, layout_.keys[i].type, keys_[i]);
     if (keys_[i].null) h = ir.CreateSelect(keys_[i].null, ir.getInt64(0x9e3779b97f4a7c15ull + i), h);
     combined = combined ? rows_.call_rt("rt_hash_combine", {combined, h}) : h;
   }
@@ -98,14 +83,7 @@ Value* GroupTableEmitter::keys_equal(Value* row, bool shared) {
       equal = rows_.call_rt(shared ? "rt_key_eq_text_shared" : "rt_key_eq_text", {key.value, key.length, bytes, length});
     } else {
       Value* stored = load_row(rows_.memory_type(field.type), row, field.value_offset, shared);
-      if (field.type == TB_TYPE_BOOL) {
-        equal = ir.CreateICmpEQ(ir.CreateZExt(key.value, ir.getInt8Ty()), stored);
-      } else if (stored->getType()->isFloatingPointTy()) {
-        Value* both_nan = ir.CreateAnd(ir.CreateFCmpUNO(stored, stored), ir.CreateFCmpUNO(key.value, key.value));
-        equal = ir.CreateOr(ir.CreateFCmpOEQ(key.value, stored), both_nan);
-      } else {
-        equal = ir.CreateICmpEQ(key.value, stored);
-      }
+      equal = key_equal(rows_, field.type, key.value, stored);
     }
     if (key.null) {
       Value* stored_null = ir.CreateICmpEQ(load_row(ir.getInt8Ty(), row, field.valid_offset, shared), ir.getInt8(0));

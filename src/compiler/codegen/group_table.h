@@ -15,6 +15,7 @@
 #pragma once
 
 #include "compiler/codegen/accumulators.h"
+#include "compiler/codegen/key_values.h"
 
 namespace turbine {
 
@@ -23,7 +24,7 @@ class GroupTableEmitter {
   GroupTableEmitter(RowEmitter& rows, const Program& program, const GroupLayout& layout)
       : rows_(rows), program_(program), layout_(layout) {}
 
-  /* Loads the table's fields; once, where the table cannot change any more. */
+  /* Loads the table's fields; again where the table may have moved. */
   void bind(llvm::Value* table);
 
   /* Evaluates the keys of the current row. */
@@ -43,7 +44,6 @@ class GroupTableEmitter {
   llvm::Value* keys_equal(llvm::Value* row, bool shared);
   void write_keys(llvm::Value* row, llvm::Value* arena_offset);
   llvm::Value* padded(llvm::Value* length);
-  llvm::Value* key_hash(uint32_t type, const RowValue& v);
   llvm::Value* load_row(llvm::Type* type, llvm::Value* row, uint64_t offset, bool shared);
 
   RowEmitter& rows_;

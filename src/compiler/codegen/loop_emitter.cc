@@ -54,6 +54,67 @@ Carried emit_loop(RowEmitter& rows, const char* name, Value* begin, Value* end, 
   return out;
 }
 
+Carried emit_while(RowEmitter& rows, const char* name, const Carried& init,
+                   llvm::function_ref<Value*(const Carried&)> cond, llvm::function_ref<Carried(const Carried&)> body) {
+  auto& ir = rows.ir();
+  llvm::LLVMContext& context = rows.builder().context();
+  llvm::Function* parent = ir.GetInsertBlock()->getParent();
+  BasicBlock* before = ir.GetInsertBlock();
+  BasicBlock* test = BasicBlock::Create(context, std::string(name) + ".test", parent);
+  BasicBlock* loop = BasicBlock::Create(context, std::string(name) + ".loop", parent);
+  BasicBlock* done = BasicBlock::Create(context, std::string(name) + ".done", parent);
+  ir.CreateBr(test);
+
+  ir.SetInsertPoint(test);
+  Carried current;
+  llvm::SmallVector<llvm::PHINode*, 8> phis;
+  for (Value* v : init) {
+    phis.push_back(ir.CreatePHI(v->getType(), 2));
+    phis.back()->addIncoming(v, before);
+    current.push_back(phis.back());
+  }
+  ir.CreateCondBr(cond(current), loop, done);
+
+  ir.SetInsertPoint(loop);
+  const Carried next = body(current);
+  for (size_t k = 0; k < phis.size(); k++) phis[k]->addIncoming(next[k], ir.GetInsertBlock());
+  ir.CreateBr(test);
+
+  ir.SetInsertPoint(done);
+  return current;
+}
+
+Carried emit_switch(RowEmitter& rows, const char* name, Value* value, const std::vector<SwitchCase>& cases,
+                    const std::function<Carried()>& otherwise) {
+  auto& ir = rows.ir();
+  llvm::LLVMContext& context = rows.builder().context();
+  llvm::Function* parent = ir.GetInsertBlock()->getParent();
+  BasicBlock* standard = BasicBlock::Create(context, std::string(name) + ".default", parent);
+  BasicBlock* after = BasicBlock::Create(context, std::string(name) + ".done", parent);
+  llvm::SwitchInst* fork = ir.CreateSwitch(value, standard, static_cast<unsigned>(cases.size()));
+  std::vector<std::pair<Carried, BasicBlock*>> ends;
+  auto arm = [&](BasicBlock* block, const std::function<Carried()>& body) {
+    ir.SetInsertPoint(block);
+    Carried result = body();
+    ends.emplace_back(std::move(result), ir.GetInsertBlock());
+    ir.CreateBr(after);
+  };
+  for (const SwitchCase& c : cases) {
+    BasicBlock* block = BasicBlock::Create(context, std::string(name) + ".case", parent);
+    fork->addCase(llvm::cast<llvm::ConstantInt>(llvm::ConstantInt::get(value->getType(), c.value)), block);
+    arm(block, c.body);
+  }
+  arm(standard, otherwise);
+  ir.SetInsertPoint(after);
+  Carried out;
+  for (size_t k = 0; k < ends[0].first.size(); k++) {
+    llvm::PHINode* phi = ir.CreatePHI(ends[0].first[k]->getType(), static_cast<unsigned>(ends.size()));
+    for (const auto& [result, end] : ends) phi->addIncoming(result[k], end);
+    out.push_back(phi);
+  }
+  return out;
+}
+
 Carried emit_if(RowEmitter& rows, const char* name, Value* cond, const Carried& init,
                 llvm::function_ref<Carried()> body) {
   auto& ir = rows.ir();

@@ -1,12 +1,14 @@
 /*
- * loop_emitter.h - counted loops with carried values, the only loop form that
- * pipelines use.
+ * loop_emitter.h - loops, conditionals and switches with carried values.
  *
  *   for (i = begin; i < end; i += step) carried = body(i, carried);
  */
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <functional>
+#include <vector>
 
 #include "compiler/codegen/row_emitter.h"
 
@@ -26,6 +28,21 @@ struct LoopOptions {
 Carried emit_loop(RowEmitter& rows, const char* name, llvm::Value* begin, llvm::Value* end, const Carried& init,
                   llvm::function_ref<Carried(llvm::Value* i, const Carried& carried)> body,
                   const LoopOptions& options = {});
+
+/* while (cond(carried)) carried = body(carried). Returns the carried values of the
+ * test that failed. */
+Carried emit_while(RowEmitter& rows, const char* name, const Carried& init,
+                   llvm::function_ref<llvm::Value*(const Carried& carried)> cond,
+                   llvm::function_ref<Carried(const Carried& carried)> body);
+
+/* switch (value) { case c: return body(); ... default: return otherwise(); } All
+ * bodies yield as many values, of the same types. */
+struct SwitchCase {
+  uint32_t value;
+  std::function<Carried()> body;
+};
+Carried emit_switch(RowEmitter& rows, const char* name, llvm::Value* value, const std::vector<SwitchCase>& cases,
+                    const std::function<Carried()>& otherwise);
 
 /* if (cond) carried = body(); the carried values otherwise stay `init`. */
 Carried emit_if(RowEmitter& rows, const char* name, llvm::Value* cond, const Carried& init,

@@ -1,9 +1,10 @@
 /* pipeline_host.cc - tb_pipeline: tile loops, see pipeline.h. */
+#include "compiler/codegen/pipeline_host.h"
+
 #include <llvm/IR/Intrinsics.h>
 
 #include <cstddef>
 
-#include "compiler/codegen/pipeline.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -11,59 +12,12 @@ namespace turbine {
 using llvm::BasicBlock;
 using llvm::Value;
 
-namespace {
-
-/* The tile's arrays in TbPipelineArgs::scratch. */
-constexpr uint64_t kMaskOffset = 0;
-constexpr uint64_t kSelectionOffset = kMaskOffset + TB_TILE_ROWS;
-constexpr uint64_t kGroupsOffset = kSelectionOffset + 4 * TB_TILE_ROWS;
-constexpr uint64_t kHashesOffset = kGroupsOffset + 4 * TB_TILE_ROWS;
-static_assert(kHashesOffset + 8 * TB_TILE_ROWS <= TB_SCRATCH_SIZE);
-
-class HostPipeline {
- public:
-  HostPipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout)
-      : builder_(builder), program_(program), ir_(builder.context()), rows_(builder, program, ir_),
-        accumulators_(rows_, program, layout), groups_(rows_, program, layout), plan_(plan_filters(program)) {}
-
-  void emit();
-
- private:
-  /* Rows of the tile that the sink sees: all, or those in the selection. */
-  struct Selection {
-    Value* rows = nullptr;   // uint32 indexes in the tile; nullptr: all
-    Value* count = nullptr;  // i64
-  };
-  Value* row_of(const Selection& s, Value* k);
-  Value* field(llvm::Type* type, uint64_t offset) { return rows_.load(type, args_, offset); }
-  Value* scratch(uint64_t offset) { return rows_.at(scratch_, offset); }
-  void or_errors(Value* bits);
-  void add_to(uint64_t offset, Value* amount);
-
-  bool fused() const;
-  void emit_fused_tile(Value* n);
-  Selection emit_selection(Value* n);
-  Value* emit_dense_filter(Value* n);
-  Selection emit_selective_filter(const Selection& in, uint32_t conjunct);
-  void emit_rows_sink(const Selection& s);
-  void emit_ungrouped_sink(const Selection& s);
-  void emit_grouped_sink(const Selection& s);
-  void emit_room_check(const Selection& s);
-  void emit_sizes(const Selection& s);
-  void emit_hashes(const Selection& s);
-  void emit_groups(const Selection& s);
-  void emit_apply(const Selection& s);
-
-  ModuleBuilder& builder_;
-  const Program& program_;
-  llvm::IRBuilder<> ir_;
-  RowEmitter rows_;
-  Accumulators accumulators_;
-  GroupTableEmitter groups_;
-  FilterPlan plan_;
-  Value *args_ = nullptr, *scratch_ = nullptr, *table_ = nullptr, *start_ = nullptr, *arena_wanted_ = nullptr;
-  Value *rowids_ = nullptr, *out_rowids_ = nullptr;
-};
+HostPipeline::HostPipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout)
+    : builder_(builder), program_(program), ir_(builder.context()), rows_(builder, program, ir_),
+      accumulators_(rows_, program, layout), groups_(rows_, program, layout), store_(rows_, program),
+      plan_(plan_joins(program)), first_filters_(plan_filters(program, plan_.filters[0])) {
+  for (uint32_t j = 0; j < program.joins().size(); j++) probes_.emplace_back(rows_, program, j);
+}
 
 /*
  * for (start = args->first_row; start < args->nrows; start += TB_TILE_ROWS) {
@@ -77,17 +31,7 @@ void HostPipeline::emit() {
   auto block = [&](const char* name) { return BasicBlock::Create(builder_.context(), name, fn); };
   BasicBlock *entry = block("entry"), *tile = block("tile"), *body = block("tile.body"), *done = block("done");
   ir_.SetInsertPoint(entry);
-  rows_.bind(field(ir_.getPtrTy(), offsetof(TbPipelineArgs, columns)),
-             field(ir_.getPtrTy(), offsetof(TbPipelineArgs, bytes)),
-             field(ir_.getPtrTy(), offsetof(TbPipelineArgs, params)));
-  scratch_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, scratch));
-  rowids_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, rowids));
-  out_rowids_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, out_rowids));
-  if (program_.sink() == TB_SINK_AGGREGATE) {
-    table_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, groups));
-    groups_.bind(table_);
-    accumulators_.bind(table_);
-  }
+  bind();
   Value* first = ir_.CreateZExt(field(ir_.getInt32Ty(), offsetof(TbPipelineArgs, first_row)), ir_.getInt64Ty());
   Value* nrows = ir_.CreateZExt(field(ir_.getInt32Ty(), offsetof(TbPipelineArgs, nrows)), ir_.getInt64Ty());
   ir_.CreateBr(tile);
@@ -99,32 +43,97 @@ void HostPipeline::emit() {
   ir_.CreateCondBr(ir_.CreateICmpULT(start, nrows), body, done);
 
   ir_.SetInsertPoint(body);
-  Value* n = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateSub(nrows, start), ir_.getInt64(TB_TILE_ROWS));
-  if (fused()) {
-    emit_fused_tile(n);
-  } else {
-    const Selection selection = emit_selection(n);
-    if (program_.sink() == TB_SINK_ROWS)
-      emit_rows_sink(selection);
-    else if (program_.grouped())
-      emit_grouped_sink(selection);
-    else
-      emit_ungrouped_sink(selection);
-    add_to(offsetof(TbPipelineArgs, rows_passed), selection.count);
-  }
+  emit_tile(ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateSub(nrows, start), ir_.getInt64(TB_TILE_ROWS)));
   start->addIncoming(ir_.CreateAdd(start, ir_.getInt64(TB_TILE_ROWS)), ir_.GetInsertBlock());
   ir_.CreateBr(tile);
 
   ir_.SetInsertPoint(done);
   rows_.store(ir_.getInt32(TB_PIPELINE_DONE), args_, offsetof(TbPipelineArgs, status));
-  rows_.store(ir_.CreateTrunc(nrows, ir_.getInt32Ty()), args_, offsetof(TbPipelineArgs, first_row));
   ir_.CreateRetVoid();
 }
 
-Value* HostPipeline::row_of(const Selection& s, Value* k) {
-  if (!s.rows) return ir_.CreateAdd(start_, k);
-  Value* i = ir_.CreateLoad(ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), s.rows, k));
-  return ir_.CreateAdd(start_, ir_.CreateZExt(i, ir_.getInt64Ty()));
+void HostPipeline::bind() {
+  auto pointer = [&](uint64_t offset) { return field(ir_.getPtrTy(), offset); };
+  Value* tables = program_.joins().empty() ? nullptr : pointer(offsetof(TbPipelineArgs, tables));
+  rows_.bind(pointer(offsetof(TbPipelineArgs, columns)), pointer(offsetof(TbPipelineArgs, bytes)),
+             pointer(offsetof(TbPipelineArgs, params)), tables);
+  for (JoinProbe& probe : probes_) probe.bind(tables);
+  scratch_ = pointer(offsetof(TbPipelineArgs, scratch));
+  mask_ = take_scratch(TB_TILE_ROWS);
+  hashes_ = take_scratch(8 * TB_TILE_ROWS);
+  groups_of_ = take_words();
+  if (program_.sink() == TB_SINK_ROWS) {
+    rowids_ = pointer(offsetof(TbPipelineArgs, rowids));
+    out_rowids_ = pointer(offsetof(TbPipelineArgs, out_rowids));
+  } else if (program_.sink() == TB_SINK_AGGREGATE) {
+    table_ = pointer(offsetof(TbPipelineArgs, groups));
+    accumulators_.bind(table_);
+  }
+}
+
+Value* HostPipeline::take_scratch(uint64_t bytes) {
+  Value* array = rows_.at(scratch_, scratch_used_);
+  scratch_used_ += (bytes + 63) & ~uint64_t{63};
+  if (scratch_used_ > TB_SCRATCH_SIZE) throw std::runtime_error("too many joins that fan out");
+  return array;
+}
+
+TupleBatch HostPipeline::new_batch() {
+  TupleBatch b;
+  b.selection = take_words();
+  b.matches.resize(program_.joins().size());
+  return b;
+}
+
+void HostPipeline::emit_tile(Value* n) {
+  if (fused()) {
+    emit_fused_tile(n);
+    return;
+  }
+  TupleBatch b = new_batch();
+  b.count = n;
+  if (!first_filters_.dense.empty()) emit_dense_filter(b, first_filters_.dense);
+  for (uint32_t conjunct : first_filters_.selective) emit_selective_filter(b, {conjunct});
+  Value* passed = b.count;
+  emit_joins(0, b);
+  add_to(offsetof(TbPipelineArgs, rows_passed), passed);
+}
+
+void HostPipeline::emit_joins(size_t j, TupleBatch b) {
+  if (j == program_.joins().size()) {
+    emit_sink(b);
+    return;
+  }
+  emit_lookup(j, b);
+  if (plan_.expands[j]) {
+    emit_expansion(j, b);
+    return;
+  }
+  emit_filters(b, plan_.filters[j + 1]);
+  add_to(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), b.count);
+  emit_joins(j + 1, b);
+}
+
+void HostPipeline::emit_sink(const TupleBatch& b) {
+  switch (program_.sink()) {
+    case TB_SINK_ROWS: return emit_rows_sink(b);
+    case TB_SINK_AGGREGATE: return program_.grouped() ? emit_grouped_sink(b) : emit_ungrouped_sink(b);
+    default: return emit_store_sink(b);
+  }
+}
+
+Value* HostPipeline::begin_tuple(const TupleBatch& b, Value* k, llvm::MDNode* access_group) {
+  auto word = [&](Value* words, Value* i) -> Value* {
+    llvm::LoadInst* loaded = ir_.CreateLoad(ir_.getInt32Ty(), word_at(words, i));
+    if (access_group) loaded->setMetadata(llvm::LLVMContext::MD_access_group, access_group);
+    return loaded;
+  };
+  Value* place = b.places ? ir_.CreateZExt(word(b.places, k), ir_.getInt64Ty()) : k;
+  Value* row = b.rows ? ir_.CreateZExt(word(b.rows, place), ir_.getInt64Ty()) : ir_.CreateAdd(start_, place);
+  rows_.begin_row(row, access_group);
+  for (uint32_t j = 0; j < b.matches.size(); j++)
+    if (b.matches[j]) rows_.set_match(j, word(b.matches[j], place));
+  return place;
 }
 
 void HostPipeline::or_errors(Value* bits) {
@@ -137,210 +146,92 @@ void HostPipeline::add_to(uint64_t offset, Value* amount) {
   rows_.store(ir_.CreateAdd(field(amount->getType(), offset), amount), args_, offset);
 }
 
-bool HostPipeline::fused() const {
-  if (program_.sink() != TB_SINK_AGGREGATE || program_.grouped() || !plan_.selective.empty()) return false;
-  for (const TbAgg& agg : program_.aggs()) {
-    if (agg.arg != TB_NONE && !is_dense(program_, agg.arg)) return false;
-    if (agg.filter != TB_NONE && !is_dense(program_, agg.filter)) return false;
-  }
-  return true;
+/*
+ * if (!enough && args->make_room(args, rows, bytes) == 0) {
+ *   args->status = TB_PIPELINE_STOPPED;
+ *   return;
+ * }
+ * What the sink has loaded of its table before is stale after this.
+ */
+void HostPipeline::emit_room(Value* enough, Value* rows, Value* bytes) {
+  llvm::Function* fn = ir_.GetInsertBlock()->getParent();
+  auto block = [&](const char* name) { return BasicBlock::Create(builder_.context(), name, fn); };
+  BasicBlock *ask = block("room.ask"), *stop = block("room.stop"), *go = block("room");
+  ir_.CreateCondBr(enough, go, ask);
+
+  ir_.SetInsertPoint(ask);
+  llvm::FunctionType* type =
+      llvm::FunctionType::get(ir_.getInt32Ty(), {ir_.getPtrTy(), ir_.getInt64Ty(), ir_.getInt64Ty()}, false);
+  Value* callback = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, make_room));
+  Value* made = ir_.CreateCall(type, callback, {args_, rows, bytes});
+  ir_.CreateCondBr(ir_.CreateICmpNE(made, ir_.getInt32(0)), go, stop);
+
+  ir_.SetInsertPoint(stop);
+  rows_.store(ir_.getInt32(TB_PIPELINE_STOPPED), args_, offsetof(TbPipelineArgs, status));
+  ir_.CreateRetVoid();
+
+  ir_.SetInsertPoint(go);
 }
 
-/* One branch-free loop: filter and aggregates. */
-void HostPipeline::emit_fused_tile(Value* n) {
-  Carried init = accumulators_.init();
-  init.push_back(ir_.getInt64(0));  // rows passed
-  Carried end = emit_loop(rows_, "fused", start_, ir_.CreateAdd(start_, n), init, [&](Value* row, const Carried& now) {
-    rows_.begin_row(row);
-    Value* pass = emit_conjunction(rows_, plan_.dense);
-    Value* filter_errors = rows_.take_errors();
-    Carried states(now.begin(), now.end() - 1);
-    Carried next = accumulators_.step(states, pass);
-    if (filter_errors) next.back() = ir_.CreateOr(next.back(), filter_errors);
-    next.push_back(ir_.CreateAdd(now.back(), pass ? ir_.CreateZExt(pass, ir_.getInt64Ty()) : ir_.getInt64(1)));
-    return next;
-  });
-  add_to(offsetof(TbPipelineArgs, rows_passed), end.pop_back_val());
-  or_errors(accumulators_.fold(end, rows_.load(ir_.getPtrTy(), table_, offsetof(TbGroupTable, rows))));
+/* After a join: one pass, later conjuncts where the earlier ones hold. */
+void HostPipeline::emit_filters(TupleBatch& b, const std::vector<uint32_t>& conjuncts) {
+  if (!conjuncts.empty()) emit_selective_filter(b, conjuncts);
 }
 
-HostPipeline::Selection HostPipeline::emit_selection(Value* n) {
-  Selection selection;
-  selection.count = n;
-  if (!plan_.dense.empty()) {
-    selection.count = emit_dense_filter(n);
-    selection.rows = scratch(kSelectionOffset);
-  }
-  for (uint32_t conjunct : plan_.selective) selection = emit_selective_filter(selection, conjunct);
-  return selection;
-}
-
-/* mask[i] = conjunction(row i), vectorised; then the mask as a selection. */
-Value* HostPipeline::emit_dense_filter(Value* n) {
-  Value* mask = scratch(kMaskOffset);
+/* mask[i] = conjunction(row i), vectorised; then the mask as a list of places. */
+void HostPipeline::emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts) {
   LoopOptions options;
   options.parallel_group = new_access_group(rows_);
   Carried end = emit_loop(
-      rows_, "filter", ir_.getInt64(0), n, {ir_.getInt32(0)},
+      rows_, "filter", ir_.getInt64(0), b.count, {ir_.getInt32(0)},
       [&](Value* i, const Carried& now) -> Carried {
-        rows_.begin_row(ir_.CreateAdd(start_, i), options.parallel_group);
-        Value* pass = emit_conjunction(rows_, plan_.dense);
+        begin_tuple(b, i, options.parallel_group);
+        Value* pass = emit_conjunction(rows_, conjuncts);
         llvm::StoreInst* store =
-            ir_.CreateStore(ir_.CreateZExt(pass, ir_.getInt8Ty()), rows_.index(ir_.getInt8Ty(), mask, i));
+            ir_.CreateStore(ir_.CreateZExt(pass, ir_.getInt8Ty()), rows_.index(ir_.getInt8Ty(), mask_, i));
         store->setMetadata(llvm::LLVMContext::MD_access_group, options.parallel_group);
         Value* errors = rows_.take_errors();
         return {errors ? ir_.CreateOr(now[0], errors) : now[0]};
       },
       options);
   or_errors(end[0]);
-  Value* count = rows_.call_rt("rt_mask_to_selection",
-                               {mask, ir_.CreateTrunc(n, ir_.getInt32Ty()), scratch(kSelectionOffset)});
-  return ir_.CreateZExt(count, ir_.getInt64Ty());
+  select_by_mask(b);
 }
 
-/* Keeps the selected rows for which the conjunct holds; in place. */
-HostPipeline::Selection HostPipeline::emit_selective_filter(const Selection& in, uint32_t conjunct) {
-  Selection out;
-  out.rows = scratch(kSelectionOffset);
-  Carried end = emit_loop(rows_, "select", ir_.getInt64(0), in.count, {ir_.getInt64(0), ir_.getInt32(0)},
+/* The places whose mask byte is set, of a batch whose places are all alive. */
+void HostPipeline::select_by_mask(TupleBatch& b) {
+  Value* n = ir_.CreateTrunc(b.count, ir_.getInt32Ty());
+  b.count = ir_.CreateZExt(rows_.call_rt("rt_mask_to_selection", {mask_, n, b.selection}), ir_.getInt64Ty());
+  b.places = b.selection;
+}
+
+/* Keeps the tuples for which the conjuncts hold; in place. */
+void HostPipeline::emit_selective_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts) {
+  Carried end = emit_loop(rows_, "select", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
-                            Value* row = row_of(in, k);
-                            rows_.begin_row(row);
-                            Value* pass = emit_conjunction(rows_, {conjunct});
+                            Value* place = begin_tuple(b, k);
+                            Value* pass = emit_conjunction(rows_, conjuncts);
                             Value* errors = rows_.take_errors();
-                            Value* i = ir_.CreateTrunc(ir_.CreateSub(row, start_), ir_.getInt32Ty());
-                            ir_.CreateStore(i, rows_.index(ir_.getInt32Ty(), out.rows, now[0]));
+                            ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), word_at(b.selection, now[0]));
                             return {ir_.CreateAdd(now[0], ir_.CreateZExt(pass, ir_.getInt64Ty())),
                                     errors ? ir_.CreateOr(now[1], errors) : now[1]};
                           });
   or_errors(end[1]);
-  out.count = end[0];
-  return out;
+  b.count = end[0];
+  b.places = b.selection;
 }
 
-void HostPipeline::emit_rows_sink(const Selection& s) {
+void HostPipeline::emit_rows_sink(const TupleBatch& b) {
   Value* nout = ir_.CreateZExt(field(ir_.getInt32Ty(), offsetof(TbPipelineArgs, nout)), ir_.getInt64Ty());
-  emit_loop(rows_, "rows", ir_.getInt64(0), s.count, {}, [&](Value* k, const Carried&) -> Carried {
-    Value* id = ir_.CreateLoad(ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), rowids_, row_of(s, k)));
-    ir_.CreateStore(id, rows_.index(ir_.getInt32Ty(), out_rowids_, ir_.CreateAdd(nout, k)));
+  emit_loop(rows_, "rows", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
+    Value* place = begin_tuple(b, k);
+    Value* id = ir_.CreateLoad(ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), rowids_, ir_.CreateAdd(start_, place)));
+    ir_.CreateStore(id, word_at(out_rowids_, ir_.CreateAdd(nout, k)));
     return {};
   });
-  Value* total = ir_.CreateTrunc(ir_.CreateAdd(nout, s.count), ir_.getInt32Ty());
+  Value* total = ir_.CreateTrunc(ir_.CreateAdd(nout, b.count), ir_.getInt32Ty());
   rows_.store(total, args_, offsetof(TbPipelineArgs, nout));
 }
-
-void HostPipeline::emit_ungrouped_sink(const Selection& s) {
-  if (accumulators_.has_text_states()) {
-    emit_sizes(s);
-    emit_room_check(s);
-  }
-  Carried end = emit_loop(rows_, "aggregate", ir_.getInt64(0), s.count, accumulators_.init(),
-                          [&](Value* k, const Carried& now) {
-                            rows_.begin_row(row_of(s, k));
-                            return accumulators_.step(now, nullptr);
-                          });
-  or_errors(accumulators_.fold(end, rows_.load(ir_.getPtrTy(), table_, offsetof(TbGroupTable, rows))));
-}
-
-/*
- * Hashes first, with the slots prefetched; then, if there is room for a tile of
- * new groups, find or insert (reserve); then combine the rows (apply). Where
- * there is no room, nothing of the tile has been applied and the caller grows
- * the table.
- */
-void HostPipeline::emit_grouped_sink(const Selection& s) {
-  emit_hashes(s);
-  emit_room_check(s);
-  emit_groups(s);
-  emit_apply(s);
-}
-
-void HostPipeline::emit_room_check(const Selection& s) {
-  auto table_field = [&](uint64_t offset) { return rows_.load(ir_.getInt64Ty(), table_, offset); };
-  Value* room = ir_.getTrue();
-  if (program_.grouped()) {
-    Value* groups_after = ir_.CreateAdd(table_field(offsetof(TbGroupTable, ngroups)), s.count);
-    room = ir_.CreateICmpULE(groups_after, table_field(offsetof(TbGroupTable, group_capacity)));
-  }
-  Value* bytes_after = ir_.CreateAdd(table_field(offsetof(TbGroupTable, arena_used)), arena_wanted_);
-  room = ir_.CreateAnd(room, ir_.CreateICmpULE(bytes_after, table_field(offsetof(TbGroupTable, arena_capacity))));
-  llvm::Function* fn = ir_.GetInsertBlock()->getParent();
-  BasicBlock* grow = BasicBlock::Create(builder_.context(), "grow", fn);
-  BasicBlock* reserve = BasicBlock::Create(builder_.context(), "reserve", fn);
-  ir_.CreateCondBr(room, reserve, grow);
-
-  ir_.SetInsertPoint(grow);
-  rows_.store(ir_.getInt32(TB_PIPELINE_GROW), args_, offsetof(TbPipelineArgs, status));
-  rows_.store(ir_.CreateTrunc(start_, ir_.getInt32Ty()), args_, offsetof(TbPipelineArgs, first_row));
-  rows_.store(arena_wanted_, args_, offsetof(TbPipelineArgs, arena_needed));
-  ir_.CreateRetVoid();
-
-  ir_.SetInsertPoint(reserve);
-}
-
-/* Ungrouped, with text states: the arena bytes that the tile may need. */
-void HostPipeline::emit_sizes(const Selection& s) {
-  Carried end = emit_loop(rows_, "sizes", ir_.getInt64(0), s.count, {ir_.getInt64(0)},
-                          [&](Value* k, const Carried& now) -> Carried {
-                            rows_.begin_row(row_of(s, k));
-                            return {ir_.CreateAdd(now[0], accumulators_.text_state_bytes(nullptr))};
-                          });
-  arena_wanted_ = end[0];
-}
-
-void HostPipeline::emit_hashes(const Selection& s) {
-  Carried end = emit_loop(rows_, "hash", ir_.getInt64(0), s.count, {ir_.getInt64(0), ir_.getInt32(0)},
-                          [&](Value* k, const Carried& now) -> Carried {
-                            rows_.begin_row(row_of(s, k));
-                            groups_.eval_keys(nullptr);
-                            Value* errors = rows_.take_errors();
-                            Value* hash = groups_.hash();
-                            ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), scratch(kHashesOffset), k));
-                            ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                                                {groups_.slot_pointer(hash), ir_.getInt32(0), ir_.getInt32(3),
-                                                 ir_.getInt32(1)});
-                            Value* bytes = groups_.text_bytes();
-                            if (accumulators_.has_text_states()) {
-                              Value* states = accumulators_.text_state_bytes(nullptr);
-                              bytes = bytes ? ir_.CreateAdd(bytes, states) : states;
-                            }
-                            return {bytes ? ir_.CreateAdd(now[0], bytes) : now[0],
-                                    errors ? ir_.CreateOr(now[1], errors) : now[1]};
-                          });
-  arena_wanted_ = end[0];
-  or_errors(end[1]);
-}
-
-void HostPipeline::emit_groups(const Selection& s) {
-  emit_loop(rows_, "reserve", ir_.getInt64(0), s.count, {}, [&](Value* k, const Carried&) -> Carried {
-    rows_.begin_row(row_of(s, k));
-    groups_.eval_keys(nullptr);
-    Value* hash = ir_.CreateLoad(ir_.getInt64Ty(), rows_.index(ir_.getInt64Ty(), scratch(kHashesOffset), k));
-    Value* group = groups_.find_or_insert(hash);
-    ir_.CreateStore(group, rows_.index(ir_.getInt32Ty(), scratch(kGroupsOffset), k));
-    return {};
-  });
-}
-
-void HostPipeline::emit_apply(const Selection& s) {
-  Carried end = emit_loop(rows_, "apply", ir_.getInt64(0), s.count, {ir_.getInt32(0)},
-                          [&](Value* k, const Carried& now) -> Carried {
-                            Value* group = ir_.CreateLoad(
-                                ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), scratch(kGroupsOffset), k));
-                            Value* group_row = groups_.row(group);
-                            rows_.begin_row(row_of(s, k));
-                            Value* errors = now[0];
-                            for (size_t i = 0; i < program_.aggs().size(); i++) {
-                              Value* bits = accumulators_.apply(i, accumulators_.input(i, nullptr), group_row);
-                              if (bits) errors = ir_.CreateOr(errors, bits);
-                            }
-                            Value* row_errors = rows_.take_errors();
-                            return {row_errors ? ir_.CreateOr(errors, row_errors) : errors};
-                          });
-  or_errors(end[0]);
-}
-
-}  // namespace
 
 void emit_host_pipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout) {
   HostPipeline(builder, program, layout).emit();

@@ -53,18 +53,40 @@ Value* RowEmitter::index(llvm::Type* element, Value* base, Value* i) {
   return ir_.CreateInBoundsGEP(element, base, i);
 }
 
-void RowEmitter::bind(Value* columns, Value* bytes, Value* params) {
+void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables) {
   bytes_ = bytes;
   params_base_ = params;
   const auto cols = program_.columns();
-  for (size_t i = 0; i < cols.size(); i++) {
+  columns_.resize(cols.size());
+  for (uint32_t i = 0; i < cols.size(); i++) {
+    if (cols[i].join != 0) {
+      bind_payload(i, tables);
+      continue;
+    }
     const uint64_t base = i * sizeof(TbColumnData);
-    column_values_.push_back(load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, values)));
-    column_valid_.push_back(cols[i].flags & TB_COL_NULLABLE
-                                ? load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, valid))
-                                : nullptr);
+    columns_[i].values = load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, values));
+    if (cols[i].flags & TB_COL_NULLABLE)
+      columns_[i].valid = load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, valid));
+    columns_[i].bytes = bytes;
   }
   for (uint32_t i = 0; i < program_.params().size(); i++) params_.push_back(load_param(i));
+}
+
+/* A table's columns are its keys, then its outputs. */
+void RowEmitter::bind_payload(uint32_t column, Value* tables) {
+  const TbColumn& c = program_.columns()[column];
+  const uint32_t join = c.join - 1u;
+  const uint64_t place = offsetof(TbJoinTable, columns) + (program_.joins()[join].nkeys + c.attnum - 1u) * 16ull;
+  auto within = [&](Value* table, Value* offset) { return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), table, offset); };
+  BoundColumn& bound = columns_[column];
+  bound.table = load(ir_.getPtrTy(), tables, join * sizeof(void*));
+  bound.values = within(bound.table, load(ir_.getInt64Ty(), bound.table, place));
+  bound.bytes = within(bound.table, load(ir_.getInt64Ty(), bound.table, offsetof(TbJoinTable, bytes)));
+  if (!(c.flags & TB_COL_STORED_NULLABLE)) return;
+  // Without NULLs there may be no array: the header's first byte, the kind, is not 0.
+  Value* offset = load(ir_.getInt64Ty(), bound.table, place + 8);
+  bound.valid = within(bound.table, offset);
+  bound.valid_mask = ir_.CreateSExt(ir_.CreateICmpNE(offset, ir_.getInt64(0)), ir_.getInt64Ty());
 }
 
 RowValue RowEmitter::load_param(uint32_t i) {
@@ -89,6 +111,7 @@ void RowEmitter::begin_row(Value* row, llvm::MDNode* access_group) {
   access_group_ = access_group;
   errors_ = nullptr;
   loaded_.assign(program_.columns().size(), RowValue{});
+  matches_.assign(program_.joins().size(), nullptr);
 }
 
 Value* RowEmitter::and_maybe(Value* a, Value* b) {
@@ -121,33 +144,61 @@ Value* RowEmitter::error_slot() {
   return error_slot_;
 }
 
+Value* RowEmitter::mark(Value* loaded) {
+  if (access_group_)
+    llvm::cast<llvm::Instruction>(loaded)->setMetadata(llvm::LLVMContext::MD_access_group, access_group_);
+  return loaded;
+}
+
+RowEmitter::ColumnPlace RowEmitter::source_place(uint32_t column) {
+  const BoundColumn& bound = columns_[column];
+  ColumnPlace place{nullptr, nullptr, bound.bytes};
+  if (bound.valid) {
+    Value* valid = mark(ir_.CreateLoad(ir_.getInt8Ty(), index(ir_.getInt8Ty(), bound.valid, row_)));
+    place.null = ir_.CreateICmpEQ(valid, ir_.getInt8(0));
+  }
+  place.value = index(ir_.getIntNTy(8 * tb_type_width(program_.columns()[column].type)), bound.values, row_);
+  return place;
+}
+
+/* Without a match nothing of the table but its header is sure to exist: loads go
+ * there, and yield NULL. */
+RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
+  const TbColumn& c = program_.columns()[column];
+  const BoundColumn& bound = columns_[column];
+  Value* match = matches_[c.join - 1u];
+  if (!match) throw std::runtime_error("a column is used before its join");
+  Value* row = ir_.CreateZExt(match, ir_.getInt64Ty());
+  Value* none = nullptr;
+  if (program_.joins()[c.join - 1u].kind == TB_JOIN_LEFT) none = ir_.CreateICmpEQ(match, ir_.getInt32(TB_NONE));
+  auto safe = [&](Value* pointer) { return none ? ir_.CreateSelect(none, bound.table, pointer) : pointer; };
+  ColumnPlace place{nullptr, none, bound.bytes};
+  if (bound.valid) {
+    Value* at_valid = index(ir_.getInt8Ty(), bound.valid, ir_.CreateAnd(row, bound.valid_mask));
+    Value* valid = mark(ir_.CreateLoad(ir_.getInt8Ty(), safe(at_valid)));
+    place.null = or_maybe(none, ir_.CreateICmpEQ(valid, ir_.getInt8(0)));
+  }
+  place.value = safe(index(ir_.getIntNTy(8 * tb_type_width(c.type)), bound.values, row));
+  return place;
+}
+
 RowValue RowEmitter::eval_column(const TbExpr& e) {
   RowValue& v = loaded_[e.index];
   if (v.value) return v;
   const TbColumn& column = program_.columns()[e.index];
-  auto mark = [&](Value* loaded) {
-    if (access_group_)
-      llvm::cast<llvm::Instruction>(loaded)->setMetadata(llvm::LLVMContext::MD_access_group, access_group_);
-    return loaded;
-  };
-  Value* base = column_values_[e.index];
-  if (column_valid_[e.index]) {
-    Value* valid = mark(ir_.CreateLoad(ir_.getInt8Ty(), index(ir_.getInt8Ty(), column_valid_[e.index], row_)));
-    v.null = ir_.CreateICmpEQ(valid, ir_.getInt8(0));
-  }
+  const ColumnPlace place = column.join == 0 ? source_place(e.index) : payload_place(e.index);
+  v.null = place.null;
   if (tb_type_is_text(column.type)) {
-    Value* view = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), base, ir_.CreateMul(row_, ir_.getInt64(sizeof(TbTextView))));
-    v.length = mark(load(ir_.getInt32Ty(), view, offsetof(TbTextView, length)));
-    Value* offset = mark(load(ir_.getInt32Ty(), view, offsetof(TbTextView, offset)));
+    v.length = mark(load(ir_.getInt32Ty(), place.value, offsetof(TbTextView, length)));
+    Value* offset = mark(load(ir_.getInt32Ty(), place.value, offsetof(TbTextView, offset)));
     // The view of a NULL is undefined: an empty text is safe to touch.
     if (v.null) {
       v.length = ir_.CreateSelect(v.null, ir_.getInt32(0), v.length);
       offset = ir_.CreateSelect(v.null, ir_.getInt32(0), offset);
     }
-    v.value = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), bytes_, ir_.CreateZExt(offset, ir_.getInt64Ty()));
+    v.value = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), place.bytes, ir_.CreateZExt(offset, ir_.getInt64Ty()));
   } else {
-    llvm::Type* type = memory_type(column.type);
-    v.value = mark(ir_.CreateLoad(type, index(type, base, row_)));
+    v.value = mark(ir_.CreateLoad(memory_type(column.type), place.value));
     if (column.type == TB_TYPE_BOOL) v.value = ir_.CreateICmpNE(v.value, ir_.getInt8(0));
   }
   return v;

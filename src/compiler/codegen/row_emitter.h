@@ -28,12 +28,35 @@ class RowEmitter {
  public:
   RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir);
 
-  /* Loads column pointers and parameters; call once, in the entry block. */
-  void bind(llvm::Value* columns, llvm::Value* bytes, llvm::Value* params);
+  /* Loads column pointers and parameters; call once, in the entry block. `tables`:
+   * TbJoinTable *[njoins], or nullptr where the program has no joins. */
+  void bind(llvm::Value* columns, llvm::Value* bytes, llvm::Value* params, llvm::Value* tables);
 
   /* Starts a row: `row` is its i64 index in the columns. Forgets loaded values
    * and errors. Loads carry `access_group` if given (parallel loops). */
   void begin_row(llvm::Value* row, llvm::MDNode* access_group = nullptr);
+
+  /* The row's match in a join's table (i32; TB_NONE: none, of LEFT joins only), from
+   * which that join's columns are read; after begin_row(). */
+  void set_match(uint32_t join, llvm::Value* match) { matches_[join] = match; }
+
+  /* Values loaded while one of these lives are forgotten when it ends: for code in
+   * a loop or branch that the rest of the row is not dominated by. */
+  class LoadScope {
+   public:
+    explicit LoadScope(RowEmitter& rows) : rows_(rows), loaded_(rows.loaded_), matches_(rows.matches_) {}
+    ~LoadScope() {
+      rows_.loaded_ = std::move(loaded_);
+      rows_.matches_ = std::move(matches_);
+    }
+    LoadScope(const LoadScope&) = delete;
+    LoadScope& operator=(const LoadScope&) = delete;
+
+   private:
+    RowEmitter& rows_;
+    std::vector<RowValue> loaded_;
+    std::vector<llvm::Value*> matches_;
+  };
 
   /* `active`: i1 under which the value is wanted; nullptr: always. */
   RowValue eval(uint32_t expr, llvm::Value* active);
@@ -72,7 +95,17 @@ class RowEmitter {
   ModuleBuilder& builder() { return builder_; }
 
  private:
+  /* Where one column's value of the row is in memory. */
+  struct ColumnPlace {
+    llvm::Value* value;  // pointer
+    llvm::Value* null;   // i1 or nullptr
+    llvm::Value* bytes;  // what text offsets count from
+  };
   RowValue eval_column(const TbExpr& e);
+  ColumnPlace source_place(uint32_t column);
+  ColumnPlace payload_place(uint32_t column);
+  llvm::Value* mark(llvm::Value* loaded);  // with the access group
+  void bind_payload(uint32_t column, llvm::Value* tables);
   RowValue eval_call(uint32_t function, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
                      llvm::Value* active);
   RowValue call_now(const TbFunction& fn, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
@@ -99,8 +132,14 @@ class RowEmitter {
   llvm::MDNode* access_group_ = nullptr;
   llvm::Value* errors_ = nullptr;
   llvm::AllocaInst* error_slot_ = nullptr;
-  std::vector<llvm::Value*> column_values_, column_valid_;
+  /* A column's arrays. Payload: `valid` is indexed by row & valid_mask, and then
+   * points to a byte that is not 0 if the table has no NULLs. */
+  struct BoundColumn {
+    llvm::Value *values = nullptr, *valid = nullptr, *valid_mask = nullptr, *table = nullptr, *bytes = nullptr;
+  };
+  std::vector<BoundColumn> columns_;
   std::vector<RowValue> params_, loaded_;
+  std::vector<llvm::Value*> matches_;
 };
 
 }  // namespace turbine

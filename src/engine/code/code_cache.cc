@@ -27,7 +27,7 @@ void add_field(std::string& key, const std::string& field) {
 CodeCache::CodeCache(CompilerClient& compiler, CodeStore& store, std::string host_tag, size_t max_loaded)
     : compiler_(compiler), store_(store), host_tag_(std::move(host_tag)), max_loaded_(max_loaded) {}
 
-std::string CodeCache::key_of(Device& device, const Program& program) const {
+CodeCache::Key CodeCache::key_of(Device& device, const Program& program) const {
   std::string key;
   add_field(key, std::to_string(device.target()));
   add_field(key, device.cpu());
@@ -35,38 +35,51 @@ std::string CodeCache::key_of(Device& device, const Program& program) const {
   add_field(key, device.target() == TB_TARGET_HOST ? host_tag_ : "");
   add_field(key, compiler_.build_id());
   key.append(reinterpret_cast<const char*>(program.blob().data()), program.blob().size());
-  return key;
+  return {key, std::to_string(reinterpret_cast<uintptr_t>(&device)) + "/" + key};
 }
 
 CodeCache::Result CodeCache::get(Device& device, const Program& program, const IsCancelled& cancelled) {
   const auto start = Clock::now();
-  const std::string stored_key = key_of(device, program);
-  // Loaded code belongs to one device; stored code to all of its kind.
-  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(&device)) + "/" + stored_key;
-
+  const Key key = key_of(device, program);
   std::unique_lock lock(mutex_);
-  if (auto found = entries_.find(key); found != entries_.end()) {
+  if (auto found = entries_.find(key.loaded); found != entries_.end()) {
     std::shared_ptr<LoadedCode> code = wait_loaded(lock, found->second, cancelled);
     counters_.memory_hits++;
     return {std::move(code), Source::kMemory, ms_since(start)};
   }
-  auto entry = entries_[key] = std::make_shared<Entry>();
+  auto entry = entries_[key.loaded] = std::make_shared<Entry>();
   lock.unlock();
+  const Source source = load_entry(device, program, key, entry);
+  return {entry->code, source, ms_since(start)};
+}
 
+void CodeCache::load_ahead(Device& device, const Program& program) {
+  const Key key = key_of(device, program);
+  std::unique_lock lock(mutex_);
+  const auto [place, fresh] = entries_.try_emplace(key.loaded);
+  if (!fresh) return;
+  auto entry = place->second = std::make_shared<Entry>();
+  lock.unlock();
+  load_entry(device, program, key, entry);
+}
+
+/* Fills a new entry, for which others may already wait. */
+CodeCache::Source CodeCache::load_entry(Device& device, const Program& program, const Key& key,
+                                        const std::shared_ptr<Entry>& entry) {
   Source source = Source::kCompiled;
   std::exception_ptr failure;
   try {
     // Others may be waiting for this one: its own query's end must not stop it.
-    entry->code = load(device, program, stored_key, {}, &source);
+    entry->code = load(device, program, key.stored, {}, &source);
   } catch (const std::exception& e) {
     entry->error = e.what();
     failure = std::current_exception();
   }
-  lock.lock();
-  finish_entry(key, entry);
+  std::lock_guard lock(mutex_);
+  finish_entry(key.loaded, entry);
   if (failure) std::rethrow_exception(failure);
   (source == Source::kDisk ? counters_.disk_hits : counters_.compiled)++;
-  return {entry->code, source, ms_since(start)};
+  return source;
 }
 
 /* Under the lock: ends the entry's loading, keeps it if it worked. */

@@ -37,6 +37,10 @@ class CodeCache {
   /* Throws DeviceError. */
   Result get(Device& device, const Program& program, const IsCancelled& cancelled);
 
+  /* As get(), for a query to come: returns at once if the code is there or on
+   * its way. Throws DeviceError. */
+  void load_ahead(Device& device, const Program& program);
+
   struct Counters {
     uint64_t compiled, memory_hits, disk_hits;
   };
@@ -50,7 +54,12 @@ class CodeCache {
     std::list<std::string>::iterator used;  // position in used_, when loaded
   };
 
-  std::string key_of(Device& device, const Program& program) const;
+  /* Loaded code belongs to one device; stored code to all of its kind. */
+  struct Key {
+    std::string stored, loaded;
+  };
+  Key key_of(Device& device, const Program& program) const;
+  Source load_entry(Device& device, const Program& program, const Key& key, const std::shared_ptr<Entry>& entry);
   std::shared_ptr<LoadedCode> wait_loaded(std::unique_lock<std::mutex>& lock, std::shared_ptr<Entry> entry,
                                           const IsCancelled& cancelled);
   std::shared_ptr<LoadedCode> load(Device& device, const Program& program, const std::string& key,

@@ -13,7 +13,8 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/testing/program_blob.h"
+#include "engine/program/testing/program_writer.h"
+#include "engine/testing/hand_written_programs.h"
 
 namespace turbine {
 namespace {
@@ -47,7 +48,7 @@ class FakeDevice final : public Device {
   void unregister_segment(void*) override {}
   QueryNeeds needs(const Program&, double, uint32_t, uint32_t) const override { return {0}; }
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program>, std::shared_ptr<const std::string>,
-                                     std::shared_ptr<LoadedCode>, double, uint64_t) override {
+                                     std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t) override {
     return nullptr;
   }
 };
@@ -81,9 +82,9 @@ class CodeCacheTest : public ::testing::Test {
     return std::make_unique<Instance>(cache_directory(), max_bytes, max_loaded, tag);
   }
   static Program program(uint32_t number) {
-    testing::ProgramBlob blob = testing::rows_program();
+    testing::ProgramWriter blob = testing::rows_program();
     blob.exprs[0].cost = number;
-    return Program::parse(blob.build());
+    return Program::parse(blob.blob());
   }
   std::vector<fs::path> files() const {
     std::vector<fs::path> result;

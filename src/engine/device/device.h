@@ -3,7 +3,7 @@
  * (threads) and device/cuda (driver API); the executor (exec/) knows only this.
  *
  * Threads: a Device may be used by many queries at once. A DeviceQuery belongs
- * to one query; submit() and the fetch functions are called by that query's
+ * to one query; submit(), finish() and fetch() are called by that query's
  * thread, `done` callbacks come from device threads.
  *
  * Errors: anything that ends the query is a DeviceError; the executor turns it
@@ -18,7 +18,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/program/group_layout.h"
+#include "engine/device/join_table.h"
+#include "engine/device/result_batch.h"
 #include "engine/program/program.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
@@ -53,6 +54,7 @@ struct ChunkOutcome {
   uint32_t ndeferred = 0;
   uint64_t rows_in = 0;
   uint64_t rows_passed = 0;
+  uint64_t join_rows[TB_MAX_JOINS] = {};  // tuples after each join
 };
 
 struct DeviceQueryStats {
@@ -69,19 +71,17 @@ class DeviceQuery {
    * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */
   virtual void submit(const ChunkTask& task, Done done) = 0;
 
-  /* AGGREGATE, after every chunk is done: combines partial results. Returns the
-   * number of groups (ungrouped: 1). Throws DeviceError. */
+  /* After every chunk is done: combines partial results, builds the table.
+   * Returns the number of rows: groups (ungrouped: 1), or rows kept; ROWS: 0.
+   * Throws DeviceError. */
   virtual uint64_t finish() = 0;
 
-  /* AGGREGATE, after finish(): rows [first, first + count) in group_layout form
-   * and the arena that their TbGroupText refer to; host memory that stays
-   * valid until the next call. */
-  struct GroupRows {
-    const uint8_t* rows;
-    const uint8_t* arena;
-    uint64_t arena_size;
-  };
-  virtual GroupRows fetch_groups(uint64_t first, uint64_t count) = 0;
+  /* AGGREGATE and PROJECT, after finish(): rows from `first` on, at least one
+   * and at most `count`; memory that stays valid until the next call. */
+  virtual ResultBatch fetch(uint64_t first, uint64_t count) = 0;
+
+  /* BUILD, after finish(): the table. Only the host device builds. */
+  virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }
 
   virtual DeviceQueryStats stats() const = 0;
 };
@@ -119,13 +119,18 @@ class Device {
   virtual void register_segment(void* base, uint64_t size) = 0;
   virtual void unregister_segment(void* base) = 0;
 
-  virtual QueryNeeds needs(const Program& program, double estimated_groups, uint32_t slot_pages, uint32_t nslots) const = 0;
+  /* Throws DeviceError for a program that this device cannot run at all. */
+  virtual QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const = 0;
 
-  /* `budget`: device bytes this query may use in all, growth included. */
+  /* Besides: memory for the device's own copies of the tables that a query probes. */
+  virtual uint64_t copied_table_bytes(const JoinTables&) const { return 0; }
+
+  /* `tables`: one a join, each checked against the program. `budget`: device
+   * bytes this query may use in all, growth included. */
   virtual std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
                                              std::shared_ptr<const std::string> params,
-                                             std::shared_ptr<LoadedCode> code, double estimated_groups,
-                                             uint64_t budget) = 0;
+                                             std::shared_ptr<LoadedCode> code, JoinTables tables,
+                                             double estimated_rows, uint64_t budget) = 0;
 };
 
 }  // namespace turbine

@@ -13,6 +13,7 @@ namespace turbine {
 namespace {
 
 constexpr std::chrono::milliseconds kCancelCheck{50};
+constexpr uint32_t kHolderWaitMs = 100;
 
 TbFallback memory_reason(uint32_t device) {
   return device == TB_DEVICE_HOST ? TB_FALLBACK_HOST_MEMORY : TB_FALLBACK_DEVICE_MEMORY;
@@ -25,7 +26,17 @@ Admission::Grant& Admission::Grant::operator=(Grant&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(device_bytes_, other.device_bytes_);
   std::swap(shared_bytes_, other.shared_bytes_);
+  std::swap(runs_, other.runs_);
   return *this;
+}
+
+Admission::Grant Admission::Grant::split(uint64_t device_bytes) {
+  Grant part;
+  part.admission_ = admission_;
+  part.device_ = device_;
+  part.device_bytes_ = std::min(device_bytes, device_bytes_);
+  device_bytes_ -= part.device_bytes_;
+  return part;
 }
 
 Admission::Grant::~Grant() {
@@ -71,6 +82,7 @@ Admission::Grant Admission::take(const Claim& claim) {
   grant.device_ = claim.device;
   grant.device_bytes_ = bytes;
   grant.shared_bytes_ = claim.shared_bytes;
+  grant.runs_ = true;
   return grant;
 }
 
@@ -79,22 +91,23 @@ void Admission::release(const Grant& grant) {
     std::lock_guard lock(mutex_);
     ledgers_[TB_DEVICE_HOST].used -= grant.shared_bytes_;
     ledgers_[grant.device_].used -= grant.device_bytes_;
-    ledgers_[grant.device_].running--;
+    if (grant.runs_) ledgers_[grant.device_].running--;
   }
   changed_.notify_all();
 }
 
 Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const IsCancelled& cancelled) {
+  if (claim.holds) wait_ms = std::min(wait_ms, kHolderWaitMs);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
   std::unique_lock lock(mutex_);
   check_possible(claim);
   std::list<uint64_t>& queue = ledgers_[claim.device].queue;
-  const auto place = queue.insert(queue.end(), next_ticket_++);
+  const auto place = claim.holds ? queue.end() : queue.insert(queue.end(), next_ticket_++);
   auto leave = [&] {
-    queue.erase(place);
+    if (!claim.holds) queue.erase(place);
     changed_.notify_all();
   };
-  while (place != queue.begin() || !fits(claim)) {
+  while ((!claim.holds && place != queue.begin()) || !fits(claim)) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) {
       leave();

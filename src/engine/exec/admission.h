@@ -3,7 +3,8 @@
  * a query starts.
  *
  * A query states its needs once and gets all of them or waits, in order of
- * arrival at its device, for a bounded time; while it waits it holds nothing.
+ * arrival at its device, for a bounded time; while it waits it holds nothing
+ * but the tables that its connection has built (see Claim::holds).
  * What it was granted is its limit, growth included, so that a running query
  * never competes for memory. Thread-safe.
  */
@@ -30,6 +31,9 @@ class Admission {
     uint64_t device_bytes;  // on the device, to start with
     uint64_t shared_bytes;  // of host memory, for the segment
     bool grows;             // its state grows with the data: grant more than needed
+    /* Its session holds memory already (tables), which those before it may be
+     * waiting for: it neither queues behind them nor waits long. */
+    bool holds = false;
   };
 
   /* Gives its memory back when destroyed. Move-only. */
@@ -41,12 +45,16 @@ class Admission {
     ~Grant();
     uint64_t device_bytes() const { return device_bytes_; }  // needs and growth
 
+    /* A part of the device's memory, for what stays when the query is over. */
+    Grant split(uint64_t device_bytes);
+
    private:
     friend class Admission;
     Admission* admission_ = nullptr;
     uint32_t device_ = 0;
     uint64_t device_bytes_ = 0;
     uint64_t shared_bytes_ = 0;
+    bool runs_ = false;  // counts as a query
   };
 
   /* Throws DeviceError: never possible (memory), or not in time (admission). */

@@ -81,6 +81,37 @@ TEST(Admission, ServesInOrderOfArrival) {
   EXPECT_EQ(small_turn, 1);
 }
 
+/* What a table keeps of its query's grant. */
+TEST(Admission, PartsOfAGrantOutliveIt) {
+  Admission admission({100});
+  Admission::Grant table;
+  {
+    auto query = admission.admit({0, 60, 10, false}, 0, {});
+    table = query.split(20);
+    EXPECT_EQ(query.device_bytes(), 40u);
+    EXPECT_EQ(admission.usage(0).used, 70u);
+  }
+  EXPECT_EQ(admission.usage(0).used, 20u);
+  EXPECT_EQ(admission.usage(0).queries_running, 0u);
+  EXPECT_EQ(table.split(1000).device_bytes(), 20u) << "no more than there is";
+  EXPECT_EQ(admission.usage(0).used, 0u);
+}
+
+/* Two that hold memory and wait for more would wait for each other; one that
+ * holds some must not wait for those that wait for it. */
+TEST(Admission, WhoHoldsMemoryNeitherQueuesNorWaitsLong) {
+  Admission admission({100});
+  auto held = admission.admit({0, 50, 0, false}, 0, {});
+  std::thread large([&] { EXPECT_NO_THROW(admission.admit({0, 90, 0, false}, 10000, {})); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_NO_THROW(admission.admit({0, 30, 0, false, true}, 0, {})) << "past the queue";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(refusal(admission, {0, 60, 0, false, true}, 10000), TB_FALLBACK_ADMISSION);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2000));
+  { const Admission::Grant given_back = std::move(held); }
+  large.join();
+}
+
 TEST(Admission, ManyGrowingQueriesFitSideBySide) {
   Admission admission({1ull << 30});
   std::vector<Admission::Grant> grants;

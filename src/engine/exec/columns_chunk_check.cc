@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/exec/query_execution.h"
+#include "engine/exec/protocol_error.h"
 #include "turbine/wire.h"
 
 namespace turbine {
@@ -14,17 +14,12 @@ namespace {
 
 bool inside(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
 
-/* Is row `i` NULL? Generated code looks at `valid` of nullable columns only. */
-bool is_null(const TbColumn& column, const uint8_t* valid, uint32_t i) {
-  return (column.flags & TB_COL_NULLABLE) && valid != nullptr && valid[i] == 0;
-}
-
-void check_texts(const TbColumn& column, const uint8_t* values, const uint8_t* valid, uint32_t nrows,
-                 uint64_t bytes_size) {
+/* `valid`: of a nullable column, else null. */
+void check_texts(const uint8_t* values, const uint8_t* valid, uint32_t nrows, uint64_t bytes_size) {
   for (uint32_t i = 0; i < nrows; i++) {
     TbTextView view;
     memcpy(&view, values + i * sizeof view, sizeof view);
-    if (is_null(column, valid, i)) continue;
+    if (valid != nullptr && valid[i] == 0) continue;
     if (view.buffer != 0 || !inside(view.offset, view.length, bytes_size)) throw ProtocolError("text leaves its chunk");
   }
 }
@@ -33,7 +28,7 @@ void check_texts(const TbColumn& column, const uint8_t* values, const uint8_t* v
 
 void check_columns_chunk(const Program& program, std::span<const uint8_t> slot, uint32_t max_rows) {
   const auto& chunk = *reinterpret_cast<const TbColumnsChunk*>(slot.data());
-  const uint64_t columns = program.columns().size();
+  const uint64_t columns = program.source_columns();
   const uint64_t header = sizeof chunk + columns * sizeof chunk.columns[0];
   if (header > slot.size() || chunk.ncolumns != columns) throw ProtocolError("columns chunk: number of columns");
   if (chunk.nrows > max_rows) throw ProtocolError("columns chunk: too many rows");
@@ -45,9 +40,12 @@ void check_columns_chunk(const Program& program, std::span<const uint8_t> slot, 
     const auto [values, valid] = chunk.columns[i];
     if (values % std::min<uint64_t>(width, 16) != 0 || !inside(values, chunk.nrows * width, slot.size()))
       throw ProtocolError("columns chunk: values out of bounds");
+    // Generated code reads those of every nullable column.
+    if (valid == 0 && (column.flags & TB_COL_NULLABLE)) throw ProtocolError("columns chunk: no valid bytes");
     if (valid != 0 && !inside(valid, chunk.nrows, slot.size())) throw ProtocolError("columns chunk: valid bytes");
     if (tb_type_is_text(column.type))
-      check_texts(column, slot.data() + values, valid ? slot.data() + valid : nullptr, chunk.nrows, chunk.bytes_size);
+      check_texts(slot.data() + values, column.flags & TB_COL_NULLABLE ? slot.data() + valid : nullptr, chunk.nrows,
+                  chunk.bytes_size);
   }
 }
 

@@ -41,6 +41,7 @@ Engine::Engine(const EngineOptions& options)
       compiler(options.compiler_path, options.compile_timeout_s),
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, host_cpu_fingerprint(), options.max_loaded_programs),
+      compile_ahead(code),
       segments(options.max_idle_segment_bytes),
       admission(budgets(devices)),
       readers("reader", reader_threads()) {}

@@ -14,6 +14,7 @@
 #include "engine/device/device.h"
 #include "engine/device/host/worker_pool.h"
 #include "engine/exec/admission.h"
+#include "engine/exec/compile_ahead.h"
 #include "engine/storage/shared_segment.h"
 
 namespace turbine {
@@ -39,6 +40,7 @@ class Engine {
   CompilerClient compiler;
   CodeStore store;
   CodeCache code;
+  CompileAhead compile_ahead;
   SegmentPool segments;
   Admission admission;
   WorkerPool readers;

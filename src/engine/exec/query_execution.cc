@@ -9,6 +9,8 @@
 
 #include "engine/device/cuda/fault.h"
 #include "engine/exec/columns_chunk_check.h"
+#include "engine/exec/device_choice.h"
+#include "engine/exec/probed_tables.h"
 #include "engine/storage/direct_reader.h"
 
 namespace turbine {
@@ -52,7 +54,7 @@ const char* sqlstate(uint32_t reason) {
   }
 }
 
-/* What a chunk's verdict means for an aggregation. */
+/* What a chunk's verdict means for a query whose rows do not go back one by one. */
 uint32_t reason_of(uint32_t verdict) {
   constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
   return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
@@ -60,7 +62,7 @@ uint32_t reason_of(uint32_t verdict) {
 
 /* Does the query's state on the device grow with its input? */
 bool grows(const Program& program) {
-  if (program.grouped()) return true;
+  if (program.grouped() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD) return true;
   return std::any_of(program.aggs().begin(), program.aggs().end(),
                      [](const TbAgg& agg) { return tb_type_is_text(tb_agg_state_type(&agg)); });
 }
@@ -77,8 +79,8 @@ TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& mes
 }
 
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                               uint64_t* last_segment, const IsCancelled& cancelled)
-    : engine_(engine), sink_(sink), files_(std::move(files)) {
+                               ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled)
+    : engine_(engine), sink_(sink), files_(std::move(files)), tables_(tables) {
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
@@ -88,62 +90,52 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   params_ = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
                                                 request.params.size());
   verify_checksums_ = request.query.flags & TB_QUERY_CHECKSUMS;
+  check_table_number(request.query);
+  table_number_ = request.query.table;
+  const JoinTables probed = probed_tables(*program_, tables_);
 
-  const uint32_t device = choose_device(request.query);
+  const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
+  host_because_ = choice.host_because;
   try {
-    start(request, device, last_segment, cancelled);
+    start(request, choice.device, probed, last_segment, cancelled);
   } catch (const DeviceError& e) {
-    if (device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
+    if (choice.device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
     host_because_ = e.reason;
-    start(request, TB_DEVICE_HOST, last_segment, cancelled);
+    start(request, TB_DEVICE_HOST, probed, last_segment, cancelled);
   }
 }
 
-uint32_t QueryExecution::choose_device(const TbQuery& query) {
-  auto usable = [this](uint32_t index) {
-    return index < engine_.devices.size() && engine_.devices[index]->info().usable != 0;
-  };
-  if (query.device != TB_ANY_DEVICE) {
-    if (usable(query.device)) return query.device;
-    host_because_ = TB_FALLBACK_NO_DEVICE;
-    if (query.flags & TB_QUERY_ALLOW_HOST) return TB_DEVICE_HOST;
-    throw DeviceError(TB_FALLBACK_NO_DEVICE, "no usable device " + std::to_string(query.device));
+void QueryExecution::check_table_number(const TbQuery& query) const {
+  if (program_->sink() != TB_SINK_BUILD) {
+    if (query.table != 0) throw ProtocolError("QUERY that builds no table names one");
+  } else if (query.table >= TB_MAX_TABLES || tables_.find(query.table)) {
+    throw ProtocolError("QUERY builds table " + std::to_string(query.table) + ", which is not free");
   }
-  // Any: the GPU with the fewest queries.
-  uint32_t best = TB_DEVICE_HOST;
-  uint32_t fewest = UINT32_MAX;
-  for (uint32_t i = 1; (query.flags & TB_QUERY_GPU_OK) && i < engine_.devices.size(); i++) {
-    const uint32_t running = engine_.admission.usage(i).queries_running;
-    if (!usable(i) || running >= fewest) continue;
-    best = i;
-    fewest = running;
-  }
-  return best;
 }
 
 /* Everything that can be refused; holds nothing if it throws. */
-void QueryExecution::start(const QueryRequest& request, uint32_t index, uint64_t* last_segment,
-                           const IsCancelled& cancelled) {
+void QueryExecution::start(const QueryRequest& request, uint32_t index, const JoinTables& probed,
+                           uint64_t* last_segment, const IsCancelled& cancelled) {
   Device& device = *engine_.devices[index];
   const TbQuery& query = request.query;
-  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled);
-
   const Device::ChunkShape shape = device.chunk_shape(query.nblocks);
   ready_ = {};
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
-  const QueryNeeds needs = device.needs(*program_, query.estimated_groups, ready_.slot_pages, ready_.nslots);
+  QueryNeeds needs = device.needs(*program_, query.estimated_groups, ready_.slot_pages, ready_.nslots);
+  needs.device_bytes += device.copied_table_bytes(probed);
+  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled);
 
   const auto queued = Clock::now();
   Admission::Grant grant = engine_.admission.admit(
-      {index, needs.device_bytes, ready_.segment_size, grows(*program_)}, query.wait_ms, cancelled);
+      {index, needs.device_bytes, ready_.segment_size, grows(*program_), !tables_.empty()}, query.wait_ms, cancelled);
   ready_.queue_ms = static_cast<float>(us_since(queued)) / 1000;
 
   std::unique_ptr<DeviceQuery> device_query;
   {
     QueryFaultScope fault(query.debug_fault);
-    device_query = device.start(program_, params_, code.code, query.estimated_groups, grant.device_bytes());
+    device_query = device.start(program_, params_, code.code, probed, query.estimated_groups, grant.device_bytes());
   }
-  if (program_->sink() == TB_SINK_AGGREGATE) output_.emplace(*program_);
+  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_);
   slots_.resize(ready_.nslots);
   segment_ = engine_.segments.take(ready_.segment_size, device, *last_segment);
   grant_ = std::move(grant);
@@ -199,6 +191,7 @@ void QueryExecution::check_chunk(const TbChunk& chunk, std::span<const TbRun> ru
     return;
   }
   if (chunk.kind != TB_CHUNK_PAGES) throw ProtocolError("unknown kind of chunk");
+  if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("pages for a program of rows");
   if (chunk.npages > ready_.slot_pages) throw ProtocolError("chunk is larger than a slot");
   for (const TbRun& run : runs) {
     if (run.count == 0 || uint64_t{run.page} + run.count > chunk.npages) throw ProtocolError("run leaves its chunk");
@@ -300,6 +293,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   if (outcome.errors == 0) {
     totals_.rows_in += outcome.rows_in;
     totals_.rows_passed += outcome.rows_passed;
+    for (size_t i = 0; i < TB_MAX_JOINS; i++) totals_.join_rows[i] += outcome.join_rows[i];
   }
   TbChunkDone done{};
   done.slot = slot;
@@ -308,7 +302,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   done.ndeferred = outcome.errors ? 0 : outcome.ndeferred;
   done.rows_in = outcome.rows_in;
   sink_.post(TB_MSG_CHUNK_DONE, bytes_of(done), -1);
-  if (outcome.errors != 0 && program_->sink() == TB_SINK_AGGREGATE)
+  if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS)
     fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
   if (input_ended_ && running_ == 0) sink_.wake();
 }
@@ -338,13 +332,8 @@ void QueryExecution::advance() {
       for (Slot& slot : slots_) slot.state = SlotState::kOurs;
   }
   try {
-    if (!finished_ && output_) {
-      const auto start = Clock::now();
-      ngroups_ = device_query_->finish();
-      totals_.finish_us += us_since(start);
-    }
-    finished_ = true;
-    send_groups();
+    if (!finished_) finish();
+    send_rows();
   } catch (...) {
     std::lock_guard lock(mutex_);
     fail_locked(std::current_exception());
@@ -352,21 +341,40 @@ void QueryExecution::advance() {
   }
   const bool free = std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == SlotState::kOurs; });
   // The segment is another query's after QUERY_DONE, so all of it must be read.
-  if (next_group_ == ngroups_ && free) send_done();
+  if (next_row_ == rows_out_ && free) send_done();
+}
+
+void QueryExecution::finish() {
+  const auto start = Clock::now();
+  totals_.groups = device_query_->finish();
+  if (output_) rows_out_ = totals_.groups;
+  if (program_->sink() == TB_SINK_BUILD) keep_table();
+  totals_.finish_us += us_since(start);
+  finished_ = true;
+}
+
+/* From here on the table is the connection's, with its part of the grant. */
+void QueryExecution::keep_table() {
+  std::shared_ptr<const JoinTable> table = device_query_->take_table();
+  if (!table) throw DeviceError(TB_FALLBACK_COMPILE, "the device has built no table");
+  totals_.table_bytes = table->raw()->total_size;
+  totals_.table_kind = table->raw()->kind;
+  totals_.table_chained = table->raw()->next != 0;
+  tables_.keep(table_number_, table, grant_.split(table->charged_bytes()));
 }
 
 /* Nothing is in flight any more: slots are the session's thread's alone. */
-void QueryExecution::send_groups() {
+void QueryExecution::send_rows() {
   const auto start = Clock::now();
-  for (uint32_t i = 0; i < slots_.size() && next_group_ < ngroups_; i++) {
+  for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
     if (slots_[i].state != SlotState::kOurs) continue;
     std::vector<uint8_t> payload =
-        output_->write(*device_query_, next_group_, ngroups_ - next_group_, slot_base(i), ready_.ids_offset);
+        output_->write(*device_query_, next_row_, rows_out_ - next_row_, slot_base(i), ready_.ids_offset);
     TbGroups header;
     memcpy(&header, payload.data(), sizeof header);
     header.slot = i;
     memcpy(payload.data(), &header, sizeof header);
-    next_group_ += header.nrows;
+    next_row_ += header.nrows;
     slots_[i].state = SlotState::kOutput;
     sink_.post(TB_MSG_GROUPS, payload, -1);
   }
@@ -375,7 +383,6 @@ void QueryExecution::send_groups() {
 
 void QueryExecution::send_done() {
   const DeviceQueryStats stats = device_query_->stats();
-  totals_.groups = ngroups_;
   totals_.bytes_to_device = stats.bytes_to_device;
   totals_.bytes_from_device = stats.bytes_from_device;
   totals_.transfer_us = stats.transfer_us;

@@ -1,10 +1,10 @@
 /*
  * query_execution.h - one query of one connection, from QUERY to QUERY_DONE.
  *
- * Ties the connection's messages to a device: admission, code, the segment,
- * the states of its slots, direct reads, and the output of groups. Owns all
- * that the query holds; the destructor waits for what is in flight and gives
- * everything back.
+ * Ties the connection's messages to a device: admission, code, the tables that
+ * it probes, the segment, the states of its slots, direct reads, and the output
+ * of result rows, or the table that it builds. Owns all that the query holds;
+ * the destructor waits for what is in flight and gives everything back.
  *
  * Threads: the session's thread calls everything here. Completions come from
  * reader and device threads; they touch slots under mutex_ and post messages,
@@ -19,8 +19,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/exec/connection_tables.h"
 #include "engine/exec/engine.h"
-#include "engine/exec/group_output.h"
+#include "engine/exec/protocol_error.h"
+#include "engine/exec/result_output.h"
 #include "engine/storage/relation_files.h"
 #include "turbine/wire.h"
 
@@ -36,11 +38,6 @@ class MessageSink {
   virtual void wake() = 0;
 };
 
-/* The peer broke the protocol: its connection is to be closed. */
-struct ProtocolError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /* A QUERY message after its bounds were checked. */
 struct QueryRequest {
   TbQuery query;
@@ -51,10 +48,11 @@ struct QueryRequest {
 class QueryExecution {
  public:
   /* Compiles, waits for admission, and sends READY. Throws DeviceError (send
-   * REFUSED), ProtocolError. `last_segment`: the segment that the connection
-   * has mapped; updated. */
+   * REFUSED), ProtocolError. `tables`: the connection's, where a BUILD leaves
+   * its own. `last_segment`: the segment that the connection has mapped;
+   * updated. */
   QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                 uint64_t* last_segment, const IsCancelled& cancelled);
+                 ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled);
   ~QueryExecution();
   QueryExecution(const QueryExecution&) = delete;
 
@@ -73,13 +71,16 @@ class QueryExecution {
   /* The session ends for a reason of ours: its backend may be reading slots. */
   void leave_segment_to_backend() { leave_segment_ = true; }
 
+  /* Done, and what it did was to build a table. */
+  bool built() const { return done_ && program_->sink() == TB_SINK_BUILD; }
+
  private:
   enum class SlotState {
     kBackend,  // the backend owns it: free, or being filled
     kReading,  // readers fill its runs
     kHeld,     // waits for CHUNK_RELEASE
     kRunning,  // on the device
-    kOutput,   // holds groups that the backend reads
+    kOutput,   // holds result rows that the backend reads
     kOurs      // after INPUT_END, empty
   };
   struct Slot {
@@ -91,8 +92,9 @@ class QueryExecution {
     bool read_failed = false;
   };
 
-  void start(const QueryRequest& request, uint32_t device, uint64_t* last_segment, const IsCancelled& cancelled);
-  uint32_t choose_device(const TbQuery& query);
+  void start(const QueryRequest& request, uint32_t device, const JoinTables& probed, uint64_t* last_segment,
+             const IsCancelled& cancelled);
+  void check_table_number(const TbQuery& query) const;
   void lay_out_slots(uint32_t slot_pages, uint32_t nslots);
   void send_ready(uint64_t* last_segment);
   uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
@@ -103,12 +105,16 @@ class QueryExecution {
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);
   void fail_locked(std::exception_ptr error);
-  void send_groups();
+  void finish();
+  void send_rows();
+  void keep_table();
   void send_done();
 
   Engine& engine_;
   MessageSink& sink_;
   RelationFiles files_;
+  ConnectionTables& tables_;
+  uint32_t table_number_ = 0;  // BUILD
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
   bool verify_checksums_ = false;
@@ -117,7 +123,7 @@ class QueryExecution {
   Admission::Grant grant_;
   std::unique_ptr<SharedSegment> segment_;
   std::unique_ptr<DeviceQuery> device_query_;
-  std::optional<GroupOutput> output_;
+  std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
 
   std::mutex mutex_;  // the fields below
   std::condition_variable reads_finished_;
@@ -132,8 +138,8 @@ class QueryExecution {
   bool leave_segment_ = false;
   bool finished_ = false;
   bool done_ = false;
-  uint64_t ngroups_ = 0;
-  uint64_t next_group_ = 0;
+  uint64_t rows_out_ = 0;  // to be sent in all
+  uint64_t next_row_ = 0;
 };
 
 /* The payload of REFUSED and FAILED. */

@@ -8,15 +8,16 @@
 
 #include <map>
 
-#include "engine/testing/program_blob.h"
+#include "engine/program/testing/program_writer.h"
+#include "engine/testing/hand_written_programs.h"
 
 namespace turbine {
 namespace {
 
-using testing::ProgramBlob;
+using testing::ProgramWriter;
 
-void expect_sound(const ProgramBlob& blob) {
-  const Program program = Program::parse(blob.build());
+void expect_sound(const ProgramWriter& blob) {
+  const Program program = Program::parse(blob.blob());
   const GroupLayout layout = group_layout(program);
   std::map<uint32_t, uint32_t> used{{0, 8}};  // offset -> size; the hash
   auto add = [&](const GroupField& field) {
@@ -42,36 +43,36 @@ void expect_sound(const ProgramBlob& blob) {
 }
 
 TEST(GroupLayout, EveryTypeAsKeyAndState) {
-  ProgramBlob blob;
+  ProgramWriter blob;
   blob.sink = TB_SINK_AGGREGATE;
   for (uint8_t type = 1; type < TB_TYPE_COUNT; type++) {
-    const uint32_t column = blob.add_column(type);
+    const uint32_t column = blob.column(type);
     blob.keys.push_back(column);
-    if (type != TB_TYPE_BOOL) blob.add_agg(TB_AGG_MAX, column);
-    blob.add_agg(TB_AGG_COUNT, column);
+    if (type != TB_TYPE_BOOL) blob.aggregate(TB_AGG_MAX, column);
+    blob.aggregate(TB_AGG_COUNT, column);
   }
   expect_sound(blob);
 }
 
 TEST(GroupLayout, WideStatesAlignTheRow) {
-  ProgramBlob blob;
+  ProgramWriter blob;
   blob.sink = TB_SINK_AGGREGATE;
-  const uint32_t column = blob.add_column(TB_TYPE_INT8);
+  const uint32_t column = blob.column(TB_TYPE_INT8);
   blob.keys.push_back(column);
-  blob.add_agg(TB_AGG_SUM_WIDE, column);
+  blob.aggregate(TB_AGG_SUM_WIDE, column);
   expect_sound(blob);
-  EXPECT_EQ(group_layout(Program::parse(blob.build())).row_size % 16, 0u);
+  EXPECT_EQ(group_layout(Program::parse(blob.blob())).row_size % 16, 0u);
 }
 
 TEST(GroupLayout, HandWrittenCodeAgrees) {
-  const GroupLayout grouped = group_layout(Program::parse(testing::sum_program(true).build()));
+  const GroupLayout grouped = group_layout(Program::parse(testing::sum_program(true).blob()));
   EXPECT_EQ(grouped.states[0].value_offset, 8u);
   EXPECT_EQ(grouped.states[0].valid_offset, 0u);
   EXPECT_EQ(grouped.states[1].value_offset, 16u);
   EXPECT_EQ(grouped.keys[0].value_offset, 24u);
   EXPECT_EQ(grouped.keys[0].valid_offset, 28u);
   EXPECT_EQ(grouped.states[1].valid_offset, 29u);
-  const GroupLayout total = group_layout(Program::parse(testing::sum_program(false).build()));
+  const GroupLayout total = group_layout(Program::parse(testing::sum_program(false).blob()));
   EXPECT_EQ(total.states[1].valid_offset, 24u);
 }
 

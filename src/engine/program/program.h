@@ -3,7 +3,9 @@
  *
  * Owns a copy of the blob. parse() checks everything that later code relies
  * on: magic, sizes, every index and type, that operands precede their users,
- * argument types against the catalogue. After it, no reader needs to check.
+ * argument types against the catalogue, that no expression uses a joined column
+ * before its join. After it, no reader needs to check; that joins fit the tables
+ * which they name is the executor's to check (exec/table_check.h).
  * Used by the daemon, the compiler and tests; knows neither LLVM nor CUDA.
  */
 #pragma once
@@ -31,6 +33,7 @@ class Program {
   std::span<const uint8_t> blob() const { return blob_; }
   const TbProgram& header() const { return *reinterpret_cast<const TbProgram*>(blob_.data()); }
   TbSink sink() const { return static_cast<TbSink>(header().sink); }
+  TbSource source() const { return static_cast<TbSource>(header().source); }
 
   std::span<const TbAttribute> attributes() const { return section<TbAttribute>(header().attributes); }
   std::span<const TbColumn> columns() const { return section<TbColumn>(header().columns); }
@@ -39,12 +42,19 @@ class Program {
   std::span<const uint32_t> keys() const { return section<uint32_t>(header().keys); }
   std::span<const TbAgg> aggs() const { return section<TbAgg>(header().aggs); }
   std::span<const TbParamShape> params() const { return section<TbParamShape>(header().params); }
+  std::span<const uint32_t> outputs() const { return section<uint32_t>(header().outputs); }
+  std::span<const TbJoin> joins() const { return section<TbJoin>(header().joins); }
 
   const TbExpr& expr(uint32_t index) const { return exprs()[index]; }
   std::span<const uint32_t> args(const TbExpr& e) const {
     return section<uint32_t>(header().args).subspan(e.first_arg, e.nargs);
   }
-  bool grouped() const { return !keys().empty(); }
+  std::span<const uint32_t> join_keys(const TbJoin& join) const {
+    return section<uint32_t>(header().args).subspan(join.first_key, join.nkeys);
+  }
+  /* Columns of the source; those of joined tables follow. */
+  size_t source_columns() const;
+  bool grouped() const { return sink() == TB_SINK_AGGREGATE && !keys().empty(); }
 
  private:
   template <class T>

@@ -10,112 +10,146 @@
 #include <random>
 
 #include "engine/program/group_layout.h"
-#include "engine/testing/program_blob.h"
+#include "engine/program/testing/program_writer.h"
 
 namespace turbine {
 namespace {
 
 using testing::params_block;
-using testing::ProgramBlob;
-
-TbExpr node(uint8_t op, uint8_t type, uint32_t index = 0, uint8_t flags = 0) {
-  TbExpr expr{};
-  expr.op = op;
-  expr.type = type;
-  expr.index = index;
-  expr.flags = flags;
-  return expr;
-}
+using testing::ProgramWriter;
 
 /* SELECT a + p, count(*), sum(a), min(t) ... WHERE a < p AND a = ANY(q) GROUP BY a + p */
-ProgramBlob sample() {
-  ProgramBlob blob;
+ProgramWriter sample() {
+  ProgramWriter blob;
   blob.sink = TB_SINK_AGGREGATE;
-  const uint32_t a = blob.add_column(TB_TYPE_INT4);
-  const uint32_t t = blob.add_column(TB_TYPE_TEXT);
+  const uint32_t a = blob.column(TB_TYPE_INT4);
+  const uint32_t t = blob.column(TB_TYPE_TEXT);
   blob.params = {{TB_TYPE_INT4, TB_PARAM_NULLABLE, 0}, {TB_TYPE_INT4, TB_PARAM_ARRAY, 0}, {TB_TYPE_TEXT, 0, 0}};
-  const uint32_t p = blob.add_expr(node(TB_EXPR_PARAM, TB_TYPE_INT4, 0, TB_EX_NULLABLE), {});
-  const uint32_t q = blob.add_expr(node(TB_EXPR_PARAM, TB_TYPE_INT4, 1), {});
-  const uint32_t less = blob.add_expr(node(TB_EXPR_CALL, TB_TYPE_BOOL, TB_FN_INT4LT, TB_EX_NULLABLE), {a, p});
-  const uint32_t any = blob.add_expr(node(TB_EXPR_ANY, TB_TYPE_BOOL, TB_FN_INT4EQ), {a, q});
-  const uint32_t sum =
-      blob.add_expr(node(TB_EXPR_CALL, TB_TYPE_INT4, TB_FN_INT4PL, TB_EX_NULLABLE | TB_EX_RAISES), {a, p});
-  const uint32_t both = blob.add_expr(node(TB_EXPR_AND, TB_TYPE_BOOL, 0, TB_EX_NULLABLE), {less, any});
-  const uint32_t choice =
-      blob.add_expr(node(TB_EXPR_CASE, TB_TYPE_INT4, 0, TB_EX_NULLABLE | TB_EX_RAISES), {less, sum, a});
+  const uint32_t p = blob.node(TB_EXPR_PARAM, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {});
+  const uint32_t q = blob.node(TB_EXPR_PARAM, TB_TYPE_INT4, 0, 1, {});
+  const uint32_t less = blob.call(TB_FN_INT4LT, {a, p});
+  const uint32_t any = blob.node(TB_EXPR_ANY, TB_TYPE_BOOL, 0, TB_FN_INT4EQ, {a, q});
+  const uint32_t sum = blob.call(TB_FN_INT4PL, {a, p});
+  const uint32_t both = blob.node(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0, {less, any});
+  const uint32_t choice = blob.node(TB_EXPR_CASE, TB_TYPE_INT4, 0, 0, {less, sum, a});
   blob.filters = {both};
   blob.keys = {sum};
-  blob.add_agg(TB_AGG_COUNT, TB_NONE);
-  blob.add_agg(TB_AGG_SUM_INT, choice);
-  blob.add_agg(TB_AGG_MIN, t);
+  blob.aggregate(TB_AGG_COUNT, TB_NONE);
+  blob.aggregate(TB_AGG_SUM_INT, choice);
+  blob.aggregate(TB_AGG_MIN, t);
   blob.aggs[0].filter = less;
   return blob;
 }
 
 TEST(Program, ParsesWhatIsValid) {
-  const Program program = Program::parse(sample().build());
+  const Program program = Program::parse(sample().blob());
   EXPECT_EQ(program.sink(), TB_SINK_AGGREGATE);
   EXPECT_EQ(program.columns().size(), 2u);
   EXPECT_EQ(program.args(program.expr(program.filters()[0])).size(), 2u);
   EXPECT_TRUE(program.grouped());
 }
 
+/* A numeric's value and what it prints with; digits of the value. */
+TEST(Program, ParsesDisplayScales) {
+  ProgramWriter blob;
+  const uint32_t value = blob.column(TB_TYPE_NUM64, false, 4);
+  blob.columns.push_back(blob.columns[0]);
+  blob.columns[1].type = TB_TYPE_INT4;
+  blob.columns[1].scale = 0;
+  blob.columns[1].flags = TB_COL_DISPLAY_SCALE;
+  blob.columns[0].digits = 18;
+  blob.outputs = {value, blob.node(TB_EXPR_COLUMN, TB_TYPE_INT4, 0, 1, {})};
+  EXPECT_NO_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)));
+  blob.columns[0].digits = 19;
+  EXPECT_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)), ProgramError);
+  blob.columns[0].digits = 0;
+  blob.columns[1].digits = 1;
+  EXPECT_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)), ProgramError);
+}
+
+TEST(Program, ParsesExtremes) {
+  ProgramWriter blob;
+  const uint32_t a = blob.column(TB_TYPE_INT4);
+  const uint32_t b = blob.column(TB_TYPE_INT4, true);
+  const uint32_t t = blob.column(TB_TYPE_TEXT);
+  blob.outputs = {blob.node(TB_EXPR_GREATEST, TB_TYPE_INT4, 0, TB_FN_INT4LT, {a, b})};
+  EXPECT_NO_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)));
+  ProgramWriter other = blob;
+  other.exprs.back().index = TB_FN_INT4PL;
+  EXPECT_THROW(Program::parse(other.blob(TB_SINK_PROJECT)), ProgramError);
+  other = blob;
+  other.args.back() = t;
+  EXPECT_THROW(Program::parse(other.blob(TB_SINK_PROJECT)), ProgramError);
+  other = blob;
+  other.exprs.back().nargs = 0;
+  EXPECT_THROW(Program::parse(other.blob(TB_SINK_PROJECT)), ProgramError);
+}
+
 TEST(Program, RefusesEachDamage) {
-  const std::vector<std::pair<const char*, std::function<void(ProgramBlob&)>>> damages = {
-      {"sink", [](ProgramBlob& b) { b.sink = 9; }},
-      {"rows sink with keys", [](ProgramBlob& b) { b.sink = TB_SINK_ROWS; }},
-      {"attribute alignment", [](ProgramBlob& b) { b.attributes[0].align = 3; }},
-      {"attribute length", [](ProgramBlob& b) { b.attributes[0].length = -3; }},
-      {"attribute reserved", [](ProgramBlob& b) { b.attributes[0].reserved = 1; }},
-      {"attnum 0", [](ProgramBlob& b) { b.columns[0].attnum = 0; }},
-      {"attnum beyond", [](ProgramBlob& b) { b.columns[0].attnum = 3; }},
-      {"column of dropped", [](ProgramBlob& b) { b.attributes[0].flags |= TB_ATT_DROPPED; }},
-      {"column width", [](ProgramBlob& b) { b.attributes[0].length = 8; }},
-      {"column missing", [](ProgramBlob& b) { b.columns[0].missing_param = 7; }},
-      {"column missing is array", [](ProgramBlob& b) { b.columns[0].missing_param = 1; }},
-      {"column missing type", [](ProgramBlob& b) { b.columns[0].missing_param = 2; }},
-      {"column scale", [](ProgramBlob& b) { b.columns[0].scale = 2; }},
-      {"parameter type", [](ProgramBlob& b) { b.params[0].type = 200; }},
-      {"parameter flags", [](ProgramBlob& b) { b.params[0].flags = 0x80; }},
-      {"expression op", [](ProgramBlob& b) { b.exprs[4].op = 99; }},
-      {"expression type", [](ProgramBlob& b) { b.exprs[4].type = 0; }},
-      {"operand list", [](ProgramBlob& b) { b.exprs[4].first_arg = 1000; }},
-      {"operand list overflow", [](ProgramBlob& b) { b.exprs[4].first_arg = 0xffffffff; }},
-      {"operand after user", [](ProgramBlob& b) { b.args[0] = 4; }},
-      {"column index", [](ProgramBlob& b) { b.exprs[0].index = 2; }},
-      {"column type", [](ProgramBlob& b) { b.exprs[0].type = TB_TYPE_INT8; }},
-      {"parameter index", [](ProgramBlob& b) { b.exprs[2].index = 3; }},
-      {"function index", [](ProgramBlob& b) { b.exprs[4].index = TB_FUNCTION_COUNT; }},
-      {"function argument", [](ProgramBlob& b) { b.args[0] = 1; }},
-      {"function result", [](ProgramBlob& b) { b.exprs[4].type = TB_TYPE_INT4; }},
-      {"ANY without array", [](ProgramBlob& b) { b.args[3] = 2; }},
-      {"array as a scalar", [](ProgramBlob& b) { b.args[1] = 3; }},
-      {"AND of one", [](ProgramBlob& b) { b.exprs[7].nargs = 1; }},
-      {"CASE of two", [](ProgramBlob& b) { b.exprs[8].nargs = 2; }},
-      {"nullable unmarked", [](ProgramBlob& b) { b.exprs[4].flags = 0; }},
-      {"nullable column unmarked", [](ProgramBlob& b) { b.columns[0].flags = TB_COL_NULLABLE; }},
-      {"raising unmarked", [](ProgramBlob& b) { b.exprs[6].flags = TB_EX_NULLABLE; }},
-      {"raising operand unmarked", [](ProgramBlob& b) { b.exprs[8].flags = TB_EX_NULLABLE; }},
-      {"filter index", [](ProgramBlob& b) { b.filters[0] = 100; }},
-      {"filter type", [](ProgramBlob& b) { b.filters[0] = 0; }},
-      {"key index", [](ProgramBlob& b) { b.keys[0] = 100; }},
-      {"key is array", [](ProgramBlob& b) { b.keys[0] = 3; }},
-      {"aggregate kind", [](ProgramBlob& b) { b.aggs[0].kind = 77; }},
-      {"aggregate without argument", [](ProgramBlob& b) { b.aggs[1].arg = TB_NONE; }},
-      {"aggregate type", [](ProgramBlob& b) { b.aggs[1].type = TB_TYPE_INT2; }},
-      {"sum of text", [](ProgramBlob& b) { b.aggs[2].kind = TB_AGG_SUM_INT; }},
-      {"aggregate filter", [](ProgramBlob& b) { b.aggs[0].filter = 0; }},
-      {"too many keys", [](ProgramBlob& b) { b.keys.assign(TB_MAX_KEYS + 1, b.keys[0]); }},
+  const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
+      {"sink", [](ProgramWriter& b) { b.sink = 9; }},
+      {"rows sink with keys", [](ProgramWriter& b) { b.sink = TB_SINK_ROWS; }},
+      {"attribute alignment", [](ProgramWriter& b) { b.attributes[0].align = 3; }},
+      {"attribute length", [](ProgramWriter& b) { b.attributes[0].length = -3; }},
+      {"attribute reserved", [](ProgramWriter& b) { b.attributes[0].reserved = 1; }},
+      {"attnum 0", [](ProgramWriter& b) { b.columns[0].attnum = 0; }},
+      {"attnum beyond", [](ProgramWriter& b) { b.columns[0].attnum = 3; }},
+      {"column of dropped", [](ProgramWriter& b) { b.attributes[0].flags |= TB_ATT_DROPPED; }},
+      {"column width", [](ProgramWriter& b) { b.attributes[0].length = 8; }},
+      {"column missing", [](ProgramWriter& b) { b.columns[0].missing_param = 7; }},
+      {"column missing is array", [](ProgramWriter& b) { b.columns[0].missing_param = 1; }},
+      {"column missing type", [](ProgramWriter& b) { b.columns[0].missing_param = 2; }},
+      {"column scale", [](ProgramWriter& b) { b.columns[0].scale = 2; }},
+      {"display scale of a fixed-width attribute", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_DISPLAY_SCALE; }},
+      {"display scale's type", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_DISPLAY_SCALE; }},
+      {"digits of no numeric", [](ProgramWriter& b) { b.columns[0].digits = 5; }},
+      {"time zone's type", [](ProgramWriter& b) { b.params[0].flags = TB_PARAM_ZONE; }},
+      {"time zone's flags", [](ProgramWriter& b) { b.params[2].flags = TB_PARAM_ZONE | TB_PARAM_NULLABLE; }},
+      {"parameter type", [](ProgramWriter& b) { b.params[0].type = 200; }},
+      {"parameter flags", [](ProgramWriter& b) { b.params[0].flags = 0x80; }},
+      {"expression op", [](ProgramWriter& b) { b.exprs[4].op = 99; }},
+      {"expression type", [](ProgramWriter& b) { b.exprs[4].type = 0; }},
+      {"operand list", [](ProgramWriter& b) { b.exprs[4].first_arg = 1000; }},
+      {"operand list overflow", [](ProgramWriter& b) { b.exprs[4].first_arg = 0xffffffff; }},
+      {"operand after user", [](ProgramWriter& b) { b.args[0] = 4; }},
+      {"column index", [](ProgramWriter& b) { b.exprs[0].index = 2; }},
+      {"column type", [](ProgramWriter& b) { b.exprs[0].type = TB_TYPE_INT8; }},
+      {"parameter index", [](ProgramWriter& b) { b.exprs[2].index = 3; }},
+      {"function index", [](ProgramWriter& b) { b.exprs[4].index = TB_FUNCTION_COUNT; }},
+      {"function argument", [](ProgramWriter& b) { b.args[0] = 1; }},
+      {"function result", [](ProgramWriter& b) { b.exprs[4].type = TB_TYPE_INT4; }},
+      {"ANY without array", [](ProgramWriter& b) { b.args[3] = 2; }},
+      {"array as a scalar", [](ProgramWriter& b) { b.args[1] = 3; }},
+      {"AND of one", [](ProgramWriter& b) { b.exprs[7].nargs = 1; }},
+      {"CASE of two", [](ProgramWriter& b) { b.exprs[8].nargs = 2; }},
+      {"nullable unmarked", [](ProgramWriter& b) { b.exprs[4].flags = 0; }},
+      {"nullable column unmarked", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_NULLABLE; }},
+      {"raising unmarked", [](ProgramWriter& b) { b.exprs[6].flags = TB_EX_NULLABLE; }},
+      {"raising operand unmarked", [](ProgramWriter& b) { b.exprs[8].flags = TB_EX_NULLABLE; }},
+      {"filter index", [](ProgramWriter& b) { b.filters[0] = 100; }},
+      {"filter type", [](ProgramWriter& b) { b.filters[0] = 0; }},
+      {"key index", [](ProgramWriter& b) { b.keys[0] = 100; }},
+      {"key is array", [](ProgramWriter& b) { b.keys[0] = 3; }},
+      {"aggregate kind", [](ProgramWriter& b) { b.aggs[0].kind = 77; }},
+      {"aggregate without argument", [](ProgramWriter& b) { b.aggs[1].arg = TB_NONE; }},
+      {"aggregate type", [](ProgramWriter& b) { b.aggs[1].type = TB_TYPE_INT2; }},
+      {"sum of text", [](ProgramWriter& b) { b.aggs[2].kind = TB_AGG_SUM_INT; }},
+      {"aggregate filter", [](ProgramWriter& b) { b.aggs[0].filter = 0; }},
+      {"rows as the source of attributes", [](ProgramWriter& b) { b.source = TB_SOURCE_ROWS; }},
+      {"source", [](ProgramWriter& b) { b.source = 3; }},
+      {"outputs of an aggregation", [](ProgramWriter& b) { b.outputs = {0}; }},
+      {"a joined column's flag", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_STORED_NULLABLE; }},
+      {"too many keys", [](ProgramWriter& b) { b.keys.assign(TB_MAX_KEYS + 1, b.keys[0]); }},
   };
   for (const auto& [name, damage] : damages) {
-    ProgramBlob blob = sample();
+    ProgramWriter blob = sample();
     damage(blob);
-    EXPECT_THROW(Program::parse(blob.build()), ProgramError) << name;
+    EXPECT_THROW(Program::parse(blob.blob()), ProgramError) << name;
   }
 }
 
 TEST(Program, RefusesDamagedHeaders) {
-  const std::vector<uint8_t> good = sample().build();
+  const std::vector<uint8_t> good = sample().blob();
   for (size_t size : {size_t{0}, size_t{8}, sizeof(TbProgram) - 1, good.size() - 1}) {
     EXPECT_THROW(Program::parse(std::span(good).first(size)), ProgramError) << size;
   }
@@ -129,22 +163,129 @@ TEST(Program, RefusesDamagedHeaders) {
   };
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.magic ^= 1; })), ProgramError);
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.version++; })), ProgramError);
-  EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.reserved[1] = 1; })), ProgramError);
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.exprs.offset += 4; })), ProgramError);
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.exprs.offset = 0xfffffff8; })), ProgramError);
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.exprs.offset = 0; })), ProgramError);
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.aggs.count = 200; })), ProgramError);
   EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.outputs.count = 1; })), ProgramError);
+  EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.joins.count = 1; })), ProgramError);
+  EXPECT_THROW(Program::parse(with([](TbProgram& h) { h.joins.count = 17; })), ProgramError);
+}
+
+/* SELECT a, x, y FROM s JOIN t ON a = t.k AND x < a LEFT JOIN u ON x = u.k WHERE EXISTS (v: k = a AND z < a)
+ * Columns: 0 a, 1 x (of t), 2 y (of u), 3 z (of v); expressions the same. */
+ProgramWriter joined() {
+  ProgramWriter blob;
+  blob.sink = TB_SINK_PROJECT;
+  const uint32_t a = blob.column(TB_TYPE_INT4);
+  blob.join(TB_JOIN_INNER, {a}, 0);
+  const uint32_t x = blob.payload(0, 1, TB_TYPE_INT4);
+  blob.join(TB_JOIN_LEFT, {x}, 1, TB_JOIN_UNIQUE);
+  const uint32_t y = blob.payload(1, 1, TB_TYPE_INT4);
+  blob.join(TB_JOIN_SEMI, {a}, 2);
+  const uint32_t z = blob.payload(2, 2, TB_TYPE_INT4, true);
+  blob.joins[0].residual = blob.call(TB_FN_INT4LT, {x, a});
+  blob.joins[2].residual = blob.call(TB_FN_INT4LT, {z, a});
+  blob.filters = {blob.call(TB_FN_INT4LT, {y, a})};
+  blob.outputs = {a, x, y};
+  return blob;
+}
+
+TEST(Program, ParsesJoins) {
+  const Program program = Program::parse(joined().blob());
+  EXPECT_EQ(program.joins().size(), 3u);
+  EXPECT_EQ(program.source_columns(), 1u);
+  EXPECT_EQ(program.join_keys(program.joins()[1])[0], 1u);
+
+  ProgramWriter build = joined();
+  build.sink = TB_SINK_BUILD;
+  build.keys = {2};
+  EXPECT_EQ(Program::parse(build.blob()).keys().size(), 1u);
+  build.outputs.clear();  // a table for SEMI joins
+  EXPECT_NO_THROW(Program::parse(build.blob()));
+  ProgramWriter aggregate = joined();
+  aggregate.sink = TB_SINK_AGGREGATE;
+  aggregate.outputs.clear();
+  aggregate.aggregate(TB_AGG_MAX, 2);
+  EXPECT_NO_THROW(Program::parse(aggregate.blob()));
+}
+
+TEST(Program, ParsesRowsOfOtherPlans) {
+  ProgramWriter blob;
+  blob.source = TB_SOURCE_ROWS;
+  blob.sink = TB_SINK_BUILD;
+  blob.keys = {blob.column(TB_TYPE_INT8)};
+  blob.outputs = {blob.column(TB_TYPE_TEXT, true)};
+  EXPECT_EQ(Program::parse(blob.blob()).source(), TB_SOURCE_ROWS);
+  std::swap(blob.columns[0].attnum, blob.columns[1].attnum);
+  EXPECT_THROW(Program::parse(blob.blob()), ProgramError);
+  std::swap(blob.columns[0].attnum, blob.columns[1].attnum);
+  blob.params = {{TB_TYPE_INT8, 0, 0}};
+  blob.columns[0].missing_param = 0;
+  EXPECT_THROW(Program::parse(blob.blob()), ProgramError);
+}
+
+TEST(Program, RefusesEachDamageOfJoins) {
+  const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
+      {"kind", [](ProgramWriter& b) { b.joins[0].kind = 0; }},
+      {"kind beyond", [](ProgramWriter& b) { b.joins[0].kind = 5; }},
+      {"flags", [](ProgramWriter& b) { b.joins[0].flags = 2; }},
+      {"reserved", [](ProgramWriter& b) { b.joins[0].reserved[3] = 1; }},
+      {"table", [](ProgramWriter& b) { b.joins[0].table = 64; }},
+      {"keys out of bounds", [](ProgramWriter& b) { b.joins[0].first_key = 100; }},
+      {"keys that wrap around", [](ProgramWriter& b) { b.joins[0].first_key = 0xffffffff; }},
+      {"number of keys", [](ProgramWriter& b) { b.joins[0].nkeys = 100; }},
+      {"key's expression", [](ProgramWriter& b) { b.args[b.joins[0].first_key] = 100; }},
+      {"key of its own join", [](ProgramWriter& b) { b.args[b.joins[0].first_key] = 1; }},
+      {"key of a later join", [](ProgramWriter& b) { b.args[b.joins[1].first_key] = 2; }},
+      {"residual's expression", [](ProgramWriter& b) { b.joins[1].residual = 1000; }},
+      {"residual's type", [](ProgramWriter& b) { b.joins[1].residual = 0; }},
+      {"residual of a later join", [](ProgramWriter& b) { b.joins[0].residual = b.filters[0]; }},
+      {"filter on a SEMI join", [](ProgramWriter& b) { b.filters[0] = b.joins[2].residual; }},
+      {"output of a SEMI join", [](ProgramWriter& b) { b.outputs[1] = 3; }},
+      {"key of a SEMI join", [](ProgramWriter& b) { b.sink = TB_SINK_BUILD; b.keys = {3}; }},
+      {"residual on an earlier SEMI join", [](ProgramWriter& b) {
+         b.joins[1].kind = TB_JOIN_ANTI;
+         b.columns[2].flags = 0;
+         b.exprs[2].flags = 0;
+         b.joins[2].residual = b.filters[0];
+         b.filters.clear();
+         b.outputs = {0};
+       }},
+      {"output's expression", [](ProgramWriter& b) { b.outputs[0] = 1000; }},
+      {"rows sink", [](ProgramWriter& b) { b.sink = TB_SINK_ROWS; b.outputs.clear(); }},
+      {"keys of a projection", [](ProgramWriter& b) { b.keys = {0}; }},
+      {"aggregates of a projection", [](ProgramWriter& b) { b.aggregate(TB_AGG_COUNT); }},
+      {"aggregates of a table", [](ProgramWriter& b) { b.sink = TB_SINK_BUILD; b.aggregate(TB_AGG_COUNT); }},
+      {"payload before the source", [](ProgramWriter& b) { std::swap(b.columns[0], b.columns[1]); }},
+      {"payload out of order", [](ProgramWriter& b) { std::swap(b.columns[1], b.columns[2]); }},
+      {"payload's join", [](ProgramWriter& b) { b.columns[3].join = 4; }},
+      {"payload's output", [](ProgramWriter& b) { b.columns[3].attnum = 0; }},
+      {"payload's output beyond", [](ProgramWriter& b) { b.columns[3].attnum = TB_MAX_OUTPUTS + 1; }},
+      {"payload's missing value", [](ProgramWriter& b) { b.params = {{TB_TYPE_INT4, 0, 0}}; b.columns[1].missing_param = 0; }},
+      {"payload's display scale", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_DISPLAY_SCALE; }},
+      {"payload's digits", [](ProgramWriter& b) { b.columns[1].digits = 5; }},
+      {"INNER's nullable", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_NULLABLE; }},
+      {"INNER's stored nullable", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_STORED_NULLABLE; }},
+      {"LEFT without nullable", [](ProgramWriter& b) { b.columns[2].flags = 0; }},
+      {"too many outputs", [](ProgramWriter& b) { b.outputs.assign(TB_MAX_OUTPUTS + 1, 0); }},
+      {"too many joins", [](ProgramWriter& b) { b.joins.resize(TB_MAX_JOINS + 1, b.joins[2]); }},
+  };
+  for (const auto& [name, damage] : damages) {
+    ProgramWriter blob = joined();
+    damage(blob);
+    EXPECT_THROW(Program::parse(blob.blob()), ProgramError) << name;
+  }
 }
 
 /* Whatever the bytes, parse() returns or throws; readers of what it returns
  * stay within the blob (run under ASAN for the full effect). */
 TEST(Program, SurvivesRandomDamage) {
-  const std::vector<uint8_t> good = sample().build();
+  const std::vector<uint8_t> samples[] = {sample().blob(), joined().blob()};
   std::mt19937 random(1);
   int accepted = 0;
-  for (int i = 0; i < 20000; i++) {
-    std::vector<uint8_t> blob = good;
+  for (int i = 0; i < 40000; i++) {
+    std::vector<uint8_t> blob = samples[i % 2];
     for (int n = 1 + static_cast<int>(random() % 3); n > 0; n--) blob[random() % blob.size()] = static_cast<uint8_t>(random());
     try {
       const Program program = Program::parse(blob);
@@ -152,6 +293,9 @@ TEST(Program, SurvivesRandomDamage) {
       for (const TbExpr& expr : program.exprs())
         for (uint32_t arg : program.args(expr)) ASSERT_LT(arg, program.exprs().size());
       for (uint32_t filter : program.filters()) ASSERT_EQ(program.expr(filter).type, TB_TYPE_BOOL);
+      for (const TbJoin& join : program.joins())
+        for (uint32_t key : program.join_keys(join)) ASSERT_LT(key, program.exprs().size());
+      for (const TbColumn& column : program.columns()) ASSERT_LE(column.join, program.joins().size());
       ASSERT_GE(group_layout(program).row_size, 16u);
     } catch (const ProgramError&) {
     }
@@ -163,7 +307,7 @@ std::span<const uint8_t> bytes_of(const std::string& s) { return {reinterpret_ca
 
 class Params : public ::testing::Test {
  protected:
-  const Program program_ = Program::parse(sample().build());
+  const Program program_ = Program::parse(sample().blob());
   /* The values of sample()'s parameters: 5, [1, NULL], 'abc'. */
   std::vector<TbParam> values_;
   std::string bytes_;
@@ -237,9 +381,9 @@ TEST_F(Params, RefusesAnotherNumberOfValues) {
 }
 
 TEST_F(Params, ChecksViewsOfTextArrays) {
-  ProgramBlob blob;
+  ProgramWriter blob;
   blob.params = {{TB_TYPE_TEXT, TB_PARAM_ARRAY, 0}};
-  const Program program = Program::parse(blob.build());
+  const Program program = Program::parse(blob.blob());
   TbParam value{};
   value.length = 1;
   value.offset = sizeof(TbParamBlock) + sizeof(TbParam);

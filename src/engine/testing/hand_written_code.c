@@ -1,11 +1,13 @@
 /*
  * hand_written_code.c - what the compiler would make of the programs in
- * program_blob.h, so that the engine is tested without it.
+ * hand_written_programs.h, so that the engine is tested without it.
  *
- * One of TB_TEST_ROWS (filter: v is even), TB_TEST_GROUPS, TB_TEST_TOTAL is
- * defined. Some values have effects: DEFERRED_VALUE is deferred, RAISING_VALUE
- * sets a verdict, SLOW_VALUE sleeps.
+ * One of TB_TEST_ROWS (filter: v is even), TB_TEST_GROUPS, TB_TEST_TOTAL,
+ * TB_TEST_JOIN (build, probe and projection) is defined. Some values have
+ * effects: DEFERRED_VALUE is deferred, RAISING_VALUE sets a verdict, SLOW_VALUE
+ * sleeps.
  */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,8 +57,28 @@ special(int32_t value, TbPipelineArgs *args)
 	return 1;
 }
 
-#ifdef TB_TEST_ROWS
-static void
+/* Room for `rows` and `bytes`, or the pipeline's end. */
+static inline int
+make_room(TbPipelineArgs *args, uint64_t rows, uint64_t bytes)
+{
+	if (args->make_room(args, rows, bytes))
+		return 1;
+	args->status = TB_PIPELINE_STOPPED;
+	return 0;
+}
+
+#if defined(TB_TEST_GROUPS) || defined(TB_TEST_JOIN)
+static uint64_t
+hash_of(int32_t value)
+{
+	uint64_t	hash = ((uint64_t) (uint32_t) value + 1) * 0x9fb21c651e98df25ull;
+
+	return hash ^ hash >> 32;
+}
+#endif
+
+#if defined(TB_TEST_ROWS)
+static int
 apply(TbPipelineArgs *args, uint32_t row, int32_t value)
 {
 	if (value % 2 == 0)
@@ -64,6 +86,98 @@ apply(TbPipelineArgs *args, uint32_t row, int32_t value)
 		args->out_rowids[args->nout++] = args->rowids[row];
 		args->rows_passed++;
 	}
+	return 1;
+}
+#elif defined(TB_TEST_JOIN)
+/* A row of (int, int, text); a BUILD's first column is its key. */
+static int
+append(TbPipelineArgs *args, int32_t a, int32_t b, const char *text, uint32_t length)
+{
+	TbRowStore *store = args->store;
+	uint64_t	row = store->nrows;
+	TbTextView	view = {length, 0, 0, 0};
+
+	if (store->capacity - row < 1 || store->arena_capacity - store->arena_used < length)
+		if (!make_room(args, 1, length))
+			return 0;
+	((int32_t *) store->columns[0].values)[row] = a;
+	((int32_t *) store->columns[1].values)[row] = b;
+	store->columns[2].valid[row] = text != NULL;
+	if (text != NULL)
+	{
+		memcpy(&view.prefix, text, length < 4 ? length : 4);
+		view.offset = (uint32_t) store->arena_used;
+		memcpy(store->arena + store->arena_used, text, length);
+		store->arena_used += length;
+	}
+	((TbTextView *) store->columns[2].values)[row] = view;
+	if (store->hashes != NULL)
+		store->hashes[row] = hash_of(a);
+	store->nrows++;
+	return 1;
+}
+
+static uint32_t
+look_up(const TbJoinTable *table, int32_t key)
+{
+	const uint8_t *base = (const uint8_t *) table;
+	uint64_t	place = (uint64_t) key - (uint64_t) table->key_min;
+	uint64_t	hash = hash_of(key);
+
+	if (table->nrows == 0)
+		return TB_NONE;
+	switch (table->kind)
+	{
+		case TB_TABLE_DENSE:
+			if (place >= table->key_span)
+				return TB_NONE;
+			return ((const uint32_t *) (base + table->slots))[place / 32] >> place % 32 & 1 ? (uint32_t) place : TB_NONE;
+		case TB_TABLE_DIRECT:
+			return place < table->key_span ? ((const uint32_t *) (base + table->slots))[place] - 1 : TB_NONE;
+		default:
+			break;
+	}
+	for (uint64_t i = hash & table->slot_mask;; i = (i + 1) & table->slot_mask)
+	{
+		uint64_t	slot = ((const uint64_t *) (base + table->slots))[i];
+		uint32_t	row = (uint32_t) slot - 1;
+
+		if (slot == 0)
+			return TB_NONE;
+		if (slot >> 32 == hash >> 32 && ((const int32_t *) (base + table->columns[0].values))[row] == key)
+			return row;
+	}
+}
+
+static int
+apply(TbPipelineArgs *args, uint32_t row, int32_t value)
+{
+	const TbJoinTable *table;
+	const uint8_t *base;
+	char		text[16];
+
+	(void) row;
+	args->rows_passed++;
+	if (args->tables == NULL)
+	{
+		int			length = value % 5 == 0 ? 0 : snprintf(text, sizeof(text), "v%d", value);
+
+		return append(args, value, value, length ? text : NULL, (uint32_t) length);
+	}
+	table = args->tables[0];
+	base = (const uint8_t *) table;
+	for (uint32_t match = look_up(table, value); match != TB_NONE;
+		 match = table->next ? ((const uint32_t *) (base + table->next))[match] - 1 : TB_NONE)
+	{
+		int32_t		payload = ((const int32_t *) (base + table->columns[1].values))[match];
+		int			valid = (base + table->columns[2].valid)[match];
+		TbTextView	view = ((const TbTextView *) (base + table->columns[2].values))[match];
+
+		args->join_rows[0]++;
+		if (!append(args, value, payload, valid ? (const char *) base + table->bytes + view.offset : NULL, view.length))
+			return 0;
+	}
+	return 1;
 }
 #else
 static void
@@ -75,7 +189,7 @@ add(TbPipelineArgs *args, uint8_t *row, int32_t value, int valid_offset)
 	args->rows_passed++;
 }
 
-static void
+static int
 apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 {
 	TbGroupTable *groups = args->groups;
@@ -83,19 +197,18 @@ apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 	(void) i;
 	add(args, groups->rows, value, 24);
 #else
-	uint64_t	hash = ((uint64_t) (uint32_t) value + 1) * 0x9fb21c651e98df25ull;
+	uint64_t	hash = hash_of(value);
 	uint64_t	slot;
 	uint8_t    *row;
 
 	(void) i;
-	hash ^= hash >> 32;
 	for (slot = hash & groups->slot_mask; groups->slots[slot] != 0; slot = (slot + 1) & groups->slot_mask)
 	{
 		row = groups->rows + (uint64_t) (groups->slots[slot] - 1) * groups->row_size;
 		if (memcmp(row + 24, &value, 4) == 0)
 		{
 			add(args, row, value, 29);
-			return;
+			return 1;
 		}
 	}
 	row = groups->rows + groups->ngroups * groups->row_size;
@@ -105,6 +218,7 @@ apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 	row[28] = 1;
 	add(args, row, value, 29);
 #endif
+	return 1;
 }
 #endif
 
@@ -113,22 +227,15 @@ tb_pipeline(TbPipelineArgs *args)
 {
 	const int32_t *v = args->columns[0].values;
 
-	while (args->first_row < args->nrows)
+	for (uint32_t row = args->first_row; row < args->nrows; row++)
 	{
-		uint32_t	end = args->first_row + TB_TILE_ROWS;
-
 #ifdef TB_TEST_GROUPS
-		if (args->groups->group_capacity - args->groups->ngroups < TB_TILE_ROWS)
-		{
-			args->status = TB_PIPELINE_GROW;
+		if (row % TB_TILE_ROWS == 0 && args->groups->group_capacity - args->groups->ngroups < TB_TILE_ROWS &&
+			!make_room(args, TB_TILE_ROWS, 0))
 			return;
-		}
 #endif
-		if (end > args->nrows)
-			end = args->nrows;
-		for (; args->first_row < end; args->first_row++)
-			if (!special(v[args->first_row], args))
-				apply(args, args->first_row, v[args->first_row]);
+		if (!special(v[row], args) && !apply(args, row, v[row]))
+			return;
 	}
 	args->status = TB_PIPELINE_DONE;
 }

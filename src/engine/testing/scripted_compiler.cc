@@ -3,6 +3,7 @@
  * zygote protocol of compile.h, and does what TURBINE_TEST_COMPILER says:
  *
  *   artifact:FILE   answers every request with the file's bytes
+ *   slow:FILE       the same after 300 ms; stuck:FILE after 30 s
  *   fail:MESSAGE    answers that the program cannot be compiled
  *   crash           the child exits without an answer
  *   die             the zygote itself exits when a request comes
@@ -27,8 +28,11 @@ namespace {
 void answer(const std::string& script, int artifact, int status) {
   TbCompileReply reply{};
   reply.magic = TB_COMPILE_MAGIC;
-  if (script.rfind("artifact:", 0) == 0) {
-    std::ifstream in(script.substr(9), std::ios::binary);
+  const bool slow = script.rfind("slow:", 0) == 0, stuck = script.rfind("stuck:", 0) == 0;
+  if (slow) usleep(300000);
+  if (stuck) sleep(30);
+  if (slow || stuck || script.rfind("artifact:", 0) == 0) {
+    std::ifstream in(script.substr(script.find(':') + 1), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     reply.ok = write(artifact, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     reply.artifact_size = bytes.size();

@@ -1,10 +1,10 @@
 /*
- * aggregate_input.c - drives the input of an aggregation to its end.
+ * aggregate_input.c - drives the input of a blocking sink to its end.
  *
  * All slots are kept busy with chunks of blocks. Rows that the engine defers
  * are copied, detoasted into a chunk of columns, and sent in a free slot when
  * that is full or nothing else is left. Then INPUT_END, and every batch of
- * groups is kept until QUERY_DONE: only then is it certain that PostgreSQL's
+ * groups (AGGREGATE) or rows (PROJECT) is kept until QUERY_DONE: only then is it certain that PostgreSQL's
  * plan is not needed after all. Called once a query, by heap_query.c.
  */
 #include "postgres.h"
@@ -164,8 +164,8 @@ collect_groups(TbHeapQuery *query)
 	}
 }
 
-bool
-tb_aggregate_run(TbHeapQuery *query)
+static bool
+run_input(TbHeapQuery *query)
 {
 	InputState	input = {.query = query};
 	bool		finished = false;
@@ -173,5 +173,24 @@ tb_aggregate_run(TbHeapQuery *query)
 	while (!finished)
 		if (!step(&input, &finished))
 			return false;
-	return tb_query_send(query, TB_MSG_INPUT_END, NULL, 0) && collect_groups(query);
+	return tb_query_send(query, TB_MSG_INPUT_END, NULL, 0);
+}
+
+bool
+tb_aggregate_run(TbHeapQuery *query)
+{
+	return run_input(query) && collect_groups(query);
+}
+
+/* Nothing comes back but the end: the table stays there. */
+bool
+tb_build_run(TbHeapQuery *query)
+{
+	TbIncoming	message;
+
+	if (!run_input(query) || tb_query_receive(query, true, &message) != TB_RECEIVED)
+		return false;
+	if (message.type != TB_MSG_QUERY_DONE)
+		return tb_query_protocol_error(query, "unexpected message at the end of a query");
+	return tb_query_take_done(query, &message, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * group_batches.c - keeps an aggregation's groups until all have come.
+ * group_batches.c - keeps groups, or projected rows, until all have come.
  *
  * Each batch is copied out of its slot once, then checked: every offset,
  * length and text view, so that readers of the copy need not. The copy is a
@@ -45,16 +45,19 @@ TbGroupBatches *
 tb_group_batches_make(const TbProgram *program)
 {
 	TbGroupBatches *batches = palloc0(sizeof(TbGroupBatches));
-	const uint32 *keys = section(program, program->keys);
+	bool		projects = program->sink == TB_SINK_PROJECT;
+	TbSection	direct = projects ? program->outputs : program->keys;
+	const uint32 *keys = section(program, direct);
 	const TbExpr *exprs = section(program, program->exprs);
 	const TbAgg *aggs = section(program, program->aggs);
-	uint32		nkeys = program->keys.count;
+	uint32		nkeys = direct.count;
+	uint32		naggs = projects ? 0 : program->aggs.count;
 
-	batches->ncolumns = nkeys + program->aggs.count;
+	batches->ncolumns = nkeys + naggs;
 	batches->types = palloc(Max(batches->ncolumns, 1) * sizeof(uint32));
 	for (uint32 i = 0; i < nkeys; i++)
 		batches->types[i] = exprs[keys[i]].type;
-	for (uint32 i = 0; i < program->aggs.count; i++)
+	for (uint32 i = 0; i < naggs; i++)
 		batches->types[nkeys + i] = tb_agg_state_type(&aggs[i]);
 	return batches;
 }

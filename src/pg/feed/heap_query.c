@@ -34,7 +34,9 @@ make_query(Relation rel, Snapshot snapshot, const TbHeapQuerySpec *spec)
 	query->nblocks = RelationGetNumberOfBlocks(rel);
 	query->current_slot = -1;
 	tb_buffered_begin(&query->reader, rel, snapshot, query->nblocks);
-	tb_stat_add(TB_COUNTER_QUERIES, 1);
+	/* The queries of a session are one. */
+	if (spec->program->sink != TB_SINK_BUILD)
+		tb_stat_add(TB_COUNTER_QUERIES, 1);
 	return query;
 }
 
@@ -271,6 +273,23 @@ tb_heap_query_next_groups(TbHeapQuery *query, const TbGroups **groups,
 	result = *groups != NULL ? TB_GROUPS_BATCH : TB_GROUPS_END;
 	MemoryContextSwitchTo(old);
 	return result;
+}
+
+bool
+tb_heap_query_build(TbHeapQuery *query, TbFailure *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(query->context);
+	bool		ok = tb_query_connected(query) && tb_build_run(query);
+
+	if (!ok)
+	{
+		tb_query_note_fallback(query);
+		*why = query->failure;
+	}
+	else if (pgstat_should_count_relation(query->rel))
+		query->rel->pgstat_info->t_counts.t_tuples_returned += query->stats.done.rows_in;
+	MemoryContextSwitchTo(old);
+	return ok;
 }
 
 const TbHeapQueryStats *

@@ -6,7 +6,7 @@
  * classifying each as direct or buffered under the visibility protocol, and
  * hands the node what comes back. It never raises for a device's sake: what
  * the engine can not do comes back as something for the node to evaluate
- * itself (ROWS) or as a fallback (AGGREGATE). PostgreSQL's own errors (cancel,
+ * itself (ROWS) or as a fallback (the other sinks). PostgreSQL's own errors (cancel,
  * I/O, serialization failures) are raised as ever, and everything held is
  * released by the resource owner.
  */
@@ -23,6 +23,8 @@
 #include "turbine/program.h"
 #include "turbine/wire.h"
 
+#include "pg/feed/session.h"
+
 typedef struct TbHeapQuery TbHeapQuery;
 
 /* What to run; the caller's memory stays valid until tb_heap_query_end. */
@@ -32,14 +34,17 @@ typedef struct TbHeapQuerySpec
 	const TbParamBlock *params;
 	uint32		device;				/* wire.h: index or TB_ANY_DEVICE */
 	double		estimated_rows;
-	double		estimated_groups;
+	double		estimated_groups;	/* or rows kept: BUILD, PROJECT */
+	TbSession  *session;			/* several queries on one connection; NULL: a
+									 * connection for this query alone */
+	uint32		table;				/* BUILD: the table's number */
 	/* AGGREGATE: fills the program's columns of a row that the engine deferred
 	 * is done by the query itself from the tuple, detoasting. */
 } TbHeapQuerySpec;
 
 /*
  * Starts the query. ROWS: always returns a query; where the service can not
- * run it, chunks come back with `evaluate` set. AGGREGATE: returns NULL and
+ * run it, chunks come back with `evaluate` set. Other sinks: returns NULL and
  * fills *why if it can not start.
  */
 extern TbHeapQuery *tb_heap_query_begin(Relation rel, Snapshot snapshot,
@@ -69,9 +74,13 @@ extern bool tb_heap_query_next_chunk(TbHeapQuery *query, TbRowChunk *chunk);
  * buffer, reused by the next call); t_self and t_tableOid are set. */
 extern HeapTuple tb_heap_query_tuple(TbHeapQuery *query, uint32 rowid);
 
+/* BUILD: runs the input to its end; the table is with the session then. False,
+ * with *why, if it could not be built. */
+extern bool tb_heap_query_build(TbHeapQuery *query, TbFailure *why);
+
 /*
- * AGGREGATE: runs the input to its end on the first call, then returns batches
- * of groups, valid until the next call. Offsets in `groups` have been
+ * AGGREGATE, PROJECT: runs the input to its end on the first call, then returns
+ * batches of groups or rows, valid until the next call. Offsets in `groups` have been
  * bounds-checked, text views too.
  */
 typedef enum TbGroupsResult

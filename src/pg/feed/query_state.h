@@ -6,8 +6,10 @@
  *   service_query.c   starts and ends the query in the daemon; its messages
  *   chunk_stream.c    slots: fills and sends chunks, confirms direct reads
  *   chunk_tuples.c    row ids and tuples of the current chunk
- *   aggregate_input.c drives the input of an aggregation to its end
- *   group_batches.c   checks, keeps and hands out its groups
+ *   aggregate_input.c drives the input of a blocking sink to its end
+ *   group_batches.c   checks, keeps and hands out groups or rows
+ *   row_query.c       the whole of a query over rows of a plan
+ *   session.c         a connection that several queries share
  *
  * Failures of the service never raise: a function returns false, `failure`
  * says why, and the connection has been given back or closed (conn is NULL).
@@ -52,7 +54,7 @@ typedef struct TbGroupBatches TbGroupBatches;
 struct TbHeapQuery
 {
 	MemoryContext context;
-	Relation	rel;
+	Relation	rel;			/* NULL: rows of a plan, see row_query.c */
 	Snapshot	snapshot;
 	TbHeapQuerySpec spec;
 	BlockNumber nblocks;
@@ -90,7 +92,7 @@ struct TbHeapQuery
 	char	   *tuple_buffer;	/* BLCKSZ */
 	char	   *reread_page;	/* see chunk_tuples.c */
 
-	/* AGGREGATE */
+	/* AGGREGATE, PROJECT */
 	bool		input_done;
 	TbGroupBatches *batches;
 };
@@ -126,6 +128,7 @@ extern void tb_tuples_set_pages(TbHeapQuery *query, int slot, BlockNumber block,
 
 /* aggregate_input.c */
 extern bool tb_aggregate_run(TbHeapQuery *query);
+extern bool tb_build_run(TbHeapQuery *query);
 
 /* group_batches.c */
 extern TbGroupBatches *tb_group_batches_make(const TbProgram *program);

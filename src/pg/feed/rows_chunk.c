@@ -3,7 +3,7 @@
  *
  * Values gather in private memory, one array a column, and are laid out in the
  * slot when the chunk is full. Owns what it pallocs in the context it was made
- * in. Called by aggregation's input loop.
+ * in. Called by the input loops.
  */
 #include "postgres.h"
 
@@ -73,7 +73,9 @@ tb_rows_chunk_make(const TbProgram *program, TupleDesc desc, Size capacity)
 	((const char *) program + program->columns.offset);
 
 	rows->desc = desc;
-	rows->ncolumns = program->columns.count;
+	/* The source's come first; payload columns are not sent. */
+	while (rows->ncolumns < program->columns.count && columns[rows->ncolumns].join == 0)
+		rows->ncolumns++;
 	rows->columns = palloc0(Max(rows->ncolumns, 1) * sizeof(RowsColumn));
 	for (uint32 i = 0; i < rows->ncolumns; i++)
 	{
@@ -97,8 +99,11 @@ tb_rows_chunk_make(const TbProgram *program, TupleDesc desc, Size capacity)
 		rows->columns[i].valid = palloc0(Max(rows->max_rows, 1));
 	}
 	rows->bytes = palloc(Max(rows->bytes_capacity, 1));
-	rows->datums = palloc(desc->natts * sizeof(Datum));
-	rows->nulls = palloc(desc->natts * sizeof(bool));
+	if (desc != NULL)
+	{
+		rows->datums = palloc(desc->natts * sizeof(Datum));
+		rows->nulls = palloc(desc->natts * sizeof(bool));
+	}
 	rows->row_context = AllocSetContextCreate(CurrentMemoryContext,
 											  "pg_turbine detoasted row",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -201,14 +206,15 @@ add_by_value(const TbColumn *column, Datum datum, char *out)
 }
 
 static TbRowAdded
-add_value(TbRowsChunk *rows, RowsColumn *target, TbFailure *why)
+add_value(TbRowsChunk *rows, RowsColumn *target, const Datum *datums,
+		  const bool *nulls, TbFailure *why)
 {
 	const TbColumn *column = target->column;
 	int			attribute = column->attnum - 1;
 	char	   *out = target->values + (Size) rows->nrows * target->width;
 
-	target->valid[rows->nrows] = !rows->nulls[attribute];
-	if (rows->nulls[attribute])
+	target->valid[rows->nrows] = !nulls[attribute];
+	if (nulls[attribute])
 	{
 		memset(out, 0, target->width);
 		if (target->nullable)
@@ -217,16 +223,25 @@ add_value(TbRowsChunk *rows, RowsColumn *target, TbFailure *why)
 		return TB_ROW_IMPOSSIBLE;
 	}
 	if (tb_type_is_text(column->type))
-		return add_text(rows, column, rows->datums[attribute], out, why);
+		return add_text(rows, column, datums[attribute], out, why);
 	if (column->flags & TB_COL_DISPLAY_SCALE)
-		return add_display_scale(rows->datums[attribute], out, why);
+		return add_display_scale(datums[attribute], out, why);
 	if (tb_type_is_numeric(column->type))
-		return add_numeric(column, rows->datums[attribute], out, why);
-	return add_by_value(column, rows->datums[attribute], out);
+		return add_numeric(column, datums[attribute], out, why);
+	return add_by_value(column, datums[attribute], out);
 }
 
 TbRowAdded
 tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TbFailure *why)
+{
+	/* Fills in the attributes' missing values for short tuples, too. */
+	heap_deform_tuple(tuple, rows->desc, rows->datums, rows->nulls);
+	return tb_rows_chunk_add_values(rows, rows->datums, rows->nulls, why);
+}
+
+TbRowAdded
+tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums, const bool *nulls,
+						 TbFailure *why)
 {
 	Size		bytes_before = rows->bytes_used;
 	TbRowAdded	result = TB_ROW_ADDED;
@@ -240,11 +255,9 @@ tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TbFailure *why)
 	if (rows->nrows == rows->max_rows)
 		return TB_ROW_NO_SPACE;
 
-	/* Fills in the attributes' missing values for short tuples, too. */
-	heap_deform_tuple(tuple, rows->desc, rows->datums, rows->nulls);
 	old = MemoryContextSwitchTo(rows->row_context);
 	for (uint32 i = 0; i < rows->ncolumns && result == TB_ROW_ADDED; i++)
-		result = add_value(rows, &rows->columns[i], why);
+		result = add_value(rows, &rows->columns[i], datums, nulls, why);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(rows->row_context);
 

@@ -1,9 +1,10 @@
 /*
- * rows_chunk.h - rows that the engine deferred, as a chunk of columns.
+ * rows_chunk.h - rows that the backend has, as a chunk of columns.
  *
  * A row with a compressed or out-of-line value in a referenced column can not
- * be decoded by the engine. The backend detoasts it and adds it here; a full
- * chunk is written into a slot as TbColumnsChunk and sent.
+ * be decoded by the engine, and rows of a plan of PostgreSQL's are not on pages.
+ * The backend detoasts them and adds them here; a full chunk is written into a
+ * slot as TbColumnsChunk and sent.
  */
 #ifndef TURBINE_PG_ROWS_CHUNK_H
 #define TURBINE_PG_ROWS_CHUNK_H
@@ -25,11 +26,14 @@ typedef enum TbRowAdded
 	TB_ROW_IMPOSSIBLE			/* the engine can not hold it: see *why */
 } TbRowAdded;
 
-/* `capacity`: bytes of a slot's page area. */
+/* `capacity`: bytes of a slot's page area. `desc`: of the tuples, or NULL. */
 extern TbRowsChunk *tb_rows_chunk_make(const TbProgram *program, TupleDesc desc,
 									   Size capacity);
 extern TbRowAdded tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple,
 									TbFailure *why);
+/* The same of a row whose values are `datums` and `nulls`, by attnum. */
+extern TbRowAdded tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums,
+										   const bool *nulls, TbFailure *why);
 extern uint32 tb_rows_chunk_count(const TbRowsChunk *rows);
 
 /* Writes the rows to a slot and empties the chunk. */

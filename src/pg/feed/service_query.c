@@ -94,29 +94,39 @@ tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
 	return received;
 }
 
-/* QUERY_DONE after so many groups: the statistics, and the connection goes back
- * to the pool. */
+/* QUERY_DONE after so many groups or rows: the statistics, and the connection goes
+ * back to the pool, but for one that holds a table: how many rows that has, only the
+ * service knows. */
 bool
 tb_query_take_done(TbHeapQuery *query, const TbIncoming *message, uint64 groups)
 {
+	bool		built = query->spec.program->sink == TB_SINK_BUILD;
+
 	if (message->length != sizeof(TbQueryDone))
 		return tb_query_protocol_error(query, "malformed end of query");
-	if (((const TbQueryDone *) message->payload)->groups != groups)
+	if (!built && ((const TbQueryDone *) message->payload)->groups != groups)
 		return tb_query_protocol_error(query, "groups are missing, or came twice");
 	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
-	tb_connection_release(query->conn);
+	if (!built)
+		tb_connection_release(query->conn);
 	query->conn = NULL;
 	return true;
 }
 
 /* Counts and logs `failure`, and keeps it for EXPLAIN. */
+static const char *
+input_name(const TbHeapQuery *query)
+{
+	return query->rel != NULL ? RelationGetRelationName(query->rel) : "a join's input";
+}
+
 void
 tb_query_note_fallback(TbHeapQuery *query)
 {
 	query->stats.fallback = query->failure.reason;
 	strlcpy(query->stats.fallback_message, query->failure.message,
 			sizeof(query->stats.fallback_message));
-	tb_stat_fallback(&query->failure, RelationGetRelationName(query->rel));
+	tb_stat_fallback(&query->failure, input_name(query));
 }
 
 static bool
@@ -137,6 +147,8 @@ send_query(TbHeapQuery *query)
 	/* A session that holds a grant must not wait for another. */
 	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
 	header.debug_fault = tb_guc_debug_fault();
+	if (program->sink == TB_SINK_BUILD)
+		header.table = query->spec.table;
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
 
@@ -215,8 +227,7 @@ note_device(TbHeapQuery *query)
 		strlcpy(query->stats.device_name, devices[query->ready.device].name,
 				sizeof(query->stats.device_name));
 	if (query->ready.host_because != TB_FALLBACK_NONE)
-		tb_stat_host_instead(query->ready.host_because,
-							 RelationGetRelationName(query->rel));
+		tb_stat_host_instead(query->ready.host_because, input_name(query));
 }
 
 static bool
@@ -244,15 +255,30 @@ await_ready(TbHeapQuery *query)
 	return true;
 }
 
+static bool
+take_connection(TbHeapQuery *query)
+{
+	if (query->spec.session == NULL)
+		query->conn = tb_connection_acquire(&query->failure);
+	else
+	{
+		query->conn = tb_session_connection(query->spec.session);
+		if (query->conn == NULL)
+			tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
+						   "the connection to turbined was closed");
+	}
+	return query->conn != NULL;
+}
+
 /* Brings the query to where chunks can be sent. */
 bool
 tb_query_start(TbHeapQuery *query)
 {
-	query->conn = tb_connection_acquire(&query->failure);
-	if (query->conn == NULL)
+	if (!take_connection(query))
 		return false;
 	query->conn_serial = tb_connection_serial(query->conn);
-	query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks);
+	if (query->nblocks > 0)
+		query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks);
 	if (query->direct != NULL)
 	{
 		switch (tb_relation_files_send(query->conn, query->rel, query->nblocks,

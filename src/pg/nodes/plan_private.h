@@ -1,6 +1,11 @@
 /*
- * plan_private.h - what GpuScan and GpuPreAgg keep in CustomScan's
- * custom_private: only nodes that PostgreSQL can copy.
+ * plan_private.h - what our nodes keep in CustomScan's custom_private: only nodes
+ * that PostgreSQL can copy.
+ *
+ * A node runs one program or several, the stages: all but the last build a table
+ * that later ones probe. What holds Vars travels in custom_scan_tlist, as an
+ * entry behind the node's columns, since there the planner renumbers tables and
+ * looks nothing up.
  */
 #ifndef TURBINE_PG_PLAN_PRIVATE_H
 #define TURBINE_PG_PLAN_PRIVATE_H
@@ -11,29 +16,51 @@
 
 #include "turbine/program.h"
 
-#include "pg/planner/cost.h"
+#include "pg/planner/stage.h"
 
 /* Indexes into custom_private. */
 typedef enum TbPrivateIndex
 {
-	TB_PRIVATE_RELID,				/* the table's OID */
-	TB_PRIVATE_PROGRAM,				/* Const, bytea */
-	TB_PRIVATE_WORK,				/* Const, bytea: TbWork, for the device's choice */
+	TB_PRIVATE_RELIDS,				/* OID list: the tables, in the order of stages */
+	TB_PRIVATE_STAGES,				/* list of TbPrivateStage lists */
 	TB_PRIVATE_GROUPS,				/* Const, float8: estimated groups */
-	TB_PRIVATE_OUTPUTS,				/* GpuPreAgg: Const, bytea: TbOutput[] */
+	TB_PRIVATE_OUTPUTS,				/* Const, bytea: TbOutput[] */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
-extern List *tb_private_make(Oid relid, const TbProgram *program,
-							 const TbWork *work, double groups,
-							 const void *outputs, Size outputs_size);
+/* `stages`: TbStages. */
+extern List *tb_private_make(List *stages, double groups, const void *outputs,
+							 Size outputs_size);
 
-extern Oid	tb_private_relid(const CustomScan *plan);
+/* A single stage of a program over one table. */
+extern List *tb_stages_of_program(Oid relid, const TbProgram *program,
+								  const TbWork *work);
+
+extern List *tb_private_relids(const CustomScan *plan);
+extern int	tb_private_nstages(const CustomScan *plan);
 
 /* 8-aligned copies in the current context. */
-extern TbProgram *tb_private_program(const CustomScan *plan);
-extern TbWork tb_private_work(const CustomScan *plan);
+extern TbProgram *tb_private_program(const CustomScan *plan, int stage);
+extern TbStageInfo tb_private_stage(const CustomScan *plan, int stage);
+extern int32 *tb_private_source_columns(const CustomScan *plan, int stage);
 extern double tb_private_groups(const CustomScan *plan);
 extern void *tb_private_outputs(const CustomScan *plan, Size *size);
+
+/* Lists of the parameters of each stage, for custom_exprs. */
+extern List *tb_stage_params(List *stages);
+
+/* OIDs of the tables that stages read. */
+extern List *tb_stage_relids(List *stages);
+
+/* The entry of custom_scan_tlist that tells about the stages, and what it tells. */
+extern TargetEntry *tb_stage_notes(List *stages, AttrNumber resno);
+
+typedef struct TbStageNotes
+{
+	Index		rti;				/* of the stage's table, in the range table */
+	List	   *filters;			/* Expr */
+	List	   *joins;				/* TbStageJoin */
+} TbStageNotes;
+extern TbStageNotes tb_private_notes(const CustomScan *plan, int stage);
 
 #endif

@@ -37,6 +37,18 @@
 /* One unit of the catalogue's costs in a tile loop, a row. */
 #define OPERATION_NS			0.3
 
+/* Inner tables, on one core: a row that becomes part of one, a look into one, a
+ * row that comes out of a join, a row that is kept to be returned. */
+#define BUILD_ROW_NS			20.0
+#define PROBE_NS				4.0
+#define MATCH_NS				2.0
+#define CANDIDATE_NS			1.5		/* without keys: every row of the table */
+#define PROJECTED_ROW_NS		60.0
+
+/* An inner table's own program: query and answer, and a share of its compilation
+ * as above. */
+#define STAGE_US				20000.0
+
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
 #define RETURNED_ROW_US			0.25
@@ -51,7 +63,7 @@
 TbWork
 tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program)
 {
-	TbWork		work;
+	TbWork		work = {0};
 
 	work.pages = rel->pages;
 	work.all_visible = rel->allvisfrac;
@@ -81,7 +93,10 @@ host_us(const TbWork *work, int threads)
 		DECODE_ATTRIBUTE_NS * work->program.last_attnum +
 		DECODE_COLUMN_NS * work->program.columns;
 	double		compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
-		work->passing * OPERATION_NS * work->program.others;
+		work->passing * OPERATION_NS * work->program.others +
+		work->probes * PROBE_NS + work->candidates * CANDIDATE_NS +
+		work->matches * MATCH_NS +
+		work->built * BUILD_ROW_NS + work->projected * PROJECTED_ROW_NS;
 
 	return Max(read_us(work, threads), 0) + compute_ns / 1000.0 / Max(threads, 1);
 }
@@ -92,7 +107,8 @@ gpu_us(const TbWork *work, int threads)
 	/* Transfers and kernels run while the next chunk is read. */
 	return GPU_STARTUP_US +
 		Max(read_us(work, threads), work->pages * GPU_PAGE_US) +
-		work->rows * GPU_ROW_NS / 1000.0;
+		(work->rows + work->probes + work->candidates + work->matches) * GPU_ROW_NS / 1000.0 +
+		work->projected * PROJECTED_ROW_NS / 1000.0;
 }
 
 /* Pages that are not cached: charged like PostgreSQL's sequential scan. */
@@ -170,6 +186,16 @@ tb_cost_run(const TbWork *work)
 	int			ndevices;
 
 	return cheapest_device(work, &index, &ndevices) / US_PER_UNIT + disk_cost(work);
+}
+
+Cost
+tb_cost_build(const TbWork *work)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
+
+	return (STAGE_US + host_us(work, threads)) / US_PER_UNIT + disk_cost(work);
 }
 
 Cost

@@ -16,6 +16,11 @@ typedef struct TbWork
 	double		all_visible;		/* fraction of the pages */
 	double		rows;				/* of the table */
 	double		passing;			/* rows that pass the filters */
+	double		probes;				/* rows that look into inner tables, of all joins */
+	double		candidates;			/* rows of tables without keys that are looked at */
+	double		matches;			/* rows that come out of joins, of all */
+	double		built;				/* rows that become an inner table */
+	double		projected;			/* rows that are returned */
 	TbProgramCost program;
 } TbWork;
 
@@ -26,6 +31,9 @@ extern TbWork tb_cost_work(const RelOptInfo *rel, double passing,
  * backend does with each row that comes back. */
 extern Cost tb_cost_run(const TbWork *work);
 extern Cost tb_cost_startup(void);
+
+/* The same of an inner table, which the host builds. */
+extern Cost tb_cost_build(const TbWork *work);
 
 /* Of GpuScan: each row that the device passed on. */
 extern Cost tb_cost_returned_row(void);

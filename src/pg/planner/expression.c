@@ -72,12 +72,22 @@ translate_column(TbTranslator *t, Var *var, TbValue *value)
 {
 	Form_pg_attribute att;
 
-	if (var->varno != (int) t->varno || var->varlevelsup != 0)
-		return tb_refuse(t, "a column of another table");
+	if (var->varlevelsup != 0)
+		return tb_refuse(t, "a column of another query level");
 	if (var->varattno == 0)
 		return tb_refuse(t, "a whole-row reference");
 	if (var->varattno < 0)
 		return tb_refuse(t, "a system column");
+	if (var->varno != (int) t->varno)
+		return t->resolve != NULL ? t->resolve(t, var, value) :
+			tb_refuse(t, "a column of another table");
+	if (t->desc == NULL)
+	{
+		if (tb_builder_row_column(t->builder, var->varattno, var->vartype, var->vartypmod,
+								  value))
+			return true;
+		return tb_refuse(t, "a column of type %s", format_type_be(var->vartype));
+	}
 	att = TupleDescAttr(t->desc, var->varattno - 1);
 	if (tb_builder_column(t->builder, var->varattno, value))
 		return true;

@@ -1,5 +1,5 @@
 /*
- * expression.h - PostgreSQL expressions over one table as nodes of a program.
+ * expression.h - PostgreSQL expressions as nodes of a program.
  *
  * The answer to "may this expression go to a device?": tb_translate adds the
  * nodes that compute it, or says why there are none. It never raises because
@@ -14,13 +14,18 @@
 
 #include "pg/planner/program_builder.h"
 
-typedef struct TbTranslator
+typedef struct TbTranslator TbTranslator;
+struct TbTranslator
 {
 	PlannerInfo *root;
-	Index		varno;				/* the table */
-	TupleDesc	desc;
+	Index		varno;				/* the table that the program reads */
+	TupleDesc	desc;				/* NULL: rows of another plan */
 	TbBuilder  *builder;
 	const char *reason;				/* of the last refusal */
+
+	/* Columns of other tables; NULL: there are none. Sets t->reason on refusal. */
+	bool		(*resolve) (struct TbTranslator *t, Var *var, TbValue *value);
+	void	   *resolver;			/* for its use */
 
 	/* State of the walk. */
 	int			conditional;		/* > 0: below something that PostgreSQL
@@ -28,13 +33,16 @@ typedef struct TbTranslator
 	const TbValue *case_value;		/* what CaseTestExpr stands for */
 	List	   *shared;				/* TranslatedExpr: computed once */
 	List	   *zones;				/* TranslatedZone: time zones in use */
-} TbTranslator;
+};
 
 extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
 							   TupleDesc desc);
 
 /* False, with t->reason set, if the device can not compute it. */
 extern bool tb_translate(TbTranslator *t, Expr *expr, TbValue *value);
+
+/* Notes why not, as every refusal of a translation does; returns false. */
+extern bool tb_refuse(TbTranslator *t, const char *format,...) pg_attribute_printf(2, 3);
 
 /*
  * A numeric whose display scale varies, as a number that also says the scale:

@@ -14,9 +14,6 @@
 
 #include "pg/planner/expression.h"
 
-/* Sets t->reason and returns false. */
-extern bool tb_refuse(TbTranslator *t, const char *format,...) pg_attribute_printf(2, 3);
-
 /* A type without scale. */
 static inline TbTypeInfo
 tb_simple_type(uint8 type)

@@ -1,7 +1,7 @@
 /*
  * path_hooks.c - where the planner asks for paths.
  *
- * Owns the two path hooks; calls those found there before first. Decides
+ * Owns the three path hooks; calls those found there before first. Decides
  * nothing but whether planning is accelerated at all.
  */
 #include "postgres.h"
@@ -10,11 +10,13 @@
 #include "optimizer/planner.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/path_hooks.h"
 #include "pg/planner/planning.h"
 
 static set_rel_pathlist_hook_type previous_rel_hook = NULL;
+static set_join_pathlist_hook_type previous_join_hook = NULL;
 static create_upper_paths_hook_type previous_upper_hook = NULL;
 
 static void
@@ -24,6 +26,16 @@ add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		previous_rel_hook(root, rel, rti, rte);
 	if (tb_planning_enabled())
 		tb_scan_add_path(root, rel, rte);
+}
+
+static void
+add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	if (previous_join_hook)
+		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (tb_planning_enabled())
+		tb_join_add_path(root, joinrel);
 }
 
 static void
@@ -42,6 +54,8 @@ tb_path_hooks_init(void)
 {
 	previous_rel_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = add_rel_paths;
+	previous_join_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = add_join_paths;
 	previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = add_upper_paths;
 }

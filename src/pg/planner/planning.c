@@ -23,18 +23,20 @@
 #include "pg/nodes/plan_private.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/serial_paths.h"
 
 /* An accelerated path that was offered to the planner. */
 typedef struct Offer
 {
 	const char *part;
 	const char *node_name;
-	Oid			relid;
+	List	   *relids;				/* OIDs: tables that it reads */
 	Cost		cost;
 } Offer;
 
 typedef struct PlanningState
 {
+	bool		planning;			/* a run of the planner is under way */
 	bool		may_run_backward;
 	bool		recording;			/* for turbine.why_not */
 	List	   *reasons;			/* TbReason */
@@ -50,7 +52,7 @@ static ProcessUtility_hook_type previous_utility = NULL;
 bool
 tb_planning_enabled(void)
 {
-	return tb_guc_enabled &&
+	return tb_guc_enabled && state.planning &&
 		!(in_plain_explain && tb_guc_debug_plain_explain);
 }
 
@@ -162,7 +164,7 @@ tb_planning_note(const char *part, const char *format,...)
 }
 
 void
-tb_planning_offered(const char *part, const char *node_name, Oid relid, Cost cost)
+tb_planning_offered(const char *part, const char *node_name, List *relids, Cost cost)
 {
 	Offer	   *offer;
 
@@ -171,7 +173,7 @@ tb_planning_offered(const char *part, const char *node_name, Oid relid, Cost cos
 	offer = palloc(sizeof(Offer));
 	offer->part = pstrdup(part);
 	offer->node_name = node_name;
-	offer->relid = relid;
+	offer->relids = list_copy(relids);
 	offer->cost = cost;
 	state.offers = lappend(state.offers, offer);
 }
@@ -203,8 +205,10 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 		   ParamListInfo params)
 {
 	PlanningState saved = state;
-	PlannedStmt *result;
+	TbSerialPaths outer = tb_serial_paths_begin();
+	PlannedStmt *volatile result = NULL;
 
+	state.planning = true;
 	state.may_run_backward = may_cursor_run_backward(cursor_options);
 	PG_TRY();
 	{
@@ -215,7 +219,9 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 	}
 	PG_FINALLY();
 	{
+		tb_serial_paths_end(outer);
 		/* What nested planning noted is kept. */
+		state.planning = saved.planning;
 		state.may_run_backward = saved.may_run_backward;
 	}
 	PG_END_TRY();
@@ -282,12 +288,15 @@ take_offers(Plan *plan, PlannedStmt *stmt)
 			Offer	   *offer = lfirst(lc);
 
 			if (strcmp(offer->node_name, name) == 0 &&
-				offer->relid == tb_private_relid((CustomScan *) plan))
+				equal(offer->relids, tb_private_relids((CustomScan *) plan)))
 			{
 				state.offers = foreach_delete_current(state.offers, lc);
 				break;
 			}
 		}
+		/* The first is the kept plan, the others feed it. */
+		for_each_from(lc, ((CustomScan *) plan)->custom_plans, 1)
+			take_offers(lfirst(lc), stmt);
 	}
 	take_offers(plan->lefttree, stmt);
 	take_offers(plan->righttree, stmt);
@@ -301,9 +310,9 @@ take_offers(Plan *plan, PlannedStmt *stmt)
 		take_offers(((SubqueryScan *) plan)->subplan, stmt);
 }
 
-/* An aggregation that was taken covers the scan below it. */
+/* A join or an aggregation that was taken covers the scans and joins below it. */
 static bool
-is_covered(const Offer *scan, List *all_offers)
+is_covered(const Offer *part, List *all_offers)
 {
 	ListCell   *lc;
 
@@ -311,7 +320,8 @@ is_covered(const Offer *scan, List *all_offers)
 	{
 		Offer	   *other = lfirst(lc);
 
-		if (other->relid == scan->relid && other->node_name != scan->node_name &&
+		if (list_difference_oid(part->relids, other->relids) == NIL &&
+			other->node_name != part->node_name &&
 			!list_member_ptr(state.offers, other))
 			return true;
 	}

@@ -35,10 +35,10 @@ extern bool tb_planning_may_win(const PlannerInfo *root, const List *paths);
 /* Notes why a part stays with PostgreSQL, if anyone asked. */
 extern void tb_planning_note(const char *part, const char *format,...) pg_attribute_printf(2, 3);
 
-/* Notes that an accelerated path was offered: if the finished plan lacks it,
+/* Notes that an accelerated path over these tables (OIDs) was offered: if the finished plan lacks it,
  * PostgreSQL's was cheaper. */
 extern void tb_planning_offered(const char *part, const char *node_name,
-								Oid relid, Cost cost);
+								List *relids, Cost cost);
 
 /* Plans a query and collects TbReasons, in the current context. */
 extern List *tb_planning_reasons(Query *query, const char *query_text);

@@ -1,7 +1,7 @@
 /*
  * program_builder.c - makes a serialized program out of nodes.
  *
- * Phases: nodes, filters, keys and aggregates are appended to arrays; finish
+ * Phases: nodes, filters, joins, keys, outputs and aggregates are appended to arrays; finish
  * marks what is reachable, renumbers it in order of creation (so operands stay
  * before their users) and writes the sections. Knows nothing of PostgreSQL's
  * expressions beyond carrying those of parameters. Called by the translator
@@ -33,6 +33,12 @@ typedef struct BuilderParam
 	Expr	   *expr;
 } BuilderParam;
 
+typedef struct BuilderJoin
+{
+	TbJoin		join;				/* residual: a node index */
+	List	   *keys;				/* int list of node indexes */
+} BuilderJoin;
+
 /* Fixed-capacity growth of the builder's arrays. */
 typedef struct BuilderList
 {
@@ -42,7 +48,7 @@ typedef struct BuilderList
 
 struct TbBuilder
 {
-	TupleDesc	desc;
+	TupleDesc	desc;				/* NULL: the source is rows of another plan */
 	BuilderNode *nodes;
 	BuilderList node_list;
 	BuilderParam *params;
@@ -54,6 +60,8 @@ struct TbBuilder
 	BuilderList agg_list;
 	List	   *filters;			/* int lists of node indexes */
 	List	   *keys;
+	List	   *outputs;
+	List	   *joins;				/* BuilderJoin * */
 };
 
 #define GROW(list, array) \
@@ -185,14 +193,34 @@ missing_display_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
 	return true;
 }
 
-/* Appends the column and its node. */
-static TbValue
-add_column(TbBuilder *b, const TbColumn *column, TbTypeInfo info)
+/* The value of a column that is there already; not what one prints with. */
+static bool
+find_column(const TbBuilder *b, uint16 attnum, uint16 join, TbValue *value)
 {
-	bool		nullable = (column->flags & TB_COL_NULLABLE) != 0;
+	for (uint32 i = 0; i < b->column_list.count; i++)
+	{
+		const TbColumn *column = &b->columns[i];
+
+		if (column->attnum == attnum && column->join == join &&
+			!(column->flags & TB_COL_DISPLAY_SCALE))
+		{
+			*value = b->column_values[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Appends the column, of that form, and its node. */
+static TbValue
+add_column(TbBuilder *b, TbColumn column, TbTypeInfo info)
+{
+	bool		nullable = (column.flags & TB_COL_NULLABLE) != 0;
 	TbExpr		node = {0};
 	TbValue		value;
 
+	column.type = info.type;
+	column.scale = info.scale;
 	node.op = TB_EXPR_COLUMN;
 	node.type = info.type;
 	node.scale = info.scale;
@@ -206,7 +234,7 @@ add_column(TbBuilder *b, const TbColumn *column, TbTypeInfo info)
 		GROW(same, b->column_values);
 	}
 	GROW(b->column_list, b->columns);
-	b->columns[b->column_list.count] = *column;
+	b->columns[b->column_list.count] = column;
 	b->column_values[b->column_list.count++] = value;
 	return value;
 }
@@ -247,11 +275,10 @@ add_display_column(TbBuilder *b, AttrNumber attnum, uint8 flags, TbValue *value)
 	TbColumn	column = {0};
 
 	column.attnum = attnum;
-	column.type = info.type;
 	column.flags = flags | TB_COL_DISPLAY_SCALE;
 	if (!missing_display_param(b, attnum, info, &column.missing_param))
 		return false;
-	value->display_scale = add_column(b, &column, info).expr;
+	value->display_scale = add_column(b, column, info).expr;
 	value->display_max = TB_MAX_DISPLAY_SCALE;
 	return true;
 }
@@ -265,30 +292,107 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 	uint32		index;
 	bool		guessed;
 
-	for (uint32 i = 0; i < builder->column_list.count; i++)
-	{
-		if (builder->columns[i].attnum == attnum &&
-			!(builder->columns[i].flags & TB_COL_DISPLAY_SCALE))
-		{
-			*value = builder->column_values[i];
-			return true;
-		}
-	}
+	if (find_column(builder, attnum, 0, value))
+		return true;
 	if (!attribute_info(builder, attnum, &info, &guessed))
 		return false;
 	column.attnum = attnum;
-	column.type = info.type;
-	column.scale = info.scale;
 	column.digits = guessed && info.type == TB_TYPE_NUM64 ? info.precision : 0;
 	column.flags = att->attnotnull ? 0 : TB_COL_NULLABLE;
 	if (!missing_value_param(builder, attnum, info, &column.missing_param))
 		return false;
-	*value = add_column(builder, &column, info);
+	*value = add_column(builder, column, info);
 	index = builder->column_list.count - 1;
 	if (guessed && !add_display_column(builder, attnum, column.flags, value))
 		return false;
 	builder->column_values[index] = *value;
 	return true;
+}
+
+bool
+tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typid, int32 typmod,
+					  TbValue *value)
+{
+	TbTypeInfo	info;
+	TbColumn	column = {0};
+
+	if (!tb_type_of(typid, typmod, &info))
+		return false;
+	if (find_column(builder, attnum, 0, value))
+		return true;
+	column.attnum = attnum;
+	column.flags = TB_COL_NULLABLE;
+	column.missing_param = TB_NONE;
+	*value = add_column(builder, column, info);
+	return true;
+}
+
+TbValue
+tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output, TbTypeInfo info,
+				   bool stored_nullable)
+{
+	const BuilderJoin *of = list_nth(builder->joins, join);
+	TbColumn	column = {0};
+	TbValue		value;
+
+	if (find_column(builder, output + 1, join + 1, &value))
+		return value;
+	column.attnum = output + 1;
+	column.join = join + 1;
+	column.missing_param = TB_NONE;
+	if (stored_nullable)
+		column.flags |= TB_COL_STORED_NULLABLE;
+	if (stored_nullable || of->join.kind == TB_JOIN_LEFT)
+		column.flags |= TB_COL_NULLABLE;
+	return add_column(builder, column, info);
+}
+
+uint32
+tb_builder_add_join(TbBuilder *builder, TbJoinKind kind, uint32 table)
+{
+	BuilderJoin *join = palloc0(sizeof(BuilderJoin));
+
+	join->join.kind = kind;
+	join->join.table = table;
+	join->join.residual = TB_NONE;
+	builder->joins = lappend(builder->joins, join);
+	return list_length(builder->joins) - 1;
+}
+
+void
+tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value)
+{
+	BuilderJoin *to = list_nth(builder->joins, join);
+
+	to->keys = lappend_int(to->keys, (int) value->expr);
+}
+
+void
+tb_builder_join_condition(TbBuilder *builder, uint32 join, const TbValue *residual,
+						  bool unique)
+{
+	BuilderJoin *to = list_nth(builder->joins, join);
+
+	if (residual != NULL)
+		to->join.residual = residual->expr;
+	if (unique)
+		to->join.flags |= TB_JOIN_UNIQUE;
+}
+
+uint32
+tb_builder_add_output(TbBuilder *builder, uint32 expr)
+{
+	uint32		index = 0;
+	ListCell   *lc;
+
+	foreach(lc, builder->outputs)
+	{
+		if ((uint32) lfirst_int(lc) == expr)
+			return index;
+		index++;
+	}
+	builder->outputs = lappend_int(builder->outputs, (int) expr);
+	return index;
 }
 
 /* What the operation itself costs, and whether it may raise. */
@@ -389,6 +493,7 @@ typedef struct Renumbering
 	uint32		nargs;
 	uint32	   *columns;
 	uint32		ncolumns;
+	uint32		nsource;			/* of them: the source's, which come first */
 	uint32	   *params;
 	uint32		nparams;
 } Renumbering;
@@ -412,6 +517,18 @@ mark_reachable(TbBuilder *b, bool *live)
 		live[lfirst_int(lc)] = true;
 	foreach(lc, b->keys)
 		live[lfirst_int(lc)] = true;
+	foreach(lc, b->outputs)
+		live[lfirst_int(lc)] = true;
+	foreach(lc, b->joins)
+	{
+		const BuilderJoin *join = lfirst(lc);
+		ListCell   *key;
+
+		foreach(key, join->keys)
+			live[lfirst_int(key)] = true;
+		if (join->join.residual != TB_NONE)
+			live[join->join.residual] = true;
+	}
 	for (uint32 i = 0; i < b->agg_list.count; i++)
 	{
 		if (b->aggs[i].arg != TB_NONE)
@@ -430,6 +547,7 @@ static void
 renumber(TbBuilder *b, Renumbering *r)
 {
 	bool	   *live = palloc0(Max(b->node_list.count, 1));
+	ListCell   *lc;
 
 	memset(r, 0, sizeof(*r));
 	r->nodes = all_none(b->node_list.count);
@@ -446,7 +564,7 @@ renumber(TbBuilder *b, Renumbering *r)
 		r->nargs += e->nargs;
 		if (e->op == TB_EXPR_PARAM)
 			r->params[e->index] = r->nparams++;
-		if (e->op == TB_EXPR_COLUMN)
+		if (e->op == TB_EXPR_COLUMN && b->columns[e->index].join == 0)
 		{
 			uint32		missing = b->columns[e->index].missing_param;
 
@@ -455,6 +573,14 @@ renumber(TbBuilder *b, Renumbering *r)
 				r->params[missing] = r->nparams++;
 		}
 	}
+	r->nsource = r->ncolumns;
+	for (int join = 1; join <= list_length(b->joins); join++)
+		for (uint32 i = 0; i < b->column_list.count; i++)
+			if (live[b->column_values[i].expr] && b->columns[i].join == join)
+				r->columns[i] = r->ncolumns++;
+	/* Keys of joins are operand lists too. */
+	foreach(lc, b->joins)
+		r->nargs += list_length(((BuilderJoin *) lfirst(lc))->keys);
 }
 
 static TbAttribute
@@ -509,6 +635,32 @@ write_indexes(char *blob, TbSection section, const List *list,
 		*out++ = r->nodes[lfirst_int(lc)];
 }
 
+/* Keys go behind the operands of expressions. */
+static void
+write_joins(TbBuilder *b, TbProgram *program, const Renumbering *r, uint32 next_arg)
+{
+	char	   *blob = (char *) program;
+	TbJoin	   *joins = (TbJoin *) (blob + program->joins.offset);
+	uint32	   *args = (uint32 *) (blob + program->args.offset);
+	ListCell   *lc;
+
+	foreach(lc, b->joins)
+	{
+		const BuilderJoin *from = lfirst(lc);
+		TbJoin		join = from->join;
+		ListCell   *key;
+
+		join.nkeys = list_length(from->keys);
+		if (join.nkeys > 0)
+			join.first_key = next_arg;
+		foreach(key, from->keys)
+			args[next_arg++] = r->nodes[lfirst_int(key)];
+		if (join.residual != TB_NONE)
+			join.residual = r->nodes[join.residual];
+		*joins++ = join;
+	}
+}
+
 static void
 write_exprs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 {
@@ -533,6 +685,19 @@ write_exprs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 			args[next_arg++] = r->nodes[b->nodes[i].args[a]];
 		exprs[r->nodes[i]] = e;
 	}
+	write_joins(b, program, r, next_arg);
+}
+
+/* The new number of the first column of the join. */
+static uint32
+first_payload(const TbBuilder *b, const Renumbering *r, uint16 join)
+{
+	uint32		first = TB_NONE;
+
+	for (uint32 i = 0; i < b->column_list.count; i++)
+		if (b->columns[i].join == join)
+			first = Min(first, r->columns[i]);
+	return first;
 }
 
 static void
@@ -542,7 +707,7 @@ write_columns(TbBuilder *b, TbProgram *program, const Renumbering *r)
 	TbColumn   *columns = (TbColumn *) (blob + program->columns.offset);
 	TbAttribute *atts = (TbAttribute *) (blob + program->attributes.offset);
 
-	for (int i = 0; i < b->desc->natts; i++)
+	for (int i = 0; b->desc != NULL && i < b->desc->natts; i++)
 		atts[i] = describe_attribute(TupleDescAttr(b->desc, i));
 	for (uint32 i = 0; i < b->column_list.count; i++)
 	{
@@ -552,6 +717,11 @@ write_columns(TbBuilder *b, TbProgram *program, const Renumbering *r)
 			continue;
 		if (column.missing_param != TB_NONE)
 			column.missing_param = r->params[column.missing_param];
+		/* Rows are sent with just these columns; a table has just these outputs. */
+		if (column.join != 0)
+			column.attnum = r->columns[i] - first_payload(b, r, column.join) + 1;
+		else if (b->desc == NULL)
+			column.attnum = r->columns[i] + 1;
 		columns[r->columns[i]] = column;
 	}
 }
@@ -593,7 +763,9 @@ write_params(TbBuilder *b, TbProgram *program, const Renumbering *r)
 static bool
 within_limits(const TbBuilder *b, const Renumbering *r)
 {
-	return b->desc->natts <= TB_MAX_ATTRIBUTES &&
+	return (b->desc == NULL || b->desc->natts <= TB_MAX_ATTRIBUTES) &&
+		list_length(b->joins) <= TB_MAX_JOINS &&
+		list_length(b->outputs) <= TB_MAX_OUTPUTS &&
 		r->ncolumns <= TB_MAX_COLUMNS && r->nnodes <= TB_MAX_EXPRS &&
 		list_length(b->keys) <= TB_MAX_KEYS &&
 		b->agg_list.count <= TB_MAX_AGGS && r->nparams <= TB_MAX_PARAMS;
@@ -611,7 +783,7 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	ListCell   *lc;
 
 	memset(cost, 0, sizeof(*cost));
-	cost->columns = (int) r->ncolumns;
+	cost->columns = (int) r->nsource;
 	foreach(lc, b->filters)
 		cost->filters += node_cost(b, lfirst_int(lc));
 	foreach(lc, b->keys)
@@ -619,8 +791,19 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	for (uint32 i = 0; i < b->agg_list.count; i++)
 		cost->others += node_cost(b, b->aggs[i].arg) +
 			node_cost(b, b->aggs[i].filter) + 3;
+	foreach(lc, b->outputs)
+		cost->others += node_cost(b, lfirst_int(lc)) + 3;
+	foreach(lc, b->joins)
+	{
+		const BuilderJoin *join = lfirst(lc);
+		ListCell   *key;
+
+		foreach(key, join->keys)
+			cost->others += node_cost(b, lfirst_int(key));
+		cost->others += node_cost(b, join->join.residual);
+	}
 	for (uint32 i = 0; i < b->column_list.count; i++)
-		if (r->columns[i] != TB_NONE)
+		if (r->columns[i] != TB_NONE && b->columns[i].join == 0)
 			cost->last_attnum = Max(cost->last_attnum, b->columns[i].attnum);
 	for (uint32 i = 0; i < b->node_list.count; i++)
 	{
@@ -653,9 +836,10 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params,
 	header.magic = TB_PROGRAM_MAGIC;
 	header.version = TB_PROGRAM_VERSION;
 	header.sink = sink;
-	header.source = TB_SOURCE_HEAP;
+	header.source = builder->desc != NULL ? TB_SOURCE_HEAP : TB_SOURCE_ROWS;
 	header.encoding = GetDatabaseEncoding();
-	header.attributes = reserve(&total, builder->desc->natts, sizeof(TbAttribute));
+	header.attributes = reserve(&total, builder->desc ? builder->desc->natts : 0,
+								sizeof(TbAttribute));
 	header.columns = reserve(&total, r.ncolumns, sizeof(TbColumn));
 	header.exprs = reserve(&total, r.nnodes, sizeof(TbExpr));
 	header.args = reserve(&total, r.nargs, sizeof(uint32));
@@ -663,7 +847,8 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params,
 	header.keys = reserve(&total, list_length(builder->keys), sizeof(uint32));
 	header.aggs = reserve(&total, builder->agg_list.count, sizeof(TbAgg));
 	header.params = reserve(&total, r.nparams, sizeof(TbParamShape));
-	header.outputs = reserve(&total, 0, 1);
+	header.outputs = reserve(&total, list_length(builder->outputs), sizeof(uint32));
+	header.joins = reserve(&total, list_length(builder->joins), sizeof(TbJoin));
 	header.total_size = total;
 
 	program = palloc0(total);
@@ -672,7 +857,47 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params,
 	write_exprs(builder, program, &r);
 	write_indexes((char *) program, program->filters, builder->filters, &r);
 	write_indexes((char *) program, program->keys, builder->keys, &r);
+	write_indexes((char *) program, program->outputs, builder->outputs, &r);
 	write_aggs(builder, program, &r);
 	*params = write_params(builder, program, &r);
 	return program;
+}
+
+List *
+tb_builder_row_columns(const TbBuilder *builder)
+{
+	Renumbering r;
+	List	   *result = NIL;
+
+	renumber(unconstify(TbBuilder *, builder), &r);
+	for (uint32 number = 0; number < r.nsource; number++)
+		for (uint32 i = 0; i < builder->column_list.count; i++)
+			if (r.columns[i] == number)
+				result = lappend_int(result, builder->columns[i].attnum);
+	return result;
+}
+
+/* In the order of the columns in the program. */
+List *
+tb_builder_used_outputs(const TbBuilder *builder, uint32 join)
+{
+	Renumbering r;
+	List	   *result = NIL;
+
+	renumber(unconstify(TbBuilder *, builder), &r);
+	for (uint32 i = 0; i < builder->column_list.count; i++)
+		if (r.columns[i] != TB_NONE && builder->columns[i].join == join + 1)
+			result = lappend_int(result, builder->columns[i].attnum - 1);
+	return result;
+}
+
+void
+tb_builder_keep_outputs(TbBuilder *builder, const List *numbers)
+{
+	List	   *kept = NIL;
+	ListCell   *lc;
+
+	foreach(lc, numbers)
+		kept = lappend_int(kept, list_nth_int(builder->outputs, lfirst_int(lc)));
+	builder->outputs = kept;
 }

@@ -37,13 +37,44 @@ typedef struct TbValue
 	const Const *constant;			/* if it is nothing but a literal */
 } TbValue;
 
-/* Limits are checked when finishing; until then the builder only counts. */
+/* Limits are checked when finishing; until then the builder only counts.
+ * Without `desc` the source is rows of another plan. */
 extern TbBuilder *tb_builder_create(TupleDesc desc);
 
-/* The node of an attribute; of a numeric without precision and scale the form
- * is a guess, which decoding checks, and display_scale a node too. False if its type, or the value that short tuples
- * have, is not one of the engine's. */
+/* The node of an attribute; of a numeric without precision and scale the form is
+ * a guess, which decoding checks, and display_scale a node too. False if its type,
+ * or the value that short tuples have, is not one of the engine's. */
 extern bool tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value);
+
+/* The same of a source without `desc`: column `attnum` of the rows, of that type. */
+extern bool tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typid,
+								  int32 typmod, TbValue *value);
+
+/* The attnums of the columns that the rows are sent with, in their order; after
+ * everything has been added. */
+extern List *tb_builder_row_columns(const TbBuilder *builder);
+
+/*
+ * Joins, probed in the order of their creation. A join's keys are in the order of
+ * the table's; `unique` says that at most one row of the table has equal keys.
+ * A payload node is output number `output` of the table's program.
+ */
+extern uint32 tb_builder_add_join(TbBuilder *builder, TbJoinKind kind, uint32 table);
+extern void tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value);
+extern void tb_builder_join_condition(TbBuilder *builder, uint32 join,
+									  const TbValue *residual, bool unique);
+extern TbValue tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output,
+								  TbTypeInfo info, bool stored_nullable);
+
+/*
+ * After everything has been added: the outputs of the join's table that are used,
+ * in the order in which the finished program counts on them; and drops all but those.
+ */
+extern List *tb_builder_used_outputs(const TbBuilder *builder, uint32 join);
+extern void tb_builder_keep_outputs(TbBuilder *builder, const List *numbers);
+
+/* PROJECT, BUILD: the number of the node as an output; an equal one is shared. */
+extern uint32 tb_builder_add_output(TbBuilder *builder, uint32 expr);
 
 /* A parameter computed from `expr` when the query starts. flags: TB_PARAM_*. */
 extern TbValue tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info,

@@ -12,6 +12,7 @@
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
@@ -112,6 +113,52 @@ tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 	if (*reason == NULL)
 		*reason = check_attributes(rel);
 	return *reason == NULL;
+}
+
+bool
+tb_statement_qualifies(PlannerInfo *root, const char **reason)
+{
+	*reason = check_statement(root);
+	return *reason == NULL;
+}
+
+bool
+tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+				const char **reason)
+{
+	bool		is_volatile = contain_volatile_functions((Node *) rel->baserestrictinfo);
+
+	switch (rte->rtekind)
+	{
+		case RTE_RELATION:
+			break;
+		case RTE_SUBQUERY:
+			is_volatile = is_volatile || contain_volatile_functions((Node *) rte->subquery);
+			break;
+		case RTE_FUNCTION:
+			is_volatile = is_volatile || contain_volatile_functions((Node *) rte->functions);
+			break;
+		case RTE_VALUES:
+			is_volatile = is_volatile || contain_volatile_functions((Node *) rte->values_lists);
+			break;
+		case RTE_CTE:
+			if (rte->self_reference)
+			{
+				*reason = "the working table of a recursive query is joined";
+				return false;
+			}
+			break;
+		default:
+			*reason = "a relation of a kind whose rows can not be sent";
+			return false;
+	}
+	if (is_volatile)
+		*reason = "a volatile function in a joined subquery";
+	else if (!bms_is_empty(rel->lateral_relids))
+		*reason = "it refers to other tables laterally";
+	else
+		return true;
+	return false;
 }
 
 /* As order_qual_clauses() of createplan.c does. */

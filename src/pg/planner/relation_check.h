@@ -12,6 +12,14 @@
 extern bool tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel,
 								  RangeTblEntry *rte, const char **reason);
 
+/* The same of the statement alone, whatever it reads. */
+extern bool tb_statement_qualifies(PlannerInfo *root, const char **reason);
+
+/* Whether rows of PostgreSQL's own plan of this relation may be sent instead: it
+ * may run a second time if the device gives up. */
+extern bool tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+							const char **reason);
+
 /* The clauses (RestrictInfo) of the table without those that hold no column,
  * in the order in which PostgreSQL evaluates them. */
 extern List *tb_ordered_clauses(PlannerInfo *root, RelOptInfo *rel);

@@ -27,14 +27,21 @@ T* device_pointer(DevicePtr base, uint64_t offset = 0) {
 }
 
 uint64_t arguments_size(const Program& program) {
-  return sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + program.columns().size() * sizeof(TbColumnData);
+  return sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + program.source_columns() * sizeof(TbColumnData);
+}
+
+/* Entries of 4 bytes that a tuple takes. */
+uint64_t tuple_entries(const Program& program) { return 1 + program.joins().size() + (program.grouped() ? 1 : 0); }
+
+uint64_t tuples_size(const Program& program, uint64_t capacity) {
+  return tuple_entries(program) * capacity * sizeof(uint32_t);
 }
 
 }  // namespace
 
 LaneLayout lane_layout(const Program& program, uint64_t rows) {
   LaneLayout layout;
-  for (const TbColumn& column : program.columns()) {
+  for (const TbColumn& column : program.columns().first(program.source_columns())) {
     LaneLayout::Column arrays{};
     arrays.values = append_array(layout.size, rows * tb_type_width(column.type));
     if (column.flags & TB_COL_NULLABLE) arrays.valid = append_array(layout.size, rows);
@@ -43,33 +50,40 @@ LaneLayout lane_layout(const Program& program, uint64_t rows) {
   const bool rows_sink = program.sink() == TB_SINK_ROWS;
   if (rows_sink) layout.rowids = append_array(layout.size, rows * sizeof(uint32_t));
   layout.deferred = append_array(layout.size, rows * sizeof(uint32_t));
-  if (rows_sink || program.grouped()) layout.row_results = append_array(layout.size, rows * sizeof(uint32_t));
+  if (rows_sink || (program.grouped() && !probes(program))) layout.row_results = append_array(layout.size, rows * sizeof(uint32_t));
   return layout;
 }
 
 uint64_t lane_device_bytes(const Program& program, uint64_t pages) {
-  return MemoryPool::rounded(pages * TB_PAGE_SIZE) +
-         MemoryPool::rounded(lane_layout(program, pages * TB_MAX_TUPLES_PER_PAGE).size) +
-         MemoryPool::rounded(arguments_size(program));
+  const uint64_t rows = pages * TB_MAX_TUPLES_PER_PAGE;
+  uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) + MemoryPool::rounded(lane_layout(program, rows).size) +
+                   MemoryPool::rounded(arguments_size(program));
+  if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
+  if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(stored_rows(program), rows);
+  return bytes;
 }
 
 QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<FaultInjector> faults,
                                std::shared_ptr<const Program> program_, std::shared_ptr<const std::string> params_,
-                               std::shared_ptr<const CudaCode> code_, double estimated_groups, uint64_t budget)
+                               std::shared_ptr<const CudaCode> code_, JoinTables join_tables, double estimated_rows,
+                               uint64_t budget)
     : context(std::move(context_)),
       driver(context->driver_with(std::move(faults))),
       program(std::move(program_)),
       params(std::move(params_)),
       code(std::move(code_)),
       account(budget),
+      one_tuple(at_most_one_tuple(*program, join_tables)),
       copy(driver),
       compute(driver),
       out(driver),
       signal(driver) {
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
+  if (!join_tables.empty()) tables.emplace(*context, driver, std::move(join_tables), account, copy.get());
   if (program->sink() == TB_SINK_AGGREGATE)
-    groups.emplace(*context, driver, *program, account, estimated_groups, compute.get());
+    groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
+  if (program->sink() == TB_SINK_PROJECT) rows.emplace(stored_rows(*program), projected_rows_limit());
 }
 
 ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
@@ -78,6 +92,8 @@ ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
       wake_argument_(argument),
       rows_sink_(query.rows_sink()),
       grouped_(query.program->grouped()),
+      probes_(probes(*query.program)),
+      ncolumns_(query.program->source_columns()),
       copy_begin_(query.driver),
       copy_end_(query.driver),
       decode_begin_(query.driver),
@@ -89,6 +105,7 @@ ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
   arguments_ = query_.context->device_memory().allocate(query_.driver, size, &query_.account);
   host_arguments_ = query_.context->pinned_memory().allocate(query_.driver, size, nullptr);
   outcome_ = query_.context->pinned_memory().allocate(query_.driver, sizeof(Outcome), nullptr);
+  if (query_.rows) rows_.emplace(*query_.context, query_.driver, query_.rows->shape(), query_.account);
 }
 
 void ChunkLane::ensure_memory(uint64_t bytes, uint64_t rows) {
@@ -104,6 +121,16 @@ void ChunkLane::ensure_memory(uint64_t bytes, uint64_t rows) {
     arrays_ = pool.allocate(query_.driver, layout_.size, &query_.account);
     row_capacity_ = rows;
   }
+  if (probes_ && tuple_capacity_ < rows) ensure_tuples(rows);
+}
+
+void ChunkLane::ensure_tuples(uint64_t capacity) {
+  tuples_.reset();
+  tuple_capacity_ = 0;
+  tuples_ = query_.context->device_memory().allocate(query_.driver, tuples_size(*query_.program, capacity),
+                                                     &query_.account);
+  if (rows_) rows_->ensure(capacity);
+  tuple_capacity_ = capacity;
 }
 
 void ChunkLane::prepare(const ChunkTask& task) {
@@ -111,7 +138,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
     ensure_memory(uint64_t{task.npages} * TB_PAGE_SIZE, uint64_t{task.npages} * TB_MAX_TUPLES_PER_PAGE);
   } else {
     const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
-    if (chunk->ncolumns != query_.program->columns().size())
+    if (chunk->ncolumns != ncolumns_)
       throw DeviceError(TB_FALLBACK_PROTOCOL, "a chunk of columns does not match the program");
     ensure_memory(chunk->bytes_size, chunk->nrows);
   }
@@ -151,6 +178,18 @@ void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
   if (rows_sink_) arguments.pipeline.out_rowids = results;
   if (grouped_) arguments.pipeline.group_of_row = results;
   if (query_.groups) arguments.pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
+  if (query_.tables) arguments.pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());
+  if (rows_) arguments.pipeline.store = device_pointer<TbRowStore>(rows_->header());
+  if (probes_) point_to_tuples();
+}
+
+void ChunkLane::point_to_tuples() {
+  TbPipelineArgs& pipeline = host_arguments().pipeline;
+  const uint64_t arrays = 1 + query_.program->joins().size();
+  pipeline.tuples = device_pointer<uint32_t>(tuples_.device());
+  pipeline.tuple_capacity = tuple_capacity_;
+  if (grouped_)
+    pipeline.group_of_row = device_pointer<uint32_t>(tuples_.device(), arrays * tuple_capacity_ * sizeof(uint32_t));
 }
 
 void ChunkLane::upload(DevicePtr to, const void* from, uint64_t bytes) {
@@ -173,7 +212,7 @@ void ChunkLane::upload_columns() {
   host_arguments().pipeline.nrows = chunk.nrows;
   upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
   const auto columns = query_.program->columns();
-  for (size_t i = 0; i < columns.size(); i++) {
+  for (size_t i = 0; i < ncolumns_; i++) {
     upload(arrays_.device() + layout_.columns[i].values, task_.data + chunk.columns[i].values,
            uint64_t{chunk.nrows} * tb_type_width(columns[i].type));
     if (!(columns[i].flags & TB_COL_NULLABLE)) continue;
@@ -215,12 +254,13 @@ void ChunkLane::run_decode() {
 
 void ChunkLane::read_outcome() {
   const Stream stream = query_.compute.get();
+  auto fetch = [&](size_t to, DevicePtr from, size_t bytes) {
+    query_.driver.check(query_.driver.memcpy_dtoh_async(outcome_.host() + to, from, bytes, stream));
+  };
   static_assert(offsetof(Outcome, pipeline) == offsetof(Arguments, pipeline));
-  query_.driver.check(
-      query_.driver.memcpy_dtoh_async(outcome_.host(), arguments_.device(), sizeof(Arguments), stream));
-  if (query_.groups)
-    query_.driver.check(query_.driver.memcpy_dtoh_async(outcome_.host() + offsetof(Outcome, groups),
-                                                        query_.groups->header(), sizeof(TbGroupTable), stream));
+  fetch(0, arguments_.device(), sizeof(Arguments));
+  if (query_.groups) fetch(offsetof(Outcome, groups), query_.groups->header(), sizeof(TbGroupTable));
+  if (rows_) fetch(offsetof(Outcome, rows), rows_->header(), sizeof(TbRowStore));
 }
 
 void ChunkLane::wake_after(const UniqueEvent& event) const {
@@ -228,20 +268,35 @@ void ChunkLane::wake_after(const UniqueEvent& event) const {
   query_.driver.check(query_.driver.launch_host_func(query_.signal.get(), wake_, wake_argument_));
 }
 
-void ChunkLane::run_sink(Function kernel) {
-  sink_begin_.record(query_.compute.get());
-  const uint64_t rows = task_.kind == TB_CHUNK_PAGES ? uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE
-                                                     : host_arguments().pipeline.nrows;
-  launch(kernel, rows, pipeline_arguments());
+/* Rows that the chunk may have, before it is known how many it has. */
+uint64_t ChunkLane::most_rows() const {
+  return task_.kind == TB_CHUNK_PAGES ? uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE
+                                      : host_arguments().pipeline.nrows;
+}
+
+Function ChunkLane::sink_kernel() const {
+  if (rows_sink_) return query_.code->rows;
+  if (rows_) return query_.code->project;
+  return grouped_ ? query_.code->reserve : query_.code->reduce;
+}
+
+/* The step's last kernel; sink_begin_ was recorded before its first. */
+void ChunkLane::run_last(Function kernel, uint64_t threads) {
+  launch(kernel, threads, pipeline_arguments());
   read_outcome();
   sink_end_.record(query_.compute.get());
   wake_after(sink_end_);
 }
 
+void ChunkLane::run_sink(Function kernel, uint64_t threads) {
+  sink_begin_.record(query_.compute.get());
+  run_last(kernel, threads);
+}
+
 void ChunkLane::start(const ChunkTask& task) {
   task_ = task;
-  bytes_to_device_ = 0;
-  state_ = State::SINKING;
+  bytes_to_device_ = bytes_from_device_ = 0;
+  rows_known_ = input_accounted_ = false;
   copy_begin_.record(query_.copy.get());
   if (task_.kind == TB_CHUNK_PAGES)
     upload_pages();
@@ -250,29 +305,55 @@ void ChunkLane::start(const ChunkTask& task) {
   copy_end_.record(query_.copy.get());
   copy_end_.hold(query_.compute.get());
   run_decode();
-  run_sink(rows_sink_ ? query_.code->rows : grouped_ ? query_.code->reserve : query_.code->reduce);
+  if (probes_) {
+    run_probe();
+    return;
+  }
+  state_ = State::SINKING;
+  run_sink(sink_kernel(), most_rows());
 }
 
 /* The table has grown: finds or inserts the chunk's groups once more. Growing
  * has waited for `compute`, so the outcome of the first try is here. */
 void ChunkLane::reserve_again() {
+  note_rows();
   state_ = State::SINKING;
-  Arguments& arguments = host_arguments();
-  arguments.pipeline.nrows = nrows();
-  query_.driver.check(query_.driver.memcpy_htod_async(pipeline_arguments(), &arguments.pipeline,
-                                                      sizeof(TbPipelineArgs), query_.compute.get()));
-  run_sink(query_.code->reserve);
+  if (probes_) {  // the tuples are there
+    run_sink(query_.code->reserve, outcome().pipeline.ntuples);
+    return;
+  }
+  host_arguments().pipeline.nrows = decoded_;
+  write_pipeline_arguments();
+  run_sink(query_.code->reserve, most_rows());
 }
 
 void ChunkLane::apply() {
+  note_rows();
   state_ = State::APPLYING;
-  run_sink(query_.code->apply);
+  run_sink(query_.code->apply, probes_ ? outcome().pipeline.ntuples : most_rows());
+}
+
+/* The first outcome tells how many rows the chunk has. */
+void ChunkLane::note_rows() {
+  if (rows_known_) return;
+  rows_known_ = true;
+  decoded_ = outcome().pipeline.nrows;
+  if (decoded_ > row_capacity_)
+    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than the chunk can have");
+  range_ = RowRange(decoded_);
+  probed_ = {};
+}
+
+void ChunkLane::write_pipeline_arguments() {
+  query_.driver.check(query_.driver.memcpy_htod_async(pipeline_arguments(), &host_arguments().pipeline,
+                                                      sizeof(TbPipelineArgs), query_.compute.get()));
 }
 
 bool ChunkLane::fetch_ids() {
+  note_rows();
   const uint64_t nout = rows_sink_ ? outcome().pipeline.nout : 0;
   const uint64_t ndeferred = outcome().decode.ndeferred;
-  if (nout > row_capacity_ || ndeferred > row_capacity_ || nrows() > row_capacity_)
+  if (nout > row_capacity_ || ndeferred > row_capacity_)
     throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than the chunk can have");
   if (nout + ndeferred > task_.ids_capacity) throw DeviceError(TB_FALLBACK_PROTOCOL, "no room for a chunk's row ids");
   if (errors() != 0 || nout + ndeferred == 0) return false;
@@ -291,7 +372,9 @@ bool ChunkLane::fetch_ids() {
   return true;
 }
 
-bool ChunkLane::reached() const { return state_ == State::FETCHING ? ids_end_.reached() : sink_end_.reached(); }
+bool ChunkLane::reached() const {
+  return state_ == State::FETCHING || state_ == State::COPYING ? ids_end_.reached() : sink_end_.reached();
+}
 
 uint32_t ChunkLane::errors() const { return outcome().decode.errors | outcome().pipeline.errors; }
 
@@ -299,23 +382,23 @@ bool ChunkLane::table_full() const {
   return query_.groups && (outcome().groups.full != 0 || outcome().pipeline.status != TB_PIPELINE_DONE);
 }
 
-uint32_t ChunkLane::nrows() const { return outcome().pipeline.nrows; }
-
-void ChunkLane::account_times(DeviceQueryStats& stats) const {
-  if (state_ == State::SINKING) {
+void ChunkLane::account_times(DeviceQueryStats& stats) {
+  if (!input_accounted_) {
+    input_accounted_ = true;
     stats.transfer_us += copy_end_.microseconds_since(copy_begin_);
     stats.decode_us += decode_end_.microseconds_since(decode_begin_);
   }
-  if (state_ != State::FETCHING) stats.compute_us += sink_end_.microseconds_since(sink_begin_);
+  if (state_ != State::FETCHING && state_ != State::COPYING) stats.compute_us += sink_end_.microseconds_since(sink_begin_);
 }
 
 ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   ChunkOutcome result;
   result.errors = errors();
-  result.rows_in = nrows();
+  result.rows_in = decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;
+  for (size_t i = 0; i < query_.program->joins().size(); i++) result.join_rows[i] = outcome().pipeline.join_rows[i];
   stats.bytes_to_device += bytes_to_device_;
-  stats.bytes_from_device += sizeof(Outcome);
+  stats.bytes_from_device += sizeof(Outcome) + bytes_from_device_;
   if (result.errors != 0) return result;
 
   result.nrows = rows_sink_ ? outcome().pipeline.nout : 0;
@@ -324,7 +407,7 @@ ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   const std::span<uint32_t> ids(task_.ids, result.nrows);
   const std::span<uint32_t> deferred(task_.ids + result.nrows, result.ndeferred);
   const bool sound = (task_.kind == TB_CHUNK_PAGES ? sort_page_row_ids(ids, task_.npages)
-                                                   : sort_row_numbers(ids, nrows())) &&
+                                                   : sort_row_numbers(ids, decoded_)) &&
                      sort_page_row_ids(deferred, task_.npages);
   if (!sound) throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports row ids that the chunk does not have");
   return result;

@@ -11,6 +11,17 @@
  *              after the table grew: reserve_again()                  then fetch_ids()
  *   ungrouped  copy, tb_decode, tb_reduce, outcome to host            fetch_ids()
  *
+ * A program with joins, or of sink PROJECT, probes its rows first:
+ *
+ *   probing    copy, tb_decode, tb_probe, outcome to host             sink_tuples()
+ *              where no row makes two tuples the sink's kernel follows at once
+ *   sink       of the tuples: tb_reserve, tb_reduce or tb_project     as above, or
+ *              PROJECT                                                copy_rows(),
+ *                                                                     take_rows()
+ *   next_rows() probes the chunk's next rows, where not all were at first
+ *
+ * A source of rows has no tb_decode.
+ *
  * Four streams of the query are used: `copy` for what goes to the device,
  * `compute` for kernels and outcomes, `out` for row ids, and `signal` for waking
  * the worker, which must hold up none of the others. tb_decode's row count reaches the pipeline's arguments by a copy on
@@ -23,7 +34,10 @@
 #include <vector>
 
 #include "engine/device/cuda/cuda_code.h"
+#include "engine/device/cuda/device_tables.h"
 #include "engine/device/cuda/group_table.h"
+#include "engine/device/cuda/lane_rows.h"
+#include "engine/device/cuda/row_range.h"
 #include "engine/device/cuda/stream.h"
 
 namespace turbine::cuda {
@@ -37,21 +51,30 @@ struct QueryResources {
   std::shared_ptr<const CudaCode> code;
   MemoryAccount account;
   Block device_params;               // filled by the first thing on `copy`
-  std::optional<GroupTable> groups;  // AGGREGATE
+  std::optional<DeviceTables> tables;  // where there are joins
+  const bool one_tuple;                // no row makes more than one
+  std::optional<GroupTable> groups;    // AGGREGATE
+  std::optional<ProjectedRows> rows;   // PROJECT
   /* Last, so that they go first: their destructors wait for their work, before
    * the memory that it uses goes back to the pool. */
   UniqueStream copy, compute, out, signal;
 
   QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
                  std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                 std::shared_ptr<const CudaCode> code, double estimated_groups, uint64_t budget);
+                 std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget);
 
   /* Waits for all streams where nothing may throw. */
   void wait_to_release() const noexcept {
     for (const UniqueStream* stream : {&copy, &compute, &out, &signal}) stream->wait_to_release();
   }
   bool rows_sink() const { return program->sink() == TB_SINK_ROWS; }
+  uint64_t tables_bytes() const { return tables ? tables->bytes_copied() : 0; }
 };
+
+/* Does the program run tb_probe? */
+inline bool probes(const Program& program) {
+  return !program.joins().empty() || program.sink() == TB_SINK_PROJECT;
+}
 
 /* Where the arrays of a lane for `rows` rows lie in its one block. */
 struct LaneLayout {
@@ -62,7 +85,7 @@ struct LaneLayout {
   std::vector<Column> columns;
   uint64_t rowids = 0;      // ROWS
   uint64_t deferred = 0;
-  uint64_t row_results = 0;  // ROWS: out_rowids; grouped: group_of_row
+  uint64_t row_results = 0;  // ROWS: out_rowids; grouped without tuples: group_of_row
   uint64_t size = 0;
 };
 LaneLayout lane_layout(const Program& program, uint64_t rows);
@@ -72,7 +95,7 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages);
 
 class ChunkLane {
  public:
-  enum class State { FREE, SINKING, APPLYING, FETCHING };
+  enum class State { FREE, PROBING, SINKING, APPLYING, COPYING, FETCHING };
 
   /* `wake(argument)` is called from a driver thread whenever a step may have
    * been reached. */
@@ -85,6 +108,15 @@ class ChunkLane {
   void start(const ChunkTask& task);
   void reserve_again();
   void apply();
+  /* PROBING was reached: starts the sink, or probes fewer rows where the tuples
+   * had no room. False if there are no tuples: the rows are done with. */
+  bool sink_tuples();
+  /* PROJECT, SINKING was reached: copies the rows, or projects again where there
+   * was no room. False if there are none. */
+  bool copy_rows();
+  void take_rows();
+  /* False if there are none. */
+  bool next_rows();
   /* Returns false if there are no ids to wait for: the chunk is complete. */
   bool fetch_ids();
 
@@ -97,14 +129,13 @@ class ChunkLane {
   /* Once reached: what the kernels left. */
   uint32_t errors() const;
   bool table_full() const;
-  uint32_t nrows() const;  // that the sink saw
   const ChunkTask& task() const { return task_; }
 
   /* After the last step; sorts the ids. Throws DeviceError if the device's
    * numbers make no sense. */
   ChunkOutcome finish(DeviceQueryStats& stats);
   /* Adds the step's times; once a step is reached. */
-  void account_times(DeviceQueryStats& stats) const;
+  void account_times(DeviceQueryStats& stats);
   uint64_t bytes_to_device() const { return bytes_to_device_; }
 
  private:
@@ -119,17 +150,27 @@ class ChunkLane {
     TbDecodeArgs decode;
     TbPipelineArgs pipeline;
     TbGroupTable groups;
+    TbRowStore rows;
   };
 
   void ensure_memory(uint64_t bytes, uint64_t rows);
+  void ensure_tuples(uint64_t capacity);
   TbColumnData* column_arguments() const;
   void fill_arguments(uint32_t npages, uint64_t row_capacity);
-  void copy_arguments(Stream stream);
+  void point_to_tuples();
   void upload(DevicePtr to, const void* from, uint64_t bytes);
   void upload_pages();
   void upload_columns();
   void run_decode();
-  void run_sink(Function kernel);
+  Function sink_kernel() const;
+  uint64_t most_rows() const;
+  void run_sink(Function kernel, uint64_t threads);
+  void run_last(Function kernel, uint64_t threads);
+  void prepare_tuple_sink();
+  void run_probe();
+  void probe_again();
+  void write_pipeline_arguments();
+  void note_rows();
   void launch(Function kernel, uint64_t threads, DevicePtr arguments) const;
   void read_outcome();
   void wake_after(const UniqueEvent& event) const;
@@ -142,20 +183,29 @@ class ChunkLane {
   QueryResources& query_;
   const HostCallback wake_;
   void* const wake_argument_;
-  const bool rows_sink_, grouped_;
+  const bool rows_sink_, grouped_, probes_;
+  const size_t ncolumns_;  // of the source
 
   UniqueEvent copy_begin_, copy_end_, decode_begin_, decode_end_, sink_begin_, sink_end_, ids_end_;
   Block data_;       // device: pages, or the bytes of a chunk of columns
   Block arrays_;     // device: lane_layout(row_capacity_)
   Block arguments_;  // device
   Block host_arguments_, outcome_;  // pinned
+  Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row
+  uint64_t tuple_capacity_ = 0;
+  std::optional<LaneRows> rows_;  // PROJECT
   uint64_t row_capacity_ = 0;
   LaneLayout layout_;
 
   State state_ = State::FREE;
   ChunkTask task_{};
+  bool input_accounted_ = false;
+  bool rows_known_ = false;  // an outcome was read: decoded_, and where it probes range_
+  uint32_t decoded_ = 0;
+  RowRange range_;
+  TbPipelineArgs probed_{};  // counters of the ranges before this one
   std::vector<uint32_t> row_numbers_;  // of a chunk of columns, while it is copied
-  uint64_t bytes_to_device_ = 0;
+  uint64_t bytes_to_device_ = 0, bytes_from_device_ = 0;
 };
 
 }  // namespace turbine::cuda

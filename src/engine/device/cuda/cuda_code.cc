@@ -60,9 +60,12 @@ CudaCode::CudaCode(std::shared_ptr<CudaContext> context, std::span<const uint8_t
   check_jit(driver, driver.module_load_data_ex(&module_, image.c_str(), JitLog::kOptions, log.options(), log.values()),
             log);
   try {
-    decode = kernel("tb_decode");
+    if (program.source() == TB_SOURCE_HEAP) decode = kernel("tb_decode");
+    if (!program.joins().empty() || program.sink() == TB_SINK_PROJECT) probe = kernel("tb_probe");
     if (program.sink() == TB_SINK_ROWS) {
       rows = kernel("tb_rows");
+    } else if (program.sink() == TB_SINK_PROJECT) {
+      project = kernel("tb_project");
     } else if (program.grouped()) {
       reserve = kernel("tb_reserve");
       apply = kernel("tb_apply");

@@ -20,11 +20,13 @@ class CudaCode : public LoadedCode {
   CudaCode(std::shared_ptr<CudaContext> context, std::span<const uint8_t> artifact, const Program& program);
   ~CudaCode() override;
 
-  Function decode = nullptr;
+  Function decode = nullptr;   // of a heap
+  Function probe = nullptr;    // joins, or PROJECT
   Function rows = nullptr;     // ROWS
   Function reserve = nullptr;  // grouped AGGREGATE
   Function apply = nullptr;
-  Function reduce = nullptr;  // ungrouped AGGREGATE
+  Function reduce = nullptr;   // ungrouped AGGREGATE
+  Function project = nullptr;  // PROJECT
 
  private:
   Function kernel(const char* name) const;

@@ -28,6 +28,10 @@ void set_text(char (&to)[N], const std::string& from) {
   std::snprintf(to, N, "%s", from.c_str());
 }
 
+void refuse_what_only_the_host_runs(const Program& program) {
+  if (program.sink() == TB_SINK_BUILD) throw DeviceError(TB_FALLBACK_NO_DEVICE, "tables are built on the host");
+}
+
 }  // namespace
 
 int target_capability(int major, int minor) { return std::min(major * 10 + minor, kNewestCapability); }
@@ -104,26 +108,30 @@ void CudaDevice::unregister_segment(void* base) {
   context_->driver().note(context_->driver().mem_host_unregister(base));
 }
 
-QueryNeeds CudaDevice::needs(const Program& program, double estimated_groups, uint32_t slot_pages,
+QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint32_t slot_pages,
                              uint32_t nslots) const {
+  refuse_what_only_the_host_runs(program);
   const uint64_t lanes = std::min(nslots, CudaQuery::kLanes);
   uint64_t bytes = lanes * lane_device_bytes(program, slot_pages);
   if (program.sink() == TB_SINK_AGGREGATE)
-    bytes += initial_group_table(program, estimated_groups, context_->device_memory().budget()).device_bytes();
+    bytes += initial_group_table(program, estimated_rows, context_->device_memory().budget()).device_bytes();
   return {bytes};
 }
 
+uint64_t CudaDevice::copied_table_bytes(const JoinTables& tables) const { return device_table_bytes(tables); }
+
 std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> program,
                                                std::shared_ptr<const std::string> params,
-                                               std::shared_ptr<LoadedCode> code, double estimated_groups,
-                                               uint64_t budget) {
+                                               std::shared_ptr<LoadedCode> code, JoinTables tables,
+                                               double estimated_rows, uint64_t budget) {
+  refuse_what_only_the_host_runs(*program);
   auto cuda_code = std::dynamic_pointer_cast<const CudaCode>(code);
   if (!cuda_code) throw DeviceError(TB_FALLBACK_COMPILE, "code that was not loaded on a GPU");
   auto faults = fault_from_query(QueryFaultScope::armed());
   context_->enter(context_->driver());
   try {
     return std::make_unique<CudaQuery>(context_, std::move(faults), std::move(program), std::move(params),
-                                       std::move(cuda_code), estimated_groups, budget);
+                                       std::move(cuda_code), std::move(tables), estimated_rows, budget);
   } catch (const std::bad_alloc&) {
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory");
   } catch (const std::system_error& error) {

@@ -27,11 +27,12 @@ class CudaDevice : public Device {
   std::string machine_code(std::span<const uint8_t> artifact) override;
   void register_segment(void* base, uint64_t size) override;
   void unregister_segment(void* base) override;
-  QueryNeeds needs(const Program& program, double estimated_groups, uint32_t slot_pages,
+  QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages,
                    uint32_t nslots) const override;
+  uint64_t copied_table_bytes(const JoinTables& tables) const override;
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
                                      std::shared_ptr<const std::string> params, std::shared_ptr<LoadedCode> code,
-                                     double estimated_groups, uint64_t budget) override;
+                                     JoinTables tables, double estimated_rows, uint64_t budget) override;
 
  private:
   std::shared_ptr<CudaContext> context_;

@@ -39,10 +39,11 @@ class Stopwatch {
 
 CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
                      std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                     std::shared_ptr<const CudaCode> code, double estimated_groups, uint64_t budget)
+                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget)
     : context_(context),
       resources_(std::move(context), std::move(faults), std::move(program), std::move(params), std::move(code),
-                 estimated_groups, budget) {
+                 std::move(tables), estimated_rows, budget) {
+  worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);
   worker_ = std::thread([this] { run(); });
@@ -181,20 +182,30 @@ ChunkLane* CudaQuery::free_lane(const ChunkTask& task) {
 
 /* The lane's step was reached: starts the next. True if the chunk is complete. */
 bool CudaQuery::advance(Busy& busy) {
+  using State = ChunkLane::State;
   ChunkLane& lane = *busy.lane;
   lane.account_times(worker_stats_);
-  if (lane.state() == ChunkLane::State::FETCHING) return true;
-  if (lane.state() == ChunkLane::State::SINKING && lane.errors() == 0) {
-    if (lane.table_full()) {
-      grow_table();
-      return false;
-    }
-    if (resources_.program->grouped()) {
-      lane.apply();
-      return false;
-    }
+  if (lane.state() == State::FETCHING) return true;
+  if (lane.errors() == 0) {
+    if (lane.state() == State::PROBING && lane.sink_tuples()) return false;
+    if (lane.state() == State::SINKING && advance_sink(lane)) return false;
+    if (lane.state() == State::COPYING) lane.take_rows();
+    if (lane.next_rows()) return false;
   }
   return !lane.fetch_ids();
+}
+
+/* The sink's first kernel has run: starts what follows. False if nothing does. */
+bool CudaQuery::advance_sink(ChunkLane& lane) {
+  if (lane.table_full()) {
+    grow_table();
+    return true;
+  }
+  if (resources_.program->grouped()) {
+    lane.apply();
+    return true;
+  }
+  return resources_.rows && lane.copy_rows();
 }
 
 /* Grows the group table, and reserves anew for every chunk not applied: their
@@ -243,7 +254,10 @@ void CudaQuery::wait_until_idle() {
 uint64_t CudaQuery::finish() {
   wait_until_idle();
   const Stopwatch stopwatch;
-  if (!resources_.groups) return 0;
+  if (!resources_.groups) {
+    lanes_.clear();  // as below
+    return resources_.rows ? resources_.rows->size() : 0;
+  }
   try {
     context_->enter(resources_.driver);
     const uint64_t ngroups = resources_.groups->finish(resources_.compute.get());
@@ -256,15 +270,16 @@ uint64_t CudaQuery::finish() {
   }
 }
 
-DeviceQuery::GroupRows CudaQuery::fetch_groups(uint64_t first, uint64_t count) {
+ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {
+  if (resources_.rows) return resources_.rows->fetch(first, count);
   const Stopwatch stopwatch;
   try {
     context_->enter(resources_.driver);
-    const GroupRows rows = resources_.groups->fetch(first, count, resources_.compute.get());
+    const GroupTable::Fetched groups = resources_.groups->fetch(first, count, resources_.compute.get());
     std::lock_guard lock(mutex_);
     finish_us_ += stopwatch.microseconds();
     bytes_fetched_ = resources_.groups->bytes_fetched();
-    return rows;
+    return group_batch(group_layout(*resources_.program), groups.rows, groups.arena, count);
   } catch (...) {
     std::rethrow_exception(as_device_error(std::current_exception()));
   }

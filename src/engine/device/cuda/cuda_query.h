@@ -35,12 +35,12 @@ class CudaQuery : public DeviceQuery {
   /* The context must be current. Throws DeviceError. */
   CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
             std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-            std::shared_ptr<const CudaCode> code, double estimated_groups, uint64_t budget);
+            std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget);
   ~CudaQuery() override;
 
   void submit(const ChunkTask& task, Done done) override;
   uint64_t finish() override;
-  GroupRows fetch_groups(uint64_t first, uint64_t count) override;
+  ResultBatch fetch(uint64_t first, uint64_t count) override;
   DeviceQueryStats stats() const override;
 
  private:
@@ -59,6 +59,7 @@ class CudaQuery : public DeviceQuery {
   void start_pending();
   ChunkLane* free_lane(const ChunkTask& task);
   bool advance(Busy& busy);
+  bool advance_sink(ChunkLane& lane);
   void grow_table();
   void complete(const Done& done, const ChunkOutcome& outcome, std::exception_ptr error);
   void fail(std::exception_ptr error);

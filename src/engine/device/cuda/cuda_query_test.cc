@@ -78,15 +78,15 @@ TEST_F(CudaQueryTest, UngroupedStatesStartAsWhatChangesNothing) {
   writer.aggregate(TB_AGG_COUNT);
   program_ = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_AGGREGATE)));
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), 0, kNoLimit);
+  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit);
   ASSERT_EQ(query->finish(), 1u);
-  const uint8_t* row = query->fetch_groups(0, 1).rows;
+  const ResultBatch batch = query->fetch(0, 1);
   const GroupLayout layout = group_layout(*program_);
   auto state = [&](size_t i) {
     uint64_t bits = 0;
-    std::memcpy(&bits, row + layout.states[i].value_offset, tb_type_width(layout.states[i].type));
+    std::memcpy(&bits, batch.columns[i].values, tb_type_width(layout.states[i].type));
     if (i != 9) {
-      EXPECT_EQ(row[layout.states[i].valid_offset], 0);
+      EXPECT_EQ(*batch.columns[i].valid, 0);
     }
     return bits;
   };
@@ -260,7 +260,7 @@ TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
   open(Shape::ROWS);
   auto chunks = chunks_of(make_pages(400, 1000));
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), 0, kNoLimit);
+  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit);
   std::atomic<size_t> done{0};
   for (Chunk& chunk : chunks)
     query->submit({0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),

@@ -81,6 +81,21 @@ TEST_F(GpuTest, GroupedGrows) {
   EXPECT_GE(answer.stats.table_grows, 2u);
 }
 
+class GpuJoinTest : public GpuTest, public ::testing::WithParamInterface<std::tuple<Shape, Matches>> {};
+
+TEST_P(GpuJoinTest, RightAnswer) {
+  const auto [shape, matches] = GetParam();
+  const auto pages = make_pages(500, 1500);
+  auto chunks = chunks_of(pages);
+  const Answer answer =
+      run_query(device(), fake_program(shape), chunks, kNoLimit, 0, artifact(), fake_tables(matches));
+  expect_join(shape, answer, pages, matches, chunks);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GpuJoinTest,
+                         ::testing::Combine(::testing::Values(Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT),
+                                            ::testing::Values(Matches::UNIQUE, Matches::SEVERAL, Matches::BURST)));
+
 TEST_F(GpuTest, MachineCodeRuns) {
   const std::string cubin = device().machine_code(artifact());
   EXPECT_EQ(cubin.substr(1, 3), "ELF");
@@ -121,7 +136,7 @@ TEST_F(GpuTest, StreamingRate) {
   device().register_segment(segment.data(), segment.size() * sizeof(FakePage));
   const auto program = fake_program(Shape::UNGROUPED);
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program, params, device().load(artifact(), *program), 0, kNoLimit);
+  auto query = device().start(program, params, device().load(artifact(), *program), {}, 0, kNoLimit);
   uint32_t ids[1];
   const auto start = std::chrono::steady_clock::now();
   for (uint32_t done = 0; done < kChunks; done += kSlots) {

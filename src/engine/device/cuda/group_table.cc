@@ -256,7 +256,7 @@ uint64_t GroupTable::finish(Stream stream) {
   return std::min(header_of(header_copy_).ngroups, shape_.group_capacity);
 }
 
-DeviceQuery::GroupRows GroupTable::fetch(uint64_t first, uint64_t count, Stream stream) {
+GroupTable::Fetched GroupTable::fetch(uint64_t first, uint64_t count, Stream stream) {
   if (first > shape_.group_capacity || count > shape_.group_capacity - first)
     throw DeviceError(TB_FALLBACK_PROTOCOL, "groups out of range");
   const uint64_t bytes = count * shape_.row_size;
@@ -275,7 +275,7 @@ DeviceQuery::GroupRows GroupTable::fetch(uint64_t first, uint64_t count, Stream 
   synchronize(stream);
   bytes_fetched_ += bytes + (arena_fetched_ ? 0 : arena_used);
   arena_fetched_ = true;
-  return {fetched_rows_.host(), fetched_arena_.host(), arena_used};
+  return {fetched_rows_.host(), fetched_arena_.host()};
 }
 
 }  // namespace turbine::cuda

@@ -54,7 +54,11 @@ class GroupTable {
 
   /* Number of groups, once everything is applied; fetch() from then on. */
   uint64_t finish(Stream stream);
-  DeviceQuery::GroupRows fetch(uint64_t first, uint64_t count, Stream stream);
+  struct Fetched {
+    const uint8_t* rows;   // in group_layout form
+    const uint8_t* arena;  // that their TbGroupText refer to
+  };
+  Fetched fetch(uint64_t first, uint64_t count, Stream stream);
 
   uint64_t bytes_fetched() const { return bytes_fetched_; }
 

@@ -9,13 +9,13 @@
 #include <cstring>
 #include <limits>
 
-#include "engine/testing/program_blob.h"
+#include "engine/program/testing/program_writer.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
 namespace {
 
-using testing::ProgramBlob;
+using testing::ProgramWriter;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -71,14 +71,14 @@ class OneState {
     return fold_.layout().states.empty() ? fold_.layout().keys[0] : fold_.layout().states[0];
   }
   static GroupFold make(uint8_t kind, uint8_t type) {
-    ProgramBlob blob;
+    ProgramWriter blob;
     blob.sink = TB_SINK_AGGREGATE;
-    const uint32_t column = blob.add_column(type);
+    const uint32_t column = blob.column(type);
     if (kind == 0)
       blob.keys.push_back(column);
     else
-      blob.add_agg(kind, column);
-    return GroupFold(Program::parse(blob.build()));
+      blob.aggregate(kind, column);
+    return GroupFold(Program::parse(blob.blob()));
   }
   GroupFold fold_;
 };

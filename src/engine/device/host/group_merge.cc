@@ -107,27 +107,12 @@ void MergedGroups::merge_partitions(std::vector<std::unique_ptr<HostGroupTable>>
   throw_fold_errors(errors);
 }
 
-DeviceQuery::GroupRows MergedGroups::fetch(uint64_t first, uint64_t count) {
-  if (count == 0) return {nullptr, nullptr, 0};
+/* Groups of one table: they need not move. */
+ResultBatch MergedGroups::fetch(uint64_t first, uint64_t count) const {
   size_t part = 0;
   while (first >= parts_[part]->size()) first -= parts_[part++]->size();
-  HostGroupTable& table = *parts_[part];
-  if (first + count > table.size()) return gather(part, first, count);
-  return {table.row(first), table.arena(), table.arena_used()};
-}
-
-DeviceQuery::GroupRows MergedGroups::gather(size_t part, uint64_t first, uint64_t count) {
-  const uint32_t row_size = fold_.layout().row_size;
-  gathered_rows_.resize(count * row_size);
-  gathered_text_ = VectorArena();
-  for (uint64_t i = 0; i < count; i++, first++) {
-    while (first >= parts_[part]->size()) {
-      first = 0;
-      part++;
-    }
-    fold_.copy(gathered_rows_.data() + i * row_size, gathered_text_, parts_[part]->row(first), parts_[part]->arena());
-  }
-  return {gathered_rows_.data(), gathered_text_.bytes(), gathered_text_.size()};
+  const HostGroupTable& table = *parts_[part];
+  return group_batch(fold_.layout(), table.row(first), table.arena(), std::min(count, table.size() - first));
 }
 
 }  // namespace turbine

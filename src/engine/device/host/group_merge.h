@@ -3,7 +3,7 @@
  *
  * Few groups are folded into the largest table by the caller; many are split
  * by hash into partitions that threads merge independently, so that no lock is
- * needed. The result may lie in several tables; fetch() hides that.
+ * needed. The result may then lie in several tables.
  */
 #pragma once
 
@@ -25,20 +25,16 @@ class MergedGroups {
 
   uint64_t size() const { return size_; }
 
-  /* See DeviceQuery::fetch_groups. */
-  DeviceQuery::GroupRows fetch(uint64_t first, uint64_t count);
+  /* See DeviceQuery::fetch. */
+  ResultBatch fetch(uint64_t first, uint64_t count) const;
 
  private:
   void merge_into_largest(std::vector<std::unique_ptr<HostGroupTable>> tables);
   void merge_partitions(std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool, MemoryBudget& budget);
-  DeviceQuery::GroupRows gather(size_t part, uint64_t first, uint64_t count);
 
   const GroupFold& fold_;
   std::vector<std::unique_ptr<HostGroupTable>> parts_;
   uint64_t size_ = 0;
-  // A fetch that spans parts is copied here.
-  std::vector<uint8_t> gathered_rows_;
-  VectorArena gathered_text_;
 };
 
 /* Throws what folding's TB_ERR_* bits mean for the query; nothing if 0. */

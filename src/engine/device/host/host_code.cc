@@ -37,7 +37,7 @@ Entry entry_point(void* handle, const char* name) {
 
 }  // namespace
 
-HostCode::Library HostCode::open(std::span<const uint8_t> shared_object) {
+HostCode::Library HostCode::open(std::span<const uint8_t> shared_object, bool decodes) {
   Library library{memfd_create("turbine-code", MFD_CLOEXEC), nullptr};
   if (library.fd < 0) fail(strerror(errno));
   try {
@@ -45,7 +45,8 @@ HostCode::Library HostCode::open(std::span<const uint8_t> shared_object) {
     const std::string path = "/proc/self/fd/" + std::to_string(library.fd);
     library.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library.handle == nullptr) fail(dlerror());
-    if (!dlsym(library.handle, "tb_decode") || !dlsym(library.handle, "tb_pipeline")) fail("entry points are missing");
+    if ((decodes && !dlsym(library.handle, "tb_decode")) || !dlsym(library.handle, "tb_pipeline"))
+      fail("entry points are missing");
   } catch (...) {
     if (library.handle) dlclose(library.handle);
     close(library.fd);
@@ -54,7 +55,7 @@ HostCode::Library HostCode::open(std::span<const uint8_t> shared_object) {
   return library;
 }
 
-HostCode::HostCode(std::span<const uint8_t> shared_object) : HostCode(open(shared_object)) {}
+HostCode::HostCode(std::span<const uint8_t> shared_object, bool decodes) : HostCode(open(shared_object, decodes)) {}
 
 HostCode::HostCode(Library library)
     : decode(entry_point<Decode>(library.handle, "tb_decode")),

@@ -14,12 +14,13 @@ class HostCode final : public LoadedCode {
   using Decode = void (*)(TbDecodeArgs*);
   using Pipeline = void (*)(TbPipelineArgs*);
 
-  /* Loads an ELF shared object from memory. Throws DeviceError. */
-  explicit HostCode(std::span<const uint8_t> shared_object);
+  /* Loads an ELF shared object from memory: `decodes` tells whether it has to
+   * have tb_decode. Throws DeviceError. */
+  HostCode(std::span<const uint8_t> shared_object, bool decodes);
   ~HostCode() override;
   HostCode(const HostCode&) = delete;
 
-  const Decode decode;
+  const Decode decode;  // null: of a program whose source is not heap pages
   const Pipeline pipeline;
 
  private:
@@ -28,7 +29,7 @@ class HostCode final : public LoadedCode {
     void* handle;
   };
   explicit HostCode(Library library);
-  static Library open(std::span<const uint8_t> shared_object);
+  static Library open(std::span<const uint8_t> shared_object, bool decodes);
 
   const Library library_;
 };

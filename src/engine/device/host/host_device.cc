@@ -10,12 +10,17 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/device/host/host_group_table.h"
+#include "engine/device/host/host_row_store.h"
+
 namespace turbine {
 namespace {
 
 /* A table of a query without an estimate: has room for a tile, fits L2. */
 constexpr uint64_t kMinGroups = 2 * TB_TILE_ROWS;
 constexpr uint64_t kMaxFirstGroups = 1 << 18;
+/* Kept rows: growth copies nothing, so that a worker's share is soon enough. */
+constexpr uint64_t kFirstRows = TB_TILE_ROWS;
 
 constexpr uint32_t kMinSlotPages = 16, kMaxSlotPages = 256;
 
@@ -48,11 +53,37 @@ const char* instruction_set() {
 #endif
 }
 
-uint64_t first_capacity(double estimated_groups) {
+uint64_t first_groups(double estimated_groups) {
   const double most = kMaxFirstGroups;
   // NaN and negative estimates end at the minimum.
   const double groups = estimated_groups > 0 ? std::min(estimated_groups, most) : 0;
   return std::max<uint64_t>(static_cast<uint64_t>(groups) + TB_TILE_ROWS, kMinGroups);
+}
+
+/* Of the sink, a worker. */
+uint64_t first_capacity(const Program& program, double estimated_rows) {
+  return program.sink() == TB_SINK_AGGREGATE ? first_groups(estimated_rows) : kFirstRows;
+}
+
+uint64_t first_bytes(const Program& program, uint64_t capacity) {
+  switch (program.sink()) {
+    case TB_SINK_ROWS: return 0;
+    case TB_SINK_AGGREGATE:
+      return HostGroupTable::bytes_for(group_layout(program).row_size, program.grouped() ? capacity : 1);
+    default: {
+      const StoredRows rows = stored_rows(program);
+      return HostRowStore::bytes_for(rows, rows.nkeys > 0, capacity);
+    }
+  }
+}
+
+/* Of a row that is kept; of a BUILD also what the table takes while both are there. */
+double kept_row_bytes(const Program& program) {
+  constexpr double kSlotsAndChain = 28;
+  const StoredRows rows = stored_rows(program);
+  double bytes = rows.nkeys > 0 ? sizeof(uint64_t) : 0;
+  for (const StoredColumn& column : rows.columns) bytes += tb_type_width(column.type) + (column.nullable ? 1 : 0);
+  return program.sink() == TB_SINK_BUILD ? 2 * bytes + kSlotsAndChain : bytes;
 }
 
 }  // namespace
@@ -84,28 +115,33 @@ Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks) const {
   return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS))};
 }
 
-std::shared_ptr<LoadedCode> HostDevice::load(std::span<const uint8_t> artifact, const Program&) {
-  return std::make_shared<HostCode>(artifact);
+std::shared_ptr<LoadedCode> HostDevice::load(std::span<const uint8_t> artifact, const Program& program) {
+  return std::make_shared<HostCode>(artifact, program.source() == TB_SOURCE_HEAP);
 }
 
 std::string HostDevice::machine_code(std::span<const uint8_t> artifact) {
   return {reinterpret_cast<const char*>(artifact.data()), artifact.size()};
 }
 
-QueryNeeds HostDevice::needs(const Program& program, double estimated_groups, uint32_t, uint32_t) const {
-  if (program.sink() == TB_SINK_ROWS) return {0};
-  const uint64_t groups = program.grouped() ? first_capacity(estimated_groups) : 1;
-  return {pool_.size() * HostGroupTable::bytes_for(group_layout(program).row_size, groups)};
+/* Rows are kept until the end, so that they are granted as estimated, texts
+ * apart; but no estimate alone takes most of the budget, or refuses a query. */
+QueryNeeds HostDevice::needs(const Program& program, double estimated_rows, uint32_t, uint32_t) const {
+  const uint64_t first = pool_.size() * first_bytes(program, first_capacity(program, estimated_rows));
+  if (program.sink() != TB_SINK_PROJECT && program.sink() != TB_SINK_BUILD) return {first};
+  const auto most = static_cast<double>(info_.memory_budget / 4);
+  const double expected = estimated_rows > 0 ? std::min(estimated_rows * kept_row_bytes(program), most) : 0;
+  return {std::max(first, static_cast<uint64_t>(expected))};
 }
 
 std::unique_ptr<DeviceQuery> HostDevice::start(std::shared_ptr<const Program> program,
                                                std::shared_ptr<const std::string> params,
-                                               std::shared_ptr<LoadedCode> code, double estimated_groups,
-                                               uint64_t budget) {
+                                               std::shared_ptr<LoadedCode> code, JoinTables tables,
+                                               double estimated_rows, uint64_t budget) {
   auto host_code = std::dynamic_pointer_cast<HostCode>(code);
   if (!host_code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
-  return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code),
-                                     first_capacity(estimated_groups), budget, pool_, workers_);
+  const uint64_t capacity = first_capacity(*program, estimated_rows);
+  return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code), std::move(tables),
+                                     capacity, budget, pool_, workers_);
 }
 
 }  // namespace turbine

@@ -26,9 +26,9 @@ class HostDevice final : public Device {
   std::string machine_code(std::span<const uint8_t> artifact) override;
   void register_segment(void*, uint64_t) override {}
   void unregister_segment(void*) override {}
-  QueryNeeds needs(const Program& program, double estimated_groups, uint32_t slot_pages, uint32_t nslots) const override;
+  QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const override;
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                                     std::shared_ptr<LoadedCode> code, double estimated_groups,
+                                     std::shared_ptr<LoadedCode> code, JoinTables tables, double estimated_rows,
                                      uint64_t budget) override;
 
  private:

@@ -6,17 +6,21 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <random>
+#include <tuple>
 
-#include "engine/exec/group_output.h"
+#include "engine/exec/result_output.h"
 #include "engine/testing/hand_written_code.h"
 #include "engine/testing/heap_pages.h"
-#include "engine/testing/program_blob.h"
+#include "engine/program/testing/program_writer.h"
+#include "engine/testing/hand_written_programs.h"
 
 namespace turbine {
 namespace {
@@ -36,10 +40,11 @@ std::vector<uint8_t> file_bytes(const char* path) {
 /* A query with its chunks' outcomes. */
 class QueryRun {
  public:
-  QueryRun(HostDevice& device, const testing::ProgramBlob& blob, const char* code, uint64_t budget = kPlenty)
-      : program_(std::make_shared<const Program>(Program::parse(blob.build()))),
+  QueryRun(HostDevice& device, const testing::ProgramWriter& blob, const char* code, uint64_t budget = kPlenty,
+           JoinTables tables = {})
+      : program_(std::make_shared<const Program>(Program::parse(blob.blob()))),
         query_(device.start(program_, std::make_shared<const std::string>(params_block({})),
-                            device.load(file_bytes(code), *program_), 0, budget)) {}
+                            device.load(file_bytes(code), *program_), std::move(tables), 0, budget)) {}
 
   struct Chunk {
     std::vector<uint8_t> data;
@@ -80,7 +85,7 @@ class QueryRun {
     wait();
     std::map<int32_t, std::pair<int64_t, int64_t>> result;
     const uint64_t n = query_->finish();
-    GroupOutput output(*program_);
+    ResultOutput output(*program_);
     std::vector<uint8_t> slot(slot_size);
     for (uint64_t first = 0; first < n;) {
       const std::vector<uint8_t> payload = output.write(*query_, first, n - first, slot.data(), slot.size());
@@ -255,9 +260,9 @@ TEST_F(HostDeviceTest, UngroupedIsOneRow) {
   }
   run.wait();
   ASSERT_EQ(run.query().finish(), 1u);
-  const auto rows = run.query().fetch_groups(0, 1);
+  const ResultBatch batch = run.query().fetch(0, 1);
   int64_t got[2];
-  memcpy(got, rows.rows + 8, sizeof got);
+  for (size_t i = 0; i < 2; i++) memcpy(&got[i], batch.columns[i].values, sizeof got[i]);
   EXPECT_EQ(got[0], count);
   EXPECT_EQ(got[1], sum);
 }
@@ -265,8 +270,175 @@ TEST_F(HostDeviceTest, UngroupedIsOneRow) {
 TEST_F(HostDeviceTest, UngroupedWithoutInputSawNothing) {
   QueryRun run(device_, testing::sum_program(false), TB_TEST_CODE_TOTAL);
   ASSERT_EQ(run.query().finish(), 1u);
-  const auto rows = run.query().fetch_groups(0, 1);
-  EXPECT_EQ(rows.rows[24], 0);
+  EXPECT_EQ(*run.query().fetch(0, 1).columns[1].valid, 0);
+}
+
+using Row = std::tuple<int32_t, int32_t, std::string>;  // NULL is "-"
+
+std::string text_of(int32_t value) { return value % 5 == 0 ? "-" : "v" + std::to_string(value); }
+
+/* The rows of a projection of (int, int, text), sorted, through the executor's
+ * output to slots of a size. */
+std::vector<Row> projected(QueryRun& run, uint64_t slot_size) {
+  run.wait();
+  std::vector<Row> rows;
+  const uint64_t n = run.query().finish();
+  ResultOutput output(run.program());
+  std::vector<uint8_t> slot(slot_size);
+  for (uint64_t first = 0; first < n;) {
+    const std::vector<uint8_t> payload = output.write(run.query(), first, n - first, slot.data(), slot.size());
+    const auto* batch = reinterpret_cast<const TbGroups*>(payload.data());
+    for (uint32_t i = 0; i < batch->nrows; i++) {
+      int32_t a, b;
+      TbTextView view;
+      memcpy(&a, slot.data() + batch->columns[0].values + i * 4, 4);
+      memcpy(&b, slot.data() + batch->columns[1].values + i * 4, 4);
+      memcpy(&view, slot.data() + batch->columns[2].values + i * 16, 16);
+      EXPECT_EQ(batch->columns[0].valid, 0u);
+      const bool valid = slot[batch->columns[2].valid + i];
+      const char* bytes = reinterpret_cast<const char*>(slot.data()) + batch->bytes_offset + view.offset;
+      EXPECT_LE(uint64_t{view.offset} + view.length, batch->bytes_size);
+      rows.emplace_back(a, b, valid ? std::string(bytes, view.length) : "-");
+    }
+    first += batch->nrows;
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+TEST_F(HostDeviceTest, ProjectionsKeepEveryRow) {
+  for (uint64_t slot_size : {uint64_t{1} << 20, uint64_t{700}}) {
+    QueryRun run(device_, testing::build_program(TB_SINK_PROJECT), TB_TEST_CODE_JOIN);
+    std::vector<Row> expected;
+    const int chunks = slot_size > 1000 ? 20 : 2;
+    for (int c = 0; c < chunks; c++) {
+      std::vector<int32_t> values(5000);
+      for (int32_t& value : values) {
+        value = static_cast<int32_t>(expected.size());
+        expected.emplace_back(value, value, text_of(value));
+      }
+      run.submit(heap_pages(values, 100));
+    }
+    EXPECT_EQ(projected(run, slot_size), expected);
+    EXPECT_EQ(run.query().take_table(), nullptr);
+  }
+}
+
+TEST_F(HostDeviceTest, RowsThatFitNoSlotEndTheQuery) {
+  QueryRun run(device_, testing::build_program(TB_SINK_PROJECT), TB_TEST_CODE_JOIN);
+  run.submit(heap_page({1, 2}));
+  EXPECT_THROW(projected(run, 100), DeviceError);
+}
+
+/* Keys that lie close, that are repeated, and that are far apart: each kind of
+ * table is probed by code that knows nothing of how it came to be. */
+TEST_F(HostDeviceTest, TablesAreBuiltAndProbed) {
+  const struct {
+    int32_t step, copies;
+    uint32_t kind;
+  } cases[] = {{1, 1, TB_TABLE_DENSE}, {3, 1, TB_TABLE_DENSE}, {1, 3, TB_TABLE_DIRECT}, {5, 2, TB_TABLE_DIRECT},
+               {1000, 1, TB_TABLE_HASH}, {777, 3, TB_TABLE_HASH}};
+  for (const auto& [step, copies, kind] : cases) {
+    QueryRun build(device_, testing::build_program(), TB_TEST_CODE_JOIN);
+    std::vector<int32_t> values;
+    for (int32_t i = 0; i < 40000; i++)
+      for (int32_t copy = 0; copy < copies; copy++) values.push_back((i + 1) * step);
+    std::mt19937 random(7);
+    std::shuffle(values.begin(), values.end(), random);
+    for (size_t first = 0; first < values.size(); first += 10000)
+      build.submit(heap_pages({values.begin() + static_cast<long>(first), values.begin() + static_cast<long>(first) + 10000}, 100));
+    build.wait();
+    ASSERT_EQ(build.query().finish(), values.size());
+    const std::shared_ptr<const JoinTable> table = build.query().take_table();
+    build.close();  // the table outlives its query
+    EXPECT_EQ(table->raw()->kind, kind) << step << " " << copies;
+    EXPECT_EQ(table->unique(), copies == 1);
+    EXPECT_EQ(table->rows(), values.size());
+
+    QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kPlenty, {table});
+    std::vector<Row> expected;
+    std::vector<int32_t> keys;
+    for (int32_t key = -1000 * step; key < 41000 * step; key += (step + 1) / 2)
+      if (key != DEFERRED_VALUE) keys.push_back(key);
+    for (int32_t key : keys)
+      if (key % step == 0 && key / step >= 1 && key / step <= 40000)
+        for (int32_t copy = 0; copy < copies; copy++) expected.emplace_back(key, key, text_of(key));
+    probe.submit(heap_pages(keys, 200));
+    EXPECT_EQ(projected(probe, 1 << 20), expected) << step << " " << copies;
+  }
+}
+
+TEST_F(HostDeviceTest, EmptyTablesMatchNothing) {
+  QueryRun build(device_, testing::build_program(), TB_TEST_CODE_JOIN);
+  ASSERT_EQ(build.query().finish(), 0u);
+  QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kPlenty, {build.query().take_table()});
+  probe.submit(heap_page({0, 1, 2}));
+  EXPECT_TRUE(projected(probe, 1 << 16).empty());
+}
+
+TEST_F(HostDeviceTest, ProbesCountTheirTuples) {
+  QueryRun build(device_, testing::build_program(), TB_TEST_CODE_JOIN);
+  build.submit(heap_page({7, 7, 7, 8}));
+  build.wait();
+  build.query().finish();
+  QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kPlenty, {build.query().take_table()});
+  auto& chunk = probe.submit(heap_page({7, 8, 9}));
+  probe.wait();
+  EXPECT_EQ(chunk.outcome.rows_passed, 3u);
+  EXPECT_EQ(chunk.outcome.join_rows[0], 4u);
+  EXPECT_EQ(chunk.outcome.join_rows[1], 0u);
+}
+
+TEST_F(HostDeviceTest, RowsBeyondTheBudgetEndTheQueryOnly) {
+  std::vector<int32_t> many(200 * 200);
+  for (size_t i = 0; i < many.size(); i++) many[i] = static_cast<int32_t>(i);
+  for (uint16_t sink : {TB_SINK_PROJECT, TB_SINK_BUILD}) {
+    QueryRun run(device_, testing::build_program(sink), TB_TEST_CODE_JOIN, 400 << 10);
+    auto& chunk = run.submit(heap_pages(many, 200));
+    run.wait();
+    ASSERT_TRUE(chunk.error);
+    try {
+      std::rethrow_exception(chunk.error);
+    } catch (const DeviceError& e) {
+      EXPECT_EQ(e.reason, TB_FALLBACK_HOST_MEMORY);
+    }
+  }
+  // Enough for the rows, but not for the table made of them.
+  QueryRun run(device_, testing::build_program(), TB_TEST_CODE_JOIN, 5 << 20);
+  auto& chunk = run.submit(heap_pages(many, 200));
+  run.wait();
+  ASSERT_FALSE(chunk.error);
+  EXPECT_THROW(run.query().finish(), DeviceError);
+}
+
+TEST_F(HostDeviceTest, KeptRowsAreClaimedAsEstimatedWithinReason) {
+  const Program build = Program::parse(testing::build_program().blob());
+  const uint64_t few = device_.needs(build, 0, 16, 2).device_bytes;
+  const uint64_t million = device_.needs(build, 1e6, 16, 2).device_bytes;
+  EXPECT_LT(few, 4u << 20);
+  EXPECT_GT(million, 40e6);
+  const double odd[] = {-1, std::numeric_limits<double>::quiet_NaN()};
+  for (double estimate : odd) EXPECT_EQ(device_.needs(build, estimate, 16, 2).device_bytes, few);
+  EXPECT_LE(device_.needs(build, 1e300, 16, 2).device_bytes, device_.info().memory_budget / 4);
+}
+
+TEST_F(HostDeviceTest, RowsAsTheSourceNeedNoDecoder) {
+  testing::ProgramWriter rows = testing::build_program(TB_SINK_PROJECT);
+  rows.source = TB_SOURCE_ROWS;
+  rows.attributes.clear();
+  QueryRun run(device_, rows, TB_TEST_CODE_JOIN);
+  std::vector<uint8_t> chunk = columns_chunk({4, 5});
+  // A second column, of texts that the code does not look at.
+  chunk.resize(4096);
+  TbColumnsChunk header{};
+  header.nrows = header.ncolumns = 2;
+  const uint64_t columns[4] = {128, 0, 256, 512};
+  memcpy(chunk.data(), &header, sizeof header);
+  memcpy(chunk.data() + sizeof header, columns, sizeof columns);
+  const int32_t values[] = {4, 5};
+  memcpy(chunk.data() + 128, values, sizeof values);
+  run.submit(chunk, TB_CHUNK_COLUMNS);
+  EXPECT_EQ(projected(run, 4096), (std::vector<Row>{{4, 4, "v4"}, {5, 5, "-"}}));
 }
 
 TEST_F(HostDeviceTest, ClosingWaitsForWhatRunsAndDropsTheRest) {
@@ -290,7 +462,7 @@ TEST_F(HostDeviceTest, QueriesShareTheThreads) {
 }
 
 TEST_F(HostDeviceTest, CodeIsCheckedWhenLoaded) {
-  const Program program = Program::parse(testing::rows_program().build());
+  const Program program = Program::parse(testing::rows_program().blob());
   const std::vector<uint8_t> garbage(1000, 'x');
   EXPECT_THROW(device_.load(garbage, program), DeviceError);
   EXPECT_THROW(device_.load({}, program), DeviceError);

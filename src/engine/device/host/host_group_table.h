@@ -1,9 +1,8 @@
 /*
  * host_group_table.h - owner of the memory behind a TbGroupTable on the host.
  *
- * Generated code fills the raw() view and asks for room (TB_PIPELINE_GROW);
- * this grows rows, slots and arena within the query's budget. One thread at a
- * time.
+ * Generated code fills the raw() view and asks for room (make_room); this
+ * grows rows, slots and arena within the query's budget. One thread at a time.
  */
 #pragma once
 

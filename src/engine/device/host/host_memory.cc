@@ -80,4 +80,17 @@ void HostBuffer::grow(uint64_t size) {
   advise(data_, size_);
 }
 
+void HostBuffer::shrink(uint64_t size) {
+  size = page_rounded(size);
+  if (size >= size_ || munmap(data_ + size, size_ - size) != 0) return;
+  budget_->release(size_ - size);
+  size_ = size;
+}
+
+void HostBuffer::charge_to(MemoryBudget& budget) {
+  budget.reserve(size_);
+  budget_->release(size_);
+  budget_ = &budget;
+}
+
 }  // namespace turbine

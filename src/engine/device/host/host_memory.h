@@ -45,6 +45,13 @@ class HostBuffer {
    * nothing has changed. */
   void grow(uint64_t size);
 
+  /* Gives back what lies beyond `size` bytes; does not move. */
+  void shrink(uint64_t size);
+
+  /* From now on the memory is another budget's, which must outlive it. Throws
+   * DeviceError, and then nothing has changed. */
+  void charge_to(MemoryBudget& budget);
+
  private:
   MemoryBudget* budget_;
   uint8_t* data_ = nullptr;

@@ -40,6 +40,17 @@ MemoryBudget& worker_budget() {
   return unlimited;
 }
 
+std::unique_ptr<HostSink> make_sink(const Program& program, uint64_t first_capacity, MemoryBudget& budget,
+                                    WorkerPool& pool) {
+  switch (program.sink()) {
+    case TB_SINK_ROWS: return nullptr;
+    case TB_SINK_AGGREGATE:
+      return program.grouped() ? make_group_sink(program, first_capacity, budget, pool)
+                               : make_total_sink(program, budget, pool);
+    default: return make_row_sink(program, first_capacity, budget, pool);
+  }
+}
+
 }  // namespace
 
 WorkerMemory::WorkerMemory() : scratch_(worker_budget(), TB_SCRATCH_SIZE), area_(worker_budget(), 1) {}
@@ -57,7 +68,7 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
     at += aligned(size);
     return offset;
   };
-  for (const TbColumn& column : program.columns()) {
+  for (const TbColumn& column : program.columns().first(program.source_columns())) {
     const uint64_t values = take(uint64_t{kBatchRows} * tb_type_width(column.type));
     layout.columns.push_back({values, column.flags & TB_COL_NULLABLE ? take(kBatchRows) : 0});
   }
@@ -68,19 +79,19 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
 }
 
 HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                     std::shared_ptr<HostCode> code, uint64_t first_capacity, uint64_t budget, WorkerPool& pool,
-                     std::vector<WorkerMemory>& workers)
+                     std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
+                     WorkerPool& pool, std::vector<WorkerMemory>& workers)
     : program_(std::move(program)),
       params_(std::move(params)),
       code_(std::move(code)),
-      first_capacity_(first_capacity),
-      fold_(*program_),
+      tables_(std::move(tables)),
       batch_(batch_layout(*program_)),
       budget_(budget),
       pool_(pool),
       workers_(workers),
-      tables_(pool.size()),
-      total_(fold_.layout().row_size, 0) {}
+      sink_(make_sink(*program_, first_capacity, budget_, pool_)) {
+  for (const auto& table : tables_) raw_tables_.push_back(table->raw());
+}
 
 HostQuery::~HostQuery() {
   cancelled_ = true;
@@ -109,25 +120,13 @@ void HostQuery::submit(const ChunkTask& task, Done done) {
   });
 }
 
-HostGroupTable* HostQuery::worker_table(unsigned worker) {
-  std::unique_ptr<HostGroupTable>& table = tables_[worker];
-  if (program_->grouped()) {
-    if (!table) table = std::make_unique<HostGroupTable>(fold_.layout().row_size, first_capacity_, budget_);
-    return table.get();
-  }
-  // Ungrouped: row 0, fresh for every chunk.
-  if (!table) table = std::make_unique<HostGroupTable>(fold_.layout().row_size, 1, budget_);
-  memset(table->row(0), 0, fold_.layout().row_size);
-  table->raw()->ngroups = 1;
-  table->raw()->arena_used = 0;
-  return table.get();
-}
-
 ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
-  Progress progress{task, {}, {}, nullptr};
-  if (!rows_sink()) progress.groups = worker_table(worker);
+  Progress progress{task, {}, {}};
+  if (sink_) sink_->begin_chunk(worker);
   if (task.kind == TB_CHUNK_COLUMNS)
     run_columns(worker, progress);
+  else if (!code_->decode)
+    throw DeviceError(TB_FALLBACK_PROTOCOL, "pages for a program of rows");
   else
     run_pages(worker, progress);
 
@@ -143,7 +142,7 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   }
   std::copy(progress.deferred.begin(), progress.deferred.end(), task.ids + outcome.nrows);
   outcome.ndeferred = static_cast<uint32_t>(progress.deferred.size());
-  if (!rows_sink() && !program_->grouped()) add_partial(task.sequence, *progress.groups);
+  if (sink_) sink_->end_chunk(worker, task.sequence);
   return outcome;
 }
 
@@ -185,13 +184,13 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, uint32_t first_pa
   const uint32_t base = TB_ROWID(first_page, 0);
   for (uint32_t i = 0; i < decode.ndeferred; i++) progress.deferred.push_back(decode.deferred[i] + base);
 
-  TbPipelineArgs args{};
-  args.columns = columns;
-  args.bytes = pages;
-  args.rowids = decode.rowids;
-  args.nrows = counted_rows(decode.nrows);
+  PipelineCall call{};
+  call.columns = columns;
+  call.bytes = pages;
+  call.rowids = decode.rowids;
+  call.nrows = counted_rows(decode.nrows);
   const uint32_t before = progress.outcome.nrows;
-  if (!run_pipeline(worker, progress, args)) return false;
+  if (!run_pipeline(worker, progress, call)) return false;
   for (uint32_t i = before; i < progress.outcome.nrows; i++) progress.task.ids[i] += base;
   return true;
 }
@@ -200,101 +199,79 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, uint32_t first_pa
 void HostQuery::run_columns(unsigned worker, Progress& progress) {
   const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(progress.task.data);
   TbColumnData columns[TB_MAX_COLUMNS];
-  for (size_t i = 0; i < program_->columns().size(); i++) {
+  for (size_t i = 0; i < batch_.columns.size(); i++) {
     const auto& column = chunk->columns[i];
     columns[i].values = const_cast<uint8_t*>(progress.task.data) + column.values;
-    columns[i].valid = column.valid ? const_cast<uint8_t*>(progress.task.data) + column.valid : nullptr;
+    columns[i].valid = batch_.columns[i].valid ? const_cast<uint8_t*>(progress.task.data) + column.valid : nullptr;
   }
   const uint32_t nrows = chunk->nrows;
   std::vector<uint32_t> numbers(rows_sink() ? nrows : 0);
   std::iota(numbers.begin(), numbers.end(), 0);
   progress.outcome.rows_in = nrows;
 
-  TbPipelineArgs args{};
-  args.columns = columns;
-  args.bytes = progress.task.data + chunk->bytes_offset;
-  args.rowids = rows_sink() ? numbers.data() : nullptr;
-  args.nrows = nrows;
-  run_pipeline(worker, progress, args);
+  PipelineCall call{};
+  call.columns = columns;
+  call.bytes = progress.task.data + chunk->bytes_offset;
+  call.rowids = rows_sink() ? numbers.data() : nullptr;
+  call.nrows = nrows;
+  run_pipeline(worker, progress, call);
 }
 
-/* Runs all rows of `args` through the pipeline; returns whether to go on. */
-bool HostQuery::run_pipeline(unsigned worker, Progress& progress, TbPipelineArgs args) {
+/* Runs all rows of the call through the pipeline; returns whether to go on. */
+bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& call) {
   ChunkOutcome& outcome = progress.outcome;
-  args.params = params();
-  args.scratch = workers_[worker].scratch();
-  args.scratch_size = TB_SCRATCH_SIZE;
-  if (rows_sink()) {
-    if (progress.task.ids_capacity - outcome.nrows < args.nrows) {
+  call.params = params();
+  call.tables = raw_tables_.empty() ? nullptr : raw_tables_.data();
+  call.scratch = workers_[worker].scratch();
+  call.scratch_size = TB_SCRATCH_SIZE;
+  call.make_room = make_room;
+  call.query = this;
+  call.worker = worker;
+  if (sink_) {
+    sink_->attach(worker, call);
+  } else {
+    if (progress.task.ids_capacity - outcome.nrows < call.nrows) {
       outcome.errors |= TB_ERR_CORRUPT;
       return false;
     }
-    args.out_rowids = progress.task.ids + outcome.nrows;
-  } else {
-    args.groups = progress.groups->raw();
+    call.out_rowids = progress.task.ids + outcome.nrows;
   }
 
   const uint64_t start = now_ns();
-  while (true) {
-    args.status = TB_PIPELINE_DONE;
-    code_->pipeline(&args);
-    if (args.errors != 0 || args.status != TB_PIPELINE_GROW) break;
-    make_room(*progress.groups, args);
-  }
+  code_->pipeline(&call);
   compute_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
 
-  outcome.errors |= args.errors;
+  outcome.errors |= call.errors;
   if (outcome.errors != 0) return false;
-  outcome.nrows += args.nout;
-  outcome.rows_passed += args.rows_passed;
+  if (call.error) std::rethrow_exception(call.error);
+  if (call.status != TB_PIPELINE_DONE) throw DeviceError(TB_FALLBACK_COMPILE, "compiled code stopped by itself");
+  outcome.nrows += call.nout;
+  outcome.rows_passed += call.rows_passed;
+  for (size_t i = 0; i < TB_MAX_JOINS; i++) outcome.join_rows[i] += call.join_rows[i];
   return true;
 }
 
-void HostQuery::make_room(HostGroupTable& groups, TbPipelineArgs& args) {
-  bool grew = program_->grouped() && groups.ensure_rows(TB_TILE_ROWS);
-  grew |= groups.ensure_arena(args.arena_needed);
-  // Code that asks for room it has would ask for ever.
-  if (!grew) throw DeviceError(TB_FALLBACK_COMPILE, "compiled code asks for room that its table has");
-  groups.raw()->full = 0;
-  args.arena_needed = 0;
-  grows_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void HostQuery::add_partial(uint64_t sequence, const HostGroupTable& groups) {
-  Partial partial{{groups.row(0), groups.row(0) + fold_.layout().row_size},
-                  {groups.arena(), groups.arena() + groups.arena_used()}};
-  std::lock_guard lock(mutex_);
-  if (!partials_.emplace(sequence, std::move(partial)).second)
-    throw DeviceError(TB_FALLBACK_PROTOCOL, "two chunks have one sequence number");
-  for (auto it = partials_.begin(); it != partials_.end() && it->first == next_partial_; it = partials_.erase(it)) {
-    fold_partial(it->second);
-    next_partial_++;
+uint32_t HostQuery::make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept {
+  auto* call = static_cast<PipelineCall*>(args);
+  HostQuery& query = *call->query;
+  try {
+    // A join may make much of few rows: this is where its query can be stopped.
+    if (query.cancelled_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    if (!query.sink_) throw DeviceError(TB_FALLBACK_COMPILE, "compiled code asks for room that its sink does not need");
+    if (query.sink_->make_room(call->worker, rows, bytes)) query.grows_.fetch_add(1, std::memory_order_relaxed);
+    return 1;
+  } catch (...) {
+    call->error = std::current_exception();
+    return 0;
   }
-}
-
-void HostQuery::fold_partial(const Partial& partial) {
-  fold_errors_ |= fold_.fold(total_.data(), total_text_, partial.row.data(), partial.arena.data());
 }
 
 uint64_t HostQuery::finish() {
+  if (!sink_) return 0;
   const uint64_t start = now_ns();
-  uint64_t groups = 1;
-  if (program_->grouped()) {
-    merged_.emplace(fold_, std::move(tables_), pool_, budget_);
-    groups = merged_->size();
-  } else {
-    std::lock_guard lock(mutex_);
-    for (const auto& [sequence, partial] : partials_) fold_partial(partial);
-    partials_.clear();
-    throw_fold_errors(fold_errors_);
-  }
+  const uint64_t rows = sink_->finish();
   finish_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
-  return groups;
-}
-
-DeviceQuery::GroupRows HostQuery::fetch_groups(uint64_t first, uint64_t count) {
-  if (program_->grouped()) return merged_->fetch(first, count);
-  return {total_.data(), total_text_.bytes(), total_text_.size()};
+  return rows;
 }
 
 DeviceQueryStats HostQuery::stats() const {

@@ -1,6 +1,7 @@
 /*
- * program_writer.h - tests write programs with this: expressions by nested
- * calls, then blob(). Header only; not part of the product.
+ * program_writer.h - tests write programs and parameter blocks with this:
+ * expressions by nested calls, then blob(). Checks nothing, and its parts are
+ * open to be damaged. Header only; not part of the product.
  */
 #pragma once
 
@@ -16,27 +17,49 @@ namespace turbine::testing {
 
 class ProgramWriter {
  public:
-  TbProgram header{};
+  uint16_t sink = TB_SINK_ROWS;
+  uint16_t source = TB_SOURCE_HEAP;  // set before the first column()
   std::vector<TbAttribute> attributes;
   std::vector<TbColumn> columns;
   std::vector<TbExpr> exprs;
   std::vector<uint32_t> args, filters, keys;
   std::vector<TbAgg> aggs;
   std::vector<TbParamShape> params;
+  std::vector<uint32_t> outputs;
+  std::vector<TbJoin> joins;
 
+  /* A column of the source, with an attribute of its own. All functions that
+   * make an expression return its index. */
   uint32_t column(uint8_t type, bool nullable = false, int16_t scale = 0) {
     static const int16_t lengths[] = {0, 1, 2, 4, 8, 4, 8, 4, 8, 8, -1, -1, -1, -1};
     const int16_t length = lengths[type];
-    attributes.push_back({length, static_cast<uint8_t>(length > 0 ? length : 4),
-                          static_cast<uint8_t>((length > 0 ? TB_ATT_BYVAL : 0) | (nullable ? 0 : TB_ATT_NOTNULL)), 0});
-    TbColumn c{};
-    c.attnum = static_cast<uint16_t>(attributes.size());
-    c.type = type;
-    c.flags = nullable ? TB_COL_NULLABLE : 0;
-    c.scale = scale;
-    c.missing_param = TB_NONE;
-    columns.push_back(c);
-    return node(TB_EXPR_COLUMN, type, nullable ? TB_EX_NULLABLE : 0, static_cast<uint32_t>(columns.size() - 1), {}, scale);
+    if (source == TB_SOURCE_HEAP)
+      attributes.push_back({length, static_cast<uint8_t>(length > 0 ? length : 4),
+                            static_cast<uint8_t>((length > 0 ? TB_ATT_BYVAL : 0) | (nullable ? 0 : TB_ATT_NOTNULL)), 0});
+    const size_t before = source == TB_SOURCE_HEAP ? attributes.size() : columns.size() + 1;
+    return add_column(static_cast<uint16_t>(before), type, nullable ? TB_COL_NULLABLE : 0, 0, scale);
+  }
+  /* A probe; returns the join's index. A residual that uses its columns is
+   * added afterwards: joins[i].residual. */
+  uint32_t join(uint8_t kind, std::vector<uint32_t> probe_keys, uint32_t table, uint8_t flags = 0,
+                uint32_t residual = TB_NONE) {
+    TbJoin j{};
+    j.kind = kind;
+    j.flags = flags;
+    j.nkeys = static_cast<uint16_t>(probe_keys.size());
+    j.first_key = static_cast<uint32_t>(args.size());
+    j.table = table;
+    j.residual = residual;
+    args.insert(args.end(), probe_keys.begin(), probe_keys.end());
+    joins.push_back(j);
+    return static_cast<uint32_t>(joins.size() - 1);
+  }
+  /* A column of a joined table: its `output`-th output, from 1. After the
+   * columns of the source and of earlier joins. */
+  uint32_t payload(uint32_t join, uint16_t output, uint8_t type, bool stored_nullable = false, int16_t scale = 0) {
+    const bool nullable = stored_nullable || joins[join].kind == TB_JOIN_LEFT;
+    const int flags = (nullable ? TB_COL_NULLABLE : 0) | (stored_nullable ? TB_COL_STORED_NULLABLE : 0);
+    return add_column(output, type, static_cast<uint8_t>(flags), static_cast<uint16_t>(join + 1), scale);
   }
   uint32_t param(uint8_t type, int16_t scale = 0, uint8_t flags = 0) {
     params.push_back({type, flags, scale});
@@ -78,12 +101,17 @@ class ProgramWriter {
     aggs.push_back(a);
   }
 
-  std::vector<uint8_t> blob(uint16_t sink) {
+  std::vector<uint8_t> blob(uint16_t for_sink) {
+    sink = for_sink;
+    return blob();
+  }
+  std::vector<uint8_t> blob() const {
     std::vector<uint8_t> out(sizeof(TbProgram));
+    TbProgram header{};
     header.magic = TB_PROGRAM_MAGIC;
     header.version = TB_PROGRAM_VERSION;
     header.sink = sink;
-    header.source = TB_SOURCE_HEAP;
+    header.source = source;
     header.encoding = 6;  // UTF8
     header.attributes = put(out, attributes);
     header.columns = put(out, columns);
@@ -93,15 +121,28 @@ class ProgramWriter {
     header.keys = put(out, keys);
     header.aggs = put(out, aggs);
     header.params = put(out, params);
-    header.outputs = put(out, std::vector<uint32_t>{});
+    header.outputs = put(out, outputs);
+    header.joins = put(out, joins);
     header.total_size = static_cast<uint32_t>(out.size());
     std::memcpy(out.data(), &header, sizeof header);
     return out;
   }
 
  private:
+  uint32_t add_column(uint16_t attnum, uint8_t type, uint8_t flags, uint16_t join, int16_t scale) {
+    TbColumn c{};
+    c.attnum = attnum;
+    c.type = type;
+    c.flags = flags;
+    c.scale = scale;
+    c.join = join;
+    c.missing_param = TB_NONE;
+    columns.push_back(c);
+    return node(TB_EXPR_COLUMN, type, flags & TB_COL_NULLABLE ? TB_EX_NULLABLE : 0,
+                static_cast<uint32_t>(columns.size() - 1), {}, scale);
+  }
   template <class T>
-  TbSection put(std::vector<uint8_t>& out, const std::vector<T>& items) {
+  static TbSection put(std::vector<uint8_t>& out, const std::vector<T>& items) {
     TbSection s{static_cast<uint32_t>(items.size()), static_cast<uint32_t>(out.size())};
     const size_t bytes = items.size() * sizeof(T);
     out.resize((out.size() + bytes + 7) / 8 * 8);
@@ -109,6 +150,17 @@ class ProgramWriter {
     return s;
   }
 };
+
+/* A block of these values, followed by `bytes`. */
+inline std::string params_block(const std::vector<TbParam>& values, const std::string& bytes = "") {
+  TbParamBlock header{};
+  header.magic = TB_PARAMS_MAGIC;
+  header.count = static_cast<uint32_t>(values.size());
+  header.total_size = sizeof header + values.size() * sizeof(TbParam) + bytes.size();
+  std::string block(reinterpret_cast<const char*>(&header), sizeof header);
+  block.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(TbParam));
+  return block + bytes;
+}
 
 /* Scalars only; text by its bytes. */
 class ParamWriter {
@@ -127,19 +179,14 @@ class ParamWriter {
     texts_.push_back(s);
   }
   std::string block() {
-    std::string out(sizeof(TbParamBlock) + params_.size() * sizeof(TbParam), '\0');
+    const uint64_t first = sizeof(TbParamBlock) + params_.size() * sizeof(TbParam);
+    std::string bytes;
     for (size_t i = 0; i < params_.size(); i++) {
       if (texts_[i].empty()) continue;
-      params_[i].offset = out.size();
-      out += texts_[i];
+      params_[i].offset = first + bytes.size();
+      bytes += texts_[i];
     }
-    TbParamBlock header{};
-    header.magic = TB_PARAMS_MAGIC;
-    header.count = static_cast<uint32_t>(params_.size());
-    header.total_size = out.size();
-    std::memcpy(out.data(), &header, sizeof header);
-    if (!params_.empty()) std::memcpy(out.data() + sizeof header, params_.data(), params_.size() * sizeof(TbParam));
-    return out;
+    return params_block(params_, bytes);
   }
 
  private:

@@ -1,36 +1,32 @@
 /*
  * analyze.c - GpuPreAgg: what of a query the device computes.
  *
- * Turns filters, grouping expressions and Aggrefs into one program, and says
+ * Adds grouping expressions and Aggrefs to the program of a tree, and says
  * for each column of the node's scan tuple how it comes out of keys and states
  * (final.h). Whatever stands above them in the target list or in HAVING is
  * PostgreSQL's projection; it may refer to nothing else. Called by plan.c.
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
-#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
-#include "utils/rel.h"
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/planner/expression.h"
-#include "pg/planner/planning.h"
-#include "pg/planner/relation_check.h"
+#include "pg/nodes/output_column.h"
+#include "pg/planner/join_program.h"
 
 typedef struct Analyzer
 {
 	PlannerInfo *root;
-	TbTranslator t;
+	TbTranslator *t;				/* of the main program */
 	TbAggAnalysis *result;
 	List	   *outputs;			/* TbOutput * */
 	List	   *key_values;			/* TbValue * */
@@ -47,22 +43,7 @@ refuse(Analyzer *a, const char *reason)
 static bool
 translator_refused(Analyzer *a)
 {
-	return refuse(a, a->t.reason);
-}
-
-/* bpchar is padded again when it is returned, so its length must be known. */
-static bool
-find_padding(Analyzer *a, Expr *expr, const TbValue *value, int32 *padding)
-{
-	int32		typmod = exprTypmod((Node *) expr);
-
-	*padding = 0;
-	if (value->info.type != TB_TYPE_BPCHAR)
-		return true;
-	if (!IsA(expr, Var) || typmod <= (int32) VARHDRSZ)
-		return refuse(a, "a character value of unknown length is returned");
-	*padding = typmod - VARHDRSZ;
-	return true;
+	return refuse(a, a->t->reason);
 }
 
 static void
@@ -88,15 +69,15 @@ add_key(Analyzer *a, SortGroupClause *clause)
 	/* A parameter as key would be confused with the program's own parameters. */
 	if (!contain_var_clause((Node *) expr))
 		return refuse(a, "a grouping key without columns");
-	if (!tb_translate(&a->t, expr, &value))
+	if (!tb_translate(a->t, expr, &value))
 		return translator_refused(a);
 	if (tb_type_is_text(value.info.type) &&
 		OidIsValid(exprCollation((Node *) expr)) &&
 		!get_collation_isdeterministic(exprCollation((Node *) expr)))
 		return refuse(a, "a grouping key's collation is not deterministic");
-	if (!find_padding(a, expr, &value, &output.padding))
+	if (!tb_output_padding(expr, &value, &output.padding, &a->reason))
 		return false;
-	tb_builder_add_key(a->t.builder, &value);
+	tb_builder_add_key(a->t->builder, &value);
 	output.kind = TB_OUT_KEY;
 	output.type = value.info.type;
 	output.scale = value.info.scale;
@@ -113,7 +94,7 @@ static uint32
 state_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
 {
 	return list_length(a->result->keys) +
-		tb_builder_add_agg(a->t.builder, kind, arg, filter);
+		tb_builder_add_agg(a->t->builder, kind, arg, filter);
 }
 
 static uint32
@@ -127,7 +108,7 @@ count_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
 static uint32
 display_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
 {
-	TbBuilder  *b = a->t.builder;
+	TbBuilder  *b = a->t->builder;
 	TbTypeInfo	boolean = {TB_TYPE_BOOL, 0, 0};
 	TbValue		scale = {0};
 	TbValue		conditions[2];
@@ -217,8 +198,8 @@ extreme_numeric_output(Analyzer *a, TbAggKind kind, const TbValue *arg,
 	TbValue		above;
 	TbValue		below;
 
-	if (!tb_numeric_with_display(&a->t, arg, false, &above) ||
-		!tb_numeric_with_display(&a->t, arg, true, &below))
+	if (!tb_numeric_with_display(a->t, arg, false, &above) ||
+		!tb_numeric_with_display(a->t, arg, true, &below))
 		return translator_refused(a);
 	out->kind = TB_OUT_EXTREME_NUMERIC;
 	out->type = above.info.type;
@@ -233,7 +214,7 @@ bool_output(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filt
 			TbOutput *out)
 {
 	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
-	TbValue		number = tb_builder_node(a->t.builder, TB_EXPR_CALL, integer,
+	TbValue		number = tb_builder_node(a->t->builder, TB_EXPR_CALL, integer,
 										 TB_FN_BOOL_TO_INT4, 1, arg, arg->nullable);
 
 	out->kind = TB_OUT_BOOL;
@@ -254,7 +235,7 @@ extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 		return refuse(a, "min or max of boolean");
 	if (arg->display_scale != TB_NONE)
 		return extreme_numeric_output(a, kind, arg, filter, out);
-	if (!find_padding(a, expr, arg, &out->padding))
+	if (!tb_output_padding(expr, arg, &out->padding, &a->reason))
 		return false;
 	out->kind = TB_OUT_VALUE;
 	out->type = arg->info.type;
@@ -326,13 +307,13 @@ add_aggref(Analyzer *a, Aggref *aggref)
 		return refuse(a, "an aggregate of several arguments");
 	if (aggref->args != NIL)
 	{
-		if (!tb_translate(&a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg))
+		if (!tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg))
 			return translator_refused(a);
 		arg_ptr = &arg;
 	}
 	if (aggref->aggfilter != NULL)
 	{
-		if (!tb_translate(&a->t, aggref->aggfilter, &filter))
+		if (!tb_translate(a->t, aggref->aggfilter, &filter))
 			return translator_refused(a);
 		filter_ptr = &filter;
 	}
@@ -372,44 +353,10 @@ collect_walker(Node *node, Analyzer *a)
 }
 
 static bool
-add_filters(Analyzer *a, List *clauses)
-{
-	ListCell   *lc;
-
-	foreach(lc, clauses)
-	{
-		TbValue		value;
-
-		if (!tb_translate(&a->t, lfirst_node(RestrictInfo, lc)->clause, &value))
-			return translator_refused(a);
-		tb_builder_add_filter(a->t.builder, &value);
-	}
-	return true;
-}
-
-static bool
-check_request(Analyzer *a, const TbAggRequest *request)
-{
-	RangeTblEntry *rte = planner_rt_fetch(request->rel->relid, a->root);
-	const char *reason;
-	ListCell   *lc;
-
-	if (!tb_relation_qualifies(a->root, request->rel, rte, &reason))
-		return refuse(a, reason);
-	foreach(lc, request->rel->baserestrictinfo)
-		if (lfirst_node(RestrictInfo, lc)->pseudoconstant)
-			return refuse(a, "a filter without columns");
-	return true;
-}
-
-static bool
 build(Analyzer *a, const TbAggRequest *request)
 {
 	ListCell   *lc;
 
-	if (!check_request(a, request) ||
-		!add_filters(a, tb_ordered_clauses(a->root, request->rel)))
-		return false;
 	foreach(lc, request->group_clause)
 		if (!add_key(a, lfirst_node(SortGroupClause, lc)))
 			return false;
@@ -445,31 +392,25 @@ TbAggAnalysis *
 tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 				  const char **reason)
 {
-	Relation	relation = table_open(request->relid, NoLock);
+	TbJoinProgram *program = tb_join_program_begin(root, request->tree, reason);
 	Analyzer	a = {0};
-	TbProgramCost cost;
-	bool		ok;
 
+	if (program == NULL)
+		return NULL;
 	a.root = root;
 	a.result = palloc0(sizeof(TbAggAnalysis));
 	a.result->request = *request;
-	tb_translator_init(&a.t, root, request->rel->relid, RelationGetDescr(relation));
-	ok = build(&a, request);
-	if (ok)
-	{
-		a.result->program = tb_builder_finish(a.t.builder, TB_SINK_AGGREGATE,
-											  &a.result->params, &cost);
-		if (a.result->program == NULL)
-			ok = refuse(&a, "keys, aggregates or expressions are too many");
-	}
-	table_close(relation, NoLock);
-	if (!ok)
+	a.t = tb_join_program_translator(program);
+	if (build(&a, request))
+		a.result->stages = tb_join_program_finish(program, TB_SINK_AGGREGATE, &a.reason);
+	tb_join_program_end(program);
+	if (a.result->stages == NIL)
 	{
 		*reason = a.reason;
 		return NULL;
 	}
 	store_outputs(&a);
-	a.result->work = tb_cost_work(request->rel, request->rel->rows, &cost);
+	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
 	a.result->groups = estimate_groups(root, a.result);
 	return a.result;
 }

@@ -1,50 +1,31 @@
 /*
  * exec.c - GpuPreAgg: returns the groups of an aggregation.
  *
- * Phases: BeginCustomScan prepares expressions only. The first fetch evaluates
- * the parameters and runs the whole input through the query; then groups come
- * in batches, each turned into a tuple of the scan slot (custom_scan_tlist), on
- * which ExecScan evaluates HAVING and the target list. If the query gives up
- * before its first group, PostgreSQL's kept plan is initialized and its tuples
- * are returned as they are: it computes the same target list and HAVING.
+ * Phases: BeginCustomScan prepares expressions only. The first fetch runs all
+ * stages, the last one's whole input too; then groups come in batches, each turned
+ * into a tuple of the scan slot (custom_scan_tlist), on which ExecScan evaluates
+ * HAVING and the target list. If the run gives up before its first group,
+ * PostgreSQL's kept plan is initialized and its tuples are returned as they are: it
+ * computes the same target list and HAVING.
  *
  * Where equal numerics that print differently may be in one group, all groups are
  * looked at, and kept, before the first is returned: if it matters which of
  * them PostgreSQL would show, it is asked.
  *
- * Owns: the heap query, and the kept plan's state once it exists. Values live
- * in the per-tuple memory context. Called by the executor. Must never fall back
+ * Owns: the run of the stages, the kept groups, and the kept plan's state once it
+ * exists. Values live in the per-tuple memory context. Called by the executor. Must never fall back
  * after a group has been returned.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/bufmgr.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "pg/bridge/failure.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/param_block.h"
 #include "pg/nodes/plan_private.h"
-#include "pg/nodes/table_statistics.h"
-#include "pg/planner/relation_check.h"
 #include "pg/supervisor/stat_queries.h"
-
-Scan *
-tb_preagg_kept_scan(const CustomScan *plan)
-{
-	Plan	   *kept = linitial(plan->custom_plans);
-
-	while (!IsA(kept, SeqScan))
-	{
-		kept = kept->lefttree;
-		Assert(kept != NULL);
-	}
-	return (Scan *) kept;
-}
 
 static void
 begin_preagg(CustomScanState *css, EState *estate, int eflags)
@@ -53,90 +34,45 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	Size		size;
 
-	node->context = AllocSetContextCreate(estate->es_query_cxt, "GpuPreAgg",
-										  ALLOCSET_SMALL_SIZES);
-	node->program = tb_private_program(plan);
-	node->work = tb_private_work(plan);
-	node->groups = tb_private_groups(plan);
+	node->run = tb_stage_run_make(css, eflags);
+	node->program = node->run->stages[node->run->nstages - 1].program;
 	node->outputs = tb_private_outputs(plan, &size);
 	node->noutputs = size / sizeof(TbOutput);
-	node->param_states = ExecInitExprList(plan->custom_exprs, &css->ss.ps);
-	node->scanrelid = tb_preagg_kept_scan(plan)->scanrelid;
 }
 
 static void
 fall_back(TbPreAggState *node, const char *why)
 {
-	CustomScanState *css = &node->css;
-	EState	   *estate = css->ss.ps.state;
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	MemoryContext old;
-
 	node->falling_back = true;
 	strlcpy(node->fallback_message, why, sizeof(node->fallback_message));
-	if (css->custom_ps != NIL)
-		return;
-	old = MemoryContextSwitchTo(estate->es_query_cxt);
-	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, 0));
-	MemoryContextSwitchTo(old);
+	(void) tb_stage_run_kept(node->run);
 }
 
 static void
-end_query(TbPreAggState *node)
+end_run(TbPreAggState *node)
 {
-	if (node->query)
-	{
-		node->stats = *tb_heap_query_stats(node->query);
-		node->have_stats = true;
-		tb_count_rows_read(ExecGetRangeTableRelation(node->css.ss.ps.state, node->scanrelid),
-						   node->stats.done.rows_in);
-		tb_heap_query_end(node->query);
-		node->query = NULL;
-	}
+	tb_stage_run_end(node->run);
 	node->batch = NULL;
 }
 
-/* Starts the query, or falls back. */
+/* Starts the run, or falls back. */
 static void
 start(TbPreAggState *node)
 {
-	EState	   *estate = node->css.ss.ps.state;
-	Relation	rel = ExecGetRangeTableRelation(estate, node->scanrelid);
-	TbHeapQuerySpec spec = {0};
 	TbFailure	why;
-	const char *reason;
-	MemoryContext old;
 
 	node->started = true;
-	if (!tb_isolation_qualifies())
+	switch (tb_stage_run_start(node->run, &why))
 	{
-		fall_back(node, "the isolation level is serializable");
-		return;
+		case TB_RUN_STARTED:
+			break;
+		case TB_RUN_EMPTY:
+			node->finished = true;
+			break;
+		case TB_RUN_FALLBACK:
+			fall_back(node, why.message);
+			break;
 	}
-	/* No row, no evaluation of parameters: they might raise. */
-	if (RelationGetNumberOfBlocks(rel) == 0)
-	{
-		node->finished = true;
-		return;
-	}
-	old = MemoryContextSwitchTo(node->context);
-	spec.program = node->program;
-	spec.params = tb_param_block_make(node->program, node->param_states,
-									  node->css.ss.ps.ps_ExprContext);
-	if (spec.params != NULL)
-	{
-		(void) tb_choose_device(&node->work, &spec.device, &reason);
-		spec.estimated_rows = node->work.rows;
-		spec.estimated_groups = node->groups;
-		memset(&why, 0, sizeof(why));
-		pgstat_count_heap_scan(rel);
-		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
-	}
-	MemoryContextSwitchTo(old);
-	if (spec.params == NULL)
-		fall_back(node, "a parameter's value has no form that devices know");
-	else if (node->query == NULL)
-		fall_back(node, why.message);
 }
 
 /* Moves to the next batch; false at the end, or falls back. */
@@ -145,9 +81,7 @@ next_batch(TbPreAggState *node)
 {
 	TbFailure	why;
 
-	CHECK_FOR_INTERRUPTS();
-	memset(&why, 0, sizeof(why));
-	switch (tb_heap_query_next_groups(node->query, &node->batch, &why))
+	switch (tb_stage_run_next(node->run, &node->batch, &why))
 	{
 		case TB_GROUPS_BATCH:
 			node->next_row = 0;
@@ -155,7 +89,7 @@ next_batch(TbPreAggState *node)
 		case TB_GROUPS_FALLBACK:
 			if (node->returned_row)
 				elog(ERROR, "pg_turbine gave up after returning groups: %s", why.message);
-			end_query(node);
+			end_run(node);
 			fall_back(node, why.message);
 			return false;
 		default:
@@ -174,6 +108,7 @@ store_row(TbPreAggState *node, TupleTableSlot *slot)
 	tb_final_row(node->outputs, node->noutputs, node->batch, node->next_row++,
 				 slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);
+	slot->tts_isnull[node->noutputs] = true;	/* the notes of the plan */
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -187,12 +122,11 @@ has_row(const TbPreAggState *node)
 static void
 give_up_on_value(TbPreAggState *node, const char *message)
 {
-	Relation	rel = ExecGetRangeTableRelation(node->css.ss.ps.state, node->scanrelid);
 	TbFailure	why;
 
 	tb_failure_set(&why, TB_FALLBACK_VALUE, "%s", message);
-	tb_stat_fallback(&why, RelationGetRelationName(rel));
-	end_query(node);
+	tb_stat_fallback(&why, tb_stage_run_table_name(node->run));
+	end_run(node);
 	fall_back(node, message);
 }
 
@@ -252,6 +186,7 @@ store_empty(TbPreAggState *node, TupleTableSlot *slot)
 {
 	tb_final_empty(node->outputs, node->noutputs, node->program,
 				   slot->tts_values, slot->tts_isnull);
+	slot->tts_isnull[node->noutputs] = true;
 	node->returned_row = true;
 	return ExecStoreVirtualTuple(slot);
 }
@@ -307,7 +242,7 @@ exec_preagg(CustomScanState *css)
 		if (!node->falling_back)
 			return slot;
 	}
-	return ExecProcNode(linitial(css->custom_ps));
+	return ExecProcNode(tb_stage_run_kept(node->run));
 }
 
 static void
@@ -317,9 +252,8 @@ end_preagg(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	forget_checked(node);
-	end_query(node);
-	if (css->custom_ps != NIL)
-		ExecEndNode(linitial(css->custom_ps));
+	end_run(node);
+	tb_stage_run_end_plans(node->run);
 }
 
 static void
@@ -329,21 +263,13 @@ rescan(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	forget_checked(node);
-	end_query(node);
-	MemoryContextReset(node->context);
+	end_run(node);
 	node->started = false;
 	node->finished = false;
 	node->returned_row = false;
 	node->falling_back = false;
 	/* The kept plan, once made, is used again if it is needed again. */
-	if (css->custom_ps != NIL)
-	{
-		PlanState  *kept = linitial(css->custom_ps);
-
-		if (css->ss.ps.chgParam != NULL)
-			UpdateChangedParamSet(kept, css->ss.ps.chgParam);
-		ExecReScan(kept);
-	}
+	tb_stage_run_rescan_plans(node->run);
 	ExecScanReScan(&css->ss);
 }
 

@@ -1,5 +1,6 @@
 /*
- * gpu_preagg.h - GpuPreAgg: grouping and aggregation of one table on a device.
+ * gpu_preagg.h - GpuPreAgg: grouping and aggregation of a table, or of a join of
+ * tables, on a device.
  *
  *   analyze.c  what of the query it computes: keys, states, outputs
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
@@ -15,17 +16,17 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/feed/heap_query.h"
 #include "pg/nodes/aggregate/final.h"
-#include "pg/planner/cost.h"
+#include "pg/nodes/stage_run.h"
+#include "pg/planner/join_tree.h"
 
 #define TB_GPU_PREAGG_NAME "GpuPreAgg"
 
 /* What the node is to compute, in terms of the query. */
 typedef struct TbAggRequest
 {
-	RelOptInfo *rel;				/* the table */
-	Oid			relid;
+	RelOptInfo *rel;				/* the table or join */
+	TbJoinTree *tree;				/* what is computed of it */
 	List	   *group_clause;		/* SortGroupClause */
 	PathTarget *target;				/* what the node returns */
 	List	   *having;
@@ -38,9 +39,8 @@ typedef struct TbAggAnalysis
 	List	   *keys;				/* Expr */
 	List	   *scan_tlist;			/* TargetEntry: keys, then Aggrefs */
 	TbOutput   *outputs;			/* one an entry of scan_tlist */
-	TbProgram  *program;
-	List	   *params;				/* Expr */
-	TbWork		work;
+	List	   *stages;				/* TbStage */
+	TbWork		work;				/* of the last stage */
 	double		groups;				/* estimated */
 } TbAggAnalysis;
 
@@ -58,17 +58,12 @@ extern void tb_preagg_init(void);
 typedef struct TbPreAggState
 {
 	CustomScanState css;
-	TbProgram  *program;
-	TbWork		work;
-	double		groups;
+	TbStageRun *run;
+	TbProgram  *program;			/* of the last stage */
 	TbOutput   *outputs;
 	int			noutputs;
-	List	   *param_states;		/* ExprState */
-	Index		scanrelid;			/* the table, in the range table */
-	MemoryContext context;			/* of one run: parameters */
 
 	/* The current run. */
-	TbHeapQuery *query;
 	const TbGroups *batch;
 	uint32		next_row;
 	Tuplestorestate *checked;		/* all groups, where they are looked at before
@@ -77,19 +72,13 @@ typedef struct TbPreAggState
 	bool		started;
 	bool		finished;
 	bool		returned_row;
-	bool		falling_back;		/* the kept plan runs: first of custom_ps */
+	bool		falling_back;		/* the kept plan runs */
 
-	/* EXPLAIN */
-	TbHeapQueryStats stats;
-	bool		have_stats;
-	char		fallback_message[240];
+	char		fallback_message[240];	/* EXPLAIN */
 } TbPreAggState;
 
 /* exec.c */
 extern Node *tb_preagg_create_state(CustomScan *plan);
-
-/* The scan below PostgreSQL's kept plan. */
-extern Scan *tb_preagg_kept_scan(const CustomScan *plan);
 
 /* explain.c */
 extern void tb_preagg_explain(CustomScanState *node, List *ancestors,

@@ -1,8 +1,8 @@
 /*
  * plan.c - GpuPreAgg: the path, PostgreSQL's kept plan, and the plan.
  *
- * The kept plan is made here, of fresh paths that nobody else can free: a hash
- * or sorted aggregate over a sequential scan, with no Gather. It is the path's
+ * The kept plan is made here, of paths that nobody else can free: a hash or sorted
+ * aggregate over a sequential scan or a noted join, with no Gather. It is the path's
  * only custom_path, so that setrefs and parameters treat it like any child,
  * and runs only if the device gives up. Called by the upper-path hook.
  */
@@ -23,6 +23,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/serial_paths.h"
 
 static Plan *plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
 						 List *tlist, List *clauses, List *custom_plans);
@@ -43,7 +44,7 @@ tb_preagg_init(void)
 	RegisterCustomScanMethods(&scan_methods);
 }
 
-/* GROUP BY and aggregates, over this input. False: not for us at all. */
+/* GROUP BY and aggregates of the input. False: not for us at all. */
 static bool
 request_grouping(PlannerInfo *root, RelOptInfo *output_rel,
 				 GroupPathExtraData *extra, TbAggRequest *request)
@@ -79,28 +80,36 @@ static bool
 make_request(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			 RelOptInfo *output_rel, void *extra, TbAggRequest *request)
 {
-	RangeTblEntry *rte;
-
-	if (input_rel->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(input_rel) ||
-		root->parse->hasTargetSRFs)
+	if ((input_rel->reloptkind != RELOPT_BASEREL &&
+		 input_rel->reloptkind != RELOPT_JOINREL) ||
+		IS_DUMMY_REL(input_rel) || root->parse->hasTargetSRFs)
 		return false;
-	rte = planner_rt_fetch(input_rel->relid, root);
-	if (rte->rtekind != RTE_RELATION)
+	if (input_rel->reloptkind == RELOPT_BASEREL && input_rel->rtekind != RTE_RELATION)
 		return false;
 	memset(request, 0, sizeof(*request));
 	request->rel = input_rel;
-	request->relid = rte->relid;
 	if (stage == UPPERREL_GROUP_AGG)
 		return request_grouping(root, output_rel, extra, request);
 	return request_distinct(root, input_rel, request);
 }
 
-/* PostgreSQL's plan for the same: Agg over SeqScan. NULL if it has none. */
+/* PostgreSQL's plan of the input: a scan, or the join that was noted. */
+static Path *
+make_kept_input(PlannerInfo *root, RelOptInfo *rel)
+{
+	if (rel->reloptkind == RELOPT_BASEREL)
+		return create_seqscan_path(root, rel, NULL, 0);
+	/* The target has become that of the aggregation's input meanwhile. */
+	return (Path *) create_projection_path(root, rel, tb_serial_path_of(rel),
+										   rel->reltarget);
+}
+
+/* PostgreSQL's plan for the same: Agg over it. NULL if it has none. */
 static Path *
 make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *analysis)
 {
 	const TbAggRequest *request = &analysis->request;
-	Path	   *path = create_seqscan_path(root, request->rel, NULL, 0);
+	Path	   *path = make_kept_input(root, request->rel);
 	AggStrategy strategy = AGG_PLAIN;
 	AggClauseCosts costs;
 
@@ -133,11 +142,9 @@ cost_path(PlannerInfo *root, const TbAggAnalysis *analysis, Path *path)
 	QualCost	having;
 
 	cost_qual_eval(&having, analysis->request.having, root);
-	path->startup_cost = tb_cost_startup() + tb_cost_run(&analysis->work) +
-		having.startup + path->pathtarget->cost.startup;
-	/* It scans sequentially and hashes, and the user may not want that. */
-	if (!enable_seqscan)
-		path->startup_cost += disable_cost;
+	path->startup_cost = tb_cost_startup() + tb_cost_stages(analysis->stages) +
+		tb_cost_disabled(analysis->stages) + having.startup +
+		path->pathtarget->cost.startup;
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	path->total_cost = path->startup_cost +
@@ -152,24 +159,34 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 	CustomPath *path = makeNode(CustomPath);
 
 	path->path.pathtype = T_CustomScan;
-	path->path.parent = output_rel;
+	/* Of a join: so that EXPLAIN knows the tables by name. */
+	path->path.parent = analysis->request.rel->reloptkind == RELOPT_JOINREL ?
+		analysis->request.rel : output_rel;
 	path->path.pathtarget = analysis->request.target;
 	path->path.parallel_safe = false;
 	path->path.rows = kept->rows;
 	/* No projection: the kept plan returns exactly the target. */
 	path->flags = 0;
-	path->custom_paths = list_make1(kept);
+	path->custom_paths = lcons(kept, tb_stage_sources(analysis->stages));
 	path->custom_private = list_make1(analysis);
 	path->methods = &path_methods;
 	cost_path(root, analysis, &path->path);
 	return path;
 }
 
+static TbJoinTree *
+make_tree(PlannerInfo *root, RelOptInfo *rel, const char **reason)
+{
+	if (rel->reloptkind == RELOPT_BASEREL)
+		return tb_join_tree_of_table(root, rel, reason);
+	return tb_join_tree_noted(root, rel, reason);
+}
+
 static CustomPath *
-consider(PlannerInfo *root, RelOptInfo *output_rel, const TbAggRequest *request,
+consider(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
 		 const char *part)
 {
-	TbAggAnalysis *analysis;
+	TbAggAnalysis *analysis = NULL;
 	const char *reason = "";
 	uint32		device;
 	Path	   *kept;
@@ -179,7 +196,9 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbAggRequest *request,
 		tb_planning_note(part, "pg_turbine.enable_aggregate is off");
 		return NULL;
 	}
-	analysis = tb_preagg_analyze(root, request, &reason);
+	request->tree = make_tree(root, request->rel, &reason);
+	if (request->tree != NULL)
+		analysis = tb_preagg_analyze(root, request, &reason);
 	if (analysis == NULL)
 	{
 		tb_planning_note(part, "%s", reason);
@@ -204,14 +223,17 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 				   RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
 {
 	TbAggRequest request;
+	const char *what = stage == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
 	const char *part;
 	CustomPath *path;
 
 	if (!tb_planning_may_win(root, output_rel->pathlist) ||
 		!make_request(root, stage, input_rel, output_rel, extra, &request))
 		return;
-	part = tb_planning_part(stage == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of",
-							request.relid);
+	if (input_rel->reloptkind == RELOPT_BASEREL)
+		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
+	else
+		part = tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
 	path = consider(root, output_rel, &request, part);
 	if (path == NULL)
 		return;
@@ -221,7 +243,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 		output_rel->partial_pathlist = NIL;
 	}
 	else
-		tb_planning_offered(part, TB_GPU_PREAGG_NAME, request.relid,
+		tb_planning_offered(part, TB_GPU_PREAGG_NAME,
+							tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages),
 							path->path.total_cost);
 	add_path(output_rel, &path->path);
 }
@@ -232,18 +255,18 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 {
 	TbAggAnalysis *analysis = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
+	int			columns = list_length(analysis->scan_tlist);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = analysis->request.having;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = custom_plans;
-	scan->custom_exprs = analysis->params;
-	scan->custom_scan_tlist = analysis->scan_tlist;
-	scan->custom_private = tb_private_make(analysis->request.relid, analysis->program,
-										   &analysis->work, analysis->groups,
-										   analysis->outputs,
-										   sizeof(TbOutput) * list_length(analysis->scan_tlist));
+	scan->custom_exprs = tb_stage_params(analysis->stages);
+	scan->custom_scan_tlist = lappend(list_copy(analysis->scan_tlist),
+									  tb_stage_notes(analysis->stages, columns + 1));
+	scan->custom_private = tb_private_make(analysis->stages, analysis->groups,
+										   analysis->outputs, sizeof(TbOutput) * columns);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;
 }

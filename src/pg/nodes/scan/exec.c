@@ -48,8 +48,8 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 
 	node->context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan",
 										  ALLOCSET_SMALL_SIZES);
-	node->program = tb_private_program(plan);
-	node->work = tb_private_work(plan);
+	node->program = tb_private_program(plan, 0);
+	node->work = tb_private_stage(plan, 0).work;
 	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
 	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),

@@ -200,7 +200,8 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		rel->partial_pathlist = NIL;
 	}
 	else
-		tb_planning_offered(part, TB_GPU_SCAN_NAME, rte->relid, path->path.total_cost);
+		tb_planning_offered(part, TB_GPU_SCAN_NAME, list_make1_oid(rte->relid),
+							path->path.total_cost);
 	add_path(rel, &path->path);
 }
 
@@ -237,7 +238,8 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	scan->custom_exprs = list_make3(extract_actual_clauses(plan->device_clauses, false),
 									plan->params,
 									evaluated_clauses(plan, clauses, others));
-	scan->custom_private = tb_private_make(plan->relid, plan->program, &plan->work,
+	scan->custom_private = tb_private_make(tb_stages_of_program(plan->relid, plan->program,
+																&plan->work),
 										   0, NULL, 0);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;

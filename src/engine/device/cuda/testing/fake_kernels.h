@@ -6,6 +6,7 @@
  *   ROWS        SELECT ... WHERE v % 3 = 0
  *   grouped     SELECT v, count(*) ... GROUP BY v      (v < 0 filtered away)
  *   ungrouped   SELECT count(*), sum(v)
+ * With joins (fake_joins.h) the aggregates are of p, and PROJECT gives v, p, t, q.
  * They deliver pages and row ids in no good order, as a GPU may.
  */
 #pragma once
@@ -38,16 +39,32 @@ struct FakePage {
 };
 static_assert(sizeof(FakePage) == TB_PAGE_SIZE);
 
-enum class Shape { ROWS, GROUPED, UNGROUPED };
+enum class Shape { ROWS, GROUPED, UNGROUPED, JOIN_GROUPED, JOIN_UNGROUPED, PROJECT };
+
+inline bool joins(Shape shape) {
+  return shape == Shape::JOIN_GROUPED || shape == Shape::JOIN_UNGROUPED || shape == Shape::PROJECT;
+}
 
 inline std::shared_ptr<const Program> fake_program(Shape shape) {
   turbine::testing::ProgramWriter writer;
   const uint32_t v = writer.column(TB_TYPE_INT4);
-  if (shape == Shape::GROUPED) writer.keys.push_back(v);
-  if (shape != Shape::ROWS) writer.aggregate(TB_AGG_COUNT);
-  if (shape == Shape::UNGROUPED) writer.aggregate(TB_AGG_SUM_INT, v);
-  return std::make_shared<const Program>(
-      Program::parse(writer.blob(shape == Shape::ROWS ? TB_SINK_ROWS : TB_SINK_AGGREGATE)));
+  uint32_t value = v;
+  if (joins(shape)) {
+    writer.join(TB_JOIN_INNER, {v}, 0);
+    writer.join(TB_JOIN_LEFT, {v}, 1, TB_JOIN_UNIQUE);
+    value = writer.payload(0, 1, TB_TYPE_INT4);
+  }
+  if (shape == Shape::GROUPED || shape == Shape::JOIN_GROUPED) writer.keys.push_back(value);
+  uint16_t sink = shape == Shape::ROWS ? TB_SINK_ROWS : TB_SINK_AGGREGATE;
+  if (shape == Shape::PROJECT) {
+    sink = TB_SINK_PROJECT;
+    const uint32_t t = writer.payload(0, 2, TB_TYPE_TEXT, true);
+    writer.outputs = {v, value, t, writer.payload(1, 1, TB_TYPE_INT4)};
+  } else if (shape != Shape::ROWS) {
+    writer.aggregate(TB_AGG_COUNT);
+    if (shape == Shape::UNGROUPED || shape == Shape::JOIN_UNGROUPED) writer.aggregate(TB_AGG_SUM_INT, value);
+  }
+  return std::make_shared<const Program>(Program::parse(writer.blob(sink)));
 }
 
 inline uint64_t fake_hash(int32_t value) {
@@ -75,17 +92,28 @@ inline void fake_decode(void* arguments) {
 }
 
 /* A row of the chunk; stands in for whatever an expression may do. */
-inline int32_t fake_value(TbPipelineArgs& args, uint32_t row) {
+inline int32_t fake_column_value(TbPipelineArgs& args, uint32_t row) {
   const int32_t value = static_cast<const int32_t*>(args.columns[0].values)[row];
   if (value == kFaultInSink) throw FakeDriver::KernelFault{kIllegalAddress};
   if (value == kOverflowInSink) args.errors |= TB_ERR_OVERFLOW;
   return value;
 }
 
+/* What a sink takes: rows, or where there are joins tuples. */
+inline uint64_t fake_items(const TbPipelineArgs& args) { return args.tuples ? args.ntuples : args.nrows; }
+
+/* v of a row, p of a tuple. */
+inline int32_t fake_value(TbPipelineArgs& args, uint64_t item) {
+  if (!args.tuples) return fake_column_value(args, static_cast<uint32_t>(item));
+  const TbJoinTable* inner = args.tables[0];
+  const auto* values = reinterpret_cast<const uint8_t*>(inner) + inner->columns[1].values;
+  return reinterpret_cast<const int32_t*>(values)[args.tuples[args.tuple_capacity + item]];
+}
+
 inline void fake_rows(void* arguments) {
   auto& args = *static_cast<TbPipelineArgs*>(arguments);
   for (uint32_t row = args.nrows; row-- > 0;) {
-    if (fake_value(args, row) % 3 != 0) continue;
+    if (fake_column_value(args, row) % 3 != 0) continue;
     args.out_rowids[args.nout++] = args.rowids[row];
     args.rows_passed++;
   }
@@ -101,7 +129,7 @@ struct FakeReserve {
   void operator()(void* arguments) const {
     auto& args = *static_cast<TbPipelineArgs*>(arguments);
     TbGroupTable& table = *args.groups;
-    for (uint32_t row = 0; row < args.nrows; row++) {
+    for (uint64_t row = 0; row < fake_items(args); row++) {
       const int32_t value = fake_value(args, row);
       args.group_of_row[row] = value < 0 ? TB_NONE : find_or_insert(table, value);
     }
@@ -149,14 +177,14 @@ struct FakeApply {
   GroupLayout layout;
   void operator()(void* arguments) const {
     auto& args = *static_cast<TbPipelineArgs*>(arguments);
-    for (uint32_t row = 0; row < args.nrows; row++) {
+    for (uint64_t row = 0; row < fake_items(args); row++) {
       if (args.group_of_row[row] == TB_NONE) continue;
       uint8_t* group = args.groups->rows + args.group_of_row[row] * uint64_t{args.groups->row_size};
       int64_t count;
       std::memcpy(&count, group + layout.states[0].value_offset, sizeof(count));
       count++;
       std::memcpy(group + layout.states[0].value_offset, &count, sizeof(count));
-      args.rows_passed++;
+      if (!args.tuples) args.rows_passed++;
     }
   }
 };
@@ -169,12 +197,13 @@ struct FakeReduce {
     int64_t count, sum;
     std::memcpy(&count, group + layout.states[0].value_offset, sizeof(count));
     std::memcpy(&sum, group + layout.states[1].value_offset, sizeof(sum));
-    for (uint32_t row = 0; row < args.nrows; row++) sum += fake_value(args, row);
-    count += args.nrows;
-    args.rows_passed += args.nrows;
+    const uint64_t items = fake_items(args);
+    for (uint64_t i = 0; i < items; i++) sum += fake_value(args, i);
+    count += static_cast<int64_t>(items);
+    if (!args.tuples) args.rows_passed += items;
     std::memcpy(group + layout.states[0].value_offset, &count, sizeof(count));
     std::memcpy(group + layout.states[1].value_offset, &sum, sizeof(sum));
-    if (args.nrows) group[layout.states[1].valid_offset] = 1;
+    if (items) group[layout.states[1].valid_offset] = 1;
   }
 };
 

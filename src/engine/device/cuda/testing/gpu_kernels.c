@@ -4,7 +4,8 @@
  * Compiled by hand, so that the CUDA device can be tried without the compiler:
  *   clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc \
  *     -isystem $(clang-19 -print-resource-dir)/include -I include -S -o gpu_kernels.ptx this
- * Read by gpu_test.cc. Row layout of the grouped program: hash at 0, count at 8,
+ * Read by gpu_test.cc. With joins (fake_joins.h) the sinks take tuples and p
+ * instead of rows and v. Row layout of the grouped program: hash at 0, count at 8,
  * key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
  */
 #include "turbine/kernel.h"
@@ -81,7 +82,7 @@ tb_decode(TbDecodeArgs *args)
 }
 
 static inline int32_t
-value_of(TbPipelineArgs *args, uint32_t row)
+column_value(TbPipelineArgs *args, uint32_t row)
 {
 	int32_t		value = ((const int32_t *) args->columns[0].values)[row];
 
@@ -92,12 +93,121 @@ value_of(TbPipelineArgs *args, uint32_t row)
 	return value;
 }
 
+#define IN_TABLE(type, table, offset) ((const type *) ((const uint8_t *) (table) + (offset)))
+
+static inline uint64_t
+items(const TbPipelineArgs *args)
+{
+	return args->tuples ? args->ntuples : args->nrows;
+}
+
+/* v of a row, p of a tuple. */
+static inline int32_t
+value_of(TbPipelineArgs *args, uint64_t item)
+{
+	const TbJoinTable *inner;
+
+	if (!args->tuples)
+		return column_value(args, (uint32_t) item);
+	inner = args->tables[0];
+	return IN_TABLE(int32_t, inner, inner->columns[1].values)[args->tuples[args->tuple_capacity + item]];
+}
+
+/* The first row with the key, + 1. */
+static inline uint32_t
+first_match(const TbJoinTable *table, int32_t key)
+{
+	if ((uint64_t) (int64_t) key >= table->key_span)
+		return 0;
+	return IN_TABLE(uint32_t, table, table->slots)[key];
+}
+
+KERNEL
+tb_probe(TbPipelineArgs *args)
+{
+	const TbJoinTable *inner = args->tables[0];
+	uint64_t	room = args->tuple_capacity;
+
+	for (uint64_t row = args->first_row + thread_index(); row < args->nrows; row += thread_count())
+	{
+		int32_t		value = column_value(args, (uint32_t) row);
+		uint32_t	other;
+
+		if (value < 0)
+			continue;
+		add64(&args->rows_passed, 1);
+		other = first_match(args->tables[1], value) - 1;	/* 0: TB_NONE */
+		for (uint32_t match = first_match(inner, value); match != 0;
+			 match = inner->next ? IN_TABLE(uint32_t, inner, inner->next)[match - 1] : 0)
+		{
+			uint64_t	at = add64(&args->ntuples, 1);
+
+			add64(&args->join_rows[0], 1);
+			add64(&args->join_rows[1], 1);
+			if (at >= room)
+				continue;
+			args->tuples[at] = (uint32_t) row;
+			args->tuples[room + at] = match - 1;
+			args->tuples[2 * room + at] = other;
+		}
+	}
+}
+
+KERNEL
+tb_project(TbPipelineArgs *args)
+{
+	const TbJoinTable *inner = args->tables[0],
+			   *outer = args->tables[1];
+	TbRowStore *store = args->store;
+	uint64_t	room = args->tuple_capacity;
+	uint64_t	ntuples = args->ntuples < room ? args->ntuples : room;
+
+	for (uint64_t i = thread_index(); i < ntuples; i += thread_count())
+	{
+		uint32_t	row = args->tuples[i],
+					match = args->tuples[room + i],
+					other = args->tuples[2 * room + i];
+		uint64_t	at = add64(&store->nrows, 1);
+		TbTextView	view = IN_TABLE(TbTextView, inner, inner->columns[2].values)[match];
+		uint8_t		valid = IN_TABLE(uint8_t, inner, inner->columns[2].valid)[match];
+
+		if (at >= store->capacity)
+		{
+			*(volatile uint32_t *) &store->full = 1;
+			continue;
+		}
+		((int32_t *) store->columns[0].values)[at] = column_value(args, row);
+		((int32_t *) store->columns[1].values)[at] = IN_TABLE(int32_t, inner, inner->columns[1].values)[match];
+		if (valid)
+		{
+			uint64_t	to = add64(&store->arena_used, view.length);
+			const uint8_t *from = IN_TABLE(uint8_t, inner, inner->bytes) + view.offset;
+
+			if (to + view.length > store->arena_capacity)
+			{
+				*(volatile uint32_t *) &store->full = 1;
+				continue;
+			}
+			for (uint32_t k = 0; k < view.length; k++)
+				store->arena[to + k] = from[k];
+			view.offset = (uint32_t) to;
+		}
+		else
+			view.length = view.prefix = view.buffer = view.offset = 0;
+		((TbTextView *) store->columns[2].values)[at] = view;
+		store->columns[2].valid[at] = valid;
+		if (other != TB_NONE)
+			((int32_t *) store->columns[3].values)[at] = IN_TABLE(int32_t, outer, outer->columns[1].values)[other];
+		store->columns[3].valid[at] = other != TB_NONE;
+	}
+}
+
 KERNEL
 tb_rows(TbPipelineArgs *args)
 {
 	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
 	{
-		if (value_of(args, row) % 3 != 0)
+		if (column_value(args, row) % 3 != 0)
 			continue;
 		args->out_rowids[add32(&args->nout, 1)] = args->rowids[row];
 		add64(&args->rows_passed, 1);
@@ -162,7 +272,7 @@ find_or_insert(TbGroupTable *table, int32_t value)
 KERNEL
 tb_reserve(TbPipelineArgs *args)
 {
-	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	for (uint64_t row = thread_index(); row < items(args); row += thread_count())
 	{
 		int32_t		value = value_of(args, row);
 
@@ -173,14 +283,15 @@ tb_reserve(TbPipelineArgs *args)
 KERNEL
 tb_apply(TbPipelineArgs *args)
 {
-	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	for (uint64_t row = thread_index(); row < items(args); row += thread_count())
 	{
 		uint32_t	group = args->group_of_row[row];
 
 		if (group == TB_NONE)
 			continue;
 		add64((uint64_t *) (args->groups->rows + group * (uint64_t) args->groups->row_size + 8), 1);
-		add64(&args->rows_passed, 1);
+		if (!args->tuples)
+			add64(&args->rows_passed, 1);
 	}
 }
 
@@ -191,7 +302,7 @@ tb_reduce(TbPipelineArgs *args)
 	uint64_t	count = 0;
 	uint64_t	sum = 0;
 
-	for (uint32_t row = thread_index(); row < args->nrows; row += thread_count())
+	for (uint64_t row = thread_index(); row < items(args); row += thread_count())
 	{
 		sum += (uint64_t) (int64_t) value_of(args, row);
 		count++;
@@ -200,6 +311,7 @@ tb_reduce(TbPipelineArgs *args)
 		return;
 	add64((uint64_t *) (state + 8), count);
 	add64((uint64_t *) (state + 16), sum);
-	add64(&args->rows_passed, count);
+	if (!args->tuples)
+		add64(&args->rows_passed, count);
 	*(volatile uint8_t *) (state + 24) = 1;
 }

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "engine/device/cuda/fault.h"
-#include "engine/device/cuda/testing/fake_kernels.h"
+#include "engine/device/cuda/testing/fake_joins.h"
 
 namespace turbine::cuda::testing {
 
@@ -76,6 +76,7 @@ inline Chunk columns_chunk(const std::vector<int32_t>& values) {
 struct Answer {
   std::map<int32_t, int64_t> counts;  // grouped
   int64_t count = 0, sum = 0;         // ungrouped
+  std::map<std::string, int64_t> rows;  // PROJECT
   DeviceQueryStats stats;
 };
 
@@ -114,27 +115,52 @@ inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
   completion.wait();
 }
 
+inline void read_projected(const ResultBatch& batch, Answer& answer) {
+  for (uint64_t i = 0; i < batch.nrows; i++) {
+    auto value = [&](size_t column) { return batch.columns[column].values + i * batch.columns[column].stride; };
+    auto valid = [&](size_t column) {
+      const ResultColumn& c = batch.columns[column];
+      return !c.valid || c.valid[i * c.valid_stride];
+    };
+    int32_t v, p, q;
+    TbTextView view;
+    std::memcpy(&v, value(0), sizeof(v));
+    std::memcpy(&p, value(1), sizeof(p));
+    std::memcpy(&view, value(2), sizeof(view));
+    std::memcpy(&q, value(3), sizeof(q));
+    std::optional<std::string> text;
+    if (valid(2)) text.emplace(reinterpret_cast<const char*>(batch.bytes) + view.offset, view.length);
+    answer.rows[projected_row(v, p, text, valid(3) ? std::optional<int32_t>(q) : std::nullopt)]++;
+  }
+}
+
 inline Answer read_answer(DeviceQuery& query, const Program& program) {
-  const GroupLayout layout = group_layout(program);
   Answer answer;
   const uint64_t ngroups = query.finish();
   constexpr uint64_t kBatch = 1000;
-  for (uint64_t first = 0; first < ngroups; first += kBatch) {
-    const uint64_t count = std::min(kBatch, ngroups - first);
-    const DeviceQuery::GroupRows groups = query.fetch_groups(first, count);
-    for (uint64_t i = 0; i < count; i++) {
-      const uint8_t* row = groups.rows + i * layout.row_size;
-      int64_t state;
-      std::memcpy(&state, row + layout.states[0].value_offset, sizeof(state));
+  for (uint64_t first = 0; first < ngroups;) {
+    const ResultBatch batch = query.fetch(first, std::min(kBatch, ngroups - first));
+    if (program.sink() == TB_SINK_PROJECT) {
+      read_projected(batch, answer);
+      first += batch.nrows;
+      continue;
+    }
+    auto read = [&batch](size_t column, uint64_t i, auto* value) {
+      std::memcpy(value, batch.columns[column].values + i * batch.columns[column].stride, sizeof(*value));
+    };
+    for (uint64_t i = 0; i < batch.nrows; i++) {
       if (!program.grouped()) {
-        answer.count = state;
-        std::memcpy(&answer.sum, row + layout.states[1].value_offset, sizeof(answer.sum));
+        read(0, i, &answer.count);
+        read(1, i, &answer.sum);
         continue;
       }
       int32_t key;
-      std::memcpy(&key, row + layout.keys[0].value_offset, sizeof(key));
+      int64_t state;
+      read(0, i, &key);
+      read(1, i, &state);
       EXPECT_TRUE(answer.counts.emplace(key, state).second) << "group " << key << " occurs twice";
     }
+    first += batch.nrows;
   }
   answer.stats = query.stats();
   return answer;
@@ -149,20 +175,20 @@ inline std::span<const uint8_t> fake_artifact() {
 /* Runs a query on `device`. Throws DeviceError as the device does. */
 inline Answer run_query(Device& device, const std::shared_ptr<const Program>& program, std::vector<Chunk>& chunks,
                         uint64_t budget = kNoLimit, uint64_t fault = 0,
-                        std::span<const uint8_t> artifact = fake_artifact()) {
+                        std::span<const uint8_t> artifact = fake_artifact(), const JoinTables& tables = {}) {
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   std::shared_ptr<LoadedCode> code = device.load(artifact, *program);
   std::unique_ptr<DeviceQuery> query;
   {
     QueryFaultScope scope(fault);
-    query = device.start(program, params, code, 0, budget);
+    query = device.start(program, params, code, tables, 0, budget);
   }
   submit_all(*query, chunks);
   for (const Chunk& chunk : chunks) EXPECT_EQ(chunk.times_done, 1);
   for (const Chunk& chunk : chunks)
     if (chunk.error) std::rethrow_exception(chunk.error);
   Answer answer;
-  if (program->sink() == TB_SINK_AGGREGATE) answer = read_answer(*query, *program);
+  if (program->sink() != TB_SINK_ROWS) answer = read_answer(*query, *program);
   answer.stats = query->stats();
   return answer;
 }
@@ -206,6 +232,32 @@ inline void expect_ungrouped(const std::vector<FakePage>& pages, const Answer& a
   }
   EXPECT_EQ(answer.count, count);
   EXPECT_EQ(answer.sum, sum);
+}
+
+inline void expect_join(Shape shape, const Answer& answer, const std::vector<FakePage>& pages, Matches matches,
+                        const std::vector<Chunk>& chunks) {
+  const ExpectedJoin expected = expected_join(pages, matches);
+  if (shape == Shape::JOIN_GROUPED) {
+    EXPECT_EQ(answer.counts, expected.counts);
+  }
+  if (shape == Shape::JOIN_UNGROUPED) {
+    EXPECT_EQ(answer.count, expected.count);
+    EXPECT_EQ(answer.sum, expected.sum);
+  }
+  if (shape == Shape::PROJECT) {
+    EXPECT_TRUE(answer.rows == expected.rows) << answer.rows.size() << " rows, not " << expected.rows.size();
+  }
+  uint64_t rows_in = 0, rows_passed = 0, joined[2] = {};
+  for (const Chunk& chunk : chunks) {
+    rows_in += chunk.outcome.rows_in;
+    rows_passed += chunk.outcome.rows_passed;
+    for (size_t i = 0; i < 2; i++) joined[i] += chunk.outcome.join_rows[i];
+  }
+  uint64_t rows = 0;
+  for (const FakePage& page : pages) rows += page.nrows;
+  EXPECT_EQ(rows_in, rows);
+  EXPECT_EQ(rows_passed, static_cast<uint64_t>(expected.rows_passed));
+  for (uint64_t tuples : joined) EXPECT_EQ(tuples, static_cast<uint64_t>(expected.count));
 }
 
 }  // namespace turbine::cuda::testing

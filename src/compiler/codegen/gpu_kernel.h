@@ -1,0 +1,53 @@
+/*
+ * gpu_kernel.h - one kernel of a GPU pipeline: entry, a grid-stride loop over rows
+ * or tuples, epilogue. What a step does is emitted by its caller:
+ *
+ *   pipeline_gpu.cc  the sinks' kernels
+ *   probe_gpu.cc     tb_probe
+ */
+#pragma once
+
+#include "compiler/codegen/pipeline.h"
+
+namespace turbine {
+
+class GpuKernel {
+ public:
+  /* A row or tuple a step. Over tuples, which tb_probe has written, no filter is
+   * evaluated any more. */
+  enum class Over { kRows, kTuples };
+  GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over);
+
+ protected:
+  using Value = llvm::Value;
+
+  Value* field(llvm::Type* type, uint64_t offset) { return rows_.load(type, args_, offset); }
+  /* body(step, carried): the row or tuple has been started. */
+  Carried grid_loop(const Carried& init, llvm::function_ref<Carried(Value*, const Carried&)> body);
+  /* body() where all conjuncts hold; over tuples always. The last carried value
+   * holds TB_ERR_* bits. */
+  Carried filtered(const Carried& init, llvm::function_ref<Carried()> body);
+  Carried where_all(std::span<const uint32_t> conjuncts, const Carried& init, llvm::function_ref<Carried()> body);
+  /* All threads arrive here, warps whole. */
+  void finish(Value* errors);
+  void add_total(uint64_t offset, Value* amount);
+
+  const Program& program_;
+  const Over over_;
+  llvm::IRBuilder<> ir_;
+  RowEmitter rows_;
+  Value *args_ = nullptr, *tables_ = nullptr, *first_ = nullptr, *end_ = nullptr;
+  Value *tuples_ = nullptr, *tuple_capacity_ = nullptr;  // programs with tb_probe
+
+ private:
+  Value* special(unsigned id);
+  void begin_tuple(Value* tuple);
+};
+
+/* The program's rows become tuples first. */
+bool needs_probe(const Program& program);
+
+/* probe_gpu.cc: tb_probe. */
+void emit_gpu_probe(ModuleBuilder& builder, const Program& program);
+
+}  // namespace turbine

@@ -1,0 +1,57 @@
+#include "compiler/codegen/join_plan.h"
+
+#include <algorithm>
+
+namespace turbine {
+
+namespace {
+
+/* Marks the joins whose columns the expression reads. */
+void mark_joins(const Program& program, uint32_t expr, std::vector<bool>& used) {
+  if (expr == TB_NONE) return;
+  const TbExpr& e = program.expr(expr);
+  if (e.op == TB_EXPR_COLUMN) {
+    if (const uint16_t join = program.columns()[e.index].join) used[join - 1u] = true;
+    return;
+  }
+  for (uint32_t arg : program.args(e)) mark_joins(program, arg, used);
+}
+
+std::vector<bool> used_matches(const Program& program) {
+  const auto joins = program.joins();
+  std::vector<bool> used(joins.size());
+  for (auto roots : {program.filters(), program.keys(), program.outputs()})
+    for (uint32_t root : roots) mark_joins(program, root, used);
+  for (const TbAgg& agg : program.aggs()) {
+    mark_joins(program, agg.arg, used);
+    mark_joins(program, agg.filter, used);
+  }
+  for (size_t j = 0; j < joins.size(); j++) {
+    for (uint32_t key : program.join_keys(joins[j])) mark_joins(program, key, used);
+    std::vector<bool> by_residual(joins.size());
+    mark_joins(program, joins[j].residual, by_residual);
+    for (size_t other = 0; other < j; other++)
+      if (by_residual[other]) used[other] = true;
+  }
+  return used;
+}
+
+}  // namespace
+
+JoinPlan plan_joins(const Program& program) {
+  JoinPlan plan;
+  const auto joins = program.joins();
+  plan.filters.resize(joins.size() + 1);
+  for (uint32_t filter : program.filters()) {
+    std::vector<bool> used(joins.size());
+    mark_joins(program, filter, used);
+    const auto last = std::find(used.rbegin(), used.rend(), true);
+    plan.filters[static_cast<size_t>(used.rend() - last)].push_back(filter);
+  }
+  plan.match_used = used_matches(program);
+  for (const TbJoin& join : joins)
+    plan.expands.push_back((join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_LEFT) && !(join.flags & TB_JOIN_UNIQUE));
+  return plan;
+}
+
+}  // namespace turbine

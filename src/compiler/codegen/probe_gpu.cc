@@ -1,0 +1,186 @@
+/*
+ * probe_gpu.cc - tb_probe: a thread takes a row through filters and joins, as
+ * nested branches and loops, and appends the tuples that come out.
+ *
+ *   if (filters) {
+ *     for (match of the first join, or none) if (residual, filters of the join)
+ *       ...
+ *         at = ntuples++; if (at < tuple_capacity) tuples[at] = (row, matches);
+ *   }
+ */
+#include <cstddef>
+
+#include "compiler/codegen/gpu_kernel.h"
+#include "compiler/codegen/join_plan.h"
+#include "compiler/codegen/join_probe.h"
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+using llvm::Value;
+
+namespace {
+
+class ProbeKernel : GpuKernel {
+ public:
+  ProbeKernel(ModuleBuilder& builder, const Program& program)
+      : GpuKernel(builder, program, "tb_probe", Over::kRows), plan_(plan_joins(program)),
+        matches_(program.joins().size(), ir_.getInt32(TB_NONE)) {
+    for (uint32_t j = 0; j < program.joins().size(); j++) {
+      probes_.emplace_back(rows_, program, j);
+      probes_.back().bind(tables_);
+    }
+  }
+  void emit();
+
+ private:
+  /* Carried: rows passed, tuples after each join, TB_ERR_* bits. */
+  static constexpr size_t kPassed = 0, kJoins = 1;
+
+  Carried from_join(size_t j, const Carried& now);
+  Carried after_join(size_t j, const Carried& now);
+  Carried fan_out(size_t j, JoinMatch head, const Carried& now);
+  JoinMatch with_residual(size_t j, JoinMatch head, Carried& now);
+  Carried append(const Carried& now);
+  Carried counted(const Carried& now, size_t which) {
+    Carried next = now;
+    next[which] = ir_.CreateAdd(next[which], ir_.getInt64(1));
+    return next;
+  }
+  void note_errors(Carried& now) {
+    if (Value* errors = rows_.take_errors()) now.back() = ir_.CreateOr(now.back(), errors);
+  }
+  void set_match(size_t j, Value* match) {
+    matches_[j] = match;
+    rows_.set_match(static_cast<uint32_t>(j), match);
+  }
+  Value* none() { return ir_.getInt32(TB_NONE); }
+
+  const JoinPlan plan_;
+  std::vector<JoinProbe> probes_;
+  std::vector<Value*> matches_;
+  Value* row_ = nullptr;
+};
+
+void ProbeKernel::emit() {
+  Carried init(kJoins + program_.joins().size(), ir_.getInt64(0));
+  init.push_back(ir_.getInt32(0));
+  const Carried end = grid_loop(init, [&](Value* row, const Carried& now) {
+    row_ = row;
+    return where_all(plan_.filters[0], now, [&] { return from_join(0, counted(now, kPassed)); });
+  });
+  add_total(offsetof(TbPipelineArgs, rows_passed), end[kPassed]);
+  for (size_t j = 0; j < program_.joins().size(); j++)
+    add_total(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), end[kJoins + j]);
+  finish(end.back());
+}
+
+Carried ProbeKernel::from_join(size_t j, const Carried& before) {
+  if (j == program_.joins().size()) return append(before);
+  Carried now = before;
+  probes_[j].eval_keys();
+  note_errors(now);
+  JoinMatch match = probes_[j].any_kind();
+  if (plan_.expands[j]) return fan_out(j, match, now);
+  if (program_.joins()[j].residual != TB_NONE) match = with_residual(j, match, now);
+  switch (program_.joins()[j].kind) {
+    case TB_JOIN_LEFT:
+      set_match(j, ir_.CreateSelect(match.hit, match.row, none()));
+      return after_join(j, now);
+    case TB_JOIN_ANTI: return emit_if(rows_, "anti", ir_.CreateNot(match.hit), now, [&] { return after_join(j, now); });
+    case TB_JOIN_SEMI: return emit_if(rows_, "semi", match.hit, now, [&] { return after_join(j, now); });
+    default:
+      return emit_if(rows_, "inner", match.hit, now, [&] {
+        set_match(j, match.row);
+        return after_join(j, now);
+      });
+  }
+}
+
+Carried ProbeKernel::after_join(size_t j, const Carried& now) {
+  return where_all(plan_.filters[j + 1], now, [&] { return from_join(j + 1, counted(now, kJoins + j)); });
+}
+
+/*
+ * pass = false;
+ * for (row = head; row is there && !pass; row = next(row)) { found = row; pass = residual(row); }
+ */
+JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
+  const bool unique = program_.joins()[j].flags & TB_JOIN_UNIQUE;
+  const Carried init = {ir_.CreateSelect(head.hit, head.row, none()), none(), ir_.getFalse(), now.back()};
+  const Carried end = emit_while(
+      rows_, "residual", init,
+      [&](const Carried& c) -> Value* { return ir_.CreateAnd(ir_.CreateICmpNE(c[0], none()), ir_.CreateNot(c[2])); },
+      [&](const Carried& c) -> Carried {
+        RowEmitter::LoadScope scope(rows_);
+        rows_.set_match(static_cast<uint32_t>(j), c[0]);
+        Value* pass = rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr));
+        Value* errors = rows_.take_errors();
+        return {unique ? none() : probes_[j].next(c[0]), c[0], pass, errors ? ir_.CreateOr(c[3], errors) : c[3]};
+      });
+  now.back() = end[3];
+  return {end[2], end[1]};
+}
+
+/*
+ * row = head; matched = false; more = row is there || LEFT;
+ * while (more) {
+ *   pass = row is there && residual(row); matched |= pass; following = next(row);
+ *   if (pass || (LEFT && following == NONE && !matched)) ... the rest with pass ? row : NONE ...
+ *   row = following; more = following != NONE;
+ * }
+ */
+Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
+  const TbJoin& join = program_.joins()[j];
+  const bool left = join.kind == TB_JOIN_LEFT;
+  Carried init = {ir_.CreateSelect(head.hit, head.row, none()), ir_.getFalse(), left ? ir_.getTrue() : head.hit};
+  init.append(now);
+  const Carried end = emit_while(
+      rows_, "fan_out", init, [&](const Carried& c) -> Value* { return c[2]; },
+      [&](const Carried& c) -> Carried {
+        RowEmitter::LoadScope scope(rows_);
+        Carried inner(c.begin() + 3, c.end());
+        Value* pass = ir_.CreateICmpNE(c[0], none());
+        if (join.residual != TB_NONE) {
+          rows_.set_match(static_cast<uint32_t>(j), c[0]);
+          RowEmitter::LoadScope residual_scope(rows_);
+          // Only LEFT joins come here without a row; their columns then read as NULL.
+          pass = ir_.CreateAnd(pass, rows_.truth(rows_.eval(join.residual, left ? pass : nullptr)));
+          note_errors(inner);
+        }
+        Value* matched = ir_.CreateOr(c[1], pass);
+        Value* following = probes_[j].next(c[0]);
+        Value* more = ir_.CreateICmpNE(following, none());
+        Value* yields = pass;
+        if (left) yields = ir_.CreateOr(pass, ir_.CreateNot(ir_.CreateOr(more, matched)));
+        Carried after = emit_if(rows_, "fan_out.tuple", yields, inner, [&] {
+          set_match(j, ir_.CreateSelect(pass, c[0], none()));
+          return after_join(j, inner);
+        });
+        Carried next = {following, matched, more};
+        next.append(after);
+        return next;
+      });
+  return Carried(end.begin() + 3, end.end());
+}
+
+Carried ProbeKernel::append(const Carried& now) {
+  Value* counter = rows_.at(args_, offsetof(TbPipelineArgs, ntuples));
+  Value* at = rows_.call_rt("rt_warp_append_u64", {counter});
+  emit_if(rows_, "append", ir_.CreateICmpULT(at, tuple_capacity_), {}, [&]() -> Carried {
+    auto put = [&](Value* word, uint64_t array) {
+      Value* place = ir_.CreateAdd(ir_.CreateMul(tuple_capacity_, ir_.getInt64(array)), at);
+      ir_.CreateStore(word, rows_.index(ir_.getInt32Ty(), tuples_, place));
+    };
+    put(ir_.CreateTrunc(row_, ir_.getInt32Ty()), 0);
+    for (size_t j = 0; j < matches_.size(); j++) put(matches_[j], 1 + j);
+    return {};
+  });
+  return now;
+}
+
+}  // namespace
+
+void emit_gpu_probe(ModuleBuilder& builder, const Program& program) { ProbeKernel(builder, program).emit(); }
+
+}  // namespace turbine

@@ -1,0 +1,104 @@
+#include "compiler/codegen/row_store.h"
+
+#include <cstddef>
+
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+using llvm::Value;
+
+RowStoreEmitter::RowStoreEmitter(RowEmitter& rows, const Program& program)
+    : rows_(rows), nkeys_(program.sink() == TB_SINK_BUILD ? program.keys().size() : 0) {
+  auto add = [&](uint32_t expr, bool key) {
+    const TbExpr& e = program.expr(expr);
+    columns_.push_back({expr, e.type, key, !key && (e.flags & TB_EX_NULLABLE) != 0});
+  };
+  if (nkeys_ != 0)
+    for (uint32_t key : program.keys()) add(key, true);
+  for (uint32_t output : program.outputs()) add(output, false);
+}
+
+bool RowStoreEmitter::nullable_keys() const {
+  for (size_t i = 0; i < nkeys_; i++)
+    if (rows_.program().expr(columns_[i].expr).flags & TB_EX_NULLABLE) return true;
+  return false;
+}
+
+void RowStoreEmitter::bind(Value* store) {
+  auto& ir = rows_.ir();
+  arena_ = rows_.load(ir.getPtrTy(), store, offsetof(TbRowStore, arena));
+  if (nkeys_ != 0) hashes_ = rows_.load(ir.getPtrTy(), store, offsetof(TbRowStore, hashes));
+  Value* data = rows_.load(ir.getPtrTy(), store, offsetof(TbRowStore, columns));
+  for (size_t i = 0; i < columns_.size(); i++) {
+    const uint64_t base = i * sizeof(TbColumnData);
+    columns_[i].values = rows_.load(ir.getPtrTy(), data, base + offsetof(TbColumnData, values));
+    if (columns_[i].nullable)
+      columns_[i].valid = rows_.load(ir.getPtrTy(), data, base + offsetof(TbColumnData, valid));
+  }
+}
+
+RowValue RowStoreEmitter::value(const Column& column) {
+  const RowValue v = rows_.eval(column.expr, nullptr);
+  return column.key ? canonical_key(rows_, column.type, v) : v;
+}
+
+Value* RowStoreEmitter::null_key() {
+  Value* any = nullptr;
+  for (size_t i = 0; i < nkeys_; i++) any = rows_.or_maybe(any, rows_.eval(columns_[i].expr, nullptr).null);
+  return any;
+}
+
+/* The length of a text, 0 for NULL. */
+static Value* text_length(RowEmitter& rows, const RowValue& v) {
+  auto& ir = rows.ir();
+  return v.null ? ir.CreateSelect(v.null, ir.getInt32(0), v.length) : v.length;
+}
+
+Value* RowStoreEmitter::text_bytes() {
+  auto& ir = rows_.ir();
+  Value* total = nullptr;
+  for (size_t i = 0; i < columns_.size(); i++) {
+    if (!is_text(i)) continue;
+    Value* length = ir.CreateZExt(text_length(rows_, rows_.eval(columns_[i].expr, nullptr)), ir.getInt64Ty());
+    total = total ? ir.CreateAdd(total, length) : length;
+  }
+  return total;
+}
+
+Value* RowStoreEmitter::hash() {
+  llvm::SmallVector<uint32_t, 4> types;
+  llvm::SmallVector<RowValue, 4> keys;
+  for (size_t i = 0; i < nkeys_; i++) {
+    types.push_back(columns_[i].type);
+    keys.push_back(rows_.eval(columns_[i].expr, nullptr));
+  }
+  return join_hash(rows_, types, keys);
+}
+
+void RowStoreEmitter::write_hash(Value* at) {
+  auto& ir = rows_.ir();
+  ir.CreateStore(hash(), rows_.index(ir.getInt64Ty(), hashes_, at));
+}
+
+Value* RowStoreEmitter::write(size_t column, Value* at, Value* arena_offset) {
+  auto& ir = rows_.ir();
+  const Column& c = columns_[column];
+  const RowValue v = value(c);
+  if (c.nullable) {
+    Value* valid = v.null ? ir.CreateZExt(ir.CreateNot(v.null), ir.getInt8Ty()) : ir.getInt8(1);
+    ir.CreateStore(valid, rows_.index(ir.getInt8Ty(), c.valid, at));
+  }
+  if (!is_text(column)) {
+    llvm::Type* type = rows_.memory_type(c.type);
+    Value* stored = c.type == TB_TYPE_BOOL ? ir.CreateZExt(v.value, type) : v.value;
+    ir.CreateStore(stored, rows_.index(type, c.values, at));
+    return arena_offset;
+  }
+  Value* length = text_length(rows_, v);
+  Value* view = rows_.index(ir.getInt128Ty(), c.values, at);
+  rows_.call_rt("rt_store_text", {view, arena_, arena_offset, v.value, length});
+  return ir.CreateAdd(arena_offset, ir.CreateZExt(length, ir.getInt64Ty()));
+}
+
+}  // namespace turbine

@@ -1,0 +1,51 @@
+/*
+ * row_store.h - emits the writing of a TbRowStore's columns: PROJECT its outputs,
+ * BUILD its keys, then its outputs.
+ *
+ * Where a row goes and where its texts go is the caller's business: one thread
+ * appends on the host, many reserve on the GPU.
+ */
+#pragma once
+
+#include "compiler/codegen/key_values.h"
+
+namespace turbine {
+
+class RowStoreEmitter {
+ public:
+  RowStoreEmitter(RowEmitter& rows, const Program& program);
+
+  size_t columns() const { return columns_.size(); }
+  size_t nkeys() const { return nkeys_; }
+  bool is_text(size_t column) const { return tb_type_is_text(columns_[column].type); }
+  bool nullable_keys() const;
+
+  /* Loads the store's fields; again where the store may have moved. */
+  void bind(llvm::Value* store);
+
+  /* Of the current row: whether some key is NULL (i1, or nullptr for never), the
+   * bytes of its texts (i64, or nullptr if it has none), the hash of its keys. */
+  llvm::Value* null_key();
+  llvm::Value* text_bytes();
+  llvm::Value* hash();
+
+  /* Writes one column of the current row as row `at` (i64) of the store, a text's
+   * bytes at `arena_offset` (i64). Returns the offset after them. */
+  llvm::Value* write(size_t column, llvm::Value* at, llvm::Value* arena_offset);
+  void write_hash(llvm::Value* at);
+
+ private:
+  struct Column {
+    uint32_t expr, type;
+    bool key, nullable;
+    llvm::Value *values = nullptr, *valid = nullptr;
+  };
+  RowValue value(const Column& column);
+
+  RowEmitter& rows_;
+  const size_t nkeys_;
+  std::vector<Column> columns_;
+  llvm::Value *arena_ = nullptr, *hashes_ = nullptr;
+};
+
+}  // namespace turbine

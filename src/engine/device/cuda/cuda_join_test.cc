@@ -1,0 +1,210 @@
+/*
+ * cuda_join_test.cc - joins and projections on the CUDA device without a GPU:
+ * tuples that fit, that do not, a row whose own do not; texts that do not fit;
+ * little memory; every driver call failing in turn.
+ */
+#include <gtest/gtest.h>
+
+#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/testing/query_run.h"
+
+namespace turbine::cuda::testing {
+namespace {
+
+class FakeDevice {
+ public:
+  FakeDevice(const Program& program, const FakeOptions& options) : fake_(options) {
+    set_fake_kernels(fake_, program);
+    fake_.set_kernel("tb_probe", fake_probe);
+    fake_.set_kernel("tb_project", fake_project);
+    std::string why;
+    devices_ = probe_cuda_devices(fake_.table(), &why, 0);
+    EXPECT_EQ(devices_.size(), 1u) << why;
+  }
+  ~FakeDevice() {
+    EXPECT_EQ(devices_[0]->info().memory_used, 0u);
+    devices_.clear();
+    EXPECT_EQ(fake_.leaks(), std::vector<std::string>());
+    EXPECT_EQ(fake_.misuse(), std::vector<std::string>());
+  }
+  Device& operator*() { return *devices_[0]; }
+  FakeDriver& driver() { return fake_; }
+
+ private:
+  FakeDriver fake_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+class CudaJoin : public ::testing::TestWithParam<std::tuple<Shape, Matches>> {};
+
+TEST_P(CudaJoin, RightAnswer) {
+  const auto [shape, matches] = GetParam();
+  const auto program = fake_program(shape);
+  FakeDevice device(*program, {});
+  auto pages = make_pages(100, 1500);
+  pages[3].nrows = std::max(pages[3].nrows, 2u);
+  pages[3].values[0] = 7;
+  pages[3].values[1] = -5;
+  auto chunks = chunks_of(pages);
+  const Answer answer = run_query(*device, program, chunks, kNoLimit, 0, fake_artifact(), fake_tables(matches));
+  expect_join(shape, answer, pages, matches, chunks);
+  // Nothing is probed twice where no row makes two tuples.
+  if (matches == Matches::UNIQUE) {
+    EXPECT_EQ(device.driver().launches("tb_probe"), chunks.size());
+  } else if (matches == Matches::BURST) {
+    EXPECT_GT(device.driver().launches("tb_probe"), chunks.size());
+  }
+  if (shape == Shape::PROJECT) {
+    if (matches != Matches::UNIQUE) {
+      EXPECT_GT(device.driver().launches("tb_project"), chunks.size()) << "the first text memory should not do";
+    }
+    EXPECT_GT(answer.stats.bytes_from_device, answer.rows.size() * 20);
+  }
+}
+
+TEST_P(CudaJoin, LittleMemoryMeansFewerRowsAtATime) {
+  const auto [shape, matches] = GetParam();
+  const auto program = fake_program(shape);
+  FakeDevice device(*program, {});
+  const auto pages = make_pages(64, 1500);
+  const JoinTables tables = fake_tables(matches);
+  bool worked = false;
+  for (uint64_t budget = 64 << 10; !worked && budget < uint64_t{64} << 20; budget = budget * 5 / 4) {
+    auto chunks = chunks_of(pages);
+    try {
+      const Answer answer = run_query(*device, program, chunks, budget, 0, fake_artifact(), tables);
+      expect_join(shape, answer, pages, matches, chunks);
+      worked = true;
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_MEMORY) << error.what();
+    }
+  }
+  EXPECT_TRUE(worked);
+}
+
+TEST_P(CudaJoin, ColumnsAndNothing) {
+  const auto [shape, matches] = GetParam();
+  const auto program = fake_program(shape);
+  FakeDevice device(*program, {});
+  std::vector<FakePage> pages(1);
+  std::vector<int32_t> values = {1, 7, 2, -3, 3, 7, 5000};
+  pages[0].nrows = static_cast<uint32_t>(values.size());
+  std::copy(values.begin(), values.end(), pages[0].values);
+  std::vector<Chunk> chunks;
+  chunks.push_back(columns_chunk(values));
+  chunks.push_back(columns_chunk({}));
+  chunks.push_back(chunks_of({FakePage{}})[0]);
+  const Answer answer = run_query(*device, program, chunks, kNoLimit, 0, fake_artifact(), fake_tables(matches));
+  expect_join(shape, answer, pages, matches, chunks);
+}
+
+TEST_P(CudaJoin, AVerdictEndsTheChunk) {
+  const auto [shape, matches] = GetParam();
+  const auto program = fake_program(shape);
+  FakeDevice device(*program, {});
+  auto pages = make_pages(64, 1000);
+  pages[20].nrows = 1;
+  pages[20].values[0] = kOverflowInSink;
+  auto chunks = chunks_of(pages);
+  run_query(*device, program, chunks, kNoLimit, 0, fake_artifact(), fake_tables(matches));
+  for (size_t i = 0; i < chunks.size(); i++)
+    EXPECT_EQ(chunks[i].outcome.errors, i == 20 / kSlotPages ? uint32_t{TB_ERR_OVERFLOW} : 0u);
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Shape, Matches>>& info) {
+  const auto [shape, matches] = info.param;
+  const std::string name = shape == Shape::JOIN_GROUPED ? "Grouped" : shape == Shape::JOIN_UNGROUPED ? "Ungrouped" : "Project";
+  return name + (matches == Matches::UNIQUE ? "Unique" : matches == Matches::SEVERAL ? "Several" : "Burst");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaJoin,
+                         ::testing::Combine(::testing::Values(Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT),
+                                            ::testing::Values(Matches::UNIQUE, Matches::SEVERAL, Matches::BURST)),
+                         name_of);
+
+TEST(CudaJoinTables, AreChargedToTheQuery) {
+  const auto program = fake_program(Shape::JOIN_UNGROUPED);
+  FakeDevice device(*program, {});
+  const JoinTables tables = fake_tables(Matches::BURST);
+  auto chunks = chunks_of(make_pages(16, 10));
+  try {
+    run_query(*device, program, chunks, tables[0]->raw()->total_size / 2, 0, fake_artifact(), tables);
+    FAIL() << "the table does not fit";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_MEMORY);
+  }
+}
+
+/* What admission grants is enough for a query to start with. */
+TEST(CudaJoinTables, NeedsAreEnough) {
+  for (Shape shape : {Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT}) {
+    const auto program = fake_program(shape);
+    FakeDevice device(*program, {});
+    const JoinTables tables = fake_tables(Matches::UNIQUE);
+    const uint64_t needs = (*device).needs(*program, 5000, kSlotPages, 3).device_bytes;
+    const auto pages = make_pages(100, 1500);
+    auto chunks = chunks_of(pages);
+    const Answer answer = run_query(*device, program, chunks, needs + (*device).copied_table_bytes(tables), 0,
+                                    fake_artifact(), tables);
+    expect_join(shape, answer, pages, Matches::UNIQUE, chunks);
+  }
+}
+
+TEST(CudaJoinTables, BuildsAreRefused) {
+  turbine::testing::ProgramWriter writer;
+  const uint32_t v = writer.column(TB_TYPE_INT4);
+  writer.keys = {v};
+  writer.outputs = {v};
+  const auto program = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_BUILD)));
+  FakeDevice device(*program, {});
+  EXPECT_THROW((*device).needs(*program, 1, 128, 2), DeviceError);
+}
+
+class EveryCallOfAJoinFails : public ::testing::TestWithParam<std::tuple<Shape, Matches, Result>> {};
+
+TEST_P(EveryCallOfAJoinFails, RightOrRefused) {
+  const auto [shape, matches, result] = GetParam();
+  const auto pages = make_pages(24, 1000);
+  const auto program = fake_program(shape);
+  const JoinTables tables = fake_tables(matches);
+  uint64_t most_calls;
+  {
+    FakeDevice device(*program, {.most_delay_us = 0});
+    auto counted = chunks_of(pages);
+    const uint64_t before = device.driver().calls();
+    run_query(*device, program, counted, kNoLimit, 0, fake_artifact(), tables);
+    most_calls = device.driver().calls() - before + 10;
+  }
+  // A burst takes many rounds of the same calls.
+  const uint32_t step = static_cast<uint32_t>(std::max<uint64_t>(1, most_calls / 120));
+  uint64_t tried = 0, failures = 0;
+  for (uint32_t nth = 1; nth <= most_calls && !HasFailure(); nth += step, tried++) {
+    FakeDevice device(*program, {.most_delay_us = 0});
+    auto chunks = chunks_of(pages);
+    bool failed = false;
+    try {
+      const Answer answer =
+          run_query(*device, program, chunks, kNoLimit, encode_query_fault(nth, result), fake_artifact(), tables);
+      expect_join(shape, answer, pages, matches, chunks);
+    } catch (const DeviceError&) {
+      failed = true;
+      failures++;
+    }
+    const bool lost = (*device).info().usable == 0;
+    EXPECT_TRUE(!lost || result == kIllegalAddress);
+    EXPECT_TRUE(lost || !failed || result != kIllegalAddress);
+    if (!lost) {
+      auto again = chunks_of(pages);
+      run_query(*device, program, again, kNoLimit, 0, fake_artifact(), tables);
+    }
+  }
+  EXPECT_GT(failures, tried / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, EveryCallOfAJoinFails,
+                         ::testing::Combine(::testing::Values(Shape::JOIN_GROUPED, Shape::PROJECT),
+                                            ::testing::Values(Matches::UNIQUE, Matches::BURST),
+                                            ::testing::Values(kOutOfMemory, kIllegalAddress)));
+
+}  // namespace
+}  // namespace turbine::cuda::testing

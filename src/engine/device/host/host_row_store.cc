@@ -1,0 +1,91 @@
+/*
+ * host_row_store.cc - growth of the columns that a sink keeps.
+ */
+#include "engine/device/host/host_row_store.h"
+
+#include <algorithm>
+
+#include "engine/device/device.h"
+
+namespace turbine {
+namespace {
+
+constexpr uint64_t kFirstArena = 4 << 10;
+/* Text views have offsets of 32 bits. */
+constexpr uint64_t kMostArena = 1ull << 32;
+/* Growth remaps pages and copies nothing, so that small steps cost little; they
+ * are a share of what is there because each is a system call a column. */
+constexpr uint64_t kSmallCapacity = 1 << 18;
+
+uint64_t next_capacity(uint64_t capacity) { return capacity < kSmallCapacity ? capacity * 4 : capacity + capacity / 2; }
+
+}  // namespace
+
+uint64_t HostRowStore::bytes_for(const StoredRows& shape, bool hashes, uint64_t capacity) {
+  uint64_t bytes = HostBuffer::charged(kFirstArena);
+  for (const StoredColumn& column : shape.columns) {
+    bytes += HostBuffer::charged(capacity * tb_type_width(column.type));
+    if (column.nullable) bytes += HostBuffer::charged(capacity);
+  }
+  return bytes + (hashes ? HostBuffer::charged(capacity * sizeof(uint64_t)) : 0);
+}
+
+HostRowStore::HostRowStore(const StoredRows& shape, bool hashes, uint64_t capacity, MemoryBudget& budget)
+    : arena_(budget, kFirstArena) {
+  columns_.reserve(shape.columns.size());
+  for (const StoredColumn& column : shape.columns) {
+    const uint32_t width = tb_type_width(column.type);
+    columns_.push_back({HostBuffer(budget, capacity * width), {}, width});
+    if (column.nullable) columns_.back().valid.emplace(budget, capacity);
+  }
+  if (hashes) hashes_.emplace(budget, capacity * sizeof(uint64_t));
+  views_.resize(columns_.size());
+  raw_.capacity = capacity;
+  point_raw();
+}
+
+void HostRowStore::point_raw() {
+  for (size_t i = 0; i < columns_.size(); i++)
+    views_[i] = {columns_[i].values.data(), columns_[i].valid ? columns_[i].valid->data() : nullptr};
+  raw_.columns = views_.data();
+  raw_.hashes = hashes_ ? reinterpret_cast<uint64_t*>(hashes_->data()) : nullptr;
+  raw_.arena = arena_.data();
+  raw_.arena_capacity = std::min(arena_.size(), kMostArena);
+}
+
+void HostRowStore::grow_rows(uint64_t capacity) {
+  try {
+    for (Column& column : columns_) {
+      column.values.grow(capacity * column.width);
+      if (column.valid) column.valid->grow(capacity);
+    }
+    if (hashes_) hashes_->grow(capacity * sizeof(uint64_t));
+  } catch (...) {
+    point_raw();  // those that grew may have moved
+    throw;
+  }
+  raw_.capacity = capacity;
+  point_raw();
+}
+
+bool HostRowStore::ensure_rows(uint64_t rows) {
+  const uint64_t needed = raw_.nrows + rows;
+  if (needed <= raw_.capacity) return false;
+  // Beyond any memory, and so that no size wraps around.
+  if (needed > UINT64_MAX / 64) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "too many rows");
+  uint64_t capacity = raw_.capacity;
+  while (capacity < needed) capacity = next_capacity(capacity);
+  grow_rows(capacity);
+  return true;
+}
+
+bool HostRowStore::ensure_bytes(uint64_t bytes) {
+  if (raw_.arena_capacity - raw_.arena_used >= bytes) return false;
+  if (bytes > kMostArena - raw_.arena_used)
+    throw DeviceError(TB_FALLBACK_HOST_MEMORY, "texts of kept rows exceed 4 GB");
+  arena_.grow(std::max(std::min(raw_.arena_capacity * 2, kMostArena), raw_.arena_used + bytes));
+  point_raw();
+  return true;
+}
+
+}  // namespace turbine

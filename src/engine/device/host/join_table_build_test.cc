@@ -1,0 +1,361 @@
+/*
+ * join_table_build_test.cc - tables made of rows written here, compared with
+ * what the contract says a look-up finds.
+ */
+#include "engine/device/host/join_table_build.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "engine/device/device.h"
+
+namespace turbine {
+namespace {
+
+constexpr uint64_t kPlenty = 8ull << 30;
+
+uint64_t hash_of(int64_t key) {
+  uint64_t hash = (static_cast<uint64_t>(key) + 1) * 0x9fb21c651e98df25ull;
+  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ull;
+  return hash ^ hash >> 32;
+}
+
+uint64_t hash_of(const std::string& bytes) { return std::hash<std::string>()(bytes); }
+
+/* A value of any type, as its bytes; of text, the text. */
+using Value = std::string;
+
+template <class T>
+Value value_of(T value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+class TableTest : public ::testing::Test {
+ protected:
+  StoredRows shape_;
+  MemoryBudget budget_{kPlenty};
+  WorkerPool pool_{"worker", 4};
+  StoredParts::Stores stores_;
+  std::shared_ptr<const JoinTable> table_;
+  /* What each row holds, by its keys: outputs as text, "-" where NULL. */
+  std::multimap<std::vector<Value>, std::vector<Value>> rows_;
+
+  void shape(std::vector<uint8_t> keys, std::vector<StoredColumn> outputs) {
+    shape_.nkeys = keys.size();
+    for (uint8_t key : keys) shape_.columns.push_back({key, 0, false});
+    shape_.columns.insert(shape_.columns.end(), outputs.begin(), outputs.end());
+    for (int i = 0; i < 3; i++)
+      stores_.push_back(std::make_unique<HostRowStore>(shape_, !keys.empty(), 16, budget_));
+  }
+
+  void put(HostRowStore& store, size_t column, const Value& value, bool null) {
+    TbRowStore& raw = *store.raw();
+    const StoredColumn& c = shape_.columns[column];
+    const uint32_t width = tb_type_width(c.type);
+    uint8_t* at = static_cast<uint8_t*>(raw.columns[column].values) + raw.nrows * width;
+    if (c.nullable) raw.columns[column].valid[raw.nrows] = !null;
+    if (!tb_type_is_text(c.type)) {
+      memcpy(at, value.data(), width);
+      return;
+    }
+    // Where NULL, the view is whatever was there before.
+    TbTextView view{12345, 1, 2, 0xfffffff0u};
+    if (!null) {
+      store.ensure_bytes(value.size());
+      view = {static_cast<uint32_t>(value.size()), 0, 0, static_cast<uint32_t>(raw.arena_used)};
+      memcpy(&view.prefix, value.data(), std::min<size_t>(value.size(), 4));
+      memcpy(raw.arena + raw.arena_used, value.data(), value.size());
+      raw.arena_used += value.size();
+    }
+    memcpy(at, &view, sizeof view);
+  }
+
+  /* A row of some worker; outputs that are "-" are NULL. */
+  void add(const std::vector<Value>& keys, const std::vector<Value>& outputs, size_t worker = 0, bool remember = true) {
+    HostRowStore& store = *stores_[worker];
+    store.ensure_rows(1);
+    std::string all;
+    for (size_t i = 0; i < keys.size(); i++) {
+      put(store, i, keys[i], false);
+      all += keys[i] + '\0';
+    }
+    for (size_t i = 0; i < outputs.size(); i++) put(store, keys.size() + i, outputs[i], outputs[i] == "-");
+    if (!keys.empty()) store.raw()->hashes[store.size()] = hash_of(all);
+    store.raw()->nrows++;
+    if (remember) rows_.emplace(keys, outputs);
+  }
+
+  const TbJoinTable* build() {
+    std::erase_if(stores_, [](const auto& store) { return store->size() == 0; });
+    table_ = build_join_table(shape_, std::move(stores_), pool_, budget_);
+    return table_->raw();
+  }
+
+  template <class T>
+  const T* at(uint64_t offset) const {
+    return reinterpret_cast<const T*>(reinterpret_cast<const uint8_t*>(table_->raw()) + offset);
+  }
+  Value read(size_t column, uint32_t row) const {
+    const auto& c = table_->raw()->columns[column];
+    if (c.valid && !at<uint8_t>(c.valid)[row]) return "-";
+    const uint32_t type = shape_.columns[column].type;
+    const uint32_t width = tb_type_width(type);
+    const uint8_t* value = at<uint8_t>(c.values) + uint64_t{row} * width;
+    if (!tb_type_is_text(type)) return {reinterpret_cast<const char*>(value), width};
+    TbTextView view;
+    memcpy(&view, value, sizeof view);
+    EXPECT_LE(uint64_t{view.offset} + view.length, table_->raw()->bytes_size);
+    return {at<char>(table_->raw()->bytes) + view.offset, view.length};
+  }
+
+  uint32_t first_match(const std::vector<Value>& keys, int64_t key) const {
+    const TbJoinTable& t = *table_->raw();
+    const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(t.key_min);
+    if (t.nrows == 0) return TB_NONE;
+    switch (t.kind) {
+      case TB_TABLE_ALL: return 0;
+      case TB_TABLE_DENSE:
+        if (place >= t.key_span) return TB_NONE;
+        return at<uint32_t>(t.slots)[place / 32] >> place % 32 & 1 ? static_cast<uint32_t>(place) : TB_NONE;
+      case TB_TABLE_DIRECT: return place < t.key_span ? at<uint32_t>(t.slots)[place] - 1 : TB_NONE;
+      default: break;
+    }
+    std::string all;
+    for (const Value& k : keys) all += k + '\0';
+    const uint64_t hash = hash_of(all);
+    for (uint64_t i = hash & t.slot_mask;; i = (i + 1) & t.slot_mask) {
+      const uint64_t slot = at<uint64_t>(t.slots)[i];
+      if (slot == 0) return TB_NONE;
+      const auto row = static_cast<uint32_t>(slot) - 1;
+      if (slot >> 32 != hash >> 32) continue;
+      bool same = true;
+      for (size_t k = 0; k < keys.size(); k++) same &= read(k, row) == keys[k];
+      if (same) return row;
+    }
+  }
+
+  /* Outputs of the rows that a look-up finds. */
+  std::multiset<std::vector<Value>> look_up(const std::vector<Value>& keys, int64_t key = 0) const {
+    const TbJoinTable& t = *table_->raw();
+    std::multiset<std::vector<Value>> found;
+    uint32_t row = first_match(keys, key);
+    while (row != TB_NONE) {
+      EXPECT_LT(row, t.nrows);
+      std::vector<Value> outputs;
+      for (size_t i = shape_.nkeys; i < shape_.columns.size(); i++) outputs.push_back(read(i, row));
+      found.insert(outputs);
+      if (found.size() > rows_.size()) {
+        ADD_FAILURE() << "a chain without an end";
+        break;
+      }
+      if (t.kind == TB_TABLE_ALL)
+        row = row + 1 < t.nrows ? row + 1 : TB_NONE;
+      else
+        row = t.next ? at<uint32_t>(t.next)[row] - 1 : TB_NONE;
+    }
+    return found;
+  }
+
+  std::multiset<std::vector<Value>> expected(const std::vector<Value>& keys) const {
+    std::multiset<std::vector<Value>> result;
+    const auto [begin, end] = rows_.equal_range(keys);
+    for (auto it = begin; it != end; ++it) result.insert(it->second);
+    return result;
+  }
+};
+
+/* int8 keys -> int4; -1 and on. */
+TEST_F(TableTest, DenseKeysAreThePlaceItself) {
+  shape({TB_TYPE_INT8}, {{TB_TYPE_INT4, 0, false}, {TB_TYPE_TEXT, 0, true}});
+  const int64_t base = std::numeric_limits<int64_t>::min();
+  for (int64_t i = 0; i < 3000; i += 3)
+    add({value_of(base + i)}, {value_of(static_cast<int32_t>(i)), i % 2 ? "-" : "text " + std::to_string(i)}, i % 3 ? 1 : 2);
+  const TbJoinTable* t = build();
+  ASSERT_EQ(t->kind, TB_TABLE_DENSE);
+  EXPECT_EQ(t->key_min, base);
+  EXPECT_EQ(t->nrows, t->key_span);
+  EXPECT_EQ(t->next, 0u);
+  EXPECT_EQ(t->columns[0].values, 0u) << "the key is not kept";
+  EXPECT_EQ(table_->rows(), 1000u);
+  for (int64_t i = -5; i < 3005; i++) {
+    const auto key = static_cast<int64_t>(static_cast<uint64_t>(base) + static_cast<uint64_t>(i));
+    EXPECT_EQ(look_up({value_of(key)}, key), expected({value_of(key)})) << i;
+  }
+}
+
+TEST_F(TableTest, RepeatedKeysThatLieCloseAreDirect) {
+  shape({TB_TYPE_DATE}, {{TB_TYPE_INT8, 0, true}});
+  std::mt19937 random(3);
+  for (int i = 0; i < 50000; i++) {
+    const auto key = static_cast<int32_t>(random() % 9000) - 4000;
+    add({value_of(key)}, {i % 7 ? value_of(int64_t{i}) : "-"}, random() % 3);
+  }
+  const TbJoinTable* t = build();
+  ASSERT_EQ(t->kind, TB_TABLE_DIRECT);
+  EXPECT_NE(t->next, 0u);
+  EXPECT_FALSE(table_->unique());
+  for (int32_t key = -4100; key < 5100; key++) ASSERT_EQ(look_up({value_of(key)}, key), expected({value_of(key)})) << key;
+}
+
+TEST_F(TableTest, KeysFarApartAreHashed) {
+  shape({TB_TYPE_INT4}, {{TB_TYPE_INT2, 0, false}});
+  for (int32_t i = 0; i < 60000; i++) add({value_of(i * 30000)}, {value_of(static_cast<int16_t>(i))}, i % 3u);
+  const TbJoinTable* t = build();
+  ASSERT_EQ(t->kind, TB_TABLE_HASH);
+  EXPECT_EQ(t->next, 0u);
+  EXPECT_TRUE(table_->unique());
+  EXPECT_GE(t->slot_mask + 1, 2 * t->nrows);
+  for (int32_t i = 0; i < 60000; i++) ASSERT_EQ(look_up({value_of(i * 30000)}).size(), 1u);
+  EXPECT_TRUE(look_up({value_of(1)}).empty());
+}
+
+TEST_F(TableTest, ExtremesAreNotARange) {
+  shape({TB_TYPE_INT8}, {});
+  for (int64_t key : {std::numeric_limits<int64_t>::min(), int64_t{0}, std::numeric_limits<int64_t>::max()})
+    add({value_of(key)}, {});
+  EXPECT_EQ(build()->kind, TB_TABLE_HASH);
+  EXPECT_EQ(look_up({value_of(std::numeric_limits<int64_t>::max())}).size(), 1u);
+}
+
+TEST_F(TableTest, TextAndCompositeKeys) {
+  shape({TB_TYPE_TEXT, TB_TYPE_NUM128, TB_TYPE_BOOL}, {{TB_TYPE_TEXT, 0, true}, {TB_TYPE_BPCHAR, 0, false}});
+  std::mt19937 random(5);
+  for (int i = 0; i < 30000; i++) {
+    // Texts that are equal in their first bytes, or as long as a prefix.
+    const std::string text = std::string(random() % 3, 'a') + "key" + std::to_string(random() % 500);
+    add({text.substr(0, random() % 2 ? 4 : 100), value_of(static_cast<__int128>(random() % 4) << 70),
+         value_of(static_cast<uint8_t>(random() % 2))},
+        {i % 3 ? "output " + std::to_string(i) : "-", ""}, random() % 3);
+  }
+  const TbJoinTable* t = build();
+  ASSERT_EQ(t->kind, TB_TABLE_HASH);
+  EXPECT_NE(t->next, 0u);
+  for (auto it = rows_.begin(); it != rows_.end(); it = rows_.upper_bound(it->first))
+    ASSERT_EQ(look_up(it->first), expected(it->first));
+  EXPECT_TRUE(look_up({"nothing", value_of(static_cast<__int128>(0)), value_of(uint8_t{0})}).empty());
+}
+
+TEST_F(TableTest, WithoutKeysEveryRowIsFound) {
+  shape({}, {{TB_TYPE_FLOAT8, 0, true}});
+  for (int i = 0; i < 100; i++) add({}, {i % 4 ? value_of(double(i)) : "-"}, i % 3u);
+  EXPECT_EQ(build()->kind, TB_TABLE_ALL);
+  EXPECT_EQ(look_up({}), expected({}));
+  EXPECT_FALSE(table_->unique());
+}
+
+TEST_F(TableTest, EmptyTables) {
+  for (std::vector<uint8_t> keys : {std::vector<uint8_t>{}, {TB_TYPE_INT4}, {TB_TYPE_TEXT, TB_TYPE_INT4}}) {
+    shape_ = {};
+    stores_.clear();
+    shape(keys, {{TB_TYPE_TEXT, 0, true}, {TB_TYPE_INT4, 0, false}});
+    const TbJoinTable* t = build();
+    EXPECT_EQ(t->nrows, 0u);
+    EXPECT_NE(t->columns[keys.size()].valid, 0u) << "programs take it for nullable";
+    EXPECT_TRUE(look_up(std::vector<Value>(keys.size(), value_of(int32_t{1})), 1).empty());
+    EXPECT_TRUE(table_->unique());
+    EXPECT_LE(t->total_size, table_->charged_bytes());
+  }
+}
+
+/* One key in all rows, a few hot ones among many, and two that alternate. */
+TEST_F(TableTest, SkewIsNotQuadratic) {
+  constexpr int kRows = 1000000;
+  const std::vector<std::pair<const char*, std::function<int64_t(int)>>> skews = {
+      {"one key, far apart", [](int i) { return i == 0 ? int64_t{1} << 60 : 5; }},
+      {"one key, direct", [](int) { return int64_t{5}; }},
+      {"two keys that alternate", [](int i) { return i % 2 ? int64_t{1} << 60 : 5; }},
+      {"a hot key among many", [](int i) { return i % 2 ? 5 : int64_t{i} << 30; }}};
+  for (const auto& [name, key] : skews) {
+    shape_ = {};
+    stores_.clear();
+    shape({TB_TYPE_INT8}, {{TB_TYPE_INT4, 0, false}});
+    for (int i = 0; i < kRows; i++) {
+      // As add(), without its bookkeeping.
+      HostRowStore& store = *stores_[static_cast<size_t>(i) % 3];
+      store.ensure_rows(1);
+      TbRowStore& raw = *store.raw();
+      static_cast<int64_t*>(raw.columns[0].values)[raw.nrows] = key(i);
+      static_cast<int32_t*>(raw.columns[1].values)[raw.nrows] = i;
+      raw.hashes[raw.nrows++] = hash_of(key(i));
+    }
+    const auto start = std::chrono::steady_clock::now();
+    const TbJoinTable* t = build();
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    std::cout << "  " << name << ": " << ms << " ms\n";
+    EXPECT_LT(ms, 2000) << name;  // quadratic would take hours
+    // The longest chain has every row once.
+    std::vector<bool> seen(kRows);
+    const uint64_t hash = hash_of(int64_t{5});
+    uint32_t row = TB_NONE;
+    if (t->kind == TB_TABLE_DIRECT)
+      row = at<uint32_t>(t->slots)[5 - t->key_min] - 1;
+    else
+      for (uint64_t i = hash & t->slot_mask; at<uint64_t>(t->slots)[i] != 0; i = (i + 1) & t->slot_mask) {
+        const uint32_t candidate = static_cast<uint32_t>(at<uint64_t>(t->slots)[i]) - 1;
+        if (at<int64_t>(t->columns[0].values)[candidate] == 5) row = candidate;
+      }
+    size_t length = 0, wanted = 0;
+    for (int i = 0; i < kRows; i++) wanted += key(i) == 5;
+    for (; row != TB_NONE; row = at<uint32_t>(t->next)[row] - 1) {
+      const int32_t number = at<int32_t>(t->columns[1].values)[row];
+      ASSERT_FALSE(seen[static_cast<size_t>(number)]);
+      seen[static_cast<size_t>(number)] = true;
+      length++;
+    }
+    EXPECT_EQ(length, wanted) << name;
+  }
+}
+
+TEST_F(TableTest, MemoryIsTheBudgetsUntilTheTableIsThere) {
+  shape({TB_TYPE_INT4}, {{TB_TYPE_TEXT, 0, false}});
+  for (int32_t i = 0; i < 20000; i++) add({value_of(i)}, {"text"});
+  const uint64_t rows = budget_.used();
+  EXPECT_GT(rows, 20000u * 24);
+  build();
+  EXPECT_EQ(budget_.used(), 0u) << "rows are gone, the table is nobody's but its keeper's";
+  EXPECT_GE(table_->charged_bytes(), table_->raw()->total_size);
+}
+
+TEST_F(TableTest, BeyondTheBudgetIsAnError) {
+  MemoryBudget small(HostRowStore::bytes_for({1, {{TB_TYPE_INT4, 0, false}}}, true, 20000) + 4096);
+  shape_ = {1, {{TB_TYPE_INT4, 0, false}}};
+  StoredParts::Stores stores;
+  stores.push_back(std::make_unique<HostRowStore>(shape_, true, 20000, small));
+  for (int i = 0; i < 20000; i++) {
+    static_cast<int32_t*>(stores[0]->raw()->columns[0].values)[i] = i * 100000;
+    stores[0]->raw()->hashes[i] = static_cast<uint64_t>(i) << 32;
+  }
+  stores[0]->raw()->nrows = 20000;
+  EXPECT_THROW(build_join_table(shape_, std::move(stores), pool_, small), DeviceError);
+  EXPECT_EQ(small.used(), 0u);
+}
+
+TEST(HostRowStoreTest, KeepsWhatItHadWhereItCannotGrow) {
+  MemoryBudget budget(256 << 10);
+  HostRowStore store({0, {{TB_TYPE_INT8, 0, true}, {TB_TYPE_TEXT, 0, false}}}, false, 16, budget);
+  static_cast<int64_t*>(store.raw()->columns[0].values)[15] = 42;
+  store.raw()->nrows = 16;
+  EXPECT_FALSE(store.ensure_rows(0));
+  EXPECT_TRUE(store.ensure_rows(100));
+  EXPECT_GE(store.raw()->capacity, 116u);
+  EXPECT_THROW(store.ensure_rows(1 << 20), DeviceError);
+  EXPECT_THROW(store.ensure_rows(UINT64_MAX / 2), DeviceError);
+  EXPECT_THROW(store.ensure_bytes(1 << 20), DeviceError);
+  EXPECT_THROW(store.ensure_bytes(1ull << 33), DeviceError);
+  EXPECT_EQ(static_cast<int64_t*>(store.raw()->columns[0].values)[15], 42);
+  EXPECT_TRUE(store.ensure_bytes(10000));
+  EXPECT_GE(store.raw()->arena_capacity, 10000u);
+}
+
+}  // namespace
+}  // namespace turbine

@@ -1,0 +1,89 @@
+/*
+ * key_range.cc - range and uniqueness of an integer key.
+ */
+#include "engine/device/host/key_range.h"
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+namespace turbine {
+namespace {
+
+/* Wider than this, a hash table takes less memory than one place a value. */
+constexpr uint64_t kPlacesPerRow = 16;
+constexpr uint64_t kAlwaysNarrow = 4096;
+constexpr uint64_t kMostPlaces = 0xfffffffeu;  // row numbers have 32 bits
+
+template <class T>
+T load(const uint8_t* values, uint64_t row) {
+  T value;
+  memcpy(&value, values + row * sizeof value, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+bool integer_key(const StoredRows& shape) {
+  if (shape.nkeys != 1) return false;
+  switch (shape.columns[0].type) {
+    case TB_TYPE_INT2:
+    case TB_TYPE_INT4:
+    case TB_TYPE_INT8:
+    case TB_TYPE_DATE:
+    case TB_TYPE_TIMESTAMP:
+    case TB_TYPE_TIMESTAMPTZ: return true;
+    default: return false;
+  }
+}
+
+int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row) {
+  switch (tb_type_width(type)) {
+    case 2: return load<int16_t>(values, row);
+    case 4: return load<int32_t>(values, row);
+    default: return load<int64_t>(values, row);
+  }
+}
+
+std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, WorkerPool& pool,
+                                         MemoryBudget& budget) {
+  const uint32_t type = shape.columns[0].type;
+  KeyRange range;
+  if (parts.rows() == 0) return range;
+
+  std::mutex mutex;
+  int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
+  parts.each(pool, [&](const StoredParts::Part& part) {
+    int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min();
+    for (uint64_t i = 0; i < part.count; i++) {
+      const int64_t key = integer_value(type, part.store->values(0), part.first + i);
+      low = std::min(low, key);
+      high = std::max(high, key);
+    }
+    std::lock_guard lock(mutex);
+    min = std::min(min, low);
+    max = std::max(max, high);
+  });
+
+  const uint64_t last = static_cast<uint64_t>(max) - static_cast<uint64_t>(min);
+  if (last >= std::min(std::max(parts.rows() * kPlacesPerRow, kAlwaysNarrow), kMostPlaces)) return {};
+  range.min = min;
+  range.span = last + 1;
+  range.present.emplace(budget, (range.span + 31) / 32 * sizeof(uint32_t));
+
+  auto* words = reinterpret_cast<uint32_t*>(range.present->data());
+  std::atomic<bool> unique{true};
+  parts.each(pool, [&](const StoredParts::Part& part) {
+    for (uint64_t i = 0; i < part.count && unique.load(std::memory_order_relaxed); i++) {
+      const int64_t key = integer_value(type, part.store->values(0), part.first + i);
+      const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(min);
+      const uint32_t bit = 1u << (place % 32);
+      if (std::atomic_ref(words[place / 32]).fetch_or(bit, std::memory_order_relaxed) & bit) unique = false;
+    }
+  });
+  range.unique = unique;
+  return range;
+}
+
+}  // namespace turbine

@@ -1,0 +1,30 @@
+/*
+ * key_range.h - what an inner table's one integer key looks like: its range, and
+ * which values there are. Decides whether rows can be found by the key itself.
+ */
+#pragma once
+
+#include <optional>
+
+#include "engine/device/host/stored_parts.h"
+
+namespace turbine {
+
+/* Are rows with these keys candidates for look-up by the key itself? */
+bool integer_key(const StoredRows& shape);
+
+/* Key `row` of a column of an integer type, as a number. */
+int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row);
+
+struct KeyRange {
+  int64_t min = 0;
+  uint64_t span = 0;           // key - min < span; 0: no rows
+  bool unique = true;
+  std::optional<HostBuffer> present;  // bitmap of uint32 words, by key - min
+};
+
+/* Nothing if the range is too wide for its rows. Throws DeviceError. */
+std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, WorkerPool& pool,
+                                         MemoryBudget& budget);
+
+}  // namespace turbine

@@ -1,0 +1,23 @@
+/*
+ * slot_fill.h - the slots and chains of an inner table, filled by many threads.
+ */
+#pragma once
+
+#include "engine/device/host/key_range.h"
+#include "engine/device/host/stored_parts.h"
+
+namespace turbine {
+
+/* A table under construction, its columns and text filled in; `next` has an
+ * entry a row. */
+struct TableMemory {
+  TbJoinTable* table;
+  uint32_t* next;
+  uint8_t* at(uint64_t offset) const { return reinterpret_cast<uint8_t*>(table) + offset; }
+};
+
+/* HASH and DIRECT. Return whether any rows have equal keys. */
+bool fill_hash_slots(const TableMemory& memory, const StoredRows& shape, const StoredParts& parts, WorkerPool& pool);
+bool fill_direct_slots(const TableMemory& memory, const StoredRows& shape, const StoredParts& parts, WorkerPool& pool);
+
+}  // namespace turbine

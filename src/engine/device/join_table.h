@@ -1,0 +1,47 @@
+/*
+ * join_table.h - an inner table that a BUILD has made: one block of host memory,
+ * which any device may read in place or copy.
+ *
+ * Immutable, shared by the queries that probe it. Its memory was part of the
+ * BUILD's budget and is no query's any more: whoever keeps the table accounts
+ * for charged_bytes().
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/device/host/host_memory.h"
+#include "engine/program/stored_rows.h"
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+class JoinTable {
+ public:
+  /* `block` begins with a TbJoinTable; `rows` were kept. */
+  JoinTable(HostBuffer block, StoredRows shape, uint64_t rows)
+      : block_(std::move(block)), shape_(std::move(shape)), rows_(rows) {
+    block_.charge_to(budget_);
+  }
+  JoinTable(const JoinTable&) = delete;
+
+  const TbJoinTable* raw() const { return reinterpret_cast<const TbJoinTable*>(block_.data()); }
+  const StoredRows& shape() const { return shape_; }
+  uint64_t rows() const { return rows_; }  // not places: see DENSE
+  uint64_t charged_bytes() const { return block_.size(); }
+
+  /* Does any look-up find at most one row? */
+  bool unique() const { return raw()->kind == TB_TABLE_ALL ? rows_ <= 1 : raw()->next == 0; }
+
+ private:
+  MemoryBudget budget_{UINT64_MAX};  // before the block, which is charged to it
+  HostBuffer block_;
+  const StoredRows shape_;
+  const uint64_t rows_;
+};
+
+/* The tables that a program probes, by the index of the join. */
+using JoinTables = std::vector<std::shared_ptr<const JoinTable>>;
+
+}  // namespace turbine

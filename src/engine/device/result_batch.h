@@ -1,0 +1,44 @@
+/*
+ * result_batch.h - result rows on the host, as columns that may be strided.
+ *
+ * What DeviceQuery::fetch() returns, whatever the rows lie in: groups in rows
+ * of a group table (stride: the row's size), projected rows in columns of a
+ * row store (stride: the value's width). Borrows all memory.
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/program/group_layout.h"
+
+namespace turbine {
+
+struct ResultColumn {
+  const uint8_t* values;
+  uint64_t stride;          // bytes from one value to the next
+  const uint8_t* valid;     // 1 where there is a value; null: no NULLs
+  uint64_t valid_stride;
+};
+
+struct ResultBatch {
+  /* What a text value is: the struct, whose offset counts from `bytes`. */
+  enum class Text { kGroupText, kView };
+
+  uint64_t nrows = 0;
+  std::vector<ResultColumn> columns;  // AGGREGATE: keys, then states; PROJECT: outputs
+  const uint8_t* bytes = nullptr;
+  Text text = Text::kView;
+};
+
+/* The batch of `nrows` rows in group_layout form, with their arena. */
+inline ResultBatch group_batch(const GroupLayout& layout, const uint8_t* rows, const uint8_t* arena, uint64_t nrows) {
+  ResultBatch batch{nrows, {}, arena, ResultBatch::Text::kGroupText};
+  for (const auto* fields : {&layout.keys, &layout.states})
+    for (const GroupField& field : *fields)
+      batch.columns.push_back({rows + field.value_offset, layout.row_size,
+                               field.valid_offset ? rows + field.valid_offset : nullptr, layout.row_size});
+  return batch;
+}
+
+}  // namespace turbine

@@ -1,0 +1,41 @@
+/*
+ * result_output.h - result rows written into a slot as columns: groups, or the
+ * rows of a projection.
+ *
+ * Values are copied as they are; texts are collected behind the columns. Used
+ * by the executor after a device's finish().
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/device/device.h"
+
+namespace turbine {
+
+class ResultOutput {
+ public:
+  explicit ResultOutput(const Program& program);  // AGGREGATE or PROJECT
+
+  /* Writes rows from `first` on, as many as fit in `size` bytes, and at most
+   * `left`, which is not 0. Returns the GROUPS payload (TbGroups and its
+   * columns, slot 0). Throws DeviceError if not even one fits. */
+  std::vector<uint8_t> write(DeviceQuery& query, uint64_t first, uint64_t left, uint8_t* to, uint64_t size);
+
+ private:
+  struct Column {
+    uint32_t width;
+    bool nullable;
+    bool text;
+  };
+  void add_column(uint32_t type, bool nullable);
+  uint64_t columns_bytes(uint64_t rows) const;
+  uint64_t most_rows(uint64_t left, uint64_t size) const;
+  uint64_t rows_that_fit(const ResultBatch& batch, uint64_t size) const;
+
+  std::vector<Column> columns_;
+  bool has_text_ = false;
+};
+
+}  // namespace turbine

@@ -1,0 +1,43 @@
+#include "engine/program/stored_rows.h"
+
+namespace turbine {
+namespace {
+
+std::string check_payload(const TbColumn& column, const StoredRows& table) {
+  if (column.attnum > table.noutputs()) return "no output " + std::to_string(column.attnum);
+  const StoredColumn& output = table.output(column.attnum - 1u);
+  const std::string name = "output " + std::to_string(column.attnum);
+  if (column.type != output.type || column.scale != output.scale) return name + " is of another type";
+  if (((column.flags & TB_COL_STORED_NULLABLE) != 0) != output.nullable) return name + ": nullable differs";
+  return "";
+}
+
+}  // namespace
+
+StoredRows stored_rows(const Program& program) {
+  StoredRows rows;
+  rows.nkeys = program.keys().size();
+  for (uint32_t key : program.keys()) rows.columns.push_back({program.expr(key).type, program.expr(key).scale, false});
+  for (uint32_t output : program.outputs()) {
+    const TbExpr& e = program.expr(output);
+    rows.columns.push_back({e.type, e.scale, (e.flags & TB_EX_NULLABLE) != 0});
+  }
+  return rows;
+}
+
+std::string probe_mismatch(const Program& program, size_t join, const StoredRows& table) {
+  const std::span<const uint32_t> keys = program.join_keys(program.joins()[join]);
+  if (keys.size() != table.nkeys) return "the table has " + std::to_string(table.nkeys) + " keys";
+  for (size_t i = 0; i < keys.size(); i++) {
+    const TbExpr& e = program.expr(keys[i]);
+    if (e.type != table.columns[i].type || e.scale != table.columns[i].scale)
+      return "key " + std::to_string(i) + " is of another type";
+  }
+  for (const TbColumn& column : program.columns()) {
+    if (column.join != join + 1) continue;
+    if (std::string why = check_payload(column, table); !why.empty()) return why;
+  }
+  return "";
+}
+
+}  // namespace turbine

@@ -1,0 +1,38 @@
+/*
+ * stored_rows.h - the columns of rows that a PROJECT or BUILD sink keeps, as a
+ * TbRowStore and a TbJoinTable have them: keys first, then outputs.
+ *
+ * Computed from the program alone, so that generated code (compiler) and the
+ * code that stores, builds and checks (engine) agree without any message.
+ */
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/program/program.h"
+
+namespace turbine {
+
+struct StoredColumn {
+  uint8_t type;  // TbType
+  int16_t scale;
+  bool nullable;  // has `valid`; keys never: their rows are left out
+};
+
+struct StoredRows {
+  size_t nkeys = 0;
+  std::vector<StoredColumn> columns;
+
+  const StoredColumn& output(size_t i) const { return columns[nkeys + i]; }
+  size_t noutputs() const { return columns.size() - nkeys; }
+};
+
+StoredRows stored_rows(const Program& program);
+
+/* Why the program's join with this index cannot probe a table of these rows;
+ * "" if it can. Generated code reads the table as the program describes it. */
+std::string probe_mismatch(const Program& program, size_t join, const StoredRows& table);
+
+}  // namespace turbine

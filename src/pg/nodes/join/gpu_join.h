@@ -1,0 +1,50 @@
+/*
+ * gpu_join.h - GpuJoin: all joins of a query level on a device, rows returned.
+ *
+ *   plan.c     which joins, the path, PostgreSQL's kept plan, the plan
+ *   exec.c     rows out of the run; the fallback
+ *   explain.c  what EXPLAIN shows
+ */
+#ifndef TURBINE_PG_GPU_JOIN_H
+#define TURBINE_PG_GPU_JOIN_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+#include "pg/nodes/aggregate/final.h"
+#include "pg/nodes/stage_run.h"
+
+#define TB_GPU_JOIN_NAME "GpuJoin"
+
+/* plan.c: called by the join hook, for every pair of sides that makes the join. */
+extern void tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel);
+extern void tb_join_init(void);
+
+typedef struct TbJoinState
+{
+	CustomScanState css;
+	TbStageRun *run;
+	TbOutput   *outputs;
+	int			noutputs;
+
+	/* The current run. */
+	const TbGroups *batch;
+	uint32		next_row;
+	bool		started;
+	bool		finished;
+	bool		returned_row;
+	bool		falling_back;		/* the kept plan runs */
+
+	char		fallback_message[240];	/* EXPLAIN */
+} TbJoinState;
+
+/* exec.c */
+extern Node *tb_join_create_state(CustomScan *plan);
+
+/* explain.c */
+extern void tb_join_explain(CustomScanState *node, List *ancestors,
+							struct ExplainState *es);
+
+#endif

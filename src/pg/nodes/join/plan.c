@@ -1,0 +1,200 @@
+/*
+ * plan.c - GpuJoin: the path for the whole join of a query level, and the plan.
+ *
+ * The join hook runs once for each pair of relations that may make a join, so the
+ * best of PostgreSQL's paths may still come: a path is offered again whenever a
+ * cheaper one was noted. That one is read as a tree, and is the kept plan as well:
+ * the path's only custom_path, run only if the device gives up.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/join/gpu_join.h"
+#include "pg/nodes/output_column.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/planner/join_program.h"
+#include "pg/planner/planning.h"
+#include "pg/planner/serial_paths.h"
+
+/* What planning found; a path's custom_private points to it. */
+typedef struct JoinPlan
+{
+	List	   *stages;				/* TbStage */
+	List	   *exprs;				/* Expr: what is returned */
+	TbOutput   *outputs;			/* one an expression */
+} JoinPlan;
+
+static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
+					   List *tlist, List *clauses, List *custom_plans);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = TB_GPU_JOIN_NAME,
+	.PlanCustomPath = plan_join,
+};
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = TB_GPU_JOIN_NAME,
+	.CreateCustomScanState = tb_join_create_state,
+};
+
+void
+tb_join_init(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
+
+static bool
+add_outputs(TbTranslator *t, JoinPlan *plan, const char **reason)
+{
+	int			count = 0;
+	TbValue		value;
+	ListCell   *lc;
+
+	plan->outputs = palloc0(sizeof(TbOutput) * Max(list_length(plan->exprs), 1));
+	foreach(lc, plan->exprs)
+	{
+		TbOutput   *out = &plan->outputs[count++];
+
+		if (!tb_translate(t, lfirst(lc), &value))
+		{
+			*reason = t->reason;
+			return false;
+		}
+		if (!tb_output_column(out, lfirst(lc), &value, reason))
+			return false;
+		out->first = tb_builder_add_output(t->builder, value.expr);
+		if (value.display_scale != TB_NONE)
+			out->display = tb_builder_add_output(t->builder, value.display_scale);
+	}
+	/* Rows without columns are counted by one that nobody looks at. */
+	if (count == 0 && tb_translate(t, (Expr *) makeBoolConst(true, false), &value))
+		(void) tb_builder_add_output(t->builder, value.expr);
+	return true;
+}
+
+static JoinPlan *
+analyze(PlannerInfo *root, RelOptInfo *rel, const char **reason)
+{
+	TbJoinTree *tree = tb_join_tree_noted(root, rel, reason);
+	TbJoinProgram *program;
+	JoinPlan   *plan;
+
+	if (tree == NULL)
+		return NULL;
+	program = tb_join_program_begin(root, tree, reason);
+	if (program == NULL)
+		return NULL;
+	plan = palloc0(sizeof(JoinPlan));
+	plan->exprs = rel->reltarget->exprs;
+	if (add_outputs(tb_join_program_translator(program), plan, reason))
+		plan->stages = tb_join_program_finish(program, TB_SINK_PROJECT, reason);
+	tb_join_program_end(program);
+	return plan->stages != NIL ? plan : NULL;
+}
+
+/* Every row is formed as a tuple here. */
+static void
+cost_path(const JoinPlan *plan, Path *path)
+{
+	path->startup_cost = tb_cost_startup() + tb_cost_stages(plan->stages) +
+		tb_cost_disabled(plan->stages) + path->pathtarget->cost.startup;
+	path->total_cost = path->startup_cost +
+		path->rows * (cpu_tuple_cost + tb_cost_returned_row() +
+					  path->pathtarget->cost.per_tuple);
+}
+
+static CustomPath *
+make_path(RelOptInfo *rel, JoinPlan *plan)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.parallel_safe = false;
+	path->path.rows = rel->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = lcons(tb_serial_path_of(rel), tb_stage_sources(plan->stages));
+	path->custom_private = list_make1(plan);
+	path->methods = &path_methods;
+	cost_path(plan, &path->path);
+	return path;
+}
+
+/* NULL, with the reason noted, if PostgreSQL must do it. */
+static CustomPath *
+consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
+{
+	const char *reason = "";
+	JoinPlan   *plan = analyze(root, rel, &reason);
+	uint32		device;
+
+	if (plan != NULL &&
+		(tb_choose_device(&((TbStage *) llast(plan->stages))->info.work, &device, &reason) ||
+		 tb_guc_debug_force_offload))
+		return make_path(rel, plan);
+	tb_planning_note(part, "%s", reason);
+	return NULL;
+}
+
+void
+tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	const char *part;
+	CustomPath *path;
+	bool		cheaper;
+
+	if (joinrel->reloptkind != RELOPT_JOINREL || root->join_rel_level == NULL)
+		return;
+	cheaper = tb_serial_paths_note(root, joinrel);
+	if (!bms_equal(joinrel->relids, root->all_baserels) ||
+		tb_serial_path_of(joinrel) == NULL || !(cheaper || tb_guc_debug_force_offload) ||
+		!tb_planning_may_win(root, joinrel->pathlist))
+		return;
+	part = tb_join_part(root, "join of", joinrel->relids);
+	path = consider(root, joinrel, part);
+	if (path == NULL)
+		return;
+	if (tb_guc_debug_force_offload)
+	{
+		joinrel->pathlist = NIL;
+		joinrel->partial_pathlist = NIL;
+	}
+	else
+		tb_planning_offered(part, TB_GPU_JOIN_NAME,
+							tb_stage_relids(((JoinPlan *) linitial(path->custom_private))->stages),
+							path->path.total_cost);
+	add_path(joinrel, &path->path);
+}
+
+static Plan *
+plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+		  List *clauses, List *custom_plans)
+{
+	JoinPlan   *plan = linitial(path->custom_private);
+	CustomScan *scan = makeNode(CustomScan);
+	int			columns = 0;
+	ListCell   *lc;
+
+	foreach(lc, plan->exprs)
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(lc)), ++columns,
+														  NULL, false));
+	scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+									  tb_stage_notes(plan->stages, columns + 1));
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = NIL;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_plans = custom_plans;
+	scan->custom_exprs = tb_stage_params(plan->stages);
+	scan->custom_private = tb_private_make(plan->stages, rel->rows, plan->outputs,
+										   sizeof(TbOutput) * columns);
+	scan->methods = &scan_methods;
+	return &scan->scan.plan;
+}

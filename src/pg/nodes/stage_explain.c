@@ -1,0 +1,245 @@
+/*
+ * stage_explain.c - see stage_explain.h.
+ *
+ * A join is a group of its own, `Depth N`, with what its inner table is made of;
+ * an inner table that is itself joined shows its joins within. In text format
+ * figures of one kind share a line. Called by the nodes' explain.c.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "turbine/kernel.h"
+
+#include "pg/nodes/plan_private.h"
+#include "pg/nodes/query_explain.h"
+#include "pg/nodes/stage_explain.h"
+
+typedef struct Shower
+{
+	TbStageRun *run;
+	bool		ran;				/* EXPLAIN ANALYZE */
+	List	   *ancestors;
+	ExplainState *es;
+} Shower;
+
+static void show_joins(Shower *shower, int stage);
+
+static CustomScan *
+plan_of(const Shower *shower)
+{
+	return (CustomScan *) shower->run->css->ss.ps.plan;
+}
+
+static const char *
+join_name(uint32 kind)
+{
+	switch (kind)
+	{
+		case TB_JOIN_LEFT:
+			return "Left";
+		case TB_JOIN_SEMI:
+			return "Semi";
+		case TB_JOIN_ANTI:
+			return "Anti";
+		default:
+			return "Inner";
+	}
+}
+
+static const char *
+table_kind_name(uint32 kind)
+{
+	switch (kind)
+	{
+		case TB_TABLE_HASH:
+			return "hash";
+		case TB_TABLE_DIRECT:
+			return "direct";
+		case TB_TABLE_DENSE:
+			return "dense";
+		case TB_TABLE_ALL:
+			return "list";
+		default:
+			return "none";
+	}
+}
+
+/* "name" or "name alias", as EXPLAIN's own scans show it. */
+static const char *
+table_name(const Shower *shower, int stage)
+{
+	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+	RangeTblEntry *rte = rt_fetch(notes.rti, shower->es->rtable);
+	const char *name = OidIsValid(rte->relid) ? get_rel_name(rte->relid) : NULL;
+	const char *alias = list_nth(shower->es->rtable_names, notes.rti - 1);
+
+	if (alias == NULL)
+		alias = rte->eref->aliasname;
+	if (name == NULL || strcmp(name, alias) == 0)
+		return quote_identifier(alias);
+	return psprintf("%s %s", quote_identifier(name), quote_identifier(alias));
+}
+
+/* The filters that look at the stage's own table only, or the others. */
+static List *
+filters_of(const TbStageNotes *notes, bool own)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, notes->filters)
+	{
+		Relids		varnos = pull_varnos(NULL, lfirst(lc));
+		bool		is_own = !bms_is_member(notes->rti, varnos) ? bms_is_empty(varnos) :
+			bms_membership(varnos) == BMS_SINGLETON;
+
+		if (is_own == own)
+			result = lappend(result, lfirst(lc));
+	}
+	return result;
+}
+
+static int
+stage_of_table(const TbStageRun *run, uint32 table)
+{
+	for (int i = 0; i < run->nstages - 1; i++)
+		if (run->stages[i].info.table == table)
+			return i;
+	elog(ERROR, "no stage builds table %u", table);
+}
+
+static void
+show_table(Shower *shower, const TbHeapQueryStats *stats)
+{
+	ExplainState *es = shower->es;
+	const TbQueryDone *done = &stats->done;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		const char *times = !es->timing ? "" :
+			psprintf(" built in %.1f ms", done->finish_us / 1000.0);
+
+		ExplainPropertyText("Inner Table",
+							psprintf("%s rows=" UINT64_FORMAT " of " UINT64_FORMAT " size=" UINT64_FORMAT "kB%s",
+									 table_kind_name(done->table_kind), done->groups,
+									 done->rows_in, (done->table_bytes + 1023) / 1024, times),
+							es);
+		ExplainPropertyText("Inner Blocks",
+							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT,
+									 stats->blocks_buffered, stats->blocks_direct), es);
+		return;
+	}
+	ExplainPropertyText("Inner Table", table_kind_name(done->table_kind), es);
+	ExplainPropertyUInteger("Inner Rows", NULL, done->groups, es);
+	ExplainPropertyUInteger("Inner Rows Read", NULL, done->rows_in, es);
+	ExplainPropertyUInteger("Inner Table Size", "B", done->table_bytes, es);
+	if (es->timing)
+		ExplainPropertyFloat("Inner Build Time", "ms", done->finish_us / 1000.0, 3, es);
+	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks_buffered, es);
+	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks_direct, es);
+}
+
+/* Join `number` of the stage, between what goes in and what comes out. */
+static void
+show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
+		  const TbStageJoin *conditions)
+{
+	ExplainState *es = shower->es;
+	PlanState  *node = &shower->run->css->ss.ps;
+	int			inner = stage_of_table(shower->run, join->table);
+	TbStageNotes notes = tb_private_notes(plan_of(shower), inner);
+	const TbHeapQueryStats *outer_stats = tb_stage_run_stats(shower->run, stage);
+	const TbHeapQueryStats *stats = tb_stage_run_stats(shower->run, inner);
+	const char *label = psprintf("Depth %u", number + 1);
+	const char *method = join->nkeys > 0 ? "GpuHashJoin" : "GpuNestLoop";
+
+	ExplainOpenGroup(label, label, true, es);
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText(label, psprintf("%s (%s%s) on %s", method, join_name(join->kind),
+											(join->flags & TB_JOIN_UNIQUE) ? " Unique" : "",
+											table_name(shower, inner)), es);
+		es->indent++;
+	}
+	else
+	{
+		ExplainPropertyText("Join", method, es);
+		ExplainPropertyText("Join Type", join_name(join->kind), es);
+		ExplainPropertyBool("Inner Unique", (join->flags & TB_JOIN_UNIQUE) != 0, es);
+		ExplainPropertyText("Inner Relation", table_name(shower, inner), es);
+	}
+	tb_explain_list("HashKeys", conditions->keys, node, shower->ancestors, es);
+	tb_explain_filter("JoinQuals", conditions->others, node, shower->ancestors, es);
+	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors, es);
+	if (shower->ran && stats != NULL && stats->device_name[0] != '\0')
+		show_table(shower, stats);
+	if (shower->ran && outer_stats != NULL && number < lengthof(outer_stats->done.join_rows))
+		ExplainPropertyUInteger("Joined Rows", NULL, outer_stats->done.join_rows[number], es);
+	show_joins(shower, inner);
+	tb_explain_filter("Inner Join Filter", filters_of(&notes, false), node,
+					  shower->ancestors, es);
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		es->indent--;
+	ExplainCloseGroup(label, label, true, es);
+}
+
+static void
+show_joins(Shower *shower, int stage)
+{
+	const TbProgram *program = shower->run->stages[stage].program;
+	const TbJoin *joins = (const TbJoin *) ((const char *) program + program->joins.offset);
+	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+
+	for (uint32 i = 0; i < program->joins.count; i++)
+		show_join(shower, stage, &joins[i], i, list_nth(notes.joins, i));
+}
+
+static void
+show_filters(Shower *shower, bool joined)
+{
+	ExplainState *es = shower->es;
+	PlanState  *node = &shower->run->css->ss.ps;
+	TbStageNotes notes = tb_private_notes(plan_of(shower), shower->run->nstages - 1);
+
+	if (!joined)
+	{
+		tb_explain_filter("GPU Filter", notes.filters, node, shower->ancestors, es);
+		return;
+	}
+	ExplainPropertyText("Outer Scan", table_name(shower, shower->run->nstages - 1), es);
+	tb_explain_filter("Outer Scan Filter", filters_of(&notes, true), node,
+					  shower->ancestors, es);
+	show_joins(shower, shower->run->nstages - 1);
+	tb_explain_filter("Join Filter", filters_of(&notes, false), node,
+					  shower->ancestors, es);
+}
+
+void
+tb_explain_run(TbStageRun *run, bool falling_back, List *ancestors, ExplainState *es)
+{
+	Shower		shower = {.run = run,.ran = es->analyze,.ancestors = ancestors,.es = es};
+	int			last = run->nstages - 1;
+	const TbHeapQueryStats *stats = tb_stage_run_stats(run, last);
+	TbStageNotes notes = tb_private_notes((CustomScan *) run->css->ss.ps.plan, last);
+
+	show_filters(&shower, last > 0);
+	if (!es->analyze)
+	{
+		tb_explain_device_choice(&run->stages[last].info.work, es);
+		return;
+	}
+	if (stats == NULL)
+	{
+		ExplainPropertyText("Device", "none", es);
+		return;
+	}
+	if (notes.filters != NIL && !falling_back && last == 0)
+		ExplainPropertyUInteger("Rows Removed by GPU Filter", NULL,
+								stats->done.rows_in - stats->done.rows_passed, es);
+	tb_explain_stats(stats, es);
+}

@@ -1,0 +1,443 @@
+/*
+ * join_program.c - see join_program.h.
+ *
+ * A side is a tree with its program under construction. A column of another table
+ * than the side's driver is a payload column of one of its joins: an output is
+ * added to the program of that join's inner side, which may in turn get it from
+ * one of its own joins. Equalities between the sides become keys, everything else
+ * is the join's residual condition.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "turbine/wire.h"
+
+#include "pg/planner/join_keys.h"
+#include "pg/planner/join_program.h"
+
+typedef struct JoinSide JoinSide;
+
+/* A join of a side. */
+typedef struct SideJoin
+{
+	TbTreeJoin *join;
+	JoinSide   *inner;
+	uint32		index;				/* in the side's program */
+	bool		matching;			/* its conditions are being translated */
+	TbStageJoin *shown;
+} SideJoin;
+
+struct JoinSide
+{
+	TbTranslator t;
+	TbJoinTree *tree;
+	Relation	relation;			/* NULL: rows of another plan */
+	List	   *joins;				/* SideJoin */
+	uint32		table;				/* number, of inner sides */
+	bool		needed;
+};
+
+struct TbJoinProgram
+{
+	PlannerInfo *root;
+	JoinSide   *main;
+	uint32		ntables;
+	const char *reason;
+};
+
+static bool
+refuse(TbJoinProgram *program, const char *reason)
+{
+	program->reason = reason;
+	return false;
+}
+
+/* What the inner side computes as node `expr`, as a node of the side. */
+static TbValue
+add_payload(JoinSide *side, const SideJoin *join, uint32 expr, TbTypeInfo info,
+			bool nullable)
+{
+	uint32		number = tb_builder_add_output(join->inner->t.builder, expr);
+
+	return tb_builder_payload(side->t.builder, join->index, number, info, nullable);
+}
+
+/* A column of an inner side: an output of its program. What a numeric prints with,
+ * if that varies, is another. */
+static bool
+resolve_payload(JoinSide *side, SideJoin *join, Var *var, TbValue *value)
+{
+	TbTranslator *inner = &join->inner->t;
+	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
+	TbValue		output;
+
+	/* What a row without a match has instead. */
+	if (join->join->kind == TB_JOIN_ANTI && !join->matching)
+		return tb_translate(&side->t, (Expr *) makeNullConst(var->vartype, var->vartypmod,
+															 var->varcollid), value);
+	if (join->join->kind == TB_JOIN_SEMI && !join->matching)
+		return tb_refuse(&side->t, "a column of the inner side of a semijoin is returned");
+	if (!tb_translate(inner, (Expr *) var, &output))
+		return tb_refuse(&side->t, "%s", inner->reason);
+	*value = add_payload(side, join, output.expr, output.info, output.nullable);
+	if (output.display_scale == TB_NONE)
+		return true;
+	/* Of a column; so both are NULL for the same rows. */
+	value->display_scale = add_payload(side, join, output.display_scale, integer,
+									   output.nullable).expr;
+	value->display_max = output.display_max;
+	return true;
+}
+
+static bool
+resolve_column(TbTranslator *t, Var *var, TbValue *value)
+{
+	JoinSide   *side = t->resolver;
+	ListCell   *lc;
+
+	foreach(lc, side->joins)
+	{
+		SideJoin   *join = lfirst(lc);
+
+		if (bms_is_member(var->varno, join->join->inner->relids))
+			return resolve_payload(side, join, var, value);
+	}
+	return tb_refuse(t, "a column of another table");
+}
+
+static bool
+add_filters(TbJoinProgram *program, JoinSide *side)
+{
+	ListCell   *lc;
+
+	foreach(lc, side->tree->filters)
+	{
+		TbValue		value;
+
+		if (!tb_translate(&side->t, lfirst_node(RestrictInfo, lc)->clause, &value))
+			return refuse(program, side->t.reason);
+		tb_builder_add_filter(side->t.builder, &value);
+	}
+	return true;
+}
+
+/* The sides of an equality that can be a key; false: it is none. */
+static bool
+split_equality(const RestrictInfo *rinfo, const SideJoin *join, Relids outer,
+			   Expr **outer_expr, Expr **inner_expr)
+{
+	Relids		inner = join->join->inner->relids;
+
+	if (!tb_join_key_clause(rinfo))
+		return false;
+	*outer_expr = (Expr *) get_leftop(rinfo->clause);
+	*inner_expr = (Expr *) get_rightop(rinfo->clause);
+	if (bms_is_subset(rinfo->left_relids, outer) &&
+		bms_is_subset(rinfo->right_relids, inner))
+		return true;
+	*outer_expr = (Expr *) get_rightop(rinfo->clause);
+	*inner_expr = (Expr *) get_leftop(rinfo->clause);
+	return bms_is_subset(rinfo->right_relids, outer) &&
+		bms_is_subset(rinfo->left_relids, inner);
+}
+
+/* Adds the clause's two expressions as keys of both programs. False with
+ * *failed if they can not be computed at all; else it has to be a residual. */
+static bool
+add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join,
+		const RestrictInfo *rinfo, Relids outer, bool *failed)
+{
+	Expr	   *outer_expr;
+	Expr	   *inner_expr;
+	TbValue		probe;
+	TbValue		stored;
+
+	*failed = false;
+	if (!split_equality(rinfo, join, outer, &outer_expr, &inner_expr))
+		return false;
+	*failed = true;
+	if (!tb_translate(&side->t, outer_expr, &probe))
+		return refuse(program, side->t.reason);
+	if (!tb_translate(&join->inner->t, inner_expr, &stored))
+		return refuse(program, join->inner->t.reason);
+	*failed = false;
+	if (!tb_join_keys_unify(&side->t, &probe, &join->inner->t, &stored))
+		return false;
+	tb_builder_join_key(side->t.builder, join->index, &probe);
+	tb_builder_add_key(join->inner->t.builder, &stored);
+	join->shown->keys = lappend(join->shown->keys, rinfo->clause);
+	return true;
+}
+
+static bool
+add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
+			 TbValue *residual)
+{
+	Expr	   *condition = make_ands_explicit(clauses);
+	List	   *shared = list_copy(side->t.shared);
+	bool		ok;
+
+	/* Of a semijoin's or antijoin's columns nothing may be used again elsewhere. */
+	join->matching = true;
+	ok = tb_translate(&side->t, condition, residual);
+	join->matching = false;
+	side->t.shared = shared;
+	join->shown->others = clauses;
+	return ok || refuse(program, side->t.reason);
+}
+
+/* Keys, then what is left as the residual. */
+static bool
+add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
+{
+	List	   *others = NIL;
+	bool		unique = join->join->unique;
+	TbValue		residual;
+	ListCell   *lc;
+
+	foreach(lc, join->join->conditions)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		bool		failed;
+
+		if (add_key(program, side, join, rinfo, outer, &failed))
+			continue;
+		if (failed)
+			return false;
+		others = lappend(others, rinfo->clause);
+		/* The proof may rest on it. */
+		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
+			unique = false;
+	}
+	if (others != NIL && !add_residual(program, side, join, others, &residual))
+		return false;
+	if (join->shown->keys == NIL)
+		unique = false;
+	tb_builder_join_condition(side->t.builder, join->index,
+							  others != NIL ? &residual : NULL, unique);
+	return true;
+}
+
+static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed);
+
+static bool
+add_joins(TbJoinProgram *program, JoinSide *side)
+{
+	Relids		outer = bms_copy(side->tree->driver->relids);
+	ListCell   *lc;
+
+	foreach(lc, side->tree->joins)
+	{
+		SideJoin   *join = palloc0(sizeof(SideJoin));
+		bool		needed;
+
+		join->join = lfirst(lc);
+		join->shown = palloc0(sizeof(TbStageJoin));
+		needed = side->needed &&
+			(join->join->kind == TB_JOIN_INNER || join->join->kind == TB_JOIN_SEMI);
+		join->inner = make_side(program, join->join->inner, needed);
+		if (join->inner == NULL)
+			return false;
+		join->inner->table = program->ntables++;
+		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
+										  join->inner->table);
+		side->joins = lappend(side->joins, join);
+		if (!add_conditions(program, side, join, outer))
+			return false;
+		outer = bms_add_members(outer, join->join->inner->relids);
+	}
+	return true;
+}
+
+static void
+end_side(JoinSide *side)
+{
+	ListCell   *lc;
+
+	foreach(lc, side->joins)
+		end_side(((SideJoin *) lfirst(lc))->inner);
+	if (side->relation != NULL)
+		table_close(side->relation, NoLock);
+}
+
+static JoinSide *
+make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
+{
+	JoinSide   *side = palloc0(sizeof(JoinSide));
+	RangeTblEntry *rte = planner_rt_fetch(tree->driver->relid, program->root);
+
+	side->tree = tree;
+	side->needed = needed;
+	/* Locked since the query was parsed; the descriptor is the relcache's. */
+	if (tree->source == NULL)
+		side->relation = table_open(rte->relid, NoLock);
+	tb_translator_init(&side->t, program->root, tree->driver->relid,
+					   side->relation ? RelationGetDescr(side->relation) : NULL);
+	side->t.resolve = resolve_column;
+	side->t.resolver = side;
+	if (add_joins(program, side) && add_filters(program, side))
+		return side;
+	end_side(side);
+	return NULL;
+}
+
+TbJoinProgram *
+tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree, const char **reason)
+{
+	TbJoinProgram *program = palloc0(sizeof(TbJoinProgram));
+
+	program->root = root;
+	program->main = make_side(program, tree, true);
+	if (program->main != NULL)
+		return program;
+	*reason = program->reason;
+	return NULL;
+}
+
+TbTranslator *
+tb_join_program_translator(TbJoinProgram *program)
+{
+	return &program->main->t;
+}
+
+void
+tb_join_program_end(TbJoinProgram *program)
+{
+	end_side(program->main);
+}
+
+/* Any column will do: it tells which table it is after the planner has
+ * renumbered them. */
+static Var *
+reference_to(const JoinSide *side)
+{
+	return makeVar(side->tree->driver->relid, TableOidAttributeNumber, OIDOID, -1,
+				   InvalidOid, 0);
+}
+
+static void
+describe_joins(TbStage *stage, const JoinSide *side, double rows)
+{
+	ListCell   *lc;
+
+	foreach(lc, side->joins)
+	{
+		const SideJoin *join = lfirst(lc);
+
+		stage->joins = lappend(stage->joins, join->shown);
+		stage->info.work.probes += rows;
+		if (join->shown->keys == NIL)
+			stage->info.work.candidates += rows * join->join->inner->rows;
+		stage->info.work.matches += join->join->rows;
+		rows = join->join->rows;
+	}
+}
+
+/* Where the plan below returns what the program reads. */
+static bool
+find_source_columns(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
+{
+	ListCell   *attnum;
+
+	foreach(attnum, tb_builder_row_columns(side->t.builder))
+	{
+		int			found = -1;
+		ListCell   *lc;
+
+		foreach(lc, stage->source->pathtarget->exprs)
+		{
+			Var		   *var = lfirst(lc);
+
+			if (IsA(var, Var) && var->varattno == lfirst_int(attnum))
+				found = foreach_current_index(lc);
+		}
+		if (found < 0)
+			return refuse(program, "a column that PostgreSQL's plan does not return");
+		stage->source_columns = lappend_int(stage->source_columns, found);
+	}
+	stage->info.nsource_columns = list_length(stage->source_columns);
+	return true;
+}
+
+static bool
+finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
+{
+	TbStage    *stage = palloc0(sizeof(TbStage));
+	RelOptInfo *rel = side->tree->driver;
+	TbProgramCost cost;
+	ListCell   *lc;
+
+	/* First, for it says which outputs the tables must have. */
+	stage->program = tb_builder_finish(side->t.builder, sink, &stage->params, &cost);
+	if (stage->program == NULL)
+		return refuse(program, "joins, keys or expressions are too many");
+	stage->info.relid = side->relation ? RelationGetRelid(side->relation) : InvalidOid;
+	stage->info.table = side->table;
+	stage->info.source_plan = -1;
+	stage->info.needed = side->needed;
+	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
+	if (sink == TB_SINK_BUILD)
+		stage->info.work.built = side->tree->rows;
+	if (sink == TB_SINK_PROJECT)
+		stage->info.work.projected = side->tree->rows;
+	stage->source = side->tree->source;
+	if (stage->source != NULL && !find_source_columns(program, side, stage))
+		return false;
+	stage->reference = reference_to(side);
+	stage->filters = get_actual_clauses(side->tree->filters);
+	describe_joins(stage, side, rel->rows);
+	foreach(lc, side->joins)
+	{
+		SideJoin   *join = lfirst(lc);
+
+		tb_builder_keep_outputs(join->inner->t.builder,
+								tb_builder_used_outputs(side->t.builder, join->index));
+		if (!finish_side(program, join->inner, TB_SINK_BUILD, stages))
+			return false;
+	}
+	*stages = lappend(*stages, stage);
+	return true;
+}
+
+/* A node's first child plan is the kept one. */
+static void
+number_sources(List *stages)
+{
+	int			next = 1;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage    *stage = lfirst(lc);
+
+		if (stage->source != NULL)
+			stage->info.source_plan = next++;
+	}
+}
+
+List *
+tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
+{
+	List	   *stages = NIL;
+
+	if (program->ntables > TB_MAX_TABLES)
+		program->reason = "joins are too many";
+	else if (finish_side(program, program->main, sink, &stages))
+	{
+		number_sources(stages);
+		return stages;
+	}
+	*reason = program->reason;
+	return NIL;
+}

@@ -1,0 +1,56 @@
+/*
+ * join_tree.h - a join of PostgreSQL's as a stream that probes tables.
+ *
+ * A tree is a relation that is read row by row, the driver, and a list of joins
+ * that its rows go through in order. The inner side of a join is a tree again,
+ * whose rows are built into a table first.
+ */
+#ifndef TURBINE_PG_JOIN_TREE_H
+#define TURBINE_PG_JOIN_TREE_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "turbine/program.h"
+
+typedef struct TbJoinTree TbJoinTree;
+
+typedef struct TbTreeJoin
+{
+	TbJoinKind	kind;
+	bool		unique;				/* PostgreSQL has proved: no row has two matches */
+	List	   *conditions;			/* RestrictInfo: what makes a match */
+	TbJoinTree *inner;
+	double		rows;				/* estimate of what comes out */
+} TbTreeJoin;
+
+struct TbJoinTree
+{
+	RelOptInfo *driver;
+	Path	   *source;				/* NULL: the driver is a table that the engine
+									 * reads. Else its rows come from this path */
+	Relids		relids;				/* of the whole tree */
+	List	   *filters;			/* RestrictInfo: of the driver, then those that hold
+									 * of the joined rows */
+	List	   *joins;				/* TbTreeJoin */
+	double		rows;				/* estimate of what comes out */
+};
+
+/* A table alone. */
+extern TbJoinTree *tb_join_tree_of_table(PlannerInfo *root, RelOptInfo *rel,
+										 const char **reason);
+
+/* What the path of a join computes. NULL, with *reason set, if it is nothing that
+ * can be proved to be such a tree. */
+extern TbJoinTree *tb_join_tree_of_path(PlannerInfo *root, Path *path,
+										const char **reason);
+
+/* The same of the path that was noted for a join. */
+extern TbJoinTree *tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel,
+									  const char **reason);
+
+/* "join of a, b", for notes. */
+extern const char *tb_join_part(PlannerInfo *root, const char *what, Relids relids);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * serial_paths.h - for each join, PostgreSQL's cheapest path that no parallel
+ * worker takes part in: the plan that an accelerated node keeps.
+ */
+#ifndef TURBINE_PG_SERIAL_PATHS_H
+#define TURBINE_PG_SERIAL_PATHS_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+/*
+ * Looks at the paths that the join has so far. Called by the join hook, before
+ * anything accelerated is added. Returns whether a cheaper one was found.
+ */
+extern bool tb_serial_paths_note(PlannerInfo *root, RelOptInfo *joinrel);
+
+/* The cheapest one noted; NULL: none. It is our own: nobody frees it. */
+extern Path *tb_serial_path_of(const RelOptInfo *joinrel);
+
+/* The cheapest path of a table or other input without workers and parameters;
+ * NULL: there is none. */
+extern Path *tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel);
+
+/* What was noted belongs to one run of the planner: the outer run's is put
+ * aside when a run begins, and comes back when it ends. */
+typedef struct HTAB *TbSerialPaths;
+extern TbSerialPaths tb_serial_paths_begin(void);
+extern void tb_serial_paths_end(TbSerialPaths outer);
+
+#endif

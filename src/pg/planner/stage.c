@@ -1,0 +1,67 @@
+/*
+ * stage.c - see stage.h.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+
+#include "pg/planner/stage.h"
+
+Cost
+tb_cost_stages(List *stages)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		const TbStage *stage = lfirst(lc);
+
+		if (stage->source != NULL)
+			cost += stage->source->total_cost +
+				stage->source->rows * tb_cost_returned_row();
+		cost += lnext(stages, lc) != NULL ? tb_cost_build(&stage->info.work) :
+			tb_cost_run(&stage->info.work);
+	}
+	return cost;
+}
+
+List *
+tb_stage_sources(List *stages)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage    *stage = lfirst(lc);
+
+		if (stage->source != NULL)
+			result = lappend(result, stage->source);
+	}
+	return result;
+}
+
+Cost
+tb_cost_disabled(List *stages)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		const TbStage *stage = lfirst(lc);
+		ListCell   *join;
+
+		if (!enable_seqscan && stage->source == NULL)
+			cost += disable_cost;
+		foreach(join, stage->joins)
+		{
+			bool		hashes = ((TbStageJoin *) lfirst(join))->keys != NIL;
+
+			if (!(hashes ? enable_hashjoin : enable_nestloop))
+				cost += disable_cost;
+		}
+	}
+	return cost;
+}

@@ -1,0 +1,56 @@
+/*
+ * stage.h - one program of a query, planned: what its node carries.
+ */
+#ifndef TURBINE_PG_STAGE_H
+#define TURBINE_PG_STAGE_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "pg/planner/cost.h"
+
+/* Plain data: travels as bytes. */
+typedef struct TbStageInfo
+{
+	Oid			relid;				/* the table; InvalidOid: rows of a plan */
+	uint32		table;				/* number of the table that it builds */
+	int32		source_plan;		/* rows of a plan: its index among the node's
+									 * child plans; else -1 */
+	int32		nsource_columns;
+	bool		needed;				/* no row here: no row of the whole query */
+	TbWork		work;
+} TbStageInfo;
+
+typedef struct TbStage
+{
+	TbStageInfo info;
+	TbProgram  *program;
+	List	   *params;				/* Expr */
+	Path	   *source;				/* rows of a plan: its path */
+	List	   *source_columns;		/* int: of the plan's columns (from 0) those that
+									 * are sent, in the program's order */
+
+	/* For EXPLAIN, and to find the table: all nodes with Vars. */
+	Var		   *reference;			/* some column of the driver */
+	List	   *filters;			/* Expr */
+	List	   *joins;				/* TbStageJoin */
+} TbStage;
+
+typedef struct TbStageJoin
+{
+	List	   *keys;				/* Expr: clauses that became keys */
+	List	   *others;				/* Expr: the other conditions */
+} TbStageJoin;
+
+/* The paths of the stages whose rows come from a plan, in their order. */
+extern List *tb_stage_sources(List *stages);
+
+/* Of all stages, from the start of the first until the last chunk is done. */
+extern Cost tb_cost_stages(List *stages);
+
+/* Added for what the stages do and the user has disabled: sequential scans, joins
+ * by hashing or by trying all rows. */
+extern Cost tb_cost_disabled(List *stages);
+
+#endif

@@ -1,0 +1,188 @@
+"""random_joins.py - seeded random queries that join random tables.
+
+Owns: the shape of FROM clauses (trees of inner, left, right, full and cross
+joins of up to six tables), join conditions of every type, and EXISTS, IN and
+NOT EXISTS. What is selected and filtered is random_queries.py's grammar over
+the columns of all joined tables.
+Must never: let rows multiply without bound: of a query's joins one at most is
+by a column of few values.
+Used by: differential.py.
+"""
+
+from dataclasses import replace
+
+from random_queries import COMPARISONS, INTEGERS, NUMBERS, QueryMaker
+from random_tables import Table, make_table
+
+SIZES = (0, 1, 31, 33, 100, 100, 300, 300)
+DRIVER_SIZES = (1, 300, 2049, 4097)
+MOST_TABLES = 6
+# Families whose values may be compared with `=`.
+COMPARABLE = (("int2", "int4", "int8", "numeric"), ("float4", "float8", "positive", "wild"), ("text",), ("bpchar",),
+              ("date",), ("timestamp",), ("timestamptz",), ("bool",), ("int4", "float8"), ("date", "timestamp"))
+
+
+def make_tables(random):
+    """Two to four tables to join."""
+    return [make_table(random, f"joined{i}", DRIVER_SIZES if i == 0 else SIZES)
+            for i in range(random.randint(2, 4))]
+
+
+class JoinMaker(QueryMaker):
+    """Makes queries over a set of tables; `self.table` is the join under way."""
+
+    def __init__(self, random, tables):
+        super().__init__(random, tables[0])
+        self.tables = tables
+        self.wide_join_left = True
+
+    def alias(self, name, table):
+        columns = tuple(replace(c, name=f"{name}.{c.name}") for c in table.columns)
+        return Table(f"{table.name} {name}", columns, (), table.rows)
+
+    # Values: none that may raise, for which rows a condition sees depends on the
+    # order of joins, and that is left open.
+
+    def column(self, families):
+        found = [c for c in self.table.columns if c.family in families]
+        tame = [c for c in found if "edge" not in c.kind.name]
+        return self.random.choice(tame or found) if found else None
+
+    def integer(self, depth):
+        column = self.column(INTEGERS).name
+        form = self.random.randrange(7) if depth > 0 else 0
+        if form == 1:
+            return f"({column} + {self.random.choice((1, -3, 100))})"
+        if form == 2:
+            return f"({column} - {self.column(INTEGERS).name})"
+        if form == 3:
+            return f"({column} % 7)"
+        if form == 4:
+            return f"coalesce({column}, {self.column(INTEGERS).name})"
+        if form == 5:
+            return f"CASE WHEN {self.condition(depth - 1)} THEN {column} ELSE {self.integer(depth - 1)} END"
+        return f"abs({column})" if form == 6 else column
+
+    def number(self, depth):
+        column = self.column(NUMBERS)
+        form = self.random.randrange(5) if depth > 0 else 0
+        if form == 1:
+            return self.integer(depth)
+        if form == 2:
+            return f"({column.name} {self.random.choice('+-')} {self.literal(column)})"
+        if form == 3:
+            return f"abs({column.name})"
+        return f"(- {column.name})" if form == 4 else column.name
+
+    # Conditions
+
+    def pair(self, left, right):
+        """Names of two columns that may be compared, or None."""
+        families = self.random.choice(COMPARABLE)
+        a = [c for c in left.columns if c.family in families]
+        b = [c for c in right.columns if c.family in families]
+        if not a or not b:
+            return None
+        a, b = self.random.choice(a), self.random.choice(b)
+        # Two collations would be an error.
+        if "t_icu" in (a.kind.name, b.kind.name) and a.kind is not b.kind:
+            return None
+        return a.name, b.name
+
+    def first(self, table):
+        return table.name.split()[1]
+
+    def equality(self, left, right):
+        """A join condition between two aliases that finds few rows."""
+        a, b = f"{self.first(left)}.id", f"{self.first(right)}.id"
+        form = self.random.randrange(9)
+        pair = self.pair(left, right)
+        if form < 3 and pair:
+            few = f"{pair[0]} = {pair[1]}"
+            if form == 0 and self.wide_join_left:
+                self.wide_join_left = False
+                return few
+            modulus = self.random.choice((7, 20, 50))
+            return f"{few} AND {a} % {modulus} = {b} % {modulus}"
+        if form == 3:
+            integers = [c.name for c in left.columns if c.family in INTEGERS]
+            return f"{self.random.choice(integers)} = {b}" if integers else f"{a} = {b}"
+        if form == 4:
+            return f"{a} BETWEEN {b} - 2 AND {b} + 2"
+        if form == 5:
+            return f"{a} + 3 = {b} * 2"
+        if form == 6 and pair:
+            return f"{a} = {b} AND {pair[0]} {self.random.choice(COMPARISONS)} {pair[1]}"
+        if form == 7 and pair:
+            return f"{a} % 50 = {b} % 50 AND {pair[0]} IS NOT DISTINCT FROM {pair[1]}"
+        return f"{a} = {b}"
+
+    def side_condition(self, tables):
+        self.table = self.merged(tables)
+        return self.condition(1)
+
+    def on(self, left, right):
+        text = self.equality(self.random.choice(left), self.random.choice(right))
+        if self.chance(0.2):
+            text += f" AND {self.side_condition(self.random.choice((left, right, left + right)))}"
+        return text
+
+    def merged(self, tables):
+        return Table("", tuple(c for t in tables for c in t.columns), (), 0)
+
+    # FROM
+
+    def tree(self, aliases):
+        """(text, aliases whose columns it has) of a random join of them."""
+        if len(aliases) == 1:
+            return aliases[0].name
+        at = self.random.randint(1, len(aliases) - 1) if self.chance(0.4) else len(aliases) - 1
+        left, right = aliases[:at], aliases[at:]
+        kind = self.random.choice(("JOIN",) * 5 + ("LEFT JOIN",) * 4 + ("RIGHT JOIN", "FULL JOIN"))
+        if kind == "FULL JOIN":
+            # PostgreSQL itself wants a condition that it can merge or hash.
+            condition = f"{self.first(left[0])}.id = {self.first(right[0])}.id"
+        else:
+            condition = self.on(left, right)
+        right_text = self.tree(right)
+        if len(right) > 1:
+            right_text = f"({right_text})"
+        return f"{self.tree(left)} {kind} {right_text} ON {condition}"
+
+    def existence(self, aliases):
+        """[NOT] EXISTS or IN over another table."""
+        inner = self.alias("x", self.random.choice(self.tables))
+        outer = self.random.choice(aliases)
+        if self.chance(0.3):
+            return (f"{self.first(outer)}.id IN (SELECT x.id FROM {inner.name}"
+                    f" WHERE {self.side_condition([inner])})")
+        text = self.equality(outer, inner)
+        if self.chance(0.3):
+            text += f" AND {self.side_condition([inner])}"
+        return f"{self.random.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {inner.name} WHERE {text})"
+
+    def join(self):
+        """Sets the FROM clause and the columns of the next query."""
+        count = self.random.choice((2, 2, 2, 3, 3, 4, 5, MOST_TABLES))
+        aliases = [self.alias(f"t{i}", self.random.choice(self.tables)) for i in range(count)]
+        self.wide_join_left = True
+        text = self.tree(aliases)
+        self.existences = [self.existence(aliases) for _ in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
+        self.id = "t0.id"
+        self.table = replace(self.merged(aliases), name=text)
+
+    def where(self):
+        text = super().where()
+        for existence in self.existences:
+            text += f"{' AND' if text else ' WHERE'} {existence}"
+        return text
+
+    def rows_query(self):
+        columns = [c.name for c in self.random.sample(self.table.columns, min(3, len(self.table.columns)))]
+        where = self.where()
+        where += f"{' AND' if where else ' WHERE'} coalesce(t0.id, 1) % 5 = 1"
+        return f"SELECT t0.id, {', '.join(columns)} FROM {self.table.name}{where}"
+
+    def query(self):
+        self.join()
+        return super().query()
