@@ -2,10 +2,11 @@
  * exec.c - GpuPreAgg: returns the groups of an aggregation.
  *
  * Phases: BeginCustomScan prepares expressions only. The first fetch runs all
- * stages, the last one's whole input too; then groups come in batches, each turned into a tuple of the scan slot (custom_scan_tlist), on
- * which ExecScan evaluates HAVING and the target list. If the query gives up
- * before its first group, PostgreSQL's kept plan is initialized and its tuples
- * are returned as they are: it computes the same target list and HAVING.
+ * stages, the last one's whole input too; then groups come in batches, each turned
+ * into a tuple of the scan slot (custom_scan_tlist), on which ExecScan evaluates
+ * HAVING and the target list. If the run gives up before its first group,
+ * PostgreSQL's kept plan is initialized and its tuples are returned as they are: it
+ * computes the same target list and HAVING.
  *
  * Owns: the run of the stages, and the kept plan's state once it exists. Values live
  * in the per-tuple memory context. Called by the executor. Must never fall back

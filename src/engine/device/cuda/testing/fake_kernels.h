@@ -41,6 +41,8 @@ static_assert(sizeof(FakePage) == TB_PAGE_SIZE);
 
 enum class Shape { ROWS, GROUPED, UNGROUPED, JOIN_GROUPED, JOIN_UNGROUPED, PROJECT };
 
+inline constexpr Shape kJoinShapes[] = {Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT};
+
 inline bool joins(Shape shape) {
   return shape == Shape::JOIN_GROUPED || shape == Shape::JOIN_UNGROUPED || shape == Shape::PROJECT;
 }
@@ -137,9 +139,13 @@ struct FakeReserve {
 
   uint32_t find_or_insert(TbGroupTable& table, int32_t value) const {
     const uint64_t hash = fake_hash(value);
-    uint64_t looked_at = 0;
+    uint64_t probes = 0;
     for (uint64_t slot = hash & table.slot_mask;; slot = (slot + 1) & table.slot_mask) {
-      if (table.full && looked_at++ > 64) return TB_NONE;  // all may be busy
+      // Chunks that came before the growth may have left every slot busy.
+      if (probes++ > table.slot_mask) {
+        table.full = 1;
+        return TB_NONE;
+      }
       const uint32_t entry = table.slots[slot];
       if (entry == TB_SLOT_BUSY) continue;
       if (entry != 0) {
