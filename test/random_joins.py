@@ -38,7 +38,9 @@ class JoinMaker(QueryMaker):
 
     def alias(self, name, table):
         columns = tuple(replace(c, name=f"{name}.{c.name}") for c in table.columns)
-        return Table(f"{table.name} {name}", columns, (), table.rows)
+        # A subquery that is planned by itself: its rows are sent.
+        text = f"(SELECT * FROM {table.name} OFFSET 0)" if self.chance(0.1) else table.name
+        return Table(f"{text} {name}", columns, (), table.rows)
 
     # Values: none that may raise, for which rows a condition sees depends on the
     # order of joins, and that is left open.
@@ -90,7 +92,7 @@ class JoinMaker(QueryMaker):
         return a.name, b.name
 
     def first(self, table):
-        return table.name.split()[1]
+        return table.name.split()[-1]
 
     def equality(self, left, right):
         """A join condition between two aliases that finds few rows."""

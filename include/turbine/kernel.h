@@ -159,8 +159,8 @@ typedef struct TbRowStore
  *           first row of their chain
  *   DIRECT  one integer key: slots: uint32[key_span] by key - key_min, 0 none, else
  *           row + 1
- *   DENSE   one integer key, unique: the row's number is key - key_min; slots: a
- *           bitmap, uint32 words, of those there
+ *   DENSE   one integer key, unique: rows are in the order of their keys; slots: a
+ *           TbRankWord for every 32 keys from key_min on
  *   ALL     no keys: every row, from 0 on
  * Further rows of equal keys follow by `next`.
  */
@@ -172,11 +172,19 @@ typedef enum TbTableKind
 	TB_TABLE_ALL
 } TbTableKind;
 
+/* DENSE: which of 32 keys there are, and how many rows come before them. The row
+ * of key i of the word: before + the number of bits below bit i. */
+typedef struct TbRankWord
+{
+	uint32_t	bits;
+	uint32_t	before;
+} TbRankWord;
+
 typedef struct TbJoinTable
 {
 	uint32_t	kind;				/* TbTableKind */
 	uint32_t	ncolumns;			/* keys, then outputs */
-	uint64_t	nrows;				/* that columns hold; DENSE: key_span; < 2^32 - 1 */
+	uint64_t	nrows;				/* < 2^32 - 1 */
 	uint64_t	total_size;
 	int64_t		key_min;
 	uint64_t	key_span;			/* key - key_min < key_span, unsigned */

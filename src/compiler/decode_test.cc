@@ -705,7 +705,8 @@ TEST(Decode, DisplayScales) {
       ASSERT_EQ(out.nrows, 2u);
       EXPECT_EQ(value_at<int32_t>(out, 1, 0), scale) << decimal;
       EXPECT_EQ(value_at<int32_t>(out, 1, 1), 0);
-      EXPECT_EQ(out.valid[1], (std::vector<uint8_t>{1, 0}));
+      EXPECT_EQ(out.valid[1][0], 1);
+      EXPECT_EQ(out.valid[1][1], 0);
     }
   }
   PageWriter page;

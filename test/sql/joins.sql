@@ -184,6 +184,15 @@ SELECT count(*) FROM fact WHERE EXISTS (SELECT 1 FROM parts WHERE parts.id = fac
 -- offloaded: GpuPreAgg
 SELECT k, count(*) FROM fact LEFT JOIN fleeting ON fleeting.id = fact.qty JOIN parts ON parts.id = fact.b_id GROUP BY k;
 SELECT count(*) FROM parts JOIN fleeting USING (id);
+CREATE INDEX ON parts (id);
+ANALYZE parts;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT count(*), sum(parts.id) FROM dim_c JOIN parts ON parts.id = dim_c.id * 3;
+SELECT count(*), count(parts.id) FROM dim_c LEFT JOIN parts ON parts.id = dim_c.id * 30 AND parts.v <> 'p6';
+SELECT count(*), sum(q.id) FROM dim_c JOIN (SELECT * FROM parts UNION ALL SELECT * FROM parts) q ON q.id = dim_c.id * 3;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
 DROP TABLE parts, fleeting;
 SELECT * FROM (SELECT grp, sum(price) s FROM fact JOIN dim_a ON a_id = dim_a.id GROUP BY grp) q JOIN top ON q.grp = top.id;
 SELECT count(*) FROM (SELECT a_id, count(*) n FROM fact GROUP BY a_id) q JOIN dim_a ON q.a_id = dim_a.id WHERE n > 10;

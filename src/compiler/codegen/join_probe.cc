@@ -98,9 +98,13 @@ JoinMatch JoinProbe::dense() {
   auto& ir = rows_.ir();
   Value* place;
   JoinMatch match = in_span(&place);
-  Value* word = mark(ir.CreateLoad(ir.getInt32Ty(), rows_.index(ir.getInt32Ty(), slots_, ir.CreateLShr(place, 5))));
-  Value* bit = ir.CreateAnd(ir.CreateLShr(word, ir.CreateAnd(match.row, ir.getInt32(31))), ir.getInt32(1));
-  match.hit = ir.CreateAnd(match.hit, ir.CreateICmpNE(bit, ir.getInt32(0)));
+  // One load of both halves of the TbRankWord.
+  Value* word = mark(ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), slots_, ir.CreateLShr(place, 5))));
+  Value* bits = ir.CreateTrunc(word, ir.getInt32Ty());
+  Value* bit = ir.CreateShl(ir.getInt32(1), ir.CreateAnd(match.row, ir.getInt32(31)));
+  match.hit = ir.CreateAnd(match.hit, ir.CreateICmpNE(ir.CreateAnd(bits, bit), ir.getInt32(0)));
+  Value* below = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, ir.CreateAnd(bits, ir.CreateSub(bit, ir.getInt32(1))));
+  match.row = ir.CreateAdd(ir.CreateTrunc(ir.CreateLShr(word, 32), ir.getInt32Ty()), below);
   return match;
 }
 
@@ -207,7 +211,8 @@ Value* JoinProbe::candidate(Value* hash) {
       [&](const Carried& now) -> Carried {
         Value* slot = ir.CreateAnd(ir.CreateAdd(now[0], ir.getInt64(1)), slot_mask_);
         return {slot, entry_at(slot)};
-      });
+      },
+      Branch::kWhole);
   return ir.CreateSub(ir.CreateTrunc(end[1], ir.getInt32Ty()), ir.getInt32(1));
 }
 
@@ -238,7 +243,7 @@ JoinMatch JoinProbe::hashed_at(Value* candidate, Value* hash) {
   const Carried end = emit_if(rows_, "join.again", mistaken, {hit, candidate}, [&]() -> Carried {
     const JoinMatch match = hashed(hash);
     return {match.hit, match.row};
-  });
+  }, Branch::kWhole);
   return {end[0], end[1]};
 }
 

@@ -5,6 +5,16 @@ namespace turbine {
 using llvm::BasicBlock;
 using llvm::Value;
 
+namespace {
+
+/* The code generator makes one jump of a condition that is called unpredictable. */
+void shape(llvm::BranchInst* jump, Branch branch) {
+  if (branch == Branch::kWhole)
+    jump->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(jump->getContext(), {}));
+}
+
+}  // namespace
+
 llvm::MDNode* new_access_group(RowEmitter& rows) { return llvm::MDNode::getDistinct(rows.builder().context(), {}); }
 
 Carried emit_loop(RowEmitter& rows, const char* name, Value* begin, Value* end, const Carried& init,
@@ -55,7 +65,8 @@ Carried emit_loop(RowEmitter& rows, const char* name, Value* begin, Value* end, 
 }
 
 Carried emit_while(RowEmitter& rows, const char* name, const Carried& init,
-                   llvm::function_ref<Value*(const Carried&)> cond, llvm::function_ref<Carried(const Carried&)> body) {
+                   llvm::function_ref<Value*(const Carried&)> cond, llvm::function_ref<Carried(const Carried&)> body,
+                   Branch branch) {
   auto& ir = rows.ir();
   llvm::LLVMContext& context = rows.builder().context();
   llvm::Function* parent = ir.GetInsertBlock()->getParent();
@@ -73,7 +84,7 @@ Carried emit_while(RowEmitter& rows, const char* name, const Carried& init,
     phis.back()->addIncoming(v, before);
     current.push_back(phis.back());
   }
-  ir.CreateCondBr(cond(current), loop, done);
+  shape(ir.CreateCondBr(cond(current), loop, done), branch);
 
   ir.SetInsertPoint(loop);
   const Carried next = body(current);
@@ -116,13 +127,13 @@ Carried emit_switch(RowEmitter& rows, const char* name, Value* value, const std:
 }
 
 Carried emit_if(RowEmitter& rows, const char* name, Value* cond, const Carried& init,
-                llvm::function_ref<Carried()> body) {
+                llvm::function_ref<Carried()> body, Branch branch) {
   auto& ir = rows.ir();
   llvm::Function* parent = ir.GetInsertBlock()->getParent();
   BasicBlock* before = ir.GetInsertBlock();
   BasicBlock* then = BasicBlock::Create(rows.builder().context(), std::string(name) + ".then", parent);
   BasicBlock* after = BasicBlock::Create(rows.builder().context(), std::string(name) + ".after", parent);
-  ir.CreateCondBr(cond, then, after);
+  shape(ir.CreateCondBr(cond, then, after), branch);
   ir.SetInsertPoint(then);
   Carried result = body();
   BasicBlock* then_end = ir.GetInsertBlock();

@@ -29,11 +29,15 @@ Carried emit_loop(RowEmitter& rows, const char* name, llvm::Value* begin, llvm::
                   llvm::function_ref<Carried(llvm::Value* i, const Carried& carried)> body,
                   const LoopOptions& options = {});
 
+/* How a condition of several terms becomes machine code: kWhole evaluates all terms and
+ * branches once, for where each term alone would be mispredicted. */
+enum class Branch { kSplit, kWhole };
+
 /* while (cond(carried)) carried = body(carried). Returns the carried values of the
  * test that failed. */
 Carried emit_while(RowEmitter& rows, const char* name, const Carried& init,
                    llvm::function_ref<llvm::Value*(const Carried& carried)> cond,
-                   llvm::function_ref<Carried(const Carried& carried)> body);
+                   llvm::function_ref<Carried(const Carried& carried)> body, Branch branch = Branch::kSplit);
 
 /* switch (value) { case c: return body(); ... default: return otherwise(); } All
  * bodies yield as many values, of the same types. */
@@ -46,7 +50,7 @@ Carried emit_switch(RowEmitter& rows, const char* name, llvm::Value* value, cons
 
 /* if (cond) carried = body(); the carried values otherwise stay `init`. */
 Carried emit_if(RowEmitter& rows, const char* name, llvm::Value* cond, const Carried& init,
-                llvm::function_ref<Carried()> body);
+                llvm::function_ref<Carried()> body, Branch branch = Branch::kSplit);
 
 /* A fresh access group for one loop. */
 llvm::MDNode* new_access_group(RowEmitter& rows);

@@ -117,14 +117,20 @@ class JoinTableWriter {
     chain(same);
   }
   void write_dense() {
-    nrows_ = head().key_span;
-    head().nrows = nrows_;
-    std::vector<uint32_t> bitmap((nrows_ + 31) / 32);
-    for (uint64_t row = 0; row < n_; row++) {
-      place_[row] = static_cast<uint64_t>(key(row) - head().key_min);
-      bitmap[place_[row] / 32] |= 1u << (place_[row] % 32);
+    std::vector<TbRankWord> words((head().key_span + 31) / 32);
+    std::map<int64_t, uint64_t> rows;
+    for (uint64_t row = 0; row < n_; row++) rows[key(row) - head().key_min] = row;
+    uint32_t rank = 0;
+    for (const auto& [distance, row] : rows) {
+      place_[row] = rank++;
+      words[distance / 32].bits |= 1u << (distance % 32);
     }
-    const uint64_t offset = append(bitmap.data(), bitmap.size() * 4);
+    rank = 0;
+    for (TbRankWord& word : words) {
+      word.before = rank;
+      rank += static_cast<uint32_t>(__builtin_popcount(word.bits));
+    }
+    const uint64_t offset = append(words.data(), words.size() * sizeof words[0]);
     head().slots = offset;
   }
   void write_columns() {

@@ -28,7 +28,7 @@ class JoinTable {
 
   const TbJoinTable* raw() const { return reinterpret_cast<const TbJoinTable*>(block_.data()); }
   const StoredRows& shape() const { return shape_; }
-  uint64_t rows() const { return rows_; }  // not places: see DENSE
+  uint64_t rows() const { return rows_; }
   uint64_t charged_bytes() const { return block_.size(); }
 
   /* Does any look-up find at most one row? */

@@ -118,6 +118,14 @@ append(TbPipelineArgs *args, int32_t a, int32_t b, const char *text, uint32_t le
 }
 
 static uint32_t
+rank_of(TbRankWord word, unsigned bit)
+{
+	if (!(word.bits >> bit & 1))
+		return TB_NONE;
+	return word.before + (uint32_t) __builtin_popcount(word.bits & ((1u << bit) - 1));
+}
+
+static uint32_t
 look_up(const TbJoinTable *table, int32_t key)
 {
 	const uint8_t *base = (const uint8_t *) table;
@@ -131,7 +139,7 @@ look_up(const TbJoinTable *table, int32_t key)
 		case TB_TABLE_DENSE:
 			if (place >= table->key_span)
 				return TB_NONE;
-			return ((const uint32_t *) (base + table->slots))[place / 32] >> place % 32 & 1 ? (uint32_t) place : TB_NONE;
+			return rank_of(((const TbRankWord *) (base + table->slots))[place / 32], place % 32);
 		case TB_TABLE_DIRECT:
 			return place < table->key_span ? ((const uint32_t *) (base + table->slots))[place] - 1 : TB_NONE;
 		default:

@@ -28,6 +28,7 @@
 #include "utils/syscache.h"
 
 #include "pg/guc.h"
+#include "pg/planner/join_order.h"
 #include "pg/planner/join_tree.h"
 #include "pg/planner/relation_check.h"
 #include "pg/planner/serial_paths.h"
@@ -372,6 +373,7 @@ read_join(Reader *r, JoinPath *path, Side *result)
 	join->unique = is_unique(r, relids, &sides, join->conditions);
 	join->rows = path->path.parent->rows;
 	tree = sides.outer->tree;
+	join->fraction = join->rows / Max(tree->rows, 1);
 	tree->joins = lappend(tree->joins, join);
 	tree->filters = list_concat(tree->filters, filters);
 	tree->relids = bms_union(tree->relids, join->inner->relids);
@@ -432,6 +434,7 @@ tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason)
 		*reason = "a join condition that refers to another query level";
 		return NULL;
 	}
+	tb_join_tree_order(side.tree);
 	return side.tree;
 }
 

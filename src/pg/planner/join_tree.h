@@ -22,6 +22,8 @@ typedef struct TbTreeJoin
 	bool		unique;				/* PostgreSQL has proved: no row has two matches */
 	List	   *conditions;			/* RestrictInfo: what makes a match */
 	TbJoinTree *inner;
+	double		fraction;			/* estimate: tuples that come out for one that
+									 * goes in */
 	double		rows;				/* estimate of what comes out */
 } TbTreeJoin;
 

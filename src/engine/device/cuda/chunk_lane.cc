@@ -50,7 +50,8 @@ LaneLayout lane_layout(const Program& program, uint64_t rows) {
   const bool rows_sink = program.sink() == TB_SINK_ROWS;
   if (rows_sink) layout.rowids = append_array(layout.size, rows * sizeof(uint32_t));
   layout.deferred = append_array(layout.size, rows * sizeof(uint32_t));
-  if (rows_sink || (program.grouped() && !probes(program))) layout.row_results = append_array(layout.size, rows * sizeof(uint32_t));
+  if (rows_sink || (program.grouped() && !probes(program)))
+    layout.row_results = append_array(layout.size, rows * sizeof(uint32_t));
   return layout;
 }
 
@@ -388,7 +389,8 @@ void ChunkLane::account_times(DeviceQueryStats& stats) {
     stats.transfer_us += copy_end_.microseconds_since(copy_begin_);
     stats.decode_us += decode_end_.microseconds_since(decode_begin_);
   }
-  if (state_ != State::FETCHING && state_ != State::COPYING) stats.compute_us += sink_end_.microseconds_since(sink_begin_);
+  if (state_ != State::FETCHING && state_ != State::COPYING)
+    stats.compute_us += sink_end_.microseconds_since(sink_begin_);
 }
 
 ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {

@@ -23,9 +23,10 @@
  * A source of rows has no tb_decode.
  *
  * Four streams of the query are used: `copy` for what goes to the device,
- * `compute` for kernels and outcomes, `out` for row ids, and `signal` for waking
- * the worker, which must hold up none of the others. tb_decode's row count reaches the pipeline's arguments by a copy on
- * the device, so that the host is not in the loop. A lane's memory is used by
+ * `compute` for kernels and outcomes, `out` for row ids and rows, and `signal` for waking
+ * the worker, which must hold up none of the others. tb_decode's row count
+ * reaches the pipeline's arguments by a copy on the device, so that the host is
+ * not in the loop. A lane's memory is used by
  * one chunk at a time, so no stream ever waits for a lane to be free.
  */
 #pragma once

@@ -113,12 +113,13 @@ TEST_P(CudaJoin, AVerdictEndsTheChunk) {
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Shape, Matches>>& info) {
   const auto [shape, matches] = info.param;
-  const std::string name = shape == Shape::JOIN_GROUPED ? "Grouped" : shape == Shape::JOIN_UNGROUPED ? "Ungrouped" : "Project";
+  const std::string name =
+      shape == Shape::JOIN_GROUPED ? "Grouped" : shape == Shape::JOIN_UNGROUPED ? "Ungrouped" : "Project";
   return name + (matches == Matches::UNIQUE ? "Unique" : matches == Matches::SEVERAL ? "Several" : "Burst");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaJoin,
-                         ::testing::Combine(::testing::Values(Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT),
+                         ::testing::Combine(::testing::ValuesIn(kJoinShapes),
                                             ::testing::Values(Matches::UNIQUE, Matches::SEVERAL, Matches::BURST)),
                          name_of);
 
@@ -137,7 +138,7 @@ TEST(CudaJoinTables, AreChargedToTheQuery) {
 
 /* What admission grants is enough for a query to start with. */
 TEST(CudaJoinTables, NeedsAreEnough) {
-  for (Shape shape : {Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT}) {
+  for (Shape shape : kJoinShapes) {
     const auto program = fake_program(shape);
     FakeDevice device(*program, {});
     const JoinTables tables = fake_tables(Matches::UNIQUE);

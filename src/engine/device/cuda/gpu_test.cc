@@ -93,7 +93,7 @@ TEST_P(GpuJoinTest, RightAnswer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GpuJoinTest,
-                         ::testing::Combine(::testing::Values(Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT),
+                         ::testing::Combine(::testing::ValuesIn(kJoinShapes),
                                             ::testing::Values(Matches::UNIQUE, Matches::SEVERAL, Matches::BURST)));
 
 TEST_F(GpuTest, MachineCodeRuns) {

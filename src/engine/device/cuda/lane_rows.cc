@@ -94,9 +94,11 @@ void LaneRows::copy_out(const TbRowStore& store, Stream stream) {
     throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than there is room for");
   std::vector<Column> places;
   const uint64_t columns_size = lay_out(shape_, store.nrows, &places);
-  if (staging_.size() < columns_size + store.arena_used) {
+  const uint64_t size = columns_size + store.arena_used;
+  if (staging_.size() < size) {
+    const uint64_t before = staging_.size();
     staging_.reset();
-    staging_ = context_.pinned_memory().allocate(driver_, columns_size + store.arena_used, nullptr);
+    staging_ = context_.pinned_memory().allocate(driver_, std::max(size, 2 * before), nullptr);
   }
   auto fetch = [&](uint64_t to, DevicePtr from, uint64_t bytes) {
     if (bytes) driver_.check(driver_.memcpy_dtoh_async(staging_.host() + to, from, bytes, stream));

@@ -52,13 +52,12 @@ void copy_column(const StoredRows& shape, size_t column, const StoredParts::Part
   if (to.valid) memcpy(to.valid + part.number, part.store->valid(column) + part.first, part.count);
 }
 
-void scatter_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, int64_t key_min,
+void scatter_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, const KeyRange& keys,
                     const ColumnTarget& to) {
-  const uint8_t* keys = part.store->values(0);
+  const uint8_t* values = part.store->values(0);
   const uint32_t key_type = shape.columns[0].type;
-  place_column(shape.columns[column].type, column, part, to, [&](uint64_t i) {
-    return static_cast<uint64_t>(integer_value(key_type, keys, part.first + i)) - static_cast<uint64_t>(key_min);
-  });
+  place_column(shape.columns[column].type, column, part, to,
+               [&](uint64_t i) { return keys.rank(integer_value(key_type, values, part.first + i)); });
 }
 
 void copy_bytes(const StoredParts::Part& part, uint8_t* to) {

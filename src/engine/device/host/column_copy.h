@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "engine/device/host/key_range.h"
 #include "engine/device/host/stored_parts.h"
 
 namespace turbine {
@@ -15,8 +16,8 @@ struct ColumnTarget {
 /* The part's rows one after another, at their numbers. */
 void copy_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, const ColumnTarget& to);
 
-/* Each row at its key - key_min; column 0 is the key. */
-void scatter_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, int64_t key_min,
+/* Each row at its key's rank; column 0 is the key. */
+void scatter_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, const KeyRange& keys,
                     const ColumnTarget& to);
 
 /* The part's share of its store's text. */

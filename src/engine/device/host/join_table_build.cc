@@ -17,9 +17,9 @@ namespace {
 constexpr uint64_t kMostRows = 0xfffffffeu;      // row numbers have 32 bits, one is TB_NONE
 constexpr uint64_t kMostBytes = 1ull << 32;      // as have offsets of text views
 constexpr uint64_t kSlotsPerRow = 2;             // open addressing, at most half full
-/* DENSE has a place for every key of the range. It saves look-ups a step, worth
- * this many times the memory. */
-constexpr uint64_t kDenseMemory = 4;
+/* DIRECT has 4 bytes for every key of the range; wider ones are hashed. */
+constexpr uint64_t kDirectPlacesPerRow = 16;
+constexpr uint64_t kAlwaysDirect = 4096;
 
 uint64_t aligned(uint64_t size) { return (size + 63) & ~uint64_t{63}; }
 
@@ -54,18 +54,13 @@ class Builder {
     if (!integer_key(shape_)) return;
     range_ = narrow_key_range(shape_, parts_, pool_, budget_);
     if (!range_) return;
-    header_.kind = dense_pays() ? TB_TABLE_DENSE : TB_TABLE_DIRECT;
+    if (!range_->unique && range_->span > std::max(parts_.rows() * kDirectPlacesPerRow, kAlwaysDirect)) {
+      range_.reset();
+      return;
+    }
+    header_.kind = range_->unique ? TB_TABLE_DENSE : TB_TABLE_DIRECT;
     header_.key_min = range_->min;
     header_.key_span = range_->span;
-    if (header_.kind == TB_TABLE_DENSE) header_.nrows = range_->span;
-  }
-
-  bool dense_pays() const {
-    if (!range_->unique) return false;
-    uint64_t width = 0;
-    for (size_t i = shape_.nkeys; i < shape_.columns.size(); i++)
-      width += tb_type_width(shape_.columns[i].type) + (shape_.columns[i].nullable ? 1 : 0);
-    return range_->span * width <= kDenseMemory * (parts_.rows() * width + range_->span * sizeof(uint32_t));
   }
 
   uint64_t slots_size() {
@@ -76,7 +71,7 @@ class Builder {
         return slots * sizeof(uint64_t);
       }
       case TB_TABLE_DIRECT: return header_.key_span * sizeof(uint32_t);
-      case TB_TABLE_DENSE: return (header_.key_span + 31) / 32 * sizeof(uint32_t);
+      case TB_TABLE_DENSE: return range_->words() * sizeof(TbRankWord);
       default: return 0;
     }
   }
@@ -110,7 +105,7 @@ class Builder {
                                 columns_[i].valid ? memory.at(columns_[i].valid) : nullptr};
       parts_.each(pool_, [&](const StoredParts::Part& part) {
         if (header_.kind == TB_TABLE_DENSE)
-          scatter_column(shape_, i, part, header_.key_min, target);
+          scatter_column(shape_, i, part, *range_, target);
         else
           copy_column(shape_, i, part, target);
       });
@@ -120,8 +115,8 @@ class Builder {
     bool chained = false;
     if (header_.kind == TB_TABLE_HASH) chained = fill_hash_slots(memory, shape_, parts_, pool_);
     if (header_.kind == TB_TABLE_DIRECT) chained = fill_direct_slots(memory, shape_, parts_, pool_);
-    if (header_.kind == TB_TABLE_DENSE && range_->present)
-      memcpy(memory.at(header_.slots), range_->present->data(), slots_size());
+    if (header_.kind == TB_TABLE_DENSE && range_->ranks)
+      memcpy(memory.at(header_.slots), range_->ranks->data(), slots_size());
     if (!chained) return;
     memory.table->next = next_offset_;
     memory.table->total_size += aligned(header_.nrows * sizeof(uint32_t));

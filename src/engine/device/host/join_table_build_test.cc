@@ -118,6 +118,13 @@ class TableTest : public ::testing::Test {
     return {at<char>(table_->raw()->bytes) + view.offset, view.length};
   }
 
+  static uint32_t rank_of(TbRankWord word, unsigned bit) {
+    if (!(word.bits >> bit & 1)) return TB_NONE;
+    uint32_t rank = word.before;
+    for (unsigned i = 0; i < bit; i++) rank += word.bits >> i & 1;
+    return rank;
+  }
+
   uint32_t first_match(const std::vector<Value>& keys, int64_t key) const {
     const TbJoinTable& t = *table_->raw();
     const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(t.key_min);
@@ -126,7 +133,7 @@ class TableTest : public ::testing::Test {
       case TB_TABLE_ALL: return 0;
       case TB_TABLE_DENSE:
         if (place >= t.key_span) return TB_NONE;
-        return at<uint32_t>(t.slots)[place / 32] >> place % 32 & 1 ? static_cast<uint32_t>(place) : TB_NONE;
+        return rank_of(at<TbRankWord>(t.slots)[place / 32], place % 32);
       case TB_TABLE_DIRECT: return place < t.key_span ? at<uint32_t>(t.slots)[place] - 1 : TB_NONE;
       default: break;
     }
@@ -175,7 +182,7 @@ class TableTest : public ::testing::Test {
 };
 
 /* int8 keys -> int4; -1 and on. */
-TEST_F(TableTest, DenseKeysAreThePlaceItself) {
+TEST_F(TableTest, DenseRowsAreFoundByRank) {
   shape({TB_TYPE_INT8}, {{TB_TYPE_INT4, 0, false}, {TB_TYPE_TEXT, 0, true}});
   const int64_t base = std::numeric_limits<int64_t>::min();
   for (int64_t i = 0; i < 3000; i += 3)
@@ -183,7 +190,7 @@ TEST_F(TableTest, DenseKeysAreThePlaceItself) {
   const TbJoinTable* t = build();
   ASSERT_EQ(t->kind, TB_TABLE_DENSE);
   EXPECT_EQ(t->key_min, base);
-  EXPECT_EQ(t->nrows, t->key_span);
+  EXPECT_EQ(t->nrows, 1000u);
   EXPECT_EQ(t->next, 0u);
   EXPECT_EQ(t->columns[0].values, 0u) << "the key is not kept";
   EXPECT_EQ(table_->rows(), 1000u);
@@ -292,7 +299,7 @@ TEST_F(TableTest, SkewIsNotQuadratic) {
     const TbJoinTable* t = build();
     const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     std::cout << "  " << name << ": " << ms << " ms\n";
-    EXPECT_LT(ms, 2000) << name;  // quadratic would take hours
+    EXPECT_LT(ms, 20000) << name;  // quadratic would take hours; loaded machines and sanitizers some seconds
     // The longest chain has every row once.
     std::vector<bool> seen(kRows);
     const uint64_t hash = hash_of(int64_t{5});

@@ -4,6 +4,7 @@
 #include "engine/device/host/key_range.h"
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -11,8 +12,9 @@
 namespace turbine {
 namespace {
 
-/* Wider than this, a hash table takes less memory than one place a value. */
-constexpr uint64_t kPlacesPerRow = 16;
+/* Wider than this, a hash table takes less memory: a rank word has 8 bytes for 32
+ * keys, a hash table at least 16 bytes a row. */
+constexpr uint64_t kPlacesPerRow = 64;
 constexpr uint64_t kAlwaysNarrow = 4096;
 constexpr uint64_t kMostPlaces = 0xfffffffeu;  // row numbers have 32 bits
 
@@ -46,6 +48,12 @@ int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row) {
   }
 }
 
+uint64_t KeyRange::rank(int64_t key) const {
+  const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(min);
+  const TbRankWord word = reinterpret_cast<const TbRankWord*>(ranks->data())[place / 32];
+  return word.before + static_cast<uint32_t>(std::popcount(word.bits & ((1u << (place % 32)) - 1)));
+}
+
 std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, WorkerPool& pool,
                                          MemoryBudget& budget) {
   const uint32_t type = shape.columns[0].type;
@@ -70,19 +78,24 @@ std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredPa
   if (last >= std::min(std::max(parts.rows() * kPlacesPerRow, kAlwaysNarrow), kMostPlaces)) return {};
   range.min = min;
   range.span = last + 1;
-  range.present.emplace(budget, (range.span + 31) / 32 * sizeof(uint32_t));
+  range.ranks.emplace(budget, range.words() * sizeof(TbRankWord));
 
-  auto* words = reinterpret_cast<uint32_t*>(range.present->data());
+  auto* words = reinterpret_cast<TbRankWord*>(range.ranks->data());
   std::atomic<bool> unique{true};
   parts.each(pool, [&](const StoredParts::Part& part) {
     for (uint64_t i = 0; i < part.count && unique.load(std::memory_order_relaxed); i++) {
       const int64_t key = integer_value(type, part.store->values(0), part.first + i);
       const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(min);
       const uint32_t bit = 1u << (place % 32);
-      if (std::atomic_ref(words[place / 32]).fetch_or(bit, std::memory_order_relaxed) & bit) unique = false;
+      if (std::atomic_ref(words[place / 32].bits).fetch_or(bit, std::memory_order_relaxed) & bit) unique = false;
     }
   });
   range.unique = unique;
+  uint32_t before = 0;
+  for (uint64_t i = 0; i < range.words(); i++) {
+    words[i].before = before;
+    before += static_cast<uint32_t>(std::popcount(words[i].bits));
+  }
   return range;
 }
 

@@ -20,7 +20,10 @@ struct KeyRange {
   int64_t min = 0;
   uint64_t span = 0;           // key - min < span; 0: no rows
   bool unique = true;
-  std::optional<HostBuffer> present;  // bitmap of uint32 words, by key - min
+  std::optional<HostBuffer> ranks;  // unique: TbRankWord for every 32 values of key - min
+
+  uint64_t words() const { return (span + 31) / 32; }
+  uint64_t rank(int64_t key) const;  // of a key that is there
 };
 
 /* Nothing if the range is too wide for its rows. Throws DeviceError. */

@@ -3,7 +3,8 @@
  *
  * Words that threads share: a slot goes from empty to a row once and then stays
  * (HASH), or is exchanged for a new first row (DIRECT); of a chain only the
- * link of its first row changes after it was published (HASH). So there is
+ * link of its first row changes after it was published (HASH), by who has seen
+ * it in its slot: that is why slots are released and acquired. So there is
  * nothing to lock, and a chain takes one exchange however long it is.
  */
 #include "engine/device/host/slot_fill.h"
@@ -67,8 +68,8 @@ class HashFiller {
     const uint64_t tag = hash >> 32 << 32;
     for (uint64_t i = hash & mask_;; i = (i + 1) & mask_) {
       std::atomic_ref slot(slots_[i]);
-      uint64_t there = slot.load(std::memory_order_relaxed);
-      if (there == 0 && slot.compare_exchange_strong(there, tag | first, std::memory_order_relaxed)) return {};
+      uint64_t there = slot.load(std::memory_order_acquire);
+      if (there == 0 && slot.compare_exchange_strong(there, tag | first, std::memory_order_acq_rel)) return {};
       if (there >> 32 << 32 != tag) continue;
       const auto head = static_cast<uint32_t>(there) - 1;
       if (!keys_.same(head, first - 1)) continue;

@@ -41,6 +41,8 @@ static_assert(sizeof(FakePage) == TB_PAGE_SIZE);
 
 enum class Shape { ROWS, GROUPED, UNGROUPED, JOIN_GROUPED, JOIN_UNGROUPED, PROJECT };
 
+inline constexpr Shape kJoinShapes[] = {Shape::JOIN_GROUPED, Shape::JOIN_UNGROUPED, Shape::PROJECT};
+
 inline bool joins(Shape shape) {
   return shape == Shape::JOIN_GROUPED || shape == Shape::JOIN_UNGROUPED || shape == Shape::PROJECT;
 }
