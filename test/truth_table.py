@@ -57,6 +57,7 @@ PATTERNS = {"contains": "%ab%", "prefix": "ab%", "suffix": "%ab", "exact": "abc"
 CONSTANT_DIGITS = ("0", "1")
 INTERVALS = ("1", "-13", "100000000")
 ZONES = ("Europe/Berlin", "EST", "Asia/Kolkata")
+TYPMODS = ((9, 2), (4, 0), (20, 6), (38, 6))
 SESSION_ZONE = "America/New_York"
 BATCH = 8
 ERROR_ROWS = 2
@@ -71,12 +72,14 @@ class Row:
         kind = variant.partition(":")[0]
         if kind == "zone" or kind in ("field", "interval") and arguments[-1] == "text":
             arguments = arguments[:-1]  # the time zone, which SQL does not have there
+        if kind.startswith("division"):
+            arguments = arguments[:2]  # the display scales
         self.arguments = tuple("wide numeric" if wide and a == "numeric" else a for a in arguments)
         self.function = signature[:signature.index("(")]
 
     def column_types(self):
         """Argument types that vary by row: constant ones are in the call."""
-        if self.variant.split(":")[0] in ("like", "notlike", "interval"):
+        if self.variant.split(":")[0] in ("like", "notlike", "interval", "typmod"):
             return self.arguments[:1]
         if self.constant_digits():
             return self.arguments[:1]
@@ -93,6 +96,8 @@ class Row:
             lists = [[f"'{detail}'", *columns]]
         elif kind == "interval":
             lists = [[*columns, f"'{count} {detail}'::interval"] for count in INTERVALS]
+        elif kind == "typmod":
+            lists = [[*columns, str((digits << 16 | scale) + 4)] for digits, scale in TYPMODS]
         elif self.variant == "zone:name":
             lists = [[f"'{zone}'", *columns] for zone in ZONES]
         elif kind in ("like", "notlike"):

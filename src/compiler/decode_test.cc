@@ -712,6 +712,22 @@ TEST(Decode, DisplayScales) {
   PageWriter page;
   page.add(TupleWriter(writer.attributes, {Datum{numeric_payload("1." + std::string(64, '0'))}}).bytes());
   EXPECT_EQ(decoder.run({page}).errors, TB_ERR_UNREPRESENTABLE);
+  EXPECT_NE(decoder.ptx().find("tb_decode"), std::string::npos);
+}
+
+/* Of a guessed form the planner counts on its digits. */
+TEST(Decode, DigitsOfGuessedForms) {
+  ProgramWriter writer;
+  writer.attributes = {attribute(-1, 4)};
+  add_column(writer, 1, TB_TYPE_NUM64, 2);
+  writer.columns[0].digits = 5;
+  Decoder decoder(writer);
+  for (const auto& [decimal, fits] : std::map<std::string, bool>{
+           {"999.99", true}, {"-999.99", true}, {"0", true}, {"1000", false}, {"-1000.00", false}}) {
+    PageWriter page;
+    page.add(TupleWriter(writer.attributes, {Datum{numeric_payload(decimal)}}).bytes());
+    EXPECT_EQ(decoder.run({page}).errors, fits ? 0u : TB_ERR_UNREPRESENTABLE) << decimal;
+  }
 }
 
 /* numeric(5,-2): the last two digits are not stored in the value. */

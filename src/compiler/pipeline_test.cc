@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 
@@ -124,6 +125,40 @@ TEST(Pipeline, ErrorsCountOnlyForLiveRows) {
   run.args.out_rowids = out.data();
   raising.pipeline(&run.args);
   EXPECT_EQ(run.args.errors, TB_ERR_OVERFLOW);
+}
+
+/* greatest(a, b) < least(x, y), NULLs skipped and NaN above all; and hour of local time, whose zone covers nothing. */
+TEST(Pipeline, ExtremesAndZones) {
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT4, true), x = w.column(TB_TYPE_FLOAT8, true),
+                 y = w.column(TB_TYPE_FLOAT8, true);
+  const uint32_t greatest = w.node(TB_EXPR_GREATEST, TB_TYPE_INT4, TB_EX_NULLABLE, TB_FN_INT4LT, {a, b});
+  const uint32_t least = w.node(TB_EXPR_LEAST, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {x, y});
+  const uint32_t as_double = w.node(TB_EXPR_CALL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_INT4_TO_FLOAT8, {greatest});
+  w.filters = {w.node(TB_EXPR_CALL, TB_TYPE_BOOL, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {as_double, least})};
+  Compiled code(w, TB_SINK_ROWS);
+  const double nan = std::nan("");
+  std::vector<int32_t> as = {1, 5, 9, 0, 3, 7}, bs = {2, 4, 0, 8, 0, 7};
+  std::vector<double> xs = {3, 5, nan, 9, nan, 8}, ys = {2.5, 0, nan, 8.5, 0, nan};
+  std::vector<uint8_t> va = {1, 1, 1, 0, 0, 1}, vb = {1, 1, 0, 1, 0, 1}, vx = {1, 1, 1, 1, 1, 1}, vy = {1, 0, 1, 1, 1, 1};
+  // 2 < 2.5; 5 < 5; 9 < NaN; 8 < 8.5; NULL; 7 < 8
+  const std::vector<uint32_t> expected = {0, 2, 3, 5};
+  std::vector<TbColumnData> columns{{as.data(), va.data()}, {bs.data(), vb.data()}, {xs.data(), vx.data()}, {ys.data(), vy.data()}};
+  std::vector<uint32_t> ids(6), out(6);
+  std::iota(ids.begin(), ids.end(), 0u);
+  const std::string none = ParamWriter().block();
+  Call run(columns, 6, none);
+  run.args.rowids = ids.data();
+  run.args.out_rowids = out.data();
+  code.pipeline(&run.args);
+  out.resize(run.args.nout);
+  EXPECT_EQ(out, expected);
+
+  ProgramWriter z;
+  const uint32_t moment = z.column(TB_TYPE_TIMESTAMPTZ), zone = z.param(TB_TYPE_TEXT, 0, TB_PARAM_ZONE);
+  const uint32_t day = z.call(TB_FN_DATE_TRUNC_DAY_TIMESTAMPTZ, {moment, zone});
+  z.filters = {z.call(TB_FN_TIMESTAMPTZ_LE, {day, moment})};
+  EXPECT_NE(Compiled(z, TB_SINK_ROWS).ptx().find("tb_rows"), std::string::npos);
 }
 
 TEST(Pipeline, UngroupedAggregates) {

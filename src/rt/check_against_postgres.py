@@ -188,11 +188,15 @@ def fetch_moments(server):
 def result_scale(row, values):
     """The documented scale of a numeric result of operands of SCALE."""
     name = row.symbol.removeprefix('rt_num64').removeprefix('rt_num128')
-    if row.variant:
+    if row.variant.startswith('field:'):
         field = row.variant.split(':')[1]
         return 3 if field == 'milliseconds' else 6 if field == 'second' or field == 'epoch' and row.args[0] != 'DATE' else 0
     if name == 'mul':
         return 2 * SCALE
+    if name == 'div':
+        return 24
+    if name == '_typmod':
+        return SCALE
     if name in ('round', 'trunc'):
         return max(0, values[1])
     return SCALE if name in ('add', 'sub', 'mod', 'neg', 'abs') else 0
@@ -241,6 +245,12 @@ def sql_values(row, values):
         arguments.insert(0, quote(form))
     elif row.variant == 'zone:name':
         arguments.insert(0, quote('UTC'))
+    elif kind == 'division':
+        arguments = arguments[:2]
+    elif kind == 'division scale':
+        return f'scale(pg_catalog."numeric_div"({arguments[0]}, {arguments[1]}))'
+    elif kind == 'typmod':
+        arguments[1] = str((values[1] << 16 | SCALE) + 4)
     elif kind == 'interval':
         arguments[1] = quote(f'{values[1]} {form}') + '::interval'
     elif kind in ('like', 'notlike') and form != 'general':
@@ -252,6 +262,11 @@ def sql_values(row, values):
     return f'pg_catalog."{name}"({", ".join(collated)})'
 
 
+def is_quotient(row):
+    """The quotient has as many digits as PostgreSQL prints, and zeros behind."""
+    return row.variant == 'division'
+
+
 def same(row, values, result, expected):
     if row.result == 'BOOL':
         return expected == ('true' if result else 'false')
@@ -260,6 +275,8 @@ def same(row, values, result, expected):
         if row.result == 'FLOAT4':
             other = struct.unpack('f', struct.pack('f', other))[0]
         return math.isnan(result) and math.isnan(other) or result == other and math.copysign(1, result) == math.copysign(1, other)
+    if is_quotient(row):
+        return decimal.Decimal(expected) == decimal.Decimal(result).scaleb(-result_scale(row, values))
     if row.result in ('NUM64', 'NUM128'):
         return expected == f'{decimal.Decimal(result).scaleb(-result_scale(row, values)):f}'
     if row.result in MOMENT_TYPES:
@@ -275,6 +292,10 @@ def cases_of(row, most):
         pools[1] = [0, 1, 2, 3, 5, -1, -2, -5, -40]
     if row.variant.startswith('interval:'):
         pools[1] = [0, 1, -1, 11, -13, 30, 366, -100000, 2147483647, -2147483648]
+    if row.variant.startswith('division'):
+        pools[2:] = [[SCALE], [SCALE]]
+    if row.variant == 'typmod':
+        pools[1] = [SCALE, SCALE + 1, 5, 9, 17, 18] + ([19, 30, 38] if row.result == 'NUM128' else [])
     if row.zoned:
         pools[-1] = [None]
     if row.symbol in ('rt_text_substr', 'rt_text_substr_no_len', 'rt_text_left', 'rt_text_right'):

@@ -105,6 +105,7 @@ TEST(Program, RefusesEachDamage) {
       {"digits of no numeric", [](ProgramWriter& b) { b.columns[0].digits = 5; }},
       {"time zone's type", [](ProgramWriter& b) { b.params[0].flags = TB_PARAM_ZONE; }},
       {"time zone's flags", [](ProgramWriter& b) { b.params[2].flags = TB_PARAM_ZONE | TB_PARAM_NULLABLE; }},
+      {"GREATEST by no comparison", [](ProgramWriter& b) { b.exprs[4].op = TB_EXPR_GREATEST; }},
       {"parameter type", [](ProgramWriter& b) { b.params[0].type = 200; }},
       {"parameter flags", [](ProgramWriter& b) { b.params[0].flags = 0x80; }},
       {"expression op", [](ProgramWriter& b) { b.exprs[4].op = 99; }},

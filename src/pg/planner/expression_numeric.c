@@ -18,6 +18,10 @@
 #include "pg/planner/expression_internal.h"
 #include "pg/planner/function_lookup.h"
 
+/* Digits after the point of a quotient: as many as one of at least 10^-4 prints
+ * with, and some to spare. */
+#define QUOTIENT_SCALE 24
+
 /* Digits before the point. */
 static int
 whole_digits(const TbValue *value)
@@ -358,7 +362,49 @@ truncate_to(TbTranslator *t, const TbValue *args, TbValue *value)
 	return true;
 }
 
-/* x::numeric(p,s), where it can not overflow: PostgreSQL would raise. */
+/* x / y: PostgreSQL takes the digits of a quotient from both values. */
+static bool
+divide(TbTranslator *t, TbValue *args, TbValue *value)
+{
+	TbValue		operands[4] = {args[0], args[1]};
+	TbValue		scale;
+	bool		nullable = args[0].nullable || args[1].nullable;
+
+	operands[2] = tb_numeric_display(t, &args[0]);
+	operands[3] = tb_numeric_display(t, &args[1]);
+	tb_numeric_unify(t, 2, operands);
+	for (int i = 0; i < 2; i++)
+		operands[i] = tb_numeric_resize(t, &operands[i], TB_TYPE_NUM128, operands[i].info.scale);
+	nullable |= operands[2].nullable || operands[3].nullable;
+	*value = tb_builder_node(t->builder, TB_EXPR_CALL,
+							 tb_numeric_info(TB_NUM128_DIGITS, QUOTIENT_SCALE),
+							 TB_FN_NUM128DIV, 4, operands, nullable);
+	scale = tb_builder_node(t->builder, TB_EXPR_CALL, tb_simple_type(TB_TYPE_INT4),
+							TB_FN_NUM128DIV_SCALE, 4, operands, nullable);
+	value->display_scale = scale.expr;
+	value->display_max = TB_MOST_PACKED_DISPLAY;
+	return true;
+}
+
+/* The cast of a value that may have too many digits: PostgreSQL raises. */
+static bool
+apply_checked_typmod(TbTranslator *t, const TbValue *arg, int precision, int scale,
+					 TbValue *value)
+{
+	bool		narrow = tb_numeric_type(whole_digits(arg) + 1 + scale) == TB_TYPE_NUM64 &&
+		arg->info.type == TB_TYPE_NUM64;
+	TbValue		args[2];
+
+	args[0] = tb_numeric_resize(t, arg, narrow ? TB_TYPE_NUM64 : TB_TYPE_NUM128, scale);
+	args[1] = int4_literal(t, precision);
+	*value = call2(t, narrow ? TB_FN_NUM64_TYPMOD : TB_FN_NUM128_TYPMOD, args[0].info, args);
+	value->info.precision = precision;
+	if (precision <= TB_NUM64_DIGITS)
+		*value = tb_numeric_resize(t, value, TB_TYPE_NUM64, scale);
+	return true;
+}
+
+/* x::numeric(p,s) */
 static bool
 apply_typmod(TbTranslator *t, const TbValue *args, TbValue *value)
 {
@@ -379,7 +425,7 @@ apply_typmod(TbTranslator *t, const TbValue *args, TbValue *value)
 	if (scale < args[0].info.scale)
 		whole++;
 	if (whole > precision - scale)
-		return tb_refuse(t, "a cast to numeric(%d,%d) that may overflow", precision, scale);
+		return apply_checked_typmod(t, &args[0], precision, scale, value);
 	*value = tb_numeric_resize(t, &args[0], tb_numeric_type(whole + scale), scale);
 	value->info.precision = whole + scale;
 	value->display_scale = TB_NONE;
@@ -443,6 +489,8 @@ tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,
 			return add_or_subtract(t, funcid, args, value);
 		case F_NUMERIC_MUL:
 			return multiply(t, args, value);
+		case F_NUMERIC_DIV:
+			return divide(t, args, value);
 		case F_NUMERIC_EQ:
 		case F_NUMERIC_NE:
 		case F_NUMERIC_LT:

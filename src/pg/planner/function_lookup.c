@@ -11,6 +11,11 @@
  *   field:<name>    extract, date_part, date_trunc of that field; the field
  *                   argument is dropped. Of a timestamptz with the zone, see
  *                   below
+ *   division        numeric_div: both operands with one scale, then their display
+ *                   scales
+ *   division scale  the display scale of that
+ *   typmod          numeric(x, typmod) of an x that has the scale: the precision
+ *                   in place of the typmod
  *   zone            a last argument is added: the session's time zone
  *   zone:name       AT TIME ZONE: the zone goes last
  *   interval:months, interval:days, interval:microseconds
