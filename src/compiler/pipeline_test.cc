@@ -136,7 +136,7 @@ TEST(Pipeline, ExtremesAndZones) {
   const uint32_t least = w.node(TB_EXPR_LEAST, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {x, y});
   const uint32_t as_double = w.node(TB_EXPR_CALL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_INT4_TO_FLOAT8, {greatest});
   w.filters = {w.node(TB_EXPR_CALL, TB_TYPE_BOOL, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {as_double, least})};
-  Compiled code(w, TB_SINK_ROWS);
+  CompiledPipeline code(w.blob(TB_SINK_ROWS));
   const double nan = std::nan("");
   std::vector<int32_t> as = {1, 5, 9, 0, 3, 7}, bs = {2, 4, 0, 8, 0, 7};
   std::vector<double> xs = {3, 5, nan, 9, nan, 8}, ys = {2.5, 0, nan, 8.5, 0, nan};
@@ -147,7 +147,7 @@ TEST(Pipeline, ExtremesAndZones) {
   std::vector<uint32_t> ids(6), out(6);
   std::iota(ids.begin(), ids.end(), 0u);
   const std::string none = ParamWriter().block();
-  Call run(columns, 6, none);
+  PipelineCall run(columns, 6, none);
   run.args.rowids = ids.data();
   run.args.out_rowids = out.data();
   code.pipeline(&run.args);
@@ -158,7 +158,7 @@ TEST(Pipeline, ExtremesAndZones) {
   const uint32_t moment = z.column(TB_TYPE_TIMESTAMPTZ), zone = z.param(TB_TYPE_TEXT, 0, TB_PARAM_ZONE);
   const uint32_t day = z.call(TB_FN_DATE_TRUNC_DAY_TIMESTAMPTZ, {moment, zone});
   z.filters = {z.call(TB_FN_TIMESTAMPTZ_LE, {day, moment})};
-  EXPECT_NE(Compiled(z, TB_SINK_ROWS).ptx().find("tb_rows"), std::string::npos);
+  EXPECT_NE(CompiledPipeline(z.blob(TB_SINK_ROWS)).ptx().find("tb_rows"), std::string::npos);
 }
 
 TEST(Pipeline, UngroupedAggregates) {
