@@ -121,8 +121,9 @@ inline void fake_rows(void* arguments) {
   }
 }
 
-/* Like the real one: leaves busy slots and counts groups beyond the capacity
- * where the table is full. The next `lost_groups` insertions take a number and
+/* Like the real one: where the table is full it counts groups beyond the capacity
+ * and leaves their slots empty, so that there are always some to end a search,
+ * however many chunks reserve before the table grows. The next `lost_groups` insertions take a number and
  * then find no room for their text, as text keys may. */
 struct FakeReserve {
   GroupLayout layout;
@@ -155,7 +156,6 @@ struct FakeReserve {
       }
       const uint64_t group = table.ngroups++;
       if (group >= table.group_capacity || lose_one()) {
-        table.slots[slot] = TB_SLOT_BUSY;
         table.full = 1;
         return TB_NONE;
       }
