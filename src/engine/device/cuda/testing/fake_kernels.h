@@ -140,13 +140,7 @@ struct FakeReserve {
 
   uint32_t find_or_insert(TbGroupTable& table, int32_t value) const {
     const uint64_t hash = fake_hash(value);
-    uint64_t probes = 0;
     for (uint64_t slot = hash & table.slot_mask;; slot = (slot + 1) & table.slot_mask) {
-      // Chunks that came before the growth may have left every slot busy.
-      if (probes++ > table.slot_mask) {
-        table.full = 1;
-        return TB_NONE;
-      }
       const uint32_t entry = table.slots[slot];
       if (entry == TB_SLOT_BUSY) continue;
       if (entry != 0) {
