@@ -207,7 +207,7 @@ literal_moment(TbTranslator *t, TbValue *value)
 		return false;
 	*value = tb_builder_param(t->builder,
 							  (Expr *) makeFuncExpr(cast, TIMESTAMPTZOID,
-													list_make1(copyObject(literal)),
+													list_make1(copyObjectImpl(literal)),
 													InvalidOid, InvalidOid,
 													COERCE_EXPLICIT_CALL),
 							  tb_simple_type(TB_TYPE_TIMESTAMPTZ), TB_PARAM_NULLABLE);
