@@ -51,7 +51,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
-#define TB_WIRE_VERSION 2
+#define TB_WIRE_VERSION 3
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250					/* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -161,8 +161,9 @@ typedef struct TbQuery
 	uint64_t	debug_fault;		/* tests: see src/engine/device/cuda/fault.h */
 	uint32_t	table;				/* BUILD: the table's number, < TB_MAX_TABLES and
 									 * free; else 0 */
-	uint32_t	reserved;
-	/* program bytes, padded to 8; then the parameter block */
+	uint32_t	result_size;		/* of the result plan (result.h); 0: none */
+	/* program bytes, padded to 8; the parameter block, padded to 8; the result
+	 * plan */
 } TbQuery;
 
 #define TB_MAX_TABLES 64				/* of one connection */

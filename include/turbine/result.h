@@ -1,0 +1,157 @@
+/*
+ * result.h - what is done with the rows of an AGGREGATE or PROJECT before they
+ * are returned: window functions, conditions on them, order, limit.
+ *
+ * A backend writes it behind a QUERY's parameters, the engine reads it. It is no
+ * part of the program: no code is generated for it, and queries that differ in
+ * nothing else share their code. All padding and reserved fields are zero.
+ *
+ * Columns are numbered as results carry them: keys and states of an AGGREGATE,
+ * outputs of a PROJECT; then one for each window function, in their order.
+ *
+ * Steps, in this order: for each window pass, rows are sorted by its keys and its
+ * functions computed; rows for which a condition is not true are dropped; rows are
+ * sorted by the plan's keys; of rows that agree in the first `ndistinct` of them,
+ * the first stays; the first `limit` rows stay. What is sorted by equal keys has
+ * no order among itself.
+ */
+#ifndef TURBINE_RESULT_H
+#define TURBINE_RESULT_H
+
+#include "program.h"
+
+#define TB_RESULT_MAGIC 0x52505442u		/* "BTPR" */
+#define TB_RESULT_VERSION 1
+
+#define TB_MAX_SORT_KEYS 64				/* of all passes together */
+#define TB_MAX_WINDOW_PASSES 16
+#define TB_MAX_WINDOW_FUNCTIONS 64
+#define TB_NO_LIMIT UINT64_MAX
+
+/* PostgreSQL's btree order: NaN above all numbers, equal to itself; false before
+ * true; text by bytes. 8 bytes. */
+#define TB_SORT_DESCENDING	0x01u
+#define TB_SORT_NULLS_FIRST	0x02u
+typedef struct TbSortKey
+{
+	uint32_t	column;
+	uint32_t	flags;
+} TbSortKey;
+
+typedef enum TbFrameMode
+{
+	TB_FRAME_ROWS = 1,
+	TB_FRAME_RANGE,					/* bounds: UNBOUNDED_* and CURRENT_ROW only */
+	TB_FRAME_GROUPS
+} TbFrameMode;
+
+typedef enum TbFrameBound
+{
+	TB_BOUND_UNBOUNDED_PRECEDING = 1,
+	TB_BOUND_PRECEDING,				/* by the offset */
+	TB_BOUND_CURRENT_ROW,
+	TB_BOUND_FOLLOWING,
+	TB_BOUND_UNBOUNDED_FOLLOWING
+} TbFrameBound;
+
+/* One sort, and what is computed in its order. Rows that agree in the first
+ * `npartition` keys are a partition, those that agree in all are peers. No frame
+ * excludes rows. 48 bytes. */
+typedef struct TbWindowPass
+{
+	uint32_t	first_key;			/* keys[first_key .. +nkeys) */
+	uint32_t	nkeys;
+	uint32_t	npartition;
+	uint32_t	first_function;		/* functions[first_function .. +nfunctions): passes
+									 * follow one another without a gap */
+	uint32_t	nfunctions;
+	uint8_t		frame_mode;			/* TbFrameMode */
+	uint8_t		start_bound;		/* TbFrameBound */
+	uint8_t		end_bound;
+	uint8_t		reserved;
+	uint64_t	start_offset;		/* rows or groups */
+	uint64_t	end_offset;
+	uint64_t	reserved2;
+} TbWindowPass;
+
+typedef enum TbWindowKind
+{
+	TB_WINDOW_ROW_NUMBER = 1,		/* INT8 */
+	TB_WINDOW_RANK,					/* INT8 */
+	TB_WINDOW_DENSE_RANK,			/* INT8 */
+	TB_WINDOW_PERCENT_RANK,			/* FLOAT8 */
+	TB_WINDOW_CUME_DIST,			/* FLOAT8 */
+	TB_WINDOW_NTILE,				/* INT4; n: buckets, > 0 */
+	TB_WINDOW_LAG,					/* the argument's; n: rows back, may be negative.
+									 * No such row: the value of column `other`, or
+									 * NULL if that is TB_NONE */
+	TB_WINDOW_LEAD,
+	TB_WINDOW_FIRST_VALUE,			/* of the frame; the argument's type */
+	TB_WINDOW_LAST_VALUE,
+	TB_WINDOW_NTH_VALUE,			/* n: from 1 */
+	TB_WINDOW_COUNT,				/* INT8, no NULLs; arg TB_NONE: rows of the frame */
+	TB_WINDOW_SUM,					/* of the frame; NULL if it has no value. Of INT2,
+									 * INT4: INT8; INT8, NUM64, NUM128: NUM128; FLOAT4,
+									 * FLOAT8: FLOAT8, added up in the frame's order,
+									 * for frames that start UNBOUNDED_PRECEDING */
+	TB_WINDOW_MIN,					/* the argument's type */
+	TB_WINDOW_MAX
+} TbWindowKind;
+
+/* 32 bytes. `filter`: a boolean column; rows where it is not true do not count
+ * (COUNT, SUM, MIN, MAX). */
+typedef struct TbWindowFunction
+{
+	uint32_t	kind;				/* TbWindowKind */
+	uint32_t	arg;				/* column, or TB_NONE */
+	uint32_t	other;				/* column, or TB_NONE */
+	uint32_t	filter;				/* column, or TB_NONE */
+	int64_t		n;
+	uint64_t	reserved;
+} TbWindowFunction;
+
+/* A bound on an INT8 or INT4 column of a window function: value <= bound, or with
+ * STRICT <; rows without a value do not pass. 16 bytes. */
+#define TB_CONDITION_STRICT 0x01u
+#define TB_CONDITION_AT_LEAST 0x02u		/* >= or >, not <= or < */
+#define TB_CONDITION_EQUAL 0x04u		/* =, alone */
+typedef struct TbResultCondition
+{
+	uint32_t	column;
+	uint32_t	flags;
+	int64_t		bound;
+} TbResultCondition;
+
+/*
+ * The header; the arrays follow at 8-aligned offsets. 88 bytes.
+ */
+#define TB_RESULT_WITH_TIES	0x01u		/* rows that are peers of the last within the
+										 * limit stay too */
+typedef struct TbResultPlan
+{
+	uint32_t	magic;
+	uint16_t	version;
+	uint16_t	flags;
+	uint32_t	total_size;			/* bytes of the blob */
+	uint32_t	first_key;			/* the final order: keys[first_key .. +nkeys) */
+	uint32_t	nkeys;
+	uint32_t	ndistinct;			/* <= nkeys; 0: all rows stay */
+	uint64_t	limit;				/* rows, or TB_NO_LIMIT */
+	uint32_t	ncolumns;			/* of the sink's results: for the check */
+	uint32_t	reserved;
+	TbSection	keys;				/* TbSortKey: of all passes and the final order */
+	TbSection	passes;				/* TbWindowPass */
+	TbSection	functions;			/* TbWindowFunction */
+	TbSection	conditions;			/* TbResultCondition */
+	uint64_t	reserved2[2];
+} TbResultPlan;
+
+#ifdef __cplusplus
+static_assert(sizeof(TbSortKey) == 8, "TbSortKey layout");
+static_assert(sizeof(TbWindowPass) == 48, "TbWindowPass layout");
+static_assert(sizeof(TbWindowFunction) == 32, "TbWindowFunction layout");
+static_assert(sizeof(TbResultCondition) == 16, "TbResultCondition layout");
+static_assert(sizeof(TbResultPlan) == 88, "TbResultPlan layout");
+#endif
+
+#endif
