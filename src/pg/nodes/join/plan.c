@@ -151,10 +151,13 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 
 	if (joinrel->reloptkind != RELOPT_JOINREL || root->join_rel_level == NULL)
 		return;
+	/* What costs so little is not gathered from workers either: a larger join's
+	 * plan keeps it as it is, and needs no note of it. */
+	if (!tb_planning_may_win(root, joinrel->pathlist))
+		return;
 	cheaper = tb_serial_paths_note(root, joinrel);
 	if (!bms_equal(joinrel->relids, root->all_baserels) ||
-		tb_serial_path_of(joinrel) == NULL || !(cheaper || tb_guc_debug_force_offload) ||
-		!tb_planning_may_win(root, joinrel->pathlist))
+		tb_serial_path_of(joinrel) == NULL || !(cheaper || tb_guc_debug_force_offload))
 		return;
 	part = tb_join_part(root, "join of", joinrel->relids);
 	path = consider(root, joinrel, part);
