@@ -115,6 +115,7 @@ def run_table(server, sessions, seed, queries):
     zone = source.choice(ZONES)
     sessions.plain.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET timezone = '{zone}'")
+    sessions.forced.query(f"SET pg_turbine.debug_full_code = {source.choice(('on', 'off'))}")
     failed = fast = 0
     for _ in range(queries):
         query = maker.query()

@@ -29,7 +29,8 @@ from pg_client import ConnectionLost  # noqa: E402
 
 OFF = {"pg_turbine.enabled": "off"}
 FORCED = {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}
-DIRECT = {**FORCED, "pg_turbine.direct_threshold": "0"}
+# Besides, what the other mode does with quick code is done with full code here.
+DIRECT = {**FORCED, "pg_turbine.direct_threshold": "0", "pg_turbine.debug_full_code": "on"}
 # Expected of no script: each would mean that the service, not a value, failed.
 SERVICE_FAULTS = ("no_service", "no_device", "device_lost", "compile", "protocol")
 

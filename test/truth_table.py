@@ -173,7 +173,8 @@ class Checker:
 
     def __init__(self, server, device):
         self.plain = server.connect(settings={**OFF, "timezone": SESSION_ZONE})
-        self.forced = server.connect(settings={**FORCED, "timezone": SESSION_ZONE, "pg_turbine.device": device})
+        self.forced = server.connect(settings={**FORCED, "timezone": SESSION_ZONE, "pg_turbine.device": device,
+                                               "pg_turbine.debug_full_code": "on"})
         self.tables = Tables(self.plain)
         self.failures = defaultdict(list)
         self.on_device = self.elsewhere = 0

@@ -10,7 +10,7 @@
  * without a reply means that the compiler crashed. turbined may kill nothing
  * but the zygote: a child ends itself after `timeout_s` (alarm).
  *
- * `turbine-compiler --program F --target host|ptx [--cpu C] [--dump-ir]
+ * `turbine-compiler --program F --target host|ptx [--cpu C] [--quick] [--dump-ir]
  * [--output O]` compiles one program from the command line.
  */
 #ifndef TURBINE_COMPILE_H
@@ -28,12 +28,20 @@ typedef enum TbTarget
 	TB_TARGET_PTX = 2				/* artifact: PTX text, NUL-terminated */
 } TbTarget;
 
+/* What a compilation is worth. Both give the same results, bit for bit. */
+typedef enum TbEffort
+{
+	TB_EFFORT_FULL = 0,				/* fast code */
+	TB_EFFORT_QUICK = 1				/* host: code soon, several times slower. PTX is
+									 * always compiled in full */
+} TbEffort;
+
 typedef struct TbCompileRequest
 {
 	uint32_t	magic;
 	uint32_t	target;				/* TbTarget */
 	uint32_t	timeout_s;
-	uint32_t	reserved;
+	uint32_t	effort;				/* TbEffort */
 	char		cpu[64];			/* LLVM CPU ("znver4", "sm_90"); "" host's own */
 	char		features[512];		/* LLVM feature string, may be "" */
 } TbCompileRequest;

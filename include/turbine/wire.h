@@ -146,6 +146,8 @@ typedef struct TbFiles
 #define TB_QUERY_CHECKSUMS	0x01u	/* verify page checksums of direct reads */
 #define TB_QUERY_ALLOW_HOST 0x02u	/* the host device may stand in for a GPU */
 #define TB_QUERY_GPU_OK		0x04u	/* device == TB_ANY_DEVICE may pick a GPU */
+#define TB_QUERY_FULL_CODE	0x08u	/* tests: wait for fully optimised code, whatever
+									 * the input's size */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {

@@ -13,6 +13,7 @@
 
 #include "compiler/jit/compile_program.h"
 #include "compiler/testing/heap_page_writer.h"
+#include "compiler/testing/effort.h"
 #include "compiler/testing/loaded_object.h"
 #include "engine/program/testing/program_writer.h"
 #include "turbine/kernel.h"
@@ -60,7 +61,7 @@ class Decoder {
  public:
   explicit Decoder(ProgramWriter& writer, uint16_t sink = TB_SINK_ROWS)
       : program_(Program::parse(writer.blob(sink))),
-        object_(compile_program(program_, TB_TARGET_HOST, "", "").bytes),
+        object_(compile_program(program_, TB_TARGET_HOST, "", "", testing::effort()).bytes),
         decode_(object_.symbol<DecodeFn>("tb_decode")) {}
 
   std::string ptx() const {

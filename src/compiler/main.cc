@@ -3,7 +3,7 @@
  *
  *   turbine-compiler --zygote
  *   turbine-compiler --program F --target host|ptx [--cpu C] [--features F]
- *                    [--dump-ir] [--output O]
+ *                    [--quick] [--dump-ir] [--output O]
  *
  * The second form compiles one program in this process: for people, tests and
  * the closure check. --dump-ir prints the IR as emitted, and as optimised.
@@ -26,6 +26,7 @@ constexpr int kZygoteSocket = 3;
 struct Options {
   bool zygote = false;
   bool dump_ir = false;
+  TbEffort effort = TB_EFFORT_FULL;
   std::string program, target, cpu, features, output;
 };
 
@@ -33,7 +34,7 @@ struct Options {
   std::fprintf(stderr,
                "usage: turbine-compiler --zygote\n"
                "       turbine-compiler --program FILE --target host|ptx [--cpu CPU]\n"
-               "                        [--features LIST] [--dump-ir] [--output FILE]\n");
+               "                        [--features LIST] [--quick] [--dump-ir] [--output FILE]\n");
   std::exit(2);
 }
 
@@ -55,6 +56,10 @@ Options parse_options(int argc, char** argv) {
     }
     if (arg == "--dump-ir") {
       options.dump_ir = true;
+      continue;
+    }
+    if (arg == "--quick") {
+      options.effort = TB_EFFORT_QUICK;
       continue;
     }
     bool known = false;
@@ -89,7 +94,7 @@ void compile_file(const Options& options) {
   const turbine::Program program = turbine::Program::parse(read_file(options.program));
   const TbTarget target = options.target == "ptx" ? TB_TARGET_PTX : TB_TARGET_HOST;
   const turbine::CompiledArtifact artifact = turbine::compile_program(
-      program, target, options.cpu, options.features, options.dump_ir);
+      program, target, options.cpu, options.features, options.effort, options.dump_ir);
   if (options.dump_ir)
     std::printf("; ---- as emitted\n%s\n; ---- as optimised\n%s", artifact.emitted_ir.c_str(),
                 artifact.optimized_ir.c_str());

@@ -14,6 +14,8 @@
 #include <random>
 
 #include "compiler/testing/compiled_pipeline.h"
+#include "compiler/testing/effort.h"
+#include "compiler/testing/loaded_object.h"
 #include "compiler/testing/growing_groups.h"
 #include "engine/program/group_layout.h"
 #include "engine/program/testing/program_writer.h"
@@ -220,7 +222,9 @@ TEST(Pipeline, UngroupedAggregates) {
       EXPECT_EQ(row[s[3].valid_offset], count_b > 0);
       EXPECT_EQ(row[s[5].valid_offset], count_b > 0);
       EXPECT_EQ(row[s[6].valid_offset], any_c);
-      if (count) EXPECT_EQ(read<int64_t>(row, s[2].value_offset), sum_a);
+      if (count) {
+        EXPECT_EQ(read<int64_t>(row, s[2].value_offset), sum_a);
+      }
       if (count_b) {
         EXPECT_TRUE(read<__int128>(row, s[3].value_offset) == sum_b);
         EXPECT_EQ(read<int64_t>(row, s[5].value_offset), min_b);
@@ -294,7 +298,9 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
         EXPECT_EQ(read<int64_t>(row, layout.states[0].value_offset), e.count);
         EXPECT_EQ(row[layout.states[1].valid_offset], e.max >= 0);
         EXPECT_TRUE(read<__int128>(row, layout.states[1].value_offset) == e.sum);
-        if (e.max >= 0) EXPECT_EQ(read<int64_t>(row, layout.states[2].value_offset), e.max);
+        if (e.max >= 0) {
+          EXPECT_EQ(read<int64_t>(row, layout.states[2].value_offset), e.max);
+        }
       }
     }
 }
@@ -308,7 +314,7 @@ TEST(Pipeline, TextExtremesPerGroupAndOverall) {
     w.aggregate(TB_AGG_COUNT, s);
     w.aggregate(TB_AGG_MAX, s);
     const Program program = Program::parse(w.blob(TB_SINK_AGGREGATE));
-    const testing::LoadedObject object(compile_program(program, TB_TARGET_HOST, "", "").bytes);
+    const testing::LoadedObject object(compile_program(program, TB_TARGET_HOST, "", "", testing::effort()).bytes);
     const auto pipeline = object.symbol<testing::PipelineFn>("tb_pipeline");
     const GroupLayout layout = group_layout(program);
     std::mt19937_64 random(5);

@@ -139,10 +139,12 @@ TbCompileReply compile_request(const Request& request) {
   const TbCompileRequest& header = request.header;
   if (header.target != TB_TARGET_HOST && header.target != TB_TARGET_PTX)
     throw CompileError("unknown target");
+  if (header.effort != TB_EFFORT_FULL && header.effort != TB_EFFORT_QUICK) throw CompileError("unknown effort");
   inject_fault();
   const Program program = Program::parse(read_program(request.program));
   const CompiledArtifact artifact = compile_program(
-      program, static_cast<TbTarget>(header.target), header.cpu, header.features);
+      program, static_cast<TbTarget>(header.target), header.cpu, header.features,
+      static_cast<TbEffort>(header.effort));
   write_artifact(request.artifact, artifact.bytes);
   TbCompileReply reply = failure("");
   reply.ok = 1;

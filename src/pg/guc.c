@@ -23,6 +23,7 @@ bool		tb_guc_enable_partitionwise;
 bool		tb_guc_allow_inexact_math;
 bool		tb_guc_debug_force_offload;
 bool		tb_guc_debug_plain_explain;
+bool		tb_guc_debug_full_code;
 int			tb_guc_direct_threshold;
 int			tb_guc_cache_size_gpu;
 int			tb_guc_cache_size_host;
@@ -70,6 +71,8 @@ static const BoolSetting bool_settings[] = {
 	&tb_guc_debug_force_offload, false, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN},
 	{"pg_turbine.debug_plain_explain", "EXPLAIN without ANALYZE shows the unaccelerated plan.",
 	&tb_guc_debug_plain_explain, false, GUC_NOT_IN_SAMPLE},
+	{"pg_turbine.debug_full_code", "Waits for fully optimised code, however small the input.",
+	&tb_guc_debug_full_code, false, GUC_NOT_IN_SAMPLE},
 };
 
 typedef struct IntSetting

@@ -27,6 +27,7 @@ extern bool tb_guc_enable_partitionwise;
 extern bool tb_guc_allow_inexact_math;
 extern bool tb_guc_debug_force_offload;
 extern bool tb_guc_debug_plain_explain;
+extern bool tb_guc_debug_full_code;
 extern int	tb_guc_direct_threshold;	/* blocks */
 extern int	tb_guc_cache_size_gpu;		/* MB */
 extern int	tb_guc_cache_size_host;		/* MB */

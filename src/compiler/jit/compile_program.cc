@@ -65,12 +65,12 @@ void emit_all(llvm::Module& module, const llvm::Module& runtime, const Program& 
 }  // namespace
 
 CompiledArtifact compile_program(const Program& program, TbTarget target, const std::string& cpu,
-                                 const std::string& features, bool keep_ir) {
+                                 const std::string& features, TbEffort effort, bool keep_ir) {
   const bool gpu = target == TB_TARGET_PTX;
   CompiledArtifact artifact;
   Stopwatch watch;
   std::unique_ptr<llvm::TargetMachine> machine =
-      gpu ? nvptx_machine(cpu, features) : host_machine(cpu, features);
+      gpu ? nvptx_machine(cpu, features) : host_machine(cpu, features, effort);
 
   std::string diagnostics;
   llvm::LLVMContext context;
@@ -89,7 +89,7 @@ CompiledArtifact compile_program(const Program& program, TbTarget target, const 
                      machine->getTargetFeatureString().str());
   artifact.emit_ms = watch.lap_ms();
 
-  gpu ? optimize_nvptx(module, *machine) : optimize_host(module, *machine);
+  gpu ? optimize_nvptx(module, *machine) : optimize_host(module, *machine, effort);
   verify(module, "optimisation");
   if (keep_ir) artifact.optimized_ir = text_of(module);
   artifact.optimize_ms = watch.lap_ms();

@@ -68,7 +68,7 @@ void check_resolved(const llvm::Module& module) {
 std::unique_ptr<llvm::TargetMachine> nvptx_machine(std::string cpu, std::string features) {
   if (cpu.empty()) cpu = "sm_90";
   if (features.empty()) features = "+ptx80";
-  return make_machine("nvptx64-nvidia-cuda", cpu, features);
+  return make_machine("nvptx64-nvidia-cuda", cpu, features, llvm::CodeGenOptLevel::Default);
 }
 
 void optimize_nvptx(llvm::Module& module, llvm::TargetMachine& machine) {

@@ -53,6 +53,7 @@ void prepare_compiler() {
   initialize_targets();
   const Program program = smallest_program();
   for (TbTarget target : {TB_TARGET_HOST, TB_TARGET_PTX}) compile_program(program, target, "", "");
+  compile_program(program, TB_TARGET_HOST, "", "", TB_EFFORT_QUICK);
 }
 
 void set_fatal_error_handler(void (*handler)(const char* reason)) {

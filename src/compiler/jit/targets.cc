@@ -39,7 +39,8 @@ void initialize_targets() {
 }
 
 std::unique_ptr<llvm::TargetMachine> make_machine(const char* triple, const std::string& cpu,
-                                                  const std::string& features) {
+                                                  const std::string& features,
+                                                  llvm::CodeGenOptLevel level) {
   initialize_targets();
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -50,7 +51,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const char* triple, const std:
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+                                  llvm::CodeModel::Small, level));
   // LLVM itself would only warn, and compile for something else.
   if (machine == nullptr || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
     throw CompileError("unknown CPU \"" + cpu + "\" for " + triple);

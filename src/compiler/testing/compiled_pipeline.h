@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/jit/compile_program.h"
+#include "compiler/testing/effort.h"
 #include "compiler/testing/loaded_object.h"
 #include "turbine/kernel.h"
 
@@ -20,7 +21,7 @@ using PipelineFn = void (*)(TbPipelineArgs*);
 class CompiledPipeline {
  public:
   explicit CompiledPipeline(const std::vector<uint8_t>& blob, bool gpu = true) : program_(Program::parse(blob)) {
-    const CompiledArtifact artifact = compile_program(program_, TB_TARGET_HOST, "", "");
+    const CompiledArtifact artifact = compile_program(program_, TB_TARGET_HOST, "", "", effort());
     object_ = std::make_unique<LoadedObject>(artifact.bytes);
     pipeline = object_->symbol<PipelineFn>("tb_pipeline");
     if (pipeline == nullptr) throw std::runtime_error("no tb_pipeline");

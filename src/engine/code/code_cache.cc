@@ -11,6 +11,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kCancelCheck{50};
 
+/* Quick code takes some 50 ns longer for a row, a compilation in full 100 ms and
+ * more of a processor. */
+constexpr double kRowsWorthFullCode = 500000;
+
 float ms_since(Clock::time_point start) {
   return std::chrono::duration<float, std::milli>(Clock::now() - start).count();
 }
@@ -20,6 +24,13 @@ void add_field(std::string& key, const std::string& field) {
   key += std::to_string(field.size());
   key += ':';
   key += field;
+}
+
+/* Never another program's: a program knows its size. */
+std::string quick_key(const std::string& key) { return key + "quick"; }
+
+std::span<const uint8_t> bytes_of(const std::string& s) {
+  return {reinterpret_cast<const uint8_t*>(s.data()), s.size()};
 }
 
 }  // namespace
@@ -38,19 +49,39 @@ CodeCache::Key CodeCache::key_of(Device& device, const Program& program) const {
   return {key, std::to_string(reinterpret_cast<uintptr_t>(&device)) + "/" + key};
 }
 
-CodeCache::Result CodeCache::get(Device& device, const Program& program, const IsCancelled& cancelled) {
+CodeCache::Result CodeCache::get(Device& device, const Program& program, const IsCancelled& cancelled, CodeDemand demand) {
   const auto start = Clock::now();
   const Key key = key_of(device, program);
   std::unique_lock lock(mutex_);
-  if (auto found = entries_.find(key.loaded); found != entries_.end()) {
-    std::shared_ptr<LoadedCode> code = wait_loaded(lock, found->second, cancelled);
+  auto [place, fresh] = entries_.try_emplace(key.loaded);
+  if (fresh) place->second = std::make_shared<Entry>();
+  const std::shared_ptr<Entry> entry = place->second;
+  Result result{nullptr, Source::kMemory, 0};
+  if (fresh) {
+    lock.unlock();
+    result.source = load_entry(device, program, key, demand.full, entry);
+    lock.lock();
+  } else {
+    wait_loaded(lock, entry, cancelled);
     counters_.memory_hits++;
-    return {std::move(code), Source::kMemory, ms_since(start)};
   }
-  auto entry = entries_[key.loaded] = std::make_shared<Entry>();
-  lock.unlock();
-  const Source source = load_entry(device, program, key, entry);
-  return {entry->code, source, ms_since(start)};
+  if (demand.full && entry->quick) {
+    lock.unlock();
+    improve(device, program);
+    lock.lock();
+  }
+  result.code = entry->code;
+  result.improve = wants_improvement(*entry, demand);
+  result.ms = ms_since(start);
+  return result;
+}
+
+/* Under the lock. Says so once. */
+bool CodeCache::wants_improvement(Entry& entry, const CodeDemand& demand) {
+  entry.rows += demand.rows;
+  if (!entry.quick || entry.asked || entry.rows < kRowsWorthFullCode) return false;
+  entry.asked = true;
+  return true;
 }
 
 void CodeCache::load_ahead(Device& device, const Program& program) {
@@ -60,17 +91,42 @@ void CodeCache::load_ahead(Device& device, const Program& program) {
   if (!fresh) return;
   auto entry = place->second = std::make_shared<Entry>();
   lock.unlock();
-  load_entry(device, program, key, entry);
+  load_entry(device, program, key, false, entry);
+}
+
+void CodeCache::improve(Device& device, const Program& program) {
+  const Key key = key_of(device, program);
+  std::unique_lock lock(mutex_);
+  const auto found = entries_.find(key.loaded);
+  if (found == entries_.end()) return;
+  const std::shared_ptr<Entry> entry = found->second;
+  while (entry->improving) changed_.wait(lock);
+  if (!entry->quick) return;
+  entry->improving = true;
+  lock.unlock();
+  bool improved = false;
+  try {
+    const std::string machine_code = compile(device, program, TB_EFFORT_FULL);
+    entry->code->improve(bytes_of(machine_code));
+    improved = true;
+    store_.put(key.stored, machine_code);
+    store_.remove(quick_key(key.stored));
+  } catch (const DeviceError&) {
+    // What there is goes on working.
+  }
+  lock.lock();
+  entry->improving = false;
+  if (improved) entry->quick = false;
+  changed_.notify_all();
 }
 
 /* Fills a new entry, for which others may already wait. */
-CodeCache::Source CodeCache::load_entry(Device& device, const Program& program, const Key& key,
+CodeCache::Source CodeCache::load_entry(Device& device, const Program& program, const Key& key, bool full,
                                         const std::shared_ptr<Entry>& entry) {
   Source source = Source::kCompiled;
   std::exception_ptr failure;
   try {
-    // Others may be waiting for this one: its own query's end must not stop it.
-    entry->code = load(device, program, key.stored, {}, &source);
+    source = load(device, program, key.stored, full, *entry);
   } catch (const std::exception& e) {
     entry->error = e.what();
     failure = std::current_exception();
@@ -117,31 +173,40 @@ std::shared_ptr<LoadedCode> CodeCache::wait_loaded(std::unique_lock<std::mutex>&
   return entry->code;
 }
 
-std::shared_ptr<LoadedCode> CodeCache::load(Device& device, const Program& program, const std::string& key,
-                                            const IsCancelled& cancelled, Source* source) {
-  auto bytes_of = [](const std::string& s) {
-    return std::span<const uint8_t>(reinterpret_cast<const uint8_t*>(s.data()), s.size());
-  };
-  if (auto stored = store_.get(key)) {
-    try {
-      auto code = device.load(bytes_of(*stored), program);
-      *source = Source::kDisk;
-      return code;
-    } catch (const DeviceError&) {
-      // Whole, but of no use here (another driver, say): compile it again.
-      store_.remove(key);
-    }
-  }
-  std::string artifact;
+/* Null if there is none. */
+std::shared_ptr<LoadedCode> CodeCache::load_stored(Device& device, const Program& program, const std::string& key) {
+  const auto stored = store_.get(key);
+  if (!stored) return nullptr;
   try {
-    artifact = compiler_.compile(program.blob(), device.target(), device.cpu(), device.features(), cancelled);
+    return device.load(bytes_of(*stored), program);
+  } catch (const DeviceError&) {
+    // Whole, but of no use here (another driver, say): compile it again.
+    store_.remove(key);
+    return nullptr;
+  }
+}
+
+/* Others may be waiting for it: no query's end stops it. */
+std::string CodeCache::compile(Device& device, const Program& program, TbEffort effort) {
+  try {
+    const std::string artifact =
+        compiler_.compile(program.blob(), device.target(), device.cpu(), device.features(), effort, {});
+    return device.machine_code(bytes_of(artifact));
   } catch (const CompileError& e) {
     throw DeviceError(TB_FALLBACK_COMPILE, e.what());
   }
-  const std::string machine_code = device.machine_code(bytes_of(artifact));
-  auto code = device.load(bytes_of(machine_code), program);
-  store_.put(key, machine_code);
-  return code;
+}
+
+CodeCache::Source CodeCache::load(Device& device, const Program& program, const std::string& key, bool full,
+                                  Entry& entry) {
+  if ((entry.code = load_stored(device, program, key))) return Source::kDisk;
+  entry.quick = device.runs_quick_code() && !full;
+  const std::string place = entry.quick ? quick_key(key) : key;
+  if (entry.quick && (entry.code = load_stored(device, program, place))) return Source::kDisk;
+  const std::string machine_code = compile(device, program, entry.quick ? TB_EFFORT_QUICK : TB_EFFORT_FULL);
+  entry.code = device.load(bytes_of(machine_code), program);
+  store_.put(place, machine_code);
+  return Source::kCompiled;
 }
 
 CodeCache::Counters CodeCache::counters() {

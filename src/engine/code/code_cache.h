@@ -2,6 +2,10 @@
  * code_cache.h - from a program to code loaded on a device: in memory, else on
  * disk, else compiled.
  *
+ * Where the device can run quick code, a program is compiled quickly first, and in
+ * full besides once enough rows have gone through it; improve() does that, while
+ * queries run.
+ *
  * Requests for one key wait for one compilation. Loaded code is kept for the
  * programs used last and belongs to who holds it, so that eviction never pulls
  * code from under a query. Thread-safe.
@@ -21,6 +25,11 @@
 
 namespace turbine {
 
+struct CodeDemand {
+  bool full = false;  // no quick code
+  double rows = 0;    // that will go through it
+};
+
 class CodeCache {
  public:
   /* `host_tag` stands for the host's processor in keys of host code. */
@@ -31,11 +40,15 @@ class CodeCache {
   struct Result {
     std::shared_ptr<LoadedCode> code;
     Source source;
-    float ms;  // spent in here
+    float ms;              // spent in here
+    bool improve = false;  // it is worth it: somebody please call improve()
   };
-
   /* Throws DeviceError. */
-  Result get(Device& device, const Program& program, const IsCancelled& cancelled);
+  Result get(Device& device, const Program& program, const IsCancelled& cancelled, CodeDemand demand = {});
+
+  /* Makes quick code full, if the program has quick code; takes as long as a
+   * compilation does. Code that cannot be improved stays quick. */
+  void improve(Device& device, const Program& program);
 
   /* As get(), for a query to come: returns at once if the code is there or on
    * its way. Throws DeviceError. */
@@ -51,6 +64,10 @@ class CodeCache {
     enum { kLoading, kLoaded, kFailed } state = kLoading;
     std::shared_ptr<LoadedCode> code;
     std::string error;
+    bool quick = false;
+    bool asked = false;      // somebody was told to improve it
+    bool improving = false;  // it is being done
+    double rows = 0;
     std::list<std::string>::iterator used;  // position in used_, when loaded
   };
 
@@ -59,11 +76,14 @@ class CodeCache {
     std::string stored, loaded;
   };
   Key key_of(Device& device, const Program& program) const;
-  Source load_entry(Device& device, const Program& program, const Key& key, const std::shared_ptr<Entry>& entry);
+  Source load_entry(Device& device, const Program& program, const Key& key, bool full,
+                    const std::shared_ptr<Entry>& entry);
   std::shared_ptr<LoadedCode> wait_loaded(std::unique_lock<std::mutex>& lock, std::shared_ptr<Entry> entry,
                                           const IsCancelled& cancelled);
-  std::shared_ptr<LoadedCode> load(Device& device, const Program& program, const std::string& key,
-                                   const IsCancelled& cancelled, Source* source);
+  Source load(Device& device, const Program& program, const std::string& key, bool full, Entry& entry);
+  std::shared_ptr<LoadedCode> load_stored(Device& device, const Program& program, const std::string& key);
+  std::string compile(Device& device, const Program& program, TbEffort effort);
+  bool wants_improvement(Entry& entry, const CodeDemand& demand);
   void finish_entry(const std::string& key, const std::shared_ptr<Entry>& entry);
 
   CompilerClient& compiler_;

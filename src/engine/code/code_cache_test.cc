@@ -23,19 +23,22 @@ namespace fs = std::filesystem;
 
 struct FakeCode final : LoadedCode {
   explicit FakeCode(std::string bytes) : bytes(std::move(bytes)) {}
-  const std::string bytes;
+  void improve(std::span<const uint8_t> artifact) override { bytes.assign(artifact.begin(), artifact.end()); }
+  std::string bytes;
 };
 
 /* Loads anything but what begins with "unloadable". */
 class FakeDevice final : public Device {
  public:
   std::string cpu_name = "cpu";
+  bool quick = false;
   std::atomic<int> loads{0};
 
   TbDeviceInfo info() const override { return {}; }
   TbTarget target() const override { return TB_TARGET_HOST; }
   std::string cpu() const override { return cpu_name; }
   std::string features() const override { return ""; }
+  bool runs_quick_code() const override { return quick; }
   ChunkShape chunk_shape(uint64_t) const override { return {1, 1}; }
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program&) override {
     loads++;
@@ -67,6 +70,9 @@ class CodeCacheTest : public ::testing::Test {
   void set_artifact(const std::string& bytes) {
     std::ofstream(directory_ + "/artifact", std::ios::binary) << bytes;
     setenv("TURBINE_TEST_COMPILER", ("artifact:" + directory_ + "/artifact").c_str(), 1);
+  }
+  void set_script(const std::string& kind) {
+    setenv("TURBINE_TEST_COMPILER", (kind + directory_ + "/artifact").c_str(), 1);
   }
   std::string cache_directory() const { return directory_ + "/cache"; }
 
@@ -109,6 +115,63 @@ TEST_F(CodeCacheTest, CompiledThenMemoryThenDisk) {
   EXPECT_EQ(second->cache.get(device_, program(2), {}).source, Source::kCompiled);
   EXPECT_EQ(second->cache.counters().compiled, 1u);
   EXPECT_EQ(second->cache.counters().disk_hits, 1u);
+}
+
+constexpr CodeDemand kFewRows{false, 10}, kManyRows{false, 1e9}, kFull{true, 10};
+
+/* What the code says that it is. */
+std::string text(const CodeCache::Result& result) { return static_cast<FakeCode&>(*result.code).bytes; }
+
+TEST_F(CodeCacheTest, QuickCodeFirstThenFullCode) {
+  set_script("effort:");
+  device_.quick = true;
+  auto first = open();
+  const auto quick = first->cache.get(device_, program(1), {}, kFewRows);
+  EXPECT_EQ(text(quick), "machine code quick");
+  EXPECT_FALSE(quick.improve);
+  EXPECT_TRUE(first->cache.get(device_, program(1), {}, kManyRows).improve);
+  EXPECT_FALSE(first->cache.get(device_, program(1), {}, kManyRows).improve) << "somebody does it already";
+  first->cache.improve(device_, program(1));
+  EXPECT_EQ(text(quick), "machine code full") << "those who hold it have it";
+  EXPECT_EQ(files().size(), 1u);
+  const auto stored = open()->cache.get(device_, program(1), {}, kManyRows);
+  EXPECT_EQ(stored.source, Source::kDisk);
+  EXPECT_EQ(text(stored), "machine code full");
+  EXPECT_FALSE(stored.improve);
+}
+
+TEST_F(CodeCacheTest, QuickCodeIsStoredAndManySmallQueriesAreManyRows) {
+  set_script("effort:");
+  device_.quick = true;
+  open()->cache.get(device_, program(1), {}, kFewRows);
+  auto second = open();
+  EXPECT_EQ(second->cache.get(device_, program(1), {}, kFewRows).source, Source::kDisk);
+  int queries = 0;
+  while (!second->cache.get(device_, program(1), {}, {false, 1000}).improve) ASSERT_LT(queries++, 100000);
+  EXPECT_GT(queries, 10);
+}
+
+TEST_F(CodeCacheTest, FullCodeWhereItIsDemanded) {
+  set_script("effort:");
+  device_.quick = true;
+  auto instance = open();
+  EXPECT_EQ(text(instance->cache.get(device_, program(1), {}, kFull)), "machine code full");
+  instance->cache.get(device_, program(2), {}, kFewRows);
+  EXPECT_EQ(text(instance->cache.get(device_, program(2), {}, kFull)), "machine code full");
+  device_.quick = false;
+  EXPECT_EQ(text(open()->cache.get(device_, program(3), {}, kFewRows)), "machine code full");
+}
+
+TEST_F(CodeCacheTest, WhatCannotBeImprovedStaysQuick) {
+  set_script("effort:");
+  device_.quick = true;
+  auto instance = open();
+  EXPECT_TRUE(instance->cache.get(device_, program(1), {}, kManyRows).improve);
+  instance->compiler.stop();
+  instance->cache.improve(device_, program(1));
+  const auto code = instance->cache.get(device_, program(1), {}, kManyRows);
+  EXPECT_EQ(text(code), "machine code quick");
+  EXPECT_FALSE(code.improve) << "not tried again and again";
 }
 
 TEST_F(CodeCacheTest, KeysTellProcessorsApart) {
@@ -227,7 +290,7 @@ TEST_F(CodeCacheTest, NoCompilerIsAnError) {
 TEST_F(CodeCacheTest, WaitingIsCancelled) {
   setenv("TURBINE_TEST_COMPILER", "crash", 1);
   CompilerClient compiler(TB_TEST_COMPILER, 5);
-  EXPECT_THROW(compiler.compile(program(1).blob(), TB_TARGET_HOST, "", "", [] { return true; }), CompileError);
+  EXPECT_THROW(compiler.compile(program(1).blob(), TB_TARGET_HOST, "", "", TB_EFFORT_FULL, [] { return true; }), CompileError);
 }
 
 }  // namespace

@@ -104,11 +104,12 @@ std::string CompilerClient::build_id() const {
 }
 
 std::string CompilerClient::compile(std::span<const uint8_t> program, TbTarget target, const std::string& cpu,
-                                    const std::string& features, const IsCancelled& cancelled) {
+                                    const std::string& features, TbEffort effort, const IsCancelled& cancelled) {
   TbCompileRequest request{};
   request.magic = TB_COMPILE_MAGIC;
   request.target = target;
   request.timeout_s = timeout_s_;
+  request.effort = effort;
   if (cpu.size() >= sizeof request.cpu || features.size() >= sizeof request.features) fail("target name is too long");
   memcpy(request.cpu, cpu.data(), cpu.size());
   memcpy(request.features, features.data(), features.size());

@@ -38,7 +38,7 @@ class CompilerClient {
 
   /* The artifact for the program. Throws CompileError. Thread-safe. */
   std::string compile(std::span<const uint8_t> program, TbTarget target, const std::string& cpu,
-                      const std::string& features, const IsCancelled& cancelled);
+                      const std::string& features, TbEffort effort, const IsCancelled& cancelled);
 
   /* Makes every compile() end soon, and those to come at once. */
   void stop() { stopping_ = true; }

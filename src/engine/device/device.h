@@ -32,10 +32,14 @@ struct DeviceError : std::runtime_error {
   TbFallback reason;
 };
 
-/* Compiled code, loaded on one device. Immutable; shared by queries. */
+/* Compiled code, loaded on one device; shared by queries. */
 class LoadedCode {
  public:
   virtual ~LoadedCode() = default;
+
+  /* Better code of the same program, for calls to come, those of running queries
+   * too. Any thread. Throws DeviceError. */
+  virtual void improve(std::span<const uint8_t>) {}
 };
 
 /* One chunk, in memory that backend and daemon share. */
@@ -99,6 +103,9 @@ class Device {
   virtual TbTarget target() const = 0;
   virtual std::string cpu() const = 0;       // for TbCompileRequest
   virtual std::string features() const = 0;
+
+  /* Whether it runs quick code until full code is there. */
+  virtual bool runs_quick_code() const { return false; }
 
   /* Best chunk size and number of slots for a query over `nblocks` pages. */
   struct ChunkShape {

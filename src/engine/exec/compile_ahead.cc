@@ -21,19 +21,27 @@ CompileAhead::CompileAhead(CodeCache& code) : code_(code), pool_("compile", comp
 
 CompileAhead::~CompileAhead() { stopping_ = true; }
 
-void CompileAhead::start(Device& device, std::shared_ptr<const Program> program) {
+void CompileAhead::post(std::function<void()> work) {
   if (outstanding_.fetch_add(1) >= kMostOutstanding) {
     outstanding_--;
     return;
   }
-  pool_.post([this, &device, program = std::move(program)](unsigned) {
+  pool_.post([this, work = std::move(work)](unsigned) {
     try {
-      if (!stopping_) code_.load_ahead(device, *program);
+      if (!stopping_) work();
     } catch (const std::exception&) {
       // The QUERY will say so.
     }
     outstanding_--;
   });
+}
+
+void CompileAhead::start(Device& device, std::shared_ptr<const Program> program) {
+  post([this, &device, program = std::move(program)] { code_.load_ahead(device, *program); });
+}
+
+void CompileAhead::improve(Device& device, std::shared_ptr<const Program> program) {
+  post([this, &device, program = std::move(program)] { code_.improve(device, *program); });
 }
 
 }  // namespace turbine

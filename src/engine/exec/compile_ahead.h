@@ -1,5 +1,6 @@
 /*
- * compile_ahead.h - compiles programs that queries will soon want (PREPARE).
+ * compile_ahead.h - compiles programs that queries will soon want (PREPARE), and
+ * in full those that have quick code and much to do.
  *
  * A hint, never a promise: beyond a bound it is dropped, and what fails fails
  * again in the QUERY, which is where errors are told. A QUERY that comes while
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "engine/code/code_cache.h"
 #include "engine/device/host/worker_pool.h"
@@ -24,10 +26,15 @@ class CompileAhead {
    * as `code`. */
   void start(Device& device, std::shared_ptr<const Program> program);
 
+  /* CodeCache::improve(), on a thread of its own. */
+  void improve(Device& device, std::shared_ptr<const Program> program);
+
   /* Programs waited for; for tests. */
   unsigned outstanding() const { return outstanding_; }
 
  private:
+  void post(std::function<void()> work);
+
   CodeCache& code_;
   std::atomic<unsigned> outstanding_{0};
   std::atomic<bool> stopping_{false};

@@ -123,7 +123,9 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   QueryNeeds needs = device.needs(*program_, query.estimated_groups, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.copied_table_bytes(probed);
-  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled);
+  const bool full_code = query.flags & TB_QUERY_FULL_CODE;
+  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled, {full_code, query.estimated_rows});
+  if (code.improve) engine_.compile_ahead.improve(device, program_);
 
   const auto queued = Clock::now();
   Admission::Grant grant = engine_.admission.admit(

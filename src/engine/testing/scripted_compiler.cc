@@ -4,6 +4,7 @@
  *
  *   artifact:FILE   answers every request with the file's bytes
  *   slow:FILE       the same after 300 ms; stuck:FILE after 30 s
+ *   effort:FILE     the file's bytes, then " quick" or " full" as was asked
  *   fail:MESSAGE    answers that the program cannot be compiled
  *   crash           the child exits without an answer
  *   die             the zygote itself exits when a request comes
@@ -25,15 +26,17 @@
 
 namespace {
 
-void answer(const std::string& script, int artifact, int status) {
+void answer(const std::string& script, uint32_t effort, int artifact, int status) {
   TbCompileReply reply{};
   reply.magic = TB_COMPILE_MAGIC;
   const bool slow = script.rfind("slow:", 0) == 0, stuck = script.rfind("stuck:", 0) == 0;
   if (slow) usleep(300000);
   if (stuck) sleep(30);
-  if (slow || stuck || script.rfind("artifact:", 0) == 0) {
+  const bool tells = script.rfind("effort:", 0) == 0;
+  if (slow || stuck || tells || script.rfind("artifact:", 0) == 0) {
     std::ifstream in(script.substr(script.find(':') + 1), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    if (tells) bytes += effort == TB_EFFORT_QUICK ? " quick" : " full";
     reply.ok = write(artifact, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     reply.artifact_size = bytes.size();
   } else if (script.rfind("fail:", 0) == 0) {
@@ -71,7 +74,7 @@ int main() {
       if (die_once) std::ofstream(died) << "1";
       return 1;
     }
-    if (fork() == 0) answer(script, fds[1], fds[2]);
+    if (fork() == 0) answer(script, request.effort, fds[1], fds[2]);
     for (int fd : fds) close(fd);
     while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
   }

@@ -139,6 +139,8 @@ send_query(TbHeapQuery *query)
 
 	header.device = query->spec.device;
 	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
+	if (tb_guc_debug_full_code)
+		header.flags |= TB_QUERY_FULL_CODE;
 	if (DataChecksumsEnabled())
 		header.flags |= TB_QUERY_CHECKSUMS;
 	header.nblocks = query->nblocks;

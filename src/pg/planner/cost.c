@@ -18,10 +18,10 @@
 #define US_PER_UNIT				7.0
 
 /* Planning aside: connect, admission, start of threads; and a share of the
- * compilation: 40 ms and more, once a shape, then cached in memory and on disk;
+ * compilation to quick code: 20 ms, once a shape, then cached in memory and on disk;
  * charged as if every shape ran twice, so that a first run is rarely a loss. */
 #define STARTUP_US				500.0
-#define COMPILE_SHARE_US		20000.0
+#define COMPILE_SHARE_US		10000.0
 #define GPU_STARTUP_US			1500.0
 
 /* A page from the operating system's cache, by a thread of the daemon, and
@@ -47,14 +47,15 @@
 
 /* An inner table's own program: query and answer, and a share of its compilation
  * as above. */
-#define STAGE_US				20000.0
+#define STAGE_US				8000.0
 
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
 #define RETURNED_ROW_US			0.25
 
-/* A group: made in the table, written as columns, copied, finished. */
-#define RETURNED_GROUP_US		0.4
+/* A group: made in the table, written as columns, copied, finished. No more than
+ * a row, of which PostgreSQL would have to make the group. */
+#define RETURNED_GROUP_US		0.25
 
 /* A GPU: pages over the bus, and its work on a row. */
 #define GPU_PAGE_US				0.17

@@ -37,34 +37,63 @@ Entry entry_point(void* handle, const char* name) {
 
 }  // namespace
 
-HostCode::Library HostCode::open(std::span<const uint8_t> shared_object, bool decodes) {
-  Library library{memfd_create("turbine-code", MFD_CLOEXEC), nullptr};
-  if (library.fd < 0) fail(strerror(errno));
+class HostCode::Library {
+ public:
+  Library(std::span<const uint8_t> shared_object, bool decodes);
+  ~Library();
+  Library(const Library&) = delete;
+
+  const Entries& entries() const { return entries_; }
+
+ private:
+  void open(std::span<const uint8_t> shared_object, bool decodes);
+  void close_all();
+
+  int fd_ = -1;
+  void* handle_ = nullptr;
+  Entries entries_{};
+};
+
+HostCode::Library::Library(std::span<const uint8_t> shared_object, bool decodes) {
   try {
-    write_all(library.fd, shared_object);
-    const std::string path = "/proc/self/fd/" + std::to_string(library.fd);
-    library.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library.handle == nullptr) fail(dlerror());
-    if ((decodes && !dlsym(library.handle, "tb_decode")) || !dlsym(library.handle, "tb_pipeline"))
-      fail("entry points are missing");
+    open(shared_object, decodes);
   } catch (...) {
-    if (library.handle) dlclose(library.handle);
-    close(library.fd);
+    close_all();
     throw;
   }
-  return library;
 }
 
-HostCode::HostCode(std::span<const uint8_t> shared_object, bool decodes) : HostCode(open(shared_object, decodes)) {}
+HostCode::Library::~Library() { close_all(); }
 
-HostCode::HostCode(Library library)
-    : decode(entry_point<Decode>(library.handle, "tb_decode")),
-      pipeline(entry_point<Pipeline>(library.handle, "tb_pipeline")),
-      library_(library) {}
+void HostCode::Library::open(std::span<const uint8_t> shared_object, bool decodes) {
+  fd_ = memfd_create("turbine-code", MFD_CLOEXEC);
+  if (fd_ < 0) fail(strerror(errno));
+  write_all(fd_, shared_object);
+  const std::string path = "/proc/self/fd/" + std::to_string(fd_);
+  handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) fail(dlerror());
+  entries_ = {entry_point<Decode>(handle_, "tb_decode"), entry_point<Pipeline>(handle_, "tb_pipeline")};
+  if ((decodes && !entries_.decode) || !entries_.pipeline) fail("entry points are missing");
+}
 
-HostCode::~HostCode() {
-  dlclose(library_.handle);
-  close(library_.fd);
+void HostCode::Library::close_all() {
+  if (handle_) dlclose(handle_);
+  if (fd_ >= 0) close(fd_);
+}
+
+HostCode::HostCode(std::span<const uint8_t> shared_object, bool decodes) : decodes_(decodes) {
+  libraries_.push_back(std::make_unique<Library>(shared_object, decodes));
+  best_ = &libraries_.back()->entries();
+}
+
+HostCode::~HostCode() = default;
+
+void HostCode::improve(std::span<const uint8_t> shared_object) {
+  auto better = std::make_unique<Library>(shared_object, decodes_);
+  std::lock_guard lock(mutex_);
+  // What came before stays: threads may be in it.
+  libraries_.push_back(std::move(better));
+  best_.store(&libraries_.back()->entries(), std::memory_order_release);
 }
 
 }  // namespace turbine

@@ -1,9 +1,14 @@
 /*
- * host_code.h - a compiled program loaded into this process.
+ * host_code.h - a compiled program loaded into this process: quick code first,
+ * maybe, and full code when there is some.
  */
 #pragma once
 
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
 #include "engine/device/device.h"
 
@@ -20,18 +25,22 @@ class HostCode final : public LoadedCode {
   ~HostCode() override;
   HostCode(const HostCode&) = delete;
 
-  const Decode decode;  // null: of a program whose source is not heap pages
-  const Pipeline pipeline;
+  void improve(std::span<const uint8_t> shared_object) override;
+
+  struct Entries {
+    Decode decode;  // null: of a program whose source is not heap pages
+    Pipeline pipeline;
+  };
+  /* The best there is. Valid as long as this, whatever comes later. */
+  const Entries& entries() const { return *best_.load(std::memory_order_acquire); }
 
  private:
-  struct Library {
-    int fd;
-    void* handle;
-  };
-  explicit HostCode(Library library);
-  static Library open(std::span<const uint8_t> shared_object, bool decodes);
+  class Library;
 
-  const Library library_;
+  const bool decodes_;
+  std::mutex mutex_;  // libraries_
+  std::vector<std::unique_ptr<Library>> libraries_;
+  std::atomic<const Entries*> best_;
 };
 
 }  // namespace turbine

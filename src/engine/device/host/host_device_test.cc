@@ -469,7 +469,7 @@ TEST_F(HostDeviceTest, CodeIsCheckedWhenLoaded) {
   // Two libraries at a time are two libraries, whatever descriptors they got.
   auto rows = std::dynamic_pointer_cast<HostCode>(device_.load(file_bytes(TB_TEST_CODE_ROWS), program));
   auto groups = std::dynamic_pointer_cast<HostCode>(device_.load(file_bytes(TB_TEST_CODE_GROUPS), program));
-  EXPECT_NE(rows->pipeline, groups->pipeline);
+  EXPECT_NE(rows->entries().pipeline, groups->entries().pipeline);
 }
 
 TEST_F(HostDeviceTest, ChunkShapesAreSane) {

@@ -125,7 +125,7 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   if (sink_) sink_->begin_chunk(worker);
   if (task.kind == TB_CHUNK_COLUMNS)
     run_columns(worker, progress);
-  else if (!code_->decode)
+  else if (!code_->entries().decode)
     throw DeviceError(TB_FALLBACK_PROTOCOL, "pages for a program of rows");
   else
     run_pages(worker, progress);
@@ -172,7 +172,7 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, uint32_t first_pa
   decode.deferred = reinterpret_cast<uint32_t*>(area + batch_.deferred);
   decode.params = params();
   const uint64_t start = now_ns();
-  code_->decode(&decode);
+  code_->entries().decode(&decode);
   decode_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
 
   if (decode.nrows > kBatchRows || decode.ndeferred > kBatchRows) decode.errors |= TB_ERR_CORRUPT;
@@ -238,7 +238,7 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   }
 
   const uint64_t start = now_ns();
-  code_->pipeline(&call);
+  code_->entries().pipeline(&call);
   compute_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
 
   outcome.errors |= call.errors;

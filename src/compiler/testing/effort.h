@@ -1,0 +1,19 @@
+/*
+ * effort.h - how the tests compile for the host: in full, or quickly where
+ * TURBINE_TEST_EFFORT is "quick". CTest runs them both ways.
+ */
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+#include "turbine/compile.h"
+
+namespace turbine::testing {
+
+inline TbEffort effort() {
+  const char* name = std::getenv("TURBINE_TEST_EFFORT");
+  return name != nullptr && std::string_view(name) == "quick" ? TB_EFFORT_QUICK : TB_EFFORT_FULL;
+}
+
+}  // namespace turbine::testing
