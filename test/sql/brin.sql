@@ -75,6 +75,9 @@ SELECT count(*), sum(v) FROM log WHERE id = 5000 OR v = 50;
 SELECT v, count(*) FROM log WHERE id < 0 GROUP BY v;
 -- offloaded: GpuScan
 SELECT * FROM log WHERE id > 20000;
+-- Where a row lies, in chunks with gaps.
+-- offloaded: GpuScan
+SELECT ctid, id FROM log WHERE id BETWEEN 4000 AND 4010 OR id > 8990 OR id < 5;
 -- Functions of a column match no index; they do not hinder others.
 -- offloaded: GpuPreAgg
 SELECT count(*) FROM log WHERE id + 1 = 500;

@@ -67,7 +67,9 @@ add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 	TbRun	   *last = slot->nruns > 0 ? &slot->runs[slot->nruns - 1] : NULL;
 
 	if (last != NULL && last->page + last->count == page &&
+#ifndef TB_MUTANT_GAP_READ_THROUGH
 		last->block + last->count == block &&
+#endif
 		TB_VM_PAGE(last->block) == TB_VM_PAGE(block))
 	{
 		last->count++;
