@@ -21,6 +21,7 @@ import answers  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
+from random_indexes import with_indexes  # noqa: E402
 from random_joins import JoinMaker, make_tables  # noqa: E402
 from random_queries import ZONES, QueryMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
@@ -62,9 +63,10 @@ class Sessions:
         self.plain, self.forced = (self._server.connect(settings=s) for s in self._settings)
 
 
-def offloaded(session, query):
+def uses(session, query, words):
+    """Which of the words the plan shows."""
     outcome = session.run(f"EXPLAIN (FORMAT JSON) {query}")
-    return not outcome.error and "Gpu" in outcome.rows[0][0]
+    return [not outcome.error and word in outcome.rows[0][0] for word in words]
 
 
 def run_patiently(session, query):
@@ -107,24 +109,26 @@ def make_maker(source, seed):
 
 
 def run_table(server, sessions, seed, queries):
-    """(agreed, differed, offloaded) of the queries over the seed's tables."""
+    """(agreed, differed, offloaded, of those with indexes) of the queries over the seed's tables."""
     source = random.Random(seed)
     tables, maker = make_maker(source, seed)
+    tables = [with_indexes(source, table) for table in tables]
     for table in tables:
         create(server, table)
     zone = source.choice(ZONES)
     sessions.plain.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET pg_turbine.debug_full_code = {source.choice(('on', 'off'))}")
-    failed = fast = 0
+    failed = fast = indexed = 0
     for _ in range(queries):
         query = maker.query()
-        fast += offloaded(sessions.forced, query)
+        shown = uses(sessions.forced, query, ("Gpu", "BRIN cond"))
+        fast, indexed = fast + shown[0], indexed + shown[1]
         found = check_query(sessions, query)
         if found:
             report(seed, tables, query, found, failed)
             failed += 1
-    return queries - failed, failed, fast
+    return queries - failed, failed, fast, indexed
 
 
 def main():
@@ -136,20 +140,23 @@ def main():
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the generator")
     options = parser.parse_args()
     tables = options.tables or -(-options.queries // QUERIES_A_TABLE)
-    passed = failed = fast = 0
+    passed = failed = fast = indexed = 0
     with cluster.Cluster("differential", extension=not options.stock) as server:
         sessions = Sessions(server, options.device)
         for seed in range(options.seed, options.seed + tables):
-            good, bad, more = run_table(server, sessions, seed, QUERIES_A_TABLE)
-            passed, failed, fast = passed + good, failed + bad, fast + more
+            good, bad, more, by_index = run_table(server, sessions, seed, QUERIES_A_TABLE)
+            passed, failed, fast, indexed = passed + good, failed + bad, fast + more, indexed + by_index
             if seed % 10 == 0:
                 print(f"  seed {seed}: {passed} agree, {failed} differ, {fast} offloaded", flush=True)
         many = tables >= MANY_TABLES
         faults = 0 if options.stock else check_counters(server, long_enough=many)[1]
     total = passed + failed
-    print(f"  {total} queries over {tables} tables, {fast} offloaded ({100 * fast // total} %)")
+    print(f"  {total} queries over {tables} tables, {fast} offloaded ({100 * fast // total} %), {indexed} with BRIN")
     if many and fast < LEAST_OFFLOADED * total and not options.stock:
         print(f"too few were offloaded: at least {LEAST_OFFLOADED:.0%} must be")
+        failed += 1
+    if many and not indexed and not options.stock:
+        print("no query used a BRIN index")
         failed += 1
     failed += faults
     print(f"{passed} passed, {failed} failed")

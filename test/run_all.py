@@ -26,6 +26,7 @@ SUITES = {
     "unit": (PYTHON + ["test/run_unit.py"], []),
     "sql": (PYTHON + ["test/run_sql.py"], []),
     "truth": (PYTHON + ["test/truth_table.py"], []),
+    "brin": (PYTHON + ["test/brin.py"], ["--races", "20000"]),
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),

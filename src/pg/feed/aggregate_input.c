@@ -37,7 +37,7 @@ take_deferred(InputState *input, int slot_index)
 		return true;
 	if (!tb_tuples_take_ids(query, slot, base))
 		return false;
-	tb_tuples_set_pages(query, slot_index, slot->first_block, slot->npages, base);
+	tb_tuples_set_pages(query, slot_index, slot->blocks, slot->npages, base);
 	for (uint32 i = 0; i < slot->done.ndeferred; i++)
 	{
 		HeapTuple	tuple = tb_heap_query_tuple(query,
@@ -113,7 +113,7 @@ step(InputState *input, bool *finished)
 {
 	TbHeapQuery *query = input->query;
 	int			slot = tb_chunks_free_slot(query);
-	bool		blocks_left = query->next_block < query->nblocks;
+	bool		blocks_left = tb_blocks_left(query);
 	bool		rows_due;
 
 	if (!gather_rows(input))

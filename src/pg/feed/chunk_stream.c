@@ -1,7 +1,8 @@
 /*
  * chunk_stream.c - chunks of blocks through the slots of shared memory.
  *
- * A chunk is slot_pages consecutive blocks. Runs of direct blocks are left to
+ * A chunk is the next slot_pages blocks that are to be read; they ascend, and
+ * leave gaps where blocks are skipped. Runs of direct blocks are left to
  * the daemon, all others are copied from shared buffers before the chunk is
  * sent. When the daemon has read a chunk's runs they are confirmed against the
  * visibility map, what moved is read buffered, and the chunk is released; one
@@ -22,6 +23,8 @@ tb_chunks_begin(TbHeapQuery *query)
 	uint32		pages = query->ready.slot_pages;
 
 	query->slots = palloc0(query->ready.nslots * sizeof(TbSlot));
+	for (uint32 i = 0; i < query->ready.nslots; i++)
+		query->slots[i].blocks = palloc(pages * sizeof(BlockNumber));
 	if (query->direct == NULL)
 		return;
 	for (uint32 i = 0; i < query->ready.nslots; i++)
@@ -50,20 +53,23 @@ tb_chunks_slot(TbHeapQuery *query, int slot)
 static void
 read_buffered(TbHeapQuery *query, int slot, uint32 page)
 {
-	tb_buffered_read(&query->reader, query->slots[slot].first_block + page,
+	tb_buffered_read(&query->reader, query->slots[slot].blocks[page],
 					 tb_chunks_slot(query, slot) + (Size) page * TB_PAGE_SIZE);
 	query->stats.blocks_buffered++;
 }
 
-/* Adds a direct page to the last run, if it continues it under the same map
- * page, or starts a run. */
+/* Adds a direct page to the last run, if it continues it in the slot and in the
+ * relation under the same map page, or starts a run. */
 static void
 add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 {
-	BlockNumber block = slot->first_block + page;
+	BlockNumber block = slot->blocks[page];
 	TbRun	   *last = slot->nruns > 0 ? &slot->runs[slot->nruns - 1] : NULL;
 
 	if (last != NULL && last->page + last->count == page &&
+#ifndef TB_MUTANT_GAP_READ_THROUGH
+		last->block + last->count == block &&
+#endif
 		TB_VM_PAGE(last->block) == TB_VM_PAGE(block))
 	{
 		last->count++;
@@ -121,14 +127,12 @@ tb_chunks_issue(TbHeapQuery *query, int slot_index)
 	TbSlot	   *slot = &query->slots[slot_index];
 
 	slot->kind = TB_CHUNK_PAGES;
-	slot->first_block = query->next_block;
-	slot->npages = Min(query->ready.slot_pages, query->nblocks - query->next_block);
+	slot->npages = tb_blocks_take(query, slot->blocks, query->ready.slot_pages);
 	slot->nruns = 0;
-	query->next_block += slot->npages;
 	for (uint32 page = 0; page < slot->npages; page++)
 	{
 		if (query->direct != NULL &&
-			tb_direct_block(query->direct, slot->first_block + page))
+			tb_direct_block(query->direct, slot->blocks[page]))
 			add_to_runs(query, slot, page);
 		else
 			read_buffered(query, slot_index, page);

@@ -48,11 +48,11 @@ tb_tuples_take_ids(TbHeapQuery *query, const TbSlot *slot, const char *base)
 }
 
 void
-tb_tuples_set_pages(TbHeapQuery *query, int slot, BlockNumber block,
+tb_tuples_set_pages(TbHeapQuery *query, int slot, const BlockNumber *blocks,
 					uint32 npages, const char *pages)
 {
 	query->current_slot = slot;
-	query->current_block = block;
+	query->current_blocks = blocks;
 	query->current_npages = npages;
 	query->current_pages = pages;
 }
@@ -99,9 +99,10 @@ tb_heap_query_tuple(TbHeapQuery *query, uint32 rowid)
 {
 	uint32		page = TB_ROWID_PAGE(rowid);
 	OffsetNumber offnum = TB_ROWID_OFFNUM(rowid);
-	BlockNumber block = query->current_block + page;
+	BlockNumber block;
 
 	Assert(page < query->current_npages);
+	block = query->current_blocks[page];
 	if (query->tuple_buffer == NULL)
 		query->tuple_buffer = MemoryContextAlloc(query->context, BLCKSZ);
 	if (!copy_tuple(query, query->current_pages + (Size) page * BLCKSZ, offnum))

@@ -79,12 +79,13 @@ map_is_promise(Relation rel, Snapshot snapshot)
 }
 
 TbDirect *
-tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks)
+tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
+				BlockNumber blocks_to_read)
 {
 	TbDirect   *direct;
 	TbVisibilityMap *map;
 
-	if (nblocks == 0 || nblocks < (BlockNumber) tb_guc_direct_threshold ||
+	if (blocks_to_read == 0 || blocks_to_read < (BlockNumber) tb_guc_direct_threshold ||
 		!map_is_promise(rel, snapshot))
 		return NULL;
 	map = tb_visibility_map_copy(rel, nblocks);

@@ -19,9 +19,10 @@
 
 typedef struct TbDirect TbDirect;
 
-/* NULL: nothing of the relation may, or is worth, being read directly. */
+/* NULL: nothing of the relation, of which so many blocks will be read, may, or is
+ * worth, being read directly. */
 extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot,
-								 BlockNumber nblocks);
+								 BlockNumber nblocks, BlockNumber blocks_to_read);
 
 extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
 

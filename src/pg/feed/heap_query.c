@@ -31,9 +31,9 @@ make_query(Relation rel, Snapshot snapshot, const TbHeapQuerySpec *spec)
 	query->rel = rel;
 	query->snapshot = snapshot;
 	query->spec = *spec;
-	query->nblocks = RelationGetNumberOfBlocks(rel);
 	query->current_slot = -1;
-	tb_buffered_begin(&query->reader, rel, snapshot, query->nblocks);
+	tb_blocks_begin(query);
+	tb_buffered_begin(&query->reader, rel, snapshot, query->blocks_to_read);
 	/* The queries of a session are one. */
 	if (spec->program->sink != TB_SINK_BUILD)
 		tb_stat_add(TB_COUNTER_QUERIES, 1);
@@ -48,7 +48,7 @@ tb_heap_query_begin(Relation rel, Snapshot snapshot, const TbHeapQuerySpec *spec
 	MemoryContext old = MemoryContextSwitchTo(query->context);
 	bool		rows = spec->program->sink == TB_SINK_ROWS;
 	/* Without blocks there is nothing to filter. */
-	bool		ok = (rows && query->nblocks == 0) || tb_query_start(query);
+	bool		ok = (rows && query->blocks_to_read == 0) || tb_query_start(query);
 
 	if (!ok)
 		tb_query_note_fallback(query);
@@ -64,18 +64,21 @@ tb_heap_query_begin(Relation rel, Snapshot snapshot, const TbHeapQuerySpec *spec
 static bool
 next_local_chunk(TbHeapQuery *query, TbRowChunk *chunk)
 {
-	uint32		npages = Min(LOCAL_PAGES, query->nblocks - query->next_block);
+	uint32		npages;
 
-	if (npages == 0)
+	if (!tb_blocks_left(query))
 		return false;
 	if (query->local_pages == NULL)
+	{
 		query->local_pages = palloc(LOCAL_PAGES * BLCKSZ);
+		query->local_blocks = palloc(LOCAL_PAGES * sizeof(BlockNumber));
+	}
+	npages = tb_blocks_take(query, query->local_blocks, LOCAL_PAGES);
 	for (uint32 page = 0; page < npages; page++)
-		tb_buffered_read(&query->reader, query->next_block + page,
+		tb_buffered_read(&query->reader, query->local_blocks[page],
 						 query->local_pages + (Size) page * BLCKSZ);
 	query->stats.blocks_buffered += npages;
-	tb_tuples_set_pages(query, -1, query->next_block, npages, query->local_pages);
-	query->next_block += npages;
+	tb_tuples_set_pages(query, -1, query->local_blocks, npages, query->local_pages);
 	chunk->evaluate = true;
 	chunk->nrows = tb_tuples_list_visible(query);
 	chunk->rowids = query->ids;
@@ -89,7 +92,7 @@ go_local(TbHeapQuery *query)
 {
 	tb_query_note_fallback(query);
 	if (query->queue_length > 0)
-		query->next_block = query->slots[query->queue[query->queue_head]].first_block;
+		query->next_block = query->slots[query->queue[query->queue_head]].blocks[0];
 	query->queue_length = 0;
 	query->in_flight = 0;
 }
@@ -106,7 +109,7 @@ read_ahead(TbHeapQuery *query)
 static bool
 issue_ahead(TbHeapQuery *query)
 {
-	while (query->next_block < query->nblocks &&
+	while (tb_blocks_left(query) &&
 		   query->queue_length < read_ahead(query))
 	{
 		int			slot = tb_chunks_free_slot(query);
@@ -117,7 +120,7 @@ issue_ahead(TbHeapQuery *query)
 		/* Queued before it is sent: if that fails, its blocks are not lost. */
 		query->queue[tail] = slot;
 		query->queue_length++;
-		query->slots[slot].first_block = query->next_block;
+		query->slots[slot].blocks[0] = query->next_block;
 		if (!tb_chunks_issue(query, slot))
 			return false;
 	}
@@ -133,7 +136,7 @@ deliver(TbHeapQuery *query, int slot_index, TbRowChunk *chunk)
 
 	if (slot->done.verdict == 0 && !tb_tuples_take_ids(query, slot, base))
 		return false;
-	tb_tuples_set_pages(query, slot_index, slot->first_block, slot->npages, base);
+	tb_tuples_set_pages(query, slot_index, slot->blocks, slot->npages, base);
 	if (slot->done.verdict != 0)
 	{
 		chunk->evaluate = true;
@@ -209,7 +212,7 @@ retire_current(TbHeapQuery *query)
 {
 	if (query->current_slot >= 0)
 		query->slots[query->current_slot].state = TB_SLOT_FREE;
-	tb_tuples_set_pages(query, -1, 0, 0, NULL);
+	tb_tuples_set_pages(query, -1, NULL, 0, NULL);
 }
 
 static bool

@@ -23,6 +23,7 @@
 #include "turbine/program.h"
 #include "turbine/wire.h"
 
+#include "pg/feed/block_set.h"
 #include "pg/feed/session.h"
 
 typedef struct TbHeapQuery TbHeapQuery;
@@ -38,6 +39,7 @@ typedef struct TbHeapQuerySpec
 	TbSession  *session;			/* several queries on one connection; NULL: a
 									 * connection for this query alone */
 	uint32		table;				/* BUILD: the table's number */
+	const TbBlockSet *blocks;		/* all that is read; NULL: the whole relation */
 	/* AGGREGATE: fills the program's columns of a row that the engine deferred
 	 * is done by the query itself from the tuple, detoasting. */
 } TbHeapQuerySpec;

@@ -4,6 +4,7 @@
  *
  *   heap_query.c      the interface of heap_query.h; local reading; ROWS
  *   service_query.c   starts and ends the query in the daemon; its messages
+ *   query_blocks.c    the blocks to read, in their order
  *   chunk_stream.c    slots: fills and sends chunks, confirms direct reads
  *   chunk_tuples.c    row ids and tuples of the current chunk
  *   aggregate_input.c drives the input of a blocking sink to its end
@@ -41,8 +42,8 @@ typedef struct TbSlot
 {
 	TbSlotState state;
 	uint32		kind;			/* TB_CHUNK_* */
-	BlockNumber first_block;
 	uint32		npages;
+	BlockNumber *blocks;		/* of each page; room for slot_pages */
 	uint32		nruns;
 	TbRun	   *runs;			/* room for slot_pages */
 	XLogRecPtr *run_lsn;		/* of each run's map page, as classified */
@@ -58,7 +59,8 @@ struct TbHeapQuery
 	Snapshot	snapshot;
 	TbHeapQuerySpec spec;
 	BlockNumber nblocks;
-	BlockNumber next_block;		/* first that no chunk has */
+	BlockNumber blocks_to_read; /* nblocks, or those of the spec's set */
+	BlockNumber next_block;		/* to be read, of those that no chunk has */
 	TbBufferedReader reader;
 	TbDirect   *direct;			/* NULL: everything is buffered */
 	TbHeapQueryStats stats;
@@ -82,10 +84,11 @@ struct TbHeapQuery
 
 	/* the current chunk */
 	int			current_slot;	/* -1: local pages, or none */
-	BlockNumber current_block;
+	const BlockNumber *current_blocks;	/* of each page */
 	uint32		current_npages;
 	const char *current_pages;
 	char	   *local_pages;	/* made when first needed */
+	BlockNumber *local_blocks;
 	uint32	   *ids;			/* row ids, then deferred ones */
 	uint32		ids_capacity;
 	HeapTupleData tuple;
@@ -111,6 +114,12 @@ extern bool tb_query_take_done(TbHeapQuery *query, const TbIncoming *message,
 							   uint64 groups);
 extern void tb_query_note_fallback(TbHeapQuery *query);
 
+/* query_blocks.c */
+extern void tb_blocks_begin(TbHeapQuery *query);
+extern bool tb_blocks_left(const TbHeapQuery *query);
+extern uint32 tb_blocks_take(TbHeapQuery *query, BlockNumber *blocks,
+							 uint32 capacity);
+
 /* chunk_stream.c */
 extern void tb_chunks_begin(TbHeapQuery *query);
 extern int	tb_chunks_free_slot(TbHeapQuery *query);
@@ -123,8 +132,9 @@ extern bool tb_chunks_message(TbHeapQuery *query, const TbIncoming *message);
 extern bool tb_tuples_take_ids(TbHeapQuery *query, const TbSlot *slot,
 							   const char *base);
 extern uint32 tb_tuples_list_visible(TbHeapQuery *query);
-extern void tb_tuples_set_pages(TbHeapQuery *query, int slot, BlockNumber block,
-								uint32 npages, const char *pages);
+extern void tb_tuples_set_pages(TbHeapQuery *query, int slot,
+								const BlockNumber *blocks, uint32 npages,
+								const char *pages);
 
 /* aggregate_input.c */
 extern bool tb_aggregate_run(TbHeapQuery *query);

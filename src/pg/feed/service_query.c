@@ -143,7 +143,7 @@ send_query(TbHeapQuery *query)
 		header.flags |= TB_QUERY_FULL_CODE;
 	if (DataChecksumsEnabled())
 		header.flags |= TB_QUERY_CHECKSUMS;
-	header.nblocks = query->nblocks;
+	header.nblocks = query->blocks_to_read;
 	header.estimated_rows = query->spec.estimated_rows;
 	header.estimated_groups = query->spec.estimated_groups;
 	/* A session that holds a grant must not wait for another. */
@@ -279,8 +279,9 @@ tb_query_start(TbHeapQuery *query)
 	if (!take_connection(query))
 		return false;
 	query->conn_serial = tb_connection_serial(query->conn);
-	if (query->nblocks > 0)
-		query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks);
+	if (query->blocks_to_read > 0)
+		query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks,
+										query->blocks_to_read);
 	if (query->direct != NULL)
 	{
 		switch (tb_relation_files_send(query->conn, query->rel, query->nblocks,

@@ -95,12 +95,14 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 }
 
 List *
-tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work)
+tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
+					 int brin_plan)
 {
 	TbStage    *stage = palloc0(sizeof(TbStage));
 
 	stage->info.relid = relid;
 	stage->info.source_plan = -1;
+	stage->info.brin_plan = brin_plan;
 	stage->info.needed = true;
 	stage->info.work = *work;
 	stage->program = unconstify(TbProgram *, program);
@@ -177,11 +179,12 @@ tb_stage_params(List *stages)
 	return result;
 }
 
-/* A stage: the reference, the filters, then keys and others of each join. */
+/* A stage: the reference, the filters, the condition of its index scan, then keys and
+ * others of each join. */
 static List *
 stage_notes(const TbStage *stage)
 {
-	List	   *result = list_make2(stage->reference, stage->filters);
+	List	   *result = list_make3(stage->reference, stage->filters, stage->brin_condition);
 	ListCell   *lc;
 
 	foreach(lc, stage->joins)
@@ -218,7 +221,8 @@ tb_private_notes(const CustomScan *plan, int stage)
 
 	notes.rti = linitial_node(Var, packed)->varno;
 	notes.filters = lsecond(packed);
-	for (int i = 2; i + 1 < list_length(packed); i += 2)
+	notes.brin_condition = lthird(packed);
+	for (int i = 3; i + 1 < list_length(packed); i += 2)
 	{
 		TbStageJoin *join = palloc(sizeof(TbStageJoin));
 

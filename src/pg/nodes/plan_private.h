@@ -32,9 +32,10 @@ typedef enum TbPrivateIndex
 extern List *tb_private_make(List *stages, double groups, const void *outputs,
 							 Size outputs_size);
 
-/* A single stage of a program over one table. */
+/* A single stage of a program over one table; child plan number `brin_plan` scans
+ * its indexes, -1: none does. */
 extern List *tb_stages_of_program(Oid relid, const TbProgram *program,
-								  const TbWork *work);
+								  const TbWork *work, int brin_plan);
 
 extern List *tb_private_relids(const CustomScan *plan);
 extern int	tb_private_nstages(const CustomScan *plan);
@@ -59,6 +60,7 @@ typedef struct TbStageNotes
 {
 	Index		rti;				/* of the stage's table, in the range table */
 	List	   *filters;			/* Expr */
+	List	   *brin_condition;		/* Expr */
 	List	   *joins;				/* TbStageJoin */
 } TbStageNotes;
 extern TbStageNotes tb_private_notes(const CustomScan *plan, int stage);

@@ -144,6 +144,16 @@ show_table(Shower *shower, const TbHeapQueryStats *stats)
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks_direct, es);
 }
 
+/* What is left out of the stage's table. */
+static void
+show_index(Shower *shower, int stage, const char *prefix)
+{
+	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+
+	tb_brin_scan_explain(&shower->run->stages[stage].brin, prefix, notes.brin_condition,
+						 &shower->run->css->ss.ps, shower->ancestors, shower->es);
+}
+
 /* Join `number` of the stage, between what goes in and what comes out. */
 static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
@@ -176,6 +186,7 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	tb_explain_list("HashKeys", conditions->keys, node, shower->ancestors, es);
 	tb_explain_filter("JoinQuals", conditions->others, node, shower->ancestors, es);
 	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors, es);
+	show_index(shower, inner, "Inner ");
 	if (shower->ran && stats != NULL && stats->device_name[0] != '\0')
 		show_table(shower, stats);
 	if (shower->ran && outer_stats != NULL && number < lengthof(outer_stats->done.join_rows))
@@ -209,11 +220,13 @@ show_filters(Shower *shower, bool joined)
 	if (!joined)
 	{
 		tb_explain_filter("GPU Filter", notes.filters, node, shower->ancestors, es);
+		show_index(shower, shower->run->nstages - 1, "");
 		return;
 	}
 	ExplainPropertyText("Outer Scan", table_name(shower, shower->run->nstages - 1), es);
 	tb_explain_filter("Outer Scan Filter", filters_of(&notes, true), node,
 					  shower->ancestors, es);
+	show_index(shower, shower->run->nstages - 1, "");
 	show_joins(shower, shower->run->nstages - 1);
 	tb_explain_filter("Join Filter", filters_of(&notes, false), node,
 					  shower->ancestors, es);

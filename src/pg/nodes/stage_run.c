@@ -51,6 +51,7 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	stage->params = ExecInitExprList(params, &run->css->ss.ps);
 	stage->harmless = are_harmless(params);
 	stage->rti = tb_private_notes(plan, index).rti;
+	tb_brin_scan_init(&stage->brin, run->css, stage->info.brin_plan, eflags);
 	if (stage->info.source_plan < 0)
 		return;
 	stage->source_columns = tb_private_source_columns(plan, index);
@@ -111,6 +112,11 @@ tb_stage_run_rescan_plans(TbStageRun *run)
 	{
 		PlanState  *plan = lfirst(lc);
 
+		if (tb_is_index_scan(plan))
+		{
+			tb_brin_scan_rescan(plan, run->css->ss.ps.chgParam);
+			continue;
+		}
 		if (run->css->ss.ps.chgParam != NULL)
 			UpdateChangedParamSet(plan, run->css->ss.ps.chgParam);
 		ExecReScan(plan);
@@ -207,12 +213,14 @@ build_of_rows(TbStageRun *run, int index, TbFailure *why)
 }
 
 static bool
-begin_query(TbStageRun *run, int index, Relation rel, TbFailure *why)
+begin_query(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
+			TbFailure *why)
 {
 	TbHeapQuerySpec spec;
 
 	if (!specify(run, index, &spec, why))
 		return false;
+	spec.blocks = blocks;
 	run->current = index;
 	run->query = tb_heap_query_begin(rel, run->css->ss.ps.state->es_snapshot, &spec, why);
 	return run->query != NULL;
@@ -232,15 +240,27 @@ end_query(TbStageRun *run)
 }
 
 static bool
-build_of_table(TbStageRun *run, int index, Relation rel, TbFailure *why)
+build_of_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
+			   TbFailure *why)
 {
 	bool		built;
 
-	if (!begin_query(run, index, rel, why))
+	if (!begin_query(run, index, rel, blocks, why))
 		return false;
 	built = tb_heap_query_build(run->query, why);
 	end_query(run);
 	return built;
+}
+
+/* Whether nothing is to be read of the stage's table; else *blocks, or NULL for all,
+ * says what. */
+static bool
+is_empty(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
+{
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return true;
+	*blocks = tb_brin_scan_run(&stage->brin, rel);
+	return *blocks != NULL && tb_block_set_count(*blocks) == 0;
 }
 
 /* Starts one stage, and finishes it if it is an inner table. */
@@ -249,10 +269,11 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 {
 	TbRunStage *stage = &run->stages[index];
 	Relation	rel = stage->source == NULL ? table_of(run, index) : NULL;
+	TbBlockSet *blocks = NULL;
 	bool		built;
 
 	CHECK_FOR_INTERRUPTS();
-	if (rel != NULL && RelationGetNumberOfBlocks(rel) == 0)
+	if (rel != NULL && is_empty(stage, rel, &blocks))
 	{
 		if (stage->info.needed)
 			return TB_RUN_EMPTY;
@@ -264,9 +285,11 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 		}
 	}
 	if (is_last(run, index))
-		return begin_query(run, index, rel, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
-	built = rel != NULL ? build_of_table(run, index, rel, why) :
+		return begin_query(run, index, rel, blocks, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
+	built = rel != NULL ? build_of_table(run, index, rel, blocks, why) :
 		build_of_rows(run, index, why);
+	if (blocks != NULL)
+		tb_block_set_free(blocks);
 	if (!built)
 		return TB_RUN_FALLBACK;
 	if (stage->info.needed && stage->stats.done.groups == 0)

@@ -10,6 +10,7 @@
 #include "nodes/execnodes.h"
 
 #include "pg/feed/heap_query.h"
+#include "pg/nodes/brin_scan.h"
 #include "pg/planner/stage.h"
 
 /* A stage, prepared. */
@@ -22,6 +23,7 @@ typedef struct TbRunStage
 	Index		rti;				/* of its table */
 	PlanState  *source;				/* rows of a plan; one of custom_ps */
 	int32	   *source_columns;
+	TbBrinScan	brin;
 
 	/* EXPLAIN: of the last run */
 	TbHeapQueryStats stats;

@@ -385,8 +385,11 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.relid = side->relation ? RelationGetRelid(side->relation) : InvalidOid;
 	stage->info.table = side->table;
 	stage->info.source_plan = -1;
+	stage->info.brin_plan = -1;
 	stage->info.needed = side->needed;
 	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
+	if (side->tree->source == NULL)
+		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
 	if (sink == TB_SINK_BUILD)
 		stage->info.work.built = side->tree->rows;
 	if (sink == TB_SINK_PROJECT)
@@ -423,6 +426,8 @@ number_sources(List *stages)
 
 		if (stage->source != NULL)
 			stage->info.source_plan = next++;
+		if (stage->brin != NULL)
+			stage->info.brin_plan = next++;
 	}
 }
 

@@ -20,6 +20,8 @@ tb_cost_stages(List *stages)
 		if (stage->source != NULL)
 			cost += stage->source->total_cost +
 				stage->source->rows * tb_cost_returned_row();
+		if (stage->brin != NULL)
+			cost += stage->brin->cost;
 		cost += lnext(stages, lc) != NULL ? tb_cost_build(&stage->info.work) :
 			tb_cost_run(&stage->info.work);
 	}
@@ -38,6 +40,27 @@ tb_stage_sources(List *stages)
 
 		if (stage->source != NULL)
 			result = lappend(result, stage->source);
+		if (stage->brin != NULL)
+			result = lappend(result, stage->brin->path);
+	}
+	return result;
+}
+
+List *
+tb_stage_plans(List *stages, List *plans)
+{
+	List	   *result = list_copy(plans);
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage    *stage = lfirst(lc);
+		ListCell   *child;
+
+		if (stage->brin == NULL)
+			continue;
+		child = list_nth_cell(result, stage->info.brin_plan);
+		lfirst(child) = tb_brin_index_plan(lfirst(child), &stage->brin_condition);
 	}
 	return result;
 }
@@ -53,7 +76,7 @@ tb_cost_disabled(List *stages)
 		const TbStage *stage = lfirst(lc);
 		ListCell   *join;
 
-		if (!enable_seqscan && stage->source == NULL)
+		if (!enable_seqscan && stage->source == NULL && stage->brin == NULL)
 			cost += disable_cost;
 		foreach(join, stage->joins)
 		{

@@ -8,6 +8,7 @@
 
 #include "nodes/pathnodes.h"
 
+#include "pg/planner/brin_path.h"
 #include "pg/planner/cost.h"
 
 /* Plain data: travels as bytes. */
@@ -18,6 +19,8 @@ typedef struct TbStageInfo
 	int32		source_plan;		/* rows of a plan: its index among the node's
 									 * child plans; else -1 */
 	int32		nsource_columns;
+	int32		brin_plan;			/* the same of the index scan that tells which
+									 * blocks of the table are read; -1: all are */
 	bool		needed;				/* no row here: no row of the whole query */
 	TbWork		work;
 } TbStageInfo;
@@ -30,10 +33,12 @@ typedef struct TbStage
 	Path	   *source;				/* rows of a plan: its path */
 	List	   *source_columns;		/* int: of the plan's columns (from 0) those that
 									 * are sent, in the program's order */
+	TbBrinPath *brin;				/* or NULL */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
 	Var		   *reference;			/* some column of the driver */
 	List	   *filters;			/* Expr */
+	List	   *brin_condition;		/* Expr */
 	List	   *joins;				/* TbStageJoin */
 } TbStage;
 
@@ -43,8 +48,12 @@ typedef struct TbStageJoin
 	List	   *others;				/* Expr: the other conditions */
 } TbStageJoin;
 
-/* The paths of the stages whose rows come from a plan, in their order. */
+/* The paths of the stages' child plans: rows, or index scans, in their order. */
 extern List *tb_stage_sources(List *stages);
+
+/* Of the child plans that PostgreSQL made of them, `plans` (the first is the kept one),
+ * index scans lose what is above the indexes; their conditions are noted. */
+extern List *tb_stage_plans(List *stages, List *plans);
 
 /* Of all stages, from the start of the first until the last chunk is done. */
 extern Cost tb_cost_stages(List *stages);

@@ -255,13 +255,14 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 {
 	TbAggAnalysis *analysis = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
+	List	   *children = tb_stage_plans(analysis->stages, custom_plans);
 	int			columns = list_length(analysis->scan_tlist);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = analysis->request.having;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_plans = custom_plans;
+	scan->custom_plans = children;
 	scan->custom_exprs = tb_stage_params(analysis->stages);
 	scan->custom_scan_tlist = lappend(list_copy(analysis->scan_tlist),
 									  tb_stage_notes(analysis->stages, columns + 1));

@@ -181,6 +181,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 {
 	JoinPlan   *plan = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
+	List	   *children = tb_stage_plans(plan->stages, custom_plans);
 	int			columns = 0;
 	ListCell   *lc;
 
@@ -194,7 +195,7 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	scan->scan.plan.qual = NIL;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_plans = custom_plans;
+	scan->custom_plans = children;
 	scan->custom_exprs = tb_stage_params(plan->stages);
 	scan->custom_private = tb_private_make(plan->stages, rel->rows, plan->outputs,
 										   sizeof(TbOutput) * columns);

@@ -50,6 +50,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 										  ALLOCSET_SMALL_SIZES);
 	node->program = tb_private_program(plan, 0);
 	node->work = tb_private_stage(plan, 0).work;
+	tb_brin_scan_init(&node->brin, css, tb_private_stage(plan, 0).brin_plan, eflags);
 	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
 	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
@@ -69,6 +70,7 @@ start(TbScanState *node)
 	EState	   *estate = node->css.ss.ps.state;
 	Relation	rel = node->css.ss.ss_currentRelation;
 	TbHeapQuerySpec spec = {0};
+	TbBlockSet *blocks;
 	TbFailure	why;
 	const char *reason;
 	MemoryContext old;
@@ -86,7 +88,15 @@ start(TbScanState *node)
 		return;
 	}
 	old = MemoryContextSwitchTo(node->context);
+	blocks = tb_brin_scan_run(&node->brin, rel);
+	if (blocks != NULL && tb_block_set_count(blocks) == 0)
+	{
+		MemoryContextSwitchTo(old);
+		node->finished = true;
+		return;
+	}
 	spec.program = node->program;
+	spec.blocks = blocks;
 	spec.params = tb_param_block_make(node->program, node->param_states,
 									  node->css.ss.ps.ps_ExprContext);
 	if (spec.params == NULL)
@@ -244,6 +254,8 @@ end_scan(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	finish(node);
+	if (node->brin.index_scan != NULL)
+		ExecEndNode(node->brin.index_scan);
 }
 
 static void
@@ -255,6 +267,8 @@ rescan(CustomScanState *css)
 	finish(node);
 	node->started = false;
 	node->finished = false;
+	if (node->brin.index_scan != NULL)
+		tb_brin_scan_rescan(node->brin.index_scan, css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
 }
 

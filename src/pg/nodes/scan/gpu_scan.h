@@ -16,6 +16,7 @@
 #include "nodes/pathnodes.h"
 
 #include "pg/feed/heap_query.h"
+#include "pg/nodes/brin_scan.h"
 #include "pg/planner/cost.h"
 
 #define TB_GPU_SCAN_NAME "GpuScan"
@@ -25,8 +26,9 @@ typedef enum TbScanExprs
 {
 	TB_SCAN_EXPRS_FILTERS,			/* the device's filters, as PostgreSQL has them */
 	TB_SCAN_EXPRS_PARAMS,			/* of the program */
-	TB_SCAN_EXPRS_EVALUATED			/* what rows that the device did not filter must
+	TB_SCAN_EXPRS_EVALUATED,		/* what rows that the device did not filter must
 									 * pass before they are returned */
+	TB_SCAN_EXPRS_BRIN				/* condition of the index scan */
 } TbScanExprs;
 
 typedef struct TbScanState
@@ -36,6 +38,8 @@ typedef struct TbScanState
 	TbWork		work;
 	List	   *param_states;		/* ExprState */
 	ExprState  *filters;			/* TB_SCAN_EXPRS_EVALUATED */
+
+	TbBrinScan	brin;				/* which blocks are read */
 
 	MemoryContext context;			/* of one scan: parameters */
 

@@ -19,6 +19,7 @@
 #include "pg/guc.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/nodes/scan/gpu_scan.h"
+#include "pg/planner/brin_path.h"
 #include "pg/planner/expression.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
@@ -30,6 +31,7 @@ typedef struct ScanPlan
 	TbProgram  *program;
 	List	   *params;				/* Expr */
 	TbWork		work;
+	TbBrinPath *brin;				/* or NULL */
 	Oid			relid;
 } ScanPlan;
 
@@ -110,6 +112,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 	plan->work = tb_cost_work(rel, rel->tuples *
 							  clauselist_selectivity(root, plan->device_clauses, 0,
 													 JOIN_INNER, NULL), &cost);
+	plan->brin = tb_brin_path_choose(root, rel, &plan->work);
 	return plan;
 }
 
@@ -124,8 +127,10 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
 	cost_qual_eval(&qual_cost, others, root);
 	path->startup_cost = tb_cost_startup() + qual_cost.startup +
 		path->pathtarget->cost.startup;
-	/* It is a sequential scan, and the user may not want one. */
-	if (!enable_seqscan)
+	if (plan->brin != NULL)
+		path->startup_cost += plan->brin->cost;
+	/* Else it is a sequential scan, and the user may not want one. */
+	else if (!enable_seqscan)
 		path->startup_cost += disable_cost;
 	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) +
 		plan->work.passing * (cpu_tuple_cost + tb_cost_returned_row() +
@@ -145,6 +150,8 @@ make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
 	path->path.parallel_safe = false;
 	path->path.rows = rel->rows;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	if (plan->brin != NULL)
+		path->custom_paths = list_make1(plan->brin->path);
 	path->custom_private = list_make1(plan);
 	path->methods = &path_methods;
 	cost_path(root, rel, plan, &path->path);
@@ -230,16 +237,22 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	ScanPlan   *plan = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *others = list_difference_ptr(clauses, plan->device_clauses);
+	List	   *brin_condition = NIL;
 
+	if (plan->brin != NULL)
+		scan->custom_plans = list_make1(tb_brin_index_plan(linitial(custom_plans),
+														   &brin_condition));
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = extract_actual_clauses(others, false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
-	scan->custom_exprs = list_make3(extract_actual_clauses(plan->device_clauses, false),
+	scan->custom_exprs = list_make4(extract_actual_clauses(plan->device_clauses, false),
 									plan->params,
-									evaluated_clauses(plan, clauses, others));
+									evaluated_clauses(plan, clauses, others),
+									brin_condition);
 	scan->custom_private = tb_private_make(tb_stages_of_program(plan->relid, plan->program,
-																&plan->work),
+																&plan->work,
+																plan->brin != NULL ? 0 : -1),
 										   0, NULL, 0);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;
