@@ -8,6 +8,7 @@
  *   chunk_tuples.c    row ids and tuples of the current chunk
  *   aggregate_input.c drives the input of a blocking sink to its end
  *   group_batches.c   checks, keeps and hands out groups or rows
+ *   table_parts.c     a partitioned table's partitions, one after the other
  *   row_query.c       the whole of a query over rows of a plan
  *   session.c         a connection that several queries share
  *
@@ -37,9 +38,22 @@ typedef enum TbSlotState
 	TB_SLOT_CURRENT				/* ROWS: handed to the node */
 } TbSlotState;
 
+/* A relation that is read: the table, or one of its partitions. */
+typedef struct TbTablePart
+{
+	Relation	rel;
+	uint32		layout;			/* of its tuples: of the spec's, from 1; 0: the
+								 * program's own */
+	BlockNumber nblocks;
+	TbBufferedReader reader;
+	TbDirect   *direct;			/* NULL: everything is buffered */
+	TbPartStats stats;
+} TbTablePart;
+
 typedef struct TbSlot
 {
 	TbSlotState state;
+	TbTablePart *part;			/* PAGES: whose blocks they are */
 	uint32		kind;			/* TB_CHUNK_* */
 	BlockNumber first_block;
 	uint32		npages;
@@ -57,10 +71,15 @@ struct TbHeapQuery
 	Relation	rel;			/* NULL: rows of a plan, see row_query.c */
 	Snapshot	snapshot;
 	TbHeapQuerySpec spec;
-	BlockNumber nblocks;
+	TbTablePart *parts;			/* that the table is read as */
+	uint32		nparts;
+	uint32		next_part;		/* first not yet begun */
+	uint64		total_blocks;
+	TbTablePart *part;			/* whose blocks are sent; NULL: there is none */
+	BlockNumber nblocks;		/* of it */
 	BlockNumber next_block;		/* first that no chunk has */
-	TbBufferedReader reader;
-	TbDirect   *direct;			/* NULL: everything is buffered */
+	uint32	   *layout_numbers;	/* by the spec's number: the service's, 0: not sent */
+	uint32		layouts_sent;
 	TbHeapQueryStats stats;
 	TbFailure	failure;		/* the last */
 
@@ -82,6 +101,7 @@ struct TbHeapQuery
 
 	/* the current chunk */
 	int			current_slot;	/* -1: local pages, or none */
+	TbTablePart *current_part;
 	BlockNumber current_block;
 	uint32		current_npages;
 	const char *current_pages;
@@ -118,6 +138,16 @@ extern char *tb_chunks_slot(TbHeapQuery *query, int slot);
 extern bool tb_chunks_issue(TbHeapQuery *query, int slot);
 extern bool tb_chunks_issue_columns(TbHeapQuery *query, int slot);
 extern bool tb_chunks_message(TbHeapQuery *query, const TbIncoming *message);
+
+/* table_parts.c */
+extern void tb_parts_make(TbHeapQuery *query);
+extern bool tb_part_begin(TbHeapQuery *query);
+extern bool tb_part_announce_layout(TbHeapQuery *query);
+extern bool tb_parts_more(TbHeapQuery *query, bool *more);
+extern bool tb_parts_prepare_layouts(TbHeapQuery *query);
+extern const TbProgram *tb_part_layout(const TbHeapQuery *query,
+									   const TbTablePart *part);
+extern void tb_parts_end(TbHeapQuery *query);
 
 /* chunk_tuples.c */
 extern bool tb_tuples_take_ids(TbHeapQuery *query, const TbSlot *slot,

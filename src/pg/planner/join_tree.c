@@ -70,6 +70,7 @@ static TbJoinTree *
 table_tree(Reader *r, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, r->root);
+	TbPartitions *partitions = NULL;
 	TbJoinTree *tree;
 	ListCell   *lc;
 
@@ -78,7 +79,13 @@ table_tree(Reader *r, RelOptInfo *rel)
 		refuse(r, "a table of which no row can qualify");
 		return NULL;
 	}
-	if (!tb_relation_qualifies(r->root, rel, rte, &r->reason))
+	if (tb_is_partitioned(rel, rte))
+	{
+		partitions = tb_partitions_of(r->root, rel);
+		if (!tb_partitioned_qualifies(r->root, rel, rte, partitions, &r->reason))
+			return NULL;
+	}
+	else if (!tb_relation_qualifies(r->root, rel, rte, &r->reason))
 		return NULL;
 	foreach(lc, rel->baserestrictinfo)
 	{
@@ -90,6 +97,7 @@ table_tree(Reader *r, RelOptInfo *rel)
 	}
 	tree = palloc0(sizeof(TbJoinTree));
 	tree->driver = rel;
+	tree->partitions = partitions;
 	tree->relids = rel->relids;
 	tree->filters = tb_ordered_clauses(r->root, rel);
 	tree->rows = rel->rows;
@@ -225,6 +233,13 @@ may_stream(const Side *side)
 	return side->tree->source == NULL;
 }
 
+/* Rows of the table, before any filter. */
+static double
+table_rows(const TbJoinTree *tree)
+{
+	return tree->partitions != NULL ? tree->partitions->tuples : tree->driver->tuples;
+}
+
 /* Of an inner join: the larger table streams. */
 static void
 choose_driver(Sides *sides)
@@ -236,7 +251,7 @@ choose_driver(Sides *sides)
 		if (inner_streams)
 			swap_sides(sides);
 	}
-	else if (sides->inner->tree->driver->tuples > sides->outer->tree->driver->tuples)
+	else if (table_rows(sides->inner->tree) > table_rows(sides->outer->tree))
 		swap_sides(sides);
 }
 
@@ -439,7 +454,7 @@ tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason)
 }
 
 static bool
-was_analyzed(Oid relid)
+is_analyzed(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	bool		known = true;
@@ -448,6 +463,28 @@ was_analyzed(Oid relid)
 	{
 		known = ((Form_pg_class) GETSTRUCT(tuple))->reltuples >= 0;
 		ReleaseSysCache(tuple);
+	}
+	return known;
+}
+
+/* Whether the table, or each of its partitions, was; adds up their pages. */
+static bool
+was_analyzed(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, double *pages)
+{
+	bool		known = true;
+	ListCell   *lc;
+
+	if (!tb_is_partitioned(rel, rte))
+	{
+		*pages += rel->pages;
+		return is_analyzed(rte->relid);
+	}
+	foreach(lc, tb_partitions_of(root, rel)->leaves)
+	{
+		const TbLeaf *leaf = lfirst(lc);
+
+		*pages += leaf->rel->pages;
+		known = known && is_analyzed(leaf->relid);
 	}
 	return known;
 }
@@ -469,8 +506,7 @@ is_guesswork(PlannerInfo *root, Relids relids)
 
 		if (rte->rtekind != RTE_RELATION)
 			continue;
-		pages += find_base_rel(root, rti)->pages;
-		known = known && was_analyzed(rte->relid);
+		known = was_analyzed(root, find_base_rel(root, rti), rte, &pages) && known;
 	}
 	return !known && pages < GUESSWORK_PAGES;
 }

@@ -38,6 +38,8 @@ tb_stage_sources(List *stages)
 
 		if (stage->source != NULL)
 			result = lappend(result, stage->source);
+		if (stage->pruner != NULL)
+			result = lappend(result, stage->pruner);
 	}
 	return result;
 }

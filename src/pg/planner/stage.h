@@ -9,6 +9,7 @@
 #include "nodes/pathnodes.h"
 
 #include "pg/planner/cost.h"
+#include "pg/planner/partitions.h"
 
 /* Plain data: travels as bytes. */
 typedef struct TbStageInfo
@@ -19,6 +20,10 @@ typedef struct TbStageInfo
 									 * child plans; else -1 */
 	int32		nsource_columns;
 	bool		needed;				/* no row here: no row of the whole query */
+	int32		nleaves;			/* of a partitioned table; else 0 */
+	int32		pruned;				/* partitions that are not among them */
+	int32		pruner;				/* what prunes leaves when values are known: its index
+									 * among the child plans; -1: nothing */
 	TbWork		work;
 } TbStageInfo;
 
@@ -30,6 +35,12 @@ typedef struct TbStage
 	Path	   *source;				/* rows of a plan: its path */
 	List	   *source_columns;		/* int: of the plan's columns (from 0) those that
 									 * are sent, in the program's order */
+
+	/* Of a partitioned table. */
+	const TbPartitions *partitions;
+	List	   *layouts;			/* TbLayoutProgram */
+	List	   *leaf_layouts;		/* int, one a leaf: 0 or a layout's number from 1 */
+	Path	   *pruner;				/* or NULL */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
 	Var		   *reference;			/* some column of the driver */
@@ -43,7 +54,8 @@ typedef struct TbStageJoin
 	List	   *others;				/* Expr: the other conditions */
 } TbStageJoin;
 
-/* The paths of the stages whose rows come from a plan, in their order. */
+/* The paths that a node needs besides its kept one, in the order in which the stages
+ * number them: of rows that come from a plan, and what prunes partitions. */
 extern List *tb_stage_sources(List *stages);
 
 /* Of all stages, from the start of the first until the last chunk is done. */
