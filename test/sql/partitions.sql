@@ -96,7 +96,7 @@ CREATE TABLE l (region text, id int NOT NULL, v bigint, f float8) PARTITION BY L
 CREATE TABLE l_a PARTITION OF l FOR VALUES IN ('ASIA', 'AFRICA');
 CREATE TABLE l_e PARTITION OF l FOR VALUES IN ('EUROPE', NULL);
 CREATE TABLE l_d PARTITION OF l DEFAULT;
-INSERT INTO l SELECT (ARRAY['ASIA', 'AFRICA', 'EUROPE', NULL, 'AMERICA'])[1 + i % 5], i, i * 1000003, (i % 64) / 4.0 FROM generate_series(1, 15000) i;
+INSERT INTO l SELECT (ARRAY['ASIA', 'AFRICA', 'EUROPE', NULL, 'AMERICA'])[1 + i % 5], i, i::bigint * 1000003, (i % 64) / 4.0 FROM generate_series(1, 15000) i;
 ANALYZE l;
 -- offloaded: GpuPreAgg
 SELECT region, count(*), sum(v), sum(f) FROM l GROUP BY region;
