@@ -60,10 +60,48 @@ refuse(Reader *r, const char *reason)
 	return false;
 }
 
-static List *
-clauses_of_parameters(const Path *path)
+static bool
+is_append(const Path *path)
 {
-	return path->param_info != NULL ? path->param_info->ppi_clauses : NIL;
+	return IsA(path, AppendPath) || IsA(path, MergeAppendPath);
+}
+
+static bool
+is_partitioned(PlannerInfo *root, const RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL &&
+		tb_is_partitioned(rel, planner_rt_fetch(rel->relid, root));
+}
+
+/* What the paths of the partitions apply, in terms of their table: as for any path
+ * with such parameters. */
+static List *
+clauses_of_partitions(PlannerInfo *root, const Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	Relids		outer = PATH_REQ_OUTER(path);
+	Relids		joined = bms_union(rel->relids, outer);
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->joininfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (join_clause_is_movable_into(rinfo, rel->relids, joined))
+			result = lappend(result, rinfo);
+	}
+	return list_concat(result,
+					   generate_join_implied_equalities(root, joined, outer, rel));
+}
+
+static List *
+clauses_of_parameters(PlannerInfo *root, const Path *path)
+{
+	if (path->param_info == NULL)
+		return NIL;
+	return is_append(path) ? clauses_of_partitions(root, path) :
+		list_copy(path->param_info->ppi_clauses);
 }
 
 static TbJoinTree *
@@ -397,13 +435,15 @@ read_join(Reader *r, JoinPath *path, Side *result)
 	return true;
 }
 
-/* Whether the path itself tells which join clauses it applies: that of an append
+/* Whether it is known which join clauses the path applies: that of an append
  * relation leaves it to its children. */
 static bool
-shows_its_clauses(const Path *path)
+shows_its_clauses(PlannerInfo *root, const Path *path)
 {
 	if (path->param_info == NULL)
 		return true;
+	if (is_append(path))
+		return is_partitioned(root, path->parent);
 	return IsA(path, Path) || IsA(path, IndexPath) || IsA(path, BitmapHeapPath) ||
 		IsA(path, SubqueryScanPath);
 }
@@ -413,6 +453,10 @@ read_path(Reader *r, Path *path, Side *side)
 {
 	check_stack_depth();
 	path = look_through(path, &side->unique);
+	/* Joined partition by partition: the same as the join of the whole tables. */
+	if (IS_JOIN_REL(path->parent) && is_append(path) && path->param_info == NULL &&
+		tb_serial_path_of(path->parent) != NULL)
+		path = look_through(tb_serial_path_of(path->parent), &side->unique);
 	if (IS_JOIN_REL(path->parent))
 	{
 		if (IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath))
@@ -423,12 +467,12 @@ read_path(Reader *r, Path *path, Side *side)
 		return refuse(r, "a partition or child table is joined");
 	if (!tb_statement_qualifies(r->root, &r->reason))
 		return false;
-	if (!shows_its_clauses(path))
+	if (!shows_its_clauses(r->root, path))
 		return refuse(r, "a scan of several relations by another's columns");
 	side->tree = table_tree(r, path->parent);
 	if (side->tree == NULL)
 		side->tree = rows_tree(r, path->parent);
-	side->pending = list_copy(clauses_of_parameters(path));
+	side->pending = clauses_of_parameters(r->root, path);
 	return side->tree != NULL;
 }
 
