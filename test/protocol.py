@@ -214,7 +214,7 @@ def against_the_daemon():
         yield to_daemon("rows", message, "twice")
         yield to_daemon("rows", message, "empty")
         yield to_daemon("rows", message, "fds", count=1)
-        for early, size in ((CHUNK, 24), (CHUNK_RELEASE, 8), (INPUT_END, 0), (SLOT_FREE, 8), (QUERY_CLOSE, 0), (QUERY, 56),
+        for early, size in ((CHUNK, 32), (CHUNK_RELEASE, 8), (INPUT_END, 0), (SLOT_FREE, 8), (QUERY_CLOSE, 0), (QUERY, 56),
                             (FILES, 8), (HELLO, 32), (STATUS, 0)):
             yield to_daemon("rows", message, "before", type=early, size=size)
     for fields in ({"device": 99}, {"nblocks": HUGE64}, {"nblocks": 0}, {"estimated_groups": 1e300},
@@ -222,10 +222,10 @@ def against_the_daemon():
                    {"program_size": HUGE32}, {"params_size": HUGE64}, {"program_size": 8}, {"params_size": 0}):
         yield to_daemon("texts", QUERY, "set", f"{fields}", fields=fields)
     for fields in ({"slot": 99}, {"slot": HUGE32}, {"kind": 7}, {"kind": 2}, {"npages": HUGE32}, {"npages": 0},
-                   {"nruns": HUGE32}, {"sequence": HUGE64}):
+                   {"nruns": HUGE32}, {"sequence": HUGE64}, {"layout": 1}, {"layout": HUGE32}):
         yield to_daemon("total", CHUNK, "set", f"{fields}", fields=fields, right="npages" not in fields)
     # A run: page, block, count.
-    for offset, what in ((24, "page"), (28, "block"), (32, "count")):
+    for offset, what in ((32, "page"), (36, "block"), (40, "count")):
         for number in ("ffffffff", "00000080", "ff000000"):
             yield to_daemon("total", CHUNK, "bytes", f"run's {what} {number}", offset=offset, hex=number,
                             right=what != "block")

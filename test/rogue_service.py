@@ -50,7 +50,7 @@ FIELDS = {
     QUERY: (struct.Struct("<IIQddIIQQ"), ("device", "flags", "nblocks", "estimated_rows", "estimated_groups", "wait_ms",
                                           "program_size", "params_size", "debug_fault")),
     FILES: (struct.Struct("<II"), ("first_segment", "count")),
-    CHUNK: (struct.Struct("<IIIIQ"), ("slot", "kind", "npages", "nruns", "sequence")),
+    CHUNK: (struct.Struct("<IIIIQII"), ("slot", "kind", "npages", "nruns", "sequence", "layout", "reserved")),
     CHUNK_RELEASE: (struct.Struct("<II"), ("slot", "reserved")),
     15: (struct.Struct("<II"), ("slot", "reserved")),
 }

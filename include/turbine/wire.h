@@ -36,6 +36,12 @@
  *
  * At INPUT_END all slots belong to D until it passes them by GROUPS.
  *
+ * A partitioned table is the input of one query, partition after partition; a
+ * chunk's pages are of one of them. FILES within the query are those of the
+ * partition that follows: the first of them, segment 0, replaces what chunks sent
+ * later read from. Partitions whose tuples are laid out otherwise than the QUERY's
+ * program says have a LAYOUT, sent before their first chunk.
+ *
  * A join: B PREPARE {program} for each of its programs, so that they are compiled
  * at the same time; then a QUERY for every inner table, sink BUILD, whose table the
  * connection keeps after QUERY_DONE under the number that the QUERY gave it, for
@@ -77,7 +83,8 @@ typedef enum TbMessageType
 	TB_MSG_QUERY_DONE,
 	TB_MSG_FAILED,					/* TbFailure */
 	TB_MSG_QUERY_CLOSE,				/* no payload */
-	TB_MSG_PREPARE					/* TbPrepare; no reply */
+	TB_MSG_PREPARE,					/* TbPrepare; no reply */
+	TB_MSG_LAYOUT					/* TbLayout; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -136,7 +143,8 @@ typedef struct TbStatusReply
 } TbStatusReply;
 
 /* Segment files first_segment, first_segment + 1, ... as descriptors. A query's
- * files are those sent since the last QUERY. D closes them with the query. */
+ * files are those sent since the last QUERY, until others come within it, which
+ * replace them. D closes them when no chunk needs them, at last with the query. */
 typedef struct TbFiles
 {
 	uint32_t	first_segment;
@@ -179,6 +187,24 @@ typedef struct TbPrepare
 	uint32_t	reserved;
 	/* program bytes */
 } TbPrepare;
+
+/*
+ * Another physical layout of the columns of the QUERY under way, which reads a heap
+ * and whose sink is not ROWS. Layouts are numbered 1, 2, ... as they come; 0 is
+ * the QUERY's own. The program is one that decodes and nothing else: it has the
+ * source's columns in their order, of the same types, scales and flags, and no
+ * expressions or joins; sink AGGREGATE without keys. Its attributes, and its
+ * columns' attnum and missing_param, are what differs; the parameters are just the
+ * missing values. Partitions that were made alike share one.
+ */
+#define TB_MAX_LAYOUTS 256				/* of one query, its own included */
+typedef struct TbLayout
+{
+	uint32_t	program_size;
+	uint32_t	reserved;
+	uint64_t	params_size;
+	/* program bytes, padded to 8; the parameter block */
+} TbLayout;
 
 /* A slot is slot_size bytes at first_slot_offset + i * slot_size of the
  * segment. Within a slot:
@@ -249,6 +275,8 @@ typedef struct TbChunk
 	uint32_t	npages;				/* PAGES */
 	uint32_t	nruns;
 	uint64_t	sequence;			/* number of the chunk in the query */
+	uint32_t	layout;				/* PAGES: of their tuples; COLUMNS: 0 */
+	uint32_t	reserved;
 	TbRun		runs[];
 } TbChunk;
 

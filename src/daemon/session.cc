@@ -47,6 +47,17 @@ QueryRequest parse_query(std::span<const uint8_t> payload) {
   return request;
 }
 
+LayoutRequest parse_layout(std::span<const uint8_t> payload) {
+  TbLayout layout;
+  if (payload.size() < sizeof layout) throw ProtocolError("LAYOUT is too short");
+  memcpy(&layout, payload.data(), sizeof layout);
+  payload = payload.subspan(sizeof layout);
+  const uint64_t padded = (uint64_t{layout.program_size} + 7) / 8 * 8;
+  if (padded > payload.size() || payload.size() - padded != layout.params_size)
+    throw ProtocolError("LAYOUT's sizes do not match");
+  return {payload.first(layout.program_size), payload.subspan(padded)};
+}
+
 }  // namespace
 
 Session::Session(SessionContext& context, UniqueFd socket)
@@ -120,13 +131,15 @@ void Session::handle(const MessageReader::Message& message) {
     default: break;
   }
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
-                     message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END;
+                     message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END ||
+                     message.type == TB_MSG_LAYOUT;
   if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   switch (message.type) {
     case TB_MSG_CHUNK: return query_->chunk(message.payload);
     case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(message.payload);
     case TB_MSG_SLOT_FREE: return query_->slot_free(message.payload);
+    case TB_MSG_LAYOUT: return layout(message.payload);
     default: return query_->input_end();
   }
 }
@@ -147,8 +160,8 @@ void Session::hello(std::span<const uint8_t> payload) {
 
 void Session::files(std::span<const uint8_t> payload) {
   const auto files = read_struct<TbFiles>(payload);
-  if (query_) throw ProtocolError("FILES within a query");
   if (files.count == 0 || files.count > TB_MAX_FDS) throw ProtocolError("FILES: bad count");
+  if (query_) return query_->files(files.first_segment, reader_.take_fds(files.count));
   if (!files_.add(files.first_segment, reader_.take_fds(files.count))) throw ProtocolError("FILES: bad segment numbers");
 }
 
@@ -166,6 +179,10 @@ void Session::query(std::span<const uint8_t> payload) {
   } catch (const std::bad_alloc&) {
     refuse(TB_FALLBACK_HOST_MEMORY, "turbined is out of memory");
   }
+}
+
+void Session::layout(std::span<const uint8_t> payload) {
+  query_->layout(parse_layout(payload), [this] { return peer_gone(); });
 }
 
 /* The query is over before it began: so is the join that it was part of. */

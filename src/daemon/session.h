@@ -45,6 +45,7 @@ class Session {
   void hello(std::span<const uint8_t> payload);
   void files(std::span<const uint8_t> payload);
   void query(std::span<const uint8_t> payload);
+  void layout(std::span<const uint8_t> payload);
   void refuse(uint32_t reason, const std::string& message);
   void prepare(std::span<const uint8_t> payload);
   void end_query();

@@ -42,6 +42,13 @@ class LoadedCode {
   virtual void improve(std::span<const uint8_t>) {}
 };
 
+/* How tuples of some chunks lie on their pages, where it is not as the query's
+ * program says: code of a program that only decodes, and its parameters. */
+struct ChunkLayout {
+  std::shared_ptr<LoadedCode> code;
+  std::shared_ptr<const std::string> params;
+};
+
 /* One chunk, in memory that backend and daemon share. */
 struct ChunkTask {
   uint64_t sequence;         // number of the chunk in the query
@@ -50,6 +57,7 @@ struct ChunkTask {
   uint32_t npages;
   uint32_t* ids;             // out: row ids, then deferred row ids
   uint32_t ids_capacity;     // entries
+  const ChunkLayout* layout = nullptr;  // of pages; null: the program's own. Outlives the query
 };
 
 struct ChunkOutcome {

@@ -80,7 +80,7 @@ TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& mes
 
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
                                ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled)
-    : engine_(engine), sink_(sink), files_(std::move(files)), tables_(tables) {
+    : engine_(engine), sink_(sink), files_(std::make_shared<RelationFiles>(std::move(files))), tables_(tables) {
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
@@ -123,8 +123,8 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   QueryNeeds needs = device.needs(*program_, query.estimated_groups, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.copied_table_bytes(probed);
-  const bool full_code = query.flags & TB_QUERY_FULL_CODE;
-  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled, {full_code, query.estimated_rows});
+  demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows};
+  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled, demand_);
   if (code.improve) engine_.compile_ahead.improve(device, program_);
 
   const auto queued = Clock::now();
@@ -189,15 +189,41 @@ QueryExecution::Slot& QueryExecution::slot_in(uint32_t slot, SlotState state) {
 
 void QueryExecution::check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const {
   if (chunk.kind == TB_CHUNK_COLUMNS) {
-    if (chunk.npages != 0 || !runs.empty()) throw ProtocolError("columns chunk with pages");
+    if (chunk.npages != 0 || !runs.empty() || chunk.layout != 0) throw ProtocolError("columns chunk with pages");
     return;
   }
   if (chunk.kind != TB_CHUNK_PAGES) throw ProtocolError("unknown kind of chunk");
   if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("pages for a program of rows");
   if (chunk.npages > ready_.slot_pages) throw ProtocolError("chunk is larger than a slot");
+  if (!layouts_.has(chunk.layout)) throw ProtocolError("chunk of an unknown layout");
   for (const TbRun& run : runs) {
     if (run.count == 0 || uint64_t{run.page} + run.count > chunk.npages) throw ProtocolError("run leaves its chunk");
     if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
+  }
+}
+
+/* Segment 0 begins another relation's files. Chunks being read keep those that
+ * they began with, to which nothing is added behind their backs. */
+void QueryExecution::files(uint32_t first_segment, const std::vector<int>& fds) {
+  if (first_segment == 0) {
+    files_ = std::make_shared<RelationFiles>();
+    files_in_use_ = false;
+  }
+  const bool added = files_->add(files_in_use_ ? UINT32_MAX : first_segment, fds);
+  if (!added) throw ProtocolError("FILES: bad segment numbers");
+}
+
+void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& cancelled) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_) return;
+    if (input_ended_) throw ProtocolError("LAYOUT after INPUT_END");
+  }
+  try {
+    layouts_.add(*program_, request, engine_, *engine_.devices[ready_.device], demand_, cancelled);
+  } catch (const DeviceError&) {
+    std::lock_guard lock(mutex_);
+    fail_locked(std::current_exception());
   }
 }
 
@@ -216,6 +242,7 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   check_chunk(chunk, runs);
   slot.kind = chunk.kind;
   slot.npages = chunk.npages;
+  slot.layout = chunk.layout;
   slot.sequence = chunk.sequence;
   auto parts = split_runs(runs, kPagesPerRead);
   slot.state = parts.empty() ? SlotState::kHeld : SlotState::kReading;
@@ -228,13 +255,14 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
 }
 
 void QueryExecution::start_read(uint32_t slot, std::vector<std::vector<TbRun>> parts) {
+  files_in_use_ = true;
   for (std::vector<TbRun>& part : parts) {
     try {
-      engine_.readers.post([this, slot, runs = std::move(part)](unsigned) {
+      engine_.readers.post([this, slot, files = files_, runs = std::move(part)](unsigned) {
         const auto start = Clock::now();
         uint64_t bytes = 0;
         for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
-        const bool ok = read_runs(files_, runs, verify_checksums_, slot_base(slot));
+        const bool ok = read_runs(*files, runs, verify_checksums_, slot_base(slot));
         part_read(slot, ok, bytes, us_since(start));
       });
     } catch (const std::bad_alloc&) {
@@ -273,6 +301,7 @@ void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
     task.kind = slot.kind;
     task.data = base;
     task.npages = slot.npages;
+    task.layout = layouts_.find(slot.layout);
     task.ids = reinterpret_cast<uint32_t*>(base + ready_.ids_offset);
     task.ids_capacity = ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE;
     slot.state = SlotState::kRunning;

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/exec/chunk_layouts.h"
 #include "engine/exec/connection_tables.h"
 #include "engine/exec/engine.h"
 #include "engine/exec/protocol_error.h"
@@ -57,6 +58,8 @@ class QueryExecution {
   QueryExecution(const QueryExecution&) = delete;
 
   /* Messages of the backend. Throw ProtocolError; ignored once failed. */
+  void files(uint32_t first_segment, const std::vector<int>& fds);
+  void layout(const LayoutRequest& request, const IsCancelled& cancelled);
   void chunk(std::span<const uint8_t> payload);
   void chunk_release(std::span<const uint8_t> payload);
   void slot_free(std::span<const uint8_t> payload);
@@ -87,6 +90,7 @@ class QueryExecution {
     SlotState state = SlotState::kBackend;
     uint32_t kind = 0;
     uint32_t npages = 0;
+    uint32_t layout = 0;
     uint64_t sequence = 0;
     uint32_t parts_unread = 0;  // kReading
     bool read_failed = false;
@@ -112,16 +116,19 @@ class QueryExecution {
 
   Engine& engine_;
   MessageSink& sink_;
-  RelationFiles files_;
+  std::shared_ptr<RelationFiles> files_;  // of chunks to come; those being read hold theirs
+  bool files_in_use_ = false;             // some chunk reads from files_
   ConnectionTables& tables_;
   uint32_t table_number_ = 0;  // BUILD
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
   bool verify_checksums_ = false;
+  CodeDemand demand_;
   uint32_t host_because_ = TB_FALLBACK_NONE;  // why not the GPU that was asked for
   TbReady ready_{};
   Admission::Grant grant_;
   std::unique_ptr<SharedSegment> segment_;
+  ChunkLayouts layouts_;  // the device's chunks point to them
   std::unique_ptr<DeviceQuery> device_query_;
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
 

@@ -16,12 +16,19 @@
 #include "pg/feed/query_state.h"
 #include "pg/feed/rows_chunk.h"
 
+/* A row that the engine deferred. */
+typedef struct PendingRow
+{
+	HeapTuple	tuple;			/* a copy */
+	TbTablePart *part;
+} PendingRow;
+
 typedef struct InputState
 {
 	TbHeapQuery *query;
 	TbRowsChunk *rows;			/* made when the first row is deferred */
 	bool		rows_full;
-	List	   *pending;		/* HeapTuple copies, not yet in `rows` */
+	List	   *pending;		/* PendingRow, not yet in `rows` */
 } InputState;
 
 /* Copies the deferred rows of a finished chunk; its slot is free then. */
@@ -43,7 +50,11 @@ take_deferred(InputState *input, int slot_index)
 		HeapTuple	tuple = tb_heap_query_tuple(query,
 												query->ids[slot->done.nrows + i]);
 
-		input->pending = lappend(input->pending, heap_copytuple(tuple));
+		PendingRow *row = palloc(sizeof(PendingRow));
+
+		row->tuple = heap_copytuple(tuple);
+		row->part = slot->part;
+		input->pending = lappend(input->pending, row);
 	}
 	query->stats.rows_deferred += slot->done.ndeferred;
 	return true;
@@ -57,17 +68,19 @@ gather_rows(InputState *input)
 
 	if (input->rows == NULL && input->pending != NIL)
 		input->rows = tb_rows_chunk_make(query->spec.program,
-										 RelationGetDescr(query->rel),
 										 (Size) query->ready.slot_pages * TB_PAGE_SIZE);
 	while (input->pending != NIL && !input->rows_full)
 	{
-		HeapTuple	tuple = llast(input->pending);
+		PendingRow *row = llast(input->pending);
 
-		switch (tb_rows_chunk_add(input->rows, tuple, &query->failure))
+		switch (tb_rows_chunk_add(input->rows, row->tuple,
+								  RelationGetDescr(row->part->rel),
+								  tb_part_layout(query, row->part), &query->failure))
 		{
 			case TB_ROW_ADDED:
 				input->pending = list_delete_last(input->pending);
-				heap_freetuple(tuple);
+				heap_freetuple(row->tuple);
+				pfree(row);
 				break;
 			case TB_ROW_NO_SPACE:
 				input->rows_full = true;
@@ -113,10 +126,10 @@ step(InputState *input, bool *finished)
 {
 	TbHeapQuery *query = input->query;
 	int			slot = tb_chunks_free_slot(query);
-	bool		blocks_left = tb_blocks_left(query);
+	bool		blocks_left;
 	bool		rows_due;
 
-	if (!gather_rows(input))
+	if (!gather_rows(input) || !tb_parts_more(query, &blocks_left))
 		return false;
 	rows_due = input->rows_full ||
 		(!blocks_left && query->in_flight == 0 && input->rows != NULL &&

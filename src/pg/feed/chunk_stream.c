@@ -20,19 +20,10 @@
 void
 tb_chunks_begin(TbHeapQuery *query)
 {
-	uint32		pages = query->ready.slot_pages;
-
 	query->slots = palloc0(query->ready.nslots * sizeof(TbSlot));
 	for (uint32 i = 0; i < query->ready.nslots; i++)
-		query->slots[i].blocks = palloc(pages * sizeof(BlockNumber));
-	if (query->direct == NULL)
-		return;
-	for (uint32 i = 0; i < query->ready.nslots; i++)
-	{
-		query->slots[i].runs = palloc(pages * sizeof(TbRun));
-		query->slots[i].run_lsn = palloc(pages * sizeof(XLogRecPtr));
-	}
-	query->unmoved = palloc(pages * sizeof(bool));
+		query->slots[i].blocks = palloc(query->ready.slot_pages * sizeof(BlockNumber));
+	query->unmoved = palloc(query->ready.slot_pages * sizeof(bool));
 }
 
 int
@@ -53,8 +44,11 @@ tb_chunks_slot(TbHeapQuery *query, int slot)
 static void
 read_buffered(TbHeapQuery *query, int slot, uint32 page)
 {
-	tb_buffered_read(&query->reader, query->slots[slot].blocks[page],
+	TbTablePart *part = query->slots[slot].part;
+
+	tb_buffered_read(&part->reader, query->slots[slot].blocks[page],
 					 tb_chunks_slot(query, slot) + (Size) page * TB_PAGE_SIZE);
+	part->stats.blocks_buffered++;
 	query->stats.blocks_buffered++;
 }
 
@@ -75,7 +69,14 @@ add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 		last->count++;
 		return;
 	}
-	slot->run_lsn[slot->nruns] = tb_direct_lsn(query->direct, block);
+	if (slot->runs == NULL)
+	{
+		slot->runs = MemoryContextAlloc(query->context,
+										query->ready.slot_pages * sizeof(TbRun));
+		slot->run_lsn = MemoryContextAlloc(query->context,
+										   query->ready.slot_pages * sizeof(XLogRecPtr));
+	}
+	slot->run_lsn[slot->nruns] = tb_direct_lsn(slot->part->direct, block);
 	slot->runs[slot->nruns].page = page;
 	slot->runs[slot->nruns].block = block;
 	slot->runs[slot->nruns].count = 1;
@@ -104,6 +105,8 @@ send_chunk(TbHeapQuery *query, int slot_index)
 	chunk.npages = slot->npages;
 	chunk.nruns = slot->nruns;
 	chunk.sequence = query->sequence++;
+	if (slot->kind == TB_CHUNK_PAGES)
+		chunk.layout = query->layout_numbers[slot->part->layout];
 	parts[0].iov_base = &chunk;
 	parts[0].iov_len = offsetof(TbChunk, runs);
 	parts[1].iov_base = slot->runs;
@@ -127,12 +130,13 @@ tb_chunks_issue(TbHeapQuery *query, int slot_index)
 	TbSlot	   *slot = &query->slots[slot_index];
 
 	slot->kind = TB_CHUNK_PAGES;
+	slot->part = query->part;
 	slot->npages = tb_blocks_take(query, slot->blocks, query->ready.slot_pages);
 	slot->nruns = 0;
 	for (uint32 page = 0; page < slot->npages; page++)
 	{
-		if (query->direct != NULL &&
-			tb_direct_block(query->direct, slot->blocks[page]))
+		if (slot->part->direct != NULL &&
+			tb_direct_block(slot->part->direct, slot->blocks[page]))
 			add_to_runs(query, slot, page);
 		else
 			read_buffered(query, slot_index, page);
@@ -158,15 +162,18 @@ static void
 confirm_run(TbHeapQuery *query, int slot_index, const TbRun *run, XLogRecPtr lsn,
 			bool failed)
 {
+	TbTablePart *part = query->slots[slot_index].part;
+
 	if (failed)
 		memset(query->unmoved, false, run->count * sizeof(bool));
 	else
-		tb_direct_confirm(query->direct, lsn, run->block, run->count,
+		tb_direct_confirm(part->direct, lsn, run->block, run->count,
 						  query->unmoved);
 	for (uint32 i = 0; i < run->count; i++)
 	{
 		if (query->unmoved[i])
 		{
+			part->stats.blocks_direct++;
 			query->stats.blocks_direct++;
 			continue;
 		}
@@ -213,6 +220,9 @@ chunk_done(TbHeapQuery *query, const TbIncoming *message)
 		ids > (uint64) slot->npages * TB_MAX_TUPLES_PER_PAGE)
 		return tb_query_protocol_error(query, "more row ids than rows");
 	slot->done = done;
+	/* Deferred rows come again, as columns. */
+	if (slot->kind == TB_CHUNK_PAGES)
+		slot->part->stats.rows += done.rows_in + done.ndeferred;
 	slot->state = TB_SLOT_DONE;
 	query->in_flight--;
 	return true;

@@ -52,6 +52,7 @@ tb_tuples_set_pages(TbHeapQuery *query, int slot, const BlockNumber *blocks,
 					uint32 npages, const char *pages)
 {
 	query->current_slot = slot;
+	query->current_part = slot >= 0 ? query->slots[slot].part : query->part;
 	query->current_blocks = blocks;
 	query->current_npages = npages;
 	query->current_pages = pages;
@@ -90,7 +91,7 @@ copy_tuple(TbHeapQuery *query, const char *page, OffsetNumber offnum)
 		return false;
 	memcpy(query->tuple_buffer, page + offset, length);
 	query->tuple.t_len = length;
-	return tb_tuple_check(RelationGetDescr(query->rel),
+	return tb_tuple_check(RelationGetDescr(query->current_part->rel),
 						  (HeapTupleHeader) query->tuple_buffer, length);
 }
 
@@ -109,15 +110,16 @@ tb_heap_query_tuple(TbHeapQuery *query, uint32 rowid)
 	{
 		if (query->reread_page == NULL)
 			query->reread_page = MemoryContextAlloc(query->context, BLCKSZ);
-		tb_buffered_read(&query->reader, block, query->reread_page);
+		tb_buffered_read(&query->current_part->reader, block, query->reread_page);
 		if (!copy_tuple(query, query->reread_page, offnum))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("invalid tuple (%u,%u) in relation \"%s\"",
-							block, offnum, RelationGetRelationName(query->rel))));
+							block, offnum,
+							RelationGetRelationName(query->current_part->rel))));
 	}
 	query->tuple.t_data = (HeapTupleHeader) query->tuple_buffer;
-	query->tuple.t_tableOid = RelationGetRelid(query->rel);
+	query->tuple.t_tableOid = RelationGetRelid(query->current_part->rel);
 	ItemPointerSet(&query->tuple.t_self, block, offnum);
 	return &query->tuple;
 }

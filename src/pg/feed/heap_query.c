@@ -14,6 +14,7 @@
 #include "storage/bufmgr.h"
 
 #include "pg/feed/query_state.h"
+#include "pg/nodes/table_statistics.h"
 #include "pg/supervisor/stat_queries.h"
 
 /* Pages of a local chunk: small enough to stay in the processor's cache. */
@@ -26,14 +27,16 @@ make_query(Relation rel, Snapshot snapshot, const TbHeapQuerySpec *spec)
 												  "pg_turbine query",
 												  ALLOCSET_DEFAULT_SIZES);
 	TbHeapQuery *query = MemoryContextAllocZero(context, sizeof(TbHeapQuery));
+	MemoryContext old;
 
 	query->context = context;
 	query->rel = rel;
 	query->snapshot = snapshot;
 	query->spec = *spec;
 	query->current_slot = -1;
-	tb_blocks_begin(query);
-	tb_buffered_begin(&query->reader, rel, snapshot, query->blocks_to_read);
+	old = MemoryContextSwitchTo(context);
+	tb_parts_make(query);
+	MemoryContextSwitchTo(old);
 	/* The queries of a session are one. */
 	if (spec->program->sink != TB_SINK_BUILD)
 		tb_stat_add(TB_COUNTER_QUERIES, 1);
@@ -48,7 +51,7 @@ tb_heap_query_begin(Relation rel, Snapshot snapshot, const TbHeapQuerySpec *spec
 	MemoryContext old = MemoryContextSwitchTo(query->context);
 	bool		rows = spec->program->sink == TB_SINK_ROWS;
 	/* Without blocks there is nothing to filter. */
-	bool		ok = (rows && query->blocks_to_read == 0) || tb_query_start(query);
+	bool		ok = (rows && !tb_blocks_left(query)) || tb_query_start(query);
 
 	if (!ok)
 		tb_query_note_fallback(query);
@@ -75,9 +78,10 @@ next_local_chunk(TbHeapQuery *query, TbRowChunk *chunk)
 	}
 	npages = tb_blocks_take(query, query->local_blocks, LOCAL_PAGES);
 	for (uint32 page = 0; page < npages; page++)
-		tb_buffered_read(&query->reader, query->local_blocks[page],
+		tb_buffered_read(&query->part->reader, query->local_blocks[page],
 						 query->local_pages + (Size) page * BLCKSZ);
 	query->stats.blocks_buffered += npages;
+	query->part->stats.blocks_buffered += npages;
 	tb_tuples_set_pages(query, -1, query->local_blocks, npages, query->local_pages);
 	chunk->evaluate = true;
 	chunk->nrows = tb_tuples_list_visible(query);
@@ -251,6 +255,13 @@ tb_heap_query_next_chunk(TbHeapQuery *query, TbRowChunk *chunk)
 	return more;
 }
 
+static void
+count_rows_read(TbHeapQuery *query)
+{
+	for (uint32 i = 0; i < query->nparts; i++)
+		tb_count_rows_read(query->parts[i].rel, query->parts[i].stats.rows);
+}
+
 TbGroupsResult
 tb_heap_query_next_groups(TbHeapQuery *query, const TbGroups **groups,
 						  TbFailure *why)
@@ -268,9 +279,7 @@ tb_heap_query_next_groups(TbHeapQuery *query, const TbGroups **groups,
 			MemoryContextSwitchTo(old);
 			return TB_GROUPS_FALLBACK;
 		}
-		if (pgstat_should_count_relation(query->rel))
-			query->rel->pgstat_info->t_counts.t_tuples_returned +=
-				query->stats.done.rows_in;
+		count_rows_read(query);
 	}
 	*groups = tb_group_batches_next(query->batches);
 	result = *groups != NULL ? TB_GROUPS_BATCH : TB_GROUPS_END;
@@ -289,8 +298,8 @@ tb_heap_query_build(TbHeapQuery *query, TbFailure *why)
 		tb_query_note_fallback(query);
 		*why = query->failure;
 	}
-	else if (pgstat_should_count_relation(query->rel))
-		query->rel->pgstat_info->t_counts.t_tuples_returned += query->stats.done.rows_in;
+	else
+		count_rows_read(query);
 	MemoryContextSwitchTo(old);
 	return ok;
 }
@@ -299,6 +308,12 @@ const TbHeapQueryStats *
 tb_heap_query_stats(TbHeapQuery *query)
 {
 	return &query->stats;
+}
+
+TbPartStats
+tb_heap_query_part_stats(TbHeapQuery *query, int part)
+{
+	return query->parts[part].stats;
 }
 
 void
@@ -310,7 +325,7 @@ tb_heap_query_end(TbHeapQuery *query)
 	query->conn = NULL;
 	if (query->batches != NULL)
 		tb_group_batches_end(query->batches);
-	tb_buffered_end(&query->reader);
+	tb_parts_end(query);
 	tb_stat_add(TB_COUNTER_CHUNKS_EVALUATED, query->stats.chunks_evaluated);
 	tb_stat_add(TB_COUNTER_ROWS_DEFERRED, query->stats.rows_deferred);
 	tb_stat_add(TB_COUNTER_BLOCKS_BUFFERED, query->stats.blocks_buffered);

@@ -28,6 +28,21 @@
 
 typedef struct TbHeapQuery TbHeapQuery;
 
+/* One of the relations that a partitioned table is read as. */
+typedef struct TbHeapPart
+{
+	Relation	rel;
+	uint32		layout;				/* 0: the program's own; else 1 + index into the
+									 * spec's layouts */
+} TbHeapPart;
+
+/* The program's columns as they lie in other tuples; see LAYOUT in wire.h. */
+typedef struct TbHeapLayout
+{
+	const TbProgram *program;
+	const TbParamBlock *params;
+} TbHeapLayout;
+
 /* What to run; the caller's memory stays valid until tb_heap_query_end. */
 typedef struct TbHeapQuerySpec
 {
@@ -39,7 +54,12 @@ typedef struct TbHeapQuerySpec
 	TbSession  *session;			/* several queries on one connection; NULL: a
 									 * connection for this query alone */
 	uint32		table;				/* BUILD: the table's number */
-	const TbBlockSet *blocks;		/* all that is read; NULL: the whole relation */
+	const TbBlockSet *blocks;		/* of the table: all that is read; NULL: all of it */
+	const TbHeapPart *parts;		/* of a partitioned table, not for ROWS: what is
+									 * read in its place. NULL: the table itself */
+	int			nparts;
+	const TbHeapLayout *layouts;
+	int			nlayouts;
 	/* AGGREGATE: fills the program's columns of a row that the engine deferred
 	 * is done by the query itself from the tuple, detoasting. */
 } TbHeapQuerySpec;
@@ -111,6 +131,15 @@ typedef struct TbHeapQueryStats
 	char		fallback_message[240];
 } TbHeapQueryStats;
 extern const TbHeapQueryStats *tb_heap_query_stats(TbHeapQuery *query);
+
+/* Of the spec's parts, or of the table as the only one; valid until end. */
+typedef struct TbPartStats
+{
+	uint64		blocks_buffered;
+	uint64		blocks_direct;
+	uint64		rows;				/* read */
+} TbPartStats;
+extern TbPartStats tb_heap_query_part_stats(TbHeapQuery *query, int part);
 
 /* Rescan from the first block with other parameters (or the same). */
 extern void tb_heap_query_end(TbHeapQuery *query);

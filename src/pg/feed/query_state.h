@@ -9,6 +9,7 @@
  *   chunk_tuples.c    row ids and tuples of the current chunk
  *   aggregate_input.c drives the input of a blocking sink to its end
  *   group_batches.c   checks, keeps and hands out groups or rows
+ *   table_parts.c     a partitioned table's partitions, one after the other
  *   row_query.c       the whole of a query over rows of a plan
  *   session.c         a connection that several queries share
  *
@@ -38,9 +39,24 @@ typedef enum TbSlotState
 	TB_SLOT_CURRENT				/* ROWS: handed to the node */
 } TbSlotState;
 
+/* A relation that is read: the table, or one of its partitions. */
+typedef struct TbTablePart
+{
+	Relation	rel;
+	uint32		layout;			/* of its tuples: of the spec's, from 1; 0: the
+								 * program's own */
+	BlockNumber nblocks;
+	const TbBlockSet *blocks;	/* that are read; NULL: all */
+	BlockNumber blocks_to_read; /* their number */
+	TbBufferedReader reader;
+	TbDirect   *direct;			/* NULL: everything is buffered */
+	TbPartStats stats;
+} TbTablePart;
+
 typedef struct TbSlot
 {
 	TbSlotState state;
+	TbTablePart *part;			/* PAGES: whose blocks they are */
 	uint32		kind;			/* TB_CHUNK_* */
 	uint32		npages;
 	BlockNumber *blocks;		/* of each page; room for slot_pages */
@@ -58,11 +74,14 @@ struct TbHeapQuery
 	Relation	rel;			/* NULL: rows of a plan, see row_query.c */
 	Snapshot	snapshot;
 	TbHeapQuerySpec spec;
-	BlockNumber nblocks;
-	BlockNumber blocks_to_read; /* nblocks, or those of the spec's set */
-	BlockNumber next_block;		/* to be read, of those that no chunk has */
-	TbBufferedReader reader;
-	TbDirect   *direct;			/* NULL: everything is buffered */
+	TbTablePart *parts;			/* that the table is read as */
+	uint32		nparts;
+	uint32		next_part;		/* first not yet begun */
+	uint64		total_blocks;	/* that are read */
+	TbTablePart *part;			/* whose blocks are sent; NULL: there is none */
+	BlockNumber next_block;		/* to be read, of those of the part that no chunk has */
+	uint32	   *layout_numbers;	/* by the spec's number: the service's, 0: not sent */
+	uint32		layouts_sent;
 	TbHeapQueryStats stats;
 	TbFailure	failure;		/* the last */
 
@@ -84,6 +103,7 @@ struct TbHeapQuery
 
 	/* the current chunk */
 	int			current_slot;	/* -1: local pages, or none */
+	TbTablePart *current_part;
 	const BlockNumber *current_blocks;	/* of each page */
 	uint32		current_npages;
 	const char *current_pages;
@@ -127,6 +147,16 @@ extern char *tb_chunks_slot(TbHeapQuery *query, int slot);
 extern bool tb_chunks_issue(TbHeapQuery *query, int slot);
 extern bool tb_chunks_issue_columns(TbHeapQuery *query, int slot);
 extern bool tb_chunks_message(TbHeapQuery *query, const TbIncoming *message);
+
+/* table_parts.c */
+extern void tb_parts_make(TbHeapQuery *query);
+extern bool tb_part_begin(TbHeapQuery *query);
+extern bool tb_part_announce_layout(TbHeapQuery *query);
+extern bool tb_parts_more(TbHeapQuery *query, bool *more);
+extern bool tb_parts_prepare_layouts(TbHeapQuery *query);
+extern const TbProgram *tb_part_layout(const TbHeapQuery *query,
+									   const TbTablePart *part);
+extern void tb_parts_end(TbHeapQuery *query);
 
 /* chunk_tuples.c */
 extern bool tb_tuples_take_ids(TbHeapQuery *query, const TbSlot *slot,

@@ -134,7 +134,7 @@ run(TbHeapQuery *query, TbNextRow next, void *source)
 
 	if (!tb_query_start(query))
 		return false;
-	input.rows = tb_rows_chunk_make(query->spec.program, NULL,
+	input.rows = tb_rows_chunk_make(query->spec.program,
 									(Size) query->ready.slot_pages * TB_PAGE_SIZE);
 	input.values = palloc0(sizeof(Datum) * Max(ncolumns, 1));
 	input.nulls = palloc0(sizeof(bool) * Max(ncolumns, 1));

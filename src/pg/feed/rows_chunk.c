@@ -31,7 +31,7 @@ typedef struct RowsColumn
 
 struct TbRowsChunk
 {
-	TupleDesc	desc;
+	const TbProgram *program;
 	uint32		ncolumns;
 	RowsColumn *columns;
 	uint32		nrows;
@@ -41,6 +41,7 @@ struct TbRowsChunk
 	Size		bytes_capacity;
 	Datum	   *datums;			/* of one tuple */
 	bool	   *nulls;
+	int			natts;			/* room of both */
 	MemoryContext row_context;	/* detoasted values of one tuple */
 };
 
@@ -65,14 +66,19 @@ fixed_size(const TbRowsChunk *rows, uint32 nrows)
 	return size;
 }
 
+static const TbColumn *
+columns_of(const TbProgram *program)
+{
+	return (const TbColumn *) ((const char *) program + program->columns.offset);
+}
+
 TbRowsChunk *
-tb_rows_chunk_make(const TbProgram *program, TupleDesc desc, Size capacity)
+tb_rows_chunk_make(const TbProgram *program, Size capacity)
 {
 	TbRowsChunk *rows = palloc0(sizeof(TbRowsChunk));
-	const TbColumn *columns = (const TbColumn *)
-	((const char *) program + program->columns.offset);
+	const TbColumn *columns = columns_of(program);
 
-	rows->desc = desc;
+	rows->program = program;
 	/* The source's come first; payload columns are not sent. */
 	while (rows->ncolumns < program->columns.count && columns[rows->ncolumns].join == 0)
 		rows->ncolumns++;
@@ -99,11 +105,6 @@ tb_rows_chunk_make(const TbProgram *program, TupleDesc desc, Size capacity)
 		rows->columns[i].valid = palloc0(Max(rows->max_rows, 1));
 	}
 	rows->bytes = palloc(Max(rows->bytes_capacity, 1));
-	if (desc != NULL)
-	{
-		rows->datums = palloc(desc->natts * sizeof(Datum));
-		rows->nulls = palloc(desc->natts * sizeof(bool));
-	}
 	rows->row_context = AllocSetContextCreate(CurrentMemoryContext,
 											  "pg_turbine detoasted row",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -206,11 +207,10 @@ add_by_value(const TbColumn *column, Datum datum, char *out)
 }
 
 static TbRowAdded
-add_value(TbRowsChunk *rows, RowsColumn *target, const Datum *datums,
+add_value(TbRowsChunk *rows, RowsColumn *target, int attribute, const Datum *datums,
 		  const bool *nulls, TbFailure *why)
 {
 	const TbColumn *column = target->column;
-	int			attribute = column->attnum - 1;
 	char	   *out = target->values + (Size) rows->nrows * target->width;
 
 	target->valid[rows->nrows] = !nulls[attribute];
@@ -231,17 +231,9 @@ add_value(TbRowsChunk *rows, RowsColumn *target, const Datum *datums,
 	return add_by_value(column, datums[attribute], out);
 }
 
-TbRowAdded
-tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TbFailure *why)
-{
-	/* Fills in the attributes' missing values for short tuples, too. */
-	heap_deform_tuple(tuple, rows->desc, rows->datums, rows->nulls);
-	return tb_rows_chunk_add_values(rows, rows->datums, rows->nulls, why);
-}
-
-TbRowAdded
-tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums, const bool *nulls,
-						 TbFailure *why)
+static TbRowAdded
+add_row(TbRowsChunk *rows, const TbColumn *columns, const Datum *datums,
+		const bool *nulls, TbFailure *why)
 {
 	Size		bytes_before = rows->bytes_used;
 	TbRowAdded	result = TB_ROW_ADDED;
@@ -257,7 +249,8 @@ tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums, const bool *nul
 
 	old = MemoryContextSwitchTo(rows->row_context);
 	for (uint32 i = 0; i < rows->ncolumns && result == TB_ROW_ADDED; i++)
-		result = add_value(rows, &rows->columns[i], datums, nulls, why);
+		result = add_value(rows, &rows->columns[i], columns[i].attnum - 1, datums,
+						   nulls, why);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(rows->row_context);
 
@@ -272,6 +265,30 @@ tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums, const bool *nul
 		return TB_ROW_IMPOSSIBLE;
 	}
 	return result;
+}
+
+TbRowAdded
+tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TupleDesc desc,
+				  const TbProgram *layout, TbFailure *why)
+{
+	if (rows->natts < desc->natts)
+	{
+		MemoryContext context = GetMemoryChunkContext(rows);
+
+		rows->datums = MemoryContextAlloc(context, desc->natts * sizeof(Datum));
+		rows->nulls = MemoryContextAlloc(context, desc->natts * sizeof(bool));
+		rows->natts = desc->natts;
+	}
+	/* Fills in the attributes' missing values for short tuples, too. */
+	heap_deform_tuple(tuple, desc, rows->datums, rows->nulls);
+	return add_row(rows, columns_of(layout), rows->datums, rows->nulls, why);
+}
+
+TbRowAdded
+tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums, const bool *nulls,
+						 TbFailure *why)
+{
+	return add_row(rows, columns_of(rows->program), datums, nulls, why);
 }
 
 void

@@ -26,12 +26,13 @@ typedef enum TbRowAdded
 	TB_ROW_IMPOSSIBLE			/* the engine can not hold it: see *why */
 } TbRowAdded;
 
-/* `capacity`: bytes of a slot's page area. `desc`: of the tuples, or NULL. */
-extern TbRowsChunk *tb_rows_chunk_make(const TbProgram *program, TupleDesc desc,
-									   Size capacity);
-extern TbRowAdded tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple,
-									TbFailure *why);
-/* The same of a row whose values are `datums` and `nulls`, by attnum. */
+/* `capacity`: bytes of a slot's page area. */
+extern TbRowsChunk *tb_rows_chunk_make(const TbProgram *program, Size capacity);
+
+/* A tuple of `desc`, in which the columns have the attnums that `layout` says. */
+extern TbRowAdded tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TupleDesc desc,
+									const TbProgram *layout, TbFailure *why);
+/* The same of a row whose values are `datums` and `nulls`, by the program's attnums. */
 extern TbRowAdded tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums,
 										   const bool *nulls, TbFailure *why);
 extern uint32 tb_rows_chunk_count(const TbRowsChunk *rows);

@@ -11,7 +11,6 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/feed/query_state.h"
-#include "pg/feed/relation_files.h"
 #include "pg/guc.h"
 #include "pg/supervisor/device_table.h"
 #include "pg/supervisor/service_settings.h"
@@ -143,7 +142,7 @@ send_query(TbHeapQuery *query)
 		header.flags |= TB_QUERY_FULL_CODE;
 	if (DataChecksumsEnabled())
 		header.flags |= TB_QUERY_CHECKSUMS;
-	header.nblocks = query->blocks_to_read;
+	header.nblocks = query->total_blocks;
 	header.estimated_rows = query->spec.estimated_rows;
 	header.estimated_groups = query->spec.estimated_groups;
 	/* A session that holds a grant must not wait for another. */
@@ -279,26 +278,13 @@ tb_query_start(TbHeapQuery *query)
 	if (!take_connection(query))
 		return false;
 	query->conn_serial = tb_connection_serial(query->conn);
-	if (query->blocks_to_read > 0)
-		query->direct = tb_direct_begin(query->rel, query->snapshot, query->nblocks,
-										query->blocks_to_read);
-	if (query->direct != NULL)
-	{
-		switch (tb_relation_files_send(query->conn, query->rel, query->nblocks,
-									   &query->failure))
-		{
-			case TB_FILES_LOST:
-				query->conn = NULL;
-				return false;
-			case TB_FILES_NONE:
-				query->direct = NULL;
-				break;
-			case TB_FILES_SENT:
-				break;
-		}
-	}
+	/* Those of a session's queries have been announced. */
+	if (query->spec.session == NULL && !tb_parts_prepare_layouts(query))
+		return false;
+	if (tb_blocks_left(query) && !tb_part_begin(query))
+		return false;
 	if (!send_query(query) || !await_ready(query))
 		return false;
 	tb_chunks_begin(query);
-	return true;
+	return tb_part_announce_layout(query);
 }

@@ -29,7 +29,7 @@ tb_session_connection(const TbSession *session)
 }
 
 bool
-tb_session_prepare(TbSession *session, const TbProgram *program, uint32 device,
+tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
 				   TbFailure *why)
 {
 	TbPrepare	header = {0};
@@ -42,7 +42,7 @@ tb_session_prepare(TbSession *session, const TbProgram *program, uint32 device,
 	parts[0].iov_len = sizeof(header);
 	parts[1].iov_base = unconstify(TbProgram *, program);
 	parts[1].iov_len = program->total_size;
-	return tb_connection_send(session->conn, TB_MSG_PREPARE, parts, 2, NULL, 0, why);
+	return tb_connection_send(conn, TB_MSG_PREPARE, parts, 2, NULL, 0, why);
 }
 
 void

@@ -26,7 +26,7 @@ extern bool tb_session_begin(TbSession *session, TbFailure *why);
 extern TbConnection *tb_session_connection(const TbSession *session);
 
 /* Announces a program that a query will want, so that it is compiled meanwhile. */
-extern bool tb_session_prepare(TbSession *session, const TbProgram *program,
+extern bool tb_program_prepare(TbConnection *conn, const TbProgram *program,
 							   uint32 device, TbFailure *why);
 
 /* Lets go of the connection and of the tables that are with it. */

@@ -6,12 +6,14 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "utils/builtins.h"
 
 #include "pg/nodes/plan_private.h"
+#include "pg/planner/layout_program.h"
 
 /* A stage's list. */
 typedef enum TbPrivateStage
@@ -19,6 +21,9 @@ typedef enum TbPrivateStage
 	TB_STAGE_INFO,					/* Const, bytea: TbStageInfo */
 	TB_STAGE_PROGRAM,				/* Const, bytea */
 	TB_STAGE_SOURCE,				/* Const, bytea: int32[], the source's columns */
+	TB_STAGE_LEAVES,				/* Const, bytea: int32[], the leaves' layouts */
+	TB_STAGE_LAYOUTS,				/* a list a layout: Const, bytea, then Consts: its
+									 * program and parameters */
 	TB_STAGE_COUNT
 } TbPrivateStage;
 
@@ -62,14 +67,40 @@ tb_stage_relids(List *stages)
 }
 
 static Const *
-source_columns_node(const TbStage *stage)
+numbers_node(const List *list)
 {
-	int			count = list_length(stage->source_columns);
-	int32	   *columns = palloc(sizeof(int32) * Max(count, 1));
+	int			count = list_length(list);
+	int32	   *numbers = palloc(sizeof(int32) * Max(count, 1));
 
 	for (int i = 0; i < count; i++)
-		columns[i] = list_nth_int(stage->source_columns, i);
-	return bytes_node(columns, sizeof(int32) * count);
+		numbers[i] = list_nth_int(list, i);
+	return bytes_node(numbers, sizeof(int32) * count);
+}
+
+static List *
+pack_layouts(const TbStage *stage)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, stage->layouts)
+	{
+		const TbLayoutProgram *layout = lfirst(lc);
+
+		result = lappend(result, lcons(bytes_node(layout->program,
+												  layout->program->total_size),
+									   list_copy(layout->params)));
+	}
+	return result;
+}
+
+static List *
+pack_stage(const TbStage *stage)
+{
+	return list_make5(bytes_node(&stage->info, sizeof(stage->info)),
+					  bytes_node(stage->program, stage->program->total_size),
+					  numbers_node(stage->source_columns),
+					  numbers_node(stage->leaf_layouts), pack_layouts(stage));
 }
 
 List *
@@ -80,14 +111,7 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 	ListCell   *lc;
 
 	foreach(lc, stages)
-	{
-		TbStage    *stage = lfirst(lc);
-
-		packed = lappend(packed, list_make3(bytes_node(&stage->info, sizeof(stage->info)),
-											bytes_node(stage->program,
-													   stage->program->total_size),
-											source_columns_node(stage)));
-	}
+		packed = lappend(packed, pack_stage(lfirst(lc)));
 	result = lappend(result, packed);
 	result = lappend(result, bytes_node(&groups, sizeof(groups)));
 	result = lappend(result, bytes_node(outputs, outputs_size));
@@ -103,6 +127,7 @@ tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
 	stage->info.relid = relid;
 	stage->info.source_plan = -1;
 	stage->info.brin_plan = brin_plan;
+	stage->info.pruner = -1;
 	stage->info.needed = true;
 	stage->info.work = *work;
 	stage->program = unconstify(TbProgram *, program);
@@ -154,6 +179,30 @@ tb_private_source_columns(const CustomScan *plan, int stage)
 	return node_bytes(stage_list(plan, stage), TB_STAGE_SOURCE, &size);
 }
 
+int32 *
+tb_private_leaf_layouts(const CustomScan *plan, int stage)
+{
+	Size		size;
+
+	return node_bytes(stage_list(plan, stage), TB_STAGE_LEAVES, &size);
+}
+
+int
+tb_private_nlayouts(const CustomScan *plan, int stage)
+{
+	return list_length(list_nth(stage_list(plan, stage), TB_STAGE_LAYOUTS));
+}
+
+TbProgram *
+tb_private_layout(const CustomScan *plan, int stage, int layout, List **params)
+{
+	List	   *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_LAYOUTS), layout);
+	Size		size;
+
+	*params = list_copy_tail(packed, 1);
+	return node_bytes(packed, 0, &size);
+}
+
 double
 tb_private_groups(const CustomScan *plan)
 {
@@ -179,12 +228,29 @@ tb_stage_params(List *stages)
 	return result;
 }
 
-/* A stage: the reference, the filters, the condition of its index scan, then keys and
- * others of each join. */
+/* Any column will do: it tells which table it is after the planner has renumbered
+ * them. */
+static List *
+leaf_references(const TbPartitions *partitions)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	if (partitions == NULL)
+		return NIL;
+	foreach(lc, partitions->leaves)
+		result = lappend(result, makeVar(((TbLeaf *) lfirst(lc))->rel->relid,
+										 TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0));
+	return result;
+}
+
+/* A stage: the reference, the filters, the condition of its index scan, the leaves,
+ * then keys and others of each join. */
 static List *
 stage_notes(const TbStage *stage)
 {
-	List	   *result = list_make3(stage->reference, stage->filters, stage->brin_condition);
+	List	   *result = list_make4(stage->reference, stage->filters, stage->brin_condition,
+									leaf_references(stage->partitions));
 	ListCell   *lc;
 
 	foreach(lc, stage->joins)
@@ -218,11 +284,14 @@ tb_private_notes(const CustomScan *plan, int stage)
 	TargetEntry *entry = llast_node(TargetEntry, plan->custom_scan_tlist);
 	List	   *packed = list_nth(castNode(RowExpr, entry->expr)->args, stage);
 	TbStageNotes notes = {0};
+	ListCell   *lc;
 
 	notes.rti = linitial_node(Var, packed)->varno;
 	notes.filters = lsecond(packed);
 	notes.brin_condition = lthird(packed);
-	for (int i = 3; i + 1 < list_length(packed); i += 2)
+	foreach(lc, (List *) lfourth(packed))
+		notes.leaves = lappend_int(notes.leaves, lfirst_node(Var, lc)->varno);
+	for (int i = 4; i + 1 < list_length(packed); i += 2)
 	{
 		TbStageJoin *join = palloc(sizeof(TbStageJoin));
 

@@ -40,6 +40,13 @@ extern List *tb_stages_of_program(Oid relid, const TbProgram *program,
 extern List *tb_private_relids(const CustomScan *plan);
 extern int	tb_private_nstages(const CustomScan *plan);
 
+/* How the leaves of a stage's partitioned table are laid out: a number for each, from
+ * 1 or 0 for the stage's own program; and the layouts. */
+extern int32 *tb_private_leaf_layouts(const CustomScan *plan, int stage);
+extern int	tb_private_nlayouts(const CustomScan *plan, int stage);
+extern TbProgram *tb_private_layout(const CustomScan *plan, int stage, int layout,
+									List **params);
+
 /* 8-aligned copies in the current context. */
 extern TbProgram *tb_private_program(const CustomScan *plan, int stage);
 extern TbStageInfo tb_private_stage(const CustomScan *plan, int stage);
@@ -59,6 +66,7 @@ extern TargetEntry *tb_stage_notes(List *stages, AttrNumber resno);
 typedef struct TbStageNotes
 {
 	Index		rti;				/* of the stage's table, in the range table */
+	List	   *leaves;				/* int: the same of its leaf partitions */
 	List	   *filters;			/* Expr */
 	List	   *brin_condition;		/* Expr */
 	List	   *joins;				/* TbStageJoin */

@@ -154,6 +154,60 @@ show_index(Shower *shower, int stage, const char *prefix)
 						 &shower->run->css->ss.ps, shower->ancestors, shower->es);
 }
 
+/* What one leaf has delivered. */
+static void
+show_leaf(Shower *shower, const TbPartitionRun *run, int leaf)
+{
+	ExplainState *es = shower->es;
+	const TbPartStats *stats = &run->stats[leaf];
+	const char *name = get_rel_name(rt_fetch(run->rtis[leaf], es->rtable)->relid);
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Partition",
+							psprintf("%s buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT " rows=" UINT64_FORMAT,
+									 quote_identifier(name ? name : "?"),
+									 stats->blocks_buffered, stats->blocks_direct,
+									 stats->rows), es);
+		return;
+	}
+	ExplainOpenGroup("Partition", NULL, true, es);
+	ExplainPropertyText("Partition Name", name ? name : "?", es);
+	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks_buffered, es);
+	ExplainPropertyUInteger("Blocks Direct", NULL, stats->blocks_direct, es);
+	ExplainPropertyUInteger("Rows Read", NULL, stats->rows, es);
+	ExplainCloseGroup("Partition", NULL, true, es);
+}
+
+/* How many partitions of the stage's table are read, of how many there are. */
+static void
+show_partitions(Shower *shower, int stage)
+{
+	const TbRunStage *of = &shower->run->stages[stage];
+	bool		has_run = shower->ran && tb_stage_run_stats(shower->run, stage) != NULL;
+	const TbPartitionRun *run = of->partitions;
+	ExplainState *es = shower->es;
+	int			all = of->info.nleaves + of->info.pruned;
+	int			left;
+
+	if (run == NULL)
+		return;
+	left = has_run ? run->nread : run->nvalid;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("Partitions", psprintf("%d of %d", left, all), es);
+	else
+	{
+		ExplainPropertyInteger("Partitions Read", NULL, left, es);
+		ExplainPropertyInteger("Partitions Pruned", NULL, all - left, es);
+	}
+	if (!has_run || !es->verbose)
+		return;
+	ExplainOpenGroup("Partitions", "Partitions", false, es);
+	for (int i = 0; i < run->nread; i++)
+		show_leaf(shower, run, run->read[i]);
+	ExplainCloseGroup("Partitions", "Partitions", false, es);
+}
+
 /* Join `number` of the stage, between what goes in and what comes out. */
 static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
@@ -187,6 +241,7 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	tb_explain_filter("JoinQuals", conditions->others, node, shower->ancestors, es);
 	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors, es);
 	show_index(shower, inner, "Inner ");
+	show_partitions(shower, inner);
 	if (shower->ran && stats != NULL && stats->device_name[0] != '\0')
 		show_table(shower, stats);
 	if (shower->ran && outer_stats != NULL && number < lengthof(outer_stats->done.join_rows))
@@ -221,12 +276,14 @@ show_filters(Shower *shower, bool joined)
 	{
 		tb_explain_filter("GPU Filter", notes.filters, node, shower->ancestors, es);
 		show_index(shower, shower->run->nstages - 1, "");
+		show_partitions(shower, 0);
 		return;
 	}
 	ExplainPropertyText("Outer Scan", table_name(shower, shower->run->nstages - 1), es);
 	tb_explain_filter("Outer Scan Filter", filters_of(&notes, true), node,
 					  shower->ancestors, es);
 	show_index(shower, shower->run->nstages - 1, "");
+	show_partitions(shower, shower->run->nstages - 1);
 	show_joins(shower, shower->run->nstages - 1);
 	tb_explain_filter("Join Filter", filters_of(&notes, false), node,
 					  shower->ancestors, es);

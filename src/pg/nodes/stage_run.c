@@ -52,6 +52,8 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	stage->harmless = are_harmless(params);
 	stage->rti = tb_private_notes(plan, index).rti;
 	tb_brin_scan_init(&stage->brin, run->css, stage->info.brin_plan, eflags);
+	if (stage->info.nleaves > 0)
+		stage->partitions = tb_partition_run_make(run->css, index);
 	if (stage->info.source_plan < 0)
 		return;
 	stage->source_columns = tb_private_source_columns(plan, index);
@@ -147,6 +149,17 @@ table_of(const TbStageRun *run, int index)
 	return ExecGetRangeTableRelation(run->css->ss.ps.state, run->stages[index].rti);
 }
 
+static bool
+prepare_programs(TbStageRun *run, int index, TbFailure *why)
+{
+	TbRunStage *stage = &run->stages[index];
+	uint32		device = device_of(run, index);
+
+	return tb_program_prepare(run->session.conn, stage->program, device, why) &&
+		(stage->partitions == NULL ||
+		 tb_partition_run_prepare(stage->partitions, run->session.conn, device, why));
+}
+
 /* Announces all programs at once, so that they compile side by side. */
 static bool
 begin_session(TbStageRun *run, TbFailure *why)
@@ -154,8 +167,7 @@ begin_session(TbStageRun *run, TbFailure *why)
 	if (!tb_session_begin(&run->session, why))
 		return false;
 	for (int i = 0; i < run->nstages; i++)
-		if (!tb_session_prepare(&run->session, run->stages[i].program,
-								device_of(run, i), why))
+		if (!prepare_programs(run, i, why))
 			return false;
 	return true;
 }
@@ -169,7 +181,9 @@ specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
 	spec->program = stage->program;
 	spec->params = tb_param_block_make(stage->program, stage->params,
 									   run->css->ss.ps.ps_ExprContext);
-	if (spec->params == NULL)
+	if (spec->params == NULL ||
+		(stage->partitions != NULL &&
+		 !tb_partition_run_specify(stage->partitions, run->css->ss.ps.ps_ExprContext, spec)))
 	{
 		tb_failure_set(why, TB_FALLBACK_VALUE,
 					   "a parameter's value has no form that devices know");
@@ -234,6 +248,8 @@ end_query(TbStageRun *run)
 	if (run->query == NULL)
 		return;
 	stage->stats = *tb_heap_query_stats(run->query);
+	if (stage->partitions != NULL)
+		tb_partition_run_note(stage->partitions, run->query);
 	stage->have_stats = true;
 	tb_heap_query_end(run->query);
 	run->query = NULL;
@@ -257,6 +273,13 @@ build_of_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *block
 static bool
 is_empty(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
 {
+	/* Partitions are chosen as PostgreSQL would on its first row; not before anything
+	 * is known to be read. */
+	if (stage->partitions != NULL)
+	{
+		tb_partition_run_choose(stage->partitions);
+		return tb_partition_run_chosen_blocks(stage->partitions) == 0;
+	}
 	if (RelationGetNumberOfBlocks(rel) == 0)
 		return true;
 	*blocks = tb_brin_scan_run(&stage->brin, rel);
@@ -297,13 +320,23 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 	return TB_RUN_STARTED;
 }
 
+static bool
+is_empty(TbStageRun *run, int index)
+{
+	const TbRunStage *stage = &run->stages[index];
+
+	if (stage->partitions != NULL)
+		return tb_partition_run_blocks(stage->partitions) == 0;
+	return RelationGetNumberOfBlocks(table_of(run, index)) == 0;
+}
+
 /* No block, no row: not worth a connection. */
 static bool
 some_needed_table_is_empty(TbStageRun *run)
 {
 	for (int i = 0; i < run->nstages; i++)
 		if (run->stages[i].info.needed && run->stages[i].source == NULL &&
-			RelationGetNumberOfBlocks(table_of(run, i)) == 0)
+			is_empty(run, i))
 			return true;
 	return false;
 }
@@ -358,6 +391,10 @@ const TbHeapQueryStats *
 tb_stage_run_stats(TbStageRun *run, int stage)
 {
 	if (run->query != NULL && run->current == stage)
+	{
+		if (run->stages[stage].partitions != NULL)
+			tb_partition_run_note(run->stages[stage].partitions, run->query);
 		return tb_heap_query_stats(run->query);
+	}
 	return run->stages[stage].have_stats ? &run->stages[stage].stats : NULL;
 }

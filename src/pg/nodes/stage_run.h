@@ -11,6 +11,7 @@
 
 #include "pg/feed/heap_query.h"
 #include "pg/nodes/brin_scan.h"
+#include "pg/nodes/partition_run.h"
 #include "pg/planner/stage.h"
 
 /* A stage, prepared. */
@@ -21,6 +22,7 @@ typedef struct TbRunStage
 	List	   *params;				/* ExprState */
 	bool		harmless;			/* params are literals and the like */
 	Index		rti;				/* of its table */
+	TbPartitionRun *partitions;		/* where the table is partitioned; else NULL */
 	PlanState  *source;				/* rows of a plan; one of custom_ps */
 	int32	   *source_columns;
 	TbBrinScan	brin;

@@ -25,6 +25,7 @@
 
 #include "pg/planner/join_keys.h"
 #include "pg/planner/join_program.h"
+#include "pg/planner/layout_program.h"
 
 typedef struct JoinSide JoinSide;
 
@@ -284,6 +285,8 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
 		side->relation = table_open(rte->relid, NoLock);
 	tb_translator_init(&side->t, program->root, tree->driver->relid,
 					   side->relation ? RelationGetDescr(side->relation) : NULL);
+	if (tree->partitions != NULL)
+		tb_builder_set_partitions(side->t.builder, tree->partitions);
 	side->t.resolve = resolve_column;
 	side->t.resolver = side;
 	if (add_joins(program, side) && add_filters(program, side))
@@ -370,6 +373,29 @@ find_source_columns(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	return true;
 }
 
+/* What reading the partitions takes instead of the table. */
+static bool
+describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
+{
+	const TbPartitions *partitions = side->tree->partitions;
+	TbWork	   *work = &stage->info.work;
+
+	if (partitions == NULL)
+		return true;
+	if (!tb_layout_programs(stage->program, partitions, &stage->layouts,
+							&stage->leaf_layouts, &program->reason))
+		return false;
+	stage->partitions = partitions;
+	stage->pruner = tb_partitions_pruner(program->root, side->tree->driver, partitions);
+	stage->info.nleaves = list_length(partitions->leaves);
+	stage->info.pruned = partitions->pruned;
+	work->pages = partitions->pages;
+	work->all_visible = partitions->all_visible;
+	work->rows = partitions->tuples;
+	work->passing = Min(side->tree->driver->rows, partitions->tuples);
+	return true;
+}
+
 static bool
 finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 {
@@ -387,8 +413,11 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.source_plan = -1;
 	stage->info.brin_plan = -1;
 	stage->info.needed = side->needed;
+	stage->info.pruner = -1;
 	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
-	if (side->tree->source == NULL)
+	if (!describe_partitions(program, side, stage))
+		return false;
+	if (side->tree->source == NULL && stage->partitions == NULL)
 		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
 	if (sink == TB_SINK_BUILD)
 		stage->info.work.built = side->tree->rows;
@@ -428,6 +457,8 @@ number_sources(List *stages)
 			stage->info.source_plan = next++;
 		if (stage->brin != NULL)
 			stage->info.brin_plan = next++;
+		if (stage->pruner != NULL)
+			stage->info.pruner = next++;
 	}
 }
 

@@ -60,16 +60,55 @@ refuse(Reader *r, const char *reason)
 	return false;
 }
 
-static List *
-clauses_of_parameters(const Path *path)
+static bool
+is_append(const Path *path)
 {
-	return path->param_info != NULL ? path->param_info->ppi_clauses : NIL;
+	return IsA(path, AppendPath) || IsA(path, MergeAppendPath);
+}
+
+static bool
+is_partitioned(PlannerInfo *root, const RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL &&
+		tb_is_partitioned(rel, planner_rt_fetch(rel->relid, root));
+}
+
+/* What the paths of the partitions apply, in terms of their table: as for any path
+ * with such parameters. */
+static List *
+clauses_of_partitions(PlannerInfo *root, const Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	Relids		outer = PATH_REQ_OUTER(path);
+	Relids		joined = bms_union(rel->relids, outer);
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->joininfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (join_clause_is_movable_into(rinfo, rel->relids, joined))
+			result = lappend(result, rinfo);
+	}
+	return list_concat(result,
+					   generate_join_implied_equalities(root, joined, outer, rel));
+}
+
+static List *
+clauses_of_parameters(PlannerInfo *root, const Path *path)
+{
+	if (path->param_info == NULL)
+		return NIL;
+	return is_append(path) ? clauses_of_partitions(root, path) :
+		list_copy(path->param_info->ppi_clauses);
 }
 
 static TbJoinTree *
 table_tree(Reader *r, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, r->root);
+	TbPartitions *partitions = NULL;
 	TbJoinTree *tree;
 	ListCell   *lc;
 
@@ -78,7 +117,13 @@ table_tree(Reader *r, RelOptInfo *rel)
 		refuse(r, "a table of which no row can qualify");
 		return NULL;
 	}
-	if (!tb_relation_qualifies(r->root, rel, rte, &r->reason))
+	if (tb_is_partitioned(rel, rte))
+	{
+		partitions = tb_partitions_of(r->root, rel);
+		if (!tb_partitioned_qualifies(r->root, rel, rte, partitions, &r->reason))
+			return NULL;
+	}
+	else if (!tb_relation_qualifies(r->root, rel, rte, &r->reason))
 		return NULL;
 	foreach(lc, rel->baserestrictinfo)
 	{
@@ -90,6 +135,7 @@ table_tree(Reader *r, RelOptInfo *rel)
 	}
 	tree = palloc0(sizeof(TbJoinTree));
 	tree->driver = rel;
+	tree->partitions = partitions;
 	tree->relids = rel->relids;
 	tree->filters = tb_ordered_clauses(r->root, rel);
 	tree->rows = rel->rows;
@@ -225,6 +271,13 @@ may_stream(const Side *side)
 	return side->tree->source == NULL;
 }
 
+/* Rows of the table, before any filter. */
+static double
+table_rows(const TbJoinTree *tree)
+{
+	return tree->partitions != NULL ? tree->partitions->tuples : tree->driver->tuples;
+}
+
 /* Of an inner join: the larger table streams. */
 static void
 choose_driver(Sides *sides)
@@ -236,7 +289,7 @@ choose_driver(Sides *sides)
 		if (inner_streams)
 			swap_sides(sides);
 	}
-	else if (sides->inner->tree->driver->tuples > sides->outer->tree->driver->tuples)
+	else if (table_rows(sides->inner->tree) > table_rows(sides->outer->tree))
 		swap_sides(sides);
 }
 
@@ -382,13 +435,15 @@ read_join(Reader *r, JoinPath *path, Side *result)
 	return true;
 }
 
-/* Whether the path itself tells which join clauses it applies: that of an append
+/* Whether it is known which join clauses the path applies: that of an append
  * relation leaves it to its children. */
 static bool
-shows_its_clauses(const Path *path)
+shows_its_clauses(PlannerInfo *root, const Path *path)
 {
 	if (path->param_info == NULL)
 		return true;
+	if (is_append(path))
+		return is_partitioned(root, path->parent);
 	return IsA(path, Path) || IsA(path, IndexPath) || IsA(path, BitmapHeapPath) ||
 		IsA(path, SubqueryScanPath);
 }
@@ -398,6 +453,10 @@ read_path(Reader *r, Path *path, Side *side)
 {
 	check_stack_depth();
 	path = look_through(path, &side->unique);
+	/* Joined partition by partition: the same as the join of the whole tables. */
+	if (IS_JOIN_REL(path->parent) && is_append(path) && path->param_info == NULL &&
+		tb_serial_path_of(path->parent) != NULL)
+		path = look_through(tb_serial_path_of(path->parent), &side->unique);
 	if (IS_JOIN_REL(path->parent))
 	{
 		if (IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath))
@@ -408,12 +467,12 @@ read_path(Reader *r, Path *path, Side *side)
 		return refuse(r, "a partition or child table is joined");
 	if (!tb_statement_qualifies(r->root, &r->reason))
 		return false;
-	if (!shows_its_clauses(path))
+	if (!shows_its_clauses(r->root, path))
 		return refuse(r, "a scan of several relations by another's columns");
 	side->tree = table_tree(r, path->parent);
 	if (side->tree == NULL)
 		side->tree = rows_tree(r, path->parent);
-	side->pending = list_copy(clauses_of_parameters(path));
+	side->pending = clauses_of_parameters(r->root, path);
 	return side->tree != NULL;
 }
 
@@ -439,7 +498,7 @@ tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason)
 }
 
 static bool
-was_analyzed(Oid relid)
+is_analyzed(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	bool		known = true;
@@ -448,6 +507,28 @@ was_analyzed(Oid relid)
 	{
 		known = ((Form_pg_class) GETSTRUCT(tuple))->reltuples >= 0;
 		ReleaseSysCache(tuple);
+	}
+	return known;
+}
+
+/* Whether the table, or each of its partitions, was; adds up their pages. */
+static bool
+was_analyzed(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, double *pages)
+{
+	bool		known = true;
+	ListCell   *lc;
+
+	if (!tb_is_partitioned(rel, rte))
+	{
+		*pages += rel->pages;
+		return is_analyzed(rte->relid);
+	}
+	foreach(lc, tb_partitions_of(root, rel)->leaves)
+	{
+		const TbLeaf *leaf = lfirst(lc);
+
+		*pages += leaf->rel->pages;
+		known = known && is_analyzed(leaf->relid);
 	}
 	return known;
 }
@@ -469,8 +550,7 @@ is_guesswork(PlannerInfo *root, Relids relids)
 
 		if (rte->rtekind != RTE_RELATION)
 			continue;
-		pages += find_base_rel(root, rti)->pages;
-		known = known && was_analyzed(rte->relid);
+		known = was_analyzed(root, find_base_rel(root, rti), rte, &pages) && known;
 	}
 	return !known && pages < GUESSWORK_PAGES;
 }

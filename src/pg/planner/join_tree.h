@@ -14,6 +14,8 @@
 
 #include "turbine/program.h"
 
+#include "pg/planner/partitions.h"
+
 typedef struct TbJoinTree TbJoinTree;
 
 typedef struct TbTreeJoin
@@ -30,6 +32,7 @@ typedef struct TbTreeJoin
 struct TbJoinTree
 {
 	RelOptInfo *driver;
+	TbPartitions *partitions;		/* of the driver, where it is partitioned */
 	Path	   *source;				/* NULL: the driver is a table that the engine
 									 * reads. Else its rows come from this path */
 	Relids		relids;				/* of the whole tree */

@@ -11,10 +11,12 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "pg/nodes/numeric_format.h"
@@ -77,32 +79,90 @@ wide_info(int scale)
 	return tb_numeric_info(TB_NUM128_DIGITS, scale);
 }
 
+/* All that PostgreSQL knows of the column's values, or of those that a partitioned
+ * table's column has in its partitions. */
+static void
+note_statistics(Shape *shape, Oid relid, AttrNumber attnum, bool inherited)
+{
+	HeapTuple	statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
+											 Int16GetDatum(attnum), BoolGetDatum(inherited));
+
+	if (!HeapTupleIsValid(statistics))
+		return;
+	note_slot(shape, statistics, STATISTIC_KIND_MCV);
+	note_slot(shape, statistics, STATISTIC_KIND_HISTOGRAM);
+	ReleaseSysCache(statistics);
+}
+
+static TbTypeInfo
+form_of_unknown(const Shape *shape)
+{
+	return wide_info(Max(DEFAULT_SCALE, Min(shape->largest_scale, TB_NUM128_DIGITS / 2)));
+}
+
+static TbTypeInfo
+form_of(const Shape *shape)
+{
+	int			scale = shape->largest_scale;
+
+	if (shape->count >= MANY_VALUES && shape->digits + MANY_ZEROS <= scale)
+		scale = shape->digits + SPARE_SCALE;
+	else if (shape->least_scale < shape->largest_scale &&
+			 shape->whole + SPARE_DIGITS + scale + SPARE_SCALE <= TB_NUM64_DIGITS)
+		scale += SPARE_SCALE;
+	if (shape->whole + SPARE_DIGITS + scale <= TB_NUM64_DIGITS)
+		return tb_numeric_info(shape->whole + SPARE_DIGITS + scale, scale);
+	/* Zeros at the end need no digits: a smaller scale may do as well. */
+	return wide_info(Max(Min(scale, TB_NUM128_DIGITS - SPARE_DIGITS - shape->whole), 0));
+}
+
 TbTypeInfo
 tb_numeric_column_info(Oid relid, AttrNumber attnum, Numeric missing)
 {
-	HeapTuple	statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
-											 Int16GetDatum(attnum), BoolGetDatum(false));
 	Shape		shape = {0};
-	int			scale;
 
-	if (HeapTupleIsValid(statistics))
-	{
-		note_slot(&shape, statistics, STATISTIC_KIND_MCV);
-		note_slot(&shape, statistics, STATISTIC_KIND_HISTOGRAM);
-		ReleaseSysCache(statistics);
-	}
+	note_statistics(&shape, relid, attnum, false);
 	if (missing != NULL)
 		note_value(&shape, missing);
-	if (shape.count <= (missing != NULL ? 1 : 0))
-		return wide_info(Max(DEFAULT_SCALE, Min(shape.largest_scale, TB_NUM128_DIGITS / 2)));
-	scale = shape.largest_scale;
-	if (shape.count >= MANY_VALUES && shape.digits + MANY_ZEROS <= scale)
-		scale = shape.digits + SPARE_SCALE;
-	else if (shape.least_scale < shape.largest_scale &&
-		shape.whole + SPARE_DIGITS + scale + SPARE_SCALE <= TB_NUM64_DIGITS)
-		scale += SPARE_SCALE;
-	if (shape.whole + SPARE_DIGITS + scale <= TB_NUM64_DIGITS)
-		return tb_numeric_info(shape.whole + SPARE_DIGITS + scale, scale);
-	/* Zeros at the end need no digits: a smaller scale may do as well. */
-	return wide_info(Max(Min(scale, TB_NUM128_DIGITS - SPARE_DIGITS - shape.whole), 0));
+	return shape.count <= (missing != NULL ? 1 : 0) ? form_of_unknown(&shape) : form_of(&shape);
+}
+
+/* What short tuples of the partition have. */
+static int
+note_missing_value(Shape *shape, Oid relid, AttrNumber attnum)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	bool		isnull = true;
+	Datum		missing = 0;
+
+	if (TupleDescAttr(desc, attnum - 1)->atthasmissing)
+		missing = getmissingattr(desc, attnum, &isnull);
+	if (!isnull)
+		note_value(shape, DatumGetNumeric(missing));
+	table_close(relation, NoLock);
+	return isnull ? 0 : 1;
+}
+
+/* Partitions whose statistics are looked at: each costs some 10 us. */
+#define MOST_PARTITIONS 100
+
+TbTypeInfo
+tb_numeric_partitions_info(Oid relid, AttrNumber attnum, const TbPartitions *partitions)
+{
+	Shape		shape = {0};
+	int			missing = 0;
+	ListCell   *lc;
+
+	note_statistics(&shape, relid, attnum, true);
+	foreach(lc, partitions->leaves)
+	{
+		const TbLeaf *leaf = lfirst(lc);
+		AttrNumber	leaf_attnum = leaf->attnums[attnum - 1];
+
+		if (foreach_current_index(lc) < MOST_PARTITIONS)
+			note_statistics(&shape, leaf->relid, leaf_attnum, false);
+		missing += note_missing_value(&shape, leaf->relid, leaf_attnum);
+	}
+	return shape.count <= missing ? form_of_unknown(&shape) : form_of(&shape);
 }

@@ -9,6 +9,7 @@
 
 #include "access/attnum.h"
 
+#include "pg/planner/partitions.h"
 #include "pg/planner/type_map.h"
 
 /*
@@ -18,5 +19,9 @@
  */
 extern TbTypeInfo tb_numeric_column_info(Oid relid, AttrNumber attnum,
 										 struct NumericData *missing);
+
+/* The same of a partitioned table's column. */
+extern TbTypeInfo tb_numeric_partitions_info(Oid relid, AttrNumber attnum,
+											 const TbPartitions *partitions);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/partition.h"
 #include "commands/defrem.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -310,6 +311,33 @@ take_offers(Plan *plan, PlannedStmt *stmt)
 		take_offers(((SubqueryScan *) plan)->subplan, stmt);
 }
 
+/* The table, or one that it is a partition of. */
+static bool
+reads_table(const Offer *offer, Oid relid)
+{
+	ListCell   *lc;
+
+	if (list_member_oid(offer->relids, relid))
+		return true;
+	if (!get_rel_relispartition(relid))
+		return false;
+	foreach(lc, get_partition_ancestors(relid))
+		if (list_member_oid(offer->relids, lfirst_oid(lc)))
+			return true;
+	return false;
+}
+
+static bool
+reads_all_of(const Offer *offer, const Offer *part)
+{
+	ListCell   *lc;
+
+	foreach(lc, part->relids)
+		if (OidIsValid(lfirst_oid(lc)) && !reads_table(offer, lfirst_oid(lc)))
+			return false;
+	return true;
+}
+
 /* A join or an aggregation that was taken covers the scans and joins below it. */
 static bool
 is_covered(const Offer *part, List *all_offers)
@@ -320,7 +348,7 @@ is_covered(const Offer *part, List *all_offers)
 	{
 		Offer	   *other = lfirst(lc);
 
-		if (list_difference_oid(part->relids, other->relids) == NIL &&
+		if (reads_all_of(other, part) &&
 			other->node_name != part->node_name &&
 			!list_member_ptr(state.offers, other))
 			return true;

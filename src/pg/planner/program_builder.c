@@ -39,6 +39,12 @@ tb_builder_create(TupleDesc desc)
 	return builder;
 }
 
+void
+tb_builder_set_partitions(TbBuilder *builder, const TbPartitions *partitions)
+{
+	builder->partitions = partitions;
+}
+
 static uint32
 add_node(TbBuilder *b, TbExpr expr, uint32 *args)
 {
@@ -215,6 +221,11 @@ attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
 		return scale >= 0 && scale <= TB_NUM128_DIGITS;
 	}
 	*guessed = true;
+	if (b->partitions != NULL)
+	{
+		*info = tb_numeric_partitions_info(att->attrelid, attnum, b->partitions);
+		return true;
+	}
 	*info = tb_numeric_column_info(att->attrelid, attnum,
 								   missing_value(b, attnum, &missing) ?
 								   DatumGetNumeric(missing) : NULL);

@@ -17,6 +17,7 @@
 #include "turbine/functions.h"
 #include "turbine/program.h"
 
+#include "pg/planner/partitions.h"
 #include "pg/planner/type_map.h"
 
 typedef struct TbBuilder TbBuilder;
@@ -40,6 +41,10 @@ typedef struct TbValue
 /* Limits are checked when finishing; until then the builder only counts.
  * Without `desc` the source is rows of another plan. */
 extern TbBuilder *tb_builder_create(TupleDesc desc);
+
+/* `desc` is that of a partitioned table: what is known of values, its partitions
+ * know. */
+extern void tb_builder_set_partitions(TbBuilder *builder, const TbPartitions *partitions);
 
 /* The node of an attribute; of a numeric without precision and scale the form is
  * a guess, which decoding checks, and display_scale a node too. False if its type,

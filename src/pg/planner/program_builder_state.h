@@ -38,6 +38,7 @@ typedef struct BuilderList
 struct TbBuilder
 {
 	TupleDesc	desc;				/* NULL: the source is rows of another plan */
+	const TbPartitions *partitions; /* NULL: desc is that of a plain table */
 	BuilderNode *nodes;
 	BuilderList node_list;
 	BuilderParam *params;

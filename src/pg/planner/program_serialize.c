@@ -7,10 +7,10 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 
 #include "pg/planner/program_builder_state.h"
+#include "pg/planner/tuple_layout.h"
 
 /* Old index -> new index of what is reachable; TB_NONE for the rest. */
 typedef struct Renumbering
@@ -110,35 +110,6 @@ renumber(TbBuilder *b, Renumbering *r)
 		r->nargs += list_length(((BuilderJoin *) lfirst(lc))->keys);
 }
 
-static TbAttribute
-describe_attribute(Form_pg_attribute att)
-{
-	TbAttribute out = {0};
-
-	out.length = att->attlen;
-	switch (att->attalign)
-	{
-		case TYPALIGN_CHAR:
-			out.align = 1;
-			break;
-		case TYPALIGN_SHORT:
-			out.align = 2;
-			break;
-		case TYPALIGN_INT:
-			out.align = 4;
-			break;
-		default:
-			out.align = 8;
-	}
-	if (att->attbyval)
-		out.flags |= TB_ATT_BYVAL;
-	if (att->attisdropped)
-		out.flags |= TB_ATT_DROPPED;
-	else if (att->attnotnull)
-		out.flags |= TB_ATT_NOTNULL;
-	return out;
-}
-
 /* Reserves a section at the end of the blob. */
 static TbSection
 reserve(uint32 *total, uint32 count, Size element)
@@ -234,8 +205,8 @@ write_columns(TbBuilder *b, TbProgram *program, const Renumbering *r)
 	TbColumn   *columns = (TbColumn *) (blob + program->columns.offset);
 	TbAttribute *atts = (TbAttribute *) (blob + program->attributes.offset);
 
-	for (int i = 0; b->desc != NULL && i < b->desc->natts; i++)
-		atts[i] = describe_attribute(TupleDescAttr(b->desc, i));
+	if (b->desc != NULL)
+		tb_describe_tuple(b->desc, atts);
 	for (uint32 i = 0; i < b->column_list.count; i++)
 	{
 		TbColumn	column = b->columns[i];

@@ -16,9 +16,11 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "pg/guc.h"
 #include "pg/planner/relation_check.h"
 
 bool
@@ -110,6 +112,53 @@ tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 		*reason = check_statement(root);
 	if (*reason == NULL)
 		*reason = check_storage(rte);
+	if (*reason == NULL)
+		*reason = check_attributes(rel);
+	return *reason == NULL;
+}
+
+static const char *
+check_partition(RangeTblEntry *rte)
+{
+	if (rte->relkind == RELKIND_FOREIGN_TABLE)
+		return "a partition is a foreign table";
+	if (rte->relkind != RELKIND_RELATION)
+		return "a partition is not a table";
+	return check_storage(rte);
+}
+
+static const char *
+check_partitions(PlannerInfo *root, const TbPartitions *partitions)
+{
+	const char *reason = NULL;
+	ListCell   *lc;
+
+	foreach(lc, partitions->leaves)
+	{
+		const TbLeaf *leaf = lfirst(lc);
+
+		reason = check_partition(planner_rt_fetch(leaf->rel->relid, root));
+		if (reason != NULL)
+			break;
+	}
+	return reason;
+}
+
+bool
+tb_partitioned_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+						 const TbPartitions *partitions, const char **reason)
+{
+	*reason = NULL;
+	if (!tb_guc_enable_partitionwise)
+		*reason = "pg_turbine.enable_partitionwise is off";
+	else if (rte->tablesample != NULL)
+		*reason = "TABLESAMPLE";
+	else if (!bms_is_empty(rel->lateral_relids))
+		*reason = "it refers to other tables laterally";
+	if (*reason == NULL)
+		*reason = check_statement(root);
+	if (*reason == NULL)
+		*reason = check_partitions(root, partitions);
 	if (*reason == NULL)
 		*reason = check_attributes(rel);
 	return *reason == NULL;

@@ -17,6 +17,7 @@
 #include "parser/parsetree.h"
 #include "utils/hsearch.h"
 
+#include "pg/planner/partitions.h"
 #include "pg/planner/serial_paths.h"
 
 typedef struct NotedPath
@@ -161,6 +162,19 @@ all_serial(List *paths)
 	return true;
 }
 
+/* Of a partitioned table; NULL if not all of its partitions are tables. */
+static Path *
+append_of_tables(PlannerInfo *root, RelOptInfo *rel)
+{
+	TbPartitions *partitions = tb_partitions_of(root, rel);
+	ListCell   *lc;
+
+	foreach(lc, partitions->leaves)
+		if (planner_rt_fetch(((TbLeaf *) lfirst(lc))->rel->relid, root)->relkind != RELKIND_RELATION)
+			return NULL;
+	return tb_partitions_append(root, rel, partitions);
+}
+
 Path *
 tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -183,6 +197,8 @@ tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel)
 
 		if (rte->relkind == RELKIND_RELATION && !rte->inh && rte->tablesample == NULL)
 			best = create_seqscan_path(root, rel, NULL, 0);
+		else if (tb_is_partitioned(rel, rte) && rte->tablesample == NULL)
+			best = append_of_tables(root, rel);
 	}
 	return best;
 }

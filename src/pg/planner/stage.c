@@ -42,6 +42,8 @@ tb_stage_sources(List *stages)
 			result = lappend(result, stage->source);
 		if (stage->brin != NULL)
 			result = lappend(result, stage->brin->path);
+		if (stage->pruner != NULL)
+			result = lappend(result, stage->pruner);
 	}
 	return result;
 }

@@ -10,6 +10,7 @@
 
 #include "pg/planner/brin_path.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/partitions.h"
 
 /* Plain data: travels as bytes. */
 typedef struct TbStageInfo
@@ -22,6 +23,10 @@ typedef struct TbStageInfo
 	int32		brin_plan;			/* the same of the index scan that tells which
 									 * blocks of the table are read; -1: all are */
 	bool		needed;				/* no row here: no row of the whole query */
+	int32		nleaves;			/* of a partitioned table; else 0 */
+	int32		pruned;				/* partitions that are not among them */
+	int32		pruner;				/* what prunes leaves when values are known: its index
+									 * among the child plans; -1: nothing */
 	TbWork		work;
 } TbStageInfo;
 
@@ -34,6 +39,12 @@ typedef struct TbStage
 	List	   *source_columns;		/* int: of the plan's columns (from 0) those that
 									 * are sent, in the program's order */
 	TbBrinPath *brin;				/* or NULL */
+
+	/* Of a partitioned table. */
+	const TbPartitions *partitions;
+	List	   *layouts;			/* TbLayoutProgram */
+	List	   *leaf_layouts;		/* int, one a leaf: 0 or a layout's number from 1 */
+	Path	   *pruner;				/* or NULL */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
 	Var		   *reference;			/* some column of the driver */
@@ -48,7 +59,9 @@ typedef struct TbStageJoin
 	List	   *others;				/* Expr: the other conditions */
 } TbStageJoin;
 
-/* The paths of the stages' child plans: rows, or index scans, in their order. */
+/* The paths that a node needs besides its kept one, in the order in which the stages
+ * number them: of rows that come from a plan, of index scans, and what prunes
+ * partitions. */
 extern List *tb_stage_sources(List *stages);
 
 /* Of the child plans that PostgreSQL made of them, `plans` (the first is the kept one),

@@ -87,6 +87,13 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(stored_rows(*program), projected_rows_limit());
 }
 
+void QueryResources::prepare_layout(const ChunkLayout& layout) {
+  if (layout_params.contains(&layout)) return;
+  Block block = context->device_memory().allocate(driver, layout.params->size(), nullptr);
+  driver.check(driver.memcpy_htod_async(block.device(), layout.params->data(), layout.params->size(), copy.get()));
+  layout_params.emplace(&layout, std::move(block));
+}
+
 ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
     : query_(query),
       wake_(wake),
@@ -137,6 +144,7 @@ void ChunkLane::ensure_tuples(uint64_t capacity) {
 void ChunkLane::prepare(const ChunkTask& task) {
   if (task.kind == TB_CHUNK_PAGES) {
     ensure_memory(uint64_t{task.npages} * TB_PAGE_SIZE, uint64_t{task.npages} * TB_MAX_TUPLES_PER_PAGE);
+    if (task.layout) query_.prepare_layout(*task.layout);
   } else {
     const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
     if (chunk->ncolumns != ncolumns_)
@@ -169,7 +177,8 @@ void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
   arguments.decode.columns = device_columns;
   arguments.decode.rowids = rowids;
   arguments.decode.deferred = device_pointer<uint32_t>(arrays_.device(), layout_.deferred);
-  arguments.decode.params = params;
+  arguments.decode.params =
+      task_.layout ? device_pointer<const TbParamBlock>(query_.layout_params.at(task_.layout).device()) : params;
 
   arguments.pipeline.columns = device_columns;
   arguments.pipeline.bytes = device_pointer<const uint8_t>(data_.device());
@@ -242,10 +251,17 @@ void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) c
                                                   static_cast<void**>(nullptr)));
 }
 
+Function ChunkLane::decode_kernel() const {
+  if (!task_.layout) return query_.code->decode;
+  const auto* code = dynamic_cast<const CudaCode*>(task_.layout->code.get());
+  if (!code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
+  return code->decode;
+}
+
 void ChunkLane::run_decode() {
   decode_begin_.record(query_.compute.get());
   if (task_.kind == TB_CHUNK_PAGES) {
-    launch(query_.code->decode, uint64_t{task_.npages} * kWarp, decode_arguments());
+    launch(decode_kernel(), uint64_t{task_.npages} * kWarp, decode_arguments());
     query_.driver.check(query_.driver.memcpy_dtod_async(pipeline_arguments() + offsetof(TbPipelineArgs, nrows),
                                                         decode_arguments() + offsetof(TbDecodeArgs, nrows),
                                                         sizeof(uint32_t), query_.compute.get()));

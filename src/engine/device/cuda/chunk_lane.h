@@ -31,6 +31,7 @@
  */
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct QueryResources {
   std::shared_ptr<const CudaCode> code;
   MemoryAccount account;
   Block device_params;               // filled by the first thing on `copy`
+  std::map<const ChunkLayout*, Block> layout_params;  // of those in use
   std::optional<DeviceTables> tables;  // where there are joins
   const bool one_tuple;                // no row makes more than one
   std::optional<GroupTable> groups;    // AGGREGATE
@@ -63,6 +65,10 @@ struct QueryResources {
   QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
                  std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                  std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget);
+
+  /* Copies the layout's parameters to the device, on `copy`, unless they are
+   * there. Throws DeviceError. */
+  void prepare_layout(const ChunkLayout& layout);
 
   /* Waits for all streams where nothing may throw. */
   void wait_to_release() const noexcept {
@@ -162,6 +168,7 @@ class ChunkLane {
   void upload(DevicePtr to, const void* from, uint64_t bytes);
   void upload_pages();
   void upload_columns();
+  Function decode_kernel() const;
   void run_decode();
   Function sink_kernel() const;
   uint64_t most_rows() const;

@@ -125,8 +125,6 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   if (sink_) sink_->begin_chunk(worker);
   if (task.kind == TB_CHUNK_COLUMNS)
     run_columns(worker, progress);
-  else if (!code_->entries().decode)
-    throw DeviceError(TB_FALLBACK_PROTOCOL, "pages for a program of rows");
   else
     run_pages(worker, progress);
 
@@ -146,15 +144,29 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   return outcome;
 }
 
+/* The chunk's own layout, or the program's. */
+HostQuery::Decoder HostQuery::decoder_of(const ChunkTask& task) const {
+  Decoder decoder{code_->entries().decode, params()};
+  if (task.layout) {
+    const auto* code = dynamic_cast<const HostCode*>(task.layout->code.get());
+    if (!code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
+    decoder = {code->entries().decode, reinterpret_cast<const TbParamBlock*>(task.layout->params->data())};
+  }
+  if (!decoder.decode) throw DeviceError(TB_FALLBACK_PROTOCOL, "pages for a program of rows");
+  return decoder;
+}
+
 void HostQuery::run_pages(unsigned worker, Progress& progress) {
+  const Decoder decoder = decoder_of(progress.task);
   for (uint32_t first = 0; first < progress.task.npages; first += kBatchPages) {
     if (cancelled_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
-    if (!run_batch(worker, progress, first, std::min(kBatchPages, progress.task.npages - first))) return;
+    if (!run_batch(worker, progress, decoder, first, std::min(kBatchPages, progress.task.npages - first))) return;
   }
 }
 
 /* Returns whether to go on. */
-bool HostQuery::run_batch(unsigned worker, Progress& progress, uint32_t first_page, uint32_t npages) {
+bool HostQuery::run_batch(unsigned worker, Progress& progress, const Decoder& decoder, uint32_t first_page,
+                          uint32_t npages) {
   uint8_t* area = workers_[worker].area(batch_.size);
   TbColumnData columns[TB_MAX_COLUMNS];
   for (size_t i = 0; i < batch_.columns.size(); i++) {
@@ -170,9 +182,9 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, uint32_t first_pa
   decode.columns = columns;
   decode.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(area + batch_.rowids) : nullptr;
   decode.deferred = reinterpret_cast<uint32_t*>(area + batch_.deferred);
-  decode.params = params();
+  decode.params = decoder.params;
   const uint64_t start = now_ns();
-  code_->entries().decode(&decode);
+  decoder.decode(&decode);
   decode_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
 
   if (decode.nrows > kBatchRows || decode.ndeferred > kBatchRows) decode.errors |= TB_ERR_CORRUPT;

@@ -73,9 +73,14 @@ class HostQuery final : public DeviceQuery {
   const TbParamBlock* params() const { return reinterpret_cast<const TbParamBlock*>(params_->data()); }
   bool rows_sink() const { return !sink_; }
 
+  struct Decoder {
+    HostCode::Decode decode;
+    const TbParamBlock* params;
+  };
+  Decoder decoder_of(const ChunkTask& task) const;
   ChunkOutcome run_chunk(unsigned worker, const ChunkTask& task);
   void run_pages(unsigned worker, Progress& progress);
-  bool run_batch(unsigned worker, Progress& progress, uint32_t first_page, uint32_t npages);
+  bool run_batch(unsigned worker, Progress& progress, const Decoder& decoder, uint32_t first_page, uint32_t npages);
   void run_columns(unsigned worker, Progress& progress);
   bool run_pipeline(unsigned worker, Progress& progress, PipelineCall& call);
   static uint32_t make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept;

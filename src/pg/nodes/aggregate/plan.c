@@ -95,8 +95,10 @@ make_request(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 
 /* PostgreSQL's plan of the input: a scan, or the join that was noted. */
 static Path *
-make_kept_input(PlannerInfo *root, RelOptInfo *rel)
+make_kept_input(PlannerInfo *root, RelOptInfo *rel, const TbJoinTree *tree)
 {
+	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
+		return tb_partitions_append(root, rel, tree->partitions);
 	if (rel->reloptkind == RELOPT_BASEREL)
 		return create_seqscan_path(root, rel, NULL, 0);
 	/* The target has become that of the aggregation's input meanwhile. */
@@ -109,7 +111,7 @@ static Path *
 make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *analysis)
 {
 	const TbAggRequest *request = &analysis->request;
-	Path	   *path = make_kept_input(root, request->rel);
+	Path	   *path = make_kept_input(root, request->rel, request->tree);
 	AggStrategy strategy = AGG_PLAIN;
 	AggClauseCosts costs;
 

@@ -163,7 +163,8 @@ may_offer(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *pa
 {
 	const char *reason;
 
-	if (rel->baserestrictinfo == NIL || IS_DUMMY_REL(rel))
+	/* Of a partitioned table the partitions are scanned. */
+	if (rel->baserestrictinfo == NIL || IS_DUMMY_REL(rel) || tb_is_partitioned(rel, rte))
 		return false;
 	if (!tb_guc_enable_scan)
 		tb_planning_note(part, "pg_turbine.enable_scan is off");

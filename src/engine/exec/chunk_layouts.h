@@ -1,0 +1,43 @@
+/*
+ * chunk_layouts.h - the physical layouts that a query's chunks have besides that
+ * of its program: those of a partitioned table's partitions (LAYOUT).
+ *
+ * Numbered from 1 on as they come; they stay until the query is over. The
+ * session's thread only.
+ */
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/code/code_cache.h"
+#include "engine/device/device.h"
+#include "engine/exec/engine.h"
+#include "engine/program/program.h"
+
+namespace turbine {
+
+/* A LAYOUT message after its bounds were checked. */
+struct LayoutRequest {
+  std::span<const uint8_t> program;
+  std::span<const uint8_t> params;
+};
+
+class ChunkLayouts {
+ public:
+  /* Checks the layout against the query's program and gets its code, which may
+   * mean to wait for the compiler. Throws ProtocolError, DeviceError. */
+  void add(const Program& query, const LayoutRequest& request, Engine& engine, Device& device, CodeDemand demand,
+           const IsCancelled& cancelled);
+
+  bool has(uint32_t number) const { return number <= layouts_.size(); }
+
+  /* Null for 0, the query's own; it has to be there. */
+  const ChunkLayout* find(uint32_t number) const { return number == 0 ? nullptr : layouts_[number - 1].get(); }
+
+ private:
+  std::vector<std::unique_ptr<const ChunkLayout>> layouts_;
+};
+
+}  // namespace turbine

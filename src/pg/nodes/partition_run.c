@@ -1,0 +1,196 @@
+/*
+ * partition_run.c - see partition_run.h.
+ *
+ * PostgreSQL prunes: an Append of the leaves is one of the node's child plans, never
+ * initialized, and what it carries is evaluated here as nodeAppend.c would. Leaves
+ * are numbered in that plan's order. Relations are the executor's to close. Called
+ * by stage_run.c. Must not look at parameters but in tb_partition_run_choose:
+ * to compute them may raise.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "nodes/plannodes.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "pg/feed/session.h"
+#include "pg/nodes/param_block.h"
+#include "pg/nodes/partition_run.h"
+#include "pg/nodes/plan_private.h"
+
+static void
+take_layouts(TbPartitionRun *run, CustomScanState *css, int stage)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+
+	run->leaf_layouts = tb_private_leaf_layouts(plan, stage);
+	run->nlayouts = tb_private_nlayouts(plan, stage);
+	run->layouts = palloc(sizeof(TbProgram *) * Max(run->nlayouts, 1));
+	run->layout_params = palloc(sizeof(List *) * Max(run->nlayouts, 1));
+	for (int i = 0; i < run->nlayouts; i++)
+	{
+		List	   *params;
+
+		run->layouts[i] = tb_private_layout(plan, stage, i, &params);
+		run->layout_params[i] = ExecInitExprList(params, &css->ss.ps);
+	}
+}
+
+/* What the Append carries; NULL if PostgreSQL has dropped it, as it does of one
+ * child. */
+static PartitionPruneInfo *
+prune_info(const CustomScan *plan, int index)
+{
+	Plan	   *pruner = index < 0 ? NULL : list_nth(plan->custom_plans, index);
+
+	return pruner != NULL && IsA(pruner, Append) ?
+		((Append *) pruner)->part_prune_info : NULL;
+}
+
+/* A node that the pruning expressions can belong to: it gets an expression context
+ * of its own. */
+static PlanState *
+stand_in(CustomScanState *css, int index)
+{
+	AppendState *state = makeNode(AppendState);
+
+	state->ps.plan = list_nth(((CustomScan *) css->ss.ps.plan)->custom_plans, index);
+	state->ps.state = css->ss.ps.state;
+	return &state->ps;
+}
+
+static int
+list_members(Bitmapset *set, int *members)
+{
+	int			count = 0;
+	int			member = -1;
+
+	while ((member = bms_next_member(set, member)) >= 0)
+		members[count++] = member;
+	return count;
+}
+
+TbPartitionRun *
+tb_partition_run_make(CustomScanState *css, int stage)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	TbStageInfo info = tb_private_stage(plan, stage);
+	List	   *rtis = tb_private_notes(plan, stage).leaves;
+	PartitionPruneInfo *pruning = prune_info(plan, info.pruner);
+	TbPartitionRun *run = palloc0(sizeof(TbPartitionRun));
+	Bitmapset  *valid = NULL;
+	ListCell   *lc;
+
+	run->estate = css->ss.ps.state;
+	run->rtis = palloc(sizeof(Index) * list_length(rtis));
+	foreach(lc, rtis)
+		run->rtis[run->nleaves++] = lfirst_int(lc);
+	run->valid = palloc(sizeof(int) * run->nleaves);
+	run->read = palloc(sizeof(int) * run->nleaves);
+	run->stats = palloc0(sizeof(TbPartStats) * run->nleaves);
+	take_layouts(run, css, stage);
+	if (pruning != NULL)
+		run->prune = ExecInitPartitionPruning(stand_in(css, info.pruner), run->nleaves,
+											  pruning, &valid);
+	else
+		valid = bms_add_range(NULL, 0, run->nleaves - 1);
+	run->nvalid = list_members(valid, run->valid);
+	return run;
+}
+
+static Relation
+leaf_relation(const TbPartitionRun *run, int leaf)
+{
+	return ExecGetRangeTableRelation(run->estate, run->rtis[leaf]);
+}
+
+static uint64
+count_blocks(const TbPartitionRun *run, const int *leaves, int count)
+{
+	uint64		blocks = 0;
+
+	for (int i = 0; i < count; i++)
+		blocks += RelationGetNumberOfBlocks(leaf_relation(run, leaves[i]));
+	return blocks;
+}
+
+uint64
+tb_partition_run_blocks(const TbPartitionRun *run)
+{
+	return count_blocks(run, run->valid, run->nvalid);
+}
+
+uint64
+tb_partition_run_chosen_blocks(const TbPartitionRun *run)
+{
+	return count_blocks(run, run->read, run->nread);
+}
+
+void
+tb_partition_run_choose(TbPartitionRun *run)
+{
+	run->nread = run->nvalid;
+	memcpy(run->read, run->valid, sizeof(int) * run->nvalid);
+	memset(run->stats, 0, sizeof(TbPartStats) * run->nleaves);
+	if (run->prune == NULL || !run->prune->do_exec_prune)
+		return;
+	/* Numbers are those among the leaves that were left at the start. */
+	run->nread = list_members(ExecFindMatchingSubPlans(run->prune, false), run->read);
+	for (int i = 0; i < run->nread; i++)
+		run->read[i] = run->valid[run->read[i]];
+}
+
+bool
+tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
+						 TbHeapQuerySpec *spec)
+{
+	TbHeapPart *parts = palloc(sizeof(TbHeapPart) * Max(run->nread, 1));
+	TbHeapLayout *layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
+
+	for (int i = 0; i < run->nread; i++)
+	{
+		parts[i].rel = leaf_relation(run, run->read[i]);
+		parts[i].layout = run->leaf_layouts[run->read[i]];
+	}
+	for (int i = 0; i < run->nlayouts; i++)
+	{
+		layouts[i].program = run->layouts[i];
+		layouts[i].params = tb_param_block_make(run->layouts[i], run->layout_params[i],
+												econtext);
+		if (layouts[i].params == NULL)
+			return false;
+	}
+	spec->parts = parts;
+	spec->nparts = run->nread;
+	spec->layouts = layouts;
+	spec->nlayouts = run->nlayouts;
+	return true;
+}
+
+static bool
+is_in_use(const TbPartitionRun *run, int32 layout)
+{
+	for (int i = 0; i < run->nvalid; i++)
+		if (run->leaf_layouts[run->valid[i]] == layout)
+			return true;
+	return false;
+}
+
+bool
+tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn, uint32 device,
+						 TbFailure *why)
+{
+	for (int i = 0; i < run->nlayouts; i++)
+		if (is_in_use(run, i + 1) &&
+			!tb_program_prepare(conn, run->layouts[i], device, why))
+			return false;
+	return true;
+}
+
+void
+tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query)
+{
+	for (int i = 0; i < run->nread; i++)
+		run->stats[run->read[i]] = tb_heap_query_part_stats(query, i);
+}

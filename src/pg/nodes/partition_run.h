@@ -1,0 +1,56 @@
+/*
+ * partition_run.h - the partitions of a stage's table when it runs: which of them
+ * are left once parameters have values, how their tuples are laid out, what each
+ * has delivered.
+ */
+#ifndef TURBINE_PG_PARTITION_RUN_H
+#define TURBINE_PG_PARTITION_RUN_H
+
+#include "postgres.h"
+
+#include "executor/execPartition.h"
+#include "nodes/execnodes.h"
+
+#include "pg/feed/heap_query.h"
+
+typedef struct TbPartitionRun
+{
+	EState	   *estate;
+	int			nleaves;			/* that were planned */
+	Index	   *rtis;				/* of the leaves */
+	int32	   *leaf_layouts;
+	int			nlayouts;
+	TbProgram **layouts;
+	List	  **layout_params;		/* lists of ExprState */
+	PartitionPruneState *prune;		/* NULL: nothing to prune by */
+	int			nvalid;				/* left when the executor started */
+	int		   *valid;				/* indexes of leaves */
+
+	/* Of the last run. */
+	int			nread;
+	int		   *read;				/* indexes of leaves */
+	TbPartStats *stats;				/* one a leaf */
+} TbPartitionRun;
+
+/* Prunes by what is known when the executor starts. */
+extern TbPartitionRun *tb_partition_run_make(CustomScanState *css, int stage);
+
+/* Blocks of all leaves that are left. */
+extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
+
+/* Prunes by the values that parameters have now; they are those to be read. */
+extern void tb_partition_run_choose(TbPartitionRun *run);
+extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
+
+/* Completes the spec with those chosen. False if a layout's values have no form. */
+extern bool tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
+									 TbHeapQuerySpec *spec);
+
+/* Announces the layouts that a query may want. */
+extern bool tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn,
+									 uint32 device, TbFailure *why);
+
+/* Takes what the parts of the query over those chosen have delivered. */
+extern void tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query);
+
+#endif
