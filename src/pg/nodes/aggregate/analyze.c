@@ -427,6 +427,27 @@ estimate_groups(PlannerInfo *root, const TbAggAnalysis *result)
 	return estimate_num_groups(root, result->keys, result->request.rel->rows, NULL, NULL);
 }
 
+/* Memory of the groups that are made here, of all sets without some key. */
+static double
+estimate_folded_bytes(PlannerInfo *root, const TbAggAnalysis *result)
+{
+	double		groups = 0;
+	int			nsets = list_length(result->request.sets);
+
+	for (int set = 0; set < nsets; set++)
+	{
+		List	   *keys = NIL;
+		ListCell   *lc;
+
+		foreach(lc, result->keys)
+			if (result->sets[set] & (UINT64CONST(1) << foreach_current_index(lc)))
+				keys = lappend(keys, lfirst(lc));
+		if (list_length(keys) < list_length(result->keys) && keys != NIL)
+			groups += estimate_num_groups(root, keys, result->request.rel->rows, NULL, NULL);
+	}
+	return groups * tb_set_fold_group_bytes(list_length(result->scan_tlist));
+}
+
 static void
 store_outputs(Analyzer *a)
 {
@@ -462,5 +483,6 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 	store_outputs(&a);
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
 	a.result->groups = estimate_groups(root, a.result);
+	a.result->folded_bytes = estimate_folded_bytes(root, a.result);
 	return a.result;
 }

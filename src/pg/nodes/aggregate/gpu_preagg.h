@@ -45,6 +45,7 @@ typedef struct TbAggAnalysis
 	List	   *stages;				/* TbStage */
 	TbWork		work;				/* of the last stage */
 	double		groups;				/* estimated, of all keys */
+	double		folded_bytes;		/* estimated, of groups that the backend makes */
 	uint64	   *sets;				/* of request.sets: a bit a key */
 	List	   *functions;			/* int: GROUPING() in each set, function by function */
 } TbAggAnalysis;

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -276,6 +277,11 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
 	if (!tb_choose_device(&analysis->work, &device, &reason) && !tb_guc_debug_force_offload)
 	{
 		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
+	if (analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
+	{
+		tb_planning_note(part, "the groups of grouping sets are estimated to take more memory than hash_mem");
 		return NULL;
 	}
 	kept = make_kept_path(root, output_rel, analysis);

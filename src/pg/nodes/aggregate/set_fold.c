@@ -53,6 +53,13 @@ struct TbSetFold
 	uint32		unchecked;
 };
 
+Size
+tb_set_fold_group_bytes(int ncolumns)
+{
+	/* A state a column, where it is, whether it is valid; the stored keys. */
+	return sizeof(TbGroups) + sizeof(TupleHashEntryData) + 128 + (Size) ncolumns * 40;
+}
+
 static bool
 has_all_keys(const TbGroupingSets *sets, int set)
 {

@@ -31,6 +31,9 @@ typedef struct TbGroupingSets
 
 typedef struct TbSetFold TbSetFold;
 
+/* About what a folded group takes whose rows have so many columns. */
+extern Size tb_set_fold_group_bytes(int ncolumns);
+
 /* Rows have the columns of `desc`, of which the keys come first. Lives in the current
  * context. */
 extern TbSetFold *tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets,
