@@ -250,13 +250,28 @@ class QueryMaker:
         aggregates = ", ".join(self.aggregate() for _ in range(self.random.randint(1, 4)))
         return f"SELECT {aggregates} FROM {self.table.name}{self.where()}"
 
+    def grouping_sets(self, keys):
+        """Some of the keys at a time."""
+        form = self.random.randrange(4)
+        if form == 0:
+            return f"ROLLUP ({', '.join(keys)})"
+        if form == 1:
+            return f"CUBE ({', '.join(keys)})"
+        if form == 2:
+            return f"{keys[0]}, CUBE ({', '.join(keys)})"
+        sets = [f"({', '.join(self.random.sample(keys, self.random.randint(0, len(keys))))})" for _ in range(3)]
+        return f"GROUPING SETS ({', '.join(sets)}, ({', '.join(keys)}))"
+
     def group_query(self):
-        keys = ", ".join(self.key() for _ in range(self.random.choice((1, 1, 2, 3))))
+        parts = [self.key() for _ in range(self.random.choice((1, 1, 2, 3)))]
+        keys = ", ".join(parts)
+        grouping = self.grouping_sets(parts) if self.chance(0.2) else keys
         aggregates = ", ".join(self.aggregate() for _ in range(self.random.randint(0, 3)))
         having = f" HAVING {self.random.choice(('count(*) > 2', f'min({self.id}) < 500', f'sum({self.id}) % 2 = 0'))}" \
             if self.chance(0.2) else ""
-        targets = ", ".join(filter(None, (keys, aggregates)))
-        return f"SELECT {targets} FROM {self.table.name}{self.where()} GROUP BY {keys}{having}"
+        which = f"GROUPING({keys})" if grouping != keys and self.chance(0.5) else ""
+        targets = ", ".join(filter(None, (keys, which, aggregates)))
+        return f"SELECT {targets} FROM {self.table.name}{self.where()} GROUP BY {grouping}{having}"
 
     def query(self):
         return self.random.choice((self.rows_query, self.rows_query, self.aggregate_query, self.group_query,

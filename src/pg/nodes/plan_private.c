@@ -12,6 +12,7 @@
 #include "nodes/value.h"
 #include "utils/builtins.h"
 
+#include "pg/nodes/aggregate/set_fold.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/planner/layout_program.h"
 
@@ -26,6 +27,14 @@ typedef enum TbPrivateStage
 									 * program and parameters */
 	TB_STAGE_COUNT
 } TbPrivateStage;
+
+/* The list of grouping sets. */
+typedef enum TbPrivateSets
+{
+	TB_SETS_SETS,					/* Const, bytea: uint64[] */
+	TB_SETS_FUNCTIONS,				/* Const, bytea: int32[] */
+	TB_SETS_OPERATORS				/* OID list, one a key */
+} TbPrivateSets;
 
 /* No expression of a query has this as the name of a field of a ROW(). */
 #define NOTES_MARK "pg_turbine stages"
@@ -115,6 +124,42 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 	result = lappend(result, packed);
 	result = lappend(result, bytes_node(&groups, sizeof(groups)));
 	result = lappend(result, bytes_node(outputs, outputs_size));
+	result = lappend(result, NIL);
+	return result;
+}
+
+List *
+tb_private_add_sets(List *private, const void *sets, Size sets_size,
+					const void *functions, Size functions_size, List *operators)
+{
+	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
+		list_make3(bytes_node(sets, sets_size), bytes_node(functions, functions_size),
+				   operators);
+	return private;
+}
+
+TbGroupingSets *
+tb_private_sets(const CustomScan *plan)
+{
+	List	   *packed = list_nth(plan->custom_private, TB_PRIVATE_SETS);
+	TbGroupingSets *result;
+	List	   *operators;
+	Oid		   *copy;
+	Size		size;
+
+	if (packed == NIL)
+		return NULL;
+	operators = list_nth(packed, TB_SETS_OPERATORS);
+	result = palloc0(sizeof(TbGroupingSets));
+	result->nkeys = list_length(operators);
+	result->sets = node_bytes(packed, TB_SETS_SETS, &size);
+	result->nsets = size / sizeof(uint64);
+	result->functions = node_bytes(packed, TB_SETS_FUNCTIONS, &size);
+	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
+	copy = palloc(sizeof(Oid) * result->nkeys);
+	for (int i = 0; i < result->nkeys; i++)
+		copy[i] = list_nth_oid(operators, i);
+	result->operators = copy;
 	return result;
 }
 

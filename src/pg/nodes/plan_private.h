@@ -25,12 +25,22 @@ typedef enum TbPrivateIndex
 	TB_PRIVATE_STAGES,				/* list of TbPrivateStage lists */
 	TB_PRIVATE_GROUPS,				/* Const, float8: estimated groups */
 	TB_PRIVATE_OUTPUTS,				/* Const, bytea: TbOutput[] */
+	TB_PRIVATE_SETS,				/* NIL, or a list of TbPrivateSets */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
 /* `stages`: TbStages. */
 extern List *tb_private_make(List *stages, double groups, const void *outputs,
 							 Size outputs_size);
+
+/* Adds the grouping sets of an aggregation: uint64[], int32[], and an OID list. */
+extern List *tb_private_add_sets(List *private, const void *sets, Size sets_size,
+								 const void *functions, Size functions_size,
+								 List *operators);
+
+/* NULL if there are none; what it points to is palloc'd. */
+struct TbGroupingSets;
+extern struct TbGroupingSets *tb_private_sets(const CustomScan *plan);
 
 /* A single stage of a program over one table; child plan number `brin_plan` scans
  * its indexes, -1: none does. */

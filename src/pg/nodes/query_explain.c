@@ -33,18 +33,23 @@ tb_explain_filter(const char *label, List *quals, PlanState *node,
 									   ancestors, es), es);
 }
 
-void
-tb_explain_list(const char *label, List *exprs, PlanState *node,
-				List *ancestors, ExplainState *es)
+List *
+tb_explain_texts(List *exprs, PlanState *node, List *ancestors, ExplainState *es)
 {
 	List	   *texts = NIL;
 	ListCell   *lc;
 
-	if (exprs == NIL)
-		return;
 	foreach(lc, exprs)
 		texts = lappend(texts, deparse(lfirst(lc), node, ancestors, es));
-	ExplainPropertyList(label, texts, es);
+	return texts;
+}
+
+void
+tb_explain_list(const char *label, List *exprs, PlanState *node,
+				List *ancestors, ExplainState *es)
+{
+	if (exprs != NIL)
+		ExplainPropertyList(label, tb_explain_texts(exprs, node, ancestors, es), es);
 }
 
 void

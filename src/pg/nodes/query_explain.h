@@ -18,6 +18,10 @@ extern void tb_explain_filter(const char *label, List *quals, PlanState *node,
 extern void tb_explain_list(const char *label, List *exprs, PlanState *node,
 							List *ancestors, ExplainState *es);
 
+/* The expressions of a list as texts. */
+extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
+							  ExplainState *es);
+
 /* The device that the plan would take. */
 extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
 

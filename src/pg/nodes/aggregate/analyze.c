@@ -89,6 +89,52 @@ add_key(Analyzer *a, SortGroupClause *clause)
 	return true;
 }
 
+/* A bit for each key of each set; the keys are complete. */
+static void
+add_sets(Analyzer *a)
+{
+	const TbAggRequest *request = &a->result->request;
+	int			count = 0;
+	ListCell   *set;
+	ListCell   *key;
+
+	a->result->sets = palloc0(sizeof(uint64) * Max(list_length(request->sets), 1));
+	foreach(set, request->sets)
+	{
+		foreach(key, request->group_clause)
+			if (list_member_int(lfirst(set), lfirst_node(SortGroupClause, key)->tleSortGroupRef))
+				a->result->sets[count] |= UINT64CONST(1) << foreach_current_index(key);
+		count++;
+	}
+}
+
+/* GROUPING() of these keys: in each set a bit for those that it lacks, the last
+ * argument's the lowest. */
+static bool
+add_grouping(Analyzer *a, GroupingFunc *function)
+{
+	TbOutput	output = {0};
+	int			nsets = list_length(a->result->request.sets);
+	ListCell   *set;
+
+	if (function->agglevelsup != 0 || nsets == 0)
+		return refuse(a, "GROUPING of another query level, or without grouping sets");
+	foreach(set, a->result->request.sets)
+	{
+		int			value = 0;
+		ListCell   *ref;
+
+		foreach(ref, function->refs)
+			value = value << 1 | !list_member_int(lfirst(set), lfirst_int(ref));
+		a->result->functions = lappend_int(a->result->functions, value);
+	}
+	output.kind = TB_OUT_GROUPING;
+	output.second = list_length(a->result->functions) / nsets - 1;
+	output.display = TB_NONE;
+	add_output(a, &output, (Expr *) function, 0);
+	return true;
+}
+
 /* The column of a state: states follow the keys. */
 static uint32
 state_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
@@ -233,6 +279,8 @@ extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 		return refuse(a, "min or max of text by a collation other than C");
 	if (arg->info.type == TB_TYPE_BOOL)
 		return refuse(a, "min or max of boolean");
+	if (tb_type_is_text(arg->info.type) && a->result->request.sets != NIL)
+		return refuse(a, "min or max of text over grouping sets");
 	if (arg->display_scale != TB_NONE)
 		return extreme_numeric_output(a, kind, arg, filter, out);
 	if (!tb_output_padding(expr, arg, &out->padding, &a->reason))
@@ -343,8 +391,9 @@ collect_walker(Node *node, Analyzer *a)
 			return !add_aggref(a, (Aggref *) node);
 		case T_Var:
 			return !refuse(a, "a column that is neither grouped nor aggregated is returned");
-		case T_PlaceHolderVar:
 		case T_GroupingFunc:
+			return !add_grouping(a, (GroupingFunc *) node);
+		case T_PlaceHolderVar:
 		case T_WindowFunc:
 			return !refuse(a, "an expression of a kind that devices do not compute");
 		default:
@@ -361,6 +410,7 @@ build(Analyzer *a, const TbAggRequest *request)
 		if (!add_key(a, lfirst_node(SortGroupClause, lc)))
 			return false;
 	add_key_displays(a);
+	add_sets(a);
 	if (collect_walker((Node *) request->target->exprs, a) ||
 		collect_walker((Node *) request->having, a))
 		return false;
@@ -375,6 +425,27 @@ estimate_groups(PlannerInfo *root, const TbAggAnalysis *result)
 	if (result->keys == NIL)
 		return 1;
 	return estimate_num_groups(root, result->keys, result->request.rel->rows, NULL, NULL);
+}
+
+/* Memory of the groups that are made here, of all sets without some key. */
+static double
+estimate_folded_bytes(PlannerInfo *root, const TbAggAnalysis *result)
+{
+	double		groups = 0;
+	int			nsets = list_length(result->request.sets);
+
+	for (int set = 0; set < nsets; set++)
+	{
+		List	   *keys = NIL;
+		ListCell   *lc;
+
+		foreach(lc, result->keys)
+			if (result->sets[set] & (UINT64CONST(1) << foreach_current_index(lc)))
+				keys = lappend(keys, lfirst(lc));
+		if (list_length(keys) < list_length(result->keys) && keys != NIL)
+			groups += estimate_num_groups(root, keys, result->request.rel->rows, NULL, NULL);
+	}
+	return groups * tb_set_fold_group_bytes(list_length(result->scan_tlist));
 }
 
 static void
@@ -412,5 +483,6 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 	store_outputs(&a);
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
 	a.result->groups = estimate_groups(root, a.result);
+	a.result->folded_bytes = estimate_folded_bytes(root, a.result);
 	return a.result;
 }

@@ -10,7 +10,8 @@
  *
  * Where equal numerics that print differently may be in one group, all groups are
  * looked at, and kept, before the first is returned: if it matters which of
- * them PostgreSQL would show, it is asked.
+ * them PostgreSQL would show, it is asked. The same where groups of all keys are folded
+ * to those of grouping sets.
  *
  * Owns: the run of the stages, the kept groups, and the kept plan's state once it
  * exists. Values live in the per-tuple memory context. Called by the executor. Must never fall back
@@ -27,6 +28,8 @@
 #include "pg/nodes/plan_private.h"
 #include "pg/supervisor/stat_queries.h"
 
+#define SCALES_DIFFER "equal numerics print with different scales"
+
 static void
 begin_preagg(CustomScanState *css, EState *estate, int eflags)
 {
@@ -38,6 +41,7 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	node->program = node->run->stages[node->run->nstages - 1].program;
 	node->outputs = tb_private_outputs(plan, &size);
 	node->noutputs = size / sizeof(TbOutput);
+	node->sets = tb_private_sets(plan);
 }
 
 static void
@@ -118,7 +122,7 @@ has_row(const TbPreAggState *node)
 	return node->batch != NULL && node->next_row < node->batch->nrows;
 }
 
-/* What a device has computed is not what PostgreSQL would show. */
+/* What a device has computed is not what PostgreSQL would show, or not all of it. */
 static void
 give_up_on_value(TbPreAggState *node, const char *message)
 {
@@ -130,11 +134,74 @@ give_up_on_value(TbPreAggState *node, const char *message)
 	fall_back(node, message);
 }
 
+/* Keeps the row in the slot. */
+static void
+keep_row(TbPreAggState *node, TupleTableSlot *slot)
+{
+	tuplestore_puttupleslot(node->checked, slot);
+	ExecClearTuple(slot);
+	ResetExprContext(node->css.ss.ps.ps_ExprContext);
+}
+
+/* The group as rows of the sets that have all keys, and into those of the others. */
+static bool
+fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
+	uint32		row = node->next_row++;
+	const char *why;
+
+	if (!tb_set_fold_add(fold, node->batch, row, &why))
+	{
+		give_up_on_value(node, why);
+		return false;
+	}
+	for (int number = 0;; number++)
+	{
+		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		bool		more = tb_set_fold_whole_row(fold, number, node->batch, row,
+												 slot->tts_values, slot->tts_isnull);
+
+		MemoryContextSwitchTo(old);
+		if (!more)
+			return true;
+		slot->tts_isnull[node->noutputs] = true;	/* the notes of the plan */
+		keep_row(node, ExecStoreVirtualTuple(slot));
+	}
+}
+
+/* Rows of the other sets, after the last group. */
+static bool
+keep_folded(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
+
+	for (;;)
+	{
+		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		bool		ambiguous = false;
+		bool		more = tb_set_fold_next(fold, slot->tts_values, slot->tts_isnull,
+											&ambiguous);
+
+		MemoryContextSwitchTo(old);
+		if (!more)
+			return true;
+		if (ambiguous)
+		{
+			give_up_on_value(node, SCALES_DIFFER);
+			return false;
+		}
+		slot->tts_isnull[node->noutputs] = true;
+		keep_row(node, ExecStoreVirtualTuple(slot));
+	}
+}
+
 /* All groups into node->checked; false, having fallen back, if PostgreSQL must
- * say how one prints. */
+ * say how one prints, or fold grouping sets. */
 static bool
 check_groups(TbPreAggState *node, TupleTableSlot *slot)
 {
+	TbSetFold  *fold = NULL;
 	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 
 	node->checked = tuplestore_begin_heap(false, false, work_mem);
@@ -142,21 +209,31 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 		node->checked_slot = ExecInitExtraTupleSlot(node->css.ss.ps.state,
 													slot->tts_tupleDescriptor,
 													&TTSOpsMinimalTuple);
+	if (node->sets != NULL)
+		fold = tb_set_fold_begin(&node->css.ss.ps, node->sets, node->program, node->outputs,
+								 node->noutputs, slot->tts_tupleDescriptor);
 	MemoryContextSwitchTo(old);
-	while (has_row(node) || next_batch(node))
+	while (!node->finished && (has_row(node) || next_batch(node)))
 	{
 		if (!has_row(node))
 			continue;
 		if (!tb_final_is_unambiguous(node->outputs, node->noutputs, node->batch, node->next_row))
 		{
-			give_up_on_value(node, "equal numerics print with different scales");
-			return false;
+			give_up_on_value(node, SCALES_DIFFER);
+			break;
 		}
-		tuplestore_puttupleslot(node->checked, store_row(node, slot));
-		ExecClearTuple(slot);
-		ResetExprContext(node->css.ss.ps.ps_ExprContext);
+		if (fold == NULL)
+			keep_row(node, store_row(node, slot));
+		else if (!fold_group(node, fold, slot))
+			break;
 	}
 	node->finished = true;
+	if (fold != NULL)
+	{
+		if (!node->falling_back)
+			(void) keep_folded(node, fold, slot);
+		tb_set_fold_end(fold);
+	}
 	return !node->falling_back;
 }
 
@@ -198,8 +275,9 @@ next_group(ScanState *ss)
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
-	if (!node->finished && !node->falling_back && node->checked == NULL &&
-		tb_final_may_be_ambiguous(node->outputs, node->noutputs))
+	if (!node->falling_back && node->checked == NULL &&
+		(node->sets != NULL ||
+		 (!node->finished && tb_final_may_be_ambiguous(node->outputs, node->noutputs))))
 	{
 		if (!check_groups(node, slot))
 			return slot;

@@ -23,6 +23,27 @@ key_exprs(const CustomScan *plan, int nkeys)
 	return keys;
 }
 
+/* A list of keys for each set, as PostgreSQL shows them. */
+static void
+explain_sets(const TbGroupingSets *sets, List *keys, ExplainState *es)
+{
+	ExplainOpenGroup("Grouping Sets", "Grouping Sets", false, es);
+	for (int set = 0; set < sets->nsets; set++)
+	{
+		List	   *texts = NIL;
+		ListCell   *lc;
+
+		foreach(lc, keys)
+			if (sets->sets[set] & (UINT64CONST(1) << foreach_current_index(lc)))
+				texts = lappend(texts, lfirst(lc));
+		if (texts == NIL && es->format == EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyText("Group Key", "()", es);
+		else
+			ExplainPropertyListNested("Group Key", texts, es);
+	}
+	ExplainCloseGroup("Grouping Sets", "Grouping Sets", false, es);
+}
+
 void
 tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
@@ -35,7 +56,11 @@ tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Combined GpuJoin", "enabled", es);
 	else
 		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);
-	tb_explain_list("Group Key", key_exprs(plan, nkeys), &css->ss.ps, ancestors, es);
+	if (node->sets != NULL)
+		explain_sets(node->sets, tb_explain_texts(key_exprs(plan, nkeys), &css->ss.ps,
+												  ancestors, es), es);
+	else
+		tb_explain_list("Group Key", key_exprs(plan, nkeys), &css->ss.ps, ancestors, es);
 	tb_explain_run(node->run, node->falling_back, ancestors, es);
 	if (node->falling_back)
 		ExplainPropertyText("Fallback To PostgreSQL", node->fallback_message, es);

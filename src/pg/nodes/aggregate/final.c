@@ -261,7 +261,8 @@ tb_final_row(const TbOutput *outputs, int noutputs, const TbGroups *groups,
 {
 	for (int i = 0; i < noutputs; i++)
 	{
-		isnull[i] = !is_valid(groups, outputs[i].first, row);
+		isnull[i] = outputs[i].kind == TB_OUT_GROUPING ||
+			!is_valid(groups, outputs[i].first, row);
 		values[i] = isnull[i] ? (Datum) 0 : compute(&outputs[i], groups, row);
 	}
 }

@@ -21,7 +21,8 @@ typedef enum TbOutputKind
 	TB_OUT_EXTREME_NUMERIC,			/* MIN, MAX of a numeric whose values print with
 									 * different scales: both states of
 									 * tb_numeric_with_display(), second: below */
-	TB_OUT_BOOL						/* of an integer: is it not 0? */
+	TB_OUT_BOOL,					/* of an integer: is it not 0? */
+	TB_OUT_GROUPING					/* GROUPING(), number `second`: see set_fold.h */
 } TbOutputKind;
 
 /* A column of the node's scan tuple. Columns count keys, then states. */

@@ -5,6 +5,7 @@
  *   analyze.c  what of the query it computes: keys, states, outputs
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
  *   exec.c     groups out of the query; the fallback
+ *   set_fold.c groups of grouping sets out of those of all keys
  *   final.c    PostgreSQL's values out of states
  *   explain.c  what EXPLAIN shows
  */
@@ -17,6 +18,7 @@
 #include "nodes/pathnodes.h"
 
 #include "pg/nodes/aggregate/final.h"
+#include "pg/nodes/aggregate/set_fold.h"
 #include "pg/nodes/stage_run.h"
 #include "pg/planner/join_tree.h"
 
@@ -28,6 +30,7 @@ typedef struct TbAggRequest
 	RelOptInfo *rel;				/* the table or join */
 	TbJoinTree *tree;				/* what is computed of it */
 	List	   *group_clause;		/* SortGroupClause */
+	List	   *sets;				/* lists of sortgrouprefs: grouping sets, or NIL */
 	PathTarget *target;				/* what the node returns */
 	List	   *having;
 } TbAggRequest;
@@ -41,7 +44,10 @@ typedef struct TbAggAnalysis
 	TbOutput   *outputs;			/* one an entry of scan_tlist */
 	List	   *stages;				/* TbStage */
 	TbWork		work;				/* of the last stage */
-	double		groups;				/* estimated */
+	double		groups;				/* estimated, of all keys */
+	double		folded_bytes;		/* estimated, of groups that the backend makes */
+	uint64	   *sets;				/* of request.sets: a bit a key */
+	List	   *functions;			/* int: GROUPING() in each set, function by function */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. */
@@ -62,12 +68,13 @@ typedef struct TbPreAggState
 	TbProgram  *program;			/* of the last stage */
 	TbOutput   *outputs;
 	int			noutputs;
+	TbGroupingSets *sets;			/* or NULL */
 
 	/* The current run. */
 	const TbGroups *batch;
 	uint32		next_row;
 	Tuplestorestate *checked;		/* all groups, where they are looked at before
-									 * the first is returned */
+									 * the first is returned, or made of others */
 	TupleTableSlot *checked_slot;
 	bool		started;
 	bool		finished;

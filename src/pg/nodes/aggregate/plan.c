@@ -2,12 +2,14 @@
  * plan.c - GpuPreAgg: the path, PostgreSQL's kept plan, and the plan.
  *
  * The kept plan is made here, of paths that nobody else can free: a hash or sorted
- * aggregate over a sequential scan or a noted join, with no Gather. It is the path's
+ * aggregate over a sequential scan or a noted join, with no Gather; of grouping sets,
+ * what PostgreSQL has chosen for them over the same. It is the path's
  * only custom_path, so that setrefs and parameters treat it like any child,
  * and runs only if the device gives up. Called by the upper-path hook.
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -51,10 +53,10 @@ request_grouping(PlannerInfo *root, RelOptInfo *output_rel,
 {
 	Query	   *parse = root->parse;
 
-	if (parse->groupingSets != NIL || IS_OTHER_REL(output_rel) ||
-		extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL)
+	if (IS_OTHER_REL(output_rel) || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL)
 		return false;
 	request->group_clause = parse->groupClause;
+	request->sets = parse->groupingSets;
 	request->target = output_rel->reltarget;
 	request->having = (List *) extra->havingQual;
 	return true;
@@ -106,6 +108,49 @@ make_kept_input(PlannerInfo *root, RelOptInfo *rel, const TbJoinTree *tree)
 										   rel->reltarget);
 }
 
+/* The grouping that takes its input sorted, if there is one, is the first that does not
+ * hash. */
+static List *
+sorted_keys(PlannerInfo *root, List *rollups)
+{
+	ListCell   *lc;
+
+	foreach(lc, rollups)
+	{
+		RollupData *rollup = lfirst_node(RollupData, lc);
+
+		if (!rollup->is_hashed)
+			return make_pathkeys_for_sortclauses(root, rollup->groupClause,
+												 root->processed_tlist);
+	}
+	return NIL;
+}
+
+/* As PostgreSQL does it, but for parallel workers below. */
+static Path *
+make_kept_sets_path(PlannerInfo *root, RelOptInfo *output_rel,
+					const TbAggAnalysis *analysis, Path *input, const AggClauseCosts *costs)
+{
+	ListCell   *lc;
+
+	foreach(lc, output_rel->pathlist)
+	{
+		GroupingSetsPath *path = lfirst(lc);
+		List	   *pathkeys;
+
+		if (!IsA(path, GroupingSetsPath))
+			continue;
+		pathkeys = path->aggstrategy == AGG_HASHED ? NIL : sorted_keys(root, path->rollups);
+		if (pathkeys != NIL)
+			input = (Path *) create_sort_path(root, output_rel, input, pathkeys, -1.0);
+		return (Path *) create_groupingsets_path(root, output_rel, input,
+												 analysis->request.having,
+												 path->aggstrategy, path->rollups,
+												 costs, path->path.rows);
+	}
+	return NULL;
+}
+
 /* PostgreSQL's plan for the same: Agg over it. NULL if it has none. */
 static Path *
 make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *analysis)
@@ -117,6 +162,8 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	if (request->sets != NIL)
+		return make_kept_sets_path(root, output_rel, analysis, path, &costs);
 	if (request->group_clause != NIL)
 	{
 		if (grouping_is_hashable(request->group_clause))
@@ -149,6 +196,9 @@ cost_path(PlannerInfo *root, const TbAggAnalysis *analysis, Path *path)
 		path->pathtarget->cost.startup;
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
+	/* Of each set: a look-up and a store. */
+	path->startup_cost += analysis->groups * list_length(analysis->request.sets) *
+		(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
 	path->total_cost = path->startup_cost +
 		analysis->groups * (cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
 							cpu_operator_cost * list_length(analysis->scan_tlist)) +
@@ -176,6 +226,21 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 	return path;
 }
 
+/* Whether groups of all keys can be folded to those of the sets. */
+static bool
+sets_qualify(const TbAggRequest *request, const char **reason)
+{
+	if (request->group_clause == NIL)
+		*reason = "grouping sets without keys";
+	else if (list_length(request->group_clause) > TB_MAX_KEYS)
+		*reason = "the keys of grouping sets are too many";
+	else if (!grouping_is_hashable(request->group_clause))
+		*reason = "a key of grouping sets can not be hashed";
+	else
+		return true;
+	return false;
+}
+
 static TbJoinTree *
 make_tree(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 {
@@ -198,6 +263,11 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
 		tb_planning_note(part, "pg_turbine.enable_aggregate is off");
 		return NULL;
 	}
+	if (request->sets != NIL && !sets_qualify(request, &reason))
+	{
+		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
 	request->tree = make_tree(root, request->rel, &reason);
 	if (request->tree != NULL)
 		analysis = tb_preagg_analyze(root, request, &reason);
@@ -209,6 +279,11 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
 	if (!tb_choose_device(&analysis->work, &device, &reason) && !tb_guc_debug_force_offload)
 	{
 		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
+	if (analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
+	{
+		tb_planning_note(part, "the groups of grouping sets are estimated to take more memory than hash_mem");
 		return NULL;
 	}
 	kept = make_kept_path(root, output_rel, analysis);
@@ -251,6 +326,23 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 	add_path(output_rel, &path->path);
 }
 
+static List *
+add_sets(List *private, const TbAggAnalysis *analysis)
+{
+	int			nvalues = list_length(analysis->functions);
+	int32	   *functions = palloc(sizeof(int32) * Max(nvalues, 1));
+	List	   *operators = NIL;
+	ListCell   *lc;
+
+	foreach(lc, analysis->functions)
+		functions[foreach_current_index(lc)] = lfirst_int(lc);
+	foreach(lc, analysis->request.group_clause)
+		operators = lappend_oid(operators, lfirst_node(SortGroupClause, lc)->eqop);
+	return tb_private_add_sets(private, analysis->sets,
+							   sizeof(uint64) * list_length(analysis->request.sets),
+							   functions, sizeof(int32) * nvalues, operators);
+}
+
 static Plan *
 plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 			List *clauses, List *custom_plans)
@@ -270,6 +362,8 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 									  tb_stage_notes(analysis->stages, columns + 1));
 	scan->custom_private = tb_private_make(analysis->stages, analysis->groups,
 										   analysis->outputs, sizeof(TbOutput) * columns);
+	if (analysis->request.sets != NIL)
+		scan->custom_private = add_sets(scan->custom_private, analysis);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;
 }

@@ -1,0 +1,452 @@
+/*
+ * set_fold.c - see set_fold.h.
+ *
+ * A folded group is a TbGroups of one row without keys, so that final functions are
+ * those of any other group; its keys are in the hash table's tuple. A set without
+ * keys has its one group from the start, for it returns a row even of no input.
+ * Sums stay exact; one that overflows, or a table that outgrows hash_mem, sends the
+ * query to PostgreSQL, which nobody has seen a row of by then. Called by exec.c.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/int.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+
+#include "pg/nodes/aggregate/set_fold.h"
+#include "pg/nodes/numeric_format.h"
+
+/* Groups between two looks at the memory that tables take. */
+#define MEMORY_CHECK 1024
+
+typedef struct SetTable
+{
+	int			number;				/* of the set */
+	TupleHashTable groups;			/* NULL: the set has no keys */
+	TbGroups   *total;				/* of a set without keys */
+	TupleHashIterator position;
+	bool		begun;				/* returning rows */
+} SetTable;
+
+struct TbSetFold
+{
+	MemoryContext context;
+	const TbGroupingSets *sets;
+	const TbOutput *outputs;
+	int			noutputs;
+	const TbAgg *aggs;
+	int			naggs;
+	TbGroups   *empty;				/* a group of no rows; every group begins as a copy */
+	Size		group_size;
+	Size		valid_offset;
+	SetTable   *tables;				/* of the sets without some key */
+	int			ntables;
+	int			next_table;
+	TupleTableSlot *keys;			/* of a group that is added */
+	TupleTableSlot *stored_keys;
+	MemoryContext per_row;
+	uint32		unchecked;
+};
+
+Size
+tb_set_fold_group_bytes(int ncolumns)
+{
+	/* A state a column, where it is, whether it is valid; the stored keys. */
+	return sizeof(TbGroups) + sizeof(TupleHashEntryData) + 128 + (Size) ncolumns * 40;
+}
+
+static bool
+has_all_keys(const TbGroupingSets *sets, int set)
+{
+	for (int key = 0; key < sets->nkeys; key++)
+		if ((sets->sets[set] & (UINT64CONST(1) << key)) == 0)
+			return false;
+	return true;
+}
+
+/* COUNT is never NULL, and 0 of nothing; the others are NULL until there is a value.
+ * Keys have no values here; only whether they belong to the set is told. */
+static void
+make_empty(TbSetFold *fold)
+{
+	int			ncolumns = fold->sets->nkeys + fold->naggs;
+	Size		values = TYPEALIGN(16, offsetof(TbGroups, columns) +
+								   ncolumns * sizeof(fold->empty->columns[0]));
+	Size		valid = values + (Size) ncolumns * 16;
+
+	fold->valid_offset = valid;
+	fold->group_size = valid + ncolumns;
+	fold->empty = palloc0(fold->group_size);
+	fold->empty->nrows = 1;
+	fold->empty->ncolumns = ncolumns;
+	for (int i = 0; i < ncolumns; i++)
+		fold->empty->columns[i].values = values + (Size) i * 16;
+	for (int i = 0; i < ncolumns; i++)
+		if (i < fold->sets->nkeys || fold->aggs[i - fold->sets->nkeys].kind != TB_AGG_COUNT)
+			fold->empty->columns[i].valid = valid + i;
+}
+
+static TbGroups *
+make_group(const TbSetFold *fold, uint64 set)
+{
+	TbGroups   *group = MemoryContextAlloc(fold->context, fold->group_size);
+
+	memcpy(group, fold->empty, fold->group_size);
+	for (int key = 0; key < fold->sets->nkeys; key++)
+		((char *) group)[fold->valid_offset + key] = (set & (UINT64CONST(1) << key)) != 0;
+	return group;
+}
+
+static TupleHashTable
+make_table(TbSetFold *fold, PlanState *node, uint64 set)
+{
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * fold->sets->nkeys);
+	Oid		   *operators = palloc(sizeof(Oid) * fold->sets->nkeys);
+	Oid		   *collations = palloc(sizeof(Oid) * fold->sets->nkeys);
+	TupleDesc	desc = fold->keys->tts_tupleDescriptor;
+	Oid		   *functions;
+	FmgrInfo   *hashes;
+	int			count = 0;
+
+	for (int key = 0; key < fold->sets->nkeys; key++)
+	{
+		if ((set & (UINT64CONST(1) << key)) == 0)
+			continue;
+		columns[count] = key + 1;
+		operators[count] = fold->sets->operators[key];
+		collations[count] = TupleDescAttr(desc, key)->attcollation;
+		count++;
+	}
+	execTuplesHashPrepare(count, operators, &functions, &hashes);
+	return BuildTupleHashTableExt(node, desc, count, columns, functions, hashes, collations,
+								  256, 0, fold->context, fold->context, fold->per_row, false);
+}
+
+static void
+make_tables(TbSetFold *fold, PlanState *node)
+{
+	const TbGroupingSets *sets = fold->sets;
+
+	fold->tables = palloc0(sizeof(SetTable) * sets->nsets);
+	for (int i = 0; i < sets->nsets; i++)
+	{
+		SetTable   *table = &fold->tables[fold->ntables];
+
+		if (has_all_keys(sets, i))
+			continue;
+		fold->ntables++;
+		table->number = i;
+		if (sets->sets[i] == 0)
+			table->total = make_group(fold, 0);
+		else
+			table->groups = make_table(fold, node, sets->sets[i]);
+	}
+}
+
+TbSetFold *
+tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *program,
+				  const TbOutput *outputs, int noutputs, TupleDesc desc)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "pg_turbine grouping sets",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	TbSetFold  *fold = palloc0(sizeof(TbSetFold));
+	TupleDesc	key_desc = CreateTemplateTupleDesc(sets->nkeys);
+
+	fold->context = context;
+	fold->sets = sets;
+	fold->outputs = outputs;
+	fold->noutputs = noutputs;
+	fold->aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
+	fold->naggs = program->aggs.count;
+	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
+										  ALLOCSET_SMALL_SIZES);
+	for (int key = 0; key < sets->nkeys; key++)
+		TupleDescCopyEntry(key_desc, key + 1, desc, key + 1);
+	fold->keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsVirtual);
+	fold->stored_keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsMinimalTuple);
+	make_empty(fold);
+	make_tables(fold, node);
+	MemoryContextSwitchTo(old);
+	return fold;
+}
+
+static bool
+add_int64(char *to, const char *from)
+{
+	int64		a;
+	int64		b;
+
+	memcpy(&a, to, sizeof(a));
+	memcpy(&b, from, sizeof(b));
+	if (pg_add_s64_overflow(a, b, &a))
+		return false;
+	memcpy(to, &a, sizeof(a));
+	return true;
+}
+
+static bool
+add_int128(char *to, const char *from)
+{
+	tb_int128	a;
+	tb_int128	b;
+
+	memcpy(&a, to, sizeof(a));
+	memcpy(&b, from, sizeof(b));
+	if (__builtin_add_overflow(a, b, &a))
+		return false;
+	memcpy(to, &a, sizeof(a));
+	return true;
+}
+
+/* PostgreSQL raises where finite numbers add up to infinity. */
+static bool
+add_float8(char *to, const char *from)
+{
+	float8		a;
+	float8		b;
+	float8		sum;
+
+	memcpy(&a, to, sizeof(a));
+	memcpy(&b, from, sizeof(b));
+	sum = a + b;
+	memcpy(to, &sum, sizeof(sum));
+	return !isinf(sum) || isinf(a) || isinf(b);
+}
+
+/* In PostgreSQL's order, NaN above all. */
+static bool
+is_less(uint32 type, const char *left, const char *right)
+{
+	switch (type)
+	{
+		case TB_TYPE_INT2:
+			return *(const int16 *) left < *(const int16 *) right;
+		case TB_TYPE_INT4:
+		case TB_TYPE_DATE:
+			return *(const int32 *) left < *(const int32 *) right;
+		case TB_TYPE_FLOAT4:
+			return float4_lt(*(const float4 *) left, *(const float4 *) right);
+		case TB_TYPE_FLOAT8:
+			return float8_lt(*(const float8 *) left, *(const float8 *) right);
+		case TB_TYPE_NUM128:
+			{
+				tb_int128	a;
+				tb_int128	b;
+
+				memcpy(&a, left, sizeof(a));
+				memcpy(&b, right, sizeof(b));
+				return a < b;
+			}
+		default:				/* int8, timestamps, numerics of 64 bits */
+			return *(const int64 *) left < *(const int64 *) right;
+	}
+}
+
+/* False: the sum does not fit. */
+static bool
+combine_values(const TbAgg *agg, char *to, const char *from)
+{
+	uint32		type = tb_agg_state_type(agg);
+
+	switch (agg->kind)
+	{
+		case TB_AGG_COUNT:
+		case TB_AGG_SUM_INT:
+			return add_int64(to, from);
+		case TB_AGG_SUM_WIDE:
+			return add_int128(to, from);
+		case TB_AGG_SUM_FLOAT:
+			return add_float8(to, from);
+		case TB_AGG_MIN:
+			if (is_less(type, from, to))
+				memcpy(to, from, tb_type_width(type));
+			return true;
+		case TB_AGG_MAX:
+			if (is_less(type, to, from))
+				memcpy(to, from, tb_type_width(type));
+			return true;
+		default:
+			elog(ERROR, "unknown aggregate state %u", agg->kind);
+	}
+	return false;
+}
+
+static bool
+combine(const TbSetFold *fold, TbGroups *group, const TbGroups *batch, uint32 row)
+{
+	for (int i = 0; i < fold->naggs; i++)
+	{
+		const TbAgg *agg = &fold->aggs[i];
+		int			column = fold->sets->nkeys + i;
+		uint32		width = tb_type_width(tb_agg_state_type(agg));
+		const char *from = (const char *) batch + batch->columns[column].values +
+		(Size) row * width;
+		uint64		from_valid = batch->columns[column].valid;
+		char	   *to = (char *) group + group->columns[column].values;
+		char	   *to_valid = group->columns[column].valid == 0 ? NULL :
+		(char *) group + group->columns[column].valid;
+
+		if (from_valid != 0 && ((const char *) batch)[from_valid + row] == 0)
+			continue;
+		if (to_valid != NULL && *to_valid == 0)
+		{
+			memcpy(to, from, width);
+			*to_valid = 1;
+		}
+		else if (!combine_values(agg, to, from))
+			return false;
+	}
+	return true;
+}
+
+/* The group's keys in fold->keys, those that are not of the set as NULLs, which keeps
+ * them out of stored tuples. */
+static void
+mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
+{
+	ExecClearTuple(fold->keys);
+	for (int key = 0; key < fold->sets->nkeys; key++)
+		fold->keys->tts_isnull[key] = isnull[key] || (set & (UINT64CONST(1) << key)) == 0;
+	ExecStoreVirtualTuple(fold->keys);
+}
+
+static TbGroups *
+find_group(TbSetFold *fold, SetTable *table, const bool *isnull)
+{
+	TupleHashEntry entry;
+	bool		isnew;
+
+	if (table->groups == NULL)
+		return table->total;
+	mask_keys(fold, fold->sets->sets[table->number], isnull);
+	entry = LookupTupleHashEntry(table->groups, fold->keys, &isnew, NULL);
+	if (isnew)
+		entry->additional = make_group(fold, fold->sets->sets[table->number]);
+	return entry->additional;
+}
+
+bool
+tb_set_fold_add(TbSetFold *fold, const TbGroups *batch, uint32 row, const char **why)
+{
+	bool		isnull[TB_MAX_KEYS];
+	MemoryContext old;
+
+	MemoryContextReset(fold->per_row);
+	old = MemoryContextSwitchTo(fold->per_row);
+	tb_final_row(fold->outputs, fold->sets->nkeys, batch, row, fold->keys->tts_values, isnull);
+	MemoryContextSwitchTo(old);
+	for (int i = 0; i < fold->ntables; i++)
+	{
+		if (!combine(fold, find_group(fold, &fold->tables[i], isnull), batch, row))
+		{
+			*why = "a sum over grouping sets is out of range";
+			return false;
+		}
+	}
+	if (++fold->unchecked < MEMORY_CHECK)
+		return true;
+	fold->unchecked = 0;
+	*why = "the groups of grouping sets take more memory than hash_mem";
+	return MemoryContextMemAllocated(fold->context, true) <= get_hash_memory_limit();
+}
+
+/* What GROUPING() is in rows of the set. */
+static void
+set_functions(const TbSetFold *fold, int set, Datum *values, bool *isnull)
+{
+	for (int i = 0; i < fold->noutputs; i++)
+	{
+		const TbOutput *out = &fold->outputs[i];
+
+		if (out->kind != TB_OUT_GROUPING)
+			continue;
+		isnull[i] = false;
+		values[i] = Int32GetDatum(fold->sets->functions[out->second * fold->sets->nsets + set]);
+	}
+}
+
+bool
+tb_set_fold_whole_row(TbSetFold *fold, int number, const TbGroups *batch, uint32 row,
+					  Datum *values, bool *isnull)
+{
+	for (int set = 0; set < fold->sets->nsets; set++)
+	{
+		if (!has_all_keys(fold->sets, set) || number-- > 0)
+			continue;
+		tb_final_row(fold->outputs, fold->noutputs, batch, row, values, isnull);
+		set_functions(fold, set, values, isnull);
+		return true;
+	}
+	return false;
+}
+
+/* The keys of a stored group; of its tuple until the next call. */
+static void
+get_keys(TbSetFold *fold, const SetTable *table, TupleHashEntry entry, Datum *values,
+		 bool *isnull)
+{
+	if (entry == NULL)
+	{
+		memset(isnull, true, sizeof(bool) * fold->sets->nkeys);
+		memset(values, 0, sizeof(Datum) * fold->sets->nkeys);
+		return;
+	}
+	ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
+	slot_getallattrs(fold->stored_keys);
+	memcpy(values, fold->stored_keys->tts_values, sizeof(Datum) * fold->sets->nkeys);
+	memcpy(isnull, fold->stored_keys->tts_isnull, sizeof(bool) * fold->sets->nkeys);
+}
+
+/* The next group of the table; *entry is NULL for one without keys. */
+static TbGroups *
+next_group(SetTable *table, TupleHashEntry *entry)
+{
+	bool		first = !table->begun;
+
+	*entry = NULL;
+	table->begun = true;
+	if (table->groups == NULL)
+		return first ? table->total : NULL;
+	if (first)
+		InitTupleHashIterator(table->groups, &table->position);
+	*entry = ScanTupleHashTable(table->groups, &table->position);
+	return *entry != NULL ? (*entry)->additional : NULL;
+}
+
+bool
+tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous)
+{
+	int			nkeys = fold->sets->nkeys;
+
+	for (; fold->next_table < fold->ntables; fold->next_table++)
+	{
+		SetTable   *table = &fold->tables[fold->next_table];
+		TupleHashEntry entry;
+		TbGroups   *group = next_group(table, &entry);
+
+		if (group == NULL)
+			continue;
+		get_keys(fold, table, entry, values, isnull);
+		tb_final_row(fold->outputs + nkeys, fold->noutputs - nkeys, group, 0,
+					 values + nkeys, isnull + nkeys);
+		set_functions(fold, table->number, values, isnull);
+		*ambiguous = !tb_final_is_unambiguous(fold->outputs, fold->noutputs, group, 0);
+		return true;
+	}
+	return false;
+}
+
+void
+tb_set_fold_end(TbSetFold *fold)
+{
+	ExecDropSingleTupleTableSlot(fold->keys);
+	ExecDropSingleTupleTableSlot(fold->stored_keys);
+	MemoryContextDelete(fold->context);
+}

@@ -1,0 +1,128 @@
+-- GROUPING SETS, ROLLUP, CUBE: folded from the groups of all keys.
+CREATE TABLE sales (region text, city char(6), day date, item int, qty int, price numeric(10,2), weight float8, big bigint, free numeric, ok boolean);
+INSERT INTO sales SELECT CASE WHEN i % 11 = 0 THEN NULL ELSE 'r' || i % 4 END, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'a' ELSE 'c' || i % 6 END,
+    date '2024-01-01' + i % 9, i % 13, nullif(i % 50, 7), i / 100.0, (i % 64) / 8.0, i::bigint * 1000000007, round(i % 40 / 4.0, i % 3), i % 3 = 0
+  FROM generate_series(1, 7000) i;
+CREATE TABLE regions (name text, zone int);
+INSERT INTO regions SELECT 'r' || i, i % 2 FROM generate_series(0, 3) i;
+CREATE TABLE empty_sales (region text, item int, qty int, price numeric(10,2));
+ANALYZE sales;
+ANALYZE regions;
+ANALYZE empty_sales;
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*), sum(qty), avg(price), min(day), max(weight) FROM sales GROUP BY ROLLUP (region, item);
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*), count(qty), sum(price), sum(big), avg(big), avg(qty) FROM sales GROUP BY CUBE (region, item);
+-- offloaded: GpuPreAgg
+SELECT region, city, day, count(*), sum(qty) FROM sales GROUP BY CUBE (region, city, day);
+-- offloaded: GpuPreAgg
+SELECT region, city, item, GROUPING(region, city, item), GROUPING(item), count(*), min(price), max(price) FROM sales GROUP BY ROLLUP (region, city, item);
+-- offloaded: GpuPreAgg
+SELECT region, item, sum(qty) FROM sales GROUP BY GROUPING SETS ((region), (item));
+-- offloaded: GpuPreAgg
+SELECT region, item, sum(qty), GROUPING(region) * 10 + GROUPING(item) FROM sales GROUP BY GROUPING SETS ((region), (item), ());
+-- offloaded: GpuPreAgg
+SELECT region, item, sum(qty) FROM sales GROUP BY GROUPING SETS ((region, item), (region, item), (), ());
+-- offloaded: GpuPreAgg
+SELECT region, item, ok, count(*) FROM sales GROUP BY ROLLUP (region), CUBE (item, ok);
+-- offloaded: GpuPreAgg
+SELECT region, item, ok, count(*) FROM sales GROUP BY DISTINCT ROLLUP (region, item), ROLLUP (region, ok);
+-- offloaded: GpuPreAgg
+SELECT region, item, day, count(*) FROM sales GROUP BY GROUPING SETS (ROLLUP (region, item), CUBE (day));
+-- offloaded: GpuPreAgg
+SELECT region, item, day, count(*) FROM sales GROUP BY ROLLUP ((region, item), day);
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*) FROM sales GROUP BY region, ROLLUP (item);
+-- offloaded: GpuPreAgg
+SELECT region, count(*) FROM sales GROUP BY GROUPING SETS ((region), (region));
+-- Keys only, aggregates only, NULL keys beside absent ones.
+-- offloaded: GpuPreAgg
+SELECT region, ok FROM sales GROUP BY CUBE (region, ok);
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(price) FROM sales GROUP BY ROLLUP (region);
+-- offloaded: GpuPreAgg
+SELECT city, GROUPING(city), count(*) FROM sales WHERE city IS NULL OR item < 3 GROUP BY ROLLUP (city);
+-- offloaded: GpuPreAgg
+SELECT city IS NULL, coalesce(region, 'none'), region || '-' || city, count(*) FROM sales GROUP BY CUBE (region, city);
+-- HAVING, FILTER, WHERE, expressions as keys, order, limits, levels above.
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*) FROM sales GROUP BY ROLLUP (region, item) HAVING count(*) > 130 OR GROUPING(item) = 1;
+-- offloaded: GpuPreAgg
+SELECT region, item, sum(qty) FILTER (WHERE ok), avg(price) FILTER (WHERE item > 5), bool_and(ok), bool_or(ok), every(qty > 0) FROM sales GROUP BY CUBE (region, item);
+-- offloaded: GpuPreAgg
+SELECT item % 4, extract(month FROM day), count(*), sum(price * qty) FROM sales WHERE qty > 3 GROUP BY ROLLUP (item % 4, extract(month FROM day));
+-- offloaded: GpuPreAgg
+SELECT item + 1, item, count(*) FROM sales GROUP BY GROUPING SETS ((item + 1), (item), (item, item + 1));
+-- ordered
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*), GROUPING(region, item) g FROM sales GROUP BY CUBE (region, item) ORDER BY g, region, item LIMIT 40;
+-- offloaded: GpuPreAgg
+SELECT region, sum(qty), rank() OVER (PARTITION BY GROUPING(region) ORDER BY sum(qty)) FROM sales GROUP BY ROLLUP (region);
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(c) FROM (SELECT region, item, count(*) c FROM sales GROUP BY CUBE (region, item)) x WHERE region IS NULL;
+-- offloaded: GpuPreAgg
+SELECT region, (SELECT count(*) FROM regions WHERE name = region), max(item) FROM sales GROUP BY ROLLUP (region);
+SELECT zone, (SELECT sum(c) FROM (SELECT item, count(*) c FROM sales WHERE qty > zone * 20 GROUP BY CUBE (item)) x) FROM regions;
+-- Joins.
+-- offloaded: GpuPreAgg
+SELECT zone, region, count(*), sum(price) FROM sales JOIN regions ON name = region GROUP BY ROLLUP (zone, region);
+-- offloaded: GpuPreAgg
+SELECT zone, ok, GROUPING(zone, ok), count(*), avg(weight), sum(weight) FROM sales LEFT JOIN regions ON name = region GROUP BY CUBE (zone, ok);
+-- Nothing comes in: only sets without keys have a row.
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*), sum(qty), avg(price), min(price), GROUPING(region, item) FROM empty_sales GROUP BY CUBE (region, item);
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*), sum(qty) FROM empty_sales GROUP BY GROUPING SETS ((region), (item));
+-- offloaded: GpuPreAgg
+SELECT region, item, count(*), sum(qty), max(price) FROM sales WHERE qty > 1000 GROUP BY GROUPING SETS ((region), (item), (), ());
+-- offloaded: GpuPreAgg
+SELECT region, count(*) FROM sales WHERE qty > 1000 GROUP BY ROLLUP (region) HAVING count(*) > 0;
+-- Numerics that print differently: as keys and extremes they may send the query to PostgreSQL, whose answer then
+-- depends on the order of its input.
+SELECT trim_scale(free), count(*), sum(free) FROM sales GROUP BY ROLLUP (free);
+SELECT item, sum(free), avg(free) FROM sales GROUP BY ROLLUP (item);
+SELECT item, trim_scale(min(free)), trim_scale(max(free)) FROM sales GROUP BY CUBE (item);
+SELECT trim_scale(free), item, count(*) FROM sales WHERE free = 2 OR free = 3.5 GROUP BY GROUPING SETS ((free, item), (item));
+-- Floats: NaN, infinities and both zeros; sums that leave the range.
+CREATE TABLE floats (k float8, g int, v float8, w float4);
+INSERT INTO floats SELECT (ARRAY['NaN', '0', '-0', '1.5', 'Infinity', '-Infinity', NULL])[1 + i % 7]::float8, i % 5, (i % 9) / 4.0, (i % 32) / 4.0 FROM generate_series(1, 3000) i;
+ANALYZE floats;
+-- offloaded: GpuPreAgg
+SELECT abs(k), g, count(*), sum(v), min(w), max(v), avg(w) FROM floats GROUP BY CUBE (abs(k), g);
+-- offloaded: GpuPreAgg
+SELECT g, min(k), max(k), sum(w) FROM floats GROUP BY ROLLUP (g);
+CREATE TABLE large (g int, h int, v float8, b bigint, i int);
+INSERT INTO large SELECT i % 3, i % 7, CASE WHEN i <= 2 THEN 1.2e308 ELSE 1 END, 9223372036854775807 - i, 2147483647 FROM generate_series(1, 500) i;
+ANALYZE large;
+SELECT g, sum(v) FROM large GROUP BY ROLLUP (g);
+-- offloaded: GpuPreAgg
+SELECT g, h, sum(b), avg(b), sum(i), min(b), max(i) FROM large GROUP BY CUBE (g, h);
+-- As many groups as rows; memory that does not suffice; texts.
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(n), sum(g), sum(s) FROM (SELECT count(*) n, GROUPING(price, big) g, sum(qty) s FROM sales GROUP BY CUBE (price, big)) x;
+SET work_mem = '64kB';
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(n), sum(g), sum(s) FROM (SELECT count(*) n, GROUPING(price, big) g, sum(qty) s FROM sales GROUP BY CUBE (price, big)) x;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(n) FROM (SELECT region, city, day, item, count(*) n FROM sales GROUP BY CUBE (region, city, day, item)) x;
+RESET work_mem;
+-- offloaded: GpuPreAgg
+SELECT region || city, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, city);
+PREPARE sets(int) AS SELECT region, item, count(*), sum(qty) FROM sales WHERE item > $1 GROUP BY CUBE (region, item);
+EXECUTE sets(8);
+EXECUTE sets(20);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE sets(9);
+EXECUTE sets(NULL);
+-- What stays with PostgreSQL.
+-- not offloaded
+SELECT region, min(city), max(region COLLATE "C") FROM sales GROUP BY ROLLUP (region);
+-- not offloaded
+SELECT count(*) FROM sales GROUP BY GROUPING SETS ((), ());
+-- not offloaded
+SELECT region, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, upper(region));
+-- not offloaded
+SELECT region, count(DISTINCT item) FROM sales GROUP BY ROLLUP (region);
+SET pg_turbine.enable_aggregate = off;
+-- not offloaded
+SELECT region, count(*) FROM sales GROUP BY ROLLUP (region);
