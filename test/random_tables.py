@@ -119,8 +119,48 @@ def _shape(random, name):
     return [statement for _ in range(random.randint(0, 2)) for statement in random.choice(choices)]
 
 
+def _partition(random, parent, name, definitions, bound, below=""):
+    """Statements that make one partition: of itself, or a table that was made
+    with other columns and in another order, and is attached."""
+    persistence = random.choice(("", "", "", "UNLOGGED ")) if not below else ""
+    if below or random.random() < 0.5:
+        return [f"CREATE {persistence}TABLE {name} PARTITION OF {parent} {bound}{below}"]
+    own = random.sample(definitions, len(definitions))
+    statements = []
+    if random.random() < 0.6:
+        own.insert(random.randint(0, len(own)), random.choice(("gone int", "gone text", "gone numeric")))
+        statements.append(f"ALTER TABLE {name} DROP COLUMN gone")
+    return [f"CREATE {persistence}TABLE {name} ({', '.join(own)})", *statements,
+            f"ALTER TABLE {parent} ATTACH PARTITION {name} {bound}"]
+
+
+def _partitions(random, name, definitions):
+    """(PARTITION BY clause, statements that make the partitions), by `id`."""
+    scheme = random.choice(("RANGE (id)", "HASH (id)", "LIST ((id % 3))"))
+    if scheme.startswith("RANGE"):
+        cuts = sorted(random.sample((10, 40, 300, 1000, 2048, 4000, 9000), random.randint(1, 4)))
+        bounds = [f"FOR VALUES FROM ({low}) TO ({high})" for low, high in zip([0, *cuts], cuts)] + ["DEFAULT"]
+    elif scheme.startswith("HASH"):
+        modulus = random.randint(1, 4)
+        bounds = [f"FOR VALUES WITH (MODULUS {modulus}, REMAINDER {i})" for i in range(modulus)]
+    else:
+        bounds = ["FOR VALUES IN (0)", "FOR VALUES IN (1, -1)", "DEFAULT"]
+    statements = []
+    for i, bound in enumerate(bounds):
+        part = f"{name}_{i}"
+        if random.random() < 0.2:
+            statements += _partition(random, name, part, definitions, bound, " PARTITION BY HASH (id)")
+            for j in range(2):
+                statements += _partition(random, part, f"{part}_{j}", definitions,
+                                         f"FOR VALUES WITH (MODULUS 2, REMAINDER {j})")
+        else:
+            statements += _partition(random, name, part, definitions, bound)
+    return f" PARTITION BY {scheme}", statements
+
+
 def make_table(random, name, row_counts=ROW_COUNTS):
-    """A random table: 4 to 12 columns beside `id`, some added or dropped later."""
+    """A random table: 4 to 12 columns beside `id`, some added or dropped later;
+    one of three is partitioned."""
     kinds = random.sample(KINDS, random.randint(4, 12))
     columns = [Column(f"{kind.name}", kind) for kind in kinds]
     rows = random.choice(row_counts)
@@ -137,7 +177,9 @@ def make_table(random, name, row_counts=ROW_COUNTS):
         definitions.append(f"{column.name} {column.kind.sql_type}{constraint}")
         values.append(_value(column, random.randint(0, 10**6), nulls))
     persistence = random.choice(("", "", "", "UNLOGGED "))
-    statements = [f"CREATE {persistence}TABLE {name} ({', '.join(definitions)})",
+    clause, partitions = _partitions(random, name, definitions) if random.random() < 0.33 else ("", [])
+    statements = [f"CREATE {persistence if not clause else ''}TABLE {name} ({', '.join(definitions)}){clause}",
+                  *partitions,
                   f"INSERT INTO {name} SELECT {', '.join(values)} FROM generate_series(1, {rows}) i"]
     if dropped:
         statements.append(f"ALTER TABLE {name} DROP COLUMN junk")

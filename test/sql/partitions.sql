@@ -286,3 +286,66 @@ INSERT INTO base SELECT i, i FROM generate_series(1, 100) i;
 INSERT INTO derived SELECT i, i, i FROM generate_series(1, 200) i;
 -- not offloaded
 SELECT count(*), sum(v) FROM base;
+-- Who may see what is the partitioned table's to say.
+CREATE ROLE tb_part_owner;
+CREATE ROLE tb_part_reader;
+CREATE ROLE tb_part_column;
+GRANT CREATE, USAGE ON SCHEMA public TO tb_part_owner, tb_part_reader, tb_part_column;
+SET ROLE tb_part_owner;
+CREATE TABLE pr (id int, owner text, secret int, open int) PARTITION BY RANGE (id);
+CREATE TABLE pr_1 PARTITION OF pr FOR VALUES FROM (0) TO (2000);
+CREATE TABLE pr_2 (open int, secret int, owner text, id int);
+ALTER TABLE pr ATTACH PARTITION pr_2 FOR VALUES FROM (2000) TO (6000);
+INSERT INTO pr SELECT i, CASE i % 3 WHEN 0 THEN 'tb_part_reader' WHEN 1 THEN 'tb_part_column' ELSE 'tb_part_owner' END, i % 11, i % 7 FROM generate_series(1, 5000) i;
+GRANT SELECT ON pr TO tb_part_reader;
+GRANT SELECT (id, open) ON pr TO tb_part_column;
+ANALYZE pr;
+CREATE FUNCTION part_leak(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN IF $1 = 5 THEN RAISE EXCEPTION 'leaked %', $1; END IF; RETURN true; END $$;
+CREATE VIEW pr_barrier WITH (security_barrier) AS SELECT id, secret, owner FROM pr WHERE secret <> 5;
+GRANT SELECT ON pr_barrier TO tb_part_reader, tb_part_column;
+-- for role in tb_part_owner tb_part_reader tb_part_column
+SET ROLE :role;
+SELECT count(*) FROM pr;
+SELECT open, count(*), sum(id) FROM pr GROUP BY open;
+SELECT secret, count(*) FROM pr GROUP BY secret;
+SELECT count(*) FROM pr_2;
+SELECT count(*), sum(secret) FROM pr_barrier;
+SELECT count(*) FROM pr_barrier WHERE part_leak(secret);
+SELECT secret, count(*) FROM pr_barrier WHERE id / (secret - 5) > 0 GROUP BY secret;
+-- end for
+SET ROLE tb_part_owner;
+ALTER TABLE pr ENABLE ROW LEVEL SECURITY;
+ALTER TABLE pr FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON pr USING (owner = current_user);
+-- for role in tb_part_owner tb_part_reader tb_part_column
+SET ROLE :role;
+SELECT count(*), sum(open) FROM pr;
+SELECT secret, count(*) FROM pr GROUP BY secret;
+SELECT a.open, count(*) FROM pr a JOIN pr b ON a.id = b.id + 3 GROUP BY a.open;
+SELECT count(*) FROM pr WHERE part_leak(open);
+-- end for
+RESET ROLE;
+-- Switched off: the partitions are scanned one by one, as before.
+SET pg_turbine.enable_partitionwise = off;
+-- not offloaded
+SELECT count(*), sum(id) FROM pr;
+SELECT open, count(*) FROM pr GROUP BY open;
+RESET pg_turbine.enable_partitionwise;
+DROP OWNED BY tb_part_owner, tb_part_reader, tb_part_column;
+DROP ROLE tb_part_owner, tb_part_reader, tb_part_column;
+-- Loops over partitioned tables: each row of the outer side prunes anew, and asks for a join.
+SET enable_material = off;
+SELECT o.k, (SELECT count(*) FROM h JOIN dim USING (k) WHERE h.id < o.k * 100 AND dim.grp = o.grp) FROM dim o;
+SELECT o.k, (SELECT max(m.v) FROM m WHERE m.a = o.k * 20) FROM dim o;
+RESET enable_material;
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT k, count(*), sum(v) FROM h GROUP BY k ORDER BY k;
+FETCH 3 FROM c;
+FETCH ALL FROM c;
+DECLARE d NO SCROLL CURSOR FOR SELECT h.id, dim.name FROM h JOIN dim USING (k) WHERE h.v = 17;
+MOVE 2 FROM d;
+SAVEPOINT s;
+DROP TABLE h_0;
+ROLLBACK TO s;
+CLOSE d;
+COMMIT;
