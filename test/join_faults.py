@@ -45,8 +45,8 @@ TABLES = """
 # than any cancel of it is let to.
 PHASES = {
     # An inner side that the backend sends, and one that the service reads itself.
-    "build of rows": "SELECT count(*), sum(b.v) FROM big b JOIN (SELECT g % 600000 AS id, repeat('x', 20) AS pad"
-                     " FROM generate_series(1, 20000000) g OFFSET 0) r ON r.id = b.id WHERE r.pad <> b.v::text",
+    "build of rows": "SELECT count(*), sum(b.v), max(r.pad) FROM big b JOIN (SELECT g % 600000 AS id,"
+                     " repeat('x', 20) AS pad FROM generate_series(1, 20000000) g OFFSET 0) r ON r.id = b.id",
     "build of a table": "SELECT count(*), sum(a.v) FROM small s JOIN (SELECT a.id, b.v FROM big a JOIN big b"
                         " ON b.k = a.k OFFSET 0) a ON a.id = s.id",
     # One row of big has as many matches as the inner side has rows.
@@ -164,7 +164,8 @@ def end_once(bench, name, sql, way):
         session.close()
         return None
     time.sleep(max(0, ends - time.monotonic() - 0.1) if way == "timeout" else bench.random.uniform(0.05, 0.6))
-    running = bench.running()
+    # Between two programs of a join there is a moment when none runs.
+    running = wait_until(lambda: not bench.empty(), 0.05 if way == "timeout" else 0.5) is not None
     if way == "cancel":
         ends = time.monotonic()
         session.cancel()
@@ -194,11 +195,13 @@ def kill_in_phases(bench):
             expected[name] = plain.run(sql)
             bench.expect_join(name, session, sql)
             bench.check(f"{name}, unharmed", answers.difference(expected[name], session.run(sql)))
+    caught = 0
     for _ in range(bench.options.rounds):
         for name, sql in KILLED.items():
             with bench.session() as session:
                 session.send(sql)
-                caught = wait_until(bench.running, 5) is not None
+                # Not so where its compiler has been killed just now.
+                caught += wait_until(bench.running, 2) is not None
                 time.sleep(bench.random.uniform(0, 0.4))
                 victim = bench.server.service_pid()
                 compilers = [pid for pid, program in bench.server.descendants().items()
@@ -207,8 +210,9 @@ def kill_in_phases(bench):
                     os.kill(pid, signal.SIGKILL)
                 outcome = session.finish()
                 bench.check(f"kill, {name}", answers.difference(expected[name], outcome))
-                bench.check(f"kill, {name}, caught", None if caught else "did not run in turbined")
             bench.server.wait_for_service()
+    kills = bench.options.rounds * len(KILLED)
+    bench.check("kills, caught", None if caught > kills // 2 else f"only {caught} of {kills} ran in turbined")
 
 
 def kill_backend_in_build(bench):
@@ -250,15 +254,14 @@ def phases(bench):
 BUDGET = 32 * MEGABYTE
 # Beside the budget turbined has: idle slots of earlier queries, threads' own
 # buffers and stacks, programs, and what malloc keeps.
-MARGIN = 48 * MEGABYTE
+MARGIN = 24 * MEGABYTE
 PAD_ROWS, PAD_BYTES = 650000, 512
 WIDE = f"repeat(md5(g::text), {PAD_BYTES // 32})"
-# The inner side of each needs some ten times the budget. They are larger than the
-# outer one, and a semi join's inner side cannot be the outer one.
+# The inner side of each needs some ten times the budget.
 BEYOND = {
-    "rows of a function": f"SELECT count(*), sum(length(r.pad)), min(r.pad) FROM ids i RIGHT JOIN (SELECT g AS id, {WIDE} AS pad"
+    "rows of a function": f"SELECT count(*), count(r.pad), min(r.pad) FROM ids i LEFT JOIN (SELECT g AS id, {WIDE} AS pad"
                           f" FROM generate_series(1, {PAD_ROWS}) g OFFSET 0) r ON r.id = i.id AND r.pad > i.t",
-    "rows, joined to few": f"SELECT i.few, count(*), max(r.pad) FROM ids i JOIN (SELECT g AS id, {WIDE} AS pad"
+    "rows, to group by": f"SELECT i.few, count(*), max(r.pad) FROM ids i JOIN (SELECT g AS id, {WIDE} AS pad"
                            f" FROM generate_series(1, {PAD_ROWS}) g OFFSET 0) r ON r.id = i.id GROUP BY i.few",
     "a table": "SELECT i.few, count(*), min(w.pad), max(w.pad) FROM wide w JOIN wide v ON v.id = w.id"
                " JOIN ids i ON i.id = w.id WHERE v.pad >= w.pad GROUP BY i.few",
@@ -309,15 +312,16 @@ def beyond_budget(bench):
 AT_ONCE, TURNS = 20, 5
 SCALE_FACTOR = 0.05
 SHARED_BUDGET = 64
-# A turn may take so many times its fair share of the whole run: by two of its
-# five turns a session would be starving.
-UNFAIR = 2.5
+# A turn may take so many times its fair share of the whole run, beside the time
+# after which who waits for memory leaves the query to PostgreSQL.
+UNFAIR, ADMISSION_SECONDS = 2.5, 1.0
 
 
 def many_at_once(bench):
     """20 sessions with SSB's Q4.1: right rows, memory within the budget, everybody's turn comes."""
     sql = ssb.QUERIES["q4_1"]
-    settings = {"pg_turbine.memory_budget": f"{SHARED_BUDGET}MB", "pg_turbine.host_threads": "2"}
+    settings = {"pg_turbine.memory_budget": f"{SHARED_BUDGET}MB", "pg_turbine.host_threads": "2",
+                "pg_turbine.admission_wait": f"{ADMISSION_SECONDS * 1000:.0f}ms"}
     with cluster.Cluster("join-crowd", settings=settings) as server:
         bench.use(server)
         load_ssb(server, SCALE_FACTOR)
@@ -363,7 +367,7 @@ def many_at_once(bench):
         bench.check("only for want of memory", None if set(fallbacks) <= {"fallback_admission", "fallback_host_memory"}
                     else f"{fallbacks}")
         bench.check("most on the device", None if sum(fallbacks.values()) <= len(seconds) // 2 else f"{fallbacks}")
-        fair = UNFAIR * total / TURNS
+        fair = UNFAIR * total / TURNS + ADMISSION_SECONDS
         bench.check("nobody starves", None if max(seconds) <= fair else f"a turn took {max(seconds):.1f} s")
         bench.check("released", None if wait_until(bench.empty, 2) is not None else f"{bench.held()}")
 

@@ -108,7 +108,9 @@ def main():
     options = parser.parse_args()
     started = time.monotonic()
     deadline = started + options.seconds if options.seconds else float("inf")
-    with cluster.Cluster("joins", extension=not options.stock) as server:
+    # Several of these may run side by side.
+    settings = {} if options.stock else {"pg_turbine.host_threads": "2"}
+    with cluster.Cluster("joins", extension=not options.stock, settings=settings) as server:
         fuzz, seed = Fuzz(server, options), options.seed
         while fuzz.total() < options.queries and time.monotonic() < deadline:
             fuzz.run_seed(seed, lambda: time.monotonic() > deadline)
