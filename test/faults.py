@@ -43,6 +43,16 @@ QUERIES = (
     " ON r.lo_orderkey = l.lo_orderkey AND r.lo_linenumber = 1 GROUP BY 1",
     "SELECT l.lo_orderkey, r.lo_tax FROM lineorder l LEFT JOIN lineorder r ON r.lo_orderkey = l.lo_orderkey"
     " AND r.lo_linenumber = 2 AND r.lo_quantity < l.lo_quantity WHERE l.lo_quantity = 7 AND l.lo_discount = 3",
+    # Semi and anti joins.
+    "SELECT l.lo_orderkey, l.lo_linenumber FROM lineorder l WHERE l.lo_discount = 3 AND l.lo_tax = 2 AND EXISTS"
+    " (SELECT 1 FROM lineorder r WHERE r.lo_orderkey = l.lo_orderkey AND r.lo_quantity < l.lo_quantity)",
+    "SELECT count(*), sum(l.lo_revenue) FROM lineorder l WHERE NOT EXISTS"
+    " (SELECT 1 FROM lineorder r WHERE r.lo_orderkey = l.lo_orderkey AND r.lo_linenumber = l.lo_linenumber + 1)",
+    # Inner sides that are rows of other plans.
+    "SELECT count(*), sum(l.lo_revenue - m.low) FROM lineorder l JOIN (SELECT lo_custkey, min(lo_revenue) AS low"
+    " FROM lineorder WHERE lo_tax = 4 GROUP BY lo_custkey OFFSET 0) m ON m.lo_custkey = l.lo_custkey",
+    "SELECT l.lo_orderkey, m.n FROM lineorder l JOIN (SELECT g AS n FROM generate_series(1, 30000) g OFFSET 0) m"
+    " ON m.n = l.lo_custkey WHERE l.lo_quantity = 7 AND l.lo_discount = 3",
 )
 
 
@@ -171,9 +181,10 @@ def kill_compiler(bench):
             bench.check("compiler runs", None if victims else "no turbine-compiler process")
             for pid in victims:
                 os.kill(pid, signal.SIGKILL)
-            # A shape that was never compiled.
-            query = f"SELECT count(*), sum(lo_tax + {number}) FROM lineorder WHERE " + " AND ".join(
-                f"lo_tax + {i} > {i - 1}" for i in range(number + 2))
+            # A shape that was never compiled; every other one a join.
+            join = "JOIN lineorder r USING (lo_orderkey, lo_linenumber)" if number % 2 else ""
+            query = f"SELECT count(*), sum(l.lo_tax + {number}) FROM lineorder l {join} WHERE " + " AND ".join(
+                f"l.lo_tax + {i} > {i - 1}" for i in range(number + 2))
             with bench.server.connect(settings=OFF) as plain:
                 expected = plain.run(query)
             bench.check("kill compiler, answer", answers.difference(expected, session.run(query)))

@@ -47,13 +47,23 @@ TABLE = """
         ((i % 97) / 4.0)::numeric(10,2) AS n, CASE WHEN i % 11 <> 0 THEN 'text number ' || i % 40 END AS t
         FROM generate_series(1, 60000) i;
     -- An estimate that is too low, so that the table of groups has to grow.
-    ALTER TABLE f ALTER wide SET (n_distinct = 20)"""
+    ALTER TABLE f ALTER wide SET (n_distinct = 20);
+    CREATE TABLE g AS SELECT i AS id, (i * 31) % 101 AS b, 'text number ' || i % 60 AS t FROM generate_series(1, 4000) i"""
 QUERIES = {
     "scan": "SELECT id, b FROM f WHERE b < 300 AND a > 10",
     "ungrouped": "SELECT count(*), sum(b), min(n), max(a), avg(n) FROM f WHERE a < 900",
     "grouped": "SELECT wide, count(*), sum(b) FROM f GROUP BY wide",
     "text": "SELECT t, count(*), max(b) FROM f WHERE t LIKE '%1%' GROUP BY t",
+    # Inner tables are copied to the GPU: a look-up in key order, and a hash table whose
+    # text keys are repeated, of rows of another plan.
+    "join": "SELECT f.id, g.b FROM f JOIN g ON g.id = f.a WHERE f.b < 900",
+    "join, grouped": "SELECT g.t, count(*), sum(f.b) FROM f LEFT JOIN g ON g.id = f.wide AND g.b > 40 GROUP BY g.t",
+    "join, many": "SELECT count(*), sum(f.b + h.id) FROM f JOIN (SELECT id, t FROM g OFFSET 0) h ON h.t = f.t"
+                  " WHERE f.b < 200",
+    "semi": "SELECT f.id FROM f WHERE f.b < 500 AND EXISTS (SELECT 1 FROM g WHERE g.id = f.wide AND g.b < f.b)",
+    "anti": "SELECT count(*), max(f.b) FROM f WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.id = f.wide)",
 }
+NODES = {"scan": "GpuScan", "join": "GpuJoin", "semi": "GpuJoin"}   # the others: GpuPreAgg
 
 
 class Service:
@@ -236,13 +246,18 @@ def run(options, stand_in):
             return None
         service.admin.query(TABLE)
         service.admin.query("VACUUM ANALYZE f")
+        service.admin.query("VACUUM ANALYZE g")
         bench = Bench(service, options)
         bench.connect()
         bench.rights()
         for name, sql in QUERIES.items():
             node = workload.custom_scan(workload.explain(bench.session, sql, analyze=False))
-            wanted = "GpuScan" if name == "scan" else "GpuPreAgg"
-            bench.check(f"{name}, plan", None if node and node["Custom Plan Provider"] == wanted else f"no {wanted}")
+            wanted = NODES.get(name, "GpuPreAgg")
+            found = node["Custom Plan Provider"] if node else None
+            bench.check(f"{name}, plan", None if found == wanted else f"{found}, not {wanted}")
+            joined = found == "GpuJoin" or node and node.get("Combined GpuJoin") == "enabled"
+            if " JOIN " in sql or "EXISTS" in sql:
+                bench.check(f"{name}, joined", None if joined else "the join stayed with PostgreSQL")
             bench.run(name, 0, 0)  # compiles
             bench.unharmed(name)
         bench.reasons.clear()

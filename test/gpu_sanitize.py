@@ -44,6 +44,9 @@ SETUP = (
     # Rows that the backend has to detoast: a chunk of columns.
     "INSERT INTO s SELECT i, i, i, i, i, i, '2021-01-01', repeat('long ' || i, 1000), i FROM generate_series(1, 20) i",
     "VACUUM ANALYZE s",
+    """CREATE TABLE j AS SELECT i AS id, i % 40 AS k, (i * 31) % 997 AS b, i * 1000003::bigint AS big,
+        ((i % 97) / 4.0)::numeric(10,2) AS n, 'text number ' || i % 50 AS t FROM generate_series(1, 1500) i""",
+    "VACUUM ANALYZE j",
 )
 QUERIES = (
     "SELECT id FROM s WHERE b < 300 AND a > 10",
@@ -54,6 +57,14 @@ QUERIES = (
     "SELECT wide, count(*), sum(b), max(n) FROM s GROUP BY wide",
     "SELECT t, count(*), max(b), sum(n) FROM s GROUP BY t",
     "SELECT a % 3, d, count(big), avg(b) FROM s WHERE b > 100 GROUP BY a % 3, d",
+    # Joins: tables by key order, by place and by hash; rows, groups, and chains of equal keys.
+    "SELECT s.id, j.t, j.n FROM s JOIN j ON j.id = s.a WHERE s.b < 2000",
+    "SELECT j.t, count(*), sum(s.b), max(j.n) FROM s LEFT JOIN j ON j.id = s.wide AND j.b < s.b GROUP BY j.t",
+    "SELECT count(*), sum(s.b + j.id), min(j.t) FROM s JOIN j ON j.k = s.a % 40 WHERE s.b < 500",
+    "SELECT s.id, j.id FROM s JOIN (SELECT * FROM j OFFSET 0) j ON j.t = s.t AND j.n = s.n WHERE s.b < 3000",
+    "SELECT count(*), sum(s.b) FROM s WHERE EXISTS (SELECT 1 FROM j WHERE j.k = s.a AND j.b < s.b)",
+    "SELECT s.id FROM s WHERE s.b < 900 AND NOT EXISTS (SELECT 1 FROM j WHERE j.big = s.id)",
+    "SELECT i.t, count(*) FROM s JOIN j ON j.id = s.a JOIN (SELECT id, t FROM j) i ON i.id = j.b GROUP BY i.t",
 )
 
 

@@ -4,7 +4,8 @@
 One race is one comparison: in one snapshot (REPEATABLE READ) the plain and the
 forced answer must be the same rows, while writers insert, update, delete,
 lock, roll back, prepare, truncate, COPY FREEZE, vacuum, freeze and checkpoint.
-Besides, READ COMMITTED sums over accounts whose total no transaction changes.
+Besides, READ COMMITTED sums over accounts whose total no transaction changes,
+of the table alone and joined with itself. Two of five snapshots are of joins.
 
 Three kinds: `snapshot` and `account` leave the moment to chance. `cursor` holds
 the reader at the worst one: it has copied the visibility map and waits between
@@ -47,6 +48,27 @@ QUERIES = (
     "SELECT id, v, memo FROM {t} WHERE k = 3",
     "SELECT id FROM {t} WHERE memo LIKE '%ab%' AND v % 2 = 0",
     "SELECT v, count(*) FROM {t} WHERE k < 4 GROUP BY v",
+)
+# Two tables, which may be one, change meanwhile; both are read in one snapshot.
+JOINS = (
+    "SELECT a.k, count(*), sum(b.v), min(b.id) FROM {t} a JOIN {u} b ON b.id = a.id GROUP BY a.k",
+    "SELECT a.id, b.v, b.memo FROM {t} a LEFT JOIN {u} b ON b.id = a.id AND b.k = 3 WHERE a.k < 2",
+    "SELECT a.id, a.v, b.memo FROM {t} a JOIN {u} b ON b.id = a.id + 5 AND b.v < a.v WHERE a.memo LIKE '%ab%'",
+    # Many to many.
+    "SELECT count(*), sum(a.id), max(b.id) FROM {t} a JOIN {u} b ON b.v = a.v AND b.k = a.k",
+    # The inner side is rows of another plan.
+    "SELECT count(*), sum(a.v), sum(b.top) FROM {t} a"
+    " JOIN (SELECT k, max(v) AS top FROM {u} GROUP BY k OFFSET 0) b ON b.k = a.k AND a.v <= b.top",
+    "SELECT a.id FROM {t} a WHERE EXISTS (SELECT 1 FROM {u} b WHERE b.id = a.id AND b.v <> a.v)",
+    "SELECT count(*), sum(a.id) FROM {t} a WHERE NOT EXISTS (SELECT 1 FROM {u} b WHERE b.id = a.id + 7 AND b.k > 0)",
+    "SELECT a.k, count(*) FROM {t} a JOIN {u} b ON b.id = a.id LEFT JOIN {t} c ON c.id = b.v GROUP BY a.k",
+)
+JOIN_SHARE = 0.4
+# Their totals no transaction changes.
+ACCOUNT_QUERIES = (
+    "SELECT sum(balance), count(*) FROM accounts",
+    "SELECT sum(a.balance), count(*) FROM accounts a JOIN accounts b ON b.id = a.id",
+    "SELECT sum(b.balance), count(*) FROM accounts a JOIN accounts b ON b.id = a.id",
 )
 
 
@@ -253,7 +275,9 @@ class Reader(threading.Thread):
         return self.account_race() if kind == "account" else self.snapshot_race()
 
     def snapshot_race(self):
-        query = self.random.choice(QUERIES).format(t=f"r{self.random.randrange(TABLES)}")
+        forms = JOINS if self.random.random() < JOIN_SHARE else QUERIES
+        query = self.random.choice(forms).format(t=f"r{self.random.randrange(TABLES)}",
+                                                 u=f"r{self.random.randrange(TABLES)}")
         level = "SERIALIZABLE" if self.random.random() < 0.1 else "REPEATABLE READ"
         order = [("on", "forced"), ("off", "plain")]
         self.random.shuffle(order)
@@ -272,9 +296,21 @@ class Reader(threading.Thread):
         return f"{query} ({level}, {order[0][1]} first): {found}" if found else None
 
     def account_race(self):
-        total = self.session.run("SELECT sum(balance), count(*) FROM accounts")
+        query = self.random.choice(ACCOUNT_QUERIES)
+        total = self.session.run(query)
         expected = (str(1000 * ACCOUNTS), str(ACCOUNTS))
-        return None if total.rows == [expected] else f"accounts: {total.rows} {total.error}, not {expected}"
+        return None if total.rows == [expected] else f"{query}: {total.rows} {total.error}, not {expected}"
+
+
+def not_joined(server):
+    """How many join queries the engine would not join: those would prove nothing."""
+    queries = [form.format(t="r0", u="r1") for form in JOINS] + list(ACCOUNT_QUERIES[1:])
+    with server.connect(settings=FORCED) as session:
+        plans = {query: session.value(f"EXPLAIN (FORMAT JSON) {query}") for query in queries}
+    missing = [query for query, plan in plans.items() if "GpuJoin" not in plan]
+    for query in missing:
+        print(f"  not joined by the engine: {query}", flush=True)
+    return len(missing)
 
 
 def judge(readers, writers, started):
@@ -306,6 +342,7 @@ def main():
     settings = {"shared_buffers": "2MB"}  # small: pages are evicted, written and read again all the time
     with cluster.Cluster("races", extension=not options.stock, settings=settings) as server:
         make_tables(server)
+        unused = 0 if options.stock else not_joined(server)
         stop, started = threading.Event(), time.monotonic()
         writers = [Writer(server, options.seed * 1000 + i, stop) for i in range(WRITERS)]
         readers = [Reader(server, i, options, stop) for i in range(READERS)]
@@ -317,6 +354,7 @@ def main():
         for writer in writers:
             writer.join(30)
         passed, failed = judge(readers, writers, started)
+        failed += unused
         if not options.stock:
             with server.connect() as session:
                 counters = dict(session.query("SELECT counter, value FROM turbine.stat_queries WHERE value > 0"))

@@ -1,31 +1,46 @@
 """random_joins.py - seeded random queries that join random tables.
 
 Owns: the shape of FROM clauses (trees of inner, left, right, full and cross
-joins of up to six tables), join conditions of every type, and EXISTS, IN and
-NOT EXISTS. What is selected and filtered is random_queries.py's grammar over
-the columns of all joined tables.
+joins of up to six tables), join conditions of every type and of several keys,
+EXISTS, IN and NOT EXISTS, and sides that are no table but rows of another plan.
+What is selected and filtered is random_queries.py's grammar over the columns of
+all joined tables.
 Must never: let rows multiply without bound: of a query's joins one at most is
 by a column of few values.
-Used by: differential.py.
+Used by: differential.py, join_fuzz.py.
 """
 
+import re
 from dataclasses import replace
 
 from random_queries import COMPARISONS, INTEGERS, NUMBERS, QueryMaker
-from random_tables import Table, make_table
+from random_tables import Table, define_table, fill_table
 
 SIZES = (0, 1, 31, 33, 100, 100, 300, 300)
 DRIVER_SIZES = (1, 300, 2049, 4097)
 MOST_TABLES = 6
 # Families whose values may be compared with `=`.
 COMPARABLE = (("int2", "int4", "int8", "numeric"), ("float4", "float8", "positive", "wild"), ("text",), ("bpchar",),
-              ("date",), ("timestamp",), ("timestamptz",), ("bool",), ("int4", "float8"), ("date", "timestamp"))
+              ("date",), ("timestamp",), ("timestamptz",), ("bool",), ("int4", "float8"), ("date", "timestamp"),
+              ("text", "bpchar"), ("numeric", "float8"), ("date", "timestamptz"), ("timestamp", "timestamptz"))
+# Kinds of columns where equal values may have different scales.
+MIXED_SCALES = ("n_free", "n_mixed", "n_zeros", "n_plain", "n_odd")
+# Sides of a join that are planned by themselves: their rows are sent. %s: a table.
+OTHER_PLANS = ("(SELECT * FROM %s OFFSET 0)", "(SELECT DISTINCT * FROM %s)", "(SELECT * FROM %s ORDER BY id LIMIT 40)",
+               "(SELECT * FROM %s UNION ALL SELECT * FROM %s WHERE id < 9)", "(SELECT * FROM %s WHERE id < 0 OFFSET 0)")
+
+
+def define_tables(random):
+    """Two to four definitions of tables to join."""
+    return [define_table(random, f"joined{i}") for i in range(random.randint(2, 4))]
+
+
+def fill_tables(random, definitions, driver_sizes=DRIVER_SIZES, sizes=SIZES):
+    return [fill_table(random, definition, sizes if i else driver_sizes) for i, definition in enumerate(definitions)]
 
 
 def make_tables(random):
-    """Two to four tables to join."""
-    return [make_table(random, f"joined{i}", DRIVER_SIZES if i == 0 else SIZES)
-            for i in range(random.randint(2, 4))]
+    return fill_tables(random, define_tables(random))
 
 
 class JoinMaker(QueryMaker):
@@ -34,12 +49,13 @@ class JoinMaker(QueryMaker):
     def __init__(self, random, tables):
         super().__init__(random, tables[0])
         self.tables = tables
-        self.wide_join_left = True
+        self.wide_join_left = self.cross_join_left = True
 
     def alias(self, name, table):
         columns = tuple(replace(c, name=f"{name}.{c.name}") for c in table.columns)
-        # A subquery that is planned by itself: its rows are sent.
-        text = f"(SELECT * FROM {table.name} OFFSET 0)" if self.chance(0.1) else table.name
+        text = table.name
+        if self.chance(0.12):
+            text = self.random.choice(OTHER_PLANS).replace("%s", text)
         return Table(f"{text} {name}", columns, (), table.rows)
 
     # Values: none that may raise, for which rows a condition sees depends on the
@@ -76,16 +92,37 @@ class JoinMaker(QueryMaker):
             return f"abs({column.name})"
         return f"(- {column.name})" if form == 4 else column.name
 
+    # Of equal numerics that print differently (1 and 1.00) a group shows the first
+    # row's, and min and max any: which comes first is the join's to choose.
+
+    def one_scale(self, text):
+        """The expression with numerics of one scale."""
+        for column in self.table.columns:
+            if column.kind.name in MIXED_SCALES:
+                text = re.sub(rf"(?<![\w.]){re.escape(column.name)}(?!\w)", f"round({column.name}, 3)", text)
+        return text
+
+    def key(self):
+        text = self.one_scale(super().key())
+        # Of a column's value and a number of another scale.
+        return f"round({text}, 3)" if text.endswith((", 1)", ", 0.000)")) and not text.startswith("round(") else text
+
+    def aggregate(self):
+        text = super().aggregate()
+        return self.one_scale(text) if text.startswith(("min(", "max(")) else text
+
     # Conditions
 
     def pair(self, left, right):
         """Names of two columns that may be compared, or None."""
-        families = self.random.choice(COMPARABLE)
-        a = [c for c in left.columns if c.family in families]
-        b = [c for c in right.columns if c.family in families]
-        if not a or not b:
+        both = []
+        for families in COMPARABLE:
+            a, b = ([c for c in side.columns if c.family in families] for side in (left, right))
+            if a and b:
+                both.append((a, b))
+        if not both:
             return None
-        a, b = self.random.choice(a), self.random.choice(b)
+        a, b = (self.random.choice(side) for side in self.random.choice(both))
         # Two collations would be an error.
         if "t_icu" in (a.kind.name, b.kind.name) and a.kind is not b.kind:
             return None
@@ -97,8 +134,17 @@ class JoinMaker(QueryMaker):
     def equality(self, left, right):
         """A join condition between two aliases that finds few rows."""
         a, b = f"{self.first(left)}.id", f"{self.first(right)}.id"
-        form = self.random.randrange(9)
+        form = self.random.randrange(13)
         pair = self.pair(left, right)
+        if form == 9:
+            return f"{a} / 3 = {b} / 3"     # three of each key on either side
+        if form == 10:
+            return f"{a} = {b} / 4"
+        if form == 11:
+            more = [p for p in (self.pair(left, right) for _ in range(self.random.randint(1, 3))) if p]
+            return " AND ".join([f"{a} % 60 = {b} % 60"] + [f"{x} = {y}" for x, y in more])
+        if form == 12:
+            return f"{a} + {b} = {self.random.choice((50, 200))}"
         if form < 3 and pair:
             few = f"{pair[0]} = {pair[1]}"
             if form == 0 and self.wide_join_left:
@@ -144,6 +190,11 @@ class JoinMaker(QueryMaker):
         if kind == "FULL JOIN":
             # PostgreSQL itself wants a condition that it can merge or hash.
             condition = f"{self.first(left[0])}.id = {self.first(right[0])}.id"
+            pair = self.pair(left[0], right[0]) if self.chance(0.4) else None
+            if pair:
+                condition += f" AND {pair[0]} = {pair[1]}"
+        elif kind == "JOIN" and self.cross_join_left and len(right) == 1 and right[0].rows <= 33 and self.chance(0.3):
+            self.cross_join_left, condition = False, "true"
         else:
             condition = self.on(left, right)
         right_text = self.tree(right)
@@ -156,8 +207,10 @@ class JoinMaker(QueryMaker):
         inner = self.alias("x", self.random.choice(self.tables))
         outer = self.random.choice(aliases)
         if self.chance(0.3):
-            return (f"{self.first(outer)}.id IN (SELECT x.id FROM {inner.name}"
-                    f" WHERE {self.side_condition([inner])})")
+            a, b = self.pair(outer, inner) or (f"{self.first(outer)}.id", "x.id")
+            where = f" WHERE {self.side_condition([inner])}" if self.chance(0.6) else ""
+            # NOT IN is no join, but may be above one.
+            return f"{a} {'NOT ' if self.chance(0.1) else ''}IN (SELECT {b} FROM {inner.name}{where})"
         text = self.equality(outer, inner)
         if self.chance(0.3):
             text += f" AND {self.side_condition([inner])}"
@@ -167,7 +220,7 @@ class JoinMaker(QueryMaker):
         """Sets the FROM clause and the columns of the next query."""
         count = self.random.choice((2, 2, 2, 3, 3, 4, 5, MOST_TABLES))
         aliases = [self.alias(f"t{i}", self.random.choice(self.tables)) for i in range(count)]
-        self.wide_join_left = True
+        self.wide_join_left = self.cross_join_left = True
         text = self.tree(aliases)
         self.existences = [self.existence(aliases) for _ in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
         self.id = "t0.id"

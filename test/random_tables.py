@@ -1,9 +1,10 @@
 """random_tables.py - seeded random tables: types, NULL patterns, physical shapes.
 
 Owns: which values a column of each kind may hold, and the statements that
-make a table. Every table has `id`, unique and never NULL.
+make a table: first its definition, then one of many tables of that definition.
+Every table has `id`, unique and never NULL.
 Must never: use anything but the given random source: the seed tells all.
-Used by: differential.py, random_joins.py, races.py.
+Used by: differential.py, random_joins.py, join_fuzz.py, sqlsmith.py.
 """
 
 import re
@@ -158,38 +159,58 @@ def _partitions(random, name, definitions):
     return f" PARTITION BY {scheme}", statements
 
 
-def make_table(random, name, row_counts=ROW_COUNTS):
-    """A random table: 4 to 12 columns beside `id`, some added or dropped later;
-    one of three is partitioned."""
-    kinds = random.sample(KINDS, random.randint(4, 12))
-    columns = [Column(f"{kind.name}", kind) for kind in kinds]
-    rows = random.choice(row_counts)
-    late = columns.pop() if random.random() < 0.3 else None
-    dropped = random.random() < 0.3
-    definitions = ["id int" + random.choice(("", " NOT NULL"))]
-    values = ["i"]
-    if dropped:
+@dataclass(frozen=True)
+class Definition:
+    """What CREATE TABLE says, and how the values are made but for the seeds.
+    Tables of one definition make the same programs whatever they hold."""
+    name: str
+    columns: tuple      # without `id`; `late` among them
+    never_null: frozenset   # names
+    late: Column        # added by ALTER TABLE, or None
+    dropped: bool       # a first column was
+    persistence: str
+    id_constraint: str
+
+
+def define_table(random, name):
+    """A random definition: 4 to 12 columns beside `id`, some added or dropped later."""
+    columns = [Column(kind.name, kind) for kind in random.sample(KINDS, random.randint(4, 12))]
+    late = columns[-1] if random.random() < 0.3 else None
+    never_null = frozenset(c.name for c in columns if c is not late and random.random() < 0.1)
+    return Definition(name, tuple(columns), never_null, late, random.random() < 0.3,
+                      random.choice(("", "", "", "UNLOGGED ")), random.choice(("", " NOT NULL")))
+
+
+def fill_table(random, definition, row_counts=ROW_COUNTS, partitioned=False):
+    """A random table of a definition: values, NULLs, physical shape."""
+    name, rows = definition.name, random.choice(row_counts)
+    definitions, values = [f"id int{definition.id_constraint}"], ["i"]
+    if definition.dropped:
         definitions.append("junk text")
         values.append("'junk' || i")
-    for column in columns:
-        nulls = random.choice(NULL_PATTERNS)
-        constraint = " NOT NULL" if nulls == "false" and random.random() < 0.3 else ""
+    for column in definition.columns:
+        if column is definition.late:
+            continue
+        constraint = " NOT NULL" if column.name in definition.never_null else ""
+        nulls = "false" if constraint else random.choice(NULL_PATTERNS)
         definitions.append(f"{column.name} {column.kind.sql_type}{constraint}")
         values.append(_value(column, random.randint(0, 10**6), nulls))
-    persistence = random.choice(("", "", "", "UNLOGGED "))
-    clause, partitions = _partitions(random, name, definitions) if random.random() < 0.33 else ("", [])
-    statements = [f"CREATE {persistence if not clause else ''}TABLE {name} ({', '.join(definitions)}){clause}",
+    clause, partitions = _partitions(random, name, definitions) if partitioned else ("", [])
+    statements = [f"CREATE {definition.persistence if not clause else ''}TABLE {name} ({', '.join(definitions)}){clause}",
                   *partitions,
                   f"INSERT INTO {name} SELECT {', '.join(values)} FROM generate_series(1, {rows}) i"]
-    if dropped:
+    if definition.dropped:
         statements.append(f"ALTER TABLE {name} DROP COLUMN junk")
-    if late:
+    if late := definition.late:
         default = random.choice(late.kind.literals)
         statements.append(f"ALTER TABLE {name} ADD COLUMN {late.name} {late.kind.sql_type} DEFAULT {default}")
-        statements.append(f"INSERT INTO {name} (id, {late.name}) SELECT {rows} + i, NULL FROM generate_series(1, 20) i"
-                          if "NOT NULL" not in " ".join(definitions[1:]) else f"ANALYZE {name}")
-        columns.append(late)
+        if not definition.never_null:
+            statements.append(f"INSERT INTO {name} (id, {late.name}) SELECT {rows} + i, NULL FROM generate_series(1, 20) i")
     statements += _shape(random, name)
     statements.append(f"ANALYZE {name}")
     id_column = Column("id", next(kind for kind in KINDS if kind.name == "i4"))
-    return Table(name, (id_column, *columns), tuple(statements), rows)
+    return Table(name, (id_column, *definition.columns), tuple(statements), rows)
+
+
+def make_table(random, name, row_counts=ROW_COUNTS):
+    return fill_table(random, define_table(random, name), row_counts, partitioned=random.random() < 0.33)

@@ -209,7 +209,7 @@ static_assert(sizeof(TbJoinTable) == 96, "TbJoinTable layout");
 typedef enum TbPipelineStatus
 {
 	TB_PIPELINE_DONE = 0,
-	TB_PIPELINE_STOPPED = 1			/* host: make_room said no */
+	TB_PIPELINE_STOPPED = 1			/* host: make_room said no, or `stop` is set */
 } TbPipelineStatus;
 
 /*
@@ -258,6 +258,12 @@ typedef struct TbPipelineArgs
 	uint64_t	join_rows[TB_MAX_JOINS];	/* tuples after each join and its filters; += */
 	uint32_t	errors;				/* TB_ERR_*; |= */
 	uint32_t	reserved;
+	/*
+	 * Host: null, or set by another thread when nobody wants the result any more.
+	 * Joins of one tile may make any number of tuples, or look at any number of
+	 * candidates, so they look here now and then, and return with STOPPED.
+	 */
+	const uint32_t *stop;
 } TbPipelineArgs;
 
 /* Scratch that tb_pipeline may use at most: mask, selections, matches, group

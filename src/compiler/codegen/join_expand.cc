@@ -5,7 +5,8 @@
  *   k = 0; match = head(0); matched = false;
  *   while (k < count) {
  *     n = 0;
- *     while (n < TB_TILE_ROWS && k < count) {       // a candidate each
+ *     while (n < TB_TILE_ROWS && k < count && patience > 0) {     // a candidate each
+ *       patience--;                                 // with a residual only
  *       pass = match is there && residual(tuple k, match);
  *       last = the chain ends here;
  *       out[n] = (tuple k, pass ? match : NONE);
@@ -14,6 +15,7 @@
  *       k += last;
  *       match = last ? head(k) : next(match);
  *     }
+ *     if (*stop) return;
  *     ... the rest of the pipeline, over n tuples ...
  *   }
  */
@@ -31,7 +33,7 @@ using llvm::Value;
 namespace {
 
 /* Places of the carried values. */
-enum { kTuple, kMatch, kMatched, kErrors, kFilled };
+enum { kTuple, kMatch, kMatched, kErrors, kFilled, kPatience };
 
 }  // namespace
 
@@ -55,6 +57,7 @@ void HostPipeline::emit_expansion(size_t j, const TupleBatch& in) {
       [&](const Carried& now) -> Carried {
         const Carried end = fill_batch(j, in, out, now);
         or_errors(end[kErrors]);
+        emit_stop_check();
         TupleBatch filled = out;
         filled.count = end[kFilled];
         emit_filters(filled, plan_.filters[j + 1]);
@@ -65,11 +68,15 @@ void HostPipeline::emit_expansion(size_t j, const TupleBatch& in) {
 }
 
 Carried HostPipeline::fill_batch(size_t j, const TupleBatch& in, const TupleBatch& out, const Carried& start) {
-  const Carried init = {start[kTuple], start[kMatch], start[kMatched], ir_.getInt32(0), ir_.getInt64(0)};
+  // Every candidate fills a place, unless a residual drops it.
+  const bool drops = program_.joins()[j].residual != TB_NONE;
+  Carried init = {start[kTuple], start[kMatch], start[kMatched], ir_.getInt32(0), ir_.getInt64(0)};
+  if (drops) init.push_back(ir_.getInt32(kCandidates));
   return emit_while(
       rows_, "fill", init,
       [&](const Carried& now) {
         Value* room = ir_.CreateICmpULT(now[kFilled], ir_.getInt64(TB_TILE_ROWS));
+        if (drops) room = ir_.CreateAnd(room, ir_.CreateICmpNE(now[kPatience], ir_.getInt32(0)));
         return ir_.CreateAnd(room, ir_.CreateICmpULT(now[kTuple], in.count));
       },
       [&](const Carried& now) { return fill_one(j, in, out, now); });
@@ -117,7 +124,9 @@ Carried HostPipeline::fill_one(size_t j, const TupleBatch& in, const TupleBatch&
     return {tuple, ir_.CreateLoad(ir_.getInt32Ty(), word_at(in.matches[j], there)), ir_.getFalse()};
   });
   Value* filled = ir_.CreateAdd(now[kFilled], ir_.CreateZExt(yields, ir_.getInt64Ty()));
-  return {next[0], next[1], next[2], errors, filled};
+  Carried result = {next[0], next[1], next[2], errors, filled};
+  if (now.size() > kPatience) result.push_back(ir_.CreateSub(now[kPatience], ir_.getInt32(1)));
+  return result;
 }
 
 }  // namespace turbine

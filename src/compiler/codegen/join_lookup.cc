@@ -194,23 +194,38 @@ JoinMatch HostPipeline::check_residual(size_t j, JoinMatch match) {
   return match;
 }
 
-/* while (row is there && !passed) { passed = residual(row); row = next(row); } */
+/*
+ * while (row is there && !passed) {
+ *   if (*stop) return;
+ *   for (patience = kCandidates; row is there && !passed && patience > 0; patience--) {
+ *     passed = residual(row); row = next(row);
+ *   }
+ * }
+ */
 JoinMatch HostPipeline::walk_chain(size_t j, JoinMatch head) {
   Value* before = rows_.take_errors();
   Value* first = ir_.CreateSelect(head.hit, head.row, ir_.getInt32(TB_NONE));
   const Carried init = {first, ir_.getFalse(), before ? before : ir_.getInt32(0)};
-  const Carried end = emit_while(
-      rows_, "chain", init,
-      [&](const Carried& now) -> Value* {
-        return ir_.CreateAnd(ir_.CreateICmpNE(now[0], ir_.getInt32(TB_NONE)), ir_.CreateNot(now[1]));
-      },
-      [&](const Carried& now) -> Carried {
-        RowEmitter::LoadScope scope(rows_);
-        rows_.set_match(static_cast<uint32_t>(j), now[0]);
-        Value* pass = rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr));
-        Value* errors = rows_.take_errors();
-        return {probes_[j].next(now[0]), pass, errors ? ir_.CreateOr(now[2], errors) : now[2]};
-      });
+  auto searching = [&](const Carried& now) -> Value* {
+    return ir_.CreateAnd(ir_.CreateICmpNE(now[0], ir_.getInt32(TB_NONE)), ir_.CreateNot(now[1]));
+  };
+  const Carried end = emit_while(rows_, "chain", init, searching, [&](const Carried& start) -> Carried {
+    emit_stop_check();
+    Carried piece = start;
+    piece.push_back(ir_.getInt32(kCandidates));
+    const Carried after = emit_while(
+        rows_, "chain.piece", piece,
+        [&](const Carried& now) { return ir_.CreateAnd(searching(now), ir_.CreateICmpNE(now[3], ir_.getInt32(0))); },
+        [&](const Carried& now) -> Carried {
+          RowEmitter::LoadScope scope(rows_);
+          rows_.set_match(static_cast<uint32_t>(j), now[0]);
+          Value* pass = rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr));
+          Value* errors = rows_.take_errors();
+          return {probes_[j].next(now[0]), pass, errors ? ir_.CreateOr(now[2], errors) : now[2],
+                  ir_.CreateSub(now[3], ir_.getInt32(1))};
+        });
+    return {after[0], after[1], after[2]};
+  });
   rows_.add_errors(end[2], nullptr);
   return {end[1], first};
 }

@@ -58,6 +58,13 @@ void HostPipeline::bind() {
   rows_.bind(pointer(offsetof(TbPipelineArgs, columns)), pointer(offsetof(TbPipelineArgs, bytes)),
              pointer(offsetof(TbPipelineArgs, params)), tables);
   for (JoinProbe& probe : probes_) probe.bind(tables);
+  if (!program_.joins().empty()) {
+    // Where nobody can stop it, a word that stays 0.
+    auto* zero = new llvm::GlobalVariable(builder_.module(), ir_.getInt32Ty(), true, llvm::GlobalValue::PrivateLinkage,
+                                          ir_.getInt32(0), "never");
+    Value* stop = pointer(offsetof(TbPipelineArgs, stop));
+    stop_ = ir_.CreateSelect(ir_.CreateIsNull(stop), zero, stop, "stop");
+  }
   scratch_ = pointer(offsetof(TbPipelineArgs, scratch));
   mask_ = take_scratch(TB_TILE_ROWS);
   hashes_ = take_scratch(8 * TB_TILE_ROWS);
@@ -167,6 +174,28 @@ void HostPipeline::emit_room(Value* enough, Value* rows, Value* bytes) {
   ir_.CreateCondBr(ir_.CreateICmpNE(made, ir_.getInt32(0)), go, stop);
 
   ir_.SetInsertPoint(stop);
+  rows_.store(ir_.getInt32(TB_PIPELINE_STOPPED), args_, offsetof(TbPipelineArgs, status));
+  ir_.CreateRetVoid();
+
+  ir_.SetInsertPoint(go);
+}
+
+/*
+ * if (*stop) {
+ *   args->status = TB_PIPELINE_STOPPED;
+ *   return;
+ * }
+ * where a null `stop` reads as 0.
+ */
+void HostPipeline::emit_stop_check() {
+  llvm::Function* fn = ir_.GetInsertBlock()->getParent();
+  auto block = [&](const char* name) { return BasicBlock::Create(builder_.context(), name, fn); };
+  BasicBlock *stopped = block("stopped"), *go = block("go");
+  llvm::LoadInst* stop = ir_.CreateLoad(ir_.getInt32Ty(), stop_);
+  stop->setAtomic(llvm::AtomicOrdering::Monotonic);  // or it would be read once
+  ir_.CreateCondBr(ir_.CreateICmpNE(stop, ir_.getInt32(0)), stopped, go);
+
+  ir_.SetInsertPoint(stopped);
   rows_.store(ir_.getInt32(TB_PIPELINE_STOPPED), args_, offsetof(TbPipelineArgs, status));
   ir_.CreateRetVoid();
 

@@ -29,6 +29,8 @@ class HostPipeline {
 
  private:
   using Value = llvm::Value;
+  /* Matches that a residual is asked about before `stop` is looked at again: a millisecond or so. */
+  static constexpr uint32_t kCandidates = 64 << 10;
 
   Value* field(llvm::Type* type, uint64_t offset) { return rows_.load(type, args_, offset); }
   Value* take_scratch(uint64_t bytes);
@@ -45,6 +47,8 @@ class HostPipeline {
   /* Asks for room for `rows` more groups or stored rows and `bytes` of text where
    * `enough` (i1) does not hold. */
   void emit_room(Value* enough, Value* rows, Value* bytes);
+  /* Returns from the pipeline if nobody wants its result any more. */
+  void emit_stop_check();
 
   void emit_filters(TupleBatch& b, const std::vector<uint32_t>& conjuncts);
   void emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts);
@@ -100,7 +104,7 @@ class HostPipeline {
   std::vector<JoinProbe> probes_;
   uint64_t scratch_used_ = 0;
   Value *args_ = nullptr, *scratch_ = nullptr, *table_ = nullptr, *start_ = nullptr;
-  Value *rowids_ = nullptr, *out_rowids_ = nullptr;
+  Value *rowids_ = nullptr, *out_rowids_ = nullptr, *stop_ = nullptr;
   Value *mask_ = nullptr, *hashes_ = nullptr, *groups_of_ = nullptr;  // arrays in scratch, free between steps
 };
 

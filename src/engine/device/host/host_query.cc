@@ -16,6 +16,9 @@ namespace {
 constexpr uint32_t kBatchPages = 64;
 constexpr uint32_t kBatchRows = kBatchPages * TB_MAX_TUPLES_PER_PAGE;
 
+/* Generated code reads the flag as a plain word. */
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+
 uint64_t now_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -94,7 +97,7 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
 }
 
 HostQuery::~HostQuery() {
-  cancelled_ = true;
+  stop_ = 1;
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return in_flight_ == 0; });
 }
@@ -108,7 +111,7 @@ void HostQuery::submit(const ChunkTask& task, Done done) {
     ChunkOutcome outcome;
     std::exception_ptr error;
     try {
-      if (cancelled_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+      if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
       outcome = run_chunk(worker, task);
     } catch (...) {
       error = std::current_exception();
@@ -159,7 +162,7 @@ HostQuery::Decoder HostQuery::decoder_of(const ChunkTask& task) const {
 void HostQuery::run_pages(unsigned worker, Progress& progress) {
   const Decoder decoder = decoder_of(progress.task);
   for (uint32_t first = 0; first < progress.task.npages; first += kBatchPages) {
-    if (cancelled_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     if (!run_batch(worker, progress, decoder, first, std::min(kBatchPages, progress.task.npages - first))) return;
   }
 }
@@ -237,6 +240,7 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   call.scratch = workers_[worker].scratch();
   call.scratch_size = TB_SCRATCH_SIZE;
   call.make_room = make_room;
+  call.stop = reinterpret_cast<const uint32_t*>(&stop_);
   call.query = this;
   call.worker = worker;
   if (sink_) {
@@ -256,7 +260,10 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   outcome.errors |= call.errors;
   if (outcome.errors != 0) return false;
   if (call.error) std::rethrow_exception(call.error);
-  if (call.status != TB_PIPELINE_DONE) throw DeviceError(TB_FALLBACK_COMPILE, "compiled code stopped by itself");
+  if (call.status != TB_PIPELINE_DONE) {
+    if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    throw DeviceError(TB_FALLBACK_COMPILE, "compiled code stopped by itself");
+  }
   outcome.nrows += call.nout;
   outcome.rows_passed += call.rows_passed;
   for (size_t i = 0; i < TB_MAX_JOINS; i++) outcome.join_rows[i] += call.join_rows[i];
@@ -268,7 +275,7 @@ uint32_t HostQuery::make_room(TbPipelineArgs* args, uint64_t rows, uint64_t byte
   HostQuery& query = *call->query;
   try {
     // A join may make much of few rows: this is where its query can be stopped.
-    if (query.cancelled_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    if (query.stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     if (!query.sink_) throw DeviceError(TB_FALLBACK_COMPILE, "compiled code asks for room that its sink does not need");
     if (query.sink_->make_room(call->worker, rows, bytes)) query.grows_.fetch_add(1, std::memory_order_relaxed);
     return 1;

@@ -100,7 +100,7 @@ class HostQuery final : public DeviceQuery {
   std::condition_variable idle_;
   uint64_t in_flight_ = 0;
 
-  std::atomic<bool> cancelled_{false};
+  std::atomic<uint32_t> stop_{0};  // generated code looks at it too
   std::atomic<uint64_t> decode_ns_{0}, compute_ns_{0}, finish_ns_{0}, grows_{0};
 };
 
