@@ -15,6 +15,7 @@
 #include "nodes/plannodes.h"
 
 #include "turbine/program.h"
+#include "turbine/result.h"
 
 #include "pg/planner/stage.h"
 
@@ -25,12 +26,16 @@ typedef enum TbPrivateIndex
 	TB_PRIVATE_STAGES,				/* list of TbPrivateStage lists */
 	TB_PRIVATE_GROUPS,				/* Const, float8: estimated groups */
 	TB_PRIVATE_OUTPUTS,				/* Const, bytea: TbOutput[] */
+	TB_PRIVATE_RESULT,				/* Const, bytea: TbResultPlan, or nothing */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
 /* `stages`: TbStages. */
 extern List *tb_private_make(List *stages, double groups, const void *outputs,
 							 Size outputs_size);
+
+/* Gives what tb_private_make made a result plan for the last stage. */
+extern void tb_private_set_result(List *custom_private, const TbResultPlan *result);
 
 /* A single stage of a program over one table. */
 extern List *tb_stages_of_program(Oid relid, const TbProgram *program,
@@ -45,6 +50,7 @@ extern TbStageInfo tb_private_stage(const CustomScan *plan, int stage);
 extern int32 *tb_private_source_columns(const CustomScan *plan, int stage);
 extern double tb_private_groups(const CustomScan *plan);
 extern void *tb_private_outputs(const CustomScan *plan, Size *size);
+extern TbResultPlan *tb_private_result(const CustomScan *plan);	/* NULL: none */
 
 /* Lists of the parameters of each stage, for custom_exprs. */
 extern List *tb_stage_params(List *stages);
