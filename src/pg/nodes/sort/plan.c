@@ -111,6 +111,23 @@ add_clause_exprs(PlannerInfo *root, List *exprs, List *clauses)
 	return exprs;
 }
 
+/* Whether not all rows that are sorted are returned. */
+static bool
+drops_rows(const PlannerInfo *root, const TbSortRequest *request)
+{
+	return request->distinct || (request->order && root->parse->limitCount != NULL);
+}
+
+/*
+ * PostgreSQL computes the target before it sorts, and raises errors of rows that it
+ * drops then. So must we: of a target that may raise, all is computed by the engine.
+ */
+static bool
+must_compute(const PlannerInfo *root, const TbSortRequest *request, Node *expr)
+{
+	return drops_rows(root, request) && contain_leaked_vars(expr);
+}
+
 /* Of rows: what must be columns for the request, and for the target above. */
 static List *
 needed_exprs(PlannerInfo *root, const TbSortRequest *request)
@@ -128,6 +145,11 @@ needed_exprs(PlannerInfo *root, const TbSortRequest *request)
 
 		if (list_member(exprs, lfirst(lc)))
 			continue;
+		if (must_compute(root, request, lfirst(lc)) && !contain_window_function(lfirst(lc)))
+		{
+			exprs = lappend(exprs, lfirst(lc));
+			continue;
+		}
 		foreach(var, pull_var_clause(lfirst(lc), PVC_INCLUDE_WINDOWFUNCS |
 									 PVC_INCLUDE_PLACEHOLDERS))
 			if (!IsA(lfirst(var), WindowFunc))
@@ -205,6 +227,22 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder, const c
 }
 
 static bool
+check_target(PlannerInfo *root, const TbSortPlan *plan, const char **reason)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
+	{
+		if (!must_compute(root, &plan->request, lfirst(lc)) ||
+			tb_sort_input_find(plan->input, lfirst(lc)) != NULL)
+			continue;
+		*reason = "an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
+		return false;
+	}
+	return true;
+}
+
+static bool
 check_groups(const TbSortRequest *request, const TbSortInput *input, const char **reason)
 {
 	if (input->groups->keys == NIL)
@@ -235,7 +273,8 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 		return NULL;
 	plan->returned = plan->input->rows;
 	builder = tb_result_create(plan->input->ncolumns);
-	if (!tb_windows_add(root, plan->input, request->windows, builder, reason))
+	if (!tb_windows_add(root, plan->input, request->windows, builder, reason) ||
+		!check_target(root, plan, reason))
 		return NULL;
 	if ((request->distinct || request->order) && !add_order(root, plan, builder, reason))
 		return NULL;
