@@ -42,6 +42,7 @@ typedef struct TbSortPlan
 	TbSortRequest request;
 	TbSortInput *input;
 	TbResultPlan *result;
+	List	   *pathkeys;			/* the order in which rows are returned */
 	Path	   *kept;
 	double		returned;			/* rows, estimated */
 } TbSortPlan;
@@ -54,6 +55,9 @@ extern void tb_sort_init(void);
 /* kept_plan.c: the same by PostgreSQL. */
 extern Path *tb_sort_kept_path(PlannerInfo *root, RelOptInfo *output_rel,
 							   const TbSortPlan *plan);
+
+/* The order that a window needs of its rows. */
+extern List *tb_sort_window_pathkeys(PlannerInfo *root, const WindowClause *clause);
 
 /* The longer of DISTINCT ON and ORDER BY: one begins with the other. */
 extern List *tb_sort_distinct_pathkeys(PlannerInfo *root);

@@ -29,8 +29,8 @@ sorted(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys)
 	return (Path *) create_sort_path(root, rel, path, pathkeys, -1.0);
 }
 
-static List *
-window_pathkeys(PlannerInfo *root, const WindowClause *clause)
+List *
+tb_sort_window_pathkeys(PlannerInfo *root, const WindowClause *clause)
 {
 	return make_pathkeys_for_sortclauses(root,
 										 list_concat_copy(clause->partitionClause,
@@ -56,7 +56,7 @@ windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 		bool		top = lnext(clauses, lc) == NULL;
 		ListCell   *function;
 
-		path = sorted(root, rel, path, window_pathkeys(root, clause));
+		path = sorted(root, rel, path, tb_sort_window_pathkeys(root, clause));
 		if (!top)
 		{
 			target = copy_pathtarget(target);

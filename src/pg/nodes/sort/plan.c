@@ -212,6 +212,7 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder, const c
 	if (!tb_sort_keys_add(root, plan->input, parse->sortClause, true, &keys, reason))
 		return false;
 	tb_result_set_order(builder, keys, ndistinct);
+	plan->pathkeys = plan->request.order ? root->sort_pathkeys : tb_sort_distinct_pathkeys(root);
 	if (ndistinct > 0)
 		plan->returned = estimate_distinct(root, plan->returned);
 	/* HAVING drops groups after they came back. */
@@ -224,6 +225,22 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder, const c
 		plan->returned = clamp_row_est(Min(plan->returned, (double) limit));
 	}
 	return true;
+}
+
+/* Without another order rows come in that of the last window, as they do from
+ * PostgreSQL. */
+static void
+keep_window_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder)
+{
+	const WindowClause *clause = llast_node(WindowClause, plan->request.windows);
+	const char *reason;
+	List	   *keys = NIL;
+
+	if (!tb_sort_keys_add(root, plan->input, clause->partitionClause, true, &keys, &reason) ||
+		!tb_sort_keys_add(root, plan->input, clause->orderClause, true, &keys, &reason))
+		return;
+	tb_result_set_order(builder, keys, 0);
+	plan->pathkeys = tb_sort_window_pathkeys(root, clause);
 }
 
 static bool
@@ -276,7 +293,9 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 	if (!tb_windows_add(root, plan->input, request->windows, builder, reason) ||
 		!check_target(root, plan, reason))
 		return NULL;
-	if ((request->distinct || request->order) && !add_order(root, plan, builder, reason))
+	if (!request->distinct && !request->order)
+		keep_window_order(root, plan, builder);
+	else if (!add_order(root, plan, builder, reason))
 		return NULL;
 	plan->result = tb_result_finish(builder);
 	if (plan->result == NULL)
@@ -300,7 +319,7 @@ cost_steps(const TbSortPlan *plan)
 	for (uint32 i = 0; i < result->passes.count; i++)
 		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
 			passes[i].nfunctions * tb_cost_sort(rows, 0, 0);
-	if (result->nkeys > 0)
+	if (plan->request.order || plan->request.distinct)
 		cost += tb_cost_sort(rows, result->nkeys,
 							 result->ndistinct > 0 ? rows : plan->returned);
 	if (!enable_sort)
@@ -321,14 +340,6 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 	path->total_cost += steps;
 }
 
-static List *
-order_of(PlannerInfo *root, const TbSortRequest *request)
-{
-	if (request->order)
-		return root->sort_pathkeys;
-	return request->distinct ? tb_sort_distinct_pathkeys(root) : NIL;
-}
-
 static CustomPath *
 make_path(PlannerInfo *root, TbSortPlan *plan)
 {
@@ -338,7 +349,7 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 	/* So that EXPLAIN knows the tables by name. */
 	path->path.parent = plan->input->rel;
 	path->path.pathtarget = root->upper_targets[UPPERREL_DISTINCT];
-	path->path.pathkeys = order_of(root, &plan->request);
+	path->path.pathkeys = plan->pathkeys;
 	path->path.parallel_safe = false;
 	path->path.rows = plan->returned;
 	/* Of groups the kept plan returns exactly the target. */
