@@ -26,6 +26,7 @@
 #define TB_MAX_SORT_KEYS 64				/* of all passes together */
 #define TB_MAX_WINDOW_PASSES 16
 #define TB_MAX_WINDOW_FUNCTIONS 64
+#define TB_MAX_RESULT_CONDITIONS 64
 #define TB_NO_LIMIT UINT64_MAX
 
 /* PostgreSQL's btree order: NaN above all numbers, equal to itself; false before
