@@ -37,6 +37,10 @@ class ResultStage {
   RowOrder order() const;
   void collect(uint64_t nrows);
   void collect_best(uint64_t nrows);
+  void run_passes();
+  void sort_for(const TbWindowPass& pass);
+  bool sorted_by(std::span<const TbSortKey> keys) const;
+  bool passes_conditions(RowRef row) const;
   void order_all();
 
   const ResultPlan& plan_;
@@ -44,6 +48,7 @@ class ResultStage {
   ParallelWork work_;
   std::unique_ptr<ResultRows> rows_;
   std::optional<SortedRows> sorted_;
+  std::span<const TbSortKey> sorted_keys_;  // what sorted_ is sorted by
   std::optional<RowGather> gather_;
 };
 
