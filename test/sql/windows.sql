@@ -54,6 +54,13 @@ SELECT id, lag(id, NULL) OVER (ORDER BY id), ntile(NULL) OVER (ORDER BY id), nth
 -- for mode in ROWS RANGE GROUPS
 CREATE FUNCTION pg_temp.frame(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'SELECT x::text FROM (' || replace(replace(query, 'FRAME', ':mode BETWEEN :bounds'), '_', ' ') || ') x'; END $$;
 SELECT * FROM pg_temp.frame('SELECT id, count(*) OVER p, count(k) OVER p, sum(k) OVER p, sum(b) OVER p, sum(n) OVER p, avg(k) OVER p, avg(n) OVER p, min(d) OVER p, max(t) OVER p FROM w WINDOW p AS (PARTITION BY g ORDER BY id FRAME)');
+DROP FUNCTION pg_temp.frame;
+-- end for
+-- end for
+-- Peers: a frame of rows among them would be left open.
+-- for bounds in UNBOUNDED_PRECEDING_AND_CURRENT_ROW UNBOUNDED_PRECEDING_AND_UNBOUNDED_FOLLOWING CURRENT_ROW_AND_UNBOUNDED_FOLLOWING CURRENT_ROW_AND_CURRENT_ROW
+-- for mode in RANGE GROUPS
+CREATE FUNCTION pg_temp.frame(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'SELECT x::text FROM (' || replace(replace(query, 'FRAME', ':mode BETWEEN :bounds'), '_', ' ') || ') x'; END $$;
 SELECT * FROM pg_temp.frame('SELECT id, count(*) OVER p, sum(b) OVER p, avg(n) OVER p, min(f) OVER p, max(ts) OVER p, min(c) OVER p FROM w WINDOW p AS (PARTITION BY g ORDER BY k FRAME)');
 DROP FUNCTION pg_temp.frame;
 -- end for
@@ -62,7 +69,7 @@ DROP FUNCTION pg_temp.frame;
 -- offloaded: GpuSort
 SELECT id, count(*) OVER p, sum(k) OVER p, sum(n) OVER p, avg(b) OVER p, min(n) OVER p, max(t) OVER p, first_value(g) OVER p FROM w WINDOW p AS (PARTITION BY g ORDER BY n, id :mode BETWEEN 3 PRECEDING AND 2 FOLLOWING);
 -- offloaded: GpuSort
-SELECT id, count(*) OVER p, sum(k) OVER p, max(d) OVER p FROM w WINDOW p AS (PARTITION BY g ORDER BY k DESC :mode BETWEEN 2 PRECEDING AND 1 PRECEDING), q AS (ORDER BY id) ORDER BY id;
+SELECT id, count(*) OVER p, sum(k) OVER p, max(d) OVER p FROM w WINDOW p AS (PARTITION BY g ORDER BY k DESC, id :mode BETWEEN 2 PRECEDING AND 1 PRECEDING), q AS (ORDER BY id) ORDER BY id;
 -- offloaded: GpuSort
 SELECT id, count(*) OVER p, sum(b) OVER p, last_value(id) OVER p FROM w WINDOW p AS (ORDER BY n, id :mode BETWEEN 1 FOLLOWING AND 4 FOLLOWING);
 -- offloaded: GpuSort
