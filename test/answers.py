@@ -9,8 +9,10 @@ Used by: run_sql.py, differential.py, races.py, truth_table.py.
 """
 
 from collections import Counter
+from decimal import Decimal
 
 FLOAT_TYPES = (700, 701)
+NUMERIC_TYPE = 1700
 FIRST_OWN_OID = 16384
 TOLERANCE = {700: 1e-5, 701: 1e-9}
 
@@ -67,6 +69,25 @@ def _rows_difference(left, right, ordered, floats):
         return "the same rows in another order"
     return (f"{len(left.rows)} rows became {len(right.rows)}; "
             f"missing {sum(missing.values())}: {list(missing)[:3]}; extra {sum(extra.values())}: {list(extra)[:3]}")
+
+
+def _sort_value(text, oid):
+    """What a key's text means: equal numbers may print differently."""
+    if text is None or oid not in (NUMERIC_TYPE, *FLOAT_TYPES):
+        return text
+    number = Decimal(text)
+    return "NaN" if number.is_nan() else number
+
+
+def order_difference(reference, actual, keys):
+    """None if both results come in the same order of their first columns, whatever
+    the order of rows that agree in those."""
+    for left, right in zip(reference.results, actual.results):
+        types = left.types[:keys]
+        for i, (a, b) in enumerate(zip(left.rows, right.rows)):
+            if [_sort_value(*v) for v in zip(a[:keys], types)] != [_sort_value(*v) for v in zip(b[:keys], types)]:
+                return f"row {i} in order has the key {b[:keys]}, not {a[:keys]}"
+    return None
 
 
 def difference(reference, actual, ordered=False, floats=False):

@@ -89,7 +89,10 @@ def check_query(sessions, query):
         time.sleep(2)
         sessions.open()
         return str(lost)
-    return answers.difference(plain, forced, floats=True)
+    found = answers.difference(plain, forced, floats=True)
+    if found is None and not plain.error and getattr(query, "keys", 0):
+        return answers.order_difference(plain, forced, query.keys)
+    return found
 
 
 def report(seed, tables, query, found, shown):

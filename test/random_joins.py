@@ -224,6 +224,7 @@ class JoinMaker(QueryMaker):
         text = self.tree(aliases)
         self.existences = [self.existence(aliases) for _ in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
         self.id = "t0.id"
+        self.ids = [f"{self.first(alias)}.id" for alias in aliases]
         self.table = replace(self.merged(aliases), name=text)
 
     def where(self):

@@ -8,6 +8,8 @@ total order).
 Used by: differential.py, random_joins.py.
 """
 
+from random_sorts import SortForms
+
 NUMBERS = ("int2", "int4", "int8", "float4", "float8", "wild", "positive", "numeric")
 INTEGERS = ("int2", "int4", "int8")
 TIMES = ("date", "timestamp", "timestamptz")
@@ -17,10 +19,11 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''", "'%'", "'ab'", "'a\\%b'", "'__'")
 
 
-class QueryMaker:
+class QueryMaker(SortForms):
     def __init__(self, random, table):
         self.random, self.table = random, table
         self.id = "id"
+        self.ids = ["id"]
 
     def column(self, families):
         """Name of a column of one of the families, or None."""
@@ -274,5 +277,7 @@ class QueryMaker:
         return f"SELECT {targets} FROM {self.table.name}{self.where()} GROUP BY {grouping}{having}"
 
     def query(self):
+        if self.chance(0.4):
+            return self.random.choice(self.sort_forms())()
         return self.random.choice((self.rows_query, self.rows_query, self.aggregate_query, self.group_query,
                                    self.group_query))()

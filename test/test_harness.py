@@ -68,6 +68,18 @@ class Answers(unittest.TestCase):
         self.assertIsNotNone(answers.difference(outcome([], error=division), outcome([], error=overflow)))
         self.assertIsNotNone(answers.difference(outcome([], error=overflow), outcome([], error=other)))
 
+    def test_order_of_keys(self):
+        pairs = [("1", "a"), ("1", "b"), ("2", "c")]
+        ties, wrong = [pairs[1], pairs[0], pairs[2]], [pairs[0], pairs[2], pairs[1]]
+        self.assertIsNone(answers.order_difference(outcome(pairs), outcome(ties), 1))
+        self.assertIsNotNone(answers.order_difference(outcome(pairs), outcome(wrong), 1))
+        numerics = (answers.NUMERIC_TYPE, 25)
+        scales = [("1.0", "a"), ("1.00", "b"), ("NaN", "c")]
+        self.assertIsNone(answers.order_difference(outcome(scales, types=numerics),
+                                                   outcome([scales[1], scales[0], scales[2]], types=numerics), 1))
+        self.assertIsNotNone(answers.order_difference(outcome(scales, types=numerics),
+                                                      outcome([scales[2], scales[0], scales[1]], types=numerics), 1))
+
     def test_types(self):
         self.assertIsNotNone(answers.difference(outcome(ROWS), outcome(ROWS, types=(20, 701))))
         self.assertIsNone(answers.difference(outcome(ROWS, types=(16500, 701)), outcome(ROWS, types=(16900, 701))))

@@ -26,9 +26,10 @@ PARTS = {
     "device": ("src/engine/device", {"contract", "catalog", "program", "rt"}),
     "code": ("src/engine/code", {"contract", "catalog", "program", "device"}),
     "storage": ("src/engine/storage", {"contract", "catalog", "program", "device"}),
-    "exec": ("src/engine/exec", {"contract", "catalog", "program", "device", "code", "storage"}),
+    "result": ("src/engine/result", {"contract", "catalog", "program", "device"}),
+    "exec": ("src/engine/exec", {"contract", "catalog", "program", "device", "code", "storage", "result"}),
     "compiler": ("src/compiler", {"contract", "catalog", "program", "rt"}),
-    "daemon": ("src/daemon", {"contract", "catalog", "program", "device", "code", "storage", "exec"}),
+    "daemon": ("src/daemon", {"contract", "catalog", "program", "device", "code", "storage", "result", "exec"}),
     "pg": ("src/pg", {"contract", "catalog"}),
 }
 

@@ -26,6 +26,7 @@
 #define TB_MAX_SORT_KEYS 64				/* of all passes together */
 #define TB_MAX_WINDOW_PASSES 16
 #define TB_MAX_WINDOW_FUNCTIONS 64
+#define TB_MAX_RESULT_CONDITIONS 64
 #define TB_NO_LIMIT UINT64_MAX
 
 /* PostgreSQL's btree order: NaN above all numbers, equal to itself; false before
@@ -145,6 +146,32 @@ typedef struct TbResultPlan
 	TbSection	conditions;			/* TbResultCondition */
 	uint64_t	reserved2[2];
 } TbResultPlan;
+
+/* The type of a function's values; `arg`: of its argument. */
+static inline uint32_t
+tb_window_type(uint32_t kind, uint32_t arg)
+{
+	switch (kind)
+	{
+		case TB_WINDOW_ROW_NUMBER:
+		case TB_WINDOW_RANK:
+		case TB_WINDOW_DENSE_RANK:
+		case TB_WINDOW_COUNT:
+			return TB_TYPE_INT8;
+		case TB_WINDOW_NTILE:
+			return TB_TYPE_INT4;
+		case TB_WINDOW_PERCENT_RANK:
+		case TB_WINDOW_CUME_DIST:
+			return TB_TYPE_FLOAT8;
+		case TB_WINDOW_SUM:
+			if (arg == TB_TYPE_INT2 || arg == TB_TYPE_INT4)
+				return TB_TYPE_INT8;
+			return arg == TB_TYPE_FLOAT4 || arg == TB_TYPE_FLOAT8 ? TB_TYPE_FLOAT8 :
+				TB_TYPE_NUM128;
+		default:
+			return arg;
+	}
+}
 
 #ifdef __cplusplus
 static_assert(sizeof(TbSortKey) == 8, "TbSortKey layout");

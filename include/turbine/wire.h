@@ -173,7 +173,7 @@ typedef struct TbQuery
 									 * free; else 0 */
 	uint32_t	result_size;		/* of the result plan (result.h); 0: none */
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
-	 * plan */
+	 * plan. Without one the block's padding may be left out */
 } TbQuery;
 
 #define TB_MAX_TABLES 64				/* of one connection */
@@ -357,7 +357,8 @@ typedef struct TbQueryDone
 {
 	uint64_t	rows_in;
 	uint64_t	rows_passed;		/* passed the filters */
-	uint64_t	groups;				/* or rows kept: PROJECT, BUILD */
+	uint64_t	groups;				/* or rows kept: PROJECT, BUILD; with a result plan
+									 * the rows that it left */
 	uint64_t	bytes_read;			/* direct, from files */
 	uint64_t	bytes_to_device;
 	uint64_t	bytes_from_device;
@@ -371,6 +372,8 @@ typedef struct TbQueryDone
 	uint32_t	table_kind;			/* BUILD: TbTableKind */
 	uint32_t	table_chained;		/* BUILD: some rows have equal keys */
 	uint64_t	join_rows[16];		/* tuples after each join */
+	uint64_t	sort_us;			/* result plan: windows, order, limit */
+	uint64_t	rows_sorted;		/* rows that it was given */
 } TbQueryDone;
 
 #endif

@@ -34,16 +34,25 @@ bool equal_secrets(const uint8_t* a, const uint8_t* b, size_t size) {
   return difference == 0;
 }
 
+uint64_t padded(uint64_t size) { return (size + 7) / 8 * 8; }
+
 QueryRequest parse_query(std::span<const uint8_t> payload) {
   QueryRequest request;
   if (payload.size() < sizeof request.query) throw ProtocolError("QUERY is too short");
   memcpy(&request.query, payload.data(), sizeof request.query);
   payload = payload.subspan(sizeof request.query);
-  const uint64_t padded = (uint64_t{request.query.program_size} + 7) / 8 * 8;
-  if (padded > payload.size() || payload.size() - padded != request.query.params_size)
+  const TbQuery& query = request.query;
+  const uint64_t params_at = padded(query.program_size);
+  if (params_at > payload.size() || query.params_size > payload.size() - params_at)
     throw ProtocolError("QUERY's sizes do not match");
-  request.program = payload.first(request.query.program_size);
-  request.params = payload.subspan(padded);
+  const uint64_t plan_at = params_at + padded(query.params_size);
+  // What ends with the parameters need not be padded.
+  const bool ends = query.result_size == 0 && payload.size() == params_at + query.params_size;
+  if (!ends && (plan_at > payload.size() || payload.size() - plan_at != query.result_size))
+    throw ProtocolError("QUERY's sizes do not match");
+  request.program = payload.first(query.program_size);
+  request.params = payload.subspan(params_at, query.params_size);
+  if (query.result_size > 0) request.result_plan = payload.subspan(plan_at);
   return request;
 }
 

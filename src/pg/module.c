@@ -15,6 +15,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/gpu_scan.h"
+#include "pg/nodes/sort/gpu_sort.h"
 #include "pg/planner/path_hooks.h"
 #include "pg/planner/planning.h"
 #include "pg/supervisor/supervisor.h"
@@ -40,6 +41,7 @@ _PG_init(void)
 	tb_scan_init();
 	tb_join_init();
 	tb_preagg_init();
+	tb_sort_init();
 	tb_planning_init();
 	tb_path_hooks_init();
 }

@@ -101,7 +101,8 @@ class Client {
   }
 
   void send_query(const ProgramWriter& blob, uint64_t nblocks, uint32_t device = TB_ANY_DEVICE,
-                  uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0) {
+                  uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
+                  const std::vector<uint8_t>& result_plan = {}) {
     const std::vector<uint8_t> program = blob.blob();
     const std::string params = params_block({});
     TbQuery query{};
@@ -112,14 +113,18 @@ class Client {
     query.program_size = static_cast<uint32_t>(program.size());
     query.params_size = params.size();
     query.table = table;
+    query.result_size = static_cast<uint32_t>(result_plan.size());
     std::string rest(program.begin(), program.end());
     rest.resize((rest.size() + 7) / 8 * 8);
-    send_struct(TB_MSG_QUERY, query, rest + params);
+    rest += params;
+    if (!result_plan.empty()) rest.resize((rest.size() + 7) / 8 * 8);
+    send_struct(TB_MSG_QUERY, query, rest + std::string(result_plan.begin(), result_plan.end()));
   }
 
   /* Starts a query; its segment is mapped. */
-  bool start(const ProgramWriter& blob, uint64_t nblocks, uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0) {
-    send_query(blob, nblocks, TB_ANY_DEVICE, flags, table);
+  bool start(const ProgramWriter& blob, uint64_t nblocks, uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
+             const std::vector<uint8_t>& result_plan = {}) {
+    send_query(blob, nblocks, TB_ANY_DEVICE, flags, table, result_plan);
     const Reply reply = receive();
     if (reply.type != TB_MSG_READY) {
       if (reply.type == TB_MSG_REFUSED) fprintf(stderr, "refused: %s\n", reply.as<TbFailure>().message);

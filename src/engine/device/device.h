@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "engine/device/host/host_memory.h"
 #include "engine/device/join_table.h"
 #include "engine/device/result_batch.h"
 #include "engine/program/program.h"
@@ -91,6 +92,12 @@ class DeviceQuery {
   /* AGGREGATE and PROJECT, after finish(): rows from `first` on, at least one
    * and at most `count`; memory that stays valid until the next call. */
   virtual ResultBatch fetch(uint64_t first, uint64_t count) = 0;
+
+  /* Does the memory of all that fetch() returned stay valid as long as this? */
+  virtual bool rows_stay() const { return false; }
+
+  /* What the query may use of the host's memory, its rows there included. */
+  virtual MemoryBudget& host_memory() = 0;
 
   /* BUILD, after finish(): the table. Only the host device builds. */
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }

@@ -38,6 +38,7 @@ std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& device
 
 Engine::Engine(const EngineOptions& options)
     : devices(make_devices(options, &why_no_gpu)),
+      workers(static_cast<HostDevice&>(*devices[TB_DEVICE_HOST]).pool()),
       compiler(options.compiler_path, options.compile_timeout_s),
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, host_cpu_fingerprint(), options.max_loaded_programs),

@@ -37,6 +37,7 @@ class Engine {
 
   std::string why_no_gpu;                        // for the log; "" if there is one
   std::vector<std::unique_ptr<Device>> devices;  // 0: the host
+  WorkerPool& workers;                           // the host's
   CompilerClient compiler;
   CodeStore store;
   CodeCache code;

@@ -24,6 +24,11 @@ constexpr uint64_t kSlotAlignment = 4096;
  * read a large slot. 2 MB keep a drive busy as well. */
 constexpr uint32_t kPagesPerRead = 256;
 
+/* For a result plan: enough for the first rows of an order; and what sorting takes
+ * of a row besides. */
+constexpr uint64_t kPlanMemory = 1 << 20;
+constexpr double kSortBytesPerRow = 48;
+
 uint64_t us_since(Clock::time_point start) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
@@ -80,10 +85,15 @@ TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& mes
 
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
                                ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled)
-    : engine_(engine), sink_(sink), files_(std::make_shared<RelationFiles>(std::move(files))), tables_(tables) {
+    : engine_(engine),
+      sink_(sink),
+      files_(std::make_shared<RelationFiles>(std::move(files))),
+      tables_(tables),
+      cancelled_(cancelled) {
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
+    if (!request.result_plan.empty()) plan_ = ResultPlan::parse(request.result_plan, *program_);
   } catch (const ProgramError& e) {
     throw ProtocolError(e.what());
   }
@@ -113,6 +123,18 @@ void QueryExecution::check_table_number(const TbQuery& query) const {
   }
 }
 
+/* What a result plan takes comes from the growth that is granted; of rows that are
+ * to be sorted on the host's budget some is stated. */
+Admission::Claim QueryExecution::claim(uint32_t device, const QueryNeeds& needs, const TbQuery& query) const {
+  Admission::Claim claim{device, needs.device_bytes, ready_.segment_size, grows(*program_) || plan_, !tables_.empty()};
+  if (!plan_ || device != TB_DEVICE_HOST) return claim;
+  claim.device_bytes += kPlanMemory;
+  const auto most = static_cast<double>(engine_.devices[device]->info().memory_budget / 8);
+  if (!plan_->only_best() && query.estimated_groups > 0)
+    claim.device_bytes += static_cast<uint64_t>(std::min(query.estimated_groups * kSortBytesPerRow, most));
+  return claim;
+}
+
 /* Everything that can be refused; holds nothing if it throws. */
 void QueryExecution::start(const QueryRequest& request, uint32_t index, const JoinTables& probed,
                            uint64_t* last_segment, const IsCancelled& cancelled) {
@@ -128,8 +150,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   if (code.improve) engine_.compile_ahead.improve(device, program_);
 
   const auto queued = Clock::now();
-  Admission::Grant grant = engine_.admission.admit(
-      {index, needs.device_bytes, ready_.segment_size, grows(*program_), !tables_.empty()}, query.wait_ms, cancelled);
+  Admission::Grant grant = engine_.admission.admit(claim(index, needs, query), query.wait_ms, cancelled);
   ready_.queue_ms = static_cast<float>(us_since(queued)) / 1000;
 
   std::unique_ptr<DeviceQuery> device_query;
@@ -137,7 +158,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     QueryFaultScope fault(query.debug_fault);
     device_query = device.start(program_, params_, code.code, probed, query.estimated_groups, grant.device_bytes());
   }
-  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_);
+  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slots_.resize(ready_.nslots);
   segment_ = engine_.segments.take(ready_.segment_size, device, *last_segment);
   grant_ = std::move(grant);
@@ -378,10 +399,20 @@ void QueryExecution::advance() {
 void QueryExecution::finish() {
   const auto start = Clock::now();
   totals_.groups = device_query_->finish();
+  if (plan_) apply_plan();
   if (output_) rows_out_ = totals_.groups;
   if (program_->sink() == TB_SINK_BUILD) keep_table();
   totals_.finish_us += us_since(start);
   finished_ = true;
+}
+
+/* The rows sent are those that the plan leaves. */
+void QueryExecution::apply_plan() {
+  const auto start = Clock::now();
+  stage_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
+  totals_.rows_sorted = totals_.groups;
+  totals_.groups = stage_->run(totals_.groups);
+  totals_.sort_us = us_since(start);
 }
 
 /* From here on the table is the connection's, with its part of the grant. */
@@ -397,10 +428,13 @@ void QueryExecution::keep_table() {
 /* Nothing is in flight any more: slots are the session's thread's alone. */
 void QueryExecution::send_rows() {
   const auto start = Clock::now();
+  const ResultOutput::Fetch fetch = [this](uint64_t first, uint64_t count) {
+    return stage_ ? stage_->fetch(first, count) : device_query_->fetch(first, count);
+  };
   for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
     if (slots_[i].state != SlotState::kOurs) continue;
     std::vector<uint8_t> payload =
-        output_->write(*device_query_, next_row_, rows_out_ - next_row_, slot_base(i), ready_.ids_offset);
+        output_->write(fetch, next_row_, rows_out_ - next_row_, slot_base(i), ready_.ids_offset);
     TbGroups header;
     memcpy(&header, payload.data(), sizeof header);
     header.slot = i;

@@ -24,6 +24,7 @@
 #include "engine/exec/engine.h"
 #include "engine/exec/protocol_error.h"
 #include "engine/exec/result_output.h"
+#include "engine/result/result_stage.h"
 #include "engine/storage/relation_files.h"
 #include "turbine/wire.h"
 
@@ -44,6 +45,7 @@ struct QueryRequest {
   TbQuery query;
   std::span<const uint8_t> program;
   std::span<const uint8_t> params;
+  std::span<const uint8_t> result_plan;  // empty: none
 };
 
 class QueryExecution {
@@ -51,7 +53,7 @@ class QueryExecution {
   /* Compiles, waits for admission, and sends READY. Throws DeviceError (send
    * REFUSED), ProtocolError. `tables`: the connection's, where a BUILD leaves
    * its own. `last_segment`: the segment that the connection has mapped;
-   * updated. */
+   * updated. `cancelled`: asked on the session's thread, later too. */
   QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
                  ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled);
   ~QueryExecution();
@@ -99,6 +101,7 @@ class QueryExecution {
   void start(const QueryRequest& request, uint32_t device, const JoinTables& probed, uint64_t* last_segment,
              const IsCancelled& cancelled);
   void check_table_number(const TbQuery& query) const;
+  Admission::Claim claim(uint32_t device, const QueryNeeds& needs, const TbQuery& query) const;
   void lay_out_slots(uint32_t slot_pages, uint32_t nslots);
   void send_ready(uint64_t* last_segment);
   uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
@@ -110,6 +113,7 @@ class QueryExecution {
   void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);
   void fail_locked(std::exception_ptr error);
   void finish();
+  void apply_plan();
   void send_rows();
   void keep_table();
   void send_done();
@@ -122,6 +126,8 @@ class QueryExecution {
   uint32_t table_number_ = 0;  // BUILD
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
+  std::optional<ResultPlan> plan_;
+  const IsCancelled cancelled_;
   bool verify_checksums_ = false;
   CodeDemand demand_;
   uint32_t host_because_ = TB_FALLBACK_NONE;  // why not the GPU that was asked for
@@ -131,6 +137,7 @@ class QueryExecution {
   ChunkLayouts layouts_;  // the device's chunks point to them
   std::unique_ptr<DeviceQuery> device_query_;
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
+  std::optional<ResultStage> stage_;    // with a plan, once the device has finished
 
   std::mutex mutex_;  // the fields below
   std::condition_variable reads_finished_;

@@ -38,20 +38,6 @@ void copy_values(uint32_t width, uint8_t* to, const uint8_t* from, uint64_t stri
   }
 }
 
-/* The text of a row, as the device keeps it; "" where it is NULL. */
-std::string_view text_at(const ResultBatch& batch, const ResultColumn& column, uint64_t row) {
-  if (column.valid && !column.valid[row * column.valid_stride]) return {};
-  const uint8_t* at = column.values + row * column.stride;
-  if (batch.text == ResultBatch::Text::kView) {
-    TbTextView view;
-    memcpy(&view, at, sizeof view);
-    return {reinterpret_cast<const char*>(batch.bytes) + view.offset, view.length};
-  }
-  TbGroupText text;
-  memcpy(&text, at, sizeof text);
-  return {reinterpret_cast<const char*>(batch.bytes) + text.offset, text.length};
-}
-
 void write_texts(const ResultBatch& batch, const ResultColumn& column, uint8_t* values, uint8_t* bytes,
                  uint64_t* bytes_used) {
   for (uint64_t i = 0; i < batch.nrows; i++) {
@@ -70,7 +56,7 @@ void write_texts(const ResultBatch& batch, const ResultColumn& column, uint8_t* 
 
 }  // namespace
 
-ResultOutput::ResultOutput(const Program& program) {
+ResultOutput::ResultOutput(const Program& program, const ResultPlan* plan) {
   if (program.sink() == TB_SINK_AGGREGATE) {
     const GroupLayout layout = group_layout(program);
     for (const auto* fields : {&layout.keys, &layout.states})
@@ -78,6 +64,9 @@ ResultOutput::ResultOutput(const Program& program) {
   } else {
     for (const StoredColumn& column : stored_rows(program).columns) add_column(column.type, column.nullable);
   }
+  if (plan == nullptr) return;
+  for (const ColumnShape& column : std::span(plan->columns()).subspan(plan->sink_columns()))
+    add_column(column.type, column.nullable);
 }
 
 void ResultOutput::add_column(uint32_t type, bool nullable) {
@@ -110,9 +99,9 @@ uint64_t ResultOutput::rows_that_fit(const ResultBatch& batch, uint64_t size) co
   return batch.nrows;
 }
 
-std::vector<uint8_t> ResultOutput::write(DeviceQuery& query, uint64_t first, uint64_t left, uint8_t* to,
+std::vector<uint8_t> ResultOutput::write(const Fetch& fetch, uint64_t first, uint64_t left, uint8_t* to,
                                          uint64_t size) {
-  ResultBatch batch = query.fetch(first, most_rows(left, size));
+  ResultBatch batch = fetch(first, most_rows(left, size));
   if (has_text_ || columns_bytes(batch.nrows) > size) batch.nrows = rows_that_fit(batch, size);
   if (batch.nrows == 0) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "a row of the result is larger than a buffer");
 

@@ -3,25 +3,34 @@
  * rows of a projection.
  *
  * Values are copied as they are; texts are collected behind the columns. Used
- * by the executor after a device's finish().
+ * by the executor after a device's finish(), and the query's result plan.
  */
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/result/result_plan.h"
 
 namespace turbine {
 
 class ResultOutput {
  public:
-  explicit ResultOutput(const Program& program);  // AGGREGATE or PROJECT
+  /* AGGREGATE or PROJECT; `plan`: null if there is none. */
+  explicit ResultOutput(const Program& program, const ResultPlan* plan = nullptr);
+
+  /* As DeviceQuery::fetch(). */
+  using Fetch = std::function<ResultBatch(uint64_t first, uint64_t count)>;
 
   /* Writes rows from `first` on, as many as fit in `size` bytes, and at most
    * `left`, which is not 0. Returns the GROUPS payload (TbGroups and its
    * columns, slot 0). Throws DeviceError if not even one fits. */
-  std::vector<uint8_t> write(DeviceQuery& query, uint64_t first, uint64_t left, uint8_t* to, uint64_t size);
+  std::vector<uint8_t> write(const Fetch& fetch, uint64_t first, uint64_t left, uint8_t* to, uint64_t size);
+  std::vector<uint8_t> write(DeviceQuery& query, uint64_t first, uint64_t left, uint8_t* to, uint64_t size) {
+    return write([&query](uint64_t at, uint64_t count) { return query.fetch(at, count); }, first, left, to, size);
+  }
 
  private:
   struct Column {

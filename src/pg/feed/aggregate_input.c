@@ -151,7 +151,7 @@ collect_groups(TbHeapQuery *query)
 {
 	uint64		nrows = 0;
 
-	query->batches = tb_group_batches_make(query->spec.program);
+	query->batches = tb_group_batches_make(query->spec.program, query->spec.result);
 	for (;;)
 	{
 		TbIncoming	message;

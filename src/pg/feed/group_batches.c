@@ -41,8 +41,21 @@ section(const TbProgram *program, TbSection s)
 	return (const char *) program + s.offset;
 }
 
+/* The types of the window functions' values, behind those of the columns. */
+static void
+add_function_types(uint32 *types, const TbResultPlan *result)
+{
+	const TbWindowFunction *functions = (const TbWindowFunction *)
+	((const char *) result + result->functions.offset);
+
+	for (uint32 i = 0; i < result->functions.count; i++)
+		types[result->ncolumns + i] =
+			tb_window_type(functions[i].kind,
+						   functions[i].arg == TB_NONE ? TB_TYPE_INVALID : types[functions[i].arg]);
+}
+
 TbGroupBatches *
-tb_group_batches_make(const TbProgram *program)
+tb_group_batches_make(const TbProgram *program, const TbResultPlan *result)
 {
 	TbGroupBatches *batches = palloc0(sizeof(TbGroupBatches));
 	bool		projects = program->sink == TB_SINK_PROJECT;
@@ -53,12 +66,16 @@ tb_group_batches_make(const TbProgram *program)
 	uint32		nkeys = direct.count;
 	uint32		naggs = projects ? 0 : program->aggs.count;
 
-	batches->ncolumns = nkeys + naggs;
+	uint32		nfunctions = result != NULL ? result->functions.count : 0;
+
+	batches->ncolumns = nkeys + naggs + nfunctions;
 	batches->types = palloc(Max(batches->ncolumns, 1) * sizeof(uint32));
 	for (uint32 i = 0; i < nkeys; i++)
 		batches->types[i] = exprs[keys[i]].type;
 	for (uint32 i = 0; i < naggs; i++)
 		batches->types[nkeys + i] = tb_agg_state_type(&aggs[i]);
+	if (result != NULL)
+		add_function_types(batches->types, result);
 	return batches;
 }
 

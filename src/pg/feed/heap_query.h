@@ -21,6 +21,7 @@
 
 #include "turbine/params.h"
 #include "turbine/program.h"
+#include "turbine/result.h"
 #include "turbine/wire.h"
 
 #include "pg/feed/block_set.h"
@@ -48,6 +49,8 @@ typedef struct TbHeapQuerySpec
 {
 	const TbProgram *program;
 	const TbParamBlock *params;
+	const TbResultPlan *result;		/* AGGREGATE, PROJECT: what is done with the
+									 * results before they come back, or NULL */
 	uint32		device;				/* wire.h: index or TB_ANY_DEVICE */
 	double		estimated_rows;
 	double		estimated_groups;	/* or rows kept: BUILD, PROJECT */

@@ -171,7 +171,8 @@ extern bool tb_aggregate_run(TbHeapQuery *query);
 extern bool tb_build_run(TbHeapQuery *query);
 
 /* group_batches.c */
-extern TbGroupBatches *tb_group_batches_make(const TbProgram *program);
+extern TbGroupBatches *tb_group_batches_make(const TbProgram *program,
+											 const TbResultPlan *result);
 extern bool tb_group_batches_add(TbGroupBatches *batches,
 								 const TbIncoming *message, const char *slot,
 								 uint64 slot_size);

@@ -134,7 +134,9 @@ send_query(TbHeapQuery *query)
 	const TbProgram *program = query->spec.program;
 	const TbParamBlock *params = query->spec.params;
 	TbQuery		header = {0};
-	struct iovec parts[4];
+	const TbResultPlan *result = query->spec.result;
+	struct iovec parts[6];
+	int			nparts = 4;
 
 	header.device = query->spec.device;
 	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
@@ -161,7 +163,16 @@ send_query(TbHeapQuery *query)
 	parts[2].iov_len = TYPEALIGN(8, program->total_size) - program->total_size;
 	parts[3].iov_base = unconstify(TbParamBlock *, params);
 	parts[3].iov_len = params->total_size;
-	if (tb_connection_send(query->conn, TB_MSG_QUERY, parts, 4, NULL, 0,
+	if (result != NULL)
+	{
+		header.result_size = result->total_size;
+		parts[4].iov_base = padding;
+		parts[4].iov_len = TYPEALIGN(8, params->total_size) - params->total_size;
+		parts[5].iov_base = unconstify(TbResultPlan *, result);
+		parts[5].iov_len = result->total_size;
+		nparts = 6;
+	}
+	if (tb_connection_send(query->conn, TB_MSG_QUERY, parts, nparts, NULL, 0,
 						   &query->failure))
 		return true;
 	query->conn = NULL;

@@ -125,7 +125,15 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 	result = lappend(result, bytes_node(&groups, sizeof(groups)));
 	result = lappend(result, bytes_node(outputs, outputs_size));
 	result = lappend(result, NIL);
+	result = lappend(result, bytes_node(NULL, 0));
 	return result;
+}
+
+void
+tb_private_set_result(List *custom_private, const TbResultPlan *result)
+{
+	lfirst(list_nth_cell(custom_private, TB_PRIVATE_RESULT)) =
+		bytes_node(result, result->total_size);
 }
 
 List *
@@ -260,6 +268,15 @@ void *
 tb_private_outputs(const CustomScan *plan, Size *size)
 {
 	return node_bytes(plan->custom_private, TB_PRIVATE_OUTPUTS, size);
+}
+
+TbResultPlan *
+tb_private_result(const CustomScan *plan)
+{
+	Size		size;
+	void	   *bytes = node_bytes(plan->custom_private, TB_PRIVATE_RESULT, &size);
+
+	return size > 0 ? bytes : NULL;
 }
 
 List *

@@ -15,6 +15,7 @@
 #include "nodes/plannodes.h"
 
 #include "turbine/program.h"
+#include "turbine/result.h"
 
 #include "pg/planner/stage.h"
 
@@ -26,6 +27,7 @@ typedef enum TbPrivateIndex
 	TB_PRIVATE_GROUPS,				/* Const, float8: estimated groups */
 	TB_PRIVATE_OUTPUTS,				/* Const, bytea: TbOutput[] */
 	TB_PRIVATE_SETS,				/* NIL, or a list of TbPrivateSets */
+	TB_PRIVATE_RESULT,				/* Const, bytea: TbResultPlan, or nothing */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
@@ -41,6 +43,9 @@ extern List *tb_private_add_sets(List *private, const void *sets, Size sets_size
 /* NULL if there are none; what it points to is palloc'd. */
 struct TbGroupingSets;
 extern struct TbGroupingSets *tb_private_sets(const CustomScan *plan);
+
+/* Gives what tb_private_make made a result plan for the last stage. */
+extern void tb_private_set_result(List *custom_private, const TbResultPlan *result);
 
 /* A single stage of a program over one table; child plan number `brin_plan` scans
  * its indexes, -1: none does. */
@@ -63,6 +68,7 @@ extern TbStageInfo tb_private_stage(const CustomScan *plan, int stage);
 extern int32 *tb_private_source_columns(const CustomScan *plan, int stage);
 extern double tb_private_groups(const CustomScan *plan);
 extern void *tb_private_outputs(const CustomScan *plan, Size *size);
+extern TbResultPlan *tb_private_result(const CustomScan *plan);	/* NULL: none */
 
 /* Lists of the parameters of each stage, for custom_exprs. */
 extern List *tb_stage_params(List *stages);

@@ -14,8 +14,8 @@
 #include "pg/nodes/query_explain.h"
 #include "pg/supervisor/device_table.h"
 
-static char *
-deparse(Node *expr, PlanState *node, List *ancestors, ExplainState *es)
+char *
+tb_explain_expr(Node *expr, PlanState *node, List *ancestors, ExplainState *es)
 {
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->plan, ancestors);
 
@@ -29,7 +29,7 @@ tb_explain_filter(const char *label, List *quals, PlanState *node,
 {
 	if (quals == NIL)
 		return;
-	ExplainPropertyText(label, deparse((Node *) make_ands_explicit(quals), node,
+	ExplainPropertyText(label, tb_explain_expr((Node *) make_ands_explicit(quals), node,
 									   ancestors, es), es);
 }
 
@@ -40,7 +40,7 @@ tb_explain_texts(List *exprs, PlanState *node, List *ancestors, ExplainState *es
 	ListCell   *lc;
 
 	foreach(lc, exprs)
-		texts = lappend(texts, deparse(lfirst(lc), node, ancestors, es));
+		texts = lappend(texts, tb_explain_expr(lfirst(lc), node, ancestors, es));
 	return texts;
 }
 

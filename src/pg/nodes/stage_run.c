@@ -70,6 +70,7 @@ tb_stage_run_make(CustomScanState *css, int eflags)
 
 	run->css = css;
 	run->groups = tb_private_groups(plan);
+	run->result = tb_private_result(plan);
 	run->nstages = tb_private_nstages(plan);
 	run->stages = palloc0(sizeof(TbRunStage) * run->nstages);
 	run->context = AllocSetContextCreate(css->ss.ps.state->es_query_cxt,
@@ -191,6 +192,7 @@ specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
 	}
 	spec->device = device_of(run, index);
 	spec->estimated_rows = stage->info.work.rows;
+	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->estimated_groups = is_last(run, index) ? run->groups : stage->info.work.built;
 	spec->session = run->nstages > 1 ? &run->session : NULL;
 	spec->table = stage->info.table;

@@ -36,6 +36,7 @@ typedef struct TbStageRun
 {
 	CustomScanState *css;
 	double		groups;				/* estimate for the last stage */
+	TbResultPlan *result;			/* of the last stage; NULL: none */
 	int			nstages;
 	TbRunStage *stages;
 	MemoryContext context;			/* of one run: parameters */

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
@@ -56,6 +58,12 @@
 /* A group: made in the table, written as columns, copied, finished. No more than
  * a row, of which PostgreSQL would have to make the group. */
 #define RETURNED_GROUP_US		0.25
+
+/* Sorting, a row and a doubling of the rows: the first key; each further one. Of the
+ * first few rows of many most cost one comparison. */
+#define SORT_ROW_NS				2.5
+#define SORT_KEY_NS				0.5
+#define SORT_THREADS			8
 
 /* A GPU: pages over the bus, and its work on a row. */
 #define GPU_PAGE_US				0.17
@@ -209,6 +217,19 @@ Cost
 tb_cost_returned_group(void)
 {
 	return RETURNED_GROUP_US / US_PER_UNIT;
+}
+
+Cost
+tb_cost_sort(double rows, int nkeys, double kept)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
+	double		sorted = Min(rows, kept);
+	double		row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
+	double		ns = (rows + sorted * log2(Max(sorted, 2))) * row_ns;
+
+	return ns / 1000.0 / Min(threads, SORT_THREADS) / US_PER_UNIT;
 }
 
 bool

@@ -41,6 +41,9 @@ extern Cost tb_cost_returned_row(void);
 /* Of GpuPreAgg: each group. */
 extern Cost tb_cost_returned_group(void);
 
+/* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
+extern Cost tb_cost_sort(double rows, int nkeys, double kept);
+
 /* The device of a query: an index of turbined's, or TB_ANY_DEVICE. False if
  * there is none that may run it, or no service. */
 extern bool tb_choose_device(const TbWork *work, uint32 *device,

@@ -12,6 +12,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/gpu_scan.h"
+#include "pg/nodes/sort/gpu_sort.h"
 #include "pg/planner/path_hooks.h"
 #include "pg/planner/planning.h"
 
@@ -44,9 +45,11 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 {
 	if (previous_upper_hook)
 		previous_upper_hook(root, stage, input_rel, output_rel, extra);
-	if (tb_planning_enabled() &&
-		(stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT))
+	if (!tb_planning_enabled())
+		return;
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		tb_preagg_add_path(root, stage, input_rel, output_rel, extra);
+	tb_sort_add_path(root, stage, input_rel, output_rel);
 }
 
 void

@@ -23,6 +23,7 @@
 #include "pg/guc.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/noted_nodes.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/serial_paths.h"
 
@@ -207,6 +208,7 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 {
 	PlanningState saved = state;
 	TbSerialPaths outer = tb_serial_paths_begin();
+	List	   *outer_nodes = tb_noted_nodes_begin();
 	PlannedStmt *volatile result = NULL;
 
 	state.planning = true;
@@ -221,6 +223,7 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 	PG_FINALLY();
 	{
 		tb_serial_paths_end(outer);
+		tb_noted_nodes_end(outer_nodes);
 		/* What nested planning noted is kept. */
 		state.planning = saved.planning;
 		state.may_run_backward = saved.may_run_backward;

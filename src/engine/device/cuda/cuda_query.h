@@ -41,6 +41,8 @@ class CudaQuery : public DeviceQuery {
   void submit(const ChunkTask& task, Done done) override;
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override;
+  bool rows_stay() const override { return resources_.rows.has_value(); }
+  MemoryBudget& host_memory() override { return resources_.rows ? resources_.rows->budget() : host_memory_; }
   DeviceQueryStats stats() const override;
 
  private:
@@ -67,6 +69,7 @@ class CudaQuery : public DeviceQuery {
 
   std::shared_ptr<CudaContext> context_;
   QueryResources resources_;
+  MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there
 
   // The worker's.
   std::vector<std::unique_ptr<ChunkLane>> lanes_;

@@ -35,6 +35,7 @@ class ProjectedRows {
   ProjectedRows(StoredRows shape, uint64_t limit) : shape_(std::move(shape)), budget_(limit) {}
 
   const StoredRows& shape() const { return shape_; }
+  MemoryBudget& budget() { return budget_; }
 
   /* Throws DeviceError: HOST_MEMORY beyond the limit, DEVICE_LOST where a text
    * lies outside of the staged ones. */

@@ -32,6 +32,9 @@ class HostDevice final : public Device {
                                      std::shared_ptr<LoadedCode> code, JoinTables tables, double estimated_rows,
                                      uint64_t budget) override;
 
+  /* Also for work on results of other devices. */
+  WorkerPool& pool() { return pool_; }
+
  private:
   TbDeviceInfo info_{};
   std::vector<WorkerMemory> workers_;

@@ -44,6 +44,8 @@ class HostQuery final : public DeviceQuery {
   void submit(const ChunkTask& task, Done done) override;
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override { return sink_->fetch(first, count); }
+  bool rows_stay() const override { return true; }
+  MemoryBudget& host_memory() override { return budget_; }
   std::shared_ptr<const JoinTable> take_table() override { return sink_->take_table(); }
   DeviceQueryStats stats() const override;
 

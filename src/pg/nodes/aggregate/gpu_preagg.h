@@ -61,6 +61,11 @@ extern void tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 							   void *extra);
 extern void tb_preagg_init(void);
 
+/* Fills in the path's costs. Per group that is returned: finish it, evaluate HAVING,
+ * project. */
+extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
+						   double returned, Path *path);
+
 typedef struct TbPreAggState
 {
 	CustomScanState css;

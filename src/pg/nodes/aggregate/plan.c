@@ -24,6 +24,7 @@
 #include "pg/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/plan_private.h"
+#include "pg/planner/noted_nodes.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/serial_paths.h"
 
@@ -184,9 +185,8 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 									request->having, &costs, analysis->groups);
 }
 
-/* Per group: finish and return it, evaluate HAVING, project. */
-static void
-cost_path(PlannerInfo *root, const TbAggAnalysis *analysis, Path *path)
+void
+tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned, Path *path)
 {
 	QualCost	having;
 
@@ -200,7 +200,7 @@ cost_path(PlannerInfo *root, const TbAggAnalysis *analysis, Path *path)
 	path->startup_cost += analysis->groups * list_length(analysis->request.sets) *
 		(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
 	path->total_cost = path->startup_cost +
-		analysis->groups * (cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
+		returned * (cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
 							cpu_operator_cost * list_length(analysis->scan_tlist)) +
 		path->rows * path->pathtarget->cost.per_tuple;
 }
@@ -222,7 +222,7 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 	path->custom_paths = lcons(kept, tb_stage_sources(analysis->stages));
 	path->custom_private = list_make1(analysis);
 	path->methods = &path_methods;
-	cost_path(root, analysis, &path->path);
+	tb_preagg_cost(root, analysis, analysis->groups, &path->path);
 	return path;
 }
 
@@ -314,6 +314,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 	path = consider(root, output_rel, &request, part);
 	if (path == NULL)
 		return;
+	tb_noted_nodes_note(output_rel, path);
 	if (tb_guc_debug_force_offload)
 	{
 		output_rel->pathlist = NIL;

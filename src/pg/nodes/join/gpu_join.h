@@ -22,6 +22,9 @@
 extern void tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel);
 extern void tb_join_init(void);
 
+/* Fills in the path's costs, of its rows; every one is formed as a tuple here. */
+extern void tb_join_cost(List *stages, Path *path);
+
 typedef struct TbJoinState
 {
 	CustomScanState css;

@@ -15,19 +15,10 @@
 
 #include "pg/guc.h"
 #include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/output_column.h"
+#include "pg/nodes/join/projection.h"
 #include "pg/nodes/plan_private.h"
-#include "pg/planner/join_program.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/serial_paths.h"
-
-/* What planning found; a path's custom_private points to it. */
-typedef struct JoinPlan
-{
-	List	   *stages;				/* TbStage */
-	List	   *exprs;				/* Expr: what is returned */
-	TbOutput   *outputs;			/* one an expression */
-} JoinPlan;
 
 static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
 					   List *tlist, List *clauses, List *custom_plans);
@@ -48,68 +39,28 @@ tb_join_init(void)
 	RegisterCustomScanMethods(&scan_methods);
 }
 
-static bool
-add_outputs(TbTranslator *t, JoinPlan *plan, const char **reason)
-{
-	int			count = 0;
-	TbValue		value;
-	ListCell   *lc;
-
-	plan->outputs = palloc0(sizeof(TbOutput) * Max(list_length(plan->exprs), 1));
-	foreach(lc, plan->exprs)
-	{
-		TbOutput   *out = &plan->outputs[count++];
-
-		if (!tb_translate(t, lfirst(lc), &value))
-		{
-			*reason = t->reason;
-			return false;
-		}
-		if (!tb_output_column(out, lfirst(lc), &value, reason))
-			return false;
-		out->first = tb_builder_add_output(t->builder, value.expr);
-		if (value.display_scale != TB_NONE)
-			out->display = tb_builder_add_output(t->builder, value.display_scale);
-	}
-	/* Rows without columns are counted by one that nobody looks at. */
-	if (count == 0 && tb_translate(t, (Expr *) makeBoolConst(true, false), &value))
-		(void) tb_builder_add_output(t->builder, value.expr);
-	return true;
-}
-
-static JoinPlan *
+static TbProjection *
 analyze(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 {
 	TbJoinTree *tree = tb_join_tree_noted(root, rel, reason);
-	TbJoinProgram *program;
-	JoinPlan   *plan;
 
 	if (tree == NULL)
 		return NULL;
-	program = tb_join_program_begin(root, tree, reason);
-	if (program == NULL)
-		return NULL;
-	plan = palloc0(sizeof(JoinPlan));
-	plan->exprs = rel->reltarget->exprs;
-	if (add_outputs(tb_join_program_translator(program), plan, reason))
-		plan->stages = tb_join_program_finish(program, TB_SINK_PROJECT, reason);
-	tb_join_program_end(program);
-	return plan->stages != NIL ? plan : NULL;
+	return tb_projection_make(root, tree, rel->reltarget->exprs, reason);
 }
 
-/* Every row is formed as a tuple here. */
-static void
-cost_path(const JoinPlan *plan, Path *path)
+void
+tb_join_cost(List *stages, Path *path)
 {
-	path->startup_cost = tb_cost_startup() + tb_cost_stages(plan->stages) +
-		tb_cost_disabled(plan->stages) + path->pathtarget->cost.startup;
+	path->startup_cost = tb_cost_startup() + tb_cost_stages(stages) +
+		tb_cost_disabled(stages) + path->pathtarget->cost.startup;
 	path->total_cost = path->startup_cost +
 		path->rows * (cpu_tuple_cost + tb_cost_returned_row() +
 					  path->pathtarget->cost.per_tuple);
 }
 
 static CustomPath *
-make_path(RelOptInfo *rel, JoinPlan *plan)
+make_path(RelOptInfo *rel, TbProjection *plan)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -122,7 +73,7 @@ make_path(RelOptInfo *rel, JoinPlan *plan)
 	path->custom_paths = lcons(tb_serial_path_of(rel), tb_stage_sources(plan->stages));
 	path->custom_private = list_make1(plan);
 	path->methods = &path_methods;
-	cost_path(plan, &path->path);
+	tb_join_cost(plan->stages, &path->path);
 	return path;
 }
 
@@ -131,7 +82,7 @@ static CustomPath *
 consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 {
 	const char *reason = "";
-	JoinPlan   *plan = analyze(root, rel, &reason);
+	TbProjection *plan = analyze(root, rel, &reason);
 	uint32		device;
 
 	if (plan != NULL &&
@@ -170,7 +121,7 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 	}
 	else
 		tb_planning_offered(part, TB_GPU_JOIN_NAME,
-							tb_stage_relids(((JoinPlan *) linitial(path->custom_private))->stages),
+							tb_stage_relids(((TbProjection *) linitial(path->custom_private))->stages),
 							path->path.total_cost);
 	add_path(joinrel, &path->path);
 }
@@ -179,7 +130,7 @@ static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 		  List *clauses, List *custom_plans)
 {
-	JoinPlan   *plan = linitial(path->custom_private);
+	TbProjection *plan = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *children = tb_stage_plans(plan->stages, custom_plans);
 	int			columns = 0;

@@ -1,0 +1,55 @@
+/*
+ * projection.c - see projection.h. Called by the planning of GpuJoin and GpuSort.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+
+#include "pg/nodes/join/projection.h"
+#include "pg/nodes/output_column.h"
+#include "pg/planner/join_program.h"
+
+static bool
+add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
+{
+	int			count = 0;
+	TbValue		value;
+	ListCell   *lc;
+
+	projection->outputs = palloc0(sizeof(TbOutput) * Max(list_length(projection->exprs), 1));
+	foreach(lc, projection->exprs)
+	{
+		TbOutput   *out = &projection->outputs[count++];
+
+		if (!tb_translate(t, lfirst(lc), &value))
+		{
+			*reason = t->reason;
+			return false;
+		}
+		if (!tb_output_column(out, lfirst(lc), &value, reason))
+			return false;
+		out->first = tb_builder_add_output(t->builder, value.expr);
+		if (value.display_scale != TB_NONE)
+			out->display = tb_builder_add_output(t->builder, value.display_scale);
+	}
+	/* Rows without columns are counted by one that nobody looks at. */
+	if (count == 0 && tb_translate(t, (Expr *) makeBoolConst(true, false), &value))
+		(void) tb_builder_add_output(t->builder, value.expr);
+	return true;
+}
+
+TbProjection *
+tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, const char **reason)
+{
+	TbJoinProgram *program = tb_join_program_begin(root, tree, reason);
+	TbProjection *projection;
+
+	if (program == NULL)
+		return NULL;
+	projection = palloc0(sizeof(TbProjection));
+	projection->exprs = exprs;
+	if (add_outputs(tb_join_program_translator(program), projection, reason))
+		projection->stages = tb_join_program_finish(program, TB_SINK_PROJECT, reason);
+	tb_join_program_end(program);
+	return projection->stages != NIL ? projection : NULL;
+}

@@ -1,0 +1,23 @@
+/*
+ * projection.h - the programs that return expressions over a tree's rows.
+ */
+#ifndef TURBINE_PG_PROJECTION_H
+#define TURBINE_PG_PROJECTION_H
+
+#include "postgres.h"
+
+#include "pg/nodes/aggregate/final.h"
+#include "pg/planner/join_tree.h"
+
+typedef struct TbProjection
+{
+	List	   *stages;				/* TbStage; the last one's sink is PROJECT */
+	List	   *exprs;				/* Expr: what is returned */
+	TbOutput   *outputs;			/* one an expression */
+} TbProjection;
+
+/* NULL, with *reason, if a device can not compute it. */
+extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree,
+										List *exprs, const char **reason);
+
+#endif

@@ -1,0 +1,498 @@
+/*
+ * plan.c - GpuSort: at which steps of a query it is offered, the paths and the plan.
+ *
+ * Each step starts from the table, join or aggregation below and adds one more thing
+ * to do: window functions, DISTINCT ON, ORDER BY with LIMIT. What was offered at a
+ * step is noted for the next one. Called by the upper-path hook.
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/selfuncs.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/join/gpu_join.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/nodes/sort/gpu_sort.h"
+#include "pg/nodes/sort/sort_key.h"
+#include "pg/nodes/sort/window.h"
+#include "pg/planner/noted_nodes.h"
+#include "pg/planner/planning.h"
+
+static Plan *plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
+					   List *tlist, List *clauses, List *custom_plans);
+static Node *create_state(CustomScan *plan);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = TB_GPU_SORT_NAME,
+	.PlanCustomPath = plan_sort,
+};
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = TB_GPU_SORT_NAME,
+	.CreateCustomScanState = create_state,
+};
+
+void
+tb_sort_init(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
+
+/* What comes into a step. False: nothing of ours. */
+static bool
+request_input(RelOptInfo *input_rel, TbSortRequest *request)
+{
+	const CustomPath *noted;
+
+	memset(request, 0, sizeof(*request));
+	if (IS_DUMMY_REL(input_rel))
+		return false;
+	request->rel = input_rel;
+	if (input_rel->reloptkind == RELOPT_JOINREL)
+		return true;
+	if (input_rel->reloptkind == RELOPT_BASEREL)
+		return input_rel->rtekind == RTE_RELATION;
+	noted = tb_noted_node_of(input_rel);
+	if (noted == NULL)
+		return false;
+	if (noted->methods == &path_methods)
+		*request = ((TbSortPlan *) linitial(noted->custom_private))->request;
+	else
+	{
+		request->groups = noted;
+		request->rel = ((TbAggAnalysis *) linitial(noted->custom_private))->request.rel;
+	}
+	return true;
+}
+
+/* What is to be done at the step. False: nothing. */
+static bool
+request_step(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel,
+			 TbSortRequest *request)
+{
+	switch (stage)
+	{
+		case UPPERREL_WINDOW:
+			request->windows = tb_windows_of_paths(output_rel->pathlist);
+			return request->windows != NIL;
+		case UPPERREL_DISTINCT:
+			request->distinct = true;
+			return root->parse->hasDistinctOn;
+		case UPPERREL_ORDERED:
+			request->order = true;
+			return true;
+		default:
+			return false;
+	}
+}
+
+static List *
+add_clause_exprs(PlannerInfo *root, List *exprs, List *clauses)
+{
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
+													root->processed_tlist);
+
+		if (!contain_window_function(expr))
+			exprs = list_append_unique(exprs, expr);
+	}
+	return exprs;
+}
+
+/* Whether not all rows that are sorted are returned. */
+static bool
+drops_rows(const PlannerInfo *root, const TbSortRequest *request)
+{
+	return request->distinct || (request->order && root->parse->limitCount != NULL);
+}
+
+/*
+ * PostgreSQL computes the target before it sorts, and raises errors of rows that it
+ * drops then. So must we: of a target that may raise, all is computed by the engine.
+ */
+static bool
+must_compute(const PlannerInfo *root, const TbSortRequest *request, Node *expr)
+{
+	return drops_rows(root, request) && contain_leaked_vars(expr);
+}
+
+/* Of rows: what must be columns for the request, and for the target above. */
+static List *
+needed_exprs(PlannerInfo *root, const TbSortRequest *request)
+{
+	List	   *exprs = tb_window_exprs(root, request->windows);
+	ListCell   *lc;
+
+	if (request->distinct)
+		exprs = add_clause_exprs(root, exprs, root->parse->distinctClause);
+	if (request->distinct || request->order)
+		exprs = add_clause_exprs(root, exprs, root->parse->sortClause);
+	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
+	{
+		ListCell   *var;
+
+		if (list_member(exprs, lfirst(lc)))
+			continue;
+		if (must_compute(root, request, lfirst(lc)) && !contain_window_function(lfirst(lc)))
+		{
+			exprs = lappend(exprs, lfirst(lc));
+			continue;
+		}
+		foreach(var, pull_var_clause(lfirst(lc), PVC_INCLUDE_WINDOWFUNCS |
+									 PVC_INCLUDE_PLACEHOLDERS))
+			if (!IsA(lfirst(var), WindowFunc))
+				exprs = list_append_unique(exprs, lfirst(var));
+	}
+	return exprs;
+}
+
+static int64
+constant_count(const Node *expr, int64 if_absent)
+{
+	const Const *value = (const Const *) expr;
+
+	if (expr == NULL || (IsA(expr, Const) && value->constisnull))
+		return if_absent;
+	return IsA(expr, Const) ? DatumGetInt64(value->constvalue) : -1;
+}
+
+/* Rows that LIMIT and OFFSET need; TB_NO_LIMIT if that is not known, or if LIMIT will
+ * raise an error. */
+static uint64
+rows_needed(const Query *parse)
+{
+	int64		count = constant_count(parse->limitCount, PG_INT64_MAX);
+	int64		offset = constant_count(parse->limitOffset, 0);
+	int64		sum;
+
+	if (count < 0 || offset < 0 || pg_add_s64_overflow(count, offset, &sum) ||
+		sum == PG_INT64_MAX)
+		return TB_NO_LIMIT;
+	return sum;
+}
+
+static double
+estimate_distinct(PlannerInfo *root, double rows)
+{
+	return estimate_num_groups(root, get_sortgrouplist_exprs(root->parse->distinctClause,
+															 root->processed_tlist),
+							   rows, NULL, NULL);
+}
+
+/* DISTINCT ON, the final order, the limit. */
+static bool
+add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder, const char **reason)
+{
+	const Query *parse = root->parse;
+	List	   *keys = NIL;
+	uint32		ndistinct;
+	uint64		limit = TB_NO_LIMIT;
+
+	if (plan->request.distinct &&
+		!tb_sort_keys_add(root, plan->input, parse->distinctClause, true, &keys, reason))
+		return false;
+	ndistinct = list_length(keys);
+	if (plan->request.distinct && ndistinct == 0)
+	{
+		*reason = "DISTINCT ON constants";
+		return false;
+	}
+	if (!tb_sort_keys_add(root, plan->input, parse->sortClause, true, &keys, reason))
+		return false;
+	tb_result_set_order(builder, keys, ndistinct);
+	plan->pathkeys = plan->request.order ? root->sort_pathkeys : tb_sort_distinct_pathkeys(root);
+	if (ndistinct > 0)
+		plan->returned = estimate_distinct(root, plan->returned);
+	/* HAVING drops groups after they came back. */
+	if (plan->request.order && (plan->request.groups == NULL ||
+								plan->input->groups->request.having == NIL))
+		limit = rows_needed(parse);
+	if (limit != TB_NO_LIMIT)
+	{
+		tb_result_set_limit(builder, limit, parse->limitOption == LIMIT_OPTION_WITH_TIES);
+		plan->returned = clamp_row_est(Min(plan->returned, (double) limit));
+	}
+	return true;
+}
+
+/* Without another order rows come in that of the last window, as they do from
+ * PostgreSQL. */
+static void
+keep_window_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder)
+{
+	const WindowClause *clause = llast_node(WindowClause, plan->request.windows);
+	const char *reason;
+	List	   *keys = NIL;
+
+	if (!tb_sort_keys_add(root, plan->input, clause->partitionClause, true, &keys, &reason) ||
+		!tb_sort_keys_add(root, plan->input, clause->orderClause, true, &keys, &reason))
+		return;
+	tb_result_set_order(builder, keys, 0);
+	plan->pathkeys = tb_sort_window_pathkeys(root, clause);
+}
+
+static bool
+check_target(PlannerInfo *root, const TbSortPlan *plan, const char **reason)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
+	{
+		if (!must_compute(root, &plan->request, lfirst(lc)) ||
+			tb_sort_input_find(plan->input, lfirst(lc)) != NULL)
+			continue;
+		*reason = "an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
+		return false;
+	}
+	return true;
+}
+
+static bool
+check_groups(const TbSortRequest *request, const TbSortInput *input, const char **reason)
+{
+	if (input->groups->keys == NIL)
+		*reason = "an aggregation without groups has one row";
+	else if (input->groups->request.sets != NIL)
+		*reason = "grouping sets are made of the groups when these have come back";
+	else if (input->groups->request.having != NIL &&
+			 (request->windows != NIL || request->distinct))
+		*reason = "HAVING below window functions or DISTINCT ON";
+	else
+		return true;
+	return false;
+}
+
+static TbSortPlan *
+analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
+		const char **reason)
+{
+	TbSortPlan *plan = palloc0(sizeof(TbSortPlan));
+	TbResultBuilder *builder;
+
+	plan->request = *request;
+	if (request->groups != NULL)
+		plan->input = tb_sort_input_of_groups(root, request->groups);
+	else
+		plan->input = tb_sort_input_of_rows(root, request->rel, needed_exprs(root, request),
+											reason);
+	if (plan->input == NULL ||
+		(request->groups != NULL && !check_groups(request, plan->input, reason)))
+		return NULL;
+	plan->returned = plan->input->rows;
+	builder = tb_result_create(plan->input->ncolumns);
+	if (!tb_windows_add(root, plan->input, request->windows, builder, reason) ||
+		!check_target(root, plan, reason))
+		return NULL;
+	if (!request->distinct && !request->order)
+		keep_window_order(root, plan, builder);
+	else if (!add_order(root, plan, builder, reason))
+		return NULL;
+	plan->result = tb_result_finish(builder);
+	if (plan->result == NULL)
+	{
+		*reason = "sort keys or window functions are too many";
+		return NULL;
+	}
+	plan->kept = tb_sort_kept_path(root, output_rel, plan);
+	return plan;
+}
+
+/* Of all steps in the engine. */
+static Cost
+cost_steps(const TbSortPlan *plan)
+{
+	const TbResultPlan *result = plan->result;
+	const TbWindowPass *passes = tb_result_passes(result);
+	double		rows = plan->input->rows;
+	Cost		cost = 0;
+
+	for (uint32 i = 0; i < result->passes.count; i++)
+		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
+			passes[i].nfunctions * tb_cost_sort(rows, 0, 0);
+	if (plan->request.order || plan->request.distinct)
+		cost += tb_cost_sort(rows, result->nkeys,
+							 result->ndistinct > 0 ? rows : plan->returned);
+	if (!enable_sort)
+		cost += disable_cost;
+	return cost;
+}
+
+static void
+cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
+{
+	Cost		steps = cost_steps(plan);
+
+	if (plan->input->groups != NULL)
+		tb_preagg_cost(root, plan->input->groups, plan->returned, path);
+	else
+		tb_join_cost(plan->input->stages, path);
+	path->startup_cost += steps;
+	path->total_cost += steps;
+}
+
+static CustomPath *
+make_path(PlannerInfo *root, TbSortPlan *plan)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	/* So that EXPLAIN knows the tables by name. */
+	path->path.parent = plan->input->rel;
+	path->path.pathtarget = root->upper_targets[UPPERREL_DISTINCT];
+	path->path.pathkeys = plan->pathkeys;
+	path->path.parallel_safe = false;
+	path->path.rows = plan->returned;
+	/* Of groups the kept plan returns exactly the target. */
+	path->flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = lcons(plan->kept, tb_stage_sources(plan->input->stages));
+	path->custom_private = list_make1(plan);
+	path->methods = &path_methods;
+	cost_path(root, plan, &path->path);
+	return path;
+}
+
+/* NULL, with the reason noted, if PostgreSQL must do it. */
+static CustomPath *
+consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
+		 const char *part)
+{
+	const char *reason = "";
+	TbSortPlan *plan = NULL;
+	uint32		device;
+
+	if (!tb_guc_enable_sort)
+		reason = "pg_turbine.enable_sort is off";
+	else if (root->parse->hasTargetSRFs)
+		reason = "a set-returning function is returned";
+	else if (tb_planning_may_run_backward())
+		reason = "a cursor without NO SCROLL may run backward";
+	else
+		plan = analyze(root, output_rel, request, &reason);
+	if (plan != NULL &&
+		(tb_choose_device(&((TbStage *) llast(plan->input->stages))->info.work, &device, &reason) ||
+		 tb_guc_debug_force_offload))
+		return make_path(root, plan);
+	tb_planning_note(part, "%s", reason);
+	return NULL;
+}
+
+static const char *
+part_of(PlannerInfo *root, UpperRelationKind stage, const RelOptInfo *rel)
+{
+	const char *what = stage == UPPERREL_WINDOW ? "window functions over" :
+	stage == UPPERREL_DISTINCT ? "DISTINCT ON over" : "ORDER BY over";
+
+	if (rel->reloptkind == RELOPT_BASEREL)
+		return tb_planning_part(what, planner_rt_fetch(rel->relid, root)->relid);
+	return tb_join_part(root, psprintf("%s join of", what), rel->relids);
+}
+
+static void
+offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel, CustomPath *path,
+	  const char *part)
+{
+	TbSortPlan *plan = linitial(path->custom_private);
+	Path	   *offered = &path->path;
+
+	tb_noted_nodes_note(output_rel, path);
+	if (tb_guc_debug_force_offload)
+	{
+		output_rel->pathlist = NIL;
+		output_rel->partial_pathlist = NIL;
+	}
+	else
+		tb_planning_offered(part, TB_GPU_SORT_NAME, tb_stage_relids(plan->input->stages),
+							path->path.total_cost);
+	/* The step may have a projection above. */
+	if (stage == UPPERREL_ORDERED &&
+		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
+		offered = apply_projection_to_path(root, output_rel, offered,
+										   root->upper_targets[UPPERREL_ORDERED]);
+	add_path(output_rel, offered);
+}
+
+void
+tb_sort_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				 RelOptInfo *output_rel)
+{
+	TbSortRequest request;
+	const char *part;
+	CustomPath *path;
+
+	if (stage != UPPERREL_WINDOW && stage != UPPERREL_DISTINCT && stage != UPPERREL_ORDERED)
+		return;
+	if (!tb_planning_may_win(root, output_rel->pathlist) ||
+		!request_input(input_rel, &request) ||
+		!request_step(root, stage, output_rel, &request))
+		return;
+	part = part_of(root, stage, request.rel);
+	path = consider(root, output_rel, &request, part);
+	if (path != NULL)
+		offer(root, stage, output_rel, path, part);
+}
+
+static TbOutput *
+output_array(const List *outputs)
+{
+	TbOutput   *array = palloc(sizeof(TbOutput) * Max(list_length(outputs), 1));
+	ListCell   *lc;
+
+	foreach(lc, outputs)
+		array[foreach_current_index(lc)] = *(TbOutput *) lfirst(lc);
+	return array;
+}
+
+static Plan *
+plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+		  List *custom_plans)
+{
+	TbSortPlan *plan = linitial(path->custom_private);
+	const TbSortInput *input = plan->input;
+	int			columns = list_length(input->scan_tlist);
+	List	   *children = tb_stage_plans(input->stages, custom_plans);
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = input->groups != NULL ? input->groups->request.having : NIL;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_plans = children;
+	scan->custom_exprs = tb_stage_params(input->stages);
+	scan->custom_scan_tlist = lappend(copyObject(input->scan_tlist),
+									  tb_stage_notes(input->stages, columns + 1));
+	scan->custom_private = tb_private_make(input->stages, input->rows,
+										   output_array(input->outputs),
+										   sizeof(TbOutput) * columns);
+	tb_private_set_result(scan->custom_private, plan->result);
+	scan->methods = &scan_methods;
+	return &scan->scan.plan;
+}
+
+/* The state of the node below, but for what EXPLAIN shows. */
+static Node *
+create_state(CustomScan *plan)
+{
+	static CustomExecMethods exec_methods[2];
+	bool		rows = tb_private_program(plan, tb_private_nstages(plan) - 1)->sink == TB_SINK_PROJECT;
+	Node	   *state = rows ? tb_join_create_state(plan) : tb_preagg_create_state(plan);
+	CustomScanState *css = (CustomScanState *) state;
+	CustomExecMethods *methods = &exec_methods[rows];
+
+	*methods = *css->methods;
+	methods->CustomName = TB_GPU_SORT_NAME;
+	methods->ExplainCustomScan = tb_sort_explain;
+	css->methods = methods;
+	return state;
+}

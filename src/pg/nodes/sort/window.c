@@ -1,0 +1,598 @@
+/*
+ * window.c - see window.h.
+ *
+ * A clause is a pass; its partition keys come first, then those of its order. Frames
+ * whose bounds are not constants, RANGE with an offset and EXCLUDE stay with
+ * PostgreSQL. An average is a sum and a count. Run conditions, which the planner has
+ * taken out of the query around this one, must all become conditions. Called by
+ * GpuSort's planning.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+
+#include "pg/nodes/sort/sort_key.h"
+#include "pg/nodes/sort/window.h"
+#include "pg/planner/type_map.h"
+
+typedef struct Windows
+{
+	PlannerInfo *root;
+	TbSortInput *input;
+	TbResultBuilder *builder;
+	const WindowClause *clause;		/* of the current pass */
+	TbWindowPass pass;
+	const char *reason;
+} Windows;
+
+/* A window function under construction. */
+typedef struct Call
+{
+	WindowFunc *node;
+	TbWindowFunction function;
+	const TbOutput *arg;			/* first argument's column; NULL: none */
+	TbOutput	output;
+} Call;
+
+static bool
+refuse(Windows *w, const char *reason)
+{
+	w->reason = reason;
+	return false;
+}
+
+/* The windows of a path from the last that it computes to the first. */
+static List *
+windows_of_path(Path *path)
+{
+	List	   *result = NIL;
+
+	for (;;)
+	{
+		switch (nodeTag(path))
+		{
+			case T_WindowAggPath:
+				result = lcons(((WindowAggPath *) path)->winclause, result);
+				path = ((WindowAggPath *) path)->subpath;
+				break;
+			case T_SortPath:
+			case T_IncrementalSortPath:
+				path = ((SortPath *) path)->subpath;
+				break;
+			default:
+				return result;
+		}
+	}
+}
+
+List *
+tb_windows_of_paths(const List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (IsA(lfirst(lc), WindowAggPath))
+			return windows_of_path(lfirst(lc));
+	return NIL;
+}
+
+static List *
+functions_of(PlannerInfo *root, const WindowClause *clause)
+{
+	WindowFuncLists *lists = find_window_functions((Node *) root->processed_tlist,
+												   list_length(root->parse->windowClause));
+
+	return lists->windowFuncs[clause->winref];
+}
+
+static bool
+is_one_of(Oid funcid, const Oid *funcids, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (funcids[i] == funcid)
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(funcid, ...) \
+	is_one_of(funcid, (const Oid[]) {__VA_ARGS__}, lengthof(((const Oid[]) {__VA_ARGS__})))
+
+static bool
+is_offset_function(Oid f)
+{
+	return IS_ONE_OF(f, F_LAG_ANYELEMENT, F_LAG_ANYELEMENT_INT4,
+					 F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE, F_LEAD_ANYELEMENT,
+					 F_LEAD_ANYELEMENT_INT4, F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE);
+}
+
+static bool
+is_null_constant(const Node *expr)
+{
+	return IsA(expr, Const) && ((const Const *) expr)->constisnull;
+}
+
+/* Whether the first argument is a column, not a number that the plan holds. */
+static bool
+takes_column(const WindowFunc *call)
+{
+	if (call->args == NIL || call->winfnoid == F_NTILE)
+		return false;
+	return call->winfnoid != F_COUNT_ANY || !IsA(linitial(call->args), Const);
+}
+
+/* The value of rows that lag or lead does not find; NULL: NULL. */
+static Expr *
+default_of(const WindowFunc *call)
+{
+	if (!is_offset_function(call->winfnoid) || list_length(call->args) < 3 ||
+		is_null_constant(lthird(call->args)))
+		return NULL;
+	return lthird(call->args);
+}
+
+List *
+tb_window_exprs(PlannerInfo *root, List *windows)
+{
+	List	   *result = NIL;
+	ListCell   *window;
+
+	foreach(window, windows)
+	{
+		WindowClause *clause = lfirst_node(WindowClause, window);
+		ListCell   *lc;
+
+		foreach(lc, list_concat_copy(clause->partitionClause, clause->orderClause))
+			result = list_append_unique(result, get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
+																		 root->processed_tlist));
+		foreach(lc, functions_of(root, clause))
+		{
+			WindowFunc *call = lfirst_node(WindowFunc, lc);
+
+			if (takes_column(call))
+				result = list_append_unique(result, linitial(call->args));
+			if (default_of(call) != NULL)
+				result = list_append_unique(result, default_of(call));
+			if (call->aggfilter != NULL)
+				result = list_append_unique(result, call->aggfilter);
+		}
+	}
+	return result;
+}
+
+/* A constant that a frame starts or ends with. */
+static bool
+frame_offset(Windows *w, const Node *expr, uint64 *offset)
+{
+	const Const *value = (const Const *) expr;
+
+	if (expr == NULL)
+		return true;
+	if (!IsA(expr, Const) || value->constisnull || DatumGetInt64(value->constvalue) < 0)
+		return refuse(w, "a window frame whose offset is no constant");
+	*offset = (uint64) DatumGetInt64(value->constvalue);
+	return true;
+}
+
+static bool
+choose_frame(Windows *w)
+{
+	int			options = w->clause->frameOptions;
+	TbWindowPass *pass = &w->pass;
+
+	if (options & FRAMEOPTION_EXCLUSION)
+		return refuse(w, "a window frame that excludes rows");
+	if ((options & FRAMEOPTION_RANGE) &&
+		(options & (FRAMEOPTION_START_OFFSET | FRAMEOPTION_END_OFFSET)))
+		return refuse(w, "a RANGE frame with an offset");
+	pass->frame_mode = (options & FRAMEOPTION_ROWS) ? TB_FRAME_ROWS :
+		(options & FRAMEOPTION_GROUPS) ? TB_FRAME_GROUPS : TB_FRAME_RANGE;
+	pass->start_bound = (options & FRAMEOPTION_START_UNBOUNDED_PRECEDING) ? TB_BOUND_UNBOUNDED_PRECEDING :
+		(options & FRAMEOPTION_START_OFFSET_PRECEDING) ? TB_BOUND_PRECEDING :
+		(options & FRAMEOPTION_START_CURRENT_ROW) ? TB_BOUND_CURRENT_ROW : TB_BOUND_FOLLOWING;
+	pass->end_bound = (options & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) ? TB_BOUND_UNBOUNDED_FOLLOWING :
+		(options & FRAMEOPTION_END_OFFSET_FOLLOWING) ? TB_BOUND_FOLLOWING :
+		(options & FRAMEOPTION_END_CURRENT_ROW) ? TB_BOUND_CURRENT_ROW : TB_BOUND_PRECEDING;
+	return frame_offset(w, w->clause->startOffset, &pass->start_offset) &&
+		frame_offset(w, w->clause->endOffset, &pass->end_offset);
+}
+
+/* Keys and frame. */
+static bool
+add_pass(Windows *w)
+{
+	List	   *keys = NIL;
+
+	memset(&w->pass, 0, sizeof(w->pass));
+	if (!tb_sort_keys_add(w->root, w->input, w->clause->partitionClause, false, &keys, &w->reason))
+		return false;
+	w->pass.npartition = list_length(keys);
+	if (!tb_sort_keys_add(w->root, w->input, w->clause->orderClause, true, &keys, &w->reason) ||
+		!choose_frame(w))
+		return false;
+	tb_result_add_pass(w->builder, &w->pass, keys);
+	return true;
+}
+
+/* The column of an expression whose bytes are its value. */
+static const TbOutput *
+find_column(Windows *w, Expr *expr)
+{
+	const TbOutput *output = tb_sort_input_find(w->input, expr);
+
+	if (output != NULL && output->kind != TB_OUT_BOOL && tb_output_is_ordered(output))
+		return output;
+	refuse(w, "a window function of what is computed of aggregates");
+	return NULL;
+}
+
+/* Adds a function of the argument, or of all rows. */
+static uint32
+add_function(Windows *w, const Call *call, TbWindowKind kind, uint32 arg)
+{
+	TbWindowFunction function = call->function;
+
+	function.kind = kind;
+	function.arg = arg;
+	return tb_result_add_function(w->builder, &function);
+}
+
+static bool
+plain_output(Windows *w, Call *call, TbWindowKind kind)
+{
+	uint32		arg = call->arg != NULL ? call->arg->first : TB_NONE;
+
+	call->output.kind = TB_OUT_VALUE;
+	call->output.type = tb_window_type(kind, call->arg != NULL ? call->arg->type : TB_TYPE_INVALID);
+	call->output.display = TB_NONE;
+	call->output.first = add_function(w, call, kind, arg);
+	return true;
+}
+
+/* A value of the argument's column is returned as it is. */
+static bool
+value_output(Windows *w, Call *call, TbWindowKind kind)
+{
+	if (call->arg->display != TB_NONE)
+		return refuse(w, "a window function that returns numerics which print with different scales");
+	call->output = *call->arg;
+	call->output.first = add_function(w, call, kind, call->arg->first);
+	return true;
+}
+
+static bool
+constant_int(const Node *expr, int32 *value)
+{
+	if (!IsA(expr, Const) || ((const Const *) expr)->constisnull ||
+		((const Const *) expr)->consttype != INT4OID)
+		return false;
+	*value = DatumGetInt32(((const Const *) expr)->constvalue);
+	return true;
+}
+
+static bool
+ntile_output(Windows *w, Call *call)
+{
+	int32		buckets;
+
+	if (!constant_int(linitial(call->node->args), &buckets) || buckets <= 0)
+		return refuse(w, "ntile of a number of buckets that is no constant");
+	call->function.n = buckets;
+	return plain_output(w, call, TB_WINDOW_NTILE);
+}
+
+static bool
+nth_output(Windows *w, Call *call)
+{
+	int32		n;
+
+	if (!constant_int(lsecond(call->node->args), &n) || n <= 0)
+		return refuse(w, "nth_value of a number that is no constant");
+	call->function.n = n;
+	return value_output(w, call, TB_WINDOW_NTH_VALUE);
+}
+
+static bool
+offset_output(Windows *w, Call *call, TbWindowKind kind)
+{
+	Expr	   *otherwise = default_of(call->node);
+	int32		n = 1;
+
+	if (list_length(call->node->args) > 1 && !constant_int(lsecond(call->node->args), &n))
+		return refuse(w, "lag or lead by a number that is no constant");
+	call->function.n = n;
+	if (otherwise != NULL)
+	{
+		const TbOutput *other = find_column(w, otherwise);
+
+		if (other == NULL)
+			return false;
+		if (other->kind != call->arg->kind || other->type != call->arg->type ||
+			other->scale != call->arg->scale || other->padding != call->arg->padding ||
+			other->display != TB_NONE)
+			return refuse(w, "lag or lead with a default of another form");
+		call->function.other = other->first;
+	}
+	return value_output(w, call, kind);
+}
+
+static bool
+is_float(uint32 type)
+{
+	return type == TB_TYPE_FLOAT4 || type == TB_TYPE_FLOAT8;
+}
+
+static bool
+count_output(Windows *w, Call *call)
+{
+	return plain_output(w, call, TB_WINDOW_COUNT);
+}
+
+/* What a sum of numerics that print with different scales prints with: the largest
+ * scale of the frame. */
+static bool
+sum_display(Windows *w, Call *call)
+{
+	call->output.display = TB_NONE;
+	if (call->arg->display == TB_NONE)
+		return true;
+	/* Of other expressions a scale may be known where the value is NULL. */
+	if (w->input->groups == NULL && !IsA(linitial(call->node->args), Var))
+		return refuse(w, "a sum over expressions that print with different scales");
+	call->output.display = add_function(w, call, TB_WINDOW_MAX, call->arg->display);
+	return true;
+}
+
+static bool
+sum_output(Windows *w, Call *call)
+{
+	uint32		type = call->arg->type;
+
+	if (is_float(type) && w->pass.start_bound != TB_BOUND_UNBOUNDED_PRECEDING)
+		return refuse(w, "a sum of floats over a frame whose start moves");
+	call->output.type = tb_window_type(TB_WINDOW_SUM, type);
+	call->output.scale = call->arg->scale;
+	call->output.first = add_function(w, call, TB_WINDOW_SUM, call->arg->first);
+	call->output.kind = is_float(type) ? TB_OUT_SUM_FLOAT8 :
+		call->output.type == TB_TYPE_NUM128 ? TB_OUT_SUM_NUMERIC : TB_OUT_VALUE;
+	return sum_display(w, call);
+}
+
+static bool
+avg_output(Windows *w, Call *call)
+{
+	if (!sum_output(w, call))
+		return false;
+	call->output.kind = is_float(call->arg->type) ? TB_OUT_AVG_FLOAT8 : TB_OUT_AVG_NUMERIC;
+	call->output.second = add_function(w, call, TB_WINDOW_COUNT, call->arg->first);
+	return true;
+}
+
+static bool
+extreme_output(Windows *w, Call *call, TbWindowKind kind)
+{
+	if (tb_type_is_text(call->arg->type) && !lc_collate_is_c(call->node->inputcollid))
+		return refuse(w, "min or max of text by a collation other than C");
+	return value_output(w, call, kind);
+}
+
+static bool
+aggregate_output(Windows *w, Call *call)
+{
+	Oid			f = call->node->winfnoid;
+
+	if (IS_ONE_OF(f, F_COUNT_, F_COUNT_ANY))
+		return count_output(w, call);
+	/* float4's own sum is rounded at every step. */
+	if (IS_ONE_OF(f, F_SUM_INT2, F_SUM_INT4, F_SUM_INT8, F_SUM_NUMERIC, F_SUM_FLOAT8))
+		return sum_output(w, call);
+	if (IS_ONE_OF(f, F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_AVG_NUMERIC, F_AVG_FLOAT4,
+				  F_AVG_FLOAT8))
+		return avg_output(w, call);
+	if (IS_ONE_OF(f, F_MIN_INT2, F_MIN_INT4, F_MIN_INT8, F_MIN_FLOAT4, F_MIN_FLOAT8,
+				  F_MIN_DATE, F_MIN_TIMESTAMP, F_MIN_TIMESTAMPTZ, F_MIN_NUMERIC,
+				  F_MIN_TEXT, F_MIN_BPCHAR))
+		return extreme_output(w, call, TB_WINDOW_MIN);
+	if (IS_ONE_OF(f, F_MAX_INT2, F_MAX_INT4, F_MAX_INT8, F_MAX_FLOAT4, F_MAX_FLOAT8,
+				  F_MAX_DATE, F_MAX_TIMESTAMP, F_MAX_TIMESTAMPTZ, F_MAX_NUMERIC,
+				  F_MAX_TEXT, F_MAX_BPCHAR))
+		return extreme_output(w, call, TB_WINDOW_MAX);
+	return refuse(w, psprintf("window function %s is not in the catalogue", get_func_name(f)));
+}
+
+static bool
+choose_output(Windows *w, Call *call)
+{
+	switch (call->node->winfnoid)
+	{
+		case F_ROW_NUMBER:
+			return plain_output(w, call, TB_WINDOW_ROW_NUMBER);
+		case F_RANK_:
+			return plain_output(w, call, TB_WINDOW_RANK);
+		case F_DENSE_RANK_:
+			return plain_output(w, call, TB_WINDOW_DENSE_RANK);
+		case F_PERCENT_RANK_:
+			return plain_output(w, call, TB_WINDOW_PERCENT_RANK);
+		case F_CUME_DIST_:
+			return plain_output(w, call, TB_WINDOW_CUME_DIST);
+		case F_NTILE:
+			return ntile_output(w, call);
+		case F_LAG_ANYELEMENT:
+		case F_LAG_ANYELEMENT_INT4:
+		case F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
+			return offset_output(w, call, TB_WINDOW_LAG);
+		case F_LEAD_ANYELEMENT:
+		case F_LEAD_ANYELEMENT_INT4:
+		case F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
+			return offset_output(w, call, TB_WINDOW_LEAD);
+		case F_FIRST_VALUE:
+			return value_output(w, call, TB_WINDOW_FIRST_VALUE);
+		case F_LAST_VALUE:
+			return value_output(w, call, TB_WINDOW_LAST_VALUE);
+		case F_NTH_VALUE:
+			return nth_output(w, call);
+		default:
+			return aggregate_output(w, call);
+	}
+}
+
+static bool
+add_call(Windows *w, WindowFunc *node)
+{
+	Call		call = {.node = node};
+
+	call.function.arg = TB_NONE;
+	call.function.other = TB_NONE;
+	call.function.filter = TB_NONE;
+	if (takes_column(node))
+	{
+		call.arg = find_column(w, linitial(node->args));
+		if (call.arg == NULL)
+			return false;
+	}
+	else if (node->winfnoid == F_COUNT_ANY && is_null_constant(linitial(node->args)))
+		return refuse(w, "a count of NULL");
+	if (node->aggfilter != NULL)
+	{
+		const TbOutput *filter = find_column(w, node->aggfilter);
+
+		if (filter == NULL)
+			return false;
+		call.function.filter = filter->first;
+	}
+	if (!choose_output(w, &call))
+		return false;
+	tb_sort_input_add(w->input, (Expr *) node, &call.output);
+	return true;
+}
+
+/* "function op constant", turned around if need be. */
+static bool
+split_condition(const OpExpr *clause, Expr **function, const Const **bound, Oid *operator)
+{
+	Node	   *left = get_leftop((Expr *) clause);
+	Node	   *right = get_rightop((Expr *) clause);
+
+	*operator = clause->opno;
+	if (IsA(right, WindowFunc))
+	{
+		*operator = get_commutator(clause->opno);
+		*function = (Expr *) right;
+		right = left;
+	}
+	else
+		*function = (Expr *) left;
+	*bound = (const Const *) right;
+	return IsA(*function, WindowFunc) && IsA(right, Const) && !(*bound)->constisnull &&
+		OidIsValid(*operator);
+}
+
+static bool
+bound_value(const Const *bound, int64 *value)
+{
+	switch (bound->consttype)
+	{
+		case INT2OID:
+			*value = DatumGetInt16(bound->constvalue);
+			return true;
+		case INT4OID:
+			*value = DatumGetInt32(bound->constvalue);
+			return true;
+		case INT8OID:
+			*value = DatumGetInt64(bound->constvalue);
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+condition_flags(Oid operator, uint32 *flags)
+{
+	switch (get_op_opfamily_strategy(operator, INTEGER_BTREE_FAM_OID))
+	{
+		case BTLessStrategyNumber:
+			*flags = TB_CONDITION_STRICT;
+			return true;
+		case BTLessEqualStrategyNumber:
+			*flags = 0;
+			return true;
+		case BTEqualStrategyNumber:
+			*flags = TB_CONDITION_EQUAL;
+			return true;
+		case BTGreaterEqualStrategyNumber:
+			*flags = TB_CONDITION_AT_LEAST;
+			return true;
+		case BTGreaterStrategyNumber:
+			*flags = TB_CONDITION_AT_LEAST | TB_CONDITION_STRICT;
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+add_condition(Windows *w, Node *clause)
+{
+	TbResultCondition condition = {0};
+	const TbOutput *output = NULL;
+	const Const *bound;
+	Expr	   *function;
+	Oid			operator;
+
+	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2 &&
+		split_condition((OpExpr *) clause, &function, &bound, &operator))
+		output = tb_sort_input_find(w->input, function);
+	if (output == NULL || output->kind != TB_OUT_VALUE ||
+		(output->type != TB_TYPE_INT8 && output->type != TB_TYPE_INT4) ||
+		!bound_value(bound, &condition.bound) || !condition_flags(operator, &condition.flags))
+		return refuse(w, "a condition on a window function from the query around it that is no constant bound");
+	condition.column = output->first;
+	tb_result_add_condition(w->builder, &condition);
+	return true;
+}
+
+static bool
+add_window(Windows *w)
+{
+	ListCell   *lc;
+
+	if (!add_pass(w))
+		return false;
+	foreach(lc, functions_of(w->root, w->clause))
+		if (!add_call(w, lfirst_node(WindowFunc, lc)))
+			return false;
+	foreach(lc, w->clause->runCondition)
+		if (!add_condition(w, lfirst(lc)))
+			return false;
+	return true;
+}
+
+bool
+tb_windows_add(PlannerInfo *root, TbSortInput *input, List *windows,
+			   TbResultBuilder *builder, const char **reason)
+{
+	Windows		w = {.root = root,.input = input,.builder = builder};
+	ListCell   *lc;
+
+	foreach(lc, windows)
+	{
+		w.clause = lfirst_node(WindowClause, lc);
+		if (!add_window(&w))
+		{
+			*reason = w.reason;
+			return false;
+		}
+	}
+	return true;
+}

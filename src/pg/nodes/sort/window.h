@@ -1,0 +1,24 @@
+/*
+ * window.h - window functions as passes of a result plan.
+ */
+#ifndef TURBINE_PG_SORT_WINDOW_H
+#define TURBINE_PG_SORT_WINDOW_H
+
+#include "postgres.h"
+
+#include "pg/nodes/sort/input.h"
+#include "pg/nodes/sort/result_plan.h"
+
+/* The clauses (WindowClause) that are in use, in the order in which a path of
+ * PostgreSQL's computes them; NIL: there is no such path. */
+extern List *tb_windows_of_paths(const List *paths);
+
+/* What must be columns of rows for these windows (Expr). */
+extern List *tb_window_exprs(PlannerInfo *root, List *windows);
+
+/* Adds passes, columns and conditions for them. False, with *reason, if the engine
+ * does not compute one. */
+extern bool tb_windows_add(PlannerInfo *root, TbSortInput *input, List *windows,
+						   TbResultBuilder *builder, const char **reason);
+
+#endif

@@ -1,0 +1,154 @@
+"""random_sorts.py - query forms with ORDER BY, LIMIT, DISTINCT ON and window functions.
+
+Owns: the shape of those clauses; columns, keys and conditions are those of the
+QueryMaker that these forms belong to.
+Must never: make a query whose answer PostgreSQL leaves open. Where rows are
+dropped, or a function tells rows that are equal by its order apart, the order
+ends with the ids of all tables.
+Used by: random_queries.py.
+"""
+
+EXACT = ("int2", "int4", "int8", "numeric", "date", "timestamp", "timestamptz", "bool", "text", "bpchar", "wild")
+# Devices sort text by bytes, and so does the test's database; one kind has its own order.
+RANKS = ("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)")
+PEER_RANKS = ("rank()", "dense_rank()", "percent_rank()", "cume_dist()")
+BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
+
+
+class SortedQuery(str):
+    """A query whose first `keys` columns are its order."""
+    keys = 0
+
+
+class SortForms:
+    """Query forms; `self.ids` are columns that tell all rows apart."""
+
+    # Pieces
+
+    def direction(self):
+        return self.random.choice(("", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"))
+
+    def exact_column(self):
+        return self.column(EXACT) or self.column(("int4",))
+
+    def sort_key(self):
+        return self.key() if self.chance(0.3) else self.exact_column().name
+
+    def total_order(self, keys):
+        return ", ".join([key + self.direction() for key in keys] + [i + self.direction() for i in self.ids])
+
+    def limit(self):
+        offset = f" OFFSET {self.random.choice((0, 1, 7, 100))}" if self.chance(0.3) else ""
+        return f"{offset} LIMIT {self.random.choice((0, 1, 5, 10, 33, 100, 1000))}"
+
+    def some_columns(self):
+        columns = self.random.sample(self.table.columns, min(self.random.randint(1, 3), len(self.table.columns)))
+        return [c.name for c in columns]
+
+    # Order and limit
+
+    def sorted_query(self):
+        keys = [self.sort_key() for _ in range(self.random.randint(1, 3))]
+        targets = ", ".join(keys + self.some_columns())
+        order = ", ".join(f"{i + 1}{self.direction()}" for i in range(len(keys)))
+        query = SortedQuery(f"SELECT {targets} FROM {self.table.name}{self.where()} ORDER BY {order}")
+        query.keys = len(keys)
+        return query
+
+    def limited_query(self):
+        keys = [self.sort_key() for _ in range(self.random.choice((0, 1, 1, 2)))]
+        targets = ", ".join(keys + self.some_columns() + self.ids)
+        query = SortedQuery(f"SELECT {targets} FROM {self.table.name}{self.where()}"
+                            f" ORDER BY {self.total_order(keys)}{self.limit()}")
+        query.keys = len(keys)
+        return query
+
+    def ties_query(self):
+        key = self.sort_key()
+        return (f"SELECT {key}, {self.id} FROM {self.table.name}{self.where()} ORDER BY {key}{self.direction()}"
+                f" FETCH FIRST {self.random.choice((1, 3, 20))} ROWS WITH TIES")
+
+    def distinct_on_query(self):
+        keys = [self.sort_key() for _ in range(self.random.choice((1, 1, 2)))]
+        order = ", ".join(key + self.direction() for key in keys)
+        limit = self.limit() if self.chance(0.3) else ""
+        targets = ", ".join(keys + self.some_columns())
+        # Of equal numerics that print differently any may be shown, unless the ids choose.
+        return (f"SELECT DISTINCT ON ({', '.join(keys)}) {targets} FROM {self.table.name}{self.where()}"
+                f" ORDER BY {order}, {', '.join(self.ids)}{limit}")
+
+    def top_groups_query(self):
+        keys = [self.key() for _ in range(self.random.choice((1, 2)))]
+        aggregate = self.random.choice(("count(*)", f"count({self.exact_column().name})", f"max({self.id})",
+                                        f"sum({self.integer(0)})"))
+        limit = self.limit() if self.chance(0.7) else ""
+        return (f"SELECT {aggregate}, {', '.join(keys)} FROM {self.table.name}{self.where()} GROUP BY {', '.join(keys)}"
+                f" ORDER BY 1{self.direction()}, {', '.join(str(i + 2) + self.direction() for i in range(len(keys)))}{limit}")
+
+    # Windows
+
+    def frame(self):
+        start = self.random.randrange(4)
+        end = self.random.randrange(max(start, 1), 5)
+        mode = self.random.choice(("ROWS", "GROUPS", "RANGE"))
+        bounds = f"{BOUNDS[start]} AND {BOUNDS[end]}"
+        if mode == "RANGE" and ("2 P" in bounds or "1 F" in bounds):
+            mode = "ROWS"
+        return f" {mode} BETWEEN {bounds}"
+
+    def window(self, total):
+        """(text, whether it tells all rows apart)"""
+        partition = f"PARTITION BY {', '.join(self.sort_key() for _ in range(self.random.choice((1, 1, 2))))}" \
+            if self.chance(0.6) else ""
+        keys = [self.sort_key() for _ in range(self.random.choice((0, 1, 1)))]
+        if total:
+            order = f"ORDER BY {self.total_order(keys)}"
+        else:
+            order = f"ORDER BY {keys[0]}{self.direction()}" if keys else ""
+        return f"{partition} {order}".strip()
+
+    def window_call(self):
+        form = self.random.randrange(6)
+        if form == 0:
+            return f"{self.random.choice(PEER_RANKS)} OVER ({self.window(False)})"
+        if form == 1:
+            return f"{self.random.choice(RANKS)} OVER ({self.window(True)})"
+        column = self.exact_column().name
+        if form == 2:
+            call = self.random.choice((f"lag({column})", f"lead({column}, 2)", f"lag({column}, 1, {column})",
+                                       f"first_value({column})", f"last_value({column})", f"nth_value({column}, 2)"))
+            return f"{call} OVER ({self.window(True)})"
+        exact = self.column(("int2", "int4", "int8", "numeric")).name
+        argument = self.random.choice((f"count({column})", "count(*)", f"sum({exact})", f"avg({exact})",
+                                       f"min({exact})", f"max({self.integer(0)})"))
+        if self.chance(0.2):
+            argument += f" FILTER (WHERE {self.condition(0)})"
+        if form == 3:
+            return f"{argument} OVER ({self.window(False)})"
+        return f"{argument} OVER ({self.window(True)}{self.frame() if form == 5 else ''})"
+
+    def window_query(self):
+        calls = ", ".join(self.window_call() for _ in range(self.random.choice((1, 1, 2, 3))))
+        query = f"SELECT {', '.join(self.ids)}, {calls} FROM {self.table.name}{self.where()}"
+        if self.chance(0.3):
+            query += f" ORDER BY {self.total_order([])}{self.limit() if self.chance(0.5) else ''}"
+        return query
+
+    def best_rows_query(self):
+        """The first rows of each partition: a run condition."""
+        rank = self.random.choice((f"rank() OVER ({self.window(False)})", f"row_number() OVER ({self.window(True)})"))
+        return (f"SELECT * FROM (SELECT {', '.join(self.some_columns())}, {rank} AS place FROM {self.table.name}"
+                f"{self.where()}) x WHERE place {self.random.choice(('<= 2', '< 5', '= 1'))}")
+
+    def group_window_query(self):
+        keys = [self.key() for _ in range(self.random.choice((1, 2)))]
+        call = self.random.choice((f"rank() OVER (ORDER BY count(*), max({self.id}))",
+                                   f"sum(count(*)) OVER (PARTITION BY {keys[0]})",
+                                   f"max(min({self.id})) OVER (ORDER BY max({self.id}))"))
+        return (f"SELECT {', '.join(keys)}, count(*), {call} FROM {self.table.name}{self.where()}"
+                f" GROUP BY {', '.join(keys)}")
+
+    def sort_forms(self):
+        return (self.sorted_query, self.limited_query, self.limited_query, self.ties_query, self.distinct_on_query,
+                self.top_groups_query, self.window_query, self.window_query, self.best_rows_query,
+                self.group_window_query)
