@@ -273,7 +273,7 @@ build_of_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *block
 /* Whether nothing is to be read of the stage's table; else *blocks, or NULL for all,
  * says what. */
 static bool
-is_empty(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
+nothing_to_read(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
 {
 	/* Partitions are chosen as PostgreSQL would on its first row; not before anything
 	 * is known to be read. */
@@ -298,7 +298,7 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 	bool		built;
 
 	CHECK_FOR_INTERRUPTS();
-	if (rel != NULL && is_empty(stage, rel, &blocks))
+	if (rel != NULL && nothing_to_read(stage, rel, &blocks))
 	{
 		if (stage->info.needed)
 			return TB_RUN_EMPTY;
@@ -323,7 +323,7 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 }
 
 static bool
-is_empty(TbStageRun *run, int index)
+has_no_blocks(TbStageRun *run, int index)
 {
 	const TbRunStage *stage = &run->stages[index];
 
@@ -338,7 +338,7 @@ some_needed_table_is_empty(TbStageRun *run)
 {
 	for (int i = 0; i < run->nstages; i++)
 		if (run->stages[i].info.needed && run->stages[i].source == NULL &&
-			is_empty(run, i))
+			has_no_blocks(run, i))
 			return true;
 	return false;
 }
