@@ -220,7 +220,9 @@ TEST(Pipeline, UngroupedAggregates) {
       EXPECT_EQ(row[s[3].valid_offset], count_b > 0);
       EXPECT_EQ(row[s[5].valid_offset], count_b > 0);
       EXPECT_EQ(row[s[6].valid_offset], any_c);
-      if (count) EXPECT_EQ(read<int64_t>(row, s[2].value_offset), sum_a);
+      if (count) {
+        EXPECT_EQ(read<int64_t>(row, s[2].value_offset), sum_a);
+      }
       if (count_b) {
         EXPECT_TRUE(read<__int128>(row, s[3].value_offset) == sum_b);
         EXPECT_EQ(read<int64_t>(row, s[5].value_offset), min_b);
@@ -294,7 +296,9 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
         EXPECT_EQ(read<int64_t>(row, layout.states[0].value_offset), e.count);
         EXPECT_EQ(row[layout.states[1].valid_offset], e.max >= 0);
         EXPECT_TRUE(read<__int128>(row, layout.states[1].value_offset) == e.sum);
-        if (e.max >= 0) EXPECT_EQ(read<int64_t>(row, layout.states[2].value_offset), e.max);
+        if (e.max >= 0) {
+          EXPECT_EQ(read<int64_t>(row, layout.states[2].value_offset), e.max);
+        }
       }
     }
 }
