@@ -43,7 +43,22 @@ QUERIES = (
     " ON r.lo_orderkey = l.lo_orderkey AND r.lo_linenumber = 1 GROUP BY 1",
     "SELECT l.lo_orderkey, r.lo_tax FROM lineorder l LEFT JOIN lineorder r ON r.lo_orderkey = l.lo_orderkey"
     " AND r.lo_linenumber = 2 AND r.lo_quantity < l.lo_quantity WHERE l.lo_quantity = 7 AND l.lo_discount = 3",
+    "SELECT lo_discount, count(*), sum(lo_revenue) FROM parted GROUP BY lo_discount",
+    "SELECT a.lo_tax, count(*), sum(b.lo_revenue) FROM parted a JOIN parted b ON a.lo_orderkey = b.lo_orderkey"
+    " WHERE a.lo_linenumber = 1 GROUP BY a.lo_tax",
 )
+
+# A part of lineorder, partitioned; one partition has its columns in another order.
+PARTED = ("CREATE TABLE parted (lo_orderkey int, lo_linenumber int, lo_discount int, lo_tax int, lo_revenue bigint)"
+          " PARTITION BY HASH (lo_orderkey)",
+          "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER 0)",
+          "CREATE TABLE parted_1 (lo_revenue bigint, gone int, lo_tax int, lo_discount int, lo_linenumber int, lo_orderkey int)",
+          "ALTER TABLE parted_1 DROP COLUMN gone",
+          "ALTER TABLE parted ATTACH PARTITION parted_1 FOR VALUES WITH (MODULUS 3, REMAINDER 1)",
+          "CREATE TABLE parted_2 PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER 2)",
+          "INSERT INTO parted SELECT lo_orderkey, lo_linenumber, lo_discount, lo_tax, lo_revenue FROM lineorder"
+          " WHERE lo_orderkey % 8 = 1",
+          "VACUUM (ANALYZE) parted")
 
 
 class Bench:
@@ -396,6 +411,8 @@ def main():
         workload.load_table(server, "lineorder", 0, SCALE_FACTOR, 2)
         with server.connect() as session:
             session.query("VACUUM (ANALYZE) lineorder")
+            for statement in PARTED:
+                session.query(statement)
         bench = Bench(server, options)
         for check in checks:
             started, before = time.monotonic(), bench.failed
