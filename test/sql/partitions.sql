@@ -401,3 +401,38 @@ SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOS
 SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOSE, FORMAT yaml', 'Partitions Read: 3\s+Partitions Pruned: 147\s+Partitions: \s+- Partition Name: "many_0"\s+Blocks Buffered: \d+');
 SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOSE, FORMAT xml', '<Partitions>\s+<Partition>\s+<Partition-Name>many_0</Partition-Name>');
 SELECT shows('SELECT dim.grp, count(*) FROM r JOIN dim USING (k) GROUP BY dim.grp', 'COSTS off', 'Outer Scan: r\n.*Partitions: 7 of 7');
+-- Where PostgreSQL would use parallel workers, what is kept uses none; a row that raises runs it.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET min_parallel_index_scan_size = 0;
+-- offloaded: GpuPreAgg
+SELECT dim.grp, count(*), sum(h.v) FROM h JOIN dim USING (k) JOIN m ON m.v = h.id GROUP BY dim.grp;
+-- offloaded: GpuPreAgg
+SELECT dim.grp, sum(100 / (h.v - 17)) FROM h JOIN dim USING (k) JOIN m ON m.v = h.id GROUP BY dim.grp;
+-- offloaded: GpuPreAgg
+SELECT k, sum(100 / (v - 17)) FROM h GROUP BY k;
+SELECT k, sum('NaN'::numeric + v), count(*) FROM h GROUP BY k;
+-- A value that no device form holds, in one partition only.
+CREATE TABLE odd (i int, n numeric) PARTITION BY RANGE (i);
+CREATE TABLE odd_1 PARTITION OF odd FOR VALUES FROM (0) TO (1000);
+CREATE TABLE odd_2 (n numeric, i int);
+ALTER TABLE odd ATTACH PARTITION odd_2 FOR VALUES FROM (1000) TO (3000);
+INSERT INTO odd SELECT i, i / 8.0 FROM generate_series(0, 2999) i;
+ANALYZE odd;
+-- offloaded: GpuPreAgg
+SELECT i % 5, count(*), sum(n), min(n) FROM odd GROUP BY 1;
+INSERT INTO odd VALUES (2000, 'NaN');
+-- offloaded: GpuPreAgg
+SELECT i % 5, count(*), sum(n), min(n) FROM odd GROUP BY 1;
+-- offloaded: GpuPreAgg
+SELECT i % 5, count(*), sum(n) FROM odd WHERE i < 1000 GROUP BY 1;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(odd.n) FROM odd JOIN h ON h.id = odd.i;
+ALTER TABLE odd ADD COLUMN late numeric DEFAULT 'Infinity';
+SELECT count(*), sum(late) FROM odd;
+SELECT count(*), sum(n) FROM odd WHERE late > 5;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET min_parallel_index_scan_size;
