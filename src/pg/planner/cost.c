@@ -65,6 +65,9 @@
 #define SORT_KEY_NS				0.5
 #define SORT_THREADS			8
 
+/* A partition: its start, and that its last chunk is not full. */
+#define PARTITION_US			50.0
+
 /* A GPU: pages over the bus, and its work on a row. */
 #define GPU_PAGE_US				0.17
 #define GPU_ROW_NS				0.05
@@ -91,8 +94,9 @@ read_us(const TbWork *work, int threads)
 	if (work->pages >= tb_guc_direct_threshold)
 		direct = work->all_visible * work->pages;
 	/* Buffered pages are the backend's alone; the daemon reads meanwhile. */
-	return Max((work->pages - direct) * BUFFERED_PAGE_US,
-			   direct * DIRECT_PAGE_US / Min(threads, 8));
+	return work->partitions * PARTITION_US +
+		Max((work->pages - direct) * BUFFERED_PAGE_US,
+			direct * DIRECT_PAGE_US / Min(threads, 8));
 }
 
 static double

@@ -15,6 +15,7 @@ typedef struct TbWork
 	double		pages;
 	double		all_visible;		/* fraction of the pages */
 	double		rows;				/* of the table */
+	double		partitions;			/* that it is read as; 0: the table itself */
 	double		passing;			/* rows that pass the filters */
 	double		probes;				/* rows that look into inner tables, of all joins */
 	double		candidates;			/* rows of tables without keys that are looked at */
