@@ -130,6 +130,8 @@ EXECUTE sets(9);
 EXECUTE sets(NULL);
 -- What stays with PostgreSQL.
 -- not offloaded
+SELECT count(*), sum(n) FROM (SELECT count(*) n FROM sales GROUP BY CUBE (region, city, day, item, qty, price, weight, big, ok)) x;
+-- not offloaded
 SELECT count(*) FROM sales GROUP BY GROUPING SETS ((), ());
 -- not offloaded
 SELECT region, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, upper(region));

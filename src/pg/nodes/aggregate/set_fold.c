@@ -25,6 +25,9 @@
 /* Groups between two looks at the memory that tables take. */
 #define MEMORY_CHECK 1024
 
+/* Tables grow; most sets have few groups. */
+#define FIRST_BUCKETS 64
+
 typedef struct SetTable
 {
 	int			number;				/* of the set */
@@ -142,7 +145,7 @@ make_table(TbSetFold *fold, PlanState *node, uint64 set)
 	}
 	execTuplesHashPrepare(count, operators, &functions, &hashes);
 	return BuildTupleHashTableExt(node, desc, count, columns, functions, hashes, collations,
-								  256, 0, fold->context, fold->context, fold->per_row, false);
+								  FIRST_BUCKETS, 0, fold->context, fold->context, fold->per_row, false);
 }
 
 static void
@@ -381,7 +384,11 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 {
 	ExecClearTuple(fold->keys);
 	for (int key = 0; key < fold->sets->nkeys; key++)
+#ifdef TB_MUTANT_ABSENT_KEY_SHOWN
+		fold->keys->tts_isnull[key] = isnull[key];
+#else
 		fold->keys->tts_isnull[key] = isnull[key] || (set & (UINT64CONST(1) << key)) == 0;
+#endif
 	ExecStoreVirtualTuple(fold->keys);
 }
 
