@@ -118,6 +118,48 @@ TEST_F(TurbinedResultTest, ProjectionsWithWindowsAndConditions) {
   }
 }
 
+/* All rows of a projection would not fit: only the first of an order are kept while
+ * the input comes. */
+TEST_F(TurbinedResultTest, TheFirstRowsOfManyTakeLittleMemory) {
+  restart({"--memory-budget", "32MB"}, TB_TEST_CODE_JOIN);
+  constexpr int32_t kPerPage = 200;
+  auto last_reply = [&](const PlanWriter& plan, std::vector<int32_t>* first_column) {
+    auto client = connect();
+    EXPECT_TRUE(client->start(build_program(TB_SINK_PROJECT), 100, TB_QUERY_ALLOW_HOST, 0, plan.blob()));
+    const auto per_chunk = static_cast<int32_t>(client->ready().slot_pages) * kPerPage;
+    Reply reply;
+    for (int32_t c = 0; c * per_chunk < 1500000; c++) {
+      std::vector<int32_t> values = numbers(static_cast<size_t>(per_chunk));
+      for (int32_t& value : values) value = (value + c * per_chunk) ^ 0x15555;
+      client->send_pages(0, heap_pages(values, kPerPage), static_cast<uint64_t>(c));
+      reply = client->receive();
+      if (reply.type != TB_MSG_CHUNK_DONE) return reply;
+    }
+    client->send(TB_MSG_INPUT_END);
+    for (reply = client->receive(); reply.type == TB_MSG_GROUPS; reply = client->receive()) {
+      const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+      const auto* values = reinterpret_cast<const int32_t*>(client->slot(batch->slot) + batch->columns[0].values);
+      first_column->insert(first_column->end(), values, values + batch->nrows);
+      client->send_struct(TB_MSG_SLOT_FREE, TbSlotFree{batch->slot, 0});
+    }
+    return reply;
+  };
+  std::vector<int32_t> values;
+  PlanWriter plan(3);
+  plan.order({{0, 0}});
+  Reply reply = last_reply(plan, &values);
+  ASSERT_EQ(reply.type, TB_MSG_FAILED);
+  EXPECT_EQ(reply.as<TbFailure>().reason, TB_FALLBACK_HOST_MEMORY);
+
+  plan.limit(1000);
+  reply = last_reply(plan, &values);
+  ASSERT_EQ(reply.type, TB_MSG_QUERY_DONE);
+  EXPECT_EQ(reply.as<TbQueryDone>().groups, 1000u);
+  EXPECT_LT(reply.as<TbQueryDone>().rows_sorted, 400000u);
+  ASSERT_EQ(values.size(), 1000u);
+  for (int32_t i = 0; i < 1000; i++) ASSERT_EQ(values[static_cast<size_t>(i)], i);
+}
+
 TEST_F(TurbinedResultTest, AMalformedPlanEndsTheConnection) {
   restart({}, TB_TEST_CODE_JOIN);
   auto ends = [&](const ProgramWriter& program, const PlanWriter& plan) {

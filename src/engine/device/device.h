@@ -21,6 +21,7 @@
 #include "engine/device/host/host_memory.h"
 #include "engine/device/join_table.h"
 #include "engine/device/result_batch.h"
+#include "engine/device/row_limit.h"
 #include "engine/program/program.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
@@ -71,6 +72,9 @@ class DeviceQuery {
   /* Starts a chunk; `done` is called exactly once, from any thread, maybe
    * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */
   virtual void submit(const ChunkTask& task, Done done) = 0;
+
+  /* PROJECT, before the first chunk: other rows than these need not be kept. */
+  virtual void limit_rows(std::shared_ptr<const RowLimit>) {}
 
   /* After every chunk is done: combines partial results, builds the table.
    * Returns the number of rows: groups (ungrouped: 1), or rows kept; ROWS: 0.

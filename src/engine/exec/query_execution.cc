@@ -136,10 +136,13 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
                            uint64_t* last_segment, const IsCancelled& cancelled) {
   Device& device = *engine_.devices[index];
   const TbQuery& query = request.query;
+  const bool prune = plan_ && plan_->only_best() && program_->sink() == TB_SINK_PROJECT;
+  // What is pruned takes little, however many rows there are.
+  const double estimated_rows = prune ? 0 : query.estimated_groups;
   const Device::ChunkShape shape = device.chunk_shape(query.nblocks);
   ready_ = {};
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
-  QueryNeeds needs = device.needs(*program_, query.estimated_groups, ready_.slot_pages, ready_.nslots);
+  QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.copied_table_bytes(probed);
   const CodeCache::Result code = engine_.code.get(device, *program_, cancelled);
 
@@ -150,8 +153,9 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   std::unique_ptr<DeviceQuery> device_query;
   {
     QueryFaultScope fault(query.debug_fault);
-    device_query = device.start(program_, params_, code.code, probed, query.estimated_groups, grant.device_bytes());
+    device_query = device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes());
   }
+  if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slots_.resize(ready_.nslots);
   segment_ = engine_.segments.take(ready_.segment_size, device, *last_segment);

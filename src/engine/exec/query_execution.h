@@ -24,6 +24,7 @@
 #include "engine/exec/protocol_error.h"
 #include "engine/exec/result_output.h"
 #include "engine/result/result_stage.h"
+#include "engine/result/row_pruning.h"
 #include "engine/storage/relation_files.h"
 #include "turbine/wire.h"
 

@@ -44,6 +44,11 @@ class ResultPlan {
   /* Do only the first rows of an order matter, which is one of the sink's columns? */
   bool only_best() const { return passes_.empty() && header_.limit != TB_NO_LIMIT; }
 
+  /* The sink's columns alone. */
+  std::vector<ColumnShape> own_columns() const {
+    return {columns_.begin(), columns_.begin() + static_cast<ptrdiff_t>(sink_columns())};
+  }
+
  private:
   template <class T>
   static std::vector<T> read_section(std::span<const uint8_t> blob, TbSection section, uint32_t most, const char* name);

@@ -14,20 +14,13 @@ constexpr uint64_t kFetchRows = 64 << 10;
 /* Looking for the first rows pays only where they are a small part of all. */
 constexpr uint64_t kBestShare = 16;
 
-std::vector<ColumnShape> sink_columns(const ResultPlan& plan) {
-  const auto& columns = plan.columns();
-  return {columns.begin(), columns.begin() + static_cast<ptrdiff_t>(plan.sink_columns())};
-}
-
 }  // namespace
 
 ResultStage::ResultStage(const ResultPlan& plan, DeviceQuery& query, WorkerPool& pool, std::function<bool()> cancelled)
     : plan_(plan),
       query_(query),
       work_(pool, std::move(cancelled)),
-      rows_(std::make_unique<ResultRows>(sink_columns(plan), query.host_memory())) {}
-
-RowOrder ResultStage::order() const { return {plan_.order(), plan_.ndistinct(), plan_.limit(), plan_.with_ties()}; }
+      rows_(std::make_unique<ResultRows>(plan.own_columns(), query.host_memory())) {}
 
 uint64_t ResultStage::run(uint64_t nrows) {
   // Any rows will do.
@@ -63,11 +56,11 @@ void ResultStage::collect(uint64_t nrows) {
 void ResultStage::collect_best(uint64_t nrows) {
   if (query_.rows_stay()) {
     collect(nrows);
-    const RowList best = best_candidates(*rows_, order(), work_);
-    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), order(), work_));
+    const RowList best = best_candidates(*rows_, row_order(plan_), work_);
+    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), row_order(plan_), work_));
     return;
   }
-  BestRows best(order(), sink_columns(plan_), query_.host_memory(), work_);
+  BestRows best(row_order(plan_), plan_.own_columns(), query_.host_memory(), work_);
   for (uint64_t at = 0; at < nrows;) {
     work_.check();
     const ResultBatch batch = query_.fetch(at, std::min(nrows - at, kFetchRows));
@@ -119,7 +112,7 @@ void ResultStage::order_all() {
   const bool all = plan_.conditions().empty();
   if (sorted_by(plan_.order())) {
     if (!all) sorted_->keep_if([this](uint64_t i) { return passes_conditions((*sorted_)[i]); });
-    order().cut(*sorted_);
+    row_order(plan_).cut(*sorted_);
     return;
   }
   sorted_.reset();
@@ -129,10 +122,10 @@ void ResultStage::order_all() {
     if (const RowRef row = rows_->ref(number); passes_conditions(row)) list.push_back(row);
   }
   if (all && plan_.limit() <= rows_->size() / kBestShare) {
-    list = best_candidates(*rows_, order(), work_);
-    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), order(), work_));
+    list = best_candidates(*rows_, row_order(plan_), work_);
+    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_));
   } else {
-    sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), order(), work_));
+    sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_), work_));
   }
 }
 

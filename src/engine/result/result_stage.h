@@ -34,7 +34,6 @@ class ResultStage {
   ResultBatch fetch(uint64_t first, uint64_t count);
 
  private:
-  RowOrder order() const;
   void collect(uint64_t nrows);
   void collect_best(uint64_t nrows);
   void run_passes();

@@ -24,6 +24,10 @@ class PartCandidates {
     if (list_.size() >= most_) reduce();
   }
   const RowList& list() const { return list_; }
+  RowList take() {
+    reduce();
+    return std::move(list_);
+  }
 
  private:
   int compare(RowRef a, RowRef b) const {
@@ -46,7 +50,7 @@ class PartCandidates {
       end = order_.ties ? std::partition(last + 1, end, [&](RowRef ref) { return compare(ref, *last) == 0; }) : last + 1;
     }
     list_.resize(static_cast<uint64_t>(end - begin));
-    if (list_.size() >= order_.limit) bound_.set(rows_, list_[order_.limit - 1]);
+    if (order_.limit > 0 && list_.size() >= order_.limit) bound_.set(rows_, list_[order_.limit - 1]);
     most_ = 2 * std::max(list_.size(), order_.limit) + kSpareRows;
   }
 
@@ -124,6 +128,15 @@ void BestRows::add(const ResultBatch& batch) {
     selected.clear();
   }
   keep(batch, selected);
+}
+
+RowList best_candidates_here(const ResultRows& rows, const RowOrder& order) {
+  PartCandidates candidates(rows, order);
+  if (order.limit == 0) return RowList(rows.budget(), 1);
+  for (uint64_t s = 0; s < rows.segments(); s++)
+    for (uint64_t first = 0, count = rows.segment(s).nrows; first < count; first += kBlockRows)
+      candidates.add(s, first, std::min<uint64_t>(kBlockRows, count - first));
+  return candidates.take();
 }
 
 void BestRows::keep(const ResultBatch& batch, std::span<const uint32_t> selected) {

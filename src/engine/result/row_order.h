@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "engine/result/coarse_key.h"
+#include "engine/result/result_plan.h"
 #include "engine/result/row_comparator.h"
 #include "engine/result/row_sort.h"
 
@@ -25,6 +26,11 @@ struct RowOrder {
     if (limit != TB_NO_LIMIT) sorted.cut(limit, ties, keys.size());
   }
 };
+
+/* The final one of a plan, which must outlive it. */
+inline RowOrder row_order(const ResultPlan& plan) {
+  return {plan.order(), plan.ndistinct(), plan.limit(), plan.with_ties()};
+}
 
 /* The rows of `list`, or all, that stay, in their order. */
 inline SortedRows order_rows(const ResultRows& rows, const RowRef* list, uint64_t count, const RowOrder& order,
@@ -61,6 +67,10 @@ class OrderBound {
 /* What may be among the first `order.limit` rows, in no order: of all rows, and
  * about that many for each part that a thread looks at. */
 RowList best_candidates(const ResultRows& rows, const RowOrder& order, ParallelWork& work);
+
+/* Those of all rows, by the calling thread alone. Takes little more memory than
+ * `order.limit` references. */
+RowList best_candidates_here(const ResultRows& rows, const RowOrder& order);
 
 /* The first rows of an order, from batches that do not stay. */
 class BestRows {

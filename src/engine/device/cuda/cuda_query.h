@@ -39,6 +39,9 @@ class CudaQuery : public DeviceQuery {
   ~CudaQuery() override;
 
   void submit(const ChunkTask& task, Done done) override;
+  void limit_rows(std::shared_ptr<const RowLimit> limit) override {
+    if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
+  }
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override;
   bool rows_stay() const override { return resources_.rows.has_value(); }

@@ -32,8 +32,10 @@ bool append_views(const StagedRows& rows, const StagedRows::Column& from, TbText
 }  // namespace
 
 HostRowStore& ProjectedRows::store_for(uint64_t text_size) {
-  if (stores_.empty() || stores_.back()->arena_used() + text_size > kMostText)
+  if (stores_.empty() || stores_.back()->arena_used() + text_size > kMostText) {
     stores_.push_back(std::make_unique<HostRowStore>(shape_, false, kFirstCapacity, budget_));
+    pruning_ = {};
+  }
   return *stores_.back();
 }
 
@@ -56,20 +58,16 @@ void ProjectedRows::append(const StagedRows& rows) {
   raw.nrows += rows.nrows;
   raw.arena_used += rows.text_size;
   size_ += rows.nrows;
+  const uint64_t before = store.size();
+  pruning_.prune(wanted_.get(), shape_, store, budget_);
+  size_ -= before - store.size();
 }
 
 ResultBatch ProjectedRows::fetch(uint64_t first, uint64_t count) const {
   size_t i = 0;
   while (i < stores_.size() && first >= stores_[i]->size()) first -= stores_[i++]->size();
   if (i == stores_.size()) throw DeviceError(TB_FALLBACK_PROTOCOL, "rows out of range");
-  const HostRowStore& store = *stores_[i];
-  ResultBatch batch{std::min(count, store.size() - first), {}, store.arena(), ResultBatch::Text::kView};
-  for (size_t c = 0; c < shape_.columns.size(); c++) {
-    const uint32_t width = tb_type_width(shape_.columns[c].type);
-    const uint8_t* valid = store.valid(c);
-    batch.columns.push_back({store.values(c) + first * width, width, valid ? valid + first : nullptr, 1});
-  }
-  return batch;
+  return store_batch(shape_, *stores_[i], first, count);
 }
 
 uint64_t projected_rows_limit() {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/device/host/host_row_store.h"
+#include "engine/device/host/store_pruning.h"
 
 namespace turbine::cuda {
 
@@ -37,6 +37,9 @@ class ProjectedRows {
   const StoredRows& shape() const { return shape_; }
   MemoryBudget& budget() { return budget_; }
 
+  /* Before the first rows: those that it does not want need not be kept. */
+  void limit_rows(std::shared_ptr<const RowLimit> limit) { wanted_ = std::move(limit); }
+
   /* Throws DeviceError: HOST_MEMORY beyond the limit, DEVICE_LOST where a text
    * lies outside of the staged ones. */
   void append(const StagedRows& rows);
@@ -51,6 +54,8 @@ class ProjectedRows {
   const StoredRows shape_;
   MemoryBudget budget_;
   std::vector<std::unique_ptr<HostRowStore>> stores_;
+  StorePruning pruning_;  // of the last store
+  std::shared_ptr<const RowLimit> wanted_;
   uint64_t size_ = 0;
 };
 

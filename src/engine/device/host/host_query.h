@@ -42,6 +42,9 @@ class HostQuery final : public DeviceQuery {
   ~HostQuery() override;
 
   void submit(const ChunkTask& task, Done done) override;
+  void limit_rows(std::shared_ptr<const RowLimit> limit) override {
+    if (sink_) sink_->limit_rows(std::move(limit));
+  }
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override { return sink_->fetch(first, count); }
   bool rows_stay() const override { return true; }

@@ -4,6 +4,7 @@
 #include "engine/device/host/host_row_store.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/device/device.h"
 
@@ -31,11 +32,11 @@ uint64_t HostRowStore::bytes_for(const StoredRows& shape, bool hashes, uint64_t 
 }
 
 HostRowStore::HostRowStore(const StoredRows& shape, bool hashes, uint64_t capacity, MemoryBudget& budget)
-    : arena_(budget, kFirstArena) {
+    : budget_(budget), arena_(budget, kFirstArena) {
   columns_.reserve(shape.columns.size());
   for (const StoredColumn& column : shape.columns) {
     const uint32_t width = tb_type_width(column.type);
-    columns_.push_back({HostBuffer(budget, capacity * width), {}, width});
+    columns_.push_back({HostBuffer(budget, capacity * width), {}, width, tb_type_is_text(column.type) != 0});
     if (column.nullable) columns_.back().valid.emplace(budget, capacity);
   }
   if (hashes) hashes_.emplace(budget, capacity * sizeof(uint64_t));
@@ -86,6 +87,47 @@ bool HostRowStore::ensure_bytes(uint64_t bytes) {
   arena_.grow(std::max(std::min(raw_.arena_capacity * 2, kMostArena), raw_.arena_used + bytes));
   point_raw();
   return true;
+}
+
+/* Copies of the texts of some rows, in the order in which keep() meets them. */
+HostBuffer HostRowStore::texts_of(std::span<const uint32_t> rows, uint64_t* used) const {
+  uint64_t size = 0;
+  auto each = [&](auto f) {
+    for (const Column& column : columns_)
+      for (uint32_t row : rows)
+        if (column.text && (!column.valid || column.valid->data()[row]))
+          f(reinterpret_cast<const TbTextView*>(column.values.data())[row]);
+  };
+  each([&](const TbTextView& view) { size += view.length; });
+  HostBuffer texts(budget_, std::max(size, kFirstArena));
+  *used = 0;
+  each([&](const TbTextView& view) {
+    memcpy(texts.data() + *used, arena_.data() + view.offset, view.length);
+    *used += view.length;
+  });
+  return texts;
+}
+
+void HostRowStore::keep(std::span<const uint32_t> rows) {
+  uint64_t used;
+  HostBuffer texts = texts_of(rows, &used);
+  uint64_t offset = 0;
+  for (Column& column : columns_) {
+    uint8_t* valid = column.valid ? column.valid->data() : nullptr;
+    for (size_t i = 0; i < rows.size(); i++) {
+      uint8_t* to = column.values.data() + i * column.width;
+      memmove(to, column.values.data() + uint64_t{rows[i]} * column.width, column.width);
+      if (valid) valid[i] = valid[rows[i]];
+      if (!column.text || (valid && !valid[i])) continue;
+      auto* view = reinterpret_cast<TbTextView*>(to);
+      view->offset = static_cast<uint32_t>(offset);
+      offset += view->length;
+    }
+  }
+  arena_ = std::move(texts);
+  raw_.nrows = rows.size();
+  raw_.arena_used = used;
+  point_raw();
 }
 
 }  // namespace turbine

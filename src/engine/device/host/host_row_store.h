@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/device/host/host_memory.h"
@@ -38,12 +39,18 @@ class HostRowStore {
   bool ensure_rows(uint64_t rows);
   bool ensure_bytes(uint64_t bytes);
 
+  /* Only the rows with these numbers, which ascend, stay, and their texts. Throws
+   * DeviceError, and then all do. Of rows without hashes. */
+  void keep(std::span<const uint32_t> rows);
+
  private:
   struct Column {
     HostBuffer values;
     std::optional<HostBuffer> valid;
     uint32_t width;
+    bool text;
   };
+  HostBuffer texts_of(std::span<const uint32_t> rows, uint64_t* used) const;
   void grow_rows(uint64_t capacity);
   void point_raw();
 
@@ -51,6 +58,7 @@ class HostRowStore {
   std::vector<Column> columns_;
   std::vector<TbColumnData> views_;  // what raw_.columns is
   std::optional<HostBuffer> hashes_;
+  MemoryBudget& budget_;
   HostBuffer arena_;
 };
 

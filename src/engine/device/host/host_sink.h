@@ -27,6 +27,7 @@ class HostSink {
   virtual void end_chunk(unsigned worker, uint64_t sequence) = 0;
 
   /* As in DeviceQuery. */
+  virtual void limit_rows(std::shared_ptr<const RowLimit>) {}
   virtual uint64_t finish() = 0;
   virtual ResultBatch fetch(uint64_t first, uint64_t count) = 0;
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }

@@ -6,6 +6,7 @@
 
 #include "engine/device/host/host_sink.h"
 #include "engine/device/host/join_table_build.h"
+#include "engine/device/host/store_pruning.h"
 
 namespace turbine {
 namespace {
@@ -18,7 +19,8 @@ class RowSink final : public HostSink {
         first_capacity_(first_capacity),
         budget_(budget),
         pool_(pool),
-        stores_(pool.size()) {}
+        stores_(pool.size()),
+        prunings_(pool.size()) {}
 
   void begin_chunk(unsigned worker) override {
     if (!stores_[worker])
@@ -29,7 +31,11 @@ class RowSink final : public HostSink {
     const bool grew = stores_[worker]->ensure_rows(rows);
     return stores_[worker]->ensure_bytes(bytes) || grew;
   }
-  void end_chunk(unsigned, uint64_t) override {}
+  void end_chunk(unsigned worker, uint64_t) override {
+    prunings_[worker].prune(limit_.get(), shape_, *stores_[worker], budget_);
+  }
+
+  void limit_rows(std::shared_ptr<const RowLimit> limit) override { limit_ = std::move(limit); }
 
   uint64_t finish() override {
     std::erase_if(stores_, [](const auto& store) { return !store || store->size() == 0; });
@@ -43,13 +49,7 @@ class RowSink final : public HostSink {
   ResultBatch fetch(uint64_t first, uint64_t count) override {
     size_t i = 0;
     while (first >= stores_[i]->size()) first -= stores_[i++]->size();
-    const HostRowStore& store = *stores_[i];
-    ResultBatch batch{std::min(count, store.size() - first), {}, store.arena(), ResultBatch::Text::kView};
-    for (size_t c = 0; c < shape_.columns.size(); c++) {
-      const uint32_t width = tb_type_width(shape_.columns[c].type);
-      batch.columns.push_back({store.values(c) + first * width, width, store.valid(c) ? store.valid(c) + first : nullptr, 1});
-    }
-    return batch;
+    return store_batch(shape_, *stores_[i], first, count);
   }
 
   std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
@@ -61,6 +61,8 @@ class RowSink final : public HostSink {
   MemoryBudget& budget_;
   WorkerPool& pool_;
   std::vector<std::unique_ptr<HostRowStore>> stores_;  // [worker], each used by that thread only
+  std::vector<StorePruning> prunings_;                 // [worker], of its store
+  std::shared_ptr<const RowLimit> limit_;              // PROJECT; null: all rows are wanted
   std::shared_ptr<const JoinTable> table_;
 };
 

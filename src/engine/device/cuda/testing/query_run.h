@@ -175,7 +175,8 @@ inline std::span<const uint8_t> fake_artifact() {
 /* Runs a query on `device`. Throws DeviceError as the device does. */
 inline Answer run_query(Device& device, const std::shared_ptr<const Program>& program, std::vector<Chunk>& chunks,
                         uint64_t budget = kNoLimit, uint64_t fault = 0,
-                        std::span<const uint8_t> artifact = fake_artifact(), const JoinTables& tables = {}) {
+                        std::span<const uint8_t> artifact = fake_artifact(), const JoinTables& tables = {},
+                        const std::shared_ptr<const RowLimit>& limit = nullptr) {
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   std::shared_ptr<LoadedCode> code = device.load(artifact, *program);
   std::unique_ptr<DeviceQuery> query;
@@ -183,6 +184,7 @@ inline Answer run_query(Device& device, const std::shared_ptr<const Program>& pr
     QueryFaultScope scope(fault);
     query = device.start(program, params, code, tables, 0, budget);
   }
+  if (limit) query->limit_rows(limit);
   submit_all(*query, chunks);
   for (const Chunk& chunk : chunks) EXPECT_EQ(chunk.times_done, 1);
   for (const Chunk& chunk : chunks)
