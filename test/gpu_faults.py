@@ -53,6 +53,8 @@ QUERIES = {
     "ungrouped": "SELECT count(*), sum(b), min(n), max(a), avg(n) FROM f WHERE a < 900",
     "grouped": "SELECT wide, count(*), sum(b) FROM f GROUP BY wide",
     "text": "SELECT t, count(*), max(b) FROM f WHERE t LIKE '%1%' GROUP BY t",
+    "sorted": "SELECT id, b FROM f ORDER BY b DESC, id LIMIT 200",
+    "top groups": "SELECT a, sum(b), rank() OVER (ORDER BY sum(b)) FROM f GROUP BY a ORDER BY sum(b) DESC, a LIMIT 10",
 }
 
 
