@@ -56,6 +56,7 @@ QUERIES = {
     "sorted": "SELECT id, b FROM f ORDER BY b DESC, id LIMIT 200",
     "top groups": "SELECT a, sum(b), rank() OVER (ORDER BY sum(b)) FROM f GROUP BY a ORDER BY sum(b) DESC, a LIMIT 10",
 }
+NODES = {"scan": "GpuScan", "sorted": "GpuSort", "top groups": "GpuSort"}
 
 
 class Service:
@@ -243,7 +244,7 @@ def run(options, stand_in):
         bench.rights()
         for name, sql in QUERIES.items():
             node = workload.custom_scan(workload.explain(bench.session, sql, analyze=False))
-            wanted = "GpuScan" if name == "scan" else "GpuPreAgg"
+            wanted = NODES.get(name, "GpuPreAgg")
             bench.check(f"{name}, plan", None if node and node["Custom Plan Provider"] == wanted else f"no {wanted}")
             bench.run(name, 0, 0)  # compiles
             bench.unharmed(name)
