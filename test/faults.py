@@ -39,6 +39,7 @@ QUERIES = (
     "SELECT lo_orderkey, lo_linenumber FROM lineorder WHERE lo_quantity = 7 AND lo_discount = 3 AND lo_tax = 1",
     "SELECT count(*) FROM lineorder WHERE lo_shipmode = 'TRUCK' AND lo_orderpriority LIKE '%HIGH%'",
     "SELECT lo_custkey, count(*) FROM lineorder GROUP BY lo_custkey",
+    "SELECT lo_orderkey, lo_linenumber FROM lineorder ORDER BY lo_revenue DESC, lo_orderkey, lo_linenumber LIMIT 100",
     "SELECT l.lo_custkey % 100, count(*), sum(r.lo_revenue) FROM lineorder l JOIN lineorder r"
     " ON r.lo_orderkey = l.lo_orderkey AND r.lo_linenumber = 1 GROUP BY 1",
     "SELECT l.lo_orderkey, r.lo_tax FROM lineorder l LEFT JOIN lineorder r ON r.lo_orderkey = l.lo_orderkey"

@@ -61,12 +61,15 @@ QUERIES = {
     "join, many": "SELECT count(*), sum(f.b + h.id) FROM f JOIN (SELECT id, t FROM g OFFSET 0) h ON h.t = f.t"
                   " WHERE f.b < 200",
     "semi": "SELECT f.id FROM f WHERE f.b < 500 AND EXISTS (SELECT 1 FROM g WHERE g.id = f.wide AND g.b < f.b)",
+    "sorted": "SELECT id, b FROM f ORDER BY b DESC, id LIMIT 200",
+    "top groups": "SELECT a, sum(b), rank() OVER (ORDER BY sum(b)) FROM f GROUP BY a ORDER BY sum(b) DESC, a LIMIT 10",
     "anti": "SELECT count(*), max(f.b) FROM f WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.id = f.wide)",
 }
 # What a fault can do to one statement: it sends a query back, and PostgreSQL's plan
 # of a join has scans, which try the device again, each with the fault of its own.
 MOST_REASONS = {name: 3 if " JOIN " in sql or "EXISTS" in sql else 1 for name, sql in QUERIES.items()}
-NODES = {"scan": "GpuScan", "join": "GpuJoin", "semi": "GpuJoin"}   # the others: GpuPreAgg
+# The others: GpuPreAgg.
+NODES = {"scan": "GpuScan", "join": "GpuJoin", "semi": "GpuJoin", "sorted": "GpuSort", "top groups": "GpuSort"}
 
 
 class Service:

@@ -59,10 +59,12 @@
  * a row, of which PostgreSQL would have to make the group. */
 #define RETURNED_GROUP_US		0.25
 
-/* Sorting, a row and a doubling of the rows: the first key; each further one. Of the
- * first few rows of many most cost one comparison. */
-#define SORT_ROW_NS				2.5
+/* Sorting, a row and a doubling of the rows that are kept: the first key; each further
+ * one. Of the first few rows of many most cost one comparison. A window function's
+ * value. */
+#define SORT_ROW_NS				3.5
 #define SORT_KEY_NS				0.5
+#define WINDOW_VALUE_NS			60.0
 #define SORT_THREADS			8
 
 /* A partition: its start, and that its last chunk is not full. */
@@ -223,17 +225,39 @@ tb_cost_returned_group(void)
 	return RETURNED_GROUP_US / US_PER_UNIT;
 }
 
-Cost
-tb_cost_sort(double rows, int nkeys, double kept)
+/* Of work that the host's threads share. */
+static Cost
+cost_of_result_work(double ns)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
-	double		sorted = Min(rows, kept);
-	double		row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
-	double		ns = (rows + sorted * log2(Max(sorted, 2))) * row_ns;
 
 	return ns / 1000.0 / Min(threads, SORT_THREADS) / US_PER_UNIT;
+}
+
+Cost
+tb_cost_sort(double rows, int nkeys, double kept)
+{
+	double		sorted = Min(rows, kept);
+	double		row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
+
+	return cost_of_result_work((rows + sorted * log2(Max(sorted, 2))) * row_ns);
+}
+
+Cost
+tb_cost_windows(double rows, int nfunctions)
+{
+	return cost_of_result_work(rows * nfunctions * WINDOW_VALUE_NS);
+}
+
+bool
+tb_cost_fits_in_memory(double bytes)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+
+	return count == 0 || bytes <= devices[TB_DEVICE_HOST].memory_budget / 2.0;
 }
 
 bool

@@ -44,6 +44,10 @@ extern Cost tb_cost_returned_group(void);
 
 /* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
+extern Cost tb_cost_windows(double rows, int nfunctions);
+
+/* Whether the service may keep so many bytes for a query and still serve others. */
+extern bool tb_cost_fits_in_memory(double bytes);
 
 /* The device of a query: an index of turbined's, or TB_ANY_DEVICE. False if
  * there is none that may run it, or no service. */
