@@ -348,6 +348,16 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 -- ordered
 SELECT id, n FROM s ORDER BY n, id LIMIT 3;
 COMMIT;
+-- A materialized view that has no rows yet must not be read.
+CREATE MATERIALIZED VIEW later AS SELECT k, sum(n) AS total FROM s GROUP BY k WITH NO DATA;
+SELECT * FROM later ORDER BY total;
+SELECT count(*) FROM later;
+SELECT count(*) FROM later JOIN one ON k = id;
+REFRESH MATERIALIZED VIEW later;
+-- ordered
+-- offloaded: GpuSort
+SELECT * FROM later ORDER BY total DESC, k LIMIT 3;
+DROP MATERIALIZED VIEW later;
 -- A numeric whose values print with different scales, in one group.
 CREATE TABLE scales (k int, x numeric);
 INSERT INTO scales SELECT i % 5, CASE i % 3 WHEN 0 THEN 1.0 WHEN 1 THEN 1.00 ELSE 1 END + i % 7 FROM generate_series(1, 500) i;

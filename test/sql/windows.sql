@@ -89,6 +89,11 @@ SELECT id, count(*) FILTER (WHERE k > 20) OVER (ORDER BY id), sum(n) FILTER (WHE
 SELECT id, sum(u) OVER (ORDER BY id), avg(u) OVER (PARTITION BY g ORDER BY id ROWS 2 PRECEDING) FROM w;
 -- offloaded: GpuSort
 SELECT id, count(1) OVER (ORDER BY id), count(t) OVER (PARTITION BY g), sum(id + k) OVER (ORDER BY id ROWS 3 PRECEDING), min(n * 2) OVER (PARTITION BY c) FROM w;
+-- In the order of the table.
+-- not offloaded
+SELECT id, row_number() OVER (), lag(id) OVER (), first_value(id) OVER (), sum(k) OVER (ROWS 2 PRECEDING) FROM w;
+-- offloaded: GpuSort
+SELECT id, sum(k) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), count(*) OVER () FROM w;
 -- Frames and functions that stay.
 SELECT id, sum(k) OVER (ORDER BY k RANGE BETWEEN 3 PRECEDING AND 1 FOLLOWING), sum(k) OVER (ORDER BY id ROWS 3 PRECEDING EXCLUDE CURRENT ROW) FROM w;
 -- floats
@@ -178,7 +183,7 @@ SELECT u, count(*), rank() OVER (ORDER BY u) FROM w WHERE id % 4 < 2 GROUP BY u;
 -- offloaded: GpuSort
 SELECT id, rank() OVER (ORDER BY v), sum(v) OVER (ORDER BY id) FROM hollow;
 -- offloaded: GpuSort
-SELECT id, rank() OVER (ORDER BY k), lag(id, 1, 5) OVER (ORDER BY id), percent_rank() OVER (ORDER BY id) FROM w WHERE id = 77;
+SELECT id, rank() OVER (ORDER BY k), lag(id, 1, 5) OVER (ORDER BY id), percent_rank() OVER (ORDER BY id) FROM w WHERE id BETWEEN 77 AND 77;
 -- offloaded: GpuSort
 SELECT id, rank() OVER (ORDER BY k) FROM w WHERE id < 0;
 -- Settings, rescans, cursors, errors.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/device/host/host_memory.h"
@@ -28,6 +29,8 @@ constexpr uint64_t ref_row(RowRef ref) { return ref & ((RowRef{1} << kRefSegment
 class RowList {
  public:
   RowList(MemoryBudget& budget, uint64_t capacity) : memory_(budget, capacity * sizeof(RowRef)) {}
+  /* `size` references with undefined values, in memory that is there. */
+  RowList(HostBuffer memory, uint64_t size) : memory_(std::move(memory)), size_(size) {}
 
   uint64_t size() const { return size_; }
   RowRef* data() { return reinterpret_cast<RowRef*>(memory_.data()); }

@@ -99,12 +99,12 @@ TEST(ResultOrder, RandomPlans) {
 TEST(ResultOrder, ManyRowsOverAllThreads) {
   std::mt19937_64 random(3);
   for (bool few : {false, true}) {
-    const TestTable table = random_table(random, {TB_TYPE_INT4, TB_TYPE_TEXT}, 120000, few);
-    for (uint64_t limit : {uint64_t{10}, uint64_t{7000}, uint64_t{TB_NO_LIMIT}})
+    const TestTable table = random_table(random, {TB_TYPE_INT4, TB_TYPE_TEXT}, 50000, few);
+    for (uint64_t limit : {uint64_t{10}, uint64_t{3000}, uint64_t{TB_NO_LIMIT}})
       for (bool stay : {false, true}) {
         PlanWriter writer(3);
         writer.order({{1, TB_SORT_DESCENDING}, {0, 0}}).limit(limit, true);
-        TableQuery query(table, stay, 90000);
+        TableQuery query(table, stay, 30000);
         check(writer, table, run(writer, table, query));
       }
   }
@@ -124,15 +124,15 @@ TEST(ResultOrder, OneValueOutweighsAllOthers) {
 
 TEST(ResultOrder, FirstRowsTakeLittleMemory) {
   std::mt19937_64 random(4);
-  const TestTable table = random_table(random, {TB_TYPE_INT8, TB_TYPE_TEXT}, 300000, false);
+  const TestTable table = random_table(random, {TB_TYPE_INT8, TB_TYPE_TEXT}, 120000, false);
   PlanWriter writer(3);
   writer.order({{0, 0}, {2, 0}});
   for (bool stay : {false, true}) {
-    TableQuery all(table, stay, 50000, 4 << 20);
+    TableQuery all(table, stay, 30000, 4 << 20);
     EXPECT_THROW(run(writer, table, all), DeviceError);
     PlanWriter first = writer;
     first.limit(10);
-    TableQuery query(table, stay, 50000, 4 << 20);
+    TableQuery query(table, stay, 30000, 4 << 20);
     check(first, table, run(first, table, query));
   }
 }

@@ -43,10 +43,10 @@ void append(HostRowStore& store, const TestTable& table, const std::vector<Cell>
 
 TEST(RowPruning, TheFirstRowsStay) {
   std::mt19937_64 random(1);
-  for (int round = 0; round < 12; round++) {
+  for (int round = 0; round < 9; round++) {
     SCOPED_TRACE("round " + std::to_string(round));
     const std::vector<uint8_t> types = {kTypes[random() % std::size(kTypes)], TB_TYPE_TEXT, TB_TYPE_NUM128};
-    const TestTable table = random_table(random, types, 200000, round % 3 == 0);
+    const TestTable table = random_table(random, types, 100000, round % 3 == 0);
     const uint64_t limit = round % 4 == 0 ? 0 : 1 + random() % 3000;
     PlanWriter writer(4);
     writer.order({{0, static_cast<uint32_t>(random() % 4)}, {1, 0}, {3, 0}}).limit(limit, random() % 2);

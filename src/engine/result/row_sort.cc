@@ -59,7 +59,6 @@ class PackedSort {
       sort_buckets();
       std::swap(memory_, other_);
     }
-    other_ = HostBuffer(rows_.budget(), 1);
     return sorted(agree);
   }
 
@@ -146,9 +145,10 @@ class PackedSort {
                              packing_.first_cut());
   }
 
-  SortedRows sorted(bool with_agree) const {
-    SortedRows result(RowList(rows_.budget(), count_));
-    result.rows().resize(count_);
+  /* In the other memory: fresh pages cost as much as sorting does. */
+  SortedRows sorted(bool with_agree) {
+    other_.shrink(count_ * sizeof(RowRef));
+    SortedRows result(RowList(std::move(other_), count_));
     RowRef* refs = result.rows().data();
     HostBuffer agree_memory(rows_.budget(), with_agree ? count_ : 1);
     work_.each(parts_.size(), [&](uint64_t p) {

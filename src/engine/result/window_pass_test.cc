@@ -292,7 +292,7 @@ TEST(WindowPass, LargeInputs) {
   for (uint32_t npartition : {0u, 1u}) {
     TestTable table;
     table.columns = {{TB_TYPE_INT4, false}, {TB_TYPE_INT8, false}};
-    constexpr int64_t kRows = 300000;
+    constexpr int64_t kRows = 150000;
     for (int64_t i = 0; i < kRows; i++) table.rows.push_back({static_cast<__int128>(i * 7919 % 1000), static_cast<__int128>(i)});
     PlanWriter writer(2);
     writer.pass({{0, 0}, {1, 0}}, npartition, TB_FRAME_ROWS, TB_BOUND_PRECEDING, TB_BOUND_CURRENT_ROW, 1);
@@ -304,7 +304,7 @@ TEST(WindowPass, LargeInputs) {
     const Rows rows = run(writer, table, query);
     ASSERT_EQ(rows.size(), static_cast<size_t>(kRows));
     for (size_t i = 0; i < rows.size(); i++) {
-      const size_t at = npartition ? i % 300 : i;
+      const size_t at = npartition ? i % 150 : i;
       ASSERT_EQ(std::get<__int128>(rows[i][2]), static_cast<__int128>(at + 1));
       const __int128 own = std::get<__int128>(rows[i][1]), before = at ? std::get<__int128>(rows[i - 1][1]) : 0;
       ASSERT_EQ(std::get<__int128>(rows[i][3]), own + before);

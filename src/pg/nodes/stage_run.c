@@ -55,7 +55,11 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	if (stage->info.nleaves > 0)
 		stage->partitions = tb_partition_run_make(run->css, index);
 	if (stage->info.source_plan < 0)
+	{
+		/* Raises where nobody may read it yet: a materialized view without rows. */
+		(void) ExecOpenScanRelation(run->css->ss.ps.state, stage->rti, eflags);
 		return;
+	}
 	stage->source_columns = tb_private_source_columns(plan, index);
 	stage->source = ExecInitNode(list_nth(plan->custom_plans, stage->info.source_plan),
 								 run->css->ss.ps.state, eflags);

@@ -196,7 +196,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	shower.outputs = tb_private_outputs(plan, &size);
 	shower.noutputs = size / sizeof(TbOutput);
 	show_result(&shower);
-	if (stats != NULL)
+	if (stats != NULL && stats->fallback == TB_FALLBACK_NONE)
 		show_figures(&shower, stats);
 	if (rows && run->nstages == 1)
 		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);

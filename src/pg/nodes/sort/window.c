@@ -33,6 +33,7 @@ typedef struct Windows
 	TbResultBuilder *builder;
 	const WindowClause *clause;		/* of the current pass */
 	TbWindowPass pass;
+	int			nkeys;				/* of the pass */
 	const char *reason;
 } Windows;
 
@@ -220,6 +221,7 @@ add_pass(Windows *w)
 	if (!tb_sort_keys_add(w->root, w->input, w->clause->orderClause, true, &keys, &w->reason) ||
 		!choose_frame(w))
 		return false;
+	w->nkeys = list_length(keys);
 	tb_result_add_pass(w->builder, &w->pass, keys);
 	return true;
 }
@@ -446,11 +448,32 @@ choose_output(Windows *w, Call *call)
 	}
 }
 
+/*
+ * Over rows in no order at all PostgreSQL's results follow the table's. Nobody promised
+ * that, but it can be seen.
+ */
+static bool
+follows_table_order(const Windows *w, Oid f)
+{
+	const TbWindowPass *pass = &w->pass;
+
+	if (w->nkeys > 0 || IS_ONE_OF(f, F_RANK_, F_DENSE_RANK_, F_PERCENT_RANK_, F_CUME_DIST_))
+		return false;
+	if (is_offset_function(f) ||
+		IS_ONE_OF(f, F_ROW_NUMBER, F_NTILE, F_FIRST_VALUE, F_LAST_VALUE, F_NTH_VALUE))
+		return true;
+	return pass->frame_mode == TB_FRAME_ROWS &&
+		(pass->start_bound != TB_BOUND_UNBOUNDED_PRECEDING ||
+		 pass->end_bound != TB_BOUND_UNBOUNDED_FOLLOWING);
+}
+
 static bool
 add_call(Windows *w, WindowFunc *node)
 {
 	Call		call = {.node = node};
 
+	if (follows_table_order(w, node->winfnoid))
+		return refuse(w, "a window function of rows in the order of the table");
 	call.function.arg = TB_NONE;
 	call.function.other = TB_NONE;
 	call.function.filter = TB_NONE;
