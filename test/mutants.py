@@ -38,6 +38,7 @@ MUTANTS = (
     Mutant("dirty_is_clean", "blocks are read from the file while their buffers are dirty",
            ("races.py", "--kinds", "snapshot,account", "--races", "1000", "--until-difference")),
     Mutant("deleted_is_visible", "hint bits decide without looking at xmax", ("run_sql.py", "--only", "visibility")),
+    Mutant("absent_key_shown", "rows of a grouping set show keys that it lacks", ("run_sql.py", "--only", "grouping_sets")),
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),
     Mutant("null_is_aggregated", "aggregates take a NULL for the value beneath it",
            ("run_sql.py", "--only", "aggregates")),

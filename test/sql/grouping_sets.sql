@@ -108,6 +108,20 @@ SELECT count(*), sum(n) FROM (SELECT region, city, day, item, count(*) n FROM sa
 RESET work_mem;
 -- offloaded: GpuPreAgg
 SELECT region || city, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, city);
+-- Texts as keys and as extremes: empty ones, NULLs, long ones, growing and shrinking.
+-- offloaded: GpuPreAgg
+SELECT region, min(city), max(region COLLATE "C"), min(region COLLATE "C"), max(city) FROM sales GROUP BY CUBE (region, ok);
+CREATE TABLE texts (k int, g int, t text COLLATE "C", c char(10));
+INSERT INTO texts SELECT i % 6, i % 11, CASE i % 9 WHEN 0 THEN '' WHEN 1 THEN NULL WHEN 2 THEN repeat(chr(97 + i % 26), 1 + i % 400) ELSE 'x' || i % 70 END,
+    CASE i % 5 WHEN 0 THEN '' WHEN 1 THEN NULL ELSE 'é' || i % 30 END FROM generate_series(1, 5000) i;
+INSERT INTO texts VALUES (NULL, NULL, NULL, NULL), (100, 100, '', ''), (101, 100, NULL, NULL);
+ANALYZE texts;
+-- offloaded: GpuPreAgg
+SELECT k, g, min(t), max(t), min(c), max(c), count(*), GROUPING(k, g) FROM texts GROUP BY CUBE (k, g);
+-- offloaded: GpuPreAgg
+SELECT t, c, count(*), min(t), max(t) FROM texts GROUP BY ROLLUP (c, t);
+-- offloaded: GpuPreAgg
+SELECT k, max(t), min(t) FILTER (WHERE g > 5) FROM texts WHERE t = '' OR t IS NULL GROUP BY ROLLUP (k);
 PREPARE sets(int) AS SELECT region, item, count(*), sum(qty) FROM sales WHERE item > $1 GROUP BY CUBE (region, item);
 EXECUTE sets(8);
 EXECUTE sets(20);
@@ -116,7 +130,7 @@ EXECUTE sets(9);
 EXECUTE sets(NULL);
 -- What stays with PostgreSQL.
 -- not offloaded
-SELECT region, min(city), max(region COLLATE "C") FROM sales GROUP BY ROLLUP (region);
+SELECT count(*), sum(n) FROM (SELECT count(*) n FROM sales GROUP BY CUBE (region, city, day, item, qty, price, weight, big, ok)) x;
 -- not offloaded
 SELECT count(*) FROM sales GROUP BY GROUPING SETS ((), ());
 -- not offloaded

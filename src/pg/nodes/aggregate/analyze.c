@@ -279,8 +279,6 @@ extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 		return refuse(a, "min or max of text by a collation other than C");
 	if (arg->info.type == TB_TYPE_BOOL)
 		return refuse(a, "min or max of boolean");
-	if (tb_type_is_text(arg->info.type) && a->result->request.sets != NIL)
-		return refuse(a, "min or max of text over grouping sets");
 	if (arg->display_scale != TB_NONE)
 		return extreme_numeric_output(a, kind, arg, filter, out);
 	if (!tb_output_padding(expr, arg, &out->padding, &a->reason))

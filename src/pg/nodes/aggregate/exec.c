@@ -138,6 +138,7 @@ give_up_on_value(TbPreAggState *node, const char *message)
 static void
 keep_row(TbPreAggState *node, TupleTableSlot *slot)
 {
+	CHECK_FOR_INTERRUPTS();
 	tuplestore_puttupleslot(node->checked, slot);
 	ExecClearTuple(slot);
 	ResetExprContext(node->css.ss.ps.ps_ExprContext);

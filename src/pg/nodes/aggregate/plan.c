@@ -28,6 +28,9 @@
 #include "pg/planner/planning.h"
 #include "pg/planner/serial_paths.h"
 
+/* Each takes a hash table, and a look-up a group. */
+#define MAX_SETS 256
+
 static Plan *plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
 						 List *tlist, List *clauses, List *custom_plans);
 
@@ -234,6 +237,8 @@ sets_qualify(const TbAggRequest *request, const char **reason)
 		*reason = "grouping sets without keys";
 	else if (list_length(request->group_clause) > TB_MAX_KEYS)
 		*reason = "the keys of grouping sets are too many";
+	else if (list_length(request->sets) > MAX_SETS)
+		*reason = "grouping sets are too many";
 	else if (!grouping_is_hashable(request->group_clause))
 		*reason = "a key of grouping sets can not be hashed";
 	else

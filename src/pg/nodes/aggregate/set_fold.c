@@ -2,7 +2,8 @@
  * set_fold.c - see set_fold.h.
  *
  * A folded group is a TbGroups of one row without keys, so that final functions are
- * those of any other group; its keys are in the hash table's tuple. A set without
+ * those of any other group; its keys are in the hash table's tuple, texts in memory of
+ * their own until the group is returned. A set without
  * keys has its one group from the start, for it returns a row even of no input.
  * Sums stay exact; one that overflows, or a table that outgrows hash_mem, sends the
  * query to PostgreSQL, which nobody has seen a row of by then. Called by exec.c.
@@ -24,6 +25,9 @@
 /* Groups between two looks at the memory that tables take. */
 #define MEMORY_CHECK 1024
 
+/* Tables grow; most sets have few groups. */
+#define FIRST_BUCKETS 64
+
 typedef struct SetTable
 {
 	int			number;				/* of the set */
@@ -33,6 +37,16 @@ typedef struct SetTable
 	bool		begun;				/* returning rows */
 } SetTable;
 
+/* MIN, MAX of a text, in place of a view. */
+typedef struct StoredText
+{
+	char	   *bytes;
+	uint32		length;
+	uint32		capacity;
+} StoredText;
+
+StaticAssertDecl(sizeof(StoredText) == sizeof(TbTextView), "a text's place in a group");
+
 struct TbSetFold
 {
 	MemoryContext context;
@@ -41,6 +55,7 @@ struct TbSetFold
 	int			noutputs;
 	const TbAgg *aggs;
 	int			naggs;
+	bool		has_texts;			/* among the states */
 	TbGroups   *empty;				/* a group of no rows; every group begins as a copy */
 	Size		group_size;
 	Size		valid_offset;
@@ -58,6 +73,12 @@ tb_set_fold_group_bytes(int ncolumns)
 {
 	/* A state a column, where it is, whether it is valid; the stored keys. */
 	return sizeof(TbGroups) + sizeof(TupleHashEntryData) + 128 + (Size) ncolumns * 40;
+}
+
+static bool
+is_text(const TbSetFold *fold, int agg)
+{
+	return tb_type_is_text(tb_agg_state_type(&fold->aggs[agg]));
 }
 
 static bool
@@ -124,7 +145,7 @@ make_table(TbSetFold *fold, PlanState *node, uint64 set)
 	}
 	execTuplesHashPrepare(count, operators, &functions, &hashes);
 	return BuildTupleHashTableExt(node, desc, count, columns, functions, hashes, collations,
-								  256, 0, fold->context, fold->context, fold->per_row, false);
+								  FIRST_BUCKETS, 0, fold->context, fold->context, fold->per_row, false);
 }
 
 static void
@@ -167,6 +188,8 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	fold->naggs = program->aggs.count;
 	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
 										  ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < fold->naggs; i++)
+		fold->has_texts = fold->has_texts || is_text(fold, i);
 	for (int key = 0; key < sets->nkeys; key++)
 		TupleDescCopyEntry(key_desc, key + 1, desc, key + 1);
 	fold->keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsVirtual);
@@ -244,7 +267,7 @@ is_less(uint32 type, const char *left, const char *right)
 				memcpy(&b, right, sizeof(b));
 				return a < b;
 			}
-		default:				/* int8, timestamps, numerics of 64 bits */
+		default:				/* int8, timestamps, numerics of 64 bits; no text */
 			return *(const int64 *) left < *(const int64 *) right;
 	}
 }
@@ -278,6 +301,49 @@ combine_values(const TbAgg *agg, char *to, const char *from)
 	return false;
 }
 
+/* Whether the text comes before the stored one, byte by byte. */
+static bool
+text_is_less(const char *bytes, uint32 length, const StoredText *text)
+{
+	int			order = memcmp(bytes, text->bytes, Min(length, text->length));
+
+	return order != 0 ? order < 0 : length < text->length;
+}
+
+static bool
+text_is_greater(const char *bytes, uint32 length, const StoredText *text)
+{
+	int			order = memcmp(bytes, text->bytes, Min(length, text->length));
+
+	return order != 0 ? order > 0 : length > text->length;
+}
+
+static void
+combine_text(const TbSetFold *fold, const TbAgg *agg, char *to, bool is_first,
+			 const TbGroups *batch, const char *from)
+{
+	StoredText	text;
+	TbTextView	view;
+	const char *bytes;
+
+	memcpy(&view, from, sizeof(view));
+	bytes = (const char *) batch + batch->bytes_offset + view.offset;
+	memcpy(&text, to, sizeof(text));
+	if (!is_first && !(agg->kind == TB_AGG_MIN ? text_is_less(bytes, view.length, &text) :
+					   text_is_greater(bytes, view.length, &text)))
+		return;
+	if (view.length > text.capacity || text.bytes == NULL)
+	{
+		if (text.bytes != NULL)
+			pfree(text.bytes);
+		text.capacity = Max(view.length, 8);
+		text.bytes = MemoryContextAlloc(fold->context, text.capacity);
+	}
+	memcpy(text.bytes, bytes, view.length);
+	text.length = view.length;
+	memcpy(to, &text, sizeof(text));
+}
+
 static bool
 combine(const TbSetFold *fold, TbGroups *group, const TbGroups *batch, uint32 row)
 {
@@ -295,7 +361,12 @@ combine(const TbSetFold *fold, TbGroups *group, const TbGroups *batch, uint32 ro
 
 		if (from_valid != 0 && ((const char *) batch)[from_valid + row] == 0)
 			continue;
-		if (to_valid != NULL && *to_valid == 0)
+		if (is_text(fold, i))
+		{
+			combine_text(fold, agg, to, *to_valid == 0, batch, from);
+			*to_valid = 1;
+		}
+		else if (to_valid != NULL && *to_valid == 0)
 		{
 			memcpy(to, from, width);
 			*to_valid = 1;
@@ -313,7 +384,11 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 {
 	ExecClearTuple(fold->keys);
 	for (int key = 0; key < fold->sets->nkeys; key++)
+#ifdef TB_MUTANT_ABSENT_KEY_SHOWN
+		fold->keys->tts_isnull[key] = isnull[key];
+#else
 		fold->keys->tts_isnull[key] = isnull[key] || (set & (UINT64CONST(1) << key)) == 0;
+#endif
 	ExecStoreVirtualTuple(fold->keys);
 }
 
@@ -420,6 +495,47 @@ next_group(SetTable *table, TupleHashEntry *entry)
 	return *entry != NULL ? (*entry)->additional : NULL;
 }
 
+static StoredText
+stored_text(const TbSetFold *fold, const TbGroups *group, int agg)
+{
+	StoredText	text;
+
+	memcpy(&text, (const char *) group + group->columns[fold->sets->nkeys + agg].values,
+		   sizeof(text));
+	return text;
+}
+
+/* A copy of the group in which texts are as in any TbGroups: views of bytes behind it. */
+static const TbGroups *
+with_views(const TbSetFold *fold, const TbGroups *group)
+{
+	Size		size = fold->group_size;
+	TbGroups   *copy;
+
+	for (int i = 0; i < fold->naggs; i++)
+		if (is_text(fold, i))
+			size += stored_text(fold, group, i).length;
+	copy = palloc(size);
+	memcpy(copy, group, fold->group_size);
+	copy->bytes_offset = fold->group_size;
+	for (int i = 0; i < fold->naggs; i++)
+	{
+		StoredText	text;
+		TbTextView	view = {0};
+
+		if (!is_text(fold, i))
+			continue;
+		text = stored_text(fold, group, i);
+		view.length = text.length;
+		view.offset = copy->bytes_size;
+		if (text.length > 0)
+			memcpy((char *) copy + copy->bytes_offset + view.offset, text.bytes, text.length);
+		copy->bytes_size += text.length;
+		memcpy((char *) copy + copy->columns[fold->sets->nkeys + i].values, &view, sizeof(view));
+	}
+	return copy;
+}
+
 bool
 tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous)
 {
@@ -434,7 +550,8 @@ tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous)
 		if (group == NULL)
 			continue;
 		get_keys(fold, table, entry, values, isnull);
-		tb_final_row(fold->outputs + nkeys, fold->noutputs - nkeys, group, 0,
+		tb_final_row(fold->outputs + nkeys, fold->noutputs - nkeys,
+					 fold->has_texts ? with_views(fold, group) : group, 0,
 					 values + nkeys, isnull + nkeys);
 		set_functions(fold, table->number, values, isnull);
 		*ambiguous = !tb_final_is_unambiguous(fold->outputs, fold->noutputs, group, 0);
