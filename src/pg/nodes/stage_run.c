@@ -53,7 +53,7 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	stage->rti = tb_private_notes(plan, index).rti;
 	tb_brin_scan_init(&stage->brin, run->css, stage->info.brin_plan, eflags);
 	if (stage->info.nleaves > 0)
-		stage->partitions = tb_partition_run_make(run->css, index);
+		stage->partitions = tb_partition_run_make(run->css, index, eflags);
 	if (stage->info.source_plan < 0)
 		return;
 	stage->source_columns = tb_private_source_columns(plan, index);
@@ -323,7 +323,7 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 }
 
 static bool
-is_empty(TbStageRun *run, int index)
+has_no_blocks(TbStageRun *run, int index)
 {
 	const TbRunStage *stage = &run->stages[index];
 
@@ -338,7 +338,7 @@ some_needed_table_is_empty(TbStageRun *run)
 {
 	for (int i = 0; i < run->nstages; i++)
 		if (run->stages[i].info.needed && run->stages[i].source == NULL &&
-			is_empty(run, i))
+			has_no_blocks(run, i))
 			return true;
 	return false;
 }
