@@ -39,6 +39,7 @@ QUERIES = (
     "SELECT lo_orderkey, lo_linenumber FROM lineorder WHERE lo_quantity = 7 AND lo_discount = 3 AND lo_tax = 1",
     "SELECT count(*) FROM lineorder WHERE lo_shipmode = 'TRUCK' AND lo_orderpriority LIKE '%HIGH%'",
     "SELECT lo_custkey, count(*) FROM lineorder GROUP BY lo_custkey",
+    "SELECT lo_orderkey, lo_linenumber FROM lineorder ORDER BY lo_revenue DESC, lo_orderkey, lo_linenumber LIMIT 100",
     "SELECT l.lo_custkey % 100, count(*), sum(r.lo_revenue) FROM lineorder l JOIN lineorder r"
     " ON r.lo_orderkey = l.lo_orderkey AND r.lo_linenumber = 1 GROUP BY 1",
     "SELECT l.lo_orderkey, r.lo_tax FROM lineorder l LEFT JOIN lineorder r ON r.lo_orderkey = l.lo_orderkey"
@@ -53,7 +54,22 @@ QUERIES = (
     " FROM lineorder WHERE lo_tax = 4 GROUP BY lo_custkey OFFSET 0) m ON m.lo_custkey = l.lo_custkey",
     "SELECT l.lo_orderkey, m.n FROM lineorder l JOIN (SELECT g AS n FROM generate_series(1, 30000) g OFFSET 0) m"
     " ON m.n = l.lo_custkey WHERE l.lo_quantity = 7 AND l.lo_discount = 3",
+    "SELECT lo_discount, count(*), sum(lo_revenue) FROM parted GROUP BY lo_discount",
+    "SELECT a.lo_tax, count(*), sum(b.lo_revenue) FROM parted a JOIN parted b ON a.lo_orderkey = b.lo_orderkey"
+    " WHERE a.lo_linenumber = 1 GROUP BY a.lo_tax",
 )
+
+# A part of lineorder, partitioned; one partition has its columns in another order.
+PARTED = ("CREATE TABLE parted (lo_orderkey int, lo_linenumber int, lo_discount int, lo_tax int, lo_revenue bigint)"
+          " PARTITION BY HASH (lo_orderkey)",
+          "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER 0)",
+          "CREATE TABLE parted_1 (lo_revenue bigint, gone int, lo_tax int, lo_discount int, lo_linenumber int, lo_orderkey int)",
+          "ALTER TABLE parted_1 DROP COLUMN gone",
+          "ALTER TABLE parted ATTACH PARTITION parted_1 FOR VALUES WITH (MODULUS 3, REMAINDER 1)",
+          "CREATE TABLE parted_2 PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER 2)",
+          "INSERT INTO parted SELECT lo_orderkey, lo_linenumber, lo_discount, lo_tax, lo_revenue FROM lineorder"
+          " WHERE lo_orderkey % 8 = 1",
+          "VACUUM (ANALYZE) parted")
 
 
 class Bench:
@@ -407,6 +423,8 @@ def main():
         workload.load_table(server, "lineorder", 0, SCALE_FACTOR, 2)
         with server.connect() as session:
             session.query("VACUUM (ANALYZE) lineorder")
+            for statement in PARTED:
+                session.query(statement)
         bench = Bench(server, options)
         for check in checks:
             started, before = time.monotonic(), bench.failed

@@ -60,7 +60,7 @@ QUERIES = (
     # Joins: tables by key order, by place and by hash; rows, groups, and chains of equal keys.
     "SELECT s.id, j.t, j.n FROM s JOIN j ON j.id = s.a WHERE s.b < 2000",
     "SELECT j.t, count(*), sum(s.b), max(j.n) FROM s LEFT JOIN j ON j.id = s.wide AND j.b < s.b GROUP BY j.t",
-    "SELECT count(*), sum(s.b + j.id), min(j.t) FROM s JOIN j ON j.k = s.a % 40 WHERE s.b < 500",
+    "SELECT count(*), sum(s.b + j.id), min(j.n) FROM s JOIN j ON j.k = s.a % 40 WHERE s.b < 500",
     "SELECT s.id, j.id FROM s JOIN (SELECT * FROM j OFFSET 0) j ON j.t = s.t AND j.n = s.n WHERE s.b < 3000",
     "SELECT count(*), sum(s.b) FROM s WHERE EXISTS (SELECT 1 FROM j WHERE j.k = s.a AND j.b < s.b)",
     "SELECT s.id FROM s WHERE s.b < 900 AND NOT EXISTS (SELECT 1 FROM j WHERE j.big = s.id)",

@@ -30,10 +30,11 @@ from run_sql import DIRECT, OFF  # noqa: E402
 
 # wire.h's numbers.
 HELLO, WELCOME, STATUS, STATUS_REPLY, FILES, QUERY, READY, REFUSED, CHUNK, CHUNK_READ, CHUNK_RELEASE, CHUNK_DONE, \
-    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE = range(1, 19)
+    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT = range(1, 21)
 NAMES = {WELCOME: "WELCOME", STATUS_REPLY: "STATUS_REPLY", READY: "READY", CHUNK_READ: "CHUNK_READ",
          CHUNK_DONE: "CHUNK_DONE", GROUPS: "GROUPS", QUERY_DONE: "QUERY_DONE", FILES: "FILES", QUERY: "QUERY",
-         CHUNK: "CHUNK", CHUNK_RELEASE: "CHUNK_RELEASE", INPUT_END: "INPUT_END", SLOT_FREE: "SLOT_FREE"}
+         CHUNK: "CHUNK", CHUNK_RELEASE: "CHUNK_RELEASE", INPUT_END: "INPUT_END", SLOT_FREE: "SLOT_FREE",
+         LAYOUT: "LAYOUT"}
 HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
 CANCEL_SECONDS = 1.0
 STATEMENT_TIMEOUT = "20s"
@@ -41,7 +42,8 @@ STATEMENT_TIMEOUT = "20s"
 ROWS = "SELECT id, name, price FROM t WHERE kind < 3"
 TEXTS = "SELECT name, kind, count(*), sum(price), min(memo), max(made) FROM t GROUP BY name, kind"
 TOTAL = "SELECT count(*), count(memo), sum(price), avg(share), max(id) FROM t"
-QUERIES = {"rows": ROWS, "texts": TEXTS, "total": TOTAL}
+PARTS = "SELECT kind, count(*), sum(price), max(id), count(memo) FROM pt GROUP BY kind"
+QUERIES = {"rows": ROWS, "texts": TEXTS, "total": TOTAL, "parts": PARTS}
 
 TABLE = """
     CREATE TABLE t (id int, kind int, name text, price numeric(12,2), share float8, made date, memo text);
@@ -50,6 +52,13 @@ TABLE = """
     ALTER TABLE t ALTER COLUMN memo SET STORAGE EXTERNAL;
     INSERT INTO t SELECT 10000 + i, i, 'long', i, i, NULL, repeat(md5(i::text), 200) FROM generate_series(1, 5) i;
     CREATE TABLE fresh AS SELECT * FROM t;
+    CREATE TABLE pt (id int, kind int, price numeric(12,2), memo text) PARTITION BY RANGE (id);
+    CREATE TABLE pt_1 PARTITION OF pt FOR VALUES FROM (0) TO (3000);
+    CREATE TABLE pt_2 (memo text, price numeric(12,2), gone int, kind int, id int);
+    ALTER TABLE pt_2 DROP COLUMN gone;
+    ALTER TABLE pt ATTACH PARTITION pt_2 FOR VALUES FROM (3000) TO (6000);
+    CREATE TABLE pt_3 PARTITION OF pt DEFAULT;
+    INSERT INTO pt SELECT id, kind, price, memo FROM t;
 """
 
 
@@ -202,21 +211,22 @@ def service_dies():
 
 
 def against_the_daemon():
-    for message in (QUERY, FILES, CHUNK, CHUNK_RELEASE, INPUT_END):
+    for message in (QUERY, FILES, CHUNK, CHUNK_RELEASE, INPUT_END, LAYOUT):
+        summed, any_query = ("parts", "parts") if message == LAYOUT else ("total", "rows")
         for part in (0.1, 0.9):
-            yield to_daemon("total", message, "cut", part=part)
+            yield to_daemon(summed, message, "cut", part=part)
         for by in (-4, 4, 60000):
-            yield to_daemon("total", message, "resize", by=by)
+            yield to_daemon(summed, message, "resize", by=by)
         for length in (HUGE32, (16 << 20) + 1):
-            yield to_daemon("total", message, "length", length=length)
+            yield to_daemon(summed, message, "length", length=length)
         for kind in (0, 2, 7, 99):
-            yield to_daemon("total", message, "type", type=kind)
-        yield to_daemon("rows", message, "twice")
-        yield to_daemon("rows", message, "empty")
-        yield to_daemon("rows", message, "fds", count=1)
+            yield to_daemon(summed, message, "type", type=kind)
+        yield to_daemon(any_query, message, "twice")
+        yield to_daemon(any_query, message, "empty")
+        yield to_daemon(any_query, message, "fds", count=1)
         for early, size in ((CHUNK, 32), (CHUNK_RELEASE, 8), (INPUT_END, 0), (SLOT_FREE, 8), (QUERY_CLOSE, 0), (QUERY, 56),
-                            (FILES, 8), (HELLO, 32), (STATUS, 0)):
-            yield to_daemon("rows", message, "before", type=early, size=size)
+                            (FILES, 8), (LAYOUT, 16), (HELLO, 32), (STATUS, 0)):
+            yield to_daemon(any_query, message, "before", type=early, size=size)
     for fields in ({"device": 99}, {"nblocks": HUGE64}, {"nblocks": 0}, {"estimated_groups": 1e300},
                    {"estimated_groups": float("nan")}, {"estimated_groups": -1.0}, {"estimated_rows": float("inf")},
                    {"program_size": HUGE32}, {"params_size": HUGE64}, {"program_size": 8}, {"params_size": 0}):
@@ -224,6 +234,14 @@ def against_the_daemon():
     for fields in ({"slot": 99}, {"slot": HUGE32}, {"kind": 7}, {"kind": 2}, {"npages": HUGE32}, {"npages": 0},
                    {"nruns": HUGE32}, {"sequence": HUGE64}, {"layout": 1}, {"layout": HUGE32}):
         yield to_daemon("total", CHUNK, "set", f"{fields}", fields=fields, right="npages" not in fields)
+    for fields in ({"program_size": 0}, {"program_size": HUGE32}, {"params_size": 0}, {"params_size": HUGE64}):
+        yield to_daemon("parts", LAYOUT, "set", f"{fields}", fields=fields)
+    # Its program: magic, sink, source, and what columns and attributes say.
+    for offset in range(16, 240, 8):
+        for number in ("ffffffff", "00000080", "01000000"):
+            yield to_daemon("parts", LAYOUT, "bytes", f"{number} at {offset}", offset=offset, hex=number, right=False)
+    for number in (2, 3, 7, HUGE32):
+        yield to_daemon("parts", CHUNK, "set", f"layout {number}", fields={"layout": number})
     # A run: page, block, count.
     for offset, what in ((32, "page"), (36, "block"), (40, "count")):
         for number in ("ffffffff", "00000080", "ff000000"):
@@ -281,7 +299,7 @@ class Bench:
     def prepare(self):
         with self.server.connect(settings=OFF) as session:
             session.query(TABLE)
-            session.query("VACUUM (ANALYZE) t")
+            session.query("VACUUM (ANALYZE) t, pt")
             session.query("UPDATE t SET share = share + 1 WHERE id % 1500 = 0")
             session.query("CHECKPOINT")
             self.expected = {name: session.run(sql) for name, sql in QUERIES.items()}

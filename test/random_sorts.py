@@ -1,4 +1,4 @@
-"""random_sorts.py - query forms with ORDER BY, LIMIT, DISTINCT ON and window functions.
+"""random_sorts.py - query forms with ORDER BY, LIMIT, DISTINCT and window functions.
 
 Owns: the shape of those clauses; columns, keys and conditions are those of the
 QueryMaker that these forms belong to.
@@ -9,7 +9,6 @@ Used by: random_queries.py.
 """
 
 EXACT = ("int2", "int4", "int8", "numeric", "date", "timestamp", "timestamptz", "bool", "text", "bpchar", "wild")
-# Devices sort text by bytes, and so does the test's database; one kind has its own order.
 RANKS = ("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)")
 PEER_RANKS = ("rank()", "dense_rank()", "percent_rank()", "cume_dist()")
 BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
@@ -148,7 +147,19 @@ class SortForms:
         return (f"SELECT {', '.join(keys)}, count(*), {call} FROM {self.table.name}{self.where()}"
                 f" GROUP BY {', '.join(keys)}")
 
+    # Aggregates over distinct values, which PostgreSQL computes of distinct rows
+
+    def distinct_aggregate_query(self):
+        exact = self.column(("int2", "int4", "int8", "numeric")).name
+        calls = (f"count(DISTINCT {self.exact_column().name})", f"sum(DISTINCT {exact})", f"max({exact})",
+                 f"count(DISTINCT {self.integer(1)})")
+        targets = ", ".join(self.random.sample(calls, self.random.choice((1, 1, 2))))
+        if self.chance(0.3):
+            return f"SELECT {targets} FROM {self.table.name}{self.where()}"
+        key = self.key()
+        return f"SELECT {key}, {targets} FROM {self.table.name}{self.where()} GROUP BY {key}"
+
     def sort_forms(self):
         return (self.sorted_query, self.limited_query, self.limited_query, self.ties_query, self.distinct_on_query,
                 self.top_groups_query, self.window_query, self.window_query, self.best_rows_query,
-                self.group_window_query)
+                self.group_window_query, self.distinct_aggregate_query)

@@ -32,7 +32,7 @@ import time
 
 HEADER = struct.Struct("<II")
 MAX_MESSAGE = 16 << 20
-HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, GROUPS = 1, 3, 5, 6, 7, 9, 11, 12, 14
+HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, GROUPS, LAYOUT = 1, 3, 5, 6, 7, 9, 11, 12, 14, 20
 PAGE = 8192
 REAL_SOCKET = "pg_turbine/real.sock"
 
@@ -52,6 +52,7 @@ FIELDS = {
     FILES: (struct.Struct("<II"), ("first_segment", "count")),
     CHUNK: (struct.Struct("<IIIIQII"), ("slot", "kind", "npages", "nruns", "sequence", "layout", "reserved")),
     CHUNK_RELEASE: (struct.Struct("<II"), ("slot", "reserved")),
+    LAYOUT: (struct.Struct("<IIQ"), ("program_size", "reserved", "params_size")),
     15: (struct.Struct("<II"), ("slot", "reserved")),
 }
 

@@ -18,8 +18,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
 
 
-def run_ctest(build):
-    command = ["ctest", "--test-dir", str(build), "--output-on-failure", "--timeout", "300", "-j", "2"]
+# Of one program: a hang ends.
+TIMEOUT, SANITIZED_TIMEOUT = 300, 1800
+
+
+def run_ctest(build, seconds=TIMEOUT):
+    command = ["ctest", "--test-dir", str(build), "--output-on-failure", "--timeout", str(seconds), "-j", "2"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           check=False)
     print(done.stdout, flush=True)
@@ -56,7 +60,7 @@ def main():
     parser.add_argument("--sanitize", action="store_true")
     options = parser.parse_args()
     if options.sanitize:
-        passed, failed = run_ctest(build_sanitized())
+        passed, failed = run_ctest(build_sanitized(), SANITIZED_TIMEOUT)
     else:
         passed, failed = run_ctest(BUILD)
         more = run_harness_tests()

@@ -349,3 +349,90 @@ DROP TABLE h_0;
 ROLLBACK TO s;
 CLOSE d;
 COMMIT;
+-- Pruned when execution starts, and again while it runs.
+PREPARE both_times(int) AS SELECT count(*), sum(v) FROM m WHERE a >= $1 AND a < $1 + 60 AND b = (SELECT grp FROM dim WHERE k = 6);
+PREPARE both_looped(int) AS SELECT o.k, (SELECT sum(v) FROM m WHERE a >= $1 AND b = o.k) FROM dim o;
+SET plan_cache_mode = force_generic_plan;
+-- offloaded: GpuPreAgg
+EXECUTE both_times(0);
+EXECUTE both_times(90);
+EXECUTE both_times(150);
+EXECUTE both_times(NULL);
+EXECUTE both_looped(0);
+EXECUTE both_looped(100);
+EXECUTE both_looped(180);
+RESET plan_cache_mode;
+-- not offloaded
+SELECT count(*) FROM ONLY m;
+-- The inner side of a nested loop by its partitions' indexes is read as a join, too.
+CREATE INDEX ON h (id);
+CREATE INDEX ON m (v);
+ANALYZE h, m;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(h.v) FROM dim JOIN h ON h.id = dim.k * 3 AND h.v <> dim.grp;
+-- offloaded: GpuPreAgg
+SELECT dim.grp, count(*), sum(h.v), count(h.id) FROM dim LEFT JOIN h ON h.id = dim.k * 3 AND h.k <> 5 GROUP BY dim.grp;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(m.v) FROM dim JOIN h ON h.id = dim.k JOIN m ON m.v = h.id WHERE dim.grp < 3;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+-- Whole trees print and copy.
+SET debug_print_plan = on;
+SELECT count(*), sum(v) FROM m WHERE a >= (SELECT 100);
+RESET debug_print_plan;
+INSERT INTO m (a, b, v) SELECT a, b, count(*) FROM m GROUP BY a, b;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(v) FROM m;
+-- EXPLAIN counts partitions and shows what each has delivered; a plan without our node has nothing to show.
+CREATE FUNCTION shows(query text, options text, pattern text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE line text; shown text := '';
+BEGIN
+  FOR line IN EXECUTE format('EXPLAIN (%s) %s', options, query) LOOP shown := shown || line || E'\n'; END LOOP;
+  RETURN shown NOT LIKE '%GpuPreAgg%' OR shown ~ pattern;
+END $$;
+SELECT shows('SELECT count(*) FROM many WHERE i < 30', 'COSTS off', 'Partitions: 3 of 150');
+SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'COSTS off', 'Partitions: 150 of 150');
+SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, COSTS off', 'Partitions: 3 of 150');
+SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOSE, COSTS off', 'Partition: many_2 buffered=\d+ direct=\d+ rows=60\n');
+SELECT shows('SELECT count(*) FROM many WHERE i < abs(-30)', 'ANALYZE, FORMAT json', '"Partitions Read": 3,\s+"Partitions Pruned": 147,');
+SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOSE, FORMAT json', '"Partitions": \[\s+\{\s+"Partition Name": "many_0",\s+"Blocks Buffered": \d+,\s+"Blocks Direct": \d+,\s+"Rows Read": 60\s+\},\s+\{');
+SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOSE, FORMAT yaml', 'Partitions Read: 3\s+Partitions Pruned: 147\s+Partitions: \s+- Partition Name: "many_0"\s+Blocks Buffered: \d+');
+SELECT shows('SELECT count(*) FROM many WHERE i < (SELECT 30)', 'ANALYZE, VERBOSE, FORMAT xml', '<Partitions>\s+<Partition>\s+<Partition-Name>many_0</Partition-Name>');
+SELECT shows('SELECT dim.grp, count(*) FROM r JOIN dim USING (k) GROUP BY dim.grp', 'COSTS off', 'Outer Scan: r\n.*Partitions: 7 of 7');
+-- Where PostgreSQL would use parallel workers, what is kept uses none; a row that raises runs it.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET min_parallel_index_scan_size = 0;
+-- offloaded: GpuPreAgg
+SELECT dim.grp, count(*), sum(h.v) FROM h JOIN dim USING (k) JOIN m ON m.v = h.id GROUP BY dim.grp;
+-- offloaded: GpuPreAgg
+SELECT dim.grp, sum(100 / (h.v - 17)) FROM h JOIN dim USING (k) JOIN m ON m.v = h.id GROUP BY dim.grp;
+-- offloaded: GpuPreAgg
+SELECT k, sum(100 / (v - 17)) FROM h GROUP BY k;
+SELECT k, sum('NaN'::numeric + v), count(*) FROM h GROUP BY k;
+-- A value that no device form holds, in one partition only.
+CREATE TABLE odd (i int, n numeric) PARTITION BY RANGE (i);
+CREATE TABLE odd_1 PARTITION OF odd FOR VALUES FROM (0) TO (1000);
+CREATE TABLE odd_2 (n numeric, i int);
+ALTER TABLE odd ATTACH PARTITION odd_2 FOR VALUES FROM (1000) TO (3000);
+INSERT INTO odd SELECT i, i / 8.0 FROM generate_series(0, 2999) i;
+ANALYZE odd;
+-- offloaded: GpuPreAgg
+SELECT i % 5, count(*), sum(n), min(n) FROM odd GROUP BY 1;
+INSERT INTO odd VALUES (2000, 'NaN');
+-- offloaded: GpuPreAgg
+SELECT i % 5, count(*), sum(n), min(n) FROM odd GROUP BY 1;
+-- offloaded: GpuPreAgg
+SELECT i % 5, count(*), sum(n) FROM odd WHERE i < 1000 GROUP BY 1;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(odd.n) FROM odd JOIN h ON h.id = odd.i;
+ALTER TABLE odd ADD COLUMN late numeric DEFAULT 'Infinity';
+SELECT count(*), sum(late) FROM odd;
+SELECT count(*), sum(n) FROM odd WHERE late > 5;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET min_parallel_index_scan_size;

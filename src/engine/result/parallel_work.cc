@@ -54,7 +54,18 @@ void ParallelWork::each(uint64_t count, const std::function<void(uint64_t)>& job
     if (error && !step.error) step.error = error;
     if (--step.left == 0) step.finished.notify_one();
   };
-  for (uint64_t i = 0; i < count; i++) pool_.post([&run, i](unsigned) { run(i); });
+  for (uint64_t i = 0; i < count; i++) {
+    try {
+      pool_.post([&run, i](unsigned) { run(i); });
+    } catch (...) {
+      // Those that were posted must still be waited for.
+      std::lock_guard lock(step.mutex);
+      step.failed = true;
+      if (!step.error) step.error = std::current_exception();
+      step.left -= count - i;
+      break;
+    }
+  }
   std::unique_lock lock(step.mutex);
   while (!step.finished.wait_for(lock, kAskEvery, [&] { return step.left == 0; })) {
     lock.unlock();

@@ -19,7 +19,8 @@ typedef enum TbFilesSent
 } TbFilesSent;
 
 /* Opens the main fork's segments for reading, sends the descriptors, closes
- * its own. The daemon's are for the next query only. */
+ * its own. They are for the query to come, or for what the one under way reads
+ * next. */
 extern TbFilesSent tb_relation_files_send(TbConnection *conn, Relation rel,
 										  BlockNumber nblocks, TbFailure *why);
 

@@ -273,7 +273,7 @@ build_of_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *block
 /* Whether nothing is to be read of the stage's table; else *blocks, or NULL for all,
  * says what. */
 static bool
-is_empty(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
+nothing_to_read(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
 {
 	/* Partitions are chosen as PostgreSQL would on its first row; not before anything
 	 * is known to be read. */
@@ -298,7 +298,7 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 	bool		built;
 
 	CHECK_FOR_INTERRUPTS();
-	if (rel != NULL && is_empty(stage, rel, &blocks))
+	if (rel != NULL && nothing_to_read(stage, rel, &blocks))
 	{
 		if (stage->info.needed)
 			return TB_RUN_EMPTY;

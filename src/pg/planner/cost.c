@@ -59,11 +59,16 @@
  * a row, of which PostgreSQL would have to make the group. */
 #define RETURNED_GROUP_US		0.25
 
-/* Sorting, a row and a doubling of the rows: the first key; each further one. Of the
- * first few rows of many most cost one comparison. */
-#define SORT_ROW_NS				2.5
+/* Sorting, a row and a doubling of the rows that are kept: the first key; each further
+ * one. Of the first few rows of many most cost one comparison. A window function's
+ * value. */
+#define SORT_ROW_NS				3.5
 #define SORT_KEY_NS				0.5
+#define WINDOW_VALUE_NS			60.0
 #define SORT_THREADS			8
+
+/* A partition: its start, and that its last chunk is not full. */
+#define PARTITION_US			50.0
 
 /* A GPU: pages over the bus, and its work on a row. */
 #define GPU_PAGE_US				0.17
@@ -91,8 +96,9 @@ read_us(const TbWork *work, int threads)
 	if (work->pages >= tb_guc_direct_threshold)
 		direct = work->all_visible * work->pages;
 	/* Buffered pages are the backend's alone; the daemon reads meanwhile. */
-	return Max((work->pages - direct) * BUFFERED_PAGE_US,
-			   direct * DIRECT_PAGE_US / Min(threads, 8));
+	return work->partitions * PARTITION_US +
+		Max((work->pages - direct) * BUFFERED_PAGE_US,
+			direct * DIRECT_PAGE_US / Min(threads, 8));
 }
 
 static double
@@ -219,17 +225,39 @@ tb_cost_returned_group(void)
 	return RETURNED_GROUP_US / US_PER_UNIT;
 }
 
-Cost
-tb_cost_sort(double rows, int nkeys, double kept)
+/* Of work that the host's threads share. */
+static Cost
+cost_of_result_work(double ns)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
-	double		sorted = Min(rows, kept);
-	double		row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
-	double		ns = (rows + sorted * log2(Max(sorted, 2))) * row_ns;
 
 	return ns / 1000.0 / Min(threads, SORT_THREADS) / US_PER_UNIT;
+}
+
+Cost
+tb_cost_sort(double rows, int nkeys, double kept)
+{
+	double		sorted = Min(rows, kept);
+	double		row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
+
+	return cost_of_result_work((rows + sorted * log2(Max(sorted, 2))) * row_ns);
+}
+
+Cost
+tb_cost_windows(double rows, int nfunctions)
+{
+	return cost_of_result_work(rows * nfunctions * WINDOW_VALUE_NS);
+}
+
+bool
+tb_cost_fits_in_memory(double bytes)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+
+	return count == 0 || bytes <= devices[TB_DEVICE_HOST].memory_budget / 2.0;
 }
 
 bool

@@ -15,6 +15,7 @@ typedef struct TbWork
 	double		pages;
 	double		all_visible;		/* fraction of the pages */
 	double		rows;				/* of the table */
+	double		partitions;			/* that it is read as; 0: the table itself */
 	double		passing;			/* rows that pass the filters */
 	double		probes;				/* rows that look into inner tables, of all joins */
 	double		candidates;			/* rows of tables without keys that are looked at */
@@ -43,6 +44,10 @@ extern Cost tb_cost_returned_group(void);
 
 /* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
+extern Cost tb_cost_windows(double rows, int nfunctions);
+
+/* Whether the service may keep so many bytes for a query and still serve others. */
+extern bool tb_cost_fits_in_memory(double bytes);
 
 /* The device of a query: an index of turbined's, or TB_ANY_DEVICE. False if
  * there is none that may run it, or no service. */

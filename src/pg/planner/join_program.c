@@ -389,6 +389,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	stage->pruner = tb_partitions_pruner(program->root, side->tree->driver, partitions);
 	stage->info.nleaves = list_length(partitions->leaves);
 	stage->info.pruned = partitions->pruned;
+	work->partitions = stage->info.nleaves;
 	work->pages = partitions->pages;
 	work->all_visible = partitions->all_visible;
 	work->rows = partitions->tuples;

@@ -47,6 +47,9 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 		previous_upper_hook(root, stage, input_rel, output_rel, extra);
 	if (!tb_planning_enabled())
 		return;
+	if (stage == UPPERREL_GROUP_AGG &&
+		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
+		return;
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		tb_preagg_add_path(root, stage, input_rel, output_rel, extra);
 	tb_sort_add_path(root, stage, input_rel, output_rel);

@@ -82,17 +82,17 @@ TEST_P(CudaJoin, LittleMemoryMeansFewerRowsAtATime) {
   EXPECT_TRUE(worked);
 }
 
-/* Only rows with small values are wanted. */
-class SmallValues final : public RowLimit {
+/* Only rows with large values are wanted. */
+class LargeValues final : public RowLimit {
  public:
-  static constexpr int32_t kBelow = 100;
+  static constexpr int32_t kFrom = 1400;
   uint64_t worth_pruning(uint64_t kept) const override { return kept + 3000; }
   std::vector<uint32_t> rows_that_stay(const ResultBatch& batch, MemoryBudget&) const override {
     std::vector<uint32_t> stay;
     for (uint32_t i = 0; i < batch.nrows; i++) {
       int32_t v;
       std::memcpy(&v, batch.columns[0].at(i), sizeof v);
-      if (v < kBelow) stay.push_back(i);
+      if (v >= kFrom) stay.push_back(i);
     }
     return stay;
   }
@@ -106,11 +106,11 @@ TEST_P(CudaJoin, RowsThatNobodyWantsGoWhileTheInputComes) {
   const auto pages = make_pages(200, 1500);
   auto chunks = chunks_of(pages);
   const Answer answer = run_query(*device, program, chunks, kNoLimit, 0, fake_artifact(), fake_tables(matches),
-                                  std::make_shared<SmallValues>());
+                                  std::make_shared<LargeValues>());
   int64_t all = 0, wanted = 0, kept = 0;
   for (const auto& [row, count] : expected_join(pages, matches).rows) {
     all += count;
-    if (std::stoi(row) >= SmallValues::kBelow) continue;
+    if (std::stoi(row) < LargeValues::kFrom) continue;
     wanted += count;
     const auto found = answer.rows.find(row);
     EXPECT_EQ(found == answer.rows.end() ? 0 : found->second, count) << row;

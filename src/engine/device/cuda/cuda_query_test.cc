@@ -4,6 +4,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "engine/device/cuda/cuda_device.h"
@@ -25,7 +26,17 @@ class CudaQueryTest : public ::testing::Test {
   }
   Device& device() { return *devices_[0]; }
 
+  /* A layout whose rows are decoded with so much added to their values. */
+  const ChunkLayout* layout_adding(int32_t value) {
+    turbine::testing::ParamWriter params;
+    params.scalar(&value, sizeof value);
+    layouts_.push_back(std::make_unique<ChunkLayout>(
+        ChunkLayout{device().load(fake_artifact(), *program_), std::make_shared<const std::string>(params.block())}));
+    return layouts_.back().get();
+  }
+
   void TearDown() override {
+    layouts_.clear();
     devices_.clear();
     if (!fake_) return;
     EXPECT_EQ(fake_->leaks(), std::vector<std::string>());
@@ -37,6 +48,7 @@ class CudaQueryTest : public ::testing::Test {
   std::unique_ptr<FakeDriver> fake_;
   std::shared_ptr<const Program> program_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<ChunkLayout>> layouts_;
 };
 
 TEST_F(CudaQueryTest, RowsComeInTupleOrder) {
@@ -56,6 +68,19 @@ TEST_F(CudaQueryTest, UngroupedAggregate) {
   const auto pages = make_pages(300, 100000);
   auto chunks = chunks_of(pages);
   expect_ungrouped(pages, run_query(device(), program_, chunks));
+}
+
+TEST_F(CudaQueryTest, EachChunkIsDecodedByItsLayout) {
+  open(Shape::UNGROUPED);
+  auto pages = make_pages(300, 100000);
+  auto chunks = chunks_of(pages);
+  const ChunkLayout* const layouts[] = {nullptr, layout_adding(1000), layout_adding(-7)};
+  for (size_t i = 0; i < chunks.size(); i++) chunks[i].layout = layouts[i % 3];
+  const Answer answer = run_query(device(), program_, chunks);
+  for (size_t page = 0; page < pages.size(); page++)
+    for (uint32_t i = 0; i < pages[page].nrows; i++)
+      pages[page].values[i] += std::array{0, 1000, -7}[page / kSlotPages % 3];
+  expect_ungrouped(pages, answer);
 }
 
 TEST_F(CudaQueryTest, NoInput) {
@@ -305,6 +330,7 @@ TEST_P(EveryCallFails, RightOrRefused) {
   for (uint32_t nth = 1; nth <= most_calls && !HasFailure(); nth++) {
     open(shape, {.most_delay_us = 0});
     auto chunks = chunks_of(pages);
+    chunks.back().layout = layout_adding(0);
     bool failed = false;
     try {
       const Answer answer = run_query(device(), program_, chunks, kNoLimit, encode_query_fault(nth, result));

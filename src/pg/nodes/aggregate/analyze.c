@@ -60,9 +60,8 @@ add_output(Analyzer *a, const TbOutput *output, Expr *expr, Index sortgroupref)
 }
 
 static bool
-add_key(Analyzer *a, SortGroupClause *clause)
+add_key(Analyzer *a, Expr *expr, Index sortgroupref)
 {
-	Expr	   *expr = (Expr *) get_sortgroupclause_expr(clause, a->root->processed_tlist);
 	TbValue		value;
 	TbOutput	output = {0};
 
@@ -85,7 +84,7 @@ add_key(Analyzer *a, SortGroupClause *clause)
 	output.display = TB_NONE;
 	a->result->keys = lappend(a->result->keys, expr);
 	a->key_values = lappend(a->key_values, memcpy(palloc(sizeof(value)), &value, sizeof(value)));
-	add_output(a, &output, expr, clause->tleSortGroupRef);
+	add_output(a, &output, expr, sortgroupref);
 	return true;
 }
 
@@ -400,13 +399,33 @@ collect_walker(Node *node, Analyzer *a)
 }
 
 static bool
-build(Analyzer *a, const TbAggRequest *request)
+add_keys(Analyzer *a, const TbAggRequest *request)
 {
 	ListCell   *lc;
 
+	if (request->distinct_input)
+	{
+		foreach(lc, request->target->exprs)
+			if (!is_in_scan_tlist(a, lfirst(lc)) && !add_key(a, lfirst(lc), 0))
+				return false;
+		return true;
+	}
 	foreach(lc, request->group_clause)
-		if (!add_key(a, lfirst_node(SortGroupClause, lc)))
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		if (!add_key(a, (Expr *) get_sortgroupclause_expr(clause, a->root->processed_tlist),
+					 clause->tleSortGroupRef))
 			return false;
+	}
+	return true;
+}
+
+static bool
+build(Analyzer *a, const TbAggRequest *request)
+{
+	if (!add_keys(a, request))
+		return false;
 	add_key_displays(a);
 	add_sets(a);
 	if (collect_walker((Node *) request->target->exprs, a) ||

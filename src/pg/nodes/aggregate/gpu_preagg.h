@@ -4,6 +4,7 @@
  *
  *   analyze.c  what of the query it computes: keys, states, outputs
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
+ *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
  *   exec.c     groups out of the query; the fallback
  *   set_fold.c groups of grouping sets out of those of all keys
  *   final.c    PostgreSQL's values out of states
@@ -33,6 +34,9 @@ typedef struct TbAggRequest
 	List	   *sets;				/* lists of sortgrouprefs: grouping sets, or NIL */
 	PathTarget *target;				/* what the node returns */
 	List	   *having;
+	bool		distinct_input;		/* the target's distinct rows, for a node above to
+									 * which it is the same how often each comes;
+									 * no group_clause */
 } TbAggRequest;
 
 /* How it computes that; a path's custom_private points to it. */
@@ -60,6 +64,14 @@ extern void tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 							   RelOptInfo *input_rel, RelOptInfo *output_rel,
 							   void *extra);
 extern void tb_preagg_init(void);
+
+/* The path that computes a request; NULL, with the reason noted, if PostgreSQL must. */
+extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel,
+									   TbAggRequest *request, const char *part);
+
+/* distinct_input.c: whether the aggregation is one for it. */
+extern bool tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel,
+									   RelOptInfo *output_rel, GroupPathExtraData *extra);
 
 /* Fills in the path's costs. Per group that is returned: finish it, evaluate HAVING,
  * project. */

@@ -164,6 +164,9 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 	AggStrategy strategy = AGG_PLAIN;
 	AggClauseCosts costs;
 
+	/* Rows that come several times are no harm. */
+	if (request->distinct_input)
+		return path;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	if (request->sets != NIL)
@@ -219,7 +222,7 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 		analysis->request.rel : output_rel;
 	path->path.pathtarget = analysis->request.target;
 	path->path.parallel_safe = false;
-	path->path.rows = kept->rows;
+	path->path.rows = analysis->request.distinct_input ? analysis->groups : kept->rows;
 	/* No projection: the kept plan returns exactly the target. */
 	path->flags = 0;
 	path->custom_paths = lcons(kept, tb_stage_sources(analysis->stages));
@@ -254,9 +257,9 @@ make_tree(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 	return tb_join_tree_noted(root, rel, reason);
 }
 
-static CustomPath *
-consider(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
-		 const char *part)
+CustomPath *
+tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
+					const char *part)
 {
 	TbAggAnalysis *analysis = NULL;
 	const char *reason = "";
@@ -316,7 +319,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
 	else
 		part = tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
-	path = consider(root, output_rel, &request, part);
+	path = tb_preagg_make_path(root, output_rel, &request, part);
 	if (path == NULL)
 		return;
 	tb_noted_nodes_note(output_rel, path);

@@ -320,7 +320,7 @@ cost_steps(const TbSortPlan *plan)
 
 	for (uint32 i = 0; i < result->passes.count; i++)
 		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
-			passes[i].nfunctions * tb_cost_sort(rows, 0, 0);
+			tb_cost_windows(rows, passes[i].nfunctions);
 	if (plan->request.order || plan->request.distinct)
 		cost += tb_cost_sort(rows, result->nkeys,
 							 result->ndistinct > 0 ? rows : plan->returned);
@@ -363,6 +363,22 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 	return path;
 }
 
+/* Beside a row's values: their form as columns, its packed keys, its place. */
+#define KEPT_ROW_BYTES 48
+
+/* All rows are kept until the last has come; of an order with a limit only the first. */
+static bool
+fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
+{
+	const TbResultPlan *result = plan->result;
+	bool		all = result->limit == TB_NO_LIMIT || result->passes.count > 0 ||
+		result->ndistinct > 0;
+	double		rows = all ? plan->input->rows : plan->returned;
+	int			width = tb_target_of(root, plan->input->scan_tlist)->width;
+
+	return tb_cost_fits_in_memory(rows * (width + KEPT_ROW_BYTES));
+}
+
 /* NULL, with the reason noted, if PostgreSQL must do it. */
 static CustomPath *
 consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
@@ -380,6 +396,11 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 		reason = "a cursor without NO SCROLL may run backward";
 	else
 		plan = analyze(root, output_rel, request, &reason);
+	if (plan != NULL && !tb_guc_debug_force_offload && !fits_in_memory(root, plan))
+	{
+		reason = "the sorted rows are estimated not to fit into the service's memory";
+		plan = NULL;
+	}
 	if (plan != NULL &&
 		(tb_choose_device(&((TbStage *) llast(plan->input->stages))->info.work, &device, &reason) ||
 		 tb_guc_debug_force_offload))

@@ -75,8 +75,11 @@ inline uint64_t fake_hash(int32_t value) {
   return hash ^ (hash >> 31);
 }
 
+/* A parameter is added to every value: so layouts differ. */
 inline void fake_decode(void* arguments) {
   auto& args = *static_cast<TbDecodeArgs*>(arguments);
+  const int32_t added =
+      args.params && args.params->count > 0 ? static_cast<int32_t>(tb_param(args.params, 0)->value[0]) : 0;
   const auto* pages = reinterpret_cast<const FakePage*>(args.pages);
   auto* values = static_cast<int32_t*>(args.columns[0].values);
   for (uint32_t page = args.npages; page-- > 0;) {
@@ -88,7 +91,7 @@ inline void fake_decode(void* arguments) {
       }
       if (value == kUnrepresentable) args.errors |= TB_ERR_UNREPRESENTABLE;
       if (args.rowids) args.rowids[args.nrows] = TB_ROWID(page, i + 1);
-      values[args.nrows++] = value;
+      values[args.nrows++] = value + added;
     }
   }
 }

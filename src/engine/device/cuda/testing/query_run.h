@@ -37,6 +37,7 @@ struct Chunk {
   uint32_t kind = TB_CHUNK_PAGES;
   uint32_t npages = 0;
   std::vector<uint32_t> ids;
+  const ChunkLayout* layout = nullptr;
   ChunkOutcome outcome;
   std::exception_ptr error;
   int times_done = 0;
@@ -104,7 +105,7 @@ inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
   for (size_t i = 0; i < chunks.size(); i++) {
     Chunk& chunk = chunks[i];
     const ChunkTask task{i, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),
-                         static_cast<uint32_t>(chunk.ids.size())};
+                         static_cast<uint32_t>(chunk.ids.size()), chunk.layout};
     query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
       chunk.outcome = outcome;
       chunk.error = error;

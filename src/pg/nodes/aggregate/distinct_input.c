@@ -1,0 +1,142 @@
+/*
+ * distinct_input.c - count(DISTINCT x) and the like: PostgreSQL's own Agg over a
+ * GpuPreAgg that returns each row of its input once.
+ *
+ * Right where it is the same to every aggregate how often a row comes: those with
+ * DISTINCT, and minima and maxima, which name a sort operator. PostgreSQL computes all
+ * of them exactly as ever, of fewer rows; that is why no state of a device has to be
+ * taught what DISTINCT is. Beside a plain sum or count the query stays as it is. Called
+ * by the upper-path hook.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+
+#include "pg/guc.h"
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/plan_private.h"
+#include "pg/planner/planning.h"
+
+/* Minima and maxima, of booleans too. */
+static bool
+has_sort_operator(Oid aggregate)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = OidIsValid(((Form_pg_aggregate) GETSTRUCT(tuple))->aggsortop);
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* Whether some aggregate counts how often a row comes. */
+static bool
+counts_duplicates(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *aggref = (const Aggref *) node;
+
+		return aggref->aggkind != AGGKIND_NORMAL || aggref->agglevelsup != 0 ||
+			(aggref->aggdistinct == NIL && !has_sort_operator(aggref->aggfnoid));
+	}
+	if (IsA(node, GroupingFunc))
+		return true;
+	return expression_tree_walker(node, counts_duplicates, context);
+}
+
+static bool
+is_for_us(PlannerInfo *root, RelOptInfo *input_rel, const RelOptInfo *output_rel,
+		  const GroupPathExtraData *extra)
+{
+	const Query *parse = root->parse;
+
+	if (root->numOrderedAggs == 0 || parse->groupingSets != NIL || parse->hasTargetSRFs ||
+		IS_OTHER_REL(output_rel) || IS_DUMMY_REL(input_rel) ||
+		extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL ||
+		!grouping_is_sortable(parse->groupClause))
+		return false;
+	if (input_rel->reloptkind != RELOPT_JOINREL &&
+		(input_rel->reloptkind != RELOPT_BASEREL || input_rel->rtekind != RTE_RELATION))
+		return false;
+	return !counts_duplicates((Node *) output_rel->reltarget->exprs, NULL) &&
+		!counts_duplicates(extra->havingQual, NULL) &&
+		!contain_volatile_functions((Node *) output_rel->reltarget->exprs) &&
+		!contain_volatile_functions(extra->havingQual);
+}
+
+static Path *
+aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *extra, Path *path,
+		   double input_rows)
+{
+	Query	   *parse = root->parse;
+	double		groups = 1;
+	AggClauseCosts costs;
+
+	memset(&costs, 0, sizeof(costs));
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	if (parse->groupClause != NIL)
+	{
+		groups = estimate_num_groups(root, get_sortgrouplist_exprs(parse->groupClause,
+																   root->processed_tlist),
+									 input_rows, NULL, NULL);
+		path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys, -1.0);
+	}
+	return (Path *) create_agg_path(root, output_rel, path, output_rel->reltarget,
+									parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
+									AGGSPLIT_SIMPLE, parse->groupClause,
+									(List *) extra->havingQual, &costs, groups);
+}
+
+bool
+tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
+						   GroupPathExtraData *extra)
+{
+	TbAggRequest request = {0};
+	const char *part;
+	CustomPath *path;
+	Path	   *above;
+
+	if (!is_for_us(root, input_rel, output_rel, extra))
+		return false;
+	if (!tb_planning_may_win(root, output_rel->pathlist))
+		return true;
+	request.rel = input_rel;
+	request.target = input_rel->reltarget;
+	request.distinct_input = true;
+	if (input_rel->reloptkind == RELOPT_BASEREL)
+		part = tb_planning_part("distinct rows of", planner_rt_fetch(input_rel->relid, root)->relid);
+	else
+		part = tb_join_part(root, "distinct rows of join of", input_rel->relids);
+	path = tb_preagg_make_path(root, output_rel, &request, part);
+	if (path == NULL)
+		return true;
+	above = aggregated(root, output_rel, extra, &path->path, input_rel->rows);
+	if (tb_guc_debug_force_offload)
+	{
+		output_rel->pathlist = NIL;
+		output_rel->partial_pathlist = NIL;
+	}
+	else
+		tb_planning_offered(part, TB_GPU_PREAGG_NAME,
+							tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages),
+							above->total_cost);
+	add_path(output_rel, above);
+	return true;
+}
