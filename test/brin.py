@@ -173,6 +173,33 @@ def inner_tables(bench):
     bench.check("inner tables", None if ok else f"{found}")
 
 
+def partitions(bench):
+    """Of each partition its own indexes leave out blocks; one has none."""
+    with bench.server.connect() as session:
+        session.query("CREATE TABLE parts (ts timestamp, id int, v int) PARTITION BY RANGE (id)")
+        for n in range(3):
+            session.query(f"CREATE TABLE parts_{n} PARTITION OF parts FOR VALUES FROM ({n * 10000}) TO ({n * 10000 + 10000})")
+        for n in (0, 2):
+            session.query(f"CREATE INDEX ON parts_{n} USING brin (ts) WITH (pages_per_range = 1)")
+        session.query("INSERT INTO parts SELECT timestamp '2024-01-01' + i * interval '1 minute', i, i % 97 "
+                      "FROM generate_series(0, 29999) i")
+        session.query("VACUUM (ANALYZE) parts")
+        blocks = [int(session.value(f"SELECT pg_relation_size('parts_{n}') / 8192")) for n in range(3)]
+    query = "SELECT count(*), sum(v) FROM parts WHERE ts < '2024-01-01 05:00' OR ts > '2024-01-21 10:00'"
+    for settings in (BUFFERED, DIRECT):
+        with bench.session(settings) as session:
+            found = session.run(query)
+            node = our_node(explain(session, query))
+        with bench.session(SEQUENTIAL) as session:
+            bench.check("partitions", answers.difference(session.run(query), found))
+        if node is None:
+            bench.check("partitions", "no index is used")
+            continue
+        read = node["Blocks Buffered"] + node["Blocks Direct"]
+        bench.check("partitions, blocks", None if node["BRIN blocks"] == sum(blocks) and read == sum(blocks) - node["BRIN skipped"]
+                    and blocks[1] < read < blocks[1] + 0.2 * (blocks[0] + blocks[2]) else f"{read} of {blocks}: {node}")
+
+
 def rescans(bench):
     """Each rescan asks the indexes again, with the parameters of its turn."""
     query = "SELECT day, (SELECT count(*) FROM log WHERE id BETWEEN day * 1440 AND day * 1440 + 99) FROM days"
@@ -342,7 +369,7 @@ def service_dies_under_cursor(bench):
     bench.server.wait_for_service()
 
 
-CHECKS = (skipped, inner_tables, rescans, formats, chosen, races, service_dies_under_cursor)
+CHECKS = (skipped, inner_tables, partitions, rescans, formats, chosen, races, service_dies_under_cursor)
 
 
 def main():

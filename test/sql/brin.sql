@@ -242,6 +242,38 @@ ALTER TABLE log DISABLE ROW LEVEL SECURITY;
 REVOKE SELECT ON log FROM brin_reader;
 DROP POLICY odd ON log;
 DROP ROLE brin_reader;
+-- Partitions: of each its own indexes leave out blocks, or none where it has none.
+CREATE TABLE parts (ts timestamp, id int, v int, note text) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (4000);
+CREATE TABLE parts_2 (note text, id int, ts timestamp, v int);
+ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM (4000) TO (8000);
+CREATE TABLE parts_3 PARTITION OF parts FOR VALUES FROM (8000) TO (12000);
+CREATE TABLE parts_4 PARTITION OF parts FOR VALUES FROM (12000) TO (16000);
+CREATE INDEX ON parts_1 USING brin (ts) WITH (pages_per_range = 1);
+CREATE INDEX ON parts_2 USING brin (ts) WITH (pages_per_range = 2);
+CREATE INDEX ON parts_2 USING brin (id int4_bloom_ops) WITH (pages_per_range = 2);
+CREATE INDEX ON parts_4 USING brin (ts) WITH (pages_per_range = 1);
+INSERT INTO parts SELECT timestamp '2024-01-01' + i * interval '1 minute', i, i % 90, 'n' || i FROM generate_series(0, 11999) i;
+ANALYZE parts;
+-- for X in 0 1 3999 4000 5000 7999 8000 11999 12000 20000
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(v), min(id), max(ts) FROM parts WHERE ts < timestamp '2024-01-01' + :X * interval '1 minute';
+-- offloaded: GpuPreAgg
+SELECT v, count(*) FROM parts WHERE ts = timestamp '2024-01-01' + :X * interval '1 minute' OR id = :X + 7 GROUP BY v;
+SELECT id, ts, note FROM parts WHERE ts BETWEEN timestamp '2024-01-01' + :X * interval '1 minute' AND timestamp '2024-01-01' + (:X + 20) * interval '1 minute' AND v < 80;
+-- end for
+-- offloaded: GpuPreAgg
+SELECT day, count(*), sum(v) FROM parts JOIN days ON id / 1440 = day WHERE ts > '2024-01-05' GROUP BY day;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(a.v) FROM log a JOIN parts b ON a.id = b.id WHERE b.ts < '2024-01-02' AND a.ts < '2024-01-03';
+-- offloaded: GpuPreAgg
+SELECT v, GROUPING(v), count(*) FROM parts WHERE ts > '2024-01-08' GROUP BY ROLLUP (v);
+SELECT day, (SELECT count(*) FROM parts WHERE id BETWEEN first AND last AND ts < '2024-01-04' ) FROM days;
+PREPARE some_parts(int, timestamp) AS SELECT count(*), sum(v), min(ts) FROM parts WHERE id > $1 AND ts < $2;
+EXECUTE some_parts(3000, '2024-01-05');
+EXECUTE some_parts(9000, '2024-01-09');
+EXECUTE some_parts(20000, '2024-01-05');
+EXECUTE some_parts(NULL, '2024-01-05');
 -- An index that goes or comes changes no answer.
 EXECUTE some(8000, '2024-02-01');
 DROP INDEX log_id;

@@ -35,6 +35,7 @@ typedef struct TbHeapPart
 	Relation	rel;
 	uint32		layout;				/* 0: the program's own; else 1 + index into the
 									 * spec's layouts */
+	const TbBlockSet *blocks;		/* all that is read of it; NULL: all */
 } TbHeapPart;
 
 /* The program's columns as they lie in other tuples; see LAYOUT in wire.h. */

@@ -53,7 +53,7 @@ tb_parts_make(TbHeapQuery *query)
 		part->rel = partitioned ? spec->parts[i].rel : query->rel;
 		part->layout = partitioned ? spec->parts[i].layout : 0;
 		part->nblocks = RelationGetNumberOfBlocks(part->rel);
-		part->blocks = partitioned ? NULL : spec->blocks;
+		part->blocks = partitioned ? spec->parts[i].blocks : spec->blocks;
 		part->blocks_to_read = part->blocks != NULL ? tb_block_set_count(part->blocks) :
 			part->nblocks;
 		query->total_blocks += part->blocks_to_read;

@@ -33,6 +33,7 @@ TbBlockSet *
 tb_brin_scan_run(TbBrinScan *scan, Relation rel)
 {
 	MemoryContext old;
+	BlockNumber nblocks;
 	TIDBitmap  *bitmap;
 	TbBlockSet *set;
 
@@ -49,9 +50,10 @@ tb_brin_scan_run(TbBrinScan *scan, Relation rel)
 		elog(ERROR, "unrecognized result from subplan");
 
 	scan->ran = true;
-	scan->blocks = RelationGetNumberOfBlocks(rel);
-	set = tb_block_set_of_bitmap(bitmap, scan->blocks);
-	scan->skipped = scan->blocks - tb_block_set_count(set);
+	nblocks = RelationGetNumberOfBlocks(rel);
+	set = tb_block_set_of_bitmap(bitmap, nblocks);
+	scan->blocks = nblocks;
+	scan->skipped = nblocks - tb_block_set_count(set);
 	tbm_free(bitmap);
 	return set;
 }
@@ -83,8 +85,8 @@ tb_brin_scan_explain(const TbBrinScan *scan, const char *prefix, List *condition
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		ExplainPropertyText(skipped, psprintf("%u blocks (of %u)", scan->skipped,
-											  scan->blocks), es);
+		ExplainPropertyText(skipped, psprintf(UINT64_FORMAT " blocks (of " UINT64_FORMAT ")",
+											  scan->skipped, scan->blocks), es);
 		return;
 	}
 	ExplainPropertyUInteger(skipped, NULL, scan->skipped, es);

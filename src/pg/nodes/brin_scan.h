@@ -18,8 +18,8 @@ typedef struct TbBrinScan
 	bool		ran;
 
 	/* EXPLAIN: of the last run */
-	BlockNumber blocks;				/* of the table */
-	BlockNumber skipped;
+	uint64		blocks;				/* of the table */
+	uint64		skipped;
 } TbBrinScan;
 
 /* Initializes the node's child plan of that number; -1: there is none. */

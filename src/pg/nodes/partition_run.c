@@ -71,8 +71,22 @@ list_members(Bitmapset *set, int *members)
 	return count;
 }
 
+/* Of the leaves that are left. */
+static void
+init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflags)
+{
+	int32	   *plans = tb_private_leaf_brins((CustomScan *) css->ss.ps.plan, stage);
+
+	run->blocks = palloc0(sizeof(TbBlockSet *) * run->nleaves);
+	if (plans == NULL)
+		return;
+	run->brins = palloc0(sizeof(TbBrinScan) * run->nleaves);
+	for (int i = 0; i < run->nvalid; i++)
+		tb_brin_scan_init(&run->brins[run->valid[i]], css, plans[run->valid[i]], eflags);
+}
+
 TbPartitionRun *
-tb_partition_run_make(CustomScanState *css, int stage)
+tb_partition_run_make(CustomScanState *css, int stage, int eflags)
 {
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	TbStageInfo info = tb_private_stage(plan, stage);
@@ -96,6 +110,7 @@ tb_partition_run_make(CustomScanState *css, int stage)
 	else
 		valid = bms_add_range(NULL, 0, run->nleaves - 1);
 	run->nvalid = list_members(valid, run->valid);
+	init_index_scans(run, css, stage, eflags);
 	return run;
 }
 
@@ -124,7 +139,51 @@ tb_partition_run_blocks(const TbPartitionRun *run)
 uint64
 tb_partition_run_chosen_blocks(const TbPartitionRun *run)
 {
-	return count_blocks(run, run->read, run->nread);
+	uint64		blocks = 0;
+
+	for (int i = 0; i < run->nread; i++)
+	{
+		int			leaf = run->read[i];
+
+		blocks += run->blocks[leaf] != NULL ? tb_block_set_count(run->blocks[leaf]) :
+			RelationGetNumberOfBlocks(leaf_relation(run, leaf));
+	}
+	return blocks;
+}
+
+static void
+choose_blocks(TbPartitionRun *run)
+{
+	memset(run->blocks, 0, sizeof(TbBlockSet *) * run->nleaves);
+	for (int i = 0; i < run->nread && run->brins != NULL; i++)
+	{
+		int			leaf = run->read[i];
+		Relation	rel = leaf_relation(run, leaf);
+
+		/* Where nothing is read, parameters are not looked at. */
+		if (RelationGetNumberOfBlocks(rel) > 0)
+			run->blocks[leaf] = tb_brin_scan_run(&run->brins[leaf], rel);
+	}
+}
+
+TbBrinScan
+tb_partition_run_brin(const TbPartitionRun *run)
+{
+	TbBrinScan	sum = {0};
+
+	for (int i = 0; i < run->nvalid && run->brins != NULL; i++)
+		if (run->brins[run->valid[i]].index_scan != NULL)
+			sum.index_scan = run->brins[run->valid[i]].index_scan;
+	for (int i = 0; i < run->nread && run->brins != NULL; i++)
+	{
+		const TbBrinScan *scan = &run->brins[run->read[i]];
+
+		sum.ran = sum.ran || scan->ran;
+		sum.blocks += scan->index_scan != NULL ? scan->blocks :
+			RelationGetNumberOfBlocks(leaf_relation(run, run->read[i]));
+		sum.skipped += scan->skipped;
+	}
+	return sum;
 }
 
 void
@@ -133,12 +192,14 @@ tb_partition_run_choose(TbPartitionRun *run)
 	run->nread = run->nvalid;
 	memcpy(run->read, run->valid, sizeof(int) * run->nvalid);
 	memset(run->stats, 0, sizeof(TbPartStats) * run->nleaves);
-	if (run->prune == NULL || !run->prune->do_exec_prune)
-		return;
-	/* Numbers are those among the leaves that were left at the start. */
-	run->nread = list_members(ExecFindMatchingSubPlans(run->prune, false), run->read);
-	for (int i = 0; i < run->nread; i++)
-		run->read[i] = run->valid[run->read[i]];
+	if (run->prune != NULL && run->prune->do_exec_prune)
+	{
+		/* Numbers are those among the leaves that were left at the start. */
+		run->nread = list_members(ExecFindMatchingSubPlans(run->prune, false), run->read);
+		for (int i = 0; i < run->nread; i++)
+			run->read[i] = run->valid[run->read[i]];
+	}
+	choose_blocks(run);
 }
 
 bool
@@ -152,6 +213,7 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 	{
 		parts[i].rel = leaf_relation(run, run->read[i]);
 		parts[i].layout = run->leaf_layouts[run->read[i]];
+		parts[i].blocks = run->blocks[run->read[i]];
 	}
 	for (int i = 0; i < run->nlayouts; i++)
 	{

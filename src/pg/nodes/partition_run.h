@@ -12,6 +12,7 @@
 #include "nodes/execnodes.h"
 
 #include "pg/feed/heap_query.h"
+#include "pg/nodes/brin_scan.h"
 
 typedef struct TbPartitionRun
 {
@@ -22,6 +23,7 @@ typedef struct TbPartitionRun
 	int			nlayouts;
 	TbProgram **layouts;
 	List	  **layout_params;		/* lists of ExprState */
+	TbBrinScan *brins;				/* one a leaf; NULL: none has indexes */
 	PartitionPruneState *prune;		/* NULL: nothing to prune by */
 	int			nvalid;				/* left when the executor started */
 	int		   *valid;				/* indexes of leaves */
@@ -30,15 +32,17 @@ typedef struct TbPartitionRun
 	int			nread;
 	int		   *read;				/* indexes of leaves */
 	TbPartStats *stats;				/* one a leaf */
+	TbBlockSet **blocks;			/* of each leaf: what is read; NULL: all */
 } TbPartitionRun;
 
 /* Prunes by what is known when the executor starts. */
-extern TbPartitionRun *tb_partition_run_make(CustomScanState *css, int stage);
+extern TbPartitionRun *tb_partition_run_make(CustomScanState *css, int stage, int eflags);
 
 /* Blocks of all leaves that are left. */
 extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
 
-/* Prunes by the values that parameters have now; they are those to be read. */
+/* Prunes by the values that parameters have now; they are those to be read, and their
+ * indexes are asked which blocks of them, in the current context. */
 extern void tb_partition_run_choose(TbPartitionRun *run);
 extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
 
@@ -49,6 +53,10 @@ extern bool tb_partition_run_specify(const TbPartitionRun *run, ExprContext *eco
 /* Announces the layouts that a query may want. */
 extern bool tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn,
 									 uint32 device, TbFailure *why);
+
+/* What indexes have left out of those chosen, together; its index scan is NULL if no
+ * leaf has any. */
+extern TbBrinScan tb_partition_run_brin(const TbPartitionRun *run);
 
 /* Takes what the parts of the query over those chosen have delivered. */
 extern void tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query);

@@ -25,6 +25,7 @@ typedef enum TbPrivateStage
 	TB_STAGE_LEAVES,				/* Const, bytea: int32[], the leaves' layouts */
 	TB_STAGE_LAYOUTS,				/* a list a layout: Const, bytea, then Consts: its
 									 * program and parameters */
+	TB_STAGE_LEAF_BRINS,			/* Const, bytea: int32[], the leaves' index scans */
 	TB_STAGE_COUNT
 } TbPrivateStage;
 
@@ -106,10 +107,13 @@ pack_layouts(const TbStage *stage)
 static List *
 pack_stage(const TbStage *stage)
 {
-	return list_make5(bytes_node(&stage->info, sizeof(stage->info)),
-					  bytes_node(stage->program, stage->program->total_size),
-					  numbers_node(stage->source_columns),
-					  numbers_node(stage->leaf_layouts), pack_layouts(stage));
+	List	   *result = list_make5(bytes_node(&stage->info, sizeof(stage->info)),
+									bytes_node(stage->program, stage->program->total_size),
+									numbers_node(stage->source_columns),
+									numbers_node(stage->leaf_layouts),
+									pack_layouts(stage));
+
+	return lappend(result, numbers_node(stage->leaf_brin_plans));
 }
 
 List *
@@ -238,6 +242,15 @@ tb_private_leaf_layouts(const CustomScan *plan, int stage)
 	Size		size;
 
 	return node_bytes(stage_list(plan, stage), TB_STAGE_LEAVES, &size);
+}
+
+int32 *
+tb_private_leaf_brins(const CustomScan *plan, int stage)
+{
+	Size		size;
+	int32	   *plans = node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
+
+	return size > 0 ? plans : NULL;
 }
 
 int

@@ -58,6 +58,8 @@ extern int	tb_private_nstages(const CustomScan *plan);
 /* How the leaves of a stage's partitioned table are laid out: a number for each, from
  * 1 or 0 for the stage's own program; and the layouts. */
 extern int32 *tb_private_leaf_layouts(const CustomScan *plan, int stage);
+/* The child plan that scans the indexes of each leaf, -1: none; NULL: of no leaf. */
+extern int32 *tb_private_leaf_brins(const CustomScan *plan, int stage);
 extern int	tb_private_nlayouts(const CustomScan *plan, int stage);
 extern TbProgram *tb_private_layout(const CustomScan *plan, int stage, int layout,
 									List **params);

@@ -149,8 +149,11 @@ static void
 show_index(Shower *shower, int stage, const char *prefix)
 {
 	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+	const TbRunStage *of = &shower->run->stages[stage];
+	TbBrinScan	scan = of->partitions != NULL ? tb_partition_run_brin(of->partitions) :
+	of->brin;
 
-	tb_brin_scan_explain(&shower->run->stages[stage].brin, prefix, notes.brin_condition,
+	tb_brin_scan_explain(&scan, prefix, notes.brin_condition,
 						 &shower->run->css->ss.ps, shower->ancestors, shower->es);
 }
 

@@ -53,7 +53,7 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	stage->rti = tb_private_notes(plan, index).rti;
 	tb_brin_scan_init(&stage->brin, run->css, stage->info.brin_plan, eflags);
 	if (stage->info.nleaves > 0)
-		stage->partitions = tb_partition_run_make(run->css, index);
+		stage->partitions = tb_partition_run_make(run->css, index, eflags);
 	if (stage->info.source_plan < 0)
 	{
 		/* Raises where nobody may read it yet: a materialized view without rows. */

@@ -397,6 +397,37 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	return true;
 }
 
+/* What BRIN indexes of the partitions leave of them. */
+static void
+choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
+{
+	TbWork	   *work = &stage->info.work;
+	double		pages = 0;
+	double		rows = 0;
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, stage->partitions->leaves)
+	{
+		RelOptInfo *leaf = ((TbLeaf *) lfirst(lc))->rel;
+		TbWork		leaf_work = tb_cost_work(leaf, leaf->rows, &work->program);
+		TbBrinPath *brin = tb_brin_path_choose(root, leaf, &leaf_work);
+
+		stage->leaf_brins = lappend(stage->leaf_brins, brin);
+		found = found || brin != NULL;
+		pages += leaf_work.pages;
+		rows += leaf_work.rows;
+	}
+	if (!found)
+	{
+		stage->leaf_brins = NIL;
+		return;
+	}
+	work->pages = pages;
+	work->rows = rows;
+	work->passing = Min(work->passing, rows);
+}
+
 static bool
 finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 {
@@ -418,7 +449,9 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
 	if (!describe_partitions(program, side, stage))
 		return false;
-	if (side->tree->source == NULL && stage->partitions == NULL)
+	if (stage->partitions != NULL)
+		choose_leaf_indexes(program->root, stage);
+	else if (side->tree->source == NULL)
 		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
 	if (sink == TB_SINK_BUILD)
 		stage->info.work.built = side->tree->rows;
@@ -453,11 +486,15 @@ number_sources(List *stages)
 	foreach(lc, stages)
 	{
 		TbStage    *stage = lfirst(lc);
+		ListCell   *leaf;
 
 		if (stage->source != NULL)
 			stage->info.source_plan = next++;
 		if (stage->brin != NULL)
 			stage->info.brin_plan = next++;
+		foreach(leaf, stage->leaf_brins)
+			stage->leaf_brin_plans = lappend_int(stage->leaf_brin_plans,
+												 lfirst(leaf) != NULL ? next++ : -1);
 		if (stage->pruner != NULL)
 			stage->info.pruner = next++;
 	}

@@ -7,6 +7,18 @@
 
 #include "pg/planner/stage.h"
 
+static Cost
+cost_of_leaf_indexes(const TbStage *stage)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, stage->leaf_brins)
+		if (lfirst(lc) != NULL)
+			cost += ((TbBrinPath *) lfirst(lc))->cost;
+	return cost;
+}
+
 Cost
 tb_cost_stages(List *stages)
 {
@@ -22,6 +34,7 @@ tb_cost_stages(List *stages)
 				stage->source->rows * tb_cost_returned_row();
 		if (stage->brin != NULL)
 			cost += stage->brin->cost;
+		cost += cost_of_leaf_indexes(stage);
 		cost += lnext(stages, lc) != NULL ? tb_cost_build(&stage->info.work) :
 			tb_cost_run(&stage->info.work);
 	}
@@ -37,15 +50,31 @@ tb_stage_sources(List *stages)
 	foreach(lc, stages)
 	{
 		TbStage    *stage = lfirst(lc);
+		ListCell   *leaf;
 
 		if (stage->source != NULL)
 			result = lappend(result, stage->source);
 		if (stage->brin != NULL)
 			result = lappend(result, stage->brin->path);
+		foreach(leaf, stage->leaf_brins)
+			if (lfirst(leaf) != NULL)
+				result = lappend(result, ((TbBrinPath *) lfirst(leaf))->path);
 		if (stage->pruner != NULL)
 			result = lappend(result, stage->pruner);
 	}
 	return result;
+}
+
+/* Of partitions the first one's condition is shown. */
+static void
+keep_index_plan(TbStage *stage, List *plans, int number)
+{
+	ListCell   *child = list_nth_cell(plans, number);
+	List	   *condition;
+
+	lfirst(child) = tb_brin_index_plan(lfirst(child), &condition);
+	if (stage->brin_condition == NIL)
+		stage->brin_condition = condition;
 }
 
 List *
@@ -57,12 +86,13 @@ tb_stage_plans(List *stages, List *plans)
 	foreach(lc, stages)
 	{
 		TbStage    *stage = lfirst(lc);
-		ListCell   *child;
+		ListCell   *leaf;
 
-		if (stage->brin == NULL)
-			continue;
-		child = list_nth_cell(result, stage->info.brin_plan);
-		lfirst(child) = tb_brin_index_plan(lfirst(child), &stage->brin_condition);
+		if (stage->brin != NULL)
+			keep_index_plan(stage, result, stage->info.brin_plan);
+		foreach(leaf, stage->leaf_brin_plans)
+			if (lfirst_int(leaf) >= 0)
+				keep_index_plan(stage, result, lfirst_int(leaf));
 	}
 	return result;
 }
@@ -78,7 +108,8 @@ tb_cost_disabled(List *stages)
 		const TbStage *stage = lfirst(lc);
 		ListCell   *join;
 
-		if (!enable_seqscan && stage->source == NULL && stage->brin == NULL)
+		if (!enable_seqscan && stage->source == NULL && stage->brin == NULL &&
+			stage->leaf_brins == NIL)
 			cost += disable_cost;
 		foreach(join, stage->joins)
 		{
