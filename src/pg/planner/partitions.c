@@ -10,11 +10,13 @@
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "partitioning/partprune.h"
 
@@ -124,6 +126,39 @@ tb_partitions_append(PlannerInfo *root, RelOptInfo *rel, const TbPartitions *par
 {
 	return (Path *) create_append_path(root, rel, leaf_scans(root, partitions), NIL, NIL,
 									   NULL, 0, false, -1);
+}
+
+/* The target in a leaf's own columns. */
+static PathTarget *
+leaf_target(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *leaf,
+			const PathTarget *target)
+{
+	PathTarget *result = copy_pathtarget(unconstify(PathTarget *, target));
+
+	result->exprs = (List *) adjust_appendrel_attrs_multilevel(root, (Node *) target->exprs,
+															   leaf->relids, rel->relids);
+	return result;
+}
+
+/* An Append does not project. */
+Path *
+tb_partitions_append_target(PlannerInfo *root, RelOptInfo *rel,
+							const TbPartitions *partitions, PathTarget *target)
+{
+	List	   *scans = leaf_scans(root, partitions);
+	Path	   *path;
+	ListCell   *lc;
+
+	foreach(lc, scans)
+	{
+		Path	   *scan = lfirst(lc);
+
+		lfirst(lc) = create_projection_path(root, scan->parent, scan,
+											leaf_target(root, rel, scan->parent, target));
+	}
+	path = (Path *) create_append_path(root, rel, scans, NIL, NIL, NULL, 0, false, -1);
+	path->pathtarget = target;
+	return path;
 }
 
 static bool

@@ -38,8 +38,13 @@ extern TbPartitions *tb_partitions_of(PlannerInfo *root, RelOptInfo *rel);
 extern Path *tb_partitions_append(PlannerInfo *root, RelOptInfo *rel,
 								  const TbPartitions *partitions);
 
+/* The same, with the target computed by each scan. */
+extern Path *tb_partitions_append_target(PlannerInfo *root, RelOptInfo *rel,
+										 const TbPartitions *partitions,
+										 PathTarget *target);
+
 /*
- * The same path, for a plan that is never run: it carries what PostgreSQL prunes
+ * The first path, for a plan that is never run: it carries what PostgreSQL prunes
  * partitions by when the values of parameters are known. NULL if there is nothing
  * to prune by.
  */

@@ -11,6 +11,7 @@
 
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/sort/input.h"
+#include "pg/planner/partitions.h"
 #include "pg/planner/serial_paths.h"
 
 static uint32
@@ -77,13 +78,17 @@ tb_target_of(PlannerInfo *root, List *scan_tlist)
 }
 
 static Path *
-kept_rows(PlannerInfo *root, const TbSortInput *input)
+kept_rows(PlannerInfo *root, const TbSortInput *input, const TbJoinTree *tree)
 {
 	RelOptInfo *rel = input->rel;
-	Path	   *path = rel->reloptkind == RELOPT_BASEREL ?
-	create_seqscan_path(root, rel, NULL, 0) : tb_serial_path_of(rel);
+	PathTarget *target = tb_target_of(root, input->scan_tlist);
+	Path	   *path;
 
-	return (Path *) create_projection_path(root, rel, path, tb_target_of(root, input->scan_tlist));
+	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
+		return tb_partitions_append_target(root, rel, tree->partitions, target);
+	path = rel->reloptkind == RELOPT_BASEREL ?
+		create_seqscan_path(root, rel, NULL, 0) : tb_serial_path_of(rel);
+	return (Path *) create_projection_path(root, rel, path, target);
 }
 
 TbSortInput *
@@ -106,7 +111,7 @@ tb_sort_input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const cha
 		tb_sort_input_add(input, lfirst(lc), &projection->outputs[foreach_current_index(lc)]);
 	input->ncolumns = count_columns(llast(input->stages));
 	input->rows = rel->rows;
-	input->kept = kept_rows(root, input);
+	input->kept = kept_rows(root, input, tree);
 	return input;
 }
 
