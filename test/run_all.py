@@ -30,7 +30,7 @@ SUITES = {
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
-    "joins": (PYTHON + ["test/join_fuzz.py", "--queries", "1500"], ["--queries", "100000"]),
+    "joins": (PYTHON + ["test/join_fuzz.py", "--queries", "600"], ["--queries", "100000"]),
     "join-faults": (PYTHON + ["test/join_faults.py"], ["--rounds", "30"]),
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),

@@ -15,6 +15,9 @@ constexpr std::chrono::milliseconds kCancelCheck{50};
  * more of a processor. */
 constexpr double kRowsWorthFullCode = 500000;
 
+/* A compiler may have been killed; what fails again and again is left alone. */
+constexpr int kMostFailures = 3;
+
 float ms_since(Clock::time_point start) {
   return std::chrono::duration<float, std::milli>(Clock::now() - start).count();
 }
@@ -116,7 +119,12 @@ void CodeCache::improve(Device& device, const Program& program) {
   }
   lock.lock();
   entry->improving = false;
-  if (improved) entry->quick = false;
+  if (improved) {
+    entry->quick = false;
+  } else {
+    entry->asked = ++entry->failures >= kMostFailures;
+    entry->rows = 0;
+  }
   changed_.notify_all();
 }
 

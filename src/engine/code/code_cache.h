@@ -47,7 +47,8 @@ class CodeCache {
   Result get(Device& device, const Program& program, const IsCancelled& cancelled, CodeDemand demand = {});
 
   /* Makes quick code full, if the program has quick code; takes as long as a
-   * compilation does. Code that cannot be improved stays quick. */
+   * compilation does. Where that fails it stays quick, and is tried again a few
+   * times, each after as many rows. */
   void improve(Device& device, const Program& program);
 
   /* As get(), for a query to come: returns at once if the code is there or on
@@ -67,6 +68,7 @@ class CodeCache {
     bool quick = false;
     bool asked = false;      // somebody was told to improve it
     bool improving = false;  // it is being done
+    int failures = 0;        // to do it
     double rows = 0;
     std::list<std::string>::iterator used;  // position in used_, when loaded
   };

@@ -168,6 +168,11 @@ TEST_F(CodeCacheTest, WhatCannotBeImprovedStaysQuick) {
   auto instance = open();
   EXPECT_TRUE(instance->cache.get(device_, program(1), {}, kManyRows).improve);
   instance->compiler.stop();
+  for (int failures = 1; failures < 3; failures++) {
+    instance->cache.improve(device_, program(1));
+    EXPECT_FALSE(instance->cache.get(device_, program(1), {}, kFewRows).improve);
+    EXPECT_TRUE(instance->cache.get(device_, program(1), {}, kManyRows).improve) << failures;
+  }
   instance->cache.improve(device_, program(1));
   const auto code = instance->cache.get(device_, program(1), {}, kManyRows);
   EXPECT_EQ(text(code), "machine code quick");

@@ -26,6 +26,7 @@
 #include "pg/nodes/plan_private.h"
 #include "pg/planner/noted_nodes.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/prefer_whole.h"
 #include "pg/planner/serial_paths.h"
 
 /* Each takes a hash table, and a look-up a group. */
@@ -332,6 +333,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 		tb_planning_offered(part, TB_GPU_PREAGG_NAME,
 							tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages),
 							path->path.total_cost);
+	tb_prefer_whole(output_rel, &path->path);
 	add_path(output_rel, &path->path);
 }
 
