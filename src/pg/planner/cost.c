@@ -83,6 +83,7 @@ tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program
 	work.all_visible = rel->allvisfrac;
 	work.rows = rel->tuples;
 	work.passing = Min(passing, rel->tuples);
+	work.reaching = work.passing;
 	work.program = *program;
 	return work;
 }
@@ -108,7 +109,8 @@ host_us(const TbWork *work, int threads)
 		DECODE_ATTRIBUTE_NS * work->program.last_attnum +
 		DECODE_COLUMN_NS * work->program.columns;
 	double		compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
-		work->passing * OPERATION_NS * work->program.others +
+		work->passing * OPERATION_NS * work->program.probes +
+		work->reaching * OPERATION_NS * work->program.others +
 		work->probes * PROBE_NS + work->candidates * CANDIDATE_NS +
 		work->matches * MATCH_NS +
 		work->built * BUILD_ROW_NS + work->projected * PROJECTED_ROW_NS;

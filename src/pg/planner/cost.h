@@ -17,6 +17,7 @@ typedef struct TbWork
 	double		rows;				/* of the table */
 	double		partitions;			/* that it is read as; 0: the table itself */
 	double		passing;			/* rows that pass the filters */
+	double		reaching;			/* rows or joined rows that reach the sink */
 	double		probes;				/* rows that look into inner tables, of all joins */
 	double		candidates;			/* rows of tables without keys that are looked at */
 	double		matches;			/* rows that come out of joins, of all */

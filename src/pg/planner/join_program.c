@@ -453,6 +453,8 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 		choose_leaf_indexes(program->root, stage);
 	else if (side->tree->source == NULL)
 		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
+	stage->info.work.reaching = side->joins != NIL ? side->tree->rows :
+		stage->info.work.passing;
 	if (sink == TB_SINK_BUILD)
 		stage->info.work.built = side->tree->rows;
 	if (sink == TB_SINK_PROJECT)

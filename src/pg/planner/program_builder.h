@@ -103,7 +103,8 @@ extern int	tb_builder_add_agg(TbBuilder *builder, TbAggKind kind,
 typedef struct TbProgramCost
 {
 	uint32		filters;
-	uint32		others;				/* keys and arguments */
+	uint32		probes;				/* keys and conditions of joins */
+	uint32		others;				/* of the sink: keys, arguments, outputs */
 	int			columns;
 	int			last_attnum;		/* decoding walks a tuple up to here */
 	bool		inexact;			/* uses a TB_FN_INEXACT function */

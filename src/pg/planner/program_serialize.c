@@ -297,8 +297,8 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 		ListCell   *key;
 
 		foreach(key, join->keys)
-			cost->others += node_cost(b, lfirst_int(key));
-		cost->others += node_cost(b, join->join.residual);
+			cost->probes += node_cost(b, lfirst_int(key));
+		cost->probes += node_cost(b, join->join.residual);
 	}
 	for (uint32 i = 0; i < b->column_list.count; i++)
 		if (r->columns[i] != TB_NONE && b->columns[i].join == 0)
