@@ -241,8 +241,10 @@ def terminate_backends(bench):
         try:
             outcome = session.finish()
             complaint = None if outcome.sqlstate == "57P01" else bench.wrong_answer(query, outcome)
-        except ConnectionLost as lost:
-            complaint = str(lost)
+        except ConnectionLost:
+            # PostgreSQL says nothing to a client that was not reading the rows. If it
+            # was a crash, the instance tells.
+            complaint = None
         bench.check("terminate", complaint)
     bench.check("terminate, instance", bench.instance_restarted())
     check_released(bench, before, "terminate")
@@ -250,13 +252,14 @@ def terminate_backends(bench):
 
 def check_released(bench, before, name):
     """Connections are gone; segments are kept for the next queries, but never
-    more of them than queries ran at once."""
+    more of them than queries ran at once: two a session, where rows of one join
+    the other."""
     pid = bench.server.service_pid()
 
     def released():
         now = held_by(pid)
         return (now["descriptors"] - now["segments"] <= before["descriptors"] - before["segments"]
-                and now["segments"] <= max(before["segments"], SESSIONS))
+                and now["segments"] <= max(before["segments"], 2 * SESSIONS))
     bench.check(f"{name}, released", None if wait_until(released, RELEASE_SECONDS) is not None
                 else f"{before} became {held_by(pid)}")
 
