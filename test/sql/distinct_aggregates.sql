@@ -73,4 +73,17 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 4;
 -- offloaded: GpuPreAgg
 SELECT name, count(DISTINCT b) FROM q JOIN p ON q.k = p.id GROUP BY name;
+-- Keys that are constant.
+SELECT k, count(DISTINCT b) FROM q WHERE k = 1 GROUP BY k;
+SELECT q.k, count(DISTINCT p.name) FROM q JOIN p ON q.k = p.id WHERE q.k = 3 AND p.id = 3 GROUP BY q.k;
+-- Equal floats that differ.
+CREATE TABLE zeros (id int, g int, f float8);
+INSERT INTO zeros VALUES (1, 1, 0), (2, 1, '-0'), (3, 1, 1), (4, 2, '-0'), (5, 2, 0);
+ANALYZE zeros;
+SELECT count(DISTINCT f::text) FROM zeros;
+SELECT g, count(DISTINCT f::text) FROM zeros GROUP BY g;
+SELECT g, max(DISTINCT f::text) FROM zeros GROUP BY g;
+-- offloaded: GpuPreAgg
+SELECT g, count(DISTINCT f) FROM zeros GROUP BY g;
+DROP TABLE zeros;
 DROP TABLE q, p, hollow;

@@ -367,4 +367,29 @@ SELECT k, x FROM scales ORDER BY x DESC, k, scale(x) LIMIT 20;
 -- ordered
 SELECT k, sum(x) FROM scales GROUP BY k ORDER BY sum(x), k;
 SELECT count(*) FROM (SELECT x FROM scales GROUP BY x ORDER BY x LIMIT 3) y;
+-- Columns and keys that are values of the query, not of its rows.
+-- ordered
+SELECT id FROM s ORDER BY (SELECT 1), id LIMIT 3;
+-- ordered
+SELECT id, k FROM s ORDER BY current_date, id LIMIT 2;
+SELECT id, sum((SELECT 5)) OVER (ORDER BY id) FROM s WHERE id < 20;
+SELECT id, count(*) OVER (PARTITION BY current_date ORDER BY id) FROM s WHERE id < 20;
+SET plan_cache_mode = force_generic_plan;
+PREPARE lagging(int) AS SELECT id, lag(id, 1, $1) OVER (ORDER BY id) FROM s WHERE id < 20;
+EXECUTE lagging(2);
+DEALLOCATE lagging;
+RESET plan_cache_mode;
+SELECT u.id, x.* FROM one u, LATERAL (SELECT s.id, u.id q FROM s WHERE s.k = u.id ORDER BY u.id, s.id LIMIT 2) x;
+-- The kept plan of sorted groups below other nodes: 1e300 sends it back.
+CREATE TABLE far AS SELECT id, k, CASE WHEN id = 1999 THEN 1e300 ELSE k END::numeric AS w FROM s;
+ANALYZE far;
+SELECT k + 1, x FROM (SELECT k, sum(w) x FROM far GROUP BY k ORDER BY k OFFSET 0) y;
+SELECT array_agg(k), max(x) FROM (SELECT k, sum(w) x FROM far GROUP BY k ORDER BY k LIMIT 10) y;
+SELECT count(DISTINCT w), max(k) FROM far;
+-- Volatile columns are computed for rows that are dropped too.
+CREATE SEQUENCE counted;
+SELECT count(*) FROM (SELECT DISTINCT ON (k) k, nextval('counted') FROM s) y;
+SELECT last_value FROM counted;
+DROP SEQUENCE counted;
+DROP TABLE far;
 DROP TABLE s, one, hollow, wide, scales;

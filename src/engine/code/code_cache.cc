@@ -104,17 +104,18 @@ void CodeCache::improve(Device& device, const Program& program) {
   if (found == entries_.end()) return;
   const std::shared_ptr<Entry> entry = found->second;
   while (entry->improving) changed_.wait(lock);
-  if (!entry->quick) return;
+  if (entry->state != Entry::kLoaded || !entry->quick) return;
+  const std::shared_ptr<LoadedCode> code = entry->code;
   entry->improving = true;
   lock.unlock();
   bool improved = false;
   try {
     const std::string machine_code = compile(device, program, TB_EFFORT_FULL);
-    entry->code->improve(bytes_of(machine_code));
+    code->improve(bytes_of(machine_code));
     improved = true;
     store_.put(key.stored, machine_code);
     store_.remove(quick_key(key.stored));
-  } catch (const DeviceError&) {
+  } catch (const std::exception&) {
     // What there is goes on working.
   }
   lock.lock();

@@ -57,6 +57,16 @@ copy_with_brin_only(const RelOptInfo *rel)
 	return copy;
 }
 
+/* PostgreSQL makes paths of a whole index too, where no column is wanted. */
+static bool
+excludes_nothing(const BitmapHeapPath *path)
+{
+	const IndexPath *index = (const IndexPath *) path->bitmapqual;
+
+	return IsA(index, IndexPath) && index->indexclauses == NIL &&
+		index->indexinfo->indpred == NIL;
+}
+
 static BitmapHeapPath *
 make_bitmap_path(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -72,6 +82,7 @@ make_bitmap_path(PlannerInfo *root, RelOptInfo *rel)
 		Path	   *path = lfirst(lc);
 
 		if (IsA(path, BitmapHeapPath) && path->param_info == NULL &&
+			!excludes_nothing((BitmapHeapPath *) path) &&
 			(best == NULL || path->total_cost < best->path.total_cost))
 			best = (BitmapHeapPath *) path;
 	}

@@ -19,11 +19,11 @@
 
 #define US_PER_UNIT				7.0
 
-/* Planning aside: connect, admission, start of threads; and a share of the
- * compilation to quick code: 20 ms, once a shape, then cached in memory and on disk;
- * charged as if every shape ran twice, so that a first run is rarely a loss. */
+/* Planning aside: connect, admission, start of threads; and the compilation to quick
+ * code: 20 ms, once a shape, then cached in memory and on disk; charged as if every
+ * shape ran once, so that a first run is rarely a loss. */
 #define STARTUP_US				500.0
-#define COMPILE_SHARE_US		10000.0
+#define COMPILE_SHARE_US		20000.0
 #define GPU_STARTUP_US			1500.0
 
 /* A page from the operating system's cache, by a thread of the daemon, and

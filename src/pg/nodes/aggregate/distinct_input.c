@@ -12,6 +12,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -61,6 +62,41 @@ counts_duplicates(Node *node, void *context)
 	return expression_tree_walker(node, counts_duplicates, context);
 }
 
+/* Whether an expression looks into a float: equal ones, -0 and 0, may differ there. */
+static bool
+looks_into_floats(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->vartype == FLOAT4OID || ((Var *) node)->vartype == FLOAT8OID;
+	if (IsA(node, Aggref))
+	{
+		ListCell   *lc;
+
+		foreach(lc, ((Aggref *) node)->args)
+		{
+			Node	   *arg = (Node *) lfirst_node(TargetEntry, lc)->expr;
+
+			if (!IsA(arg, Var) && looks_into_floats(arg, context))
+				return true;
+		}
+		return looks_into_floats((Node *) ((Aggref *) node)->aggfilter, context);
+	}
+	return expression_tree_walker(node, looks_into_floats, context);
+}
+
+static bool
+any_looks_into_floats(List *exprs)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		if (!IsA(lfirst(lc), Var) && looks_into_floats(lfirst(lc), NULL))
+			return true;
+	return false;
+}
+
 static bool
 is_for_us(PlannerInfo *root, RelOptInfo *input_rel, const RelOptInfo *output_rel,
 		  const GroupPathExtraData *extra)
@@ -76,6 +112,8 @@ is_for_us(PlannerInfo *root, RelOptInfo *input_rel, const RelOptInfo *output_rel
 		(input_rel->reloptkind != RELOPT_BASEREL || input_rel->rtekind != RTE_RELATION))
 		return false;
 	return !counts_duplicates((Node *) output_rel->reltarget->exprs, NULL) &&
+		!any_looks_into_floats(output_rel->reltarget->exprs) &&
+		!any_looks_into_floats((List *) extra->havingQual) &&
 		!counts_duplicates(extra->havingQual, NULL) &&
 		!contain_volatile_functions((Node *) output_rel->reltarget->exprs) &&
 		!contain_volatile_functions(extra->havingQual);
@@ -96,7 +134,9 @@ aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(parse->groupClause,
 																   root->processed_tlist),
 									 input_rows, NULL, NULL);
-		path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys, -1.0);
+		/* All keys may be constant. */
+		if (root->group_pathkeys != NIL)
+			path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys, -1.0);
 	}
 	return (Path *) create_agg_path(root, output_rel, path, output_rel->reltarget,
 									parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,

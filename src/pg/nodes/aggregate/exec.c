@@ -42,6 +42,8 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	node->outputs = tb_private_outputs(plan, &size);
 	node->noutputs = size / sizeof(TbOutput);
 	node->sets = tb_private_sets(plan);
+	/* The kept plan's tuples are returned in its own kind of slot. */
+	css->ss.ps.resultopsfixed = false;
 }
 
 static void

@@ -178,11 +178,13 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 			strategy = AGG_HASHED;
 		else if (grouping_is_sortable(request->group_clause))
 		{
+			List	   *keys = make_pathkeys_for_sortclauses(root, request->group_clause,
+															 root->processed_tlist);
+
 			strategy = AGG_SORTED;
-			path = (Path *) create_sort_path(root, output_rel, path,
-											 make_pathkeys_for_sortclauses(root, request->group_clause,
-																		   root->processed_tlist),
-											 -1.0);
+			/* All may be constant. */
+			if (keys != NIL)
+				path = (Path *) create_sort_path(root, output_rel, path, keys, -1.0);
 		}
 		else
 			return NULL;

@@ -106,7 +106,6 @@ start(TbScanState *node)
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
 		memset(&why, 0, sizeof(why));
-		pgstat_count_heap_scan(rel);
 		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
 	}
 	MemoryContextSwitchTo(old);
@@ -164,7 +163,6 @@ next_chunk(TbScanState *node)
 		return false;
 	}
 	node->have_chunk = true;
-	tb_count_rows_read(node->css.ss.ss_currentRelation, node->chunk.rows_in);
 	if (!node->chunk.evaluate)
 		node->rows_removed += node->chunk.rows_in - node->chunk.nrows;
 	return true;

@@ -100,6 +100,14 @@ tb_sort_input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const cha
 	TbSortInput *input;
 	ListCell   *lc;
 
+	/* Such a value is a parameter of the program too, and would be taken for this
+	 * column where the planner resolves parameters. */
+	foreach(lc, exprs)
+		if (!IsA(lfirst(lc), Const) && !contain_var_clause(lfirst(lc)))
+		{
+			*reason = "a sorted column is a value of the query, not of its rows";
+			return NULL;
+		}
 	if (tree != NULL)
 		projection = tb_projection_make(root, tree, exprs, reason);
 	if (projection == NULL)

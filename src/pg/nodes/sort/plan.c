@@ -121,11 +121,13 @@ drops_rows(const PlannerInfo *root, const TbSortRequest *request)
 /*
  * PostgreSQL computes the target before it sorts, and raises errors of rows that it
  * drops then. So must we: of a target that may raise, all is computed by the engine.
+ * What is volatile it cannot compute.
  */
 static bool
 must_compute(const PlannerInfo *root, const TbSortRequest *request, Node *expr)
 {
-	return drops_rows(root, request) && contain_leaked_vars(expr);
+	return drops_rows(root, request) &&
+		(contain_leaked_vars(expr) || contain_volatile_functions(expr));
 }
 
 /* Of rows: what must be columns for the request, and for the target above. */
