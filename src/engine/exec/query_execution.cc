@@ -199,6 +199,7 @@ QueryExecution::~QueryExecution() {
     failed_ = true;  // completions post nothing any more
     reads_finished_.wait(lock, [this] { return reading_ == 0; });
   }
+  stage_.reset();         // what it keeps counts against the device query's budget
   device_query_.reset();  // waits for its chunks
   if (leave_segment_)
     engine_.segments.abandon(std::move(segment_));

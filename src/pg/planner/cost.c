@@ -49,15 +49,14 @@
 
 /* An inner table's own program: query and answer, and a share of its compilation
  * as above. */
-#define STAGE_US				8000.0
+#define STAGE_US				20000.0
 
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
 #define RETURNED_ROW_US			0.25
 
-/* A group: made in the table, written as columns, copied, finished. No more than
- * a row, of which PostgreSQL would have to make the group. */
-#define RETURNED_GROUP_US		0.25
+/* A group: made in the table, written as columns, copied, finished. */
+#define RETURNED_GROUP_US		0.4
 
 /* Sorting, a row and a doubling of the rows that are kept: the first key; each further
  * one. Of the first few rows of many most cost one comparison. A window function's
