@@ -85,9 +85,9 @@ add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 
 /* Every page of the chunk is good: the daemon may use it. */
 static bool
-release_chunk(TbHeapQuery *query, uint32 slot_index)
+release_chunk(TbHeapQuery *query, uint32 slot_index, bool rewritten)
 {
-	TbChunkRelease release = {.slot = slot_index};
+	TbChunkRelease release = {.slot = slot_index,.rewritten = rewritten};
 
 	query->slots[slot_index].state = TB_SLOT_RUNNING;
 	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
@@ -120,7 +120,7 @@ send_chunk(TbHeapQuery *query, int slot_index)
 	slot->state = TB_SLOT_READING;
 	query->in_flight++;
 	/* Complete as it is: nothing to confirm. */
-	return slot->nruns > 0 || release_chunk(query, slot_index);
+	return slot->nruns > 0 || release_chunk(query, slot_index, false);
 }
 
 /* Sends the next blocks of the relation in a free slot. */
@@ -187,6 +187,7 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 {
 	TbChunkRead read;
 	TbSlot	   *slot;
+	uint64		moved;
 
 	if (message->length != sizeof(read))
 		return tb_query_protocol_error(query, "malformed CHUNK_READ");
@@ -195,10 +196,11 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 		query->slots[read.slot].state != TB_SLOT_READING)
 		return tb_query_protocol_error(query, "CHUNK_READ of a slot not being read");
 	slot = &query->slots[read.slot];
+	moved = query->stats.blocks_moved;
 	for (uint32 i = 0; i < slot->nruns; i++)
 		confirm_run(query, read.slot, &slot->runs[i], slot->run_lsn[i],
 					read.failed != 0);
-	return release_chunk(query, read.slot);
+	return release_chunk(query, read.slot, query->stats.blocks_moved != moved);
 }
 
 static bool
