@@ -23,7 +23,6 @@
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
 #include "engine/program/program.h"
-#include "engine/storage/direct_reader.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
 #include "turbine/wire.h"
@@ -51,6 +50,9 @@ struct ChunkLayout {
   std::shared_ptr<LoadedCode> code;
   std::shared_ptr<const std::string> params;
 };
+
+/* How reading pages went. kNotCached: a drive would have to be waited for. */
+enum class PagesRead { kDone, kNotCached, kFailed };
 
 /* What a device has made of a chunk's pages ahead of its task. */
 class DecodedPages {
@@ -99,8 +101,8 @@ class DeviceQuery {
    * `first` on into the chunk; its last answer is passed to `done`, with nothing
    * decoded if it was not kDone. `done` is called exactly once, from any thread,
    * unless false was returned: the device does not, or not now. */
-  using ReadPages = std::function<CachedRead(uint32_t first, uint32_t count)>;
-  using DecodedAhead = std::function<void(CachedRead, std::shared_ptr<DecodedPages>)>;
+  using ReadPages = std::function<PagesRead(uint32_t first, uint32_t count)>;
+  using DecodedAhead = std::function<void(PagesRead, std::shared_ptr<DecodedPages>)>;
   virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
 
   /* PROJECT, before the first chunk: other rows than these need not be kept. */

@@ -65,6 +65,14 @@ uint32_t reason_of(uint32_t verdict) {
   return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
 }
 
+PagesRead pages_read(CachedRead read) {
+  switch (read) {
+    case CachedRead::kDone: return PagesRead::kDone;
+    case CachedRead::kNotCached: return PagesRead::kNotCached;
+    default: return PagesRead::kFailed;
+  }
+}
+
 /* Does the query's state on the device grow with its input? */
 bool grows(const Program& program) {
   if (program.grouped() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD) return true;
@@ -310,10 +318,10 @@ bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const st
     const auto start = Clock::now();
     const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, pages);
     work->us += us_since(start);
-    return read;
+    return pages_read(read);
   };
-  return device_query_->decode_ahead(task, read, [this, work, slot](CachedRead read, std::shared_ptr<DecodedPages> decoded) {
-    if (read == CachedRead::kNotCached) {
+  return device_query_->decode_ahead(task, read, [this, work, slot](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
+    if (read == PagesRead::kNotCached) {
       start_read(slot, work->files, split_runs(work->runs, kPagesPerRead));
       return;
     }
@@ -324,7 +332,7 @@ bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const st
       slots_[slot].decoded = std::move(decoded);
       slots_[slot].parts_unread = 1;
     }
-    part_read(slot, read == CachedRead::kDone, bytes, work->us);
+    part_read(slot, read == PagesRead::kDone, bytes, work->us);
   });
 }
 

@@ -88,10 +88,10 @@ class QueryRun {
     auto read = [chunk, &pages](uint32_t first, uint32_t count) {
       const uint64_t from = uint64_t{first} * TB_PAGE_SIZE;
       memcpy(chunk->data.data() + from, pages.data() + from, uint64_t{count} * TB_PAGE_SIZE);
-      return CachedRead::kDone;
+      return PagesRead::kDone;
     };
-    EXPECT_TRUE(query_->decode_ahead(task, read, [this, chunk, task](CachedRead read, std::shared_ptr<DecodedPages> decoded) {
-      EXPECT_EQ(read, CachedRead::kDone);
+    EXPECT_TRUE(query_->decode_ahead(task, read, [this, chunk, task](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
+      EXPECT_EQ(read, PagesRead::kDone);
       EXPECT_TRUE(decoded);
       memset(chunk->data.data(), 0xff, chunk->data.size());
       ChunkTask with = task;
@@ -182,17 +182,17 @@ TEST_F(HostDeviceTest, RowIdsAreThoseOfTheChunk) {
 
 TEST_F(HostDeviceTest, WhatIsNotReadIsNotDecoded) {
   QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
-  for (const CachedRead answer : {CachedRead::kNotCached, CachedRead::kFailed}) {
+  for (const PagesRead answer : {PagesRead::kNotCached, PagesRead::kFailed}) {
     std::vector<uint8_t> pages(100 * TB_PAGE_SIZE);
     std::vector<uint32_t> ids(kIds);
-    std::promise<CachedRead> told;
+    std::promise<PagesRead> told;
     uint32_t calls = 0;
     const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 100, ids.data(), kIds};
     auto read = [&](uint32_t first, uint32_t) {
       calls++;
-      return first == 0 ? CachedRead::kDone : answer;  // the second batch is missing
+      return first == 0 ? PagesRead::kDone : answer;  // the second batch is missing
     };
-    ASSERT_TRUE(run.query().decode_ahead(task, read, [&](CachedRead result, std::shared_ptr<DecodedPages> decoded) {
+    ASSERT_TRUE(run.query().decode_ahead(task, read, [&](PagesRead result, std::shared_ptr<DecodedPages> decoded) {
       EXPECT_FALSE(decoded);
       told.set_value(result);
     }));
@@ -207,11 +207,11 @@ TEST_F(HostDeviceTest, OnlySoManyChunksAreAhead) {
   QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
   std::vector<uint32_t> ids(kIds);
   const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 10, ids.data(), kIds};
-  auto read = [](uint32_t, uint32_t) { return CachedRead::kDone; };
+  auto read = [](uint32_t, uint32_t) { return PagesRead::kDone; };
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::shared_ptr<DecodedPages>> held;
-  auto keep = [&](CachedRead, std::shared_ptr<DecodedPages> decoded) {
+  auto keep = [&](PagesRead, std::shared_ptr<DecodedPages> decoded) {
     std::lock_guard lock(mutex);
     held.push_back(std::move(decoded));
     changed.notify_all();

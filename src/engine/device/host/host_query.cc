@@ -144,32 +144,32 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
   if (!chunk) return false;
   begin_job();
   pool_.post([this, task, read, done, chunk = std::move(chunk)](unsigned) mutable {
-    CachedRead result = CachedRead::kFailed;
+    PagesRead result = PagesRead::kFailed;
     try {
       if (!stop_) result = read_and_decode(task, read, *chunk);
     } catch (...) {
-      result = CachedRead::kNotCached;  // the chunk's own job will meet it again
+      result = PagesRead::kNotCached;  // the chunk's own job will meet it again
     }
-    if (result != CachedRead::kDone) chunk.reset();
+    if (result != PagesRead::kDone) chunk.reset();
     done(result, std::move(chunk));
     end_job();
   });
   return true;
 }
 
-CachedRead HostQuery::read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk) {
+PagesRead HostQuery::read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk) {
   const Decoder decoder = decoder_of(task);
   for (uint32_t first = 0; first < task.npages; first += kBatchPages) {
-    if (stop_) return CachedRead::kFailed;
+    if (stop_) return PagesRead::kFailed;
     const uint32_t count = std::min(kBatchPages, task.npages - first);
-    const CachedRead result = read(first, count);
-    if (result != CachedRead::kDone) return result;
+    const PagesRead result = read(first, count);
+    if (result != PagesRead::kDone) return result;
     DecodedBatch& batch = chunk.add(batch_.size);
     batch.first_page = first;
     batch.npages = count;
     decode_batch(decoder, task.data, batch);
   }
-  return CachedRead::kDone;
+  return PagesRead::kDone;
 }
 
 ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {

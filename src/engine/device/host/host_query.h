@@ -93,7 +93,7 @@ class HostQuery final : public DeviceQuery {
   void columns_of(const DecodedBatch& batch, TbColumnData* columns) const;
   void begin_job();
   void end_job();
-  CachedRead read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
+  PagesRead read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
   void decode_batch(const Decoder& decoder, const uint8_t* chunk_pages, DecodedBatch& batch);
   ChunkOutcome run_chunk(unsigned worker, const ChunkTask& task);
   void run_pages(unsigned worker, Progress& progress);
