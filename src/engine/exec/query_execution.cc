@@ -306,17 +306,21 @@ ChunkTask QueryExecution::task_of(uint32_t index) {
 }
 
 /* Has the device read the runs, if it will and the operating system has them in
- * memory; else readers do, which may wait for a drive. */
+ * memory; else readers do, which may wait for a drive. Not where the backend, or
+ * its feeders, bring some of the pages: they may still be at it. */
 bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs) {
+  uint64_t pages = 0;
+  for (const TbRun& run : runs) pages += run.count;
+  if (pages != task.npages) return false;
   struct Work {
     std::shared_ptr<const RelationFiles> files;
     std::vector<TbRun> runs;
     uint64_t us = 0;
   };
   auto work = std::make_shared<Work>(Work{files_, runs});
-  auto read = [this, work, pages = slot_base(slot)](uint32_t first, uint32_t count) {
+  auto read = [this, work, base = slot_base(slot)](uint32_t first, uint32_t count) {
     const auto start = Clock::now();
-    const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, pages);
+    const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, base);
     work->us += us_since(start);
     return pages_read(read);
   };
