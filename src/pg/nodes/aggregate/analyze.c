@@ -398,6 +398,18 @@ collect_walker(Node *node, Analyzer *a)
 	}
 }
 
+/* Columns outside of aggregates that depend on keys (PostgreSQL knows from a primary
+ * key) become keys too: one more makes no other groups. True if one can not be. */
+static bool
+dependent_walker(Node *node, Analyzer *a)
+{
+	if (node == NULL || IsA(node, Aggref) || (!IsA(node, List) && is_in_scan_tlist(a, node)))
+		return false;
+	if (IsA(node, Var))
+		return !add_key(a, (Expr *) node, 0);
+	return expression_tree_walker(node, dependent_walker, a);
+}
+
 static bool
 add_keys(Analyzer *a, const TbAggRequest *request)
 {
@@ -408,6 +420,7 @@ add_keys(Analyzer *a, const TbAggRequest *request)
 		foreach(lc, request->target->exprs)
 			if (!is_in_scan_tlist(a, lfirst(lc)) && !add_key(a, lfirst(lc), 0))
 				return false;
+		a->result->grouped_keys = list_length(a->result->keys);
 		return true;
 	}
 	foreach(lc, request->group_clause)
@@ -418,7 +431,11 @@ add_keys(Analyzer *a, const TbAggRequest *request)
 					 clause->tleSortGroupRef))
 			return false;
 	}
-	return true;
+	a->result->grouped_keys = list_length(a->result->keys);
+	if (request->sets != NIL || request->group_clause == NIL)
+		return true;
+	return !dependent_walker((Node *) request->target->exprs, a) &&
+		!dependent_walker((Node *) request->having, a);
 }
 
 static bool
@@ -441,7 +458,8 @@ estimate_groups(PlannerInfo *root, const TbAggAnalysis *result)
 {
 	if (result->keys == NIL)
 		return 1;
-	return estimate_num_groups(root, result->keys, result->request.rel->rows, NULL, NULL);
+	return estimate_num_groups(root, list_truncate(list_copy(result->keys), result->grouped_keys),
+							   result->request.rel->rows, NULL, NULL);
 }
 
 /* Memory of the groups that are made here, of all sets without some key. */

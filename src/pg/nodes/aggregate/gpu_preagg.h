@@ -43,7 +43,8 @@ typedef struct TbAggRequest
 typedef struct TbAggAnalysis
 {
 	TbAggRequest request;
-	List	   *keys;				/* Expr */
+	List	   *keys;				/* Expr: those grouped by, then dependent columns */
+	int			grouped_keys;		/* how many are grouped by */
 	List	   *scan_tlist;			/* TargetEntry: keys, then Aggrefs */
 	TbOutput   *outputs;			/* one an entry of scan_tlist */
 	List	   *stages;				/* TbStage */
