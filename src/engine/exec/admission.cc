@@ -69,9 +69,10 @@ Admission::Grant Admission::take(const Claim& claim) {
   ledger.used += claim.device_bytes;
   uint64_t bytes = claim.device_bytes;
   if (claim.grows) {
-    // A query that is alone may use most; among others it leaves room, so that
-    // dozens of small ones can run side by side.
-    const uint64_t extra = ledger.free() / (ledger.running == 0 ? 2 : 16);
+    // A query that is alone may use half of what is free, the second a quarter, the
+    // next a sixth and so on: a few large ones get along, dozens of small ones too
+    // (after 50, a ninth of what was free still is).
+    const uint64_t extra = ledger.free() / (2 * (uint64_t{ledger.running} + 1));
     ledger.used += extra;
     bytes += extra;
   }
