@@ -336,7 +336,13 @@ add_aggref(Analyzer *a, Aggref *aggref)
 		return refuse(a, "an aggregate of several arguments");
 	if (aggref->args != NIL)
 	{
-		if (!tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg))
+		bool		translated;
+
+		/* Rows that do not pass the filter do not evaluate it. */
+		a->t->conditional += aggref->aggfilter != NULL;
+		translated = tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg);
+		a->t->conditional -= aggref->aggfilter != NULL;
+		if (!translated)
 			return translator_refused(a);
 		arg_ptr = &arg;
 	}
