@@ -292,8 +292,8 @@ show_filters(Shower *shower, bool joined)
 					  shower->ancestors, es);
 }
 
-void
-tb_explain_run(TbStageRun *run, bool falling_back, List *ancestors, ExplainState *es)
+static void
+explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState *es)
 {
 	Shower		shower = {.run = run,.ran = es->analyze,.ancestors = ancestors,.es = es};
 	int			last = run->nstages - 1;
@@ -315,4 +315,12 @@ tb_explain_run(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 		ExplainPropertyUInteger("Rows Removed by GPU Filter", NULL,
 								stats->done.rows_in - stats->done.rows_passed, es);
 	tb_explain_stats(stats, es);
+}
+
+void
+tb_explain_run(const TbRunCursor *cursor, List *ancestors, ExplainState *es)
+{
+	explain_stages(cursor->run, cursor->falling_back, ancestors, es);
+	if (cursor->falling_back)
+		ExplainPropertyText("Fallback To PostgreSQL", cursor->fallback_message, es);
 }

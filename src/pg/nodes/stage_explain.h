@@ -8,10 +8,9 @@
 
 #include "commands/explain.h"
 
-#include "pg/nodes/stage_run.h"
+#include "pg/nodes/run_cursor.h"
 
-/* Tables, filters, joins, and how the run went. */
-extern void tb_explain_run(TbStageRun *run, bool falling_back, List *ancestors,
-						   ExplainState *es);
+/* Tables, filters, joins, and how the run went; last, why PostgreSQL's plan ran. */
+extern void tb_explain_run(const TbRunCursor *cursor, List *ancestors, ExplainState *es);
 
 #endif

@@ -17,10 +17,12 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/feed/row_query.h"
+#include "pg/nodes/first_row.h"
 #include "pg/nodes/param_block.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/nodes/stage_run.h"
 #include "pg/planner/relation_check.h"
+#include "pg/supervisor/stat_queries.h"
 
 /* Literals, and parameters that have their value already. */
 static bool
@@ -361,6 +363,13 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	}
 	else if (some_needed_table_is_empty(run))
 		result = TB_RUN_EMPTY;
+	else if (!tb_first_row_reaches(run))
+	{
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "PostgreSQL might not evaluate an expression that may raise an error");
+		tb_stat_fallback(why, tb_stage_run_table_name(run));
+		result = TB_RUN_FALLBACK;
+	}
 	else if (run->nstages > 1 && !begin_session(run, why))
 		result = TB_RUN_FALLBACK;
 	for (int i = 0; i < run->nstages && result == TB_RUN_STARTED; i++)

@@ -45,6 +45,7 @@ typedef struct TbStageRun
 	TbSession	session;
 	TbHeapQuery *query;				/* the one under way */
 	int			current;			/* its stage */
+	bool		asked;				/* first_row.c has looked, and never does again */
 } TbStageRun;
 
 /* Prepares expressions, and the plans whose rows are sent, which become the first

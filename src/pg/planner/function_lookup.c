@@ -106,6 +106,17 @@ tb_function_is_known(Oid funcid)
 }
 
 bool
+tb_function_never_raises(Oid funcid)
+{
+	int			first = first_row(funcid);
+
+	for (int i = first; is_row_of(i, funcid); i++)
+		if (tb_functions[rows_by_oid[i].row].flags & TB_FN_RAISES)
+			return false;
+	return is_row_of(first, funcid);
+}
+
+bool
 tb_function_has_variants(Oid funcid, const char *prefix)
 {
 	for (int i = first_row(funcid); is_row_of(i, funcid); i++)

@@ -19,6 +19,9 @@ extern int	tb_function_find(Oid funcid, const char *variant, int nargs,
 /* Whether any row is of this function. */
 extern bool tb_function_is_known(Oid funcid);
 
+/* Whether it is known, and no row of it may raise. */
+extern bool tb_function_never_raises(Oid funcid);
+
 /* Whether a row of this function has a variant that begins like this. */
 extern bool tb_function_has_variants(Oid funcid, const char *prefix);
 

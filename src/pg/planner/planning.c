@@ -23,6 +23,7 @@
 #include "pg/guc.h"
 #include "pg/nodes/plan_private.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/hash_join_order.h"
 #include "pg/planner/noted_nodes.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/serial_paths.h"
@@ -229,6 +230,8 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 		state.may_run_backward = saved.may_run_backward;
 	}
 	PG_END_TRY();
+	if (result != NULL)
+		tb_hash_join_order(result);
 	return result;
 }
 

@@ -14,12 +14,12 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/aggregate_kind.h"
 #include "pg/nodes/output_column.h"
 #include "pg/planner/join_program.h"
 
@@ -289,51 +289,35 @@ extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 }
 
 static bool
-is_one_of(Oid funcid, const Oid *funcids, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (funcids[i] == funcid)
-			return true;
-	return false;
-}
-
-#define IS_ONE_OF(funcid, ...) \
-	is_one_of(funcid, (const Oid[]) {__VA_ARGS__}, lengthof(((const Oid[]) {__VA_ARGS__})))
-
-static bool
 choose_output(Analyzer *a, const Aggref *aggref, const TbValue *arg,
 			  const TbValue *filter, TbOutput *out)
 {
-	Oid			f = aggref->aggfnoid;
-
 	out->display = TB_NONE;
 	out->scale = arg ? arg->info.scale : 0;
-	if (IS_ONE_OF(f, F_COUNT_, F_COUNT_ANY))
+	switch (tb_aggregate_kind(aggref->aggfnoid))
 	{
-		out->kind = TB_OUT_VALUE;
-		out->type = TB_TYPE_INT8;
-		out->first = count_column(a, arg, filter);
-		return true;
+		case TB_AGGREGATE_COUNT:
+			out->kind = TB_OUT_VALUE;
+			out->type = TB_TYPE_INT8;
+			out->first = count_column(a, arg, filter);
+			return true;
+		case TB_AGGREGATE_SUM:
+			return sum_output(a, arg, filter, out);
+		case TB_AGGREGATE_AVG:
+			return avg_output(a, arg, filter, out);
+		case TB_AGGREGATE_MIN:
+			return extreme_output(a, aggref, TB_AGG_MIN, arg, filter, out);
+		case TB_AGGREGATE_MAX:
+			return extreme_output(a, aggref, TB_AGG_MAX, arg, filter, out);
+		case TB_AGGREGATE_BOOL_AND:
+			return bool_output(a, TB_AGG_MIN, arg, filter, out);
+		case TB_AGGREGATE_BOOL_OR:
+			return bool_output(a, TB_AGG_MAX, arg, filter, out);
+		case TB_AGGREGATE_UNKNOWN:
+			break;
 	}
-	if (IS_ONE_OF(f, F_SUM_INT2, F_SUM_INT4, F_SUM_INT8, F_SUM_NUMERIC, F_SUM_FLOAT4,
-				  F_SUM_FLOAT8))
-		return sum_output(a, arg, filter, out);
-	if (IS_ONE_OF(f, F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_AVG_NUMERIC, F_AVG_FLOAT4,
-				  F_AVG_FLOAT8))
-		return avg_output(a, arg, filter, out);
-	if (IS_ONE_OF(f, F_MIN_INT2, F_MIN_INT4, F_MIN_INT8, F_MIN_FLOAT4, F_MIN_FLOAT8,
-				  F_MIN_DATE, F_MIN_TIMESTAMP, F_MIN_TIMESTAMPTZ, F_MIN_NUMERIC,
-				  F_MIN_TEXT, F_MIN_BPCHAR))
-		return extreme_output(a, aggref, TB_AGG_MIN, arg, filter, out);
-	if (IS_ONE_OF(f, F_MAX_INT2, F_MAX_INT4, F_MAX_INT8, F_MAX_FLOAT4, F_MAX_FLOAT8,
-				  F_MAX_DATE, F_MAX_TIMESTAMP, F_MAX_TIMESTAMPTZ, F_MAX_NUMERIC,
-				  F_MAX_TEXT, F_MAX_BPCHAR))
-		return extreme_output(a, aggref, TB_AGG_MAX, arg, filter, out);
-	if (IS_ONE_OF(f, F_BOOL_AND, F_EVERY))
-		return bool_output(a, TB_AGG_MIN, arg, filter, out);
-	if (f == F_BOOL_OR)
-		return bool_output(a, TB_AGG_MAX, arg, filter, out);
-	return refuse(a, psprintf("aggregate %s is not in the catalogue", get_func_name(f)));
+	return refuse(a, psprintf("aggregate %s is not in the catalogue",
+							  get_func_name(aggref->aggfnoid)));
 }
 
 static bool
@@ -352,7 +336,13 @@ add_aggref(Analyzer *a, Aggref *aggref)
 		return refuse(a, "an aggregate of several arguments");
 	if (aggref->args != NIL)
 	{
-		if (!tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg))
+		bool		translated;
+
+		/* Rows that do not pass the filter do not evaluate it. */
+		a->t->conditional += aggref->aggfilter != NULL;
+		translated = tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg);
+		a->t->conditional -= aggref->aggfilter != NULL;
+		if (!translated)
 			return translator_refused(a);
 		arg_ptr = &arg;
 	}

@@ -13,9 +13,9 @@
  * them PostgreSQL would show, it is asked. The same where groups of all keys are folded
  * to those of grouping sets.
  *
- * Owns: the run of the stages, the kept groups, and the kept plan's state once it
- * exists. Values live in the per-tuple memory context. Called by the executor. Must never fall back
- * after a group has been returned.
+ * Owns: the cursor over the run, and the kept groups. Values live in the per-tuple
+ * memory context. Called by the executor. Must never fall back after a group has been
+ * returned.
  */
 #include "postgres.h"
 
@@ -34,94 +34,13 @@ static void
 begin_preagg(CustomScanState *css, EState *estate, int eflags)
 {
 	TbPreAggState *node = (TbPreAggState *) css;
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	Size		size;
+	TbRunCursor *cursor = &node->cursor;
 
-	node->run = tb_stage_run_make(css, eflags);
-	node->program = node->run->stages[node->run->nstages - 1].program;
-	node->outputs = tb_private_outputs(plan, &size);
-	node->noutputs = size / sizeof(TbOutput);
-	node->sets = tb_private_sets(plan);
+	tb_run_cursor_open(cursor, css, eflags);
+	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
+	node->sets = tb_private_sets((CustomScan *) css->ss.ps.plan);
 	/* The kept plan's tuples are returned in its own kind of slot. */
 	css->ss.ps.resultopsfixed = false;
-}
-
-static void
-fall_back(TbPreAggState *node, const char *why)
-{
-	node->falling_back = true;
-	strlcpy(node->fallback_message, why, sizeof(node->fallback_message));
-	(void) tb_stage_run_kept(node->run);
-}
-
-static void
-end_run(TbPreAggState *node)
-{
-	tb_stage_run_end(node->run);
-	node->batch = NULL;
-}
-
-/* Starts the run, or falls back. */
-static void
-start(TbPreAggState *node)
-{
-	TbFailure	why;
-
-	node->started = true;
-	switch (tb_stage_run_start(node->run, &why))
-	{
-		case TB_RUN_STARTED:
-			break;
-		case TB_RUN_EMPTY:
-			node->finished = true;
-			break;
-		case TB_RUN_FALLBACK:
-			fall_back(node, why.message);
-			break;
-	}
-}
-
-/* Moves to the next batch; false at the end, or falls back. */
-static bool
-next_batch(TbPreAggState *node)
-{
-	TbFailure	why;
-
-	switch (tb_stage_run_next(node->run, &node->batch, &why))
-	{
-		case TB_GROUPS_BATCH:
-			node->next_row = 0;
-			return true;
-		case TB_GROUPS_FALLBACK:
-			if (node->returned_row)
-				elog(ERROR, "pg_turbine gave up after returning groups: %s", why.message);
-			end_run(node);
-			fall_back(node, why.message);
-			return false;
-		default:
-			node->batch = NULL;
-			node->finished = true;
-			return false;
-	}
-}
-
-/* The next group of the batch into the scan slot. */
-static TupleTableSlot *
-store_row(TbPreAggState *node, TupleTableSlot *slot)
-{
-	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
-
-	tb_final_row(node->outputs, node->noutputs, node->batch, node->next_row++,
-				 slot->tts_values, slot->tts_isnull);
-	MemoryContextSwitchTo(old);
-	slot->tts_isnull[node->noutputs] = true;	/* the notes of the plan */
-	return ExecStoreVirtualTuple(slot);
-}
-
-static bool
-has_row(const TbPreAggState *node)
-{
-	return node->batch != NULL && node->next_row < node->batch->nrows;
 }
 
 /* What a device has computed is not what PostgreSQL would show, or not all of it. */
@@ -131,9 +50,8 @@ give_up_on_value(TbPreAggState *node, const char *message)
 	TbFailure	why;
 
 	tb_failure_set(&why, TB_FALLBACK_VALUE, "%s", message);
-	tb_stat_fallback(&why, tb_stage_run_table_name(node->run));
-	end_run(node);
-	fall_back(node, message);
+	tb_stat_fallback(&why, tb_stage_run_table_name(node->cursor.run));
+	tb_run_cursor_fall_back(&node->cursor, message);
 }
 
 /* Keeps the row in the slot. */
@@ -151,10 +69,10 @@ static bool
 fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 {
 	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
-	uint32		row = node->next_row++;
+	uint32		row = node->cursor.next_row++;
 	const char *why;
 
-	if (!tb_set_fold_add(fold, node->batch, row, &why))
+	if (!tb_set_fold_add(fold, node->cursor.batch, row, &why))
 	{
 		give_up_on_value(node, why);
 		return false;
@@ -162,13 +80,13 @@ fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 	for (int number = 0;; number++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		bool		more = tb_set_fold_whole_row(fold, number, node->batch, row,
+		bool		more = tb_set_fold_whole_row(fold, number, node->cursor.batch, row,
 												 slot->tts_values, slot->tts_isnull);
 
 		MemoryContextSwitchTo(old);
 		if (!more)
 			return true;
-		slot->tts_isnull[node->noutputs] = true;	/* the notes of the plan */
+		slot->tts_isnull[node->cursor.noutputs] = true;	/* the notes of the plan */
 		keep_row(node, ExecStoreVirtualTuple(slot));
 	}
 }
@@ -194,7 +112,7 @@ keep_folded(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 			give_up_on_value(node, SCALES_DIFFER);
 			return false;
 		}
-		slot->tts_isnull[node->noutputs] = true;
+		slot->tts_isnull[node->cursor.noutputs] = true;
 		keep_row(node, ExecStoreVirtualTuple(slot));
 	}
 }
@@ -204,6 +122,7 @@ keep_folded(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 static bool
 check_groups(TbPreAggState *node, TupleTableSlot *slot)
 {
+	TbRunCursor *cursor = &node->cursor;
 	TbSetFold  *fold = NULL;
 	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 
@@ -213,31 +132,30 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 													slot->tts_tupleDescriptor,
 													&TTSOpsMinimalTuple);
 	if (node->sets != NULL)
-		fold = tb_set_fold_begin(&node->css.ss.ps, node->sets, node->program, node->outputs,
-								 node->noutputs, slot->tts_tupleDescriptor);
+		fold = tb_set_fold_begin(&node->css.ss.ps, node->sets, node->program, cursor->outputs,
+								 cursor->noutputs, slot->tts_tupleDescriptor);
 	MemoryContextSwitchTo(old);
-	while (!node->finished && (has_row(node) || next_batch(node)))
+	while (tb_run_cursor_advance(cursor))
 	{
-		if (!has_row(node))
-			continue;
-		if (!tb_final_is_unambiguous(node->outputs, node->noutputs, node->batch, node->next_row))
+		if (!tb_final_is_unambiguous(cursor->outputs, cursor->noutputs, cursor->batch,
+									 cursor->next_row))
 		{
 			give_up_on_value(node, SCALES_DIFFER);
 			break;
 		}
 		if (fold == NULL)
-			keep_row(node, store_row(node, slot));
+			keep_row(node, tb_run_cursor_store(cursor, slot));
 		else if (!fold_group(node, fold, slot))
 			break;
 	}
-	node->finished = true;
+	cursor->finished = true;
 	if (fold != NULL)
 	{
-		if (!node->falling_back)
+		if (!cursor->falling_back)
 			(void) keep_folded(node, fold, slot);
 		tb_set_fold_end(fold);
 	}
-	return !node->falling_back;
+	return !cursor->falling_back;
 }
 
 static bool
@@ -246,7 +164,7 @@ next_checked(TbPreAggState *node, TupleTableSlot *slot)
 	if (!tuplestore_gettupleslot(node->checked, true, false, node->checked_slot))
 		return false;
 	ExecCopySlot(slot, node->checked_slot);
-	node->returned_row = true;
+	node->cursor.returned_row = true;
 	return true;
 }
 
@@ -264,10 +182,10 @@ forget_checked(TbPreAggState *node)
 static TupleTableSlot *
 store_empty(TbPreAggState *node, TupleTableSlot *slot)
 {
-	tb_final_empty(node->outputs, node->noutputs, node->program,
+	tb_final_empty(node->cursor.outputs, node->cursor.noutputs, node->program,
 				   slot->tts_values, slot->tts_isnull);
-	slot->tts_isnull[node->noutputs] = true;
-	node->returned_row = true;
+	slot->tts_isnull[node->cursor.noutputs] = true;
+	node->cursor.returned_row = true;
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -275,29 +193,25 @@ static TupleTableSlot *
 next_group(ScanState *ss)
 {
 	TbPreAggState *node = (TbPreAggState *) ss;
+	TbRunCursor *cursor = &node->cursor;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
-	if (!node->falling_back && node->checked == NULL &&
+	if (!cursor->falling_back && node->checked == NULL &&
 		(node->sets != NULL ||
-		 (!node->finished && tb_final_may_be_ambiguous(node->outputs, node->noutputs))))
+		 (!cursor->finished && tb_final_may_be_ambiguous(cursor->outputs, cursor->noutputs))))
 	{
 		if (!check_groups(node, slot))
 			return slot;
 	}
-	if (node->checked != NULL && !node->falling_back && next_checked(node, slot))
+	if (node->checked != NULL && !cursor->falling_back && next_checked(node, slot))
 		return slot;
-	while (!node->finished && !node->falling_back)
+	if (tb_run_cursor_advance(cursor))
 	{
-		if (has_row(node))
-		{
-			node->returned_row = true;
-			return store_row(node, slot);
-		}
-		if (!next_batch(node))
-			break;
+		cursor->returned_row = true;
+		return tb_run_cursor_store(cursor, slot);
 	}
-	if (node->finished && !node->returned_row && node->program->keys.count == 0)
+	if (cursor->finished && !cursor->returned_row && node->program->keys.count == 0)
 		return store_empty(node, slot);
 	return slot;
 }
@@ -311,19 +225,18 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 static TupleTableSlot *
 exec_preagg(CustomScanState *css)
 {
-	TbPreAggState *node = (TbPreAggState *) css;
+	TbRunCursor *cursor = &((TbPreAggState *) css)->cursor;
 	TupleTableSlot *slot;
 
-	if (!node->started)
-		start(node);
-	if (!node->falling_back)
+	tb_run_cursor_start(cursor);
+	if (!cursor->falling_back)
 	{
 		slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_group,
 						(ExecScanRecheckMtd) recheck);
-		if (!node->falling_back)
+		if (!cursor->falling_back)
 			return slot;
 	}
-	return ExecProcNode(tb_stage_run_kept(node->run));
+	return ExecProcNode(tb_stage_run_kept(cursor->run));
 }
 
 static void
@@ -333,8 +246,7 @@ end_preagg(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	forget_checked(node);
-	end_run(node);
-	tb_stage_run_end_plans(node->run);
+	tb_run_cursor_close(&node->cursor);
 }
 
 static void
@@ -344,13 +256,7 @@ rescan(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	forget_checked(node);
-	end_run(node);
-	node->started = false;
-	node->finished = false;
-	node->returned_row = false;
-	node->falling_back = false;
-	/* The kept plan, once made, is used again if it is needed again. */
-	tb_stage_run_rescan_plans(node->run);
+	tb_run_cursor_rescan(&node->cursor);
 	ExecScanReScan(&css->ss);
 }
 

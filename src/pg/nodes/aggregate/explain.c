@@ -52,7 +52,7 @@ tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	uint32		nkeys = node->program->keys.count;
 
 	ExplainPropertyText("Reduction", nkeys == 0 ? "NoGroup" : "Local", es);
-	if (node->run->nstages > 1)
+	if (node->cursor.run->nstages > 1)
 		ExplainPropertyText("Combined GpuJoin", "enabled", es);
 	else
 		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);
@@ -61,7 +61,5 @@ tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 												  ancestors, es), es);
 	else
 		tb_explain_list("Group Key", key_exprs(plan, nkeys), &css->ss.ps, ancestors, es);
-	tb_explain_run(node->run, node->falling_back, ancestors, es);
-	if (node->falling_back)
-		ExplainPropertyText("Fallback To PostgreSQL", node->fallback_message, es);
+	tb_explain_run(&node->cursor, ancestors, es);
 }

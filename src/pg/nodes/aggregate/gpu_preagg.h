@@ -20,7 +20,7 @@
 
 #include "pg/nodes/aggregate/final.h"
 #include "pg/nodes/aggregate/set_fold.h"
-#include "pg/nodes/stage_run.h"
+#include "pg/nodes/run_cursor.h"
 #include "pg/planner/join_tree.h"
 
 #define TB_GPU_PREAGG_NAME "GpuPreAgg"
@@ -82,24 +82,12 @@ extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
 typedef struct TbPreAggState
 {
 	CustomScanState css;
-	TbStageRun *run;
+	TbRunCursor cursor;
 	TbProgram  *program;			/* of the last stage */
-	TbOutput   *outputs;
-	int			noutputs;
 	TbGroupingSets *sets;			/* or NULL */
-
-	/* The current run. */
-	const TbGroups *batch;
-	uint32		next_row;
 	Tuplestorestate *checked;		/* all groups, where they are looked at before
 									 * the first is returned, or made of others */
 	TupleTableSlot *checked_slot;
-	bool		started;
-	bool		finished;
-	bool		returned_row;
-	bool		falling_back;		/* the kept plan runs */
-
-	char		fallback_message[240];	/* EXPLAIN */
 } TbPreAggState;
 
 /* exec.c */

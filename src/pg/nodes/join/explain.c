@@ -11,9 +11,5 @@
 void
 tb_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	TbJoinState *node = (TbJoinState *) css;
-
-	tb_explain_run(node->run, node->falling_back, ancestors, es);
-	if (node->falling_back)
-		ExplainPropertyText("Fallback To PostgreSQL", node->fallback_message, es);
+	tb_explain_run(&((TbJoinState *) css)->cursor, ancestors, es);
 }

@@ -13,8 +13,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/nodes/aggregate/final.h"
-#include "pg/nodes/stage_run.h"
+#include "pg/nodes/run_cursor.h"
 
 #define TB_GPU_JOIN_NAME "GpuJoin"
 
@@ -28,19 +27,7 @@ extern void tb_join_cost(List *stages, Path *path);
 typedef struct TbJoinState
 {
 	CustomScanState css;
-	TbStageRun *run;
-	TbOutput   *outputs;
-	int			noutputs;
-
-	/* The current run. */
-	const TbGroups *batch;
-	uint32		next_row;
-	bool		started;
-	bool		finished;
-	bool		returned_row;
-	bool		falling_back;		/* the kept plan runs */
-
-	char		fallback_message[240];	/* EXPLAIN */
+	TbRunCursor cursor;
 } TbJoinState;
 
 /* exec.c */

@@ -26,6 +26,7 @@
 
 #include "pg/nodes/param_block.h"
 #include "pg/nodes/plan_private.h"
+#include "pg/nodes/row_probe.h"
 #include "pg/nodes/table_statistics.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/relation_check.h"
@@ -64,6 +65,22 @@ start_plain(TbScanState *node)
 								  node->css.ss.ps.state->es_snapshot, 0, NULL);
 }
 
+/* Whether PostgreSQL would evaluate them too, where they may raise. Looks once. */
+static bool
+evaluates_parameters(TbScanState *node)
+{
+	CustomScan *plan = (CustomScan *) node->css.ss.ps.plan;
+	TbRisk		risk = {0};
+
+	tb_risk_add_params(&risk, list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
+					   node->css.ss.ps.state);
+	if (!risk.others && bms_is_empty(risk.initplans))
+		return true;
+	return tb_probe_filters(node->css.ss.ss_currentRelation,
+							list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
+							node->filters, &risk, &node->css.ss.ps);
+}
+
 static void
 start(TbScanState *node)
 {
@@ -88,6 +105,12 @@ start(TbScanState *node)
 		return;
 	}
 	old = MemoryContextSwitchTo(node->context);
+	if (!evaluates_parameters(node))
+	{
+		MemoryContextSwitchTo(old);
+		start_plain(node);
+		return;
+	}
 	blocks = tb_brin_scan_run(&node->brin, rel);
 	if (blocks != NULL && tb_block_set_count(blocks) == 0)
 	{

@@ -187,7 +187,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	int			last = tb_private_nstages(plan) - 1;
 	bool		rows = tb_private_program(plan, last)->sink == TB_SINK_PROJECT;
-	TbStageRun *run = rows ? ((TbJoinState *) css)->run : ((TbPreAggState *) css)->run;
+	TbStageRun *run = rows ? ((TbJoinState *) css)->cursor.run : ((TbPreAggState *) css)->cursor.run;
 	const TbHeapQueryStats *stats = es->analyze ? tb_stage_run_stats(run, last) : NULL;
 	Size		size;
 	Shower		shower = {.plan = plan,.node = &css->ss.ps,.ancestors = ancestors,.es = es};

@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
+#include "pg/nodes/aggregate_kind.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
 #include "pg/planner/type_map.h"
@@ -98,23 +99,11 @@ functions_of(PlannerInfo *root, const WindowClause *clause)
 }
 
 static bool
-is_one_of(Oid funcid, const Oid *funcids, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (funcids[i] == funcid)
-			return true;
-	return false;
-}
-
-#define IS_ONE_OF(funcid, ...) \
-	is_one_of(funcid, (const Oid[]) {__VA_ARGS__}, lengthof(((const Oid[]) {__VA_ARGS__})))
-
-static bool
 is_offset_function(Oid f)
 {
-	return IS_ONE_OF(f, F_LAG_ANYELEMENT, F_LAG_ANYELEMENT_INT4,
-					 F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE, F_LEAD_ANYELEMENT,
-					 F_LEAD_ANYELEMENT_INT4, F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE);
+	return TB_IS_ONE_OF(f, F_LAG_ANYELEMENT, F_LAG_ANYELEMENT_INT4,
+						F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE, F_LEAD_ANYELEMENT,
+						F_LEAD_ANYELEMENT_INT4, F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE);
 }
 
 static bool
@@ -393,22 +382,24 @@ aggregate_output(Windows *w, Call *call)
 {
 	Oid			f = call->node->winfnoid;
 
-	if (IS_ONE_OF(f, F_COUNT_, F_COUNT_ANY))
-		return count_output(w, call);
-	/* float4's own sum is rounded at every step. */
-	if (IS_ONE_OF(f, F_SUM_INT2, F_SUM_INT4, F_SUM_INT8, F_SUM_NUMERIC, F_SUM_FLOAT8))
-		return sum_output(w, call);
-	if (IS_ONE_OF(f, F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_AVG_NUMERIC, F_AVG_FLOAT4,
-				  F_AVG_FLOAT8))
-		return avg_output(w, call);
-	if (IS_ONE_OF(f, F_MIN_INT2, F_MIN_INT4, F_MIN_INT8, F_MIN_FLOAT4, F_MIN_FLOAT8,
-				  F_MIN_DATE, F_MIN_TIMESTAMP, F_MIN_TIMESTAMPTZ, F_MIN_NUMERIC,
-				  F_MIN_TEXT, F_MIN_BPCHAR))
-		return extreme_output(w, call, TB_WINDOW_MIN);
-	if (IS_ONE_OF(f, F_MAX_INT2, F_MAX_INT4, F_MAX_INT8, F_MAX_FLOAT4, F_MAX_FLOAT8,
-				  F_MAX_DATE, F_MAX_TIMESTAMP, F_MAX_TIMESTAMPTZ, F_MAX_NUMERIC,
-				  F_MAX_TEXT, F_MAX_BPCHAR))
-		return extreme_output(w, call, TB_WINDOW_MAX);
+	switch (tb_aggregate_kind(f))
+	{
+		case TB_AGGREGATE_COUNT:
+			return count_output(w, call);
+		case TB_AGGREGATE_SUM:
+			/* float4's own sum is rounded at every step. */
+			if (f != F_SUM_FLOAT4)
+				return sum_output(w, call);
+			break;
+		case TB_AGGREGATE_AVG:
+			return avg_output(w, call);
+		case TB_AGGREGATE_MIN:
+			return extreme_output(w, call, TB_WINDOW_MIN);
+		case TB_AGGREGATE_MAX:
+			return extreme_output(w, call, TB_WINDOW_MAX);
+		default:
+			break;
+	}
 	return refuse(w, psprintf("window function %s is not in the catalogue", get_func_name(f)));
 }
 
@@ -457,10 +448,10 @@ follows_table_order(const Windows *w, Oid f)
 {
 	const TbWindowPass *pass = &w->pass;
 
-	if (w->nkeys > 0 || IS_ONE_OF(f, F_RANK_, F_DENSE_RANK_, F_PERCENT_RANK_, F_CUME_DIST_))
+	if (w->nkeys > 0 || TB_IS_ONE_OF(f, F_RANK_, F_DENSE_RANK_, F_PERCENT_RANK_, F_CUME_DIST_))
 		return false;
 	if (is_offset_function(f) ||
-		IS_ONE_OF(f, F_ROW_NUMBER, F_NTILE, F_FIRST_VALUE, F_LAST_VALUE, F_NTH_VALUE))
+		TB_IS_ONE_OF(f, F_ROW_NUMBER, F_NTILE, F_FIRST_VALUE, F_LAST_VALUE, F_NTH_VALUE))
 		return true;
 	return pass->frame_mode == TB_FRAME_ROWS &&
 		(pass->start_bound != TB_BOUND_UNBOUNDED_PRECEDING ||
