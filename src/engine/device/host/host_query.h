@@ -4,7 +4,8 @@
  * A chunk is one job of the device's pool. The thread that runs it decodes a
  * batch of pages into its own column arrays, small enough to stay in L2, and
  * runs the pipeline over them, which leaves row ids in the chunk's slot, or
- * groups or rows in the sink (host_sink.h). finish() is the sink's.
+ * groups or rows in the sink (host_sink.h). finish() is the sink's. Rows of tables that
+ * a FULL join has not matched come as chunks too, their columns NULL.
  *
  * Generated code asks for room in the middle of its work. What that throws waits
  * until the code has returned: nothing unwinds through it.
@@ -18,6 +19,7 @@
 #include "engine/device/device.h"
 #include "engine/device/host/host_code.h"
 #include "engine/device/host/host_sink.h"
+#include "engine/device/host/matched_rows.h"
 
 namespace turbine {
 
@@ -87,6 +89,8 @@ class HostQuery final : public DeviceQuery {
   void run_pages(unsigned worker, Progress& progress);
   bool run_batch(unsigned worker, Progress& progress, const Decoder& decoder, uint32_t first_page, uint32_t npages);
   void run_columns(unsigned worker, Progress& progress);
+  void run_unmatched(unsigned worker, Progress& progress);
+  void point_to_columns(uint8_t* area, TbColumnData* columns) const;
   bool run_pipeline(unsigned worker, Progress& progress, PipelineCall& call);
   static uint32_t make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept;
 
@@ -97,6 +101,7 @@ class HostQuery final : public DeviceQuery {
   std::vector<const TbJoinTable*> raw_tables_;
   const BatchLayout batch_;
   MemoryBudget budget_;
+  const MatchedRows matched_;
   WorkerPool& pool_;
   std::vector<WorkerMemory>& workers_;
   const std::unique_ptr<HostSink> sink_;  // null: ROWS
