@@ -73,7 +73,9 @@ class FullJoinRun {
         if (!matched_[j][row]) unmatched.push_back(row);
       std::vector<CellColumn> nothing = q_.source;
       for (CellColumn& c : nothing) c.cells.assign(unmatched.size(), std::nullopt);
+      const std::vector<uint8_t> before = matched_[j];
       pass(nothing, static_cast<uint32_t>(unmatched.size()), unmatched.data(), j + 1, store);
+      EXPECT_EQ(matched_[j], before) << "who probes again must find them";
     }
   }
 

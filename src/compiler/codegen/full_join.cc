@@ -63,13 +63,13 @@ Value* FullJoins::counted(size_t join, Value* amount) {
 Value* FullJoins::byte(Value* bytes, Value* row) { return rows_.index(rows_.ir().getInt8Ty(), bytes, row); }
 
 /*
- * byte = &matched[match == TB_NONE ? nrows : match]; if (*byte == 0) *byte = 1;
+ * byte = &matched[match == TB_NONE || given ? nrows : match]; if (*byte == 0) *byte = 1;
  *
  * The last byte is set. Other threads do the same, so the look keeps lines shared.
  */
 void FullJoins::mark(size_t join, Value* match) {
   auto& ir = rows_.ir();
-  Value* none = ir.CreateICmpEQ(match, ir.getInt32(TB_NONE));
+  Value* none = ir.CreateOr(ir.CreateICmpEQ(match, ir.getInt32(TB_NONE)), is_given(join));
   Value* at = byte(matched_[join], ir.CreateSelect(none, nrows_[join], ir.CreateZExt(match, ir.getInt64Ty())));
   llvm::LoadInst* before = ir.CreateLoad(ir.getInt8Ty(), at);
   before->setAtomic(llvm::AtomicOrdering::Monotonic);

@@ -37,7 +37,8 @@ class FullJoins {
   llvm::Value* counted_rows(llvm::Value* amount);
   llvm::Value* counted(size_t join, llvm::Value* amount);
 
-  /* The row of a FULL join's table, or TB_NONE (i32), has been a match. */
+  /* The row of a FULL join's table, or TB_NONE (i32), is a match, unless it is given: a
+   * GPU may probe rows again, and must find those as they were. */
   void mark(size_t join, llvm::Value* match);
   /* i1, GPU: the chunk's row is a row of a table that has been a match. */
   llvm::Value* is_matched(llvm::Value* row);
