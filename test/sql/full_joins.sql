@@ -160,6 +160,13 @@ SELECT count(*), count(a.id), count(g) FROM a FULL JOIN generate_series(2500, 35
 SELECT count(*), count(a.id), sum(s.m) FROM (SELECT k, max(y) AS m FROM b GROUP BY k) s FULL JOIN a ON a.k = s.k;
 -- offloaded: GpuJoin
 SELECT a.id, v.p, v.q FROM (VALUES (1, 'one'), (NULL, 'null'), (-3, 'minus'), (99999, 'far'), (1, 'again')) v(p, q) FULL JOIN a ON a.id = v.p;
+-- offloaded: GpuPreAgg
+SELECT count(*), count(none.id), sum(g) FROM none FULL JOIN generate_series(1, 9000) g ON g = none.id;
+-- offloaded: GpuJoin
+SELECT none.v, g FROM generate_series(1, 90) g FULL JOIN none ON g = none.k;
+-- offloaded: GpuPreAgg
+SELECT g % 3, count(*), count(none.id), count(c.z) FROM none FULL JOIN generate_series(1, 900) g ON g = none.id LEFT JOIN c ON c.id = g GROUP BY 1;
+-- not offloaded
 SELECT g, h FROM generate_series(1, 9) g FULL JOIN generate_series(5, 14) h ON g = h;
 -- Values computed below the join are NULL above it.
 SELECT count(*), count(one), count(two), sum(one), sum(two) FROM (SELECT id, 1 AS one FROM a) a FULL JOIN (SELECT id, coalesce(k, 2) AS two FROM b) b ON a.id = b.id;
