@@ -58,6 +58,10 @@ PHASES = {
                           " GROUP BY a.few",
     "semi": "SELECT count(*) FROM big a WHERE EXISTS (SELECT 1 FROM big b WHERE b.few = a.few AND a.v + b.v < 0)",
     "anti": "SELECT a.id FROM big a WHERE NOT EXISTS (SELECT 1 FROM big b WHERE b.few = a.few AND a.v + b.v < 0)",
+    "full, matches": "SELECT count(*), count(a.v), sum(b.v) FROM big a FULL JOIN big b ON b.few = a.few AND a.v + b.v < 0",
+    # Nothing of big matches; what is left of it finds many times as much in the next table.
+    "full, left over": "SELECT count(*) FROM (big a FULL JOIN big b ON b.id = a.id - 9000000)"
+                       " JOIN big c ON c.few = coalesce(b.few, -1) AND coalesce(b.v, 0) + c.v < 0",
     "three tables": "SELECT count(*) FROM big a JOIN small s ON s.k = a.k % 50 JOIN big b ON b.few = a.few"
                     " WHERE a.v + b.v < s.v - 5000",
 }
@@ -68,6 +72,9 @@ KILLED = {
     "two builds": "SELECT b.few, count(*), sum(c.v) FROM big b JOIN big c ON c.id = b.id JOIN (SELECT g AS id"
                   " FROM generate_series(1, 300000) g OFFSET 0) r ON r.id = b.v GROUP BY b.few",
     "rows": "SELECT b.id, c.v FROM big b JOIN big c ON c.id = b.v WHERE b.few < 4",
+    "full": "SELECT count(*), count(b.id), count(c.id), sum(b.v + c.v) FROM big b FULL JOIN big c ON c.id = b.v AND c.few > 2",
+    "full, rows": "SELECT b.id, c.id, c.v FROM (SELECT * FROM big WHERE few < 3) b FULL JOIN (SELECT * FROM big WHERE few > 5) c"
+                  " ON c.v = b.id",
     "anti": "SELECT b.id FROM big b WHERE b.k < 300 AND NOT EXISTS (SELECT 1 FROM big c WHERE c.id = b.v AND c.few > 2)",
 }
 
@@ -268,6 +275,7 @@ BEYOND = {
     "a table": "SELECT i.few, count(*), min(w.pad), max(w.pad) FROM wide w JOIN wide v ON v.id = w.id"
                " JOIN ids i ON i.id = w.id WHERE v.pad >= w.pad GROUP BY i.few",
     "a table, rows returned": "SELECT w.id, v.pad FROM wide w JOIN wide v ON v.id = w.id WHERE w.id % 1000 = 7",
+    "full": "SELECT count(*), count(w.id), max(v.pad), sum(v.id) FROM wide w FULL JOIN wide v ON v.id = w.id + 300000",
     "semi": "SELECT count(*), sum(w.id) FROM wide w WHERE EXISTS (SELECT 1 FROM wide v WHERE v.pad = w.pad AND v.id >= w.id)",
     "anti": "SELECT count(*) FROM wide w WHERE NOT EXISTS (SELECT 1 FROM wide v WHERE v.pad = w.pad AND v.id > w.id)",
 }

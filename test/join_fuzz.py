@@ -10,7 +10,7 @@ Prints the seed, the set, its tables and the query of a difference;
 `--seed S --queries 1` runs all queries of a seed again. A long run fails too if
 the engine joined too few of the queries.
 Called by: test/run_all.py. Options: --queries, --seed, --sets, --seconds,
---device, --stock.
+--having, --device, --stock.
 """
 
 import argparse
@@ -53,6 +53,7 @@ class Fuzz:
         self.sessions = differential.Sessions(server, options.device)
         self.agreed = self.failed = self.joined = self.shapes = 0
         self.offload = not options.stock
+        self.having = options.having
         self.joins = Counter()
 
     def both(self, statement):
@@ -76,13 +77,19 @@ class Fuzz:
         self.both(f"SET timezone = '{source.choice(ZONES)}'")
         maker = JoinMaker(source, sets[0])
         for _ in range(SHAPES):
-            query = maker.query()
+            query = self.wanted(maker)
             self.joins[query.count(" JOIN ")] += 1
             self.shapes += 1
             for number, tables in enumerate(sets):
                 self.run_query(seed, number, tables, query)
             if enough():
                 return
+
+    def wanted(self, maker):
+        while True:
+            query = maker.query()
+            if self.having in query:
+                return query
 
     def run_query(self, seed, number, tables, query):
         self.both(f"SET search_path = set{number}")
@@ -103,6 +110,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="stop after these, whatever was asked for")
     parser.add_argument("--seed", type=int, default=1, help="the first; the next ones follow")
     parser.add_argument("--sets", type=int, default=24, help="of tables that each query runs over")
+    parser.add_argument("--having", default="", help="only queries with this text, such as FULL JOIN")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the generator")
     options = parser.parse_args()

@@ -175,6 +175,22 @@ class JoinMaker(QueryMaker):
             text += f" AND {self.side_condition(self.random.choice((left, right, left + right)))}"
         return text
 
+    def full_on(self, left, right):
+        """For a FULL join PostgreSQL itself wants a condition that it can merge or hash."""
+        one, other = self.random.choice(left), self.random.choice(right)
+        a, b = f"{self.first(one)}.id", f"{self.first(other)}.id"
+        text = self.random.choice((f"{a} = {b}",) * 3 + (f"{a} / 3 = {b} / 3", f"{a} = {b} / 4", f"{a} % 90 = {b}"))
+        pair = self.pair(one, other) if self.chance(0.4) else None
+        if pair:
+            text += f" AND {pair[0]} = {pair[1]}"
+        elif self.chance(0.15):
+            # Of a chain of these what is left over of one is looked up in the next.
+            more = f"{self.first(self.random.choice(left))}.id"
+            text = f"coalesce({a}, {more}) = {b}"
+        if self.chance(0.3):
+            text += f" AND {self.side_condition(self.random.choice((left, right, left + right)))}"
+        return text
+
     def merged(self, tables):
         return Table("", tuple(c for t in tables for c in t.columns), (), 0)
 
@@ -186,13 +202,9 @@ class JoinMaker(QueryMaker):
             return aliases[0].name
         at = self.random.randint(1, len(aliases) - 1) if self.chance(0.4) else len(aliases) - 1
         left, right = aliases[:at], aliases[at:]
-        kind = self.random.choice(("JOIN",) * 5 + ("LEFT JOIN",) * 4 + ("RIGHT JOIN", "FULL JOIN"))
+        kind = self.random.choice(("JOIN",) * 5 + ("LEFT JOIN",) * 4 + ("RIGHT JOIN",) + ("FULL JOIN",) * 3)
         if kind == "FULL JOIN":
-            # PostgreSQL itself wants a condition that it can merge or hash.
-            condition = f"{self.first(left[0])}.id = {self.first(right[0])}.id"
-            pair = self.pair(left[0], right[0]) if self.chance(0.4) else None
-            if pair:
-                condition += f" AND {pair[0]} = {pair[1]}"
+            condition = self.full_on(left, right)
         elif kind == "JOIN" and self.cross_join_left and len(right) == 1 and right[0].rows <= 33 and self.chance(0.3):
             self.cross_join_left, condition = False, "true"
         else:

@@ -264,6 +264,22 @@ typedef struct TbPipelineArgs
 	 * candidates, so they look here now and then, and return with STOPPED.
 	 */
 	const uint32_t *stop;
+	/*
+	 * FULL joins. `matched` by TbJoin's index: a byte a row of the table, set once the
+	 * row is a match, and one more at the end, which is set from the start.
+	 *
+	 * When all rows of the source are through, those of the tables follow that were no
+	 * match, join by join: `full_join` is 1 + the join's index, 0 for the source. The
+	 * chunk's rows are then such rows, its columns all NULL. They begin behind that
+	 * join: earlier ones find nothing, whatever their kind, and no filter before it is
+	 * asked. Host: `unmatched` has the number of each row. GPU: row i is row
+	 * first_unmatched + i of the table, and passed over if its byte is set.
+	 */
+	uint8_t    *const *matched;
+	const uint32_t *unmatched;
+	uint64_t	first_unmatched;
+	uint32_t	full_join;
+	uint32_t	reserved2;
 } TbPipelineArgs;
 
 /* Scratch that tb_pipeline may use at most: mask, selections, matches, group

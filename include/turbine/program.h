@@ -52,8 +52,12 @@ typedef enum TbSink
 									 * has ended */
 	TB_SINK_BUILD = 4				/* an inner table: nkeys >= 0 keys to find rows
 									 * by, outputs as its payload. Rows with a NULL
-									 * key are left out */
+									 * key are left out, unless
+									 * TB_PROGRAM_KEEPS_NULL_KEYS */
 } TbSink;
+
+#define TB_PROGRAM_KEEPS_NULL_KEYS 0x01	/* BUILD: rows with a NULL key stay, though no
+									 * look-up finds them: for a FULL join */
 
 /*
  * Header.
@@ -63,7 +67,8 @@ typedef enum TbSink
  *      4    2  version
  *      6    2  sink           TbSink
  *      8    4  total_size     bytes of the blob
- *     12    2  source         TbSource
+ *     12    1  source         TbSource
+ *     13    1  flags          TB_PROGRAM_*
  *     14    2  encoding       PostgreSQL's pg_enc number of the database
  *     16   80  ten sections {count, offset}: attributes, columns, exprs,
  *              args, filters, keys, aggs, params, outputs, joins
@@ -80,7 +85,8 @@ typedef struct TbProgram
 	uint16_t	version;
 	uint16_t	sink;
 	uint32_t	total_size;
-	uint16_t	source;
+	uint8_t		source;
+	uint8_t		flags;
 	uint16_t	encoding;
 	TbSection	attributes;			/* TbAttribute: every attribute of the tuple */
 	TbSection	columns;			/* TbColumn: those that are referenced */
@@ -117,7 +123,9 @@ typedef struct TbAttribute
 									 * value */
 #define TB_COL_STORED_NULLABLE 0x02	/* payload: the table's column has `valid`.
 									 * A column that is NULLABLE but not this is
-									 * NULL only where a LEFT join found nothing */
+									 * NULL only where a LEFT or FULL join found
+									 * nothing, or in tuples that a FULL join at or
+									 * behind its own brings in */
 typedef struct TbColumn
 {
 	uint16_t	attnum;				/* source: 1-based index into attributes;
@@ -212,7 +220,11 @@ typedef enum TbJoinKind
 	TB_JOIN_LEFT,					/* the same; a tuple with NULL payload where
 									 * there is none */
 	TB_JOIN_SEMI,					/* the row, if there is a match; no payload */
-	TB_JOIN_ANTI					/* the row, if there is none; no payload */
+	TB_JOIN_ANTI,					/* the row, if there is none; no payload */
+	TB_JOIN_FULL					/* as LEFT; and a tuple for every row of the table
+									 * that never was a match, once all others have
+									 * come: columns of the source and of earlier joins
+									 * are NULL in it */
 } TbJoinKind;
 
 /*
@@ -226,7 +238,10 @@ typedef enum TbJoinKind
  *
  * Order of evaluation: each filter as soon as the columns it uses are there:
  * before the first join, or after the last join that one of its columns
- * belongs to.
+ * belongs to. But FULL joins are barriers: the first `nfilters` filters of the
+ * program are evaluated before such a join, the others after it. A program that has
+ * one reads no column of the source, nor of joins up to the last one, that is not
+ * NULLABLE; its table keeps rows with NULL keys.
  */
 #define TB_JOIN_UNIQUE	0x01		/* at most one row of the table has equal keys,
 									 * as the planner has proved */
@@ -238,7 +253,8 @@ typedef struct TbJoin
 	uint32_t	first_key;			/* args[first_key .. +nkeys): expr indexes */
 	uint32_t	table;				/* number that the table was built under */
 	uint32_t	residual;			/* boolean expr index, or TB_NONE */
-	uint32_t	reserved[4];
+	uint32_t	nfilters;			/* FULL: filters before it; else 0 */
+	uint32_t	reserved[3];
 } TbJoin;
 
 /* A parameter's shape. 4 bytes. */

@@ -31,10 +31,10 @@ FilterPlan plan_filters(const Program& program, const std::vector<uint32_t>& fil
   return plan;
 }
 
-llvm::Value* emit_conjunction(RowEmitter& rows, const std::vector<uint32_t>& conjuncts) {
-  llvm::Value* pass = nullptr;
+llvm::Value* emit_conjunction(RowEmitter& rows, const std::vector<uint32_t>& conjuncts, llvm::Value* passed_over) {
+  llvm::Value* pass = passed_over && !conjuncts.empty() ? rows.ir().CreateNot(passed_over) : nullptr;
   for (uint32_t conjunct : conjuncts) pass = rows.and_maybe(pass, rows.truth(rows.eval(conjunct, pass)));
-  return pass;
+  return pass && passed_over ? rows.ir().CreateOr(pass, passed_over) : pass;
 }
 
 }  // namespace turbine

@@ -23,7 +23,9 @@ bool is_dense(const Program& program, uint32_t expr);
 FilterPlan plan_filters(const Program& program, const std::vector<uint32_t>& filters);
 
 /* The conjunction of `conjuncts` for the current row; nullptr: true. Later ones
- * are wanted only where the earlier ones hold. */
-llvm::Value* emit_conjunction(RowEmitter& rows, const std::vector<uint32_t>& conjuncts);
+ * are wanted only where the earlier ones hold. Where `passed_over` (i1, or nullptr for
+ * never) holds, none is wanted, and the result is true. */
+llvm::Value* emit_conjunction(RowEmitter& rows, const std::vector<uint32_t>& conjuncts,
+                              llvm::Value* passed_over = nullptr);
 
 }  // namespace turbine

@@ -76,11 +76,12 @@ Carried GpuKernel::filtered(const Carried& init, llvm::function_ref<Carried()> b
 /* if (conjunct) if (next conjunct) ... body. Errors of a conjunct are kept whether
  * it holds or not. */
 Carried GpuKernel::where_all(std::span<const uint32_t> conjuncts, const Carried& init,
-                             llvm::function_ref<Carried()> body) {
+                             llvm::function_ref<Carried()> body, Value* passed_over) {
   if (conjuncts.empty()) return body();
-  Value* pass = rows_.truth(rows_.eval(conjuncts[0], nullptr));
+  Value* wanted = passed_over ? ir_.CreateNot(passed_over) : nullptr;
+  Value* pass = rows_.or_maybe(rows_.truth(rows_.eval(conjuncts[0], wanted)), passed_over);
   Value* errors = rows_.take_errors();
-  Carried out = emit_if(rows_, "filter", pass, init, [&] { return where_all(conjuncts.subspan(1), init, body); });
+  Carried out = emit_if(rows_, "filter", pass, init, [&] { return where_all(conjuncts.subspan(1), init, body, passed_over); });
   if (errors) out.back() = ir_.CreateOr(out.back(), errors);
   return out;
 }

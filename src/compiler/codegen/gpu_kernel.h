@@ -24,10 +24,11 @@ class GpuKernel {
   Value* field(llvm::Type* type, uint64_t offset) { return rows_.load(type, args_, offset); }
   /* body(step, carried): the row or tuple has been started. */
   Carried grid_loop(const Carried& init, llvm::function_ref<Carried(Value*, const Carried&)> body);
-  /* body() where all conjuncts hold; over tuples always. The last carried value
-   * holds TB_ERR_* bits. */
+  /* body() where all conjuncts hold, or are passed over (i1, nullptr: never); over
+   * tuples always. The last carried value holds TB_ERR_* bits. */
   Carried filtered(const Carried& init, llvm::function_ref<Carried()> body);
-  Carried where_all(std::span<const uint32_t> conjuncts, const Carried& init, llvm::function_ref<Carried()> body);
+  Carried where_all(std::span<const uint32_t> conjuncts, const Carried& init, llvm::function_ref<Carried()> body,
+                    Value* passed_over = nullptr);
   /* All threads arrive here, warps whole. */
   void finish(Value* errors);
   void add_total(uint64_t offset, Value* amount);

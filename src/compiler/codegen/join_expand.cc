@@ -1,5 +1,5 @@
 /*
- * join_expand.cc - joins of tb_pipeline that fan out: INNER and LEFT of tables
+ * join_expand.cc - joins of tb_pipeline that fan out: INNER, LEFT and FULL of tables
  * whose keys are not unique.
  *
  *   k = 0; match = head(0); matched = false;
@@ -18,6 +18,8 @@
  *     if (*stop) return;
  *     ... the rest of the pipeline, over n tuples ...
  *   }
+ *
+ * A tuple that begins with the match, or behind the join, has no chain and no residual.
  */
 #include <llvm/IR/Intrinsics.h>
 
@@ -60,8 +62,8 @@ void HostPipeline::emit_expansion(size_t j, const TupleBatch& in) {
         emit_stop_check();
         TupleBatch filled = out;
         filled.count = end[kFilled];
-        emit_filters(filled, plan_.filters[j + 1]);
-        add_to(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), filled.count);
+        if (full_.is_full(j)) emit_marks(j, filled);
+        emit_filters_after(j, filled);
         emit_joins(j + 1, filled);
         return {end[kTuple], end[kMatch], end[kMatched]};
       });
@@ -90,15 +92,18 @@ Carried HostPipeline::fill_one(size_t j, const TupleBatch& in, const TupleBatch&
   source.matches[j] = nullptr;
   Value* place = begin_tuple(source, now[kTuple]);
 
-  Value *pass = keeps_all(j) ? ir_.CreateICmpNE(match, none) : ir_.getTrue(), *errors = now[kErrors];
+  Value* given = full_.reaches(j) ? full_.is_given(j) : nullptr;
+  Value *pass = keeps_all(j) || given ? ir_.CreateICmpNE(match, none) : ir_.getTrue(), *errors = now[kErrors];
   if (join.residual != TB_NONE) {
     rows_.set_match(static_cast<uint32_t>(j), match);
     Value* active = keeps_all(j) ? pass : nullptr;
+    if (given) active = ir_.CreateAnd(pass, ir_.CreateNot(given));
     pass = ir_.CreateAnd(pass, rows_.truth(rows_.eval(join.residual, active)));
     if (Value* bits = rows_.take_errors()) errors = ir_.CreateOr(errors, bits);
   }
+  if (given) pass = ir_.CreateOr(pass, given);
   Value* following = probes_[j].next(match);
-  Value* last = ir_.CreateICmpEQ(following, none);
+  Value* last = rows_.or_maybe(ir_.CreateICmpEQ(following, none), given);
 
   auto copy = [&](Value* from, Value* to) {
     Value* word = ir_.CreateLoad(ir_.getInt32Ty(), word_at(from, place));

@@ -2,7 +2,7 @@
  * join_lookup.cc - the joins of tb_pipeline, one at a time: the first match of
  * every tuple of a batch.
  *
- * Joins that keep or drop tuples (unique INNER and LEFT, SEMI, ANTI) are done
+ * Joins that keep or drop tuples (unique INNER, LEFT and FULL, SEMI, ANTI) are done
  * with that. Those that fan out (join_expand.cc) take the matches as heads of
  * chains, and check the residual there.
  *
@@ -19,6 +19,8 @@ namespace turbine {
 using llvm::Value;
 
 namespace {
+
+constexpr uint32_t kGiven = 0xff;  // beside TbTableKind: nothing is looked up
 
 /* The tuples before the join's matches are stored. */
 TupleBatch without_match(const TupleBatch& b, size_t j) {
@@ -56,8 +58,12 @@ void HostPipeline::emit_lookup(size_t j, TupleBatch& b) {
       return emit_lookup_loop(j, target, true, [&](Value*) { return probe.dense(); });
     }});
   }
-  const Carried end =
-      emit_switch(rows_, "join", probe.kind(), cases, [&] { return emit_lookup_empty(j, target); });
+  Value* kind = probe.kind();
+  if (full_.reaches(j)) {
+    cases.push_back({kGiven, [&] { return emit_lookup_given(j, target); }});
+    kind = ir_.CreateSelect(full_.is_given(j), ir_.getInt32(kGiven), kind);
+  }
+  const Carried end = emit_switch(rows_, "join", kind, cases, [&] { return emit_lookup_empty(j, target); });
   b.count = end[0];
   or_errors(end[1]);
 }
@@ -169,19 +175,36 @@ Carried HostPipeline::emit_lookup_hashed(size_t j, const TupleBatch& in) {
 
 /* A table without rows: nobody has a match, and keys need not be looked at. */
 Carried HostPipeline::emit_lookup_empty(size_t j, const TupleBatch& in) {
-  const bool all_stay = program_.joins()[j].kind == TB_JOIN_ANTI || keeps_all(j);
-  Value* none = ir_.getInt32(TB_NONE);
-  if (!all_stay) return {ir_.getInt64(0), ir_.getInt32(0)};
+  if (program_.joins()[j].kind != TB_JOIN_ANTI && !keeps_all(j)) return {ir_.getInt64(0), ir_.getInt32(0)};
+  return emit_all_stay(j, in, [&](Value*) { return ir_.getInt32(TB_NONE); });
+}
+
+/* Tuples that begin with a match of this join, or behind it. */
+Carried HostPipeline::emit_lookup_given(size_t j, const TupleBatch& in) {
+  return emit_all_stay(j, in, [&](Value* row) { return full_.given_match(j, row); });
+}
+
+/* Nothing is looked up, and every tuple goes on. */
+Carried HostPipeline::emit_all_stay(size_t j, const TupleBatch& in, llvm::function_ref<Value*(Value* row)> match) {
   const bool new_list = !keeps_all(j) && !in.places;
   const TupleBatch source = without_match(in, j);
   if (in.matches[j] || new_list)
-    emit_loop(rows_, "join.empty", ir_.getInt64(0), in.count, {}, [&](Value* k, const Carried&) -> Carried {
+    emit_loop(rows_, "join.stay", ir_.getInt64(0), in.count, {}, [&](Value* k, const Carried&) -> Carried {
       Value* place = begin_tuple(source, k);
-      if (in.matches[j]) ir_.CreateStore(none, word_at(in.matches[j], place));
+      if (in.matches[j]) ir_.CreateStore(match(rows_.row()), word_at(in.matches[j], place));
       if (new_list) ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), word_at(in.selection, k));
       return {};
     });
   return {in.count, ir_.getInt32(0)};
+}
+
+void HostPipeline::emit_marks(size_t j, const TupleBatch& b) {
+  const TupleBatch source = without_match(b, j);
+  emit_loop(rows_, "mark", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
+    Value* place = begin_tuple(source, k);
+    full_.mark(j, ir_.CreateLoad(ir_.getInt32Ty(), word_at(b.matches[j], place)));
+    return {};
+  });
 }
 
 /* The match counts if the residual holds for it; asked of hits only. Other tuples

@@ -27,6 +27,7 @@ std::vector<bool> used_matches(const Program& program) {
     mark_joins(program, agg.filter, used);
   }
   for (size_t j = 0; j < joins.size(); j++) {
+    if (joins[j].kind == TB_JOIN_FULL) used[j] = true;
     for (uint32_t key : program.join_keys(joins[j])) mark_joins(program, key, used);
     std::vector<bool> by_residual(joins.size());
     mark_joins(program, joins[j].residual, by_residual);
@@ -36,21 +37,31 @@ std::vector<bool> used_matches(const Program& program) {
   return used;
 }
 
+/* Does every tuple go on, with or without a match, or a tuple a match? */
+bool returns_matches(const TbJoin& join) { return join.kind != TB_JOIN_SEMI && join.kind != TB_JOIN_ANTI; }
+
+/* Where the program's `index`th filter stands, as in JoinPlan::filters. */
+size_t filter_place(const Program& program, size_t index) {
+  const auto joins = program.joins();
+  std::vector<bool> used(joins.size());
+  mark_joins(program, program.filters()[index], used);
+  for (size_t j = 0; j < joins.size(); j++)
+    if (joins[j].kind == TB_JOIN_FULL && index >= joins[j].nfilters) used[j] = true;
+  const auto last = std::find(used.rbegin(), used.rend(), true);
+  return static_cast<size_t>(used.rend() - last);
+}
+
 }  // namespace
 
 JoinPlan plan_joins(const Program& program) {
   JoinPlan plan;
   const auto joins = program.joins();
   plan.filters.resize(joins.size() + 1);
-  for (uint32_t filter : program.filters()) {
-    std::vector<bool> used(joins.size());
-    mark_joins(program, filter, used);
-    const auto last = std::find(used.rbegin(), used.rend(), true);
-    plan.filters[static_cast<size_t>(used.rend() - last)].push_back(filter);
-  }
+  for (size_t i = 0; i < program.filters().size(); i++)
+    plan.filters[filter_place(program, i)].push_back(program.filters()[i]);
   plan.match_used = used_matches(program);
   for (const TbJoin& join : joins)
-    plan.expands.push_back((join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_LEFT) && !(join.flags & TB_JOIN_UNIQUE));
+    plan.expands.push_back(returns_matches(join) && !(join.flags & TB_JOIN_UNIQUE));
   return plan;
 }
 

@@ -15,7 +15,7 @@ using llvm::Value;
 HostPipeline::HostPipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout)
     : builder_(builder), program_(program), ir_(builder.context()), rows_(builder, program, ir_),
       accumulators_(rows_, program, layout), groups_(rows_, program, layout), store_(rows_, program),
-      plan_(plan_joins(program)), first_filters_(plan_filters(program, plan_.filters[0])) {
+      plan_(plan_joins(program)), first_filters_(plan_filters(program, plan_.filters[0])), full_(rows_, program) {
   for (uint32_t j = 0; j < program.joins().size(); j++) probes_.emplace_back(rows_, program, j);
 }
 
@@ -58,6 +58,7 @@ void HostPipeline::bind() {
   rows_.bind(pointer(offsetof(TbPipelineArgs, columns)), pointer(offsetof(TbPipelineArgs, bytes)),
              pointer(offsetof(TbPipelineArgs, params)), tables);
   for (JoinProbe& probe : probes_) probe.bind(tables);
+  full_.bind(args_, tables);
   if (!program_.joins().empty()) {
     // Where nobody can stop it, a word that stays 0.
     auto* zero = new llvm::GlobalVariable(builder_.module(), ir_.getInt32Ty(), true, llvm::GlobalValue::PrivateLinkage,
@@ -100,8 +101,8 @@ void HostPipeline::emit_tile(Value* n) {
   TupleBatch b = new_batch();
   b.count = n;
   if (!first_filters_.dense.empty()) emit_dense_filter(b, first_filters_.dense);
-  for (uint32_t conjunct : first_filters_.selective) emit_selective_filter(b, {conjunct});
-  Value* passed = b.count;
+  for (uint32_t conjunct : first_filters_.selective) emit_selective_filter(b, {conjunct}, full_.passes_over(0));
+  Value* passed = full_.counted_rows(b.count);
   emit_joins(0, b);
   add_to(offsetof(TbPipelineArgs, rows_passed), passed);
 }
@@ -116,8 +117,8 @@ void HostPipeline::emit_joins(size_t j, TupleBatch b) {
     emit_expansion(j, b);
     return;
   }
-  emit_filters(b, plan_.filters[j + 1]);
-  add_to(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), b.count);
+  if (full_.is_full(j)) emit_marks(j, b);
+  emit_filters_after(j, b);
   emit_joins(j + 1, b);
 }
 
@@ -202,9 +203,11 @@ void HostPipeline::emit_stop_check() {
   ir_.SetInsertPoint(go);
 }
 
-/* After a join: one pass, later conjuncts where the earlier ones hold. */
-void HostPipeline::emit_filters(TupleBatch& b, const std::vector<uint32_t>& conjuncts) {
-  if (!conjuncts.empty()) emit_selective_filter(b, conjuncts);
+/* One pass, later conjuncts where the earlier ones hold. Then the tuples are counted. */
+void HostPipeline::emit_filters_after(size_t j, TupleBatch& b) {
+  const std::vector<uint32_t>& conjuncts = plan_.filters[j + 1];
+  if (!conjuncts.empty()) emit_selective_filter(b, conjuncts, full_.passes_over(j + 1));
+  add_to(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), full_.counted(j, b.count));
 }
 
 /* mask[i] = conjunction(row i), vectorised; then the mask as a list of places. */
@@ -215,7 +218,7 @@ void HostPipeline::emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>&
       rows_, "filter", ir_.getInt64(0), b.count, {ir_.getInt32(0)},
       [&](Value* i, const Carried& now) -> Carried {
         begin_tuple(b, i, options.parallel_group);
-        Value* pass = emit_conjunction(rows_, conjuncts);
+        Value* pass = emit_conjunction(rows_, conjuncts, full_.passes_over(0));
         llvm::StoreInst* store =
             ir_.CreateStore(ir_.CreateZExt(pass, ir_.getInt8Ty()), rows_.index(ir_.getInt8Ty(), mask_, i));
         store->setMetadata(llvm::LLVMContext::MD_access_group, options.parallel_group);
@@ -235,11 +238,11 @@ void HostPipeline::select_by_mask(TupleBatch& b) {
 }
 
 /* Keeps the tuples for which the conjuncts hold; in place. */
-void HostPipeline::emit_selective_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts) {
+void HostPipeline::emit_selective_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts, Value* passed_over) {
   Carried end = emit_loop(rows_, "select", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
                             Value* place = begin_tuple(b, k);
-                            Value* pass = emit_conjunction(rows_, conjuncts);
+                            Value* pass = emit_conjunction(rows_, conjuncts, passed_over);
                             Value* errors = rows_.take_errors();
                             ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), word_at(b.selection, now[0]));
                             return {ir_.CreateAdd(now[0], ir_.CreateZExt(pass, ir_.getInt64Ty())),

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "compiler/codegen/full_join.h"
 #include "compiler/codegen/join_plan.h"
 #include "compiler/codegen/join_probe.h"
 #include "compiler/codegen/pipeline.h"
@@ -50,9 +51,10 @@ class HostPipeline {
   /* Returns from the pipeline if nobody wants its result any more. */
   void emit_stop_check();
 
-  void emit_filters(TupleBatch& b, const std::vector<uint32_t>& conjuncts);
+  /* Those of a place among the joins, see JoinPlan; later ones in one pass. */
+  void emit_filters_after(size_t j, TupleBatch& b);
   void emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts);
-  void emit_selective_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts);
+  void emit_selective_filter(TupleBatch& b, const std::vector<uint32_t>& conjuncts, Value* passed_over);
   void select_by_mask(TupleBatch& b);
 
   void emit_joins(size_t j, TupleBatch b);
@@ -64,9 +66,12 @@ class HostPipeline {
   Carried emit_lookup_list(size_t j, const TupleBatch& in, Lookup lookup);
   Carried emit_lookup_hashed(size_t j, const TupleBatch& in);
   Carried emit_lookup_empty(size_t j, const TupleBatch& in);
+  Carried emit_lookup_given(size_t j, const TupleBatch& in);
+  Carried emit_all_stay(size_t j, const TupleBatch& in, llvm::function_ref<Value*(Value* row)> match);
+  void emit_marks(size_t j, const TupleBatch& b);
   JoinMatch check_residual(size_t j, JoinMatch match);
   JoinMatch walk_chain(size_t j, JoinMatch head);
-  bool keeps_all(size_t j) const { return program_.joins()[j].kind == TB_JOIN_LEFT; }
+  bool keeps_all(size_t j) const { return program_.joins()[j].kind == TB_JOIN_LEFT || full_.is_full(j); }
   bool walks_chain(size_t j) const;
   /* join_expand.cc */
   void emit_expansion(size_t j, const TupleBatch& in);
@@ -102,6 +107,7 @@ class HostPipeline {
   JoinPlan plan_;
   FilterPlan first_filters_;  // those before the first join
   std::vector<JoinProbe> probes_;
+  FullJoins full_;
   uint64_t scratch_used_ = 0;
   Value *args_ = nullptr, *scratch_ = nullptr, *table_ = nullptr, *start_ = nullptr;
   Value *rowids_ = nullptr, *out_rowids_ = nullptr, *stop_ = nullptr;

@@ -7,9 +7,13 @@
  *       ...
  *         at = ntuples++; if (at < tuple_capacity) tuples[at] = (row, matches);
  *   }
+ *
+ * A row that stands for one of a FULL join's table (full_join.h) begins there, if that
+ * was no match.
  */
 #include <cstddef>
 
+#include "compiler/codegen/full_join.h"
 #include "compiler/codegen/gpu_kernel.h"
 #include "compiler/codegen/join_plan.h"
 #include "compiler/codegen/join_probe.h"
@@ -25,7 +29,8 @@ class ProbeKernel : GpuKernel {
  public:
   ProbeKernel(ModuleBuilder& builder, const Program& program)
       : GpuKernel(builder, program, "tb_probe", Over::kRows), plan_(plan_joins(program)),
-        matches_(program.joins().size(), ir_.getInt32(TB_NONE)) {
+        full_(rows_, program), matches_(program.joins().size(), ir_.getInt32(TB_NONE)) {
+    full_.bind(args_, tables_);
     for (uint32_t j = 0; j < program.joins().size(); j++) {
       probes_.emplace_back(rows_, program, j);
       probes_.back().bind(tables_);
@@ -37,16 +42,20 @@ class ProbeKernel : GpuKernel {
   /* Carried: rows passed, tuples after each join, TB_ERR_* bits. */
   static constexpr size_t kPassed = 0, kJoins = 1;
 
+  Carried unmatched(const Carried& now, llvm::function_ref<Carried()> body);
   Carried from_join(size_t j, const Carried& now);
+  JoinMatch look_up(size_t j, Carried& now);
+  JoinMatch look_up_or_given(size_t j, Carried& now);
   Carried after_join(size_t j, const Carried& now);
   Carried fan_out(size_t j, JoinMatch head, const Carried& now);
   JoinMatch with_residual(size_t j, JoinMatch head, Carried& now);
   Carried append(const Carried& now);
-  Carried counted(const Carried& now, size_t which) {
+  Carried counted(const Carried& now, size_t which, Value* amount) {
     Carried next = now;
-    next[which] = ir_.CreateAdd(next[which], ir_.getInt64(1));
+    next[which] = ir_.CreateAdd(next[which], amount);
     return next;
   }
+  Value* given(size_t j) { return full_.reaches(j) ? full_.is_given(j) : nullptr; }
   void note_errors(Carried& now) {
     if (Value* errors = rows_.take_errors()) now.back() = ir_.CreateOr(now.back(), errors);
   }
@@ -57,6 +66,7 @@ class ProbeKernel : GpuKernel {
   Value* none() { return ir_.getInt32(TB_NONE); }
 
   const JoinPlan plan_;
+  FullJoins full_;
   std::vector<JoinProbe> probes_;
   std::vector<Value*> matches_;
   Value* row_ = nullptr;
@@ -67,7 +77,11 @@ void ProbeKernel::emit() {
   init.push_back(ir_.getInt32(0));
   const Carried end = grid_loop(init, [&](Value* row, const Carried& now) {
     row_ = row;
-    return where_all(plan_.filters[0], now, [&] { return from_join(0, counted(now, kPassed)); });
+    return unmatched(now, [&] {
+      return where_all(plan_.filters[0], now, [&] {
+        return from_join(0, counted(now, kPassed, full_.counted_rows(ir_.getInt64(1))));
+      }, full_.passes_over(0));
+    });
   });
   add_total(offsetof(TbPipelineArgs, rows_passed), end[kPassed]);
   for (size_t j = 0; j < program_.joins().size(); j++)
@@ -75,39 +89,79 @@ void ProbeKernel::emit() {
   finish(end.back());
 }
 
+/* body(), but not for a row of a table that was a match. */
+Carried ProbeKernel::unmatched(const Carried& now, llvm::function_ref<Carried()> body) {
+  if (!full_.reaches(0)) return body();
+  const Carried look = emit_if(rows_, "unmatched", full_.is_given(0), {ir_.getFalse()},
+                               [&]() -> Carried { return {full_.is_matched(row_)}; });
+  return emit_if(rows_, "goes", ir_.CreateNot(look[0]), now, body);
+}
+
 Carried ProbeKernel::from_join(size_t j, const Carried& before) {
   if (j == program_.joins().size()) return append(before);
   Carried now = before;
-  probes_[j].eval_keys();
-  note_errors(now);
-  JoinMatch match = probes_[j].any_kind();
+  JoinMatch match = full_.reaches(j) ? look_up_or_given(j, now) : look_up(j, now);
   if (plan_.expands[j]) return fan_out(j, match, now);
   if (program_.joins()[j].residual != TB_NONE) match = with_residual(j, match, now);
   switch (program_.joins()[j].kind) {
+    case TB_JOIN_FULL:
     case TB_JOIN_LEFT:
       set_match(j, ir_.CreateSelect(match.hit, match.row, none()));
+      if (full_.is_full(j)) full_.mark(j, matches_[j]);
       return after_join(j, now);
-    case TB_JOIN_ANTI: return emit_if(rows_, "anti", ir_.CreateNot(match.hit), now, [&] { return after_join(j, now); });
-    case TB_JOIN_SEMI: return emit_if(rows_, "semi", match.hit, now, [&] { return after_join(j, now); });
+    case TB_JOIN_ANTI:
+      return emit_if(rows_, "anti", rows_.or_maybe(ir_.CreateNot(match.hit), given(j)), now,
+                     [&] { return after_join(j, now); });
+    case TB_JOIN_SEMI:
+      return emit_if(rows_, "semi", rows_.or_maybe(match.hit, given(j)), now, [&] { return after_join(j, now); });
     default:
-      return emit_if(rows_, "inner", match.hit, now, [&] {
+      return emit_if(rows_, "inner", rows_.or_maybe(match.hit, given(j)), now, [&] {
         set_match(j, match.row);
         return after_join(j, now);
       });
   }
 }
 
+JoinMatch ProbeKernel::look_up(size_t j, Carried& now) {
+  probes_[j].eval_keys();
+  note_errors(now);
+  return probes_[j].any_kind();
+}
+
+/* Where nothing is to be looked up, the row that the tuple begins with, if it does here. */
+JoinMatch ProbeKernel::look_up_or_given(size_t j, Carried& now) {
+  Value* begins = full_.given_match(j, row_);
+  const Carried otherwise = {ir_.CreateICmpNE(begins, none()), begins, now.back()};
+  const Carried found = emit_if(rows_, "lookup", ir_.CreateNot(given(j)), otherwise, [&]() -> Carried {
+    RowEmitter::LoadScope scope(rows_);
+    Carried inner = now;
+    const JoinMatch match = look_up(j, inner);
+    return {match.hit, match.row, inner.back()};
+  });
+  now.back() = found[2];
+  return {found[0], found[1]};
+}
+
 Carried ProbeKernel::after_join(size_t j, const Carried& now) {
-  return where_all(plan_.filters[j + 1], now, [&] { return from_join(j + 1, counted(now, kJoins + j)); });
+  return where_all(plan_.filters[j + 1], now, [&] {
+    return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, ir_.getInt64(1))));
+  }, full_.passes_over(j + 1));
 }
 
 /*
  * pass = false;
  * for (row = head; row is there && !pass; row = next(row)) { found = row; pass = residual(row); }
+ *
+ * A given row passes as it is.
  */
 JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
   const bool unique = program_.joins()[j].flags & TB_JOIN_UNIQUE;
-  const Carried init = {ir_.CreateSelect(head.hit, head.row, none()), none(), ir_.getFalse(), now.back()};
+  Value* first = ir_.CreateSelect(head.hit, head.row, none());
+  Carried init = {first, none(), ir_.getFalse(), now.back()};
+  if (Value* is_given = given(j)) {
+    init[1] = ir_.CreateSelect(is_given, first, none());
+    init[2] = ir_.CreateAnd(is_given, head.hit);
+  }
   const Carried end = emit_while(
       rows_, "residual", init,
       [&](const Carried& c) -> Value* { return ir_.CreateAnd(ir_.CreateICmpNE(c[0], none()), ir_.CreateNot(c[2])); },
@@ -123,17 +177,19 @@ JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
 }
 
 /*
- * row = head; matched = false; more = row is there || LEFT;
+ * row = head; matched = false; more = row is there || LEFT || FULL || given;
  * while (more) {
- *   pass = row is there && residual(row); matched |= pass; following = next(row);
- *   if (pass || (LEFT && following == NONE && !matched)) ... the rest with pass ? row : NONE ...
+ *   pass = given || (row is there && residual(row)); matched |= pass; following = given ? NONE : next(row);
+ *   if (pass || ((LEFT || FULL) && following == NONE && !matched)) ... the rest with pass ? row : NONE ...
  *   row = following; more = following != NONE;
  * }
  */
 Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
   const TbJoin& join = program_.joins()[j];
-  const bool left = join.kind == TB_JOIN_LEFT;
-  Carried init = {ir_.CreateSelect(head.hit, head.row, none()), ir_.getFalse(), left ? ir_.getTrue() : head.hit};
+  const bool left = join.kind == TB_JOIN_LEFT || full_.is_full(j);
+  Value* is_given = given(j);
+  Carried init = {ir_.CreateSelect(head.hit, head.row, none()), ir_.getFalse(),
+                  left ? ir_.getTrue() : rows_.or_maybe(head.hit, is_given)};
   init.append(now);
   const Carried end = emit_while(
       rows_, "fan_out", init, [&](const Carried& c) -> Value* { return c[2]; },
@@ -144,17 +200,22 @@ Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
         if (join.residual != TB_NONE) {
           rows_.set_match(static_cast<uint32_t>(j), c[0]);
           RowEmitter::LoadScope residual_scope(rows_);
-          // Only LEFT joins come here without a row; their columns then read as NULL.
-          pass = ir_.CreateAnd(pass, rows_.truth(rows_.eval(join.residual, left ? pass : nullptr)));
+          // Where there may be no row, the join's columns then read as NULL.
+          Value* wanted = left ? pass : nullptr;
+          if (is_given) wanted = ir_.CreateAnd(pass, ir_.CreateNot(is_given));
+          pass = ir_.CreateAnd(pass, rows_.truth(rows_.eval(join.residual, wanted)));
           note_errors(inner);
         }
+        pass = rows_.or_maybe(pass, is_given);
         Value* matched = ir_.CreateOr(c[1], pass);
         Value* following = probes_[j].next(c[0]);
         Value* more = ir_.CreateICmpNE(following, none());
+        if (is_given) more = ir_.CreateAnd(more, ir_.CreateNot(is_given));
         Value* yields = pass;
         if (left) yields = ir_.CreateOr(pass, ir_.CreateNot(ir_.CreateOr(more, matched)));
         Carried after = emit_if(rows_, "fan_out.tuple", yields, inner, [&] {
           set_match(j, ir_.CreateSelect(pass, c[0], none()));
+          if (full_.is_full(j)) full_.mark(j, matches_[j]);
           return after_join(j, inner);
         });
         Carried next = {following, matched, more};

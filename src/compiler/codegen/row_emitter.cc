@@ -170,7 +170,7 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
   if (!match) throw std::runtime_error("a column is used before its join");
   Value* row = ir_.CreateZExt(match, ir_.getInt64Ty());
   Value* none = nullptr;
-  if (program_.joins()[c.join - 1u].kind == TB_JOIN_LEFT) none = ir_.CreateICmpEQ(match, ir_.getInt32(TB_NONE));
+  if (program_.may_lack_match(c.join - 1u)) none = ir_.CreateICmpEQ(match, ir_.getInt32(TB_NONE));
   auto safe = [&](Value* pointer) { return none ? ir_.CreateSelect(none, bound.table, pointer) : pointer; };
   ColumnPlace place{nullptr, none, bound.bytes};
   if (bound.valid) {

@@ -35,8 +35,9 @@ class RowEmitter {
   /* Starts a row: `row` is its i64 index in the columns. Forgets loaded values
    * and errors. Loads carry `access_group` if given (parallel loops). */
   void begin_row(llvm::Value* row, llvm::MDNode* access_group = nullptr);
+  llvm::Value* row() const { return row_; }
 
-  /* The row's match in a join's table (i32; TB_NONE: none, of LEFT joins only), from
+  /* The row's match in a join's table (i32; TB_NONE: none, where one may lack), from
    * which that join's columns are read; after begin_row(). */
   void set_match(uint32_t join, llvm::Value* match) { matches_[join] = match; }
 

@@ -12,14 +12,16 @@ RowStoreEmitter::RowStoreEmitter(RowEmitter& rows, const Program& program)
     : rows_(rows), nkeys_(program.sink() == TB_SINK_BUILD ? program.keys().size() : 0) {
   auto add = [&](uint32_t expr, bool key) {
     const TbExpr& e = program.expr(expr);
-    columns_.push_back({expr, e.type, key, !key && (e.flags & TB_EX_NULLABLE) != 0});
+    const bool may_be_null = e.flags & TB_EX_NULLABLE;
+    columns_.push_back({expr, e.type, key, may_be_null && (!key || program.keeps_null_keys())});
   };
   if (nkeys_ != 0)
     for (uint32_t key : program.keys()) add(key, true);
   for (uint32_t output : program.outputs()) add(output, false);
 }
 
-bool RowStoreEmitter::nullable_keys() const {
+bool RowStoreEmitter::drops_null_keys() const {
+  if (rows_.program().keeps_null_keys()) return false;
   for (size_t i = 0; i < nkeys_; i++)
     if (rows_.program().expr(columns_[i].expr).flags & TB_EX_NULLABLE) return true;
   return false;
@@ -66,12 +68,14 @@ Value* RowStoreEmitter::text_bytes() {
   return total;
 }
 
+/* Of a NULL key it is any hash, but only what is there is touched. */
 Value* RowStoreEmitter::hash() {
   llvm::SmallVector<uint32_t, 4> types;
   llvm::SmallVector<RowValue, 4> keys;
   for (size_t i = 0; i < nkeys_; i++) {
     types.push_back(columns_[i].type);
     keys.push_back(rows_.eval(columns_[i].expr, nullptr));
+    if (is_text(i)) keys.back().length = text_length(rows_, keys.back());
   }
   return join_hash(rows_, types, keys);
 }

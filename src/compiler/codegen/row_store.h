@@ -18,7 +18,8 @@ class RowStoreEmitter {
   size_t columns() const { return columns_.size(); }
   size_t nkeys() const { return nkeys_; }
   bool is_text(size_t column) const { return tb_type_is_text(columns_[column].type); }
-  bool nullable_keys() const;
+  /* Some row may have a NULL key, and is not to be kept. */
+  bool drops_null_keys() const;
 
   /* Loads the store's fields; again where the store may have moved. */
   void bind(llvm::Value* store);

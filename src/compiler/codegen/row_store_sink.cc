@@ -14,7 +14,7 @@ using llvm::Value;
 void HostPipeline::emit_store_sink(TupleBatch b) {
   Value* store = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
   auto counter = [&](uint64_t offset) { return rows_.load(ir_.getInt64Ty(), store, offset); };
-  if (store_.nullable_keys()) drop_null_keys(b);
+  if (store_.drops_null_keys()) drop_null_keys(b);
   Value* bytes = emit_text_sizes(b);
   Value* rows_after = ir_.CreateAdd(counter(offsetof(TbRowStore, nrows)), b.count);
   Value* bytes_after = ir_.CreateAdd(counter(offsetof(TbRowStore, arena_used)), bytes);
@@ -29,7 +29,7 @@ void HostPipeline::emit_store_sink(TupleBatch b) {
   rows_.store(ir_.CreateAdd(first, b.count), store, offsetof(TbRowStore, nrows));
 }
 
-/* Nobody finds a row with a NULL key. */
+/* Nobody finds a row with a NULL key, so it need not be there. */
 void HostPipeline::drop_null_keys(TupleBatch& b) {
   Carried end = emit_loop(rows_, "keys", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {

@@ -32,7 +32,10 @@ struct GrowingStore {
   explicit GrowingStore(const Program& program) {
     if (program.sink() == TB_SINK_BUILD) {
       nkeys = program.keys().size();
-      for (uint32_t key : program.keys()) columns.push_back({program.expr(key).type, false, {}, {}});
+      for (uint32_t key : program.keys()) {
+        const TbExpr& e = program.expr(key);
+        columns.push_back({e.type, program.keeps_null_keys() && (e.flags & TB_EX_NULLABLE) != 0, {}, {}});
+      }
     }
     for (uint32_t output : program.outputs()) {
       const TbExpr& e = program.expr(output);

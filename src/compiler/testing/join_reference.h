@@ -47,6 +47,9 @@ struct JoinQuery {
   }
 };
 
+/* Can its columns be used after the join? */
+inline bool shows_columns(uint8_t kind) { return kind != TB_JOIN_SEMI && kind != TB_JOIN_ANTI; }
+
 /* Its program, and the expressions of its columns. */
 struct JoinProgram {
   ProgramWriter w;
@@ -57,6 +60,8 @@ struct JoinProgram {
   }
 
   explicit JoinProgram(const JoinQuery& q) {
+    for (size_t j = 0; j < q.joins.size(); j++)
+      if (q.joins[j].kind == TB_JOIN_FULL) w.full_joins_end = static_cast<uint32_t>(j + 1);
     for (const CellColumn& c : q.source) source.push_back(w.column(c.type, c.nullable, c.scale));
     const uint32_t limit = w.param(TB_TYPE_INT4);
     auto less = [&](Ref a) { w.filters.push_back(w.call(TB_FN_INT4LT, {at(a), limit})); };
@@ -66,8 +71,9 @@ struct JoinProgram {
       std::vector<uint32_t> keys;
       for (Ref r : shape.probe) keys.push_back(at(r));
       w.join(shape.kind, keys, static_cast<uint32_t>(j), shape.unique ? TB_JOIN_UNIQUE : 0);
+      if (shape.kind == TB_JOIN_FULL) w.joins[j].nfilters = static_cast<uint32_t>(w.filters.size());
       outputs.emplace_back();
-      const bool own = shape.kind == TB_JOIN_INNER || shape.kind == TB_JOIN_LEFT;
+      const bool own = shows_columns(shape.kind);
       for (uint16_t o = 0; o < shape.outputs.size(); o++) {
         const bool in_residual = std::any_of(shape.residual.begin(), shape.residual.end(), [&](Ref r) {
           return r.join == static_cast<int>(j) && r.column == o;
@@ -84,10 +90,13 @@ struct JoinProgram {
   }
 };
 
-/* The BUILD program of a table of these columns: keys first. */
-inline std::vector<uint8_t> build_program(const std::vector<CellColumn>& keys, const std::vector<CellColumn>& outputs) {
+/* The BUILD program of a table of these columns: keys first. Rows with NULL keys stay in
+ * it: other joins than FULL ones do not find them. */
+inline std::vector<uint8_t> build_program(const std::vector<CellColumn>& keys, const std::vector<CellColumn>& outputs,
+                                          bool keep_null_keys = false) {
   ProgramWriter w;
   w.source = TB_SOURCE_ROWS;
+  if (keep_null_keys) w.flags = TB_PROGRAM_KEEPS_NULL_KEYS;
   for (const CellColumn& c : keys) w.keys.push_back(w.column(c.type, c.nullable, c.scale));
   for (const CellColumn& c : outputs) w.outputs.push_back(w.column(c.type, c.nullable, c.scale));
   return w.blob(TB_SINK_BUILD);
@@ -122,7 +131,7 @@ class InnerTable {
   std::unique_ptr<JoinTableWriter> writer_;
 };
 
-/* A tuple: the source's row, then each join's row or -1. */
+/* A tuple: the source's row or -1, then each join's row or -1. */
 using Tuple = std::vector<int64_t>;
 
 class JoinReference {
@@ -141,7 +150,7 @@ class JoinReference {
     }
   }
   Cell get(const Tuple& t, Ref r) const {
-    if (r.join < 0) return source_[r.column].cells[static_cast<size_t>(t[0])];
+    if (r.join < 0) return t[0] < 0 ? std::nullopt : source_[r.column].cells[static_cast<size_t>(t[0])];
     const int64_t match = t[static_cast<size_t>(r.join) + 1];
     if (match < 0) return std::nullopt;
     return tables_[static_cast<size_t>(r.join)]->outputs[r.column].cells[static_cast<size_t>(match)];
@@ -172,6 +181,7 @@ class JoinReference {
       if (!null) by_key[key].push_back(static_cast<int64_t>(row));
     }
     std::vector<Tuple> out;
+    std::vector<bool> matched(inner.rows());
     for (const Tuple& t : tuples) {
       std::string key;
       bool null = false;
@@ -185,13 +195,15 @@ class JoinReference {
         for (int64_t row : found->second) {
           Tuple with = t;
           with.push_back(row);
-          if (shape.residual.empty() || less(get(with, shape.residual[0]), get(with, shape.residual[1])))
-            matches.push_back(with);
+          if (!shape.residual.empty() && !less(get(with, shape.residual[0]), get(with, shape.residual[1]))) continue;
+          matches.push_back(with);
+          matched[static_cast<size_t>(row)] = true;
         }
       Tuple alone = t;
       alone.push_back(-1);
       switch (shape.kind) {
         case TB_JOIN_INNER: break;
+        case TB_JOIN_FULL:
         case TB_JOIN_LEFT:
           if (matches.empty()) matches.push_back(alone);
           break;
@@ -200,6 +212,12 @@ class JoinReference {
       }
       for (const Tuple& m : matches)
         if (passes(m, shape.filter)) out.push_back(m);
+    }
+    for (size_t row = 0; row < inner.rows() && shape.kind == TB_JOIN_FULL; row++) {
+      if (matched[row]) continue;
+      Tuple alone(j + 1, -1);
+      alone.push_back(static_cast<int64_t>(row));
+      if (passes(alone, shape.filter)) out.push_back(alone);
     }
     tuples.swap(out);
   }

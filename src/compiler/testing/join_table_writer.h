@@ -1,6 +1,7 @@
 /*
  * join_table_writer.h - makes a TbJoinTable of any kind from the rows that a BUILD
- * program has kept. For tests: plain, not fast.
+ * program has kept. Rows with NULL keys are there, but not to be found; not in a DENSE
+ * one. For tests: plain, not fast.
  */
 #pragma once
 
@@ -57,14 +58,20 @@ class JoinTableWriter {
       default: return value_of<int64_t>(c);
     }
   }
+  bool has_key(uint64_t row) const {
+    for (size_t i = 0; i < store_.nkeys; i++)
+      if (!store_.read(i, row)) return false;
+    return true;
+  }
   void measure() {
     int64_t least = INT64_MAX, most = INT64_MIN;
     for (uint64_t row = 0; row < n_; row++) {
+      if (!has_key(row)) continue;
       least = std::min(least, key(row));
       most = std::max(most, key(row));
     }
-    head().key_min = least;
-    head().key_span = static_cast<uint64_t>(most - least) + 1;
+    head().key_min = std::min(least, most);
+    head().key_span = least <= most ? static_cast<uint64_t>(most - least) + 1 : 1;
   }
   void chain(const std::vector<std::vector<uint64_t>>& same) {
     bool any = false;
@@ -84,7 +91,8 @@ class JoinTableWriter {
   }
   void write_hash() {
     std::map<std::string, std::vector<uint64_t>> rows;
-    for (uint64_t row = 0; row < n_; row++) rows[key_of(row)].push_back(row);
+    for (uint64_t row = 0; row < n_; row++)
+      if (has_key(row)) rows[key_of(row)].push_back(row);
     uint64_t size = 2;
     while (size < 2 * rows.size()) size *= 2;
     std::vector<uint64_t> slots(size);
@@ -106,7 +114,8 @@ class JoinTableWriter {
   void write_direct() {
     std::vector<uint32_t> slots(head().key_span);
     std::map<int64_t, std::vector<uint64_t>> rows;
-    for (uint64_t row = 0; row < n_; row++) rows[key(row)].push_back(row);
+    for (uint64_t row = 0; row < n_; row++)
+      if (has_key(row)) rows[key(row)].push_back(row);
     std::vector<std::vector<uint64_t>> same;
     for (const auto& [k, members] : rows) {
       slots[static_cast<uint64_t>(k - head().key_min)] = static_cast<uint32_t>(members[0] + 1);

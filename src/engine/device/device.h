@@ -70,7 +70,13 @@ struct ChunkTask {
   uint32_t ids_capacity;     // entries
   const ChunkLayout* layout = nullptr;  // of pages; null: the program's own. Outlives the query
   std::shared_ptr<DecodedPages> decoded = nullptr;  // of just these pages, by decode_ahead(); or null
+  /* kUnmatchedRows: rows of a FULL join's table, of which those count that no tuple
+   * has matched. After all chunks of the source, and of earlier FULL joins. */
+  uint32_t join = 0;
+  uint64_t first_row = 0;
+  uint32_t nrows = 0;  // at most TB_MAX_TUPLES_PER_PAGE for every page that a slot has
 };
+inline constexpr uint32_t kUnmatchedRows = 0x100;  // a ChunkTask::kind of no message
 
 struct ChunkOutcome {
   uint32_t errors = 0;  // TB_ERR_*: nothing of the chunk was output or applied
@@ -168,8 +174,9 @@ class Device {
   /* Throws DeviceError for a program that this device cannot run at all. */
   virtual QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const = 0;
 
-  /* Besides: memory for the device's own copies of the tables that a query probes. */
-  virtual uint64_t copied_table_bytes(const JoinTables&) const { return 0; }
+  /* Besides: memory for the device's own copies of the tables that a query probes,
+   * and for which rows have been matched. */
+  virtual uint64_t table_bytes(const Program&, const JoinTables&) const { return 0; }
 
   /* `tables`: one a join, each checked against the program. `budget`: device
    * bytes this query may use in all, growth included. */

@@ -41,6 +41,10 @@ class JoinTable {
   const uint64_t rows_;
 };
 
+/* Bytes that say which rows of a FULL join's table have been matched, see
+ * TbPipelineArgs::matched. */
+inline uint64_t matched_bytes(const JoinTable& table) { return table.raw()->nrows + 1; }
+
 /* The tables that a program probes, by the index of the join. */
 using JoinTables = std::vector<std::shared_ptr<const JoinTable>>;
 

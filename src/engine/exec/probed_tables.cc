@@ -10,7 +10,7 @@ namespace {
 
 /* Code for a unique table looks at one match: SEMI and ANTI need no more anyway. */
 bool relies_on_unique(const TbJoin& join) {
-  return (join.flags & TB_JOIN_UNIQUE) && (join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_LEFT);
+  return (join.flags & TB_JOIN_UNIQUE) && join.kind != TB_JOIN_SEMI && join.kind != TB_JOIN_ANTI;
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   ready_ = {};
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
-  needs.device_bytes += device.copied_table_bytes(probed);
+  needs.device_bytes += device.table_bytes(*program_, probed);
   demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows};
   const CodeCache::Result code = engine_.code.get(device, *program_, cancelled, demand_);
   if (code.improve) engine_.compile_ahead.improve(device, program_);
@@ -169,6 +169,8 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     QueryFaultScope fault(query.debug_fault);
     device_query = device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes());
   }
+  if (program_->full_joins_end() > 0)
+    unmatched_.emplace(*program_, probed, ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
   if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slots_.resize(ready_.nslots);
@@ -278,6 +280,7 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   slot.npages = chunk.npages;
   slot.layout = chunk.layout;
   slot.sequence = chunk.sequence;
+  next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   auto parts = split_runs(runs, kPagesPerRead);
   slot.state = parts.empty() ? SlotState::kHeld : SlotState::kReading;
   if (parts.empty()) return;
@@ -403,11 +406,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
     fail_locked(error);
     return;
   }
-  if (outcome.errors == 0) {
-    totals_.rows_in += outcome.rows_in;
-    totals_.rows_passed += outcome.rows_passed;
-    for (size_t i = 0; i < TB_MAX_JOINS; i++) totals_.join_rows[i] += outcome.join_rows[i];
-  }
+  if (outcome.errors == 0) add_to_totals(outcome);
   TbChunkDone done{};
   done.slot = slot;
   done.verdict = outcome.errors;
@@ -418,6 +417,42 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS)
     fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
   if (input_ended_ && running_ == 0) sink_.wake();
+}
+
+void QueryExecution::add_to_totals(const ChunkOutcome& outcome) {
+  totals_.rows_in += outcome.rows_in;
+  totals_.rows_passed += outcome.rows_passed;
+  for (size_t i = 0; i < TB_MAX_JOINS; i++) totals_.join_rows[i] += outcome.join_rows[i];
+}
+
+/* All that came before is done: the next rows that FULL joins have not matched. False
+ * if there are none. */
+bool QueryExecution::submit_unmatched() {
+  if (!unmatched_) return false;
+  std::vector<ChunkTask> tasks;
+  {
+    std::lock_guard lock(mutex_);
+    tasks = unmatched_->next(&next_sequence_);
+    running_ += static_cast<uint32_t>(tasks.size());
+  }
+  for (const ChunkTask& task : tasks)
+    device_query_->submit(task, [this](const ChunkOutcome& outcome, std::exception_ptr error) {
+      unmatched_done(outcome, error);
+    });
+  return !tasks.empty();
+}
+
+void QueryExecution::unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  running_--;
+  if (failed_) return;
+  if (error)
+    fail_locked(error);
+  else if (outcome.errors != 0)
+    fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
+  else
+    add_to_totals(outcome);
+  if (running_ == 0) sink_.wake();
 }
 
 void QueryExecution::input_end() {
@@ -445,7 +480,10 @@ void QueryExecution::advance() {
       for (Slot& slot : slots_) slot.state = SlotState::kOurs;
   }
   try {
-    if (!finished_) finish();
+    if (!finished_) {
+      if (submit_unmatched()) return;
+      finish();
+    }
     send_rows();
   } catch (...) {
     std::lock_guard lock(mutex_);

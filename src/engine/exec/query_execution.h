@@ -24,6 +24,7 @@
 #include "engine/exec/engine.h"
 #include "engine/exec/protocol_error.h"
 #include "engine/exec/result_output.h"
+#include "engine/exec/unmatched_rows.h"
 #include "engine/result/result_stage.h"
 #include "engine/result/row_pruning.h"
 #include "engine/storage/relation_files.h"
@@ -114,6 +115,9 @@ class QueryExecution {
   void start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from, std::vector<std::vector<TbRun>> parts);
   void part_read(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
+  bool submit_unmatched();
+  void unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error);
+  void add_to_totals(const ChunkOutcome& outcome);
   void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);
   void fail_locked(std::exception_ptr error);
   void finish();
@@ -140,6 +144,7 @@ class QueryExecution {
   std::unique_ptr<SharedSegment> segment_;
   ChunkLayouts layouts_;  // the device's chunks point to them
   std::unique_ptr<DeviceQuery> device_query_;
+  std::optional<UnmatchedRows> unmatched_;  // where there are FULL joins
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
   std::optional<ResultStage> stage_;    // with a plan, once the device has finished
 
@@ -148,6 +153,7 @@ class QueryExecution {
   std::vector<Slot> slots_;
   uint32_t reading_ = 0;
   uint32_t running_ = 0;
+  uint64_t next_sequence_ = 0;  // greater than any chunk's
   bool input_ended_ = false;
   bool failed_ = false;
   TbQueryDone totals_{};

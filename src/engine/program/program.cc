@@ -29,6 +29,8 @@ void check_header(const TbProgram& h, size_t size) {
   if (h.version != TB_PROGRAM_VERSION) program_fail("version " + std::to_string(h.version) + " is not known");
   if (h.total_size != size) program_fail("size does not match");
   if (h.sink < TB_SINK_ROWS || h.sink > TB_SINK_BUILD) program_fail("unknown sink");
+  if (h.flags & ~TB_PROGRAM_KEEPS_NULL_KEYS) program_fail("unknown flags");
+  if (h.flags != 0 && h.sink != TB_SINK_BUILD) program_fail("flags of another sink");
   if (h.source != TB_SOURCE_HEAP && h.source != TB_SOURCE_ROWS) program_fail("unknown source");
   check_section("attributes", h.attributes, sizeof(TbAttribute), TB_MAX_ATTRIBUTES, size);
   check_section("columns", h.columns, sizeof(TbColumn), TB_MAX_COLUMNS, size);
@@ -59,6 +61,12 @@ size_t Program::source_columns() const {
   size_t n = 0;
   while (n < columns().size() && columns()[n].join == 0) n++;
   return n;
+}
+
+size_t Program::full_joins_end() const {
+  size_t end = joins().size();
+  while (end > 0 && joins()[end - 1].kind != TB_JOIN_FULL) end--;
+  return end;
 }
 
 }  // namespace turbine

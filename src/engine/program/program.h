@@ -54,6 +54,14 @@ class Program {
   }
   /* Columns of the source; those of joined tables follow. */
   size_t source_columns() const;
+  /* Joins before this index may be without a match, whatever their kind: 1 + that of
+   * the last FULL join, or 0. */
+  size_t full_joins_end() const;
+  /* Has a tuple a row of the join's table, or maybe none? */
+  bool may_lack_match(size_t join) const {
+    return joins()[join].kind == TB_JOIN_LEFT || join < full_joins_end();
+  }
+  bool keeps_null_keys() const { return header().flags & TB_PROGRAM_KEEPS_NULL_KEYS; }
   bool grouped() const { return sink() == TB_SINK_AGGREGATE && !keys().empty(); }
 
  private:

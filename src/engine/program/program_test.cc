@@ -10,6 +10,7 @@
 #include <random>
 
 #include "engine/program/group_layout.h"
+#include "engine/program/stored_rows.h"
 #include "engine/program/testing/program_writer.h"
 
 namespace turbine {
@@ -226,12 +227,65 @@ TEST(Program, ParsesRowsOfOtherPlans) {
   EXPECT_THROW(Program::parse(blob.blob()), ProgramError);
 }
 
+/* a INNER x FULL y: a, x and y may be NULL; one filter before the FULL join, one after. */
+ProgramWriter fully_joined() {
+  ProgramWriter blob;
+  blob.sink = TB_SINK_PROJECT;
+  blob.full_joins_end = 2;
+  const uint32_t a = blob.column(TB_TYPE_INT4, true);
+  blob.join(TB_JOIN_INNER, {a}, 0);
+  const uint32_t x = blob.payload(0, 1, TB_TYPE_INT4);
+  blob.join(TB_JOIN_FULL, {x}, 1);
+  const uint32_t y = blob.payload(1, 1, TB_TYPE_INT4);
+  blob.filters = {blob.call(TB_FN_INT4LT, {x, a}), blob.call(TB_FN_INT4LT, {y, a})};
+  blob.joins[1].nfilters = 1;
+  blob.outputs = {a, x, y};
+  return blob;
+}
+
+TEST(Program, ParsesFullJoins) {
+  const Program program = Program::parse(fully_joined().blob());
+  EXPECT_EQ(program.full_joins_end(), 2u);
+  EXPECT_TRUE(program.may_lack_match(0));
+  EXPECT_FALSE(program.keeps_null_keys());
+  EXPECT_EQ(Program::parse(joined().blob()).full_joins_end(), 0u);
+
+  ProgramWriter build;
+  build.keys = {build.column(TB_TYPE_INT4, true)};
+  build.flags = TB_PROGRAM_KEEPS_NULL_KEYS;
+  const Program table = Program::parse(build.blob(TB_SINK_BUILD));
+  EXPECT_TRUE(stored_rows(table).columns[0].nullable);
+  build.flags = 0;
+  EXPECT_FALSE(stored_rows(Program::parse(build.blob(TB_SINK_BUILD))).columns[0].nullable);
+}
+
+TEST(Program, RefusesEachDamageOfFullJoins) {
+  const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
+      {"kind beyond", [](ProgramWriter& b) { b.joins[1].kind = 6; }},
+      {"more filters before it than there are", [](ProgramWriter& b) { b.joins[1].nfilters = 3; }},
+      {"a filter before it that needs it", [](ProgramWriter& b) { b.joins[1].nfilters = 2; }},
+      {"a column of the source that is not nullable", [](ProgramWriter& b) { b.columns[0].flags = 0; }},
+      {"an earlier join's column that is not nullable", [](ProgramWriter& b) { b.columns[1].flags = 0; }},
+      {"its own column that is not nullable", [](ProgramWriter& b) { b.columns[2].flags = 0; }},
+      {"flags of a projection", [](ProgramWriter& b) { b.flags = TB_PROGRAM_KEEPS_NULL_KEYS; }},
+      {"unknown flags", [](ProgramWriter& b) { b.flags = 2; }},
+      {"fewer filters before a later one", [](ProgramWriter& b) { b.joins[0].kind = TB_JOIN_FULL; b.joins[0].nfilters = 2; }},
+  };
+  for (const auto& [name, damage] : damages) {
+    ProgramWriter blob = fully_joined();
+    damage(blob);
+    EXPECT_THROW(Program::parse(blob.blob()), ProgramError) << name;
+  }
+}
+
 TEST(Program, RefusesEachDamageOfJoins) {
   const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
       {"kind", [](ProgramWriter& b) { b.joins[0].kind = 0; }},
-      {"kind beyond", [](ProgramWriter& b) { b.joins[0].kind = 5; }},
+      {"kind beyond", [](ProgramWriter& b) { b.joins[0].kind = 6; }},
       {"flags", [](ProgramWriter& b) { b.joins[0].flags = 2; }},
-      {"reserved", [](ProgramWriter& b) { b.joins[0].reserved[3] = 1; }},
+      {"reserved", [](ProgramWriter& b) { b.joins[0].reserved[2] = 1; }},
+      {"filters before a join that is not FULL", [](ProgramWriter& b) { b.joins[0].nfilters = 1; }},
+      {"a FULL join over columns that are not nullable", [](ProgramWriter& b) { b.joins[0].kind = TB_JOIN_FULL; }},
       {"table", [](ProgramWriter& b) { b.joins[0].table = 64; }},
       {"keys out of bounds", [](ProgramWriter& b) { b.joins[0].first_key = 100; }},
       {"keys that wrap around", [](ProgramWriter& b) { b.joins[0].first_key = 0xffffffff; }},
@@ -282,11 +336,11 @@ TEST(Program, RefusesEachDamageOfJoins) {
 /* Whatever the bytes, parse() returns or throws; readers of what it returns
  * stay within the blob (run under ASAN for the full effect). */
 TEST(Program, SurvivesRandomDamage) {
-  const std::vector<uint8_t> samples[] = {sample().blob(), joined().blob()};
+  const std::vector<uint8_t> samples[] = {sample().blob(), joined().blob(), fully_joined().blob()};
   std::mt19937 random(1);
   int accepted = 0;
   for (int i = 0; i < 40000; i++) {
-    std::vector<uint8_t> blob = samples[i % 2];
+    std::vector<uint8_t> blob = samples[i % 3];
     for (int n = 1 + static_cast<int>(random() % 3); n > 0; n--) blob[random() % blob.size()] = static_cast<uint8_t>(random());
     try {
       const Program program = Program::parse(blob);

@@ -54,13 +54,12 @@ void check_rows_column(size_t i, const TbColumn& c) {
 }
 
 /* Generated code looks for NULLs where the flags say that they may be, and
- * nowhere else: a LEFT join brings them, and a table's column that has them. */
+ * nowhere else: LEFT and FULL joins bring them, and a table's column that has them. */
 void check_payload_column(const Program& p, size_t i, const TbColumn& c) {
   if (c.join > p.joins().size()) program_fail("column", i, "no such join");
   if (c.attnum < 1 || c.attnum > TB_MAX_OUTPUTS) program_fail("column", i, "no such output");
   if (c.missing_param != TB_NONE) program_fail("column", i, "of a table has a missing value");
-  const bool null_extended = p.joins()[c.join - 1].kind == TB_JOIN_LEFT;
-  const bool nullable = null_extended || (c.flags & TB_COL_STORED_NULLABLE);
+  const bool nullable = p.may_lack_match(c.join - 1u) || (c.flags & TB_COL_STORED_NULLABLE);
   if (nullable != ((c.flags & TB_COL_NULLABLE) != 0)) program_fail("column", i, "nullable flag of a joined column");
 }
 
@@ -76,6 +75,7 @@ void check_column(const Program& p, size_t i) {
   if (!decoded && c.digits != 0) program_fail("column", i, "digits of no attribute");
   if (c.join != 0) return check_payload_column(p, i, c);
   if (c.flags & TB_COL_STORED_NULLABLE) program_fail("column", i, "of the source has a joined column's flag");
+  if (p.full_joins_end() > 0 && !(c.flags & TB_COL_NULLABLE)) program_fail("column", i, "nullable flag at a FULL join");
   if (p.source() == TB_SOURCE_ROWS)
     check_rows_column(i, c);
   else

@@ -27,6 +27,7 @@ class SinkCheck {
   void run() {
     for (size_t j = 0; j < p_.joins().size(); j++) check_join(j, p_.joins()[j]);
     for (size_t i = 0; i < p_.filters().size(); i++) check_condition("filter", i, p_.filters()[i], visible_);
+    check_barriers();
     for (size_t i = 0; i < p_.keys().size(); i++) check_value("key", i, p_.keys()[i], visible_);
     for (size_t i = 0; i < p_.aggs().size(); i++) check_agg(i, p_.aggs()[i]);
     for (size_t i = 0; i < p_.outputs().size(); i++) check_value("output", i, p_.outputs()[i], visible_);
@@ -46,16 +47,30 @@ class SinkCheck {
   }
 
   void check_join(size_t j, const TbJoin& join) {
-    if (join.kind < TB_JOIN_INNER || join.kind > TB_JOIN_ANTI) program_fail("join", j, "unknown kind");
+    if (join.kind < TB_JOIN_INNER || join.kind > TB_JOIN_FULL) program_fail("join", j, "unknown kind");
     if (join.flags & ~TB_JOIN_UNIQUE) program_fail("join", j, "unknown flags");
     for (uint32_t reserved : join.reserved)
       if (reserved != 0) program_fail("join", j, "reserved field");
+    if (join.nfilters > (join.kind == TB_JOIN_FULL ? p_.filters().size() : 0)) program_fail("join", j, "filters before it");
     if (join.table >= TB_MAX_TABLES) program_fail("join", j, "table number");
     if (join.nkeys > TB_MAX_KEYS) program_fail("join", j, "too many keys");
     if (uint64_t{join.first_key} + join.nkeys > p_.header().args.count) program_fail("join", j, "keys out of bounds");
     for (uint32_t key : p_.join_keys(join)) check_value("key of join", j, key, visible_);
     if (join.residual != TB_NONE) check_condition("residual of join", j, join.residual, visible_ | 1u << j);
-    if (join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_LEFT) visible_ |= 1u << j;
+    if (join.kind != TB_JOIN_SEMI && join.kind != TB_JOIN_ANTI) visible_ |= 1u << j;
+  }
+
+  /* What is evaluated before a FULL join needs nothing of it or of later ones. */
+  void check_barriers() {
+    uint32_t before = 0;
+    for (size_t j = 0; j < p_.joins().size(); j++) {
+      const TbJoin& join = p_.joins()[j];
+      if (join.kind != TB_JOIN_FULL) continue;
+      if (join.nfilters < before) program_fail("join", j, "filters before it");
+      before = join.nfilters;
+      for (uint32_t i = 0; i < before; i++)
+        if (needs_[p_.filters()[i]] >> j != 0) program_fail("filter", i, "stands before the join that it needs");
+    }
   }
 
   void check_agg(size_t i, const TbAgg& agg) {

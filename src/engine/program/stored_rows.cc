@@ -17,7 +17,11 @@ std::string check_payload(const TbColumn& column, const StoredRows& table) {
 StoredRows stored_rows(const Program& program) {
   StoredRows rows;
   rows.nkeys = program.keys().size();
-  for (uint32_t key : program.keys()) rows.columns.push_back({program.expr(key).type, program.expr(key).scale, false});
+  rows.keeps_null_keys = program.keeps_null_keys();
+  for (uint32_t key : program.keys()) {
+    const TbExpr& e = program.expr(key);
+    rows.columns.push_back({e.type, e.scale, rows.keeps_null_keys && (e.flags & TB_EX_NULLABLE) != 0});
+  }
   for (uint32_t output : program.outputs()) {
     const TbExpr& e = program.expr(output);
     rows.columns.push_back({e.type, e.scale, (e.flags & TB_EX_NULLABLE) != 0});
@@ -33,6 +37,7 @@ std::string probe_mismatch(const Program& program, size_t join, const StoredRows
     if (e.type != table.columns[i].type || e.scale != table.columns[i].scale)
       return "key " + std::to_string(i) + " is of another type";
   }
+  if (program.joins()[join].kind == TB_JOIN_FULL && !table.keeps_null_keys) return "rows with NULL keys were left out";
   for (const TbColumn& column : program.columns()) {
     if (column.join != join + 1) continue;
     if (std::string why = check_payload(column, table); !why.empty()) return why;

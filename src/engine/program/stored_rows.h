@@ -18,12 +18,13 @@ namespace turbine {
 struct StoredColumn {
   uint8_t type;  // TbType
   int16_t scale;
-  bool nullable;  // has `valid`; keys never: their rows are left out
+  bool nullable;  // has `valid`; keys only where rows with NULL keys stay
 };
 
 struct StoredRows {
   size_t nkeys = 0;
   std::vector<StoredColumn> columns;
+  bool keeps_null_keys = false;  // such rows are there, and no look-up finds them
 
   const StoredColumn& output(size_t i) const { return columns[nkeys + i]; }
   size_t noutputs() const { return columns.size() - nkeys; }

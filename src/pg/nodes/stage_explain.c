@@ -46,6 +46,8 @@ join_name(uint32 kind)
 			return "Semi";
 		case TB_JOIN_ANTI:
 			return "Anti";
+		case TB_JOIN_FULL:
+			return "Full";
 		default:
 			return "Inner";
 	}

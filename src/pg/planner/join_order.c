@@ -7,7 +7,7 @@
  * those that multiply rows last.
  *
  * INNER, SEMI and ANTI joins commute, as long as what a condition refers to has
- * been joined before it. Nothing moves past a LEFT join.
+ * been joined before it. Nothing moves past a LEFT or FULL join.
  */
 #include "postgres.h"
 
@@ -30,7 +30,7 @@ is_ready(const TbTreeJoin *join, Relids joined)
 	return ready;
 }
 
-/* The join to do next: of those that are ready up to the next LEFT join, the one
+/* The join to do next: of those that are ready up to the next LEFT or FULL join, the one
  * that leaves fewest rows; the first of equals. */
 static TbTreeJoin *
 choose_next(List *waiting, Relids joined)
@@ -42,7 +42,7 @@ choose_next(List *waiting, Relids joined)
 	{
 		TbTreeJoin *join = lfirst(lc);
 
-		if (join->kind == TB_JOIN_LEFT)
+		if (join->kind == TB_JOIN_LEFT || join->kind == TB_JOIN_FULL)
 			return best == NULL ? join : best;
 		if (is_ready(join, joined) && (best == NULL || join->fraction < best->fraction))
 			best = join;

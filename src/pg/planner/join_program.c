@@ -45,8 +45,9 @@ struct JoinSide
 	TbJoinTree *tree;
 	Relation	relation;			/* NULL: rows of another plan */
 	List	   *joins;				/* SideJoin */
+	int			last_full;			/* index of the last FULL join; -1: none */
 	uint32		table;				/* number, of inner sides */
-	bool		needed;
+	bool		needed;				/* its rows; of FULL joins the driver's are not */
 };
 
 struct TbJoinProgram
@@ -198,6 +199,26 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 	return ok || refuse(program, side->t.reason);
 }
 
+static int
+last_full_join(const TbJoinTree *tree)
+{
+	int			last = -1;
+	ListCell   *lc;
+
+	foreach(lc, tree->joins)
+		if (((TbTreeJoin *) lfirst(lc))->kind == TB_JOIN_FULL)
+			last = foreach_current_index(lc);
+	return last;
+}
+
+/* Does nothing come of the side without a row of the join's table? */
+static bool
+needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
+{
+	return side->needed && index > side->last_full &&
+		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
+}
+
 /* Keys, then what is left as the residual. */
 static bool
 add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
@@ -241,19 +262,22 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 	foreach(lc, side->tree->joins)
 	{
 		SideJoin   *join = palloc0(sizeof(SideJoin));
-		bool		needed;
 
 		join->join = lfirst(lc);
 		join->shown = palloc0(sizeof(TbStageJoin));
-		needed = side->needed &&
-			(join->join->kind == TB_JOIN_INNER || join->join->kind == TB_JOIN_SEMI);
-		join->inner = make_side(program, join->join->inner, needed);
+		join->inner = make_side(program, join->join->inner,
+								needs_inner(side, join->join, foreach_current_index(lc)));
 		if (join->inner == NULL)
 			return false;
 		join->inner->table = program->ntables++;
 		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
 										  join->inner->table);
 		side->joins = lappend(side->joins, join);
+		if (join->join->kind == TB_JOIN_FULL)
+		{
+			tb_builder_full_join(side->t.builder, join->index, join->join->nfilters);
+			tb_builder_keep_null_keys(join->inner->t.builder);
+		}
 		if (!add_conditions(program, side, join, outer))
 			return false;
 		outer = bms_add_members(outer, join->join->inner->relids);
@@ -280,11 +304,14 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
 
 	side->tree = tree;
 	side->needed = needed;
+	side->last_full = last_full_join(tree);
 	/* Locked since the query was parsed; the descriptor is the relcache's. */
 	if (tree->source == NULL)
 		side->relation = table_open(rte->relid, NoLock);
 	tb_translator_init(&side->t, program->root, tree->driver->relid,
 					   side->relation ? RelationGetDescr(side->relation) : NULL);
+	if (side->last_full >= 0)
+		tb_builder_expect_full_join(side->t.builder, side->last_full);
 	if (tree->partitions != NULL)
 		tb_builder_set_partitions(side->t.builder, tree->partitions);
 	side->t.resolve = resolve_column;
@@ -444,7 +471,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.table = side->table;
 	stage->info.source_plan = -1;
 	stage->info.brin_plan = -1;
-	stage->info.needed = side->needed;
+	stage->info.needed = side->needed && side->last_full < 0;
 	stage->info.pruner = -1;
 	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
 	if (!describe_partitions(program, side, stage))

@@ -8,8 +8,8 @@
  * at the first join that has all its relations; those of parameterized paths were
  * pushed below that, and come up again.
  *
- * Sides may change: of an inner join either may be the stream. Of the others only
- * the one that keeps its rows. Called by the nodes' plan.c.
+ * Sides may change: of an inner or full join either may be the stream. Of the others
+ * only the one that keeps its rows. Called by the nodes' plan.c.
  */
 #include "postgres.h"
 
@@ -278,7 +278,7 @@ table_rows(const TbJoinTree *tree)
 	return tree->partitions != NULL ? tree->partitions->tuples : tree->driver->tuples;
 }
 
-/* Of an inner join: the larger table streams. */
+/* Of an inner or full join: the larger table streams. */
 static void
 choose_driver(Sides *sides)
 {
@@ -327,7 +327,9 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 			sides->kind = TB_JOIN_ANTI;
 			return true;
 		case JOIN_FULL:
-			return refuse(r, "a full join");
+			sides->kind = TB_JOIN_FULL;
+			choose_driver(sides);
+			return true;
 		default:
 			return refuse(r, "a join of a kind that devices do not do");
 	}
@@ -339,7 +341,8 @@ static bool
 place_clause(Reader *r, RestrictInfo *rinfo, bool pushed_below, Relids relids,
 			 const Sides *sides, TbTreeJoin *join, List **filters, List **pending)
 {
-	bool		outer_join = sides->kind == TB_JOIN_LEFT || sides->kind == TB_JOIN_ANTI;
+	bool		full = sides->kind == TB_JOIN_FULL;
+	bool		outer_join = full || sides->kind == TB_JOIN_LEFT || sides->kind == TB_JOIN_ANTI;
 
 	if (rinfo->pseudoconstant)
 		return refuse(r, "a join condition without columns");
@@ -348,6 +351,8 @@ place_clause(Reader *r, RestrictInfo *rinfo, bool pushed_below, Relids relids,
 		if (sides->kind != TB_JOIN_INNER &&
 			bms_overlap(rinfo->clause_relids, sides->inner->tree->relids))
 			return refuse(r, "a condition that reaches into an inner side from above");
+		if (full && bms_overlap(rinfo->clause_relids, sides->outer->tree->relids))
+			return refuse(r, "a condition that reaches into a full join from above");
 		*pending = list_append_unique_ptr(*pending, rinfo);
 		return true;
 	}
@@ -382,10 +387,9 @@ static bool
 is_unique(Reader *r, Relids relids, const Sides *sides, List *conditions)
 {
 	const TbJoinTree *inner = sides->inner->tree;
-	JoinType	jointype = sides->kind == TB_JOIN_LEFT ? JOIN_LEFT : JOIN_INNER;
+	JoinType	jointype = sides->kind == TB_JOIN_INNER ? JOIN_INNER : JOIN_LEFT;
 
-	if ((sides->kind != TB_JOIN_INNER && sides->kind != TB_JOIN_LEFT) ||
-		inner->joins != NIL)
+	if (sides->kind == TB_JOIN_SEMI || sides->kind == TB_JOIN_ANTI || inner->joins != NIL)
 		return false;
 	return innerrel_is_unique(r->root, relids, sides->outer->tree->relids,
 							  inner->driver, jointype, conditions, false);
@@ -416,7 +420,8 @@ read_join(Reader *r, JoinPath *path, Side *result)
 					   &result->pending))
 		return false;
 	if (!may_stream(sides.outer))
-		return refuse(r, "the side that keeps its rows is not a table");
+		return refuse(r, sides.kind == TB_JOIN_FULL ? "no side of a full join is a table" :
+					  "the side that keeps its rows is not a table");
 	if (sides.inner->unique != NULL &&
 		!is_semijoin(sides.inner->unique, join->conditions, sides.inner->tree->relids))
 		return refuse(r, "a side made distinct is joined by other columns");
@@ -426,6 +431,7 @@ read_join(Reader *r, JoinPath *path, Side *result)
 	join->unique = is_unique(r, relids, &sides, join->conditions);
 	join->rows = path->path.parent->rows;
 	tree = sides.outer->tree;
+	join->nfilters = list_length(tree->filters);
 	join->fraction = join->rows / Max(tree->rows, 1);
 	tree->joins = lappend(tree->joins, join);
 	tree->filters = list_concat(tree->filters, filters);

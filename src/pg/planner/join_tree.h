@@ -24,6 +24,7 @@ typedef struct TbTreeJoin
 	bool		unique;				/* PostgreSQL has proved: no row has two matches */
 	List	   *conditions;			/* RestrictInfo: what makes a match */
 	TbJoinTree *inner;
+	int			nfilters;			/* FULL: of the tree's filters, those before it */
 	double		fraction;			/* estimate: tuples that come out for one that
 									 * goes in */
 	double		rows;				/* estimate of what comes out */

@@ -45,6 +45,27 @@ tb_builder_set_partitions(TbBuilder *builder, const TbPartitions *partitions)
 	builder->partitions = partitions;
 }
 
+void
+tb_builder_expect_full_join(TbBuilder *builder, uint32 join)
+{
+	builder->full_joins_end = join + 1;
+}
+
+void
+tb_builder_full_join(TbBuilder *builder, uint32 join, uint32 nfilters)
+{
+	BuilderJoin *to = list_nth(builder->joins, join);
+
+	Assert(join < builder->full_joins_end);
+	to->join.nfilters = nfilters;
+}
+
+void
+tb_builder_keep_null_keys(TbBuilder *builder)
+{
+	builder->keep_null_keys = true;
+}
+
 static uint32
 add_node(TbBuilder *b, TbExpr expr, uint32 *args)
 {
@@ -263,7 +284,7 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 		return false;
 	column.attnum = attnum;
 	column.digits = guessed && info.type == TB_TYPE_NUM64 ? info.precision : 0;
-	column.flags = att->attnotnull ? 0 : TB_COL_NULLABLE;
+	column.flags = att->attnotnull && builder->full_joins_end == 0 ? 0 : TB_COL_NULLABLE;
 	if (!missing_value_param(builder, attnum, info, &column.missing_param))
 		return false;
 	*value = add_column(builder, column, info);
@@ -307,7 +328,7 @@ tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output, TbTypeInfo in
 	column.missing_param = TB_NONE;
 	if (stored_nullable)
 		column.flags |= TB_COL_STORED_NULLABLE;
-	if (stored_nullable || of->join.kind == TB_JOIN_LEFT)
+	if (stored_nullable || of->join.kind == TB_JOIN_LEFT || join < builder->full_joins_end)
 		column.flags |= TB_COL_NULLABLE;
 	return add_column(builder, column, info);
 }

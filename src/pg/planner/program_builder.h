@@ -72,6 +72,17 @@ extern TbValue tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output
 								  TbTypeInfo info, bool stored_nullable);
 
 /*
+ * Before anything else is added: the join with this index will be a FULL one, so that
+ * columns of the source and of all joins up to it may be NULL; of several, the last.
+ * When the join has been added: of the filters the first `nfilters` stand before it.
+ */
+extern void tb_builder_expect_full_join(TbBuilder *builder, uint32 join);
+extern void tb_builder_full_join(TbBuilder *builder, uint32 join, uint32 nfilters);
+
+/* BUILD for a FULL join: rows with NULL keys are kept. */
+extern void tb_builder_keep_null_keys(TbBuilder *builder);
+
+/*
  * After everything has been added: the outputs of the join's table that are used,
  * in the order in which the finished program counts on them; and drops all but those.
  */

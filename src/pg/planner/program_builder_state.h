@@ -52,6 +52,8 @@ struct TbBuilder
 	List	   *keys;
 	List	   *outputs;
 	List	   *joins;				/* BuilderJoin * */
+	uint32		full_joins_end;		/* see tb_builder_expect_full_join */
+	bool		keep_null_keys;
 };
 
 #endif

@@ -81,6 +81,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
       signal(driver) {
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
+  if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
   if (!join_tables.empty()) tables.emplace(*context, driver, std::move(join_tables), account, copy.get());
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
@@ -145,6 +146,8 @@ void ChunkLane::prepare(const ChunkTask& task) {
   if (task.kind == TB_CHUNK_PAGES) {
     ensure_memory(uint64_t{task.npages} * TB_PAGE_SIZE, uint64_t{task.npages} * TB_MAX_TUPLES_PER_PAGE);
     if (task.layout) query_.prepare_layout(*task.layout);
+  } else if (task.kind == kUnmatchedRows) {
+    ensure_memory(0, task.nrows);
   } else {
     const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
     if (chunk->ncolumns != ncolumns_)
@@ -189,6 +192,7 @@ void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
   if (grouped_) arguments.pipeline.group_of_row = results;
   if (query_.groups) arguments.pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
   if (query_.tables) arguments.pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());
+  if (query_.matched) arguments.pipeline.matched = device_pointer<uint8_t* const>(query_.matched->arrays());
   if (rows_) arguments.pipeline.store = device_pointer<TbRowStore>(rows_->header());
   if (probes_) point_to_tuples();
 }
@@ -240,6 +244,18 @@ void ChunkLane::upload_columns() {
     std::iota(row_numbers_.begin(), row_numbers_.end(), 0u);
     upload(arrays_.device() + layout_.rowids, row_numbers_.data(), row_numbers_.size() * sizeof(uint32_t));
   }
+}
+
+void ChunkLane::upload_unmatched() {
+  fill_arguments(0, task_.nrows);
+  TbPipelineArgs& pipeline = host_arguments().pipeline;
+  pipeline.nrows = task_.nrows;
+  pipeline.full_join = task_.join + 1;
+  pipeline.first_unmatched = task_.first_row;
+  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  for (const LaneLayout::Column& column : layout_.columns)
+    query_.driver.check(query_.driver.memset_d8_async(arrays_.device() + column.valid, 0, static_cast<size_t>(task_.nrows),
+                                                      query_.copy.get()));
 }
 
 void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) const {
@@ -317,6 +333,8 @@ void ChunkLane::start(const ChunkTask& task) {
   copy_begin_.record(query_.copy.get());
   if (task_.kind == TB_CHUNK_PAGES)
     upload_pages();
+  else if (task_.kind == kUnmatchedRows)
+    upload_unmatched();
   else
     upload_columns();
   copy_end_.record(query_.copy.get());
@@ -412,7 +430,7 @@ void ChunkLane::account_times(DeviceQueryStats& stats) {
 ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   ChunkOutcome result;
   result.errors = errors();
-  result.rows_in = decoded_;
+  result.rows_in = task_.kind == kUnmatchedRows ? 0 : decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;
   for (size_t i = 0; i < query_.program->joins().size(); i++) result.join_rows[i] = outcome().pipeline.join_rows[i];
   stats.bytes_to_device += bytes_to_device_;

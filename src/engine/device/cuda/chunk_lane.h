@@ -20,7 +20,8 @@
  *                                                                     take_rows()
  *   next_rows() probes the chunk's next rows, where not all were at first
  *
- * A source of rows has no tb_decode.
+ * A source of rows has no tb_decode, nor have rows of a table that a FULL join has not
+ * matched: of those there is nothing to copy, all columns are NULL.
  *
  * Four streams of the query are used: `copy` for what goes to the device,
  * `compute` for kernels and outcomes, `out` for row ids and rows, and `signal` for waking
@@ -39,6 +40,7 @@
 #include "engine/device/cuda/device_tables.h"
 #include "engine/device/cuda/group_table.h"
 #include "engine/device/cuda/lane_rows.h"
+#include "engine/device/cuda/matched_rows.h"
 #include "engine/device/cuda/row_range.h"
 #include "engine/device/cuda/stream.h"
 
@@ -55,6 +57,7 @@ struct QueryResources {
   Block device_params;               // filled by the first thing on `copy`
   std::map<const ChunkLayout*, Block> layout_params;  // of those in use
   std::optional<DeviceTables> tables;  // where there are joins
+  std::optional<MatchedRows> matched;  // where there are FULL joins
   const bool one_tuple;                // no row makes more than one
   std::optional<GroupTable> groups;    // AGGREGATE
   std::optional<ProjectedRows> rows;   // PROJECT
@@ -168,6 +171,7 @@ class ChunkLane {
   void upload(DevicePtr to, const void* from, uint64_t bytes);
   void upload_pages();
   void upload_columns();
+  void upload_unmatched();
   Function decode_kernel() const;
   void run_decode();
   Function sink_kernel() const;

@@ -118,7 +118,9 @@ QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint
   return {bytes};
 }
 
-uint64_t CudaDevice::copied_table_bytes(const JoinTables& tables) const { return device_table_bytes(tables); }
+uint64_t CudaDevice::table_bytes(const Program& program, const JoinTables& tables) const {
+  return device_table_bytes(tables) + MatchedRows::bytes_for(program, tables);
+}
 
 std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> program,
                                                std::shared_ptr<const std::string> params,

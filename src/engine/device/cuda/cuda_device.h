@@ -29,7 +29,7 @@ class CudaDevice : public Device {
   void unregister_segment(void* base) override;
   QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages,
                    uint32_t nslots) const override;
-  uint64_t copied_table_bytes(const JoinTables& tables) const override;
+  uint64_t table_bytes(const Program& program, const JoinTables& tables) const override;
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
                                      std::shared_ptr<const std::string> params, std::shared_ptr<LoadedCode> code,
                                      JoinTables tables, double estimated_rows, uint64_t budget) override;

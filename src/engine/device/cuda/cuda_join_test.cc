@@ -184,7 +184,7 @@ TEST(CudaJoinTables, NeedsAreEnough) {
     const uint64_t needs = (*device).needs(*program, 5000, kSlotPages, 3).device_bytes;
     const auto pages = make_pages(100, 1500);
     auto chunks = chunks_of(pages);
-    const Answer answer = run_query(*device, program, chunks, needs + (*device).copied_table_bytes(tables), 0,
+    const Answer answer = run_query(*device, program, chunks, needs + (*device).table_bytes(*program, tables), 0,
                                     fake_artifact(), tables);
     expect_join(shape, answer, pages, Matches::UNIQUE, chunks);
   }

@@ -24,6 +24,14 @@ std::exception_ptr as_device_error(std::exception_ptr error) {
   }
 }
 
+bool is_empty(const ChunkTask& task) {
+  switch (task.kind) {
+    case TB_CHUNK_PAGES: return task.npages == 0;
+    case kUnmatchedRows: return task.nrows == 0;
+    default: return reinterpret_cast<const TbColumnsChunk*>(task.data)->nrows == 0;
+  }
+}
+
 class Stopwatch {
  public:
   uint64_t microseconds() const {
@@ -143,10 +151,7 @@ void CudaQuery::step(std::deque<Pending>& arrived) {
 void CudaQuery::start_pending() {
   while (!pending_.empty()) {
     const ChunkTask task = pending_.front().task;
-    const bool empty = task.kind == TB_CHUNK_PAGES
-                           ? task.npages == 0
-                           : reinterpret_cast<const TbColumnsChunk*>(task.data)->nrows == 0;
-    if (empty) {
+    if (is_empty(task)) {
       const Done done = std::move(pending_.front().done);
       pending_.pop_front();
       complete(done, {}, nullptr);

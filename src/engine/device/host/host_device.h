@@ -28,6 +28,9 @@ class HostDevice final : public Device {
   void register_segment(void*, uint64_t) override {}
   void unregister_segment(void*) override {}
   QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const override;
+  uint64_t table_bytes(const Program& program, const JoinTables& tables) const override {
+    return MatchedRows::bytes_for(program, tables);
+  }
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                                      std::shared_ptr<LoadedCode> code, JoinTables tables, double estimated_rows,
                                      uint64_t budget) override;

@@ -94,6 +94,7 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
       tables_(std::move(tables)),
       batch_(batch_layout(*program_)),
       budget_(budget),
+      matched_(*program_, tables_, budget_),
       pool_(pool),
       workers_(workers),
       decoded_chunks_(decoded_chunks),
@@ -179,6 +180,8 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
     run_columns(worker, progress);
   else if (const auto* decoded = dynamic_cast<const DecodedChunk*>(task.decoded.get()))
     run_decoded(worker, progress, *decoded);
+  else if (task.kind == kUnmatchedRows)
+    run_unmatched(worker, progress);
   else
     run_pages(worker, progress);
 
@@ -304,11 +307,35 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
   run_pipeline(worker, progress, call);
 }
 
+/* What a thread has for row ids holds the numbers of the rows. */
+void HostQuery::run_unmatched(unsigned worker, Progress& progress) {
+  const DecodedBatch& batch = workers_[worker].batch(batch_.size);
+  uint8_t* area = batch.memory.data();
+  TbColumnData columns[TB_MAX_COLUMNS];
+  columns_of(batch, columns);
+  const std::span<uint32_t> numbers(reinterpret_cast<uint32_t*>(area + batch_.rowids), kBatchRows);
+  uint64_t next = progress.task.first_row;
+  const uint64_t end = next + progress.task.nrows;
+  while (next < end) {
+    if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    const size_t found = matched_.take_unmatched(progress.task.join, &next, end, numbers);
+    for (const BatchLayout::Column& column : batch_.columns) memset(area + column.valid, 0, found);
+    PipelineCall call{};
+    call.columns = columns;
+    call.bytes = area;
+    call.nrows = static_cast<uint32_t>(found);
+    call.unmatched = numbers.data();
+    call.full_join = progress.task.join + 1;
+    if (found > 0 && !run_pipeline(worker, progress, call)) return;
+  }
+}
+
 /* Runs all rows of the call through the pipeline; returns whether to go on. */
 bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& call) {
   ChunkOutcome& outcome = progress.outcome;
   call.params = params();
   call.tables = raw_tables_.empty() ? nullptr : raw_tables_.data();
+  call.matched = matched_.arrays();
   call.scratch = workers_[worker].scratch();
   call.scratch_size = TB_SCRATCH_SIZE;
   call.make_room = make_room;

@@ -4,7 +4,8 @@
  * A chunk is one job of the device's pool. The thread that runs it decodes a
  * batch of pages into its own column arrays, small enough to stay in L2, and
  * runs the pipeline over them, which leaves row ids in the chunk's slot, or
- * groups or rows in the sink (host_sink.h). finish() is the sink's.
+ * groups or rows in the sink (host_sink.h). finish() is the sink's. Rows of tables that
+ * a FULL join has not matched come as chunks too, their columns NULL.
  *
  * Pages that the service reads itself are decoded in a job before that one, which
  * also reads them, a batch at a time: decoding from L2 takes a quarter of what it
@@ -24,6 +25,7 @@
 #include "engine/device/host/decoded_chunk.h"
 #include "engine/device/host/host_code.h"
 #include "engine/device/host/host_sink.h"
+#include "engine/device/host/matched_rows.h"
 
 namespace turbine {
 
@@ -100,6 +102,7 @@ class HostQuery final : public DeviceQuery {
   void run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk);
   bool run_batch(unsigned worker, Progress& progress, const DecodedBatch& batch);
   void run_columns(unsigned worker, Progress& progress);
+  void run_unmatched(unsigned worker, Progress& progress);
   bool run_pipeline(unsigned worker, Progress& progress, PipelineCall& call);
   static uint32_t make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept;
 
@@ -110,6 +113,7 @@ class HostQuery final : public DeviceQuery {
   std::vector<const TbJoinTable*> raw_tables_;
   const BatchLayout batch_;
   MemoryBudget budget_;
+  const MatchedRows matched_;
   WorkerPool& pool_;
   std::vector<WorkerMemory>& workers_;
   DecodedChunkStore& decoded_chunks_;

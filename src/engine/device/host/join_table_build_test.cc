@@ -50,9 +50,10 @@ class TableTest : public ::testing::Test {
   /* What each row holds, by its keys: outputs as text, "-" where NULL. */
   std::multimap<std::vector<Value>, std::vector<Value>> rows_;
 
-  void shape(std::vector<uint8_t> keys, std::vector<StoredColumn> outputs) {
+  void shape(std::vector<uint8_t> keys, std::vector<StoredColumn> outputs, bool keep_null_keys = false) {
     shape_.nkeys = keys.size();
-    for (uint8_t key : keys) shape_.columns.push_back({key, 0, false});
+    shape_.keeps_null_keys = keep_null_keys;
+    for (uint8_t key : keys) shape_.columns.push_back({key, 0, keep_null_keys});
     shape_.columns.insert(shape_.columns.end(), outputs.begin(), outputs.end());
     for (int i = 0; i < 3; i++)
       stores_.push_back(std::make_unique<HostRowStore>(shape_, !keys.empty(), 16, budget_));
@@ -86,7 +87,7 @@ class TableTest : public ::testing::Test {
     store.ensure_rows(1);
     std::string all;
     for (size_t i = 0; i < keys.size(); i++) {
-      put(store, i, keys[i], false);
+      put(store, i, keys[i] == "-" ? Value(16, '\x5a') : keys[i], keys[i] == "-");
       all += keys[i] + '\0';
     }
     for (size_t i = 0; i < outputs.size(); i++) put(store, keys.size() + i, outputs[i], outputs[i] == "-");
@@ -250,6 +251,52 @@ TEST_F(TableTest, TextAndCompositeKeys) {
   for (auto it = rows_.begin(); it != rows_.end(); it = rows_.upper_bound(it->first))
     ASSERT_EQ(look_up(it->first), expected(it->first));
   EXPECT_TRUE(look_up({"nothing", value_of(static_cast<__int128>(0)), value_of(uint8_t{0})}).empty());
+}
+
+/* For FULL joins: rows with NULL keys are there, with their outputs, but not found. */
+class NullKeyTest : public TableTest, public ::testing::WithParamInterface<uint32_t> {};
+
+TEST_P(NullKeyTest, StayAndAreNotFound) {
+  const uint32_t kind = GetParam();
+  shape({TB_TYPE_INT4}, {{TB_TYPE_INT8, 0, false}}, true);
+  std::multiset<Value> all;
+  std::set<int32_t> keys;
+  for (int64_t i = 0; i < 40000; i++) {
+    const bool null = kind != TB_TABLE_DENSE && i % 5 == 0;
+    const int32_t key = static_cast<int32_t>(kind == TB_TABLE_HASH ? i * 40000 : kind == TB_TABLE_DENSE ? i : i / 3);
+    add({null ? "-" : value_of(key)}, {value_of(i)}, i % 3u, !null);
+    all.insert(value_of(i));
+    if (!null) keys.insert(key);
+  }
+  const TbJoinTable* t = build();
+  ASSERT_EQ(t->kind, kind);
+  ASSERT_EQ(t->nrows, 40000u);
+  for (int32_t key : keys) ASSERT_EQ(look_up({value_of(key)}, key), expected({value_of(key)})) << key;
+  // What the keys' memory has where they are NULL.
+  EXPECT_TRUE(look_up({value_of(0x5a5a5a5a)}, 0x5a5a5a5a).empty());
+  std::multiset<Value> found;
+  for (uint32_t row = 0; row < t->nrows; row++) found.insert(read(1, row));
+  EXPECT_EQ(found, all);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, NullKeyTest, ::testing::Values(TB_TABLE_HASH, TB_TABLE_DIRECT, TB_TABLE_DENSE));
+
+TEST_F(TableTest, OnlyNullKeysOrSomeOfSeveral) {
+  for (bool several : {false, true}) {
+    shape_ = {};
+    rows_.clear();
+    shape(several ? std::vector<uint8_t>{TB_TYPE_TEXT, TB_TYPE_INT4} : std::vector<uint8_t>{TB_TYPE_INT4}, {{TB_TYPE_TEXT, 0, true}}, true);
+    for (int32_t i = 0; i < 90; i++) {
+      const Value output = i % 4 ? "row " + std::to_string(i) : "-";
+      if (!several) add({"-"}, {output}, i % 3u, false);
+      if (several) add({i % 2 ? "-" : "key", i % 3 ? "-" : value_of(i)}, {output}, i % 3u, i % 6 == 0);
+    }
+    ASSERT_EQ(build()->nrows, 90u);
+    for (int32_t i = 0; i < 90; i++) {
+      const std::vector<Value> keys = several ? std::vector<Value>{"key", value_of(i)} : std::vector<Value>{value_of(i)};
+      EXPECT_EQ(look_up(keys, i), expected(keys));
+    }
+  }
 }
 
 TEST_F(TableTest, WithoutKeysEveryRowIsFound) {

@@ -61,10 +61,15 @@ std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredPa
   if (parts.rows() == 0) return range;
 
   std::mutex mutex;
+  std::atomic<bool> nulls{false};
   int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
   parts.each(pool, [&](const StoredParts::Part& part) {
     int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min();
     for (uint64_t i = 0; i < part.count; i++) {
+      if (null_key(shape, part, i)) {
+        nulls = true;
+        continue;
+      }
       const int64_t key = integer_value(type, part.store->values(0), part.first + i);
       low = std::min(low, key);
       high = std::max(high, key);
@@ -74,6 +79,7 @@ std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredPa
     max = std::max(max, high);
   });
 
+  if (min > max) return {};
   const uint64_t last = static_cast<uint64_t>(max) - static_cast<uint64_t>(min);
   if (last >= std::min(std::max(parts.rows() * kPlacesPerRow, kAlwaysNarrow), kMostPlaces)) return {};
   range.min = min;
@@ -81,7 +87,8 @@ std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredPa
   range.ranks.emplace(budget, range.words() * sizeof(TbRankWord));
 
   auto* words = reinterpret_cast<TbRankWord*>(range.ranks->data());
-  std::atomic<bool> unique{true};
+  // Rows without a key have no place in its order.
+  std::atomic<bool> unique{!nulls};
   parts.each(pool, [&](const StoredParts::Part& part) {
     for (uint64_t i = 0; i < part.count && unique.load(std::memory_order_relaxed); i++) {
       const int64_t key = integer_value(type, part.store->values(0), part.first + i);

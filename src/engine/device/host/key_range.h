@@ -19,7 +19,7 @@ int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row);
 struct KeyRange {
   int64_t min = 0;
   uint64_t span = 0;           // key - min < span; 0: no rows
-  bool unique = true;
+  bool unique = true;          // and every row has a key
   std::optional<HostBuffer> ranks;  // unique: TbRankWord for every 32 values of key - min
 
   uint64_t words() const { return (span + 31) / 32; }

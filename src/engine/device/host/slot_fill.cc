@@ -109,7 +109,8 @@ bool fill_hash_slots(const TableMemory& memory, const StoredRows& shape, const S
   parts.each(pool, [&](const StoredParts::Part& part) {
     ChainCache cache(filler, memory.next);
     const uint64_t* hashes = part.store->hashes() + part.first;
-    for (uint64_t i = 0; i < part.count; i++) cache.add(hashes[i], static_cast<uint32_t>(part.number + i));
+    for (uint64_t i = 0; i < part.count; i++)
+      if (!null_key(shape, part, i)) cache.add(hashes[i], static_cast<uint32_t>(part.number + i));
     if (cache.finish()) chained = true;
   });
   return chained;
@@ -122,6 +123,7 @@ bool fill_direct_slots(const TableMemory& memory, const StoredRows& shape, const
     ChainCache cache(filler, memory.next);
     const uint8_t* keys = part.store->values(0);
     for (uint64_t i = 0; i < part.count; i++) {
+      if (null_key(shape, part, i)) continue;
       const int64_t key = integer_value(shape.columns[0].type, keys, part.first + i);
       const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(memory.table->key_min);
       cache.add(place, static_cast<uint32_t>(part.number + i));

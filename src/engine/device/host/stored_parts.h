@@ -55,4 +55,14 @@ class StoredParts {
   uint64_t rows_ = 0, bytes_ = 0;
 };
 
+/* Has row i of the part a NULL key, so that no look-up may find it? */
+inline bool null_key(const StoredRows& shape, const StoredParts::Part& part, uint64_t i) {
+  if (!shape.keeps_null_keys) return false;
+  for (size_t key = 0; key < shape.nkeys; key++) {
+    const uint8_t* valid = part.store->valid(key);
+    if (valid && !valid[part.first + i]) return true;
+  }
+  return false;
+}
+
 }  // namespace turbine

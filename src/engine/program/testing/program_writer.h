@@ -19,6 +19,8 @@ class ProgramWriter {
  public:
   uint16_t sink = TB_SINK_ROWS;
   uint16_t source = TB_SOURCE_HEAP;  // set before the first column()
+  uint8_t flags = 0;
+  uint32_t full_joins_end = 0;  // set before the first payload() if there will be FULL joins
   std::vector<TbAttribute> attributes;
   std::vector<TbColumn> columns;
   std::vector<TbExpr> exprs;
@@ -57,7 +59,7 @@ class ProgramWriter {
   /* A column of a joined table: its `output`-th output, from 1. After the
    * columns of the source and of earlier joins. */
   uint32_t payload(uint32_t join, uint16_t output, uint8_t type, bool stored_nullable = false, int16_t scale = 0) {
-    const bool nullable = stored_nullable || joins[join].kind == TB_JOIN_LEFT;
+    const bool nullable = stored_nullable || lacks_match(join);
     const int flags = (nullable ? TB_COL_NULLABLE : 0) | (stored_nullable ? TB_COL_STORED_NULLABLE : 0);
     return add_column(output, type, static_cast<uint8_t>(flags), static_cast<uint16_t>(join + 1), scale);
   }
@@ -111,7 +113,8 @@ class ProgramWriter {
     header.magic = TB_PROGRAM_MAGIC;
     header.version = TB_PROGRAM_VERSION;
     header.sink = sink;
-    header.source = source;
+    header.source = static_cast<uint8_t>(source);
+    header.flags = flags;
     header.encoding = 6;  // UTF8
     header.attributes = put(out, attributes);
     header.columns = put(out, columns);
@@ -129,6 +132,9 @@ class ProgramWriter {
   }
 
  private:
+  bool lacks_match(uint32_t join) const {
+    return joins[join].kind == TB_JOIN_LEFT || join < full_joins_end;
+  }
   uint32_t add_column(uint16_t attnum, uint8_t type, uint8_t flags, uint16_t join, int16_t scale) {
     TbColumn c{};
     c.attnum = attnum;
