@@ -36,10 +36,11 @@ HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, GROUPS, LA
 PAGE = 8192
 REAL_SOCKET = "pg_turbine/real.sock"
 
-READY_STRUCT = struct.Struct("<IIQQQQQIIIffI")
+READY_STRUCT = struct.Struct("<IIQQQQQIIIffIQ")
 FIELDS = {
     READY: (READY_STRUCT, ("device", "nslots", "segment_id", "segment_size", "first_slot_offset", "slot_size",
-                           "ids_offset", "slot_pages", "has_fd", "code_source", "compile_ms", "queue_ms", "reserved")),
+                           "ids_offset", "slot_pages", "has_fd", "code_source", "compile_ms", "queue_ms", "host_because",
+                           "lease")),
     2: (struct.Struct("<IIQ"), ("version", "ndevices", "generation")),
     4: (struct.Struct("<QiIQQQQQQ"), ("generation", "pid", "ndevices", "shared_bytes", "sessions", "open_queries",
                                      "code_compiled", "code_memory_hits", "code_disk_hits")),
