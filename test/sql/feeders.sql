@@ -21,6 +21,7 @@ SET parallel_setup_cost = 0;
 SET parallel_leader_participation = :leader;
 -- for workers in 0 1 2
 SET max_parallel_workers_per_gather = :workers;
+ALTER TABLE fed SET (parallel_workers = :workers);
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(v), min(id), max(memo) FROM fed;
 SELECT k, count(*), sum(v), avg(id) FROM fed WHERE v > 10 GROUP BY k;

@@ -130,6 +130,9 @@ fill_unit(Feeder *feeder, const TbFeederUnit *unit)
 
 	open_part(feeder, unit->part);
 	for (uint32 i = 0; i < unit->count; i++)
+#ifdef TB_MUTANT_PAGE_NOT_FED
+		if (i + 1 < unit->count)
+#endif
 		tb_buffered_read(&feeder->reader, unit->pages[i].block,
 						 pages + (Size) unit->pages[i].page * TB_PAGE_SIZE);
 	tb_feeder_queue_filled(feeder->queue, unit, true);

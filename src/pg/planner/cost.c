@@ -94,14 +94,20 @@ static double
 feed_us(const TbWork *work, double buffered, double engine_us, int threads)
 {
 	TbFeederNeed need = {.buffered = buffered,.engine_us = engine_us,.processors = threads};
+	double		alone;
+	double		shared;
 	int			feeders;
 
 	need.page_us = tb_buffered_page_us(work->pages / Max(work->partitions, 1));
 	need.parallel_workers = work->parallel_workers;
+	alone = buffered * need.page_us;
 	feeders = work->fed_at_once ? tb_feeder_count(&need) : 0;
+	if (feeders == 0)
+		return alone;
 	/* Of the computing only what feeders take away from it is counted here. */
-	return feeders == 0 ? buffered * need.page_us :
-		Max(tb_feeding_us(&need, feeders) - engine_us / Max(threads, 1), 0);
+	shared = tb_feeding_us(&need, feeders) - engine_us / Max(threads, 1);
+	/* Feeders that were asked for whatever they cost make no plan worse. */
+	return Min(alone, Max(shared, 0));
 }
 
 /* What PostgreSQL and the file system do, whatever the device. */
