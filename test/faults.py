@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import answers  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
-from pg_client import ConnectionLost  # noqa: E402
+from pg_client import ConnectionLost, DatabaseError  # noqa: E402
 from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 
 SERVICE_BACK_SECONDS = 5.0
@@ -267,6 +267,16 @@ def check_released(bench, before, name):
                 else f"{before} became {held_by(pid)}")
 
 
+def await_restart(session):
+    """Until the postmaster has ended a session that knows of nothing: who connects
+    before is ended as well."""
+    try:
+        while True:
+            session.query("SELECT pg_sleep(0.02)")
+    except (ConnectionLost, DatabaseError, OSError):
+        pass
+
+
 def kill_backend(bench):
     """kill -9 of a backend: PostgreSQL restarts all sessions, by its own rule; the
     service must come back with it, once, and hold nothing of the dead."""
@@ -279,6 +289,7 @@ def kill_backend(bench):
         session.finish()
     except ConnectionLost:
         pass
+    await_restart(bench.witness)
     bench.server._wait_until_up()
     bench.server.wait_for_service()
     with bench.session() as again:

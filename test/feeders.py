@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import answers  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
+from faults import await_restart  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
 from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 
@@ -219,6 +220,7 @@ def kill_worker(bench):
             bench.check("kill worker", None if outcome.error else "the query went on")
         except ConnectionLost:
             pass
+        await_restart(admin)
     bench.server._wait_until_up()
     bench.server.wait_for_service()
     with bench.session() as session:

@@ -56,13 +56,18 @@ buffered_blocks(const TbHeapQuery *query, const TbTablePart *part)
 	return all * (1 - Min((double) entry->relallvisible / entry->relpages, 1));
 }
 
+/* Those that other queries have not taken, as far as was last heard: one of those
+ * that ran then may have been of this session. */
 static int
 processors(void)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			running = 0;
 
-	return tb_devices_snapshot(devices, TB_MAX_DEVICES) > 0 ?
-		(int) devices[TB_DEVICE_HOST].units : 1;
+	for (int i = 0; i < count; i++)
+		running += (int) devices[i].queries_running;
+	return count == 0 ? 1 : (int) devices[TB_DEVICE_HOST].units - Max(running - 1, 0);
 }
 
 static int
