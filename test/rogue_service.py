@@ -55,6 +55,8 @@ FIELDS = {
     CHUNK_RELEASE: (struct.Struct("<II"), ("slot", "reserved")),
     LAYOUT: (struct.Struct("<IIQ"), ("program_size", "reserved", "params_size")),
     15: (struct.Struct("<II"), ("slot", "reserved")),
+    21: (struct.Struct("<QQ"), ("generation", "lease")),
+    22: (struct.Struct("<QQ"), ("segment_id", "segment_size")),
 }
 
 
@@ -294,9 +296,10 @@ class Relay:
             os.close(fd)
 
     def do_memory(self, target, kind, payload, fds, order):
-        """READY with another kind of memory."""
-        what, size = order["what"], self.segment.ready["segment_size"]
-        fields = {"has_fd": 1}
+        """READY or ATTACHED with another kind of memory."""
+        form, names = FIELDS[kind]
+        what, size = order["what"], dict(zip(names, form.unpack(payload)))["segment_size"]
+        fields = {"has_fd": 1} if kind == READY else {}
         if what == "none":
             fd = None
         elif what == "pipe":
