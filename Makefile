@@ -12,7 +12,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 SUITES := sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol races mutants reports core
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
-        bench-foundation bench-overhead python-packages gpu-bundle install clean
+        bench-foundation bench-overhead bench-instructions python-packages gpu-bundle install clean
 
 all: build
 
@@ -63,6 +63,10 @@ bench-foundation: build
 # and without it. Fails beyond 2 %; wants an otherwise idle machine.
 bench-overhead: build
 	@$(PYTHON) bench/overhead.py $(BENCH_ARGS)
+
+# The same queries, counted in instructions by valgrind: for machines that are not idle.
+bench-instructions: build
+	@$(PYTHON) bench/instructions.py $(BENCH_ARGS)
 
 # Generators and peers from PyPI, in a folder of their own.
 python-packages: deps

@@ -9,7 +9,7 @@ layout does not decide), which the server parses, plans and executes one after
 another. Its wall time a statement counts, and the processor time of the backend
 alone, which other load on the machine disturbs less. Then pgbench -S against
 both servers, interleaved too.
-What seems to be beyond the limit is measured up to twice more, with both servers
+What seems to be beyond the limit is measured up to four times more, with both servers
 started anew, and all samples count: what is slower stays so, what was disturbed,
 or where a server's memory happened to lie, does not.
 Prints a table, writes JSON. Exit status 1 if `on` is beyond the limit over
@@ -37,7 +37,7 @@ from cluster import log  # noqa: E402
 
 LIMIT = 0.02
 VARIANTS = ("absent", "off", "on")
-ATTEMPTS = 3
+ATTEMPTS = 5
 ITEMS = 300000  # so that a scan of all of them would be worth a device
 WARM_UP = 5     # statements before a sample, for the session's caches
 

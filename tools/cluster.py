@@ -192,9 +192,12 @@ class Cluster:
             run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
                            "--no-locale", "-E", "UTF8"])
             self._write_settings()
+        return self.start_program([self.bindir / "postgres", "-D", self.data])
+
+    def start_program(self, command):
+        """Starts the server by `command`, which may wrap it in another program."""
         with open(self.logfile, "ab") as sink:
-            self.process = _as_server([self.bindir / "postgres", "-D", self.data],
-                                      stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
+            self.process = _as_server(command, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
                                       preexec_fn=_die_with_parent, start_new_session=True)
         self._wait_until_up()
         return self

@@ -332,7 +332,7 @@ typedef struct TbChunkRead
 typedef struct TbChunkRelease
 {
 	uint32_t	slot;
-	uint32_t	reserved;
+	uint32_t	rewritten;			/* 1: pages of runs are not as they were read */
 } TbChunkRelease;
 
 /*

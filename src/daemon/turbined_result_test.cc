@@ -150,6 +150,7 @@ TEST_F(TurbinedResultTest, TheFirstRowsOfManyTakeLittleMemory) {
   Reply reply = last_reply(plan, &values);
   ASSERT_EQ(reply.type, TB_MSG_FAILED);
   EXPECT_EQ(reply.as<TbFailure>().reason, TB_FALLBACK_HOST_MEMORY);
+  ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));  // its memory is free again
 
   plan.limit(1000);
   reply = last_reply(plan, &values);

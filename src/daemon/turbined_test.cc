@@ -128,6 +128,34 @@ TEST_F(TurbinedTest, ReadsFilesDirectlyAndWaitsForTheRelease) {
   EXPECT_EQ(reply.as<TbQueryDone>().bytes_read, 4u * TB_PAGE_SIZE);
 }
 
+TEST_F(TurbinedTest, PagesRewrittenAfterReadingCountAsTheyAreNow) {
+  const auto read = heap_pages(std::vector<int32_t>(500, 2), 100);      // all rows pass
+  const auto current = heap_pages(std::vector<int32_t>(500, 3), 100);  // none does
+  const int fd = memfd_create("relation", MFD_CLOEXEC);
+  ASSERT_EQ(write(fd, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  auto client = connect();
+  client->send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {fd});
+  close(fd);
+  ASSERT_TRUE(client->start(testing::rows_program(), 1000));
+  for (const uint32_t rewritten : {0u, 1u}) {
+    TbChunk chunk{};
+    chunk.slot = 0;
+    chunk.kind = TB_CHUNK_PAGES;
+    chunk.npages = 5;
+    chunk.sequence = rewritten;
+    chunk.nruns = 1;
+    const TbRun run{0, 0, 5};
+    client->send_struct(TB_MSG_CHUNK, chunk, std::string(reinterpret_cast<const char*>(&run), sizeof run));
+    ASSERT_EQ(client->receive().type, TB_MSG_CHUNK_READ);
+    // The third page is another in the meantime.
+    if (rewritten) memcpy(client->slot(0) + 2 * TB_PAGE_SIZE, current.data(), TB_PAGE_SIZE);
+    client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, rewritten});
+    const auto done = client->receive().as<TbChunkDone>();
+    EXPECT_EQ(done.rows_in, 500u);
+    EXPECT_EQ(done.nrows, rewritten ? 400u : 500u);
+  }
+}
+
 TEST_F(TurbinedTest, VerdictsOfRowsKeepTheQueryGoing) {
   auto client = connect();
   ASSERT_TRUE(client->start(testing::rows_program(), 1000));

@@ -51,6 +51,15 @@ struct ChunkLayout {
   std::shared_ptr<const std::string> params;
 };
 
+/* How reading pages went. kNotCached: a drive would have to be waited for. */
+enum class PagesRead { kDone, kNotCached, kFailed };
+
+/* What a device has made of a chunk's pages ahead of its task. */
+class DecodedPages {
+ public:
+  virtual ~DecodedPages() = default;
+};
+
 /* One chunk, in memory that backend and daemon share. */
 struct ChunkTask {
   uint64_t sequence;         // number of the chunk in the query
@@ -60,6 +69,7 @@ struct ChunkTask {
   uint32_t* ids;             // out: row ids, then deferred row ids
   uint32_t ids_capacity;     // entries
   const ChunkLayout* layout = nullptr;  // of pages; null: the program's own. Outlives the query
+  std::shared_ptr<DecodedPages> decoded = nullptr;  // of just these pages, by decode_ahead(); or null
 };
 
 struct ChunkOutcome {
@@ -84,6 +94,16 @@ class DeviceQuery {
   /* Starts a chunk; `done` is called exactly once, from any thread, maybe
    * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */
   virtual void submit(const ChunkTask& task, Done done) = 0;
+
+  /* Reads a chunk's pages and decodes them piece by piece, while the processor's
+   * caches hold them, before the backend has confirmed them: what comes of it is
+   * only used with a submit() of the same pages. `read` brings `count` pages from
+   * `first` on into the chunk; its last answer is passed to `done`, with nothing
+   * decoded if it was not kDone. `done` is called exactly once, from any thread,
+   * unless false was returned: the device does not, or not now. */
+  using ReadPages = std::function<PagesRead(uint32_t first, uint32_t count)>;
+  using DecodedAhead = std::function<void(PagesRead, std::shared_ptr<DecodedPages>)>;
+  virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
 
   /* PROJECT, before the first chunk: other rows than these need not be kept. */
   virtual void limit_rows(std::shared_ptr<const RowLimit>) {}

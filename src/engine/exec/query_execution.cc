@@ -65,6 +65,14 @@ uint32_t reason_of(uint32_t verdict) {
   return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
 }
 
+PagesRead pages_read(CachedRead read) {
+  switch (read) {
+    case CachedRead::kDone: return PagesRead::kDone;
+    case CachedRead::kNotCached: return PagesRead::kNotCached;
+    default: return PagesRead::kFailed;
+  }
+}
+
 /* Does the query's state on the device grow with its input? */
 bool grows(const Program& program) {
   if (program.grouped() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD) return true;
@@ -277,15 +285,67 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   slot.parts_unread = static_cast<uint32_t>(parts.size());
   slot.read_failed = false;
   reading_++;
+  const ChunkTask task = task_of(chunk.slot);
   lock.unlock();
-  start_read(chunk.slot, std::move(parts));
+  files_in_use_ = true;
+  if (!decode_ahead(chunk.slot, task, runs)) start_read(chunk.slot, files_, std::move(parts));
 }
 
-void QueryExecution::start_read(uint32_t slot, std::vector<std::vector<TbRun>> parts) {
-  files_in_use_ = true;
+/* The slot's chunk; the lock is held. */
+ChunkTask QueryExecution::task_of(uint32_t index) {
+  Slot& slot = slots_[index];
+  uint8_t* base = slot_base(index);
+  ChunkTask task{};
+  task.sequence = slot.sequence;
+  task.kind = slot.kind;
+  task.data = base;
+  task.npages = slot.npages;
+  task.layout = layouts_.find(slot.layout);
+  task.ids = reinterpret_cast<uint32_t*>(base + ready_.ids_offset);
+  task.ids_capacity = ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE;
+  return task;
+}
+
+/* Has the device read the runs, if it will and the operating system has them in
+ * memory; else readers do, which may wait for a drive. Not where the backend, or
+ * its feeders, bring some of the pages: they may still be at it. */
+bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs) {
+  uint64_t pages = 0;
+  for (const TbRun& run : runs) pages += run.count;
+  if (pages != task.npages) return false;
+  struct Work {
+    std::shared_ptr<const RelationFiles> files;
+    std::vector<TbRun> runs;
+    uint64_t us = 0;
+  };
+  auto work = std::make_shared<Work>(Work{files_, runs});
+  auto read = [this, work, base = slot_base(slot)](uint32_t first, uint32_t count) {
+    const auto start = Clock::now();
+    const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, base);
+    work->us += us_since(start);
+    return pages_read(read);
+  };
+  return device_query_->decode_ahead(task, read, [this, work, slot](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
+    if (read == PagesRead::kNotCached) {
+      start_read(slot, work->files, split_runs(work->runs, kPagesPerRead));
+      return;
+    }
+    uint64_t bytes = 0;
+    for (const TbRun& run : work->runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
+    {
+      std::lock_guard lock(mutex_);
+      slots_[slot].decoded = std::move(decoded);
+      slots_[slot].parts_unread = 1;
+    }
+    part_read(slot, read == PagesRead::kDone, bytes, work->us);
+  });
+}
+
+void QueryExecution::start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from,
+                                std::vector<std::vector<TbRun>> parts) {
   for (std::vector<TbRun>& part : parts) {
     try {
-      engine_.readers.post([this, slot, files = files_, runs = std::move(part)](unsigned) {
+      engine_.readers.post([this, slot, files = from, runs = std::move(part)](unsigned) {
         const auto start = Clock::now();
         uint64_t bytes = 0;
         for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
@@ -321,16 +381,12 @@ void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
     std::lock_guard lock(mutex_);
     if (failed_) return;
     Slot& slot = slot_in(release.slot, SlotState::kHeld);
-    uint8_t* base = slot_base(release.slot);
     if (slot.kind == TB_CHUNK_COLUMNS)
-      check_columns_chunk(*program_, {base, ready_.ids_offset}, ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
-    task.sequence = slot.sequence;
-    task.kind = slot.kind;
-    task.data = base;
-    task.npages = slot.npages;
-    task.layout = layouts_.find(slot.layout);
-    task.ids = reinterpret_cast<uint32_t*>(base + ready_.ids_offset);
-    task.ids_capacity = ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE;
+      check_columns_chunk(*program_, {slot_base(release.slot), ready_.ids_offset},
+                          ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
+    task = task_of(release.slot);
+    if (release.rewritten == 0) task.decoded = slot.decoded;
+    slot.decoded.reset();
     slot.state = SlotState::kRunning;
     running_++;
   }

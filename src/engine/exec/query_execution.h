@@ -97,6 +97,7 @@ class QueryExecution {
     uint64_t sequence = 0;
     uint32_t parts_unread = 0;  // kReading
     bool read_failed = false;
+    std::shared_ptr<DecodedPages> decoded;  // kHeld: if the device has, as they were read
   };
 
   void start(const QueryRequest& request, uint32_t device, const JoinTables& probed, uint64_t* last_segment,
@@ -108,7 +109,9 @@ class QueryExecution {
   uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
   Slot& slot_in(uint32_t slot, SlotState state);
   void check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const;
-  void start_read(uint32_t slot, std::vector<std::vector<TbRun>> parts);
+  ChunkTask task_of(uint32_t slot);
+  bool decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs);
+  void start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from, std::vector<std::vector<TbRun>> parts);
   void part_read(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -99,6 +100,54 @@ TEST(DirectReader, ReadsRunsToTheirPages) {
   EXPECT_EQ(first_word(slot, 2), 0xeeeeeeeeu);
   EXPECT_EQ(first_word(slot, 6), 112u);
   EXPECT_EQ(first_word(slot, 7), 0xeeeeeeeeu);
+}
+
+TEST(DirectReader, ReadsOnlyThePagesAskedFor) {
+  RelationFiles files;
+  ASSERT_TRUE(files.add(0, {numbered_file(20, 100)}));
+  const std::vector<TbRun> runs = {{0, 3, 2}, {4, 10, 3}};
+  for (uint32_t first = 0; first < 8; first++) {
+    for (uint32_t count = 0; first + count <= 8; count++) {
+      std::vector<uint8_t> slot(8 * TB_PAGE_SIZE, 0xee);
+      ASSERT_EQ(read_cached(files, runs, first, count, false, slot.data()), CachedRead::kDone);
+      for (uint32_t page = 0; page < 8; page++) {
+        const bool in_runs = page < 2 || (page >= 4 && page < 7);
+        const uint32_t block = page < 2 ? 3 + page : 10 + page - 4;
+        const bool read = in_runs && page >= first && page < first + count;
+        EXPECT_EQ(first_word(slot, page), read ? 100 + block : 0xeeeeeeeeu) << first << " " << count << " " << page;
+      }
+    }
+  }
+  std::vector<uint8_t> slot(2 * TB_PAGE_SIZE);
+  EXPECT_EQ(read_cached(files, std::vector<TbRun>{{0, 19, 2}}, 0, 2, false, slot.data()), CachedRead::kFailed);
+  EXPECT_EQ(read_cached(files, std::vector<TbRun>{{0, 19, 2}}, 0, 1, false, slot.data()), CachedRead::kDone);
+}
+
+TEST(DirectReader, WaitsForNoDriveWhereToldSo) {
+  char name[] = "/var/tmp/pgt-direct-XXXXXX";
+  const int fd = mkstemp(name);
+  ASSERT_GE(fd, 0);
+  unlink(name);
+  constexpr uint32_t kPages = 512;
+  const std::vector<uint8_t> page(TB_PAGE_SIZE, 7);
+  for (uint32_t i = 0; i < kPages; i++) ASSERT_EQ(write(fd, page.data(), page.size()), TB_PAGE_SIZE);
+  RelationFiles files;
+  ASSERT_TRUE(files.add(0, {fd}));
+  const std::vector<TbRun> runs = {{0, 0, kPages}};
+  std::vector<uint8_t> slot(uint64_t{kPages} * TB_PAGE_SIZE);
+  EXPECT_EQ(read_cached(files, runs, 0, kPages, false, slot.data()), CachedRead::kDone) << "just written";
+  ASSERT_EQ(fsync(fd), 0);
+  ASSERT_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+  std::vector<unsigned char> resident(uint64_t{kPages} * TB_PAGE_SIZE / 4096, 1);
+  void* map = mmap(nullptr, slot.size(), PROT_READ, MAP_SHARED, fd, 0);
+  ASSERT_NE(map, MAP_FAILED);
+  ASSERT_EQ(mincore(map, slot.size(), resident.data()), 0);
+  munmap(map, slot.size());
+  if (std::any_of(resident.begin(), resident.end(), [](unsigned char r) { return r & 1; }))
+    GTEST_SKIP() << "the file system keeps its pages";
+  EXPECT_EQ(read_cached(files, runs, 0, kPages, false, slot.data()), CachedRead::kNotCached);
+  EXPECT_TRUE(read_runs(files, runs, false, slot.data()));
+  EXPECT_EQ(slot.back(), 7);
 }
 
 TEST(DirectReader, CrossesSegments) {

@@ -98,9 +98,10 @@ add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 static bool
 release_chunk(TbHeapQuery *query, uint32 slot_index)
 {
-	TbChunkRelease release = {.slot = slot_index};
+	TbSlot	   *slot = &query->slots[slot_index];
+	TbChunkRelease release = {.slot = slot_index,.rewritten = slot->rewritten};
 
-	query->slots[slot_index].state = TB_SLOT_RUNNING;
+	slot->state = TB_SLOT_RUNNING;
 	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
 }
 
@@ -159,6 +160,7 @@ send_chunk(TbHeapQuery *query, int slot_index)
 	slot->state = TB_SLOT_READING;
 	query->in_flight++;
 	slot->unread = slot->nruns > 0;
+	slot->rewritten = false;
 	return release_if_complete(query, slot_index);
 }
 
@@ -233,6 +235,7 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 {
 	TbChunkRead read;
 	TbSlot	   *slot;
+	uint64		moved;
 
 	if (message->length != sizeof(read))
 		return tb_query_protocol_error(query, "malformed CHUNK_READ");
@@ -242,10 +245,12 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 		!query->slots[read.slot].unread)
 		return tb_query_protocol_error(query, "CHUNK_READ of a slot not being read");
 	slot = &query->slots[read.slot];
+	moved = query->stats.blocks_moved;
 	for (uint32 i = 0; i < slot->nruns; i++)
 		confirm_run(query, read.slot, &slot->runs[i], slot->run_lsn[i],
 					read.failed != 0);
 	slot->unread = false;
+	slot->rewritten = query->stats.blocks_moved != moved;
 	return release_if_complete(query, read.slot);
 }
 

@@ -60,6 +60,7 @@ typedef struct TbSlot
 	TbTablePart *part;			/* PAGES: whose blocks they are */
 	bool		unread;			/* READING: CHUNK_READ is due */
 	bool		filling;		/* READING: feeders or the leader still copy pages */
+	bool		rewritten;		/* pages of runs are not as the daemon read them */
 	uint32		kind;			/* TB_CHUNK_* */
 	uint32		npages;
 	BlockNumber *blocks;		/* of each page; room for slot_pages */

@@ -86,6 +86,9 @@ double kept_row_bytes(const Program& program) {
   return program.sink() == TB_SINK_BUILD ? 2 * bytes + kSlotsAndChain : bytes;
 }
 
+/* Those of two queries; chunks of more are decoded when they run. */
+size_t most_decoded_chunks(size_t threads) { return 2 * (2 * threads + 2); }
+
 }  // namespace
 
 std::string host_cpu_fingerprint() {
@@ -95,6 +98,7 @@ std::string host_cpu_fingerprint() {
 
 HostDevice::HostDevice(const HostDeviceOptions& options)
     : workers_(options.threads ? options.threads : std::max(std::thread::hardware_concurrency(), 1u)),
+      decoded_chunks_(most_decoded_chunks(workers_.size())),
       pool_("worker", static_cast<unsigned>(workers_.size())) {
   info_.kind = 0;
   info_.units = pool_.size();
@@ -141,7 +145,7 @@ std::unique_ptr<DeviceQuery> HostDevice::start(std::shared_ptr<const Program> pr
   if (!host_code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
   const uint64_t capacity = first_capacity(*program, estimated_rows);
   return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code), std::move(tables),
-                                     capacity, budget, pool_, workers_);
+                                     capacity, budget, pool_, workers_, decoded_chunks_);
 }
 
 }  // namespace turbine

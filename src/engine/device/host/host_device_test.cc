@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -72,6 +73,40 @@ class QueryRun {
                    });
     return *chunk;
   }
+  /* The same by way of decode_ahead(): the pages are elsewhere at first, and gone once
+   * they are decoded, but for what the pipeline may still want of them. */
+  Chunk& submit_ahead(const std::vector<uint8_t>& pages) {
+    chunks_.push_back(std::make_unique<Chunk>());
+    Chunk* chunk = chunks_.back().get();
+    chunk->data.resize(pages.size());
+    {
+      std::lock_guard lock(mutex_);
+      waiting_++;
+    }
+    const ChunkTask task{chunks_.size() - 1, TB_CHUNK_PAGES, chunk->data.data(),
+                         static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE), chunk->ids.data(), kIds};
+    auto read = [chunk, &pages](uint32_t first, uint32_t count) {
+      const uint64_t from = uint64_t{first} * TB_PAGE_SIZE;
+      memcpy(chunk->data.data() + from, pages.data() + from, uint64_t{count} * TB_PAGE_SIZE);
+      return PagesRead::kDone;
+    };
+    EXPECT_TRUE(query_->decode_ahead(task, read, [this, chunk, task](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
+      EXPECT_EQ(read, PagesRead::kDone);
+      EXPECT_TRUE(decoded);
+      memset(chunk->data.data(), 0xff, chunk->data.size());
+      ChunkTask with = task;
+      with.decoded = std::move(decoded);
+      query_->submit(with, [this, chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
+        std::lock_guard lock(mutex_);
+        chunk->outcome = outcome;
+        chunk->error = error;
+        waiting_--;
+        done_.notify_all();
+      });
+    }));
+    wait();
+    return *chunk;
+  }
   void wait() {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return waiting_ == 0; });
@@ -127,19 +162,72 @@ TEST_F(HostDeviceTest, RowIdsAreThoseOfTheChunk) {
   values[3] = DEFERRED_VALUE;
   values[140 * 90 + 5] = DEFERRED_VALUE;
   QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
-  auto& chunk = run.submit(heap_pages(values, 90));
-  run.wait();
-  ASSERT_FALSE(chunk.error);
+  const std::vector<uint8_t> pages = heap_pages(values, 90);
   std::vector<uint32_t> expected;
   for (uint32_t i = 0; i < values.size(); i++)
     if (values[i] != DEFERRED_VALUE && values[i] % 2 == 0) expected.push_back(TB_ROWID(i / 90, i % 90 + 1));
-  ASSERT_EQ(chunk.outcome.nrows, expected.size());
-  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), chunk.ids.begin()));
-  ASSERT_EQ(chunk.outcome.ndeferred, 2u);
-  EXPECT_EQ(chunk.ids[expected.size()], TB_ROWID(0, 4));
-  EXPECT_EQ(chunk.ids[expected.size() + 1], TB_ROWID(140, 6));
-  EXPECT_EQ(chunk.outcome.rows_in, values.size() - 2);
-  EXPECT_EQ(chunk.outcome.rows_passed, expected.size());
+  for (const bool ahead : {false, true}) {
+    auto& chunk = ahead ? run.submit_ahead(pages) : run.submit(pages);
+    run.wait();
+    ASSERT_FALSE(chunk.error);
+    ASSERT_EQ(chunk.outcome.nrows, expected.size());
+    EXPECT_EQ(chunk.outcome.rows_in, values.size() - 2);
+    EXPECT_EQ(chunk.outcome.rows_passed, expected.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), chunk.ids.begin()));
+    ASSERT_EQ(chunk.outcome.ndeferred, 2u);
+    EXPECT_EQ(chunk.ids[expected.size()], TB_ROWID(0, 4));
+    EXPECT_EQ(chunk.ids[expected.size() + 1], TB_ROWID(140, 6));
+  }
+}
+
+TEST_F(HostDeviceTest, WhatIsNotReadIsNotDecoded) {
+  QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
+  for (const PagesRead answer : {PagesRead::kNotCached, PagesRead::kFailed}) {
+    std::vector<uint8_t> pages(100 * TB_PAGE_SIZE);
+    std::vector<uint32_t> ids(kIds);
+    std::promise<PagesRead> told;
+    uint32_t calls = 0;
+    const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 100, ids.data(), kIds};
+    auto read = [&](uint32_t first, uint32_t) {
+      calls++;
+      return first == 0 ? PagesRead::kDone : answer;  // the second batch is missing
+    };
+    ASSERT_TRUE(run.query().decode_ahead(task, read, [&](PagesRead result, std::shared_ptr<DecodedPages> decoded) {
+      EXPECT_FALSE(decoded);
+      told.set_value(result);
+    }));
+    EXPECT_EQ(told.get_future().get(), answer);
+    EXPECT_EQ(calls, 2u);
+  }
+}
+
+TEST_F(HostDeviceTest, OnlySoManyChunksAreAhead) {
+  const std::vector<int32_t> values(900, 2);
+  const std::vector<uint8_t> pages = heap_pages(values, 90);
+  QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
+  std::vector<uint32_t> ids(kIds);
+  const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 10, ids.data(), kIds};
+  auto read = [](uint32_t, uint32_t) { return PagesRead::kDone; };
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::shared_ptr<DecodedPages>> held;
+  auto keep = [&](PagesRead, std::shared_ptr<DecodedPages> decoded) {
+    std::lock_guard lock(mutex);
+    held.push_back(std::move(decoded));
+    changed.notify_all();
+  };
+  size_t begun = 0;
+  while (begun < 1000 && run.query().decode_ahead(task, read, keep)) begun++;
+  EXPECT_GE(begun, 10u);  // as many as a query of four threads has slots
+  EXPECT_LT(begun, 100u);
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return held.size() == begun; });
+    held.clear();
+  }
+  EXPECT_TRUE(run.query().decode_ahead(task, read, keep));
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return held.size() == 1; });
 }
 
 TEST_F(HostDeviceTest, PagesWithoutRows) {

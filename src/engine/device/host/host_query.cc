@@ -16,6 +16,10 @@ namespace {
 constexpr uint32_t kBatchPages = 64;
 constexpr uint32_t kBatchRows = kBatchPages * TB_MAX_TUPLES_PER_PAGE;
 
+/* What a batch's arrays may take to be decoded ahead, if all pages are full of the
+ * smallest rows: more are rows so wide that pages and columns leave L2 anyway. */
+constexpr uint64_t kMostAheadBytes = 2 << 20;
+
 /* Generated code reads the flag as a plain word. */
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
 
@@ -56,11 +60,11 @@ std::unique_ptr<HostSink> make_sink(const Program& program, uint64_t first_capac
 
 }  // namespace
 
-WorkerMemory::WorkerMemory() : scratch_(worker_budget(), TB_SCRATCH_SIZE), area_(worker_budget(), 1) {}
+WorkerMemory::WorkerMemory() : scratch_(worker_budget(), TB_SCRATCH_SIZE) {}
 
-uint8_t* WorkerMemory::area(uint64_t size) {
-  area_.grow(size);
-  return area_.data();
+DecodedBatch& WorkerMemory::batch(uint64_t size) {
+  batch_.clear();
+  return batch_.add(size);
 }
 
 HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
@@ -83,7 +87,7 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
 
 HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                      std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-                     WorkerPool& pool, std::vector<WorkerMemory>& workers)
+                     WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks)
     : program_(std::move(program)),
       params_(std::move(params)),
       code_(std::move(code)),
@@ -92,6 +96,7 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
       budget_(budget),
       pool_(pool),
       workers_(workers),
+      decoded_chunks_(decoded_chunks),
       sink_(make_sink(*program_, first_capacity, budget_, pool_)) {
   for (const auto& table : tables_) raw_tables_.push_back(table->raw());
 }
@@ -102,12 +107,20 @@ HostQuery::~HostQuery() {
   idle_.wait(lock, [this] { return in_flight_ == 0; });
 }
 
+void HostQuery::begin_job() {
+  std::lock_guard lock(mutex_);
+  in_flight_++;
+}
+
+/* Under the lock to the end: the destructor may run as soon as it is free. */
+void HostQuery::end_job() {
+  std::lock_guard lock(mutex_);
+  if (--in_flight_ == 0) idle_.notify_all();
+}
+
 void HostQuery::submit(const ChunkTask& task, Done done) {
-  {
-    std::lock_guard lock(mutex_);
-    in_flight_++;
-  }
-  pool_.post([this, task, done = std::move(done)](unsigned worker) {
+  begin_job();
+  WorkerPool::Job job = [this, task, done = std::move(done)](unsigned worker) {
     ChunkOutcome outcome;
     std::exception_ptr error;
     try {
@@ -117,10 +130,46 @@ void HostQuery::submit(const ChunkTask& task, Done done) {
       error = std::current_exception();
     }
     done(outcome, error);
-    // Under the lock to the end: the destructor may run as soon as it is free.
-    std::lock_guard lock(mutex_);
-    if (--in_flight_ == 0) idle_.notify_all();
+    end_job();
+  };
+  if (task.decoded)
+    pool_.post_first(std::move(job));
+  else
+    pool_.post(std::move(job));
+}
+
+bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) {
+  if (task.kind != TB_CHUNK_PAGES || batch_.size > kMostAheadBytes) return false;
+  std::shared_ptr<DecodedChunk> chunk = decoded_chunks_.take();
+  if (!chunk) return false;
+  begin_job();
+  pool_.post([this, task, read, done, chunk = std::move(chunk)](unsigned) mutable {
+    PagesRead result = PagesRead::kFailed;
+    try {
+      if (!stop_) result = read_and_decode(task, read, *chunk);
+    } catch (...) {
+      result = PagesRead::kNotCached;  // the chunk's own job will meet it again
+    }
+    if (result != PagesRead::kDone) chunk.reset();
+    done(result, std::move(chunk));
+    end_job();
   });
+  return true;
+}
+
+PagesRead HostQuery::read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk) {
+  const Decoder decoder = decoder_of(task);
+  for (uint32_t first = 0; first < task.npages; first += kBatchPages) {
+    if (stop_) return PagesRead::kFailed;
+    const uint32_t count = std::min(kBatchPages, task.npages - first);
+    const PagesRead result = read(first, count);
+    if (result != PagesRead::kDone) return result;
+    DecodedBatch& batch = chunk.add(batch_.size);
+    batch.first_page = first;
+    batch.npages = count;
+    decode_batch(decoder, task.data, batch);
+  }
+  return PagesRead::kDone;
 }
 
 ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
@@ -128,6 +177,8 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   if (sink_) sink_->begin_chunk(worker);
   if (task.kind == TB_CHUNK_COLUMNS)
     run_columns(worker, progress);
+  else if (const auto* decoded = dynamic_cast<const DecodedChunk*>(task.decoded.get()))
+    run_decoded(worker, progress, *decoded);
   else
     run_pages(worker, progress);
 
@@ -161,49 +212,70 @@ HostQuery::Decoder HostQuery::decoder_of(const ChunkTask& task) const {
 
 void HostQuery::run_pages(unsigned worker, Progress& progress) {
   const Decoder decoder = decoder_of(progress.task);
+  DecodedBatch& batch = workers_[worker].batch(batch_.size);
   for (uint32_t first = 0; first < progress.task.npages; first += kBatchPages) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
-    if (!run_batch(worker, progress, decoder, first, std::min(kBatchPages, progress.task.npages - first))) return;
+    batch.first_page = first;
+    batch.npages = std::min(kBatchPages, progress.task.npages - first);
+    decode_batch(decoder, progress.task.data, batch);
+    if (!run_batch(worker, progress, batch)) return;
   }
 }
 
-/* Returns whether to go on. */
-bool HostQuery::run_batch(unsigned worker, Progress& progress, const Decoder& decoder, uint32_t first_page,
-                          uint32_t npages) {
-  uint8_t* area = workers_[worker].area(batch_.size);
-  TbColumnData columns[TB_MAX_COLUMNS];
+void HostQuery::run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk) {
+  for (const DecodedBatch& batch : chunk.batches()) {
+    if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    if (!run_batch(worker, progress, batch)) return;
+  }
+}
+
+/* Where the batch's arrays are. */
+void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) const {
   for (size_t i = 0; i < batch_.columns.size(); i++) {
     const BatchLayout::Column& column = batch_.columns[i];
-    columns[i] = {area + column.values, column.valid ? area + column.valid : nullptr};
+    columns[i] = {batch.memory.data() + column.values, column.valid ? batch.memory.data() + column.valid : nullptr};
   }
-  const uint8_t* pages = progress.task.data + uint64_t{first_page} * TB_PAGE_SIZE;
+}
 
+void HostQuery::decode_batch(const Decoder& decoder, const uint8_t* chunk_pages, DecodedBatch& batch) {
+  TbColumnData columns[TB_MAX_COLUMNS];
+  columns_of(batch, columns);
   TbDecodeArgs decode{};
-  decode.pages = pages;
-  decode.npages = npages;
+  decode.pages = chunk_pages + uint64_t{batch.first_page} * TB_PAGE_SIZE;
+  decode.npages = batch.npages;
   decode.capacity = kBatchRows;
   decode.columns = columns;
-  decode.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(area + batch_.rowids) : nullptr;
-  decode.deferred = reinterpret_cast<uint32_t*>(area + batch_.deferred);
+  decode.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
+  decode.deferred = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.deferred);
   decode.params = decoder.params;
   const uint64_t start = now_ns();
   decoder.decode(&decode);
   decode_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
 
-  if (decode.nrows > kBatchRows || decode.ndeferred > kBatchRows) decode.errors |= TB_ERR_CORRUPT;
-  progress.outcome.errors |= decode.errors;
+  batch.nrows = decode.nrows;
+  batch.ndeferred = decode.ndeferred;
+  batch.errors = decode.errors;
+  if (decode.nrows > kBatchRows || decode.ndeferred > kBatchRows) batch.errors |= TB_ERR_CORRUPT;
+}
+
+/* Returns whether to go on. */
+bool HostQuery::run_batch(unsigned worker, Progress& progress, const DecodedBatch& batch) {
+  progress.outcome.errors |= batch.errors;
   if (progress.outcome.errors != 0) return false;
-  progress.outcome.rows_in += decode.nrows;
+  progress.outcome.rows_in += batch.nrows;
 
   // Ids count from the batch's first page; the chunk's start from page 0.
-  const uint32_t base = TB_ROWID(first_page, 0);
-  for (uint32_t i = 0; i < decode.ndeferred; i++) progress.deferred.push_back(decode.deferred[i] + base);
+  const uint32_t base = TB_ROWID(batch.first_page, 0);
+  const auto* deferred = reinterpret_cast<const uint32_t*>(batch.memory.data() + batch_.deferred);
+  for (uint32_t i = 0; i < batch.ndeferred; i++) progress.deferred.push_back(deferred[i] + base);
 
+  TbColumnData columns[TB_MAX_COLUMNS];
+  columns_of(batch, columns);
   PipelineCall call{};
   call.columns = columns;
-  call.bytes = pages;
-  call.rowids = decode.rowids;
-  call.nrows = counted_rows(decode.nrows);
+  call.bytes = progress.task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE;
+  call.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
+  call.nrows = counted_rows(batch.nrows);
   const uint32_t before = progress.outcome.nrows;
   if (!run_pipeline(worker, progress, call)) return false;
   for (uint32_t i = before; i < progress.outcome.nrows; i++) progress.task.ids[i] += base;

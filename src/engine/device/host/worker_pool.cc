@@ -41,6 +41,14 @@ void WorkerPool::post(Job job) {
   wake_.notify_one();
 }
 
+void WorkerPool::post_first(Job job) {
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.push_front(std::move(job));
+  }
+  wake_.notify_one();
+}
+
 void WorkerPool::work(unsigned worker) {
   std::unique_lock lock(mutex_);
   while (true) {

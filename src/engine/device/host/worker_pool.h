@@ -1,5 +1,5 @@
 /*
- * worker_pool.h - a fixed set of threads that run jobs in the order posted.
+ * worker_pool.h - a fixed set of threads that run jobs, in the order posted unless said.
  *
  * The host device has one for all queries, and the storage readers have one.
  * Jobs must not throw and must not wait for other jobs of the pool.
@@ -27,6 +27,7 @@ class WorkerPool {
 
   unsigned size() const { return static_cast<unsigned>(threads_.size()); }
   void post(Job job);
+  void post_first(Job job);  // before all that waits
 
   /* Runs job(0) ... job(count - 1) on the pool's threads and waits for all.
    * Not from a thread of the pool. Rethrows the first exception. */

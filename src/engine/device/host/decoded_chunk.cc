@@ -1,0 +1,44 @@
+/*
+ * decoded_chunk.cc - memory of chunks that were decoded ahead of their task.
+ */
+#include "engine/device/host/decoded_chunk.h"
+
+namespace turbine {
+namespace {
+
+MemoryBudget& decoded_budget() {
+  static MemoryBudget unlimited(UINT64_MAX);
+  return unlimited;
+}
+
+}  // namespace
+
+DecodedBatch& DecodedChunk::add(uint64_t size) {
+  if (used_ == batches_.size()) batches_.push_back({HostBuffer(decoded_budget(), size), 0, 0, 0, 0, 0});
+  DecodedBatch& batch = batches_[used_++];
+  batch.memory.grow(size);
+  return batch;
+}
+
+std::shared_ptr<DecodedChunk> DecodedChunkStore::take() {
+  std::unique_ptr<DecodedChunk> chunk;
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      chunk = std::move(idle_.back());
+      idle_.pop_back();
+    } else if (left_ > 0) {
+      left_--;
+      chunk = std::make_unique<DecodedChunk>();
+    } else {
+      return nullptr;
+    }
+  }
+  return {chunk.release(), [this](DecodedChunk* back) {
+            back->clear();
+            std::lock_guard lock(mutex_);
+            idle_.emplace_back(back);
+          }};
+}
+
+}  // namespace turbine
