@@ -36,6 +36,8 @@ class FeederTest : public TurbinedTest {
   void finish(Client& client) {
     client.send(TB_MSG_INPUT_END);
     ASSERT_EQ(client.receive().type, TB_MSG_QUERY_DONE);
+    // It says so before it lets go of the segment.
+    ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));
   }
   Reply last_;
 };
