@@ -6,7 +6,8 @@ happens to turbined, the postmaster untouched, the service back within 5 s,
 nothing leaked, cancel within 200 ms.
 Each check prints one line a round that failed and one in sum.
 Must never: end a process that its own cluster did not start.
-Called by: make test-faults, test/run_all.py. Options: --rounds, --seed, --only.
+Called by: make test-faults, test/run_all.py, feeders.py. Options: --rounds, --seed,
+--only, --feeders.
 """
 
 import argparse
@@ -23,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import answers  # noqa: E402
 import cluster  # noqa: E402
 import workload  # noqa: E402
-from pg_client import ConnectionLost  # noqa: E402
-from run_sql import FORCED, OFF  # noqa: E402
+from pg_client import ConnectionLost, DatabaseError  # noqa: E402
+from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 
 SERVICE_BACK_SECONDS = 5.0
 CANCEL_P99_SECONDS = 0.2
@@ -78,7 +79,7 @@ class Bench:
     def __init__(self, server, options):
         self.server, self.rounds = server, options.rounds
         self.random = random.Random(options.seed)
-        self.forced = {**FORCED, "pg_turbine.device": options.device, "pg_turbine.direct_threshold": "0"}
+        self.forced = {**(FEEDING if options.feeders else FORCED), "pg_turbine.device": options.device, "pg_turbine.direct_threshold": "0"}
         self.passed = self.failed = 0
         self.postmaster = server.postmaster_pid()
         with server.connect(settings=OFF) as session:
@@ -266,6 +267,16 @@ def check_released(bench, before, name):
                 else f"{before} became {held_by(pid)}")
 
 
+def await_restart(session):
+    """Until the postmaster has ended a session that knows of nothing: who connects
+    before is ended as well."""
+    try:
+        while True:
+            session.query("SELECT pg_sleep(0.02)")
+    except (ConnectionLost, DatabaseError, OSError):
+        pass
+
+
 def kill_backend(bench):
     """kill -9 of a backend: PostgreSQL restarts all sessions, by its own rule; the
     service must come back with it, once, and hold nothing of the dead."""
@@ -278,6 +289,7 @@ def kill_backend(bench):
         session.finish()
     except ConnectionLost:
         pass
+    await_restart(bench.witness)
     bench.server._wait_until_up()
     bench.server.wait_for_service()
     with bench.session() as again:
@@ -422,14 +434,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="comma-separated check names")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--feeders", action="store_true", help="nothing is vacuumed, and parallel workers feed it")
     options = parser.parse_args()
     checks = [c for c in CHECKS if not options.only or c.__name__ in options.only.split(",")]
     with cluster.Cluster("faults") as server:
         workload.load_table(server, "lineorder", 0, SCALE_FACTOR, 2)
         with server.connect() as session:
-            session.query("VACUUM (ANALYZE) lineorder")
-            for statement in PARTED:
-                session.query(statement)
+            for statement in ("VACUUM (ANALYZE) lineorder",) + PARTED:
+                session.query(statement.replace("VACUUM (ANALYZE)", "ANALYZE") if options.feeders else statement)
         bench = Bench(server, options)
         for check in checks:
             started, before = time.monotonic(), bench.failed

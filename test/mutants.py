@@ -40,6 +40,8 @@ MUTANTS = (
     Mutant("deleted_is_visible", "hint bits decide without looking at xmax", ("run_sql.py", "--only", "visibility")),
     Mutant("absent_key_shown", "rows of a grouping set show keys that it lacks", ("run_sql.py", "--only", "grouping_sets")),
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),
+    Mutant("page_not_fed", "a feeder leaves out the last page of what it has taken",
+           ("run_sql.py", "--feeders", "--only", "feeders")),
     Mutant("null_is_aggregated", "aggregates take a NULL for the value beneath it",
            ("run_sql.py", "--only", "aggregates")),
     Mutant("row_dropped", "one row in 100,000 is lost", ("run_sql.py", "--only", "row_counts")),

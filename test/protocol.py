@@ -18,7 +18,7 @@ import random
 import shutil
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -26,15 +26,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import answers  # noqa: E402
 import cluster  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
-from run_sql import DIRECT, OFF  # noqa: E402
+from run_sql import DIRECT, FEEDING, FORCED, OFF  # noqa: E402
 
 # wire.h's numbers.
 HELLO, WELCOME, STATUS, STATUS_REPLY, FILES, QUERY, READY, REFUSED, CHUNK, CHUNK_READ, CHUNK_RELEASE, CHUNK_DONE, \
-    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT = range(1, 21)
+    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED = range(1, 23)
 NAMES = {WELCOME: "WELCOME", STATUS_REPLY: "STATUS_REPLY", READY: "READY", CHUNK_READ: "CHUNK_READ",
          CHUNK_DONE: "CHUNK_DONE", GROUPS: "GROUPS", QUERY_DONE: "QUERY_DONE", FILES: "FILES", QUERY: "QUERY",
          CHUNK: "CHUNK", CHUNK_RELEASE: "CHUNK_RELEASE", INPUT_END: "INPUT_END", SLOT_FREE: "SLOT_FREE",
-         LAYOUT: "LAYOUT"}
+         LAYOUT: "LAYOUT", ATTACH: "ATTACH", ATTACHED: "ATTACHED"}
 HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
 CANCEL_SECONDS = 1.0
 STATEMENT_TIMEOUT = "20s"
@@ -43,7 +43,9 @@ ROWS = "SELECT id, name, price FROM t WHERE kind < 3"
 TEXTS = "SELECT name, kind, count(*), sum(price), min(memo), max(made) FROM t GROUP BY name, kind"
 TOTAL = "SELECT count(*), count(memo), sum(price), avg(share), max(id) FROM t"
 PARTS = "SELECT kind, count(*), sum(price), max(id), count(memo) FROM pt GROUP BY kind"
-QUERIES = {"rows": ROWS, "texts": TEXTS, "total": TOTAL, "parts": PARTS}
+FED = "SELECT kind, count(*), sum(price), max(id), count(memo) FROM fresh GROUP BY kind"
+QUERIES = {"rows": ROWS, "texts": TEXTS, "total": TOTAL, "parts": PARTS, "fed": FED}
+FEEDERS = {key: value for key, value in FEEDING.items() if key not in FORCED}
 
 TABLE = """
     CREATE TABLE t (id int, kind int, name text, price numeric(12,2), share float8, made date, memo text);
@@ -204,6 +206,32 @@ def silences():
     yield to_backend("texts", GROUPS, "flood", type=CHUNK_DONE)
 
 
+def feeders():
+    """A worker that cannot have the segment goes; nothing is missing then."""
+    def spoil(*arguments, direction=to_backend, **order):
+        return replace(direction("fed", *arguments, **order), settings=FEEDERS)
+    for what in ("none", "pipe", "null", "file", "short", "unsealed", "read-only"):
+        yield spoil(ATTACHED, "memory", what=what)
+    for do in ("close", "empty", "drip", "silence"):
+        yield spoil(ATTACHED, do)
+    yield spoil(ATTACHED, "cut", part=0.5)
+    yield spoil(ATTACHED, "type", type=READY)
+    yield spoil(ATTACHED, "fds", count=2)
+    yield spoil(ATTACHED, "kill")
+    for fields in ({"segment_id": HUGE64}, {"segment_size": 0}, {"segment_size": HUGE64}):
+        yield spoil(ATTACHED, "set", f"{fields}", fields=fields)
+    for lease in (0, 1 << 40, HUGE64):
+        yield spoil(READY, "set", f"lease {lease:#x}", fields={"lease": lease})
+    for fields in ({"lease": 0}, {"lease": HUGE64}, {"generation": 0}):
+        yield spoil(ATTACH, "set", f"{fields}", fields=fields, direction=to_daemon)
+    for do in ("twice", "empty"):
+        yield spoil(ATTACH, do, direction=to_daemon)
+    yield spoil(ATTACH, "cut", part=0.5, direction=to_daemon)
+    for early, size in ((CHUNK, 32), (INPUT_END, 0), (QUERY_CLOSE, 0), (QUERY, 56)):
+        yield spoil(ATTACH, "before", type=early, size=size, direction=to_daemon)
+    yield to_daemon("fed", QUERY, "before", type=ATTACH, size=16)
+
+
 def service_dies():
     for query, message in (("rows", READY), ("rows", CHUNK_READ), ("texts", CHUNK_DONE), ("texts", GROUPS),
                            ("total", QUERY_DONE)):
@@ -285,6 +313,7 @@ def all_cases():
     yield from groups()
     yield from silences()
     yield from against_the_daemon()
+    yield from feeders()
     yield from service_dies()
 
 
@@ -389,6 +418,8 @@ def run_case(bench, case):
     if case.reconnect:
         bench.session.close()
         bench.open()
+    for setting, value in case.settings.items():
+        bench.session.run(f"SET {setting} = '{value}'")
     name = bench.order(case.order)
     started = time.monotonic()
     try:
@@ -401,6 +432,8 @@ def run_case(bench, case):
             complaint = "did not take place"
         if complaint is None and case.order["do"] != "kill" and bench.server.service_pid() != daemon:
             complaint = "the service died"
+        for setting in case.settings:
+            bench.session.run(f"RESET {setting}")
         complaint = complaint or bench.service_must_work()
     except ConnectionLost as lost:
         complaint = f"session lost: {lost}"

@@ -12,8 +12,8 @@ the reader at the worst one: it has copied the visibility map and waits between
 two FETCHes while blocks that it has yet to read are changed and written to the
 file. Only the look at the map after the read can notice that.
 Must never: compare answers of two snapshots.
-Called by: test/run_all.py, mutants.py. Options: --races, --seed, --device,
---kinds, --until-difference.
+Called by: test/run_all.py, feeders.py, mutants.py. Options: --races, --seed, --device,
+--feeders, --kinds, --until-difference.
 """
 
 import argparse
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
-from run_sql import FORCED, OFF  # noqa: E402
+from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 
 TABLES = 4
 ROWS = 3000
@@ -274,7 +274,8 @@ class Reader(threading.Thread):
 
     def __init__(self, server, number, options, stop):
         super().__init__(daemon=True)
-        self.session = server.connect(settings={**FORCED, "pg_turbine.device": options.device,
+        forced = FEEDING if options.feeders else FORCED
+        self.session = server.connect(settings={**forced, "pg_turbine.device": options.device,
                                                 "pg_turbine.direct_threshold": "0"})
         self.random, self.stop_event = random.Random(options.seed * 2000 + number), stop
         self.races, self.until_difference = -(-options.races // READERS), options.until_difference
@@ -367,6 +368,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--kinds", default=",".join(KINDS), help="of races, comma-separated")
     parser.add_argument("--until-difference", action="store_true", help="stop at the first difference")
+    parser.add_argument("--feeders", action="store_true", help="parallel workers feed what is not read directly")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the harness")
     options = parser.parse_args()
     settings = {"shared_buffers": "2MB"}  # small: pages are evicted, written and read again all the time

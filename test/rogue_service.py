@@ -36,10 +36,11 @@ HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, GROUPS, LA
 PAGE = 8192
 REAL_SOCKET = "pg_turbine/real.sock"
 
-READY_STRUCT = struct.Struct("<IIQQQQQIIIffI")
+READY_STRUCT = struct.Struct("<IIQQQQQIIIffIQ")
 FIELDS = {
     READY: (READY_STRUCT, ("device", "nslots", "segment_id", "segment_size", "first_slot_offset", "slot_size",
-                           "ids_offset", "slot_pages", "has_fd", "code_source", "compile_ms", "queue_ms", "reserved")),
+                           "ids_offset", "slot_pages", "has_fd", "code_source", "compile_ms", "queue_ms", "host_because",
+                           "lease")),
     2: (struct.Struct("<IIQ"), ("version", "ndevices", "generation")),
     4: (struct.Struct("<QiIQQQQQQ"), ("generation", "pid", "ndevices", "shared_bytes", "sessions", "open_queries",
                                      "code_compiled", "code_memory_hits", "code_disk_hits")),
@@ -54,6 +55,8 @@ FIELDS = {
     CHUNK_RELEASE: (struct.Struct("<II"), ("slot", "reserved")),
     LAYOUT: (struct.Struct("<IIQ"), ("program_size", "reserved", "params_size")),
     15: (struct.Struct("<II"), ("slot", "reserved")),
+    21: (struct.Struct("<QQ"), ("generation", "lease")),
+    22: (struct.Struct("<QQ"), ("segment_id", "segment_size")),
 }
 
 
@@ -293,9 +296,10 @@ class Relay:
             os.close(fd)
 
     def do_memory(self, target, kind, payload, fds, order):
-        """READY with another kind of memory."""
-        what, size = order["what"], self.segment.ready["segment_size"]
-        fields = {"has_fd": 1}
+        """READY or ATTACHED with another kind of memory."""
+        form, names = FIELDS[kind]
+        what, size = order["what"], dict(zip(names, form.unpack(payload)))["segment_size"]
+        fields = {"has_fd": 1} if kind == READY else {}
         if what == "none":
             fd = None
         elif what == "pipe":

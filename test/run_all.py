@@ -30,6 +30,11 @@ SUITES = {
     "differential": (PYTHON + ["test/differential.py"], ["--queries", "1000000"]),
     "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
+    "feeders": (PYTHON + ["test/feeders.py"], ["--rounds", "200"]),
+    "feeder-sql": (PYTHON + ["test/run_sql.py", "--feeders"], []),
+    "feeder-faults": (PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
+                                "terminate_backends,kill_service,stop_service,kill_backend"], ["--rounds", "1000"]),
+    "feeder-races": (PYTHON + ["test/races.py", "--feeders", "--races", "2000"], ["--races", "100000"]),
     "joins": (PYTHON + ["test/join_fuzz.py", "--queries", "600"], ["--queries", "100000"]),
     "join-faults": (PYTHON + ["test/join_faults.py"], ["--rounds", "30"]),
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),

@@ -48,6 +48,13 @@
  * later QUERYs to probe; at last the QUERY of another sink. All tables are dropped
  * when that one is over, however it ended, when a BUILD fails, by a QUERY_CLOSE
  * between queries, and with the connection.
+ *
+ * Parallel feeding: other processes of B's query (parallel workers) fill pages of
+ * the query's slots, told which by B. To map the segment a feeder opens a connection
+ * of its own and sends ATTACH {lease of READY}; D answers ATTACHED with the memfd,
+ * or REFUSED where that query is over. It sends nothing else: chunks are B's. While
+ * the feeder's connection is open the segment goes to no other query, so that a
+ * feeder that outlives B's query writes into memory that nobody reads.
  */
 #ifndef TURBINE_WIRE_H
 #define TURBINE_WIRE_H
@@ -57,7 +64,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
-#define TB_WIRE_VERSION 3
+#define TB_WIRE_VERSION 4
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250					/* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -84,7 +91,9 @@ typedef enum TbMessageType
 	TB_MSG_FAILED,					/* TbFailure */
 	TB_MSG_QUERY_CLOSE,				/* no payload */
 	TB_MSG_PREPARE,					/* TbPrepare; no reply */
-	TB_MSG_LAYOUT					/* TbLayout; no reply */
+	TB_MSG_LAYOUT,					/* TbLayout; no reply */
+	TB_MSG_ATTACH,					/* TbAttach */
+	TB_MSG_ATTACHED					/* TbAttached, with the segment's memfd */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -229,7 +238,22 @@ typedef struct TbReady
 	float		queue_ms;
 	uint32_t	host_because;		/* TbFallback: why the host device stands in for
 									 * a GPU; 0 if it does not */
+	uint64_t	lease;				/* of the segment, to this query: for ATTACH; never
+									 * used twice in this generation */
 } TbReady;
+
+/* Of a feeder, outside of a query and once a connection. */
+typedef struct TbAttach
+{
+	uint64_t	generation;			/* of the turbined that sent READY */
+	uint64_t	lease;
+} TbAttach;
+
+typedef struct TbAttached
+{
+	uint64_t	segment_id;
+	uint64_t	segment_size;
+} TbAttached;
 
 typedef struct TbFailure
 {

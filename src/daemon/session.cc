@@ -137,6 +137,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_PREPARE: return prepare(message.payload);
     case TB_MSG_QUERY: return query(message.payload);
     case TB_MSG_QUERY_CLOSE: return close_query();
+    case TB_MSG_ATTACH: return attach(message.payload);
     default: break;
   }
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
@@ -175,7 +176,7 @@ void Session::files(std::span<const uint8_t> payload) {
 }
 
 void Session::query(std::span<const uint8_t> payload) {
-  if (query_) throw ProtocolError("QUERY within a query");
+  if (query_ || attachment_) throw ProtocolError("QUERY within a query");
   const QueryRequest request = parse_query(payload);
   RelationFiles files = std::move(files_);
   files_ = RelationFiles();
@@ -219,6 +220,20 @@ void Session::prepare(std::span<const uint8_t> payload) {
   } catch (const DeviceError& e) {
     log_message(LogLevel::kDebug, "backend %d prepares in vain: %s", peer_pid_, e.what());
   }
+}
+
+/* A feeder of another session's query. */
+void Session::attach(std::span<const uint8_t> payload) {
+  const auto attach = read_struct<TbAttach>(payload);
+  if (query_ || attachment_) throw ProtocolError("ATTACH to more than one thing");
+  if (attach.generation == context_.generation)
+    if (auto attachment = context_.engine.leases.attach(attach.lease)) attachment_.emplace(std::move(*attachment));
+  if (!attachment_) return refuse(TB_FALLBACK_NO_SERVICE, "the query to be fed is over");
+  const SharedSegment& segment = attachment_->segment();
+  TbAttached attached{};
+  attached.segment_id = segment.id();
+  attached.segment_size = segment.size();
+  outbox_.post(TB_MSG_ATTACHED, {reinterpret_cast<const uint8_t*>(&attached), sizeof attached}, segment.fd());
 }
 
 /* The query went well: a table that it built is kept for those to come. */

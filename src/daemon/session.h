@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "daemon/message_reader.h"
 #include "daemon/outbox.h"
@@ -48,6 +49,7 @@ class Session {
   void layout(std::span<const uint8_t> payload);
   void refuse(uint32_t reason, const std::string& message);
   void prepare(std::span<const uint8_t> payload);
+  void attach(std::span<const uint8_t> payload);
   void end_query();
   void close_query();
   void release_query();
@@ -64,6 +66,7 @@ class Session {
   uint64_t last_segment_ = 0;
   ConnectionTables tables_;  // built for the query to come that probes them
   std::unique_ptr<QueryExecution> query_;
+  std::optional<SegmentLeases::Attachment> attachment_;  // a feeder's, until it is gone
 };
 
 }  // namespace turbine

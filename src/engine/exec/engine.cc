@@ -44,6 +44,7 @@ Engine::Engine(const EngineOptions& options)
       code(compiler, store, host_cpu_fingerprint(), options.max_loaded_programs),
       compile_ahead(code),
       segments(options.max_idle_segment_bytes),
+      leases(segments),
       admission(budgets(devices)),
       readers("reader", reader_threads()) {}
 

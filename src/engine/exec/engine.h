@@ -15,6 +15,7 @@
 #include "engine/device/host/worker_pool.h"
 #include "engine/exec/admission.h"
 #include "engine/exec/compile_ahead.h"
+#include "engine/storage/segment_leases.h"
 #include "engine/storage/shared_segment.h"
 
 namespace turbine {
@@ -43,6 +44,7 @@ class Engine {
   CodeCache code;
   CompileAhead compile_ahead;
   SegmentPool segments;
+  SegmentLeases leases;
   Admission admission;
   WorkerPool readers;
 

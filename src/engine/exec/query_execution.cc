@@ -198,6 +198,7 @@ void QueryExecution::lay_out_slots(uint32_t slot_pages, uint32_t nslots) {
 void QueryExecution::send_ready(uint64_t* last_segment) {
   ready_.segment_id = segment_->id();
   ready_.segment_size = segment_->size();
+  ready_.lease = engine_.leases.begin(*segment_);
   ready_.has_fd = segment_->id() != *last_segment;
   *last_segment = segment_->id();
   sink_.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? segment_->fd() : -1);
@@ -212,9 +213,9 @@ QueryExecution::~QueryExecution() {
   stage_.reset();         // what it keeps counts against the device query's budget
   device_query_.reset();  // waits for its chunks
   if (leave_segment_)
-    engine_.segments.abandon(std::move(segment_));
+    engine_.leases.abandon(ready_.lease, std::move(segment_));
   else
-    engine_.segments.give_back(std::move(segment_));
+    engine_.leases.end(ready_.lease, std::move(segment_));
 }
 
 QueryExecution::Slot& QueryExecution::slot_in(uint32_t slot, SlotState state) {

@@ -103,6 +103,12 @@ tb_connection_serial(const TbConnection *conn)
 	return conn->serial;
 }
 
+uint64
+tb_connection_generation(const TbConnection *conn)
+{
+	return conn->generation;
+}
+
 bool
 tb_connection_is(const TbConnection *conn, uint64 serial)
 {
@@ -252,6 +258,7 @@ handshake(TbConnection *conn, TbFailure *why)
 		tb_failure_set(why, TB_FALLBACK_PROTOCOL, "turbined speaks another protocol");
 		return false;
 	}
+	conn->generation = ((const TbWelcome *) message.payload)->generation;
 	return true;
 }
 

@@ -41,6 +41,9 @@ extern void tb_connection_close(TbConnection *conn);
 extern uint64 tb_connection_serial(const TbConnection *conn);
 extern bool tb_connection_is(const TbConnection *conn, uint64 serial);
 
+/* Of the turbined at its other end: changes with every start. */
+extern uint64 tb_connection_generation(const TbConnection *conn);
+
 /* How many connections of this backend are in use. */
 extern int	tb_connections_in_use(void);
 
@@ -74,6 +77,10 @@ typedef enum TbReceived
 /* Waits timeout_ms (0: not at all) for a message. */
 extern TbReceived tb_connection_receive(TbConnection *conn, long timeout_ms,
 										TbIncoming *message, TbFailure *why);
+
+/* Waits until there is something to receive or this process' latch is set, which is
+ * reset: the caller looks at what it waits for afterwards. */
+extern void tb_connection_wait(TbConnection *conn);
 
 /* The oldest descriptor that came with messages so far, or -1; the caller
  * closes it. */

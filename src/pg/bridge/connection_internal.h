@@ -27,6 +27,7 @@ struct TbConnection
 {
 	TbConnectionState state;
 	uint64		serial;
+	uint64		generation;		/* as WELCOME said */
 	int			socket;
 	WaitEventSet *wait_set;		/* latch, postmaster death, socket */
 	int			socket_event;	/* position in wait_set */

@@ -57,6 +57,12 @@ wait_for(TbConnection *conn, uint32 events, long timeout_ms)
 	CHECK_FOR_INTERRUPTS();
 }
 
+void
+tb_connection_wait(TbConnection *conn)
+{
+	wait_for(conn, WL_SOCKET_READABLE, -1);
+}
+
 /* Keeps the descriptors of one recvmsg; false if there are more than any
  * message has. */
 static bool

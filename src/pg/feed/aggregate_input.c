@@ -5,7 +5,8 @@
  * are copied, detoasted into a chunk of columns, and sent in a free slot when
  * that is full or nothing else is left. Then INPUT_END, and every batch of
  * groups (AGGREGATE) or rows (PROJECT) is kept until QUERY_DONE: only then is it certain that PostgreSQL's
- * plan is not needed after all. Called once a query, by heap_query.c.
+ * plan is not needed after all. Feeders, if there are any, come and go with the
+ * input. Called once a query, by heap_query.c.
  */
 #include "postgres.h"
 
@@ -13,6 +14,7 @@
 #include "miscadmin.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/feed/feeders.h"
 #include "pg/feed/query_state.h"
 #include "pg/feed/rows_chunk.h"
 
@@ -97,10 +99,11 @@ gather_rows(InputState *input)
 
 /* Deals with the messages that have come, or waits for one. */
 static bool
-serve_messages(InputState *input, bool wait)
+serve_messages_noting(InputState *input, bool wait, bool *any)
 {
 	TbHeapQuery *query = input->query;
 
+	*any = false;
 	for (;;)
 	{
 		TbIncoming	message;
@@ -116,7 +119,40 @@ serve_messages(InputState *input, bool wait)
 			if (query->slots[i].state == TB_SLOT_DONE && !take_deferred(input, i))
 				return false;
 		wait = false;
+		*any = true;
 	}
+}
+
+static bool
+serve_messages(InputState *input, bool wait)
+{
+	bool		any;
+
+	return serve_messages_noting(input, wait, &any);
+}
+
+/*
+ * With feeders, nothing can be sent now: helps them, or waits for them or the service.
+ * Looking for messages and for what is filled leaves the latch alone if there is
+ * nothing, so what comes after the look ends the wait.
+ */
+static bool
+feed_or_wait(InputState *input)
+{
+	TbHeapQuery *query = input->query;
+	bool		any;
+
+	if (tb_feeders_help(query))
+		return serve_messages(input, false);
+	if (!serve_messages_noting(input, false, &any))
+		return false;
+	if (any)
+		return true;
+	if (!tb_chunks_release_filled(query, &any))
+		return false;
+	if (!any)
+		tb_connection_wait(query->conn);
+	return true;
 }
 
 /* One step: sends a chunk if one is due and a slot is free, else waits.
@@ -128,7 +164,10 @@ step(InputState *input, bool *finished)
 	int			slot = tb_chunks_free_slot(query);
 	bool		blocks_left;
 	bool		rows_due;
+	bool		released;
 
+	if (query->feeders != NULL && !tb_chunks_release_filled(query, &released))
+		return false;
 	if (!gather_rows(input) || !tb_parts_more(query, &blocks_left))
 		return false;
 	rows_due = input->rows_full ||
@@ -143,7 +182,13 @@ step(InputState *input, bool *finished)
 	if (slot >= 0 && blocks_left)
 		return tb_chunks_issue(query, slot) && serve_messages(input, false);
 	*finished = query->in_flight == 0;
-	return *finished || serve_messages(input, true);
+	if (*finished)
+		return true;
+	if (query->feeders == NULL)
+		return serve_messages(input, true);
+	if (!blocks_left)
+		tb_feeders_no_more(query);
+	return feed_or_wait(input);
 }
 
 static bool
@@ -182,11 +227,15 @@ run_input(TbHeapQuery *query)
 {
 	InputState	input = {.query = query};
 	bool		finished = false;
+	bool		ok = true;
 
-	while (!finished)
-		if (!step(&input, &finished))
-			return false;
-	return tb_query_send(query, TB_MSG_INPUT_END, NULL, 0);
+	tb_feeders_begin(query);
+	while (ok && !finished)
+		ok = step(&input, &finished);
+	/* They end while the service does what is left to do: all pages are there. */
+	ok = ok && tb_query_send(query, TB_MSG_INPUT_END, NULL, 0);
+	tb_feeders_end(query, !ok);
+	return ok;
 }
 
 bool

@@ -32,16 +32,23 @@ StaticAssertDecl(TB_MAX_TUPLES_PER_PAGE == MaxHeapTuplesPerPage,
 				 "tuples a page");
 
 void
-tb_buffered_begin(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
-				  BlockNumber nblocks)
+tb_buffered_join(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
+				 BlockNumber nblocks)
 {
 	reader->rel = rel;
 	reader->snapshot = snapshot;
 	/* As heapam: a big scan must not sweep the buffer pool clean. */
 	reader->strategy = nblocks > (BlockNumber) NBuffers / 4 ?
 		GetAccessStrategy(BAS_BULKREAD) : NULL;
-	PredicateLockRelation(rel, snapshot);
 	reader->check_conflicts = CheckForSerializableConflictOutNeeded(rel, snapshot);
+}
+
+void
+tb_buffered_begin(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
+				  BlockNumber nblocks)
+{
+	PredicateLockRelation(rel, snapshot);
+	tb_buffered_join(reader, rel, snapshot, nblocks);
 	pgstat_count_heap_scan(rel);
 }
 

@@ -23,6 +23,10 @@ typedef struct TbBufferedReader
 /* Like a sequential scan's start: takes its predicate lock, counts it. */
 extern void tb_buffered_begin(TbBufferedReader *reader, Relation rel,
 							  Snapshot snapshot, BlockNumber nblocks);
+
+/* The same for a process that helps one which has begun. */
+extern void tb_buffered_join(TbBufferedReader *reader, Relation rel,
+							 Snapshot snapshot, BlockNumber nblocks);
 extern void tb_buffered_end(TbBufferedReader *reader);
 
 /* Copies the block to `page` (BLCKSZ bytes); line pointers of tuples that the

@@ -8,6 +8,10 @@
  * visibility map, what moved is read buffered, and the chunk is released; one
  * without runs is released at once.
  *
+ * With feeders (feeders.h) the pages to be copied are left to them and to what the
+ * leader does between messages: the chunk is sent at once, and released when it
+ * has been filled as well.
+ *
  * A page in a slot may be read by the node only after its chunk is DONE: pages
  * of runs are then confirmed. Called by ROWS delivery and aggregate input.
  */
@@ -15,6 +19,7 @@
 
 #include "miscadmin.h"
 
+#include "pg/feed/feeders.h"
 #include "pg/feed/query_state.h"
 
 void
@@ -42,14 +47,20 @@ tb_chunks_slot(TbHeapQuery *query, int slot)
 }
 
 static void
+count_buffered(TbHeapQuery *query, TbTablePart *part)
+{
+	part->stats.blocks_buffered++;
+	query->stats.blocks_buffered++;
+}
+
+static void
 read_buffered(TbHeapQuery *query, int slot, uint32 page)
 {
 	TbTablePart *part = query->slots[slot].part;
 
 	tb_buffered_read(&part->reader, query->slots[slot].blocks[page],
 					 tb_chunks_slot(query, slot) + (Size) page * TB_PAGE_SIZE);
-	part->stats.blocks_buffered++;
-	query->stats.blocks_buffered++;
+	count_buffered(query, part);
 }
 
 /* Adds a direct page to the last run, if it continues it in the slot and in the
@@ -85,12 +96,41 @@ add_to_runs(TbHeapQuery *query, TbSlot *slot, uint32 page)
 
 /* Every page of the chunk is good: the daemon may use it. */
 static bool
-release_chunk(TbHeapQuery *query, uint32 slot_index, bool rewritten)
+release_chunk(TbHeapQuery *query, uint32 slot_index)
 {
-	TbChunkRelease release = {.slot = slot_index,.rewritten = rewritten};
+	TbSlot	   *slot = &query->slots[slot_index];
+	TbChunkRelease release = {.slot = slot_index,.rewritten = slot->rewritten};
 
-	query->slots[slot_index].state = TB_SLOT_RUNNING;
+	slot->state = TB_SLOT_RUNNING;
 	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
+}
+
+/* Once nothing of it is missing. */
+static bool
+release_if_complete(TbHeapQuery *query, uint32 slot_index)
+{
+	const TbSlot *slot = &query->slots[slot_index];
+
+	return slot->unread || slot->filling || release_chunk(query, slot_index);
+}
+
+/* What feeders have filled since. */
+bool
+tb_chunks_release_filled(TbHeapQuery *query, bool *any)
+{
+	*any = false;
+	for (uint32 i = 0; i < query->ready.nslots; i++)
+	{
+		TbSlot	   *slot = &query->slots[i];
+
+		if (!slot->filling || !tb_feeders_filled(query, i))
+			continue;
+		slot->filling = false;
+		*any = true;
+		if (!release_if_complete(query, i))
+			return false;
+	}
+	return true;
 }
 
 static bool
@@ -119,8 +159,9 @@ send_chunk(TbHeapQuery *query, int slot_index)
 	}
 	slot->state = TB_SLOT_READING;
 	query->in_flight++;
-	/* Complete as it is: nothing to confirm. */
-	return slot->nruns > 0 || release_chunk(query, slot_index, false);
+	slot->unread = slot->nruns > 0;
+	slot->rewritten = false;
+	return release_if_complete(query, slot_index);
 }
 
 /* Sends the next blocks of the relation in a free slot. */
@@ -138,9 +179,16 @@ tb_chunks_issue(TbHeapQuery *query, int slot_index)
 		if (slot->part->direct != NULL &&
 			tb_direct_block(slot->part->direct, slot->blocks[page]))
 			add_to_runs(query, slot, page);
-		else
+		else if (query->feeders == NULL)
 			read_buffered(query, slot_index, page);
+		else
+		{
+			tb_feeders_add(query, slot_index, page);
+			count_buffered(query, slot->part);
+		}
 	}
+	if (query->feeders != NULL)
+		tb_feeders_fill(query, slot_index);
 	return send_chunk(query, slot_index);
 }
 
@@ -193,14 +241,17 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 		return tb_query_protocol_error(query, "malformed CHUNK_READ");
 	memcpy(&read, message->payload, sizeof(read));
 	if (read.slot >= query->ready.nslots ||
-		query->slots[read.slot].state != TB_SLOT_READING)
+		query->slots[read.slot].state != TB_SLOT_READING ||
+		!query->slots[read.slot].unread)
 		return tb_query_protocol_error(query, "CHUNK_READ of a slot not being read");
 	slot = &query->slots[read.slot];
 	moved = query->stats.blocks_moved;
 	for (uint32 i = 0; i < slot->nruns; i++)
 		confirm_run(query, read.slot, &slot->runs[i], slot->run_lsn[i],
 					read.failed != 0);
-	return release_chunk(query, read.slot, query->stats.blocks_moved != moved);
+	slot->unread = false;
+	slot->rewritten = query->stats.blocks_moved != moved;
+	return release_if_complete(query, read.slot);
 }
 
 static bool

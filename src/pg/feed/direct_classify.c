@@ -99,6 +99,12 @@ tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
 	return direct;
 }
 
+double
+tb_direct_share(const TbDirect *direct)
+{
+	return Min((double) direct->map->all_visible / Max(direct->nblocks, 1), 1);
+}
+
 /* Is the block in shared buffers, with changes not yet written? */
 static bool
 lookup_dirty(Relation rel, BlockNumber block)

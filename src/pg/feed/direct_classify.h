@@ -24,6 +24,9 @@ typedef struct TbDirect TbDirect;
 extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot,
 								 BlockNumber nblocks, BlockNumber blocks_to_read);
 
+/* The part of the relation's blocks that the map calls all-visible. */
+extern double tb_direct_share(const TbDirect *direct);
+
 extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
 
 /* The LSN of the map page that a block was classified under. */

@@ -331,5 +331,6 @@ tb_heap_query_end(TbHeapQuery *query)
 	tb_stat_add(TB_COUNTER_BLOCKS_BUFFERED, query->stats.blocks_buffered);
 	tb_stat_add(TB_COUNTER_BLOCKS_DIRECT, query->stats.blocks_direct);
 	tb_stat_add(TB_COUNTER_BLOCKS_MOVED, query->stats.blocks_moved);
+	tb_stat_add(TB_COUNTER_BLOCKS_FED, query->stats.blocks_fed);
 	MemoryContextDelete(query->context);
 }

@@ -54,6 +54,7 @@ typedef struct TbHeapQuerySpec
 									 * results before they come back, or NULL */
 	uint32		device;				/* wire.h: index or TB_ANY_DEVICE */
 	double		estimated_rows;
+	double		engine_us;			/* of processors, that computing takes in sum */
 	double		estimated_groups;	/* or rows kept: BUILD, PROJECT */
 	TbSession  *session;			/* several queries on one connection; NULL: a
 									 * connection for this query alone */
@@ -129,6 +130,9 @@ typedef struct TbHeapQueryStats
 	uint64		blocks_buffered;
 	uint64		blocks_direct;
 	uint64		blocks_moved;		/* direct, then read again: the map moved */
+	uint64		blocks_fed;			/* of the buffered ones, by feeders */
+	uint32		feeders_planned;
+	uint32		feeders_launched;
 	uint64		rows_deferred;
 	uint64		chunks_evaluated;	/* ROWS: by the node */
 	TbFallback	fallback;			/* last reason, or NONE */

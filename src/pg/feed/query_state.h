@@ -7,6 +7,7 @@
  *   query_blocks.c    the blocks to read, in their order
  *   chunk_stream.c    slots: fills and sends chunks, confirms direct reads
  *   chunk_tuples.c    row ids and tuples of the current chunk
+ *   feeders.c         parallel workers that fill slots; feeder_worker.c: they do
  *   aggregate_input.c drives the input of a blocking sink to its end
  *   group_batches.c   checks, keeps and hands out groups or rows
  *   table_parts.c     a partitioned table's partitions, one after the other
@@ -57,6 +58,9 @@ typedef struct TbSlot
 {
 	TbSlotState state;
 	TbTablePart *part;			/* PAGES: whose blocks they are */
+	bool		unread;			/* READING: CHUNK_READ is due */
+	bool		filling;		/* READING: feeders or the leader still copy pages */
+	bool		rewritten;		/* pages of runs are not as the daemon read them */
 	uint32		kind;			/* TB_CHUNK_* */
 	uint32		npages;
 	BlockNumber *blocks;		/* of each page; room for slot_pages */
@@ -67,6 +71,7 @@ typedef struct TbSlot
 } TbSlot;
 
 typedef struct TbGroupBatches TbGroupBatches;
+typedef struct TbFeeders TbFeeders;
 
 struct TbHeapQuery
 {
@@ -94,6 +99,7 @@ struct TbHeapQuery
 	uint64		sequence;		/* chunks sent */
 	uint32		in_flight;		/* slots READING or RUNNING */
 	bool	   *unmoved;		/* scratch, slot_pages */
+	TbFeeders  *feeders;		/* NULL: this process copies all pages itself */
 
 	/* ROWS: slots of undelivered chunks in block order, a ring */
 	uint32		queue[TB_MAX_SLOTS];
@@ -146,6 +152,7 @@ extern int	tb_chunks_free_slot(TbHeapQuery *query);
 extern char *tb_chunks_slot(TbHeapQuery *query, int slot);
 extern bool tb_chunks_issue(TbHeapQuery *query, int slot);
 extern bool tb_chunks_issue_columns(TbHeapQuery *query, int slot);
+extern bool tb_chunks_release_filled(TbHeapQuery *query, bool *any);
 extern bool tb_chunks_message(TbHeapQuery *query, const TbIncoming *message);
 
 /* table_parts.c */

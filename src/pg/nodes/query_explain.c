@@ -89,6 +89,25 @@ explain_blocks(const TbHeapQueryStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks_moved, es);
 }
 
+/* Parallel workers that helped with the buffered blocks, and how many they took. */
+static void
+explain_feeders(const TbHeapQueryStats *stats, ExplainState *es)
+{
+	if (stats->feeders_planned == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Feeders",
+							psprintf("planned=%u launched=%u blocks=" UINT64_FORMAT,
+									 stats->feeders_planned, stats->feeders_launched,
+									 stats->blocks_fed), es);
+		return;
+	}
+	ExplainPropertyUInteger("Feeders Planned", NULL, stats->feeders_planned, es);
+	ExplainPropertyUInteger("Feeders Launched", NULL, stats->feeders_launched, es);
+	ExplainPropertyUInteger("Blocks Fed", NULL, stats->blocks_fed, es);
+}
+
 static void
 explain_jit(const TbHeapQueryStats *stats, ExplainState *es)
 {
@@ -158,6 +177,7 @@ tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
 
 	ExplainPropertyText("Device", ran ? stats->device_name : "none", es);
 	explain_blocks(stats, es);
+	explain_feeders(stats, es);
 	if (ran)
 	{
 		explain_jit(stats, es);

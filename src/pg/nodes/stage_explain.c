@@ -132,8 +132,10 @@ show_table(Shower *shower, const TbHeapQueryStats *stats)
 									 done->rows_in, (done->table_bytes + 1023) / 1024, times),
 							es);
 		ExplainPropertyText("Inner Blocks",
-							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT,
-									 stats->blocks_buffered, stats->blocks_direct), es);
+							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT "%s",
+									 stats->blocks_buffered, stats->blocks_direct,
+									 stats->feeders_launched == 0 ? "" :
+									 psprintf(" feeders=%u", stats->feeders_launched)), es);
 		return;
 	}
 	ExplainPropertyText("Inner Table", table_kind_name(done->table_kind), es);
@@ -144,6 +146,8 @@ show_table(Shower *shower, const TbHeapQueryStats *stats)
 		ExplainPropertyFloat("Inner Build Time", "ms", done->finish_us / 1000.0, 3, es);
 	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks_buffered, es);
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks_direct, es);
+	if (stats->feeders_launched > 0)
+		ExplainPropertyUInteger("Inner Feeders", NULL, stats->feeders_launched, es);
 }
 
 /* What is left out of the stage's table. */

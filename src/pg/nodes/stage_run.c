@@ -198,6 +198,7 @@ specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
 	}
 	spec->device = device_of(run, index);
 	spec->estimated_rows = stage->info.work.rows;
+	spec->engine_us = tb_cost_engine_us(&stage->info.work, spec->device);
 	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->estimated_groups = is_last(run, index) ? run->groups : stage->info.work.built;
 	spec->session = run->nstages > 1 ? &run->session : NULL;

@@ -13,11 +13,12 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
+#include "pg/feed/feeder_count.h"
 #include "pg/guc.h"
 #include "pg/planner/cost.h"
 #include "pg/supervisor/device_table.h"
 
-#define US_PER_UNIT				7.0
+#define US_PER_UNIT				TB_US_PER_UNIT
 
 /* Planning aside: connect, admission, start of threads; and the compilation to quick
  * code: 20 ms, once a shape, then cached in memory and on disk; charged as if every
@@ -26,10 +27,9 @@
 #define COMPILE_SHARE_US		20000.0
 #define GPU_STARTUP_US			1500.0
 
-/* A page from the operating system's cache, by a thread of the daemon, and
- * through the buffer manager with visibility checks, by the backend. */
+/* A page from the operating system's cache, by a thread of the daemon. Through the
+ * buffer manager: feeder_count.c. */
 #define DIRECT_PAGE_US			0.5
-#define BUFFERED_PAGE_US		1.7
 
 /* Decoding, a row: walking the tuple, then each column taken. */
 #define DECODE_ROW_NS			2.0
@@ -80,6 +80,7 @@ tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program
 
 	work.pages = rel->pages;
 	work.all_visible = rel->allvisfrac;
+	work.parallel_workers = rel->rel_parallel_workers;
 	work.rows = rel->tuples;
 	work.passing = Min(passing, rel->tuples);
 	work.reaching = work.passing;
@@ -87,22 +88,45 @@ tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program
 	return work;
 }
 
-/* What the backend and the file system do, whatever the device. */
+/* Blocks that PostgreSQL's processes read: the backend, and feeders if they are
+ * worth it. */
 static double
-read_us(const TbWork *work, int threads)
+feed_us(const TbWork *work, double buffered, double engine_us, int threads)
+{
+	TbFeederNeed need = {.buffered = buffered,.engine_us = engine_us,.processors = threads};
+	double		alone;
+	double		shared;
+	int			feeders;
+
+	need.page_us = tb_buffered_page_us(work->pages / Max(work->partitions, 1));
+	need.parallel_workers = work->parallel_workers;
+	alone = buffered * need.page_us;
+	feeders = work->fed_at_once ? tb_feeder_count(&need) : 0;
+	if (feeders == 0)
+		return alone;
+	/* Of the computing only what feeders take away from it is counted here. */
+	shared = tb_feeding_us(&need, feeders) - engine_us / Max(threads, 1);
+	/* Feeders that were asked for whatever they cost make no plan worse. */
+	return Min(alone, Max(shared, 0));
+}
+
+/* What PostgreSQL and the file system do, whatever the device. */
+static double
+read_us(const TbWork *work, double engine_us, int threads)
 {
 	double		direct = 0;
 
 	if (work->pages >= tb_guc_direct_threshold)
 		direct = work->all_visible * work->pages;
-	/* Buffered pages are the backend's alone; the daemon reads meanwhile. */
+	/* The daemon reads meanwhile. */
 	return work->partitions * PARTITION_US +
-		Max((work->pages - direct) * BUFFERED_PAGE_US,
+		Max(feed_us(work, work->pages - direct, engine_us, threads),
 			direct * DIRECT_PAGE_US / Min(threads, 8));
 }
 
+/* What the host's threads do with the rows, in sum. */
 static double
-host_us(const TbWork *work, int threads)
+compute_us(const TbWork *work)
 {
 	double		decode = DECODE_ROW_NS +
 		DECODE_ATTRIBUTE_NS * work->program.last_attnum +
@@ -114,7 +138,15 @@ host_us(const TbWork *work, int threads)
 		work->matches * MATCH_NS +
 		work->built * BUILD_ROW_NS + work->projected * PROJECTED_ROW_NS;
 
-	return Max(read_us(work, threads), 0) + compute_ns / 1000.0 / Max(threads, 1);
+	return compute_ns / 1000.0;
+}
+
+static double
+host_us(const TbWork *work, int threads)
+{
+	double		compute = compute_us(work);
+
+	return Max(read_us(work, compute, threads), 0) + compute / Max(threads, 1);
 }
 
 static double
@@ -122,7 +154,7 @@ gpu_us(const TbWork *work, int threads)
 {
 	/* Transfers and kernels run while the next chunk is read. */
 	return GPU_STARTUP_US +
-		Max(read_us(work, threads), work->pages * GPU_PAGE_US) +
+		Max(read_us(work, 0, threads), work->pages * GPU_PAGE_US) +
 		(work->rows + work->probes + work->candidates + work->matches) * GPU_ROW_NS / 1000.0 +
 		work->projected * PROJECTED_ROW_NS / 1000.0;
 }
@@ -212,6 +244,12 @@ tb_cost_build(const TbWork *work)
 	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
 
 	return (STAGE_US + host_us(work, threads)) / US_PER_UNIT + disk_cost(work);
+}
+
+double
+tb_cost_engine_us(const TbWork *work, uint32 device)
+{
+	return device == TB_DEVICE_HOST ? compute_us(work) : 0;
 }
 
 Cost

@@ -16,6 +16,9 @@ typedef struct TbWork
 	double		all_visible;		/* fraction of the pages */
 	double		rows;				/* of the table */
 	double		partitions;			/* that it is read as; 0: the table itself */
+	bool		fed_at_once;		/* the input is read to its end before a row comes
+									 * back: parallel workers may feed it */
+	int			parallel_workers;	/* of the table, -1: not set */
 	double		passing;			/* rows that pass the filters */
 	double		reaching;			/* rows or joined rows that reach the sink */
 	double		probes;				/* rows that look into inner tables, of all joins */
@@ -36,6 +39,9 @@ extern Cost tb_cost_startup(void);
 
 /* The same of an inner table, which the host builds. */
 extern Cost tb_cost_build(const TbWork *work);
+
+/* What the processors do with the rows if that device runs it, in sum. */
+extern double tb_cost_engine_us(const TbWork *work, uint32 device);
 
 /* Of GpuScan: each row that the device passed on. */
 extern Cost tb_cost_returned_row(void);
