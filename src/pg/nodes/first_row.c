@@ -352,7 +352,7 @@ tb_first_row_reaches(TbStageRun *run)
 		TbRunStage *stage = &run->stages[i];
 
 		if (!stage->harmless)
-			tb_risk_add_params(&a.risk, list_nth(plan->custom_exprs, i), a.estate);
+			tb_risk_add_params(&a.risk, list_nth(plan->custom_exprs, i), &css->ss.ps);
 		if (stage->source != NULL && tb_plan_may_raise(stage->source->plan, a.estate))
 			a.sources = true;
 	}

@@ -8,6 +8,8 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/xact.h"
 #include "catalog/pg_index.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -15,6 +17,8 @@
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 #include "pg/nodes/aggregate_kind.h"
@@ -359,13 +363,97 @@ collect_initplans(Node *node, Collector *c)
 	return expression_tree_walker(node, collect_initplans, c);
 }
 
-void
-tb_risk_add_params(TbRisk *risk, List *exprs, EState *estate)
+static bool
+has_pending_initplan(Node *node, EState *estate)
 {
-	Collector	c = {.risk = risk,.walk = {.estate = estate}};
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return pending_initplan((Param *) node, estate) != NULL;
+	return expression_tree_walker(node, has_pending_initplan, estate);
+}
+
+static void
+evaluate_risky(List *exprs, PlanState *node, Walk *walk)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		bool		isnull;
+
+		if (raises(lfirst(lc), walk))
+			(void) ExecEvalExpr(ExecInitExpr(lfirst(lc), node), node->ps_ExprContext, &isnull);
+	}
+}
+
+/* Errors that are no fault of an expression's. */
+static bool
+is_of_system(int sqlstate)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlstate))
+	{
+		case ERRCODE_OPERATOR_INTERVENTION:
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_SYSTEM_ERROR:
+		case ERRCODE_INTERNAL_ERROR:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Whether those that may raise do not, in a subtransaction, as PL/pgSQL has one for
+ * a block with an exception handler. */
+static bool
+evaluate_without_error(List *exprs, PlanState *node, Walk *walk)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext scratch;
+	volatile bool result = true;
+
+	/* Subtransactions can not be started in parallel mode. */
+	if (IsInParallelMode() || has_pending_initplan((Node *) exprs, walk->estate))
+		return false;
+	scratch = AllocSetContextCreate(old, "pg_turbine tried expressions", ALLOCSET_SMALL_SIZES);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(scratch);
+	PG_TRY();
+	{
+		evaluate_risky(exprs, node, walk);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(old);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(old);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(old);
+		CurrentResourceOwner = owner;
+		if (is_of_system(error->sqlerrcode))
+			ReThrowError(error);
+		FreeErrorData(error);
+		result = false;
+	}
+	PG_END_TRY();
+	MemoryContextDelete(scratch);
+	return result;
+}
+
+void
+tb_risk_add_params(TbRisk *risk, List *exprs, PlanState *node)
+{
+	Collector	c = {.risk = risk,.walk = {.estate = node->state}};
 
 	(void) collect_initplans((Node *) exprs, &c);
-	risk->others = risk->others || raises((Node *) exprs, &c.walk);
+	if (!risk->others && raises((Node *) exprs, &c.walk))
+		risk->others = !evaluate_without_error(exprs, node, &c.walk);
 }
 
 typedef struct Search

@@ -21,8 +21,9 @@ typedef struct TbRisk
 	bool		others;				/* expressions without columns */
 } TbRisk;
 
-/* Of the program's parameters. */
-extern void tb_risk_add_params(TbRisk *risk, List *exprs, EState *estate);
+/* Of the program's parameters, those of the node. Expressions without columns are
+ * tried: what raises nothing now will not when they are evaluated. */
+extern void tb_risk_add_params(TbRisk *risk, List *exprs, PlanState *node);
 
 /* Whether some of that, still not evaluated, is part of the expression or list. */
 extern bool tb_risk_is_in(const TbRisk *risk, Node *expr, EState *estate);

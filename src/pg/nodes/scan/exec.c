@@ -73,7 +73,7 @@ evaluates_parameters(TbScanState *node)
 	TbRisk		risk = {0};
 
 	tb_risk_add_params(&risk, list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
-					   node->css.ss.ps.state);
+					   &node->css.ss.ps);
 	if (!risk.others && bms_is_empty(risk.initplans))
 		return true;
 	return tb_probe_filters(node->css.ss.ss_currentRelation,
