@@ -96,6 +96,9 @@ class DeviceQuery {
  public:
   virtual ~DeviceQuery() = default;  // waits for what is in flight
 
+  /* The query is over: what is in flight may end early. Any thread. */
+  virtual void stop() {}
+
   using Done = std::function<void(const ChunkOutcome&, std::exception_ptr)>;
   /* Starts a chunk; `done` is called exactly once, from any thread, maybe
    * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */

@@ -205,6 +205,7 @@ void QueryExecution::send_ready(uint64_t* last_segment) {
 }
 
 QueryExecution::~QueryExecution() {
+  if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
   {
     std::unique_lock lock(mutex_);
     failed_ = true;  // completions post nothing any more

@@ -49,6 +49,8 @@ class HostQuery final : public DeviceQuery {
             WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks);
   ~HostQuery() override;
 
+  void stop() override { stop_ = 1; }
+
   void submit(const ChunkTask& task, Done done) override;
   bool decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
