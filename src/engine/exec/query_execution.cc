@@ -205,10 +205,12 @@ void QueryExecution::send_ready(uint64_t* last_segment) {
 }
 
 QueryExecution::~QueryExecution() {
-  if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
   {
     std::unique_lock lock(mutex_);
-    failed_ = true;  // completions post nothing any more
+    failed_ = true;  // completions post nothing any more: the backend's next query would get it
+    lock.unlock();
+    if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
+    lock.lock();
     reads_finished_.wait(lock, [this] { return reading_ == 0; });
   }
   stage_.reset();         // what it keeps counts against the device query's budget
@@ -292,7 +294,13 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   const ChunkTask task = task_of(chunk.slot);
   lock.unlock();
   files_in_use_ = true;
-  if (!decode_ahead(chunk.slot, task, runs)) start_read(chunk.slot, files_, std::move(parts));
+  bool ahead = false;
+  try {
+    ahead = decode_ahead(chunk.slot, task, runs);
+  } catch (const std::bad_alloc&) {
+    // Nothing has begun.
+  }
+  if (!ahead) start_read(chunk.slot, files_, std::move(parts));
 }
 
 /* The slot's chunk; the lock is held. */

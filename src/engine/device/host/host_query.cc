@@ -143,8 +143,7 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
   if (task.kind != TB_CHUNK_PAGES || batch_.size > kMostAheadBytes) return false;
   std::shared_ptr<DecodedChunk> chunk = decoded_chunks_.take();
   if (!chunk) return false;
-  begin_job();
-  pool_.post([this, task, read, done, chunk = std::move(chunk)](unsigned) mutable {
+  WorkerPool::Job job = [this, task, read, done, chunk = std::move(chunk)](unsigned) mutable {
     PagesRead result = PagesRead::kFailed;
     try {
       if (!stop_) result = read_and_decode(task, read, *chunk);
@@ -154,7 +153,14 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
     if (result != PagesRead::kDone) chunk.reset();
     done(result, std::move(chunk));
     end_job();
-  });
+  };
+  begin_job();
+  try {
+    pool_.post(std::move(job));
+  } catch (...) {
+    end_job();
+    throw;
+  }
   return true;
 }
 
