@@ -71,7 +71,7 @@ Admission::Grant Admission::take(const Claim& claim) {
   if (claim.grows) {
     // A query that is alone may use half of what is free, the second a quarter, the
     // next a sixth and so on: a few large ones get along, dozens of small ones too
-    // (after 50, a ninth of what was free still is).
+    // (after 50, a thirteenth of what was free still is).
     const uint64_t extra = ledger.free() / (2 * (uint64_t{ledger.running} + 1));
     ledger.used += extra;
     bytes += extra;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "engine/device/device.h"
 
@@ -55,6 +56,18 @@ TEST(Admission, GivesBackAll) {
   EXPECT_EQ(admission.usage(1).used, 0u);
   EXPECT_EQ(admission.usage(1).queries_running, 0u);
   EXPECT_EQ(admission.usage(1).queries_total, 2u);
+}
+
+TEST(Admission, RoomToGrowShrinksWithCompany) {
+  constexpr uint64_t kBudget = 1 << 20;
+  Admission admission({kBudget});
+  std::vector<Admission::Grant> grants;
+  for (int i = 0; i < 50; i++) grants.push_back(admission.admit({0, 0, 0, true}, 0, {}));
+  EXPECT_EQ(grants[0].device_bytes(), kBudget / 2);
+  EXPECT_EQ(grants[1].device_bytes(), kBudget / 8);  // a quarter of the other half
+  const uint64_t left = kBudget - admission.usage(0).used;
+  EXPECT_GT(left, kBudget / 14);
+  EXPECT_LT(left, kBudget / 11);
 }
 
 TEST(Admission, ServesInOrderOfArrival) {
