@@ -3,8 +3,8 @@
 
 The demo's queries, warm medians, over vacuumed tables (all-visible: blocks are
 read directly) and over never-vacuumed copies (every block through the
-buffers): plain without workers, plain with 2 workers, accelerated. Answers are
-compared; a wrong one fails the run. First executions are measured apart: as
+buffers): plain without workers, plain with 2 workers, accelerated, taking turns.
+Answers are compared; a wrong one fails the run. First executions are measured apart: as
 often as asked for, the server is started with no compiled code left, and each
 query runs once. Writes a JSON file and a Markdown table.
 Needs python3 and the built tree or a bundle (TURBINE_PG_BIN), no network.
@@ -12,6 +12,7 @@ Called by: make bench-foundation.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -53,18 +54,34 @@ def load(server, options):
             session.query("CHECKPOINT")
 
 
-def measure(server, state, plan, query, runs):
-    """{'warm': median ms, 'runs': [...]} and the rows, in a fresh session."""
-    with server.connect() as session:
-        session.query(f"SET search_path = {'public' if state == STATES[0] else 'fresh'}")
-        workload.apply(session, plan)
-        rows = workload.timed(session, query.sql)[1]
-        times = [workload.timed(session, query.sql)[0] for _ in range(runs)]
-        node = workload.custom_scan(workload.explain(session, query.sql))
+def prepare(session, state, plan, query):
+    """Rows of the first of two executions, after which code and pages are warm."""
+    session.query(f"SET search_path = {'public' if state == STATES[0] else 'fresh'}")
+    workload.apply(session, plan)
+    rows = workload.timed(session, query.sql)[1]
+    workload.timed(session, query.sql)
+    return rows
+
+
+def entry_of(session, query, times):
+    """{'warm': median ms, 'runs': [...], 'node': of EXPLAIN}"""
     entry = {"warm": round(statistics.median(times), 2), "runs": [round(t, 2) for t in times]}
+    node = workload.custom_scan(workload.explain(session, query.sql))
     if node:
         entry["node"] = {key: value for key, value in node.items() if not key.startswith(("Plan", "Output"))}
-    return entry, rows
+    return entry
+
+
+def measure(server, state, plans, query, runs):
+    """An entry of each plan by its label, and whether all gave the same rows. The
+    plans take turns, so that what else the machine does meets each of them."""
+    with contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(server.connect()) for _ in plans]
+        answers = [prepare(session, state, plan, query) for session, plan in zip(sessions, plans)]
+        times = [[workload.timed(session, query.sql)[0] for session in sessions] for _ in range(runs)]
+        entries = {plan.label: entry_of(session, query, [round_times[i] for round_times in times])
+                   for i, (session, plan) in enumerate(zip(sessions, plans))}
+    return entries, all(workload.same_answer(answers[0], other) for other in answers[1:])
 
 
 def run(server, options):
@@ -73,11 +90,8 @@ def run(server, options):
     results = []
     for state in STATES:
         for query in workload.QUERIES:
-            entry, answers = {"query": query.name, "state": state}, []
-            for plan in plans:
-                entry[plan.label], rows = measure(server, state, plan, query, options.runs)
-                answers.append(rows)
-            entry["equal"] = all(workload.same_answer(answers[0], other) for other in answers[1:])
+            entries, equal = measure(server, state, plans, query, options.runs)
+            entry = {"query": query.name, "state": state, "equal": equal, **entries}
             results.append(entry)
             log(f"  {state}, {query.name}: " + ", ".join(f"{p.label} {entry[p.label]['warm']:.1f}" for p in plans)
                 + ("" if entry["equal"] else "  DIFFERENT ANSWER"))
@@ -132,8 +146,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--sf", type=float, default=1.0)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--firsts", type=int, default=3, help="first executions of each query")
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--firsts", type=int, default=5, help="first executions of each query")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--force", action="store_true")
     parser.add_argument("--shared-buffers", default="1GB")
