@@ -32,8 +32,10 @@ typedef enum TbTarget
 typedef enum TbEffort
 {
 	TB_EFFORT_FULL = 0,				/* fast code */
-	TB_EFFORT_QUICK = 1				/* host: code soon, several times slower. PTX is
+	TB_EFFORT_QUICK = 1,			/* host: code soon, several times slower. PTX is
 									 * always compiled in full */
+	TB_EFFORT_IMPROVE = 2			/* as full, of what runs already in quick code:
+									 * gives way to those who run it */
 } TbEffort;
 
 typedef struct TbCompileRequest

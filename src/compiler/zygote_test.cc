@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 #include "compiler/testing/loaded_object.h"
@@ -62,7 +64,7 @@ class Zygote {
     int program, artifact, status;
   };
   Pending send(const std::vector<uint8_t>& program, TbTarget target, const char* cpu = "",
-               uint32_t timeout_s = 60, uint32_t magic = TB_COMPILE_MAGIC) {
+               uint32_t timeout_s = 60, uint32_t magic = TB_COMPILE_MAGIC, TbEffort effort = TB_EFFORT_FULL) {
     int pipe_fds[2];
     EXPECT_EQ(pipe2(pipe_fds, O_CLOEXEC), 0);
     Pending pending = {memfd_create("program", MFD_CLOEXEC), memfd_create("artifact", MFD_CLOEXEC), pipe_fds[0]};
@@ -71,6 +73,7 @@ class Zygote {
     request.magic = magic;
     request.target = target;
     request.timeout_s = timeout_s;
+    request.effort = effort;
     std::strncpy(request.cpu, cpu, sizeof(request.cpu) - 1);
     send_packet(&request, sizeof(request), {pending.program, pending.artifact, pipe_fds[1]});
     close(pipe_fds[1]);
@@ -127,6 +130,16 @@ class Zygote {
       usleep(10000);
     }
     return -1;
+  }
+  /* The process that a request began; waited for at most ten seconds. */
+  pid_t child() const {
+    const std::string path = "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children";
+    pid_t child = -1;
+    for (int i = 0; child < 0 && i < 1000; i++, usleep(10000)) {
+      std::ifstream children(path);
+      if (!(children >> child)) child = -1;
+    }
+    return child;
   }
   bool alive() const { return kill(pid_, 0) == 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
 
@@ -215,6 +228,25 @@ TEST(Zygote, TimeLimit) {
   EXPECT_FALSE(reply->ok);
   EXPECT_NE(std::string(reply->message).find("time limit"), std::string::npos) << reply->message;
   EXPECT_LT(took.count(), 10.0);
+}
+
+/* Of what runs already: not at the cost of those who run it. */
+TEST(Zygote, ImprovementsGiveWay) {
+  for (const auto& [effort, niceness] : {std::pair{TB_EFFORT_FULL, 0}, {TB_EFFORT_QUICK, 0}, {TB_EFFORT_IMPROVE, 5}}) {
+    Zygote zygote("hang");
+    const int usual = getpriority(PRIO_PROCESS, 0);
+    const auto pending = zygote.send(small_program(), TB_TARGET_HOST, "", 60, TB_COMPILE_MAGIC, effort);
+    const pid_t child = zygote.child();
+    ASSERT_GT(child, 0);
+    usleep(300000);
+    EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(child)), std::max(usual, niceness)) << effort;
+    zygote.close_socket();
+    EXPECT_FALSE(zygote.reply(pending));
+  }
+  Zygote zygote;
+  const auto reply = zygote.reply(zygote.send(small_program(), TB_TARGET_HOST, "", 60, TB_COMPILE_MAGIC, TB_EFFORT_IMPROVE));
+  ASSERT_TRUE(reply);
+  EXPECT_TRUE(reply->ok) << reply->message;
 }
 
 /* The end of the connection ends the zygote and what it was doing. */

@@ -70,7 +70,7 @@ CodeCache::Result CodeCache::get(Device& device, const Program& program, const I
   }
   if (demand.full && entry->quick) {
     lock.unlock();
-    improve(device, program);
+    improve(device, program, TB_EFFORT_FULL);  // the query waits
     lock.lock();
   }
   result.code = entry->code;
@@ -97,7 +97,7 @@ void CodeCache::load_ahead(Device& device, const Program& program) {
   load_entry(device, program, key, false, entry);
 }
 
-void CodeCache::improve(Device& device, const Program& program) {
+void CodeCache::improve(Device& device, const Program& program, TbEffort effort) {
   const Key key = key_of(device, program);
   std::unique_lock lock(mutex_);
   const auto found = entries_.find(key.loaded);
@@ -110,7 +110,7 @@ void CodeCache::improve(Device& device, const Program& program) {
   lock.unlock();
   bool improved = false;
   try {
-    const std::string machine_code = compile(device, program, TB_EFFORT_FULL);
+    const std::string machine_code = compile(device, program, effort);
     code->improve(bytes_of(machine_code));
     improved = true;
     store_.put(key.stored, machine_code);

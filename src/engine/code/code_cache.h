@@ -48,8 +48,9 @@ class CodeCache {
 
   /* Makes quick code full, if the program has quick code; takes as long as a
    * compilation does. Where that fails it stays quick, and is tried again a few
-   * times, each after as many rows. */
-  void improve(Device& device, const Program& program);
+   * times, each after as many rows. The compiler gives way to what runs, unless
+   * the effort is full: then somebody waits. */
+  void improve(Device& device, const Program& program, TbEffort effort = TB_EFFORT_IMPROVE);
 
   /* As get(), for a query to come: returns at once if the code is there or on
    * its way. Throws DeviceError. */
