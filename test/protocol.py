@@ -142,8 +142,8 @@ def chunks():
         for slot in (6, 63, 64, HUGE32):
             yield to_backend(query, CHUNK_READ, "set", f"slot {slot:#x}", fields={"slot": slot})
             yield to_backend(query, CHUNK_DONE, "set", f"slot {slot:#x}", fields={"slot": slot})
-        for failed in (1, HUGE32):
-            yield to_backend(query, CHUNK_READ, "set", f"failed {failed:#x}", fields={"failed": failed})
+        for outcome in (1, 2, 3, HUGE32):
+            yield to_backend(query, CHUNK_READ, "set", f"outcome {outcome:#x}", fields={"outcome": outcome})
         for fields in ({"nrows": HUGE32}, {"ndeferred": HUGE32}, {"nrows": 1 << 31, "ndeferred": 1 << 31},
                        {"nrows": 5000000}, {"nrows": HUGE32, "ndeferred": 1}):
             yield to_backend(query, CHUNK_DONE, "set", f"{fields}", fields=fields)

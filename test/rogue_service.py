@@ -44,7 +44,7 @@ FIELDS = {
     2: (struct.Struct("<IIQ"), ("version", "ndevices", "generation")),
     4: (struct.Struct("<QiIQQQQQQ"), ("generation", "pid", "ndevices", "shared_bytes", "sessions", "open_queries",
                                      "code_compiled", "code_memory_hits", "code_disk_hits")),
-    10: (struct.Struct("<II"), ("slot", "failed")),
+    10: (struct.Struct("<II"), ("slot", "outcome")),
     CHUNK_DONE: (struct.Struct("<IIIIQ"), ("slot", "verdict", "nrows", "ndeferred", "rows_in")),
     GROUPS: (struct.Struct("<IIIIQQ"), ("slot", "nrows", "ncolumns", "reserved", "bytes_offset", "bytes_size")),
     17: (struct.Struct("<6sHI"), ("sqlstate", "verdict", "reason")),

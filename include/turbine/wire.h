@@ -64,7 +64,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
-#define TB_WIRE_VERSION 4
+#define TB_WIRE_VERSION 5
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250					/* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -322,11 +322,20 @@ typedef struct TbColumnsChunk
 	}			columns[];
 } TbColumnsChunk;
 
+typedef enum TbReadOutcome
+{
+	TB_READ_DONE = 0,				/* the slot holds the runs' pages */
+	TB_READ_FAILED = 1,				/* some run could not be read or had a bad
+									 * checksum: B must fill ALL runs' pages */
+	TB_READ_DECODED = 2				/* they have been decoded on the way, and the slot
+									 * does not hold them: if B must fill one of
+									 * them it must fill ALL */
+} TbReadOutcome;
+
 typedef struct TbChunkRead
 {
 	uint32_t	slot;
-	uint32_t	failed;				/* 1: some run could not be read or had a bad
-									 * checksum; B must fill ALL runs' pages */
+	uint32_t	outcome;			/* TbReadOutcome */
 } TbChunkRead;
 
 typedef struct TbChunkRelease

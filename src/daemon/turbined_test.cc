@@ -105,7 +105,7 @@ TEST_F(TurbinedTest, ReadsFilesDirectlyAndWaitsForTheRelease) {
   send_chunk();
   Reply reply = client->receive();
   ASSERT_EQ(reply.type, TB_MSG_CHUNK_READ);
-  EXPECT_EQ(reply.as<TbChunkRead>().failed, 0u);
+  EXPECT_EQ(reply.as<TbChunkRead>().outcome, 0u);
   EXPECT_EQ(memcmp(client->slot(0), pages.data() + 2 * TB_PAGE_SIZE, 3 * TB_PAGE_SIZE), 0);
   EXPECT_TRUE(client->silent(100)) << "consumed before its release";
   client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0});
@@ -119,7 +119,7 @@ TEST_F(TurbinedTest, ReadsFilesDirectlyAndWaitsForTheRelease) {
   send_chunk();
   reply = client->receive();
   ASSERT_EQ(reply.type, TB_MSG_CHUNK_READ);
-  EXPECT_EQ(reply.as<TbChunkRead>().failed, 1u);
+  EXPECT_EQ(reply.as<TbChunkRead>().outcome, 1u);
   client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0});
   EXPECT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);
   client->send(TB_MSG_INPUT_END);
@@ -154,6 +154,41 @@ TEST_F(TurbinedTest, PagesRewrittenAfterReadingCountAsTheyAreNow) {
     EXPECT_EQ(done.rows_in, 500u);
     EXPECT_EQ(done.nrows, rewritten ? 400u : 500u);
   }
+}
+
+/* Of a sum's pages only the values stay: a backend that replaces one replaces all. */
+TEST_F(TurbinedTest, PagesDecodedOnTheWayAreNotInTheSlot) {
+  restart({}, TB_TEST_CODE_TOTAL);
+  const auto read = heap_pages(std::vector<int32_t>(500, 2), 100);
+  const auto current = heap_pages(std::vector<int32_t>(500, 3), 100);
+  const int fd = memfd_create("relation", MFD_CLOEXEC);
+  ASSERT_EQ(write(fd, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  auto client = connect();
+  client->send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {fd});
+  close(fd);
+  ASSERT_TRUE(client->start(testing::sum_program(false), 1000));
+  for (const uint32_t rewritten : {0u, 1u}) {
+    TbChunk chunk{};
+    chunk.slot = 0;
+    chunk.kind = TB_CHUNK_PAGES;
+    chunk.npages = 5;
+    chunk.sequence = rewritten;
+    chunk.nruns = 1;
+    const TbRun run{0, 0, 5};
+    memset(client->slot(0), 0, read.size());
+    client->send_struct(TB_MSG_CHUNK, chunk, std::string(reinterpret_cast<const char*>(&run), sizeof run));
+    EXPECT_EQ(client->receive().as<TbChunkRead>().outcome, uint32_t{TB_READ_DECODED});
+    EXPECT_EQ(std::count(client->slot(0), client->slot(0) + read.size(), 0), static_cast<ptrdiff_t>(read.size()));
+    if (rewritten) memcpy(client->slot(0), current.data(), current.size());
+    client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, rewritten});
+    EXPECT_EQ(client->receive().as<TbChunkDone>().rows_in, 500u);
+  }
+  client->send(TB_MSG_INPUT_END);
+  const Reply groups = client->receive();
+  ASSERT_EQ(groups.type, TB_MSG_GROUPS);
+  int64_t sum;
+  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbGroups*>(groups.payload.data())->columns[1].values, sizeof sum);
+  EXPECT_EQ(sum, 500 * 2 + 500 * 3);
 }
 
 TEST_F(TurbinedTest, VerdictsOfRowsKeepTheQueryGoing) {

@@ -58,13 +58,14 @@ enum class PagesRead { kDone, kNotCached, kFailed };
 class DecodedPages {
  public:
   virtual ~DecodedPages() = default;
+  bool in_slot = true;  // the chunk's memory holds the pages as well
 };
 
 /* One chunk, in memory that backend and daemon share. */
 struct ChunkTask {
   uint64_t sequence;         // number of the chunk in the query
   uint32_t kind;             // TB_CHUNK_PAGES or TB_CHUNK_COLUMNS
-  const uint8_t* data;       // pages; or a TbColumnsChunk already bounds-checked
+  uint8_t* data;             // pages; or a TbColumnsChunk already bounds-checked
   uint32_t npages;
   uint32_t* ids;             // out: row ids, then deferred row ids
   uint32_t ids_capacity;     // entries
@@ -107,10 +108,10 @@ class DeviceQuery {
   /* Reads a chunk's pages and decodes them piece by piece, while the processor's
    * caches hold them, before the backend has confirmed them: what comes of it is
    * only used with a submit() of the same pages. `read` brings `count` pages from
-   * `first` on into the chunk; its last answer is passed to `done`, with nothing
-   * decoded if it was not kDone. `done` is called exactly once, from any thread,
+   * `first` on to `pages`, which need not be the chunk's own memory; its last answer
+   * is passed to `done`, with nothing decoded if it was not kDone. `done` is called exactly once, from any thread,
    * unless false was returned: the device does not, or not now. */
-  using ReadPages = std::function<PagesRead(uint32_t first, uint32_t count)>;
+  using ReadPages = std::function<PagesRead(uint32_t first, uint32_t count, uint8_t* pages)>;
   using DecodedAhead = std::function<void(PagesRead, std::shared_ptr<DecodedPages>)>;
   virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
 

@@ -331,9 +331,9 @@ bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const st
     uint64_t us = 0;
   };
   auto work = std::make_shared<Work>(Work{files_, runs});
-  auto read = [this, work, base = slot_base(slot)](uint32_t first, uint32_t count) {
+  auto read = [this, work](uint32_t first, uint32_t count, uint8_t* pages) {
     const auto start = Clock::now();
-    const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, base);
+    const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, pages);
     work->us += us_since(start);
     return pages_read(read);
   };
@@ -382,7 +382,10 @@ void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uin
     slot.read_failed = true;
   if (--slot.parts_unread > 0) return;
   slot.state = SlotState::kHeld;
-  if (!failed_) sink_.post(TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, slot.read_failed ? 1u : 0u}), -1);
+  const TbReadOutcome outcome = slot.read_failed                            ? TB_READ_FAILED
+                                : slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED
+                                                                         : TB_READ_DONE;
+  if (!failed_) sink_.post(TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, outcome}), -1);
   if (--reading_ == 0) reads_finished_.notify_all();
 }
 

@@ -66,7 +66,7 @@ CachedRead read_cached(const RelationFiles& files, std::span<const TbRun> runs, 
     const uint32_t from = std::max(run.page, first);
     const uint32_t to = std::min(run.page + run.count, first + count);
     if (from >= to) continue;
-    const TbRun part{from, run.block + (from - run.page), to - from};
+    const TbRun part{from - first, run.block + (from - run.page), to - from};
     const CachedRead read = read_run(files, part, verify_checksums, pages, RWF_NOWAIT);
     if (read != CachedRead::kDone) return read;
   }

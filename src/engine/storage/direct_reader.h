@@ -26,9 +26,9 @@ enum class CachedRead {
   kFailed
 };
 
-/* The same of what the runs have within `count` pages from page `first` on, as
- * long as the operating system has them in memory. (Of a file system that can
- * not tell, such as tmpfs, everything is taken to be.) */
+/* The same of what the runs have within `count` pages from page `first` on, which
+ * goes to the start of `pages`, as long as the operating system has them in memory.
+ * (Of a file system that can not tell, such as tmpfs, everything is taken to be.) */
 CachedRead read_cached(const RelationFiles& files, std::span<const TbRun> runs, uint32_t first, uint32_t count,
                        bool verify_checksums, uint8_t* pages);
 

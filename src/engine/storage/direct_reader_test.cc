@@ -111,10 +111,11 @@ TEST(DirectReader, ReadsOnlyThePagesAskedFor) {
       std::vector<uint8_t> slot(8 * TB_PAGE_SIZE, 0xee);
       ASSERT_EQ(read_cached(files, runs, first, count, false, slot.data()), CachedRead::kDone);
       for (uint32_t page = 0; page < 8; page++) {
-        const bool in_runs = page < 2 || (page >= 4 && page < 7);
-        const uint32_t block = page < 2 ? 3 + page : 10 + page - 4;
-        const bool read = in_runs && page >= first && page < first + count;
-        EXPECT_EQ(first_word(slot, page), read ? 100 + block : 0xeeeeeeeeu) << first << " " << count << " " << page;
+        const uint32_t of_chunk = first + page;
+        const bool in_runs = of_chunk < 2 || (of_chunk >= 4 && of_chunk < 7);
+        const uint32_t block = of_chunk < 2 ? 3 + of_chunk : 10 + of_chunk - 4;
+        EXPECT_EQ(first_word(slot, page), in_runs && page < count ? 100 + block : 0xeeeeeeeeu)
+            << first << " " << count << " " << page;
       }
     }
   }

@@ -204,38 +204,57 @@ tb_chunks_issue_columns(TbHeapQuery *query, int slot_index)
 	return send_chunk(query, slot_index);
 }
 
-/* The daemon has read a run (or failed to): buffered reads replace what can
- * not be used. */
-static void
-confirm_run(TbHeapQuery *query, int slot_index, const TbRun *run, XLogRecPtr lsn,
-			bool failed)
+/* Which pages of the runs are as the daemon read them, by page of the slot; false
+ * if one is not. */
+static bool
+confirm_runs(TbHeapQuery *query, const TbSlot *slot)
 {
-	TbTablePart *part = query->slots[slot_index].part;
+	bool		all = true;
 
-	if (failed)
-		memset(query->unmoved, false, run->count * sizeof(bool));
-	else
-		tb_direct_confirm(part->direct, lsn, run->block, run->count,
-						  query->unmoved);
-	for (uint32 i = 0; i < run->count; i++)
+	for (uint32 i = 0; i < slot->nruns; i++)
 	{
-		if (query->unmoved[i])
+		const TbRun *run = &slot->runs[i];
+		bool	   *unmoved = query->unmoved + run->page;
+
+		tb_direct_confirm(slot->part->direct, slot->run_lsn[i], run->block,
+						  run->count, unmoved);
+		for (uint32 j = 0; j < run->count && all; j++)
+			all = unmoved[j];
+	}
+	return all;
+}
+
+/* Buffered reads replace what can not be used of the runs' pages. */
+static void
+replace_moved(TbHeapQuery *query, int slot_index)
+{
+	TbSlot	   *slot = &query->slots[slot_index];
+
+	for (uint32 i = 0; i < slot->nruns; i++)
+	{
+		const TbRun *run = &slot->runs[i];
+
+		for (uint32 page = run->page; page < run->page + run->count; page++)
 		{
-			part->stats.blocks_direct++;
-			query->stats.blocks_direct++;
-			continue;
+			if (query->unmoved[page])
+			{
+				slot->part->stats.blocks_direct++;
+				query->stats.blocks_direct++;
+				continue;
+			}
+			query->stats.blocks_moved++;
+			read_buffered(query, slot_index, page);
+			slot->rewritten = true;
 		}
-		query->stats.blocks_moved++;
-		read_buffered(query, slot_index, run->page + i);
 	}
 }
 
+/* The daemon has read the runs, or failed to. */
 static bool
 chunk_read(TbHeapQuery *query, const TbIncoming *message)
 {
 	TbChunkRead read;
 	TbSlot	   *slot;
-	uint64		moved;
 
 	if (message->length != sizeof(read))
 		return tb_query_protocol_error(query, "malformed CHUNK_READ");
@@ -244,13 +263,15 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 		query->slots[read.slot].state != TB_SLOT_READING ||
 		!query->slots[read.slot].unread)
 		return tb_query_protocol_error(query, "CHUNK_READ of a slot not being read");
+	if (read.outcome > TB_READ_DECODED)
+		return tb_query_protocol_error(query, "CHUNK_READ with an unknown outcome");
 	slot = &query->slots[read.slot];
-	moved = query->stats.blocks_moved;
-	for (uint32 i = 0; i < slot->nruns; i++)
-		confirm_run(query, read.slot, &slot->runs[i], slot->run_lsn[i],
-					read.failed != 0);
+	/* Decoded pages are nowhere else: one that has moved takes all with it. */
+	if (read.outcome == TB_READ_FAILED ||
+		(!confirm_runs(query, slot) && read.outcome == TB_READ_DECODED))
+		memset(query->unmoved, false, slot->npages * sizeof(bool));
+	replace_moved(query, read.slot);
 	slot->unread = false;
-	slot->rewritten = query->stats.blocks_moved != moved;
 	return release_if_complete(query, read.slot);
 }
 

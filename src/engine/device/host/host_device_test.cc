@@ -52,6 +52,8 @@ class QueryRun {
     std::vector<uint32_t> ids = std::vector<uint32_t>(kIds);
     ChunkOutcome outcome;
     std::exception_ptr error;
+    bool in_slot = true;              // when decoded ahead
+    std::vector<uint8_t> as_decoded;  // `data` then
   };
 
   Chunk& submit(std::vector<uint8_t> data, uint32_t kind = TB_CHUNK_PAGES) {
@@ -85,14 +87,15 @@ class QueryRun {
     }
     const ChunkTask task{chunks_.size() - 1, TB_CHUNK_PAGES, chunk->data.data(),
                          static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE), chunk->ids.data(), kIds};
-    auto read = [chunk, &pages](uint32_t first, uint32_t count) {
-      const uint64_t from = uint64_t{first} * TB_PAGE_SIZE;
-      memcpy(chunk->data.data() + from, pages.data() + from, uint64_t{count} * TB_PAGE_SIZE);
+    auto read = [&pages](uint32_t first, uint32_t count, uint8_t* to) {
+      memcpy(to, pages.data() + uint64_t{first} * TB_PAGE_SIZE, uint64_t{count} * TB_PAGE_SIZE);
       return PagesRead::kDone;
     };
     EXPECT_TRUE(query_->decode_ahead(task, read, [this, chunk, task](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
       EXPECT_EQ(read, PagesRead::kDone);
       EXPECT_TRUE(decoded);
+      chunk->in_slot = decoded && decoded->in_slot;
+      chunk->as_decoded = chunk->data;
       memset(chunk->data.data(), 0xff, chunk->data.size());
       ChunkTask with = task;
       with.decoded = std::move(decoded);
@@ -188,7 +191,7 @@ TEST_F(HostDeviceTest, WhatIsNotReadIsNotDecoded) {
     std::promise<PagesRead> told;
     uint32_t calls = 0;
     const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 100, ids.data(), kIds};
-    auto read = [&](uint32_t first, uint32_t) {
+    auto read = [&](uint32_t first, uint32_t, uint8_t*) {
       calls++;
       return first == 0 ? PagesRead::kDone : answer;  // the second batch is missing
     };
@@ -203,11 +206,11 @@ TEST_F(HostDeviceTest, WhatIsNotReadIsNotDecoded) {
 
 TEST_F(HostDeviceTest, OnlySoManyChunksAreAhead) {
   const std::vector<int32_t> values(900, 2);
-  const std::vector<uint8_t> pages = heap_pages(values, 90);
+  std::vector<uint8_t> pages = heap_pages(values, 90);
   QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
   std::vector<uint32_t> ids(kIds);
   const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 10, ids.data(), kIds};
-  auto read = [](uint32_t, uint32_t) { return PagesRead::kDone; };
+  auto read = [](uint32_t, uint32_t, uint8_t*) { return PagesRead::kDone; };
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::shared_ptr<DecodedPages>> held;
@@ -304,6 +307,31 @@ TEST_F(HostDeviceTest, GroupsEqualAMap) {
       EXPECT_GT(run.query().stats().table_grows, 0u);
     }
   }
+}
+
+/* Of groups nobody looks at pages again, but for those with rows that are deferred. */
+TEST_F(HostDeviceTest, PagesThatNobodyWantsAreNotKept) {
+  std::vector<int32_t> values(150 * 90, 1);
+  values[140 * 90 + 5] = DEFERRED_VALUE;
+  const std::vector<uint8_t> pages = heap_pages(values, 90);
+  QueryRun groups(device_, testing::sum_program(true), TB_TEST_CODE_GROUPS);
+  auto& chunk = groups.submit_ahead(pages);
+  ASSERT_FALSE(chunk.error);
+  EXPECT_FALSE(chunk.in_slot);
+  ASSERT_EQ(chunk.outcome.ndeferred, 1u);
+  EXPECT_EQ(chunk.ids[0], TB_ROWID(140, 6));
+  const size_t last_batch = 128 * TB_PAGE_SIZE;
+  EXPECT_TRUE(std::all_of(chunk.as_decoded.begin(), chunk.as_decoded.begin() + last_batch, [](uint8_t b) { return b == 0; }));
+  EXPECT_TRUE(std::equal(pages.begin() + last_batch, pages.end(), chunk.as_decoded.begin() + last_batch));
+  const auto sums = groups.groups(64 << 10);
+  int64_t count = 0;
+  for (const auto& [key, of_key] : sums) count += of_key.first;
+  EXPECT_EQ(count, 150 * 90 - 1);
+
+  QueryRun rows(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
+  auto& kept = rows.submit_ahead(pages);
+  EXPECT_TRUE(kept.in_slot);
+  EXPECT_EQ(kept.as_decoded, pages);
 }
 
 TEST_F(HostDeviceTest, GroupsComeInAsManyBatchesAsSlotsNeed) {

@@ -60,7 +60,8 @@ std::unique_ptr<HostSink> make_sink(const Program& program, uint64_t first_capac
 
 }  // namespace
 
-WorkerMemory::WorkerMemory() : scratch_(worker_budget(), TB_SCRATCH_SIZE) {}
+WorkerMemory::WorkerMemory()
+    : scratch_(worker_budget(), TB_SCRATCH_SIZE), pages_(worker_budget(), uint64_t{kBatchPages} * TB_PAGE_SIZE) {}
 
 DecodedBatch& WorkerMemory::batch(uint64_t size) {
   batch_.clear();
@@ -143,10 +144,10 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
   if (task.kind != TB_CHUNK_PAGES || batch_.size > kMostAheadBytes) return false;
   std::shared_ptr<DecodedChunk> chunk = decoded_chunks_.take();
   if (!chunk) return false;
-  WorkerPool::Job job = [this, task, read, done, chunk = std::move(chunk)](unsigned) mutable {
+  WorkerPool::Job job = [this, task, read, done, chunk = std::move(chunk)](unsigned worker) mutable {
     PagesRead result = PagesRead::kFailed;
     try {
-      if (!stop_) result = read_and_decode(task, read, *chunk);
+      if (!stop_) result = read_and_decode(worker, task, read, *chunk);
     } catch (...) {
       result = PagesRead::kNotCached;  // the chunk's own job will meet it again
     }
@@ -164,17 +165,30 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
   return true;
 }
 
-PagesRead HostQuery::read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk) {
+/* Row ids are the backend's to look up, and texts are views of their pages. */
+bool HostQuery::wants_pages() const {
+  const auto columns = program_->columns().first(program_->source_columns());
+  return rows_sink() ||
+         std::any_of(columns.begin(), columns.end(), [](const TbColumn& c) { return tb_type_is_text(c.type); });
+}
+
+PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, const ReadPages& read,
+                                     DecodedChunk& chunk) {
   const Decoder decoder = decoder_of(task);
+  chunk.in_slot = wants_pages();
   for (uint32_t first = 0; first < task.npages; first += kBatchPages) {
     if (stop_) return PagesRead::kFailed;
     const uint32_t count = std::min(kBatchPages, task.npages - first);
-    const PagesRead result = read(first, count);
+    uint8_t* const own = task.data + uint64_t{first} * TB_PAGE_SIZE;
+    uint8_t* const pages = chunk.in_slot ? own : workers_[worker].pages();
+    const PagesRead result = read(first, count, pages);
     if (result != PagesRead::kDone) return result;
     DecodedBatch& batch = chunk.add(batch_.size);
     batch.first_page = first;
     batch.npages = count;
-    decode_batch(decoder, task.data, batch);
+    decode_batch(decoder, pages, batch);
+    // The backend will look at the rows that are left to it.
+    if (batch.ndeferred > 0 && pages != own) memcpy(own, pages, uint64_t{count} * TB_PAGE_SIZE);
   }
   return PagesRead::kDone;
 }
@@ -226,7 +240,7 @@ void HostQuery::run_pages(unsigned worker, Progress& progress) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     batch.first_page = first;
     batch.npages = std::min(kBatchPages, progress.task.npages - first);
-    decode_batch(decoder, progress.task.data, batch);
+    decode_batch(decoder, progress.task.data + uint64_t{first} * TB_PAGE_SIZE, batch);
     if (!run_batch(worker, progress, batch)) return;
   }
 }
@@ -246,11 +260,11 @@ void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) con
   }
 }
 
-void HostQuery::decode_batch(const Decoder& decoder, const uint8_t* chunk_pages, DecodedBatch& batch) {
+void HostQuery::decode_batch(const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
   TbDecodeArgs decode{};
-  decode.pages = chunk_pages + uint64_t{batch.first_page} * TB_PAGE_SIZE;
+  decode.pages = pages;
   decode.npages = batch.npages;
   decode.capacity = kBatchRows;
   decode.columns = columns;
@@ -297,8 +311,8 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
   TbColumnData columns[TB_MAX_COLUMNS];
   for (size_t i = 0; i < batch_.columns.size(); i++) {
     const auto& column = chunk->columns[i];
-    columns[i].values = const_cast<uint8_t*>(progress.task.data) + column.values;
-    columns[i].valid = batch_.columns[i].valid ? const_cast<uint8_t*>(progress.task.data) + column.valid : nullptr;
+    columns[i].values = progress.task.data + column.values;
+    columns[i].valid = batch_.columns[i].valid ? progress.task.data + column.valid : nullptr;
   }
   const uint32_t nrows = chunk->nrows;
   std::vector<uint32_t> numbers(rows_sink() ? nrows : 0);

@@ -9,7 +9,9 @@
  *
  * Pages that the service reads itself are decoded in a job before that one, which
  * also reads them, a batch at a time: decoding from L2 takes a quarter of what it
- * takes from memory, and what is decoded is a small part of the pages. The chunk's
+ * takes from memory, and what is decoded is a small part of the pages. Where nobody
+ * wants the pages once they are decoded they go through memory of the thread that
+ * the caches never let go of, so that no page is ever written to memory. The chunk's
  * job, after the backend has confirmed the pages, comes before all jobs that wait.
  *
  * Generated code asks for room in the middle of its work. What that throws waits
@@ -36,9 +38,10 @@ class WorkerMemory {
   WorkerMemory();
   uint8_t* scratch() const { return scratch_.data(); }
   DecodedBatch& batch(uint64_t size);  // contents are undefined
+  uint8_t* pages() const { return pages_.data(); }  // of one batch
 
  private:
-  HostBuffer scratch_;
+  HostBuffer scratch_, pages_;
   DecodedChunk batch_;
 };
 
@@ -88,6 +91,7 @@ class HostQuery final : public DeviceQuery {
   static BatchLayout batch_layout(const Program& program);
   const TbParamBlock* params() const { return reinterpret_cast<const TbParamBlock*>(params_->data()); }
   bool rows_sink() const { return !sink_; }
+  bool wants_pages() const;
 
   struct Decoder {
     HostCode::Decode decode;
@@ -97,8 +101,8 @@ class HostQuery final : public DeviceQuery {
   void columns_of(const DecodedBatch& batch, TbColumnData* columns) const;
   void begin_job();
   void end_job();
-  PagesRead read_and_decode(const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
-  void decode_batch(const Decoder& decoder, const uint8_t* chunk_pages, DecodedBatch& batch);
+  PagesRead read_and_decode(unsigned worker, const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
+  void decode_batch(const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
   ChunkOutcome run_chunk(unsigned worker, const ChunkTask& task);
   void run_pages(unsigned worker, Progress& progress);
   void run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk);
