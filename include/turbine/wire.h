@@ -20,13 +20,15 @@
  *   D READY {slots}          with the segment's memfd, or REFUSED {reason}
  *   then, for every chunk, in a slot of the segment that is free:
  *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
- *     D CHUNK_READ                     only if it has runs: bytes are there
+ *     D CHUNK_READ                     only if it has runs: bytes are there, or
+ *                                      D has made of them what it needs
  *     B CHUNK_RELEASE                  for every chunk; one with runs only after
  *                                      re-checking the visibility map (and
  *                                      rewriting pages that moved)
  *     D CHUNK_DONE {row ids, deferred rows, verdict}
  *   B owns the slot again after CHUNK_DONE; a chunk with runs may be released
- *   only after its CHUNK_READ, and no sink consumes it before.
+ *   only after its CHUNK_READ, and no sink consumes it before. Both sides may hold
+ *   such messages back, in order, as long as the other has enough to do.
  *   B INPUT_END
  *   AGGREGATE, PROJECT: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
  *   D QUERY_DONE {statistics}    the connection is idle again

@@ -17,17 +17,36 @@ Outbox::Outbox(int socket) : socket_(socket), event_(eventfd(0, EFD_CLOEXEC | EF
   if (!event_) throw std::runtime_error(std::string("eventfd: ") + strerror(errno));
 }
 
-void Outbox::post(TbMessageType type, std::span<const uint8_t> payload, int fd) {
+Outbox::Item Outbox::item_of(TbMessageType type, std::span<const uint8_t> payload) {
   Item item;
   const TbMessage header{type, static_cast<uint32_t>(payload.size())};
   item.bytes.reserve(sizeof header + payload.size());
   item.bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
   item.bytes.append(reinterpret_cast<const char*>(payload.data()), payload.size());
+  return item;
+}
+
+void Outbox::post_later(TbMessageType type, std::span<const uint8_t> payload) {
+  const Item item = item_of(type, payload);
+  std::lock_guard lock(mutex_);
+  later_ += item.bytes;
+}
+
+void Outbox::post(TbMessageType type, std::span<const uint8_t> payload, int fd) {
+  Item item = item_of(type, payload);
   if (fd >= 0) item.fd = UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0));
 
   std::lock_guard lock(mutex_);
   // A message that should bring a descriptor must not go without.
   if (fd >= 0 && !item.fd) broken_ = true;
+  if (!later_.empty()) {
+    if (item.fd) {
+      items_.emplace_back().bytes = std::move(later_);
+    } else {
+      item.bytes.insert(0, later_);
+    }
+    later_.clear();
+  }
   items_.push_back(std::move(item));
   if (!flush_locked() || !items_.empty()) wake();
 }

@@ -23,6 +23,7 @@ class Outbox final : public MessageSink {
   explicit Outbox(int socket);
 
   void post(TbMessageType type, std::span<const uint8_t> payload, int fd) override;
+  void post_later(TbMessageType type, std::span<const uint8_t> payload) override;
   void wake() override;
 
   /* The session's thread: readable when there is work; cleared by it. */
@@ -39,12 +40,14 @@ class Outbox final : public MessageSink {
     size_t sent = 0;
     UniqueFd fd;  // goes with the first byte
   };
+  static Item item_of(TbMessageType type, std::span<const uint8_t> payload);
   bool flush_locked();
 
   const int socket_;
   UniqueFd event_;
   std::mutex mutex_;
   std::deque<Item> items_;
+  std::string later_;  // messages that go with the next that is posted, before it
   bool broken_ = false;
 };
 

@@ -272,7 +272,7 @@ TEST_F(TurbinedJoinTest, RowsBeyondTheBudgetFailOnlyTheirQuery) {
 
 /* Two that hold tables and wait for more would wait for each other. */
 TEST_F(TurbinedJoinTest, WhoHoldsTablesDoesNotWaitLong) {
-  restart({"--memory-budget", "24MB"}, TB_TEST_CODE_JOIN);
+  restart({"--memory-budget", "32MB"}, TB_TEST_CODE_JOIN);
   auto holder = connect();
   ASSERT_EQ(build(*holder, 0, numbers(100)).type, TB_MSG_QUERY_DONE);
   std::vector<std::unique_ptr<Client>> others;  // that leave nothing

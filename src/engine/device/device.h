@@ -160,6 +160,7 @@ class Device {
   struct ChunkShape {
     uint32_t slot_pages;
     uint32_t nslots;
+    uint32_t busy = UINT32_MAX;  // more chunks than these in its hands: news of others can wait
   };
   virtual ChunkShape chunk_shape(uint64_t nblocks) const = 0;
 

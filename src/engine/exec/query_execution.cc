@@ -154,6 +154,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   const Device::ChunkShape shape = device.chunk_shape(query.nblocks);
   ready_ = {};
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
+  busy_ = shape.busy;
   QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.table_bytes(*program_, probed);
   demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows};
@@ -286,6 +287,7 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   slot.sequence = chunk.sequence;
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   auto parts = split_runs(runs, kPagesPerRead);
+  slot.ahead = false;
   slot.state = parts.empty() ? SlotState::kHeld : SlotState::kReading;
   if (parts.empty()) return;
   slot.parts_unread = static_cast<uint32_t>(parts.size());
@@ -385,8 +387,19 @@ void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uin
   const TbReadOutcome outcome = slot.read_failed                            ? TB_READ_FAILED
                                 : slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED
                                                                          : TB_READ_DONE;
-  if (!failed_) sink_.post(TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, outcome}), -1);
   if (--reading_ == 0) reads_finished_.notify_all();
+  slot.ahead = slot.decoded != nullptr;
+  if (!failed_) tell(slot, TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, outcome}));
+}
+
+/* News of the slot's chunk; the lock is held. Where the device has read it itself, and
+ * has enough to do, one wake-up of the backend serves several such: what is still in
+ * its hands will bring them along. Drives want all that the backend can ask for. */
+void QueryExecution::tell(const Slot& slot, TbMessageType type, std::span<const uint8_t> payload) {
+  if (slot.ahead && reading_ + running_ > busy_)
+    sink_.post_later(type, payload);
+  else
+    sink_.post(type, payload, -1);
 }
 
 void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
@@ -426,7 +439,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   done.nrows = outcome.errors ? 0 : outcome.nrows;
   done.ndeferred = outcome.errors ? 0 : outcome.ndeferred;
   done.rows_in = outcome.rows_in;
-  sink_.post(TB_MSG_CHUNK_DONE, bytes_of(done), -1);
+  tell(slots_[slot], TB_MSG_CHUNK_DONE, bytes_of(done));
   if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS)
     fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
   if (input_ended_ && running_ == 0) sink_.wake();

@@ -38,6 +38,8 @@ class MessageSink {
   virtual ~MessageSink() = default;
   /* `fd` (or -1) is duplicated or sent before this returns. */
   virtual void post(TbMessageType type, std::span<const uint8_t> payload, int fd) = 0;
+  /* As post() without a descriptor, but may wait for the next post(), which must come. */
+  virtual void post_later(TbMessageType type, std::span<const uint8_t> payload) = 0;
   /* Makes the session's thread call advance() soon. */
   virtual void wake() = 0;
 };
@@ -98,6 +100,7 @@ class QueryExecution {
     uint64_t sequence = 0;
     uint32_t parts_unread = 0;  // kReading
     bool read_failed = false;
+    bool ahead = false;  // the device has read and decoded it before its release
     std::shared_ptr<DecodedPages> decoded;  // kHeld: if the device has, as they were read
   };
 
@@ -114,6 +117,7 @@ class QueryExecution {
   bool decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs);
   void start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from, std::vector<std::vector<TbRun>> parts);
   void part_read(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
+  void tell(const Slot& slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   bool submit_unmatched();
   void unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error);
@@ -153,6 +157,7 @@ class QueryExecution {
   std::vector<Slot> slots_;
   uint32_t reading_ = 0;
   uint32_t running_ = 0;
+  uint32_t busy_ = UINT32_MAX;  // see Device::ChunkShape
   uint64_t next_sequence_ = 0;  // greater than any chunk's
   bool input_ended_ = false;
   bool failed_ = false;

@@ -76,6 +76,11 @@ tb_connection_close(TbConnection *conn)
 	if (conn->in.data != NULL)
 		pfree(conn->in.data);
 	memset(&conn->in, 0, sizeof(conn->in));
+	if (conn->out.data != NULL)
+		pfree(conn->out.data);
+	memset(&conn->out, 0, sizeof(conn->out));
+	conn->holding = false;
+	conn->nheld = 0;
 	tb_segment_unmap(&conn->segment);
 }
 
@@ -87,6 +92,7 @@ tb_connection_release(TbConnection *conn)
 	Assert(conn->state == TB_CONNECTION_IN_USE);
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
 		nidle += connections[i].state == TB_CONNECTION_IDLE;
+	Assert(!conn->holding && conn->nheld == 0);
 	/* Bytes or descriptors left over belong to no query: not worth trusting. */
 	if (nidle >= MAX_IDLE || conn->consumed != conn->in.len || conn->nfds > 0)
 	{
@@ -286,6 +292,7 @@ open_connection(TbConnection *conn, int fd)
 
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	initStringInfo(&conn->in);
+	initStringInfo(&conn->out);
 	conn->wait_set = CreateWaitEventSet(TopMemoryContext, 3);
 	AddWaitEventToSet(conn->wait_set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(conn->wait_set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,

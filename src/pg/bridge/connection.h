@@ -53,6 +53,12 @@ extern bool tb_connection_send(TbConnection *conn, uint32 type,
 							   const struct iovec *parts, int nparts,
 							   const int *fds, int nfds, TbFailure *why);
 
+/* While held, messages without descriptors are kept until a few have gathered or
+ * the connection waits: the service wakes up once for all of them. Whoever holds it
+ * flushes before it does anything long. Releasing flushes. */
+extern bool tb_connection_hold(TbConnection *conn, bool hold, TbFailure *why);
+extern bool tb_connection_flush(TbConnection *conn, TbFailure *why);
+
 /* A message without descriptors whose payload is one struct (or none). */
 extern bool tb_connection_send_struct(TbConnection *conn, uint32 type,
 									  const void *payload, uint32 length,

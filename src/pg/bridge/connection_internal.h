@@ -35,6 +35,9 @@ struct TbConnection
 	StringInfoData in;			/* received and not yet returned, but for the
 								 * message returned last, at its start */
 	int			consumed;		/* bytes of `in` returned to the caller */
+	bool		holding;		/* messages gather in `out` */
+	int			nheld;			/* messages in `out` */
+	StringInfoData out;			/* to be sent before all else */
 	int			nfds;
 	int			fds[TB_MAX_PENDING_FDS];
 	TbSegment	segment;

@@ -25,6 +25,9 @@
 #define READ_SIZE (64 * 1024)
 #define MAX_PARTS 8
 
+/* Held messages that go even if more are to come. */
+#define MAX_HELD 4
+
 /* More than a message unread: only a send that waits lets it come to that. */
 #define MAX_UNREAD (2 * (int) TB_MAX_MESSAGE)
 
@@ -60,6 +63,7 @@ wait_for(TbConnection *conn, uint32 events, long timeout_ms)
 void
 tb_connection_wait(TbConnection *conn)
 {
+	Assert(conn->nheld == 0);
 	wait_for(conn, WL_SOCKET_READABLE, -1);
 }
 
@@ -208,6 +212,8 @@ tb_connection_receive(TbConnection *conn, long timeout_ms, TbIncoming *message,
 		}
 		if (left <= 0 && timeout_ms != TB_WAIT_FOREVER)
 			return TB_RECEIVED_NOTHING;
+		if (!tb_connection_flush(conn, why))
+			return TB_RECEIVED_LOST;
 		wait_for(conn, WL_SOCKET_READABLE, left);
 	}
 	return TB_RECEIVED;
@@ -264,31 +270,16 @@ advance(struct iovec *parts, int nparts, size_t sent)
 	return i;
 }
 
-bool
-tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
-				   int nparts, const int *fds, int nfds, TbFailure *why)
+/* Sends all bytes of the parts, which it uses up. */
+static bool
+send_all(TbConnection *conn, struct iovec *parts, int nparts, const int *fds,
+		 int nfds, TbFailure *why)
 {
-	struct iovec left[MAX_PARTS + 1];
-	TbMessage	header = {.type = type};
-	size_t		length = 0;
 	int			first = 0;
-
-	Assert(nparts <= MAX_PARTS && nfds <= TB_MAX_FDS);
-	for (int i = 0; i < nparts; i++)
-	{
-		left[i + 1] = parts[i];
-		length += parts[i].iov_len;
-	}
-	if (length > TB_MAX_MESSAGE)
-		return lose(conn, why, TB_FALLBACK_PROTOCOL, "message is too large");
-	header.length = (uint32) length;
-	left[0].iov_base = &header;
-	left[0].iov_len = sizeof(header);
-	nparts++;
 
 	while (first < nparts)
 	{
-		ssize_t		sent = send_some(conn, left + first, nparts - first, fds, nfds);
+		ssize_t		sent = send_some(conn, parts + first, nparts - first, fds, nfds);
 
 		if (sent < 0)
 			return lose(conn, why, TB_FALLBACK_NO_SERVICE,
@@ -296,7 +287,7 @@ tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
 		if (sent > 0)
 		{
 			nfds = 0;
-			first += advance(left + first, nparts - first, sent);
+			first += advance(parts + first, nparts - first, sent);
 			continue;
 		}
 		wait_for(conn, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, TB_WAIT_FOREVER);
@@ -304,6 +295,59 @@ tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
 			return false;
 	}
 	return true;
+}
+
+bool
+tb_connection_flush(TbConnection *conn, TbFailure *why)
+{
+	struct iovec part;
+
+	if (conn->nheld == 0)
+		return true;
+	part.iov_base = conn->out.data;
+	part.iov_len = conn->out.len;
+	if (!send_all(conn, &part, 1, NULL, 0, why))
+		return false;
+	resetStringInfo(&conn->out);
+	conn->nheld = 0;
+	return true;
+}
+
+bool
+tb_connection_hold(TbConnection *conn, bool hold, TbFailure *why)
+{
+	conn->holding = hold;
+	return hold || tb_connection_flush(conn, why);
+}
+
+bool
+tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
+				   int nparts, const int *fds, int nfds, TbFailure *why)
+{
+	struct iovec whole[MAX_PARTS + 1];
+	TbMessage	header = {.type = type};
+	size_t		length = 0;
+
+	Assert(nparts <= MAX_PARTS && nfds <= TB_MAX_FDS);
+	for (int i = 0; i < nparts; i++)
+	{
+		whole[i + 1] = parts[i];
+		length += parts[i].iov_len;
+	}
+	if (length > TB_MAX_MESSAGE)
+		return lose(conn, why, TB_FALLBACK_PROTOCOL, "message is too large");
+	header.length = (uint32) length;
+	whole[0].iov_base = &header;
+	whole[0].iov_len = sizeof(header);
+	nparts++;
+
+	if (!conn->holding || nfds > 0 || length > READ_SIZE)
+		return tb_connection_flush(conn, why) &&
+			send_all(conn, whole, nparts, fds, nfds, why);
+	for (int i = 0; i < nparts; i++)
+		appendBinaryStringInfo(&conn->out, whole[i].iov_base,
+							   (int) whole[i].iov_len);
+	return ++conn->nheld < MAX_HELD || tb_connection_flush(conn, why);
 }
 
 bool

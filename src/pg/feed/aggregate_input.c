@@ -71,6 +71,8 @@ gather_rows(InputState *input)
 	if (input->rows == NULL && input->pending != NIL)
 		input->rows = tb_rows_chunk_make(query->spec.program,
 										 (Size) query->ready.slot_pages * TB_PAGE_SIZE);
+	if (input->pending != NIL && !input->rows_full && !tb_query_flush(query))
+		return false;
 	while (input->pending != NIL && !input->rows_full)
 	{
 		PendingRow *row = llast(input->pending);
@@ -142,6 +144,8 @@ feed_or_wait(InputState *input)
 	TbHeapQuery *query = input->query;
 	bool		any;
 
+	if (!tb_query_flush(query))
+		return false;
 	if (tb_feeders_help(query))
 		return serve_messages(input, false);
 	if (!serve_messages_noting(input, false, &any))
@@ -230,8 +234,10 @@ run_input(TbHeapQuery *query)
 	bool		ok = true;
 
 	tb_feeders_begin(query);
+	ok = tb_query_hold(query, true);
 	while (ok && !finished)
 		ok = step(&input, &finished);
+	ok = ok && tb_query_hold(query, false);
 	/* They end while the service does what is left to do: all pages are there. */
 	ok = ok && tb_query_send(query, TB_MSG_INPUT_END, NULL, 0);
 	tb_feeders_end(query, !ok);

@@ -169,6 +169,7 @@ bool
 tb_chunks_issue(TbHeapQuery *query, int slot_index)
 {
 	TbSlot	   *slot = &query->slots[slot_index];
+	bool		copied = false;
 
 	slot->kind = TB_CHUNK_PAGES;
 	slot->part = query->part;
@@ -180,7 +181,10 @@ tb_chunks_issue(TbHeapQuery *query, int slot_index)
 			tb_direct_block(slot->part->direct, slot->blocks[page]))
 			add_to_runs(query, slot, page);
 		else if (query->feeders == NULL)
+		{
 			read_buffered(query, slot_index, page);
+			copied = true;
+		}
 		else
 		{
 			tb_feeders_add(query, slot_index, page);
@@ -189,7 +193,8 @@ tb_chunks_issue(TbHeapQuery *query, int slot_index)
 	}
 	if (query->feeders != NULL)
 		tb_feeders_fill(query, slot_index);
-	return send_chunk(query, slot_index);
+	/* Where pages are copied, others have waited while this was done. */
+	return send_chunk(query, slot_index) && (!copied || tb_query_flush(query));
 }
 
 /* Sends a TbColumnsChunk that the caller has written to a free slot. */

@@ -131,6 +131,8 @@ extern bool tb_query_start(TbHeapQuery *query);
 extern bool tb_query_connected(TbHeapQuery *query);
 extern bool tb_query_send(TbHeapQuery *query, uint32 type, const void *payload,
 						  uint32 length);
+extern bool tb_query_hold(TbHeapQuery *query, bool hold);
+extern bool tb_query_flush(TbHeapQuery *query);
 extern TbReceived tb_query_receive(TbHeapQuery *query, bool wait,
 								   TbIncoming *message);
 extern bool tb_query_protocol_error(TbHeapQuery *query, const char *what);

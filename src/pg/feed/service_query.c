@@ -45,6 +45,26 @@ tb_query_send(TbHeapQuery *query, uint32 type, const void *payload, uint32 lengt
 	return false;
 }
 
+/* See tb_connection_hold. */
+bool
+tb_query_hold(TbHeapQuery *query, bool hold)
+{
+	if (tb_connection_hold(query->conn, hold, &query->failure))
+		return true;
+	query->conn = NULL;
+	return false;
+}
+
+/* What is held goes now: something long follows. */
+bool
+tb_query_flush(TbHeapQuery *query)
+{
+	if (tb_connection_flush(query->conn, &query->failure))
+		return true;
+	query->conn = NULL;
+	return false;
+}
+
 bool
 tb_query_give_up(TbHeapQuery *query, TbFallback reason, const char *what)
 {
@@ -68,8 +88,9 @@ take_failure(TbHeapQuery *query, const TbIncoming *message)
 	TbFailure	failure;
 
 	tb_failure_from_wire(&failure, message->payload, message->length);
-	if (message->type != TB_MSG_FAILED ||
-		tb_query_send(query, TB_MSG_QUERY_CLOSE, NULL, 0))
+	if (tb_query_hold(query, false) &&
+		(message->type != TB_MSG_FAILED ||
+		 tb_query_send(query, TB_MSG_QUERY_CLOSE, NULL, 0)))
 		tb_connection_release(query->conn);
 	query->conn = NULL;
 	query->failure = failure;

@@ -111,12 +111,13 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
 }
 
 Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks) const {
-  // Four chunks a thread even out the end; small ones cost a message each.
+  // Four chunks a thread even out the end; small ones cost a message each. Of the
+  // slots, half may wait for a word to the backend while the threads have the others.
   const uint64_t pages = nblocks / (uint64_t{pool_.size()} * 4);
   const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / 16 * 16, kMinSlotPages, kMaxSlotPages));
   const uint64_t chunks = nblocks / slot_pages + 1;
-  const uint64_t slots = std::min<uint64_t>(uint64_t{pool_.size()} * 2 + 2, chunks + 1);
-  return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS))};
+  const uint64_t slots = std::min<uint64_t>(uint64_t{pool_.size()} * 2 + 4, chunks + 1);
+  return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS)), pool_.size()};
 }
 
 std::shared_ptr<LoadedCode> HostDevice::load(std::span<const uint8_t> artifact, const Program& program) {
