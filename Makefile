@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol races mutants reports core
+SUITES := sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol moved-pages races mutants reports core
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
         bench-foundation bench-overhead bench-instructions python-packages gpu-bundle install clean

@@ -37,6 +37,8 @@ MUTANTS = (
            ("races.py", "--kinds", "cursor", "--races", "100", "--until-difference")),
     Mutant("dirty_is_clean", "blocks are read from the file while their buffers are dirty",
            ("races.py", "--kinds", "snapshot,account", "--races", "1000", "--until-difference")),
+    Mutant("moved_alone", "of decoded pages only those that have moved are read again", ("moved_pages.py",)),
+    Mutant("rewritten_untold", "the service is not told that pages are others", ("moved_pages.py",)),
     Mutant("deleted_is_visible", "hint bits decide without looking at xmax", ("run_sql.py", "--only", "visibility")),
     Mutant("absent_key_shown", "rows of a grouping set show keys that it lacks", ("run_sql.py", "--only", "grouping_sets")),
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),

@@ -408,6 +408,13 @@ class Relay:
         time.sleep(order["seconds"])
         send(target, message(kind, payload), fds)
 
+    def do_hold_until(self, target, kind, payload, fds, order):
+        """Until there is a file, for as long as anyone may wait."""
+        deadline = time.monotonic() + 10
+        while not os.path.exists(order["file"]) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        send(target, message(kind, payload), fds)
+
     # By chance:
 
     def fuzz(self, target, to, kind, payload, fds, order):

@@ -39,6 +39,7 @@ SUITES = {
     "join-faults": (PYTHON + ["test/join_faults.py"], ["--rounds", "30"]),
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
+    "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
     "mutants": (PYTHON + ["test/mutants.py"], []),
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),

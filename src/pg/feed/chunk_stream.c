@@ -101,6 +101,9 @@ release_chunk(TbHeapQuery *query, uint32 slot_index)
 	TbSlot	   *slot = &query->slots[slot_index];
 	TbChunkRelease release = {.slot = slot_index,.rewritten = slot->rewritten};
 
+#ifdef TB_MUTANT_REWRITTEN_UNTOLD
+	release.rewritten = 0;
+#endif
 	slot->state = TB_SLOT_RUNNING;
 	return tb_query_send(query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
 }
@@ -260,6 +263,7 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 {
 	TbChunkRead read;
 	TbSlot	   *slot;
+	bool		all;
 
 	if (message->length != sizeof(read))
 		return tb_query_protocol_error(query, "malformed CHUNK_READ");
@@ -272,8 +276,12 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 		return tb_query_protocol_error(query, "CHUNK_READ with an unknown outcome");
 	slot = &query->slots[read.slot];
 	/* Decoded pages are nowhere else: one that has moved takes all with it. */
-	if (read.outcome == TB_READ_FAILED ||
-		(!confirm_runs(query, slot) && read.outcome == TB_READ_DECODED))
+	all = read.outcome == TB_READ_FAILED ||
+		(!confirm_runs(query, slot) && read.outcome == TB_READ_DECODED);
+#ifdef TB_MUTANT_MOVED_ALONE
+	all = read.outcome == TB_READ_FAILED;
+#endif
+	if (all)
 		memset(query->unmoved, false, slot->npages * sizeof(bool));
 	replace_moved(query, read.slot);
 	slot->unread = false;
