@@ -44,7 +44,7 @@ def run_harness_tests():
 
 # What the tests and the service need; neither the backend's part nor mutants.
 SANITIZED = ("rt_test", "turbine_engine_test", "turbine_cuda_test", "compiler_test", "turbined_test",
-             "turbined_compiled_test", "datagen_test", "turbined", "turbine-compiler")
+             "turbined_compiled_test", "datagen_test", "turbined", "turbine-compiler", "rt_check_library")
 
 
 def build_sanitized():

@@ -118,17 +118,17 @@ TEST_F(CompiledLayoutTest, FilesReplaceThoseOfEarlierChunks) {
   const size_t fds = daemon_fds();
   client->send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {first.get()});
   send_chunk(*client, 0, 0, 0, 1, {{0, 9, 1}});
-  ASSERT_EQ(client->receive().as<TbChunkRead>().outcome, 0u);
+  ASSERT_EQ(client->receive().as<TbChunkRead>().outcome, uint32_t{TB_READ_DECODED});
   client->send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {second.get()});
   send_chunk(*client, 1, 1, 0, 1, {{0, 0, 1}});
-  ASSERT_EQ(client->receive().as<TbChunkRead>().outcome, 0u);
+  ASSERT_EQ(client->receive().as<TbChunkRead>().outcome, uint32_t{TB_READ_DECODED});
   for (uint32_t slot = 0; slot < 2; slot++) {
     client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{slot, 0});
     ASSERT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);
   }
   // A block that only the first file had.
   send_chunk(*client, 0, 2, 0, 1, {{0, 9, 1}});
-  ASSERT_EQ(client->receive().as<TbChunkRead>().outcome, 1u);
+  ASSERT_EQ(client->receive().as<TbChunkRead>().outcome, uint32_t{TB_READ_FAILED});
   memset(client->slot(0), 0, TB_PAGE_SIZE);
   client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0});
   ASSERT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);

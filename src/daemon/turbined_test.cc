@@ -105,7 +105,7 @@ TEST_F(TurbinedTest, ReadsFilesDirectlyAndWaitsForTheRelease) {
   send_chunk();
   Reply reply = client->receive();
   ASSERT_EQ(reply.type, TB_MSG_CHUNK_READ);
-  EXPECT_EQ(reply.as<TbChunkRead>().outcome, 0u);
+  EXPECT_EQ(reply.as<TbChunkRead>().outcome, uint32_t{TB_READ_DONE});
   EXPECT_EQ(memcmp(client->slot(0), pages.data() + 2 * TB_PAGE_SIZE, 3 * TB_PAGE_SIZE), 0);
   EXPECT_TRUE(client->silent(100)) << "consumed before its release";
   client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0});
@@ -119,7 +119,7 @@ TEST_F(TurbinedTest, ReadsFilesDirectlyAndWaitsForTheRelease) {
   send_chunk();
   reply = client->receive();
   ASSERT_EQ(reply.type, TB_MSG_CHUNK_READ);
-  EXPECT_EQ(reply.as<TbChunkRead>().outcome, 1u);
+  EXPECT_EQ(reply.as<TbChunkRead>().outcome, uint32_t{TB_READ_FAILED});
   client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0});
   EXPECT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);
   client->send(TB_MSG_INPUT_END);
