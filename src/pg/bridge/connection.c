@@ -92,9 +92,9 @@ tb_connection_release(TbConnection *conn)
 	Assert(conn->state == TB_CONNECTION_IN_USE);
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
 		nidle += connections[i].state == TB_CONNECTION_IDLE;
-	Assert(!conn->holding && conn->nheld == 0);
 	/* Bytes or descriptors left over belong to no query: not worth trusting. */
-	if (nidle >= MAX_IDLE || conn->consumed != conn->in.len || conn->nfds > 0)
+	if (nidle >= MAX_IDLE || conn->consumed != conn->in.len || conn->nfds > 0 ||
+		conn->holding)
 	{
 		tb_connection_close(conn);
 		return;
