@@ -66,7 +66,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
-#define TB_WIRE_VERSION 5
+#define TB_WIRE_VERSION 6
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250					/* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -387,7 +387,18 @@ typedef struct TbSlotFree
 	uint32_t	reserved;
 } TbSlotFree;
 
-/* What EXPLAIN (ANALYZE) shows. Times are summed over threads. */
+/* All rows of a table have a key of min..max, but those with a NULL in any key. */
+typedef struct TbKeyBounds
+{
+	int64_t		min;				/* integers, dates and timestamps: as stored */
+	int64_t		max;
+	uint64_t	known;				/* 0: nothing is known of the key, or no row has one */
+} TbKeyBounds;
+
+#define TB_MAX_KEY_BOUNDS 4				/* of a table's first keys */
+
+/* What EXPLAIN (ANALYZE) shows, and of a table what leaves need not be read for.
+ * Times are summed over threads. */
 typedef struct TbQueryDone
 {
 	uint64_t	rows_in;
@@ -409,6 +420,7 @@ typedef struct TbQueryDone
 	uint64_t	join_rows[16];		/* tuples after each join */
 	uint64_t	sort_us;			/* result plan: windows, order, limit */
 	uint64_t	rows_sorted;		/* rows that it was given */
+	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS];	/* BUILD */
 } TbQueryDone;
 
 #endif

@@ -129,6 +129,22 @@ TEST_F(TurbinedJoinTest, TablesAreBuiltProbedAndDropped) {
   EXPECT_TRUE(probe_is_a_violation(*client, 63));
 }
 
+TEST_F(TurbinedJoinTest, ABuildTellsTheBoundsOfItsKeys) {
+  auto client = connect();
+  Reply reply = build(*client, 0, {30, -7, 12});
+  ASSERT_EQ(reply.type, TB_MSG_QUERY_DONE);
+  auto done = reply.as<TbQueryDone>();
+  EXPECT_EQ(done.key_bounds[0].known, 1u);
+  EXPECT_EQ(done.key_bounds[0].min, -7);
+  EXPECT_EQ(done.key_bounds[0].max, 30);
+  EXPECT_EQ(done.key_bounds[1].known, 0u);
+  reply = build(*client, 1, {});
+  ASSERT_EQ(reply.type, TB_MSG_QUERY_DONE);
+  done = reply.as<TbQueryDone>();
+  EXPECT_EQ(done.groups, 0u);
+  EXPECT_EQ(done.key_bounds[0].known, 0u);
+}
+
 TEST_F(TurbinedJoinTest, TablesMayProbeTables) {
   auto client = connect();
   ASSERT_EQ(build(*client, 1, {1, 2, 2, 3}).type, TB_MSG_QUERY_DONE);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/device/host/host_memory.h"
+#include "engine/device/key_bounds.h"
 #include "engine/program/stored_rows.h"
 #include "turbine/kernel.h"
 
@@ -20,8 +21,8 @@ namespace turbine {
 class JoinTable {
  public:
   /* `block` begins with a TbJoinTable; `rows` were kept. */
-  JoinTable(HostBuffer block, StoredRows shape, uint64_t rows)
-      : block_(std::move(block)), shape_(std::move(shape)), rows_(rows) {
+  JoinTable(HostBuffer block, StoredRows shape, uint64_t rows, std::vector<KeyBounds> bounds = {})
+      : block_(std::move(block)), shape_(std::move(shape)), rows_(rows), bounds_(std::move(bounds)) {
     block_.charge_to(budget_);
   }
   JoinTable(const JoinTable&) = delete;
@@ -29,6 +30,8 @@ class JoinTable {
   const TbJoinTable* raw() const { return reinterpret_cast<const TbJoinTable*>(block_.data()); }
   const StoredRows& shape() const { return shape_; }
   uint64_t rows() const { return rows_; }
+  /* Of the first keys; those that are no integers are empty. */
+  const std::vector<KeyBounds>& bounds() const { return bounds_; }
   uint64_t charged_bytes() const { return block_.size(); }
 
   /* Does any look-up find at most one row? */
@@ -39,6 +42,7 @@ class JoinTable {
   HostBuffer block_;
   const StoredRows shape_;
   const uint64_t rows_;
+  const std::vector<KeyBounds> bounds_;
 };
 
 /* Bytes that say which rows of a FULL join's table have been matched, see

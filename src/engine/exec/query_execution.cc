@@ -547,6 +547,10 @@ void QueryExecution::keep_table() {
   totals_.table_bytes = table->raw()->total_size;
   totals_.table_kind = table->raw()->kind;
   totals_.table_chained = table->raw()->next != 0;
+  for (size_t key = 0; key < table->bounds().size(); key++) {
+    const KeyBounds& bounds = table->bounds()[key];
+    if (!bounds.empty()) totals_.key_bounds[key] = {bounds.min, bounds.max, 1};
+  }
   tables_.keep(table_number_, table, grant_.split(table->charged_bytes()));
 }
 

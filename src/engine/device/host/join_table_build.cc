@@ -10,6 +10,7 @@
 #include "engine/device/host/column_copy.h"
 #include "engine/device/host/key_range.h"
 #include "engine/device/host/slot_fill.h"
+#include "turbine/wire.h"
 
 namespace turbine {
 namespace {
@@ -40,7 +41,7 @@ class Builder {
     memcpy(block.data() + sizeof header_, columns_.data(), columns_.size() * sizeof columns_[0]);
     fill({reinterpret_cast<TbJoinTable*>(block.data()), reinterpret_cast<uint32_t*>(block.data() + next_offset_)});
     block.shrink(reinterpret_cast<TbJoinTable*>(block.data())->total_size);
-    return std::make_shared<const JoinTable>(std::move(block), shape_, parts_.rows());
+    return std::make_shared<const JoinTable>(std::move(block), shape_, parts_.rows(), bounds_);
   }
 
  private:
@@ -48,11 +49,19 @@ class Builder {
     uint64_t values, valid;
   };
 
+  /* Of the first keys, which whoever reads the probing side may ask for. */
+  void find_bounds() {
+    bounds_.resize(std::min<size_t>(shape_.nkeys, TB_MAX_KEY_BOUNDS));
+    for (size_t key = 0; key < bounds_.size(); key++)
+      if (is_integer_key(shape_, key)) bounds_[key] = bounds_of_key(shape_, parts_, key, pool_);
+  }
+
   void choose_kind() {
+    find_bounds();
     header_.nrows = parts_.rows();
     header_.kind = shape_.nkeys == 0 ? TB_TABLE_ALL : TB_TABLE_HASH;
     if (!integer_key(shape_)) return;
-    range_ = narrow_key_range(shape_, parts_, pool_, budget_);
+    range_ = narrow_key_range(shape_, parts_, bounds_[0], pool_, budget_);
     if (!range_) return;
     if (!range_->unique && range_->span > std::max(parts_.rows() * kDirectPlacesPerRow, kAlwaysDirect)) {
       range_.reset();
@@ -126,6 +135,7 @@ class Builder {
   const StoredParts& parts_;
   WorkerPool& pool_;
   MemoryBudget& budget_;
+  std::vector<KeyBounds> bounds_;
   std::optional<KeyRange> range_;
   std::vector<Column> columns_;
   uint64_t next_offset_ = 0;

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "engine/device/device.h"
+#include "turbine/wire.h"
 
 namespace turbine {
 namespace {
@@ -378,6 +379,61 @@ TEST_F(TableTest, MemoryIsTheBudgetsUntilTheTableIsThere) {
   build();
   EXPECT_EQ(budget_.used(), 0u) << "rows are gone, the table is nobody's but its keeper's";
   EXPECT_GE(table_->charged_bytes(), table_->raw()->total_size);
+}
+
+/* Of every kind of table, with many rows and few, over all workers' rows. */
+TEST_F(TableTest, BoundsAreThoseOfAllRows) {
+  for (int64_t step : {int64_t{1}, int64_t{0}, int64_t{1} << 40}) {
+    for (int64_t n : {1, 40000}) {
+      shape_ = {};
+      shape({TB_TYPE_INT8}, {});
+      for (int64_t i = 0; i < n; i++) add({value_of(i * step - 77)}, {}, i % 3u, false);
+      build();
+      ASSERT_EQ(table_->bounds().size(), 1u);
+      EXPECT_FALSE(table_->bounds()[0].empty());
+      EXPECT_EQ(table_->bounds()[0].min, -77);
+      EXPECT_EQ(table_->bounds()[0].max, (n - 1) * step - 77);
+    }
+  }
+}
+
+TEST_F(TableTest, BoundsOfTheFirstIntegerKeys) {
+  shape({TB_TYPE_TEXT, TB_TYPE_INT2, TB_TYPE_TIMESTAMPTZ, TB_TYPE_DATE, TB_TYPE_INT4}, {});
+  const int64_t last = std::numeric_limits<int64_t>::max();
+  add({"a", value_of(int16_t{-3}), value_of(int64_t{5}), value_of(int32_t{9}), value_of(int32_t{1})}, {}, 0, false);
+  add({"b", value_of(int16_t{4}), value_of(last), value_of(int32_t{-9}), value_of(int32_t{2})}, {}, 1, false);
+  build();
+  const std::vector<KeyBounds>& bounds = table_->bounds();
+  ASSERT_EQ(bounds.size(), static_cast<size_t>(TB_MAX_KEY_BOUNDS));
+  EXPECT_TRUE(bounds[0].empty()) << "of a text";
+  EXPECT_EQ(bounds[1].min, -3);
+  EXPECT_EQ(bounds[1].max, 4);
+  EXPECT_EQ(bounds[2].min, 5);
+  EXPECT_EQ(bounds[2].max, last);
+  EXPECT_EQ(bounds[3].min, -9);
+  EXPECT_EQ(bounds[3].max, 9);
+}
+
+TEST_F(TableTest, WithoutRowsOrKeysThereAreNoBounds) {
+  shape({TB_TYPE_INT4}, {});
+  build();
+  ASSERT_EQ(table_->bounds().size(), 1u);
+  EXPECT_TRUE(table_->bounds()[0].empty());
+
+  shape_ = {};
+  stores_.clear();
+  shape({TB_TYPE_INT4}, {}, true);
+  for (int i = 0; i < 10; i++) add({"-"}, {}, 0, false);
+  build();
+  EXPECT_TRUE(table_->bounds()[0].empty()) << "rows with NULL keys only";
+  EXPECT_TRUE(table_->bounds()[0].nulls);
+
+  shape_ = {};
+  stores_.clear();
+  shape({}, {{TB_TYPE_INT4, 0, false}});
+  add({}, {value_of(int32_t{1})}, 0, false);
+  build();
+  EXPECT_TRUE(table_->bounds().empty());
 }
 
 TEST_F(TableTest, BeyondTheBudgetIsAnError) {

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <mutex>
 
 namespace turbine {
@@ -27,9 +26,8 @@ T load(const uint8_t* values, uint64_t row) {
 
 }  // namespace
 
-bool integer_key(const StoredRows& shape) {
-  if (shape.nkeys != 1) return false;
-  switch (shape.columns[0].type) {
+bool is_integer_key(const StoredRows& shape, size_t key) {
+  switch (shape.columns[key].type) {
     case TB_TYPE_INT2:
     case TB_TYPE_INT4:
     case TB_TYPE_INT8:
@@ -39,6 +37,8 @@ bool integer_key(const StoredRows& shape) {
     default: return false;
   }
 }
+
+bool integer_key(const StoredRows& shape) { return shape.nkeys == 1 && is_integer_key(shape, 0); }
 
 int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row) {
   switch (tb_type_width(type)) {
@@ -54,32 +54,36 @@ uint64_t KeyRange::rank(int64_t key) const {
   return word.before + static_cast<uint32_t>(std::popcount(word.bits & ((1u << (place % 32)) - 1)));
 }
 
-std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, WorkerPool& pool,
-                                         MemoryBudget& budget) {
-  const uint32_t type = shape.columns[0].type;
-  KeyRange range;
-  if (parts.rows() == 0) return range;
-
+KeyBounds bounds_of_key(const StoredRows& shape, const StoredParts& parts, size_t key, WorkerPool& pool) {
+  const uint32_t type = shape.columns[key].type;
   std::mutex mutex;
-  std::atomic<bool> nulls{false};
-  int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
+  KeyBounds bounds;
   parts.each(pool, [&](const StoredParts::Part& part) {
-    int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min();
+    KeyBounds own;
     for (uint64_t i = 0; i < part.count; i++) {
       if (null_key(shape, part, i)) {
-        nulls = true;
+        own.nulls = true;
         continue;
       }
-      const int64_t key = integer_value(type, part.store->values(0), part.first + i);
-      low = std::min(low, key);
-      high = std::max(high, key);
+      const int64_t value = integer_value(type, part.store->values(key), part.first + i);
+      own.min = std::min(own.min, value);
+      own.max = std::max(own.max, value);
     }
     std::lock_guard lock(mutex);
-    min = std::min(min, low);
-    max = std::max(max, high);
+    bounds.min = std::min(bounds.min, own.min);
+    bounds.max = std::max(bounds.max, own.max);
+    bounds.nulls |= own.nulls;
   });
+  return bounds;
+}
 
-  if (min > max) return {};
+std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, const KeyBounds& bounds,
+                                         WorkerPool& pool, MemoryBudget& budget) {
+  const uint32_t type = shape.columns[0].type;
+  const int64_t min = bounds.min, max = bounds.max;
+  KeyRange range;
+  if (parts.rows() == 0) return range;
+  if (bounds.empty()) return {};
   const uint64_t last = static_cast<uint64_t>(max) - static_cast<uint64_t>(min);
   if (last >= std::min(std::max(parts.rows() * kPlacesPerRow, kAlwaysNarrow), kMostPlaces)) return {};
   range.min = min;
@@ -88,7 +92,7 @@ std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredPa
 
   auto* words = reinterpret_cast<TbRankWord*>(range.ranks->data());
   // Rows without a key have no place in its order.
-  std::atomic<bool> unique{!nulls};
+  std::atomic<bool> unique{!bounds.nulls};
   parts.each(pool, [&](const StoredParts::Part& part) {
     for (uint64_t i = 0; i < part.count && unique.load(std::memory_order_relaxed); i++) {
       const int64_t key = integer_value(type, part.store->values(0), part.first + i);

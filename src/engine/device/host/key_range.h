@@ -7,11 +7,18 @@
 #include <optional>
 
 #include "engine/device/host/stored_parts.h"
+#include "engine/device/key_bounds.h"
 
 namespace turbine {
 
+/* Is key number `key` stored as an integer? */
+bool is_integer_key(const StoredRows& shape, size_t key);
+
 /* Are rows with these keys candidates for look-up by the key itself? */
 bool integer_key(const StoredRows& shape);
+
+/* Of an integer key, in one pass over the rows. */
+KeyBounds bounds_of_key(const StoredRows& shape, const StoredParts& parts, size_t key, WorkerPool& pool);
 
 /* Key `row` of a column of an integer type, as a number. */
 int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row);
@@ -26,8 +33,9 @@ struct KeyRange {
   uint64_t rank(int64_t key) const;  // of a key that is there
 };
 
-/* Nothing if the range is too wide for its rows. Throws DeviceError. */
-std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, WorkerPool& pool,
-                                         MemoryBudget& budget);
+/* Of the one key, whose bounds are known. Nothing if the range is too wide for its
+ * rows. Throws DeviceError. */
+std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, const KeyBounds& bounds,
+                                         WorkerPool& pool, MemoryBudget& budget);
 
 }  // namespace turbine
