@@ -3,18 +3,21 @@
  *
  * PostgreSQL prunes: an Append of the leaves is one of the node's child plans, never
  * initialized, and what it carries is evaluated here as nodeAppend.c would. Leaves
- * are numbered in that plan's order. Relations are the executor's to close. Called
- * by stage_run.c. Must not look at parameters but in tb_partition_run_choose:
- * to compute them may raise.
+ * are numbered in that plan's order. By inner tables, which stage_run.c knows, it is
+ * the leaves' constraints that prune. Relations are the executor's to close. Called
+ * by stage_run.c. Must not look at parameters but in tb_partition_run_choose: to
+ * compute them may raise.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/plannodes.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
 #include "pg/feed/session.h"
+#include "pg/nodes/leaf_exclusion.h"
 #include "pg/nodes/param_block.h"
 #include "pg/nodes/partition_run.h"
 #include "pg/nodes/plan_private.h"
@@ -71,6 +74,18 @@ list_members(Bitmapset *set, int *members)
 	return count;
 }
 
+static void
+take_pruning_keys(TbPartitionRun *run, const CustomScan *plan, int stage)
+{
+	run->npruning_keys = tb_private_npruning_keys(plan, stage);
+	run->pruning_keys = palloc(sizeof(TbPruningRun) * Max(run->npruning_keys, 1));
+	for (int i = 0; i < run->npruning_keys; i++)
+		run->pruning_keys[i].key =
+			tb_private_pruning_key(plan, stage, i, &run->pruning_keys[i].leaf_attnums);
+	run->constraints = palloc0(sizeof(List *) * run->nleaves);
+	run->constraint_known = palloc0(sizeof(bool) * run->nleaves);
+}
+
 /* Of the leaves that are left. */
 static void
 init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflags)
@@ -104,6 +119,7 @@ tb_partition_run_make(CustomScanState *css, int stage, int eflags)
 	run->read = palloc(sizeof(int) * run->nleaves);
 	run->stats = palloc0(sizeof(TbPartStats) * run->nleaves);
 	take_layouts(run, css, stage);
+	take_pruning_keys(run, plan, stage);
 	if (pruning != NULL)
 		run->prune = ExecInitPartitionPruning(stand_in(css, info.pruner), run->nleaves,
 											  pruning, &valid);
@@ -189,6 +205,7 @@ tb_partition_run_brin(const TbPartitionRun *run)
 void
 tb_partition_run_choose(TbPartitionRun *run)
 {
+	run->removed_by_join = 0;
 	run->nread = run->nvalid;
 	memcpy(run->read, run->valid, sizeof(int) * run->nvalid);
 	memset(run->stats, 0, sizeof(TbPartStats) * run->nleaves);
@@ -200,6 +217,49 @@ tb_partition_run_choose(TbPartitionRun *run)
 			run->read[i] = run->valid[run->read[i]];
 	}
 	choose_blocks(run);
+}
+
+/* Kept for further runs: as long as the leaf is locked it stays the same. */
+static List *
+leaf_constraint(TbPartitionRun *run, int leaf)
+{
+	MemoryContext old;
+
+	if (run->constraint_known[leaf])
+		return run->constraints[leaf];
+	old = MemoryContextSwitchTo(run->estate->es_query_cxt);
+	run->constraints[leaf] = tb_leaf_constraint(leaf_relation(run, leaf));
+	run->constraint_known[leaf] = true;
+	MemoryContextSwitchTo(old);
+	return run->constraints[leaf];
+}
+
+static bool
+can_match(TbPartitionRun *run, int leaf, const TbPruningRun *key, uint64 rows,
+		  const TbKeyBounds *bounds)
+{
+	if (rows == 0)
+		return false;
+	return !bounds->known ||
+		!tb_leaf_is_excluded(leaf_constraint(run, leaf),
+							 tb_leaf_bounds(leaf_relation(run, leaf),
+											key->leaf_attnums[leaf], bounds));
+}
+
+void
+tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key, uint64 rows,
+					   const TbKeyBounds *bounds)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < run->nread; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (can_match(run, run->read[i], key, rows, bounds))
+			run->read[kept++] = run->read[i];
+	}
+	run->removed_by_join += run->nread - kept;
+	run->nread = kept;
 }
 
 bool

@@ -13,6 +13,14 @@
 
 #include "pg/feed/heap_query.h"
 #include "pg/nodes/brin_scan.h"
+#include "pg/planner/pruning_keys.h"
+
+/* A key of a join that prunes leaves. */
+typedef struct TbPruningRun
+{
+	TbPruningKey key;
+	AttrNumber *leaf_attnums;		/* one a leaf */
+} TbPruningRun;
 
 typedef struct TbPartitionRun
 {
@@ -25,10 +33,15 @@ typedef struct TbPartitionRun
 	List	  **layout_params;		/* lists of ExprState */
 	TbBrinScan *brins;				/* one a leaf; NULL: none has indexes */
 	PartitionPruneState *prune;		/* NULL: nothing to prune by */
+	int			npruning_keys;
+	TbPruningRun *pruning_keys;
+	List	  **constraints;		/* of each leaf; valid where known is set */
+	bool	   *constraint_known;
 	int			nvalid;				/* left when the executor started */
 	int		   *valid;				/* indexes of leaves */
 
 	/* Of the last run. */
+	int			removed_by_join;	/* of those that values of parameters had left */
 	int			nread;
 	int		   *read;				/* indexes of leaves */
 	TbPartStats *stats;				/* one a leaf */
@@ -44,6 +57,13 @@ extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
 /* Prunes by the values that parameters have now; they are those to be read, and their
  * indexes are asked which blocks of them, in the current context. */
 extern void tb_partition_run_choose(TbPartitionRun *run);
+
+/* Leaves out those chosen that cannot have a row whose key is in an inner table: one
+ * of `rows` rows, with these bounds. */
+extern void tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key,
+								   uint64 rows, const TbKeyBounds *bounds);
+
+/* Blocks of those chosen. */
 extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
 
 /* Completes the spec with those chosen. False if a layout's values have no form. */

@@ -26,6 +26,8 @@ typedef enum TbPrivateStage
 	TB_STAGE_LAYOUTS,				/* a list a layout: Const, bytea, then Consts: its
 									 * program and parameters */
 	TB_STAGE_LEAF_BRINS,			/* Const, bytea: int32[], the leaves' index scans */
+	TB_STAGE_PRUNING_KEYS,			/* a list a key: Const, bytea: TbPruningKey; Const,
+									 * bytea: AttrNumber[], the leaves' attnums */
 	TB_STAGE_COUNT
 } TbPrivateStage;
 
@@ -104,6 +106,33 @@ pack_layouts(const TbStage *stage)
 	return result;
 }
 
+static Const *
+leaf_attnums_node(const TbPartitions *partitions, AttrNumber attnum)
+{
+	int			nleaves = list_length(partitions->leaves);
+	AttrNumber *attnums = palloc(sizeof(AttrNumber) * Max(nleaves, 1));
+
+	for (int i = 0; i < nleaves; i++)
+		attnums[i] = ((TbLeaf *) list_nth(partitions->leaves, i))->attnums[attnum - 1];
+	return bytes_node(attnums, sizeof(AttrNumber) * nleaves);
+}
+
+static List *
+pack_pruning_keys(const TbStage *stage)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, stage->pruning_keys)
+	{
+		const TbPruningKey *key = lfirst(lc);
+
+		result = lappend(result, list_make2(bytes_node(key, sizeof(*key)),
+											leaf_attnums_node(stage->partitions, key->attnum)));
+	}
+	return result;
+}
+
 static List *
 pack_stage(const TbStage *stage)
 {
@@ -113,7 +142,8 @@ pack_stage(const TbStage *stage)
 									numbers_node(stage->leaf_layouts),
 									pack_layouts(stage));
 
-	return lappend(result, numbers_node(stage->leaf_brin_plans));
+	result = lappend(result, numbers_node(stage->leaf_brin_plans));
+	return lappend(result, pack_pruning_keys(stage));
 }
 
 List *
@@ -251,6 +281,22 @@ tb_private_leaf_brins(const CustomScan *plan, int stage)
 	int32	   *plans = node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
 
 	return size > 0 ? plans : NULL;
+}
+
+int
+tb_private_npruning_keys(const CustomScan *plan, int stage)
+{
+	return list_length(list_nth(stage_list(plan, stage), TB_STAGE_PRUNING_KEYS));
+}
+
+TbPruningKey
+tb_private_pruning_key(const CustomScan *plan, int stage, int key, AttrNumber **leaf_attnums)
+{
+	List	   *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_PRUNING_KEYS), key);
+	Size		size;
+
+	*leaf_attnums = node_bytes(packed, 1, &size);
+	return *(TbPruningKey *) node_bytes(packed, 0, &size);
 }
 
 int

@@ -17,6 +17,7 @@
 #include "turbine/program.h"
 #include "turbine/result.h"
 
+#include "pg/planner/pruning_keys.h"
 #include "pg/planner/stage.h"
 
 /* Indexes into custom_private. */
@@ -60,6 +61,10 @@ extern int	tb_private_nstages(const CustomScan *plan);
 extern int32 *tb_private_leaf_layouts(const CustomScan *plan, int stage);
 /* The child plan that scans the indexes of each leaf, -1: none; NULL: of no leaf. */
 extern int32 *tb_private_leaf_brins(const CustomScan *plan, int stage);
+/* The keys of joins that prune leaves; of each the leaves' own attnums. */
+extern int	tb_private_npruning_keys(const CustomScan *plan, int stage);
+extern TbPruningKey tb_private_pruning_key(const CustomScan *plan, int stage, int key,
+										   AttrNumber **leaf_attnums);
 extern int	tb_private_nlayouts(const CustomScan *plan, int stage);
 extern TbProgram *tb_private_layout(const CustomScan *plan, int stage, int layout,
 									List **params);

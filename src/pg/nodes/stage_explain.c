@@ -193,8 +193,9 @@ static void
 show_partitions(Shower *shower, int stage)
 {
 	const TbRunStage *of = &shower->run->stages[stage];
-	bool		has_run = shower->ran && tb_stage_run_stats(shower->run, stage) != NULL;
 	const TbPartitionRun *run = of->partitions;
+	bool		has_run = shower->ran && run != NULL &&
+		(tb_stage_run_stats(shower->run, stage) != NULL || run->removed_by_join > 0);
 	ExplainState *es = shower->es;
 	int			all = of->info.nleaves + of->info.pruned;
 	int			left;
@@ -209,6 +210,9 @@ show_partitions(Shower *shower, int stage)
 		ExplainPropertyInteger("Partitions Read", NULL, left, es);
 		ExplainPropertyInteger("Partitions Pruned", NULL, all - left, es);
 	}
+	if (has_run && run->npruning_keys > 0 &&
+		(run->removed_by_join > 0 || es->format != EXPLAIN_FORMAT_TEXT))
+		ExplainPropertyInteger("Partitions Removed by Join", NULL, run->removed_by_join, es);
 	if (!has_run || !es->verbose)
 		return;
 	ExplainOpenGroup("Partitions", "Partitions", false, es);

@@ -295,6 +295,36 @@ nothing_to_read(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
 	return *blocks != NULL && tb_block_set_count(*blocks) == 0;
 }
 
+static const TbQueryDone *
+table_built(const TbStageRun *run, uint32 table)
+{
+	for (int i = 0; i < run->nstages - 1; i++)
+		if (run->stages[i].info.table == table && run->stages[i].have_stats)
+			return &run->stages[i].stats.done;
+	elog(ERROR, "no stage has built table %u", table);
+}
+
+/*
+ * Leaves out partitions of which no row has a match in the tables that the stage
+ * probes, all built by now in this run. Whether there is nothing left.
+ */
+static bool
+prune_by_joins(TbStageRun *run, TbRunStage *stage)
+{
+	TbPartitionRun *partitions = stage->partitions;
+
+	if (partitions == NULL || partitions->npruning_keys == 0)
+		return false;
+	for (int i = 0; i < partitions->npruning_keys; i++)
+	{
+		const TbPruningRun *key = &partitions->pruning_keys[i];
+		const TbQueryDone *done = table_built(run, key->key.table);
+
+		tb_partition_run_prune(partitions, key, done->groups, &done->key_bounds[key->key.key]);
+	}
+	return tb_partition_run_chosen_blocks(partitions) == 0;
+}
+
 /* Starts one stage, and finishes it if it is an inner table. */
 static TbRunStart
 run_stage(TbStageRun *run, int index, TbFailure *why)
@@ -316,6 +346,10 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 			return TB_RUN_FALLBACK;
 		}
 	}
+	/* PostgreSQL would meet rows: parameters that may raise are computed, for nothing. */
+	else if (rel != NULL && prune_by_joins(run, stage) && stage->info.needed &&
+			 stage->harmless)
+		return TB_RUN_EMPTY;
 	if (is_last(run, index))
 		return begin_query(run, index, rel, blocks, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
 	built = rel != NULL ? build_of_table(run, index, rel, blocks, why) :

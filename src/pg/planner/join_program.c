@@ -26,6 +26,7 @@
 #include "pg/planner/join_keys.h"
 #include "pg/planner/join_program.h"
 #include "pg/planner/layout_program.h"
+#include "pg/planner/pruning_keys.h"
 
 typedef struct JoinSide JoinSide;
 
@@ -45,6 +46,7 @@ struct JoinSide
 	TbJoinTree *tree;
 	Relation	relation;			/* NULL: rows of another plan */
 	List	   *joins;				/* SideJoin */
+	List	   *pruning_keys;		/* TbPruningKey */
 	int			last_full;			/* index of the last FULL join; -1: none */
 	uint32		table;				/* number, of inner sides */
 	bool		needed;				/* its rows; of FULL joins the driver's are not */
@@ -154,6 +156,24 @@ split_equality(const RestrictInfo *rinfo, const SideJoin *join, Relids outer,
 		bms_is_subset(rinfo->left_relids, inner);
 }
 
+/* Where leaves of the side's table may be left out by values of the key that is next. */
+static void
+note_pruning_key(TbJoinProgram *program, JoinSide *side, const SideJoin *join,
+				 const Expr *outer_expr, const Expr *inner_expr)
+{
+	TbPruningKey *key;
+	uint32		number = list_length(join->shown->keys);
+
+	if (number >= TB_MAX_KEY_BOUNDS || !tb_join_prunes(side->tree, join->join) ||
+		!tb_is_pruning_key(program->root, side->tree, outer_expr, inner_expr))
+		return;
+	key = palloc0(sizeof(TbPruningKey));
+	key->table = join->inner->table;
+	key->key = number;
+	key->attnum = ((const Var *) outer_expr)->varattno;
+	side->pruning_keys = lappend(side->pruning_keys, key);
+}
+
 /* Adds the clause's two expressions as keys of both programs. False with
  * *failed if they can not be computed at all; else it has to be a residual. */
 static bool
@@ -178,6 +198,7 @@ add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join,
 		return false;
 	tb_builder_join_key(side->t.builder, join->index, &probe);
 	tb_builder_add_key(join->inner->t.builder, &stored);
+	note_pruning_key(program, side, join, outer_expr, inner_expr);
 	join->shown->keys = lappend(join->shown->keys, rinfo->clause);
 	return true;
 }
@@ -414,6 +435,9 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 		return false;
 	stage->partitions = partitions;
 	stage->pruner = tb_partitions_pruner(program->root, side->tree->driver, partitions);
+	/* PostgreSQL's plan would meet rows that raise. */
+	if (!tb_program_raises_before_output(stage->program))
+		stage->pruning_keys = side->pruning_keys;
 	stage->info.nleaves = list_length(partitions->leaves);
 	stage->info.pruned = partitions->pruned;
 	work->partitions = stage->info.nleaves;

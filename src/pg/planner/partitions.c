@@ -62,6 +62,40 @@ count_columns(PlannerInfo *root, const RelOptInfo *table, const RelOptInfo *leaf
 	return list_length(appinfo->translated_vars);
 }
 
+static bool
+is_key_of(const RelOptInfo *rel, AttrNumber attnum)
+{
+	if (rel->part_scheme->strategy == PARTITION_STRATEGY_HASH)
+		return false;
+	for (int i = 0; i < rel->part_scheme->partnatts; i++)
+	{
+		ListCell   *lc;
+
+		foreach(lc, rel->partexprs[i])
+			if (IsA(lfirst(lc), Var) && ((Var *) lfirst(lc))->varattno == attnum)
+				return true;
+	}
+	return false;
+}
+
+bool
+tb_is_partitioned_by(PlannerInfo *root, const RelOptInfo *rel, AttrNumber attnum)
+{
+	check_stack_depth();
+	if (is_key_of(rel, attnum))
+		return true;
+	for (int i = 0; i < rel->nparts; i++)
+	{
+		const RelOptInfo *part = bms_is_member(i, rel->live_parts) ? rel->part_rels[i] : NULL;
+
+		if (part != NULL && part->part_scheme != NULL &&
+			tb_is_partitioned_by(root, part,
+								 attnum_below(root->append_rel_array[part->relid], attnum)))
+			return true;
+	}
+	return false;
+}
+
 static void
 add_leaf(PlannerInfo *root, const RelOptInfo *table, RelOptInfo *rel,
 		 TbPartitions *partitions)

@@ -32,6 +32,11 @@ typedef struct TbPartitions
 /* Whether the relation is a partitioned table of the query's. */
 extern bool tb_is_partitioned(const RelOptInfo *rel, const RangeTblEntry *rte);
 
+/* Whether the table, or a partition of it that is partitioned and not pruned, is
+ * partitioned by that column of the table's, otherwise than by its hash. */
+extern bool tb_is_partitioned_by(PlannerInfo *root, const RelOptInfo *rel,
+								 AttrNumber attnum);
+
 extern TbPartitions *tb_partitions_of(PlannerInfo *root, RelOptInfo *rel);
 
 /* PostgreSQL's plan for the same rows: sequential scans appended. */

@@ -46,6 +46,7 @@ typedef struct TbStage
 	List	   *leaf_layouts;		/* int, one a leaf: 0 or a layout's number from 1 */
 	Path	   *pruner;				/* or NULL */
 	List	   *leaf_brins;			/* TbBrinPath or NULL, one a leaf; NIL: none has one */
+	List	   *pruning_keys;		/* TbPruningKey: by inner tables, once they are built */
 	List	   *leaf_brin_plans;	/* int: their indexes among the child plans, or -1 */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
