@@ -191,11 +191,17 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 	}
 }
 
-/* The cheapest device's time; index -1 if none may run it. */
+/*
+ * The time of the device that would be through first; index -1 if none may run it.
+ * What runs there now decides between devices and is no part of the time: the count
+ * is as old as the supervisor's last look, and a plan must not depend on whether that
+ * look met the session's own query before.
+ */
 static double
 cheapest_device(const TbWork *work, int *index, int *ndevices)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
+	double		soonest = 0;
 	double		best = 0;
 	int			threads = 1;
 
@@ -206,13 +212,15 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 	for (int i = 0; i < *ndevices; i++)
 	{
 		double		us;
+		double		through;
 
 		if (!may_run_on(&devices[i], i, work))
 			continue;
 		us = devices[i].kind == 0 ? host_us(work, threads) : gpu_us(work, threads);
-		us *= 1.0 + 0.5 * devices[i].queries_running;
-		if (*index < 0 || us < best)
+		through = us * (1.0 + 0.5 * devices[i].queries_running);
+		if (*index < 0 || through < soonest)
 		{
+			soonest = through;
 			best = us;
 			*index = i;
 		}
