@@ -27,8 +27,9 @@
  *                                      rewriting pages that moved)
  *     D CHUNK_DONE {row ids, deferred rows, verdict}
  *   B owns the slot again after CHUNK_DONE; a chunk with runs may be released
- *   only after its CHUNK_READ, and no sink consumes it before. Both sides may hold
- *   such messages back, in order, as long as the other has enough to do.
+ *   only after its CHUNK_READ, and no sink consumes it before. Runs ascend and do
+ *   not overlap. Both sides may hold such messages back, in order, for as long as
+ *   they do not wait themselves.
  *   B INPUT_END
  *   AGGREGATE, PROJECT: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
  *   D QUERY_DONE {statistics}    the connection is idle again

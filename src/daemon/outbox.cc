@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace turbine {
 
@@ -29,7 +30,19 @@ Outbox::Item Outbox::item_of(TbMessageType type, std::span<const uint8_t> payloa
 void Outbox::post_later(TbMessageType type, std::span<const uint8_t> payload) {
   const Item item = item_of(type, payload);
   std::lock_guard lock(mutex_);
-  later_ += item.bytes;
+  waiting_ += item.bytes;
+}
+
+void Outbox::post_waiting() {
+  std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return;
+  items_.emplace_back().bytes = std::exchange(waiting_, {});
+  send_or_wake_locked();
+}
+
+void Outbox::forget_waiting() {
+  std::lock_guard lock(mutex_);
+  waiting_.clear();
 }
 
 void Outbox::post(TbMessageType type, std::span<const uint8_t> payload, int fd) {
@@ -39,15 +52,16 @@ void Outbox::post(TbMessageType type, std::span<const uint8_t> payload, int fd) 
   std::lock_guard lock(mutex_);
   // A message that should bring a descriptor must not go without.
   if (fd >= 0 && !item.fd) broken_ = true;
-  if (!later_.empty()) {
-    if (item.fd) {
-      items_.emplace_back().bytes = std::move(later_);
-    } else {
-      item.bytes.insert(0, later_);
-    }
-    later_.clear();
-  }
+  if (item.fd && !waiting_.empty())
+    items_.emplace_back().bytes = std::exchange(waiting_, {});
+  else
+    item.bytes.insert(0, std::exchange(waiting_, {}));
   items_.push_back(std::move(item));
+  send_or_wake_locked();
+}
+
+/* What the socket does not take now is the session thread's. */
+void Outbox::send_or_wake_locked() {
   if (!flush_locked() || !items_.empty()) wake();
 }
 

@@ -24,6 +24,8 @@ class Outbox final : public MessageSink {
 
   void post(TbMessageType type, std::span<const uint8_t> payload, int fd) override;
   void post_later(TbMessageType type, std::span<const uint8_t> payload) override;
+  void post_waiting() override;
+  void forget_waiting() override;
   void wake() override;
 
   /* The session's thread: readable when there is work; cleared by it. */
@@ -41,13 +43,14 @@ class Outbox final : public MessageSink {
     UniqueFd fd;  // goes with the first byte
   };
   static Item item_of(TbMessageType type, std::span<const uint8_t> payload);
+  void send_or_wake_locked();
   bool flush_locked();
 
   const int socket_;
   UniqueFd event_;
   std::mutex mutex_;
   std::deque<Item> items_;
-  std::string later_;  // messages that go with the next that is posted, before it
+  std::string waiting_;  // messages that go with the next that is posted, before it
   bool broken_ = false;
 };
 

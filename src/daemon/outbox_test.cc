@@ -78,6 +78,19 @@ TEST_F(OutboxTest, WhatMayWaitGoesBeforeTheNextThatMayNot) {
   EXPECT_EQ(arrived(), Values{4});
 }
 
+TEST_F(OutboxTest, WhatWaitsIsSentOrForgottenWhenAsked) {
+  outbox_->post_waiting();
+  EXPECT_EQ(arrived(), Values{});
+  post_later(1);
+  post_later(2);
+  outbox_->post_waiting();
+  EXPECT_EQ(arrived(), (Values{1, 2}));
+  post_later(3);
+  outbox_->forget_waiting();
+  post(4);
+  EXPECT_EQ(arrived(), Values{4});
+}
+
 TEST_F(OutboxTest, DescriptorsStayWithTheirMessage) {
   post_later(1);
   post(2, STDERR_FILENO);

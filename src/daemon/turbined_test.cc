@@ -348,6 +348,13 @@ TEST_F(TurbinedTest, ViolationsCloseTheirConnectionOnly) {
     x.nruns = 1;
     c.send_struct(TB_MSG_CHUNK, x, std::string(4, '\0') + std::string(4, '\0') + std::string("\2\0\0\0", 4));
   });
+  in_query([&](Client& c) {
+    auto x = chunk;
+    x.npages = x.nruns = 2;
+    const TbRun twice[2] = {{0, 0, 1}, {0, 0, 1}};
+    c.send_struct(TB_MSG_CHUNK, x, std::string(reinterpret_cast<const char*>(twice), sizeof twice));
+    EXPECT_EQ(c.receive().type, 0u);
+  });
   in_query([&](Client& c) { c.send_struct(TB_MSG_CHUNK, chunk); c.send_struct(TB_MSG_CHUNK, chunk); });
   in_query([](Client& c) { c.send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0}); });
   in_query([](Client& c) { c.send_struct(TB_MSG_SLOT_FREE, TbSlotFree{0, 0}); });

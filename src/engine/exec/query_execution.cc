@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "engine/device/cuda/fault.h"
 #include "engine/exec/columns_chunk_check.h"
@@ -209,6 +210,7 @@ QueryExecution::~QueryExecution() {
   {
     std::unique_lock lock(mutex_);
     failed_ = true;  // completions post nothing any more: the backend's next query would get it
+    sink_.forget_waiting();
     lock.unlock();
     if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
     lock.lock();
@@ -237,8 +239,12 @@ void QueryExecution::check_chunk(const TbChunk& chunk, std::span<const TbRun> ru
   if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("pages for a program of rows");
   if (chunk.npages > ready_.slot_pages) throw ProtocolError("chunk is larger than a slot");
   if (!layouts_.has(chunk.layout)) throw ProtocolError("chunk of an unknown layout");
+  uint32_t end = 0;
   for (const TbRun& run : runs) {
     if (run.count == 0 || uint64_t{run.page} + run.count > chunk.npages) throw ProtocolError("run leaves its chunk");
+    // Else pages that nobody reads would count as read.
+    if (run.page < end) throw ProtocolError("runs overlap");
+    end = run.page + run.count;
     if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
   }
 }
@@ -357,6 +363,12 @@ bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const st
 
 void QueryExecution::start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from,
                                 std::vector<std::vector<TbRun>> parts) {
+  {
+    std::lock_guard lock(mutex_);
+    slots_[slot].drives = true;
+    at_drives_++;
+    if (!failed_) sink_.post_waiting();  // for threads, not for a drive
+  }
   for (std::vector<TbRun>& part : parts) {
     try {
       engine_.readers.post([this, slot, files = from, runs = std::move(part)](unsigned) {
@@ -383,6 +395,7 @@ void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uin
   else
     slot.read_failed = true;
   if (--slot.parts_unread > 0) return;
+  if (std::exchange(slot.drives, false)) at_drives_--;
   slot.state = SlotState::kHeld;
   const TbReadOutcome outcome = slot.read_failed                            ? TB_READ_FAILED
                                 : slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED
@@ -392,11 +405,11 @@ void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uin
   if (!failed_) tell(slot, TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, outcome}));
 }
 
-/* News of the slot's chunk; the lock is held. Where the device has read it itself, and
- * has enough to do, one wake-up of the backend serves several such: what is still in
- * its hands will bring them along. Drives want all that the backend can ask for. */
+/* News of the slot's chunk; the lock is held. Where the device reads the chunks itself,
+ * and has enough to do, one wake-up of the backend serves several such: what is still
+ * in its hands will bring them along. Drives want all that the backend can ask for. */
 void QueryExecution::tell(const Slot& slot, TbMessageType type, std::span<const uint8_t> payload) {
-  if (slot.ahead && reading_ + running_ > busy_)
+  if (slot.ahead && at_drives_ == 0 && reading_ + running_ > busy_)
     sink_.post_later(type, payload);
   else
     sink_.post(type, payload, -1);

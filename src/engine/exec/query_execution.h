@@ -38,8 +38,11 @@ class MessageSink {
   virtual ~MessageSink() = default;
   /* `fd` (or -1) is duplicated or sent before this returns. */
   virtual void post(TbMessageType type, std::span<const uint8_t> payload, int fd) = 0;
-  /* As post() without a descriptor, but may wait for the next post(), which must come. */
+  /* As post() without a descriptor, but may wait for the next post(), which must come,
+   * or one of these: what waits is sent, or forgotten. */
   virtual void post_later(TbMessageType type, std::span<const uint8_t> payload) = 0;
+  virtual void post_waiting() = 0;
+  virtual void forget_waiting() = 0;
   /* Makes the session's thread call advance() soon. */
   virtual void wake() = 0;
 };
@@ -100,7 +103,8 @@ class QueryExecution {
     uint64_t sequence = 0;
     uint32_t parts_unread = 0;  // kReading
     bool read_failed = false;
-    bool ahead = false;  // the device has read and decoded it before its release
+    bool ahead = false;    // the device has read and decoded it before its release
+    bool drives = false;   // kReading: by the readers
     std::shared_ptr<DecodedPages> decoded;  // kHeld: if the device has, as they were read
   };
 
@@ -156,6 +160,7 @@ class QueryExecution {
   std::condition_variable reads_finished_;
   std::vector<Slot> slots_;
   uint32_t reading_ = 0;
+  uint32_t at_drives_ = 0;  // of reading_, those that the readers have
   uint32_t running_ = 0;
   uint32_t busy_ = UINT32_MAX;  // see Device::ChunkShape
   uint64_t next_sequence_ = 0;  // greater than any chunk's

@@ -212,8 +212,13 @@ tb_connection_receive(TbConnection *conn, long timeout_ms, TbIncoming *message,
 		}
 		if (left <= 0 && timeout_ms != TB_WAIT_FOREVER)
 			return TB_RECEIVED_NOTHING;
-		if (!tb_connection_flush(conn, why))
-			return TB_RECEIVED_LOST;
+		if (conn->nheld > 0)
+		{
+			/* Sending may take in what would be waited for: look again. */
+			if (!tb_connection_flush(conn, why))
+				return TB_RECEIVED_LOST;
+			continue;
+		}
 		wait_for(conn, WL_SOCKET_READABLE, left);
 	}
 	return TB_RECEIVED;

@@ -5,15 +5,17 @@
  * leave gaps where blocks are skipped. Runs of direct blocks are left to
  * the daemon, all others are copied from shared buffers before the chunk is
  * sent. When the daemon has read a chunk's runs they are confirmed against the
- * visibility map, what moved is read buffered, and the chunk is released; one
- * without runs is released at once.
+ * visibility map, what moved (or all, if the slot does not hold what did not) is
+ * read buffered, and the chunk is released; one without runs is released at once.
  *
  * With feeders (feeders.h) the pages to be copied are left to them and to what the
  * leader does between messages: the chunk is sent at once, and released when it
  * has been filled as well.
  *
  * A page in a slot may be read by the node only after its chunk is DONE: pages
- * of runs are then confirmed. Called by ROWS delivery and aggregate input.
+ * of runs are then confirmed. Of a chunk that was decoded on the way the slot holds
+ * those pages only that its row ids refer to. Called by ROWS delivery and aggregate
+ * input.
  */
 #include "postgres.h"
 
@@ -185,6 +187,9 @@ tb_chunks_issue(TbHeapQuery *query, int slot_index)
 			add_to_runs(query, slot, page);
 		else if (query->feeders == NULL)
 		{
+			/* Copying takes long: what is held goes first. */
+			if (!copied && !tb_query_flush(query))
+				return false;
 			read_buffered(query, slot_index, page);
 			copied = true;
 		}
@@ -233,7 +238,7 @@ confirm_runs(TbHeapQuery *query, const TbSlot *slot)
 }
 
 /* Buffered reads replace what can not be used of the runs' pages. */
-static void
+static bool
 replace_moved(TbHeapQuery *query, int slot_index)
 {
 	TbSlot	   *slot = &query->slots[slot_index];
@@ -250,11 +255,14 @@ replace_moved(TbHeapQuery *query, int slot_index)
 				query->stats.blocks_direct++;
 				continue;
 			}
+			if (!slot->rewritten && !tb_query_flush(query))
+				return false;
 			query->stats.blocks_moved++;
 			read_buffered(query, slot_index, page);
 			slot->rewritten = true;
 		}
 	}
+	return true;
 }
 
 /* The daemon has read the runs, or failed to. */
@@ -283,7 +291,8 @@ chunk_read(TbHeapQuery *query, const TbIncoming *message)
 #endif
 	if (all)
 		memset(query->unmoved, false, slot->npages * sizeof(bool));
-	replace_moved(query, read.slot);
+	if (!replace_moved(query, read.slot))
+		return false;
 	slot->unread = false;
 	return release_if_complete(query, read.slot);
 }

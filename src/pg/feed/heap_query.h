@@ -129,7 +129,8 @@ typedef struct TbHeapQueryStats
 	char		device_name[64];
 	uint64		blocks_buffered;
 	uint64		blocks_direct;
-	uint64		blocks_moved;		/* direct, then read again: the map moved */
+	uint64		blocks_moved;		/* direct, then read again: they or others of their
+								 * chunk had moved */
 	uint64		blocks_fed;			/* of the buffered ones, by feeders */
 	uint32		feeders_planned;
 	uint32		feeders_launched;

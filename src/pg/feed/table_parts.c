@@ -129,7 +129,8 @@ tb_parts_more(TbHeapQuery *query, bool *more)
 	*more = tb_blocks_left(query);
 	if (!*more || query->part == before)
 		return true;
-	return tb_part_begin(query) && tb_part_announce_layout(query);
+	/* The files are opened and the visibility map is copied: what is held goes first. */
+	return tb_query_flush(query) && tb_part_begin(query) && tb_part_announce_layout(query);
 }
 
 static bool

@@ -194,8 +194,8 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 /*
  * The time of the device that would be through first; index -1 if none may run it.
  * What runs there now decides between devices and is no part of the time: the count
- * is as old as the supervisor's last look, and a plan must not depend on whether that
- * look met the session's own query before.
+ * is as old as the supervisor's last look, and a query must not go back to PostgreSQL
+ * because that look met the one before it.
  */
 static double
 cheapest_device(const TbWork *work, int *index, int *ndevices)

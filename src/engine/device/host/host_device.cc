@@ -86,8 +86,11 @@ double kept_row_bytes(const Program& program) {
   return program.sink() == TB_SINK_BUILD ? 2 * bytes + kSlotsAndChain : bytes;
 }
 
+/* Half may wait for a word to the backend while the threads have the others. */
+uint64_t most_slots(uint64_t threads) { return 2 * threads + 4; }
+
 /* Those of two queries; chunks of more are decoded when they run. */
-size_t most_decoded_chunks(size_t threads) { return 2 * (2 * threads + 2); }
+size_t most_decoded_chunks(size_t threads) { return 2 * most_slots(threads); }
 
 }  // namespace
 
@@ -111,12 +114,11 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
 }
 
 Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks) const {
-  // Four chunks a thread even out the end; small ones cost a message each. Of the
-  // slots, half may wait for a word to the backend while the threads have the others.
+  // Four chunks a thread even out the end; small ones cost a message each.
   const uint64_t pages = nblocks / (uint64_t{pool_.size()} * 4);
   const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / 16 * 16, kMinSlotPages, kMaxSlotPages));
   const uint64_t chunks = nblocks / slot_pages + 1;
-  const uint64_t slots = std::min<uint64_t>(uint64_t{pool_.size()} * 2 + 4, chunks + 1);
+  const uint64_t slots = std::min(most_slots(pool_.size()), chunks + 1);
   return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS)), pool_.size()};
 }
 
