@@ -153,7 +153,7 @@ class Client {
   uint8_t* slot(uint32_t i) const { return segment_ + ready_.first_slot_offset + i * ready_.slot_size; }
 
   void send_pages(uint32_t slot_number, const std::vector<uint8_t>& pages, uint64_t sequence) {
-    memcpy(slot(slot_number), pages.data(), pages.size());
+    std::copy(pages.begin(), pages.end(), slot(slot_number));
     TbChunk chunk{};
     chunk.slot = slot_number;
     chunk.kind = TB_CHUNK_PAGES;
