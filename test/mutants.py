@@ -41,6 +41,8 @@ MUTANTS = (
     Mutant("rewritten_untold", "the service is not told that pages are others", ("moved_pages.py",)),
     Mutant("deleted_is_visible", "hint bits decide without looking at xmax", ("run_sql.py", "--only", "visibility")),
     Mutant("absent_key_shown", "rows of a grouping set show keys that it lacks", ("run_sql.py", "--only", "grouping_sets")),
+    Mutant("null_is_distinct", "aggregates with DISTINCT take NULL for a value",
+           ("run_sql.py", "--only", "distinct_beside_plain")),
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),
     Mutant("page_not_fed", "a feeder leaves out the last page of what it has taken",
            ("run_sql.py", "--feeders", "--only", "feeders")),

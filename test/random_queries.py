@@ -30,6 +30,10 @@ class QueryMaker(SortForms):
         found = [c for c in self.table.columns if c.family in families]
         return self.random.choice(found) if found else None
 
+    def one_scale(self, text):
+        """The expression where it must not matter which of equal numerics comes first."""
+        return text
+
     def chance(self, probability):
         return self.random.random() < probability
 

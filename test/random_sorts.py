@@ -147,7 +147,7 @@ class SortForms:
         return (f"SELECT {', '.join(keys)}, count(*), {call} FROM {self.table.name}{self.where()}"
                 f" GROUP BY {', '.join(keys)}")
 
-    # Aggregates over distinct values, which PostgreSQL computes of distinct rows
+    # Aggregates over distinct values: folded, or computed by PostgreSQL of distinct rows
 
     def distinct_aggregate_query(self):
         exact = self.column(("int2", "int4", "int8", "numeric")).name
@@ -159,7 +159,36 @@ class SortForms:
         key = self.key()
         return f"SELECT {key}, {targets} FROM {self.table.name}{self.where()} GROUP BY {key}"
 
+    # Beside plain ones all are of one argument
+
+    def distinct_argument(self):
+        """(argument, functions of it that are exact)."""
+        form = self.random.randrange(4)
+        if form == 0:
+            return self.random.choice(self.table.columns).name, ("count",)
+        if form == 1:
+            return self.integer(1), ("count", "sum", "avg")
+        return self.one_scale(self.column(("int2", "int4", "int8", "numeric")).name), ("count", "sum", "avg")
+
+    def distinct_beside_plain_query(self):
+        argument, functions = self.distinct_argument()
+        filters = ("", "", f" FILTER (WHERE {self.condition(1)})", f" FILTER (WHERE {self.condition(0)})")
+        common = self.random.choice(filters)
+        calls = [f"{self.random.choice(functions)}(DISTINCT {argument})"
+                 f"{common if self.chance(0.7) else self.random.choice(filters)}"
+                 for _ in range(self.random.choice((1, 2, 2, 3)))]
+        calls += [self.aggregate() for _ in range(self.random.choice((1, 1, 2, 3)))]
+        self.random.shuffle(calls)
+        keys = [self.key() for _ in range(self.random.choice((0, 1, 1, 2)))]
+        query = f"SELECT {', '.join(keys + calls)} FROM {self.table.name}{self.where()}"
+        if keys:
+            query += f" GROUP BY {', '.join(keys)}"
+        if self.chance(0.2):
+            query += f" HAVING count(DISTINCT {argument}) {self.random.choice(('> 1', '= 1', '<> 2'))}"
+        return query
+
     def sort_forms(self):
         return (self.sorted_query, self.limited_query, self.limited_query, self.ties_query, self.distinct_on_query,
                 self.top_groups_query, self.window_query, self.window_query, self.best_rows_query,
-                self.group_window_query, self.distinct_aggregate_query)
+                self.group_window_query, self.distinct_aggregate_query, self.distinct_beside_plain_query,
+                self.distinct_beside_plain_query)

@@ -36,7 +36,8 @@ typedef enum TbPrivateSets
 {
 	TB_SETS_SETS,					/* Const, bytea: uint64[] */
 	TB_SETS_FUNCTIONS,				/* Const, bytea: int32[] */
-	TB_SETS_OPERATORS				/* OID list, one a key */
+	TB_SETS_OPERATORS,				/* OID list, one a key */
+	TB_SETS_DISTINCTS				/* Const, bytea: TbDistinct[] */
 } TbPrivateSets;
 
 /* No expression of a query has this as the name of a field of a ROW(). */
@@ -171,12 +172,18 @@ tb_private_set_result(List *custom_private, const TbResultPlan *result)
 }
 
 List *
-tb_private_add_sets(List *private, const void *sets, Size sets_size,
-					const void *functions, Size functions_size, List *operators)
+tb_private_add_sets(List *private, const TbGroupingSets *sets)
 {
+	List	   *operators = NIL;
+
+	for (int i = 0; i < sets->nkeys; i++)
+		operators = lappend_oid(operators, sets->operators[i]);
 	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
-		list_make3(bytes_node(sets, sets_size), bytes_node(functions, functions_size),
-				   operators);
+		list_make4(bytes_node(sets->sets, sizeof(uint64) * sets->nsets),
+				   bytes_node(sets->functions,
+							  sizeof(int32) * sets->nfunctions * sets->nsets),
+				   operators,
+				   bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts));
 	return private;
 }
 
@@ -198,6 +205,8 @@ tb_private_sets(const CustomScan *plan)
 	result->nsets = size / sizeof(uint64);
 	result->functions = node_bytes(packed, TB_SETS_FUNCTIONS, &size);
 	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
+	result->distincts = node_bytes(packed, TB_SETS_DISTINCTS, &size);
+	result->ndistincts = size / sizeof(TbDistinct);
 	copy = palloc(sizeof(Oid) * result->nkeys);
 	for (int i = 0; i < result->nkeys; i++)
 		copy[i] = list_nth_oid(operators, i);

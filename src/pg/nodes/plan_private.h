@@ -36,13 +36,11 @@ typedef enum TbPrivateIndex
 extern List *tb_private_make(List *stages, double groups, const void *outputs,
 							 Size outputs_size);
 
-/* Adds the grouping sets of an aggregation: uint64[], int32[], and an OID list. */
-extern List *tb_private_add_sets(List *private, const void *sets, Size sets_size,
-								 const void *functions, Size functions_size,
-								 List *operators);
+/* Adds the sets that an aggregation's groups are folded to. */
+struct TbGroupingSets;
+extern List *tb_private_add_sets(List *private, const struct TbGroupingSets *sets);
 
 /* NULL if there are none; what it points to is palloc'd. */
-struct TbGroupingSets;
 extern struct TbGroupingSets *tb_private_sets(const CustomScan *plan);
 
 /* Gives what tb_private_make made a result plan for the last stage. */

@@ -51,7 +51,7 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
 		return;
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
-		tb_preagg_add_path(root, stage, input_rel, output_rel, extra);
+		(void) tb_preagg_add_path(root, stage, input_rel, output_rel, extra, false);
 	tb_sort_add_path(root, stage, input_rel, output_rel);
 }
 

@@ -137,7 +137,7 @@ tb_planning_note(const char *part, const char *format,...)
 	TbReason   *reason;
 	ListCell   *lc;
 
-	if (!state.recording)
+	if (!state.recording || part == NULL)
 		return;
 	initStringInfo(&text);
 	for (;;)

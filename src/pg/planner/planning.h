@@ -32,7 +32,7 @@ extern bool tb_planning_may_run_backward(void);
  */
 extern bool tb_planning_may_win(const PlannerInfo *root, const List *paths);
 
-/* Notes why a part stays with PostgreSQL, if anyone asked. */
+/* Notes why a part stays with PostgreSQL, if anyone asked; NULL: of no part. */
 extern void tb_planning_note(const char *part, const char *format,...) pg_attribute_printf(2, 3);
 
 /* Notes that an accelerated path over these tables (OIDs) was offered: if the finished plan lacks it,

@@ -5,8 +5,13 @@
  * for each column of the node's scan tuple how it comes out of keys and states
  * (final.h). Whatever stands above them in the target list or in HAVING is
  * PostgreSQL's projection; it may refer to nothing else. Called by plan.c.
+ *
+ * What aggregates with DISTINCT count and add becomes a key, the last one, that no
+ * expression above may refer to; their states are the backend's (set_fold.h).
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
@@ -23,6 +28,10 @@
 #include "pg/nodes/output_column.h"
 #include "pg/planner/join_program.h"
 
+/* Columns of states of DISTINCT count from here until those of the program, which
+ * come before them, are known. */
+#define DISTINCT_COLUMNS 0x10000
+
 typedef struct Analyzer
 {
 	PlannerInfo *root;
@@ -30,6 +39,11 @@ typedef struct Analyzer
 	TbAggAnalysis *result;
 	List	   *outputs;			/* TbOutput * */
 	List	   *key_values;			/* TbValue * */
+	Expr	   *distinct;			/* argument of aggregates with DISTINCT, or NULL */
+	bool		distinct_is_added;	/* by one of them; else it is only counted */
+	Expr	   *distinct_filter;	/* FILTER of the first of them, or NULL */
+	bool		filters_differ;		/* not all of them have that */
+	bool		some_unfiltered;	/* one of them has none */
 	const char *reason;
 } Analyzer;
 
@@ -60,31 +74,109 @@ add_output(Analyzer *a, const TbOutput *output, Expr *expr, Index sortgroupref)
 }
 
 static bool
-add_key(Analyzer *a, Expr *expr, Index sortgroupref)
+translate_key(Analyzer *a, Expr *expr, TbValue *value)
 {
-	TbValue		value;
-	TbOutput	output = {0};
-
 	/* A parameter as key would be confused with the program's own parameters. */
 	if (!contain_var_clause((Node *) expr))
 		return refuse(a, "a grouping key without columns");
-	if (!tb_translate(a->t, expr, &value))
+	if (!tb_translate(a->t, expr, value))
 		return translator_refused(a);
-	if (tb_type_is_text(value.info.type) &&
+	if (tb_type_is_text(value->info.type) &&
 		OidIsValid(exprCollation((Node *) expr)) &&
 		!get_collation_isdeterministic(exprCollation((Node *) expr)))
 		return refuse(a, "a grouping key's collation is not deterministic");
-	if (!tb_output_padding(expr, &value, &output.padding, &a->reason))
-		return false;
-	tb_builder_add_key(a->t->builder, &value);
+	return true;
+}
+
+/* `shown`: the key's entry of the scan tuple. */
+static void
+add_translated_key(Analyzer *a, const TbValue *value, int32 padding, Expr *expr, Expr *shown,
+				   Index sortgroupref)
+{
+	TbOutput	output = {0};
+
+	tb_builder_add_key(a->t->builder, value);
 	output.kind = TB_OUT_KEY;
-	output.type = value.info.type;
-	output.scale = value.info.scale;
+	output.type = value->info.type;
+	output.scale = value->info.scale;
 	output.first = list_length(a->result->keys);
 	output.display = TB_NONE;
+	output.padding = padding;
 	a->result->keys = lappend(a->result->keys, expr);
-	a->key_values = lappend(a->key_values, memcpy(palloc(sizeof(value)), &value, sizeof(value)));
-	add_output(a, &output, expr, sortgroupref);
+	a->key_values = lappend(a->key_values, memcpy(palloc(sizeof(*value)), value, sizeof(*value)));
+	add_output(a, &output, shown, sortgroupref);
+}
+
+static bool
+add_key(Analyzer *a, Expr *expr, Index sortgroupref)
+{
+	TbValue		value;
+	int32		padding;
+
+	if (!translate_key(a, expr, &value) ||
+		!tb_output_padding(expr, &value, &padding, &a->reason))
+		return false;
+	add_translated_key(a, &value, padding, expr, expr, sortgroupref);
+	return true;
+}
+
+/* Whether all aggregates with DISTINCT have the same FILTER. */
+static bool
+has_common_filter(const Analyzer *a)
+{
+	return a->distinct_filter != NULL && !a->filters_differ;
+}
+
+/* The value where the row passes that filter, else NULL, which is no value: of fewer
+ * groups, and rows that do not pass can not raise. */
+static Expr *
+filtered_value(const Analyzer *a)
+{
+	Node	   *value = (Node *) a->distinct;
+	CaseExpr   *expr = makeNode(CaseExpr);
+	CaseWhen   *when = makeNode(CaseWhen);
+
+	when->expr = a->distinct_filter;
+	when->result = a->distinct;
+	when->location = -1;
+	expr->casetype = exprType(value);
+	expr->casecollid = exprCollation(value);
+	expr->args = list_make1(when);
+	expr->defresult = (Expr *) makeNullConst(exprType(value), exprTypmod(value),
+											 exprCollation(value));
+	expr->location = -1;
+	return (Expr *) expr;
+}
+
+/*
+ * What aggregates with DISTINCT are of, behind all other keys. Expressions above may
+ * contain the same, where it depends on keys; they must not take it from this column,
+ * which is NULL in folded groups. Hence a node around it that they do not have.
+ */
+static bool
+add_distinct_key(Analyzer *a)
+{
+	Expr	   *expr = has_common_filter(a) ? filtered_value(a) : a->distinct;
+	TbValue		value;
+	bool		conditional = a->filters_differ && !a->some_unfiltered;
+	bool		translated;
+
+	if (list_length(a->result->keys) >= TB_MAX_KEYS)
+		return refuse(a, "the keys are too many");
+	/* PostgreSQL computes it for rows that pass one of the filters. */
+	a->t->conditional += conditional;
+	translated = translate_key(a, expr, &value);
+	a->t->conditional -= conditional;
+	if (!translated)
+		return false;
+	/* How it prints matters to sums only. */
+	if (!a->distinct_is_added)
+		value.display_scale = TB_NONE;
+	add_translated_key(a, &value, 0, a->distinct,
+					   (Expr *) makeRelabelType(expr, exprType((Node *) expr),
+												exprTypmod((Node *) expr),
+												exprCollation((Node *) expr),
+												COERCE_IMPLICIT_CAST), 0);
 	return true;
 }
 
@@ -97,7 +189,10 @@ add_sets(Analyzer *a)
 	ListCell   *set;
 	ListCell   *key;
 
-	a->result->sets = palloc0(sizeof(uint64) * Max(list_length(request->sets), 1));
+	a->result->nsets = a->distinct != NULL ? 1 : list_length(request->sets);
+	a->result->sets = palloc0(sizeof(uint64) * Max(a->result->nsets, 1));
+	if (a->distinct != NULL)
+		a->result->sets[0] = (UINT64CONST(1) << (list_length(a->result->keys) - 1)) - 1;
 	foreach(set, request->sets)
 	{
 		foreach(key, request->group_clause)
@@ -320,6 +415,67 @@ choose_output(Analyzer *a, const Aggref *aggref, const TbValue *arg,
 							  get_func_name(aggref->aggfnoid)));
 }
 
+/* Minima and maxima are the same however often a value comes. */
+static bool
+is_of_distinct_values(const Aggref *aggref)
+{
+	TbAggregateKind kind = tb_aggregate_kind(aggref->aggfnoid);
+
+	return aggref->aggdistinct != NIL &&
+		(kind == TB_AGGREGATE_COUNT || kind == TB_AGGREGATE_SUM || kind == TB_AGGREGATE_AVG);
+}
+
+/* The column of a state of distinct values, taken from a column of the groups. */
+static uint32
+distinct_column(Analyzer *a, TbAggKind kind, uint32 column, uint32 type, uint32 counter)
+{
+	TbDistinct *distinct = palloc0(sizeof(TbDistinct));
+	ListCell   *lc;
+
+	distinct->kind = kind;
+	distinct->column = column;
+	distinct->type = type;
+	distinct->counter = counter;
+	foreach(lc, a->result->distincts)
+		if (memcmp(lfirst(lc), distinct, sizeof(*distinct)) == 0)
+			return DISTINCT_COLUMNS + foreach_current_index(lc);
+	a->result->distincts = lappend(a->result->distincts, distinct);
+	return DISTINCT_COLUMNS + list_length(a->result->distincts) - 1;
+}
+
+/* count, sum, avg of the last key, where there is one; with a filter: where some row of
+ * the group has passed it. */
+static void
+distinct_output(Analyzer *a, const Aggref *aggref, const TbValue *filter, TbOutput *out)
+{
+	int			key = list_length(a->result->keys) - 1;
+	const TbValue *arg = list_nth(a->key_values, key);
+	uint32		display = ((TbOutput *) list_nth(a->outputs, key))->display;
+	TbAggregateKind kind = tb_aggregate_kind(aggref->aggfnoid);
+	uint32		type = arg->info.type;
+	uint32		counter = filter != NULL ? count_column(a, arg, filter) : TB_NONE;
+	bool		is_narrow = type == TB_TYPE_INT2 || type == TB_TYPE_INT4;
+
+	out->scale = arg->info.scale;
+	out->display = TB_NONE;
+	if (kind != TB_AGGREGATE_SUM)
+		out->second = distinct_column(a, TB_AGG_COUNT, key, type, counter);
+	if (kind == TB_AGGREGATE_COUNT)
+	{
+		out->kind = TB_OUT_VALUE;
+		out->type = TB_TYPE_INT8;
+		out->first = out->second;
+		return;
+	}
+	out->type = is_narrow ? TB_TYPE_INT8 : TB_TYPE_NUM128;
+	out->first = distinct_column(a, is_narrow ? TB_AGG_SUM_INT : TB_AGG_SUM_WIDE, key, type,
+								 counter);
+	if (display != TB_NONE)
+		out->display = distinct_column(a, TB_AGG_MAX, display, TB_TYPE_INT4, counter);
+	out->kind = kind == TB_AGGREGATE_AVG ? TB_OUT_AVG_NUMERIC :
+		is_narrow ? TB_OUT_VALUE : TB_OUT_SUM_NUMERIC;
+}
+
 static bool
 add_aggref(Analyzer *a, Aggref *aggref)
 {
@@ -329,12 +485,12 @@ add_aggref(Analyzer *a, Aggref *aggref)
 	TbValue    *filter_ptr = NULL;
 	TbOutput	out = {0};
 
-	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL)
-		return refuse(a, "an aggregate with DISTINCT or ORDER BY");
+	if (aggref->aggorder != NIL)
+		return refuse(a, "an aggregate with ORDER BY");
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
 		aggref->agglevelsup != 0 || list_length(aggref->args) > 1)
 		return refuse(a, "an aggregate of several arguments");
-	if (aggref->args != NIL)
+	if (aggref->args != NIL && !is_of_distinct_values(aggref))
 	{
 		bool		translated;
 
@@ -346,13 +502,16 @@ add_aggref(Analyzer *a, Aggref *aggref)
 			return translator_refused(a);
 		arg_ptr = &arg;
 	}
-	if (aggref->aggfilter != NULL)
+	/* The key holds the filter of all with DISTINCT. */
+	if (aggref->aggfilter != NULL && !(is_of_distinct_values(aggref) && has_common_filter(a)))
 	{
 		if (!tb_translate(a->t, aggref->aggfilter, &filter))
 			return translator_refused(a);
 		filter_ptr = &filter;
 	}
-	if (!choose_output(a, aggref, arg_ptr, filter_ptr, &out))
+	if (is_of_distinct_values(aggref))
+		distinct_output(a, aggref, filter_ptr, &out);
+	else if (!choose_output(a, aggref, arg_ptr, filter_ptr, &out))
 		return false;
 	add_output(a, &out, (Expr *) aggref, 0);
 	return true;
@@ -362,6 +521,44 @@ static bool
 is_in_scan_tlist(const Analyzer *a, Node *node)
 {
 	return tlist_member((Expr *) node, a->result->scan_tlist) != NULL;
+}
+
+/* Their states are made of single values, so these must be the same in all of them. */
+static bool
+add_distinct_argument(Analyzer *a, const Aggref *aggref)
+{
+	Expr	   *arg = linitial_node(TargetEntry, aggref->args)->expr;
+	Oid			type = exprType((Node *) arg);
+
+	if (a->result->request.sets != NIL)
+		return refuse(a, "an aggregate with DISTINCT over grouping sets");
+	if (a->distinct != NULL && !equal(a->distinct, arg))
+		return refuse(a, "aggregates with DISTINCT of different arguments");
+	if (a->distinct == NULL)
+		a->distinct_filter = aggref->aggfilter;
+	else if (!equal(a->distinct_filter, aggref->aggfilter))
+		a->filters_differ = true;
+	a->some_unfiltered = a->some_unfiltered || aggref->aggfilter == NULL;
+	a->distinct = arg;
+	if (tb_aggregate_kind(aggref->aggfnoid) == TB_AGGREGATE_COUNT)
+		return true;
+	a->distinct_is_added = true;
+	/* PostgreSQL adds them in ascending order, so the last digits are certain. */
+	if (type == FLOAT4OID || type == FLOAT8OID)
+		return refuse(a, "a sum of distinct floating-point numbers, which depends on their order");
+	return true;
+}
+
+/* Looks for what aggregates with DISTINCT are of; true (and a reason) if it is no key. */
+static bool
+distinct_walker(Node *node, Analyzer *a)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+		return is_of_distinct_values((Aggref *) node) &&
+			!add_distinct_argument(a, (Aggref *) node);
+	return expression_tree_walker(node, distinct_walker, a);
 }
 
 /* Collects Aggrefs; true (and a reason) where something else is referred to. */
@@ -431,7 +628,11 @@ add_keys(Analyzer *a, const TbAggRequest *request)
 static bool
 build(Analyzer *a, const TbAggRequest *request)
 {
-	if (!add_keys(a, request))
+	if (!request->distinct_input &&
+		(distinct_walker((Node *) request->target->exprs, a) ||
+		 distinct_walker((Node *) request->having, a)))
+		return false;
+	if (!add_keys(a, request) || (a->distinct != NULL && !add_distinct_key(a)))
 		return false;
 	add_key_displays(a);
 	add_sets(a);
@@ -443,13 +644,25 @@ build(Analyzer *a, const TbAggRequest *request)
 	return true;
 }
 
-static double
-estimate_groups(PlannerInfo *root, const TbAggAnalysis *result)
+/*
+ * With the key of DISTINCT as if it did not depend on the others. PostgreSQL guesses a
+ * tenth of a table's rows at the most; that is fair as a number of rows that come out,
+ * but each of these groups costs, and an index in their order should win then.
+ */
+static void
+estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 {
-	if (result->keys == NIL)
-		return 1;
-	return estimate_num_groups(root, list_truncate(list_copy(result->keys), result->grouped_keys),
-							   result->request.rel->rows, NULL, NULL);
+	List	   *keys = list_truncate(list_copy(result->keys), result->grouped_keys);
+	double		rows = result->request.rel->rows;
+	double		pairs;
+
+	result->result_groups = keys == NIL ? 1 : estimate_num_groups(root, keys, rows, NULL, NULL);
+	result->groups = result->result_groups;
+	if (result->distincts == NIL)
+		return;
+	pairs = result->result_groups *
+		estimate_num_groups(root, list_make1(llast(result->keys)), rows, NULL, NULL);
+	result->groups = clamp_row_est(-expm1(-rows / pairs) * pairs);
 }
 
 /* Memory of the groups that are made here, of all sets without some key. */
@@ -457,9 +670,8 @@ static double
 estimate_folded_bytes(PlannerInfo *root, const TbAggAnalysis *result)
 {
 	double		groups = 0;
-	int			nsets = list_length(result->request.sets);
 
-	for (int set = 0; set < nsets; set++)
+	for (int set = 0; set < result->nsets; set++)
 	{
 		List	   *keys = NIL;
 		ListCell   *lc;
@@ -473,15 +685,32 @@ estimate_folded_bytes(PlannerInfo *root, const TbAggAnalysis *result)
 	return groups * tb_set_fold_group_bytes(list_length(result->scan_tlist));
 }
 
+/* The program is complete: where the states of DISTINCT begin is known. */
+static void
+place_distinct(uint32 *column, uint32 begin)
+{
+	if (*column != TB_NONE && *column >= DISTINCT_COLUMNS)
+		*column += begin - DISTINCT_COLUMNS;
+}
+
 static void
 store_outputs(Analyzer *a)
 {
+	const TbProgram *program = ((TbStage *) llast(a->result->stages))->program;
+	uint32		begin = list_length(a->result->keys) + program->aggs.count;
 	ListCell   *lc;
 	int			i = 0;
 
 	a->result->outputs = palloc(sizeof(TbOutput) * list_length(a->outputs));
 	foreach(lc, a->outputs)
-		a->result->outputs[i++] = *(TbOutput *) lfirst(lc);
+	{
+		TbOutput   *output = &a->result->outputs[i++];
+
+		*output = *(TbOutput *) lfirst(lc);
+		place_distinct(&output->first, begin);
+		place_distinct(&output->second, begin);
+		place_distinct(&output->display, begin);
+	}
 }
 
 TbAggAnalysis *
@@ -507,7 +736,7 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 	}
 	store_outputs(&a);
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
-	a.result->groups = estimate_groups(root, a.result);
+	estimate_groups(root, a.result);
 	a.result->folded_bytes = estimate_folded_bytes(root, a.result);
 	return a.result;
 }

@@ -5,8 +5,9 @@
  * Right where it is the same to every aggregate how often a row comes: those with
  * DISTINCT, and minima and maxima, which name a sort operator. PostgreSQL computes all
  * of them exactly as ever, of fewer rows; that is why no state of a device has to be
- * taught what DISTINCT is. Beside a plain sum or count the query stays as it is. Called
- * by the upper-path hook.
+ * taught what DISTINCT is. Where all aggregates with DISTINCT are count, sum or avg of one
+ * argument, folding (set_fold.h) returns less and leaves nothing to be sorted, and is
+ * offered instead; so it is beside a plain sum or count. Called by the upper-path hook.
  */
 #include "postgres.h"
 
@@ -155,7 +156,8 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 
 	if (!is_for_us(root, input_rel, output_rel, extra))
 		return false;
-	if (!tb_planning_may_win(root, output_rel->pathlist))
+	if (!tb_planning_may_win(root, output_rel->pathlist) ||
+		tb_preagg_add_path(root, UPPERREL_GROUP_AGG, input_rel, output_rel, extra, true))
 		return true;
 	request.rel = input_rel;
 	request.target = input_rel->reltarget;

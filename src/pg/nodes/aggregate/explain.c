@@ -12,13 +12,13 @@
 #include "pg/nodes/query_explain.h"
 #include "pg/nodes/stage_explain.h"
 
-/* The grouping keys come first in the scan tuple. */
+/* Keys come first in the scan tuple. */
 static List *
-key_exprs(const CustomScan *plan, int nkeys)
+key_exprs(const CustomScan *plan, int begin, int end)
 {
 	List	   *keys = NIL;
 
-	for (int i = 0; i < nkeys; i++)
+	for (int i = begin; i < end; i++)
 		keys = lappend(keys, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr);
 	return keys;
 }
@@ -56,10 +56,16 @@ tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Combined GpuJoin", "enabled", es);
 	else
 		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);
-	if (node->sets != NULL)
-		explain_sets(node->sets, tb_explain_texts(key_exprs(plan, nkeys), &css->ss.ps,
+	if (node->sets != NULL && node->sets->ndistincts > 0)
+	{
+		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), &css->ss.ps, ancestors, es);
+		tb_explain_list("Distinct Key", key_exprs(plan, nkeys - 1, nkeys), &css->ss.ps,
+						ancestors, es);
+	}
+	else if (node->sets != NULL)
+		explain_sets(node->sets, tb_explain_texts(key_exprs(plan, 0, nkeys), &css->ss.ps,
 												  ancestors, es), es);
 	else
-		tb_explain_list("Group Key", key_exprs(plan, nkeys), &css->ss.ps, ancestors, es);
+		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys), &css->ss.ps, ancestors, es);
 	tb_explain_run(&node->cursor, ancestors, es);
 }

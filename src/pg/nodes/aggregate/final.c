@@ -203,13 +203,20 @@ compute(const TbOutput *out, const TbGroups *groups, uint32 row)
 	}
 }
 
+/* Whether it is one of several equal values that print differently. */
+static bool
+is_one_of_equals(const TbOutput *out)
+{
+	return out->kind == TB_OUT_EXTREME_NUMERIC ||
+		(out->kind == TB_OUT_KEY && out->display != TB_NONE);
+}
+
 bool
 tb_final_may_be_ambiguous(const TbOutput *outputs, int noutputs)
 {
 	for (int i = 0; i < noutputs; i++)
 	{
-		if (outputs[i].kind == TB_OUT_EXTREME_NUMERIC ||
-			(outputs[i].kind == TB_OUT_KEY && outputs[i].display != TB_NONE))
+		if (is_one_of_equals(&outputs[i]))
 			return true;
 	}
 	return false;
@@ -244,12 +251,11 @@ tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
 	{
 		const TbOutput *out = &outputs[i];
 
-		if (!is_valid(groups, out->first, row))
+		/* Others may be of columns that only folded groups have. */
+		if (!is_one_of_equals(out) || !is_valid(groups, out->first, row))
 			continue;
-		if (out->kind == TB_OUT_EXTREME_NUMERIC && !extreme_is_unambiguous(out, groups, row))
-			return false;
-		if (out->kind == TB_OUT_KEY && out->display != TB_NONE &&
-			!key_is_unambiguous(out, groups, row))
+		if (!(out->kind == TB_OUT_KEY ? key_is_unambiguous(out, groups, row) :
+			  extreme_is_unambiguous(out, groups, row)))
 			return false;
 	}
 	return true;

@@ -25,7 +25,8 @@ typedef enum TbOutputKind
 	TB_OUT_GROUPING					/* GROUPING(), number `second`: see set_fold.h */
 } TbOutputKind;
 
-/* A column of the node's scan tuple. Columns count keys, then states. */
+/* A column of the node's scan tuple. Columns count keys, then states; in folded groups then
+ * those of DISTINCT (set_fold.h). */
 typedef struct TbOutput
 {
 	uint32		kind;				/* TbOutputKind */

@@ -6,7 +6,8 @@
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
  *   exec.c     groups out of the query; the fallback
- *   set_fold.c groups of grouping sets out of those of all keys
+ *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
+ *              of all keys
  *   final.c    PostgreSQL's values out of states
  *   explain.c  what EXPLAIN shows
  */
@@ -43,16 +44,22 @@ typedef struct TbAggRequest
 typedef struct TbAggAnalysis
 {
 	TbAggRequest request;
-	List	   *keys;				/* Expr: those grouped by, then dependent columns */
+	List	   *keys;				/* Expr: those grouped by, then dependent columns, then
+									 * what aggregates with DISTINCT are of */
 	int			grouped_keys;		/* how many are grouped by */
 	List	   *scan_tlist;			/* TargetEntry: keys, then Aggrefs */
 	TbOutput   *outputs;			/* one an entry of scan_tlist */
 	List	   *stages;				/* TbStage */
 	TbWork		work;				/* of the last stage */
 	double		groups;				/* estimated, of all keys */
+	double		result_groups;		/* estimated, of GROUP BY: fewer with DISTINCT */
 	double		folded_bytes;		/* estimated, of groups that the backend makes */
-	uint64	   *sets;				/* of request.sets: a bit a key */
+	int			nsets;				/* that groups are folded to */
+	uint64	   *sets;				/* a bit a key; of request.sets, or the one that lacks
+									 * the key of DISTINCT */
 	List	   *functions;			/* int: GROUPING() in each set, function by function */
+	List	   *distincts;			/* TbDistinct *: states of aggregates with DISTINCT;
+									 * not NIL: the last key is theirs */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. */
@@ -60,10 +67,10 @@ extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root,
 										const TbAggRequest *request,
 										const char **reason);
 
-/* plan.c */
-extern void tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
+/* plan.c: whether a path was added. Quietly: if not, no reason is noted. */
+extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 							   RelOptInfo *input_rel, RelOptInfo *output_rel,
-							   void *extra);
+							   void *extra, bool quietly);
 extern void tb_preagg_init(void);
 
 /* The path that computes a request; NULL, with the reason noted, if PostgreSQL must. */

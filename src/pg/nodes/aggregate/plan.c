@@ -18,8 +18,10 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/typcache.h"
 
 #include "pg/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
@@ -174,7 +176,8 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 		return make_kept_sets_path(root, output_rel, analysis, path, &costs);
 	if (request->group_clause != NIL)
 	{
-		if (grouping_is_hashable(request->group_clause))
+		/* Agg hashes no groups of aggregates with DISTINCT. */
+		if (grouping_is_hashable(request->group_clause) && root->numOrderedAggs == 0)
 			strategy = AGG_HASHED;
 		else if (grouping_is_sortable(request->group_clause))
 		{
@@ -191,7 +194,7 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 	}
 	return (Path *) create_agg_path(root, output_rel, path, request->target,
 									strategy, AGGSPLIT_SIMPLE, request->group_clause,
-									request->having, &costs, analysis->groups);
+									request->having, &costs, analysis->result_groups);
 }
 
 void
@@ -206,8 +209,11 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	/* Of each set: a look-up and a store. */
-	path->startup_cost += analysis->groups * list_length(analysis->request.sets) *
+	path->startup_cost += analysis->groups * analysis->nsets *
 		(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
+	/* With DISTINCT more come back than are returned. */
+	if (analysis->distincts != NIL)
+		path->startup_cost += (analysis->groups - returned) * tb_cost_returned_group();
 	path->total_cost = path->startup_cost +
 		returned * (cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
 							cpu_operator_cost * list_length(analysis->scan_tlist)) +
@@ -231,7 +237,7 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 	path->custom_paths = lcons(kept, tb_stage_sources(analysis->stages));
 	path->custom_private = list_make1(analysis);
 	path->methods = &path_methods;
-	tb_preagg_cost(root, analysis, analysis->groups, &path->path);
+	tb_preagg_cost(root, analysis, analysis->result_groups, &path->path);
 	return path;
 }
 
@@ -294,7 +300,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	}
 	if (analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
 	{
-		tb_planning_note(part, "the groups of grouping sets are estimated to take more memory than hash_mem");
+		tb_planning_note(part, "the folded groups are estimated to take more memory than hash_mem");
 		return NULL;
 	}
 	kept = make_kept_path(root, output_rel, analysis);
@@ -306,9 +312,9 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	return make_path(root, output_rel, analysis, kept);
 }
 
-void
-tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
-				   RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+bool
+tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				   RelOptInfo *output_rel, void *extra, bool quietly)
 {
 	TbAggRequest request;
 	const char *what = stage == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
@@ -317,14 +323,14 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 
 	if (!tb_planning_may_win(root, output_rel->pathlist) ||
 		!make_request(root, stage, input_rel, output_rel, extra, &request))
-		return;
+		return false;
 	if (input_rel->reloptkind == RELOPT_BASEREL)
 		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
 	else
 		part = tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
-	path = tb_preagg_make_path(root, output_rel, &request, part);
+	path = tb_preagg_make_path(root, output_rel, &request, quietly ? NULL : part);
 	if (path == NULL)
-		return;
+		return false;
 	tb_noted_nodes_note(output_rel, path);
 	if (tb_guc_debug_force_offload)
 	{
@@ -337,6 +343,28 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
 							path->path.total_cost);
 	tb_prefer_whole(output_rel, &path->path);
 	add_path(output_rel, &path->path);
+	return true;
+}
+
+/* What folded groups are told apart by: the clauses' operators; a type's own for columns
+ * that depend on keys. */
+static Oid *
+key_operators(const TbAggAnalysis *analysis)
+{
+	Oid		   *operators = palloc(sizeof(Oid) * Max(list_length(analysis->keys), 1));
+	ListCell   *lc;
+
+	foreach(lc, analysis->keys)
+	{
+		int			key = foreach_current_index(lc);
+
+		if (key < list_length(analysis->request.group_clause))
+			operators[key] = list_nth_node(SortGroupClause, analysis->request.group_clause,
+										   key)->eqop;
+		else
+			operators[key] = lookup_type_cache(exprType(lfirst(lc)), TYPECACHE_EQ_OPR)->eq_opr;
+	}
+	return operators;
 }
 
 static List *
@@ -344,16 +372,23 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 {
 	int			nvalues = list_length(analysis->functions);
 	int32	   *functions = palloc(sizeof(int32) * Max(nvalues, 1));
-	List	   *operators = NIL;
+	TbDistinct *distincts = palloc(sizeof(TbDistinct) * Max(list_length(analysis->distincts), 1));
+	TbGroupingSets sets = {0};
 	ListCell   *lc;
 
 	foreach(lc, analysis->functions)
 		functions[foreach_current_index(lc)] = lfirst_int(lc);
-	foreach(lc, analysis->request.group_clause)
-		operators = lappend_oid(operators, lfirst_node(SortGroupClause, lc)->eqop);
-	return tb_private_add_sets(private, analysis->sets,
-							   sizeof(uint64) * list_length(analysis->request.sets),
-							   functions, sizeof(int32) * nvalues, operators);
+	foreach(lc, analysis->distincts)
+		distincts[foreach_current_index(lc)] = *(TbDistinct *) lfirst(lc);
+	sets.nkeys = list_length(analysis->keys);
+	sets.nsets = analysis->nsets;
+	sets.sets = analysis->sets;
+	sets.nfunctions = nvalues / analysis->nsets;
+	sets.functions = functions;
+	sets.operators = key_operators(analysis);
+	sets.ndistincts = list_length(analysis->distincts);
+	sets.distincts = distincts;
+	return tb_private_add_sets(private, &sets);
 }
 
 static Plan *
@@ -375,7 +410,7 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 									  tb_stage_notes(analysis->stages, columns + 1));
 	scan->custom_private = tb_private_make(analysis->stages, analysis->groups,
 										   analysis->outputs, sizeof(TbOutput) * columns);
-	if (analysis->request.sets != NIL)
+	if (analysis->nsets > 0)
 		scan->custom_private = add_sets(scan->custom_private, analysis);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;

@@ -53,8 +53,9 @@ struct TbSetFold
 	const TbGroupingSets *sets;
 	const TbOutput *outputs;
 	int			noutputs;
-	const TbAgg *aggs;
-	int			naggs;
+	TbAgg	   *states;				/* the program's, then those of DISTINCT */
+	int			nstates;
+	int			naggs;				/* of the program */
 	bool		has_texts;			/* among the states */
 	TbGroups   *empty;				/* a group of no rows; every group begins as a copy */
 	Size		group_size;
@@ -76,9 +77,9 @@ tb_set_fold_group_bytes(int ncolumns)
 }
 
 static bool
-is_text(const TbSetFold *fold, int agg)
+is_text(const TbSetFold *fold, int state)
 {
-	return tb_type_is_text(tb_agg_state_type(&fold->aggs[agg]));
+	return tb_type_is_text(tb_agg_state_type(&fold->states[state]));
 }
 
 static bool
@@ -95,7 +96,7 @@ has_all_keys(const TbGroupingSets *sets, int set)
 static void
 make_empty(TbSetFold *fold)
 {
-	int			ncolumns = fold->sets->nkeys + fold->naggs;
+	int			ncolumns = fold->sets->nkeys + fold->nstates;
 	Size		values = TYPEALIGN(16, offsetof(TbGroups, columns) +
 								   ncolumns * sizeof(fold->empty->columns[0]));
 	Size		valid = values + (Size) ncolumns * 16;
@@ -108,7 +109,7 @@ make_empty(TbSetFold *fold)
 	for (int i = 0; i < ncolumns; i++)
 		fold->empty->columns[i].values = values + (Size) i * 16;
 	for (int i = 0; i < ncolumns; i++)
-		if (i < fold->sets->nkeys || fold->aggs[i - fold->sets->nkeys].kind != TB_AGG_COUNT)
+		if (i < fold->sets->nkeys || fold->states[i - fold->sets->nkeys].kind != TB_AGG_COUNT)
 			fold->empty->columns[i].valid = valid + i;
 }
 
@@ -169,6 +170,25 @@ make_tables(TbSetFold *fold, PlanState *node)
 	}
 }
 
+static void
+make_states(TbSetFold *fold, const TbProgram *program)
+{
+	const TbAgg *aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
+
+	fold->naggs = program->aggs.count;
+	fold->nstates = fold->naggs + fold->sets->ndistincts;
+	fold->states = palloc0(sizeof(TbAgg) * Max(fold->nstates, 1));
+	for (int i = 0; i < fold->naggs; i++)
+		fold->states[i] = aggs[i];
+	for (int i = 0; i < fold->sets->ndistincts; i++)
+	{
+		fold->states[fold->naggs + i].kind = fold->sets->distincts[i].kind;
+		fold->states[fold->naggs + i].type = fold->sets->distincts[i].type;
+	}
+	for (int i = 0; i < fold->nstates; i++)
+		fold->has_texts = fold->has_texts || is_text(fold, i);
+}
+
 TbSetFold *
 tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *program,
 				  const TbOutput *outputs, int noutputs, TupleDesc desc)
@@ -184,12 +204,9 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	fold->sets = sets;
 	fold->outputs = outputs;
 	fold->noutputs = noutputs;
-	fold->aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
-	fold->naggs = program->aggs.count;
+	make_states(fold, program);
 	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
 										  ALLOCSET_SMALL_SIZES);
-	for (int i = 0; i < fold->naggs; i++)
-		fold->has_texts = fold->has_texts || is_text(fold, i);
 	for (int key = 0; key < sets->nkeys; key++)
 		TupleDescCopyEntry(key_desc, key + 1, desc, key + 1);
 	fold->keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsVirtual);
@@ -345,33 +362,108 @@ combine_text(const TbSetFold *fold, const TbAgg *agg, char *to, bool is_first,
 }
 
 static bool
+is_valid(const TbGroups *batch, uint32 column, uint32 row)
+{
+	uint64		valid = batch->columns[column].valid;
+
+	return valid == 0 || ((const char *) batch)[valid + row] != 0;
+}
+
+/* A value that is not NULL into the group's state; a text's place is in the batch. */
+static bool
+combine_state(const TbSetFold *fold, int state, TbGroups *group, const TbGroups *batch,
+			  const char *from)
+{
+	const TbAgg *agg = &fold->states[state];
+	int			column = fold->sets->nkeys + state;
+	char	   *to = (char *) group + group->columns[column].values;
+	char	   *to_valid = group->columns[column].valid == 0 ? NULL :
+	(char *) group + group->columns[column].valid;
+
+	if (is_text(fold, state))
+	{
+		combine_text(fold, agg, to, *to_valid == 0, batch, from);
+		*to_valid = 1;
+	}
+	else if (to_valid != NULL && *to_valid == 0)
+	{
+		memcpy(to, from, tb_type_width(tb_agg_state_type(agg)));
+		*to_valid = 1;
+	}
+	else
+		return combine_values(agg, to, from);
+	return true;
+}
+
+/* Whether some row of the group has passed the aggregate's FILTER, with a value. */
+static bool
+takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbGroups *batch, uint32 row)
+{
+	int64		count;
+
+#ifndef TB_MUTANT_NULL_IS_DISTINCT
+	if (!is_valid(batch, fold->sets->nkeys - 1, row))
+		return false;
+#endif
+	if (distinct->counter == TB_NONE)
+		return true;
+	memcpy(&count, (const char *) batch + batch->columns[distinct->counter].values +
+		   (Size) row * sizeof(count), sizeof(count));
+	return count != 0;
+}
+
+/* What the group adds to such a state, in the state's own type. */
+static void
+distinct_value(const TbDistinct *distinct, const TbGroups *batch, uint32 row, tb_int128 *value)
+{
+	const char *values = (const char *) batch + batch->columns[distinct->column].values;
+	int64		number = 1;
+
+	switch (distinct->kind)
+	{
+		case TB_AGG_COUNT:
+			break;
+		case TB_AGG_SUM_INT:
+			number = distinct->type == TB_TYPE_INT2 ? ((const int16 *) values)[row] :
+				((const int32 *) values)[row];
+			break;
+		case TB_AGG_SUM_WIDE:
+			if (distinct->type == TB_TYPE_NUM128)
+				memcpy(value, values + (Size) row * sizeof(*value), sizeof(*value));
+			else
+				*value = ((const int64 *) values)[row];
+			return;
+		case TB_AGG_MAX:
+			memcpy(value, values + (Size) row * sizeof(int32), sizeof(int32));
+			return;
+		default:
+			elog(ERROR, "unknown state %u of an aggregate with DISTINCT", distinct->kind);
+	}
+	memcpy(value, &number, sizeof(number));
+}
+
+static bool
 combine(const TbSetFold *fold, TbGroups *group, const TbGroups *batch, uint32 row)
 {
 	for (int i = 0; i < fold->naggs; i++)
 	{
-		const TbAgg *agg = &fold->aggs[i];
 		int			column = fold->sets->nkeys + i;
-		uint32		width = tb_type_width(tb_agg_state_type(agg));
-		const char *from = (const char *) batch + batch->columns[column].values +
-		(Size) row * width;
-		uint64		from_valid = batch->columns[column].valid;
-		char	   *to = (char *) group + group->columns[column].values;
-		char	   *to_valid = group->columns[column].valid == 0 ? NULL :
-		(char *) group + group->columns[column].valid;
+		Size		place = (Size) row * tb_type_width(tb_agg_state_type(&fold->states[i]));
 
-		if (from_valid != 0 && ((const char *) batch)[from_valid + row] == 0)
+		if (is_valid(batch, column, row) &&
+			!combine_state(fold, i, group, batch,
+						   (const char *) batch + batch->columns[column].values + place))
+			return false;
+	}
+	for (int i = 0; i < fold->sets->ndistincts; i++)
+	{
+		const TbDistinct *distinct = &fold->sets->distincts[i];
+		tb_int128	value;
+
+		if (!takes_part(fold, distinct, batch, row))
 			continue;
-		if (is_text(fold, i))
-		{
-			combine_text(fold, agg, to, *to_valid == 0, batch, from);
-			*to_valid = 1;
-		}
-		else if (to_valid != NULL && *to_valid == 0)
-		{
-			memcpy(to, from, width);
-			*to_valid = 1;
-		}
-		else if (!combine_values(agg, to, from))
+		distinct_value(distinct, batch, row, &value);
+		if (!combine_state(fold, fold->naggs + i, group, batch, (const char *) &value))
 			return false;
 	}
 	return true;
@@ -411,24 +503,28 @@ bool
 tb_set_fold_add(TbSetFold *fold, const TbGroups *batch, uint32 row, const char **why)
 {
 	bool		isnull[TB_MAX_KEYS];
+	int			nkeys = fold->sets->nkeys;
 	MemoryContext old;
 
 	MemoryContextReset(fold->per_row);
 	old = MemoryContextSwitchTo(fold->per_row);
-	tb_final_row(fold->outputs, fold->sets->nkeys, batch, row, fold->keys->tts_values, isnull);
+	/* Nobody sees the key of DISTINCT. */
+	if (fold->sets->ndistincts > 0)
+		isnull[--nkeys] = true;
+	tb_final_row(fold->outputs, nkeys, batch, row, fold->keys->tts_values, isnull);
 	MemoryContextSwitchTo(old);
 	for (int i = 0; i < fold->ntables; i++)
 	{
 		if (!combine(fold, find_group(fold, &fold->tables[i], isnull), batch, row))
 		{
-			*why = "a sum over grouping sets is out of range";
+			*why = "a sum over folded groups is out of range";
 			return false;
 		}
 	}
 	if (++fold->unchecked < MEMORY_CHECK)
 		return true;
 	fold->unchecked = 0;
-	*why = "the groups of grouping sets take more memory than hash_mem";
+	*why = "the folded groups take more memory than hash_mem";
 	return MemoryContextMemAllocated(fold->context, true) <= get_hash_memory_limit();
 }
 
@@ -496,11 +592,11 @@ next_group(SetTable *table, TupleHashEntry *entry)
 }
 
 static StoredText
-stored_text(const TbSetFold *fold, const TbGroups *group, int agg)
+stored_text(const TbSetFold *fold, const TbGroups *group, int state)
 {
 	StoredText	text;
 
-	memcpy(&text, (const char *) group + group->columns[fold->sets->nkeys + agg].values,
+	memcpy(&text, (const char *) group + group->columns[fold->sets->nkeys + state].values,
 		   sizeof(text));
 	return text;
 }

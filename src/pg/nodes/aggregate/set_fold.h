@@ -4,6 +4,10 @@
  * A device groups by all keys of the query. States can be combined, so the groups of
  * a set with fewer keys are made of those here, in memory, under the keys' own
  * equality of PostgreSQL.
+ *
+ * Aggregates with DISTINCT are one more key for the device, the last: their argument.
+ * The only set lacks it. A group of all keys has one of the set's distinct values, so
+ * what they count and add is that key, once a group.
  */
 #ifndef TURBINE_PG_AGGREGATE_SET_FOLD_H
 #define TURBINE_PG_AGGREGATE_SET_FOLD_H
@@ -18,6 +22,18 @@
 
 #include "pg/nodes/aggregate/final.h"
 
+/* A state of aggregates with DISTINCT; columns are those of a device's groups. In folded
+ * groups such states follow those of the program. */
+typedef struct TbDistinct
+{
+	uint32		kind;				/* TbAggKind: COUNT or a sum of the key; MAX of the
+									 * display scale */
+	uint32		column;				/* the key, or the scale */
+	uint32		type;				/* TbType of `column` */
+	uint32		counter;			/* FILTER: the value takes part where this count is
+									 * not 0; else TB_NONE */
+} TbDistinct;
+
 /* The sets of a plan, and what GROUPING() is in each. */
 typedef struct TbGroupingSets
 {
@@ -27,6 +43,8 @@ typedef struct TbGroupingSets
 	int			nfunctions;
 	const int32 *functions;			/* [function][set] */
 	const Oid  *operators;			/* equality, one a key */
+	int			ndistincts;			/* not 0: the last key is that of DISTINCT */
+	const TbDistinct *distincts;
 } TbGroupingSets;
 
 typedef struct TbSetFold TbSetFold;

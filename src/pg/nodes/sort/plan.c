@@ -268,6 +268,8 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 		*reason = "an aggregation without groups has one row";
 	else if (input->groups->request.sets != NIL)
 		*reason = "grouping sets are made of the groups when these have come back";
+	else if (input->groups->distincts != NIL)
+		*reason = "values of aggregates with DISTINCT are made of groups when these have come back";
 	else if (input->groups->request.having != NIL &&
 			 (request->windows != NIL || request->distinct))
 		*reason = "HAVING below window functions or DISTINCT ON";
