@@ -11,7 +11,18 @@ Used by: random_queries.py.
 EXACT = ("int2", "int4", "int8", "numeric", "date", "timestamp", "timestamptz", "bool", "text", "bpchar", "wild")
 RANKS = ("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)")
 PEER_RANKS = ("rank()", "dense_rank()", "percent_rank()", "cume_dist()")
-BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
+BOUNDS = ("UNBOUNDED PRECEDING", "{} PRECEDING", "CURRENT ROW", "{} FOLLOWING", "UNBOUNDED FOLLOWING")
+COUNTS = ("0", "1", "2", "7")
+EXCLUSIONS = (" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS")
+INTERVALS = ("'0'", "'7 days'", "'1 day'", "'36 hours'", "'90 minutes 7 seconds'", "'1000 days 1 second'", "'1 month'",
+             "'1 day -25 hours'", "'-1 second'", "'9000000 days'")
+INTEGER_DISTANCES = ("0", "1", "10", "100", "32767", "1000003", "9223372036854775807", "-1", "NULL")
+FLOAT_DISTANCES = ("0", "0.125", "1.5", "100", "1e300", "'Infinity'", "'NaN'", "-0.5")
+# Distances between the values of a key that RANGE frames may have, some of which raise an error.
+DISTANCES = {"int2": INTEGER_DISTANCES, "int4": INTEGER_DISTANCES, "int8": INTEGER_DISTANCES,
+             "float4": FLOAT_DISTANCES, "float8": FLOAT_DISTANCES, "wild": FLOAT_DISTANCES, "positive": FLOAT_DISTANCES,
+             "numeric": ("0", "1", "0.5", "2.125", "0.0001", "100.005", "1e30", "'Infinity'", "'NaN'", "-1"),
+             "date": INTERVALS, "timestamp": INTERVALS, "timestamptz": INTERVALS}
 
 
 class SortedQuery(str):
@@ -86,19 +97,29 @@ class SortForms:
 
     # Windows
 
-    def frame(self):
+    def frame(self, mode, distances):
         start = self.random.randrange(4)
         end = self.random.randrange(max(start, 1), 5)
-        mode = self.random.choice(("ROWS", "GROUPS", "RANGE"))
-        bounds = f"{BOUNDS[start]} AND {BOUNDS[end]}"
-        if mode == "RANGE" and ("2 P" in bounds or "1 F" in bounds):
-            mode = "ROWS"
-        return f" {mode} BETWEEN {bounds}"
+        first, last = (BOUNDS[bound].format(self.random.choice(distances)) for bound in (start, end))
+        exclusion = self.random.choice(EXCLUSIONS) if self.chance(0.3) else ""
+        return f" {mode} BETWEEN {first} AND {last}{exclusion}"
+
+    def partition(self):
+        return f"PARTITION BY {', '.join(self.sort_key() for _ in range(self.random.choice((1, 1, 2))))}" \
+            if self.chance(0.6) else ""
+
+    def range_window(self):
+        """One key, and a frame by distances between its values: peers have one frame."""
+        column = self.column(tuple(DISTANCES))
+        distances = DISTANCES[column.family]
+        # Mostly of those that are no error.
+        if self.chance(0.8):
+            distances = distances[:5]
+        return f"{self.partition()} ORDER BY {column.name}{self.direction()}{self.frame('RANGE', distances)}".strip()
 
     def window(self, total):
-        """(text, whether it tells all rows apart)"""
-        partition = f"PARTITION BY {', '.join(self.sort_key() for _ in range(self.random.choice((1, 1, 2))))}" \
-            if self.chance(0.6) else ""
+        """`total`: its order tells all rows apart."""
+        partition = self.partition()
         keys = [self.sort_key() for _ in range(self.random.choice((0, 1, 1)))]
         if total:
             order = f"ORDER BY {self.total_order(keys)}"
@@ -107,7 +128,7 @@ class SortForms:
         return f"{partition} {order}".strip()
 
     def window_call(self):
-        form = self.random.randrange(6)
+        form = self.random.randrange(8)
         if form == 0:
             return f"{self.random.choice(PEER_RANKS)} OVER ({self.window(False)})"
         if form == 1:
@@ -116,7 +137,8 @@ class SortForms:
         if form == 2:
             call = self.random.choice((f"lag({column})", f"lead({column}, 2)", f"lag({column}, 1, {column})",
                                        f"first_value({column})", f"last_value({column})", f"nth_value({column}, 2)"))
-            return f"{call} OVER ({self.window(True)})"
+            frame = self.frame(self.random.choice(("ROWS", "GROUPS")), COUNTS) if self.chance(0.3) else ""
+            return f"{call} OVER ({self.window(True)}{frame})"
         exact = self.column(("int2", "int4", "int8", "numeric")).name
         argument = self.random.choice((f"count({column})", "count(*)", f"sum({exact})", f"avg({exact})",
                                        f"min({exact})", f"max({self.integer(0)})"))
@@ -124,7 +146,10 @@ class SortForms:
             argument += f" FILTER (WHERE {self.condition(0)})"
         if form == 3:
             return f"{argument} OVER ({self.window(False)})"
-        return f"{argument} OVER ({self.window(True)}{self.frame() if form == 5 else ''})"
+        if form > 5:
+            return f"{argument} OVER ({self.range_window()})"
+        frame = self.frame(self.random.choice(("ROWS", "GROUPS")), COUNTS) if form == 5 else ""
+        return f"{argument} OVER ({self.window(True)}{frame})"
 
     def window_query(self):
         calls = ", ".join(self.window_call() for _ in range(self.random.choice((1, 1, 2, 3))))

@@ -21,7 +21,7 @@
 #include "program.h"
 
 #define TB_RESULT_MAGIC 0x52505442u		/* "BTPR" */
-#define TB_RESULT_VERSION 1
+#define TB_RESULT_VERSION 2
 
 #define TB_MAX_SORT_KEYS 64				/* of all passes together */
 #define TB_MAX_WINDOW_PASSES 16
@@ -42,7 +42,7 @@ typedef struct TbSortKey
 typedef enum TbFrameMode
 {
 	TB_FRAME_ROWS = 1,
-	TB_FRAME_RANGE,					/* bounds: UNBOUNDED_* and CURRENT_ROW only */
+	TB_FRAME_RANGE,
 	TB_FRAME_GROUPS
 } TbFrameMode;
 
@@ -55,9 +55,26 @@ typedef enum TbFrameBound
 	TB_BOUND_UNBOUNDED_FOLLOWING
 } TbFrameBound;
 
-/* One sort, and what is computed in its order. Rows that agree in the first
- * `npartition` keys are a partition, those that agree in all are peers. No frame
- * excludes rows. 48 bytes. */
+/* What a frame leaves out. */
+typedef enum TbFrameExclusion
+{
+	TB_EXCLUDE_NONE = 0,
+	TB_EXCLUDE_CURRENT_ROW,
+	TB_EXCLUDE_GROUP,				/* the current row and its peers */
+	TB_EXCLUDE_TIES					/* its peers, and not itself */
+} TbFrameExclusion;
+
+/*
+ * One sort, and what is computed in its order. Rows that agree in the first
+ * `npartition` keys are a partition, those that agree in all are peers. 56 bytes.
+ *
+ * An offset counts rows (ROWS) or groups of peers (GROUPS); its upper half is zero
+ * then. Of RANGE there is exactly one key behind those of the partition, and an offset
+ * is a distance between its values, never negative, as PostgreSQL's in_range functions
+ * count it: of integers and numerics a signed 128-bit integer in units of the key's
+ * scale, of dates and timestamps microseconds in the lower half, of floats the bits of
+ * a double there, which is no NaN.
+ */
 typedef struct TbWindowPass
 {
 	uint32_t	first_key;			/* keys[first_key .. +nkeys) */
@@ -69,10 +86,11 @@ typedef struct TbWindowPass
 	uint8_t		frame_mode;			/* TbFrameMode */
 	uint8_t		start_bound;		/* TbFrameBound */
 	uint8_t		end_bound;
-	uint8_t		reserved;
-	uint64_t	start_offset;		/* rows or groups */
+	uint8_t		exclusion;			/* TbFrameExclusion */
+	uint64_t	start_offset;
+	uint64_t	start_offset_high;	/* its upper half */
 	uint64_t	end_offset;
-	uint64_t	reserved2;
+	uint64_t	end_offset_high;
 } TbWindowPass;
 
 typedef enum TbWindowKind
@@ -94,7 +112,8 @@ typedef enum TbWindowKind
 	TB_WINDOW_SUM,					/* of the frame; NULL if it has no value. Of INT2,
 									 * INT4: INT8; INT8, NUM64, NUM128: NUM128; FLOAT4,
 									 * FLOAT8: FLOAT8, added up in the frame's order,
-									 * for frames that start UNBOUNDED_PRECEDING */
+									 * for frames that start UNBOUNDED_PRECEDING and
+									 * exclude nothing */
 	TB_WINDOW_MIN,					/* the argument's type */
 	TB_WINDOW_MAX
 } TbWindowKind;
@@ -175,7 +194,7 @@ tb_window_type(uint32_t kind, uint32_t arg)
 
 #ifdef __cplusplus
 static_assert(sizeof(TbSortKey) == 8, "TbSortKey layout");
-static_assert(sizeof(TbWindowPass) == 48, "TbWindowPass layout");
+static_assert(sizeof(TbWindowPass) == 56, "TbWindowPass layout");
 static_assert(sizeof(TbWindowFunction) == 32, "TbWindowFunction layout");
 static_assert(sizeof(TbResultCondition) == 16, "TbResultCondition layout");
 static_assert(sizeof(TbResultPlan) == 88, "TbResultPlan layout");

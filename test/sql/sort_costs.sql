@@ -24,6 +24,8 @@ SELECT * FROM (SELECT id, g, rank() OVER (PARTITION BY g ORDER BY v DESC, id) AS
 -- offloaded: GpuSort
 SELECT count(*), sum(running) FROM (SELECT sum(v) OVER (PARTITION BY g ORDER BY id) AS running FROM big OFFSET 0) x;
 -- offloaded: GpuSort
+SELECT count(*), sum(near) FROM (SELECT count(*) OVER (PARTITION BY g ORDER BY v RANGE BETWEEN 10 PRECEDING AND 5 FOLLOWING EXCLUDE TIES) AS near FROM big OFFSET 0) x;
+-- offloaded: GpuSort
 SELECT v, id FROM big ORDER BY v FETCH FIRST 7 ROWS WITH TIES;
 -- ordered
 -- offloaded: GpuSort
@@ -33,6 +35,8 @@ SELECT b.id, b.v, small.v FROM big b JOIN small ON b.g = small.id ORDER BY b.v D
 SELECT id, v FROM small ORDER BY v, id LIMIT 9;
 -- not offloaded
 SELECT id, rank() OVER (ORDER BY v) FROM small;
+-- not offloaded
+SELECT id, count(*) OVER (ORDER BY v RANGE 3 PRECEDING) FROM small;
 CREATE INDEX ON big (v, id);
 -- ordered
 -- not offloaded

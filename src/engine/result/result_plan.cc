@@ -3,9 +3,11 @@
  */
 #include "engine/result/result_plan.h"
 
+#include <bit>
 #include <cstring>
 #include <string>
 
+#include "engine/result/window_frame.h"
 #include "engine/result/window_function.h"
 
 namespace turbine {
@@ -13,7 +15,12 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw ProgramError("result plan: " + what); }
 
-bool by_offset(uint8_t bound) { return bound == TB_BOUND_PRECEDING || bound == TB_BOUND_FOLLOWING; }
+/* Is it an offset by which keys of the type have a range? */
+bool is_range_offset(uint32_t type, uint64_t high, uint64_t low) {
+  if (is_float_type(type)) return high == 0 && std::bit_cast<double>(low) >= 0;
+  const auto signed_low = static_cast<int64_t>(low), signed_high = static_cast<int64_t>(high);
+  return is_time_type(type) ? high == 0 && signed_low >= 0 : signed_high >= 0;
+}
 
 }  // namespace
 
@@ -85,14 +92,27 @@ void ResultPlan::check_pass(size_t index, const TbWindowPass& pass) const {
   const std::string name = "window pass " + std::to_string(index);
   if (uint64_t{pass.first_key} + pass.nkeys > keys_.size()) fail(name + ": keys out of bounds");
   if (pass.npartition > pass.nkeys) fail(name + ": partitions by more keys than there are");
-  if (pass.reserved != 0 || pass.reserved2 != 0) fail(name + ": reserved field");
   check_keys(keys(pass), name.c_str());
   if (pass.frame_mode < TB_FRAME_ROWS || pass.frame_mode > TB_FRAME_GROUPS) fail(name + ": frame mode");
   const uint8_t start = pass.start_bound, end = pass.end_bound;
   if (start < TB_BOUND_UNBOUNDED_PRECEDING || start >= TB_BOUND_UNBOUNDED_FOLLOWING) fail(name + ": start of the frame");
   if (end <= TB_BOUND_UNBOUNDED_PRECEDING || end > TB_BOUND_UNBOUNDED_FOLLOWING) fail(name + ": end of the frame");
   if (end < start) fail(name + ": frame ends before it starts");
-  if (pass.frame_mode == TB_FRAME_RANGE && (by_offset(start) || by_offset(end))) fail(name + ": range by an offset");
+  if (pass.exclusion > TB_EXCLUDE_TIES) fail(name + ": what the frame excludes");
+  check_offset(name, pass, start, pass.start_offset_high, pass.start_offset);
+  check_offset(name, pass, end, pass.end_offset_high, pass.end_offset);
+}
+
+void ResultPlan::check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high,
+                              uint64_t low) const {
+  if (pass.frame_mode != TB_FRAME_RANGE || !is_offset(bound)) {
+    if (high != 0) fail(name + ": upper half of an offset");
+    return;
+  }
+  if (pass.nkeys != pass.npartition + 1) fail(name + ": range by an offset without one key");
+  const uint32_t type = columns_[keys(pass)[pass.npartition].column].type;
+  if (!has_range_offsets(type)) fail(name + ": range by an offset of such a key");
+  if (!is_range_offset(type, high, low)) fail(name + ": offset of a range");
 }
 
 void ResultPlan::check_condition(size_t index, const TbResultCondition& condition) const {

@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <random>
+#include <tuple>
 
 #include "engine/program/testing/program_writer.h"
 #include "engine/result/testing/plan_writer.h"
@@ -127,11 +130,12 @@ TEST(ResultPlan, EveryViolationIsFound) {
       [](PlanWriter& p) { p.passes[0].start_bound = TB_BOUND_UNBOUNDED_FOLLOWING; },
       [](PlanWriter& p) { p.passes[0].end_bound = TB_BOUND_UNBOUNDED_PRECEDING; },
       [](PlanWriter& p) { p.passes[0].end_bound = 6; },
-      [](PlanWriter& p) { p.passes[0].start_bound = TB_BOUND_PRECEDING; },  // a range by an offset
+      [](PlanWriter& p) { p.passes[0].start_bound = TB_BOUND_PRECEDING; },  // a range by an offset of a text
       [](PlanWriter& p) { p.passes[1].start_bound = TB_BOUND_FOLLOWING, p.passes[1].end_bound = TB_BOUND_CURRENT_ROW; },
       [](PlanWriter& p) { p.passes[1].start_bound = TB_BOUND_CURRENT_ROW, p.passes[1].end_bound = TB_BOUND_PRECEDING; },
-      [](PlanWriter& p) { p.passes[0].reserved = 1; },
-      [](PlanWriter& p) { p.passes[0].reserved2 = 1; },
+      [](PlanWriter& p) { p.passes[0].exclusion = TB_EXCLUDE_TIES + 1; },
+      [](PlanWriter& p) { p.passes[0].start_offset_high = 1; },
+      [](PlanWriter& p) { p.passes[1].end_offset_high = 1; },  // of rows
       // Functions.
       [](PlanWriter& p) { p.functions[0].kind = 0; },
       [](PlanWriter& p) { p.functions[0].kind = TB_WINDOW_MAX + 1; },
@@ -168,6 +172,56 @@ TEST(ResultPlan, EveryViolationIsFound) {
     damages[i](writer);
     EXPECT_FALSE(valid(writer)) << "damage " << i;
   }
+}
+
+/* A range by offsets has one key behind those of the partition, and its offsets are
+ * distances of the key's values. */
+TEST(ResultPlan, RangesByOffsetsFitTheirKeys) {
+  auto range = [](const std::vector<TbSortKey>& keys, uint32_t npartition, unsigned __int128 start,
+                  unsigned __int128 end, uint8_t start_bound = TB_BOUND_PRECEDING) {
+    PlanWriter writer(kColumns);
+    writer.pass(keys, npartition, TB_FRAME_RANGE, start_bound, TB_BOUND_FOLLOWING, start, end);
+    writer.function(TB_WINDOW_COUNT);
+    return valid(writer);
+  };
+  const auto high = [](uint64_t value) { return static_cast<unsigned __int128>(value) << 64; };
+  const auto bits = [](double value) { return std::bit_cast<uint64_t>(value); };
+  EXPECT_TRUE(range({{kInt4, 0}}, 0, 3, UINT64_MAX));
+  EXPECT_TRUE(range({{kText, 0}, {kInt4, 0}}, 1, 3, 4));
+  EXPECT_TRUE(range({{kNum128, TB_SORT_DESCENDING}}, 0, 0, high(uint64_t{1} << 62)));
+  EXPECT_FALSE(range({{kNum128, 0}}, 0, 0, high(uint64_t{1} << 63)));
+  EXPECT_FALSE(range({{kInt8, 0}}, 0, ~static_cast<unsigned __int128>(0), 0));
+  EXPECT_FALSE(range({}, 0, 1, 1));
+  EXPECT_FALSE(range({{kInt4, 0}}, 1, 1, 1));
+  EXPECT_FALSE(range({{kInt4, 0}, {kInt8, 0}}, 0, 1, 1));
+  EXPECT_FALSE(range({{kBool, 0}}, 0, 1, 1));
+  EXPECT_FALSE(range({{kText, 0}}, 0, 1, 1));
+  EXPECT_TRUE(range({{kReal, 0}}, 0, bits(1.5), bits(INFINITY)));
+  EXPECT_TRUE(range({{kReal, 0}}, 0, bits(0), bits(-0.0)));
+  EXPECT_FALSE(range({{kReal, 0}}, 0, bits(-1.5), 0));
+  EXPECT_FALSE(range({{kReal, 0}}, 0, 0, bits(NAN)));
+  EXPECT_FALSE(range({{kReal, 0}}, 0, high(1), 0));
+  EXPECT_FALSE(range({{kInt4, 0}}, 0, high(1), 1, TB_BOUND_CURRENT_ROW));
+  for (const auto& [when, low, upper, right] :
+       {std::tuple{TB_TYPE_DATE, uint64_t{1}, uint64_t{0}, true}, {TB_TYPE_TIMESTAMP, uint64_t{INT64_MAX}, 0, true},
+        {TB_TYPE_TIMESTAMPTZ, uint64_t{1} << 63, 0, false}, {TB_TYPE_DATE, 0, 1, false}}) {
+    ProgramWriter program_writer;
+    program_writer.sink = TB_SINK_PROJECT;
+    program_writer.outputs = {program_writer.column(static_cast<uint8_t>(when))};
+    PlanWriter writer(1);
+    writer.pass({{0, 0}}, 0, TB_FRAME_RANGE, TB_BOUND_PRECEDING, TB_BOUND_CURRENT_ROW, high(upper) | low);
+    EXPECT_EQ(valid(writer, Program::parse(program_writer.blob())), right) << when << " " << low;
+  }
+}
+
+TEST(ResultPlan, FloatSumsExcludeNothing) {
+  for (uint32_t column : {kReal, kInt8})
+    for (uint8_t exclusion : {TB_EXCLUDE_NONE, TB_EXCLUDE_CURRENT_ROW, TB_EXCLUDE_GROUP, TB_EXCLUDE_TIES}) {
+      PlanWriter writer(kColumns);
+      writer.pass({{kInt4, 0}}, 0).exclusion = exclusion;
+      writer.function(TB_WINDOW_SUM, column);
+      EXPECT_EQ(valid(writer), column == kInt8 || exclusion == TB_EXCLUDE_NONE);
+    }
 }
 
 /* Sections are the header's to tell; wherever they point, nothing outside is read. */

@@ -81,7 +81,8 @@ class FunctionCheck {
       case TB_TYPE_FLOAT4:
       case TB_TYPE_FLOAT8:
         // What leaves a frame cannot be taken off a float sum without a trace.
-        if (pass_.start_bound != TB_BOUND_UNBOUNDED_PRECEDING) fail("a float sum over a frame that moves");
+        if (pass_.start_bound != TB_BOUND_UNBOUNDED_PRECEDING || pass_.exclusion != TB_EXCLUDE_NONE)
+          fail("a float sum over a frame that moves");
         return {TB_TYPE_FLOAT8, 0, true};
       default: fail("type of its argument");
     }

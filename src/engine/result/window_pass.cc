@@ -10,9 +10,9 @@ namespace {
 /* One function over one partition. */
 class PartitionFunction {
  public:
-  PartitionFunction(const TbWindowFunction& function, const TbWindowPass& pass, const WindowPartition& partition,
+  PartitionFunction(const TbWindowFunction& function, const FrameRule& rule, const WindowPartition& partition,
                     const ResultRows& rows, ParallelWork& work, ColumnWriter& to)
-      : function_(function), pass_(pass), partition_(partition), rows_(rows), work_(work), to_(to) {}
+      : function_(function), rule_(rule), partition_(partition), rows_(rows), work_(work), to_(to) {}
 
   void run() const {
     switch (function_.kind) {
@@ -31,13 +31,11 @@ class PartitionFunction {
       case TB_WINDOW_NTILE: return ntile();
       case TB_WINDOW_LAG: return shifted(-__int128{function_.n});
       case TB_WINDOW_LEAD: return shifted(function_.n);
-      case TB_WINDOW_FIRST_VALUE: return of_frame([](const WindowFrame& frame) { return frame.start(); });
-      case TB_WINDOW_LAST_VALUE: return of_frame([](const WindowFrame& frame) { return frame.end() - 1; });
+      case TB_WINDOW_FIRST_VALUE: return of_frame([](const WindowFrame&) { return uint64_t{0}; });
+      case TB_WINDOW_LAST_VALUE: return of_frame([](const WindowFrame& frame) { return frame.size() - 1; });
       case TB_WINDOW_NTH_VALUE:
-        return of_frame([n = static_cast<uint64_t>(function_.n) - 1](const WindowFrame& frame) {
-          return frame.end() - frame.start() > n ? frame.start() + n : frame.end();
-        });
-      default: return compute_window_aggregate(function_, pass_, partition_, rows_, work_, to_);
+        return of_frame([n = static_cast<uint64_t>(function_.n) - 1](const WindowFrame&) { return n; });
+      default: return compute_window_aggregate(function_, rule_, partition_, rows_, work_, to_);
     }
   }
 
@@ -90,20 +88,19 @@ class PartitionFunction {
     });
   }
 
-  /* The argument of the frame's row at the place that f says, if it is in the frame. */
+  /* The argument of the frame's row of the number that f says, if there is one. */
   template <class F>
   void of_frame(F f) const {
     const ColumnReader arg(rows_, function_.arg);
-    WindowFrame frame(pass_, partition_);
+    WindowFrame frame(rule_, partition_);
     each([&](uint64_t place, RowRef row) {
       frame.move_to(place);
-      if (frame.start() == frame.end()) return;
-      if (const uint64_t from = f(frame); from < frame.end()) to_.copy(row, arg, partition_.rows[from]);
+      if (const uint64_t n = f(frame); n < frame.size()) to_.copy(row, arg, partition_.rows[frame.at(n)]);
     });
   }
 
   const TbWindowFunction& function_;
-  const TbWindowPass& pass_;
+  const FrameRule& rule_;
   const WindowPartition& partition_;
   const ResultRows& rows_;
   ParallelWork& work_;
@@ -134,6 +131,7 @@ void compute_window_pass(const ResultPlan& plan, const TbWindowPass& pass, Resul
   for (size_t f = 0; f < functions.size(); f++)
     columns.emplace_back(rows, plan.columns()[plan.sink_columns() + pass.first_function + f]);
 
+  const FrameRule rule(plan, pass, rows, sorted, work);
   const std::vector<uint64_t> starts = share_out(sorted, pass.npartition, work.threads());
   const uint64_t shares = starts.size() - 1;
   work.each(shares * functions.size(), [&](uint64_t job) {
@@ -143,7 +141,7 @@ void compute_window_pass(const ResultPlan& plan, const TbWindowPass& pass, Resul
       uint64_t next = begin + 1;
       while (next < end && sorted.agree()[next] >= pass.npartition) next++;
       const WindowPartition partition{sorted, pass.nkeys, begin, next};
-      PartitionFunction(functions[f], pass, partition, rows, work, columns[f]).run();
+      PartitionFunction(functions[f], rule, partition, rows, work, columns[f]).run();
       begin = next;
     }
   });

@@ -293,9 +293,9 @@ tb_cost_sort(double rows, int nkeys, double kept)
 }
 
 Cost
-tb_cost_windows(double rows, int nfunctions)
+tb_cost_windows(double rows, int values)
 {
-	return cost_of_result_work(rows * nfunctions * WINDOW_VALUE_NS);
+	return cost_of_result_work(rows * values * WINDOW_VALUE_NS);
 }
 
 bool

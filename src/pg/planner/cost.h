@@ -51,7 +51,7 @@ extern Cost tb_cost_returned_group(void);
 
 /* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
-extern Cost tb_cost_windows(double rows, int nfunctions);
+extern Cost tb_cost_windows(double rows, int values);
 
 /* Whether the service may keep so many bytes for a query and still serve others. */
 extern bool tb_cost_fits_in_memory(double bytes);

@@ -40,7 +40,7 @@ class PlanWriter {
   /* A pass; its functions follow. */
   TbWindowPass& pass(const std::vector<TbSortKey>& by, uint32_t npartition, uint8_t mode = TB_FRAME_RANGE,
                      uint8_t start = TB_BOUND_UNBOUNDED_PRECEDING, uint8_t end = TB_BOUND_CURRENT_ROW,
-                     uint64_t start_offset = 0, uint64_t end_offset = 0) {
+                     unsigned __int128 start_offset = 0, unsigned __int128 end_offset = 0) {
     TbWindowPass p{};
     p.first_key = add_keys(by);
     p.nkeys = static_cast<uint32_t>(by.size());
@@ -49,8 +49,10 @@ class PlanWriter {
     p.frame_mode = mode;
     p.start_bound = start;
     p.end_bound = end;
-    p.start_offset = start_offset;
-    p.end_offset = end_offset;
+    p.start_offset = static_cast<uint64_t>(start_offset);
+    p.start_offset_high = static_cast<uint64_t>(start_offset >> 64);
+    p.end_offset = static_cast<uint64_t>(end_offset);
+    p.end_offset_high = static_cast<uint64_t>(end_offset >> 64);
     passes.push_back(p);
     return passes.back();
   }

@@ -313,6 +313,28 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 	return plan;
 }
 
+static bool
+is_offset(uint8 bound)
+{
+	return bound == TB_BOUND_PRECEDING || bound == TB_BOUND_FOLLOWING;
+}
+
+static bool
+has_range_offset(const TbWindowPass *pass)
+{
+	return pass->frame_mode == TB_FRAME_RANGE &&
+		(is_offset(pass->start_bound) || is_offset(pass->end_bound));
+}
+
+/* In values of window functions: those of a frame that excludes rows come from both
+ * sides of the hole, and of RANGE frames by offsets the keys are read once more. */
+static int
+values_of_pass(const TbWindowPass *pass)
+{
+	return pass->nfunctions * (pass->exclusion != TB_EXCLUDE_NONE ? 2 : 1) +
+		(has_range_offset(pass) ? 1 : 0);
+}
+
 /* Of all steps in the engine. */
 static Cost
 cost_steps(const TbSortPlan *plan)
@@ -324,7 +346,7 @@ cost_steps(const TbSortPlan *plan)
 
 	for (uint32 i = 0; i < result->passes.count; i++)
 		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
-			tb_cost_windows(rows, passes[i].nfunctions);
+			tb_cost_windows(rows, values_of_pass(&passes[i]));
 	if (plan->request.order || plan->request.distinct)
 		cost += tb_cost_sort(rows, result->nkeys,
 							 result->ndistinct > 0 ? rows : plan->returned);
@@ -367,8 +389,10 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 	return path;
 }
 
-/* Beside a row's values: their form as columns, its packed keys, its place. */
+/* Beside a row's values: their form as columns, its packed keys, its place; and the key
+ * that RANGE frames by offsets look at. */
 #define KEPT_ROW_BYTES 48
+#define RANGE_KEY_BYTES 17
 
 /* All rows are kept until the last has come; of an order with a limit only the first. */
 static bool
@@ -378,9 +402,12 @@ fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
 	bool		all = result->limit == TB_NO_LIMIT || result->passes.count > 0 ||
 		result->ndistinct > 0;
 	double		rows = all ? plan->input->rows : plan->returned;
-	int			width = tb_target_of(root, plan->input->scan_tlist)->width;
+	int			width = tb_target_of(root, plan->input->scan_tlist)->width + KEPT_ROW_BYTES;
+	bool		range = false;
 
-	return tb_cost_fits_in_memory(rows * (width + KEPT_ROW_BYTES));
+	for (uint32 i = 0; i < result->passes.count; i++)
+		range |= has_range_offset(&tb_result_passes(result)[i]);
+	return tb_cost_fits_in_memory(rows * (width + (range ? RANGE_KEY_BYTES : 0)));
 }
 
 /* NULL, with the reason noted, if PostgreSQL must do it. */

@@ -1,11 +1,9 @@
 /*
  * window.c - see window.h.
  *
- * A clause is a pass; its partition keys come first, then those of its order. Frames
- * whose bounds are not constants, RANGE with an offset and EXCLUDE stay with
- * PostgreSQL. An average is a sum and a count. Run conditions, which the planner has
- * taken out of the query around this one, must all become conditions. Called by
- * GpuSort's planning.
+ * A clause is a pass; its partition keys come first, then those of its order. An
+ * average is a sum and a count. Run conditions, which the planner has taken out of the
+ * query around this one, must all become conditions. Called by GpuSort's planning.
  */
 #include "postgres.h"
 
@@ -23,6 +21,7 @@
 #include "utils/pg_locale.h"
 
 #include "pg/nodes/aggregate_kind.h"
+#include "pg/nodes/sort/frame.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
 #include "pg/planner/type_map.h"
@@ -35,6 +34,7 @@ typedef struct Windows
 	const WindowClause *clause;		/* of the current pass */
 	TbWindowPass pass;
 	int			nkeys;				/* of the pass */
+	bool		frames_used;		/* a function of the pass looks at its frames */
 	const char *reason;
 } Windows;
 
@@ -160,41 +160,17 @@ tb_window_exprs(PlannerInfo *root, List *windows)
 	return result;
 }
 
-/* A constant that a frame starts or ends with. */
-static bool
-frame_offset(Windows *w, const Node *expr, uint64 *offset)
+/* The column of the order key that comes last in `keys`. */
+static const TbOutput *
+order_key(const Windows *w, const List *keys)
 {
-	const Const *value = (const Const *) expr;
+	Node	   *expr;
 
-	if (expr == NULL)
-		return true;
-	if (!IsA(expr, Const) || value->constisnull || DatumGetInt64(value->constvalue) < 0)
-		return refuse(w, "a window frame whose offset is no constant");
-	*offset = (uint64) DatumGetInt64(value->constvalue);
-	return true;
-}
-
-static bool
-choose_frame(Windows *w)
-{
-	int			options = w->clause->frameOptions;
-	TbWindowPass *pass = &w->pass;
-
-	if (options & FRAMEOPTION_EXCLUSION)
-		return refuse(w, "a window frame that excludes rows");
-	if ((options & FRAMEOPTION_RANGE) &&
-		(options & (FRAMEOPTION_START_OFFSET | FRAMEOPTION_END_OFFSET)))
-		return refuse(w, "a RANGE frame with an offset");
-	pass->frame_mode = (options & FRAMEOPTION_ROWS) ? TB_FRAME_ROWS :
-		(options & FRAMEOPTION_GROUPS) ? TB_FRAME_GROUPS : TB_FRAME_RANGE;
-	pass->start_bound = (options & FRAMEOPTION_START_UNBOUNDED_PRECEDING) ? TB_BOUND_UNBOUNDED_PRECEDING :
-		(options & FRAMEOPTION_START_OFFSET_PRECEDING) ? TB_BOUND_PRECEDING :
-		(options & FRAMEOPTION_START_CURRENT_ROW) ? TB_BOUND_CURRENT_ROW : TB_BOUND_FOLLOWING;
-	pass->end_bound = (options & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) ? TB_BOUND_UNBOUNDED_FOLLOWING :
-		(options & FRAMEOPTION_END_OFFSET_FOLLOWING) ? TB_BOUND_FOLLOWING :
-		(options & FRAMEOPTION_END_CURRENT_ROW) ? TB_BOUND_CURRENT_ROW : TB_BOUND_PRECEDING;
-	return frame_offset(w, w->clause->startOffset, &pass->start_offset) &&
-		frame_offset(w, w->clause->endOffset, &pass->end_offset);
+	if (list_length(w->clause->orderClause) != 1 || list_length(keys) != w->pass.npartition + 1)
+		return NULL;
+	expr = get_sortgroupclause_expr(linitial_node(SortGroupClause, w->clause->orderClause),
+									w->root->processed_tlist);
+	return tb_sort_input_find(w->input, (Expr *) expr);
 }
 
 /* Keys and frame. */
@@ -204,11 +180,12 @@ add_pass(Windows *w)
 	List	   *keys = NIL;
 
 	memset(&w->pass, 0, sizeof(w->pass));
+	w->frames_used = false;
 	if (!tb_sort_keys_add(w->root, w->input, w->clause->partitionClause, false, &keys, &w->reason))
 		return false;
 	w->pass.npartition = list_length(keys);
 	if (!tb_sort_keys_add(w->root, w->input, w->clause->orderClause, true, &keys, &w->reason) ||
-		!choose_frame(w))
+		!tb_frame_choose(w->clause, order_key(w, keys), &w->pass, &w->reason))
 		return false;
 	w->nkeys = list_length(keys);
 	tb_result_add_pass(w->builder, &w->pass, keys);
@@ -233,6 +210,7 @@ add_function(Windows *w, const Call *call, TbWindowKind kind, uint32 arg)
 {
 	TbWindowFunction function = call->function;
 
+	w->frames_used |= kind >= TB_WINDOW_FIRST_VALUE;
 	function.kind = kind;
 	function.arg = arg;
 	return tb_result_add_function(w->builder, &function);
@@ -351,6 +329,8 @@ sum_output(Windows *w, Call *call)
 
 	if (is_float(type) && w->pass.start_bound != TB_BOUND_UNBOUNDED_PRECEDING)
 		return refuse(w, "a sum of floats over a frame whose start moves");
+	if (is_float(type) && w->pass.exclusion != TB_EXCLUDE_NONE)
+		return refuse(w, "a sum of floats over a frame that excludes rows");
 	call->output.type = tb_window_type(TB_WINDOW_SUM, type);
 	call->output.scale = call->arg->scale;
 	call->output.first = add_function(w, call, TB_WINDOW_SUM, call->arg->first);
@@ -586,6 +566,10 @@ add_window(Windows *w)
 	foreach(lc, functions_of(w->root, w->clause))
 		if (!add_call(w, lfirst_node(WindowFunc, lc)))
 			return false;
+	/* PostgreSQL computes their ends all the same, and raises errors. */
+	if (!w->frames_used && (OidIsValid(w->clause->startInRangeFunc) ||
+							OidIsValid(w->clause->endInRangeFunc)))
+		return refuse(w, "a RANGE frame with an offset that no function looks at");
 	foreach(lc, w->clause->runCondition)
 		if (!add_condition(w, lfirst(lc)))
 			return false;

@@ -1,0 +1,23 @@
+/*
+ * frame.h - window frames of a result plan's passes.
+ */
+#ifndef TURBINE_PG_SORT_FRAME_H
+#define TURBINE_PG_SORT_FRAME_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+#include "turbine/result.h"
+
+#include "pg/nodes/aggregate/final.h"
+
+/*
+ * Sets mode, bounds, offsets and exclusion of the pass. `key`: the column of the one
+ * order key, if it tells rows of a partition apart; else NULL. False, with *reason, if
+ * the frame, or an error that it will raise, is PostgreSQL's.
+ */
+extern bool tb_frame_choose(const WindowClause *clause, const TbOutput *key,
+							TbWindowPass *pass, const char **reason);
+
+#endif
