@@ -168,6 +168,7 @@ typedef struct TbFiles
 #define TB_QUERY_GPU_OK		0x04u	/* device == TB_ANY_DEVICE may pick a GPU */
 #define TB_QUERY_FULL_CODE	0x08u	/* tests: wait for fully optimised code, whatever
 									 * the input's size */
+#define TB_QUERY_COPIED		0x10u	/* B brings most pages, from its buffers */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {

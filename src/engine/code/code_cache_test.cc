@@ -39,7 +39,7 @@ class FakeDevice final : public Device {
   std::string cpu() const override { return cpu_name; }
   std::string features() const override { return ""; }
   bool runs_quick_code() const override { return quick; }
-  ChunkShape chunk_shape(uint64_t) const override { return {1, 1}; }
+  ChunkShape chunk_shape(uint64_t, bool) const override { return {1, 1}; }
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program&) override {
     loads++;
     std::string bytes(artifact.begin(), artifact.end());

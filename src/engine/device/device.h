@@ -162,7 +162,8 @@ class Device {
     uint32_t nslots;
     uint32_t busy = UINT32_MAX;  // more chunks than these in its hands: news of others can wait
   };
-  virtual ChunkShape chunk_shape(uint64_t nblocks) const = 0;
+  /* `copied`: the backend writes most of the pages. */
+  virtual ChunkShape chunk_shape(uint64_t nblocks, bool copied) const = 0;
 
   /* Loads an artifact of the compiler (HOST: shared object; PTX: text, or a
    * cubin from machine_code()). Throws DeviceError. */

@@ -152,7 +152,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   const bool prune = plan_ && plan_->only_best() && program_->sink() == TB_SINK_PROJECT;
   // What is pruned takes little, however many rows there are.
   const double estimated_rows = prune ? 0 : query.estimated_groups;
-  const Device::ChunkShape shape = device.chunk_shape(query.nblocks);
+  const Device::ChunkShape shape = device.chunk_shape(query.nblocks, query.flags & TB_QUERY_COPIED);
   ready_ = {};
   lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   busy_ = shape.busy;

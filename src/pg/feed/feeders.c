@@ -40,22 +40,6 @@ struct TbFeeders
 	bool		closed;
 };
 
-/* Blocks of the part that its backend must read, as far as that is known. */
-static double
-buffered_blocks(const TbHeapQuery *query, const TbTablePart *part)
-{
-	double		all = part->blocks_to_read;
-	Form_pg_class entry = part->rel->rd_rel;
-
-	if (part == query->part)
-		return part->direct == NULL ? all :
-			all * (1 - tb_direct_share(part->direct));
-	/* Of partitions to come, as their last VACUUM or ANALYZE left them. */
-	if (entry->relpages <= 0 || part->blocks_to_read < (BlockNumber) tb_guc_direct_threshold)
-		return all;
-	return all * (1 - Min((double) entry->relallvisible / entry->relpages, 1));
-}
-
 /* Those that other queries have not taken, as far as was last heard: one of those
  * that ran then may have been of this session. */
 static int
@@ -79,7 +63,7 @@ feeders_wanted(const TbHeapQuery *query)
 	{
 		const TbTablePart *part = &query->parts[i];
 
-		need.buffered += buffered_blocks(query, part);
+		need.buffered += tb_part_buffered_blocks(query, part);
 		need.page_us = Max(need.page_us, tb_buffered_page_us(part->nblocks));
 		need.parallel_workers = Max(need.parallel_workers,
 									RelationGetParallelWorkers(part->rel, -1));

@@ -163,6 +163,10 @@ extern bool tb_part_begin(TbHeapQuery *query);
 extern bool tb_part_announce_layout(TbHeapQuery *query);
 extern bool tb_parts_more(TbHeapQuery *query, bool *more);
 extern bool tb_parts_prepare_layouts(TbHeapQuery *query);
+
+/* Blocks of the part that its backend must read, as far as that is known. */
+extern double tb_part_buffered_blocks(const TbHeapQuery *query,
+									  const TbTablePart *part);
 extern const TbProgram *tb_part_layout(const TbHeapQuery *query,
 									   const TbTablePart *part);
 extern void tb_parts_end(TbHeapQuery *query);

@@ -150,6 +150,16 @@ tb_query_note_fallback(TbHeapQuery *query)
 }
 
 static bool
+most_is_copied(const TbHeapQuery *query)
+{
+	double		buffered = 0;
+
+	for (uint32 i = 0; i < query->nparts; i++)
+		buffered += tb_part_buffered_blocks(query, &query->parts[i]);
+	return buffered > query->total_blocks / 2.0;
+}
+
+static bool
 send_query(TbHeapQuery *query)
 {
 	const TbProgram *program = query->spec.program;
@@ -165,6 +175,8 @@ send_query(TbHeapQuery *query)
 		header.flags |= TB_QUERY_FULL_CODE;
 	if (DataChecksumsEnabled())
 		header.flags |= TB_QUERY_CHECKSUMS;
+	if (most_is_copied(query))
+		header.flags |= TB_QUERY_COPIED;
 	header.nblocks = query->total_blocks;
 	header.estimated_rows = query->spec.estimated_rows;
 	header.estimated_groups = query->spec.estimated_groups;

@@ -15,6 +15,7 @@
 #include "pg/feed/block_set.h"
 #include "pg/feed/query_state.h"
 #include "pg/feed/relation_files.h"
+#include "pg/guc.h"
 
 static uint32 padding[2];		/* zeros */
 
@@ -156,6 +157,21 @@ tb_parts_prepare_layouts(TbHeapQuery *query)
 		}
 	}
 	return true;
+}
+
+double
+tb_part_buffered_blocks(const TbHeapQuery *query, const TbTablePart *part)
+{
+	double		all = part->blocks_to_read;
+	Form_pg_class entry = part->rel->rd_rel;
+
+	if (part == query->part)
+		return part->direct == NULL ? all :
+			all * (1 - tb_direct_share(part->direct));
+	/* Of partitions to come, as their last VACUUM or ANALYZE left them. */
+	if (entry->relpages <= 0 || part->blocks_to_read < (BlockNumber) tb_guc_direct_threshold)
+		return all;
+	return all * (1 - Min((double) entry->relallvisible / entry->relpages, 1));
 }
 
 const TbProgram *

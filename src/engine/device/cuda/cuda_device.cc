@@ -67,7 +67,7 @@ std::string CudaDevice::cpu() const {
 
 std::string CudaDevice::features() const { return "+ptx80"; }
 
-Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks) const {
+Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
   uint64_t pages = kLargeSlot;
   if (nblocks < kLargeRelation)
     pages = std::clamp(std::bit_ceil(std::max<uint64_t>(nblocks / kChunksToOverlap, 1)), kSmallestSlot, kUsualSlot);

@@ -160,7 +160,7 @@ TEST(ChunkShape, GrowsWithTheRelation) {
   auto devices = probe_cuda_devices(fake.table(), &why, 0);
   uint32_t last = 0;
   for (uint64_t nblocks : {0ull, 1ull, 500ull, 5000ull, 50000ull, 500000ull, 1ull << 32}) {
-    const Device::ChunkShape shape = devices.at(0)->chunk_shape(nblocks);
+    const Device::ChunkShape shape = devices.at(0)->chunk_shape(nblocks, false);
     EXPECT_GE(shape.slot_pages, std::max(last, 64u));
     EXPECT_LE(shape.slot_pages, 2048u);
     EXPECT_GE(shape.nslots, 2u);

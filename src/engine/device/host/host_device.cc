@@ -24,6 +24,10 @@ constexpr uint64_t kFirstRows = TB_TILE_ROWS;
 
 constexpr uint32_t kMinSlotPages = 16, kMaxSlotPages = 256;
 
+/* Of pages that a backend writes: they should be in the caches yet when they are
+ * decoded, but the more threads there are the more chunks one backend has to serve. */
+uint64_t most_copied_pages(uint64_t threads) { return std::clamp<uint64_t>(32 * threads, 64, kMaxSlotPages); }
+
 uint64_t physical_memory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
@@ -113,10 +117,11 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
   info_.usable = 1;
 }
 
-Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks) const {
+Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks, bool copied) const {
   // Four chunks a thread even out the end; small ones cost a message each.
   const uint64_t pages = nblocks / (uint64_t{pool_.size()} * 4);
-  const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / 16 * 16, kMinSlotPages, kMaxSlotPages));
+  const uint64_t most = copied ? most_copied_pages(pool_.size()) : kMaxSlotPages;
+  const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / 16 * 16, kMinSlotPages, most));
   const uint64_t chunks = nblocks / slot_pages + 1;
   const uint64_t slots = std::min(most_slots(pool_.size()), chunks + 1);
   return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS)), pool_.size()};

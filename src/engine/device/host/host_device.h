@@ -22,7 +22,7 @@ class HostDevice final : public Device {
   std::string cpu() const override { return ""; }  // the compiler's: it runs on this machine
   bool runs_quick_code() const override { return true; }
   std::string features() const override { return ""; }
-  ChunkShape chunk_shape(uint64_t nblocks) const override;
+  ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;
   void register_segment(void*, uint64_t) override {}

@@ -590,11 +590,15 @@ TEST_F(HostDeviceTest, CodeIsCheckedWhenLoaded) {
 
 TEST_F(HostDeviceTest, ChunkShapesAreSane) {
   for (uint64_t blocks : {uint64_t{0}, uint64_t{1}, uint64_t{1000}, uint64_t{1} << 32}) {
-    const Device::ChunkShape shape = device_.chunk_shape(blocks);
-    EXPECT_GE(shape.slot_pages, 1u);
-    EXPECT_GE(shape.nslots, 2u);
-    EXPECT_LE(shape.nslots, static_cast<uint32_t>(TB_MAX_SLOTS));
+    for (bool copied : {false, true}) {
+      const Device::ChunkShape shape = device_.chunk_shape(blocks, copied);
+      EXPECT_GE(shape.slot_pages, 1u);
+      EXPECT_GE(shape.nslots, 2u);
+      EXPECT_LE(shape.nslots, static_cast<uint32_t>(TB_MAX_SLOTS));
+    }
   }
+  const uint64_t many = uint64_t{1} << 32;
+  EXPECT_LT(device_.chunk_shape(many, true).slot_pages, device_.chunk_shape(many, false).slot_pages);
 }
 
 }  // namespace
