@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -135,15 +136,16 @@ def wait_until(condition, seconds):
 
 
 def held_by(pid):
-    """What the service holds: bytes of mapped shared segments, and descriptors besides
-    those and those of loaded code, which is kept for the programs that ran last."""
+    """What the service holds: mapped shared segments, and descriptors besides those and
+    those of loaded code, which is kept for the programs that ran last."""
     folder = Path("/proc") / str(pid)
     maps = [line.split() for line in (folder / "maps").read_text().splitlines()]
     inodes = {kind: {part[4]: part[0] for part in maps if len(part) > 5 and part[5] == f"/memfd:turbine-{kind}"}
               for kind in ("segment", "code")}
     bounds = [[int(address, 16) for address in area.split("-")] for area in inodes["segment"].values()]
     return {"descriptors": len(list((folder / "fd").iterdir())) - sum(len(found) for found in inodes.values()),
-            "segment bytes": sum(end - start for start, end in bounds)}
+            "segment bytes": sum(end - start for start, end in bounds),
+            "segments of a size": max(Counter(end - start for start, end in bounds).values(), default=0)}
 
 
 def settled(bench, seconds=2.0):
@@ -257,12 +259,14 @@ def terminate_backends(bench):
 
 
 def check_released(bench, before, name):
-    """Connections are gone; segments are kept for the next queries, up to a limit."""
+    """Connections are gone; segments are kept for the next queries, up to a limit, but of
+    a size never more than queries ran at once."""
     pid = bench.server.service_pid()
 
     def released():
         now = held_by(pid)
         return (now["descriptors"] <= before["descriptors"]
+                and now["segments of a size"] <= max(before["segments of a size"], SESSIONS)
                 and now["segment bytes"] <= max(before["segment bytes"], IDLE_SEGMENT_BYTES))
     bench.check(f"{name}, released", None if wait_until(released, RELEASE_SECONDS) is not None
                 else f"{before} became {held_by(pid)}")

@@ -166,6 +166,20 @@ typedef struct TbResultPlan
 	uint64_t	reserved2[2];
 } TbResultPlan;
 
+static inline int
+tb_bound_is_offset(uint8_t bound)
+{
+	return bound == TB_BOUND_PRECEDING || bound == TB_BOUND_FOLLOWING;
+}
+
+/* Whether the pass compares values of its order key. */
+static inline int
+tb_pass_has_range_offset(const TbWindowPass *pass)
+{
+	return pass->frame_mode == TB_FRAME_RANGE &&
+		(tb_bound_is_offset(pass->start_bound) || tb_bound_is_offset(pass->end_bound));
+}
+
 /* The type of a function's values; `arg`: of its argument. */
 static inline uint32_t
 tb_window_type(uint32_t kind, uint32_t arg)

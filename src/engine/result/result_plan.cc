@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/result/window_frame.h"
+#include "engine/result/window_range.h"
 #include "engine/result/window_function.h"
 
 namespace turbine {
@@ -105,7 +105,7 @@ void ResultPlan::check_pass(size_t index, const TbWindowPass& pass) const {
 
 void ResultPlan::check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high,
                               uint64_t low) const {
-  if (pass.frame_mode != TB_FRAME_RANGE || !is_offset(bound)) {
+  if (pass.frame_mode != TB_FRAME_RANGE || !tb_bound_is_offset(bound)) {
     if (high != 0) fail(name + ": upper half of an offset");
     return;
   }

@@ -15,8 +15,6 @@
 
 namespace turbine {
 
-inline bool is_offset(uint8_t bound) { return bound == TB_BOUND_PRECEDING || bound == TB_BOUND_FOLLOWING; }
-
 /* A pass, and the key that its offsets are distances of. */
 class FrameRule {
  public:
@@ -24,7 +22,7 @@ class FrameRule {
   FrameRule(const ResultPlan& plan, const TbWindowPass& pass, const ResultRows& rows, const SortedRows& sorted,
             ParallelWork& work)
       : pass_(pass) {
-    if (pass.frame_mode == TB_FRAME_RANGE && (is_offset(pass.start_bound) || is_offset(pass.end_bound)))
+    if (tb_pass_has_range_offset(&pass))
       key_.emplace(rows, sorted, plan.keys(pass)[pass.npartition], work);
   }
 
@@ -48,9 +46,9 @@ class WindowFrame {
         tail_{partition, partition.begin} {
     if (!rule.key()) return;
     using enum RangeEnd::Side;
-    if (is_offset(pass_.start_bound))
+    if (tb_bound_is_offset(pass_.start_bound))
       range_start_.emplace(*rule.key(), partition, kStart, pass_.start_bound, pass_.start_offset_high, pass_.start_offset);
-    if (is_offset(pass_.end_bound))
+    if (tb_bound_is_offset(pass_.end_bound))
       range_end_.emplace(*rule.key(), partition, kEnd, pass_.end_bound, pass_.end_offset_high, pass_.end_offset);
   }
 

@@ -406,7 +406,7 @@ TEST(WindowPass, RangesAtTheEndsOfTheType) {
         for (uint8_t end = std::max<uint8_t>(start, TB_BOUND_PRECEDING); end <= TB_BOUND_UNBOUNDED_FOLLOWING; end++)
           for (uint128 first : offsets)
             for (uint128 last : offsets) {
-              const auto offset = [](uint8_t bound, uint128 by) { return is_offset(bound) ? by : 0; };
+              const auto offset = [](uint8_t bound, uint128 by) { return tb_bound_is_offset(bound) ? by : 0; };
               PlanWriter writer(2);
               writer.pass({{0, flags}}, 0, TB_FRAME_RANGE, start, end, offset(start, first), offset(end, last));
               writer.function(TB_WINDOW_COUNT);

@@ -8,8 +8,7 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
+#include "catalog/pg_type.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
@@ -137,25 +136,22 @@ convert_offset(const FrameEnd *end, const Const *value, const TbOutput *key, Ran
 {
 	Datum		datum = value->constvalue;
 
-	switch (end->in_range)
+	switch (value->consttype)
 	{
-		case F_IN_RANGE_INT2_INT2_INT2_BOOL_BOOL:
-		case F_IN_RANGE_INT4_INT4_INT2_BOOL_BOOL:
+		case INT2OID:
 			return set_integer(DatumGetInt16(datum), offset);
-		case F_IN_RANGE_INT2_INT2_INT4_BOOL_BOOL:
-		case F_IN_RANGE_INT4_INT4_INT4_BOOL_BOOL:
+		case INT4OID:
 			return set_integer(DatumGetInt32(datum), offset);
-		case F_IN_RANGE_FLOAT4_FLOAT4_FLOAT8_BOOL_BOOL:
-		case F_IN_RANGE_FLOAT8_FLOAT8_FLOAT8_BOOL_BOOL:
+		case INT8OID:
+			return set_integer(DatumGetInt64(datum), offset);
+		case FLOAT8OID:
 			return set_float(DatumGetFloat8(datum), offset);
-		case F_IN_RANGE_NUMERIC_NUMERIC_NUMERIC_BOOL_BOOL:
+		case NUMERICOID:
 			return set_numeric(DatumGetNumeric(datum), key->scale, end->outwards, offset);
-		case F_IN_RANGE_DATE_DATE_INTERVAL_BOOL_BOOL:
-		case F_IN_RANGE_TIMESTAMP_TIMESTAMP_INTERVAL_BOOL_BOOL:
-		case F_IN_RANGE_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL_BOOL_BOOL:
+		case INTERVALOID:
 			return set_interval(DatumGetIntervalP(datum), offset);
 		default:
-			return set_integer(DatumGetInt64(datum), offset);
+			return false;
 	}
 }
 
@@ -165,9 +161,7 @@ varies(const FrameEnd *end, const Const *value)
 {
 	const Interval *interval;
 
-	if (end->in_range != F_IN_RANGE_DATE_DATE_INTERVAL_BOOL_BOOL &&
-		end->in_range != F_IN_RANGE_TIMESTAMP_TIMESTAMP_INTERVAL_BOOL_BOOL &&
-		end->in_range != F_IN_RANGE_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL_BOOL_BOOL)
+	if (value->consttype != INTERVALOID)
 		return false;
 	interval = DatumGetIntervalP(value->constvalue);
 	return interval->month != 0 ||

@@ -313,26 +313,13 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 	return plan;
 }
 
-static bool
-is_offset(uint8 bound)
-{
-	return bound == TB_BOUND_PRECEDING || bound == TB_BOUND_FOLLOWING;
-}
-
-static bool
-has_range_offset(const TbWindowPass *pass)
-{
-	return pass->frame_mode == TB_FRAME_RANGE &&
-		(is_offset(pass->start_bound) || is_offset(pass->end_bound));
-}
-
 /* In values of window functions: those of a frame that excludes rows come from both
  * sides of the hole, and of RANGE frames by offsets the keys are read once more. */
 static int
 values_of_pass(const TbWindowPass *pass)
 {
 	return pass->nfunctions * (pass->exclusion != TB_EXCLUDE_NONE ? 2 : 1) +
-		(has_range_offset(pass) ? 1 : 0);
+		(tb_pass_has_range_offset(pass) ? 1 : 0);
 }
 
 /* Of all steps in the engine. */
@@ -406,7 +393,7 @@ fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
 	bool		range = false;
 
 	for (uint32 i = 0; i < result->passes.count; i++)
-		range |= has_range_offset(&tb_result_passes(result)[i]);
+		range |= tb_pass_has_range_offset(&tb_result_passes(result)[i]);
 	return tb_cost_fits_in_memory(rows * (width + (range ? RANGE_KEY_BYTES : 0)));
 }
 
