@@ -37,6 +37,8 @@ def parse_arguments():
                         help="parallel workers of PostgreSQL's faster plan")
     parser.add_argument("--devices", default="", help="pg_turbine.device, comma-separated; default: those there are")
     parser.add_argument("--never-vacuumed", action="store_true")
+    parser.add_argument("--partitioned", choices=["hash", "range"], default="",
+                        help="lineorder, lineitem and orders")
     parser.add_argument("--numeric", action="store_true", help="SSB's measures as numeric(12,2)")
     parser.add_argument("--force", action="store_true", help="offload whatever the costs say")
     parser.add_argument("--serial", action="store_true", help="also PostgreSQL without workers")
@@ -127,7 +129,7 @@ def nodes_of(engines, sql):
 
 def run_suite(server, suite, options):
     load, queries, tables = SUITES[suite]
-    variant = Variant(numeric=options.numeric, vacuumed=not options.never_vacuumed)
+    variant = Variant(numeric=options.numeric, partitioned=options.partitioned, vacuumed=not options.never_vacuumed)
     log(f"loading {suite}, scale factor {options.sf:g}, {variant.label}")
     load(server, options.sf, variant)
     with server.connect() as session:

@@ -32,12 +32,14 @@ from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 ROWS = 600_000
 # Of each: which table's blocks the last stage reads, and whether an inner table is worth feeding.
 QUERIES = {
+    "GpuScan": "SELECT id, memo FROM big WHERE v = 17",
     "GpuPreAgg": "SELECT k, count(*), sum(v) FROM big GROUP BY k",
     "GpuJoin": "SELECT b.id, s.name FROM big b JOIN side s ON s.k = b.k WHERE b.v = 17",
     "GpuSort": "SELECT id, v FROM big ORDER BY v, id LIMIT 20",
 }
 SELF_JOIN = "SELECT a.k, count(*), sum(b.v) FROM big a JOIN big b ON b.id = a.id + 1 GROUP BY a.k"
 AGGREGATE = QUERIES["GpuPreAgg"]
+ROWS_BACK = QUERIES["GpuScan"]
 
 
 class Bench:
@@ -98,6 +100,32 @@ def feed_everything(bench):
         admin.query("ALTER TABLE big RESET (parallel_workers)")
 
 
+def decide_where_rows_come_back(bench, settings):
+    """Only where PostgreSQL would let a Gather have workers, and not for a few rows."""
+    with bench.session(**settings) as session:
+        session.query("CREATE FUNCTION pg_temp.unsafe(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1; END'")
+
+        def fed(query):
+            return (node_of(session, query) or {}).get("Blocks Fed", 0)
+
+        several = os.cpu_count() > 1
+        bench.check("rows", None if (fed(ROWS_BACK) > 0) == several else "not fed" if several else "fed")
+        for name, query in {
+                "rows, a function that is not parallel safe": ROWS_BACK.replace("id", "pg_temp.unsafe(id)"),
+                "rows, a few of them": f"{ROWS_BACK} LIMIT 5",
+                "rows, INSERT": f"INSERT INTO side {ROWS_BACK} AND id < 0"}.items():
+            bench.check(name, f"{fed(query)} blocks" if fed(query) else None)
+        # What is left to workers is not lost when the client wants no more of it.
+        for limit in (3000, 4000, 5000):
+            found = session.value(f"SELECT count(*) FROM ({ROWS_BACK} LIMIT {limit}) x")
+            bench.check("rows, LIMIT", None if int(found) == limit else f"{found} rows of {limit}")
+        # A portal that is run in pieces.
+        session.query(f"BEGIN; DECLARE c CURSOR FOR {ROWS_BACK}")
+        rows = session.run("FETCH 1000 FROM c").rows + session.run("FETCH ALL FROM c").rows
+        bench.check("rows, cursor", None if sorted(rows) == sorted(bench.expected[ROWS_BACK].rows) else f"{len(rows)} rows")
+        session.query("COMMIT")
+
+
 def decide(bench):
     """Feeders where they pay and may be, and nowhere else."""
     unforced = {"force_parallel_mode": "off"}
@@ -119,6 +147,7 @@ def decide(bench):
         admin.query("ALTER TABLE big SET (parallel_workers = 2)")
         expect("always for this table", True, parallel_setup_cost="1e6")
         admin.query("ALTER TABLE big RESET (parallel_workers)")
+    decide_where_rows_come_back(bench, {**unforced, **free})
     # All-visible blocks are the service's own to read.
     with bench.server.connect() as admin:
         admin.query("CREATE TABLE clean AS SELECT * FROM big")
@@ -251,7 +280,10 @@ def broken_page(bench):
         with bench.session(parallel_leader_participation=leader) as session:
             for _ in range(3):
                 bench.check("broken page", answers.difference(expected, session.run(query)))
+                bench.check("broken page, rows",
+                            answers.difference(expected, session.run(ROWS_BACK.replace("big", "broken"))))
             bench.compare("broken page, next query", AGGREGATE, session.run(AGGREGATE))
+            bench.compare("broken page, next rows", ROWS_BACK, session.run(ROWS_BACK))
             # In a subtransaction.
             session.query("BEGIN; SAVEPOINT s")
             bench.check("broken page, savepoint", answers.difference(expected, session.run(query)))

@@ -36,6 +36,16 @@ SELECT b, count(*), sum(a), max(length(c)) FROM parted GROUP BY b;
 SELECT k, count(*) FROM loose GROUP BY k;
 SELECT k, count(*) FROM own GROUP BY k;
 SELECT o.k, count(*) FROM own o JOIN loose l ON l.i = o.i GROUP BY o.k;
+-- Rows that come back while it is fed.
+-- offloaded: GpuScan
+SELECT id, memo FROM fed WHERE v = 17;
+SELECT id, k FROM fed WHERE v > 1000 AND memo LIKE '%ab%';
+SELECT a, b, tableoid::regclass FROM parted WHERE b = 4;
+SELECT i FROM loose WHERE k = 1;
+SELECT i FROM own WHERE k = 1;
+SELECT count(*) FROM (SELECT id FROM fed WHERE v = 17 OFFSET 0) x JOIN (SELECT id FROM fed WHERE k = 3 OFFSET 0) y USING (id);
+-- ordered
+SELECT id FROM fed WHERE v = 17 ORDER BY id LIMIT 7;
 -- end for
 -- end for
 SET parallel_leader_participation = off;
@@ -128,3 +138,44 @@ SELECT sum(n) FROM (SELECT n FROM wide UNION ALL SELECT 'NaN'::numeric) x;
 SELECT (SELECT count(*) FROM fed f WHERE f.k = s.k) AS n FROM side s;
 SELECT count(*), sum(x.n) FROM (SELECT k, count(*) AS n FROM fed GROUP BY k) x JOIN (SELECT k, max(v) AS v FROM fed GROUP BY k) y USING (k);
 SELECT k, count(*) FROM fed GROUP BY ROLLUP (k);
+-- Rows that come back while it is fed: the client, functions and other nodes in between.
+CREATE FUNCTION looked_up(int) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT name FROM side WHERE k = $1 % 6';
+CREATE FUNCTION counted(int) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS $$DECLARE n bigint; BEGIN SELECT count(*) INTO n FROM fed WHERE k = $1 AND v < 20; RETURN n; END$$;
+CREATE FUNCTION fragile(a int) RETURNS int LANGUAGE plpgsql PARALLEL SAFE AS $$BEGIN RETURN 1 / (a - 20017); END$$;
+CREATE FUNCTION kept(int) RETURNS int LANGUAGE plpgsql PARALLEL UNSAFE AS $$BEGIN INSERT INTO results VALUES (-4, $1, 0); RETURN $1; EXCEPTION WHEN division_by_zero THEN RETURN 0; END$$;
+SELECT id, looked_up(k) FROM fed WHERE v = 17;
+SELECT id, counted(k) FROM fed WHERE v = 17 AND id < 800;
+SELECT kept(id) FROM fed WHERE v = 17 AND id < 2000;
+SELECT count(*), sum(n) FROM results WHERE k = -4;
+SELECT id, fragile(id) FROM fed WHERE v = 17;
+SELECT count(*) FROM (SELECT id FROM fed WHERE v = 17 LIMIT 50) x;
+SELECT EXISTS (SELECT FROM fed WHERE v = 17), (SELECT count(*) FROM (SELECT FROM fed WHERE v = 18 LIMIT 3) x);
+SELECT s.k, x.id FROM side s CROSS JOIN LATERAL (SELECT id FROM fed WHERE v = 20 + s.k AND memo > 'f' OFFSET 0) x;
+SELECT s.k, (SELECT count(*) FROM (SELECT FROM fed f WHERE f.v = s.k LIMIT 40) y) FROM side s;
+SELECT id FROM fed WHERE v = 17 UNION ALL SELECT a FROM parted WHERE b = 5 UNION ALL SELECT i FROM loose WHERE k = 2;
+CREATE TABLE rows_copied AS SELECT id, memo FROM fed WHERE v = 17;
+INSERT INTO rows_copied SELECT id, memo FROM fed WHERE v = 18;
+SELECT * FROM rows_copied;
+UPDATE rows_copied r SET memo = 'x' FROM (SELECT id FROM fed WHERE k = 2 AND v < 50 OFFSET 0) f WHERE f.id = r.id;
+SELECT * FROM rows_copied WHERE memo = 'x';
+-- ordered
+SELECT id FROM fed WHERE v = 17 FOR SHARE;
+PREPARE rows_of (int) AS SELECT id, memo FROM fed WHERE v = $1;
+EXECUTE rows_of (17);
+EXECUTE rows_of (1017);
+EXECUTE rows_of (-1);
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM fed WHERE v = 17 ORDER BY id;
+FETCH 3 FROM c;
+UPDATE fed SET v = 17 WHERE id = 1;
+FETCH 3 FROM c;
+SAVEPOINT s;
+SELECT id, fragile(id) FROM fed WHERE v = 17;
+ROLLBACK TO s;
+SELECT id, looked_up(k) FROM fed WHERE v = 17;
+ROLLBACK;
+DO $$DECLARE r record; n bigint := 0; BEGIN FOR r IN SELECT id FROM fed WHERE v = 17 LOOP n := n + r.id; EXIT WHEN n > 90000; END LOOP; INSERT INTO results VALUES (-5, n, 0); END$$;
+DO $$DECLARE n bigint; BEGIN FOR i IN 1..3 LOOP BEGIN SELECT sum(fragile(id)) INTO n FROM fed WHERE v = 17; EXCEPTION WHEN division_by_zero THEN INSERT INTO results SELECT -6, i, count(*) FROM (SELECT FROM fed WHERE v = 17 OFFSET 0) x; END; END LOOP; END$$;
+SELECT k, n > 0 FROM results WHERE k < -4;
+SELECT id, length(memo) FROM wide WHERE id % 10 < 2 AND memo > '5';
+SELECT id, 100 / (v - 5) FROM fed WHERE 1000 / (v - 6) > 10;

@@ -36,6 +36,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "pg/feed/buffer_lookup.h"
 #include "pg/feed/direct_classify.h"
 #include "pg/guc.h"
 
@@ -105,31 +106,6 @@ tb_direct_share(const TbDirect *direct)
 	return Min((double) direct->map->all_visible / Max(direct->nblocks, 1), 1);
 }
 
-/* Is the block in shared buffers, with changes not yet written? */
-static bool
-lookup_dirty(Relation rel, BlockNumber block)
-{
-	BufferTag	tag;
-	uint32		hash;
-	LWLock	   *partition;
-	int			buffer_id;
-	bool		dirty = false;
-
-	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
-	hash = BufTableHashCode(&tag);
-	partition = BufMappingPartitionLock(hash);
-	LWLockAcquire(partition, LW_SHARED);
-	buffer_id = BufTableLookup(&tag, hash);
-	if (buffer_id >= 0)
-	{
-		BufferDesc *header = GetBufferDescriptor(buffer_id);
-
-		dirty = (pg_atomic_read_u32(&header->state) & BM_DIRTY) != 0;
-	}
-	LWLockRelease(partition);
-	return dirty;
-}
-
 static void
 sweep_buffers(TbDirect *direct)
 {
@@ -170,7 +146,7 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 		sweep_buffers(direct);
 		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
 	}
-	return !lookup_dirty(direct->rel, block);
+	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
 }
 
 XLogRecPtr

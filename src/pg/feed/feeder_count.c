@@ -14,10 +14,17 @@
 
 #include "pg/feed/feeder_count.h"
 
-/* A page that is in shared buffers, and one that is not: tables beyond a quarter of
- * them are read through a small ring, so theirs come from the file each time. */
+/* A page that is in shared buffers, and one that comes from the system's cache. */
 #define FOUND_PAGE_US			1.7
-#define READ_PAGE_US			2.6
+#define READ_PAGE_US			3.3
+
+/* What a feeder fills in the time of the leader's page: it meets every page of shared
+ * memory for the first time. */
+#define FEEDER_SPEED			0.8
+
+/* Others may want the processors too: of the time that a query takes alone, no more
+ * must be left. */
+#define WORTH_IT				0.85
 
 /*
  * Units of parallel_setup_cost: a worker took 8 to 12 ms to its first page on a machine
@@ -28,21 +35,29 @@
 #define FURTHER_FEEDER			0.4
 
 double
-tb_buffered_page_us(double table_blocks)
+tb_buffered_page_us(double resident)
 {
-	return table_blocks > NBuffers / 4 ? READ_PAGE_US : FOUND_PAGE_US;
+	return FOUND_PAGE_US * resident + READ_PAGE_US * (1 - resident);
+}
+
+/* Tables beyond a quarter of shared buffers are read through a small ring, so what is
+ * not there comes from the file each time. */
+double
+tb_likely_resident(double table_blocks)
+{
+	return table_blocks > NBuffers / 4 ? 0 : 1;
 }
 
 double
 tb_feeding_us(const TbFeederNeed *need, int feeders)
 {
-	double		feeding = need->buffered * need->page_us;
+	double		feeding = need->buffered * need->page_us / (1 + FEEDER_SPEED * feeders);
 	double		starting = feeders == 0 ? 0 :
 	parallel_setup_cost * TB_US_PER_UNIT *
 	(FIRST_FEEDER + FURTHER_FEEDER * (feeders - 1));
 
-	return starting + Max(feeding / (feeders + 1),
-						  (feeding + need->engine_us) / Max(need->processors, 1));
+	return starting + Max(feeding, (feeding * (feeders + 1) + need->engine_us) /
+						  Max(need->processors, 1));
 }
 
 int
@@ -61,5 +76,7 @@ tb_feeder_count(const TbFeederNeed *need)
 	for (int feeders = 1; feeders <= most && feeders < need->processors; feeders++)
 		if (tb_feeding_us(need, feeders) < tb_feeding_us(need, best))
 			best = feeders;
+	if (tb_feeding_us(need, best) > WORTH_IT * tb_feeding_us(need, 0))
+		best = 0;
 	return force_parallel_mode == FORCE_PARALLEL_OFF ? best : Max(best, Min(1, most));
 }

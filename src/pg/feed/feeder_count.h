@@ -21,9 +21,12 @@ typedef struct TbFeederNeed
 	int			parallel_workers;	/* the table's storage parameter; -1: not set */
 } TbFeederNeed;
 
-/* A page of a table of so many blocks through the buffer manager, with visibility
- * checks. */
-extern double tb_buffered_page_us(double table_blocks);
+/* A page through the buffer manager, with visibility checks, of a table of which that
+ * part is in shared buffers. */
+extern double tb_buffered_page_us(double resident);
+
+/* That part of a table of so many blocks, as is likely. */
+extern double tb_likely_resident(double table_blocks);
 
 /* At most max_parallel_workers_per_gather. */
 extern int	tb_feeder_count(const TbFeederNeed *need);

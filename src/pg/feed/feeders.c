@@ -23,6 +23,7 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
+#include "pg/feed/buffer_lookup.h"
 #include "pg/feed/feeder_count.h"
 #include "pg/feed/feeder_queue.h"
 #include "pg/feed/feeders.h"
@@ -58,16 +59,21 @@ static int
 feeders_wanted(const TbHeapQuery *query)
 {
 	TbFeederNeed need = {.engine_us = query->spec.engine_us,.parallel_workers = -1};
+	double		feeding = 0;
 
 	for (uint32 i = 0; i < query->nparts; i++)
 	{
 		const TbTablePart *part = &query->parts[i];
+		double		buffered = tb_part_buffered_blocks(query, part);
 
-		need.buffered += tb_part_buffered_blocks(query, part);
-		need.page_us = Max(need.page_us, tb_buffered_page_us(part->nblocks));
+		need.buffered += buffered;
+		if (buffered >= 1)
+			feeding += buffered *
+				tb_buffered_page_us(tb_buffer_resident_share(part->rel, part->nblocks));
 		need.parallel_workers = Max(need.parallel_workers,
 									RelationGetParallelWorkers(part->rel, -1));
 	}
+	need.page_us = feeding / Max(need.buffered, 1);
 	need.processors = processors();
 	return tb_feeder_count(&need);
 }
@@ -248,15 +254,13 @@ all_gone(const TbFeeders *feeders)
 		(uint32) feeders->context->nworkers_launched;
 }
 
-bool
-tb_feeders_help(TbHeapQuery *query)
+/* The next unit that nobody has taken, here; false if there is none. */
+static bool
+fill_unit(TbHeapQuery *query, TbFeeders *feeders)
 {
-	TbFeeders  *feeders = query->feeders;
 	TbFeederUnit unit;
 	char	   *pages;
 
-	if (!feeders->leader_feeds && !all_gone(feeders))
-		return false;
 	if (!tb_feeder_queue_take(feeders->queue, &unit))
 		return false;
 	pages = tb_chunks_slot(query, unit.slot);
@@ -265,6 +269,14 @@ tb_feeders_help(TbHeapQuery *query)
 						 pages + (Size) unit.pages[i].page * TB_PAGE_SIZE);
 	tb_feeder_queue_filled(feeders->queue, &unit, false);
 	return true;
+}
+
+bool
+tb_feeders_help(TbHeapQuery *query)
+{
+	TbFeeders  *feeders = query->feeders;
+
+	return (feeders->leader_feeds || all_gone(feeders)) && fill_unit(query, feeders);
 }
 
 void
@@ -310,6 +322,8 @@ tb_feeders_end(TbHeapQuery *query, bool abandon)
 		return;
 	query->feeders = NULL;
 	tb_feeder_queue_close(feeders->queue, abandon);
+	while (fill_unit(query, feeders))
+		CHECK_FOR_INTERRUPTS();
 	wait_for_end(feeders->context);
 	for (int i = 0; i < feeders->context->nworkers_launched; i++)
 		InstrAccumParallelQuery(&feeders->buffers[i], &feeders->wal[i]);

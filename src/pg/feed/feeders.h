@@ -6,8 +6,9 @@
  * file: pin, lock, copy to the slot, test visibility. It returns no rows and
  * evaluates nothing. Everything else is the backend's, the leader's, as without
  * feeders: which blocks, all messages of the query, what comes back, the fallback. So
- * a query with feeders needs no other plan, and PostgreSQL's parallel mode lasts no
- * longer than the input is fed, all within one call of the node.
+ * a query with feeders needs no other plan. PostgreSQL's parallel mode lasts no longer
+ * than the input is fed, within one call of the node; where rows come back meanwhile,
+ * it is the planner's to say that the whole statement runs in it.
  */
 #ifndef TURBINE_PG_FEEDERS_H
 #define TURBINE_PG_FEEDERS_H
@@ -48,8 +49,8 @@ extern bool tb_feeders_help(TbHeapQuery *query);
 /* No further chunk has pages for them: they may go. */
 extern void tb_feeders_no_more(TbHeapQuery *query);
 
-/* Waits for the workers' end, and raises what they raised. `abandon`: what they have
- * not filled yet is of no use any more. */
+/* Fills what is left, waits for the workers' end, and raises what they raised.
+ * `abandon`: what is not filled yet is of no use any more. Nothing without feeders. */
 extern void tb_feeders_end(TbHeapQuery *query, bool abandon);
 
 #endif

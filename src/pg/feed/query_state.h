@@ -2,7 +2,8 @@
  * query_state.h - the state of one heap query, shared by the files that make
  * it up:
  *
- *   heap_query.c      the interface of heap_query.h; local reading; ROWS
+ *   heap_query.c      the interface of heap_query.h
+ *   row_chunks.c      ROWS: chunks in block order; local reading
  *   service_query.c   starts and ends the query in the daemon; its messages
  *   query_blocks.c    the blocks to read, in their order
  *   chunk_stream.c    slots: fills and sends chunks, confirms direct reads
@@ -106,6 +107,7 @@ struct TbHeapQuery
 	uint32		queue_head;
 	uint32		queue_length;
 	uint64		delivered;
+	bool		feeders_considered;
 
 	/* the current chunk */
 	int			current_slot;	/* -1: local pages, or none */
@@ -178,6 +180,9 @@ extern uint32 tb_tuples_list_visible(TbHeapQuery *query);
 extern void tb_tuples_set_pages(TbHeapQuery *query, int slot,
 								const BlockNumber *blocks, uint32 npages,
 								const char *pages);
+
+/* row_chunks.c */
+extern bool tb_rows_next(TbHeapQuery *query, TbRowChunk *chunk);
 
 /* aggregate_input.c */
 extern bool tb_aggregate_run(TbHeapQuery *query);

@@ -88,24 +88,37 @@ tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program
 	return work;
 }
 
-/* Blocks that PostgreSQL's processes read: the backend, and feeders if they are
- * worth it. */
+/* All-visible ones, which the daemon reads. */
 static double
-feed_us(const TbWork *work, double buffered, double engine_us, int threads)
+direct_pages(const TbWork *work)
 {
-	TbFeederNeed need = {.buffered = buffered,.engine_us = engine_us,.processors = threads};
-	double		alone;
-	double		shared;
-	int			feeders;
+	return work->pages >= tb_guc_direct_threshold ? work->all_visible * work->pages : 0;
+}
 
-	need.page_us = tb_buffered_page_us(work->pages / Max(work->partitions, 1));
+/* Blocks that PostgreSQL's processes read. */
+static TbFeederNeed
+feeder_need(const TbWork *work, double engine_us, int threads)
+{
+	TbFeederNeed need = {.engine_us = engine_us,.processors = threads};
+
+	need.buffered = work->pages - direct_pages(work);
+	need.page_us = tb_buffered_page_us(tb_likely_resident(work->pages / Max(work->partitions, 1)));
 	need.parallel_workers = work->parallel_workers;
-	alone = buffered * need.page_us;
-	feeders = work->fed_at_once ? tb_feeder_count(&need) : 0;
+	return need;
+}
+
+/* By the backend, and feeders if they are worth it. */
+static double
+feed_us(const TbWork *work, const TbFeederNeed *need)
+{
+	double		alone = need->buffered * need->page_us;
+	int			feeders = work->may_be_fed ? tb_feeder_count(need) : 0;
+	double		shared;
+
 	if (feeders == 0)
 		return alone;
 	/* Of the computing only what feeders take away from it is counted here. */
-	shared = tb_feeding_us(&need, feeders) - engine_us / Max(threads, 1);
+	shared = tb_feeding_us(need, feeders) - need->engine_us / Max(need->processors, 1);
 	/* Feeders that were asked for whatever they cost make no plan worse. */
 	return Min(alone, Max(shared, 0));
 }
@@ -114,14 +127,12 @@ feed_us(const TbWork *work, double buffered, double engine_us, int threads)
 static double
 read_us(const TbWork *work, double engine_us, int threads)
 {
-	double		direct = 0;
+	TbFeederNeed need = feeder_need(work, engine_us, threads);
 
-	if (work->pages >= tb_guc_direct_threshold)
-		direct = work->all_visible * work->pages;
 	/* The daemon reads meanwhile. */
 	return work->partitions * PARTITION_US +
-		Max(feed_us(work, work->pages - direct, engine_us, threads),
-			direct * DIRECT_PAGE_US / Min(threads, 8));
+		Max(feed_us(work, &need),
+			direct_pages(work) * DIRECT_PAGE_US / Min(threads, 8));
 }
 
 /* What the host's threads do with the rows, in sum. */
@@ -191,6 +202,15 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 	}
 }
 
+static int
+host_threads(void)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+
+	return count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
+}
+
 /*
  * The time of the device that would be through first; index -1 if none may run it.
  * What runs there now decides between devices and is no part of the time: the count
@@ -247,11 +267,21 @@ tb_cost_run(const TbWork *work)
 Cost
 tb_cost_build(const TbWork *work)
 {
-	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
-	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
+	return (STAGE_US + host_us(work, host_threads())) / US_PER_UNIT + disk_cost(work);
+}
 
-	return (STAGE_US + host_us(work, threads)) / US_PER_UNIT + disk_cost(work);
+int
+tb_cost_feeders(const TbWork *work)
+{
+	TbFeederNeed need;
+	int			index;
+	int			ndevices;
+
+	if (!work->may_be_fed)
+		return 0;
+	(void) cheapest_device(work, &index, &ndevices);
+	need = feeder_need(work, tb_cost_engine_us(work, index), host_threads());
+	return tb_feeder_count(&need);
 }
 
 double
@@ -276,11 +306,7 @@ tb_cost_returned_group(void)
 static Cost
 cost_of_result_work(double ns)
 {
-	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
-	int			threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
-
-	return ns / 1000.0 / Min(threads, SORT_THREADS) / US_PER_UNIT;
+	return ns / 1000.0 / Min(host_threads(), SORT_THREADS) / US_PER_UNIT;
 }
 
 Cost

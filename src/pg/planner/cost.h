@@ -16,8 +16,7 @@ typedef struct TbWork
 	double		all_visible;		/* fraction of the pages */
 	double		rows;				/* of the table */
 	double		partitions;			/* that it is read as; 0: the table itself */
-	bool		fed_at_once;		/* the input is read to its end before a row comes
-									 * back: parallel workers may feed it */
+	bool		may_be_fed;			/* by parallel workers */
 	int			parallel_workers;	/* of the table, -1: not set */
 	double		passing;			/* rows that pass the filters */
 	double		reaching;			/* rows or joined rows that reach the sink */
@@ -39,6 +38,9 @@ extern Cost tb_cost_startup(void);
 
 /* The same of an inner table, which the host builds. */
 extern Cost tb_cost_build(const TbWork *work);
+
+/* Parallel workers that the cost counts on to feed it. */
+extern int	tb_cost_feeders(const TbWork *work);
 
 /* What the processors do with the rows if that device runs it, in sum. */
 extern double tb_cost_engine_us(const TbWork *work, uint32 device);

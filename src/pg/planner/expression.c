@@ -258,6 +258,17 @@ translate_relabel(TbTranslator *t, RelabelType *expr, TbValue *value)
 	return tb_translate(t, expr->arg, value);
 }
 
+/* What PostgreSQL has not made a join or an InitPlan of. */
+static bool
+refuse_subplan(TbTranslator *t, const SubPlan *subplan)
+{
+	if (subplan->subLinkType == ANY_SUBLINK || subplan->subLinkType == ALL_SUBLINK)
+		return tb_refuse(t, "a subquery of NOT IN, ANY or ALL, which is no join");
+	if (subplan->parParam != NIL)
+		return tb_refuse(t, "a correlated subquery");
+	return tb_refuse(t, "a subquery that is computed with each row");
+}
+
 static bool
 translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 {
@@ -295,8 +306,9 @@ translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 		case T_RelabelType:
 			return translate_relabel(t, (RelabelType *) expr, value);
 		case T_SubPlan:
+			return refuse_subplan(t, (SubPlan *) expr);
 		case T_AlternativeSubPlan:
-			return tb_refuse(t, "a correlated subquery");
+			return refuse_subplan(t, linitial(((AlternativeSubPlan *) expr)->subplans));
 		default:
 			return tb_refuse(t, "an expression of a kind that devices do not compute");
 	}

@@ -498,7 +498,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.needed = side->needed && side->last_full < 0;
 	stage->info.pruner = -1;
 	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
-	stage->info.work.fed_at_once = side->tree->source == NULL;
+	stage->info.work.may_be_fed = side->tree->source == NULL;
 	if (!describe_partitions(program, side, stage))
 		return false;
 	if (stage->partitions != NULL)

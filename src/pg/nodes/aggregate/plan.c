@@ -312,6 +312,18 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	return make_path(root, output_rel, analysis, kept);
 }
 
+/* Of rows that are no table's there is nothing to offer. */
+static void
+note_other_input(PlannerInfo *root, const char *what, RelOptInfo *rel)
+{
+	if (rel->reloptkind == RELOPT_BASEREL && rel->rtekind != RTE_RELATION &&
+		rel->rtekind != RTE_RESULT)
+		tb_planning_note(psprintf("%s %s", what,
+								  planner_rt_fetch(rel->relid, root)->eref->aliasname),
+						 rel->rtekind == RTE_SUBQUERY ? "the input is a subquery, which is a plan of its own" :
+						 "the input is no table");
+}
+
 bool
 tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra, bool quietly)
@@ -321,6 +333,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 	const char *part;
 	CustomPath *path;
 
+	if (!quietly)
+		note_other_input(root, what, input_rel);
 	if (!tb_planning_may_win(root, output_rel->pathlist) ||
 		!make_request(root, stage, input_rel, output_rel, extra, &request))
 		return false;

@@ -6,7 +6,7 @@
  * each chunk the rows that the device passed, merged in row order with those
  * that it deferred. A chunk that the device did not filter is filtered here,
  * with the same clauses by ExecQual. EndCustomScan and ReScanCustomScan end the
- * query.
+ * query, ShutdownCustomScan its parallel workers.
  *
  * Owns: the heap query, or a plain table scan in its place. Slots hold tuples
  * that the query owns until its next tuple. Called by the executor. Must never
@@ -128,6 +128,8 @@ start(TbScanState *node)
 	{
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
+		spec.engine_us = tb_cost_engine_us(&node->work, spec.device);
+		spec.may_be_fed = estate->es_use_parallel_mode;
 		memset(&why, 0, sizeof(why));
 		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
 	}
@@ -293,12 +295,23 @@ rescan(CustomScanState *css)
 	ExecScanReScan(&css->ss);
 }
 
+/* No row is wanted now, perhaps none any more. */
+static void
+shutdown_scan(CustomScanState *css)
+{
+	TbScanState *node = (TbScanState *) css;
+
+	if (node->query)
+		tb_heap_query_end_feeding(node->query);
+}
+
 static const CustomExecMethods exec_methods = {
 	.CustomName = TB_GPU_SCAN_NAME,
 	.BeginCustomScan = begin_scan,
 	.ExecCustomScan = exec_scan,
 	.EndCustomScan = end_scan,
 	.ReScanCustomScan = rescan,
+	.ShutdownCustomScan = shutdown_scan,
 	.ExplainCustomScan = tb_scan_explain,
 };
 

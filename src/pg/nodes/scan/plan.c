@@ -112,6 +112,8 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 	plan->work = tb_cost_work(rel, rel->tuples *
 							  clauselist_selectivity(root, plan->device_clauses, 0,
 													 JOIN_INNER, NULL), &cost);
+	/* Rows go on while it is fed: parallel mode must do for the whole statement. */
+	plan->work.may_be_fed = root->glob->parallelModeOK;
 	plan->brin = tb_brin_path_choose(root, rel, &plan->work);
 	return plan;
 }
@@ -240,6 +242,9 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	List	   *others = list_difference_ptr(clauses, plan->device_clauses);
 	List	   *brin_condition = NIL;
 
+	/* Else the executor does not enter it, and there are no feeders. */
+	if (tb_cost_feeders(&plan->work) > 0)
+		root->glob->parallelModeNeeded = true;
 	if (plan->brin != NULL)
 		scan->custom_plans = list_make1(tb_brin_index_plan(linitial(custom_plans),
 														   &brin_condition));

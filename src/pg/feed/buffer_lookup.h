@@ -1,0 +1,26 @@
+/*
+ * buffer_lookup.h - whether blocks are in shared buffers, without reading them.
+ */
+#ifndef TURBINE_PG_BUFFER_LOOKUP_H
+#define TURBINE_PG_BUFFER_LOOKUP_H
+
+#include "postgres.h"
+
+#include "storage/block.h"
+#include "utils/relcache.h"
+
+typedef enum TbBufferState
+{
+	TB_BUFFER_ABSENT,
+	TB_BUFFER_CLEAN,
+	TB_BUFFER_DIRTY					/* changes are not yet in the file */
+} TbBufferState;
+
+/* About 100 ns; may be out of date at once. */
+extern TbBufferState tb_buffer_lookup(Relation rel, BlockNumber block);
+
+/* The part of the relation's first `nblocks` blocks that is there, 0 to 1, judged by
+ * a few of them. */
+extern double tb_buffer_resident_share(Relation rel, BlockNumber nblocks);
+
+#endif
