@@ -27,14 +27,22 @@
 #define COMPILE_SHARE_US		20000.0
 #define GPU_STARTUP_US			1500.0
 
-/* A page from the operating system's cache, by a thread of the daemon. Through the
- * buffer manager: feeder_count.c. */
-#define DIRECT_PAGE_US			0.5
+/* A page from the operating system's cache, by a thread of the daemon, and what its
+ * backend does with it: classify and confirm. Through the buffer manager:
+ * feeder_count.c. */
+#define DIRECT_PAGE_US			0.87
+#define CONFIRMED_PAGE_US		0.15
 
-/* Decoding, a row: walking the tuple, then each column taken. */
+/*
+ * Decoding, a row: the tuple, each attribute that must be walked over, each column
+ * that is taken. What is done with a text is counted here, since most of it is
+ * waiting for the page, which has left the caches by then.
+ */
 #define DECODE_ROW_NS			2.0
-#define DECODE_ATTRIBUTE_NS		0.3
+#define DECODE_WALKED_NS		1.3
 #define DECODE_COLUMN_NS		1.0
+#define DECODE_NUMERIC_NS		7.0
+#define DECODE_TEXT_NS			30.0
 
 /* One unit of the catalogue's costs in a tile loop, a row. */
 #define OPERATION_NS			0.3
@@ -70,8 +78,8 @@
 #define PARTITION_US			50.0
 
 /* A GPU: pages over the bus, and its work on a row. */
-#define GPU_PAGE_US				0.17
-#define GPU_ROW_NS				0.05
+#define GPU_PAGE_US				0.19
+#define GPU_ROW_NS				0.4
 
 TbWork
 tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program)
@@ -132,7 +140,7 @@ read_us(const TbWork *work, double engine_us, int threads)
 	/* The daemon reads meanwhile. */
 	return work->partitions * PARTITION_US +
 		Max(feed_us(work, &need),
-			direct_pages(work) * DIRECT_PAGE_US / Min(threads, 8));
+			direct_pages(work) * Max(DIRECT_PAGE_US / threads, CONFIRMED_PAGE_US));
 }
 
 /* What the host's threads do with the rows, in sum. */
@@ -140,8 +148,10 @@ static double
 compute_us(const TbWork *work)
 {
 	double		decode = DECODE_ROW_NS +
-		DECODE_ATTRIBUTE_NS * work->program.last_attnum +
-		DECODE_COLUMN_NS * work->program.columns;
+		DECODE_WALKED_NS * work->program.walked +
+		DECODE_COLUMN_NS * work->program.columns +
+		DECODE_NUMERIC_NS * work->program.numerics +
+		DECODE_TEXT_NS * work->program.texts;
 	double		compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
 		work->passing * OPERATION_NS * work->program.probes +
 		work->reaching * OPERATION_NS * work->program.others +

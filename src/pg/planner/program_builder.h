@@ -116,8 +116,11 @@ typedef struct TbProgramCost
 	uint32		filters;
 	uint32		probes;				/* keys and conditions of joins */
 	uint32		others;				/* of the sink: keys, arguments, outputs */
-	int			columns;
-	int			last_attnum;		/* decoding walks a tuple up to here */
+	int			columns;			/* of the tuple, that are decoded */
+	int			numerics;			/* of those */
+	int			texts;				/* of those */
+	int			walked;				/* attributes behind the first of variable width,
+									 * up to the last of those columns */
 	bool		inexact;			/* uses a TB_FN_INEXACT function */
 } TbProgramCost;
 

@@ -275,13 +275,42 @@ node_cost(const TbBuilder *b, uint32 node)
 	return node == TB_NONE ? 0 : b->nodes[node].expr.cost;
 }
 
+/* Attributes whose place in the tuple follows only from those before them. */
+static int
+count_walked(const TbBuilder *b, int last_attnum)
+{
+	for (int i = 0; b->desc != NULL && i < last_attnum; i++)
+		if (TupleDescAttr(b->desc, i)->attlen < 0)
+			return last_attnum - i - 1;
+	return 0;
+}
+
+static void
+estimate_decoding(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
+{
+	int			last_attnum = 0;
+
+	cost->columns = (int) r->nsource;
+	for (uint32 i = 0; i < b->column_list.count; i++)
+	{
+		const TbColumn *column = &b->columns[i];
+
+		if (r->columns[i] == TB_NONE || column->join != 0)
+			continue;
+		last_attnum = Max(last_attnum, column->attnum);
+		cost->numerics += tb_type_is_numeric(column->type);
+		cost->texts += tb_type_is_text(column->type);
+	}
+	cost->walked = count_walked(b, last_attnum);
+}
+
 static void
 estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 {
 	ListCell   *lc;
 
 	memset(cost, 0, sizeof(*cost));
-	cost->columns = (int) r->nsource;
+	estimate_decoding(b, r, cost);
 	foreach(lc, b->filters)
 		cost->filters += node_cost(b, lfirst_int(lc));
 	foreach(lc, b->keys)
@@ -300,9 +329,6 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 			cost->probes += node_cost(b, lfirst_int(key));
 		cost->probes += node_cost(b, join->join.residual);
 	}
-	for (uint32 i = 0; i < b->column_list.count; i++)
-		if (r->columns[i] != TB_NONE && b->columns[i].join == 0)
-			cost->last_attnum = Max(cost->last_attnum, b->columns[i].attnum);
 	for (uint32 i = 0; i < b->node_list.count; i++)
 	{
 		const TbExpr *e = &b->nodes[i].expr;
