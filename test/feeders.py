@@ -115,6 +115,10 @@ def decide_where_rows_come_back(bench, settings):
                 "rows, a few of them": f"{ROWS_BACK} LIMIT 5",
                 "rows, INSERT": f"INSERT INTO side {ROWS_BACK} AND id < 0"}.items():
             bench.check(name, f"{fed(query)} blocks" if fed(query) else None)
+        # A parameter that might raise is tried first, and parallel mode would not allow it.
+        session.query("SET app.mine = '18'")
+        node = node_of(session, f"{ROWS_BACK} AND id > 500000 AND v < current_setting('app.mine')::int")
+        bench.check("rows, computed parameter", None if node and node.get("Device") != "none" else f"{node}")
         # What is left to workers is not lost when the client wants no more of it.
         for limit in (3000, 4000, 5000):
             found = session.value(f"SELECT count(*) FROM ({ROWS_BACK} LIMIT {limit}) x")

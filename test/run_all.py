@@ -20,6 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY / "tools"))
+
+import cluster  # noqa: E402
+
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
 PYTHON = [sys.executable]
 
@@ -60,7 +64,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
-UNTIMED = ("sql", "differential", "feeder-sql", "core", "joins", "mutants", "truth", "reports", "races", "feeder-races",
+UNTIMED = ("sql", "differential", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
            "brin", "sqlsmith", "moved-pages")
 _terminal = threading.Lock()
 
@@ -111,6 +115,8 @@ def main():
         return run(name, command + (nightly if options.nightly else []), name in untimed)
 
     outcomes = {name: outcome(name) for name in names if name not in untimed}
+    if untimed:
+        cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
         outcomes.update(zip(untimed, lanes.map(outcome, untimed)))
     failing = [name for name, (_, failed) in outcomes.items() if failed]

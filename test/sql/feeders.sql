@@ -160,6 +160,13 @@ UPDATE rows_copied r SET memo = 'x' FROM (SELECT id FROM fed WHERE k = 2 AND v <
 SELECT * FROM rows_copied WHERE memo = 'x';
 -- ordered
 SELECT id FROM fed WHERE v = 17 FOR SHARE;
+-- Parameters that might raise are tried before they count, which parallel mode does not allow.
+SET app.mine = '17';
+-- offloaded: GpuScan
+SELECT id, memo FROM fed WHERE v = current_setting('app.mine')::int;
+SELECT id, memo FROM fed WHERE v = 34 / (SELECT 2);
+SET app.mine = '1x';
+SELECT id, memo FROM fed WHERE k = 99 AND v = current_setting('app.mine')::int;
 PREPARE rows_of (int) AS SELECT id, memo FROM fed WHERE v = $1;
 EXECUTE rows_of (17);
 EXECUTE rows_of (1017);

@@ -119,7 +119,7 @@ release_if_complete(TbHeapQuery *query, uint32 slot_index)
 	return slot->unread || slot->filling || release_chunk(query, slot_index);
 }
 
-/* What feeders have filled since; they fill all before they go. */
+/* What feeders have filled since. */
 bool
 tb_chunks_release_filled(TbHeapQuery *query, bool *any)
 {
@@ -128,8 +128,7 @@ tb_chunks_release_filled(TbHeapQuery *query, bool *any)
 	{
 		TbSlot	   *slot = &query->slots[i];
 
-		if (!slot->filling ||
-			(query->feeders != NULL && !tb_feeders_filled(query, i)))
+		if (!slot->filling || !tb_feeders_filled(query, i))
 			continue;
 		slot->filling = false;
 		*any = true;

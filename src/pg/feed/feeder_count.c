@@ -22,8 +22,7 @@
  * memory for the first time. */
 #define FEEDER_SPEED			0.8
 
-/* Others may want the processors too: of the time that a query takes alone, no more
- * must be left. */
+/* At most this part of the time without feeders: others may want the processors. */
 #define WORTH_IT				0.85
 
 /*

@@ -55,6 +55,15 @@ processors(void)
 	return count == 0 ? 1 : (int) devices[TB_DEVICE_HOST].units - Max(running - 1, 0);
 }
 
+/* Of the blocks; ROWS are not fed from the first chunk on. */
+static double
+part_left(const TbHeapQuery *query)
+{
+	double		sent = (double) query->sequence * query->ready.slot_pages;
+
+	return 1 - Min(sent / Max(query->total_blocks, 1), 1);
+}
+
 static int
 feeders_wanted(const TbHeapQuery *query)
 {
@@ -74,6 +83,7 @@ feeders_wanted(const TbHeapQuery *query)
 									RelationGetParallelWorkers(part->rel, -1));
 	}
 	need.page_us = feeding / Max(need.buffered, 1);
+	need.buffered *= part_left(query);
 	need.processors = processors();
 	return tb_feeder_count(&need);
 }
@@ -254,13 +264,15 @@ all_gone(const TbFeeders *feeders)
 		(uint32) feeders->context->nworkers_launched;
 }
 
-/* The next unit that nobody has taken, here; false if there is none. */
-static bool
-fill_unit(TbHeapQuery *query, TbFeeders *feeders)
+bool
+tb_feeders_help(TbHeapQuery *query)
 {
+	TbFeeders  *feeders = query->feeders;
 	TbFeederUnit unit;
 	char	   *pages;
 
+	if (!feeders->leader_feeds && !all_gone(feeders))
+		return false;
 	if (!tb_feeder_queue_take(feeders->queue, &unit))
 		return false;
 	pages = tb_chunks_slot(query, unit.slot);
@@ -269,14 +281,6 @@ fill_unit(TbHeapQuery *query, TbFeeders *feeders)
 						 pages + (Size) unit.pages[i].page * TB_PAGE_SIZE);
 	tb_feeder_queue_filled(feeders->queue, &unit, false);
 	return true;
-}
-
-bool
-tb_feeders_help(TbHeapQuery *query)
-{
-	TbFeeders  *feeders = query->feeders;
-
-	return (feeders->leader_feeds || all_gone(feeders)) && fill_unit(query, feeders);
 }
 
 void
@@ -322,8 +326,6 @@ tb_feeders_end(TbHeapQuery *query, bool abandon)
 		return;
 	query->feeders = NULL;
 	tb_feeder_queue_close(feeders->queue, abandon);
-	while (fill_unit(query, feeders))
-		CHECK_FOR_INTERRUPTS();
 	wait_for_end(feeders->context);
 	for (int i = 0; i < feeders->context->nworkers_launched; i++)
 		InstrAccumParallelQuery(&feeders->buffers[i], &feeders->wal[i]);

@@ -49,8 +49,8 @@ extern bool tb_feeders_help(TbHeapQuery *query);
 /* No further chunk has pages for them: they may go. */
 extern void tb_feeders_no_more(TbHeapQuery *query);
 
-/* Fills what is left, waits for the workers' end, and raises what they raised.
- * `abandon`: what is not filled yet is of no use any more. Nothing without feeders. */
+/* Waits for the workers' end, and raises what they raised. `abandon`: what they have
+ * not filled yet is of no use any more. Nothing without feeders. */
 extern void tb_feeders_end(TbHeapQuery *query, bool abandon);
 
 #endif

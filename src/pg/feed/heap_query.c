@@ -139,9 +139,9 @@ tb_heap_query_part_stats(TbHeapQuery *query, int part)
 }
 
 void
-tb_heap_query_end_feeding(TbHeapQuery *query)
+tb_heap_query_shut_down(TbHeapQuery *query)
 {
-	tb_feeders_end(query, false);
+	tb_rows_shut_down(query);
 }
 
 void

@@ -52,8 +52,8 @@ typedef struct TbHeapQuerySpec
 	const TbParamBlock *params;
 	const TbResultPlan *result;		/* AGGREGATE, PROJECT: what is done with the
 									 * results before they come back, or NULL */
-	bool		may_be_fed;			/* ROWS: by parallel workers, since all of the
-									 * statement is run in parallel mode */
+	bool		in_parallel_mode;	/* all of the statement: else ROWS are not fed by
+									 * parallel workers */
 	uint32		device;				/* wire.h: index or TB_ANY_DEVICE */
 	double		estimated_rows;
 	double		engine_us;			/* of processors, that computing takes in sum */
@@ -99,9 +99,9 @@ typedef struct TbRowChunk
 } TbRowChunk;
 extern bool tb_heap_query_next_chunk(TbHeapQuery *query, TbRowChunk *chunk);
 
-/* ROWS: workers that help with the query end, what they had begun is kept. It goes on
- * without. */
-extern void tb_heap_query_end_feeding(TbHeapQuery *query);
+/* ROWS: no further chunk will be asked for. Parallel workers end; the current chunk
+ * stays. */
+extern void tb_heap_query_shut_down(TbHeapQuery *query);
 
 /* The tuple of a row id of the current chunk, copied (palloc'd in `tuple`'s
  * buffer, reused by the next call); t_self and t_tableOid are set. */

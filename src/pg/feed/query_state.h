@@ -108,6 +108,7 @@ struct TbHeapQuery
 	uint32		queue_length;
 	uint64		delivered;
 	bool		feeders_considered;
+	bool		shut_down;		/* slots are half filled */
 
 	/* the current chunk */
 	int			current_slot;	/* -1: local pages, or none */
@@ -183,6 +184,7 @@ extern void tb_tuples_set_pages(TbHeapQuery *query, int slot,
 
 /* row_chunks.c */
 extern bool tb_rows_next(TbHeapQuery *query, TbRowChunk *chunk);
+extern void tb_rows_shut_down(TbHeapQuery *query);
 
 /* aggregate_input.c */
 extern bool tb_aggregate_run(TbHeapQuery *query);

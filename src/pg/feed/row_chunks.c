@@ -6,9 +6,8 @@
  * chunks are read buffered into private memory and the node evaluates them.
  *
  * Rows go to the node, and to the user's functions, between chunks. So feeders are
- * launched only where the whole statement is in parallel mode (spec.may_be_fed); they
- * stay from the time when reading ahead is no more than what will be wanted to the
- * end, or until the executor shuts the node down.
+ * launched only where the whole statement is in parallel mode; they come once some
+ * chunks were wanted, and stay to the end or until the executor shuts the node down.
  *
  * Called by heap_query.c.
  */
@@ -22,8 +21,8 @@
 /* Pages of a local chunk: small enough to stay in the processor's cache. */
 #define LOCAL_PAGES 16
 
-/* Chunks delivered until all slots are used. */
-#define CHUNKS_OF_FEW_ROWS 8
+/* Delivered, before all slots are used, and feeders: a LIMIT may be near. */
+#define FIRST_CHUNKS 8
 
 /* The next chunk of the relation, read here; false at its end. */
 static bool
@@ -52,12 +51,11 @@ next_local_chunk(TbHeapQuery *query, TbRowChunk *chunk)
 	return true;
 }
 
-/* The daemon is lost: chunks not yet delivered are read again. */
+/* Chunks not yet delivered are read again. */
 static void
 go_local(TbHeapQuery *query)
 {
 	tb_feeders_end(query, true);
-	tb_query_note_fallback(query);
 	if (query->queue_length > 0)
 		query->next_block = query->slots[query->queue[query->queue_head]].blocks[0];
 	query->queue_length = 0;
@@ -69,7 +67,7 @@ go_local(TbHeapQuery *query)
 static uint32
 read_ahead(TbHeapQuery *query)
 {
-	return query->delivered >= CHUNKS_OF_FEW_ROWS ? query->ready.nslots :
+	return query->delivered >= FIRST_CHUNKS ? query->ready.nslots :
 		Min(query->ready.nslots, 2u << query->delivered);
 }
 
@@ -77,10 +75,10 @@ read_ahead(TbHeapQuery *query)
 static void
 begin_feeding(TbHeapQuery *query)
 {
-	if (!query->spec.may_be_fed || query->feeders_considered)
+	if (!query->spec.in_parallel_mode || query->feeders_considered ||
+		!tb_blocks_left(query))
 		return;
-	if (query->delivered < CHUNKS_OF_FEW_ROWS &&
-		force_parallel_mode == FORCE_PARALLEL_OFF)
+	if (query->delivered < FIRST_CHUNKS && force_parallel_mode == FORCE_PARALLEL_OFF)
 		return;
 	query->feeders_considered = true;
 	tb_feeders_begin(query);
@@ -146,12 +144,20 @@ serve(TbHeapQuery *query)
 {
 	TbIncoming	message;
 	TbReceived	received;
-	bool		any;
+	bool		released = false;
 
-	while ((received = tb_query_receive(query, false, &message)) == TB_RECEIVED)
-		if (!tb_chunks_message(query, &message))
+	/* To send may be to take in what comes meanwhile. */
+	do
+	{
+		while ((received = tb_query_receive(query, false, &message)) == TB_RECEIVED)
+			if (!tb_chunks_message(query, &message))
+				return false;
+		if (received == TB_RECEIVED_LOST)
 			return false;
-	return received != TB_RECEIVED_LOST && tb_chunks_release_filled(query, &any);
+		if (query->feeders != NULL && !tb_chunks_release_filled(query, &released))
+			return false;
+	} while (released);
+	return true;
 }
 
 /* Nothing can be sent or delivered now. What comes after serve() has looked ends the
@@ -221,14 +227,32 @@ tb_rows_next(TbHeapQuery *query, TbRowChunk *chunk)
 	bool		was_connected = query->conn != NULL;
 
 	retire_current(query);
-	if (was_connected)
+	if (query->shut_down && was_connected)
+	{
+		tb_connection_close(query->conn);
+		query->conn = NULL;
+		go_local(query);
+	}
+	else if (was_connected)
 	{
 		bool		more;
 
 		if (tb_query_connected(query) && next_service_chunk(query, chunk, &more))
 			return more;
+		tb_query_note_fallback(query);
 		go_local(query);
 	}
 	return next_local_chunk(query, chunk);
+}
+
+/* The current chunk may still be looked at. Should there be another, against what the
+ * executor does, it is read here. */
+void
+tb_rows_shut_down(TbHeapQuery *query)
+{
+	if (query->feeders == NULL)
+		return;
+	tb_feeders_end(query, true);
+	query->shut_down = true;
 }
 

@@ -129,7 +129,7 @@ start(TbScanState *node)
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
 		spec.engine_us = tb_cost_engine_us(&node->work, spec.device);
-		spec.may_be_fed = estate->es_use_parallel_mode;
+		spec.in_parallel_mode = estate->es_use_parallel_mode;
 		memset(&why, 0, sizeof(why));
 		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
 	}
@@ -295,14 +295,14 @@ rescan(CustomScanState *css)
 	ExecScanReScan(&css->ss);
 }
 
-/* No row is wanted now, perhaps none any more. */
+/* No row is wanted any more. */
 static void
 shutdown_scan(CustomScanState *css)
 {
 	TbScanState *node = (TbScanState *) css;
 
 	if (node->query)
-		tb_heap_query_end_feeding(node->query);
+		tb_heap_query_shut_down(node->query);
 }
 
 static const CustomExecMethods exec_methods = {

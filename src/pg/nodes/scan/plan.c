@@ -88,6 +88,19 @@ translate_clauses(TbTranslator *t, List *clauses, const char *part)
 	return result;
 }
 
+/* What has to be computed may raise, and is tried in a subtransaction before it counts
+ * (may_raise.h); parallel mode has none. */
+static bool
+are_values(List *params)
+{
+	ListCell   *lc;
+
+	foreach(lc, params)
+		if (!IsA(lfirst(lc), Const) && !IsA(lfirst(lc), Param))
+			return false;
+	return true;
+}
+
 static ScanPlan *
 analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part)
 {
@@ -113,7 +126,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 							  clauselist_selectivity(root, plan->device_clauses, 0,
 													 JOIN_INNER, NULL), &cost);
 	/* Rows go on while it is fed: parallel mode must do for the whole statement. */
-	plan->work.may_be_fed = root->glob->parallelModeOK;
+	plan->work.may_be_fed = root->glob->parallelModeOK && are_values(plan->params);
 	plan->brin = tb_brin_path_choose(root, rel, &plan->work);
 	return plan;
 }
