@@ -1,6 +1,6 @@
 -- At default costs: what is worth a device goes there, an index or a small table stays.
 CREATE TABLE big (id int, g int, v numeric(12,2), s text);
-INSERT INTO big SELECT i, i * 7919 % 300, (i::bigint * 104729 % 1000003) / 100.0, 's' || i * 31 % 9973 FROM generate_series(1, 300000) i;
+INSERT INTO big SELECT i, i * 7919 % 300, (i::bigint * 104729 % 1000003) / 100.0, 's' || i * 31 % 9973 FROM generate_series(1, 260000) i;
 CREATE TABLE small (id int, v int);
 INSERT INTO small SELECT i, i * 7 % 101 FROM generate_series(1, 500) i;
 ANALYZE big;
