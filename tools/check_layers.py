@@ -23,13 +23,14 @@ PARTS = {
     "catalog": ("catalog", {"contract"}),
     "rt": ("src/rt", {"contract", "catalog"}),
     "program": ("src/engine/program", {"contract", "catalog"}),
-    "device": ("src/engine/device", {"contract", "catalog", "program", "rt"}),
+    "profile": ("src/engine/profile", {"contract"}),
+    "device": ("src/engine/device", {"contract", "catalog", "program", "profile", "rt"}),
     "code": ("src/engine/code", {"contract", "catalog", "program", "device"}),
     "storage": ("src/engine/storage", {"contract", "catalog", "program", "device"}),
-    "result": ("src/engine/result", {"contract", "catalog", "program", "device"}),
-    "exec": ("src/engine/exec", {"contract", "catalog", "program", "device", "code", "storage", "result"}),
+    "result": ("src/engine/result", {"contract", "catalog", "program", "profile", "device"}),
+    "exec": ("src/engine/exec", {"contract", "catalog", "program", "profile", "device", "code", "storage", "result"}),
     "compiler": ("src/compiler", {"contract", "catalog", "program", "rt"}),
-    "daemon": ("src/daemon", {"contract", "catalog", "program", "device", "code", "storage", "result", "exec"}),
+    "daemon": ("src/daemon", {"contract", "catalog", "program", "profile", "device", "code", "storage", "result", "exec"}),
     "pg": ("src/pg", {"contract", "catalog"}),
 }
 

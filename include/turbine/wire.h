@@ -32,6 +32,7 @@
  *   they do not wait themselves.
  *   B INPUT_END
  *   AGGREGATE, PROJECT: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
+ *   D TRACE ...                  if the QUERY asked for it
  *   D QUERY_DONE {statistics}    the connection is idle again
  *   D FAILED {reason}            at any time instead: nothing more comes of this
  *                                query; the connection is idle again once B has
@@ -64,10 +65,11 @@
 
 #include <stdint.h>
 
+#include "profile.h"
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
-#define TB_WIRE_VERSION 7
+#define TB_WIRE_VERSION 8
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250					/* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -96,7 +98,8 @@ typedef enum TbMessageType
 	TB_MSG_PREPARE,					/* TbPrepare; no reply */
 	TB_MSG_LAYOUT,					/* TbLayout; no reply */
 	TB_MSG_ATTACH,					/* TbAttach */
-	TB_MSG_ATTACHED					/* TbAttached, with the segment's memfd */
+	TB_MSG_ATTACHED,				/* TbAttached, with the segment's memfd */
+	TB_MSG_TRACE					/* TbTrace */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -169,6 +172,8 @@ typedef struct TbFiles
 #define TB_QUERY_FULL_CODE	0x08u	/* tests: wait for fully optimised code, whatever
 									 * the input's size */
 #define TB_QUERY_COPIED		0x10u	/* B brings most pages, from its buffers */
+#define TB_QUERY_PROFILE	0x20u	/* QUERY_DONE says how wall time was spent */
+#define TB_QUERY_TRACE		0x40u	/* besides, TRACE messages come before it */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {
@@ -423,6 +428,19 @@ typedef struct TbQueryDone
 	uint64_t	sort_us;			/* result plan: windows, order, limit */
 	uint64_t	rows_sorted;		/* rows that it was given */
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS];	/* BUILD */
+	uint64_t	phase_ns[TB_PHASE_COUNT];	/* PROFILE: from READY until now, each moment
+									 * shared by what threads and streams were at; WAIT:
+									 * nothing was done */
 } TbQueryDone;
+
+/* Spans of a query, some thousands a message, and the names of all tracks so far. */
+typedef struct TbTrace
+{
+	int32_t		pid;				/* of D */
+	uint32_t	nspans;
+	uint32_t	ntracks;
+	uint32_t	lost;				/* spans that were too many to keep */
+	/* TbSpan spans[nspans]; TbTrack tracks[ntracks] */
+} TbTrace;
 
 #endif

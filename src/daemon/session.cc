@@ -145,6 +145,7 @@ void Session::handle(const MessageReader::Message& message) {
                      message.type == TB_MSG_LAYOUT;
   if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
+  const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
   switch (message.type) {
     case TB_MSG_CHUNK: return query_->chunk(message.payload);
     case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(message.payload);

@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 
 #include "pg/guc.h"
+#include "pg/profile/trace_file.h"
 
 bool		tb_guc_enabled;
 bool		tb_guc_enable_scan;
@@ -27,6 +28,8 @@ bool		tb_guc_debug_full_code;
 int			tb_guc_direct_threshold;
 int			tb_guc_cache_size_gpu;
 int			tb_guc_cache_size_host;
+
+char	   *tb_guc_trace_file;
 
 static char *device_setting;
 static char *debug_fault_setting;
@@ -197,6 +200,15 @@ assign_debug_fault(const char *newval, void *extra)
 	debug_fault = *(uint64 *) extra;
 }
 
+/* Where it could not be written before, it may now. */
+static void
+assign_trace_file(const char *newval, void *extra)
+{
+	(void) newval;
+	(void) extra;
+	tb_trace_file_forget_failure();
+}
+
 uint64
 tb_guc_debug_fault(void)
 {
@@ -244,6 +256,11 @@ tb_guc_init(void)
 							   "The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...",
 							   NULL, &device_setting, "auto", PGC_USERSET,
 							   GUC_EXPLAIN, check_device, assign_device, NULL);
+	DefineCustomStringVariable("pg_turbine.trace_file",
+							   "Adds to this file what accelerated queries do, as a trace for Perfetto.",
+							   "A path on the server, relative to the data directory. Empty means none.",
+							   &tb_guc_trace_file, "", PGC_SUSET, GUC_SUPERUSER_ONLY,
+							   NULL, assign_trace_file, NULL);
 	DefineCustomStringVariable("pg_turbine.debug_fault",
 							   "Makes the Nth driver call of each query on a GPU fail: N:RESULT.",
 							   NULL, &debug_fault_setting, "", PGC_SUSET,

@@ -51,7 +51,7 @@ class FakeDevice final : public Device {
   void unregister_segment(void*) override {}
   QueryNeeds needs(const Program&, double, uint32_t, uint32_t) const override { return {0}; }
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program>, std::shared_ptr<const std::string>,
-                                     std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t) override {
+                                     std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t, QueryProfile*) override {
     return nullptr;
   }
 };

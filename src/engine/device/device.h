@@ -22,6 +22,7 @@
 #include "engine/device/join_table.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
+#include "engine/profile/query_profile.h"
 #include "engine/program/program.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
@@ -185,11 +186,12 @@ class Device {
   virtual uint64_t table_bytes(const Program&, const JoinTables&) const { return 0; }
 
   /* `tables`: one a join, each checked against the program. `budget`: device
-   * bytes this query may use in all, growth included. */
+   * bytes this query may use in all, growth included. `profile`: where what is done
+   * is recorded, for as long as the query lives, or null. */
   virtual std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
                                              std::shared_ptr<const std::string> params,
                                              std::shared_ptr<LoadedCode> code, JoinTables tables,
-                                             double estimated_rows, uint64_t budget) = 0;
+                                             double estimated_rows, uint64_t budget, QueryProfile* profile) = 0;
 };
 
 }  // namespace turbine

@@ -109,6 +109,8 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   params_ = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
                                                 request.params.size());
   verify_checksums_ = request.query.flags & TB_QUERY_CHECKSUMS;
+  if (request.query.flags & (TB_QUERY_PROFILE | TB_QUERY_TRACE))
+    profile_ = std::make_unique<QueryProfile>((request.query.flags & TB_QUERY_TRACE) != 0);
   check_table_number(request.query);
   table_number_ = request.query.table;
   const JoinTables probed = probed_tables(*program_, tables_);
@@ -159,17 +161,25 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.table_bytes(*program_, probed);
   demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows};
-  const CodeCache::Result code = engine_.code.get(device, *program_, cancelled, demand_);
+  const CodeCache::Result code = [&] {
+    const Span span(profile_.get(), TB_SPAN_COMPILE);
+    return engine_.code.get(device, *program_, cancelled, demand_);
+  }();
   if (code.improve) engine_.compile_ahead.improve(device, program_);
 
   const auto queued = Clock::now();
-  Admission::Grant grant = engine_.admission.admit(claim(index, needs, query), query.wait_ms, cancelled);
+  Admission::Grant grant = [&] {
+    const Span span(profile_.get(), TB_SPAN_ADMISSION);
+    return engine_.admission.admit(claim(index, needs, query), query.wait_ms, cancelled);
+  }();
   ready_.queue_ms = static_cast<float>(us_since(queued)) / 1000;
+  const Span span(profile_.get(), TB_SPAN_START);
 
   std::unique_ptr<DeviceQuery> device_query;
   {
     QueryFaultScope fault(query.debug_fault);
-    device_query = device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes());
+    device_query =
+        device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes(), profile_.get());
   }
   if (program_->full_joins_end() > 0)
     unmatched_.emplace(*program_, probed, ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
@@ -203,6 +213,7 @@ void QueryExecution::send_ready(uint64_t* last_segment) {
   ready_.lease = engine_.leases.begin(*segment_);
   ready_.has_fd = segment_->id() != *last_segment;
   *last_segment = segment_->id();
+  if (profile_) profile_->begin();
   sink_.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? segment_->fd() : -1);
 }
 
@@ -294,6 +305,7 @@ void QueryExecution::chunk(std::span<const uint8_t> payload) {
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   auto parts = split_runs(runs, kPagesPerRead);
   slot.ahead = false;
+  trace_slot(chunk.slot, TB_SPAN_KIND_COUNT);
   slot.state = parts.empty() ? SlotState::kHeld : SlotState::kReading;
   if (parts.empty()) return;
   slot.parts_unread = static_cast<uint32_t>(parts.size());
@@ -372,6 +384,7 @@ void QueryExecution::start_read(uint32_t slot, const std::shared_ptr<const Relat
   for (std::vector<TbRun>& part : parts) {
     try {
       engine_.readers.post([this, slot, files = from, runs = std::move(part)](unsigned) {
+        const Span span(profile_.get(), TB_SPAN_READ, slots_[slot].sequence);
         const auto start = Clock::now();
         uint64_t bytes = 0;
         for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
@@ -396,6 +409,7 @@ void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uin
     slot.read_failed = true;
   if (--slot.parts_unread > 0) return;
   if (std::exchange(slot.drives, false)) at_drives_--;
+  trace_slot(slot_index, TB_SPAN_SLOT_TO_BE_READ);
   slot.state = SlotState::kHeld;
   const TbReadOutcome outcome = slot.read_failed                            ? TB_READ_FAILED
                                 : slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED
@@ -403,6 +417,17 @@ void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uin
   if (--reading_ == 0) reads_finished_.notify_all();
   slot.ahead = slot.decoded != nullptr;
   if (!failed_) tell(slot, TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, outcome}));
+}
+
+/* A state of the slot begins, and the one that the span is named for ends; the lock is
+ * held. */
+void QueryExecution::trace_slot(uint32_t index, TbSpanKind ended) {
+  if (!profile_ || !profile_->traced()) return;
+  Slot& slot = slots_[index];
+  const uint64_t now = monotonic_ns();
+  if (ended != TB_SPAN_KIND_COUNT)
+    profile_->add(ended, slot.sequence, slot.since_ns, now, profile_->track("slot " + std::to_string(index)));
+  slot.since_ns = now;
 }
 
 /* News of the slot's chunk; the lock is held. Where the device reads the chunks itself,
@@ -428,6 +453,7 @@ void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
     task = task_of(release.slot);
     if (release.rewritten == 0) task.decoded = slot.decoded;
     slot.decoded.reset();
+    trace_slot(release.slot, TB_SPAN_SLOT_HELD);
     slot.state = SlotState::kRunning;
     running_++;
   }
@@ -438,6 +464,7 @@ void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
 
 void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
+  trace_slot(slot, TB_SPAN_SLOT_TO_BE_RUN);
   slots_[slot].state = SlotState::kBackend;
   running_--;
   if (failed_) return;
@@ -546,6 +573,7 @@ void QueryExecution::finish() {
 
 /* The rows sent are those that the plan leaves. */
 void QueryExecution::apply_plan() {
+  const Span span(profile_.get(), TB_SPAN_SORT);
   const auto start = Clock::now();
   stage_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
@@ -575,6 +603,7 @@ void QueryExecution::send_rows() {
   };
   for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
     if (slots_[i].state != SlotState::kOurs) continue;
+    const Span span(profile_.get(), TB_SPAN_WRITE_RESULT);
     std::vector<uint8_t> payload =
         output_->write(fetch, next_row_, rows_out_ - next_row_, slot_base(i), ready_.ids_offset);
     TbGroups header;
@@ -596,6 +625,11 @@ void QueryExecution::send_done() {
   totals_.decode_us = stats.decode_us;
   totals_.compute_us = stats.compute_us;
   totals_.table_grows = stats.table_grows;
+  if (profile_) {
+    const auto phases = profile_->phases();
+    std::copy(phases.begin(), phases.end(), totals_.phase_ns);
+    for (const std::vector<uint8_t>& payload : profile_->take_trace()) sink_.post(TB_MSG_TRACE, payload, -1);
+  }
   done_ = true;
   sink_.post(TB_MSG_QUERY_DONE, bytes_of(totals_), -1);
 }

@@ -83,6 +83,9 @@ class QueryExecution {
   /* The session ends for a reason of ours: its backend may be reading slots. */
   void leave_segment_to_backend() { leave_segment_ = true; }
 
+  /* Null if nobody asks how the time is spent. */
+  QueryProfile* profile() const { return profile_.get(); }
+
   /* Done, and what it did was to build a table. */
   bool built() const { return done_ && program_->sink() == TB_SINK_BUILD; }
 
@@ -106,6 +109,7 @@ class QueryExecution {
     bool ahead = false;    // the device has read and decoded it before its release
     bool drives = false;   // kReading: by the readers
     std::shared_ptr<DecodedPages> decoded;  // kHeld: if the device has, as they were read
+    uint64_t since_ns = 0;  // traced: when the state began
   };
 
   void start(const QueryRequest& request, uint32_t device, const JoinTables& probed, uint64_t* last_segment,
@@ -121,6 +125,7 @@ class QueryExecution {
   bool decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs);
   void start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from, std::vector<std::vector<TbRun>> parts);
   void part_read(uint32_t slot, bool ok, uint64_t bytes, uint64_t us);
+  void trace_slot(uint32_t slot, TbSpanKind ended);
   void tell(const Slot& slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   bool submit_unmatched();
@@ -150,6 +155,7 @@ class QueryExecution {
   TbReady ready_{};
   Admission::Grant grant_;
   std::unique_ptr<SharedSegment> segment_;
+  std::unique_ptr<QueryProfile> profile_;  // the device's query points to it
   ChunkLayouts layouts_;  // the device's chunks point to them
   std::unique_ptr<DeviceQuery> device_query_;
   std::optional<UnmatchedRows> unmatched_;  // where there are FULL joins

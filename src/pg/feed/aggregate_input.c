@@ -67,12 +67,16 @@ static bool
 gather_rows(InputState *input)
 {
 	TbHeapQuery *query = input->query;
+	TbClock		before;
 
 	if (input->rows == NULL && input->pending != NIL)
 		input->rows = tb_rows_chunk_make(query->spec.program,
 										 (Size) query->ready.slot_pages * TB_PAGE_SIZE);
-	if (input->pending != NIL && !input->rows_full && !tb_query_flush(query))
+	if (input->pending == NIL || input->rows_full)
+		return true;
+	if (!tb_query_flush(query))
 		return false;
+	before = tb_profile_enter(query->spec.profile, TB_CLOCK_DETOAST);
 	while (input->pending != NIL && !input->rows_full)
 	{
 		PendingRow *row = llast(input->pending);
@@ -90,12 +94,14 @@ gather_rows(InputState *input)
 				input->rows_full = true;
 				break;
 			case TB_ROW_IMPOSSIBLE:
+				(void) tb_profile_enter(query->spec.profile, before);
 				tb_connection_close(query->conn);
 				query->conn = NULL;
 				return false;
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
+	(void) tb_profile_enter(query->spec.profile, before);
 	return true;
 }
 
@@ -155,7 +161,7 @@ feed_or_wait(InputState *input)
 	if (!tb_chunks_release_filled(query, &any))
 		return false;
 	if (!any)
-		tb_connection_wait(query->conn);
+		tb_query_wait(query);
 	return true;
 }
 
@@ -232,6 +238,7 @@ run_input(TbHeapQuery *query)
 	InputState	input = {.query = query};
 	bool		finished = false;
 	bool		ok = true;
+	TbClock		before = tb_profile_enter(query->spec.profile, TB_CLOCK_READ);
 
 	tb_feeders_begin(query);
 	ok = tb_query_hold(query, true);
@@ -241,6 +248,7 @@ run_input(TbHeapQuery *query)
 	/* They end while the service does what is left to do: all pages are there. */
 	ok = ok && tb_query_send(query, TB_MSG_INPUT_END, NULL, 0);
 	tb_feeders_end(query, !ok);
+	(void) tb_profile_enter(query->spec.profile, before);
 	return ok;
 }
 

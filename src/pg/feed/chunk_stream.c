@@ -156,6 +156,7 @@ send_chunk(TbHeapQuery *query, int slot_index)
 	parts[0].iov_len = offsetof(TbChunk, runs);
 	parts[1].iov_base = slot->runs;
 	parts[1].iov_len = slot->nruns * sizeof(TbRun);
+	tb_profile_message(query->spec.profile, TB_MSG_CHUNK);
 	if (!tb_connection_send(query->conn, TB_MSG_CHUNK, parts,
 							slot->nruns > 0 ? 2 : 1, NULL, 0, &query->failure))
 	{

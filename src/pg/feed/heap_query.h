@@ -26,6 +26,7 @@
 
 #include "pg/feed/block_set.h"
 #include "pg/feed/session.h"
+#include "pg/profile/profile.h"
 
 typedef struct TbHeapQuery TbHeapQuery;
 
@@ -58,6 +59,7 @@ typedef struct TbHeapQuerySpec
 	double		estimated_rows;
 	double		engine_us;			/* of processors, that computing takes in sum */
 	double		estimated_groups;	/* or rows kept: BUILD, PROJECT */
+	TbProfile  *profile;			/* of the node, or NULL */
 	TbSession  *session;			/* several queries on one connection; NULL: a
 									 * connection for this query alone */
 	uint32		table;				/* BUILD: the table's number */

@@ -138,6 +138,7 @@ extern bool tb_query_hold(TbHeapQuery *query, bool hold);
 extern bool tb_query_flush(TbHeapQuery *query);
 extern TbReceived tb_query_receive(TbHeapQuery *query, bool wait,
 								   TbIncoming *message);
+extern void tb_query_wait(TbHeapQuery *query);
 extern bool tb_query_protocol_error(TbHeapQuery *query, const char *what);
 extern bool tb_query_give_up(TbHeapQuery *query, TbFallback reason,
 							 const char *what);

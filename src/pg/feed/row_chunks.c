@@ -172,7 +172,7 @@ feed_or_wait(TbHeapQuery *query)
 		if (tb_feeders_help(query))
 			return;
 	}
-	tb_connection_wait(query->conn);
+	tb_query_wait(query);
 }
 
 /* After the last chunk: tells the daemon, takes its statistics. */
@@ -221,8 +221,8 @@ retire_current(TbHeapQuery *query)
 	tb_tuples_set_pages(query, -1, NULL, 0, NULL);
 }
 
-bool
-tb_rows_next(TbHeapQuery *query, TbRowChunk *chunk)
+static bool
+next_chunk(TbHeapQuery *query, TbRowChunk *chunk)
 {
 	bool		was_connected = query->conn != NULL;
 
@@ -243,6 +243,16 @@ tb_rows_next(TbHeapQuery *query, TbRowChunk *chunk)
 		go_local(query);
 	}
 	return next_local_chunk(query, chunk);
+}
+
+bool
+tb_rows_next(TbHeapQuery *query, TbRowChunk *chunk)
+{
+	TbClock		before = tb_profile_enter(query->spec.profile, TB_CLOCK_READ);
+	bool		more = next_chunk(query, chunk);
+
+	(void) tb_profile_enter(query->spec.profile, before);
+	return more;
 }
 
 /* The current chunk may still be looked at. Should there be another, against what the

@@ -153,8 +153,10 @@ tb_row_query_build(const TbHeapQuerySpec *spec, TbNextRow next, void *source,
 {
 	TbHeapQuery *query = make_query(spec);
 	MemoryContext old = MemoryContextSwitchTo(query->context);
+	TbClock		before = tb_profile_enter(spec->profile, TB_CLOCK_READ);
 	bool		ok = run(query, next, source);
 
+	(void) tb_profile_enter(spec->profile, before);
 	MemoryContextSwitchTo(old);
 	if (!ok)
 	{

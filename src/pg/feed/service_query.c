@@ -38,6 +38,7 @@ tb_query_connected(TbHeapQuery *query)
 bool
 tb_query_send(TbHeapQuery *query, uint32 type, const void *payload, uint32 length)
 {
+	tb_profile_message(query->spec.profile, type);
 	if (tb_connection_send_struct(query->conn, type, payload, length,
 								  &query->failure))
 		return true;
@@ -96,14 +97,53 @@ take_failure(TbHeapQuery *query, const TbIncoming *message)
 	query->failure = failure;
 }
 
-/* Receives one message; a FAILED is dealt with and reported as a loss. */
+static TbReceived
+receive_timed(TbHeapQuery *query, bool wait, TbIncoming *message)
+{
+	TbProfile  *profile = query->spec.profile;
+	TbClock		before;
+	TbReceived	received;
+
+	if (!wait)
+		received = tb_connection_receive(query->conn, 0, message, &query->failure);
+	else
+	{
+		before = tb_profile_enter(profile, TB_CLOCK_SERVICE);
+		received = tb_connection_receive(query->conn, TB_WAIT_FOREVER, message,
+										 &query->failure);
+		(void) tb_profile_enter(profile, before);
+	}
+	if (received == TB_RECEIVED)
+		tb_profile_message(profile, message->type);
+	return received;
+}
+
+/* Nothing can be done before the service says something, or a feeder. */
+void
+tb_query_wait(TbHeapQuery *query)
+{
+	TbClock		before = tb_profile_enter(query->spec.profile, TB_CLOCK_SERVICE);
+
+	tb_connection_wait(query->conn);
+	(void) tb_profile_enter(query->spec.profile, before);
+}
+
+/* Receives one message; a TRACE is written to the trace, a FAILED is dealt with and
+ * reported as a loss. */
 TbReceived
 tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
 {
-	TbReceived	received = tb_connection_receive(query->conn,
-												 wait ? TB_WAIT_FOREVER : 0,
-												 message, &query->failure);
+	TbReceived	received = receive_timed(query, wait, message);
 
+	while (received == TB_RECEIVED && message->type == TB_MSG_TRACE)
+	{
+		if (!tb_profile_take_trace(query->spec.profile, message->payload, message->length))
+		{
+			(void) tb_query_protocol_error(query, "a malformed trace, or one that was not asked for");
+			return TB_RECEIVED_LOST;
+		}
+		received = receive_timed(query, wait, message);
+	}
 	if (received == TB_RECEIVED_LOST)
 		query->conn = NULL;
 	else if (received == TB_RECEIVED && message->type == TB_MSG_FAILED)
@@ -127,6 +167,8 @@ tb_query_take_done(TbHeapQuery *query, const TbIncoming *message, uint64 groups)
 	if (!built && ((const TbQueryDone *) message->payload)->groups != groups)
 		return tb_query_protocol_error(query, "groups are missing, or came twice");
 	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
+	tb_profile_query_done(query->spec.profile, &query->stats.done,
+						  query->stats.feeders_launched > 0);
 	if (!built)
 		tb_connection_release(query->conn);
 	query->conn = NULL;
@@ -177,6 +219,7 @@ send_query(TbHeapQuery *query)
 		header.flags |= TB_QUERY_CHECKSUMS;
 	if (most_is_copied(query))
 		header.flags |= TB_QUERY_COPIED;
+	header.flags |= tb_profile_query_flags(query->spec.profile);
 	header.nblocks = query->total_blocks;
 	header.estimated_rows = query->spec.estimated_rows;
 	header.estimated_groups = query->spec.estimated_groups;
@@ -205,6 +248,7 @@ send_query(TbHeapQuery *query)
 		parts[5].iov_len = result->total_size;
 		nparts = 6;
 	}
+	tb_profile_message(query->spec.profile, TB_MSG_QUERY);
 	if (tb_connection_send(query->conn, TB_MSG_QUERY, parts, nparts, NULL, 0,
 						   &query->failure))
 		return true;
@@ -290,6 +334,7 @@ await_ready(TbHeapQuery *query)
 	if (message.type != TB_MSG_READY || message.length != sizeof(TbReady))
 		return tb_query_protocol_error(query, "unexpected reply to a query");
 	memcpy(&query->ready, message.payload, sizeof(TbReady));
+	tb_profile_ready(query->spec.profile, &query->ready);
 	if (!ready_is_sane(&query->ready))
 		return tb_query_protocol_error(query, "slots outside of their segment");
 	if (!take_segment(query))

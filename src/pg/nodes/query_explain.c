@@ -192,3 +192,46 @@ tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
 	if (stats->fallback != TB_FALLBACK_NONE)
 		ExplainPropertyText("Fallback", stats->fallback_message, es);
 }
+
+void
+tb_explain_times(TbProfile *profile, ExplainState *es)
+{
+	static const char *const names[TB_PHASE_COUNT] = {
+		[TB_PHASE_PLAN] = "Plan",
+		[TB_PHASE_COMPILE] = "Compile",
+		[TB_PHASE_WAIT] = "Wait",
+		[TB_PHASE_READ] = "Read",
+		[TB_PHASE_DECODE] = "Decode",
+		[TB_PHASE_COPY] = "Copy",
+		[TB_PHASE_COMPUTE] = "Compute",
+		[TB_PHASE_RESULT] = "Result",
+	};
+	uint64		phases[TB_PHASE_COUNT];
+	uint64		fallback;
+	StringInfoData text;
+
+	if (profile == NULL || !es->timing)
+		return;
+	tb_profile_phases(profile, phases, &fallback);
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainOpenGroup("Time", "Time", true, es);
+		for (int i = 0; i < TB_PHASE_COUNT; i++)
+			ExplainPropertyFloat(names[i], "ms", phases[i] / 1e6, 3, es);
+		ExplainPropertyFloat("PostgreSQL", "ms", fallback / 1e6, 3, es);
+		ExplainCloseGroup("Time", "Time", true, es);
+		return;
+	}
+	initStringInfo(&text);
+	for (int i = 0; i < TB_PHASE_COUNT; i++)
+	{
+		char	   *name = pstrdup(names[i]);
+
+		name[0] = pg_tolower((unsigned char) name[0]);
+		appendStringInfo(&text, "%s=%.3f ", name, phases[i] / 1e6);
+	}
+	if (fallback > 0)
+		appendStringInfo(&text, "PostgreSQL=%.3f ", fallback / 1e6);
+	appendStringInfoString(&text, "ms");
+	ExplainPropertyText("Time", text.data, es);
+}

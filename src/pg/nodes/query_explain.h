@@ -31,4 +31,7 @@ extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
 /* Device, Blocks, JIT, Transferred, of a query that has run. */
 extern void tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es);
 
+/* Where the node's wall time went, in all its runs so far. */
+extern void tb_explain_times(TbProfile *profile, ExplainState *es);
+
 #endif

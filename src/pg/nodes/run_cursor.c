@@ -16,10 +16,35 @@ void
 tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
 {
 	Size		size;
+	TbProfile  *profile = tb_profile_make(css->ss.ps.state);
 
 	cursor->run = tb_stage_run_make(css, eflags);
+	cursor->run->profile = profile;
 	cursor->outputs = tb_private_outputs((CustomScan *) css->ss.ps.plan, &size);
 	cursor->noutputs = size / sizeof(TbOutput);
+	tb_run_cursor_leave(cursor);
+}
+
+void
+tb_run_cursor_enter(TbRunCursor *cursor)
+{
+	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_RESULT);
+}
+
+void
+tb_run_cursor_leave(TbRunCursor *cursor)
+{
+	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_STOPPED);
+}
+
+TupleTableSlot *
+tb_run_cursor_kept_tuple(TbRunCursor *cursor)
+{
+	TbClock		before = tb_profile_enter(cursor->run->profile, TB_CLOCK_FALLBACK);
+	TupleTableSlot *slot = ExecProcNode(tb_stage_run_kept(cursor->run));
+
+	(void) tb_profile_enter(cursor->run->profile, before);
+	return slot;
 }
 
 static void
@@ -42,10 +67,12 @@ void
 tb_run_cursor_start(TbRunCursor *cursor)
 {
 	TbFailure	why;
+	TbClock		before;
 
 	if (cursor->started)
 		return;
 	cursor->started = true;
+	before = tb_profile_enter(cursor->run->profile, TB_CLOCK_PLAN);
 	switch (tb_stage_run_start(cursor->run, &why))
 	{
 		case TB_RUN_STARTED:
@@ -57,6 +84,7 @@ tb_run_cursor_start(TbRunCursor *cursor)
 			tb_run_cursor_fall_back(cursor, why.message);
 			break;
 	}
+	(void) tb_profile_enter(cursor->run->profile, before);
 }
 
 /* False at the end, or if the run falls back. */
@@ -122,6 +150,8 @@ tb_run_cursor_rescan(TbRunCursor *cursor)
 void
 tb_run_cursor_close(TbRunCursor *cursor)
 {
+	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_PLAN);
 	end_run(cursor);
+	tb_profile_end(cursor->run->profile);
 	tb_stage_run_end_plans(cursor->run);
 }

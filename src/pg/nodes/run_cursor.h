@@ -37,6 +37,13 @@ typedef struct TbRunCursor
 /* Prepares expressions and child plans only. */
 extern void tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags);
 
+/* The node is called, and returns: its profile's clock goes in between. */
+extern void tb_run_cursor_enter(TbRunCursor *cursor);
+extern void tb_run_cursor_leave(TbRunCursor *cursor);
+
+/* The kept plan's next tuple. */
+extern TupleTableSlot *tb_run_cursor_kept_tuple(TbRunCursor *cursor);
+
 /* Starts the run, unless it has been: it is under way, finished or falls back then. */
 extern void tb_run_cursor_start(TbRunCursor *cursor);
 

@@ -333,4 +333,6 @@ tb_explain_run(const TbRunCursor *cursor, List *ancestors, ExplainState *es)
 	explain_stages(cursor->run, cursor->falling_back, ancestors, es);
 	if (cursor->falling_back)
 		ExplainPropertyText("Fallback To PostgreSQL", cursor->fallback_message, es);
+	if (es->analyze)
+		tb_explain_times(cursor->run->profile, es);
 }

@@ -201,6 +201,7 @@ specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
 	spec->engine_us = tb_cost_engine_us(&stage->info.work, spec->device);
 	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->estimated_groups = is_last(run, index) ? run->groups : stage->info.work.built;
+	spec->profile = run->profile;
 	spec->session = run->nstages > 1 ? &run->session : NULL;
 	spec->table = stage->info.table;
 	return true;

@@ -46,6 +46,7 @@ typedef struct TbStageRun
 	TbHeapQuery *query;				/* the one under way */
 	int			current;			/* its stage */
 	bool		asked;				/* first_row.c has looked, and never does again */
+	TbProfile  *profile;			/* NULL: nobody asks */
 } TbStageRun;
 
 /* Prepares expressions, and the plans whose rows are sent, which become the first

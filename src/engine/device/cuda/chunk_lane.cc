@@ -67,18 +67,20 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages) {
 QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<FaultInjector> faults,
                                std::shared_ptr<const Program> program_, std::shared_ptr<const std::string> params_,
                                std::shared_ptr<const CudaCode> code_, JoinTables join_tables, double estimated_rows,
-                               uint64_t budget)
+                               uint64_t budget, QueryProfile* profile_)
     : context(std::move(context_)),
       driver(context->driver_with(std::move(faults))),
       program(std::move(program_)),
       params(std::move(params_)),
       code(std::move(code_)),
       account(budget),
+      profile(profile_),
       one_tuple(at_most_one_tuple(*program, join_tables)),
       copy(driver),
       compute(driver),
       out(driver),
       signal(driver) {
+  if (profile) stream_profile.emplace(driver, *profile, copy);
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
   if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
@@ -86,6 +88,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(stored_rows(*program), projected_rows_limit());
+  if (stream_profile) stream_profile->tables_sent(copy.get());
 }
 
 void QueryResources::prepare_layout(const ChunkLayout& layout) {
@@ -109,6 +112,7 @@ ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
       decode_end_(query.driver),
       sink_begin_(query.driver),
       sink_end_(query.driver),
+      ids_begin_(query.driver),
       ids_end_(query.driver) {
   const uint64_t size = arguments_size(*query_.program);
   arguments_ = query_.context->device_memory().allocate(query_.driver, size, &query_.account);
@@ -396,6 +400,7 @@ bool ChunkLane::fetch_ids() {
   state_ = State::FETCHING;
   const Stream stream = query_.out.get();
   const Driver& driver = query_.driver;
+  if (query_.stream_profile) ids_begin_.record(stream);
   if (nout)
     driver.check(driver.memcpy_dtoh_async(task_.ids, arrays_.device() + layout_.row_results,
                                           nout * sizeof(uint32_t), stream));
@@ -417,7 +422,28 @@ bool ChunkLane::table_full() const {
   return query_.groups && (outcome().groups.full != 0 || outcome().pipeline.status != TB_PIPELINE_DONE);
 }
 
+/* What the step that was reached has done on the streams. */
+void ChunkLane::record_spans() {
+  StreamProfile& profile = *query_.stream_profile;
+  const uint64_t chunk = task_.sequence;
+  if (!input_accounted_) {
+    profile.add_tables();
+    profile.add(TB_SPAN_COPY_TO_GPU, chunk, copy_begin_, copy_end_, profile.copy_track());
+    if (task_.kind == TB_CHUNK_PAGES)
+      profile.add(TB_SPAN_KERNEL_DECODE, chunk, decode_begin_, decode_end_, profile.compute_track());
+  }
+  if (state_ == State::FETCHING || state_ == State::COPYING) {
+    profile.add(TB_SPAN_COPY_FROM_GPU, chunk, ids_begin_, ids_end_, profile.out_track());
+    return;
+  }
+  const TbSpanKind kernel = state_ == State::PROBING    ? TB_SPAN_KERNEL_PROBE
+                            : state_ == State::APPLYING ? TB_SPAN_KERNEL_APPLY
+                                                        : TB_SPAN_KERNEL_SINK;
+  profile.add(kernel, chunk, sink_begin_, sink_end_, profile.compute_track());
+}
+
 void ChunkLane::account_times(DeviceQueryStats& stats) {
+  if (query_.stream_profile) record_spans();
   if (!input_accounted_) {
     input_accounted_ = true;
     stats.transfer_us += copy_end_.microseconds_since(copy_begin_);

@@ -43,6 +43,7 @@
 #include "engine/device/cuda/matched_rows.h"
 #include "engine/device/cuda/row_range.h"
 #include "engine/device/cuda/stream.h"
+#include "engine/device/cuda/stream_profile.h"
 
 namespace turbine::cuda {
 
@@ -54,6 +55,7 @@ struct QueryResources {
   std::shared_ptr<const std::string> params;
   std::shared_ptr<const CudaCode> code;
   MemoryAccount account;
+  QueryProfile* const profile;         // null: nobody asks
   Block device_params;               // filled by the first thing on `copy`
   std::map<const ChunkLayout*, Block> layout_params;  // of those in use
   std::optional<DeviceTables> tables;  // where there are joins
@@ -64,10 +66,12 @@ struct QueryResources {
   /* Last, so that they go first: their destructors wait for their work, before
    * the memory that it uses goes back to the pool. */
   UniqueStream copy, compute, out, signal;
+  std::optional<StreamProfile> stream_profile;  // with a profile
 
   QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
                  std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                 std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget);
+                 std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget,
+                 QueryProfile* profile);
 
   /* Copies the layout's parameters to the device, on `copy`, unless they are
    * there. Throws DeviceError. */
@@ -186,6 +190,7 @@ class ChunkLane {
   void launch(Function kernel, uint64_t threads, DevicePtr arguments) const;
   void read_outcome();
   void wake_after(const UniqueEvent& event) const;
+  void record_spans();
 
   DevicePtr decode_arguments() const { return arguments_.device(); }
   DevicePtr pipeline_arguments() const { return arguments_.device() + offsetof(Arguments, pipeline); }
@@ -198,7 +203,7 @@ class ChunkLane {
   const bool rows_sink_, grouped_, probes_;
   const size_t ncolumns_;  // of the source
 
-  UniqueEvent copy_begin_, copy_end_, decode_begin_, decode_end_, sink_begin_, sink_end_, ids_end_;
+  UniqueEvent copy_begin_, copy_end_, decode_begin_, decode_end_, sink_begin_, sink_end_, ids_begin_, ids_end_;
   Block data_;       // device: pages, or the bytes of a chunk of columns
   Block arrays_;     // device: lane_layout(row_capacity_)
   Block arguments_;  // device

@@ -88,6 +88,7 @@ bool ChunkLane::copy_rows() {
   if (store.nrows != tuples) throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device has not projected every tuple");
   if (tuples == 0) return false;
   state_ = State::COPYING;
+  if (query_.stream_profile) ids_begin_.record(query_.out.get());
   rows_->copy_out(store, query_.out.get());
   ids_end_.record(query_.out.get());
   wake_after(ids_end_);

@@ -125,7 +125,7 @@ uint64_t CudaDevice::table_bytes(const Program& program, const JoinTables& table
 std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> program,
                                                std::shared_ptr<const std::string> params,
                                                std::shared_ptr<LoadedCode> code, JoinTables tables,
-                                               double estimated_rows, uint64_t budget) {
+                                               double estimated_rows, uint64_t budget, QueryProfile* profile) {
   refuse_what_only_the_host_runs(*program);
   auto cuda_code = std::dynamic_pointer_cast<const CudaCode>(code);
   if (!cuda_code) throw DeviceError(TB_FALLBACK_COMPILE, "code that was not loaded on a GPU");
@@ -133,7 +133,7 @@ std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> pr
   context_->enter(context_->driver());
   try {
     return std::make_unique<CudaQuery>(context_, std::move(faults), std::move(program), std::move(params),
-                                       std::move(cuda_code), std::move(tables), estimated_rows, budget);
+                                       std::move(cuda_code), std::move(tables), estimated_rows, budget, profile);
   } catch (const std::bad_alloc&) {
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory");
   } catch (const std::system_error& error) {

@@ -32,7 +32,8 @@ class CudaDevice : public Device {
   uint64_t table_bytes(const Program& program, const JoinTables& tables) const override;
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
                                      std::shared_ptr<const std::string> params, std::shared_ptr<LoadedCode> code,
-                                     JoinTables tables, double estimated_rows, uint64_t budget) override;
+                                     JoinTables tables, double estimated_rows, uint64_t budget,
+                                     QueryProfile* profile) override;
 
  private:
   std::shared_ptr<CudaContext> context_;

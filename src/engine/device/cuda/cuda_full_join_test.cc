@@ -201,7 +201,7 @@ FullAnswer run_full(Device& device, const std::shared_ptr<const Program>& progra
   std::unique_ptr<DeviceQuery> query;
   {
     QueryFaultScope scope(fault);
-    query = device.start(program, params, code, tables, 0, budget);
+    query = device.start(program, params, code, tables, 0, budget, nullptr);
   }
   submit_all(*query, chunks);
   FullAnswer answer;

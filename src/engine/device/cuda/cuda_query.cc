@@ -47,10 +47,11 @@ class Stopwatch {
 
 CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
                      std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget)
+                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+                     QueryProfile* profile)
     : context_(context),
       resources_(std::move(context), std::move(faults), std::move(program), std::move(params), std::move(code),
-                 std::move(tables), estimated_rows, budget) {
+                 std::move(tables), estimated_rows, budget, profile) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);
@@ -264,6 +265,7 @@ uint64_t CudaQuery::finish() {
     return resources_.rows ? resources_.rows->size() : 0;
   }
   try {
+    const Span span(resources_.profile, TB_SPAN_FINISH);
     context_->enter(resources_.driver);
     const uint64_t ngroups = resources_.groups->finish(resources_.compute.get());
     lanes_.clear();  // their memory is of use to other queries while groups are fetched
@@ -279,6 +281,7 @@ ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {
   if (resources_.rows) return resources_.rows->fetch(first, count);
   const Stopwatch stopwatch;
   try {
+    const Span span(resources_.profile, TB_SPAN_COPY_FROM_GPU);
     context_->enter(resources_.driver);
     const GroupTable::Fetched groups = resources_.groups->fetch(first, count, resources_.compute.get());
     std::lock_guard lock(mutex_);

@@ -35,7 +35,8 @@ class CudaQuery : public DeviceQuery {
   /* The context must be current. Throws DeviceError. */
   CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
             std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-            std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget);
+            std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+            QueryProfile* profile);
   ~CudaQuery() override;
 
   void submit(const ChunkTask& task, Done done) override;

@@ -103,7 +103,7 @@ TEST_F(CudaQueryTest, UngroupedStatesStartAsWhatChangesNothing) {
   writer.aggregate(TB_AGG_COUNT);
   program_ = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_AGGREGATE)));
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit);
+  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit, nullptr);
   ASSERT_EQ(query->finish(), 1u);
   const ResultBatch batch = query->fetch(0, 1);
   const GroupLayout layout = group_layout(*program_);
@@ -285,7 +285,7 @@ TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
   open(Shape::ROWS);
   auto chunks = chunks_of(make_pages(400, 1000));
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit);
+  auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit, nullptr);
   std::atomic<size_t> done{0};
   for (Chunk& chunk : chunks)
     query->submit({0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),

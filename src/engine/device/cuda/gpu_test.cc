@@ -136,7 +136,7 @@ TEST_F(GpuTest, StreamingRate) {
   device().register_segment(segment.data(), segment.size() * sizeof(FakePage));
   const auto program = fake_program(Shape::UNGROUPED);
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
-  auto query = device().start(program, params, device().load(artifact(), *program), {}, 0, kNoLimit);
+  auto query = device().start(program, params, device().load(artifact(), *program), {}, 0, kNoLimit, nullptr);
   uint32_t ids[1];
   const auto start = std::chrono::steady_clock::now();
   for (uint32_t done = 0; done < kChunks; done += kSlots) {

@@ -64,12 +64,13 @@ class UniqueEvent {
     return true;
   }
 
-  /* Microseconds from `earlier` to this; both must have been reached. */
-  uint64_t microseconds_since(const UniqueEvent& earlier) const {
+  /* Time from `earlier` to this; both must have been reached. */
+  uint64_t nanoseconds_since(const UniqueEvent& earlier) const {
     float milliseconds = 0;
     driver_.check(driver_.event_elapsed_time(&milliseconds, earlier.event_, event_));
-    return milliseconds > 0 ? static_cast<uint64_t>(milliseconds * 1000) : 0;
+    return milliseconds > 0 ? static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6) : 0;
   }
+  uint64_t microseconds_since(const UniqueEvent& earlier) const { return nanoseconds_since(earlier) / 1000; }
 
  private:
   const Driver& driver_;

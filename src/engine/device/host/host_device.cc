@@ -148,12 +148,12 @@ QueryNeeds HostDevice::needs(const Program& program, double estimated_rows, uint
 std::unique_ptr<DeviceQuery> HostDevice::start(std::shared_ptr<const Program> program,
                                                std::shared_ptr<const std::string> params,
                                                std::shared_ptr<LoadedCode> code, JoinTables tables,
-                                               double estimated_rows, uint64_t budget) {
+                                               double estimated_rows, uint64_t budget, QueryProfile* profile) {
   auto host_code = std::dynamic_pointer_cast<HostCode>(code);
   if (!host_code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
   const uint64_t capacity = first_capacity(*program, estimated_rows);
   return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code), std::move(tables),
-                                     capacity, budget, pool_, workers_, decoded_chunks_);
+                                     capacity, budget, pool_, workers_, decoded_chunks_, profile);
 }
 
 }  // namespace turbine

@@ -33,7 +33,7 @@ class HostDevice final : public Device {
   }
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                                      std::shared_ptr<LoadedCode> code, JoinTables tables, double estimated_rows,
-                                     uint64_t budget) override;
+                                     uint64_t budget, QueryProfile* profile) override;
 
   /* Also for work on results of other devices. */
   WorkerPool& pool() { return pool_; }

@@ -45,7 +45,7 @@ class QueryRun {
            JoinTables tables = {})
       : program_(std::make_shared<const Program>(Program::parse(blob.blob()))),
         query_(device.start(program_, std::make_shared<const std::string>(params_block({})),
-                            device.load(file_bytes(code), *program_), std::move(tables), 0, budget)) {}
+                            device.load(file_bytes(code), *program_), std::move(tables), 0, budget, nullptr)) {}
 
   struct Chunk {
     std::vector<uint8_t> data;

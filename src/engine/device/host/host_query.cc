@@ -88,7 +88,8 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
 
 HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                      std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-                     WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks)
+                     WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks,
+                     QueryProfile* profile)
     : program_(std::move(program)),
       params_(std::move(params)),
       code_(std::move(code)),
@@ -99,6 +100,7 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
       pool_(pool),
       workers_(workers),
       decoded_chunks_(decoded_chunks),
+      profile_(profile),
       sink_(make_sink(*program_, first_capacity, budget_, pool_)) {
   for (const auto& table : tables_) raw_tables_.push_back(table->raw());
 }
@@ -181,12 +183,15 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, con
     const uint32_t count = std::min(kBatchPages, task.npages - first);
     uint8_t* const own = task.data + uint64_t{first} * TB_PAGE_SIZE;
     uint8_t* const pages = chunk.in_slot ? own : workers_[worker].pages();
-    const PagesRead result = read(first, count, pages);
+    const PagesRead result = [&] {
+      const Span span(profile_, TB_SPAN_READ, task.sequence);
+      return read(first, count, pages);
+    }();
     if (result != PagesRead::kDone) return result;
     DecodedBatch& batch = chunk.add(batch_.size);
     batch.first_page = first;
     batch.npages = count;
-    decode_batch(decoder, pages, batch);
+    decode_batch(task, decoder, pages, batch);
     // The backend will look at the rows that are left to it.
     if (batch.ndeferred > 0 && pages != own) memcpy(own, pages, uint64_t{count} * TB_PAGE_SIZE);
   }
@@ -240,7 +245,7 @@ void HostQuery::run_pages(unsigned worker, Progress& progress) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     batch.first_page = first;
     batch.npages = std::min(kBatchPages, progress.task.npages - first);
-    decode_batch(decoder, progress.task.data + uint64_t{first} * TB_PAGE_SIZE, batch);
+    decode_batch(progress.task, decoder, progress.task.data + uint64_t{first} * TB_PAGE_SIZE, batch);
     if (!run_batch(worker, progress, batch)) return;
   }
 }
@@ -260,7 +265,9 @@ void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) con
   }
 }
 
-void HostQuery::decode_batch(const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
+void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, const uint8_t* pages,
+                             DecodedBatch& batch) {
+  const Span span(profile_, TB_SPAN_DECODE, task.sequence);
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
   TbDecodeArgs decode{};
@@ -372,6 +379,7 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
     call.out_rowids = progress.task.ids + outcome.nrows;
   }
 
+  const Span span(profile_, TB_SPAN_PIPELINE, progress.task.sequence);
   const uint64_t start = now_ns();
   code_->entries().pipeline(&call);
   compute_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
@@ -406,6 +414,7 @@ uint32_t HostQuery::make_room(TbPipelineArgs* args, uint64_t rows, uint64_t byte
 
 uint64_t HostQuery::finish() {
   if (!sink_) return 0;
+  const Span span(profile_, TB_SPAN_FINISH);
   const uint64_t start = now_ns();
   const uint64_t rows = sink_->finish();
   finish_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);

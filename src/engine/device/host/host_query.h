@@ -49,7 +49,8 @@ class HostQuery final : public DeviceQuery {
  public:
   HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
             std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-            WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks);
+            WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks,
+            QueryProfile* profile);
   ~HostQuery() override;
 
   void stop() override { stop_ = 1; }
@@ -102,7 +103,7 @@ class HostQuery final : public DeviceQuery {
   void begin_job();
   void end_job();
   PagesRead read_and_decode(unsigned worker, const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
-  void decode_batch(const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
+  void decode_batch(const ChunkTask& task, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
   ChunkOutcome run_chunk(unsigned worker, const ChunkTask& task);
   void run_pages(unsigned worker, Progress& progress);
   void run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk);
@@ -123,6 +124,7 @@ class HostQuery final : public DeviceQuery {
   WorkerPool& pool_;
   std::vector<WorkerMemory>& workers_;
   DecodedChunkStore& decoded_chunks_;
+  QueryProfile* const profile_;  // null: nobody asks
   const std::unique_ptr<HostSink> sink_;  // null: ROWS
 
   std::mutex mutex_;  // in_flight_

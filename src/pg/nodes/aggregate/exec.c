@@ -223,7 +223,7 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 }
 
 static TupleTableSlot *
-exec_preagg(CustomScanState *css)
+next_tuple(CustomScanState *css)
 {
 	TbRunCursor *cursor = &((TbPreAggState *) css)->cursor;
 	TupleTableSlot *slot;
@@ -236,7 +236,19 @@ exec_preagg(CustomScanState *css)
 		if (!cursor->falling_back)
 			return slot;
 	}
-	return ExecProcNode(tb_stage_run_kept(cursor->run));
+	return tb_run_cursor_kept_tuple(cursor);
+}
+
+static TupleTableSlot *
+exec_preagg(CustomScanState *css)
+{
+	TbRunCursor *cursor = &((TbPreAggState *) css)->cursor;
+	TupleTableSlot *slot;
+
+	tb_run_cursor_enter(cursor);
+	slot = next_tuple(css);
+	tb_run_cursor_leave(cursor);
+	return slot;
 }
 
 static void

@@ -26,7 +26,7 @@ begin_join(CustomScanState *css, EState *estate, int eflags)
 static TupleTableSlot *
 store_kept(TbRunCursor *cursor, TupleTableSlot *slot)
 {
-	TupleTableSlot *kept = ExecProcNode(tb_stage_run_kept(cursor->run));
+	TupleTableSlot *kept = tb_run_cursor_kept_tuple(cursor);
 
 	if (TupIsNull(kept))
 		return slot;
@@ -62,8 +62,14 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 static TupleTableSlot *
 exec_join(CustomScanState *css)
 {
-	return ExecScan(&css->ss, (ExecScanAccessMtd) next_row,
+	TbRunCursor *cursor = &((TbJoinState *) css)->cursor;
+	TupleTableSlot *slot;
+
+	tb_run_cursor_enter(cursor);
+	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_row,
 					(ExecScanRecheckMtd) recheck);
+	tb_run_cursor_leave(cursor);
+	return slot;
 }
 
 static void

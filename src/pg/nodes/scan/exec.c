@@ -37,6 +37,8 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	TbScanState *node = (TbScanState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 
+	node->profile = tb_profile_make(estate);
+
 	/*
 	 * ExecInitCustomScan has made a virtual scan slot. Tuples here are heap
 	 * tuples, and so are those of EvalPlanQual: redo what depends on that.
@@ -56,6 +58,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 								 &css->ss.ps);
 	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
 										  &css->ss.ps);
+	(void) tb_profile_enter(node->profile, TB_CLOCK_STOPPED);
 }
 
 static void
@@ -82,7 +85,7 @@ evaluates_parameters(TbScanState *node)
 }
 
 static void
-start(TbScanState *node)
+start_query(TbScanState *node)
 {
 	EState	   *estate = node->css.ss.ps.state;
 	Relation	rel = node->css.ss.ss_currentRelation;
@@ -129,11 +132,21 @@ start(TbScanState *node)
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
 		spec.engine_us = tb_cost_engine_us(&node->work, spec.device);
+		spec.profile = node->profile;
 		spec.in_parallel_mode = estate->es_use_parallel_mode;
 		memset(&why, 0, sizeof(why));
 		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+static void
+start(TbScanState *node)
+{
+	TbClock		before = tb_profile_enter(node->profile, TB_CLOCK_PLAN);
+
+	start_query(node);
+	(void) tb_profile_enter(node->profile, before);
 }
 
 /* Whether a tuple that the device did not filter passes. */
@@ -247,8 +260,14 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 static TupleTableSlot *
 exec_scan(CustomScanState *css)
 {
-	return ExecScan(&css->ss, (ExecScanAccessMtd) next_tuple,
+	TbScanState *node = (TbScanState *) css;
+	TupleTableSlot *slot;
+
+	(void) tb_profile_enter(node->profile, node->plain ? TB_CLOCK_FALLBACK : TB_CLOCK_RESULT);
+	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_tuple,
 					(ExecScanRecheckMtd) recheck);
+	(void) tb_profile_enter(node->profile, TB_CLOCK_STOPPED);
+	return slot;
 }
 
 static void
@@ -275,8 +294,10 @@ end_scan(CustomScanState *css)
 {
 	TbScanState *node = (TbScanState *) css;
 
+	(void) tb_profile_enter(node->profile, TB_CLOCK_PLAN);
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	finish(node);
+	tb_profile_end(node->profile);
 	if (node->brin.index_scan != NULL)
 		ExecEndNode(node->brin.index_scan);
 }

@@ -35,4 +35,5 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		tb_explain_stats(&node->stats, es);
 	else if (node->plain)
 		ExplainPropertyText("Device", "none", es);
+	tb_explain_times(node->profile, es);
 }

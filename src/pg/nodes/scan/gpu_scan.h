@@ -42,6 +42,7 @@ typedef struct TbScanState
 	TbBrinScan	brin;				/* which blocks are read */
 
 	MemoryContext context;			/* of one scan: parameters */
+	TbProfile  *profile;			/* NULL: nobody asks */
 
 	/* The running scan: one of the first two, or neither. */
 	TbHeapQuery *query;

@@ -183,7 +183,7 @@ inline Answer run_query(Device& device, const std::shared_ptr<const Program>& pr
   std::unique_ptr<DeviceQuery> query;
   {
     QueryFaultScope scope(fault);
-    query = device.start(program, params, code, tables, 0, budget);
+    query = device.start(program, params, code, tables, 0, budget, nullptr);
   }
   if (limit) query->limit_rows(limit);
   submit_all(*query, chunks);

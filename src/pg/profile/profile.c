@@ -1,0 +1,250 @@
+/*
+ * profile.c - see profile.h.
+ *
+ * Owns the clock and, for a trace, the backend's spans, in the executor's query
+ * context; an error forgets them. Called by the nodes and by the feed. Must never
+ * raise for the trace's sake.
+ */
+#include "postgres.h"
+
+#include <time.h>
+
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "pg/guc.h"
+#include "pg/profile/profile.h"
+#include "pg/profile/trace_file.h"
+
+/* Of the backend, before they are written to the file. */
+#define SPANS_AT_ONCE 4096
+
+/* Spans of one state that are no further apart are shown as one: a node stops its
+ * clock with every row that it returns. */
+#define MERGE_NS 20000
+
+struct TbProfile
+{
+	MemoryContext context;
+	bool		traced;
+	TbClock		clock;
+	uint64		since_ns;		/* when that state began */
+	uint64		ns[TB_CLOCK_COUNT];	/* SERVICE: not yet shared out */
+	uint64		shared_ns[TB_PHASE_COUNT];	/* of SERVICE, shared out */
+	uint64		busy_ns;		/* of this process since READY */
+
+	TbSpan	   *spans;			/* a trace's; room for SPANS_AT_ONCE */
+	uint32		nspans;
+};
+
+static const TbSpanKind span_kinds[TB_CLOCK_COUNT] = {
+	[TB_CLOCK_PLAN] = TB_SPAN_BACKEND_PLAN,
+	[TB_CLOCK_READ] = TB_SPAN_BACKEND_FEED,
+	[TB_CLOCK_DETOAST] = TB_SPAN_BACKEND_DETOAST,
+	[TB_CLOCK_RESULT] = TB_SPAN_BACKEND_RESULT,
+	[TB_CLOCK_SERVICE] = TB_SPAN_BACKEND_AWAIT,
+	[TB_CLOCK_FALLBACK] = TB_SPAN_BACKEND_FALLBACK,
+	[TB_CLOCK_STOPPED] = TB_SPAN_KIND_COUNT,
+};
+
+static uint64
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64) t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+TbProfile *
+tb_profile_make(EState *estate)
+{
+	bool		traced = tb_guc_trace_file[0] != '\0';
+	TbProfile  *profile;
+
+	if (!traced && (estate->es_instrument & INSTRUMENT_TIMER) == 0)
+		return NULL;
+	profile = MemoryContextAllocZero(estate->es_query_cxt, sizeof(TbProfile));
+	profile->context = estate->es_query_cxt;
+	profile->traced = traced;
+	if (traced)
+		profile->spans = MemoryContextAlloc(profile->context, SPANS_AT_ONCE * sizeof(TbSpan));
+	profile->clock = TB_CLOCK_PLAN;
+	profile->since_ns = now_ns();
+	return profile;
+}
+
+static void
+write_spans(TbProfile *profile)
+{
+	if (profile->nspans > 0)
+		tb_trace_file_add(MyProcPid, profile->spans, profile->nspans, NULL, 0);
+	profile->nspans = 0;
+}
+
+static void
+add_span(TbProfile *profile, TbSpanKind kind, uint64 begin_ns, uint64 end_ns, uint64 number)
+{
+	TbSpan	   *last = profile->nspans > 0 ? &profile->spans[profile->nspans - 1] : NULL;
+	TbSpan		span = {begin_ns, end_ns, kind, (uint32) MyProcPid, number};
+
+	if (last != NULL && last->kind == kind && kind != TB_SPAN_MESSAGE &&
+		begin_ns - last->end_ns < MERGE_NS)
+	{
+		last->end_ns = end_ns;
+		return;
+	}
+	if (profile->nspans == SPANS_AT_ONCE)
+		write_spans(profile);
+	profile->spans[profile->nspans++] = span;
+}
+
+TbClock
+tb_profile_enter(TbProfile *profile, TbClock clock)
+{
+	TbClock		before;
+	uint64		now;
+
+	if (profile == NULL)
+		return TB_CLOCK_STOPPED;
+	before = profile->clock;
+	if (before == clock)
+		return before;
+	now = now_ns();
+	if (before != TB_CLOCK_STOPPED)
+	{
+		uint64		passed = now - profile->since_ns;
+
+		profile->ns[before] += passed;
+		if (before != TB_CLOCK_SERVICE)
+			profile->busy_ns += passed;
+		if (profile->traced)
+			add_span(profile, span_kinds[before], profile->since_ns, now, 0);
+	}
+	profile->clock = clock;
+	profile->since_ns = now;
+	return before;
+}
+
+uint32
+tb_profile_query_flags(const TbProfile *profile)
+{
+	if (profile == NULL)
+		return 0;
+	return profile->traced ? TB_QUERY_PROFILE | TB_QUERY_TRACE : TB_QUERY_PROFILE;
+}
+
+/* Moves at most `wanted` of the waiting to a phase. */
+static void
+share(TbProfile *profile, TbPhase phase, uint64 wanted)
+{
+	uint64		taken = Min(wanted, profile->ns[TB_CLOCK_SERVICE]);
+
+	profile->ns[TB_CLOCK_SERVICE] -= taken;
+	profile->shared_ns[phase] += taken;
+}
+
+void
+tb_profile_ready(TbProfile *profile, const TbReady *ready)
+{
+	TbClock		before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
+
+	if (profile == NULL)
+		return;
+	/* As floats they are the service's word: not below 0, nor NaN. */
+	share(profile, TB_PHASE_COMPILE, (uint64) (Max(ready->compile_ms, 0.0) * 1e6));
+	share(profile, TB_PHASE_WAIT, (uint64) (Max(ready->queue_ms, 0.0) * 1e6));
+	share(profile, TB_PHASE_PLAN, PG_UINT64_MAX);
+	profile->busy_ns = 0;
+	(void) tb_profile_enter(profile, before);
+}
+
+void
+tb_profile_query_done(TbProfile *profile, const TbQueryDone *done, bool fed)
+{
+	TbClock		before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
+	double		parts[TB_PHASE_COUNT];
+	double		sum = 0;
+	double		waited;
+
+	if (profile == NULL)
+		return;
+	waited = (double) profile->ns[TB_CLOCK_SERVICE];
+	for (int i = 0; i < TB_PHASE_COUNT; i++)
+		parts[i] = (double) done->phase_ns[i];
+	/* While this process was busy the service may have had nothing to do: that is
+	 * no wait. */
+	parts[TB_PHASE_WAIT] = Max(parts[TB_PHASE_WAIT] - (double) profile->busy_ns, 0);
+	if (fed)
+	{
+		parts[TB_PHASE_READ] += parts[TB_PHASE_WAIT];
+		parts[TB_PHASE_WAIT] = 0;
+	}
+	for (int i = 0; i < TB_PHASE_COUNT; i++)
+		sum += parts[i];
+	for (int i = 0; i < TB_PHASE_COUNT && sum > 0; i++)
+		share(profile, i, (uint64) (waited * (parts[i] / sum)));
+	/* What rounding has left. */
+	share(profile, TB_PHASE_WAIT, PG_UINT64_MAX);
+	profile->busy_ns = 0;
+	(void) tb_profile_enter(profile, before);
+}
+
+void
+tb_profile_message(TbProfile *profile, uint32 type)
+{
+	uint64		now;
+
+	if (profile == NULL || !profile->traced)
+		return;
+	now = now_ns();
+	add_span(profile, TB_SPAN_MESSAGE, now, now, type);
+}
+
+bool
+tb_profile_take_trace(TbProfile *profile, const char *payload, uint32 length)
+{
+	TbTrace		header;
+	uint64		spans_size;
+
+	if (length < sizeof(header))
+		return false;
+	memcpy(&header, payload, sizeof(header));
+	spans_size = (uint64) header.nspans * sizeof(TbSpan);
+	if (length != sizeof(header) + spans_size + (uint64) header.ntracks * sizeof(TbTrack))
+		return false;
+	if (profile == NULL || !profile->traced)
+		return false;
+	tb_trace_file_add(header.pid, (const TbSpan *) (payload + sizeof(header)), header.nspans,
+					  (const TbTrack *) (payload + sizeof(header) + spans_size),
+					  header.ntracks);
+	if (header.lost > 0)
+		ereport(WARNING,
+				(errmsg("the trace lacks %u spans of a query", header.lost),
+				 errdetail("A query's trace has at most about a million.")));
+	return true;
+}
+
+void
+tb_profile_phases(TbProfile *profile, uint64 phases[TB_PHASE_COUNT], uint64 *fallback)
+{
+	TbClock		before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
+
+	memcpy(phases, profile->shared_ns, TB_PHASE_COUNT * sizeof(uint64));
+	phases[TB_PHASE_PLAN] += profile->ns[TB_CLOCK_PLAN];
+	phases[TB_PHASE_READ] += profile->ns[TB_CLOCK_READ];
+	phases[TB_PHASE_DECODE] += profile->ns[TB_CLOCK_DETOAST];
+	phases[TB_PHASE_RESULT] += profile->ns[TB_CLOCK_RESULT];
+	phases[TB_PHASE_WAIT] += profile->ns[TB_CLOCK_SERVICE];
+	*fallback = profile->ns[TB_CLOCK_FALLBACK];
+	(void) tb_profile_enter(profile, before);
+}
+
+void
+tb_profile_end(TbProfile *profile)
+{
+	(void) tb_profile_enter(profile, TB_CLOCK_STOPPED);
+	if (profile != NULL && profile->traced)
+		write_spans(profile);
+}
