@@ -9,10 +9,10 @@ BENCH_ARGS ?=
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol moved-pages races mutants reports core
+SUITES := profile sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol moved-pages races mutants reports core
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
-        bench-foundation bench-overhead bench-instructions python-packages gpu-bundle install clean
+        bench-foundation bench-sessions bench-overhead bench-instructions python-packages gpu-bundle install clean
 
 all: build
 
@@ -54,6 +54,10 @@ check-layers:
 # `make bench BENCH_ARGS="--sf 10 --runs 3"`.
 bench: build python-packages
 	@$(BUILD)/python/bin/python bench/reports.py $(if $(Q),--query $(Q)) $(BENCH_ARGS)
+
+# What 1, 4, 8 and 32 sessions get done together.
+bench-sessions: build
+	@$(PYTHON) bench/sessions.py $(BENCH_ARGS)
 
 # Scans and aggregation, vacuumed and never vacuumed.
 bench-foundation: build

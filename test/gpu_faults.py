@@ -273,6 +273,10 @@ def run(options, stand_in):
             return bench  # what fails without a fault says nothing with one
         last = {name: bench.fail_every_call(name, OUT_OF_MEMORY, {"fallback_device_memory", "host_instead"})
                 for name in QUERIES}
+        # A trace asks the driver for more.
+        bench.session.query(f"SET pg_turbine.trace_file = '{server.directory}/trace.json'")
+        bench.fail_every_call("join, grouped", OUT_OF_MEMORY, {"fallback_device_memory", "host_instead"})
+        bench.session.query("RESET pg_turbine.trace_file")
         if not stand_in:  # there every launch ends like this
             bench.fail_every_call("grouped", LAUNCH_OUT_OF_RESOURCES, {"fallback_device_lost", "host_instead"})
         for name in QUERIES:

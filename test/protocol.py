@@ -30,9 +30,9 @@ from run_sql import DIRECT, FEEDING, FORCED, OFF  # noqa: E402
 
 # wire.h's numbers.
 HELLO, WELCOME, STATUS, STATUS_REPLY, FILES, QUERY, READY, REFUSED, CHUNK, CHUNK_READ, CHUNK_RELEASE, CHUNK_DONE, \
-    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED = range(1, 23)
+    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED, TRACE = range(1, 24)
 NAMES = {WELCOME: "WELCOME", STATUS_REPLY: "STATUS_REPLY", READY: "READY", CHUNK_READ: "CHUNK_READ",
-         CHUNK_DONE: "CHUNK_DONE", GROUPS: "GROUPS", QUERY_DONE: "QUERY_DONE", FILES: "FILES", QUERY: "QUERY",
+         CHUNK_DONE: "CHUNK_DONE", GROUPS: "GROUPS", QUERY_DONE: "QUERY_DONE", TRACE: "TRACE", FILES: "FILES", QUERY: "QUERY",
          CHUNK: "CHUNK", CHUNK_RELEASE: "CHUNK_RELEASE", INPUT_END: "INPUT_END", SLOT_FREE: "SLOT_FREE",
          LAYOUT: "LAYOUT", ATTACH: "ATTACH", ATTACHED: "ATTACHED"}
 HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
@@ -131,7 +131,7 @@ def out_of_turn():
                            ("texts", CHUNK_DONE), ("total", QUERY_DONE)):
         yield to_backend(query, message, "twice")
         for early, size in ((QUERY_DONE, 96), (CHUNK_DONE, 24), (CHUNK_READ, 8), (GROUPS, 32), (READY, 72), (FAILED, 252),
-                            (FAILED, 3), (REFUSED, 252), (WELCOME, 16)):
+                            (FAILED, 3), (REFUSED, 252), (WELCOME, 16), (TRACE, 16), (TRACE, 4)):
             # That there were no groups at all, or no rows in a chunk that runs, is a lie that nobody can notice.
             lie = early == QUERY_DONE and message == GROUPS or early == CHUNK_DONE and query == "rows"
             yield to_backend(query, message, "before", type=early, size=size, right=not lie)

@@ -45,6 +45,7 @@ SUITES = {
     "joins": (PYTHON + ["test/join_fuzz.py", "--queries", "600"], ["--queries", "100000"]),
     "join-faults": (PYTHON + ["test/join_faults.py"], ["--rounds", "30"]),
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
+    "profile": (PYTHON + ["test/profile.py"], []),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),

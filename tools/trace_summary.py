@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """trace_summary.py - sums up a file of pg_turbine.trace_file.
 
-For every track (a thread, a GPU's stream, a slot): how long each named span took in
+For all tracks of a name (a thread, a GPU's stream, a slot): how long each named span took in
 all, and its share of the time that the trace covers. At the end: how much of the
 backends' time is covered by spans of work, by the service's or their own, rather
 than by waiting.
@@ -12,7 +12,7 @@ import argparse
 import json
 from collections import defaultdict
 
-WAITING = ("wait for the service", "wait for memory")
+WAITING = ("wait for the service", "wait for memory", "outside of the node")
 STATES = ("to be read", "with the backend", "to be run")  # of slots: not what a thread does
 
 
@@ -27,7 +27,7 @@ def load(path):
             names[track] = event["args"]["name"]
         elif event["ph"] == "X":
             spans.append({"name": event["name"], "track": track, "begin": event["ts"],
-                          "end": event["ts"] + event["dur"], "message": event.get("cat") == "message"})
+                          "end": round(event["ts"] + event["dur"], 3), "message": event.get("cat") == "message"})
     return spans, names
 
 
@@ -83,12 +83,12 @@ def main():
     wall = max(s["end"] for s in spans) - min(s["begin"] for s in spans)
     sums, counts = defaultdict(float), defaultdict(int)
     for span in spans:
-        key = (names.get(span["track"], str(span["track"])), span["track"], span["name"])
+        key = (names.get(span["track"], str(span["track"])), span["name"])
         sums[key] += span["end"] - span["begin"]
         counts[key] += 1
     print(f"{wall / 1000:.3f} ms in all")
     for key in sorted(sums):
-        print(f"  {key[0]:<18} {key[2]:<22} {sums[key] / 1000:10.3f} ms {100 * sums[key] / wall:5.1f} %  {counts[key]:6} spans")
+        print(f"  {key[0]:<18} {key[1]:<22} {sums[key] / 1000:10.3f} ms {100 * sums[key] / wall:5.1f} %  {counts[key]:6} spans")
     for pid, (own, named, work) in sorted(coverage(spans).items()):
         print(f"backend {pid}: {own / 1000:.3f} ms, named spans {100 * named / own:.1f} %, spans of work {100 * work / own:.1f} %")
 

@@ -54,7 +54,8 @@ typedef enum TbPhase
 	F(BACKEND_DETOAST, "detoast", TB_PHASE_DECODE) \
 	F(BACKEND_RESULT, "form rows", TB_PHASE_RESULT) \
 	F(BACKEND_AWAIT, "wait for the service", TB_PHASE_NONE) \
-	F(BACKEND_FALLBACK, "PostgreSQL's plan", TB_PHASE_NONE)
+	F(BACKEND_FALLBACK, "PostgreSQL's plan", TB_PHASE_NONE) \
+	F(BACKEND_ELSEWHERE, "outside of the node", TB_PHASE_NONE)
 
 typedef enum TbSpanKind
 {

@@ -45,7 +45,7 @@ static const TbSpanKind span_kinds[TB_CLOCK_COUNT] = {
 	[TB_CLOCK_RESULT] = TB_SPAN_BACKEND_RESULT,
 	[TB_CLOCK_SERVICE] = TB_SPAN_BACKEND_AWAIT,
 	[TB_CLOCK_FALLBACK] = TB_SPAN_BACKEND_FALLBACK,
-	[TB_CLOCK_STOPPED] = TB_SPAN_KIND_COUNT,
+	[TB_CLOCK_STOPPED] = TB_SPAN_BACKEND_ELSEWHERE,
 };
 
 static uint64
@@ -119,9 +119,11 @@ tb_profile_enter(TbProfile *profile, TbClock clock)
 		profile->ns[before] += passed;
 		if (before != TB_CLOCK_SERVICE)
 			profile->busy_ns += passed;
-		if (profile->traced)
-			add_span(profile, span_kinds[before], profile->since_ns, now, 0);
 	}
+	/* Rows that come quickly one after the other are one span, without gaps. */
+	if (profile->traced &&
+		(before != TB_CLOCK_STOPPED || now - profile->since_ns >= MERGE_NS))
+		add_span(profile, span_kinds[before], profile->since_ns, now, 0);
 	profile->clock = clock;
 	profile->since_ns = now;
 	return before;

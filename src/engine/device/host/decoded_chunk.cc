@@ -20,25 +20,4 @@ DecodedBatch& DecodedChunk::add(uint64_t size) {
   return batch;
 }
 
-std::shared_ptr<DecodedChunk> DecodedChunkStore::take() {
-  std::unique_ptr<DecodedChunk> chunk;
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      chunk = std::move(idle_.back());
-      idle_.pop_back();
-    } else if (left_ > 0) {
-      left_--;
-      chunk = std::make_unique<DecodedChunk>();
-    } else {
-      return nullptr;
-    }
-  }
-  return {chunk.release(), [this](DecodedChunk* back) {
-            back->clear();
-            std::lock_guard lock(mutex_);
-            idle_.emplace_back(back);
-          }};
-}
-
 }  // namespace turbine

@@ -1,14 +1,13 @@
 /*
  * decoded_chunk.h - the columns of a chunk that was decoded ahead of its task,
- * batch by batch, and the device's store of memory for such chunks.
+ * batch by batch.
  *
- * Not charged to queries: there are only as many as the store allows, and a
+ * Not charged to queries: there are only as many as the decode queue lends, and a
  * batch's size follows from its program, not from data.
  */
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "engine/device/device.h"
@@ -33,20 +32,6 @@ class DecodedChunk final : public DecodedPages {
  private:
   std::vector<DecodedBatch> batches_;
   size_t used_ = 0;
-};
-
-/* Thread-safe; outlives the chunks that it lends. */
-class DecodedChunkStore {
- public:
-  explicit DecodedChunkStore(size_t most) : left_(most) { idle_.reserve(most); }
-  /* An empty chunk, which comes back when nobody refers to it; null when all are
-   * lent. The last that came back goes first: caches may still hold it. */
-  std::shared_ptr<DecodedChunk> take();
-
- private:
-  std::mutex mutex_;
-  size_t left_;  // that may still be made
-  std::vector<std::unique_ptr<DecodedChunk>> idle_;  // has room for all
 };
 
 }  // namespace turbine

@@ -93,8 +93,12 @@ double kept_row_bytes(const Program& program) {
 /* Half may wait for a word to the backend while the threads have the others. */
 uint64_t most_slots(uint64_t threads) { return 2 * threads + 4; }
 
-/* Those of two queries; chunks of more are decoded when they run. */
-size_t most_decoded_chunks(size_t threads) { return 2 * most_slots(threads); }
+/* Those of two queries. Together they should fit the caches, and each waits for a word
+ * from its backend. */
+size_t usual_decoded_chunks(size_t threads) { return 2 * most_slots(threads); }
+
+/* Where many cursors are left open; chunks of more are decoded when they run. */
+size_t most_decoded_chunks(size_t threads) { return 16 * most_slots(threads); }
 
 }  // namespace
 
@@ -105,8 +109,8 @@ std::string host_cpu_fingerprint() {
 
 HostDevice::HostDevice(const HostDeviceOptions& options)
     : workers_(options.threads ? options.threads : std::max(std::thread::hardware_concurrency(), 1u)),
-      decoded_chunks_(most_decoded_chunks(workers_.size())),
-      pool_("worker", static_cast<unsigned>(workers_.size())) {
+      decode_queue_(pool_, usual_decoded_chunks(workers_.size()), most_decoded_chunks(workers_.size())),
+      pool_("worker", static_cast<unsigned>(workers_.size()), [this] { decode_queue_.start_waiting(); }) {
   info_.kind = 0;
   info_.units = pool_.size();
   const std::string model = cpuinfo("model name");
@@ -153,7 +157,7 @@ std::unique_ptr<DeviceQuery> HostDevice::start(std::shared_ptr<const Program> pr
   if (!host_code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
   const uint64_t capacity = first_capacity(*program, estimated_rows);
   return std::make_unique<HostQuery>(std::move(program), std::move(params), std::move(host_code), std::move(tables),
-                                     capacity, budget, pool_, workers_, decoded_chunks_, profile);
+                                     capacity, budget, pool_, workers_, decode_queue_, profile);
 }
 
 }  // namespace turbine

@@ -41,7 +41,7 @@ class HostDevice final : public Device {
  private:
   TbDeviceInfo info_{};
   std::vector<WorkerMemory> workers_;
-  DecodedChunkStore decoded_chunks_;
+  DecodeQueue decode_queue_;
   WorkerPool pool_;  // last: its threads use what is above
 };
 

@@ -221,8 +221,8 @@ TEST_F(HostDeviceTest, OnlySoManyChunksAreAhead) {
   };
   size_t begun = 0;
   while (begun < 1000 && run.query().decode_ahead(task, read, keep)) begun++;
-  EXPECT_GE(begun, 10u);  // as many as a query of four threads has slots
-  EXPECT_LT(begun, 100u);
+  EXPECT_GE(begun, 24u);  // as many as two queries of four threads have slots
+  EXPECT_LT(begun, 1000u);
   {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return held.size() == begun; });

@@ -88,7 +88,7 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
 
 HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
                      std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-                     WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks,
+                     WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodeQueue& decode_queue,
                      QueryProfile* profile)
     : program_(std::move(program)),
       params_(std::move(params)),
@@ -99,14 +99,20 @@ HostQuery::HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<con
       matched_(*program_, tables_, budget_),
       pool_(pool),
       workers_(workers),
-      decoded_chunks_(decoded_chunks),
+      decode_queue_(decode_queue),
       profile_(profile),
       sink_(make_sink(*program_, first_capacity, budget_, pool_)) {
   for (const auto& table : tables_) raw_tables_.push_back(table->raw());
 }
 
-HostQuery::~HostQuery() {
+/* What waits to be decoded ends now: it may wait for chunks of other queries. */
+void HostQuery::stop() {
   stop_ = 1;
+  decode_queue_.drop(this);
+}
+
+HostQuery::~HostQuery() {
+  stop();
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return in_flight_ == 0; });
 }
@@ -144,12 +150,10 @@ void HostQuery::submit(const ChunkTask& task, Done done) {
 
 bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) {
   if (task.kind != TB_CHUNK_PAGES || batch_.size > kMostAheadBytes) return false;
-  std::shared_ptr<DecodedChunk> chunk = decoded_chunks_.take();
-  if (!chunk) return false;
-  WorkerPool::Job job = [this, task, read, done, chunk = std::move(chunk)](unsigned worker) mutable {
+  DecodeQueue::Job job = [this, task, read, done](unsigned worker, std::shared_ptr<DecodedChunk> chunk) {
     PagesRead result = PagesRead::kFailed;
     try {
-      if (!stop_) result = read_and_decode(worker, task, read, *chunk);
+      if (chunk && !stop_) result = read_and_decode(worker, task, read, *chunk);
     } catch (...) {
       result = PagesRead::kNotCached;  // the chunk's own job will meet it again
     }
@@ -158,13 +162,15 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
     end_job();
   };
   begin_job();
+  bool posted = false;
   try {
-    pool_.post(std::move(job));
+    posted = decode_queue_.post(this, std::move(job));
   } catch (...) {
     end_job();
     throw;
   }
-  return true;
+  if (!posted) end_job();
+  return posted;
 }
 
 /* Row ids are the backend's to look up, and texts are views of their pages. */

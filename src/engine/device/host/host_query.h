@@ -24,7 +24,7 @@
 #include <mutex>
 
 #include "engine/device/device.h"
-#include "engine/device/host/decoded_chunk.h"
+#include "engine/device/host/decode_queue.h"
 #include "engine/device/host/host_code.h"
 #include "engine/device/host/host_sink.h"
 #include "engine/device/host/matched_rows.h"
@@ -49,11 +49,11 @@ class HostQuery final : public DeviceQuery {
  public:
   HostQuery(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
             std::shared_ptr<HostCode> code, JoinTables tables, uint64_t first_capacity, uint64_t budget,
-            WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodedChunkStore& decoded_chunks,
+            WorkerPool& pool, std::vector<WorkerMemory>& workers, DecodeQueue& decode_queue,
             QueryProfile* profile);
   ~HostQuery() override;
 
-  void stop() override { stop_ = 1; }
+  void stop() override;
 
   void submit(const ChunkTask& task, Done done) override;
   bool decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) override;
@@ -123,7 +123,7 @@ class HostQuery final : public DeviceQuery {
   const MatchedRows matched_;
   WorkerPool& pool_;
   std::vector<WorkerMemory>& workers_;
-  DecodedChunkStore& decoded_chunks_;
+  DecodeQueue& decode_queue_;
   QueryProfile* const profile_;  // null: nobody asks
   const std::unique_ptr<HostSink> sink_;  // null: ROWS
 

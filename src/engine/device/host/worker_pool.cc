@@ -12,7 +12,8 @@
 
 namespace turbine {
 
-WorkerPool::WorkerPool(const char* name, unsigned nthreads) {
+WorkerPool::WorkerPool(const char* name, unsigned nthreads, std::function<void()> on_idle)
+    : on_idle_(std::move(on_idle)) {
   // Signals are the main thread's business.
   sigset_t all, before;
   sigfillset(&all);
@@ -52,7 +53,16 @@ void WorkerPool::post_first(Job job) {
 void WorkerPool::work(unsigned worker) {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    if (jobs_.empty()) {
+      idle_++;
+      if (on_idle_) {
+        lock.unlock();
+        on_idle_();
+        lock.lock();
+      }
+      wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      idle_--;
+    }
     if (jobs_.empty()) return;
     Job job = std::move(jobs_.front());
     jobs_.pop_front();

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -21,9 +22,14 @@ class WorkerPool {
   /* A job gets the number of the thread that runs it, < size(). */
   using Job = std::function<void(unsigned worker)>;
 
-  WorkerPool(const char* name, unsigned nthreads);
+  /* `on_idle` is called by a thread that has found nothing to do, before it waits;
+   * it may post. */
+  WorkerPool(const char* name, unsigned nthreads, std::function<void()> on_idle = {});
   ~WorkerPool();  // runs what was posted, then stops
   WorkerPool(const WorkerPool&) = delete;
+
+  /* Threads that wait, or are about to and have not called on_idle yet. */
+  unsigned idle() const { return idle_; }
 
   unsigned size() const { return static_cast<unsigned>(threads_.size()); }
   void post(Job job);
@@ -36,6 +42,8 @@ class WorkerPool {
  private:
   void work(unsigned worker);
 
+  const std::function<void()> on_idle_;
+  std::atomic<unsigned> idle_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;

@@ -1,0 +1,112 @@
+/*
+ * Chunks wait for others to come back, unless a thread has nothing to do; what is
+ * dropped ends at once.
+ */
+#include "engine/device/host/decode_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <future>
+
+namespace turbine {
+namespace {
+
+constexpr size_t kUsual = 3, kMost = 8;
+
+class DecodeQueueTest : public ::testing::Test {
+ protected:
+  void TearDown() override { held_.clear(); }  // the queue outlives what it lends
+
+  /* Jobs that note their chunk. */
+  DecodeQueue::Job note() {
+    return [this](unsigned, std::shared_ptr<DecodedChunk> chunk) {
+      std::lock_guard lock(mutex_);
+      run_++;
+      if (chunk)
+        held_.push_back(std::move(chunk));
+      else
+        dropped_++;
+      changed_.notify_all();
+    };
+  }
+  void wait_run(size_t count) {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return run_ >= count; }));
+  }
+  size_t run() {
+    std::lock_guard lock(mutex_);
+    return run_;
+  }
+  /* The pool's only thread does nothing else until released. */
+  void occupy() {
+    std::promise<void> begun;
+    pool_.post([this, &begun](unsigned) {
+      begun.set_value();
+      release_.get_future().wait();
+    });
+    begun.get_future().wait();
+  }
+
+  int one_ = 0, other_ = 0;  // owners
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t run_ = 0, dropped_ = 0;
+  std::vector<std::shared_ptr<DecodedChunk>> held_;
+  std::promise<void> release_;
+  DecodeQueue queue_{pool_, kUsual, kMost};
+  WorkerPool pool_{"test", 1, [this] { queue_.start_waiting(); }};
+};
+
+TEST_F(DecodeQueueTest, ABusyPoolBeginsNoMoreThanUsual) {
+  occupy();
+  for (size_t i = 0; i < kUsual + 2; i++) EXPECT_TRUE(queue_.post(&one_, note()));
+  EXPECT_EQ(queue_.lent(), kUsual);
+  release_.set_value();
+  wait_run(kUsual + 2);  // the thread has nothing else to do
+  EXPECT_EQ(queue_.lent(), kUsual + 2);
+}
+
+TEST_F(DecodeQueueTest, AChunkThatComesBackGoesToTheNext) {
+  occupy();
+  for (size_t i = 0; i < kUsual; i++) EXPECT_TRUE(queue_.post(&one_, note()));
+  EXPECT_TRUE(queue_.post(&other_, [this](unsigned, std::shared_ptr<DecodedChunk> chunk) {
+    EXPECT_TRUE(chunk);
+    EXPECT_TRUE(chunk->batches().empty());
+    std::lock_guard lock(mutex_);
+    run_++;
+    changed_.notify_all();
+  }));
+  release_.set_value();
+  wait_run(kUsual + 1);
+}
+
+TEST_F(DecodeQueueTest, IdleThreadsBeginMoreUpToALimit) {
+  size_t begun = 0;
+  while (begun < 10 * kMost && queue_.post(&one_, note())) {
+    begun++;
+    wait_run(begun);
+  }
+  EXPECT_EQ(begun, kMost);
+  held_.clear();
+  EXPECT_EQ(queue_.lent(), 0u);
+  EXPECT_TRUE(queue_.post(&one_, note()));
+  wait_run(begun + 1);
+}
+
+TEST_F(DecodeQueueTest, WhatIsDroppedEndsAtOnce) {
+  occupy();
+  for (size_t i = 0; i < kUsual; i++) EXPECT_TRUE(queue_.post(&other_, note()));
+  EXPECT_TRUE(queue_.post(&one_, note()));
+  EXPECT_TRUE(queue_.post(&other_, note()));
+  EXPECT_TRUE(queue_.post(&one_, note()));
+  queue_.drop(&one_);
+  EXPECT_EQ(run(), 2u);
+  EXPECT_EQ(dropped_, 2u);
+  release_.set_value();
+  wait_run(kUsual + 3);
+  EXPECT_EQ(dropped_, 2u);
+}
+
+}  // namespace
+}  // namespace turbine
