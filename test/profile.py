@@ -33,7 +33,7 @@ TABLES = """
     CREATE TABLE side AS SELECT i AS k, 'name ' || i % 17 AS name FROM generate_series(0, 999) i;
     CREATE TABLE fresh AS SELECT * FROM big"""
 QUERIES = {
-    "scan": "SELECT id, memo FROM big WHERE v < 400",
+    "scan": "SELECT id, memo FROM big WHERE v < 40",
     "aggregate": "SELECT k, count(*), sum(v), max(memo COLLATE \"C\") FROM big GROUP BY k",
     "join": "SELECT s.name, count(*), sum(b.v) FROM big b JOIN side s ON s.k = b.k GROUP BY s.name",
     "sort": "SELECT id, v FROM big ORDER BY v, id LIMIT 20",
