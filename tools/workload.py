@@ -34,7 +34,7 @@ TABLES = {
         d_lastdayinmonthfl int, d_holidayfl int, d_weekdayfl int""",
     "page_views": """view_id bigint, visitor_id bigint, session_id bigint, account_id int, site_id int,
         seen_at timestamp, seen_on date, received_at timestamp, client_time timestamp, session_started timestamp,
-        utc_offset smallint, session_number int, page_number smallint,
+        utc_offset smallint, session_number int, page_number smallint, client_cookie text, request_id text,
         url text, url_hash bigint, title text, section text, page_kind smallint, page_language text,
         page_depth smallint, charset text, referrer text, referrer_hash bigint, referrer_kind smallint,
         search_engine smallint, search_phrase text, social_network smallint, outbound_url text,

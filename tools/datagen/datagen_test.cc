@@ -130,13 +130,13 @@ TEST(Zipf, FallsWithTheRank) {
 }
 
 TEST(PageViews, HaveTheColumnsOfTheTable) {
-  constexpr size_t kViewId = 0, kVisitorId = 1, kSeenAt = 5, kUrl = 13, kUrlHash = 14, kReferrer = 21, kPhrase = 25;
+  constexpr size_t kViewId = 0, kVisitorId = 1, kSeenAt = 5, kUrl = 15, kUrlHash = 16, kReferrer = 23, kPhrase = 27;
   auto rows = rows_of(written(write_page_views, 0, 10'000));
   ASSERT_EQ(rows.size(), 10'000u);
   std::map<std::string, int> views, visitors, urls;
   int phrases = 0, direct = 0;
   for (const auto& row : rows) {
-    ASSERT_EQ(row.size(), 106u);
+    ASSERT_EQ(row.size(), 108u);
     EXPECT_EQ(row[kSeenAt].size(), 8u);
     ASSERT_TRUE(row[kUrl].starts_with("https://") && row[kUrl].size() < 250);
     EXPECT_EQ(row[kUrlHash].size(), 8u);

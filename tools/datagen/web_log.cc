@@ -25,8 +25,8 @@
 namespace turbine::datagen {
 namespace {
 
-constexpr uint64_t kViewTable = 13, kSessionTable = 14, kCampaignTable = 15;
-constexpr int16_t kColumns = 106;
+constexpr uint64_t kViewTable = 13, kSessionTable = 14, kCampaignTable = 15, kCookieTable = 16;
+constexpr int16_t kColumns = 108;
 constexpr int64_t kSecond = 1'000'000;  // timestamps count microseconds since 2000-01-01
 constexpr int64_t kDay = 86'400, kDays = 30;
 constexpr int64_t kFirstDay = (std::chrono::sys_days{std::chrono::year{2025} / 6 / 1} -
@@ -198,7 +198,18 @@ int64_t view_id(int64_t row) {
   return static_cast<int64_t>(static_cast<uint64_t>(row + 1) * 0x9e3779b97f4a7c15u & 0x3fffffffffffffffu);
 }
 
-/* view_id ... page_number */
+/* 32 hexadecimal digits of the next two numbers. */
+void write_token(RowRandom& random, CopyWriter& out) {
+  char digits[32];
+  uint64_t number = 0;
+  for (int i = 0; i < 32; i++, number >>= 4) {
+    if (i % 16 == 0) number = random.next();
+    digits[i] = "0123456789abcdef"[number & 15];
+  }
+  out.text({digits, sizeof digits});
+}
+
+/* view_id ... request_id */
 void write_identity(const View& view, CopyWriter& out, RowRandom& random) {
   const Place& place = view.visitor.place;
   out.int8(view_id(view.row));
@@ -214,6 +225,9 @@ void write_identity(const View& view, CopyWriter& out, RowRandom& random) {
   out.int2(place.utc_offset);
   out.int4(1 + static_cast<int32_t>(view.session % 40));
   out.int2(view.entry ? 1 : small(1 + random.between(1, 30)));
+  RowRandom cookie(0, kCookieTable, static_cast<uint64_t>(view.visitor.id));
+  write_token(cookie, out);
+  write_token(random, out);
 }
 
 /* url ... outbound_url */

@@ -17,7 +17,7 @@ std::string_view word(std::span<const std::string_view> words, RowRandom& random
 }
 
 void append_slug(RowRandom& random, std::string& text) {
-  for (int64_t left = random.between(3, 7); left > 0; left--) {
+  for (int64_t left = random.between(4, 8); left > 0; left--) {
     text += word(address_words(), random);
     text += '-';
   }
@@ -90,7 +90,7 @@ void append_address(const Site& site, const Page& page, std::string& text) {
 
 void append_title(const Site& site, const Page& page, std::string& text) {
   RowRandom random(2, kWordTable, page.names);
-  for (int64_t left = random.between(3, 9); left > 0; left--) {
+  for (int64_t left = random.between(4, 10); left > 0; left--) {
     text += word(site.language->words, random);
     text += ' ';
   }

@@ -38,7 +38,7 @@ Site make_site(uint64_t seed, int64_t rank);
 Page make_page(uint64_t seed, const Site& site, int64_t rank);
 
 void append_host(const Site& site, std::string& text);
-/* Scheme, host and path: 40 to 130 bytes. */
+/* Scheme, host and path: 50 to 150 bytes. */
 void append_address(const Site& site, const Page& page, std::string& text);
 void append_title(const Site& site, const Page& page, std::string& text);
 /* One to five words of a language; few words lead to many phrases. */
