@@ -12,6 +12,9 @@ Used by: bench/reports.py, test/report_queries.py.
 
 TABLES = ("page_views",)
 
+# A visitor with 300 page views in a million, and the hash of referrer https://www.findr.example/.
+_VISITOR = 2914795755498434706
+_REFERRER = 4337802367303135048
 # One site's dashboard: its week of reports, reloaded pages left out.
 _SITE = "site_id = 3 AND seen_on BETWEEN DATE '2025-06-09' AND DATE '2025-06-15' AND is_refresh = 0"
 
@@ -68,8 +71,7 @@ FROM page_views GROUP BY visitor_id, search_phrase ORDER BY views DESC, visitor_
     "w26": """SELECT visitor_id, extract(minute FROM seen_at) AS minute, search_phrase, count(*) AS views
 FROM page_views GROUP BY visitor_id, minute, search_phrase
 ORDER BY views DESC, visitor_id, minute, search_phrase LIMIT 10""",
-    "w27": """SELECT view_id, seen_at, site_id, url
-FROM page_views WHERE visitor_id = 2914795755498434706""",
+    "w27": f"SELECT view_id, seen_at, site_id, url FROM page_views WHERE visitor_id = {_VISITOR}",
     "w28": """SELECT session_id, visitor_id, count(*) AS views, min(seen_at), max(seen_at)
 FROM page_views WHERE is_bot = 0 GROUP BY session_id, visitor_id ORDER BY views DESC, session_id, visitor_id LIMIT 10""",
     # Addresses and titles
@@ -106,8 +108,8 @@ FROM page_views WHERE {_SITE} AND is_download = 0 GROUP BY url ORDER BY views DE
 FROM page_views WHERE {_SITE}
 GROUP BY referrer_kind, search_engine, utm_source, origin, destination
 ORDER BY views DESC, referrer_kind, search_engine, utm_source, origin, destination LIMIT 10 OFFSET 20""",
-    "w42": """SELECT viewport_width, viewport_height, count(*) AS views
-FROM page_views WHERE seen_on >= DATE '2025-06-16' AND referrer_hash = 4337802367303135048 AND is_outbound = 0
+    "w42": f"""SELECT viewport_width, viewport_height, count(*) AS views
+FROM page_views WHERE seen_on >= DATE '2025-06-16' AND referrer_hash = {_REFERRER} AND is_outbound = 0
 GROUP BY viewport_width, viewport_height ORDER BY views DESC, viewport_width, viewport_height LIMIT 10 OFFSET 20""",
     "w43": """SELECT date_trunc('minute', seen_at) AS minute, count(*) AS views
 FROM page_views WHERE seen_at >= TIMESTAMP '2025-06-14 00:00:00' AND seen_at < TIMESTAMP '2025-06-16 00:00:00'
