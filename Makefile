@@ -50,8 +50,8 @@ test-sanitize: build
 check-layers:
 	@$(PYTHON) tools/check_layers.py
 
-# SSB and TPC-H against PostgreSQL and DuckDB: `make bench`, `make bench Q=q2_1`,
-# `make bench BENCH_ARGS="--sf 10 --runs 3"`.
+# SSB, TPC-H and a web log against PostgreSQL and DuckDB: `make bench`, `make bench Q=q2_1`,
+# `make bench BENCH_ARGS="--suite weblog --sf 10 --runs 3"`.
 bench: build python-packages
 	@$(BUILD)/python/bin/python bench/reports.py $(if $(Q),--query $(Q)) $(BENCH_ARGS)
 

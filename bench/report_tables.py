@@ -1,4 +1,4 @@
-"""report_tables.py - loads the tables of SSB and TPC-H into a server.
+"""report_tables.py - loads the tables of SSB, of TPC-H and of the web log into a server.
 
 A variant says how: measures as integers or numerics, fact tables partitioned
 or not, foreign keys with NULLs sprinkled in (every 37th row), vacuumed or
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import ssb
 import tpch
+import web_log
 import workload
 from cluster import BUILD
 
@@ -22,6 +23,7 @@ PARTITIONED = {  # table: (hash key, range key, [range bounds])
     "lineorder": ("lo_orderkey", "lo_orderdate", [19930101, 19940101, 19950101, 19960101, 19970101, 19980101]),
     "lineitem": ("l_orderkey", "l_shipdate", [f"'{year}-01-01'" for year in range(1993, 1999)]),
     "orders": ("o_orderkey", "o_orderdate", [f"'{year}-01-01'" for year in range(1993, 1999)]),
+    "page_views": ("visitor_id", "seen_on", [f"'2025-06-{day:02}'" for day in (6, 11, 16, 21, 26)]),
 }
 NULLED = {"lineorder": ("lo_custkey", "lo_partkey", "lo_suppkey", "lo_orderdate"),
           "lineitem": ("l_partkey", "l_suppkey"), "orders": ("o_custkey",)}
@@ -128,6 +130,22 @@ def load_tpch(server, factor, variant=Variant()):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def load_web_log(server, factor, variant=Variant()):
+    """`numeric` and `nulls` change nothing: the table has numerics and NULLs."""
+    for table in web_log.TABLES:
+        workload.load_table(server, table, 0, factor, max(1, min(8, os.cpu_count() or 1)))
+        if variant.partitioned:
+            with server.connect() as session:
+                session.query(f"ALTER TABLE {table} RENAME TO loaded")
+                _create(session, table, workload.TABLES[table], variant)
+                session.query(f"INSERT INTO {table} SELECT * FROM loaded")
+                session.query("DROP TABLE loaded")
+        _finish(server, table, None, (), variant)
+
+
 # suite: (loader, queries, {table: its columns})
 SUITES = {"ssb": (load_ssb, ssb.QUERIES, {workload.table_name(t): workload.TABLES[t] for t in ssb.TABLES}),
-          "tpch": (load_tpch, tpch.QUERIES, tpch.TABLES)}
+          "tpch": (load_tpch, tpch.QUERIES, tpch.TABLES),
+          "weblog": (load_web_log, web_log.QUERIES, {t: workload.TABLES[t] for t in web_log.TABLES})}
+# suite: {a query's text: its text for DuckDB}
+DIALECTS = {"weblog": {web_log.QUERIES[name]: sql for name, sql in web_log.DUCKDB_QUERIES.items()}}

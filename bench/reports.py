@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reports.py - SSB's 13 and TPC-H's 22 queries: PostgreSQL without and with
-workers, pg_turbine on each device, and DuckDB on the same rows.
+"""reports.py - SSB's 13 queries, TPC-H's 22 and 43 of a web log: PostgreSQL
+without and with workers, pg_turbine on each device, and DuckDB on the same rows.
 
 Every run of a query goes through all engines in turn, so that a noisy moment
 hits them alike; the warm median counts. Answers are compared: pg_turbine's
@@ -24,13 +24,13 @@ import cluster  # noqa: E402
 import workload  # noqa: E402
 from cluster import log  # noqa: E402
 from engines import DuckEngine, PostgresEngine, agrees  # noqa: E402
-from report_tables import SUITES, Variant  # noqa: E402
+from report_tables import DIALECTS, SUITES, Variant  # noqa: E402
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", choices=["ssb", "tpch", "all"], default="all")
-    parser.add_argument("--query", default="", help="one query only: q1_1 ... q4_3, h1 ... h22")
+    parser.add_argument("--suite", choices=[*SUITES, "all"], default="all")
+    parser.add_argument("--query", default="", help="one query only: q1_1 ... q4_3, h1 ... h22, w1 ... w43")
     parser.add_argument("--sf", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=5, help="warm runs of each query")
     parser.add_argument("--workers", type=int, default=min(16, os.cpu_count() or 2),
@@ -38,7 +38,7 @@ def parse_arguments():
     parser.add_argument("--devices", default="", help="pg_turbine.device, comma-separated; default: those there are")
     parser.add_argument("--never-vacuumed", action="store_true")
     parser.add_argument("--partitioned", choices=["hash", "range"], default="",
-                        help="lineorder, lineitem and orders")
+                        help="lineorder, lineitem, orders and page_views")
     parser.add_argument("--numeric", action="store_true", help="SSB's measures as numeric(12,2)")
     parser.add_argument("--force", action="store_true", help="offload whatever the costs say")
     parser.add_argument("--serial", action="store_true", help="also PostgreSQL without workers")
@@ -66,7 +66,7 @@ def devices_of(server, options):
     return chosen, [f"{kind} {name}" for kind, name in rows]
 
 
-def make_engines(server, tables, devices, options):
+def make_engines(server, suite, devices, options):
     workers = str(options.workers)
     common = {"statement_timeout": f"{options.timeout}s", "work_mem": "512MB"}
     engines = []
@@ -83,7 +83,7 @@ def make_engines(server, tables, devices, options):
     if not options.no_duckdb:
         try:
             log("  loading DuckDB")
-            engines.append(DuckEngine(server, tables, os.cpu_count() or 2))
+            engines.append(DuckEngine(server, SUITES[suite][2], os.cpu_count() or 2, DIALECTS.get(suite)))
         except ImportError:
             log("  DuckDB is not installed (pip install duckdb): left out")
     return engines
@@ -128,14 +128,14 @@ def nodes_of(engines, sql):
 
 
 def run_suite(server, suite, options):
-    load, queries, tables = SUITES[suite]
+    load, queries, _ = SUITES[suite]
     variant = Variant(numeric=options.numeric, partitioned=options.partitioned, vacuumed=not options.never_vacuumed)
     log(f"loading {suite}, scale factor {options.sf:g}, {variant.label}")
     load(server, options.sf, variant)
     with server.connect() as session:
         session.query("CHECKPOINT")
     devices, names = devices_of(server, options)
-    engines = make_engines(server, tables, devices, options)
+    engines = make_engines(server, suite, devices, options)
     results = {}
     for name, sql in queries.items():
         if options.query and name != options.query:
@@ -196,9 +196,11 @@ def write(report, options):
 
 def main():
     options = parse_arguments()
-    suites = ["ssb", "tpch"] if options.suite == "all" else [options.suite]
+    suites = list(SUITES) if options.suite == "all" else [options.suite]
     if options.query:
-        suites = ["tpch" if options.query.startswith("h") else "ssb"]
+        suites = [suite for suite, (_, queries, _) in SUITES.items() if options.query in queries]
+        if not suites:
+            sys.exit(f"there is no query {options.query}")
     settings = {"shared_buffers": options.shared_buffers, "max_wal_size": "16GB",
                 "max_parallel_workers": str(max(8, options.workers)),
                 "max_worker_processes": str(max(16, options.workers + 8)), "random_page_cost": "1.1",

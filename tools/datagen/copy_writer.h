@@ -28,6 +28,11 @@ class CopyWriter {
     if (used_ > kBlock - kMaxRow) flush();
     put_number(fields);
   }
+  void null() { put_number(int32_t{-1}); }
+  void int2(int16_t value) {
+    put_number(int32_t{2});
+    put_number(value);
+  }
   void int4(int32_t value) {
     put_number(int32_t{4});
     put_number(value);
@@ -39,6 +44,22 @@ class CopyWriter {
   void float8(double value) {
     put_number(int32_t{8});
     put_number(std::bit_cast<int64_t>(value));
+  }
+  /* The number unscaled / 10^scale, as numeric(precision, scale); unscaled >= 0, 0 <= scale <= 4. */
+  void numeric(int64_t unscaled, int scale) {
+    static constexpr int64_t kPower[] = {1, 10, 100, 1'000, 10'000};
+    int64_t whole = unscaled / kPower[scale], fraction = unscaled % kPower[scale] * kPower[4 - scale];
+    int16_t digits[6];  // in base 10,000; the last one holds the fraction
+    int first = 5;
+    digits[5] = static_cast<int16_t>(fraction);
+    for (; whole > 0; whole /= 10'000) digits[--first] = static_cast<int16_t>(whole % 10'000);
+    int16_t count = static_cast<int16_t>(6 - first);
+    put_number(int32_t{8 + 2 * count});
+    put_number(count);
+    put_number(static_cast<int16_t>(count - 2));  // weight of the first digit
+    put_number(int16_t{0});                       // sign: not negative
+    put_number(static_cast<int16_t>(scale));
+    for (int i = first; i < 6; i++) put_number(digits[i]);
   }
   void text(std::string_view value) {
     put_number(static_cast<int32_t>(value.size()));

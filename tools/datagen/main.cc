@@ -23,6 +23,7 @@ const TableWriter kTables[] = {
     {"supplier", [](const Scale& s) { return s.suppliers(); }, write_supplier},
     {"part", [](const Scale& s) { return s.parts(); }, write_part},
     {"date", [](const Scale&) { return Scale::kDates; }, write_date},
+    {"page_views", page_view_units, write_page_views},
 };
 
 const TableWriter* find_table(std::string_view name) {
@@ -32,7 +33,7 @@ const TableWriter* find_table(std::string_view name) {
 }
 
 int usage() {
-  std::fputs("usage: turbine-datagen t|lineorder|customer|supplier|part|date\n"
+  std::fputs("usage: turbine-datagen t|lineorder|customer|supplier|part|date|page_views\n"
              "                       [--rows N] [--sf F] [--seed N] [--part I/N]\n", stderr);
   return 2;
 }

@@ -14,7 +14,7 @@
 namespace turbine::datagen {
 
 struct Scale {
-  double factor;   // scale factor of the Star Schema Benchmark
+  double factor;   // scale factor of the Star Schema Benchmark and of the web log
   uint64_t seed;
   uint64_t points;  // rows of t
 
@@ -42,6 +42,10 @@ void write_customer(const Scale&, int64_t first, int64_t count, CopyWriter&);
 void write_supplier(const Scale&, int64_t first, int64_t count, CopyWriter&);
 void write_part(const Scale&, int64_t first, int64_t count, CopyWriter&);
 void write_date(const Scale&, int64_t first, int64_t count, CopyWriter&);
+
+/* web_log.cc: page_views, with 1,000,000 rows a scale factor */
+int64_t page_view_units(const Scale&);
+void write_page_views(const Scale&, int64_t first, int64_t count, CopyWriter&);
 
 /* yyyymmdd of the day `n` days after 1992-01-01. */
 int32_t date_key(int32_t n);
