@@ -39,6 +39,7 @@ typedef enum TbPhase
 	F(FINISH, "finish", TB_PHASE_COMPUTE) \
 	F(SORT, "sort", TB_PHASE_COMPUTE) \
 	F(WRITE_RESULT, "write result", TB_PHASE_RESULT) \
+	F(LAUNCH, "launch", TB_PHASE_NONE) \
 	F(COPY_TO_GPU, "copy to GPU", TB_PHASE_COPY) \
 	F(COPY_FROM_GPU, "copy from GPU", TB_PHASE_COPY) \
 	F(KERNEL_DECODE, "tb_decode", TB_PHASE_DECODE) \

@@ -1,5 +1,7 @@
 #include "engine/device/cuda/cuda_query.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -88,6 +90,7 @@ void CudaQuery::wake(void* query) {
 }
 
 void CudaQuery::run() {
+  pthread_setname_np(pthread_self(), "gpu query");
   context_->enter_to_release();  // a failure shows in the first checked call
   uint64_t wakes_seen = 0;
   for (;;) {
@@ -162,6 +165,7 @@ void CudaQuery::start_pending() {
     if (!lane) return;
     busy_.push_back({lane, std::move(pending_.front().done)});
     pending_.pop_front();
+    const Span span(resources_.profile, TB_SPAN_LAUNCH, task.sequence);
     lane->start(task);
   }
 }
@@ -191,6 +195,7 @@ bool CudaQuery::advance(Busy& busy) {
   using State = ChunkLane::State;
   ChunkLane& lane = *busy.lane;
   lane.account_times(worker_stats_);
+  const Span span(resources_.profile, TB_SPAN_LAUNCH, lane.task().sequence);
   if (lane.state() == State::FETCHING) return true;
   if (lane.errors() == 0) {
     if (lane.state() == State::PROBING && lane.sink_tuples()) return false;
