@@ -6,10 +6,17 @@ BUILD_TYPE ?= RelWithDebInfo
 PYTHON     ?= python3
 DEMO_ARGS  ?=
 BENCH_ARGS ?=
+LOCALE     ?=
+
+# The locale of the clusters of tests and benchmarks: C.UTF-8, as a new cluster has it, or
+# LOCALE: `make test LOCALE=C`, `make bench LOCALE=C`.
+ifneq ($(LOCALE),)
+export TURBINE_LOCALE := $(LOCALE)
+endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := profile sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol moved-pages races mutants reports core
+SUITES := profile sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol moved-pages races mutants reports core c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
         bench-foundation bench-sessions bench-overhead bench-instructions python-packages gpu-bundle install clean
@@ -28,7 +35,8 @@ build: deps
 demo: build
 	@$(PYTHON) tools/demo.py $(DEMO_ARGS)
 
-# Everything a merge needs. The last line sums up: N passed, N failed.
+# Everything a merge needs, in the default collation of a new cluster and, what depends on
+# it, in C besides. The last line sums up: N passed, N failed.
 test: build python-packages
 	@$(PYTHON) test/run_all.py
 

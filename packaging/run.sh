@@ -19,6 +19,8 @@
 # PostgreSQL's programs; TURBINE_PG_BIN, which test/ and bench/ take their
 # installation from; TURBINE_BUNDLE_ROOT, where repository/ and unit/ are;
 # TURBINE_SERVER_LOG.
+# run.sh itself takes TURBINE_LOCALE, the locale of a cluster that it makes: by default
+# C.UTF-8 where the system has it, else C.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -165,11 +167,23 @@ SETTINGS
   done
 }
 
+# initdb refuses a locale that the system lacks.
+cluster_locale() {
+  if [ -n "${TURBINE_LOCALE:-}" ]; then
+    echo "$TURBINE_LOCALE"
+  elif python3 -c 'import locale; locale.setlocale(locale.LC_ALL, "C.UTF-8")' 2>/dev/null; then
+    echo C.UTF-8
+  else
+    echo C
+  fi
+}
+
 make_cluster() {
   mkdir -p "$directory/run"
   if [ "$(id -u)" -eq 0 ]; then chown postgres: "$directory/run"; fi
   if [ ! -s "$directory/run/data/PG_VERSION" ]; then
-    as_server "$bin/initdb" -D "$directory/run/data" -U postgres -A trust -N -E UTF8 --no-locale >/dev/null
+    as_server "$bin/initdb" -D "$directory/run/data" -U postgres -A trust -N -E UTF8 \
+      --locale="$(cluster_locale)" >/dev/null
     echo "include = '$directory/settings.conf'" >> "$directory/run/data/postgresql.conf"
   fi
   write_settings "$directory/settings.conf"

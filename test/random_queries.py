@@ -16,7 +16,8 @@ TIMES = ("date", "timestamp", "timestamptz")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe",
          "EST5EDT,M3.2.0,M11.1.0")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''", "'%'", "'ab'", "'a\\%b'", "'__'")
+PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''", "'%'", "'ab'", "'a\\%b'", "'__'",
+            "'é%'", "'%😀'")
 
 
 class QueryMaker(SortForms):

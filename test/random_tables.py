@@ -69,12 +69,17 @@ KINDS = (
     Kind("t", "text", "text", "md5((h % 700)::text)", ("'a'", "md5('5')", "''", "'c4ca4238a0b923820dcc509a6f75849b'")),
     Kind("t_few", "text", "text", "(ARRAY['', 'a', 'ab', 'abc', 'ABC', 'äöü', 'a%b', E'x\\ny', 'ab '])[1 + h % 9]",
          ("'ab'", "''", "'äöü'", "'ab '")),
+    # Characters of every length, and of which UTF-16 has another order than UTF-8.
+    Kind("t_wide", "text", "text",
+         "concat(VARIADIC (ARRAY['', 'a', 'z', 'Z', 'é', chr(2047), chr(2048), chr(55295), chr(57344), chr(65535), "
+         "chr(65536), '😀'])[1 + h % 12 : 3 + h % 7])",
+         ("'é'", "'😀'", "chr(57344)", "'zé'", "chr(65535) || chr(65536)")),
     Kind("t_icu", 'text COLLATE "und-x-icu"', "text", "chr(97 + h % 26) || chr(65 + h % 26)", ("'bB'", "'Aa'")),
     Kind("t_toast", "text", "text", "CASE WHEN h % 40 = 0 THEN repeat(md5(h::text), 200) ELSE 's' || h % 50 END",
          ("'s7'", "'s'")),
     Kind("vc", "varchar(20)", "text", "left(md5((h % 90)::text), h % 20)", ("'a'", "''")),
-    Kind("c", "char(6)", "bpchar", "(ARRAY['', 'a', 'a ', 'abc', 'abcdef', ' a', 'äö'])[1 + h % 7]",
-         ("'a'", "'a   '", "'abcdef'", "''")),
+    Kind("c", "char(6)", "bpchar", "(ARRAY['', 'a', 'a ', 'abc', 'abcdef', ' a', 'äö', '語😀'])[1 + h % 8]",
+         ("'a'", "'a   '", "'abcdef'", "''", "'語'")),
 )
 
 NULL_PATTERNS = ("false", "false", "i % 7 = 3", "i % 2 = 0", "true", "i > 1000")

@@ -27,6 +27,8 @@ import cluster  # noqa: E402
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
 PYTHON = [sys.executable]
 
+IN_C = ["env", "TURBINE_LOCALE=C"]
+
 # suite: (command, what the nightly run adds)
 SUITES = {
     "layers": (PYTHON + ["tools/check_layers.py"], []),
@@ -52,7 +54,13 @@ SUITES = {
     "mutants": (PYTHON + ["test/mutants.py"], []),
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
     "core": (PYTHON + ["test/core/run_core.py"], []),
+    "c-sql": (IN_C + PYTHON + ["test/run_sql.py", "--only",
+                               "aggregates,collations,join_keys,sorting,text,windows"], []),
+    "c-reports": (IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"], []),
 }
+# What the collation of a cluster decides, in C besides: all others run in C.UTF-8, which a
+# new cluster has. Where TURBINE_LOCALE makes all of them run in C, these would repeat them.
+ONLY_IN_C = ("c-sql", "c-reports")
 ON_REQUEST = {
     "sanitize": (PYTHON + ["test/run_unit.py", "--sanitize"], []),
     # After that one, which builds the programs.
@@ -66,8 +74,13 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
-           "brin", "sqlsmith", "moved-pages")
+           "brin", "sqlsmith", "moved-pages", "c-sql", "c-reports")
 _terminal = threading.Lock()
+
+
+def default_suites():
+    in_c = cluster.cluster_locale() == "C"
+    return [name for name in SUITES if not (in_c and name in ONLY_IN_C)]
 
 
 def passed_and_failed(name, last_line, status):
@@ -102,11 +115,11 @@ def run(name, command, side_by_side):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suites", nargs="*", default=list(SUITES))
+    parser.add_argument("suites", nargs="*")
     parser.add_argument("--nightly", action="store_true")
     options = parser.parse_args()
     known = {**SUITES, **ON_REQUEST}
-    names = options.suites or list(SUITES)
+    names = options.suites or default_suites()
     untimed = [name for name in UNTIMED if name in names]
     if len(untimed) < 2:
         untimed = []

@@ -46,7 +46,7 @@ EDGES = {
                   "4713-01-01 BC", "294276-12-31 23:59:59.999999", "infinity", "-infinity", "1970-01-01 00:00:00.000001",
                   "2024-03-31 02:30", "2024-03-10 02:30", "2024-11-03 01:30", "2024-11-03 06:30", "1883-11-18 12:01"),
     "text": ("", "a", "ab", "abc", "ABC", " a", "a ", "äöü", "日本語", "a%b", "a_b", "a\\b", "xxxxxxxxxxxxxxxxxxxxxxxxxab",
-             "ab\n", "bab"),
+             "ab\n", "bab", "\ud7ff", "\ue000", "\uffff", "\U00010000"),
 }
 EDGES["timestamptz"] = tuple(v + "+00" if v.startswith("294276") else v for v in EDGES["timestamp"])
 EDGES["bpchar"] = EDGES["text"]

@@ -7,9 +7,13 @@ Must never: leave a server running; the postmaster is told to die with us.
 Used by: test/, bench/, tools/demo.py.
 
 As root the servers run as user postgres, since PostgreSQL refuses root.
+
+Clusters have the collation that a new cluster has by default on a server,
+C.UTF-8; TURBINE_LOCALE names another, of the C library's.
 """
 
 import ctypes
+import locale
 import os
 import pwd
 import shutil
@@ -28,6 +32,7 @@ BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 # right one: see test/mutants.py.
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
 SERVER_USER = "postgres"
+DEFAULT_LOCALE = "C.UTF-8"
 _PR_SET_PDEATHSIG = 1
 
 BASE_SETTINGS = {
@@ -50,6 +55,29 @@ def log(message):
 def pg_config(option):
     program = os.environ.get("PG_CONFIG") or shutil.which("pg_config") or "pg_config"
     return subprocess.run([program, option], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def is_known_locale(name):
+    """Whether the C library has a locale of that name."""
+    before = locale.setlocale(locale.LC_COLLATE)
+    try:
+        locale.setlocale(locale.LC_COLLATE, name)
+    except locale.Error:
+        return False
+    locale.setlocale(locale.LC_COLLATE, before)
+    return True
+
+
+def cluster_locale():
+    """What initdb is given. Without TURBINE_LOCALE, C.UTF-8 where the C library
+    has it (a bundle runs on machines that may not), else C."""
+    wanted = os.environ.get("TURBINE_LOCALE")
+    if wanted:
+        return wanted
+    if is_known_locale(DEFAULT_LOCALE):
+        return DEFAULT_LOCALE
+    log(f"there is no locale {DEFAULT_LOCALE}: clusters are made in C")
+    return "C"
 
 
 def system_bindir():
@@ -190,7 +218,7 @@ class Cluster:
     def start(self):
         if not self.data.exists():
             run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
-                           "--no-locale", "-E", "UTF8"])
+                           f"--locale={cluster_locale()}", "-E", "UTF8"])
             self._write_settings()
         return self.start_program([self.bindir / "postgres", "-D", self.data])
 

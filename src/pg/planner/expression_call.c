@@ -20,6 +20,7 @@
 #include "utils/regproc.h"
 
 #include "pg/nodes/numeric_format.h"
+#include "pg/planner/collation_order.h"
 #include "pg/planner/expression_internal.h"
 #include "pg/planner/function_lookup.h"
 #include "pg/planner/like_pattern.h"
@@ -30,7 +31,7 @@
 typedef enum CollationNeed
 {
 	NEEDS_DETERMINISTIC,			/* compares bytes for equality, or searches */
-	NEEDS_C_ORDER,
+	NEEDS_BYTE_ORDER,
 	NEEDS_C_CTYPE
 } CollationNeed;
 
@@ -53,7 +54,7 @@ collation_need(Oid funcid)
 		case F_TEXT_SMALLER:
 		case F_BPCHAR_LARGER:
 		case F_BPCHAR_SMALLER:
-			return NEEDS_C_ORDER;
+			return NEEDS_BYTE_ORDER;
 		case F_UPPER_TEXT:
 		case F_LOWER_TEXT:
 		case F_INITCAP:
@@ -98,16 +99,20 @@ check_encoding(TbTranslator *t, bool by_characters)
 	return true;
 }
 
+/* `text`: whether any argument is. */
 static bool
-check_collation(TbTranslator *t, Oid funcid, Oid collation)
+check_collation(TbTranslator *t, Oid funcid, Oid collation, bool text)
 {
+	/* Two columns' collations are in conflict: PostgreSQL raises an error. */
+	if (!OidIsValid(collation) && text)
+		return tb_refuse(t, "no collation is known for a text");
 	if (!OidIsValid(collation))
 		return true;
 	switch (collation_need(funcid))
 	{
-		case NEEDS_C_ORDER:
-			if (!lc_collate_is_c(collation))
-				return tb_refuse(t, "text is ordered by a collation other than C");
+		case NEEDS_BYTE_ORDER:
+			if (!tb_collation_orders_by_bytes(collation))
+				return tb_refuse(t, "text is ordered by a collation that does not compare bytes");
 			return true;
 		case NEEDS_C_CTYPE:
 			if (!lc_ctype_is_c(collation))
@@ -118,6 +123,15 @@ check_collation(TbTranslator *t, Oid funcid, Oid collation)
 				return tb_refuse(t, "the collation is not deterministic");
 			return true;
 	}
+}
+
+static bool
+any_text(int nargs, const TbValue *args)
+{
+	for (int i = 0; i < nargs; i++)
+		if (tb_type_is_text(args[i].info.type))
+			return true;
+	return false;
 }
 
 static bool
@@ -173,7 +187,7 @@ tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
 {
 	int			row;
 
-	if (!check_collation(t, funcid, collation) ||
+	if (!check_collation(t, funcid, collation, any_text(nargs, args)) ||
 		!check_encoding(t, counts_characters(funcid)))
 		return false;
 	if (any_numeric(nargs, args) || is_cast_to_numeric(funcid))
@@ -257,7 +271,7 @@ tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
 	ListCell   *lc;
 
 	if (is_like(funcid, &negated))
-		return check_collation(t, funcid, collation) &&
+		return check_collation(t, funcid, collation, true) &&
 			translate_like(t, funcid, negated, args, value);
 	ok = tb_translate_time(t, funcid, args, value, &handled);
 	if (handled)
@@ -280,7 +294,7 @@ bool
 tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
 				  int *row)
 {
-	if (!check_collation(t, funcid, collation))
+	if (!check_collation(t, funcid, collation, any_text(2, args)))
 		return false;
 	if (any_numeric(2, args))
 		tb_numeric_unify(t, 2, args);

@@ -53,6 +53,9 @@ tb_join_key_clause(const RestrictInfo *rinfo)
 
 	if (!rinfo->can_join || !IsA(clause, OpExpr) || list_length(clause->args) != 2)
 		return false;
+	/* Of columns whose collations are in conflict PostgreSQL raises an error. */
+	if (!OidIsValid(clause->inputcollid) && type_is_collatable(exprType(linitial(clause->args))))
+		return false;
 	return is_equality(get_opcode(clause->opno)) &&
 		tb_collation_is_deterministic(clause->inputcollid);
 }

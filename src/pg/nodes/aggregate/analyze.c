@@ -20,12 +20,12 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate_kind.h"
 #include "pg/nodes/output_column.h"
+#include "pg/planner/collation_order.h"
 #include "pg/planner/join_program.h"
 
 /* Columns of states of DISTINCT count from here until those of the program, which
@@ -81,9 +81,11 @@ translate_key(Analyzer *a, Expr *expr, TbValue *value)
 		return refuse(a, "a grouping key without columns");
 	if (!tb_translate(a->t, expr, value))
 		return translator_refused(a);
-	if (tb_type_is_text(value->info.type) &&
-		OidIsValid(exprCollation((Node *) expr)) &&
-		!get_collation_isdeterministic(exprCollation((Node *) expr)))
+	if (!tb_type_is_text(value->info.type))
+		return true;
+	if (!OidIsValid(exprCollation((Node *) expr)))
+		return refuse(a, "no collation is known for a grouping key");
+	if (!get_collation_isdeterministic(exprCollation((Node *) expr)))
 		return refuse(a, "a grouping key's collation is not deterministic");
 	return true;
 }
@@ -369,8 +371,8 @@ extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
 {
 	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
 
-	if (tb_type_is_text(arg->info.type) && !lc_collate_is_c(aggref->inputcollid))
-		return refuse(a, "min or max of text by a collation other than C");
+	if (tb_type_is_text(arg->info.type) && !tb_collation_orders_by_bytes(aggref->inputcollid))
+		return refuse(a, "min or max of text by a collation that does not compare bytes");
 	if (arg->info.type == TB_TYPE_BOOL)
 		return refuse(a, "min or max of boolean");
 	if (arg->display_scale != TB_NONE)

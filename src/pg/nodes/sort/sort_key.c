@@ -11,12 +11,12 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
 #include "turbine/result.h"
 
 #include "pg/nodes/sort/sort_key.h"
+#include "pg/planner/collation_order.h"
 #include "pg/planner/type_map.h"
 
 static bool
@@ -42,8 +42,10 @@ check_collation(Expr *expr, const TbOutput *output, bool order, const char **rea
 
 	if (!tb_type_is_text(output->type))
 		return true;
-	if (order && !lc_collate_is_c(collation))
-		*reason = "text is sorted by a collation other than C";
+	if (!OidIsValid(collation))
+		*reason = "no collation is known for a sort key";
+	else if (order && !tb_collation_orders_by_bytes(collation))
+		*reason = "text is sorted by a collation that does not compare bytes";
 	else if (!get_collation_isdeterministic(collation))
 		*reason = "a sort key's collation is not deterministic";
 	else

@@ -18,12 +18,12 @@
 #include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
 #include "pg/nodes/aggregate_kind.h"
 #include "pg/nodes/sort/frame.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
+#include "pg/planner/collation_order.h"
 #include "pg/planner/type_map.h"
 
 typedef struct Windows
@@ -352,8 +352,8 @@ avg_output(Windows *w, Call *call)
 static bool
 extreme_output(Windows *w, Call *call, TbWindowKind kind)
 {
-	if (tb_type_is_text(call->arg->type) && !lc_collate_is_c(call->node->inputcollid))
-		return refuse(w, "min or max of text by a collation other than C");
+	if (tb_type_is_text(call->arg->type) && !tb_collation_orders_by_bytes(call->node->inputcollid))
+		return refuse(w, "min or max of text by a collation that does not compare bytes");
 	return value_output(w, call, kind);
 }
 
