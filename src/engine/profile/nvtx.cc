@@ -22,22 +22,29 @@ namespace {
 /* Numbers of the interface. */
 constexpr uint32_t kTableOfCallbacks = 1, kTableOfVersions = 3;
 constexpr int kModuleCore = 1;
-constexpr size_t kRangePushA = 9, kRangePop = 11, kCoreFunctions = 16;
+constexpr size_t kRangePushA = 9, kRangePop = 11;
 constexpr uint32_t kVersion = 3;
+
+/* How many functions each module has, the unused number 0 included: core, CUDA,
+ * OpenCL, CUDA's runtime, domains, synchronisation. Only ranges of the core are called
+ * here, but a profiler gives up if a module is missing. */
+constexpr size_t kFunctions[] = {0, 16, 9, 15, 7, 16, 7};
+constexpr int kModules = sizeof kFunctions / sizeof kFunctions[0];
+constexpr size_t kMostFunctions = 16;
 
 using Function = void (*)();
 using RangePushA = int (*)(const char* message);
 using RangePop = int (*)();
 
-/* What the library fills in; slots that we never call are kept apart. */
-Function functions[kCoreFunctions];
-Function* slots[kCoreFunctions + 1];  // none for number 0; a null ends them
+/* What the library fills in, and pointers to that; a null ends them. */
+Function functions[kModules][kMostFunctions];
+Function* slots[kModules][kMostFunctions + 1];
 
 int module_functions(int module, Function*** table, unsigned* size) {
-  if (module != kModuleCore) return 0;
-  for (size_t i = 1; i < kCoreFunctions; i++) slots[i] = &functions[i];
-  if (table) *table = slots;
-  if (size) *size = kCoreFunctions;
+  if (module < kModuleCore || module >= kModules) return 0;
+  for (size_t i = 1; i < kFunctions[module]; i++) slots[module][i] = &functions[module][i];
+  if (table) *table = slots[module];
+  if (size) *size = static_cast<unsigned>(kFunctions[module]);
   return 1;
 }
 
@@ -69,7 +76,8 @@ bool load() {
   if (!library) return false;
   using Initialize = int (*)(const void* (*)(uint32_t));
   const auto initialize = reinterpret_cast<Initialize>(dlsym(library, "InitializeInjectionNvtx2"));
-  return initialize && initialize(export_table) != 0 && functions[kRangePushA] && functions[kRangePop];
+  return initialize && initialize(export_table) != 0 && functions[kModuleCore][kRangePushA] &&
+         functions[kModuleCore][kRangePop];
 }
 
 }  // namespace
@@ -79,7 +87,7 @@ bool enabled() {
   return loaded;
 }
 
-void push(TbSpanKind kind) { reinterpret_cast<RangePushA>(functions[kRangePushA])(span_name(kind)); }
-void pop() { reinterpret_cast<RangePop>(functions[kRangePop])(); }
+void push(TbSpanKind kind) { reinterpret_cast<RangePushA>(functions[kModuleCore][kRangePushA])(span_name(kind)); }
+void pop() { reinterpret_cast<RangePop>(functions[kModuleCore][kRangePop])(); }
 
 }  // namespace turbine::nvtx
