@@ -72,14 +72,15 @@ void DecodeQueue::start_waiting() {
   run(std::move(job), std::move(chunk));
 }
 
-/* To the chunk that has waited longest, unless more are lent than usual. */
+/* To the chunk that has waited longest; where more are lent than usual only if a
+ * thread sleeps, which nobody else would wake. */
 void DecodeQueue::take_back(DecodedChunk* back) {
   std::unique_ptr<DecodedChunk> chunk(back);
   chunk->clear();
   Job job;
   {
     std::lock_guard lock(mutex_);
-    if (waiting_.empty() || lent_ > usual_) {
+    if (waiting_.empty() || (lent_ > usual_ && pool_.idle() == 0)) {
       lent_--;
       if (idle_.size() < usual_) idle_.push_back(std::move(chunk));
       return;

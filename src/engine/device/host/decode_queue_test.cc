@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <future>
+#include <thread>
 
 namespace turbine {
 namespace {
@@ -92,6 +93,25 @@ TEST_F(DecodeQueueTest, IdleThreadsBeginMoreUpToALimit) {
   EXPECT_EQ(queue_.lent(), 0u);
   EXPECT_TRUE(queue_.post(&one_, note()));
   wait_run(begun + 1);
+}
+
+/* Cursors that are left open hold all that may be lent, until one of them is closed. */
+TEST_F(DecodeQueueTest, WhatComesBackWhileThreadsSleepIsUsed) {
+  occupy();
+  for (size_t i = 0; i < kMost + 1; i++) EXPECT_TRUE(queue_.post(&one_, note()));
+  release_.set_value();
+  wait_run(kMost);
+  while (pool_.idle() == 0) std::this_thread::yield();
+  EXPECT_EQ(run(), kMost);
+  EXPECT_FALSE(queue_.post(&one_, note()));
+  std::shared_ptr<DecodedChunk> back;
+  {
+    std::lock_guard lock(mutex_);
+    back = std::move(held_.back());
+    held_.pop_back();
+  }
+  back.reset();
+  wait_run(kMost + 1);
 }
 
 TEST_F(DecodeQueueTest, WhatIsDroppedEndsAtOnce) {
