@@ -25,7 +25,7 @@ import cluster  # noqa: E402
 import ssb  # noqa: E402
 import workload  # noqa: E402
 from cluster import log  # noqa: E402
-from report_tables import load_ssb  # noqa: E402
+from report_tables import Variant, load_ssb  # noqa: E402
 
 
 def parse_arguments():
@@ -38,6 +38,7 @@ def parse_arguments():
     parser.add_argument("--workers", type=int, default=min(16, os.cpu_count() or 2))
     parser.add_argument("--devices", default="", help="pg_turbine.device, comma-separated; default: those there are")
     parser.add_argument("--no-postgres", action="store_true")
+    parser.add_argument("--never-vacuumed", action="store_true")
     parser.add_argument("--least", type=float, default=0.0)
     parser.add_argument("--trace", default="", help="folder for a trace of each number of sessions")
     parser.add_argument("--shared-buffers", default="2GB")
@@ -147,7 +148,7 @@ def main():
                 "max_worker_processes": str(max(16, options.workers + 8))}
     with cluster.Cluster("sessions", settings=settings) as server:
         log(f"loading ssb, scale factor {options.sf:g}")
-        load_ssb(server, options.sf)
+        load_ssb(server, options.sf, Variant(vacuumed=not options.never_vacuumed))
         with server.connect() as session:
             session.query("CHECKPOINT")
         results, different = measure(server, options)

@@ -64,23 +64,26 @@ void DecodeQueue::start_waiting() {
   std::unique_ptr<DecodedChunk> chunk;
   {
     std::lock_guard lock(mutex_);
-    if (waiting_.empty() || lent_ >= most_) return;
-    chunk = take_locked();
+    if (waiting_.empty()) return;
+    if (lent_ < most_) chunk = take_locked();
     job = std::move(waiting_.front().job);
     waiting_.pop_front();
   }
-  run(std::move(job), std::move(chunk));
+  if (chunk)
+    run(std::move(job), std::move(chunk));
+  else
+    pool_.post([job = std::move(job)](unsigned worker) { job(worker, nullptr); });
 }
 
-/* To the chunk that has waited longest; where more are lent than usual only if a
- * thread sleeps, which nobody else would wake. */
+/* To the chunk that has waited longest, unless more are lent than usual: then that
+ * waits until a thread has nothing else to do. */
 void DecodeQueue::take_back(DecodedChunk* back) {
   std::unique_ptr<DecodedChunk> chunk(back);
   chunk->clear();
   Job job;
   {
     std::lock_guard lock(mutex_);
-    if (waiting_.empty() || (lent_ > usual_ && pool_.idle() == 0)) {
+    if (waiting_.empty() || lent_ > usual_) {
       lent_--;
       if (idle_.size() < usual_) idle_.push_back(std::move(chunk));
       return;

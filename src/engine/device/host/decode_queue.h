@@ -9,8 +9,8 @@
  * finish what they have begun before they begin more.
  *
  * A backend need not confirm soon: a cursor keeps its chunks while nobody fetches from
- * it. So when a thread would have nothing to do while chunks wait, one more is lent,
- * up to a limit beyond which chunks are refused.
+ * it. So when a thread would have nothing to do while chunks wait, one more is lent, up
+ * to a limit beyond which chunks are refused: nothing waits while a thread sleeps.
  *
  * Locks: mutex_ is taken with a query's lock held, and never held while the pool is
  * called. Thread-safe.
@@ -30,14 +30,14 @@ namespace turbine {
 
 class DecodeQueue {
  public:
-  /* The chunk is empty, and null for a job that was dropped. */
+  /* The chunk is empty, and null for a job that was dropped or refused. */
   using Job = std::function<void(unsigned worker, std::shared_ptr<DecodedChunk> chunk)>;
 
   /* `pool` is used once start_waiting() or post() is called. Outlives what it lends. */
   DecodeQueue(WorkerPool& pool, size_t usual, size_t most) : pool_(pool), usual_(usual), most_(most) {}
 
-  /* Runs the job on a thread of the pool when there is a chunk for it. False: not at
-   * all, since too many are lent. */
+  /* Runs the job on a thread of the pool when there is a chunk for it, or without one
+   * if too many are lent then. False: not at all, since too many are lent now. */
   bool post(const void* owner, Job job);
 
   /* Runs the owner's waiting jobs without a chunk, here and now. */

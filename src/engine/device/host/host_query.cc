@@ -153,7 +153,7 @@ bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const
   DecodeQueue::Job job = [this, task, read, done](unsigned worker, std::shared_ptr<DecodedChunk> chunk) {
     PagesRead result = PagesRead::kFailed;
     try {
-      if (chunk && !stop_) result = read_and_decode(worker, task, read, *chunk);
+      if (!stop_) result = chunk ? read_and_decode(worker, task, read, *chunk) : PagesRead::kNotCached;
     } catch (...) {
       result = PagesRead::kNotCached;  // the chunk's own job will meet it again
     }
