@@ -59,16 +59,16 @@ def overlap(a, b):
 
 
 def coverage(spans):
-    """{backend's pid: (wall us, us covered by named spans, us covered by work)}."""
-    backends = {s["track"] for s in spans if s["name"] == "prepare"}
+    """{backend's pid: (wall us, us covered by its nodes' spans, us covered by work)}."""
+    tracks = {s["track"] for s in spans if s["name"] == "prepare"}
     work = union((s["begin"], s["end"]) for s in spans
                  if s["name"] not in WAITING and s["name"] not in STATES and not s["message"])
     result = {}
-    for track in backends:
-        own = [s for s in spans if s["track"] == track]
+    for pid in {track[0] for track in tracks}:
+        own = [s for s in spans if s["track"] in tracks and s["track"][0] == pid]
         begin, end = min(s["begin"] for s in own), max(s["end"] for s in own)
         named = union((s["begin"], s["end"]) for s in own)
-        result[track[0]] = (end - begin, length(named), overlap(work, [[begin, end]]))
+        result[pid] = (end - begin, length(named), overlap(work, [[begin, end]]))
     return result
 
 

@@ -116,6 +116,9 @@ class DeviceQuery {
   using DecodedAhead = std::function<void(PagesRead, std::shared_ptr<DecodedPages>)>;
   virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
 
+  /* Chunks to be decoded ahead that wait for those of other queries. */
+  virtual size_t waiting() const { return 0; }
+
   /* PROJECT, before the first chunk: other rows than these need not be kept. */
   virtual void limit_rows(std::shared_ptr<const RowLimit>) {}
 

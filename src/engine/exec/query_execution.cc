@@ -384,11 +384,15 @@ void QueryExecution::start_read(uint32_t slot, const std::shared_ptr<const Relat
   for (std::vector<TbRun>& part : parts) {
     try {
       engine_.readers.post([this, slot, files = from, runs = std::move(part)](unsigned) {
-        const Span span(profile_.get(), TB_SPAN_READ, slots_[slot].sequence);
         const auto start = Clock::now();
         uint64_t bytes = 0;
         for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
-        const bool ok = read_runs(*files, runs, verify_checksums_, slot_base(slot));
+        bool ok;
+        {
+          const Span span(profile_.get(), TB_SPAN_READ, slots_[slot].sequence);
+          ok = read_runs(*files, runs, verify_checksums_, slot_base(slot));
+        }
+        // The query, and its profile, may be gone as soon as the last part is told of.
         part_read(slot, ok, bytes, us_since(start));
       });
     } catch (const std::bad_alloc&) {
@@ -425,16 +429,21 @@ void QueryExecution::trace_slot(uint32_t index, TbSpanKind ended) {
   if (!profile_ || !profile_->traced()) return;
   Slot& slot = slots_[index];
   const uint64_t now = monotonic_ns();
-  if (ended != TB_SPAN_KIND_COUNT)
-    profile_->add(ended, slot.sequence, slot.since_ns, now, profile_->track("slot " + std::to_string(index)));
+  try {
+    if (ended != TB_SPAN_KIND_COUNT)
+      profile_->add(ended, slot.sequence, slot.since_ns, now, profile_->track("slot " + std::to_string(index)));
+  } catch (const std::bad_alloc&) {
+    // The trace lacks it.
+  }
   slot.since_ns = now;
 }
 
 /* News of the slot's chunk; the lock is held. Where the device reads the chunks itself,
  * and has enough to do, one wake-up of the backend serves several such: what is still
- * in its hands will bring them along. Drives want all that the backend can ask for. */
+ * in its hands will bring them along. What waits for other queries will not soon. Drives
+ * want all that the backend can ask for. */
 void QueryExecution::tell(const Slot& slot, TbMessageType type, std::span<const uint8_t> payload) {
-  if (slot.ahead && at_drives_ == 0 && reading_ + running_ > busy_)
+  if (slot.ahead && at_drives_ == 0 && reading_ + running_ > busy_ + device_query_->waiting())
     sink_.post_later(type, payload);
   else
     sink_.post(type, payload, -1);

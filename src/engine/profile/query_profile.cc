@@ -110,7 +110,8 @@ std::vector<std::vector<uint8_t>> QueryProfile::take_trace() {
   std::vector<std::vector<uint8_t>> messages;
   for (size_t first = 0; first < spans_.size(); first += kSpansPerMessage) {
     const size_t count = std::min(kSpansPerMessage, spans_.size() - first);
-    TbTrace header{getpid(), static_cast<uint32_t>(count), static_cast<uint32_t>(tracks_.size()), lost_};
+    const bool last = first + count == spans_.size();
+    TbTrace header{getpid(), static_cast<uint32_t>(count), static_cast<uint32_t>(tracks_.size()), last ? lost_ : 0};
     std::vector<uint8_t> payload(sizeof header + count * sizeof(TbSpan) + tracks_.size() * sizeof(TbTrack));
     memcpy(payload.data(), &header, sizeof header);
     memcpy(payload.data() + sizeof header, spans_.data() + first, count * sizeof(TbSpan));

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,12 @@ class Span {
   }
   ~Span() {
     if (nvtx::enabled()) nvtx::pop();
-    if (profile_) profile_->add(kind_, number_, begin_, monotonic_ns());
+    if (!profile_) return;
+    try {
+      profile_->add(kind_, number_, begin_, monotonic_ns());
+    } catch (const std::bad_alloc&) {
+      // The profile lacks it.
+    }
   }
   Span(const Span&) = delete;
 

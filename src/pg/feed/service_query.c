@@ -248,6 +248,7 @@ send_query(TbHeapQuery *query)
 		parts[5].iov_len = result->total_size;
 		nparts = 6;
 	}
+	tb_profile_query_begins(query->spec.profile);
 	tb_profile_message(query->spec.profile, TB_MSG_QUERY);
 	if (tb_connection_send(query->conn, TB_MSG_QUERY, parts, nparts, NULL, 0,
 						   &query->failure))

@@ -32,11 +32,17 @@ struct TbProfile
 	uint64		since_ns;		/* when that state began */
 	uint64		ns[TB_CLOCK_COUNT];	/* SERVICE: not yet shared out */
 	uint64		shared_ns[TB_PHASE_COUNT];	/* of SERVICE, shared out */
-	uint64		busy_ns;		/* of this process since READY */
+	uint64		busy_ns;		/* since READY, not waiting for the service */
+	int			track;			/* of the backend's: nodes that run within one another
+								 * each have their own */
+	MemoryContextCallback release_track;
 
 	TbSpan	   *spans;			/* a trace's; room for SPANS_AT_ONCE */
 	uint32		nspans;
 };
+
+#define MOST_TRACKS 64
+static uint64 used_tracks;
 
 static const TbSpanKind span_kinds[TB_CLOCK_COUNT] = {
 	[TB_CLOCK_PLAN] = TB_SPAN_BACKEND_PLAN,
@@ -57,6 +63,32 @@ now_ns(void)
 	return (uint64) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Threads of a trace have different numbers, whatever process they are of: the
+ * service's are the kernel's, or begin at 2^30. */
+static uint32
+track_number(const TbProfile *profile)
+{
+	return ((uint32) 1 << 29) + (uint32) MyProcPid * MOST_TRACKS + profile->track;
+}
+
+static void
+release_track(void *profile)
+{
+	used_tracks &= ~((uint64) 1 << ((TbProfile *) profile)->track);
+}
+
+/* The first that no other node has; the last is shared. An error releases it as well. */
+static void
+take_track(TbProfile *profile)
+{
+	while (profile->track < MOST_TRACKS - 1 && (used_tracks >> profile->track & 1) != 0)
+		profile->track++;
+	used_tracks |= (uint64) 1 << profile->track;
+	profile->release_track.func = release_track;
+	profile->release_track.arg = profile;
+	MemoryContextRegisterResetCallback(profile->context, &profile->release_track);
+}
+
 TbProfile *
 tb_profile_make(EState *estate)
 {
@@ -69,6 +101,8 @@ tb_profile_make(EState *estate)
 	profile->context = estate->es_query_cxt;
 	profile->traced = traced;
 	if (traced)
+		take_track(profile);
+	if (traced)
 		profile->spans = MemoryContextAlloc(profile->context, SPANS_AT_ONCE * sizeof(TbSpan));
 	profile->clock = TB_CLOCK_PLAN;
 	profile->since_ns = now_ns();
@@ -78,8 +112,13 @@ tb_profile_make(EState *estate)
 static void
 write_spans(TbProfile *profile)
 {
+	TbTrack		track = {.track = track_number(profile)};
+
 	if (profile->nspans > 0)
-		tb_trace_file_add(MyProcPid, profile->spans, profile->nspans, NULL, 0);
+	{
+		snprintf(track.name, sizeof(track.name), "backend %d", MyProcPid);
+		tb_trace_file_add(MyProcPid, profile->spans, profile->nspans, &track, 1);
+	}
 	profile->nspans = 0;
 }
 
@@ -87,7 +126,7 @@ static void
 add_span(TbProfile *profile, TbSpanKind kind, uint64 begin_ns, uint64 end_ns, uint64 number)
 {
 	TbSpan	   *last = profile->nspans > 0 ? &profile->spans[profile->nspans - 1] : NULL;
-	TbSpan		span = {begin_ns, end_ns, kind, (uint32) MyProcPid, number};
+	TbSpan		span = {begin_ns, end_ns, kind, track_number(profile), number};
 
 	if (last != NULL && last->kind == kind && kind != TB_SPAN_MESSAGE &&
 		begin_ns - last->end_ns < MERGE_NS)
@@ -117,9 +156,9 @@ tb_profile_enter(TbProfile *profile, TbClock clock)
 		uint64		passed = now - profile->since_ns;
 
 		profile->ns[before] += passed;
-		if (before != TB_CLOCK_SERVICE)
-			profile->busy_ns += passed;
 	}
+	if (before != TB_CLOCK_SERVICE)
+		profile->busy_ns += now - profile->since_ns;
 	/* Rows that come quickly one after the other are one span, without gaps. */
 	if (profile->traced &&
 		(before != TB_CLOCK_STOPPED || now - profile->since_ns >= MERGE_NS))
@@ -147,6 +186,20 @@ share(TbProfile *profile, TbPhase phase, uint64 wanted)
 	profile->shared_ns[phase] += taken;
 }
 
+/* The service's word, so it may be anything, NaN too. */
+static uint64
+as_ns(float ms)
+{
+	return ms > 0 ? (uint64) (Min((double) ms, 1e9) * 1e6) : 0;
+}
+
+void
+tb_profile_query_begins(TbProfile *profile)
+{
+	if (profile != NULL)
+		share(profile, TB_PHASE_WAIT, PG_UINT64_MAX);
+}
+
 void
 tb_profile_ready(TbProfile *profile, const TbReady *ready)
 {
@@ -154,9 +207,8 @@ tb_profile_ready(TbProfile *profile, const TbReady *ready)
 
 	if (profile == NULL)
 		return;
-	/* As floats they are the service's word: not below 0, nor NaN. */
-	share(profile, TB_PHASE_COMPILE, (uint64) (Max(ready->compile_ms, 0.0) * 1e6));
-	share(profile, TB_PHASE_WAIT, (uint64) (Max(ready->queue_ms, 0.0) * 1e6));
+	share(profile, TB_PHASE_COMPILE, as_ns(ready->compile_ms));
+	share(profile, TB_PHASE_WAIT, as_ns(ready->queue_ms));
 	share(profile, TB_PHASE_PLAN, PG_UINT64_MAX);
 	profile->busy_ns = 0;
 	(void) tb_profile_enter(profile, before);

@@ -42,6 +42,9 @@ extern TbClock tb_profile_enter(TbProfile *profile, TbClock clock);
 /* TB_QUERY_PROFILE, TB_QUERY_TRACE, or 0. */
 extern uint32 tb_profile_query_flags(const TbProfile *profile);
 
+/* A query is about to be sent: waiting for one that had no end stays waiting. */
+extern void tb_profile_query_begins(TbProfile *profile);
+
 /* The service is ready: what it says of the wait for that. */
 extern void tb_profile_ready(TbProfile *profile, const TbReady *ready);
 

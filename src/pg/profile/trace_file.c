@@ -31,6 +31,9 @@
 /* StringInfo grows to 1 GB at most; a span takes some 130 bytes. */
 #define FLUSH_BYTES (8 * 1024 * 1024)
 
+#define LOCK_WAIT_MS 2000
+#define LOCK_POLL_MS 2
+
 static bool failure_was_told = false;
 
 static const char *const span_names[] = {
@@ -91,9 +94,9 @@ find_end(int fd, bool *first)
 	char		end[sizeof(ARRAY_END) - 1];
 	off_t		at;
 
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+	if (fstat(fd, &status) != 0)
 	{
-		warn("it is no regular file");
+		warn(strerror(errno));
 		return -1;
 	}
 	*first = status.st_size == 0;
@@ -109,11 +112,47 @@ find_end(int fd, bool *first)
 	return at;
 }
 
+/* Whoever has it locked writes a few megabytes: that takes no second. False, having
+ * warned, where it is something else that has, or that cannot be locked. */
+static bool
+lock_file(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+	{
+		warn("it is no regular file");
+		return false;
+	}
+	for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited += LOCK_POLL_MS)
+	{
+		if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= LOCK_WAIT_MS)
+		{
+			warn(strerror(errno));
+			return false;
+		}
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(LOCK_POLL_MS * 1000L);
+	}
+	return true;
+}
+
+/* Without what did not fit: the array ends where it did. */
+static void
+undo(int fd, off_t at, bool first)
+{
+	warn(strerror(errno));
+	if (ftruncate(fd, at) == 0 && !first)
+		(void) write_all(fd, ARRAY_END, strlen(ARRAY_END), at);
+}
+
 /* `events` begins with a comma. */
 static void
 append_events(const StringInfo events)
 {
-	int			fd = OpenTransientFilePerm(tb_guc_trace_file, O_RDWR | O_CREAT | PG_BINARY,
+	/* Opening a FIFO must not wait for its other end. */
+	int			fd = OpenTransientFilePerm(tb_guc_trace_file,
+										   O_RDWR | O_CREAT | O_NONBLOCK | PG_BINARY,
 										   S_IRUSR | S_IWUSR);
 	bool		first;
 	off_t		at;
@@ -123,15 +162,14 @@ append_events(const StringInfo events)
 		warn(strerror(errno));
 		return;
 	}
-	(void) flock(fd, LOCK_EX);
-	at = find_end(fd, &first);
+	at = lock_file(fd) ? find_end(fd, &first) : -1;
 	if (at >= 0)
 	{
 		if (first)
 			memcpy(events->data, ARRAY_BEGIN, strlen(ARRAY_BEGIN));
 		appendStringInfoString(events, ARRAY_END);
 		if (!write_all(fd, events->data, events->len, at))
-			warn(strerror(errno));
+			undo(fd, at, first);
 	}
 	/* Closing unlocks. */
 	CloseTransientFile(fd);
@@ -200,8 +238,6 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 		return;
 	initStringInfo(&events);
 	add_name(&events, "process_name", pid, 0, pid == MyProcPid ? "backend" : "turbined");
-	if (pid == MyProcPid)
-		add_name(&events, "thread_name", pid, (uint32) pid, psprintf("backend %d", pid));
 	for (uint32 i = 0; i < ntracks; i++)
 	{
 		TbTrack		track;

@@ -39,7 +39,7 @@ bool DecodeQueue::post(const void* owner, Job job) {
     if (lent_ >= most_) return false;
     // A thread that is about to sleep has been counted before it looks at waiting_.
     if (lent_ >= usual_ && pool_.idle() == 0) {
-      waiting_.push_back({owner, std::move(job)});
+      waiting_.push_back({owner, std::move(job), std::chrono::steady_clock::now()});
       return true;
     }
     chunk = take_locked();
@@ -59,12 +59,12 @@ void DecodeQueue::drop(const void* owner) {
   for (const Job& job : dropped) job(0, nullptr);
 }
 
-void DecodeQueue::start_waiting() {
+bool DecodeQueue::start_waiting() {
   Job job;
   std::unique_ptr<DecodedChunk> chunk;
   {
     std::lock_guard lock(mutex_);
-    if (waiting_.empty()) return;
+    if (waiting_.empty()) return false;
     if (lent_ < most_) chunk = take_locked();
     job = std::move(waiting_.front().job);
     waiting_.pop_front();
@@ -73,6 +73,15 @@ void DecodeQueue::start_waiting() {
     run(std::move(job), std::move(chunk));
   else
     pool_.post([job = std::move(job)](unsigned worker) { job(worker, nullptr); });
+  return true;
+}
+
+void DecodeQueue::start_overdue() {
+  {
+    std::lock_guard lock(mutex_);
+    if (waiting_.empty() || std::chrono::steady_clock::now() - waiting_.front().since < kOverdue) return;
+  }
+  start_waiting();
 }
 
 /* To the chunk that has waited longest, unless more are lent than usual: then that
@@ -92,6 +101,12 @@ void DecodeQueue::take_back(DecodedChunk* back) {
     waiting_.pop_front();
   }
   run(std::move(job), std::move(chunk));
+}
+
+size_t DecodeQueue::waiting(const void* owner) const {
+  std::lock_guard lock(mutex_);
+  return static_cast<size_t>(std::count_if(waiting_.begin(), waiting_.end(),
+                                           [owner](const Waiting& waiting) { return waiting.owner == owner; }));
 }
 
 size_t DecodeQueue::lent() const {

@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <future>
+#include <thread>
 
 namespace turbine {
 namespace {
@@ -55,7 +56,7 @@ class DecodeQueueTest : public ::testing::Test {
   std::vector<std::shared_ptr<DecodedChunk>> held_;
   std::promise<void> release_;
   DecodeQueue queue_{pool_, kUsual, kMost};
-  WorkerPool pool_{"test", 1, [this] { queue_.start_waiting(); }};
+  WorkerPool pool_{"test", 1, [this] { return queue_.start_waiting(); }};
 };
 
 TEST_F(DecodeQueueTest, ABusyPoolBeginsNoMoreThanUsual) {
@@ -68,17 +69,35 @@ TEST_F(DecodeQueueTest, ABusyPoolBeginsNoMoreThanUsual) {
 }
 
 TEST_F(DecodeQueueTest, AChunkThatComesBackGoesToTheNext) {
-  occupy();
   for (size_t i = 0; i < kUsual; i++) EXPECT_TRUE(queue_.post(&one_, note()));
-  EXPECT_TRUE(queue_.post(&other_, [this](unsigned, std::shared_ptr<DecodedChunk> chunk) {
-    EXPECT_TRUE(chunk);
-    EXPECT_TRUE(chunk->batches().empty());
-    std::lock_guard lock(mutex_);
-    run_++;
-    changed_.notify_all();
-  }));
+  wait_run(kUsual);
+  occupy();
+  EXPECT_TRUE(queue_.post(&other_, note()));
+  EXPECT_EQ(queue_.waiting(&other_), 1u);
+  EXPECT_EQ(queue_.waiting(&one_), 0u);
+  held_.pop_back();  // the thread has other things to do, and yet the next has its chunk
+  EXPECT_EQ(queue_.waiting(&other_), 0u);
+  EXPECT_EQ(queue_.lent(), kUsual);
   release_.set_value();
   wait_run(kUsual + 1);
+  EXPECT_EQ(dropped_, 0u);
+  EXPECT_TRUE(held_.back()->batches().empty());
+}
+
+/* Cursors hold what is usual, and other work keeps the threads busy. */
+TEST_F(DecodeQueueTest, WhatIsOverdueStartsWhileThreadsAreBusy) {
+  for (size_t i = 0; i < kUsual; i++) EXPECT_TRUE(queue_.post(&one_, note()));
+  wait_run(kUsual);
+  occupy();
+  EXPECT_TRUE(queue_.post(&other_, note()));
+  queue_.start_overdue();
+  EXPECT_EQ(queue_.waiting(&other_), 1u);
+  std::this_thread::sleep_for(2 * DecodeQueue::kOverdue);
+  queue_.start_overdue();
+  EXPECT_EQ(queue_.waiting(&other_), 0u);
+  release_.set_value();
+  wait_run(kUsual + 1);
+  EXPECT_EQ(dropped_, 0u);
 }
 
 TEST_F(DecodeQueueTest, IdleThreadsBeginMoreUpToALimit) {

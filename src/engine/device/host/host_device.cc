@@ -110,7 +110,7 @@ std::string host_cpu_fingerprint() {
 HostDevice::HostDevice(const HostDeviceOptions& options)
     : workers_(options.threads ? options.threads : std::max(std::thread::hardware_concurrency(), 1u)),
       decode_queue_(pool_, usual_decoded_chunks(workers_.size()), most_decoded_chunks(workers_.size())),
-      pool_("worker", static_cast<unsigned>(workers_.size()), [this] { decode_queue_.start_waiting(); }) {
+      pool_("worker", static_cast<unsigned>(workers_.size()), [this] { return decode_queue_.start_waiting(); }) {
   info_.kind = 0;
   info_.units = pool_.size();
   const std::string model = cpuinfo("model name");

@@ -142,6 +142,7 @@ void HostQuery::submit(const ChunkTask& task, Done done) {
     done(outcome, error);
     end_job();
   };
+  decode_queue_.start_overdue();
   if (task.decoded)
     pool_.post_first(std::move(job));
   else

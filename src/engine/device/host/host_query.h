@@ -54,6 +54,7 @@ class HostQuery final : public DeviceQuery {
   ~HostQuery() override;
 
   void stop() override;
+  size_t waiting() const override { return decode_queue_.waiting(this); }
 
   void submit(const ChunkTask& task, Done done) override;
   bool decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) override;

@@ -12,7 +12,7 @@
 
 namespace turbine {
 
-WorkerPool::WorkerPool(const char* name, unsigned nthreads, std::function<void()> on_idle)
+WorkerPool::WorkerPool(const char* name, unsigned nthreads, std::function<bool()> on_idle)
     : on_idle_(std::move(on_idle)) {
   // Signals are the main thread's business.
   sigset_t all, before;
@@ -55,9 +55,10 @@ void WorkerPool::work(unsigned worker) {
   while (true) {
     if (jobs_.empty()) {
       idle_++;
-      if (on_idle_) {
+      // Another thread may be quicker to take what was posted.
+      for (bool posted = true; on_idle_ && posted && jobs_.empty() && !stopping_;) {
         lock.unlock();
-        on_idle_();
+        posted = on_idle_();
         lock.lock();
       }
       wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });

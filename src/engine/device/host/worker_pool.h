@@ -23,8 +23,8 @@ class WorkerPool {
   using Job = std::function<void(unsigned worker)>;
 
   /* `on_idle` is called by a thread that has found nothing to do, before it waits;
-   * it may post. */
-  WorkerPool(const char* name, unsigned nthreads, std::function<void()> on_idle = {});
+   * it may post, and says whether it has. */
+  WorkerPool(const char* name, unsigned nthreads, std::function<bool()> on_idle = {});
   ~WorkerPool();  // runs what was posted, then stops
   WorkerPool(const WorkerPool&) = delete;
 
@@ -42,7 +42,7 @@ class WorkerPool {
  private:
   void work(unsigned worker);
 
-  const std::function<void()> on_idle_;
+  const std::function<bool()> on_idle_;
   std::atomic<unsigned> idle_{0};
   std::mutex mutex_;
   std::condition_variable wake_;

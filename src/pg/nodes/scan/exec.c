@@ -212,6 +212,7 @@ next_plain(TbScanState *node, TupleTableSlot *slot)
 	EState	   *estate = node->css.ss.ps.state;
 	HeapTuple	tuple;
 
+	(void) tb_profile_enter(node->profile, TB_CLOCK_FALLBACK);
 	while ((tuple = heap_getnext(node->plain, estate->es_direction)) != NULL)
 	{
 		ExecForceStoreHeapTuple(tuple, slot, false);
@@ -263,7 +264,7 @@ exec_scan(CustomScanState *css)
 	TbScanState *node = (TbScanState *) css;
 	TupleTableSlot *slot;
 
-	(void) tb_profile_enter(node->profile, node->plain ? TB_CLOCK_FALLBACK : TB_CLOCK_RESULT);
+	(void) tb_profile_enter(node->profile, TB_CLOCK_RESULT);
 	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_tuple,
 					(ExecScanRecheckMtd) recheck);
 	(void) tb_profile_enter(node->profile, TB_CLOCK_STOPPED);
