@@ -90,7 +90,6 @@ TEST_F(DecodeQueueTest, WhatIsOverdueStartsWhileThreadsAreBusy) {
   wait_run(kUsual);
   occupy();
   EXPECT_TRUE(queue_.post(&other_, note()));
-  queue_.start_overdue();
   EXPECT_EQ(queue_.waiting(&other_), 1u);
   std::this_thread::sleep_for(2 * DecodeQueue::kOverdue);
   queue_.start_overdue();
