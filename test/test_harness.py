@@ -173,8 +173,8 @@ class Layers(unittest.TestCase):
         self.assertIsNotNone(self.complaint("src/engine/exec/x.cc", "postgres.h", '"'))
         self.assertIsNotNone(self.complaint("src/daemon/x.cc", "llvm/IR/Module.h"))
         self.assertIsNotNone(self.complaint("src/engine/device/cuda/x.cc", "cuda.h"))
-        self.assertIsNotNone(self.complaint("src/pg/feed/x.c", "engine/device/device.h", '"'))
-        self.assertIsNone(self.complaint("src/pg/feed/x.c", "postgres.h", '"'))
+        self.assertIsNotNone(self.complaint("src/pg/source/x.c", "engine/device/device.h", '"'))
+        self.assertIsNone(self.complaint("src/pg/source/x.c", "postgres.h", '"'))
         self.assertIsNone(self.complaint("src/compiler/codegen/x.cc", "llvm/IR/Module.h"))
 
 

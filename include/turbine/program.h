@@ -1,7 +1,7 @@
 /*
  * program.h - the serialized query program.
  *
- * A backend builds it (src/pg/planner/program_builder.c), the daemon and the
+ * A backend builds it (src/pg/planner/program/program_builder.c), the daemon and the
  * compiler read it (src/engine/program). It describes the *shape* of one
  * pipeline: how to decode the table's tuples, which inner tables to probe, which
  * expressions to evaluate, and the sink. A query of joins is several programs:

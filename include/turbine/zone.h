@@ -2,7 +2,7 @@
  * zone.h - a time zone as a parameter: the bytes of a TEXT parameter whose shape
  * has TB_PARAM_ZONE.
  *
- * The backend writes it when the query starts (src/pg/nodes/zone_table.c), the
+ * The backend writes it when the query starts (src/pg/convert/zone_transitions.c), the
  * device library reads it (src/rt/zone.h). Times are microseconds since
  * 2000-01-01 UTC; the bytes may lie at any address.
  *

@@ -11,12 +11,12 @@
 
 #include "turbine/types.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
-#include "pg/planner/path_hooks.h"
+#include "pg/nodes/hooks/path_hooks.h"
 #include "pg/planner/planning.h"
 #include "pg/supervisor/supervisor.h"
 

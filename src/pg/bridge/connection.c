@@ -24,7 +24,7 @@
 
 #include "pg/bridge/connection_internal.h"
 #include "pg/bridge/failure.h"
-#include "pg/supervisor/shared_state.h"
+#include "pg/shmem/shared_state.h"
 #include "pg/supervisor/supervisor.h"
 
 #define MAX_CONNECTIONS 64

@@ -23,7 +23,7 @@
 
 #include "turbine/wire.h"
 
-#include "pg/bridge/segment.h"
+#include "pg/bridge/slot_memory.h"
 
 typedef struct TbConnection TbConnection;
 

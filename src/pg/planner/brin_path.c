@@ -16,7 +16,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/planner/brin_path.h"
 
 /*

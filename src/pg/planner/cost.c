@@ -13,10 +13,10 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
-#include "pg/feed/feeder_count.h"
-#include "pg/guc.h"
+#include "pg/source/heap/feeder_count.h"
+#include "pg/settings/guc.h"
 #include "pg/planner/cost.h"
-#include "pg/supervisor/device_table.h"
+#include "pg/shmem/device_list.h"
 
 #define US_PER_UNIT				TB_US_PER_UNIT
 

@@ -8,7 +8,7 @@
 
 #include "nodes/pathnodes.h"
 
-#include "pg/planner/program_builder.h"
+#include "pg/planner/program/program_builder.h"
 
 typedef struct TbWork
 {

@@ -20,13 +20,13 @@
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
 
-#include "pg/guc.h"
-#include "pg/nodes/plan_private.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/hash_join_order.h"
-#include "pg/planner/noted_nodes.h"
+#include "pg/nodes/hooks/hash_join_order.h"
+#include "pg/nodes/offer/noted_nodes.h"
 #include "pg/planner/planning.h"
-#include "pg/planner/serial_paths.h"
+#include "pg/planner/join/serial_paths.h"
 
 /* An accelerated path that was offered to the planner. */
 typedef struct Offer

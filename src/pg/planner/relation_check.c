@@ -20,7 +20,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/planner/relation_check.h"
 
 bool

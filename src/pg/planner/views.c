@@ -17,7 +17,7 @@
 
 #include "turbine/functions.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/planner/planning.h"
 
 extern PGDLLEXPORT Datum turbine_functions(PG_FUNCTION_ARGS);

@@ -13,7 +13,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/profile/profile.h"
 #include "pg/profile/trace_file.h"
 

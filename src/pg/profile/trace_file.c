@@ -22,7 +22,7 @@
 
 #include "turbine/wire.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/profile/trace_file.h"
 
 #define ARRAY_BEGIN "[\n"

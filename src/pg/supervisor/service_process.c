@@ -23,7 +23,7 @@
 #include "miscadmin.h"
 
 #include "pg/supervisor/service_process.h"
-#include "pg/supervisor/service_settings.h"
+#include "pg/settings/service_settings.h"
 #include "pg/supervisor/supervisor.h"
 
 #define NONCE_FD 3

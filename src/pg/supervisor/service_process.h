@@ -6,7 +6,7 @@
 
 #include "postgres.h"
 
-#include "pg/supervisor/shared_state.h"
+#include "pg/shmem/shared_state.h"
 
 /* Forks and execs turbined as a process group of its own; its pid, or -1 with
  * errno set. The process dies with this one. */

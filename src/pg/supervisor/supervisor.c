@@ -31,11 +31,11 @@
 #include "utils/wait_event.h"
 
 #include "pg/bridge/service_status.h"
-#include "pg/supervisor/device_table.h"
+#include "pg/shmem/device_list.h"
 #include "pg/supervisor/service_process.h"
-#include "pg/supervisor/service_settings.h"
-#include "pg/supervisor/shared_state.h"
-#include "pg/supervisor/stat_queries.h"
+#include "pg/settings/service_settings.h"
+#include "pg/shmem/shared_state.h"
+#include "pg/shmem/query_counters.h"
 #include "pg/supervisor/supervisor.h"
 
 #define POLL_STARTING_MS 20

@@ -3,7 +3,7 @@
  *
  * Adds grouping expressions and Aggrefs to the program of a tree, and says
  * for each column of the node's scan tuple how it comes out of keys and states
- * (final.h). Whatever stands above them in the target list or in HAVING is
+ * (final_values.h). Whatever stands above them in the target list or in HAVING is
  * PostgreSQL's projection; it may refer to nothing else. Called by plan.c.
  *
  * What aggregates with DISTINCT count and add becomes a key, the last one, that no
@@ -23,10 +23,10 @@
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/aggregate_kind.h"
-#include "pg/nodes/output_column.h"
-#include "pg/planner/collation_order.h"
-#include "pg/planner/join_program.h"
+#include "pg/planner/expression/aggregate_kind.h"
+#include "pg/planner/program/output_column.h"
+#include "pg/planner/expression/collation_order.h"
+#include "pg/planner/join/join_program.h"
 
 /* Columns of states of DISTINCT count from here until those of the program, which
  * come before them, are known. */

@@ -25,9 +25,9 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/plan_private.h"
+#include "pg/stage/plan_private.h"
 #include "pg/planner/planning.h"
 
 /* Minima and maxima, of booleans too. */

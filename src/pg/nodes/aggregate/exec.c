@@ -25,8 +25,8 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/plan_private.h"
-#include "pg/supervisor/stat_queries.h"
+#include "pg/stage/plan_private.h"
+#include "pg/shmem/query_counters.h"
 
 #define SCALES_DIFFER "equal numerics print with different scales"
 

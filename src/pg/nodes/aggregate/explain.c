@@ -8,9 +8,9 @@
 #include "utils/lsyscache.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/plan_private.h"
-#include "pg/nodes/query_explain.h"
-#include "pg/nodes/stage_explain.h"
+#include "pg/stage/plan_private.h"
+#include "pg/stage/query_explain.h"
+#include "pg/stage/stage_explain.h"
 
 /* Keys come first in the scan tuple. */
 static List *

@@ -8,7 +8,7 @@
  *   exec.c     groups out of the query; the fallback
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
- *   final.c    PostgreSQL's values out of states
+ *   final_values.c    PostgreSQL's values out of states
  *   explain.c  what EXPLAIN shows
  */
 #ifndef TURBINE_PG_GPU_PREAGG_H
@@ -19,10 +19,10 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/nodes/aggregate/final.h"
+#include "pg/convert/final_values.h"
 #include "pg/nodes/aggregate/set_fold.h"
-#include "pg/nodes/run_cursor.h"
-#include "pg/planner/join_tree.h"
+#include "pg/stage/run_cursor.h"
+#include "pg/planner/join/join_tree.h"
 
 #define TB_GPU_PREAGG_NAME "GpuPreAgg"
 

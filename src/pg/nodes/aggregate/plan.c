@@ -23,13 +23,13 @@
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/plan_private.h"
-#include "pg/planner/noted_nodes.h"
+#include "pg/stage/plan_private.h"
+#include "pg/nodes/offer/noted_nodes.h"
 #include "pg/planner/planning.h"
-#include "pg/planner/prefer_whole.h"
-#include "pg/planner/serial_paths.h"
+#include "pg/nodes/offer/prefer_whole.h"
+#include "pg/planner/join/serial_paths.h"
 
 /* Each takes a hash table, and a look-up a group. */
 #define MAX_SETS 256

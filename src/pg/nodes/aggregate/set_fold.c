@@ -20,7 +20,7 @@
 #include "utils/memutils.h"
 
 #include "pg/nodes/aggregate/set_fold.h"
-#include "pg/nodes/numeric_format.h"
+#include "pg/convert/numeric_format.h"
 
 /* Groups between two looks at the memory that tables take. */
 #define MEMORY_CHECK 1024

@@ -20,7 +20,7 @@
 #include "turbine/program.h"
 #include "turbine/wire.h"
 
-#include "pg/nodes/aggregate/final.h"
+#include "pg/convert/final_values.h"
 
 /* A state of aggregates with DISTINCT; columns are those of a device's groups. In folded
  * groups such states follow those of the program. */

@@ -6,7 +6,7 @@
 #include "commands/explain.h"
 
 #include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/stage_explain.h"
+#include "pg/stage/stage_explain.h"
 
 void
 tb_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)

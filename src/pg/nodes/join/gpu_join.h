@@ -13,7 +13,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/nodes/run_cursor.h"
+#include "pg/stage/run_cursor.h"
 
 #define TB_GPU_JOIN_NAME "GpuJoin"
 

@@ -13,12 +13,12 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
-#include "pg/nodes/plan_private.h"
+#include "pg/stage/plan_private.h"
 #include "pg/planner/planning.h"
-#include "pg/planner/serial_paths.h"
+#include "pg/planner/join/serial_paths.h"
 
 static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
 					   List *tlist, List *clauses, List *custom_plans);

@@ -6,8 +6,8 @@
 #include "nodes/makefuncs.h"
 
 #include "pg/nodes/join/projection.h"
-#include "pg/nodes/output_column.h"
-#include "pg/planner/join_program.h"
+#include "pg/planner/program/output_column.h"
+#include "pg/planner/join/join_program.h"
 
 static bool
 add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)

@@ -6,8 +6,8 @@
 
 #include "postgres.h"
 
-#include "pg/nodes/aggregate/final.h"
-#include "pg/planner/join_tree.h"
+#include "pg/convert/final_values.h"
+#include "pg/planner/join/join_tree.h"
 
 typedef struct TbProjection
 {

@@ -24,10 +24,10 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "pg/nodes/param_block.h"
-#include "pg/nodes/plan_private.h"
-#include "pg/nodes/row_probe.h"
-#include "pg/nodes/table_statistics.h"
+#include "pg/convert/param_block.h"
+#include "pg/stage/plan_private.h"
+#include "pg/stage/first_row_seek.h"
+#include "pg/source/heap/relation_statistics.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/relation_check.h"
 

@@ -5,7 +5,7 @@
 
 #include "commands/explain.h"
 
-#include "pg/nodes/query_explain.h"
+#include "pg/stage/query_explain.h"
 #include "pg/nodes/scan/gpu_scan.h"
 
 void

@@ -15,8 +15,8 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/feed/heap_query.h"
-#include "pg/nodes/brin_scan.h"
+#include "pg/source/heap/heap_query.h"
+#include "pg/stage/brin_scan.h"
 #include "pg/planner/cost.h"
 
 #define TB_GPU_SCAN_NAME "GpuScan"

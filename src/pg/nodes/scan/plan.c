@@ -16,11 +16,11 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 
-#include "pg/guc.h"
-#include "pg/nodes/plan_private.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/brin_path.h"
-#include "pg/planner/expression.h"
+#include "pg/planner/expression/expression.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
 

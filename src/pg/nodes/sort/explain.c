@@ -10,8 +10,8 @@
 #include "utils/lsyscache.h"
 
 #include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/plan_private.h"
-#include "pg/nodes/query_explain.h"
+#include "pg/stage/plan_private.h"
+#include "pg/stage/query_explain.h"
 #include "pg/nodes/sort/gpu_sort.h"
 
 typedef struct Shower

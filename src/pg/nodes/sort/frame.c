@@ -13,7 +13,7 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-#include "pg/nodes/numeric_format.h"
+#include "pg/convert/numeric_format.h"
 #include "pg/nodes/sort/frame.h"
 
 typedef struct RangeOffset

@@ -10,7 +10,7 @@
 
 #include "turbine/result.h"
 
-#include "pg/nodes/aggregate/final.h"
+#include "pg/convert/final_values.h"
 
 /*
  * Sets mode, bounds, offsets and exclusion of the pass. `key`: the column of the one

@@ -12,7 +12,7 @@
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/sort/input.h"
 #include "pg/planner/partitions.h"
-#include "pg/planner/serial_paths.h"
+#include "pg/planner/join/serial_paths.h"
 
 static uint32
 count_columns(const TbStage *last)

@@ -18,13 +18,13 @@
 #include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
-#include "pg/guc.h"
+#include "pg/settings/guc.h"
 #include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/plan_private.h"
+#include "pg/stage/plan_private.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
-#include "pg/planner/noted_nodes.h"
+#include "pg/nodes/offer/noted_nodes.h"
 #include "pg/planner/planning.h"
 
 static Plan *plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,

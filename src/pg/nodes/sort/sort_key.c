@@ -16,8 +16,8 @@
 #include "turbine/result.h"
 
 #include "pg/nodes/sort/sort_key.h"
-#include "pg/planner/collation_order.h"
-#include "pg/planner/type_map.h"
+#include "pg/planner/expression/collation_order.h"
+#include "pg/convert/type_map.h"
 
 static bool
 check_operator(const SortGroupClause *clause, Expr *expr, uint32 *flags, const char **reason)

@@ -19,12 +19,12 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "pg/nodes/aggregate_kind.h"
+#include "pg/planner/expression/aggregate_kind.h"
 #include "pg/nodes/sort/frame.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
-#include "pg/planner/collation_order.h"
-#include "pg/planner/type_map.h"
+#include "pg/planner/expression/collation_order.h"
+#include "pg/convert/type_map.h"
 
 typedef struct Windows
 {

@@ -1,0 +1,57 @@
+/*
+ * slot_memory.c - see slot_memory.h.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* F_GET_SEALS */
+#endif
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "pg/bridge/failure.h"
+#include "pg/bridge/slot_memory.h"
+
+bool
+tb_segment_map(TbSegment *segment, int fd, uint64 id, uint64 size,
+			   TbFailure *why)
+{
+	struct stat st;
+	int			seals = fcntl(fd, F_GET_SEALS);
+	void	   *base;
+
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+	{
+		tb_failure_set(why, TB_FALLBACK_PROTOCOL,
+					   "shared memory is not sealed against shrinking");
+		return false;
+	}
+	if (fstat(fd, &st) != 0 || st.st_size < 0 || (uint64) st.st_size < size ||
+		size == 0)
+	{
+		tb_failure_set(why, TB_FALLBACK_PROTOCOL,
+					   "shared memory is smaller than announced");
+		return false;
+	}
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+	{
+		tb_failure_set(why, TB_FALLBACK_HOST_MEMORY,
+					   "could not map shared memory: %s", strerror(errno));
+		return false;
+	}
+	tb_segment_unmap(segment);
+	segment->id = id;
+	segment->base = base;
+	segment->size = size;
+	return true;
+}
+
+void
+tb_segment_unmap(TbSegment *segment)
+{
+	if (segment->base != NULL)
+		munmap(segment->base, segment->size);
+	memset(segment, 0, sizeof(*segment));
+}

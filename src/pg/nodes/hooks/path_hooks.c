@@ -1,0 +1,67 @@
+/*
+ * path_hooks.c - where the planner asks for paths.
+ *
+ * Owns the three path hooks; calls those found there before first. Decides
+ * nothing but whether planning is accelerated at all.
+ */
+#include "postgres.h"
+
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/join/gpu_join.h"
+#include "pg/nodes/scan/gpu_scan.h"
+#include "pg/nodes/sort/gpu_sort.h"
+#include "pg/nodes/hooks/path_hooks.h"
+#include "pg/planner/planning.h"
+
+static set_rel_pathlist_hook_type previous_rel_hook = NULL;
+static set_join_pathlist_hook_type previous_join_hook = NULL;
+static create_upper_paths_hook_type previous_upper_hook = NULL;
+
+static void
+add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (previous_rel_hook)
+		previous_rel_hook(root, rel, rti, rte);
+	if (tb_planning_enabled())
+		tb_scan_add_path(root, rel, rte);
+}
+
+static void
+add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	if (previous_join_hook)
+		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (tb_planning_enabled())
+		tb_join_add_path(root, joinrel);
+}
+
+static void
+add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				RelOptInfo *output_rel, void *extra)
+{
+	if (previous_upper_hook)
+		previous_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (!tb_planning_enabled())
+		return;
+	if (stage == UPPERREL_GROUP_AGG &&
+		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
+		return;
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
+		(void) tb_preagg_add_path(root, stage, input_rel, output_rel, extra, false);
+	tb_sort_add_path(root, stage, input_rel, output_rel);
+}
+
+void
+tb_path_hooks_init(void)
+{
+	previous_rel_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = add_rel_paths;
+	previous_join_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = add_join_paths;
+	previous_upper_hook = create_upper_paths_hook;
+	create_upper_paths_hook = add_upper_paths;
+}

@@ -1,0 +1,23 @@
+/*
+ * join_keys.h - which equalities find rows of an inner table, and in what common
+ * type.
+ */
+#ifndef TURBINE_PG_JOIN_KEYS_H
+#define TURBINE_PG_JOIN_KEYS_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "pg/planner/expression/expression.h"
+
+/* Whether the clause is an equality that is the same as equal bytes of the
+ * engine's keys, once both sides have one type. */
+extern bool tb_join_key_clause(const RestrictInfo *rinfo);
+
+/* Brings both values, each of its own program, to one type and scale. False if
+ * there is none; then nothing has changed. */
+extern bool tb_join_keys_unify(TbTranslator *a_translator, TbValue *a,
+							   TbTranslator *b_translator, TbValue *b);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * join_order.c - the order in which a stream's rows go through their joins.
+ *
+ * PostgreSQL's order is the right one for its plan, where a join costs what its
+ * inner side costs. Here the tables are built whatever the order, and what counts
+ * is how many rows are left for the next probe: joins that drop most come first,
+ * those that multiply rows last.
+ *
+ * INNER, SEMI and ANTI joins commute, as long as what a condition refers to has
+ * been joined before it. Nothing moves past a LEFT or FULL join.
+ */
+#include "postgres.h"
+
+#include "optimizer/optimizer.h"
+
+#include "pg/planner/join/join_order.h"
+
+/* Have the joins that its conditions refer to been done? */
+static bool
+is_ready(const TbTreeJoin *join, Relids joined)
+{
+	Relids		known = bms_union(joined, join->inner->relids);
+	bool		ready = true;
+	ListCell   *lc;
+
+	foreach(lc, join->conditions)
+		if (!bms_is_subset(lfirst_node(RestrictInfo, lc)->clause_relids, known))
+			ready = false;
+	bms_free(known);
+	return ready;
+}
+
+/* The join to do next: of those that are ready up to the next LEFT or FULL join, the one
+ * that leaves fewest rows; the first of equals. */
+static TbTreeJoin *
+choose_next(List *waiting, Relids joined)
+{
+	TbTreeJoin *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, waiting)
+	{
+		TbTreeJoin *join = lfirst(lc);
+
+		if (join->kind == TB_JOIN_LEFT || join->kind == TB_JOIN_FULL)
+			return best == NULL ? join : best;
+		if (is_ready(join, joined) && (best == NULL || join->fraction < best->fraction))
+			best = join;
+	}
+	return best;
+}
+
+void
+tb_join_tree_order(TbJoinTree *tree)
+{
+	List	   *waiting = list_copy(tree->joins);
+	Relids		joined = bms_copy(tree->driver->relids);
+	double		rows = tree->driver->rows;
+	ListCell   *lc;
+
+	foreach(lc, tree->joins)
+		tb_join_tree_order(((TbTreeJoin *) lfirst(lc))->inner);
+	tree->joins = NIL;
+	while (waiting != NIL)
+	{
+		TbTreeJoin *join = choose_next(waiting, joined);
+
+		/* In PostgreSQL's order each is ready when its turn comes. */
+		Assert(join != NULL);
+		rows = clamp_row_est(rows * join->fraction);
+		join->rows = rows;
+		joined = bms_add_members(joined, join->inner->relids);
+		waiting = list_delete_ptr(waiting, join);
+		tree->joins = lappend(tree->joins, join);
+	}
+}

@@ -1,0 +1,571 @@
+/*
+ * join_program.c - see join_program.h.
+ *
+ * A side is a tree with its program under construction. A column of another table
+ * than the side's driver is a payload column of one of its joins: an output is
+ * added to the program of that join's inner side, which may in turn get it from
+ * one of its own joins. Equalities between the sides become keys, everything else
+ * is the join's residual condition.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "turbine/wire.h"
+
+#include "pg/planner/join/join_keys.h"
+#include "pg/planner/join/join_program.h"
+#include "pg/planner/program/layout_program.h"
+#include "pg/planner/join/pruning_keys.h"
+
+typedef struct JoinSide JoinSide;
+
+/* A join of a side. */
+typedef struct SideJoin
+{
+	TbTreeJoin *join;
+	JoinSide   *inner;
+	uint32		index;				/* in the side's program */
+	bool		matching;			/* its conditions are being translated */
+	TbStageJoin *shown;
+} SideJoin;
+
+struct JoinSide
+{
+	TbTranslator t;
+	TbJoinTree *tree;
+	Relation	relation;			/* NULL: rows of another plan */
+	List	   *joins;				/* SideJoin */
+	List	   *pruning_keys;		/* TbPruningKey */
+	int			last_full;			/* index of the last FULL join; -1: none */
+	uint32		table;				/* number, of inner sides */
+	bool		needed;				/* its rows; of FULL joins the driver's are not */
+};
+
+struct TbJoinProgram
+{
+	PlannerInfo *root;
+	JoinSide   *main;
+	uint32		ntables;
+	const char *reason;
+};
+
+static bool
+refuse(TbJoinProgram *program, const char *reason)
+{
+	program->reason = reason;
+	return false;
+}
+
+/* What the inner side computes as node `expr`, as a node of the side. */
+static TbValue
+add_payload(JoinSide *side, const SideJoin *join, uint32 expr, TbTypeInfo info,
+			bool nullable)
+{
+	uint32		number = tb_builder_add_output(join->inner->t.builder, expr);
+
+	return tb_builder_payload(side->t.builder, join->index, number, info, nullable);
+}
+
+/* A column of an inner side: an output of its program. What a numeric prints with,
+ * if that varies, is another. */
+static bool
+resolve_payload(JoinSide *side, SideJoin *join, Var *var, TbValue *value)
+{
+	TbTranslator *inner = &join->inner->t;
+	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
+	TbValue		output;
+
+	/* What a row without a match has instead. */
+	if (join->join->kind == TB_JOIN_ANTI && !join->matching)
+		return tb_translate(&side->t, (Expr *) makeNullConst(var->vartype, var->vartypmod,
+															 var->varcollid), value);
+	if (join->join->kind == TB_JOIN_SEMI && !join->matching)
+		return tb_refuse(&side->t, "a column of the inner side of a semijoin is returned");
+	if (!tb_translate(inner, (Expr *) var, &output))
+		return tb_refuse(&side->t, "%s", inner->reason);
+	*value = add_payload(side, join, output.expr, output.info, output.nullable);
+	if (output.display_scale == TB_NONE)
+		return true;
+	/* Of a column; so both are NULL for the same rows. */
+	value->display_scale = add_payload(side, join, output.display_scale, integer,
+									   output.nullable).expr;
+	value->display_max = output.display_max;
+	return true;
+}
+
+static bool
+resolve_column(TbTranslator *t, Var *var, TbValue *value)
+{
+	JoinSide   *side = t->resolver;
+	ListCell   *lc;
+
+	foreach(lc, side->joins)
+	{
+		SideJoin   *join = lfirst(lc);
+
+		if (bms_is_member(var->varno, join->join->inner->relids))
+			return resolve_payload(side, join, var, value);
+	}
+	return tb_refuse(t, "a column of another table");
+}
+
+static bool
+add_filters(TbJoinProgram *program, JoinSide *side)
+{
+	ListCell   *lc;
+
+	foreach(lc, side->tree->filters)
+	{
+		TbValue		value;
+
+		if (!tb_translate(&side->t, lfirst_node(RestrictInfo, lc)->clause, &value))
+			return refuse(program, side->t.reason);
+		tb_builder_add_filter(side->t.builder, &value);
+	}
+	return true;
+}
+
+/* The sides of an equality that can be a key; false: it is none. */
+static bool
+split_equality(const RestrictInfo *rinfo, const SideJoin *join, Relids outer,
+			   Expr **outer_expr, Expr **inner_expr)
+{
+	Relids		inner = join->join->inner->relids;
+
+	if (!tb_join_key_clause(rinfo))
+		return false;
+	*outer_expr = (Expr *) get_leftop(rinfo->clause);
+	*inner_expr = (Expr *) get_rightop(rinfo->clause);
+	if (bms_is_subset(rinfo->left_relids, outer) &&
+		bms_is_subset(rinfo->right_relids, inner))
+		return true;
+	*outer_expr = (Expr *) get_rightop(rinfo->clause);
+	*inner_expr = (Expr *) get_leftop(rinfo->clause);
+	return bms_is_subset(rinfo->right_relids, outer) &&
+		bms_is_subset(rinfo->left_relids, inner);
+}
+
+/* Where leaves of the side's table may be left out by values of the key that is next. */
+static void
+note_pruning_key(TbJoinProgram *program, JoinSide *side, const SideJoin *join,
+				 const Expr *outer_expr, const Expr *inner_expr)
+{
+	TbPruningKey *key;
+	uint32		number = list_length(join->shown->keys);
+
+	if (number >= TB_MAX_KEY_BOUNDS || !tb_join_prunes(side->tree, join->join) ||
+		!tb_is_pruning_key(program->root, side->tree, outer_expr, inner_expr))
+		return;
+	key = palloc0(sizeof(TbPruningKey));
+	key->table = join->inner->table;
+	key->key = number;
+	key->attnum = ((const Var *) outer_expr)->varattno;
+	side->pruning_keys = lappend(side->pruning_keys, key);
+}
+
+/* Adds the clause's two expressions as keys of both programs. False with
+ * *failed if they can not be computed at all; else it has to be a residual. */
+static bool
+add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join,
+		const RestrictInfo *rinfo, Relids outer, bool *failed)
+{
+	Expr	   *outer_expr;
+	Expr	   *inner_expr;
+	TbValue		probe;
+	TbValue		stored;
+
+	*failed = false;
+	if (!split_equality(rinfo, join, outer, &outer_expr, &inner_expr))
+		return false;
+	*failed = true;
+	if (!tb_translate(&side->t, outer_expr, &probe))
+		return refuse(program, side->t.reason);
+	if (!tb_translate(&join->inner->t, inner_expr, &stored))
+		return refuse(program, join->inner->t.reason);
+	*failed = false;
+	if (!tb_join_keys_unify(&side->t, &probe, &join->inner->t, &stored))
+		return false;
+	tb_builder_join_key(side->t.builder, join->index, &probe);
+	tb_builder_add_key(join->inner->t.builder, &stored);
+	note_pruning_key(program, side, join, outer_expr, inner_expr);
+	join->shown->keys = lappend(join->shown->keys, rinfo->clause);
+	return true;
+}
+
+static bool
+add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
+			 TbValue *residual)
+{
+	Expr	   *condition = make_ands_explicit(clauses);
+	List	   *shared = list_copy(side->t.shared);
+	bool		ok;
+
+	/* Of a semijoin's or antijoin's columns nothing may be used again elsewhere. */
+	join->matching = true;
+	ok = tb_translate(&side->t, condition, residual);
+	join->matching = false;
+	side->t.shared = shared;
+	join->shown->others = clauses;
+	return ok || refuse(program, side->t.reason);
+}
+
+static int
+last_full_join(const TbJoinTree *tree)
+{
+	int			last = -1;
+	ListCell   *lc;
+
+	foreach(lc, tree->joins)
+		if (((TbTreeJoin *) lfirst(lc))->kind == TB_JOIN_FULL)
+			last = foreach_current_index(lc);
+	return last;
+}
+
+/* Does nothing come of the side without a row of the join's table? */
+static bool
+needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
+{
+	return side->needed && index > side->last_full &&
+		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
+}
+
+/* Keys, then what is left as the residual. */
+static bool
+add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
+{
+	List	   *others = NIL;
+	bool		unique = join->join->unique;
+	TbValue		residual;
+	ListCell   *lc;
+
+	foreach(lc, join->join->conditions)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		bool		failed;
+
+		if (add_key(program, side, join, rinfo, outer, &failed))
+			continue;
+		if (failed)
+			return false;
+		others = lappend(others, rinfo->clause);
+		/* The proof may rest on it. */
+		if (rinfo->can_join && rinfo->mergeopfamilies != NIL)
+			unique = false;
+	}
+	if (others != NIL && !add_residual(program, side, join, others, &residual))
+		return false;
+	if (join->shown->keys == NIL)
+		unique = false;
+	tb_builder_join_condition(side->t.builder, join->index,
+							  others != NIL ? &residual : NULL, unique);
+	return true;
+}
+
+static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed);
+
+static bool
+add_joins(TbJoinProgram *program, JoinSide *side)
+{
+	Relids		outer = bms_copy(side->tree->driver->relids);
+	ListCell   *lc;
+
+	foreach(lc, side->tree->joins)
+	{
+		SideJoin   *join = palloc0(sizeof(SideJoin));
+
+		join->join = lfirst(lc);
+		join->shown = palloc0(sizeof(TbStageJoin));
+		join->inner = make_side(program, join->join->inner,
+								needs_inner(side, join->join, foreach_current_index(lc)));
+		if (join->inner == NULL)
+			return false;
+		join->inner->table = program->ntables++;
+		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
+										  join->inner->table);
+		side->joins = lappend(side->joins, join);
+		if (join->join->kind == TB_JOIN_FULL)
+		{
+			tb_builder_full_join(side->t.builder, join->index, join->join->nfilters);
+			tb_builder_keep_null_keys(join->inner->t.builder);
+		}
+		if (!add_conditions(program, side, join, outer))
+			return false;
+		outer = bms_add_members(outer, join->join->inner->relids);
+	}
+	return true;
+}
+
+static void
+end_side(JoinSide *side)
+{
+	ListCell   *lc;
+
+	foreach(lc, side->joins)
+		end_side(((SideJoin *) lfirst(lc))->inner);
+	if (side->relation != NULL)
+		table_close(side->relation, NoLock);
+}
+
+static JoinSide *
+make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
+{
+	JoinSide   *side = palloc0(sizeof(JoinSide));
+	RangeTblEntry *rte = planner_rt_fetch(tree->driver->relid, program->root);
+
+	side->tree = tree;
+	side->needed = needed;
+	side->last_full = last_full_join(tree);
+	/* Locked since the query was parsed; the descriptor is the relcache's. */
+	if (tree->source == NULL)
+		side->relation = table_open(rte->relid, NoLock);
+	tb_translator_init(&side->t, program->root, tree->driver->relid,
+					   side->relation ? RelationGetDescr(side->relation) : NULL);
+	if (side->last_full >= 0)
+		tb_builder_expect_full_join(side->t.builder, side->last_full);
+	if (tree->partitions != NULL)
+		tb_builder_set_partitions(side->t.builder, tree->partitions);
+	side->t.resolve = resolve_column;
+	side->t.resolver = side;
+	if (add_joins(program, side) && add_filters(program, side))
+		return side;
+	end_side(side);
+	return NULL;
+}
+
+TbJoinProgram *
+tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree, const char **reason)
+{
+	TbJoinProgram *program = palloc0(sizeof(TbJoinProgram));
+
+	program->root = root;
+	program->main = make_side(program, tree, true);
+	if (program->main != NULL)
+		return program;
+	*reason = program->reason;
+	return NULL;
+}
+
+TbTranslator *
+tb_join_program_translator(TbJoinProgram *program)
+{
+	return &program->main->t;
+}
+
+void
+tb_join_program_end(TbJoinProgram *program)
+{
+	end_side(program->main);
+}
+
+/* Any column will do: it tells which table it is after the planner has
+ * renumbered them. */
+static Var *
+reference_to(const JoinSide *side)
+{
+	return makeVar(side->tree->driver->relid, TableOidAttributeNumber, OIDOID, -1,
+				   InvalidOid, 0);
+}
+
+static void
+describe_joins(TbStage *stage, const JoinSide *side, double rows)
+{
+	ListCell   *lc;
+
+	foreach(lc, side->joins)
+	{
+		const SideJoin *join = lfirst(lc);
+
+		stage->joins = lappend(stage->joins, join->shown);
+		stage->info.work.probes += rows;
+		if (join->shown->keys == NIL)
+			stage->info.work.candidates += rows * join->join->inner->rows;
+		stage->info.work.matches += join->join->rows;
+		rows = join->join->rows;
+	}
+}
+
+/* Where the plan below returns what the program reads. */
+static bool
+find_source_columns(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
+{
+	ListCell   *attnum;
+
+	foreach(attnum, tb_builder_row_columns(side->t.builder))
+	{
+		int			found = -1;
+		ListCell   *lc;
+
+		foreach(lc, stage->source->pathtarget->exprs)
+		{
+			Var		   *var = lfirst(lc);
+
+			if (IsA(var, Var) && var->varattno == lfirst_int(attnum))
+				found = foreach_current_index(lc);
+		}
+		if (found < 0)
+			return refuse(program, "a column that PostgreSQL's plan does not return");
+		stage->source_columns = lappend_int(stage->source_columns, found);
+	}
+	stage->info.nsource_columns = list_length(stage->source_columns);
+	return true;
+}
+
+/* What reading the partitions takes instead of the table. */
+static bool
+describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
+{
+	const TbPartitions *partitions = side->tree->partitions;
+	TbWork	   *work = &stage->info.work;
+
+	if (partitions == NULL)
+		return true;
+	if (!tb_layout_programs(stage->program, partitions, &stage->layouts,
+							&stage->leaf_layouts, &program->reason))
+		return false;
+	stage->partitions = partitions;
+	stage->pruner = tb_partitions_pruner(program->root, side->tree->driver, partitions);
+	/* PostgreSQL's plan would meet rows that raise. */
+	if (!tb_program_raises_before_output(stage->program))
+		stage->pruning_keys = side->pruning_keys;
+	stage->info.nleaves = list_length(partitions->leaves);
+	stage->info.pruned = partitions->pruned;
+	work->partitions = stage->info.nleaves;
+	work->pages = partitions->pages;
+	work->all_visible = partitions->all_visible;
+	work->rows = partitions->tuples;
+	work->passing = Min(side->tree->driver->rows, partitions->tuples);
+	return true;
+}
+
+/* What BRIN indexes of the partitions leave of them. */
+static void
+choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
+{
+	TbWork	   *work = &stage->info.work;
+	double		pages = 0;
+	double		rows = 0;
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, stage->partitions->leaves)
+	{
+		RelOptInfo *leaf = ((TbLeaf *) lfirst(lc))->rel;
+		TbWork		leaf_work = tb_cost_work(leaf, leaf->rows, &work->program);
+		TbBrinPath *brin = tb_brin_path_choose(root, leaf, &leaf_work);
+
+		stage->leaf_brins = lappend(stage->leaf_brins, brin);
+		found = found || brin != NULL;
+		pages += leaf_work.pages;
+		rows += leaf_work.rows;
+	}
+	if (!found)
+	{
+		stage->leaf_brins = NIL;
+		return;
+	}
+	work->pages = pages;
+	work->rows = rows;
+	work->passing = Min(work->passing, rows);
+}
+
+static bool
+finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
+{
+	TbStage    *stage = palloc0(sizeof(TbStage));
+	RelOptInfo *rel = side->tree->driver;
+	TbProgramCost cost;
+	ListCell   *lc;
+
+	/* First, for it says which outputs the tables must have. */
+	stage->program = tb_builder_finish(side->t.builder, sink, &stage->params, &cost);
+	if (stage->program == NULL)
+		return refuse(program, "joins, keys or expressions are too many");
+	stage->info.relid = side->relation ? RelationGetRelid(side->relation) : InvalidOid;
+	stage->info.table = side->table;
+	stage->info.source_plan = -1;
+	stage->info.brin_plan = -1;
+	stage->info.needed = side->needed && side->last_full < 0;
+	stage->info.pruner = -1;
+	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
+	stage->info.work.may_be_fed = side->tree->source == NULL;
+	if (!describe_partitions(program, side, stage))
+		return false;
+	if (stage->partitions != NULL)
+		choose_leaf_indexes(program->root, stage);
+	else if (side->tree->source == NULL)
+		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
+	stage->info.work.reaching = side->joins != NIL ? side->tree->rows :
+		stage->info.work.passing;
+	if (sink == TB_SINK_BUILD)
+		stage->info.work.built = side->tree->rows;
+	if (sink == TB_SINK_PROJECT)
+		stage->info.work.projected = side->tree->rows;
+	stage->source = side->tree->source;
+	if (stage->source != NULL && !find_source_columns(program, side, stage))
+		return false;
+	stage->reference = reference_to(side);
+	stage->filters = get_actual_clauses(side->tree->filters);
+	describe_joins(stage, side, rel->rows);
+	foreach(lc, side->joins)
+	{
+		SideJoin   *join = lfirst(lc);
+
+		tb_builder_keep_outputs(join->inner->t.builder,
+								tb_builder_used_outputs(side->t.builder, join->index));
+		if (!finish_side(program, join->inner, TB_SINK_BUILD, stages))
+			return false;
+	}
+	*stages = lappend(*stages, stage);
+	return true;
+}
+
+/* A node's first child plan is the kept one. */
+static void
+number_sources(List *stages)
+{
+	int			next = 1;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage    *stage = lfirst(lc);
+		ListCell   *leaf;
+
+		if (stage->source != NULL)
+			stage->info.source_plan = next++;
+		if (stage->brin != NULL)
+			stage->info.brin_plan = next++;
+		foreach(leaf, stage->leaf_brins)
+			stage->leaf_brin_plans = lappend_int(stage->leaf_brin_plans,
+												 lfirst(leaf) != NULL ? next++ : -1);
+		if (stage->pruner != NULL)
+			stage->info.pruner = next++;
+	}
+}
+
+List *
+tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
+{
+	List	   *stages = NIL;
+
+	if (program->ntables > TB_MAX_TABLES)
+		program->reason = "joins are too many";
+	else if (finish_side(program, program->main, sink, &stages))
+	{
+		number_sources(stages);
+		return stages;
+	}
+	*reason = program->reason;
+	return NIL;
+}

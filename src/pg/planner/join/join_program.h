@@ -1,0 +1,36 @@
+/*
+ * join_program.h - the programs of a tree: one that its driver streams through,
+ * and one that builds each inner table.
+ */
+#ifndef TURBINE_PG_JOIN_PROGRAM_H
+#define TURBINE_PG_JOIN_PROGRAM_H
+
+#include "postgres.h"
+
+#include "pg/planner/cost.h"
+#include "pg/planner/expression/expression.h"
+#include "pg/planner/join/join_tree.h"
+#include "pg/planner/program/stage.h"
+
+typedef struct TbJoinProgram TbJoinProgram;
+
+/*
+ * Starts the programs of a tree, filters and joins added. NULL with *reason if
+ * a device can not do some part of it. Tables are opened until tb_join_program_end.
+ */
+extern TbJoinProgram *tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree,
+											const char **reason);
+
+/* Adds to the main program; columns of every table are known. */
+extern TbTranslator *tb_join_program_translator(TbJoinProgram *program);
+
+/*
+ * Serializes all: TbStages in the order in which they run, the main one last. NIL
+ * with *reason if a limit is exceeded.
+ */
+extern List *tb_join_program_finish(TbJoinProgram *program, TbSink sink,
+									const char **reason);
+
+extern void tb_join_program_end(TbJoinProgram *program);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * pruning_keys.c - see pruning_keys.h. Called by join_program.c.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "pg/planner/partitions.h"
+#include "pg/planner/join/pruning_keys.h"
+
+/*
+ * What the row loses at an INNER or SEMI join never comes out. A FULL join before it
+ * would have seen the row, which may have been the only match of an inner row there;
+ * one behind it never does. What LEFT and ANTI joins before it do with the row is for
+ * nobody else.
+ */
+bool
+tb_join_prunes(const TbJoinTree *tree, const TbTreeJoin *join)
+{
+	ListCell   *lc;
+
+	foreach(lc, tree->joins)
+	{
+		const TbTreeJoin *each = lfirst(lc);
+
+#ifdef TB_MUTANT_UNMATCHED_PRUNED
+		if (each == join)
+			return true;
+#endif
+		if (each == join)
+			return join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI;
+		if (each->kind == TB_JOIN_FULL)
+			return false;
+	}
+	return false;
+}
+
+/* Types whose values are integers in a table of the engine, in the same order. */
+static bool
+is_stored_as_integer(Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Not of a table that is a partition itself: to know its leaves' constraints its
+ * ancestors would have to be locked, which the query has not done, and parents are
+ * locked before their partitions.
+ */
+bool
+tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree, const Expr *outer,
+				  const Expr *inner)
+{
+	const Var  *var = (const Var *) outer;
+
+	if (!enable_partition_pruning || tree->partitions == NULL || !IsA(outer, Var))
+		return false;
+	return var->varno == tree->driver->relid && var->varlevelsup == 0 &&
+		var->varattno > 0 && is_stored_as_integer(var->vartype) &&
+		exprType((const Node *) inner) == var->vartype &&
+		!get_rel_relispartition(planner_rt_fetch(tree->driver->relid, root)->relid) &&
+		tb_is_partitioned_by(root, tree->driver, var->varattno);
+}
+
+static bool
+raises(const TbProgram *program, uint32 expr)
+{
+	const TbExpr *exprs = (const TbExpr *) ((const char *) program + program->exprs.offset);
+
+	return (exprs[expr].flags & TB_EX_RAISES) != 0;
+}
+
+static bool
+any_raises(const TbProgram *program, const uint32 *exprs, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+		if (raises(program, exprs[i]))
+			return true;
+	return false;
+}
+
+/* Filters and join conditions; outputs, keys and aggregates are of rows that pass. */
+bool
+tb_program_raises_before_output(const TbProgram *program)
+{
+	const char *base = (const char *) program;
+	const uint32 *args = (const uint32 *) (base + program->args.offset);
+	const TbJoin *joins = (const TbJoin *) (base + program->joins.offset);
+
+	if (any_raises(program, (const uint32 *) (base + program->filters.offset),
+				   program->filters.count))
+		return true;
+	for (uint32 i = 0; i < program->joins.count; i++)
+	{
+		if (any_raises(program, args + joins[i].first_key, joins[i].nkeys) ||
+			(joins[i].residual != TB_NONE && raises(program, joins[i].residual)))
+			return true;
+	}
+	return false;
+}

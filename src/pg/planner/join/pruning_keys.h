@@ -1,0 +1,34 @@
+/*
+ * pruning_keys.h - keys of joins by whose values in a finished inner table leaves of
+ * the partitioned table that probes it can be left out.
+ */
+#ifndef TURBINE_PG_PRUNING_KEYS_H
+#define TURBINE_PG_PRUNING_KEYS_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "turbine/program.h"
+
+#include "pg/planner/join/join_tree.h"
+
+typedef struct TbPruningKey
+{
+	uint32		table;				/* number of the inner table */
+	uint32		key;				/* which of its keys */
+	AttrNumber	attnum;				/* of the partitioned table: what equals it */
+} TbPruningKey;
+
+/* Whether a row of the tree's driver without a match at the join leaves no trace. */
+extern bool tb_join_prunes(const TbJoinTree *tree, const TbTreeJoin *join);
+
+/* Whether the driver is partitioned by a column that is the outer side of an
+ * equality, and the bounds of the inner side's values can be compared with it. */
+extern bool tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree,
+							  const Expr *outer, const Expr *inner);
+
+/* Whether a program may raise an error about a row that no join lets pass. */
+extern bool tb_program_raises_before_output(const TbProgram *program);
+
+#endif

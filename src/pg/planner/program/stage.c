@@ -1,0 +1,123 @@
+/*
+ * stage.c - see stage.h.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+
+#include "pg/planner/program/stage.h"
+
+static Cost
+cost_of_leaf_indexes(const TbStage *stage)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, stage->leaf_brins)
+		if (lfirst(lc) != NULL)
+			cost += ((TbBrinPath *) lfirst(lc))->cost;
+	return cost;
+}
+
+Cost
+tb_cost_stages(List *stages)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		const TbStage *stage = lfirst(lc);
+
+		if (stage->source != NULL)
+			cost += stage->source->total_cost +
+				stage->source->rows * tb_cost_returned_row();
+		if (stage->brin != NULL)
+			cost += stage->brin->cost;
+		cost += cost_of_leaf_indexes(stage);
+		cost += lnext(stages, lc) != NULL ? tb_cost_build(&stage->info.work) :
+			tb_cost_run(&stage->info.work);
+	}
+	return cost;
+}
+
+List *
+tb_stage_sources(List *stages)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage    *stage = lfirst(lc);
+		ListCell   *leaf;
+
+		if (stage->source != NULL)
+			result = lappend(result, stage->source);
+		if (stage->brin != NULL)
+			result = lappend(result, stage->brin->path);
+		foreach(leaf, stage->leaf_brins)
+			if (lfirst(leaf) != NULL)
+				result = lappend(result, ((TbBrinPath *) lfirst(leaf))->path);
+		if (stage->pruner != NULL)
+			result = lappend(result, stage->pruner);
+	}
+	return result;
+}
+
+/* Of partitions the first one's condition is shown. */
+static void
+keep_index_plan(TbStage *stage, List *plans, int number)
+{
+	ListCell   *child = list_nth_cell(plans, number);
+	List	   *condition;
+
+	lfirst(child) = tb_brin_index_plan(lfirst(child), &condition);
+	if (stage->brin_condition == NIL)
+		stage->brin_condition = condition;
+}
+
+List *
+tb_stage_plans(List *stages, List *plans)
+{
+	List	   *result = list_copy(plans);
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage    *stage = lfirst(lc);
+		ListCell   *leaf;
+
+		if (stage->brin != NULL)
+			keep_index_plan(stage, result, stage->info.brin_plan);
+		foreach(leaf, stage->leaf_brin_plans)
+			if (lfirst_int(leaf) >= 0)
+				keep_index_plan(stage, result, lfirst_int(leaf));
+	}
+	return result;
+}
+
+Cost
+tb_cost_disabled(List *stages)
+{
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, stages)
+	{
+		const TbStage *stage = lfirst(lc);
+		ListCell   *join;
+
+		if (!enable_seqscan && stage->source == NULL && stage->brin == NULL &&
+			stage->leaf_brins == NIL)
+			cost += disable_cost;
+		foreach(join, stage->joins)
+		{
+			bool		hashes = ((TbStageJoin *) lfirst(join))->keys != NIL;
+
+			if (!(hashes ? enable_hashjoin : enable_nestloop))
+				cost += disable_cost;
+		}
+	}
+	return cost;
+}

@@ -1,0 +1,72 @@
+/*
+ * block_set.c - see block_set.h.
+ *
+ * A bit a block: a terabyte's table takes 16 MB, and every set the same.
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+#include "pg/source/heap/block_set.h"
+
+struct TbBlockSet
+{
+	BlockNumber nblocks;		/* of the relation */
+	BlockNumber count;			/* in the set */
+	uint64		words[FLEXIBLE_ARRAY_MEMBER];
+};
+
+TbBlockSet *
+tb_block_set_of_bitmap(TIDBitmap *bitmap, BlockNumber nblocks)
+{
+	Size		nwords = (Size) nblocks / 64 + 1;
+	TbBlockSet *set = MemoryContextAllocExtended(CurrentMemoryContext,
+												 offsetof(TbBlockSet, words) + nwords * sizeof(uint64),
+												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	TBMIterator *iterator = tbm_begin_iterate(bitmap);
+	TBMIterateResult *result;
+
+	set->nblocks = nblocks;
+	while ((result = tbm_iterate(iterator)) != NULL)
+	{
+		/* They ascend. Nothing beyond the end is read whatever an index says. */
+		if (result->blockno >= nblocks)
+			break;
+		set->words[result->blockno / 64] |= UINT64CONST(1) << (result->blockno % 64);
+		set->count++;
+	}
+	tbm_end_iterate(iterator);
+	return set;
+}
+
+BlockNumber
+tb_block_set_count(const TbBlockSet *set)
+{
+	return set->count;
+}
+
+BlockNumber
+tb_block_set_next(const TbBlockSet *set, BlockNumber from)
+{
+	Size		word;
+	uint64		bits;
+
+	if (from >= set->nblocks)
+		return InvalidBlockNumber;
+	word = from / 64;
+	bits = set->words[word] & (~UINT64CONST(0) << (from % 64));
+	while (bits == 0)
+	{
+		if (++word > (set->nblocks - 1) / 64)
+			return InvalidBlockNumber;
+		bits = set->words[word];
+	}
+	return word * 64 + pg_rightmost_one_pos64(bits);
+}
+
+void
+tb_block_set_free(TbBlockSet *set)
+{
+	pfree(set);
+}

@@ -1,0 +1,148 @@
+/*
+ * buffered_read.c - see buffered_read.h.
+ *
+ * Does for one page what heapgetpage does, in its order: prune, share lock,
+ * visibility of every tuple, and under SERIALIZABLE the conflict check of every
+ * tuple, visible or not. The page is copied first and tested in the copy, which
+ * is in the processor's cache then; most tuples are decided by their hint bits
+ * there. The rest go to PostgreSQL's own routine, on the buffer's tuple and
+ * before the lock is released (it may set hint bits).
+ *
+ * Called for blocks that may not be read directly, by queries and by local
+ * evaluation alike.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufpage.h"
+#include "storage/predicate.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "pg/source/heap/buffered_read.h"
+
+#include "turbine/types.h"
+
+StaticAssertDecl(TB_PAGE_SIZE == BLCKSZ, "page size");
+StaticAssertDecl(TB_MAX_TUPLES_PER_PAGE == MaxHeapTuplesPerPage,
+				 "tuples a page");
+
+void
+tb_buffered_join(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
+				 BlockNumber nblocks)
+{
+	reader->rel = rel;
+	reader->snapshot = snapshot;
+	/* As heapam: a big scan must not sweep the buffer pool clean. */
+	reader->strategy = nblocks > (BlockNumber) NBuffers / 4 ?
+		GetAccessStrategy(BAS_BULKREAD) : NULL;
+	reader->check_conflicts = CheckForSerializableConflictOutNeeded(rel, snapshot);
+}
+
+void
+tb_buffered_begin(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
+				  BlockNumber nblocks)
+{
+	PredicateLockRelation(rel, snapshot);
+	tb_buffered_join(reader, rel, snapshot, nblocks);
+	pgstat_count_heap_scan(rel);
+}
+
+void
+tb_buffered_end(TbBufferedReader *reader)
+{
+	if (reader->strategy != NULL)
+		FreeAccessStrategy(reader->strategy);
+	reader->strategy = NULL;
+}
+
+/* Visible to the snapshot by hint bits alone: inserted by a transaction known
+ * to be committed and older than any that the snapshot takes as running, and
+ * not deleted or locked. */
+static inline bool
+visible_by_hints(HeapTupleHeader tuple, TransactionId snapshot_xmin)
+{
+#ifdef TB_MUTANT_DELETED_IS_VISIBLE
+	if ((tuple->t_infomask & HEAP_XMIN_COMMITTED) == 0)
+		return false;
+#else
+	if ((tuple->t_infomask & HEAP_XMAX_INVALID) == 0 ||
+		(tuple->t_infomask & HEAP_XMIN_COMMITTED) == 0)
+		return false;
+#endif
+	return HeapTupleHeaderXminFrozen(tuple) ||
+		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(tuple), snapshot_xmin);
+}
+
+/* PostgreSQL's own verdict on the tuple in the buffer, which is locked. */
+static bool
+visible_by_heapam(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
+				  OffsetNumber offnum, bool all_visible)
+{
+	Page		page = BufferGetPage(buffer);
+	ItemId		lp = PageGetItemId(page, offnum);
+	HeapTupleData tuple;
+	bool		visible;
+
+	tuple.t_tableOid = RelationGetRelid(reader->rel);
+	tuple.t_data = (HeapTupleHeader) PageGetItem(page, lp);
+	tuple.t_len = ItemIdGetLength(lp);
+	ItemPointerSet(&tuple.t_self, block, offnum);
+	visible = all_visible ||
+		HeapTupleSatisfiesVisibility(&tuple, reader->snapshot, buffer);
+	if (reader->check_conflicts)
+		HeapCheckForSerializableConflictOut(visible, reader->rel, &tuple, buffer,
+											reader->snapshot);
+	return visible;
+}
+
+static void
+blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
+				Page copy, bool all_visible)
+{
+	TransactionId xmin = reader->snapshot->xmin;
+	bool		hints_decide = !reader->check_conflicts &&
+	reader->snapshot->snapshot_type == SNAPSHOT_MVCC;
+	OffsetNumber lines = PageGetMaxOffsetNumber(copy);
+
+	for (OffsetNumber offnum = FirstOffsetNumber; offnum <= lines; offnum++)
+	{
+		ItemId		lp = PageGetItemId(copy, offnum);
+
+		if (!ItemIdIsNormal(lp))
+			continue;
+		if (hints_decide &&
+			visible_by_hints((HeapTupleHeader) PageGetItem(copy, lp), xmin))
+			continue;
+		if (!visible_by_heapam(reader, buffer, block, offnum, all_visible))
+			ItemIdSetUnused(lp);
+	}
+}
+
+void
+tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page)
+{
+	Buffer		buffer;
+	Page		source;
+	bool		all_visible;
+
+	CHECK_FOR_INTERRUPTS();
+	buffer = ReadBufferExtended(reader->rel, MAIN_FORKNUM, block, RBM_NORMAL,
+								reader->strategy);
+	heap_page_prune_opt(reader->rel, buffer);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	source = BufferGetPage(buffer);
+	TestForOldSnapshot(reader->snapshot, reader->rel, source);
+	memcpy(page, source, BLCKSZ);
+
+	/* The page's flag may reach a standby without its WAL record. */
+	all_visible = PageIsAllVisible((Page) page) &&
+		!reader->snapshot->takenDuringRecovery;
+	if (!all_visible || reader->check_conflicts)
+		blank_invisible(reader, buffer, block, (Page) page, all_visible);
+	UnlockReleaseBuffer(buffer);
+}

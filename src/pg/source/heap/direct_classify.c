@@ -1,0 +1,180 @@
+/*
+ * direct_classify.c - see direct_classify.h.
+ *
+ * Dirty or not. A tuple change is older than the all-visible bit that covers
+ * it. If, at any moment after the bit was seen, the block's buffer is clean or
+ * absent, the change has been written to the file (BM_DIRTY falls only when the
+ * write is done, and a buffer is evicted only after that). So the map is copied
+ * first, buffers are looked at later. Changes after the look clear the bit,
+ * which the confirmation sees.
+ *
+ * Looking costs about 100 ns a block through the buffer table, or a few
+ * nanoseconds a *buffer* by sweeping all headers once, without locks: a block
+ * whose change is not yet in the file sits in one buffer, dirty and under the
+ * same tag, from before the bit was set until it is written; any other tag or
+ * flag that an unlocked read sees belongs to a block that is on file. So the
+ * query looks up block by block until that has cost as much as a sweep.
+ *
+ * The look can not be saved by comparing the map page's LSN with the last
+ * checkpoint's: COPY FREEZE into a table of its own transaction adds rows under
+ * bits that are set, without a new LSN, so after its commit a dirty block can
+ * lie under a map page older than any checkpoint.
+ *
+ * Relies on buf_internals.h; only reads there.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_am.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "pg/source/heap/buffer_lookup.h"
+#include "pg/source/heap/direct_classify.h"
+#include "pg/settings/guc.h"
+
+/* Buffer headers swept in the time of one look-up. */
+#define HEADERS_PER_LOOKUP 24
+
+struct TbDirect
+{
+	Relation	rel;
+	BlockNumber nblocks;
+	TbVisibilityMap *map;
+	uint64		lookups;
+	uint8	   *dirty;			/* a bit a block, once swept; else NULL */
+	bool	   *copied_late;	/* a map page: its copy is younger than the sweep,
+								 * which thus says nothing about its blocks */
+};
+
+/*
+ * Whether the visibility map's promise holds for the relation at all. In a
+ * parallel worker the relation cache does not know what the leader's
+ * transaction has created. In recovery the map is as good as on the primary:
+ * replay of a set bit first waits for, or cancels, snapshots that do not see
+ * the tuples (index-only scans rely on it too); only the flag on the heap page
+ * is not to be trusted there.
+ */
+static bool
+map_is_promise(Relation rel, Snapshot snapshot)
+{
+	return rel->rd_rel->relkind != RELKIND_TOASTVALUE &&
+		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		!IsCatalogRelation(rel) &&
+		rel->rd_createSubid == InvalidSubTransactionId &&
+		rel->rd_newRelfilenodeSubid == InvalidSubTransactionId &&
+		rel->rd_firstRelfilenodeSubid == InvalidSubTransactionId &&
+		snapshot->snapshot_type == SNAPSHOT_MVCC &&
+		old_snapshot_threshold < 0 &&
+		!IsParallelWorker() &&
+		!IsolationIsSerializable() &&
+		!CheckForSerializableConflictOutNeeded(rel, snapshot);
+}
+
+TbDirect *
+tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
+				BlockNumber blocks_to_read)
+{
+	TbDirect   *direct;
+	TbVisibilityMap *map;
+
+	if (blocks_to_read == 0 || blocks_to_read < (BlockNumber) tb_guc_direct_threshold ||
+		!map_is_promise(rel, snapshot))
+		return NULL;
+	map = tb_visibility_map_copy(rel, nblocks);
+	if (map->all_visible == 0)
+		return NULL;
+	direct = palloc0(sizeof(TbDirect));
+	direct->rel = rel;
+	direct->nblocks = nblocks;
+	direct->map = map;
+	direct->copied_late = palloc0(map->npages * sizeof(bool));
+	return direct;
+}
+
+double
+tb_direct_share(const TbDirect *direct)
+{
+	return Min((double) direct->map->all_visible / Max(direct->nblocks, 1), 1);
+}
+
+static void
+sweep_buffers(TbDirect *direct)
+{
+	RelFileNode node = RelationGetSmgr(direct->rel)->smgr_rnode.node;
+
+	direct->dirty = MemoryContextAllocExtended(GetMemoryChunkContext(direct),
+											   direct->nblocks / 8 + 1,
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	memset(direct->copied_late, 0, direct->map->npages * sizeof(bool));
+	for (int i = 0; i < NBuffers; i++)
+	{
+		BufferDesc *header = GetBufferDescriptor(i);
+		BlockNumber block;
+
+		if ((pg_atomic_read_u32(&header->state) & BM_DIRTY) == 0 ||
+			header->tag.forkNum != MAIN_FORKNUM ||
+			!RelFileNodeEquals(header->tag.rnode, node))
+			continue;
+		block = header->tag.blockNum;
+		if (block < direct->nblocks)
+			direct->dirty[block / 8] |= 1 << (block % 8);
+	}
+}
+
+bool
+tb_direct_block(TbDirect *direct, BlockNumber block)
+{
+	if (!tb_visibility_map_bit(direct->map, block))
+		return false;
+#ifdef TB_MUTANT_DIRTY_IS_CLEAN
+	return true;				/* reads files that lag behind the buffers */
+#endif
+	if (direct->dirty != NULL && !direct->copied_late[TB_VM_PAGE(block)])
+		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
+	if (direct->dirty == NULL &&
+		++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
+	{
+		sweep_buffers(direct);
+		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
+	}
+	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
+}
+
+XLogRecPtr
+tb_direct_lsn(const TbDirect *direct, BlockNumber block)
+{
+	return direct->map->lsn[TB_VM_PAGE(block)];
+}
+
+#ifdef TB_MUTANT_NO_RECHECK
+/* Takes what was read while others changed it. */
+void
+tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block,
+				  uint32 count, bool *unmoved)
+{
+	memset(unmoved, true, count * sizeof(bool));
+}
+#else
+void
+tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block,
+				  uint32 count, bool *unmoved)
+{
+	uint32		page = TB_VM_PAGE(block);
+
+	if (tb_visibility_map_check(direct->map, lsn, block, count, unmoved) ||
+		direct->map->lsn[page] != lsn)
+		return;
+	/* Someone set bits: blocks still to come are classified under a new copy. */
+	tb_visibility_map_refresh(direct->map, page);
+	direct->copied_late[page] = true;
+}
+#endif

@@ -1,0 +1,43 @@
+/*
+ * direct_classify.h - which blocks of a relation may be read from its files.
+ *
+ * One per query. A block is direct if the relation allows it at all, the copy
+ * of the visibility map calls it all-visible, and it is not dirty in shared
+ * buffers. That alone proves nothing: after the daemon has read the block, it
+ * must be confirmed (tb_direct_confirm) before anyone uses the bytes.
+ */
+#ifndef TURBINE_PG_DIRECT_CLASSIFY_H
+#define TURBINE_PG_DIRECT_CLASSIFY_H
+
+#include "postgres.h"
+
+#include "storage/block.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+#include "pg/source/heap/visibility_map.h"
+
+typedef struct TbDirect TbDirect;
+
+/* NULL: nothing of the relation, of which so many blocks will be read, may, or is
+ * worth, being read directly. */
+extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot,
+								 BlockNumber nblocks, BlockNumber blocks_to_read);
+
+/* The part of the relation's blocks that the map calls all-visible. */
+extern double tb_direct_share(const TbDirect *direct);
+
+extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
+
+/* The LSN of the map page that a block was classified under. */
+extern XLogRecPtr tb_direct_lsn(const TbDirect *direct, BlockNumber block);
+
+/*
+ * After the blocks [block, block + count), all under one map page and all
+ * classified as direct under `lsn`, have been read: unmoved[i] says whether
+ * what was read of block + i is what the snapshot sees.
+ */
+extern void tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block,
+							  uint32 count, bool *unmoved);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * visibility_map.c - copies and re-checks visibility map pages.
+ *
+ * The promise that direct reading rests on: for a WAL-logged heap whose storage
+ * was not created in the current transaction, tuple data and line pointers of
+ * a block are unchanged as long as its all-visible bit stays set and the map
+ * page's LSN does not move. Whoever changes them clears the bit before the heap
+ * page's lock is released, so before the change can reach the file; whoever
+ * sets a bit again stamps the map page with a new LSN.
+ *
+ * Bits and LSN must be seen together: visibilitymap_get_status reads without a
+ * lock, so it is not used. Called by direct_classify.c and the query; must
+ * never extend or change the map.
+ */
+#include "postgres.h"
+
+#include "access/visibilitymapdefs.h"
+#include "storage/bufmgr.h"
+#include "storage/smgr.h"
+#include "utils/rel.h"
+
+#include "pg/source/heap/visibility_map.h"
+
+#define BYTES_PER_PAGE (TB_VM_BLOCKS_PER_PAGE / 4)
+
+static bool
+bit_is_set(const uint8 *bytes, BlockNumber index)
+{
+	return (bytes[index / 4] >> (2 * (index % 4))) & VISIBILITYMAP_ALL_VISIBLE;
+}
+
+/* Pages that the map's file has now. A page beyond it has no bit set. */
+static BlockNumber
+map_length(Relation rel)
+{
+	SMgrRelation reln = RelationGetSmgr(rel);
+
+	if (!smgrexists(reln, VISIBILITYMAP_FORKNUM))
+		return 0;
+	return smgrnblocks(reln, VISIBILITYMAP_FORKNUM);
+}
+
+static Buffer
+lock_page(Relation rel, uint32 page)
+{
+	Buffer		buffer = ReadBufferExtended(rel, VISIBILITYMAP_FORKNUM, page,
+											RBM_ZERO_ON_ERROR, NULL);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	return buffer;
+}
+
+static void
+copy_page(TbVisibilityMap *map, uint32 page)
+{
+	uint8	   *bits = map->bits + (size_t) page * BYTES_PER_PAGE;
+	Buffer		buffer = lock_page(map->rel, page);
+	Page		content = BufferGetPage(buffer);
+
+	map->lsn[page] = PageGetLSN(content);
+	memcpy(bits, PageGetContents(content), BYTES_PER_PAGE);
+	UnlockReleaseBuffer(buffer);
+}
+
+static uint64
+count_set(const TbVisibilityMap *map)
+{
+	uint64		count = 0;
+
+	for (BlockNumber block = 0; block < map->nblocks; block++)
+		count += tb_visibility_map_bit(map, block);
+	return count;
+}
+
+TbVisibilityMap *
+tb_visibility_map_copy(Relation rel, BlockNumber nblocks)
+{
+	TbVisibilityMap *map = palloc0(sizeof(TbVisibilityMap));
+	BlockNumber length = map_length(rel);
+
+	map->rel = rel;
+	map->nblocks = nblocks;
+	map->npages = nblocks / TB_VM_BLOCKS_PER_PAGE +
+		(nblocks % TB_VM_BLOCKS_PER_PAGE != 0);
+	map->lsn = palloc0(map->npages * sizeof(XLogRecPtr));
+	map->bits = MemoryContextAllocExtended(CurrentMemoryContext,
+										   (Size) map->npages * BYTES_PER_PAGE,
+										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 page = 0; page < Min(map->npages, length); page++)
+		copy_page(map, page);
+	map->all_visible = count_set(map);
+	return map;
+}
+
+bool
+tb_visibility_map_bit(const TbVisibilityMap *map, BlockNumber block)
+{
+	const uint8 *bits = map->bits + (size_t) TB_VM_PAGE(block) * BYTES_PER_PAGE;
+
+	return bit_is_set(bits, block % TB_VM_BLOCKS_PER_PAGE);
+}
+
+bool
+tb_visibility_map_check(TbVisibilityMap *map, XLogRecPtr lsn, BlockNumber block,
+						uint32 count, bool *still)
+{
+	uint32		page = TB_VM_PAGE(block);
+	Buffer		buffer = lock_page(map->rel, page);
+	Page		content = BufferGetPage(buffer);
+	const uint8 *bits = (const uint8 *) PageGetContents(content);
+	bool		same_lsn = PageGetLSN(content) == lsn;
+
+	Assert(TB_VM_PAGE(block + count - 1) == page);
+	for (uint32 i = 0; i < count; i++)
+		still[i] = same_lsn && bit_is_set(bits, (block + i) % TB_VM_BLOCKS_PER_PAGE);
+	UnlockReleaseBuffer(buffer);
+	return same_lsn;
+}
+
+void
+tb_visibility_map_refresh(TbVisibilityMap *map, uint32 page)
+{
+	copy_page(map, page);
+}

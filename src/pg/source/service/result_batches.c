@@ -1,0 +1,250 @@
+/*
+ * result_batches.c - keeps groups, or projected rows, until all have come.
+ *
+ * Each batch is copied out of its slot once, then checked: every offset,
+ * length and text view, so that readers of the copy need not. The copy is a
+ * TbGroups whose offsets count from its own start. Batches beyond work_mem go
+ * to a temporary file. Called by aggregate_input.c (add) and heap_query.c
+ * (next, end).
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/buffile.h"
+
+#include "pg/source/heap/query_state.h"
+
+#define SECTION_ALIGN 16
+#define ALIGN_SECTION(n) TYPEALIGN(SECTION_ALIGN, (n))
+
+typedef struct Batch
+{
+	Size		size;
+	TbGroups   *groups;			/* NULL: in the file, in order */
+} Batch;
+
+struct TbGroupBatches
+{
+	uint32		ncolumns;
+	uint32	   *types;			/* TbType of each column */
+	List	   *batches;
+	int			next;
+	Size		memory;			/* of batches kept there */
+	BufFile    *file;
+	bool		rewound;
+	TbGroups   *current;		/* batch from the file, handed out */
+};
+
+static const void *
+section(const TbProgram *program, TbSection s)
+{
+	return (const char *) program + s.offset;
+}
+
+/* The types of the window functions' values, behind those of the columns. */
+static void
+add_function_types(uint32 *types, const TbResultPlan *result)
+{
+	const TbWindowFunction *functions = (const TbWindowFunction *)
+	((const char *) result + result->functions.offset);
+
+	for (uint32 i = 0; i < result->functions.count; i++)
+		types[result->ncolumns + i] =
+			tb_window_type(functions[i].kind,
+						   functions[i].arg == TB_NONE ? TB_TYPE_INVALID : types[functions[i].arg]);
+}
+
+TbGroupBatches *
+tb_group_batches_make(const TbProgram *program, const TbResultPlan *result)
+{
+	TbGroupBatches *batches = palloc0(sizeof(TbGroupBatches));
+	bool		projects = program->sink == TB_SINK_PROJECT;
+	TbSection	direct = projects ? program->outputs : program->keys;
+	const uint32 *keys = section(program, direct);
+	const TbExpr *exprs = section(program, program->exprs);
+	const TbAgg *aggs = section(program, program->aggs);
+	uint32		nkeys = direct.count;
+	uint32		naggs = projects ? 0 : program->aggs.count;
+
+	uint32		nfunctions = result != NULL ? result->functions.count : 0;
+
+	batches->ncolumns = nkeys + naggs + nfunctions;
+	batches->types = palloc(Max(batches->ncolumns, 1) * sizeof(uint32));
+	for (uint32 i = 0; i < nkeys; i++)
+		batches->types[i] = exprs[keys[i]].type;
+	for (uint32 i = 0; i < naggs; i++)
+		batches->types[nkeys + i] = tb_agg_state_type(&aggs[i]);
+	if (result != NULL)
+		add_function_types(batches->types, result);
+	return batches;
+}
+
+static bool
+within(uint64 offset, uint64 size, uint64 limit)
+{
+	return offset <= limit && size <= limit - offset;
+}
+
+/* The size of the batch's copy, or 0 if something lies outside of the slot. */
+static Size
+check_bounds(const TbGroupBatches *batches, const TbGroups *groups,
+			 uint64 slot_size)
+{
+	uint64		size = offsetof(TbGroups, columns) +
+	batches->ncolumns * sizeof(groups->columns[0]);
+
+	for (uint32 i = 0; i < batches->ncolumns; i++)
+	{
+		uint64		bytes = (uint64) groups->nrows * tb_type_width(batches->types[i]);
+
+		if (!within(groups->columns[i].values, bytes, slot_size))
+			return 0;
+		size = ALIGN_SECTION(size) + bytes;
+		if (groups->columns[i].valid == 0)
+			continue;
+		if (!within(groups->columns[i].valid, groups->nrows, slot_size))
+			return 0;
+		size = ALIGN_SECTION(size) + groups->nrows;
+	}
+	if (!within(groups->bytes_offset, groups->bytes_size, slot_size))
+		return 0;
+	size = ALIGN_SECTION(size) + groups->bytes_size;
+	return size < MaxAllocSize - SECTION_ALIGN ? size : 0;
+}
+
+/* Copies one section behind what is there; returns its offset. */
+static uint64
+copy_section(char *copy, Size *used, const char *from, Size bytes)
+{
+	uint64		offset = ALIGN_SECTION(*used);
+
+	memcpy(copy + offset, from, bytes);
+	*used = offset + bytes;
+	return offset;
+}
+
+static bool
+views_are_inside(const TbGroups *groups, uint32 column)
+{
+	const TbTextView *views = (const TbTextView *)
+	((const char *) groups + groups->columns[column].values);
+	const uint8 *valid = groups->columns[column].valid == 0 ? NULL :
+	(const uint8 *) groups + groups->columns[column].valid;
+
+	for (uint32 row = 0; row < groups->nrows; row++)
+		if ((valid == NULL || valid[row]) &&
+			!within(views[row].offset, views[row].length, groups->bytes_size))
+			return false;
+	return true;
+}
+
+static TbGroups *
+copy_batch(const TbGroupBatches *batches, const TbGroups *groups,
+		   const char *slot, Size size)
+{
+	Size		used = offsetof(TbGroups, columns) +
+	batches->ncolumns * sizeof(groups->columns[0]);
+	TbGroups   *copy = palloc(size);
+	char	   *to = (char *) copy;
+
+	memcpy(copy, groups, used);
+	for (uint32 i = 0; i < batches->ncolumns; i++)
+	{
+		copy->columns[i].values =
+			copy_section(to, &used, slot + groups->columns[i].values,
+						 (Size) groups->nrows * tb_type_width(batches->types[i]));
+		if (groups->columns[i].valid != 0)
+			copy->columns[i].valid =
+				copy_section(to, &used, slot + groups->columns[i].valid,
+							 groups->nrows);
+	}
+	copy->bytes_offset = copy_section(to, &used, slot + groups->bytes_offset,
+									  groups->bytes_size);
+	Assert(used == size);
+	for (uint32 i = 0; i < batches->ncolumns; i++)
+	{
+		if (tb_type_is_text(batches->types[i]) && !views_are_inside(copy, i))
+		{
+			pfree(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+/* Takes a GROUPS message and its slot's content; false if it is malformed. */
+bool
+tb_group_batches_add(TbGroupBatches *batches, const TbIncoming *message,
+					 const char *slot, uint64 slot_size)
+{
+	const TbGroups *groups = (const TbGroups *) message->payload;
+	Batch	   *batch;
+	Size		size;
+	TbGroups   *copy;
+
+	if (message->length < offsetof(TbGroups, columns) ||
+		groups->ncolumns != batches->ncolumns ||
+		message->length != offsetof(TbGroups, columns) +
+		batches->ncolumns * sizeof(groups->columns[0]))
+		return false;
+	size = check_bounds(batches, groups, slot_size);
+	if (size == 0)
+		return false;
+	copy = copy_batch(batches, groups, slot, size);
+	if (copy == NULL)
+		return false;
+
+	batch = palloc0(sizeof(Batch));
+	batch->size = size;
+	batches->batches = lappend(batches->batches, batch);
+	if (batches->file == NULL && batches->memory + size <= work_mem * (Size) 1024)
+	{
+		batch->groups = copy;
+		batches->memory += size;
+		return true;
+	}
+	if (batches->file == NULL)
+		batches->file = BufFileCreateTemp(false);
+	BufFileWrite(batches->file, copy, size);
+	pfree(copy);
+	return true;
+}
+
+static TbGroups *
+read_batch(TbGroupBatches *batches, Size size)
+{
+	TbGroups   *groups = palloc(size);
+
+	if (!batches->rewound && BufFileSeek(batches->file, 0, 0, SEEK_SET) != 0)
+		elog(ERROR, "could not rewind temporary file of groups");
+	batches->rewound = true;
+	if (BufFileRead(batches->file, groups, size) != size)
+		elog(ERROR, "unexpected end of temporary file of groups");
+	return groups;
+}
+
+/* The next batch, valid until the next call; NULL at the end. */
+const TbGroups *
+tb_group_batches_next(TbGroupBatches *batches)
+{
+	Batch	   *batch;
+
+	if (batches->current != NULL)
+		pfree(batches->current);
+	batches->current = NULL;
+	if (batches->next >= list_length(batches->batches))
+		return NULL;
+	batch = list_nth(batches->batches, batches->next++);
+	batches->current = batch->groups != NULL ? batch->groups :
+		read_batch(batches, batch->size);
+	batch->groups = NULL;
+	return batches->current;
+}
+
+void
+tb_group_batches_end(TbGroupBatches *batches)
+{
+	if (batches->file != NULL)
+		BufFileClose(batches->file);
+	batches->file = NULL;
+}

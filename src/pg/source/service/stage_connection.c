@@ -1,0 +1,57 @@
+/*
+ * stage_connection.c - see stage_connection.h.
+ *
+ * Tables go with the last query, with one that fails, and with a QUERY_CLOSE between
+ * queries: a session that ends early sends that, and the connection is idle again.
+ * One that ends within a query never gets here with its connection: the query
+ * closes it.
+ */
+#include "postgres.h"
+
+#include "pg/source/service/stage_connection.h"
+
+bool
+tb_session_begin(TbSession *session, TbFailure *why)
+{
+	session->conn = tb_connection_acquire(why);
+	if (session->conn == NULL)
+		return false;
+	session->serial = tb_connection_serial(session->conn);
+	return true;
+}
+
+TbConnection *
+tb_session_connection(const TbSession *session)
+{
+	if (session->conn != NULL && tb_connection_is(session->conn, session->serial))
+		return session->conn;
+	return NULL;
+}
+
+bool
+tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
+				   TbFailure *why)
+{
+	TbPrepare	header = {0};
+	struct iovec parts[2];
+
+	header.device = device;
+	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
+	header.program_size = program->total_size;
+	parts[0].iov_base = &header;
+	parts[0].iov_len = sizeof(header);
+	parts[1].iov_base = unconstify(TbProgram *, program);
+	parts[1].iov_len = program->total_size;
+	return tb_connection_send(conn, TB_MSG_PREPARE, parts, 2, NULL, 0, why);
+}
+
+void
+tb_session_end(TbSession *session)
+{
+	TbConnection *conn = tb_session_connection(session);
+	TbFailure	why;
+
+	if (conn != NULL && tb_connection_send_struct(conn, TB_MSG_QUERY_CLOSE, NULL, 0, &why))
+		tb_connection_release(conn);
+	session->conn = NULL;
+}

@@ -1,0 +1,35 @@
+/*
+ * stage_connection.h - a connection for several queries, one after the other: those that
+ * build inner tables, which stay with the connection, and the one that probes
+ * them.
+ */
+#ifndef TURBINE_PG_STAGE_CONNECTION_H
+#define TURBINE_PG_STAGE_CONNECTION_H
+
+#include "postgres.h"
+
+#include "turbine/program.h"
+
+#include "pg/bridge/connection.h"
+
+typedef struct TbSession
+{
+	TbConnection *conn;
+	uint64		serial;
+} TbSession;
+
+/* False, with *why, if there is no service. */
+extern bool tb_session_begin(TbSession *session, TbFailure *why);
+
+/* The connection, or NULL once it was lost, closed, or is idle again after the
+ * last query. */
+extern TbConnection *tb_session_connection(const TbSession *session);
+
+/* Announces a program that a query will want, so that it is compiled meanwhile. */
+extern bool tb_program_prepare(TbConnection *conn, const TbProgram *program,
+							   uint32 device, TbFailure *why);
+
+/* Lets go of the connection and of the tables that are with it. */
+extern void tb_session_end(TbSession *session);
+
+#endif

@@ -1,0 +1,318 @@
+/*
+ * partition_run.c - see partition_run.h.
+ *
+ * PostgreSQL prunes: an Append of the leaves is one of the node's child plans, never
+ * initialized, and what it carries is evaluated here as nodeAppend.c would. Leaves
+ * are numbered in that plan's order. By inner tables, which stage_run.c knows, it is
+ * the leaves' constraints that prune. Relations are the executor's to close. Called
+ * by stage_run.c. Must not look at parameters but in tb_partition_run_choose: to
+ * compute them may raise.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/plannodes.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "pg/source/service/stage_connection.h"
+#include "pg/stage/leaf_exclusion.h"
+#include "pg/convert/param_block.h"
+#include "pg/stage/partition_run.h"
+#include "pg/stage/plan_private.h"
+
+static void
+take_layouts(TbPartitionRun *run, CustomScanState *css, int stage)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+
+	run->leaf_layouts = tb_private_leaf_layouts(plan, stage);
+	run->nlayouts = tb_private_nlayouts(plan, stage);
+	run->layouts = palloc(sizeof(TbProgram *) * Max(run->nlayouts, 1));
+	run->layout_params = palloc(sizeof(List *) * Max(run->nlayouts, 1));
+	for (int i = 0; i < run->nlayouts; i++)
+	{
+		List	   *params;
+
+		run->layouts[i] = tb_private_layout(plan, stage, i, &params);
+		run->layout_params[i] = ExecInitExprList(params, &css->ss.ps);
+	}
+}
+
+/* What the Append carries; NULL if PostgreSQL has dropped it, as it does of one
+ * child. */
+static PartitionPruneInfo *
+prune_info(const CustomScan *plan, int index)
+{
+	Plan	   *pruner = index < 0 ? NULL : list_nth(plan->custom_plans, index);
+
+	return pruner != NULL && IsA(pruner, Append) ?
+		((Append *) pruner)->part_prune_info : NULL;
+}
+
+/* A node that the pruning expressions can belong to: it gets an expression context
+ * of its own. */
+static PlanState *
+stand_in(CustomScanState *css, int index)
+{
+	AppendState *state = makeNode(AppendState);
+
+	state->ps.plan = list_nth(((CustomScan *) css->ss.ps.plan)->custom_plans, index);
+	state->ps.state = css->ss.ps.state;
+	return &state->ps;
+}
+
+static int
+list_members(Bitmapset *set, int *members)
+{
+	int			count = 0;
+	int			member = -1;
+
+	while ((member = bms_next_member(set, member)) >= 0)
+		members[count++] = member;
+	return count;
+}
+
+static void
+take_pruning_keys(TbPartitionRun *run, const CustomScan *plan, int stage)
+{
+	run->npruning_keys = tb_private_npruning_keys(plan, stage);
+	run->pruning_keys = palloc(sizeof(TbPruningRun) * Max(run->npruning_keys, 1));
+	for (int i = 0; i < run->npruning_keys; i++)
+		run->pruning_keys[i].key =
+			tb_private_pruning_key(plan, stage, i, &run->pruning_keys[i].leaf_attnums);
+	run->constraints = palloc0(sizeof(List *) * run->nleaves);
+	run->constraint_known = palloc0(sizeof(bool) * run->nleaves);
+}
+
+/* Of the leaves that are left. */
+static void
+init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflags)
+{
+	int32	   *plans = tb_private_leaf_brins((CustomScan *) css->ss.ps.plan, stage);
+
+	run->blocks = palloc0(sizeof(TbBlockSet *) * run->nleaves);
+	if (plans == NULL)
+		return;
+	run->brins = palloc0(sizeof(TbBrinScan) * run->nleaves);
+	for (int i = 0; i < run->nvalid; i++)
+		tb_brin_scan_init(&run->brins[run->valid[i]], css, plans[run->valid[i]], eflags);
+}
+
+TbPartitionRun *
+tb_partition_run_make(CustomScanState *css, int stage, int eflags)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	TbStageInfo info = tb_private_stage(plan, stage);
+	List	   *rtis = tb_private_notes(plan, stage).leaves;
+	PartitionPruneInfo *pruning = prune_info(plan, info.pruner);
+	TbPartitionRun *run = palloc0(sizeof(TbPartitionRun));
+	Bitmapset  *valid = NULL;
+	ListCell   *lc;
+
+	run->estate = css->ss.ps.state;
+	run->rtis = palloc(sizeof(Index) * list_length(rtis));
+	foreach(lc, rtis)
+		run->rtis[run->nleaves++] = lfirst_int(lc);
+	run->valid = palloc(sizeof(int) * run->nleaves);
+	run->read = palloc(sizeof(int) * run->nleaves);
+	run->stats = palloc0(sizeof(TbPartStats) * run->nleaves);
+	take_layouts(run, css, stage);
+	take_pruning_keys(run, plan, stage);
+	if (pruning != NULL)
+		run->prune = ExecInitPartitionPruning(stand_in(css, info.pruner), run->nleaves,
+											  pruning, &valid);
+	else
+		valid = bms_add_range(NULL, 0, run->nleaves - 1);
+	run->nvalid = list_members(valid, run->valid);
+	init_index_scans(run, css, stage, eflags);
+	return run;
+}
+
+static Relation
+leaf_relation(const TbPartitionRun *run, int leaf)
+{
+	return ExecGetRangeTableRelation(run->estate, run->rtis[leaf]);
+}
+
+static uint64
+count_blocks(const TbPartitionRun *run, const int *leaves, int count)
+{
+	uint64		blocks = 0;
+
+	for (int i = 0; i < count; i++)
+		blocks += RelationGetNumberOfBlocks(leaf_relation(run, leaves[i]));
+	return blocks;
+}
+
+uint64
+tb_partition_run_blocks(const TbPartitionRun *run)
+{
+	return count_blocks(run, run->valid, run->nvalid);
+}
+
+uint64
+tb_partition_run_chosen_blocks(const TbPartitionRun *run)
+{
+	uint64		blocks = 0;
+
+	for (int i = 0; i < run->nread; i++)
+	{
+		int			leaf = run->read[i];
+
+		blocks += run->blocks[leaf] != NULL ? tb_block_set_count(run->blocks[leaf]) :
+			RelationGetNumberOfBlocks(leaf_relation(run, leaf));
+	}
+	return blocks;
+}
+
+static void
+choose_blocks(TbPartitionRun *run)
+{
+	memset(run->blocks, 0, sizeof(TbBlockSet *) * run->nleaves);
+	for (int i = 0; i < run->nread && run->brins != NULL; i++)
+	{
+		int			leaf = run->read[i];
+		Relation	rel = leaf_relation(run, leaf);
+
+		/* Where nothing is read, parameters are not looked at. */
+		if (RelationGetNumberOfBlocks(rel) > 0)
+			run->blocks[leaf] = tb_brin_scan_run(&run->brins[leaf], rel);
+	}
+}
+
+TbBrinScan
+tb_partition_run_brin(const TbPartitionRun *run)
+{
+	TbBrinScan	sum = {0};
+
+	for (int i = 0; i < run->nvalid && run->brins != NULL; i++)
+		if (run->brins[run->valid[i]].index_scan != NULL)
+			sum.index_scan = run->brins[run->valid[i]].index_scan;
+	for (int i = 0; i < run->nread && run->brins != NULL; i++)
+	{
+		const TbBrinScan *scan = &run->brins[run->read[i]];
+
+		sum.ran = sum.ran || scan->ran;
+		sum.blocks += scan->index_scan != NULL ? scan->blocks :
+			RelationGetNumberOfBlocks(leaf_relation(run, run->read[i]));
+		sum.skipped += scan->skipped;
+	}
+	return sum;
+}
+
+void
+tb_partition_run_choose(TbPartitionRun *run)
+{
+	run->removed_by_join = 0;
+	run->nread = run->nvalid;
+	memcpy(run->read, run->valid, sizeof(int) * run->nvalid);
+	memset(run->stats, 0, sizeof(TbPartStats) * run->nleaves);
+	if (run->prune != NULL && run->prune->do_exec_prune)
+	{
+		/* Numbers are those among the leaves that were left at the start. */
+		run->nread = list_members(ExecFindMatchingSubPlans(run->prune, false), run->read);
+		for (int i = 0; i < run->nread; i++)
+			run->read[i] = run->valid[run->read[i]];
+	}
+	choose_blocks(run);
+}
+
+/* Kept for further runs: as long as the leaf is locked it stays the same. */
+static List *
+leaf_constraint(TbPartitionRun *run, int leaf)
+{
+	MemoryContext old;
+
+	if (run->constraint_known[leaf])
+		return run->constraints[leaf];
+	old = MemoryContextSwitchTo(run->estate->es_query_cxt);
+	run->constraints[leaf] = tb_leaf_constraint(leaf_relation(run, leaf));
+	run->constraint_known[leaf] = true;
+	MemoryContextSwitchTo(old);
+	return run->constraints[leaf];
+}
+
+static bool
+can_match(TbPartitionRun *run, int leaf, const TbPruningRun *key, uint64 rows,
+		  const TbKeyBounds *bounds)
+{
+	if (rows == 0)
+		return false;
+	return !bounds->known ||
+		!tb_leaf_is_excluded(leaf_constraint(run, leaf),
+							 tb_leaf_bounds(leaf_relation(run, leaf),
+											key->leaf_attnums[leaf], bounds));
+}
+
+void
+tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key, uint64 rows,
+					   const TbKeyBounds *bounds)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < run->nread; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (can_match(run, run->read[i], key, rows, bounds))
+			run->read[kept++] = run->read[i];
+	}
+	run->removed_by_join += run->nread - kept;
+	run->nread = kept;
+}
+
+bool
+tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
+						 TbHeapQuerySpec *spec)
+{
+	TbHeapPart *parts = palloc(sizeof(TbHeapPart) * Max(run->nread, 1));
+	TbHeapLayout *layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
+
+	for (int i = 0; i < run->nread; i++)
+	{
+		parts[i].rel = leaf_relation(run, run->read[i]);
+		parts[i].layout = run->leaf_layouts[run->read[i]];
+		parts[i].blocks = run->blocks[run->read[i]];
+	}
+	for (int i = 0; i < run->nlayouts; i++)
+	{
+		layouts[i].program = run->layouts[i];
+		layouts[i].params = tb_param_block_make(run->layouts[i], run->layout_params[i],
+												econtext);
+		if (layouts[i].params == NULL)
+			return false;
+	}
+	spec->parts = parts;
+	spec->nparts = run->nread;
+	spec->layouts = layouts;
+	spec->nlayouts = run->nlayouts;
+	return true;
+}
+
+static bool
+is_in_use(const TbPartitionRun *run, int32 layout)
+{
+	for (int i = 0; i < run->nvalid; i++)
+		if (run->leaf_layouts[run->valid[i]] == layout)
+			return true;
+	return false;
+}
+
+bool
+tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn, uint32 device,
+						 TbFailure *why)
+{
+	for (int i = 0; i < run->nlayouts; i++)
+		if (is_in_use(run, i + 1) &&
+			!tb_program_prepare(conn, run->layouts[i], device, why))
+			return false;
+	return true;
+}
+
+void
+tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query)
+{
+	for (int i = 0; i < run->nread; i++)
+		run->stats[run->read[i]] = tb_heap_query_part_stats(query, i);
+}

@@ -1,0 +1,84 @@
+/*
+ * partition_run.h - the partitions of a stage's table when it runs: which of them
+ * are left once parameters have values, how their tuples are laid out, what each
+ * has delivered.
+ */
+#ifndef TURBINE_PG_PARTITION_RUN_H
+#define TURBINE_PG_PARTITION_RUN_H
+
+#include "postgres.h"
+
+#include "executor/execPartition.h"
+#include "nodes/execnodes.h"
+
+#include "pg/source/heap/heap_query.h"
+#include "pg/stage/brin_scan.h"
+#include "pg/planner/join/pruning_keys.h"
+
+/* A key of a join that prunes leaves. */
+typedef struct TbPruningRun
+{
+	TbPruningKey key;
+	AttrNumber *leaf_attnums;		/* one a leaf */
+} TbPruningRun;
+
+typedef struct TbPartitionRun
+{
+	EState	   *estate;
+	int			nleaves;			/* that were planned */
+	Index	   *rtis;				/* of the leaves */
+	int32	   *leaf_layouts;
+	int			nlayouts;
+	TbProgram **layouts;
+	List	  **layout_params;		/* lists of ExprState */
+	TbBrinScan *brins;				/* one a leaf; NULL: none has indexes */
+	PartitionPruneState *prune;		/* NULL: nothing to prune by */
+	int			npruning_keys;
+	TbPruningRun *pruning_keys;
+	List	  **constraints;		/* of each leaf; valid where known is set */
+	bool	   *constraint_known;
+	int			nvalid;				/* left when the executor started */
+	int		   *valid;				/* indexes of leaves */
+
+	/* Of the last run. */
+	int			removed_by_join;	/* of those that values of parameters had left */
+	int			nread;
+	int		   *read;				/* indexes of leaves */
+	TbPartStats *stats;				/* one a leaf */
+	TbBlockSet **blocks;			/* of each leaf: what is read; NULL: all */
+} TbPartitionRun;
+
+/* Prunes by what is known when the executor starts. */
+extern TbPartitionRun *tb_partition_run_make(CustomScanState *css, int stage, int eflags);
+
+/* Blocks of all leaves that are left. */
+extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
+
+/* Prunes by the values that parameters have now; they are those to be read, and their
+ * indexes are asked which blocks of them, in the current context. */
+extern void tb_partition_run_choose(TbPartitionRun *run);
+
+/* Leaves out those chosen that cannot have a row whose key is in an inner table: one
+ * of `rows` rows, with these bounds. */
+extern void tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key,
+								   uint64 rows, const TbKeyBounds *bounds);
+
+/* Blocks of those chosen. */
+extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
+
+/* Completes the spec with those chosen. False if a layout's values have no form. */
+extern bool tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
+									 TbHeapQuerySpec *spec);
+
+/* Announces the layouts that a query may want. */
+extern bool tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn,
+									 uint32 device, TbFailure *why);
+
+/* What indexes have left out of those chosen, together; its index scan is NULL if no
+ * leaf has any. */
+extern TbBrinScan tb_partition_run_brin(const TbPartitionRun *run);
+
+/* Takes what the parts of the query over those chosen have delivered. */
+extern void tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * run_cursor.h - a cursor over the rows that the stages of a node deliver, and the
+ * switch to PostgreSQL's kept plan where they can not.
+ *
+ * Embedded in the state of every node that runs stages (GpuJoin, GpuPreAgg, and
+ * GpuSort over either). A run is started by its first fetch; then rows come in
+ * batches. It falls back when it starts or between batches, never after a row has
+ * been returned. What the kept plan's rows become is the node's business.
+ */
+#ifndef TURBINE_PG_RUN_CURSOR_H
+#define TURBINE_PG_RUN_CURSOR_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+
+#include "pg/convert/final_values.h"
+#include "pg/stage/stage_run.h"
+
+typedef struct TbRunCursor
+{
+	TbStageRun *run;
+	TbOutput   *outputs;			/* one a column of the scan slot, but the last */
+	int			noutputs;
+
+	/* The current run. */
+	const TbGroups *batch;
+	uint32		next_row;			/* of the batch */
+	bool		started;
+	bool		finished;
+	bool		returned_row;		/* set by the node: no way back */
+	bool		falling_back;		/* the kept plan runs */
+
+	char		fallback_message[240];	/* EXPLAIN */
+} TbRunCursor;
+
+/* Prepares expressions and child plans only. */
+extern void tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags);
+
+/* The node is called, and returns: its profile's clock goes in between. */
+extern void tb_run_cursor_enter(TbRunCursor *cursor);
+extern void tb_run_cursor_leave(TbRunCursor *cursor);
+
+/* The kept plan's next tuple. */
+extern TupleTableSlot *tb_run_cursor_kept_tuple(TbRunCursor *cursor);
+
+/* Starts the run, unless it has been: it is under way, finished or falls back then. */
+extern void tb_run_cursor_start(TbRunCursor *cursor);
+
+/* Whether there is a row to be stored; moves to the next batch if need be. False at the
+ * end, or if the run falls back. */
+extern bool tb_run_cursor_advance(TbRunCursor *cursor);
+
+/* The row that there is into the scan slot, its values in the per-tuple memory
+ * context; the cursor is behind it then. */
+extern TupleTableSlot *tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot);
+
+/* Ends the run, if one is under way, and goes on with the kept plan. */
+extern void tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why);
+
+/* For ReScanCustomScan; the kept plan, once made, is used again if it is needed again. */
+extern void tb_run_cursor_rescan(TbRunCursor *cursor);
+
+/* For EndCustomScan. */
+extern void tb_run_cursor_close(TbRunCursor *cursor);
+
+#endif

@@ -1,0 +1,451 @@
+/*
+ * stage_run.c - see stage_run.h.
+ *
+ * Owns the session and the query under way; both are released by
+ * tb_stage_run_end, or by the resource owner. Must not evaluate a table's
+ * parameters before something is known to be read there: they might raise where
+ * PostgreSQL would not. Called by the nodes' exec.c.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "pg/bridge/failure.h"
+#include "pg/source/plan_rows/row_query.h"
+#include "pg/stage/first_row.h"
+#include "pg/convert/param_block.h"
+#include "pg/stage/plan_private.h"
+#include "pg/stage/stage_run.h"
+#include "pg/planner/relation_check.h"
+#include "pg/shmem/query_counters.h"
+
+/* Literals, and parameters that have their value already. */
+static bool
+are_harmless(List *exprs)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		Node	   *expr = lfirst(lc);
+
+		if (!IsA(expr, Const) &&
+			!(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
+			return false;
+	}
+	return true;
+}
+
+static void
+prepare_stage(TbStageRun *run, int index, int eflags)
+{
+	CustomScan *plan = (CustomScan *) run->css->ss.ps.plan;
+	TbRunStage *stage = &run->stages[index];
+	List	   *params = list_nth(plan->custom_exprs, index);
+
+	stage->info = tb_private_stage(plan, index);
+	stage->program = tb_private_program(plan, index);
+	stage->params = ExecInitExprList(params, &run->css->ss.ps);
+	stage->harmless = are_harmless(params);
+	stage->rti = tb_private_notes(plan, index).rti;
+	tb_brin_scan_init(&stage->brin, run->css, stage->info.brin_plan, eflags);
+	if (stage->info.nleaves > 0)
+		stage->partitions = tb_partition_run_make(run->css, index, eflags);
+	if (stage->info.source_plan < 0)
+	{
+		/* Raises where nobody may read it yet: a materialized view without rows. */
+		(void) ExecOpenScanRelation(run->css->ss.ps.state, stage->rti, eflags);
+		return;
+	}
+	stage->source_columns = tb_private_source_columns(plan, index);
+	stage->source = ExecInitNode(list_nth(plan->custom_plans, stage->info.source_plan),
+								 run->css->ss.ps.state, eflags);
+	run->css->custom_ps = lappend(run->css->custom_ps, stage->source);
+}
+
+TbStageRun *
+tb_stage_run_make(CustomScanState *css, int eflags)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	TbStageRun *run = palloc0(sizeof(TbStageRun));
+
+	run->css = css;
+	run->groups = tb_private_groups(plan);
+	run->result = tb_private_result(plan);
+	run->nstages = tb_private_nstages(plan);
+	run->stages = palloc0(sizeof(TbRunStage) * run->nstages);
+	run->context = AllocSetContextCreate(css->ss.ps.state->es_query_cxt,
+										 "pg_turbine stages", ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < run->nstages; i++)
+		prepare_stage(run, i, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	return run;
+}
+
+PlanState *
+tb_stage_run_kept(TbStageRun *run)
+{
+	CustomScanState *css = run->css;
+	EState	   *estate = css->ss.ps.state;
+	MemoryContext old;
+
+	if (run->kept != NULL)
+		return run->kept;
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	run->kept = ExecInitNode(linitial(((CustomScan *) css->ss.ps.plan)->custom_plans),
+							 estate, 0);
+	css->custom_ps = lappend(css->custom_ps, run->kept);
+	MemoryContextSwitchTo(old);
+	return run->kept;
+}
+
+void
+tb_stage_run_end_plans(TbStageRun *run)
+{
+	ListCell   *lc;
+
+	foreach(lc, run->css->custom_ps)
+		ExecEndNode(lfirst(lc));
+}
+
+void
+tb_stage_run_rescan_plans(TbStageRun *run)
+{
+	ListCell   *lc;
+
+	foreach(lc, run->css->custom_ps)
+	{
+		PlanState  *plan = lfirst(lc);
+
+		if (tb_is_index_scan(plan))
+		{
+			tb_brin_scan_rescan(plan, run->css->ss.ps.chgParam);
+			continue;
+		}
+		if (run->css->ss.ps.chgParam != NULL)
+			UpdateChangedParamSet(plan, run->css->ss.ps.chgParam);
+		ExecReScan(plan);
+	}
+}
+
+static bool
+is_last(const TbStageRun *run, int index)
+{
+	return index == run->nstages - 1;
+}
+
+static uint32
+device_of(const TbStageRun *run, int index)
+{
+	const char *reason;
+	uint32		device = TB_DEVICE_HOST;
+
+	/* Inner tables are built by the host whatever probes them. */
+	if (is_last(run, index))
+		(void) tb_choose_device(&run->stages[index].info.work, &device, &reason);
+	return device;
+}
+
+static Relation
+table_of(const TbStageRun *run, int index)
+{
+	return ExecGetRangeTableRelation(run->css->ss.ps.state, run->stages[index].rti);
+}
+
+static bool
+prepare_programs(TbStageRun *run, int index, TbFailure *why)
+{
+	TbRunStage *stage = &run->stages[index];
+	uint32		device = device_of(run, index);
+
+	return tb_program_prepare(run->session.conn, stage->program, device, why) &&
+		(stage->partitions == NULL ||
+		 tb_partition_run_prepare(stage->partitions, run->session.conn, device, why));
+}
+
+/* Announces all programs at once, so that they compile side by side. */
+static bool
+begin_session(TbStageRun *run, TbFailure *why)
+{
+	if (!tb_session_begin(&run->session, why))
+		return false;
+	for (int i = 0; i < run->nstages; i++)
+		if (!prepare_programs(run, i, why))
+			return false;
+	return true;
+}
+
+static bool
+specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
+{
+	TbRunStage *stage = &run->stages[index];
+
+	memset(spec, 0, sizeof(*spec));
+	spec->program = stage->program;
+	spec->params = tb_param_block_make(stage->program, stage->params,
+									   run->css->ss.ps.ps_ExprContext);
+	if (spec->params == NULL ||
+		(stage->partitions != NULL &&
+		 !tb_partition_run_specify(stage->partitions, run->css->ss.ps.ps_ExprContext, spec)))
+	{
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "a parameter's value has no form that devices know");
+		return false;
+	}
+	spec->device = device_of(run, index);
+	spec->estimated_rows = stage->info.work.rows;
+	spec->engine_us = tb_cost_engine_us(&stage->info.work, spec->device);
+	spec->result = is_last(run, index) ? run->result : NULL;
+	spec->estimated_groups = is_last(run, index) ? run->groups : stage->info.work.built;
+	spec->profile = run->profile;
+	spec->session = run->nstages > 1 ? &run->session : NULL;
+	spec->table = stage->info.table;
+	return true;
+}
+
+/* The columns that a program wants of the plan's next row. What nodes allocate
+ * when they first run must outlive our query. */
+static bool
+next_source_row(void *source, Datum *values, bool *nulls)
+{
+	TbRunStage *stage = source;
+	MemoryContext old = MemoryContextSwitchTo(stage->source->state->es_query_cxt);
+	TupleTableSlot *slot = ExecProcNode(stage->source);
+
+	MemoryContextSwitchTo(old);
+	if (TupIsNull(slot))
+		return false;
+	for (int i = 0; i < stage->info.nsource_columns; i++)
+		values[i] = slot_getattr(slot, stage->source_columns[i] + 1, &nulls[i]);
+	return true;
+}
+
+static bool
+build_of_rows(TbStageRun *run, int index, TbFailure *why)
+{
+	TbRunStage *stage = &run->stages[index];
+	TbHeapQuerySpec spec;
+
+	if (!specify(run, index, &spec, why))
+		return false;
+	stage->have_stats = true;
+	return tb_row_query_build(&spec, next_source_row, stage, &stage->stats, why);
+}
+
+static bool
+begin_query(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
+			TbFailure *why)
+{
+	TbHeapQuerySpec spec;
+
+	if (!specify(run, index, &spec, why))
+		return false;
+	spec.blocks = blocks;
+	run->current = index;
+	run->query = tb_heap_query_begin(rel, run->css->ss.ps.state->es_snapshot, &spec, why);
+	return run->query != NULL;
+}
+
+static void
+end_query(TbStageRun *run)
+{
+	TbRunStage *stage = &run->stages[run->current];
+
+	if (run->query == NULL)
+		return;
+	stage->stats = *tb_heap_query_stats(run->query);
+	if (stage->partitions != NULL)
+		tb_partition_run_note(stage->partitions, run->query);
+	stage->have_stats = true;
+	tb_heap_query_end(run->query);
+	run->query = NULL;
+}
+
+static bool
+build_of_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
+			   TbFailure *why)
+{
+	bool		built;
+
+	if (!begin_query(run, index, rel, blocks, why))
+		return false;
+	built = tb_heap_query_build(run->query, why);
+	end_query(run);
+	return built;
+}
+
+/* Whether nothing is to be read of the stage's table; else *blocks, or NULL for all,
+ * says what. */
+static bool
+nothing_to_read(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
+{
+	/* Partitions are chosen as PostgreSQL would on its first row; not before anything
+	 * is known to be read. */
+	if (stage->partitions != NULL)
+	{
+		tb_partition_run_choose(stage->partitions);
+		return tb_partition_run_chosen_blocks(stage->partitions) == 0;
+	}
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return true;
+	*blocks = tb_brin_scan_run(&stage->brin, rel);
+	return *blocks != NULL && tb_block_set_count(*blocks) == 0;
+}
+
+static const TbQueryDone *
+table_built(const TbStageRun *run, uint32 table)
+{
+	for (int i = 0; i < run->nstages - 1; i++)
+		if (run->stages[i].info.table == table && run->stages[i].have_stats)
+			return &run->stages[i].stats.done;
+	elog(ERROR, "no stage has built table %u", table);
+}
+
+/*
+ * Leaves out partitions of which no row has a match in the tables that the stage
+ * probes, all built by now in this run. Whether there is nothing left.
+ */
+static bool
+prune_by_joins(TbStageRun *run, TbRunStage *stage)
+{
+	TbPartitionRun *partitions = stage->partitions;
+
+	if (partitions == NULL || partitions->npruning_keys == 0)
+		return false;
+	for (int i = 0; i < partitions->npruning_keys; i++)
+	{
+		const TbPruningRun *key = &partitions->pruning_keys[i];
+		const TbQueryDone *done = table_built(run, key->key.table);
+
+		tb_partition_run_prune(partitions, key, done->groups, &done->key_bounds[key->key.key]);
+	}
+	return tb_partition_run_chosen_blocks(partitions) == 0;
+}
+
+/* Starts one stage, and finishes it if it is an inner table. */
+static TbRunStart
+run_stage(TbStageRun *run, int index, TbFailure *why)
+{
+	TbRunStage *stage = &run->stages[index];
+	Relation	rel = stage->source == NULL ? table_of(run, index) : NULL;
+	TbBlockSet *blocks = NULL;
+	bool		built;
+
+	CHECK_FOR_INTERRUPTS();
+	if (rel != NULL && nothing_to_read(stage, rel, &blocks))
+	{
+		if (stage->info.needed)
+			return TB_RUN_EMPTY;
+		if (!stage->harmless)
+		{
+			tb_failure_set(why, TB_FALLBACK_VALUE,
+						   "a parameter must not be computed for an empty table");
+			return TB_RUN_FALLBACK;
+		}
+	}
+	/* PostgreSQL would meet rows: parameters that may raise are computed, for nothing. */
+	else if (rel != NULL && prune_by_joins(run, stage) && stage->info.needed &&
+			 stage->harmless)
+		return TB_RUN_EMPTY;
+	if (is_last(run, index))
+		return begin_query(run, index, rel, blocks, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
+	built = rel != NULL ? build_of_table(run, index, rel, blocks, why) :
+		build_of_rows(run, index, why);
+	if (blocks != NULL)
+		tb_block_set_free(blocks);
+	if (!built)
+		return TB_RUN_FALLBACK;
+	if (stage->info.needed && stage->stats.done.groups == 0)
+		return TB_RUN_EMPTY;
+	return TB_RUN_STARTED;
+}
+
+static bool
+has_no_blocks(TbStageRun *run, int index)
+{
+	const TbRunStage *stage = &run->stages[index];
+
+	if (stage->partitions != NULL)
+		return tb_partition_run_blocks(stage->partitions) == 0;
+	return RelationGetNumberOfBlocks(table_of(run, index)) == 0;
+}
+
+/* No block, no row: not worth a connection. */
+static bool
+some_needed_table_is_empty(TbStageRun *run)
+{
+	for (int i = 0; i < run->nstages; i++)
+		if (run->stages[i].info.needed && run->stages[i].source == NULL &&
+			has_no_blocks(run, i))
+			return true;
+	return false;
+}
+
+TbRunStart
+tb_stage_run_start(TbStageRun *run, TbFailure *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	TbRunStart	result = TB_RUN_STARTED;
+
+	memset(why, 0, sizeof(*why));
+	if (!tb_isolation_qualifies())
+	{
+		tb_failure_set(why, TB_FALLBACK_NONE, "the isolation level is serializable");
+		result = TB_RUN_FALLBACK;
+	}
+	else if (some_needed_table_is_empty(run))
+		result = TB_RUN_EMPTY;
+	else if (!tb_first_row_reaches(run))
+	{
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "PostgreSQL might not evaluate an expression that may raise an error");
+		tb_stat_fallback(why, tb_stage_run_table_name(run));
+		result = TB_RUN_FALLBACK;
+	}
+	else if (run->nstages > 1 && !begin_session(run, why))
+		result = TB_RUN_FALLBACK;
+	for (int i = 0; i < run->nstages && result == TB_RUN_STARTED; i++)
+		result = run_stage(run, i, why);
+	MemoryContextSwitchTo(old);
+	if (result != TB_RUN_STARTED)
+		tb_stage_run_end(run);
+	return result;
+}
+
+TbGroupsResult
+tb_stage_run_next(TbStageRun *run, const TbGroups **batch, TbFailure *why)
+{
+	CHECK_FOR_INTERRUPTS();
+	memset(why, 0, sizeof(*why));
+	return tb_heap_query_next_groups(run->query, batch, why);
+}
+
+const char *
+tb_stage_run_table_name(const TbStageRun *run)
+{
+	return RelationGetRelationName(table_of(run, run->nstages - 1));
+}
+
+void
+tb_stage_run_end(TbStageRun *run)
+{
+	end_query(run);
+	tb_session_end(&run->session);
+	MemoryContextReset(run->context);
+}
+
+const TbHeapQueryStats *
+tb_stage_run_stats(TbStageRun *run, int stage)
+{
+	if (run->query != NULL && run->current == stage)
+	{
+		if (run->stages[stage].partitions != NULL)
+			tb_partition_run_note(run->stages[stage].partitions, run->query);
+		return tb_heap_query_stats(run->query);
+	}
+	return run->stages[stage].have_stats ? &run->stages[stage].stats : NULL;
+}

@@ -1,0 +1,86 @@
+/*
+ * stage_run.h - runs the stages of a node: inner tables in order, then the
+ * program that probes them, all under one snapshot and on one connection.
+ */
+#ifndef TURBINE_PG_STAGE_RUN_H
+#define TURBINE_PG_STAGE_RUN_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+
+#include "pg/source/heap/heap_query.h"
+#include "pg/stage/brin_scan.h"
+#include "pg/stage/partition_run.h"
+#include "pg/planner/program/stage.h"
+
+/* A stage, prepared. */
+typedef struct TbRunStage
+{
+	TbStageInfo info;
+	TbProgram  *program;
+	List	   *params;				/* ExprState */
+	bool		harmless;			/* params are literals and the like */
+	Index		rti;				/* of its table */
+	TbPartitionRun *partitions;		/* where the table is partitioned; else NULL */
+	PlanState  *source;				/* rows of a plan; one of custom_ps */
+	int32	   *source_columns;
+	TbBrinScan	brin;
+
+	/* EXPLAIN: of the last run */
+	TbHeapQueryStats stats;
+	bool		have_stats;
+} TbRunStage;
+
+typedef struct TbStageRun
+{
+	CustomScanState *css;
+	double		groups;				/* estimate for the last stage */
+	TbResultPlan *result;			/* of the last stage; NULL: none */
+	int			nstages;
+	TbRunStage *stages;
+	MemoryContext context;			/* of one run: parameters */
+	PlanState  *kept;				/* NULL until it is needed */
+
+	TbSession	session;
+	TbHeapQuery *query;				/* the one under way */
+	int			current;			/* its stage */
+	bool		asked;				/* first_row.c has looked, and never does again */
+	TbProfile  *profile;			/* NULL: nobody asks */
+} TbStageRun;
+
+/* Prepares expressions, and the plans whose rows are sent, which become the first
+ * of custom_ps; lives as long as the executor state. */
+extern TbStageRun *tb_stage_run_make(CustomScanState *css, int eflags);
+
+/* The kept plan, initialized behind them when first asked for. */
+extern PlanState *tb_stage_run_kept(TbStageRun *run);
+
+/* Ends, and rescans, all of custom_ps. */
+extern void tb_stage_run_end_plans(TbStageRun *run);
+extern void tb_stage_run_rescan_plans(TbStageRun *run);
+
+typedef enum TbRunStart
+{
+	TB_RUN_STARTED,
+	TB_RUN_EMPTY,					/* no row can come out */
+	TB_RUN_FALLBACK					/* PostgreSQL's plan must run, see *why */
+} TbRunStart;
+
+/* Builds the inner tables and starts the last stage. */
+extern TbRunStart tb_stage_run_start(TbStageRun *run, TbFailure *why);
+
+/* Batches of the last stage, as tb_heap_query_next_groups. */
+extern TbGroupsResult tb_stage_run_next(TbStageRun *run, const TbGroups **batch,
+										TbFailure *why);
+
+/* Of the last stage's table, for messages. */
+extern const char *tb_stage_run_table_name(const TbStageRun *run);
+
+/* Ends what runs; start may be called again. */
+extern void tb_stage_run_end(TbStageRun *run);
+
+/* NULL if the stage has not run. */
+extern const TbHeapQueryStats *tb_stage_run_stats(TbStageRun *run, int stage);
+
+#endif
