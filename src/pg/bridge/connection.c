@@ -24,8 +24,8 @@
 
 #include "pg/bridge/connection_internal.h"
 #include "pg/bridge/failure.h"
+#include "pg/shmem/service_address.h"
 #include "pg/shmem/shared_state.h"
-#include "pg/supervisor/supervisor.h"
 
 #define MAX_CONNECTIONS 64
 #define MAX_IDLE 2

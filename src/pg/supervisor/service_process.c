@@ -22,8 +22,9 @@
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 
-#include "pg/supervisor/service_process.h"
 #include "pg/settings/service_settings.h"
+#include "pg/shmem/service_address.h"
+#include "pg/supervisor/service_process.h"
 #include "pg/supervisor/supervisor.h"
 
 #define NONCE_FD 3

@@ -31,11 +31,12 @@
 #include "utils/wait_event.h"
 
 #include "pg/bridge/service_status.h"
-#include "pg/shmem/device_list.h"
-#include "pg/supervisor/service_process.h"
 #include "pg/settings/service_settings.h"
-#include "pg/shmem/shared_state.h"
+#include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
+#include "pg/shmem/service_address.h"
+#include "pg/shmem/shared_state.h"
+#include "pg/supervisor/service_process.h"
 #include "pg/supervisor/supervisor.h"
 
 #define POLL_STARTING_MS 20
