@@ -34,14 +34,14 @@
 #define TB_MAX_JOINS 16
 #define TB_MAX_OUTPUTS 256
 
-typedef enum TbSource
+typedef enum TbSourceKind
 {
 	TB_SOURCE_HEAP = 1,				/* chunks of heap pages, and of columns for
 									 * rows that the backend had to detoast */
 	TB_SOURCE_ROWS = 2				/* chunks of columns only: rows of another plan
 									 * of PostgreSQL. No attributes; column i has
 									 * attnum i + 1; no tb_decode */
-} TbSource;
+} TbSourceKind;
 
 typedef enum TbSink
 {
@@ -67,7 +67,7 @@ typedef enum TbSink
  *      4    2  version
  *      6    2  sink           TbSink
  *      8    4  total_size     bytes of the blob
- *     12    1  source         TbSource
+ *     12    1  source         TbSourceKind
  *     13    1  flags          TB_PROGRAM_*
  *     14    2  encoding       PostgreSQL's pg_enc number of the database
  *     16   80  ten sections {count, offset}: attributes, columns, exprs,

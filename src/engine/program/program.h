@@ -33,7 +33,7 @@ class Program {
   std::span<const uint8_t> blob() const { return blob_; }
   const TbProgram& header() const { return *reinterpret_cast<const TbProgram*>(blob_.data()); }
   TbSink sink() const { return static_cast<TbSink>(header().sink); }
-  TbSource source() const { return static_cast<TbSource>(header().source); }
+  TbSourceKind source() const { return static_cast<TbSourceKind>(header().source); }
 
   std::span<const TbAttribute> attributes() const { return section<TbAttribute>(header().attributes); }
   std::span<const TbColumn> columns() const { return section<TbColumn>(header().columns); }

@@ -13,7 +13,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
-#include "pg/source/heap/feeder_count.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
 #include "pg/planner/cost.h"
 #include "pg/shmem/device_list.h"

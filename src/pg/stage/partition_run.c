@@ -264,9 +264,9 @@ tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key, uint64 rows
 
 bool
 tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
-						 TbHeapQuerySpec *spec)
+						 TbHeapInput *input)
 {
-	TbHeapPart *parts = palloc(sizeof(TbHeapPart) * Max(run->nread, 1));
+	TbHeapLeaf *parts = palloc(sizeof(TbHeapLeaf) * Max(run->nread, 1));
 	TbHeapLayout *layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
 
 	for (int i = 0; i < run->nread; i++)
@@ -283,10 +283,10 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 		if (layouts[i].params == NULL)
 			return false;
 	}
-	spec->parts = parts;
-	spec->nparts = run->nread;
-	spec->layouts = layouts;
-	spec->nlayouts = run->nlayouts;
+	input->parts = parts;
+	input->nparts = run->nread;
+	input->layouts = layouts;
+	input->nlayouts = run->nlayouts;
 	return true;
 }
 
@@ -311,8 +311,8 @@ tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn, uint32 d
 }
 
 void
-tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query)
+tb_partition_run_note(TbPartitionRun *run, const TbSource *source)
 {
 	for (int i = 0; i < run->nread; i++)
-		run->stats[run->read[i]] = tb_heap_query_part_stats(query, i);
+		run->stats[run->read[i]] = tb_heap_source_part_stats(source, i);
 }

@@ -11,7 +11,7 @@
 #include "executor/execPartition.h"
 #include "nodes/execnodes.h"
 
-#include "pg/source/heap/heap_query.h"
+#include "pg/source/heap/heap_source.h"
 #include "pg/stage/brin_scan.h"
 #include "pg/planner/join/pruning_keys.h"
 
@@ -68,7 +68,7 @@ extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
 
 /* Completes the spec with those chosen. False if a layout's values have no form. */
 extern bool tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
-									 TbHeapQuerySpec *spec);
+									 TbHeapInput *input);
 
 /* Announces the layouts that a query may want. */
 extern bool tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn,
@@ -79,6 +79,6 @@ extern bool tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *co
 extern TbBrinScan tb_partition_run_brin(const TbPartitionRun *run);
 
 /* Takes what the parts of the query over those chosen have delivered. */
-extern void tb_partition_run_note(TbPartitionRun *run, TbHeapQuery *query);
+extern void tb_partition_run_note(TbPartitionRun *run, const TbSource *source);
 
 #endif

@@ -73,63 +73,63 @@ tb_explain_device_choice(const TbWork *work, ExplainState *es)
 }
 
 static void
-explain_blocks(const TbHeapQueryStats *stats, ExplainState *es)
+explain_blocks(const TbRunStats *stats, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Blocks",
 							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT "%s",
-									 stats->blocks_buffered, stats->blocks_direct,
-									 stats->blocks_moved == 0 ? "" :
-									 psprintf(" moved=" UINT64_FORMAT, stats->blocks_moved)), es);
+									 stats->blocks.buffered, stats->blocks.direct,
+									 stats->blocks.moved == 0 ? "" :
+									 psprintf(" moved=" UINT64_FORMAT, stats->blocks.moved)), es);
 		return;
 	}
-	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks_buffered, es);
-	ExplainPropertyUInteger("Blocks Direct", NULL, stats->blocks_direct, es);
-	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks_moved, es);
+	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks.buffered, es);
+	ExplainPropertyUInteger("Blocks Direct", NULL, stats->blocks.direct, es);
+	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks.moved, es);
 }
 
 /* Parallel workers that helped with the buffered blocks, and how many they took. */
 static void
-explain_feeders(const TbHeapQueryStats *stats, ExplainState *es)
+explain_feeders(const TbRunStats *stats, ExplainState *es)
 {
-	if (stats->feeders_planned == 0)
+	if (stats->feeders.planned == 0)
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Feeders",
 							psprintf("planned=%u launched=%u blocks=" UINT64_FORMAT,
-									 stats->feeders_planned, stats->feeders_launched,
-									 stats->blocks_fed), es);
+									 stats->feeders.planned, stats->feeders.launched,
+									 stats->feeders.blocks), es);
 		return;
 	}
-	ExplainPropertyUInteger("Feeders Planned", NULL, stats->feeders_planned, es);
-	ExplainPropertyUInteger("Feeders Launched", NULL, stats->feeders_launched, es);
-	ExplainPropertyUInteger("Blocks Fed", NULL, stats->blocks_fed, es);
+	ExplainPropertyUInteger("Feeders Planned", NULL, stats->feeders.planned, es);
+	ExplainPropertyUInteger("Feeders Launched", NULL, stats->feeders.launched, es);
+	ExplainPropertyUInteger("Blocks Fed", NULL, stats->feeders.blocks, es);
 }
 
 static void
-explain_jit(const TbHeapQueryStats *stats, ExplainState *es)
+explain_jit(const TbRunStats *stats, ExplainState *es)
 {
 	static const char *const sources[] = {"compiled", "cached in memory", "cached on disk"};
-	const char *source = sources[Min(stats->ready.code_source, 2)];
+	const char *source = sources[Min(stats->service.ready.code_source, 2)];
 
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("JIT", source, es);
 		if (es->timing)
-			ExplainPropertyFloat("JIT Time", "ms", stats->ready.compile_ms, 3, es);
+			ExplainPropertyFloat("JIT Time", "ms", stats->service.ready.compile_ms, 3, es);
 		return;
 	}
-	if (es->timing && stats->ready.code_source == 0)
-		source = psprintf("compiled in %.1f ms", stats->ready.compile_ms);
+	if (es->timing && stats->service.ready.code_source == 0)
+		source = psprintf("compiled in %.1f ms", stats->service.ready.compile_ms);
 	ExplainPropertyText("JIT", source, es);
 }
 
 static void
-explain_transfer(const TbHeapQueryStats *stats, ExplainState *es)
+explain_transfer(const TbRunStats *stats, ExplainState *es)
 {
-	const TbQueryDone *done = &stats->done;
+	const TbQueryDone *done = &stats->service.done;
 
 	if (done->bytes_to_device == 0 && done->bytes_from_device == 0)
 		return;
@@ -148,9 +148,9 @@ explain_transfer(const TbHeapQueryStats *stats, ExplainState *es)
 /* Where the service spent its time: sums over threads and over chunks that
  * overlap, so they may exceed the query's. */
 static void
-explain_stages(const TbHeapQueryStats *stats, ExplainState *es)
+explain_stages(const TbRunStats *stats, ExplainState *es)
 {
-	const TbQueryDone *done = &stats->done;
+	const TbQueryDone *done = &stats->service.done;
 
 	if (!es->timing || !es->verbose)
 		return;
@@ -171,11 +171,11 @@ explain_stages(const TbHeapQueryStats *stats, ExplainState *es)
 }
 
 void
-tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
+tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 {
-	bool		ran = stats->device_name[0] != '\0';
+	bool		ran = stats->service.device_name[0] != '\0';
 
-	ExplainPropertyText("Device", ran ? stats->device_name : "none", es);
+	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
 	explain_blocks(stats, es);
 	explain_feeders(stats, es);
 	if (ran)
@@ -189,8 +189,8 @@ tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es)
 	if (stats->chunks_evaluated > 0)
 		ExplainPropertyUInteger("Chunks Evaluated By PostgreSQL", NULL,
 								stats->chunks_evaluated, es);
-	if (stats->fallback != TB_FALLBACK_NONE)
-		ExplainPropertyText("Fallback", stats->fallback_message, es);
+	if (stats->service.fallback != TB_FALLBACK_NONE)
+		ExplainPropertyText("Fallback", stats->service.fallback_message, es);
 }
 
 void

@@ -9,7 +9,7 @@
 #include "commands/explain.h"
 #include "nodes/execnodes.h"
 
-#include "pg/source/heap/heap_query.h"
+#include "pg/source/run_stats.h"
 #include "pg/planner/cost.h"
 
 /* The expression as EXPLAIN shows it. */
@@ -29,7 +29,7 @@ extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
 extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
 
 /* Device, Blocks, JIT, Transferred, of a query that has run. */
-extern void tb_explain_stats(const TbHeapQueryStats *stats, ExplainState *es);
+extern void tb_explain_stats(const TbRunStats *stats, ExplainState *es);
 
 /* Where the node's wall time went, in all its runs so far. */
 extern void tb_explain_times(TbProfile *profile, ExplainState *es);

@@ -95,10 +95,10 @@ next_batch(TbRunCursor *cursor)
 
 	switch (tb_stage_run_next(cursor->run, &cursor->batch, &why))
 	{
-		case TB_GROUPS_BATCH:
+		case TB_RESULTS_BATCH:
 			cursor->next_row = 0;
 			return true;
-		case TB_GROUPS_FALLBACK:
+		case TB_RESULTS_FALLBACK:
 			if (cursor->returned_row)
 				elog(ERROR, "pg_turbine gave up after returning rows: %s", why.message);
 			tb_run_cursor_fall_back(cursor, why.message);

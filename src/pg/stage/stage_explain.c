@@ -116,10 +116,10 @@ stage_of_table(const TbStageRun *run, uint32 table)
 }
 
 static void
-show_table(Shower *shower, const TbHeapQueryStats *stats)
+show_table(Shower *shower, const TbRunStats *stats)
 {
 	ExplainState *es = shower->es;
-	const TbQueryDone *done = &stats->done;
+	const TbQueryDone *done = &stats->service.done;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
@@ -133,9 +133,9 @@ show_table(Shower *shower, const TbHeapQueryStats *stats)
 							es);
 		ExplainPropertyText("Inner Blocks",
 							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT "%s",
-									 stats->blocks_buffered, stats->blocks_direct,
-									 stats->feeders_launched == 0 ? "" :
-									 psprintf(" feeders=%u", stats->feeders_launched)), es);
+									 stats->blocks.buffered, stats->blocks.direct,
+									 stats->feeders.launched == 0 ? "" :
+									 psprintf(" feeders=%u", stats->feeders.launched)), es);
 		return;
 	}
 	ExplainPropertyText("Inner Table", table_kind_name(done->table_kind), es);
@@ -144,10 +144,10 @@ show_table(Shower *shower, const TbHeapQueryStats *stats)
 	ExplainPropertyUInteger("Inner Table Size", "B", done->table_bytes, es);
 	if (es->timing)
 		ExplainPropertyFloat("Inner Build Time", "ms", done->finish_us / 1000.0, 3, es);
-	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks_buffered, es);
-	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks_direct, es);
-	if (stats->feeders_launched > 0)
-		ExplainPropertyUInteger("Inner Feeders", NULL, stats->feeders_launched, es);
+	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks.buffered, es);
+	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks.direct, es);
+	if (stats->feeders.launched > 0)
+		ExplainPropertyUInteger("Inner Feeders", NULL, stats->feeders.launched, es);
 }
 
 /* What is left out of the stage's table. */
@@ -230,8 +230,8 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	PlanState  *node = &shower->run->css->ss.ps;
 	int			inner = stage_of_table(shower->run, join->table);
 	TbStageNotes notes = tb_private_notes(plan_of(shower), inner);
-	const TbHeapQueryStats *outer_stats = tb_stage_run_stats(shower->run, stage);
-	const TbHeapQueryStats *stats = tb_stage_run_stats(shower->run, inner);
+	const TbRunStats *outer_stats = tb_stage_run_stats(shower->run, stage);
+	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);
 	const char *label = psprintf("Depth %u", number + 1);
 	const char *method = join->nkeys > 0 ? "GpuHashJoin" : "GpuNestLoop";
 
@@ -255,10 +255,10 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors, es);
 	show_index(shower, inner, "Inner ");
 	show_partitions(shower, inner);
-	if (shower->ran && stats != NULL && stats->device_name[0] != '\0')
+	if (shower->ran && stats != NULL && stats->service.device_name[0] != '\0')
 		show_table(shower, stats);
-	if (shower->ran && outer_stats != NULL && number < lengthof(outer_stats->done.join_rows))
-		ExplainPropertyUInteger("Joined Rows", NULL, outer_stats->done.join_rows[number], es);
+	if (shower->ran && outer_stats != NULL && number < lengthof(outer_stats->service.done.join_rows))
+		ExplainPropertyUInteger("Joined Rows", NULL, outer_stats->service.done.join_rows[number], es);
 	show_joins(shower, inner);
 	tb_explain_filter("Inner Join Filter", filters_of(&notes, false), node,
 					  shower->ancestors, es);
@@ -307,7 +307,7 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 {
 	Shower		shower = {.run = run,.ran = es->analyze,.ancestors = ancestors,.es = es};
 	int			last = run->nstages - 1;
-	const TbHeapQueryStats *stats = tb_stage_run_stats(run, last);
+	const TbRunStats *stats = tb_stage_run_stats(run, last);
 	TbStageNotes notes = tb_private_notes((CustomScan *) run->css->ss.ps.plan, last);
 
 	show_filters(&shower, last > 0);
@@ -323,7 +323,7 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 	}
 	if (notes.filters != NIL && !falling_back && last == 0)
 		ExplainPropertyUInteger("Rows Removed by GPU Filter", NULL,
-								stats->done.rows_in - stats->done.rows_passed, es);
+								stats->service.done.rows_in - stats->service.done.rows_passed, es);
 	tb_explain_stats(stats, es);
 }
 

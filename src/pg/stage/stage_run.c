@@ -1,7 +1,7 @@
 /*
  * stage_run.c - see stage_run.h.
  *
- * Owns the session and the query under way; both are released by
+ * Owns the connection of the stages and the program under way; both are released by
  * tb_stage_run_end, or by the resource owner. Must not evaluate a table's
  * parameters before something is known to be read there: they might raise where
  * PostgreSQL would not. Called by the nodes' exec.c.
@@ -16,7 +16,8 @@
 #include "utils/rel.h"
 
 #include "pg/bridge/failure.h"
-#include "pg/source/plan_rows/row_query.h"
+#include "pg/source/heap/heap_source.h"
+#include "pg/source/plan_rows/plan_rows_source.h"
 #include "pg/stage/first_row.h"
 #include "pg/convert/param_block.h"
 #include "pg/stage/plan_private.h"
@@ -162,16 +163,16 @@ prepare_programs(TbStageRun *run, int index, TbFailure *why)
 	TbRunStage *stage = &run->stages[index];
 	uint32		device = device_of(run, index);
 
-	return tb_program_prepare(run->session.conn, stage->program, device, why) &&
+	return tb_program_prepare(run->connection.conn, stage->program, device, why) &&
 		(stage->partitions == NULL ||
-		 tb_partition_run_prepare(stage->partitions, run->session.conn, device, why));
+		 tb_partition_run_prepare(stage->partitions, run->connection.conn, device, why));
 }
 
 /* Announces all programs at once, so that they compile side by side. */
 static bool
-begin_session(TbStageRun *run, TbFailure *why)
+connect_stages(TbStageRun *run, TbFailure *why)
 {
-	if (!tb_session_begin(&run->session, why))
+	if (!tb_stage_connection_begin(&run->connection, why))
 		return false;
 	for (int i = 0; i < run->nstages; i++)
 		if (!prepare_programs(run, i, why))
@@ -180,7 +181,7 @@ begin_session(TbStageRun *run, TbFailure *why)
 }
 
 static bool
-specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
+specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 {
 	TbRunStage *stage = &run->stages[index];
 
@@ -188,9 +189,7 @@ specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
 	spec->program = stage->program;
 	spec->params = tb_param_block_make(stage->program, stage->params,
 									   run->css->ss.ps.ps_ExprContext);
-	if (spec->params == NULL ||
-		(stage->partitions != NULL &&
-		 !tb_partition_run_specify(stage->partitions, run->css->ss.ps.ps_ExprContext, spec)))
+	if (spec->params == NULL)
 	{
 		tb_failure_set(why, TB_FALLBACK_VALUE,
 					   "a parameter's value has no form that devices know");
@@ -198,13 +197,32 @@ specify(TbStageRun *run, int index, TbHeapQuerySpec *spec, TbFailure *why)
 	}
 	spec->device = device_of(run, index);
 	spec->estimated_rows = stage->info.work.rows;
-	spec->engine_us = tb_cost_engine_us(&stage->info.work, spec->device);
 	spec->result = is_last(run, index) ? run->result : NULL;
-	spec->estimated_groups = is_last(run, index) ? run->groups : stage->info.work.built;
+	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
 	spec->profile = run->profile;
-	spec->session = run->nstages > 1 ? &run->session : NULL;
-	spec->table = stage->info.table;
+	spec->connection = run->nstages > 1 ? &run->connection : NULL;
+	spec->join_table = stage->info.table;
 	return true;
+}
+
+/* What a stage reads of its table, of which `blocks` says which blocks; NULL: all. */
+static bool
+specify_input(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
+			  TbHeapInput *input, TbFailure *why)
+{
+	TbRunStage *stage = &run->stages[index];
+
+	memset(input, 0, sizeof(*input));
+	input->rel = rel;
+	input->snapshot = run->css->ss.ps.state->es_snapshot;
+	input->blocks = blocks;
+	input->engine_us = tb_cost_engine_us(&stage->info.work, device_of(run, index));
+	if (stage->partitions == NULL ||
+		tb_partition_run_specify(stage->partitions, run->css->ss.ps.ps_ExprContext, input))
+		return true;
+	tb_failure_set(why, TB_FALLBACK_VALUE,
+				   "a parameter's value has no form that devices know");
+	return false;
 }
 
 /* The columns that a program wants of the plan's next row. What nodes allocate
@@ -224,57 +242,79 @@ next_source_row(void *source, Datum *values, bool *nulls)
 	return true;
 }
 
+/* Starts the stage's program over the source, which it owns with its context. */
 static bool
-build_of_rows(TbStageRun *run, int index, TbFailure *why)
+begin_program(TbStageRun *run, int index, const TbProgramSpec *spec, TbSource *source,
+			  const char *input_name, MemoryContext context, TbFailure *why)
 {
-	TbRunStage *stage = &run->stages[index];
-	TbHeapQuerySpec spec;
-
-	if (!specify(run, index, &spec, why))
-		return false;
-	stage->have_stats = true;
-	return tb_row_query_build(&spec, next_source_row, stage, &stage->stats, why);
+	run->current = index;
+	run->input = source;
+	run->program = tb_program_run_begin(spec, source, input_name, context, why);
+	return run->program != NULL;
 }
 
 static bool
-begin_query(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
-			TbFailure *why)
+begin_over_rows(TbStageRun *run, int index, TbFailure *why)
 {
-	TbHeapQuerySpec spec;
+	TbProgramSpec spec;
+	MemoryContext context;
+	MemoryContext old;
+	TbSource   *source;
 
 	if (!specify(run, index, &spec, why))
 		return false;
-	spec.blocks = blocks;
-	run->current = index;
-	run->query = tb_heap_query_begin(rel, run->css->ss.ps.state->es_snapshot, &spec, why);
-	return run->query != NULL;
+	context = tb_program_run_context();
+	old = MemoryContextSwitchTo(context);
+	source = tb_plan_rows_source_make(next_source_row, &run->stages[index]);
+	MemoryContextSwitchTo(old);
+	return begin_program(run, index, &spec, source, "a join's input", context, why);
+}
+
+static bool
+begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
+				 TbFailure *why)
+{
+	TbProgramSpec spec;
+	TbHeapInput input;
+	MemoryContext context;
+	MemoryContext old;
+	TbSource   *source;
+
+	if (!specify(run, index, &spec, why) ||
+		!specify_input(run, index, rel, blocks, &input, why))
+		return false;
+	context = tb_program_run_context();
+	old = MemoryContextSwitchTo(context);
+	source = tb_heap_source_make(&input);
+	MemoryContextSwitchTo(old);
+	return begin_program(run, index, &spec, source, RelationGetRelationName(rel), context, why);
 }
 
 static void
-end_query(TbStageRun *run)
+end_program(TbStageRun *run)
 {
 	TbRunStage *stage = &run->stages[run->current];
 
-	if (run->query == NULL)
+	if (run->program == NULL)
 		return;
-	stage->stats = *tb_heap_query_stats(run->query);
+	tb_program_run_stats(run->program, &stage->stats);
 	if (stage->partitions != NULL)
-		tb_partition_run_note(stage->partitions, run->query);
+		tb_partition_run_note(stage->partitions, run->input);
 	stage->have_stats = true;
-	tb_heap_query_end(run->query);
-	run->query = NULL;
+	tb_program_run_end(run->program);
+	run->program = NULL;
+	run->input = NULL;
 }
 
+/* Runs a stage that makes a join table. */
 static bool
-build_of_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
-			   TbFailure *why)
+build(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks, TbFailure *why)
 {
-	bool		built;
+	bool		begun = rel != NULL ? begin_over_table(run, index, rel, blocks, why) :
+		begin_over_rows(run, index, why);
+	bool		built = begun && tb_program_run_build(run->program, why);
 
-	if (!begin_query(run, index, rel, blocks, why))
-		return false;
-	built = tb_heap_query_build(run->query, why);
-	end_query(run);
+	end_program(run);
 	return built;
 }
 
@@ -301,7 +341,7 @@ table_built(const TbStageRun *run, uint32 table)
 {
 	for (int i = 0; i < run->nstages - 1; i++)
 		if (run->stages[i].info.table == table && run->stages[i].have_stats)
-			return &run->stages[i].stats.done;
+			return &run->stages[i].stats.service.done;
 	elog(ERROR, "no stage has built table %u", table);
 }
 
@@ -352,14 +392,13 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 			 stage->harmless)
 		return TB_RUN_EMPTY;
 	if (is_last(run, index))
-		return begin_query(run, index, rel, blocks, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
-	built = rel != NULL ? build_of_table(run, index, rel, blocks, why) :
-		build_of_rows(run, index, why);
+		return begin_over_table(run, index, rel, blocks, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
+	built = build(run, index, rel, blocks, why);
 	if (blocks != NULL)
 		tb_block_set_free(blocks);
 	if (!built)
 		return TB_RUN_FALLBACK;
-	if (stage->info.needed && stage->stats.done.groups == 0)
+	if (stage->info.needed && stage->stats.service.done.groups == 0)
 		return TB_RUN_EMPTY;
 	return TB_RUN_STARTED;
 }
@@ -406,7 +445,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 		tb_stat_fallback(why, tb_stage_run_table_name(run));
 		result = TB_RUN_FALLBACK;
 	}
-	else if (run->nstages > 1 && !begin_session(run, why))
+	else if (run->nstages > 1 && !connect_stages(run, why))
 		result = TB_RUN_FALLBACK;
 	for (int i = 0; i < run->nstages && result == TB_RUN_STARTED; i++)
 		result = run_stage(run, i, why);
@@ -416,12 +455,12 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	return result;
 }
 
-TbGroupsResult
+TbResultsNext
 tb_stage_run_next(TbStageRun *run, const TbGroups **batch, TbFailure *why)
 {
 	CHECK_FOR_INTERRUPTS();
 	memset(why, 0, sizeof(*why));
-	return tb_heap_query_next_groups(run->query, batch, why);
+	return tb_program_run_next(run->program, batch, why);
 }
 
 const char *
@@ -433,19 +472,22 @@ tb_stage_run_table_name(const TbStageRun *run)
 void
 tb_stage_run_end(TbStageRun *run)
 {
-	end_query(run);
-	tb_session_end(&run->session);
+	end_program(run);
+	tb_stage_connection_end(&run->connection);
 	MemoryContextReset(run->context);
 }
 
-const TbHeapQueryStats *
-tb_stage_run_stats(TbStageRun *run, int stage)
+const TbRunStats *
+tb_stage_run_stats(TbStageRun *run, int index)
 {
-	if (run->query != NULL && run->current == stage)
+	TbRunStage *stage = &run->stages[index];
+
+	if (run->program != NULL && run->current == index)
 	{
-		if (run->stages[stage].partitions != NULL)
-			tb_partition_run_note(run->stages[stage].partitions, run->query);
-		return tb_heap_query_stats(run->query);
+		tb_program_run_stats(run->program, &stage->stats);
+		if (stage->partitions != NULL)
+			tb_partition_run_note(stage->partitions, run->input);
+		stage->have_stats = true;
 	}
-	return run->stages[stage].have_stats ? &run->stages[stage].stats : NULL;
+	return stage->have_stats ? &stage->stats : NULL;
 }

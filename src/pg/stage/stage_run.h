@@ -9,7 +9,8 @@
 
 #include "nodes/execnodes.h"
 
-#include "pg/source/heap/heap_query.h"
+#include "pg/source/program_run.h"
+#include "pg/source/service/stage_connection.h"
 #include "pg/stage/brin_scan.h"
 #include "pg/stage/partition_run.h"
 #include "pg/planner/program/stage.h"
@@ -28,7 +29,7 @@ typedef struct TbRunStage
 	TbBrinScan	brin;
 
 	/* EXPLAIN: of the last run */
-	TbHeapQueryStats stats;
+	TbRunStats	stats;
 	bool		have_stats;
 } TbRunStage;
 
@@ -42,8 +43,9 @@ typedef struct TbStageRun
 	MemoryContext context;			/* of one run: parameters */
 	PlanState  *kept;				/* NULL until it is needed */
 
-	TbSession	session;
-	TbHeapQuery *query;				/* the one under way */
+	TbStageConnection connection;
+	TbProgramRun *program;			/* the one under way */
+	TbSource   *input;				/* its source */
 	int			current;			/* its stage */
 	bool		asked;				/* first_row.c has looked, and never does again */
 	TbProfile  *profile;			/* NULL: nobody asks */
@@ -70,8 +72,8 @@ typedef enum TbRunStart
 /* Builds the inner tables and starts the last stage. */
 extern TbRunStart tb_stage_run_start(TbStageRun *run, TbFailure *why);
 
-/* Batches of the last stage, as tb_heap_query_next_groups. */
-extern TbGroupsResult tb_stage_run_next(TbStageRun *run, const TbGroups **batch,
+/* Batches of the last stage, as tb_program_run_next. */
+extern TbResultsNext tb_stage_run_next(TbStageRun *run, const TbGroups **batch,
 										TbFailure *why);
 
 /* Of the last stage's table, for messages. */
@@ -81,6 +83,6 @@ extern const char *tb_stage_run_table_name(const TbStageRun *run);
 extern void tb_stage_run_end(TbStageRun *run);
 
 /* NULL if the stage has not run. */
-extern const TbHeapQueryStats *tb_stage_run_stats(TbStageRun *run, int stage);
+extern const TbRunStats *tb_stage_run_stats(TbStageRun *run, int stage);
 
 #endif

@@ -89,9 +89,9 @@ start_query(TbScanState *node)
 {
 	EState	   *estate = node->css.ss.ps.state;
 	Relation	rel = node->css.ss.ss_currentRelation;
-	TbHeapQuerySpec spec = {0};
+	TbProgramSpec spec = {0};
+	TbHeapInput input = {0};
 	TbBlockSet *blocks;
-	TbFailure	why;
 	const char *reason;
 	MemoryContext old;
 
@@ -122,7 +122,9 @@ start_query(TbScanState *node)
 		return;
 	}
 	spec.program = node->program;
-	spec.blocks = blocks;
+	input.rel = rel;
+	input.snapshot = estate->es_snapshot;
+	input.blocks = blocks;
 	spec.params = tb_param_block_make(node->program, node->param_states,
 									  node->css.ss.ps.ps_ExprContext);
 	if (spec.params == NULL)
@@ -131,11 +133,10 @@ start_query(TbScanState *node)
 	{
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
-		spec.engine_us = tb_cost_engine_us(&node->work, spec.device);
+		input.engine_us = tb_cost_engine_us(&node->work, spec.device);
 		spec.profile = node->profile;
-		spec.in_parallel_mode = estate->es_use_parallel_mode;
-		memset(&why, 0, sizeof(why));
-		node->query = tb_heap_query_begin(rel, estate->es_snapshot, &spec, &why);
+		input.in_parallel_mode = estate->es_use_parallel_mode;
+		node->query = tb_heap_scan_begin(&spec, &input);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -194,7 +195,7 @@ next_chunk(TbScanState *node)
 	CHECK_FOR_INTERRUPTS();
 	node->next_row = 0;
 	node->next_deferred = 0;
-	if (!tb_heap_query_next_chunk(node->query, &node->chunk))
+	if (!tb_heap_scan_next(node->query, &node->chunk))
 	{
 		node->finished = true;
 		node->have_chunk = false;
@@ -243,7 +244,7 @@ next_tuple(ScanState *ss)
 			node->have_chunk = false;
 			continue;
 		}
-		ExecForceStoreHeapTuple(tb_heap_query_tuple(node->query, rowid), slot, false);
+		ExecForceStoreHeapTuple(tb_heap_scan_tuple(node->query, rowid), slot, false);
 		if (!unfiltered || passes(node, slot))
 			return slot;
 	}
@@ -276,9 +277,9 @@ finish(TbScanState *node)
 {
 	if (node->query)
 	{
-		node->stats = *tb_heap_query_stats(node->query);
+		tb_heap_scan_stats(node->query, &node->stats);
 		node->have_stats = true;
-		tb_heap_query_end(node->query);
+		tb_heap_scan_end(node->query);
 		node->query = NULL;
 	}
 	if (node->plain)
@@ -324,7 +325,7 @@ shutdown_scan(CustomScanState *css)
 	TbScanState *node = (TbScanState *) css;
 
 	if (node->query)
-		tb_heap_query_shut_down(node->query);
+		tb_heap_scan_shut_down(node->query);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -30,7 +30,12 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL,
 							 node->rows_removed / loops, 0, es);
 	if (node->query)
-		tb_explain_stats(tb_heap_query_stats(node->query), es);
+	{
+		TbRunStats	stats;
+
+		tb_heap_scan_stats(node->query, &stats);
+		tb_explain_stats(&stats, es);
+	}
 	else if (node->have_stats)
 		tb_explain_stats(&node->stats, es);
 	else if (node->plain)

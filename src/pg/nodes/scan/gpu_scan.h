@@ -15,7 +15,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/source/heap/heap_query.h"
+#include "pg/source/heap/heap_scan.h"
 #include "pg/stage/brin_scan.h"
 #include "pg/planner/cost.h"
 
@@ -45,7 +45,7 @@ typedef struct TbScanState
 	TbProfile  *profile;			/* NULL: nobody asks */
 
 	/* The running scan: one of the first two, or neither. */
-	TbHeapQuery *query;
+	TbHeapScan *query;
 	TableScanDesc plain;			/* PostgreSQL's own scan: serializable, or a
 									 * parameter that devices do not know */
 	bool		started;
@@ -58,7 +58,7 @@ typedef struct TbScanState
 	bool		have_chunk;
 
 	/* EXPLAIN ANALYZE; of the scans that have ended. */
-	TbHeapQueryStats stats;
+	TbRunStats stats;
 	bool		have_stats;
 	uint64		rows_removed;
 } TbScanState;

@@ -142,10 +142,10 @@ show_conditions(const Shower *shower)
 }
 
 static void
-show_figures(const Shower *shower, const TbHeapQueryStats *stats)
+show_figures(const Shower *shower, const TbRunStats *stats)
 {
 	ExplainState *es = shower->es;
-	const TbQueryDone *done = &stats->done;
+	const TbQueryDone *done = &stats->service.done;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
@@ -188,7 +188,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	int			last = tb_private_nstages(plan) - 1;
 	bool		rows = tb_private_program(plan, last)->sink == TB_SINK_PROJECT;
 	TbStageRun *run = rows ? ((TbJoinState *) css)->cursor.run : ((TbPreAggState *) css)->cursor.run;
-	const TbHeapQueryStats *stats = es->analyze ? tb_stage_run_stats(run, last) : NULL;
+	const TbRunStats *stats = es->analyze ? tb_stage_run_stats(run, last) : NULL;
 	Size		size;
 	Shower		shower = {.plan = plan,.node = &css->ss.ps,.ancestors = ancestors,.es = es};
 
@@ -196,7 +196,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	shower.outputs = tb_private_outputs(plan, &size);
 	shower.noutputs = size / sizeof(TbOutput);
 	show_result(&shower);
-	if (stats != NULL && stats->fallback == TB_FALLBACK_NONE)
+	if (stats != NULL && stats->service.fallback == TB_FALLBACK_NONE)
 		show_figures(&shower, stats);
 	if (rows && run->nstages == 1)
 		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);

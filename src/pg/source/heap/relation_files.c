@@ -33,8 +33,7 @@ open_segment(Relation rel, uint32 segment)
 }
 
 static TbFilesSent
-send_batch(TbConnection *conn, Relation rel, uint32 first, uint32 count,
-		   TbFailure *why)
+send_batch(TbServiceQuery *query, Relation rel, uint32 first, uint32 count)
 {
 	int			fds[FILES_A_MESSAGE];
 	TbFiles		message = {.first_segment = first,.count = count};
@@ -51,7 +50,7 @@ send_batch(TbConnection *conn, Relation rel, uint32 first, uint32 count,
 	}
 	if (nopen < count)
 		result = TB_FILES_NONE;
-	else if (!tb_connection_send(conn, TB_MSG_FILES, &part, 1, fds, count, why))
+	else if (!tb_service_query_send_parts(query, TB_MSG_FILES, &part, 1, fds, count))
 		result = TB_FILES_LOST;
 	for (uint32 i = 0; i < nopen; i++)
 		CloseTransientFile(fds[i]);
@@ -59,15 +58,14 @@ send_batch(TbConnection *conn, Relation rel, uint32 first, uint32 count,
 }
 
 TbFilesSent
-tb_relation_files_send(TbConnection *conn, Relation rel, BlockNumber nblocks,
-					   TbFailure *why)
+tb_relation_files_send(TbServiceQuery *query, Relation rel, BlockNumber nblocks)
 {
 	uint32		nsegments = (nblocks - 1) / RELSEG_SIZE + 1;
 
 	for (uint32 first = 0; first < nsegments; first += FILES_A_MESSAGE)
 	{
-		TbFilesSent sent = send_batch(conn, rel, first,
-									  Min(FILES_A_MESSAGE, nsegments - first), why);
+		TbFilesSent sent = send_batch(query, rel, first,
+									  Min(FILES_A_MESSAGE, nsegments - first));
 
 		if (sent != TB_FILES_SENT)
 			return sent;

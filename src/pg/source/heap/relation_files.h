@@ -9,19 +9,19 @@
 #include "storage/block.h"
 #include "utils/relcache.h"
 
-#include "pg/bridge/connection.h"
+#include "pg/source/service/service_query.h"
 
 typedef enum TbFilesSent
 {
 	TB_FILES_SENT,
 	TB_FILES_NONE,				/* could not open them all: read buffered */
-	TB_FILES_LOST				/* the connection is closed, see *why */
+	TB_FILES_LOST				/* the connection is closed */
 } TbFilesSent;
 
 /* Opens the main fork's segments for reading, sends the descriptors, closes
  * its own. They are for the query to come, or for what the one under way reads
  * next. */
-extern TbFilesSent tb_relation_files_send(TbConnection *conn, Relation rel,
-										  BlockNumber nblocks, TbFailure *why);
+extern TbFilesSent tb_relation_files_send(TbServiceQuery *query, Relation rel,
+										  BlockNumber nblocks);
 
 #endif

@@ -20,20 +20,20 @@
 #define SECTION_ALIGN 16
 #define ALIGN_SECTION(n) TYPEALIGN(SECTION_ALIGN, (n))
 
-typedef struct RowsColumn
+typedef struct ChunkColumn
 {
 	const TbColumn *column;
 	uint32		width;
 	bool		nullable;
 	char	   *values;
 	uint8	   *valid;
-} RowsColumn;
+} ChunkColumn;
 
-struct TbRowsChunk
+struct TbColumnChunk
 {
 	const TbProgram *program;
 	uint32		ncolumns;
-	RowsColumn *columns;
+	ChunkColumn *columns;
 	uint32		nrows;
 	uint32		max_rows;
 	char	   *bytes;			/* text */
@@ -53,7 +53,7 @@ header_size(uint32 ncolumns)
 }
 
 static Size
-fixed_size(const TbRowsChunk *rows, uint32 nrows)
+fixed_size(const TbColumnChunk *rows, uint32 nrows)
 {
 	Size		size = ALIGN_SECTION(header_size(rows->ncolumns));
 
@@ -72,17 +72,17 @@ columns_of(const TbProgram *program)
 	return (const TbColumn *) ((const char *) program + program->columns.offset);
 }
 
-TbRowsChunk *
-tb_rows_chunk_make(const TbProgram *program, Size capacity)
+TbColumnChunk *
+tb_column_chunk_make(const TbProgram *program, Size capacity)
 {
-	TbRowsChunk *rows = palloc0(sizeof(TbRowsChunk));
+	TbColumnChunk *rows = palloc0(sizeof(TbColumnChunk));
 	const TbColumn *columns = columns_of(program);
 
 	rows->program = program;
 	/* The source's come first; payload columns are not sent. */
 	while (rows->ncolumns < program->columns.count && columns[rows->ncolumns].join == 0)
 		rows->ncolumns++;
-	rows->columns = palloc0(Max(rows->ncolumns, 1) * sizeof(RowsColumn));
+	rows->columns = palloc0(Max(rows->ncolumns, 1) * sizeof(ChunkColumn));
 	for (uint32 i = 0; i < rows->ncolumns; i++)
 	{
 		rows->columns[i].column = &columns[i];
@@ -112,13 +112,13 @@ tb_rows_chunk_make(const TbProgram *program, Size capacity)
 }
 
 uint32
-tb_rows_chunk_count(const TbRowsChunk *rows)
+tb_column_chunk_count(const TbColumnChunk *rows)
 {
 	return rows->nrows;
 }
 
 static TbRowAdded
-add_text(TbRowsChunk *rows, const TbColumn *column, Datum datum, char *out,
+add_text(TbColumnChunk *rows, const TbColumn *column, Datum datum, char *out,
 		 TbFailure *why)
 {
 	struct varlena *value = PG_DETOAST_DATUM_PACKED(datum);
@@ -207,7 +207,7 @@ add_by_value(const TbColumn *column, Datum datum, char *out)
 }
 
 static TbRowAdded
-add_value(TbRowsChunk *rows, RowsColumn *target, int attribute, const Datum *datums,
+add_value(TbColumnChunk *rows, ChunkColumn *target, int attribute, const Datum *datums,
 		  const bool *nulls, TbFailure *why)
 {
 	const TbColumn *column = target->column;
@@ -232,7 +232,7 @@ add_value(TbRowsChunk *rows, RowsColumn *target, int attribute, const Datum *dat
 }
 
 static TbRowAdded
-add_row(TbRowsChunk *rows, const TbColumn *columns, const Datum *datums,
+add_row(TbColumnChunk *rows, const TbColumn *columns, const Datum *datums,
 		const bool *nulls, TbFailure *why)
 {
 	Size		bytes_before = rows->bytes_used;
@@ -268,7 +268,7 @@ add_row(TbRowsChunk *rows, const TbColumn *columns, const Datum *datums,
 }
 
 TbRowAdded
-tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TupleDesc desc,
+tb_column_chunk_add(TbColumnChunk *rows, HeapTuple tuple, TupleDesc desc,
 				  const TbProgram *layout, TbFailure *why)
 {
 	if (rows->natts < desc->natts)
@@ -285,14 +285,14 @@ tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TupleDesc desc,
 }
 
 TbRowAdded
-tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums, const bool *nulls,
+tb_column_chunk_add_values(TbColumnChunk *rows, const Datum *datums, const bool *nulls,
 						 TbFailure *why)
 {
 	return add_row(rows, columns_of(rows->program), datums, nulls, why);
 }
 
 void
-tb_rows_chunk_write(TbRowsChunk *rows, char *slot)
+tb_column_chunk_write(TbColumnChunk *rows, char *slot)
 {
 	TbColumnsChunk *chunk = (TbColumnsChunk *) slot;
 	Size		offset = ALIGN_SECTION(header_size(rows->ncolumns));
@@ -301,7 +301,7 @@ tb_rows_chunk_write(TbRowsChunk *rows, char *slot)
 	chunk->ncolumns = rows->ncolumns;
 	for (uint32 i = 0; i < rows->ncolumns; i++)
 	{
-		RowsColumn *column = &rows->columns[i];
+		ChunkColumn *column = &rows->columns[i];
 
 		chunk->columns[i].values = offset;
 		memcpy(slot + offset, column->values, (Size) column->width * rows->nrows);

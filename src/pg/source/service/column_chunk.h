@@ -17,7 +17,7 @@
 #include "turbine/program.h"
 #include "turbine/wire.h"
 
-typedef struct TbRowsChunk TbRowsChunk;
+typedef struct TbColumnChunk TbColumnChunk;
 
 typedef enum TbRowAdded
 {
@@ -27,17 +27,17 @@ typedef enum TbRowAdded
 } TbRowAdded;
 
 /* `capacity`: bytes of a slot's page area. */
-extern TbRowsChunk *tb_rows_chunk_make(const TbProgram *program, Size capacity);
+extern TbColumnChunk *tb_column_chunk_make(const TbProgram *program, Size capacity);
 
 /* A tuple of `desc`, in which the columns have the attnums that `layout` says. */
-extern TbRowAdded tb_rows_chunk_add(TbRowsChunk *rows, HeapTuple tuple, TupleDesc desc,
+extern TbRowAdded tb_column_chunk_add(TbColumnChunk *rows, HeapTuple tuple, TupleDesc desc,
 									const TbProgram *layout, TbFailure *why);
 /* The same of a row whose values are `datums` and `nulls`, by the program's attnums. */
-extern TbRowAdded tb_rows_chunk_add_values(TbRowsChunk *rows, const Datum *datums,
+extern TbRowAdded tb_column_chunk_add_values(TbColumnChunk *rows, const Datum *datums,
 										   const bool *nulls, TbFailure *why);
-extern uint32 tb_rows_chunk_count(const TbRowsChunk *rows);
+extern uint32 tb_column_chunk_count(const TbColumnChunk *rows);
 
 /* Writes the rows to a slot and empties the chunk. */
-extern void tb_rows_chunk_write(TbRowsChunk *rows, char *slot);
+extern void tb_column_chunk_write(TbColumnChunk *rows, char *slot);
 
 #endif

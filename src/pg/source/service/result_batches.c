@@ -1,18 +1,18 @@
 /*
- * result_batches.c - keeps groups, or projected rows, until all have come.
+ * result_batches.c - see result_batches.h.
  *
  * Each batch is copied out of its slot once, then checked: every offset,
  * length and text view, so that readers of the copy need not. The copy is a
- * TbGroups whose offsets count from its own start. Batches beyond work_mem go
- * to a temporary file. Called by aggregate_input.c (add) and heap_query.c
- * (next, end).
+ * TbGroups whose offsets count from its own start. Owns copies and file; must never
+ * look at a slot again after its batch was copied. Called by the program's run.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "storage/buffile.h"
+#include "utils/memutils.h"
 
-#include "pg/source/heap/query_state.h"
+#include "pg/source/service/result_batches.h"
 
 #define SECTION_ALIGN 16
 #define ALIGN_SECTION(n) TYPEALIGN(SECTION_ALIGN, (n))
@@ -23,7 +23,7 @@ typedef struct Batch
 	TbGroups   *groups;			/* NULL: in the file, in order */
 } Batch;
 
-struct TbGroupBatches
+struct TbResultBatches
 {
 	uint32		ncolumns;
 	uint32	   *types;			/* TbType of each column */
@@ -54,10 +54,10 @@ add_function_types(uint32 *types, const TbResultPlan *result)
 						   functions[i].arg == TB_NONE ? TB_TYPE_INVALID : types[functions[i].arg]);
 }
 
-TbGroupBatches *
-tb_group_batches_make(const TbProgram *program, const TbResultPlan *result)
+static TbResultBatches *
+make_batches(const TbProgram *program, const TbResultPlan *result)
 {
-	TbGroupBatches *batches = palloc0(sizeof(TbGroupBatches));
+	TbResultBatches *batches = palloc0(sizeof(TbResultBatches));
 	bool		projects = program->sink == TB_SINK_PROJECT;
 	TbSection	direct = projects ? program->outputs : program->keys;
 	const uint32 *keys = section(program, direct);
@@ -87,7 +87,7 @@ within(uint64 offset, uint64 size, uint64 limit)
 
 /* The size of the batch's copy, or 0 if something lies outside of the slot. */
 static Size
-check_bounds(const TbGroupBatches *batches, const TbGroups *groups,
+check_bounds(const TbResultBatches *batches, const TbGroups *groups,
 			 uint64 slot_size)
 {
 	uint64		size = offsetof(TbGroups, columns) +
@@ -139,7 +139,7 @@ views_are_inside(const TbGroups *groups, uint32 column)
 }
 
 static TbGroups *
-copy_batch(const TbGroupBatches *batches, const TbGroups *groups,
+copy_batch(const TbResultBatches *batches, const TbGroups *groups,
 		   const char *slot, Size size)
 {
 	Size		used = offsetof(TbGroups, columns) +
@@ -173,8 +173,8 @@ copy_batch(const TbGroupBatches *batches, const TbGroups *groups,
 }
 
 /* Takes a GROUPS message and its slot's content; false if it is malformed. */
-bool
-tb_group_batches_add(TbGroupBatches *batches, const TbIncoming *message,
+static bool
+add_batch(TbResultBatches *batches, const TbIncoming *message,
 					 const char *slot, uint64 slot_size)
 {
 	const TbGroups *groups = (const TbGroups *) message->payload;
@@ -210,8 +210,52 @@ tb_group_batches_add(TbGroupBatches *batches, const TbIncoming *message,
 	return true;
 }
 
+TbResultBatches *
+tb_result_batches_collect(TbServiceQuery *query, bool fed)
+{
+	const TbReady *ready = tb_service_query_ready(query);
+	TbResultBatches *batches = make_batches(tb_service_query_spec(query)->program,
+											tb_service_query_spec(query)->result);
+	uint64		nrows = 0;
+
+	for (;;)
+	{
+		TbIncoming	message;
+		TbSlotFree	slot_free = {0};
+
+		if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
+			break;
+		if (message.type == TB_MSG_QUERY_DONE)
+		{
+			if (tb_service_query_take_done(query, &message, nrows, fed))
+				return batches;
+			break;
+		}
+		if (message.type != TB_MSG_GROUPS ||
+			message.length < offsetof(TbGroups, columns))
+		{
+			(void) tb_service_query_protocol_error(query, "unexpected message instead of groups");
+			break;
+		}
+		memcpy(&slot_free.slot, message.payload + offsetof(TbGroups, slot),
+			   sizeof(slot_free.slot));
+		if (slot_free.slot >= ready->nslots ||
+			!add_batch(batches, &message, tb_service_query_slot(query, slot_free.slot),
+					   ready->slot_size))
+		{
+			(void) tb_service_query_protocol_error(query, "groups outside of their slot");
+			break;
+		}
+		nrows += ((const TbGroups *) message.payload)->nrows;
+		if (!tb_service_query_send(query, TB_MSG_SLOT_FREE, &slot_free, sizeof(slot_free)))
+			break;
+	}
+	tb_result_batches_end(batches);
+	return NULL;
+}
+
 static TbGroups *
-read_batch(TbGroupBatches *batches, Size size)
+read_batch(TbResultBatches *batches, Size size)
 {
 	TbGroups   *groups = palloc(size);
 
@@ -223,9 +267,8 @@ read_batch(TbGroupBatches *batches, Size size)
 	return groups;
 }
 
-/* The next batch, valid until the next call; NULL at the end. */
 const TbGroups *
-tb_group_batches_next(TbGroupBatches *batches)
+tb_result_batches_next(TbResultBatches *batches)
 {
 	Batch	   *batch;
 
@@ -242,7 +285,7 @@ tb_group_batches_next(TbGroupBatches *batches)
 }
 
 void
-tb_group_batches_end(TbGroupBatches *batches)
+tb_result_batches_end(TbResultBatches *batches)
 {
 	if (batches->file != NULL)
 		BufFileClose(batches->file);

@@ -1,7 +1,9 @@
 /*
- * service_query.c - a heap query's dealings with the daemon as a whole: start,
- * messages, failure and end. Owns query->conn. Called by the other files of
- * the query; see query_state.h.
+ * service_query.c - see service_query.h.
+ *
+ * Phases: make, connect, begin (QUERY, READY), messages, end. Owns the query's hold on
+ * its connection: `conn` is NULL as soon as the query has lost it or given it back.
+ * Called by whatever runs a program over a source; must never raise for the service's sake.
  */
 #include "postgres.h"
 
@@ -10,20 +12,37 @@
 #include "access/xlog.h"
 
 #include "pg/bridge/failure.h"
-#include "pg/source/heap/query_state.h"
 #include "pg/settings/guc.h"
-#include "pg/shmem/device_list.h"
 #include "pg/settings/service_settings.h"
+#include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
+#include "pg/source/service/service_query.h"
+
+struct TbServiceQuery
+{
+	TbProgramSpec spec;
+	const char *input_name;
+	TbConnection *conn;				/* NULL before connect and after the end */
+	uint64		conn_serial;
+	char	   *slots;				/* begin of the first, once READY has come */
+	TbServiceStats stats;
+	TbFailure	failure;			/* the last */
+};
 
 static uint32 padding[2];		/* zeros */
 
-/*
- * False once the connection was lost, also where an aborted subtransaction's
- * resource owner has closed it behind the query.
- */
+TbServiceQuery *
+tb_service_query_make(const TbProgramSpec *spec, const char *input_name)
+{
+	TbServiceQuery *query = palloc0(sizeof(TbServiceQuery));
+
+	query->spec = *spec;
+	query->input_name = pstrdup(input_name);
+	return query;
+}
+
 bool
-tb_query_connected(TbHeapQuery *query)
+tb_service_query_connected(TbServiceQuery *query)
 {
 	if (query->conn == NULL)
 		return false;
@@ -36,69 +55,114 @@ tb_query_connected(TbHeapQuery *query)
 }
 
 bool
-tb_query_send(TbHeapQuery *query, uint32 type, const void *payload, uint32 length)
+tb_service_query_is_alone(const TbServiceQuery *query)
 {
+	return query->spec.connection == NULL;
+}
+
+bool
+tb_service_query_connect(TbServiceQuery *query)
+{
+	Assert(query->conn == NULL);
+	if (query->spec.connection == NULL)
+		query->conn = tb_connection_acquire(&query->failure);
+	else
+	{
+		query->conn = tb_stage_connection_get(query->spec.connection);
+		if (query->conn == NULL)
+			tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
+						   "the connection to turbined was closed");
+	}
+	if (query->conn == NULL)
+		return false;
+	query->conn_serial = tb_connection_serial(query->conn);
+	return true;
+}
+
+/* What the connection could not do has closed it. */
+static bool
+kept(TbServiceQuery *query, bool done)
+{
+	if (!done)
+		query->conn = NULL;
+	return done;
+}
+
+bool
+tb_service_query_send(TbServiceQuery *query, uint32 type, const void *payload,
+					  uint32 length)
+{
+	Assert(query->conn != NULL);
 	tb_profile_message(query->spec.profile, type);
-	if (tb_connection_send_struct(query->conn, type, payload, length,
-								  &query->failure))
-		return true;
-	query->conn = NULL;
-	return false;
-}
-
-/* See tb_connection_hold. */
-bool
-tb_query_hold(TbHeapQuery *query, bool hold)
-{
-	if (tb_connection_hold(query->conn, hold, &query->failure))
-		return true;
-	query->conn = NULL;
-	return false;
-}
-
-/* What is held goes now: something long follows. */
-bool
-tb_query_flush(TbHeapQuery *query)
-{
-	if (tb_connection_flush(query->conn, &query->failure))
-		return true;
-	query->conn = NULL;
-	return false;
+	return kept(query, tb_connection_send_struct(query->conn, type, payload, length,
+												 &query->failure));
 }
 
 bool
-tb_query_give_up(TbHeapQuery *query, TbFallback reason, const char *what)
+tb_service_query_send_parts(TbServiceQuery *query, uint32 type, const struct iovec *parts,
+							int nparts, const int *fds, int nfds)
 {
-	if (query->conn != NULL)
+	Assert(query->conn != NULL);
+	tb_profile_message(query->spec.profile, type);
+	return kept(query, tb_connection_send(query->conn, type, parts, nparts, fds, nfds,
+										  &query->failure));
+}
+
+bool
+tb_service_query_prepare(TbServiceQuery *query, const TbProgram *program)
+{
+	return kept(query, tb_program_prepare(query->conn, program, query->spec.device,
+										  &query->failure));
+}
+
+bool
+tb_service_query_hold(TbServiceQuery *query, bool hold)
+{
+	return kept(query, tb_connection_hold(query->conn, hold, &query->failure));
+}
+
+bool
+tb_service_query_flush(TbServiceQuery *query)
+{
+	return kept(query, tb_connection_flush(query->conn, &query->failure));
+}
+
+bool
+tb_service_query_give_up(TbServiceQuery *query, const TbFailure *why)
+{
+	if (tb_service_query_connected(query))
 		tb_connection_close(query->conn);
 	query->conn = NULL;
-	tb_failure_set(&query->failure, reason, "%s", what);
+	query->failure = *why;
 	return false;
 }
 
 bool
-tb_query_protocol_error(TbHeapQuery *query, const char *what)
+tb_service_query_protocol_error(TbServiceQuery *query, const char *what)
 {
-	return tb_query_give_up(query, TB_FALLBACK_PROTOCOL, what);
+	TbFailure	why;
+
+	tb_failure_set(&why, TB_FALLBACK_PROTOCOL, "%s", what);
+	return tb_service_query_give_up(query, &why);
 }
 
-/* The daemon has given up the query, the connection is good for another. */
+/* The service has given up the query: the connection is good for another one. */
 static void
-take_failure(TbHeapQuery *query, const TbIncoming *message)
+take_failure(TbServiceQuery *query, const TbIncoming *message)
 {
 	TbFailure	failure;
 
 	tb_failure_from_wire(&failure, message->payload, message->length);
-	if (tb_query_hold(query, false) &&
+	if (tb_service_query_hold(query, false) &&
 		(message->type != TB_MSG_FAILED ||
-		 tb_query_send(query, TB_MSG_QUERY_CLOSE, NULL, 0)))
+		 tb_service_query_send(query, TB_MSG_QUERY_CLOSE, NULL, 0)))
 		tb_connection_release(query->conn);
 	query->conn = NULL;
 	query->failure = failure;
 }
 
 static TbReceived
-receive_timed(TbHeapQuery *query, bool wait, TbIncoming *message)
+receive_timed(TbServiceQuery *query, bool wait, TbIncoming *message)
 {
 	TbProfile  *profile = query->spec.profile;
 	TbClock		before;
@@ -118,9 +182,8 @@ receive_timed(TbHeapQuery *query, bool wait, TbIncoming *message)
 	return received;
 }
 
-/* Nothing can be done before the service says something, or a feeder. */
 void
-tb_query_wait(TbHeapQuery *query)
+tb_service_query_wait(TbServiceQuery *query)
 {
 	TbClock		before = tb_profile_enter(query->spec.profile, TB_CLOCK_SERVICE);
 
@@ -128,10 +191,8 @@ tb_query_wait(TbHeapQuery *query)
 	(void) tb_profile_enter(query->spec.profile, before);
 }
 
-/* Receives one message; a TRACE is written to the trace, a FAILED is dealt with and
- * reported as a loss. */
 TbReceived
-tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
+tb_service_query_receive(TbServiceQuery *query, bool wait, TbIncoming *message)
 {
 	TbReceived	received = receive_timed(query, wait, message);
 
@@ -139,7 +200,7 @@ tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
 	{
 		if (!tb_profile_take_trace(query->spec.profile, message->payload, message->length))
 		{
-			(void) tb_query_protocol_error(query, "a malformed trace, or one that was not asked for");
+			(void) tb_service_query_protocol_error(query, "a malformed trace, or one that was not asked for");
 			return TB_RECEIVED_LOST;
 		}
 		received = receive_timed(query, wait, message);
@@ -154,60 +215,54 @@ tb_query_receive(TbHeapQuery *query, bool wait, TbIncoming *message)
 	return received;
 }
 
-/* QUERY_DONE after so many groups or rows: the statistics, and the connection goes
- * back to the pool, but for one that holds a table: how many rows that has, only the
- * service knows. */
 bool
-tb_query_take_done(TbHeapQuery *query, const TbIncoming *message, uint64 groups)
+tb_service_query_take_done(TbServiceQuery *query, const TbIncoming *message,
+						   uint64 nresults, bool fed)
 {
 	bool		built = query->spec.program->sink == TB_SINK_BUILD;
 
 	if (message->length != sizeof(TbQueryDone))
-		return tb_query_protocol_error(query, "malformed end of query");
-	if (!built && ((const TbQueryDone *) message->payload)->groups != groups)
-		return tb_query_protocol_error(query, "groups are missing, or came twice");
+		return tb_service_query_protocol_error(query, "malformed end of query");
+	/* How many rows a join table has, only the service knows. */
+	if (!built && ((const TbQueryDone *) message->payload)->groups != nresults)
+		return tb_service_query_protocol_error(query, "groups are missing, or came twice");
 	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
-	tb_profile_query_done(query->spec.profile, &query->stats.done,
-						  query->stats.feeders_launched > 0);
+	tb_profile_query_done(query->spec.profile, &query->stats.done, fed);
+	/* The table stays with the connection, which the next stage uses. */
 	if (!built)
 		tb_connection_release(query->conn);
 	query->conn = NULL;
 	return true;
 }
 
-/* Counts and logs `failure`, and keeps it for EXPLAIN. */
-static const char *
-input_name(const TbHeapQuery *query)
+bool
+tb_service_query_await_done(TbServiceQuery *query, bool fed)
 {
-	return query->rel != NULL ? RelationGetRelationName(query->rel) : "a join's input";
+	TbIncoming	message;
+
+	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
+		return false;
+	if (message.type != TB_MSG_QUERY_DONE)
+		return tb_service_query_protocol_error(query, "unexpected message at the end of a query");
+	return tb_service_query_take_done(query, &message, 0, fed);
 }
 
 void
-tb_query_note_fallback(TbHeapQuery *query)
+tb_service_query_note_fallback(TbServiceQuery *query)
 {
 	query->stats.fallback = query->failure.reason;
 	strlcpy(query->stats.fallback_message, query->failure.message,
 			sizeof(query->stats.fallback_message));
-	tb_stat_fallback(&query->failure, input_name(query));
+	tb_stat_fallback(&query->failure, query->input_name);
 }
 
 static bool
-most_is_copied(const TbHeapQuery *query)
-{
-	double		buffered = 0;
-
-	for (uint32 i = 0; i < query->nparts; i++)
-		buffered += tb_part_buffered_blocks(query, &query->parts[i]);
-	return buffered > query->total_blocks / 2.0;
-}
-
-static bool
-send_query(TbHeapQuery *query)
+send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
 	const TbProgram *program = query->spec.program;
 	const TbParamBlock *params = query->spec.params;
-	TbQuery		header = {0};
 	const TbResultPlan *result = query->spec.result;
+	TbQuery		header = {0};
 	struct iovec parts[6];
 	int			nparts = 4;
 
@@ -217,20 +272,21 @@ send_query(TbHeapQuery *query)
 		header.flags |= TB_QUERY_FULL_CODE;
 	if (DataChecksumsEnabled())
 		header.flags |= TB_QUERY_CHECKSUMS;
-	if (most_is_copied(query))
+	if (copied)
 		header.flags |= TB_QUERY_COPIED;
 	header.flags |= tb_profile_query_flags(query->spec.profile);
-	header.nblocks = query->total_blocks;
+	header.nblocks = nblocks;
 	header.estimated_rows = query->spec.estimated_rows;
-	header.estimated_groups = query->spec.estimated_groups;
-	/* A session that holds a grant must not wait for another. */
+	header.estimated_groups = query->spec.estimated_results;
+	/* A backend that holds a grant must not wait for another. */
 	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
 	header.debug_fault = tb_guc_debug_fault();
 	if (program->sink == TB_SINK_BUILD)
-		header.table = query->spec.table;
+		header.table = query->spec.join_table;
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
 
+	/* Each section begins at a multiple of eight. */
 	parts[0].iov_base = &header;
 	parts[0].iov_len = sizeof(header);
 	parts[1].iov_base = unconstify(TbProgram *, program);
@@ -249,12 +305,7 @@ send_query(TbHeapQuery *query)
 		nparts = 6;
 	}
 	tb_profile_query_begins(query->spec.profile);
-	tb_profile_message(query->spec.profile, TB_MSG_QUERY);
-	if (tb_connection_send(query->conn, TB_MSG_QUERY, parts, nparts, NULL, 0,
-						   &query->failure))
-		return true;
-	query->conn = NULL;
-	return false;
+	return tb_service_query_send_parts(query, TB_MSG_QUERY, parts, nparts, NULL, 0);
 }
 
 /* Every number of READY, before any of them is used. */
@@ -277,11 +328,11 @@ ready_is_sane(const TbReady *ready)
 		ready->nslots;
 }
 
-/* Maps the segment that came with READY, or takes the connection's last. */
+/* Maps the memory that came with READY, or takes what the connection has mapped. */
 static bool
-take_segment(TbHeapQuery *query)
+take_slot_memory(TbServiceQuery *query)
 {
-	const TbReady *ready = &query->ready;
+	const TbReady *ready = &query->stats.ready;
 	TbSegment  *segment = tb_connection_segment(query->conn);
 	int			fd;
 	bool		mapped;
@@ -290,12 +341,12 @@ take_segment(TbHeapQuery *query)
 	{
 		if (segment->base == NULL || segment->id != ready->segment_id ||
 			segment->size < ready->segment_size)
-			return tb_query_protocol_error(query, "unknown shared memory segment");
+			return tb_service_query_protocol_error(query, "unknown shared memory segment");
 		return true;
 	}
 	fd = tb_connection_take_fd(query->conn);
 	if (fd < 0)
-		return tb_query_protocol_error(query, "no shared memory came with the reply");
+		return tb_service_query_protocol_error(query, "no shared memory came with the reply");
 	mapped = tb_segment_map(segment, fd, ready->segment_id, ready->segment_size,
 							&query->failure);
 	close(fd);
@@ -307,25 +358,26 @@ take_segment(TbHeapQuery *query)
 }
 
 static void
-note_device(TbHeapQuery *query)
+note_device(TbServiceQuery *query)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	const TbReady *ready = &query->stats.ready;
 
-	query->stats.ready = query->ready;
-	if (query->ready.device < (uint32) count)
-		strlcpy(query->stats.device_name, devices[query->ready.device].name,
+	if (ready->device < (uint32) count)
+		strlcpy(query->stats.device_name, devices[ready->device].name,
 				sizeof(query->stats.device_name));
-	if (query->ready.host_because != TB_FALLBACK_NONE)
-		tb_stat_host_instead(query->ready.host_because, input_name(query));
+	if (ready->host_because != TB_FALLBACK_NONE)
+		tb_stat_host_instead(ready->host_because, query->input_name);
 }
 
 static bool
-await_ready(TbHeapQuery *query)
+await_ready(TbServiceQuery *query)
 {
 	TbIncoming	message;
+	TbReady		ready;
 
-	if (tb_query_receive(query, true, &message) != TB_RECEIVED)
+	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 		return false;
 	if (message.type == TB_MSG_REFUSED)
 	{
@@ -333,48 +385,66 @@ await_ready(TbHeapQuery *query)
 		return false;
 	}
 	if (message.type != TB_MSG_READY || message.length != sizeof(TbReady))
-		return tb_query_protocol_error(query, "unexpected reply to a query");
-	memcpy(&query->ready, message.payload, sizeof(TbReady));
-	tb_profile_ready(query->spec.profile, &query->ready);
-	if (!ready_is_sane(&query->ready))
-		return tb_query_protocol_error(query, "slots outside of their segment");
-	if (!take_segment(query))
+		return tb_service_query_protocol_error(query, "unexpected reply to a query");
+	memcpy(&ready, message.payload, sizeof(TbReady));
+	tb_profile_ready(query->spec.profile, &ready);
+	if (!ready_is_sane(&ready))
+		return tb_service_query_protocol_error(query, "slots outside of their segment");
+	query->stats.ready = ready;
+	if (!take_slot_memory(query))
 		return false;
-	query->slot_base = tb_connection_segment(query->conn)->base +
-		query->ready.first_slot_offset;
+	query->slots = tb_connection_segment(query->conn)->base + ready.first_slot_offset;
 	note_device(query);
 	return true;
 }
 
-static bool
-take_connection(TbHeapQuery *query)
+bool
+tb_service_query_begin(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
-	if (query->spec.session == NULL)
-		query->conn = tb_connection_acquire(&query->failure);
-	else
-	{
-		query->conn = tb_session_connection(query->spec.session);
-		if (query->conn == NULL)
-			tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
-						   "the connection to turbined was closed");
-	}
-	return query->conn != NULL;
+	return send_query(query, nblocks, copied) && await_ready(query);
 }
 
-/* Brings the query to where chunks can be sent. */
-bool
-tb_query_start(TbHeapQuery *query)
+void
+tb_service_query_end(TbServiceQuery *query)
 {
-	if (!take_connection(query))
-		return false;
-	query->conn_serial = tb_connection_serial(query->conn);
-	/* Those of a session's queries have been announced. */
-	if (query->spec.session == NULL && !tb_parts_prepare_layouts(query))
-		return false;
-	if (tb_blocks_left(query) && !tb_part_begin(query))
-		return false;
-	if (!send_query(query) || !await_ready(query))
-		return false;
-	tb_chunks_begin(query);
-	return tb_part_announce_layout(query);
+	if (tb_service_query_connected(query))
+		tb_connection_close(query->conn);
+	query->conn = NULL;
+}
+
+const TbReady *
+tb_service_query_ready(const TbServiceQuery *query)
+{
+	return &query->stats.ready;
+}
+
+char *
+tb_service_query_slot(const TbServiceQuery *query, uint32 slot)
+{
+	Assert(query->slots != NULL && slot < query->stats.ready.nslots);
+	return query->slots + (Size) slot * query->stats.ready.slot_size;
+}
+
+uint64
+tb_service_query_generation(const TbServiceQuery *query)
+{
+	return tb_connection_generation(query->conn);
+}
+
+const TbProgramSpec *
+tb_service_query_spec(const TbServiceQuery *query)
+{
+	return &query->spec;
+}
+
+const TbServiceStats *
+tb_service_query_stats(const TbServiceQuery *query)
+{
+	return &query->stats;
+}
+
+const TbFailure *
+tb_service_query_failure(const TbServiceQuery *query)
+{
+	return &query->failure;
 }

@@ -2,7 +2,7 @@
  * stage_connection.c - see stage_connection.h.
  *
  * Tables go with the last query, with one that fails, and with a QUERY_CLOSE between
- * queries: a session that ends early sends that, and the connection is idle again.
+ * queries: a node that ends early sends that, and the connection is idle again.
  * One that ends within a query never gets here with its connection: the query
  * closes it.
  */
@@ -11,20 +11,20 @@
 #include "pg/source/service/stage_connection.h"
 
 bool
-tb_session_begin(TbSession *session, TbFailure *why)
+tb_stage_connection_begin(TbStageConnection *shared, TbFailure *why)
 {
-	session->conn = tb_connection_acquire(why);
-	if (session->conn == NULL)
+	shared->conn = tb_connection_acquire(why);
+	if (shared->conn == NULL)
 		return false;
-	session->serial = tb_connection_serial(session->conn);
+	shared->serial = tb_connection_serial(shared->conn);
 	return true;
 }
 
 TbConnection *
-tb_session_connection(const TbSession *session)
+tb_stage_connection_get(const TbStageConnection *shared)
 {
-	if (session->conn != NULL && tb_connection_is(session->conn, session->serial))
-		return session->conn;
+	if (shared->conn != NULL && tb_connection_is(shared->conn, shared->serial))
+		return shared->conn;
 	return NULL;
 }
 
@@ -46,12 +46,12 @@ tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
 }
 
 void
-tb_session_end(TbSession *session)
+tb_stage_connection_end(TbStageConnection *shared)
 {
-	TbConnection *conn = tb_session_connection(session);
+	TbConnection *conn = tb_stage_connection_get(shared);
 	TbFailure	why;
 
 	if (conn != NULL && tb_connection_send_struct(conn, TB_MSG_QUERY_CLOSE, NULL, 0, &why))
 		tb_connection_release(conn);
-	session->conn = NULL;
+	shared->conn = NULL;
 }

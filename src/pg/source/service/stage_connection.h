@@ -12,24 +12,24 @@
 
 #include "pg/bridge/connection.h"
 
-typedef struct TbSession
+typedef struct TbStageConnection
 {
 	TbConnection *conn;
 	uint64		serial;
-} TbSession;
+} TbStageConnection;
 
 /* False, with *why, if there is no service. */
-extern bool tb_session_begin(TbSession *session, TbFailure *why);
+extern bool tb_stage_connection_begin(TbStageConnection *shared, TbFailure *why);
 
 /* The connection, or NULL once it was lost, closed, or is idle again after the
  * last query. */
-extern TbConnection *tb_session_connection(const TbSession *session);
+extern TbConnection *tb_stage_connection_get(const TbStageConnection *shared);
 
 /* Announces a program that a query will want, so that it is compiled meanwhile. */
 extern bool tb_program_prepare(TbConnection *conn, const TbProgram *program,
 							   uint32 device, TbFailure *why);
 
 /* Lets go of the connection and of the tables that are with it. */
-extern void tb_session_end(TbSession *session);
+extern void tb_stage_connection_end(TbStageConnection *shared);
 
 #endif

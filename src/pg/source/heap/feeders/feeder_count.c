@@ -12,7 +12,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 
-#include "pg/source/heap/feeder_count.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 
 /* A page that is in shared buffers, and one that comes from the system's cache. */
 #define FOUND_PAGE_US			1.7

@@ -36,8 +36,8 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "pg/source/heap/buffer_lookup.h"
-#include "pg/source/heap/direct_classify.h"
+#include "pg/source/heap/visibility/buffer_lookup.h"
+#include "pg/source/heap/visibility/direct_classify.h"
 #include "pg/settings/guc.h"
 
 /* Buffer headers swept in the time of one look-up. */

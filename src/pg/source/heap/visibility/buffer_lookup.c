@@ -9,7 +9,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "pg/source/heap/buffer_lookup.h"
+#include "pg/source/heap/visibility/buffer_lookup.h"
 
 /* At even distances: what is there lies in long pieces. */
 #define SAMPLED_BLOCKS 16

@@ -15,7 +15,8 @@
 
 #include "postgres.h"
 
-#include "pg/source/heap/query_state.h"
+#include "pg/source/heap/heap_parts.h"
+#include "pg/source/run_stats.h"
 
 /* What is in the parallel context, for the workers: keys of its table of contents. */
 #define TB_FEEDER_KEY_QUEUE		UINT64CONST(0x7475726200000001)
@@ -31,26 +32,39 @@ typedef struct TbFeederPart
 	BlockNumber blocks_to_read;
 } TbFeederPart;
 
-/* Starts workers for the started query if they are worth it; query->feeders is NULL
- * if not. They end with tb_feeders_end, or with the (sub)transaction. */
-extern void tb_feeders_begin(TbHeapQuery *query);
+/* The query whose pages are to be copied; it must have begun. */
+typedef struct TbFeederInput
+{
+	TbHeapParts *parts;
+	const TbServiceQuery *query;
+	double		engine_us;			/* of processors, that computing takes in sum */
+	uint64		chunks_sent;		/* before feeders come */
+} TbFeederInput;
 
-/* Leaves the page of a slot's chunk to whoever is first to take it; tb_feeders_fill,
- * after the last one, makes them known. */
-extern void tb_feeders_add(TbHeapQuery *query, int slot, uint32 page);
-extern void tb_feeders_fill(TbHeapQuery *query, int slot);
+typedef struct TbFeeders TbFeeders;
+
+/* Starts workers if they are worth it, else NULL. They end with tb_feeders_end, or with
+ * the (sub)transaction. `stats` stays valid until then. */
+extern TbFeeders *tb_feeders_begin(const TbFeederInput *input, TbFeederStats *stats);
+
+/* Leaves the page of a slot's chunk, which is to hold that block, to whoever takes it
+ * first; tb_feeders_fill, after the last one, makes the pages known. */
+extern void tb_feeders_add(TbFeeders *feeders, uint32 slot, uint32 page, BlockNumber block);
+
+/* Whether there are any such pages; all are of one part. */
+extern bool tb_feeders_fill(TbFeeders *feeders, uint32 slot, const TbHeapPart *part);
 
 /* Whether every page that was left to them is there. */
-extern bool tb_feeders_filled(TbHeapQuery *query, int slot);
+extern bool tb_feeders_filled(TbFeeders *feeders, uint32 slot);
 
 /* Fills some pages here; false if there is nothing that the leader should fill. */
-extern bool tb_feeders_help(TbHeapQuery *query);
+extern bool tb_feeders_help(TbFeeders *feeders);
 
 /* No further chunk has pages for them: they may go. */
-extern void tb_feeders_no_more(TbHeapQuery *query);
+extern void tb_feeders_no_more(TbFeeders *feeders);
 
-/* Waits for the workers' end, and raises what they raised. `abandon`: what they have
- * not filled yet is of no use any more. Nothing without feeders. */
-extern void tb_feeders_end(TbHeapQuery *query, bool abandon);
+/* Waits for the workers' end, raises what they raised, and frees. `abandon`: pages that
+ * are not filled yet are of no use any more. Nothing for NULL. */
+extern void tb_feeders_end(TbFeeders *feeders, bool abandon);
 
 #endif

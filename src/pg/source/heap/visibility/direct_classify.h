@@ -15,7 +15,7 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-#include "pg/source/heap/visibility_map.h"
+#include "pg/source/heap/visibility/visibility_map.h"
 
 typedef struct TbDirect TbDirect;
 

@@ -26,9 +26,9 @@
 
 #include "pg/bridge/connection.h"
 #include "pg/bridge/failure.h"
-#include "pg/source/heap/buffered_read.h"
-#include "pg/source/heap/feeder_queue.h"
-#include "pg/source/heap/feeders.h"
+#include "pg/source/heap/visibility/buffered_read.h"
+#include "pg/source/heap/feeders/feeder_queue.h"
+#include "pg/source/heap/feeders/feeders.h"
 
 /* How long the service may take to answer, which it does at once or never. */
 #define ATTACH_TIMEOUT_MS 5000

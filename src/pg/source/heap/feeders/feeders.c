@@ -23,15 +23,18 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
-#include "pg/source/heap/buffer_lookup.h"
-#include "pg/source/heap/feeder_count.h"
-#include "pg/source/heap/feeder_queue.h"
-#include "pg/source/heap/feeders.h"
+#include "pg/source/heap/visibility/buffer_lookup.h"
+#include "pg/source/heap/feeders/feeder_count.h"
+#include "pg/source/heap/feeders/feeder_queue.h"
+#include "pg/source/heap/feeders/feeders.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/device_list.h"
 
 struct TbFeeders
 {
+	TbHeapParts *parts;
+	const TbServiceQuery *query;
+	TbFeederStats *stats;
 	ParallelContext *context;
 	TbFeederQueue *queue;
 	BufferUsage *buffers;		/* one a worker */
@@ -55,25 +58,27 @@ processors(void)
 	return count == 0 ? 1 : (int) devices[TB_DEVICE_HOST].units - Max(running - 1, 0);
 }
 
-/* Of the blocks; ROWS are not fed from the first chunk on. */
+/* The share of the blocks that is not sent yet; ROWS are not fed from the first chunk on. */
 static double
-part_left(const TbHeapQuery *query)
+share_left(const TbFeederInput *input)
 {
-	double		sent = (double) query->sequence * query->ready.slot_pages;
+	double		sent = (double) input->chunks_sent *
+		tb_service_query_ready(input->query)->slot_pages;
 
-	return 1 - Min(sent / Max(query->total_blocks, 1), 1);
+	return 1 - Min(sent / Max(input->parts->total_blocks, 1), 1);
 }
 
 static int
-feeders_wanted(const TbHeapQuery *query)
+feeders_wanted(const TbFeederInput *input)
 {
-	TbFeederNeed need = {.engine_us = query->spec.engine_us,.parallel_workers = -1};
+	const TbHeapParts *parts = input->parts;
+	TbFeederNeed need = {.engine_us = input->engine_us,.parallel_workers = -1};
 	double		feeding = 0;
 
-	for (uint32 i = 0; i < query->nparts; i++)
+	for (uint32 i = 0; i < parts->nparts; i++)
 	{
-		const TbTablePart *part = &query->parts[i];
-		double		buffered = tb_part_buffered_blocks(query, part);
+		const TbHeapPart *part = &parts->parts[i];
+		double		buffered = tb_heap_parts_buffered_blocks(parts, part);
 
 		need.buffered += buffered;
 		if (buffered >= 1)
@@ -83,28 +88,28 @@ feeders_wanted(const TbHeapQuery *query)
 									RelationGetParallelWorkers(part->rel, -1));
 	}
 	need.page_us = feeding / Max(need.buffered, 1);
-	need.buffered *= part_left(query);
+	need.buffered *= share_left(input);
 	need.processors = processors();
 	return tb_feeder_count(&need);
 }
 
-/* Whether other processes can do what this one does with the query's blocks. */
+/* Whether other processes can do what this one does with the input's blocks. */
 static bool
-can_be_shared(const TbHeapQuery *query)
+can_be_shared(const TbHeapParts *parts)
 {
 	if (IsParallelWorker() || InitializingParallelWorker || !ActiveSnapshotSet() ||
-		query->snapshot->snapshot_type != SNAPSHOT_MVCC || IsolationIsSerializable())
+		parts->snapshot->snapshot_type != SNAPSHOT_MVCC || IsolationIsSerializable())
 		return false;
-	for (uint32 i = 0; i < query->nparts; i++)
-		if (RelationUsesLocalBuffers(query->parts[i].rel))
+	for (uint32 i = 0; i < parts->nparts; i++)
+		if (RelationUsesLocalBuffers(parts->parts[i].rel))
 			return false;
 	return true;
 }
 
 static Size
-parts_size(const TbHeapQuery *query)
+parts_size(const TbHeapParts *parts)
 {
-	return mul_size(query->nparts, sizeof(TbFeederPart));
+	return mul_size(parts->nparts, sizeof(TbFeederPart));
 }
 
 static const char *
@@ -114,12 +119,13 @@ query_text(void)
 }
 
 static void
-estimate(ParallelContext *context, const TbHeapQuery *query)
+estimate(ParallelContext *context, const TbFeeders *feeders)
 {
+	const TbReady *ready = tb_service_query_ready(feeders->query);
 	shm_toc_estimator *estimator = &context->estimator;
 
-	shm_toc_estimate_chunk(estimator, tb_feeder_queue_size(&query->ready));
-	shm_toc_estimate_chunk(estimator, parts_size(query));
+	shm_toc_estimate_chunk(estimator, tb_feeder_queue_size(ready));
+	shm_toc_estimate_chunk(estimator, parts_size(feeders->parts));
 	shm_toc_estimate_chunk(estimator, mul_size(context->nworkers, sizeof(BufferUsage)));
 	shm_toc_estimate_chunk(estimator, mul_size(context->nworkers, sizeof(WalUsage)));
 	shm_toc_estimate_chunk(estimator, strlen(query_text()) + 1);
@@ -138,20 +144,21 @@ insert(shm_toc *toc, uint64 key, Size size)
 
 /* Everything that workers look at. */
 static void
-fill_context(TbFeeders *feeders, const TbHeapQuery *query)
+fill_context(TbFeeders *feeders)
 {
+	const TbReady *ready = tb_service_query_ready(feeders->query);
 	ParallelContext *context = feeders->context;
 	shm_toc    *toc = context->toc;
-	TbFeederPart *parts = insert(toc, TB_FEEDER_KEY_PARTS, parts_size(query));
+	TbFeederPart *parts = insert(toc, TB_FEEDER_KEY_PARTS, parts_size(feeders->parts));
 
-	feeders->queue = insert(toc, TB_FEEDER_KEY_QUEUE, tb_feeder_queue_size(&query->ready));
-	tb_feeder_queue_init(feeders->queue, &query->ready,
-						 tb_connection_generation(query->conn));
+	feeders->queue = insert(toc, TB_FEEDER_KEY_QUEUE, tb_feeder_queue_size(ready));
+	tb_feeder_queue_init(feeders->queue, ready,
+						 tb_service_query_generation(feeders->query));
 	feeders->queue->query_id = pgstat_get_my_query_id();
-	for (uint32 i = 0; i < query->nparts; i++)
+	for (uint32 i = 0; i < feeders->parts->nparts; i++)
 	{
-		parts[i].relid = RelationGetRelid(query->parts[i].rel);
-		parts[i].blocks_to_read = query->parts[i].blocks_to_read;
+		parts[i].relid = RelationGetRelid(feeders->parts->parts[i].rel);
+		parts[i].blocks_to_read = feeders->parts->parts[i].blocks_to_read;
 	}
 	feeders->buffers = insert(toc, TB_FEEDER_KEY_BUFFERS,
 							  mul_size(context->nworkers, sizeof(BufferUsage)));
@@ -162,16 +169,16 @@ fill_context(TbFeeders *feeders, const TbHeapQuery *query)
 
 /* Without shared memory there is a context all the same, of no workers. */
 static void
-launch(TbFeeders *feeders, const TbHeapQuery *query, int wanted)
+launch(TbFeeders *feeders, int wanted)
 {
 	EnterParallelMode();
 	feeders->context = CreateParallelContext("pg_turbine", "tb_feeder_main", wanted);
-	estimate(feeders->context, query);
+	estimate(feeders->context, feeders);
 	/* The active snapshot becomes the workers'. */
-	PushActiveSnapshot(query->snapshot);
+	PushActiveSnapshot(feeders->parts->snapshot);
 	InitializeParallelDSM(feeders->context);
 	PopActiveSnapshot();
-	fill_context(feeders, query);
+	fill_context(feeders);
 	LaunchParallelWorkers(feeders->context);
 }
 
@@ -182,57 +189,57 @@ destroy(TbFeeders *feeders)
 	ExitParallelMode();
 }
 
-void
-tb_feeders_begin(TbHeapQuery *query)
+TbFeeders *
+tb_feeders_begin(const TbFeederInput *input, TbFeederStats *stats)
 {
 	TbFeeders  *feeders;
-	int			wanted = can_be_shared(query) ? feeders_wanted(query) : 0;
+	int			wanted = can_be_shared(input->parts) ? feeders_wanted(input) : 0;
 
 	if (wanted == 0)
-		return;
+		return NULL;
 	feeders = palloc0(sizeof(TbFeeders));
-	launch(feeders, query, wanted);
-	query->stats.feeders_planned = wanted;
-	query->stats.feeders_launched = feeders->context->nworkers_launched;
-	if (feeders->context->nworkers_launched == 0)
+	feeders->parts = input->parts;
+	feeders->query = input->query;
+	feeders->stats = stats;
+	launch(feeders, wanted);
+	stats->planned = wanted;
+	stats->launched = feeders->context->nworkers_launched;
+	if (stats->launched == 0)
 	{
 		destroy(feeders);
 		pfree(feeders);
-		return;
+		return NULL;
 	}
-	feeders->added = palloc0(sizeof(uint32) * query->ready.nslots);
+	feeders->added = palloc0(sizeof(uint32) * tb_service_query_ready(input->query)->nslots);
 	feeders->leader_feeds = parallel_leader_participation;
-	query->feeders = feeders;
+	return feeders;
 }
 
 void
-tb_feeders_add(TbHeapQuery *query, int slot, uint32 page)
+tb_feeders_add(TbFeeders *feeders, uint32 slot, uint32 page, BlockNumber block)
 {
-	TbFeeders  *feeders = query->feeders;
 	TbFeederPage *entry = tb_feeder_queue_pages(feeders->queue, slot) +
-	feeders->added[slot]++;
+		feeders->added[slot]++;
 
 	entry->page = page;
-	entry->block = query->slots[slot].blocks[page];
-}
-
-void
-tb_feeders_fill(TbHeapQuery *query, int slot)
-{
-	TbFeeders  *feeders = query->feeders;
-
-	if (feeders->added[slot] == 0)
-		return;
-	query->slots[slot].filling = true;
-	tb_feeder_queue_put(feeders->queue, slot, query->slots[slot].part - query->parts,
-						feeders->added[slot]);
-	feeders->added[slot] = 0;
+	entry->block = block;
 }
 
 bool
-tb_feeders_filled(TbHeapQuery *query, int slot)
+tb_feeders_fill(TbFeeders *feeders, uint32 slot, const TbHeapPart *part)
 {
-	return tb_feeder_queue_is_over(query->feeders->queue, slot);
+	if (feeders->added[slot] == 0)
+		return false;
+	tb_feeder_queue_put(feeders->queue, slot, part - feeders->parts->parts,
+						feeders->added[slot]);
+	feeders->added[slot] = 0;
+	return true;
+}
+
+bool
+tb_feeders_filled(TbFeeders *feeders, uint32 slot)
+{
+	return tb_feeder_queue_is_over(feeders->queue, slot);
 }
 
 /* A worker that was launched and has gone without ever running has fed nothing. */
@@ -265,9 +272,8 @@ all_gone(const TbFeeders *feeders)
 }
 
 bool
-tb_feeders_help(TbHeapQuery *query)
+tb_feeders_help(TbFeeders *feeders)
 {
-	TbFeeders  *feeders = query->feeders;
 	TbFeederUnit unit;
 	char	   *pages;
 
@@ -275,21 +281,21 @@ tb_feeders_help(TbHeapQuery *query)
 		return false;
 	if (!tb_feeder_queue_take(feeders->queue, &unit))
 		return false;
-	pages = tb_chunks_slot(query, unit.slot);
+	pages = tb_service_query_slot(feeders->query, unit.slot);
 	for (uint32 i = 0; i < unit.count; i++)
-		tb_buffered_read(&query->parts[unit.part].reader, unit.pages[i].block,
+		tb_buffered_read(&feeders->parts->parts[unit.part].reader, unit.pages[i].block,
 						 pages + (Size) unit.pages[i].page * TB_PAGE_SIZE);
 	tb_feeder_queue_filled(feeders->queue, &unit, false);
 	return true;
 }
 
 void
-tb_feeders_no_more(TbHeapQuery *query)
+tb_feeders_no_more(TbFeeders *feeders)
 {
-	if (query->feeders->closed)
+	if (feeders->closed)
 		return;
-	query->feeders->closed = true;
-	tb_feeder_queue_close(query->feeders->queue, false);
+	feeders->closed = true;
+	tb_feeder_queue_close(feeders->queue, false);
 }
 
 /* As WaitForParallelWorkersToFinish, which raises over a worker that could not be
@@ -318,18 +324,15 @@ wait_for_end(ParallelContext *context)
 }
 
 void
-tb_feeders_end(TbHeapQuery *query, bool abandon)
+tb_feeders_end(TbFeeders *feeders, bool abandon)
 {
-	TbFeeders  *feeders = query->feeders;
-
 	if (feeders == NULL)
 		return;
-	query->feeders = NULL;
 	tb_feeder_queue_close(feeders->queue, abandon);
 	wait_for_end(feeders->context);
 	for (int i = 0; i < feeders->context->nworkers_launched; i++)
 		InstrAccumParallelQuery(&feeders->buffers[i], &feeders->wal[i]);
-	query->stats.blocks_fed = feeders->queue->fed;
+	feeders->stats->blocks = feeders->queue->fed;
 	destroy(feeders);
 	pfree(feeders->added);
 	pfree(feeders);

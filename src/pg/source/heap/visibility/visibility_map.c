@@ -19,7 +19,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
-#include "pg/source/heap/visibility_map.h"
+#include "pg/source/heap/visibility/visibility_map.h"
 
 #define BYTES_PER_PAGE (TB_VM_BLOCKS_PER_PAGE / 4)
 

@@ -23,7 +23,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "pg/source/heap/buffered_read.h"
+#include "pg/source/heap/visibility/buffered_read.h"
 
 #include "turbine/types.h"
 

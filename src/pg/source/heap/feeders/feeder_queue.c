@@ -6,7 +6,7 @@
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
-#include "pg/source/heap/feeder_queue.h"
+#include "pg/source/heap/feeders/feeder_queue.h"
 
 /* Pages of a unit: 50 us of work, long against taking it, short against what the
  * leader has to answer meanwhile. */

@@ -1,0 +1,294 @@
+/*
+ * heap_chunks.c - see heap_chunks.h.
+ *
+ * When turbined has read a chunk's runs they are confirmed against the visibility map.
+ * What moved is read buffered (all of it, if the slot does not hold what did not move),
+ * and the chunk is released. A chunk without runs is released at once.
+ *
+ * With feeders (feeders.h) the pages to be copied are left to them, and to what the
+ * leader copies between messages: the chunk is sent at once, and released when it
+ * has been filled as well.
+ *
+ * A page in a slot may be read by the node only after its chunk is DONE: pages
+ * of runs are confirmed by then. If a chunk was decoded on the way, the slot holds only
+ * those pages that its row ids refer to. Called by the heap source and by heap scans.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "pg/source/heap/heap_chunks.h"
+
+/* What a slot's chunk holds. */
+typedef struct HeapChunk
+{
+	TbHeapPart *part;			/* whose blocks they are */
+	bool		filling;		/* feeders or the leader still copy pages */
+	bool		rewritten;		/* pages of runs are not as turbined read them */
+	uint32		npages;
+	BlockNumber *blocks;		/* of each page; room for a slot's */
+	uint32		nruns;
+	TbRun	   *runs;			/* room for a slot's pages; made when first needed */
+	XLogRecPtr *run_lsn;		/* of each run's map page, as classified */
+} HeapChunk;
+
+struct TbHeapChunks
+{
+	TbServiceQuery *query;
+	TbSlots    *slots;
+	TbHeapParts *parts;
+	TbFeeders  *feeders;		/* NULL: this process copies all pages itself */
+	TbBlockStats stats;
+	bool	   *unmoved;		/* scratch: by page of a slot */
+	HeapChunk	chunks[FLEXIBLE_ARRAY_MEMBER];	/* by slot */
+};
+
+TbHeapChunks *
+tb_heap_chunks_make(TbServiceQuery *query, TbSlots *slots, TbHeapParts *parts)
+{
+	uint32		count = tb_slots_count(slots);
+	TbHeapChunks *chunks = palloc0(offsetof(TbHeapChunks, chunks) +
+								   count * sizeof(HeapChunk));
+
+	chunks->query = query;
+	chunks->slots = slots;
+	chunks->parts = parts;
+	for (uint32 i = 0; i < count; i++)
+		chunks->chunks[i].blocks = palloc(tb_slots_pages(slots) * sizeof(BlockNumber));
+	chunks->unmoved = palloc(tb_slots_pages(slots) * sizeof(bool));
+	return chunks;
+}
+
+void
+tb_heap_chunks_set_feeders(TbHeapChunks *chunks, TbFeeders *feeders)
+{
+	chunks->feeders = feeders;
+}
+
+TbHeapPart *
+tb_heap_chunks_part(const TbHeapChunks *chunks, uint32 slot)
+{
+	return chunks->chunks[slot].part;
+}
+
+const BlockNumber *
+tb_heap_chunks_blocks(const TbHeapChunks *chunks, uint32 slot, uint32 *npages)
+{
+	*npages = chunks->chunks[slot].npages;
+	return chunks->chunks[slot].blocks;
+}
+
+const TbBlockStats *
+tb_heap_chunks_stats(const TbHeapChunks *chunks)
+{
+	return &chunks->stats;
+}
+
+static void
+count_buffered(TbHeapChunks *chunks, TbHeapPart *part)
+{
+	part->stats.blocks_buffered++;
+	chunks->stats.buffered++;
+}
+
+static void
+read_buffered(TbHeapChunks *chunks, uint32 slot, uint32 page)
+{
+	HeapChunk  *chunk = &chunks->chunks[slot];
+
+	tb_buffered_read(&chunk->part->reader, chunk->blocks[page],
+					 tb_slots_memory(chunks->slots, slot) + (Size) page * TB_PAGE_SIZE);
+	count_buffered(chunks, chunk->part);
+}
+
+/* Adds a direct page to the last run, if it continues it in the slot and in the
+ * relation under the same map page, or starts a run. */
+static void
+add_to_runs(TbHeapChunks *chunks, HeapChunk *chunk, uint32 page)
+{
+	BlockNumber block = chunk->blocks[page];
+	TbRun	   *last = chunk->nruns > 0 ? &chunk->runs[chunk->nruns - 1] : NULL;
+
+	if (last != NULL && last->page + last->count == page &&
+#ifndef TB_MUTANT_GAP_READ_THROUGH
+		last->block + last->count == block &&
+#endif
+		TB_VM_PAGE(last->block) == TB_VM_PAGE(block))
+	{
+		last->count++;
+		return;
+	}
+	if (chunk->runs == NULL)
+	{
+		MemoryContext context = GetMemoryChunkContext(chunks);
+		uint32		most = tb_slots_pages(chunks->slots);
+
+		chunk->runs = MemoryContextAlloc(context, most * sizeof(TbRun));
+		chunk->run_lsn = MemoryContextAlloc(context, most * sizeof(XLogRecPtr));
+	}
+	chunk->run_lsn[chunk->nruns] = tb_direct_lsn(chunk->part->direct, block);
+	chunk->runs[chunk->nruns].page = page;
+	chunk->runs[chunk->nruns].block = block;
+	chunk->runs[chunk->nruns].count = 1;
+	chunk->nruns++;
+}
+
+/* Once nothing of it is missing. */
+static bool
+release_if_complete(TbHeapChunks *chunks, uint32 slot)
+{
+	const HeapChunk *chunk = &chunks->chunks[slot];
+
+	return tb_slots_is_unread(chunks->slots, slot) || chunk->filling ||
+		tb_slots_release(chunks->slots, slot, chunk->rewritten);
+}
+
+bool
+tb_heap_chunks_release_filled(TbHeapChunks *chunks, bool *any)
+{
+	*any = false;
+	if (chunks->feeders == NULL)
+		return true;
+	for (uint32 i = 0; i < tb_slots_count(chunks->slots); i++)
+	{
+		HeapChunk  *chunk = &chunks->chunks[i];
+
+		if (!chunk->filling || !tb_feeders_filled(chunks->feeders, i))
+			continue;
+		chunk->filling = false;
+		*any = true;
+		if (!release_if_complete(chunks, i))
+			return false;
+	}
+	return true;
+}
+
+/* Decides for each page how it is read, and reads those that this process must; *copied:
+ * there were such. */
+static bool
+fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
+{
+	HeapChunk  *chunk = &chunks->chunks[slot];
+	TbDirect   *direct = chunk->part->direct;
+
+	*copied = false;
+	for (uint32 page = 0; page < chunk->npages; page++)
+	{
+		if (direct != NULL && tb_direct_block(direct, chunk->blocks[page]))
+			add_to_runs(chunks, chunk, page);
+		else if (chunks->feeders == NULL)
+		{
+			/* Copying takes long: what is held goes first. */
+			if (!*copied && !tb_service_query_flush(chunks->query))
+				return false;
+			read_buffered(chunks, slot, page);
+			*copied = true;
+		}
+		else
+		{
+			tb_feeders_add(chunks->feeders, slot, page, chunk->blocks[page]);
+			count_buffered(chunks, chunk->part);
+		}
+	}
+	chunk->filling = chunks->feeders != NULL &&
+		tb_feeders_fill(chunks->feeders, slot, chunk->part);
+	return true;
+}
+
+bool
+tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
+{
+	HeapChunk  *chunk = &chunks->chunks[slot];
+	bool		copied;
+
+	Assert(tb_slots_state(chunks->slots, slot) == TB_SLOT_FREE && !chunk->filling);
+	chunk->part = chunks->parts->current;
+	chunk->npages = tb_heap_parts_take(chunks->parts, chunk->blocks,
+									   tb_slots_pages(chunks->slots));
+	chunk->nruns = 0;
+	chunk->rewritten = false;
+	Assert(chunk->npages > 0);
+	if (!fill_pages(chunks, slot, &copied))
+		return false;
+	if (!tb_slots_send_pages(chunks->slots, slot,
+							 tb_heap_parts_layout_number(chunks->parts, chunk->part),
+							 chunk->npages, chunk->runs, chunk->nruns) ||
+		!release_if_complete(chunks, slot))
+		return false;
+	/* While pages were copied, other messages have waited. */
+	return !copied || tb_service_query_flush(chunks->query);
+}
+
+/* Which pages of the runs are as turbined read them, by page of the slot; false
+ * if one is not. */
+static bool
+confirm_runs(TbHeapChunks *chunks, const HeapChunk *chunk)
+{
+	bool		all = true;
+
+	for (uint32 i = 0; i < chunk->nruns; i++)
+	{
+		const TbRun *run = &chunk->runs[i];
+		bool	   *unmoved = chunks->unmoved + run->page;
+
+		tb_direct_confirm(chunk->part->direct, chunk->run_lsn[i], run->block,
+						  run->count, unmoved);
+		for (uint32 j = 0; j < run->count && all; j++)
+			all = unmoved[j];
+	}
+	return all;
+}
+
+/* Buffered reads replace those pages of the runs that can not be used. */
+static bool
+replace_moved(TbHeapChunks *chunks, uint32 slot)
+{
+	HeapChunk  *chunk = &chunks->chunks[slot];
+
+	for (uint32 i = 0; i < chunk->nruns; i++)
+	{
+		const TbRun *run = &chunk->runs[i];
+
+		for (uint32 page = run->page; page < run->page + run->count; page++)
+		{
+			if (chunks->unmoved[page])
+			{
+				chunk->part->stats.blocks_direct++;
+				chunks->stats.direct++;
+				continue;
+			}
+			if (!chunk->rewritten && !tb_service_query_flush(chunks->query))
+				return false;
+			chunks->stats.moved++;
+			read_buffered(chunks, slot, page);
+			chunk->rewritten = true;
+		}
+	}
+	return true;
+}
+
+bool
+tb_heap_chunks_read(TbHeapChunks *chunks, uint32 slot, TbReadOutcome outcome)
+{
+	HeapChunk  *chunk = &chunks->chunks[slot];
+	bool		all;
+
+	/* Decoded pages are nowhere else: one that has moved takes all with it. */
+	all = outcome == TB_READ_FAILED ||
+		(!confirm_runs(chunks, chunk) && outcome == TB_READ_DECODED);
+#ifdef TB_MUTANT_MOVED_ALONE
+	all = outcome == TB_READ_FAILED;
+#endif
+	if (all)
+		memset(chunks->unmoved, false, chunk->npages * sizeof(bool));
+	return replace_moved(chunks, slot) && release_if_complete(chunks, slot);
+}
+
+void
+tb_heap_chunks_done(TbHeapChunks *chunks, uint32 slot)
+{
+	const TbChunkDone *done = tb_slots_done(chunks->slots, slot);
+
+	/* Deferred rows come again, as columns. */
+	chunks->chunks[slot].part->stats.rows += done->rows_in + done->ndeferred;
+}

@@ -1,0 +1,95 @@
+/*
+ * heap_parts.h - the relations that a heap source reads, and which of their blocks are
+ * left to be read.
+ *
+ * A part is the table, or one leaf of a partitioned table. Chunks take blocks of one
+ * part; the parts come one after the other. Each has its own reader, its own
+ * classification of blocks and its own files, which are sent when its turn comes. Chunks
+ * of earlier parts may still be under way then, and point to theirs.
+ */
+#ifndef TURBINE_PG_HEAP_PARTS_H
+#define TURBINE_PG_HEAP_PARTS_H
+
+#include "postgres.h"
+
+#include "storage/block.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+#include "pg/source/heap/heap_input.h"
+#include "pg/source/heap/visibility/buffered_read.h"
+#include "pg/source/heap/visibility/direct_classify.h"
+#include "pg/source/service/service_query.h"
+
+typedef struct TbHeapPart
+{
+	Relation	rel;
+	uint32		layout;			/* of its tuples: of the input's, from 1; 0: the
+								 * program's own */
+	BlockNumber nblocks;
+	const TbBlockSet *blocks;	/* those that are read; NULL: all */
+	BlockNumber blocks_to_read; /* their number */
+	TbBufferedReader reader;
+	TbDirect   *direct;			/* NULL: everything is buffered */
+	TbPartStats stats;
+} TbHeapPart;
+
+/* Immutable, except for the cursor and what parts note of themselves. */
+typedef struct TbHeapParts
+{
+	Snapshot	snapshot;
+	const TbHeapLayout *layouts;
+	int			nlayouts;
+	TbHeapPart *parts;
+	uint32		nparts;
+	uint64		total_blocks;	/* that are read, of all parts */
+
+	/* The cursor. */
+	uint32		next_part;		/* first part not yet begun */
+	TbHeapPart *current;		/* whose blocks are taken; NULL: there is none */
+	BlockNumber next_block;		/* of those of the current part that no chunk has */
+
+	uint32	   *layout_numbers; /* by the input's number: the service's, 0: not sent */
+	uint32		layouts_sent;
+} TbHeapParts;
+
+/* At the first block; in the current memory context. Raises PostgreSQL's errors. */
+extern TbHeapParts *tb_heap_parts_make(const TbHeapInput *input);
+
+/* Blocks left in the current part: false if a further part must begin, or none is left. */
+extern bool tb_heap_parts_blocks_left(const TbHeapParts *parts);
+
+/* The next blocks of the current part; returns how many. */
+extern uint32 tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity);
+
+/* Blocks from this one on are read again. */
+extern void tb_heap_parts_go_back(TbHeapParts *parts, BlockNumber block);
+
+/* Compiles the layouts that parts need ahead; before QUERY. */
+extern bool tb_heap_parts_prepare_layouts(TbHeapParts *parts, TbServiceQuery *query);
+
+/* Decides which blocks of the current part are read directly; the service gets the files. */
+extern bool tb_heap_parts_classify(TbHeapParts *parts, TbServiceQuery *query);
+
+/* Tells the service the current part's layout once; after READY. */
+extern bool tb_heap_parts_announce_layout(TbHeapParts *parts, TbServiceQuery *query);
+
+/* Goes on to a part with blocks left, and begins it; *more: there is one. */
+extern bool tb_heap_parts_more(TbHeapParts *parts, TbServiceQuery *query, bool *more);
+
+/* The service's number for the layout of a part's chunks. */
+extern uint32 tb_heap_parts_layout_number(const TbHeapParts *parts, const TbHeapPart *part);
+
+/* The program that says how the part's tuples are laid out. */
+extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts, const TbHeapPart *part,
+											 const TbProgram *program);
+
+/* Blocks of the part that a backend must read, as far as that is known. */
+extern double tb_heap_parts_buffered_blocks(const TbHeapParts *parts, const TbHeapPart *part);
+
+/* Whether most of all blocks are such. */
+extern bool tb_heap_parts_most_is_buffered(const TbHeapParts *parts);
+
+extern void tb_heap_parts_end(TbHeapParts *parts);
+
+#endif

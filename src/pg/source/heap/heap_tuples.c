@@ -1,0 +1,149 @@
+/*
+ * heap_tuples.c - see heap_tuples.h.
+ *
+ * Row ids are copied once and checked; line pointers and tuples are copied before they
+ * are checked, and only the copies are used. A tuple that is not sane is taken
+ * from its page read anew; if that does not help, the table is corrupt, and
+ * that is an error as it is anywhere in PostgreSQL. Called for the rows that ROWS
+ * delivers and for the deferred rows of other sinks.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "storage/bufpage.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "pg/source/heap/heap_tuples.h"
+#include "pg/source/heap/tuple_check.h"
+
+#include "turbine/kernel.h"
+
+struct TbHeapTuples
+{
+	/* The current chunk. */
+	TbHeapPart *part;
+	const BlockNumber *blocks;		/* of each page */
+	uint32		npages;
+	const char *pages;
+
+	uint32	   *ids;				/* the last that were taken or listed */
+	uint32		ids_capacity;
+	HeapTupleData tuple;
+	char	   *tuple_buffer;		/* BLCKSZ */
+	char	   *reread_page;		/* BLCKSZ, made when first needed */
+};
+
+TbHeapTuples *
+tb_heap_tuples_make(void)
+{
+	return palloc0(sizeof(TbHeapTuples));
+}
+
+void
+tb_heap_tuples_set_pages(TbHeapTuples *tuples, TbHeapPart *part, const BlockNumber *blocks,
+						 uint32 npages, const char *pages)
+{
+	tuples->part = part;
+	tuples->blocks = blocks;
+	tuples->npages = npages;
+	tuples->pages = pages;
+}
+
+static void *
+allocate(TbHeapTuples *tuples, Size size)
+{
+	return MemoryContextAlloc(GetMemoryChunkContext(tuples), size);
+}
+
+static void
+reserve_ids(TbHeapTuples *tuples, uint32 count)
+{
+	if (count <= tuples->ids_capacity && tuples->ids != NULL)
+		return;
+	if (tuples->ids != NULL)
+		pfree(tuples->ids);
+	tuples->ids = allocate(tuples, Max(count, 1) * sizeof(uint32));
+	tuples->ids_capacity = count;
+}
+
+const uint32 *
+tb_heap_tuples_take_ids(TbHeapTuples *tuples, const uint32 *ids, uint32 count)
+{
+	reserve_ids(tuples, count);
+	memcpy(tuples->ids, ids, count * sizeof(uint32));
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint32		id = tuples->ids[i];
+
+		if (TB_ROWID_PAGE(id) >= tuples->npages || TB_ROWID_OFFNUM(id) == 0 ||
+			TB_ROWID_OFFNUM(id) > MaxHeapTuplesPerPage)
+			return NULL;
+	}
+	return tuples->ids;
+}
+
+const uint32 *
+tb_heap_tuples_list_visible(TbHeapTuples *tuples, uint32 *count)
+{
+	reserve_ids(tuples, tuples->npages * MaxHeapTuplesPerPage);
+	*count = 0;
+	for (uint32 page = 0; page < tuples->npages; page++)
+	{
+		Page		content = (Page) (tuples->pages + (Size) page * BLCKSZ);
+		OffsetNumber lines = Min(PageGetMaxOffsetNumber(content),
+								 MaxHeapTuplesPerPage);
+
+		/* Tuples that the snapshot does not see are blanked in the copy. */
+		for (OffsetNumber offnum = FirstOffsetNumber; offnum <= lines; offnum++)
+			if (ItemIdIsNormal(PageGetItemId(content, offnum)))
+				tuples->ids[(*count)++] = TB_ROWID(page, offnum);
+	}
+	return tuples->ids;
+}
+
+/* Copies the tuple at a line pointer to the buffer, if it is sane. */
+static bool
+copy_tuple(TbHeapTuples *tuples, const char *page, OffsetNumber offnum)
+{
+	ItemIdData	lp = *PageGetItemId((Page) page, offnum);
+	uint32		offset = ItemIdGetOffset(&lp);
+	uint32		length = ItemIdGetLength(&lp);
+
+	if (!ItemIdIsNormal(&lp) || offset != MAXALIGN(offset) ||
+		offset + length > BLCKSZ)
+		return false;
+	memcpy(tuples->tuple_buffer, page + offset, length);
+	tuples->tuple.t_len = length;
+	return tb_tuple_check(RelationGetDescr(tuples->part->rel),
+						  (HeapTupleHeader) tuples->tuple_buffer, length);
+}
+
+HeapTuple
+tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
+{
+	uint32		page = TB_ROWID_PAGE(rowid);
+	OffsetNumber offnum = TB_ROWID_OFFNUM(rowid);
+	BlockNumber block;
+
+	Assert(page < tuples->npages);
+	block = tuples->blocks[page];
+	if (tuples->tuple_buffer == NULL)
+		tuples->tuple_buffer = allocate(tuples, BLCKSZ);
+	if (!copy_tuple(tuples, tuples->pages + (Size) page * BLCKSZ, offnum))
+	{
+		if (tuples->reread_page == NULL)
+			tuples->reread_page = allocate(tuples, BLCKSZ);
+		tb_buffered_read(&tuples->part->reader, block, tuples->reread_page);
+		if (!copy_tuple(tuples, tuples->reread_page, offnum))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("invalid tuple (%u,%u) in relation \"%s\"",
+							block, offnum,
+							RelationGetRelationName(tuples->part->rel))));
+	}
+	tuples->tuple.t_data = (HeapTupleHeader) tuples->tuple_buffer;
+	tuples->tuple.t_tableOid = RelationGetRelid(tuples->part->rel);
+	ItemPointerSet(&tuples->tuple.t_self, block, offnum);
+	return &tuples->tuple;
+}

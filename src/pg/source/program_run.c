@@ -1,0 +1,273 @@
+/*
+ * program_run.c - see program_run.h.
+ *
+ * Phases: begin (connection, QUERY, READY), input (chunks until the source has no more and
+ * none is in flight), results, end. All slots are kept busy. Result batches are kept until
+ * QUERY_DONE: only then is it certain that PostgreSQL's plan is not needed after all.
+ *
+ * Owns the conversation, the slots and the source. Must not know what any source sends.
+ * Called by the stages of a node.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "pg/shmem/query_counters.h"
+#include "pg/source/program_run.h"
+#include "pg/source/service/result_batches.h"
+
+struct TbProgramRun
+{
+	MemoryContext context;
+	TbSource   *source;
+	TbServiceQuery *query;
+	TbSlots    *slots;				/* NULL before READY */
+	bool		input_done;
+	TbResultBatches *batches;		/* once all have come */
+};
+
+MemoryContext
+tb_program_run_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "pg_turbine program run",
+								 ALLOCSET_DEFAULT_SIZES);
+}
+
+static bool
+start(TbProgramRun *run)
+{
+	TbSource   *source = run->source;
+	TbInputSize size = {0};
+
+	if (!tb_service_query_connect(run->query) ||
+		!source->methods->announce(source, run->query, &size) ||
+		!tb_service_query_begin(run->query, size.nblocks, size.copied))
+		return false;
+	run->slots = tb_slots_make(run->query);
+	return source->methods->begin(source, run->query, run->slots);
+}
+
+TbProgramRun *
+tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *input_name,
+					 MemoryContext context, TbFailure *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	TbProgramRun *run = palloc0(sizeof(TbProgramRun));
+	bool		ok;
+
+	run->context = context;
+	run->source = source;
+	run->query = tb_service_query_make(spec, input_name);
+	/* The stages of a node count as one query. */
+	if (spec->program->sink != TB_SINK_BUILD)
+		tb_stat_add(TB_COUNTER_QUERIES, 1);
+	ok = start(run);
+	if (!ok)
+	{
+		tb_service_query_note_fallback(run->query);
+		*why = *tb_service_query_failure(run->query);
+	}
+	MemoryContextSwitchTo(old);
+	if (ok)
+		return run;
+	tb_program_run_end(run);
+	return NULL;
+}
+
+/* Deals with the messages that have come, or waits for one. *any: there was one. */
+static bool
+serve_messages(TbProgramRun *run, bool wait, bool *any)
+{
+	TbSource   *source = run->source;
+
+	*any = false;
+	for (;;)
+	{
+		TbIncoming	message;
+		TbSlotEvent event;
+		TbReceived	received = tb_service_query_receive(run->query, wait, &message);
+
+		if (received == TB_RECEIVED_LOST)
+			return false;
+		if (received == TB_RECEIVED_NOTHING)
+			return true;
+		if (!tb_slots_take(run->slots, &message, &event))
+			return false;
+		if (event.type == TB_MSG_CHUNK_DONE)
+		{
+			if (!source->methods->chunk_done(source, event.slot))
+				return false;
+		}
+		else if (!source->methods->chunk_read(source, event.slot, event.outcome))
+			return false;
+		wait = false;
+		*any = true;
+	}
+}
+
+/*
+ * Nothing can be sent now. If other processes fill slots, this one helps them, or waits
+ * for them or the service: looking for messages and for filled slots leaves the
+ * latch alone if there is nothing, so whatever comes after the look ends the wait.
+ */
+static bool
+idle(TbProgramRun *run)
+{
+	TbSource   *source = run->source;
+	TbSourceHelp help;
+	bool		any;
+
+	if (source->methods->help == NULL)
+		return serve_messages(run, true, &any);
+	if (!tb_service_query_flush(run->query))
+		return false;
+	help = source->methods->help(source);
+	if (help == TB_HELP_NONE)
+		return serve_messages(run, true, &any);
+	if (!serve_messages(run, false, &any))
+		return false;
+	if (help == TB_HELP_DONE || any)
+		return true;
+	if (!source->methods->poll(source, &any))
+		return false;
+	if (!any)
+		tb_service_query_wait(run->query);
+	return true;
+}
+
+/* One step: sends a chunk if one is due and a slot is free, else waits. *finished when
+ * nothing is left to send or to wait for. */
+static bool
+step(TbProgramRun *run, bool *finished)
+{
+	TbSource   *source = run->source;
+	int			slot = tb_slots_find_free(run->slots);
+	bool		any;
+
+	if (source->methods->poll != NULL && !source->methods->poll(source, &any))
+		return false;
+	switch (source->methods->fill(source, slot))
+	{
+		case TB_FILL_SENT:
+			return serve_messages(run, false, &any);
+		case TB_FILL_LOST:
+			return false;
+		case TB_FILL_NOTHING:
+			break;
+	}
+	*finished = tb_slots_in_flight(run->slots) == 0;
+	return *finished || idle(run);
+}
+
+static bool
+run_input(TbProgramRun *run)
+{
+	const TbSourceMethods *methods = run->source->methods;
+	TbProfile  *profile = tb_service_query_spec(run->query)->profile;
+	TbClock		before = tb_profile_enter(profile, TB_CLOCK_READ);
+	bool		finished = false;
+	bool		ok;
+
+	if (methods->begin_input != NULL)
+		methods->begin_input(run->source);
+	ok = tb_service_query_hold(run->query, true);
+	while (ok && !finished)
+		ok = step(run, &finished);
+	ok = ok && tb_service_query_hold(run->query, false);
+	/* Parallel workers end while the service does what is left to do: all pages are there. */
+	ok = ok && tb_service_query_send(run->query, TB_MSG_INPUT_END, NULL, 0);
+	if (methods->end_input != NULL)
+		methods->end_input(run->source, !ok);
+	(void) tb_profile_enter(profile, before);
+	return ok;
+}
+
+void
+tb_program_run_stats(const TbProgramRun *run, TbRunStats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	stats->service = *tb_service_query_stats(run->query);
+	if (run->source->methods->report != NULL)
+		run->source->methods->report(run->source, stats);
+}
+
+static bool
+was_fed(const TbProgramRun *run)
+{
+	TbRunStats	stats;
+
+	tb_program_run_stats(run, &stats);
+	return stats.feeders.launched > 0;
+}
+
+/* The input and what comes of it: batches, or a join table, which stays there. */
+static bool
+run_to_end(TbProgramRun *run)
+{
+	bool		ok = tb_service_query_connected(run->query) && run_input(run);
+
+	if (ok && tb_service_query_spec(run->query)->program->sink == TB_SINK_BUILD)
+		ok = tb_service_query_await_done(run->query, was_fed(run));
+	else if (ok)
+	{
+		run->batches = tb_result_batches_collect(run->query, was_fed(run));
+		ok = run->batches != NULL;
+	}
+	if (!ok)
+		tb_service_query_note_fallback(run->query);
+	else if (run->source->methods->count_rows != NULL)
+		run->source->methods->count_rows(run->source);
+	return ok;
+}
+
+bool
+tb_program_run_build(TbProgramRun *run, TbFailure *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	bool		ok;
+
+	Assert(tb_service_query_spec(run->query)->program->sink == TB_SINK_BUILD);
+	ok = run_to_end(run);
+	if (!ok)
+		*why = *tb_service_query_failure(run->query);
+	MemoryContextSwitchTo(old);
+	return ok;
+}
+
+TbResultsNext
+tb_program_run_next(TbProgramRun *run, const TbGroups **batch, TbFailure *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	TbResultsNext result;
+
+	if (!run->input_done)
+	{
+		run->input_done = true;
+		if (!run_to_end(run))
+		{
+			*why = *tb_service_query_failure(run->query);
+			MemoryContextSwitchTo(old);
+			return TB_RESULTS_FALLBACK;
+		}
+	}
+	*batch = tb_result_batches_next(run->batches);
+	result = *batch != NULL ? TB_RESULTS_BATCH : TB_RESULTS_END;
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+void
+tb_program_run_end(TbProgramRun *run)
+{
+	TbRunStats	stats;
+
+	/* First whoever writes to slots. */
+	if (run->source->methods->end != NULL)
+		run->source->methods->end(run->source);
+	tb_program_run_stats(run, &stats);
+	tb_run_stats_count(&stats);
+	tb_service_query_end(run->query);
+	if (run->batches != NULL)
+		tb_result_batches_end(run->batches);
+	MemoryContextDelete(run->context);
+}

@@ -1,0 +1,19 @@
+/*
+ * run_stats.c - see run_stats.h. Called at the end of every run.
+ */
+#include "postgres.h"
+
+#include "pg/shmem/query_counters.h"
+#include "pg/source/run_stats.h"
+
+void
+tb_run_stats_count(const TbRunStats *stats)
+{
+	Assert(stats->feeders.blocks <= stats->blocks.buffered);
+	tb_stat_add(TB_COUNTER_CHUNKS_EVALUATED, stats->chunks_evaluated);
+	tb_stat_add(TB_COUNTER_ROWS_DEFERRED, stats->rows_deferred);
+	tb_stat_add(TB_COUNTER_BLOCKS_BUFFERED, stats->blocks.buffered);
+	tb_stat_add(TB_COUNTER_BLOCKS_DIRECT, stats->blocks.direct);
+	tb_stat_add(TB_COUNTER_BLOCKS_MOVED, stats->blocks.moved);
+	tb_stat_add(TB_COUNTER_BLOCKS_FED, stats->feeders.blocks);
+}

@@ -1,0 +1,40 @@
+/*
+ * run_stats.h - what a run over a source has done, for EXPLAIN and the counters.
+ */
+#ifndef TURBINE_PG_RUN_STATS_H
+#define TURBINE_PG_RUN_STATS_H
+
+#include "postgres.h"
+
+#include "pg/source/service/service_query.h"
+
+/* How blocks of heap relations were read. */
+typedef struct TbBlockStats
+{
+	uint64		buffered;
+	uint64		direct;
+	uint64		moved;				/* direct, then read again: they or others of their
+									 * chunk had moved */
+} TbBlockStats;
+
+/* Parallel workers that copied pages. */
+typedef struct TbFeederStats
+{
+	uint32		planned;
+	uint32		launched;
+	uint64		blocks;				/* copied by workers; blocks.buffered counts them too */
+} TbFeederStats;
+
+typedef struct TbRunStats
+{
+	TbServiceStats service;
+	TbBlockStats blocks;
+	TbFeederStats feeders;
+	uint64		rows_deferred;
+	uint64		chunks_evaluated;	/* ROWS: by the node */
+} TbRunStats;
+
+/* Adds them to the counters of turbine.stat_queries, once a run. */
+extern void tb_run_stats_count(const TbRunStats *stats);
+
+#endif
