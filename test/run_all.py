@@ -28,11 +28,13 @@ BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
 PYTHON = [sys.executable]
 
 IN_C = ["env", "TURBINE_LOCALE=C"]
+ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 
 # suite: (command, what the nightly run adds)
 SUITES = {
     "layers": (PYTHON + ["tools/check_layers.py"], []),
     "unit": (PYTHON + ["test/run_unit.py"], []),
+    "pg-units": (PYTHON + ["test/pg_units.py"], []),
     "sql": (PYTHON + ["test/run_sql.py"], []),
     "truth": (PYTHON + ["test/truth_table.py"], []),
     "brin": (PYTHON + ["test/brin.py"], ["--races", "20000"]),
@@ -40,7 +42,8 @@ SUITES = {
     "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "feeders": (PYTHON + ["test/feeders.py"], ["--rounds", "200"]),
-    "feeder-sql": (PYTHON + ["test/run_sql.py", "--feeders"], []),
+    # With the module whose assertions are switched on.
+    "feeder-sql": (ASSERTED + PYTHON + ["test/run_sql.py", "--feeders"], []),
     "feeder-faults": (PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
                                 "terminate_backends,kill_service,stop_service,kill_backend"], ["--rounds", "1000"]),
     "feeder-races": (PYTHON + ["test/races.py", "--feeders", "--races", "2000"], ["--races", "100000"]),

@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/lsyscache.h"
@@ -66,10 +67,17 @@ constrained_numeric(int32 typmod, TbTypeInfo *info)
 	return true;
 }
 
+/* What a domain is made of. Built-in types are no domains: no catalog is read for them. */
+static Oid
+base_type(Oid typid, int32 *typmod)
+{
+	return typid < FirstGenbkiObjectId ? typid : getBaseTypeAndTypmod(typid, typmod);
+}
+
 bool
 tb_type_of(Oid typid, int32 typmod, TbTypeInfo *info)
 {
-	Oid			base = getBaseTypeAndTypmod(typid, &typmod);
+	Oid			base = base_type(typid, &typmod);
 
 	info->scale = 0;
 	info->precision = 0;
