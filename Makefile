@@ -17,7 +17,7 @@ endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := layers profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
+SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
 SUITES += feeder-faults feeder-races gpu-faults protocol moved-pages races mutants reports core c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
@@ -67,7 +67,7 @@ check-glossary:
 
 # How files look: .editorconfig, .clang-format and src/pg/.clang-format.
 check-format: deps
-	@$(PYTHON) tools/check_format.py
+	@$(PYTHON) tools/check_format.py --all
 
 format: deps
 	@$(PYTHON) tools/check_format.py --write

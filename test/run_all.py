@@ -31,7 +31,8 @@ IN_C = ["env", "TURBINE_LOCALE=C"]
 
 # suite: (command, what the nightly run adds)
 SUITES = {
-    "layers": (PYTHON + ["tools/check_layers.py"], []),
+    "layers": (PYTHON + ["tools/check_tree.py"], []),
+    "format": (PYTHON + ["tools/check_format.py"], []),
     "unit": (PYTHON + ["test/run_unit.py"], []),
     "sql": (PYTHON + ["test/run_sql.py"], []),
     "truth": (PYTHON + ["test/truth_table.py"], []),

@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     r"""|(?P<directive>^[ \t]*\#(?:\\\n|[^\n])*)""", re.DOTALL | re.MULTILINE)
 # What opens braces whose inside may hold functions.
 _TRANSPARENT = re.compile(r'\b(?:namespace|class|struct|union)\b|\bextern\s*""\s*$')
+_ACCESS = re.compile(r"\b(?:public|private|protected)[ \t]*:(?!:)")
 _WORD = re.compile(r"([A-Za-z_~][\w:~]*|operator\s*[^\s(]+)\s*\(")
 
 
@@ -48,7 +49,9 @@ def _kind(header):
     """What a brace opens, at a place where functions may be: "function", "scope" or "other"."""
     outside = _at_top_level(header)
     is_assigned = re.search(r"(?<![=!<>])=(?!=)", re.sub(r"\boperator\s*\S+", "", outside)) is not None
-    if "(" in header and not is_assigned and not re.match(r"\s*(?:typedef\s+)?(?:enum|struct|union|class)\b[^(]*$", outside):
+    # class alignas(64) A { ... } is a type, struct a *f(void) { ... } is not.
+    is_type = re.match(r"\s*(?:typedef\s+)?(?:enum|struct|union|class)\b", outside) and header.rstrip()[-1:] != ")"
+    if "(" in header and not is_assigned and not is_type:
         return "function"
     # auto name = [...](...) { ... } is as long as a function.
     if is_assigned and re.search(r"=\s*\[", header):
@@ -76,7 +79,7 @@ class _CScanner:
     """Walks over emptied text, brace by brace."""
 
     def __init__(self, text):
-        self.text = without_comments(text)
+        self.text = _ACCESS.sub(lambda found: " " * len(found.group()), without_comments(text))
         self.functions = []     # (name, first line, number of lines)
         self.balanced = True
 
@@ -116,7 +119,10 @@ class _CScanner:
                 start = i + 1
             elif char == "{":
                 header = self.text[start:i]
-                kind = _kind(re.sub(r"\b(?:public|private|protected)\s*:", "", header))
+                if header.count("(") > header.count(")"):
+                    i = self.closing(i) + 1     # of an argument: the header goes on behind it
+                    continue
+                kind = _kind(header)
                 if kind == "scope":
                     scopes += 1
                 else:
