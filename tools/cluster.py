@@ -297,9 +297,6 @@ class Cluster:
         return [str(self.bindir / "psql"), "-X", "-h", str(self.directory), "-p", self.port, "-U", "postgres",
                 *arguments]
 
-    def postmaster_pid(self):
-        return self.process.pid
-
     def log_tail(self, lines=40):
         if not self.logfile.exists():
             return ""
