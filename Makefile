@@ -6,6 +6,7 @@ BUILD_TYPE ?= RelWithDebInfo
 PYTHON     ?= python3
 DEMO_ARGS  ?=
 BENCH_ARGS ?=
+CHECK_ARGS ?=
 LOCALE     ?=
 
 # The locale of the clusters of tests and benchmarks: C.UTF-8, as a new cluster has it, or
@@ -16,10 +17,12 @@ endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := profile sql truth brin differential joins sqlsmith faults join-faults gpu-faults protocol moved-pages races mutants reports core c-sql c-reports
+SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
+SUITES += feeder-faults feeder-races gpu-faults protocol moved-pages races mutants reports core c-sql c-reports
 
-.PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers bench \
-        bench-foundation bench-sessions bench-overhead bench-instructions python-packages gpu-bundle install clean
+.PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
+.PHONY: check-glossary format bench bench-foundation bench-sessions bench-overhead bench-instructions python-packages
+.PHONY: gpu-bundle install clean
 
 all: build
 
@@ -56,7 +59,18 @@ test-sanitize: build
 	@$(PYTHON) test/run_all.py sanitize sanitize-protocol
 
 check-layers:
-	@$(PYTHON) tools/check_layers.py
+	@$(PYTHON) tools/check_layers.py $(CHECK_ARGS)
+
+# Retired words of the glossary: `make check-glossary CHECK_ARGS=--all` shows every hit.
+check-glossary:
+	@$(PYTHON) tools/check_glossary.py $(CHECK_ARGS)
+
+# How files look: .editorconfig, .clang-format and src/pg/.clang-format.
+check-format: deps
+	@$(PYTHON) tools/check_format.py --all
+
+format: deps
+	@$(PYTHON) tools/check_format.py --write
 
 # SSB, TPC-H and a web log against PostgreSQL and DuckDB: `make bench`, `make bench Q=q2_1`,
 # `make bench BENCH_ARGS="--suite weblog --sf 10 --runs 3"`.

@@ -30,11 +30,6 @@ class PostgresEngine:
     def explain(self, sql):
         return workload.explain(self.session, sql)
 
-    def plan_seconds(self, sql):
-        started = time.perf_counter()
-        self.session.query("EXPLAIN " + sql)
-        return time.perf_counter() - started
-
     def close(self):
         self.session.close()
 

@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
-import workload  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
 from random_indexes import with_indexes  # noqa: E402
 from random_joins import JoinMaker, make_tables  # noqa: E402

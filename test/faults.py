@@ -83,7 +83,6 @@ class Bench:
         self.random = random.Random(options.seed)
         self.forced = {**(FEEDING if options.feeders else FORCED), "pg_turbine.device": options.device, "pg_turbine.direct_threshold": "0"}
         self.passed = self.failed = 0
-        self.postmaster = server.postmaster_pid()
         with server.connect(settings=OFF) as session:
             self.expected = {query: session.run(query) for query in QUERIES}
             self.started_at = session.value("SELECT pg_postmaster_start_time()")

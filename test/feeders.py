@@ -27,7 +27,7 @@ import cluster  # noqa: E402
 import workload  # noqa: E402
 from faults import await_restart  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
-from run_sql import FEEDING, FORCED, OFF  # noqa: E402
+from run_sql import FEEDING, OFF  # noqa: E402
 
 ROWS = 600_000
 # Of each: which table's blocks the last stage reads, and whether an inner table is worth feeding.

@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 from protocol import CHUNK, Bench, make_server  # noqa: E402
-from run_sql import OFF  # noqa: E402
 
 # What of the pages is wanted after they were decoded: nothing, texts, the rows.
 QUERIES = {

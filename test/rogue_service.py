@@ -31,7 +31,6 @@ import threading
 import time
 
 HEADER = struct.Struct("<II")
-MAX_MESSAGE = 16 << 20
 HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, GROUPS, LAYOUT = 1, 3, 5, 6, 7, 9, 11, 12, 14, 20
 PAGE = 8192
 REAL_SOCKET = "pg_turbine/real.sock"

@@ -32,7 +32,8 @@ ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 
 # suite: (command, what the nightly run adds)
 SUITES = {
-    "layers": (PYTHON + ["tools/check_layers.py"], []),
+    "layers": (PYTHON + ["tools/check_tree.py"], []),
+    "format": (PYTHON + ["tools/check_format.py"], []),
     "unit": (PYTHON + ["test/run_unit.py"], []),
     "pg-units": (PYTHON + ["test/pg_units.py"], []),
     "sql": (PYTHON + ["test/run_sql.py"], []),

@@ -12,7 +12,7 @@ Used by: run_sql.py, test_harness.py.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _TOKEN = re.compile(r"""
       --[^\n]*                                   # comment
@@ -35,7 +35,6 @@ class Statement:
     ordered: bool = False
     floats: bool = False
     line: int = 0
-    directives: list = field(default_factory=list)
 
 
 def expand_loops(text):

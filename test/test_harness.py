@@ -14,7 +14,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "core"), str(HERE.parent / "tools")]
 
 import answers  # noqa: E402
-import check_layers  # noqa: E402
 import classify  # noqa: E402
 import random_queries  # noqa: E402
 import random_tables  # noqa: E402
@@ -162,20 +161,6 @@ class Generators(unittest.TestCase):
             return table.statements, [maker.query() for _ in range(50)]
         self.assertEqual(make(3), make(3))
         self.assertNotEqual(make(3), make(4))
-
-
-class Layers(unittest.TestCase):
-    def complaint(self, path, spelled, quote="<"):
-        path = Path(path)
-        return check_layers.check_include(path, check_layers.part_of(path), quote, spelled)
-
-    def test_violations(self):
-        self.assertIsNotNone(self.complaint("src/engine/exec/x.cc", "postgres.h", '"'))
-        self.assertIsNotNone(self.complaint("src/daemon/x.cc", "llvm/IR/Module.h"))
-        self.assertIsNotNone(self.complaint("src/engine/device/cuda/x.cc", "cuda.h"))
-        self.assertIsNotNone(self.complaint("src/pg/source/x.c", "engine/device/device.h", '"'))
-        self.assertIsNone(self.complaint("src/pg/source/x.c", "postgres.h", '"'))
-        self.assertIsNone(self.complaint("src/compiler/codegen/x.cc", "llvm/IR/Module.h"))
 
 
 if __name__ == "__main__":

@@ -292,14 +292,6 @@ class Cluster:
     def connect(self, database="postgres", user="postgres", settings=None, timeout=None):
         return Connection(str(self.directory), self.port, user, database, settings, timeout)
 
-    def psql(self, *arguments):
-        """A psql command line for this cluster."""
-        return [str(self.bindir / "psql"), "-X", "-h", str(self.directory), "-p", self.port, "-U", "postgres",
-                *arguments]
-
-    def postmaster_pid(self):
-        return self.process.pid
-
     def log_tail(self, lines=40):
         if not self.logfile.exists():
             return ""

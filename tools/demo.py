@@ -71,7 +71,8 @@ def run_query(server, query, options):
     equal = workload.same_answer(plain[2], first[2]) and workload.same_answer(plain[2], parallel[2])
     node, device = where_it_ran(server, fast, query)
     print(f"{query.name:<20}{plain[1]:>10.1f}{parallel[1]:>11.1f}{first[0]:>10.1f}{first[1]:>10.1f}"
-          f"{plain[1] / first[1]:>8.1f}x{parallel[1] / first[1]:>8.1f}x  {'yes' if equal else 'NO':<7}{node:<11}{device}",
+          f"{plain[1] / first[1]:>8.1f}x{parallel[1] / first[1]:>8.1f}x  {'yes' if equal else 'NO':<7}"
+          f"{node:<11}{device}",
           flush=True)
     return equal, node != "-", (plain[1] / first[1], parallel[1] / first[1])
 

@@ -1,8 +1,8 @@
 """pg_client.py - a PostgreSQL client over unix sockets, standard library only.
 
 Owns: the frontend/backend protocol (version 3) as far as tests, demo and
-benchmarks need it: simple and extended queries, COPY in, cancel. Values stay
-the text that the server sent, so that comparisons see what a user sees.
+benchmarks need it: simple queries, COPY in, cancel. Values stay the text that
+the server sent, so that comparisons see what a user sees.
 Must never: interpret, round or reorder a result.
 Used by: everything under test/, bench/ and tools/demo.py.
 """
@@ -21,7 +21,6 @@ class DatabaseError(Exception):
     def __init__(self, fields):
         self.sqlstate = fields.get("C", "?????")
         self.message = fields.get("M", "")
-        self.severity = fields.get("V", fields.get("S", ""))
         self.fields = fields
         super().__init__(f"{self.sqlstate}: {self.message}")
 
@@ -177,23 +176,6 @@ class Connection:
     def run(self, sql):
         """Runs a query string by the simple protocol; never raises for SQL errors."""
         self.send(sql)
-        return self._collect()
-
-    def run_extended(self, sql, parameters=()):
-        """Runs one statement by the extended protocol with text parameters."""
-        bind = b"\0\0" + struct.pack("!HH", 0, len(parameters))
-        for value in parameters:
-            if value is None:
-                bind += struct.pack("!i", -1)
-            else:
-                data = str(value).encode()
-                bind += struct.pack("!i", len(data)) + data
-        bind += struct.pack("!H", 0)
-        self._send(b"P", b"\0" + sql.encode() + b"\0" + struct.pack("!H", 0))
-        self._send(b"B", bind)
-        self._send(b"D", b"P\0")
-        self._send(b"E", b"\0" + struct.pack("!I", 0))
-        self._send(b"S")
         return self._collect()
 
     def query(self, sql):

@@ -88,9 +88,11 @@ def main():
         counts[key] += 1
     print(f"{wall / 1000:.3f} ms in all")
     for key in sorted(sums):
-        print(f"  {key[0]:<18} {key[1]:<22} {sums[key] / 1000:10.3f} ms {100 * sums[key] / wall:5.1f} %  {counts[key]:6} spans")
+        print(f"  {key[0]:<18} {key[1]:<22} {sums[key] / 1000:10.3f} ms {100 * sums[key] / wall:5.1f} %  "
+              f"{counts[key]:6} spans")
     for pid, (own, named, work) in sorted(coverage(spans).items()):
-        print(f"backend {pid}: {own / 1000:.3f} ms, named spans {100 * named / own:.1f} %, spans of work {100 * work / own:.1f} %")
+        print(f"backend {pid}: {own / 1000:.3f} ms, named spans {100 * named / own:.1f} %, "
+              f"spans of work {100 * work / own:.1f} %")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,9 @@
-/* datagen_test.cc - the generators' promises: digests, cardinalities, formulas, determinism. */
+/*
+ * datagen_test.cc - what the generators promise about their rows.
+ *
+ * MD5's digests, cardinalities of tables, formulas between columns, the binary
+ * format of numeric, ranges of random numbers, and that a page keeps its address.
+ */
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>

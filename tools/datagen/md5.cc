@@ -1,4 +1,9 @@
-/* md5.cc - see md5.h. Knows nothing of tables. */
+/*
+ * md5.cc - one block of MD5, as RFC 1321 describes it.
+ *
+ * Called by points.cc for each row, so it allocates nothing. It knows nothing of
+ * tables, and must never meet a text of more than one block.
+ */
 #include "md5.h"
 
 #include <array>

@@ -1,4 +1,9 @@
-/* web_site.cc - see web_site.h. */
+/*
+ * web_site.cc - addresses, titles and phrases, drawn from the words of web_words.h.
+ *
+ * Called by web_log.cc for each row. Everything follows from the seed and from
+ * ranks, so it must never keep a state between calls.
+ */
 #include "web_site.h"
 
 #include <charconv>

@@ -1,4 +1,9 @@
-/* web_visitor.cc - see web_visitor.h. */
+/*
+ * web_visitor.cc - a visitor's device, browser and place, drawn from its rank.
+ *
+ * Called by web_log.cc for each row. Everything follows from the seed and from the
+ * rank, so it must never keep a state between calls.
+ */
 #include "web_visitor.h"
 
 #include <cmath>

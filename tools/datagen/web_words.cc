@@ -1,4 +1,9 @@
-/* web_words.cc - see web_words.h. Only tables. */
+/*
+ * web_words.cc - the tables of words, and nothing else.
+ *
+ * Read through web_words.h by what writes the web log. A changed word changes the
+ * generated texts, so figures measured before and after are not of the same data.
+ */
 #include "web_words.h"
 
 namespace turbine::datagen {

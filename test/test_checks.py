@@ -1,0 +1,331 @@
+"""test_checks.py - the checks of the tree must refuse what they exist to refuse.
+
+Each case makes a tree of a few files that breaks one rule, and expects that
+complaint and no other; or one that keeps all rules, and expects silence.
+Run by run_unit.py.
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import check_format  # noqa: E402
+import check_glossary  # noqa: E402
+import check_layers  # noqa: E402
+import source_scan  # noqa: E402
+
+
+def quietly(main, *arguments):
+    with contextlib.redirect_stdout(io.StringIO()):
+        return main([str(argument) for argument in arguments])
+
+
+HEAD = "/*\n * a.c - one.\n *\n * Two.\n * Three.\n */\n"
+
+
+class TreeCase(unittest.TestCase):
+    """A case with a folder of its own, which the files of a dictionary are written to."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name).resolve()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, files):
+        for path, text in files.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text, encoding="utf-8")
+
+
+class Layers(TreeCase):
+    def complaints(self, files, rules=("layers", "language", "cycles", "size", "head"), rooms=False):
+        self.write(files)
+        tree = check_layers.Tree(self.root, rooms)
+        return [(rule, path, text) for rule, path, text in tree.check() if rule in rules]
+
+    def refused(self, rule, files, rooms=False):
+        found = self.complaints(files, rooms=rooms)
+        self.assertEqual([complaint[0] for complaint in found], [rule], found)
+        return found[0]
+
+    def test_a_tree_that_keeps_the_rules(self):
+        self.assertEqual(self.complaints({
+            "src/pg/feed/a.c": HEAD + '#include "postgres.h"\n#include "pg/feed/a.h"\n#include "turbine/wire.h"\n',
+            "src/pg/feed/a.h": '#include "pg/feed/b.h"\n', "src/pg/feed/b.h": "int b;\n",
+            "src/compiler/codegen/a.cc": HEAD + '#include "llvm/IR/Module.h"\n',
+            "include/turbine/wire.h": '#include "../../catalog/types.def"\n', "catalog/types.def": "",
+            "catalog/types.c": HEAD + '#include "turbine/wire.h"\n'}), [])
+
+    def test_headers_of_others(self):
+        for path, spelled in (("src/engine/exec/a.cc", "postgres.h"), ("src/daemon/a.cc", "llvm/IR/Module.h"),
+                              ("src/compiler/a.cc", "llvm/IR/Module.h"), ("src/engine/device/cuda/a.cc", "cuda.h")):
+            with self.subTest(path):
+                self.setUp()
+                self.refused("layers", {path: HEAD + f'#include "{spelled}"\n'})
+
+    def test_forbidden_part(self):
+        found = self.refused("layers", {"src/pg/feed/a.c": HEAD + '#include "engine/device/device.h"\n',
+                                        "src/engine/device/device.h": "int d;\n"})
+        self.assertIn("line 7: pg may not include device", found[2])
+
+    def test_a_unit_test_may_look_further(self):
+        self.assertEqual(self.complaints({"src/engine/program/a_test.cc": HEAD + '#include "engine/exec/e.h"\n',
+                                          "src/engine/exec/e.h": "int e;\n"}), [])
+
+    def test_language(self):
+        self.refused("language", {"src/pg/feed/a.cc": HEAD})
+        self.setUp()
+        self.refused("language", {"src/rt/a.cc": HEAD + "int a = __ATOMIC_ACQUIRE;\n"})
+
+    def test_rooms(self):
+        bridge = {"src/pg/bridge/a.c": HEAD + '#include "pg/planner/b.h"\n', "src/pg/planner/b.h": "int b;\n"}
+        self.assertEqual(self.complaints(bridge), [])
+        found = self.complaints(bridge, rooms=True)
+        self.assertEqual([complaint[2] for complaint in found], [
+            "line 7: pg.bridge may not include pg.planner (pg/planner/b.h)"])
+        missing = [path for _, path, _ in self.complaints({}, ("rooms",), rooms=True)]
+        self.assertIn("src/pg/settings", missing)
+        self.assertNotIn("src/pg/bridge", missing)
+
+    def test_room_within_a_room(self):
+        self.refused("layers", {"src/pg/source/service/a.c": HEAD + '#include "pg/source/heap/h.h"\n',
+                                "src/pg/source/heap/h.h": "int h;\n"}, rooms=True)
+
+    def test_the_root_of_pg_may_include_all(self):
+        self.assertEqual(self.complaints({"src/pg/module.c": HEAD + '#include "pg/nodes/n.h"\n',
+                                          "src/pg/nodes/n.h": "int n;\n"}, rooms=True), [])
+
+    def test_a_file_of_no_part(self):
+        self.assertIn(("rooms", "src/new/a.h", "belongs to no part: PARTS has no row for its folder"),
+                      self.complaints({"src/new/a.h": "int a;\n"}, ("rooms",)))
+
+    def test_the_table_has_no_cycle(self):
+        for rooms in (False, True):
+            edges = {part.name: part.allowed for part in check_layers.make_parts(rooms).values()}
+            self.assertIsNone(check_layers.find_cycle(edges))
+            self.assertEqual(set().union(*edges.values()) - edges.keys(), set())
+
+    def test_cycle_through_a_header_and_its_source(self):
+        found = self.refused("cycles", {"src/pg/feed/a.h": '#include "pg/nodes/b.h"\n',
+                                        "src/pg/nodes/b.h": "int b;\n",
+                                        "src/pg/nodes/b.c": HEAD + '#include "pg/feed/a.h"\n'})
+        self.assertIn("src/pg/feed/a (src/pg/feed/a.h:1) -> src/pg/nodes/b (src/pg/nodes/b.c:7) -> src/pg/feed/a",
+                      found[2])
+
+    def test_cycle_with_steps_inside_a_folder(self):
+        self.refused("cycles", {"src/pg/feed/a.h": '#include "pg/nodes/b.h"\n',
+                                "src/pg/nodes/b.h": '#include "pg/nodes/c.h"\n',
+                                "src/pg/nodes/c.h": '#include "pg/feed/a.h"\n'})
+
+    def test_cycle_within_a_folder_is_allowed(self):
+        self.assertEqual(self.complaints({"src/pg/feed/a.h": '#include "pg/feed/b.h"\n',
+                                          "src/pg/feed/b.h": '#include "pg/feed/a.h"\n'}), [])
+
+    def test_cycle_between_parts(self):
+        found = self.complaints({"src/engine/device/a.h": '#include "engine/code/b.h"\n',
+                                 "src/engine/code/b.h": "int b;\n",
+                                 "src/engine/code/c.h": '#include "engine/device/d.h"\n',
+                                 "src/engine/device/d.h": "int d;\n"}, ("cycles",))
+        self.assertEqual([text.partition(":")[0] for _, _, text in found], ["cycle between parts"])
+
+    def test_file_of_701_lines(self):
+        self.assertEqual(self.complaints({"src/pg/feed/a.c": HEAD + "\n" * (700 - 6)}), [])
+        self.refused("size", {"src/pg/feed/a.c": HEAD + "\n" * (701 - 6)})
+
+    def test_tables_may_be_long(self):
+        self.assertEqual(self.complaints({"catalog/a.def": "A(1)\n" * 2000}), [])
+
+    def test_function_of_121_lines(self):
+        c = HEAD + "static int\nf(void)\n{\n%s\treturn 1;\n}\n"
+        self.assertEqual(self.complaints({"src/pg/feed/a.c": c % ("\t/* } */\n" * 115)}), [])
+        self.assertIn("line 7: f has 121 lines", self.refused("size", {"src/pg/feed/a.c": c % ("\t;\n" * 116)})[2])
+
+    def test_python_function_of_121_lines(self):
+        self.assertEqual(self.complaints({"test/a.py": "def f():\n" + "    pass\n" * 119}), [])
+        self.refused("size", {"test/a.py": "def f():\n" + "    pass\n" * 120})
+
+    def test_what_cannot_be_measured_is_refused(self):
+        self.refused("size", {"src/pg/feed/a.c": HEAD + "int f(void) {\n"})
+        self.setUp()
+        self.refused("size", {"test/a.py": "def f(:\n"})
+
+    def test_head(self):
+        for text in ("int a;\n", "/*\n * a.c - one.\n *\n * Two.\n */\n", "// One.\n// Two.\n", ""):
+            with self.subTest(text):
+                self.refused("head", {"src/pg/feed/a.c": text})
+        self.assertEqual(self.complaints({"src/pg/feed/a.c": "// One.\n// Two.\n// Three.\n"}), [])
+
+    def test_rules_not_enforced_yet_do_not_fail(self):
+        self.write({"src/pg/feed/a.c": "int a;\n"})
+        later = check_layers.NOT_YET
+        self.addCleanup(setattr, check_layers, "NOT_YET", later)
+        check_layers.NOT_YET = {"head", "rooms"}
+        self.assertEqual(quietly(check_layers.main, "--root", self.root), 0)
+        self.assertEqual(quietly(check_layers.main, "--root", self.root, "--all"), 1)
+
+
+class Scan(unittest.TestCase):
+    def functions(self, text):
+        functions, balanced = source_scan.c_functions(text)
+        self.assertTrue(balanced)
+        return functions
+
+    def test_what_is_a_function(self):
+        self.assertEqual(self.functions("namespace n {\nclass A : public B {\n public:\n  A() : a_{1},\n    b_(2) {\n"
+                                        "  }\n  int f() const {\n    if (a_) {\n    }\n  }\n};\n}\n"),
+                         [("A", 4, 3), ("f", 7, 4)])
+        self.assertEqual(self.functions("bool operator==(A a, A b) {\n}\n"), [("operator==", 1, 2)])
+        self.assertEqual(self.functions('extern "C" {\nint f(int a = g({1})) {\n}\n}\n'), [("f", 2, 2)])
+
+    def test_a_type_before_parentheses(self):
+        self.assertEqual(self.functions("struct a *f(void)\n{\n}\nclass alignas(8) A {\n  enum a g() {\n  }\n};\n"),
+                         [("f", 1, 3), ("g", 5, 2)])
+
+    def test_what_is_none(self):
+        self.assertEqual(self.functions("struct A {\n int a;\n};\nenum E { X = (1) };\nstatic const T t[] = {\n"
+                                        "  F(1), {2},\n};\nusing U = int;\n"), [])
+
+    def test_braces_that_are_none(self):
+        self.assertEqual(self.functions("int f() {\n  char a = '{', b = '\\'';\n  s(\"}{\\\"{\", R\"(}}\")\");\n"
+                                        "  // {\n  /* { */\n  n = 1'000;\n#define X {\n}\n"), [("f", 1, 8)])
+
+    def test_macro_before_a_function(self):
+        self.assertEqual(self.functions("MACRO(a)\nMACRO(b)\n\n/* { */\nint\nf(void)\n{\n}\n"), [("f", 5, 4)])
+
+    def test_this_very_tree_balances(self):
+        for file in sorted(check_layers.REPOSITORY.glob("src/**/*.[ch]*")):
+            if file.suffix in (".c", ".cc", ".h"):
+                self.assertTrue(source_scan.c_functions(file.read_text(encoding="utf-8"))[1], file)
+
+
+GLOSSARY = """# Page
+
+## Glossary
+Words.
+
+| term | meaning | never |
+|---|---|---|
+| slot | a place | – |
+| slot memory | shared | `SharedSegment`, `shared (a\\|b)` except in `src/b.c`, `docs/` |
+| driver | CUDA's | `\\bdriver\\b` only in `src/pg/` |
+
+## More
+| one | two |
+"""
+
+
+class Glossary(TreeCase):
+    def hits(self, files, glossary=GLOSSARY):
+        self.write({"ARCHITECTURE.md": glossary, **files})
+        return {row.term: hits for row, hits in check_glossary.check(self.root) if hits}
+
+    def test_rows(self):
+        rows = check_glossary.read_glossary(GLOSSARY)
+        self.assertEqual([(row.term, len(row.retired)) for row in rows],
+                         [("slot", 0), ("slot memory", 2), ("driver", 1)])
+        self.assertEqual(rows[1].retired[1].places, ("src/b.c", "docs/"))
+
+    def test_hits(self):
+        self.assertEqual(self.hits({"src/a.c": "x\nSharedSegment s;\nshared b\n", "src/b.c": "shared a\n",
+                                    "docs/x.md": "shared a\n", "README.md": "SharedSegments\n",
+                                    "bench/a.py": "SharedSegment\n"}),
+                         {"slot memory": [("README.md", 1, "SharedSegment"), ("src/a.c", 2, "SharedSegment"),
+                                          ("src/a.c", 3, "shared b")]})
+
+    def test_only_in(self):
+        self.assertEqual(self.hits({"src/pg/a.c": "driver\ndrivers\n", "src/engine/a.cc": "driver\n"}),
+                         {"driver": [("src/pg/a.c", 1, "driver")]})
+
+    def test_names_of_files(self):
+        self.assertEqual(self.hits({"src/SharedSegment.h": ""}),
+                         {"slot memory": [("src/SharedSegment.h", 0, "SharedSegment")]})
+
+    def test_tables_that_cannot_be_read(self):
+        for glossary in ("# Page\n", GLOSSARY.replace("| – |", "|"), GLOSSARY.replace("| – |", "| word |"),
+                         GLOSSARY.replace("| – |", "| `(` |"), GLOSSARY.replace("| driver |", "| slot |"),
+                         GLOSSARY.replace("CUDA's", "")):
+            with self.assertRaises(check_glossary.GlossaryError):
+                check_glossary.read_glossary(glossary)
+
+    def test_the_mode_before_it_is_enforced(self):
+        self.write({"ARCHITECTURE.md": GLOSSARY, "src/a.c": "SharedSegment\n"})
+        enforced = check_glossary.ENFORCED
+        self.addCleanup(setattr, check_glossary, "ENFORCED", enforced)
+        for check_glossary.ENFORCED, arguments, status in ((False, [], 0), (False, ["--all"], 1), (True, [], 1)):
+            self.assertEqual(quietly(check_glossary.main, "--root", self.root, *arguments), status)
+
+    def test_the_page_of_this_tree(self):
+        rows = check_glossary.read_glossary((check_glossary.REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+        self.assertGreater(len(rows), 40)
+
+
+CONFIG = """root = true
+[*]
+charset = utf-8
+end_of_line = lf
+insert_final_newline = true
+trim_trailing_whitespace = true
+indent_style = space
+max_line_length = 20
+[{*.c,src/pg/**.h}]
+indent_style = tab
+tab_width = 4
+[*.md]
+max_line_length = 20
+[{*.sql,docs/made.txt}]
+max_line_length = off
+"""
+
+
+class Format(TreeCase):
+    def setUp(self):
+        super().setUp()
+        self.write({".editorconfig": CONFIG})
+        self.sections = check_format.read_editorconfig(self.root / ".editorconfig")
+
+    def complaints(self, path, text):
+        found = check_format.text_complaints(path, text.encode(), check_format.settings_of(path, self.sections))
+        return [complaint.partition(": ")[2] for complaint in found]
+
+    def test_sections(self):
+        style = {path: check_format.settings_of(path, self.sections)["indent_style"]
+                 for path in ("a.c", "src/x/a.c", "src/pg/a.h", "src/pg/x/a.h", "src/a.h", "a.cc")}
+        self.assertEqual([style[path] for path in style], ["tab", "tab", "tab", "tab", "space", "space"])
+
+    def test_complaints(self):
+        for path, text, expected in (
+                ("a.py", "a\n", []), ("a.py", "", []), ("a.py", "a", ["no newline at the end"]),
+                ("a.py", "a\n\n", ["empty lines at the end"]), ("a.py", "a \n", ["blanks at the end of the line"]),
+                ("a.py", "\ta\n", ["indented with a tab"]), ("a.c", "\ta\n", []), ("a.c", "\t a\n", []),
+                ("a.c", "    a\n", ["indented with blanks"]), ("a.c", " \ta\n", ["a blank before a tab"]),
+                ("a.c", "\t" * 5 + "a\n", ["21 columns, the limit is 20"]),
+                ("a.py", "a" * 20 + "\n", []), ("a.py", "ä" * 21 + "\n", ["21 columns, the limit is 20"]),
+                ("a.sql", "a" * 300 + "\n", []), ("docs/made.txt", "a" * 300 + "\n", []),
+                ("a.md", "| " + "a " * 20 + "|\n", []), ("a.md", "```\n" + "a " * 20 + "a\n```\n", []),
+                ("a.md", "a " * 20 + "a\n", ["41 columns, the limit is 20"])):
+            with self.subTest(path=path, text=text):
+                self.assertEqual(self.complaints(path, text), expected)
+
+    def test_not_utf8(self):
+        settings = check_format.settings_of("a.py", self.sections)
+        self.assertEqual(check_format.text_complaints("a.py", b"a\xff\n", settings), ["a.py: not UTF-8 at byte 1"])
+
+    def test_tidied(self):
+        settings = check_format.settings_of("a.py", self.sections)
+        for text, expected in ((b"a \t\nb\n\n\n", b"a\nb\n"), (b"a", b"a\n"), (b"a\r\n", b"a\n"), (b"", b"")):
+            self.assertEqual(check_format.tidied(text, settings), expected)
+
+    def test_styles(self):
+        self.assertEqual([check_format.style_of(path) for path in
+                          ("src/engine/a.cc", "src/engine/a.h", "src/engine/a.c", "src/pg/x/a.h",
+                           "include/turbine/a.h", "catalog/a.def", "test/a.py")],
+                         [check_format.CPP_STYLE] * 2 + [check_format.C_STYLE] * 3 + [None] * 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
