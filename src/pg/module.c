@@ -18,6 +18,7 @@
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/path_hooks.h"
 #include "pg/planner/planning.h"
+#include "pg/profile/trace_file.h"
 #include "pg/supervisor/supervisor.h"
 
 PG_MODULE_MAGIC;
@@ -36,6 +37,7 @@ _PG_init(void)
 				 errmsg("pg_turbine must be loaded via shared_preload_libraries")));
 
 	tb_guc_init();
+	tb_trace_file_init();
 	tb_supervisor_init();
 	MarkGUCPrefixReserved("pg_turbine");
 	tb_scan_init();

@@ -13,7 +13,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "pg/settings/guc.h"
 #include "pg/profile/profile.h"
 #include "pg/profile/trace_file.h"
 
@@ -92,7 +91,7 @@ take_track(TbProfile *profile)
 TbProfile *
 tb_profile_make(EState *estate)
 {
-	bool		traced = tb_guc_trace_file[0] != '\0';
+	bool		traced = tb_trace_file_is_set();
 	TbProfile  *profile;
 
 	if (!traced && (estate->es_instrument & INSTRUMENT_TIMER) == 0)

@@ -18,11 +18,11 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "utils/guc.h"
 #include "utils/json.h"
 
 #include "turbine/wire.h"
 
-#include "pg/settings/guc.h"
 #include "pg/profile/trace_file.h"
 
 #define ARRAY_BEGIN "[\n"
@@ -34,6 +34,7 @@
 #define LOCK_WAIT_MS 2000
 #define LOCK_POLL_MS 2
 
+static char *trace_file;		/* the setting: a path; "": none */
 static bool failure_was_told = false;
 
 static const char *const span_names[] = {
@@ -49,10 +50,29 @@ static const char *const message_names[] = {
 };
 StaticAssertDecl(lengthof(message_names) == TB_MSG_TRACE + 1, "a message without a name");
 
-void
-tb_trace_file_forget_failure(void)
+/* A file that could not be written before may be writable now. */
+static void
+assign_trace_file(const char *newval, void *extra)
 {
+	(void) newval;
+	(void) extra;
 	failure_was_told = false;
+}
+
+void
+tb_trace_file_init(void)
+{
+	DefineCustomStringVariable("pg_turbine.trace_file",
+							   "Adds to this file what accelerated queries do, as a trace for Perfetto.",
+							   "A path on the server, relative to the data directory. Empty means none.",
+							   &trace_file, "", PGC_SUSET, GUC_SUPERUSER_ONLY,
+							   NULL, assign_trace_file, NULL);
+}
+
+bool
+tb_trace_file_is_set(void)
+{
+	return trace_file[0] != '\0';
 }
 
 static void
@@ -63,7 +83,7 @@ warn(const char *what)
 	failure_was_told = true;
 	ereport(WARNING,
 			(errcode_for_file_access(),
-			 errmsg("could not write the trace \"%s\": %s", tb_guc_trace_file, what)));
+			 errmsg("could not write the trace \"%s\": %s", trace_file, what)));
 }
 
 /* Everything, or false with errno. */
@@ -151,7 +171,7 @@ static void
 append_events(const StringInfo events)
 {
 	/* Opening a FIFO must not wait for its other end. */
-	int			fd = OpenTransientFilePerm(tb_guc_trace_file,
+	int			fd = OpenTransientFilePerm(trace_file,
 										   O_RDWR | O_CREAT | O_NONBLOCK | PG_BINARY,
 										   S_IRUSR | S_IWUSR);
 	bool		first;
@@ -234,7 +254,7 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 {
 	StringInfoData events;
 
-	if (tb_guc_trace_file[0] == '\0')
+	if (!tb_trace_file_is_set())
 		return;
 	initStringInfo(&events);
 	add_name(&events, "process_name", pid, 0, pid == MyProcPid ? "backend" : "turbined");

@@ -18,7 +18,10 @@
 extern void tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans,
 							  const TbTrack *tracks, uint32 ntracks);
 
-/* The setting has changed. */
-extern void tb_trace_file_forget_failure(void);
+/* Defines pg_turbine.trace_file; once, when the module is loaded. */
+extern void tb_trace_file_init(void);
+
+/* Whether there is a file to write to. */
+extern bool tb_trace_file_is_set(void);
 
 #endif

@@ -12,7 +12,6 @@
 #include "utils/guc.h"
 
 #include "pg/settings/guc.h"
-#include "pg/profile/trace_file.h"
 
 bool		tb_guc_enabled;
 bool		tb_guc_enable_scan;
@@ -26,10 +25,7 @@ bool		tb_guc_debug_force_offload;
 bool		tb_guc_debug_plain_explain;
 bool		tb_guc_debug_full_code;
 int			tb_guc_direct_threshold;
-int			tb_guc_cache_size_gpu;
-int			tb_guc_cache_size_host;
 
-char	   *tb_guc_trace_file;
 
 static char *device_setting;
 static char *debug_fault_setting;
@@ -94,10 +90,6 @@ static const IntSetting int_settings[] = {
 	{"pg_turbine.direct_threshold",
 		"Reads all-visible blocks of tables of at least this size directly from their files.",
 	&tb_guc_direct_threshold, 4096, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BLOCKS | GUC_EXPLAIN},
-	{"pg_turbine.cache_size_gpu", "Memory of each GPU for cached columns.",
-	&tb_guc_cache_size_gpu, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB},
-	{"pg_turbine.cache_size_host", "Host memory for cached columns.",
-	&tb_guc_cache_size_host, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB},
 };
 
 /* Parses "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */
@@ -200,15 +192,6 @@ assign_debug_fault(const char *newval, void *extra)
 	debug_fault = *(uint64 *) extra;
 }
 
-/* Where it could not be written before, it may now. */
-static void
-assign_trace_file(const char *newval, void *extra)
-{
-	(void) newval;
-	(void) extra;
-	tb_trace_file_forget_failure();
-}
-
 uint64
 tb_guc_debug_fault(void)
 {
@@ -256,11 +239,6 @@ tb_guc_init(void)
 							   "The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...",
 							   NULL, &device_setting, "auto", PGC_USERSET,
 							   GUC_EXPLAIN, check_device, assign_device, NULL);
-	DefineCustomStringVariable("pg_turbine.trace_file",
-							   "Adds to this file what accelerated queries do, as a trace for Perfetto.",
-							   "A path on the server, relative to the data directory. Empty means none.",
-							   &tb_guc_trace_file, "", PGC_SUSET, GUC_SUPERUSER_ONLY,
-							   NULL, assign_trace_file, NULL);
 	DefineCustomStringVariable("pg_turbine.debug_fault",
 							   "Makes the Nth driver call of each query on a GPU fail: N:RESULT.",
 							   NULL, &debug_fault_setting, "", PGC_SUSET,

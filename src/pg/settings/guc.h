@@ -29,9 +29,6 @@ extern bool tb_guc_debug_force_offload;
 extern bool tb_guc_debug_plain_explain;
 extern bool tb_guc_debug_full_code;
 extern int	tb_guc_direct_threshold;	/* blocks */
-extern int	tb_guc_cache_size_gpu;		/* MB */
-extern int	tb_guc_cache_size_host;		/* MB */
-extern char *tb_guc_trace_file;			/* path; "": none */
 
 extern TbDeviceChoice tb_guc_device_choice(void);
 extern int	tb_guc_gpu_index(void);		/* of TB_CHOOSE_GPU_INDEX */
