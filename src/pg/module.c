@@ -17,7 +17,7 @@
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/path_hooks.h"
-#include "pg/planner/planning.h"
+#include "pg/nodes/hooks/planner_hook.h"
 #include "pg/profile/trace_file.h"
 #include "pg/supervisor/supervisor.h"
 
@@ -44,6 +44,6 @@ _PG_init(void)
 	tb_join_init();
 	tb_preagg_init();
 	tb_sort_init();
-	tb_planning_init();
+	tb_planner_hook_init();
 	tb_path_hooks_init();
 }

@@ -17,7 +17,6 @@
 
 #include "pg/convert/final_values.h"
 #include "pg/convert/numeric_format.h"
-#include "pg/planner/expression/expression.h"
 
 /* Of tb_numeric_with_display(): values are times this, plus the display scale. */
 #define PACKED_DISPLAY (TB_MOST_PACKED_DISPLAY + 1)

@@ -27,6 +27,10 @@ extern bool tb_int128_fits(tb_int128 value, uint32 type);
 /* As the first, and it fits the type. */
 extern bool tb_numeric_fits(Numeric numeric, uint32 type, int scale);
 
+/* The largest display scale that a value can carry with it: see
+ * tb_numeric_with_display() in planner/expression/expression.h. */
+#define TB_MOST_PACKED_DISPLAY 999
+
 /* Digits after the point that PostgreSQL prints; -1 for NaN and infinities. */
 extern int	tb_numeric_display_scale(Numeric numeric);
 

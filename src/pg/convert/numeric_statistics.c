@@ -148,21 +148,17 @@ note_missing_value(Shape *shape, Oid relid, AttrNumber attnum)
 #define MOST_PARTITIONS 100
 
 TbTypeInfo
-tb_numeric_partitions_info(Oid relid, AttrNumber attnum, const TbPartitions *partitions)
+tb_numeric_leaves_info(Oid relid, AttrNumber attnum, const TbLeafColumn *leaves, int nleaves)
 {
 	Shape		shape = {0};
 	int			missing = 0;
-	ListCell   *lc;
 
 	note_statistics(&shape, relid, attnum, true);
-	foreach(lc, partitions->leaves)
+	for (int i = 0; i < nleaves; i++)
 	{
-		const TbLeaf *leaf = lfirst(lc);
-		AttrNumber	leaf_attnum = leaf->attnums[attnum - 1];
-
-		if (foreach_current_index(lc) < MOST_PARTITIONS)
-			note_statistics(&shape, leaf->relid, leaf_attnum, false);
-		missing += note_missing_value(&shape, leaf->relid, leaf_attnum);
+		if (i < MOST_PARTITIONS)
+			note_statistics(&shape, leaves[i].relid, leaves[i].attnum, false);
+		missing += note_missing_value(&shape, leaves[i].relid, leaves[i].attnum);
 	}
 	return shape.count <= missing ? form_of_unknown(&shape) : form_of(&shape);
 }

@@ -9,7 +9,6 @@
 
 #include "access/attnum.h"
 
-#include "pg/planner/partitions.h"
 #include "pg/convert/type_map.h"
 
 /*
@@ -20,8 +19,15 @@
 extern TbTypeInfo tb_numeric_column_info(Oid relid, AttrNumber attnum,
 										 struct NumericData *missing);
 
-/* The same of a partitioned table's column. */
-extern TbTypeInfo tb_numeric_partitions_info(Oid relid, AttrNumber attnum,
-											 const TbPartitions *partitions);
+/* A partitioned table's column as one of its leaves has it. */
+typedef struct TbLeafColumn
+{
+	Oid			relid;
+	AttrNumber	attnum;
+} TbLeafColumn;
+
+/* The same of a partitioned table's column, of which these are the leaves' columns. */
+extern TbTypeInfo tb_numeric_leaves_info(Oid relid, AttrNumber attnum,
+										 const TbLeafColumn *leaves, int nleaves);
 
 #endif

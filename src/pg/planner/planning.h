@@ -17,6 +17,27 @@ typedef struct TbReason
 	const char *reason;
 } TbReason;
 
+typedef struct TbPlanningState
+{
+	bool		planning;			/* a run of the planner is under way */
+	bool		may_run_backward;
+	bool		recording;			/* for turbine.why_not */
+	List	   *reasons;			/* TbReason */
+} TbPlanningState;
+
+/* Around each run of the planner, nested ones too. What a nested run has noted is kept. */
+extern TbPlanningState tb_planning_enter(bool may_run_backward);
+extern void tb_planning_leave(const TbPlanningState *outer);
+
+/* From now on reasons are recorded, in the current memory context, until the end. */
+extern TbPlanningState tb_planning_record(void);
+extern void tb_planning_stop_recording(const TbPlanningState *outer);
+extern bool tb_planning_is_recording(void);
+extern List *tb_planning_reasons(void);
+
+/* EXPLAIN without ANALYZE begins, or something else does; returns what it was before. */
+extern bool tb_planning_enter_plain_explain(bool plain);
+
 /* False: plan as if pg_turbine were not there. */
 extern bool tb_planning_enabled(void);
 
@@ -35,18 +56,7 @@ extern bool tb_planning_may_win(const PlannerInfo *root, const List *paths);
 /* Notes why a part stays with PostgreSQL, if anyone asked; NULL: of no part. */
 extern void tb_planning_note(const char *part, const char *format,...) pg_attribute_printf(2, 3);
 
-/* Notes that an accelerated path over these tables (OIDs) was offered: if the finished plan lacks it,
- * PostgreSQL's was cheaper. */
-extern void tb_planning_offered(const char *part, const char *node_name,
-								List *relids, Cost cost);
-
-/* Plans a query and collects TbReasons, in the current context. */
-extern List *tb_planning_reasons(Query *query, const char *query_text);
-
 /* "scan of public.t", for notes; NULL if nobody asked for notes. */
 extern const char *tb_planning_part(const char *what, Oid relid);
-
-/* Installs planner_hook and ProcessUtility_hook; called by _PG_init. */
-extern void tb_planning_init(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include "nodes/extensible.h"
 
 #include "pg/stage/plan_parts.h"
-#include "pg/nodes/scan/gpu_scan.h"
+#include "pg/stage/plan_private.h"
 
 Plan *
 tb_plan_as_postgres(Plan *plan)

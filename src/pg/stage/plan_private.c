@@ -12,7 +12,6 @@
 #include "nodes/value.h"
 #include "utils/builtins.h"
 
-#include "pg/nodes/aggregate/set_fold.h"
 #include "pg/stage/plan_private.h"
 #include "pg/planner/program/layout_program.h"
 
@@ -31,20 +30,11 @@ typedef enum TbPrivateStage
 	TB_STAGE_COUNT
 } TbPrivateStage;
 
-/* The list of grouping sets. */
-typedef enum TbPrivateSets
-{
-	TB_SETS_SETS,					/* Const, bytea: uint64[] */
-	TB_SETS_FUNCTIONS,				/* Const, bytea: int32[] */
-	TB_SETS_OPERATORS,				/* OID list, one a key */
-	TB_SETS_DISTINCTS				/* Const, bytea: TbDistinct[] */
-} TbPrivateSets;
-
 /* No expression of a query has this as the name of a field of a ROW(). */
 #define NOTES_MARK "pg_turbine stages"
 
-static Const *
-bytes_node(const void *bytes, Size size)
+Const *
+tb_bytes_node(const void *bytes, Size size)
 {
 	bytea	   *value = palloc(VARHDRSZ + size);
 
@@ -55,8 +45,8 @@ bytes_node(const void *bytes, Size size)
 					 false, false);
 }
 
-static void *
-node_bytes(const List *list, int index, Size *size)
+void *
+tb_node_bytes(const List *list, int index, Size *size)
 {
 	Const	   *node = list_nth_node(Const, list, index);
 	bytea	   *value = DatumGetByteaPP(node->constvalue);
@@ -87,7 +77,7 @@ numbers_node(const List *list)
 
 	for (int i = 0; i < count; i++)
 		numbers[i] = list_nth_int(list, i);
-	return bytes_node(numbers, sizeof(int32) * count);
+	return tb_bytes_node(numbers, sizeof(int32) * count);
 }
 
 static List *
@@ -100,7 +90,7 @@ pack_layouts(const TbStage *stage)
 	{
 		const TbLayoutProgram *layout = lfirst(lc);
 
-		result = lappend(result, lcons(bytes_node(layout->program,
+		result = lappend(result, lcons(tb_bytes_node(layout->program,
 												  layout->program->total_size),
 									   list_copy(layout->params)));
 	}
@@ -115,7 +105,7 @@ leaf_attnums_node(const TbPartitions *partitions, AttrNumber attnum)
 
 	for (int i = 0; i < nleaves; i++)
 		attnums[i] = ((TbLeaf *) list_nth(partitions->leaves, i))->attnums[attnum - 1];
-	return bytes_node(attnums, sizeof(AttrNumber) * nleaves);
+	return tb_bytes_node(attnums, sizeof(AttrNumber) * nleaves);
 }
 
 static List *
@@ -128,7 +118,7 @@ pack_pruning_keys(const TbStage *stage)
 	{
 		const TbPruningKey *key = lfirst(lc);
 
-		result = lappend(result, list_make2(bytes_node(key, sizeof(*key)),
+		result = lappend(result, list_make2(tb_bytes_node(key, sizeof(*key)),
 											leaf_attnums_node(stage->partitions, key->attnum)));
 	}
 	return result;
@@ -137,8 +127,8 @@ pack_pruning_keys(const TbStage *stage)
 static List *
 pack_stage(const TbStage *stage)
 {
-	List	   *result = list_make5(bytes_node(&stage->info, sizeof(stage->info)),
-									bytes_node(stage->program, stage->program->total_size),
+	List	   *result = list_make5(tb_bytes_node(&stage->info, sizeof(stage->info)),
+									tb_bytes_node(stage->program, stage->program->total_size),
 									numbers_node(stage->source_columns),
 									numbers_node(stage->leaf_layouts),
 									pack_layouts(stage));
@@ -157,10 +147,10 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 	foreach(lc, stages)
 		packed = lappend(packed, pack_stage(lfirst(lc)));
 	result = lappend(result, packed);
-	result = lappend(result, bytes_node(&groups, sizeof(groups)));
-	result = lappend(result, bytes_node(outputs, outputs_size));
+	result = lappend(result, tb_bytes_node(&groups, sizeof(groups)));
+	result = lappend(result, tb_bytes_node(outputs, outputs_size));
 	result = lappend(result, NIL);
-	result = lappend(result, bytes_node(NULL, 0));
+	result = lappend(result, tb_bytes_node(NULL, 0));
 	return result;
 }
 
@@ -168,50 +158,7 @@ void
 tb_private_set_result(List *custom_private, const TbResultPlan *result)
 {
 	lfirst(list_nth_cell(custom_private, TB_PRIVATE_RESULT)) =
-		bytes_node(result, result->total_size);
-}
-
-List *
-tb_private_add_sets(List *private, const TbGroupingSets *sets)
-{
-	List	   *operators = NIL;
-
-	for (int i = 0; i < sets->nkeys; i++)
-		operators = lappend_oid(operators, sets->operators[i]);
-	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
-		list_make4(bytes_node(sets->sets, sizeof(uint64) * sets->nsets),
-				   bytes_node(sets->functions,
-							  sizeof(int32) * sets->nfunctions * sets->nsets),
-				   operators,
-				   bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts));
-	return private;
-}
-
-TbGroupingSets *
-tb_private_sets(const CustomScan *plan)
-{
-	List	   *packed = list_nth(plan->custom_private, TB_PRIVATE_SETS);
-	TbGroupingSets *result;
-	List	   *operators;
-	Oid		   *copy;
-	Size		size;
-
-	if (packed == NIL)
-		return NULL;
-	operators = list_nth(packed, TB_SETS_OPERATORS);
-	result = palloc0(sizeof(TbGroupingSets));
-	result->nkeys = list_length(operators);
-	result->sets = node_bytes(packed, TB_SETS_SETS, &size);
-	result->nsets = size / sizeof(uint64);
-	result->functions = node_bytes(packed, TB_SETS_FUNCTIONS, &size);
-	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
-	result->distincts = node_bytes(packed, TB_SETS_DISTINCTS, &size);
-	result->ndistincts = size / sizeof(TbDistinct);
-	copy = palloc(sizeof(Oid) * result->nkeys);
-	for (int i = 0; i < result->nkeys; i++)
-		copy[i] = list_nth_oid(operators, i);
-	result->operators = copy;
-	return result;
+		tb_bytes_node(result, result->total_size);
 }
 
 List *
@@ -256,7 +203,7 @@ tb_private_program(const CustomScan *plan, int stage)
 {
 	Size		size;
 
-	return node_bytes(stage_list(plan, stage), TB_STAGE_PROGRAM, &size);
+	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_PROGRAM, &size);
 }
 
 TbStageInfo
@@ -264,7 +211,7 @@ tb_private_stage(const CustomScan *plan, int stage)
 {
 	Size		size;
 
-	return *(TbStageInfo *) node_bytes(stage_list(plan, stage), TB_STAGE_INFO, &size);
+	return *(TbStageInfo *) tb_node_bytes(stage_list(plan, stage), TB_STAGE_INFO, &size);
 }
 
 int32 *
@@ -272,7 +219,7 @@ tb_private_source_columns(const CustomScan *plan, int stage)
 {
 	Size		size;
 
-	return node_bytes(stage_list(plan, stage), TB_STAGE_SOURCE, &size);
+	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_SOURCE, &size);
 }
 
 int32 *
@@ -280,14 +227,14 @@ tb_private_leaf_layouts(const CustomScan *plan, int stage)
 {
 	Size		size;
 
-	return node_bytes(stage_list(plan, stage), TB_STAGE_LEAVES, &size);
+	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAVES, &size);
 }
 
 int32 *
 tb_private_leaf_brins(const CustomScan *plan, int stage)
 {
 	Size		size;
-	int32	   *plans = node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
+	int32	   *plans = tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
 
 	return size > 0 ? plans : NULL;
 }
@@ -304,8 +251,8 @@ tb_private_pruning_key(const CustomScan *plan, int stage, int key, AttrNumber **
 	List	   *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_PRUNING_KEYS), key);
 	Size		size;
 
-	*leaf_attnums = node_bytes(packed, 1, &size);
-	return *(TbPruningKey *) node_bytes(packed, 0, &size);
+	*leaf_attnums = tb_node_bytes(packed, 1, &size);
+	return *(TbPruningKey *) tb_node_bytes(packed, 0, &size);
 }
 
 int
@@ -321,7 +268,7 @@ tb_private_layout(const CustomScan *plan, int stage, int layout, List **params)
 	Size		size;
 
 	*params = list_copy_tail(packed, 1);
-	return node_bytes(packed, 0, &size);
+	return tb_node_bytes(packed, 0, &size);
 }
 
 double
@@ -329,20 +276,20 @@ tb_private_groups(const CustomScan *plan)
 {
 	Size		size;
 
-	return *(double *) node_bytes(plan->custom_private, TB_PRIVATE_GROUPS, &size);
+	return *(double *) tb_node_bytes(plan->custom_private, TB_PRIVATE_GROUPS, &size);
 }
 
 void *
 tb_private_outputs(const CustomScan *plan, Size *size)
 {
-	return node_bytes(plan->custom_private, TB_PRIVATE_OUTPUTS, size);
+	return tb_node_bytes(plan->custom_private, TB_PRIVATE_OUTPUTS, size);
 }
 
 TbResultPlan *
 tb_private_result(const CustomScan *plan)
 {
 	Size		size;
-	void	   *bytes = node_bytes(plan->custom_private, TB_PRIVATE_RESULT, &size);
+	void	   *bytes = tb_node_bytes(plan->custom_private, TB_PRIVATE_RESULT, &size);
 
 	return size > 0 ? bytes : NULL;
 }

@@ -20,6 +20,12 @@
 #include "pg/planner/join/pruning_keys.h"
 #include "pg/planner/program/stage.h"
 
+/* Names of the nodes, in EXPLAIN and as methods of plans. */
+#define TB_GPU_SCAN_NAME "GpuScan"
+#define TB_GPU_JOIN_NAME "GpuJoin"
+#define TB_GPU_PREAGG_NAME "GpuPreAgg"
+#define TB_GPU_SORT_NAME "GpuSort"
+
 /* Indexes into custom_private. */
 typedef enum TbPrivateIndex
 {
@@ -32,16 +38,24 @@ typedef enum TbPrivateIndex
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
+/* custom_exprs of a GpuScan; those of other nodes are lists of the stages' parameters. */
+typedef enum TbScanExprs
+{
+	TB_SCAN_EXPRS_FILTERS,			/* the device's filters, as PostgreSQL has them */
+	TB_SCAN_EXPRS_PARAMS,			/* of the program */
+	TB_SCAN_EXPRS_EVALUATED,		/* what rows that the device did not filter must
+									 * pass before they are returned */
+	TB_SCAN_EXPRS_BRIN				/* condition of the index scan */
+} TbScanExprs;
+
 /* `stages`: TbStages. */
 extern List *tb_private_make(List *stages, double groups, const void *outputs,
 							 Size outputs_size);
 
-/* Adds the sets that an aggregation's groups are folded to. */
-struct TbGroupingSets;
-extern List *tb_private_add_sets(List *private, const struct TbGroupingSets *sets);
-
-/* NULL if there are none; what it points to is palloc'd. */
-extern struct TbGroupingSets *tb_private_sets(const CustomScan *plan);
+/* Bytes as a node that PostgreSQL can copy; and a copy of those at an index of a list,
+ * 8-aligned, in the current context. */
+extern Const *tb_bytes_node(const void *bytes, Size size);
+extern void *tb_node_bytes(const List *list, int index, Size *size);
 
 /* Gives what tb_private_make made a result plan for the last stage. */
 extern void tb_private_set_result(List *custom_private, const TbResultPlan *result);

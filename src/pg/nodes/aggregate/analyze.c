@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "pg/nodes/aggregate/aggregate_states.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/program/output_column.h"
@@ -231,45 +232,13 @@ add_grouping(Analyzer *a, GroupingFunc *function)
 	return true;
 }
 
-/* The column of a state: states follow the keys. */
-static uint32
-state_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
+/* States follow the keys, which are complete as soon as there is one. */
+static TbAggStates
+states_of(Analyzer *a)
 {
-	return list_length(a->result->keys) +
-		tb_builder_add_agg(a->t->builder, kind, arg, filter);
-}
+	TbAggStates states = {.translator = a->t,.nkeys = list_length(a->result->keys)};
 
-static uint32
-count_column(Analyzer *a, const TbValue *arg, const TbValue *filter)
-{
-	return state_column(a, TB_AGG_COUNT, arg && arg->nullable ? arg : NULL, filter);
-}
-
-/* The column of the largest display scale among the values (or the smallest, for
- * MIN). A NULL value's scale does not count. */
-static uint32
-display_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter)
-{
-	TbBuilder  *b = a->t->builder;
-	TbTypeInfo	boolean = {TB_TYPE_BOOL, 0, 0};
-	TbValue		scale = {0};
-	TbValue		conditions[2];
-	TbValue		condition;
-
-	if (arg->display_scale == TB_NONE)
-		return TB_NONE;
-	scale.expr = arg->display_scale;
-	scale.info.type = TB_TYPE_INT4;
-	scale.display_scale = TB_NONE;
-	conditions[0] = tb_builder_node(b, TB_EXPR_IS_NOT_NULL, boolean, 0, 1, arg, false);
-	condition = conditions[0];
-	if (filter != NULL)
-	{
-		conditions[1] = *filter;
-		condition = tb_builder_node(b, TB_EXPR_AND, boolean, 0, 2, conditions,
-									filter->nullable);
-	}
-	return state_column(a, kind, &scale, &condition);
+	return states;
 }
 
 /* Keys that print with different scales: the states that tell. Those follow all
@@ -277,6 +246,7 @@ display_column(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *f
 static void
 add_key_displays(Analyzer *a)
 {
+	TbAggStates states = states_of(a);
 	ListCell   *output;
 	ListCell   *value;
 
@@ -284,137 +254,9 @@ add_key_displays(Analyzer *a)
 	{
 		TbOutput   *out = lfirst(output);
 
-		out->display = display_column(a, TB_AGG_MAX, lfirst(value), NULL);
-		out->least_display = display_column(a, TB_AGG_MIN, lfirst(value), NULL);
+		out->display = tb_agg_display_column(&states, TB_AGG_MAX, lfirst(value), NULL);
+		out->least_display = tb_agg_display_column(&states, TB_AGG_MIN, lfirst(value), NULL);
 	}
-}
-
-static bool
-sum_output(Analyzer *a, const TbValue *arg, const TbValue *filter, TbOutput *out)
-{
-	switch (arg->info.type)
-	{
-		case TB_TYPE_INT2:
-		case TB_TYPE_INT4:
-			out->kind = TB_OUT_VALUE;
-			out->type = TB_TYPE_INT8;
-			out->first = state_column(a, TB_AGG_SUM_INT, arg, filter);
-			return true;
-		case TB_TYPE_INT8:
-		case TB_TYPE_NUM64:
-		case TB_TYPE_NUM128:
-			out->kind = TB_OUT_SUM_NUMERIC;
-			out->type = TB_TYPE_NUM128;
-			out->first = state_column(a, TB_AGG_SUM_WIDE, arg, filter);
-			out->display = display_column(a, TB_AGG_MAX, arg, filter);
-			return true;
-		case TB_TYPE_FLOAT4:
-		case TB_TYPE_FLOAT8:
-			out->kind = arg->info.type == TB_TYPE_FLOAT4 ? TB_OUT_SUM_FLOAT4 : TB_OUT_SUM_FLOAT8;
-			out->type = TB_TYPE_FLOAT8;
-			out->first = state_column(a, TB_AGG_SUM_FLOAT, arg, filter);
-			return true;
-		default:
-			return refuse(a, "sum or avg of a type that devices do not sum");
-	}
-}
-
-static bool
-avg_output(Analyzer *a, const TbValue *arg, const TbValue *filter, TbOutput *out)
-{
-	if (!sum_output(a, arg, filter, out))
-		return false;
-	if (out->type == TB_TYPE_FLOAT8)
-		out->kind = TB_OUT_AVG_FLOAT8;
-	else
-		out->kind = TB_OUT_AVG_NUMERIC;
-	out->second = count_column(a, arg, filter);
-	return true;
-}
-
-/* min, max of a numeric whose values print with different scales */
-static bool
-extreme_numeric_output(Analyzer *a, TbAggKind kind, const TbValue *arg,
-					   const TbValue *filter, TbOutput *out)
-{
-	TbValue		above;
-	TbValue		below;
-
-	if (!tb_numeric_with_display(a->t, arg, false, &above) ||
-		!tb_numeric_with_display(a->t, arg, true, &below))
-		return translator_refused(a);
-	out->kind = TB_OUT_EXTREME_NUMERIC;
-	out->type = above.info.type;
-	out->first = state_column(a, kind, &above, filter);
-	out->second = state_column(a, kind, &below, filter);
-	return true;
-}
-
-/* bool_and, bool_or: min, max of 0 and 1 */
-static bool
-bool_output(Analyzer *a, TbAggKind kind, const TbValue *arg, const TbValue *filter,
-			TbOutput *out)
-{
-	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
-	TbValue		number = tb_builder_node(a->t->builder, TB_EXPR_CALL, integer,
-										 TB_FN_BOOL_TO_INT4, 1, arg, arg->nullable);
-
-	out->kind = TB_OUT_BOOL;
-	out->type = TB_TYPE_INT4;
-	out->first = state_column(a, kind, &number, filter);
-	return true;
-}
-
-static bool
-extreme_output(Analyzer *a, const Aggref *aggref, TbAggKind kind,
-			   const TbValue *arg, const TbValue *filter, TbOutput *out)
-{
-	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
-
-	if (tb_type_is_text(arg->info.type) && !tb_collation_orders_by_bytes(aggref->inputcollid))
-		return refuse(a, "min or max of text by a collation that does not compare bytes");
-	if (arg->info.type == TB_TYPE_BOOL)
-		return refuse(a, "min or max of boolean");
-	if (arg->display_scale != TB_NONE)
-		return extreme_numeric_output(a, kind, arg, filter, out);
-	if (!tb_output_padding(expr, arg, &out->padding, &a->reason))
-		return false;
-	out->kind = TB_OUT_VALUE;
-	out->type = arg->info.type;
-	out->first = state_column(a, kind, arg, filter);
-	return true;
-}
-
-static bool
-choose_output(Analyzer *a, const Aggref *aggref, const TbValue *arg,
-			  const TbValue *filter, TbOutput *out)
-{
-	out->display = TB_NONE;
-	out->scale = arg ? arg->info.scale : 0;
-	switch (tb_aggregate_kind(aggref->aggfnoid))
-	{
-		case TB_AGGREGATE_COUNT:
-			out->kind = TB_OUT_VALUE;
-			out->type = TB_TYPE_INT8;
-			out->first = count_column(a, arg, filter);
-			return true;
-		case TB_AGGREGATE_SUM:
-			return sum_output(a, arg, filter, out);
-		case TB_AGGREGATE_AVG:
-			return avg_output(a, arg, filter, out);
-		case TB_AGGREGATE_MIN:
-			return extreme_output(a, aggref, TB_AGG_MIN, arg, filter, out);
-		case TB_AGGREGATE_MAX:
-			return extreme_output(a, aggref, TB_AGG_MAX, arg, filter, out);
-		case TB_AGGREGATE_BOOL_AND:
-			return bool_output(a, TB_AGG_MIN, arg, filter, out);
-		case TB_AGGREGATE_BOOL_OR:
-			return bool_output(a, TB_AGG_MAX, arg, filter, out);
-		case TB_AGGREGATE_UNKNOWN:
-			break;
-	}
-	return refuse(a, psprintf("aggregate %s is not in the catalogue",
-							  get_func_name(aggref->aggfnoid)));
 }
 
 /* Minima and maxima are the same however often a value comes. */
@@ -450,12 +292,13 @@ distinct_column(Analyzer *a, TbAggKind kind, uint32 column, uint32 type, uint32 
 static void
 distinct_output(Analyzer *a, const Aggref *aggref, const TbValue *filter, TbOutput *out)
 {
+	TbAggStates states = states_of(a);
 	int			key = list_length(a->result->keys) - 1;
 	const TbValue *arg = list_nth(a->key_values, key);
 	uint32		display = ((TbOutput *) list_nth(a->outputs, key))->display;
 	TbAggregateKind kind = tb_aggregate_kind(aggref->aggfnoid);
 	uint32		type = arg->info.type;
-	uint32		counter = filter != NULL ? count_column(a, arg, filter) : TB_NONE;
+	uint32		counter = filter != NULL ? tb_agg_count_column(&states, arg, filter) : TB_NONE;
 	bool		is_narrow = type == TB_TYPE_INT2 || type == TB_TYPE_INT4;
 
 	out->scale = arg->info.scale;
@@ -485,6 +328,7 @@ add_aggref(Analyzer *a, Aggref *aggref)
 	TbValue		filter;
 	TbValue    *arg_ptr = NULL;
 	TbValue    *filter_ptr = NULL;
+	TbAggStates states = states_of(a);
 	TbOutput	out = {0};
 
 	if (aggref->aggorder != NIL)
@@ -513,8 +357,8 @@ add_aggref(Analyzer *a, Aggref *aggref)
 	}
 	if (is_of_distinct_values(aggref))
 		distinct_output(a, aggref, filter_ptr, &out);
-	else if (!choose_output(a, aggref, arg_ptr, filter_ptr, &out))
-		return false;
+	else if (!tb_agg_choose_output(&states, aggref, arg_ptr, filter_ptr, &out))
+		return refuse(a, states.reason);
 	add_output(a, &out, (Expr *) aggref, 0);
 	return true;
 }

@@ -25,10 +25,10 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
-#include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/stage/plan_private.h"
+#include "pg/nodes/offer/offer.h"
 #include "pg/planner/planning.h"
+#include "pg/stage/plan_private.h"
 
 /* Minima and maxima, of booleans too. */
 static bool
@@ -170,15 +170,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 	if (path == NULL)
 		return true;
 	above = aggregated(root, output_rel, extra, &path->path, input_rel->rows);
-	if (tb_guc_debug_force_offload)
-	{
-		output_rel->pathlist = NIL;
-		output_rel->partial_pathlist = NIL;
-	}
-	else
-		tb_planning_offered(part, TB_GPU_PREAGG_NAME,
-							tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages),
-							above->total_cost);
-	add_path(output_rel, above);
+	tb_offer_path(output_rel, above, part, TB_GPU_PREAGG_NAME,
+				  tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages));
 	return true;
 }

@@ -25,8 +25,9 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/stage/plan_private.h"
+#include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/shmem/query_counters.h"
+#include "pg/stage/plan_private.h"
 
 #define SCALES_DIFFER "equal numerics print with different scales"
 
@@ -38,7 +39,7 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
-	node->sets = tb_private_sets((CustomScan *) css->ss.ps.plan);
+	node->sets = tb_grouping_sets_unpack((CustomScan *) css->ss.ps.plan);
 	/* The kept plan's tuples are returned in its own kind of slot. */
 	css->ss.ps.resultopsfixed = false;
 }

@@ -2,13 +2,14 @@
  * gpu_preagg.h - GpuPreAgg: grouping and aggregation of a table, or of a join of
  * tables, on a device.
  *
- *   analyze.c  what of the query it computes: keys, states, outputs
+ *   analyze.c  what of the query it computes: keys, aggregates, outputs
+ *   aggregate_states.c  the states of one aggregate, and its value out of them
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
  *   exec.c     groups out of the query; the fallback
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
- *   final_values.c    PostgreSQL's values out of states
+ *   grouping_sets.c  grouping sets in the plan
  *   explain.c  what EXPLAIN shows
  */
 #ifndef TURBINE_PG_GPU_PREAGG_H
@@ -21,10 +22,9 @@
 
 #include "pg/convert/final_values.h"
 #include "pg/nodes/aggregate/set_fold.h"
-#include "pg/stage/run_cursor.h"
 #include "pg/planner/join/join_tree.h"
-
-#define TB_GPU_PREAGG_NAME "GpuPreAgg"
+#include "pg/stage/plan_private.h"
+#include "pg/stage/run_cursor.h"
 
 /* What the node is to compute, in terms of the query. */
 typedef struct TbAggRequest

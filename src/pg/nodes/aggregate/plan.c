@@ -23,13 +23,15 @@
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
-#include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/stage/plan_private.h"
+#include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/nodes/offer/noted_nodes.h"
-#include "pg/planner/planning.h"
+#include "pg/nodes/offer/offer.h"
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/planning.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
 
 /* Each takes a hash table, and a look-up a group. */
 #define MAX_SETS 256
@@ -223,20 +225,15 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 static CustomPath *
 make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Path *kept)
 {
-	CustomPath *path = makeNode(CustomPath);
-
-	path->path.pathtype = T_CustomScan;
+	const TbAggRequest *request = &analysis->request;
 	/* Of a join: so that EXPLAIN knows the tables by name. */
-	path->path.parent = analysis->request.rel->reloptkind == RELOPT_JOINREL ?
-		analysis->request.rel : output_rel;
-	path->path.pathtarget = analysis->request.target;
-	path->path.parallel_safe = false;
-	path->path.rows = analysis->request.distinct_input ? analysis->groups : kept->rows;
+	RelOptInfo *parent = request->rel->reloptkind == RELOPT_JOINREL ? request->rel : output_rel;
 	/* No projection: the kept plan returns exactly the target. */
-	path->flags = 0;
-	path->custom_paths = lcons(kept, tb_stage_sources(analysis->stages));
-	path->custom_private = list_make1(analysis);
-	path->methods = &path_methods;
+	CustomPath *path = tb_offer_make_path(parent, request->target,
+										  request->distinct_input ? analysis->groups : kept->rows,
+										  0, lcons(kept, tb_stage_sources(analysis->stages)),
+										  analysis, &path_methods);
+
 	tb_preagg_cost(root, analysis, analysis->result_groups, &path->path);
 	return path;
 }
@@ -272,7 +269,6 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 {
 	TbAggAnalysis *analysis = NULL;
 	const char *reason = "";
-	uint32		device;
 	Path	   *kept;
 
 	if (!tb_guc_enable_aggregate)
@@ -293,11 +289,8 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 		tb_planning_note(part, "%s", reason);
 		return NULL;
 	}
-	if (!tb_choose_device(&analysis->work, &device, &reason) && !tb_guc_debug_force_offload)
-	{
-		tb_planning_note(part, "%s", reason);
+	if (!tb_offer_finds_device(&analysis->work, part))
 		return NULL;
-	}
 	if (analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
 	{
 		tb_planning_note(part, "the folded groups are estimated to take more memory than hash_mem");
@@ -346,17 +339,9 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 	if (path == NULL)
 		return false;
 	tb_noted_nodes_note(output_rel, path);
-	if (tb_guc_debug_force_offload)
-	{
-		output_rel->pathlist = NIL;
-		output_rel->partial_pathlist = NIL;
-	}
-	else
-		tb_planning_offered(part, TB_GPU_PREAGG_NAME,
-							tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages),
-							path->path.total_cost);
 	tb_prefer_whole(output_rel, &path->path);
-	add_path(output_rel, &path->path);
+	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
+				  tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages));
 	return true;
 }
 
@@ -402,7 +387,7 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 	sets.operators = key_operators(analysis);
 	sets.ndistincts = list_length(analysis->distincts);
 	sets.distincts = distincts;
-	return tb_private_add_sets(private, &sets);
+	return tb_grouping_sets_pack(private, &sets);
 }
 
 static Plan *

@@ -6,9 +6,8 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 
-#include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/hooks/hash_join_order.h"
+#include "pg/stage/plan_private.h"
 
 /* What nodes of ours add to the plan's startup cost. */
 static Cost

@@ -13,9 +13,8 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
+#include "pg/stage/plan_private.h"
 #include "pg/stage/run_cursor.h"
-
-#define TB_GPU_JOIN_NAME "GpuJoin"
 
 /* plan.c: called by the join hook, for every pair of sides that makes the join. */
 extern void tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel);

@@ -13,12 +13,13 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 
-#include "pg/settings/guc.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
-#include "pg/stage/plan_private.h"
-#include "pg/planner/planning.h"
+#include "pg/nodes/offer/offer.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/planning.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
 
 static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
 					   List *tlist, List *clauses, List *custom_plans);
@@ -62,17 +63,12 @@ tb_join_cost(List *stages, Path *path)
 static CustomPath *
 make_path(RelOptInfo *rel, TbProjection *plan)
 {
-	CustomPath *path = makeNode(CustomPath);
+	CustomPath *path = tb_offer_make_path(rel, rel->reltarget, rel->rows,
+										  CUSTOMPATH_SUPPORT_PROJECTION,
+										  lcons(tb_serial_path_of(rel),
+												tb_stage_sources(plan->stages)),
+										  plan, &path_methods);
 
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
-	path->path.pathtarget = rel->reltarget;
-	path->path.parallel_safe = false;
-	path->path.rows = rel->rows;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_paths = lcons(tb_serial_path_of(rel), tb_stage_sources(plan->stages));
-	path->custom_private = list_make1(plan);
-	path->methods = &path_methods;
 	tb_join_cost(plan->stages, &path->path);
 	return path;
 }
@@ -83,14 +79,15 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 {
 	const char *reason = "";
 	TbProjection *plan = analyze(root, rel, &reason);
-	uint32		device;
 
-	if (plan != NULL &&
-		(tb_choose_device(&((TbStage *) llast(plan->stages))->info.work, &device, &reason) ||
-		 tb_guc_debug_force_offload))
-		return make_path(rel, plan);
-	tb_planning_note(part, "%s", reason);
-	return NULL;
+	if (plan == NULL)
+	{
+		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
+	if (!tb_offer_finds_device(&((TbStage *) llast(plan->stages))->info.work, part))
+		return NULL;
+	return make_path(rel, plan);
 }
 
 void
@@ -112,18 +109,9 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 		return;
 	part = tb_join_part(root, "join of", joinrel->relids);
 	path = consider(root, joinrel, part);
-	if (path == NULL)
-		return;
-	if (tb_guc_debug_force_offload)
-	{
-		joinrel->pathlist = NIL;
-		joinrel->partial_pathlist = NIL;
-	}
-	else
-		tb_planning_offered(part, TB_GPU_JOIN_NAME,
-							tb_stage_relids(((TbProjection *) linitial(path->custom_private))->stages),
-							path->path.total_cost);
-	add_path(joinrel, &path->path);
+	if (path != NULL)
+		tb_offer_path(joinrel, &path->path, part, TB_GPU_JOIN_NAME,
+					  tb_stage_relids(((TbProjection *) linitial(path->custom_private))->stages));
 }
 
 static Plan *

@@ -5,9 +5,8 @@
 
 #include "nodes/extensible.h"
 
-#include "pg/nodes/join/gpu_join.h"
-#include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/offer/prefer_whole.h"
+#include "pg/stage/plan_private.h"
 
 /* add_path() itself takes costs that are 1 % apart for equal. */
 #define ABOUT_EQUAL 1.03

@@ -15,21 +15,10 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
+#include "pg/planner/cost.h"
 #include "pg/source/heap/heap_scan.h"
 #include "pg/stage/brin_scan.h"
-#include "pg/planner/cost.h"
-
-#define TB_GPU_SCAN_NAME "GpuScan"
-
-/* custom_exprs of the plan. */
-typedef enum TbScanExprs
-{
-	TB_SCAN_EXPRS_FILTERS,			/* the device's filters, as PostgreSQL has them */
-	TB_SCAN_EXPRS_PARAMS,			/* of the program */
-	TB_SCAN_EXPRS_EVALUATED,		/* what rows that the device did not filter must
-									 * pass before they are returned */
-	TB_SCAN_EXPRS_BRIN				/* condition of the index scan */
-} TbScanExprs;
+#include "pg/stage/plan_private.h"
 
 typedef struct TbScanState
 {

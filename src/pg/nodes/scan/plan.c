@@ -16,13 +16,14 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 
-#include "pg/settings/guc.h"
-#include "pg/stage/plan_private.h"
+#include "pg/nodes/offer/offer.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/brin_path.h"
 #include "pg/planner/expression/expression.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
 
 /* What planning found; a path's custom_private points to it. */
 typedef struct ScanPlan
@@ -156,19 +157,11 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
 static CustomPath *
 make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
 {
-	CustomPath *path = makeNode(CustomPath);
+	List	   *children = plan->brin != NULL ? list_make1(plan->brin->path) : NIL;
+	CustomPath *path = tb_offer_make_path(rel, rel->reltarget, rel->rows,
+										  CUSTOMPATH_SUPPORT_PROJECTION, children, plan,
+										  &path_methods);
 
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
-	path->path.pathtarget = rel->reltarget;
-	path->path.param_info = NULL;
-	path->path.parallel_safe = false;
-	path->path.rows = rel->rows;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	if (plan->brin != NULL)
-		path->custom_paths = list_make1(plan->brin->path);
-	path->custom_private = list_make1(plan);
-	path->methods = &path_methods;
 	cost_path(root, rel, plan, &path->path);
 	return path;
 }
@@ -199,9 +192,6 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	const char *part;
 	ScanPlan   *plan;
-	CustomPath *path;
-	uint32		device;
-	const char *reason;
 
 	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel->pathlist))
 		return;
@@ -209,23 +199,10 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	if (!may_offer(root, rel, rte, part))
 		return;
 	plan = analyze(root, rel, rte, part);
-	if (plan == NULL)
+	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
 		return;
-	if (!tb_choose_device(&plan->work, &device, &reason) && !tb_guc_debug_force_offload)
-	{
-		tb_planning_note(part, "%s", reason);
-		return;
-	}
-	path = make_path(root, rel, plan);
-	if (tb_guc_debug_force_offload)
-	{
-		rel->pathlist = NIL;
-		rel->partial_pathlist = NIL;
-	}
-	else
-		tb_planning_offered(part, TB_GPU_SCAN_NAME, list_make1_oid(rte->relid),
-							path->path.total_cost);
-	add_path(rel, &path->path);
+	tb_offer_path(rel, &make_path(root, rel, plan)->path, part, TB_GPU_SCAN_NAME,
+				  list_make1_oid(rte->relid));
 }
 
 /*

@@ -23,8 +23,7 @@
 
 #include "pg/nodes/sort/input.h"
 #include "pg/nodes/sort/result_plan.h"
-
-#define TB_GPU_SORT_NAME "GpuSort"
+#include "pg/stage/plan_private.h"
 
 /* What the node is to do, in terms of the query. */
 typedef struct TbSortRequest

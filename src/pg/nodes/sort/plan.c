@@ -18,14 +18,15 @@
 #include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
-#include "pg/settings/guc.h"
 #include "pg/nodes/join/gpu_join.h"
-#include "pg/stage/plan_private.h"
+#include "pg/nodes/offer/noted_nodes.h"
+#include "pg/nodes/offer/offer.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
-#include "pg/nodes/offer/noted_nodes.h"
 #include "pg/planner/planning.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
 
 static Plan *plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
 					   List *tlist, List *clauses, List *custom_plans);
@@ -358,20 +359,16 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 static CustomPath *
 make_path(PlannerInfo *root, TbSortPlan *plan)
 {
-	CustomPath *path = makeNode(CustomPath);
+	/* Of groups the kept plan returns exactly the target. The parent is the input's
+	 * relation, so that EXPLAIN knows the tables by name. */
+	uint32		flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
+	CustomPath *path = tb_offer_make_path(plan->input->rel,
+										  root->upper_targets[UPPERREL_DISTINCT],
+										  plan->returned, flags,
+										  lcons(plan->kept, tb_stage_sources(plan->input->stages)),
+										  plan, &path_methods);
 
-	path->path.pathtype = T_CustomScan;
-	/* So that EXPLAIN knows the tables by name. */
-	path->path.parent = plan->input->rel;
-	path->path.pathtarget = root->upper_targets[UPPERREL_DISTINCT];
 	path->path.pathkeys = plan->pathkeys;
-	path->path.parallel_safe = false;
-	path->path.rows = plan->returned;
-	/* Of groups the kept plan returns exactly the target. */
-	path->flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_paths = lcons(plan->kept, tb_stage_sources(plan->input->stages));
-	path->custom_private = list_make1(plan);
-	path->methods = &path_methods;
 	cost_path(root, plan, &path->path);
 	return path;
 }
@@ -404,7 +401,6 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 {
 	const char *reason = "";
 	TbSortPlan *plan = NULL;
-	uint32		device;
 
 	if (!tb_guc_enable_sort)
 		reason = "pg_turbine.enable_sort is off";
@@ -419,12 +415,14 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 		reason = "the sorted rows are estimated not to fit into the service's memory";
 		plan = NULL;
 	}
-	if (plan != NULL &&
-		(tb_choose_device(&((TbStage *) llast(plan->input->stages))->info.work, &device, &reason) ||
-		 tb_guc_debug_force_offload))
-		return make_path(root, plan);
-	tb_planning_note(part, "%s", reason);
-	return NULL;
+	if (plan == NULL)
+	{
+		tb_planning_note(part, "%s", reason);
+		return NULL;
+	}
+	if (!tb_offer_finds_device(&((TbStage *) llast(plan->input->stages))->info.work, part))
+		return NULL;
+	return make_path(root, plan);
 }
 
 static const char *
@@ -446,20 +444,13 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel, Custom
 	Path	   *offered = &path->path;
 
 	tb_noted_nodes_note(output_rel, path);
-	if (tb_guc_debug_force_offload)
-	{
-		output_rel->pathlist = NIL;
-		output_rel->partial_pathlist = NIL;
-	}
-	else
-		tb_planning_offered(part, TB_GPU_SORT_NAME, tb_stage_relids(plan->input->stages),
-							path->path.total_cost);
 	/* The step may have a projection above. */
 	if (stage == UPPERREL_ORDERED &&
 		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
-	add_path(output_rel, offered);
+	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,
+				  tb_stage_relids(plan->input->stages));
 }
 
 void

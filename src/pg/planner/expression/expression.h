@@ -47,9 +47,9 @@ extern bool tb_refuse(TbTranslator *t, const char *format,...) pg_attribute_prin
 /*
  * A numeric whose display scale varies, as a number that also says the scale:
  * value + display * 10^-(scale + 3), or value - that. In their order the value
- * counts first, then the display scale. False if 38 digits do not suffice.
+ * counts first, then the display scale (TB_MOST_PACKED_DISPLAY at most). False if 38
+ * digits do not suffice.
  */
-#define TB_MOST_PACKED_DISPLAY 999
 extern bool tb_numeric_with_display(TbTranslator *t, const TbValue *value,
 									bool below, TbValue *packed);
 

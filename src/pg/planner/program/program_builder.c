@@ -220,6 +220,25 @@ add_column(TbBuilder *b, TbColumn column, TbTypeInfo info)
 	return value;
 }
 
+static TbTypeInfo
+partitions_info(const TbPartitions *partitions, Oid relid, AttrNumber attnum)
+{
+	int			nleaves = list_length(partitions->leaves);
+	TbLeafColumn *leaves = palloc(sizeof(TbLeafColumn) * Max(nleaves, 1));
+	TbTypeInfo	info;
+
+	for (int i = 0; i < nleaves; i++)
+	{
+		const TbLeaf *leaf = list_nth(partitions->leaves, i);
+
+		leaves[i].relid = leaf->relid;
+		leaves[i].attnum = leaf->attnums[attnum - 1];
+	}
+	info = tb_numeric_leaves_info(relid, attnum, leaves, nleaves);
+	pfree(leaves);
+	return info;
+}
+
 /* The attribute's form; a guess if it is a numeric without precision and scale. */
 static bool
 attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
@@ -244,7 +263,7 @@ attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
 	*guessed = true;
 	if (b->partitions != NULL)
 	{
-		*info = tb_numeric_partitions_info(att->attrelid, attnum, b->partitions);
+		*info = partitions_info(b->partitions, att->attrelid, attnum);
 		return true;
 	}
 	*info = tb_numeric_column_info(att->attrelid, attnum,

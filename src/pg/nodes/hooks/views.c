@@ -1,14 +1,17 @@
 /*
  * views.c - turbine.functions and turbine.why_not.
  *
- * SQL-callable; each returns a materialized set.
+ * SQL-callable; each returns a materialized set. turbine.why_not plans a query as it would
+ * be planned, and tells what was noted meanwhile; it must never run it.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
 #include "utils/array.h"
@@ -17,8 +20,9 @@
 
 #include "turbine/functions.h"
 
-#include "pg/settings/guc.h"
+#include "pg/nodes/offer/offer.h"
 #include "pg/planner/planning.h"
+#include "pg/settings/guc.h"
 
 extern PGDLLEXPORT Datum turbine_functions(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum turbine_why_not(PG_FUNCTION_ARGS);
@@ -72,6 +76,32 @@ put_reason(ReturnSetInfo *rsinfo, const char *part, const char *reason)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
+/* Plans the query and collects TbReasons, in the current context. */
+static List *
+reasons_of(Query *query, const char *source)
+{
+	TbPlanningState planning = tb_planning_record();
+	List	   *offers = tb_offers_begin();
+	List	   *reasons = NIL;
+
+	PG_TRY();
+	{
+		PlannedStmt *stmt = planner(query, source, CURSOR_OPT_PARALLEL_OK, NULL);
+
+		/* As EXPLAIN does: no plan of tables that one may not read. */
+		ExecCheckRTPerms(stmt->rtable, true);
+		tb_offers_note_lost(stmt);
+		reasons = tb_planning_reasons();
+	}
+	PG_FINALLY();
+	{
+		tb_planning_stop_recording(&planning);
+		tb_offers_end(offers);
+	}
+	PG_END_TRY();
+	return reasons;
+}
+
 /* One statement after rewriting. */
 static void
 explain_query(ReturnSetInfo *rsinfo, Query *query, const char *source)
@@ -83,7 +113,7 @@ explain_query(ReturnSetInfo *rsinfo, Query *query, const char *source)
 		put_reason(rsinfo, "statement", "it is a utility command");
 		return;
 	}
-	foreach(lc, tb_planning_reasons(query, source))
+	foreach(lc, reasons_of(query, source))
 	{
 		TbReason   *reason = lfirst(lc);
 

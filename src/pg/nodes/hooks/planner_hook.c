@@ -1,0 +1,111 @@
+/*
+ * planner_hook.c - see planner_hook.h.
+ *
+ * Owns planner_hook and ProcessUtility_hook and always calls the hook found
+ * there before. planner_hook keeps the state of planning, saved and restored
+ * around nested planning; the utility hook sees EXPLAIN.
+ */
+#include "postgres.h"
+
+#include "commands/defrem.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/planner.h"
+#include "tcop/utility.h"
+
+#include "pg/nodes/hooks/hash_join_order.h"
+#include "pg/nodes/hooks/planner_hook.h"
+#include "pg/nodes/offer/noted_nodes.h"
+#include "pg/planner/join/serial_paths.h"
+#include "pg/planner/planning.h"
+
+static planner_hook_type previous_planner = NULL;
+static ProcessUtility_hook_type previous_utility = NULL;
+
+/* A cursor that says nothing may be moved backward if its plan can run backward,
+ * which an accelerated one cannot and PostgreSQL's may. One that says SCROLL
+ * would get a Material on top, and then is no longer what WHERE CURRENT OF
+ * wants. */
+static bool
+may_cursor_run_backward(int options)
+{
+	return (options & CURSOR_OPT_FAST_PLAN) != 0 &&
+		(options & CURSOR_OPT_NO_SCROLL) == 0;
+}
+
+static PlannedStmt *
+plan_query(Query *parse, const char *query_string, int cursor_options,
+		   ParamListInfo params)
+{
+	TbPlanningState planning = tb_planning_enter(may_cursor_run_backward(cursor_options));
+	TbSerialPaths outer = tb_serial_paths_begin();
+	List	   *outer_nodes = tb_noted_nodes_begin();
+	PlannedStmt *volatile result = NULL;
+
+	PG_TRY();
+	{
+		if (previous_planner)
+			result = previous_planner(parse, query_string, cursor_options, params);
+		else
+			result = standard_planner(parse, query_string, cursor_options, params);
+	}
+	PG_FINALLY();
+	{
+		tb_serial_paths_end(outer);
+		tb_noted_nodes_end(outer_nodes);
+		tb_planning_leave(&planning);
+	}
+	PG_END_TRY();
+	if (result != NULL)
+		tb_hash_join_order(result);
+	return result;
+}
+
+/* EXPLAIN without ANALYZE. */
+static bool
+is_plain_explain(Node *statement)
+{
+	ListCell   *lc;
+
+	if (!IsA(statement, ExplainStmt))
+		return false;
+	foreach(lc, ((ExplainStmt *) statement)->options)
+	{
+		DefElem    *option = lfirst(lc);
+
+		if (strcmp(option->defname, "analyze") == 0)
+			return !defGetBoolean(option);
+	}
+	return true;
+}
+
+static void
+process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+{
+	bool		outer = tb_planning_enter_plain_explain(is_plain_explain(pstmt->utilityStmt));
+
+	PG_TRY();
+	{
+		if (previous_utility)
+			previous_utility(pstmt, query_string, read_only_tree, context,
+							 params, env, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, query_string, read_only_tree,
+									context, params, env, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		(void) tb_planning_enter_plain_explain(outer);
+	}
+	PG_END_TRY();
+}
+
+void
+tb_planner_hook_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}

@@ -1,0 +1,208 @@
+/*
+ * offer.c - see offer.h.
+ *
+ * Owns the list of offers that were made while reasons are recorded; it lies in the
+ * memory of the recording and goes with it. Called by the plan.c of every node, and by
+ * the hook behind turbine.why_not.
+ */
+#include "postgres.h"
+
+#include "catalog/partition.h"
+#include "miscadmin.h"
+#include "optimizer/pathnode.h"
+#include "utils/lsyscache.h"
+
+#include "pg/nodes/offer/offer.h"
+#include "pg/planner/planning.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
+
+/* An accelerated path that was offered to the planner. */
+typedef struct Offer
+{
+	const char *part;
+	const char *node_name;
+	List	   *relids;				/* OIDs: tables that it reads */
+	Cost		cost;
+} Offer;
+
+static List *offers = NIL;		/* Offer */
+
+CustomPath *
+tb_offer_make_path(RelOptInfo *parent, PathTarget *target, double rows, uint32 flags,
+				   List *children, void *plan, const CustomPathMethods *methods)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = parent;
+	path->path.pathtarget = target;
+	path->path.parallel_safe = false;
+	path->path.rows = rows;
+	path->flags = flags;
+	path->custom_paths = children;
+	path->custom_private = list_make1(plan);
+	path->methods = methods;
+	return path;
+}
+
+bool
+tb_offer_finds_device(const TbWork *work, const char *part)
+{
+	const char *reason;
+	uint32		device;
+
+	if (tb_choose_device(work, &device, &reason) || tb_guc_debug_force_offload)
+		return true;
+	tb_planning_note(part, "%s", reason);
+	return false;
+}
+
+static void
+note_offer(const char *part, const char *node_name, List *relids, Cost cost)
+{
+	Offer	   *offer;
+
+	if (!tb_planning_is_recording())
+		return;
+	offer = palloc(sizeof(Offer));
+	offer->part = pstrdup(part);
+	offer->node_name = node_name;
+	offer->relids = list_copy(relids);
+	offer->cost = cost;
+	offers = lappend(offers, offer);
+}
+
+void
+tb_offer_path(RelOptInfo *rel, Path *path, const char *part, const char *node_name,
+			  List *relids)
+{
+	if (tb_guc_debug_force_offload)
+	{
+		rel->pathlist = NIL;
+		rel->partial_pathlist = NIL;
+	}
+	else
+		note_offer(part, node_name, relids, path->total_cost);
+	add_path(rel, path);
+}
+
+List *
+tb_offers_begin(void)
+{
+	List	   *outer = offers;
+
+	offers = NIL;
+	return outer;
+}
+
+void
+tb_offers_end(List *outer)
+{
+	offers = outer;
+}
+
+/* Drops the offers that the plan took. */
+static void
+take_offers(Plan *plan, PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	if (plan == NULL)
+		return;
+	check_stack_depth();
+	if (IsA(plan, CustomScan))
+	{
+		const char *name = ((CustomScan *) plan)->methods->CustomName;
+
+		foreach(lc, offers)
+		{
+			Offer	   *offer = lfirst(lc);
+
+			if (strcmp(offer->node_name, name) == 0 &&
+				equal(offer->relids, tb_private_relids((CustomScan *) plan)))
+			{
+				offers = foreach_delete_current(offers, lc);
+				break;
+			}
+		}
+		/* The first is the kept plan, the others feed it. */
+		for_each_from(lc, ((CustomScan *) plan)->custom_plans, 1)
+			take_offers(lfirst(lc), stmt);
+	}
+	take_offers(plan->lefttree, stmt);
+	take_offers(plan->righttree, stmt);
+	if (IsA(plan, Append))
+		foreach(lc, ((Append *) plan)->appendplans)
+			take_offers(lfirst(lc), stmt);
+	if (IsA(plan, MergeAppend))
+		foreach(lc, ((MergeAppend *) plan)->mergeplans)
+			take_offers(lfirst(lc), stmt);
+	if (IsA(plan, SubqueryScan))
+		take_offers(((SubqueryScan *) plan)->subplan, stmt);
+}
+
+/* The table, or one that it is a partition of. */
+static bool
+reads_table(const Offer *offer, Oid relid)
+{
+	ListCell   *lc;
+
+	if (list_member_oid(offer->relids, relid))
+		return true;
+	if (!get_rel_relispartition(relid))
+		return false;
+	foreach(lc, get_partition_ancestors(relid))
+		if (list_member_oid(offer->relids, lfirst_oid(lc)))
+			return true;
+	return false;
+}
+
+static bool
+reads_all_of(const Offer *offer, const Offer *part)
+{
+	ListCell   *lc;
+
+	foreach(lc, part->relids)
+		if (OidIsValid(lfirst_oid(lc)) && !reads_table(offer, lfirst_oid(lc)))
+			return false;
+	return true;
+}
+
+/* A join or an aggregation that was taken covers the scans and joins below it. */
+static bool
+is_covered(const Offer *part, List *all_offers)
+{
+	ListCell   *lc;
+
+	foreach(lc, all_offers)
+	{
+		Offer	   *other = lfirst(lc);
+
+		if (reads_all_of(other, part) &&
+			other->node_name != part->node_name &&
+			!list_member_ptr(offers, other))
+			return true;
+	}
+	return false;
+}
+
+void
+tb_offers_note_lost(PlannedStmt *stmt)
+{
+	List	   *all_offers = list_copy(offers);
+	ListCell   *lc;
+
+	take_offers(stmt->planTree, stmt);
+	foreach(lc, stmt->subplans)
+		take_offers(lfirst(lc), stmt);
+	foreach(lc, offers)
+	{
+		Offer	   *offer = lfirst(lc);
+
+		if (!is_covered(offer, all_offers))
+			tb_planning_note(offer->part,
+							 "PostgreSQL's plan is estimated to be cheaper than %s (cost %.2f)",
+							 offer->node_name, offer->cost);
+	}
+}
