@@ -15,25 +15,20 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 
-#include "engine/device/host/host_memory.h"
 #include "engine/device/join_table.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
+#include "engine/memory/host_memory.h"
 #include "engine/profile/query_profile.h"
 #include "engine/program/program.h"
+#include "engine/wire/device_error.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
 #include "turbine/wire.h"
 
 namespace turbine {
-
-struct DeviceError : std::runtime_error {
-  DeviceError(TbFallback reason, const std::string& what) : std::runtime_error(what), reason(reason) {}
-  TbFallback reason;
-};
 
 /* Compiled code, loaded on one device; shared by queries. */
 class LoadedCode {

@@ -12,7 +12,7 @@
 #include <functional>
 
 #include "engine/code/code_cache.h"
-#include "engine/device/host/worker_pool.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 

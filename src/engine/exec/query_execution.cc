@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/device/cuda/fault.h"
+#include "engine/device/query_fault.h"
 #include "engine/exec/columns_chunk_check.h"
 #include "engine/exec/device_choice.h"
 #include "engine/exec/probed_tables.h"

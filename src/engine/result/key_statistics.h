@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/result/ordered_value.h"
-#include "engine/result/parallel_work.h"
 #include "engine/result/result_rows.h"
+#include "engine/threads/parallel_work.h"
 #include "turbine/result.h"
 
 namespace turbine {

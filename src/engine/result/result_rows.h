@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/device/host/host_memory.h"
 #include "engine/device/result_batch.h"
+#include "engine/memory/host_memory.h"
 #include "engine/result/column_shape.h"
 
 namespace turbine {

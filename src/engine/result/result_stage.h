@@ -13,10 +13,10 @@
 #include <optional>
 
 #include "engine/device/device.h"
-#include "engine/result/parallel_work.h"
 #include "engine/result/result_plan.h"
 #include "engine/result/row_gather.h"
 #include "engine/result/row_order.h"
+#include "engine/threads/parallel_work.h"
 
 namespace turbine {
 

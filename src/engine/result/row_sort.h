@@ -9,8 +9,8 @@
 
 #include <span>
 
-#include "engine/result/parallel_work.h"
 #include "engine/result/sorted_rows.h"
+#include "engine/threads/parallel_work.h"
 
 namespace turbine {
 

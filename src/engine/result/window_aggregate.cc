@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/device/host/group_merge.h"
+#include "engine/groups/group_fold.h"
 #include "turbine/kernel.h"
 
 namespace turbine {

@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "engine/result/parallel_work.h"
 #include "engine/result/window_column.h"
 #include "engine/result/window_frame.h"
+#include "engine/threads/parallel_work.h"
 
 namespace turbine {
 

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "engine/result/parallel_work.h"
 #include "engine/result/result_plan.h"
 #include "engine/result/sorted_rows.h"
+#include "engine/threads/parallel_work.h"
 
 namespace turbine {
 

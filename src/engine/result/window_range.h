@@ -11,9 +11,9 @@
 #include <bit>
 #include <cmath>
 
-#include "engine/result/parallel_work.h"
 #include "engine/result/window_column.h"
 #include "engine/result/window_partition.h"
+#include "engine/threads/parallel_work.h"
 
 namespace turbine {
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "engine/device/cuda/cuda_query.h"
+#include "engine/device/query_fault.h"
 
 namespace turbine::cuda {
 

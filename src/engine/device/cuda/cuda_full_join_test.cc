@@ -7,8 +7,9 @@
  */
 #include <gtest/gtest.h>
 
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/find_gpus.h"
 #include "engine/device/cuda/testing/query_run.h"
+#include "engine/device/query_fault.h"
 
 namespace turbine::cuda::testing {
 namespace {
@@ -116,7 +117,7 @@ class FullDevice {
     fake_.set_kernel("tb_project", full_project);
     fake_.set_kernel("tb_reduce", FullReduce{group_layout(program)});
     std::string why;
-    devices_ = probe_cuda_devices(fake_.table(), &why, 0);
+    devices_ = find_gpus(fake_.table(), &why, 0);
     EXPECT_EQ(devices_.size(), 1u) << why;
   }
   ~FullDevice() {

@@ -5,7 +5,7 @@
  */
 #include <gtest/gtest.h>
 
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/find_gpus.h"
 #include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
@@ -18,7 +18,7 @@ class FakeDevice {
     fake_.set_kernel("tb_probe", fake_probe);
     fake_.set_kernel("tb_project", fake_project);
     std::string why;
-    devices_ = probe_cuda_devices(fake_.table(), &why, 0);
+    devices_ = find_gpus(fake_.table(), &why, 0);
     EXPECT_EQ(devices_.size(), 1u) << why;
   }
   ~FakeDevice() {

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "engine/device/cuda/cuda_device.h"
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/find_gpus.h"
 #include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
@@ -21,7 +21,7 @@ class CudaQueryTest : public ::testing::Test {
     program_ = fake_program(shape);
     set_fake_kernels(*fake_, *program_, lost_groups_);
     std::string why;
-    devices_ = probe_cuda_devices(fake_->table(), &why, 0);
+    devices_ = find_gpus(fake_->table(), &why, 0);
     ASSERT_EQ(devices_.size(), 1u) << why;
   }
   Device& device() { return *devices_[0]; }

@@ -53,15 +53,3 @@ std::shared_ptr<FaultInjector> fault_from_environment() {
 }
 
 }  // namespace turbine::cuda
-
-namespace turbine {
-
-namespace {
-thread_local uint64_t armed_fault = 0;
-}
-
-QueryFaultScope::QueryFaultScope(uint64_t debug_fault) { armed_fault = debug_fault; }
-QueryFaultScope::~QueryFaultScope() { armed_fault = 0; }
-uint64_t QueryFaultScope::armed() { return armed_fault; }
-
-}  // namespace turbine

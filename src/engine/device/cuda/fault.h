@@ -55,21 +55,3 @@ constexpr uint64_t encode_query_fault(uint32_t nth_call, Result result) {
 }
 
 }  // namespace turbine::cuda
-
-namespace turbine {
-
-/* Arms the fault of a query: the next Device::start() of the calling thread
- * uses it (a device that has no faults to inject ignores it). The executor
- * holds one around start(). */
-class QueryFaultScope {
- public:
-  explicit QueryFaultScope(uint64_t debug_fault);
-  ~QueryFaultScope();
-  QueryFaultScope(const QueryFaultScope&) = delete;
-  QueryFaultScope& operator=(const QueryFaultScope&) = delete;
-
-  /* The value armed on this thread; 0 if none. */
-  static uint64_t armed();
-};
-
-}  // namespace turbine

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/find_gpus.h"
 #include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
@@ -30,7 +30,7 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string why;
-    devices_ = probe_cuda_devices(&why);
+    devices_ = find_gpus(&why);
     if (devices_.empty()) GTEST_SKIP() << why;
     kernels_ = read_kernels();
     if (kernels_.empty()) GTEST_SKIP() << "no gpu_kernels.ptx";

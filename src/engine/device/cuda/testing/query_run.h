@@ -13,6 +13,7 @@
 
 #include "engine/device/cuda/fault.h"
 #include "engine/device/cuda/testing/fake_joins.h"
+#include "engine/device/query_fault.h"
 
 namespace turbine::cuda::testing {
 

@@ -1,7 +1,8 @@
 /*
  * worker_pool.h - a fixed set of threads that run jobs, in the order posted unless said.
  *
- * The host device has one for all queries, and the storage readers have one.
+ * The host device has one for all queries, readers of files and the compiling ahead
+ * have one each.
  * Jobs must not throw and must not wait for other jobs of the pool.
  */
 #pragma once

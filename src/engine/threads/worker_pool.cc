@@ -1,7 +1,7 @@
 /*
  * worker_pool.cc - a fixed set of threads that run jobs in the order posted.
  */
-#include "engine/device/host/worker_pool.h"
+#include "engine/threads/worker_pool.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
  * host_memory.cc - budgets and growing buffers of the host device.
  */
-#include "engine/device/host/host_memory.h"
+#include "engine/memory/host_memory.h"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/device/device.h"
+#include "engine/wire/device_error.h"
 
 namespace turbine {
 namespace {

@@ -1,5 +1,5 @@
 /*
- * parallel_work.h - steps of one query's result stage on the host's worker
+ * parallel_work.h - steps of one query's work on results, on the host's worker
  * threads, which end early when the query is closed.
  *
  * The session's thread starts a step and waits for it; while it waits it looks
@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-#include "engine/device/host/worker_pool.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 

@@ -1,12 +1,13 @@
 /*
  * group_fold.cc - combining two rows of a group table.
  */
-#include "engine/device/host/group_fold.h"
+#include "engine/groups/group_fold.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "engine/wire/device_error.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -158,6 +159,12 @@ uint64_t GroupFold::text_bytes(const uint8_t* row) const {
   for (const GroupField& field : texts_)
     if (row[field.valid_offset]) bytes += load<TbGroupText>(row + field.value_offset).length;
   return bytes;
+}
+
+void throw_fold_errors(uint32_t errors) {
+  if (errors & (TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN))
+    throw DeviceError(TB_FALLBACK_RAISED, "a sum is out of range");
+  if (errors != 0) throw DeviceError(TB_FALLBACK_VALUE, "an aggregate state exceeds 128 bits or 64 bits");
 }
 
 }  // namespace turbine

@@ -1,9 +1,9 @@
-#include "engine/result/parallel_work.h"
+#include "engine/threads/parallel_work.h"
 
 #include <condition_variable>
 #include <mutex>
 
-#include "engine/device/device.h"
+#include "engine/wire/device_error.h"
 
 namespace turbine {
 namespace {

@@ -65,4 +65,7 @@ class GroupFold {
   std::vector<GroupField> texts_;  // keys and states of text
 };
 
+/* Throws what folding's TB_ERR_* bits mean for the query; nothing if 0. */
+void throw_fold_errors(uint32_t errors);
+
 }  // namespace turbine

@@ -1,7 +1,7 @@
 /*
  * group_fold_test.cc - folding of each kind of state, keys' equality, copies.
  */
-#include "engine/device/host/group_fold.h"
+#include "engine/groups/group_fold.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/find_gpus.h"
 
 #include "engine/device/cuda/cuda_device.h"
 #include "engine/device/cuda/driver_table.h"
@@ -54,7 +54,7 @@ std::vector<std::unique_ptr<Device>> open_all(const DriverTable& table, std::str
 
 }  // namespace
 
-std::vector<std::unique_ptr<Device>> probe_cuda_devices(const DriverTable& table, std::string* why_none,
+std::vector<std::unique_ptr<Device>> find_gpus(const DriverTable& table, std::string* why_none,
                                                         uint64_t memory_budget) noexcept {
   try {
     return open_all(table, why_none, memory_budget);
@@ -64,10 +64,10 @@ std::vector<std::unique_ptr<Device>> probe_cuda_devices(const DriverTable& table
   }
 }
 
-std::vector<std::unique_ptr<Device>> probe_cuda_devices(std::string* why_none, uint64_t memory_budget) noexcept {
+std::vector<std::unique_ptr<Device>> find_gpus(std::string* why_none, uint64_t memory_budget) noexcept {
   const DriverTable* table = load_driver(why_none);
   if (!table) return {};
-  return probe_cuda_devices(*table, why_none, memory_budget);
+  return find_gpus(*table, why_none, memory_budget);
 }
 
 }  // namespace turbine

@@ -1,5 +1,5 @@
 /*
- * probe.h - the GPUs of this machine. Called once, when turbined starts.
+ * find_gpus.h - the GPUs of this machine. Called once, when turbined starts.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ namespace turbine {
  * or a driver too old, the result is empty and why_none says why; a GPU that
  * cannot be used is left out. `memory_budget`: device bytes a GPU that queries
  * may use together; 0 = 85 % of what is free now. */
-std::vector<std::unique_ptr<Device>> probe_cuda_devices(std::string* why_none, uint64_t memory_budget = 0) noexcept;
+std::vector<std::unique_ptr<Device>> find_gpus(std::string* why_none, uint64_t memory_budget = 0) noexcept;
 
 /* The same through a given driver, for tests. */
-std::vector<std::unique_ptr<Device>> probe_cuda_devices(const cuda::DriverTable& table, std::string* why_none,
+std::vector<std::unique_ptr<Device>> find_gpus(const cuda::DriverTable& table, std::string* why_none,
                                                         uint64_t memory_budget) noexcept;
 
 }  // namespace turbine
