@@ -34,7 +34,7 @@ PARTS = {
     "cuda": ("src/engine/device/cuda", {"contract", "catalog", "program", "profile", "rt", "wire", "threads", "memory", "groups",
                                         "device", "host"}),
     "machine": ("src/engine/device/machine", {"contract", "wire", "threads", "device", "host", "cuda"}),
-    "code": ("src/engine/code", {"contract", "catalog", "program", "device"}),
+    "code": ("src/engine/code", {"contract", "catalog", "program", "threads", "wire", "device"}),
     "storage": ("src/engine/storage", {"contract", "catalog", "program", "device"}),
     "result": ("src/engine/result", {"contract", "catalog", "program", "profile", "wire", "threads", "memory", "groups", "device"}),
     "exec": ("src/engine/exec", {"contract", "catalog", "program", "profile", "wire", "threads", "memory", "device", "machine",

@@ -17,6 +17,7 @@
 #include "daemon/outbox.h"
 #include "engine/exec/connection_tables.h"
 #include "engine/exec/engine.h"
+#include "engine/exec/query_execution.h"
 
 namespace turbine {
 

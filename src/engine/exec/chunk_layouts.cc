@@ -3,7 +3,7 @@
  */
 #include "engine/exec/chunk_layouts.h"
 
-#include "engine/exec/protocol_error.h"
+#include "engine/wire/protocol_error.h"
 #include "turbine/wire.h"
 
 namespace turbine {

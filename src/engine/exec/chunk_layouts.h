@@ -15,14 +15,9 @@
 #include "engine/device/device.h"
 #include "engine/exec/engine.h"
 #include "engine/program/program.h"
+#include "engine/wire/requests.h"
 
 namespace turbine {
-
-/* A LAYOUT message after its bounds were checked. */
-struct LayoutRequest {
-  std::span<const uint8_t> program;
-  std::span<const uint8_t> params;
-};
 
 class ChunkLayouts {
  public:

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/exec/protocol_error.h"
+#include "engine/wire/protocol_error.h"
 #include "turbine/wire.h"
 
 namespace turbine {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "engine/code/code_cache.h"
+#include "engine/code/compile_ahead.h"
 #include "engine/device/machine/find_devices.h"
 #include "engine/exec/admission.h"
-#include "engine/exec/compile_ahead.h"
 #include "engine/storage/segment_leases.h"
 #include "engine/storage/shared_segment.h"
 #include "engine/threads/worker_pool.h"

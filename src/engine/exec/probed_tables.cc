@@ -3,7 +3,7 @@
 #include <string>
 
 #include "engine/device/device.h"
-#include "engine/exec/protocol_error.h"
+#include "engine/wire/protocol_error.h"
 
 namespace turbine {
 namespace {

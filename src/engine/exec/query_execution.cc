@@ -13,6 +13,8 @@
 #include "engine/exec/device_choice.h"
 #include "engine/exec/probed_tables.h"
 #include "engine/storage/direct_reader.h"
+#include "engine/wire/failure.h"
+#include "engine/wire/message_bytes.h"
 
 namespace turbine {
 namespace {
@@ -34,36 +36,11 @@ uint64_t us_since(Clock::time_point start) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
 
-template <class T>
-std::span<const uint8_t> bytes_of(const T& value) {
-  return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
-}
-
-template <class T>
-T read_struct(std::span<const uint8_t> payload) {
-  if (payload.size() != sizeof(T)) throw ProtocolError("message of a wrong length");
-  T value;
-  memcpy(&value, payload.data(), sizeof value);
-  return value;
-}
-
-const char* sqlstate(uint32_t reason) {
-  switch (reason) {
-    case TB_FALLBACK_DEVICE_MEMORY:
-    case TB_FALLBACK_HOST_MEMORY: return "53200";
-    case TB_FALLBACK_ADMISSION: return "53000";
-    case TB_FALLBACK_VALUE:
-    case TB_FALLBACK_RAISED: return "22000";
-    case TB_FALLBACK_PROTOCOL: return "08P01";
-    case TB_FALLBACK_COMPILE: return "XX000";
-    default: return "58000";
-  }
-}
-
-/* What a chunk's verdict means for a query whose rows do not go back one by one. */
-uint32_t reason_of(uint32_t verdict) {
+/* Fails a query whose rows do not go back one by one, for a chunk's verdict. */
+TbFailure verdict_failure(uint32_t verdict) {
   constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
-  return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
+  return make_failure(verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE, verdict,
+                      "a row's values need PostgreSQL");
 }
 
 PagesRead pages_read(CachedRead read) {
@@ -82,15 +59,6 @@ bool grows(const Program& program) {
 }
 
 }  // namespace
-
-TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& message) {
-  TbFailure failure{};
-  memcpy(failure.sqlstate, sqlstate(reason), sizeof failure.sqlstate);
-  failure.verdict = static_cast<uint16_t>(verdict);
-  failure.reason = reason;
-  message.copy(failure.message, sizeof failure.message - 1);
-  return failure;
-}
 
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
                                ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled)
@@ -241,7 +209,8 @@ QueryExecution::Slot& QueryExecution::slot_in(uint32_t slot, SlotState state) {
   return slots_[slot];
 }
 
-void QueryExecution::check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const {
+void QueryExecution::check_chunk(const ChunkRequest& chunk) const {
+  const std::vector<TbRun>& runs = chunk.runs;
   if (chunk.kind == TB_CHUNK_COLUMNS) {
     if (chunk.npages != 0 || !runs.empty() || chunk.layout != 0) throw ProtocolError("columns chunk with pages");
     return;
@@ -281,23 +250,17 @@ void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& can
     layouts_.add(*program_, request, engine_, *engine_.devices[ready_.device], demand_, cancelled);
   } catch (const DeviceError&) {
     std::lock_guard lock(mutex_);
-    fail_locked(std::current_exception());
+    fail_locked(make_failure(std::current_exception()));
   }
 }
 
-void QueryExecution::chunk(std::span<const uint8_t> payload) {
-  TbChunk chunk;
-  if (payload.size() < sizeof chunk) throw ProtocolError("CHUNK is too short");
-  memcpy(&chunk, payload.data(), sizeof chunk);
-  if (payload.size() != sizeof chunk + uint64_t{chunk.nruns} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
-  std::vector<TbRun> runs(chunk.nruns);
-  if (!runs.empty()) memcpy(runs.data(), payload.data() + sizeof chunk, runs.size() * sizeof(TbRun));
-
+void QueryExecution::chunk(const ChunkRequest& chunk) {
+  const std::vector<TbRun>& runs = chunk.runs;
   std::unique_lock lock(mutex_);
   if (failed_) return;
   if (input_ended_) throw ProtocolError("CHUNK after INPUT_END");
   Slot& slot = slot_in(chunk.slot, SlotState::kBackend);
-  check_chunk(chunk, runs);
+  check_chunk(chunk);
   slot.kind = chunk.kind;
   slot.npages = chunk.npages;
   slot.layout = chunk.layout;
@@ -449,8 +412,7 @@ void QueryExecution::tell(const Slot& slot, TbMessageType type, std::span<const 
     sink_.post(type, payload, -1);
 }
 
-void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
-  const auto release = read_struct<TbChunkRelease>(payload);
+void QueryExecution::chunk_release(const TbChunkRelease& release) {
   ChunkTask task{};
   {
     std::lock_guard lock(mutex_);
@@ -478,7 +440,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   running_--;
   if (failed_) return;
   if (error) {
-    fail_locked(error);
+    fail_locked(make_failure(error));
     return;
   }
   if (outcome.errors == 0) add_to_totals(outcome);
@@ -490,7 +452,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   done.rows_in = outcome.rows_in;
   tell(slots_[slot], TB_MSG_CHUNK_DONE, bytes_of(done));
   if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS)
-    fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
+    fail_locked(verdict_failure(outcome.errors));
   if (input_ended_ && running_ == 0) sink_.wake();
 }
 
@@ -522,9 +484,9 @@ void QueryExecution::unmatched_done(const ChunkOutcome& outcome, std::exception_
   running_--;
   if (failed_) return;
   if (error)
-    fail_locked(error);
+    fail_locked(make_failure(error));
   else if (outcome.errors != 0)
-    fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
+    fail_locked(verdict_failure(outcome.errors));
   else
     add_to_totals(outcome);
   if (running_ == 0) sink_.wake();
@@ -540,8 +502,7 @@ void QueryExecution::input_end() {
   input_ended_ = true;
 }
 
-void QueryExecution::slot_free(std::span<const uint8_t> payload) {
-  const auto message = read_struct<TbSlotFree>(payload);
+void QueryExecution::slot_free(const TbSlotFree& message) {
   std::lock_guard lock(mutex_);
   if (failed_) return;
   slot_in(message.slot, SlotState::kOutput).state = SlotState::kOurs;
@@ -562,7 +523,7 @@ void QueryExecution::advance() {
     send_rows();
   } catch (...) {
     std::lock_guard lock(mutex_);
-    fail_locked(std::current_exception());
+    fail_locked(make_failure(std::current_exception()));
     return;
   }
   const bool free = std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == SlotState::kOurs; });
@@ -643,22 +604,10 @@ void QueryExecution::send_done() {
   sink_.post(TB_MSG_QUERY_DONE, bytes_of(totals_), -1);
 }
 
-void QueryExecution::fail_locked(uint32_t reason, uint32_t verdict, const std::string& message) {
+void QueryExecution::fail_locked(const TbFailure& failure) {
   if (failed_) return;
   failed_ = true;
-  sink_.post(TB_MSG_FAILED, bytes_of(make_failure(reason, verdict, message)), -1);
-}
-
-void QueryExecution::fail_locked(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const DeviceError& e) {
-    fail_locked(e.reason, 0, e.what());
-  } catch (const std::bad_alloc&) {
-    fail_locked(TB_FALLBACK_HOST_MEMORY, 0, "turbined is out of memory");
-  } catch (const std::exception& e) {
-    fail_locked(TB_FALLBACK_DEVICE_LOST, 0, e.what());
-  }
+  sink_.post(TB_MSG_FAILED, bytes_of(failure), -1);
 }
 
 }  // namespace turbine

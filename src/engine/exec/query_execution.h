@@ -22,38 +22,16 @@
 #include "engine/exec/chunk_layouts.h"
 #include "engine/exec/connection_tables.h"
 #include "engine/exec/engine.h"
-#include "engine/exec/protocol_error.h"
 #include "engine/exec/result_output.h"
 #include "engine/exec/unmatched_rows.h"
 #include "engine/result/result_stage.h"
 #include "engine/result/row_pruning.h"
 #include "engine/storage/relation_files.h"
+#include "engine/wire/message_sink.h"
+#include "engine/wire/requests.h"
 #include "turbine/wire.h"
 
 namespace turbine {
-
-/* Where a query's messages go. Any thread; never blocks on the peer. */
-class MessageSink {
- public:
-  virtual ~MessageSink() = default;
-  /* `fd` (or -1) is duplicated or sent before this returns. */
-  virtual void post(TbMessageType type, std::span<const uint8_t> payload, int fd) = 0;
-  /* As post() without a descriptor, but may wait for the next post(), which must come,
-   * or one of these: what waits is sent, or forgotten. */
-  virtual void post_later(TbMessageType type, std::span<const uint8_t> payload) = 0;
-  virtual void post_waiting() = 0;
-  virtual void forget_waiting() = 0;
-  /* Makes the session's thread call advance() soon. */
-  virtual void wake() = 0;
-};
-
-/* A QUERY message after its bounds were checked. */
-struct QueryRequest {
-  TbQuery query;
-  std::span<const uint8_t> program;
-  std::span<const uint8_t> params;
-  std::span<const uint8_t> result_plan;  // empty: none
-};
 
 class QueryExecution {
  public:
@@ -69,9 +47,9 @@ class QueryExecution {
   /* Messages of the backend. Throw ProtocolError; ignored once failed. */
   void files(uint32_t first_segment, const std::vector<int>& fds);
   void layout(const LayoutRequest& request, const IsCancelled& cancelled);
-  void chunk(std::span<const uint8_t> payload);
-  void chunk_release(std::span<const uint8_t> payload);
-  void slot_free(std::span<const uint8_t> payload);
+  void chunk(const ChunkRequest& chunk);
+  void chunk_release(const TbChunkRelease& release);
+  void slot_free(const TbSlotFree& message);
   void input_end();
 
   /* Does what completions have made possible. */
@@ -120,7 +98,7 @@ class QueryExecution {
   void send_ready(uint64_t* last_segment);
   uint8_t* slot_base(uint32_t slot) const { return segment_->base() + ready_.first_slot_offset + slot * ready_.slot_size; }
   Slot& slot_in(uint32_t slot, SlotState state);
-  void check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const;
+  void check_chunk(const ChunkRequest& chunk) const;
   ChunkTask task_of(uint32_t slot);
   bool decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs);
   void start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from, std::vector<std::vector<TbRun>> parts);
@@ -131,8 +109,7 @@ class QueryExecution {
   bool submit_unmatched();
   void unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error);
   void add_to_totals(const ChunkOutcome& outcome);
-  void fail_locked(uint32_t reason, uint32_t verdict, const std::string& message);
-  void fail_locked(std::exception_ptr error);
+  void fail_locked(const TbFailure& failure);
   void finish();
   void apply_plan();
   void send_rows();
@@ -181,8 +158,5 @@ class QueryExecution {
   uint64_t rows_out_ = 0;  // to be sent in all
   uint64_t next_row_ = 0;
 };
-
-/* The payload of REFUSED and FAILED. */
-TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& message);
 
 }  // namespace turbine

@@ -1,7 +1,7 @@
 /*
  * compile_ahead.cc - compiles programs that queries will soon want.
  */
-#include "engine/exec/compile_ahead.h"
+#include "engine/code/compile_ahead.h"
 
 #include <algorithm>
 #include <thread>
