@@ -53,7 +53,7 @@ void die_with_parent() {
   if (getppid() != parent) _exit(1);
 }
 
-/* Segment files of large tables, sockets and memfds count by the thousand. */
+/* Files of large tables, sockets and memfds count by the thousand. */
 void raise_file_limit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

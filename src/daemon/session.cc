@@ -46,7 +46,7 @@ void Session::run() noexcept {
   } catch (...) {
     log_message(LogLevel::kError, "session of backend %d ended by an unknown exception", peer_pid_);
   }
-  if (query_ && !ended_by_peer) query_->leave_segment_to_backend();
+  if (query_ && !ended_by_peer) query_->leave_slots_to_backend();
   // The peer learns at once; what its query holds takes as long as it takes.
   shutdown(socket_.get(), SHUT_RDWR);
   try {
@@ -144,7 +144,7 @@ void Session::query(std::span<const uint8_t> payload) {
   files_ = RelationFiles();
   try {
     query_ = std::make_unique<QueryExecution>(context_.engine, outbox_, request, std::move(files), tables_,
-                                              &last_segment_, [this] { return peer_gone(); });
+                                              &last_slot_memory_, [this] { return peer_gone(); });
     context_.open_queries++;
   } catch (const DeviceError& e) {
     refuse(e.reason, e.what());
@@ -187,11 +187,11 @@ void Session::attach(std::span<const uint8_t> payload) {
   if (attach.generation == context_.generation)
     if (auto attachment = context_.engine.leases.attach(attach.lease)) attachment_.emplace(std::move(*attachment));
   if (!attachment_) return refuse(TB_FALLBACK_NO_SERVICE, "the query to be fed is over");
-  const SharedSegment& segment = attachment_->segment();
+  const SlotMemory& memory = attachment_->memory();
   TbAttached attached{};
-  attached.segment_id = segment.id();
-  attached.segment_size = segment.size();
-  outbox_.post(TB_MSG_ATTACHED, bytes_of(attached), segment.fd());
+  attached.segment_id = memory.id();
+  attached.segment_size = memory.size();
+  outbox_.post(TB_MSG_ATTACHED, bytes_of(attached), memory.fd());
 }
 
 /* The query went well: a table that it built is kept for those to come. */
@@ -220,7 +220,7 @@ void Session::send_status() {
   reply.generation = context_.generation;
   reply.pid = getpid();
   reply.ndevices = static_cast<uint32_t>(engine.devices.size());
-  reply.shared_bytes = engine.segments.total_bytes();
+  reply.shared_bytes = engine.slot_memory.total_bytes();
   reply.sessions = context_.sessions;
   reply.open_queries = context_.open_queries;
   const CodeCache::Counters counters = engine.code.counters();

@@ -172,9 +172,9 @@ class Device {
    * same bytes on the host, a cubin on a GPU. */
   virtual std::string machine_code(std::span<const uint8_t> artifact) = 0;
 
-  /* Makes a shared segment fast to copy from (pins it); undone by unregister. */
-  virtual void register_segment(void* base, uint64_t size) = 0;
-  virtual void unregister_segment(void* base) = 0;
+  /* Makes slot memory fast to copy from (pins it); undone by unregister. */
+  virtual void register_slot_memory(void* base, uint64_t size) = 0;
+  virtual void unregister_slot_memory(void* base) = 0;
 
   /* Throws DeviceError for a program that this device cannot run at all. */
   virtual QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const = 0;

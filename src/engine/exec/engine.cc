@@ -33,8 +33,8 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),
       compile_ahead(code),
-      segments(options.max_idle_segment_bytes),
-      leases(segments),
+      slot_memory(options.max_idle_slot_bytes),
+      leases(slot_memory),
       admission(budgets(devices)),
       readers("reader", reader_threads()) {}
 

@@ -14,8 +14,8 @@
 #include "engine/code/compile_ahead.h"
 #include "engine/device/machine/find_devices.h"
 #include "engine/exec/admission.h"
-#include "engine/storage/segment_leases.h"
-#include "engine/storage/shared_segment.h"
+#include "engine/slots/slot_leases.h"
+#include "engine/slots/slot_memory.h"
 #include "engine/threads/worker_pool.h"
 
 namespace turbine {
@@ -26,7 +26,7 @@ struct EngineOptions {
   std::string cache_directory;  // "": nothing is kept on disk
   uint64_t cache_bytes = 1ull << 30;
   size_t max_loaded_programs = 256;
-  uint64_t max_idle_segment_bytes = 512u << 20;
+  uint64_t max_idle_slot_bytes = 512u << 20;
   DeviceOptions devices;
 };
 
@@ -41,8 +41,8 @@ class Engine {
   CodeStore store;
   CodeCache code;
   CompileAhead compile_ahead;
-  SegmentPool segments;
-  SegmentLeases leases;
+  SlotMemoryPool slot_memory;
+  SlotLeases leases;
   Admission admission;
   WorkerPool readers;
 

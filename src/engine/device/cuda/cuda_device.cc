@@ -39,7 +39,7 @@ int target_capability(int major, int minor) { return std::min(major * 10 + minor
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
-  for (const auto& [base, size] : segments_)
+  for (const auto& [base, size] : pinned_)
     context_->driver().note(context_->driver().mem_host_unregister(base));
 }
 
@@ -87,8 +87,8 @@ std::string CudaDevice::machine_code(std::span<const uint8_t> artifact) {
   return link_machine_code(context_->driver(), artifact);
 }
 
-/* A segment that cannot be pinned is slower to copy from, not wrong. */
-void CudaDevice::register_segment(void* base, uint64_t size) {
+/* Slot memory that cannot be pinned is slower to copy from, not wrong. */
+void CudaDevice::register_slot_memory(void* base, uint64_t size) {
   const Driver& driver = context_->driver();
   context_->enter_to_release();
   const CallResult call = driver.mem_host_register(base, static_cast<size_t>(size), kHostRegisterPortable);
@@ -96,14 +96,14 @@ void CudaDevice::register_segment(void* base, uint64_t size) {
     driver.note(call);
     return;
   }
-  std::lock_guard lock(segments_mutex_);
-  segments_.emplace(base, size);
+  std::lock_guard lock(pinned_mutex_);
+  pinned_.emplace(base, size);
 }
 
-void CudaDevice::unregister_segment(void* base) {
+void CudaDevice::unregister_slot_memory(void* base) {
   {
-    std::lock_guard lock(segments_mutex_);
-    if (segments_.erase(base) == 0) return;
+    std::lock_guard lock(pinned_mutex_);
+    if (pinned_.erase(base) == 0) return;
   }
   context_->enter_to_release();
   context_->driver().note(context_->driver().mem_host_unregister(base));

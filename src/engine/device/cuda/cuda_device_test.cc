@@ -132,11 +132,11 @@ TEST(Segments, PinnedOnceAndGivenBack) {
   std::string why;
   auto devices = find_gpus(fake.table(), &why, 0);
   std::vector<uint8_t> segment(1 << 16), other(1 << 16);
-  devices.at(0)->register_segment(segment.data(), segment.size());
-  devices.at(0)->register_segment(segment.data(), segment.size());
-  devices.at(0)->register_segment(other.data(), other.size());
-  devices.at(0)->unregister_segment(segment.data());
-  devices.at(0)->unregister_segment(segment.data());
+  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  devices.at(0)->register_slot_memory(other.data(), other.size());
+  devices.at(0)->unregister_slot_memory(segment.data());
+  devices.at(0)->unregister_slot_memory(segment.data());
   devices.clear();  // with `other` still pinned
   expect_clean(fake);
 }
@@ -147,8 +147,8 @@ TEST(Segments, FailureToPinIsNoError) {
   auto devices = find_gpus(fake.table(), &why, 0);
   std::vector<uint8_t> segment(1 << 16);
   fake.table().mem_host_register(segment.data(), segment.size(), 0);  // somebody else's
-  devices.at(0)->register_segment(segment.data(), segment.size());
-  devices.at(0)->unregister_segment(segment.data());
+  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  devices.at(0)->unregister_slot_memory(segment.data());
   fake.table().mem_host_unregister(segment.data());
   devices.clear();
   expect_clean(fake);

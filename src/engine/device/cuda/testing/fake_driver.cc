@@ -483,7 +483,7 @@ std::vector<std::string> FakeDriver::leaks() const {
   };
   report("device blocks", device_.size());
   report("pinned blocks", pinned_.size());
-  report("registered segments", registered_.size());
+  report("registered slot memory", registered_.size());
   report("streams", streams_.size());
   report("events", events_.size());
   report("modules", modules_.size());

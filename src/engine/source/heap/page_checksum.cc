@@ -8,7 +8,7 @@
  * to 1 .. 65535. The lanes are independent, so that compilers vectorise the
  * loop.
  */
-#include "engine/storage/page_checksum.h"
+#include "engine/source/heap/page_checksum.h"
 
 #include <cstring>
 

@@ -1,7 +1,7 @@
 /*
  * relation_files.cc - the open segment files of one relation.
  */
-#include "engine/storage/relation_files.h"
+#include "engine/source/heap/relation_files.h"
 
 #include <unistd.h>
 

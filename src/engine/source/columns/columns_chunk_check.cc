@@ -1,7 +1,10 @@
 /*
- * columns_chunk_check.cc - bounds of a chunk of columns in shared memory.
+ * columns_chunk_check.cc - bounds of a chunk of columns in slot memory.
+ *
+ * Called by the columns source for each chunk. It reads what a backend wrote: no offset
+ * or length may be used before it is checked.
  */
-#include "engine/exec/columns_chunk_check.h"
+#include "engine/source/columns/columns_chunk_check.h"
 
 #include <algorithm>
 #include <cstring>

@@ -12,19 +12,26 @@
 #include <vector>
 
 #include "engine/code/code_cache.h"
+#include "engine/code/compile_ahead.h"
 #include "engine/device/device.h"
-#include "engine/exec/engine.h"
 #include "engine/program/program.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {
 
+/* Where a layout's code comes from, and for which device. */
+struct LayoutCode {
+  CodeCache& cache;
+  CompileAhead& compile_ahead;
+  Device& device;
+  CodeDemand demand;
+};
+
 class ChunkLayouts {
  public:
   /* Checks the layout against the query's program and gets its code, which may
    * mean to wait for the compiler. Throws ProtocolError, DeviceError. */
-  void add(const Program& query, const LayoutRequest& request, Engine& engine, Device& device, CodeDemand demand,
-           const IsCancelled& cancelled);
+  void add(const Program& query, const LayoutRequest& request, const LayoutCode& code, const IsCancelled& cancelled);
 
   bool has(uint32_t number) const { return number <= layouts_.size(); }
 

@@ -1,11 +1,11 @@
 /*
- * shared_segment.h - memory that backends and the daemon share, and the pool
- * of segments that wait for their next query.
+ * slot_memory.h - slot memory: what backends and the daemon share. A query's slots
+ * lie in one SlotMemory. The pool keeps those that wait for their next query.
  *
- * A segment is a memfd sealed against shrinking and growing, so that neither
+ * A SlotMemory is a memfd sealed against shrinking and growing, so that neither
  * side can make the other die of SIGBUS. It is registered with its device
- * once, not per query (pinning takes 60 ms per GiB); that is what the pool is
- * for. Idle segments are bounded by a cap, the oldest goes first.
+ * once, not per query (pinning takes 60 ms per GiB), and that is why there is a
+ * pool. A cap bounds the idle ones; the oldest goes first.
  */
 #pragma once
 
@@ -19,12 +19,12 @@ namespace turbine {
 
 class Device;
 
-class SharedSegment {
+class SlotMemory {
  public:
-  /* `device` outlives the segment. Throws DeviceError. */
-  SharedSegment(uint64_t id, uint64_t size, Device& device);
-  ~SharedSegment();
-  SharedSegment(const SharedSegment&) = delete;
+  /* `device` outlives this. Throws DeviceError. */
+  SlotMemory(uint64_t id, uint64_t size, Device& device);
+  ~SlotMemory();
+  SlotMemory(const SlotMemory&) = delete;
 
   uint64_t id() const { return id_; }
   uint64_t size() const { return size_; }
@@ -44,19 +44,19 @@ class SharedSegment {
 };
 
 /* Thread-safe. */
-class SegmentPool {
+class SlotMemoryPool {
  public:
-  explicit SegmentPool(uint64_t max_idle_bytes) : max_idle_bytes_(max_idle_bytes) {}
+  explicit SlotMemoryPool(uint64_t max_idle_bytes) : max_idle_bytes_(max_idle_bytes) {}
 
-  /* A segment of at least `size` bytes registered with `device`; the one with
+  /* Slot memory of at least `size` bytes registered with `device`; the one with
    * id `preferred` if it is idle and fits. Throws DeviceError. */
-  std::unique_ptr<SharedSegment> take(uint64_t size, Device& device, uint64_t preferred);
-  void give_back(std::unique_ptr<SharedSegment> segment);
-  /* The segment of a query whose backend does not know yet that it is over, and
+  std::unique_ptr<SlotMemory> take(uint64_t size, Device& device, uint64_t preferred);
+  void give_back(std::unique_ptr<SlotMemory> memory);
+  /* The slot memory of a query whose backend does not know yet that it is over, and
    * may still be reading: nobody else gets it, and it is not emptied. */
-  void abandon(std::unique_ptr<SharedSegment> segment);
+  void abandon(std::unique_ptr<SlotMemory> memory);
 
-  /* Of all segments, idle ones included. */
+  /* Of all slot memory, idle included. */
   uint64_t total_bytes() const { return total_bytes_; }
   uint64_t idle_bytes();
 
@@ -64,7 +64,7 @@ class SegmentPool {
   const uint64_t max_idle_bytes_;
   std::atomic<uint64_t> total_bytes_{0};
   std::mutex mutex_;
-  std::list<std::unique_ptr<SharedSegment>> idle_;  // newest first
+  std::list<std::unique_ptr<SlotMemory>> idle_;  // newest first
   uint64_t idle_bytes_ = 0;
   uint64_t next_id_ = 1;
 };

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/storage/relation_files.h"
+#include "engine/source/heap/relation_files.h"
 
 namespace turbine {
 

@@ -1,5 +1,5 @@
 /*
- * columns_chunk_check.h - bounds of a chunk of columns in shared memory.
+ * columns_chunk_check.h - bounds of a chunk of columns in slot memory.
  *
  * Generated code trusts columns and text views; this is where those that a
  * backend wrote are checked.

@@ -1,7 +1,10 @@
 /*
  * chunk_layouts.cc - the physical layouts that a query's chunks have.
+ *
+ * Owns the code and parameters of each. Called by the heap source on the session's
+ * thread. Generated code trusts a layout, so none is kept that was not checked.
  */
-#include "engine/exec/chunk_layouts.h"
+#include "engine/source/heap/chunk_layouts.h"
 
 #include "engine/wire/protocol_error.h"
 #include "turbine/wire.h"
@@ -28,8 +31,8 @@ void check_layout(const Program& query, const Program& layout) {
 
 }  // namespace
 
-void ChunkLayouts::add(const Program& query, const LayoutRequest& request, Engine& engine, Device& device,
-                       CodeDemand demand, const IsCancelled& cancelled) {
+void ChunkLayouts::add(const Program& query, const LayoutRequest& request, const LayoutCode& code,
+                       const IsCancelled& cancelled) {
   if (layouts_.size() + 1 >= TB_MAX_LAYOUTS) throw ProtocolError("LAYOUT: too many");
   try {
     const auto program = std::make_shared<const Program>(Program::parse(request.program));
@@ -38,9 +41,9 @@ void ChunkLayouts::add(const Program& query, const LayoutRequest& request, Engin
     auto layout = std::make_unique<ChunkLayout>();
     layout->params = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
                                                          request.params.size());
-    const CodeCache::Result code = engine.code.get(device, *program, cancelled, demand);
-    if (code.improve) engine.compile_ahead.improve(device, program);
-    layout->code = code.code;
+    const CodeCache::Result result = code.cache.get(code.device, *program, cancelled, code.demand);
+    if (result.improve) code.compile_ahead.improve(code.device, program);
+    layout->code = result.code;
     layouts_.push_back(std::move(layout));
   } catch (const ProgramError& e) {
     throw ProtocolError(e.what());

@@ -1,14 +1,14 @@
 /*
  * direct_reader.cc - reads runs of blocks from relation files into a slot.
  */
-#include "engine/storage/direct_reader.h"
+#include "engine/source/heap/direct_reader.h"
 
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "engine/storage/page_checksum.h"
+#include "engine/source/heap/page_checksum.h"
 
 namespace turbine {
 namespace {

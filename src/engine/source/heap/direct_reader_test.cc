@@ -2,10 +2,10 @@
  * direct_reader_test.cc - runs over files and segments, and every way in which
  * a read can fail; checksums against PostgreSQL's own code.
  */
-#include "engine/storage/direct_reader.h"
+#include "engine/source/heap/direct_reader.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <random>
 
-#include "engine/storage/page_checksum.h"
+#include "engine/source/heap/page_checksum.h"
 
 extern "C" uint16_t pg_checksum_page(char* page, uint32_t block);
 
