@@ -10,7 +10,7 @@
 
 #include "engine/device/query_fault.h"
 #include "engine/exec/device_choice.h"
-#include "engine/exec/probed_tables.h"
+#include "engine/exec/probed_join_tables.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 
@@ -45,7 +45,7 @@ bool grows(const Program& program) {
 }  // namespace
 
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                               ConnectionTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled)
+                               ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled)
     : engine_(engine),
       sink_(sink),
       tables_(tables),
@@ -66,7 +66,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   columns_.emplace(*program_);
   check_table_number(request.query);
   table_number_ = request.query.table;
-  const JoinTables probed = probed_tables(*program_, tables_);
+  const JoinTables probed = probed_join_tables(*program_, tables_);
 
   const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
   host_because_ = choice.host_because;
@@ -176,7 +176,7 @@ QueryExecution::~QueryExecution() {
     lock.lock();
     reads_finished_.wait(lock, [this] { return slots_.reading() == 0; });
   }
-  stage_.reset();         // what it keeps counts against the device query's budget
+  result_run_.reset();         // what it keeps counts against the device query's budget
   device_query_.reset();  // waits for its chunks
   if (leave_slots_)
     engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
@@ -376,9 +376,9 @@ void QueryExecution::finish() {
 void QueryExecution::apply_plan() {
   const Span span(profile_.get(), TB_SPAN_SORT);
   const auto start = Clock::now();
-  stage_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
+  result_run_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
-  totals_.groups = stage_->run(totals_.groups);
+  totals_.groups = result_run_->run(totals_.groups);
   totals_.sort_us = us_since(start);
 }
 
@@ -400,7 +400,7 @@ void QueryExecution::keep_table() {
 void QueryExecution::send_rows() {
   const auto start = Clock::now();
   const ResultOutput::Fetch fetch = [this](uint64_t first, uint64_t count) {
-    return stage_ ? stage_->fetch(first, count) : device_query_->fetch(first, count);
+    return result_run_ ? result_run_->fetch(first, count) : device_query_->fetch(first, count);
   };
   for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
     if (slots_.state(i) != SlotState::kOurs) continue;

@@ -19,12 +19,12 @@
 #include <span>
 #include <vector>
 
-#include "engine/exec/connection_tables.h"
+#include "engine/exec/connection_join_tables.h"
 #include "engine/exec/engine.h"
 #include "engine/exec/result_output.h"
 #include "engine/exec/unmatched_rows.h"
-#include "engine/result/result_stage.h"
-#include "engine/result/row_pruning.h"
+#include "engine/result/order/row_pruning.h"
+#include "engine/result/result_run.h"
 #include "engine/slots/slot_table.h"
 #include "engine/source/columns/columns_source.h"
 #include "engine/source/heap/heap_source.h"
@@ -41,7 +41,7 @@ class QueryExecution final : private FillObserver {
    * its own. `last_slot_memory`: id of the one that the connection has mapped;
    * updated. `cancelled`: asked on the session's thread, later too. */
   QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                 ConnectionTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled);
+                 ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled);
   ~QueryExecution() override;
   QueryExecution(const QueryExecution&) = delete;
 
@@ -91,7 +91,7 @@ class QueryExecution final : private FillObserver {
 
   Engine& engine_;
   MessageSink& sink_;
-  ConnectionTables& tables_;
+  ConnectionJoinTables& tables_;
   uint32_t table_number_ = 0;  // BUILD
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
@@ -108,7 +108,7 @@ class QueryExecution final : private FillObserver {
   std::unique_ptr<DeviceQuery> device_query_;
   std::optional<UnmatchedRows> unmatched_;  // where there are FULL joins
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
-  std::optional<ResultStage> stage_;    // with a plan, once the device has finished
+  std::optional<ResultRun> result_run_;    // with a plan, once the device has finished
 
   std::mutex mutex_;  // the fields below
   std::condition_variable reads_finished_;

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "engine/device/cuda/cuda_query.h"
+#include "engine/device/cuda/query/cuda_query.h"
 #include "engine/device/query_fault.h"
 
 namespace turbine::cuda {

@@ -10,9 +10,9 @@
 
 #include "engine/device/cuda/cuda_context.h"
 #include "engine/device/cuda/cuda_device.h"
-#include "engine/device/cuda/driver_table.h"
+#include "engine/device/cuda/driver/driver_functions.h"
 #include "engine/device/cuda/find_gpus.h"
-#include "engine/device/cuda/row_id_order.h"
+#include "engine/device/cuda/query/row_id_order.h"
 #include "engine/device/cuda/testing/fake_kernels.h"
 
 namespace turbine::cuda::testing {
@@ -29,7 +29,7 @@ void expect_clean(const FakeDriver& fake) {
 
 TEST(Probe, NoDriverIsNoError) {
   std::string why;
-  const DriverTable* table = load_driver(&why);
+  const DriverFunctions* table = load_driver(&why);
   if (table) GTEST_SKIP() << "this machine has a CUDA driver";
   EXPECT_TRUE(find_gpus(&why).empty());
   EXPECT_NE(why.find("libcuda.so.1"), std::string::npos) << why;

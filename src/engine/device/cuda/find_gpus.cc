@@ -1,7 +1,7 @@
 #include "engine/device/cuda/find_gpus.h"
 
 #include "engine/device/cuda/cuda_device.h"
-#include "engine/device/cuda/driver_table.h"
+#include "engine/device/cuda/driver/driver_functions.h"
 
 namespace turbine {
 
@@ -14,7 +14,7 @@ std::string version_text(int version) {
 }
 
 /* One GPU; throws DeviceError if it is of no use. */
-std::unique_ptr<Device> open_device(const DriverTable& table, const Driver& driver, int index, int driver_version,
+std::unique_ptr<Device> open_device(const DriverFunctions& table, const Driver& driver, int index, int driver_version,
                                     uint64_t memory_budget) {
   DeviceOrdinal ordinal = 0;
   driver.check(driver.device_get(&ordinal, index));
@@ -27,7 +27,7 @@ std::unique_ptr<Device> open_device(const DriverTable& table, const Driver& driv
   return std::make_unique<CudaDevice>(std::move(context));
 }
 
-std::vector<std::unique_ptr<Device>> open_all(const DriverTable& table, std::string* why_none,
+std::vector<std::unique_ptr<Device>> open_all(const DriverFunctions& table, std::string* why_none,
                                               uint64_t memory_budget) {
   DeviceHealth health;
   const Driver driver(table, &health, fault_from_environment());
@@ -54,7 +54,7 @@ std::vector<std::unique_ptr<Device>> open_all(const DriverTable& table, std::str
 
 }  // namespace
 
-std::vector<std::unique_ptr<Device>> find_gpus(const DriverTable& table, std::string* why_none,
+std::vector<std::unique_ptr<Device>> find_gpus(const DriverFunctions& table, std::string* why_none,
                                                         uint64_t memory_budget) noexcept {
   try {
     return open_all(table, why_none, memory_budget);
@@ -65,7 +65,7 @@ std::vector<std::unique_ptr<Device>> find_gpus(const DriverTable& table, std::st
 }
 
 std::vector<std::unique_ptr<Device>> find_gpus(std::string* why_none, uint64_t memory_budget) noexcept {
-  const DriverTable* table = load_driver(why_none);
+  const DriverFunctions* table = load_driver(why_none);
   if (!table) return {};
   return find_gpus(*table, why_none, memory_budget);
 }

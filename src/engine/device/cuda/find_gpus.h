@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/cuda/driver_api.h"
+#include "engine/device/cuda/driver/driver_api.h"
 #include "engine/device/device.h"
 
 namespace turbine {
@@ -20,7 +20,7 @@ namespace turbine {
 std::vector<std::unique_ptr<Device>> find_gpus(std::string* why_none, uint64_t memory_budget = 0) noexcept;
 
 /* The same through a given driver, for tests. */
-std::vector<std::unique_ptr<Device>> find_gpus(const cuda::DriverTable& table, std::string* why_none,
+std::vector<std::unique_ptr<Device>> find_gpus(const cuda::DriverFunctions& table, std::string* why_none,
                                                         uint64_t memory_budget) noexcept;
 
 }  // namespace turbine
