@@ -1,5 +1,5 @@
 /*
- * connection_join_tables.h - the inner tables that a connection has built and not
+ * connection_join_tables.h - the join tables that a connection has built and not
  * yet dropped, by number, with the memory that admission has granted for them.
  *
  * A session's thread only. Queries share the tables: dropping them here does

@@ -1,3 +1,8 @@
+/*
+ * probed_join_tables.cc - finds and checks the join tables that a program probes.
+ *
+ * Called as a query starts. Generated code trusts tables, so none may pass unchecked.
+ */
 #include "engine/exec/probed_join_tables.h"
 
 #include <string>

@@ -1,5 +1,5 @@
 /*
- * probed_join_tables.h - the tables that a program's joins name, found and checked.
+ * probed_join_tables.h - the join tables that a program probes, found and checked.
  */
 #pragma once
 

@@ -1,3 +1,10 @@
+/*
+ * parallel_work.cc - steps of work that all threads share, which end early when the
+ * query is closed.
+ *
+ * Called by the session's thread, which waits. It must never return while a job still
+ * runs.
+ */
 #include "engine/threads/parallel_work.h"
 
 #include <condition_variable>

@@ -1,3 +1,8 @@
+/*
+ * cuda_context.cc - the primary context, health, properties and memory pools of one GPU.
+ *
+ * Shared by the device, its code and its queries. It must never know what a query is.
+ */
 #include "engine/device/cuda/cuda_context.h"
 
 namespace turbine::cuda {

@@ -1,3 +1,9 @@
+/*
+ * cuda_device.cc - a GPU as a Device.
+ *
+ * Owns the list of slot memory that it has pinned. Called by exec/ through device.h;
+ * must never block on a query.
+ */
 #include "engine/device/cuda/cuda_device.h"
 
 #include <algorithm>

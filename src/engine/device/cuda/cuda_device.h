@@ -1,5 +1,5 @@
 /*
- * cuda_device.h - a GPU as a Device. Made by probe.cc; see device.h for who
+ * cuda_device.h - a GPU as a Device. Made by find_gpus.cc; see device.h for who
  * may call what from which thread.
  */
 #pragma once

@@ -1,3 +1,9 @@
+/*
+ * find_gpus.cc - the usable GPUs of this machine.
+ *
+ * Called by find_devices.cc when turbined starts. It must never throw: without a GPU the
+ * list is empty.
+ */
 #include "engine/device/cuda/find_gpus.h"
 
 #include "engine/device/cuda/cuda_device.h"

@@ -1,3 +1,9 @@
+/*
+ * coarse_key.cc - the first key of an order as 64 bits.
+ *
+ * Called for every row that might be dropped. Equal bits prove nothing: the rows are
+ * compared then.
+ */
 #include "engine/result/order/coarse_key.h"
 
 #include <algorithm>

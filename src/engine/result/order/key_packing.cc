@@ -1,3 +1,9 @@
+/*
+ * key_packing.cc - packs the keys of a row into one integer.
+ *
+ * Called by row_sort.cc. It must never give two rows an order that their keys do not
+ * have.
+ */
 #include "engine/result/order/key_packing.h"
 
 #include <algorithm>

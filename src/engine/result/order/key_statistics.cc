@@ -1,3 +1,8 @@
+/*
+ * key_statistics.cc - what the values of a sort key have in common.
+ *
+ * Called by key_packing.cc on all threads. Owns nothing.
+ */
 #include "engine/result/order/key_statistics.h"
 
 #include <algorithm>

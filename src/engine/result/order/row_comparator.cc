@@ -1,3 +1,9 @@
+/*
+ * row_comparator.cc - compares two rows key by key, where they lie.
+ *
+ * Called if packed keys do not tell. It defines the order; everything else must agree
+ * with it.
+ */
 #include "engine/result/order/row_comparator.h"
 
 #include "engine/result/order/ordered_value.h"

@@ -1,3 +1,8 @@
+/*
+ * row_order.cc - orders rows, all at once or as they come, and keeps the first.
+ *
+ * Called by result_run.cc and row_pruning.cc. All memory is charged to the query.
+ */
 #include "engine/result/order/row_order.h"
 
 #include <mutex>
@@ -17,10 +22,10 @@ class PartCandidates {
   PartCandidates(const ResultRows& rows, const RowOrder& order)
       : rows_(rows), order_(order), bound_(order, rows.columns()), list_(rows.budget(), kSpareRows) {}
 
-  void add(uint64_t segment, uint64_t first, size_t n) {
+  void add(uint64_t batch, uint64_t first, size_t n) {
     uint32_t selected[kBlockRows];
-    const size_t count = bound_.select(rows_.segment(segment), first, n, selected);
-    for (size_t i = 0; i < count; i++) list_.push_back(row_ref(segment, first + selected[i]));
+    const size_t count = bound_.select(rows_.batch(batch), first, n, selected);
+    for (size_t i = 0; i < count; i++) list_.push_back(row_ref(batch, first + selected[i]));
     if (list_.size() >= most_) reduce();
   }
   const RowList& list() const { return list_; }
@@ -92,12 +97,12 @@ RowList best_candidates(const ResultRows& rows, const RowOrder& order, ParallelW
   RowList all(rows.budget(), kSpareRows);
   if (order.limit == 0) return all;
   struct Part {
-    uint64_t segment, first, count;
+    uint64_t batch, first, count;
   };
   const uint64_t part_rows = std::max(kLeastPart, order.limit * kPartPerLimit);
   std::vector<Part> parts;
-  for (uint64_t s = 0; s < rows.segments(); s++)
-    for (uint64_t first = 0, count = rows.segment(s).nrows; first < count; first += part_rows)
+  for (uint64_t s = 0; s < rows.batches(); s++)
+    for (uint64_t first = 0, count = rows.batch(s).nrows; first < count; first += part_rows)
       parts.push_back({s, first, std::min(part_rows, count - first)});
 
   std::mutex mutex;
@@ -106,7 +111,7 @@ RowList best_candidates(const ResultRows& rows, const RowOrder& order, ParallelW
     PartCandidates candidates(rows, order);
     for (uint64_t done = 0; done < part.count; done += kBlockRows) {
       work.check();
-      candidates.add(part.segment, part.first + done, std::min<uint64_t>(kBlockRows, part.count - done));
+      candidates.add(part.batch, part.first + done, std::min<uint64_t>(kBlockRows, part.count - done));
     }
     std::lock_guard lock(mutex);
     const uint64_t before = all.size();
@@ -133,8 +138,8 @@ void BestRows::add(const ResultBatch& batch) {
 RowList best_candidates_here(const ResultRows& rows, const RowOrder& order) {
   PartCandidates candidates(rows, order);
   if (order.limit == 0) return RowList(rows.budget(), 1);
-  for (uint64_t s = 0; s < rows.segments(); s++)
-    for (uint64_t first = 0, count = rows.segment(s).nrows; first < count; first += kBlockRows)
+  for (uint64_t s = 0; s < rows.batches(); s++)
+    for (uint64_t first = 0, count = rows.batch(s).nrows; first < count; first += kBlockRows)
       candidates.add(s, first, std::min<uint64_t>(kBlockRows, count - first));
   return candidates.take();
 }

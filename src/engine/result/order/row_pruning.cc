@@ -1,3 +1,9 @@
+/*
+ * row_pruning.cc - a result plan's limit as sinks know it.
+ *
+ * Called by sinks while the input comes, on any thread. It must never drop a row that
+ * may still be returned.
+ */
 #include "engine/result/order/row_pruning.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+/*
+ * row_sort.cc - sorts rows by all threads.
+ *
+ * Called by row_order.cc. All memory is charged to the query, and every step ends early
+ * if the query is closed.
+ */
 #include "engine/result/order/row_sort.h"
 
 #include <bit>

@@ -25,7 +25,6 @@ class SortedRows {
   /* A byte a row: how many of the order's keys, from the first on, agree with the
    * row before. Nothing is said about row 0. */
   void set_agree(HostBuffer agree) { agree_.emplace(std::move(agree)); }
-  bool has_agree() const { return agree_.has_value(); }
   const uint8_t* agree() const { return agree_->data(); }
 
   /* Of rows that agree in `ndistinct` keys the first stays. */

@@ -1,3 +1,8 @@
+/*
+ * column_shape.cc - what a program's result columns are.
+ *
+ * Called by the check of result plans and by the output of rows. Owns nothing.
+ */
 #include "engine/result/plan/column_shape.h"
 
 #include "engine/program/group_layout.h"

@@ -1,3 +1,9 @@
+/*
+ * result_rows.cc - the rows that a result plan works on.
+ *
+ * Owns copies and added columns, and borrows the rest. Rows must never be added once a
+ * column was.
+ */
 #include "engine/result/rows/result_rows.h"
 
 #include <cstring>
@@ -8,7 +14,7 @@ namespace turbine {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kMostSegments = uint64_t{1} << (64 - kRefSegmentShift);
+constexpr uint64_t kMostBatches = uint64_t{1} << (64 - kRefBatchShift);
 
 uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
@@ -57,10 +63,10 @@ HostBuffer copy_rows(const std::vector<ColumnShape>& columns, MemoryBudget& budg
 
 void ResultRows::borrow(const ResultBatch& batch) {
   if (batch.nrows == 0) return;
-  if (segments_.size() + 1 >= kMostSegments || batch.nrows >> kRefSegmentShift != 0)
+  if (batches_.size() + 1 >= kMostBatches || batch.nrows >> kRefBatchShift != 0)
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "too many rows to sort");
   first_number_.push_back(size_);
-  segments_.push_back(batch);
+  batches_.push_back(batch);
   size_ += batch.nrows;
 }
 
@@ -84,8 +90,8 @@ void ResultRows::copy(const ResultRows& from, std::span<const RowRef> refs) {
 
 void ResultRows::add_column(const ColumnShape& shape, HostBuffer values, HostBuffer valid) {
   const uint32_t width = tb_type_width(shape.type);
-  for (size_t i = 0; i < segments_.size(); i++)
-    segments_[i].columns.push_back({values.data() + first_number_[i] * width, width,
+  for (size_t i = 0; i < batches_.size(); i++)
+    batches_[i].columns.push_back({values.data() + first_number_[i] * width, width,
                                     shape.nullable ? valid.data() + first_number_[i] : nullptr, 1,
                                     tb_type_is_text(shape.type) != 0});
   columns_.push_back(shape);

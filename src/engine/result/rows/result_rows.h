@@ -2,8 +2,8 @@
  * result_rows.h - the rows that a result plan works on, where they lie: batches
  * that a device keeps, and copies of those that it does not.
  *
- * A row is named by its segment and its place there, so that finding it takes no
- * search; numbers count rows through all segments. Window functions add columns,
+ * A row is named by its batch and its place there, so that finding it takes no
+ * search; numbers count rows through all batches. Window functions add columns,
  * which lie in the order of the numbers. Memory is charged to the query's budget.
  */
 #pragma once
@@ -20,10 +20,10 @@
 namespace turbine {
 
 using RowRef = uint64_t;
-constexpr unsigned kRefSegmentShift = 40;
-constexpr RowRef row_ref(uint64_t segment, uint64_t row) { return segment << kRefSegmentShift | row; }
-constexpr uint64_t ref_segment(RowRef ref) { return ref >> kRefSegmentShift; }
-constexpr uint64_t ref_row(RowRef ref) { return ref & ((RowRef{1} << kRefSegmentShift) - 1); }
+constexpr unsigned kRefBatchShift = 40;
+constexpr RowRef row_ref(uint64_t batch, uint64_t row) { return batch << kRefBatchShift | row; }
+constexpr uint64_t ref_batch(RowRef ref) { return ref >> kRefBatchShift; }
+constexpr uint64_t ref_row(RowRef ref) { return ref & ((RowRef{1} << kRefBatchShift) - 1); }
 
 /* References that are charged to a budget. */
 class RowList {
@@ -68,12 +68,11 @@ class ResultRows {
 
   uint64_t size() const { return size_; }
   const std::vector<ColumnShape>& columns() const { return columns_; }
-  size_t segments() const { return segments_.size(); }
-  const ResultBatch& segment(size_t i) const { return segments_[i]; }
-  uint64_t first_number(size_t segment) const { return first_number_[segment]; }
+  size_t batches() const { return batches_.size(); }
+  const ResultBatch& batch(size_t i) const { return batches_[i]; }
 
-  const ResultBatch& batch_of(RowRef ref) const { return segments_[ref_segment(ref)]; }
-  uint64_t number(RowRef ref) const { return first_number_[ref_segment(ref)] + ref_row(ref); }
+  const ResultBatch& batch_of(RowRef ref) const { return batches_[ref_batch(ref)]; }
+  uint64_t number(RowRef ref) const { return first_number_[ref_batch(ref)] + ref_row(ref); }
   RowRef ref(uint64_t number) const {
     const auto it = std::upper_bound(first_number_.begin(), first_number_.end(), number) - 1;
     return row_ref(static_cast<uint64_t>(it - first_number_.begin()), number - *it);
@@ -83,14 +82,14 @@ class ResultRows {
  private:
   std::vector<ColumnShape> columns_;
   MemoryBudget& budget_;
-  std::vector<ResultBatch> segments_;  // none is empty
+  std::vector<ResultBatch> batches_;  // none is empty
   std::vector<uint64_t> first_number_;
   std::vector<HostBuffer> owned_;
   uint64_t size_ = 0;
 };
 
 /*
- * Goes through rows of one segment at a time, a few at once: those that stand at
+ * Goes through rows of one batch at a time, a few at once: those that stand at
  * places [first, first + count) of `list`, or of all rows if it is null.
  * f(const ResultBatch &, const RowRef *refs, size_t n, uint64_t place): the refs are
  * of the batch.
@@ -102,15 +101,15 @@ void for_row_blocks(const ResultRows& rows, const RowRef* list, uint64_t first, 
   for (uint64_t at = first, end = first + count; at < end;) {
     const RowRef* refs = list ? list + at : made;
     const RowRef head = list ? refs[0] : rows.ref(at);
-    const uint64_t segment = ref_segment(head);
+    const uint64_t batch = ref_batch(head);
     size_t n = 1;
     if (list) {
-      while (n < kBlockRows && at + n < end && ref_segment(refs[n]) == segment) n++;
+      while (n < kBlockRows && at + n < end && ref_batch(refs[n]) == batch) n++;
     } else {
-      n = std::min<uint64_t>({kBlockRows, end - at, rows.segment(segment).nrows - ref_row(head)});
+      n = std::min<uint64_t>({kBlockRows, end - at, rows.batch(batch).nrows - ref_row(head)});
       for (size_t i = 0; i < n; i++) made[i] = head + i;
     }
-    f(rows.segment(segment), refs, n, at);
+    f(rows.batch(batch), refs, n, at);
     at += n;
   }
 }

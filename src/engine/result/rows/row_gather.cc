@@ -1,3 +1,8 @@
+/*
+ * row_gather.cc - rows in a given order, as dense columns for output.
+ *
+ * Owns the columns of one batch at a time. Called by result_run.cc.
+ */
 #include "engine/result/rows/row_gather.h"
 
 #include <cstring>

@@ -1,3 +1,9 @@
+/*
+ * window_aggregate.cc - COUNT, SUM, MIN and MAX over window frames.
+ *
+ * Called by window_pass.cc, one partition at a time. Sums must never be rounded: they
+ * are exact beyond 128 bits, or the query goes back.
+ */
 #include "engine/result/window/window_aggregate.h"
 
 #include <cmath>

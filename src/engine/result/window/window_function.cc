@@ -1,3 +1,8 @@
+/*
+ * window_function.cc - what a window function takes and makes.
+ *
+ * Called by the check of result plans, and by whoever runs their functions. Owns nothing.
+ */
 #include "engine/result/window/window_function.h"
 
 #include <string>

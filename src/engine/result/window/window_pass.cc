@@ -1,3 +1,9 @@
+/*
+ * window_pass.cc - the functions of one window pass.
+ *
+ * Owns the columns that it makes until the rows take them. Called by result_run.cc with
+ * rows in the pass's order.
+ */
 #include "engine/result/window/window_pass.h"
 
 #include "engine/result/rows/row_parts.h"

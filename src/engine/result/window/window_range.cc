@@ -1,3 +1,9 @@
+/*
+ * window_range.cc - ends of RANGE frames that lie an offset away.
+ *
+ * Called by window_pass.cc. A bound that PostgreSQL could not compute sends the query
+ * back to it.
+ */
 #include "engine/result/window/window_range.h"
 
 #include "engine/device/device.h"

@@ -1,3 +1,9 @@
+/*
+ * driver.cc - driver calls turned into results and errors.
+ *
+ * Owns the rule that a sticky error marks the device lost. Called by everything in
+ * device/cuda; must never retry a call.
+ */
 #include "engine/device/cuda/driver/driver.h"
 
 namespace turbine::cuda {

@@ -1,3 +1,8 @@
+/*
+ * driver_functions.cc - finds the functions of libcuda at run time.
+ *
+ * Owns the library's handle, which must never be closed. Called by find_gpus.cc.
+ */
 #include "engine/device/cuda/driver/driver_functions.h"
 
 #include <dlfcn.h>

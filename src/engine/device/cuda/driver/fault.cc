@@ -1,3 +1,9 @@
+/*
+ * fault.cc - makes the Nth driver call fail, for tests.
+ *
+ * Owns the counting of calls. Called by driver.cc for every call; must decide nothing
+ * else.
+ */
 #include "engine/device/cuda/driver/fault.h"
 
 #include <cstdlib>

@@ -1,3 +1,8 @@
+/*
+ * device_join_tables.cc - copies the join tables that a query probes to the device.
+ *
+ * Owns the copies. Called by cuda_query.cc; must never change a table.
+ */
 #include "engine/device/cuda/memory/device_join_tables.h"
 
 #include <set>

@@ -1,5 +1,5 @@
 /*
- * device_join_tables.h - the inner tables that a query probes, in device memory.
+ * device_join_tables.h - the join tables that a query probes, in device memory.
  *
  * A table is one block without addresses: it is copied as it is, once a query,
  * and an array of the copies' addresses goes to the kernels. Owns the copies,

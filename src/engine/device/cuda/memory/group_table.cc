@@ -1,3 +1,8 @@
+/*
+ * group_table.cc - a query's group table in device memory, and its growth.
+ *
+ * Called by the query's worker. It must never grow while a kernel runs on the table.
+ */
 #include "engine/device/cuda/memory/group_table.h"
 
 #include <algorithm>

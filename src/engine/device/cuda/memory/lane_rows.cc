@@ -1,3 +1,9 @@
+/*
+ * lane_rows.cc - kept rows of one lane, in device memory and in pinned memory.
+ *
+ * Called by the lane's worker only. Holds one range of rows at a time and must never
+ * start the next before that one is taken.
+ */
 #include "engine/device/cuda/memory/lane_rows.h"
 
 #include <algorithm>

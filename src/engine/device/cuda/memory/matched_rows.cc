@@ -1,3 +1,8 @@
+/*
+ * matched_rows.cc - which rows of FULL joins' tables were a match, in device memory.
+ *
+ * Owns a byte per row. Called by cuda_query.cc; the host never looks at the bytes.
+ */
 #include "engine/device/cuda/memory/matched_rows.h"
 
 namespace turbine::cuda {

@@ -1,3 +1,10 @@
+/*
+ * memory_pool.cc - lends blocks of device and pinned memory, and keeps them between
+ * queries.
+ *
+ * Owns every block that the driver gave. Any thread; it must never lend beyond its
+ * budget.
+ */
 #include "engine/device/cuda/memory/memory_pool.h"
 
 #include <bit>

@@ -1,3 +1,9 @@
+/*
+ * projected_rows.cc - collects the rows of a PROJECT on the host.
+ *
+ * Owns the row stores. Called by the query's worker, then by the query's thread, never
+ * by both at once.
+ */
 #include "engine/device/cuda/memory/projected_rows.h"
 
 #include <unistd.h>

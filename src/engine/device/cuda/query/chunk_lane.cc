@@ -1,3 +1,9 @@
+/*
+ * chunk_lane.cc - the steps of one chunk on the GPU: copies, kernels, outcome.
+ *
+ * Owns a lane's memory, streams and events. Called by the query's worker; must never
+ * wait for the device.
+ */
 #include "engine/device/cuda/query/chunk_lane.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+/*
+ * cuda_query.cc - one query on a GPU: its worker thread, lanes and results.
+ *
+ * Called by exec/ through device.h. submit() only queues; the mutex is never held during
+ * a driver call.
+ */
 #include "engine/device/cuda/query/cuda_query.h"
 
 #include <pthread.h>

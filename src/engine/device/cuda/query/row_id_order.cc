@@ -1,3 +1,8 @@
+/*
+ * row_id_order.cc - sorts the row ids of one chunk.
+ *
+ * Called by chunk_lane.cc when a chunk's ids are on the host. Owns nothing.
+ */
 #include "engine/device/cuda/query/row_id_order.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+/*
+ * fake_driver.cc - a CUDA driver without a GPU, for tests only.
+ *
+ * Owns its memory, streams and what it has seen of misuse. The product must never link
+ * it.
+ */
 #include "engine/device/cuda/testing/fake_driver.h"
 
 #include <chrono>
