@@ -36,7 +36,7 @@ PARTS = {
     "machine": ("src/engine/device/machine", {"contract", "wire", "threads", "device", "host", "cuda"}),
     "code": ("src/engine/code", {"contract", "catalog", "program", "threads", "wire", "device"}),
     "slots": ("src/engine/slots", {"contract", "catalog", "program", "profile", "wire", "device"}),
-    "source": ("src/engine/source", {"contract", "catalog", "program", "profile", "wire", "threads", "device", "code", "slots"}),
+    "source": ("src/engine/source", {"contract", "catalog", "program", "profile", "rt", "wire", "threads", "device", "code", "slots"}),
     "result": ("src/engine/result", {"contract", "catalog", "program", "profile", "wire", "threads", "memory", "groups", "device"}),
     "exec": ("src/engine/exec", {"contract", "catalog", "program", "profile", "wire", "threads", "memory", "device", "machine",
                                  "code", "slots", "source", "result"}),

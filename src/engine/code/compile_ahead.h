@@ -29,9 +29,6 @@ class CompileAhead {
   /* CodeCache::improve(), on a thread of its own. */
   void improve(Device& device, std::shared_ptr<const Program> program);
 
-  /* Programs waited for; for tests. */
-  unsigned outstanding() const { return outstanding_; }
-
  private:
   void post(std::function<void()> work);
 

@@ -95,9 +95,4 @@ void SlotMemoryPool::abandon(std::unique_ptr<SlotMemory> memory) {
   total_bytes_ -= memory->size();
 }
 
-uint64_t SlotMemoryPool::idle_bytes() {
-  std::lock_guard lock(mutex_);
-  return idle_bytes_;
-}
-
 }  // namespace turbine

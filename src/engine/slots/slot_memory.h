@@ -58,7 +58,6 @@ class SlotMemoryPool {
 
   /* Of all slot memory, idle included. */
   uint64_t total_bytes() const { return total_bytes_; }
-  uint64_t idle_bytes();
 
  private:
   const uint64_t max_idle_bytes_;

@@ -12,6 +12,7 @@
 
 #include <cstring>
 
+#include "rt/heap_page.h"
 #include "turbine/types.h"
 
 // Resolvers of clones run before a sanitizer has started.
@@ -27,10 +28,6 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr uint32_t kRows = TB_PAGE_SIZE / sizeof(uint32_t) / kLanes;
 constexpr uint32_t kPrime = 16777619;
-
-/* Where the fields lie in a page header. */
-constexpr uint32_t kChecksumOffset = 8;
-constexpr uint32_t kUpperOffset = 14;
 
 /* Part of the format: where each lane starts. */
 constexpr uint32_t kStart[kLanes] = {
@@ -61,7 +58,7 @@ uint16_t page_checksum(const uint8_t* page, uint32_t block) {
 
   // The first row holds the stored checksum, which counts as zero.
   memcpy(words, page, sizeof words);
-  memset(reinterpret_cast<uint8_t*>(words) + kChecksumOffset, 0, sizeof(uint16_t));
+  memset(reinterpret_cast<uint8_t*>(words) + kPageChecksumOffset, 0, sizeof(uint16_t));
   for (uint32_t lane = 0; lane < kLanes; lane++) lanes[lane] = round(lanes[lane], words[lane]);
   add_rows(lanes, page, 1);
 
@@ -72,8 +69,8 @@ uint16_t page_checksum(const uint8_t* page, uint32_t block) {
 
 bool page_checksum_ok(const uint8_t* page, uint32_t block) {
   uint16_t upper, stored;
-  memcpy(&upper, page + kUpperOffset, sizeof upper);
-  memcpy(&stored, page + kChecksumOffset, sizeof stored);
+  memcpy(&upper, page + kPageUpperOffset, sizeof upper);
+  memcpy(&stored, page + kPageChecksumOffset, sizeof stored);
   if (upper != 0) return page_checksum(page, block) == stored;
   // No upper bound of free space: a page that was never initialised, or damage.
   static const uint8_t zeros[TB_PAGE_SIZE] = {};
