@@ -12,8 +12,6 @@ Rules:
   head       a .c or .cc file begins with a comment of at least 3 lines of text
 Tables (*.def) are exempt from size and head. Unit tests and their helpers may
 look further than what they test, so layers do not bind them.
-Must never: pass a rule over in silence. Rules that are not enforced yet are
-counted; --all enforces them too.
 Called by: make check-layers, test/run_all.py. Prints each violation; the last
 line is `N passed, N failed`, counted in files.
 """
@@ -21,7 +19,6 @@ line is `N passed, N failed`, counted in files.
 import argparse
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 
 import source_scan
@@ -33,10 +30,6 @@ MIN_HEAD_LINES = 3
 SOURCE = {".c", ".h", ".cc", ".py", ".sh", ".sql"}
 C_FAMILY = {".c", ".h", ".cc", ".def"}
 FOLDERS = ("include", "catalog", "src", "tools", "test", "bench", "packaging")
-
-# Rules that print a count only, until the tree keeps them. Until "rooms" is enforced,
-# PARTS_BEFORE_ROOMS stands for the rows of PARTS.
-NOT_YET = {"rooms", "cycles", "size", "head"}
 
 # part: (its folder or files, parts that it may include). A file belongs to the part with
 # the longest folder. Lowest first; ABOVE means all rows of the extension above it, the
@@ -62,14 +55,17 @@ PARTS = {
              "tables contract catalog rt program profile wire threads memory groups device host"),
     "machine": ("src/engine/device/machine", "contract wire threads device host cuda"),
     "code": ("src/engine/code", "tables contract catalog program wire threads device"),
-    "storage": ("src/engine/storage", "tables contract catalog program device"),
+    "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
+    "source": ("src/engine/source",
+               "tables contract catalog program profile rt wire threads device code slots"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory groups device"),
     "exec": ("src/engine/exec",
-             "tables contract catalog program profile wire threads memory device machine code storage result"),
+             "tables contract catalog program profile wire threads memory device machine code slots source "
+             "result"),
 
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
-               "tables contract catalog program profile wire device machine code storage result exec"),
+               "tables contract catalog program profile wire device machine code slots source result exec"),
 
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),
@@ -77,27 +73,17 @@ PARTS = {
     "pg.bridge": ("src/pg/bridge", ABOVE),
     "pg.profile": ("src/pg/profile", ABOVE),
     "pg.convert": ("src/pg/convert", ABOVE),
-    "pg.source": ("src/pg/source", ABOVE),
     "pg.source.service": ("src/pg/source/service", ABOVE),
+    "pg.source": ("src/pg/source", ABOVE),
     "pg.source.heap": ("src/pg/source/heap", ABOVE),
     "pg.source.plan_rows": ("src/pg/source/plan_rows", ABOVE),
     "pg.planner": ("src/pg/planner", ABOVE),
     "pg.stage": ("src/pg/stage", ABOVE),
+    "pg.nodes.offer": ("src/pg/nodes/offer", ABOVE),
     "pg.nodes": ("src/pg/nodes", ABOVE),
+    "pg.nodes.hooks": ("src/pg/nodes/hooks", ABOVE),
     "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge"),
     "pg": ("src/pg", ABOVE),
-}
-
-# To be deleted once "rooms" is enforced: the parts as they were before there were rooms.
-PARTS_BEFORE_ROOMS = {
-    **{name: PARTS[name] for name in ("tables", "contract", "catalog", "rt", "program", "profile", "compiler")},
-    "device": ("src/engine/device", "tables contract catalog program profile rt"),
-    "code": ("src/engine/code", "tables contract catalog program device"),
-    "storage": ("src/engine/storage", "tables contract catalog program device"),
-    "result": ("src/engine/result", "tables contract catalog program profile device"),
-    "exec": ("src/engine/exec", "tables contract catalog program profile device code storage result"),
-    "daemon": ("src/daemon", "tables contract catalog program profile device code storage result exec"),
-    "pg": ("src/pg", "tables contract catalog"),
 }
 
 POSTGRES = re.compile(r"^(postgres\.h|fmgr\.h|funcapi\.h|miscadmin\.h|pgstat\.h|libpq/|access/|catalog/pg_|commands/|"
@@ -124,10 +110,10 @@ class Part:
         return path.startswith(self.folder + "/") and path.endswith(self.files)
 
 
-def make_parts(with_rooms):
-    """{name: Part}, the table as it shall be or as it was."""
+def make_parts():
+    """{name: Part}."""
     parts, extension = {}, {"tables", "contract", "catalog"}
-    for name, (place, allowed) in (PARTS if with_rooms else PARTS_BEFORE_ROOMS).items():
+    for name, (place, allowed) in PARTS.items():
         parts[name] = Part(name, place, set(extension) if allowed == ABOVE else set(allowed.split()))
         if place.startswith("src/pg"):
             extension.add(name)
@@ -137,7 +123,7 @@ def make_parts(with_rooms):
 def is_test(path):
     """Unit tests may look further than what they test; the product's files may not."""
     path = Path(path)
-    return path.name.endswith("_test.cc") or "testing" in path.parts
+    return path.name.endswith(("_test.cc", "_test.c")) or "testing" in path.parts
 
 
 def unit_of(path):
@@ -168,9 +154,9 @@ def find_cycle(edges):
 class Tree:
     """The sources under a folder, and the complaints about them."""
 
-    def __init__(self, root, with_rooms):
+    def __init__(self, root):
         self.root = root
-        self.parts = make_parts(with_rooms)
+        self.parts = make_parts()
         self.texts = {}         # path: text
         for folder in FOLDERS:
             for file in sorted((root / folder).rglob("*")):
@@ -328,20 +314,13 @@ class Tree:
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="enforce the rules that are not enforced yet, too")
     parser.add_argument("--root", type=Path, default=REPOSITORY)
     options = parser.parse_args(arguments)
-    not_yet = set() if options.all else NOT_YET
-    tree = Tree(options.root.resolve(), "rooms" not in not_yet)
-    later, failed = Counter(), set()
-    for rule, path, text in tree.check():
-        if rule in not_yet:
-            later[rule] += 1
-        else:
-            print(f"{path}: {text}")
-            failed.add(path)
-    for rule, count in sorted(later.items()):
-        print(f"not enforced yet: {rule}, {count} violations (--all shows them)")
+    tree = Tree(options.root.resolve())
+    failed = set()
+    for _, path, text in tree.check():
+        print(f"{path}: {text}")
+        failed.add(path)
     print(f"{len(tree.texts.keys() - failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 

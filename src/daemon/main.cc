@@ -53,7 +53,7 @@ void die_with_parent() {
   if (getppid() != parent) _exit(1);
 }
 
-/* Segment files of large tables, sockets and memfds count by the thousand. */
+/* Files of large tables, sockets and memfds count by the thousand. */
 void raise_file_limit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -84,9 +84,9 @@ EngineOptions engine_options(const Options& options) {
   engine.compiler_path = options.compiler.empty() ? beside_this_program("turbine-compiler") : options.compiler;
   engine.compile_timeout_s = options.compile_timeout_s;
   engine.cache_directory = options.cache_dir;
-  engine.host_threads = options.host_threads;
-  engine.host_memory_budget = options.memory_budget;
-  engine.use_gpus = options.use_gpus;
+  engine.devices.host_threads = options.host_threads;
+  engine.devices.host_memory_budget = options.memory_budget;
+  engine.devices.use_gpus = options.use_gpus;
   return engine;
 }
 

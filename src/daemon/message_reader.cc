@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/exec/query_execution.h"
+#include "engine/wire/protocol_error.h"
 
 namespace turbine {
 namespace {

@@ -35,9 +35,6 @@ class MessageReader {
   /* The oldest `count` descriptors. Throws ProtocolError if there are fewer. */
   std::vector<int> take_fds(size_t count);
 
-  /* Descriptors that no message has taken. */
-  size_t spare_fds() const { return fds_.size(); }
-
  private:
   const int socket_;
   std::vector<uint8_t> buffer_;

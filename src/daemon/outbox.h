@@ -13,7 +13,7 @@
 #include <string>
 
 #include "engine/code/unique_fd.h"
-#include "engine/exec/query_execution.h"
+#include "engine/wire/message_sink.h"
 
 namespace turbine {
 

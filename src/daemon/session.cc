@@ -12,6 +12,8 @@
 
 #include "daemon/log.h"
 #include "engine/exec/device_choice.h"
+#include "engine/wire/failure.h"
+#include "engine/wire/message_bytes.h"
 
 namespace turbine {
 namespace {
@@ -19,52 +21,11 @@ namespace {
 /* A connection that does not say hello by then is not a backend's. */
 constexpr int kHelloTimeoutMs = 10000;
 
-template <class T>
-T read_struct(std::span<const uint8_t> payload) {
-  if (payload.size() != sizeof(T)) throw ProtocolError("message of a wrong length");
-  T value;
-  memcpy(&value, payload.data(), sizeof value);
-  return value;
-}
-
 /* Takes the same time wherever the first difference is. */
 bool equal_secrets(const uint8_t* a, const uint8_t* b, size_t size) {
   unsigned difference = 0;
   for (size_t i = 0; i < size; i++) difference |= a[i] ^ b[i];
   return difference == 0;
-}
-
-uint64_t padded(uint64_t size) { return (size + 7) / 8 * 8; }
-
-QueryRequest parse_query(std::span<const uint8_t> payload) {
-  QueryRequest request;
-  if (payload.size() < sizeof request.query) throw ProtocolError("QUERY is too short");
-  memcpy(&request.query, payload.data(), sizeof request.query);
-  payload = payload.subspan(sizeof request.query);
-  const TbQuery& query = request.query;
-  const uint64_t params_at = padded(query.program_size);
-  if (params_at > payload.size() || query.params_size > payload.size() - params_at)
-    throw ProtocolError("QUERY's sizes do not match");
-  const uint64_t plan_at = params_at + padded(query.params_size);
-  // What ends with the parameters need not be padded.
-  const bool ends = query.result_size == 0 && payload.size() == params_at + query.params_size;
-  if (!ends && (plan_at > payload.size() || payload.size() - plan_at != query.result_size))
-    throw ProtocolError("QUERY's sizes do not match");
-  request.program = payload.first(query.program_size);
-  request.params = payload.subspan(params_at, query.params_size);
-  if (query.result_size > 0) request.result_plan = payload.subspan(plan_at);
-  return request;
-}
-
-LayoutRequest parse_layout(std::span<const uint8_t> payload) {
-  TbLayout layout;
-  if (payload.size() < sizeof layout) throw ProtocolError("LAYOUT is too short");
-  memcpy(&layout, payload.data(), sizeof layout);
-  payload = payload.subspan(sizeof layout);
-  const uint64_t padded = (uint64_t{layout.program_size} + 7) / 8 * 8;
-  if (padded > payload.size() || payload.size() - padded != layout.params_size)
-    throw ProtocolError("LAYOUT's sizes do not match");
-  return {payload.first(layout.program_size), payload.subspan(padded)};
 }
 
 }  // namespace
@@ -85,7 +46,7 @@ void Session::run() noexcept {
   } catch (...) {
     log_message(LogLevel::kError, "session of backend %d ended by an unknown exception", peer_pid_);
   }
-  if (query_ && !ended_by_peer) query_->leave_segment_to_backend();
+  if (query_ && !ended_by_peer) query_->leave_slots_to_backend();
   // The peer learns at once; what its query holds takes as long as it takes.
   shutdown(socket_.get(), SHUT_RDWR);
   try {
@@ -147,9 +108,9 @@ void Session::handle(const MessageReader::Message& message) {
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
   switch (message.type) {
-    case TB_MSG_CHUNK: return query_->chunk(message.payload);
-    case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(message.payload);
-    case TB_MSG_SLOT_FREE: return query_->slot_free(message.payload);
+    case TB_MSG_CHUNK: return query_->chunk(parse_chunk(message.payload));
+    case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(read_struct<TbChunkRelease>(message.payload));
+    case TB_MSG_SLOT_FREE: return query_->slot_free(read_struct<TbSlotFree>(message.payload));
     case TB_MSG_LAYOUT: return layout(message.payload);
     default: return query_->input_end();
   }
@@ -166,7 +127,7 @@ void Session::hello(std::span<const uint8_t> payload) {
   welcome.version = TB_WIRE_VERSION;
   welcome.ndevices = static_cast<uint32_t>(context_.engine.devices.size());
   welcome.generation = context_.generation;
-  outbox_.post(TB_MSG_WELCOME, {reinterpret_cast<const uint8_t*>(&welcome), sizeof welcome}, -1);
+  outbox_.post(TB_MSG_WELCOME, bytes_of(welcome), -1);
 }
 
 void Session::files(std::span<const uint8_t> payload) {
@@ -183,7 +144,7 @@ void Session::query(std::span<const uint8_t> payload) {
   files_ = RelationFiles();
   try {
     query_ = std::make_unique<QueryExecution>(context_.engine, outbox_, request, std::move(files), tables_,
-                                              &last_segment_, [this] { return peer_gone(); });
+                                              &last_slot_memory_, [this] { return peer_gone(); });
     context_.open_queries++;
   } catch (const DeviceError& e) {
     refuse(e.reason, e.what());
@@ -201,18 +162,14 @@ void Session::refuse(uint32_t reason, const std::string& message) {
   tables_.clear();
   log_message(LogLevel::kDebug, "query of backend %d refused: %s", peer_pid_, message.c_str());
   const TbFailure failure = make_failure(reason, 0, message);
-  outbox_.post(TB_MSG_REFUSED, {reinterpret_cast<const uint8_t*>(&failure), sizeof failure}, -1);
+  outbox_.post(TB_MSG_REFUSED, bytes_of(failure), -1);
 }
 
 /* What cannot be compiled, or not there, is the QUERY's to tell. */
 void Session::prepare(std::span<const uint8_t> payload) {
-  TbPrepare prepare;
-  if (payload.size() < sizeof prepare) throw ProtocolError("PREPARE is too short");
-  memcpy(&prepare, payload.data(), sizeof prepare);
-  payload = payload.subspan(sizeof prepare);
-  if (payload.size() != prepare.program_size) throw ProtocolError("PREPARE's size does not match");
+  const auto [prepare, blob] = parse_prepare(payload);
   try {
-    auto program = std::make_shared<const Program>(Program::parse(payload));
+    auto program = std::make_shared<const Program>(Program::parse(blob));
     Engine& engine = context_.engine;
     Device& device = *engine.devices[choose_device(engine, *program, prepare.device, prepare.flags).device];
     engine.compile_ahead.start(device, std::move(program));
@@ -230,11 +187,11 @@ void Session::attach(std::span<const uint8_t> payload) {
   if (attach.generation == context_.generation)
     if (auto attachment = context_.engine.leases.attach(attach.lease)) attachment_.emplace(std::move(*attachment));
   if (!attachment_) return refuse(TB_FALLBACK_NO_SERVICE, "the query to be fed is over");
-  const SharedSegment& segment = attachment_->segment();
+  const SlotMemory& memory = attachment_->memory();
   TbAttached attached{};
-  attached.segment_id = segment.id();
-  attached.segment_size = segment.size();
-  outbox_.post(TB_MSG_ATTACHED, {reinterpret_cast<const uint8_t*>(&attached), sizeof attached}, segment.fd());
+  attached.segment_id = memory.id();
+  attached.segment_size = memory.size();
+  outbox_.post(TB_MSG_ATTACHED, bytes_of(attached), memory.fd());
 }
 
 /* The query went well: a table that it built is kept for those to come. */
@@ -263,7 +220,7 @@ void Session::send_status() {
   reply.generation = context_.generation;
   reply.pid = getpid();
   reply.ndevices = static_cast<uint32_t>(engine.devices.size());
-  reply.shared_bytes = engine.segments.total_bytes();
+  reply.shared_bytes = engine.slot_memory.total_bytes();
   reply.sessions = context_.sessions;
   reply.open_queries = context_.open_queries;
   const CodeCache::Counters counters = engine.code.counters();

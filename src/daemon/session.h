@@ -15,8 +15,9 @@
 
 #include "daemon/message_reader.h"
 #include "daemon/outbox.h"
-#include "engine/exec/connection_tables.h"
+#include "engine/exec/connection_join_tables.h"
 #include "engine/exec/engine.h"
+#include "engine/exec/query_execution.h"
 
 namespace turbine {
 
@@ -63,10 +64,10 @@ class Session {
   bool greeted_ = false;
   int peer_pid_ = 0;
   RelationFiles files_;
-  uint64_t last_segment_ = 0;
-  ConnectionTables tables_;  // built for the query to come that probes them
+  uint64_t last_slot_memory_ = 0;
+  ConnectionJoinTables tables_;  // built for the query to come that probes them
   std::unique_ptr<QueryExecution> query_;
-  std::optional<SegmentLeases::Attachment> attachment_;  // a feeder's, until it is gone
+  std::optional<SlotLeases::Attachment> attachment_;  // a feeder's, until it is gone
 };
 
 }  // namespace turbine

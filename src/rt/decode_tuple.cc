@@ -9,15 +9,13 @@
  * "ends" at kBeyond, which no later step brings back below a tuple's end: so a
  * walk over a tuple tests for corruption once, at its end.
  */
+#include "rt/heap_page.h"
 #include "rt/varlena.h"
 
 namespace turbine::rt {
 namespace {
 
 constexpr uint32_t kBeyond = 0x80000000u;
-
-/* Page header: pd_lower at 12, pd_upper 14, pd_special 16; 24 bytes. */
-constexpr uint32_t kPageHeader = 24;
 
 /* Tuple header: t_infomask2 at 18, t_infomask 20, t_hoff 22, then the bitmap. */
 constexpr uint32_t kInfomask2 = 18;
@@ -26,8 +24,6 @@ constexpr uint32_t kHoff = 22;
 constexpr uint32_t kBitmap = 23;
 constexpr uint16_t kHasNull = 0x0001;
 constexpr uint16_t kNattsMask = 0x07ff;
-constexpr uint32_t kPlainHeader = 24;
-constexpr uint32_t kMaxAlign = 8;
 
 RT_INLINE uint16_t load16(const uint8_t* aligned) {
   return *reinterpret_cast<const uint16_t*>(aligned);
@@ -49,7 +45,7 @@ RT_EXPORT uint32_t rt_decode_line_count(const uint8_t* page) {
   const uint32_t upper = load16(page + 14);
   const uint32_t special = load16(page + 16);
   if (upper == 0) return 0;  // never initialised
-  const uint32_t lines = (lower - kPageHeader) / 4;
+  const uint32_t lines = (lower - kPageHeader) / kLinePointer;
   const bool sane = lower >= kPageHeader && lower <= upper && upper <= special &&
                     special <= TB_PAGE_SIZE && lines <= TB_MAX_TUPLES_PER_PAGE;
   return sane ? lines : TB_NONE;

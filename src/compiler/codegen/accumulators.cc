@@ -1,3 +1,9 @@
+/*
+ * accumulators.cc - aggregate states, emitted in registers and in group rows.
+ *
+ * Called by the sinks' emitters of both targets. Owns no loop. It must never emit a
+ * branch into step(): host loops vectorise because there is none.
+ */
 #include "compiler/codegen/accumulators.h"
 
 #include <llvm/IR/Intrinsics.h>

@@ -23,17 +23,13 @@
 #include <cstddef>
 
 #include "compiler/codegen/decode_tuple.h"
+#include "rt/heap_page.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
 
 namespace {
 
-constexpr uint32_t kPageHeader = 24;
-constexpr uint32_t kLinePointer = 4;
-constexpr uint32_t kFlagsShift = 15;
-constexpr uint32_t kFlagsMask = 3;
-constexpr uint32_t kNormal = 1;
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kAllLanes = 0xffffffffu;
 

@@ -1,3 +1,9 @@
+/*
+ * decode_tuple.cc - emits the decoding of one heap tuple.
+ *
+ * Called by decode.cc for each tuple. Emitted code must never trust a length or offset
+ * of a tuple before it is checked: pages may be damaged or torn.
+ */
 #include "compiler/codegen/decode_tuple.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -6,13 +12,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "rt/heap_page.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
 
 namespace {
 
-constexpr uint32_t kMaxAlign = 8;
 constexpr uint32_t kPresenceBits = 64;
 
 /* Attributes that are always decoded by code of their own; behind them, so many
@@ -20,7 +26,6 @@ constexpr uint32_t kPresenceBits = 64;
  * of 1,600 attributes would take a minute to compile. */
 constexpr uint32_t kSpecialised = 48;
 constexpr uint32_t kStretch = 8;
-constexpr uint64_t kPlainHeader = 24;  // of a tuple without a NULL bitmap
 
 /* Lies in the tuple as a varlena. */
 bool is_variable(const TbColumn& column) {

@@ -1,3 +1,9 @@
+/*
+ * filter.cc - splits conjuncts into dense ones and ones that deserve a selection.
+ *
+ * Called by the pipelines of both targets. It must never move a conjunct that can raise
+ * before one that PostgreSQL evaluates first.
+ */
 #include "compiler/codegen/filter.h"
 
 namespace turbine {

@@ -1,3 +1,9 @@
+/*
+ * full_join.cc - what FULL joins add to a pipeline.
+ *
+ * Called by the pipelines of both targets. Emitted code sets bytes of matched rows and
+ * must never clear one.
+ */
 #include "compiler/codegen/full_join.h"
 
 #include <cstddef>

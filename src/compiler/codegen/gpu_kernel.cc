@@ -1,3 +1,9 @@
+/*
+ * gpu_kernel.cc - the frame of one kernel: entry, grid-stride loop, epilogue.
+ *
+ * Called by pipeline_gpu.cc and probe_gpu.cc, which emit the steps. It knows nothing of
+ * what a step does.
+ */
 #include "compiler/codegen/gpu_kernel.h"
 
 #include <llvm/IR/Intrinsics.h>

@@ -1,3 +1,9 @@
+/*
+ * group_table.cc - emits look-up and insertion in a TbGroupTable.
+ *
+ * Called by the aggregate sink of both targets. Emitted code must never make room
+ * itself: it says that there is none.
+ */
 #include "compiler/codegen/group_table.h"
 
 #include <cstddef>

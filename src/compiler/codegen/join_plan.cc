@@ -1,3 +1,8 @@
+/*
+ * join_plan.cc - where filters stand among joins, and whose matches are needed.
+ *
+ * Called by the pipelines of both targets; looks at the program and emits nothing.
+ */
 #include "compiler/codegen/join_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+/*
+ * join_probe.cc - emits the probing of a TbJoinTable for one row.
+ *
+ * Called by the joins' loops of both targets. Join tables are immutable: emitted code
+ * only reads them.
+ */
 #include "compiler/codegen/join_probe.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -5,6 +11,7 @@
 #include <cstddef>
 
 #include "compiler/codegen/filter.h"
+#include "engine/program/stored_rows.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -47,18 +54,7 @@ void JoinProbe::bind(Value* tables) {
     key_values_.push_back(within(field(i64, offsetof(TbJoinTable, columns) + i * 16)));
 }
 
-bool JoinProbe::integer_key() const {
-  if (types_.size() != 1) return false;
-  switch (types_[0]) {
-    case TB_TYPE_INT2:
-    case TB_TYPE_INT4:
-    case TB_TYPE_INT8:
-    case TB_TYPE_DATE:
-    case TB_TYPE_TIMESTAMP:
-    case TB_TYPE_TIMESTAMPTZ: return true;
-    default: return false;
-  }
-}
+bool JoinProbe::integer_key() const { return types_.size() == 1 && is_integer_key(types_[0]); }
 
 bool JoinProbe::dense_keys() const {
   for (uint32_t key : exprs_)

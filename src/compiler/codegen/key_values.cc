@@ -1,3 +1,9 @@
+/*
+ * key_values.cc - emits equality and canonical form of key values.
+ *
+ * Called for group keys and join keys. It must never decide about NULL: grouping and
+ * joins differ there.
+ */
 #include "compiler/codegen/key_values.h"
 
 namespace turbine {

@@ -1,3 +1,9 @@
+/*
+ * loop_emitter.cc - emits loops, conditionals and switches with carried values.
+ *
+ * Called by all emitters of code with branches. Owns no values except the ones that it
+ * carries.
+ */
 #include "compiler/codegen/loop_emitter.h"
 
 namespace turbine {

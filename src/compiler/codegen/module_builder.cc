@@ -1,3 +1,9 @@
+/*
+ * module_builder.cc - the module that emitters fill.
+ *
+ * One per compilation, made by jit/compile_program.cc. It takes signatures of the device
+ * library from bitcode and must never retype one.
+ */
 #include "compiler/codegen/module_builder.h"
 
 #include <llvm/IR/Constants.h>

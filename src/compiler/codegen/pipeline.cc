@@ -1,3 +1,8 @@
+/*
+ * pipeline.cc - chooses a pipeline's shape by the target.
+ *
+ * Called once per compilation by jit/. Emits nothing itself.
+ */
 #include "compiler/codegen/pipeline.h"
 
 namespace turbine {

@@ -1,3 +1,9 @@
+/*
+ * row_emitter.cc - emits the evaluation of expressions for one row.
+ *
+ * Called by the loops of both targets. Cheap operations must never branch, and no error
+ * counts for a row that the query does not look at.
+ */
 #include "compiler/codegen/row_emitter.h"
 
 #include <llvm/IR/Intrinsics.h>

@@ -1,3 +1,9 @@
+/*
+ * row_store.cc - emits the writing of kept rows to the columns of a TbRowStore.
+ *
+ * Called by the sinks of PROJECT and BUILD. It must never reserve room: its callers have
+ * done so.
+ */
 #include "compiler/codegen/row_store.h"
 
 #include <cstddef>

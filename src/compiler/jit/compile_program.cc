@@ -1,3 +1,9 @@
+/*
+ * compile_program.cc - a program to machine code, in this process.
+ *
+ * Called by a forked child of the zygote. LLVM may abort here, so nothing else may ever
+ * run in that process.
+ */
 #include "compiler/jit/compile_program.h"
 
 #include <llvm/IR/DiagnosticInfo.h>

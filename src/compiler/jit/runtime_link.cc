@@ -1,3 +1,8 @@
+/*
+ * runtime_link.cc - links the device library's bitcode into an emitted module.
+ *
+ * Called by compile_program.cc. Afterwards only entry points may be visible.
+ */
 #include "compiler/jit/runtime_link.h"
 
 #include <llvm/Bitcode/BitcodeReader.h>

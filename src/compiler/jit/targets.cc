@@ -1,3 +1,9 @@
+/*
+ * targets.cc - starts LLVM's two targets, makes their machines, and emits a module's file.
+ *
+ * Called by the other files of jit/. It owns no module; it must never start other targets
+ * than the two.
+ */
 #include "compiler/jit/targets.h"
 
 #include <llvm/ADT/SmallVector.h>

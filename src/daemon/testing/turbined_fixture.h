@@ -99,13 +99,13 @@ class TurbinedTest : public ::testing::Test {
     return client->receive().as<TbStatusReply>();
   }
   bool alive() { return pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
-  /* The daemon's descriptors but for those of segments, of which it keeps some. */
+  /* The daemon's descriptors except those of slot memory, some of which it keeps. */
   size_t daemon_fds() const {
     size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd")) {
       std::error_code gone;
       const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
-      if (!gone && target.find("turbine-segment") == std::string::npos) count++;
+      if (!gone && target.find("turbine-slots") == std::string::npos) count++;
     }
     return count;
   }

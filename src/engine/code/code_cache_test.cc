@@ -47,8 +47,8 @@ class FakeDevice final : public Device {
     return std::make_shared<FakeCode>(std::move(bytes));
   }
   std::string machine_code(std::span<const uint8_t> artifact) override { return {artifact.begin(), artifact.end()}; }
-  void register_segment(void*, uint64_t) override {}
-  void unregister_segment(void*) override {}
+  void register_slot_memory(void*, uint64_t) override {}
+  void unregister_slot_memory(void*) override {}
   QueryNeeds needs(const Program&, double, uint32_t, uint32_t) const override { return {0}; }
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program>, std::shared_ptr<const std::string>,
                                      std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t, QueryProfile*) override {

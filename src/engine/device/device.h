@@ -15,25 +15,20 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 
-#include "engine/device/host/host_memory.h"
 #include "engine/device/join_table.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
+#include "engine/memory/host_memory.h"
 #include "engine/profile/query_profile.h"
 #include "engine/program/program.h"
+#include "engine/wire/device_error.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
 #include "turbine/wire.h"
 
 namespace turbine {
-
-struct DeviceError : std::runtime_error {
-  DeviceError(TbFallback reason, const std::string& what) : std::runtime_error(what), reason(reason) {}
-  TbFallback reason;
-};
 
 /* Compiled code, loaded on one device; shared by queries. */
 class LoadedCode {
@@ -177,9 +172,9 @@ class Device {
    * same bytes on the host, a cubin on a GPU. */
   virtual std::string machine_code(std::span<const uint8_t> artifact) = 0;
 
-  /* Makes a shared segment fast to copy from (pins it); undone by unregister. */
-  virtual void register_segment(void* base, uint64_t size) = 0;
-  virtual void unregister_segment(void* base) = 0;
+  /* Makes slot memory fast to copy from (pins it); undone by unregister. */
+  virtual void register_slot_memory(void* base, uint64_t size) = 0;
+  virtual void unregister_slot_memory(void* base) = 0;
 
   /* Throws DeviceError for a program that this device cannot run at all. */
   virtual QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const = 0;

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/device/host/host_memory.h"
 #include "engine/device/key_bounds.h"
+#include "engine/memory/host_memory.h"
 #include "engine/program/stored_rows.h"
 #include "turbine/kernel.h"
 

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "engine/device/host/host_memory.h"
 #include "engine/device/result_batch.h"
+#include "engine/memory/host_memory.h"
 
 namespace turbine {
 

@@ -23,13 +23,13 @@ namespace turbine {
 class Admission {
  public:
   /* Budgets by device index; that of device 0 (the host) also bears the shared
-   * segments of all devices. */
+   * slot memory of all devices. */
   explicit Admission(std::vector<uint64_t> budgets);
 
   struct Claim {
     uint32_t device;
     uint64_t device_bytes;  // on the device, to start with
-    uint64_t shared_bytes;  // of host memory, for the segment
+    uint64_t shared_bytes;  // of host memory, for the slots
     bool grows;             // its state grows with the data: grant more than needed
     /* Its session holds memory already (tables), which those before it may be
      * waiting for: it neither queues behind them nor waits long. */

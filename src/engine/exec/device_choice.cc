@@ -1,3 +1,9 @@
+/*
+ * device_choice.cc - which device runs a program.
+ *
+ * Called by a QUERY and a PREPARE on the session's thread. Owns nothing; reserves
+ * nothing.
+ */
 #include "engine/exec/device_choice.h"
 
 namespace turbine {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "engine/device/cuda/probe.h"
-#include "engine/device/host/host_device.h"
 
 namespace turbine {
 namespace {
@@ -15,18 +13,6 @@ namespace {
 /* Readers mostly copy from the page cache, and else wait for the disk: a few
  * more than processors keep a drive's queue filled on small machines. */
 unsigned reader_threads() { return std::clamp(std::thread::hardware_concurrency(), 4u, 16u); }
-
-std::vector<std::unique_ptr<Device>> make_devices(const EngineOptions& options, std::string* why_no_gpu) {
-  std::vector<std::unique_ptr<Device>> devices;
-  devices.push_back(std::make_unique<HostDevice>(HostDeviceOptions{options.host_threads, options.host_memory_budget}));
-  if (!options.use_gpus) {
-    *why_no_gpu = "switched off";
-    return devices;
-  }
-  for (auto& device : probe_cuda_devices(why_no_gpu))
-    if (devices.size() < TB_MAX_DEVICES) devices.push_back(std::move(device));
-  return devices;
-}
 
 std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& devices) {
   std::vector<uint64_t> result;
@@ -37,14 +23,18 @@ std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& device
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
-    : devices(make_devices(options, &why_no_gpu)),
-      workers(static_cast<HostDevice&>(*devices[TB_DEVICE_HOST]).pool()),
+    : Engine(options, find_devices(options.devices)) {}
+
+Engine::Engine(const EngineOptions& options, FoundDevices found)
+    : why_no_gpu(std::move(found.why_no_gpu)),
+      devices(std::move(found.devices)),
+      workers(*found.host_workers),
       compiler(options.compiler_path, options.compile_timeout_s),
       store(options.cache_directory, options.cache_bytes),
-      code(compiler, store, host_cpu_fingerprint(), options.max_loaded_programs),
+      code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),
       compile_ahead(code),
-      segments(options.max_idle_segment_bytes),
-      leases(segments),
+      slot_memory(options.max_idle_slot_bytes),
+      leases(slot_memory),
       admission(budgets(devices)),
       readers("reader", reader_threads()) {}
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "engine/code/code_cache.h"
-#include "engine/device/device.h"
-#include "engine/device/host/worker_pool.h"
+#include "engine/code/compile_ahead.h"
+#include "engine/device/machine/find_devices.h"
 #include "engine/exec/admission.h"
-#include "engine/exec/compile_ahead.h"
-#include "engine/storage/segment_leases.h"
-#include "engine/storage/shared_segment.h"
+#include "engine/slots/slot_leases.h"
+#include "engine/slots/slot_memory.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 
@@ -26,10 +26,8 @@ struct EngineOptions {
   std::string cache_directory;  // "": nothing is kept on disk
   uint64_t cache_bytes = 1ull << 30;
   size_t max_loaded_programs = 256;
-  unsigned host_threads = 0;        // 0: one a processor
-  uint64_t host_memory_budget = 0;  // 0: a quarter of the memory
-  uint64_t max_idle_segment_bytes = 512u << 20;
-  bool use_gpus = true;
+  uint64_t max_idle_slot_bytes = 512u << 20;
+  DeviceOptions devices;
 };
 
 class Engine {
@@ -43,13 +41,16 @@ class Engine {
   CodeStore store;
   CodeCache code;
   CompileAhead compile_ahead;
-  SegmentPool segments;
-  SegmentLeases leases;
+  SlotMemoryPool slot_memory;
+  SlotLeases leases;
   Admission admission;
   WorkerPool readers;
 
   /* A device as STATUS shows it. */
   TbDeviceInfo device_info(uint32_t index);
+
+ private:
+  Engine(const EngineOptions& options, FoundDevices found);
 };
 
 }  // namespace turbine

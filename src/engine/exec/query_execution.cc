@@ -8,22 +8,16 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/device/cuda/fault.h"
-#include "engine/exec/columns_chunk_check.h"
+#include "engine/device/query_fault.h"
 #include "engine/exec/device_choice.h"
-#include "engine/exec/probed_tables.h"
-#include "engine/storage/direct_reader.h"
+#include "engine/exec/probed_join_tables.h"
+#include "engine/wire/failure.h"
+#include "engine/wire/message_bytes.h"
 
 namespace turbine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr uint64_t kSlotAlignment = 4096;
-
-/* A thread copies some 5-16 GB/s from the page cache, a GPU takes 55: several
- * read a large slot. 2 MB keep a drive busy as well. */
-constexpr uint32_t kPagesPerRead = 256;
 
 /* For a result plan: enough for the first rows of an order; and what sorting takes
  * of a row besides. */
@@ -34,44 +28,11 @@ uint64_t us_since(Clock::time_point start) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
 
-template <class T>
-std::span<const uint8_t> bytes_of(const T& value) {
-  return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
-}
-
-template <class T>
-T read_struct(std::span<const uint8_t> payload) {
-  if (payload.size() != sizeof(T)) throw ProtocolError("message of a wrong length");
-  T value;
-  memcpy(&value, payload.data(), sizeof value);
-  return value;
-}
-
-const char* sqlstate(uint32_t reason) {
-  switch (reason) {
-    case TB_FALLBACK_DEVICE_MEMORY:
-    case TB_FALLBACK_HOST_MEMORY: return "53200";
-    case TB_FALLBACK_ADMISSION: return "53000";
-    case TB_FALLBACK_VALUE:
-    case TB_FALLBACK_RAISED: return "22000";
-    case TB_FALLBACK_PROTOCOL: return "08P01";
-    case TB_FALLBACK_COMPILE: return "XX000";
-    default: return "58000";
-  }
-}
-
-/* What a chunk's verdict means for a query whose rows do not go back one by one. */
-uint32_t reason_of(uint32_t verdict) {
+/* Fails a query whose rows do not go back one by one, for a chunk's verdict. */
+TbFailure verdict_failure(uint32_t verdict) {
   constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
-  return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
-}
-
-PagesRead pages_read(CachedRead read) {
-  switch (read) {
-    case CachedRead::kDone: return PagesRead::kDone;
-    case CachedRead::kNotCached: return PagesRead::kNotCached;
-    default: return PagesRead::kFailed;
-  }
+  return make_failure(verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE, verdict,
+                      "a row's values need PostgreSQL");
 }
 
 /* Does the query's state on the device grow with its input? */
@@ -83,20 +44,10 @@ bool grows(const Program& program) {
 
 }  // namespace
 
-TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& message) {
-  TbFailure failure{};
-  memcpy(failure.sqlstate, sqlstate(reason), sizeof failure.sqlstate);
-  failure.verdict = static_cast<uint16_t>(verdict);
-  failure.reason = reason;
-  message.copy(failure.message, sizeof failure.message - 1);
-  return failure;
-}
-
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
-                               ConnectionTables& tables, uint64_t* last_segment, const IsCancelled& cancelled)
+                               ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled)
     : engine_(engine),
       sink_(sink),
-      files_(std::make_shared<RelationFiles>(std::move(files))),
       tables_(tables),
       cancelled_(cancelled) {
   try {
@@ -108,21 +59,23 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   }
   params_ = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
                                                 request.params.size());
-  verify_checksums_ = request.query.flags & TB_QUERY_CHECKSUMS;
   if (request.query.flags & (TB_QUERY_PROFILE | TB_QUERY_TRACE))
     profile_ = std::make_unique<QueryProfile>((request.query.flags & TB_QUERY_TRACE) != 0);
+  heap_.emplace(*program_, std::move(files), (request.query.flags & TB_QUERY_CHECKSUMS) != 0, engine_.readers,
+                profile_.get());
+  columns_.emplace(*program_);
   check_table_number(request.query);
   table_number_ = request.query.table;
-  const JoinTables probed = probed_tables(*program_, tables_);
+  const JoinTables probed = probed_join_tables(*program_, tables_);
 
   const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
   host_because_ = choice.host_because;
   try {
-    start(request, choice.device, probed, last_segment, cancelled);
+    start(request, choice.device, probed, last_slot_memory, cancelled);
   } catch (const DeviceError& e) {
     if (choice.device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
     host_because_ = e.reason;
-    start(request, TB_DEVICE_HOST, probed, last_segment, cancelled);
+    start(request, TB_DEVICE_HOST, probed, last_slot_memory, cancelled);
   }
 }
 
@@ -148,15 +101,21 @@ Admission::Claim QueryExecution::claim(uint32_t device, const QueryNeeds& needs,
 
 /* Everything that can be refused; holds nothing if it throws. */
 void QueryExecution::start(const QueryRequest& request, uint32_t index, const JoinTables& probed,
-                           uint64_t* last_segment, const IsCancelled& cancelled) {
+                           uint64_t* last_slot_memory, const IsCancelled& cancelled) {
   Device& device = *engine_.devices[index];
   const TbQuery& query = request.query;
   const bool prune = plan_ && plan_->only_best() && program_->sink() == TB_SINK_PROJECT;
   // What is pruned takes little, however many rows there are.
   const double estimated_rows = prune ? 0 : query.estimated_groups;
   const Device::ChunkShape shape = device.chunk_shape(query.nblocks, query.flags & TB_QUERY_COPIED);
+  const SlotShape slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   ready_ = {};
-  lay_out_slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
+  ready_.slot_pages = slots.pages;
+  ready_.nslots = slots.nslots;
+  ready_.ids_offset = slots.ids_offset;
+  ready_.slot_size = slots.size;
+  ready_.first_slot_offset = 0;
+  ready_.segment_size = slots.total_bytes();
   busy_ = shape.busy;
   QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.table_bytes(*program_, probed);
@@ -182,11 +141,11 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
         device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes(), profile_.get());
   }
   if (program_->full_joins_end() > 0)
-    unmatched_.emplace(*program_, probed, ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
+    unmatched_.emplace(*program_, probed, slots.max_rows());
   if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
-  slots_.resize(ready_.nslots);
-  segment_ = engine_.segments.take(ready_.segment_size, device, *last_segment);
+  slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
+  slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
   grant_ = std::move(grant);
   device_query_ = std::move(device_query);
 
@@ -194,27 +153,17 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   ready_.code_source = static_cast<uint32_t>(code.source);
   ready_.compile_ms = code.ms;
   ready_.host_because = host_because_;
-  send_ready(last_segment);
+  send_ready(last_slot_memory);
 }
 
-void QueryExecution::lay_out_slots(uint32_t slot_pages, uint32_t nslots) {
-  ready_.slot_pages = slot_pages;
-  ready_.nslots = nslots;
-  ready_.ids_offset = uint64_t{slot_pages} * TB_PAGE_SIZE;
-  const uint64_t ids = uint64_t{slot_pages} * TB_MAX_TUPLES_PER_PAGE * sizeof(uint32_t);
-  ready_.slot_size = (ready_.ids_offset + ids + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-  ready_.first_slot_offset = 0;
-  ready_.segment_size = nslots * ready_.slot_size;
-}
-
-void QueryExecution::send_ready(uint64_t* last_segment) {
-  ready_.segment_id = segment_->id();
-  ready_.segment_size = segment_->size();
-  ready_.lease = engine_.leases.begin(*segment_);
-  ready_.has_fd = segment_->id() != *last_segment;
-  *last_segment = segment_->id();
+void QueryExecution::send_ready(uint64_t* last_slot_memory) {
+  ready_.segment_id = slot_memory_->id();
+  ready_.segment_size = slot_memory_->size();
+  ready_.lease = engine_.leases.begin(*slot_memory_);
+  ready_.has_fd = slot_memory_->id() != *last_slot_memory;
+  *last_slot_memory = slot_memory_->id();
   if (profile_) profile_->begin();
-  sink_.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? segment_->fd() : -1);
+  sink_.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? slot_memory_->fd() : -1);
 }
 
 QueryExecution::~QueryExecution() {
@@ -225,50 +174,22 @@ QueryExecution::~QueryExecution() {
     lock.unlock();
     if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
     lock.lock();
-    reads_finished_.wait(lock, [this] { return reading_ == 0; });
+    reads_finished_.wait(lock, [this] { return slots_.reading() == 0; });
   }
-  stage_.reset();         // what it keeps counts against the device query's budget
+  result_run_.reset();         // what it keeps counts against the device query's budget
   device_query_.reset();  // waits for its chunks
-  if (leave_segment_)
-    engine_.leases.abandon(ready_.lease, std::move(segment_));
+  if (leave_slots_)
+    engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
   else
-    engine_.leases.end(ready_.lease, std::move(segment_));
+    engine_.leases.end(ready_.lease, std::move(slot_memory_));
 }
 
-QueryExecution::Slot& QueryExecution::slot_in(uint32_t slot, SlotState state) {
-  if (slot >= slots_.size()) throw ProtocolError("no such slot");
-  if (slots_[slot].state != state) throw ProtocolError("slot " + std::to_string(slot) + " is in another state");
-  return slots_[slot];
-}
-
-void QueryExecution::check_chunk(const TbChunk& chunk, std::span<const TbRun> runs) const {
-  if (chunk.kind == TB_CHUNK_COLUMNS) {
-    if (chunk.npages != 0 || !runs.empty() || chunk.layout != 0) throw ProtocolError("columns chunk with pages");
-    return;
+ChunkSource& QueryExecution::source_of(uint32_t kind) {
+  switch (kind) {
+    case TB_CHUNK_PAGES: return *heap_;
+    case TB_CHUNK_COLUMNS: return *columns_;
+    default: throw ProtocolError("unknown kind of chunk");
   }
-  if (chunk.kind != TB_CHUNK_PAGES) throw ProtocolError("unknown kind of chunk");
-  if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("pages for a program of rows");
-  if (chunk.npages > ready_.slot_pages) throw ProtocolError("chunk is larger than a slot");
-  if (!layouts_.has(chunk.layout)) throw ProtocolError("chunk of an unknown layout");
-  uint32_t end = 0;
-  for (const TbRun& run : runs) {
-    if (run.count == 0 || uint64_t{run.page} + run.count > chunk.npages) throw ProtocolError("run leaves its chunk");
-    // Else pages that nobody reads would count as read.
-    if (run.page < end) throw ProtocolError("runs overlap");
-    end = run.page + run.count;
-    if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
-  }
-}
-
-/* Segment 0 begins another relation's files. Chunks being read keep those that
- * they began with, to which nothing is added behind their backs. */
-void QueryExecution::files(uint32_t first_segment, const std::vector<int>& fds) {
-  if (first_segment == 0) {
-    files_ = std::make_shared<RelationFiles>();
-    files_in_use_ = false;
-  }
-  const bool added = files_->add(files_in_use_ ? UINT32_MAX : first_segment, fds);
-  if (!added) throw ProtocolError("FILES: bad segment numbers");
 }
 
 void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& cancelled) {
@@ -278,192 +199,68 @@ void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& can
     if (input_ended_) throw ProtocolError("LAYOUT after INPUT_END");
   }
   try {
-    layouts_.add(*program_, request, engine_, *engine_.devices[ready_.device], demand_, cancelled);
+    const LayoutCode code{engine_.code, engine_.compile_ahead, *engine_.devices[ready_.device], demand_};
+    heap_->layouts().add(*program_, request, code, cancelled);
   } catch (const DeviceError&) {
     std::lock_guard lock(mutex_);
-    fail_locked(std::current_exception());
+    fail_locked(make_failure(std::current_exception()));
   }
 }
 
-void QueryExecution::chunk(std::span<const uint8_t> payload) {
-  TbChunk chunk;
-  if (payload.size() < sizeof chunk) throw ProtocolError("CHUNK is too short");
-  memcpy(&chunk, payload.data(), sizeof chunk);
-  if (payload.size() != sizeof chunk + uint64_t{chunk.nruns} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
-  std::vector<TbRun> runs(chunk.nruns);
-  if (!runs.empty()) memcpy(runs.data(), payload.data() + sizeof chunk, runs.size() * sizeof(TbRun));
-
+void QueryExecution::chunk(const ChunkRequest& chunk) {
   std::unique_lock lock(mutex_);
   if (failed_) return;
   if (input_ended_) throw ProtocolError("CHUNK after INPUT_END");
-  Slot& slot = slot_in(chunk.slot, SlotState::kBackend);
-  check_chunk(chunk, runs);
-  slot.kind = chunk.kind;
-  slot.npages = chunk.npages;
-  slot.layout = chunk.layout;
-  slot.sequence = chunk.sequence;
+  slots_.check_state(chunk.slot, SlotState::kBackend);
+  ChunkSource& source = source_of(chunk.kind);
+  source.check(chunk, slots_.shape());
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
-  auto parts = split_runs(runs, kPagesPerRead);
-  slot.ahead = false;
-  trace_slot(chunk.slot, TB_SPAN_KIND_COUNT);
-  slot.state = parts.empty() ? SlotState::kHeld : SlotState::kReading;
-  if (parts.empty()) return;
-  slot.parts_unread = static_cast<uint32_t>(parts.size());
-  slot.read_failed = false;
-  reading_++;
-  const ChunkTask task = task_of(chunk.slot);
+  const bool fills = source.fills(chunk);
+  slots_.begin(chunk, fills);
+  if (!fills) return;
+  const ChunkTask task = slots_.task(chunk.slot, source.layout(chunk.layout));
+  // The source may report at once, which takes the lock.
   lock.unlock();
-  files_in_use_ = true;
-  bool ahead = false;
-  try {
-    ahead = decode_ahead(chunk.slot, task, runs);
-  } catch (const std::bad_alloc&) {
-    // Nothing has begun.
-  }
-  if (!ahead) start_read(chunk.slot, files_, std::move(parts));
+  source.fill(chunk, task, *device_query_, *this);
 }
 
-/* The slot's chunk; the lock is held. */
-ChunkTask QueryExecution::task_of(uint32_t index) {
-  Slot& slot = slots_[index];
-  uint8_t* base = slot_base(index);
-  ChunkTask task{};
-  task.sequence = slot.sequence;
-  task.kind = slot.kind;
-  task.data = base;
-  task.npages = slot.npages;
-  task.layout = layouts_.find(slot.layout);
-  task.ids = reinterpret_cast<uint32_t*>(base + ready_.ids_offset);
-  task.ids_capacity = ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE;
-  return task;
-}
-
-/* Has the device read the runs, if it will and the operating system has them in
- * memory; else readers do, which may wait for a drive. Not where the backend, or
- * its feeders, bring some of the pages: they may still be at it. */
-bool QueryExecution::decode_ahead(uint32_t slot, const ChunkTask& task, const std::vector<TbRun>& runs) {
-  uint64_t pages = 0;
-  for (const TbRun& run : runs) pages += run.count;
-  if (pages != task.npages) return false;
-  struct Work {
-    std::shared_ptr<const RelationFiles> files;
-    std::vector<TbRun> runs;
-    uint64_t us = 0;
-  };
-  auto work = std::make_shared<Work>(Work{files_, runs});
-  auto read = [this, work](uint32_t first, uint32_t count, uint8_t* pages) {
-    const auto start = Clock::now();
-    const CachedRead read = read_cached(*work->files, work->runs, first, count, verify_checksums_, pages);
-    work->us += us_since(start);
-    return pages_read(read);
-  };
-  return device_query_->decode_ahead(task, read, [this, work, slot](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
-    if (read == PagesRead::kNotCached) {
-      start_read(slot, work->files, split_runs(work->runs, kPagesPerRead));
-      return;
-    }
-    uint64_t bytes = 0;
-    for (const TbRun& run : work->runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
-    {
-      std::lock_guard lock(mutex_);
-      slots_[slot].decoded = std::move(decoded);
-      slots_[slot].parts_unread = 1;
-    }
-    part_read(slot, read == PagesRead::kDone, bytes, work->us);
-  });
-}
-
-void QueryExecution::start_read(uint32_t slot, const std::shared_ptr<const RelationFiles>& from,
-                                std::vector<std::vector<TbRun>> parts) {
-  {
-    std::lock_guard lock(mutex_);
-    slots_[slot].drives = true;
-    at_drives_++;
-    if (!failed_) sink_.post_waiting();  // for threads, not for a drive
-  }
-  for (std::vector<TbRun>& part : parts) {
-    try {
-      engine_.readers.post([this, slot, files = from, runs = std::move(part)](unsigned) {
-        const auto start = Clock::now();
-        uint64_t bytes = 0;
-        for (const TbRun& run : runs) bytes += uint64_t{run.count} * TB_PAGE_SIZE;
-        bool ok;
-        {
-          const Span span(profile_.get(), TB_SPAN_READ, slots_[slot].sequence);
-          ok = read_runs(*files, runs, verify_checksums_, slot_base(slot));
-        }
-        // The query, and its profile, may be gone as soon as the last part is told of.
-        part_read(slot, ok, bytes, us_since(start));
-      });
-    } catch (const std::bad_alloc&) {
-      part_read(slot, false, 0, 0);
-    }
-  }
-}
-
-/* The chunk has been read when all its parts have been tried: the backend may
- * write to the slot then. */
-void QueryExecution::part_read(uint32_t slot_index, bool ok, uint64_t bytes, uint64_t us) {
+/* The backend hears of chunks that wait for threads now: those at a drive take long. */
+void QueryExecution::waits_for_drive(uint32_t slot) {
   std::lock_guard lock(mutex_);
-  Slot& slot = slots_[slot_index];
-  totals_.read_us += us;
-  if (ok)
-    totals_.bytes_read += bytes;
-  else
-    slot.read_failed = true;
-  if (--slot.parts_unread > 0) return;
-  if (std::exchange(slot.drives, false)) at_drives_--;
-  trace_slot(slot_index, TB_SPAN_SLOT_TO_BE_READ);
-  slot.state = SlotState::kHeld;
-  const TbReadOutcome outcome = slot.read_failed                            ? TB_READ_FAILED
-                                : slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED
-                                                                         : TB_READ_DONE;
-  if (--reading_ == 0) reads_finished_.notify_all();
-  slot.ahead = slot.decoded != nullptr;
-  if (!failed_) tell(slot, TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot_index, outcome}));
+  slots_.wait_for_drive(slot);
+  if (!failed_) sink_.post_waiting();
 }
 
-/* A state of the slot begins, and the one that the span is named for ends; the lock is
- * held. */
-void QueryExecution::trace_slot(uint32_t index, TbSpanKind ended) {
-  if (!profile_ || !profile_->traced()) return;
-  Slot& slot = slots_[index];
-  const uint64_t now = monotonic_ns();
-  try {
-    if (ended != TB_SPAN_KIND_COUNT)
-      profile_->add(ended, slot.sequence, slot.since_ns, now, profile_->track("slot " + std::to_string(index)));
-  } catch (const std::bad_alloc&) {
-    // The trace lacks it.
-  }
-  slot.since_ns = now;
+void QueryExecution::filled(uint32_t slot, const ChunkFill& fill) {
+  std::lock_guard lock(mutex_);
+  totals_.read_us += fill.us;
+  totals_.bytes_read += fill.bytes;
+  const TbReadOutcome outcome = slots_.filled(slot, fill.ok, fill.decoded);
+  if (slots_.reading() == 0) reads_finished_.notify_all();
+  if (!failed_) tell(slot, TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot, outcome}));
 }
 
 /* News of the slot's chunk; the lock is held. Where the device reads the chunks itself,
  * and has enough to do, one wake-up of the backend serves several such: what is still
  * in its hands will bring them along. What waits for other queries will not soon. Drives
  * want all that the backend can ask for. */
-void QueryExecution::tell(const Slot& slot, TbMessageType type, std::span<const uint8_t> payload) {
-  if (slot.ahead && at_drives_ == 0 && reading_ + running_ > busy_ + device_query_->waiting())
+void QueryExecution::tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload) {
+  const uint32_t in_flight = slots_.reading() + running_;
+  if (slots_.ahead(slot) && slots_.at_drives() == 0 && in_flight > busy_ + device_query_->waiting())
     sink_.post_later(type, payload);
   else
     sink_.post(type, payload, -1);
 }
 
-void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
-  const auto release = read_struct<TbChunkRelease>(payload);
+void QueryExecution::chunk_release(const TbChunkRelease& release) {
   ChunkTask task{};
   {
     std::lock_guard lock(mutex_);
     if (failed_) return;
-    Slot& slot = slot_in(release.slot, SlotState::kHeld);
-    if (slot.kind == TB_CHUNK_COLUMNS)
-      check_columns_chunk(*program_, {slot_base(release.slot), ready_.ids_offset},
-                          ready_.slot_pages * TB_MAX_TUPLES_PER_PAGE);
-    task = task_of(release.slot);
-    if (release.rewritten == 0) task.decoded = slot.decoded;
-    slot.decoded.reset();
-    trace_slot(release.slot, TB_SPAN_SLOT_HELD);
-    slot.state = SlotState::kRunning;
+    slots_.check_state(release.slot, SlotState::kHeld);
+    const ChunkSource& source = source_of(slots_.kind(release.slot));
+    source.check_content(slots_.base(release.slot), slots_.shape());
+    task = slots_.submit(release.slot, source.layout(slots_.layout(release.slot)), release.rewritten == 0);
     running_++;
   }
   device_query_->submit(task, [this, slot = release.slot](const ChunkOutcome& outcome, std::exception_ptr error) {
@@ -473,12 +270,11 @@ void QueryExecution::chunk_release(std::span<const uint8_t> payload) {
 
 void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
-  trace_slot(slot, TB_SPAN_SLOT_TO_BE_RUN);
-  slots_[slot].state = SlotState::kBackend;
+  slots_.done(slot);
   running_--;
   if (failed_) return;
   if (error) {
-    fail_locked(error);
+    fail_locked(make_failure(error));
     return;
   }
   if (outcome.errors == 0) add_to_totals(outcome);
@@ -488,9 +284,9 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   done.nrows = outcome.errors ? 0 : outcome.nrows;
   done.ndeferred = outcome.errors ? 0 : outcome.ndeferred;
   done.rows_in = outcome.rows_in;
-  tell(slots_[slot], TB_MSG_CHUNK_DONE, bytes_of(done));
+  tell(slot, TB_MSG_CHUNK_DONE, bytes_of(done));
   if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS)
-    fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
+    fail_locked(verdict_failure(outcome.errors));
   if (input_ended_ && running_ == 0) sink_.wake();
 }
 
@@ -522,9 +318,9 @@ void QueryExecution::unmatched_done(const ChunkOutcome& outcome, std::exception_
   running_--;
   if (failed_) return;
   if (error)
-    fail_locked(error);
+    fail_locked(make_failure(error));
   else if (outcome.errors != 0)
-    fail_locked(reason_of(outcome.errors), outcome.errors, "a row's values need PostgreSQL");
+    fail_locked(verdict_failure(outcome.errors));
   else
     add_to_totals(outcome);
   if (running_ == 0) sink_.wake();
@@ -534,25 +330,22 @@ void QueryExecution::input_end() {
   std::lock_guard lock(mutex_);
   if (failed_) return;
   if (input_ended_) throw ProtocolError("INPUT_END twice");
-  for (const Slot& slot : slots_)
-    if (slot.state != SlotState::kBackend && slot.state != SlotState::kRunning)
-      throw ProtocolError("INPUT_END with a chunk that was not released");
+  if (!slots_.nothing_held()) throw ProtocolError("INPUT_END with a chunk that was not released");
   input_ended_ = true;
 }
 
-void QueryExecution::slot_free(std::span<const uint8_t> payload) {
-  const auto message = read_struct<TbSlotFree>(payload);
+void QueryExecution::slot_free(const TbSlotFree& message) {
   std::lock_guard lock(mutex_);
   if (failed_) return;
-  slot_in(message.slot, SlotState::kOutput).state = SlotState::kOurs;
+  slots_.check_state(message.slot, SlotState::kOutput);
+  slots_.end_output(message.slot);
 }
 
 void QueryExecution::advance() {
   {
     std::lock_guard lock(mutex_);
     if (failed_ || done_ || !input_ended_ || running_ > 0) return;
-    if (!finished_)
-      for (Slot& slot : slots_) slot.state = SlotState::kOurs;
+    if (!finished_) slots_.take_over();
   }
   try {
     if (!finished_) {
@@ -562,12 +355,11 @@ void QueryExecution::advance() {
     send_rows();
   } catch (...) {
     std::lock_guard lock(mutex_);
-    fail_locked(std::current_exception());
+    fail_locked(make_failure(std::current_exception()));
     return;
   }
-  const bool free = std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == SlotState::kOurs; });
-  // The segment is another query's after QUERY_DONE, so all of it must be read.
-  if (next_row_ == rows_out_ && free) send_done();
+  // The slot memory is another query's after QUERY_DONE, so all of it must be read.
+  if (next_row_ == rows_out_ && slots_.all_ours()) send_done();
 }
 
 void QueryExecution::finish() {
@@ -584,9 +376,9 @@ void QueryExecution::finish() {
 void QueryExecution::apply_plan() {
   const Span span(profile_.get(), TB_SPAN_SORT);
   const auto start = Clock::now();
-  stage_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
+  result_run_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
-  totals_.groups = stage_->run(totals_.groups);
+  totals_.groups = result_run_->run(totals_.groups);
   totals_.sort_us = us_since(start);
 }
 
@@ -608,19 +400,19 @@ void QueryExecution::keep_table() {
 void QueryExecution::send_rows() {
   const auto start = Clock::now();
   const ResultOutput::Fetch fetch = [this](uint64_t first, uint64_t count) {
-    return stage_ ? stage_->fetch(first, count) : device_query_->fetch(first, count);
+    return result_run_ ? result_run_->fetch(first, count) : device_query_->fetch(first, count);
   };
   for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
-    if (slots_[i].state != SlotState::kOurs) continue;
+    if (slots_.state(i) != SlotState::kOurs) continue;
     const Span span(profile_.get(), TB_SPAN_WRITE_RESULT);
     std::vector<uint8_t> payload =
-        output_->write(fetch, next_row_, rows_out_ - next_row_, slot_base(i), ready_.ids_offset);
+        output_->write(fetch, next_row_, rows_out_ - next_row_, slots_.base(i), slots_.shape().ids_offset);
     TbGroups header;
     memcpy(&header, payload.data(), sizeof header);
     header.slot = i;
     memcpy(payload.data(), &header, sizeof header);
     next_row_ += header.nrows;
-    slots_[i].state = SlotState::kOutput;
+    slots_.begin_output(i);
     sink_.post(TB_MSG_GROUPS, payload, -1);
   }
   totals_.finish_us += us_since(start);
@@ -643,22 +435,10 @@ void QueryExecution::send_done() {
   sink_.post(TB_MSG_QUERY_DONE, bytes_of(totals_), -1);
 }
 
-void QueryExecution::fail_locked(uint32_t reason, uint32_t verdict, const std::string& message) {
+void QueryExecution::fail_locked(const TbFailure& failure) {
   if (failed_) return;
   failed_ = true;
-  sink_.post(TB_MSG_FAILED, bytes_of(make_failure(reason, verdict, message)), -1);
-}
-
-void QueryExecution::fail_locked(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const DeviceError& e) {
-    fail_locked(e.reason, 0, e.what());
-  } catch (const std::bad_alloc&) {
-    fail_locked(TB_FALLBACK_HOST_MEMORY, 0, "turbined is out of memory");
-  } catch (const std::exception& e) {
-    fail_locked(TB_FALLBACK_DEVICE_LOST, 0, e.what());
-  }
+  sink_.post(TB_MSG_FAILED, bytes_of(failure), -1);
 }
 
 }  // namespace turbine

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/result/result_plan.h"
+#include "engine/result/plan/result_plan.h"
 
 namespace turbine {
 

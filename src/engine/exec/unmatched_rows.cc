@@ -1,3 +1,9 @@
+/*
+ * unmatched_rows.cc - chunks of the rows that FULL joins have not matched.
+ *
+ * Owns the position in the joins' tables. Called by query_execution.cc when all chunks
+ * before are done, never earlier.
+ */
 #include "engine/exec/unmatched_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+/*
+ * group_layout.cc - computes the layout of group rows from a program.
+ *
+ * Called by compiler and engine, which must get the same answer: nothing except the
+ * program may count.
+ */
 #include "engine/program/group_layout.h"
 
 #include <algorithm>

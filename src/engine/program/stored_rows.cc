@@ -1,3 +1,9 @@
+/*
+ * stored_rows.cc - computes the columns of kept rows from a program.
+ *
+ * Called by compiler and engine, which must get the same answer: nothing except the
+ * program may count.
+ */
 #include "engine/program/stored_rows.h"
 
 namespace turbine {
@@ -43,6 +49,18 @@ std::string probe_mismatch(const Program& program, size_t join, const StoredRows
     if (std::string why = check_payload(column, table); !why.empty()) return why;
   }
   return "";
+}
+
+bool is_integer_key(uint32_t type) {
+  switch (type) {
+    case TB_TYPE_INT2:
+    case TB_TYPE_INT4:
+    case TB_TYPE_INT8:
+    case TB_TYPE_DATE:
+    case TB_TYPE_TIMESTAMP:
+    case TB_TYPE_TIMESTAMPTZ: return true;
+    default: return false;
+  }
 }
 
 }  // namespace turbine

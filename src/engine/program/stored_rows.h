@@ -32,6 +32,10 @@ struct StoredRows {
 
 StoredRows stored_rows(const Program& program);
 
+/* Is a join key of this TbType an integer in memory, whose value may be a place in a
+ * join table? */
+bool is_integer_key(uint32_t type);
+
 /* Why the program's join with this index cannot probe a table of these rows;
  * "" if it can. Generated code reads the table as the program describes it. */
 std::string probe_mismatch(const Program& program, size_t join, const StoredRows& table);

@@ -1,3 +1,8 @@
+/*
+ * cuda_code.cc - loads PTX and cubins, and finds their kernels.
+ *
+ * Owns the loaded modules. Called by cuda_device.cc; launches nothing.
+ */
 #include "engine/device/cuda/cuda_code.h"
 
 #include <array>

@@ -1,3 +1,8 @@
+/*
+ * cuda_context.cc - the primary context, health, properties and memory pools of one GPU.
+ *
+ * Shared by the device, its code and its queries. It must never know what a query is.
+ */
 #include "engine/device/cuda/cuda_context.h"
 
 namespace turbine::cuda {
@@ -33,7 +38,7 @@ PrimaryContext::PrimaryContext(const Driver& driver, DeviceOrdinal ordinal) : dr
 
 PrimaryContext::~PrimaryContext() { driver_.note(driver_.primary_ctx_release(ordinal_)); }
 
-CudaContext::CudaContext(const DriverTable& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget)
+CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget)
     : table_(table),
       driver_(table, &health_, fault_from_environment()),
       primary_(driver_, ordinal),

@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/device/cuda/driver.h"
-#include "engine/device/cuda/memory_pool.h"
+#include "engine/device/cuda/driver/driver.h"
+#include "engine/device/cuda/memory/memory_pool.h"
 
 namespace turbine::cuda {
 
@@ -44,7 +44,7 @@ class PrimaryContext {
 class CudaContext {
  public:
   /* `memory_budget` 0: 85 % of what is free now. Throws DeviceError. */
-  CudaContext(const DriverTable& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget);
+  CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget);
 
   /* Makes the context current for the calling thread; before any other call.
    * Throws DeviceError, also if the device has been lost. */
@@ -66,7 +66,7 @@ class CudaContext {
   std::atomic<uint64_t> queries_total{0};
 
  private:
-  const DriverTable& table_;
+  const DriverFunctions& table_;
   DeviceHealth health_;
   const Driver driver_;
   PrimaryContext primary_;  // after driver_, before the pools

@@ -1,3 +1,9 @@
+/*
+ * cuda_device.cc - a GPU as a Device.
+ *
+ * Owns the list of slot memory that it has pinned. Called by exec/ through device.h;
+ * must never block on a query.
+ */
 #include "engine/device/cuda/cuda_device.h"
 
 #include <algorithm>
@@ -5,7 +11,8 @@
 #include <cstdio>
 #include <system_error>
 
-#include "engine/device/cuda/cuda_query.h"
+#include "engine/device/cuda/query/cuda_query.h"
+#include "engine/device/query_fault.h"
 
 namespace turbine::cuda {
 
@@ -38,7 +45,7 @@ int target_capability(int major, int minor) { return std::min(major * 10 + minor
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
-  for (const auto& [base, size] : segments_)
+  for (const auto& [base, size] : pinned_)
     context_->driver().note(context_->driver().mem_host_unregister(base));
 }
 
@@ -86,8 +93,8 @@ std::string CudaDevice::machine_code(std::span<const uint8_t> artifact) {
   return link_machine_code(context_->driver(), artifact);
 }
 
-/* A segment that cannot be pinned is slower to copy from, not wrong. */
-void CudaDevice::register_segment(void* base, uint64_t size) {
+/* Slot memory that cannot be pinned is slower to copy from, not wrong. */
+void CudaDevice::register_slot_memory(void* base, uint64_t size) {
   const Driver& driver = context_->driver();
   context_->enter_to_release();
   const CallResult call = driver.mem_host_register(base, static_cast<size_t>(size), kHostRegisterPortable);
@@ -95,14 +102,14 @@ void CudaDevice::register_segment(void* base, uint64_t size) {
     driver.note(call);
     return;
   }
-  std::lock_guard lock(segments_mutex_);
-  segments_.emplace(base, size);
+  std::lock_guard lock(pinned_mutex_);
+  pinned_.emplace(base, size);
 }
 
-void CudaDevice::unregister_segment(void* base) {
+void CudaDevice::unregister_slot_memory(void* base) {
   {
-    std::lock_guard lock(segments_mutex_);
-    if (segments_.erase(base) == 0) return;
+    std::lock_guard lock(pinned_mutex_);
+    if (pinned_.erase(base) == 0) return;
   }
   context_->enter_to_release();
   context_->driver().note(context_->driver().mem_host_unregister(base));

@@ -1,5 +1,5 @@
 /*
- * cuda_device.h - a GPU as a Device. Made by probe.cc; see device.h for who
+ * cuda_device.h - a GPU as a Device. Made by find_gpus.cc; see device.h for who
  * may call what from which thread.
  */
 #pragma once
@@ -25,8 +25,8 @@ class CudaDevice : public Device {
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;
-  void register_segment(void* base, uint64_t size) override;
-  void unregister_segment(void* base) override;
+  void register_slot_memory(void* base, uint64_t size) override;
+  void unregister_slot_memory(void* base) override;
   QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages,
                    uint32_t nslots) const override;
   uint64_t table_bytes(const Program& program, const JoinTables& tables) const override;
@@ -37,8 +37,8 @@ class CudaDevice : public Device {
 
  private:
   std::shared_ptr<CudaContext> context_;
-  std::mutex segments_mutex_;            // protects what follows
-  std::map<void*, uint64_t> segments_;  // those that this device has pinned
+  std::mutex pinned_mutex_;            // protects what follows
+  std::map<void*, uint64_t> pinned_;  // those that this device has pinned
 };
 
 /* The compute capability that generated code is for: the GPU's own, or the

@@ -10,9 +10,9 @@
 
 #include "engine/device/cuda/cuda_context.h"
 #include "engine/device/cuda/cuda_device.h"
-#include "engine/device/cuda/driver_table.h"
-#include "engine/device/cuda/probe.h"
-#include "engine/device/cuda/row_id_order.h"
+#include "engine/device/cuda/driver/driver_functions.h"
+#include "engine/device/cuda/find_gpus.h"
+#include "engine/device/cuda/query/row_id_order.h"
 #include "engine/device/cuda/testing/fake_kernels.h"
 
 namespace turbine::cuda::testing {
@@ -29,30 +29,30 @@ void expect_clean(const FakeDriver& fake) {
 
 TEST(Probe, NoDriverIsNoError) {
   std::string why;
-  const DriverTable* table = load_driver(&why);
+  const DriverFunctions* table = load_driver(&why);
   if (table) GTEST_SKIP() << "this machine has a CUDA driver";
-  EXPECT_TRUE(probe_cuda_devices(&why).empty());
+  EXPECT_TRUE(find_gpus(&why).empty());
   EXPECT_NE(why.find("libcuda.so.1"), std::string::npos) << why;
 }
 
 TEST(Probe, NoDevice) {
   FakeDriver fake({.devices = 0});
   std::string why;
-  EXPECT_TRUE(probe_cuda_devices(fake.table(), &why, 0).empty());
+  EXPECT_TRUE(find_gpus(fake.table(), &why, 0).empty());
   EXPECT_EQ(why, "the driver sees no GPU");
 }
 
 TEST(Probe, DriverTooOld) {
   FakeDriver fake({.driver_version = 11080});
   std::string why;
-  EXPECT_TRUE(probe_cuda_devices(fake.table(), &why, 0).empty());
+  EXPECT_TRUE(find_gpus(fake.table(), &why, 0).empty());
   EXPECT_EQ(why, "the driver's CUDA version is 11.8, needed is 12.0");
 }
 
 TEST(Probe, GpuTooOld) {
   FakeDriver fake({.major = 6, .minor = 1});
   std::string why;
-  EXPECT_TRUE(probe_cuda_devices(fake.table(), &why, 0).empty());
+  EXPECT_TRUE(find_gpus(fake.table(), &why, 0).empty());
   EXPECT_NE(why.find("older than compute capability 7.0"), std::string::npos) << why;
   expect_clean(fake);
 }
@@ -62,7 +62,7 @@ TEST(Probe, EveryCallFails) {
     FakeDriver fake;
     setenv("TURBINE_FAULT", (std::to_string(nth) + ":999").c_str(), 1);
     std::string why;
-    auto devices = probe_cuda_devices(fake.table(), &why, 0);
+    auto devices = find_gpus(fake.table(), &why, 0);
     unsetenv("TURBINE_FAULT");
     EXPECT_TRUE(!devices.empty() || !why.empty());
     if (nth == 1) {
@@ -76,7 +76,7 @@ TEST(Probe, EveryCallFails) {
 TEST(Probe, SeveralDevices) {
   FakeDriver fake({.devices = 3});
   std::string why;
-  auto devices = probe_cuda_devices(fake.table(), &why, 0);
+  auto devices = find_gpus(fake.table(), &why, 0);
   ASSERT_EQ(devices.size(), 3u);
   EXPECT_EQ(devices[0]->cpu(), "sm_90");
   EXPECT_STREQ(devices[2]->info().name, "Fake GPU");
@@ -95,7 +95,7 @@ TEST(Code, MachineCodeAndErrors) {
   const auto program = fake_program(Shape::ROWS);
   set_fake_kernels(fake, *program);
   std::string why;
-  auto devices = probe_cuda_devices(fake.table(), &why, 0);
+  auto devices = find_gpus(fake.table(), &why, 0);
   ASSERT_EQ(devices.size(), 1u);
   const std::string cubin = devices[0]->machine_code(bytes_of("// ptx"));
   EXPECT_EQ(cubin.substr(1, 3), "ELF");
@@ -120,7 +120,7 @@ TEST(Code, OutlivesItsDevice) {
   const auto program = fake_program(Shape::ROWS);
   set_fake_kernels(fake, *program);
   std::string why;
-  auto devices = probe_cuda_devices(fake.table(), &why, 0);
+  auto devices = find_gpus(fake.table(), &why, 0);
   std::shared_ptr<LoadedCode> code = devices.at(0)->load(bytes_of("// ptx"), *program);
   devices.clear();
   code.reset();
@@ -130,13 +130,13 @@ TEST(Code, OutlivesItsDevice) {
 TEST(Segments, PinnedOnceAndGivenBack) {
   FakeDriver fake;
   std::string why;
-  auto devices = probe_cuda_devices(fake.table(), &why, 0);
+  auto devices = find_gpus(fake.table(), &why, 0);
   std::vector<uint8_t> segment(1 << 16), other(1 << 16);
-  devices.at(0)->register_segment(segment.data(), segment.size());
-  devices.at(0)->register_segment(segment.data(), segment.size());
-  devices.at(0)->register_segment(other.data(), other.size());
-  devices.at(0)->unregister_segment(segment.data());
-  devices.at(0)->unregister_segment(segment.data());
+  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  devices.at(0)->register_slot_memory(other.data(), other.size());
+  devices.at(0)->unregister_slot_memory(segment.data());
+  devices.at(0)->unregister_slot_memory(segment.data());
   devices.clear();  // with `other` still pinned
   expect_clean(fake);
 }
@@ -144,11 +144,11 @@ TEST(Segments, PinnedOnceAndGivenBack) {
 TEST(Segments, FailureToPinIsNoError) {
   FakeDriver fake;
   std::string why;
-  auto devices = probe_cuda_devices(fake.table(), &why, 0);
+  auto devices = find_gpus(fake.table(), &why, 0);
   std::vector<uint8_t> segment(1 << 16);
   fake.table().mem_host_register(segment.data(), segment.size(), 0);  // somebody else's
-  devices.at(0)->register_segment(segment.data(), segment.size());
-  devices.at(0)->unregister_segment(segment.data());
+  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  devices.at(0)->unregister_slot_memory(segment.data());
   fake.table().mem_host_unregister(segment.data());
   devices.clear();
   expect_clean(fake);
@@ -157,7 +157,7 @@ TEST(Segments, FailureToPinIsNoError) {
 TEST(ChunkShape, GrowsWithTheRelation) {
   FakeDriver fake;
   std::string why;
-  auto devices = probe_cuda_devices(fake.table(), &why, 0);
+  auto devices = find_gpus(fake.table(), &why, 0);
   uint32_t last = 0;
   for (uint64_t nblocks : {0ull, 1ull, 500ull, 5000ull, 50000ull, 500000ull, 1ull << 32}) {
     const Device::ChunkShape shape = devices.at(0)->chunk_shape(nblocks, false);

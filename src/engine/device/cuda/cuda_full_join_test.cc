@@ -7,8 +7,9 @@
  */
 #include <gtest/gtest.h>
 
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/testing/fake_device.h"
 #include "engine/device/cuda/testing/query_run.h"
+#include "engine/device/query_fault.h"
 
 namespace turbine::cuda::testing {
 namespace {
@@ -108,29 +109,15 @@ struct FullReduce {
   }
 };
 
-class FullDevice {
+class FullDevice : public FakeDevice {
  public:
-  FullDevice(const Program& program, const FakeOptions& options) : fake_(options) {
-    fake_.set_kernel("tb_decode", full_decode);
-    fake_.set_kernel("tb_probe", full_probe);
-    fake_.set_kernel("tb_project", full_project);
-    fake_.set_kernel("tb_reduce", FullReduce{group_layout(program)});
-    std::string why;
-    devices_ = probe_cuda_devices(fake_.table(), &why, 0);
-    EXPECT_EQ(devices_.size(), 1u) << why;
-  }
-  ~FullDevice() {
-    EXPECT_EQ(devices_[0]->info().memory_used, 0u);
-    devices_.clear();
-    EXPECT_EQ(fake_.leaks(), std::vector<std::string>());
-    EXPECT_EQ(fake_.misuse(), std::vector<std::string>());
-  }
-  Device& operator*() { return *devices_[0]; }
-  FakeDriver& driver() { return fake_; }
-
- private:
-  FakeDriver fake_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  FullDevice(const Program& program, const FakeOptions& options)
+      : FakeDevice(options, [&program](FakeDriver& fake) {
+          fake.set_kernel("tb_decode", full_decode);
+          fake.set_kernel("tb_probe", full_probe);
+          fake.set_kernel("tb_project", full_project);
+          fake.set_kernel("tb_reduce", FullReduce{group_layout(program)});
+        }) {}
 };
 
 using Row = std::pair<std::optional<int32_t>, std::optional<int32_t>>;

@@ -5,34 +5,20 @@
  */
 #include <gtest/gtest.h>
 
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/testing/fake_device.h"
 #include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
 namespace {
 
-class FakeDevice {
+class JoinDevice : public FakeDevice {
  public:
-  FakeDevice(const Program& program, const FakeOptions& options) : fake_(options) {
-    set_fake_kernels(fake_, program);
-    fake_.set_kernel("tb_probe", fake_probe);
-    fake_.set_kernel("tb_project", fake_project);
-    std::string why;
-    devices_ = probe_cuda_devices(fake_.table(), &why, 0);
-    EXPECT_EQ(devices_.size(), 1u) << why;
-  }
-  ~FakeDevice() {
-    EXPECT_EQ(devices_[0]->info().memory_used, 0u);
-    devices_.clear();
-    EXPECT_EQ(fake_.leaks(), std::vector<std::string>());
-    EXPECT_EQ(fake_.misuse(), std::vector<std::string>());
-  }
-  Device& operator*() { return *devices_[0]; }
-  FakeDriver& driver() { return fake_; }
-
- private:
-  FakeDriver fake_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  JoinDevice(const Program& program, const FakeOptions& options)
+      : FakeDevice(options, [&program](FakeDriver& fake) {
+          set_fake_kernels(fake, program);
+          fake.set_kernel("tb_probe", fake_probe);
+          fake.set_kernel("tb_project", fake_project);
+        }) {}
 };
 
 class CudaJoin : public ::testing::TestWithParam<std::tuple<Shape, Matches>> {};
@@ -40,7 +26,7 @@ class CudaJoin : public ::testing::TestWithParam<std::tuple<Shape, Matches>> {};
 TEST_P(CudaJoin, RightAnswer) {
   const auto [shape, matches] = GetParam();
   const auto program = fake_program(shape);
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   auto pages = make_pages(100, 1500);
   pages[3].nrows = std::max(pages[3].nrows, 2u);
   pages[3].values[0] = 7;
@@ -65,7 +51,7 @@ TEST_P(CudaJoin, RightAnswer) {
 TEST_P(CudaJoin, LittleMemoryMeansFewerRowsAtATime) {
   const auto [shape, matches] = GetParam();
   const auto program = fake_program(shape);
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   const auto pages = make_pages(64, 1500);
   const JoinTables tables = fake_tables(matches);
   bool worked = false;
@@ -102,7 +88,7 @@ TEST_P(CudaJoin, RowsThatNobodyWantsGoWhileTheInputComes) {
   const auto [shape, matches] = GetParam();
   if (shape != Shape::PROJECT) return;
   const auto program = fake_program(shape);
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   const auto pages = make_pages(200, 1500);
   auto chunks = chunks_of(pages);
   const Answer answer = run_query(*device, program, chunks, kNoLimit, 0, fake_artifact(), fake_tables(matches),
@@ -124,7 +110,7 @@ TEST_P(CudaJoin, RowsThatNobodyWantsGoWhileTheInputComes) {
 TEST_P(CudaJoin, ColumnsAndNothing) {
   const auto [shape, matches] = GetParam();
   const auto program = fake_program(shape);
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   std::vector<FakePage> pages(1);
   std::vector<int32_t> values = {1, 7, 2, -3, 3, 7, 5000};
   pages[0].nrows = static_cast<uint32_t>(values.size());
@@ -140,7 +126,7 @@ TEST_P(CudaJoin, ColumnsAndNothing) {
 TEST_P(CudaJoin, AVerdictEndsTheChunk) {
   const auto [shape, matches] = GetParam();
   const auto program = fake_program(shape);
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   auto pages = make_pages(64, 1000);
   pages[20].nrows = 1;
   pages[20].values[0] = kOverflowInSink;
@@ -164,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CudaJoin,
 
 TEST(CudaJoinTables, AreChargedToTheQuery) {
   const auto program = fake_program(Shape::JOIN_UNGROUPED);
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   const JoinTables tables = fake_tables(Matches::BURST);
   auto chunks = chunks_of(make_pages(16, 10));
   try {
@@ -179,7 +165,7 @@ TEST(CudaJoinTables, AreChargedToTheQuery) {
 TEST(CudaJoinTables, NeedsAreEnough) {
   for (Shape shape : kJoinShapes) {
     const auto program = fake_program(shape);
-    FakeDevice device(*program, {});
+    JoinDevice device(*program, {});
     const JoinTables tables = fake_tables(Matches::UNIQUE);
     const uint64_t needs = (*device).needs(*program, 5000, kSlotPages, 3).device_bytes;
     const auto pages = make_pages(100, 1500);
@@ -196,7 +182,7 @@ TEST(CudaJoinTables, BuildsAreRefused) {
   writer.keys = {v};
   writer.outputs = {v};
   const auto program = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_BUILD)));
-  FakeDevice device(*program, {});
+  JoinDevice device(*program, {});
   EXPECT_THROW((*device).needs(*program, 1, 128, 2), DeviceError);
 }
 
@@ -209,7 +195,7 @@ TEST_P(EveryCallOfAJoinFails, RightOrRefused) {
   const JoinTables tables = fake_tables(matches);
   uint64_t most_calls;
   {
-    FakeDevice device(*program, {.most_delay_us = 0});
+    JoinDevice device(*program, {.most_delay_us = 0});
     auto counted = chunks_of(pages);
     const uint64_t before = device.driver().calls();
     run_query(*device, program, counted, kNoLimit, 0, fake_artifact(), tables);
@@ -219,7 +205,7 @@ TEST_P(EveryCallOfAJoinFails, RightOrRefused) {
   const uint32_t step = static_cast<uint32_t>(std::max<uint64_t>(1, most_calls / 120));
   uint64_t tried = 0, failures = 0;
   for (uint32_t nth = 1; nth <= most_calls && !HasFailure(); nth += step, tried++) {
-    FakeDevice device(*program, {.most_delay_us = 0});
+    JoinDevice device(*program, {.most_delay_us = 0});
     auto chunks = chunks_of(pages);
     bool failed = false;
     try {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "engine/device/cuda/probe.h"
+#include "engine/device/cuda/find_gpus.h"
 #include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
@@ -30,7 +30,7 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string why;
-    devices_ = probe_cuda_devices(&why);
+    devices_ = find_gpus(&why);
     if (devices_.empty()) GTEST_SKIP() << why;
     kernels_ = read_kernels();
     if (kernels_.empty()) GTEST_SKIP() << "no gpu_kernels.ptx";
@@ -133,7 +133,7 @@ TEST_F(GpuTest, StreamingRate) {
   constexpr uint32_t kSlots = 6, kPages = 1024, kChunks = 400;
   std::vector<FakePage> segment(kSlots * kPages);
   for (FakePage& page : segment) page.nrows = 100;
-  device().register_segment(segment.data(), segment.size() * sizeof(FakePage));
+  device().register_slot_memory(segment.data(), segment.size() * sizeof(FakePage));
   const auto program = fake_program(Shape::UNGROUPED);
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   auto query = device().start(program, params, device().load(artifact(), *program), {}, 0, kNoLimit, nullptr);
@@ -156,7 +156,7 @@ TEST_F(GpuTest, StreamingRate) {
             << stats.transfer_us << " us, decoding " << stats.decode_us << " us, sink " << stats.compute_us
             << " us of " << static_cast<uint64_t>(seconds * 1e6) << " us\n";
   query.reset();
-  device().unregister_segment(segment.data());
+  device().unregister_slot_memory(segment.data());
 }
 
 /* Last: the context is lost for the rest of the process. */

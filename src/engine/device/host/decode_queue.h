@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "engine/device/host/decoded_chunk.h"
-#include "engine/device/host/worker_pool.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 

@@ -51,12 +51,6 @@ uint32_t add_row(const GroupFold& fold, HostGroupTable& into, const HostGroupTab
 
 }  // namespace
 
-void throw_fold_errors(uint32_t errors) {
-  if (errors & (TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN))
-    throw DeviceError(TB_FALLBACK_RAISED, "a sum is out of range");
-  if (errors != 0) throw DeviceError(TB_FALLBACK_VALUE, "an aggregate state exceeds 128 bits or 64 bits");
-}
-
 MergedGroups::MergedGroups(const GroupFold& fold, std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool,
                            MemoryBudget& budget)
     : fold_(fold) {

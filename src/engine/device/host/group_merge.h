@@ -12,7 +12,7 @@
 
 #include "engine/device/device.h"
 #include "engine/device/host/host_group_table.h"
-#include "engine/device/host/worker_pool.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 
@@ -36,8 +36,5 @@ class MergedGroups {
   std::vector<std::unique_ptr<HostGroupTable>> parts_;
   uint64_t size_ = 0;
 };
-
-/* Throws what folding's TB_ERR_* bits mean for the query; nothing if 0. */
-void throw_fold_errors(uint32_t errors);
 
 }  // namespace turbine

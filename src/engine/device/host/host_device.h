@@ -25,8 +25,8 @@ class HostDevice final : public Device {
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;
-  void register_segment(void*, uint64_t) override {}
-  void unregister_segment(void*) override {}
+  void register_slot_memory(void*, uint64_t) override {}
+  void unregister_slot_memory(void*) override {}
   QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const override;
   uint64_t table_bytes(const Program& program, const JoinTables& tables) const override {
     return MatchedRows::bytes_for(program, tables);

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "engine/device/host/group_fold.h"
-#include "engine/device/host/host_memory.h"
+#include "engine/groups/group_fold.h"
+#include "engine/memory/host_memory.h"
 #include "turbine/kernel.h"
 
 namespace turbine {

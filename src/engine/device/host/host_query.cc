@@ -3,8 +3,6 @@
  */
 #include "engine/device/host/host_query.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -22,12 +20,6 @@ constexpr uint64_t kMostAheadBytes = 2 << 20;
 
 /* Generated code reads the flag as a plain word. */
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
-}
 
 uint64_t aligned(uint64_t size) { return (size + 63) & ~uint64_t{63}; }
 
@@ -285,9 +277,9 @@ void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, cons
   decode.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
   decode.deferred = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.deferred);
   decode.params = decoder.params;
-  const uint64_t start = now_ns();
+  const uint64_t start = monotonic_ns();
   decoder.decode(&decode);
-  decode_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  decode_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 
   batch.nrows = decode.nrows;
   batch.ndeferred = decode.ndeferred;
@@ -387,9 +379,9 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   }
 
   const Span span(profile_, TB_SPAN_PIPELINE, progress.task.sequence);
-  const uint64_t start = now_ns();
+  const uint64_t start = monotonic_ns();
   code_->entries().pipeline(&call);
-  compute_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  compute_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 
   outcome.errors |= call.errors;
   if (outcome.errors != 0) return false;
@@ -422,9 +414,9 @@ uint32_t HostQuery::make_room(TbPipelineArgs* args, uint64_t rows, uint64_t byte
 uint64_t HostQuery::finish() {
   if (!sink_) return 0;
   const Span span(profile_, TB_SPAN_FINISH);
-  const uint64_t start = now_ns();
+  const uint64_t start = monotonic_ns();
   const uint64_t rows = sink_->finish();
-  finish_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  finish_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
   return rows;
 }
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/device/host/host_memory.h"
+#include "engine/memory/host_memory.h"
 #include "engine/program/stored_rows.h"
 #include "turbine/kernel.h"
 

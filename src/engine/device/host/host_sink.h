@@ -9,8 +9,8 @@
 #pragma once
 
 #include "engine/device/device.h"
-#include "engine/device/host/host_memory.h"
-#include "engine/device/host/worker_pool.h"
+#include "engine/memory/host_memory.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 

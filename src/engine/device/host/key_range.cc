@@ -26,17 +26,7 @@ T load(const uint8_t* values, uint64_t row) {
 
 }  // namespace
 
-bool is_integer_key(const StoredRows& shape, size_t key) {
-  switch (shape.columns[key].type) {
-    case TB_TYPE_INT2:
-    case TB_TYPE_INT4:
-    case TB_TYPE_INT8:
-    case TB_TYPE_DATE:
-    case TB_TYPE_TIMESTAMP:
-    case TB_TYPE_TIMESTAMPTZ: return true;
-    default: return false;
-  }
-}
+bool is_integer_key(const StoredRows& shape, size_t key) { return is_integer_key(shape.columns[key].type); }
 
 bool integer_key(const StoredRows& shape) { return shape.nkeys == 1 && is_integer_key(shape, 0); }
 

@@ -1,3 +1,8 @@
+/*
+ * matched_rows.cc - which rows of FULL joins' tables were a match, on the host.
+ *
+ * Owns a byte per row. Generated code sets bytes from any thread; none is ever cleared.
+ */
 #include "engine/device/host/matched_rows.h"
 
 namespace turbine {

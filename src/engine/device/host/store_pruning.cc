@@ -1,3 +1,9 @@
+/*
+ * store_pruning.cc - cuts a row store down to the rows that a limit leaves.
+ *
+ * Called between chunks by whoever keeps rows, host or GPU, one thread per store. It must never drop a row that
+ * may still be returned.
+ */
 #include "engine/device/host/store_pruning.h"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/device/host/host_row_store.h"
-#include "engine/device/host/worker_pool.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 

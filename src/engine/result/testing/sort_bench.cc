@@ -1,5 +1,5 @@
 /*
- * sort_bench.cc - rows a second of the result stage's sorts: `turbine_sort_bench
+ * sort_bench.cc - rows a second of the sorts of results: `turbine_sort_bench
  * [threads]`. Not part of the product.
  */
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "engine/result/row_order.h"
+#include "engine/result/order/row_order.h"
 
 namespace turbine {
 namespace {

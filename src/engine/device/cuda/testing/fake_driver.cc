@@ -1,3 +1,9 @@
+/*
+ * fake_driver.cc - a CUDA driver without a GPU, for tests only.
+ *
+ * Owns its memory, streams and what it has seen of misuse. The product must never link
+ * it.
+ */
 #include "engine/device/cuda/testing/fake_driver.h"
 
 #include <chrono>
@@ -483,7 +489,7 @@ std::vector<std::string> FakeDriver::leaks() const {
   };
   report("device blocks", device_.size());
   report("pinned blocks", pinned_.size());
-  report("registered segments", registered_.size());
+  report("registered slot memory", registered_.size());
   report("streams", streams_.size());
   report("events", events_.size());
   report("modules", modules_.size());

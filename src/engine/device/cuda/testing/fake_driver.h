@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/device/cuda/driver_api.h"
+#include "engine/device/cuda/driver/driver_api.h"
 
 namespace turbine::cuda::testing {
 
@@ -45,7 +45,7 @@ class FakeDriver {
   ~FakeDriver();
   FakeDriver(const FakeDriver&) = delete;
 
-  const DriverTable& table() const { return table_; }
+  const DriverFunctions& table() const { return table_; }
   void set_kernel(const std::string& name, Kernel kernel);
 
   /* From now on every call returns `result`, queued work is dropped, and host
@@ -92,7 +92,7 @@ class FakeDriver {
   Result entered();  // the checks that every call begins with
 
   const FakeOptions options_;
-  DriverTable table_;
+  DriverFunctions table_;
 
   mutable std::mutex mutex_;  // protects all that follows
   std::condition_variable events_changed_;

@@ -11,8 +11,9 @@
 #include <numeric>
 #include <span>
 
-#include "engine/device/cuda/fault.h"
+#include "engine/device/cuda/driver/fault.h"
 #include "engine/device/cuda/testing/fake_joins.h"
+#include "engine/device/query_fault.h"
 
 namespace turbine::cuda::testing {
 

@@ -1,0 +1,128 @@
+/*
+ * lane_rows.cc - kept rows of one lane, in device memory and in pinned memory.
+ *
+ * Called by the lane's worker only. Holds one range of rows at a time and must never
+ * start the next before that one is taken.
+ */
+#include "engine/device/cuda/memory/lane_rows.h"
+
+#include <algorithm>
+
+namespace turbine::cuda {
+
+namespace {
+
+constexpr uint64_t kArrayAlignment = 256;
+constexpr uint64_t kSmallestText = uint64_t{64} << 10;
+constexpr uint64_t kMostText = uint64_t{1} << 32;  // offsets of views have 32 bits
+constexpr uint64_t kTextGrowth = 4;
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kArrayAlignment - 1) / kArrayAlignment * kArrayAlignment; }
+
+uint64_t header_size(const StoredRows& shape) {
+  return sizeof(TbRowStore) + shape.columns.size() * sizeof(TbColumnData);
+}
+
+bool has_text(const StoredRows& shape) {
+  return std::any_of(shape.columns.begin(), shape.columns.end(),
+                     [](const StoredColumn& column) { return tb_type_is_text(column.type) != 0; });
+}
+
+}  // namespace
+
+/* Size of the arrays. A byte for nothing comes first, so that no offset is 0. */
+uint64_t LaneRows::lay_out(const StoredRows& shape, uint64_t capacity, std::vector<Column>* columns) {
+  uint64_t size = kArrayAlignment;
+  for (const StoredColumn& column : shape.columns) {
+    Column arrays{size, 0};
+    size += aligned(capacity * tb_type_width(column.type));
+    if (column.nullable) {
+      arrays.valid = size;
+      size += aligned(capacity);
+    }
+    if (columns) columns->push_back(arrays);
+  }
+  return size;
+}
+
+uint64_t LaneRows::first_text(const StoredRows& shape, uint64_t capacity) {
+  // Most tuples of a chunk's room are never there, so a few bytes for each do.
+  return has_text(shape) ? std::clamp(capacity * 4, kSmallestText, kMostText) : 0;
+}
+
+uint64_t LaneRows::device_bytes(const StoredRows& shape, uint64_t capacity) {
+  const uint64_t text = first_text(shape, capacity);
+  return MemoryPool::rounded(header_size(shape)) + MemoryPool::rounded(lay_out(shape, capacity, nullptr)) +
+         (text ? MemoryPool::rounded(text) : 0);
+}
+
+void LaneRows::ensure(uint64_t capacity) {
+  MemoryPool& pool = context_.device_memory();
+  if (!header_) {
+    header_ = pool.allocate(driver_, header_size(shape_), &account_);
+    host_header_ = context_.pinned_memory().allocate(driver_, header_size(shape_), nullptr);
+  }
+  if (capacity_ < capacity || !arrays_) {
+    arrays_.reset();
+    capacity_ = 0;
+    columns_.clear();
+    arrays_ = pool.allocate(driver_, lay_out(shape_, capacity, &columns_), &account_);
+    capacity_ = capacity;
+  }
+  const uint64_t text = first_text(shape_, capacity);
+  if (text && !text_) text_ = pool.allocate(driver_, text, &account_);
+}
+
+void LaneRows::reset(Stream stream) {
+  TbRowStore& header = host_header();
+  auto* columns = reinterpret_cast<TbColumnData*>(&header + 1);
+  for (size_t i = 0; i < columns_.size(); i++) {
+    columns[i].values = reinterpret_cast<void*>(arrays_.device() + columns_[i].values);
+    columns[i].valid = columns_[i].valid ? reinterpret_cast<uint8_t*>(arrays_.device() + columns_[i].valid) : nullptr;
+  }
+  header = {};
+  header.columns = reinterpret_cast<TbColumnData*>(header_.device() + sizeof(TbRowStore));
+  header.capacity = capacity_;
+  header.arena = reinterpret_cast<uint8_t*>(text_.device());
+  header.arena_capacity = std::min(text_.size(), kMostText);
+  driver_.check(driver_.memcpy_htod_async(header_.device(), &header, header_size(shape_), stream));
+}
+
+void LaneRows::grow_text() {
+  if (!text_ || text_.size() >= kMostText)
+    throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "projected rows find no room on the device");
+  const uint64_t size = std::min(text_.size() * kTextGrowth, kMostText);
+  text_ = context_.device_memory().allocate(driver_, size, &account_);
+}
+
+void LaneRows::copy_out(const TbRowStore& store, Stream stream) {
+  if (store.nrows > capacity_ || store.arena_used > text_.size())
+    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than there is room for");
+  std::vector<Column> places;
+  const uint64_t columns_size = lay_out(shape_, store.nrows, &places);
+  const uint64_t size = columns_size + store.arena_used;
+  if (staging_.size() < size) {
+    const uint64_t before = staging_.size();
+    staging_.reset();
+    staging_ = context_.pinned_memory().allocate(driver_, std::max(size, 2 * before), nullptr);
+  }
+  auto fetch = [&](uint64_t to, DevicePtr from, uint64_t bytes) {
+    if (bytes) driver_.check(driver_.memcpy_dtoh_async(staging_.host() + to, from, bytes, stream));
+    return staging_.host() + to;
+  };
+  staged_ = {};
+  staged_.nrows = store.nrows;
+  for (size_t i = 0; i < places.size(); i++) {
+    const uint64_t width = tb_type_width(shape_.columns[i].type);
+    StagedRows::Column column{};
+    column.values = fetch(places[i].values, arrays_.device() + columns_[i].values, store.nrows * width);
+    if (places[i].valid) column.valid = fetch(places[i].valid, arrays_.device() + columns_[i].valid, store.nrows);
+    staged_.columns.push_back(column);
+    staged_.bytes += store.nrows * (width + (column.valid ? 1 : 0));
+  }
+  staged_.text = fetch(columns_size, text_.device(), store.arena_used);
+  staged_.text_size = store.arena_used;
+  staged_.bytes += store.arena_used;
+}
+
+}  // namespace turbine::cuda

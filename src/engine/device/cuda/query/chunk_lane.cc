@@ -1,0 +1,484 @@
+/*
+ * chunk_lane.cc - the steps of one chunk on the GPU: copies, kernels, outcome.
+ *
+ * Owns a lane's memory, streams and events. Called by the query's worker; must never
+ * wait for the device.
+ */
+#include "engine/device/cuda/query/chunk_lane.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "engine/device/cuda/query/row_id_order.h"
+
+namespace turbine::cuda {
+
+namespace {
+
+constexpr unsigned kThreadsPerBlock = 256;
+constexpr unsigned kBlocksPerMultiprocessor = 8;  // 2,048 threads: all that one holds
+constexpr unsigned kWarp = 32;
+constexpr uint64_t kArrayAlignment = 256;
+
+uint64_t append_array(uint64_t& size, uint64_t bytes) {
+  const uint64_t offset = size;
+  size += (bytes + kArrayAlignment - 1) / kArrayAlignment * kArrayAlignment;
+  return offset;
+}
+
+template <class T>
+T* device_pointer(DevicePtr base, uint64_t offset = 0) {
+  return reinterpret_cast<T*>(base + offset);
+}
+
+uint64_t arguments_size(const Program& program) {
+  return sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs) + program.source_columns() * sizeof(TbColumnData);
+}
+
+/* Entries of 4 bytes that a tuple takes. */
+uint64_t tuple_entries(const Program& program) { return 1 + program.joins().size() + (program.grouped() ? 1 : 0); }
+
+uint64_t tuples_size(const Program& program, uint64_t capacity) {
+  return tuple_entries(program) * capacity * sizeof(uint32_t);
+}
+
+}  // namespace
+
+LaneLayout lane_layout(const Program& program, uint64_t rows) {
+  LaneLayout layout;
+  for (const TbColumn& column : program.columns().first(program.source_columns())) {
+    LaneLayout::Column arrays{};
+    arrays.values = append_array(layout.size, rows * tb_type_width(column.type));
+    if (column.flags & TB_COL_NULLABLE) arrays.valid = append_array(layout.size, rows);
+    layout.columns.push_back(arrays);
+  }
+  const bool rows_sink = program.sink() == TB_SINK_ROWS;
+  if (rows_sink) layout.rowids = append_array(layout.size, rows * sizeof(uint32_t));
+  layout.deferred = append_array(layout.size, rows * sizeof(uint32_t));
+  if (rows_sink || (program.grouped() && !probes(program)))
+    layout.row_results = append_array(layout.size, rows * sizeof(uint32_t));
+  return layout;
+}
+
+uint64_t lane_device_bytes(const Program& program, uint64_t pages) {
+  const uint64_t rows = pages * TB_MAX_TUPLES_PER_PAGE;
+  uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) + MemoryPool::rounded(lane_layout(program, rows).size) +
+                   MemoryPool::rounded(arguments_size(program));
+  if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
+  if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(stored_rows(program), rows);
+  return bytes;
+}
+
+QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<FaultInjector> faults,
+                               std::shared_ptr<const Program> program_, std::shared_ptr<const std::string> params_,
+                               std::shared_ptr<const CudaCode> code_, JoinTables join_tables, double estimated_rows,
+                               uint64_t budget, QueryProfile* profile_)
+    : context(std::move(context_)),
+      driver(context->driver_with(std::move(faults))),
+      program(std::move(program_)),
+      params(std::move(params_)),
+      code(std::move(code_)),
+      account(budget),
+      profile(profile_),
+      one_tuple(at_most_one_tuple(*program, join_tables)),
+      copy(driver),
+      compute(driver),
+      out(driver),
+      signal(driver) {
+  if (profile) stream_profile.emplace(driver, *profile, copy);
+  device_params = context->device_memory().allocate(driver, params->size(), nullptr);
+  driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
+  if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
+  if (!join_tables.empty()) tables.emplace(*context, driver, std::move(join_tables), account, copy.get());
+  if (program->sink() == TB_SINK_AGGREGATE)
+    groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
+  if (program->sink() == TB_SINK_PROJECT) rows.emplace(stored_rows(*program), projected_rows_limit());
+  if (stream_profile) stream_profile->tables_sent(copy.get());
+}
+
+void QueryResources::prepare_layout(const ChunkLayout& layout) {
+  if (layout_params.contains(&layout)) return;
+  Block block = context->device_memory().allocate(driver, layout.params->size(), nullptr);
+  driver.check(driver.memcpy_htod_async(block.device(), layout.params->data(), layout.params->size(), copy.get()));
+  layout_params.emplace(&layout, std::move(block));
+}
+
+ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
+    : query_(query),
+      wake_(wake),
+      wake_argument_(argument),
+      rows_sink_(query.rows_sink()),
+      grouped_(query.program->grouped()),
+      probes_(probes(*query.program)),
+      ncolumns_(query.program->source_columns()),
+      copy_begin_(query.driver),
+      copy_end_(query.driver),
+      decode_begin_(query.driver),
+      decode_end_(query.driver),
+      sink_begin_(query.driver),
+      sink_end_(query.driver),
+      ids_begin_(query.driver),
+      ids_end_(query.driver) {
+  const uint64_t size = arguments_size(*query_.program);
+  arguments_ = query_.context->device_memory().allocate(query_.driver, size, &query_.account);
+  host_arguments_ = query_.context->pinned_memory().allocate(query_.driver, size, nullptr);
+  outcome_ = query_.context->pinned_memory().allocate(query_.driver, sizeof(Outcome), nullptr);
+  if (query_.rows) rows_.emplace(*query_.context, query_.driver, query_.rows->shape(), query_.account);
+}
+
+void ChunkLane::ensure_memory(uint64_t bytes, uint64_t rows) {
+  MemoryPool& pool = query_.context->device_memory();
+  if (data_.size() < bytes) {
+    data_.reset();
+    data_ = pool.allocate(query_.driver, bytes, &query_.account);
+  }
+  if (row_capacity_ < rows || !arrays_) {
+    arrays_.reset();
+    row_capacity_ = 0;
+    layout_ = lane_layout(*query_.program, rows);
+    arrays_ = pool.allocate(query_.driver, layout_.size, &query_.account);
+    row_capacity_ = rows;
+  }
+  if (probes_ && tuple_capacity_ < rows) ensure_tuples(rows);
+}
+
+void ChunkLane::ensure_tuples(uint64_t capacity) {
+  tuples_.reset();
+  tuple_capacity_ = 0;
+  tuples_ = query_.context->device_memory().allocate(query_.driver, tuples_size(*query_.program, capacity),
+                                                     &query_.account);
+  if (rows_) rows_->ensure(capacity);
+  tuple_capacity_ = capacity;
+}
+
+void ChunkLane::prepare(const ChunkTask& task) {
+  if (task.kind == TB_CHUNK_PAGES) {
+    ensure_memory(uint64_t{task.npages} * TB_PAGE_SIZE, uint64_t{task.npages} * TB_MAX_TUPLES_PER_PAGE);
+    if (task.layout) query_.prepare_layout(*task.layout);
+  } else if (task.kind == kUnmatchedRows) {
+    ensure_memory(0, task.nrows);
+  } else {
+    const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
+    if (chunk->ncolumns != ncolumns_)
+      throw DeviceError(TB_FALLBACK_PROTOCOL, "a chunk of columns does not match the program");
+    ensure_memory(chunk->bytes_size, chunk->nrows);
+  }
+}
+
+TbColumnData* ChunkLane::column_arguments() const {
+  return reinterpret_cast<TbColumnData*>(&host_arguments() + 1);
+}
+
+void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
+  static_assert(sizeof(Arguments) == sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs));
+  Arguments& arguments = host_arguments();
+  arguments = {};
+  TbColumnData* columns = column_arguments();
+  for (size_t i = 0; i < layout_.columns.size(); i++) {
+    const bool nullable = query_.program->columns()[i].flags & TB_COL_NULLABLE;
+    columns[i].values = device_pointer<void>(arrays_.device(), layout_.columns[i].values);
+    columns[i].valid = nullable ? device_pointer<uint8_t>(arrays_.device(), layout_.columns[i].valid) : nullptr;
+  }
+  auto* device_columns = device_pointer<TbColumnData>(arguments_.device(), sizeof(Arguments));
+  auto* rowids = rows_sink_ ? device_pointer<uint32_t>(arrays_.device(), layout_.rowids) : nullptr;
+  auto* params = device_pointer<const TbParamBlock>(query_.device_params.device());
+
+  arguments.decode.pages = device_pointer<const uint8_t>(data_.device());
+  arguments.decode.npages = npages;
+  arguments.decode.capacity = static_cast<uint32_t>(row_capacity);
+  arguments.decode.columns = device_columns;
+  arguments.decode.rowids = rowids;
+  arguments.decode.deferred = device_pointer<uint32_t>(arrays_.device(), layout_.deferred);
+  arguments.decode.params =
+      task_.layout ? device_pointer<const TbParamBlock>(query_.layout_params.at(task_.layout).device()) : params;
+
+  arguments.pipeline.columns = device_columns;
+  arguments.pipeline.bytes = device_pointer<const uint8_t>(data_.device());
+  arguments.pipeline.rowids = rowids;
+  arguments.pipeline.params = params;
+  auto* results = device_pointer<uint32_t>(arrays_.device(), layout_.row_results);
+  if (rows_sink_) arguments.pipeline.out_rowids = results;
+  if (grouped_) arguments.pipeline.group_of_row = results;
+  if (query_.groups) arguments.pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
+  if (query_.tables) arguments.pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());
+  if (query_.matched) arguments.pipeline.matched = device_pointer<uint8_t* const>(query_.matched->arrays());
+  if (rows_) arguments.pipeline.store = device_pointer<TbRowStore>(rows_->header());
+  if (probes_) point_to_tuples();
+}
+
+void ChunkLane::point_to_tuples() {
+  TbPipelineArgs& pipeline = host_arguments().pipeline;
+  const uint64_t arrays = 1 + query_.program->joins().size();
+  pipeline.tuples = device_pointer<uint32_t>(tuples_.device());
+  pipeline.tuple_capacity = tuple_capacity_;
+  if (grouped_)
+    pipeline.group_of_row = device_pointer<uint32_t>(tuples_.device(), arrays * tuple_capacity_ * sizeof(uint32_t));
+}
+
+void ChunkLane::upload(DevicePtr to, const void* from, uint64_t bytes) {
+  if (bytes == 0) return;
+  query_.driver.check(query_.driver.memcpy_htod_async(to, from, bytes, query_.copy.get()));
+  bytes_to_device_ += bytes;
+}
+
+void ChunkLane::upload_pages() {
+  fill_arguments(task_.npages, uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE);
+  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  upload(data_.device(), task_.data, uint64_t{task_.npages} * TB_PAGE_SIZE);
+}
+
+/* Columns are copied one by one: their places in the slot need not have the
+ * alignment that kernels load with. */
+void ChunkLane::upload_columns() {
+  const auto& chunk = *reinterpret_cast<const TbColumnsChunk*>(task_.data);
+  fill_arguments(0, chunk.nrows);
+  host_arguments().pipeline.nrows = chunk.nrows;
+  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  const auto columns = query_.program->columns();
+  for (size_t i = 0; i < ncolumns_; i++) {
+    upload(arrays_.device() + layout_.columns[i].values, task_.data + chunk.columns[i].values,
+           uint64_t{chunk.nrows} * tb_type_width(columns[i].type));
+    if (!(columns[i].flags & TB_COL_NULLABLE)) continue;
+    const DevicePtr valid = arrays_.device() + layout_.columns[i].valid;
+    if (chunk.columns[i].valid) {
+      upload(valid, task_.data + chunk.columns[i].valid, chunk.nrows);
+    } else {
+      query_.driver.check(
+          query_.driver.memset_d8_async(valid, 1, static_cast<size_t>(chunk.nrows), query_.copy.get()));
+    }
+  }
+  upload(data_.device(), task_.data + chunk.bytes_offset, chunk.bytes_size);
+  if (rows_sink_) {
+    row_numbers_.resize(chunk.nrows);
+    std::iota(row_numbers_.begin(), row_numbers_.end(), 0u);
+    upload(arrays_.device() + layout_.rowids, row_numbers_.data(), row_numbers_.size() * sizeof(uint32_t));
+  }
+}
+
+void ChunkLane::upload_unmatched() {
+  fill_arguments(0, task_.nrows);
+  TbPipelineArgs& pipeline = host_arguments().pipeline;
+  pipeline.nrows = task_.nrows;
+  pipeline.full_join = task_.join + 1;
+  pipeline.first_unmatched = task_.first_row;
+  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  for (const LaneLayout::Column& column : layout_.columns)
+    query_.driver.check(query_.driver.memset_d8_async(arrays_.device() + column.valid, 0, static_cast<size_t>(task_.nrows),
+                                                      query_.copy.get()));
+}
+
+void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) const {
+  const uint64_t most = uint64_t{query_.context->properties().multiprocessors} * kBlocksPerMultiprocessor;
+  const uint64_t blocks = std::clamp<uint64_t>((threads + kThreadsPerBlock - 1) / kThreadsPerBlock, 1, most);
+  void* parameters[] = {&arguments};
+  query_.driver.check(query_.driver.launch_kernel(kernel, static_cast<unsigned>(blocks), 1u, 1u, kThreadsPerBlock, 1u,
+                                                  1u, 0u, query_.compute.get(), static_cast<void**>(parameters),
+                                                  static_cast<void**>(nullptr)));
+}
+
+Function ChunkLane::decode_kernel() const {
+  if (!task_.layout) return query_.code->decode;
+  const auto* code = dynamic_cast<const CudaCode*>(task_.layout->code.get());
+  if (!code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
+  return code->decode;
+}
+
+void ChunkLane::run_decode() {
+  decode_begin_.record(query_.compute.get());
+  if (task_.kind == TB_CHUNK_PAGES) {
+    launch(decode_kernel(), uint64_t{task_.npages} * kWarp, decode_arguments());
+    query_.driver.check(query_.driver.memcpy_dtod_async(pipeline_arguments() + offsetof(TbPipelineArgs, nrows),
+                                                        decode_arguments() + offsetof(TbDecodeArgs, nrows),
+                                                        sizeof(uint32_t), query_.compute.get()));
+  }
+  decode_end_.record(query_.compute.get());
+}
+
+void ChunkLane::read_outcome() {
+  const Stream stream = query_.compute.get();
+  auto fetch = [&](size_t to, DevicePtr from, size_t bytes) {
+    query_.driver.check(query_.driver.memcpy_dtoh_async(outcome_.host() + to, from, bytes, stream));
+  };
+  static_assert(offsetof(Outcome, pipeline) == offsetof(Arguments, pipeline));
+  fetch(0, arguments_.device(), sizeof(Arguments));
+  if (query_.groups) fetch(offsetof(Outcome, groups), query_.groups->header(), sizeof(TbGroupTable));
+  if (rows_) fetch(offsetof(Outcome, rows), rows_->header(), sizeof(TbRowStore));
+}
+
+void ChunkLane::wake_after(const UniqueEvent& event) const {
+  event.hold(query_.signal.get());
+  query_.driver.check(query_.driver.launch_host_func(query_.signal.get(), wake_, wake_argument_));
+}
+
+/* Rows that the chunk may have, before it is known how many it has. */
+uint64_t ChunkLane::most_rows() const {
+  return task_.kind == TB_CHUNK_PAGES ? uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE
+                                      : host_arguments().pipeline.nrows;
+}
+
+Function ChunkLane::sink_kernel() const {
+  if (rows_sink_) return query_.code->rows;
+  if (rows_) return query_.code->project;
+  return grouped_ ? query_.code->reserve : query_.code->reduce;
+}
+
+/* The step's last kernel; sink_begin_ was recorded before its first. */
+void ChunkLane::run_last(Function kernel, uint64_t threads) {
+  launch(kernel, threads, pipeline_arguments());
+  read_outcome();
+  sink_end_.record(query_.compute.get());
+  wake_after(sink_end_);
+}
+
+void ChunkLane::run_sink(Function kernel, uint64_t threads) {
+  sink_begin_.record(query_.compute.get());
+  run_last(kernel, threads);
+}
+
+void ChunkLane::start(const ChunkTask& task) {
+  task_ = task;
+  bytes_to_device_ = bytes_from_device_ = 0;
+  rows_known_ = input_accounted_ = false;
+  copy_begin_.record(query_.copy.get());
+  if (task_.kind == TB_CHUNK_PAGES)
+    upload_pages();
+  else if (task_.kind == kUnmatchedRows)
+    upload_unmatched();
+  else
+    upload_columns();
+  copy_end_.record(query_.copy.get());
+  copy_end_.hold(query_.compute.get());
+  run_decode();
+  if (probes_) {
+    run_probe();
+    return;
+  }
+  state_ = State::SINKING;
+  run_sink(sink_kernel(), most_rows());
+}
+
+/* The table has grown: finds or inserts the chunk's groups once more. Growing
+ * has waited for `compute`, so the outcome of the first try is here. */
+void ChunkLane::reserve_again() {
+  note_rows();
+  state_ = State::SINKING;
+  if (probes_) {  // the tuples are there
+    run_sink(query_.code->reserve, outcome().pipeline.ntuples);
+    return;
+  }
+  host_arguments().pipeline.nrows = decoded_;
+  write_pipeline_arguments();
+  run_sink(query_.code->reserve, most_rows());
+}
+
+void ChunkLane::apply() {
+  note_rows();
+  state_ = State::APPLYING;
+  run_sink(query_.code->apply, probes_ ? outcome().pipeline.ntuples : most_rows());
+}
+
+/* The first outcome tells how many rows the chunk has. */
+void ChunkLane::note_rows() {
+  if (rows_known_) return;
+  rows_known_ = true;
+  decoded_ = outcome().pipeline.nrows;
+  if (decoded_ > row_capacity_)
+    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than the chunk can have");
+  range_ = RowRange(decoded_);
+  probed_ = {};
+}
+
+void ChunkLane::write_pipeline_arguments() {
+  query_.driver.check(query_.driver.memcpy_htod_async(pipeline_arguments(), &host_arguments().pipeline,
+                                                      sizeof(TbPipelineArgs), query_.compute.get()));
+}
+
+bool ChunkLane::fetch_ids() {
+  note_rows();
+  const uint64_t nout = rows_sink_ ? outcome().pipeline.nout : 0;
+  const uint64_t ndeferred = outcome().decode.ndeferred;
+  if (nout > row_capacity_ || ndeferred > row_capacity_)
+    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than the chunk can have");
+  if (nout + ndeferred > task_.ids_capacity) throw DeviceError(TB_FALLBACK_PROTOCOL, "no room for a chunk's row ids");
+  if (errors() != 0 || nout + ndeferred == 0) return false;
+
+  state_ = State::FETCHING;
+  const Stream stream = query_.out.get();
+  const Driver& driver = query_.driver;
+  if (query_.stream_profile) ids_begin_.record(stream);
+  if (nout)
+    driver.check(driver.memcpy_dtoh_async(task_.ids, arrays_.device() + layout_.row_results,
+                                          nout * sizeof(uint32_t), stream));
+  if (ndeferred)
+    driver.check(driver.memcpy_dtoh_async(task_.ids + nout, arrays_.device() + layout_.deferred,
+                                          ndeferred * sizeof(uint32_t), stream));
+  ids_end_.record(stream);
+  wake_after(ids_end_);
+  return true;
+}
+
+bool ChunkLane::reached() const {
+  return state_ == State::FETCHING || state_ == State::COPYING ? ids_end_.reached() : sink_end_.reached();
+}
+
+uint32_t ChunkLane::errors() const { return outcome().decode.errors | outcome().pipeline.errors; }
+
+bool ChunkLane::table_full() const {
+  return query_.groups && (outcome().groups.full != 0 || outcome().pipeline.status != TB_PIPELINE_DONE);
+}
+
+/* What the step that was reached has done on the streams. */
+void ChunkLane::record_spans() {
+  StreamProfile& profile = *query_.stream_profile;
+  const uint64_t chunk = task_.sequence;
+  if (!input_accounted_) {
+    profile.add_tables();
+    profile.add(TB_SPAN_COPY_TO_GPU, chunk, copy_begin_, copy_end_, profile.copy_track());
+    if (task_.kind == TB_CHUNK_PAGES)
+      profile.add(TB_SPAN_KERNEL_DECODE, chunk, decode_begin_, decode_end_, profile.compute_track());
+  }
+  if (state_ == State::FETCHING || state_ == State::COPYING) {
+    profile.add(TB_SPAN_COPY_FROM_GPU, chunk, ids_begin_, ids_end_, profile.out_track());
+    return;
+  }
+  const TbSpanKind kernel = state_ == State::PROBING    ? TB_SPAN_KERNEL_PROBE
+                            : state_ == State::APPLYING ? TB_SPAN_KERNEL_APPLY
+                                                        : TB_SPAN_KERNEL_SINK;
+  profile.add(kernel, chunk, sink_begin_, sink_end_, profile.compute_track());
+}
+
+void ChunkLane::account_times(DeviceQueryStats& stats) {
+  if (query_.stream_profile) record_spans();
+  if (!input_accounted_) {
+    input_accounted_ = true;
+    stats.transfer_us += copy_end_.microseconds_since(copy_begin_);
+    stats.decode_us += decode_end_.microseconds_since(decode_begin_);
+  }
+  if (state_ != State::FETCHING && state_ != State::COPYING)
+    stats.compute_us += sink_end_.microseconds_since(sink_begin_);
+}
+
+ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
+  ChunkOutcome result;
+  result.errors = errors();
+  result.rows_in = task_.kind == kUnmatchedRows ? 0 : decoded_;
+  result.rows_passed = outcome().pipeline.rows_passed;
+  for (size_t i = 0; i < query_.program->joins().size(); i++) result.join_rows[i] = outcome().pipeline.join_rows[i];
+  stats.bytes_to_device += bytes_to_device_;
+  stats.bytes_from_device += sizeof(Outcome) + bytes_from_device_;
+  if (result.errors != 0) return result;
+
+  result.nrows = rows_sink_ ? outcome().pipeline.nout : 0;
+  result.ndeferred = outcome().decode.ndeferred;
+  stats.bytes_from_device += (uint64_t{result.nrows} + result.ndeferred) * sizeof(uint32_t);
+  const std::span<uint32_t> ids(task_.ids, result.nrows);
+  const std::span<uint32_t> deferred(task_.ids + result.nrows, result.ndeferred);
+  const bool sound = (task_.kind == TB_CHUNK_PAGES ? sort_page_row_ids(ids, task_.npages)
+                                                   : sort_row_numbers(ids, decoded_)) &&
+                     sort_page_row_ids(deferred, task_.npages);
+  if (!sound) throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports row ids that the chunk does not have");
+  return result;
+}
+
+}  // namespace turbine::cuda

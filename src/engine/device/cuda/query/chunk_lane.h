@@ -1,0 +1,228 @@
+/*
+ * chunk_lane.h - the device memory, events and launches of one chunk in flight.
+ *
+ * A query has a few lanes; a chunk occupies one from start() until its `done`.
+ * The lane's steps are called by the query's worker (cuda_query.cc), each when
+ * the one before has been reached():
+ *
+ *   sink       start()                                                next step
+ *   ROWS       copy, tb_decode, tb_rows, outcome to host              fetch_ids()
+ *   grouped    copy, tb_decode, tb_reserve, outcome to host           apply(), or
+ *              after the table grew: reserve_again()                  then fetch_ids()
+ *   ungrouped  copy, tb_decode, tb_reduce, outcome to host            fetch_ids()
+ *
+ * A program with joins, or of sink PROJECT, probes its rows first:
+ *
+ *   probing    copy, tb_decode, tb_probe, outcome to host             sink_tuples()
+ *              where no row makes two tuples the sink's kernel follows at once
+ *   sink       of the tuples: tb_reserve, tb_reduce or tb_project     as above, or
+ *              PROJECT                                                copy_rows(),
+ *                                                                     take_rows()
+ *   next_rows() probes the chunk's next rows, where not all were at first
+ *
+ * A source of rows has no tb_decode, nor have rows of a table that a FULL join has not
+ * matched: of those there is nothing to copy, all columns are NULL.
+ *
+ * Four streams of the query are used: `copy` for what goes to the device,
+ * `compute` for kernels and outcomes, `out` for row ids and rows, and `signal` for waking
+ * the worker, which must hold up none of the others. tb_decode's row count
+ * reaches the pipeline's arguments by a copy on the device, so that the host is
+ * not in the loop. A lane's memory is used by
+ * one chunk at a time, so no stream ever waits for a lane to be free.
+ */
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "engine/device/cuda/cuda_code.h"
+#include "engine/device/cuda/driver/stream.h"
+#include "engine/device/cuda/memory/device_join_tables.h"
+#include "engine/device/cuda/memory/group_table.h"
+#include "engine/device/cuda/memory/lane_rows.h"
+#include "engine/device/cuda/memory/matched_rows.h"
+#include "engine/device/cuda/query/row_range.h"
+#include "engine/device/cuda/query/stream_profile.h"
+
+namespace turbine::cuda {
+
+/* What a query's lanes share. */
+struct QueryResources {
+  std::shared_ptr<CudaContext> context;
+  Driver driver;
+  std::shared_ptr<const Program> program;
+  std::shared_ptr<const std::string> params;
+  std::shared_ptr<const CudaCode> code;
+  MemoryAccount account;
+  QueryProfile* const profile;         // null: nobody asks
+  Block device_params;               // filled by the first thing on `copy`
+  std::map<const ChunkLayout*, Block> layout_params;  // of those in use
+  std::optional<DeviceJoinTables> tables;  // where there are joins
+  std::optional<MatchedRows> matched;  // where there are FULL joins
+  const bool one_tuple;                // no row makes more than one
+  std::optional<GroupTable> groups;    // AGGREGATE
+  std::optional<ProjectedRows> rows;   // PROJECT
+  /* Last, so that they go first: their destructors wait for their work, before
+   * the memory that it uses goes back to the pool. */
+  UniqueStream copy, compute, out, signal;
+  std::optional<StreamProfile> stream_profile;  // with a profile
+
+  QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
+                 std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                 std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget,
+                 QueryProfile* profile);
+
+  /* Copies the layout's parameters to the device, on `copy`, unless they are
+   * there. Throws DeviceError. */
+  void prepare_layout(const ChunkLayout& layout);
+
+  /* Waits for all streams where nothing may throw. */
+  void wait_to_release() const noexcept {
+    for (const UniqueStream* stream : {&copy, &compute, &out, &signal}) stream->wait_to_release();
+  }
+  bool rows_sink() const { return program->sink() == TB_SINK_ROWS; }
+  uint64_t tables_bytes() const { return tables ? tables->bytes_copied() : 0; }
+};
+
+/* Does the program run tb_probe? */
+inline bool probes(const Program& program) {
+  return !program.joins().empty() || program.sink() == TB_SINK_PROJECT;
+}
+
+/* Where the arrays of a lane for `rows` rows lie in its one block. */
+struct LaneLayout {
+  struct Column {
+    uint64_t values;
+    uint64_t valid;  // nullable columns only
+  };
+  std::vector<Column> columns;
+  uint64_t rowids = 0;      // ROWS
+  uint64_t deferred = 0;
+  uint64_t row_results = 0;  // ROWS: out_rowids; grouped without tuples: group_of_row
+  uint64_t size = 0;
+};
+LaneLayout lane_layout(const Program& program, uint64_t rows);
+
+/* Device bytes of a lane for chunks of `pages` pages, as the pool rounds them. */
+uint64_t lane_device_bytes(const Program& program, uint64_t pages);
+
+class ChunkLane {
+ public:
+  enum class State { FREE, PROBING, SINKING, APPLYING, COPYING, FETCHING };
+
+  /* `wake(argument)` is called from a driver thread whenever a step may have
+   * been reached. */
+  ChunkLane(QueryResources& query, HostCallback wake, void* argument);
+
+  /* Device memory for the chunk; keeps what an earlier one had if it is enough.
+   * Throws DeviceError, the lane then is as it was or without memory. */
+  void prepare(const ChunkTask& task);
+
+  void start(const ChunkTask& task);
+  void reserve_again();
+  void apply();
+  /* PROBING was reached: starts the sink, or probes fewer rows where the tuples
+   * had no room. False if there are no tuples: the rows are done with. */
+  bool sink_tuples();
+  /* PROJECT, SINKING was reached: copies the rows, or projects again where there
+   * was no room. False if there are none. */
+  bool copy_rows();
+  void take_rows();
+  /* False if there are none. */
+  bool next_rows();
+  /* Returns false if there are no ids to wait for: the chunk is complete. */
+  bool fetch_ids();
+
+  State state() const { return state_; }
+  bool reached() const;
+  /* Is its chunk reserved, but not applied? (grouped) */
+  bool reserved_only() const { return state_ == State::SINKING; }
+  void release() { state_ = State::FREE; }
+
+  /* Once reached: what the kernels left. */
+  uint32_t errors() const;
+  bool table_full() const;
+  const ChunkTask& task() const { return task_; }
+
+  /* After the last step; sorts the ids. Throws DeviceError if the device's
+   * numbers make no sense. */
+  ChunkOutcome finish(DeviceQueryStats& stats);
+  /* Adds the step's times; once a step is reached. */
+  void account_times(DeviceQueryStats& stats);
+  uint64_t bytes_to_device() const { return bytes_to_device_; }
+
+ private:
+  /* In pinned and in device memory: what goes to the device for a chunk,
+   * followed by a TbColumnData for each column. */
+  struct Arguments {
+    TbDecodeArgs decode;
+    TbPipelineArgs pipeline;
+  };
+  /* Pinned: what comes back. */
+  struct Outcome {
+    TbDecodeArgs decode;
+    TbPipelineArgs pipeline;
+    TbGroupTable groups;
+    TbRowStore rows;
+  };
+
+  void ensure_memory(uint64_t bytes, uint64_t rows);
+  void ensure_tuples(uint64_t capacity);
+  TbColumnData* column_arguments() const;
+  void fill_arguments(uint32_t npages, uint64_t row_capacity);
+  void point_to_tuples();
+  void upload(DevicePtr to, const void* from, uint64_t bytes);
+  void upload_pages();
+  void upload_columns();
+  void upload_unmatched();
+  Function decode_kernel() const;
+  void run_decode();
+  Function sink_kernel() const;
+  uint64_t most_rows() const;
+  void run_sink(Function kernel, uint64_t threads);
+  void run_last(Function kernel, uint64_t threads);
+  void prepare_tuple_sink();
+  void run_probe();
+  void probe_again();
+  void write_pipeline_arguments();
+  void note_rows();
+  void launch(Function kernel, uint64_t threads, DevicePtr arguments) const;
+  void read_outcome();
+  void wake_after(const UniqueEvent& event) const;
+  void record_spans();
+
+  DevicePtr decode_arguments() const { return arguments_.device(); }
+  DevicePtr pipeline_arguments() const { return arguments_.device() + offsetof(Arguments, pipeline); }
+  Arguments& host_arguments() const { return *reinterpret_cast<Arguments*>(host_arguments_.host()); }
+  const Outcome& outcome() const { return *reinterpret_cast<const Outcome*>(outcome_.host()); }
+
+  QueryResources& query_;
+  const HostCallback wake_;
+  void* const wake_argument_;
+  const bool rows_sink_, grouped_, probes_;
+  const size_t ncolumns_;  // of the source
+
+  UniqueEvent copy_begin_, copy_end_, decode_begin_, decode_end_, sink_begin_, sink_end_, ids_begin_, ids_end_;
+  Block data_;       // device: pages, or the bytes of a chunk of columns
+  Block arrays_;     // device: lane_layout(row_capacity_)
+  Block arguments_;  // device
+  Block host_arguments_, outcome_;  // pinned
+  Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row
+  uint64_t tuple_capacity_ = 0;
+  std::optional<LaneRows> rows_;  // PROJECT
+  uint64_t row_capacity_ = 0;
+  LaneLayout layout_;
+
+  State state_ = State::FREE;
+  ChunkTask task_{};
+  bool input_accounted_ = false;
+  bool rows_known_ = false;  // an outcome was read: decoded_, and where it probes range_
+  uint32_t decoded_ = 0;
+  RowRange range_;
+  TbPipelineArgs probed_{};  // counters of the ranges before this one
+  std::vector<uint32_t> row_numbers_;  // of a chunk of columns, while it is copied
+  uint64_t bytes_to_device_ = 0, bytes_from_device_ = 0;
+};
+
+}  // namespace turbine::cuda

@@ -1,0 +1,315 @@
+/*
+ * cuda_query.cc - one query on a GPU: its worker thread, lanes and results.
+ *
+ * Called by exec/ through device.h. submit() only queues; the mutex is never held during
+ * a driver call.
+ */
+#include "engine/device/cuda/query/cuda_query.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+namespace turbine::cuda {
+
+namespace {
+
+/* A lost context never calls back: the worker looks for itself this often. */
+constexpr auto kLongestSleep = std::chrono::milliseconds(20);
+
+/* Whatever happened, as the DeviceError that the executor expects. */
+std::exception_ptr as_device_error(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const DeviceError&) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory"));
+  } catch (const std::exception& other) {
+    return std::make_exception_ptr(DeviceError(TB_FALLBACK_DEVICE_LOST, other.what()));
+  }
+}
+
+bool is_empty(const ChunkTask& task) {
+  switch (task.kind) {
+    case TB_CHUNK_PAGES: return task.npages == 0;
+    case kUnmatchedRows: return task.nrows == 0;
+    default: return reinterpret_cast<const TbColumnsChunk*>(task.data)->nrows == 0;
+  }
+}
+
+class Stopwatch {
+ public:
+  uint64_t microseconds() const {
+    const auto elapsed = std::chrono::steady_clock::now() - start_;
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
+                     std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+                     QueryProfile* profile)
+    : context_(context),
+      resources_(std::move(context), std::move(faults), std::move(program), std::move(params), std::move(code),
+                 std::move(tables), estimated_rows, budget, profile) {
+  worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
+  busy_.reserve(kLanes);
+  lanes_.reserve(kLanes);
+  worker_ = std::thread([this] { run(); });
+  context_->queries_running.fetch_add(1, std::memory_order_relaxed);
+  context_->queries_total.fetch_add(1, std::memory_order_relaxed);
+}
+
+CudaQuery::~CudaQuery() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+    work_.notify_all();
+  }
+  worker_.join();
+  context_->queries_running.fetch_sub(1, std::memory_order_relaxed);
+  context_->enter_to_release();
+  resources_.wait_to_release();
+}
+
+void CudaQuery::submit(const ChunkTask& task, Done done) {
+  std::lock_guard lock(mutex_);
+  arrived_.push_back({task, std::move(done)});
+  unfinished_++;
+  work_.notify_one();
+}
+
+/* Called from the driver's threads: no driver call is allowed here. */
+void CudaQuery::wake(void* query) {
+  auto* self = static_cast<CudaQuery*>(query);
+  std::lock_guard lock(self->mutex_);
+  self->wakes_++;
+  self->work_.notify_one();
+}
+
+void CudaQuery::run() {
+  pthread_setname_np(pthread_self(), "gpu query");
+  context_->enter_to_release();  // a failure shows in the first checked call
+  uint64_t wakes_seen = 0;
+  for (;;) {
+    std::deque<Pending> arrived;
+    bool failed;
+    {
+      std::unique_lock lock(mutex_);
+      auto something = [&] { return stop_ || !arrived_.empty() || wakes_ != wakes_seen; };
+      if (busy_.empty() && pending_.empty())
+        work_.wait(lock, something);
+      else
+        work_.wait_for(lock, kLongestSleep, something);
+      wakes_seen = wakes_;
+      arrived.swap(arrived_);
+      failed = error_ != nullptr;
+      if (stop_ && arrived.empty() && busy_.empty() && pending_.empty()) return;
+      if (stop_ && !failed) {
+        failed = true;
+        error_ = std::make_exception_ptr(DeviceError(TB_FALLBACK_PROTOCOL, "the query was closed"));
+      }
+    }
+    std::exception_ptr error;
+    try {
+      if (failed) {
+        std::lock_guard lock(mutex_);
+        error = error_;
+      } else {
+        step(arrived);
+      }
+    } catch (...) {
+      error = as_device_error(std::current_exception());
+    }
+    if (!error) continue;
+    for (Pending& pending : arrived) pending_.push_back(std::move(pending));
+    fail(error);
+  }
+}
+
+void CudaQuery::step(std::deque<Pending>& arrived) {
+  while (!arrived.empty()) {
+    pending_.push_back(std::move(arrived.front()));
+    arrived.pop_front();
+  }
+  start_pending();
+  for (size_t i = 0; i < busy_.size();) {
+    if (!busy_[i].lane->reached() || !advance(busy_[i])) {
+      i++;
+      continue;
+    }
+    // The slot is the backend's again as soon as `done` is called.
+    ChunkLane& lane = *busy_[i].lane;
+    const ChunkOutcome outcome = lane.finish(worker_stats_);
+    lane.release();
+    const Done done = std::move(busy_[i].done);
+    busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
+    complete(done, outcome, nullptr);
+    start_pending();
+  }
+}
+
+/* Starts chunks while there are lanes. */
+void CudaQuery::start_pending() {
+  while (!pending_.empty()) {
+    const ChunkTask task = pending_.front().task;
+    if (is_empty(task)) {
+      const Done done = std::move(pending_.front().done);
+      pending_.pop_front();
+      complete(done, {}, nullptr);
+      continue;
+    }
+    ChunkLane* lane = free_lane(task);
+    if (!lane) return;
+    busy_.push_back({lane, std::move(pending_.front().done)});
+    pending_.pop_front();
+    const Span span(resources_.profile, TB_SPAN_LAUNCH, task.sequence);
+    lane->start(task);
+  }
+}
+
+/* A free lane with memory for the chunk, or null for now. Fewer lanes are slower
+ * but right, so lack of memory for another one only limits their number. */
+ChunkLane* CudaQuery::free_lane(const ChunkTask& task) {
+  if (busy_.size() >= lane_limit_) return nullptr;
+  try {
+    auto free = std::find_if(lanes_.begin(), lanes_.end(),
+                             [](const auto& lane) { return lane->state() == ChunkLane::State::FREE; });
+    if (free == lanes_.end()) {
+      lanes_.push_back(std::make_unique<ChunkLane>(resources_, &CudaQuery::wake, this));
+      free = lanes_.end() - 1;
+    }
+    (*free)->prepare(task);
+    return free->get();
+  } catch (const DeviceError& error) {
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY || busy_.empty()) throw;
+    lane_limit_ = static_cast<uint32_t>(busy_.size());
+    return nullptr;
+  }
+}
+
+/* The lane's step was reached: starts the next. True if the chunk is complete. */
+bool CudaQuery::advance(Busy& busy) {
+  using State = ChunkLane::State;
+  ChunkLane& lane = *busy.lane;
+  lane.account_times(worker_stats_);
+  const Span span(resources_.profile, TB_SPAN_LAUNCH, lane.task().sequence);
+  if (lane.state() == State::FETCHING) return true;
+  if (lane.errors() == 0) {
+    if (lane.state() == State::PROBING && lane.sink_tuples()) return false;
+    if (lane.state() == State::SINKING && advance_sink(lane)) return false;
+    if (lane.state() == State::COPYING) lane.take_rows();
+    if (lane.next_rows()) return false;
+  }
+  return !lane.fetch_ids();
+}
+
+/* The sink's first kernel has run: starts what follows. False if nothing does. */
+bool CudaQuery::advance_sink(ChunkLane& lane) {
+  if (lane.table_full()) {
+    grow_table();
+    return true;
+  }
+  if (resources_.program->grouped()) {
+    lane.apply();
+    return true;
+  }
+  return resources_.rows && lane.copy_rows();
+}
+
+/* Grows the group table, and reserves anew for every chunk not applied: their
+ * group numbers are void. */
+void CudaQuery::grow_table() {
+  resources_.groups->grow(resources_.compute.get());
+  worker_stats_.table_grows++;
+  for (Busy& busy : busy_)
+    if (busy.lane->reserved_only()) busy.lane->reserve_again();
+}
+
+void CudaQuery::complete(const Done& done, const ChunkOutcome& outcome, std::exception_ptr error) {
+  {
+    std::lock_guard lock(mutex_);
+    stats_ = worker_stats_;
+  }
+  done(outcome, std::move(error));
+  std::lock_guard lock(mutex_);
+  if (--unfinished_ == 0) idle_.notify_all();
+}
+
+/* Ends the query: nothing of it reads a slot or writes ids after this. */
+void CudaQuery::fail(std::exception_ptr error) {
+  resources_.wait_to_release();
+  {
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  std::vector<Done> undone;
+  for (Busy& busy : busy_) {
+    busy.lane->release();
+    undone.push_back(std::move(busy.done));
+  }
+  for (Pending& pending : pending_) undone.push_back(std::move(pending.done));
+  busy_.clear();
+  pending_.clear();
+  for (const Done& done : undone) complete(done, {}, error);
+}
+
+void CudaQuery::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return unfinished_ == 0; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+uint64_t CudaQuery::finish() {
+  wait_until_idle();
+  const Stopwatch stopwatch;
+  if (!resources_.groups) {
+    lanes_.clear();  // as below
+    return resources_.rows ? resources_.rows->size() : 0;
+  }
+  try {
+    const Span span(resources_.profile, TB_SPAN_FINISH);
+    context_->enter(resources_.driver);
+    const uint64_t ngroups = resources_.groups->finish(resources_.compute.get());
+    lanes_.clear();  // their memory is of use to other queries while groups are fetched
+    std::lock_guard lock(mutex_);
+    finish_us_ += stopwatch.microseconds();
+    return ngroups;
+  } catch (...) {
+    std::rethrow_exception(as_device_error(std::current_exception()));
+  }
+}
+
+ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {
+  if (resources_.rows) return resources_.rows->fetch(first, count);
+  const Stopwatch stopwatch;
+  try {
+    const Span span(resources_.profile, TB_SPAN_COPY_FROM_GPU);
+    context_->enter(resources_.driver);
+    const GroupTable::Fetched groups = resources_.groups->fetch(first, count, resources_.compute.get());
+    std::lock_guard lock(mutex_);
+    finish_us_ += stopwatch.microseconds();
+    bytes_fetched_ = resources_.groups->bytes_fetched();
+    return group_batch(group_layout(*resources_.program), groups.rows, groups.arena, count);
+  } catch (...) {
+    std::rethrow_exception(as_device_error(std::current_exception()));
+  }
+}
+
+DeviceQueryStats CudaQuery::stats() const {
+  std::lock_guard lock(mutex_);
+  DeviceQueryStats stats = stats_;
+  stats.finish_us += finish_us_;
+  stats.bytes_from_device += bytes_fetched_;
+  return stats;
+}
+
+}  // namespace turbine::cuda

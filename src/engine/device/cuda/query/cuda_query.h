@@ -1,0 +1,98 @@
+/*
+ * cuda_query.h - one query on a GPU: its chunks through its lanes.
+ *
+ * Each query has a worker thread that makes all its driver calls while chunks
+ * are in flight: it starts pending chunks in free lanes, advances lanes whose
+ * step was reached, grows the group table, and calls `done`. submit() only
+ * queues. Driver threads do no more than wake the worker.
+ *
+ * Errors: the first one ends the query: the streams are waited for, then every
+ * chunk in flight or submitted later is done with that DeviceError, and
+ * finish() throws it.
+ *
+ * Lock protocol: mutex_ protects what is marked so; it is never held during a
+ * driver call or a `done`. The lanes and resources_ belong to the worker until
+ * the query is idle, and then to the query's thread in finish().
+ */
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/device/cuda/query/chunk_lane.h"
+
+namespace turbine::cuda {
+
+class CudaQuery : public DeviceQuery {
+ public:
+  /* Most chunks on the device at once: copy, decode and sink of three overlap. */
+  static constexpr uint32_t kLanes = 3;
+
+  /* The context must be current. Throws DeviceError. */
+  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
+            std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+            std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+            QueryProfile* profile);
+  ~CudaQuery() override;
+
+  void submit(const ChunkTask& task, Done done) override;
+  void limit_rows(std::shared_ptr<const RowLimit> limit) override {
+    if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
+  }
+  uint64_t finish() override;
+  ResultBatch fetch(uint64_t first, uint64_t count) override;
+  bool rows_stay() const override { return resources_.rows.has_value(); }
+  MemoryBudget& host_memory() override { return resources_.rows ? resources_.rows->budget() : host_memory_; }
+  DeviceQueryStats stats() const override;
+
+ private:
+  struct Pending {
+    ChunkTask task;
+    Done done;
+  };
+  struct Busy {
+    ChunkLane* lane;
+    Done done;
+  };
+
+  static void wake(void* query);
+  void run();
+  void step(std::deque<Pending>& arrived);
+  void start_pending();
+  ChunkLane* free_lane(const ChunkTask& task);
+  bool advance(Busy& busy);
+  bool advance_sink(ChunkLane& lane);
+  void grow_table();
+  void complete(const Done& done, const ChunkOutcome& outcome, std::exception_ptr error);
+  void fail(std::exception_ptr error);
+  void wait_until_idle();
+
+  std::shared_ptr<CudaContext> context_;
+  QueryResources resources_;
+  MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there
+
+  // The worker's.
+  std::vector<std::unique_ptr<ChunkLane>> lanes_;
+  uint32_t lane_limit_ = kLanes;  // falls where memory for more is lacking
+  std::deque<Pending> pending_;
+  std::vector<Busy> busy_;  // in order of start
+  DeviceQueryStats worker_stats_;
+
+  mutable std::mutex mutex_;  // protects what follows
+  std::condition_variable work_, idle_;
+  std::deque<Pending> arrived_;
+  uint64_t unfinished_ = 0;  // submitted, `done` has not returned
+  uint64_t wakes_ = 0;
+  bool stop_ = false;
+  std::exception_ptr error_;
+  DeviceQueryStats stats_;       // of complete chunks
+  uint64_t finish_us_ = 0, bytes_fetched_ = 0;
+
+  std::thread worker_;  // last: starts when all else is there
+};
+
+}  // namespace turbine::cuda

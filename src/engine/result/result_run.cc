@@ -1,0 +1,142 @@
+/*
+ * result_run.cc - runs a query's result plan.
+ *
+ * Owns the rows at hand and their order. Called by exec/ on the session's thread between
+ * finish() and the first row sent.
+ */
+#include "engine/result/result_run.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/result/window/window_column.h"
+#include "engine/result/window/window_pass.h"
+
+namespace turbine {
+namespace {
+
+/* Of a device whose rows do not stay: rows a fetch. */
+constexpr uint64_t kFetchRows = 64 << 10;
+/* Looking for the first rows pays only where they are a small part of all. */
+constexpr uint64_t kBestShare = 16;
+
+}  // namespace
+
+ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, WorkerPool& pool, std::function<bool()> cancelled)
+    : plan_(plan),
+      query_(query),
+      work_(pool, std::move(cancelled)),
+      rows_(std::make_unique<ResultRows>(plan.own_columns(), query.host_memory())) {}
+
+uint64_t ResultRun::run(uint64_t nrows) {
+  // Any rows will do.
+  if (plan_.only_best() && plan_.order().empty() && !plan_.with_ties()) nrows = std::min(nrows, plan_.limit());
+  if (plan_.only_best() && plan_.limit() <= nrows / kBestShare) {
+    collect_best(nrows);
+  } else {
+    collect(nrows);
+    run_passes();
+    order_all();
+  }
+  gather_.emplace(*rows_);
+  return sorted_->size();
+}
+
+void ResultRun::collect(uint64_t nrows) {
+  const bool stay = query_.rows_stay();
+  std::vector<uint32_t> all;
+  for (uint64_t at = 0; at < nrows;) {
+    work_.check();
+    const ResultBatch batch = query_.fetch(at, stay ? nrows - at : std::min(nrows - at, kFetchRows));
+    at += batch.nrows;
+    if (stay) {
+      rows_->borrow(batch);
+      continue;
+    }
+    all.resize(batch.nrows);
+    std::iota(all.begin(), all.end(), 0);
+    rows_->copy(batch, all);
+  }
+}
+
+void ResultRun::collect_best(uint64_t nrows) {
+  if (query_.rows_stay()) {
+    collect(nrows);
+    const RowList best = best_candidates(*rows_, row_order(plan_), work_);
+    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), row_order(plan_), work_));
+    return;
+  }
+  BestRows best(row_order(plan_), plan_.own_columns(), query_.host_memory(), work_);
+  for (uint64_t at = 0; at < nrows;) {
+    work_.check();
+    const ResultBatch batch = query_.fetch(at, std::min(nrows - at, kFetchRows));
+    at += batch.nrows;
+    best.add(batch);
+  }
+  rows_ = best.take();
+  order_all();
+}
+
+void ResultRun::run_passes() {
+  for (const TbWindowPass& pass : plan_.passes()) {
+    sort_for(pass);
+    compute_window_pass(plan_, pass, *rows_, *sorted_, work_);
+  }
+}
+
+/* An order by more keys will do, if these are its first. */
+bool ResultRun::sorted_by(std::span<const TbSortKey> keys) const {
+  if (!sorted_ || keys.size() > sorted_keys_.size()) return false;
+  return std::equal(keys.begin(), keys.end(), sorted_keys_.begin(),
+                    [](const TbSortKey& a, const TbSortKey& b) { return a.column == b.column && a.flags == b.flags; });
+}
+
+void ResultRun::sort_for(const TbWindowPass& pass) {
+  const std::span<const TbSortKey> keys = plan_.keys(pass);
+  if (sorted_by(keys)) return;
+  sorted_.reset();
+  sorted_.emplace(sort_rows(*rows_, nullptr, rows_->size(), keys, true, work_));
+  sorted_keys_ = keys;
+}
+
+bool ResultRun::passes_conditions(RowRef row) const {
+  for (const TbResultCondition& condition : plan_.conditions()) {
+    const ColumnReader column(*rows_, condition.column);
+    if (column.is_null(row)) return false;
+    const __int128 value = column.integer(row), bound = condition.bound;
+    const bool strict = condition.flags & TB_CONDITION_STRICT;
+    if (condition.flags & TB_CONDITION_EQUAL ? value != bound
+        : condition.flags & TB_CONDITION_AT_LEAST ? (strict ? value <= bound : value < bound)
+                                                  : (strict ? value >= bound : value > bound))
+      return false;
+  }
+  return true;
+}
+
+/* The conditions, and the final order. */
+void ResultRun::order_all() {
+  const bool all = plan_.conditions().empty();
+  if (sorted_by(plan_.order())) {
+    if (!all) sorted_->keep_if([this](uint64_t i) { return passes_conditions((*sorted_)[i]); });
+    row_order(plan_).cut(*sorted_);
+    return;
+  }
+  sorted_.reset();
+  RowList list(rows_->budget(), 1);
+  for (uint64_t number = 0; number < rows_->size() && !all; number++) {
+    if (number % kBlockRows == 0) work_.check();
+    if (const RowRef row = rows_->ref(number); passes_conditions(row)) list.push_back(row);
+  }
+  if (all && plan_.limit() <= rows_->size() / kBestShare) {
+    list = best_candidates(*rows_, row_order(plan_), work_);
+    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_));
+  } else {
+    sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_), work_));
+  }
+}
+
+ResultBatch ResultRun::fetch(uint64_t first, uint64_t count) {
+  return gather_->gather(sorted_->rows().refs().subspan(first, std::min(count, sorted_->size() - first)));
+}
+
+}  // namespace turbine

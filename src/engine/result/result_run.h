@@ -1,0 +1,54 @@
+/*
+ * result_run.h - runs a query's result plan, between the device's finish() and
+ * the first row that is sent.
+ *
+ * Called by the executor on the session's thread; the work is done by the host's
+ * worker threads. Memory is charged to the query (DeviceQuery::host_memory). Rows
+ * of a device that keeps them in host memory are not copied; where only the first
+ * of an order are wanted, only candidates for these are kept.
+ */
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/device/device.h"
+#include "engine/result/order/row_order.h"
+#include "engine/result/plan/result_plan.h"
+#include "engine/result/rows/row_gather.h"
+#include "engine/threads/parallel_work.h"
+
+namespace turbine {
+
+class ResultRun {
+ public:
+  /* `cancelled` is asked on the thread that makes this. `query` must outlive it. */
+  ResultRun(const ResultPlan& plan, DeviceQuery& query, WorkerPool& pool, std::function<bool()> cancelled);
+
+  /* `nrows`: as finish() said. Returns how many rows there are now. Throws
+   * DeviceError. */
+  uint64_t run(uint64_t nrows);
+
+  /* Rows from `first` on, at least one and at most `count`; with the columns of
+   * window functions. Valid until the next call. */
+  ResultBatch fetch(uint64_t first, uint64_t count);
+
+ private:
+  void collect(uint64_t nrows);
+  void collect_best(uint64_t nrows);
+  void run_passes();
+  void sort_for(const TbWindowPass& pass);
+  bool sorted_by(std::span<const TbSortKey> keys) const;
+  bool passes_conditions(RowRef row) const;
+  void order_all();
+
+  const ResultPlan& plan_;
+  DeviceQuery& query_;
+  ParallelWork work_;
+  std::unique_ptr<ResultRows> rows_;
+  std::optional<SortedRows> sorted_;
+  std::span<const TbSortKey> sorted_keys_;  // what sorted_ is sorted by
+  std::optional<RowGather> gather_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,18 @@
+/*
+ * window_function.h - what a window function takes and what it makes.
+ */
+#pragma once
+
+#include <vector>
+
+#include "engine/result/plan/column_shape.h"
+#include "turbine/result.h"
+
+namespace turbine {
+
+/* The function's column, over rows of `columns`, in a pass with this frame.
+ * Throws ProgramError if it cannot be: kinds, columns, types, numbers. */
+ColumnShape window_column(const TbWindowFunction& function, const TbWindowPass& pass,
+                          const std::vector<ColumnShape>& columns);
+
+}  // namespace turbine

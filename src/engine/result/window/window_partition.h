@@ -1,0 +1,26 @@
+/*
+ * window_partition.h - the rows that a window function sees together.
+ */
+#pragma once
+
+#include "engine/result/order/sorted_rows.h"
+
+namespace turbine {
+
+/* Places [begin, end) of sorted rows whose partition keys agree. */
+struct WindowPartition {
+  const SortedRows& rows;
+  size_t nkeys;  // rows that agree in so many are peers
+  uint64_t begin, end;
+
+  uint64_t size() const { return end - begin; }
+  bool starts_peers(uint64_t place) const { return place == begin || rows.agree()[place] < nkeys; }
+  /* Where the peers of the row at `place` end. */
+  uint64_t peers_end(uint64_t place) const {
+    do place++;
+    while (place < end && !starts_peers(place));
+    return place;
+  }
+};
+
+}  // namespace turbine

@@ -1,0 +1,71 @@
+/*
+ * slot_memory.h - slot memory: what backends and the daemon share. A query's slots
+ * lie in one SlotMemory. The pool keeps those that wait for their next query.
+ *
+ * A SlotMemory is a memfd sealed against shrinking and growing, so that neither
+ * side can make the other die of SIGBUS. It is registered with its device
+ * once, not per query (pinning takes 60 ms per GiB), and that is why there is a
+ * pool. A cap bounds the idle ones; the oldest goes first.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+
+namespace turbine {
+
+class Device;
+
+class SlotMemory {
+ public:
+  /* `device` outlives this. Throws DeviceError. */
+  SlotMemory(uint64_t id, uint64_t size, Device& device);
+  ~SlotMemory();
+  SlotMemory(const SlotMemory&) = delete;
+
+  uint64_t id() const { return id_; }
+  uint64_t size() const { return size_; }
+  int fd() const { return fd_; }
+  uint8_t* base() const { return base_; }
+  Device& device() const { return device_; }
+  /* A reader may be left: what it has mapped stays as it is when we let go. */
+  void keep_content() { keep_content_ = true; }
+
+ private:
+  const uint64_t id_;
+  const uint64_t size_;
+  Device& device_;
+  int fd_ = -1;
+  uint8_t* base_ = nullptr;
+  bool keep_content_ = false;
+};
+
+/* Thread-safe. */
+class SlotMemoryPool {
+ public:
+  explicit SlotMemoryPool(uint64_t max_idle_bytes) : max_idle_bytes_(max_idle_bytes) {}
+
+  /* Slot memory of at least `size` bytes registered with `device`; the one with
+   * id `preferred` if it is idle and fits. Throws DeviceError. */
+  std::unique_ptr<SlotMemory> take(uint64_t size, Device& device, uint64_t preferred);
+  void give_back(std::unique_ptr<SlotMemory> memory);
+  /* The slot memory of a query whose backend does not know yet that it is over, and
+   * may still be reading: nobody else gets it, and it is not emptied. */
+  void abandon(std::unique_ptr<SlotMemory> memory);
+
+  /* Of all slot memory, idle included. */
+  uint64_t total_bytes() const { return total_bytes_; }
+
+ private:
+  const uint64_t max_idle_bytes_;
+  std::atomic<uint64_t> total_bytes_{0};
+  std::mutex mutex_;
+  std::list<std::unique_ptr<SlotMemory>> idle_;  // newest first
+  uint64_t idle_bytes_ = 0;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace turbine

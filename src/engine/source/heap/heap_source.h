@@ -1,0 +1,56 @@
+/*
+ * heap_source.h - the source of chunks of heap pages: the backend writes some of a
+ * chunk's pages, and names runs of blocks that are read here from the relation's files.
+ *
+ * The device may read runs ahead and decode them at once, if the operating system has
+ * them in memory; else reader threads do, which may wait for a drive.
+ *
+ * The session's thread calls everything. Fills hold the files that they began with.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/profile/query_profile.h"
+#include "engine/source/chunk_source.h"
+#include "engine/source/heap/chunk_layouts.h"
+#include "engine/source/heap/relation_files.h"
+#include "engine/threads/worker_pool.h"
+
+namespace turbine {
+
+class HeapSource final : public ChunkSource {
+ public:
+  /* `program`, `readers` and `profile` (or null) outlive this, and this outlives its fills. */
+  HeapSource(const Program& program, RelationFiles files, bool verify_checksums, WorkerPool& readers,
+             QueryProfile* profile);
+
+  /* FILES within the query: of the same relation, or, from its first file on, of the
+   * next one. Throws ProtocolError. */
+  void add_files(uint32_t first_file, const std::vector<int>& fds);
+
+  ChunkLayouts& layouts() { return layouts_; }
+
+  void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
+  bool fills(const ChunkRequest& chunk) const override { return !chunk.runs.empty(); }
+  void fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQuery& device, FillObserver& observer) override;
+  void check_content(const uint8_t*, const SlotShape&) const override {}  // decoding checks pages
+  const ChunkLayout* layout(uint32_t number) const override { return layouts_.find(number); }
+
+ private:
+  struct Fill;
+  bool read_ahead(const std::shared_ptr<Fill>& fill, const ChunkTask& task, DeviceQuery& device);
+  void start_reads(const std::shared_ptr<Fill>& fill);
+  void read_part(Fill& fill, const std::vector<TbRun>& part);
+
+  const Program& program_;
+  std::shared_ptr<RelationFiles> files_;  // of chunks to come
+  bool files_in_use_ = false;             // some chunk reads from files_
+  ChunkLayouts layouts_;                  // the device's chunks point to them
+  const bool verify_checksums_;
+  WorkerPool& readers_;
+  QueryProfile* const profile_;
+};
+
+}  // namespace turbine

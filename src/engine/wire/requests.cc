@@ -1,0 +1,58 @@
+/*
+ * requests.cc - bounds of the backend's messages.
+ *
+ * Called by the daemon's session for each such message; owns nothing. It must trust no
+ * size in a message before it has compared it with the bytes that are there.
+ */
+#include "engine/wire/requests.h"
+
+#include "engine/wire/message_bytes.h"
+
+namespace turbine {
+namespace {
+
+uint64_t padded(uint64_t size) { return (size + 7) / 8 * 8; }
+
+}  // namespace
+
+QueryRequest parse_query(std::span<const uint8_t> payload) {
+  QueryRequest request;
+  request.query = read_head<TbQuery>(payload, "QUERY");
+  const TbQuery& query = request.query;
+  const uint64_t params_at = padded(query.program_size);
+  if (params_at > payload.size() || query.params_size > payload.size() - params_at)
+    throw ProtocolError("QUERY's sizes do not match");
+  const uint64_t plan_at = params_at + padded(query.params_size);
+  // Parameters that end the message need no padding.
+  const bool ends = query.result_size == 0 && payload.size() == params_at + query.params_size;
+  if (!ends && (plan_at > payload.size() || payload.size() - plan_at != query.result_size))
+    throw ProtocolError("QUERY's sizes do not match");
+  request.program = payload.first(query.program_size);
+  request.params = payload.subspan(params_at, query.params_size);
+  if (query.result_size > 0) request.result_plan = payload.subspan(plan_at);
+  return request;
+}
+
+LayoutRequest parse_layout(std::span<const uint8_t> payload) {
+  const auto layout = read_head<TbLayout>(payload, "LAYOUT");
+  const uint64_t params_at = padded(layout.program_size);
+  if (params_at > payload.size() || payload.size() - params_at != layout.params_size)
+    throw ProtocolError("LAYOUT's sizes do not match");
+  return {payload.first(layout.program_size), payload.subspan(params_at)};
+}
+
+PrepareRequest parse_prepare(std::span<const uint8_t> payload) {
+  const auto prepare = read_head<TbPrepare>(payload, "PREPARE");
+  if (payload.size() != prepare.program_size) throw ProtocolError("PREPARE's size does not match");
+  return {prepare, payload};
+}
+
+ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
+  const auto chunk = read_head<TbChunk>(payload, "CHUNK");
+  if (payload.size() != uint64_t{chunk.nruns} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
+  ChunkRequest request{chunk.slot, chunk.kind, chunk.npages, chunk.layout, chunk.sequence, std::vector<TbRun>(chunk.nruns)};
+  if (!request.runs.empty()) memcpy(request.runs.data(), payload.data(), payload.size());
+  return request;
+}
+
+}  // namespace turbine

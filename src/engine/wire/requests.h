@@ -1,0 +1,51 @@
+/*
+ * requests.h - the backend's messages that have parts of variable length, with their
+ * bounds checked.
+ *
+ * Called by the daemon's session. Checks sizes only: what the parts mean is checked by
+ * those who use them. All spans borrow the message.
+ */
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "turbine/wire.h"
+
+namespace turbine {
+
+struct QueryRequest {
+  TbQuery query;
+  std::span<const uint8_t> program;
+  std::span<const uint8_t> params;
+  std::span<const uint8_t> result_plan;  // empty: none
+};
+
+struct LayoutRequest {
+  std::span<const uint8_t> program;
+  std::span<const uint8_t> params;
+};
+
+struct PrepareRequest {
+  TbPrepare prepare;
+  std::span<const uint8_t> program;
+};
+
+/* TbChunk, whose runs follow it in the message. */
+struct ChunkRequest {
+  uint32_t slot;
+  uint32_t kind;  // TB_CHUNK_*
+  uint32_t npages;
+  uint32_t layout;
+  uint64_t sequence;
+  std::vector<TbRun> runs;
+};
+
+/* All throw ProtocolError. */
+QueryRequest parse_query(std::span<const uint8_t> payload);
+LayoutRequest parse_layout(std::span<const uint8_t> payload);
+PrepareRequest parse_prepare(std::span<const uint8_t> payload);
+ChunkRequest parse_chunk(std::span<const uint8_t> payload);
+
+}  // namespace turbine
