@@ -160,8 +160,8 @@ def skipped(bench):
                     bench.check(query, f"PostgreSQL looks at {same} blocks, we at {blocks - node['BRIN skipped']}")
 
 
-def inner_tables(bench):
-    """Inner tables leave out blocks too; their figures are their own."""
+def join_tables(bench):
+    """Join tables leave out blocks too; their figures are their own."""
     query = "SELECT count(*) FROM log a JOIN log b ON a.id = b.id WHERE a.ts > '2024-01-20' AND b.id BETWEEN 40000 AND 40100"
     with bench.session(BUFFERED) as session:
         plan = explain(session, query)
@@ -170,7 +170,7 @@ def inner_tables(bench):
              for name in ("Inner BRIN skipped", "Inner BRIN blocks", "Inner Blocks Buffered", "BRIN skipped")}
     ok = all(len(v) == 1 for v in found.values()) and found["BRIN skipped"][0] > 0 and \
         found["Inner BRIN blocks"][0] - found["Inner BRIN skipped"][0] == found["Inner Blocks Buffered"][0] < 20
-    bench.check("inner tables", None if ok else f"{found}")
+    bench.check("join tables", None if ok else f"{found}")
 
 
 def partitions(bench):
@@ -369,7 +369,7 @@ def service_dies_under_cursor(bench):
     bench.server.wait_for_service()
 
 
-CHECKS = (skipped, inner_tables, partitions, rescans, formats, chosen, races, service_dies_under_cursor)
+CHECKS = (skipped, join_tables, partitions, rescans, formats, chosen, races, service_dies_under_cursor)
 
 
 def main():

@@ -31,7 +31,7 @@ from run_sql import FEEDING, FORCED, OFF  # noqa: E402
 SERVICE_BACK_SECONDS = 5.0
 CANCEL_P99_SECONDS = 0.2
 CANCEL_MAX_SECONDS = 1.0
-IDLE_SEGMENT_BYTES = 512 << 20  # of engine.h
+IDLE_SLOT_BYTES = 512 << 20  # of engine.h
 RELEASE_SECONDS = 1.0
 SESSIONS = 50
 SCALE_FACTOR = 0.4
@@ -135,16 +135,16 @@ def wait_until(condition, seconds):
 
 
 def held_by(pid):
-    """What the service holds: mapped shared segments, and descriptors besides those and
+    """What the service holds: mapped slot memory, and descriptors besides those and
     those of loaded code, which is kept for the programs that ran last."""
     folder = Path("/proc") / str(pid)
     maps = [line.split() for line in (folder / "maps").read_text().splitlines()]
     inodes = {kind: {part[4]: part[0] for part in maps if len(part) > 5 and part[5] == f"/memfd:turbine-{kind}"}
-              for kind in ("segment", "code")}
-    bounds = [[int(address, 16) for address in area.split("-")] for area in inodes["segment"].values()]
+              for kind in ("slots", "code")}
+    bounds = [[int(address, 16) for address in area.split("-")] for area in inodes["slots"].values()]
     return {"descriptors": len(list((folder / "fd").iterdir())) - sum(len(found) for found in inodes.values()),
-            "segment bytes": sum(end - start for start, end in bounds),
-            "segments of a size": max(Counter(end - start for start, end in bounds).values(), default=0)}
+            "slot memory bytes": sum(end - start for start, end in bounds),
+            "slot memories of a size": max(Counter(end - start for start, end in bounds).values(), default=0)}
 
 
 def settled(bench, seconds=2.0):
@@ -258,15 +258,15 @@ def terminate_backends(bench):
 
 
 def check_released(bench, before, name):
-    """Connections are gone; segments are kept for the next queries, up to a limit, but of
+    """Connections are gone; slot memory is kept for the next queries, up to a limit, but of
     a size never more than queries ran at once."""
     pid = bench.server.service_pid()
 
     def released():
         now = held_by(pid)
         return (now["descriptors"] <= before["descriptors"]
-                and now["segments of a size"] <= max(before["segments of a size"], SESSIONS)
-                and now["segment bytes"] <= max(before["segment bytes"], IDLE_SEGMENT_BYTES))
+                and now["slot memories of a size"] <= max(before["slot memories of a size"], SESSIONS)
+                and now["slot memory bytes"] <= max(before["slot memory bytes"], IDLE_SLOT_BYTES))
     bench.check(f"{name}, released", None if wait_until(released, RELEASE_SECONDS) is not None
                 else f"{before} became {held_by(pid)}")
 

@@ -4,7 +4,7 @@
 Proves by EXPLAIN ANALYZE that feeders were planned, launched and fed exactly
 where they should, and compares every answer with PostgreSQL's. Then the faults
 of a worker: none can be launched, one meets a broken page, one is terminated,
-one is killed; the service gone before they ask for the segment. Faults of the
+one is killed; the service gone before they ask for the slot memory. Faults of the
 service, cancel and sessions by the dozen are faults.py --feeders, concurrent
 changes races.py --feeders, all kinds of queries run_sql.py --feeders.
 Must never: end a process that its own cluster did not start.
@@ -30,7 +30,7 @@ from pg_client import ConnectionLost  # noqa: E402
 from run_sql import FEEDING, OFF  # noqa: E402
 
 ROWS = 600_000
-# Of each: which table's blocks the last stage reads, and whether an inner table is worth feeding.
+# Of each: which table's blocks the last stage reads, and whether a join table is worth feeding.
 QUERIES = {
     "GpuScan": "SELECT id, memo FROM big WHERE v = 17",
     "GpuPreAgg": "SELECT k, count(*), sum(v) FROM big GROUP BY k",
@@ -92,7 +92,7 @@ def feed_everything(bench):
     with bench.session() as session:
         bench.compare("self join, answer", SELF_JOIN, session.run(SELF_JOIN))
         text = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE) {SELF_JOIN}"))
-        bench.check("self join, inner table", None if " feeders=2" in text else text)
+        bench.check("self join, join table", None if " feeders=2" in text else text)
     # The backend takes its share.
     with bench.session(parallel_leader_participation="on") as session:
         bench.compare("with the leader, answer", AGGREGATE, session.run(AGGREGATE))
@@ -229,7 +229,7 @@ def terminate_worker(bench):
 
 
 def service_gone(bench):
-    """The service dies just when workers ask it for the segment, and later."""
+    """The service dies just when workers ask it for the slot memory, and later."""
     with bench.server.connect() as admin:
         for _ in range(bench.rounds):
             with bench.session() as session:

@@ -54,7 +54,7 @@ QUERIES = {
     "ungrouped": "SELECT count(*), sum(b), min(n), max(a), avg(n) FROM f WHERE a < 900",
     "grouped": "SELECT wide, count(*), sum(b) FROM f GROUP BY wide",
     "text": "SELECT t, count(*), max(b) FROM f WHERE t LIKE '%1%' GROUP BY t",
-    # Inner tables are copied to the GPU: a look-up in key order, and a hash table whose
+    # Join tables are copied to the GPU: a look-up in key order, and a hash table whose
     # text keys are repeated, of rows of another plan.
     "join": "SELECT f.id, g.b FROM f JOIN g ON g.id = f.a WHERE f.b < 900",
     "join, grouped": "SELECT g.t, count(*), sum(f.b) FROM f LEFT JOIN g ON g.id = f.wide AND g.b > 40 GROUP BY g.t",

@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),
     Mutant("page_not_fed", "a feeder leaves out the last page of what it has taken",
            ("run_sql.py", "--feeders", "--only", "feeders")),
-    Mutant("only_least_key", "partitions are pruned by an inner table's least key only",
+    Mutant("only_least_key", "partitions are pruned by a join table's least key only",
            ("run_sql.py", "--only", "join_pruning")),
     Mutant("unmatched_pruned", "partitions are pruned by joins that keep rows without a match",
            ("run_sql.py", "--only", "join_pruning")),

@@ -30,9 +30,9 @@ from run_sql import DIRECT, FEEDING, FORCED, OFF  # noqa: E402
 
 # wire.h's numbers.
 HELLO, WELCOME, STATUS, STATUS_REPLY, FILES, QUERY, READY, REFUSED, CHUNK, CHUNK_READ, CHUNK_RELEASE, CHUNK_DONE, \
-    INPUT_END, GROUPS, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED, TRACE = range(1, 24)
+    INPUT_END, RESULT_BATCH, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED, TRACE = range(1, 24)
 NAMES = {WELCOME: "WELCOME", STATUS_REPLY: "STATUS_REPLY", READY: "READY", CHUNK_READ: "CHUNK_READ",
-         CHUNK_DONE: "CHUNK_DONE", GROUPS: "GROUPS", QUERY_DONE: "QUERY_DONE", TRACE: "TRACE", FILES: "FILES", QUERY: "QUERY",
+         CHUNK_DONE: "CHUNK_DONE", RESULT_BATCH: "RESULT_BATCH", QUERY_DONE: "QUERY_DONE", TRACE: "TRACE", FILES: "FILES", QUERY: "QUERY",
          CHUNK: "CHUNK", CHUNK_RELEASE: "CHUNK_RELEASE", INPUT_END: "INPUT_END", SLOT_FREE: "SLOT_FREE",
          LAYOUT: "LAYOUT", ATTACH: "ATTACH", ATTACHED: "ATTACHED"}
 HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
@@ -93,17 +93,17 @@ def to_daemon(query, message, do, name="", right=True, **order):
 def ready_fields():
     for name, values in {
             "nslots": (0, 65, 1000, HUGE32), "slot_pages": (0, 1 << 16, 1 << 31, HUGE32),
-            "slot_size": (0, 8, 8191, 1 << 40, HUGE64), "segment_size": (0, 1, 1 << 40, HUGE64, 1 << 63),
+            "slot_size": (0, 8, 8191, 1 << 40, HUGE64), "memory_size": (0, 1, 1 << 40, HUGE64, 1 << 63),
             "first_slot_offset": (1, 1 << 32, HUGE64, HUGE64 - 7), "ids_offset": (0, 1, 8192 + 1, 1 << 40, HUGE64),
-            "segment_id": (HUGE64,)}.items():
+            "memory_id": (HUGE64,)}.items():
         for value in values:
             # Another first_slot_offset, or another id, is wrong only together with the rest.
             yield to_backend("rows", READY, "set", f"{name} {value:#x}", fields={name: value},
-                             right=name != "segment_id")
+                             right=name != "memory_id")
     for device in (1, 16, 17, HUGE32):
         yield to_backend("total", READY, "set", f"device {device:#x}", fields={"device": device})
     yield to_backend("total", READY, "set", "nan times", fields={"compile_ms": float("nan"), "queue_ms": float("inf")})
-    yield to_backend("rows", READY, "set", "no memory, unknown segment", fields={"has_fd": 0, "segment_id": 77})
+    yield to_backend("rows", READY, "set", "no memory, unknown memory", fields={"has_fd": 0, "memory_id": 77})
     for what in ("none", "pipe", "null", "file", "short", "unsealed", "read-only"):
         yield to_backend("rows", READY, "memory", what=what)
 
@@ -127,13 +127,13 @@ def framing(query, message, nth=0):
 
 def out_of_turn():
     """Good messages at a bad time."""
-    for query, message in (("rows", READY), ("rows", CHUNK_READ), ("rows", CHUNK_DONE), ("texts", GROUPS),
+    for query, message in (("rows", READY), ("rows", CHUNK_READ), ("rows", CHUNK_DONE), ("texts", RESULT_BATCH),
                            ("texts", CHUNK_DONE), ("total", QUERY_DONE)):
         yield to_backend(query, message, "twice")
-        for early, size in ((QUERY_DONE, 96), (CHUNK_DONE, 24), (CHUNK_READ, 8), (GROUPS, 32), (READY, 72), (FAILED, 252),
+        for early, size in ((QUERY_DONE, 96), (CHUNK_DONE, 24), (CHUNK_READ, 8), (RESULT_BATCH, 32), (READY, 72), (FAILED, 252),
                             (FAILED, 3), (REFUSED, 252), (WELCOME, 16), (TRACE, 16), (TRACE, 4)):
             # That there were no groups at all, or no rows in a chunk that runs, is a lie that nobody can notice.
-            lie = early == QUERY_DONE and message == GROUPS or early == CHUNK_DONE and query == "rows"
+            lie = early == QUERY_DONE and message == RESULT_BATCH or early == CHUNK_DONE and query == "rows"
             yield to_backend(query, message, "before", type=early, size=size, right=not lie)
 
 
@@ -165,23 +165,23 @@ def chunks():
 
 def groups():
     for slot in (6, 64, HUGE32):
-        yield to_backend("texts", GROUPS, "set", f"slot {slot:#x}", fields={"slot": slot})
+        yield to_backend("texts", RESULT_BATCH, "set", f"slot {slot:#x}", fields={"slot": slot})
     for fields in ({"nrows": HUGE32}, {"nrows": 1 << 28}, {"ncolumns": 0}, {"ncolumns": 7}, {"ncolumns": HUGE32},
                    {"bytes_offset": HUGE64}, {"bytes_size": HUGE64}, {"bytes_offset": 1 << 63, "bytes_size": 1 << 63},
                    {"bytes_size": 0}):
-        yield to_backend("texts", GROUPS, "set", f"{fields}", fields=fields)
+        yield to_backend("texts", RESULT_BATCH, "set", f"{fields}", fields=fields)
     for what in ("values", "valid"):
         for column in (0, 1, 3, 5):
             for value in (1 << 24, 1 << 63, HUGE64 - 15, HUGE64):
-                yield to_backend("texts", GROUPS, "groups", f"{what} of column {column} at {value:#x}", what=what,
+                yield to_backend("texts", RESULT_BATCH, "groups", f"{what} of column {column} at {value:#x}", what=what,
                                  column=column, value=value)
-            yield to_backend("texts", GROUPS, "groups", f"{what} of column {column} at 3", what=what, column=column,
+            yield to_backend("texts", RESULT_BATCH, "groups", f"{what} of column {column} at 3", what=what, column=column,
                              value=3, right=False)
     for length, buffer, offset in ((HUGE32, 0, 0), (1, 0, HUGE32), (HUGE32, 0, HUGE32), (1 << 31, 0, 1 << 31),
                                    (100, 0, 1 << 20)):
-        yield to_backend("texts", GROUPS, "views", f"{length:#x} bytes at {offset:#x}", column=0, length=length,
+        yield to_backend("texts", RESULT_BATCH, "views", f"{length:#x} bytes at {offset:#x}", column=0, length=length,
                          buffer=buffer, offset=offset)
-    yield to_backend("texts", GROUPS, "views", "another text, of another buffer", column=0, length=3, buffer=99, offset=1,
+    yield to_backend("texts", RESULT_BATCH, "views", "another text, of another buffer", column=0, length=3, buffer=99, offset=1,
                      right=False)
 
 
@@ -198,16 +198,16 @@ def handshake():
 
 def silences():
     for query, message in (("rows", READY), ("rows", CHUNK_READ), ("rows", CHUNK_DONE), ("total", CHUNK_DONE),
-                           ("texts", GROUPS), ("texts", QUERY_DONE)):
+                           ("texts", RESULT_BATCH), ("texts", QUERY_DONE)):
         yield to_backend(query, message, "silence", hangs=True)
     for message in (READY, CHUNK_READ, CHUNK_DONE, QUERY_DONE):
         yield to_backend("rows", message, "hold", seconds=0.2)
     yield to_backend("rows", CHUNK_DONE, "flood", type=CHUNK_READ)
-    yield to_backend("texts", GROUPS, "flood", type=CHUNK_DONE)
+    yield to_backend("texts", RESULT_BATCH, "flood", type=CHUNK_DONE)
 
 
 def feeders():
-    """A worker that cannot have the segment goes; nothing is missing then."""
+    """A worker that cannot have the slot memory goes; nothing is missing then."""
     def spoil(*arguments, direction=to_backend, **order):
         return replace(direction("fed", *arguments, **order), settings=FEEDERS)
     for what in ("none", "pipe", "null", "file", "short", "unsealed", "read-only"):
@@ -218,7 +218,7 @@ def feeders():
     yield spoil(ATTACHED, "type", type=READY)
     yield spoil(ATTACHED, "fds", count=2)
     yield spoil(ATTACHED, "kill")
-    for fields in ({"segment_id": HUGE64}, {"segment_size": 0}, {"segment_size": HUGE64}):
+    for fields in ({"memory_id": HUGE64}, {"memory_size": 0}, {"memory_size": HUGE64}):
         yield spoil(ATTACHED, "set", f"{fields}", fields=fields)
     for lease in (0, 1 << 40, HUGE64):
         yield spoil(READY, "set", f"lease {lease:#x}", fields={"lease": lease})
@@ -233,7 +233,7 @@ def feeders():
 
 
 def service_dies():
-    for query, message in (("rows", READY), ("rows", CHUNK_READ), ("texts", CHUNK_DONE), ("texts", GROUPS),
+    for query, message in (("rows", READY), ("rows", CHUNK_READ), ("texts", CHUNK_DONE), ("texts", RESULT_BATCH),
                            ("total", QUERY_DONE)):
         yield to_backend(query, message, "kill")
 
@@ -275,7 +275,7 @@ def against_the_daemon():
         for number in ("ffffffff", "00000080", "ff000000"):
             yield to_daemon("total", CHUNK, "bytes", f"run's {what} {number}", offset=offset, hex=number,
                             right=what != "block")
-    for fields in ({"first_segment": 1}, {"first_segment": HUGE32}, {"count": 0}, {"count": 2}, {"count": HUGE32}):
+    for fields in ({"first_file": 1}, {"first_file": HUGE32}, {"count": 0}, {"count": 2}, {"count": HUGE32}):
         yield to_daemon("total", FILES, "set", f"{fields}", fields=fields)
     for what in ("pipe", "empty", "folder", "write-only"):
         yield to_daemon("total", FILES, "files", what=what)
@@ -304,7 +304,7 @@ def against_the_daemon():
 def all_cases():
     yield from handshake()
     yield from ready_fields()
-    for query, message in (("rows", READY), ("rows", CHUNK_READ), ("rows", CHUNK_DONE), ("texts", GROUPS),
+    for query, message in (("rows", READY), ("rows", CHUNK_READ), ("rows", CHUNK_DONE), ("texts", RESULT_BATCH),
                            ("total", QUERY_DONE)):
         yield from framing(query, message)
     yield from framing("rows", CHUNK_DONE, nth=3)

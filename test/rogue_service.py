@@ -31,13 +31,13 @@ import threading
 import time
 
 HEADER = struct.Struct("<II")
-HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, GROUPS, LAYOUT = 1, 3, 5, 6, 7, 9, 11, 12, 14, 20
+HELLO, STATUS, FILES, QUERY, READY, CHUNK, CHUNK_RELEASE, CHUNK_DONE, RESULT_BATCH, LAYOUT = 1, 3, 5, 6, 7, 9, 11, 12, 14, 20
 PAGE = 8192
 REAL_SOCKET = "pg_turbine/real.sock"
 
 READY_STRUCT = struct.Struct("<IIQQQQQIIIffIQ")
 FIELDS = {
-    READY: (READY_STRUCT, ("device", "nslots", "segment_id", "segment_size", "first_slot_offset", "slot_size",
+    READY: (READY_STRUCT, ("device", "nslots", "memory_id", "memory_size", "first_slot_offset", "slot_size",
                            "ids_offset", "slot_pages", "has_fd", "code_source", "compile_ms", "queue_ms", "host_because",
                            "lease")),
     2: (struct.Struct("<IIQ"), ("version", "ndevices", "generation")),
@@ -45,17 +45,17 @@ FIELDS = {
                                      "code_compiled", "code_memory_hits", "code_disk_hits")),
     10: (struct.Struct("<II"), ("slot", "outcome")),
     CHUNK_DONE: (struct.Struct("<IIIIQ"), ("slot", "verdict", "nrows", "ndeferred", "rows_in")),
-    GROUPS: (struct.Struct("<IIIIQQ"), ("slot", "nrows", "ncolumns", "reserved", "bytes_offset", "bytes_size")),
+    RESULT_BATCH: (struct.Struct("<IIIIQQ"), ("slot", "nrows", "ncolumns", "reserved", "bytes_offset", "bytes_size")),
     17: (struct.Struct("<6sHI"), ("sqlstate", "verdict", "reason")),
     QUERY: (struct.Struct("<IIQddIIQQ"), ("device", "flags", "nblocks", "estimated_rows", "estimated_groups", "wait_ms",
                                           "program_size", "params_size", "debug_fault")),
-    FILES: (struct.Struct("<II"), ("first_segment", "count")),
+    FILES: (struct.Struct("<II"), ("first_file", "count")),
     CHUNK: (struct.Struct("<IIIIQII"), ("slot", "kind", "npages", "nruns", "sequence", "layout", "reserved")),
     CHUNK_RELEASE: (struct.Struct("<II"), ("slot", "reserved")),
     LAYOUT: (struct.Struct("<IIQ"), ("program_size", "reserved", "params_size")),
     15: (struct.Struct("<II"), ("slot", "reserved")),
     21: (struct.Struct("<QQ"), ("generation", "lease")),
-    22: (struct.Struct("<QQ"), ("segment_id", "segment_size")),
+    22: (struct.Struct("<QQ"), ("memory_id", "memory_size")),
 }
 
 
@@ -85,7 +85,7 @@ class Order:
             file.write(order["case"] + "\n")
 
 
-class Segment:
+class SlotMemory:
     """The shared memory of a connection, seen through READY."""
 
     def __init__(self):
@@ -95,7 +95,7 @@ class Segment:
         form, names = FIELDS[READY]
         self.ready = dict(zip(names, form.unpack(payload)))
         if fds:
-            self.memory = mmap.mmap(fds[0], self.ready["segment_size"])
+            self.memory = mmap.mmap(fds[0], self.ready["memory_size"])
 
     def slot(self, number):
         return self.ready["first_slot_offset"] + number * self.ready["slot_size"]
@@ -145,7 +145,7 @@ class Relay:
         self.client, self.orders = client, orders
         self.real = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.real.connect(REAL_SOCKET)
-        self.segment = Segment()
+        self.slots = SlotMemory()
         self.order, self.counts = {}, {}
         self.silent = False
 
@@ -185,7 +185,7 @@ class Relay:
             if order.get("case") != self.order.get("case"):
                 self.order, self.counts = order, {}
         if to == "backend" and kind == READY:
-            self.segment.take(payload, fds)
+            self.slots.take(payload, fds)
         order = self.order
         seed = order.get("seed")
         if seed is not None and order.get("to") in (to, "both"):
@@ -297,7 +297,7 @@ class Relay:
     def do_memory(self, target, kind, payload, fds, order):
         """READY or ATTACHED with another kind of memory."""
         form, names = FIELDS[kind]
-        what, size = order["what"], dict(zip(names, form.unpack(payload)))["segment_size"]
+        what, size = order["what"], dict(zip(names, form.unpack(payload)))["memory_size"]
         fields = {"has_fd": 1} if kind == READY else {}
         if what == "none":
             fd = None
@@ -325,53 +325,53 @@ class Relay:
     def do_ids(self, target, kind, payload, fds, order):
         """Other row ids in the slot of a CHUNK_DONE."""
         slot, _, nrows, ndeferred, _ = FIELDS[CHUNK_DONE][0].unpack(payload)
-        at = self.segment.slot(slot) + self.segment.ready["ids_offset"]
+        at = self.slots.slot(slot) + self.slots.ready["ids_offset"]
         for i in range(nrows + ndeferred):
-            struct.pack_into("<I", self.segment.memory, at + 4 * i, order["id"])
+            struct.pack_into("<I", self.slots.memory, at + 4 * i, order["id"])
         send(target, message(kind, payload), fds)
 
     def do_scribble(self, target, kind, payload, fds, order):
         """Garbage in the pages of the slot."""
         (slot,) = struct.unpack_from("<I", payload)
-        source, base = random.Random(order.get("random", 1)), self.segment.slot(slot)
-        for page in range(self.segment.ready["slot_pages"]):
+        source, base = random.Random(order.get("random", 1)), self.slots.slot(slot)
+        for page in range(self.slots.ready["slot_pages"]):
             start = base + page * PAGE
             if order["what"] == "pages":
-                self.segment.memory[start:start + PAGE] = source.randbytes(PAGE)
+                self.slots.memory[start:start + PAGE] = source.randbytes(PAGE)
             elif order["what"] == "lines":      # line pointers
-                self.segment.memory[start + 24:start + 1000] = source.randbytes(976)
+                self.slots.memory[start + 24:start + 1000] = source.randbytes(976)
             elif order["what"] == "bounds":     # pd_lower, pd_upper
-                self.segment.memory[start + 12:start + 16] = source.randbytes(4)
+                self.slots.memory[start + 12:start + 16] = source.randbytes(4)
             else:                               # some bytes of tuples
                 for _ in range(60):
-                    self.segment.memory[start + source.randrange(1000, PAGE)] = source.randrange(256)
+                    self.slots.memory[start + source.randrange(1000, PAGE)] = source.randrange(256)
         send(target, message(kind, payload), fds)
 
     def do_columns(self, target, kind, payload, fds, order):
         """Another number in the header of a TbColumnsChunk: nrows, ncolumns, bytes_offset,
         bytes_size, then values and valid of each column; or in its text views."""
         (slot,) = struct.unpack_from("<I", payload)
-        base = self.segment.slot(slot)
+        base = self.slots.slot(slot)
         if "view" in order:
-            (at,) = struct.unpack_from("<Q", self.segment.memory, base + 24 + 16 * order["column"])
-            struct.pack_into("<IIII", self.segment.memory, base + at, *order["view"])
+            (at,) = struct.unpack_from("<Q", self.slots.memory, base + 24 + 16 * order["column"])
+            struct.pack_into("<IIII", self.slots.memory, base + at, *order["view"])
         else:
-            struct.pack_into("<I" if order["offset"] < 8 else "<Q", self.segment.memory, base + order["offset"],
+            struct.pack_into("<I" if order["offset"] < 8 else "<Q", self.slots.memory, base + order["offset"],
                              order["value"])
         send(target, message(kind, payload), fds)
 
     def do_groups(self, target, kind, payload, fds, order):
-        """Other offsets of a column of GROUPS."""
-        at = FIELDS[GROUPS][0].size + 16 * order["column"] + (8 if order["what"] == "valid" else 0)
+        """Other offsets of a column of RESULT_BATCH."""
+        at = FIELDS[RESULT_BATCH][0].size + 16 * order["column"] + (8 if order["what"] == "valid" else 0)
         payload = payload[:at] + struct.pack("<Q", order["value"]) + payload[at + 8:]
         send(target, message(kind, payload), fds)
 
     def do_views(self, target, kind, payload, fds, order):
-        """Other text views in the slot of GROUPS."""
+        """Other text views in the slot of RESULT_BATCH."""
         slot, nrows = struct.unpack_from("<II", payload)
-        (values,) = struct.unpack_from("<Q", payload, FIELDS[GROUPS][0].size + 16 * order["column"])
-        at = self.segment.slot(slot) + values + 16 * (nrows - 1)
-        struct.pack_into("<IIII", self.segment.memory, at, order["length"], 0, order["buffer"], order["offset"])
+        (values,) = struct.unpack_from("<Q", payload, FIELDS[RESULT_BATCH][0].size + 16 * order["column"])
+        at = self.slots.slot(slot) + values + 16 * (nrows - 1)
+        struct.pack_into("<IIII", self.slots.memory, at, order["length"], 0, order["buffer"], order["offset"])
         send(target, message(kind, payload), fds)
 
     def do_files(self, target, kind, payload, fds, order):

@@ -112,8 +112,8 @@ class Layers(TreeCase):
         found = self.refused("cycles", {"src/pg/nodes/scan/a.h": '#include "pg/nodes/join/b.h"\n',
                                         "src/pg/nodes/join/b.h": "int b;\n",
                                         "src/pg/nodes/join/b.c": HEAD + '#include "pg/nodes/scan/a.h"\n'})
-        self.assertIn("src/pg/nodes/scan/a (src/pg/nodes/scan/a.h:1) -> src/pg/nodes/join/b (src/pg/nodes/join/b.c:7) -> src/pg/nodes/scan/a",
-                      found[2])
+        self.assertIn("src/pg/nodes/join/b (src/pg/nodes/join/b.c:7) -> src/pg/nodes/scan/a (src/pg/nodes/scan/a.h:1) -> "
+                      "src/pg/nodes/join/b", found[2])
 
     def test_cycle_with_steps_inside_a_folder(self):
         self.refused("cycles", {"src/pg/nodes/scan/a.h": '#include "pg/nodes/join/b.h"\n',

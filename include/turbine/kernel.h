@@ -150,7 +150,7 @@ typedef struct TbRowStore
 } TbRowStore;
 
 /*
- * An inner table: the header of one block of memory, which holds no address, so
+ * A join table: the header of one block of memory, which holds no address, so
  * that it can be copied as it is. Offsets count from the block's start. 64-aligned.
  *
  * A look-up yields a row number or TB_NONE:

@@ -3,9 +3,9 @@
  *
  * A backend builds it (src/pg/planner/program/program_builder.c), the daemon and the
  * compiler read it (src/engine/program). It describes the *shape* of one
- * pipeline: how to decode the table's tuples, which inner tables to probe, which
+ * pipeline: how to decode the table's tuples, which join tables to probe, which
  * expressions to evaluate, and the sink. A query of joins is several programs:
- * one BUILD an inner table, and one that probes them. It holds no literal and no address: constants are parameters
+ * one BUILD a join table, and one that probes them. It holds no literal and no address: constants are parameters
  * (params.h), so that equal shapes are equal bytes, and the bytes are the key
  * of the code cache. All padding and reserved fields are zero.
  *
@@ -50,7 +50,7 @@ typedef enum TbSink
 	TB_SINK_AGGREGATE = 2,			/* groups: nkeys >= 0 keys, naggs >= 0 states */
 	TB_SINK_PROJECT = 3,			/* outputs, a row a tuple; kept until the input
 									 * has ended */
-	TB_SINK_BUILD = 4				/* an inner table: nkeys >= 0 keys to find rows
+	TB_SINK_BUILD = 4				/* a join table: nkeys >= 0 keys to find rows
 									 * by, outputs as its payload. Rows with a NULL
 									 * key are left out, unless
 									 * TB_PROGRAM_KEEPS_NULL_KEYS */
@@ -228,7 +228,7 @@ typedef enum TbJoinKind
 } TbJoinKind;
 
 /*
- * A probe of an inner table. A match is a row of the table whose keys are equal
+ * A probe of a join table. A match is a row of the table whose keys are equal
  * to the probe's (no NULL is), and for which `residual` is true. 32 bytes.
  *
  * Probe keys may use columns of the source and of earlier joins, and have the
@@ -251,7 +251,7 @@ typedef struct TbJoin
 	uint8_t		flags;
 	uint16_t	nkeys;
 	uint32_t	first_key;			/* args[first_key .. +nkeys): expr indexes */
-	uint32_t	table;				/* number that the table was built under */
+	uint32_t	join_table;				/* number that the table was built under */
 	uint32_t	residual;			/* boolean expr index, or TB_NONE */
 	uint32_t	nfilters;			/* FULL: filters before it; else 0 */
 	uint32_t	reserved[3];

@@ -15,10 +15,10 @@
  *
  * A query:
  *   B HELLO                  once a connection, D answers WELCOME
- *   B FILES ...              the relation's segment files (direct reading)
+ *   B FILES ...              the relation's relation files (direct reading)
  *   B QUERY {program, params}
- *   D READY {slots}          with the segment's memfd, or REFUSED {reason}
- *   then, for every chunk, in a slot of the segment that is free:
+ *   D READY {slots}          with the slot memory's memfd, or REFUSED {reason}
+ *   then, for every chunk, in a slot of the memory that is free:
  *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
  *     D CHUNK_READ                     only if it has runs: bytes are there, or
  *                                      D has made of them what it needs
@@ -31,33 +31,33 @@
  *   not overlap. Both sides may hold such messages back, in order, for as long as
  *   they do not wait themselves.
  *   B INPUT_END
- *   AGGREGATE, PROJECT: D GROUPS {slot, rows} as slots allow, B SLOT_FREE {slot} ...
+ *   AGGREGATE, PROJECT: D RESULT_BATCH {slot, rows} as slots allow, B SLOT_FREE {slot} ...
  *   D TRACE ...                  if the QUERY asked for it
  *   D QUERY_DONE {statistics}    the connection is idle again
  *   D FAILED {reason}            at any time instead: nothing more comes of this
  *                                query; the connection is idle again once B has
  *                                sent QUERY_CLOSE (D ignores what was in flight)
  *
- * At INPUT_END all slots belong to D until it passes them by GROUPS.
+ * At INPUT_END all slots belong to D until it passes them by RESULT_BATCH.
  *
  * A partitioned table is the input of one query, partition after partition; a
  * chunk's pages are of one of them. FILES within the query are those of the
- * partition that follows: the first of them, segment 0, replaces what chunks sent
+ * partition that follows: the first of them, file 0, replaces what chunks sent
  * later read from. Partitions whose tuples are laid out otherwise than the QUERY's
  * program says have a LAYOUT, sent before their first chunk.
  *
  * A join: B PREPARE {program} for each of its programs, so that they are compiled
- * at the same time; then a QUERY for every inner table, sink BUILD, whose table the
+ * at the same time; then a QUERY for every join table, sink BUILD, whose table the
  * connection keeps after QUERY_DONE under the number that the QUERY gave it, for
  * later QUERYs to probe; at last the QUERY of another sink. All tables are dropped
  * when that one is over, however it ended, when a BUILD fails, by a QUERY_CLOSE
  * between queries, and with the connection.
  *
  * Parallel feeding: other processes of B's query (parallel workers) fill pages of
- * the query's slots, told which by B. To map the segment a feeder opens a connection
+ * the query's slots, told which by B. To map the slot memory a feeder opens a connection
  * of its own and sends ATTACH {lease of READY}; D answers ATTACHED with the memfd,
  * or REFUSED where that query is over. It sends nothing else: chunks are B's. While
- * the feeder's connection is open the segment goes to no other query, so that a
+ * the feeder's connection is open the memory goes to no other query, so that a
  * feeder that outlives B's query writes into memory that nobody reads.
  */
 #ifndef TURBINE_WIRE_H
@@ -90,7 +90,7 @@ typedef enum TbMessageType
 	TB_MSG_CHUNK_RELEASE,
 	TB_MSG_CHUNK_DONE,
 	TB_MSG_INPUT_END,				/* no payload */
-	TB_MSG_GROUPS,
+	TB_MSG_RESULT_BATCH,
 	TB_MSG_SLOT_FREE,				/* TbSlotFree */
 	TB_MSG_QUERY_DONE,
 	TB_MSG_FAILED,					/* TbFailure */
@@ -98,7 +98,7 @@ typedef enum TbMessageType
 	TB_MSG_PREPARE,					/* TbPrepare; no reply */
 	TB_MSG_LAYOUT,					/* TbLayout; no reply */
 	TB_MSG_ATTACH,					/* TbAttach */
-	TB_MSG_ATTACHED,				/* TbAttached, with the segment's memfd */
+	TB_MSG_ATTACHED,				/* TbAttached, with the slot memory's memfd */
 	TB_MSG_TRACE					/* TbTrace */
 } TbMessageType;
 
@@ -148,7 +148,7 @@ typedef struct TbStatusReply
 	uint64_t	generation;
 	int32_t		pid;
 	uint32_t	ndevices;
-	uint64_t	shared_bytes;		/* of all segments */
+	uint64_t	shared_bytes;		/* of all slot memory */
 	uint64_t	sessions;
 	uint64_t	open_queries;
 	uint64_t	code_compiled;		/* programs compiled since start */
@@ -157,12 +157,12 @@ typedef struct TbStatusReply
 	TbDeviceInfo devices[];
 } TbStatusReply;
 
-/* Segment files first_segment, first_segment + 1, ... as descriptors. A query's
+/* Relation files first_file, first_file + 1, ... as descriptors. A query's
  * files are those sent since the last QUERY, until others come within it, which
  * replace them. D closes them when no chunk needs them, at last with the query. */
 typedef struct TbFiles
 {
-	uint32_t	first_segment;
+	uint32_t	first_file;
 	uint32_t	count;
 } TbFiles;
 
@@ -187,14 +187,14 @@ typedef struct TbQuery
 	uint32_t	program_size;
 	uint64_t	params_size;
 	uint64_t	debug_fault;		/* tests: see src/engine/device/cuda/fault.h */
-	uint32_t	table;				/* BUILD: the table's number, < TB_MAX_TABLES and
+	uint32_t	join_table;				/* BUILD: the table's number, < TB_MAX_JOIN_TABLES and
 									 * free; else 0 */
 	uint32_t	result_size;		/* of the result plan (result.h); 0: none */
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan. Without one the block's padding may be left out */
 } TbQuery;
 
-#define TB_MAX_TABLES 64				/* of one connection */
+#define TB_MAX_JOIN_TABLES 64				/* of one connection */
 
 /* Compile this soon: a QUERY will want it. */
 typedef struct TbPrepare
@@ -225,7 +225,7 @@ typedef struct TbLayout
 } TbLayout;
 
 /* A slot is slot_size bytes at first_slot_offset + i * slot_size of the
- * segment. Within a slot:
+ * memory. Within a slot:
  *   [0, slot_pages * TB_PAGE_SIZE)       pages
  *   [ids_offset, slot_size)              uint32 row ids, then deferred row ids
  */
@@ -233,10 +233,10 @@ typedef struct TbReady
 {
 	uint32_t	device;				/* index of the device that runs the query */
 	uint32_t	nslots;
-	uint64_t	segment_id;			/* unique in this generation; the memfd comes
-									 * along unless has_fd is 0: same segment as
+	uint64_t	memory_id;			/* unique in this generation; the memfd comes
+									 * along unless has_fd is 0: same memory as
 									 * this connection's last */
-	uint64_t	segment_size;
+	uint64_t	memory_size;
 	uint64_t	first_slot_offset;
 	uint64_t	slot_size;
 	uint64_t	ids_offset;			/* within a slot */
@@ -247,7 +247,7 @@ typedef struct TbReady
 	float		queue_ms;
 	uint32_t	host_because;		/* TbFallback: why the host device stands in for
 									 * a GPU; 0 if it does not */
-	uint64_t	lease;				/* of the segment, to this query: for ATTACH; never
+	uint64_t	lease;				/* of the slot memory, to this query: for ATTACH; never
 									 * used twice in this generation */
 } TbReady;
 
@@ -260,8 +260,8 @@ typedef struct TbAttach
 
 typedef struct TbAttached
 {
-	uint64_t	segment_id;
-	uint64_t	segment_size;
+	uint64_t	memory_id;
+	uint64_t	memory_size;
 } TbAttached;
 
 typedef struct TbFailure
@@ -373,7 +373,7 @@ typedef struct TbChunkDone
  * for each aggregate state; PROJECT: a batch of rows, a column an output. Offsets count from the start of the slot. Text
  * views count from bytes_offset. COUNT columns have no valid bytes.
  */
-typedef struct TbGroups
+typedef struct TbResultBatch
 {
 	uint32_t	slot;
 	uint32_t	nrows;
@@ -386,7 +386,7 @@ typedef struct TbGroups
 		uint64_t	values;
 		uint64_t	valid;			/* 0: no NULLs */
 	}			columns[];
-} TbGroups;
+} TbResultBatch;
 
 typedef struct TbSlotFree
 {

@@ -139,8 +139,8 @@ TEST_F(CompiledJoinTest, ProjectsThroughEveryKindOfTable) {
       if (i >= 2000) expected.emplace_back(i * step, Name());
     }
     Reply reply = end(*client);
-    for (; reply.type == TB_MSG_GROUPS; reply = client->receive()) {
-      const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+    for (; reply.type == TB_MSG_RESULT_BATCH; reply = client->receive()) {
+      const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
       const uint8_t* slot = client->slot(batch->slot);
       for (uint32_t i = 0; i < batch->nrows; i++) {
         int32_t value;
@@ -186,8 +186,8 @@ TEST_F(CompiledJoinTest, AggregatesOverJoins) {
     }
   }
   const Reply reply = end(*client);
-  ASSERT_EQ(reply.type, TB_MSG_GROUPS);
-  const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+  ASSERT_EQ(reply.type, TB_MSG_RESULT_BATCH);
+  const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
   const uint8_t* slot = client->slot(batch->slot);
   for (uint32_t i = 0; i < batch->nrows; i++) {
     TbTextView view;

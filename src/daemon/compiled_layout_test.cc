@@ -77,8 +77,8 @@ class CompiledLayoutTest : public testing::TurbinedTest {
     std::pair<int64_t, int64_t> result{-1, -1};
     client.send(TB_MSG_INPUT_END);
     const Reply reply = client.receive();
-    if (reply.type != TB_MSG_GROUPS) return result;
-    const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+    if (reply.type != TB_MSG_RESULT_BATCH) return result;
+    const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
     memcpy(&result.first, client.slot(batch->slot) + batch->columns[0].values, 8);
     memcpy(&result.second, client.slot(batch->slot) + batch->columns[1].values, 8);
     client.send_struct(TB_MSG_SLOT_FREE, TbSlotFree{batch->slot, 0});

@@ -133,8 +133,8 @@ void Session::hello(std::span<const uint8_t> payload) {
 void Session::files(std::span<const uint8_t> payload) {
   const auto files = read_struct<TbFiles>(payload);
   if (files.count == 0 || files.count > TB_MAX_FDS) throw ProtocolError("FILES: bad count");
-  if (query_) return query_->files(files.first_segment, reader_.take_fds(files.count));
-  if (!files_.add(files.first_segment, reader_.take_fds(files.count))) throw ProtocolError("FILES: bad segment numbers");
+  if (query_) return query_->files(files.first_file, reader_.take_fds(files.count));
+  if (!files_.add(files.first_file, reader_.take_fds(files.count))) throw ProtocolError("FILES: bad file numbers");
 }
 
 void Session::query(std::span<const uint8_t> payload) {
@@ -189,8 +189,8 @@ void Session::attach(std::span<const uint8_t> payload) {
   if (!attachment_) return refuse(TB_FALLBACK_NO_SERVICE, "the query to be fed is over");
   const SlotMemory& memory = attachment_->memory();
   TbAttached attached{};
-  attached.segment_id = memory.id();
-  attached.segment_size = memory.size();
+  attached.memory_id = memory.id();
+  attached.memory_size = memory.size();
   outbox_.post(TB_MSG_ATTACHED, bytes_of(attached), memory.fd());
 }
 

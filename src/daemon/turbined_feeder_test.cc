@@ -1,5 +1,5 @@
 /*
- * turbined_feeder_test.cc - ATTACH: who gets a query's segment, and that no other query
+ * turbined_feeder_test.cc - ATTACH: who gets a query's slot memory, and that no other query
  * does while a feeder has it.
  */
 #include "daemon/testing/turbined_fixture.h"
@@ -36,7 +36,7 @@ class FeederTest : public TurbinedTest {
   void finish(Client& client) {
     client.send(TB_MSG_INPUT_END);
     ASSERT_EQ(client.receive().type, TB_MSG_QUERY_DONE);
-    // It says so before it lets go of the segment.
+    // It says so before it lets go of the slot memory.
     ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));
   }
   Reply last_;
@@ -47,14 +47,14 @@ TEST_F(FeederTest, PagesOfAFeederAreTheQuerys) {
   ASSERT_TRUE(client->start(testing::rows_program(), 1000));
   auto feeder = attach(*client);
   const auto attached = last_.as<TbAttached>();
-  EXPECT_EQ(attached.segment_id, client->ready().segment_id);
-  ASSERT_GE(attached.segment_size, client->ready().segment_size);
-  const int seals = fcntl(feeder->segment_fd(), F_GET_SEALS);
+  EXPECT_EQ(attached.memory_id, client->ready().memory_id);
+  ASSERT_GE(attached.memory_size, client->ready().memory_size);
+  const int seals = fcntl(feeder->memory_fd(), F_GET_SEALS);
   EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 
   const std::vector<uint8_t> pages = heap_pages(numbers(1000), 100);
   const auto at = static_cast<off_t>(client->ready().first_slot_offset + client->ready().slot_size);
-  ASSERT_EQ(pwrite(feeder->segment_fd(), pages.data(), pages.size(), at), static_cast<ssize_t>(pages.size()));
+  ASSERT_EQ(pwrite(feeder->memory_fd(), pages.data(), pages.size(), at), static_cast<ssize_t>(pages.size()));
   TbChunk chunk{};
   chunk.slot = 1;
   chunk.kind = TB_CHUNK_PAGES;
@@ -83,17 +83,17 @@ TEST_F(FeederTest, OnlyTheLeaseOfAQueryUnderWayIsGiven) {
   attach(generation, lease, &reply);
   EXPECT_EQ(reply, static_cast<uint32_t>(TB_MSG_REFUSED));
   ASSERT_TRUE(client->start(testing::rows_program(), 1000));
-  EXPECT_EQ(client->ready().has_fd, 0u) << "the same segment";
+  EXPECT_EQ(client->ready().has_fd, 0u) << "the same memory";
   EXPECT_NE(client->ready().lease, lease);
   attach(generation, lease, &reply);
   EXPECT_EQ(reply, static_cast<uint32_t>(TB_MSG_REFUSED)) << "the lease of a query that is over";
 }
 
-TEST_F(FeederTest, AFeederKeepsTheSegmentFromOtherQueries) {
+TEST_F(FeederTest, AFeederKeepsTheSlotMemoryFromOtherQueries) {
   for (bool by_death : {false, true}) {
     auto client = connect();
     ASSERT_TRUE(client->start(testing::rows_program(), 1000));
-    const uint64_t segment = client->ready().segment_id;
+    const uint64_t memory = client->ready().memory_id;
     auto feeder = attach(*client);
     if (by_death)
       client.reset();
@@ -102,7 +102,7 @@ TEST_F(FeederTest, AFeederKeepsTheSegmentFromOtherQueries) {
     EXPECT_TRUE(soon([&] { return status().open_queries == 0; }));
     auto other = connect();
     ASSERT_TRUE(other->start(testing::rows_program(), 1000));
-    EXPECT_NE(other->ready().segment_id, segment);
+    EXPECT_NE(other->ready().memory_id, memory);
     finish(*other);
 
     // Its end makes it one of those that queries use again.
@@ -111,7 +111,7 @@ TEST_F(FeederTest, AFeederKeepsTheSegmentFromOtherQueries) {
     EXPECT_TRUE(soon([&] {
       auto first = connect(), second = connect();
       used_again = first->start(testing::rows_program(), 1000) && second->start(testing::rows_program(), 1000) &&
-                   (first->ready().segment_id == segment || second->ready().segment_id == segment);
+                   (first->ready().memory_id == memory || second->ready().memory_id == memory);
       return used_again;
     }));
   }

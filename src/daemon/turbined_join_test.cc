@@ -48,11 +48,11 @@ class TurbinedJoinTest : public testing::TurbinedTest {
     if (!client.start(build_program(), 100, kAllowHost, table)) return {};
     return feed(client, {values});
   }
-  /* The rows of GROUPS batches, from the first on, up to QUERY_DONE. */
+  /* The rows of RESULT_BATCH batches, from the first on, up to QUERY_DONE. */
   static std::vector<Row> rows_of(Client& client, Reply reply, TbQueryDone* done = nullptr) {
     std::vector<Row> rows;
-    for (; reply.type == TB_MSG_GROUPS; reply = client.receive()) {
-      const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+    for (; reply.type == TB_MSG_RESULT_BATCH; reply = client.receive()) {
+      const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
       const uint8_t* slot = client.slot(batch->slot);
       for (uint32_t i = 0; i < batch->nrows; i++) {
         int32_t a, b;
@@ -240,7 +240,7 @@ TEST_F(TurbinedJoinTest, ProgramsHaveToFitTheirTables) {
   client->send_query(build_program(), 10, TB_ANY_DEVICE, kAllowHost, 3);
   EXPECT_EQ(client->receive().type, 0u) << "the number is taken";
   client = connect();
-  client->send_query(build_program(), 10, TB_ANY_DEVICE, kAllowHost, TB_MAX_TABLES);
+  client->send_query(build_program(), 10, TB_ANY_DEVICE, kAllowHost, TB_MAX_JOIN_TABLES);
   EXPECT_EQ(client->receive().type, 0u) << "no such number";
   client = connect();
   client->send_query(build_program(TB_SINK_PROJECT), 10, TB_ANY_DEVICE, kAllowHost, 1);

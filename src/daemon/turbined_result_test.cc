@@ -35,8 +35,8 @@ class TurbinedResultTest : public testing::TurbinedTest {
     }
     client.send(TB_MSG_INPUT_END);
     Reply reply = client.receive();
-    for (; reply.type == TB_MSG_GROUPS; reply = client.receive()) {
-      const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+    for (; reply.type == TB_MSG_RESULT_BATCH; reply = client.receive()) {
+      const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
       const uint8_t* slot = client.slot(batch->slot);
       EXPECT_EQ(batch->ncolumns, widths.size());
       for (uint32_t i = 0; i < batch->nrows; i++) {
@@ -136,8 +136,8 @@ TEST_F(TurbinedResultTest, TheFirstRowsOfManyTakeLittleMemory) {
       if (reply.type != TB_MSG_CHUNK_DONE) return reply;
     }
     client->send(TB_MSG_INPUT_END);
-    for (reply = client->receive(); reply.type == TB_MSG_GROUPS; reply = client->receive()) {
-      const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+    for (reply = client->receive(); reply.type == TB_MSG_RESULT_BATCH; reply = client->receive()) {
+      const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
       const auto* values = reinterpret_cast<const int32_t*>(client->slot(batch->slot) + batch->columns[0].values);
       first_column->insert(first_column->end(), values, values + batch->nrows);
       client->send_struct(TB_MSG_SLOT_FREE, TbSlotFree{batch->slot, 0});

@@ -56,7 +56,7 @@ TEST_F(TurbinedTest, FiltersRows) {
   for (int round = 0; round < 3; round++) {
     ASSERT_TRUE(client->start(testing::rows_program(), 1000));
     EXPECT_EQ(client->ready().code_source, round == 0 ? 0u : 1u);
-    EXPECT_EQ(client->ready().has_fd, round == 0 ? 1u : 0u) << "the segment is used again";
+    EXPECT_EQ(client->ready().has_fd, round == 0 ? 1u : 0u) << "the slot memory is used again";
     const std::vector<int32_t> values = numbers(1000);
     for (uint32_t slot = 0; slot < 2; slot++) client->send_pages(slot, heap_pages(values, 100), slot);
     for (int i = 0; i < 2; i++) {
@@ -78,12 +78,12 @@ TEST_F(TurbinedTest, FiltersRows) {
   EXPECT_TRUE(soon([&] { return status().open_queries == 0; }));
 }
 
-TEST_F(TurbinedTest, SegmentIsSealed) {
+TEST_F(TurbinedTest, SlotMemoryIsSealed) {
   auto client = connect();
   ASSERT_TRUE(client->start(testing::rows_program(), 10));
-  const int seals = fcntl(client->segment_fd(), F_GET_SEALS);
+  const int seals = fcntl(client->memory_fd(), F_GET_SEALS);
   EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  EXPECT_NE(ftruncate(client->segment_fd(), 4096), 0);
+  EXPECT_NE(ftruncate(client->memory_fd(), 4096), 0);
 }
 
 TEST_F(TurbinedTest, ReadsFilesDirectlyAndWaitsForTheRelease) {
@@ -185,9 +185,9 @@ TEST_F(TurbinedTest, PagesDecodedOnTheWayAreNotInTheSlot) {
   }
   client->send(TB_MSG_INPUT_END);
   const Reply groups = client->receive();
-  ASSERT_EQ(groups.type, TB_MSG_GROUPS);
+  ASSERT_EQ(groups.type, TB_MSG_RESULT_BATCH);
   int64_t sum;
-  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbGroups*>(groups.payload.data())->columns[1].values, sizeof sum);
+  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbResultBatch*>(groups.payload.data())->columns[1].values, sizeof sum);
   EXPECT_EQ(sum, 500 * 2 + 500 * 3);
 }
 
@@ -229,8 +229,8 @@ TEST_F(TurbinedTest, GroupsComeInBatchesAndTheEndWaitsForTheirReader) {
       EXPECT_EQ(reply.as<TbQueryDone>().groups, uint64_t{nchunks} * per_chunk);
       break;
     }
-    ASSERT_EQ(reply.type, TB_MSG_GROUPS);
-    const auto* batch = reinterpret_cast<const TbGroups*>(reply.payload.data());
+    ASSERT_EQ(reply.type, TB_MSG_RESULT_BATCH);
+    const auto* batch = reinterpret_cast<const TbResultBatch*>(reply.payload.data());
     ASSERT_EQ(batch->ncolumns, 3u);
     const uint8_t* slot = client->slot(batch->slot);
     for (uint32_t i = 0; i < batch->nrows; i++) {
@@ -266,9 +266,9 @@ TEST_F(TurbinedTest, VerdictsOfAggregatesFailTheQueryButNotTheConnection) {
   EXPECT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);
   client->send(TB_MSG_INPUT_END);
   const Reply groups = client->receive();
-  ASSERT_EQ(groups.type, TB_MSG_GROUPS);
+  ASSERT_EQ(groups.type, TB_MSG_RESULT_BATCH);
   int64_t sum;
-  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbGroups*>(groups.payload.data())->columns[1].values, sizeof sum);
+  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbResultBatch*>(groups.payload.data())->columns[1].values, sizeof sum);
   EXPECT_EQ(sum, 6);
   EXPECT_TRUE(client->silent(100)) << "the slot is not read yet";
   client->send_struct(TB_MSG_SLOT_FREE, TbSlotFree{0, 0});
@@ -382,7 +382,7 @@ TEST_F(TurbinedTest, ViolationsCloseTheirConnectionOnly) {
 }
 
 /* A backend reads the tuples of its chunk long after CHUNK_DONE. */
-TEST_F(TurbinedTest, SegmentIsNobodyElsesWhileItsBackendMayReadIt) {
+TEST_F(TurbinedTest, SlotMemoryIsNobodyElsesWhileItsBackendMayReadIt) {
   auto client = connect();
   ASSERT_TRUE(client->start(testing::rows_program(), 1000));
   const std::vector<uint8_t> pages = heap_pages(numbers(1000), 100);
@@ -394,7 +394,7 @@ TEST_F(TurbinedTest, SegmentIsNobodyElsesWhileItsBackendMayReadIt) {
 
   auto other = connect();
   ASSERT_TRUE(other->start(testing::rows_program(), 1000));
-  EXPECT_NE(other->ready().segment_id, client->ready().segment_id);
+  EXPECT_NE(other->ready().memory_id, client->ready().memory_id);
   EXPECT_EQ(memcmp(client->slot(0), pages.data(), pages.size()), 0);
 }
 

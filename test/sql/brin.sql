@@ -83,7 +83,7 @@ SELECT ctid, id FROM log WHERE id BETWEEN 4000 AND 4010 OR id > 8990 OR id < 5;
 SELECT count(*) FROM log WHERE id + 1 = 500;
 -- offloaded: GpuPreAgg
 SELECT count(*) FROM log WHERE id + 1 < 500 AND ts < '2024-01-01 04:00';
--- Joins: the streamed table, inner tables, both; sides that may be empty; outer joins.
+-- Joins: the streamed table, join tables, both; sides that may be empty; outer joins.
 -- offloaded: GpuPreAgg
 SELECT name, count(*), sum(v) FROM log JOIN days ON log.id / 1440 = day WHERE ts < '2024-01-02 12:00' GROUP BY name;
 -- offloaded: GpuPreAgg

@@ -1,4 +1,4 @@
--- Joins of sides of sizes around those of tiles and batches; matches that multiply; inner tables of every kind.
+-- Joins of sides of sizes around those of tiles and batches; matches that multiply; join tables of every kind.
 CREATE TABLE inner_side (id int, few int, wide bigint, t text);
 INSERT INTO inner_side SELECT i, i % 3, i * 1000003::bigint, 't' || i % 100 FROM generate_series(0, 2999) i;
 INSERT INTO inner_side VALUES (NULL, NULL, NULL, NULL);

@@ -1,4 +1,4 @@
--- Partitions that have no match in a finished inner table are not read, and nothing but that changes.
+-- Partitions that have no match in a finished join table are not read, and nothing but that changes.
 CREATE FUNCTION shows(query text, options text, pattern text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE line text; shown text := '';
 BEGIN
@@ -75,7 +75,7 @@ SELECT count(*), sum(f.v) FROM f JOIN days a ON f.d = a.d WHERE a.m :m AND f.d I
 SELECT count(*), count(s.id), sum(s.v) FROM x LEFT JOIN (SELECT f.id, f.v FROM f JOIN days ON f.d = days.d WHERE days.m :m) s ON s.id = x.id;
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(a.v), sum(b.v) FROM f a JOIN f b ON a.d = b.d AND a.id = b.id JOIN days ON b.d = days.d WHERE days.m :m;
--- Rows of a plan are the inner table.
+-- Rows of a plan are the join table.
 SELECT count(*), sum(f.v) FROM f JOIN (SELECT d FROM days WHERE days.m :m ORDER BY d LIMIT 3) s ON f.d = s.d;
 -- end for
 -- Something is pruned.
@@ -128,7 +128,7 @@ INSERT INTO f VALUES (-3, '2020-07-01', 0, 100000, 'raises');
 SELECT count(*) FROM f JOIN days ON f.d = days.d WHERE days.m = 3 AND 1000 / (f.v - 100000) <= 0;
 SELECT count(*), sum(1000 / (f.v - 100000)) FROM f JOIN days ON f.d = days.d WHERE days.m = 3;
 SELECT count(*), sum(1000 / (f.v - 100000)) FROM f JOIN days ON f.d = days.d WHERE days.m = 7;
--- Parameters: of the inner table, other ones each time.
+-- Parameters: of the join table, other ones each time.
 PREPARE month(int) AS SELECT count(*), sum(f.v) FROM f JOIN days ON f.d = days.d WHERE days.m = $1;
 SET plan_cache_mode = force_generic_plan;
 -- for m in 3 4 12 0 13 14 15 16 99 NULL 7
@@ -142,7 +142,7 @@ SELECT y, (SELECT sum(f.v) FROM f JOIN days ON f.d = days.d WHERE days.m BETWEEN
 SELECT y, l.* FROM generate_series(0, 14) y, LATERAL (SELECT f.id, f.t, days.note FROM f JOIN days ON f.d = days.d AND days.m = y AND f.v = y + 3) l;
 SELECT y, l.* FROM generate_series(0, 14) y, LATERAL (SELECT count(*), count(s.id), sum(s.v) FROM (SELECT f.id, f.v FROM f JOIN days ON f.d = days.d WHERE days.m = y) s FULL JOIN x ON s.id = x.id) l;
 SELECT y, l.* FROM generate_series(2, 5) y, LATERAL (SELECT count(*), sum(f.v) FROM f JOIN days ON f.d = days.d WHERE days.m = 3 AND f.d >= make_date(2020, y, 1)) l;
--- Rows come and go, in the inner table and in partitions.
+-- Rows come and go, in the join table and in partitions.
 INSERT INTO days VALUES ('2020-10-10', 3, 1, 'new');
 EXECUTE month(3);
 DELETE FROM days WHERE m = 3 AND d < '2020-03-10';

@@ -45,7 +45,7 @@ inline std::vector<CellColumn> filled(std::vector<CellColumn> types, size_t rows
   return types;
 }
 
-/* What an inner table holds. */
+/* What a join table holds. */
 enum Content { kUnique, kDuplicates, kEmpty, kAllNull };
 
 inline bool distinct(uint8_t type) { return type != TB_TYPE_FLOAT8 && type != TB_TYPE_BOOL; }

@@ -102,7 +102,7 @@ inline std::vector<uint8_t> build_program(const std::vector<CellColumn>& keys, c
   return w.blob(TB_SINK_BUILD);
 }
 
-/* The rows of an inner table, and the table that generated code makes of them. */
+/* The rows of a join table, and the table that generated code makes of them. */
 class InnerTable {
  public:
   InnerTable(const CompiledPipeline& build, std::vector<CellColumn> keys, std::vector<CellColumn> outputs)

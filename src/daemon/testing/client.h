@@ -45,7 +45,7 @@ class Client {
     connected_ = connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
   ~Client() {
-    if (segment_) munmap(segment_, ready_.segment_size);
+    if (memory_) munmap(memory_, ready_.memory_size);
   }
   bool connected() const { return connected_; }
 
@@ -112,7 +112,7 @@ class Client {
     query.wait_ms = 5000;
     query.program_size = static_cast<uint32_t>(program.size());
     query.params_size = params.size();
-    query.table = table;
+    query.join_table = table;
     query.result_size = static_cast<uint32_t>(result_plan.size());
     std::string rest(program.begin(), program.end());
     rest.resize((rest.size() + 7) / 8 * 8);
@@ -121,7 +121,7 @@ class Client {
     send_struct(TB_MSG_QUERY, query, rest + std::string(result_plan.begin(), result_plan.end()));
   }
 
-  /* Starts a query; its segment is mapped. */
+  /* Starts a query; its slot memory is mapped. */
   bool start(const ProgramWriter& blob, uint64_t nblocks, uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
              const std::vector<uint8_t>& result_plan = {}) {
     send_query(blob, nblocks, TB_ANY_DEVICE, flags, table, result_plan);
@@ -132,10 +132,10 @@ class Client {
     }
     const auto ready = reply.as<TbReady>();
     if (ready.has_fd) {
-      if (segment_) munmap(segment_, ready_.segment_size);
-      void* base = mmap(nullptr, ready.segment_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+      if (memory_) munmap(memory_, ready_.memory_size);
+      void* base = mmap(nullptr, ready.memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
       if (base == MAP_FAILED) return false;
-      segment_ = static_cast<uint8_t*>(base);
+      memory_ = static_cast<uint8_t*>(base);
     }
     ready_ = ready;
     return true;
@@ -149,8 +149,8 @@ class Client {
     send_struct(TB_MSG_PREPARE, prepare, std::string(blob.begin(), blob.end()));
   }
   const TbReady& ready() const { return ready_; }
-  int segment_fd() const { return fd_.get(); }
-  uint8_t* slot(uint32_t i) const { return segment_ + ready_.first_slot_offset + i * ready_.slot_size; }
+  int memory_fd() const { return fd_.get(); }
+  uint8_t* slot(uint32_t i) const { return memory_ + ready_.first_slot_offset + i * ready_.slot_size; }
 
   void send_pages(uint32_t slot_number, const std::vector<uint8_t>& pages, uint64_t sequence) {
     std::copy(pages.begin(), pages.end(), slot(slot_number));
@@ -194,7 +194,7 @@ class Client {
   bool connected_ = false;
   UniqueFd fd_;  // that came last
   TbReady ready_{};
-  uint8_t* segment_ = nullptr;
+  uint8_t* memory_ = nullptr;
 };
 
 }  // namespace turbine::testing

@@ -1,5 +1,5 @@
 /*
- * join_table.h - an inner table that a BUILD has made: one block of host memory,
+ * join_table.h - a join table that a BUILD has made: one block of host memory,
  * which any device may read in place or copy.
  *
  * Immutable, shared by the queries that probe it. Its memory was part of the

@@ -1,5 +1,5 @@
 /*
- * key_bounds.h - the smallest and largest value of an inner table's integer key.
+ * key_bounds.h - the smallest and largest value of a join table's integer key.
  */
 #pragma once
 

@@ -40,7 +40,7 @@ class ConnectionJoinTables {
   }
 
  private:
-  std::array<std::shared_ptr<const JoinTable>, TB_MAX_TABLES> tables_;
+  std::array<std::shared_ptr<const JoinTable>, TB_MAX_JOIN_TABLES> tables_;
   size_t count_ = 0;
 };
 

@@ -24,8 +24,8 @@ JoinTables probed_join_tables(const Program& program, const ConnectionJoinTables
   JoinTables probed;
   for (size_t i = 0; i < program.joins().size(); i++) {
     const TbJoin& join = program.joins()[i];
-    const std::string name = "join " + std::to_string(i) + ", table " + std::to_string(join.table);
-    std::shared_ptr<const JoinTable> table = tables.find(join.table);
+    const std::string name = "join " + std::to_string(i) + ", table " + std::to_string(join.join_table);
+    std::shared_ptr<const JoinTable> table = tables.find(join.join_table);
     if (!table) throw ProtocolError(name + ": there is no such table");
     if (const std::string why = probe_mismatch(program, i, table->shape()); !why.empty())
       throw ProtocolError(name + ": " + why);

@@ -65,7 +65,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
                 profile_.get());
   columns_.emplace(*program_);
   check_table_number(request.query);
-  table_number_ = request.query.table;
+  table_number_ = request.query.join_table;
   const JoinTables probed = probed_join_tables(*program_, tables_);
 
   const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
@@ -81,16 +81,16 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
 
 void QueryExecution::check_table_number(const TbQuery& query) const {
   if (program_->sink() != TB_SINK_BUILD) {
-    if (query.table != 0) throw ProtocolError("QUERY that builds no table names one");
-  } else if (query.table >= TB_MAX_TABLES || tables_.find(query.table)) {
-    throw ProtocolError("QUERY builds table " + std::to_string(query.table) + ", which is not free");
+    if (query.join_table != 0) throw ProtocolError("QUERY that builds no table names one");
+  } else if (query.join_table >= TB_MAX_JOIN_TABLES || tables_.find(query.join_table)) {
+    throw ProtocolError("QUERY builds table " + std::to_string(query.join_table) + ", which is not free");
   }
 }
 
 /* What a result plan takes comes from the growth that is granted; of rows that are
  * to be sorted on the host's budget some is stated. */
 Admission::Claim QueryExecution::claim(uint32_t device, const QueryNeeds& needs, const TbQuery& query) const {
-  Admission::Claim claim{device, needs.device_bytes, ready_.segment_size, grows(*program_) || plan_, !tables_.empty()};
+  Admission::Claim claim{device, needs.device_bytes, ready_.memory_size, grows(*program_) || plan_, !tables_.empty()};
   if (!plan_ || device != TB_DEVICE_HOST) return claim;
   claim.device_bytes += kPlanMemory;
   const auto most = static_cast<double>(engine_.devices[device]->info().memory_budget / 8);
@@ -115,7 +115,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   ready_.ids_offset = slots.ids_offset;
   ready_.slot_size = slots.size;
   ready_.first_slot_offset = 0;
-  ready_.segment_size = slots.total_bytes();
+  ready_.memory_size = slots.total_bytes();
   busy_ = shape.busy;
   QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.table_bytes(*program_, probed);
@@ -157,8 +157,8 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
 }
 
 void QueryExecution::send_ready(uint64_t* last_slot_memory) {
-  ready_.segment_id = slot_memory_->id();
-  ready_.segment_size = slot_memory_->size();
+  ready_.memory_id = slot_memory_->id();
+  ready_.memory_size = slot_memory_->size();
   ready_.lease = engine_.leases.begin(*slot_memory_);
   ready_.has_fd = slot_memory_->id() != *last_slot_memory;
   *last_slot_memory = slot_memory_->id();
@@ -407,13 +407,13 @@ void QueryExecution::send_rows() {
     const Span span(profile_.get(), TB_SPAN_WRITE_RESULT);
     std::vector<uint8_t> payload =
         output_->write(fetch, next_row_, rows_out_ - next_row_, slots_.base(i), slots_.shape().ids_offset);
-    TbGroups header;
+    TbResultBatch header;
     memcpy(&header, payload.data(), sizeof header);
     header.slot = i;
     memcpy(payload.data(), &header, sizeof header);
     next_row_ += header.nrows;
     slots_.begin_output(i);
-    sink_.post(TB_MSG_GROUPS, payload, -1);
+    sink_.post(TB_MSG_RESULT_BATCH, payload, -1);
   }
   totals_.finish_us += us_since(start);
 }

@@ -106,8 +106,8 @@ std::vector<uint8_t> ResultOutput::write(const Fetch& fetch, uint64_t first, uin
   if (batch.nrows == 0) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "a row of the result is larger than a buffer");
 
   const size_t column_entry = sizeof(uint64_t) * 2;
-  std::vector<uint8_t> payload(sizeof(TbGroups) + columns_.size() * column_entry);
-  TbGroups header{};
+  std::vector<uint8_t> payload(sizeof(TbResultBatch) + columns_.size() * column_entry);
+  TbResultBatch header{};
   header.nrows = static_cast<uint32_t>(batch.nrows);
   header.ncolumns = static_cast<uint32_t>(columns_.size());
   header.bytes_offset = columns_bytes(batch.nrows);

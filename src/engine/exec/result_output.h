@@ -25,7 +25,7 @@ class ResultOutput {
   using Fetch = std::function<ResultBatch(uint64_t first, uint64_t count)>;
 
   /* Writes rows from `first` on, as many as fit in `size` bytes, and at most
-   * `left`, which is not 0. Returns the GROUPS payload (TbGroups and its
+   * `left`, which is not 0. Returns the RESULT_BATCH payload (TbResultBatch and its
    * columns, slot 0). Throws DeviceError if not even one fits. */
   std::vector<uint8_t> write(const Fetch& fetch, uint64_t first, uint64_t left, uint8_t* to, uint64_t size);
   std::vector<uint8_t> write(DeviceQuery& query, uint64_t first, uint64_t left, uint8_t* to, uint64_t size) {

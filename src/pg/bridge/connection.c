@@ -81,7 +81,7 @@ tb_connection_close(TbConnection *conn)
 	memset(&conn->out, 0, sizeof(conn->out));
 	conn->holding = false;
 	conn->nheld = 0;
-	tb_segment_unmap(&conn->segment);
+	tb_slot_memory_unmap(&conn->slot_memory);
 }
 
 void
@@ -131,10 +131,10 @@ tb_connections_in_use(void)
 	return count;
 }
 
-TbSegment *
-tb_connection_segment(TbConnection *conn)
+TbSlotMemory *
+tb_connection_slot_memory(TbConnection *conn)
 {
-	return &conn->segment;
+	return &conn->slot_memory;
 }
 
 int

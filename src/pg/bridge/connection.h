@@ -1,7 +1,7 @@
 /*
  * connection.h - a backend's connections to turbined.
  *
- * A connection runs one query at a time and is worth keeping: its segment is
+ * A connection runs one query at a time and is worth keeping: its slot memory is
  * mapped and registered with the devices. So a backend keeps a few idle ones.
  * One in use belongs to the resource owner that was current when it was
  * acquired; if that owner goes without a release (an error), the connection is
@@ -92,7 +92,7 @@ extern void tb_connection_wait(TbConnection *conn);
  * closes it. */
 extern int	tb_connection_take_fd(TbConnection *conn);
 
-/* The connection's segment; empty at first. */
-extern TbSegment *tb_connection_segment(TbConnection *conn);
+/* The connection's slot memory; empty at first. */
+extern TbSlotMemory *tb_connection_slot_memory(TbConnection *conn);
 
 #endif

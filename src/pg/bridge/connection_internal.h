@@ -40,7 +40,7 @@ struct TbConnection
 	StringInfoData out;			/* to be sent before all else */
 	int			nfds;
 	int			fds[TB_MAX_PENDING_FDS];
-	TbSegment	segment;
+	TbSlotMemory	slot_memory;
 };
 
 #endif

@@ -14,7 +14,7 @@
 #include "pg/bridge/slot_memory.h"
 
 bool
-tb_segment_map(TbSegment *segment, int fd, uint64 id, uint64 size,
+tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
 			   TbFailure *why)
 {
 	struct stat st;
@@ -41,17 +41,17 @@ tb_segment_map(TbSegment *segment, int fd, uint64 id, uint64 size,
 					   "could not map shared memory: %s", strerror(errno));
 		return false;
 	}
-	tb_segment_unmap(segment);
-	segment->id = id;
-	segment->base = base;
-	segment->size = size;
+	tb_slot_memory_unmap(memory);
+	memory->id = id;
+	memory->base = base;
+	memory->size = size;
 	return true;
 }
 
 void
-tb_segment_unmap(TbSegment *segment)
+tb_slot_memory_unmap(TbSlotMemory *memory)
 {
-	if (segment->base != NULL)
-		munmap(segment->base, segment->size);
-	memset(segment, 0, sizeof(*segment));
+	if (memory->base != NULL)
+		munmap(memory->base, memory->size);
+	memset(memory, 0, sizeof(*memory));
 }

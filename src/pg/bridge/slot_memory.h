@@ -1,7 +1,7 @@
 /*
  * slot_memory.h - the shared memory of a connection, mapped into a backend.
  *
- * The daemon makes it, the backend maps it. A segment that could shrink under
+ * The daemon makes it, the backend maps it. Memory that could shrink under
  * a reader would kill it by SIGBUS, so only one sealed against that is mapped.
  */
 #ifndef TURBINE_PG_SLOT_MEMORY_H
@@ -11,16 +11,16 @@
 
 #include "turbine/wire.h"
 
-typedef struct TbSegment
+typedef struct TbSlotMemory
 {
 	uint64		id;				/* turbined's; 0: none mapped */
 	char	   *base;
 	uint64		size;
-} TbSegment;
+} TbSlotMemory;
 
 /* Maps the memfd (and leaves closing it to the caller). */
-extern bool tb_segment_map(TbSegment *segment, int fd, uint64 id, uint64 size,
+extern bool tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
 						   TbFailure *why);
-extern void tb_segment_unmap(TbSegment *segment);
+extern void tb_slot_memory_unmap(TbSlotMemory *memory);
 
 #endif

@@ -22,13 +22,13 @@
 #define PACKED_DISPLAY (TB_MOST_PACKED_DISPLAY + 1)
 
 static const char *
-column_values(const TbGroups *groups, uint32 column)
+column_values(const TbResultBatch *groups, uint32 column)
 {
 	return (const char *) groups + groups->columns[column].values;
 }
 
 static bool
-is_valid(const TbGroups *groups, uint32 column, uint32 row)
+is_valid(const TbResultBatch *groups, uint32 column, uint32 row)
 {
 	uint64		valid = groups->columns[column].valid;
 
@@ -36,7 +36,7 @@ is_valid(const TbGroups *groups, uint32 column, uint32 row)
 }
 
 static int64
-int64_at(const TbGroups *groups, uint32 column, uint32 row)
+int64_at(const TbResultBatch *groups, uint32 column, uint32 row)
 {
 	int64		value;
 
@@ -46,7 +46,7 @@ int64_at(const TbGroups *groups, uint32 column, uint32 row)
 }
 
 static float8
-float8_at(const TbGroups *groups, uint32 column, uint32 row)
+float8_at(const TbResultBatch *groups, uint32 column, uint32 row)
 {
 	float8		value;
 
@@ -57,7 +57,7 @@ float8_at(const TbGroups *groups, uint32 column, uint32 row)
 
 /* An INT8, NUM64 or NUM128 as 128 bits. */
 static tb_int128
-int128_at(const TbGroups *groups, uint32 column, uint32 type, uint32 row)
+int128_at(const TbResultBatch *groups, uint32 column, uint32 type, uint32 row)
 {
 	tb_int128	value;
 
@@ -70,7 +70,7 @@ int128_at(const TbGroups *groups, uint32 column, uint32 type, uint32 row)
 
 /* A text with blanks up to so many characters. */
 static Datum
-text_datum(const TbGroups *groups, uint32 column, uint32 row, int padding)
+text_datum(const TbResultBatch *groups, uint32 column, uint32 row, int padding)
 {
 	TbTextView	view;
 	const char *bytes;
@@ -91,7 +91,7 @@ text_datum(const TbGroups *groups, uint32 column, uint32 row, int padding)
 
 /* Digits after the point that the value prints with. */
 static int
-display_scale(const TbOutput *out, const TbGroups *groups, uint32 row)
+display_scale(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	if (out->display == TB_NONE || !is_valid(groups, out->display, row))
 		return out->scale;
@@ -99,7 +99,7 @@ display_scale(const TbOutput *out, const TbGroups *groups, uint32 row)
 }
 
 static Datum
-value_datum(const TbOutput *out, const TbGroups *groups, uint32 row)
+value_datum(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	const char *values = column_values(groups, out->first);
 
@@ -135,7 +135,7 @@ value_datum(const TbOutput *out, const TbGroups *groups, uint32 row)
 }
 
 static Datum
-sum_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
+sum_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	return tb_numeric_from_int128(int128_at(groups, out->first, out->type, row),
 								  out->scale, display_scale(out, groups, row));
@@ -154,7 +154,7 @@ unpack_extreme(tb_int128 packed, int *display)
 }
 
 static Datum
-extreme_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
+extreme_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	int			display;
 	tb_int128	value = unpack_extreme(int128_at(groups, out->first, out->type, row), &display);
@@ -163,7 +163,7 @@ extreme_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
 }
 
 static Datum
-average_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
+average_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	Datum		count = tb_numeric_from_int128(int64_at(groups, out->second, row), 0, 0);
 
@@ -172,13 +172,13 @@ average_numeric(const TbOutput *out, const TbGroups *groups, uint32 row)
 
 /* float4's sum raises where the result is no float4; dtof does as well. */
 static Datum
-sum_float4(const TbOutput *out, const TbGroups *groups, uint32 row)
+sum_float4(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	return DirectFunctionCall1(dtof, Float8GetDatum(float8_at(groups, out->first, row)));
 }
 
 static Datum
-compute(const TbOutput *out, const TbGroups *groups, uint32 row)
+compute(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	switch (out->kind)
 	{
@@ -223,7 +223,7 @@ tb_final_may_be_ambiguous(const TbOutput *outputs, int noutputs)
 
 /* The extreme value with the smallest and with the largest display scale. */
 static bool
-extreme_is_unambiguous(const TbOutput *out, const TbGroups *groups, uint32 row)
+extreme_is_unambiguous(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	tb_int128	above = int128_at(groups, out->first, out->type, row);
 	tb_int128	below = int128_at(groups, out->second, out->type, row);
@@ -234,7 +234,7 @@ extreme_is_unambiguous(const TbOutput *out, const TbGroups *groups, uint32 row)
 }
 
 static bool
-key_is_unambiguous(const TbOutput *out, const TbGroups *groups, uint32 row)
+key_is_unambiguous(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
 	const int32 *least = (const int32 *) column_values(groups, out->least_display);
 	const int32 *most = (const int32 *) column_values(groups, out->display);
@@ -244,7 +244,7 @@ key_is_unambiguous(const TbOutput *out, const TbGroups *groups, uint32 row)
 
 bool
 tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
-						const TbGroups *groups, uint32 row)
+						const TbResultBatch *groups, uint32 row)
 {
 	for (int i = 0; i < noutputs; i++)
 	{
@@ -261,7 +261,7 @@ tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
 }
 
 void
-tb_final_row(const TbOutput *outputs, int noutputs, const TbGroups *groups,
+tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups,
 			 uint32 row, Datum *values, bool *isnull)
 {
 	for (int i = 0; i < noutputs; i++)

@@ -46,7 +46,7 @@ typedef struct TbOutput
  * current context. Raises where PostgreSQL's final functions do.
  */
 extern void tb_final_row(const TbOutput *outputs, int noutputs,
-						 const TbGroups *groups, uint32 row,
+						 const TbResultBatch *groups, uint32 row,
 						 Datum *values, bool *isnull);
 
 /*
@@ -56,7 +56,7 @@ extern void tb_final_row(const TbOutput *outputs, int noutputs,
  */
 extern bool tb_final_may_be_ambiguous(const TbOutput *outputs, int noutputs);
 extern bool tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
-									const TbGroups *groups, uint32 row);
+									const TbResultBatch *groups, uint32 row);
 
 /* What an aggregation without keys over no rows returns. */
 extern void tb_final_empty(const TbOutput *outputs, int noutputs,

@@ -183,7 +183,7 @@ write_array(ParamWriter *writer, TbParam *param, Datum datum,
 static void
 write_zone(ParamWriter *writer, TbParam *param, Datum datum, bool isnull)
 {
-	bytea	   *table = tb_zone_table(isnull ? NULL : DatumGetTextPP(datum));
+	bytea	   *table = tb_zone_transitions(isnull ? NULL : DatumGetTextPP(datum));
 
 	param->length = VARSIZE(table) - VARHDRSZ;
 	param->offset = writer->area_start + writer->area.len;

@@ -200,7 +200,7 @@ named_transitions(const text *name)
 }
 
 bytea *
-tb_zone_table(const text *name)
+tb_zone_transitions(const text *name)
 {
 	Transitions t;
 

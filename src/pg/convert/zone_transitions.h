@@ -11,7 +11,7 @@
  * zone if it is NULL. It covers nothing if devices do not know such a zone
  * (or nobody does: PostgreSQL must say so, and only if it gets that far).
  */
-extern bytea *tb_zone_table(const text *name);
+extern bytea *tb_zone_transitions(const text *name);
 
 /* Whether it covers something. */
 extern bool tb_zone_is_known(const text *name);

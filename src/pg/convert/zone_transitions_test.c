@@ -53,7 +53,7 @@ offset_of(const char *bytes, uint32 nentries, int64 moment)
 static void
 check_zone(const char *name)
 {
-	bytea	   *table = tb_zone_table(cstring_to_text(name));
+	bytea	   *table = tb_zone_transitions(cstring_to_text(name));
 	const char *bytes = VARDATA(table);
 	pg_tz	   *zone = pg_tzset(name);
 	int64		begin = number_at(bytes, 0);
@@ -92,7 +92,7 @@ TB_TEST(zones_have_postgresqls_offsets)
 
 TB_TEST(zones_that_nobody_knows_cover_nothing)
 {
-	bytea	   *table = tb_zone_table(cstring_to_text("Europe/Nowhere"));
+	bytea	   *table = tb_zone_transitions(cstring_to_text("Europe/Nowhere"));
 
 	CHECK(number_at(VARDATA(table), 0) == number_at(VARDATA(table), 8));
 	CHECK(!tb_zone_is_known(cstring_to_text("Europe/Nowhere")));

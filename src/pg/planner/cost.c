@@ -47,7 +47,7 @@
 /* One unit of the catalogue's costs in a tile loop, a row. */
 #define OPERATION_NS			0.3
 
-/* Inner tables, on one core: a row that becomes part of one, a look into one, a
+/* Join tables, on one core: a row that becomes part of one, a look into one, a
  * row that comes out of a join, a row that is kept to be returned. */
 #define BUILD_ROW_NS			20.0
 #define PROBE_NS				4.0
@@ -55,7 +55,7 @@
 #define CANDIDATE_NS			1.5		/* without keys: every row of the table */
 #define PROJECTED_ROW_NS		60.0
 
-/* An inner table's own program: query and answer, and a share of its compilation
+/* A join table's own program: query and answer, and a share of its compilation
  * as above. */
 #define STAGE_US				20000.0
 

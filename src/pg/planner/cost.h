@@ -20,10 +20,10 @@ typedef struct TbWork
 	int			parallel_workers;	/* of the table, -1: not set */
 	double		passing;			/* rows that pass the filters */
 	double		reaching;			/* rows or joined rows that reach the sink */
-	double		probes;				/* rows that look into inner tables, of all joins */
+	double		probes;				/* rows that look into join tables, of all joins */
 	double		candidates;			/* rows of tables without keys that are looked at */
 	double		matches;			/* rows that come out of joins, of all */
-	double		built;				/* rows that become an inner table */
+	double		built;				/* rows that become a join table */
 	double		projected;			/* rows that are returned */
 	TbProgramCost program;
 } TbWork;
@@ -36,7 +36,7 @@ extern TbWork tb_cost_work(const RelOptInfo *rel, double passing,
 extern Cost tb_cost_run(const TbWork *work);
 extern Cost tb_cost_startup(void);
 
-/* The same of an inner table, which the host builds. */
+/* The same of a join table, which the host builds. */
 extern Cost tb_cost_build(const TbWork *work);
 
 /* Parallel workers that the cost counts on to feed it. */

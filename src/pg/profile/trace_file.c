@@ -45,7 +45,7 @@ static const char *const span_names[] = {
 
 static const char *const message_names[] = {
 	"?", "HELLO", "WELCOME", "STATUS", "STATUS_REPLY", "FILES", "QUERY", "READY", "REFUSED",
-	"CHUNK", "CHUNK_READ", "CHUNK_RELEASE", "CHUNK_DONE", "INPUT_END", "GROUPS", "SLOT_FREE",
+	"CHUNK", "CHUNK_READ", "CHUNK_RELEASE", "CHUNK_DONE", "INPUT_END", "RESULT_BATCH", "SLOT_FREE",
 	"QUERY_DONE", "FAILED", "QUERY_CLOSE", "PREPARE", "LAYOUT", "ATTACH", "ATTACHED", "TRACE"
 };
 StaticAssertDecl(lengthof(message_names) == TB_MSG_TRACE + 1, "a message without a name");

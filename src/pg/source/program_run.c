@@ -235,7 +235,7 @@ tb_program_run_build(TbProgramRun *run, TbFailure *why)
 }
 
 TbResultsNext
-tb_program_run_next(TbProgramRun *run, const TbGroups **batch, TbFailure *why)
+tb_program_run_next(TbProgramRun *run, const TbResultBatch **batch, TbFailure *why)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 	TbResultsNext result;

@@ -42,7 +42,7 @@ typedef enum TbResultsNext
 	TB_RESULTS_FALLBACK				/* nothing was returned yet: run PostgreSQL's
 									 * plan; *why says why */
 } TbResultsNext;
-extern TbResultsNext tb_program_run_next(TbProgramRun *run, const TbGroups **batch,
+extern TbResultsNext tb_program_run_next(TbProgramRun *run, const TbResultBatch **batch,
 										 TbFailure *why);
 
 /* For EXPLAIN, at any time before the end. */

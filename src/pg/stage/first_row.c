@@ -133,12 +133,12 @@ static bool
 find_row(Asker *a, Plan *plan)
 {
 	if (IsA(plan, SeqScan))
-		return tb_probe_is_repeatable(plan) && tb_probe_table(a->estate, plan);
+		return tb_seek_is_repeatable(plan) && tb_seek_row_of_table(a->estate, plan);
 	/* It returns no tuples by itself. */
 	if (IsA(plan, Hash))
 		return yields(a, tb_plan_outer(plan));
-	if (tb_probe_is_cheap(plan))
-		return tb_probe_plan(a->estate, plan);
+	if (tb_seek_is_cheap(plan))
+		return tb_seek_row_of_plan(a->estate, plan);
 	switch (nodeTag(plan))
 	{
 		case T_NestLoop:
@@ -191,7 +191,7 @@ reaches_own(Asker *a, Plan *plan, Plan *input)
 static bool
 table_is_reached(Asker *a, Plan *plan)
 {
-	return (IsA(plan, SeqScan) || tb_probe_is_cheap(plan)) &&
+	return (IsA(plan, SeqScan) || tb_seek_is_cheap(plan)) &&
 		(yields(a, plan) || !node_is_at_risk(a, plan));
 }
 
@@ -277,7 +277,7 @@ join_is_reached(Asker *a, Plan *plan, bool drained)
 	if (!node_is_at_risk(a, plan))
 		return true;
 	/* Conditions, and what is computed of joined rows. */
-	return tb_probe_is_cheap(plan) && (tb_probe_plan(a->estate, plan) || !node_is_at_risk(a, plan));
+	return tb_seek_is_cheap(plan) && (tb_seek_row_of_plan(a->estate, plan) || !node_is_at_risk(a, plan));
 }
 
 /*

@@ -2,7 +2,7 @@
  * first_row.h - whether PostgreSQL would evaluate what a run evaluates ahead.
  *
  * A run computes parameters (InitPlans among them) and fetches the rows of plans before
- * its driver is known to have a row. PostgreSQL's executor is lazy: without a row that
+ * its probe side is known to have a row. PostgreSQL's executor is lazy: without a row that
  * reaches them it never gets there, and raises none of their errors. So where they may
  * raise, PostgreSQL's own plan is asked for the rows that it would see first.
  */

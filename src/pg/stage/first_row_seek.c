@@ -56,7 +56,7 @@ scan_part(Relation rel, Snapshot snapshot, BlockNumber start, BlockNumber count)
 }
 
 bool
-tb_probe_is_repeatable(Plan *plan)
+tb_seek_is_repeatable(Plan *plan)
 {
 	Node	   *clauses = (Node *) tb_plan_clauses(plan);
 	ListCell   *lc;
@@ -89,7 +89,7 @@ tb_probe_is_repeatable(Plan *plan)
 		contain_subplans(clauses))
 		return false;
 	foreach(lc, tb_plan_children(plan))
-		if (!tb_probe_is_repeatable(lfirst(lc)))
+		if (!tb_seek_is_repeatable(lfirst(lc)))
 			return false;
 	return true;
 }
@@ -102,11 +102,11 @@ has_custom_scan(Plan *plan)
 }
 
 bool
-tb_probe_is_cheap(Plan *plan)
+tb_seek_is_cheap(Plan *plan)
 {
 	return plan->startup_cost +
 		(plan->total_cost - plan->startup_cost) / Max(plan->plan_rows, 1) <= CHEAP &&
-		tb_probe_is_repeatable(plan) && !has_custom_scan(plan);
+		tb_seek_is_repeatable(plan) && !has_custom_scan(plan);
 }
 
 /* A state of the plan's own: without figures for EXPLAIN, without JIT. */
@@ -134,7 +134,7 @@ has_row(PlanState *state)
 }
 
 bool
-tb_probe_table(EState *estate, Plan *plan)
+tb_seek_row_of_table(EState *estate, Plan *plan)
 {
 	SeqScanState *state = (SeqScanState *) begin_plan(estate, plan);
 	Relation	rel = state->ss.ss_currentRelation;
@@ -160,7 +160,7 @@ tb_probe_table(EState *estate, Plan *plan)
 }
 
 bool
-tb_probe_plan(EState *estate, Plan *plan)
+tb_seek_row_of_plan(EState *estate, Plan *plan)
 {
 	PlanState  *state = begin_plan(estate, plan);
 	bool		found = has_row(state);
@@ -170,7 +170,7 @@ tb_probe_plan(EState *estate, Plan *plan)
 }
 
 bool
-tb_probe_filters(Relation rel, List *filters, ExprState *qual, const TbRisk *risk,
+tb_seek_row_that_passes(Relation rel, List *filters, ExprState *qual, const TbRisk *risk,
 					PlanState *node)
 {
 	ExprContext *econtext = node->ps_ExprContext;

@@ -3,7 +3,7 @@
  *
  * PostgreSQL prunes: an Append of the leaves is one of the node's child plans, never
  * initialized, and what it carries is evaluated here as nodeAppend.c would. Leaves
- * are numbered in that plan's order. By inner tables, which stage_run.c knows, it is
+ * are numbered in that plan's order. By join tables, which stage_run.c knows, it is
  * the leaves' constraints that prune. Relations are the executor's to close. Called
  * by stage_run.c. Must not look at parameters but in tb_partition_run_choose: to
  * compute them may raise.

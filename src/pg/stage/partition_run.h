@@ -58,7 +58,7 @@ extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
  * indexes are asked which blocks of them, in the current context. */
 extern void tb_partition_run_choose(TbPartitionRun *run);
 
-/* Leaves out those chosen that cannot have a row whose key is in an inner table: one
+/* Leaves out those chosen that cannot have a row whose key is in a join table: one
  * of `rows` rows, with these bounds. */
 extern void tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key,
 								   uint64 rows, const TbKeyBounds *bounds);

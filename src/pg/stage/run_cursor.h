@@ -24,7 +24,7 @@ typedef struct TbRunCursor
 	int			noutputs;
 
 	/* The current run. */
-	const TbGroups *batch;
+	const TbResultBatch *batch;
 	uint32		next_row;			/* of the batch */
 	bool		started;
 	bool		finished;

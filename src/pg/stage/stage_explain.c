@@ -1,8 +1,8 @@
 /*
  * stage_explain.c - see stage_explain.h.
  *
- * A join is a group of its own, `Depth N`, with what its inner table is made of;
- * an inner table that is itself joined shows its joins within. In text format
+ * A join is a group of its own, `Depth N`, with what its join table is made of;
+ * a join table that is itself joined shows its joins within. In text format
  * figures of one kind share a line. Called by the nodes' explain.c.
  */
 #include "postgres.h"
@@ -110,7 +110,7 @@ static int
 stage_of_table(const TbStageRun *run, uint32 table)
 {
 	for (int i = 0; i < run->nstages - 1; i++)
-		if (run->stages[i].info.table == table)
+		if (run->stages[i].info.join_table == table)
 			return i;
 	elog(ERROR, "no stage builds table %u", table);
 }
@@ -228,7 +228,7 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 {
 	ExplainState *es = shower->es;
 	PlanState  *node = &shower->run->css->ss.ps;
-	int			inner = stage_of_table(shower->run, join->table);
+	int			inner = stage_of_table(shower->run, join->join_table);
 	TbStageNotes notes = tb_private_notes(plan_of(shower), inner);
 	const TbRunStats *outer_stats = tb_stage_run_stats(shower->run, stage);
 	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);

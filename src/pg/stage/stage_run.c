@@ -145,7 +145,7 @@ device_of(const TbStageRun *run, int index)
 	const char *reason;
 	uint32		device = TB_DEVICE_HOST;
 
-	/* Inner tables are built by the host whatever probes them. */
+	/* Join tables are built by the host whatever probes them. */
 	if (is_last(run, index))
 		(void) tb_choose_device(&run->stages[index].info.work, &device, &reason);
 	return device;
@@ -201,7 +201,7 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
 	spec->profile = run->profile;
 	spec->connection = run->nstages > 1 ? &run->connection : NULL;
-	spec->join_table = stage->info.table;
+	spec->join_table = stage->info.join_table;
 	return true;
 }
 
@@ -340,7 +340,7 @@ static const TbQueryDone *
 table_built(const TbStageRun *run, uint32 table)
 {
 	for (int i = 0; i < run->nstages - 1; i++)
-		if (run->stages[i].info.table == table && run->stages[i].have_stats)
+		if (run->stages[i].info.join_table == table && run->stages[i].have_stats)
 			return &run->stages[i].stats.service.done;
 	elog(ERROR, "no stage has built table %u", table);
 }
@@ -359,14 +359,14 @@ prune_by_joins(TbStageRun *run, TbRunStage *stage)
 	for (int i = 0; i < partitions->npruning_keys; i++)
 	{
 		const TbPruningRun *key = &partitions->pruning_keys[i];
-		const TbQueryDone *done = table_built(run, key->key.table);
+		const TbQueryDone *done = table_built(run, key->key.join_table);
 
 		tb_partition_run_prune(partitions, key, done->groups, &done->key_bounds[key->key.key]);
 	}
 	return tb_partition_run_chosen_blocks(partitions) == 0;
 }
 
-/* Starts one stage, and finishes it if it is an inner table. */
+/* Starts one stage, and finishes it if it is a join table. */
 static TbRunStart
 run_stage(TbStageRun *run, int index, TbFailure *why)
 {
@@ -456,7 +456,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 }
 
 TbResultsNext
-tb_stage_run_next(TbStageRun *run, const TbGroups **batch, TbFailure *why)
+tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch, TbFailure *why)
 {
 	CHECK_FOR_INTERRUPTS();
 	memset(why, 0, sizeof(*why));

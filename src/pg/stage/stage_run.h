@@ -1,5 +1,5 @@
 /*
- * stage_run.h - runs the stages of a node: inner tables in order, then the
+ * stage_run.h - runs the stages of a node: join tables in order, then the
  * program that probes them, all under one snapshot and on one connection.
  */
 #ifndef TURBINE_PG_STAGE_RUN_H
@@ -69,11 +69,11 @@ typedef enum TbRunStart
 	TB_RUN_FALLBACK					/* PostgreSQL's plan must run, see *why */
 } TbRunStart;
 
-/* Builds the inner tables and starts the last stage. */
+/* Builds the join tables and starts the last stage. */
 extern TbRunStart tb_stage_run_start(TbStageRun *run, TbFailure *why);
 
 /* Batches of the last stage, as tb_program_run_next. */
-extern TbResultsNext tb_stage_run_next(TbStageRun *run, const TbGroups **batch,
+extern TbResultsNext tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch,
 										TbFailure *why);
 
 /* Of the last stage's table, for messages. */

@@ -1,5 +1,5 @@
 /*
- * cuda_device_test.cc - probing, loading, memory pool, segments and row id order
+ * cuda_device_test.cc - probing, loading, memory pool, slot memory and row id order
  * without a GPU.
  */
 #include <gtest/gtest.h>
@@ -127,29 +127,29 @@ TEST(Code, OutlivesItsDevice) {
   expect_clean(fake);
 }
 
-TEST(Segments, PinnedOnceAndGivenBack) {
+TEST(SlotMemory, PinnedOnceAndGivenBack) {
   FakeDriver fake;
   std::string why;
   auto devices = find_gpus(fake.table(), &why, 0);
-  std::vector<uint8_t> segment(1 << 16), other(1 << 16);
-  devices.at(0)->register_slot_memory(segment.data(), segment.size());
-  devices.at(0)->register_slot_memory(segment.data(), segment.size());
+  std::vector<uint8_t> memory(1 << 16), other(1 << 16);
+  devices.at(0)->register_slot_memory(memory.data(), memory.size());
+  devices.at(0)->register_slot_memory(memory.data(), memory.size());
   devices.at(0)->register_slot_memory(other.data(), other.size());
-  devices.at(0)->unregister_slot_memory(segment.data());
-  devices.at(0)->unregister_slot_memory(segment.data());
+  devices.at(0)->unregister_slot_memory(memory.data());
+  devices.at(0)->unregister_slot_memory(memory.data());
   devices.clear();  // with `other` still pinned
   expect_clean(fake);
 }
 
-TEST(Segments, FailureToPinIsNoError) {
+TEST(SlotMemory, FailureToPinIsNoError) {
   FakeDriver fake;
   std::string why;
   auto devices = find_gpus(fake.table(), &why, 0);
-  std::vector<uint8_t> segment(1 << 16);
-  fake.table().mem_host_register(segment.data(), segment.size(), 0);  // somebody else's
-  devices.at(0)->register_slot_memory(segment.data(), segment.size());
-  devices.at(0)->unregister_slot_memory(segment.data());
-  fake.table().mem_host_unregister(segment.data());
+  std::vector<uint8_t> memory(1 << 16);
+  fake.table().mem_host_register(memory.data(), memory.size(), 0);  // somebody else's
+  devices.at(0)->register_slot_memory(memory.data(), memory.size());
+  devices.at(0)->unregister_slot_memory(memory.data());
+  fake.table().mem_host_unregister(memory.data());
   devices.clear();
   expect_clean(fake);
 }

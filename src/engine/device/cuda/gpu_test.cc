@@ -131,9 +131,9 @@ TEST_F(GpuTest, BadCodeIsRefused) {
 /* Not a promise, but what to look at first where a query is slow. */
 TEST_F(GpuTest, StreamingRate) {
   constexpr uint32_t kSlots = 6, kPages = 1024, kChunks = 400;
-  std::vector<FakePage> segment(kSlots * kPages);
-  for (FakePage& page : segment) page.nrows = 100;
-  device().register_slot_memory(segment.data(), segment.size() * sizeof(FakePage));
+  std::vector<FakePage> memory(kSlots * kPages);
+  for (FakePage& page : memory) page.nrows = 100;
+  device().register_slot_memory(memory.data(), memory.size() * sizeof(FakePage));
   const auto program = fake_program(Shape::UNGROUPED);
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   auto query = device().start(program, params, device().load(artifact(), *program), {}, 0, kNoLimit, nullptr);
@@ -142,7 +142,7 @@ TEST_F(GpuTest, StreamingRate) {
   for (uint32_t done = 0; done < kChunks; done += kSlots) {
     Completion completion(kSlots);
     for (uint32_t slot = 0; slot < kSlots; slot++)
-      query->submit({done + slot, TB_CHUNK_PAGES, reinterpret_cast<uint8_t*>(&segment[slot * kPages]), kPages, ids, 1},
+      query->submit({done + slot, TB_CHUNK_PAGES, reinterpret_cast<uint8_t*>(&memory[slot * kPages]), kPages, ids, 1},
                     [&](const ChunkOutcome&, std::exception_ptr error) {
                       EXPECT_FALSE(error);
                       completion.one();
@@ -156,7 +156,7 @@ TEST_F(GpuTest, StreamingRate) {
             << stats.transfer_us << " us, decoding " << stats.decode_us << " us, sink " << stats.compute_us
             << " us of " << static_cast<uint64_t>(seconds * 1e6) << " us\n";
   query.reset();
-  device().unregister_slot_memory(segment.data());
+  device().unregister_slot_memory(memory.data());
 }
 
 /* Last: the context is lost for the rest of the process. */

@@ -1,5 +1,5 @@
 /*
- * column_copy.cc - kept columns copied to their place in an inner table.
+ * column_copy.cc - kept columns copied to their place in a join table.
  */
 #include "engine/device/host/column_copy.h"
 

@@ -1,5 +1,5 @@
 /*
- * column_copy.h - kept columns copied to their place in an inner table.
+ * column_copy.h - kept columns copied to their place in a join table.
  */
 #pragma once
 

@@ -127,7 +127,7 @@ class QueryRun {
     std::vector<uint8_t> slot(slot_size);
     for (uint64_t first = 0; first < n;) {
       const std::vector<uint8_t> payload = output.write(*query_, first, n - first, slot.data(), slot.size());
-      const auto* batch = reinterpret_cast<const TbGroups*>(payload.data());
+      const auto* batch = reinterpret_cast<const TbResultBatch*>(payload.data());
       auto at = [&]<class T>(size_t column, uint32_t i, T) {
         T value;
         memcpy(&value, slot.data() + batch->columns[column].values + i * sizeof(T), sizeof(T));
@@ -405,7 +405,7 @@ std::vector<Row> projected(QueryRun& run, uint64_t slot_size) {
   std::vector<uint8_t> slot(slot_size);
   for (uint64_t first = 0; first < n;) {
     const std::vector<uint8_t> payload = output.write(run.query(), first, n - first, slot.data(), slot.size());
-    const auto* batch = reinterpret_cast<const TbGroups*>(payload.data());
+    const auto* batch = reinterpret_cast<const TbResultBatch*>(payload.data());
     for (uint32_t i = 0; i < batch->nrows; i++) {
       int32_t a, b;
       TbTextView view;

@@ -1,5 +1,5 @@
 /*
- * join_table_build.cc - the rows of a BUILD made into an inner table.
+ * join_table_build.cc - the rows of a BUILD made into a join table.
  */
 #include "engine/device/host/join_table_build.h"
 
@@ -32,8 +32,8 @@ class Builder {
   }
 
   std::shared_ptr<const JoinTable> build() {
-    if (parts_.rows() > kMostRows) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "an inner table has too many rows");
-    if (parts_.bytes() > kMostBytes) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "texts of an inner table exceed 4 GB");
+    if (parts_.rows() > kMostRows) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "a join table has too many rows");
+    if (parts_.bytes() > kMostBytes) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "texts of a join table exceed 4 GB");
     choose_kind();
     lay_out();
     HostBuffer block(budget_, next_offset_ + (chains_ ? header_.nrows * sizeof(uint32_t) : 0));

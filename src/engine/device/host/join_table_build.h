@@ -1,5 +1,5 @@
 /*
- * join_table_build.h - the rows of a BUILD made into an inner table.
+ * join_table_build.h - the rows of a BUILD made into a join table.
  *
  * Generic over types: hashes and canonical keys come from generated code. All
  * steps run on the pool's threads where there are rows enough.

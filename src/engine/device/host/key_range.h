@@ -1,5 +1,5 @@
 /*
- * key_range.h - what an inner table's one integer key looks like: its range, and
+ * key_range.h - what a join table's one integer key looks like: its range, and
  * which values there are. Decides whether rows can be found by the key itself.
  */
 #pragma once

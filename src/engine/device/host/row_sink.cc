@@ -1,6 +1,6 @@
 /*
  * row_sink.cc - rows that are kept on the host: PROJECT gives them back as they
- * are, BUILD makes an inner table of them.
+ * are, BUILD makes a join table of them.
  */
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 /*
- * slot_fill.cc - the slots and chains of an inner table, filled by many threads.
+ * slot_fill.cc - the slots and chains of a join table, filled by many threads.
  *
  * Words that threads share: a slot goes from empty to a row once and then stays
  * (HASH), or is exchanged for a new first row (DIRECT); of a chain only the

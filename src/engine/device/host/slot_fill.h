@@ -1,5 +1,5 @@
 /*
- * slot_fill.h - the slots and chains of an inner table, filled by many threads.
+ * slot_fill.h - the slots and chains of a join table, filled by many threads.
  */
 #pragma once
 

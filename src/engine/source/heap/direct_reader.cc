@@ -32,16 +32,16 @@ CachedRead read_all(int fd, uint8_t* to, uint64_t size, uint64_t offset, int fla
   return CachedRead::kDone;
 }
 
-/* One run, which may go over the end of a segment file. */
+/* One run, which may go over the end of a relation file. */
 CachedRead read_run(const RelationFiles& files, TbRun run, bool verify_checksums, uint8_t* pages, int flags) {
   uint8_t* to = pages + uint64_t{run.page} * TB_PAGE_SIZE;
   while (run.count > 0) {
-    const uint32_t in_segment = run.block % kSegmentBlocks;
-    const uint32_t count = std::min(run.count, kSegmentBlocks - in_segment);
-    const int fd = files.fd(run.block / kSegmentBlocks);
+    const uint32_t in_file = run.block % kFileBlocks;
+    const uint32_t count = std::min(run.count, kFileBlocks - in_file);
+    const int fd = files.fd(run.block / kFileBlocks);
     if (fd < 0) return CachedRead::kFailed;
     const uint64_t size = uint64_t{count} * TB_PAGE_SIZE;
-    const CachedRead read = read_all(fd, to, size, uint64_t{in_segment} * TB_PAGE_SIZE, flags);
+    const CachedRead read = read_all(fd, to, size, uint64_t{in_file} * TB_PAGE_SIZE, flags);
     if (read != CachedRead::kDone) return read;
     for (uint32_t i = 0; verify_checksums && i < count; i++)
       if (!page_checksum_ok(to + uint64_t{i} * TB_PAGE_SIZE, run.block + i)) return CachedRead::kFailed;

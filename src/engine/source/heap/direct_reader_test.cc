@@ -1,5 +1,5 @@
 /*
- * direct_reader_test.cc - runs over files and segments, and every way in which
+ * direct_reader_test.cc - runs over several files, and every way in which
  * a read can fail; checksums against PostgreSQL's own code.
  */
 #include "engine/source/heap/direct_reader.h"
@@ -53,7 +53,7 @@ TEST(PageChecksum, NewPagesHaveNone) {
 
 /* A file of `pages` pages; every word of page i says i + base. */
 int numbered_file(uint32_t pages, uint32_t base) {
-  const int fd = memfd_create("segment", MFD_CLOEXEC);
+  const int fd = memfd_create("relation", MFD_CLOEXEC);
   for (uint32_t i = 0; i < pages; i++) {
     const std::vector<uint32_t> words(TB_PAGE_SIZE / 4, base + i);
     EXPECT_EQ(write(fd, words.data(), TB_PAGE_SIZE), static_cast<ssize_t>(TB_PAGE_SIZE));
@@ -151,16 +151,16 @@ TEST(DirectReader, WaitsForNoDriveWhereToldSo) {
   EXPECT_EQ(slot.back(), 7);
 }
 
-TEST(DirectReader, CrossesSegments) {
-  const int first = memfd_create("segment", MFD_CLOEXEC);
-  ASSERT_EQ(ftruncate(first, off_t{kSegmentBlocks} * TB_PAGE_SIZE), 0);
+TEST(DirectReader, CrossesFiles) {
+  const int first = memfd_create("relation", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(first, off_t{kFileBlocks} * TB_PAGE_SIZE), 0);
   const uint32_t mark = 42;
-  ASSERT_EQ(pwrite(first, &mark, sizeof mark, off_t{kSegmentBlocks - 1} * TB_PAGE_SIZE), 4);
+  ASSERT_EQ(pwrite(first, &mark, sizeof mark, off_t{kFileBlocks - 1} * TB_PAGE_SIZE), 4);
   RelationFiles files;
   ASSERT_TRUE(files.add(0, {first}));
   ASSERT_TRUE(files.add(1, {numbered_file(2, 500)}));
   std::vector<uint8_t> slot(3 * TB_PAGE_SIZE);
-  ASSERT_TRUE(read_runs(files, std::vector<TbRun>{{0, kSegmentBlocks - 1, 3}}, false, slot.data()));
+  ASSERT_TRUE(read_runs(files, std::vector<TbRun>{{0, kFileBlocks - 1, 3}}, false, slot.data()));
   EXPECT_EQ(first_word(slot, 0), 42u);
   EXPECT_EQ(first_word(slot, 1), 500u);
   EXPECT_EQ(first_word(slot, 2), 501u);
@@ -173,14 +173,14 @@ TEST(DirectReader, ReportsWhatItCannotRead) {
   ASSERT_TRUE(files.add(2, {write_only}));
   std::vector<uint8_t> slot(8 * TB_PAGE_SIZE);
   EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, 2, 3}}, false, slot.data())) << "short file";
-  EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, kSegmentBlocks, 1}}, false, slot.data())) << "no such segment";
-  EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, 2 * kSegmentBlocks, 1}}, false, slot.data())) << "read error";
+  EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, kFileBlocks, 1}}, false, slot.data())) << "no such file";
+  EXPECT_FALSE(read_runs(files, std::vector<TbRun>{{0, 2 * kFileBlocks, 1}}, false, slot.data())) << "read error";
   EXPECT_TRUE(read_runs(files, std::vector<TbRun>{{0, 0, 4}}, false, slot.data()));
 }
 
 TEST(DirectReader, VerifiesChecksums) {
   std::mt19937 random(3);
-  const int fd = memfd_create("segment", MFD_CLOEXEC);
+  const int fd = memfd_create("relation", MFD_CLOEXEC);
   for (uint32_t block = 0; block < 4; block++) {
     std::vector<uint8_t> page = random_page(random);
     const uint16_t checksum = page_checksum(page.data(), block);

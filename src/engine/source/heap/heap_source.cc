@@ -88,7 +88,7 @@ void HeapSource::add_files(uint32_t first_file, const std::vector<int>& fds) {
     files_in_use_ = false;
   }
   const bool added = files_->add(files_in_use_ ? UINT32_MAX : first_file, fds);
-  if (!added) throw ProtocolError("FILES: bad segment numbers");
+  if (!added) throw ProtocolError("FILES: bad file numbers");
 }
 
 void HeapSource::check(const ChunkRequest& chunk, const SlotShape& shape) const {

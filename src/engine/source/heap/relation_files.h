@@ -1,5 +1,5 @@
 /*
- * relation_files.h - the open segment files of one relation, for one query.
+ * relation_files.h - the open relation files of one relation, for one query.
  *
  * The backend opened them and passed the descriptors; they are closed with
  * this object and never kept beyond the query, because DROP TABLE and friends
@@ -14,8 +14,8 @@
 
 namespace turbine {
 
-/* Blocks of one segment file (PostgreSQL's RELSEG_SIZE at 8 kB pages). */
-constexpr uint32_t kSegmentBlocks = 131072;
+/* Blocks of one relation file (PostgreSQL's RELSEG_SIZE at 8 kB pages). */
+constexpr uint32_t kFileBlocks = 131072;
 
 /* Move-only. */
 class RelationFiles {
@@ -28,14 +28,14 @@ class RelationFiles {
     return *this;
   }
 
-  /* Takes the descriptors of segments first, first + 1, ... even if it
-   * refuses them. False: out of range, or a segment is there already. */
-  bool add(uint32_t first_segment, const std::vector<int>& fds);
+  /* Takes the descriptors of files first, first + 1, ... even if it
+   * refuses them. False: out of range, or a file is there already. */
+  bool add(uint32_t first_file, const std::vector<int>& fds);
 
   void close_all();
 
-  /* The descriptor of a segment, -1 if it was not passed. */
-  int fd(uint32_t segment) const { return segment < fds_.size() ? fds_[segment] : -1; }
+  /* The descriptor of a file, -1 if it was not passed. */
+  int fd(uint32_t file) const { return file < fds_.size() ? fds_[file] : -1; }
 
  private:
   std::vector<int> fds_;

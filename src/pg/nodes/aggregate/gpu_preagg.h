@@ -68,7 +68,7 @@ extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root,
 										const char **reason);
 
 /* plan.c: whether a path was added. Quietly: if not, no reason is noted. */
-extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage,
+extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,
 							   RelOptInfo *input_rel, RelOptInfo *output_rel,
 							   void *extra, bool quietly);
 extern void tb_preagg_init(void);

@@ -88,7 +88,7 @@ request_distinct(PlannerInfo *root, RelOptInfo *input_rel, TbAggRequest *request
 }
 
 static bool
-make_request(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 			 RelOptInfo *output_rel, void *extra, TbAggRequest *request)
 {
 	if ((input_rel->reloptkind != RELOPT_BASEREL &&
@@ -99,7 +99,7 @@ make_request(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		return false;
 	memset(request, 0, sizeof(*request));
 	request->rel = input_rel;
-	if (stage == UPPERREL_GROUP_AGG)
+	if (step == UPPERREL_GROUP_AGG)
 		return request_grouping(root, output_rel, extra, request);
 	return request_distinct(root, input_rel, request);
 }
@@ -318,18 +318,18 @@ note_other_input(PlannerInfo *root, const char *what, RelOptInfo *rel)
 }
 
 bool
-tb_preagg_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra, bool quietly)
 {
 	TbAggRequest request;
-	const char *what = stage == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
+	const char *what = step == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
 	const char *part;
 	CustomPath *path;
 
 	if (!quietly)
 		note_other_input(root, what, input_rel);
 	if (!tb_planning_may_win(root, output_rel->pathlist) ||
-		!make_request(root, stage, input_rel, output_rel, extra, &request))
+		!make_request(root, step, input_rel, output_rel, extra, &request))
 		return false;
 	if (input_rel->reloptkind == RELOPT_BASEREL)
 		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);

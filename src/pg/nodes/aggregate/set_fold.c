@@ -1,7 +1,7 @@
 /*
  * set_fold.c - see set_fold.h.
  *
- * A folded group is a TbGroups of one row without keys, so that final functions are
+ * A folded group is a TbResultBatch of one row without keys, so that final functions are
  * those of any other group; its keys are in the hash table's tuple, texts in memory of
  * their own until the group is returned. A set without
  * keys has its one group from the start, for it returns a row even of no input.
@@ -32,7 +32,7 @@ typedef struct SetTable
 {
 	int			number;				/* of the set */
 	TupleHashTable groups;			/* NULL: the set has no keys */
-	TbGroups   *total;				/* of a set without keys */
+	TbResultBatch   *total;				/* of a set without keys */
 	TupleHashIterator position;
 	bool		begun;				/* returning rows */
 } SetTable;
@@ -57,7 +57,7 @@ struct TbSetFold
 	int			nstates;
 	int			naggs;				/* of the program */
 	bool		has_texts;			/* among the states */
-	TbGroups   *empty;				/* a group of no rows; every group begins as a copy */
+	TbResultBatch   *empty;				/* a group of no rows; every group begins as a copy */
 	Size		group_size;
 	Size		valid_offset;
 	SetTable   *tables;				/* of the sets without some key */
@@ -73,7 +73,7 @@ Size
 tb_set_fold_group_bytes(int ncolumns)
 {
 	/* A state a column, where it is, whether it is valid; the stored keys. */
-	return sizeof(TbGroups) + sizeof(TupleHashEntryData) + 128 + (Size) ncolumns * 40;
+	return sizeof(TbResultBatch) + sizeof(TupleHashEntryData) + 128 + (Size) ncolumns * 40;
 }
 
 static bool
@@ -97,7 +97,7 @@ static void
 make_empty(TbSetFold *fold)
 {
 	int			ncolumns = fold->sets->nkeys + fold->nstates;
-	Size		values = TYPEALIGN(16, offsetof(TbGroups, columns) +
+	Size		values = TYPEALIGN(16, offsetof(TbResultBatch, columns) +
 								   ncolumns * sizeof(fold->empty->columns[0]));
 	Size		valid = values + (Size) ncolumns * 16;
 
@@ -113,10 +113,10 @@ make_empty(TbSetFold *fold)
 			fold->empty->columns[i].valid = valid + i;
 }
 
-static TbGroups *
+static TbResultBatch *
 make_group(const TbSetFold *fold, uint64 set)
 {
-	TbGroups   *group = MemoryContextAlloc(fold->context, fold->group_size);
+	TbResultBatch   *group = MemoryContextAlloc(fold->context, fold->group_size);
 
 	memcpy(group, fold->empty, fold->group_size);
 	for (int key = 0; key < fold->sets->nkeys; key++)
@@ -337,7 +337,7 @@ text_is_greater(const char *bytes, uint32 length, const StoredText *text)
 
 static void
 combine_text(const TbSetFold *fold, const TbAgg *agg, char *to, bool is_first,
-			 const TbGroups *batch, const char *from)
+			 const TbResultBatch *batch, const char *from)
 {
 	StoredText	text;
 	TbTextView	view;
@@ -362,7 +362,7 @@ combine_text(const TbSetFold *fold, const TbAgg *agg, char *to, bool is_first,
 }
 
 static bool
-is_valid(const TbGroups *batch, uint32 column, uint32 row)
+is_valid(const TbResultBatch *batch, uint32 column, uint32 row)
 {
 	uint64		valid = batch->columns[column].valid;
 
@@ -371,7 +371,7 @@ is_valid(const TbGroups *batch, uint32 column, uint32 row)
 
 /* A value that is not NULL into the group's state; a text's place is in the batch. */
 static bool
-combine_state(const TbSetFold *fold, int state, TbGroups *group, const TbGroups *batch,
+combine_state(const TbSetFold *fold, int state, TbResultBatch *group, const TbResultBatch *batch,
 			  const char *from)
 {
 	const TbAgg *agg = &fold->states[state];
@@ -397,7 +397,7 @@ combine_state(const TbSetFold *fold, int state, TbGroups *group, const TbGroups 
 
 /* Whether some row of the group has passed the aggregate's FILTER, with a value. */
 static bool
-takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbGroups *batch, uint32 row)
+takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbResultBatch *batch, uint32 row)
 {
 	int64		count;
 
@@ -414,7 +414,7 @@ takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbGroups *ba
 
 /* What the group adds to such a state, in the state's own type. */
 static void
-distinct_value(const TbDistinct *distinct, const TbGroups *batch, uint32 row, tb_int128 *value)
+distinct_value(const TbDistinct *distinct, const TbResultBatch *batch, uint32 row, tb_int128 *value)
 {
 	const char *values = (const char *) batch + batch->columns[distinct->column].values;
 	int64		number = 1;
@@ -443,7 +443,7 @@ distinct_value(const TbDistinct *distinct, const TbGroups *batch, uint32 row, tb
 }
 
 static bool
-combine(const TbSetFold *fold, TbGroups *group, const TbGroups *batch, uint32 row)
+combine(const TbSetFold *fold, TbResultBatch *group, const TbResultBatch *batch, uint32 row)
 {
 	for (int i = 0; i < fold->naggs; i++)
 	{
@@ -484,7 +484,7 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 	ExecStoreVirtualTuple(fold->keys);
 }
 
-static TbGroups *
+static TbResultBatch *
 find_group(TbSetFold *fold, SetTable *table, const bool *isnull)
 {
 	TupleHashEntry entry;
@@ -500,7 +500,7 @@ find_group(TbSetFold *fold, SetTable *table, const bool *isnull)
 }
 
 bool
-tb_set_fold_add(TbSetFold *fold, const TbGroups *batch, uint32 row, const char **why)
+tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row, const char **why)
 {
 	bool		isnull[TB_MAX_KEYS];
 	int			nkeys = fold->sets->nkeys;
@@ -544,7 +544,7 @@ set_functions(const TbSetFold *fold, int set, Datum *values, bool *isnull)
 }
 
 bool
-tb_set_fold_whole_row(TbSetFold *fold, int number, const TbGroups *batch, uint32 row,
+tb_set_fold_whole_row(TbSetFold *fold, int number, const TbResultBatch *batch, uint32 row,
 					  Datum *values, bool *isnull)
 {
 	for (int set = 0; set < fold->sets->nsets; set++)
@@ -576,7 +576,7 @@ get_keys(TbSetFold *fold, const SetTable *table, TupleHashEntry entry, Datum *va
 }
 
 /* The next group of the table; *entry is NULL for one without keys. */
-static TbGroups *
+static TbResultBatch *
 next_group(SetTable *table, TupleHashEntry *entry)
 {
 	bool		first = !table->begun;
@@ -592,7 +592,7 @@ next_group(SetTable *table, TupleHashEntry *entry)
 }
 
 static StoredText
-stored_text(const TbSetFold *fold, const TbGroups *group, int state)
+stored_text(const TbSetFold *fold, const TbResultBatch *group, int state)
 {
 	StoredText	text;
 
@@ -601,12 +601,12 @@ stored_text(const TbSetFold *fold, const TbGroups *group, int state)
 	return text;
 }
 
-/* A copy of the group in which texts are as in any TbGroups: views of bytes behind it. */
-static const TbGroups *
-with_views(const TbSetFold *fold, const TbGroups *group)
+/* A copy of the group in which texts are as in any TbResultBatch: views of bytes behind it. */
+static const TbResultBatch *
+with_views(const TbSetFold *fold, const TbResultBatch *group)
 {
 	Size		size = fold->group_size;
-	TbGroups   *copy;
+	TbResultBatch   *copy;
 
 	for (int i = 0; i < fold->naggs; i++)
 		if (is_text(fold, i))
@@ -641,7 +641,7 @@ tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous)
 	{
 		SetTable   *table = &fold->tables[fold->next_table];
 		TupleHashEntry entry;
-		TbGroups   *group = next_group(table, &entry);
+		TbResultBatch   *group = next_group(table, &entry);
 
 		if (group == NULL)
 			continue;

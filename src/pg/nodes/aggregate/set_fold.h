@@ -60,12 +60,12 @@ extern TbSetFold *tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets,
 									TupleDesc desc);
 
 /* Takes a group of all keys. False, with *why, if its sets can not be computed here. */
-extern bool tb_set_fold_add(TbSetFold *fold, const TbGroups *batch, uint32 row,
+extern bool tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
 							const char **why);
 
 /* The group of all keys as a row of the first, second... set that has them all;
  * false: there is no further such set. */
-extern bool tb_set_fold_whole_row(TbSetFold *fold, int number, const TbGroups *batch,
+extern bool tb_set_fold_whole_row(TbSetFold *fold, int number, const TbResultBatch *batch,
 								  uint32 row, Datum *values, bool *isnull);
 
 /* After the last group: rows of the other sets, one after another. *ambiguous: see

@@ -40,19 +40,19 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 }
 
 static void
-add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 				RelOptInfo *output_rel, void *extra)
 {
 	if (previous_upper_hook)
-		previous_upper_hook(root, stage, input_rel, output_rel, extra);
+		previous_upper_hook(root, step, input_rel, output_rel, extra);
 	if (!tb_planning_enabled())
 		return;
-	if (stage == UPPERREL_GROUP_AGG &&
+	if (step == UPPERREL_GROUP_AGG &&
 		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
 		return;
-	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
-		(void) tb_preagg_add_path(root, stage, input_rel, output_rel, extra, false);
-	tb_sort_add_path(root, stage, input_rel, output_rel);
+	if (step == UPPERREL_GROUP_AGG || step == UPPERREL_DISTINCT)
+		(void) tb_preagg_add_path(root, step, input_rel, output_rel, extra, false);
+	tb_sort_add_path(root, step, input_rel, output_rel);
 }
 
 void

@@ -79,7 +79,7 @@ evaluates_parameters(TbScanState *node)
 					   &node->css.ss.ps);
 	if (!risk.others && bms_is_empty(risk.initplans))
 		return true;
-	return tb_probe_filters(node->css.ss.ss_currentRelation,
+	return tb_seek_row_that_passes(node->css.ss.ss_currentRelation,
 							list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 							node->filters, &risk, &node->css.ss.ps);
 }

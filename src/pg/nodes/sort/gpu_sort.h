@@ -47,7 +47,7 @@ typedef struct TbSortPlan
 } TbSortPlan;
 
 /* plan.c: called by the upper-path hook, at every step. */
-extern void tb_sort_add_path(PlannerInfo *root, UpperRelationKind stage,
+extern void tb_sort_add_path(PlannerInfo *root, UpperRelationKind step,
 							 RelOptInfo *input_rel, RelOptInfo *output_rel);
 extern void tb_sort_init(void);
 

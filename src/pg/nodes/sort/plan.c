@@ -77,10 +77,10 @@ request_input(RelOptInfo *input_rel, TbSortRequest *request)
 
 /* What is to be done at the step. False: nothing. */
 static bool
-request_step(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel,
+request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
 			 TbSortRequest *request)
 {
-	switch (stage)
+	switch (step)
 	{
 		case UPPERREL_WINDOW:
 			request->windows = tb_windows_of_paths(output_rel->pathlist);
@@ -426,10 +426,10 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 }
 
 static const char *
-part_of(PlannerInfo *root, UpperRelationKind stage, const RelOptInfo *rel)
+part_of(PlannerInfo *root, UpperRelationKind step, const RelOptInfo *rel)
 {
-	const char *what = stage == UPPERREL_WINDOW ? "window functions over" :
-	stage == UPPERREL_DISTINCT ? "DISTINCT ON over" : "ORDER BY over";
+	const char *what = step == UPPERREL_WINDOW ? "window functions over" :
+	step == UPPERREL_DISTINCT ? "DISTINCT ON over" : "ORDER BY over";
 
 	if (rel->reloptkind == RELOPT_BASEREL)
 		return tb_planning_part(what, planner_rt_fetch(rel->relid, root)->relid);
@@ -437,7 +437,7 @@ part_of(PlannerInfo *root, UpperRelationKind stage, const RelOptInfo *rel)
 }
 
 static void
-offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel, CustomPath *path,
+offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomPath *path,
 	  const char *part)
 {
 	TbSortPlan *plan = linitial(path->custom_private);
@@ -445,7 +445,7 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel, Custom
 
 	tb_noted_nodes_note(output_rel, path);
 	/* The step may have a projection above. */
-	if (stage == UPPERREL_ORDERED &&
+	if (step == UPPERREL_ORDERED &&
 		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
@@ -454,23 +454,23 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *output_rel, Custom
 }
 
 void
-tb_sort_add_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 				 RelOptInfo *output_rel)
 {
 	TbSortRequest request;
 	const char *part;
 	CustomPath *path;
 
-	if (stage != UPPERREL_WINDOW && stage != UPPERREL_DISTINCT && stage != UPPERREL_ORDERED)
+	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED)
 		return;
 	if (!tb_planning_may_win(root, output_rel->pathlist) ||
 		!request_input(input_rel, &request) ||
-		!request_step(root, stage, output_rel, &request))
+		!request_step(root, step, output_rel, &request))
 		return;
-	part = part_of(root, stage, request.rel);
+	part = part_of(root, step, request.rel);
 	path = consider(root, output_rel, &request, part);
 	if (path != NULL)
-		offer(root, stage, output_rel, path, part);
+		offer(root, step, output_rel, path, part);
 }
 
 static TbOutput *

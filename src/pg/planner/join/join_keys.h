@@ -1,5 +1,5 @@
 /*
- * join_keys.h - which equalities find rows of an inner table, and in what common
+ * join_keys.h - which equalities find rows of a join table, and in what common
  * type.
  */
 #ifndef TURBINE_PG_JOIN_KEYS_H

@@ -54,8 +54,8 @@ void
 tb_join_tree_order(TbJoinTree *tree)
 {
 	List	   *waiting = list_copy(tree->joins);
-	Relids		joined = bms_copy(tree->driver->relids);
-	double		rows = tree->driver->rows;
+	Relids		joined = bms_copy(tree->probe_side->relids);
+	double		rows = tree->probe_side->rows;
 	ListCell   *lc;
 
 	foreach(lc, tree->joins)

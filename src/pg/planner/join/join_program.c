@@ -2,7 +2,7 @@
  * join_program.c - see join_program.h.
  *
  * A side is a tree with its program under construction. A column of another table
- * than the side's driver is a payload column of one of its joins: an output is
+ * than the side's probe side is a payload column of one of its joins: an output is
  * added to the program of that join's inner side, which may in turn get it from
  * one of its own joins. Equalities between the sides become keys, everything else
  * is the join's residual condition.
@@ -48,8 +48,8 @@ struct JoinSide
 	List	   *joins;				/* SideJoin */
 	List	   *pruning_keys;		/* TbPruningKey */
 	int			last_full;			/* index of the last FULL join; -1: none */
-	uint32		table;				/* number, of inner sides */
-	bool		needed;				/* its rows; of FULL joins the driver's are not */
+	uint32		join_table;				/* number, of inner sides */
+	bool		needed;				/* its rows; of FULL joins the probe side's are not */
 };
 
 struct TbJoinProgram
@@ -168,7 +168,7 @@ note_pruning_key(TbJoinProgram *program, JoinSide *side, const SideJoin *join,
 		!tb_is_pruning_key(program->root, side->tree, outer_expr, inner_expr))
 		return;
 	key = palloc0(sizeof(TbPruningKey));
-	key->table = join->inner->table;
+	key->join_table = join->inner->join_table;
 	key->key = number;
 	key->attnum = ((const Var *) outer_expr)->varattno;
 	side->pruning_keys = lappend(side->pruning_keys, key);
@@ -277,7 +277,7 @@ static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed
 static bool
 add_joins(TbJoinProgram *program, JoinSide *side)
 {
-	Relids		outer = bms_copy(side->tree->driver->relids);
+	Relids		outer = bms_copy(side->tree->probe_side->relids);
 	ListCell   *lc;
 
 	foreach(lc, side->tree->joins)
@@ -290,9 +290,9 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 								needs_inner(side, join->join, foreach_current_index(lc)));
 		if (join->inner == NULL)
 			return false;
-		join->inner->table = program->ntables++;
+		join->inner->join_table = program->ntables++;
 		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
-										  join->inner->table);
+										  join->inner->join_table);
 		side->joins = lappend(side->joins, join);
 		if (join->join->kind == TB_JOIN_FULL)
 		{
@@ -321,7 +321,7 @@ static JoinSide *
 make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
 {
 	JoinSide   *side = palloc0(sizeof(JoinSide));
-	RangeTblEntry *rte = planner_rt_fetch(tree->driver->relid, program->root);
+	RangeTblEntry *rte = planner_rt_fetch(tree->probe_side->relid, program->root);
 
 	side->tree = tree;
 	side->needed = needed;
@@ -329,7 +329,7 @@ make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
 	/* Locked since the query was parsed; the descriptor is the relcache's. */
 	if (tree->source == NULL)
 		side->relation = table_open(rte->relid, NoLock);
-	tb_translator_init(&side->t, program->root, tree->driver->relid,
+	tb_translator_init(&side->t, program->root, tree->probe_side->relid,
 					   side->relation ? RelationGetDescr(side->relation) : NULL);
 	if (side->last_full >= 0)
 		tb_builder_expect_full_join(side->t.builder, side->last_full);
@@ -373,7 +373,7 @@ tb_join_program_end(TbJoinProgram *program)
 static Var *
 reference_to(const JoinSide *side)
 {
-	return makeVar(side->tree->driver->relid, TableOidAttributeNumber, OIDOID, -1,
+	return makeVar(side->tree->probe_side->relid, TableOidAttributeNumber, OIDOID, -1,
 				   InvalidOid, 0);
 }
 
@@ -434,7 +434,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 							&stage->leaf_layouts, &program->reason))
 		return false;
 	stage->partitions = partitions;
-	stage->pruner = tb_partitions_pruner(program->root, side->tree->driver, partitions);
+	stage->pruner = tb_partitions_pruner(program->root, side->tree->probe_side, partitions);
 	/* PostgreSQL's plan would meet rows that raise. */
 	if (!tb_program_raises_before_output(stage->program))
 		stage->pruning_keys = side->pruning_keys;
@@ -444,7 +444,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	work->pages = partitions->pages;
 	work->all_visible = partitions->all_visible;
 	work->rows = partitions->tuples;
-	work->passing = Min(side->tree->driver->rows, partitions->tuples);
+	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
 	return true;
 }
 
@@ -483,7 +483,7 @@ static bool
 finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 {
 	TbStage    *stage = palloc0(sizeof(TbStage));
-	RelOptInfo *rel = side->tree->driver;
+	RelOptInfo *rel = side->tree->probe_side;
 	TbProgramCost cost;
 	ListCell   *lc;
 
@@ -492,7 +492,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	if (stage->program == NULL)
 		return refuse(program, "joins, keys or expressions are too many");
 	stage->info.relid = side->relation ? RelationGetRelid(side->relation) : InvalidOid;
-	stage->info.table = side->table;
+	stage->info.join_table = side->join_table;
 	stage->info.source_plan = -1;
 	stage->info.brin_plan = -1;
 	stage->info.needed = side->needed && side->last_full < 0;
@@ -559,7 +559,7 @@ tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 {
 	List	   *stages = NIL;
 
-	if (program->ntables > TB_MAX_TABLES)
+	if (program->ntables > TB_MAX_JOIN_TABLES)
 		program->reason = "joins are too many";
 	else if (finish_side(program, program->main, sink, &stages))
 	{

@@ -1,6 +1,6 @@
 /*
- * join_program.h - the programs of a tree: one that its driver streams through,
- * and one that builds each inner table.
+ * join_program.h - the programs of a tree: one that its probe side streams through,
+ * and one that builds each join table.
  */
 #ifndef TURBINE_PG_JOIN_PROGRAM_H
 #define TURBINE_PG_JOIN_PROGRAM_H

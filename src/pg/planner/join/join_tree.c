@@ -134,7 +134,7 @@ table_tree(Reader *r, RelOptInfo *rel)
 		}
 	}
 	tree = palloc0(sizeof(TbJoinTree));
-	tree->driver = rel;
+	tree->probe_side = rel;
 	tree->partitions = partitions;
 	tree->relids = rel->relids;
 	tree->filters = tb_ordered_clauses(r->root, rel);
@@ -153,7 +153,7 @@ rows_tree(Reader *r, RelOptInfo *rel)
 	if (!tb_rows_qualify(r->root, rel, rte, &r->reason))
 		return NULL;
 	tree = palloc0(sizeof(TbJoinTree));
-	tree->driver = rel;
+	tree->probe_side = rel;
 	tree->source = tb_serial_path_of_input(r->root, rel);
 	tree->relids = rel->relids;
 	tree->rows = rel->rows;
@@ -275,7 +275,7 @@ may_stream(const Side *side)
 static double
 table_rows(const TbJoinTree *tree)
 {
-	return tree->partitions != NULL ? tree->partitions->tuples : tree->driver->tuples;
+	return tree->partitions != NULL ? tree->partitions->tuples : tree->probe_side->tuples;
 }
 
 /* Of an inner or full join: the larger table streams. */
@@ -380,7 +380,7 @@ place_clauses(Reader *r, List *clauses, bool pushed_below, Relids relids,
 
 /*
  * PostgreSQL's proof, asked for anew, since sides may have changed. It holds of
- * the conditions that equate something with the inner table; the caller must
+ * the conditions that equate something with the join table; the caller must
  * make keys of all of them.
  */
 static bool
@@ -392,7 +392,7 @@ is_unique(Reader *r, Relids relids, const Sides *sides, List *conditions)
 	if (sides->kind == TB_JOIN_SEMI || sides->kind == TB_JOIN_ANTI || inner->joins != NIL)
 		return false;
 	return innerrel_is_unique(r->root, relids, sides->outer->tree->relids,
-							  inner->driver, jointype, conditions, false);
+							  inner->probe_side, jointype, conditions, false);
 }
 
 static bool

@@ -1,7 +1,7 @@
 /*
  * join_tree.h - a join of PostgreSQL's as a stream that probes tables.
  *
- * A tree is a relation that is read row by row, the driver, and a list of joins
+ * A tree is a relation that is read row by row, the probe side, and a list of joins
  * that its rows go through in order. The inner side of a join is a tree again,
  * whose rows are built into a table first.
  */
@@ -32,12 +32,12 @@ typedef struct TbTreeJoin
 
 struct TbJoinTree
 {
-	RelOptInfo *driver;
-	TbPartitions *partitions;		/* of the driver, where it is partitioned */
-	Path	   *source;				/* NULL: the driver is a table that the engine
+	RelOptInfo *probe_side;
+	TbPartitions *partitions;		/* of the probe side, where it is partitioned */
+	Path	   *source;				/* NULL: the probe side is a table that the engine
 									 * reads. Else its rows come from this path */
 	Relids		relids;				/* of the whole tree */
-	List	   *filters;			/* RestrictInfo: of the driver, then those that hold
+	List	   *filters;			/* RestrictInfo: of the probe side, then those that hold
 									 * of the joined rows */
 	List	   *joins;				/* TbTreeJoin */
 	double		rows;				/* estimate of what comes out */

@@ -70,11 +70,11 @@ tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree, const Expr *outer,
 
 	if (!enable_partition_pruning || tree->partitions == NULL || !IsA(outer, Var))
 		return false;
-	return var->varno == tree->driver->relid && var->varlevelsup == 0 &&
+	return var->varno == tree->probe_side->relid && var->varlevelsup == 0 &&
 		var->varattno > 0 && is_stored_as_integer(var->vartype) &&
 		exprType((const Node *) inner) == var->vartype &&
-		!get_rel_relispartition(planner_rt_fetch(tree->driver->relid, root)->relid) &&
-		tb_is_partitioned_by(root, tree->driver, var->varattno);
+		!get_rel_relispartition(planner_rt_fetch(tree->probe_side->relid, root)->relid) &&
+		tb_is_partitioned_by(root, tree->probe_side, var->varattno);
 }
 
 static bool

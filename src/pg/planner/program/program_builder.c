@@ -358,7 +358,7 @@ tb_builder_add_join(TbBuilder *builder, TbJoinKind kind, uint32 table)
 	BuilderJoin *join = palloc0(sizeof(BuilderJoin));
 
 	join->join.kind = kind;
-	join->join.table = table;
+	join->join.join_table = table;
 	join->join.residual = TB_NONE;
 	builder->joins = lappend(builder->joins, join);
 	return list_length(builder->joins) - 1;

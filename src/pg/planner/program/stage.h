@@ -16,7 +16,7 @@
 typedef struct TbStageInfo
 {
 	Oid			relid;				/* the table; InvalidOid: rows of a plan */
-	uint32		table;				/* number of the table that it builds */
+	uint32		join_table;				/* number of the table that it builds */
 	int32		source_plan;		/* rows of a plan: its index among the node's
 									 * child plans; else -1 */
 	int32		nsource_columns;
@@ -46,11 +46,11 @@ typedef struct TbStage
 	List	   *leaf_layouts;		/* int, one a leaf: 0 or a layout's number from 1 */
 	Path	   *pruner;				/* or NULL */
 	List	   *leaf_brins;			/* TbBrinPath or NULL, one a leaf; NIL: none has one */
-	List	   *pruning_keys;		/* TbPruningKey: by inner tables, once they are built */
+	List	   *pruning_keys;		/* TbPruningKey: by join tables, once they are built */
 	List	   *leaf_brin_plans;	/* int: their indexes among the child plans, or -1 */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
-	Var		   *reference;			/* some column of the driver */
+	Var		   *reference;			/* some column of the probe side */
 	List	   *filters;			/* Expr */
 	List	   *brin_condition;		/* Expr */
 	List	   *joins;				/* TbStageJoin */

@@ -20,10 +20,10 @@
 #define FILES_A_MESSAGE 16
 
 static int
-open_segment(Relation rel, uint32 segment)
+open_file(Relation rel, uint32 number)
 {
 	char	   *base = relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM);
-	char	   *path = segment == 0 ? base : psprintf("%s.%u", base, segment);
+	char	   *path = number == 0 ? base : psprintf("%s.%u", base, number);
 	int			fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
 
 	if (path != base)
@@ -36,14 +36,14 @@ static TbFilesSent
 send_batch(TbServiceQuery *query, Relation rel, uint32 first, uint32 count)
 {
 	int			fds[FILES_A_MESSAGE];
-	TbFiles		message = {.first_segment = first,.count = count};
+	TbFiles		message = {.first_file = first,.count = count};
 	struct iovec part = {.iov_base = &message,.iov_len = sizeof(message)};
 	TbFilesSent result = TB_FILES_SENT;
 	uint32		nopen = 0;
 
 	while (nopen < count)
 	{
-		fds[nopen] = open_segment(rel, first + nopen);
+		fds[nopen] = open_file(rel, first + nopen);
 		if (fds[nopen] < 0)
 			break;
 		nopen++;
@@ -60,12 +60,12 @@ send_batch(TbServiceQuery *query, Relation rel, uint32 first, uint32 count)
 TbFilesSent
 tb_relation_files_send(TbServiceQuery *query, Relation rel, BlockNumber nblocks)
 {
-	uint32		nsegments = (nblocks - 1) / RELSEG_SIZE + 1;
+	uint32		nfiles = (nblocks - 1) / RELSEG_SIZE + 1;
 
-	for (uint32 first = 0; first < nsegments; first += FILES_A_MESSAGE)
+	for (uint32 first = 0; first < nfiles; first += FILES_A_MESSAGE)
 	{
 		TbFilesSent sent = send_batch(query, rel, first,
-									  Min(FILES_A_MESSAGE, nsegments - first));
+									  Min(FILES_A_MESSAGE, nfiles - first));
 
 		if (sent != TB_FILES_SENT)
 			return sent;

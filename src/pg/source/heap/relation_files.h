@@ -1,5 +1,5 @@
 /*
- * relation_files.h - gives the daemon a relation's segment files.
+ * relation_files.h - gives the daemon a relation's relation files.
  */
 #ifndef TURBINE_PG_RELATION_FILES_H
 #define TURBINE_PG_RELATION_FILES_H
@@ -18,7 +18,7 @@ typedef enum TbFilesSent
 	TB_FILES_LOST				/* the connection is closed */
 } TbFilesSent;
 
-/* Opens the main fork's segments for reading, sends the descriptors, closes
+/* Opens the main fork's slot memorys for reading, sends the descriptors, closes
  * its own. They are for the query to come, or for what the one under way reads
  * next. */
 extern TbFilesSent tb_relation_files_send(TbServiceQuery *query, Relation rel,

@@ -3,7 +3,7 @@
  *
  * Each batch is copied out of its slot once, then checked: every offset,
  * length and text view, so that readers of the copy need not. The copy is a
- * TbGroups whose offsets count from its own start. Owns copies and file; must never
+ * TbResultBatch whose offsets count from its own start. Owns copies and file; must never
  * look at a slot again after its batch was copied. Called by the program's run.
  */
 #include "postgres.h"
@@ -20,7 +20,7 @@
 typedef struct Batch
 {
 	Size		size;
-	TbGroups   *groups;			/* NULL: in the file, in order */
+	TbResultBatch   *groups;			/* NULL: in the file, in order */
 } Batch;
 
 struct TbResultBatches
@@ -32,7 +32,7 @@ struct TbResultBatches
 	Size		memory;			/* of batches kept there */
 	BufFile    *file;
 	bool		rewound;
-	TbGroups   *current;		/* batch from the file, handed out */
+	TbResultBatch   *current;		/* batch from the file, handed out */
 };
 
 static const void *
@@ -87,10 +87,10 @@ within(uint64 offset, uint64 size, uint64 limit)
 
 /* The size of the batch's copy, or 0 if something lies outside of the slot. */
 static Size
-check_bounds(const TbResultBatches *batches, const TbGroups *groups,
+check_bounds(const TbResultBatches *batches, const TbResultBatch *groups,
 			 uint64 slot_size)
 {
-	uint64		size = offsetof(TbGroups, columns) +
+	uint64		size = offsetof(TbResultBatch, columns) +
 	batches->ncolumns * sizeof(groups->columns[0]);
 
 	for (uint32 i = 0; i < batches->ncolumns; i++)
@@ -124,7 +124,7 @@ copy_section(char *copy, Size *used, const char *from, Size bytes)
 }
 
 static bool
-views_are_inside(const TbGroups *groups, uint32 column)
+views_are_inside(const TbResultBatch *groups, uint32 column)
 {
 	const TbTextView *views = (const TbTextView *)
 	((const char *) groups + groups->columns[column].values);
@@ -138,13 +138,13 @@ views_are_inside(const TbGroups *groups, uint32 column)
 	return true;
 }
 
-static TbGroups *
-copy_batch(const TbResultBatches *batches, const TbGroups *groups,
+static TbResultBatch *
+copy_batch(const TbResultBatches *batches, const TbResultBatch *groups,
 		   const char *slot, Size size)
 {
-	Size		used = offsetof(TbGroups, columns) +
+	Size		used = offsetof(TbResultBatch, columns) +
 	batches->ncolumns * sizeof(groups->columns[0]);
-	TbGroups   *copy = palloc(size);
+	TbResultBatch   *copy = palloc(size);
 	char	   *to = (char *) copy;
 
 	memcpy(copy, groups, used);
@@ -172,19 +172,19 @@ copy_batch(const TbResultBatches *batches, const TbGroups *groups,
 	return copy;
 }
 
-/* Takes a GROUPS message and its slot's content; false if it is malformed. */
+/* Takes a RESULT_BATCH message and its slot's content; false if it is malformed. */
 static bool
 add_batch(TbResultBatches *batches, const TbIncoming *message,
 					 const char *slot, uint64 slot_size)
 {
-	const TbGroups *groups = (const TbGroups *) message->payload;
+	const TbResultBatch *groups = (const TbResultBatch *) message->payload;
 	Batch	   *batch;
 	Size		size;
-	TbGroups   *copy;
+	TbResultBatch   *copy;
 
-	if (message->length < offsetof(TbGroups, columns) ||
+	if (message->length < offsetof(TbResultBatch, columns) ||
 		groups->ncolumns != batches->ncolumns ||
-		message->length != offsetof(TbGroups, columns) +
+		message->length != offsetof(TbResultBatch, columns) +
 		batches->ncolumns * sizeof(groups->columns[0]))
 		return false;
 	size = check_bounds(batches, groups, slot_size);
@@ -231,13 +231,13 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 				return batches;
 			break;
 		}
-		if (message.type != TB_MSG_GROUPS ||
-			message.length < offsetof(TbGroups, columns))
+		if (message.type != TB_MSG_RESULT_BATCH ||
+			message.length < offsetof(TbResultBatch, columns))
 		{
 			(void) tb_service_query_protocol_error(query, "unexpected message instead of groups");
 			break;
 		}
-		memcpy(&slot_free.slot, message.payload + offsetof(TbGroups, slot),
+		memcpy(&slot_free.slot, message.payload + offsetof(TbResultBatch, slot),
 			   sizeof(slot_free.slot));
 		if (slot_free.slot >= ready->nslots ||
 			!add_batch(batches, &message, tb_service_query_slot(query, slot_free.slot),
@@ -246,7 +246,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 			(void) tb_service_query_protocol_error(query, "groups outside of their slot");
 			break;
 		}
-		nrows += ((const TbGroups *) message.payload)->nrows;
+		nrows += ((const TbResultBatch *) message.payload)->nrows;
 		if (!tb_service_query_send(query, TB_MSG_SLOT_FREE, &slot_free, sizeof(slot_free)))
 			break;
 	}
@@ -254,10 +254,10 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 	return NULL;
 }
 
-static TbGroups *
+static TbResultBatch *
 read_batch(TbResultBatches *batches, Size size)
 {
-	TbGroups   *groups = palloc(size);
+	TbResultBatch   *groups = palloc(size);
 
 	if (!batches->rewound && BufFileSeek(batches->file, 0, 0, SEEK_SET) != 0)
 		elog(ERROR, "could not rewind temporary file of groups");
@@ -267,7 +267,7 @@ read_batch(TbResultBatches *batches, Size size)
 	return groups;
 }
 
-const TbGroups *
+const TbResultBatch *
 tb_result_batches_next(TbResultBatches *batches)
 {
 	Batch	   *batch;

@@ -1,7 +1,7 @@
 /*
  * result_batches.h - the results of a query, kept until all have come.
  *
- * A result batch is a GROUPS message and what its slot holds: rows in columns, be they
+ * A result batch is a RESULT_BATCH message and what its slot holds: rows in columns, be they
  * groups (AGGREGATE) or kept rows (PROJECT).
  */
 #ifndef TURBINE_PG_RESULT_BATCHES_H
@@ -23,7 +23,7 @@ extern TbResultBatches *tb_result_batches_collect(TbServiceQuery *query, bool fe
 
 /* The next batch, valid until the next call; NULL at the end. Its offsets count from its
  * own start, and all of them, text views too, were checked. */
-extern const TbGroups *tb_result_batches_next(TbResultBatches *batches);
+extern const TbResultBatch *tb_result_batches_next(TbResultBatches *batches);
 
 /* Closes the temporary file. */
 extern void tb_result_batches_end(TbResultBatches *batches);

@@ -282,7 +282,7 @@ send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
 	header.debug_fault = tb_guc_debug_fault();
 	if (program->sink == TB_SINK_BUILD)
-		header.table = query->spec.join_table;
+		header.join_table = query->spec.join_table;
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
 
@@ -316,15 +316,15 @@ ready_is_sane(const TbReady *ready)
 
 	return ready->nslots >= 1 && ready->nslots <= TB_MAX_SLOTS &&
 		ready->slot_pages >= 1 && ready->slot_pages <= 0xffff &&
-		ready->segment_size <= PG_INT64_MAX &&
-		ready->slot_size <= ready->segment_size &&
+		ready->memory_size <= PG_INT64_MAX &&
+		ready->slot_size <= ready->memory_size &&
 		ready->ids_offset >= page_bytes &&
 		ready->ids_offset <= ready->slot_size &&
 		ready->ids_offset % sizeof(uint32) == 0 &&
 		ready->slot_size % sizeof(uint64) == 0 &&
 		ready->first_slot_offset % sizeof(uint64) == 0 &&
-		ready->first_slot_offset <= ready->segment_size &&
-		(ready->segment_size - ready->first_slot_offset) / ready->slot_size >=
+		ready->first_slot_offset <= ready->memory_size &&
+		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >=
 		ready->nslots;
 }
 
@@ -333,21 +333,21 @@ static bool
 take_slot_memory(TbServiceQuery *query)
 {
 	const TbReady *ready = &query->stats.ready;
-	TbSegment  *segment = tb_connection_segment(query->conn);
+	TbSlotMemory  *memory = tb_connection_slot_memory(query->conn);
 	int			fd;
 	bool		mapped;
 
 	if (!ready->has_fd)
 	{
-		if (segment->base == NULL || segment->id != ready->segment_id ||
-			segment->size < ready->segment_size)
-			return tb_service_query_protocol_error(query, "unknown shared memory segment");
+		if (memory->base == NULL || memory->id != ready->memory_id ||
+			memory->size < ready->memory_size)
+			return tb_service_query_protocol_error(query, "unknown shared memory memory");
 		return true;
 	}
 	fd = tb_connection_take_fd(query->conn);
 	if (fd < 0)
 		return tb_service_query_protocol_error(query, "no shared memory came with the reply");
-	mapped = tb_segment_map(segment, fd, ready->segment_id, ready->segment_size,
+	mapped = tb_slot_memory_map(memory, fd, ready->memory_id, ready->memory_size,
 							&query->failure);
 	close(fd);
 	if (mapped)
@@ -389,11 +389,11 @@ await_ready(TbServiceQuery *query)
 	memcpy(&ready, message.payload, sizeof(TbReady));
 	tb_profile_ready(query->spec.profile, &ready);
 	if (!ready_is_sane(&ready))
-		return tb_service_query_protocol_error(query, "slots outside of their segment");
+		return tb_service_query_protocol_error(query, "slots outside of their memory");
 	query->stats.ready = ready;
 	if (!take_slot_memory(query))
 		return false;
-	query->slots = tb_connection_segment(query->conn)->base + ready.first_slot_offset;
+	query->slots = tb_connection_slot_memory(query->conn)->base + ready.first_slot_offset;
 	note_device(query);
 	return true;
 }

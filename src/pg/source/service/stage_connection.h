@@ -1,6 +1,6 @@
 /*
  * stage_connection.h - a connection for several queries, one after the other: those that
- * build inner tables, which stay with the connection, and the one that probes
+ * build join tables, which stay with the connection, and the one that probes
  * them.
  */
 #ifndef TURBINE_PG_STAGE_CONNECTION_H

@@ -32,7 +32,7 @@ class StreamProfile {
                  track);
   }
 
-  /* Parameters and inner tables are on their way: all that `copy` has so far. */
+  /* Parameters and join tables are on their way: all that `copy` has so far. */
   void tables_sent(Stream copy) { tables_end_.record(copy); }
 
   /* Once something that came after them was reached. */

@@ -1,5 +1,5 @@
 /*
- * fake_joins.h - inner tables for the join shapes of fake_kernels.h, host
+ * fake_joins.h - join tables for the join shapes of fake_kernels.h, host
  * functions that probe and project, and the answers to expect; for tests only.
  *
  *   FROM chunks JOIN inner ON inner.key = v LEFT JOIN outer ON outer.key = v

@@ -26,7 +26,7 @@ tb_feeder_queue_init(TbFeederQueue *queue, const TbReady *ready, uint64 generati
 	memset(queue, 0, offsetof(TbFeederQueue, pages));
 	queue->generation = generation;
 	queue->lease = ready->lease;
-	queue->segment_size = ready->segment_size;
+	queue->memory_size = ready->memory_size;
 	queue->first_slot_offset = ready->first_slot_offset;
 	queue->slot_size = ready->slot_size;
 	queue->nslots = ready->nslots;

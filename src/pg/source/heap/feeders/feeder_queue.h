@@ -42,8 +42,8 @@ typedef struct TbFeederQueue
 {
 	/* Immutable. */
 	uint64		generation;			/* of turbined */
-	uint64		lease;				/* of the segment */
-	uint64		segment_size;
+	uint64		lease;				/* of the slot memory */
+	uint64		memory_size;
 	uint64		first_slot_offset;
 	uint64		slot_size;
 	uint32		nslots;

@@ -1,12 +1,12 @@
 /*
  * feeder_worker.c - what a parallel worker does as a feeder: see feeders.h.
  *
- * Phases: map the query's segment, which the service hands out; take units until
- * there are none; let go of the segment. If the service does not know the query any
+ * Phases: map the query's slot memory, which the service hands out; take units until
+ * there are none; let go of the slot memory. If the service does not know the query any
  * more, or cannot be reached, the feeder goes and the leader feeds alone. Its only
  * errors are PostgreSQL's over blocks that it reads, which the leader raises.
  *
- * Owns its connection, which says to the service that the segment is still written
+ * Owns its connection, which says to the service that the memory is still written
  * to: the connection goes last. Must never write a page that it has not taken.
  * Called by PostgreSQL's parallel infrastructure, which has set up transaction,
  * snapshot, role and settings as the leader's.
@@ -44,9 +44,9 @@ typedef struct Feeder
 	TbBufferedReader reader;
 } Feeder;
 
-/* Maps the segment of the reply to ATTACH. */
+/* Maps the slot memory of the reply to ATTACH. */
 static bool
-take_segment(TbConnection *conn, const TbFeederQueue *queue, const TbIncoming *message,
+take_slot_memory(TbConnection *conn, const TbFeederQueue *queue, const TbIncoming *message,
 			 TbFailure *why)
 {
 	TbAttached	attached;
@@ -67,13 +67,13 @@ take_segment(TbConnection *conn, const TbFeederQueue *queue, const TbIncoming *m
 		return false;
 	}
 	memcpy(&attached, message->payload, sizeof(attached));
-	mapped = tb_segment_map(tb_connection_segment(conn), fd, attached.segment_id,
-							queue->segment_size, why);
+	mapped = tb_slot_memory_map(tb_connection_slot_memory(conn), fd, attached.memory_id,
+							queue->memory_size, why);
 	close(fd);
 	return mapped;
 }
 
-/* A connection with the query's segment; NULL with *why. */
+/* A connection with the query's slot memory; NULL with *why. */
 static TbConnection *
 attach(const TbFeederQueue *queue, TbFailure *why)
 {
@@ -92,7 +92,7 @@ attach(const TbFeederQueue *queue, TbFailure *why)
 			tb_failure_set(why, TB_FALLBACK_NO_SERVICE, "turbined does not answer");
 			break;
 		case TB_RECEIVED:
-			if (take_segment(conn, queue, &message, why))
+			if (take_slot_memory(conn, queue, &message, why))
 				return conn;
 			break;
 	}
@@ -151,7 +151,7 @@ feed(TbFeederQueue *queue, const TbFeederPart *parts)
 		elog(DEBUG1, "pg_turbine: nothing to feed: %s", why.message);
 		return;
 	}
-	feeder.slots = tb_connection_segment(conn)->base + queue->first_slot_offset;
+	feeder.slots = tb_connection_slot_memory(conn)->base + queue->first_slot_offset;
 	while (tb_feeder_queue_await(queue, &unit))
 		fill_unit(&feeder, &unit);
 	close_part(&feeder);
