@@ -61,13 +61,13 @@ test-sanitize: build
 check-layers:
 	@$(PYTHON) tools/check_layers.py $(CHECK_ARGS)
 
-# Retired words of the glossary: `make check-glossary CHECK_ARGS=--all` shows every hit.
+# Retired words of the glossary.
 check-glossary:
 	@$(PYTHON) tools/check_glossary.py $(CHECK_ARGS)
 
 # How files look: .editorconfig, .clang-format and src/pg/.clang-format.
 check-format: deps
-	@$(PYTHON) tools/check_format.py --all
+	@$(PYTHON) tools/check_format.py
 
 format: deps
 	@$(PYTHON) tools/check_format.py --write

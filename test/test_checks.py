@@ -242,12 +242,11 @@ class Glossary(TreeCase):
             with self.assertRaises(check_glossary.GlossaryError):
                 check_glossary.read_glossary(glossary)
 
-    def test_the_mode_before_it_is_enforced(self):
-        self.write({"ARCHITECTURE.md": GLOSSARY, "src/a.c": "SharedSegment\n"})
-        enforced = check_glossary.ENFORCED
-        self.addCleanup(setattr, check_glossary, "ENFORCED", enforced)
-        for check_glossary.ENFORCED, arguments, status in ((False, [], 0), (False, ["--all"], 1), (True, [], 1)):
-            self.assertEqual(quietly(check_glossary.main, "--root", self.root, *arguments), status)
+    def test_a_hit_fails(self):
+        self.write({"ARCHITECTURE.md": GLOSSARY, "src/a.c": "int a;\n"})
+        self.assertEqual(quietly(check_glossary.main, "--root", self.root), 0)
+        self.write({"src/a.c": "SharedSegment\n"})
+        self.assertEqual(quietly(check_glossary.main, "--root", self.root), 1)
 
     def test_the_page_of_this_tree(self):
         rows = check_glossary.read_glossary((check_glossary.REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8"))

@@ -21,8 +21,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# Until this is true, a check without --all counts differences and does not fail.
-ENFORCED = False
 
 # Other releases break lines elsewhere. tools/install_deps.sh installs this one.
 CLANG_FORMAT_VERSION = "19.1"
@@ -250,7 +248,6 @@ def check_files(root, paths, sections, program):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="rewrite files instead of complaining")
-    parser.add_argument("--all", action="store_true", help="print all complaints and fail, whether enforced yet or not")
     parser.add_argument("--root", type=Path, default=REPOSITORY)
     parser.add_argument("paths", nargs="*", help="only these files, or files in these folders")
     options = parser.parse_args()
@@ -264,9 +261,6 @@ def main():
     if options.write:
         write_files(root, paths, sections, program)
     complaints = check_files(root, paths, sections, program)
-    if complaints and not (ENFORCED or options.all or options.write):
-        print(f"not enforced yet: format, {len(complaints)} files (--all shows them)")
-        complaints = {}
     for found in complaints.values():
         print("\n".join(found))
     print(f"{len(paths) - len(complaints)} passed, {len(complaints)} failed")

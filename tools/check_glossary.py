@@ -21,8 +21,6 @@ from collections import namedtuple
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# Until this is true, hits are counted and no failure; --all prints them and fails.
-ENFORCED = False
 GLOSSARY = "ARCHITECTURE.md"
 HEADING = "## Glossary"
 PLACES = ("src", "include", "tools", "test", "docs", "README.md")
@@ -125,10 +123,8 @@ def check(root):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="print every hit and fail, whether enforced yet or not")
     parser.add_argument("--root", type=Path, default=REPOSITORY)
     options = parser.parse_args(arguments)
-    enforced = ENFORCED or options.all
     try:
         outcome = check(options.root.resolve())
     except GlossaryError as error:
@@ -137,13 +133,10 @@ def main(arguments=None):
         return 1
     failed = 0
     for row, hits in outcome:
-        if enforced:
-            for path, line, found in hits:
-                place = f"{path}:{line}" if line else f"{path} (its name)"
-                print(f"{place}: \"{found}\" is retired, see {row.term} in the glossary")
-            failed += bool(hits)
-        elif hits:
-            print(f"not enforced yet: {row.term}, {len(hits)} retired spellings (--all shows them)")
+        for path, line, found in hits:
+            place = f"{path}:{line}" if line else f"{path} (its name)"
+            print(f"{place}: \"{found}\" is retired, see {row.term} in the glossary")
+        failed += bool(hits)
     print(f"{len(outcome) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -18,45 +18,45 @@
 
 #include <stdint.h>
 
-#define TB_COMPILE_MAGIC 0x43505442u	/* "BTPC" */
+#define TB_COMPILE_MAGIC 0x43505442u /* "BTPC" */
 
 typedef enum TbTarget
 {
-	TB_TARGET_HOST = 1,				/* artifact: ELF shared object, entry points as
-									 * default-visibility symbols, libm and libc
-									 * its only needs */
-	TB_TARGET_PTX = 2				/* artifact: PTX text, NUL-terminated */
+	TB_TARGET_HOST = 1, /* artifact: ELF shared object, entry points as
+						 * default-visibility symbols, libm and libc
+						 * its only needs */
+	TB_TARGET_PTX = 2	/* artifact: PTX text, NUL-terminated */
 } TbTarget;
 
 /* What a compilation is worth. Both give the same results, bit for bit. */
 typedef enum TbEffort
 {
-	TB_EFFORT_FULL = 0,				/* fast code */
-	TB_EFFORT_QUICK = 1,			/* host: code soon, several times slower. PTX is
-									 * always compiled in full */
-	TB_EFFORT_IMPROVE = 2			/* as full, of what runs already in quick code:
-									 * gives way to those who run it */
+	TB_EFFORT_FULL = 0,	  /* fast code */
+	TB_EFFORT_QUICK = 1,  /* host: code soon, several times slower. PTX is
+						   * always compiled in full */
+	TB_EFFORT_IMPROVE = 2 /* as full, of what runs already in quick code:
+						   * gives way to those who run it */
 } TbEffort;
 
 typedef struct TbCompileRequest
 {
-	uint32_t	magic;
-	uint32_t	target;				/* TbTarget */
-	uint32_t	timeout_s;
-	uint32_t	effort;				/* TbEffort */
-	char		cpu[64];			/* LLVM CPU ("znver4", "sm_90"); "" host's own */
-	char		features[512];		/* LLVM feature string, may be "" */
+	uint32_t magic;
+	uint32_t target;		/* TbTarget */
+	uint32_t timeout_s;
+	uint32_t effort;		/* TbEffort */
+	char	 cpu[64];		/* LLVM CPU ("znver4", "sm_90"); "" host's own */
+	char	 features[512]; /* LLVM feature string, may be "" */
 } TbCompileRequest;
 
 typedef struct TbCompileReply
 {
-	uint32_t	magic;
-	uint32_t	ok;
-	uint64_t	artifact_size;
-	float		emit_ms;			/* IR emission and linking of bitcode */
-	float		optimize_ms;
-	float		codegen_ms;			/* machine code or PTX, and linking */
-	char		message[244];		/* the error, if not ok */
+	uint32_t magic;
+	uint32_t ok;
+	uint64_t artifact_size;
+	float	 emit_ms;	   /* IR emission and linking of bitcode */
+	float	 optimize_ms;
+	float	 codegen_ms;   /* machine code or PTX, and linking */
+	char	 message[244]; /* the error, if not ok */
 } TbCompileReply;
 
 #endif

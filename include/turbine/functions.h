@@ -7,14 +7,15 @@
 
 #include "types.h"
 
-#define TB_FN_RAISES	0x01u
-#define TB_FN_SCALED	0x02u
-#define TB_FN_INEXACT	0x04u
-#define TB_FN_MAX_ARGS	4
+#define TB_FN_RAISES 0x01u
+#define TB_FN_SCALED 0x02u
+#define TB_FN_INEXACT 0x04u
+#define TB_FN_MAX_ARGS 4
 
 typedef enum TbFunctionId
 {
-#define TB_FUNCTION(id, symbol, result, args, flags, cost, variant, pg_oid, signature) TB_FN_##id,
+#define TB_FUNCTION(id, symbol, result, args, flags, cost, variant, pg_oid, signature) \
+	TB_FN_##id,
 #include "../../catalog/functions.def"
 #undef TB_FUNCTION
 	TB_FUNCTION_COUNT
@@ -22,11 +23,11 @@ typedef enum TbFunctionId
 
 typedef struct TbFunction
 {
-	const char *name;				/* the row's id, "INT4PL" */
-	const char *symbol;				/* "rt_int4pl" */
-	uint8_t		result;				/* TbType */
+	const char *name;				  /* the row's id, "INT4PL" */
+	const char *symbol;				  /* "rt_int4pl" */
+	uint8_t		result;				  /* TbType */
 	uint8_t		nargs;
-	uint8_t		args[TB_FN_MAX_ARGS];	/* TbType */
+	uint8_t		args[TB_FN_MAX_ARGS]; /* TbType */
 	uint8_t		flags;
 	uint8_t		reserved;
 	uint32_t	cost;
@@ -35,10 +36,11 @@ typedef struct TbFunction
 } TbFunction;
 
 #ifdef __cplusplus
-extern "C" {
+extern "C"
+{
 #endif
-/* The table, TB_FUNCTION_COUNT rows; defined in catalog/functions.c. */
-extern const TbFunction tb_functions[];
+	/* The table, TB_FUNCTION_COUNT rows; defined in catalog/functions.c. */
+	extern const TbFunction tb_functions[];
 #ifdef __cplusplus
 }
 #endif

@@ -35,20 +35,20 @@
  * code. Any bit set means: PostgreSQL decides. Only live rows and non-NULL
  * operations set one.
  */
-#define TB_ERR_OVERFLOW			0x01u	/* integer or float out of range */
-#define TB_ERR_DIVISION_BY_ZERO	0x02u
-#define TB_ERR_DOMAIN			0x04u	/* sqrt(-1), log(0), bad cast, ... */
-#define TB_ERR_UNREPRESENTABLE	0x08u	/* a value that the device format cannot
-										 * hold: NaN numeric, > 128 bits, ... */
-#define TB_ERR_STATE_OVERFLOW	0x10u	/* an aggregate state overflowed */
-#define TB_ERR_CORRUPT			0x20u	/* a page or view out of bounds */
+#define TB_ERR_OVERFLOW 0x01u /* integer or float out of range */
+#define TB_ERR_DIVISION_BY_ZERO 0x02u
+#define TB_ERR_DOMAIN 0x04u	  /* sqrt(-1), log(0), bad cast, ... */
+/* a value that the device format cannot hold: NaN numeric, > 128 bits, ... */
+#define TB_ERR_UNREPRESENTABLE 0x08u
+#define TB_ERR_STATE_OVERFLOW 0x10u /* an aggregate state overflowed */
+#define TB_ERR_CORRUPT 0x20u		/* a page or view out of bounds */
 
 /* One column of a chunk. valid[i] is 1 for a value, 0 for NULL. Columns that the
  * program calls nullable always have it, the others never. */
 typedef struct TbColumnData
 {
-	void	   *values;
-	uint8_t    *valid;
+	void	*values;
+	uint8_t *valid;
 } TbColumnData;
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */
@@ -76,20 +76,20 @@ typedef struct TbColumnData
  */
 typedef struct TbDecodeArgs
 {
-	const uint8_t *pages;			/* npages * TB_PAGE_SIZE */
-	uint32_t	npages;
-	uint32_t	capacity;			/* rows that the column arrays hold; at least
-									 * npages * TB_MAX_TUPLES_PER_PAGE */
-	TbColumnData *columns;			/* one a program column; `valid` is non-null
-									 * for nullable columns only */
-	uint32_t   *rowids;				/* one a row; null if the sink is not ROWS */
-	uint32_t   *deferred;			/* row ids; capacity as above */
+	const uint8_t	   *pages;	  /* npages * TB_PAGE_SIZE */
+	uint32_t			npages;
+	uint32_t			capacity; /* rows that the column arrays hold; at least
+								   * npages * TB_MAX_TUPLES_PER_PAGE */
+	TbColumnData	   *columns;  /* one a program column; `valid` is non-null
+								   * for nullable columns only */
+	uint32_t		   *rowids;	  /* one a row; null if the sink is not ROWS */
+	uint32_t		   *deferred; /* row ids; capacity as above */
 	const TbParamBlock *params;
 	/* out */
-	uint32_t	nrows;
-	uint32_t	ndeferred;
-	uint32_t	errors;				/* TB_ERR_* */
-	uint32_t	reserved;
+	uint32_t			nrows;
+	uint32_t			ndeferred;
+	uint32_t			errors; /* TB_ERR_* */
+	uint32_t			reserved;
 } TbDecodeArgs;
 
 /*
@@ -101,18 +101,18 @@ typedef struct TbDecodeArgs
  */
 typedef struct TbGroupTable
 {
-	uint32_t   *slots;				/* 0 empty, else group number + 1; on the GPU
-									 * also TB_SLOT_BUSY while being filled */
-	uint64_t	slot_mask;			/* number of slots - 1 (a power of two) */
-	uint8_t    *rows;				/* group_capacity * row_size */
-	uint64_t	group_capacity;		/* at most half of the slots */
-	uint64_t	ngroups;			/* filled rows; atomic on the GPU */
-	uint8_t    *arena;				/* bytes of text keys and text min/max */
-	uint64_t	arena_capacity;
-	uint64_t	arena_used;			/* atomic on the GPU */
-	uint32_t	row_size;
-	uint32_t	full;				/* set where rows or arena had no space */
-	uint64_t	reserved;
+	uint32_t *slots;		  /* 0 empty, else group number + 1; on the GPU
+							   * also TB_SLOT_BUSY while being filled */
+	uint64_t  slot_mask;	  /* number of slots - 1 (a power of two) */
+	uint8_t	 *rows;			  /* group_capacity * row_size */
+	uint64_t  group_capacity; /* at most half of the slots */
+	uint64_t  ngroups;		  /* filled rows; atomic on the GPU */
+	uint8_t	 *arena;		  /* bytes of text keys and text min/max */
+	uint64_t  arena_capacity;
+	uint64_t  arena_used;	  /* atomic on the GPU */
+	uint32_t  row_size;
+	uint32_t  full;			  /* set where rows or arena had no space */
+	uint64_t  reserved;
 } TbGroupTable;
 
 #define TB_SLOT_BUSY 0xffffffffu
@@ -120,10 +120,10 @@ typedef struct TbGroupTable
 /* Text inside a group row: bytes in the arena. 16 bytes. */
 typedef struct TbGroupText
 {
-	uint64_t	offset;				/* in the arena */
-	uint32_t	length;
-	uint32_t	capacity;			/* bytes reserved there (min/max replace in
-									 * place where the new value fits) */
+	uint64_t offset;   /* in the arena */
+	uint32_t length;
+	uint32_t capacity; /* bytes reserved there (min/max replace in
+						* place where the new value fits) */
 } TbGroupText;
 
 /* Host tiles: rows or tuples a pass of the tile loops. Scratch arrays have this
@@ -137,16 +137,16 @@ typedef struct TbGroupText
  */
 typedef struct TbRowStore
 {
-	TbColumnData *columns;			/* `valid` where the expression may be NULL; keys
-									 * have none */
-	uint64_t   *hashes;				/* BUILD with keys */
-	uint64_t	nrows;				/* atomic on the GPU */
-	uint64_t	capacity;
-	uint8_t    *arena;
-	uint64_t	arena_used;			/* atomic on the GPU; at most 4 GiB */
-	uint64_t	arena_capacity;
-	uint32_t	full;				/* GPU: there was no room; nothing counts */
-	uint32_t	reserved;
+	TbColumnData *columns; /* `valid` where the expression may be NULL; keys
+							* have none */
+	uint64_t	 *hashes;  /* BUILD with keys */
+	uint64_t	  nrows;   /* atomic on the GPU */
+	uint64_t	  capacity;
+	uint8_t		 *arena;
+	uint64_t	  arena_used; /* atomic on the GPU; at most 4 GiB */
+	uint64_t	  arena_capacity;
+	uint32_t	  full;		  /* GPU: there was no room; nothing counts */
+	uint32_t	  reserved;
 } TbRowStore;
 
 /*
@@ -176,30 +176,30 @@ typedef enum TbTableKind
  * of key i of the word: before + the number of bits below bit i. */
 typedef struct TbRankWord
 {
-	uint32_t	bits;
-	uint32_t	before;
+	uint32_t bits;
+	uint32_t before;
 } TbRankWord;
 
 typedef struct TbJoinTable
 {
-	uint32_t	kind;				/* TbTableKind */
-	uint32_t	ncolumns;			/* keys, then outputs */
-	uint64_t	nrows;				/* < 2^32 - 1 */
-	uint64_t	total_size;
-	int64_t		key_min;
-	uint64_t	key_span;			/* key - key_min < key_span, unsigned */
-	uint64_t	slot_mask;
-	uint64_t	slots;				/* offset; 0: none, where nrows is 0 */
-	uint64_t	next;				/* offset of uint32[nrows]: row + 1, 0 at the
-									 * end; 0: no chain is longer than one row */
-	uint64_t	bytes;				/* offset of the bytes that text views count from */
-	uint64_t	bytes_size;
-	uint64_t	reserved[2];
+	uint32_t kind;	   /* TbTableKind */
+	uint32_t ncolumns; /* keys, then outputs */
+	uint64_t nrows;	   /* < 2^32 - 1 */
+	uint64_t total_size;
+	int64_t	 key_min;
+	uint64_t key_span; /* key - key_min < key_span, unsigned */
+	uint64_t slot_mask;
+	uint64_t slots;	   /* offset; 0: none, where nrows is 0 */
+	uint64_t next;	   /* offset of uint32[nrows]: row + 1, 0 at the
+						* end; 0: no chain is longer than one row */
+	uint64_t bytes;	   /* offset of the bytes that text views count from */
+	uint64_t bytes_size;
+	uint64_t reserved[2];
 	struct
 	{
-		uint64_t	values;			/* offset; 0: not kept (DIRECT's, DENSE's key) */
-		uint64_t	valid;			/* offset; 0: no NULLs */
-	}			columns[];
+		uint64_t values; /* offset; 0: not kept (DIRECT's, DENSE's key) */
+		uint64_t valid;	 /* offset; 0: no NULLs */
+	} columns[];
 } TbJoinTable;
 
 #ifdef __cplusplus
@@ -209,7 +209,7 @@ static_assert(sizeof(TbJoinTable) == 96, "TbJoinTable layout");
 typedef enum TbPipelineStatus
 {
 	TB_PIPELINE_DONE = 0,
-	TB_PIPELINE_STOPPED = 1			/* host: make_room said no, or `stop` is set */
+	TB_PIPELINE_STOPPED = 1 /* host: make_room said no, or `stop` is set */
 } TbPipelineStatus;
 
 /*
@@ -218,21 +218,21 @@ typedef enum TbPipelineStatus
  */
 typedef struct TbPipelineArgs
 {
-	const TbColumnData *columns;	/* the source's columns */
-	const uint8_t *bytes;
-	const uint32_t *rowids;			/* ROWS: id of each row */
-	const TbParamBlock *params;
-	const TbJoinTable *const *tables;	/* by TbJoin's index */
-	uint32_t	first_row;
-	uint32_t	nrows;
+	const TbColumnData		 *columns; /* the source's columns */
+	const uint8_t			 *bytes;
+	const uint32_t			 *rowids;  /* ROWS: id of each row */
+	const TbParamBlock		 *params;
+	const TbJoinTable *const *tables;  /* by TbJoin's index */
+	uint32_t				  first_row;
+	uint32_t				  nrows;
 	/* ROWS */
-	uint32_t   *out_rowids;			/* capacity nrows; in row order on the host */
-	uint32_t	nout;				/* out; starts as 0 */
-	uint32_t	status;				/* out: TbPipelineStatus */
+	uint32_t				 *out_rowids; /* capacity nrows; in row order on the host */
+	uint32_t				  nout;		  /* out; starts as 0 */
+	uint32_t				  status;	  /* out: TbPipelineStatus */
 	/* AGGREGATE */
-	TbGroupTable *groups;
-	uint32_t   *group_of_row;		/* GPU: one a row or tuple, written by tb_reserve:
-									 * group number, TB_NONE for filtered rows */
+	TbGroupTable			 *groups;
+	uint32_t   *group_of_row; /* GPU: one a row or tuple, written by tb_reserve:
+							   * group number, TB_NONE for filtered rows */
 	/* PROJECT, BUILD */
 	TbRowStore *store;
 	/*
@@ -240,8 +240,8 @@ typedef struct TbPipelineArgs
 	 * text, before a tile is reserved. Moves what they point to; their structs
 	 * stay where they are. 0: there is none, return at once with STOPPED.
 	 */
-	uint32_t	(*make_room) (struct TbPipelineArgs *args, uint64_t rows, uint64_t bytes);
-	uint8_t    *scratch;			/* host: scratch_size bytes, 64-aligned */
+	uint32_t	(*make_room)(struct TbPipelineArgs *args, uint64_t rows, uint64_t bytes);
+	uint8_t	   *scratch; /* host: scratch_size bytes, 64-aligned */
 	uint64_t	scratch_size;
 	/*
 	 * GPU: tuples, as 1 + njoins arrays of tuple_capacity entries: row, then the
@@ -251,12 +251,12 @@ typedef struct TbPipelineArgs
 	 */
 	uint32_t   *tuples;
 	uint64_t	tuple_capacity;
-	uint64_t	ntuples;			/* starts as 0 */
+	uint64_t	ntuples; /* starts as 0 */
 	/* out */
-	uint64_t	rows_passed;		/* rows that passed the filters before the first
-									 * join; += */
-	uint64_t	join_rows[TB_MAX_JOINS];	/* tuples after each join and its filters; += */
-	uint32_t	errors;				/* TB_ERR_*; |= */
+	uint64_t	rows_passed;			 /* rows that passed the filters before the first
+										  * join; += */
+	uint64_t	join_rows[TB_MAX_JOINS]; /* tuples after each join and its filters; += */
+	uint32_t	errors;					 /* TB_ERR_*; |= */
 	uint32_t	reserved;
 	/*
 	 * Host: null, or set by another thread when nobody wants the result any more.
@@ -275,11 +275,11 @@ typedef struct TbPipelineArgs
 	 * asked. Host: `unmatched` has the number of each row. GPU: row i is row
 	 * first_unmatched + i of the table, and passed over if its byte is set.
 	 */
-	uint8_t    *const *matched;
+	uint8_t *const *matched;
 	const uint32_t *unmatched;
-	uint64_t	first_unmatched;
-	uint32_t	full_join;
-	uint32_t	reserved2;
+	uint64_t		first_unmatched;
+	uint32_t		full_join;
+	uint32_t		reserved2;
 } TbPipelineArgs;
 
 /* Scratch that tb_pipeline may use at most: mask, selections, matches, group

@@ -9,7 +9,7 @@
 
 #include "types.h"
 
-#define TB_PARAMS_MAGIC 0x4d505442u		/* "BTPM" */
+#define TB_PARAMS_MAGIC 0x4d505442u /* "BTPM" */
 
 /*
  * One value. 32 bytes, 16-aligned in the block.
@@ -28,11 +28,11 @@
  */
 typedef struct TbParam
 {
-	uint8_t		is_null;
-	uint8_t		reserved[3];
-	uint32_t	length;
-	uint64_t	offset;
-	uint64_t	value[2];
+	uint8_t	 is_null;
+	uint8_t	 reserved[3];
+	uint32_t length;
+	uint64_t offset;
+	uint64_t value[2];
 } TbParam;
 
 /*
@@ -46,10 +46,10 @@ typedef struct TbParam
  */
 typedef struct TbParamBlock
 {
-	uint32_t	magic;
-	uint32_t	count;
-	uint64_t	total_size;
-	int64_t		reserved[2];
+	uint32_t magic;
+	uint32_t count;
+	uint64_t total_size;
+	int64_t	 reserved[2];
 } TbParamBlock;
 
 static inline const TbParam *

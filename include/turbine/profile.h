@@ -13,16 +13,16 @@
 /* Every nanosecond of a query's wall time belongs to one phase. */
 typedef enum TbPhase
 {
-	TB_PHASE_PLAN = 0,				/* parameters, choice of blocks, start in the service */
-	TB_PHASE_COMPILE,				/* until the code is there */
-	TB_PHASE_WAIT,					/* for memory or for threads: nobody works on the query */
-	TB_PHASE_READ,					/* pages, from files or out of shared buffers */
-	TB_PHASE_DECODE,				/* pages into columns */
-	TB_PHASE_COPY,					/* to and from a GPU */
-	TB_PHASE_COMPUTE,				/* filters, joins, aggregation, order */
-	TB_PHASE_RESULT,				/* result rows: written, read, turned into tuples */
+	TB_PHASE_PLAN = 0, /* parameters, choice of blocks, start in the service */
+	TB_PHASE_COMPILE,  /* until the code is there */
+	TB_PHASE_WAIT,	   /* for memory or for threads: nobody works on the query */
+	TB_PHASE_READ,	   /* pages, from files or out of shared buffers */
+	TB_PHASE_DECODE,   /* pages into columns */
+	TB_PHASE_COPY,	   /* to and from a GPU */
+	TB_PHASE_COMPUTE,  /* filters, joins, aggregation, order */
+	TB_PHASE_RESULT,   /* result rows: written, read, turned into tuples */
 	TB_PHASE_COUNT,
-	TB_PHASE_NONE = TB_PHASE_COUNT	/* of spans that do not count */
+	TB_PHASE_NONE = TB_PHASE_COUNT /* of spans that do not count */
 } TbPhase;
 
 /*
@@ -76,18 +76,18 @@ typedef enum TbSpanKind
  */
 typedef struct TbSpan
 {
-	uint64_t	begin_ns;
-	uint64_t	end_ns;
-	uint32_t	kind;
-	uint32_t	track;
-	uint64_t	number;
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	uint32_t kind;
+	uint32_t track;
+	uint64_t number;
 } TbSpan;
 
 /* A thread, a stream of a GPU, or a slot. Spans of one track nest or do not overlap. */
 typedef struct TbTrack
 {
-	uint32_t	track;
-	char		name[28];			/* ends with a zero */
+	uint32_t track;
+	char	 name[28]; /* ends with a zero */
 } TbTrack;
 
 #endif

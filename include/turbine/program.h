@@ -5,9 +5,9 @@
  * compiler read it (src/engine/program). It describes the *shape* of one
  * pipeline: how to decode the table's tuples, which join tables to probe, which
  * expressions to evaluate, and the sink. A query of joins is several programs:
- * one BUILD a join table, and one that probes them. It holds no literal and no address: constants are parameters
- * (params.h), so that equal shapes are equal bytes, and the bytes are the key
- * of the code cache. All padding and reserved fields are zero.
+ * one BUILD a join table, and one that probes them. It holds no literal and no address:
+ * constants are parameters (params.h), so that equal shapes are equal bytes, and the bytes
+ * are the key of the code cache. All padding and reserved fields are zero.
  *
  * The blob is the header followed by the arrays, each at the 8-aligned offset
  * that the header gives, in native byte order.
@@ -17,10 +17,10 @@
 
 #include "types.h"
 
-#define TB_PROGRAM_MAGIC 0x47505442u	/* "BTPG" */
+#define TB_PROGRAM_MAGIC 0x47505442u /* "BTPG" */
 #define TB_PROGRAM_VERSION 2
 
-#define TB_NONE 0xffffffffu				/* "no such index" */
+#define TB_NONE 0xffffffffu /* "no such index" */
 
 /* Limits: a program beyond them is refused by builder and reader alike. */
 #define TB_MAX_ATTRIBUTES 1600
@@ -29,35 +29,35 @@
 #define TB_MAX_KEYS 64
 #define TB_MAX_AGGS 256
 #define TB_MAX_PARAMS 1024
-#define TB_MAX_DISPLAY_SCALE 63		/* of a DISPLAY_SCALE column; values that print
-									 * with more digits are a verdict */
+/* of a DISPLAY_SCALE column; values that print with more digits are a verdict */
+#define TB_MAX_DISPLAY_SCALE 63
 #define TB_MAX_JOINS 16
 #define TB_MAX_OUTPUTS 256
 
 typedef enum TbSourceKind
 {
-	TB_SOURCE_HEAP = 1,				/* chunks of heap pages, and of columns for
-									 * rows that the backend had to detoast */
-	TB_SOURCE_ROWS = 2				/* chunks of columns only: rows of another plan
-									 * of PostgreSQL. No attributes; column i has
-									 * attnum i + 1; no tb_decode */
+	TB_SOURCE_HEAP = 1, /* chunks of heap pages, and of columns for
+						 * rows that the backend had to detoast */
+	TB_SOURCE_ROWS = 2	/* chunks of columns only: rows of another plan
+						 * of PostgreSQL. No attributes; column i has
+						 * attnum i + 1; no tb_decode */
 } TbSourceKind;
 
 typedef enum TbSink
 {
-	TB_SINK_ROWS = 1,				/* row ids of the rows that pass the filters; no
-									 * joins */
-	TB_SINK_AGGREGATE = 2,			/* groups: nkeys >= 0 keys, naggs >= 0 states */
-	TB_SINK_PROJECT = 3,			/* outputs, a row a tuple; kept until the input
-									 * has ended */
-	TB_SINK_BUILD = 4				/* a join table: nkeys >= 0 keys to find rows
-									 * by, outputs as its payload. Rows with a NULL
-									 * key are left out, unless
-									 * TB_PROGRAM_KEEPS_NULL_KEYS */
+	TB_SINK_ROWS = 1,	   /* row ids of the rows that pass the filters; no
+							* joins */
+	TB_SINK_AGGREGATE = 2, /* groups: nkeys >= 0 keys, naggs >= 0 states */
+	TB_SINK_PROJECT = 3,   /* outputs, a row a tuple; kept until the input
+							* has ended */
+	TB_SINK_BUILD = 4	   /* a join table: nkeys >= 0 keys to find rows
+							* by, outputs as its payload. Rows with a NULL
+							* key are left out, unless
+							* TB_PROGRAM_KEEPS_NULL_KEYS */
 } TbSink;
 
-#define TB_PROGRAM_KEEPS_NULL_KEYS 0x01	/* BUILD: rows with a NULL key stay, though no
-									 * look-up finds them: for a FULL join */
+/* BUILD: rows with a NULL key stay, though no look-up finds them: for a FULL join */
+#define TB_PROGRAM_KEEPS_NULL_KEYS 0x01
 
 /*
  * Header.
@@ -75,78 +75,77 @@ typedef enum TbSink
  */
 typedef struct TbSection
 {
-	uint32_t	count;				/* elements */
-	uint32_t	offset;				/* bytes from the start of the blob */
+	uint32_t count;	 /* elements */
+	uint32_t offset; /* bytes from the start of the blob */
 } TbSection;
 
 typedef struct TbProgram
 {
-	uint32_t	magic;
-	uint16_t	version;
-	uint16_t	sink;
-	uint32_t	total_size;
-	uint8_t		source;
-	uint8_t		flags;
-	uint16_t	encoding;
-	TbSection	attributes;			/* TbAttribute: every attribute of the tuple */
-	TbSection	columns;			/* TbColumn: those that are referenced */
-	TbSection	exprs;				/* TbExpr, operands before their users */
-	TbSection	args;				/* uint32_t: pool of operand lists (expr indexes) */
-	TbSection	filters;			/* uint32_t expr indexes: conjuncts, in PostgreSQL's
-									 * order of evaluation */
-	TbSection	keys;				/* uint32_t expr indexes: grouping keys, or the
-									 * keys of a BUILD */
-	TbSection	aggs;				/* TbAgg */
-	TbSection	params;				/* TbParamShape */
-	TbSection	outputs;			/* uint32_t expr indexes: PROJECT, BUILD */
-	TbSection	joins;				/* TbJoin, in the order they are probed */
+	uint32_t  magic;
+	uint16_t  version;
+	uint16_t  sink;
+	uint32_t  total_size;
+	uint8_t	  source;
+	uint8_t	  flags;
+	uint16_t  encoding;
+	TbSection attributes; /* TbAttribute: every attribute of the tuple */
+	TbSection columns;	  /* TbColumn: those that are referenced */
+	TbSection exprs;	  /* TbExpr, operands before their users */
+	TbSection args;		  /* uint32_t: pool of operand lists (expr indexes) */
+	TbSection filters;	  /* uint32_t expr indexes: conjuncts, in PostgreSQL's
+						   * order of evaluation */
+	TbSection keys;		  /* uint32_t expr indexes: grouping keys, or the
+						   * keys of a BUILD */
+	TbSection aggs;		  /* TbAgg */
+	TbSection params;	  /* TbParamShape */
+	TbSection outputs;	  /* uint32_t expr indexes: PROJECT, BUILD */
+	TbSection joins;	  /* TbJoin, in the order they are probed */
 } TbProgram;
 
 /* How one attribute lies in a heap tuple. 8 bytes. */
-#define TB_ATT_BYVAL	0x01
-#define TB_ATT_NOTNULL	0x02		/* declared NOT NULL and valid: no NULL check
-									 * unless the tuple is short */
-#define TB_ATT_DROPPED	0x04
+#define TB_ATT_BYVAL 0x01
+/* declared NOT NULL and valid: no NULL check unless the tuple is short */
+#define TB_ATT_NOTNULL 0x02
+#define TB_ATT_DROPPED 0x04
 typedef struct TbAttribute
 {
-	int16_t		length;				/* attlen: > 0 fixed, -1 varlena, -2 cstring */
-	uint8_t		align;				/* bytes: 1, 2, 4 or 8 */
-	uint8_t		flags;
-	uint32_t	reserved;
+	int16_t	 length; /* attlen: > 0 fixed, -1 varlena, -2 cstring */
+	uint8_t	 align;	 /* bytes: 1, 2, 4 or 8 */
+	uint8_t	 flags;
+	uint32_t reserved;
 } TbAttribute;
 
 /* A referenced column: of the source, or of a joined table's payload. Those of
  * the source come first. 16 bytes. */
-#define TB_COL_NULLABLE	0x01		/* some row may yield NULL */
-#define TB_COL_DISPLAY_SCALE 0x04	/* INT4 of a numeric attribute: the digits after
-									 * the point that PostgreSQL prints, not the
-									 * value */
-#define TB_COL_STORED_NULLABLE 0x02	/* payload: the table's column has `valid`.
-									 * A column that is NULLABLE but not this is
-									 * NULL only where a LEFT or FULL join found
-									 * nothing, or in tuples that a FULL join at or
-									 * behind its own brings in */
+#define TB_COL_NULLABLE 0x01 /* some row may yield NULL */
+/* INT4 of a numeric attribute: the digits after the point that PostgreSQL prints, not
+ * the value */
+#define TB_COL_DISPLAY_SCALE 0x04
+/* payload: the table's column has `valid`. A column that is NULLABLE but not this is
+ * NULL only where a LEFT or FULL join found nothing, or in tuples that a FULL join at or
+ * behind its own brings in */
+#define TB_COL_STORED_NULLABLE 0x02
 typedef struct TbColumn
 {
-	uint16_t	attnum;				/* source: 1-based index into attributes;
-									 * payload: 1-based index into its outputs */
-	uint8_t		type;				/* TbType */
-	uint8_t		flags;
-	int16_t		scale;				/* numeric: decimal digits after the point */
-	uint16_t	join;				/* 0: source; else 1 + index of the join */
-	uint32_t	missing_param;		/* value of tuples too short to have the
-									 * attribute; TB_NONE: NULL */
-	uint32_t	digits;				/* NUM64: values of more decimal digits are a
-									 * verdict; 0: the declared type excludes them */
+	uint16_t attnum;		/* source: 1-based index into attributes;
+							 * payload: 1-based index into its outputs */
+	uint8_t	 type;			/* TbType */
+	uint8_t	 flags;
+	int16_t	 scale;			/* numeric: decimal digits after the point */
+	uint16_t join;			/* 0: source; else 1 + index of the join */
+	uint32_t missing_param; /* value of tuples too short to have the
+							 * attribute; TB_NONE: NULL */
+	uint32_t digits;		/* NUM64: values of more decimal digits are a
+							 * verdict; 0: the declared type excludes them */
 } TbColumn;
 
 typedef enum TbExprOp
 {
-	TB_EXPR_COLUMN = 1,				/* index: column */
-	TB_EXPR_PARAM,					/* index: parameter (a scalar) */
-	TB_EXPR_CALL,					/* index: TbFunction (catalogue row) */
-	TB_EXPR_AND,					/* nargs >= 2 */
-	TB_EXPR_OR,						/* nargs >= 2 */
+	TB_EXPR_COLUMN = 1, /* index: column */
+	TB_EXPR_PARAM,		/* index: parameter (a scalar) */
+	TB_EXPR_CALL,		/* index: TbFunction (catalogue row) */
+	TB_EXPR_AND,		/* nargs >= 2 */
+	TB_EXPR_OR,			/* nargs >= 2 */
 	TB_EXPR_NOT,
 	TB_EXPR_IS_NULL,
 	TB_EXPR_IS_NOT_NULL,
@@ -154,47 +153,47 @@ typedef enum TbExprOp
 	TB_EXPR_IS_NOT_TRUE,
 	TB_EXPR_IS_FALSE,
 	TB_EXPR_IS_NOT_FALSE,
-	TB_EXPR_CASE,					/* args: cond, value, cond, value, ..., else */
-	TB_EXPR_COALESCE,				/* nargs >= 1 */
-	TB_EXPR_IS_DISTINCT,			/* index: equality function; two args */
-	TB_EXPR_ANY,					/* index: boolean function f(x, element); args:
-									 * x, an array PARAM. x op ANY(array) */
-	TB_EXPR_ALL,					/* x op ALL(array) */
-	TB_EXPR_RESCALE,				/* numeric arg to this node's type and scale;
-									 * rounds half away from zero going down, is
-									 * an error where the value does not fit */
-	TB_EXPR_GREATEST,				/* index: f(a, b) is a < b; nargs >= 1, NULLs are
-									 * skipped; of equal ones the first */
+	TB_EXPR_CASE,		 /* args: cond, value, cond, value, ..., else */
+	TB_EXPR_COALESCE,	 /* nargs >= 1 */
+	TB_EXPR_IS_DISTINCT, /* index: equality function; two args */
+	TB_EXPR_ANY,		 /* index: boolean function f(x, element); args:
+						  * x, an array PARAM. x op ANY(array) */
+	TB_EXPR_ALL,		 /* x op ALL(array) */
+	TB_EXPR_RESCALE,	 /* numeric arg to this node's type and scale;
+						  * rounds half away from zero going down, is
+						  * an error where the value does not fit */
+	TB_EXPR_GREATEST,	 /* index: f(a, b) is a < b; nargs >= 1, NULLs are
+						  * skipped; of equal ones the first */
 	TB_EXPR_LEAST
 } TbExprOp;
 
 /* An expression node. 24 bytes. Operands: args[first_arg .. +nargs). */
-#define TB_EX_NULLABLE	0x01		/* may yield NULL */
-#define TB_EX_RAISES	0x02		/* it or an operand may raise */
+#define TB_EX_NULLABLE 0x01 /* may yield NULL */
+#define TB_EX_RAISES 0x02	/* it or an operand may raise */
 typedef struct TbExpr
 {
-	uint8_t		op;					/* TbExprOp */
-	uint8_t		type;				/* TbType of the result */
-	uint8_t		flags;
-	uint8_t		reserved;
-	int16_t		scale;				/* numeric results */
-	uint16_t	nargs;
-	uint32_t	index;				/* see TbExprOp; else 0 */
-	uint32_t	first_arg;
-	uint32_t	cost;				/* of this node and below, in units of an
-									 * integer comparison */
-	uint32_t	reserved2;
+	uint8_t	 op;   /* TbExprOp */
+	uint8_t	 type; /* TbType of the result */
+	uint8_t	 flags;
+	uint8_t	 reserved;
+	int16_t	 scale; /* numeric results */
+	uint16_t nargs;
+	uint32_t index; /* see TbExprOp; else 0 */
+	uint32_t first_arg;
+	uint32_t cost;	/* of this node and below, in units of an
+					 * integer comparison */
+	uint32_t reserved2;
 } TbExpr;
 
 typedef enum TbAggKind
 {
-	TB_AGG_COUNT = 1,				/* arg TB_NONE: rows; else non-NULL values.
-									 * state: int64 */
-	TB_AGG_SUM_INT,					/* int2/int4 -> exact int64 sum (overflow of
-									 * 64 bits is a verdict) */
-	TB_AGG_SUM_WIDE,				/* int8, NUM64, NUM128 -> exact int128 sum */
-	TB_AGG_SUM_FLOAT,				/* float4/float8 -> float8 sum */
-	TB_AGG_MIN,						/* state: a value of the argument's type */
+	TB_AGG_COUNT = 1, /* arg TB_NONE: rows; else non-NULL values.
+					   * state: int64 */
+	TB_AGG_SUM_INT,	  /* int2/int4 -> exact int64 sum (overflow of
+					   * 64 bits is a verdict) */
+	TB_AGG_SUM_WIDE,  /* int8, NUM64, NUM128 -> exact int128 sum */
+	TB_AGG_SUM_FLOAT, /* float4/float8 -> float8 sum */
+	TB_AGG_MIN,		  /* state: a value of the argument's type */
 	TB_AGG_MAX
 } TbAggKind;
 
@@ -206,25 +205,25 @@ typedef enum TbAggKind
  */
 typedef struct TbAgg
 {
-	uint8_t		kind;				/* TbAggKind */
-	uint8_t		type;				/* argument's TbType, or 0 */
-	int16_t		scale;				/* numeric argument's scale */
-	uint32_t	arg;				/* expr index, or TB_NONE */
-	uint32_t	filter;				/* boolean expr index, or TB_NONE */
-	uint32_t	reserved;
+	uint8_t	 kind;	 /* TbAggKind */
+	uint8_t	 type;	 /* argument's TbType, or 0 */
+	int16_t	 scale;	 /* numeric argument's scale */
+	uint32_t arg;	 /* expr index, or TB_NONE */
+	uint32_t filter; /* boolean expr index, or TB_NONE */
+	uint32_t reserved;
 } TbAgg;
 
 typedef enum TbJoinKind
 {
-	TB_JOIN_INNER = 1,				/* a tuple a match */
-	TB_JOIN_LEFT,					/* the same; a tuple with NULL payload where
-									 * there is none */
-	TB_JOIN_SEMI,					/* the row, if there is a match; no payload */
-	TB_JOIN_ANTI,					/* the row, if there is none; no payload */
-	TB_JOIN_FULL					/* as LEFT; and a tuple for every row of the table
-									 * that never was a match, once all others have
-									 * come: columns of the source and of earlier joins
-									 * are NULL in it */
+	TB_JOIN_INNER = 1, /* a tuple a match */
+	TB_JOIN_LEFT,	   /* the same; a tuple with NULL payload where
+						* there is none */
+	TB_JOIN_SEMI,	   /* the row, if there is a match; no payload */
+	TB_JOIN_ANTI,	   /* the row, if there is none; no payload */
+	TB_JOIN_FULL	   /* as LEFT; and a tuple for every row of the table
+						* that never was a match, once all others have
+						* come: columns of the source and of earlier joins
+						* are NULL in it */
 } TbJoinKind;
 
 /*
@@ -243,29 +242,29 @@ typedef enum TbJoinKind
  * one reads no column of the source, nor of joins up to the last one, that is not
  * NULLABLE; its table keeps rows with NULL keys.
  */
-#define TB_JOIN_UNIQUE	0x01		/* at most one row of the table has equal keys,
-									 * as the planner has proved */
+/* at most one row of the table has equal keys, as the planner has proved */
+#define TB_JOIN_UNIQUE 0x01
 typedef struct TbJoin
 {
-	uint8_t		kind;				/* TbJoinKind */
-	uint8_t		flags;
-	uint16_t	nkeys;
-	uint32_t	first_key;			/* args[first_key .. +nkeys): expr indexes */
-	uint32_t	join_table;				/* number that the table was built under */
-	uint32_t	residual;			/* boolean expr index, or TB_NONE */
-	uint32_t	nfilters;			/* FULL: filters before it; else 0 */
-	uint32_t	reserved[3];
+	uint8_t	 kind; /* TbJoinKind */
+	uint8_t	 flags;
+	uint16_t nkeys;
+	uint32_t first_key;	 /* args[first_key .. +nkeys): expr indexes */
+	uint32_t join_table; /* number that the table was built under */
+	uint32_t residual;	 /* boolean expr index, or TB_NONE */
+	uint32_t nfilters;	 /* FULL: filters before it; else 0 */
+	uint32_t reserved[3];
 } TbJoin;
 
 /* A parameter's shape. 4 bytes. */
-#define TB_PARAM_ARRAY	0x01		/* an array of elements of the type */
-#define TB_PARAM_NULLABLE 0x02		/* may be NULL at run time */
-#define TB_PARAM_ZONE	0x04		/* TEXT: a time zone's table, see zone.h */
+#define TB_PARAM_ARRAY 0x01	   /* an array of elements of the type */
+#define TB_PARAM_NULLABLE 0x02 /* may be NULL at run time */
+#define TB_PARAM_ZONE 0x04	   /* TEXT: a time zone's table, see zone.h */
 typedef struct TbParamShape
 {
-	uint8_t		type;				/* TbType */
-	uint8_t		flags;
-	int16_t		scale;				/* numeric */
+	uint8_t type;  /* TbType */
+	uint8_t flags;
+	int16_t scale; /* numeric */
 } TbParamShape;
 
 /* The type of an aggregate's state, as result columns carry it. */

@@ -20,10 +20,10 @@
 
 #include "program.h"
 
-#define TB_RESULT_MAGIC 0x52505442u		/* "BTPR" */
+#define TB_RESULT_MAGIC 0x52505442u /* "BTPR" */
 #define TB_RESULT_VERSION 2
 
-#define TB_MAX_SORT_KEYS 64				/* of all passes together */
+#define TB_MAX_SORT_KEYS 64 /* of all passes together */
 #define TB_MAX_WINDOW_PASSES 16
 #define TB_MAX_WINDOW_FUNCTIONS 64
 #define TB_MAX_RESULT_CONDITIONS 64
@@ -31,12 +31,12 @@
 
 /* PostgreSQL's btree order: NaN above all numbers, equal to itself; false before
  * true; text by bytes. 8 bytes. */
-#define TB_SORT_DESCENDING	0x01u
-#define TB_SORT_NULLS_FIRST	0x02u
+#define TB_SORT_DESCENDING 0x01u
+#define TB_SORT_NULLS_FIRST 0x02u
 typedef struct TbSortKey
 {
-	uint32_t	column;
-	uint32_t	flags;
+	uint32_t column;
+	uint32_t flags;
 } TbSortKey;
 
 typedef enum TbFrameMode
@@ -49,7 +49,7 @@ typedef enum TbFrameMode
 typedef enum TbFrameBound
 {
 	TB_BOUND_UNBOUNDED_PRECEDING = 1,
-	TB_BOUND_PRECEDING,				/* by the offset */
+	TB_BOUND_PRECEDING, /* by the offset */
 	TB_BOUND_CURRENT_ROW,
 	TB_BOUND_FOLLOWING,
 	TB_BOUND_UNBOUNDED_FOLLOWING
@@ -60,8 +60,8 @@ typedef enum TbFrameExclusion
 {
 	TB_EXCLUDE_NONE = 0,
 	TB_EXCLUDE_CURRENT_ROW,
-	TB_EXCLUDE_GROUP,				/* the current row and its peers */
-	TB_EXCLUDE_TIES					/* its peers, and not itself */
+	TB_EXCLUDE_GROUP, /* the current row and its peers */
+	TB_EXCLUDE_TIES	  /* its peers, and not itself */
 } TbFrameExclusion;
 
 /*
@@ -77,44 +77,44 @@ typedef enum TbFrameExclusion
  */
 typedef struct TbWindowPass
 {
-	uint32_t	first_key;			/* keys[first_key .. +nkeys) */
-	uint32_t	nkeys;
-	uint32_t	npartition;
-	uint32_t	first_function;		/* functions[first_function .. +nfunctions): passes
-									 * follow one another without a gap */
-	uint32_t	nfunctions;
-	uint8_t		frame_mode;			/* TbFrameMode */
-	uint8_t		start_bound;		/* TbFrameBound */
-	uint8_t		end_bound;
-	uint8_t		exclusion;			/* TbFrameExclusion */
-	uint64_t	start_offset;
-	uint64_t	start_offset_high;	/* its upper half */
-	uint64_t	end_offset;
-	uint64_t	end_offset_high;
+	uint32_t first_key; /* keys[first_key .. +nkeys) */
+	uint32_t nkeys;
+	uint32_t npartition;
+	uint32_t first_function;	/* functions[first_function .. +nfunctions): passes
+								 * follow one another without a gap */
+	uint32_t nfunctions;
+	uint8_t	 frame_mode;		/* TbFrameMode */
+	uint8_t	 start_bound;		/* TbFrameBound */
+	uint8_t	 end_bound;
+	uint8_t	 exclusion;			/* TbFrameExclusion */
+	uint64_t start_offset;
+	uint64_t start_offset_high; /* its upper half */
+	uint64_t end_offset;
+	uint64_t end_offset_high;
 } TbWindowPass;
 
 typedef enum TbWindowKind
 {
-	TB_WINDOW_ROW_NUMBER = 1,		/* INT8 */
-	TB_WINDOW_RANK,					/* INT8 */
-	TB_WINDOW_DENSE_RANK,			/* INT8 */
-	TB_WINDOW_PERCENT_RANK,			/* FLOAT8 */
-	TB_WINDOW_CUME_DIST,			/* FLOAT8 */
-	TB_WINDOW_NTILE,				/* INT4; n: buckets, > 0 */
-	TB_WINDOW_LAG,					/* the argument's; n: rows back, may be negative.
-									 * No such row: the value of column `other`, or
-									 * NULL if that is TB_NONE */
+	TB_WINDOW_ROW_NUMBER = 1, /* INT8 */
+	TB_WINDOW_RANK,			  /* INT8 */
+	TB_WINDOW_DENSE_RANK,	  /* INT8 */
+	TB_WINDOW_PERCENT_RANK,	  /* FLOAT8 */
+	TB_WINDOW_CUME_DIST,	  /* FLOAT8 */
+	TB_WINDOW_NTILE,		  /* INT4; n: buckets, > 0 */
+	TB_WINDOW_LAG,			  /* the argument's; n: rows back, may be negative.
+							   * No such row: the value of column `other`, or
+							   * NULL if that is TB_NONE */
 	TB_WINDOW_LEAD,
-	TB_WINDOW_FIRST_VALUE,			/* of the frame; the argument's type */
+	TB_WINDOW_FIRST_VALUE,	  /* of the frame; the argument's type */
 	TB_WINDOW_LAST_VALUE,
-	TB_WINDOW_NTH_VALUE,			/* n: from 1 */
-	TB_WINDOW_COUNT,				/* INT8, no NULLs; arg TB_NONE: rows of the frame */
-	TB_WINDOW_SUM,					/* of the frame; NULL if it has no value. Of INT2,
-									 * INT4: INT8; INT8, NUM64, NUM128: NUM128; FLOAT4,
-									 * FLOAT8: FLOAT8, added up in the frame's order,
-									 * for frames that start UNBOUNDED_PRECEDING and
-									 * exclude nothing */
-	TB_WINDOW_MIN,					/* the argument's type */
+	TB_WINDOW_NTH_VALUE,	  /* n: from 1 */
+	TB_WINDOW_COUNT,		  /* INT8, no NULLs; arg TB_NONE: rows of the frame */
+	TB_WINDOW_SUM,			  /* of the frame; NULL if it has no value. Of INT2,
+							   * INT4: INT8; INT8, NUM64, NUM128: NUM128; FLOAT4,
+							   * FLOAT8: FLOAT8, added up in the frame's order,
+							   * for frames that start UNBOUNDED_PRECEDING and
+							   * exclude nothing */
+	TB_WINDOW_MIN,			  /* the argument's type */
 	TB_WINDOW_MAX
 } TbWindowKind;
 
@@ -122,48 +122,48 @@ typedef enum TbWindowKind
  * (COUNT, SUM, MIN, MAX). */
 typedef struct TbWindowFunction
 {
-	uint32_t	kind;				/* TbWindowKind */
-	uint32_t	arg;				/* column, or TB_NONE */
-	uint32_t	other;				/* column, or TB_NONE */
-	uint32_t	filter;				/* column, or TB_NONE */
-	int64_t		n;
-	uint64_t	reserved;
+	uint32_t kind;	 /* TbWindowKind */
+	uint32_t arg;	 /* column, or TB_NONE */
+	uint32_t other;	 /* column, or TB_NONE */
+	uint32_t filter; /* column, or TB_NONE */
+	int64_t	 n;
+	uint64_t reserved;
 } TbWindowFunction;
 
 /* A bound on an INT8 or INT4 column of a window function: value <= bound, or with
  * STRICT <; rows without a value do not pass. 16 bytes. */
 #define TB_CONDITION_STRICT 0x01u
-#define TB_CONDITION_AT_LEAST 0x02u		/* >= or >, not <= or < */
-#define TB_CONDITION_EQUAL 0x04u		/* =, alone */
+#define TB_CONDITION_AT_LEAST 0x02u /* >= or >, not <= or < */
+#define TB_CONDITION_EQUAL 0x04u	/* =, alone */
 typedef struct TbResultCondition
 {
-	uint32_t	column;
-	uint32_t	flags;
-	int64_t		bound;
+	uint32_t column;
+	uint32_t flags;
+	int64_t	 bound;
 } TbResultCondition;
 
 /*
  * The header; the arrays follow at 8-aligned offsets. 88 bytes.
  */
-#define TB_RESULT_WITH_TIES	0x01u		/* rows that are peers of the last within the
-										 * limit stay too */
+/* rows that are peers of the last within the limit stay too */
+#define TB_RESULT_WITH_TIES 0x01u
 typedef struct TbResultPlan
 {
-	uint32_t	magic;
-	uint16_t	version;
-	uint16_t	flags;
-	uint32_t	total_size;			/* bytes of the blob */
-	uint32_t	first_key;			/* the final order: keys[first_key .. +nkeys) */
-	uint32_t	nkeys;
-	uint32_t	ndistinct;			/* <= nkeys; 0: all rows stay */
-	uint64_t	limit;				/* rows, or TB_NO_LIMIT */
-	uint32_t	ncolumns;			/* of the sink's results: for the check */
-	uint32_t	reserved;
-	TbSection	keys;				/* TbSortKey: of all passes and the final order */
-	TbSection	passes;				/* TbWindowPass */
-	TbSection	functions;			/* TbWindowFunction */
-	TbSection	conditions;			/* TbResultCondition */
-	uint64_t	reserved2[2];
+	uint32_t  magic;
+	uint16_t  version;
+	uint16_t  flags;
+	uint32_t  total_size; /* bytes of the blob */
+	uint32_t  first_key;  /* the final order: keys[first_key .. +nkeys) */
+	uint32_t  nkeys;
+	uint32_t  ndistinct;  /* <= nkeys; 0: all rows stay */
+	uint64_t  limit;	  /* rows, or TB_NO_LIMIT */
+	uint32_t  ncolumns;	  /* of the sink's results: for the check */
+	uint32_t  reserved;
+	TbSection keys;		  /* TbSortKey: of all passes and the final order */
+	TbSection passes;	  /* TbWindowPass */
+	TbSection functions;  /* TbWindowFunction */
+	TbSection conditions; /* TbResultCondition */
+	uint64_t  reserved2[2];
 } TbResultPlan;
 
 static inline int
@@ -200,7 +200,7 @@ tb_window_type(uint32_t kind, uint32_t arg)
 			if (arg == TB_TYPE_INT2 || arg == TB_TYPE_INT4)
 				return TB_TYPE_INT8;
 			return arg == TB_TYPE_FLOAT4 || arg == TB_TYPE_FLOAT8 ? TB_TYPE_FLOAT8 :
-				TB_TYPE_NUM128;
+																	TB_TYPE_NUM128;
 		default:
 			return arg;
 	}

@@ -34,10 +34,10 @@ typedef enum TbType
  */
 typedef struct TbTextView
 {
-	uint32_t	length;
-	uint32_t	prefix;
-	uint32_t	buffer;
-	uint32_t	offset;
+	uint32_t length;
+	uint32_t prefix;
+	uint32_t buffer;
+	uint32_t offset;
 } TbTextView;
 
 /* Bytes of one value of the type in a column ("plain" form); 0 if invalid. */
@@ -46,7 +46,9 @@ tb_type_width(uint32_t type)
 {
 	switch (type)
 	{
-#define TB_TYPE(id, number, sql_name, width, pg_typid) case number: return width;
+#define TB_TYPE(id, number, sql_name, width, pg_typid) \
+	case number: \
+		return width;
 #include "../../catalog/types.def"
 #undef TB_TYPE
 		default:
@@ -60,7 +62,9 @@ tb_type_name(uint32_t type)
 {
 	switch (type)
 	{
-#define TB_TYPE(id, number, sql_name, width, pg_typid) case number: return sql_name;
+#define TB_TYPE(id, number, sql_name, width, pg_typid) \
+	case number: \
+		return sql_name;
 #include "../../catalog/types.def"
 #undef TB_TYPE
 		default:

@@ -68,92 +68,92 @@
 #include "profile.h"
 #include "types.h"
 
-#define TB_WIRE_MAGIC 0x57505442u		/* "BTPW" */
+#define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
 #define TB_WIRE_VERSION 8
 #define TB_MAX_MESSAGE (16u << 20)
-#define TB_MAX_FDS 250					/* below SCM_MAX_FD */
+#define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
-#define TB_MAX_DEVICES 17				/* the host and 16 GPUs */
+#define TB_MAX_DEVICES 17 /* the host and 16 GPUs */
 
 typedef enum TbMessageType
 {
 	TB_MSG_HELLO = 1,
 	TB_MSG_WELCOME,
-	TB_MSG_STATUS,					/* B asks; no payload */
-	TB_MSG_STATUS_REPLY,			/* TbStatusReply */
+	TB_MSG_STATUS,		 /* B asks; no payload */
+	TB_MSG_STATUS_REPLY, /* TbStatusReply */
 	TB_MSG_FILES,
 	TB_MSG_QUERY,
 	TB_MSG_READY,
-	TB_MSG_REFUSED,					/* TbFailure */
+	TB_MSG_REFUSED, /* TbFailure */
 	TB_MSG_CHUNK,
 	TB_MSG_CHUNK_READ,
 	TB_MSG_CHUNK_RELEASE,
 	TB_MSG_CHUNK_DONE,
-	TB_MSG_INPUT_END,				/* no payload */
+	TB_MSG_INPUT_END,	/* no payload */
 	TB_MSG_RESULT_BATCH,
-	TB_MSG_SLOT_FREE,				/* TbSlotFree */
+	TB_MSG_SLOT_FREE,	/* TbSlotFree */
 	TB_MSG_QUERY_DONE,
-	TB_MSG_FAILED,					/* TbFailure */
-	TB_MSG_QUERY_CLOSE,				/* no payload */
-	TB_MSG_PREPARE,					/* TbPrepare; no reply */
-	TB_MSG_LAYOUT,					/* TbLayout; no reply */
-	TB_MSG_ATTACH,					/* TbAttach */
-	TB_MSG_ATTACHED,				/* TbAttached, with the slot memory's memfd */
-	TB_MSG_TRACE					/* TbTrace */
+	TB_MSG_FAILED,		/* TbFailure */
+	TB_MSG_QUERY_CLOSE, /* no payload */
+	TB_MSG_PREPARE,		/* TbPrepare; no reply */
+	TB_MSG_LAYOUT,		/* TbLayout; no reply */
+	TB_MSG_ATTACH,		/* TbAttach */
+	TB_MSG_ATTACHED,	/* TbAttached, with the slot memory's memfd */
+	TB_MSG_TRACE		/* TbTrace */
 } TbMessageType;
 
 typedef struct TbMessage
 {
-	uint32_t	type;
-	uint32_t	length;				/* of the payload */
+	uint32_t type;
+	uint32_t length; /* of the payload */
 } TbMessage;
 
 /* The nonce is the postmaster's: supervisor makes it, passes it to turbined at
  * start, and to backends through shared memory. */
 typedef struct TbHello
 {
-	uint32_t	magic;
-	uint32_t	version;
-	uint8_t		nonce[16];
-	int32_t		pid;				/* backend's, for logs */
-	uint32_t	reserved;
+	uint32_t magic;
+	uint32_t version;
+	uint8_t	 nonce[16];
+	int32_t	 pid; /* backend's, for logs */
+	uint32_t reserved;
 } TbHello;
 
 typedef struct TbWelcome
 {
-	uint32_t	version;
-	uint32_t	ndevices;
-	uint64_t	generation;			/* changes with every start of turbined */
+	uint32_t version;
+	uint32_t ndevices;
+	uint64_t generation; /* changes with every start of turbined */
 } TbWelcome;
 
 /* Device 0 is always the host. */
 #define TB_DEVICE_HOST 0
 typedef struct TbDeviceInfo
 {
-	uint32_t	kind;				/* 0 host threads, 1 CUDA */
-	uint32_t	units;				/* threads, or multiprocessors */
-	char		name[64];			/* "NVIDIA H200"; host: processor's name */
-	char		target[32];			/* "sm_90"; host: LLVM CPU name */
-	uint64_t	memory_total;		/* bytes */
-	uint64_t	memory_budget;		/* bytes that queries may use together */
-	uint64_t	memory_used;
-	uint32_t	usable;				/* 0: quarantined, see message */
-	uint32_t	queries_running;
-	uint64_t	queries_total;
-	char		message[128];
+	uint32_t kind;			/* 0 host threads, 1 CUDA */
+	uint32_t units;			/* threads, or multiprocessors */
+	char	 name[64];		/* "NVIDIA H200"; host: processor's name */
+	char	 target[32];	/* "sm_90"; host: LLVM CPU name */
+	uint64_t memory_total;	/* bytes */
+	uint64_t memory_budget; /* bytes that queries may use together */
+	uint64_t memory_used;
+	uint32_t usable;		/* 0: quarantined, see message */
+	uint32_t queries_running;
+	uint64_t queries_total;
+	char	 message[128];
 } TbDeviceInfo;
 
 typedef struct TbStatusReply
 {
-	uint64_t	generation;
-	int32_t		pid;
-	uint32_t	ndevices;
-	uint64_t	shared_bytes;		/* of all slot memory */
-	uint64_t	sessions;
-	uint64_t	open_queries;
-	uint64_t	code_compiled;		/* programs compiled since start */
-	uint64_t	code_memory_hits;
-	uint64_t	code_disk_hits;
+	uint64_t	 generation;
+	int32_t		 pid;
+	uint32_t	 ndevices;
+	uint64_t	 shared_bytes; /* of all slot memory */
+	uint64_t	 sessions;
+	uint64_t	 open_queries;
+	uint64_t	 code_compiled; /* programs compiled since start */
+	uint64_t	 code_memory_hits;
+	uint64_t	 code_disk_hits;
 	TbDeviceInfo devices[];
 } TbStatusReply;
 
@@ -162,47 +162,47 @@ typedef struct TbStatusReply
  * replace them. D closes them when no chunk needs them, at last with the query. */
 typedef struct TbFiles
 {
-	uint32_t	first_file;
-	uint32_t	count;
+	uint32_t first_file;
+	uint32_t count;
 } TbFiles;
 
-#define TB_QUERY_CHECKSUMS	0x01u	/* verify page checksums of direct reads */
-#define TB_QUERY_ALLOW_HOST 0x02u	/* the host device may stand in for a GPU */
-#define TB_QUERY_GPU_OK		0x04u	/* device == TB_ANY_DEVICE may pick a GPU */
-#define TB_QUERY_FULL_CODE	0x08u	/* tests: wait for fully optimised code, whatever
-									 * the input's size */
-#define TB_QUERY_COPIED		0x10u	/* B brings most pages, from its buffers */
-#define TB_QUERY_PROFILE	0x20u	/* QUERY_DONE says how wall time was spent */
-#define TB_QUERY_TRACE		0x40u	/* besides, TRACE messages come before it */
+#define TB_QUERY_CHECKSUMS 0x01u  /* verify page checksums of direct reads */
+#define TB_QUERY_ALLOW_HOST 0x02u /* the host device may stand in for a GPU */
+#define TB_QUERY_GPU_OK 0x04u	  /* device == TB_ANY_DEVICE may pick a GPU */
+/* tests: wait for fully optimised code, whatever the input's size */
+#define TB_QUERY_FULL_CODE 0x08u
+#define TB_QUERY_COPIED 0x10u  /* B brings most pages, from its buffers */
+#define TB_QUERY_PROFILE 0x20u /* QUERY_DONE says how wall time was spent */
+#define TB_QUERY_TRACE 0x40u   /* besides, TRACE messages come before it */
 #define TB_ANY_DEVICE 0xffffffffu
 typedef struct TbQuery
 {
-	uint32_t	device;				/* index, or TB_ANY_DEVICE */
-	uint32_t	flags;
-	uint64_t	nblocks;			/* of the relation, an estimate of the input */
-	double		estimated_rows;
-	double		estimated_groups;	/* AGGREGATE: planner's estimate; BUILD, PROJECT:
-									 * rows kept */
-	uint32_t	wait_ms;			/* how long admission may queue this query */
-	uint32_t	program_size;
-	uint64_t	params_size;
-	uint64_t	debug_fault;		/* tests: see src/engine/device/cuda/fault.h */
-	uint32_t	join_table;				/* BUILD: the table's number, < TB_MAX_JOIN_TABLES and
-									 * free; else 0 */
-	uint32_t	result_size;		/* of the result plan (result.h); 0: none */
+	uint32_t device;		   /* index, or TB_ANY_DEVICE */
+	uint32_t flags;
+	uint64_t nblocks;		   /* of the relation, an estimate of the input */
+	double	 estimated_rows;
+	double	 estimated_groups; /* AGGREGATE: planner's estimate; BUILD, PROJECT:
+								* rows kept */
+	uint32_t wait_ms;		   /* how long admission may queue this query */
+	uint32_t program_size;
+	uint64_t params_size;
+	uint64_t debug_fault; /* tests: see fault.h of the engine's CUDA device */
+	uint32_t join_table;  /* BUILD: the table's number, < TB_MAX_JOIN_TABLES and
+						   * free; else 0 */
+	uint32_t result_size; /* of the result plan (result.h); 0: none */
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan. Without one the block's padding may be left out */
 } TbQuery;
 
-#define TB_MAX_JOIN_TABLES 64				/* of one connection */
+#define TB_MAX_JOIN_TABLES 64 /* of one connection */
 
 /* Compile this soon: a QUERY will want it. */
 typedef struct TbPrepare
 {
-	uint32_t	device;				/* as in TbQuery */
-	uint32_t	flags;
-	uint32_t	program_size;
-	uint32_t	reserved;
+	uint32_t device; /* as in TbQuery */
+	uint32_t flags;
+	uint32_t program_size;
+	uint32_t reserved;
 	/* program bytes */
 } TbPrepare;
 
@@ -215,12 +215,12 @@ typedef struct TbPrepare
  * columns' attnum and missing_param, are what differs; the parameters are just the
  * missing values. Partitions that were made alike share one.
  */
-#define TB_MAX_LAYOUTS 256				/* of one query, its own included */
+#define TB_MAX_LAYOUTS 256 /* of one query, its own included */
 typedef struct TbLayout
 {
-	uint32_t	program_size;
-	uint32_t	reserved;
-	uint64_t	params_size;
+	uint32_t program_size;
+	uint32_t reserved;
+	uint64_t params_size;
 	/* program bytes, padded to 8; the parameter block */
 } TbLayout;
 
@@ -231,45 +231,45 @@ typedef struct TbLayout
  */
 typedef struct TbReady
 {
-	uint32_t	device;				/* index of the device that runs the query */
-	uint32_t	nslots;
-	uint64_t	memory_id;			/* unique in this generation; the memfd comes
-									 * along unless has_fd is 0: same memory as
-									 * this connection's last */
-	uint64_t	memory_size;
-	uint64_t	first_slot_offset;
-	uint64_t	slot_size;
-	uint64_t	ids_offset;			/* within a slot */
-	uint32_t	slot_pages;
-	uint32_t	has_fd;
-	uint32_t	code_source;		/* 0 compiled, 1 memory, 2 disk */
-	float		compile_ms;
-	float		queue_ms;
-	uint32_t	host_because;		/* TbFallback: why the host device stands in for
-									 * a GPU; 0 if it does not */
-	uint64_t	lease;				/* of the slot memory, to this query: for ATTACH; never
-									 * used twice in this generation */
+	uint32_t device;	/* index of the device that runs the query */
+	uint32_t nslots;
+	uint64_t memory_id; /* unique in this generation; the memfd comes
+						 * along unless has_fd is 0: same memory as
+						 * this connection's last */
+	uint64_t memory_size;
+	uint64_t first_slot_offset;
+	uint64_t slot_size;
+	uint64_t ids_offset; /* within a slot */
+	uint32_t slot_pages;
+	uint32_t has_fd;
+	uint32_t code_source; /* 0 compiled, 1 memory, 2 disk */
+	float	 compile_ms;
+	float	 queue_ms;
+	uint32_t host_because; /* TbFallback: why the host device stands in for
+							* a GPU; 0 if it does not */
+	uint64_t lease;		   /* of the slot memory, to this query: for ATTACH; never
+							* used twice in this generation */
 } TbReady;
 
 /* Of a feeder, outside of a query and once a connection. */
 typedef struct TbAttach
 {
-	uint64_t	generation;			/* of the turbined that sent READY */
-	uint64_t	lease;
+	uint64_t generation; /* of the turbined that sent READY */
+	uint64_t lease;
 } TbAttach;
 
 typedef struct TbAttached
 {
-	uint64_t	memory_id;
-	uint64_t	memory_size;
+	uint64_t memory_id;
+	uint64_t memory_size;
 } TbAttached;
 
 typedef struct TbFailure
 {
-	char		sqlstate[6];		/* for the log: "53200" ... */
-	uint16_t	verdict;			/* TB_ERR_* bits if a chunk's values did it */
-	uint32_t	reason;				/* TbFallback */
-	char		message[240];
+	char	 sqlstate[6]; /* for the log: "53200" ... */
+	uint16_t verdict;	  /* TB_ERR_* bits if a chunk's values did it */
+	uint32_t reason;	  /* TbFallback */
+	char	 message[240];
 } TbFailure;
 
 /* Why a query, or a part of it, went back to PostgreSQL: counted in
@@ -277,15 +277,15 @@ typedef struct TbFailure
 typedef enum TbFallback
 {
 	TB_FALLBACK_NONE = 0,
-	TB_FALLBACK_NO_SERVICE,			/* turbined not running or lost */
-	TB_FALLBACK_NO_DEVICE,			/* the chosen device is absent or quarantined */
+	TB_FALLBACK_NO_SERVICE, /* turbined not running or lost */
+	TB_FALLBACK_NO_DEVICE,	/* the chosen device is absent or quarantined */
 	TB_FALLBACK_DEVICE_MEMORY,
 	TB_FALLBACK_HOST_MEMORY,
 	TB_FALLBACK_DEVICE_LOST,
-	TB_FALLBACK_COMPILE,			/* compiler failed or timed out */
-	TB_FALLBACK_ADMISSION,			/* queue time over */
-	TB_FALLBACK_VALUE,				/* a value that the device cannot hold */
-	TB_FALLBACK_RAISED,				/* a row may raise an error */
+	TB_FALLBACK_COMPILE,   /* compiler failed or timed out */
+	TB_FALLBACK_ADMISSION, /* queue time over */
+	TB_FALLBACK_VALUE,	   /* a value that the device cannot hold */
+	TB_FALLBACK_RAISED,	   /* a row may raise an error */
 	TB_FALLBACK_PROTOCOL,
 	TB_FALLBACK_COUNT
 } TbFallback;
@@ -294,63 +294,64 @@ typedef enum TbFallback
  * [block, block + count) of the relation. Pages outside runs were filled by B. */
 typedef struct TbRun
 {
-	uint32_t	page;
-	uint32_t	block;
-	uint32_t	count;
+	uint32_t page;
+	uint32_t block;
+	uint32_t count;
 } TbRun;
 
-#define TB_CHUNK_PAGES		1u
-#define TB_CHUNK_COLUMNS	2u		/* slot begins with a TbColumnsChunk */
+#define TB_CHUNK_PAGES 1u
+#define TB_CHUNK_COLUMNS 2u /* slot begins with a TbColumnsChunk */
 typedef struct TbChunk
 {
-	uint32_t	slot;
-	uint32_t	kind;
-	uint32_t	npages;				/* PAGES */
-	uint32_t	nruns;
-	uint64_t	sequence;			/* number of the chunk in the query */
-	uint32_t	layout;				/* PAGES: of their tuples; COLUMNS: 0 */
-	uint32_t	reserved;
-	TbRun		runs[];
+	uint32_t slot;
+	uint32_t kind;
+	uint32_t npages;   /* PAGES */
+	uint32_t nruns;
+	uint64_t sequence; /* number of the chunk in the query */
+	uint32_t layout;   /* PAGES: of their tuples; COLUMNS: 0 */
+	uint32_t reserved;
+	TbRun	 runs[];
 } TbChunk;
 
 /*
  * Rows as columns: those of another plan, or what the backend had to detoast.
- * A column for each of the program's source. At the start of the slot; offsets count from there; all within slot_pages * TB_PAGE_SIZE.
- * Text views count from bytes_offset. CHUNK_DONE's row ids are row numbers.
+ * A column for each of the program's source. At the start of the slot; offsets count from
+ * there; all within slot_pages * TB_PAGE_SIZE. Text views count from bytes_offset.
+ * CHUNK_DONE's row ids are row numbers.
  */
 typedef struct TbColumnsChunk
 {
-	uint32_t	nrows;
-	uint32_t	ncolumns;
-	uint64_t	bytes_offset;
-	uint64_t	bytes_size;
+	uint32_t nrows;
+	uint32_t ncolumns;
+	uint64_t bytes_offset;
+	uint64_t bytes_size;
 	struct
 	{
-		uint64_t	values;
-		uint64_t	valid;			/* of nullable columns; others: 0 */
-	}			columns[];
+		uint64_t values;
+		uint64_t valid; /* of nullable columns; others: 0 */
+	} columns[];
 } TbColumnsChunk;
 
 typedef enum TbReadOutcome
 {
-	TB_READ_DONE = 0,				/* the slot holds the runs' pages */
-	TB_READ_FAILED = 1,				/* some run could not be read or had a bad
-									 * checksum: B must fill ALL runs' pages */
-	TB_READ_DECODED = 2				/* they have been decoded on the way, and the slot
-									 * does not hold them: if B must fill one of
-									 * them it must fill ALL */
+	TB_READ_DONE = 0,	/* the slot holds the runs' pages */
+	TB_READ_FAILED = 1, /* some run could not be read or had a bad
+						 * checksum: B must fill ALL runs' pages */
+	TB_READ_DECODED = 2 /* they have been decoded on the way, and the slot
+						 * does not hold them: if B must fill one of
+						 * them it must fill ALL */
 } TbReadOutcome;
 
 typedef struct TbChunkRead
 {
-	uint32_t	slot;
-	uint32_t	outcome;			/* TbReadOutcome */
+	uint32_t slot;
+	uint32_t outcome; /* TbReadOutcome */
 } TbChunkRead;
 
 typedef struct TbChunkRelease
 {
-	uint32_t	slot;
-	uint32_t	rewritten;			/* 1: pages of runs are not as they were read */
+	uint32_t slot;
+	uint32_t rewritten; /* 1: pages of runs are not as they were read */
 } TbChunkRelease;
 
 /*
@@ -361,86 +362,87 @@ typedef struct TbChunkRelease
  */
 typedef struct TbChunkDone
 {
-	uint32_t	slot;
-	uint32_t	verdict;			/* TB_ERR_* */
-	uint32_t	nrows;
-	uint32_t	ndeferred;
-	uint64_t	rows_in;			/* rows decoded */
+	uint32_t slot;
+	uint32_t verdict; /* TB_ERR_* */
+	uint32_t nrows;
+	uint32_t ndeferred;
+	uint64_t rows_in; /* rows decoded */
 } TbChunkDone;
 
 /*
  * A batch of groups, at the start of the slot: a column for each key, then one
- * for each aggregate state; PROJECT: a batch of rows, a column an output. Offsets count from the start of the slot. Text
- * views count from bytes_offset. COUNT columns have no valid bytes.
+ * for each aggregate state; PROJECT: a batch of rows, a column an output. Offsets count
+ * from the start of the slot. Text views count from bytes_offset. COUNT columns have no
+ * valid bytes.
  */
 typedef struct TbResultBatch
 {
-	uint32_t	slot;
-	uint32_t	nrows;
-	uint32_t	ncolumns;
-	uint32_t	reserved;
-	uint64_t	bytes_offset;
-	uint64_t	bytes_size;
+	uint32_t slot;
+	uint32_t nrows;
+	uint32_t ncolumns;
+	uint32_t reserved;
+	uint64_t bytes_offset;
+	uint64_t bytes_size;
 	struct
 	{
-		uint64_t	values;
-		uint64_t	valid;			/* 0: no NULLs */
-	}			columns[];
+		uint64_t values;
+		uint64_t valid; /* 0: no NULLs */
+	} columns[];
 } TbResultBatch;
 
 typedef struct TbSlotFree
 {
-	uint32_t	slot;
-	uint32_t	reserved;
+	uint32_t slot;
+	uint32_t reserved;
 } TbSlotFree;
 
 /* All rows of a table have a key of min..max, but those with a NULL in any key. */
 typedef struct TbKeyBounds
 {
-	int64_t		min;				/* integers, dates and timestamps: as stored */
-	int64_t		max;
-	uint64_t	known;				/* 0: nothing is known of the key, or no row has one */
+	int64_t	 min;	/* integers, dates and timestamps: as stored */
+	int64_t	 max;
+	uint64_t known; /* 0: nothing is known of the key, or no row has one */
 } TbKeyBounds;
 
-#define TB_MAX_KEY_BOUNDS 4				/* of a table's first keys */
+#define TB_MAX_KEY_BOUNDS 4 /* of a table's first keys */
 
 /* What EXPLAIN (ANALYZE) shows, and of a table what leaves need not be read for.
  * Times are summed over threads. */
 typedef struct TbQueryDone
 {
 	uint64_t	rows_in;
-	uint64_t	rows_passed;		/* passed the filters */
-	uint64_t	groups;				/* or rows kept: PROJECT, BUILD; with a result plan
-									 * the rows that it left */
-	uint64_t	bytes_read;			/* direct, from files */
+	uint64_t	rows_passed; /* passed the filters */
+	uint64_t	groups;		 /* or rows kept: PROJECT, BUILD; with a result plan
+							  * the rows that it left */
+	uint64_t	bytes_read;	 /* direct, from files */
 	uint64_t	bytes_to_device;
 	uint64_t	bytes_from_device;
 	uint64_t	read_us;
 	uint64_t	transfer_us;
 	uint64_t	decode_us;
 	uint64_t	compute_us;
-	uint64_t	finish_us;			/* merging and writing groups; building a table */
+	uint64_t	finish_us;	   /* merging and writing groups; building a table */
 	uint64_t	table_grows;
-	uint64_t	table_bytes;		/* BUILD */
-	uint32_t	table_kind;			/* BUILD: TbTableKind */
-	uint32_t	table_chained;		/* BUILD: some rows have equal keys */
-	uint64_t	join_rows[16];		/* tuples after each join */
-	uint64_t	sort_us;			/* result plan: windows, order, limit */
-	uint64_t	rows_sorted;		/* rows that it was given */
-	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS];	/* BUILD */
-	uint64_t	phase_ns[TB_PHASE_COUNT];	/* PROFILE: from READY until now, each moment
-									 * shared by what threads and streams were at; WAIT:
-									 * nothing was done */
+	uint64_t	table_bytes;   /* BUILD */
+	uint32_t	table_kind;	   /* BUILD: TbTableKind */
+	uint32_t	table_chained; /* BUILD: some rows have equal keys */
+	uint64_t	join_rows[16]; /* tuples after each join */
+	uint64_t	sort_us;	   /* result plan: windows, order, limit */
+	uint64_t	rows_sorted;   /* rows that it was given */
+	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
+	uint64_t	phase_ns[TB_PHASE_COUNT];	   /* PROFILE: from READY until now, each moment
+												* shared by what threads and streams were at; WAIT:
+												* nothing was done */
 } TbQueryDone;
 
 /* Spans of a query, some thousands a message, and the names of all tracks so far. */
 typedef struct TbTrace
 {
-	int32_t		pid;				/* of D */
-	uint32_t	nspans;
-	uint32_t	ntracks;
-	uint32_t	lost;				/* spans that were too many to keep */
-	/* TbSpan spans[nspans]; TbTrack tracks[ntracks] */
+	int32_t	 pid; /* of D */
+	uint32_t nspans;
+	uint32_t ntracks;
+	uint32_t lost; /* spans that were too many to keep */
+				   /* TbSpan spans[nspans]; TbTrack tracks[ntracks] */
 } TbTrace;
 
 #endif

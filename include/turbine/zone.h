@@ -22,6 +22,6 @@
 
 #define TB_ZONE_HEADER_SIZE 24
 #define TB_ZONE_ENTRY_SIZE 16
-#define TB_ZONE_BUCKET_BITS 43			/* 102 days: few transitions in each */
+#define TB_ZONE_BUCKET_BITS 43 /* 102 days: few transitions in each */
 
 #endif

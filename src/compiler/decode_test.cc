@@ -23,15 +23,15 @@ namespace {
 
 using testing::attribute;
 using testing::Datum;
+using testing::Decoded;
+using testing::Decoder;
+using testing::GuardedPages;
 using testing::numeric_payload;
 using testing::PageWriter;
 using testing::ParamWriter;
 using testing::ProgramWriter;
 using testing::TupleWriter;
 using testing::VarlenaForm;
-using testing::Decoded;
-using testing::Decoder;
-using testing::GuardedPages;
 using Random = std::mt19937_64;
 
 /* What a column of a random table can be. */
@@ -41,10 +41,22 @@ struct Kind {
   uint8_t type;  // 0: never referenced
 };
 constexpr Kind kKinds[] = {
-    {1, 1, TB_TYPE_BOOL},   {2, 2, TB_TYPE_INT2},    {4, 4, TB_TYPE_INT4},    {8, 8, TB_TYPE_INT8},
-    {8, 8, TB_TYPE_FLOAT8}, {4, 4, TB_TYPE_DATE},    {-1, 4, TB_TYPE_NUM64},  {-1, 4, TB_TYPE_NUM128},
-    {-1, 4, TB_TYPE_TEXT},  {-1, 4, TB_TYPE_BPCHAR}, {-1, 8, 0},              {-2, 1, 0},
-    {64, 1, 0},             {16, 8, 0},              {6, 2, 0},               {-1, 1, 0},
+    {1, 1, TB_TYPE_BOOL},
+    {2, 2, TB_TYPE_INT2},
+    {4, 4, TB_TYPE_INT4},
+    {8, 8, TB_TYPE_INT8},
+    {8, 8, TB_TYPE_FLOAT8},
+    {4, 4, TB_TYPE_DATE},
+    {-1, 4, TB_TYPE_NUM64},
+    {-1, 4, TB_TYPE_NUM128},
+    {-1, 4, TB_TYPE_TEXT},
+    {-1, 4, TB_TYPE_BPCHAR},
+    {-1, 8, 0},
+    {-2, 1, 0},
+    {64, 1, 0},
+    {16, 8, 0},
+    {6, 2, 0},
+    {-1, 1, 0},
 };
 
 struct Attribute {
@@ -84,9 +96,7 @@ __int128 scaled_integer(const std::string& decimal) {
   return decimal[0] == '-' ? -value : value;
 }
 
-VarlenaForm random_form(Random& random) {
-  return random() % 4 == 0 ? VarlenaForm::kLong : VarlenaForm::kAuto;
-}
+VarlenaForm random_form(Random& random) { return random() % 4 == 0 ? VarlenaForm::kLong : VarlenaForm::kAuto; }
 
 Value random_value(Random& random, const Attribute& a) {
   switch (a.kind.type) {
@@ -104,8 +114,7 @@ Value random_value(Random& random, const Attribute& a) {
     }
     case TB_TYPE_TEXT:
     case TB_TYPE_BPCHAR:
-    case 0:
-      break;
+    case 0: break;
     default: {
       const std::string bytes = random_bytes(random, tb_type_width(a.kind.type));
       return {{bytes}, bytes};
@@ -144,8 +153,8 @@ Table random_table(Random& random) {
     const bool byval = a.kind.length == 1 || a.kind.length == 2 || a.kind.length == 4 || a.kind.length == 8;
     table.writer.attributes.push_back(
         attribute(a.kind.length, a.kind.align,
-                  static_cast<uint8_t>((a.nullable ? 0 : TB_ATT_NOTNULL) |
-                                       (a.dropped ? TB_ATT_DROPPED : 0) | (byval ? TB_ATT_BYVAL : 0))));
+                  static_cast<uint8_t>((a.nullable ? 0 : TB_ATT_NOTNULL) | (a.dropped ? TB_ATT_DROPPED : 0) |
+                                       (byval ? TB_ATT_BYVAL : 0))));
     table.attributes.push_back(a);
     if (!a.referenced) continue;
     table.columns.push_back(i);
@@ -168,8 +177,7 @@ struct Heap {
 };
 
 /* A row's values; `toasted`: is a referenced one out of line? */
-std::vector<std::optional<Value>> random_row(Random& random, const Table& table, unsigned null_percent,
-                                             bool& toasted) {
+std::vector<std::optional<Value>> random_row(Random& random, const Table& table, unsigned null_percent, bool& toasted) {
   std::vector<std::optional<Value>> row;
   for (const Attribute& a : table.attributes) {
     if (a.nullable && random() % 100 < null_percent) {
@@ -179,8 +187,7 @@ std::vector<std::optional<Value>> random_row(Random& random, const Table& table,
     Value value = random_value(random, a);
     if (a.kind.length == -1 && random() % 50 == 0) {
       value.datum.form = random() % 2 ? VarlenaForm::kExternal : VarlenaForm::kCompressed;
-      if (value.datum.form == VarlenaForm::kCompressed && value.datum.bytes.size() < 4)
-        value.datum.bytes = "\4\1\1\1";
+      if (value.datum.form == VarlenaForm::kCompressed && value.datum.bytes.size() < 4) value.datum.bytes = "\4\1\1\1";
       toasted |= a.referenced;
     }
     row.push_back(value);
@@ -293,8 +300,8 @@ TEST(Decode, DamagedPages) {
       PageWriter& page = heap.pages[0];
       const bool aim_at_tuples = random() % 2;
       for (uint64_t n = random() % 40 + 1; n > 0; n--)
-        page.bytes()[aim_at_tuples ? TB_PAGE_SIZE - 1 - random() % 600 : random() % TB_PAGE_SIZE] =
-            static_cast<char>(random() % 3 == 0 ? 0xff : random());
+        page.bytes()[aim_at_tuples ? TB_PAGE_SIZE - 1 - random() % 600 : random() % TB_PAGE_SIZE] = static_cast<char>(
+            random() % 3 == 0 ? 0xff : random());
       if (random() % 4 == 0)
         page.bytes().replace(TB_PAGE_SIZE / 2, TB_PAGE_SIZE / 2, random_bytes(random, TB_PAGE_SIZE / 2));
       const Decoded out = decoder.run(heap.pages);
@@ -328,11 +335,13 @@ TEST(Decode, BadLinePointersAreCorrupt) {
 
   const auto normal = [](uint32_t offset, uint32_t length) { return offset | 1u << 15 | length << 17; };
   const uint32_t offset = word & 0x7fff;
-  const std::map<const char*, uint32_t> bad = {
-      {"beyond the page", normal(TB_PAGE_SIZE - 8, 28)}, {"far beyond", normal(0x7ff8, 0x7fff)},
-      {"in the page header", normal(16, 28)},            {"unaligned", normal(offset + 4, 28)},
-      {"no data", normal(offset, 24)},                   {"shorter than a header", normal(offset, 20)},
-      {"cut in the value", normal(offset, 27)}};
+  const std::map<const char*, uint32_t> bad = {{"beyond the page", normal(TB_PAGE_SIZE - 8, 28)},
+                                               {"far beyond", normal(0x7ff8, 0x7fff)},
+                                               {"in the page header", normal(16, 28)},
+                                               {"unaligned", normal(offset + 4, 28)},
+                                               {"no data", normal(offset, 24)},
+                                               {"shorter than a header", normal(offset, 20)},
+                                               {"cut in the value", normal(offset, 27)}};
   for (const auto& [what, line] : bad) {
     SCOPED_TRACE(what);
     PageWriter page = good;
@@ -399,8 +408,7 @@ TEST(Decode, ImpossibleHeadersAreCorrupt) {
   // Varlenas: too long, sizes below a header's, unknown toast pointer, long header at the end.
   EXPECT_EQ(errors_with({{kText, 0xff}}), TB_ERR_CORRUPT);
   for (int size = 0; size < 4; size++)
-    EXPECT_EQ(errors_with({{kText, static_cast<uint8_t>(size << 2)}, {29, 0}, {30, 0}, {31, 0}}),
-              TB_ERR_CORRUPT);
+    EXPECT_EQ(errors_with({{kText, static_cast<uint8_t>(size << 2)}, {29, 0}, {30, 0}, {31, 0}}), TB_ERR_CORRUPT);
   EXPECT_EQ(errors_with({{kText, 0x10}, {29, 0x10}, {30, 0}, {31, 0}}), TB_ERR_CORRUPT);
   EXPECT_EQ(errors_with({{kText, 0xfc}, {29, 0xff}, {30, 0xff}, {31, 0xff}}), TB_ERR_CORRUPT);
   EXPECT_EQ(errors_with({{kText, 0x01}, {29, 0x12}}), TB_ERR_CORRUPT);
@@ -416,9 +424,9 @@ TEST(Decode, LargeValues) {
   for (size_t size : {0, 1, 3, 4, 125, 126, 127, 128, 4095, 4096, 8000}) {
     const std::string text(size, 'q');
     PageWriter page;
-    ASSERT_TRUE(page.add(TupleWriter(writer.attributes, {testing::fixed<uint8_t>(1), Datum{text},
-                                                          testing::fixed<int16_t>(-3)})
-                             .bytes()));
+    ASSERT_TRUE(
+        page.add(TupleWriter(writer.attributes, {testing::fixed<uint8_t>(1), Datum{text}, testing::fixed<int16_t>(-3)})
+                     .bytes()));
     const Decoded out = decoder.run({page});
     ASSERT_EQ(out.nrows, 1u);
     EXPECT_EQ(decoder.text(0, 0), text);
@@ -435,7 +443,9 @@ TEST(Decode, MissingValuesOfShortTuples) {
   add_column(writer, 3, TB_TYPE_NUM128, 2, 1);
   add_column(writer, 4, TB_TYPE_NUM64, 1, 2);
   add_column(writer, 5, TB_TYPE_BOOL, 0, 3);
-  writer.params = {{TB_TYPE_INT4, 0, 0}, {TB_TYPE_NUM128, TB_PARAM_NULLABLE, 2}, {TB_TYPE_NUM64, 0, 1},
+  writer.params = {{TB_TYPE_INT4, 0, 0},
+                   {TB_TYPE_NUM128, TB_PARAM_NULLABLE, 2},
+                   {TB_TYPE_NUM64, 0, 1},
                    {TB_TYPE_BOOL, TB_PARAM_NULLABLE, 0}};
   Decoder decoder(writer);
   ParamWriter params;
@@ -448,9 +458,8 @@ TEST(Decode, MissingValuesOfShortTuples) {
   params.scalar(&num64, 8);
   params.scalar(&truth, 1, /*is_null=*/true);
 
-  const std::vector<std::optional<Datum>> full = {testing::fixed<int32_t>(1), testing::fixed<int32_t>(2),
-                                                  std::nullopt, Datum{numeric_payload("3.5")},
-                                                  testing::fixed<uint8_t>(1)};
+  const std::vector<std::optional<Datum>> full = {testing::fixed<int32_t>(1), testing::fixed<int32_t>(2), std::nullopt,
+                                                  Datum{numeric_payload("3.5")}, testing::fixed<uint8_t>(1)};
   PageWriter page;
   for (size_t natts = 1; natts <= full.size(); natts++)
     page.add(TupleWriter(writer.attributes, {full.begin(), full.begin() + static_cast<long>(natts)}).bytes());
@@ -564,9 +573,9 @@ TEST(Decode, DisplayScales) {
   add_column(writer, 1, TB_TYPE_INT4);
   writer.columns[1].flags |= TB_COL_DISPLAY_SCALE;
   Decoder decoder(writer);
-  const std::map<std::string, int32_t> numbers = {{"1", 0},      {"1.0", 1},  {"-1.50", 2}, {"0.0000", 4},
-                                                  {"10000", 0},  {"0.1", 1},  {"12345.6000000", 7},
-                                                  {"2." + std::string(63, '0'), 63}};
+  const std::map<std::string, int32_t> numbers = {
+      {"1", 0},     {"1.0", 1}, {"-1.50", 2},         {"0.0000", 4},
+      {"10000", 0}, {"0.1", 1}, {"12345.6000000", 7}, {"2." + std::string(63, '0'), 63}};
   for (const auto& [decimal, scale] : numbers) {
     for (const bool force_long : {false, true}) {
       PageWriter page;

@@ -223,7 +223,8 @@ TEST(FullJoin, ManyMatchesAndMoreLeft) {
 TEST(FullJoin, AmongOthers) {
   Random random(22);
   const std::vector<CellColumn> int_key = {nullable(TB_TYPE_INT4)}, text_key = {nullable(TB_TYPE_TEXT)};
-  CompiledPipeline build_int(build_program(int_key, kPayload, true)), build_text(build_program(text_key, kPayload, true));
+  CompiledPipeline build_int(build_program(int_key, kPayload, true)),
+      build_text(build_program(text_key, kPayload, true));
   const uint8_t kinds[] = {TB_JOIN_INNER, TB_JOIN_LEFT, TB_JOIN_SEMI, TB_JOIN_ANTI, TB_JOIN_FULL, TB_JOIN_FULL};
   for (int round = 0; round < 40; round++) {
     JoinQuery q;
@@ -253,7 +254,8 @@ TEST(FullJoin, AmongOthers) {
       owned.back()->index(possible[random() % possible.size()]);
       tables.push_back(owned.back().get());
       q.joins.push_back(shape);
-      trace += " " + std::to_string(kind) + (unique ? "u" : "") + (shape.residual.empty() ? "" : "r") + (shape.filter.empty() ? "" : "f");
+      trace += " " + std::to_string(kind) + (unique ? "u" : "") + (shape.residual.empty() ? "" : "r") +
+               (shape.filter.empty() ? "" : "f");
     }
     if (random() % 2) q.filter = {{-1, 1}};
     SCOPED_TRACE("round " + std::to_string(round) + ":" + trace);

@@ -53,7 +53,8 @@ class ProjectRun {
     ASSERT_EQ(run.args.status, TB_PIPELINE_DONE);
     EXPECT_EQ(run.args.errors, 0u);
     EXPECT_EQ(run.args.rows_passed, reference.rows_passed);
-    for (size_t j = 0; j < q_.joins.size(); j++) EXPECT_EQ(run.args.join_rows[j], reference.join_rows[j]) << "join " << j;
+    for (size_t j = 0; j < q_.joins.size(); j++)
+      EXPECT_EQ(run.args.join_rows[j], reference.join_rows[j]) << "join " << j;
     ASSERT_EQ(store.s.nrows, expected.size());
     for (uint64_t row = 0; row < store.s.nrows; row++) {
       found.emplace_back();
@@ -103,7 +104,8 @@ void check_one_join(const std::vector<CellColumn>& keys, uint64_t seed) {
           table.index(table_kind);
           for (uint32_t n : kRowCounts) {
             SCOPED_TRACE("join kind " + std::to_string(kind) + (unique ? " unique" : "") + ", content " +
-                         std::to_string(content) + ", table kind " + std::to_string(table_kind) + ", rows " + std::to_string(n));
+                         std::to_string(content) + ", table kind " + std::to_string(table_kind) + ", rows " +
+                         std::to_string(n));
             run.check(filled(q.source, n, random, 60), {&table});
             if (::testing::Test::HasFailure()) return;
           }
@@ -201,7 +203,8 @@ TEST(JoinPipeline, JoinsInARow) {
       owned.back()->index(possible[random() % possible.size()]);
       tables.push_back(owned.back().get());
       q.joins.push_back(shape);
-      trace += " " + std::to_string(kind) + (unique ? "u" : "") + (shape.residual.empty() ? "" : "r") + (shape.filter.empty() ? "" : "f");
+      trace += " " + std::to_string(kind) + (unique ? "u" : "") + (shape.residual.empty() ? "" : "r") +
+               (shape.filter.empty() ? "" : "f");
     }
     if (random() % 2) q.filter = {{-1, 1}};
     SCOPED_TRACE("round " + std::to_string(round) + ":" + trace);

@@ -22,7 +22,8 @@ constexpr size_t kInnerRows = 200000;
  * payload, holds for the last one only, or for all. */
 class ManyCandidates {
  public:
-  ManyCandidates(uint8_t kind, bool keyed, bool residual) : build_(build_program(key_type(keyed), {{TB_TYPE_INT4, true}})) {
+  ManyCandidates(uint8_t kind, bool keyed, bool residual)
+      : build_(build_program(key_type(keyed), {{TB_TYPE_INT4, true}})) {
     query_.source = {{TB_TYPE_INT4, true}, {TB_TYPE_INT4, true}};
     JoinShape shape{kind, false, key_type(keyed), {{TB_TYPE_INT4, true}}, {}};
     if (keyed) shape.probe = {{-1, 1}};
@@ -79,9 +80,9 @@ struct Shape {
   bool keyed, residual;
 };
 
-const Shape kShapes[] = {{TB_JOIN_INNER, true, true},  {TB_JOIN_INNER, false, true}, {TB_JOIN_INNER, true, false},
-                         {TB_JOIN_INNER, false, false}, {TB_JOIN_LEFT, true, true},  {TB_JOIN_LEFT, false, true},
-                         {TB_JOIN_SEMI, true, true},   {TB_JOIN_SEMI, false, true}, {TB_JOIN_ANTI, true, true},
+const Shape kShapes[] = {{TB_JOIN_INNER, true, true},   {TB_JOIN_INNER, false, true}, {TB_JOIN_INNER, true, false},
+                         {TB_JOIN_INNER, false, false}, {TB_JOIN_LEFT, true, true},   {TB_JOIN_LEFT, false, true},
+                         {TB_JOIN_SEMI, true, true},    {TB_JOIN_SEMI, false, true},  {TB_JOIN_ANTI, true, true},
                          {TB_JOIN_ANTI, false, true}};
 
 /* A match after more candidates than are looked at in one go, and none at all. */

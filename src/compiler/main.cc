@@ -71,8 +71,7 @@ Options parse_options(int argc, char** argv) {
     }
     if (!known) usage();
   }
-  const bool one_program =
-      !options.program.empty() && (options.target == "host" || options.target == "ptx");
+  const bool one_program = !options.program.empty() && (options.target == "host" || options.target == "ptx");
   if (options.zygote == one_program) usage();
   return options;
 }
@@ -93,8 +92,8 @@ void write_file(const std::string& path, const std::vector<char>& bytes) {
 void compile_file(const Options& options) {
   const turbine::Program program = turbine::Program::parse(read_file(options.program));
   const TbTarget target = options.target == "ptx" ? TB_TARGET_PTX : TB_TARGET_HOST;
-  const turbine::CompiledArtifact artifact = turbine::compile_program(
-      program, target, options.cpu, options.features, options.effort, options.dump_ir);
+  const turbine::CompiledArtifact artifact = turbine::compile_program(program, target, options.cpu, options.features,
+                                                                      options.effort, options.dump_ir);
   if (options.dump_ir)
     std::printf("; ---- as emitted\n%s\n; ---- as optimised\n%s", artifact.emitted_ir.c_str(),
                 artifact.optimized_ir.c_str());
@@ -103,9 +102,8 @@ void compile_file(const Options& options) {
     if (target == TB_TARGET_PTX) bytes.pop_back();  // a text file has no final NUL
     write_file(options.output, bytes);
   }
-  std::fprintf(stderr, "%zu bytes: emit %.2f ms, optimise %.2f ms, generate %.2f ms\n",
-               artifact.bytes.size(), artifact.emit_ms, artifact.optimize_ms,
-               artifact.codegen_ms);
+  std::fprintf(stderr, "%zu bytes: emit %.2f ms, optimise %.2f ms, generate %.2f ms\n", artifact.bytes.size(),
+               artifact.emit_ms, artifact.optimize_ms, artifact.codegen_ms);
 }
 
 }  // namespace

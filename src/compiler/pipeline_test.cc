@@ -30,7 +30,8 @@ using testing::ParamWriter;
 using testing::PipelineCall;
 using testing::ProgramWriter;
 
-constexpr uint32_t kRowCounts[] = {0, 1, 31, 32, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
+constexpr uint32_t kRowCounts[] = {
+    0, 1, 31, 32, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
 
 /* A column with the validity that `mode` asks for: 0 no, 1 some, 2 all NULL. */
 template <class T>
@@ -70,7 +71,8 @@ TEST(Pipeline, RowsThatPassInOrder) {
   for (uint32_t n : kRowCounts)
     for (int mode : {0, 1, 2}) {
       TestColumn<int32_t> ca(n, mode, random, [&] { return static_cast<int32_t>(random() % 200); });
-      TestColumn<double> cb(n, mode, random, [&] { return random() % 7 == 0 ? std::nan("") : (random() % 1000) / 1000.0; });
+      TestColumn<double> cb(n, mode, random,
+                            [&] { return random() % 7 == 0 ? std::nan("") : (random() % 1000) / 1000.0; });
       std::vector<TbColumnData> columns{ca.data(), cb.data()};
       std::vector<uint32_t> ids(n + 1), out(n + 1), expected;
       for (uint32_t i = 0; i < n; i++) ids[i] = i * 3;
@@ -142,10 +144,12 @@ TEST(Pipeline, ExtremesAndZones) {
   const double nan = std::nan("");
   std::vector<int32_t> as = {1, 5, 9, 0, 3, 7}, bs = {2, 4, 0, 8, 0, 7};
   std::vector<double> xs = {3, 5, nan, 9, nan, 8}, ys = {2.5, 0, nan, 8.5, 0, nan};
-  std::vector<uint8_t> va = {1, 1, 1, 0, 0, 1}, vb = {1, 1, 0, 1, 0, 1}, vx = {1, 1, 1, 1, 1, 1}, vy = {1, 0, 1, 1, 1, 1};
+  std::vector<uint8_t> va = {1, 1, 1, 0, 0, 1}, vb = {1, 1, 0, 1, 0, 1}, vx = {1, 1, 1, 1, 1, 1},
+                       vy = {1, 0, 1, 1, 1, 1};
   // 2 < 2.5; 5 < 5; 9 < NaN; 8 < 8.5; NULL; 7 < 8
   const std::vector<uint32_t> expected = {0, 2, 3, 5};
-  std::vector<TbColumnData> columns{{as.data(), va.data()}, {bs.data(), vb.data()}, {xs.data(), vx.data()}, {ys.data(), vy.data()}};
+  std::vector<TbColumnData> columns{
+      {as.data(), va.data()}, {bs.data(), vb.data()}, {xs.data(), vx.data()}, {ys.data(), vy.data()}};
   std::vector<uint32_t> ids(6), out(6);
   std::iota(ids.begin(), ids.end(), 0u);
   const std::string none = ParamWriter().block();
@@ -288,7 +292,9 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
       ASSERT_EQ(table.t.ngroups, expected.size()) << n << " rows, mode " << mode;
       for (uint64_t g = 0; g < table.t.ngroups; g++) {
         const uint8_t* row = table.t.rows + g * layout.row_size;
-        std::string key = row[layout.keys[0].valid_offset] ? std::to_string(read<int32_t>(row, layout.keys[0].value_offset)) : "null";
+        std::string key = row[layout.keys[0].valid_offset]
+                              ? std::to_string(read<int32_t>(row, layout.keys[0].value_offset))
+                              : "null";
         const auto text = read<TbGroupText>(row, layout.keys[1].value_offset);
         key += "|" + (row[layout.keys[1].valid_offset]
                           ? "'" + std::string(reinterpret_cast<char*>(table.t.arena) + text.offset, text.length)
@@ -386,7 +392,8 @@ TEST(Pipeline, LogicFollowsThreeValues) {
   // (a < p AND b < p) OR a IS NULL, CASE, COALESCE over all NULL patterns
   ProgramWriter w;
   const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT4, true), p0 = w.param(TB_TYPE_INT4);
-  const uint32_t both = w.node(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0, {w.call(TB_FN_INT4LT, {a, p0}), w.call(TB_FN_INT4LT, {b, p0})});
+  const uint32_t both = w.node(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0,
+                               {w.call(TB_FN_INT4LT, {a, p0}), w.call(TB_FN_INT4LT, {b, p0})});
   const uint32_t neither = w.node(TB_EXPR_NOT, TB_TYPE_BOOL, 0, 0, {both});
   const uint32_t value = w.node(TB_EXPR_CASE, TB_TYPE_INT4, TB_EX_NULLABLE, 0,
                                 {w.node(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {a}), b, neither, p0,
@@ -410,8 +417,10 @@ TEST(Pipeline, LogicFollowsThreeValues) {
     auto less = [&](Maybe x) { return x ? std::optional<bool>(*x < l) : std::optional<bool>(); };
     auto la = less(va), lb = less(vb);
     std::optional<bool> conj;
-    if ((la && !*la) || (lb && !*lb)) conj = false;
-    else if (la && lb) conj = true;
+    if ((la && !*la) || (lb && !*lb))
+      conj = false;
+    else if (la && lb)
+      conj = true;
     Maybe v = !va ? vb : (conj && !*conj) ? Maybe(l) : vb ? vb : va;
     auto lv = less(v);
     if (!lv || *lv) expected.push_back(i);

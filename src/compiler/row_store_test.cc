@@ -12,12 +12,13 @@ namespace {
 using namespace testing;
 using Random = std::mt19937_64;
 
-constexpr uint32_t kRowCounts[] = {0, 1, 31, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
+constexpr uint32_t kRowCounts[] = {
+    0, 1, 31, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
 
 const std::vector<CellColumn> kAllTypes = {
-    {TB_TYPE_BOOL, true},      {TB_TYPE_INT2, false},       {TB_TYPE_INT4, true},     {TB_TYPE_INT8, true},
-    {TB_TYPE_FLOAT4, true},    {TB_TYPE_FLOAT8, false},     {TB_TYPE_DATE, true},     {TB_TYPE_TIMESTAMP, false},
-    {TB_TYPE_NUM64, true, 2},  {TB_TYPE_NUM128, true, 3},   {TB_TYPE_TEXT, true},     {TB_TYPE_BPCHAR, false},
+    {TB_TYPE_BOOL, true},     {TB_TYPE_INT2, false},     {TB_TYPE_INT4, true}, {TB_TYPE_INT8, true},
+    {TB_TYPE_FLOAT4, true},   {TB_TYPE_FLOAT8, false},   {TB_TYPE_DATE, true}, {TB_TYPE_TIMESTAMP, false},
+    {TB_TYPE_NUM64, true, 2}, {TB_TYPE_NUM128, true, 3}, {TB_TYPE_TEXT, true}, {TB_TYPE_BPCHAR, false},
     {TB_TYPE_TEXT, false}};
 
 std::vector<CellColumn> filled(std::vector<CellColumn> types, uint32_t rows, Random& random, int null_mode) {

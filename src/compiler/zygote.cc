@@ -72,14 +72,10 @@ void send_reply(const TbCompileReply& reply) {
 
 void on_signal(int number) {
   switch (number) {
-    case SIGALRM:
-      fail_and_exit("compilation exceeded its time limit");
-    case SIGSEGV:
-      fail_and_exit("the compiler crashed (segmentation fault)");
-    case SIGABRT:
-      fail_and_exit("the compiler aborted");
-    default:
-      fail_and_exit("the compiler crashed");
+    case SIGALRM: fail_and_exit("compilation exceeded its time limit");
+    case SIGSEGV: fail_and_exit("the compiler crashed (segmentation fault)");
+    case SIGABRT: fail_and_exit("the compiler aborted");
+    default: fail_and_exit("the compiler crashed");
   }
 }
 
@@ -93,8 +89,7 @@ void install_handlers() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_ONSTACK | SA_RESETHAND;
-  for (int number : {SIGALRM, SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE})
-    sigaction(number, &action, nullptr);
+  for (int number : {SIGALRM, SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE}) sigaction(number, &action, nullptr);
   signal(SIGCHLD, SIG_DFL);
   set_fatal_error_handler([](const char* reason) { fail_and_exit(reason); });
 }
@@ -114,8 +109,7 @@ std::vector<uint8_t> read_program(int fd) {
 
 void write_artifact(int fd, const std::vector<char>& bytes) {
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n =
-        pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    const ssize_t n = pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (n < 0 && errno != EINTR) throw CompileError("artifact could not be written");
     if (n > 0) done += static_cast<size_t>(n);
   }
@@ -145,15 +139,13 @@ void give_way() {
 
 TbCompileReply compile_request(const Request& request) {
   const TbCompileRequest& header = request.header;
-  if (header.target != TB_TARGET_HOST && header.target != TB_TARGET_PTX)
-    throw CompileError("unknown target");
+  if (header.target != TB_TARGET_HOST && header.target != TB_TARGET_PTX) throw CompileError("unknown target");
   if (header.effort > TB_EFFORT_IMPROVE) throw CompileError("unknown effort");
   if (header.effort == TB_EFFORT_IMPROVE) give_way();
   inject_fault();
   const Program program = Program::parse(read_program(request.program));
-  const CompiledArtifact artifact = compile_program(
-      program, static_cast<TbTarget>(header.target), header.cpu, header.features,
-      static_cast<TbEffort>(header.effort));
+  const CompiledArtifact artifact = compile_program(program, static_cast<TbTarget>(header.target), header.cpu,
+                                                    header.features, static_cast<TbEffort>(header.effort));
   write_artifact(request.artifact, artifact.bytes);
   TbCompileReply reply = failure("");
   reply.ok = 1;
@@ -213,8 +205,7 @@ Received receive_request(int socket, Request& request) {
   int fds[kDescriptors];
   const int count = take_descriptors(message, fds);
   if (n == 0 && count == 0) return Received::kPeerGone;
-  const bool valid = n == sizeof(request.header) && count == kDescriptors &&
-                     request.header.magic == TB_COMPILE_MAGIC &&
+  const bool valid = n == sizeof(request.header) && count == kDescriptors && request.header.magic == TB_COMPILE_MAGIC &&
                      !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
   if (!valid) {
     for (int i = 0; i < count; i++) close(fds[i]);
@@ -280,16 +271,10 @@ int run_zygote(int socket) {
     if (poll(&readable, 1, kParentCheckMs) <= 0) continue;
     Request request;
     switch (receive_request(socket, request)) {
-      case Received::kRequest:
-        serve(socket, request);
-        break;
-      case Received::kMalformed:
-        std::fprintf(stderr, "turbine-compiler: malformed request ignored\n");
-        break;
-      case Received::kNothing:
-        break;
-      case Received::kPeerGone:
-        return 0;
+      case Received::kRequest: serve(socket, request); break;
+      case Received::kMalformed: std::fprintf(stderr, "turbine-compiler: malformed request ignored\n"); break;
+      case Received::kNothing: break;
+      case Received::kPeerGone: return 0;
     }
   }
   return 0;

@@ -63,8 +63,8 @@ class Zygote {
   struct Pending {
     int program, artifact, status;
   };
-  Pending send(const std::vector<uint8_t>& program, TbTarget target, const char* cpu = "",
-               uint32_t timeout_s = 60, uint32_t magic = TB_COMPILE_MAGIC, TbEffort effort = TB_EFFORT_FULL) {
+  Pending send(const std::vector<uint8_t>& program, TbTarget target, const char* cpu = "", uint32_t timeout_s = 60,
+               uint32_t magic = TB_COMPILE_MAGIC, TbEffort effort = TB_EFFORT_FULL) {
     int pipe_fds[2];
     EXPECT_EQ(pipe2(pipe_fds, O_CLOEXEC), 0);
     Pending pending = {memfd_create("program", MFD_CLOEXEC), memfd_create("artifact", MFD_CLOEXEC), pipe_fds[0]};
@@ -245,7 +245,8 @@ TEST(Zygote, ImprovementsGiveWay) {
     EXPECT_FALSE(zygote.reply(pending));
   }
   Zygote zygote;
-  const auto reply = zygote.reply(zygote.send(small_program(), TB_TARGET_HOST, "", 60, TB_COMPILE_MAGIC, TB_EFFORT_IMPROVE));
+  const auto reply = zygote.reply(
+      zygote.send(small_program(), TB_TARGET_HOST, "", 60, TB_COMPILE_MAGIC, TB_EFFORT_IMPROVE));
   ASSERT_TRUE(reply);
   EXPECT_TRUE(reply->ok) << reply->message;
 }

@@ -80,13 +80,15 @@ class CompiledJoinTest : public testing::TurbinedTest {
     p.keys = {p.column(TB_TYPE_INT4)};
     return p;
   }
-  bool build_both(Client& client, const std::vector<std::pair<int32_t, Name>>& names, const std::vector<int32_t>& values) {
+  bool build_both(Client& client, const std::vector<std::pair<int32_t, Name>>& names,
+                  const std::vector<int32_t>& values) {
     client.prepare(names_program());
     client.prepare(numbers_program());
     if (!client.start(names_program(), 100, kAllowHost, 0)) return false;
     for (size_t first = 0; first < names.size(); first += 1000) {
       const size_t last = std::min(names.size(), first + 1000);
-      send_rows(client, {names.begin() + static_cast<long>(first), names.begin() + static_cast<long>(last)}, first / 1000);
+      send_rows(client, {names.begin() + static_cast<long>(first), names.begin() + static_cast<long>(last)},
+                first / 1000);
       if (client.receive().as<TbChunkDone>().verdict != 0) return false;
     }
     const Reply built = end(client);
@@ -135,7 +137,8 @@ TEST_F(CompiledJoinTest, ProjectsThroughEveryKindOfTable) {
 
     std::vector<std::pair<int32_t, Name>> expected, got;
     for (int32_t i = 0; i < 3000; i += 2) {
-      for (int copy = 0; i < 2000 && copy < copies; copy++) expected.push_back(names[static_cast<size_t>(i * copies + copy)]);
+      for (int copy = 0; i < 2000 && copy < copies; copy++)
+        expected.push_back(names[static_cast<size_t>(i * copies + copy)]);
       if (i >= 2000) expected.emplace_back(i * step, Name());
     }
     Reply reply = end(*client);

@@ -13,7 +13,8 @@ template <class T>
 T number(const std::string& option, const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) throw OptionsError("bad value for " + option + ": " + text);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw OptionsError("bad value for " + option + ": " + text);
   return value;
 }
 
@@ -74,16 +75,26 @@ Options parse_options(int argc, char** argv) {
     } else {
       throw OptionsError("option needs a value or is not known: " + name);
     }
-    if (name == "--data-dir") options.data_dir = value;
-    else if (name == "--socket") options.socket = value;
-    else if (name == "--cache-dir") options.cache_dir = value;
-    else if (name == "--compiler") options.compiler = value;
-    else if (name == "--nonce-fd") options.nonce_fd = number<int>(name, value);
-    else if (name == "--host-threads") options.host_threads = number<unsigned>(name, value);
-    else if (name == "--memory-budget") options.memory_budget = bytes(name, value);
-    else if (name == "--compile-timeout") options.compile_timeout_s = number<uint32_t>(name, value);
-    else if (name == "--log-level") options.log_level = log_level(value);
-    else throw OptionsError("unknown option: " + name);
+    if (name == "--data-dir")
+      options.data_dir = value;
+    else if (name == "--socket")
+      options.socket = value;
+    else if (name == "--cache-dir")
+      options.cache_dir = value;
+    else if (name == "--compiler")
+      options.compiler = value;
+    else if (name == "--nonce-fd")
+      options.nonce_fd = number<int>(name, value);
+    else if (name == "--host-threads")
+      options.host_threads = number<unsigned>(name, value);
+    else if (name == "--memory-budget")
+      options.memory_budget = bytes(name, value);
+    else if (name == "--compile-timeout")
+      options.compile_timeout_s = number<uint32_t>(name, value);
+    else if (name == "--log-level")
+      options.log_level = log_level(value);
+    else
+      throw OptionsError("unknown option: " + name);
   }
   if (!options.help && options.nonce_fd < 0) throw OptionsError("--nonce-fd is required");
   if (options.host_threads > 1024) throw OptionsError("bad value for --host-threads");

@@ -209,16 +209,18 @@ TEST_F(TurbinedJoinTest, FailuresDropTables) {
 
 TEST_F(TurbinedJoinTest, ProgramsHaveToFitTheirTables) {
   const std::vector<std::pair<const char*, std::function<void(ProgramWriter&)>>> damages = {
-      {"another table", [](ProgramWriter& p) { p.joins[0].table = 4; }},
+      {"another table", [](ProgramWriter& p) { p.joins[0].join_table = 4; }},
       {"no keys", [](ProgramWriter& p) { p.joins[0].nkeys = 0; }},
-      {"key's type", [](ProgramWriter& p) {
+      {"key's type",
+       [](ProgramWriter& p) {
          p.attributes[0].length = 8;
          p.attributes[0].align = 8;
          p.columns[0].type = p.exprs[0].type = TB_TYPE_INT8;
        }},
       {"output beyond", [](ProgramWriter& p) { p.columns[1].attnum = 3; }},
       {"output's type", [](ProgramWriter& p) { p.columns[1].type = p.exprs[1].type = TB_TYPE_DATE; }},
-      {"stored nullable", [](ProgramWriter& p) {
+      {"stored nullable",
+       [](ProgramWriter& p) {
          p.columns[2].flags = 0;
          p.exprs[2].flags = 0;
        }},

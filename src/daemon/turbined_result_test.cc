@@ -64,11 +64,15 @@ TEST_F(TurbinedResultTest, GroupsInOrderWithALimit) {
   plan.order({{2, TB_SORT_DESCENDING}}).limit(5);
   std::vector<std::vector<int64_t>> expected;
   for (int64_t i = 0; i < 5; i++) expected.push_back({2999 - i, 1, 2999 - i});
-  EXPECT_EQ(rows_of(*client, sum_program(true), plan, {numbers(1500), [] {
-                      std::vector<int32_t> more = numbers(1500);
-                      for (int32_t& value : more) value += 1500;
-                      return more;
-                    }()}, {4, 8, 8}), expected);
+  EXPECT_EQ(rows_of(*client, sum_program(true), plan,
+                    {numbers(1500),
+                     [] {
+                       std::vector<int32_t> more = numbers(1500);
+                       for (int32_t& value : more) value += 1500;
+                       return more;
+                     }()},
+                    {4, 8, 8}),
+            expected);
   EXPECT_EQ(done_.groups, 5u);
   EXPECT_EQ(done_.rows_sorted, 3000u);
 
@@ -108,7 +112,8 @@ TEST_F(TurbinedResultTest, ProjectionsWithWindowsAndConditions) {
   plan.conditions.push_back({number, 0, 2});
   plan.order({{0, 0}});
   // Texts are NULL of multiples of 5, else all different.
-  const auto rows = rows_of(*client, build_program(TB_SINK_PROJECT), plan, {{5, 1}, {10, 2}, {15, 20}}, {4, 4, 16, 8, 4});
+  const auto rows = rows_of(*client, build_program(TB_SINK_PROJECT), plan, {{5, 1}, {10, 2}, {15, 20}},
+                            {4, 4, 16, 8, 4});
   ASSERT_EQ(rows.size(), 4u);
   const int64_t expected[][3] = {{1, 1, -1}, {2, 1, -1}, {15, 2, 20}, {20, 1, -1}};
   for (size_t i = 0; i < 4; i++) {

@@ -187,7 +187,8 @@ TEST_F(TurbinedTest, PagesDecodedOnTheWayAreNotInTheSlot) {
   const Reply groups = client->receive();
   ASSERT_EQ(groups.type, TB_MSG_RESULT_BATCH);
   int64_t sum;
-  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbResultBatch*>(groups.payload.data())->columns[1].values, sizeof sum);
+  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbResultBatch*>(groups.payload.data())->columns[1].values,
+         sizeof sum);
   EXPECT_EQ(sum, 500 * 2 + 500 * 3);
 }
 
@@ -268,7 +269,8 @@ TEST_F(TurbinedTest, VerdictsOfAggregatesFailTheQueryButNotTheConnection) {
   const Reply groups = client->receive();
   ASSERT_EQ(groups.type, TB_MSG_RESULT_BATCH);
   int64_t sum;
-  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbResultBatch*>(groups.payload.data())->columns[1].values, sizeof sum);
+  memcpy(&sum, client->slot(0) + reinterpret_cast<const TbResultBatch*>(groups.payload.data())->columns[1].values,
+         sizeof sum);
   EXPECT_EQ(sum, 6);
   EXPECT_TRUE(client->silent(100)) << "the slot is not read yet";
   client->send_struct(TB_MSG_SLOT_FREE, TbSlotFree{0, 0});
@@ -339,10 +341,26 @@ TEST_F(TurbinedTest, ViolationsCloseTheirConnectionOnly) {
   in_query([](Client& c) { c.send(TB_MSG_QUERY, std::string(500, 'q')); });
   in_query([](Client& c) { c.hello(); });
   in_query([](Client& c) { c.send_struct(TB_MSG_FILES, TbFiles{0, 1}); });
-  in_query([&](Client& c) { auto x = chunk; x.slot = 1000; c.send_struct(TB_MSG_CHUNK, x); });
-  in_query([&](Client& c) { auto x = chunk; x.npages = 1 << 20; c.send_struct(TB_MSG_CHUNK, x); });
-  in_query([&](Client& c) { auto x = chunk; x.kind = 7; c.send_struct(TB_MSG_CHUNK, x); });
-  in_query([&](Client& c) { auto x = chunk; x.nruns = 5; c.send_struct(TB_MSG_CHUNK, x); });
+  in_query([&](Client& c) {
+    auto x = chunk;
+    x.slot = 1000;
+    c.send_struct(TB_MSG_CHUNK, x);
+  });
+  in_query([&](Client& c) {
+    auto x = chunk;
+    x.npages = 1 << 20;
+    c.send_struct(TB_MSG_CHUNK, x);
+  });
+  in_query([&](Client& c) {
+    auto x = chunk;
+    x.kind = 7;
+    c.send_struct(TB_MSG_CHUNK, x);
+  });
+  in_query([&](Client& c) {
+    auto x = chunk;
+    x.nruns = 5;
+    c.send_struct(TB_MSG_CHUNK, x);
+  });
   in_query([&](Client& c) {
     auto x = chunk;
     x.nruns = 1;
@@ -355,10 +373,16 @@ TEST_F(TurbinedTest, ViolationsCloseTheirConnectionOnly) {
     c.send_struct(TB_MSG_CHUNK, x, std::string(reinterpret_cast<const char*>(twice), sizeof twice));
     EXPECT_EQ(c.receive().type, 0u);
   });
-  in_query([&](Client& c) { c.send_struct(TB_MSG_CHUNK, chunk); c.send_struct(TB_MSG_CHUNK, chunk); });
+  in_query([&](Client& c) {
+    c.send_struct(TB_MSG_CHUNK, chunk);
+    c.send_struct(TB_MSG_CHUNK, chunk);
+  });
   in_query([](Client& c) { c.send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0}); });
   in_query([](Client& c) { c.send_struct(TB_MSG_SLOT_FREE, TbSlotFree{0, 0}); });
-  in_query([&](Client& c) { c.send_struct(TB_MSG_CHUNK, chunk); c.send(TB_MSG_INPUT_END); });
+  in_query([&](Client& c) {
+    c.send_struct(TB_MSG_CHUNK, chunk);
+    c.send(TB_MSG_INPUT_END);
+  });
   in_query([&](Client& c) {
     auto x = chunk;
     x.kind = TB_CHUNK_COLUMNS;
@@ -399,7 +423,10 @@ TEST_F(TurbinedTest, SlotMemoryIsNobodyElsesWhileItsBackendMayReadIt) {
 }
 
 TEST_F(TurbinedTest, ClosingInMidQueryReleasesEverything) {
-  { auto warm = connect(); ASSERT_TRUE(warm->start(testing::rows_program(), 1000)); }
+  {
+    auto warm = connect();
+    ASSERT_TRUE(warm->start(testing::rows_program(), 1000));
+  }
   ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));
   const size_t fds = daemon_fds();
   for (int i = 0; i < 5; i++) {
@@ -407,7 +434,8 @@ TEST_F(TurbinedTest, ClosingInMidQueryReleasesEverything) {
     auto client = connect();
     client->send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {file.get()});
     ASSERT_TRUE(client->start(testing::rows_program(), 1000));
-    for (uint32_t slot = 0; slot < client->ready().nslots; slot++) client->send_pages(slot, heap_pages({SLOW_VALUE}, 1), slot);
+    for (uint32_t slot = 0; slot < client->ready().nslots; slot++)
+      client->send_pages(slot, heap_pages({SLOW_VALUE}, 1), slot);
   }
   ASSERT_TRUE(soon([&] { return status().open_queries == 0; }));
   EXPECT_TRUE(soon([&] { return daemon_fds() <= fds; })) << daemon_fds() << " > " << fds;

@@ -27,10 +27,10 @@ WIDENING(bool_to_int4, bool, int32_t)
 
 RT_EXPORT bool rt_int4_to_bool(int32_t a) { return a != 0; }
 
-#define NARROWING(name, A, R)                                    \
-  RT_EXPORT R rt_##name(A a, uint32_t* errors) {                 \
-    raise_if(a != (R)a, TB_ERR_OVERFLOW, errors);                \
-    return (R)a;                                                 \
+#define NARROWING(name, A, R)                     \
+  RT_EXPORT R rt_##name(A a, uint32_t* errors) {  \
+    raise_if(a != (R)a, TB_ERR_OVERFLOW, errors); \
+    return (R)a;                                  \
   }
 
 NARROWING(int4_to_int2, int32_t, int16_t)
@@ -49,12 +49,12 @@ RT_INLINE R round_to_integer(A rounded, A limit, uint32_t* errors) {
 
 }  // namespace
 
-#define FLOAT_TO_INTEGER(suffix, R, limit)                                        \
-  RT_EXPORT R rt_float4_to_##suffix(float a, uint32_t* errors) {                  \
-    return round_to_integer<R, float>(__builtin_rintf(a), limit, errors);         \
-  }                                                                               \
-  RT_EXPORT R rt_float8_to_##suffix(double a, uint32_t* errors) {                 \
-    return round_to_integer<R, double>(__builtin_rint(a), limit, errors);         \
+#define FLOAT_TO_INTEGER(suffix, R, limit)                                \
+  RT_EXPORT R rt_float4_to_##suffix(float a, uint32_t* errors) {          \
+    return round_to_integer<R, float>(__builtin_rintf(a), limit, errors); \
+  }                                                                       \
+  RT_EXPORT R rt_float8_to_##suffix(double a, uint32_t* errors) {         \
+    return round_to_integer<R, double>(__builtin_rint(a), limit, errors); \
   }
 
 FLOAT_TO_INTEGER(int2, int16_t, 0x1p15)
@@ -64,8 +64,8 @@ FLOAT_TO_INTEGER(int8, int64_t, 0x1p63)
 /* Raises where the value becomes infinite or zero and was not. */
 RT_EXPORT float rt_float8_to_float4(double a, uint32_t* errors) {
   float result = (float)a;
-  raise_if((__builtin_fabsf(result) == __builtin_inff()) & (__builtin_fabs(a) != __builtin_inf()),
-           TB_ERR_OVERFLOW, errors);
+  raise_if((__builtin_fabsf(result) == __builtin_inff()) & (__builtin_fabs(a) != __builtin_inf()), TB_ERR_OVERFLOW,
+           errors);
   raise_if((result == 0) & (a != 0), TB_ERR_OVERFLOW, errors);
   return result;
 }

@@ -43,13 +43,15 @@ SQL_TYPES = {'BOOL': 'boolean', 'INT2': 'smallint', 'INT4': 'integer', 'INT8': '
 def integers(bits):
     limit = 2 ** (bits - 1)
     values = [0, 1, -1, 2, -2, 3, 7, 10, 31, 63, limit - 1, limit - 2, -limit, -limit + 1, limit // 2]
-    return values + ([32767, -32768, 32768, 46341] if bits > 16 else []) + ([2147483647, -2147483648, 2147483648, 3037000500] if bits > 32 else [])
+    return (values + ([32767, -32768, 32768, 46341] if bits > 16 else []) +
+            ([2147483647, -2147483648, 2147483648, 3037000500] if bits > 32 else []))
 
 
 def floats(single):
     values = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.0, 3.0, 10.0, 1 / 3, 100.25, 1e10, -1e10,
               32767.5, 2147483647.0, 2147483648.0, -2147483648.5, math.inf, -math.inf, math.nan]
-    values += [1e30, 1e-30, 3e38] if single else [1e300, 1e-300, 1.7e308, 5e-324, 9223372036854775807.0, -9223372036854775808.0, 709.5, -740.0, 3.141592653589793, 1e22, 4e5]
+    values += [1e30, 1e-30, 3e38] if single else [
+        1e300, 1e-300, 1.7e308, 5e-324, 9223372036854775807.0, -9223372036854775808.0, 709.5, -740.0, 3.141592653589793, 1e22, 4e5]
     return [struct.unpack('f', struct.pack('f', v))[0] for v in values] if single else values
 
 
@@ -62,10 +64,12 @@ TIMESTAMPS = [0, 1, -1, 999999, 1000000, -1000001, MICROS_PER_DAY, MICROS_PER_DA
               9223371331199999999, -211813488000000000, -211813487999999999, -2 ** 63, 2 ** 63 - 1]
 TEXTS = ['', 'a', 'ab', 'abc', 'aXbXc', 'äbc', 'x€y€z', '   trim  ', 'abcdefgh', 'abcdefghi', 'abcdefghijklmnopqrstuvwxyz0123456789',
          '\U0001f600smile\U0001f600', 'a%b_c', 'back\\slash', 'Abc', 'abd', 'ijkl', 'b', '%', '_', 'ä', '€y']
-PATTERNS = ['', '%', '_', '%a%', 'a%', '%c', 'a_c', '_bc', '%_y%z', 'a\\%b%', '%\\_c', 'back\\\\%', '%b%X%', 'abc\\', '%\\', '__', '%€_€%', 'a\\bc']
+PATTERNS = ['', '%', '_', '%a%', 'a%', '%c', 'a_c', '_bc', '%_y%z', 'a\\%b%', '%\\_c', 'back\\\\%',
+            '%b%X%', 'abc\\', '%\\', '__', '%€_€%', 'a\\bc']
 NUMERICS = [0, 1, -1, 49, 50, -50, 51, 149, 150, -150, 100, 12345, -12345, 9999999, 3276749, 3276750, 214748364749, 214748364750,
             -214748364850, 99999999999999999, -99999999999999999]
-WIDE_NUMERICS = NUMERICS + [10 ** 18 + 50, -10 ** 20 - 49, 922337203685477580749, 922337203685477580750, 10 ** 30 + 7, -10 ** 36 + 1, 3 * 10 ** 19]
+WIDE_NUMERICS = NUMERICS + [10 ** 18 + 50, -10 ** 20 - 49, 922337203685477580749, 922337203685477580750,
+                            10 ** 30 + 7, -10 ** 36 + 1, 3 * 10 ** 19]
 
 VALUES = {'BOOL': [True, False], 'INT2': integers(16), 'INT4': integers(32), 'INT8': integers(64),
           'FLOAT4': floats(True), 'FLOAT8': floats(False), 'DATE': DATES, 'TIMESTAMP': TIMESTAMPS,
@@ -258,7 +262,9 @@ def sql_values(row, values):
         pattern = {'contains': '%{}%', 'prefix': '{}%', 'suffix': '%{}', 'exact': '{}'}[form].format(escaped)
         arguments[1] = literal('TEXT', pattern)
     name = row.signature[:row.signature.index('(')]
-    collated = [a + ' collate "C"' if k in ('TEXT', 'BPCHAR') else a for a, k in zip(arguments, row.args)] if kind in ('', 'like', 'notlike') else arguments
+    collated = arguments
+    if kind in ('', 'like', 'notlike'):
+        collated = [a + ' collate "C"' if k in ('TEXT', 'BPCHAR') else a for a, k in zip(arguments, row.args)]
     return f'pg_catalog."{name}"({", ".join(collated)})'
 
 

@@ -12,12 +12,12 @@
 
 using namespace turbine::rt;
 
-#define SIX_COMPARISONS(name, A, B, W)                                     \
-  RT_EXPORT bool rt_##name##eq(A a, B b) { return (W)a == (W)b; }          \
-  RT_EXPORT bool rt_##name##ne(A a, B b) { return (W)a != (W)b; }          \
-  RT_EXPORT bool rt_##name##lt(A a, B b) { return (W)a < (W)b; }           \
-  RT_EXPORT bool rt_##name##le(A a, B b) { return (W)a <= (W)b; }          \
-  RT_EXPORT bool rt_##name##gt(A a, B b) { return (W)a > (W)b; }           \
+#define SIX_COMPARISONS(name, A, B, W)                            \
+  RT_EXPORT bool rt_##name##eq(A a, B b) { return (W)a == (W)b; } \
+  RT_EXPORT bool rt_##name##ne(A a, B b) { return (W)a != (W)b; } \
+  RT_EXPORT bool rt_##name##lt(A a, B b) { return (W)a < (W)b; }  \
+  RT_EXPORT bool rt_##name##le(A a, B b) { return (W)a <= (W)b; } \
+  RT_EXPORT bool rt_##name##gt(A a, B b) { return (W)a > (W)b; }  \
   RT_EXPORT bool rt_##name##ge(A a, B b) { return (W)a >= (W)b; }
 
 SIX_COMPARISONS(bool, bool, bool, int)
@@ -35,13 +35,9 @@ SIX_COMPARISONS(timestamp_, int64_t, int64_t, int64_t)
 
 /* A date beyond the timestamps' range compares as later than all of them but
  * infinity: date_order_key. */
-#define DATE_COMPARISONS(operation, symbol)                                \
-  RT_EXPORT bool rt_date_##operation##_timestamp(int32_t a, int64_t b) {   \
-    return date_order_key(a) symbol b;                                     \
-  }                                                                        \
-  RT_EXPORT bool rt_timestamp_##operation##_date(int64_t a, int32_t b) {   \
-    return a symbol date_order_key(b);                                     \
-  }
+#define DATE_COMPARISONS(operation, symbol)                                                                   \
+  RT_EXPORT bool rt_date_##operation##_timestamp(int32_t a, int64_t b) { return date_order_key(a) symbol b; } \
+  RT_EXPORT bool rt_timestamp_##operation##_date(int64_t a, int32_t b) { return a symbol date_order_key(b); }
 
 DATE_COMPARISONS(eq, ==)
 DATE_COMPARISONS(ne, !=)
@@ -64,12 +60,12 @@ RT_INLINE bool float_lt(T a, T b) {
 
 }  // namespace
 
-#define FLOAT_COMPARISONS(name, A, B, W)                                       \
-  RT_EXPORT bool rt_##name##eq(A a, B b) { return float_eq<W>(a, b); }         \
-  RT_EXPORT bool rt_##name##ne(A a, B b) { return !float_eq<W>(a, b); }        \
-  RT_EXPORT bool rt_##name##lt(A a, B b) { return float_lt<W>(a, b); }         \
-  RT_EXPORT bool rt_##name##le(A a, B b) { return !float_lt<W>(b, a); }        \
-  RT_EXPORT bool rt_##name##gt(A a, B b) { return float_lt<W>(b, a); }         \
+#define FLOAT_COMPARISONS(name, A, B, W)                                \
+  RT_EXPORT bool rt_##name##eq(A a, B b) { return float_eq<W>(a, b); }  \
+  RT_EXPORT bool rt_##name##ne(A a, B b) { return !float_eq<W>(a, b); } \
+  RT_EXPORT bool rt_##name##lt(A a, B b) { return float_lt<W>(a, b); }  \
+  RT_EXPORT bool rt_##name##le(A a, B b) { return !float_lt<W>(b, a); } \
+  RT_EXPORT bool rt_##name##gt(A a, B b) { return float_lt<W>(b, a); }  \
   RT_EXPORT bool rt_##name##ge(A a, B b) { return !float_lt<W>(a, b); }
 
 FLOAT_COMPARISONS(float4, float, float, float)

@@ -27,9 +27,7 @@ constexpr int32_t kDateEnd = 2147483494 - kPostgresEpochJulian;  // first day af
 constexpr int32_t kTimestampEndDate = 109203528 - kPostgresEpochJulian;
 constexpr int64_t kTimestampMin = kDateMin * kMicrosPerDay;
 
-RT_INLINE bool date_is_finite(int32_t date) {
-  return (date != kDateMinusInfinity) & (date != kDateInfinity);
-}
+RT_INLINE bool date_is_finite(int32_t date) { return (date != kDateMinusInfinity) & (date != kDateInfinity); }
 
 RT_INLINE bool timestamp_is_finite(int64_t timestamp) {
   return (timestamp != kTimestampMinusInfinity) & (timestamp != kTimestampInfinity);
@@ -57,9 +55,7 @@ RT_INLINE int64_t floor_divide(int64_t value, int64_t divisor) {
 }
 
 /* The day of a timestamp, as a date without infinities. */
-RT_INLINE int32_t timestamp_day(int64_t timestamp) {
-  return (int32_t)floor_divide(timestamp, kMicrosPerDay);
-}
+RT_INLINE int32_t timestamp_day(int64_t timestamp) { return (int32_t)floor_divide(timestamp, kMicrosPerDay); }
 
 struct CivilDate {
   int32_t year;  // 0 is 1 BC
@@ -73,10 +69,8 @@ RT_INLINE CivilDate civil_from_julian(uint32_t julian) {
   uint32_t days = julian + 32044u;
   uint32_t era = days / 146097u;  // 400 years
   uint32_t day_of_era = days % 146097u;
-  uint32_t year_of_era =
-      (day_of_era - day_of_era / 1460u + day_of_era / 36524u - day_of_era / 146096u) / 365u;
-  uint32_t day_of_year =
-      day_of_era - (365u * year_of_era + year_of_era / 4u - year_of_era / 100u);
+  uint32_t year_of_era = (day_of_era - day_of_era / 1460u + day_of_era / 36524u - day_of_era / 146096u) / 365u;
+  uint32_t day_of_year = day_of_era - (365u * year_of_era + year_of_era / 4u - year_of_era / 100u);
   uint32_t month_from_march = (5u * day_of_year + 2u) / 153u;
   uint32_t day = day_of_year - (153u * month_from_march + 2u) / 5u + 1u;
   bool next_year = month_from_march >= 10u;
@@ -96,8 +90,6 @@ RT_INLINE int32_t julian_from_civil(CivilDate date) {
   return (int32_t)(era * 146097u + day_of_era - 32044u);
 }
 
-RT_INLINE uint32_t julian_of_date(int32_t date) {
-  return (uint32_t)date + (uint32_t)kPostgresEpochJulian;
-}
+RT_INLINE uint32_t julian_of_date(int32_t date) { return (uint32_t)date + (uint32_t)kPostgresEpochJulian; }
 
 }  // namespace turbine::rt

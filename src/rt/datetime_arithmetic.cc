@@ -19,9 +19,7 @@ RT_INLINE int32_t add_days(int32_t date, int64_t days, uint32_t* errors) {
 
 }  // namespace
 
-RT_EXPORT int32_t rt_date_pli(int32_t date, int32_t days, uint32_t* errors) {
-  return add_days(date, days, errors);
-}
+RT_EXPORT int32_t rt_date_pli(int32_t date, int32_t days, uint32_t* errors) { return add_days(date, days, errors); }
 
 RT_EXPORT int32_t rt_integer_pl_date(int32_t days, int32_t date, uint32_t* errors) {
   return add_days(date, days, errors);
@@ -61,8 +59,7 @@ constexpr int32_t kMonthsBound = 12 * 310000;  // beyond every timestamp's year
 
 RT_INLINE int64_t checked_timestamp(int64_t before, int64_t result, bool failed, uint32_t* errors) {
   bool finite = timestamp_is_finite(before);
-  raise_if(finite & (failed | (result < kTimestampMin) | (result >= kTimestampEnd)), TB_ERR_OVERFLOW,
-           errors);
+  raise_if(finite & (failed | (result < kTimestampMin) | (result >= kTimestampEnd)), TB_ERR_OVERFLOW, errors);
   return finite ? result : before;
 }
 
@@ -117,14 +114,14 @@ RT_EXPORT int64_t rt_timestamp_add_micros(int64_t timestamp, int64_t micros, uin
   return add_micros(timestamp, micros, errors);
 }
 
-RT_EXPORT int64_t rt_timestamptz_add_months(int64_t moment, int32_t months, const char* zone,
-                                            uint32_t length, uint32_t* errors) {
+RT_EXPORT int64_t rt_timestamptz_add_months(int64_t moment, int32_t months, const char* zone, uint32_t length,
+                                            uint32_t* errors) {
   int64_t local = zone_local(moment, zone, length, errors);
   return zone_utc(add_months(local, months, errors), zone, length, errors);
 }
 
-RT_EXPORT int64_t rt_timestamptz_add_days(int64_t moment, int32_t days, const char* zone,
-                                          uint32_t length, uint32_t* errors) {
+RT_EXPORT int64_t rt_timestamptz_add_days(int64_t moment, int32_t days, const char* zone, uint32_t length,
+                                          uint32_t* errors) {
   int64_t local = zone_local(moment, zone, length, errors);
   return zone_utc(add_days(local, days, errors), zone, length, errors);
 }

@@ -43,9 +43,7 @@ RT_INLINE Moment moment_of_timestamp(int64_t timestamp, uint32_t* errors) {
 /* ---- fields of the day ---- */
 
 /* There is no year 0: 1 BC is -1. */
-RT_INLINE int64_t field_year(const Moment& m, uint32_t*) {
-  return m.civil.year > 0 ? m.civil.year : m.civil.year - 1;
-}
+RT_INLINE int64_t field_year(const Moment& m, uint32_t*) { return m.civil.year > 0 ? m.civil.year : m.civil.year - 1; }
 
 RT_INLINE int64_t field_decade(const Moment& m, uint32_t*) {
   int64_t year = m.civil.year;
@@ -62,9 +60,7 @@ RT_INLINE int64_t field_millennium(const Moment& m, uint32_t*) {
   return year > 0 ? (year + 999) / 1000 : -((999 - (year - 1)) / 1000);
 }
 
-RT_INLINE int64_t field_quarter(const Moment& m, uint32_t*) {
-  return (m.civil.month - 1) / 3 + 1;
-}
+RT_INLINE int64_t field_quarter(const Moment& m, uint32_t*) { return (m.civil.month - 1) / 3 + 1; }
 
 RT_INLINE int64_t field_month(const Moment& m, uint32_t*) { return m.civil.month; }
 
@@ -79,9 +75,7 @@ RT_INLINE int64_t day_of_year(uint32_t julian, int32_t year) {
   return (int64_t)julian - julian_from_civil({year, 1, 1}) + 1;
 }
 
-RT_INLINE int64_t field_doy(const Moment& m, uint32_t*) {
-  return day_of_year(m.julian, m.civil.year);
-}
+RT_INLINE int64_t field_doy(const Moment& m, uint32_t*) { return day_of_year(m.julian, m.civil.year); }
 
 /* The Thursday of an ISO week decides the year that the week belongs to. */
 RT_INLINE uint32_t thursday_of(const Moment& m) { return m.julian - m.julian % 7u + 3u; }
@@ -104,25 +98,18 @@ RT_INLINE int64_t field_date_epoch(const Moment& m, uint32_t*) {
 
 /* ---- fields of the time of day ---- */
 
-RT_INLINE int64_t field_hour(const Moment& m, uint32_t*) {
-  return m.micros_of_day / (3600 * kMicrosPerSecond);
-}
+RT_INLINE int64_t field_hour(const Moment& m, uint32_t*) { return m.micros_of_day / (3600 * kMicrosPerSecond); }
 
-RT_INLINE int64_t field_minute(const Moment& m, uint32_t*) {
-  return m.micros_of_day / (60 * kMicrosPerSecond) % 60;
-}
+RT_INLINE int64_t field_minute(const Moment& m, uint32_t*) { return m.micros_of_day / (60 * kMicrosPerSecond) % 60; }
 
 /* Microseconds of the minute: `second` at scale 6, `milliseconds` at scale 3,
  * `microseconds` at scale 0. */
-RT_INLINE int64_t field_second(const Moment& m, uint32_t*) {
-  return m.micros_of_day % (60 * kMicrosPerSecond);
-}
+RT_INLINE int64_t field_second(const Moment& m, uint32_t*) { return m.micros_of_day % (60 * kMicrosPerSecond); }
 
 /* Microseconds since 1970, where those are 18 digits at most, as 64-bit
  * numerics are. */
 RT_INLINE int64_t field_epoch(const Moment& m, uint32_t* errors) {
-  constexpr int64_t shift =
-      (int64_t)(kPostgresEpochJulian - kUnixEpochJulian) * kMicrosPerDay;
+  constexpr int64_t shift = (int64_t)(kPostgresEpochJulian - kUnixEpochJulian) * kMicrosPerDay;
   constexpr int64_t limit = 1000000000000000000;
   int64_t epoch = (int64_t)((uint64_t)m.timestamp + (uint64_t)shift);
   raise_if((epoch >= limit) | (epoch <= -limit), TB_ERR_UNREPRESENTABLE, errors);
@@ -135,8 +122,7 @@ RT_INLINE double seconds_of_minute(int64_t micros) {
 }
 
 RT_INLINE double milliseconds_of_minute(int64_t micros) {
-  return (double)(micros / kMicrosPerSecond) * 1000.0 +
-         (double)(micros % kMicrosPerSecond) / 1000.0;
+  return (double)(micros / kMicrosPerSecond) * 1000.0 + (double)(micros % kMicrosPerSecond) / 1000.0;
 }
 
 RT_INLINE double whole(int64_t value) { return (double)value; }
@@ -145,9 +131,9 @@ RT_INLINE double micros_to_seconds(int64_t micros) { return (double)micros / 100
 
 }  // namespace
 
-#define EXTRACT_DATE(name, field)                                               \
-  RT_EXPORT int64_t rt_extract_##name##_date(int32_t date, uint32_t* errors) {  \
-    return field(moment_of_date(date, errors), errors);                         \
+#define EXTRACT_DATE(name, field)                                              \
+  RT_EXPORT int64_t rt_extract_##name##_date(int32_t date, uint32_t* errors) { \
+    return field(moment_of_date(date, errors), errors);                        \
   }
 
 #define EXTRACT_TIMESTAMP(name, field, to_double)                                         \
@@ -158,20 +144,19 @@ RT_INLINE double micros_to_seconds(int64_t micros) { return (double)micros / 100
     return to_double(field(moment_of_timestamp(timestamp, errors), errors));              \
   }
 
-#define EXTRACT_ZONED(name, field, to_double)                                                   \
-  RT_EXPORT int64_t rt_extract_##name##_timestamptz(int64_t moment, const char* zone,           \
-                                                    uint32_t length, uint32_t* errors) {        \
-    return field(moment_of_timestamp(zone_local(moment, zone, length, errors), errors), errors); \
-  }                                                                                             \
-  RT_EXPORT double rt_date_part_##name##_timestamptz(int64_t moment, const char* zone,          \
-                                                     uint32_t length, uint32_t* errors) {       \
-    return to_double(                                                                           \
-        field(moment_of_timestamp(zone_local(moment, zone, length, errors), errors), errors));  \
+#define EXTRACT_ZONED(name, field, to_double)                                                               \
+  RT_EXPORT int64_t rt_extract_##name##_timestamptz(int64_t moment, const char* zone, uint32_t length,      \
+                                                    uint32_t* errors) {                                     \
+    return field(moment_of_timestamp(zone_local(moment, zone, length, errors), errors), errors);            \
+  }                                                                                                         \
+  RT_EXPORT double rt_date_part_##name##_timestamptz(int64_t moment, const char* zone, uint32_t length,     \
+                                                     uint32_t* errors) {                                    \
+    return to_double(field(moment_of_timestamp(zone_local(moment, zone, length, errors), errors), errors)); \
   }
 
-#define EXTRACT_DAY_FIELD(name)                  \
-  EXTRACT_DATE(name, field_##name)               \
-  EXTRACT_TIMESTAMP(name, field_##name, whole)   \
+#define EXTRACT_DAY_FIELD(name)                \
+  EXTRACT_DATE(name, field_##name)             \
+  EXTRACT_TIMESTAMP(name, field_##name, whole) \
   EXTRACT_ZONED(name, field_##name, whole)
 
 EXTRACT_DAY_FIELD(millennium)
@@ -204,9 +189,7 @@ EXTRACT_ZONED(microseconds, field_second, whole)
 
 namespace {
 
-RT_INLINE int64_t midnight(int64_t julian) {
-  return (julian - kPostgresEpochJulian) * kMicrosPerDay;
-}
+RT_INLINE int64_t midnight(int64_t julian) { return (julian - kPostgresEpochJulian) * kMicrosPerDay; }
 
 /* Infinities truncate to themselves. Before the first day there is no
  * timestamp. */
@@ -229,17 +212,12 @@ RT_INLINE int64_t start_of_year(int32_t year) { return midnight(julian_from_civi
 
 /* Centuries and millennia start in year 1 of a hundred or thousand; year 0 is 1 BC. */
 RT_INLINE int32_t first_year(int32_t year, int32_t years) {
-  return year > 0 ? (year + years - 1) / years * years - (years - 1)
-                  : -((years - 1 - (year - 1)) / years) * years + 1;
+  return year > 0 ? (year + years - 1) / years * years - (years - 1) : -((years - 1 - (year - 1)) / years) * years + 1;
 }
 
-RT_INLINE int32_t first_of_decade(int32_t year) {
-  return year > 0 ? year / 10 * 10 : -((8 - (year - 1)) / 10) * 10;
-}
+RT_INLINE int32_t first_of_decade(int32_t year) { return year > 0 ? year / 10 * 10 : -((8 - (year - 1)) / 10) * 10; }
 
-RT_INLINE int64_t without_rest(const Moment& m, int64_t unit) {
-  return m.timestamp - m.micros_of_day % unit;
-}
+RT_INLINE int64_t without_rest(const Moment& m, int64_t unit) { return m.timestamp - m.micros_of_day % unit; }
 
 }  // namespace
 
@@ -250,21 +228,21 @@ RT_INLINE int64_t without_rest(const Moment& m, int64_t unit) {
   }
 
 /* Local days and what is longer start when the zone says so then. */
-#define DATE_TRUNC_ZONED(name, start)                                                  \
-  RT_EXPORT int64_t rt_date_trunc_##name##_timestamptz(int64_t moment, const char* zone, \
-                                                       uint32_t length, uint32_t* errors) { \
-    int64_t local = zone_local(moment, zone, length, errors);                          \
-    Moment m = finite_moment(local);                                                   \
-    return zone_utc(truncated(local, start, errors), zone, length, errors);            \
+#define DATE_TRUNC_ZONED(name, start)                                                                     \
+  RT_EXPORT int64_t rt_date_trunc_##name##_timestamptz(int64_t moment, const char* zone, uint32_t length, \
+                                                       uint32_t* errors) {                                \
+    int64_t local = zone_local(moment, zone, length, errors);                                             \
+    Moment m = finite_moment(local);                                                                      \
+    return zone_utc(truncated(local, start, errors), zone, length, errors);                               \
   }
 
 /* What is shorter keeps the offset of the moment. */
-#define DATE_TRUNC_MOMENT(name, unit)                                                  \
-  RT_EXPORT int64_t rt_date_trunc_##name##_timestamptz(int64_t moment, const char* zone, \
-                                                       uint32_t length, uint32_t* errors) { \
-    int64_t local = zone_local(moment, zone, length, errors);                          \
-    Moment m = finite_moment(local);                                                   \
-    return truncated(moment, wrapping_subtract(moment, m.micros_of_day % (unit)), errors); \
+#define DATE_TRUNC_MOMENT(name, unit)                                                                     \
+  RT_EXPORT int64_t rt_date_trunc_##name##_timestamptz(int64_t moment, const char* zone, uint32_t length, \
+                                                       uint32_t* errors) {                                \
+    int64_t local = zone_local(moment, zone, length, errors);                                             \
+    Moment m = finite_moment(local);                                                                      \
+    return truncated(moment, wrapping_subtract(moment, m.micros_of_day % (unit)), errors);                \
   }
 
 #define DATE_TRUNC_DAYS(name, start) DATE_TRUNC(name, start) DATE_TRUNC_ZONED(name, start)

@@ -5,11 +5,11 @@
 
 using namespace turbine::rt;
 
-#define DAY_FIELDS(apply) \
-  apply(millennium) apply(century) apply(decade) apply(year) apply(isoyear) apply(quarter) apply(month) \
-  apply(week) apply(day) apply(dow) apply(isodow) apply(doy)
-#define DECLARE_DATE(name) \
-  extern "C" int64_t rt_extract_##name##_date(int32_t, uint32_t*); \
+#define DAY_FIELDS(apply)                                                                                           \
+  apply(millennium) apply(century) apply(decade) apply(year) apply(isoyear) apply(quarter) apply(month) apply(week) \
+      apply(day) apply(dow) apply(isodow) apply(doy)
+#define DECLARE_DATE(name)                                              \
+  extern "C" int64_t rt_extract_##name##_date(int32_t, uint32_t*);      \
   extern "C" int64_t rt_extract_##name##_timestamp(int64_t, uint32_t*); \
   extern "C" double rt_date_part_##name##_timestamp(int64_t, uint32_t*);
 DAY_FIELDS(DECLARE_DATE)
@@ -44,9 +44,7 @@ bool rt_timestamp_ge_date(int64_t, int32_t);
 
 namespace {
 
-int32_t date(int year, int month, int day) {
-  return julian_from_civil({year, month, day}) - kPostgresEpochJulian;
-}
+int32_t date(int year, int month, int day) { return julian_from_civil({year, month, day}) - kPostgresEpochJulian; }
 
 int64_t timestamp(int year, int month, int day, int64_t micros) {
   return date(year, month, day) * kMicrosPerDay + micros;
@@ -61,7 +59,8 @@ TEST(DatetimeTest, CalendarDayByDay) {
   for (uint32_t julian = 0; julian < 3300000; julian++) {
     CivilDate civil = civil_from_julian(julian);
     ASSERT_TRUE(civil.year == year && civil.month == month && civil.day == day)
-        << julian << ": " << civil.year << '-' << civil.month << '-' << civil.day << " for " << year << '-' << month << '-' << day;
+        << julian << ": " << civil.year << '-' << civil.month << '-' << civil.day << " for " << year << '-' << month
+        << '-' << day;
     ASSERT_EQ(julian_from_civil(civil), (int32_t)julian);
     uint32_t errors = 0;
     ASSERT_EQ(rt_extract_doy_date((int32_t)julian - kPostgresEpochJulian, &errors), doy + (leap(-4713) ? 1 : 0));
@@ -101,10 +100,10 @@ TEST(DatetimeTest, Fields) {
     int64_t moment = timestamp(c.year, c.month, c.day, 86399999999);
     uint32_t errors = 0;
     int field = 0;
-#define CHECK_FIELD(name)                                                                              \
-    EXPECT_EQ(rt_extract_##name##_date(day_number, &errors), c.expected[field]) << #name << c.year;    \
-    EXPECT_EQ(rt_extract_##name##_timestamp(moment, &errors), c.expected[field]) << #name << c.year;   \
-    EXPECT_EQ(rt_date_part_##name##_timestamp(moment, &errors), (double)c.expected[field++]) << #name;
+#define CHECK_FIELD(name)                                                                          \
+  EXPECT_EQ(rt_extract_##name##_date(day_number, &errors), c.expected[field]) << #name << c.year;  \
+  EXPECT_EQ(rt_extract_##name##_timestamp(moment, &errors), c.expected[field]) << #name << c.year; \
+  EXPECT_EQ(rt_date_part_##name##_timestamp(moment, &errors), (double)c.expected[field++]) << #name;
     DAY_FIELDS(CHECK_FIELD)
     EXPECT_EQ(errors, 0u);
   }

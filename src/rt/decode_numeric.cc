@@ -28,9 +28,7 @@ struct Digits {
   bool negative;
 };
 
-RT_INLINE uint32_t digit(const Digits& digits, int32_t i) {
-  return load_unaligned<uint16_t>(digits.bytes + 2 * i);
-}
+RT_INLINE uint32_t digit(const Digits& digits, int32_t i) { return load_unaligned<uint16_t>(digits.bytes + 2 * i); }
 
 RT_INLINE bool read_header(Payload numeric, Digits* digits) {
   if (numeric.length < 2) return false;
@@ -83,8 +81,7 @@ RT_INLINE uint128 room_for(int32_t cut) {
 }
 
 /* Any magnitude up to `limit`. `count` digits are wanted, the last one cut. */
-RT_INLINE bool accumulate_wide(const Digits& digits, int32_t count, int32_t cut, uint128 limit,
-                               uint128* magnitude) {
+RT_INLINE bool accumulate_wide(const Digits& digits, int32_t count, int32_t cut, uint128 limit, uint128* magnitude) {
   uint128 sum = 0;
   for (int32_t i = 0; i < count - 1; i++) {
     const uint32_t d = i < digits.count ? digit(digits, i) : 0;
@@ -103,8 +100,7 @@ RT_INLINE bool accumulate_wide(const Digits& digits, int32_t count, int32_t cut,
  * are not stored: all at once. The load ends with the stored digits, so that it
  * reads bytes of the tuple only; what precedes them is shifted out. False where
  * a digit is none, or the last has decimals beyond the scale. */
-RT_INLINE bool accumulate_narrow(const Digits& digits, int32_t count, int32_t cut,
-                                 uint64_t* magnitude) {
+RT_INLINE bool accumulate_narrow(const Digits& digits, int32_t count, int32_t cut, uint64_t* magnitude) {
   uint64_t lanes = load_unaligned<uint64_t>(digits.bytes + 2 * digits.count - 8);
   lanes = lanes >> (16 * (4 - digits.count)) << (16 * (4 - count));
   const uint64_t high_bits = 0x8000800080008000u;
@@ -119,8 +115,7 @@ RT_INLINE bool accumulate_narrow(const Digits& digits, int32_t count, int32_t cu
 }
 
 /* Everything but the common case; not inlined, for the size of the code. */
-__attribute__((noinline, cold)) bool wide_value(Digits digits, int32_t scale, uint128 limit,
-                                                uint128* value) {
+__attribute__((noinline, cold)) bool wide_value(Digits digits, int32_t scale, uint128 limit, uint128* value) {
   *value = 0;
   if (digits.count <= 0) return true;
   const Target target = target_of(scale);

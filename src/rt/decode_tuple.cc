@@ -25,17 +25,11 @@ constexpr uint32_t kBitmap = 23;
 constexpr uint16_t kHasNull = 0x0001;
 constexpr uint16_t kNattsMask = 0x07ff;
 
-RT_INLINE uint16_t load16(const uint8_t* aligned) {
-  return *reinterpret_cast<const uint16_t*>(aligned);
-}
+RT_INLINE uint16_t load16(const uint8_t* aligned) { return *reinterpret_cast<const uint16_t*>(aligned); }
 
-RT_INLINE uint32_t tuple_natts(const uint8_t* tuple) {
-  return load16(tuple + kInfomask2) & kNattsMask;
-}
+RT_INLINE uint32_t tuple_natts(const uint8_t* tuple) { return load16(tuple + kInfomask2) & kNattsMask; }
 
-RT_INLINE bool tuple_has_nulls(const uint8_t* tuple) {
-  return load16(tuple + kInfomask) & kHasNull;
-}
+RT_INLINE bool tuple_has_nulls(const uint8_t* tuple) { return load16(tuple + kInfomask) & kHasNull; }
 
 }  // namespace
 
@@ -46,8 +40,8 @@ RT_EXPORT uint32_t rt_decode_line_count(const uint8_t* page) {
   const uint32_t special = load16(page + 16);
   if (upper == 0) return 0;  // never initialised
   const uint32_t lines = (lower - kPageHeader) / kLinePointer;
-  const bool sane = lower >= kPageHeader && lower <= upper && upper <= special &&
-                    special <= TB_PAGE_SIZE && lines <= TB_MAX_TUPLES_PER_PAGE;
+  const bool sane = lower >= kPageHeader && lower <= upper && upper <= special && special <= TB_PAGE_SIZE &&
+                    lines <= TB_MAX_TUPLES_PER_PAGE;
   return sane ? lines : TB_NONE;
 }
 
@@ -55,8 +49,7 @@ RT_EXPORT uint32_t rt_decode_line_count(const uint8_t* page) {
 RT_EXPORT bool rt_decode_line_sane(uint32_t line_pointer) {
   const uint32_t offset = line_pointer & 0x7fff;
   const uint32_t length = line_pointer >> 17;
-  return (offset >= kPageHeader) & (offset % kMaxAlign == 0) & (length > kBitmap) &
-         (offset + length <= TB_PAGE_SIZE);
+  return (offset >= kPageHeader) & (offset % kMaxAlign == 0) & (length > kBitmap) & (offset + length <= TB_PAGE_SIZE);
 }
 
 /* The usual tuple: no NULL, at least `natts` attributes, data right behind the
@@ -106,8 +99,8 @@ RT_INLINE uint32_t toast_pointer_end(const uint8_t* data, uint32_t start, uint32
 /* Where the varlena ends that follows what ended at `offset`; beyond `end` if it
  * is impossible. *start: its header. A nonzero byte at `offset` is no padding
  * but a header, whatever the attribute's alignment. */
-RT_EXPORT uint32_t rt_decode_varlena_end(const uint8_t* data, uint32_t offset, uint32_t end,
-                                         uint32_t align, uint32_t* start) {
+RT_EXPORT uint32_t rt_decode_varlena_end(const uint8_t* data, uint32_t offset, uint32_t end, uint32_t align,
+                                         uint32_t* start) {
   *start = kBeyond;
   if (offset >= end) return kBeyond;
   const uint8_t first = data[offset];
@@ -143,8 +136,7 @@ RT_EXPORT uint32_t rt_decode_cstring_end(const uint8_t* data, uint32_t start, ui
 }
 
 /* Where the attribute ends that follows what ended at `offset`. */
-RT_INLINE uint32_t attribute_end(const uint8_t* data, uint32_t offset, uint32_t end, int32_t length,
-                                 uint32_t align) {
+RT_INLINE uint32_t attribute_end(const uint8_t* data, uint32_t offset, uint32_t end, int32_t length, uint32_t align) {
   uint32_t start;
   if (length == -1) return rt_decode_varlena_end(data, offset, end, align, &start);
   start = (offset + align - 1) & ~(align - 1);
@@ -154,9 +146,8 @@ RT_INLINE uint32_t attribute_end(const uint8_t* data, uint32_t offset, uint32_t 
 /* Over `count` attributes from the 0-based `first` on, for stretches of wide
  * tables that are not worth code of their own. A shape is an attribute's length
  * (low 16 bits, signed) and alignment. */
-RT_EXPORT __attribute__((noinline)) uint32_t rt_decode_skip(const uint8_t* tuple, const uint8_t* data,
-                                                            uint32_t offset, uint32_t end,
-                                                            const uint32_t* shapes, uint32_t first,
+RT_EXPORT __attribute__((noinline)) uint32_t rt_decode_skip(const uint8_t* tuple, const uint8_t* data, uint32_t offset,
+                                                            uint32_t end, const uint32_t* shapes, uint32_t first,
                                                             uint32_t count) {
   const uint32_t natts = tuple_natts(tuple);
   const bool nulls = tuple_has_nulls(tuple);

@@ -55,19 +55,11 @@ RT_INLINE T divide(T a, T b, uint32_t* errors) {
 
 }  // namespace
 
-#define FOUR_OPERATORS(name, A, B, R)                                      \
-  RT_EXPORT R rt_##name##pl(A a, B b, uint32_t* errors) {                  \
-    return add<R>(a, b, errors);                                           \
-  }                                                                        \
-  RT_EXPORT R rt_##name##mi(A a, B b, uint32_t* errors) {                  \
-    return subtract<R>(a, b, errors);                                      \
-  }                                                                        \
-  RT_EXPORT R rt_##name##mul(A a, B b, uint32_t* errors) {                 \
-    return multiply<R>(a, b, errors);                                      \
-  }                                                                        \
-  RT_EXPORT R rt_##name##div(A a, B b, uint32_t* errors) {                 \
-    return divide<R>(a, b, errors);                                        \
-  }
+#define FOUR_OPERATORS(name, A, B, R)                                                          \
+  RT_EXPORT R rt_##name##pl(A a, B b, uint32_t* errors) { return add<R>(a, b, errors); }       \
+  RT_EXPORT R rt_##name##mi(A a, B b, uint32_t* errors) { return subtract<R>(a, b, errors); }  \
+  RT_EXPORT R rt_##name##mul(A a, B b, uint32_t* errors) { return multiply<R>(a, b, errors); } \
+  RT_EXPORT R rt_##name##div(A a, B b, uint32_t* errors) { return divide<R>(a, b, errors); }
 
 FOUR_OPERATORS(float4, float, float, float)
 FOUR_OPERATORS(float8, double, double, double)
@@ -92,9 +84,7 @@ RT_EXPORT double rt_dsqrt(double a, uint32_t* errors) {
   return __builtin_sqrt(a);
 }
 
-RT_EXPORT double rt_degrees(double a, uint32_t* errors) {
-  return divide<double>(a, 0.0174532925199432957692, errors);
-}
+RT_EXPORT double rt_degrees(double a, uint32_t* errors) { return divide<double>(a, 0.0174532925199432957692, errors); }
 
 RT_EXPORT double rt_radians(double a, uint32_t* errors) {
   return multiply<double>(a, 0.0174532925199432957692, errors);

@@ -42,9 +42,7 @@ RT_INLINE bool out_of_range(double result) {
   return (size == __builtin_inf()) | (size < 0x1p-1022);
 }
 
-RT_INLINE void check_positive(double a, uint32_t* errors) {
-  raise_if(a <= 0, TB_ERR_DOMAIN, errors);
-}
+RT_INLINE void check_positive(double a, uint32_t* errors) { raise_if(a <= 0, TB_ERR_DOMAIN, errors); }
 
 RT_INLINE void check_angle(double a, uint32_t* errors) {
   raise_if(__builtin_fabs(a) == __builtin_inf(), TB_ERR_DOMAIN, errors);
@@ -90,15 +88,15 @@ RT_INLINE bool square_is_certain(double a, double square) {
 #if !defined(__NVPTX__)
 __attribute__((no_builtin("pow")))
 #endif
-RT_EXPORT double rt_dpow(double a, double b, uint32_t* errors) {
+RT_EXPORT double
+rt_dpow(double a, double b, uint32_t* errors) {
   raise_if((a == 0) & (b < 0), TB_ERR_DOMAIN, errors);
 #if !defined(__NVPTX__)
   if (b == 2.0 && square_is_certain(a, a * a)) return a * a;
 #endif
   raise_if((a < 0) & (__builtin_floor(b) != b) & (b == b), TB_ERR_DOMAIN, errors);
   double result = pow(a, b);
-  raise_if(is_finite(a) & is_finite(b) & (a != 0) & out_of_range(result), TB_ERR_OVERFLOW,
-           errors);
+  raise_if(is_finite(a) & is_finite(b) & (a != 0) & out_of_range(result), TB_ERR_OVERFLOW, errors);
   return result;
 }
 

@@ -175,15 +175,21 @@ TEST(FloatTest, CastsToIntegers) {
     uint32_t errors = 0;
     int16_t small = rt_float8_to_int2(c.value, &errors);
     EXPECT_EQ(errors == 0, c.fits2) << c.value;
-    if (c.fits2) { EXPECT_EQ(small, c.int8); }
+    if (c.fits2) {
+      EXPECT_EQ(small, c.int8);
+    }
     errors = 0;
     int32_t medium = rt_float8_to_int4(c.value, &errors);
     EXPECT_EQ(errors == 0, c.fits4) << c.value;
-    if (c.fits4) { EXPECT_EQ(medium, c.int8); }
+    if (c.fits4) {
+      EXPECT_EQ(medium, c.int8);
+    }
     errors = 0;
     int64_t big = rt_float8_to_int8(c.value, &errors);
     EXPECT_EQ(errors == 0, c.fits8) << c.value;
-    if (c.fits8) { EXPECT_EQ(big, c.int8); }
+    if (c.fits8) {
+      EXPECT_EQ(big, c.int8);
+    }
   }
   uint32_t errors = 0;
   EXPECT_EQ(rt_float4_to_int4(-0x1p31f, &errors), INT32_MIN);
@@ -369,7 +375,9 @@ TEST(FloatTest, SquaresAreThoseOfPow) {
     double a;
     switch (i % 4) {
       case 0: a = static_cast<double>(static_cast<int64_t>(random() % 2000000)) / 1000.0 - 1000.0; break;
-      case 1: a = std::ldexp(1.0 + static_cast<double>(random() % 16) * 0x1p-52, static_cast<int>(random() % 200) - 100); break;
+      case 1:
+        a = std::ldexp(1.0 + static_cast<double>(random() % 16) * 0x1p-52, static_cast<int>(random() % 200) - 100);
+        break;
       case 2: {
         const uint64_t bits = random();
         std::memcpy(&a, &bits, sizeof a);

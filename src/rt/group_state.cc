@@ -96,9 +96,7 @@ RT_INLINE T peers_fold(T mine, uint32_t, Fold) {
 RT_INLINE bool leads(uint32_t) { return true; }
 #endif
 
-RT_INLINE void add_u64(uint64_t* state, uint64_t value) {
-  __atomic_fetch_add(state, value, __ATOMIC_RELAXED);
-}
+RT_INLINE void add_u64(uint64_t* state, uint64_t value) { __atomic_fetch_add(state, value, __ATOMIC_RELAXED); }
 
 /* Two 64-bit additions with the carry between them: the sum is exact once all
  * have been made, in whatever order. */
@@ -150,17 +148,15 @@ RT_INLINE void extreme_of_type(void* state, int64_t key, uint32_t type) {
   switch (tb_type_width(type)) {
     case 8: {
       bool is_float = type == TB_TYPE_FLOAT8;
-      extreme<uint64_t, Min>(
-          (uint64_t*)state, key,
-          [=](uint64_t w) { return is_float ? flip_float((int64_t)w) : (int64_t)w; },
-          [=](uint64_t, int64_t k) { return (uint64_t)(is_float ? flip_float(k) : k); });
+      extreme<uint64_t, Min>((uint64_t*)state, key,
+                             [=](uint64_t w) { return is_float ? flip_float((int64_t)w) : (int64_t)w; },
+                             [=](uint64_t, int64_t k) { return (uint64_t)(is_float ? flip_float(k) : k); });
       return;
     }
     case 4: {
       bool is_float = type == TB_TYPE_FLOAT4;
       extreme<uint32_t, Min>(
-          (uint32_t*)state, key,
-          [=](uint32_t w) { return (int64_t)(is_float ? flip_float((int32_t)w) : (int32_t)w); },
+          (uint32_t*)state, key, [=](uint32_t w) { return (int64_t)(is_float ? flip_float((int32_t)w) : (int32_t)w); },
           [=](uint32_t, int64_t k) { return (uint32_t)(is_float ? flip_float((int32_t)k) : (int32_t)k); });
       return;
     }
@@ -187,8 +183,7 @@ RT_INLINE uint64_t append_u64(uint64_t* counter) {
   uint32_t below = (uint32_t)__nvvm_read_ptx_sreg_lanemask_lt();
   uint32_t leader = (uint32_t)__builtin_ctz(active);
   uint64_t base = 0;
-  if (lane() == leader)
-    base = __atomic_fetch_add(counter, (uint64_t)__builtin_popcount(active), __ATOMIC_RELAXED);
+  if (lane() == leader) base = __atomic_fetch_add(counter, (uint64_t)__builtin_popcount(active), __ATOMIC_RELAXED);
   uint32_t low = (uint32_t)__nvvm_shfl_sync_idx_i32(active, (int)(uint32_t)base, (int)leader, 31);
   uint32_t high = (uint32_t)__nvvm_shfl_sync_idx_i32(active, (int)(uint32_t)(base >> 32), (int)leader, 31);
   return ((uint64_t)high << 32 | low) + (uint64_t)__builtin_popcount(active & below);
@@ -343,8 +338,7 @@ RT_EXPORT uint64_t rt_store_reserve(TbRowStore* store, uint64_t text_bytes, uint
 /* Text keys against a group's, whose bytes another multiprocessor may have written
  * a moment ago: volatile loads, a word at a time, since this one's L1 cache may
  * hold an older line. `stored` is 8-aligned and padded to whole words. */
-RT_EXPORT bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored,
-                                     uint32_t stored_length) {
+RT_EXPORT bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length) {
   if (key_length != stored_length) return false;
   const volatile uint64_t* words = (const volatile uint64_t*)stored;
   uint32_t at = 0;

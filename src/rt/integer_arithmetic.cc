@@ -95,19 +95,11 @@ RT_INLINE R absolute(R a, uint32_t* errors) {
 
 /* The four operators of one pair of types; `name` is PostgreSQL's: int48 is
  * integer with bigint. */
-#define FOUR_OPERATORS(name, A, B, R)                                      \
-  RT_EXPORT R rt_##name##pl(A a, B b, uint32_t* errors) {                  \
-    return add<R>(a, b, errors);                                           \
-  }                                                                        \
-  RT_EXPORT R rt_##name##mi(A a, B b, uint32_t* errors) {                  \
-    return subtract<R>(a, b, errors);                                      \
-  }                                                                        \
-  RT_EXPORT R rt_##name##mul(A a, B b, uint32_t* errors) {                 \
-    return multiply<R>(a, b, errors);                                      \
-  }                                                                        \
-  RT_EXPORT R rt_##name##div(A a, B b, uint32_t* errors) {                 \
-    return divide<R>(a, b, errors);                                        \
-  }
+#define FOUR_OPERATORS(name, A, B, R)                                                          \
+  RT_EXPORT R rt_##name##pl(A a, B b, uint32_t* errors) { return add<R>(a, b, errors); }       \
+  RT_EXPORT R rt_##name##mi(A a, B b, uint32_t* errors) { return subtract<R>(a, b, errors); }  \
+  RT_EXPORT R rt_##name##mul(A a, B b, uint32_t* errors) { return multiply<R>(a, b, errors); } \
+  RT_EXPORT R rt_##name##div(A a, B b, uint32_t* errors) { return divide<R>(a, b, errors); }
 
 FOUR_OPERATORS(int2, int16_t, int16_t, int16_t)
 FOUR_OPERATORS(int4, int32_t, int32_t, int32_t)
@@ -122,26 +114,15 @@ FOUR_OPERATORS(int84, int64_t, int32_t, int64_t)
 /* Operators of one type. Shift counts are taken modulo the width of the
  * machine's operation, as PostgreSQL's compiled C does on x86-64 and arm64:
  * smallint shifts as integer. */
-#define ONE_TYPE_OPERATORS(name, T, W, bits)                               \
-  RT_EXPORT T rt_##name##mod(T a, T b, uint32_t* errors) {                 \
-    return modulo<T>(a, b, errors);                                        \
-  }                                                                        \
-  RT_EXPORT T rt_##name##um(T a, uint32_t* errors) {                       \
-    return negate<T>(a, errors);                                           \
-  }                                                                        \
-  RT_EXPORT T rt_##name##abs(T a, uint32_t* errors) {                      \
-    return absolute<T>(a, errors);                                         \
-  }                                                                        \
-  RT_EXPORT T rt_##name##and(T a, T b) { return (T)(a & b); }              \
-  RT_EXPORT T rt_##name##or(T a, T b) { return (T)(a | b); }               \
-  RT_EXPORT T rt_##name##xor(T a, T b) { return (T)(a ^ b); }              \
-  RT_EXPORT T rt_##name##not(T a) { return (T)~a; }                        \
-  RT_EXPORT T rt_##name##shl(T a, int32_t count) {                         \
-    return (T)((W)a << (count & (bits - 1)));                              \
-  }                                                                        \
-  RT_EXPORT T rt_##name##shr(T a, int32_t count) {                         \
-    return (T)(a >> (count & (bits - 1)));                                 \
-  }
+#define ONE_TYPE_OPERATORS(name, T, W, bits)                                                                      \
+  RT_EXPORT T rt_##name##mod(T a, T b, uint32_t* errors) { return modulo<T>(a, b, errors); }                      \
+  RT_EXPORT T rt_##name##um(T a, uint32_t* errors) { return negate<T>(a, errors); }                               \
+  RT_EXPORT T rt_##name##abs(T a, uint32_t* errors) { return absolute<T>(a, errors); }                            \
+  RT_EXPORT T rt_##name## and (T a, T b) { return (T)(a & b); }                                                   \
+  RT_EXPORT T rt_##name## or (T a, T b) { return (T)(a | b); }                                                    \
+  RT_EXPORT T rt_##name## xor (T a, T b) { return (T)(a ^ b); } RT_EXPORT T rt_##name##not(T a) { return (T)~a; } \
+  RT_EXPORT T rt_##name##shl(T a, int32_t count) { return (T)((W)a << (count & (bits - 1))); }                    \
+  RT_EXPORT T rt_##name##shr(T a, int32_t count) { return (T)(a >> (count & (bits - 1))); }
 
 ONE_TYPE_OPERATORS(int2, int16_t, uint32_t, 32)
 ONE_TYPE_OPERATORS(int4, int32_t, uint32_t, 32)

@@ -15,12 +15,12 @@ using namespace turbine::rt;
 
 /* ---- comparison ---- */
 
-#define SIX_COMPARISONS(name, T)                                           \
-  RT_EXPORT bool rt_##name##eq(T a, T b) { return a == b; }                \
-  RT_EXPORT bool rt_##name##ne(T a, T b) { return a != b; }                \
-  RT_EXPORT bool rt_##name##lt(T a, T b) { return a < b; }                 \
-  RT_EXPORT bool rt_##name##le(T a, T b) { return a <= b; }                \
-  RT_EXPORT bool rt_##name##gt(T a, T b) { return a > b; }                 \
+#define SIX_COMPARISONS(name, T)                            \
+  RT_EXPORT bool rt_##name##eq(T a, T b) { return a == b; } \
+  RT_EXPORT bool rt_##name##ne(T a, T b) { return a != b; } \
+  RT_EXPORT bool rt_##name##lt(T a, T b) { return a < b; }  \
+  RT_EXPORT bool rt_##name##le(T a, T b) { return a <= b; } \
+  RT_EXPORT bool rt_##name##gt(T a, T b) { return a > b; }  \
   RT_EXPORT bool rt_##name##ge(T a, T b) { return a >= b; }
 
 SIX_COMPARISONS(num64, int64_t)
@@ -29,17 +29,11 @@ SIX_COMPARISONS(num128, __int128)
 /* ---- 64 bits: wrapping, so that rows that do not count are no undefined
  * behaviour either ---- */
 
-RT_EXPORT int64_t rt_num64add(int64_t a, int64_t b) {
-  return (int64_t)((uint64_t)a + (uint64_t)b);
-}
+RT_EXPORT int64_t rt_num64add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
-RT_EXPORT int64_t rt_num64sub(int64_t a, int64_t b) {
-  return (int64_t)((uint64_t)a - (uint64_t)b);
-}
+RT_EXPORT int64_t rt_num64sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 
-RT_EXPORT int64_t rt_num64mul(int64_t a, int64_t b) {
-  return (int64_t)((uint64_t)a * (uint64_t)b);
-}
+RT_EXPORT int64_t rt_num64mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
 RT_EXPORT int64_t rt_num64mod(int64_t a, int64_t b, uint32_t* errors) {
   raise_if(b == 0, TB_ERR_DIVISION_BY_ZERO, errors);
@@ -114,13 +108,9 @@ RT_INLINE int32_t clamp_digits(int32_t digits, int32_t scale) {
 
 }  // namespace
 
-RT_EXPORT int64_t rt_num64ceil(int64_t a, int32_t scale, int32_t) {
-  return cut_digits64(a, scale, true);
-}
+RT_EXPORT int64_t rt_num64ceil(int64_t a, int32_t scale, int32_t) { return cut_digits64(a, scale, true); }
 
-RT_EXPORT int64_t rt_num64floor(int64_t a, int32_t scale, int32_t) {
-  return cut_digits64(a, scale, false);
-}
+RT_EXPORT int64_t rt_num64floor(int64_t a, int32_t scale, int32_t) { return cut_digits64(a, scale, false); }
 
 RT_EXPORT __int128 rt_num128ceil(__int128 a, int32_t scale, int32_t) {
   return with_sign(cut_digits(magnitude(a), scale, a > 0), a < 0);
@@ -132,30 +122,26 @@ RT_EXPORT __int128 rt_num128floor(__int128 a, int32_t scale, int32_t) {
 
 /* round(a, digits) and trunc(a, digits): to `digits` after the point, which
  * may be negative, then to the result's scale. */
-RT_EXPORT int64_t rt_num64round(int64_t a, int32_t digits, int32_t scale, int32_t result_scale,
-                                uint32_t* errors) {
+RT_EXPORT int64_t rt_num64round(int64_t a, int32_t digits, int32_t scale, int32_t result_scale, uint32_t* errors) {
   int32_t kept = clamp_digits(digits, scale);
   int64_t rounded = rescale64(a, scale, kept, errors);
   return rescale64(rounded, kept, result_scale, errors);
 }
 
-RT_EXPORT int64_t rt_num64trunc(int64_t a, int32_t digits, int32_t scale, int32_t result_scale,
-                                uint32_t* errors) {
+RT_EXPORT int64_t rt_num64trunc(int64_t a, int32_t digits, int32_t scale, int32_t result_scale, uint32_t* errors) {
   int32_t kept = clamp_digits(digits, scale);
   int64_t cut = a;
   if (kept < scale) cut = scale - kept > 18 ? 0 : a / (int64_t)kPowersOfTen[scale - kept];
   return rescale64(cut, kept, result_scale, errors);
 }
 
-RT_EXPORT __int128 rt_num128round(__int128 a, int32_t digits, int32_t scale, int32_t result_scale,
-                                  uint32_t* errors) {
+RT_EXPORT __int128 rt_num128round(__int128 a, int32_t digits, int32_t scale, int32_t result_scale, uint32_t* errors) {
   int32_t kept = clamp_digits(digits, scale);
   int128 rounded = rescale128(a, scale, kept, errors);
   return rescale128(rounded, kept, result_scale, errors);
 }
 
-RT_EXPORT __int128 rt_num128trunc(__int128 a, int32_t digits, int32_t scale, int32_t result_scale,
-                                  uint32_t* errors) {
+RT_EXPORT __int128 rt_num128trunc(__int128 a, int32_t digits, int32_t scale, int32_t result_scale, uint32_t* errors) {
   int32_t kept = clamp_digits(digits, scale);
   int128 cut = a;
   if (kept < scale) cut = with_sign(cut_digits(magnitude(a), scale - kept, false), a < 0);

@@ -16,16 +16,16 @@ RT_EXPORT int64_t rt_int2_to_num64(int16_t a) { return a; }
 RT_EXPORT int64_t rt_int4_to_num64(int32_t a) { return a; }
 RT_EXPORT __int128 rt_int8_to_num128(int64_t a) { return a; }
 
-#define NUMERIC_TO_INTEGER(suffix, R)                                                      \
-  RT_EXPORT R rt_num64_to_##suffix(int64_t a, int32_t scale, int32_t, uint32_t* errors) {  \
-    int64_t rounded = rescale64(a, scale, 0, errors);                                      \
-    raise_if(rounded != (R)rounded, TB_ERR_OVERFLOW, errors);                              \
-    return (R)rounded;                                                                     \
-  }                                                                                        \
+#define NUMERIC_TO_INTEGER(suffix, R)                                                       \
+  RT_EXPORT R rt_num64_to_##suffix(int64_t a, int32_t scale, int32_t, uint32_t* errors) {   \
+    int64_t rounded = rescale64(a, scale, 0, errors);                                       \
+    raise_if(rounded != (R)rounded, TB_ERR_OVERFLOW, errors);                               \
+    return (R)rounded;                                                                      \
+  }                                                                                         \
   RT_EXPORT R rt_num128_to_##suffix(__int128 a, int32_t scale, int32_t, uint32_t* errors) { \
-    int128 rounded = rescale128(a, scale, 0, errors);                                      \
-    raise_if(rounded != (R)rounded, TB_ERR_OVERFLOW, errors);                              \
-    return (R)rounded;                                                                     \
+    int128 rounded = rescale128(a, scale, 0, errors);                                       \
+    raise_if(rounded != (R)rounded, TB_ERR_OVERFLOW, errors);                               \
+    return (R)rounded;                                                                      \
   }
 
 NUMERIC_TO_INTEGER(int2, int16_t)
@@ -78,8 +78,7 @@ RT_INLINE Significand divide_to_significand(uint128 size, int32_t scale, bool* e
   uint64_t word2 = (uint64_t)(size >> 64) / divisor;
   uint64_t word1 = divide_word(rest, (uint64_t)size, divisor, &rest);
   uint64_t word0 = divide_word(rest, 0, divisor, &rest);
-  if (word2 != 0)
-    return normalise((uint128)word2 << 64 | word1, 0, (word0 != 0) | (rest != 0));
+  if (word2 != 0) return normalise((uint128)word2 << 64 | word1, 0, (word0 != 0) | (rest != 0));
   if (word1 != 0) return normalise((uint128)word1 << 64 | word0, -64, rest != 0);
   /* Below 1: one more word keeps the quotient longer than any significand. */
   uint64_t word_minus1 = divide_word(rest, 0, divisor, &rest);

@@ -44,8 +44,7 @@ RT_INLINE Leading leading_of(uint128 size, int32_t scale) {
 
 RT_INLINE int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 
-RT_INLINE int32_t division_scale(uint128 a, uint128 b, int32_t display_a, int32_t display_b,
-                                 int32_t scale) {
+RT_INLINE int32_t division_scale(uint128 a, uint128 b, int32_t display_a, int32_t display_b, int32_t scale) {
   const Leading first = leading_of(a, scale);
   const Leading second = leading_of(b, scale);
   int32_t weight = first.weight - second.weight;
@@ -90,8 +89,8 @@ RT_INLINE bool change_scale(uint128* value, int32_t from, int32_t to) {
 
 }  // namespace
 
-RT_EXPORT __int128 rt_num128div(__int128 a, __int128 b, int32_t display_a, int32_t display_b,
-                                int32_t scale, int32_t result_scale, uint32_t* errors) {
+RT_EXPORT __int128 rt_num128div(__int128 a, __int128 b, int32_t display_a, int32_t display_b, int32_t scale,
+                                int32_t result_scale, uint32_t* errors) {
   raise_if(b == 0, TB_ERR_DIVISION_BY_ZERO, errors);
   const uint128 divisor = b == 0 ? 1 : magnitude(b);
   const int32_t digits = division_scale(magnitude(a), divisor, display_a, display_b, scale);
@@ -103,8 +102,8 @@ RT_EXPORT __int128 rt_num128div(__int128 a, __int128 b, int32_t display_a, int32
 }
 
 /* What the quotient prints with. */
-RT_EXPORT int32_t rt_num128div_scale(__int128 a, __int128 b, int32_t display_a, int32_t display_b,
-                                     int32_t scale, int32_t, uint32_t* errors) {
+RT_EXPORT int32_t rt_num128div_scale(__int128 a, __int128 b, int32_t display_a, int32_t display_b, int32_t scale,
+                                     int32_t, uint32_t* errors) {
   raise_if(b == 0, TB_ERR_DIVISION_BY_ZERO, errors);
   const uint128 divisor = b == 0 ? 1 : magnitude(b);
   const int32_t digits = division_scale(magnitude(a), divisor, display_a, display_b, scale);

@@ -28,8 +28,6 @@ using uint128 = unsigned __int128;
 
 /* Sticky: or'ing a selected bit keeps loops free of branches, so that they
  * vectorise. */
-RT_INLINE void raise_if(bool failed, uint32_t bits, uint32_t* errors) {
-  *errors |= failed ? bits : 0u;
-}
+RT_INLINE void raise_if(bool failed, uint32_t bits, uint32_t* errors) { *errors |= failed ? bits : 0u; }
 
 }  // namespace turbine::rt

@@ -62,8 +62,8 @@ RT_EXPORT uint32_t rt_mask_to_selection(const uint8_t* mask, uint32_t n, uint32_
 
 /* Those of n selected rows whose mask byte (by place in the selection, not by
  * row) is not 0. `out` may be `selection` itself. */
-RT_EXPORT uint32_t rt_mask_to_selection_from(const uint8_t* mask, const uint32_t* selection,
-                                             uint32_t n, uint32_t* out) {
+RT_EXPORT uint32_t rt_mask_to_selection_from(const uint8_t* mask, const uint32_t* selection, uint32_t n,
+                                             uint32_t* out) {
   uint32_t count = 0;
   for (uint32_t place = 0; place < n; place++) {
     out[count] = selection[place];

@@ -27,8 +27,7 @@ RT_INLINE int compare_bytes(const char* a, uint32_t a_length, const char* b, uin
   uint32_t at = 0;
   for (; common - at >= 8; at += 8) {
     uint64_t left = load_u64(a + at), right = load_u64(b + at);
-    if (left != right)
-      return __builtin_bswap64(left) < __builtin_bswap64(right) ? -1 : 1;
+    if (left != right) return __builtin_bswap64(left) < __builtin_bswap64(right) ? -1 : 1;
   }
   uint64_t left = load_partial(a + at, common - at), right = load_partial(b + at, common - at);
   if (left != right) return __builtin_bswap64(left) < __builtin_bswap64(right) ? -1 : 1;
@@ -40,8 +39,8 @@ constexpr uint32_t kNotFound = 0xffffffffu;
 #if defined(__NVPTX__)
 
 /* First position of the needle from `from` on; its length is not 0. */
-RT_INLINE uint32_t find_bytes(const char* text, uint32_t length, uint32_t from,
-                              const char* needle, uint32_t needle_length) {
+RT_INLINE uint32_t find_bytes(const char* text, uint32_t length, uint32_t from, const char* needle,
+                              uint32_t needle_length) {
   if (length < needle_length) return kNotFound;
   char first = needle[0], last = needle[needle_length - 1];
   for (uint32_t at = from; at <= length - needle_length; at++) {
@@ -63,8 +62,7 @@ struct ByteVector {
 
   /* Bit i: position i of the window starts with the needle's first byte and
    * its last byte is where it should be. */
-  RT_INLINE uint32_t candidates(const char* window, uint32_t needle_length, uint8_t first,
-                                       uint8_t last) {
+  RT_INLINE uint32_t candidates(const char* window, uint32_t needle_length, uint8_t first, uint8_t last) {
     bytes starts, ends;
     __builtin_memcpy(&starts, window, kWidth);
     __builtin_memcpy(&ends, window + needle_length - 1, kWidth);
@@ -73,12 +71,10 @@ struct ByteVector {
   }
 };
 
-RT_INLINE uint32_t confirm(uint32_t candidates, const char* window, const char* needle,
-                           uint32_t needle_length) {
+RT_INLINE uint32_t confirm(uint32_t candidates, const char* window, const char* needle, uint32_t needle_length) {
   for (; candidates != 0; candidates &= candidates - 1) {
     uint32_t at = (uint32_t)__builtin_ctz(candidates);
-    if (needle_length <= 2 || equal_bytes(window + at + 1, needle + 1, needle_length - 2))
-      return at;
+    if (needle_length <= 2 || equal_bytes(window + at + 1, needle + 1, needle_length - 2)) return at;
   }
   return kNotFound;
 }
@@ -86,13 +82,11 @@ RT_INLINE uint32_t confirm(uint32_t candidates, const char* window, const char* 
 /* Scans `positions` (at least kWidth) windows of start positions; the last
  * window overlaps the one before. */
 template <int kWidth>
-RT_INLINE uint32_t find_in_windows(const char* text, uint32_t positions, const char* needle,
-                                   uint32_t needle_length) {
+RT_INLINE uint32_t find_in_windows(const char* text, uint32_t positions, const char* needle, uint32_t needle_length) {
   uint8_t first = (uint8_t)needle[0], last = (uint8_t)needle[needle_length - 1];
   for (uint32_t at = 0;; at += kWidth) {
     if (at + kWidth > positions) at = positions - kWidth;
-    uint32_t found =
-        ByteVector<kWidth>::candidates(text + at, needle_length, first, last);
+    uint32_t found = ByteVector<kWidth>::candidates(text + at, needle_length, first, last);
     if (found != 0) {
       found = confirm(found, text + at, needle, needle_length);
       if (found != kNotFound) return at + found;
@@ -102,8 +96,8 @@ RT_INLINE uint32_t find_in_windows(const char* text, uint32_t positions, const c
 }
 
 /* First position of the needle from `from` on; its length is not 0. */
-RT_INLINE uint32_t find_bytes(const char* text, uint32_t length, uint32_t from,
-                              const char* needle, uint32_t needle_length) {
+RT_INLINE uint32_t find_bytes(const char* text, uint32_t length, uint32_t from, const char* needle,
+                              uint32_t needle_length) {
   if (length < needle_length || from > length - needle_length) return kNotFound;
   const char* start = text + from;
   uint32_t positions = length - needle_length + 1 - from;
@@ -146,8 +140,7 @@ RT_INLINE uint32_t count_characters(const char* bytes, uint32_t length) {
 
 /* Byte offset of the character after `count` of them, from `from` on; the
  * length where the text ends before. */
-RT_INLINE uint32_t skip_characters(const char* bytes, uint32_t length, uint32_t from,
-                                   uint32_t count) {
+RT_INLINE uint32_t skip_characters(const char* bytes, uint32_t length, uint32_t from, uint32_t count) {
   uint32_t at = from;
   for (; count > 0 && at < length; count--) {
     at++;

@@ -13,23 +13,19 @@ using namespace turbine::rt;
 
 namespace {
 
-RT_INLINE bool contains(const char* text, uint32_t length, const char* part,
-                        uint32_t part_length) {
+RT_INLINE bool contains(const char* text, uint32_t length, const char* part, uint32_t part_length) {
   return part_length == 0 || find_bytes(text, length, 0, part, part_length) != kNotFound;
 }
 
-RT_INLINE bool has_prefix(const char* text, uint32_t length, const char* part,
-                          uint32_t part_length) {
+RT_INLINE bool has_prefix(const char* text, uint32_t length, const char* part, uint32_t part_length) {
   return length >= part_length && equal_bytes(text, part, part_length);
 }
 
-RT_INLINE bool has_suffix(const char* text, uint32_t length, const char* part,
-                          uint32_t part_length) {
+RT_INLINE bool has_suffix(const char* text, uint32_t length, const char* part, uint32_t part_length) {
   return length >= part_length && equal_bytes(text + length - part_length, part, part_length);
 }
 
-RT_INLINE bool is_exactly(const char* text, uint32_t length, const char* part,
-                          uint32_t part_length) {
+RT_INLINE bool is_exactly(const char* text, uint32_t length, const char* part, uint32_t part_length) {
   return length == part_length && equal_bytes(text, part, part_length);
 }
 
@@ -42,8 +38,7 @@ RT_INLINE bool ends_in_escape(const char* pattern, uint32_t length) {
 }
 
 /* Only the last % can need another try: what earlier ones matched can stay. */
-RT_INLINE bool matches(const char* text, uint32_t length, const char* pattern,
-                       uint32_t pattern_length) {
+RT_INLINE bool matches(const char* text, uint32_t length, const char* pattern, uint32_t pattern_length) {
   uint32_t at = 0, pattern_at = 0;
   uint32_t retry_at = 0, retry_pattern = kNotFound;
   while (at < length) {
@@ -81,14 +76,12 @@ RT_INLINE bool matches(const char* text, uint32_t length, const char* pattern,
 
 }  // namespace
 
-#define LIKE(form, matcher)                                                                  \
-  RT_EXPORT bool rt_like_##form(const char* text, uint32_t length, const char* part,         \
-                                uint32_t part_length) {                                      \
-    return matcher(text, length, part, part_length);                                         \
-  }                                                                                          \
-  RT_EXPORT bool rt_notlike_##form(const char* text, uint32_t length, const char* part,      \
-                                   uint32_t part_length) {                                   \
-    return !matcher(text, length, part, part_length);                                        \
+#define LIKE(form, matcher)                                                                                     \
+  RT_EXPORT bool rt_like_##form(const char* text, uint32_t length, const char* part, uint32_t part_length) {    \
+    return matcher(text, length, part, part_length);                                                            \
+  }                                                                                                             \
+  RT_EXPORT bool rt_notlike_##form(const char* text, uint32_t length, const char* part, uint32_t part_length) { \
+    return !matcher(text, length, part, part_length);                                                           \
   }
 
 LIKE(exact, is_exactly)
@@ -96,26 +89,24 @@ LIKE(prefix, has_prefix)
 LIKE(suffix, has_suffix)
 LIKE(contains, contains)
 
-RT_EXPORT bool rt_like_general(const char* text, uint32_t length, const char* pattern,
-                               uint32_t pattern_length, uint32_t* errors) {
+RT_EXPORT bool rt_like_general(const char* text, uint32_t length, const char* pattern, uint32_t pattern_length,
+                               uint32_t* errors) {
   raise_if(ends_in_escape(pattern, pattern_length), TB_ERR_DOMAIN, errors);
   return matches(text, length, pattern, pattern_length);
 }
 
-RT_EXPORT bool rt_notlike_general(const char* text, uint32_t length, const char* pattern,
-                                  uint32_t pattern_length, uint32_t* errors) {
+RT_EXPORT bool rt_notlike_general(const char* text, uint32_t length, const char* pattern, uint32_t pattern_length,
+                                  uint32_t* errors) {
   raise_if(ends_in_escape(pattern, pattern_length), TB_ERR_DOMAIN, errors);
   return !matches(text, length, pattern, pattern_length);
 }
 
-RT_EXPORT bool rt_starts_with(const char* text, uint32_t length, const char* part,
-                              uint32_t part_length) {
+RT_EXPORT bool rt_starts_with(const char* text, uint32_t length, const char* part, uint32_t part_length) {
   return has_prefix(text, length, part, part_length);
 }
 
 /* Position in characters of UTF-8, from 1; 0 if absent. */
-RT_EXPORT int32_t rt_textpos(const char* text, uint32_t length, const char* part,
-                             uint32_t part_length) {
+RT_EXPORT int32_t rt_textpos(const char* text, uint32_t length, const char* part, uint32_t part_length) {
   if (part_length == 0) return 1;
   uint32_t at = find_bytes(text, length, 0, part, part_length);
   return at == kNotFound ? 0 : (int32_t)count_characters(text, at) + 1;

@@ -8,14 +8,11 @@
 
 using namespace turbine::rt;
 
-RT_EXPORT int32_t rt_textlen(const char* text, uint32_t length) {
-  return (int32_t)count_characters(text, length);
-}
+RT_EXPORT int32_t rt_textlen(const char* text, uint32_t length) { return (int32_t)count_characters(text, length); }
 
 RT_EXPORT int32_t rt_textoctetlen(const char*, uint32_t length) { return (int32_t)length; }
 
-RT_EXPORT void rt_bpchar_to_text(const char* text, uint32_t length, const char** result,
-                                 uint32_t* result_length) {
+RT_EXPORT void rt_bpchar_to_text(const char* text, uint32_t length, const char** result, uint32_t* result_length) {
   *result = text;
   *result_length = length;
 }
@@ -23,8 +20,8 @@ RT_EXPORT void rt_bpchar_to_text(const char* text, uint32_t length, const char**
 namespace {
 
 /* Characters [start, end) counted from 1; both may lie outside the text. */
-RT_INLINE void part_between(const char* text, uint32_t length, int64_t start, int64_t end,
-                            const char** result, uint32_t* result_length) {
+RT_INLINE void part_between(const char* text, uint32_t length, int64_t start, int64_t end, const char** result,
+                            uint32_t* result_length) {
   int64_t first = start < 1 ? 1 : start;
   int64_t count = end > first ? end - first : 0;
   /* Texts are shorter than 2^30, so the clamped counts skip all of one. */
@@ -38,14 +35,14 @@ RT_INLINE void part_between(const char* text, uint32_t length, int64_t start, in
 
 }  // namespace
 
-RT_EXPORT void rt_text_substr(const char* text, uint32_t length, int32_t start, int32_t count,
-                              const char** result, uint32_t* result_length, uint32_t* errors) {
+RT_EXPORT void rt_text_substr(const char* text, uint32_t length, int32_t start, int32_t count, const char** result,
+                              uint32_t* result_length, uint32_t* errors) {
   raise_if(count < 0, TB_ERR_DOMAIN, errors);
   part_between(text, length, start, (int64_t)start + count, result, result_length);
 }
 
-RT_EXPORT void rt_text_substr_no_len(const char* text, uint32_t length, int32_t start,
-                                     const char** result, uint32_t* result_length) {
+RT_EXPORT void rt_text_substr_no_len(const char* text, uint32_t length, int32_t start, const char** result,
+                                     uint32_t* result_length) {
   part_between(text, length, start, INT64_MAX, result, result_length);
 }
 
@@ -79,17 +76,14 @@ RT_INLINE void trim(const char* text, uint32_t length, bool left, bool right, co
 }  // namespace
 
 /* Without a set of characters: blanks. */
-RT_EXPORT void rt_btrim(const char* text, uint32_t length, const char** result,
-                        uint32_t* result_length) {
+RT_EXPORT void rt_btrim(const char* text, uint32_t length, const char** result, uint32_t* result_length) {
   trim(text, length, true, true, result, result_length);
 }
 
-RT_EXPORT void rt_ltrim(const char* text, uint32_t length, const char** result,
-                        uint32_t* result_length) {
+RT_EXPORT void rt_ltrim(const char* text, uint32_t length, const char** result, uint32_t* result_length) {
   trim(text, length, true, false, result, result_length);
 }
 
-RT_EXPORT void rt_rtrim(const char* text, uint32_t length, const char** result,
-                        uint32_t* result_length) {
+RT_EXPORT void rt_rtrim(const char* text, uint32_t length, const char** result, uint32_t* result_length) {
   trim(text, length, false, true, result, result_length);
 }

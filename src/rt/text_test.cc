@@ -71,8 +71,17 @@ std::string random_text(std::mt19937_64& random, uint32_t length, int letters) {
 
 TEST(TextTest, ComparisonIsByBytes) {
   std::mt19937_64 random(1);
-  std::vector<std::string> texts = {"", "a", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "\xff", "\x7f",
-                                    std::string("\0", 1), std::string("a\0b", 3), std::string(300, 'x')};
+  std::vector<std::string> texts = {"",
+                                    "a",
+                                    "ab",
+                                    "abcdefgh",
+                                    "abcdefghi",
+                                    "abcdefgi",
+                                    "\xff",
+                                    "\x7f",
+                                    std::string("\0", 1),
+                                    std::string("a\0b", 3),
+                                    std::string(300, 'x')};
   for (int i = 0; i < 60; i++) texts.push_back(random_text(random, random() % 40, 2));
   for (const std::string& a : texts)
     for (const std::string& b : texts) {
@@ -142,7 +151,8 @@ bool naive_like(std::string_view text, std::string_view pattern) {
 TEST(TextTest, LikeAgainstItsDefinition) {
   std::mt19937_64 random(3);
   const std::string_view text_parts[] = {"a", "b", "\xc3\xa4", "%", "_", "\\", "\xe2\x82\xac"};
-  const std::string_view pattern_parts[] = {"a", "b", "\xc3\xa4", "%", "%", "_", "\\%", "\\_", "\\\\", "\\a", "\xe2\x82\xac"};
+  const std::string_view pattern_parts[] = {"a",   "b",   "\xc3\xa4", "%",   "%",           "_",
+                                            "\\%", "\\_", "\\\\",     "\\a", "\xe2\x82\xac"};
   int matched = 0;
   for (int i = 0; i < 200000; i++) {
     std::string text, pattern;
@@ -152,7 +162,8 @@ TEST(TextTest, LikeAgainstItsDefinition) {
     uint32_t errors = 0;
     bool expected = naive_like(text, pattern);
     matched += expected;
-    ASSERT_EQ(rt_like_general(t.data(), t.size(), p.data(), p.size(), &errors), expected) << text << " LIKE " << pattern;
+    ASSERT_EQ(rt_like_general(t.data(), t.size(), p.data(), p.size(), &errors), expected)
+        << text << " LIKE " << pattern;
     ASSERT_EQ(rt_notlike_general(t.data(), t.size(), p.data(), p.size(), &errors), !expected);
     ASSERT_EQ(errors, 0u) << pattern;
   }
@@ -188,12 +199,28 @@ TEST(TextTest, Parts) {
     const char* result;
     uint32_t errors;
   };
-  const std::string text = "a\xc3\xa4" "b\xe2\x82\xac" "c";
-  const Case cases[] = {{1, 2, "a\xc3\xa4", 0},  {2, 1, "\xc3\xa4", 0},  {0, 2, "a", 0},
-                        {-1, 3, "a", 0},         {-5, 3, "", 0},         {4, 100, "\xe2\x82\xac" "c", 0},
-                        {6, 1, "", 0},           {2147483647, 2147483647, "", 0}, {1, 0, "", 0},
-                        {-2147483647 - 1, 2147483647, "", 0}, {1, -1, "", TB_ERR_DOMAIN},
-                        {3, 2147483647, "b\xe2\x82\xac" "c", 0}};
+  const std::string text =
+      "a\xc3\xa4"
+      "b\xe2\x82\xac"
+      "c";
+  const Case cases[] = {{1, 2, "a\xc3\xa4", 0},
+                        {2, 1, "\xc3\xa4", 0},
+                        {0, 2, "a", 0},
+                        {-1, 3, "a", 0},
+                        {-5, 3, "", 0},
+                        {4, 100,
+                         "\xe2\x82\xac"
+                         "c",
+                         0},
+                        {6, 1, "", 0},
+                        {2147483647, 2147483647, "", 0},
+                        {1, 0, "", 0},
+                        {-2147483647 - 1, 2147483647, "", 0},
+                        {1, -1, "", TB_ERR_DOMAIN},
+                        {3, 2147483647,
+                         "b\xe2\x82\xac"
+                         "c",
+                         0}};
   Exact exact(text);
   for (const Case& c : cases) {
     const char* data = nullptr;
@@ -209,7 +236,9 @@ TEST(TextTest, Parts) {
     return view(data, size);
   };
   EXPECT_EQ(no_length(-3), text);
-  EXPECT_EQ(no_length(4), "\xe2\x82\xac" "c");
+  EXPECT_EQ(no_length(4),
+            "\xe2\x82\xac"
+            "c");
   EXPECT_EQ(no_length(9), "");
   auto left = [&](int32_t n) {
     const char* data;
@@ -219,7 +248,9 @@ TEST(TextTest, Parts) {
   };
   EXPECT_EQ(left(2), "a\xc3\xa4");
   EXPECT_EQ(left(0), "");
-  EXPECT_EQ(left(-1), "a\xc3\xa4" "b\xe2\x82\xac");
+  EXPECT_EQ(left(-1),
+            "a\xc3\xa4"
+            "b\xe2\x82\xac");
   EXPECT_EQ(left(-9), "");
   EXPECT_EQ(left(INT32_MAX), text);
   EXPECT_EQ(left(INT32_MIN), "");
@@ -229,9 +260,14 @@ TEST(TextTest, Parts) {
     rt_text_right(exact.data(), exact.size(), n, &data, &size);
     return view(data, size);
   };
-  EXPECT_EQ(right(2), "\xe2\x82\xac" "c");
+  EXPECT_EQ(right(2),
+            "\xe2\x82\xac"
+            "c");
   EXPECT_EQ(right(0), "");
-  EXPECT_EQ(right(-1), "\xc3\xa4" "b\xe2\x82\xac" "c");
+  EXPECT_EQ(right(-1),
+            "\xc3\xa4"
+            "b\xe2\x82\xac"
+            "c");
   EXPECT_EQ(right(-9), "");
   EXPECT_EQ(right(INT32_MAX), text);
   EXPECT_EQ(right(INT32_MIN), "");

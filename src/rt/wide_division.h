@@ -44,8 +44,7 @@ RT_INLINE uint128 power_of_ten(int32_t exponent) {
 }
 
 /* high:low by divisor, where high < divisor, so that the quotient fits. */
-RT_INLINE uint64_t divide_word(uint64_t high, uint64_t low, uint64_t divisor,
-                               uint64_t* remainder) {
+RT_INLINE uint64_t divide_word(uint64_t high, uint64_t low, uint64_t divisor, uint64_t* remainder) {
   if (high == 0) {
     *remainder = low % divisor;
     return low / divisor;
@@ -106,13 +105,9 @@ RT_INLINE uint128 divide_unsigned(uint128 value, uint128 divisor, uint128* remai
   return quotient;
 }
 
-RT_INLINE uint128 magnitude(int128 value) {
-  return value < 0 ? 0 - (uint128)value : (uint128)value;
-}
+RT_INLINE uint128 magnitude(int128 value) { return value < 0 ? 0 - (uint128)value : (uint128)value; }
 
-RT_INLINE int128 with_sign(uint128 value, bool negative) {
-  return (int128)(negative ? 0 - value : value);
-}
+RT_INLINE int128 with_sign(uint128 value, bool negative) { return (int128)(negative ? 0 - value : value); }
 
 /* a * b, and whether it exceeds 128 bits. */
 RT_INLINE uint128 multiply_unsigned(uint128 a, uint128 b, bool* overflow) {

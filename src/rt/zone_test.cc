@@ -86,8 +86,7 @@ TEST_F(Zones, RepeatedHourCountsAsAfterTheTransition) {
 
 TEST_F(Zones, DaysAndHours) {
   const uint32_t size = static_cast<uint32_t>(table.size());
-  EXPECT_EQ(rt_date_trunc_day_timestamptz(spring + 5 * kHour, table.data(), size, &errors),
-            90 * kMicrosPerDay - kHour);
+  EXPECT_EQ(rt_date_trunc_day_timestamptz(spring + 5 * kHour, table.data(), size, &errors), 90 * kMicrosPerDay - kHour);
   EXPECT_EQ(rt_date_trunc_hour_timestamptz(autumn + 5, table.data(), size, &errors), autumn);
   EXPECT_EQ(rt_timestamptz_add_days(spring - 2 * kHour, 1, table.data(), size, &errors),
             spring - 3 * kHour + kMicrosPerDay);

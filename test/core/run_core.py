@@ -51,7 +51,8 @@ def suite_command(suite, server, suites, output, schedule):
     program = {"regress": library / "regress/pg_regress",
                "isolation": library / "isolation/pg_isolation_regress"}[suite]
     command = [program, "--use-existing", f"--inputdir={source}", f"--outputdir={output}",
-               f"--bindir={suites / 'client' if (suites / 'client').exists() else server.bindir}", f"--host={server.directory}", f"--port={server.port}",
+               f"--bindir={suites / 'client' if (suites / 'client').exists() else server.bindir}", f"--host={server.directory}",
+               f"--port={server.port}",
                "--user=postgres", "--max-concurrent-tests=20", f"--schedule={schedule}"]
     if suite == "regress":
         command += ["--dbname=regression", f"--dlpath={suites / 'dl'}"]

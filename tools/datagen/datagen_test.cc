@@ -68,8 +68,8 @@ TEST(Calendar, HasSevenYears) {
 TEST(Price, FollowsTpch) { EXPECT_EQ(retail_price(1234), 90'000 + 123 + 23'400); }
 
 TEST(Parts, JoinToTheWhole) {
-  for (auto write : {write_points, write_lineorder, write_customer, write_supplier, write_part, write_date,
-                     write_page_views}) {
+  for (auto write :
+       {write_points, write_lineorder, write_customer, write_supplier, write_part, write_date, write_page_views}) {
     EXPECT_EQ(body(written(write, 0, 100)), body(written(write, 0, 40)) + body(written(write, 40, 60)));
   }
 }

@@ -33,8 +33,10 @@ const TableWriter* find_table(std::string_view name) {
 }
 
 int usage() {
-  std::fputs("usage: turbine-datagen t|lineorder|customer|supplier|part|date|page_views\n"
-             "                       [--rows N] [--sf F] [--seed N] [--part I/N]\n", stderr);
+  std::fputs(
+      "usage: turbine-datagen t|lineorder|customer|supplier|part|date|page_views\n"
+      "                       [--rows N] [--sf F] [--seed N] [--part I/N]\n",
+      stderr);
   return 2;
 }
 
@@ -45,11 +47,16 @@ int run(int argc, char** argv) {
   if (!table || argc % 2 != 0) return usage();
   for (int i = 2; i < argc; i += 2) {
     std::string_view option = argv[i];
-    if (option == "--rows") scale.points = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (option == "--sf") scale.factor = std::strtod(argv[i + 1], nullptr);
-    else if (option == "--seed") scale.seed = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (option == "--part" && std::sscanf(argv[i + 1], "%ld/%ld", &part, &parts) == 2) continue;
-    else return usage();
+    if (option == "--rows")
+      scale.points = std::strtoull(argv[i + 1], nullptr, 10);
+    else if (option == "--sf")
+      scale.factor = std::strtod(argv[i + 1], nullptr);
+    else if (option == "--seed")
+      scale.seed = std::strtoull(argv[i + 1], nullptr, 10);
+    else if (option == "--part" && std::sscanf(argv[i + 1], "%ld/%ld", &part, &parts) == 2)
+      continue;
+    else
+      return usage();
   }
   if (parts < 1 || part < 0 || part >= parts || !(scale.factor > 0)) return usage();
 

@@ -21,19 +21,21 @@ constexpr uint64_t kCustomerTable = 3, kSupplierTable = 4, kPartTable = 5;
 struct Nation {
   const char *name, *region;
 };
-constexpr Nation kNations[] = {
-    {"ALGERIA", "AFRICA"},       {"ARGENTINA", "AMERICA"},   {"BRAZIL", "AMERICA"},    {"CANADA", "AMERICA"},
-    {"EGYPT", "MIDDLE EAST"},    {"ETHIOPIA", "AFRICA"},     {"FRANCE", "EUROPE"},     {"GERMANY", "EUROPE"},
-    {"INDIA", "ASIA"},           {"INDONESIA", "ASIA"},      {"IRAN", "MIDDLE EAST"},  {"IRAQ", "MIDDLE EAST"},
-    {"JAPAN", "ASIA"},           {"JORDAN", "MIDDLE EAST"},  {"KENYA", "AFRICA"},      {"MOROCCO", "AFRICA"},
-    {"MOZAMBIQUE", "AFRICA"},    {"PERU", "AMERICA"},        {"CHINA", "ASIA"},        {"ROMANIA", "EUROPE"},
-    {"SAUDI ARABIA", "MIDDLE EAST"}, {"VIETNAM", "ASIA"},    {"RUSSIA", "EUROPE"},     {"UNITED KINGDOM", "EUROPE"},
-    {"UNITED STATES", "AMERICA"}};
+constexpr Nation kNations[] = {{"ALGERIA", "AFRICA"},       {"ARGENTINA", "AMERICA"},  {"BRAZIL", "AMERICA"},
+                               {"CANADA", "AMERICA"},       {"EGYPT", "MIDDLE EAST"},  {"ETHIOPIA", "AFRICA"},
+                               {"FRANCE", "EUROPE"},        {"GERMANY", "EUROPE"},     {"INDIA", "ASIA"},
+                               {"INDONESIA", "ASIA"},       {"IRAN", "MIDDLE EAST"},   {"IRAQ", "MIDDLE EAST"},
+                               {"JAPAN", "ASIA"},           {"JORDAN", "MIDDLE EAST"}, {"KENYA", "AFRICA"},
+                               {"MOROCCO", "AFRICA"},       {"MOZAMBIQUE", "AFRICA"},  {"PERU", "AMERICA"},
+                               {"CHINA", "ASIA"},           {"ROMANIA", "EUROPE"},     {"SAUDI ARABIA", "MIDDLE EAST"},
+                               {"VIETNAM", "ASIA"},         {"RUSSIA", "EUROPE"},      {"UNITED KINGDOM", "EUROPE"},
+                               {"UNITED STATES", "AMERICA"}};
 constexpr const char* kSegments[] = {"AUTOMOBILE", "BUILDING", "FURNITURE", "MACHINERY", "HOUSEHOLD"};
-constexpr const char* kColors[] = {
-    "almond", "antique", "aquamarine", "azure",  "beige",  "bisque", "black",  "blanched", "blue",   "blush",
-    "brown",  "burlywood", "burnished", "chartreuse", "chiffon", "chocolate", "coral", "cornflower", "cornsilk", "cream",
-    "cyan",   "dark",   "deep",     "dim",    "dodger", "drab",   "firebrick", "floral", "forest", "frosted"};
+constexpr const char* kColors[] = {"almond",    "antique",    "aquamarine", "azure",     "beige",  "bisque",
+                                   "black",     "blanched",   "blue",       "blush",     "brown",  "burlywood",
+                                   "burnished", "chartreuse", "chiffon",    "chocolate", "coral",  "cornflower",
+                                   "cornsilk",  "cream",      "cyan",       "dark",      "deep",   "dim",
+                                   "dodger",    "drab",       "firebrick",  "floral",    "forest", "frosted"};
 constexpr const char* kTypeSize[] = {"STANDARD", "SMALL", "MEDIUM", "LARGE", "ECONOMY", "PROMO"};
 constexpr const char* kTypeFinish[] = {"ANODIZED", "BURNISHED", "PLATED", "POLISHED", "BRUSHED"};
 constexpr const char* kTypeMetal[] = {"TIN", "NICKEL", "BRASS", "STEEL", "COPPER"};
@@ -151,8 +153,8 @@ void write_part(const Scale& scale, int64_t first, int64_t count, CopyWriter& ou
 
 void write_date(const Scale&, int64_t first, int64_t count, CopyWriter& out) {
   using namespace std::chrono;
-  static constexpr const char* kWeekdays[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
-                                              "Saturday"};
+  static constexpr const char* kWeekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                              "Thursday", "Friday", "Saturday"};
   static constexpr const char* kMonths[] = {"January", "February", "March",     "April",   "May",      "June",
                                             "July",    "August",   "September", "October", "November", "December"};
   for (int64_t row = first; row < first + count; row++) {

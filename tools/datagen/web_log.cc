@@ -30,7 +30,8 @@ constexpr int16_t kColumns = 108;
 constexpr int64_t kSecond = 1'000'000;  // timestamps count microseconds since 2000-01-01
 constexpr int64_t kDay = 86'400, kDays = 30;
 constexpr int64_t kFirstDay = (std::chrono::sys_days{std::chrono::year{2025} / 6 / 1} -
-                               std::chrono::sys_days{std::chrono::year{2000} / 1 / 1}).count();
+                               std::chrono::sys_days{std::chrono::year{2000} / 1 / 1})
+                                  .count();
 
 constexpr std::string_view kEngines[] = {"", "findr", "lookabout", "quester", "suche24", "iskat", "trouve"};
 constexpr std::string_view kNetworks[] = {"", "chirper", "facewall", "linkring", "pinboard", "vidtube"};
@@ -43,9 +44,7 @@ enum ReferrerKind : int16_t { kDirect, kSearch, kSocial, kInternal, kExternal, k
 int16_t small(int64_t value) { return static_cast<int16_t>(value); }
 bool one_in(int64_t n, RowRandom& random) { return random.between(1, n) == 1; }
 /* Exponentially distributed whole numbers. */
-int32_t waiting(double mean, RowRandom& random) {
-  return static_cast<int32_t>(-mean * std::log(1 - random.unit()));
-}
+int32_t waiting(double mean, RowRandom& random) { return static_cast<int32_t>(-mean * std::log(1 - random.unit())); }
 
 struct Frequencies {
   Zipf visitors, sites, pages, phrases, campaigns;
@@ -313,8 +312,7 @@ void write_timings(const View& view, CopyWriter& out, RowRandom& random) {
   out.int4(cached ? 0 : waiting(45, random));
   for (int32_t time : {first_byte, response, ready, load}) out.int4(time);
   bool told = !view.visitor.bot && !one_in(4, random);
-  for (int32_t time : {paint, paint + waiting(500, random), waiting(9, random)})
-    told ? out.int4(time) : out.null();
+  for (int32_t time : {paint, paint + waiting(500, random), waiting(9, random)}) told ? out.int4(time) : out.null();
   told ? out.float8(std::floor(random.unit() * random.unit() * 4096) / 4096) : out.null();
   out.int2(small(1 + waiting(35, random)));
   out.int2(one_in(30, random) ? small(random.between(1, 9)) : 0);
@@ -344,8 +342,8 @@ void write_campaign(const View& view, CopyWriter& out, RowRandom& random) {
   out.int4(campaign.id);
   out.int4(campaign.id ? campaign.id * 10 + static_cast<int32_t>(random.between(0, 9)) : 0);
   campaign.id ? out.numeric(random.between(40, 38'000), 4) : out.null();
-  for (const std::string* text : {&campaign.source, &campaign.medium, &campaign.name, &campaign.term,
-                                  &campaign.content, &campaign.click})
+  for (const std::string* text :
+       {&campaign.source, &campaign.medium, &campaign.name, &campaign.term, &campaign.content, &campaign.click})
     out.text(*text);
 }
 

@@ -22,22 +22,22 @@ struct Country {
 };
 /* Most frequent first. */
 constexpr Country kCountries[] = {
-    {"US", 0, -300}, {"DE", 1, 120}, {"GB", 0, 60},  {"RU", 2, 180}, {"FR", 3, 120},  {"ES", 4, 120}, {"JP", 6, 540},
-    {"PL", 5, 120},  {"MX", 4, -360}, {"IN", 0, 330}, {"CA", 0, -240}, {"GR", 7, 180}, {"AT", 1, 120}, {"AU", 0, 600},
-    {"AR", 4, -180}, {"BE", 3, 120}, {"CH", 1, 120}, {"NL", 0, 120}, {"SE", 0, 120},  {"KZ", 2, 300}, {"IE", 0, 60},
-    {"CL", 4, -240}, {"NZ", 0, 720}, {"CO", 4, -300}, {"NO", 0, 120}, {"CY", 7, 180}, {"LU", 3, 120}, {"PE", 4, -300},
-    {"ZA", 0, 120},  {"SG", 0, 480}, {"BY", 2, 180}, {"LI", 1, 120}};
+    {"US", 0, -300}, {"DE", 1, 120},  {"GB", 0, 60},   {"RU", 2, 180},  {"FR", 3, 120}, {"ES", 4, 120}, {"JP", 6, 540},
+    {"PL", 5, 120},  {"MX", 4, -360}, {"IN", 0, 330},  {"CA", 0, -240}, {"GR", 7, 180}, {"AT", 1, 120}, {"AU", 0, 600},
+    {"AR", 4, -180}, {"BE", 3, 120},  {"CH", 1, 120},  {"NL", 0, 120},  {"SE", 0, 120}, {"KZ", 2, 300}, {"IE", 0, 60},
+    {"CL", 4, -240}, {"NZ", 0, 720},  {"CO", 4, -300}, {"NO", 0, 120},  {"CY", 7, 180}, {"LU", 3, 120}, {"PE", 4, -300},
+    {"ZA", 0, 120},  {"SG", 0, 480},  {"BY", 2, 180},  {"LI", 1, 120}};
 constexpr std::string_view kBrands[] = {"Norvik", "Tessel", "Aurio", "Lumenta", "Quarzo", "Pinion", "Hexaline"};
-constexpr std::string_view kModels[] = {"One",     "One X", "Mini",   "Max 4",  "Slim 12", "Note",    "Note Pro",
-                                        "Edge 5G", "Classic",  "Fold",   "Lite",   "Neo 7",   "Ultra",   "Play",
-                                        "Tab 10",  "Tab 8",    "View 2", "Pocket", "Air",     "Zoom"};
-constexpr std::string_view kProviders[] = {"Ferrocable", "Bluewire", "Metrolink Net", "Télénord", "Kabelhaus",
+constexpr std::string_view kModels[] = {"One",     "One X",   "Mini",   "Max 4",  "Slim 12", "Note",  "Note Pro",
+                                        "Edge 5G", "Classic", "Fold",   "Lite",   "Neo 7",   "Ultra", "Play",
+                                        "Tab 10",  "Tab 8",   "View 2", "Pocket", "Air",     "Zoom"};
+constexpr std::string_view kProviders[] = {"Ferrocable", "Bluewire", "Metrolink Net", "Télénord",  "Kabelhaus",
                                            "Skybridge",  "Altnet",   "Городсеть",     "OpenFibre", "Campus"};
 
 struct Screen {
   int16_t width, height;
 };
-constexpr Screen kDesktopScreens[] = {{1920, 1080}, {1366, 768}, {1536, 864}, {2560, 1440}, {1440, 900},
+constexpr Screen kDesktopScreens[] = {{1920, 1080}, {1366, 768}, {1536, 864},  {2560, 1440}, {1440, 900},
                                       {1280, 720},  {1600, 900}, {3840, 2160}, {1680, 1050}, {1280, 1024}};
 constexpr Screen kPhoneScreens[] = {{390, 844}, {360, 800}, {412, 915}, {393, 873}, {414, 896}, {375, 667}, {430, 932}};
 constexpr Screen kTabletScreens[] = {{768, 1024}, {810, 1080}, {800, 1280}, {1024, 1366}};
@@ -58,9 +58,9 @@ void choose_device(Browser& browser, RowRandom& random) {
   bool desktop = browser.device == kDesktop || browser.device == kTelevision;
   browser.brand = desktop ? std::string_view{} : frequent(kBrands, random);
   browser.model = desktop ? std::string_view{} : frequent(kModels, random);
-  Screen screen = desktop                     ? frequent(kDesktopScreens, random)
-                  : browser.device == kPhone  ? frequent(kPhoneScreens, random)
-                                              : frequent(kTabletScreens, random);
+  Screen screen = desktop                    ? frequent(kDesktopScreens, random)
+                  : browser.device == kPhone ? frequent(kPhoneScreens, random)
+                                             : frequent(kTabletScreens, random);
   browser.screen_width = screen.width;
   browser.screen_height = screen.height;
   browser.viewport_width = desktop ? small(screen.width - random.between(0, 40) * 8) : screen.width;

@@ -275,8 +275,8 @@ Value* Accumulators::fold_atomic(const Carried& carried, Value* state_row) {
     } else if (agg.kind == TB_AGG_SUM_WIDE) {
       rows_.call_rt("rt_warp_sum_i128", {state, wide_sum(agg, carried, at)});
     } else if (agg.kind == TB_AGG_SUM_FLOAT) {
-      Value* overflow =
-          rows_.call_rt("rt_warp_sum_f64", {state, carried[at], ir.CreateICmpNE(carried[at + 1], ir.getInt64(0))});
+      Value* overflow = rows_.call_rt("rt_warp_sum_f64",
+                                      {state, carried[at], ir.CreateICmpNE(carried[at + 1], ir.getInt64(0))});
       errors = ir.CreateOr(errors, overflow_if(overflow, TB_ERR_OVERFLOW));
     } else {
       Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
@@ -367,9 +367,9 @@ Value* Accumulators::text_state_bytes(Value* row_passes) {
 void Accumulators::apply_text(const TbAgg& agg, const GroupField& field, const AggInput& in, Value* group_row) {
   auto& ir = rows_.ir();
   emit_if(rows_, "text_state", in.pass ? in.pass : ir.getTrue(), {}, [&]() -> Carried {
-    rows_.call_rt("rt_text_extreme", {table_, rows_.at(group_row, field.value_offset),
-                                      rows_.at(group_row, field.valid_offset), in.value, in.length,
-                                      ir.getInt1(agg.kind == TB_AGG_MIN)});
+    rows_.call_rt("rt_text_extreme",
+                  {table_, rows_.at(group_row, field.value_offset), rows_.at(group_row, field.valid_offset), in.value,
+                   in.length, ir.getInt1(agg.kind == TB_AGG_MIN)});
     return {};
   });
 }

@@ -86,24 +86,23 @@ Value* HostPipeline::emit_state_sizes(const TupleBatch& b) {
 
 /* Returns the arena bytes that the batch may need. */
 Value* HostPipeline::emit_group_hashes(const TupleBatch& b) {
-  Carried end = emit_loop(rows_, "hash", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
-                          [&](Value* k, const Carried& now) -> Carried {
-                            begin_tuple(b, k);
-                            groups_.eval_keys(nullptr);
-                            Value* errors = rows_.take_errors();
-                            Value* hash = groups_.hash();
-                            ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), hashes_, k));
-                            ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                                                {groups_.slot_pointer(hash), ir_.getInt32(0), ir_.getInt32(3),
-                                                 ir_.getInt32(1)});
-                            Value* bytes = groups_.text_bytes();
-                            if (accumulators_.has_text_states()) {
-                              Value* states = accumulators_.text_state_bytes(nullptr);
-                              bytes = bytes ? ir_.CreateAdd(bytes, states) : states;
-                            }
-                            return {bytes ? ir_.CreateAdd(now[0], bytes) : now[0],
-                                    errors ? ir_.CreateOr(now[1], errors) : now[1]};
-                          });
+  Carried end = emit_loop(
+      rows_, "hash", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
+      [&](Value* k, const Carried& now) -> Carried {
+        begin_tuple(b, k);
+        groups_.eval_keys(nullptr);
+        Value* errors = rows_.take_errors();
+        Value* hash = groups_.hash();
+        ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), hashes_, k));
+        ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                            {groups_.slot_pointer(hash), ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+        Value* bytes = groups_.text_bytes();
+        if (accumulators_.has_text_states()) {
+          Value* states = accumulators_.text_state_bytes(nullptr);
+          bytes = bytes ? ir_.CreateAdd(bytes, states) : states;
+        }
+        return {bytes ? ir_.CreateAdd(now[0], bytes) : now[0], errors ? ir_.CreateOr(now[1], errors) : now[1]};
+      });
   or_errors(end[1]);
   return end[0];
 }

@@ -115,14 +115,10 @@ llvm::Value* DecodeEmitter::argument(llvm::Type* type, size_t offset, const char
 
 void DecodeEmitter::bind_arguments() {
   llvm::Type* pointer = ir_.getPtrTy();
-  pages_ = device_pointer(builder_, ir_,
-                          argument(pointer, offsetof(TbDecodeArgs, pages), "pages"));
+  pages_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, pages), "pages"));
   npages_ = argument(ir_.getInt32Ty(), offsetof(TbDecodeArgs, npages), "npages");
-  if (rows_sink_)
-    rowids_ = device_pointer(builder_, ir_,
-                             argument(pointer, offsetof(TbDecodeArgs, rowids), "rowids"));
-  deferred_ = device_pointer(builder_, ir_,
-                             argument(pointer, offsetof(TbDecodeArgs, deferred), "deferred"));
+  if (rows_sink_) rowids_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, rowids), "rowids"));
+  deferred_ = device_pointer(builder_, ir_, argument(pointer, offsetof(TbDecodeArgs, deferred), "deferred"));
   errors_ = variable(ir_.getInt32Ty(), "errors");
   page_ = variable(ir_.getInt32Ty(), "page");
   tuples_.bind(args_, pages_, errors_);
@@ -139,17 +135,13 @@ llvm::Value* DecodeEmitter::get(llvm::AllocaInst* variable) {
   return ir_.CreateLoad(variable->getAllocatedType(), variable, variable->getName());
 }
 
-void DecodeEmitter::set(llvm::AllocaInst* variable, llvm::Value* value) {
-  ir_.CreateStore(value, variable);
-}
+void DecodeEmitter::set(llvm::AllocaInst* variable, llvm::Value* value) { ir_.CreateStore(value, variable); }
 
 void DecodeEmitter::add(llvm::AllocaInst* variable, llvm::Value* value) {
   set(variable, ir_.CreateAdd(get(variable), value));
 }
 
-void DecodeEmitter::note_errors(llvm::Value* verdict) {
-  set(errors_, ir_.CreateOr(get(errors_), verdict));
-}
+void DecodeEmitter::note_errors(llvm::Value* verdict) { set(errors_, ir_.CreateOr(get(errors_), verdict)); }
 
 llvm::BasicBlock* DecodeEmitter::block(const char* name) {
   return llvm::BasicBlock::Create(builder_.context(), name, function_);
@@ -163,23 +155,18 @@ llvm::BasicBlock* DecodeEmitter::enter(const char* name) {
 }
 
 llvm::Value* DecodeEmitter::page_address(llvm::Value* page) {
-  llvm::Value* offset =
-      ir_.CreateMul(ir_.CreateZExt(page, ir_.getInt64Ty()), ir_.getInt64(TB_PAGE_SIZE));
+  llvm::Value* offset = ir_.CreateMul(ir_.CreateZExt(page, ir_.getInt64Ty()), ir_.getInt64(TB_PAGE_SIZE));
   return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), pages_, offset, "page.address");
 }
 
 llvm::Value* DecodeEmitter::line_pointer(llvm::Value* page_address, llvm::Value* line) {
-  llvm::Value* offset = ir_.CreateAdd(
-      ir_.CreateMul(ir_.CreateZExt(line, ir_.getInt64Ty()), ir_.getInt64(kLinePointer)),
-      ir_.getInt64(kPageHeader));
-  return ir_.CreateLoad(ir_.getInt32Ty(),
-                        ir_.CreateInBoundsGEP(ir_.getInt8Ty(), page_address, offset),
-                        "line.pointer");
+  llvm::Value* offset = ir_.CreateAdd(ir_.CreateMul(ir_.CreateZExt(line, ir_.getInt64Ty()), ir_.getInt64(kLinePointer)),
+                                      ir_.getInt64(kPageHeader));
+  return ir_.CreateLoad(ir_.getInt32Ty(), ir_.CreateInBoundsGEP(ir_.getInt8Ty(), page_address, offset), "line.pointer");
 }
 
 llvm::Value* DecodeEmitter::is_normal(llvm::Value* line_pointer) {
-  llvm::Value* flags =
-      ir_.CreateAnd(ir_.CreateLShr(line_pointer, kFlagsShift), ir_.getInt32(kFlagsMask));
+  llvm::Value* flags = ir_.CreateAnd(ir_.CreateLShr(line_pointer, kFlagsShift), ir_.getInt32(kFlagsMask));
   return ir_.CreateICmpEQ(flags, ir_.getInt32(kNormal), "normal");
 }
 
@@ -245,8 +232,7 @@ void DecodeEmitter::emit_host() {
   ir_.CreateStore(get(nrows_), argument_address(offsetof(TbDecodeArgs, nrows)));
   ir_.CreateStore(get(ndeferred_), argument_address(offsetof(TbDecodeArgs, ndeferred)));
   llvm::Value* before = argument(ir_.getInt32Ty(), offsetof(TbDecodeArgs, errors), "errors.before");
-  ir_.CreateStore(ir_.CreateOr(before, get(errors_)),
-                  argument_address(offsetof(TbDecodeArgs, errors)));
+  ir_.CreateStore(ir_.CreateOr(before, get(errors_)), argument_address(offsetof(TbDecodeArgs, errors)));
   ir_.CreateRetVoid();
 }
 
@@ -288,8 +274,7 @@ llvm::Value* DecodeEmitter::special_register(llvm::Intrinsic::ID id) {
 }
 
 llvm::Value* DecodeEmitter::ballot(llvm::Value* flag) {
-  return ir_.CreateIntrinsic(ir_.getInt32Ty(), llvm::Intrinsic::nvvm_vote_ballot_sync,
-                             {ir_.getInt32(kAllLanes), flag});
+  return ir_.CreateIntrinsic(ir_.getInt32Ty(), llvm::Intrinsic::nvvm_vote_ballot_sync, {ir_.getInt32(kAllLanes), flag});
 }
 
 llvm::Value* DecodeEmitter::population(llvm::Value* mask) {
@@ -303,17 +288,15 @@ llvm::Value* DecodeEmitter::reserve(llvm::Value* count) {
   llvm::BasicBlock* after = block("reserve.after");
   ir_.CreateCondBr(ir_.CreateICmpEQ(lane_, ir_.getInt32(0)), first, after);
   ir_.SetInsertPoint(first);
-  llvm::Value* taken = ir_.CreateAtomicRMW(
-      llvm::AtomicRMWInst::Add, argument_address(offsetof(TbDecodeArgs, nrows)), count,
-      llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
+  llvm::Value* taken = ir_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, argument_address(offsetof(TbDecodeArgs, nrows)),
+                                           count, llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
   ir_.CreateBr(after);
   ir_.SetInsertPoint(after);
   llvm::PHINode* base = ir_.CreatePHI(ir_.getInt32Ty(), 2, "base");
   base->addIncoming(taken, first);
   base->addIncoming(ir_.getInt32(0), from);
-  return ir_.CreateIntrinsic(
-      ir_.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_idx_i32,
-      {ir_.getInt32(kAllLanes), base, ir_.getInt32(0), ir_.getInt32(kWarp - 1)});
+  return ir_.CreateIntrinsic(ir_.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_idx_i32,
+                             {ir_.getInt32(kAllLanes), base, ir_.getInt32(0), ir_.getInt32(kWarp - 1)});
 }
 
 void DecodeEmitter::emit_gpu() {
@@ -328,8 +311,7 @@ void DecodeEmitter::emit_gpu() {
   llvm::Value* blocks = special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   lane_ = ir_.CreateAnd(thread, ir_.getInt32(kWarp - 1), "lane");
   llvm::Value* warps_of_block = ir_.CreateLShr(threads, 5);
-  llvm::Value* warp = ir_.CreateAdd(ir_.CreateMul(block_index, warps_of_block),
-                                    ir_.CreateLShr(thread, 5), "warp");
+  llvm::Value* warp = ir_.CreateAdd(ir_.CreateMul(block_index, warps_of_block), ir_.CreateLShr(thread, 5), "warp");
   llvm::Value* warps = ir_.CreateMul(blocks, warps_of_block, "warps");
   set(page_, warp);
   llvm::BasicBlock* body = block("page.body");
@@ -344,8 +326,7 @@ void DecodeEmitter::emit_gpu() {
   ir_.SetInsertPoint(body);
   llvm::Value* address = page_address(page);
   llvm::Value* lines = count_lines(address);
-  llvm::Value* batches =
-      ir_.CreateLShr(ir_.CreateAdd(lines, ir_.getInt32(kWarp - 1)), 5, "batches");
+  llvm::Value* batches = ir_.CreateLShr(ir_.CreateAdd(lines, ir_.getInt32(kWarp - 1)), 5, "batches");
   set(step_, ir_.getInt32(0));
   set(count_, ir_.getInt32(0));
   llvm::BasicBlock* step_loop = enter("step.loop");
@@ -365,8 +346,8 @@ void DecodeEmitter::emit_gpu() {
   llvm::BasicBlock* leave = block("leave");
   ir_.CreateCondBr(ir_.CreateICmpNE(get(errors_), ir_.getInt32(0)), report, leave);
   ir_.SetInsertPoint(report);
-  ir_.CreateAtomicRMW(llvm::AtomicRMWInst::Or, argument_address(offsetof(TbDecodeArgs, errors)),
-                      get(errors_), llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
+  ir_.CreateAtomicRMW(llvm::AtomicRMWInst::Or, argument_address(offsetof(TbDecodeArgs, errors)), get(errors_),
+                      llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
   ir_.CreateBr(leave);
   ir_.SetInsertPoint(leave);
   ir_.CreateRetVoid();
@@ -381,8 +362,7 @@ llvm::Value* DecodeEmitter::gpu_line(llvm::Value* batches) {
 }
 
 /* One batch of line pointers, counting or writing. */
-void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Value* lines,
-                             llvm::Value* batches) {
+void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Value* lines, llvm::Value* batches) {
   llvm::BasicBlock* turn = block("step.turn");
   llvm::BasicBlock* batch = block("step.batch");
   llvm::Value* first_write = ir_.CreateICmpEQ(get(step_), batches);
@@ -444,8 +424,7 @@ void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Valu
   ir_.CreateCondBr(is_row, write, written);
   ir_.SetInsertPoint(write);
   llvm::Value* before = special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_lanemask_lt);
-  llvm::Value* row =
-      ir_.CreateAdd(get(base_), population(ir_.CreateAnd(mask, before)), "row.number");
+  llvm::Value* row = ir_.CreateAdd(get(base_), population(ir_.CreateAnd(mask, before)), "row.number");
   store_row(tuple, row, row_id(page, line));
   ir_.CreateBr(written);
   ir_.SetInsertPoint(written);
@@ -462,9 +441,9 @@ void DecodeEmitter::gpu_note(llvm::Value* status, llvm::Value* id) {
   llvm::BasicBlock* noted = block("noted");
   ir_.CreateCondBr(ir_.CreateICmpEQ(status, ir_.getInt32(kTupleDeferred)), defer, noted);
   ir_.SetInsertPoint(defer);
-  llvm::Value* place = ir_.CreateAtomicRMW(
-      llvm::AtomicRMWInst::Add, argument_address(offsetof(TbDecodeArgs, ndeferred)),
-      ir_.getInt32(1), llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
+  llvm::Value* place = ir_.CreateAtomicRMW(llvm::AtomicRMWInst::Add,
+                                           argument_address(offsetof(TbDecodeArgs, ndeferred)), ir_.getInt32(1),
+                                           llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
   store_id(deferred_, place, id);
   ir_.CreateBr(noted);
   ir_.SetInsertPoint(noted);

@@ -29,8 +29,7 @@ constexpr uint32_t kStretch = 8;
 
 /* Lies in the tuple as a varlena. */
 bool is_variable(const TbColumn& column) {
-  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) ||
-         (column.flags & TB_COL_DISPLAY_SCALE);
+  return tb_type_is_text(column.type) || tb_type_is_numeric(column.type) || (column.flags & TB_COL_DISPLAY_SCALE);
 }
 
 /* Two columns may be one attribute; the walk notes the first, and the others
@@ -53,8 +52,7 @@ llvm::Value* device_pointer(ModuleBuilder& builder, llvm::IRBuilder<>& ir, llvm:
 TupleDecoder::TupleDecoder(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir)
     : builder_(builder), program_(program), columns_(program.columns().first(program.source_columns())), ir_(ir) {
   check_columns();
-  for (const TbColumn& column : columns_)
-    last_ = std::max<uint32_t>(last_, column.attnum);
+  for (const TbColumn& column : columns_) last_ = std::max<uint32_t>(last_, column.attnum);
   column_of_.assign(last_, TB_NONE);
   for (uint32_t a = 0; a < last_; a++) column_of_[a] = first_column_of(columns_, a + 1);
 }
@@ -65,8 +63,7 @@ void TupleDecoder::check_columns() const {
     const TbAttribute& attribute = program_.attributes()[column.attnum - 1];
     const int length = is_variable(column) ? -1 : static_cast<int>(tb_type_width(column.type));
     if (attribute.flags & TB_ATT_DROPPED) throw std::runtime_error(name + " is dropped");
-    if (attribute.length != length)
-      throw std::runtime_error(name + " can not hold a " + tb_type_name(column.type));
+    if (attribute.length != length) throw std::runtime_error(name + " can not hold a " + tb_type_name(column.type));
   }
 }
 
@@ -80,8 +77,7 @@ bool TupleDecoder::may_be_absent(uint32_t column) const {
 llvm::CallInst* TupleDecoder::call(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands,
                                    const llvm::Twine& name) {
   llvm::Function* function = builder_.rt(symbol);
-  llvm::CallInst* call =
-      ir_.CreateCall(function, operands, function->getReturnType()->isVoidTy() ? "" : name);
+  llvm::CallInst* call = ir_.CreateCall(function, operands, function->getReturnType()->isVoidTy() ? "" : name);
   call->setCallingConv(function->getCallingConv());
   return call;
 }
@@ -94,8 +90,7 @@ llvm::Value* TupleDecoder::at(llvm::Value* base, uint64_t offset) {
   return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), base, ir_.getInt64(offset));
 }
 
-llvm::Value* TupleDecoder::load(llvm::Type* type, llvm::Value* base, uint64_t offset,
-                                const char* name) {
+llvm::Value* TupleDecoder::load(llvm::Type* type, llvm::Value* base, uint64_t offset, const char* name) {
   return ir_.CreateLoad(type, at(base, offset), name);
 }
 
@@ -109,9 +104,7 @@ llvm::BasicBlock* TupleDecoder::block(const llvm::Twine& name) {
 }
 
 /* The integer that carries a value from tuple to column: the bits are the same. */
-llvm::Type* TupleDecoder::memory_type(uint32_t type) {
-  return ir_.getIntNTy(8 * tb_type_width(type));
-}
+llvm::Type* TupleDecoder::memory_type(uint32_t type) { return ir_.getIntNTy(8 * tb_type_width(type)); }
 
 /* ---- what is the same for all tuples ---- */
 
@@ -126,35 +119,31 @@ void TupleDecoder::bind(llvm::Value* args, llvm::Value* pages, llvm::Value* erro
     const TbColumn& column = columns_[c];
     const uint64_t base = c * sizeof(TbColumnData);
     BoundColumn bound;
-    bound.values = device_pointer(
-        builder_, ir_, load(pointer, columns, base + offsetof(TbColumnData, values), "values"));
+    bound.values = device_pointer(builder_, ir_,
+                                  load(pointer, columns, base + offsetof(TbColumnData, values), "values"));
     if (column.flags & TB_COL_NULLABLE)
-      bound.valid = device_pointer(
-          builder_, ir_, load(pointer, columns, base + offsetof(TbColumnData, valid), "valid"));
+      bound.valid = device_pointer(builder_, ir_,
+                                   load(pointer, columns, base + offsetof(TbColumnData, valid), "valid"));
     if (column.missing_param != TB_NONE) bound.missing = load_missing(column, params);
     bound_.push_back(bound);
   }
 }
 
 TupleDecoder::Missing TupleDecoder::load_missing(const TbColumn& column, llvm::Value* params) {
-  llvm::Value* param =
-      at(params, sizeof(TbParamBlock) + uint64_t{column.missing_param} * sizeof(TbParam));
+  llvm::Value* param = at(params, sizeof(TbParamBlock) + uint64_t{column.missing_param} * sizeof(TbParam));
   Missing missing;
   llvm::Value* is_null = load(ir_.getInt8Ty(), param, offsetof(TbParam, is_null), "missing.null");
   llvm::Value* known = ir_.CreateICmpEQ(is_null, ir_.getInt8(0));
   missing.valid = ir_.CreateZExt(known, ir_.getInt8Ty(), "missing.valid");
   if (tb_type_is_text(column.type)) {
-    llvm::Value* length =
-        load(ir_.getInt32Ty(), param, offsetof(TbParam, length), "missing.length");
+    llvm::Value* length = load(ir_.getInt32Ty(), param, offsetof(TbParam, length), "missing.length");
     missing.defer = ir_.CreateAnd(known, ir_.CreateICmpNE(length, ir_.getInt32(0)));
     return missing;
   }
   llvm::Type* type = memory_type(column.type);
-  llvm::Value* value = ir_.CreateAlignedLoad(type, at(param, offsetof(TbParam, value)),
-                                             llvm::Align(kMaxAlign > tb_type_width(column.type)
-                                                             ? tb_type_width(column.type)
-                                                             : kMaxAlign),
-                                             "missing.value");
+  llvm::Value* value = ir_.CreateAlignedLoad(
+      type, at(param, offsetof(TbParam, value)),
+      llvm::Align(kMaxAlign > tb_type_width(column.type) ? tb_type_width(column.type) : kMaxAlign), "missing.value");
   missing.value = ir_.CreateSelect(known, value, llvm::ConstantInt::get(type, 0));
   return missing;
 }
@@ -168,8 +157,7 @@ llvm::Value* TupleDecoder::position(const Cursor& cursor) {
 void TupleDecoder::align_to(Cursor& cursor, uint32_t align) {
   if (cursor.align >= align) return;
   if (cursor.dynamic) {
-    cursor.dynamic = ir_.CreateAnd(ir_.CreateAdd(cursor.dynamic, ir_.getInt32(align - 1)),
-                                   ir_.getInt32(~(align - 1)));
+    cursor.dynamic = ir_.CreateAnd(ir_.CreateAdd(cursor.dynamic, ir_.getInt32(align - 1)), ir_.getInt32(~(align - 1)));
   } else {
     cursor.constant = (cursor.constant + align - 1) / align * align;
   }
@@ -187,9 +175,8 @@ void TupleDecoder::step_fixed(Cursor& cursor, const TbAttribute& attribute) {
 }
 
 /* Over a varlena or cstring that is there; gives its start. */
-llvm::Value* TupleDecoder::step_variable(Cursor& cursor, const TbAttribute& attribute,
-                                         const Subject& subject, bool referenced,
-                                         llvm::Value*& toasted) {
+llvm::Value* TupleDecoder::step_variable(Cursor& cursor, const TbAttribute& attribute, const Subject& subject,
+                                         bool referenced, llvm::Value*& toasted) {
   llvm::Value* start = position(cursor);
   llvm::Value* end;
   if (attribute.length == -2) {
@@ -197,14 +184,12 @@ llvm::Value* TupleDecoder::step_variable(Cursor& cursor, const TbAttribute& attr
     start = position(cursor);
     end = call("rt_decode_cstring_end", {subject.data, start, subject.length}, "cstring.end");
   } else {
-    end = call("rt_decode_varlena_end",
-               {subject.data, start, subject.length, ir_.getInt32(attribute.align), start_},
+    end = call("rt_decode_varlena_end", {subject.data, start, subject.length, ir_.getInt32(attribute.align), start_},
                "varlena.end");
     start = ir_.CreateLoad(ir_.getInt32Ty(), start_, "varlena.start");
   }
   if (referenced)
-    toasted = or_maybe(toasted, call("rt_decode_varlena_toasted",
-                                     {subject.data, start, subject.length}, "toasted"));
+    toasted = or_maybe(toasted, call("rt_decode_varlena_toasted", {subject.data, start, subject.length}, "toasted"));
   cursor.dynamic = end;
   cursor.align = 1;
   return start;
@@ -231,11 +216,10 @@ llvm::Value* TupleDecoder::shapes() {
   return shapes_;
 }
 
-void TupleDecoder::step_stretch(Cursor& cursor, const Subject& subject, uint32_t first,
-                                uint32_t past) {
+void TupleDecoder::step_stretch(Cursor& cursor, const Subject& subject, uint32_t first, uint32_t past) {
   cursor.dynamic = call("rt_decode_skip",
-                        {subject.tuple, subject.data, position(cursor), subject.length, shapes(),
-                         ir_.getInt32(first), ir_.getInt32(past - first)},
+                        {subject.tuple, subject.data, position(cursor), subject.length, shapes(), ir_.getInt32(first),
+                         ir_.getInt32(past - first)},
                         "stretch.end");
   cursor.align = 1;
 }
@@ -270,19 +254,16 @@ TupleDecoder::Walk TupleDecoder::walk_complete(const Subject& subject) {
   return walk;
 }
 
-llvm::Value* TupleDecoder::present_bit(const Subject& subject, uint32_t attribute,
-                                       Presence& presence) {
+llvm::Value* TupleDecoder::present_bit(const Subject& subject, uint32_t attribute, Presence& presence) {
   const uint32_t word = attribute / kPresenceBits;
   if (presence.word != word)
     presence = {call("rt_decode_presence", {subject.tuple, ir_.getInt32(word)}, "presence"), word};
   const uint64_t bit = uint64_t{1} << (attribute % kPresenceBits);
-  return ir_.CreateICmpNE(ir_.CreateAnd(presence.bits, ir_.getInt64(bit)), ir_.getInt64(0),
-                          "present");
+  return ir_.CreateICmpNE(ir_.CreateAnd(presence.bits, ir_.getInt64(bit)), ir_.getInt64(0), "present");
 }
 
 /* A referenced attribute that is not there: NULL, its missing value, or a lie. */
-void TupleDecoder::note_absence(Walk& walk, const Subject& subject, uint32_t column,
-                                llvm::Value* present) {
+void TupleDecoder::note_absence(Walk& walk, const Subject& subject, uint32_t column, llvm::Value* present) {
   const TbColumn& c = columns_[column];
   llvm::Value* absent = ir_.CreateNot(present);
   llvm::Value* has_missing = nullptr;
@@ -299,8 +280,8 @@ void TupleDecoder::note_absence(Walk& walk, const Subject& subject, uint32_t col
 }
 
 /* Over an attribute that may not be there; gives its start, if it is. */
-llvm::Value* TupleDecoder::step_maybe(Cursor& cursor, uint32_t a, const Subject& subject,
-                                      llvm::Value* present, Walk& walk) {
+llvm::Value* TupleDecoder::step_maybe(Cursor& cursor, uint32_t a, const Subject& subject, llvm::Value* present,
+                                      Walk& walk) {
   const TbAttribute& attribute = program_.attributes()[a];
   llvm::Value* before = position(cursor);
   const uint32_t align_before = cursor.align;
@@ -403,7 +384,8 @@ LocatedTuple TupleDecoder::locate(llvm::Value* page, llvm::Value* line_pointer) 
 
   ir_.SetInsertPoint(plain);
   const Subject usual = {tuple, at(tuple, kPlainHeader),
-                         ir_.CreateSub(length, ir_.getInt32(static_cast<uint32_t>(kPlainHeader)), "data.length"), natts};
+                         ir_.CreateSub(length, ir_.getInt32(static_cast<uint32_t>(kPlainHeader)), "data.length"),
+                         natts};
   const Walk complete = walk_complete(usual);
   ir_.CreateBr(located);
 
@@ -419,21 +401,17 @@ LocatedTuple TupleDecoder::locate(llvm::Value* page, llvm::Value* line_pointer) 
   return join(usual, complete, other, some, insane);
 }
 
-LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, const Subject& other,
-                                const Walk& partial,
+LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, const Subject& other, const Walk& partial,
                                 llvm::ArrayRef<llvm::BasicBlock*> insane) {
   auto status_of = [&](const Walk& walk, const Subject& subject) {
     llvm::IRBuilderBase::InsertPointGuard guard(ir_);
     ir_.SetInsertPoint(walk.block->getTerminator());
     llvm::Value* status = ir_.getInt32(kTupleRow);
-    if (walk.toasted)
-      status = ir_.CreateSelect(walk.toasted, ir_.getInt32(kTupleDeferred), status);
-    llvm::Value* corrupt =
-        or_maybe(ir_.CreateICmpUGT(walk.end, subject.length, "beyond"), walk.corrupt);
+    if (walk.toasted) status = ir_.CreateSelect(walk.toasted, ir_.getInt32(kTupleDeferred), status);
+    llvm::Value* corrupt = or_maybe(ir_.CreateICmpUGT(walk.end, subject.length, "beyond"), walk.corrupt);
     return ir_.CreateSelect(corrupt, ir_.getInt32(kTupleCorrupt), status, "status");
   };
-  auto merge = [&](llvm::Value* a, llvm::Value* b, llvm::Value* otherwise,
-                   const char* name) -> llvm::PHINode* {
+  auto merge = [&](llvm::Value* a, llvm::Value* b, llvm::Value* otherwise, const char* name) -> llvm::PHINode* {
     llvm::PHINode* phi = ir_.CreatePHI(a->getType(), 4, name);
     phi->addIncoming(a, complete.block);
     phi->addIncoming(b, partial.block);
@@ -460,8 +438,7 @@ LocatedTuple TupleDecoder::join(const Subject& usual, const Walk& complete, cons
     if (a.absent) tuple.columns[c].absent = merge_defined(a.absent, b.absent, "absent");
   }
   for (uint32_t c = 0; c < tuple.columns.size(); c++)
-    if (tuple.columns[c].offset == nullptr)
-      tuple.columns[c] = tuple.columns[column_of_[columns_[c].attnum - 1]];
+    if (tuple.columns[c].offset == nullptr) tuple.columns[c] = tuple.columns[column_of_[columns_[c].attnum - 1]];
   return tuple;
 }
 
@@ -491,8 +468,7 @@ void TupleDecoder::store_fixed(const LocatedTuple& tuple, uint32_t column, llvm:
   llvm::Value* from = at(tuple.data, place.offset);
   if (place.absent) from = ir_.CreateSelect(place.absent, tuple.tuple, from);
   llvm::Value* value = ir_.CreateAlignedLoad(type, from, llvm::Align(attribute.align), "value");
-  if (c.type == TB_TYPE_BOOL)
-    value = ir_.CreateZExt(ir_.CreateICmpNE(value, ir_.getInt8(0)), ir_.getInt8Ty());
+  if (c.type == TB_TYPE_BOOL) value = ir_.CreateZExt(ir_.CreateICmpNE(value, ir_.getInt8(0)), ir_.getInt8Ty());
   if (place.absent) {
     llvm::Value* instead = llvm::ConstantInt::get(type, 0);
     if (bound_[column].missing)
@@ -504,8 +480,7 @@ void TupleDecoder::store_fixed(const LocatedTuple& tuple, uint32_t column, llvm:
 
 /* A verdict unless the value (i1) fits its column. */
 void TupleDecoder::note_unless(llvm::Value* fits) {
-  llvm::Value* verdict =
-      ir_.CreateSelect(fits, ir_.getInt32(0), ir_.getInt32(TB_ERR_UNREPRESENTABLE));
+  llvm::Value* verdict = ir_.CreateSelect(fits, ir_.getInt32(0), ir_.getInt32(TB_ERR_UNREPRESENTABLE));
   ir_.CreateStore(ir_.CreateOr(ir_.CreateLoad(ir_.getInt32Ty(), errors_), verdict), errors_);
 }
 
@@ -543,8 +518,7 @@ void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, ll
     note_unless(call(symbol, {varlena, scale, slot}, "fits"));
     if (c.digits != 0) note_unless(within_digits(slot, c.digits));
   } else {
-    call(c.type == TB_TYPE_BPCHAR ? "rt_decode_bpchar" : "rt_decode_text",
-         {pages_, varlena, slot});
+    call(c.type == TB_TYPE_BPCHAR ? "rt_decode_bpchar" : "rt_decode_text", {pages_, varlena, slot});
   }
   if (next) {
     ir_.CreateBr(next);

@@ -70,8 +70,7 @@ class TupleDecoder {
   void store(const LocatedTuple& tuple, llvm::Value* row);
 
   /* Calls a function of src/rt. */
-  llvm::CallInst* call(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands,
-                       const llvm::Twine& name = "");
+  llvm::CallInst* call(llvm::StringRef symbol, llvm::ArrayRef<llvm::Value*> operands, const llvm::Twine& name = "");
 
  private:
   /* A position between two attributes: constant until the first varlena (or,
@@ -117,8 +116,8 @@ class TupleDecoder {
   llvm::Value* position(const Cursor& cursor);
   void align_to(Cursor& cursor, uint32_t align);
   void step_fixed(Cursor& cursor, const TbAttribute& attribute);
-  llvm::Value* step_variable(Cursor& cursor, const TbAttribute& attribute, const Subject& subject,
-                             bool referenced, llvm::Value*& toasted);
+  llvm::Value* step_variable(Cursor& cursor, const TbAttribute& attribute, const Subject& subject, bool referenced,
+                             llvm::Value*& toasted);
   /* Presence bits of 64 attributes, as loaded last. */
   struct Presence {
     llvm::Value* bits = nullptr;
@@ -129,10 +128,9 @@ class TupleDecoder {
   void step_stretch(Cursor& cursor, const Subject& subject, uint32_t first, uint32_t past);
   llvm::Value* shapes();
   void note_absence(Walk& walk, const Subject& subject, uint32_t column, llvm::Value* present);
-  llvm::Value* step_maybe(Cursor& cursor, uint32_t attribute, const Subject& subject,
-                          llvm::Value* present, Walk& walk);
-  LocatedTuple join(const Subject& usual, const Walk& complete, const Subject& other,
-                    const Walk& partial, llvm::ArrayRef<llvm::BasicBlock*> insane);
+  llvm::Value* step_maybe(Cursor& cursor, uint32_t attribute, const Subject& subject, llvm::Value* present, Walk& walk);
+  LocatedTuple join(const Subject& usual, const Walk& complete, const Subject& other, const Walk& partial,
+                    llvm::ArrayRef<llvm::BasicBlock*> insane);
 
   void store_fixed(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
   void note_unless(llvm::Value* fits);

@@ -47,14 +47,13 @@ Value* FullJoins::given_match(size_t join, Value* row) {
   Value* begins = ir.CreateICmpEQ(pass_, ir.getInt32(static_cast<uint32_t>(join + 1)));
   Value* listed = ir.CreateAnd(begins, ir.CreateIsNotNull(unmatched_));
   Value* at = rows_.index(ir.getInt32Ty(), unmatched_, row);
-  const Carried entry = emit_if(rows_, "unmatched", listed, {ir.CreateTrunc(ir.CreateAdd(first_, row), ir.getInt32Ty())},
+  const Carried entry = emit_if(rows_, "unmatched", listed,
+                                {ir.CreateTrunc(ir.CreateAdd(first_, row), ir.getInt32Ty())},
                                 [&]() -> Carried { return {ir.CreateLoad(ir.getInt32Ty(), at)}; });
   return ir.CreateSelect(begins, entry[0], ir.getInt32(TB_NONE));
 }
 
-Value* FullJoins::passes_over(size_t filters) {
-  return filters < end_ ? is_given(filters) : nullptr;
-}
+Value* FullJoins::passes_over(size_t filters) { return filters < end_ ? is_given(filters) : nullptr; }
 
 Value* FullJoins::counted_rows(Value* amount) {
   if (end_ == 0) return amount;

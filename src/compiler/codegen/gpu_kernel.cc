@@ -36,8 +36,8 @@ GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char*
   }
   if (over == Over::kTuples) {
     first_ = ir_.getInt64(0);
-    end_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin,
-                                     field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, ntuples)), tuple_capacity_);
+    end_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, ntuples)),
+                                     tuple_capacity_);
   } else {
     first_ = row_number(offsetof(TbPipelineArgs, first_row));
     end_ = row_number(offsetof(TbPipelineArgs, nrows));
@@ -56,13 +56,16 @@ Carried GpuKernel::grid_loop(const Carried& init, llvm::function_ref<Carried(Val
   LoopOptions options;
   options.step = ir_.CreateMul(size, blocks);
   Value* first = ir_.CreateAdd(first_, ir_.CreateAdd(ir_.CreateMul(block, size), thread));
-  return emit_loop(rows_, "grid", first, end_, init, [&](Value* step, const Carried& now) {
-    if (over_ == Over::kTuples)
-      begin_tuple(step);
-    else
-      rows_.begin_row(step);
-    return body(step, now);
-  }, options);
+  return emit_loop(
+      rows_, "grid", first, end_, init,
+      [&](Value* step, const Carried& now) {
+        if (over_ == Over::kTuples)
+          begin_tuple(step);
+        else
+          rows_.begin_row(step);
+        return body(step, now);
+      },
+      options);
 }
 
 /* tuples: the rows, then the matches of each join. */
@@ -87,7 +90,8 @@ Carried GpuKernel::where_all(std::span<const uint32_t> conjuncts, const Carried&
   Value* wanted = passed_over ? ir_.CreateNot(passed_over) : nullptr;
   Value* pass = rows_.or_maybe(rows_.truth(rows_.eval(conjuncts[0], wanted)), passed_over);
   Value* errors = rows_.take_errors();
-  Carried out = emit_if(rows_, "filter", pass, init, [&] { return where_all(conjuncts.subspan(1), init, body, passed_over); });
+  Carried out = emit_if(rows_, "filter", pass, init,
+                        [&] { return where_all(conjuncts.subspan(1), init, body, passed_over); });
   if (errors) out.back() = ir_.CreateOr(out.back(), errors);
   return out;
 }

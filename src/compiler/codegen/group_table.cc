@@ -86,7 +86,8 @@ Value* GroupTableEmitter::keys_equal(Value* row, bool shared) {
       Value* offset = load_row(ir.getInt64Ty(), row, field.value_offset + offsetof(TbGroupText, offset), shared);
       Value* length = load_row(ir.getInt32Ty(), row, field.value_offset + offsetof(TbGroupText, length), shared);
       Value* bytes = ir.CreateInBoundsGEP(ir.getInt8Ty(), arena_, offset);
-      equal = rows_.call_rt(shared ? "rt_key_eq_text_shared" : "rt_key_eq_text", {key.value, key.length, bytes, length});
+      equal = rows_.call_rt(shared ? "rt_key_eq_text_shared" : "rt_key_eq_text",
+                            {key.value, key.length, bytes, length});
     } else {
       Value* stored = load_row(rows_.memory_type(field.type), row, field.value_offset, shared);
       equal = key_equal(rows_, field.type, key.value, stored);

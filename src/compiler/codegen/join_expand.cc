@@ -125,7 +125,8 @@ Carried HostPipeline::fill_one(size_t j, const TupleBatch& in, const TupleBatch&
   const Carried next = emit_if(rows_, "fill.next", last, {now[kTuple], following, matched}, [&]() -> Carried {
     Value* tuple = ir_.CreateAdd(now[kTuple], ir_.getInt64(1));
     Value* there = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, tuple, ir_.CreateSub(in.count, ir_.getInt64(1)));
-    if (in.places) there = ir_.CreateZExt(ir_.CreateLoad(ir_.getInt32Ty(), word_at(in.places, there)), ir_.getInt64Ty());
+    if (in.places)
+      there = ir_.CreateZExt(ir_.CreateLoad(ir_.getInt32Ty(), word_at(in.places, there)), ir_.getInt64Ty());
     return {tuple, ir_.CreateLoad(ir_.getInt32Ty(), word_at(in.matches[j], there)), ir_.getFalse()};
   });
   Value* filled = ir_.CreateAdd(now[kFilled], ir_.CreateZExt(yields, ir_.getInt64Ty()));

@@ -44,19 +44,16 @@ void HostPipeline::emit_lookup(size_t j, TupleBatch& b) {
 
   std::vector<SwitchCase> cases;
   if (probe.keyless()) {
-    cases.push_back({TB_TABLE_ALL, [&] {
-      return emit_lookup_loop(j, target, true, [&](Value*) { return probe.first_of_all(); });
-    }});
+    cases.push_back({TB_TABLE_ALL,
+                     [&] { return emit_lookup_loop(j, target, true, [&](Value*) { return probe.first_of_all(); }); }});
   } else {
     cases.push_back({TB_TABLE_HASH, [&] { return emit_lookup_hashed(j, target); }});
   }
   if (probe.integer_key()) {
-    cases.push_back({TB_TABLE_DIRECT, [&] {
-      return emit_lookup_loop(j, target, true, [&](Value*) { return probe.direct(); });
-    }});
-    cases.push_back({TB_TABLE_DENSE, [&] {
-      return emit_lookup_loop(j, target, true, [&](Value*) { return probe.dense(); });
-    }});
+    cases.push_back(
+        {TB_TABLE_DIRECT, [&] { return emit_lookup_loop(j, target, true, [&](Value*) { return probe.direct(); }); }});
+    cases.push_back(
+        {TB_TABLE_DENSE, [&] { return emit_lookup_loop(j, target, true, [&](Value*) { return probe.dense(); }); }});
   }
   Value* kind = probe.kind();
   if (full_.reaches(j)) {

@@ -65,8 +65,7 @@ JoinPlan plan_joins(const Program& program) {
   for (size_t i = 0; i < program.filters().size(); i++)
     plan.filters[filter_place(program, i)].push_back(program.filters()[i]);
   plan.match_used = used_matches(program);
-  for (const TbJoin& join : joins)
-    plan.expands.push_back(returns_matches(join) && !(join.flags & TB_JOIN_UNIQUE));
+  for (const TbJoin& join : joins) plan.expands.push_back(returns_matches(join) && !(join.flags & TB_JOIN_UNIQUE));
   return plan;
 }
 

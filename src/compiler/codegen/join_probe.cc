@@ -195,7 +195,9 @@ JoinMatch JoinProbe::hashed(Value* hash) {
 /* for (slot = hash & mask; slots[slot] != 0 && slots[slot] >> 32 != hash >> 32; slot++); */
 Value* JoinProbe::candidate(Value* hash) {
   auto& ir = rows_.ir();
-  auto entry_at = [&](Value* slot) { return ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), slots_, slot)); };
+  auto entry_at = [&](Value* slot) {
+    return ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), slots_, slot));
+  };
   Value* tag = ir.CreateLShr(hash, 32);
   Value* home = ir.CreateAnd(hash, slot_mask_);
   const Carried end = emit_while(
@@ -223,7 +225,8 @@ void JoinProbe::prefetch_keys(Value* candidate) {
   Value* row = row_or_first(ir, candidate);
   for (size_t i = 0; i < types_.size(); i++) {
     Value* at = rows_.index(ir.getIntNTy(8 * tb_type_width(types_[i])), key_values_[i], row);
-    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()}, {at, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
+    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
+                       {at, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
   }
 }
 
@@ -236,10 +239,13 @@ JoinMatch JoinProbe::hashed_at(Value* candidate, Value* hash) {
   Value* equal = keys_equal(row_or_first(ir, candidate));
   Value* hit = ir.CreateAnd(there, equal);
   Value* mistaken = ir.CreateAnd(there, ir.CreateNot(equal));
-  const Carried end = emit_if(rows_, "join.again", mistaken, {hit, candidate}, [&]() -> Carried {
-    const JoinMatch match = hashed(hash);
-    return {match.hit, match.row};
-  }, Branch::kWhole);
+  const Carried end = emit_if(
+      rows_, "join.again", mistaken, {hit, candidate},
+      [&]() -> Carried {
+        const JoinMatch match = hashed(hash);
+        return {match.hit, match.row};
+      },
+      Branch::kWhole);
   return {end[0], end[1]};
 }
 

@@ -16,10 +16,9 @@ namespace turbine {
 llvm::Function* ModuleBuilder::rt(llvm::StringRef symbol) {
   if (llvm::Function* known = module_.getFunction(symbol)) return known;
   const llvm::Function* body = rt_.getFunction(symbol);
-  if (body == nullptr)
-    throw std::runtime_error("the device library has no function \"" + symbol.str() + "\"");
-  llvm::Function* declaration = llvm::Function::Create(
-      body->getFunctionType(), llvm::GlobalValue::ExternalLinkage, symbol, &module_);
+  if (body == nullptr) throw std::runtime_error("the device library has no function \"" + symbol.str() + "\"");
+  llvm::Function* declaration = llvm::Function::Create(body->getFunctionType(), llvm::GlobalValue::ExternalLinkage,
+                                                       symbol, &module_);
   // Parameter attributes are part of the calling convention (zeroext, byval, sret).
   declaration->setAttributes(body->getAttributes());
   declaration->setCallingConv(body->getCallingConv());
@@ -29,10 +28,8 @@ llvm::Function* ModuleBuilder::rt(llvm::StringRef symbol) {
 llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
   llvm::LLVMContext& context = module_.getContext();
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
-  llvm::FunctionType* type =
-      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
-  llvm::Function* function =
-      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, &module_);
+  llvm::FunctionType* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
+  llvm::Function* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, &module_);
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->getArg(0)->setName("args");
   // Nothing else points to the argument struct while an entry point runs.
@@ -40,11 +37,9 @@ llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
   function->addParamAttr(0, llvm::Attribute::NonNull);
   if (gpu()) {
     llvm::Type* i32 = llvm::Type::getInt32Ty(context);
-    llvm::Metadata* fields[] = {llvm::ValueAsMetadata::get(function),
-                                llvm::MDString::get(context, "kernel"),
+    llvm::Metadata* fields[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, "kernel"),
                                 llvm::ValueAsMetadata::get(llvm::ConstantInt::get(i32, 1))};
-    module_.getOrInsertNamedMetadata("nvvm.annotations")
-        ->addOperand(llvm::MDNode::get(context, fields));
+    module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, fields));
   }
   return function;
 }

@@ -18,8 +18,10 @@ GpuKernel::Over input_of_sink(const Program& program) {
 class SinkKernel : GpuKernel {
  public:
   SinkKernel(ModuleBuilder& builder, const Program& program, const GroupLayout& layout, const char* name)
-      : GpuKernel(builder, program, name, input_of_sink(program)), accumulators_(rows_, program, layout),
-        groups_(rows_, program, layout), store_(rows_, program) {
+      : GpuKernel(builder, program, name, input_of_sink(program)),
+        accumulators_(rows_, program, layout),
+        groups_(rows_, program, layout),
+        store_(rows_, program) {
     if (program.sink() != TB_SINK_AGGREGATE) return;
     table_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, groups));
     groups_.bind(table_);

@@ -13,9 +13,16 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 HostPipeline::HostPipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout)
-    : builder_(builder), program_(program), ir_(builder.context()), rows_(builder, program, ir_),
-      accumulators_(rows_, program, layout), groups_(rows_, program, layout), store_(rows_, program),
-      plan_(plan_joins(program)), first_filters_(plan_filters(program, plan_.filters[0])), full_(rows_, program) {
+    : builder_(builder),
+      program_(program),
+      ir_(builder.context()),
+      rows_(builder, program, ir_),
+      accumulators_(rows_, program, layout),
+      groups_(rows_, program, layout),
+      store_(rows_, program),
+      plan_(plan_joins(program)),
+      first_filters_(plan_filters(program, plan_.filters[0])),
+      full_(rows_, program) {
   for (uint32_t j = 0; j < program.joins().size(); j++) probes_.emplace_back(rows_, program, j);
 }
 
@@ -168,8 +175,8 @@ void HostPipeline::emit_room(Value* enough, Value* rows, Value* bytes) {
   ir_.CreateCondBr(enough, go, ask);
 
   ir_.SetInsertPoint(ask);
-  llvm::FunctionType* type =
-      llvm::FunctionType::get(ir_.getInt32Ty(), {ir_.getPtrTy(), ir_.getInt64Ty(), ir_.getInt64Ty()}, false);
+  llvm::FunctionType* type = llvm::FunctionType::get(ir_.getInt32Ty(),
+                                                     {ir_.getPtrTy(), ir_.getInt64Ty(), ir_.getInt64Ty()}, false);
   Value* callback = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, make_room));
   Value* made = ir_.CreateCall(type, callback, {args_, rows, bytes});
   ir_.CreateCondBr(ir_.CreateICmpNE(made, ir_.getInt32(0)), go, stop);
@@ -219,8 +226,8 @@ void HostPipeline::emit_dense_filter(TupleBatch& b, const std::vector<uint32_t>&
       [&](Value* i, const Carried& now) -> Carried {
         begin_tuple(b, i, options.parallel_group);
         Value* pass = emit_conjunction(rows_, conjuncts, full_.passes_over(0));
-        llvm::StoreInst* store =
-            ir_.CreateStore(ir_.CreateZExt(pass, ir_.getInt8Ty()), rows_.index(ir_.getInt8Ty(), mask_, i));
+        llvm::StoreInst* store = ir_.CreateStore(ir_.CreateZExt(pass, ir_.getInt8Ty()),
+                                                 rows_.index(ir_.getInt8Ty(), mask_, i));
         store->setMetadata(llvm::LLVMContext::MD_access_group, options.parallel_group);
         Value* errors = rows_.take_errors();
         return {errors ? ir_.CreateOr(now[0], errors) : now[0]};

@@ -28,8 +28,10 @@ namespace {
 class ProbeKernel : GpuKernel {
  public:
   ProbeKernel(ModuleBuilder& builder, const Program& program)
-      : GpuKernel(builder, program, "tb_probe", Over::kRows), plan_(plan_joins(program)),
-        full_(rows_, program), matches_(program.joins().size(), ir_.getInt32(TB_NONE)) {
+      : GpuKernel(builder, program, "tb_probe", Over::kRows),
+        plan_(plan_joins(program)),
+        full_(rows_, program),
+        matches_(program.joins().size(), ir_.getInt32(TB_NONE)) {
     full_.bind(args_, tables_);
     for (uint32_t j = 0; j < program.joins().size(); j++) {
       probes_.emplace_back(rows_, program, j);
@@ -78,9 +80,10 @@ void ProbeKernel::emit() {
   const Carried end = grid_loop(init, [&](Value* row, const Carried& now) {
     row_ = row;
     return unmatched(now, [&] {
-      return where_all(plan_.filters[0], now, [&] {
-        return from_join(0, counted(now, kPassed, full_.counted_rows(ir_.getInt64(1))));
-      }, full_.passes_over(0));
+      return where_all(
+          plan_.filters[0], now,
+          [&] { return from_join(0, counted(now, kPassed, full_.counted_rows(ir_.getInt64(1)))); },
+          full_.passes_over(0));
     });
   });
   add_total(offsetof(TbPipelineArgs, rows_passed), end[kPassed]);
@@ -143,9 +146,10 @@ JoinMatch ProbeKernel::look_up_or_given(size_t j, Carried& now) {
 }
 
 Carried ProbeKernel::after_join(size_t j, const Carried& now) {
-  return where_all(plan_.filters[j + 1], now, [&] {
-    return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, ir_.getInt64(1))));
-  }, full_.passes_over(j + 1));
+  return where_all(
+      plan_.filters[j + 1], now,
+      [&] { return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, ir_.getInt64(1)))); },
+      full_.passes_over(j + 1));
 }
 
 /*

@@ -55,9 +55,7 @@ Value* RowEmitter::load(llvm::Type* type, Value* base, uint64_t offset) {
 
 void RowEmitter::store(Value* value, Value* base, uint64_t offset) { ir_.CreateStore(value, at(base, offset)); }
 
-Value* RowEmitter::index(llvm::Type* element, Value* base, Value* i) {
-  return ir_.CreateInBoundsGEP(element, base, i);
-}
+Value* RowEmitter::index(llvm::Type* element, Value* base, Value* i) { return ir_.CreateInBoundsGEP(element, base, i); }
 
 void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables) {
   bytes_ = bytes;

@@ -41,8 +41,7 @@ void RowStoreEmitter::bind(Value* store) {
   for (size_t i = 0; i < columns_.size(); i++) {
     const uint64_t base = i * sizeof(TbColumnData);
     columns_[i].values = rows_.load(ir.getPtrTy(), data, base + offsetof(TbColumnData, values));
-    if (columns_[i].nullable)
-      columns_[i].valid = rows_.load(ir.getPtrTy(), data, base + offsetof(TbColumnData, valid));
+    if (columns_[i].nullable) columns_[i].valid = rows_.load(ir.getPtrTy(), data, base + offsetof(TbColumnData, valid));
   }
 }
 

@@ -55,8 +55,7 @@ struct DiagnosticsToText : llvm::DiagnosticHandler {
   std::string& errors;
 };
 
-void emit_all(llvm::Module& module, const llvm::Module& runtime, const Program& program,
-              TbTarget target) {
+void emit_all(llvm::Module& module, const llvm::Module& runtime, const Program& program, TbTarget target) {
   ModuleBuilder builder(module, runtime, target);
   try {
     emit_decode(builder, program);
@@ -75,8 +74,8 @@ CompiledArtifact compile_program(const Program& program, TbTarget target, const 
   const bool gpu = target == TB_TARGET_PTX;
   CompiledArtifact artifact;
   Stopwatch watch;
-  std::unique_ptr<llvm::TargetMachine> machine =
-      gpu ? nvptx_machine(cpu, features) : host_machine(cpu, features, effort);
+  std::unique_ptr<llvm::TargetMachine> machine = gpu ? nvptx_machine(cpu, features)
+                                                     : host_machine(cpu, features, effort);
 
   std::string diagnostics;
   llvm::LLVMContext context;
@@ -91,8 +90,7 @@ CompiledArtifact compile_program(const Program& program, TbTarget target, const 
   verify(module, "emission");
   link_runtime(module, std::move(runtime));
   mark_for_inlining(module);
-  retarget_functions(module, machine->getTargetCPU().str(),
-                     machine->getTargetFeatureString().str());
+  retarget_functions(module, machine->getTargetCPU().str(), machine->getTargetFeatureString().str());
   artifact.emit_ms = watch.lap_ms();
 
   gpu ? optimize_nvptx(module, *machine) : optimize_host(module, *machine, effort);

@@ -35,8 +35,7 @@ struct CompiledArtifact {
  * features: LLVM's feature string, "" for those of the CPU.
  * Throws CompileError. */
 CompiledArtifact compile_program(const Program& program, TbTarget target, const std::string& cpu,
-                                 const std::string& features, TbEffort effort = TB_EFFORT_FULL,
-                                 bool keep_ir = false);
+                                 const std::string& features, TbEffort effort = TB_EFFORT_FULL, bool keep_ir = false);
 
 /* Does once what every compilation needs (targets, passes), so that forked
  * children find it done. Optional. */

@@ -27,8 +27,7 @@ namespace {
 
 std::string this_machines_features() {
   llvm::SubtargetFeatures features;
-  for (const auto& feature : llvm::sys::getHostCPUFeatures())
-    features.AddFeature(feature.first(), feature.second);
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) features.AddFeature(feature.first(), feature.second);
   return features.getString();
 }
 

@@ -45,8 +45,7 @@ llvm::FunctionPassManager function_passes() {
   llvm::LoopPassManager loops;
   loops.addPass(llvm::LoopRotatePass());
   loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
-  passes.addPass(
-      llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
   passes.addPass(llvm::GVNPass());
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setRuntime(false)));
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -98,8 +97,7 @@ std::vector<char> nvptx_ptx(llvm::Module& module, llvm::TargetMachine& machine) 
   // What code generation itself called for (a libgcc division, say) fails only here.
   const std::string_view ptx(text.data(), text.size());
   if (size_t at = ptx.find(".extern"); at != ptx.npos)
-    throw CompileError("unresolved symbol in PTX: " +
-                       std::string(ptx.substr(at, ptx.substr(at).find('\n'))));
+    throw CompileError("unresolved symbol in PTX: " + std::string(ptx.substr(at, ptx.substr(at).find('\n'))));
   text.push_back('\0');
   return text;
 }

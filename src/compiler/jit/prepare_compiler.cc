@@ -34,9 +34,8 @@ Program smallest_program() {
   const uint32_t end = column + sizeof(TbColumn);
   blob.header.attributes = {1, attribute};
   blob.header.columns = {1, column};
-  for (TbSection* empty : {&blob.header.exprs, &blob.header.args, &blob.header.filters,
-                           &blob.header.keys, &blob.header.aggs, &blob.header.params,
-                           &blob.header.outputs})
+  for (TbSection* empty : {&blob.header.exprs, &blob.header.args, &blob.header.filters, &blob.header.keys,
+                           &blob.header.aggs, &blob.header.params, &blob.header.outputs})
     *empty = {0, end};
   blob.attribute.length = 4;
   blob.attribute.align = 4;
@@ -60,8 +59,7 @@ void set_fatal_error_handler(void (*handler)(const char* reason)) {
   static void (*current)(const char*);
   if (current != nullptr) llvm::remove_fatal_error_handler();
   current = handler;
-  llvm::install_fatal_error_handler(
-      [](void*, const char* reason, bool) { current(reason); });
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) { current(reason); });
 }
 
 void raise_fatal_error(const char* reason) { llvm::report_fatal_error(reason, false); }

@@ -29,8 +29,7 @@ constexpr unsigned kAlwaysInlineInstructions = 64;
 std::unique_ptr<llvm::Module> open_runtime(TbTarget target, llvm::LLVMContext& context) {
   const std::string_view bytes = rt_bitcode(target);
   const llvm::MemoryBufferRef buffer({bytes.data(), bytes.size()}, "src/rt");
-  llvm::Expected<std::unique_ptr<llvm::Module>> module =
-      llvm::getLazyBitcodeModule(buffer, context);
+  llvm::Expected<std::unique_ptr<llvm::Module>> module = llvm::getLazyBitcodeModule(buffer, context);
   if (!module) throw CompileError("device library: " + llvm::toString(module.takeError()));
   return std::move(*module);
 }
@@ -38,25 +37,22 @@ std::unique_ptr<llvm::Module> open_runtime(TbTarget target, llvm::LLVMContext& c
 void link_runtime(llvm::Module& module, std::unique_ptr<llvm::Module> runtime) {
   std::set<std::string> entry_points;
   for (const llvm::Function& function : module)
-    if (!function.isDeclaration() && !function.hasLocalLinkage())
-      entry_points.insert(function.getName().str());
+    if (!function.isDeclaration() && !function.hasLocalLinkage()) entry_points.insert(function.getName().str());
 
   // The library speaks for a generic machine; the module's own words count.
   runtime->setTargetTriple(module.getTargetTriple());
   runtime->setDataLayout(module.getDataLayout());
   if (llvm::Linker::linkModules(module, std::move(runtime), llvm::Linker::LinkOnlyNeeded))
     throw CompileError("the device library could not be linked");
-  llvm::internalizeModule(module, [&](const llvm::GlobalValue& value) {
-    return entry_points.contains(value.getName().str());
-  });
+  llvm::internalizeModule(module,
+                          [&](const llvm::GlobalValue& value) { return entry_points.contains(value.getName().str()); });
 }
 
 void mark_for_inlining(llvm::Module& module) {
   for (llvm::Function& function : module) {
     if (function.isDeclaration() || !function.hasLocalLinkage()) continue;
     if (function.hasFnAttribute(llvm::Attribute::NoInline)) continue;
-    if (function.getInstructionCount() <= kAlwaysInlineInstructions)
-      function.addFnAttr(llvm::Attribute::AlwaysInline);
+    if (function.getInstructionCount() <= kAlwaysInlineInstructions) function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
 }
 
@@ -76,8 +72,7 @@ void retarget_functions(llvm::Module& module, const std::string& cpu, const std:
 void verify(const llvm::Module& module, const char* when) {
   std::string words;
   llvm::raw_string_ostream stream(words);
-  if (llvm::verifyModule(module, &stream))
-    throw CompileError(std::string("invalid IR after ") + when + ": " + words);
+  if (llvm::verifyModule(module, &stream)) throw CompileError(std::string("invalid IR after ") + when + ": " + words);
 }
 
 }  // namespace turbine

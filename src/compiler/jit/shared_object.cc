@@ -28,9 +28,7 @@ namespace turbine {
 
 namespace {
 
-[[noreturn]] void fail(const char* what) {
-  throw CompileError(std::string(what) + ": " + std::strerror(errno));
-}
+[[noreturn]] void fail(const char* what) { throw CompileError(std::string(what) + ": " + std::strerror(errno)); }
 
 /* An anonymous file, closed at the end of the scope. */
 class MemoryFile {
@@ -57,8 +55,7 @@ class MemoryFile {
     if (size < 0) fail("size of shared object");
     std::vector<char> bytes(static_cast<size_t>(size));
     for (size_t done = 0; done < bytes.size();) {
-      const ssize_t n =
-          pread(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+      const ssize_t n = pread(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
       if (n == 0 || (n < 0 && errno != EINTR)) fail("read of shared object");
       if (n > 0) done += static_cast<size_t>(n);
     }
@@ -101,10 +98,20 @@ std::vector<char> link_shared_object(const std::vector<char>& object) {
   MemoryFile output("turbine-shared-object");
   input.write(object);
   const std::string path = "/proc/self/fd/" + std::to_string(input.fd());
-  const char* args[] = {"ld.lld",          "-shared",     "--build-id=none", "--threads=1",
-                        "--gc-sections",   "-Bsymbolic",  "--hash-style=gnu", "--strip-all",
-                        "--no-rosegment",  "-z",          "noexecstack",      "-o",
-                        "-",               path.c_str()};
+  const char* args[] = {"ld.lld",
+                        "-shared",
+                        "--build-id=none",
+                        "--threads=1",
+                        "--gc-sections",
+                        "-Bsymbolic",
+                        "--hash-style=gnu",
+                        "--strip-all",
+                        "--no-rosegment",
+                        "-z",
+                        "noexecstack",
+                        "-o",
+                        "-",
+                        path.c_str()};
   std::string words;
   llvm::raw_string_ostream messages(words);
   bool linked;

@@ -45,8 +45,7 @@ void initialize_targets() {
 }
 
 std::unique_ptr<llvm::TargetMachine> make_machine(const char* triple, const std::string& cpu,
-                                                  const std::string& features,
-                                                  llvm::CodeGenOptLevel level) {
+                                                  const std::string& features, llvm::CodeGenOptLevel level) {
   initialize_targets();
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -56,16 +55,14 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const char* triple, const std:
   // but those that the source asks for.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, level));
+      target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
   // LLVM itself would only warn, and compile for something else.
   if (machine == nullptr || !machine->getMCSubtargetInfo()->isCPUStringValid(cpu))
     throw CompileError("unknown CPU \"" + cpu + "\" for " + triple);
   return machine;
 }
 
-std::vector<char> emit_file(llvm::Module& module, llvm::TargetMachine& machine,
-                            llvm::CodeGenFileType type) {
+std::vector<char> emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;

@@ -31,10 +31,8 @@ void optimize_nvptx(llvm::Module& module, llvm::TargetMachine& machine);
 std::vector<char> nvptx_ptx(llvm::Module& module, llvm::TargetMachine& machine);
 
 /* Shared by both: machine code or assembler text into memory. */
-std::vector<char> emit_file(llvm::Module& module, llvm::TargetMachine& machine,
-                            llvm::CodeGenFileType type);
+std::vector<char> emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type);
 std::unique_ptr<llvm::TargetMachine> make_machine(const char* triple, const std::string& cpu,
-                                                  const std::string& features,
-                                                  llvm::CodeGenOptLevel level);
+                                                  const std::string& features, llvm::CodeGenOptLevel level);
 
 }  // namespace turbine

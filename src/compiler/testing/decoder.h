@@ -25,8 +25,7 @@ using DecodeFn = void (*)(TbDecodeArgs*);
 class GuardedPages {
  public:
   explicit GuardedPages(size_t npages) : size_(npages * TB_PAGE_SIZE) {
-    base_ = static_cast<uint8_t*>(mmap(nullptr, size_ + 2 * kGuard, PROT_NONE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ = static_cast<uint8_t*>(mmap(nullptr, size_ + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     EXPECT_EQ(mprotect(base_ + kGuard, size_, PROT_READ | PROT_WRITE), 0);
   }
   ~GuardedPages() { munmap(base_, size_ + 2 * kGuard); }
@@ -53,15 +52,12 @@ class Decoder {
         object_(compile_program(program_, TB_TARGET_HOST, "", "", testing::effort()).bytes),
         decode_(object_.symbol<DecodeFn>("tb_decode")) {}
 
-  std::string ptx() const {
-    return compile_program(program_, TB_TARGET_PTX, "sm_90", "").bytes.data();
-  }
+  std::string ptx() const { return compile_program(program_, TB_TARGET_PTX, "sm_90", "").bytes.data(); }
 
   Decoded run(const std::vector<PageWriter>& pages, const std::string& params = "") {
     GuardedPages memory(pages.size());
     for (size_t i = 0; i < pages.size(); i++)
-      std::memcpy(memory.data() + i * TB_PAGE_SIZE,
-                  const_cast<PageWriter&>(pages[i]).bytes().data(), TB_PAGE_SIZE);
+      std::memcpy(memory.data() + i * TB_PAGE_SIZE, const_cast<PageWriter&>(pages[i]).bytes().data(), TB_PAGE_SIZE);
     Decoded out = run(memory.data(), static_cast<uint32_t>(pages.size()), params);
     resolve_texts(out, memory.data());
     return out;
@@ -77,8 +73,7 @@ class Decoder {
       const TbColumn& column = program_.columns()[c];
       out.values[c].assign(capacity * tb_type_width(column.type), 0xcc);
       if (column.flags & TB_COL_NULLABLE) out.valid[c].assign(capacity, 0xcc);
-      columns.push_back(
-          {out.values[c].data(), out.valid[c].empty() ? nullptr : out.valid[c].data()});
+      columns.push_back({out.values[c].data(), out.valid[c].empty() ? nullptr : out.valid[c].data()});
     }
     out.rowids.resize(capacity);
     out.deferred.resize(capacity);
@@ -128,12 +123,9 @@ class Decoder {
   std::map<std::pair<size_t, uint32_t>, std::string> texts_;
 };
 
-TbAttribute attribute(int16_t length, uint8_t align, uint8_t flags = 0) {
-  return {length, align, flags, 0};
-}
+TbAttribute attribute(int16_t length, uint8_t align, uint8_t flags = 0) { return {length, align, flags, 0}; }
 
-void add_column(ProgramWriter& writer, uint32_t attnum, uint8_t type, int16_t scale = 0,
-                uint32_t missing = TB_NONE) {
+void add_column(ProgramWriter& writer, uint32_t attnum, uint8_t type, int16_t scale = 0, uint32_t missing = TB_NONE) {
   TbColumn column = {};
   column.attnum = static_cast<uint16_t>(attnum);
   column.type = type;

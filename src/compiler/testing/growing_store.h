@@ -65,7 +65,8 @@ struct GrowingStore {
     auto* self = reinterpret_cast<GrowingStore*>(args->store);
     if (self->refuse_after == 0) return 0;
     self->refuse_after--;
-    self->resize(std::max(self->s.capacity, self->s.nrows + rows), std::max(self->s.arena_capacity, self->s.arena_used + bytes));
+    self->resize(std::max(self->s.capacity, self->s.nrows + rows),
+                 std::max(self->s.arena_capacity, self->s.arena_used + bytes));
     return 1;
   }
 

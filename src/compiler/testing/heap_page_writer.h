@@ -61,8 +61,7 @@ inline std::string numeric_payload(const std::string& decimal, bool force_long =
     out = word(0x8000 | (negative && !groups.empty() ? 0x2000 : 0) | display_scale << 7 |
                (static_cast<uint32_t>(weight) & 0x7f));
   else
-    out = word((negative && !groups.empty() ? 0x4000u : 0u) | display_scale) +
-          word(static_cast<uint32_t>(weight));
+    out = word((negative && !groups.empty() ? 0x4000u : 0u) | display_scale) + word(static_cast<uint32_t>(weight));
   for (uint16_t group : groups) out += word(group);
   return out;
 }
@@ -70,8 +69,7 @@ inline std::string numeric_payload(const std::string& decimal, bool force_long =
 /* The tuple's data area and bitmap. `values` may be shorter than the table. */
 class TupleWriter {
  public:
-  TupleWriter(const std::vector<TbAttribute>& attributes,
-              const std::vector<std::optional<Datum>>& values) {
+  TupleWriter(const std::vector<TbAttribute>& attributes, const std::vector<std::optional<Datum>>& values) {
     bool nulls = false;
     for (const auto& value : values) nulls |= !value;
     std::string bitmap((values.size() + 7) / 8, '\0');
@@ -97,9 +95,7 @@ class TupleWriter {
   void align(size_t to) {
     while (data_.size() % to) data_ += '\0';
   }
-  static std::string word32(uint32_t value) {
-    return std::string(reinterpret_cast<const char*>(&value), 4);
-  }
+  static std::string word32(uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); }
   void append(const TbAttribute& attribute, const Datum& datum) {
     if (attribute.length > 0) {
       align(attribute.align);
@@ -165,8 +161,8 @@ class PageWriter {
     finish();
   }
   void finish() {
-    const uint16_t words[] = {static_cast<uint16_t>(lower_), static_cast<uint16_t>(upper_),
-                              TB_PAGE_SIZE, TB_PAGE_SIZE | 4};
+    const uint16_t words[] = {static_cast<uint16_t>(lower_), static_cast<uint16_t>(upper_), TB_PAGE_SIZE,
+                              TB_PAGE_SIZE | 4};
     std::memcpy(&page_[12], words, sizeof(words));
   }
   std::string page_;

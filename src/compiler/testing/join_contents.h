@@ -13,7 +13,8 @@ namespace turbine::testing {
 
 using Random = std::mt19937_64;
 
-inline constexpr uint32_t kRowCounts[] = {0, 1, 31, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
+inline constexpr uint32_t kRowCounts[] = {
+    0, 1, 31, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
 
 /* A value of the type; `number` values differ, but for floats' zeros and NaNs. */
 inline Cell draw(uint8_t type, uint64_t number) {
@@ -36,7 +37,8 @@ inline Cell draw(uint8_t type, uint64_t number) {
   }
 }
 
-inline std::vector<CellColumn> filled(std::vector<CellColumn> types, size_t rows, Random& random, uint64_t domain, int null_mode = 1) {
+inline std::vector<CellColumn> filled(std::vector<CellColumn> types, size_t rows, Random& random, uint64_t domain,
+                                      int null_mode = 1) {
   for (CellColumn& c : types)
     for (size_t row = 0; row < rows; row++) {
       const bool null = c.nullable && (null_mode == 2 || (null_mode == 1 && random() % 6 == 0));
@@ -68,8 +70,9 @@ inline std::vector<CellColumn> inner_keys(const std::vector<CellColumn>& types, 
 inline std::vector<TbTableKind> table_kinds(const std::vector<CellColumn>& keys, bool unique) {
   if (keys.empty()) return {TB_TABLE_ALL};
   const uint8_t type = keys[0].type;
-  const bool integer = keys.size() == 1 && (type == TB_TYPE_INT2 || type == TB_TYPE_INT4 || type == TB_TYPE_INT8 ||
-                                            type == TB_TYPE_DATE || type == TB_TYPE_TIMESTAMP || type == TB_TYPE_TIMESTAMPTZ);
+  const bool integer = keys.size() == 1 &&
+                       (type == TB_TYPE_INT2 || type == TB_TYPE_INT4 || type == TB_TYPE_INT8 || type == TB_TYPE_DATE ||
+                        type == TB_TYPE_TIMESTAMP || type == TB_TYPE_TIMESTAMPTZ);
   if (!integer) return {TB_TABLE_HASH};
   if (!unique) return {TB_TABLE_HASH, TB_TABLE_DIRECT};
   return {TB_TABLE_HASH, TB_TABLE_DIRECT, TB_TABLE_DENSE};

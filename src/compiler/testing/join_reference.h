@@ -55,9 +55,7 @@ struct JoinProgram {
   ProgramWriter w;
   std::vector<uint32_t> source;
   std::vector<std::vector<uint32_t>> outputs;
-  uint32_t at(Ref r) const {
-    return r.join < 0 ? source[r.column] : outputs[static_cast<size_t>(r.join)][r.column];
-  }
+  uint32_t at(Ref r) const { return r.join < 0 ? source[r.column] : outputs[static_cast<size_t>(r.join)][r.column]; }
 
   explicit JoinProgram(const JoinQuery& q) {
     for (size_t j = 0; j < q.joins.size(); j++)
@@ -75,13 +73,12 @@ struct JoinProgram {
       outputs.emplace_back();
       const bool own = shows_columns(shape.kind);
       for (uint16_t o = 0; o < shape.outputs.size(); o++) {
-        const bool in_residual = std::any_of(shape.residual.begin(), shape.residual.end(), [&](Ref r) {
-          return r.join == static_cast<int>(j) && r.column == o;
-        });
+        const bool in_residual = std::any_of(shape.residual.begin(), shape.residual.end(),
+                                             [&](Ref r) { return r.join == static_cast<int>(j) && r.column == o; });
         const CellColumn& c = shape.outputs[o];
-        outputs[j].push_back(own || in_residual
-                                 ? w.payload(static_cast<uint32_t>(j), static_cast<uint16_t>(o + 1), c.type, c.nullable, c.scale)
-                                 : TB_NONE);
+        outputs[j].push_back(own || in_residual ? w.payload(static_cast<uint32_t>(j), static_cast<uint16_t>(o + 1),
+                                                            c.type, c.nullable, c.scale)
+                                                : TB_NONE);
       }
       if (!shape.residual.empty())
         w.joins[j].residual = w.call(TB_FN_INT4LT, {at(shape.residual[0]), at(shape.residual[1])});

@@ -35,8 +35,9 @@ class TurbinedTest : public ::testing::Test {
     ASSERT_EQ(pipe2(nonce, O_CLOEXEC), 0);
     ASSERT_EQ(write(nonce[1], kNonce, sizeof kNonce), static_cast<ssize_t>(sizeof kNonce));
     close(nonce[1]);
-    std::vector<std::string> arguments = {TB_TURBINED, "--data-dir", directory_, "--nonce-fd", "3", "--compiler",
-                                          TB_TEST_COMPILER, "--host-threads", "4", "--no-gpu", "--log-level", "error"};
+    std::vector<std::string> arguments = {TB_TURBINED, "--data-dir", directory_,       "--nonce-fd",
+                                          "3",         "--compiler", TB_TEST_COMPILER, "--host-threads",
+                                          "4",         "--no-gpu",   "--log-level",    "error"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const std::string script = script_.empty() ? std::string("artifact:") + code : script_;
     pid_ = fork();
@@ -45,8 +46,10 @@ class TurbinedTest : public ::testing::Test {
       for (std::string& argument : arguments) argv.push_back(argument.data());
       argv.push_back(nullptr);
       setenv("TURBINE_TEST_COMPILER", script.c_str(), 1);
-      if (nonce[0] == 3) fcntl(3, F_SETFD, 0);
-      else dup2(nonce[0], 3);
+      if (nonce[0] == 3)
+        fcntl(3, F_SETFD, 0);
+      else
+        dup2(nonce[0], 3);
       execv(argv[0], argv.data());
       _exit(127);
     }

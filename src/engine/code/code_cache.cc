@@ -52,7 +52,8 @@ CodeCache::Key CodeCache::key_of(Device& device, const Program& program) const {
   return {key, std::to_string(reinterpret_cast<uintptr_t>(&device)) + "/" + key};
 }
 
-CodeCache::Result CodeCache::get(Device& device, const Program& program, const IsCancelled& cancelled, CodeDemand demand) {
+CodeCache::Result CodeCache::get(Device& device, const Program& program, const IsCancelled& cancelled,
+                                 CodeDemand demand) {
   const auto start = Clock::now();
   const Key key = key_of(device, program);
   std::unique_lock lock(mutex_);
@@ -198,8 +199,8 @@ std::shared_ptr<LoadedCode> CodeCache::load_stored(Device& device, const Program
 /* Others may be waiting for it: no query's end stops it. */
 std::string CodeCache::compile(Device& device, const Program& program, TbEffort effort) {
   try {
-    const std::string artifact =
-        compiler_.compile(program.blob(), device.target(), device.cpu(), device.features(), effort, {});
+    const std::string artifact = compiler_.compile(program.blob(), device.target(), device.cpu(), device.features(),
+                                                   effort, {});
     return device.machine_code(bytes_of(artifact));
   } catch (const CompileError& e) {
     throw DeviceError(TB_FALLBACK_COMPILE, e.what());

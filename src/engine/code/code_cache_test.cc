@@ -51,7 +51,8 @@ class FakeDevice final : public Device {
   void unregister_slot_memory(void*) override {}
   QueryNeeds needs(const Program&, double, uint32_t, uint32_t) const override { return {0}; }
   std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program>, std::shared_ptr<const std::string>,
-                                     std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t, QueryProfile*) override {
+                                     std::shared_ptr<LoadedCode>, JoinTables, double, uint64_t,
+                                     QueryProfile*) override {
     return nullptr;
   }
 };
@@ -295,7 +296,8 @@ TEST_F(CodeCacheTest, NoCompilerIsAnError) {
 TEST_F(CodeCacheTest, WaitingIsCancelled) {
   setenv("TURBINE_TEST_COMPILER", "crash", 1);
   CompilerClient compiler(TB_TEST_COMPILER, 5);
-  EXPECT_THROW(compiler.compile(program(1).blob(), TB_TARGET_HOST, "", "", TB_EFFORT_FULL, [] { return true; }), CompileError);
+  EXPECT_THROW(compiler.compile(program(1).blob(), TB_TARGET_HOST, "", "", TB_EFFORT_FULL, [] { return true; }),
+               CompileError);
 }
 
 }  // namespace

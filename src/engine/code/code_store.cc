@@ -115,8 +115,7 @@ std::optional<std::string> CodeStore::get(const std::string& key) {
   if (!fd) return {};
   std::optional<std::string> bytes = read_file(fd.get());
   FileHeader header{};
-  const bool whole = bytes && bytes->size() >= sizeof header &&
-                     (memcpy(&header, bytes->data(), sizeof header), true) &&
+  const bool whole = bytes && bytes->size() >= sizeof header && (memcpy(&header, bytes->data(), sizeof header), true) &&
                      memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.key_size <= kMaxFile &&
                      header.artifact_size <= kMaxFile &&
                      bytes->size() == sizeof header + header.key_size + header.artifact_size;

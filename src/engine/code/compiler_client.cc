@@ -99,8 +99,8 @@ CompilerClient::~CompilerClient() { stop_zygote(); }
 std::string CompilerClient::build_id() const {
   struct stat st;
   if (stat(path_.c_str(), &st) != 0) return "";
-  return std::to_string(st.st_size) + "." + std::to_string(st.st_mtim.tv_sec) + "." + std::to_string(st.st_mtim.tv_nsec) +
-         "." + std::to_string(st.st_ino);
+  return std::to_string(st.st_size) + "." + std::to_string(st.st_mtim.tv_sec) + "." +
+         std::to_string(st.st_mtim.tv_nsec) + "." + std::to_string(st.st_ino);
 }
 
 std::string CompilerClient::compile(std::span<const uint8_t> program, TbTarget target, const std::string& cpu,
@@ -135,8 +135,8 @@ std::string CompilerClient::request_once(const TbCompileRequest& request, std::s
 
   *zygote = send_request(request, program_fd.get(), artifact_fd.get(), status_write.get());
   status_write.reset();  // so that the compiler's death closes the pipe
-  const TbCompileReply reply =
-      wait_reply(status.get(), timeout_s_, [&] { return stopping_ || (cancelled && cancelled()); });
+  const TbCompileReply reply = wait_reply(status.get(), timeout_s_,
+                                          [&] { return stopping_ || (cancelled && cancelled()); });
   return read_artifact(artifact_fd.get(), reply.artifact_size);
 }
 

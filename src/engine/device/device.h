@@ -177,7 +177,8 @@ class Device {
   virtual void unregister_slot_memory(void* base) = 0;
 
   /* Throws DeviceError for a program that this device cannot run at all. */
-  virtual QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const = 0;
+  virtual QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages,
+                           uint32_t nslots) const = 0;
 
   /* Besides: memory for the device's own copies of the tables that a query probes,
    * and for which rows have been matched. */
@@ -188,8 +189,8 @@ class Device {
    * is recorded, for as long as the query lives, or null. */
   virtual std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
                                              std::shared_ptr<const std::string> params,
-                                             std::shared_ptr<LoadedCode> code, JoinTables tables,
-                                             double estimated_rows, uint64_t budget, QueryProfile* profile) = 0;
+                                             std::shared_ptr<LoadedCode> code, JoinTables tables, double estimated_rows,
+                                             uint64_t budget, QueryProfile* profile) = 0;
 };
 
 }  // namespace turbine

@@ -121,7 +121,9 @@ TEST(Admission, WhoHoldsMemoryNeitherQueuesNorWaitsLong) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(refusal(admission, {0, 60, 0, false, true}, 10000), TB_FALLBACK_ADMISSION);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2000));
-  { const Admission::Grant given_back = std::move(held); }
+  {
+    const Admission::Grant given_back = std::move(held);
+  }
   large.join();
 }
 

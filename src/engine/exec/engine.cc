@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <thread>
 
-
 namespace turbine {
 namespace {
 
@@ -22,8 +21,7 @@ std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& device
 
 }  // namespace
 
-Engine::Engine(const EngineOptions& options)
-    : Engine(options, find_devices(options.devices)) {}
+Engine::Engine(const EngineOptions& options) : Engine(options, find_devices(options.devices)) {}
 
 Engine::Engine(const EngineOptions& options, FoundDevices found)
     : why_no_gpu(std::move(found.why_no_gpu)),

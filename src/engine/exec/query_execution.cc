@@ -46,10 +46,7 @@ bool grows(const Program& program) {
 
 QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
                                ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled)
-    : engine_(engine),
-      sink_(sink),
-      tables_(tables),
-      cancelled_(cancelled) {
+    : engine_(engine), sink_(sink), tables_(tables), cancelled_(cancelled) {
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
@@ -73,7 +70,8 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   try {
     start(request, choice.device, probed, last_slot_memory, cancelled);
   } catch (const DeviceError& e) {
-    if (choice.device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
+    if (choice.device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE)
+      throw;
     host_because_ = e.reason;
     start(request, TB_DEVICE_HOST, probed, last_slot_memory, cancelled);
   }
@@ -137,13 +135,13 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   std::unique_ptr<DeviceQuery> device_query;
   {
     QueryFaultScope fault(query.debug_fault);
-    device_query =
-        device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes(), profile_.get());
+    device_query = device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes(),
+                                profile_.get());
   }
-  if (program_->full_joins_end() > 0)
-    unmatched_.emplace(*program_, probed, slots.max_rows());
+  if (program_->full_joins_end() > 0) unmatched_.emplace(*program_, probed, slots.max_rows());
   if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
-  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT) output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
+  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
+    output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
   grant_ = std::move(grant);
@@ -285,8 +283,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   done.ndeferred = outcome.errors ? 0 : outcome.ndeferred;
   done.rows_in = outcome.rows_in;
   tell(slot, TB_MSG_CHUNK_DONE, bytes_of(done));
-  if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS)
-    fail_locked(verdict_failure(outcome.errors));
+  if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS) fail_locked(verdict_failure(outcome.errors));
   if (input_ended_ && running_ == 0) sink_.wake();
 }
 
@@ -307,9 +304,8 @@ bool QueryExecution::submit_unmatched() {
     running_ += static_cast<uint32_t>(tasks.size());
   }
   for (const ChunkTask& task : tasks)
-    device_query_->submit(task, [this](const ChunkOutcome& outcome, std::exception_ptr error) {
-      unmatched_done(outcome, error);
-    });
+    device_query_->submit(
+        task, [this](const ChunkOutcome& outcome, std::exception_ptr error) { unmatched_done(outcome, error); });
   return !tasks.empty();
 }
 
@@ -405,8 +401,8 @@ void QueryExecution::send_rows() {
   for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
     if (slots_.state(i) != SlotState::kOurs) continue;
     const Span span(profile_.get(), TB_SPAN_WRITE_RESULT);
-    std::vector<uint8_t> payload =
-        output_->write(fetch, next_row_, rows_out_ - next_row_, slots_.base(i), slots_.shape().ids_offset);
+    std::vector<uint8_t> payload = output_->write(fetch, next_row_, rows_out_ - next_row_, slots_.base(i),
+                                                  slots_.shape().ids_offset);
     TbResultBatch header;
     memcpy(&header, payload.data(), sizeof header);
     header.slot = i;

@@ -91,7 +91,8 @@ void put_text(uint8_t* to, FoldArena& arena, const uint8_t* from, const uint8_t*
   store(to, target);
 }
 
-void put_value(const GroupField& field, uint8_t* into, FoldArena& arena, const uint8_t* from, const uint8_t* from_arena) {
+void put_value(const GroupField& field, uint8_t* into, FoldArena& arena, const uint8_t* from,
+               const uint8_t* from_arena) {
   uint8_t* to = into + field.value_offset;
   const uint8_t* value = from + field.value_offset;
   if (tb_type_is_text(field.type))
@@ -150,8 +151,10 @@ bool GroupFold::same_keys(const uint8_t* a, const uint8_t* a_arena, const uint8_
 void GroupFold::copy(uint8_t* to, FoldArena& arena, const uint8_t* from, const uint8_t* from_arena) const {
   memcpy(to, from, layout_.row_size);
   for (const GroupField& field : texts_)
-    if (from[field.valid_offset]) put_text(to + field.value_offset, arena, from + field.value_offset, from_arena, 0);
-    else memset(to + field.value_offset, 0, sizeof(TbGroupText));
+    if (from[field.valid_offset])
+      put_text(to + field.value_offset, arena, from + field.value_offset, from_arena, 0);
+    else
+      memset(to + field.value_offset, 0, sizeof(TbGroupText));
 }
 
 uint64_t GroupFold::text_bytes(const uint8_t* row) const {

@@ -20,7 +20,8 @@ constexpr uint64_t kHugePage = 2u << 20;
 uint64_t page_rounded(uint64_t size) { return (std::max<uint64_t>(size, 1) + kPage - 1) & ~(kPage - 1); }
 
 [[noreturn]] void out_of_memory(uint64_t bytes) {
-  throw DeviceError(TB_FALLBACK_HOST_MEMORY, "query needs " + std::to_string(bytes >> 10) + " kB more than its memory budget");
+  throw DeviceError(TB_FALLBACK_HOST_MEMORY,
+                    "query needs " + std::to_string(bytes >> 10) + " kB more than its memory budget");
 }
 
 /* Hash tables are read at random: huge pages save most of their TLB misses. */

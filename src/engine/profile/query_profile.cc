@@ -78,7 +78,8 @@ void QueryProfile::add_locked(TbSpanKind kind, uint64_t number, uint64_t begin_n
 void QueryProfile::add(TbSpanKind kind, uint64_t number, uint64_t begin_ns, uint64_t end_ns) {
   const uint32_t track = thread_track();
   std::lock_guard lock(mutex_);
-  const bool known = !traced_ || std::any_of(tracks_.begin(), tracks_.end(), [&](const TbTrack& t) { return t.track == track; });
+  const bool known = !traced_ ||
+                     std::any_of(tracks_.begin(), tracks_.end(), [&](const TbTrack& t) { return t.track == track; });
   if (!known) name_locked(track, thread_name());
   add_locked(kind, number, begin_ns, end_ns, track);
 }

@@ -38,27 +38,20 @@ class ExprCheck {
 
   void check_expr(uint32_t i, const TbExpr& e) {
     const bool list = e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL;
-    for (uint32_t n = 0; n < e.nargs; n++)
-      need(is_array_[p_.args(e)[n]] == (list && n == 1), i, "array operand");
+    for (uint32_t n = 0; n < e.nargs; n++) need(is_array_[p_.args(e)[n]] == (list && n == 1), i, "array operand");
     switch (e.op) {
       case TB_EXPR_COLUMN: return check_column_ref(i, e);
       case TB_EXPR_PARAM: return check_param_ref(i, e);
       case TB_EXPR_CALL: return check_call(i, e);
       case TB_EXPR_AND:
-      case TB_EXPR_OR:
-        need(e.nargs >= 2, i, "needs two operands");
-        return check_boolean(i, e, true);
+      case TB_EXPR_OR: need(e.nargs >= 2, i, "needs two operands"); return check_boolean(i, e, true);
       case TB_EXPR_NOT:
       case TB_EXPR_IS_TRUE:
       case TB_EXPR_IS_NOT_TRUE:
       case TB_EXPR_IS_FALSE:
-      case TB_EXPR_IS_NOT_FALSE:
-        need(e.nargs == 1, i, "needs one operand");
-        return check_boolean(i, e, true);
+      case TB_EXPR_IS_NOT_FALSE: need(e.nargs == 1, i, "needs one operand"); return check_boolean(i, e, true);
       case TB_EXPR_IS_NULL:
-      case TB_EXPR_IS_NOT_NULL:
-        need(e.nargs == 1, i, "needs one operand");
-        return check_boolean(i, e, false);
+      case TB_EXPR_IS_NOT_NULL: need(e.nargs == 1, i, "needs one operand"); return check_boolean(i, e, false);
       case TB_EXPR_CASE: return check_case(i, e);
       case TB_EXPR_COALESCE:
         need(e.nargs >= 1 && e.index == 0, i, "bad COALESCE");
@@ -122,7 +115,8 @@ class ExprCheck {
     need(e.index < TB_FUNCTION_COUNT, i, "no such function");
     const TbFunction& f = tb_functions[e.index];
     need(f.nargs == 2 && f.result == TB_TYPE_BOOL, i, "not a comparison function");
-    need(compatible_types(arg(e, 0).type, f.args[0]) && compatible_types(arg(e, 1).type, f.args[1]), i, "argument type");
+    need(compatible_types(arg(e, 0).type, f.args[0]) && compatible_types(arg(e, 1).type, f.args[1]), i,
+         "argument type");
   }
 
   void check_extreme(uint32_t i, const TbExpr& e) {

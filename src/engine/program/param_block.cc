@@ -14,7 +14,8 @@ namespace {
 }
 
 /* The bytes [offset, offset + size) of the block's value area. */
-const uint8_t* value_bytes(std::span<const uint8_t> block, size_t index, uint64_t first, uint64_t offset, uint64_t size) {
+const uint8_t* value_bytes(std::span<const uint8_t> block, size_t index, uint64_t first, uint64_t offset,
+                           uint64_t size) {
   if (size == 0) return block.data();
   if (offset < first || offset > block.size() || size > block.size() - offset) fail_param(index, "out of bounds");
   return block.data() + offset;

@@ -5,7 +5,7 @@
  * on: magic, sizes, every index and type, that operands precede their users,
  * argument types against the catalogue, that no expression uses a joined column
  * before its join. After it, no reader needs to check; that joins fit the tables
- * which they name is the executor's to check (exec/table_check.h).
+ * which they name is the executor's to check (exec/probed_join_tables.h).
  * Used by the daemon, the compiler and tests; knows neither LLVM nor CUDA.
  */
 #pragma once
@@ -58,9 +58,7 @@ class Program {
    * the last FULL join, or 0. */
   size_t full_joins_end() const;
   /* Has a tuple a row of the join's table, or maybe none? */
-  bool may_lack_match(size_t join) const {
-    return joins()[join].kind == TB_JOIN_LEFT || join < full_joins_end();
-  }
+  bool may_lack_match(size_t join) const { return joins()[join].kind == TB_JOIN_LEFT || join < full_joins_end(); }
   bool keeps_null_keys() const { return header().flags & TB_PROGRAM_KEEPS_NULL_KEYS; }
   bool grouped() const { return sink() == TB_SINK_AGGREGATE && !keys().empty(); }
 

@@ -269,7 +269,11 @@ TEST(Program, RefusesEachDamageOfFullJoins) {
       {"its own column that is not nullable", [](ProgramWriter& b) { b.columns[2].flags = 0; }},
       {"flags of a projection", [](ProgramWriter& b) { b.flags = TB_PROGRAM_KEEPS_NULL_KEYS; }},
       {"unknown flags", [](ProgramWriter& b) { b.flags = 2; }},
-      {"fewer filters before a later one", [](ProgramWriter& b) { b.joins[0].kind = TB_JOIN_FULL; b.joins[0].nfilters = 2; }},
+      {"fewer filters before a later one",
+       [](ProgramWriter& b) {
+         b.joins[0].kind = TB_JOIN_FULL;
+         b.joins[0].nfilters = 2;
+       }},
   };
   for (const auto& [name, damage] : damages) {
     ProgramWriter blob = fully_joined();
@@ -286,7 +290,7 @@ TEST(Program, RefusesEachDamageOfJoins) {
       {"reserved", [](ProgramWriter& b) { b.joins[0].reserved[2] = 1; }},
       {"filters before a join that is not FULL", [](ProgramWriter& b) { b.joins[0].nfilters = 1; }},
       {"a FULL join over columns that are not nullable", [](ProgramWriter& b) { b.joins[0].kind = TB_JOIN_FULL; }},
-      {"table", [](ProgramWriter& b) { b.joins[0].table = 64; }},
+      {"table", [](ProgramWriter& b) { b.joins[0].join_table = 64; }},
       {"keys out of bounds", [](ProgramWriter& b) { b.joins[0].first_key = 100; }},
       {"keys that wrap around", [](ProgramWriter& b) { b.joins[0].first_key = 0xffffffff; }},
       {"number of keys", [](ProgramWriter& b) { b.joins[0].nkeys = 100; }},
@@ -298,8 +302,13 @@ TEST(Program, RefusesEachDamageOfJoins) {
       {"residual of a later join", [](ProgramWriter& b) { b.joins[0].residual = b.filters[0]; }},
       {"filter on a SEMI join", [](ProgramWriter& b) { b.filters[0] = b.joins[2].residual; }},
       {"output of a SEMI join", [](ProgramWriter& b) { b.outputs[1] = 3; }},
-      {"key of a SEMI join", [](ProgramWriter& b) { b.sink = TB_SINK_BUILD; b.keys = {3}; }},
-      {"residual on an earlier SEMI join", [](ProgramWriter& b) {
+      {"key of a SEMI join",
+       [](ProgramWriter& b) {
+         b.sink = TB_SINK_BUILD;
+         b.keys = {3};
+       }},
+      {"residual on an earlier SEMI join",
+       [](ProgramWriter& b) {
          b.joins[1].kind = TB_JOIN_ANTI;
          b.columns[2].flags = 0;
          b.exprs[2].flags = 0;
@@ -308,16 +317,28 @@ TEST(Program, RefusesEachDamageOfJoins) {
          b.outputs = {0};
        }},
       {"output's expression", [](ProgramWriter& b) { b.outputs[0] = 1000; }},
-      {"rows sink", [](ProgramWriter& b) { b.sink = TB_SINK_ROWS; b.outputs.clear(); }},
+      {"rows sink",
+       [](ProgramWriter& b) {
+         b.sink = TB_SINK_ROWS;
+         b.outputs.clear();
+       }},
       {"keys of a projection", [](ProgramWriter& b) { b.keys = {0}; }},
       {"aggregates of a projection", [](ProgramWriter& b) { b.aggregate(TB_AGG_COUNT); }},
-      {"aggregates of a table", [](ProgramWriter& b) { b.sink = TB_SINK_BUILD; b.aggregate(TB_AGG_COUNT); }},
+      {"aggregates of a table",
+       [](ProgramWriter& b) {
+         b.sink = TB_SINK_BUILD;
+         b.aggregate(TB_AGG_COUNT);
+       }},
       {"payload before the source", [](ProgramWriter& b) { std::swap(b.columns[0], b.columns[1]); }},
       {"payload out of order", [](ProgramWriter& b) { std::swap(b.columns[1], b.columns[2]); }},
       {"payload's join", [](ProgramWriter& b) { b.columns[3].join = 4; }},
       {"payload's output", [](ProgramWriter& b) { b.columns[3].attnum = 0; }},
       {"payload's output beyond", [](ProgramWriter& b) { b.columns[3].attnum = TB_MAX_OUTPUTS + 1; }},
-      {"payload's missing value", [](ProgramWriter& b) { b.params = {{TB_TYPE_INT4, 0, 0}}; b.columns[1].missing_param = 0; }},
+      {"payload's missing value",
+       [](ProgramWriter& b) {
+         b.params = {{TB_TYPE_INT4, 0, 0}};
+         b.columns[1].missing_param = 0;
+       }},
       {"payload's display scale", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_DISPLAY_SCALE; }},
       {"payload's digits", [](ProgramWriter& b) { b.columns[1].digits = 5; }},
       {"INNER's nullable", [](ProgramWriter& b) { b.columns[1].flags = TB_COL_NULLABLE; }},
@@ -341,7 +362,8 @@ TEST(Program, SurvivesRandomDamage) {
   int accepted = 0;
   for (int i = 0; i < 40000; i++) {
     std::vector<uint8_t> blob = samples[i % 3];
-    for (int n = 1 + static_cast<int>(random() % 3); n > 0; n--) blob[random() % blob.size()] = static_cast<uint8_t>(random());
+    for (int n = 1 + static_cast<int>(random() % 3); n > 0; n--)
+      blob[random() % blob.size()] = static_cast<uint8_t>(random());
     try {
       const Program program = Program::parse(blob);
       accepted++;
@@ -358,7 +380,9 @@ TEST(Program, SurvivesRandomDamage) {
   EXPECT_GT(accepted, 0);  // some bytes do not matter: costs, the encoding
 }
 
-std::span<const uint8_t> bytes_of(const std::string& s) { return {reinterpret_cast<const uint8_t*>(s.data()), s.size()}; }
+std::span<const uint8_t> bytes_of(const std::string& s) {
+  return {reinterpret_cast<const uint8_t*>(s.data()), s.size()};
+}
 
 class Params : public ::testing::Test {
  protected:

@@ -90,7 +90,8 @@ void check_scale(const char* kind, size_t index, uint32_t type, int scale) {
 }
 
 void check_row_shape(const Program& program) {
-  if (program.source() == TB_SOURCE_ROWS && !program.attributes().empty()) program_fail("source of rows with attributes");
+  if (program.source() == TB_SOURCE_ROWS && !program.attributes().empty())
+    program_fail("source of rows with attributes");
   for (size_t i = 0; i < program.attributes().size(); i++) check_attribute(i, program.attributes()[i]);
   for (size_t i = 0; i < program.params().size(); i++) check_param_shape(i, program.params()[i]);
   for (size_t i = 0; i < program.columns().size(); i++) check_column(program, i);

@@ -51,7 +51,8 @@ class SinkCheck {
     if (join.flags & ~TB_JOIN_UNIQUE) program_fail("join", j, "unknown flags");
     for (uint32_t reserved : join.reserved)
       if (reserved != 0) program_fail("join", j, "reserved field");
-    if (join.nfilters > (join.kind == TB_JOIN_FULL ? p_.filters().size() : 0)) program_fail("join", j, "filters before it");
+    if (join.nfilters > (join.kind == TB_JOIN_FULL ? p_.filters().size() : 0))
+      program_fail("join", j, "filters before it");
     if (join.join_table >= TB_MAX_JOIN_TABLES) program_fail("join", j, "table number");
     if (join.nkeys > TB_MAX_KEYS) program_fail("join", j, "too many keys");
     if (uint64_t{join.first_key} + join.nkeys > p_.header().args.count) program_fail("join", j, "keys out of bounds");

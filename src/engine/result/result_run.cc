@@ -105,7 +105,7 @@ bool ResultRun::passes_conditions(RowRef row) const {
     if (column.is_null(row)) return false;
     const __int128 value = column.integer(row), bound = condition.bound;
     const bool strict = condition.flags & TB_CONDITION_STRICT;
-    if (condition.flags & TB_CONDITION_EQUAL ? value != bound
+    if (condition.flags & TB_CONDITION_EQUAL      ? value != bound
         : condition.flags & TB_CONDITION_AT_LEAST ? (strict ? value <= bound : value < bound)
                                                   : (strict ? value >= bound : value > bound))
       return false;
@@ -131,7 +131,8 @@ void ResultRun::order_all() {
     list = best_candidates(*rows_, row_order(plan_), work_);
     sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_));
   } else {
-    sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_), work_));
+    sorted_.emplace(
+        order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_), work_));
   }
 }
 

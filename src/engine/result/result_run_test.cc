@@ -16,14 +16,18 @@ namespace {
 
 using namespace testing;
 
-std::vector<TbSortKey> first_keys(const std::vector<TbSortKey>& keys, size_t n) { return {keys.begin(), keys.begin() + static_cast<ptrdiff_t>(n)}; }
+std::vector<TbSortKey> first_keys(const std::vector<TbSortKey>& keys, size_t n) {
+  return {keys.begin(), keys.begin() + static_cast<ptrdiff_t>(n)};
+}
 
 Rows expected(const PlanWriter& writer, Rows rows) {
   const std::vector<TbSortKey> keys = first_keys(writer.keys, writer.header.nkeys);
-  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return compare_rows(keys, a, b) < 0; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const auto& a, const auto& b) { return compare_rows(keys, a, b) < 0; });
   if (writer.header.ndistinct > 0) {
     const auto distinct = first_keys(keys, writer.header.ndistinct);
-    rows.erase(std::unique(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return compare_rows(distinct, a, b) == 0; }),
+    rows.erase(std::unique(rows.begin(), rows.end(),
+                           [&](const auto& a, const auto& b) { return compare_rows(distinct, a, b) == 0; }),
                rows.end());
   }
   size_t stay = std::min<uint64_t>(rows.size(), writer.header.limit);
@@ -115,7 +119,10 @@ TEST(ResultOrder, OneValueOutweighsAllOthers) {
   TestTable table;
   table.columns = {{TB_TYPE_FLOAT8, true}, {TB_TYPE_INT8, false}};
   for (int64_t i = 0; i < 150000; i++)
-    table.rows.push_back({i % 1000 == 0 ? Cell(static_cast<double>(i)) : i % 3 ? Cell(0.0) : Cell(), static_cast<__int128>(i)});
+    table.rows.push_back({i % 1000 == 0 ? Cell(static_cast<double>(i))
+                          : i % 3       ? Cell(0.0)
+                                        : Cell(),
+                          static_cast<__int128>(i)});
   PlanWriter writer(2);
   writer.order({{0, TB_SORT_DESCENDING}}).limit(149000);
   TableQuery query(table, true, 1 << 20);

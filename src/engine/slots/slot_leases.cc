@@ -24,9 +24,7 @@ uint64_t SlotLeases::begin(const SlotMemory& memory) {
   return lease;
 }
 
-void SlotLeases::end(uint64_t lease, std::unique_ptr<SlotMemory> memory) {
-  finish(lease, std::move(memory), true);
-}
+void SlotLeases::end(uint64_t lease, std::unique_ptr<SlotMemory> memory) { finish(lease, std::move(memory), true); }
 
 void SlotLeases::abandon(uint64_t lease, std::unique_ptr<SlotMemory> memory) {
   finish(lease, std::move(memory), false);

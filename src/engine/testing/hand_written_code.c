@@ -17,18 +17,18 @@
 __attribute__((visibility("default"))) void
 tb_decode(TbDecodeArgs *args)
 {
-	int32_t    *v = args->columns[0].values;
+	int32_t *v = args->columns[0].values;
 
 	for (uint32_t p = 0; p < args->npages; p++)
 	{
 		const uint8_t *page = args->pages + (uint64_t) p * TB_PAGE_SIZE;
-		uint16_t	lower;
+		uint16_t	   lower;
 
 		memcpy(&lower, page + 12, sizeof(lower));
 		for (uint32_t offnum = 1; 24 + offnum * 4 <= lower; offnum++)
 		{
-			uint32_t	lp;
-			int32_t		value;
+			uint32_t lp;
+			int32_t	 value;
 
 			memcpy(&lp, page + 24 + (offnum - 1) * 4, sizeof(lp));
 			if (((lp >> 15) & 3) != 1)
@@ -71,7 +71,7 @@ make_room(TbPipelineArgs *args, uint64_t rows, uint64_t bytes)
 static uint64_t
 hash_of(int32_t value)
 {
-	uint64_t	hash = ((uint64_t) (uint32_t) value + 1) * 0x9fb21c651e98df25ull;
+	uint64_t hash = ((uint64_t) (uint32_t) value + 1) * 0x9fb21c651e98df25ull;
 
 	return hash ^ hash >> 32;
 }
@@ -129,8 +129,8 @@ static uint32_t
 look_up(const TbJoinTable *table, int32_t key)
 {
 	const uint8_t *base = (const uint8_t *) table;
-	uint64_t	place = (uint64_t) key - (uint64_t) table->key_min;
-	uint64_t	hash = hash_of(key);
+	uint64_t	   place = (uint64_t) key - (uint64_t) table->key_min;
+	uint64_t	   hash = hash_of(key);
 
 	if (table->nrows == 0)
 		return TB_NONE;
@@ -139,20 +139,24 @@ look_up(const TbJoinTable *table, int32_t key)
 		case TB_TABLE_DENSE:
 			if (place >= table->key_span)
 				return TB_NONE;
-			return rank_of(((const TbRankWord *) (base + table->slots))[place / 32], place % 32);
+			return rank_of(((const TbRankWord *) (base + table->slots))[place / 32],
+						   place % 32);
 		case TB_TABLE_DIRECT:
-			return place < table->key_span ? ((const uint32_t *) (base + table->slots))[place] - 1 : TB_NONE;
+			return place < table->key_span ?
+				((const uint32_t *) (base + table->slots))[place] - 1 :
+				TB_NONE;
 		default:
 			break;
 	}
 	for (uint64_t i = hash & table->slot_mask;; i = (i + 1) & table->slot_mask)
 	{
-		uint64_t	slot = ((const uint64_t *) (base + table->slots))[i];
-		uint32_t	row = (uint32_t) slot - 1;
+		uint64_t slot = ((const uint64_t *) (base + table->slots))[i];
+		uint32_t row = (uint32_t) slot - 1;
 
 		if (slot == 0)
 			return TB_NONE;
-		if (slot >> 32 == hash >> 32 && ((const int32_t *) (base + table->columns[0].values))[row] == key)
+		if (slot >> 32 == hash >> 32 &&
+			((const int32_t *) (base + table->columns[0].values))[row] == key)
 			return row;
 	}
 }
@@ -161,28 +165,31 @@ static int
 apply(TbPipelineArgs *args, uint32_t row, int32_t value)
 {
 	const TbJoinTable *table;
-	const uint8_t *base;
-	char		text[16];
+	const uint8_t	  *base;
+	char			   text[16];
 
 	(void) row;
 	args->rows_passed++;
 	if (args->tables == NULL)
 	{
-		int			length = value % 5 == 0 ? 0 : snprintf(text, sizeof(text), "v%d", value);
+		int length = value % 5 == 0 ? 0 : snprintf(text, sizeof(text), "v%d", value);
 
 		return append(args, value, value, length ? text : NULL, (uint32_t) length);
 	}
 	table = args->tables[0];
 	base = (const uint8_t *) table;
-	for (uint32_t match = look_up(table, value); match != TB_NONE;
-		 match = table->next ? ((const uint32_t *) (base + table->next))[match] - 1 : TB_NONE)
+	for (uint32_t match = look_up(table, value); match != TB_NONE; match = table->next ?
+			 ((const uint32_t *) (base + table->next))[match] - 1 :
+			 TB_NONE)
 	{
-		int32_t		payload = ((const int32_t *) (base + table->columns[1].values))[match];
-		int			valid = (base + table->columns[2].valid)[match];
-		TbTextView	view = ((const TbTextView *) (base + table->columns[2].values))[match];
+		int32_t	   payload = ((const int32_t *) (base + table->columns[1].values))[match];
+		int		   valid = (base + table->columns[2].valid)[match];
+		TbTextView view = ((const TbTextView *) (base + table->columns[2].values))[match];
 
 		args->join_rows[0]++;
-		if (!append(args, value, payload, valid ? (const char *) base + table->bytes + view.offset : NULL, view.length))
+		if (!append(args, value, payload,
+					valid ? (const char *) base + table->bytes + view.offset : NULL,
+					view.length))
 			return 0;
 	}
 	return 1;
@@ -205,12 +212,13 @@ apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 	(void) i;
 	add(args, groups->rows, value, 24);
 #else
-	uint64_t	hash = hash_of(value);
-	uint64_t	slot;
-	uint8_t    *row;
+	uint64_t hash = hash_of(value);
+	uint64_t slot;
+	uint8_t *row;
 
 	(void) i;
-	for (slot = hash & groups->slot_mask; groups->slots[slot] != 0; slot = (slot + 1) & groups->slot_mask)
+	for (slot = hash & groups->slot_mask; groups->slots[slot] != 0;
+		 slot = (slot + 1) & groups->slot_mask)
 	{
 		row = groups->rows + (uint64_t) (groups->slots[slot] - 1) * groups->row_size;
 		if (memcmp(row + 24, &value, 4) == 0)
@@ -238,7 +246,8 @@ tb_pipeline(TbPipelineArgs *args)
 	for (uint32_t row = args->first_row; row < args->nrows; row++)
 	{
 #ifdef TB_TEST_GROUPS
-		if (row % TB_TILE_ROWS == 0 && args->groups->group_capacity - args->groups->ngroups < TB_TILE_ROWS &&
+		if (row % TB_TILE_ROWS == 0 &&
+			args->groups->group_capacity - args->groups->ngroups < TB_TILE_ROWS &&
 			!make_room(args, TB_TILE_ROWS, 0))
 			return;
 #endif

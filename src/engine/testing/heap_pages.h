@@ -39,7 +39,8 @@ inline std::vector<uint8_t> heap_pages(const std::vector<int32_t>& values, size_
   std::vector<uint8_t> pages;
   for (size_t i = 0; i < values.size(); i += per_page) {
     const size_t end = i + per_page < values.size() ? i + per_page : values.size();
-    const std::vector<uint8_t> page = heap_page({values.begin() + static_cast<long>(i), values.begin() + static_cast<long>(end)});
+    const std::vector<uint8_t> page = heap_page(
+        {values.begin() + static_cast<long>(i), values.begin() + static_cast<long>(end)});
     pages.insert(pages.end(), page.begin(), page.end());
   }
   return pages;

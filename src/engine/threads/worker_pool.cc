@@ -20,7 +20,8 @@ WorkerPool::WorkerPool(const char* name, unsigned nthreads, std::function<bool()
   pthread_sigmask(SIG_SETMASK, &all, &before);
   for (unsigned i = 0; i < std::max(nthreads, 1u); i++) {
     threads_.emplace_back([this, i] { work(i); });
-    pthread_setname_np(threads_.back().native_handle(), (std::string(name) + " " + std::to_string(i)).substr(0, 15).c_str());
+    pthread_setname_np(threads_.back().native_handle(),
+                       (std::string(name) + " " + std::to_string(i)).substr(0, 15).c_str());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -50,7 +50,8 @@ PrepareRequest parse_prepare(std::span<const uint8_t> payload) {
 ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
   const auto chunk = read_head<TbChunk>(payload, "CHUNK");
   if (payload.size() != uint64_t{chunk.nruns} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
-  ChunkRequest request{chunk.slot, chunk.kind, chunk.npages, chunk.layout, chunk.sequence, std::vector<TbRun>(chunk.nruns)};
+  ChunkRequest request{chunk.slot,   chunk.kind,     chunk.npages,
+                       chunk.layout, chunk.sequence, std::vector<TbRun>(chunk.nruns)};
   if (!request.runs.empty()) memcpy(request.runs.data(), payload.data(), payload.size());
   return request;
 }

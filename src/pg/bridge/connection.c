@@ -7,7 +7,7 @@
  * files of a relation whose lock it has just got.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE				/* struct ucred */
+#define _GNU_SOURCE /* struct ucred */
 #endif
 #include "postgres.h"
 
@@ -36,12 +36,11 @@
 #define CONNECT_RETRY_MS 5
 
 static TbConnection connections[MAX_CONNECTIONS];
-static uint64 last_serial = 0;
-static bool callback_registered = false;
+static uint64		last_serial = 0;
+static bool			callback_registered = false;
 
 static void
-release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel,
-				 void *arg)
+release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
 {
 	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS)
 		return;
@@ -87,7 +86,7 @@ tb_connection_close(TbConnection *conn)
 void
 tb_connection_release(TbConnection *conn)
 {
-	int			nidle = 0;
+	int nidle = 0;
 
 	Assert(conn->state == TB_CONNECTION_IN_USE);
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
@@ -124,7 +123,7 @@ tb_connection_is(const TbConnection *conn, uint64 serial)
 int
 tb_connections_in_use(void)
 {
-	int			count = 0;
+	int count = 0;
 
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
 		count += connections[i].state == TB_CONNECTION_IN_USE;
@@ -140,7 +139,7 @@ tb_connection_slot_memory(TbConnection *conn)
 int
 tb_connection_take_fd(TbConnection *conn)
 {
-	int			fd;
+	int fd;
 
 	if (conn->nfds == 0)
 		return -1;
@@ -155,8 +154,8 @@ tb_connection_take_fd(TbConnection *conn)
 static bool
 still_open(TbConnection *conn)
 {
-	char		byte;
-	ssize_t		n = recv(conn->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	char	byte;
+	ssize_t n = recv(conn->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
@@ -195,7 +194,7 @@ static int
 connect_socket(TbFailure *why)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int			fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int				   fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 	{
@@ -209,8 +208,8 @@ connect_socket(TbFailure *why)
 			return fd;
 		if (errno != EAGAIN || attempt >= CONNECT_RETRIES)
 			break;
-		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 CONNECT_RETRY_MS, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, CONNECT_RETRY_MS,
+						 PG_WAIT_EXTENSION);
 	}
 	tb_failure_set(why, TB_FALLBACK_NO_SERVICE, "could not connect to turbined: %s",
 				   strerror(errno));
@@ -223,7 +222,7 @@ static bool
 peer_is_ours(int fd, TbFailure *why)
 {
 	struct ucred peer;
-	socklen_t	length = sizeof(peer);
+	socklen_t	 length = sizeof(peer);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
 		peer.uid != geteuid())
@@ -239,8 +238,8 @@ static bool
 handshake(TbConnection *conn, TbFailure *why)
 {
 	TbSharedState *shared = tb_shared_state();
-	TbHello		hello = {.magic = TB_WIRE_MAGIC,.version = TB_WIRE_VERSION};
-	TbIncoming	message;
+	TbHello		   hello = {.magic = TB_WIRE_MAGIC, .version = TB_WIRE_VERSION};
+	TbIncoming	   message;
 
 	LWLockAcquire(shared->lock, LW_SHARED);
 	memcpy(hello.nonce, shared->nonce, TB_NONCE_BYTES);
@@ -295,10 +294,9 @@ open_connection(TbConnection *conn, int fd)
 	initStringInfo(&conn->out);
 	conn->wait_set = CreateWaitEventSet(TopMemoryContext, 3);
 	AddWaitEventToSet(conn->wait_set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-	AddWaitEventToSet(conn->wait_set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
-					  NULL);
-	conn->socket_event = AddWaitEventToSet(conn->wait_set, WL_SOCKET_READABLE, fd,
-										   NULL, NULL);
+	AddWaitEventToSet(conn->wait_set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	conn->socket_event = AddWaitEventToSet(conn->wait_set, WL_SOCKET_READABLE, fd, NULL,
+										   NULL);
 	MemoryContextSwitchTo(old);
 }
 
@@ -306,7 +304,7 @@ static TbConnection *
 connect_new(TbFailure *why)
 {
 	TbConnection *conn = free_connection();
-	int			fd;
+	int			  fd;
 
 	if (conn == NULL || !reserve_descriptors())
 	{

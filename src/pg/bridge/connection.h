@@ -39,19 +39,18 @@ extern void tb_connection_close(TbConnection *conn);
 
 /* A connection's identity, never used twice in a backend. */
 extern uint64 tb_connection_serial(const TbConnection *conn);
-extern bool tb_connection_is(const TbConnection *conn, uint64 serial);
+extern bool	  tb_connection_is(const TbConnection *conn, uint64 serial);
 
 /* Of the turbined at its other end: changes with every start. */
 extern uint64 tb_connection_generation(const TbConnection *conn);
 
 /* How many connections of this backend are in use. */
-extern int	tb_connections_in_use(void);
+extern int tb_connections_in_use(void);
 
 /* Sends one message whose payload is the concatenation of `parts`, with
  * descriptors. False: closed, see *why. */
-extern bool tb_connection_send(TbConnection *conn, uint32 type,
-							   const struct iovec *parts, int nparts,
-							   const int *fds, int nfds, TbFailure *why);
+extern bool tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
+							   int nparts, const int *fds, int nfds, TbFailure *why);
 
 /* While held, messages without descriptors are kept until a few have gathered or
  * the connection waits: the service wakes up once for all of them. Whoever holds it
@@ -60,22 +59,21 @@ extern bool tb_connection_hold(TbConnection *conn, bool hold, TbFailure *why);
 extern bool tb_connection_flush(TbConnection *conn, TbFailure *why);
 
 /* A message without descriptors whose payload is one struct (or none). */
-extern bool tb_connection_send_struct(TbConnection *conn, uint32 type,
-									  const void *payload, uint32 length,
-									  TbFailure *why);
+extern bool tb_connection_send_struct(TbConnection *conn, uint32 type, const void *payload,
+									  uint32 length, TbFailure *why);
 
 typedef struct TbIncoming
 {
 	uint32		type;
 	uint32		length;
-	const char *payload;		/* 8-aligned, until the next receive */
+	const char *payload; /* 8-aligned, until the next receive */
 } TbIncoming;
 
 typedef enum TbReceived
 {
 	TB_RECEIVED,
-	TB_RECEIVED_NOTHING,		/* no whole message came in time */
-	TB_RECEIVED_LOST			/* closed, see *why */
+	TB_RECEIVED_NOTHING, /* no whole message came in time */
+	TB_RECEIVED_LOST	 /* closed, see *why */
 } TbReceived;
 
 #define TB_WAIT_FOREVER (-1)
@@ -90,7 +88,7 @@ extern void tb_connection_wait(TbConnection *conn);
 
 /* The oldest descriptor that came with messages so far, or -1; the caller
  * closes it. */
-extern int	tb_connection_take_fd(TbConnection *conn);
+extern int tb_connection_take_fd(TbConnection *conn);
 
 /* The connection's slot memory; empty at first. */
 extern TbSlotMemory *tb_connection_slot_memory(TbConnection *conn);

@@ -26,21 +26,21 @@ typedef enum TbConnectionState
 struct TbConnection
 {
 	TbConnectionState state;
-	uint64		serial;
-	uint64		generation;		/* as WELCOME said */
-	int			socket;
-	WaitEventSet *wait_set;		/* latch, postmaster death, socket */
-	int			socket_event;	/* position in wait_set */
-	ResourceOwner owner;		/* while in use; NULL: no owner is current */
-	StringInfoData in;			/* received and not yet returned, but for the
-								 * message returned last, at its start */
-	int			consumed;		/* bytes of `in` returned to the caller */
-	bool		holding;		/* messages gather in `out` */
-	int			nheld;			/* messages in `out` */
-	StringInfoData out;			/* to be sent before all else */
-	int			nfds;
-	int			fds[TB_MAX_PENDING_FDS];
-	TbSlotMemory	slot_memory;
+	uint64			  serial;
+	uint64			  generation;	/* as WELCOME said */
+	int				  socket;
+	WaitEventSet	 *wait_set;		/* latch, postmaster death, socket */
+	int				  socket_event; /* position in wait_set */
+	ResourceOwner	  owner;		/* while in use; NULL: no owner is current */
+	StringInfoData	  in;			/* received and not yet returned, but for the
+									 * message returned last, at its start */
+	int				  consumed;		/* bytes of `in` returned to the caller */
+	bool			  holding;		/* messages gather in `out` */
+	int				  nheld;		/* messages in `out` */
+	StringInfoData	  out;			/* to be sent before all else */
+	int				  nfds;
+	int				  fds[TB_MAX_PENDING_FDS];
+	TbSlotMemory	  slot_memory;
 };
 
 #endif

@@ -26,9 +26,9 @@ sqlstate_of(TbFallback reason)
 }
 
 void
-tb_failure_set(TbFailure *failure, TbFallback reason, const char *format,...)
+tb_failure_set(TbFailure *failure, TbFallback reason, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	memset(failure, 0, sizeof(*failure));
 	strlcpy(failure->sqlstate, sqlstate_of(reason), sizeof(failure->sqlstate));
@@ -52,14 +52,13 @@ tb_failure_from_wire(TbFailure *failure, const void *payload, uint32 length)
 {
 	if (length != sizeof(TbFailure))
 	{
-		tb_failure_set(failure, TB_FALLBACK_PROTOCOL,
-					   "failure message of %u bytes", length);
+		tb_failure_set(failure, TB_FALLBACK_PROTOCOL, "failure message of %u bytes",
+					   length);
 		return;
 	}
 	memcpy(failure, payload, sizeof(*failure));
 	tb_clean_text(failure->sqlstate, sizeof(failure->sqlstate));
 	tb_clean_text(failure->message, sizeof(failure->message));
-	if (failure->reason == TB_FALLBACK_NONE ||
-		failure->reason >= TB_FALLBACK_COUNT)
+	if (failure->reason == TB_FALLBACK_NONE || failure->reason >= TB_FALLBACK_COUNT)
 		failure->reason = TB_FALLBACK_PROTOCOL;
 }

@@ -9,12 +9,11 @@
 
 #include "turbine/wire.h"
 
-extern void tb_failure_set(TbFailure *failure, TbFallback reason,
-						   const char *format,...) pg_attribute_printf(3, 4);
+extern void tb_failure_set(TbFailure *failure, TbFallback reason, const char *format, ...)
+	pg_attribute_printf(3, 4);
 
 /* A copy of what the daemon sent: strings terminated, reason in range. */
-extern void tb_failure_from_wire(TbFailure *failure, const void *payload,
-								 uint32 length);
+extern void tb_failure_from_wire(TbFailure *failure, const void *payload, uint32 length);
 
 /* Ends the daemon's text within its array and leaves printable ASCII: it goes
  * to logs, views and EXPLAIN in whatever encoding. */

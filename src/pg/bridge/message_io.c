@@ -7,7 +7,7 @@
  * each other. Called by queries and the supervisor, through connection.h.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE				/* MSG_CMSG_CLOEXEC */
+#define _GNU_SOURCE /* MSG_CMSG_CLOEXEC */
 #endif
 #include "postgres.h"
 
@@ -50,11 +50,10 @@ lose(TbConnection *conn, TbFailure *why, TbFallback reason, const char *what)
 static void
 wait_for(TbConnection *conn, uint32 events, long timeout_ms)
 {
-	WaitEvent	event;
+	WaitEvent event;
 
 	ModifyWaitEvent(conn->wait_set, conn->socket_event, events, NULL);
-	if (WaitEventSetWait(conn->wait_set, timeout_ms, &event, 1,
-						 PG_WAIT_EXTENSION) == 1 &&
+	if (WaitEventSetWait(conn->wait_set, timeout_ms, &event, 1, PG_WAIT_EXTENSION) == 1 &&
 		(event.events & WL_LATCH_SET))
 		ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
@@ -72,18 +71,18 @@ tb_connection_wait(TbConnection *conn)
 static bool
 keep_descriptors(TbConnection *conn, struct msghdr *header)
 {
-	bool		ok = (header->msg_flags & MSG_CTRUNC) == 0;
+	bool ok = (header->msg_flags & MSG_CTRUNC) == 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c))
 	{
-		int			count;
+		int count;
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (int i = 0; i < count; i++)
 		{
-			int			fd;
+			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
 			if (conn->nfds < TB_MAX_PENDING_FDS)
@@ -105,11 +104,11 @@ fill(TbConnection *conn, TbFailure *why)
 	union
 	{
 		struct cmsghdr align;
-		char		space[CMSG_SPACE(TB_MAX_PENDING_FDS * sizeof(int))];
-	}			control;
-	struct iovec part;
+		char		   space[CMSG_SPACE(TB_MAX_PENDING_FDS * sizeof(int))];
+	} control;
+	struct iovec  part;
 	struct msghdr header = {0};
-	ssize_t		n;
+	ssize_t		  n;
 
 	if (conn->in.len > MAX_UNREAD)
 	{
@@ -156,7 +155,7 @@ forget_consumed(TbConnection *conn)
 static bool
 whole_message(TbConnection *conn, TbIncoming *message, TbFailure *why, bool *lost)
 {
-	TbMessage	header;
+	TbMessage header;
 
 	*lost = false;
 	if (conn->in.len < (int) sizeof(header))
@@ -181,15 +180,15 @@ TbReceived
 tb_connection_receive(TbConnection *conn, long timeout_ms, TbIncoming *message,
 					  TbFailure *why)
 {
-	instr_time	start;
-	bool		lost;
+	instr_time start;
+	bool	   lost;
 
 	if (timeout_ms > 0)
 		INSTR_TIME_SET_CURRENT(start);
 	forget_consumed(conn);
 	while (!whole_message(conn, message, why, &lost))
 	{
-		long		left = timeout_ms;
+		long left = timeout_ms;
 
 		if (lost)
 			return TB_RECEIVED_LOST;
@@ -204,7 +203,7 @@ tb_connection_receive(TbConnection *conn, long timeout_ms, TbIncoming *message,
 		}
 		if (timeout_ms > 0)
 		{
-			instr_time	now;
+			instr_time now;
 
 			INSTR_TIME_SET_CURRENT(now);
 			INSTR_TIME_SUBTRACT(now, start);
@@ -227,16 +226,15 @@ tb_connection_receive(TbConnection *conn, long timeout_ms, TbIncoming *message,
 /* One sendmsg; descriptors go with the first byte. Bytes sent, 0 if it would
  * block, -1 if the connection is gone. */
 static ssize_t
-send_some(TbConnection *conn, struct iovec *parts, int nparts, const int *fds,
-		  int nfds)
+send_some(TbConnection *conn, struct iovec *parts, int nparts, const int *fds, int nfds)
 {
 	union
 	{
 		struct cmsghdr align;
-		char		space[CMSG_SPACE(TB_MAX_FDS * sizeof(int))];
-	}			control;
+		char		   space[CMSG_SPACE(TB_MAX_FDS * sizeof(int))];
+	} control;
 	struct msghdr header = {0};
-	ssize_t		n;
+	ssize_t		  n;
 
 	header.msg_iov = parts;
 	header.msg_iovlen = nparts;
@@ -263,7 +261,7 @@ send_some(TbConnection *conn, struct iovec *parts, int nparts, const int *fds,
 static int
 advance(struct iovec *parts, int nparts, size_t sent)
 {
-	int			i = 0;
+	int i = 0;
 
 	while (i < nparts && sent >= parts[i].iov_len)
 		sent -= parts[i++].iov_len;
@@ -277,14 +275,14 @@ advance(struct iovec *parts, int nparts, size_t sent)
 
 /* Sends all bytes of the parts, which it uses up. */
 static bool
-send_all(TbConnection *conn, struct iovec *parts, int nparts, const int *fds,
-		 int nfds, TbFailure *why)
+send_all(TbConnection *conn, struct iovec *parts, int nparts, const int *fds, int nfds,
+		 TbFailure *why)
 {
-	int			first = 0;
+	int first = 0;
 
 	while (first < nparts)
 	{
-		ssize_t		sent = send_some(conn, parts + first, nparts - first, fds, nfds);
+		ssize_t sent = send_some(conn, parts + first, nparts - first, fds, nfds);
 
 		if (sent < 0)
 			return lose(conn, why, TB_FALLBACK_NO_SERVICE,
@@ -326,12 +324,12 @@ tb_connection_hold(TbConnection *conn, bool hold, TbFailure *why)
 }
 
 bool
-tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
-				   int nparts, const int *fds, int nfds, TbFailure *why)
+tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts, int nparts,
+				   const int *fds, int nfds, TbFailure *why)
 {
 	struct iovec whole[MAX_PARTS + 1];
-	TbMessage	header = {.type = type};
-	size_t		length = 0;
+	TbMessage	 header = {.type = type};
+	size_t		 length = 0;
 
 	Assert(nparts <= MAX_PARTS && nfds <= TB_MAX_FDS);
 	for (int i = 0; i < nparts; i++)
@@ -350,8 +348,7 @@ tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts,
 		return tb_connection_flush(conn, why) &&
 			send_all(conn, whole, nparts, fds, nfds, why);
 	for (int i = 0; i < nparts; i++)
-		appendBinaryStringInfo(&conn->out, whole[i].iov_base,
-							   (int) whole[i].iov_len);
+		appendBinaryStringInfo(&conn->out, whole[i].iov_base, (int) whole[i].iov_len);
 	return ++conn->nheld < MAX_HELD || tb_connection_flush(conn, why);
 }
 

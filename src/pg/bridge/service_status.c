@@ -15,15 +15,14 @@ copy_reply(const TbIncoming *message, TbFailure *why)
 {
 	TbStatusReply *reply;
 
-	if (message->type == TB_MSG_STATUS_REPLY &&
-		message->length >= sizeof(TbStatusReply))
+	if (message->type == TB_MSG_STATUS_REPLY && message->length >= sizeof(TbStatusReply))
 	{
 		reply = palloc(message->length);
 		memcpy(reply, message->payload, message->length);
 		if (reply->ndevices >= 1 && reply->ndevices <= TB_MAX_DEVICES &&
 			reply->generation != 0 &&
-			message->length == sizeof(TbStatusReply) +
-			reply->ndevices * sizeof(TbDeviceInfo))
+			message->length ==
+				sizeof(TbStatusReply) + reply->ndevices * sizeof(TbDeviceInfo))
 		{
 			for (uint32 i = 0; i < reply->ndevices; i++)
 			{
@@ -44,12 +43,11 @@ copy_reply(const TbIncoming *message, TbFailure *why)
 TbStatusReply *
 tb_service_status(TbFailure *why)
 {
-	TbConnection *conn = tb_connection_acquire(why);
+	TbConnection  *conn = tb_connection_acquire(why);
 	TbStatusReply *reply = NULL;
-	TbIncoming	message;
+	TbIncoming	   message;
 
-	if (conn == NULL ||
-		!tb_connection_send_struct(conn, TB_MSG_STATUS, NULL, 0, why))
+	if (conn == NULL || !tb_connection_send_struct(conn, TB_MSG_STATUS, NULL, 0, why))
 		return NULL;
 	switch (tb_connection_receive(conn, STATUS_TIMEOUT_MS, &message, why))
 	{

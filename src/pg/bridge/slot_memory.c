@@ -2,7 +2,7 @@
  * slot_memory.c - see slot_memory.h.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE				/* F_GET_SEALS */
+#define _GNU_SOURCE /* F_GET_SEALS */
 #endif
 #include "postgres.h"
 
@@ -14,8 +14,7 @@
 #include "pg/bridge/slot_memory.h"
 
 bool
-tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
-			   TbFailure *why)
+tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size, TbFailure *why)
 {
 	struct stat st;
 	int			seals = fcntl(fd, F_GET_SEALS);
@@ -27,8 +26,7 @@ tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
 					   "shared memory is not sealed against shrinking");
 		return false;
 	}
-	if (fstat(fd, &st) != 0 || st.st_size < 0 || (uint64) st.st_size < size ||
-		size == 0)
+	if (fstat(fd, &st) != 0 || st.st_size < 0 || (uint64) st.st_size < size || size == 0)
 	{
 		tb_failure_set(why, TB_FALLBACK_PROTOCOL,
 					   "shared memory is smaller than announced");
@@ -37,8 +35,8 @@ tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 	{
-		tb_failure_set(why, TB_FALLBACK_HOST_MEMORY,
-					   "could not map shared memory: %s", strerror(errno));
+		tb_failure_set(why, TB_FALLBACK_HOST_MEMORY, "could not map shared memory: %s",
+					   strerror(errno));
 		return false;
 	}
 	tb_slot_memory_unmap(memory);

@@ -13,14 +13,14 @@
 
 typedef struct TbSlotMemory
 {
-	uint64		id;				/* turbined's; 0: none mapped */
-	char	   *base;
-	uint64		size;
+	uint64 id; /* turbined's; 0: none mapped */
+	char  *base;
+	uint64 size;
 } TbSlotMemory;
 
 /* Maps the memfd (and leaves closing it to the caller). */
 extern bool tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
-						   TbFailure *why);
+							   TbFailure *why);
 extern void tb_slot_memory_unmap(TbSlotMemory *memory);
 
 #endif

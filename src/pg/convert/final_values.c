@@ -30,7 +30,7 @@ column_values(const TbResultBatch *groups, uint32 column)
 static bool
 is_valid(const TbResultBatch *groups, uint32 column, uint32 row)
 {
-	uint64		valid = groups->columns[column].valid;
+	uint64 valid = groups->columns[column].valid;
 
 	return valid == 0 || ((const char *) groups)[valid + row] != 0;
 }
@@ -38,7 +38,7 @@ is_valid(const TbResultBatch *groups, uint32 column, uint32 row)
 static int64
 int64_at(const TbResultBatch *groups, uint32 column, uint32 row)
 {
-	int64		value;
+	int64 value;
 
 	memcpy(&value, column_values(groups, column) + (Size) row * sizeof(value),
 		   sizeof(value));
@@ -48,7 +48,7 @@ int64_at(const TbResultBatch *groups, uint32 column, uint32 row)
 static float8
 float8_at(const TbResultBatch *groups, uint32 column, uint32 row)
 {
-	float8		value;
+	float8 value;
 
 	memcpy(&value, column_values(groups, column) + (Size) row * sizeof(value),
 		   sizeof(value));
@@ -59,7 +59,7 @@ float8_at(const TbResultBatch *groups, uint32 column, uint32 row)
 static tb_int128
 int128_at(const TbResultBatch *groups, uint32 column, uint32 type, uint32 row)
 {
-	tb_int128	value;
+	tb_int128 value;
 
 	if (type != TB_TYPE_NUM128)
 		return int64_at(groups, column, row);
@@ -77,8 +77,7 @@ text_datum(const TbResultBatch *groups, uint32 column, uint32 row, int padding)
 	int			blanks = 0;
 	text	   *result;
 
-	memcpy(&view, column_values(groups, column) + (Size) row * sizeof(view),
-		   sizeof(view));
+	memcpy(&view, column_values(groups, column) + (Size) row * sizeof(view), sizeof(view));
 	bytes = (const char *) groups + groups->bytes_offset + view.offset;
 	if (padding > 0)
 		blanks = Max(padding - pg_mbstrlen_with_len(bytes, view.length), 0);
@@ -137,15 +136,15 @@ value_datum(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 static Datum
 sum_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
-	return tb_numeric_from_int128(int128_at(groups, out->first, out->type, row),
-								  out->scale, display_scale(out, groups, row));
+	return tb_numeric_from_int128(int128_at(groups, out->first, out->type, row), out->scale,
+								  display_scale(out, groups, row));
 }
 
 /* Splits value * PACKED_DISPLAY + display. */
 static tb_int128
 unpack_extreme(tb_int128 packed, int *display)
 {
-	tb_int128	rest = packed % PACKED_DISPLAY;
+	tb_int128 rest = packed % PACKED_DISPLAY;
 
 	if (rest < 0)
 		rest += PACKED_DISPLAY;
@@ -156,8 +155,9 @@ unpack_extreme(tb_int128 packed, int *display)
 static Datum
 extreme_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
-	int			display;
-	tb_int128	value = unpack_extreme(int128_at(groups, out->first, out->type, row), &display);
+	int		  display;
+	tb_int128 value = unpack_extreme(int128_at(groups, out->first, out->type, row),
+									 &display);
 
 	return tb_numeric_from_int128(value, out->scale, display);
 }
@@ -165,7 +165,7 @@ extreme_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 static Datum
 average_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
-	Datum		count = tb_numeric_from_int128(int64_at(groups, out->second, row), 0, 0);
+	Datum count = tb_numeric_from_int128(int64_at(groups, out->second, row), 0, 0);
 
 	return DirectFunctionCall2(numeric_div, sum_numeric(out, groups, row), count);
 }
@@ -196,7 +196,8 @@ compute(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 		case TB_OUT_EXTREME_NUMERIC:
 			return extreme_numeric(out, groups, row);
 		case TB_OUT_BOOL:
-			return BoolGetDatum(((const int32 *) column_values(groups, out->first))[row] != 0);
+			return BoolGetDatum(((const int32 *) column_values(groups, out->first))[row] !=
+								0);
 		default:
 			return value_datum(out, groups, row);
 	}
@@ -225,9 +226,9 @@ tb_final_may_be_ambiguous(const TbOutput *outputs, int noutputs)
 static bool
 extreme_is_unambiguous(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
-	tb_int128	above = int128_at(groups, out->first, out->type, row);
-	tb_int128	below = int128_at(groups, out->second, out->type, row);
-	int			display;
+	tb_int128 above = int128_at(groups, out->first, out->type, row);
+	tb_int128 below = int128_at(groups, out->second, out->type, row);
+	int		  display;
 
 	(void) unpack_extreme(above, &display);
 	return below == above - 2 * display;
@@ -243,8 +244,8 @@ key_is_unambiguous(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 }
 
 bool
-tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
-						const TbResultBatch *groups, uint32 row)
+tb_final_is_unambiguous(const TbOutput *outputs, int noutputs, const TbResultBatch *groups,
+						uint32 row)
 {
 	for (int i = 0; i < noutputs; i++)
 	{
@@ -254,15 +255,15 @@ tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
 		if (!is_one_of_equals(out) || !is_valid(groups, out->first, row))
 			continue;
 		if (!(out->kind == TB_OUT_KEY ? key_is_unambiguous(out, groups, row) :
-			  extreme_is_unambiguous(out, groups, row)))
+										extreme_is_unambiguous(out, groups, row)))
 			return false;
 	}
 	return true;
 }
 
 void
-tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups,
-			 uint32 row, Datum *values, bool *isnull)
+tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups, uint32 row,
+			 Datum *values, bool *isnull)
 {
 	for (int i = 0; i < noutputs; i++)
 	{

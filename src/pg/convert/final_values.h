@@ -11,43 +11,42 @@
 
 typedef enum TbOutputKind
 {
-	TB_OUT_KEY,						/* first: key */
-	TB_OUT_VALUE,					/* MIN, MAX, COUNT, SUM of a narrow integer */
-	TB_OUT_SUM_NUMERIC,				/* of int8 and numeric */
+	TB_OUT_KEY,			/* first: key */
+	TB_OUT_VALUE,		/* MIN, MAX, COUNT, SUM of a narrow integer */
+	TB_OUT_SUM_NUMERIC, /* of int8 and numeric */
 	TB_OUT_SUM_FLOAT4,
 	TB_OUT_SUM_FLOAT8,
-	TB_OUT_AVG_NUMERIC,				/* of integers and numeric: sum / count */
+	TB_OUT_AVG_NUMERIC,		/* of integers and numeric: sum / count */
 	TB_OUT_AVG_FLOAT8,
-	TB_OUT_EXTREME_NUMERIC,			/* MIN, MAX of a numeric whose values print with
-									 * different scales: both states of
-									 * tb_numeric_with_display(), second: below */
-	TB_OUT_BOOL,					/* of an integer: is it not 0? */
-	TB_OUT_GROUPING					/* GROUPING(), number `second`: see set_fold.h */
+	TB_OUT_EXTREME_NUMERIC, /* MIN, MAX of a numeric whose values print with
+							 * different scales: both states of
+							 * tb_numeric_with_display(), second: below */
+	TB_OUT_BOOL,			/* of an integer: is it not 0? */
+	TB_OUT_GROUPING			/* GROUPING(), number `second`: see set_fold.h */
 } TbOutputKind;
 
 /* A column of the node's scan tuple. Columns count keys, then states; in folded groups then
  * those of DISTINCT (set_fold.h). */
 typedef struct TbOutput
 {
-	uint32		kind;				/* TbOutputKind */
-	uint32		type;				/* TbType of `first` */
-	uint32		first;				/* column of key, value or sum */
-	uint32		second;				/* AVG: column of the count */
-	uint32		display;			/* KEY, SUM and AVG of a numeric whose values
-									 * print with different scales: column of the
-									 * largest of these; else TB_NONE */
-	uint32		least_display;		/* KEY: column of the smallest */
-	int32		scale;				/* numeric */
-	int32		padding;			/* bpchar: characters, with blanks; else 0 */
+	uint32 kind;		  /* TbOutputKind */
+	uint32 type;		  /* TbType of `first` */
+	uint32 first;		  /* column of key, value or sum */
+	uint32 second;		  /* AVG: column of the count */
+	uint32 display;		  /* KEY, SUM and AVG of a numeric whose values
+						   * print with different scales: column of the
+						   * largest of these; else TB_NONE */
+	uint32 least_display; /* KEY: column of the smallest */
+	int32  scale;		  /* numeric */
+	int32  padding;		  /* bpchar: characters, with blanks; else 0 */
 } TbOutput;
 
 /*
  * Row `row` of the batch. What is passed by reference is allocated in the
  * current context. Raises where PostgreSQL's final functions do.
  */
-extern void tb_final_row(const TbOutput *outputs, int noutputs,
-						 const TbResultBatch *groups, uint32 row,
-						 Datum *values, bool *isnull);
+extern void tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups,
+						 uint32 row, Datum *values, bool *isnull);
 
 /*
  * Equal numerics may print differently (1.0, 1.00), and one of them stands for
@@ -59,7 +58,7 @@ extern bool tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
 									const TbResultBatch *groups, uint32 row);
 
 /* What an aggregation without keys over no rows returns. */
-extern void tb_final_empty(const TbOutput *outputs, int noutputs,
-						   const TbProgram *program, Datum *values, bool *isnull);
+extern void tb_final_empty(const TbOutput *outputs, int noutputs, const TbProgram *program,
+						   Datum *values, bool *isnull);
 
 #endif

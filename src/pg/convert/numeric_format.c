@@ -11,28 +11,28 @@
 
 #include "pg/convert/numeric_format.h"
 
-#define SIGN_MASK			0xC000
-#define SIGN_NEGATIVE		0x4000
-#define FORM_SHORT			0x8000
-#define FORM_SPECIAL		0xC000
-#define SHORT_SIGN			0x2000
-#define SHORT_SCALE_MASK	0x1F80
-#define SHORT_SCALE_SHIFT	7
-#define SHORT_SCALE_MAX		63
-#define SHORT_WEIGHT_SIGN	0x0040
-#define SHORT_WEIGHT_MASK	0x003F
-#define LONG_SCALE_MASK		0x3FFF
+#define SIGN_MASK 0xC000
+#define SIGN_NEGATIVE 0x4000
+#define FORM_SHORT 0x8000
+#define FORM_SPECIAL 0xC000
+#define SHORT_SIGN 0x2000
+#define SHORT_SCALE_MASK 0x1F80
+#define SHORT_SCALE_SHIFT 7
+#define SHORT_SCALE_MAX 63
+#define SHORT_WEIGHT_SIGN 0x0040
+#define SHORT_WEIGHT_MASK 0x003F
+#define LONG_SCALE_MASK 0x3FFF
 
 #define BASE 10000
 #define BASE_DIGITS 4
-#define MAX_BASE_DIGITS 12			/* 128 bits and an unaligned point */
+#define MAX_BASE_DIGITS 12 /* 128 bits and an unaligned point */
 
 typedef struct NumericView
 {
-	bool		negative;
-	int			display_scale;
-	int			weight;
-	int			ndigits;
+	bool		 negative;
+	int			 display_scale;
+	int			 weight;
+	int			 ndigits;
 	const int16 *digits;
 } NumericView;
 
@@ -96,9 +96,9 @@ tb_numeric_to_int128(Numeric numeric, int scale, tb_int128 *value)
 	/* Digit i covers decimals -4*(weight-i) - 4 .. -4*(weight-i) - 1. */
 	for (int i = 0; i < view.ndigits; i++)
 	{
-		int			decimals = -BASE_DIGITS * (view.weight - i);
-		uint32		digit = (uint32) view.digits[i];
-		int			excess = decimals - scale;
+		int	   decimals = -BASE_DIGITS * (view.weight - i);
+		uint32 digit = (uint32) view.digits[i];
+		int	   excess = decimals - scale;
 
 		if (excess <= 0)
 		{
@@ -115,7 +115,7 @@ tb_numeric_to_int128(Numeric numeric, int scale, tb_int128 *value)
 	/* The digits end above the scale: append the zeros that were stripped. */
 	if (view.ndigits > 0)
 	{
-		int			zeros = scale + BASE_DIGITS * (view.weight - view.ndigits + 1);
+		int zeros = scale + BASE_DIGITS * (view.weight - view.ndigits + 1);
 
 		for (; zeros > 0; zeros -= Min(zeros, BASE_DIGITS))
 		{
@@ -138,7 +138,7 @@ tb_int128_fits(tb_int128 value, uint32 type)
 bool
 tb_numeric_fits(Numeric numeric, uint32 type, int scale)
 {
-	tb_int128	value;
+	tb_int128 value;
 
 	if (!tb_numeric_to_int128(numeric, scale, &value))
 		return false;
@@ -156,8 +156,8 @@ tb_numeric_display_scale(Numeric numeric)
 int
 tb_int128_digits(tb_int128 value)
 {
-	tb_uint128	magnitude = value < 0 ? -(tb_uint128) value : (tb_uint128) value;
-	int			digits = 0;
+	tb_uint128 magnitude = value < 0 ? -(tb_uint128) value : (tb_uint128) value;
+	int		   digits = 0;
 
 	for (; magnitude > 0; magnitude /= 10)
 		digits++;
@@ -168,17 +168,16 @@ tb_int128_digits(tb_int128 value)
 static int
 split_digits(tb_uint128 magnitude, int scale, int16 *digits)
 {
-	int			count = 0;
-	int			padding = (BASE_DIGITS - scale % BASE_DIGITS) % BASE_DIGITS;
-	uint64		low;
+	int	   count = 0;
+	int	   padding = (BASE_DIGITS - scale % BASE_DIGITS) % BASE_DIGITS;
+	uint64 low;
 
 	/* The last digit is partial unless the scale is a multiple of four. */
 	if (padding > 0)
 	{
-		uint32		divisor = power_of_ten(BASE_DIGITS - padding);
+		uint32 divisor = power_of_ten(BASE_DIGITS - padding);
 
-		digits[count++] = (int16) ((uint32) (magnitude % divisor) *
-								   power_of_ten(padding));
+		digits[count++] = (int16) ((uint32) (magnitude % divisor) * power_of_ten(padding));
 		magnitude /= divisor;
 	}
 	while (magnitude >> 64 != 0)
@@ -195,10 +194,10 @@ static char *
 write_header(Size ndigits, bool negative, int weight, int display_scale,
 			 struct varlena **result)
 {
-	bool		is_short = display_scale <= SHORT_SCALE_MAX &&
+	bool is_short = display_scale <= SHORT_SCALE_MAX &&
 		weight >= -(SHORT_WEIGHT_MASK + 1) && weight <= SHORT_WEIGHT_MASK;
-	Size		size = VARHDRSZ + (is_short ? 2 : 4) + ndigits * sizeof(int16);
-	uint16	   *header;
+	Size	size = VARHDRSZ + (is_short ? 2 : 4) + ndigits * sizeof(int16);
+	uint16 *header;
 
 	*result = palloc(size);
 	SET_VARSIZE(*result, size);
@@ -206,8 +205,7 @@ write_header(Size ndigits, bool negative, int weight, int display_scale,
 	if (is_short)
 	{
 		header[0] = FORM_SHORT | (negative ? SHORT_SIGN : 0) |
-			(display_scale << SHORT_SCALE_SHIFT) |
-			(weight < 0 ? SHORT_WEIGHT_SIGN : 0) |
+			(display_scale << SHORT_SCALE_SHIFT) | (weight < 0 ? SHORT_WEIGHT_SIGN : 0) |
 			(weight & SHORT_WEIGHT_MASK);
 		return (char *) (header + 1);
 	}
@@ -219,13 +217,13 @@ write_header(Size ndigits, bool negative, int weight, int display_scale,
 Datum
 tb_numeric_from_int128(tb_int128 value, int scale, int display_scale)
 {
-	bool		negative = value < 0;
-	tb_uint128	magnitude = negative ? -(tb_uint128) value : (tb_uint128) value;
-	int16		digits[MAX_BASE_DIGITS];
-	int			count = split_digits(magnitude, scale, digits);
-	int			first = 0;
-	int			weight;
-	int16	   *out;
+	bool			negative = value < 0;
+	tb_uint128		magnitude = negative ? -(tb_uint128) value : (tb_uint128) value;
+	int16			digits[MAX_BASE_DIGITS];
+	int				count = split_digits(magnitude, scale, digits);
+	int				first = 0;
+	int				weight;
+	int16		   *out;
 	struct varlena *result;
 
 	/* digits[0] counts 10000^-(number of fractional digits) */
@@ -242,8 +240,7 @@ tb_numeric_from_int128(tb_int128 value, int scale, int display_scale)
 		weight = 0;
 		negative = false;
 	}
-	out = (int16 *) write_header(count - first, negative, weight,
-								 display_scale, &result);
+	out = (int16 *) write_header(count - first, negative, weight, display_scale, &result);
 	for (int i = count; i-- > first;)
 		*out++ = digits[i];
 	return PointerGetDatum(result);

@@ -14,7 +14,7 @@
 
 #include "turbine/types.h"
 
-typedef __int128 tb_int128;
+typedef __int128		  tb_int128;
 typedef unsigned __int128 tb_uint128;
 
 /* value * 10^scale. False for NaN and infinities, where digits beyond the
@@ -32,13 +32,13 @@ extern bool tb_numeric_fits(Numeric numeric, uint32 type, int scale);
 #define TB_MOST_PACKED_DISPLAY 999
 
 /* Digits after the point that PostgreSQL prints; -1 for NaN and infinities. */
-extern int	tb_numeric_display_scale(Numeric numeric);
+extern int tb_numeric_display_scale(Numeric numeric);
 
 /* value / 10^scale, printed with display_scale digits; digits beyond the
  * display scale must be zero. Allocated in the current context. */
 extern Datum tb_numeric_from_int128(tb_int128 value, int scale, int display_scale);
 
 /* Decimal digits of the value's magnitude; 0 for 0. */
-extern int	tb_int128_digits(tb_int128 value);
+extern int tb_int128_digits(tb_int128 value);
 
 #endif

@@ -32,7 +32,7 @@ text_of(Datum numeric)
 static char *
 random_digits(int count)
 {
-	char	   *digits = palloc(count + 1);
+	char *digits = palloc(count + 1);
 
 	for (int i = 0; i < count; i++)
 		digits[i] = (char) ('0' + tb_random_between(i == 0 && count > 1 ? 1 : 0, 9));
@@ -46,7 +46,8 @@ TB_TEST(numerics_there_and_back)
 	{
 		int			scale = (int) tb_random_between(0, 18);
 		int			whole = (int) tb_random_between(1, 38 - scale);
-		const char *text = scale == 0 ? random_digits(whole) :
+		const char *text = scale == 0 ?
+			random_digits(whole) :
 			psprintf("%s.%s", random_digits(whole), random_digits(scale));
 		const char *sign = tb_random_between(0, 1) == 0 ? "" : "-";
 		Numeric		numeric = numeric_of(psprintf("%s%s", sign, text));
@@ -59,7 +60,7 @@ TB_TEST(numerics_there_and_back)
 		/* More digits after the point hold it as well, as long as there is room. */
 		if (whole + scale <= 30)
 		{
-			tb_int128	wider;
+			tb_int128 wider;
 
 			CHECK(tb_numeric_to_int128(numeric, scale + 8, &wider));
 			CHECK(wider == value * 100000000);
@@ -69,7 +70,7 @@ TB_TEST(numerics_there_and_back)
 
 TB_TEST(numerics_that_have_no_form)
 {
-	tb_int128	value;
+	tb_int128 value;
 
 	CHECK(!tb_numeric_to_int128(numeric_of("NaN"), 2, &value));
 	CHECK(!tb_numeric_to_int128(numeric_of("Infinity"), 2, &value));
@@ -79,19 +80,21 @@ TB_TEST(numerics_that_have_no_form)
 	CHECK(!tb_numeric_to_int128(numeric_of("1.005"), 2, &value));
 	CHECK(tb_numeric_to_int128(numeric_of("1.000"), 2, &value) && value == 100);
 	/* 39 digits and more do not fit. */
-	CHECK(!tb_numeric_to_int128(numeric_of("1000000000000000000000000000000000000000"), 0, &value));
+	CHECK(!tb_numeric_to_int128(numeric_of("1000000000000000000000000000000000000000"), 0,
+								&value));
 	CHECK(!tb_numeric_to_int128(numeric_of("1"), 39, &value));
 }
 
 TB_TEST(numerics_at_the_borders_of_types)
 {
-	tb_int128	value;
+	tb_int128 value;
 
 	CHECK(tb_numeric_to_int128(numeric_of("999999999999999999"), 0, &value));
 	CHECK(tb_int128_fits(value, TB_TYPE_NUM64) && tb_int128_digits(value) == 18);
 	CHECK(tb_int128_fits(-value, TB_TYPE_NUM64) && tb_int128_digits(-value) == 18);
 	CHECK(!tb_int128_fits(value + 1, TB_TYPE_NUM64) && tb_int128_digits(value + 1) == 19);
-	CHECK(tb_int128_digits(0) == 0 && tb_int128_digits(9) == 1 && tb_int128_digits(10) == 2);
+	CHECK(tb_int128_digits(0) == 0 && tb_int128_digits(9) == 1 &&
+		  tb_int128_digits(10) == 2);
 	CHECK(tb_numeric_fits(numeric_of("-1.5"), TB_TYPE_NUM64, 1));
 	CHECK(!tb_numeric_fits(numeric_of("-1.55"), TB_TYPE_NUM64, 1));
 }

@@ -34,21 +34,21 @@
 
 typedef struct Shape
 {
-	int			count;				/* values seen */
-	int			least_scale;
-	int			largest_scale;
-	int			digits;				/* after the point, without zeros at the end */
-	int			whole;				/* digits before the point */
+	int count; /* values seen */
+	int least_scale;
+	int largest_scale;
+	int digits; /* after the point, without zeros at the end */
+	int whole;	/* digits before the point */
 } Shape;
 
 static void
 note_value(Shape *shape, Numeric value)
 {
-	int			scale = tb_numeric_display_scale(value);
-	tb_int128	scaled;
+	int		  scale = tb_numeric_display_scale(value);
+	tb_int128 scaled;
 
 	if (scale < 0)
-		return;					/* NaN or infinite: no form holds it */
+		return; /* NaN or infinite: no form holds it */
 	if (shape->count++ == 0)
 		shape->least_scale = scale;
 	shape->least_scale = Min(shape->least_scale, scale);
@@ -84,8 +84,8 @@ wide_info(int scale)
 static void
 note_statistics(Shape *shape, Oid relid, AttrNumber attnum, bool inherited)
 {
-	HeapTuple	statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
-											 Int16GetDatum(attnum), BoolGetDatum(inherited));
+	HeapTuple statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
+										   Int16GetDatum(attnum), BoolGetDatum(inherited));
 
 	if (!HeapTupleIsValid(statistics))
 		return;
@@ -103,7 +103,7 @@ form_of_unknown(const Shape *shape)
 static TbTypeInfo
 form_of(const Shape *shape)
 {
-	int			scale = shape->largest_scale;
+	int scale = shape->largest_scale;
 
 	if (shape->count >= MANY_VALUES && shape->digits + MANY_ZEROS <= scale)
 		scale = shape->digits + SPARE_SCALE;
@@ -119,22 +119,23 @@ form_of(const Shape *shape)
 TbTypeInfo
 tb_numeric_column_info(Oid relid, AttrNumber attnum, Numeric missing)
 {
-	Shape		shape = {0};
+	Shape shape = {0};
 
 	note_statistics(&shape, relid, attnum, false);
 	if (missing != NULL)
 		note_value(&shape, missing);
-	return shape.count <= (missing != NULL ? 1 : 0) ? form_of_unknown(&shape) : form_of(&shape);
+	return shape.count <= (missing != NULL ? 1 : 0) ? form_of_unknown(&shape) :
+													  form_of(&shape);
 }
 
 /* What short tuples of the partition have. */
 static int
 note_missing_value(Shape *shape, Oid relid, AttrNumber attnum)
 {
-	Relation	relation = table_open(relid, NoLock);
-	TupleDesc	desc = RelationGetDescr(relation);
-	bool		isnull = true;
-	Datum		missing = 0;
+	Relation  relation = table_open(relid, NoLock);
+	TupleDesc desc = RelationGetDescr(relation);
+	bool	  isnull = true;
+	Datum	  missing = 0;
 
 	if (TupleDescAttr(desc, attnum - 1)->atthasmissing)
 		missing = getmissingattr(desc, attnum, &isnull);
@@ -148,10 +149,11 @@ note_missing_value(Shape *shape, Oid relid, AttrNumber attnum)
 #define MOST_PARTITIONS 100
 
 TbTypeInfo
-tb_numeric_leaves_info(Oid relid, AttrNumber attnum, const TbLeafColumn *leaves, int nleaves)
+tb_numeric_leaves_info(Oid relid, AttrNumber attnum, const TbLeafColumn *leaves,
+					   int nleaves)
 {
-	Shape		shape = {0};
-	int			missing = 0;
+	Shape shape = {0};
+	int	  missing = 0;
 
 	note_statistics(&shape, relid, attnum, true);
 	for (int i = 0; i < nleaves; i++)

@@ -22,8 +22,8 @@ extern TbTypeInfo tb_numeric_column_info(Oid relid, AttrNumber attnum,
 /* A partitioned table's column as one of its leaves has it. */
 typedef struct TbLeafColumn
 {
-	Oid			relid;
-	AttrNumber	attnum;
+	Oid		   relid;
+	AttrNumber attnum;
 } TbLeafColumn;
 
 /* The same of a partitioned table's column, of which these are the leaves' columns. */

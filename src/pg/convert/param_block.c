@@ -25,9 +25,9 @@
 
 typedef struct ParamWriter
 {
-	TbParam    *params;
-	StringInfoData area;			/* what follows the params */
-	uint64		area_start;			/* its offset in the block */
+	TbParam		  *params;
+	StringInfoData area;	   /* what follows the params */
+	uint64		   area_start; /* its offset in the block */
 } ParamWriter;
 
 static void
@@ -41,7 +41,7 @@ align_area(StringInfo area)
 static text *
 text_bytes(Datum datum, uint8 type, uint32 *length)
 {
-	text	   *value = DatumGetTextPP(datum);
+	text *value = DatumGetTextPP(datum);
 
 	*length = VARSIZE_ANY_EXHDR(value);
 	if (type == TB_TYPE_BPCHAR)
@@ -53,7 +53,7 @@ text_bytes(Datum datum, uint8 type, uint32 *length)
 static bool
 scalar_value(Datum datum, const TbParamShape *shape, uint64 value[2])
 {
-	tb_int128	wide;
+	tb_int128 wide;
 
 	value[0] = value[1] = 0;
 	switch (shape->type)
@@ -74,19 +74,19 @@ scalar_value(Datum datum, const TbParamShape *shape, uint64 value[2])
 			value[0] = (uint64) DatumGetInt64(datum);
 			return true;
 		case TB_TYPE_FLOAT4:
-			{
-				float4		number = DatumGetFloat4(datum);
+		{
+			float4 number = DatumGetFloat4(datum);
 
-				memcpy(value, &number, sizeof(number));
-				return true;
-			}
+			memcpy(value, &number, sizeof(number));
+			return true;
+		}
 		case TB_TYPE_FLOAT8:
-			{
-				float8		number = DatumGetFloat8(datum);
+		{
+			float8 number = DatumGetFloat8(datum);
 
-				memcpy(value, &number, sizeof(number));
-				return true;
-			}
+			memcpy(value, &number, sizeof(number));
+			return true;
+		}
 		case TB_TYPE_NUM64:
 		case TB_TYPE_NUM128:
 			if (!tb_numeric_fits(DatumGetNumeric(datum), shape->type, shape->scale) ||
@@ -100,12 +100,11 @@ scalar_value(Datum datum, const TbParamShape *shape, uint64 value[2])
 }
 
 static bool
-write_scalar(ParamWriter *writer, TbParam *param, Datum datum,
-			 const TbParamShape *shape)
+write_scalar(ParamWriter *writer, TbParam *param, Datum datum, const TbParamShape *shape)
 {
 	if (tb_type_is_text(shape->type))
 	{
-		text	   *value = text_bytes(datum, shape->type, &param->length);
+		text *value = text_bytes(datum, shape->type, &param->length);
 
 		param->offset = writer->area_start + writer->area.len;
 		appendBinaryStringInfo(&writer->area, VARDATA_ANY(value), param->length);
@@ -120,9 +119,9 @@ static bool
 write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 			  const TbParamShape *shape)
 {
-	uint32		width = tb_type_width(shape->type);
-	uint64		value[2];
-	TbTextView	view = {0};
+	uint32	   width = tb_type_width(shape->type);
+	uint64	   value[2];
+	TbTextView view = {0};
 
 	if (!tb_type_is_text(shape->type))
 	{
@@ -133,7 +132,7 @@ write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 	}
 	else
 	{
-		text	   *bytes = text_bytes(datum, shape->type, &view.length);
+		text *bytes = text_bytes(datum, shape->type, &view.length);
 
 		view.offset = writer->area_start + writer->area.len;
 		memcpy(&view.prefix, VARDATA_ANY(bytes), Min(view.length, 4));
@@ -144,19 +143,18 @@ write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 }
 
 static bool
-write_array(ParamWriter *writer, TbParam *param, Datum datum,
-			const TbParamShape *shape)
+write_array(ParamWriter *writer, TbParam *param, Datum datum, const TbParamShape *shape)
 {
-	ArrayType  *array = DatumGetArrayTypeP(datum);
-	Oid			type = ARR_ELEMTYPE(array);
-	uint32		width = tb_type_width(shape->type);
-	uint32		values;
-	int16		length;
-	bool		byval;
-	char		align;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			count;
+	ArrayType *array = DatumGetArrayTypeP(datum);
+	Oid		   type = ARR_ELEMTYPE(array);
+	uint32	   width = tb_type_width(shape->type);
+	uint32	   values;
+	int16	   length;
+	bool	   byval;
+	char	   align;
+	Datum	  *elements;
+	bool	  *nulls;
+	int		   count;
 
 	get_typlenbyvalalign(type, &length, &byval, &align);
 	deconstruct_array(array, type, length, byval, align, &elements, &nulls, &count);
@@ -183,7 +181,7 @@ write_array(ParamWriter *writer, TbParam *param, Datum datum,
 static void
 write_zone(ParamWriter *writer, TbParam *param, Datum datum, bool isnull)
 {
-	bytea	   *table = tb_zone_transitions(isnull ? NULL : DatumGetTextPP(datum));
+	bytea *table = tb_zone_transitions(isnull ? NULL : DatumGetTextPP(datum));
 
 	param->length = VARSIZE(table) - VARHDRSZ;
 	param->offset = writer->area_start + writer->area.len;
@@ -193,7 +191,7 @@ write_zone(ParamWriter *writer, TbParam *param, Datum datum, bool isnull)
 static TbParamBlock *
 assemble(const ParamWriter *writer, uint32 count)
 {
-	uint64		total = writer->area_start + writer->area.len;
+	uint64		  total = writer->area_start + writer->area.len;
 	TbParamBlock *block = palloc(total);
 
 	memset(block, 0, sizeof(*block));
@@ -206,15 +204,14 @@ assemble(const ParamWriter *writer, uint32 count)
 }
 
 TbParamBlock *
-tb_param_block_make(const TbProgram *program, List *states,
-					ExprContext *econtext)
+tb_param_block_make(const TbProgram *program, List *states, ExprContext *econtext)
 {
-	const TbParamShape *shapes = (const TbParamShape *)
-		((const char *) program + program->params.offset);
-	uint32		count = program->params.count;
-	ParamWriter writer;
-	ListCell   *lc;
-	uint32		i = 0;
+	const TbParamShape *shapes = (const TbParamShape *) ((const char *) program +
+														 program->params.offset);
+	uint32				count = program->params.count;
+	ParamWriter			writer;
+	ListCell		   *lc;
+	uint32				i = 0;
 
 	Assert(list_length(states) == (int) count);
 	writer.params = palloc0(Max(count, 1) * sizeof(TbParam));
@@ -222,9 +219,9 @@ tb_param_block_make(const TbProgram *program, List *states,
 	initStringInfo(&writer.area);
 	foreach(lc, states)
 	{
-		TbParam    *param = &writer.params[i];
-		bool		isnull;
-		Datum		datum = ExecEvalExprSwitchContext(lfirst(lc), econtext, &isnull);
+		TbParam *param = &writer.params[i];
+		bool	 isnull;
+		Datum	 datum = ExecEvalExprSwitchContext(lfirst(lc), econtext, &isnull);
 
 		if (shapes[i].flags & TB_PARAM_ZONE)
 			write_zone(&writer, param, datum, isnull);

@@ -15,9 +15,9 @@
 /* The rows of types.def; numeric, which has two, is told by its typmod. */
 static const struct
 {
-	uint8		type;
-	Oid			typid;
-}			types[] = {
+	uint8 type;
+	Oid	  typid;
+} types[] = {
 #define TB_TYPE(id, number, sql_name, width, pg_typid) {number, pg_typid},
 #include "../../../catalog/types.def"
 #undef TB_TYPE
@@ -26,7 +26,7 @@ static const struct
 TbTypeInfo
 tb_numeric_info(int precision, int scale)
 {
-	TbTypeInfo	info;
+	TbTypeInfo info;
 
 	info.precision = Min(precision, TB_NUM128_DIGITS);
 	info.scale = scale;
@@ -37,12 +37,12 @@ tb_numeric_info(int precision, int scale)
 bool
 tb_numeric_typmod(int32 typmod, int *precision, int *scale)
 {
-	int32		packed = typmod - VARHDRSZ;
+	int32 packed = typmod - VARHDRSZ;
 
 	if (packed < 0)
 		return false;
 	*precision = (packed >> 16) & 0xffff;
-	*scale = ((packed & 0x7ff) ^ 1024) - 1024;	/* 11 bits with sign */
+	*scale = ((packed & 0x7ff) ^ 1024) - 1024; /* 11 bits with sign */
 	return true;
 }
 
@@ -51,8 +51,8 @@ tb_numeric_typmod(int32 typmod, int *precision, int *scale)
 static bool
 constrained_numeric(int32 typmod, TbTypeInfo *info)
 {
-	int			precision;
-	int			scale;
+	int precision;
+	int scale;
 
 	if (!tb_numeric_typmod(typmod, &precision, &scale))
 		return false;
@@ -77,7 +77,7 @@ base_type(Oid typid, int32 *typmod)
 bool
 tb_type_of(Oid typid, int32 typmod, TbTypeInfo *info)
 {
-	Oid			base = base_type(typid, &typmod);
+	Oid base = base_type(typid, &typmod);
 
 	info->scale = 0;
 	info->precision = 0;
@@ -107,6 +107,5 @@ tb_collation_is_deterministic(Oid collation)
 bool
 tb_encoding_is_searchable(void)
 {
-	return GetDatabaseEncoding() == PG_UTF8 ||
-		pg_database_encoding_max_length() == 1;
+	return GetDatabaseEncoding() == PG_UTF8 || pg_database_encoding_max_length() == 1;
 }

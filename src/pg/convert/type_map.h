@@ -15,9 +15,9 @@
 /* A type of the engine; scale and precision are of numerics, else 0. */
 typedef struct TbTypeInfo
 {
-	uint8		type;				/* TbType */
-	int16		scale;				/* decimal digits after the point */
-	int16		precision;			/* bound of the decimal digits in all */
+	uint8 type;		 /* TbType */
+	int16 scale;	 /* decimal digits after the point */
+	int16 precision; /* bound of the decimal digits in all */
 } TbTypeInfo;
 
 /*

@@ -25,15 +25,16 @@
 
 typedef struct Transitions
 {
-	StringInfoData entries;			/* as the table has them */
-	int64		end;				/* UTC microseconds since 2000 */
-	bool		valid;
+	StringInfoData entries; /* as the table has them */
+	int64		   end;		/* UTC microseconds since 2000 */
+	bool		   valid;
 } Transitions;
 
 static int64
 moment_of(pg_time_t second)
 {
-	const pg_time_t epoch = (pg_time_t) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
+	const pg_time_t epoch = (pg_time_t) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
+		SECS_PER_DAY;
 
 	return (second - epoch) * USECS_PER_SEC;
 }
@@ -41,7 +42,7 @@ moment_of(pg_time_t second)
 static void
 append_entry(Transitions *t, pg_time_t start, long int offset)
 {
-	int64		entry[2] = {moment_of(start), (int64) offset * USECS_PER_SEC};
+	int64 entry[2] = {moment_of(start), (int64) offset * USECS_PER_SEC};
 
 	appendBinaryStringInfo(&t->entries, (char *) entry, sizeof(entry));
 }
@@ -70,12 +71,12 @@ transitions_of(const pg_tz *zone)
 	begin_transitions(&t);
 	for (;;)
 	{
-		found = pg_next_dst_boundary(&at, &before, &before_isdst, &boundary,
-									 &after, &after_isdst, zone);
+		found = pg_next_dst_boundary(&at, &before, &before_isdst, &boundary, &after,
+									 &after_isdst, zone);
 		if (at < FIRST_SECOND)
 			append_entry(&t, FIRST_SECOND, before);
 		else if (before != offset)
-			found = -1;			/* not what the last call said */
+			found = -1; /* not what the last call said */
 		if (found != 1 || boundary >= END_SECOND)
 			break;
 		append_entry(&t, boundary, after);
@@ -86,10 +87,10 @@ transitions_of(const pg_tz *zone)
 	 * one, though a second later it may. */
 	if (found == 0 && at >= FIRST_SECOND)
 	{
-		pg_time_t	later = at + 1;
+		pg_time_t later = at + 1;
 
-		if (pg_next_dst_boundary(&later, &before, &before_isdst, &boundary,
-								 &after, &after_isdst, zone) != 0)
+		if (pg_next_dst_boundary(&later, &before, &before_isdst, &boundary, &after,
+								 &after_isdst, zone) != 0)
 			t.end = moment_of(at);
 	}
 	t.valid = found >= 0;
@@ -111,12 +112,12 @@ static void
 append_buckets(StringInfo table, const Transitions *t, uint32 nentries, uint32 nbuckets)
 {
 	const int64 *entries = (const int64 *) t->entries.data;
-	uint32		entry = 0;
+	uint32		 entry = 0;
 
 	for (uint32 i = 0; i < nbuckets; i++)
 	{
-		int64		start = entries[0] + ((int64) i << TB_ZONE_BUCKET_BITS);
-		uint16		index;
+		int64  start = entries[0] + ((int64) i << TB_ZONE_BUCKET_BITS);
+		uint16 index;
 
 		while (entry + 1 < nentries && entries[2 * (entry + 1)] <= start)
 			entry++;
@@ -129,9 +130,9 @@ static bytea *
 write_table(const Transitions *t)
 {
 	StringInfoData table;
-	int64		range[2] = {0, 0};
-	uint32		counts[2] = {0, 0};
-	bytea	   *result;
+	int64		   range[2] = {0, 0};
+	uint32		   counts[2] = {0, 0};
+	bytea		  *result;
 
 	initStringInfo(&table);
 	appendStringInfoSpaces(&table, VARHDRSZ);

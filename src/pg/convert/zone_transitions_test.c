@@ -16,7 +16,7 @@
 static int64
 number_at(const char *bytes, Size offset)
 {
-	int64		number;
+	int64 number;
 
 	memcpy(&number, bytes + offset, sizeof(number));
 	return number;
@@ -26,9 +26,9 @@ number_at(const char *bytes, Size offset)
 static int64
 expected_offset(pg_tz *zone, int64 moment)
 {
-	pg_time_t	seconds = (pg_time_t) (moment / USECS_PER_SEC) +
+	pg_time_t seconds = (pg_time_t) (moment / USECS_PER_SEC) +
 		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
-	long		offset;
+	long		  offset;
 	struct pg_tm *tm;
 
 	if (moment < 0 && moment % USECS_PER_SEC != 0)
@@ -42,10 +42,11 @@ expected_offset(pg_tz *zone, int64 moment)
 static int64
 offset_of(const char *bytes, uint32 nentries, int64 moment)
 {
-	uint32		entry = 0;
+	uint32 entry = 0;
 
 	while (entry + 1 < nentries &&
-		   number_at(bytes, TB_ZONE_HEADER_SIZE + (entry + 1) * TB_ZONE_ENTRY_SIZE) <= moment)
+		   number_at(bytes, TB_ZONE_HEADER_SIZE + (entry + 1) * TB_ZONE_ENTRY_SIZE) <=
+			   moment)
 		entry++;
 	return number_at(bytes, TB_ZONE_HEADER_SIZE + entry * TB_ZONE_ENTRY_SIZE + 8);
 }
@@ -65,14 +66,14 @@ check_zone(const char *name)
 	CHECK(begin < end && nentries >= 1);
 	for (int i = 0; i < 300; i++)
 	{
-		int64		moment = tb_random_between(begin, end - 1);
+		int64 moment = tb_random_between(begin, end - 1);
 
 		CHECK(offset_of(bytes, nentries, moment) == expected_offset(zone, moment));
 	}
 	/* Around each transition. */
 	for (uint32 i = 1; i < nentries; i++)
 	{
-		int64		start = number_at(bytes, TB_ZONE_HEADER_SIZE + i * TB_ZONE_ENTRY_SIZE);
+		int64 start = number_at(bytes, TB_ZONE_HEADER_SIZE + i * TB_ZONE_ENTRY_SIZE);
 
 		CHECK(offset_of(bytes, nentries, start) == expected_offset(zone, start));
 		CHECK(offset_of(bytes, nentries, start - 1) == expected_offset(zone, start - 1));
@@ -81,10 +82,15 @@ check_zone(const char *name)
 
 TB_TEST(zones_have_postgresqls_offsets)
 {
-	static const char *const names[] = {
-		"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe",
-		"Pacific/Apia", "Africa/Casablanca", "America/Sao_Paulo", "Asia/Tehran"
-	};
+	static const char *const names[] = {"UTC",
+										"Europe/Berlin",
+										"America/New_York",
+										"Asia/Kolkata",
+										"Australia/Lord_Howe",
+										"Pacific/Apia",
+										"Africa/Casablanca",
+										"America/Sao_Paulo",
+										"Asia/Tehran"};
 
 	for (int i = 0; i < lengthof(names); i++)
 		check_zone(names[i]);
@@ -92,7 +98,7 @@ TB_TEST(zones_have_postgresqls_offsets)
 
 TB_TEST(zones_that_nobody_knows_cover_nothing)
 {
-	bytea	   *table = tb_zone_transitions(cstring_to_text("Europe/Nowhere"));
+	bytea *table = tb_zone_transitions(cstring_to_text("Europe/Nowhere"));
 
 	CHECK(number_at(VARDATA(table), 0) == number_at(VARDATA(table), 8));
 	CHECK(!tb_zone_is_known(cstring_to_text("Europe/Nowhere")));

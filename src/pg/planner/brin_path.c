@@ -70,16 +70,16 @@ excludes_nothing(const BitmapHeapPath *path)
 static BitmapHeapPath *
 make_bitmap_path(PlannerInfo *root, RelOptInfo *rel)
 {
-	RelOptInfo *copy = copy_with_brin_only(rel);
+	RelOptInfo	   *copy = copy_with_brin_only(rel);
 	BitmapHeapPath *best = NULL;
-	ListCell   *lc;
+	ListCell	   *lc;
 
 	if (copy->indexlist == NIL)
 		return NULL;
 	create_index_paths(root, copy);
 	foreach(lc, copy->pathlist)
 	{
-		Path	   *path = lfirst(lc);
+		Path *path = lfirst(lc);
 
 		if (IsA(path, BitmapHeapPath) && path->param_info == NULL &&
 			!excludes_nothing((BitmapHeapPath *) path) &&
@@ -95,7 +95,7 @@ make_bitmap_path(PlannerInfo *root, RelOptInfo *rel)
 static TbWork
 work_of_fraction(const TbWork *work, double fraction)
 {
-	TbWork		rest = *work;
+	TbWork rest = *work;
 
 	rest.pages = clamp_row_est(work->pages * fraction);
 	rest.rows = Min(work->rows, Max(work->rows * fraction, work->passing));
@@ -106,11 +106,11 @@ TbBrinPath *
 tb_brin_path_choose(PlannerInfo *root, RelOptInfo *rel, TbWork *work)
 {
 	BitmapHeapPath *bitmap;
-	TbBrinPath *result;
-	TbWork		rest;
-	Cost		index_cost;
-	Cost		all_cost;
-	Selectivity fraction;
+	TbBrinPath	   *result;
+	TbWork			rest;
+	Cost			index_cost;
+	Cost			all_cost;
+	Selectivity		fraction;
 
 	if (!tb_guc_enable_brin || !enable_bitmapscan || rel->indexlist == NIL)
 		return NULL;
@@ -121,8 +121,7 @@ tb_brin_path_choose(PlannerInfo *root, RelOptInfo *rel, TbWork *work)
 	cost_bitmap_tree_node(bitmap->bitmapqual, &index_cost, &fraction);
 	rest = work_of_fraction(work, fraction);
 	all_cost = tb_cost_run(work);
-	if (!tb_guc_debug_force_offload &&
-		index_cost > CHEAP_FRACTION * all_cost &&
+	if (!tb_guc_debug_force_offload && index_cost > CHEAP_FRACTION * all_cost &&
 		index_cost + tb_cost_run(&rest) > all_cost)
 		return NULL;
 	*work = rest;

@@ -18,8 +18,8 @@
 
 typedef struct TbBrinPath
 {
-	Path	   *path;				/* a BitmapHeapPath, one of the node's custom_paths */
-	Cost		cost;				/* of scanning the indexes */
+	Path *path; /* a BitmapHeapPath, one of the node's custom_paths */
+	Cost  cost; /* of scanning the indexes */
 } TbBrinPath;
 
 /*

@@ -18,73 +18,73 @@
 #include "pg/planner/cost.h"
 #include "pg/shmem/device_list.h"
 
-#define US_PER_UNIT				TB_US_PER_UNIT
+#define US_PER_UNIT TB_US_PER_UNIT
 
 /* Planning aside: connect, admission, start of threads; and the compilation to quick
  * code: 20 ms, once a shape, then cached in memory and on disk; charged as if every
  * shape ran once, so that a first run is rarely a loss. */
-#define STARTUP_US				500.0
-#define COMPILE_SHARE_US		20000.0
-#define GPU_STARTUP_US			1500.0
+#define STARTUP_US 500.0
+#define COMPILE_SHARE_US 20000.0
+#define GPU_STARTUP_US 1500.0
 
 /* A page from the operating system's cache, by a thread of the daemon, and what its
  * backend does with it: classify and confirm. Through the buffer manager:
  * feeder_count.c. */
-#define DIRECT_PAGE_US			0.87
-#define CONFIRMED_PAGE_US		0.15
+#define DIRECT_PAGE_US 0.87
+#define CONFIRMED_PAGE_US 0.15
 
 /*
  * Decoding, a row: the tuple, each attribute that must be walked over, each column
  * that is taken. What is done with a text is counted here, since most of it is
  * waiting for the page, which has left the caches by then.
  */
-#define DECODE_ROW_NS			2.0
-#define DECODE_WALKED_NS		1.3
-#define DECODE_COLUMN_NS		1.0
-#define DECODE_NUMERIC_NS		7.0
-#define DECODE_TEXT_NS			30.0
+#define DECODE_ROW_NS 2.0
+#define DECODE_WALKED_NS 1.3
+#define DECODE_COLUMN_NS 1.0
+#define DECODE_NUMERIC_NS 7.0
+#define DECODE_TEXT_NS 30.0
 
 /* One unit of the catalogue's costs in a tile loop, a row. */
-#define OPERATION_NS			0.3
+#define OPERATION_NS 0.3
 
 /* Join tables, on one core: a row that becomes part of one, a look into one, a
  * row that comes out of a join, a row that is kept to be returned. */
-#define BUILD_ROW_NS			20.0
-#define PROBE_NS				4.0
-#define MATCH_NS				2.0
-#define CANDIDATE_NS			1.5		/* without keys: every row of the table */
-#define PROJECTED_ROW_NS		60.0
+#define BUILD_ROW_NS 20.0
+#define PROBE_NS 4.0
+#define MATCH_NS 2.0
+#define CANDIDATE_NS 1.5 /* without keys: every row of the table */
+#define PROJECTED_ROW_NS 60.0
 
 /* A join table's own program: query and answer, and a share of its compilation
  * as above. */
-#define STAGE_US				20000.0
+#define STAGE_US 20000.0
 
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
-#define RETURNED_ROW_US			0.25
+#define RETURNED_ROW_US 0.25
 
 /* A group: made in the table, written as columns, copied, finished. */
-#define RETURNED_GROUP_US		0.4
+#define RETURNED_GROUP_US 0.4
 
 /* Sorting, a row and a doubling of the rows that are kept: the first key; each further
  * one. Of the first few rows of many most cost one comparison. A window function's
  * value. */
-#define SORT_ROW_NS				3.5
-#define SORT_KEY_NS				0.5
-#define WINDOW_VALUE_NS			60.0
-#define SORT_THREADS			8
+#define SORT_ROW_NS 3.5
+#define SORT_KEY_NS 0.5
+#define WINDOW_VALUE_NS 60.0
+#define SORT_THREADS 8
 
 /* A partition: its start, and that its last chunk is not full. */
-#define PARTITION_US			50.0
+#define PARTITION_US 50.0
 
 /* A GPU: pages over the bus, and its work on a row. */
-#define GPU_PAGE_US				0.19
-#define GPU_ROW_NS				0.4
+#define GPU_PAGE_US 0.19
+#define GPU_ROW_NS 0.4
 
 TbWork
 tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program)
 {
-	TbWork		work = {0};
+	TbWork work = {0};
 
 	work.pages = rel->pages;
 	work.all_visible = rel->allvisfrac;
@@ -107,10 +107,11 @@ direct_pages(const TbWork *work)
 static TbFeederNeed
 feeder_need(const TbWork *work, double engine_us, int threads)
 {
-	TbFeederNeed need = {.engine_us = engine_us,.processors = threads};
+	TbFeederNeed need = {.engine_us = engine_us, .processors = threads};
 
 	need.buffered = work->pages - direct_pages(work);
-	need.page_us = tb_buffered_page_us(tb_likely_resident(work->pages / Max(work->partitions, 1)));
+	need.page_us = tb_buffered_page_us(
+		tb_likely_resident(work->pages / Max(work->partitions, 1)));
 	need.parallel_workers = work->parallel_workers;
 	return need;
 }
@@ -119,9 +120,9 @@ feeder_need(const TbWork *work, double engine_us, int threads)
 static double
 feed_us(const TbWork *work, const TbFeederNeed *need)
 {
-	double		alone = need->buffered * need->page_us;
-	int			feeders = work->may_be_fed ? tb_feeder_count(need) : 0;
-	double		shared;
+	double alone = need->buffered * need->page_us;
+	int	   feeders = work->may_be_fed ? tb_feeder_count(need) : 0;
+	double shared;
 
 	if (feeders == 0)
 		return alone;
@@ -147,16 +148,13 @@ read_us(const TbWork *work, double engine_us, int threads)
 static double
 compute_us(const TbWork *work)
 {
-	double		decode = DECODE_ROW_NS +
-		DECODE_WALKED_NS * work->program.walked +
+	double decode = DECODE_ROW_NS + DECODE_WALKED_NS * work->program.walked +
 		DECODE_COLUMN_NS * work->program.columns +
-		DECODE_NUMERIC_NS * work->program.numerics +
-		DECODE_TEXT_NS * work->program.texts;
-	double		compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
+		DECODE_NUMERIC_NS * work->program.numerics + DECODE_TEXT_NS * work->program.texts;
+	double compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
 		work->passing * OPERATION_NS * work->program.probes +
-		work->reaching * OPERATION_NS * work->program.others +
-		work->probes * PROBE_NS + work->candidates * CANDIDATE_NS +
-		work->matches * MATCH_NS +
+		work->reaching * OPERATION_NS * work->program.others + work->probes * PROBE_NS +
+		work->candidates * CANDIDATE_NS + work->matches * MATCH_NS +
 		work->built * BUILD_ROW_NS + work->projected * PROJECTED_ROW_NS;
 
 	return compute_ns / 1000.0;
@@ -165,7 +163,7 @@ compute_us(const TbWork *work)
 static double
 host_us(const TbWork *work, int threads)
 {
-	double		compute = compute_us(work);
+	double compute = compute_us(work);
 
 	return Max(read_us(work, compute, threads), 0) + compute / Max(threads, 1);
 }
@@ -174,9 +172,9 @@ static double
 gpu_us(const TbWork *work, int threads)
 {
 	/* Transfers and kernels run while the next chunk is read. */
-	return GPU_STARTUP_US +
-		Max(read_us(work, 0, threads), work->pages * GPU_PAGE_US) +
-		(work->rows + work->probes + work->candidates + work->matches) * GPU_ROW_NS / 1000.0 +
+	return GPU_STARTUP_US + Max(read_us(work, 0, threads), work->pages * GPU_PAGE_US) +
+		(work->rows + work->probes + work->candidates + work->matches) * GPU_ROW_NS /
+		1000.0 +
 		work->projected * PROJECTED_ROW_NS / 1000.0;
 }
 
@@ -184,7 +182,7 @@ gpu_us(const TbWork *work, int threads)
 static Cost
 disk_cost(const TbWork *work)
 {
-	double		uncached = Max(work->pages - effective_cache_size, 0);
+	double uncached = Max(work->pages - effective_cache_size, 0);
 
 	return uncached * seq_page_cost;
 }
@@ -193,7 +191,7 @@ disk_cost(const TbWork *work)
 static bool
 may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 {
-	bool		is_gpu = info->kind != 0;
+	bool is_gpu = info->kind != 0;
 
 	if (!info->usable)
 		return false;
@@ -216,7 +214,7 @@ static int
 host_threads(void)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 
 	return count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
 }
@@ -231,9 +229,9 @@ static double
 cheapest_device(const TbWork *work, int *index, int *ndevices)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
-	double		soonest = 0;
-	double		best = 0;
-	int			threads = 1;
+	double		 soonest = 0;
+	double		 best = 0;
+	int			 threads = 1;
 
 	*ndevices = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	*index = -1;
@@ -241,8 +239,8 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 		threads = Max((int) devices[TB_DEVICE_HOST].units, 1);
 	for (int i = 0; i < *ndevices; i++)
 	{
-		double		us;
-		double		through;
+		double us;
+		double through;
 
 		if (!may_run_on(&devices[i], i, work))
 			continue;
@@ -268,8 +266,8 @@ tb_cost_startup(void)
 Cost
 tb_cost_run(const TbWork *work)
 {
-	int			index;
-	int			ndevices;
+	int index;
+	int ndevices;
 
 	return cheapest_device(work, &index, &ndevices) / US_PER_UNIT + disk_cost(work);
 }
@@ -284,8 +282,8 @@ int
 tb_cost_feeders(const TbWork *work)
 {
 	TbFeederNeed need;
-	int			index;
-	int			ndevices;
+	int			 index;
+	int			 ndevices;
 
 	if (!work->may_be_fed)
 		return 0;
@@ -322,8 +320,8 @@ cost_of_result_work(double ns)
 Cost
 tb_cost_sort(double rows, int nkeys, double kept)
 {
-	double		sorted = Min(rows, kept);
-	double		row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
+	double sorted = Min(rows, kept);
+	double row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
 
 	return cost_of_result_work((rows + sorted * log2(Max(sorted, 2))) * row_ns);
 }
@@ -338,7 +336,7 @@ bool
 tb_cost_fits_in_memory(double bytes)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 
 	return count == 0 || bytes <= devices[TB_DEVICE_HOST].memory_budget / 2.0;
 }
@@ -346,8 +344,8 @@ tb_cost_fits_in_memory(double bytes)
 bool
 tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
 {
-	int			index;
-	int			ndevices;
+	int index;
+	int ndevices;
 
 	(void) cheapest_device(work, &index, &ndevices);
 	if (index >= 0)
@@ -359,13 +357,15 @@ tb_choose_device(const TbWork *work, uint32 *device, const char **reason)
 	{
 		/* Forced plans still have to give PostgreSQL's digits. */
 		*device = TB_DEVICE_HOST;
-		*reason = "a function's last digit may differ on a GPU, and pg_turbine.allow_inexact_math is off";
+		*reason =
+			"a function's last digit may differ on a GPU, and pg_turbine.allow_inexact_math is off";
 		return false;
 	}
 	*device = tb_guc_device_choice() == TB_CHOOSE_GPU ? 1 :
 		tb_guc_device_choice() == TB_CHOOSE_GPU_INDEX ? tb_guc_gpu_index() + 1 :
-		TB_DEVICE_HOST;
-	*reason = ndevices == 0 ? "the service is not running" :
+														TB_DEVICE_HOST;
+	*reason = ndevices == 0 ?
+		"the service is not running" :
 		psprintf("no usable device: pg_turbine.device is \"%s\"", tb_guc_device_name());
 	return false;
 }

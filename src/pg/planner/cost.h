@@ -12,19 +12,19 @@
 
 typedef struct TbWork
 {
-	double		pages;
-	double		all_visible;		/* fraction of the pages */
-	double		rows;				/* of the table */
-	double		partitions;			/* that it is read as; 0: the table itself */
-	bool		may_be_fed;			/* by parallel workers */
-	int			parallel_workers;	/* of the table, -1: not set */
-	double		passing;			/* rows that pass the filters */
-	double		reaching;			/* rows or joined rows that reach the sink */
-	double		probes;				/* rows that look into join tables, of all joins */
-	double		candidates;			/* rows of tables without keys that are looked at */
-	double		matches;			/* rows that come out of joins, of all */
-	double		built;				/* rows that become a join table */
-	double		projected;			/* rows that are returned */
+	double		  pages;
+	double		  all_visible;		/* fraction of the pages */
+	double		  rows;				/* of the table */
+	double		  partitions;		/* that it is read as; 0: the table itself */
+	bool		  may_be_fed;		/* by parallel workers */
+	int			  parallel_workers; /* of the table, -1: not set */
+	double		  passing;			/* rows that pass the filters */
+	double		  reaching;			/* rows or joined rows that reach the sink */
+	double		  probes;			/* rows that look into join tables, of all joins */
+	double		  candidates;		/* rows of tables without keys that are looked at */
+	double		  matches;			/* rows that come out of joins, of all */
+	double		  built;			/* rows that become a join table */
+	double		  projected;		/* rows that are returned */
 	TbProgramCost program;
 } TbWork;
 
@@ -40,7 +40,7 @@ extern Cost tb_cost_startup(void);
 extern Cost tb_cost_build(const TbWork *work);
 
 /* Parallel workers that the cost counts on to feed it. */
-extern int	tb_cost_feeders(const TbWork *work);
+extern int tb_cost_feeders(const TbWork *work);
 
 /* What the processors do with the rows if that device runs it, in sum. */
 extern double tb_cost_engine_us(const TbWork *work, uint32 device);
@@ -60,7 +60,6 @@ extern bool tb_cost_fits_in_memory(double bytes);
 
 /* The device of a query: an index of turbined's, or TB_ANY_DEVICE. False if
  * there is none that may run it, or no service. */
-extern bool tb_choose_device(const TbWork *work, uint32 *device,
-							 const char **reason);
+extern bool tb_choose_device(const TbWork *work, uint32 *device, const char **reason);
 
 #endif

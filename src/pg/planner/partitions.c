@@ -26,15 +26,14 @@ bool
 tb_is_partitioned(const RelOptInfo *rel, const RangeTblEntry *rte)
 {
 	return rel->reloptkind == RELOPT_BASEREL && rte->rtekind == RTE_RELATION &&
-		rte->relkind == RELKIND_PARTITIONED_TABLE && rte->inh &&
-		rel->part_scheme != NULL;
+		rte->relkind == RELKIND_PARTITIONED_TABLE && rte->inh && rel->part_scheme != NULL;
 }
 
 /* The attnum that the table's column has one level further down; 0: dropped. */
 static AttrNumber
 attnum_below(const AppendRelInfo *appinfo, AttrNumber attnum)
 {
-	const Var  *var = list_nth(appinfo->translated_vars, attnum - 1);
+	const Var *var = list_nth(appinfo->translated_vars, attnum - 1);
 
 	return var == NULL ? 0 : var->varattno;
 }
@@ -47,8 +46,8 @@ attnum_in_leaf(PlannerInfo *root, const RelOptInfo *table, const RelOptInfo *lea
 	const AppendRelInfo *appinfo = root->append_rel_array[leaf->relid];
 
 	if (appinfo->parent_relid != table->relid)
-		attnum = attnum_in_leaf(root, table,
-								find_base_rel(root, appinfo->parent_relid), attnum);
+		attnum = attnum_in_leaf(root, table, find_base_rel(root, appinfo->parent_relid),
+								attnum);
 	return attnum == 0 ? 0 : attnum_below(appinfo, attnum);
 }
 
@@ -69,7 +68,7 @@ is_key_of(const RelOptInfo *rel, AttrNumber attnum)
 		return false;
 	for (int i = 0; i < rel->part_scheme->partnatts; i++)
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
 		foreach(lc, rel->partexprs[i])
 			if (IsA(lfirst(lc), Var) && ((Var *) lfirst(lc))->varattno == attnum)
@@ -86,7 +85,8 @@ tb_is_partitioned_by(PlannerInfo *root, const RelOptInfo *rel, AttrNumber attnum
 		return true;
 	for (int i = 0; i < rel->nparts; i++)
 	{
-		const RelOptInfo *part = bms_is_member(i, rel->live_parts) ? rel->part_rels[i] : NULL;
+		const RelOptInfo *part = bms_is_member(i, rel->live_parts) ? rel->part_rels[i] :
+																	 NULL;
 
 		if (part != NULL && part->part_scheme != NULL &&
 			tb_is_partitioned_by(root, part,
@@ -100,7 +100,7 @@ static void
 add_leaf(PlannerInfo *root, const RelOptInfo *table, RelOptInfo *rel,
 		 TbPartitions *partitions)
 {
-	TbLeaf	   *leaf = palloc0(sizeof(TbLeaf));
+	TbLeaf *leaf = palloc0(sizeof(TbLeaf));
 
 	leaf->rel = rel;
 	leaf->relid = planner_rt_fetch(rel->relid, root)->relid;
@@ -146,12 +146,12 @@ tb_partitions_of(PlannerInfo *root, RelOptInfo *rel)
 static List *
 leaf_scans(PlannerInfo *root, const TbPartitions *partitions)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, partitions->leaves)
-		result = lappend(result, create_seqscan_path(root, ((TbLeaf *) lfirst(lc))->rel,
-													 NULL, 0));
+		result = lappend(result,
+						 create_seqscan_path(root, ((TbLeaf *) lfirst(lc))->rel, NULL, 0));
 	return result;
 }
 
@@ -179,13 +179,13 @@ Path *
 tb_partitions_append_target(PlannerInfo *root, RelOptInfo *rel,
 							const TbPartitions *partitions, PathTarget *target)
 {
-	List	   *scans = leaf_scans(root, partitions);
-	Path	   *path;
-	ListCell   *lc;
+	List	 *scans = leaf_scans(root, partitions);
+	Path	 *path;
+	ListCell *lc;
 
 	foreach(lc, scans)
 	{
-		Path	   *scan = lfirst(lc);
+		Path *scan = lfirst(lc);
 
 		lfirst(lc) = create_projection_path(root, scan->parent, scan,
 											leaf_target(root, rel, scan->parent, target));

@@ -15,18 +15,18 @@ typedef struct TbLeaf
 	RelOptInfo *rel;
 	Oid			relid;
 	int			nattnums;
-	AttrNumber *attnums;			/* by the partitioned table's attnum - 1: its own; 0 of
-									 * dropped columns */
+	AttrNumber *attnums; /* by the partitioned table's attnum - 1: its own; 0 of
+						  * dropped columns */
 } TbLeaf;
 
 typedef struct TbPartitions
 {
-	List	   *leaves;				/* TbLeaf, in the order of the bounds */
-	int			pruned;				/* partitions that the planner left out; one that is
-									 * partitioned itself counts once */
-	double		pages;				/* of all leaves, as are rows and the fraction of */
-	double		tuples;				/* pages that are all-visible */
-	double		all_visible;
+	List  *leaves; /* TbLeaf, in the order of the bounds */
+	int	   pruned; /* partitions that the planner left out; one that is
+					* partitioned itself counts once */
+	double pages;  /* of all leaves, as are rows and the fraction of */
+	double tuples; /* pages that are all-visible */
+	double all_visible;
 } TbPartitions;
 
 /* Whether the relation is a partitioned table of the query's. */
@@ -46,7 +46,7 @@ extern Path *tb_partitions_append(PlannerInfo *root, RelOptInfo *rel,
 /* The same, with the target computed by each scan. */
 extern Path *tb_partitions_append_target(PlannerInfo *root, RelOptInfo *rel,
 										 const TbPartitions *partitions,
-										 PathTarget *target);
+										 PathTarget			*target);
 
 /*
  * The first path, for a plan that is never run: it carries what PostgreSQL prunes

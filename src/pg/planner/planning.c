@@ -68,7 +68,7 @@ tb_planning_reasons(void)
 bool
 tb_planning_enter_plain_explain(bool plain)
 {
-	bool		outer = in_plain_explain;
+	bool outer = in_plain_explain;
 
 	in_plain_explain = plain;
 	return outer;
@@ -98,8 +98,9 @@ static double
 rows_in_loops(const PlannerInfo *root, int relid, int depth)
 {
 	const RelOptInfo *rel = relid < root->simple_rel_array_size ?
-	root->simple_rel_array[relid] : NULL;
-	ListCell   *lc;
+		root->simple_rel_array[relid] :
+		NULL;
+	ListCell		 *lc;
 
 	if (rel == NULL || rel->rows <= 0)
 		return 0;
@@ -122,8 +123,8 @@ rows_in_loops(const PlannerInfo *root, int relid, int depth)
 static double
 runs_in_loops(const PlannerInfo *root, const Path *path, int depth)
 {
-	double		runs = 1;
-	int			relid = -1;
+	double runs = 1;
+	int	   relid = -1;
 
 	if (path->param_info == NULL)
 		return 1;
@@ -137,7 +138,7 @@ runs_in_loops(const PlannerInfo *root, const Path *path, int depth)
 bool
 tb_planning_may_win(const PlannerInfo *root, const List *paths)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (tb_guc_debug_force_offload || state.recording)
 		return true;
@@ -153,19 +154,19 @@ tb_planning_may_win(const PlannerInfo *root, const List *paths)
 }
 
 void
-tb_planning_note(const char *part, const char *format,...)
+tb_planning_note(const char *part, const char *format, ...)
 {
 	StringInfoData text;
-	TbReason   *reason;
-	ListCell   *lc;
+	TbReason	  *reason;
+	ListCell	  *lc;
 
 	if (!state.recording || part == NULL)
 		return;
 	initStringInfo(&text);
 	for (;;)
 	{
-		va_list		args;
-		int			needed;
+		va_list args;
+		int		needed;
 
 		va_start(args, format);
 		needed = appendStringInfoVA(&text, format, args);
@@ -177,7 +178,7 @@ tb_planning_note(const char *part, const char *format,...)
 	/* The planner may look at one part several times. */
 	foreach(lc, state.reasons)
 	{
-		TbReason   *seen = lfirst(lc);
+		TbReason *seen = lfirst(lc);
 
 		if (strcmp(seen->part, part) == 0 && strcmp(seen->reason, text.data) == 0)
 			return;
@@ -191,7 +192,7 @@ tb_planning_note(const char *part, const char *format,...)
 const char *
 tb_planning_part(const char *what, Oid relid)
 {
-	char	   *schema;
+	char *schema;
 
 	if (!state.recording)
 		return NULL;

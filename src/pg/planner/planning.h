@@ -19,21 +19,21 @@ typedef struct TbReason
 
 typedef struct TbPlanningState
 {
-	bool		planning;			/* a run of the planner is under way */
-	bool		may_run_backward;
-	bool		recording;			/* for turbine.why_not */
-	List	   *reasons;			/* TbReason */
+	bool  planning;	 /* a run of the planner is under way */
+	bool  may_run_backward;
+	bool  recording; /* for turbine.why_not */
+	List *reasons;	 /* TbReason */
 } TbPlanningState;
 
 /* Around each run of the planner, nested ones too. What a nested run has noted is kept. */
 extern TbPlanningState tb_planning_enter(bool may_run_backward);
-extern void tb_planning_leave(const TbPlanningState *outer);
+extern void			   tb_planning_leave(const TbPlanningState *outer);
 
 /* From now on reasons are recorded, in the current memory context, until the end. */
 extern TbPlanningState tb_planning_record(void);
-extern void tb_planning_stop_recording(const TbPlanningState *outer);
-extern bool tb_planning_is_recording(void);
-extern List *tb_planning_reasons(void);
+extern void			   tb_planning_stop_recording(const TbPlanningState *outer);
+extern bool			   tb_planning_is_recording(void);
+extern List			  *tb_planning_reasons(void);
 
 /* EXPLAIN without ANALYZE begins, or something else does; returns what it was before. */
 extern bool tb_planning_enter_plain_explain(bool plain);
@@ -54,7 +54,8 @@ extern bool tb_planning_may_run_backward(void);
 extern bool tb_planning_may_win(const PlannerInfo *root, const List *paths);
 
 /* Notes why a part stays with PostgreSQL, if anyone asked; NULL: of no part. */
-extern void tb_planning_note(const char *part, const char *format,...) pg_attribute_printf(2, 3);
+extern void tb_planning_note(const char *part, const char *format, ...)
+	pg_attribute_printf(2, 3);
 
 /* "scan of public.t", for notes; NULL if nobody asked for notes. */
 extern const char *tb_planning_part(const char *what, Oid relid);

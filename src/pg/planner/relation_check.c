@@ -33,8 +33,7 @@ tb_isolation_qualifies(void)
 static const char *
 check_statement(PlannerInfo *root)
 {
-	if (root->parse->commandType != CMD_SELECT &&
-		root->parse->commandType != CMD_INSERT)
+	if (root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT)
 		return "the command modifies rows of what it reads";
 	if (root->parse->rowMarks != NIL || root->rowMarks != NIL)
 		return "rows are locked";
@@ -84,17 +83,16 @@ check_storage(RangeTblEntry *rte)
 static const char *
 check_attributes(RelOptInfo *rel)
 {
-	Bitmapset  *wanted = NULL;
-	ListCell   *lc;
-	int			bit = -1;
+	Bitmapset *wanted = NULL;
+	ListCell  *lc;
+	int		   bit = -1;
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &wanted);
 	foreach(lc, rel->baserestrictinfo)
-		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause,
-					   rel->relid, &wanted);
+		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &wanted);
 	while ((bit = bms_next_member(wanted, bit)) >= 0)
 	{
-		AttrNumber	attnum = bit + FirstLowInvalidHeapAttributeNumber;
+		AttrNumber attnum = bit + FirstLowInvalidHeapAttributeNumber;
 
 		if (attnum < 0 && attnum != SelfItemPointerAttributeNumber &&
 			attnum != TableOidAttributeNumber)
@@ -172,10 +170,9 @@ tb_statement_qualifies(PlannerInfo *root, const char **reason)
 }
 
 bool
-tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
-				const char **reason)
+tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char **reason)
 {
-	bool		is_volatile = contain_volatile_functions((Node *) rel->baserestrictinfo);
+	bool is_volatile = contain_volatile_functions((Node *) rel->baserestrictinfo);
 
 	switch (rte->rtekind)
 	{
@@ -185,10 +182,12 @@ tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 			is_volatile = is_volatile || contain_volatile_functions((Node *) rte->subquery);
 			break;
 		case RTE_FUNCTION:
-			is_volatile = is_volatile || contain_volatile_functions((Node *) rte->functions);
+			is_volatile = is_volatile ||
+				contain_volatile_functions((Node *) rte->functions);
 			break;
 		case RTE_VALUES:
-			is_volatile = is_volatile || contain_volatile_functions((Node *) rte->values_lists);
+			is_volatile = is_volatile ||
+				contain_volatile_functions((Node *) rte->values_lists);
 			break;
 		case RTE_CTE:
 			if (rte->self_reference)
@@ -214,15 +213,17 @@ tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 static bool
 is_before(PlannerInfo *root, RestrictInfo *a, RestrictInfo *b)
 {
-	QualCost	cost_a;
-	QualCost	cost_b;
-	Index		level_a;
-	Index		level_b;
+	QualCost cost_a;
+	QualCost cost_b;
+	Index	 level_a;
+	Index	 level_b;
 
 	cost_qual_eval_node(&cost_a, (Node *) a, root);
 	cost_qual_eval_node(&cost_b, (Node *) b, root);
-	level_a = a->leakproof && cost_a.per_tuple < 10 * cpu_operator_cost ? 0 : a->security_level;
-	level_b = b->leakproof && cost_b.per_tuple < 10 * cpu_operator_cost ? 0 : b->security_level;
+	level_a = a->leakproof && cost_a.per_tuple < 10 * cpu_operator_cost ? 0 :
+																		  a->security_level;
+	level_b = b->leakproof && cost_b.per_tuple < 10 * cpu_operator_cost ? 0 :
+																		  b->security_level;
 	if (level_a != level_b)
 		return level_a < level_b;
 	return cost_a.per_tuple < cost_b.per_tuple;
@@ -231,18 +232,17 @@ is_before(PlannerInfo *root, RestrictInfo *a, RestrictInfo *b)
 List *
 tb_ordered_clauses(PlannerInfo *root, RelOptInfo *rel)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, rel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		int			position = list_length(result);
+		int			  position = list_length(result);
 
 		if (rinfo->pseudoconstant)
 			continue;
-		while (position > 0 &&
-			   is_before(root, rinfo, list_nth(result, position - 1)))
+		while (position > 0 && is_before(root, rinfo, list_nth(result, position - 1)))
 			position--;
 		result = list_insert_nth(result, position, rinfo);
 	}

@@ -11,14 +11,12 @@
 #include "pg/planner/partitions.h"
 
 /* False, with *reason set, if PostgreSQL must read it. */
-extern bool tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel,
-								  RangeTblEntry *rte, const char **reason);
+extern bool tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+								  const char **reason);
 
 /* The same of a partitioned table, all of whose leaves the engine must read. */
-extern bool tb_partitioned_qualifies(PlannerInfo *root, RelOptInfo *rel,
-									 RangeTblEntry *rte,
-									 const TbPartitions *partitions,
-									 const char **reason);
+extern bool tb_partitioned_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+									 const TbPartitions *partitions, const char **reason);
 
 /* The same of the statement alone, whatever it reads. */
 extern bool tb_statement_qualifies(PlannerInfo *root, const char **reason);

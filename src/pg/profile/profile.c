@@ -25,19 +25,19 @@
 
 struct TbProfile
 {
-	MemoryContext context;
-	bool		traced;
-	TbClock		clock;
-	uint64		since_ns;		/* when that state began */
-	uint64		ns[TB_CLOCK_COUNT];	/* SERVICE: not yet shared out */
-	uint64		shared_ns[TB_PHASE_COUNT];	/* of SERVICE, shared out */
-	uint64		busy_ns;		/* since READY, not waiting for the service */
-	int			track;			/* of the backend's: nodes that run within one another
-								 * each have their own */
+	MemoryContext		  context;
+	bool				  traced;
+	TbClock				  clock;
+	uint64				  since_ns;					 /* when that state began */
+	uint64				  ns[TB_CLOCK_COUNT];		 /* SERVICE: not yet shared out */
+	uint64				  shared_ns[TB_PHASE_COUNT]; /* of SERVICE, shared out */
+	uint64				  busy_ns; /* since READY, not waiting for the service */
+	int					  track;   /* of the backend's: nodes that run within one another
+									* each have their own */
 	MemoryContextCallback release_track;
 
-	TbSpan	   *spans;			/* a trace's; room for SPANS_AT_ONCE */
-	uint32		nspans;
+	TbSpan *spans; /* a trace's; room for SPANS_AT_ONCE */
+	uint32	nspans;
 };
 
 #define MOST_TRACKS 64
@@ -91,8 +91,8 @@ take_track(TbProfile *profile)
 TbProfile *
 tb_profile_make(EState *estate)
 {
-	bool		traced = tb_trace_file_is_set();
-	TbProfile  *profile;
+	bool	   traced = tb_trace_file_is_set();
+	TbProfile *profile;
 
 	if (!traced && (estate->es_instrument & INSTRUMENT_TIMER) == 0)
 		return NULL;
@@ -102,7 +102,8 @@ tb_profile_make(EState *estate)
 	if (traced)
 		take_track(profile);
 	if (traced)
-		profile->spans = MemoryContextAlloc(profile->context, SPANS_AT_ONCE * sizeof(TbSpan));
+		profile->spans = MemoryContextAlloc(profile->context,
+											SPANS_AT_ONCE * sizeof(TbSpan));
 	profile->clock = TB_CLOCK_PLAN;
 	profile->since_ns = now_ns();
 	return profile;
@@ -111,7 +112,7 @@ tb_profile_make(EState *estate)
 static void
 write_spans(TbProfile *profile)
 {
-	TbTrack		track = {.track = track_number(profile)};
+	TbTrack track = {.track = track_number(profile)};
 
 	if (profile->nspans > 0)
 	{
@@ -124,8 +125,8 @@ write_spans(TbProfile *profile)
 static void
 add_span(TbProfile *profile, TbSpanKind kind, uint64 begin_ns, uint64 end_ns, uint64 number)
 {
-	TbSpan	   *last = profile->nspans > 0 ? &profile->spans[profile->nspans - 1] : NULL;
-	TbSpan		span = {begin_ns, end_ns, kind, track_number(profile), number};
+	TbSpan *last = profile->nspans > 0 ? &profile->spans[profile->nspans - 1] : NULL;
+	TbSpan	span = {begin_ns, end_ns, kind, track_number(profile), number};
 
 	if (last != NULL && last->kind == kind && kind != TB_SPAN_MESSAGE &&
 		begin_ns - last->end_ns < MERGE_NS)
@@ -141,8 +142,8 @@ add_span(TbProfile *profile, TbSpanKind kind, uint64 begin_ns, uint64 end_ns, ui
 TbClock
 tb_profile_enter(TbProfile *profile, TbClock clock)
 {
-	TbClock		before;
-	uint64		now;
+	TbClock before;
+	uint64	now;
 
 	if (profile == NULL)
 		return TB_CLOCK_STOPPED;
@@ -152,7 +153,7 @@ tb_profile_enter(TbProfile *profile, TbClock clock)
 	now = now_ns();
 	if (before != TB_CLOCK_STOPPED)
 	{
-		uint64		passed = now - profile->since_ns;
+		uint64 passed = now - profile->since_ns;
 
 		profile->ns[before] += passed;
 	}
@@ -179,7 +180,7 @@ tb_profile_query_flags(const TbProfile *profile)
 static void
 share(TbProfile *profile, TbPhase phase, uint64 wanted)
 {
-	uint64		taken = Min(wanted, profile->ns[TB_CLOCK_SERVICE]);
+	uint64 taken = Min(wanted, profile->ns[TB_CLOCK_SERVICE]);
 
 	profile->ns[TB_CLOCK_SERVICE] -= taken;
 	profile->shared_ns[phase] += taken;
@@ -202,7 +203,7 @@ tb_profile_query_begins(TbProfile *profile)
 void
 tb_profile_ready(TbProfile *profile, const TbReady *ready)
 {
-	TbClock		before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
+	TbClock before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
 
 	if (profile == NULL)
 		return;
@@ -216,10 +217,10 @@ tb_profile_ready(TbProfile *profile, const TbReady *ready)
 void
 tb_profile_query_done(TbProfile *profile, const TbQueryDone *done, bool fed)
 {
-	TbClock		before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
-	double		parts[TB_PHASE_COUNT];
-	double		sum = 0;
-	double		waited;
+	TbClock before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
+	double	parts[TB_PHASE_COUNT];
+	double	sum = 0;
+	double	waited;
 
 	if (profile == NULL)
 		return;
@@ -247,7 +248,7 @@ tb_profile_query_done(TbProfile *profile, const TbQueryDone *done, bool fed)
 void
 tb_profile_message(TbProfile *profile, uint32 type)
 {
-	uint64		now;
+	uint64 now;
 
 	if (profile == NULL || !profile->traced)
 		return;
@@ -258,8 +259,8 @@ tb_profile_message(TbProfile *profile, uint32 type)
 bool
 tb_profile_take_trace(TbProfile *profile, const char *payload, uint32 length)
 {
-	TbTrace		header;
-	uint64		spans_size;
+	TbTrace header;
+	uint64	spans_size;
 
 	if (length < sizeof(header))
 		return false;
@@ -269,7 +270,8 @@ tb_profile_take_trace(TbProfile *profile, const char *payload, uint32 length)
 		return false;
 	if (profile == NULL || !profile->traced)
 		return false;
-	tb_trace_file_add(header.pid, (const TbSpan *) (payload + sizeof(header)), header.nspans,
+	tb_trace_file_add(header.pid, (const TbSpan *) (payload + sizeof(header)),
+					  header.nspans,
 					  (const TbTrack *) (payload + sizeof(header) + spans_size),
 					  header.ntracks);
 	if (header.lost > 0)
@@ -282,7 +284,7 @@ tb_profile_take_trace(TbProfile *profile, const char *payload, uint32 length)
 void
 tb_profile_phases(TbProfile *profile, uint64 phases[TB_PHASE_COUNT], uint64 *fallback)
 {
-	TbClock		before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
+	TbClock before = tb_profile_enter(profile, TB_CLOCK_STOPPED);
 
 	memcpy(phases, profile->shared_ns, TB_PHASE_COUNT * sizeof(uint64));
 	phases[TB_PHASE_PLAN] += profile->ns[TB_CLOCK_PLAN];

@@ -23,12 +23,12 @@ typedef struct TbProfile TbProfile;
 typedef enum TbClock
 {
 	TB_CLOCK_PLAN,
-	TB_CLOCK_READ,					/* blocks are chosen, copied, confirmed and sent */
+	TB_CLOCK_READ, /* blocks are chosen, copied, confirmed and sent */
 	TB_CLOCK_DETOAST,
 	TB_CLOCK_RESULT,
-	TB_CLOCK_SERVICE,				/* nothing to do but wait for the service */
-	TB_CLOCK_FALLBACK,				/* PostgreSQL's plan runs */
-	TB_CLOCK_STOPPED,				/* other nodes run */
+	TB_CLOCK_SERVICE,  /* nothing to do but wait for the service */
+	TB_CLOCK_FALLBACK, /* PostgreSQL's plan runs */
+	TB_CLOCK_STOPPED,  /* other nodes run */
 	TB_CLOCK_COUNT
 } TbClock;
 

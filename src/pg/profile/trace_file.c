@@ -34,8 +34,8 @@
 #define LOCK_WAIT_MS 2000
 #define LOCK_POLL_MS 2
 
-static char *trace_file;		/* the setting: a path; "": none */
-static bool failure_was_told = false;
+static char *trace_file; /* the setting: a path; "": none */
+static bool	 failure_was_told = false;
 
 static const char *const span_names[] = {
 #define SPAN_NAME(kind, name, phase) name,
@@ -43,11 +43,14 @@ static const char *const span_names[] = {
 #undef SPAN_NAME
 };
 
-static const char *const message_names[] = {
-	"?", "HELLO", "WELCOME", "STATUS", "STATUS_REPLY", "FILES", "QUERY", "READY", "REFUSED",
-	"CHUNK", "CHUNK_READ", "CHUNK_RELEASE", "CHUNK_DONE", "INPUT_END", "RESULT_BATCH", "SLOT_FREE",
-	"QUERY_DONE", "FAILED", "QUERY_CLOSE", "PREPARE", "LAYOUT", "ATTACH", "ATTACHED", "TRACE"
-};
+static const char *const message_names[] = {"?",		   "HELLO",		   "WELCOME",
+											"STATUS",	   "STATUS_REPLY", "FILES",
+											"QUERY",	   "READY",		   "REFUSED",
+											"CHUNK",	   "CHUNK_READ",   "CHUNK_RELEASE",
+											"CHUNK_DONE",  "INPUT_END",	   "RESULT_BATCH",
+											"SLOT_FREE",   "QUERY_DONE",   "FAILED",
+											"QUERY_CLOSE", "PREPARE",	   "LAYOUT",
+											"ATTACH",	   "ATTACHED",	   "TRACE"};
 StaticAssertDecl(lengthof(message_names) == TB_MSG_TRACE + 1, "a message without a name");
 
 /* A file that could not be written before may be writable now. */
@@ -62,11 +65,11 @@ assign_trace_file(const char *newval, void *extra)
 void
 tb_trace_file_init(void)
 {
-	DefineCustomStringVariable("pg_turbine.trace_file",
-							   "Adds to this file what accelerated queries do, as a trace for Perfetto.",
-							   "A path on the server, relative to the data directory. Empty means none.",
-							   &trace_file, "", PGC_SUSET, GUC_SUPERUSER_ONLY,
-							   NULL, assign_trace_file, NULL);
+	DefineCustomStringVariable(
+		"pg_turbine.trace_file",
+		"Adds to this file what accelerated queries do, as a trace for Perfetto.",
+		"A path on the server, relative to the data directory. Empty means none.",
+		&trace_file, "", PGC_SUSET, GUC_SUPERUSER_ONLY, NULL, assign_trace_file, NULL);
 }
 
 bool
@@ -92,7 +95,7 @@ write_all(int fd, const char *bytes, size_t length, off_t at)
 {
 	while (length > 0)
 	{
-		ssize_t		n = pwrite(fd, bytes, length, at);
+		ssize_t n = pwrite(fd, bytes, length, at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -123,7 +126,8 @@ find_end(int fd, bool *first)
 	if (*first)
 		return 0;
 	at = status.st_size - (off_t) sizeof(end);
-	if (at < (off_t) strlen(ARRAY_BEGIN) || pread(fd, end, sizeof(end), at) != sizeof(end) ||
+	if (at < (off_t) strlen(ARRAY_BEGIN) ||
+		pread(fd, end, sizeof(end), at) != sizeof(end) ||
 		memcmp(end, ARRAY_END, sizeof(end)) != 0)
 	{
 		warn("the file exists and is no trace");
@@ -171,11 +175,10 @@ static void
 append_events(const StringInfo events)
 {
 	/* Opening a FIFO must not wait for its other end. */
-	int			fd = OpenTransientFilePerm(trace_file,
-										   O_RDWR | O_CREAT | O_NONBLOCK | PG_BINARY,
-										   S_IRUSR | S_IWUSR);
-	bool		first;
-	off_t		at;
+	int	  fd = OpenTransientFilePerm(trace_file, O_RDWR | O_CREAT | O_NONBLOCK | PG_BINARY,
+									 S_IRUSR | S_IWUSR);
+	bool  first;
+	off_t at;
 
 	if (fd < 0)
 	{
@@ -227,10 +230,11 @@ add_span(StringInfo events, int pid, const TbSpan *span)
 		return;
 	if (span->kind == TB_SPAN_MESSAGE)
 	{
-		bool		instant = span->begin_ns == span->end_ns;
+		bool instant = span->begin_ns == span->end_ns;
 
 		begin_event(events,
-					span->number < lengthof(message_names) ? message_names[span->number] : "?",
+					span->number < lengthof(message_names) ? message_names[span->number] :
+															 "?",
 					instant ? 'i' : 'X', pid, span->track);
 		add_time(events, "ts", span->begin_ns);
 		if (instant)
@@ -260,7 +264,7 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 	add_name(&events, "process_name", pid, 0, pid == MyProcPid ? "backend" : "turbined");
 	for (uint32 i = 0; i < ntracks; i++)
 	{
-		TbTrack		track;
+		TbTrack track;
 
 		memcpy(&track, &tracks[i], sizeof(track));
 		track.name[sizeof(track.name) - 1] = '\0';
@@ -271,7 +275,7 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 	}
 	for (uint32 i = 0; i < nspans; i++)
 	{
-		TbSpan		span;
+		TbSpan span;
 
 		memcpy(&span, &spans[i], sizeof(span));
 		add_span(&events, pid, &span);

@@ -13,29 +13,28 @@
 
 #include "pg/settings/guc.h"
 
-bool		tb_guc_enabled;
-bool		tb_guc_enable_scan;
-bool		tb_guc_enable_join;
-bool		tb_guc_enable_aggregate;
-bool		tb_guc_enable_sort;
-bool		tb_guc_enable_brin;
-bool		tb_guc_enable_partitionwise;
-bool		tb_guc_allow_inexact_math;
-bool		tb_guc_debug_force_offload;
-bool		tb_guc_debug_plain_explain;
-bool		tb_guc_debug_full_code;
-int			tb_guc_direct_threshold;
+bool tb_guc_enabled;
+bool tb_guc_enable_scan;
+bool tb_guc_enable_join;
+bool tb_guc_enable_aggregate;
+bool tb_guc_enable_sort;
+bool tb_guc_enable_brin;
+bool tb_guc_enable_partitionwise;
+bool tb_guc_allow_inexact_math;
+bool tb_guc_debug_force_offload;
+bool tb_guc_debug_plain_explain;
+bool tb_guc_debug_full_code;
+int	 tb_guc_direct_threshold;
 
-
-static char *device_setting;
-static char *debug_fault_setting;
-static uint64 debug_fault;		/* as TbQuery.debug_fault; 0: none */
+static char	 *device_setting;
+static char	 *debug_fault_setting;
+static uint64 debug_fault; /* as TbQuery.debug_fault; 0: none */
 
 /* What a valid value of pg_turbine.device means. */
 typedef struct ParsedDevice
 {
 	TbDeviceChoice choice;
-	int			gpu_index;
+	int			   gpu_index;
 } ParsedDevice;
 
 static ParsedDevice device;
@@ -50,28 +49,32 @@ typedef struct BoolSetting
 } BoolSetting;
 
 static const BoolSetting bool_settings[] = {
-	{"pg_turbine.enabled", "Plans queries for the devices of pg_turbine.",
-	&tb_guc_enabled, true, 0},
-	{"pg_turbine.enable_scan", "Enables the planner's use of GpuScan.",
-	&tb_guc_enable_scan, true, GUC_EXPLAIN},
-	{"pg_turbine.enable_join", "Enables the planner's use of GpuJoin.",
-	&tb_guc_enable_join, true, GUC_EXPLAIN},
+	{"pg_turbine.enabled", "Plans queries for the devices of pg_turbine.", &tb_guc_enabled,
+	 true, 0},
+	{"pg_turbine.enable_scan", "Enables the planner's use of GpuScan.", &tb_guc_enable_scan,
+	 true, GUC_EXPLAIN},
+	{"pg_turbine.enable_join", "Enables the planner's use of GpuJoin.", &tb_guc_enable_join,
+	 true, GUC_EXPLAIN},
 	{"pg_turbine.enable_aggregate", "Enables the planner's use of GpuPreAgg.",
-	&tb_guc_enable_aggregate, true, GUC_EXPLAIN},
-	{"pg_turbine.enable_sort", "Enables the planner's use of GpuSort.",
-	&tb_guc_enable_sort, true, GUC_EXPLAIN},
+	 &tb_guc_enable_aggregate, true, GUC_EXPLAIN},
+	{"pg_turbine.enable_sort", "Enables the planner's use of GpuSort.", &tb_guc_enable_sort,
+	 true, GUC_EXPLAIN},
 	{"pg_turbine.enable_brin", "Enables the use of BRIN indexes by accelerated scans.",
-	&tb_guc_enable_brin, true, GUC_EXPLAIN},
-	{"pg_turbine.enable_partitionwise", "Enables accelerated plans below partitioned tables.",
-	&tb_guc_enable_partitionwise, true, GUC_EXPLAIN},
-	{"pg_turbine.allow_inexact_math", "Lets a GPU compute functions whose results may differ in the last bits.",
-	&tb_guc_allow_inexact_math, false, GUC_EXPLAIN},
+	 &tb_guc_enable_brin, true, GUC_EXPLAIN},
+	{"pg_turbine.enable_partitionwise",
+	 "Enables accelerated plans below partitioned tables.", &tb_guc_enable_partitionwise,
+	 true, GUC_EXPLAIN},
+	{"pg_turbine.allow_inexact_math",
+	 "Lets a GPU compute functions whose results may differ in the last bits.",
+	 &tb_guc_allow_inexact_math, false, GUC_EXPLAIN},
 	{"pg_turbine.debug_force_offload", "Takes every offloadable path whatever its cost.",
-	&tb_guc_debug_force_offload, false, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN},
-	{"pg_turbine.debug_plain_explain", "EXPLAIN without ANALYZE shows the unaccelerated plan.",
-	&tb_guc_debug_plain_explain, false, GUC_NOT_IN_SAMPLE},
-	{"pg_turbine.debug_full_code", "Waits for fully optimised code, however small the input.",
-	&tb_guc_debug_full_code, false, GUC_NOT_IN_SAMPLE},
+	 &tb_guc_debug_force_offload, false, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN},
+	{"pg_turbine.debug_plain_explain",
+	 "EXPLAIN without ANALYZE shows the unaccelerated plan.", &tb_guc_debug_plain_explain,
+	 false, GUC_NOT_IN_SAMPLE},
+	{"pg_turbine.debug_full_code",
+	 "Waits for fully optimised code, however small the input.", &tb_guc_debug_full_code,
+	 false, GUC_NOT_IN_SAMPLE},
 };
 
 typedef struct IntSetting
@@ -88,8 +91,9 @@ typedef struct IntSetting
 
 static const IntSetting int_settings[] = {
 	{"pg_turbine.direct_threshold",
-		"Reads all-visible blocks of tables of at least this size directly from their files.",
-	&tb_guc_direct_threshold, 4096, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BLOCKS | GUC_EXPLAIN},
+	 "Reads all-visible blocks of tables of at least this size directly from their files.",
+	 &tb_guc_direct_threshold, 4096, 0, INT_MAX, PGC_USERSET,
+	 GUC_UNIT_BLOCKS | GUC_EXPLAIN},
 };
 
 /* Parses "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */
@@ -104,8 +108,7 @@ parse_device(const char *text, ParsedDevice *parsed)
 	else if (pg_strcasecmp(text, "gpu") == 0)
 		parsed->choice = TB_CHOOSE_GPU;
 	else if (pg_strncasecmp(text, "gpu", 3) == 0 &&
-			 strspn(text + 3, "0123456789") == strlen(text + 3) &&
-			 strlen(text + 3) <= 2)
+			 strspn(text + 3, "0123456789") == strlen(text + 3) && strlen(text + 3) <= 2)
 	{
 		parsed->choice = TB_CHOOSE_GPU_INDEX;
 		parsed->gpu_index = atoi(text + 3);
@@ -126,7 +129,8 @@ check_device(char **newval, void **extra, GucSource source)
 	if (!parse_device(*newval, parsed))
 	{
 		free(parsed);
-		GUC_check_errdetail("Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number.");
+		GUC_check_errdetail(
+			"Valid values are \"auto\", \"cpu\", \"gpu\", and \"gpu\" with a number.");
 		return false;
 	}
 	*extra = parsed;
@@ -147,9 +151,8 @@ assign_device(const char *newval, void *extra)
 static bool
 parse_fault(const char *text, uint64 *fault)
 {
-	unsigned long nth_call,
-				result;
-	char	   *end;
+	unsigned long nth_call, result;
+	char		 *end;
 
 	*fault = 0;
 	if (text[0] == '\0')
@@ -170,7 +173,7 @@ parse_fault(const char *text, uint64 *fault)
 static bool
 check_debug_fault(char **newval, void **extra, GucSource source)
 {
-	uint64	   *parsed = malloc(sizeof(uint64));
+	uint64 *parsed = malloc(sizeof(uint64));
 
 	(void) source;
 	if (parsed == NULL)
@@ -178,7 +181,9 @@ check_debug_fault(char **newval, void **extra, GucSource source)
 	if (!parse_fault(*newval, parsed))
 	{
 		free(parsed);
-		GUC_check_errdetail("It has the form N:RESULT: the number of a driver call, from 1, and the CUresult it fails with.");
+		GUC_check_errdetail(
+			"It has the form N:RESULT: the number of a driver call, from 1, and the CUresult it "
+			"fails with.");
 		return false;
 	}
 	*extra = parsed;
@@ -223,25 +228,25 @@ tb_guc_init(void)
 	{
 		const BoolSetting *s = &bool_settings[i];
 
-		DefineCustomBoolVariable(s->name, s->description, NULL, s->variable,
-								 s->boot_value, PGC_USERSET, s->flags,
-								 NULL, NULL, NULL);
+		DefineCustomBoolVariable(s->name, s->description, NULL, s->variable, s->boot_value,
+								 PGC_USERSET, s->flags, NULL, NULL, NULL);
 	}
 	for (int i = 0; i < (int) lengthof(int_settings); i++)
 	{
 		const IntSetting *s = &int_settings[i];
 
-		DefineCustomIntVariable(s->name, s->description, NULL, s->variable,
-								s->boot_value, s->min_value, s->max_value,
-								s->context, s->flags, NULL, NULL, NULL);
+		DefineCustomIntVariable(s->name, s->description, NULL, s->variable, s->boot_value,
+								s->min_value, s->max_value, s->context, s->flags, NULL,
+								NULL, NULL);
 	}
-	DefineCustomStringVariable("pg_turbine.device",
-							   "The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...",
-							   NULL, &device_setting, "auto", PGC_USERSET,
-							   GUC_EXPLAIN, check_device, assign_device, NULL);
-	DefineCustomStringVariable("pg_turbine.debug_fault",
-							   "Makes the Nth driver call of each query on a GPU fail: N:RESULT.",
-							   NULL, &debug_fault_setting, "", PGC_SUSET,
-							   GUC_NOT_IN_SAMPLE, check_debug_fault,
-							   assign_debug_fault, NULL);
+	DefineCustomStringVariable(
+		"pg_turbine.device",
+		"The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...", NULL,
+		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
+		NULL);
+	DefineCustomStringVariable(
+		"pg_turbine.debug_fault",
+		"Makes the Nth driver call of each query on a GPU fail: N:RESULT.", NULL,
+		&debug_fault_setting, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, check_debug_fault,
+		assign_debug_fault, NULL);
 }

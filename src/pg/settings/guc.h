@@ -11,10 +11,10 @@
 /* What pg_turbine.device asks for. */
 typedef enum TbDeviceChoice
 {
-	TB_CHOOSE_AUTO,					/* the cheapest usable device */
-	TB_CHOOSE_CPU,					/* the host device */
-	TB_CHOOSE_GPU,					/* any GPU */
-	TB_CHOOSE_GPU_INDEX				/* that GPU: tb_guc_gpu_index() */
+	TB_CHOOSE_AUTO,		/* the cheapest usable device */
+	TB_CHOOSE_CPU,		/* the host device */
+	TB_CHOOSE_GPU,		/* any GPU */
+	TB_CHOOSE_GPU_INDEX /* that GPU: tb_guc_gpu_index() */
 } TbDeviceChoice;
 
 extern bool tb_guc_enabled;
@@ -28,11 +28,11 @@ extern bool tb_guc_allow_inexact_math;
 extern bool tb_guc_debug_force_offload;
 extern bool tb_guc_debug_plain_explain;
 extern bool tb_guc_debug_full_code;
-extern int	tb_guc_direct_threshold;	/* blocks */
+extern int	tb_guc_direct_threshold; /* blocks */
 
 extern TbDeviceChoice tb_guc_device_choice(void);
-extern int	tb_guc_gpu_index(void);		/* of TB_CHOOSE_GPU_INDEX */
-extern const char *tb_guc_device_name(void);	/* as set: "auto", "gpu1" */
+extern int			  tb_guc_gpu_index(void);	/* of TB_CHOOSE_GPU_INDEX */
+extern const char	 *tb_guc_device_name(void); /* as set: "auto", "gpu1" */
 
 /* pg_turbine.debug_fault, as TbQuery has it; 0: none. */
 extern uint64 tb_guc_debug_fault(void);

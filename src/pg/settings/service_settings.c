@@ -9,10 +9,10 @@
 
 #include "pg/settings/service_settings.h"
 
-char	   *tb_service_path = NULL;
-int			tb_host_threads = 0;
-int			tb_memory_budget_mb = 0;
-int			tb_admission_wait_ms = 0;
+char *tb_service_path = NULL;
+int	  tb_host_threads = 0;
+int	  tb_memory_budget_mb = 0;
+int	  tb_admission_wait_ms = 0;
 
 void
 tb_service_settings_init(void)
@@ -20,18 +20,15 @@ tb_service_settings_init(void)
 	DefineCustomStringVariable("pg_turbine.service_path",
 							   "The program that runs as the pg_turbine service.",
 							   "Empty means the one installed with the extension.",
-							   &tb_service_path, "", PGC_POSTMASTER,
-							   GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
-	DefineCustomIntVariable("pg_turbine.host_threads",
-							"Threads of the host device.",
-							"0 means one for each processor.",
-							&tb_host_threads, 0, 0, 1024, PGC_POSTMASTER,
-							0, NULL, NULL, NULL);
+							   &tb_service_path, "", PGC_POSTMASTER, GUC_SUPERUSER_ONLY,
+							   NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_turbine.host_threads", "Threads of the host device.",
+							"0 means one for each processor.", &tb_host_threads, 0, 0, 1024,
+							PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.memory_budget",
 							"Host memory that accelerated queries may use together.",
-							"0 means a quarter of the machine's.",
-							&tb_memory_budget_mb, 0, 0, INT_MAX, PGC_POSTMASTER,
-							GUC_UNIT_MB, NULL, NULL, NULL);
+							"0 means a quarter of the machine's.", &tb_memory_budget_mb, 0,
+							0, INT_MAX, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.admission_wait",
 							"How long a query may wait for device memory.",
 							"After that PostgreSQL's own plan runs. A session that "

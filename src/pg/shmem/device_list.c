@@ -13,7 +13,7 @@ int
 tb_devices_snapshot(TbDeviceInfo *out, int max)
 {
 	TbSharedState *shared = tb_shared_state();
-	int			count;
+	int			   count;
 
 	if (shared == NULL || !tb_service_is_up())
 		return 0;
@@ -45,8 +45,7 @@ tb_devices_publish(const TbStatusReply *status)
 
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	shared->ndevices = status->ndevices;
-	memcpy(shared->devices, status->devices,
-		   status->ndevices * sizeof(TbDeviceInfo));
+	memcpy(shared->devices, status->devices, status->ndevices * sizeof(TbDeviceInfo));
 	LWLockRelease(shared->lock);
 	pg_atomic_write_u64(&shared->generation, status->generation);
 }

@@ -13,7 +13,7 @@
 
 /* Copies at most `max` devices and returns how many; 0 while the service is
  * down. Index in the result is the device's index (0: the host). */
-extern int	tb_devices_snapshot(TbDeviceInfo *out, int max);
+extern int tb_devices_snapshot(TbDeviceInfo *out, int max);
 
 /* Whether turbined answered when last asked. */
 extern bool tb_service_is_up(void);

@@ -73,7 +73,7 @@ void
 tb_stat_fallback(const TbFailure *why, const char *relation)
 {
 	TbSharedState *shared = tb_shared_state();
-	uint32		reason = why->reason;
+	uint32		   reason = why->reason;
 
 	if (shared == NULL)
 		return;
@@ -96,17 +96,19 @@ tb_stat_host_instead(uint32 reason, const char *relation)
 		return;
 	tb_stat_add(TB_COUNTER_HOST_INSTEAD, 1);
 	if (may_log(&shared->host_instead_logged))
-		ereport(LOG,
-				(errmsg("pg_turbine: the host device does the work on \"%s\" instead of a GPU (%s)",
-						relation, tb_fallback_name(reason)),
-				 errhidestmt(true), errhidecontext(true)));
+		ereport(
+			LOG,
+			(errmsg(
+				 "pg_turbine: the host device does the work on \"%s\" instead of a GPU (%s)",
+				 relation, tb_fallback_name(reason)),
+			 errhidestmt(true), errhidecontext(true)));
 }
 
 static void
 put_counter(ReturnSetInfo *rsinfo, const char *name, uint64 value)
 {
-	Datum		values[2];
-	bool		nulls[2] = {false, false};
+	Datum values[2];
+	bool  nulls[2] = {false, false};
 
 	values[0] = CStringGetTextDatum(name);
 	values[1] = Int64GetDatum((int64) value);
@@ -124,8 +126,7 @@ turbine_stat_queries(PG_FUNCTION_ARGS)
 	if (shared == NULL)
 		return (Datum) 0;
 	for (int i = 0; i < TB_COUNTER_COUNT; i++)
-		put_counter(rsinfo, counter_names[i],
-					pg_atomic_read_u64(&shared->counters[i]));
+		put_counter(rsinfo, counter_names[i], pg_atomic_read_u64(&shared->counters[i]));
 	for (int i = TB_FALLBACK_NONE + 1; i < TB_FALLBACK_COUNT; i++)
 		put_counter(rsinfo, psprintf("fallback_%s", fallback_names[i]),
 					pg_atomic_read_u64(&shared->fallbacks[i]));

@@ -14,7 +14,7 @@
 
 #define TRANCHE_NAME "pg_turbine"
 
-static TbSharedState *shared_state = NULL;
+static TbSharedState		  *shared_state = NULL;
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
@@ -36,7 +36,7 @@ request_shared_memory(void)
 static void
 startup_shared_memory(void)
 {
-	bool		found;
+	bool found;
 
 	if (previous_startup_hook)
 		previous_startup_hook();

@@ -21,35 +21,35 @@
 
 typedef enum TbCounter
 {
-	TB_COUNTER_QUERIES,				/* started, whatever became of them */
-	TB_COUNTER_CHUNKS_EVALUATED,	/* ROWS chunks that the backend filtered */
-	TB_COUNTER_ROWS_DEFERRED,		/* rows detoasted by the backend */
+	TB_COUNTER_QUERIES,			 /* started, whatever became of them */
+	TB_COUNTER_CHUNKS_EVALUATED, /* ROWS chunks that the backend filtered */
+	TB_COUNTER_ROWS_DEFERRED,	 /* rows detoasted by the backend */
 	TB_COUNTER_BLOCKS_BUFFERED,
 	TB_COUNTER_BLOCKS_DIRECT,
 	TB_COUNTER_BLOCKS_MOVED,
 	TB_COUNTER_BLOCKS_FED,
 	TB_COUNTER_SERVICE_STARTS,
-	TB_COUNTER_HOST_INSTEAD,		/* the host device stood in for a GPU */
+	TB_COUNTER_HOST_INSTEAD, /* the host device stood in for a GPU */
 	TB_COUNTER_COUNT
 } TbCounter;
 
 typedef struct TbSharedState
 {
 	/* immutable after startup */
-	LWLock	   *lock;
+	LWLock *lock;
 
 	/* protected by lock */
-	uint8		nonce[TB_NONCE_BYTES];
-	uint32		ndevices;
+	uint8		 nonce[TB_NONCE_BYTES];
+	uint32		 ndevices;
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 
 	/* atomic */
-	pg_atomic_uint64 generation;	/* turbined's; 0 while it is down */
+	pg_atomic_uint64 generation; /* turbined's; 0 while it is down */
 	pg_atomic_uint64 counters[TB_COUNTER_COUNT];
 	pg_atomic_uint64 fallbacks[TB_FALLBACK_COUNT];
-	pg_atomic_uint64 host_instead_logged;	/* TimestampTz, as below */
-	pg_atomic_uint64 fallback_logged[TB_FALLBACK_COUNT];	/* TimestampTz of the
-															 * reason's last LOG */
+	pg_atomic_uint64 host_instead_logged;				 /* TimestampTz, as below */
+	pg_atomic_uint64 fallback_logged[TB_FALLBACK_COUNT]; /* TimestampTz of the
+														  * reason's last LOG */
 } TbSharedState;
 
 /* NULL if the library was not preloaded. */

@@ -18,12 +18,12 @@
 
 struct TbProgramRun
 {
-	MemoryContext context;
-	TbSource   *source;
-	TbServiceQuery *query;
-	TbSlots    *slots;				/* NULL before READY */
-	bool		input_done;
-	TbResultBatches *batches;		/* once all have come */
+	MemoryContext	 context;
+	TbSource		*source;
+	TbServiceQuery	*query;
+	TbSlots			*slots;	  /* NULL before READY */
+	bool			 input_done;
+	TbResultBatches *batches; /* once all have come */
 };
 
 MemoryContext
@@ -53,7 +53,7 @@ tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *in
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
 	TbProgramRun *run = palloc0(sizeof(TbProgramRun));
-	bool		ok;
+	bool		  ok;
 
 	run->context = context;
 	run->source = source;
@@ -78,7 +78,7 @@ tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *in
 static bool
 serve_messages(TbProgramRun *run, bool wait, bool *any)
 {
-	TbSource   *source = run->source;
+	TbSource *source = run->source;
 
 	*any = false;
 	for (;;)
@@ -113,9 +113,9 @@ serve_messages(TbProgramRun *run, bool wait, bool *any)
 static bool
 idle(TbProgramRun *run)
 {
-	TbSource   *source = run->source;
+	TbSource	*source = run->source;
 	TbSourceHelp help;
-	bool		any;
+	bool		 any;
 
 	if (source->methods->help == NULL)
 		return serve_messages(run, true, &any);
@@ -140,9 +140,9 @@ idle(TbProgramRun *run)
 static bool
 step(TbProgramRun *run, bool *finished)
 {
-	TbSource   *source = run->source;
-	int			slot = tb_slots_find_free(run->slots);
-	bool		any;
+	TbSource *source = run->source;
+	int		  slot = tb_slots_find_free(run->slots);
+	bool	  any;
 
 	if (source->methods->poll != NULL && !source->methods->poll(source, &any))
 		return false;
@@ -163,10 +163,10 @@ static bool
 run_input(TbProgramRun *run)
 {
 	const TbSourceMethods *methods = run->source->methods;
-	TbProfile  *profile = tb_service_query_spec(run->query)->profile;
-	TbClock		before = tb_profile_enter(profile, TB_CLOCK_READ);
-	bool		finished = false;
-	bool		ok;
+	TbProfile			  *profile = tb_service_query_spec(run->query)->profile;
+	TbClock				   before = tb_profile_enter(profile, TB_CLOCK_READ);
+	bool				   finished = false;
+	bool				   ok;
 
 	if (methods->begin_input != NULL)
 		methods->begin_input(run->source);
@@ -174,7 +174,8 @@ run_input(TbProgramRun *run)
 	while (ok && !finished)
 		ok = step(run, &finished);
 	ok = ok && tb_service_query_hold(run->query, false);
-	/* Parallel workers end while the service does what is left to do: all pages are there. */
+	/* Parallel workers end while the service does what is left to do: all pages are there.
+	 */
 	ok = ok && tb_service_query_send(run->query, TB_MSG_INPUT_END, NULL, 0);
 	if (methods->end_input != NULL)
 		methods->end_input(run->source, !ok);
@@ -194,7 +195,7 @@ tb_program_run_stats(const TbProgramRun *run, TbRunStats *stats)
 static bool
 was_fed(const TbProgramRun *run)
 {
-	TbRunStats	stats;
+	TbRunStats stats;
 
 	tb_program_run_stats(run, &stats);
 	return stats.feeders.launched > 0;
@@ -204,7 +205,7 @@ was_fed(const TbProgramRun *run)
 static bool
 run_to_end(TbProgramRun *run)
 {
-	bool		ok = tb_service_query_connected(run->query) && run_input(run);
+	bool ok = tb_service_query_connected(run->query) && run_input(run);
 
 	if (ok && tb_service_query_spec(run->query)->program->sink == TB_SINK_BUILD)
 		ok = tb_service_query_await_done(run->query, was_fed(run));
@@ -224,7 +225,7 @@ bool
 tb_program_run_build(TbProgramRun *run, TbFailure *why)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	bool		ok;
+	bool		  ok;
 
 	Assert(tb_service_query_spec(run->query)->program->sink == TB_SINK_BUILD);
 	ok = run_to_end(run);
@@ -259,7 +260,7 @@ tb_program_run_next(TbProgramRun *run, const TbResultBatch **batch, TbFailure *w
 void
 tb_program_run_end(TbProgramRun *run)
 {
-	TbRunStats	stats;
+	TbRunStats stats;
 
 	/* First whoever writes to slots. */
 	if (run->source->methods->end != NULL)

@@ -37,10 +37,10 @@ extern bool tb_program_run_build(TbProgramRun *run, TbFailure *why);
  */
 typedef enum TbResultsNext
 {
-	TB_RESULTS_BATCH,				/* *batch is one */
+	TB_RESULTS_BATCH,	/* *batch is one */
 	TB_RESULTS_END,
-	TB_RESULTS_FALLBACK				/* nothing was returned yet: run PostgreSQL's
-									 * plan; *why says why */
+	TB_RESULTS_FALLBACK /* nothing was returned yet: run PostgreSQL's
+						 * plan; *why says why */
 } TbResultsNext;
 extern TbResultsNext tb_program_run_next(TbProgramRun *run, const TbResultBatch **batch,
 										 TbFailure *why);

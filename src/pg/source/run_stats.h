@@ -11,27 +11,27 @@
 /* How blocks of heap relations were read. */
 typedef struct TbBlockStats
 {
-	uint64		buffered;
-	uint64		direct;
-	uint64		moved;				/* direct, then read again: they or others of their
-									 * chunk had moved */
+	uint64 buffered;
+	uint64 direct;
+	uint64 moved; /* direct, then read again: they or others of their
+				   * chunk had moved */
 } TbBlockStats;
 
 /* Parallel workers that copied pages. */
 typedef struct TbFeederStats
 {
-	uint32		planned;
-	uint32		launched;
-	uint64		blocks;				/* copied by workers; blocks.buffered counts them too */
+	uint32 planned;
+	uint32 launched;
+	uint64 blocks; /* copied by workers; blocks.buffered counts them too */
 } TbFeederStats;
 
 typedef struct TbRunStats
 {
 	TbServiceStats service;
-	TbBlockStats blocks;
-	TbFeederStats feeders;
-	uint64		rows_deferred;
-	uint64		chunks_evaluated;	/* ROWS: by the node */
+	TbBlockStats   blocks;
+	TbFeederStats  feeders;
+	uint64		   rows_deferred;
+	uint64		   chunks_evaluated; /* ROWS: by the node */
 } TbRunStats;
 
 /* Adds them to the counters of turbine.stat_queries, once a run. */

@@ -23,8 +23,7 @@ tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, int child, int eflags)
 
 	if (child < 0)
 		return;
-	scan->index_scan = ExecInitNode(list_nth(plan->custom_plans, child),
-									css->ss.ps.state,
+	scan->index_scan = ExecInitNode(list_nth(plan->custom_plans, child), css->ss.ps.state,
 									eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	css->custom_ps = lappend(css->custom_ps, scan->index_scan);
 }
@@ -33,9 +32,9 @@ TbBlockSet *
 tb_brin_scan_run(TbBrinScan *scan, Relation rel)
 {
 	MemoryContext old;
-	BlockNumber nblocks;
-	TIDBitmap  *bitmap;
-	TbBlockSet *set;
+	BlockNumber	  nblocks;
+	TIDBitmap	 *bitmap;
+	TbBlockSet	 *set;
 
 	if (scan->index_scan == NULL)
 		return NULL;
@@ -85,8 +84,10 @@ tb_brin_scan_explain(const TbBrinScan *scan, const char *prefix, List *condition
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		ExplainPropertyText(skipped, psprintf(UINT64_FORMAT " blocks (of " UINT64_FORMAT ")",
-											  scan->skipped, scan->blocks), es);
+		ExplainPropertyText(skipped,
+							psprintf(UINT64_FORMAT " blocks (of " UINT64_FORMAT ")",
+									 scan->skipped, scan->blocks),
+							es);
 		return;
 	}
 	ExplainPropertyUInteger(skipped, NULL, scan->skipped, es);

@@ -14,12 +14,12 @@
 
 typedef struct TbBrinScan
 {
-	PlanState  *index_scan;			/* one of custom_ps; NULL: no index is used */
-	bool		ran;
+	PlanState *index_scan; /* one of custom_ps; NULL: no index is used */
+	bool	   ran;
 
 	/* EXPLAIN: of the last run */
-	uint64		blocks;				/* of the table */
-	uint64		skipped;
+	uint64 blocks; /* of the table */
+	uint64 skipped;
 } TbBrinScan;
 
 /* Initializes the node's child plan of that number; -1: there is none. */

@@ -2,8 +2,8 @@
  * first_row.c - see first_row.h.
  *
  * Walks the kept plan in the order in which its nodes fetch their first rows, and asks
- * it for them (first_row_seek.c). A join that would be dear to ask is taken to have a row if
- * its sides have one each: that is the one thing that is not proved (README, Limits).
+ * it for them (first_row_seek.c). A join that would be dear to ask is taken to have a row
+ * if its sides have one each: that is the one thing that is not proved (README, Limits).
  * Called by stage_run.c, once in a node's life: a rescan with something left to prove
  * is refused.
  */
@@ -21,9 +21,9 @@ typedef struct Asker
 	TbStageRun *run;
 	EState	   *estate;
 	TbRisk		risk;
-	bool		sources;			/* rows that are sent may raise */
-	Bitmapset  *known;				/* plan_node_ids of which it is known whether */
-	Bitmapset  *yielding;			/* they have a row, and those that have */
+	bool		sources;  /* rows that are sent may raise */
+	Bitmapset  *known;	  /* plan_node_ids of which it is known whether */
+	Bitmapset  *yielding; /* they have a row, and those that have */
 } Asker;
 
 static bool reaches(Asker *a, Plan *plan, bool drained);
@@ -38,7 +38,7 @@ node_is_at_risk(Asker *a, Plan *plan)
 static bool
 is_stage_table(const Asker *a, Plan *plan)
 {
-	Index		rti;
+	Index rti;
 
 	switch (nodeTag(plan))
 	{
@@ -57,7 +57,8 @@ is_stage_table(const Asker *a, Plan *plan)
 
 		if (stage->source == NULL && stage->rti == rti)
 			return true;
-		for (int leaf = 0; stage->partitions != NULL && leaf < stage->partitions->nleaves; leaf++)
+		for (int leaf = 0; stage->partitions != NULL && leaf < stage->partitions->nleaves;
+			 leaf++)
 			if (stage->partitions->rtis[leaf] == rti)
 				return true;
 	}
@@ -67,7 +68,7 @@ is_stage_table(const Asker *a, Plan *plan)
 static bool
 has_stage_table(const Asker *a, Plan *plan)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (is_stage_table(a, plan))
 		return true;
@@ -80,7 +81,7 @@ has_stage_table(const Asker *a, Plan *plan)
 static bool
 is_at_risk(Asker *a, Plan *plan)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (node_is_at_risk(a, plan))
 		return true;
@@ -96,9 +97,9 @@ is_at_risk(Asker *a, Plan *plan)
 static bool
 join_yields(Asker *a, Plan *plan)
 {
-	Plan	   *outer = tb_plan_outer(plan);
-	Plan	   *inner = tb_plan_inner(plan);
-	bool		by_parameter = IsA(plan, NestLoop) && ((NestLoop *) plan)->nestParams != NIL;
+	Plan *outer = tb_plan_outer(plan);
+	Plan *inner = tb_plan_inner(plan);
+	bool  by_parameter = IsA(plan, NestLoop) && ((NestLoop *) plan)->nestParams != NIL;
 
 	switch (((Join *) plan)->jointype)
 	{
@@ -118,7 +119,7 @@ join_yields(Asker *a, Plan *plan)
 static bool
 append_yields(Asker *a, Append *plan)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	/* Partitions might be pruned. */
 	if (plan->part_prune_info != NULL)
@@ -154,7 +155,8 @@ find_row(Asker *a, Plan *plan)
 		case T_Memoize:
 			return yields(a, tb_plan_outer(plan));
 		case T_SubqueryScan:
-			return plan->qual == NIL && yields(a, tb_plan_as_postgres(((SubqueryScan *) plan)->subplan));
+			return plan->qual == NIL &&
+				yields(a, tb_plan_as_postgres(((SubqueryScan *) plan)->subplan));
 		case T_Result:
 			return plan->lefttree != NULL && ((Result *) plan)->resconstantqual == NULL &&
 				plan->qual == NIL && yields(a, tb_plan_outer(plan));
@@ -199,20 +201,20 @@ table_is_reached(Asker *a, Plan *plan)
 static void
 prunes_by(Asker *a, const PartitionPruneInfo *info)
 {
-	ListCell   *hierarchy;
-	ListCell   *lc;
+	ListCell *hierarchy;
+	ListCell *lc;
 
 	foreach(hierarchy, info->prune_infos)
 		foreach(lc, lfirst(hierarchy))
-			a->risk.initplans =
-				bms_del_members(a->risk.initplans,
-								lfirst_node(PartitionedRelPruneInfo, lc)->execparamids);
+			a->risk.initplans = bms_del_members(a->risk.initplans,
+												lfirst_node(PartitionedRelPruneInfo, lc)
+													->execparamids);
 }
 
 static bool
 append_is_reached(Asker *a, Append *plan, bool drained)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (plan->part_prune_info != NULL)
 		prunes_by(a, plan->part_prune_info);
@@ -230,7 +232,7 @@ append_is_reached(Asker *a, Append *plan, bool drained)
 static bool
 outer_is_first(Plan *plan)
 {
-	JoinType	jointype = ((Join *) plan)->jointype;
+	JoinType jointype = ((Join *) plan)->jointype;
 
 	if (!IsA(plan, HashJoin))
 		return true;
@@ -243,15 +245,15 @@ outer_is_first(Plan *plan)
 static bool
 join_is_reached(Asker *a, Plan *plan, bool drained)
 {
-	Plan	   *outer = tb_plan_outer(plan);
-	Plan	   *inner = tb_plan_inner(plan);
-	JoinType	jointype = ((Join *) plan)->jointype;
-	bool		drained_inner = drained && IsA(plan, NestLoop) &&
+	Plan	*outer = tb_plan_outer(plan);
+	Plan	*inner = tb_plan_inner(plan);
+	JoinType jointype = ((Join *) plan)->jointype;
+	bool	 drained_inner = drained && IsA(plan, NestLoop) &&
 		(jointype == JOIN_INNER || jointype == JOIN_LEFT) && !((Join *) plan)->inner_unique;
-	bool		drained_outer = drained && !IsA(plan, MergeJoin);
-	bool		by_parameter = IsA(plan, NestLoop) && ((NestLoop *) plan)->nestParams != NIL;
-	bool		outer_at_risk = is_at_risk(a, outer);
-	bool		inner_at_risk = is_at_risk(a, inner);
+	bool drained_outer = drained && !IsA(plan, MergeJoin);
+	bool by_parameter = IsA(plan, NestLoop) && ((NestLoop *) plan)->nestParams != NIL;
+	bool outer_at_risk = is_at_risk(a, outer);
+	bool inner_at_risk = is_at_risk(a, inner);
 
 	if (jointype == JOIN_FULL || (by_parameter && inner_at_risk))
 		return false;
@@ -270,14 +272,16 @@ join_is_reached(Asker *a, Plan *plan, bool drained)
 	{
 		if (inner_at_risk && !reaches(a, inner, drained_inner))
 			return false;
-		if (outer_at_risk && !((jointype == JOIN_RIGHT || yields(a, inner)) &&
-							   reaches(a, outer, drained_outer)))
+		if (outer_at_risk &&
+			!((jointype == JOIN_RIGHT || yields(a, inner)) &&
+			  reaches(a, outer, drained_outer)))
 			return false;
 	}
 	if (!node_is_at_risk(a, plan))
 		return true;
 	/* Conditions, and what is computed of joined rows. */
-	return tb_seek_is_cheap(plan) && (tb_seek_row_of_plan(a->estate, plan) || !node_is_at_risk(a, plan));
+	return tb_seek_is_cheap(plan) &&
+		(tb_seek_row_of_plan(a->estate, plan) || !node_is_at_risk(a, plan));
 }
 
 /*
@@ -311,16 +315,16 @@ reaches(Asker *a, Plan *plan, bool drained)
 			drained = true;
 			break;
 		case T_Limit:
-			{
-				Const	   *count = (Const *) ((Limit *) plan)->limitCount;
+		{
+			Const *count = (Const *) ((Limit *) plan)->limitCount;
 
-				if (count != NULL &&
-					(!IsA(count, Const) ||
-					 (!count->constisnull && DatumGetInt64(count->constvalue) <= 0)))
-					return false;
-				drained = false;
-				break;
-			}
+			if (count != NULL &&
+				(!IsA(count, Const) ||
+				 (!count->constisnull && DatumGetInt64(count->constvalue) <= 0)))
+				return false;
+			drained = false;
+			break;
+		}
 		case T_Result:
 			if (plan->lefttree == NULL || ((Result *) plan)->resconstantqual != NULL)
 				return false;
@@ -335,17 +339,18 @@ reaches(Asker *a, Plan *plan, bool drained)
 		default:
 			return false;
 	}
-	return reaches(a, tb_plan_outer(plan), drained) && reaches_own(a, plan, tb_plan_outer(plan));
+	return reaches(a, tb_plan_outer(plan), drained) &&
+		reaches_own(a, plan, tb_plan_outer(plan));
 }
 
 bool
 tb_first_row_reaches(TbStageRun *run)
 {
 	CustomScanState *css = run->css;
-	Asker		a = {.run = run,.estate = css->ss.ps.state};
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	MemoryContext old;
-	bool		result;
+	Asker			 a = {.run = run, .estate = css->ss.ps.state};
+	CustomScan		*plan = (CustomScan *) css->ss.ps.plan;
+	MemoryContext	 old;
+	bool			 result;
 
 	for (int i = 0; i < run->nstages; i++)
 	{

@@ -58,8 +58,8 @@ scan_part(Relation rel, Snapshot snapshot, BlockNumber start, BlockNumber count)
 bool
 tb_seek_is_repeatable(Plan *plan)
 {
-	Node	   *clauses = (Node *) tb_plan_clauses(plan);
-	ListCell   *lc;
+	Node	 *clauses = (Node *) tb_plan_clauses(plan);
+	ListCell *lc;
 
 	switch (nodeTag(plan))
 	{
@@ -97,15 +97,17 @@ tb_seek_is_repeatable(Plan *plan)
 static bool
 has_custom_scan(Plan *plan)
 {
-	return plan != NULL && (IsA(plan, CustomScan) || has_custom_scan(plan->lefttree) ||
-							has_custom_scan(plan->righttree));
+	return plan != NULL &&
+		(IsA(plan, CustomScan) || has_custom_scan(plan->lefttree) ||
+		 has_custom_scan(plan->righttree));
 }
 
 bool
 tb_seek_is_cheap(Plan *plan)
 {
 	return plan->startup_cost +
-		(plan->total_cost - plan->startup_cost) / Max(plan->plan_rows, 1) <= CHEAP &&
+			(plan->total_cost - plan->startup_cost) / Max(plan->plan_rows, 1) <=
+		CHEAP &&
 		tb_seek_is_repeatable(plan) && !has_custom_scan(plan);
 }
 
@@ -113,9 +115,9 @@ tb_seek_is_cheap(Plan *plan)
 static PlanState *
 begin_plan(EState *estate, Plan *plan)
 {
-	int			instrument = estate->es_instrument;
-	int			jit_flags = estate->es_jit_flags;
-	PlanState  *state;
+	int		   instrument = estate->es_instrument;
+	int		   jit_flags = estate->es_jit_flags;
+	PlanState *state;
 
 	estate->es_instrument = 0;
 	estate->es_jit_flags = 0;
@@ -137,16 +139,17 @@ bool
 tb_seek_row_of_table(EState *estate, Plan *plan)
 {
 	SeqScanState *state = (SeqScanState *) begin_plan(estate, plan);
-	Relation	rel = state->ss.ss_currentRelation;
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	Relation	  rel = state->ss.ss_currentRelation;
+	BlockNumber	  nblocks = RelationGetNumberOfBlocks(rel);
 	/* Further rows PostgreSQL might not reach, or not before another error. */
-	bool		ordered = tb_expr_may_raise((Node *) plan->qual, estate) ||
+	bool		  ordered = tb_expr_may_raise((Node *) plan->qual, estate) ||
 		tb_expr_may_raise((Node *) plan->targetlist, estate);
 	BlockNumber start;
 	BlockNumber count;
 	bool		found = false;
 
-	for (int i = 0; !found && (i == 0 || !ordered) && part_of_table(nblocks, i, &start, &count); i++)
+	for (int i = 0;
+		 !found && (i == 0 || !ordered) && part_of_table(nblocks, i, &start, &count); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (state->ss.ss_currentScanDesc != NULL)
@@ -162,8 +165,8 @@ tb_seek_row_of_table(EState *estate, Plan *plan)
 bool
 tb_seek_row_of_plan(EState *estate, Plan *plan)
 {
-	PlanState  *state = begin_plan(estate, plan);
-	bool		found = has_row(state);
+	PlanState *state = begin_plan(estate, plan);
+	bool	   found = has_row(state);
 
 	ExecEndNode(state);
 	return found;
@@ -171,18 +174,19 @@ tb_seek_row_of_plan(EState *estate, Plan *plan)
 
 bool
 tb_seek_row_that_passes(Relation rel, List *filters, ExprState *qual, const TbRisk *risk,
-					PlanState *node)
+						PlanState *node)
 {
-	ExprContext *econtext = node->ps_ExprContext;
-	EState	   *estate = node->state;
+	ExprContext	   *econtext = node->ps_ExprContext;
+	EState		   *estate = node->state;
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	bool		ordered = tb_expr_may_raise((Node *) filters, estate);
-	BlockNumber start;
-	BlockNumber count;
-	bool		done = false;
+	BlockNumber		nblocks = RelationGetNumberOfBlocks(rel);
+	bool			ordered = tb_expr_may_raise((Node *) filters, estate);
+	BlockNumber		start;
+	BlockNumber		count;
+	bool			done = false;
 
-	for (int i = 0; !done && (i == 0 || !ordered) && part_of_table(nblocks, i, &start, &count); i++)
+	for (int i = 0;
+		 !done && (i == 0 || !ordered) && part_of_table(nblocks, i, &start, &count); i++)
 	{
 		TableScanDesc scan = scan_part(rel, estate->es_snapshot, start, count);
 

@@ -28,6 +28,6 @@ extern bool tb_seek_row_of_plan(EState *estate, Plan *plan);
 /* Looks at the same parts of a table until the filters (of the node's scan tuples) have
  * evaluated all that is at risk; whether they have. */
 extern bool tb_seek_row_that_passes(Relation rel, List *filters, ExprState *qual,
-							 const TbRisk *risk, PlanState *node);
+									const TbRisk *risk, PlanState *node);
 
 #endif

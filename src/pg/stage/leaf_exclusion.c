@@ -26,7 +26,7 @@
 List *
 tb_leaf_constraint(Relation leaf)
 {
-	List	   *constraint = RelationGetPartitionQual(leaf);
+	List *constraint = RelationGetPartitionQual(leaf);
 
 	constraint = (List *) expression_planner((Expr *) constraint);
 	return contain_mutable_functions((Node *) constraint) ? NIL : constraint;
@@ -65,17 +65,18 @@ value_of(Oid type, int64 number, Datum *value)
 static Expr *
 comparison(Var *column, StrategyNumber strategy, int64 number)
 {
-	const TypeCacheEntry *entry = lookup_type_cache(column->vartype, TYPECACHE_BTREE_OPFAMILY);
-	Oid			operator = get_opfamily_member(entry->btree_opf, column->vartype,
-											   column->vartype, strategy);
-	Datum		value;
-	Const	   *constant;
-	Expr	   *result;
+	const TypeCacheEntry *entry = lookup_type_cache(column->vartype,
+													TYPECACHE_BTREE_OPFAMILY);
+	Oid	   operator= get_opfamily_member(entry->btree_opf, column->vartype, column->vartype,
+										 strategy);
+	Datum  value;
+	Const *constant;
+	Expr  *result;
 
 	if (!OidIsValid(operator) || !value_of(column->vartype, number, &value))
 		return NULL;
-	constant = makeConst(column->vartype, -1, InvalidOid, get_typlen(column->vartype), value,
-						 false, get_typbyval(column->vartype));
+	constant = makeConst(column->vartype, -1, InvalidOid, get_typlen(column->vartype),
+						 value, false, get_typbyval(column->vartype));
 	result = make_opclause(operator, BOOLOID, false, (Expr *) copyObject(column),
 						   (Expr *) constant, InvalidOid, InvalidOid);
 	set_opfuncid((OpExpr *) result);
@@ -86,17 +87,18 @@ List *
 tb_leaf_bounds(Relation leaf, AttrNumber attnum, const TbKeyBounds *bounds)
 {
 	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(leaf), attnum - 1);
-	Var		   *column = makeVar(1, attnum, attribute->atttypid, attribute->atttypmod,
-								 attribute->attcollation, 0);
-	bool		single = bounds->min == bounds->max;
-	Expr	   *least;
-	Expr	   *most;
+	Var				 *column = makeVar(1, attnum, attribute->atttypid, attribute->atttypmod,
+									   attribute->attcollation, 0);
+	bool			  single = bounds->min == bounds->max;
+	Expr			 *least;
+	Expr			 *most;
 
 #ifdef TB_MUTANT_ONLY_LEAST_KEY
 	single = true;
 #endif
 	/* Of one value more can be proved by equality: that it is in a list. */
-	least = comparison(column, single ? BTEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+	least = comparison(column,
+					   single ? BTEqualStrategyNumber : BTGreaterEqualStrategyNumber,
 					   bounds->min);
 	most = single ? least : comparison(column, BTLessEqualStrategyNumber, bounds->max);
 	if (bounds->min > bounds->max || least == NULL || most == NULL)

@@ -27,8 +27,8 @@
 
 typedef struct Walk
 {
-	EState	   *estate;
-	bool		initplans;			/* they count */
+	EState *estate;
+	bool	initplans; /* they count */
 } Walk;
 
 static bool raises(Node *node, Walk *walk);
@@ -39,10 +39,11 @@ static bool
 is_harmless_time_function(Oid f)
 {
 	return TB_IS_ONE_OF(f, F_NOW, F_DATE_PLI, F_DATE_MII, F_DATE_PL_INTERVAL,
-						F_DATE_MI_INTERVAL, F_TIMESTAMP_PL_INTERVAL, F_TIMESTAMP_MI_INTERVAL,
-						F_TIMESTAMPTZ_PL_INTERVAL, F_TIMESTAMPTZ_MI_INTERVAL,
-						F_DATE_TIMESTAMPTZ, F_TIMESTAMP_DATE, F_TIMESTAMPTZ_DATE,
-						F_TIMESTAMP_TIMESTAMPTZ, F_TIMESTAMPTZ_TIMESTAMP);
+						F_DATE_MI_INTERVAL, F_TIMESTAMP_PL_INTERVAL,
+						F_TIMESTAMP_MI_INTERVAL, F_TIMESTAMPTZ_PL_INTERVAL,
+						F_TIMESTAMPTZ_MI_INTERVAL, F_DATE_TIMESTAMPTZ, F_TIMESTAMP_DATE,
+						F_TIMESTAMPTZ_DATE, F_TIMESTAMP_TIMESTAMPTZ,
+						F_TIMESTAMPTZ_TIMESTAMP);
 }
 
 static bool
@@ -82,11 +83,11 @@ is_equality(const OpExpr *qual)
 static bool
 finds_one_row(Oid index, List *quals)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	HeapTuple	  tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
 	Form_pg_index form;
-	Bitmapset  *equated = NULL;
-	bool		result;
-	ListCell   *lc;
+	Bitmapset	 *equated = NULL;
+	bool		  result;
+	ListCell	 *lc;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
@@ -94,7 +95,8 @@ finds_one_row(Oid index, List *quals)
 	foreach(lc, quals)
 		if (is_equality(lfirst(lc)))
 			equated = bms_add_member(equated,
-									 ((Var *) linitial(((OpExpr *) lfirst(lc))->args))->varattno);
+									 ((Var *) linitial(((OpExpr *) lfirst(lc))->args))
+										 ->varattno);
 	/* Checked late, it may be violated meanwhile. */
 	result = form->indisunique && form->indimmediate &&
 		bms_num_members(equated) >= form->indnkeyatts;
@@ -109,25 +111,27 @@ is_single_row(Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_Agg:
-			return ((Agg *) plan)->aggstrategy == AGG_PLAIN && ((Agg *) plan)->groupingSets == NIL;
+			return ((Agg *) plan)->aggstrategy == AGG_PLAIN &&
+				((Agg *) plan)->groupingSets == NIL;
 		case T_Result:
 			return plan->lefttree == NULL || is_single_row(plan->lefttree);
 		case T_Limit:
-			{
-				Const	   *count = (Const *) ((Limit *) plan)->limitCount;
+		{
+			Const *count = (Const *) ((Limit *) plan)->limitCount;
 
-				return (count != NULL && IsA(count, Const) && !count->constisnull &&
-						DatumGetInt64(count->constvalue) <= 1 &&
-						((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT) ||
-					is_single_row(plan->lefttree);
-			}
+			return (count != NULL && IsA(count, Const) && !count->constisnull &&
+					DatumGetInt64(count->constvalue) <= 1 &&
+					((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT) ||
+				is_single_row(plan->lefttree);
+		}
 		case T_Material:
 		case T_Sort:
 			return is_single_row(plan->lefttree);
 		case T_SubqueryScan:
 			return is_single_row(((SubqueryScan *) plan)->subplan);
 		case T_IndexScan:
-			return finds_one_row(((IndexScan *) plan)->indexid, ((IndexScan *) plan)->indexqual);
+			return finds_one_row(((IndexScan *) plan)->indexid,
+								 ((IndexScan *) plan)->indexqual);
 		case T_IndexOnlyScan:
 			return finds_one_row(((IndexOnlyScan *) plan)->indexid,
 								 ((IndexOnlyScan *) plan)->indexqual);
@@ -143,8 +147,8 @@ is_single_row(Plan *plan)
 static bool
 initplan_raises(const SubPlanState *initplan, Walk *walk)
 {
-	Walk		below = {.estate = walk->estate,.initplans = true};
-	Plan	   *plan = initplan->planstate->plan;
+	Walk  below = {.estate = walk->estate, .initplans = true};
+	Plan *plan = initplan->planstate->plan;
 
 	switch (initplan->subplan->subLinkType)
 	{
@@ -164,7 +168,8 @@ static SubPlanState *
 pending_initplan(const Param *param, const EState *estate)
 {
 	return param->paramkind == PARAM_EXEC ?
-		estate->es_param_exec_vals[param->paramid].execPlan : NULL;
+		estate->es_param_exec_vals[param->paramid].execPlan :
+		NULL;
 }
 
 static bool
@@ -175,11 +180,11 @@ raises(Node *node, Walk *walk)
 	switch (nodeTag(node))
 	{
 		case T_Param:
-			{
-				SubPlanState *initplan = pending_initplan((Param *) node, walk->estate);
+		{
+			SubPlanState *initplan = pending_initplan((Param *) node, walk->estate);
 
-				return walk->initplans && initplan != NULL && initplan_raises(initplan, walk);
-			}
+			return walk->initplans && initplan != NULL && initplan_raises(initplan, walk);
+		}
 		case T_Const:
 		case T_Var:
 		case T_CaseTestExpr:
@@ -217,7 +222,7 @@ raises(Node *node, Walk *walk)
 static bool
 some_plan_raises(List *plans, Walk *walk)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, plans)
 		if (plan_raises(lfirst(lc), walk))
@@ -228,7 +233,7 @@ some_plan_raises(List *plans, Walk *walk)
 static bool
 functions_raise(List *functions, Walk *walk)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, functions)
 		if (raises(lfirst_node(RangeTblFunction, lc)->funcexpr, walk))
@@ -241,8 +246,9 @@ static bool
 count_raises(Node *count)
 {
 	return count != NULL &&
-		!(IsA(count, Const) && (((Const *) count)->constisnull ||
-								DatumGetInt64(((Const *) count)->constvalue) >= 0));
+		!(IsA(count, Const) &&
+		  (((Const *) count)->constisnull ||
+		   DatumGetInt64(((Const *) count)->constvalue) >= 0));
 }
 
 /* Besides target list and filter. */
@@ -301,12 +307,12 @@ node_raises(Plan *plan, Walk *walk)
 		case T_ValuesScan:
 			return raises((Node *) ((ValuesScan *) plan)->values_lists, walk);
 		case T_CteScan:
-			{
-				PlanState  *state = list_nth(walk->estate->es_subplanstates,
-											 ((CteScan *) plan)->ctePlanId - 1);
+		{
+			PlanState *state = list_nth(walk->estate->es_subplanstates,
+										((CteScan *) plan)->ctePlanId - 1);
 
-				return state == NULL || plan_raises(state->plan, walk);
-			}
+			return state == NULL || plan_raises(state->plan, walk);
+		}
 		case T_CustomScan:
 			return raises((Node *) ((CustomScan *) plan)->custom_exprs, walk) ||
 				some_plan_raises(((CustomScan *) plan)->custom_plans, walk);
@@ -328,7 +334,7 @@ plan_raises(Plan *plan, Walk *walk)
 bool
 tb_plan_may_raise(Plan *plan, EState *estate)
 {
-	Walk		walk = {.estate = estate,.initplans = true};
+	Walk walk = {.estate = estate, .initplans = true};
 
 	return plan_raises(plan, &walk);
 }
@@ -336,15 +342,15 @@ tb_plan_may_raise(Plan *plan, EState *estate)
 bool
 tb_expr_may_raise(Node *expr, EState *estate)
 {
-	Walk		walk = {.estate = estate};
+	Walk walk = {.estate = estate};
 
 	return raises(expr, &walk);
 }
 
 typedef struct Collector
 {
-	TbRisk	   *risk;
-	Walk		walk;
+	TbRisk *risk;
+	Walk	walk;
 } Collector;
 
 static bool
@@ -357,7 +363,8 @@ collect_initplans(Node *node, Collector *c)
 		SubPlanState *initplan = pending_initplan((Param *) node, c->walk.estate);
 
 		if (initplan != NULL && initplan_raises(initplan, &c->walk))
-			c->risk->initplans = bms_add_member(c->risk->initplans, ((Param *) node)->paramid);
+			c->risk->initplans = bms_add_member(c->risk->initplans,
+												((Param *) node)->paramid);
 		return false;
 	}
 	return expression_tree_walker(node, collect_initplans, c);
@@ -376,14 +383,15 @@ has_pending_initplan(Node *node, EState *estate)
 static void
 evaluate_risky(List *exprs, PlanState *node, Walk *walk)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, exprs)
 	{
-		bool		isnull;
+		bool isnull;
 
 		if (raises(lfirst(lc), walk))
-			(void) ExecEvalExpr(ExecInitExpr(lfirst(lc), node), node->ps_ExprContext, &isnull);
+			(void) ExecEvalExpr(ExecInitExpr(lfirst(lc), node), node->ps_ExprContext,
+								&isnull);
 	}
 }
 
@@ -416,7 +424,8 @@ evaluate_without_error(List *exprs, PlanState *node, Walk *walk)
 	/* Subtransactions can not be started in parallel mode. */
 	if (IsInParallelMode() || has_pending_initplan((Node *) exprs, walk->estate))
 		return false;
-	scratch = AllocSetContextCreate(old, "pg_turbine tried expressions", ALLOCSET_SMALL_SIZES);
+	scratch = AllocSetContextCreate(old, "pg_turbine tried expressions",
+									ALLOCSET_SMALL_SIZES);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(scratch);
 	PG_TRY();
@@ -428,7 +437,7 @@ evaluate_without_error(List *exprs, PlanState *node, Walk *walk)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData *error;
 
 		MemoryContextSwitchTo(old);
 		error = CopyErrorData();
@@ -449,7 +458,7 @@ evaluate_without_error(List *exprs, PlanState *node, Walk *walk)
 void
 tb_risk_add_params(TbRisk *risk, List *exprs, PlanState *node)
 {
-	Collector	c = {.risk = risk,.walk = {.estate = node->state}};
+	Collector c = {.risk = risk, .walk = {.estate = node->state}};
 
 	(void) collect_initplans((Node *) exprs, &c);
 	if (!risk->others && raises((Node *) exprs, &c.walk))
@@ -459,7 +468,7 @@ tb_risk_add_params(TbRisk *risk, List *exprs, PlanState *node)
 typedef struct Search
 {
 	const TbRisk *risk;
-	EState	   *estate;
+	EState		 *estate;
 } Search;
 
 static bool
@@ -479,7 +488,7 @@ search(Node *node, Search *s)
 bool
 tb_risk_is_in(const TbRisk *risk, Node *expr, EState *estate)
 {
-	Search		s = {.risk = risk,.estate = estate};
+	Search s = {.risk = risk, .estate = estate};
 
 	return search(expr, &s);
 }

@@ -17,8 +17,8 @@
 /* What of some expressions may raise. */
 typedef struct TbRisk
 {
-	Bitmapset  *initplans;			/* their parameters; have not run */
-	bool		others;				/* expressions without columns */
+	Bitmapset *initplans; /* their parameters; have not run */
+	bool	   others;	  /* expressions without columns */
 } TbRisk;
 
 /* Of the program's parameters, those of the node. Expressions without columns are

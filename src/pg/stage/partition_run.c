@@ -33,7 +33,7 @@ take_layouts(TbPartitionRun *run, CustomScanState *css, int stage)
 	run->layout_params = palloc(sizeof(List *) * Max(run->nlayouts, 1));
 	for (int i = 0; i < run->nlayouts; i++)
 	{
-		List	   *params;
+		List *params;
 
 		run->layouts[i] = tb_private_layout(plan, stage, i, &params);
 		run->layout_params[i] = ExecInitExprList(params, &css->ss.ps);
@@ -45,10 +45,10 @@ take_layouts(TbPartitionRun *run, CustomScanState *css, int stage)
 static PartitionPruneInfo *
 prune_info(const CustomScan *plan, int index)
 {
-	Plan	   *pruner = index < 0 ? NULL : list_nth(plan->custom_plans, index);
+	Plan *pruner = index < 0 ? NULL : list_nth(plan->custom_plans, index);
 
-	return pruner != NULL && IsA(pruner, Append) ?
-		((Append *) pruner)->part_prune_info : NULL;
+	return pruner != NULL && IsA(pruner, Append) ? ((Append *) pruner)->part_prune_info :
+												   NULL;
 }
 
 /* A node that the pruning expressions can belong to: it gets an expression context
@@ -66,8 +66,8 @@ stand_in(CustomScanState *css, int index)
 static int
 list_members(Bitmapset *set, int *members)
 {
-	int			count = 0;
-	int			member = -1;
+	int count = 0;
+	int member = -1;
 
 	while ((member = bms_next_member(set, member)) >= 0)
 		members[count++] = member;
@@ -90,7 +90,7 @@ take_pruning_keys(TbPartitionRun *run, const CustomScan *plan, int stage)
 static void
 init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflags)
 {
-	int32	   *plans = tb_private_leaf_brins((CustomScan *) css->ss.ps.plan, stage);
+	int32 *plans = tb_private_leaf_brins((CustomScan *) css->ss.ps.plan, stage);
 
 	run->blocks = palloc0(sizeof(TbBlockSet *) * run->nleaves);
 	if (plans == NULL)
@@ -103,13 +103,13 @@ init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflag
 TbPartitionRun *
 tb_partition_run_make(CustomScanState *css, int stage, int eflags)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	TbStageInfo info = tb_private_stage(plan, stage);
-	List	   *rtis = tb_private_notes(plan, stage).leaves;
+	CustomScan		   *plan = (CustomScan *) css->ss.ps.plan;
+	TbStageInfo			info = tb_private_stage(plan, stage);
+	List			   *rtis = tb_private_notes(plan, stage).leaves;
 	PartitionPruneInfo *pruning = prune_info(plan, info.pruner);
-	TbPartitionRun *run = palloc0(sizeof(TbPartitionRun));
-	Bitmapset  *valid = NULL;
-	ListCell   *lc;
+	TbPartitionRun	   *run = palloc0(sizeof(TbPartitionRun));
+	Bitmapset		   *valid = NULL;
+	ListCell		   *lc;
 
 	run->estate = css->ss.ps.state;
 	run->rtis = palloc(sizeof(Index) * list_length(rtis));
@@ -139,7 +139,7 @@ leaf_relation(const TbPartitionRun *run, int leaf)
 static uint64
 count_blocks(const TbPartitionRun *run, const int *leaves, int count)
 {
-	uint64		blocks = 0;
+	uint64 blocks = 0;
 
 	for (int i = 0; i < count; i++)
 		blocks += RelationGetNumberOfBlocks(leaf_relation(run, leaves[i]));
@@ -155,13 +155,14 @@ tb_partition_run_blocks(const TbPartitionRun *run)
 uint64
 tb_partition_run_chosen_blocks(const TbPartitionRun *run)
 {
-	uint64		blocks = 0;
+	uint64 blocks = 0;
 
 	for (int i = 0; i < run->nread; i++)
 	{
-		int			leaf = run->read[i];
+		int leaf = run->read[i];
 
-		blocks += run->blocks[leaf] != NULL ? tb_block_set_count(run->blocks[leaf]) :
+		blocks += run->blocks[leaf] != NULL ?
+			tb_block_set_count(run->blocks[leaf]) :
 			RelationGetNumberOfBlocks(leaf_relation(run, leaf));
 	}
 	return blocks;
@@ -173,8 +174,8 @@ choose_blocks(TbPartitionRun *run)
 	memset(run->blocks, 0, sizeof(TbBlockSet *) * run->nleaves);
 	for (int i = 0; i < run->nread && run->brins != NULL; i++)
 	{
-		int			leaf = run->read[i];
-		Relation	rel = leaf_relation(run, leaf);
+		int		 leaf = run->read[i];
+		Relation rel = leaf_relation(run, leaf);
 
 		/* Where nothing is read, parameters are not looked at. */
 		if (RelationGetNumberOfBlocks(rel) > 0)
@@ -185,7 +186,7 @@ choose_blocks(TbPartitionRun *run)
 TbBrinScan
 tb_partition_run_brin(const TbPartitionRun *run)
 {
-	TbBrinScan	sum = {0};
+	TbBrinScan sum = {0};
 
 	for (int i = 0; i < run->nvalid && run->brins != NULL; i++)
 		if (run->brins[run->valid[i]].index_scan != NULL)
@@ -195,7 +196,8 @@ tb_partition_run_brin(const TbPartitionRun *run)
 		const TbBrinScan *scan = &run->brins[run->read[i]];
 
 		sum.ran = sum.ran || scan->ran;
-		sum.blocks += scan->index_scan != NULL ? scan->blocks :
+		sum.blocks += scan->index_scan != NULL ?
+			scan->blocks :
 			RelationGetNumberOfBlocks(leaf_relation(run, run->read[i]));
 		sum.skipped += scan->skipped;
 	}
@@ -250,7 +252,7 @@ void
 tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key, uint64 rows,
 					   const TbKeyBounds *bounds)
 {
-	int			kept = 0;
+	int kept = 0;
 
 	for (int i = 0; i < run->nread; i++)
 	{
@@ -266,7 +268,7 @@ bool
 tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 						 TbHeapInput *input)
 {
-	TbHeapLeaf *parts = palloc(sizeof(TbHeapLeaf) * Max(run->nread, 1));
+	TbHeapLeaf	 *parts = palloc(sizeof(TbHeapLeaf) * Max(run->nread, 1));
 	TbHeapLayout *layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
 
 	for (int i = 0; i < run->nread; i++)

@@ -19,33 +19,33 @@
 typedef struct TbPruningRun
 {
 	TbPruningKey key;
-	AttrNumber *leaf_attnums;		/* one a leaf */
+	AttrNumber	*leaf_attnums; /* one a leaf */
 } TbPruningRun;
 
 typedef struct TbPartitionRun
 {
-	EState	   *estate;
-	int			nleaves;			/* that were planned */
-	Index	   *rtis;				/* of the leaves */
-	int32	   *leaf_layouts;
-	int			nlayouts;
-	TbProgram **layouts;
-	List	  **layout_params;		/* lists of ExprState */
-	TbBrinScan *brins;				/* one a leaf; NULL: none has indexes */
-	PartitionPruneState *prune;		/* NULL: nothing to prune by */
-	int			npruning_keys;
-	TbPruningRun *pruning_keys;
-	List	  **constraints;		/* of each leaf; valid where known is set */
-	bool	   *constraint_known;
-	int			nvalid;				/* left when the executor started */
-	int		   *valid;				/* indexes of leaves */
+	EState				*estate;
+	int					 nleaves; /* that were planned */
+	Index				*rtis;	  /* of the leaves */
+	int32				*leaf_layouts;
+	int					 nlayouts;
+	TbProgram		   **layouts;
+	List			   **layout_params; /* lists of ExprState */
+	TbBrinScan			*brins;			/* one a leaf; NULL: none has indexes */
+	PartitionPruneState *prune;			/* NULL: nothing to prune by */
+	int					 npruning_keys;
+	TbPruningRun		*pruning_keys;
+	List			   **constraints; /* of each leaf; valid where known is set */
+	bool				*constraint_known;
+	int					 nvalid;	  /* left when the executor started */
+	int					*valid;		  /* indexes of leaves */
 
 	/* Of the last run. */
-	int			removed_by_join;	/* of those that values of parameters had left */
-	int			nread;
-	int		   *read;				/* indexes of leaves */
-	TbPartStats *stats;				/* one a leaf */
-	TbBlockSet **blocks;			/* of each leaf: what is read; NULL: all */
+	int			 removed_by_join; /* of those that values of parameters had left */
+	int			 nread;
+	int			*read;			  /* indexes of leaves */
+	TbPartStats *stats;			  /* one a leaf */
+	TbBlockSet **blocks;		  /* of each leaf: what is read; NULL: all */
 } TbPartitionRun;
 
 /* Prunes by what is known when the executor starts. */

@@ -13,7 +13,7 @@ Plan *
 tb_plan_as_postgres(Plan *plan)
 {
 	CustomScan *ours = (CustomScan *) plan;
-	SeqScan    *scan;
+	SeqScan	   *scan;
 
 	if (plan == NULL || !IsA(plan, CustomScan) ||
 		strcmp(ours->methods->CustomName, TB_GPU_SCAN_NAME) != 0)
@@ -22,7 +22,8 @@ tb_plan_as_postgres(Plan *plan)
 	scan->scan = ours->scan;
 	scan->scan.plan.type = T_SeqScan;
 	scan->scan.plan.lefttree = NULL;
-	scan->scan.plan.qual = list_concat_copy(list_nth(ours->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
+	scan->scan.plan.qual = list_concat_copy(list_nth(ours->custom_exprs,
+													 TB_SCAN_EXPRS_EVALUATED),
 											plan->qual);
 	return &scan->scan.plan;
 }
@@ -42,7 +43,7 @@ tb_plan_inner(const Plan *plan)
 List *
 tb_plan_clauses(Plan *plan)
 {
-	List	   *clauses = list_concat_copy(plan->targetlist, plan->qual);
+	List *clauses = list_concat_copy(plan->targetlist, plan->qual);
 
 	switch (nodeTag(plan))
 	{
@@ -72,8 +73,8 @@ tb_plan_clauses(Plan *plan)
 List *
 tb_plans_as_postgres(List *plans)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, plans)
 		if (lfirst(lc) != NULL)

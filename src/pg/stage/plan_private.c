@@ -18,15 +18,15 @@
 /* A stage's list. */
 typedef enum TbPrivateStage
 {
-	TB_STAGE_INFO,					/* Const, bytea: TbStageInfo */
-	TB_STAGE_PROGRAM,				/* Const, bytea */
-	TB_STAGE_SOURCE,				/* Const, bytea: int32[], the source's columns */
-	TB_STAGE_LEAVES,				/* Const, bytea: int32[], the leaves' layouts */
-	TB_STAGE_LAYOUTS,				/* a list a layout: Const, bytea, then Consts: its
-									 * program and parameters */
-	TB_STAGE_LEAF_BRINS,			/* Const, bytea: int32[], the leaves' index scans */
-	TB_STAGE_PRUNING_KEYS,			/* a list a key: Const, bytea: TbPruningKey; Const,
-									 * bytea: AttrNumber[], the leaves' attnums */
+	TB_STAGE_INFO,		   /* Const, bytea: TbStageInfo */
+	TB_STAGE_PROGRAM,	   /* Const, bytea */
+	TB_STAGE_SOURCE,	   /* Const, bytea: int32[], the source's columns */
+	TB_STAGE_LEAVES,	   /* Const, bytea: int32[], the leaves' layouts */
+	TB_STAGE_LAYOUTS,	   /* a list a layout: Const, bytea, then Consts: its
+							* program and parameters */
+	TB_STAGE_LEAF_BRINS,   /* Const, bytea: int32[], the leaves' index scans */
+	TB_STAGE_PRUNING_KEYS, /* a list a key: Const, bytea: TbPruningKey; Const,
+							* bytea: AttrNumber[], the leaves' attnums */
 	TB_STAGE_COUNT
 } TbPrivateStage;
 
@@ -36,21 +36,20 @@ typedef enum TbPrivateStage
 Const *
 tb_bytes_node(const void *bytes, Size size)
 {
-	bytea	   *value = palloc(VARHDRSZ + size);
+	bytea *value = palloc(VARHDRSZ + size);
 
 	SET_VARSIZE(value, VARHDRSZ + size);
 	if (size > 0)
 		memcpy(VARDATA(value), bytes, size);
-	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(value),
-					 false, false);
+	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(value), false, false);
 }
 
 void *
 tb_node_bytes(const List *list, int index, Size *size)
 {
-	Const	   *node = list_nth_node(Const, list, index);
-	bytea	   *value = DatumGetByteaPP(node->constvalue);
-	void	   *copy;
+	Const *node = list_nth_node(Const, list, index);
+	bytea *value = DatumGetByteaPP(node->constvalue);
+	void  *copy;
 
 	*size = VARSIZE_ANY_EXHDR(value);
 	copy = palloc(Max(*size, 1));
@@ -61,8 +60,8 @@ tb_node_bytes(const List *list, int index, Size *size)
 List *
 tb_stage_relids(List *stages)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, stages)
 		result = lappend_oid(result, ((TbStage *) lfirst(lc))->info.relid);
@@ -72,8 +71,8 @@ tb_stage_relids(List *stages)
 static Const *
 numbers_node(const List *list)
 {
-	int			count = list_length(list);
-	int32	   *numbers = palloc(sizeof(int32) * Max(count, 1));
+	int	   count = list_length(list);
+	int32 *numbers = palloc(sizeof(int32) * Max(count, 1));
 
 	for (int i = 0; i < count; i++)
 		numbers[i] = list_nth_int(list, i);
@@ -83,16 +82,16 @@ numbers_node(const List *list)
 static List *
 pack_layouts(const TbStage *stage)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, stage->layouts)
 	{
 		const TbLayoutProgram *layout = lfirst(lc);
 
-		result = lappend(result, lcons(tb_bytes_node(layout->program,
-												  layout->program->total_size),
-									   list_copy(layout->params)));
+		result = lappend(result,
+						 lcons(tb_bytes_node(layout->program, layout->program->total_size),
+							   list_copy(layout->params)));
 	}
 	return result;
 }
@@ -111,15 +110,16 @@ leaf_attnums_node(const TbPartitions *partitions, AttrNumber attnum)
 static List *
 pack_pruning_keys(const TbStage *stage)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, stage->pruning_keys)
 	{
 		const TbPruningKey *key = lfirst(lc);
 
-		result = lappend(result, list_make2(tb_bytes_node(key, sizeof(*key)),
-											leaf_attnums_node(stage->partitions, key->attnum)));
+		result = lappend(result,
+						 list_make2(tb_bytes_node(key, sizeof(*key)),
+									leaf_attnums_node(stage->partitions, key->attnum)));
 	}
 	return result;
 }
@@ -127,11 +127,10 @@ pack_pruning_keys(const TbStage *stage)
 static List *
 pack_stage(const TbStage *stage)
 {
-	List	   *result = list_make5(tb_bytes_node(&stage->info, sizeof(stage->info)),
-									tb_bytes_node(stage->program, stage->program->total_size),
-									numbers_node(stage->source_columns),
-									numbers_node(stage->leaf_layouts),
-									pack_layouts(stage));
+	List *result = list_make5(tb_bytes_node(&stage->info, sizeof(stage->info)),
+							  tb_bytes_node(stage->program, stage->program->total_size),
+							  numbers_node(stage->source_columns),
+							  numbers_node(stage->leaf_layouts), pack_layouts(stage));
 
 	result = lappend(result, numbers_node(stage->leaf_brin_plans));
 	return lappend(result, pack_pruning_keys(stage));
@@ -140,9 +139,9 @@ pack_stage(const TbStage *stage)
 List *
 tb_private_make(List *stages, double groups, const void *outputs, Size outputs_size)
 {
-	List	   *result = list_make1(tb_stage_relids(stages));
-	List	   *packed = NIL;
-	ListCell   *lc;
+	List	 *result = list_make1(tb_stage_relids(stages));
+	List	 *packed = NIL;
+	ListCell *lc;
 
 	foreach(lc, stages)
 		packed = lappend(packed, pack_stage(lfirst(lc)));
@@ -157,15 +156,14 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 void
 tb_private_set_result(List *custom_private, const TbResultPlan *result)
 {
-	lfirst(list_nth_cell(custom_private, TB_PRIVATE_RESULT)) =
-		tb_bytes_node(result, result->total_size);
+	lfirst(list_nth_cell(custom_private,
+						 TB_PRIVATE_RESULT)) = tb_bytes_node(result, result->total_size);
 }
 
 List *
-tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
-					 int brin_plan)
+tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work, int brin_plan)
 {
-	TbStage    *stage = palloc0(sizeof(TbStage));
+	TbStage *stage = palloc0(sizeof(TbStage));
 
 	stage->info.relid = relid;
 	stage->info.source_plan = -1;
@@ -201,7 +199,7 @@ tb_private_nstages(const CustomScan *plan)
 TbProgram *
 tb_private_program(const CustomScan *plan, int stage)
 {
-	Size		size;
+	Size size;
 
 	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_PROGRAM, &size);
 }
@@ -209,7 +207,7 @@ tb_private_program(const CustomScan *plan, int stage)
 TbStageInfo
 tb_private_stage(const CustomScan *plan, int stage)
 {
-	Size		size;
+	Size size;
 
 	return *(TbStageInfo *) tb_node_bytes(stage_list(plan, stage), TB_STAGE_INFO, &size);
 }
@@ -217,7 +215,7 @@ tb_private_stage(const CustomScan *plan, int stage)
 int32 *
 tb_private_source_columns(const CustomScan *plan, int stage)
 {
-	Size		size;
+	Size size;
 
 	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_SOURCE, &size);
 }
@@ -225,7 +223,7 @@ tb_private_source_columns(const CustomScan *plan, int stage)
 int32 *
 tb_private_leaf_layouts(const CustomScan *plan, int stage)
 {
-	Size		size;
+	Size size;
 
 	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAVES, &size);
 }
@@ -233,8 +231,8 @@ tb_private_leaf_layouts(const CustomScan *plan, int stage)
 int32 *
 tb_private_leaf_brins(const CustomScan *plan, int stage)
 {
-	Size		size;
-	int32	   *plans = tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
+	Size   size;
+	int32 *plans = tb_node_bytes(stage_list(plan, stage), TB_STAGE_LEAF_BRINS, &size);
 
 	return size > 0 ? plans : NULL;
 }
@@ -246,10 +244,11 @@ tb_private_npruning_keys(const CustomScan *plan, int stage)
 }
 
 TbPruningKey
-tb_private_pruning_key(const CustomScan *plan, int stage, int key, AttrNumber **leaf_attnums)
+tb_private_pruning_key(const CustomScan *plan, int stage, int key,
+					   AttrNumber **leaf_attnums)
 {
-	List	   *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_PRUNING_KEYS), key);
-	Size		size;
+	List *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_PRUNING_KEYS), key);
+	Size  size;
 
 	*leaf_attnums = tb_node_bytes(packed, 1, &size);
 	return *(TbPruningKey *) tb_node_bytes(packed, 0, &size);
@@ -264,8 +263,8 @@ tb_private_nlayouts(const CustomScan *plan, int stage)
 TbProgram *
 tb_private_layout(const CustomScan *plan, int stage, int layout, List **params)
 {
-	List	   *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_LAYOUTS), layout);
-	Size		size;
+	List *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_LAYOUTS), layout);
+	Size  size;
 
 	*params = list_copy_tail(packed, 1);
 	return tb_node_bytes(packed, 0, &size);
@@ -274,7 +273,7 @@ tb_private_layout(const CustomScan *plan, int stage, int layout, List **params)
 double
 tb_private_groups(const CustomScan *plan)
 {
-	Size		size;
+	Size size;
 
 	return *(double *) tb_node_bytes(plan->custom_private, TB_PRIVATE_GROUPS, &size);
 }
@@ -288,8 +287,8 @@ tb_private_outputs(const CustomScan *plan, Size *size)
 TbResultPlan *
 tb_private_result(const CustomScan *plan)
 {
-	Size		size;
-	void	   *bytes = tb_node_bytes(plan->custom_private, TB_PRIVATE_RESULT, &size);
+	Size  size;
+	void *bytes = tb_node_bytes(plan->custom_private, TB_PRIVATE_RESULT, &size);
 
 	return size > 0 ? bytes : NULL;
 }
@@ -297,8 +296,8 @@ tb_private_result(const CustomScan *plan)
 List *
 tb_stage_params(List *stages)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, stages)
 		result = lappend(result, ((TbStage *) lfirst(lc))->params);
@@ -310,14 +309,15 @@ tb_stage_params(List *stages)
 static List *
 leaf_references(const TbPartitions *partitions)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	if (partitions == NULL)
 		return NIL;
 	foreach(lc, partitions->leaves)
-		result = lappend(result, makeVar(((TbLeaf *) lfirst(lc))->rel->relid,
-										 TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0));
+		result = lappend(result,
+						 makeVar(((TbLeaf *) lfirst(lc))->rel->relid,
+								 TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0));
 	return result;
 }
 
@@ -326,9 +326,9 @@ leaf_references(const TbPartitions *partitions)
 static List *
 stage_notes(const TbStage *stage)
 {
-	List	   *result = list_make4(stage->reference, stage->filters, stage->brin_condition,
-									leaf_references(stage->partitions));
-	ListCell   *lc;
+	List	 *result = list_make4(stage->reference, stage->filters, stage->brin_condition,
+								  leaf_references(stage->partitions));
+	ListCell *lc;
 
 	foreach(lc, stage->joins)
 	{
@@ -343,8 +343,8 @@ stage_notes(const TbStage *stage)
 TargetEntry *
 tb_stage_notes(List *stages, AttrNumber resno)
 {
-	RowExpr    *row = makeNode(RowExpr);
-	ListCell   *lc;
+	RowExpr	 *row = makeNode(RowExpr);
+	ListCell *lc;
 
 	row->row_typeid = RECORDOID;
 	row->row_format = COERCE_EXPLICIT_CALL;
@@ -359,9 +359,9 @@ TbStageNotes
 tb_private_notes(const CustomScan *plan, int stage)
 {
 	TargetEntry *entry = llast_node(TargetEntry, plan->custom_scan_tlist);
-	List	   *packed = list_nth(castNode(RowExpr, entry->expr)->args, stage);
+	List		*packed = list_nth(castNode(RowExpr, entry->expr)->args, stage);
 	TbStageNotes notes = {0};
-	ListCell   *lc;
+	ListCell	*lc;
 
 	notes.rti = linitial_node(Var, packed)->varno;
 	notes.filters = lsecond(packed);

@@ -29,23 +29,23 @@
 /* Indexes into custom_private. */
 typedef enum TbPrivateIndex
 {
-	TB_PRIVATE_RELIDS,				/* OID list: the tables, in the order of stages */
-	TB_PRIVATE_STAGES,				/* list of TbPrivateStage lists */
-	TB_PRIVATE_GROUPS,				/* Const, float8: estimated groups */
-	TB_PRIVATE_OUTPUTS,				/* Const, bytea: TbOutput[] */
-	TB_PRIVATE_SETS,				/* NIL, or a list of TbPrivateSets */
-	TB_PRIVATE_RESULT,				/* Const, bytea: TbResultPlan, or nothing */
+	TB_PRIVATE_RELIDS,	/* OID list: the tables, in the order of stages */
+	TB_PRIVATE_STAGES,	/* list of TbPrivateStage lists */
+	TB_PRIVATE_GROUPS,	/* Const, float8: estimated groups */
+	TB_PRIVATE_OUTPUTS, /* Const, bytea: TbOutput[] */
+	TB_PRIVATE_SETS,	/* NIL, or a list of TbPrivateSets */
+	TB_PRIVATE_RESULT,	/* Const, bytea: TbResultPlan, or nothing */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
 /* custom_exprs of a GpuScan; those of other nodes are lists of the stages' parameters. */
 typedef enum TbScanExprs
 {
-	TB_SCAN_EXPRS_FILTERS,			/* the device's filters, as PostgreSQL has them */
-	TB_SCAN_EXPRS_PARAMS,			/* of the program */
-	TB_SCAN_EXPRS_EVALUATED,		/* what rows that the device did not filter must
-									 * pass before they are returned */
-	TB_SCAN_EXPRS_BRIN				/* condition of the index scan */
+	TB_SCAN_EXPRS_FILTERS,	 /* the device's filters, as PostgreSQL has them */
+	TB_SCAN_EXPRS_PARAMS,	 /* of the program */
+	TB_SCAN_EXPRS_EVALUATED, /* what rows that the device did not filter must
+							  * pass before they are returned */
+	TB_SCAN_EXPRS_BRIN		 /* condition of the index scan */
 } TbScanExprs;
 
 /* `stages`: TbStages. */
@@ -55,39 +55,39 @@ extern List *tb_private_make(List *stages, double groups, const void *outputs,
 /* Bytes as a node that PostgreSQL can copy; and a copy of those at an index of a list,
  * 8-aligned, in the current context. */
 extern Const *tb_bytes_node(const void *bytes, Size size);
-extern void *tb_node_bytes(const List *list, int index, Size *size);
+extern void	 *tb_node_bytes(const List *list, int index, Size *size);
 
 /* Gives what tb_private_make made a result plan for the last stage. */
 extern void tb_private_set_result(List *custom_private, const TbResultPlan *result);
 
 /* A single stage of a program over one table; child plan number `brin_plan` scans
  * its indexes, -1: none does. */
-extern List *tb_stages_of_program(Oid relid, const TbProgram *program,
-								  const TbWork *work, int brin_plan);
+extern List *tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
+								  int brin_plan);
 
 extern List *tb_private_relids(const CustomScan *plan);
-extern int	tb_private_nstages(const CustomScan *plan);
+extern int	 tb_private_nstages(const CustomScan *plan);
 
 /* How the leaves of a stage's partitioned table are laid out: a number for each, from
  * 1 or 0 for the stage's own program; and the layouts. */
-extern int32 *tb_private_leaf_layouts(const CustomScan *plan, int stage);
+extern int32	   *tb_private_leaf_layouts(const CustomScan *plan, int stage);
 /* The child plan that scans the indexes of each leaf, -1: none; NULL: of no leaf. */
-extern int32 *tb_private_leaf_brins(const CustomScan *plan, int stage);
+extern int32	   *tb_private_leaf_brins(const CustomScan *plan, int stage);
 /* The keys of joins that prune leaves; of each the leaves' own attnums. */
-extern int	tb_private_npruning_keys(const CustomScan *plan, int stage);
+extern int			tb_private_npruning_keys(const CustomScan *plan, int stage);
 extern TbPruningKey tb_private_pruning_key(const CustomScan *plan, int stage, int key,
 										   AttrNumber **leaf_attnums);
-extern int	tb_private_nlayouts(const CustomScan *plan, int stage);
-extern TbProgram *tb_private_layout(const CustomScan *plan, int stage, int layout,
-									List **params);
+extern int			tb_private_nlayouts(const CustomScan *plan, int stage);
+extern TbProgram   *tb_private_layout(const CustomScan *plan, int stage, int layout,
+									  List **params);
 
 /* 8-aligned copies in the current context. */
-extern TbProgram *tb_private_program(const CustomScan *plan, int stage);
-extern TbStageInfo tb_private_stage(const CustomScan *plan, int stage);
-extern int32 *tb_private_source_columns(const CustomScan *plan, int stage);
-extern double tb_private_groups(const CustomScan *plan);
-extern void *tb_private_outputs(const CustomScan *plan, Size *size);
-extern TbResultPlan *tb_private_result(const CustomScan *plan);	/* NULL: none */
+extern TbProgram	*tb_private_program(const CustomScan *plan, int stage);
+extern TbStageInfo	 tb_private_stage(const CustomScan *plan, int stage);
+extern int32		*tb_private_source_columns(const CustomScan *plan, int stage);
+extern double		 tb_private_groups(const CustomScan *plan);
+extern void			*tb_private_outputs(const CustomScan *plan, Size *size);
+extern TbResultPlan *tb_private_result(const CustomScan *plan); /* NULL: none */
 
 /* Lists of the parameters of each stage, for custom_exprs. */
 extern List *tb_stage_params(List *stages);
@@ -100,11 +100,11 @@ extern TargetEntry *tb_stage_notes(List *stages, AttrNumber resno);
 
 typedef struct TbStageNotes
 {
-	Index		rti;				/* of the stage's table, in the range table */
-	List	   *leaves;				/* int: the same of its leaf partitions */
-	List	   *filters;			/* Expr */
-	List	   *brin_condition;		/* Expr */
-	List	   *joins;				/* TbStageJoin */
+	Index rti;			  /* of the stage's table, in the range table */
+	List *leaves;		  /* int: the same of its leaf partitions */
+	List *filters;		  /* Expr */
+	List *brin_condition; /* Expr */
+	List *joins;		  /* TbStageJoin */
 } TbStageNotes;
 extern TbStageNotes tb_private_notes(const CustomScan *plan, int stage);
 

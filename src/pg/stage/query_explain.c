@@ -17,27 +17,29 @@
 char *
 tb_explain_expr(Node *expr, PlanState *node, List *ancestors, ExplainState *es)
 {
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->plan, ancestors);
+	List *context = set_deparse_context_plan(es->deparse_cxt, node->plan, ancestors);
 
-	return deparse_expression(expr, context,
-							  list_length(es->rtable) > 1 || es->verbose, false);
+	return deparse_expression(expr, context, list_length(es->rtable) > 1 || es->verbose,
+							  false);
 }
 
 void
-tb_explain_filter(const char *label, List *quals, PlanState *node,
-				  List *ancestors, ExplainState *es)
+tb_explain_filter(const char *label, List *quals, PlanState *node, List *ancestors,
+				  ExplainState *es)
 {
 	if (quals == NIL)
 		return;
-	ExplainPropertyText(label, tb_explain_expr((Node *) make_ands_explicit(quals), node,
-									   ancestors, es), es);
+	ExplainPropertyText(label,
+						tb_explain_expr((Node *) make_ands_explicit(quals), node, ancestors,
+										es),
+						es);
 }
 
 List *
 tb_explain_texts(List *exprs, PlanState *node, List *ancestors, ExplainState *es)
 {
-	List	   *texts = NIL;
-	ListCell   *lc;
+	List	 *texts = NIL;
+	ListCell *lc;
 
 	foreach(lc, exprs)
 		texts = lappend(texts, tb_explain_expr(lfirst(lc), node, ancestors, es));
@@ -45,8 +47,8 @@ tb_explain_texts(List *exprs, PlanState *node, List *ancestors, ExplainState *es
 }
 
 void
-tb_explain_list(const char *label, List *exprs, PlanState *node,
-				List *ancestors, ExplainState *es)
+tb_explain_list(const char *label, List *exprs, PlanState *node, List *ancestors,
+				ExplainState *es)
 {
 	if (exprs != NIL)
 		ExplainPropertyList(label, tb_explain_texts(exprs, node, ancestors, es), es);
@@ -56,9 +58,9 @@ void
 tb_explain_device_choice(const TbWork *work, ExplainState *es)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
-	uint32		device;
-	const char *reason;
-	int			count;
+	uint32		 device;
+	const char	*reason;
+	int			 count;
 
 	if (!tb_choose_device(work, &device, &reason))
 	{
@@ -67,7 +69,8 @@ tb_explain_device_choice(const TbWork *work, ExplainState *es)
 	}
 	count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	if ((int) device < count && devices[device].kind != 0)
-		ExplainPropertyText("Device", psprintf("GPU%u (%s)", device - 1, devices[device].name), es);
+		ExplainPropertyText("Device",
+							psprintf("GPU%u (%s)", device - 1, devices[device].name), es);
 	else
 		ExplainPropertyText("Device", "CPU", es);
 }
@@ -78,10 +81,14 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Blocks",
-							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT "%s",
+							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT
+									 "%s",
 									 stats->blocks.buffered, stats->blocks.direct,
-									 stats->blocks.moved == 0 ? "" :
-									 psprintf(" moved=" UINT64_FORMAT, stats->blocks.moved)), es);
+									 stats->blocks.moved == 0 ?
+										 "" :
+										 psprintf(" moved=" UINT64_FORMAT,
+												  stats->blocks.moved)),
+							es);
 		return;
 	}
 	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks.buffered, es);
@@ -100,7 +107,8 @@ explain_feeders(const TbRunStats *stats, ExplainState *es)
 		ExplainPropertyText("Feeders",
 							psprintf("planned=%u launched=%u blocks=" UINT64_FORMAT,
 									 stats->feeders.planned, stats->feeders.launched,
-									 stats->feeders.blocks), es);
+									 stats->feeders.blocks),
+							es);
 		return;
 	}
 	ExplainPropertyUInteger("Feeders Planned", NULL, stats->feeders.planned, es);
@@ -112,7 +120,7 @@ static void
 explain_jit(const TbRunStats *stats, ExplainState *es)
 {
 	static const char *const sources[] = {"compiled", "cached in memory", "cached on disk"};
-	const char *source = sources[Min(stats->service.ready.code_source, 2)];
+	const char				*source = sources[Min(stats->service.ready.code_source, 2)];
 
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
@@ -136,9 +144,11 @@ explain_transfer(const TbRunStats *stats, ExplainState *es)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Transferred",
-							psprintf("to device=" UINT64_FORMAT "kB from device=" UINT64_FORMAT "kB",
+							psprintf("to device=" UINT64_FORMAT
+									 "kB from device=" UINT64_FORMAT "kB",
 									 (done->bytes_to_device + 1023) / 1024,
-									 (done->bytes_from_device + 1023) / 1024), es);
+									 (done->bytes_from_device + 1023) / 1024),
+							es);
 		return;
 	}
 	ExplainPropertyUInteger("Transferred To Device", "B", done->bytes_to_device, es);
@@ -156,11 +166,13 @@ explain_stages(const TbRunStats *stats, ExplainState *es)
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		ExplainPropertyText("Stages",
-							psprintf("read=%.3f transfer=%.3f decode=%.3f compute=%.3f finish=%.3f ms",
-									 done->read_us / 1000.0, done->transfer_us / 1000.0,
-									 done->decode_us / 1000.0, done->compute_us / 1000.0,
-									 done->finish_us / 1000.0), es);
+		ExplainPropertyText(
+			"Stages",
+			psprintf("read=%.3f transfer=%.3f decode=%.3f compute=%.3f finish=%.3f ms",
+					 done->read_us / 1000.0, done->transfer_us / 1000.0,
+					 done->decode_us / 1000.0, done->compute_us / 1000.0,
+					 done->finish_us / 1000.0),
+			es);
 		return;
 	}
 	ExplainPropertyFloat("Read Time", "ms", done->read_us / 1000.0, 3, es);
@@ -173,7 +185,7 @@ explain_stages(const TbRunStats *stats, ExplainState *es)
 void
 tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 {
-	bool		ran = stats->service.device_name[0] != '\0';
+	bool ran = stats->service.device_name[0] != '\0';
 
 	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
 	explain_blocks(stats, es);
@@ -197,17 +209,13 @@ void
 tb_explain_times(TbProfile *profile, ExplainState *es)
 {
 	static const char *const names[TB_PHASE_COUNT] = {
-		[TB_PHASE_PLAN] = "Plan",
-		[TB_PHASE_COMPILE] = "Compile",
-		[TB_PHASE_WAIT] = "Wait",
-		[TB_PHASE_READ] = "Read",
-		[TB_PHASE_DECODE] = "Decode",
-		[TB_PHASE_COPY] = "Copy",
-		[TB_PHASE_COMPUTE] = "Compute",
-		[TB_PHASE_RESULT] = "Result",
+		[TB_PHASE_PLAN] = "Plan",		[TB_PHASE_COMPILE] = "Compile",
+		[TB_PHASE_WAIT] = "Wait",		[TB_PHASE_READ] = "Read",
+		[TB_PHASE_DECODE] = "Decode",	[TB_PHASE_COPY] = "Copy",
+		[TB_PHASE_COMPUTE] = "Compute", [TB_PHASE_RESULT] = "Result",
 	};
-	uint64		phases[TB_PHASE_COUNT];
-	uint64		fallback;
+	uint64		   phases[TB_PHASE_COUNT];
+	uint64		   fallback;
 	StringInfoData text;
 
 	if (profile == NULL || !es->timing)
@@ -225,7 +233,7 @@ tb_explain_times(TbProfile *profile, ExplainState *es)
 	initStringInfo(&text);
 	for (int i = 0; i < TB_PHASE_COUNT; i++)
 	{
-		char	   *name = pstrdup(names[i]);
+		char *name = pstrdup(names[i]);
 
 		name[0] = pg_tolower((unsigned char) name[0]);
 		appendStringInfo(&text, "%s=%.3f ", name, phases[i] / 1e6);

@@ -13,7 +13,8 @@
 #include "pg/planner/cost.h"
 
 /* The expression as EXPLAIN shows it. */
-extern char *tb_explain_expr(Node *expr, PlanState *node, List *ancestors, ExplainState *es);
+extern char *tb_explain_expr(Node *expr, PlanState *node, List *ancestors,
+							 ExplainState *es);
 
 /* A property that is an implicitly ANDed list, or a list, of expressions. */
 extern void tb_explain_filter(const char *label, List *quals, PlanState *node,

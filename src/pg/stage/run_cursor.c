@@ -15,8 +15,8 @@
 void
 tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
 {
-	Size		size;
-	TbProfile  *profile = tb_profile_make(css->ss.ps.state);
+	Size	   size;
+	TbProfile *profile = tb_profile_make(css->ss.ps.state);
 
 	cursor->run = tb_stage_run_make(css, eflags);
 	cursor->run->profile = profile;
@@ -40,7 +40,7 @@ tb_run_cursor_leave(TbRunCursor *cursor)
 TupleTableSlot *
 tb_run_cursor_kept_tuple(TbRunCursor *cursor)
 {
-	TbClock		before = tb_profile_enter(cursor->run->profile, TB_CLOCK_FALLBACK);
+	TbClock			before = tb_profile_enter(cursor->run->profile, TB_CLOCK_FALLBACK);
 	TupleTableSlot *slot = ExecProcNode(tb_stage_run_kept(cursor->run));
 
 	(void) tb_profile_enter(cursor->run->profile, before);
@@ -66,8 +66,8 @@ tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why)
 void
 tb_run_cursor_start(TbRunCursor *cursor)
 {
-	TbFailure	why;
-	TbClock		before;
+	TbFailure why;
+	TbClock	  before;
 
 	if (cursor->started)
 		return;
@@ -91,7 +91,7 @@ tb_run_cursor_start(TbRunCursor *cursor)
 static bool
 next_batch(TbRunCursor *cursor)
 {
-	TbFailure	why;
+	TbFailure why;
 
 	switch (tb_stage_run_next(cursor->run, &cursor->batch, &why))
 	{
@@ -126,13 +126,13 @@ tb_run_cursor_advance(TbRunCursor *cursor)
 TupleTableSlot *
 tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot)
 {
-	ExprContext *econtext = cursor->run->css->ss.ps.ps_ExprContext;
+	ExprContext	 *econtext = cursor->run->css->ss.ps.ps_ExprContext;
 	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 
 	tb_final_row(cursor->outputs, cursor->noutputs, cursor->batch, cursor->next_row++,
 				 slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);
-	slot->tts_isnull[cursor->noutputs] = true;	/* the notes of the plan */
+	slot->tts_isnull[cursor->noutputs] = true; /* the notes of the plan */
 	return ExecStoreVirtualTuple(slot);
 }
 

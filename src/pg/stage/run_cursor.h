@@ -20,18 +20,18 @@
 typedef struct TbRunCursor
 {
 	TbStageRun *run;
-	TbOutput   *outputs;			/* one a column of the scan slot, but the last */
+	TbOutput   *outputs; /* one a column of the scan slot, but the last */
 	int			noutputs;
 
 	/* The current run. */
 	const TbResultBatch *batch;
-	uint32		next_row;			/* of the batch */
-	bool		started;
-	bool		finished;
-	bool		returned_row;		/* set by the node: no way back */
-	bool		falling_back;		/* the kept plan runs */
+	uint32				 next_row; /* of the batch */
+	bool				 started;
+	bool				 finished;
+	bool				 returned_row; /* set by the node: no way back */
+	bool				 falling_back; /* the kept plan runs */
 
-	char		fallback_message[240];	/* EXPLAIN */
+	char fallback_message[240];		   /* EXPLAIN */
 } TbRunCursor;
 
 /* Prepares expressions and child plans only. */

@@ -21,9 +21,9 @@
 
 typedef struct Shower
 {
-	TbStageRun *run;
-	bool		ran;				/* EXPLAIN ANALYZE */
-	List	   *ancestors;
+	TbStageRun	 *run;
+	bool		  ran; /* EXPLAIN ANALYZE */
+	List		 *ancestors;
 	ExplainState *es;
 } Shower;
 
@@ -75,10 +75,10 @@ table_kind_name(uint32 kind)
 static const char *
 table_name(const Shower *shower, int stage)
 {
-	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+	TbStageNotes   notes = tb_private_notes(plan_of(shower), stage);
 	RangeTblEntry *rte = rt_fetch(notes.rti, shower->es->rtable);
-	const char *name = OidIsValid(rte->relid) ? get_rel_name(rte->relid) : NULL;
-	const char *alias = list_nth(shower->es->rtable_names, notes.rti - 1);
+	const char	  *name = OidIsValid(rte->relid) ? get_rel_name(rte->relid) : NULL;
+	const char	  *alias = list_nth(shower->es->rtable_names, notes.rti - 1);
 
 	if (alias == NULL)
 		alias = rte->eref->aliasname;
@@ -91,14 +91,15 @@ table_name(const Shower *shower, int stage)
 static List *
 filters_of(const TbStageNotes *notes, bool own)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, notes->filters)
 	{
-		Relids		varnos = pull_varnos(NULL, lfirst(lc));
-		bool		is_own = !bms_is_member(notes->rti, varnos) ? bms_is_empty(varnos) :
-			bms_membership(varnos) == BMS_SINGLETON;
+		Relids varnos = pull_varnos(NULL, lfirst(lc));
+		bool   is_own = !bms_is_member(notes->rti, varnos) ?
+			  bms_is_empty(varnos) :
+			  bms_membership(varnos) == BMS_SINGLETON;
 
 		if (is_own == own)
 			result = lappend(result, lfirst(lc));
@@ -118,24 +119,30 @@ stage_of_table(const TbStageRun *run, uint32 table)
 static void
 show_table(Shower *shower, const TbRunStats *stats)
 {
-	ExplainState *es = shower->es;
+	ExplainState	  *es = shower->es;
 	const TbQueryDone *done = &stats->service.done;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		const char *times = !es->timing ? "" :
+		const char *times = !es->timing ?
+			"" :
 			psprintf(" built in %.1f ms", done->finish_us / 1000.0);
 
 		ExplainPropertyText("Inner Table",
-							psprintf("%s rows=" UINT64_FORMAT " of " UINT64_FORMAT " size=" UINT64_FORMAT "kB%s",
+							psprintf("%s rows=" UINT64_FORMAT " of " UINT64_FORMAT
+									 " size=" UINT64_FORMAT "kB%s",
 									 table_kind_name(done->table_kind), done->groups,
-									 done->rows_in, (done->table_bytes + 1023) / 1024, times),
+									 done->rows_in, (done->table_bytes + 1023) / 1024,
+									 times),
 							es);
 		ExplainPropertyText("Inner Blocks",
-							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT "%s",
+							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT
+									 "%s",
 									 stats->blocks.buffered, stats->blocks.direct,
-									 stats->feeders.launched == 0 ? "" :
-									 psprintf(" feeders=%u", stats->feeders.launched)), es);
+									 stats->feeders.launched == 0 ?
+										 "" :
+										 psprintf(" feeders=%u", stats->feeders.launched)),
+							es);
 		return;
 	}
 	ExplainPropertyText("Inner Table", table_kind_name(done->table_kind), es);
@@ -154,30 +161,32 @@ show_table(Shower *shower, const TbRunStats *stats)
 static void
 show_index(Shower *shower, int stage, const char *prefix)
 {
-	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+	TbStageNotes	  notes = tb_private_notes(plan_of(shower), stage);
 	const TbRunStage *of = &shower->run->stages[stage];
-	TbBrinScan	scan = of->partitions != NULL ? tb_partition_run_brin(of->partitions) :
-	of->brin;
+	TbBrinScan scan = of->partitions != NULL ? tb_partition_run_brin(of->partitions) :
+											   of->brin;
 
-	tb_brin_scan_explain(&scan, prefix, notes.brin_condition,
-						 &shower->run->css->ss.ps, shower->ancestors, shower->es);
+	tb_brin_scan_explain(&scan, prefix, notes.brin_condition, &shower->run->css->ss.ps,
+						 shower->ancestors, shower->es);
 }
 
 /* What one leaf has delivered. */
 static void
 show_leaf(Shower *shower, const TbPartitionRun *run, int leaf)
 {
-	ExplainState *es = shower->es;
+	ExplainState	  *es = shower->es;
 	const TbPartStats *stats = &run->stats[leaf];
-	const char *name = get_rel_name(rt_fetch(run->rtis[leaf], es->rtable)->relid);
+	const char		  *name = get_rel_name(rt_fetch(run->rtis[leaf], es->rtable)->relid);
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Partition",
-							psprintf("%s buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT " rows=" UINT64_FORMAT,
+							psprintf("%s buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT
+									 " rows=" UINT64_FORMAT,
 									 quote_identifier(name ? name : "?"),
 									 stats->blocks_buffered, stats->blocks_direct,
-									 stats->rows), es);
+									 stats->rows),
+							es);
 		return;
 	}
 	ExplainOpenGroup("Partition", NULL, true, es);
@@ -192,13 +201,13 @@ show_leaf(Shower *shower, const TbPartitionRun *run, int leaf)
 static void
 show_partitions(Shower *shower, int stage)
 {
-	const TbRunStage *of = &shower->run->stages[stage];
+	const TbRunStage	 *of = &shower->run->stages[stage];
 	const TbPartitionRun *run = of->partitions;
-	bool		has_run = shower->ran && run != NULL &&
+	bool				  has_run = shower->ran && run != NULL &&
 		(tb_stage_run_stats(shower->run, stage) != NULL || run->removed_by_join > 0);
 	ExplainState *es = shower->es;
-	int			all = of->info.nleaves + of->info.pruned;
-	int			left;
+	int			  all = of->info.nleaves + of->info.pruned;
+	int			  left;
 
 	if (run == NULL)
 		return;
@@ -212,7 +221,8 @@ show_partitions(Shower *shower, int stage)
 	}
 	if (has_run && run->npruning_keys > 0 &&
 		(run->removed_by_join > 0 || es->format != EXPLAIN_FORMAT_TEXT))
-		ExplainPropertyInteger("Partitions Removed by Join", NULL, run->removed_by_join, es);
+		ExplainPropertyInteger("Partitions Removed by Join", NULL, run->removed_by_join,
+							   es);
 	if (!has_run || !es->verbose)
 		return;
 	ExplainOpenGroup("Partitions", "Partitions", false, es);
@@ -226,21 +236,23 @@ static void
 show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 		  const TbStageJoin *conditions)
 {
-	ExplainState *es = shower->es;
-	PlanState  *node = &shower->run->css->ss.ps;
-	int			inner = stage_of_table(shower->run, join->join_table);
-	TbStageNotes notes = tb_private_notes(plan_of(shower), inner);
+	ExplainState	 *es = shower->es;
+	PlanState		 *node = &shower->run->css->ss.ps;
+	int				  inner = stage_of_table(shower->run, join->join_table);
+	TbStageNotes	  notes = tb_private_notes(plan_of(shower), inner);
 	const TbRunStats *outer_stats = tb_stage_run_stats(shower->run, stage);
 	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);
-	const char *label = psprintf("Depth %u", number + 1);
-	const char *method = join->nkeys > 0 ? "GpuHashJoin" : "GpuNestLoop";
+	const char		 *label = psprintf("Depth %u", number + 1);
+	const char		 *method = join->nkeys > 0 ? "GpuHashJoin" : "GpuNestLoop";
 
 	ExplainOpenGroup(label, label, true, es);
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		ExplainPropertyText(label, psprintf("%s (%s%s) on %s", method, join_name(join->kind),
-											(join->flags & TB_JOIN_UNIQUE) ? " Unique" : "",
-											table_name(shower, inner)), es);
+		ExplainPropertyText(label,
+							psprintf("%s (%s%s) on %s", method, join_name(join->kind),
+									 (join->flags & TB_JOIN_UNIQUE) ? " Unique" : "",
+									 table_name(shower, inner)),
+							es);
 		es->indent++;
 	}
 	else
@@ -252,13 +264,16 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	}
 	tb_explain_list("HashKeys", conditions->keys, node, shower->ancestors, es);
 	tb_explain_filter("JoinQuals", conditions->others, node, shower->ancestors, es);
-	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors, es);
+	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors,
+					  es);
 	show_index(shower, inner, "Inner ");
 	show_partitions(shower, inner);
 	if (shower->ran && stats != NULL && stats->service.device_name[0] != '\0')
 		show_table(shower, stats);
-	if (shower->ran && outer_stats != NULL && number < lengthof(outer_stats->service.done.join_rows))
-		ExplainPropertyUInteger("Joined Rows", NULL, outer_stats->service.done.join_rows[number], es);
+	if (shower->ran && outer_stats != NULL &&
+		number < lengthof(outer_stats->service.done.join_rows))
+		ExplainPropertyUInteger("Joined Rows", NULL,
+								outer_stats->service.done.join_rows[number], es);
 	show_joins(shower, inner);
 	tb_explain_filter("Inner Join Filter", filters_of(&notes, false), node,
 					  shower->ancestors, es);
@@ -272,7 +287,7 @@ show_joins(Shower *shower, int stage)
 {
 	const TbProgram *program = shower->run->stages[stage].program;
 	const TbJoin *joins = (const TbJoin *) ((const char *) program + program->joins.offset);
-	TbStageNotes notes = tb_private_notes(plan_of(shower), stage);
+	TbStageNotes  notes = tb_private_notes(plan_of(shower), stage);
 
 	for (uint32 i = 0; i < program->joins.count; i++)
 		show_join(shower, stage, &joins[i], i, list_nth(notes.joins, i));
@@ -282,8 +297,8 @@ static void
 show_filters(Shower *shower, bool joined)
 {
 	ExplainState *es = shower->es;
-	PlanState  *node = &shower->run->css->ss.ps;
-	TbStageNotes notes = tb_private_notes(plan_of(shower), shower->run->nstages - 1);
+	PlanState	 *node = &shower->run->css->ss.ps;
+	TbStageNotes  notes = tb_private_notes(plan_of(shower), shower->run->nstages - 1);
 
 	if (!joined)
 	{
@@ -298,17 +313,17 @@ show_filters(Shower *shower, bool joined)
 	show_index(shower, shower->run->nstages - 1, "");
 	show_partitions(shower, shower->run->nstages - 1);
 	show_joins(shower, shower->run->nstages - 1);
-	tb_explain_filter("Join Filter", filters_of(&notes, false), node,
-					  shower->ancestors, es);
+	tb_explain_filter("Join Filter", filters_of(&notes, false), node, shower->ancestors,
+					  es);
 }
 
 static void
 explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState *es)
 {
-	Shower		shower = {.run = run,.ran = es->analyze,.ancestors = ancestors,.es = es};
-	int			last = run->nstages - 1;
+	Shower shower = {.run = run, .ran = es->analyze, .ancestors = ancestors, .es = es};
+	int	   last = run->nstages - 1;
 	const TbRunStats *stats = tb_stage_run_stats(run, last);
-	TbStageNotes notes = tb_private_notes((CustomScan *) run->css->ss.ps.plan, last);
+	TbStageNotes	  notes = tb_private_notes((CustomScan *) run->css->ss.ps.plan, last);
 
 	show_filters(&shower, last > 0);
 	if (!es->analyze)
@@ -323,7 +338,9 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 	}
 	if (notes.filters != NIL && !falling_back && last == 0)
 		ExplainPropertyUInteger("Rows Removed by GPU Filter", NULL,
-								stats->service.done.rows_in - stats->service.done.rows_passed, es);
+								stats->service.done.rows_in -
+									stats->service.done.rows_passed,
+								es);
 	tb_explain_stats(stats, es);
 }
 

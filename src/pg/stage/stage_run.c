@@ -29,11 +29,11 @@
 static bool
 are_harmless(List *exprs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, exprs)
 	{
-		Node	   *expr = lfirst(lc);
+		Node *expr = lfirst(lc);
 
 		if (!IsA(expr, Const) &&
 			!(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
@@ -91,8 +91,8 @@ PlanState *
 tb_stage_run_kept(TbStageRun *run)
 {
 	CustomScanState *css = run->css;
-	EState	   *estate = css->ss.ps.state;
-	MemoryContext old;
+	EState			*estate = css->ss.ps.state;
+	MemoryContext	 old;
 
 	if (run->kept != NULL)
 		return run->kept;
@@ -107,7 +107,7 @@ tb_stage_run_kept(TbStageRun *run)
 void
 tb_stage_run_end_plans(TbStageRun *run)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, run->css->custom_ps)
 		ExecEndNode(lfirst(lc));
@@ -116,11 +116,11 @@ tb_stage_run_end_plans(TbStageRun *run)
 void
 tb_stage_run_rescan_plans(TbStageRun *run)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, run->css->custom_ps)
 	{
-		PlanState  *plan = lfirst(lc);
+		PlanState *plan = lfirst(lc);
 
 		if (tb_is_index_scan(plan))
 		{
@@ -230,8 +230,8 @@ specify_input(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks
 static bool
 next_source_row(void *source, Datum *values, bool *nulls)
 {
-	TbRunStage *stage = source;
-	MemoryContext old = MemoryContextSwitchTo(stage->source->state->es_query_cxt);
+	TbRunStage	   *stage = source;
+	MemoryContext	old = MemoryContextSwitchTo(stage->source->state->es_query_cxt);
 	TupleTableSlot *slot = ExecProcNode(stage->source);
 
 	MemoryContextSwitchTo(old);
@@ -259,7 +259,7 @@ begin_over_rows(TbStageRun *run, int index, TbFailure *why)
 	TbProgramSpec spec;
 	MemoryContext context;
 	MemoryContext old;
-	TbSource   *source;
+	TbSource	 *source;
 
 	if (!specify(run, index, &spec, why))
 		return false;
@@ -275,10 +275,10 @@ begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blo
 				 TbFailure *why)
 {
 	TbProgramSpec spec;
-	TbHeapInput input;
+	TbHeapInput	  input;
 	MemoryContext context;
 	MemoryContext old;
-	TbSource   *source;
+	TbSource	 *source;
 
 	if (!specify(run, index, &spec, why) ||
 		!specify_input(run, index, rel, blocks, &input, why))
@@ -287,7 +287,8 @@ begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blo
 	old = MemoryContextSwitchTo(context);
 	source = tb_heap_source_make(&input);
 	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, RelationGetRelationName(rel), context, why);
+	return begin_program(run, index, &spec, source, RelationGetRelationName(rel), context,
+						 why);
 }
 
 static void
@@ -310,9 +311,9 @@ end_program(TbStageRun *run)
 static bool
 build(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks, TbFailure *why)
 {
-	bool		begun = rel != NULL ? begin_over_table(run, index, rel, blocks, why) :
-		begin_over_rows(run, index, why);
-	bool		built = begun && tb_program_run_build(run->program, why);
+	bool begun = rel != NULL ? begin_over_table(run, index, rel, blocks, why) :
+							   begin_over_rows(run, index, why);
+	bool built = begun && tb_program_run_build(run->program, why);
 
 	end_program(run);
 	return built;
@@ -359,9 +360,10 @@ prune_by_joins(TbStageRun *run, TbRunStage *stage)
 	for (int i = 0; i < partitions->npruning_keys; i++)
 	{
 		const TbPruningRun *key = &partitions->pruning_keys[i];
-		const TbQueryDone *done = table_built(run, key->key.join_table);
+		const TbQueryDone  *done = table_built(run, key->key.join_table);
 
-		tb_partition_run_prune(partitions, key, done->groups, &done->key_bounds[key->key.key]);
+		tb_partition_run_prune(partitions, key, done->groups,
+							   &done->key_bounds[key->key.key]);
 	}
 	return tb_partition_run_chosen_blocks(partitions) == 0;
 }
@@ -392,7 +394,8 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 			 stage->harmless)
 		return TB_RUN_EMPTY;
 	if (is_last(run, index))
-		return begin_over_table(run, index, rel, blocks, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
+		return begin_over_table(run, index, rel, blocks, why) ? TB_RUN_STARTED :
+																TB_RUN_FALLBACK;
 	built = build(run, index, rel, blocks, why);
 	if (blocks != NULL)
 		tb_block_set_free(blocks);
@@ -428,7 +431,7 @@ TbRunStart
 tb_stage_run_start(TbStageRun *run, TbFailure *why)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	TbRunStart	result = TB_RUN_STARTED;
+	TbRunStart	  result = TB_RUN_STARTED;
 
 	memset(why, 0, sizeof(*why));
 	if (!tb_isolation_qualifies())
@@ -440,8 +443,9 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 		result = TB_RUN_EMPTY;
 	else if (!tb_first_row_reaches(run))
 	{
-		tb_failure_set(why, TB_FALLBACK_VALUE,
-					   "PostgreSQL might not evaluate an expression that may raise an error");
+		tb_failure_set(
+			why, TB_FALLBACK_VALUE,
+			"PostgreSQL might not evaluate an expression that may raise an error");
 		tb_stat_fallback(why, tb_stage_run_table_name(run));
 		result = TB_RUN_FALLBACK;
 	}

@@ -18,37 +18,37 @@
 /* A stage, prepared. */
 typedef struct TbRunStage
 {
-	TbStageInfo info;
-	TbProgram  *program;
-	List	   *params;				/* ExprState */
-	bool		harmless;			/* params are literals and the like */
-	Index		rti;				/* of its table */
-	TbPartitionRun *partitions;		/* where the table is partitioned; else NULL */
-	PlanState  *source;				/* rows of a plan; one of custom_ps */
-	int32	   *source_columns;
-	TbBrinScan	brin;
+	TbStageInfo		info;
+	TbProgram	   *program;
+	List		   *params;		/* ExprState */
+	bool			harmless;	/* params are literals and the like */
+	Index			rti;		/* of its table */
+	TbPartitionRun *partitions; /* where the table is partitioned; else NULL */
+	PlanState	   *source;		/* rows of a plan; one of custom_ps */
+	int32		   *source_columns;
+	TbBrinScan		brin;
 
 	/* EXPLAIN: of the last run */
-	TbRunStats	stats;
-	bool		have_stats;
+	TbRunStats stats;
+	bool	   have_stats;
 } TbRunStage;
 
 typedef struct TbStageRun
 {
 	CustomScanState *css;
-	double		groups;				/* estimate for the last stage */
-	TbResultPlan *result;			/* of the last stage; NULL: none */
-	int			nstages;
-	TbRunStage *stages;
-	MemoryContext context;			/* of one run: parameters */
-	PlanState  *kept;				/* NULL until it is needed */
+	double			 groups; /* estimate for the last stage */
+	TbResultPlan	*result; /* of the last stage; NULL: none */
+	int				 nstages;
+	TbRunStage		*stages;
+	MemoryContext	 context; /* of one run: parameters */
+	PlanState		*kept;	  /* NULL until it is needed */
 
 	TbStageConnection connection;
-	TbProgramRun *program;			/* the one under way */
-	TbSource   *input;				/* its source */
-	int			current;			/* its stage */
-	bool		asked;				/* first_row.c has looked, and never does again */
-	TbProfile  *profile;			/* NULL: nobody asks */
+	TbProgramRun	 *program; /* the one under way */
+	TbSource		 *input;   /* its source */
+	int				  current; /* its stage */
+	bool			  asked;   /* first_row.c has looked, and never does again */
+	TbProfile		 *profile; /* NULL: nobody asks */
 } TbStageRun;
 
 /* Prepares expressions, and the plans whose rows are sent, which become the first
@@ -65,8 +65,8 @@ extern void tb_stage_run_rescan_plans(TbStageRun *run);
 typedef enum TbRunStart
 {
 	TB_RUN_STARTED,
-	TB_RUN_EMPTY,					/* no row can come out */
-	TB_RUN_FALLBACK					/* PostgreSQL's plan must run, see *why */
+	TB_RUN_EMPTY,	/* no row can come out */
+	TB_RUN_FALLBACK /* PostgreSQL's plan must run, see *why */
 } TbRunStart;
 
 /* Builds the join tables and starts the last stage. */
@@ -74,7 +74,7 @@ extern TbRunStart tb_stage_run_start(TbStageRun *run, TbFailure *why);
 
 /* Batches of the last stage, as tb_program_run_next. */
 extern TbResultsNext tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch,
-										TbFailure *why);
+									   TbFailure *why);
 
 /* Of the last stage's table, for messages. */
 extern const char *tb_stage_run_table_name(const TbStageRun *run);

@@ -21,9 +21,9 @@ PG_FUNCTION_INFO_V1(turbine_devices);
 static void
 put_device(ReturnSetInfo *rsinfo, int index, const TbDeviceInfo *device)
 {
-	Datum		values[DEVICE_COLUMNS];
-	bool		nulls[DEVICE_COLUMNS] = {0};
-	int			i = 0;
+	Datum values[DEVICE_COLUMNS];
+	bool  nulls[DEVICE_COLUMNS] = {0};
+	int	  i = 0;
 
 	values[i++] = Int32GetDatum(index);
 	values[i++] = CStringGetTextDatum(device->kind == 0 ? "host" : "cuda");
@@ -49,7 +49,7 @@ turbine_devices(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	TbStatusReply *status;
-	TbFailure	why;
+	TbFailure	   why;
 
 	InitMaterializedSRF(fcinfo, 0);
 	status = tb_service_status(&why);

@@ -8,7 +8,7 @@
  * Between fork and exec only async-signal-safe calls are made.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE				/* close_range */
+#define _GNU_SOURCE /* close_range */
 #endif
 #include "postgres.h"
 
@@ -35,17 +35,17 @@
 /* argv of turbined, in static memory: made before the fork. */
 typedef struct ServiceCommand
 {
-	char		path[MAXPGPATH];
-	char		nonce_fd[12];
-	char		host_threads[12];
-	char		memory_budget[16];
-	char	   *argv[16];
+	char  path[MAXPGPATH];
+	char  nonce_fd[12];
+	char  host_threads[12];
+	char  memory_budget[16];
+	char *argv[16];
 } ServiceCommand;
 
 static void
 make_command(ServiceCommand *command)
 {
-	int			n = 0;
+	int n = 0;
 
 	if (tb_service_path != NULL && tb_service_path[0] != '\0')
 		strlcpy(command->path, tb_service_path, sizeof(command->path));
@@ -53,8 +53,7 @@ make_command(ServiceCommand *command)
 		snprintf(command->path, sizeof(command->path), "%s/pg_turbine/turbined",
 				 pkglib_path);
 	snprintf(command->nonce_fd, sizeof(command->nonce_fd), "%d", NONCE_FD);
-	snprintf(command->host_threads, sizeof(command->host_threads), "%d",
-			 tb_host_threads);
+	snprintf(command->host_threads, sizeof(command->host_threads), "%d", tb_host_threads);
 	snprintf(command->memory_budget, sizeof(command->memory_budget), "%dMB",
 			 tb_memory_budget_mb);
 	command->argv[n++] = "turbined";
@@ -83,7 +82,7 @@ make_command(ServiceCommand *command)
 static void
 write_oom_score(void)
 {
-	int			fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
 
 	if (fd < 0)
 		return;
@@ -96,7 +95,7 @@ write_oom_score(void)
 static void
 reset_signals(void)
 {
-	sigset_t	none;
+	sigset_t none;
 
 	for (int signum = 1; signum < NSIG; signum++)
 		(void) signal(signum, SIG_DFL);
@@ -108,7 +107,7 @@ static void pg_attribute_noreturn()
 become_service(const ServiceCommand *command, int nonce_fd, pid_t parent)
 {
 	struct rlimit no_core = {0, 0};
-	int			null_fd;
+	int			  null_fd;
 
 	setpgid(0, 0);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
@@ -126,7 +125,7 @@ become_service(const ServiceCommand *command, int nonce_fd, pid_t parent)
 	if (close_range(NONCE_FD + 1, ~0U, 0) != 0)
 	{
 		/* an older kernel */
-		long		limit = sysconf(_SC_OPEN_MAX);
+		long limit = sysconf(_SC_OPEN_MAX);
 
 		for (int fd = NONCE_FD + 1; fd < limit; fd++)
 			close(fd);
@@ -140,7 +139,7 @@ become_service(const ServiceCommand *command, int nonce_fd, pid_t parent)
 static int
 nonce_pipe(const uint8 nonce[TB_NONCE_BYTES])
 {
-	int			ends[2];
+	int ends[2];
 
 	if (pipe(ends) != 0)
 		return -1;
@@ -158,11 +157,10 @@ pid_t
 tb_service_start(const uint8 nonce[TB_NONCE_BYTES])
 {
 	static ServiceCommand command;
-	int			nonce_fd;
-	pid_t		parent = getpid();
-	pid_t		pid;
-	sigset_t	all,
-				saved;
+	int					  nonce_fd;
+	pid_t				  parent = getpid();
+	pid_t				  pid;
+	sigset_t			  all, saved;
 
 	make_command(&command);
 	if (access(command.path, X_OK) != 0)
@@ -197,7 +195,7 @@ tb_service_stop(pid_t pid)
 	(void) kill(pid, SIGTERM);
 	for (int waited = 0; waited < STOP_GRACE_MS; waited += STOP_POLL_MS)
 	{
-		pid_t		ended = waitpid(pid, NULL, WNOHANG);
+		pid_t ended = waitpid(pid, NULL, WNOHANG);
 
 		if (ended == pid || (ended < 0 && errno == ECHILD))
 		{

@@ -63,12 +63,12 @@ typedef enum ServiceState
 typedef struct Supervisor
 {
 	ServiceState state;
-	pid_t		pid;
-	TimestampTz started_at;
-	TimestampTz answered_at;	/* or started, if it has not */
-	TimestampTz restart_at;
-	TimestampTz logged_at;		/* trouble */
-	int			backoff_ms;		/* before the restart after next */
+	pid_t		 pid;
+	TimestampTz	 started_at;
+	TimestampTz	 answered_at; /* or started, if it has not */
+	TimestampTz	 restart_at;
+	TimestampTz	 logged_at;	  /* trouble */
+	int			 backoff_ms;  /* before the restart after next */
 } Supervisor;
 
 static Supervisor service;
@@ -76,7 +76,7 @@ static Supervisor service;
 static void
 handle_sigchld(SIGNAL_ARGS)
 {
-	int			save_errno = errno;
+	int save_errno = errno;
 
 	SetLatch(MyLatch);
 	errno = save_errno;
@@ -117,7 +117,7 @@ static void
 make_nonce(void)
 {
 	TbSharedState *shared = tb_shared_state();
-	uint8		nonce[TB_NONCE_BYTES];
+	uint8		   nonce[TB_NONCE_BYTES];
 
 	if (!pg_strong_random(nonce, sizeof(nonce)))
 		ereport(ERROR,
@@ -144,14 +144,15 @@ schedule_restart(void)
 
 	service.state = SERVICE_DOWN;
 	service.restart_at = TimestampTzPlusMilliseconds(now, service.backoff_ms);
-	service.backoff_ms = service.backoff_ms == 0 ? BACKOFF_FIRST_MS
-		: Min(2 * service.backoff_ms, BACKOFF_MAX_MS);
+	service.backoff_ms = service.backoff_ms == 0 ?
+		BACKOFF_FIRST_MS :
+		Min(2 * service.backoff_ms, BACKOFF_MAX_MS);
 }
 
 static void
 start_service(void)
 {
-	uint8		nonce[TB_NONCE_BYTES];
+	uint8		   nonce[TB_NONCE_BYTES];
 	TbSharedState *shared = tb_shared_state();
 
 	LWLockAcquire(shared->lock, LW_SHARED);
@@ -193,8 +194,8 @@ log_end(int status)
 static void
 reap_service(void)
 {
-	bool		was_up = service.state == SERVICE_UP;
-	int			status;
+	bool was_up = service.state == SERVICE_UP;
+	int	 status;
 
 	if (service.state == SERVICE_DOWN ||
 		waitpid(service.pid, &status, WNOHANG) != service.pid)
@@ -207,8 +208,7 @@ reap_service(void)
 		tb_devices_withdraw();
 		reset_plan_caches();
 	}
-	if (TimestampDifferenceExceeds(service.started_at, GetCurrentTimestamp(),
-								   STABLE_MS))
+	if (TimestampDifferenceExceeds(service.started_at, GetCurrentTimestamp(), STABLE_MS))
 		service.backoff_ms = 0;
 	service.pid = 0;
 	schedule_restart();
@@ -217,7 +217,7 @@ reap_service(void)
 static void
 service_answered(const TbStatusReply *status)
 {
-	bool		news = service.state != SERVICE_UP ||
+	bool news = service.state != SERVICE_UP ||
 		status->generation != tb_devices_generation();
 
 	service.answered_at = GetCurrentTimestamp();
@@ -244,8 +244,7 @@ service_silent(const TbFailure *why)
 		tb_devices_withdraw();
 		reset_plan_caches();
 	}
-	if (!TimestampDifferenceExceeds(service.answered_at, GetCurrentTimestamp(),
-									HUNG_MS))
+	if (!TimestampDifferenceExceeds(service.answered_at, GetCurrentTimestamp(), HUNG_MS))
 		return;
 	ereport(LOG,
 			(errmsg("pg_turbine service (PID %d) is killed, since it does not answer",
@@ -257,7 +256,7 @@ service_silent(const TbFailure *why)
 static void
 poll_service(void)
 {
-	TbFailure	why;
+	TbFailure	   why;
 	TbStatusReply *status = tb_service_status(&why);
 
 	if (status != NULL)
@@ -273,8 +272,8 @@ supervise(void)
 	reap_service();
 	if (service.state == SERVICE_DOWN)
 	{
-		long		wait_ms =
-		TimestampDifferenceMilliseconds(GetCurrentTimestamp(), service.restart_at);
+		long wait_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+													   service.restart_at);
 
 		if (wait_ms > 0)
 			return wait_ms;
@@ -314,12 +313,11 @@ tb_supervisor_main(Datum main_arg)
 
 	while (!ShutdownRequestPending)
 	{
-		long		wait_ms = supervise();
+		long wait_ms = supervise();
 
 		MemoryContextReset(round_context);
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 wait_ms, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait_ms,
+						 PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)

@@ -1,5 +1,6 @@
 /*
- * run_unit_test.c - runs the unit tests when PostgreSQL loads the module, and ends the process.
+ * run_unit_test.c - runs the unit tests when PostgreSQL loads the module, and ends the
+ * process.
  *
  * Each test has a memory context of its own and the same random numbers in every run. An
  * error that a test lets out fails it. Exit status 0 if all have passed; the last line is
@@ -18,8 +19,8 @@ PG_MODULE_MAGIC;
 
 extern PGDLLEXPORT void _PG_init(void);
 
-static TbUnitTest *tests;
-static bool failed;
+static TbUnitTest	*tests;
+static bool			 failed;
 static pg_prng_state random_state;
 
 void
@@ -45,7 +46,7 @@ tb_unit_test_random(void)
 int64
 tb_random_between(int64 lowest, int64 highest)
 {
-	uint64		span = (uint64) highest - (uint64) lowest;
+	uint64 span = (uint64) highest - (uint64) lowest;
 
 	return (int64) ((uint64) lowest + pg_prng_uint64_range(&random_state, 0, span));
 }
@@ -80,8 +81,8 @@ run(const TbUnitTest *test)
 void
 _PG_init(void)
 {
-	int			npassed = 0;
-	int			nfailed = 0;
+	int npassed = 0;
+	int nfailed = 0;
 
 	/* A test that crashes is named by the lines before it. */
 	setvbuf(stdout, NULL, _IOLBF, 0);

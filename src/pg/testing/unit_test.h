@@ -15,8 +15,8 @@
 
 typedef struct TbUnitTest
 {
-	const char *name;
-	void		(*body) (void);
+	const char		  *name;
+	void			   (*body)(void);
 	struct TbUnitTest *next;
 } TbUnitTest;
 
@@ -30,7 +30,7 @@ extern pg_prng_state *tb_unit_test_random(void);
 extern int64 tb_random_between(int64 lowest, int64 highest);
 
 #define TB_TEST(test_name) \
-	static void test_name(void); \
+	static void								 test_name(void); \
 	static void __attribute__((constructor)) add_##test_name(void) \
 	{ \
 		static TbUnitTest test = {#test_name, test_name, NULL}; \
@@ -39,7 +39,8 @@ extern int64 tb_random_between(int64 lowest, int64 highest);
 	static void test_name(void)
 
 #define CHECK(condition) \
-	do { \
+	do \
+	{ \
 		if (!(condition)) \
 			tb_unit_test_failed(__FILE__, __LINE__, #condition); \
 	} while (0)

@@ -38,7 +38,8 @@ PrimaryContext::PrimaryContext(const Driver& driver, DeviceOrdinal ordinal) : dr
 
 PrimaryContext::~PrimaryContext() { driver_.note(driver_.primary_ctx_release(ordinal_)); }
 
-CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, int driver_version, uint64_t memory_budget)
+CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, int driver_version,
+                         uint64_t memory_budget)
     : table_(table),
       driver_(table, &health_, fault_from_environment()),
       primary_(driver_, ordinal),
@@ -60,7 +61,8 @@ Driver CudaContext::driver_with(std::shared_ptr<FaultInjector> faults) {
 }
 
 void CudaContext::enter(const Driver& driver) const {
-  if (health_.lost()) throw DeviceError(TB_FALLBACK_NO_DEVICE, properties_.name + " is out of use: " + health_.message());
+  if (health_.lost())
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, properties_.name + " is out of use: " + health_.message());
   driver.check(driver.ctx_set_current(primary_.handle()));
 }
 

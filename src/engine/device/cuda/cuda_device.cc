@@ -45,8 +45,7 @@ int target_capability(int major, int minor) { return std::min(major * 10 + minor
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
-  for (const auto& [base, size] : pinned_)
-    context_->driver().note(context_->driver().mem_host_unregister(base));
+  for (const auto& [base, size] : pinned_) context_->driver().note(context_->driver().mem_host_unregister(base));
 }
 
 TbDeviceInfo CudaDevice::info() const {

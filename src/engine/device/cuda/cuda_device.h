@@ -27,13 +27,11 @@ class CudaDevice : public Device {
   std::string machine_code(std::span<const uint8_t> artifact) override;
   void register_slot_memory(void* base, uint64_t size) override;
   void unregister_slot_memory(void* base) override;
-  QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages,
-                   uint32_t nslots) const override;
+  QueryNeeds needs(const Program& program, double estimated_rows, uint32_t slot_pages, uint32_t nslots) const override;
   uint64_t table_bytes(const Program& program, const JoinTables& tables) const override;
-  std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program,
-                                     std::shared_ptr<const std::string> params, std::shared_ptr<LoadedCode> code,
-                                     JoinTables tables, double estimated_rows, uint64_t budget,
-                                     QueryProfile* profile) override;
+  std::unique_ptr<DeviceQuery> start(std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                                     std::shared_ptr<LoadedCode> code, JoinTables tables, double estimated_rows,
+                                     uint64_t budget, QueryProfile* profile) override;
 
  private:
   std::shared_ptr<CudaContext> context_;

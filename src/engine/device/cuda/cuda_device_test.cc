@@ -238,8 +238,8 @@ TEST(RowIdOrder, SortsAnyDensity) {
 }
 
 TEST(RowIdOrder, RefusesWhatCannotBe) {
-  for (std::vector<uint32_t> ids : {std::vector<uint32_t>{TB_ROWID(4, 1)}, {TB_ROWID(0, 0)}, {TB_ROWID(0, 292)},
-                                    {TB_ROWID(1, 1), TB_ROWID(1, 1)}})
+  for (std::vector<uint32_t> ids :
+       {std::vector<uint32_t>{TB_ROWID(4, 1)}, {TB_ROWID(0, 0)}, {TB_ROWID(0, 292)}, {TB_ROWID(1, 1), TB_ROWID(1, 1)}})
     EXPECT_FALSE(sort_page_row_ids(ids, 4));
   std::vector<uint32_t> many(4 * TB_MAX_TUPLES_PER_PAGE, TB_ROWID(0, 1));
   EXPECT_FALSE(sort_page_row_ids(many, 4));

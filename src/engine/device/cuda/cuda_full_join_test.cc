@@ -263,7 +263,8 @@ TEST_P(CudaFullJoin, NeedsAreEnough) {
   const std::vector<InnerRow> inner = inner_rows(matches);
   const JoinTables tables = {make_join_table(inner, false)};
   FullDevice device(*program, {});
-  const uint64_t needs = (*device).needs(*program, 5000, kSlotPages, 3).device_bytes + (*device).table_bytes(*program, tables);
+  const uint64_t needs = (*device).needs(*program, 5000, kSlotPages, 3).device_bytes +
+                         (*device).table_bytes(*program, tables);
   const auto pages = make_pages(60, 600);
   auto chunks = chunks_of(pages);
   EXPECT_TRUE(run_full(*device, program, chunks, tables, needs) == expected(pages, inner, project));

@@ -138,8 +138,9 @@ TEST_P(CudaJoin, AVerdictEndsTheChunk) {
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Shape, Matches>>& info) {
   const auto [shape, matches] = info.param;
-  const std::string name =
-      shape == Shape::JOIN_GROUPED ? "Grouped" : shape == Shape::JOIN_UNGROUPED ? "Ungrouped" : "Project";
+  const std::string name = shape == Shape::JOIN_GROUPED     ? "Grouped"
+                           : shape == Shape::JOIN_UNGROUPED ? "Ungrouped"
+                                                            : "Project";
   return name + (matches == Matches::UNIQUE ? "Unique" : matches == Matches::SEVERAL ? "Several" : "Burst");
 }
 
@@ -209,8 +210,8 @@ TEST_P(EveryCallOfAJoinFails, RightOrRefused) {
     auto chunks = chunks_of(pages);
     bool failed = false;
     try {
-      const Answer answer =
-          run_query(*device, program, chunks, kNoLimit, encode_query_fault(nth, result), fake_artifact(), tables);
+      const Answer answer = run_query(*device, program, chunks, kNoLimit, encode_query_fault(nth, result),
+                                      fake_artifact(), tables);
       expect_join(shape, answer, pages, matches, chunks);
     } catch (const DeviceError&) {
       failed = true;

@@ -41,8 +41,8 @@ std::vector<std::unique_ptr<Device>> open_all(const DriverFunctions& table, std:
   int version = 0, count = 0;
   driver.check(driver.driver_get_version(&version));
   if (version < kOldestDriver)
-    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the driver's CUDA version is " + version_text(version) +
-                                                 ", needed is " + version_text(kOldestDriver));
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the driver's CUDA version is " + version_text(version) + ", needed is " +
+                                                 version_text(kOldestDriver));
   driver.check(driver.device_get_count(&count));
 
   std::vector<std::unique_ptr<Device>> devices;
@@ -61,7 +61,7 @@ std::vector<std::unique_ptr<Device>> open_all(const DriverFunctions& table, std:
 }  // namespace
 
 std::vector<std::unique_ptr<Device>> find_gpus(const DriverFunctions& table, std::string* why_none,
-                                                        uint64_t memory_budget) noexcept {
+                                               uint64_t memory_budget) noexcept {
   try {
     return open_all(table, why_none, memory_budget);
   } catch (const std::exception& error) {

@@ -21,6 +21,6 @@ std::vector<std::unique_ptr<Device>> find_gpus(std::string* why_none, uint64_t m
 
 /* The same through a given driver, for tests. */
 std::vector<std::unique_ptr<Device>> find_gpus(const cuda::DriverFunctions& table, std::string* why_none,
-                                                        uint64_t memory_budget) noexcept;
+                                               uint64_t memory_budget) noexcept;
 
 }  // namespace turbine

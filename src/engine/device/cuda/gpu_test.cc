@@ -20,8 +20,9 @@ namespace {
 
 std::string read_kernels() {
   const char* named = std::getenv("TURBINE_GPU_KERNELS");
-  std::filesystem::path path = named ? std::filesystem::path(named)
-                                     : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gpu_kernels.ptx";
+  std::filesystem::path path = named
+                                   ? std::filesystem::path(named)
+                                   : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gpu_kernels.ptx";
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -87,8 +88,7 @@ TEST_P(GpuJoinTest, RightAnswer) {
   const auto [shape, matches] = GetParam();
   const auto pages = make_pages(500, 1500);
   auto chunks = chunks_of(pages);
-  const Answer answer =
-      run_query(device(), fake_program(shape), chunks, kNoLimit, 0, artifact(), fake_tables(matches));
+  const Answer answer = run_query(device(), fake_program(shape), chunks, kNoLimit, 0, artifact(), fake_tables(matches));
   expect_join(shape, answer, pages, matches, chunks);
 }
 
@@ -153,8 +153,8 @@ TEST_F(GpuTest, StreamingRate) {
   EXPECT_EQ(query->finish(), 1u);
   const DeviceQueryStats stats = query->stats();
   std::cout << "  " << static_cast<double>(stats.bytes_to_device) / seconds / 1e9 << " GB/s; copying "
-            << stats.transfer_us << " us, decoding " << stats.decode_us << " us, sink " << stats.compute_us
-            << " us of " << static_cast<uint64_t>(seconds * 1e6) << " us\n";
+            << stats.transfer_us << " us, decoding " << stats.decode_us << " us, sink " << stats.compute_us << " us of "
+            << static_cast<uint64_t>(seconds * 1e6) << " us\n";
   query.reset();
   device().unregister_slot_memory(memory.data());
 }

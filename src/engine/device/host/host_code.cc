@@ -19,7 +19,9 @@
 namespace turbine {
 namespace {
 
-[[noreturn]] void fail(const std::string& what) { throw DeviceError(TB_FALLBACK_COMPILE, "loading compiled code: " + what); }
+[[noreturn]] void fail(const std::string& what) {
+  throw DeviceError(TB_FALLBACK_COMPILE, "loading compiled code: " + what);
+}
 
 void write_all(int fd, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {

@@ -85,28 +85,30 @@ class QueryRun {
       std::lock_guard lock(mutex_);
       waiting_++;
     }
-    const ChunkTask task{chunks_.size() - 1, TB_CHUNK_PAGES, chunk->data.data(),
-                         static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE), chunk->ids.data(), kIds};
+    const ChunkTask task{chunks_.size() - 1, TB_CHUNK_PAGES,
+                         chunk->data.data(), static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE),
+                         chunk->ids.data(),  kIds};
     auto read = [&pages](uint32_t first, uint32_t count, uint8_t* to) {
       memcpy(to, pages.data() + uint64_t{first} * TB_PAGE_SIZE, uint64_t{count} * TB_PAGE_SIZE);
       return PagesRead::kDone;
     };
-    EXPECT_TRUE(query_->decode_ahead(task, read, [this, chunk, task](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
-      EXPECT_EQ(read, PagesRead::kDone);
-      EXPECT_TRUE(decoded);
-      chunk->in_slot = decoded && decoded->in_slot;
-      chunk->as_decoded = chunk->data;
-      memset(chunk->data.data(), 0xff, chunk->data.size());
-      ChunkTask with = task;
-      with.decoded = std::move(decoded);
-      query_->submit(with, [this, chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
-        std::lock_guard lock(mutex_);
-        chunk->outcome = outcome;
-        chunk->error = error;
-        waiting_--;
-        done_.notify_all();
-      });
-    }));
+    EXPECT_TRUE(
+        query_->decode_ahead(task, read, [this, chunk, task](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
+          EXPECT_EQ(read, PagesRead::kDone);
+          EXPECT_TRUE(decoded);
+          chunk->in_slot = decoded && decoded->in_slot;
+          chunk->as_decoded = chunk->data;
+          memset(chunk->data.data(), 0xff, chunk->data.size());
+          ChunkTask with = task;
+          with.decoded = std::move(decoded);
+          query_->submit(with, [this, chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
+            std::lock_guard lock(mutex_);
+            chunk->outcome = outcome;
+            chunk->error = error;
+            waiting_--;
+            done_.notify_all();
+          });
+        }));
     wait();
     return *chunk;
   }
@@ -323,7 +325,8 @@ TEST_F(HostDeviceTest, PagesThatNobodyWantsAreNotKept) {
   ASSERT_EQ(chunk.outcome.ndeferred, 1u);
   EXPECT_EQ(chunk.ids[0], TB_ROWID(140, 6));
   const size_t last_batch = 128 * TB_PAGE_SIZE;
-  EXPECT_TRUE(std::all_of(chunk.as_decoded.begin(), chunk.as_decoded.begin() + last_batch, [](uint8_t b) { return b == 0; }));
+  EXPECT_TRUE(
+      std::all_of(chunk.as_decoded.begin(), chunk.as_decoded.begin() + last_batch, [](uint8_t b) { return b == 0; }));
   EXPECT_TRUE(std::equal(pages.begin() + last_batch, pages.end(), chunk.as_decoded.begin() + last_batch));
   const auto sums = groups.groups(64 << 10);
   int64_t count = 0;
@@ -454,8 +457,8 @@ TEST_F(HostDeviceTest, TablesAreBuiltAndProbed) {
   const struct {
     int32_t step, copies;
     uint32_t kind;
-  } cases[] = {{1, 1, TB_TABLE_DENSE}, {3, 1, TB_TABLE_DENSE}, {1, 3, TB_TABLE_DIRECT}, {5, 2, TB_TABLE_DIRECT},
-               {1000, 1, TB_TABLE_HASH}, {777, 3, TB_TABLE_HASH}};
+  } cases[] = {{1, 1, TB_TABLE_DENSE},  {3, 1, TB_TABLE_DENSE},   {1, 3, TB_TABLE_DIRECT},
+               {5, 2, TB_TABLE_DIRECT}, {1000, 1, TB_TABLE_HASH}, {777, 3, TB_TABLE_HASH}};
   for (const auto& [step, copies, kind] : cases) {
     QueryRun build(device_, testing::build_program(), TB_TEST_CODE_JOIN);
     std::vector<int32_t> values;
@@ -464,7 +467,8 @@ TEST_F(HostDeviceTest, TablesAreBuiltAndProbed) {
     std::mt19937 random(7);
     std::shuffle(values.begin(), values.end(), random);
     for (size_t first = 0; first < values.size(); first += 10000)
-      build.submit(heap_pages({values.begin() + static_cast<long>(first), values.begin() + static_cast<long>(first) + 10000}, 100));
+      build.submit(heap_pages(
+          {values.begin() + static_cast<long>(first), values.begin() + static_cast<long>(first) + 10000}, 100));
     build.wait();
     ASSERT_EQ(build.query().finish(), values.size());
     const std::shared_ptr<const JoinTable> table = build.query().take_table();
@@ -571,7 +575,8 @@ TEST_F(HostDeviceTest, ClosingWaitsForWhatRunsAndDropsTheRest) {
 
 TEST_F(HostDeviceTest, QueriesShareTheThreads) {
   std::vector<std::unique_ptr<QueryRun>> runs;
-  for (int i = 0; i < 20; i++) runs.push_back(std::make_unique<QueryRun>(device_, testing::sum_program(true), TB_TEST_CODE_GROUPS));
+  for (int i = 0; i < 20; i++)
+    runs.push_back(std::make_unique<QueryRun>(device_, testing::sum_program(true), TB_TEST_CODE_GROUPS));
   std::vector<int32_t> values(50 * 60);
   for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<int32_t>(i % 77);
   for (int c = 0; c < 3; c++)

@@ -25,9 +25,7 @@ uint64_t row_hash(const uint8_t* row) {
   return hash;
 }
 
-uint64_t checked_capacity(uint64_t capacity) {
-  return std::bit_ceil(std::clamp<uint64_t>(capacity, 16, 1ull << 31));
-}
+uint64_t checked_capacity(uint64_t capacity) { return std::bit_ceil(std::clamp<uint64_t>(capacity, 16, 1ull << 31)); }
 
 }  // namespace
 
@@ -93,7 +91,8 @@ uint64_t HostGroupTable::reserve(uint32_t length) {
   return offset;
 }
 
-uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from, const uint8_t* from_arena, bool* fresh) {
+uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from, const uint8_t* from_arena,
+                                      bool* fresh) {
   ensure_rows(1);
   uint64_t slot = row_hash(from) & raw_.slot_mask;
   for (; raw_.slots[slot] != 0; slot = (slot + 1) & raw_.slot_mask) {

@@ -264,8 +264,7 @@ void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) con
   }
 }
 
-void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, const uint8_t* pages,
-                             DecodedBatch& batch) {
+void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
   const Span span(profile_, TB_SPAN_DECODE, task.sequence);
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);

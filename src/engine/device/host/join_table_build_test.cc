@@ -56,8 +56,7 @@ class TableTest : public ::testing::Test {
     shape_.keeps_null_keys = keep_null_keys;
     for (uint8_t key : keys) shape_.columns.push_back({key, 0, keep_null_keys});
     shape_.columns.insert(shape_.columns.end(), outputs.begin(), outputs.end());
-    for (int i = 0; i < 3; i++)
-      stores_.push_back(std::make_unique<HostRowStore>(shape_, !keys.empty(), 16, budget_));
+    for (int i = 0; i < 3; i++) stores_.push_back(std::make_unique<HostRowStore>(shape_, !keys.empty(), 16, budget_));
   }
 
   void put(HostRowStore& store, size_t column, const Value& value, bool null) {
@@ -188,7 +187,8 @@ TEST_F(TableTest, DenseRowsAreFoundByRank) {
   shape({TB_TYPE_INT8}, {{TB_TYPE_INT4, 0, false}, {TB_TYPE_TEXT, 0, true}});
   const int64_t base = std::numeric_limits<int64_t>::min();
   for (int64_t i = 0; i < 3000; i += 3)
-    add({value_of(base + i)}, {value_of(static_cast<int32_t>(i)), i % 2 ? "-" : "text " + std::to_string(i)}, i % 3 ? 1 : 2);
+    add({value_of(base + i)}, {value_of(static_cast<int32_t>(i)), i % 2 ? "-" : "text " + std::to_string(i)},
+        i % 3 ? 1 : 2);
   const TbJoinTable* t = build();
   ASSERT_EQ(t->kind, TB_TABLE_DENSE);
   EXPECT_EQ(t->key_min, base);
@@ -213,7 +213,8 @@ TEST_F(TableTest, RepeatedKeysThatLieCloseAreDirect) {
   ASSERT_EQ(t->kind, TB_TABLE_DIRECT);
   EXPECT_NE(t->next, 0u);
   EXPECT_FALSE(table_->unique());
-  for (int32_t key = -4100; key < 5100; key++) ASSERT_EQ(look_up({value_of(key)}, key), expected({value_of(key)})) << key;
+  for (int32_t key = -4100; key < 5100; key++)
+    ASSERT_EQ(look_up({value_of(key)}, key), expected({value_of(key)})) << key;
 }
 
 TEST_F(TableTest, KeysFarApartAreHashed) {
@@ -286,7 +287,8 @@ TEST_F(TableTest, OnlyNullKeysOrSomeOfSeveral) {
   for (bool several : {false, true}) {
     shape_ = {};
     rows_.clear();
-    shape(several ? std::vector<uint8_t>{TB_TYPE_TEXT, TB_TYPE_INT4} : std::vector<uint8_t>{TB_TYPE_INT4}, {{TB_TYPE_TEXT, 0, true}}, true);
+    shape(several ? std::vector<uint8_t>{TB_TYPE_TEXT, TB_TYPE_INT4} : std::vector<uint8_t>{TB_TYPE_INT4},
+          {{TB_TYPE_TEXT, 0, true}}, true);
     for (int32_t i = 0; i < 90; i++) {
       const Value output = i % 4 ? "row " + std::to_string(i) : "-";
       if (!several) add({"-"}, {output}, i % 3u, false);
@@ -294,7 +296,8 @@ TEST_F(TableTest, OnlyNullKeysOrSomeOfSeveral) {
     }
     ASSERT_EQ(build()->nrows, 90u);
     for (int32_t i = 0; i < 90; i++) {
-      const std::vector<Value> keys = several ? std::vector<Value>{"key", value_of(i)} : std::vector<Value>{value_of(i)};
+      const std::vector<Value> keys = several ? std::vector<Value>{"key", value_of(i)}
+                                              : std::vector<Value>{value_of(i)};
       EXPECT_EQ(look_up(keys, i), expected(keys));
     }
   }

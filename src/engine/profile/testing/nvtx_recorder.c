@@ -11,8 +11,8 @@
 typedef void (*Function)(void);
 typedef struct Callbacks
 {
-	size_t		struct_size;
-	int			(*module_functions) (int module, Function ***table, unsigned *size);
+	size_t struct_size;
+	int	   (*module_functions)(int module, Function ***table, unsigned *size);
 } Callbacks;
 
 static FILE *sink;
@@ -34,18 +34,20 @@ range_pop(void)
 }
 
 __attribute__((visibility("default"))) int
-InitializeInjectionNvtx2(const void *(*export_table) (uint32_t))
+InitializeInjectionNvtx2(const void *(*export_table)(uint32_t) )
 {
 	const Callbacks *callbacks = export_table(1);
-	const char *path = getenv("TURBINE_NVTX_LOG");
-	Function  **functions;
-	Function  **others;
-	unsigned	size;
-	unsigned	domain_functions;
+	const char		*path = getenv("TURBINE_NVTX_LOG");
+	Function	   **functions;
+	Function	   **others;
+	unsigned		 size;
+	unsigned		 domain_functions;
 
 	if (callbacks == NULL || path == NULL || (sink = fopen(path, "a")) == NULL ||
-		!callbacks->module_functions(1, &functions, &size) || size != 16 || functions[0] != NULL ||
-		!callbacks->module_functions(5, &others, &domain_functions) || domain_functions != 16 ||
+		!callbacks->module_functions(1, &functions, &size) || size != 16 ||
+		functions[0] != NULL ||
+		!callbacks->module_functions(5, &others, &domain_functions) ||
+		domain_functions != 16 ||
 		callbacks->module_functions(7, &others, &domain_functions))
 		return 0;
 	*functions[9] = (Function) range_push;

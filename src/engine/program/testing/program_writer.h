@@ -37,7 +37,8 @@ class ProgramWriter {
     const int16_t length = lengths[type];
     if (source == TB_SOURCE_HEAP)
       attributes.push_back({length, static_cast<uint8_t>(length > 0 ? length : 4),
-                            static_cast<uint8_t>((length > 0 ? TB_ATT_BYVAL : 0) | (nullable ? 0 : TB_ATT_NOTNULL)), 0});
+                            static_cast<uint8_t>((length > 0 ? TB_ATT_BYVAL : 0) | (nullable ? 0 : TB_ATT_NOTNULL)),
+                            0});
     const size_t before = source == TB_SOURCE_HEAP ? attributes.size() : columns.size() + 1;
     return add_column(static_cast<uint16_t>(before), type, nullable ? TB_COL_NULLABLE : 0, 0, scale);
   }
@@ -50,7 +51,7 @@ class ProgramWriter {
     j.flags = flags;
     j.nkeys = static_cast<uint16_t>(probe_keys.size());
     j.first_key = static_cast<uint32_t>(args.size());
-    j.table = table;
+    j.join_table = table;
     j.residual = residual;
     args.insert(args.end(), probe_keys.begin(), probe_keys.end());
     joins.push_back(j);
@@ -132,9 +133,7 @@ class ProgramWriter {
   }
 
  private:
-  bool lacks_match(uint32_t join) const {
-    return joins[join].kind == TB_JOIN_LEFT || join < full_joins_end;
-  }
+  bool lacks_match(uint32_t join) const { return joins[join].kind == TB_JOIN_LEFT || join < full_joins_end; }
   uint32_t add_column(uint16_t attnum, uint8_t type, uint8_t flags, uint16_t join, int16_t scale) {
     TbColumn c{};
     c.attnum = attnum;

@@ -48,7 +48,8 @@ void KeyPacking::add_key(size_t key) {
   if (tb_type_is_text(keys_[key].type)) {
     const uint64_t rest = s.longest - s.start.size();
     for (uint64_t at = 0; at < rest && first_cut_ == nkeys_; at += 8)
-      add_field(key, Part::kBytes, static_cast<unsigned>(std::min<uint64_t>(rest - at, 8)) * 8, static_cast<unsigned>(at / 8));
+      add_field(key, Part::kBytes, static_cast<unsigned>(std::min<uint64_t>(rest - at, 8)) * 8,
+                static_cast<unsigned>(at / 8));
     add_field(key, Part::kLength, bit_width(rest));
     return;
   }

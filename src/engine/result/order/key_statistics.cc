@@ -14,10 +14,13 @@ namespace {
 
 std::string_view common_start(std::string_view a, std::string_view b) {
   const size_t most = std::min(a.size(), b.size());
-  return a.substr(0, static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(most), b.begin()).first - a.begin()));
+  return a.substr(
+      0, static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(most), b.begin()).first -
+                             a.begin()));
 }
 
-void add_texts(KeyStatistics& stats, const ResultBatch& batch, const ResultColumn& column, const RowRef* refs, size_t n) {
+void add_texts(KeyStatistics& stats, const ResultBatch& batch, const ResultColumn& column, const RowRef* refs,
+               size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (column.is_null(ref_row(refs[i]))) {
       stats.nulls = true;

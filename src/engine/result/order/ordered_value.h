@@ -44,8 +44,10 @@ decltype(auto) with_ordered(uint32_t type, F&& f) {
     case TB_TYPE_INT2: return f([](const uint8_t* at) { return ordered_integer(int64_t{load_value<int16_t>(at)}); });
     case TB_TYPE_INT4:
     case TB_TYPE_DATE: return f([](const uint8_t* at) { return ordered_integer(int64_t{load_value<int32_t>(at)}); });
-    case TB_TYPE_FLOAT4: return f([](const uint8_t* at) { return ordered_float<float, uint32_t>(load_value<float>(at)); });
-    case TB_TYPE_FLOAT8: return f([](const uint8_t* at) { return ordered_float<double, uint64_t>(load_value<double>(at)); });
+    case TB_TYPE_FLOAT4:
+      return f([](const uint8_t* at) { return ordered_float<float, uint32_t>(load_value<float>(at)); });
+    case TB_TYPE_FLOAT8:
+      return f([](const uint8_t* at) { return ordered_float<double, uint64_t>(load_value<double>(at)); });
     case TB_TYPE_NUM128: return f([](const uint8_t* at) { return ordered_integer(load_value<__int128>(at)); });
     default: return f([](const uint8_t* at) { return ordered_integer(load_value<int64_t>(at)); });
   }

@@ -46,13 +46,15 @@ class PartCandidates {
     if (order_.ndistinct > 0) {
       std::sort(begin, end, less);
       end = std::unique(begin, end, [this](RowRef a, RowRef b) {
-        return bound_.comparator().agree(rows_.batch_of(a), ref_row(a), rows_.batch_of(b), ref_row(b)) >= order_.ndistinct;
+        return bound_.comparator().agree(rows_.batch_of(a), ref_row(a), rows_.batch_of(b), ref_row(b)) >=
+               order_.ndistinct;
       });
       if (static_cast<uint64_t>(end - begin) > order_.limit) end = begin + order_.limit;
     } else if (static_cast<uint64_t>(end - begin) > order_.limit) {
       RowRef* last = begin + order_.limit - 1;
       std::nth_element(begin, last, end, less);
-      end = order_.ties ? std::partition(last + 1, end, [&](RowRef ref) { return compare(ref, *last) == 0; }) : last + 1;
+      end = order_.ties ? std::partition(last + 1, end, [&](RowRef ref) { return compare(ref, *last) == 0; })
+                        : last + 1;
     }
     list_.resize(static_cast<uint64_t>(end - begin));
     if (order_.limit > 0 && list_.size() >= order_.limit) bound_.set(rows_, list_[order_.limit - 1]);

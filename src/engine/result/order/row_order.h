@@ -76,7 +76,10 @@ RowList best_candidates_here(const ResultRows& rows, const RowOrder& order);
 class BestRows {
  public:
   BestRows(const RowOrder& order, std::vector<ColumnShape> columns, MemoryBudget& budget, ParallelWork& work)
-      : order_(order), columns_(columns), work_(work), bound_(order, columns),
+      : order_(order),
+        columns_(columns),
+        work_(work),
+        bound_(order, columns),
         rows_(std::make_unique<ResultRows>(std::move(columns), budget)) {}
 
   void add(const ResultBatch& batch);

@@ -91,7 +91,8 @@ TEST(RowPruning, TheFirstRowsStay) {
       Rows rows;
       while (rows.size() < count) {
         const ResultBatch batch = run.fetch(rows.size(), 1000);
-        for (uint64_t i = 0; i < batch.nrows; i++) rows.push_back(read_row(batch, {types[0], types[1], types[2], TB_TYPE_INT8}, i));
+        for (uint64_t i = 0; i < batch.nrows; i++)
+          rows.push_back(read_row(batch, {types[0], types[1], types[2], TB_TYPE_INT8}, i));
       }
       return rows;
     };

@@ -95,7 +95,8 @@ void ResultPlan::check_pass(size_t index, const TbWindowPass& pass) const {
   check_keys(keys(pass), name.c_str());
   if (pass.frame_mode < TB_FRAME_ROWS || pass.frame_mode > TB_FRAME_GROUPS) fail(name + ": frame mode");
   const uint8_t start = pass.start_bound, end = pass.end_bound;
-  if (start < TB_BOUND_UNBOUNDED_PRECEDING || start >= TB_BOUND_UNBOUNDED_FOLLOWING) fail(name + ": start of the frame");
+  if (start < TB_BOUND_UNBOUNDED_PRECEDING || start >= TB_BOUND_UNBOUNDED_FOLLOWING)
+    fail(name + ": start of the frame");
   if (end <= TB_BOUND_UNBOUNDED_PRECEDING || end > TB_BOUND_UNBOUNDED_FOLLOWING) fail(name + ": end of the frame");
   if (end < start) fail(name + ": frame ends before it starts");
   if (pass.exclusion > TB_EXCLUDE_TIES) fail(name + ": what the frame excludes");
@@ -117,7 +118,8 @@ void ResultPlan::check_offset(const std::string& name, const TbWindowPass& pass,
 
 void ResultPlan::check_condition(size_t index, const TbResultCondition& condition) const {
   const std::string name = "condition " + std::to_string(index);
-  if (condition.column < sink_columns() || condition.column >= columns_.size()) fail(name + ": no such window function");
+  if (condition.column < sink_columns() || condition.column >= columns_.size())
+    fail(name + ": no such window function");
   const uint32_t type = columns_[condition.column].type;
   if (type != TB_TYPE_INT8 && type != TB_TYPE_INT4) fail(name + ": type");
   if (condition.flags & ~(TB_CONDITION_STRICT | TB_CONDITION_AT_LEAST | TB_CONDITION_EQUAL)) fail(name + ": flags");

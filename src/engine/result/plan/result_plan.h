@@ -56,7 +56,8 @@ class ResultPlan {
   void check_header(std::span<const uint8_t> blob) const;
   void check_keys(std::span<const TbSortKey> keys, const char* of) const;
   void check_pass(size_t index, const TbWindowPass& pass) const;
-  void check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high, uint64_t low) const;
+  void check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high,
+                    uint64_t low) const;
   void check_condition(size_t index, const TbResultCondition& condition) const;
 
   TbResultPlan header_{};

@@ -26,11 +26,14 @@ enum Column : uint32_t { kInt4, kText, kBool, kReal, kNum64, kNum128, kInt8, kIn
 Program program(uint16_t sink = TB_SINK_PROJECT) {
   ProgramWriter writer;
   writer.sink = sink;
-  const std::vector<uint32_t> columns = {
-      writer.column(TB_TYPE_INT4, true),         writer.column(TB_TYPE_TEXT),
-      writer.column(TB_TYPE_BOOL),               writer.column(TB_TYPE_FLOAT4),
-      writer.column(TB_TYPE_NUM64, false, 2),    writer.column(TB_TYPE_NUM128, false, 4),
-      writer.column(TB_TYPE_INT8),               writer.column(TB_TYPE_INT2)};
+  const std::vector<uint32_t> columns = {writer.column(TB_TYPE_INT4, true),
+                                         writer.column(TB_TYPE_TEXT),
+                                         writer.column(TB_TYPE_BOOL),
+                                         writer.column(TB_TYPE_FLOAT4),
+                                         writer.column(TB_TYPE_NUM64, false, 2),
+                                         writer.column(TB_TYPE_NUM128, false, 4),
+                                         writer.column(TB_TYPE_INT8),
+                                         writer.column(TB_TYPE_INT2)};
   if (sink == TB_SINK_PROJECT || sink == TB_SINK_BUILD) writer.outputs = columns;
   return Program::parse(writer.blob());
 }
@@ -152,7 +155,9 @@ TEST(ResultPlan, EveryViolationIsFound) {
       [](PlanWriter& p) { p.functions[1].filter = kInt4; },
       [](PlanWriter& p) { p.functions[1].filter = kColumns; },
       [](PlanWriter& p) { p.functions[1].other = kInt4; },
-      [](PlanWriter& p) { p.functions[1].kind = TB_WINDOW_MIN, p.functions[1].arg = kBool, p.functions[1].filter = TB_NONE; },
+      [](PlanWriter& p) {
+        p.functions[1].kind = TB_WINDOW_MIN, p.functions[1].arg = kBool, p.functions[1].filter = TB_NONE;
+      },
       [](PlanWriter& p) { p.functions[1].kind = TB_WINDOW_FIRST_VALUE; },  // with a filter
       [](PlanWriter& p) { p.functions[2].arg = TB_NONE; },
       [](PlanWriter& p) { p.functions[2].other = kInt4; },
@@ -202,9 +207,10 @@ TEST(ResultPlan, RangesByOffsetsFitTheirKeys) {
   EXPECT_FALSE(range({{kReal, 0}}, 0, 0, bits(NAN)));
   EXPECT_FALSE(range({{kReal, 0}}, 0, high(1), 0));
   EXPECT_FALSE(range({{kInt4, 0}}, 0, high(1), 1, TB_BOUND_CURRENT_ROW));
-  for (const auto& [when, low, upper, right] :
-       {std::tuple{TB_TYPE_DATE, uint64_t{1}, uint64_t{0}, true}, {TB_TYPE_TIMESTAMP, uint64_t{INT64_MAX}, 0, true},
-        {TB_TYPE_TIMESTAMPTZ, uint64_t{1} << 63, 0, false}, {TB_TYPE_DATE, 0, 1, false}}) {
+  for (const auto& [when, low, upper, right] : {std::tuple{TB_TYPE_DATE, uint64_t{1}, uint64_t{0}, true},
+                                                {TB_TYPE_TIMESTAMP, uint64_t{INT64_MAX}, 0, true},
+                                                {TB_TYPE_TIMESTAMPTZ, uint64_t{1} << 63, 0, false},
+                                                {TB_TYPE_DATE, 0, 1, false}}) {
     ProgramWriter program_writer;
     program_writer.sink = TB_SINK_PROJECT;
     program_writer.outputs = {program_writer.column(static_cast<uint8_t>(when))};
@@ -236,7 +242,8 @@ TEST(ResultPlan, SectionsStayInside) {
       return false;
     }
   };
-  for (size_t size = 0; size < blob.size(); size++) EXPECT_FALSE(parses(std::vector(blob.begin(), blob.begin() + static_cast<ptrdiff_t>(size))));
+  for (size_t size = 0; size < blob.size(); size++)
+    EXPECT_FALSE(parses(std::vector(blob.begin(), blob.begin() + static_cast<ptrdiff_t>(size))));
   for (size_t at = offsetof(TbResultPlan, keys); at < offsetof(TbResultPlan, reserved2); at += sizeof(TbSection))
     for (uint32_t offset : {1u, 4u, 8u, static_cast<uint32_t>(blob.size()), UINT32_MAX - 7}) {
       std::vector<uint8_t> bytes = blob;
@@ -246,7 +253,8 @@ TEST(ResultPlan, SectionsStayInside) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20000; i++) {
     std::vector<uint8_t> bytes = blob;
-    for (uint64_t n = 1 + random() % 3; n > 0; n--) bytes[random() % bytes.size()] ^= static_cast<uint8_t>(1u << random() % 8);
+    for (uint64_t n = 1 + random() % 3; n > 0; n--)
+      bytes[random() % bytes.size()] ^= static_cast<uint8_t>(1u << random() % 8);
     parses(bytes);  // what it accepts or not: it reads nothing that is not there
   }
 }

@@ -92,8 +92,8 @@ void ResultRows::add_column(const ColumnShape& shape, HostBuffer values, HostBuf
   const uint32_t width = tb_type_width(shape.type);
   for (size_t i = 0; i < batches_.size(); i++)
     batches_[i].columns.push_back({values.data() + first_number_[i] * width, width,
-                                    shape.nullable ? valid.data() + first_number_[i] : nullptr, 1,
-                                    tb_type_is_text(shape.type) != 0});
+                                   shape.nullable ? valid.data() + first_number_[i] : nullptr, 1,
+                                   tb_type_is_text(shape.type) != 0});
   columns_.push_back(shape);
   owned_.push_back(std::move(values));
   owned_.push_back(std::move(valid));

@@ -65,8 +65,7 @@ ResultBatch RowGather::gather(std::span<const RowRef> refs) {
     gather_column(rows_, c, refs, at);
     at += refs.size() * width;
     if (shape.nullable) {
-      for (size_t i = 0; i < refs.size(); i++)
-        at[i] = !rows_.batch_of(refs[i]).columns[c].is_null(ref_row(refs[i]));
+      for (size_t i = 0; i < refs.size(); i++) at[i] = !rows_.batch_of(refs[i]).columns[c].is_null(ref_row(refs[i]));
       column.valid = at;
       at += refs.size();
     }

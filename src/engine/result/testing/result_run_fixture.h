@@ -12,9 +12,9 @@ namespace turbine::testing {
 
 using Rows = std::vector<std::vector<Cell>>;
 
-inline constexpr uint8_t kTypes[] = {TB_TYPE_BOOL, TB_TYPE_INT2,      TB_TYPE_INT4,        TB_TYPE_INT8,  TB_TYPE_FLOAT4,
-                              TB_TYPE_FLOAT8, TB_TYPE_DATE,    TB_TYPE_TIMESTAMP,   TB_TYPE_TIMESTAMPTZ,
-                              TB_TYPE_NUM64,  TB_TYPE_NUM128,  TB_TYPE_TEXT,        TB_TYPE_BPCHAR};
+inline constexpr uint8_t kTypes[] = {
+    TB_TYPE_BOOL,      TB_TYPE_INT2,        TB_TYPE_INT4,  TB_TYPE_INT8,   TB_TYPE_FLOAT4, TB_TYPE_FLOAT8, TB_TYPE_DATE,
+    TB_TYPE_TIMESTAMP, TB_TYPE_TIMESTAMPTZ, TB_TYPE_NUM64, TB_TYPE_NUM128, TB_TYPE_TEXT,   TB_TYPE_BPCHAR};
 
 inline WorkerPool& pool() {
   static WorkerPool pool("test", 3);
@@ -22,7 +22,8 @@ inline WorkerPool& pool() {
 }
 
 /* What a plan makes of a query's rows. */
-inline Rows run(const PlanWriter& writer, const TestTable& table, DeviceQuery& query, std::function<bool()> cancelled = {}) {
+inline Rows run(const PlanWriter& writer, const TestTable& table, DeviceQuery& query,
+                std::function<bool()> cancelled = {}) {
   const ResultPlan plan = ResultPlan::parse(writer.blob(), table.program());
   std::vector<uint32_t> types;
   for (const ColumnShape& column : plan.columns()) types.push_back(column.type);

@@ -21,7 +21,8 @@ class Bench {
     std::vector<int64_t> values(count);
     for (int64_t& value : values) value = static_cast<int64_t>(random());
     ResultRows rows({{TB_TYPE_INT8, 0, false}}, budget_);
-    rows.borrow({count, {{reinterpret_cast<const uint8_t*>(values.data()), 8, nullptr, 1}}, nullptr, ResultBatch::Text::kView});
+    rows.borrow(
+        {count, {{reinterpret_cast<const uint8_t*>(values.data()), 8, nullptr, 1}}, nullptr, ResultBatch::Text::kView});
     sort("bigint", rows);
     time("bigint, the first 10", count, [&] {
       const RowOrder order{{&kKey, 1}, 0, 10, false};
@@ -39,8 +40,10 @@ class Bench {
       for (uint32_t i = 0; i < view.length; i++) bytes += static_cast<char>('a' + random() % 26);
     }
     ResultRows rows({{TB_TYPE_TEXT, 0, false}}, budget_);
-    rows.borrow({count, {{reinterpret_cast<const uint8_t*>(views.data()), sizeof views[0], nullptr, 1}},
-                 reinterpret_cast<const uint8_t*>(bytes.data()), ResultBatch::Text::kView});
+    rows.borrow({count,
+                 {{reinterpret_cast<const uint8_t*>(views.data()), sizeof views[0], nullptr, 1}},
+                 reinterpret_cast<const uint8_t*>(bytes.data()),
+                 ResultBatch::Text::kView});
     sort("text", rows);
   }
 

@@ -90,7 +90,8 @@ class TableQuery final : public DeviceQuery {
     if (!stay_) batches_.clear();
     const uint64_t rows = std::min({count, table_.rows.size() - first, batch_rows_ - first % batch_rows_});
     batches_.push_back(std::make_unique<Memory>());
-    return make(*batches_.back(), first, rows, batches_.size() % 2 ? ResultBatch::Text::kView : ResultBatch::Text::kGroupText);
+    return make(*batches_.back(), first, rows,
+                batches_.size() % 2 ? ResultBatch::Text::kView : ResultBatch::Text::kGroupText);
   }
 
  private:
@@ -118,8 +119,10 @@ class TableQuery final : public DeviceQuery {
         const Cell& cell = table_.rows[first + i][c];
         valid[i * (stride + 1)] = !is_null(cell);
         if (is_null(cell)) continue;
-        if (!tb_type_is_text(column.type)) write_value(column.type, cell, &values[i * stride]);
-        else write_text(memory, text, std::get<std::string>(cell), &values[i * stride]);
+        if (!tb_type_is_text(column.type))
+          write_value(column.type, cell, &values[i * stride]);
+        else
+          write_text(memory, text, std::get<std::string>(cell), &values[i * stride]);
       }
       batch.columns.push_back({values.data(), stride, column.nullable ? valid.data() : nullptr, stride + 1});
     }
@@ -150,9 +153,12 @@ inline std::vector<Cell> read_row(const ResultBatch& batch, const std::vector<ui
   std::vector<Cell> cells;
   for (size_t c = 0; c < types.size(); c++) {
     const ResultColumn& column = batch.columns[c];
-    if (column.is_null(row)) cells.emplace_back();
-    else if (tb_type_is_text(types[c])) cells.emplace_back(std::string(text_at(batch, column, row)));
-    else cells.push_back(read_value(types[c], column.at(row)));
+    if (column.is_null(row))
+      cells.emplace_back();
+    else if (tb_type_is_text(types[c]))
+      cells.emplace_back(std::string(text_at(batch, column, row)));
+    else
+      cells.push_back(read_value(types[c], column.at(row)));
   }
   return cells;
 }
@@ -173,7 +179,8 @@ inline Cell random_cell(std::mt19937_64& random, uint8_t type, bool few) {
     case TB_TYPE_BPCHAR: {
       if (few) return std::string(r % 4, 'x') + (r % 3 ? "" : "\xff");
       std::string text = r % 5 ? "https://example.org/a long start/" : "https://example.org/a long";
-      for (uint64_t i = 0, n = (r >> 8) % 9; i < n; i++) text += static_cast<char>(random() % 7 == 0 ? 0 : random() % 256);
+      for (uint64_t i = 0, n = (r >> 8) % 9; i < n; i++)
+        text += static_cast<char>(random() % 7 == 0 ? 0 : random() % 256);
       return text;
     }
     default: break;

@@ -211,8 +211,14 @@ class FrameAggregate {
  public:
   FrameAggregate(const TbWindowFunction& function, const FrameRule& rule, const WindowPartition& partition,
                  const ResultRows& rows, ParallelWork& work, ColumnWriter& to)
-      : function_(function), rule_(rule), partition_(partition), rows_(rows), work_(work), to_(to),
-        arg_(rows, function.arg), filter_(rows, function.filter) {}
+      : function_(function),
+        rule_(rule),
+        partition_(partition),
+        rows_(rows),
+        work_(work),
+        to_(to),
+        arg_(rows, function.arg),
+        filter_(rows, function.filter) {}
 
   void run() const {
     const bool greatest = function_.kind == TB_WINDOW_MAX;
@@ -285,9 +291,8 @@ class FrameAggregate {
 
 }  // namespace
 
-void compute_window_aggregate(const TbWindowFunction& function, const FrameRule& rule,
-                              const WindowPartition& partition, const ResultRows& rows, ParallelWork& work,
-                              ColumnWriter& to) {
+void compute_window_aggregate(const TbWindowFunction& function, const FrameRule& rule, const WindowPartition& partition,
+                              const ResultRows& rows, ParallelWork& work, ColumnWriter& to) {
   FrameAggregate(function, rule, partition, rows, work, to).run();
 }
 

@@ -12,8 +12,7 @@
 namespace turbine {
 
 /* Of the rows of one partition. Throws DeviceError: overflow, memory. */
-void compute_window_aggregate(const TbWindowFunction& function, const FrameRule& rule,
-                              const WindowPartition& partition, const ResultRows& rows, ParallelWork& work,
-                              ColumnWriter& to);
+void compute_window_aggregate(const TbWindowFunction& function, const FrameRule& rule, const WindowPartition& partition,
+                              const ResultRows& rows, ParallelWork& work, ColumnWriter& to);
 
 }  // namespace turbine

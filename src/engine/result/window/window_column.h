@@ -13,7 +13,9 @@ namespace turbine {
 class ColumnReader {
  public:
   ColumnReader(const ResultRows& rows, uint32_t column)
-      : rows_(rows), column_(column), type_(column == TB_NONE ? uint32_t{TB_TYPE_INVALID} : rows.columns()[column].type) {}
+      : rows_(rows),
+        column_(column),
+        type_(column == TB_NONE ? uint32_t{TB_TYPE_INVALID} : rows.columns()[column].type) {}
 
   bool exists() const { return column_ != TB_NONE; }
   uint32_t type() const { return type_; }

@@ -22,8 +22,7 @@ class FrameRule {
   FrameRule(const ResultPlan& plan, const TbWindowPass& pass, const ResultRows& rows, const SortedRows& sorted,
             ParallelWork& work)
       : pass_(pass) {
-    if (tb_pass_has_range_offset(&pass))
-      key_.emplace(rows, sorted, plan.keys(pass)[pass.npartition], work);
+    if (tb_pass_has_range_offset(&pass)) key_.emplace(rows, sorted, plan.keys(pass)[pass.npartition], work);
   }
 
   const TbWindowPass& pass() const { return pass_; }
@@ -47,7 +46,8 @@ class WindowFrame {
     if (!rule.key()) return;
     using enum RangeEnd::Side;
     if (tb_bound_is_offset(pass_.start_bound))
-      range_start_.emplace(*rule.key(), partition, kStart, pass_.start_bound, pass_.start_offset_high, pass_.start_offset);
+      range_start_.emplace(*rule.key(), partition, kStart, pass_.start_bound, pass_.start_offset_high,
+                           pass_.start_offset);
     if (tb_bound_is_offset(pass_.end_bound))
       range_end_.emplace(*rule.key(), partition, kEnd, pass_.end_bound, pass_.end_offset_high, pass_.end_offset);
   }

@@ -22,18 +22,16 @@ class PartitionFunction {
 
   void run() const {
     switch (function_.kind) {
-      case TB_WINDOW_ROW_NUMBER:
-        return each([&](uint64_t place, RowRef row) { to_.set(row, number(place)); });
-      case TB_WINDOW_RANK:
-        return each_peers([&](uint64_t start, uint64_t, int64_t) { return number(start); });
-      case TB_WINDOW_DENSE_RANK:
-        return each_peers([&](uint64_t, uint64_t, int64_t group) { return group; });
+      case TB_WINDOW_ROW_NUMBER: return each([&](uint64_t place, RowRef row) { to_.set(row, number(place)); });
+      case TB_WINDOW_RANK: return each_peers([&](uint64_t start, uint64_t, int64_t) { return number(start); });
+      case TB_WINDOW_DENSE_RANK: return each_peers([&](uint64_t, uint64_t, int64_t group) { return group; });
       case TB_WINDOW_PERCENT_RANK:
         return each_peers([&](uint64_t start, uint64_t, int64_t) {
           return partition_.size() <= 1 ? 0.0 : ratio(start - partition_.begin, partition_.size() - 1);
         });
       case TB_WINDOW_CUME_DIST:
-        return each_peers([&](uint64_t, uint64_t end, int64_t) { return ratio(end - partition_.begin, partition_.size()); });
+        return each_peers(
+            [&](uint64_t, uint64_t end, int64_t) { return ratio(end - partition_.begin, partition_.size()); });
       case TB_WINDOW_NTILE: return ntile();
       case TB_WINDOW_LAG: return shifted(-__int128{function_.n});
       case TB_WINDOW_LEAD: return shifted(function_.n);

@@ -74,12 +74,15 @@ class Definition {
     const int order = compare_rows(keys_, row(other), row(current));
     auto offset = [](uint64_t high, uint64_t low) { return static_cast<uint128>(high) << 64 | low; };
     bool in = true;
-    if (pass_.start_bound == TB_BOUND_CURRENT_ROW) in = order >= 0;
+    if (pass_.start_bound == TB_BOUND_CURRENT_ROW)
+      in = order >= 0;
     else if (pass_.start_bound != TB_BOUND_UNBOUNDED_PRECEDING)
       in = reaches(current, other, order, pass_.start_bound, offset(pass_.start_offset_high, pass_.start_offset), true);
-    if (pass_.end_bound == TB_BOUND_CURRENT_ROW) in = in && order <= 0;
+    if (pass_.end_bound == TB_BOUND_CURRENT_ROW)
+      in = in && order <= 0;
     else if (pass_.end_bound != TB_BOUND_UNBOUNDED_FOLLOWING)
-      in = in && reaches(current, other, order, pass_.end_bound, offset(pass_.end_offset_high, pass_.end_offset), false);
+      in = in &&
+           reaches(current, other, order, pass_.end_bound, offset(pass_.end_offset_high, pass_.end_offset), false);
     return in;
   }
 
@@ -137,8 +140,10 @@ class Definition {
       case TB_WINDOW_NTILE: {
         // As window_ntile counts.
         __int128 bucket = 1, in_bucket = 0, boundary = size / f_->n, rest = size % f_->n;
-        if (boundary <= 0) boundary = 1;
-        else if (rest != 0) boundary++;
+        if (boundary <= 0)
+          boundary = 1;
+        else if (rest != 0)
+          boundary++;
         if (size / f_->n <= 0) rest = 0;
         for (__int128 i = 0; i <= at; i++) {
           if (++in_bucket > boundary) {
@@ -182,12 +187,16 @@ class Definition {
       count++;
       if (f_->kind == TB_WINDOW_COUNT) continue;
       const Cell& value = row(place)[f_->arg];
-      if (is_null(result)) result = value;
-      else if (f_->kind == TB_WINDOW_MIN) result = compare_values(value, result) <= 0 ? value : result;
-      else if (f_->kind == TB_WINDOW_MAX) result = compare_values(value, result) >= 0 ? value : result;
+      if (is_null(result))
+        result = value;
+      else if (f_->kind == TB_WINDOW_MIN)
+        result = compare_values(value, result) <= 0 ? value : result;
+      else if (f_->kind == TB_WINDOW_MAX)
+        result = compare_values(value, result) >= 0 ? value : result;
       else if (arg_type_ == TB_TYPE_FLOAT4 || arg_type_ == TB_TYPE_FLOAT8)
         result = std::get<double>(result) + std::get<double>(value);
-      else result = std::get<__int128>(result) + std::get<__int128>(value);
+      else
+        result = std::get<__int128>(result) + std::get<__int128>(value);
     }
     return f_->kind == TB_WINDOW_COUNT ? Cell(count) : result;
   }
@@ -204,7 +213,8 @@ class Definition {
 
 bool same(const Cell& a, const Cell& b) {
   if (is_null(a) || is_null(b)) return is_null(a) == is_null(b);
-  if (const auto* x = std::get_if<double>(&a); x && *x == 0) return std::get<double>(b) == 0 && std::signbit(*x) == std::signbit(std::get<double>(b));
+  if (const auto* x = std::get_if<double>(&a); x && *x == 0)
+    return std::get<double>(b) == 0 && std::signbit(*x) == std::signbit(std::get<double>(b));
   return a.index() == b.index() && compare_values(a, b) == 0;
 }
 
@@ -278,10 +288,12 @@ void add_function(std::mt19937_64& random, PlanWriter& writer, const TestTable& 
     case TB_WINDOW_NTH_VALUE: writer.function(kind, arg, 1 + static_cast<int64_t>(random() % 5)); return;
     case TB_WINDOW_COUNT: writer.function(kind, random() % 2 ? arg : TB_NONE, 0, TB_NONE, filter); return;
     case TB_WINDOW_SUM: {
-      const bool integer = type == TB_TYPE_INT2 || type == TB_TYPE_INT4 || type == TB_TYPE_INT8 || type == TB_TYPE_NUM64;
+      const bool integer = type == TB_TYPE_INT2 || type == TB_TYPE_INT4 || type == TB_TYPE_INT8 ||
+                           type == TB_TYPE_NUM64;
       if (integer || (is_float && grows))
         writer.function(kind, arg, 0, TB_NONE, filter);
-      else writer.function(TB_WINDOW_COUNT);
+      else
+        writer.function(TB_WINDOW_COUNT);
       return;
     }
     case TB_WINDOW_MIN:
@@ -314,7 +326,8 @@ void add_pass(std::mt19937_64& random, PlanWriter& writer, const TestTable& tabl
   if (full_order) keys.push_back({number, static_cast<uint32_t>(random() % 2)});
   const auto mode = static_cast<uint8_t>(1 + random() % 3);
   if (mode == TB_FRAME_RANGE && !keys.empty() && random() % 4) npartition = static_cast<uint32_t>(keys.size() - 1);
-  const uint8_t type = npartition < keys.size() ? table.columns[keys[npartition].column].type : uint8_t{TB_TYPE_INVALID};
+  const uint8_t type = npartition < keys.size() ? table.columns[keys[npartition].column].type
+                                                : uint8_t{TB_TYPE_INVALID};
   const bool distances = npartition + 1 == keys.size() && type != TB_TYPE_BOOL && !tb_type_is_text(type);
   uint8_t start, end;
   bool valid;
@@ -347,9 +360,12 @@ void tame_times(TestTable& table) {
       if (!is_time_type(type) || is_null(row[c])) continue;
       auto& value = std::get<__int128>(row[c]);
       const bool date = type == TB_TYPE_DATE;
-      if (value % 9 == 1) value = date ? INT32_MAX : INT64_MAX;
-      else if (value % 9 == -1) value = date ? INT32_MIN : INT64_MIN;
-      else value %= date ? 100 : 100 * kDay;
+      if (value % 9 == 1)
+        value = date ? INT32_MAX : INT64_MAX;
+      else if (value % 9 == -1)
+        value = date ? INT32_MIN : INT64_MIN;
+      else
+        value %= date ? 100 : 100 * kDay;
     }
 }
 
@@ -425,7 +441,8 @@ TEST(WindowPass, LargeInputs) {
     TestTable table;
     table.columns = {{TB_TYPE_INT4, false}, {TB_TYPE_INT8, false}};
     constexpr int64_t kRows = 150000;
-    for (int64_t i = 0; i < kRows; i++) table.rows.push_back({static_cast<__int128>(i * 7919 % 1000), static_cast<__int128>(i)});
+    for (int64_t i = 0; i < kRows; i++)
+      table.rows.push_back({static_cast<__int128>(i * 7919 % 1000), static_cast<__int128>(i)});
     PlanWriter writer(2);
     writer.pass({{0, 0}, {1, 0}}, npartition, TB_FRAME_ROWS, TB_BOUND_PRECEDING, TB_BOUND_CURRENT_ROW, 1);
     writer.function(TB_WINDOW_ROW_NUMBER);

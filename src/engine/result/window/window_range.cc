@@ -44,9 +44,12 @@ RangeKey::RangeKey(const ResultRows& rows, const SortedRows& sorted, const TbSor
       const RowRef row = sorted[place];
       nulls_.data()[place] = column.is_null(row);
       if (column.is_null(row)) continue;
-      if (is_float()) values[place].number = column.number(row);
-      else if (type_ == TB_TYPE_DATE) values[place].integer = timestamp_of(load_value<int32_t>(column.at(row)));
-      else values[place].integer = column.integer(row);
+      if (is_float())
+        values[place].number = column.number(row);
+      else if (type_ == TB_TYPE_DATE)
+        values[place].integer = timestamp_of(load_value<int32_t>(column.at(row)));
+      else
+        values[place].integer = column.integer(row);
     }
   });
 }

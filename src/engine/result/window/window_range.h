@@ -96,7 +96,8 @@ class RangeEnd {
     __int128 sum;
     if (key_.is_time() && (base == kBeforeAllTimes || base == kAfterAllTimes)) {
       sum = base;
-    } else if (subtract_ ? __builtin_sub_overflow(base, distance_, &sum) : __builtin_add_overflow(base, distance_, &sum)) {
+    } else if (subtract_ ? __builtin_sub_overflow(base, distance_, &sum)
+                         : __builtin_add_overflow(base, distance_, &sum)) {
       return subtract_ != less_;
     } else if (key_.is_time()) {
       check_timestamp(sum);

@@ -59,7 +59,12 @@ struct HeapSource::Fill {
   std::atomic<uint64_t> us{0};
 
   Fill(FillObserver& observer, const ChunkRequest& chunk, uint8_t* to, std::shared_ptr<const RelationFiles> files)
-      : observer(observer), slot(chunk.slot), sequence(chunk.sequence), to(to), files(std::move(files)), runs(chunk.runs) {}
+      : observer(observer),
+        slot(chunk.slot),
+        sequence(chunk.sequence),
+        to(to),
+        files(std::move(files)),
+        runs(chunk.runs) {}
 
   /* The chunk is filled when all its parts have been tried: the backend may write to
    * the slot then. */

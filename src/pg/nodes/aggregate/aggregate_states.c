@@ -25,8 +25,7 @@ refuse(TbAggStates *s, const char *reason)
 static uint32
 state_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *filter)
 {
-	return s->nkeys +
-		tb_builder_add_agg(s->translator->builder, kind, arg, filter);
+	return s->nkeys + tb_builder_add_agg(s->translator->builder, kind, arg, filter);
 }
 
 uint32
@@ -38,13 +37,14 @@ tb_agg_count_column(TbAggStates *s, const TbValue *arg, const TbValue *filter)
 /* The column of the largest display scale among the values (or the smallest, for
  * MIN). A NULL value's scale does not count. */
 uint32
-tb_agg_display_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *filter)
+tb_agg_display_column(TbAggStates *s, TbAggKind kind, const TbValue *arg,
+					  const TbValue *filter)
 {
-	TbBuilder  *b = s->translator->builder;
-	TbTypeInfo	boolean = {TB_TYPE_BOOL, 0, 0};
-	TbValue		scale = {0};
-	TbValue		conditions[2];
-	TbValue		condition;
+	TbBuilder *b = s->translator->builder;
+	TbTypeInfo boolean = {TB_TYPE_BOOL, 0, 0};
+	TbValue	   scale = {0};
+	TbValue	   conditions[2];
+	TbValue	   condition;
 
 	if (arg->display_scale == TB_NONE)
 		return TB_NONE;
@@ -83,7 +83,8 @@ sum_output(TbAggStates *s, const TbValue *arg, const TbValue *filter, TbOutput *
 			return true;
 		case TB_TYPE_FLOAT4:
 		case TB_TYPE_FLOAT8:
-			out->kind = arg->info.type == TB_TYPE_FLOAT4 ? TB_OUT_SUM_FLOAT4 : TB_OUT_SUM_FLOAT8;
+			out->kind = arg->info.type == TB_TYPE_FLOAT4 ? TB_OUT_SUM_FLOAT4 :
+														   TB_OUT_SUM_FLOAT8;
 			out->type = TB_TYPE_FLOAT8;
 			out->first = state_column(s, TB_AGG_SUM_FLOAT, arg, filter);
 			return true;
@@ -110,8 +111,8 @@ static bool
 extreme_numeric_output(TbAggStates *s, TbAggKind kind, const TbValue *arg,
 					   const TbValue *filter, TbOutput *out)
 {
-	TbValue		above;
-	TbValue		below;
+	TbValue above;
+	TbValue below;
 
 	if (!tb_numeric_with_display(s->translator, arg, false, &above) ||
 		!tb_numeric_with_display(s->translator, arg, true, &below))
@@ -128,9 +129,9 @@ static bool
 bool_output(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *filter,
 			TbOutput *out)
 {
-	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
-	TbValue		number = tb_builder_node(s->translator->builder, TB_EXPR_CALL, integer,
-										 TB_FN_BOOL_TO_INT4, 1, arg, arg->nullable);
+	TbTypeInfo integer = {TB_TYPE_INT4, 0, 0};
+	TbValue	   number = tb_builder_node(s->translator->builder, TB_EXPR_CALL, integer,
+										TB_FN_BOOL_TO_INT4, 1, arg, arg->nullable);
 
 	out->kind = TB_OUT_BOOL;
 	out->type = TB_TYPE_INT4;
@@ -139,12 +140,13 @@ bool_output(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *f
 }
 
 static bool
-extreme_output(TbAggStates *s, const Aggref *aggref, TbAggKind kind,
-			   const TbValue *arg, const TbValue *filter, TbOutput *out)
+extreme_output(TbAggStates *s, const Aggref *aggref, TbAggKind kind, const TbValue *arg,
+			   const TbValue *filter, TbOutput *out)
 {
-	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
+	Expr *expr = linitial_node(TargetEntry, aggref->args)->expr;
 
-	if (tb_type_is_text(arg->info.type) && !tb_collation_orders_by_bytes(aggref->inputcollid))
+	if (tb_type_is_text(arg->info.type) &&
+		!tb_collation_orders_by_bytes(aggref->inputcollid))
 		return refuse(s, "min or max of text by a collation that does not compare bytes");
 	if (arg->info.type == TB_TYPE_BOOL)
 		return refuse(s, "min or max of boolean");
@@ -160,7 +162,7 @@ extreme_output(TbAggStates *s, const Aggref *aggref, TbAggKind kind,
 
 bool
 tb_agg_choose_output(TbAggStates *s, const Aggref *aggref, const TbValue *arg,
-			  const TbValue *filter, TbOutput *out)
+					 const TbValue *filter, TbOutput *out)
 {
 	out->display = TB_NONE;
 	out->scale = arg ? arg->info.scale : 0;
@@ -186,6 +188,7 @@ tb_agg_choose_output(TbAggStates *s, const Aggref *aggref, const TbValue *arg,
 		case TB_AGGREGATE_UNKNOWN:
 			break;
 	}
-	return refuse(s, psprintf("aggregate %s is not in the catalogue",
-							  get_func_name(aggref->aggfnoid)));
+	return refuse(s,
+				  psprintf("aggregate %s is not in the catalogue",
+						   get_func_name(aggref->aggfnoid)));
 }

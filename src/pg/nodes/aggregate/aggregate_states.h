@@ -14,9 +14,9 @@
 
 typedef struct TbAggStates
 {
-	TbTranslator *translator;		/* of the program that gets the states */
-	int			nkeys;				/* columns before the first state */
-	const char *reason;				/* why there is no output */
+	TbTranslator *translator; /* of the program that gets the states */
+	int			  nkeys;	  /* columns before the first state */
+	const char	 *reason;	  /* why there is no output */
 } TbAggStates;
 
 /* The column that counts the argument's values, or rows if it is NULL. */
@@ -25,8 +25,8 @@ extern uint32 tb_agg_count_column(TbAggStates *states, const TbValue *arg,
 
 /* The column of the largest display scale among the values (or the smallest, for
  * MIN); TB_NONE if all have the same. A NULL value's scale does not count. */
-extern uint32 tb_agg_display_column(TbAggStates *states, TbAggKind kind,
-									const TbValue *arg, const TbValue *filter);
+extern uint32 tb_agg_display_column(TbAggStates *states, TbAggKind kind, const TbValue *arg,
+									const TbValue *filter);
 
 /* Fills in how the aggregate's value comes out of states, which are added. False, with
  * the reason, if devices can not compute it. */

@@ -35,17 +35,17 @@
 
 typedef struct Analyzer
 {
-	PlannerInfo *root;
-	TbTranslator *t;				/* of the main program */
+	PlannerInfo	  *root;
+	TbTranslator  *t;				  /* of the main program */
 	TbAggAnalysis *result;
-	List	   *outputs;			/* TbOutput * */
-	List	   *key_values;			/* TbValue * */
-	Expr	   *distinct;			/* argument of aggregates with DISTINCT, or NULL */
-	bool		distinct_is_added;	/* by one of them; else it is only counted */
-	Expr	   *distinct_filter;	/* FILTER of the first of them, or NULL */
-	bool		filters_differ;		/* not all of them have that */
-	bool		some_unfiltered;	/* one of them has none */
-	const char *reason;
+	List		  *outputs;			  /* TbOutput * */
+	List		  *key_values;		  /* TbValue * */
+	Expr		  *distinct;		  /* argument of aggregates with DISTINCT, or NULL */
+	bool		   distinct_is_added; /* by one of them; else it is only counted */
+	Expr		  *distinct_filter;	  /* FILTER of the first of them, or NULL */
+	bool		   filters_differ;	  /* not all of them have that */
+	bool		   some_unfiltered;	  /* one of them has none */
+	const char	  *reason;
 } Analyzer;
 
 static bool
@@ -64,8 +64,8 @@ translator_refused(Analyzer *a)
 static void
 add_output(Analyzer *a, const TbOutput *output, Expr *expr, Index sortgroupref)
 {
-	TbOutput   *copy = palloc(sizeof(TbOutput));
-	AttrNumber	number = list_length(a->result->scan_tlist) + 1;
+	TbOutput	*copy = palloc(sizeof(TbOutput));
+	AttrNumber	 number = list_length(a->result->scan_tlist) + 1;
 	TargetEntry *entry = makeTargetEntry(expr, number, NULL, false);
 
 	*copy = *output;
@@ -93,10 +93,10 @@ translate_key(Analyzer *a, Expr *expr, TbValue *value)
 
 /* `shown`: the key's entry of the scan tuple. */
 static void
-add_translated_key(Analyzer *a, const TbValue *value, int32 padding, Expr *expr, Expr *shown,
-				   Index sortgroupref)
+add_translated_key(Analyzer *a, const TbValue *value, int32 padding, Expr *expr,
+				   Expr *shown, Index sortgroupref)
 {
-	TbOutput	output = {0};
+	TbOutput output = {0};
 
 	tb_builder_add_key(a->t->builder, value);
 	output.kind = TB_OUT_KEY;
@@ -106,15 +106,16 @@ add_translated_key(Analyzer *a, const TbValue *value, int32 padding, Expr *expr,
 	output.display = TB_NONE;
 	output.padding = padding;
 	a->result->keys = lappend(a->result->keys, expr);
-	a->key_values = lappend(a->key_values, memcpy(palloc(sizeof(*value)), value, sizeof(*value)));
+	a->key_values = lappend(a->key_values,
+							memcpy(palloc(sizeof(*value)), value, sizeof(*value)));
 	add_output(a, &output, shown, sortgroupref);
 }
 
 static bool
 add_key(Analyzer *a, Expr *expr, Index sortgroupref)
 {
-	TbValue		value;
-	int32		padding;
+	TbValue value;
+	int32	padding;
 
 	if (!translate_key(a, expr, &value) ||
 		!tb_output_padding(expr, &value, &padding, &a->reason))
@@ -135,9 +136,9 @@ has_common_filter(const Analyzer *a)
 static Expr *
 filtered_value(const Analyzer *a)
 {
-	Node	   *value = (Node *) a->distinct;
-	CaseExpr   *expr = makeNode(CaseExpr);
-	CaseWhen   *when = makeNode(CaseWhen);
+	Node	 *value = (Node *) a->distinct;
+	CaseExpr *expr = makeNode(CaseExpr);
+	CaseWhen *when = makeNode(CaseWhen);
 
 	when->expr = a->distinct_filter;
 	when->result = a->distinct;
@@ -159,10 +160,10 @@ filtered_value(const Analyzer *a)
 static bool
 add_distinct_key(Analyzer *a)
 {
-	Expr	   *expr = has_common_filter(a) ? filtered_value(a) : a->distinct;
-	TbValue		value;
-	bool		conditional = a->filters_differ && !a->some_unfiltered;
-	bool		translated;
+	Expr   *expr = has_common_filter(a) ? filtered_value(a) : a->distinct;
+	TbValue value;
+	bool	conditional = a->filters_differ && !a->some_unfiltered;
+	bool	translated;
 
 	if (list_length(a->result->keys) >= TB_MAX_KEYS)
 		return refuse(a, "the keys are too many");
@@ -179,7 +180,8 @@ add_distinct_key(Analyzer *a)
 					   (Expr *) makeRelabelType(expr, exprType((Node *) expr),
 												exprTypmod((Node *) expr),
 												exprCollation((Node *) expr),
-												COERCE_IMPLICIT_CAST), 0);
+												COERCE_IMPLICIT_CAST),
+					   0);
 	return true;
 }
 
@@ -188,9 +190,9 @@ static void
 add_sets(Analyzer *a)
 {
 	const TbAggRequest *request = &a->result->request;
-	int			count = 0;
-	ListCell   *set;
-	ListCell   *key;
+	int					count = 0;
+	ListCell		   *set;
+	ListCell		   *key;
 
 	a->result->nsets = a->distinct != NULL ? 1 : list_length(request->sets);
 	a->result->sets = palloc0(sizeof(uint64) * Max(a->result->nsets, 1));
@@ -199,7 +201,8 @@ add_sets(Analyzer *a)
 	foreach(set, request->sets)
 	{
 		foreach(key, request->group_clause)
-			if (list_member_int(lfirst(set), lfirst_node(SortGroupClause, key)->tleSortGroupRef))
+			if (list_member_int(lfirst(set),
+								lfirst_node(SortGroupClause, key)->tleSortGroupRef))
 				a->result->sets[count] |= UINT64CONST(1) << foreach_current_index(key);
 		count++;
 	}
@@ -210,16 +213,16 @@ add_sets(Analyzer *a)
 static bool
 add_grouping(Analyzer *a, GroupingFunc *function)
 {
-	TbOutput	output = {0};
-	int			nsets = list_length(a->result->request.sets);
-	ListCell   *set;
+	TbOutput  output = {0};
+	int		  nsets = list_length(a->result->request.sets);
+	ListCell *set;
 
 	if (function->agglevelsup != 0 || nsets == 0)
 		return refuse(a, "GROUPING of another query level, or without grouping sets");
 	foreach(set, a->result->request.sets)
 	{
-		int			value = 0;
-		ListCell   *ref;
+		int		  value = 0;
+		ListCell *ref;
 
 		foreach(ref, function->refs)
 			value = value << 1 | !list_member_int(lfirst(set), lfirst_int(ref));
@@ -236,7 +239,7 @@ add_grouping(Analyzer *a, GroupingFunc *function)
 static TbAggStates
 states_of(Analyzer *a)
 {
-	TbAggStates states = {.translator = a->t,.nkeys = list_length(a->result->keys)};
+	TbAggStates states = {.translator = a->t, .nkeys = list_length(a->result->keys)};
 
 	return states;
 }
@@ -252,10 +255,11 @@ add_key_displays(Analyzer *a)
 
 	forboth(output, a->outputs, value, a->key_values)
 	{
-		TbOutput   *out = lfirst(output);
+		TbOutput *out = lfirst(output);
 
 		out->display = tb_agg_display_column(&states, TB_AGG_MAX, lfirst(value), NULL);
-		out->least_display = tb_agg_display_column(&states, TB_AGG_MIN, lfirst(value), NULL);
+		out->least_display = tb_agg_display_column(&states, TB_AGG_MIN, lfirst(value),
+												   NULL);
 	}
 }
 
@@ -266,7 +270,8 @@ is_of_distinct_values(const Aggref *aggref)
 	TbAggregateKind kind = tb_aggregate_kind(aggref->aggfnoid);
 
 	return aggref->aggdistinct != NIL &&
-		(kind == TB_AGGREGATE_COUNT || kind == TB_AGGREGATE_SUM || kind == TB_AGGREGATE_AVG);
+		(kind == TB_AGGREGATE_COUNT || kind == TB_AGGREGATE_SUM ||
+		 kind == TB_AGGREGATE_AVG);
 }
 
 /* The column of a state of distinct values, taken from a column of the groups. */
@@ -292,14 +297,14 @@ distinct_column(Analyzer *a, TbAggKind kind, uint32 column, uint32 type, uint32 
 static void
 distinct_output(Analyzer *a, const Aggref *aggref, const TbValue *filter, TbOutput *out)
 {
-	TbAggStates states = states_of(a);
-	int			key = list_length(a->result->keys) - 1;
-	const TbValue *arg = list_nth(a->key_values, key);
-	uint32		display = ((TbOutput *) list_nth(a->outputs, key))->display;
+	TbAggStates		states = states_of(a);
+	int				key = list_length(a->result->keys) - 1;
+	const TbValue  *arg = list_nth(a->key_values, key);
+	uint32			display = ((TbOutput *) list_nth(a->outputs, key))->display;
 	TbAggregateKind kind = tb_aggregate_kind(aggref->aggfnoid);
-	uint32		type = arg->info.type;
-	uint32		counter = filter != NULL ? tb_agg_count_column(&states, arg, filter) : TB_NONE;
-	bool		is_narrow = type == TB_TYPE_INT2 || type == TB_TYPE_INT4;
+	uint32			type = arg->info.type;
+	uint32 counter = filter != NULL ? tb_agg_count_column(&states, arg, filter) : TB_NONE;
+	bool   is_narrow = type == TB_TYPE_INT2 || type == TB_TYPE_INT4;
 
 	out->scale = arg->info.scale;
 	out->display = TB_NONE;
@@ -318,7 +323,8 @@ distinct_output(Analyzer *a, const Aggref *aggref, const TbValue *filter, TbOutp
 	if (display != TB_NONE)
 		out->display = distinct_column(a, TB_AGG_MAX, display, TB_TYPE_INT4, counter);
 	out->kind = kind == TB_AGGREGATE_AVG ? TB_OUT_AVG_NUMERIC :
-		is_narrow ? TB_OUT_VALUE : TB_OUT_SUM_NUMERIC;
+		is_narrow						 ? TB_OUT_VALUE :
+										   TB_OUT_SUM_NUMERIC;
 }
 
 static bool
@@ -326,8 +332,8 @@ add_aggref(Analyzer *a, Aggref *aggref)
 {
 	TbValue		arg;
 	TbValue		filter;
-	TbValue    *arg_ptr = NULL;
-	TbValue    *filter_ptr = NULL;
+	TbValue	   *arg_ptr = NULL;
+	TbValue	   *filter_ptr = NULL;
 	TbAggStates states = states_of(a);
 	TbOutput	out = {0};
 
@@ -338,18 +344,20 @@ add_aggref(Analyzer *a, Aggref *aggref)
 		return refuse(a, "an aggregate of several arguments");
 	if (aggref->args != NIL && !is_of_distinct_values(aggref))
 	{
-		bool		translated;
+		bool translated;
 
 		/* Rows that do not pass the filter do not evaluate it. */
 		a->t->conditional += aggref->aggfilter != NULL;
-		translated = tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr, &arg);
+		translated = tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr,
+								  &arg);
 		a->t->conditional -= aggref->aggfilter != NULL;
 		if (!translated)
 			return translator_refused(a);
 		arg_ptr = &arg;
 	}
 	/* The key holds the filter of all with DISTINCT. */
-	if (aggref->aggfilter != NULL && !(is_of_distinct_values(aggref) && has_common_filter(a)))
+	if (aggref->aggfilter != NULL &&
+		!(is_of_distinct_values(aggref) && has_common_filter(a)))
 	{
 		if (!tb_translate(a->t, aggref->aggfilter, &filter))
 			return translator_refused(a);
@@ -373,8 +381,8 @@ is_in_scan_tlist(const Analyzer *a, Node *node)
 static bool
 add_distinct_argument(Analyzer *a, const Aggref *aggref)
 {
-	Expr	   *arg = linitial_node(TargetEntry, aggref->args)->expr;
-	Oid			type = exprType((Node *) arg);
+	Expr *arg = linitial_node(TargetEntry, aggref->args)->expr;
+	Oid	  type = exprType((Node *) arg);
 
 	if (a->result->request.sets != NIL)
 		return refuse(a, "an aggregate with DISTINCT over grouping sets");
@@ -391,7 +399,8 @@ add_distinct_argument(Analyzer *a, const Aggref *aggref)
 	a->distinct_is_added = true;
 	/* PostgreSQL adds them in ascending order, so the last digits are certain. */
 	if (type == FLOAT4OID || type == FLOAT8OID)
-		return refuse(a, "a sum of distinct floating-point numbers, which depends on their order");
+		return refuse(
+			a, "a sum of distinct floating-point numbers, which depends on their order");
 	return true;
 }
 
@@ -420,7 +429,8 @@ collect_walker(Node *node, Analyzer *a)
 		case T_Aggref:
 			return !add_aggref(a, (Aggref *) node);
 		case T_Var:
-			return !refuse(a, "a column that is neither grouped nor aggregated is returned");
+			return !refuse(a,
+						   "a column that is neither grouped nor aggregated is returned");
 		case T_GroupingFunc:
 			return !add_grouping(a, (GroupingFunc *) node);
 		case T_PlaceHolderVar:
@@ -436,7 +446,8 @@ collect_walker(Node *node, Analyzer *a)
 static bool
 dependent_walker(Node *node, Analyzer *a)
 {
-	if (node == NULL || IsA(node, Aggref) || (!IsA(node, List) && is_in_scan_tlist(a, node)))
+	if (node == NULL || IsA(node, Aggref) ||
+		(!IsA(node, List) && is_in_scan_tlist(a, node)))
 		return false;
 	if (IsA(node, Var))
 		return !add_key(a, (Expr *) node, 0);
@@ -446,7 +457,7 @@ dependent_walker(Node *node, Analyzer *a)
 static bool
 add_keys(Analyzer *a, const TbAggRequest *request)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (request->distinct_input)
 	{
@@ -498,11 +509,12 @@ build(Analyzer *a, const TbAggRequest *request)
 static void
 estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 {
-	List	   *keys = list_truncate(list_copy(result->keys), result->grouped_keys);
-	double		rows = result->request.rel->rows;
-	double		pairs;
+	List  *keys = list_truncate(list_copy(result->keys), result->grouped_keys);
+	double rows = result->request.rel->rows;
+	double pairs;
 
-	result->result_groups = keys == NIL ? 1 : estimate_num_groups(root, keys, rows, NULL, NULL);
+	result->result_groups = keys == NIL ? 1 :
+										  estimate_num_groups(root, keys, rows, NULL, NULL);
 	result->groups = result->result_groups;
 	if (result->distincts == NIL)
 		return;
@@ -515,18 +527,19 @@ estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 static double
 estimate_folded_bytes(PlannerInfo *root, const TbAggAnalysis *result)
 {
-	double		groups = 0;
+	double groups = 0;
 
 	for (int set = 0; set < result->nsets; set++)
 	{
-		List	   *keys = NIL;
-		ListCell   *lc;
+		List	 *keys = NIL;
+		ListCell *lc;
 
 		foreach(lc, result->keys)
 			if (result->sets[set] & (UINT64CONST(1) << foreach_current_index(lc)))
 				keys = lappend(keys, lfirst(lc));
 		if (list_length(keys) < list_length(result->keys) && keys != NIL)
-			groups += estimate_num_groups(root, keys, result->request.rel->rows, NULL, NULL);
+			groups += estimate_num_groups(root, keys, result->request.rel->rows, NULL,
+										  NULL);
 	}
 	return groups * tb_set_fold_group_bytes(list_length(result->scan_tlist));
 }
@@ -543,14 +556,14 @@ static void
 store_outputs(Analyzer *a)
 {
 	const TbProgram *program = ((TbStage *) llast(a->result->stages))->program;
-	uint32		begin = list_length(a->result->keys) + program->aggs.count;
-	ListCell   *lc;
-	int			i = 0;
+	uint32			 begin = list_length(a->result->keys) + program->aggs.count;
+	ListCell		*lc;
+	int				 i = 0;
 
 	a->result->outputs = palloc(sizeof(TbOutput) * list_length(a->outputs));
 	foreach(lc, a->outputs)
 	{
-		TbOutput   *output = &a->result->outputs[i++];
+		TbOutput *output = &a->result->outputs[i++];
 
 		*output = *(TbOutput *) lfirst(lc);
 		place_distinct(&output->first, begin);
@@ -560,11 +573,10 @@ store_outputs(Analyzer *a)
 }
 
 TbAggAnalysis *
-tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
-				  const char **reason)
+tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, const char **reason)
 {
 	TbJoinProgram *program = tb_join_program_begin(root, request->tree, reason);
-	Analyzer	a = {0};
+	Analyzer	   a = {0};
 
 	if (program == NULL)
 		return NULL;

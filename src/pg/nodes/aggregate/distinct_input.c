@@ -34,8 +34,8 @@
 static bool
 has_sort_operator(Oid aggregate)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
-	bool		result = false;
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	bool	  result = false;
 
 	if (HeapTupleIsValid(tuple))
 	{
@@ -73,11 +73,11 @@ looks_into_floats(Node *node, void *context)
 		return ((Var *) node)->vartype == FLOAT4OID || ((Var *) node)->vartype == FLOAT8OID;
 	if (IsA(node, Aggref))
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
 		foreach(lc, ((Aggref *) node)->args)
 		{
-			Node	   *arg = (Node *) lfirst_node(TargetEntry, lc)->expr;
+			Node *arg = (Node *) lfirst_node(TargetEntry, lc)->expr;
 
 			if (!IsA(arg, Var) && looks_into_floats(arg, context))
 				return true;
@@ -90,7 +90,7 @@ looks_into_floats(Node *node, void *context)
 static bool
 any_looks_into_floats(List *exprs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, exprs)
 		if (!IsA(lfirst(lc), Var) && looks_into_floats(lfirst(lc), NULL))
@@ -121,23 +121,25 @@ is_for_us(PlannerInfo *root, RelOptInfo *input_rel, const RelOptInfo *output_rel
 }
 
 static Path *
-aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *extra, Path *path,
-		   double input_rows)
+aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *extra,
+		   Path *path, double input_rows)
 {
-	Query	   *parse = root->parse;
-	double		groups = 1;
+	Query		  *parse = root->parse;
+	double		   groups = 1;
 	AggClauseCosts costs;
 
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	if (parse->groupClause != NIL)
 	{
-		groups = estimate_num_groups(root, get_sortgrouplist_exprs(parse->groupClause,
-																   root->processed_tlist),
+		groups = estimate_num_groups(root,
+									 get_sortgrouplist_exprs(parse->groupClause,
+															 root->processed_tlist),
 									 input_rows, NULL, NULL);
 		/* All keys may be constant. */
 		if (root->group_pathkeys != NIL)
-			path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys, -1.0);
+			path = (Path *) create_sort_path(root, output_rel, path, root->group_pathkeys,
+											 -1.0);
 	}
 	return (Path *) create_agg_path(root, output_rel, path, output_rel->reltarget,
 									parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
@@ -150,9 +152,9 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 						   GroupPathExtraData *extra)
 {
 	TbAggRequest request = {0};
-	const char *part;
-	CustomPath *path;
-	Path	   *above;
+	const char	*part;
+	CustomPath	*path;
+	Path		*above;
 
 	if (!is_for_us(root, input_rel, output_rel, extra))
 		return false;
@@ -163,7 +165,8 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 	request.target = input_rel->reltarget;
 	request.distinct_input = true;
 	if (input_rel->reloptkind == RELOPT_BASEREL)
-		part = tb_planning_part("distinct rows of", planner_rt_fetch(input_rel->relid, root)->relid);
+		part = tb_planning_part("distinct rows of",
+								planner_rt_fetch(input_rel->relid, root)->relid);
 	else
 		part = tb_join_part(root, "distinct rows of join of", input_rel->relids);
 	path = tb_preagg_make_path(root, output_rel, &request, part);
@@ -171,6 +174,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 		return true;
 	above = aggregated(root, output_rel, extra, &path->path, input_rel->rows);
 	tb_offer_path(output_rel, above, part, TB_GPU_PREAGG_NAME,
-				  tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages));
+				  tb_stage_relids(
+					  ((TbAggAnalysis *) linitial(path->custom_private))->stages));
 	return true;
 }

@@ -35,7 +35,7 @@ static void
 begin_preagg(CustomScanState *css, EState *estate, int eflags)
 {
 	TbPreAggState *node = (TbPreAggState *) css;
-	TbRunCursor *cursor = &node->cursor;
+	TbRunCursor	  *cursor = &node->cursor;
 
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
@@ -48,7 +48,7 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 static void
 give_up_on_value(TbPreAggState *node, const char *message)
 {
-	TbFailure	why;
+	TbFailure why;
 
 	tb_failure_set(&why, TB_FALLBACK_VALUE, "%s", message);
 	tb_stat_fallback(&why, tb_stage_run_table_name(node->cursor.run));
@@ -70,8 +70,8 @@ static bool
 fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 {
 	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
-	uint32		row = node->cursor.next_row++;
-	const char *why;
+	uint32		 row = node->cursor.next_row++;
+	const char	*why;
 
 	if (!tb_set_fold_add(fold, node->cursor.batch, row, &why))
 	{
@@ -81,13 +81,13 @@ fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 	for (int number = 0;; number++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		bool		more = tb_set_fold_whole_row(fold, number, node->cursor.batch, row,
-												 slot->tts_values, slot->tts_isnull);
+		bool		  more = tb_set_fold_whole_row(fold, number, node->cursor.batch, row,
+												   slot->tts_values, slot->tts_isnull);
 
 		MemoryContextSwitchTo(old);
 		if (!more)
 			return true;
-		slot->tts_isnull[node->cursor.noutputs] = true;	/* the notes of the plan */
+		slot->tts_isnull[node->cursor.noutputs] = true; /* the notes of the plan */
 		keep_row(node, ExecStoreVirtualTuple(slot));
 	}
 }
@@ -101,9 +101,8 @@ keep_folded(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 	for (;;)
 	{
 		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		bool		ambiguous = false;
-		bool		more = tb_set_fold_next(fold, slot->tts_values, slot->tts_isnull,
-											&ambiguous);
+		bool		  ambiguous = false;
+		bool more = tb_set_fold_next(fold, slot->tts_values, slot->tts_isnull, &ambiguous);
 
 		MemoryContextSwitchTo(old);
 		if (!more)
@@ -123,8 +122,8 @@ keep_folded(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 static bool
 check_groups(TbPreAggState *node, TupleTableSlot *slot)
 {
-	TbRunCursor *cursor = &node->cursor;
-	TbSetFold  *fold = NULL;
+	TbRunCursor	 *cursor = &node->cursor;
+	TbSetFold	 *fold = NULL;
 	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 
 	node->checked = tuplestore_begin_heap(false, false, work_mem);
@@ -133,8 +132,9 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 													slot->tts_tupleDescriptor,
 													&TTSOpsMinimalTuple);
 	if (node->sets != NULL)
-		fold = tb_set_fold_begin(&node->css.ss.ps, node->sets, node->program, cursor->outputs,
-								 cursor->noutputs, slot->tts_tupleDescriptor);
+		fold = tb_set_fold_begin(&node->css.ss.ps, node->sets, node->program,
+								 cursor->outputs, cursor->noutputs,
+								 slot->tts_tupleDescriptor);
 	MemoryContextSwitchTo(old);
 	while (tb_run_cursor_advance(cursor))
 	{
@@ -193,14 +193,15 @@ store_empty(TbPreAggState *node, TupleTableSlot *slot)
 static TupleTableSlot *
 next_group(ScanState *ss)
 {
-	TbPreAggState *node = (TbPreAggState *) ss;
-	TbRunCursor *cursor = &node->cursor;
+	TbPreAggState  *node = (TbPreAggState *) ss;
+	TbRunCursor	   *cursor = &node->cursor;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
 	if (!cursor->falling_back && node->checked == NULL &&
 		(node->sets != NULL ||
-		 (!cursor->finished && tb_final_may_be_ambiguous(cursor->outputs, cursor->noutputs))))
+		 (!cursor->finished &&
+		  tb_final_may_be_ambiguous(cursor->outputs, cursor->noutputs))))
 	{
 		if (!check_groups(node, slot))
 			return slot;
@@ -226,7 +227,7 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 static TupleTableSlot *
 next_tuple(CustomScanState *css)
 {
-	TbRunCursor *cursor = &((TbPreAggState *) css)->cursor;
+	TbRunCursor	   *cursor = &((TbPreAggState *) css)->cursor;
 	TupleTableSlot *slot;
 
 	tb_run_cursor_start(cursor);
@@ -243,7 +244,7 @@ next_tuple(CustomScanState *css)
 static TupleTableSlot *
 exec_preagg(CustomScanState *css)
 {
-	TbRunCursor *cursor = &((TbPreAggState *) css)->cursor;
+	TbRunCursor	   *cursor = &((TbPreAggState *) css)->cursor;
 	TupleTableSlot *slot;
 
 	tb_run_cursor_enter(cursor);
@@ -285,7 +286,8 @@ static const CustomExecMethods exec_methods = {
 Node *
 tb_preagg_create_state(CustomScan *plan)
 {
-	TbPreAggState *node = (TbPreAggState *) newNode(sizeof(TbPreAggState), T_CustomScanState);
+	TbPreAggState *node = (TbPreAggState *) newNode(sizeof(TbPreAggState),
+													T_CustomScanState);
 
 	node->css.methods = &exec_methods;
 	return (Node *) node;

@@ -16,7 +16,7 @@
 static List *
 key_exprs(const CustomScan *plan, int begin, int end)
 {
-	List	   *keys = NIL;
+	List *keys = NIL;
 
 	for (int i = begin; i < end; i++)
 		keys = lappend(keys, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr);
@@ -30,8 +30,8 @@ explain_sets(const TbGroupingSets *sets, List *keys, ExplainState *es)
 	ExplainOpenGroup("Grouping Sets", "Grouping Sets", false, es);
 	for (int set = 0; set < sets->nsets; set++)
 	{
-		List	   *texts = NIL;
-		ListCell   *lc;
+		List	 *texts = NIL;
+		ListCell *lc;
 
 		foreach(lc, keys)
 			if (sets->sets[set] & (UINT64CONST(1) << foreach_current_index(lc)))
@@ -48,23 +48,27 @@ void
 tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	TbPreAggState *node = (TbPreAggState *) css;
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	uint32		nkeys = node->program->keys.count;
+	CustomScan	  *plan = (CustomScan *) css->ss.ps.plan;
+	uint32		   nkeys = node->program->keys.count;
 
 	ExplainPropertyText("Reduction", nkeys == 0 ? "NoGroup" : "Local", es);
 	if (node->cursor.run->nstages > 1)
 		ExplainPropertyText("Combined GpuJoin", "enabled", es);
 	else
-		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);
+		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))),
+							es);
 	if (node->sets != NULL && node->sets->ndistincts > 0)
 	{
-		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), &css->ss.ps, ancestors, es);
+		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), &css->ss.ps, ancestors,
+						es);
 		tb_explain_list("Distinct Key", key_exprs(plan, nkeys - 1, nkeys), &css->ss.ps,
 						ancestors, es);
 	}
 	else if (node->sets != NULL)
-		explain_sets(node->sets, tb_explain_texts(key_exprs(plan, 0, nkeys), &css->ss.ps,
-												  ancestors, es), es);
+		explain_sets(node->sets,
+					 tb_explain_texts(key_exprs(plan, 0, nkeys), &css->ss.ps, ancestors,
+									  es),
+					 es);
 	else
 		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys), &css->ss.ps, ancestors, es);
 	tb_explain_run(&node->cursor, ancestors, es);

@@ -29,48 +29,47 @@
 /* What the node is to compute, in terms of the query. */
 typedef struct TbAggRequest
 {
-	RelOptInfo *rel;				/* the table or join */
-	TbJoinTree *tree;				/* what is computed of it */
-	List	   *group_clause;		/* SortGroupClause */
-	List	   *sets;				/* lists of sortgrouprefs: grouping sets, or NIL */
-	PathTarget *target;				/* what the node returns */
+	RelOptInfo *rel;			/* the table or join */
+	TbJoinTree *tree;			/* what is computed of it */
+	List	   *group_clause;	/* SortGroupClause */
+	List	   *sets;			/* lists of sortgrouprefs: grouping sets, or NIL */
+	PathTarget *target;			/* what the node returns */
 	List	   *having;
-	bool		distinct_input;		/* the target's distinct rows, for a node above to
-									 * which it is the same how often each comes;
-									 * no group_clause */
+	bool		distinct_input; /* the target's distinct rows, for a node above to
+								 * which it is the same how often each comes;
+								 * no group_clause */
 } TbAggRequest;
 
 /* How it computes that; a path's custom_private points to it. */
 typedef struct TbAggAnalysis
 {
 	TbAggRequest request;
-	List	   *keys;				/* Expr: those grouped by, then dependent columns, then
-									 * what aggregates with DISTINCT are of */
-	int			grouped_keys;		/* how many are grouped by */
-	List	   *scan_tlist;			/* TargetEntry: keys, then Aggrefs */
-	TbOutput   *outputs;			/* one an entry of scan_tlist */
-	List	   *stages;				/* TbStage */
-	TbWork		work;				/* of the last stage */
-	double		groups;				/* estimated, of all keys */
-	double		result_groups;		/* estimated, of GROUP BY: fewer with DISTINCT */
-	double		folded_bytes;		/* estimated, of groups that the backend makes */
-	int			nsets;				/* that groups are folded to */
-	uint64	   *sets;				/* a bit a key; of request.sets, or the one that lacks
-									 * the key of DISTINCT */
-	List	   *functions;			/* int: GROUPING() in each set, function by function */
-	List	   *distincts;			/* TbDistinct *: states of aggregates with DISTINCT;
-									 * not NIL: the last key is theirs */
+	List		*keys;			/* Expr: those grouped by, then dependent columns, then
+								 * what aggregates with DISTINCT are of */
+	int			 grouped_keys;	/* how many are grouped by */
+	List		*scan_tlist;	/* TargetEntry: keys, then Aggrefs */
+	TbOutput	*outputs;		/* one an entry of scan_tlist */
+	List		*stages;		/* TbStage */
+	TbWork		 work;			/* of the last stage */
+	double		 groups;		/* estimated, of all keys */
+	double		 result_groups; /* estimated, of GROUP BY: fewer with DISTINCT */
+	double		 folded_bytes;	/* estimated, of groups that the backend makes */
+	int			 nsets;			/* that groups are folded to */
+	uint64		*sets;			/* a bit a key; of request.sets, or the one that lacks
+								 * the key of DISTINCT */
+	List		*functions;		/* int: GROUPING() in each set, function by function */
+	List		*distincts;		/* TbDistinct *: states of aggregates with DISTINCT;
+								 * not NIL: the last key is theirs */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. */
-extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root,
-										const TbAggRequest *request,
+extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 										const char **reason);
 
 /* plan.c: whether a path was added. Quietly: if not, no reason is noted. */
 extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,
-							   RelOptInfo *input_rel, RelOptInfo *output_rel,
-							   void *extra, bool quietly);
+							   RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra,
+							   bool quietly);
 extern void tb_preagg_init(void);
 
 /* The path that computes a request; NULL, with the reason noted, if PostgreSQL must. */
@@ -88,13 +87,13 @@ extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
 
 typedef struct TbPreAggState
 {
-	CustomScanState css;
-	TbRunCursor cursor;
-	TbProgram  *program;			/* of the last stage */
-	TbGroupingSets *sets;			/* or NULL */
-	Tuplestorestate *checked;		/* all groups, where they are looked at before
-									 * the first is returned, or made of others */
-	TupleTableSlot *checked_slot;
+	CustomScanState	 css;
+	TbRunCursor		 cursor;
+	TbProgram		*program; /* of the last stage */
+	TbGroupingSets	*sets;	  /* or NULL */
+	Tuplestorestate *checked; /* all groups, where they are looked at before
+							   * the first is returned, or made of others */
+	TupleTableSlot	*checked_slot;
 } TbPreAggState;
 
 /* exec.c */

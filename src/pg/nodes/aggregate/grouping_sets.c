@@ -12,23 +12,23 @@
 /* The list of grouping sets. */
 typedef enum TbPrivateSets
 {
-	TB_SETS_SETS,					/* Const, bytea: uint64[] */
-	TB_SETS_FUNCTIONS,				/* Const, bytea: int32[] */
-	TB_SETS_OPERATORS,				/* OID list, one a key */
-	TB_SETS_DISTINCTS				/* Const, bytea: TbDistinct[] */
+	TB_SETS_SETS,	   /* Const, bytea: uint64[] */
+	TB_SETS_FUNCTIONS, /* Const, bytea: int32[] */
+	TB_SETS_OPERATORS, /* OID list, one a key */
+	TB_SETS_DISTINCTS  /* Const, bytea: TbDistinct[] */
 } TbPrivateSets;
 
 List *
 tb_grouping_sets_pack(List *private, const TbGroupingSets *sets)
 {
-	List	   *operators = NIL;
+	List *operators = NIL;
 
 	for (int i = 0; i < sets->nkeys; i++)
 		operators = lappend_oid(operators, sets->operators[i]);
 	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
 		list_make4(tb_bytes_node(sets->sets, sizeof(uint64) * sets->nsets),
 				   tb_bytes_node(sets->functions,
-							  sizeof(int32) * sets->nfunctions * sets->nsets),
+								 sizeof(int32) * sets->nfunctions * sets->nsets),
 				   operators,
 				   tb_bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts));
 	return private;
@@ -37,11 +37,11 @@ tb_grouping_sets_pack(List *private, const TbGroupingSets *sets)
 TbGroupingSets *
 tb_grouping_sets_unpack(const CustomScan *plan)
 {
-	List	   *packed = list_nth(plan->custom_private, TB_PRIVATE_SETS);
+	List		   *packed = list_nth(plan->custom_private, TB_PRIVATE_SETS);
 	TbGroupingSets *result;
-	List	   *operators;
-	Oid		   *copy;
-	Size		size;
+	List		   *operators;
+	Oid			   *copy;
+	Size			size;
 
 	if (packed == NIL)
 		return NULL;

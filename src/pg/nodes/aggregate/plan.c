@@ -36,8 +36,8 @@
 /* Each takes a hash table, and a look-up a group. */
 #define MAX_SETS 256
 
-static Plan *plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
-						 List *tlist, List *clauses, List *custom_plans);
+static Plan *plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+						 List *clauses, List *custom_plans);
 
 static const CustomPathMethods path_methods = {
 	.CustomName = TB_GPU_PREAGG_NAME,
@@ -57,10 +57,10 @@ tb_preagg_init(void)
 
 /* GROUP BY and aggregates of the input. False: not for us at all. */
 static bool
-request_grouping(PlannerInfo *root, RelOptInfo *output_rel,
-				 GroupPathExtraData *extra, TbAggRequest *request)
+request_grouping(PlannerInfo *root, RelOptInfo *output_rel, GroupPathExtraData *extra,
+				 TbAggRequest *request)
 {
-	Query	   *parse = root->parse;
+	Query *parse = root->parse;
 
 	if (IS_OTHER_REL(output_rel) || extra->patype == PARTITIONWISE_AGGREGATE_PARTIAL)
 		return false;
@@ -75,11 +75,10 @@ request_grouping(PlannerInfo *root, RelOptInfo *output_rel,
 static bool
 request_distinct(PlannerInfo *root, RelOptInfo *input_rel, TbAggRequest *request)
 {
-	Query	   *parse = root->parse;
+	Query *parse = root->parse;
 
 	if (parse->hasDistinctOn || parse->hasAggs || parse->hasWindowFuncs ||
-		parse->groupClause != NIL || parse->groupingSets != NIL ||
-		root->hasHavingQual)
+		parse->groupClause != NIL || parse->groupingSets != NIL || root->hasHavingQual)
 		return false;
 	request->group_clause = parse->distinctClause;
 	request->target = input_rel->reltarget;
@@ -122,7 +121,7 @@ make_kept_input(PlannerInfo *root, RelOptInfo *rel, const TbJoinTree *tree)
 static List *
 sorted_keys(PlannerInfo *root, List *rollups)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, rollups)
 	{
@@ -140,12 +139,12 @@ static Path *
 make_kept_sets_path(PlannerInfo *root, RelOptInfo *output_rel,
 					const TbAggAnalysis *analysis, Path *input, const AggClauseCosts *costs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, output_rel->pathlist)
 	{
 		GroupingSetsPath *path = lfirst(lc);
-		List	   *pathkeys;
+		List			 *pathkeys;
 
 		if (!IsA(path, GroupingSetsPath))
 			continue;
@@ -154,8 +153,8 @@ make_kept_sets_path(PlannerInfo *root, RelOptInfo *output_rel,
 			input = (Path *) create_sort_path(root, output_rel, input, pathkeys, -1.0);
 		return (Path *) create_groupingsets_path(root, output_rel, input,
 												 analysis->request.having,
-												 path->aggstrategy, path->rollups,
-												 costs, path->path.rows);
+												 path->aggstrategy, path->rollups, costs,
+												 path->path.rows);
 	}
 	return NULL;
 }
@@ -165,9 +164,9 @@ static Path *
 make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *analysis)
 {
 	const TbAggRequest *request = &analysis->request;
-	Path	   *path = make_kept_input(root, request->rel, request->tree);
-	AggStrategy strategy = AGG_PLAIN;
-	AggClauseCosts costs;
+	Path			   *path = make_kept_input(root, request->rel, request->tree);
+	AggStrategy			strategy = AGG_PLAIN;
+	AggClauseCosts		costs;
 
 	/* Rows that come several times are no harm. */
 	if (request->distinct_input)
@@ -183,8 +182,8 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 			strategy = AGG_HASHED;
 		else if (grouping_is_sortable(request->group_clause))
 		{
-			List	   *keys = make_pathkeys_for_sortclauses(root, request->group_clause,
-															 root->processed_tlist);
+			List *keys = make_pathkeys_for_sortclauses(root, request->group_clause,
+													   root->processed_tlist);
 
 			strategy = AGG_SORTED;
 			/* All may be constant. */
@@ -194,15 +193,16 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 		else
 			return NULL;
 	}
-	return (Path *) create_agg_path(root, output_rel, path, request->target,
-									strategy, AGGSPLIT_SIMPLE, request->group_clause,
-									request->having, &costs, analysis->result_groups);
+	return (Path *) create_agg_path(root, output_rel, path, request->target, strategy,
+									AGGSPLIT_SIMPLE, request->group_clause, request->having,
+									&costs, analysis->result_groups);
 }
 
 void
-tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned, Path *path)
+tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned,
+			   Path *path)
 {
-	QualCost	having;
+	QualCost having;
 
 	cost_qual_eval(&having, analysis->request.having, root);
 	path->startup_cost = tb_cost_startup() + tb_cost_stages(analysis->stages) +
@@ -217,8 +217,9 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	if (analysis->distincts != NIL)
 		path->startup_cost += (analysis->groups - returned) * tb_cost_returned_group();
 	path->total_cost = path->startup_cost +
-		returned * (cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
-							cpu_operator_cost * list_length(analysis->scan_tlist)) +
+		returned *
+			(cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
+			 cpu_operator_cost * list_length(analysis->scan_tlist)) +
 		path->rows * path->pathtarget->cost.per_tuple;
 }
 
@@ -227,12 +228,15 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 {
 	const TbAggRequest *request = &analysis->request;
 	/* Of a join: so that EXPLAIN knows the tables by name. */
-	RelOptInfo *parent = request->rel->reloptkind == RELOPT_JOINREL ? request->rel : output_rel;
+	RelOptInfo		   *parent = request->rel->reloptkind == RELOPT_JOINREL ? request->rel :
+																			  output_rel;
 	/* No projection: the kept plan returns exactly the target. */
-	CustomPath *path = tb_offer_make_path(parent, request->target,
-										  request->distinct_input ? analysis->groups : kept->rows,
-										  0, lcons(kept, tb_stage_sources(analysis->stages)),
-										  analysis, &path_methods);
+	CustomPath		   *path = tb_offer_make_path(parent, request->target,
+										  request->distinct_input ? analysis->groups :
+																			kept->rows,
+												  0,
+												  lcons(kept, tb_stage_sources(analysis->stages)),
+												  analysis, &path_methods);
 
 	tb_preagg_cost(root, analysis, analysis->result_groups, &path->path);
 	return path;
@@ -268,8 +272,8 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 					const char *part)
 {
 	TbAggAnalysis *analysis = NULL;
-	const char *reason = "";
-	Path	   *kept;
+	const char	  *reason = "";
+	Path		  *kept;
 
 	if (!tb_guc_enable_aggregate)
 	{
@@ -293,7 +297,8 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 		return NULL;
 	if (analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
 	{
-		tb_planning_note(part, "the folded groups are estimated to take more memory than hash_mem");
+		tb_planning_note(
+			part, "the folded groups are estimated to take more memory than hash_mem");
 		return NULL;
 	}
 	kept = make_kept_path(root, output_rel, analysis);
@@ -313,8 +318,9 @@ note_other_input(PlannerInfo *root, const char *what, RelOptInfo *rel)
 		rel->rtekind != RTE_RESULT)
 		tb_planning_note(psprintf("%s %s", what,
 								  planner_rt_fetch(rel->relid, root)->eref->aliasname),
-						 rel->rtekind == RTE_SUBQUERY ? "the input is a subquery, which is a plan of its own" :
-						 "the input is no table");
+						 rel->rtekind == RTE_SUBQUERY ?
+							 "the input is a subquery, which is a plan of its own" :
+							 "the input is no table");
 }
 
 bool
@@ -322,9 +328,9 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 				   RelOptInfo *output_rel, void *extra, bool quietly)
 {
 	TbAggRequest request;
-	const char *what = step == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
-	const char *part;
-	CustomPath *path;
+	const char	*what = step == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
+	const char	*part;
+	CustomPath	*path;
 
 	if (!quietly)
 		note_other_input(root, what, input_rel);
@@ -341,7 +347,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	tb_noted_nodes_note(output_rel, path);
 	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
-				  tb_stage_relids(((TbAggAnalysis *) linitial(path->custom_private))->stages));
+				  tb_stage_relids(
+					  ((TbAggAnalysis *) linitial(path->custom_private))->stages));
 	return true;
 }
 
@@ -350,18 +357,19 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 static Oid *
 key_operators(const TbAggAnalysis *analysis)
 {
-	Oid		   *operators = palloc(sizeof(Oid) * Max(list_length(analysis->keys), 1));
-	ListCell   *lc;
+	Oid		 *operators = palloc(sizeof(Oid) * Max(list_length(analysis->keys), 1));
+	ListCell *lc;
 
 	foreach(lc, analysis->keys)
 	{
-		int			key = foreach_current_index(lc);
+		int key = foreach_current_index(lc);
 
 		if (key < list_length(analysis->request.group_clause))
-			operators[key] = list_nth_node(SortGroupClause, analysis->request.group_clause,
-										   key)->eqop;
+			operators[key] =
+				list_nth_node(SortGroupClause, analysis->request.group_clause, key)->eqop;
 		else
-			operators[key] = lookup_type_cache(exprType(lfirst(lc)), TYPECACHE_EQ_OPR)->eq_opr;
+			operators[key] = lookup_type_cache(exprType(lfirst(lc)), TYPECACHE_EQ_OPR)
+								 ->eq_opr;
 	}
 	return operators;
 }
@@ -369,11 +377,12 @@ key_operators(const TbAggAnalysis *analysis)
 static List *
 add_sets(List *private, const TbAggAnalysis *analysis)
 {
-	int			nvalues = list_length(analysis->functions);
-	int32	   *functions = palloc(sizeof(int32) * Max(nvalues, 1));
-	TbDistinct *distincts = palloc(sizeof(TbDistinct) * Max(list_length(analysis->distincts), 1));
+	int			   nvalues = list_length(analysis->functions);
+	int32		  *functions = palloc(sizeof(int32) * Max(nvalues, 1));
+	TbDistinct	  *distincts = palloc(sizeof(TbDistinct) *
+									  Max(list_length(analysis->distincts), 1));
 	TbGroupingSets sets = {0};
-	ListCell   *lc;
+	ListCell	  *lc;
 
 	foreach(lc, analysis->functions)
 		functions[foreach_current_index(lc)] = lfirst_int(lc);
@@ -395,9 +404,9 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 			List *clauses, List *custom_plans)
 {
 	TbAggAnalysis *analysis = linitial(path->custom_private);
-	CustomScan *scan = makeNode(CustomScan);
-	List	   *children = tb_stage_plans(analysis->stages, custom_plans);
-	int			columns = list_length(analysis->scan_tlist);
+	CustomScan	  *scan = makeNode(CustomScan);
+	List		  *children = tb_stage_plans(analysis->stages, custom_plans);
+	int			   columns = list_length(analysis->scan_tlist);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = analysis->request.having;

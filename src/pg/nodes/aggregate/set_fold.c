@@ -30,43 +30,43 @@
 
 typedef struct SetTable
 {
-	int			number;				/* of the set */
-	TupleHashTable groups;			/* NULL: the set has no keys */
-	TbResultBatch   *total;				/* of a set without keys */
+	int				  number; /* of the set */
+	TupleHashTable	  groups; /* NULL: the set has no keys */
+	TbResultBatch	 *total;  /* of a set without keys */
 	TupleHashIterator position;
-	bool		begun;				/* returning rows */
+	bool			  begun;  /* returning rows */
 } SetTable;
 
 /* MIN, MAX of a text, in place of a view. */
 typedef struct StoredText
 {
-	char	   *bytes;
-	uint32		length;
-	uint32		capacity;
+	char  *bytes;
+	uint32 length;
+	uint32 capacity;
 } StoredText;
 
 StaticAssertDecl(sizeof(StoredText) == sizeof(TbTextView), "a text's place in a group");
 
 struct TbSetFold
 {
-	MemoryContext context;
+	MemoryContext		  context;
 	const TbGroupingSets *sets;
-	const TbOutput *outputs;
-	int			noutputs;
-	TbAgg	   *states;				/* the program's, then those of DISTINCT */
-	int			nstates;
-	int			naggs;				/* of the program */
-	bool		has_texts;			/* among the states */
-	TbResultBatch   *empty;				/* a group of no rows; every group begins as a copy */
-	Size		group_size;
-	Size		valid_offset;
-	SetTable   *tables;				/* of the sets without some key */
-	int			ntables;
-	int			next_table;
-	TupleTableSlot *keys;			/* of a group that is added */
-	TupleTableSlot *stored_keys;
-	MemoryContext per_row;
-	uint32		unchecked;
+	const TbOutput		 *outputs;
+	int					  noutputs;
+	TbAgg				 *states;	 /* the program's, then those of DISTINCT */
+	int					  nstates;
+	int					  naggs;	 /* of the program */
+	bool				  has_texts; /* among the states */
+	TbResultBatch		 *empty;	 /* a group of no rows; every group begins as a copy */
+	Size				  group_size;
+	Size				  valid_offset;
+	SetTable			 *tables; /* of the sets without some key */
+	int					  ntables;
+	int					  next_table;
+	TupleTableSlot		 *keys; /* of a group that is added */
+	TupleTableSlot		 *stored_keys;
+	MemoryContext		  per_row;
+	uint32				  unchecked;
 };
 
 Size
@@ -96,10 +96,11 @@ has_all_keys(const TbGroupingSets *sets, int set)
 static void
 make_empty(TbSetFold *fold)
 {
-	int			ncolumns = fold->sets->nkeys + fold->nstates;
-	Size		values = TYPEALIGN(16, offsetof(TbResultBatch, columns) +
-								   ncolumns * sizeof(fold->empty->columns[0]));
-	Size		valid = values + (Size) ncolumns * 16;
+	int	 ncolumns = fold->sets->nkeys + fold->nstates;
+	Size values = TYPEALIGN(16,
+							offsetof(TbResultBatch, columns) +
+								ncolumns * sizeof(fold->empty->columns[0]));
+	Size valid = values + (Size) ncolumns * 16;
 
 	fold->valid_offset = valid;
 	fold->group_size = valid + ncolumns;
@@ -109,14 +110,15 @@ make_empty(TbSetFold *fold)
 	for (int i = 0; i < ncolumns; i++)
 		fold->empty->columns[i].values = values + (Size) i * 16;
 	for (int i = 0; i < ncolumns; i++)
-		if (i < fold->sets->nkeys || fold->states[i - fold->sets->nkeys].kind != TB_AGG_COUNT)
+		if (i < fold->sets->nkeys ||
+			fold->states[i - fold->sets->nkeys].kind != TB_AGG_COUNT)
 			fold->empty->columns[i].valid = valid + i;
 }
 
 static TbResultBatch *
 make_group(const TbSetFold *fold, uint64 set)
 {
-	TbResultBatch   *group = MemoryContextAlloc(fold->context, fold->group_size);
+	TbResultBatch *group = MemoryContextAlloc(fold->context, fold->group_size);
 
 	memcpy(group, fold->empty, fold->group_size);
 	for (int key = 0; key < fold->sets->nkeys; key++)
@@ -146,7 +148,8 @@ make_table(TbSetFold *fold, PlanState *node, uint64 set)
 	}
 	execTuplesHashPrepare(count, operators, &functions, &hashes);
 	return BuildTupleHashTableExt(node, desc, count, columns, functions, hashes, collations,
-								  FIRST_BUCKETS, 0, fold->context, fold->context, fold->per_row, false);
+								  FIRST_BUCKETS, 0, fold->context, fold->context,
+								  fold->per_row, false);
 }
 
 static void
@@ -157,7 +160,7 @@ make_tables(TbSetFold *fold, PlanState *node)
 	fold->tables = palloc0(sizeof(SetTable) * sets->nsets);
 	for (int i = 0; i < sets->nsets; i++)
 	{
-		SetTable   *table = &fold->tables[fold->ntables];
+		SetTable *table = &fold->tables[fold->ntables];
 
 		if (has_all_keys(sets, i))
 			continue;
@@ -197,8 +200,8 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 												  "pg_turbine grouping sets",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	TbSetFold  *fold = palloc0(sizeof(TbSetFold));
-	TupleDesc	key_desc = CreateTemplateTupleDesc(sets->nkeys);
+	TbSetFold	 *fold = palloc0(sizeof(TbSetFold));
+	TupleDesc	  key_desc = CreateTemplateTupleDesc(sets->nkeys);
 
 	fold->context = context;
 	fold->sets = sets;
@@ -220,8 +223,8 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 static bool
 add_int64(char *to, const char *from)
 {
-	int64		a;
-	int64		b;
+	int64 a;
+	int64 b;
 
 	memcpy(&a, to, sizeof(a));
 	memcpy(&b, from, sizeof(b));
@@ -234,8 +237,8 @@ add_int64(char *to, const char *from)
 static bool
 add_int128(char *to, const char *from)
 {
-	tb_int128	a;
-	tb_int128	b;
+	tb_int128 a;
+	tb_int128 b;
 
 	memcpy(&a, to, sizeof(a));
 	memcpy(&b, from, sizeof(b));
@@ -249,9 +252,9 @@ add_int128(char *to, const char *from)
 static bool
 add_float8(char *to, const char *from)
 {
-	float8		a;
-	float8		b;
-	float8		sum;
+	float8 a;
+	float8 b;
+	float8 sum;
 
 	memcpy(&a, to, sizeof(a));
 	memcpy(&b, from, sizeof(b));
@@ -276,15 +279,15 @@ is_less(uint32 type, const char *left, const char *right)
 		case TB_TYPE_FLOAT8:
 			return float8_lt(*(const float8 *) left, *(const float8 *) right);
 		case TB_TYPE_NUM128:
-			{
-				tb_int128	a;
-				tb_int128	b;
+		{
+			tb_int128 a;
+			tb_int128 b;
 
-				memcpy(&a, left, sizeof(a));
-				memcpy(&b, right, sizeof(b));
-				return a < b;
-			}
-		default:				/* int8, timestamps, numerics of 64 bits; no text */
+			memcpy(&a, left, sizeof(a));
+			memcpy(&b, right, sizeof(b));
+			return a < b;
+		}
+		default: /* int8, timestamps, numerics of 64 bits; no text */
 			return *(const int64 *) left < *(const int64 *) right;
 	}
 }
@@ -293,7 +296,7 @@ is_less(uint32 type, const char *left, const char *right)
 static bool
 combine_values(const TbAgg *agg, char *to, const char *from)
 {
-	uint32		type = tb_agg_state_type(agg);
+	uint32 type = tb_agg_state_type(agg);
 
 	switch (agg->kind)
 	{
@@ -322,7 +325,7 @@ combine_values(const TbAgg *agg, char *to, const char *from)
 static bool
 text_is_less(const char *bytes, uint32 length, const StoredText *text)
 {
-	int			order = memcmp(bytes, text->bytes, Min(length, text->length));
+	int order = memcmp(bytes, text->bytes, Min(length, text->length));
 
 	return order != 0 ? order < 0 : length < text->length;
 }
@@ -330,7 +333,7 @@ text_is_less(const char *bytes, uint32 length, const StoredText *text)
 static bool
 text_is_greater(const char *bytes, uint32 length, const StoredText *text)
 {
-	int			order = memcmp(bytes, text->bytes, Min(length, text->length));
+	int order = memcmp(bytes, text->bytes, Min(length, text->length));
 
 	return order != 0 ? order > 0 : length > text->length;
 }
@@ -346,8 +349,9 @@ combine_text(const TbSetFold *fold, const TbAgg *agg, char *to, bool is_first,
 	memcpy(&view, from, sizeof(view));
 	bytes = (const char *) batch + batch->bytes_offset + view.offset;
 	memcpy(&text, to, sizeof(text));
-	if (!is_first && !(agg->kind == TB_AGG_MIN ? text_is_less(bytes, view.length, &text) :
-					   text_is_greater(bytes, view.length, &text)))
+	if (!is_first &&
+		!(agg->kind == TB_AGG_MIN ? text_is_less(bytes, view.length, &text) :
+									text_is_greater(bytes, view.length, &text)))
 		return;
 	if (view.length > text.capacity || text.bytes == NULL)
 	{
@@ -364,21 +368,22 @@ combine_text(const TbSetFold *fold, const TbAgg *agg, char *to, bool is_first,
 static bool
 is_valid(const TbResultBatch *batch, uint32 column, uint32 row)
 {
-	uint64		valid = batch->columns[column].valid;
+	uint64 valid = batch->columns[column].valid;
 
 	return valid == 0 || ((const char *) batch)[valid + row] != 0;
 }
 
 /* A value that is not NULL into the group's state; a text's place is in the batch. */
 static bool
-combine_state(const TbSetFold *fold, int state, TbResultBatch *group, const TbResultBatch *batch,
-			  const char *from)
+combine_state(const TbSetFold *fold, int state, TbResultBatch *group,
+			  const TbResultBatch *batch, const char *from)
 {
 	const TbAgg *agg = &fold->states[state];
-	int			column = fold->sets->nkeys + state;
-	char	   *to = (char *) group + group->columns[column].values;
-	char	   *to_valid = group->columns[column].valid == 0 ? NULL :
-	(char *) group + group->columns[column].valid;
+	int			 column = fold->sets->nkeys + state;
+	char		*to = (char *) group + group->columns[column].values;
+	char		*to_valid = group->columns[column].valid == 0 ?
+			   NULL :
+			   (char *) group + group->columns[column].valid;
 
 	if (is_text(fold, state))
 	{
@@ -397,9 +402,10 @@ combine_state(const TbSetFold *fold, int state, TbResultBatch *group, const TbRe
 
 /* Whether some row of the group has passed the aggregate's FILTER, with a value. */
 static bool
-takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbResultBatch *batch, uint32 row)
+takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbResultBatch *batch,
+		   uint32 row)
 {
-	int64		count;
+	int64 count;
 
 #ifndef TB_MUTANT_NULL_IS_DISTINCT
 	if (!is_valid(batch, fold->sets->nkeys - 1, row))
@@ -407,14 +413,17 @@ takes_part(const TbSetFold *fold, const TbDistinct *distinct, const TbResultBatc
 #endif
 	if (distinct->counter == TB_NONE)
 		return true;
-	memcpy(&count, (const char *) batch + batch->columns[distinct->counter].values +
-		   (Size) row * sizeof(count), sizeof(count));
+	memcpy(&count,
+		   (const char *) batch + batch->columns[distinct->counter].values +
+			   (Size) row * sizeof(count),
+		   sizeof(count));
 	return count != 0;
 }
 
 /* What the group adds to such a state, in the state's own type. */
 static void
-distinct_value(const TbDistinct *distinct, const TbResultBatch *batch, uint32 row, tb_int128 *value)
+distinct_value(const TbDistinct *distinct, const TbResultBatch *batch, uint32 row,
+			   tb_int128 *value)
 {
 	const char *values = (const char *) batch + batch->columns[distinct->column].values;
 	int64		number = 1;
@@ -425,7 +434,7 @@ distinct_value(const TbDistinct *distinct, const TbResultBatch *batch, uint32 ro
 			break;
 		case TB_AGG_SUM_INT:
 			number = distinct->type == TB_TYPE_INT2 ? ((const int16 *) values)[row] :
-				((const int32 *) values)[row];
+													  ((const int32 *) values)[row];
 			break;
 		case TB_AGG_SUM_WIDE:
 			if (distinct->type == TB_TYPE_NUM128)
@@ -447,8 +456,8 @@ combine(const TbSetFold *fold, TbResultBatch *group, const TbResultBatch *batch,
 {
 	for (int i = 0; i < fold->naggs; i++)
 	{
-		int			column = fold->sets->nkeys + i;
-		Size		place = (Size) row * tb_type_width(tb_agg_state_type(&fold->states[i]));
+		int	 column = fold->sets->nkeys + i;
+		Size place = (Size) row * tb_type_width(tb_agg_state_type(&fold->states[i]));
 
 		if (is_valid(batch, column, row) &&
 			!combine_state(fold, i, group, batch,
@@ -458,7 +467,7 @@ combine(const TbSetFold *fold, TbResultBatch *group, const TbResultBatch *batch,
 	for (int i = 0; i < fold->sets->ndistincts; i++)
 	{
 		const TbDistinct *distinct = &fold->sets->distincts[i];
-		tb_int128	value;
+		tb_int128		  value;
 
 		if (!takes_part(fold, distinct, batch, row))
 			continue;
@@ -488,7 +497,7 @@ static TbResultBatch *
 find_group(TbSetFold *fold, SetTable *table, const bool *isnull)
 {
 	TupleHashEntry entry;
-	bool		isnew;
+	bool		   isnew;
 
 	if (table->groups == NULL)
 		return table->total;
@@ -502,8 +511,8 @@ find_group(TbSetFold *fold, SetTable *table, const bool *isnull)
 bool
 tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row, const char **why)
 {
-	bool		isnull[TB_MAX_KEYS];
-	int			nkeys = fold->sets->nkeys;
+	bool		  isnull[TB_MAX_KEYS];
+	int			  nkeys = fold->sets->nkeys;
 	MemoryContext old;
 
 	MemoryContextReset(fold->per_row);
@@ -539,7 +548,8 @@ set_functions(const TbSetFold *fold, int set, Datum *values, bool *isnull)
 		if (out->kind != TB_OUT_GROUPING)
 			continue;
 		isnull[i] = false;
-		values[i] = Int32GetDatum(fold->sets->functions[out->second * fold->sets->nsets + set]);
+		values[i] = Int32GetDatum(
+			fold->sets->functions[out->second * fold->sets->nsets + set]);
 	}
 }
 
@@ -579,7 +589,7 @@ get_keys(TbSetFold *fold, const SetTable *table, TupleHashEntry entry, Datum *va
 static TbResultBatch *
 next_group(SetTable *table, TupleHashEntry *entry)
 {
-	bool		first = !table->begun;
+	bool first = !table->begun;
 
 	*entry = NULL;
 	table->begun = true;
@@ -594,19 +604,20 @@ next_group(SetTable *table, TupleHashEntry *entry)
 static StoredText
 stored_text(const TbSetFold *fold, const TbResultBatch *group, int state)
 {
-	StoredText	text;
+	StoredText text;
 
 	memcpy(&text, (const char *) group + group->columns[fold->sets->nkeys + state].values,
 		   sizeof(text));
 	return text;
 }
 
-/* A copy of the group in which texts are as in any TbResultBatch: views of bytes behind it. */
+/* A copy of the group in which texts are as in any TbResultBatch: views of bytes behind it.
+ */
 static const TbResultBatch *
 with_views(const TbSetFold *fold, const TbResultBatch *group)
 {
-	Size		size = fold->group_size;
-	TbResultBatch   *copy;
+	Size		   size = fold->group_size;
+	TbResultBatch *copy;
 
 	for (int i = 0; i < fold->naggs; i++)
 		if (is_text(fold, i))
@@ -616,8 +627,8 @@ with_views(const TbSetFold *fold, const TbResultBatch *group)
 	copy->bytes_offset = fold->group_size;
 	for (int i = 0; i < fold->naggs; i++)
 	{
-		StoredText	text;
-		TbTextView	view = {0};
+		StoredText text;
+		TbTextView view = {0};
 
 		if (!is_text(fold, i))
 			continue;
@@ -625,9 +636,11 @@ with_views(const TbSetFold *fold, const TbResultBatch *group)
 		view.length = text.length;
 		view.offset = copy->bytes_size;
 		if (text.length > 0)
-			memcpy((char *) copy + copy->bytes_offset + view.offset, text.bytes, text.length);
+			memcpy((char *) copy + copy->bytes_offset + view.offset, text.bytes,
+				   text.length);
 		copy->bytes_size += text.length;
-		memcpy((char *) copy + copy->columns[fold->sets->nkeys + i].values, &view, sizeof(view));
+		memcpy((char *) copy + copy->columns[fold->sets->nkeys + i].values, &view,
+			   sizeof(view));
 	}
 	return copy;
 }
@@ -635,20 +648,20 @@ with_views(const TbSetFold *fold, const TbResultBatch *group)
 bool
 tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous)
 {
-	int			nkeys = fold->sets->nkeys;
+	int nkeys = fold->sets->nkeys;
 
 	for (; fold->next_table < fold->ntables; fold->next_table++)
 	{
-		SetTable   *table = &fold->tables[fold->next_table];
+		SetTable	  *table = &fold->tables[fold->next_table];
 		TupleHashEntry entry;
-		TbResultBatch   *group = next_group(table, &entry);
+		TbResultBatch *group = next_group(table, &entry);
 
 		if (group == NULL)
 			continue;
 		get_keys(fold, table, entry, values, isnull);
 		tb_final_row(fold->outputs + nkeys, fold->noutputs - nkeys,
-					 fold->has_texts ? with_views(fold, group) : group, 0,
-					 values + nkeys, isnull + nkeys);
+					 fold->has_texts ? with_views(fold, group) : group, 0, values + nkeys,
+					 isnull + nkeys);
 		set_functions(fold, table->number, values, isnull);
 		*ambiguous = !tb_final_is_unambiguous(fold->outputs, fold->noutputs, group, 0);
 		return true;

@@ -26,24 +26,24 @@
  * groups such states follow those of the program. */
 typedef struct TbDistinct
 {
-	uint32		kind;				/* TbAggKind: COUNT or a sum of the key; MAX of the
-									 * display scale */
-	uint32		column;				/* the key, or the scale */
-	uint32		type;				/* TbType of `column` */
-	uint32		counter;			/* FILTER: the value takes part where this count is
-									 * not 0; else TB_NONE */
+	uint32 kind;	/* TbAggKind: COUNT or a sum of the key; MAX of the
+					 * display scale */
+	uint32 column;	/* the key, or the scale */
+	uint32 type;	/* TbType of `column` */
+	uint32 counter; /* FILTER: the value takes part where this count is
+					 * not 0; else TB_NONE */
 } TbDistinct;
 
 /* The sets of a plan, and what GROUPING() is in each. */
 typedef struct TbGroupingSets
 {
-	int			nkeys;
-	int			nsets;
-	const uint64 *sets;				/* a bit a key */
-	int			nfunctions;
-	const int32 *functions;			/* [function][set] */
-	const Oid  *operators;			/* equality, one a key */
-	int			ndistincts;			/* not 0: the last key is that of DISTINCT */
+	int				  nkeys;
+	int				  nsets;
+	const uint64	 *sets;		  /* a bit a key */
+	int				  nfunctions;
+	const int32		 *functions;  /* [function][set] */
+	const Oid		 *operators;  /* equality, one a key */
+	int				  ndistincts; /* not 0: the last key is that of DISTINCT */
 	const TbDistinct *distincts;
 } TbGroupingSets;
 
@@ -55,9 +55,8 @@ extern Size tb_set_fold_group_bytes(int ncolumns);
 /* Rows have the columns of `desc`, of which the keys come first. Lives in the current
  * context. */
 extern TbSetFold *tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets,
-									const TbProgram *program,
-									const TbOutput *outputs, int noutputs,
-									TupleDesc desc);
+									const TbProgram *program, const TbOutput *outputs,
+									int noutputs, TupleDesc desc);
 
 /* Takes a group of all keys. False, with *why, if its sets can not be computed here. */
 extern bool tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
@@ -70,8 +69,7 @@ extern bool tb_set_fold_whole_row(TbSetFold *fold, int number, const TbResultBat
 
 /* After the last group: rows of the other sets, one after another. *ambiguous: see
  * tb_final_is_unambiguous. */
-extern bool tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull,
-							 bool *ambiguous);
+extern bool tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous);
 
 extern void tb_set_fold_end(TbSetFold *fold);
 

@@ -19,12 +19,14 @@ added_startup(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			{
-				const char *name = ((const CustomScan *) plan)->methods->CustomName;
+		{
+			const char *name = ((const CustomScan *) plan)->methods->CustomName;
 
-				return strcmp(name, TB_GPU_SCAN_NAME) == 0 ||
-					strcmp(name, TB_GPU_JOIN_NAME) == 0 ? plan->startup_cost : 0;
-			}
+			return strcmp(name, TB_GPU_SCAN_NAME) == 0 ||
+					strcmp(name, TB_GPU_JOIN_NAME) == 0 ?
+				plan->startup_cost :
+				0;
+		}
 		case T_HashJoin:
 		case T_Material:
 		case T_Memoize:
@@ -42,7 +44,7 @@ added_startup(const Plan *plan)
 		case T_Append:
 			return added_startup(linitial(((const Append *) plan)->appendplans));
 		default:
-			return 0;			/* it starts when its input has ended, or knows none of ours */
+			return 0; /* it starts when its input has ended, or knows none of ours */
 	}
 }
 
@@ -51,7 +53,7 @@ static void order_plan(Plan *plan);
 static void
 order_plans(List *plans)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, plans)
 		order_plan(lfirst(lc));
@@ -78,15 +80,15 @@ order_plan(Plan *plan)
 			order_plans(((MergeAppend *) plan)->mergeplans);
 			break;
 		case T_HashJoin:
-			{
-				Plan	   *outer = plan->lefttree;
-				Cost		startup = outer->startup_cost - added_startup(outer);
+		{
+			Plan *outer = plan->lefttree;
+			Cost  startup = outer->startup_cost - added_startup(outer);
 
-				if (startup < plan->righttree->total_cost &&
-					outer->startup_cost >= plan->righttree->total_cost)
-					outer->startup_cost = Max(startup, 0);
-				break;
-			}
+			if (startup < plan->righttree->total_cost &&
+				outer->startup_cost >= plan->righttree->total_cost)
+				outer->startup_cost = Max(startup, 0);
+			break;
+		}
 		default:
 			break;
 	}

@@ -16,8 +16,8 @@
 #include "pg/nodes/hooks/path_hooks.h"
 #include "pg/planner/planning.h"
 
-static set_rel_pathlist_hook_type previous_rel_hook = NULL;
-static set_join_pathlist_hook_type previous_join_hook = NULL;
+static set_rel_pathlist_hook_type	previous_rel_hook = NULL;
+static set_join_pathlist_hook_type	previous_join_hook = NULL;
 static create_upper_paths_hook_type previous_upper_hook = NULL;
 
 static void

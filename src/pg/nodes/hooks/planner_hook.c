@@ -18,7 +18,7 @@
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 
-static planner_hook_type previous_planner = NULL;
+static planner_hook_type		previous_planner = NULL;
 static ProcessUtility_hook_type previous_utility = NULL;
 
 /* A cursor that says nothing may be moved backward if its plan can run backward,
@@ -28,17 +28,15 @@ static ProcessUtility_hook_type previous_utility = NULL;
 static bool
 may_cursor_run_backward(int options)
 {
-	return (options & CURSOR_OPT_FAST_PLAN) != 0 &&
-		(options & CURSOR_OPT_NO_SCROLL) == 0;
+	return (options & CURSOR_OPT_FAST_PLAN) != 0 && (options & CURSOR_OPT_NO_SCROLL) == 0;
 }
 
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options,
-		   ParamListInfo params)
+plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	TbPlanningState planning = tb_planning_enter(may_cursor_run_backward(cursor_options));
-	TbSerialPaths outer = tb_serial_paths_begin();
-	List	   *outer_nodes = tb_noted_nodes_begin();
+	TbSerialPaths	outer = tb_serial_paths_begin();
+	List		   *outer_nodes = tb_noted_nodes_begin();
 	PlannedStmt *volatile result = NULL;
 
 	PG_TRY();
@@ -64,13 +62,13 @@ plan_query(Query *parse, const char *query_string, int cursor_options,
 static bool
 is_plain_explain(Node *statement)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!IsA(statement, ExplainStmt))
 		return false;
 	foreach(lc, ((ExplainStmt *) statement)->options)
 	{
-		DefElem    *option = lfirst(lc);
+		DefElem *option = lfirst(lc);
 
 		if (strcmp(option->defname, "analyze") == 0)
 			return !defGetBoolean(option);
@@ -80,19 +78,19 @@ is_plain_explain(Node *statement)
 
 static void
 process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
-				ProcessUtilityContext context, ParamListInfo params,
-				QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+				ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+				DestReceiver *dest, QueryCompletion *qc)
 {
-	bool		outer = tb_planning_enter_plain_explain(is_plain_explain(pstmt->utilityStmt));
+	bool outer = tb_planning_enter_plain_explain(is_plain_explain(pstmt->utilityStmt));
 
 	PG_TRY();
 	{
 		if (previous_utility)
-			previous_utility(pstmt, query_string, read_only_tree, context,
-							 params, env, dest, qc);
+			previous_utility(pstmt, query_string, read_only_tree, context, params, env,
+							 dest, qc);
 		else
-			standard_ProcessUtility(pstmt, query_string, read_only_tree,
-									context, params, env, dest, qc);
+			standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
+									env, dest, qc);
 	}
 	PG_FINALLY();
 	{

@@ -33,11 +33,12 @@ PG_FUNCTION_INFO_V1(turbine_why_not);
 static Datum
 type_names(const TbFunction *f)
 {
-	Datum		names[TB_FN_MAX_ARGS];
+	Datum names[TB_FN_MAX_ARGS];
 
 	for (int i = 0; i < f->nargs; i++)
 		names[i] = CStringGetTextDatum(tb_type_name(f->args[i]));
-	return PointerGetDatum(construct_array(names, f->nargs, TEXTOID, -1, false, TYPALIGN_INT));
+	return PointerGetDatum(
+		construct_array(names, f->nargs, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 Datum
@@ -49,8 +50,8 @@ turbine_functions(PG_FUNCTION_ARGS)
 	for (int i = 0; i < TB_FUNCTION_COUNT; i++)
 	{
 		const TbFunction *f = &tb_functions[i];
-		Datum		values[8];
-		bool		nulls[8] = {0};
+		Datum			  values[8];
+		bool			  nulls[8] = {0};
 
 		values[0] = CStringGetTextDatum(f->name);
 		values[1] = CStringGetTextDatum(f->signature);
@@ -68,8 +69,8 @@ turbine_functions(PG_FUNCTION_ARGS)
 static void
 put_reason(ReturnSetInfo *rsinfo, const char *part, const char *reason)
 {
-	Datum		values[2];
-	bool		nulls[2] = {0};
+	Datum values[2];
+	bool  nulls[2] = {0};
 
 	values[0] = CStringGetTextDatum(part);
 	values[1] = CStringGetTextDatum(reason);
@@ -81,8 +82,8 @@ static List *
 reasons_of(Query *query, const char *source)
 {
 	TbPlanningState planning = tb_planning_record();
-	List	   *offers = tb_offers_begin();
-	List	   *reasons = NIL;
+	List		   *offers = tb_offers_begin();
+	List		   *reasons = NIL;
 
 	PG_TRY();
 	{
@@ -106,7 +107,7 @@ reasons_of(Query *query, const char *source)
 static void
 explain_query(ReturnSetInfo *rsinfo, Query *query, const char *source)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (query->commandType == CMD_UTILITY)
 	{
@@ -115,7 +116,7 @@ explain_query(ReturnSetInfo *rsinfo, Query *query, const char *source)
 	}
 	foreach(lc, reasons_of(query, source))
 	{
-		TbReason   *reason = lfirst(lc);
+		TbReason *reason = lfirst(lc);
 
 		put_reason(rsinfo, reason->part, reason->reason);
 	}
@@ -125,8 +126,8 @@ Datum
 turbine_why_not(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	char	   *source = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	ListCell   *lc;
+	char		  *source = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	ListCell	  *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (!tb_guc_enabled)
@@ -136,9 +137,9 @@ turbine_why_not(PG_FUNCTION_ARGS)
 	}
 	foreach(lc, pg_parse_query(source))
 	{
-		List	   *queries = pg_analyze_and_rewrite_fixedparams(lfirst_node(RawStmt, lc),
-																 source, NULL, 0, NULL);
-		ListCell   *query;
+		List *queries = pg_analyze_and_rewrite_fixedparams(lfirst_node(RawStmt, lc), source,
+														   NULL, 0, NULL);
+		ListCell *query;
 
 		foreach(query, queries)
 			explain_query(rsinfo, lfirst_node(Query, query), source);

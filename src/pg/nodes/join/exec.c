@@ -40,7 +40,7 @@ store_kept(TbRunCursor *cursor, TupleTableSlot *slot)
 static TupleTableSlot *
 next_row(ScanState *ss)
 {
-	TbRunCursor *cursor = &((TbJoinState *) ss)->cursor;
+	TbRunCursor	   *cursor = &((TbJoinState *) ss)->cursor;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
 	ExecClearTuple(slot);
@@ -62,12 +62,11 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 static TupleTableSlot *
 exec_join(CustomScanState *css)
 {
-	TbRunCursor *cursor = &((TbJoinState *) css)->cursor;
+	TbRunCursor	   *cursor = &((TbJoinState *) css)->cursor;
 	TupleTableSlot *slot;
 
 	tb_run_cursor_enter(cursor);
-	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_row,
-					(ExecScanRecheckMtd) recheck);
+	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_row, (ExecScanRecheckMtd) recheck);
 	tb_run_cursor_leave(cursor);
 	return slot;
 }

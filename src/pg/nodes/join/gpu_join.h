@@ -26,7 +26,7 @@ extern void tb_join_cost(List *stages, Path *path);
 typedef struct TbJoinState
 {
 	CustomScanState css;
-	TbRunCursor cursor;
+	TbRunCursor		cursor;
 } TbJoinState;
 
 /* exec.c */

@@ -21,8 +21,8 @@
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
-static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
-					   List *tlist, List *clauses, List *custom_plans);
+static Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+					   List *clauses, List *custom_plans);
 
 static const CustomPathMethods path_methods = {
 	.CustomName = TB_GPU_JOIN_NAME,
@@ -56,8 +56,8 @@ tb_join_cost(List *stages, Path *path)
 	path->startup_cost = tb_cost_startup() + tb_cost_stages(stages) +
 		tb_cost_disabled(stages) + path->pathtarget->cost.startup;
 	path->total_cost = path->startup_cost +
-		path->rows * (cpu_tuple_cost + tb_cost_returned_row() +
-					  path->pathtarget->cost.per_tuple);
+		path->rows *
+			(cpu_tuple_cost + tb_cost_returned_row() + path->pathtarget->cost.per_tuple);
 }
 
 static CustomPath *
@@ -77,7 +77,7 @@ make_path(RelOptInfo *rel, TbProjection *plan)
 static CustomPath *
 consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 {
-	const char *reason = "";
+	const char	 *reason = "";
 	TbProjection *plan = analyze(root, rel, &reason);
 
 	if (plan == NULL)
@@ -111,18 +111,19 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 	path = consider(root, joinrel, part);
 	if (path != NULL)
 		tb_offer_path(joinrel, &path->path, part, TB_GPU_JOIN_NAME,
-					  tb_stage_relids(((TbProjection *) linitial(path->custom_private))->stages));
+					  tb_stage_relids(
+						  ((TbProjection *) linitial(path->custom_private))->stages));
 }
 
 static Plan *
-plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
-		  List *clauses, List *custom_plans)
+plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+		  List *custom_plans)
 {
 	TbProjection *plan = linitial(path->custom_private);
-	CustomScan *scan = makeNode(CustomScan);
-	List	   *children = tb_stage_plans(plan->stages, custom_plans);
-	int			columns = 0;
-	ListCell   *lc;
+	CustomScan	 *scan = makeNode(CustomScan);
+	List		 *children = tb_stage_plans(plan->stages, custom_plans);
+	int			  columns = 0;
+	ListCell	 *lc;
 
 	foreach(lc, plan->exprs)
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,

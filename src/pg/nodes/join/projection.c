@@ -12,14 +12,15 @@
 static bool
 add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
 {
-	int			count = 0;
-	TbValue		value;
-	ListCell   *lc;
+	int		  count = 0;
+	TbValue	  value;
+	ListCell *lc;
 
-	projection->outputs = palloc0(sizeof(TbOutput) * Max(list_length(projection->exprs), 1));
+	projection->outputs = palloc0(sizeof(TbOutput) *
+								  Max(list_length(projection->exprs), 1));
 	foreach(lc, projection->exprs)
 	{
-		TbOutput   *out = &projection->outputs[count++];
+		TbOutput *out = &projection->outputs[count++];
 
 		if (!tb_translate(t, lfirst(lc), &value))
 		{
@@ -42,7 +43,7 @@ TbProjection *
 tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, const char **reason)
 {
 	TbJoinProgram *program = tb_join_program_begin(root, tree, reason);
-	TbProjection *projection;
+	TbProjection  *projection;
 
 	if (program == NULL)
 		return NULL;

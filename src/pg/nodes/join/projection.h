@@ -11,13 +11,13 @@
 
 typedef struct TbProjection
 {
-	List	   *stages;				/* TbStage; the last one's sink is PROJECT */
-	List	   *exprs;				/* Expr: what is returned */
-	TbOutput   *outputs;			/* one an expression */
+	List	 *stages;  /* TbStage; the last one's sink is PROJECT */
+	List	 *exprs;   /* Expr: what is returned */
+	TbOutput *outputs; /* one an expression */
 } TbProjection;
 
 /* NULL, with *reason, if a device can not compute it. */
-extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree,
-										List *exprs, const char **reason);
+extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs,
+										const char **reason);
 
 #endif

@@ -10,7 +10,7 @@
 typedef struct NotedNode
 {
 	const RelOptInfo *rel;
-	CustomPath	path;
+	CustomPath		  path;
 } NotedNode;
 
 static List *noted = NIL;
@@ -18,7 +18,7 @@ static List *noted = NIL;
 List *
 tb_noted_nodes_begin(void)
 {
-	List	   *outer = noted;
+	List *outer = noted;
 
 	noted = NIL;
 	return outer;
@@ -34,7 +34,7 @@ tb_noted_nodes_end(List *outer)
 void
 tb_noted_nodes_note(const RelOptInfo *rel, const CustomPath *path)
 {
-	NotedNode  *node = palloc(sizeof(NotedNode));
+	NotedNode *node = palloc(sizeof(NotedNode));
 
 	node->rel = rel;
 	node->path = *path;
@@ -44,7 +44,7 @@ tb_noted_nodes_note(const RelOptInfo *rel, const CustomPath *path)
 const CustomPath *
 tb_noted_node_of(const RelOptInfo *rel)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, noted)
 	{

@@ -17,6 +17,6 @@ extern const CustomPath *tb_noted_node_of(const RelOptInfo *rel);
 
 /* What was noted belongs to one run of the planner, as in serial_paths.h. */
 extern List *tb_noted_nodes_begin(void);
-extern void tb_noted_nodes_end(List *outer);
+extern void	 tb_noted_nodes_end(List *outer);
 
 #endif

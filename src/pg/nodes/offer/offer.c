@@ -22,11 +22,11 @@ typedef struct Offer
 {
 	const char *part;
 	const char *node_name;
-	List	   *relids;				/* OIDs: tables that it reads */
+	List	   *relids; /* OIDs: tables that it reads */
 	Cost		cost;
 } Offer;
 
-static List *offers = NIL;		/* Offer */
+static List *offers = NIL; /* Offer */
 
 CustomPath *
 tb_offer_make_path(RelOptInfo *parent, PathTarget *target, double rows, uint32 flags,
@@ -61,7 +61,7 @@ tb_offer_finds_device(const TbWork *work, const char *part)
 static void
 note_offer(const char *part, const char *node_name, List *relids, Cost cost)
 {
-	Offer	   *offer;
+	Offer *offer;
 
 	if (!tb_planning_is_recording())
 		return;
@@ -90,7 +90,7 @@ tb_offer_path(RelOptInfo *rel, Path *path, const char *part, const char *node_na
 List *
 tb_offers_begin(void)
 {
-	List	   *outer = offers;
+	List *outer = offers;
 
 	offers = NIL;
 	return outer;
@@ -106,7 +106,7 @@ tb_offers_end(List *outer)
 static void
 take_offers(Plan *plan, PlannedStmt *stmt)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (plan == NULL)
 		return;
@@ -117,7 +117,7 @@ take_offers(Plan *plan, PlannedStmt *stmt)
 
 		foreach(lc, offers)
 		{
-			Offer	   *offer = lfirst(lc);
+			Offer *offer = lfirst(lc);
 
 			if (strcmp(offer->node_name, name) == 0 &&
 				equal(offer->relids, tb_private_relids((CustomScan *) plan)))
@@ -146,7 +146,7 @@ take_offers(Plan *plan, PlannedStmt *stmt)
 static bool
 reads_table(const Offer *offer, Oid relid)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (list_member_oid(offer->relids, relid))
 		return true;
@@ -161,7 +161,7 @@ reads_table(const Offer *offer, Oid relid)
 static bool
 reads_all_of(const Offer *offer, const Offer *part)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, part->relids)
 		if (OidIsValid(lfirst_oid(lc)) && !reads_table(offer, lfirst_oid(lc)))
@@ -173,14 +173,13 @@ reads_all_of(const Offer *offer, const Offer *part)
 static bool
 is_covered(const Offer *part, List *all_offers)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, all_offers)
 	{
-		Offer	   *other = lfirst(lc);
+		Offer *other = lfirst(lc);
 
-		if (reads_all_of(other, part) &&
-			other->node_name != part->node_name &&
+		if (reads_all_of(other, part) && other->node_name != part->node_name &&
 			!list_member_ptr(offers, other))
 			return true;
 	}
@@ -190,19 +189,20 @@ is_covered(const Offer *part, List *all_offers)
 void
 tb_offers_note_lost(PlannedStmt *stmt)
 {
-	List	   *all_offers = list_copy(offers);
-	ListCell   *lc;
+	List	 *all_offers = list_copy(offers);
+	ListCell *lc;
 
 	take_offers(stmt->planTree, stmt);
 	foreach(lc, stmt->subplans)
 		take_offers(lfirst(lc), stmt);
 	foreach(lc, offers)
 	{
-		Offer	   *offer = lfirst(lc);
+		Offer *offer = lfirst(lc);
 
 		if (!is_covered(offer, all_offers))
-			tb_planning_note(offer->part,
-							 "PostgreSQL's plan is estimated to be cheaper than %s (cost %.2f)",
-							 offer->node_name, offer->cost);
+			tb_planning_note(
+				offer->part,
+				"PostgreSQL's plan is estimated to be cheaper than %s (cost %.2f)",
+				offer->node_name, offer->cost);
 	}
 }

@@ -34,9 +34,10 @@ extern void tb_offer_path(RelOptInfo *rel, Path *path, const char *part,
 
 /* Around recording for turbine.why_not. */
 extern List *tb_offers_begin(void);
-extern void tb_offers_end(List *outer);
+extern void	 tb_offers_end(List *outer);
 
-/* Notes, for each offer that the finished plan lacks, that PostgreSQL's path was cheaper. */
+/* Notes, for each offer that the finished plan lacks, that PostgreSQL's path was cheaper.
+ */
 extern void tb_offers_note_lost(PlannedStmt *stmt);
 
 #endif

@@ -55,7 +55,7 @@ stands_on_ours(const Path *path)
 void
 tb_prefer_whole(RelOptInfo *rel, const Path *whole)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, rel->pathlist)
 	{

@@ -35,7 +35,7 @@ static void
 begin_scan(CustomScanState *css, EState *estate, int eflags)
 {
 	TbScanState *node = (TbScanState *) css;
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	CustomScan	*plan = (CustomScan *) css->ss.ps.plan;
 
 	node->profile = tb_profile_make(estate);
 
@@ -43,8 +43,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	 * ExecInitCustomScan has made a virtual scan slot. Tuples here are heap
 	 * tuples, and so are those of EvalPlanQual: redo what depends on that.
 	 */
-	ExecInitScanTupleSlot(estate, &css->ss,
-						  RelationGetDescr(css->ss.ss_currentRelation),
+	ExecInitScanTupleSlot(estate, &css->ss, RelationGetDescr(css->ss.ss_currentRelation),
 						  &TTSOpsHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&css->ss, plan->scan.scanrelid);
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
@@ -56,7 +55,8 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	tb_brin_scan_init(&node->brin, css, tb_private_stage(plan, 0).brin_plan, eflags);
 	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
-	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
+	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs,
+												   TB_SCAN_EXPRS_PARAMS),
 										  &css->ss.ps);
 	(void) tb_profile_enter(node->profile, TB_CLOCK_STOPPED);
 }
@@ -80,19 +80,19 @@ evaluates_parameters(TbScanState *node)
 	if (!risk.others && bms_is_empty(risk.initplans))
 		return true;
 	return tb_seek_row_that_passes(node->css.ss.ss_currentRelation,
-							list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
-							node->filters, &risk, &node->css.ss.ps);
+								   list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
+								   node->filters, &risk, &node->css.ss.ps);
 }
 
 static void
 start_query(TbScanState *node)
 {
-	EState	   *estate = node->css.ss.ps.state;
-	Relation	rel = node->css.ss.ss_currentRelation;
+	EState		 *estate = node->css.ss.ps.state;
+	Relation	  rel = node->css.ss.ss_currentRelation;
 	TbProgramSpec spec = {0};
-	TbHeapInput input = {0};
-	TbBlockSet *blocks;
-	const char *reason;
+	TbHeapInput	  input = {0};
+	TbBlockSet	 *blocks;
+	const char	 *reason;
 	MemoryContext old;
 
 	node->started = true;
@@ -144,7 +144,7 @@ start_query(TbScanState *node)
 static void
 start(TbScanState *node)
 {
-	TbClock		before = tb_profile_enter(node->profile, TB_CLOCK_PLAN);
+	TbClock before = tb_profile_enter(node->profile, TB_CLOCK_PLAN);
 
 	start_query(node);
 	(void) tb_profile_enter(node->profile, before);
@@ -169,8 +169,8 @@ static bool
 next_rowid(TbScanState *node, uint32 *rowid, bool *unfiltered)
 {
 	const TbRowChunk *chunk = &node->chunk;
-	bool		row = node->next_row < chunk->nrows;
-	bool		deferred = node->next_deferred < chunk->ndeferred;
+	bool			  row = node->next_row < chunk->nrows;
+	bool			  deferred = node->next_deferred < chunk->ndeferred;
 
 	if (row && deferred)
 		deferred = chunk->deferred[node->next_deferred] < chunk->rowids[node->next_row];
@@ -210,8 +210,8 @@ next_chunk(TbScanState *node)
 static TupleTableSlot *
 next_plain(TbScanState *node, TupleTableSlot *slot)
 {
-	EState	   *estate = node->css.ss.ps.state;
-	HeapTuple	tuple;
+	EState	 *estate = node->css.ss.ps.state;
+	HeapTuple tuple;
 
 	(void) tb_profile_enter(node->profile, TB_CLOCK_FALLBACK);
 	while ((tuple = heap_getnext(node->plain, estate->es_direction)) != NULL)
@@ -226,10 +226,10 @@ next_plain(TbScanState *node, TupleTableSlot *slot)
 static TupleTableSlot *
 next_tuple(ScanState *ss)
 {
-	TbScanState *node = (TbScanState *) ss;
+	TbScanState	   *node = (TbScanState *) ss;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
-	uint32		rowid;
-	bool		unfiltered;
+	uint32			rowid;
+	bool			unfiltered;
 
 	if (!node->started)
 		start(node);
@@ -262,12 +262,11 @@ recheck(ScanState *ss, TupleTableSlot *slot)
 static TupleTableSlot *
 exec_scan(CustomScanState *css)
 {
-	TbScanState *node = (TbScanState *) css;
+	TbScanState	   *node = (TbScanState *) css;
 	TupleTableSlot *slot;
 
 	(void) tb_profile_enter(node->profile, TB_CLOCK_RESULT);
-	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_tuple,
-					(ExecScanRecheckMtd) recheck);
+	slot = ExecScan(&css->ss, (ExecScanAccessMtd) next_tuple, (ExecScanRecheckMtd) recheck);
 	(void) tb_profile_enter(node->profile, TB_CLOCK_STOPPED);
 	return slot;
 }

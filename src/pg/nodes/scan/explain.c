@@ -12,14 +12,12 @@ void
 tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	TbScanState *node = (TbScanState *) css;
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	double		loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
+	CustomScan	*plan = (CustomScan *) css->ss.ps.plan;
+	double		 loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
 
-	tb_explain_filter("GPU Filter",
-					  list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
+	tb_explain_filter("GPU Filter", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
 					  &css->ss.ps, ancestors, es);
-	tb_brin_scan_explain(&node->brin, "",
-						 list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
+	tb_brin_scan_explain(&node->brin, "", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
 						 &css->ss.ps, ancestors, es);
 	if (!es->analyze)
 	{
@@ -27,11 +25,11 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		return;
 	}
 	if (loops > 0)
-		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL,
-							 node->rows_removed / loops, 0, es);
+		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, node->rows_removed / loops,
+							 0, es);
 	if (node->query)
 	{
-		TbRunStats	stats;
+		TbRunStats stats;
 
 		tb_heap_scan_stats(node->query, &stats);
 		tb_explain_stats(&stats, es);

@@ -23,38 +23,37 @@
 typedef struct TbScanState
 {
 	CustomScanState css;
-	TbProgram  *program;
-	TbWork		work;
-	List	   *param_states;		/* ExprState */
-	ExprState  *filters;			/* TB_SCAN_EXPRS_EVALUATED */
+	TbProgram	   *program;
+	TbWork			work;
+	List		   *param_states; /* ExprState */
+	ExprState	   *filters;	  /* TB_SCAN_EXPRS_EVALUATED */
 
-	TbBrinScan	brin;				/* which blocks are read */
+	TbBrinScan brin;			  /* which blocks are read */
 
-	MemoryContext context;			/* of one scan: parameters */
-	TbProfile  *profile;			/* NULL: nobody asks */
+	MemoryContext context;		  /* of one scan: parameters */
+	TbProfile	 *profile;		  /* NULL: nobody asks */
 
 	/* The running scan: one of the first two, or neither. */
-	TbHeapScan *query;
-	TableScanDesc plain;			/* PostgreSQL's own scan: serializable, or a
-									 * parameter that devices do not know */
-	bool		started;
-	bool		finished;
+	TbHeapScan	 *query;
+	TableScanDesc plain; /* PostgreSQL's own scan: serializable, or a
+						  * parameter that devices do not know */
+	bool		  started;
+	bool		  finished;
 
 	/* Position in the current chunk. */
-	TbRowChunk	chunk;
-	uint32		next_row;
-	uint32		next_deferred;
-	bool		have_chunk;
+	TbRowChunk chunk;
+	uint32	   next_row;
+	uint32	   next_deferred;
+	bool	   have_chunk;
 
 	/* EXPLAIN ANALYZE; of the scans that have ended. */
 	TbRunStats stats;
-	bool		have_stats;
-	uint64		rows_removed;
+	bool	   have_stats;
+	uint64	   rows_removed;
 } TbScanState;
 
 /* plan.c: offers a path to a table of the query. */
-extern void tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel,
-							 RangeTblEntry *rte);
+extern void tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 extern void tb_scan_init(void);
 
 /* exec.c */

@@ -28,16 +28,16 @@
 /* What planning found; a path's custom_private points to it. */
 typedef struct ScanPlan
 {
-	List	   *device_clauses;		/* RestrictInfo */
+	List	   *device_clauses; /* RestrictInfo */
 	TbProgram  *program;
-	List	   *params;				/* Expr */
+	List	   *params;			/* Expr */
 	TbWork		work;
-	TbBrinPath *brin;				/* or NULL */
+	TbBrinPath *brin;			/* or NULL */
 	Oid			relid;
 } ScanPlan;
 
-static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
-					   List *tlist, List *clauses, List *custom_plans);
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+					   List *clauses, List *custom_plans);
 
 static const CustomPathMethods path_methods = {
 	.CustomName = TB_GPU_SCAN_NAME,
@@ -60,19 +60,20 @@ tb_scan_init(void)
 static List *
 translate_clauses(TbTranslator *t, List *clauses, const char *part)
 {
-	List	   *result = NIL;
-	bool		stayed = false;
-	Index		stayed_level = 0;
-	ListCell   *lc;
+	List	 *result = NIL;
+	bool	  stayed = false;
+	Index	  stayed_level = 0;
+	ListCell *lc;
 
 	foreach(lc, clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		TbValue		value;
+		TbValue		  value;
 
 		if (stayed && rinfo->security_level > stayed_level && !rinfo->leakproof)
 		{
-			tb_planning_note(part, "a filter must not run before one of a lower security level");
+			tb_planning_note(part,
+							 "a filter must not run before one of a lower security level");
 			continue;
 		}
 		if (tb_translate(t, rinfo->clause, &value))
@@ -94,7 +95,7 @@ translate_clauses(TbTranslator *t, List *clauses, const char *part)
 static bool
 are_values(List *params)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, params)
 		if (!IsA(lfirst(lc), Const) && !IsA(lfirst(lc), Param))
@@ -105,9 +106,9 @@ are_values(List *params)
 static ScanPlan *
 analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part)
 {
-	Relation	relation = table_open(rte->relid, NoLock);
-	ScanPlan   *plan = palloc0(sizeof(ScanPlan));
-	TbTranslator t;
+	Relation	  relation = table_open(rte->relid, NoLock);
+	ScanPlan	 *plan = palloc0(sizeof(ScanPlan));
+	TbTranslator  t;
 	TbProgramCost cost;
 
 	tb_translator_init(&t, root, rel->relid, RelationGetDescr(relation));
@@ -123,9 +124,11 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 		tb_planning_note(part, "the filters are too many");
 		return NULL;
 	}
-	plan->work = tb_cost_work(rel, rel->tuples *
-							  clauselist_selectivity(root, plan->device_clauses, 0,
-													 JOIN_INNER, NULL), &cost);
+	plan->work = tb_cost_work(rel,
+							  rel->tuples *
+								  clauselist_selectivity(root, plan->device_clauses, 0,
+														 JOIN_INNER, NULL),
+							  &cost);
 	/* Rows go on while it is fed: parallel mode must do for the whole statement. */
 	plan->work.may_be_fed = root->glob->parallelModeOK && are_values(plan->params);
 	plan->brin = tb_brin_path_choose(root, rel, &plan->work);
@@ -137,8 +140,8 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 static void
 cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
 {
-	List	   *others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
-	QualCost	qual_cost;
+	List	*others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
+	QualCost qual_cost;
 
 	cost_qual_eval(&qual_cost, others, root);
 	path->startup_cost = tb_cost_startup() + qual_cost.startup +
@@ -149,8 +152,8 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
 	else if (!enable_seqscan)
 		path->startup_cost += disable_cost;
 	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) +
-		plan->work.passing * (cpu_tuple_cost + tb_cost_returned_row() +
-							  qual_cost.per_tuple) +
+		plan->work.passing *
+			(cpu_tuple_cost + tb_cost_returned_row() + qual_cost.per_tuple) +
 		path->rows * path->pathtarget->cost.per_tuple;
 }
 
@@ -215,8 +218,8 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 static List *
 evaluated_clauses(ScanPlan *plan, List *clauses, List *others)
 {
-	List	   *all = extract_actual_clauses(clauses, false);
-	Node	   *rest = (Node *) extract_actual_clauses(others, false);
+	List *all = extract_actual_clauses(clauses, false);
+	Node *rest = (Node *) extract_actual_clauses(others, false);
 
 	if (contain_volatile_functions(rest) || contain_subplans(rest))
 		return extract_actual_clauses(plan->device_clauses, false);
@@ -224,8 +227,8 @@ evaluated_clauses(ScanPlan *plan, List *clauses, List *others)
 }
 
 static Plan *
-plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
-		  List *clauses, List *custom_plans)
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+		  List *custom_plans)
 {
 	ScanPlan   *plan = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
@@ -236,19 +239,19 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	if (tb_cost_feeders(&plan->work) > 0)
 		root->glob->parallelModeNeeded = true;
 	if (plan->brin != NULL)
-		scan->custom_plans = list_make1(tb_brin_index_plan(linitial(custom_plans),
-														   &brin_condition));
+		scan->custom_plans = list_make1(
+			tb_brin_index_plan(linitial(custom_plans), &brin_condition));
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = extract_actual_clauses(others, false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
 	scan->custom_exprs = list_make4(extract_actual_clauses(plan->device_clauses, false),
-									plan->params,
-									evaluated_clauses(plan, clauses, others),
+									plan->params, evaluated_clauses(plan, clauses, others),
 									brin_condition);
 	scan->custom_private = tb_private_make(tb_stages_of_program(plan->relid, plan->program,
 																&plan->work,
-																plan->brin != NULL ? 0 : -1),
+																plan->brin != NULL ? 0 :
+																					 -1),
 										   0, NULL, 0);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;

@@ -16,13 +16,13 @@
 
 typedef struct Shower
 {
-	CustomScan *plan;
-	PlanState  *node;
+	CustomScan		   *plan;
+	PlanState		   *node;
 	const TbResultPlan *result;
-	TbOutput   *outputs;
-	int			noutputs;
-	List	   *ancestors;
-	ExplainState *es;
+	TbOutput		   *outputs;
+	int					noutputs;
+	List			   *ancestors;
+	ExplainState	   *es;
 } Shower;
 
 /* What the column is in the scan tuple. */
@@ -31,7 +31,8 @@ expr_of(const Shower *shower, uint32 column)
 {
 	for (int i = 0; i < shower->noutputs; i++)
 		if (shower->outputs[i].first == column && tb_output_is_ordered(&shower->outputs[i]))
-			return (Node *) list_nth_node(TargetEntry, shower->plan->custom_scan_tlist, i)->expr;
+			return (Node *) list_nth_node(TargetEntry, shower->plan->custom_scan_tlist, i)
+				->expr;
 	elog(ERROR, "no output is sorted by column %u", column);
 }
 
@@ -39,14 +40,15 @@ expr_of(const Shower *shower, uint32 column)
 static char *
 describe_key(const Shower *shower, const TbSortKey *key)
 {
-	Node	   *expr = expr_of(shower, key->column);
-	Oid			collation = exprCollation(expr);
-	bool		descending = (key->flags & TB_SORT_DESCENDING) != 0;
-	bool		nulls_first = (key->flags & TB_SORT_NULLS_FIRST) != 0;
-	char	   *text = tb_explain_expr(expr, shower->node, shower->ancestors, shower->es);
+	Node *expr = expr_of(shower, key->column);
+	Oid	  collation = exprCollation(expr);
+	bool  descending = (key->flags & TB_SORT_DESCENDING) != 0;
+	bool  nulls_first = (key->flags & TB_SORT_NULLS_FIRST) != 0;
+	char *text = tb_explain_expr(expr, shower->node, shower->ancestors, shower->es);
 
 	if (OidIsValid(collation) && collation != DEFAULT_COLLATION_OID)
-		text = psprintf("%s COLLATE %s", text, quote_identifier(get_collation_name(collation)));
+		text = psprintf("%s COLLATE %s", text,
+						quote_identifier(get_collation_name(collation)));
 	if (descending)
 		text = psprintf("%s DESC", text);
 	if (nulls_first != descending)
@@ -58,7 +60,7 @@ static List *
 describe_keys(const Shower *shower, uint32 first, uint32 count)
 {
 	const TbSortKey *keys = tb_result_keys(shower->result);
-	List	   *texts = NIL;
+	List			*texts = NIL;
 
 	for (uint32 i = first; i < first + count; i++)
 		texts = lappend(texts, describe_key(shower, &keys[i]));
@@ -68,7 +70,7 @@ describe_keys(const Shower *shower, uint32 first, uint32 count)
 static void
 show_keys(const Shower *shower, const char *label, uint32 first, uint32 count)
 {
-	List	   *texts = describe_keys(shower, first, count);
+	List *texts = describe_keys(shower, first, count);
 
 	if (texts != NIL)
 		ExplainPropertyList(label, texts, shower->es);
@@ -78,7 +80,7 @@ static char *
 joined(const List *texts)
 {
 	StringInfoData line;
-	ListCell   *lc;
+	ListCell	  *lc;
 
 	initStringInfo(&line);
 	foreach(lc, texts)
@@ -90,9 +92,9 @@ joined(const List *texts)
 static void
 show_pass(const Shower *shower, const TbWindowPass *pass)
 {
-	ExplainState *es = shower->es;
-	uint32		order = pass->first_key + pass->npartition;
-	uint32		norder = pass->nkeys - pass->npartition;
+	ExplainState  *es = shower->es;
+	uint32		   order = pass->first_key + pass->npartition;
+	uint32		   norder = pass->nkeys - pass->npartition;
 	StringInfoData line;
 
 	if (es->format != EXPLAIN_FORMAT_TEXT)
@@ -117,7 +119,7 @@ show_pass(const Shower *shower, const TbWindowPass *pass)
 static const char *
 comparison_name(uint32 flags)
 {
-	bool		strict = (flags & TB_CONDITION_STRICT) != 0;
+	bool strict = (flags & TB_CONDITION_STRICT) != 0;
 
 	if (flags & TB_CONDITION_EQUAL)
 		return "=";
@@ -130,13 +132,16 @@ static void
 show_conditions(const Shower *shower)
 {
 	const TbResultCondition *conditions = tb_result_conditions(shower->result);
-	List	   *texts = NIL;
+	List					*texts = NIL;
 
 	for (uint32 i = 0; i < shower->result->conditions.count; i++)
-		texts = lappend(texts, psprintf("%s %s " INT64_FORMAT,
-										tb_explain_expr(expr_of(shower, conditions[i].column),
-														shower->node, shower->ancestors, shower->es),
-										comparison_name(conditions[i].flags), conditions[i].bound));
+		texts = lappend(texts,
+						psprintf("%s %s " INT64_FORMAT,
+								 tb_explain_expr(expr_of(shower, conditions[i].column),
+												 shower->node, shower->ancestors,
+												 shower->es),
+								 comparison_name(conditions[i].flags),
+								 conditions[i].bound));
 	if (texts != NIL)
 		ExplainPropertyList("Run Condition", texts, shower->es);
 }
@@ -144,15 +149,17 @@ show_conditions(const Shower *shower)
 static void
 show_figures(const Shower *shower, const TbRunStats *stats)
 {
-	ExplainState *es = shower->es;
+	ExplainState	  *es = shower->es;
 	const TbQueryDone *done = &stats->service.done;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Sort",
 							psprintf("rows=" UINT64_FORMAT "%s", done->rows_sorted,
-									 !es->timing ? "" :
-									 psprintf(" in %.1f ms", done->sort_us / 1000.0)), es);
+									 !es->timing ?
+										 "" :
+										 psprintf(" in %.1f ms", done->sort_us / 1000.0)),
+							es);
 		return;
 	}
 	ExplainPropertyUInteger("Sorted Rows", NULL, done->rows_sorted, es);
@@ -177,20 +184,22 @@ show_result(const Shower *shower)
 	show_keys(shower, "Sort Key", result->first_key, result->nkeys);
 	show_keys(shower, "Unique Key", result->first_key, result->ndistinct);
 	if (result->limit != TB_NO_LIMIT)
-		ExplainPropertyUInteger((result->flags & TB_RESULT_WITH_TIES) ?
-								"Limit With Ties" : "Limit", NULL, result->limit, shower->es);
+		ExplainPropertyUInteger((result->flags & TB_RESULT_WITH_TIES) ? "Limit With Ties" :
+																		"Limit",
+								NULL, result->limit, shower->es);
 }
 
 void
 tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	int			last = tb_private_nstages(plan) - 1;
-	bool		rows = tb_private_program(plan, last)->sink == TB_SINK_PROJECT;
-	TbStageRun *run = rows ? ((TbJoinState *) css)->cursor.run : ((TbPreAggState *) css)->cursor.run;
+	CustomScan		 *plan = (CustomScan *) css->ss.ps.plan;
+	int				  last = tb_private_nstages(plan) - 1;
+	bool			  rows = tb_private_program(plan, last)->sink == TB_SINK_PROJECT;
+	TbStageRun		 *run = rows ? ((TbJoinState *) css)->cursor.run :
+								   ((TbPreAggState *) css)->cursor.run;
 	const TbRunStats *stats = es->analyze ? tb_stage_run_stats(run, last) : NULL;
-	Size		size;
-	Shower		shower = {.plan = plan,.node = &css->ss.ps,.ancestors = ancestors,.es = es};
+	Size			  size;
+	Shower shower = {.plan = plan, .node = &css->ss.ps, .ancestors = ancestors, .es = es};
 
 	shower.result = run->result;
 	shower.outputs = tb_private_outputs(plan, &size);
@@ -199,7 +208,8 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	if (stats != NULL && stats->service.fallback == TB_FALLBACK_NONE)
 		show_figures(&shower, stats);
 	if (rows && run->nstages == 1)
-		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))), es);
+		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))),
+							es);
 	if (rows)
 		tb_join_explain(css, ancestors, es);
 	else

@@ -18,16 +18,16 @@
 
 typedef struct RangeOffset
 {
-	uint64		low;
-	uint64		high;
+	uint64 low;
+	uint64 high;
 } RangeOffset;
 
 /* One end of a frame. */
 typedef struct FrameEnd
 {
-	const Node *expr;			/* NULL: no offset */
-	Oid			in_range;		/* of RANGE */
-	bool		outwards;		/* the larger the offset, the more rows */
+	const Node *expr;	  /* NULL: no offset */
+	Oid			in_range; /* of RANGE */
+	bool		outwards; /* the larger the offset, the more rows */
 } FrameEnd;
 
 /* Rows or groups. */
@@ -61,9 +61,9 @@ set_float(float8 value, RangeOffset *offset)
 static bool
 set_numeric(Numeric value, int scale, bool outwards, RangeOffset *offset)
 {
-	int			digits = Max(tb_numeric_display_scale(value), scale);
-	tb_int128	units;
-	bool		beyond = false;
+	int		  digits = Max(tb_numeric_display_scale(value), scale);
+	tb_int128 units;
+	bool	  beyond = false;
 
 	if (!tb_numeric_to_int128(value, digits, &units) || units < 0)
 		return false;
@@ -82,7 +82,7 @@ set_numeric(Numeric value, int scale, bool outwards, RangeOffset *offset)
 static bool
 set_interval(const Interval *value, RangeOffset *offset)
 {
-	tb_int128	time = (tb_int128) value->day * USECS_PER_DAY + value->time;
+	tb_int128 time = (tb_int128) value->day * USECS_PER_DAY + value->time;
 
 	return value->day >= 0 && value->time >= 0 && time <= PG_INT64_MAX &&
 		set_integer(time, offset);
@@ -124,7 +124,7 @@ key_type(Oid in_range)
 static bool
 is_key_type(Oid in_range, uint32 type)
 {
-	uint32		expected = key_type(in_range);
+	uint32 expected = key_type(in_range);
 
 	return expected != TB_TYPE_INVALID &&
 		(type == expected || (type == TB_TYPE_NUM64 && expected == TB_TYPE_NUM128));
@@ -132,9 +132,10 @@ is_key_type(Oid in_range, uint32 type)
 
 /* False: PostgreSQL says what the offset is worth, or that it is an error. */
 static bool
-convert_offset(const FrameEnd *end, const Const *value, const TbOutput *key, RangeOffset *offset)
+convert_offset(const FrameEnd *end, const Const *value, const TbOutput *key,
+			   RangeOffset *offset)
 {
-	Datum		datum = value->constvalue;
+	Datum datum = value->constvalue;
 
 	switch (value->consttype)
 	{
@@ -170,10 +171,12 @@ varies(const FrameEnd *end, const Const *value)
 }
 
 static const char *
-range_offset(const FrameEnd *end, const Const *value, const TbOutput *key, RangeOffset *offset)
+range_offset(const FrameEnd *end, const Const *value, const TbOutput *key,
+			 RangeOffset *offset)
 {
 	if (key == NULL)
-		return "a RANGE frame with an offset whose order key is the same in all rows of a partition";
+		return "a RANGE frame with an offset whose order key is the same in all rows of "
+			   "a partition";
 	if (!is_key_type(end->in_range, key->type))
 		return "a RANGE frame with an offset over an order key of such a type";
 	if (varies(end, value))
@@ -195,23 +198,30 @@ choose_offset(const FrameEnd *end, uint8 mode, const TbOutput *key, RangeOffset 
 		return "a window frame whose offset is no constant";
 	if (mode == TB_FRAME_RANGE)
 		return range_offset(end, value, key, offset);
-	return count_offset(value, &offset->low) ? NULL : "a window frame whose offset is negative";
+	return count_offset(value, &offset->low) ? NULL :
+											   "a window frame whose offset is negative";
 }
 
 static void
 choose_bounds(int options, TbWindowPass *pass)
 {
 	pass->frame_mode = (options & FRAMEOPTION_ROWS) ? TB_FRAME_ROWS :
-		(options & FRAMEOPTION_GROUPS) ? TB_FRAME_GROUPS : TB_FRAME_RANGE;
-	pass->start_bound = (options & FRAMEOPTION_START_UNBOUNDED_PRECEDING) ? TB_BOUND_UNBOUNDED_PRECEDING :
+		(options & FRAMEOPTION_GROUPS)				? TB_FRAME_GROUPS :
+													  TB_FRAME_RANGE;
+	pass->start_bound = (options & FRAMEOPTION_START_UNBOUNDED_PRECEDING) ?
+		TB_BOUND_UNBOUNDED_PRECEDING :
 		(options & FRAMEOPTION_START_OFFSET_PRECEDING) ? TB_BOUND_PRECEDING :
-		(options & FRAMEOPTION_START_CURRENT_ROW) ? TB_BOUND_CURRENT_ROW : TB_BOUND_FOLLOWING;
-	pass->end_bound = (options & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) ? TB_BOUND_UNBOUNDED_FOLLOWING :
+		(options & FRAMEOPTION_START_CURRENT_ROW)	   ? TB_BOUND_CURRENT_ROW :
+														 TB_BOUND_FOLLOWING;
+	pass->end_bound = (options & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) ?
+		TB_BOUND_UNBOUNDED_FOLLOWING :
 		(options & FRAMEOPTION_END_OFFSET_FOLLOWING) ? TB_BOUND_FOLLOWING :
-		(options & FRAMEOPTION_END_CURRENT_ROW) ? TB_BOUND_CURRENT_ROW : TB_BOUND_PRECEDING;
+		(options & FRAMEOPTION_END_CURRENT_ROW)		 ? TB_BOUND_CURRENT_ROW :
+													   TB_BOUND_PRECEDING;
 	pass->exclusion = (options & FRAMEOPTION_EXCLUDE_CURRENT_ROW) ? TB_EXCLUDE_CURRENT_ROW :
-		(options & FRAMEOPTION_EXCLUDE_GROUP) ? TB_EXCLUDE_GROUP :
-		(options & FRAMEOPTION_EXCLUDE_TIES) ? TB_EXCLUDE_TIES : TB_EXCLUDE_NONE;
+		(options & FRAMEOPTION_EXCLUDE_GROUP)					  ? TB_EXCLUDE_GROUP :
+		(options & FRAMEOPTION_EXCLUDE_TIES)					  ? TB_EXCLUDE_TIES :
+																	TB_EXCLUDE_NONE;
 }
 
 bool

@@ -28,22 +28,22 @@
 /* What the node is to do, in terms of the query. */
 typedef struct TbSortRequest
 {
-	RelOptInfo *rel;				/* the table or join, */
-	const CustomPath *groups;		/* or the GpuPreAgg over one; else NULL */
-	List	   *windows;			/* WindowClause, in the order of their passes */
-	bool		distinct;			/* DISTINCT ON */
-	bool		order;				/* ORDER BY, and LIMIT */
+	RelOptInfo		 *rel;		/* the table or join, */
+	const CustomPath *groups;	/* or the GpuPreAgg over one; else NULL */
+	List			 *windows;	/* WindowClause, in the order of their passes */
+	bool			  distinct; /* DISTINCT ON */
+	bool			  order;	/* ORDER BY, and LIMIT */
 } TbSortRequest;
 
 /* How it does that; a path's custom_private points to it. */
 typedef struct TbSortPlan
 {
 	TbSortRequest request;
-	TbSortInput *input;
+	TbSortInput	 *input;
 	TbResultPlan *result;
-	List	   *pathkeys;			/* the order in which rows are returned */
-	Path	   *kept;
-	double		returned;			/* rows, estimated */
+	List		 *pathkeys; /* the order in which rows are returned */
+	Path		 *kept;
+	double		  returned; /* rows, estimated */
 } TbSortPlan;
 
 /* plan.c: called by the upper-path hook, at every step. */

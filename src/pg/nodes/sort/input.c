@@ -20,24 +20,26 @@ count_columns(const TbStage *last)
 	const TbProgram *program = last->program;
 
 	return program->sink == TB_SINK_PROJECT ? program->outputs.count :
-		program->keys.count + program->aggs.count;
+											  program->keys.count + program->aggs.count;
 }
 
 void
 tb_sort_input_add(TbSortInput *input, Expr *expr, const TbOutput *output)
 {
-	AttrNumber	number = list_length(input->scan_tlist) + 1;
+	AttrNumber number = list_length(input->scan_tlist) + 1;
 
-	input->scan_tlist = lappend(input->scan_tlist, makeTargetEntry(expr, number, NULL, false));
-	input->outputs = lappend(input->outputs, memcpy(palloc(sizeof(*output)), output, sizeof(*output)));
+	input->scan_tlist = lappend(input->scan_tlist,
+								makeTargetEntry(expr, number, NULL, false));
+	input->outputs = lappend(input->outputs,
+							 memcpy(palloc(sizeof(*output)), output, sizeof(*output)));
 }
 
 /* The references that clauses of the query have to the expression. */
 static List *
 references_to(PlannerInfo *root, Expr *expr)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, root->processed_tlist)
 	{
@@ -59,17 +61,17 @@ tb_target_of(PlannerInfo *root, List *scan_tlist)
 
 	foreach(lc, scan_tlist)
 	{
-		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-		List	   *references = references_to(root, expr);
+		Expr *expr = lfirst_node(TargetEntry, lc)->expr;
+		List *references = references_to(root, expr);
 
 		add_column_to_pathtarget(target, expr,
 								 references != NIL ? linitial_int(references) : 0);
 	}
 	foreach(lc, scan_tlist)
 	{
-		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-		List	   *references = references_to(root, expr);
-		ListCell   *reference;
+		Expr	 *expr = lfirst_node(TargetEntry, lc)->expr;
+		List	 *references = references_to(root, expr);
+		ListCell *reference;
 
 		for_each_from(reference, references, 1)
 			add_column_to_pathtarget(target, expr, lfirst_int(reference));
@@ -86,19 +88,20 @@ kept_rows(PlannerInfo *root, const TbSortInput *input, const TbJoinTree *tree)
 
 	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
 		return tb_partitions_append_target(root, rel, tree->partitions, target);
-	path = rel->reloptkind == RELOPT_BASEREL ?
-		create_seqscan_path(root, rel, NULL, 0) : tb_serial_path_of(rel);
+	path = rel->reloptkind == RELOPT_BASEREL ? create_seqscan_path(root, rel, NULL, 0) :
+											   tb_serial_path_of(rel);
 	return (Path *) create_projection_path(root, rel, path, target);
 }
 
 TbSortInput *
 tb_sort_input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const char **reason)
 {
-	TbJoinTree *tree = rel->reloptkind == RELOPT_BASEREL ?
-	tb_join_tree_of_table(root, rel, reason) : tb_join_tree_noted(root, rel, reason);
+	TbJoinTree	 *tree = rel->reloptkind == RELOPT_BASEREL ?
+		  tb_join_tree_of_table(root, rel, reason) :
+		  tb_join_tree_noted(root, rel, reason);
 	TbProjection *projection = NULL;
-	TbSortInput *input;
-	ListCell   *lc;
+	TbSortInput	 *input;
+	ListCell	 *lc;
 
 	/* Such a value is a parameter of the program too, and would be taken for this
 	 * column where the planner resolves parameters. */
@@ -116,7 +119,8 @@ tb_sort_input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const cha
 	input->rel = rel;
 	input->stages = projection->stages;
 	foreach(lc, exprs)
-		tb_sort_input_add(input, lfirst(lc), &projection->outputs[foreach_current_index(lc)]);
+		tb_sort_input_add(input, lfirst(lc),
+						  &projection->outputs[foreach_current_index(lc)]);
 	input->ncolumns = count_columns(llast(input->stages));
 	input->rows = rel->rows;
 	input->kept = kept_rows(root, input, tree);
@@ -127,8 +131,8 @@ TbSortInput *
 tb_sort_input_of_groups(PlannerInfo *root, const CustomPath *preagg)
 {
 	const TbAggAnalysis *analysis = linitial(preagg->custom_private);
-	TbSortInput *input = palloc0(sizeof(TbSortInput));
-	ListCell   *lc;
+	TbSortInput			*input = palloc0(sizeof(TbSortInput));
+	ListCell			*lc;
 
 	input->rel = analysis->request.rel;
 	input->groups = analysis;
@@ -145,8 +149,8 @@ tb_sort_input_of_groups(PlannerInfo *root, const CustomPath *preagg)
 const TbOutput *
 tb_sort_input_find(const TbSortInput *input, Expr *expr)
 {
-	ListCell   *entry;
-	ListCell   *output;
+	ListCell *entry;
+	ListCell *output;
 
 	forboth(entry, input->scan_tlist, output, input->outputs)
 		if (equal(lfirst_node(TargetEntry, entry)->expr, expr))

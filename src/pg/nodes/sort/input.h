@@ -11,15 +11,15 @@
 
 typedef struct TbSortInput
 {
-	RelOptInfo *rel;				/* the table or join */
-	const TbAggAnalysis *groups;	/* NULL: rows */
-	List	   *stages;				/* TbStage */
-	List	   *scan_tlist;			/* TargetEntry: columns of the node's scan tuple */
-	List	   *outputs;			/* TbOutput *: one an entry */
-	uint32		ncolumns;			/* of the sink */
-	double		rows;				/* estimated */
-	Path	   *kept;				/* PostgreSQL's plan: of rows it returns scan_tlist,
-									 * of groups their target */
+	RelOptInfo			*rel;		 /* the table or join */
+	const TbAggAnalysis *groups;	 /* NULL: rows */
+	List				*stages;	 /* TbStage */
+	List				*scan_tlist; /* TargetEntry: columns of the node's scan tuple */
+	List				*outputs;	 /* TbOutput *: one an entry */
+	uint32				 ncolumns;	 /* of the sink */
+	double				 rows;		 /* estimated */
+	Path				*kept;		 /* PostgreSQL's plan: of rows it returns scan_tlist,
+									  * of groups their target */
 } TbSortInput;
 
 /* Rows with these expressions as columns. NULL, with *reason, if a device can not

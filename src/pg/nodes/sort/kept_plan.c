@@ -18,7 +18,8 @@ List *
 tb_sort_distinct_pathkeys(PlannerInfo *root)
 {
 	return list_length(root->distinct_pathkeys) < list_length(root->sort_pathkeys) ?
-		root->sort_pathkeys : root->distinct_pathkeys;
+		root->sort_pathkeys :
+		root->distinct_pathkeys;
 }
 
 static Path *
@@ -42,19 +43,20 @@ tb_sort_window_pathkeys(PlannerInfo *root, const WindowClause *clause)
 static Path *
 windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 {
-	List	   *clauses = plan->request.windows;
+	List			*clauses = plan->request.windows;
 	WindowFuncLists *functions = find_window_functions((Node *) root->processed_tlist,
-													   list_length(root->parse->windowClause));
-	PathTarget *target = path->pathtarget;
-	List	   *top_quals = NIL;
-	ListCell   *lc;
+													   list_length(
+														   root->parse->windowClause));
+	PathTarget		*target = path->pathtarget;
+	List			*top_quals = NIL;
+	ListCell		*lc;
 
 	foreach(lc, clauses)
 	{
 		WindowClause *clause = lfirst_node(WindowClause, lc);
-		List	   *own = functions->windowFuncs[clause->winref];
-		bool		top = lnext(clauses, lc) == NULL;
-		ListCell   *function;
+		List		 *own = functions->windowFuncs[clause->winref];
+		bool		  top = lnext(clauses, lc) == NULL;
+		ListCell	 *function;
 
 		path = sorted(root, rel, path, tb_sort_window_pathkeys(root, clause));
 		if (!top)
@@ -77,7 +79,7 @@ windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 Path *
 tb_sort_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbSortPlan *plan)
 {
-	Path	   *path = plan->input->kept;
+	Path *path = plan->input->kept;
 
 	if (plan->request.windows != NIL)
 		path = windowed(root, output_rel, plan, path);

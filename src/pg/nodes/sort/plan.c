@@ -28,8 +28,8 @@
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
-static Plan *plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
-					   List *tlist, List *clauses, List *custom_plans);
+static Plan *plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+					   List *clauses, List *custom_plans);
 static Node *create_state(CustomScan *plan);
 
 static const CustomPathMethods path_methods = {
@@ -99,12 +99,12 @@ request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
 static List *
 add_clause_exprs(PlannerInfo *root, List *exprs, List *clauses)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, clauses)
 	{
-		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
-													root->processed_tlist);
+		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
+											  root->processed_tlist);
 
 		if (!contain_window_function(expr))
 			exprs = list_append_unique(exprs, expr);
@@ -135,8 +135,8 @@ must_compute(const PlannerInfo *root, const TbSortRequest *request, Node *expr)
 static List *
 needed_exprs(PlannerInfo *root, const TbSortRequest *request)
 {
-	List	   *exprs = tb_window_exprs(root, request->windows);
-	ListCell   *lc;
+	List	 *exprs = tb_window_exprs(root, request->windows);
+	ListCell *lc;
 
 	if (request->distinct)
 		exprs = add_clause_exprs(root, exprs, root->parse->distinctClause);
@@ -144,7 +144,7 @@ needed_exprs(PlannerInfo *root, const TbSortRequest *request)
 		exprs = add_clause_exprs(root, exprs, root->parse->sortClause);
 	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
 	{
-		ListCell   *var;
+		ListCell *var;
 
 		if (list_member(exprs, lfirst(lc)))
 			continue;
@@ -153,8 +153,9 @@ needed_exprs(PlannerInfo *root, const TbSortRequest *request)
 			exprs = lappend(exprs, lfirst(lc));
 			continue;
 		}
-		foreach(var, pull_var_clause(lfirst(lc), PVC_INCLUDE_WINDOWFUNCS |
-									 PVC_INCLUDE_PLACEHOLDERS))
+		foreach(var,
+				pull_var_clause(lfirst(lc),
+								PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS))
 			if (!IsA(lfirst(var), WindowFunc))
 				exprs = list_append_unique(exprs, lfirst(var));
 	}
@@ -176,9 +177,9 @@ constant_count(const Node *expr, int64 if_absent)
 static uint64
 rows_needed(const Query *parse)
 {
-	int64		count = constant_count(parse->limitCount, PG_INT64_MAX);
-	int64		offset = constant_count(parse->limitOffset, 0);
-	int64		sum;
+	int64 count = constant_count(parse->limitCount, PG_INT64_MAX);
+	int64 offset = constant_count(parse->limitOffset, 0);
+	int64 sum;
 
 	if (count < 0 || offset < 0 || pg_add_s64_overflow(count, offset, &sum) ||
 		sum == PG_INT64_MAX)
@@ -189,19 +190,21 @@ rows_needed(const Query *parse)
 static double
 estimate_distinct(PlannerInfo *root, double rows)
 {
-	return estimate_num_groups(root, get_sortgrouplist_exprs(root->parse->distinctClause,
-															 root->processed_tlist),
+	return estimate_num_groups(root,
+							   get_sortgrouplist_exprs(root->parse->distinctClause,
+													   root->processed_tlist),
 							   rows, NULL, NULL);
 }
 
 /* DISTINCT ON, the final order, the limit. */
 static bool
-add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder, const char **reason)
+add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
+		  const char **reason)
 {
 	const Query *parse = root->parse;
-	List	   *keys = NIL;
-	uint32		ndistinct;
-	uint64		limit = TB_NO_LIMIT;
+	List		*keys = NIL;
+	uint32		 ndistinct;
+	uint64		 limit = TB_NO_LIMIT;
 
 	if (plan->request.distinct &&
 		!tb_sort_keys_add(root, plan->input, parse->distinctClause, true, &keys, reason))
@@ -215,12 +218,13 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder, const c
 	if (!tb_sort_keys_add(root, plan->input, parse->sortClause, true, &keys, reason))
 		return false;
 	tb_result_set_order(builder, keys, ndistinct);
-	plan->pathkeys = plan->request.order ? root->sort_pathkeys : tb_sort_distinct_pathkeys(root);
+	plan->pathkeys = plan->request.order ? root->sort_pathkeys :
+										   tb_sort_distinct_pathkeys(root);
 	if (ndistinct > 0)
 		plan->returned = estimate_distinct(root, plan->returned);
 	/* HAVING drops groups after they came back. */
-	if (plan->request.order && (plan->request.groups == NULL ||
-								plan->input->groups->request.having == NIL))
+	if (plan->request.order &&
+		(plan->request.groups == NULL || plan->input->groups->request.having == NIL))
 		limit = rows_needed(parse);
 	if (limit != TB_NO_LIMIT)
 	{
@@ -236,10 +240,11 @@ static void
 keep_window_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder)
 {
 	const WindowClause *clause = llast_node(WindowClause, plan->request.windows);
-	const char *reason;
-	List	   *keys = NIL;
+	const char		   *reason;
+	List			   *keys = NIL;
 
-	if (!tb_sort_keys_add(root, plan->input, clause->partitionClause, true, &keys, &reason) ||
+	if (!tb_sort_keys_add(root, plan->input, clause->partitionClause, true, &keys,
+						  &reason) ||
 		!tb_sort_keys_add(root, plan->input, clause->orderClause, true, &keys, &reason))
 		return;
 	tb_result_set_order(builder, keys, 0);
@@ -249,14 +254,15 @@ keep_window_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder)
 static bool
 check_target(PlannerInfo *root, const TbSortPlan *plan, const char **reason)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
 	{
 		if (!must_compute(root, &plan->request, lfirst(lc)) ||
 			tb_sort_input_find(plan->input, lfirst(lc)) != NULL)
 			continue;
-		*reason = "an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
+		*reason =
+			"an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
 		return false;
 	}
 	return true;
@@ -270,7 +276,8 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 	else if (input->groups->request.sets != NIL)
 		*reason = "grouping sets are made of the groups when these have come back";
 	else if (input->groups->distincts != NIL)
-		*reason = "values of aggregates with DISTINCT are made of groups when these have come back";
+		*reason =
+			"values of aggregates with DISTINCT are made of groups when these have come back";
 	else if (input->groups->request.having != NIL &&
 			 (request->windows != NIL || request->distinct))
 		*reason = "HAVING below window functions or DISTINCT ON";
@@ -283,7 +290,7 @@ static TbSortPlan *
 analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 		const char **reason)
 {
-	TbSortPlan *plan = palloc0(sizeof(TbSortPlan));
+	TbSortPlan		*plan = palloc0(sizeof(TbSortPlan));
 	TbResultBuilder *builder;
 
 	plan->request = *request;
@@ -329,8 +336,8 @@ cost_steps(const TbSortPlan *plan)
 {
 	const TbResultPlan *result = plan->result;
 	const TbWindowPass *passes = tb_result_passes(result);
-	double		rows = plan->input->rows;
-	Cost		cost = 0;
+	double				rows = plan->input->rows;
+	Cost				cost = 0;
 
 	for (uint32 i = 0; i < result->passes.count; i++)
 		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
@@ -346,7 +353,7 @@ cost_steps(const TbSortPlan *plan)
 static void
 cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
-	Cost		steps = cost_steps(plan);
+	Cost steps = cost_steps(plan);
 
 	if (plan->input->groups != NULL)
 		tb_preagg_cost(root, plan->input->groups, plan->returned, path);
@@ -365,7 +372,8 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 	CustomPath *path = tb_offer_make_path(plan->input->rel,
 										  root->upper_targets[UPPERREL_DISTINCT],
 										  plan->returned, flags,
-										  lcons(plan->kept, tb_stage_sources(plan->input->stages)),
+										  lcons(plan->kept,
+												tb_stage_sources(plan->input->stages)),
 										  plan, &path_methods);
 
 	path->path.pathkeys = plan->pathkeys;
@@ -383,11 +391,11 @@ static bool
 fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
 {
 	const TbResultPlan *result = plan->result;
-	bool		all = result->limit == TB_NO_LIMIT || result->passes.count > 0 ||
+	bool				all = result->limit == TB_NO_LIMIT || result->passes.count > 0 ||
 		result->ndistinct > 0;
-	double		rows = all ? plan->input->rows : plan->returned;
-	int			width = tb_target_of(root, plan->input->scan_tlist)->width + KEPT_ROW_BYTES;
-	bool		range = false;
+	double rows = all ? plan->input->rows : plan->returned;
+	int	   width = tb_target_of(root, plan->input->scan_tlist)->width + KEPT_ROW_BYTES;
+	bool   range = false;
 
 	for (uint32 i = 0; i < result->passes.count; i++)
 		range |= tb_pass_has_range_offset(&tb_result_passes(result)[i]);
@@ -429,7 +437,8 @@ static const char *
 part_of(PlannerInfo *root, UpperRelationKind step, const RelOptInfo *rel)
 {
 	const char *what = step == UPPERREL_WINDOW ? "window functions over" :
-	step == UPPERREL_DISTINCT ? "DISTINCT ON over" : "ORDER BY over";
+		step == UPPERREL_DISTINCT			   ? "DISTINCT ON over" :
+												 "ORDER BY over";
 
 	if (rel->reloptkind == RELOPT_BASEREL)
 		return tb_planning_part(what, planner_rt_fetch(rel->relid, root)->relid);
@@ -458,8 +467,8 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 				 RelOptInfo *output_rel)
 {
 	TbSortRequest request;
-	const char *part;
-	CustomPath *path;
+	const char	 *part;
+	CustomPath	 *path;
 
 	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED)
 		return;
@@ -476,8 +485,8 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 static TbOutput *
 output_array(const List *outputs)
 {
-	TbOutput   *array = palloc(sizeof(TbOutput) * Max(list_length(outputs), 1));
-	ListCell   *lc;
+	TbOutput *array = palloc(sizeof(TbOutput) * Max(list_length(outputs), 1));
+	ListCell *lc;
 
 	foreach(lc, outputs)
 		array[foreach_current_index(lc)] = *(TbOutput *) lfirst(lc);
@@ -488,11 +497,11 @@ static Plan *
 plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		  List *custom_plans)
 {
-	TbSortPlan *plan = linitial(path->custom_private);
+	TbSortPlan		  *plan = linitial(path->custom_private);
 	const TbSortInput *input = plan->input;
-	int			columns = list_length(input->scan_tlist);
-	List	   *children = tb_stage_plans(input->stages, custom_plans);
-	CustomScan *scan = makeNode(CustomScan);
+	int				   columns = list_length(input->scan_tlist);
+	List			  *children = tb_stage_plans(input->stages, custom_plans);
+	CustomScan		  *scan = makeNode(CustomScan);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = input->groups != NULL ? input->groups->request.having : NIL;
@@ -515,9 +524,10 @@ static Node *
 create_state(CustomScan *plan)
 {
 	static CustomExecMethods exec_methods[2];
-	bool		rows = tb_private_program(plan, tb_private_nstages(plan) - 1)->sink == TB_SINK_PROJECT;
-	Node	   *state = rows ? tb_join_create_state(plan) : tb_preagg_create_state(plan);
-	CustomScanState *css = (CustomScanState *) state;
+	bool rows = tb_private_program(plan, tb_private_nstages(plan) - 1)->sink ==
+		TB_SINK_PROJECT;
+	Node *state = rows ? tb_join_create_state(plan) : tb_preagg_create_state(plan);
+	CustomScanState	  *css = (CustomScanState *) state;
 	CustomExecMethods *methods = &exec_methods[rows];
 
 	*methods = *css->methods;

@@ -7,15 +7,15 @@
 
 struct TbResultBuilder
 {
-	uint32		ncolumns;
-	List	   *keys;				/* TbSortKey *, of the passes */
-	List	   *passes;				/* TbWindowPass * */
-	List	   *functions;			/* TbWindowFunction * */
-	List	   *conditions;			/* TbResultCondition * */
-	List	   *order;				/* TbSortKey * */
-	uint32		ndistinct;
-	uint64		limit;
-	bool		with_ties;
+	uint32 ncolumns;
+	List  *keys;	   /* TbSortKey *, of the passes */
+	List  *passes;	   /* TbWindowPass * */
+	List  *functions;  /* TbWindowFunction * */
+	List  *conditions; /* TbResultCondition * */
+	List  *order;	   /* TbSortKey * */
+	uint32 ndistinct;
+	uint64 limit;
+	bool   with_ties;
 };
 
 TbResultBuilder *
@@ -60,7 +60,7 @@ tb_result_add_function(TbResultBuilder *builder, const TbWindowFunction *functio
 
 	for (uint32 i = 0; i < pass->nfunctions; i++)
 	{
-		uint32		number = pass->first_function + i;
+		uint32 number = pass->first_function + i;
 
 		if (memcmp(list_nth(builder->functions, number), function, sizeof(*function)) == 0)
 			return builder->ncolumns + number;
@@ -73,7 +73,8 @@ tb_result_add_function(TbResultBuilder *builder, const TbWindowFunction *functio
 void
 tb_result_add_condition(TbResultBuilder *builder, const TbResultCondition *condition)
 {
-	builder->conditions = lappend(builder->conditions, copy_of(condition, sizeof(*condition)));
+	builder->conditions = lappend(builder->conditions,
+								  copy_of(condition, sizeof(*condition)));
 }
 
 void
@@ -93,7 +94,7 @@ tb_result_set_limit(TbResultBuilder *builder, uint64 limit, bool with_ties)
 static TbSection
 reserve(uint32 *total, const List *list, Size size)
 {
-	TbSection	section;
+	TbSection section;
 
 	*total = TYPEALIGN(8, *total);
 	section.count = list_length(list);
@@ -105,8 +106,8 @@ reserve(uint32 *total, const List *list, Size size)
 static void
 write_section(TbResultPlan *plan, TbSection section, const List *list, Size size)
 {
-	char	   *to = (char *) plan + section.offset;
-	ListCell   *lc;
+	char	 *to = (char *) plan + section.offset;
+	ListCell *lc;
 
 	foreach(lc, list)
 	{
@@ -118,9 +119,9 @@ write_section(TbResultPlan *plan, TbSection section, const List *list, Size size
 TbResultPlan *
 tb_result_finish(const TbResultBuilder *builder)
 {
-	List	   *keys = list_concat_copy(builder->keys, builder->order);
-	uint32		total = sizeof(TbResultPlan);
-	TbResultPlan header = {0};
+	List		 *keys = list_concat_copy(builder->keys, builder->order);
+	uint32		  total = sizeof(TbResultPlan);
+	TbResultPlan  header = {0};
 	TbResultPlan *plan;
 
 	if (list_length(keys) > TB_MAX_SORT_KEYS ||

@@ -27,12 +27,14 @@ extern TbResultBuilder *tb_result_copy(const TbResultBuilder *builder);
  * first_function of `pass` are filled in here; functions added until the next pass
  * are its own. An equal function of the pass is shared.
  */
-extern void tb_result_add_pass(TbResultBuilder *builder, const TbWindowPass *pass, List *keys);
+extern void tb_result_add_pass(TbResultBuilder *builder, const TbWindowPass *pass,
+							   List *keys);
 
 /* The column of the function's values. */
-extern uint32 tb_result_add_function(TbResultBuilder *builder, const TbWindowFunction *function);
+extern uint32 tb_result_add_function(TbResultBuilder		*builder,
+									 const TbWindowFunction *function);
 
-extern void tb_result_add_condition(TbResultBuilder *builder,
+extern void tb_result_add_condition(TbResultBuilder			*builder,
 									const TbResultCondition *condition);
 
 /* The final order. */
@@ -43,9 +45,9 @@ extern void tb_result_set_limit(TbResultBuilder *builder, uint64 limit, bool wit
 extern TbResultPlan *tb_result_finish(const TbResultBuilder *builder);
 
 /* Its arrays. */
-extern const TbSortKey *tb_result_keys(const TbResultPlan *plan);
-extern const TbWindowPass *tb_result_passes(const TbResultPlan *plan);
-extern const TbWindowFunction *tb_result_functions(const TbResultPlan *plan);
+extern const TbSortKey		   *tb_result_keys(const TbResultPlan *plan);
+extern const TbWindowPass	   *tb_result_passes(const TbResultPlan *plan);
+extern const TbWindowFunction  *tb_result_functions(const TbResultPlan *plan);
 extern const TbResultCondition *tb_result_conditions(const TbResultPlan *plan);
 
 #endif

@@ -20,7 +20,8 @@
 #include "pg/convert/type_map.h"
 
 static bool
-check_operator(const SortGroupClause *clause, Expr *expr, uint32 *flags, const char **reason)
+check_operator(const SortGroupClause *clause, Expr *expr, uint32 *flags,
+			   const char **reason)
 {
 	TypeCacheEntry *type = lookup_type_cache(exprType((Node *) expr),
 											 TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
@@ -38,7 +39,7 @@ check_operator(const SortGroupClause *clause, Expr *expr, uint32 *flags, const c
 static bool
 check_collation(Expr *expr, const TbOutput *output, bool order, const char **reason)
 {
-	Oid			collation = exprCollation((Node *) expr);
+	Oid collation = exprCollation((Node *) expr);
 
 	if (!tb_type_is_text(output->type))
 		return true;
@@ -59,7 +60,8 @@ find_output(const TbSortInput *input, Expr *expr, const char **reason)
 	const TbOutput *output = tb_sort_input_find(input, expr);
 
 	if (output == NULL)
-		*reason = "a sort key is computed of what an aggregation or a window function returns";
+		*reason =
+			"a sort key is computed of what an aggregation or a window function returns";
 	else if (!tb_output_is_ordered(output))
 		*reason = "a sort key is an aggregate whose states have another order";
 	else
@@ -70,7 +72,7 @@ find_output(const TbSortInput *input, Expr *expr, const char **reason)
 static bool
 is_key(const List *keys, uint32 column)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, keys)
 		if (((TbSortKey *) lfirst(lc))->column == column)
@@ -82,17 +84,18 @@ bool
 tb_sort_keys_add(PlannerInfo *root, const TbSortInput *input, List *clauses, bool order,
 				 List **keys, const char **reason)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, clauses)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr	   *expr = (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist);
+		Expr *expr = (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist);
 		const TbOutput *output;
-		TbSortKey  *key;
-		uint32		flags;
+		TbSortKey	   *key;
+		uint32			flags;
 
-		if (make_pathkeys_for_sortclauses(root, list_make1(clause), root->processed_tlist) == NIL)
+		if (make_pathkeys_for_sortclauses(root, list_make1(clause),
+										  root->processed_tlist) == NIL)
 			continue;
 		output = find_output(input, expr, reason);
 		if (output == NULL || !check_operator(clause, expr, &flags, reason) ||

@@ -28,23 +28,23 @@
 
 typedef struct Windows
 {
-	PlannerInfo *root;
-	TbSortInput *input;
-	TbResultBuilder *builder;
-	const WindowClause *clause;		/* of the current pass */
-	TbWindowPass pass;
-	int			nkeys;				/* of the pass */
-	bool		frames_used;		/* a function of the pass looks at its frames */
-	const char *reason;
+	PlannerInfo		   *root;
+	TbSortInput		   *input;
+	TbResultBuilder	   *builder;
+	const WindowClause *clause;		 /* of the current pass */
+	TbWindowPass		pass;
+	int					nkeys;		 /* of the pass */
+	bool				frames_used; /* a function of the pass looks at its frames */
+	const char		   *reason;
 } Windows;
 
 /* A window function under construction. */
 typedef struct Call
 {
-	WindowFunc *node;
+	WindowFunc		*node;
 	TbWindowFunction function;
-	const TbOutput *arg;			/* first argument's column; NULL: none */
-	TbOutput	output;
+	const TbOutput	*arg; /* first argument's column; NULL: none */
+	TbOutput		 output;
 } Call;
 
 static bool
@@ -58,7 +58,7 @@ refuse(Windows *w, const char *reason)
 static List *
 windows_of_path(Path *path)
 {
-	List	   *result = NIL;
+	List *result = NIL;
 
 	for (;;)
 	{
@@ -81,7 +81,7 @@ windows_of_path(Path *path)
 List *
 tb_windows_of_paths(const List *paths)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, paths)
 		if (IsA(lfirst(lc), WindowAggPath))
@@ -134,17 +134,20 @@ default_of(const WindowFunc *call)
 List *
 tb_window_exprs(PlannerInfo *root, List *windows)
 {
-	List	   *result = NIL;
-	ListCell   *window;
+	List	 *result = NIL;
+	ListCell *window;
 
 	foreach(window, windows)
 	{
 		WindowClause *clause = lfirst_node(WindowClause, window);
-		ListCell   *lc;
+		ListCell	 *lc;
 
 		foreach(lc, list_concat_copy(clause->partitionClause, clause->orderClause))
-			result = list_append_unique(result, get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
-																		 root->processed_tlist));
+			result =
+				list_append_unique(result,
+								   get_sortgroupclause_expr(lfirst_node(SortGroupClause,
+																		lc),
+															root->processed_tlist));
 		foreach(lc, functions_of(root, clause))
 		{
 			WindowFunc *call = lfirst_node(WindowFunc, lc);
@@ -164,9 +167,10 @@ tb_window_exprs(PlannerInfo *root, List *windows)
 static const TbOutput *
 order_key(const Windows *w, const List *keys)
 {
-	Node	   *expr;
+	Node *expr;
 
-	if (list_length(w->clause->orderClause) != 1 || list_length(keys) != w->pass.npartition + 1)
+	if (list_length(w->clause->orderClause) != 1 ||
+		list_length(keys) != w->pass.npartition + 1)
 		return NULL;
 	expr = get_sortgroupclause_expr(linitial_node(SortGroupClause, w->clause->orderClause),
 									w->root->processed_tlist);
@@ -177,14 +181,16 @@ order_key(const Windows *w, const List *keys)
 static bool
 add_pass(Windows *w)
 {
-	List	   *keys = NIL;
+	List *keys = NIL;
 
 	memset(&w->pass, 0, sizeof(w->pass));
 	w->frames_used = false;
-	if (!tb_sort_keys_add(w->root, w->input, w->clause->partitionClause, false, &keys, &w->reason))
+	if (!tb_sort_keys_add(w->root, w->input, w->clause->partitionClause, false, &keys,
+						  &w->reason))
 		return false;
 	w->pass.npartition = list_length(keys);
-	if (!tb_sort_keys_add(w->root, w->input, w->clause->orderClause, true, &keys, &w->reason) ||
+	if (!tb_sort_keys_add(w->root, w->input, w->clause->orderClause, true, &keys,
+						  &w->reason) ||
 		!tb_frame_choose(w->clause, order_key(w, keys), &w->pass, &w->reason))
 		return false;
 	w->nkeys = list_length(keys);
@@ -219,10 +225,12 @@ add_function(Windows *w, const Call *call, TbWindowKind kind, uint32 arg)
 static bool
 plain_output(Windows *w, Call *call, TbWindowKind kind)
 {
-	uint32		arg = call->arg != NULL ? call->arg->first : TB_NONE;
+	uint32 arg = call->arg != NULL ? call->arg->first : TB_NONE;
 
 	call->output.kind = TB_OUT_VALUE;
-	call->output.type = tb_window_type(kind, call->arg != NULL ? call->arg->type : TB_TYPE_INVALID);
+	call->output.type = tb_window_type(kind,
+									   call->arg != NULL ? call->arg->type :
+														   TB_TYPE_INVALID);
 	call->output.display = TB_NONE;
 	call->output.first = add_function(w, call, kind, arg);
 	return true;
@@ -233,7 +241,8 @@ static bool
 value_output(Windows *w, Call *call, TbWindowKind kind)
 {
 	if (call->arg->display != TB_NONE)
-		return refuse(w, "a window function that returns numerics which print with different scales");
+		return refuse(
+			w, "a window function that returns numerics which print with different scales");
 	call->output = *call->arg;
 	call->output.first = add_function(w, call, kind, call->arg->first);
 	return true;
@@ -252,7 +261,7 @@ constant_int(const Node *expr, int32 *value)
 static bool
 ntile_output(Windows *w, Call *call)
 {
-	int32		buckets;
+	int32 buckets;
 
 	if (!constant_int(linitial(call->node->args), &buckets) || buckets <= 0)
 		return refuse(w, "ntile of a number of buckets that is no constant");
@@ -263,7 +272,7 @@ ntile_output(Windows *w, Call *call)
 static bool
 nth_output(Windows *w, Call *call)
 {
-	int32		n;
+	int32 n;
 
 	if (!constant_int(lsecond(call->node->args), &n) || n <= 0)
 		return refuse(w, "nth_value of a number that is no constant");
@@ -274,8 +283,8 @@ nth_output(Windows *w, Call *call)
 static bool
 offset_output(Windows *w, Call *call, TbWindowKind kind)
 {
-	Expr	   *otherwise = default_of(call->node);
-	int32		n = 1;
+	Expr *otherwise = default_of(call->node);
+	int32 n = 1;
 
 	if (list_length(call->node->args) > 1 && !constant_int(lsecond(call->node->args), &n))
 		return refuse(w, "lag or lead by a number that is no constant");
@@ -325,7 +334,7 @@ sum_display(Windows *w, Call *call)
 static bool
 sum_output(Windows *w, Call *call)
 {
-	uint32		type = call->arg->type;
+	uint32 type = call->arg->type;
 
 	if (is_float(type) && w->pass.start_bound != TB_BOUND_UNBOUNDED_PRECEDING)
 		return refuse(w, "a sum of floats over a frame whose start moves");
@@ -334,8 +343,9 @@ sum_output(Windows *w, Call *call)
 	call->output.type = tb_window_type(TB_WINDOW_SUM, type);
 	call->output.scale = call->arg->scale;
 	call->output.first = add_function(w, call, TB_WINDOW_SUM, call->arg->first);
-	call->output.kind = is_float(type) ? TB_OUT_SUM_FLOAT8 :
-		call->output.type == TB_TYPE_NUM128 ? TB_OUT_SUM_NUMERIC : TB_OUT_VALUE;
+	call->output.kind = is_float(type)		? TB_OUT_SUM_FLOAT8 :
+		call->output.type == TB_TYPE_NUM128 ? TB_OUT_SUM_NUMERIC :
+											  TB_OUT_VALUE;
 	return sum_display(w, call);
 }
 
@@ -352,7 +362,8 @@ avg_output(Windows *w, Call *call)
 static bool
 extreme_output(Windows *w, Call *call, TbWindowKind kind)
 {
-	if (tb_type_is_text(call->arg->type) && !tb_collation_orders_by_bytes(call->node->inputcollid))
+	if (tb_type_is_text(call->arg->type) &&
+		!tb_collation_orders_by_bytes(call->node->inputcollid))
 		return refuse(w, "min or max of text by a collation that does not compare bytes");
 	return value_output(w, call, kind);
 }
@@ -360,7 +371,7 @@ extreme_output(Windows *w, Call *call, TbWindowKind kind)
 static bool
 aggregate_output(Windows *w, Call *call)
 {
-	Oid			f = call->node->winfnoid;
+	Oid f = call->node->winfnoid;
 
 	switch (tb_aggregate_kind(f))
 	{
@@ -380,7 +391,8 @@ aggregate_output(Windows *w, Call *call)
 		default:
 			break;
 	}
-	return refuse(w, psprintf("window function %s is not in the catalogue", get_func_name(f)));
+	return refuse(w,
+				  psprintf("window function %s is not in the catalogue", get_func_name(f)));
 }
 
 static bool
@@ -428,7 +440,8 @@ follows_table_order(const Windows *w, Oid f)
 {
 	const TbWindowPass *pass = &w->pass;
 
-	if (w->nkeys > 0 || TB_IS_ONE_OF(f, F_RANK_, F_DENSE_RANK_, F_PERCENT_RANK_, F_CUME_DIST_))
+	if (w->nkeys > 0 ||
+		TB_IS_ONE_OF(f, F_RANK_, F_DENSE_RANK_, F_PERCENT_RANK_, F_CUME_DIST_))
 		return false;
 	if (is_offset_function(f) ||
 		TB_IS_ONE_OF(f, F_ROW_NUMBER, F_NTILE, F_FIRST_VALUE, F_LAST_VALUE, F_NTH_VALUE))
@@ -441,7 +454,7 @@ follows_table_order(const Windows *w, Oid f)
 static bool
 add_call(Windows *w, WindowFunc *node)
 {
-	Call		call = {.node = node};
+	Call call = {.node = node};
 
 	if (follows_table_order(w, node->winfnoid))
 		return refuse(w, "a window function of rows in the order of the table");
@@ -474,13 +487,13 @@ add_call(Windows *w, WindowFunc *node)
 static bool
 split_condition(const OpExpr *clause, Expr **function, const Const **bound, Oid *operator)
 {
-	Node	   *left = get_leftop((Expr *) clause);
-	Node	   *right = get_rightop((Expr *) clause);
+	Node *left = get_leftop((Expr *) clause);
+	Node *right = get_rightop((Expr *) clause);
 
-	*operator = clause->opno;
+	*operator= clause->opno;
 	if (IsA(right, WindowFunc))
 	{
-		*operator = get_commutator(clause->opno);
+		*operator= get_commutator(clause->opno);
 		*function = (Expr *) right;
 		right = left;
 	}
@@ -511,7 +524,7 @@ bound_value(const Const *bound, int64 *value)
 }
 
 static bool
-condition_flags(Oid operator, uint32 *flags)
+condition_flags(Oid operator, uint32 * flags)
 {
 	switch (get_op_opfamily_strategy(operator, INTEGER_BTREE_FAM_OID))
 	{
@@ -539,18 +552,21 @@ static bool
 add_condition(Windows *w, Node *clause)
 {
 	TbResultCondition condition = {0};
-	const TbOutput *output = NULL;
-	const Const *bound;
-	Expr	   *function;
-	Oid			operator;
+	const TbOutput	 *output = NULL;
+	const Const		 *bound;
+	Expr			 *function;
+	Oid				  operator;
 
 	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2 &&
 		split_condition((OpExpr *) clause, &function, &bound, &operator))
 		output = tb_sort_input_find(w->input, function);
 	if (output == NULL || output->kind != TB_OUT_VALUE ||
 		(output->type != TB_TYPE_INT8 && output->type != TB_TYPE_INT4) ||
-		!bound_value(bound, &condition.bound) || !condition_flags(operator, &condition.flags))
-		return refuse(w, "a condition on a window function from the query around it that is no constant bound");
+		!bound_value(bound, &condition.bound) ||
+		!condition_flags(operator, & condition.flags))
+		return refuse(
+			w,
+			"a condition on a window function from the query around it that is no constant bound");
 	condition.column = output->first;
 	tb_result_add_condition(w->builder, &condition);
 	return true;
@@ -559,7 +575,7 @@ add_condition(Windows *w, Node *clause)
 static bool
 add_window(Windows *w)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!add_pass(w))
 		return false;
@@ -567,8 +583,8 @@ add_window(Windows *w)
 		if (!add_call(w, lfirst_node(WindowFunc, lc)))
 			return false;
 	/* PostgreSQL computes their ends all the same, and raises errors. */
-	if (!w->frames_used && (OidIsValid(w->clause->startInRangeFunc) ||
-							OidIsValid(w->clause->endInRangeFunc)))
+	if (!w->frames_used &&
+		(OidIsValid(w->clause->startInRangeFunc) || OidIsValid(w->clause->endInRangeFunc)))
 		return refuse(w, "a RANGE frame with an offset that no function looks at");
 	foreach(lc, w->clause->runCondition)
 		if (!add_condition(w, lfirst(lc)))
@@ -580,8 +596,8 @@ bool
 tb_windows_add(PlannerInfo *root, TbSortInput *input, List *windows,
 			   TbResultBuilder *builder, const char **reason)
 {
-	Windows		w = {.root = root,.input = input,.builder = builder};
-	ListCell   *lc;
+	Windows	  w = {.root = root, .input = input, .builder = builder};
+	ListCell *lc;
 
 	foreach(lc, windows)
 	{

@@ -9,7 +9,7 @@
 
 typedef enum TbAggregateKind
 {
-	TB_AGGREGATE_UNKNOWN,			/* not in the catalogue */
+	TB_AGGREGATE_UNKNOWN, /* not in the catalogue */
 	TB_AGGREGATE_COUNT,
 	TB_AGGREGATE_SUM,
 	TB_AGGREGATE_AVG,
@@ -24,6 +24,7 @@ extern TbAggregateKind tb_aggregate_kind(Oid funcid);
 extern bool tb_is_one_of(Oid funcid, const Oid *funcids, int count);
 
 #define TB_IS_ONE_OF(funcid, ...) \
-	tb_is_one_of(funcid, (const Oid[]) {__VA_ARGS__}, lengthof(((const Oid[]) {__VA_ARGS__})))
+	tb_is_one_of(funcid, (const Oid[]) {__VA_ARGS__}, \
+				 lengthof(((const Oid[]) {__VA_ARGS__})))
 
 #endif

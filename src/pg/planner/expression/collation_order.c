@@ -33,8 +33,8 @@
 
 typedef struct KnownCollation
 {
-	Oid			collation;			/* the key */
-	bool		by_bytes;
+	Oid	 collation; /* the key */
+	bool by_bytes;
 } KnownCollation;
 
 #ifdef __GLIBC__
@@ -45,14 +45,27 @@ typedef struct KnownCollation
  * on both sides of the surrogates and of the basic plane's end.
  */
 static const char *const in_byte_order[] = {
-	"!", "-b", "1", "10", "2", "B", "Z", "_", "a", "a b", "a-c", "ab", "b", "z",
-	"\xc3\xa9",					/* U+00E9 */
-	"\xe4\xb8\x80",				/* U+4E00 */
-	"\xed\x9f\xbf",				/* U+D7FF */
-	"\xee\x80\x80",				/* U+E000 */
-	"\xef\xbf\xbf",				/* U+FFFF */
-	"\xf0\x90\x80\x80",			/* U+10000 */
-	"\xf4\x8f\xbf\xbf"			/* U+10FFFF */
+	"!",
+	"-b",
+	"1",
+	"10",
+	"2",
+	"B",
+	"Z",
+	"_",
+	"a",
+	"a b",
+	"a-c",
+	"ab",
+	"b",
+	"z",
+	"\xc3\xa9",			/* U+00E9 */
+	"\xe4\xb8\x80",		/* U+4E00 */
+	"\xed\x9f\xbf",		/* U+D7FF */
+	"\xee\x80\x80",		/* U+E000 */
+	"\xef\xbf\xbf",		/* U+FFFF */
+	"\xf0\x90\x80\x80", /* U+10000 */
+	"\xf4\x8f\xbf\xbf"	/* U+10FFFF */
 };
 
 /* "C.UTF-8" in the spellings that name the same locale. */
@@ -71,7 +84,7 @@ collation_rules(locale_t locale)
 	{
 		const char *string;
 		uint32		word;
-	}			rules;
+	} rules;
 
 	rules.string = nl_langinfo_l(_NL_COLLATE_NRULES, locale);
 	return rules.word;
@@ -96,8 +109,8 @@ sorts_samples_by_bytes(locale_t locale)
 static bool
 locale_orders_by_bytes(const char *name)
 {
-	locale_t	locale;
-	bool		by_bytes;
+	locale_t locale;
+	bool	 by_bytes;
 
 	if (name == NULL || GetDatabaseEncoding() != PG_UTF8 || !is_c_utf8(name))
 		return false;
@@ -110,7 +123,7 @@ locale_orders_by_bytes(const char *name)
 	return by_bytes;
 }
 
-#else							/* other C libraries are not known to */
+#else /* other C libraries are not known to */
 
 static bool
 locale_orders_by_bytes(const char *name)
@@ -131,17 +144,18 @@ default_orders_by_bytes(void)
 static bool
 other_orders_by_bytes(Oid collation)
 {
-	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	HeapTuple		  tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	Form_pg_collation form;
-	bool		by_bytes = false;
+	bool			  by_bytes = false;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_collation) GETSTRUCT(tuple);
 	if (form->collprovider == COLLPROVIDER_LIBC && form->collisdeterministic)
 	{
-		bool		isnull;
-		Datum		name = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+		bool  isnull;
+		Datum name = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate,
+									 &isnull);
 
 		by_bytes = !isnull && locale_orders_by_bytes(TextDatumGetCString(name));
 	}
@@ -153,7 +167,7 @@ static HTAB *
 known_collations(void)
 {
 	static HTAB *known = NULL;
-	HASHCTL		control = {0};
+	HASHCTL		 control = {0};
 
 	if (known == NULL)
 	{
@@ -168,7 +182,7 @@ bool
 tb_collation_orders_by_bytes(Oid collation)
 {
 	KnownCollation *entry;
-	bool		by_bytes;
+	bool			by_bytes;
 
 	if (!OidIsValid(collation))
 		return false;
@@ -178,7 +192,7 @@ tb_collation_orders_by_bytes(Oid collation)
 	/* Computed before it is entered: what is below may raise. */
 	by_bytes = lc_collate_is_c(collation) ||
 		(collation == DEFAULT_COLLATION_OID ? default_orders_by_bytes() :
-		 other_orders_by_bytes(collation));
+											  other_orders_by_bytes(collation));
 	entry = hash_search(known_collations(), &collation, HASH_ENTER, NULL);
 	entry->by_bytes = by_bytes;
 	return by_bytes;

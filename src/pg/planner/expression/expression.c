@@ -30,13 +30,12 @@
 /* A subexpression that occurs again is computed once. */
 typedef struct TranslatedExpr
 {
-	Expr	   *expr;
-	TbValue		value;
+	Expr   *expr;
+	TbValue value;
 } TranslatedExpr;
 
 void
-tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
-				   TupleDesc desc)
+tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno, TupleDesc desc)
 {
 	memset(t, 0, sizeof(*t));
 	t->root = root;
@@ -46,15 +45,15 @@ tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
 }
 
 bool
-tb_refuse(TbTranslator *t, const char *format,...)
+tb_refuse(TbTranslator *t, const char *format, ...)
 {
-	va_list		args;
+	va_list		   args;
 	StringInfoData text;
 
 	initStringInfo(&text);
 	for (;;)
 	{
-		int			needed;
+		int needed;
 
 		va_start(args, format);
 		needed = appendStringInfoVA(&text, format, args);
@@ -80,7 +79,7 @@ translate_column(TbTranslator *t, Var *var, TbValue *value)
 		return tb_refuse(t, "a system column");
 	if (var->varno != (int) t->varno)
 		return t->resolve != NULL ? t->resolve(t, var, value) :
-			tb_refuse(t, "a column of another table");
+									tb_refuse(t, "a column of another table");
 	if (t->desc == NULL)
 	{
 		if (tb_builder_row_column(t->builder, var->varattno, var->vartype, var->vartypmod,
@@ -92,8 +91,10 @@ translate_column(TbTranslator *t, Var *var, TbValue *value)
 	if (tb_builder_column(t->builder, var->varattno, value))
 		return true;
 	if (getBaseType(att->atttypid) == NUMERICOID)
-		return tb_refuse(t, "column \"%s\" is a numeric with a default or a scale of more than %d digits",
-						 NameStr(att->attname), TB_NUM128_DIGITS);
+		return tb_refuse(
+			t,
+			"column \"%s\" is a numeric with a default or a scale of more than %d digits",
+			NameStr(att->attname), TB_NUM128_DIGITS);
 	return tb_refuse(t, "column \"%s\" has type %s", NameStr(att->attname),
 					 format_type_be(att->atttypid));
 }
@@ -115,9 +116,9 @@ tb_is_null_literal(const TbValue *value)
 static bool
 numeric_literal(TbTranslator *t, Const *literal, TbValue *value)
 {
-	Numeric		numeric;
-	int			scale;
-	tb_int128	scaled;
+	Numeric	  numeric;
+	int		  scale;
+	tb_int128 scaled;
 
 	if (literal->constisnull)
 	{
@@ -139,13 +140,12 @@ numeric_literal(TbTranslator *t, Const *literal, TbValue *value)
 static bool
 translate_literal(TbTranslator *t, Const *literal, TbValue *value)
 {
-	TbTypeInfo	info;
+	TbTypeInfo info;
 
 	if (getBaseType(literal->consttype) == NUMERICOID)
 		return numeric_literal(t, literal, value);
 	if (!tb_plain_type_of(literal->consttype, &info))
-		return tb_refuse(t, "a constant of type %s",
-						 format_type_be(literal->consttype));
+		return tb_refuse(t, "a constant of type %s", format_type_be(literal->consttype));
 	*value = tb_literal(t, literal, info);
 	return true;
 }
@@ -158,11 +158,11 @@ is_initplan_output(PlannerInfo *root, const Param *param)
 		return false;
 	for (; root != NULL; root = root->parent_root)
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
 		foreach(lc, root->init_plans)
 		{
-			SubPlan    *plan = lfirst_node(SubPlan, lc);
+			SubPlan *plan = lfirst_node(SubPlan, lc);
 
 			if (list_member_int(plan->setParam, param->paramid))
 				return true;
@@ -176,8 +176,7 @@ contains_case_test(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, CaseTestExpr) || IsA(node, Aggref) ||
-		IsA(node, CoerceToDomainValue))
+	if (IsA(node, CaseTestExpr) || IsA(node, Aggref) || IsA(node, CoerceToDomainValue))
 		return true;
 	return expression_tree_walker(node, contains_case_test, context);
 }
@@ -187,8 +186,7 @@ static bool
 is_constant_in_query(Expr *expr)
 {
 	return !contain_var_clause((Node *) expr) &&
-		!contain_volatile_functions((Node *) expr) &&
-		!contain_subplans((Node *) expr) &&
+		!contain_volatile_functions((Node *) expr) && !contain_subplans((Node *) expr) &&
 		!contains_case_test((Node *) expr, NULL);
 }
 
@@ -197,14 +195,15 @@ is_constant_in_query(Expr *expr)
 static TbValue
 numeric_parameter(TbTranslator *t, Expr *expr)
 {
-	TbValue		value = tb_builder_param(t->builder, expr,
-										 tb_numeric_info(TB_NUM128_DIGITS, PARAMETER_SCALE),
-										 TB_PARAM_NULLABLE);
-	Expr	   *display = (Expr *) makeFuncExpr(F_SCALE, INT4OID, list_make1(expr),
-												InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	TbValue value = tb_builder_param(t->builder, expr,
+									 tb_numeric_info(TB_NUM128_DIGITS, PARAMETER_SCALE),
+									 TB_PARAM_NULLABLE);
+	Expr   *display = (Expr *) makeFuncExpr(F_SCALE, INT4OID, list_make1(expr), InvalidOid,
+											InvalidOid, COERCE_EXPLICIT_CALL);
 
-	value.display_scale = tb_builder_param(t->builder, display, tb_simple_type(TB_TYPE_INT4),
-										   TB_PARAM_NULLABLE).expr;
+	value.display_scale = tb_builder_param(t->builder, display,
+										   tb_simple_type(TB_TYPE_INT4), TB_PARAM_NULLABLE)
+							  .expr;
 	value.display_max = PG_INT16_MAX;
 	return value;
 }
@@ -212,13 +211,13 @@ numeric_parameter(TbTranslator *t, Expr *expr)
 static bool
 translate_parameter(TbTranslator *t, Expr *expr, TbValue *value)
 {
-	TbTypeInfo	info;
-	Oid			typid = exprType((Node *) expr);
-	bool		harmless = IsA(expr, Param) &&
-		!is_initplan_output(t->root, (Param *) expr);
+	TbTypeInfo info;
+	Oid		   typid = exprType((Node *) expr);
+	bool	   harmless = IsA(expr, Param) && !is_initplan_output(t->root, (Param *) expr);
 
 	if (t->conditional > 0 && !harmless)
-		return tb_refuse(t, "an expression without columns that is evaluated for some rows only");
+		return tb_refuse(
+			t, "an expression without columns that is evaluated for some rows only");
 	if (!tb_type_of(typid, exprTypmod((Node *) expr), &info))
 	{
 		if (getBaseType(typid) == NUMERICOID)
@@ -236,8 +235,8 @@ translate_parameter(TbTranslator *t, Expr *expr, TbValue *value)
 static bool
 translate_relabel(TbTranslator *t, RelabelType *expr, TbValue *value)
 {
-	TbTypeInfo	from;
-	TbTypeInfo	to;
+	TbTypeInfo from;
+	TbTypeInfo to;
 
 	if (!tb_plain_type_of(exprType((Node *) expr->arg), &from) ||
 		!tb_plain_type_of(expr->resulttype, &to))
@@ -317,7 +316,7 @@ translate_node(TbTranslator *t, Expr *expr, TbValue *value)
 static bool
 find_shared(const TbTranslator *t, Expr *expr, TbValue *value)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, t->shared)
 	{

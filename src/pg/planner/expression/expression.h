@@ -18,21 +18,21 @@ typedef struct TbTranslator TbTranslator;
 struct TbTranslator
 {
 	PlannerInfo *root;
-	Index		varno;				/* the table that the program reads */
-	TupleDesc	desc;				/* NULL: rows of another plan */
-	TbBuilder  *builder;
-	const char *reason;				/* of the last refusal */
+	Index		 varno;	 /* the table that the program reads */
+	TupleDesc	 desc;	 /* NULL: rows of another plan */
+	TbBuilder	*builder;
+	const char	*reason; /* of the last refusal */
 
 	/* Columns of other tables; NULL: there are none. Sets t->reason on refusal. */
-	bool		(*resolve) (struct TbTranslator *t, Var *var, TbValue *value);
-	void	   *resolver;			/* for its use */
+	bool  (*resolve)(struct TbTranslator *t, Var *var, TbValue *value);
+	void *resolver; /* for its use */
 
 	/* State of the walk. */
-	int			conditional;		/* > 0: below something that PostgreSQL
-									 * evaluates only for some rows */
-	const TbValue *case_value;		/* what CaseTestExpr stands for */
-	List	   *shared;				/* TranslatedExpr: computed once */
-	List	   *zones;				/* TranslatedZone: time zones in use */
+	int			   conditional; /* > 0: below something that PostgreSQL
+								 * evaluates only for some rows */
+	const TbValue *case_value;	/* what CaseTestExpr stands for */
+	List		  *shared;		/* TranslatedExpr: computed once */
+	List		  *zones;		/* TranslatedZone: time zones in use */
 };
 
 extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
@@ -42,7 +42,7 @@ extern void tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno,
 extern bool tb_translate(TbTranslator *t, Expr *expr, TbValue *value);
 
 /* Notes why not, as every refusal of a translation does; returns false. */
-extern bool tb_refuse(TbTranslator *t, const char *format,...) pg_attribute_printf(2, 3);
+extern bool tb_refuse(TbTranslator *t, const char *format, ...) pg_attribute_printf(2, 3);
 
 /*
  * A numeric whose display scale varies, as a number that also says the scale:
@@ -50,7 +50,7 @@ extern bool tb_refuse(TbTranslator *t, const char *format,...) pg_attribute_prin
  * counts first, then the display scale (TB_MOST_PACKED_DISPLAY at most). False if 38
  * digits do not suffice.
  */
-extern bool tb_numeric_with_display(TbTranslator *t, const TbValue *value,
-									bool below, TbValue *packed);
+extern bool tb_numeric_with_display(TbTranslator *t, const TbValue *value, bool below,
+									TbValue *packed);
 
 #endif

@@ -30,7 +30,7 @@
 
 typedef enum CollationNeed
 {
-	NEEDS_DETERMINISTIC,			/* compares bytes for equality, or searches */
+	NEEDS_DETERMINISTIC, /* compares bytes for equality, or searches */
 	NEEDS_BYTE_ORDER,
 	NEEDS_C_CTYPE
 } CollationNeed;
@@ -112,7 +112,8 @@ check_collation(TbTranslator *t, Oid funcid, Oid collation, bool text)
 	{
 		case NEEDS_BYTE_ORDER:
 			if (!tb_collation_orders_by_bytes(collation))
-				return tb_refuse(t, "text is ordered by a collation that does not compare bytes");
+				return tb_refuse(
+					t, "text is ordered by a collation that does not compare bytes");
 			return true;
 		case NEEDS_C_CTYPE:
 			if (!lc_ctype_is_c(collation))
@@ -146,26 +147,25 @@ any_numeric(int nargs, const TbValue *args)
 TbValue
 tb_call_row(TbTranslator *t, int row, int nargs, const TbValue *args)
 {
-	bool		nullable = false;
+	bool nullable = false;
 
 	for (int i = 0; i < nargs; i++)
 		nullable |= args[i].nullable;
 	return tb_builder_node(t->builder, TB_EXPR_CALL,
-						   tb_simple_type(tb_functions[row].result), row,
-						   nargs, args, nullable);
+						   tb_simple_type(tb_functions[row].result), row, nargs, args,
+						   nullable);
 }
 
 bool
 tb_refuse_function(TbTranslator *t, Oid funcid)
 {
-	return tb_refuse(t, "function %s is not in the catalogue",
-					 format_procedure(funcid));
+	return tb_refuse(t, "function %s is not in the catalogue", format_procedure(funcid));
 }
 
 int
 tb_plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args)
 {
-	uint8		types[TB_FN_MAX_ARGS];
+	uint8 types[TB_FN_MAX_ARGS];
 
 	if (nargs > TB_FN_MAX_ARGS)
 		return -1;
@@ -177,15 +177,14 @@ tb_plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args)
 static bool
 is_cast_to_numeric(Oid funcid)
 {
-	return funcid == F_NUMERIC_INT2 || funcid == F_NUMERIC_INT4 ||
-		funcid == F_NUMERIC_INT8;
+	return funcid == F_NUMERIC_INT2 || funcid == F_NUMERIC_INT4 || funcid == F_NUMERIC_INT8;
 }
 
 bool
-tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
-				  TbValue *args, TbValue *value)
+tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs, TbValue *args,
+				  TbValue *value)
 {
-	int			row;
+	int row;
 
 	if (!check_collation(t, funcid, collation, any_text(nargs, args)) ||
 		!check_encoding(t, counts_characters(funcid)))
@@ -211,26 +210,25 @@ is_like(Oid funcid, bool *negated)
 static TbValue
 text_literal(TbTranslator *t, const char *bytes, int length)
 {
-	Const	   *literal = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-									PointerGetDatum(cstring_to_text_with_len(bytes, length)),
-									false, false);
+	Const *literal = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+							   PointerGetDatum(cstring_to_text_with_len(bytes, length)),
+							   false, false);
 
 	return tb_literal(t, literal, tb_simple_type(TB_TYPE_TEXT));
 }
 
 /* subject [NOT] LIKE pattern */
 static bool
-translate_like(TbTranslator *t, Oid funcid, bool negated, List *args,
-			   TbValue *value)
+translate_like(TbTranslator *t, Oid funcid, bool negated, List *args, TbValue *value)
 {
-	Const	   *pattern = (Const *) lsecond(args);
-	TbValue		values[2];
-	text	   *pattern_text;
-	char	   *literal;
-	int			length;
-	int			literal_length;
-	TbLikeKind	kind;
-	int			row;
+	Const	  *pattern = (Const *) lsecond(args);
+	TbValue	   values[2];
+	text	  *pattern_text;
+	char	  *literal;
+	int		   length;
+	int		   literal_length;
+	TbLikeKind kind;
+	int		   row;
 
 	if (!IsA(pattern, Const) || pattern->constisnull)
 		return tb_refuse(t, "a LIKE pattern that is not a constant");
@@ -251,8 +249,9 @@ translate_like(TbTranslator *t, Oid funcid, bool negated, List *args,
 	else
 		values[1] = text_literal(t, literal, literal_length);
 	row = tb_plain_row(funcid,
-					psprintf("%s:%s", negated ? "notlike" : "like",
-							 tb_like_kind_name(kind)), 2, values);
+					   psprintf("%s:%s", negated ? "notlike" : "like",
+								tb_like_kind_name(kind)),
+					   2, values);
 	if (row < 0)
 		return tb_refuse_function(t, funcid);
 	*value = tb_call_row(t, row, 2, values);
@@ -260,15 +259,14 @@ translate_like(TbTranslator *t, Oid funcid, bool negated, List *args,
 }
 
 bool
-tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
-				  TbValue *value)
+tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args, TbValue *value)
 {
-	TbValue		values[TB_FN_MAX_ARGS];
-	int			nargs = 0;
-	bool		negated;
-	bool		handled = false;
-	bool		ok;
-	ListCell   *lc;
+	TbValue	  values[TB_FN_MAX_ARGS];
+	int		  nargs = 0;
+	bool	  negated;
+	bool	  handled = false;
+	bool	  ok;
+	ListCell *lc;
 
 	if (is_like(funcid, &negated))
 		return check_collation(t, funcid, collation, true) &&
@@ -291,8 +289,7 @@ tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
 }
 
 bool
-tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
-				  int *row)
+tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args, int *row)
 {
 	if (!check_collation(t, funcid, collation, any_text(2, args)))
 		return false;
@@ -316,14 +313,14 @@ translate_pair(TbTranslator *t, OpExpr *expr, TbValue *args)
 bool
 tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value)
 {
-	TbValue		args[2];
-	int			row;
+	TbValue args[2];
+	int		row;
 
 	if (!translate_pair(t, expr, args) ||
 		!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
-	*value = tb_builder_node(t->builder, TB_EXPR_IS_DISTINCT,
-							 tb_simple_type(TB_TYPE_BOOL), row, 2, args, false);
+	*value = tb_builder_node(t->builder, TB_EXPR_IS_DISTINCT, tb_simple_type(TB_TYPE_BOOL),
+							 row, 2, args, false);
 	return true;
 }
 
@@ -331,10 +328,10 @@ tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value)
 bool
 tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value)
 {
-	TbValue		args[2];
-	TbValue		branches[2];
-	TbValue		condition;
-	Oid			type = exprType(linitial(expr->args));
+	TbValue args[2];
+	TbValue branches[2];
+	TbValue condition;
+	Oid		type = exprType(linitial(expr->args));
 
 	if (!translate_pair(t, expr, args))
 		return false;
@@ -349,21 +346,22 @@ tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value)
 static List *
 array_literals(const Const *array)
 {
-	ArrayType  *values = DatumGetArrayTypeP(array->constvalue);
-	Oid			type = ARR_ELEMTYPE(values);
-	int16		length;
-	bool		byval;
-	char		align;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			count;
-	List	   *result = NIL;
+	ArrayType *values = DatumGetArrayTypeP(array->constvalue);
+	Oid		   type = ARR_ELEMTYPE(values);
+	int16	   length;
+	bool	   byval;
+	char	   align;
+	Datum	  *elements;
+	bool	  *nulls;
+	int		   count;
+	List	  *result = NIL;
 
 	get_typlenbyvalalign(type, &length, &byval, &align);
 	deconstruct_array(values, type, length, byval, align, &elements, &nulls, &count);
 	for (int i = 0; i < count; i++)
-		result = lappend(result, makeConst(type, -1, array->constcollid, length,
-										   elements[i], nulls[i], byval));
+		result = lappend(result,
+						 makeConst(type, -1, array->constcollid, length, elements[i],
+								   nulls[i], byval));
 	return result;
 }
 
@@ -371,11 +369,11 @@ array_literals(const Const *array)
 static bool
 spell_out(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *value)
 {
-	TbValue		calls[MAX_SPELLED_OUT];
-	TbValue		args[2];
-	bool		nullable = false;
-	int			count = 0;
-	ListCell   *lc;
+	TbValue	  calls[MAX_SPELLED_OUT];
+	TbValue	  args[2];
+	bool	  nullable = false;
+	int		  count = 0;
+	ListCell *lc;
 
 	foreach(lc, elements)
 	{
@@ -389,10 +387,8 @@ spell_out(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *val
 	if (count == 1)
 		*value = calls[0];
 	else
-		*value = tb_builder_node(t->builder,
-								 expr->useOr ? TB_EXPR_OR : TB_EXPR_AND,
-								 tb_simple_type(TB_TYPE_BOOL), 0, count, calls,
-								 nullable);
+		*value = tb_builder_node(t->builder, expr->useOr ? TB_EXPR_OR : TB_EXPR_AND,
+								 tb_simple_type(TB_TYPE_BOOL), 0, count, calls, nullable);
 	return true;
 }
 
@@ -401,10 +397,10 @@ spell_out(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *val
 static bool
 array_element_type(TbTranslator *t, Expr *array, List *elements, TbTypeInfo *info)
 {
-	Oid			type = get_element_type(exprType((Node *) array));
-	int			scale = 0;
-	int			whole = 1;
-	ListCell   *lc;
+	Oid		  type = get_element_type(exprType((Node *) array));
+	int		  scale = 0;
+	int		  whole = 1;
+	ListCell *lc;
 
 	if (tb_plain_type_of(type, info))
 		return true;
@@ -412,7 +408,7 @@ array_element_type(TbTranslator *t, Expr *array, List *elements, TbTypeInfo *inf
 		return tb_refuse(t, "an array of type %s", format_type_be(type));
 	foreach(lc, elements)
 	{
-		TbValue		element;
+		TbValue element;
 
 		if (!tb_translate(t, lfirst(lc), &element))
 			return false;
@@ -420,7 +416,8 @@ array_element_type(TbTranslator *t, Expr *array, List *elements, TbTypeInfo *inf
 		whole = Max(whole, element.info.precision - element.info.scale);
 	}
 	if (whole + scale > TB_NUM128_DIGITS)
-		return tb_refuse(t, "an array of numerics of more than %d digits", TB_NUM128_DIGITS);
+		return tb_refuse(t, "an array of numerics of more than %d digits",
+						 TB_NUM128_DIGITS);
 	*info = tb_numeric_info(whole + scale, scale);
 	return true;
 }
@@ -428,9 +425,10 @@ array_element_type(TbTranslator *t, Expr *array, List *elements, TbTypeInfo *inf
 static bool
 numeric_element_fits(TbTypeInfo *info, const TbValue *operand)
 {
-	int			scale = Max(info->scale, operand->info.scale);
-	int			precision = Max(info->precision - info->scale,
-								operand->info.precision - operand->info.scale) + scale;
+	int scale = Max(info->scale, operand->info.scale);
+	int precision = Max(info->precision - info->scale,
+						operand->info.precision - operand->info.scale) +
+		scale;
 
 	if (precision > TB_NUM128_DIGITS)
 		return false;
@@ -441,10 +439,10 @@ numeric_element_fits(TbTypeInfo *info, const TbValue *operand)
 static bool
 search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *value)
 {
-	Expr	   *array = lsecond(expr->args);
-	TbTypeInfo	info;
-	TbValue		args[2];
-	int			row;
+	Expr	  *array = lsecond(expr->args);
+	TbTypeInfo info;
+	TbValue	   args[2];
+	int		   row;
 
 	if (!array_element_type(t, array, elements, &info) ||
 		!tb_translate(t, linitial(expr->args), &args[0]))
@@ -458,7 +456,8 @@ search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *
 		args[0] = tb_numeric_resize(t, &args[0], info.type, info.scale);
 	}
 	args[1] = tb_builder_param(t->builder, array, info,
-							   TB_PARAM_ARRAY | (IsA(array, Const) ? 0 : TB_PARAM_NULLABLE));
+							   TB_PARAM_ARRAY |
+								   (IsA(array, Const) ? 0 : TB_PARAM_NULLABLE));
 	args[1].constant = NULL;
 	if (!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
@@ -471,8 +470,8 @@ search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *
 bool
 tb_translate_array_op(TbTranslator *t, ScalarArrayOpExpr *expr, TbValue *value)
 {
-	Node	   *array = lsecond(expr->args);
-	List	   *elements = NIL;
+	Node *array = lsecond(expr->args);
+	List *elements = NIL;
 
 	set_sa_opfuncid(expr);
 	if (IsA(array, Const) && !((Const *) array)->constisnull)

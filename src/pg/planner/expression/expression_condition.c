@@ -17,17 +17,17 @@
 static TbValue
 test(TbTranslator *t, TbExprOp op, const TbValue *arg, bool nullable)
 {
-	return tb_builder_node(t->builder, op, tb_simple_type(TB_TYPE_BOOL), 0, 1,
-						   arg, nullable);
+	return tb_builder_node(t->builder, op, tb_simple_type(TB_TYPE_BOOL), 0, 1, arg,
+						   nullable);
 }
 
 /* Translates all; those after the first are conditional. */
 static bool
 translate_arms(TbTranslator *t, List *args, TbValue *values)
 {
-	bool		ok = true;
-	int			count = 0;
-	ListCell   *lc;
+	bool	  ok = true;
+	int		  count = 0;
+	ListCell *lc;
 
 	foreach(lc, args)
 	{
@@ -44,9 +44,9 @@ translate_arms(TbTranslator *t, List *args, TbValue *values)
 bool
 tb_translate_bool(TbTranslator *t, BoolExpr *expr, TbValue *value)
 {
-	int			nargs = list_length(expr->args);
-	TbValue    *args = palloc(sizeof(TbValue) * nargs);
-	bool		nullable = false;
+	int		 nargs = list_length(expr->args);
+	TbValue *args = palloc(sizeof(TbValue) * nargs);
+	bool	 nullable = false;
 
 	if (!translate_arms(t, expr->args, args))
 		return false;
@@ -57,22 +57,21 @@ tb_translate_bool(TbTranslator *t, BoolExpr *expr, TbValue *value)
 	else
 		*value = tb_builder_node(t->builder,
 								 expr->boolop == AND_EXPR ? TB_EXPR_AND : TB_EXPR_OR,
-								 tb_simple_type(TB_TYPE_BOOL), 0, nargs, args,
-								 nullable);
+								 tb_simple_type(TB_TYPE_BOOL), 0, nargs, args, nullable);
 	return true;
 }
 
 bool
 tb_translate_null_test(TbTranslator *t, NullTest *expr, TbValue *value)
 {
-	TbValue		arg;
+	TbValue arg;
 
 	if (expr->argisrow)
 		return tb_refuse(t, "a NULL test of a row");
 	if (!tb_translate(t, expr->arg, &arg))
 		return false;
-	*value = test(t, expr->nulltesttype == IS_NULL ? TB_EXPR_IS_NULL :
-				  TB_EXPR_IS_NOT_NULL, &arg, false);
+	*value = test(t, expr->nulltesttype == IS_NULL ? TB_EXPR_IS_NULL : TB_EXPR_IS_NOT_NULL,
+				  &arg, false);
 	return true;
 }
 
@@ -80,14 +79,11 @@ bool
 tb_translate_boolean_test(TbTranslator *t, BooleanTest *expr, TbValue *value)
 {
 	static const TbExprOp ops[] = {
-		[IS_TRUE] = TB_EXPR_IS_TRUE,
-		[IS_NOT_TRUE] = TB_EXPR_IS_NOT_TRUE,
-		[IS_FALSE] = TB_EXPR_IS_FALSE,
-		[IS_NOT_FALSE] = TB_EXPR_IS_NOT_FALSE,
-		[IS_UNKNOWN] = TB_EXPR_IS_NULL,
-		[IS_NOT_UNKNOWN] = TB_EXPR_IS_NOT_NULL,
+		[IS_TRUE] = TB_EXPR_IS_TRUE,	[IS_NOT_TRUE] = TB_EXPR_IS_NOT_TRUE,
+		[IS_FALSE] = TB_EXPR_IS_FALSE,	[IS_NOT_FALSE] = TB_EXPR_IS_NOT_FALSE,
+		[IS_UNKNOWN] = TB_EXPR_IS_NULL, [IS_NOT_UNKNOWN] = TB_EXPR_IS_NOT_NULL,
 	};
-	TbValue		arg;
+	TbValue arg;
 
 	if (!tb_translate(t, expr->arg, &arg))
 		return false;
@@ -105,16 +101,16 @@ common_type(const TbValue *values, int nvalues)
 }
 
 bool
-tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
-			 TbValue *values, TbValue *result)
+tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions, TbValue *values,
+			 TbValue *result)
 {
-	int			nvalues = nconditions + 1;
-	TbValue    *args = palloc(sizeof(TbValue) * (2 * nconditions + 1));
-	TbValue    *scales = NULL;
-	TbTypeInfo	info;
-	TbValue		scale;
-	int			display_max = 0;
-	bool		nullable = false;
+	int		   nvalues = nconditions + 1;
+	TbValue	  *args = palloc(sizeof(TbValue) * (2 * nconditions + 1));
+	TbValue	  *scales = NULL;
+	TbTypeInfo info;
+	TbValue	   scale;
+	int		   display_max = 0;
+	bool	   nullable = false;
 
 	if (tb_type_is_numeric(common_type(values, nvalues).type))
 	{
@@ -124,8 +120,10 @@ tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
 			for (int i = 0; i < nvalues; i++)
 			{
 				scales[i] = tb_numeric_display(t, &values[i]);
-				display_max = Max(display_max, values[i].display_scale == TB_NONE ?
-								  values[i].info.scale : values[i].display_max);
+				display_max = Max(display_max,
+								  values[i].display_scale == TB_NONE ?
+									  values[i].info.scale :
+									  values[i].display_max);
 			}
 		}
 		tb_numeric_unify(t, nvalues, values);
@@ -140,8 +138,8 @@ tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
 		args[Min(2 * i + 1, 2 * nconditions)] = values[i];
 		nullable |= values[i].nullable;
 	}
-	*result = tb_builder_node(t->builder, TB_EXPR_CASE, info, 0,
-							  2 * nconditions + 1, args, nullable);
+	*result = tb_builder_node(t->builder, TB_EXPR_CASE, info, 0, 2 * nconditions + 1, args,
+							  nullable);
 	if (scales != NULL)
 	{
 		if (!tb_make_case(t, nconditions, conditions, scales, &scale))
@@ -157,14 +155,14 @@ static bool
 translate_when_clauses(TbTranslator *t, CaseExpr *expr, TbValue *conditions,
 					   TbValue *values)
 {
-	int			count = 0;
-	bool		ok = true;
-	int			outer = t->conditional;
-	ListCell   *lc;
+	int		  count = 0;
+	bool	  ok = true;
+	int		  outer = t->conditional;
+	ListCell *lc;
 
 	foreach(lc, expr->args)
 	{
-		CaseWhen   *when = lfirst_node(CaseWhen, lc);
+		CaseWhen *when = lfirst_node(CaseWhen, lc);
 
 		ok = ok && tb_translate(t, when->expr, &conditions[count]);
 		t->conditional = outer + 1;
@@ -183,12 +181,12 @@ translate_when_clauses(TbTranslator *t, CaseExpr *expr, TbValue *conditions,
 bool
 tb_translate_case(TbTranslator *t, CaseExpr *expr, TbValue *value)
 {
-	int			count = list_length(expr->args);
-	TbValue    *conditions = palloc(sizeof(TbValue) * count);
-	TbValue    *values = palloc(sizeof(TbValue) * (count + 1));
+	int			   count = list_length(expr->args);
+	TbValue		  *conditions = palloc(sizeof(TbValue) * count);
+	TbValue		  *values = palloc(sizeof(TbValue) * (count + 1));
 	const TbValue *outer = t->case_value;
-	TbValue		subject;
-	bool		ok;
+	TbValue		   subject;
+	bool		   ok;
 
 	if (expr->arg != NULL)
 	{
@@ -205,11 +203,11 @@ tb_translate_case(TbTranslator *t, CaseExpr *expr, TbValue *value)
 bool
 tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value)
 {
-	int			nargs = list_length(expr->args);
-	TbValue    *args = palloc(sizeof(TbValue) * nargs);
-	TbValue    *conditions;
-	TbTypeInfo	info;
-	bool		nullable = true;
+	int		   nargs = list_length(expr->args);
+	TbValue	  *args = palloc(sizeof(TbValue) * nargs);
+	TbValue	  *conditions;
+	TbTypeInfo info;
+	bool	   nullable = true;
 
 	if (!translate_arms(t, expr->args, args))
 		return false;
@@ -231,8 +229,7 @@ tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value)
 			return tb_refuse(t, "a COALESCE of values of different types");
 		nullable &= args[i].nullable;
 	}
-	*value = tb_builder_node(t->builder, TB_EXPR_COALESCE, info, 0, nargs, args,
-							 nullable);
+	*value = tb_builder_node(t->builder, TB_EXPR_COALESCE, info, 0, nargs, args, nullable);
 	return true;
 }
 
@@ -241,9 +238,9 @@ static bool
 extreme_of(TbTranslator *t, const MinMaxExpr *expr, Oid less, int nargs,
 		   const TbValue *args, TbValue *value)
 {
-	TbValue		pair[2] = {args[0], args[nargs - 1]};
-	bool		nullable = true;
-	int			row;
+	TbValue pair[2] = {args[0], args[nargs - 1]};
+	bool	nullable = true;
+	int		row;
 
 	if (!tb_comparison_row(t, less, expr->inputcollid, pair, &row))
 		return false;
@@ -253,7 +250,8 @@ extreme_of(TbTranslator *t, const MinMaxExpr *expr, Oid less, int nargs,
 			return tb_refuse(t, "a GREATEST or LEAST of values of different types");
 		nullable &= args[i].nullable;
 	}
-	*value = tb_builder_node(t->builder, expr->op == IS_GREATEST ? TB_EXPR_GREATEST : TB_EXPR_LEAST,
+	*value = tb_builder_node(t->builder,
+							 expr->op == IS_GREATEST ? TB_EXPR_GREATEST : TB_EXPR_LEAST,
 							 args[0].info, row, nargs, args, nullable);
 	return true;
 }
@@ -261,24 +259,26 @@ extreme_of(TbTranslator *t, const MinMaxExpr *expr, Oid less, int nargs,
 /* Of two numerics whose values print with different scales: with the scale of
  * CASE WHEN b IS NOT NULL AND (a IS NULL OR a < b) THEN b ELSE a END. */
 static bool
-extreme_of_mixed(TbTranslator *t, const MinMaxExpr *expr, Oid less,
-				 const TbValue *args, TbValue *value)
+extreme_of_mixed(TbTranslator *t, const MinMaxExpr *expr, Oid less, const TbValue *args,
+				 TbValue *value)
 {
-	bool		greatest = expr->op == IS_GREATEST;
-	TbTypeInfo	boolean = tb_simple_type(TB_TYPE_BOOL);
-	TbValue		pair[2] = {args[0], args[1]};
-	TbValue		ordered[2] = {args[greatest ? 0 : 1], args[greatest ? 1 : 0]};
-	TbValue		either[2];
-	TbValue		both[2];
-	TbValue		values[2] = {args[1], args[0]};
-	TbValue		shown;
+	bool	   greatest = expr->op == IS_GREATEST;
+	TbTypeInfo boolean = tb_simple_type(TB_TYPE_BOOL);
+	TbValue	   pair[2] = {args[0], args[1]};
+	TbValue	   ordered[2] = {args[greatest ? 0 : 1], args[greatest ? 1 : 0]};
+	TbValue	   either[2];
+	TbValue	   both[2];
+	TbValue	   values[2] = {args[1], args[0]};
+	TbValue	   shown;
 
 	if (!tb_call_on_values(t, less, expr->inputcollid, 2, ordered, &either[0]))
 		return false;
 	either[1] = test(t, TB_EXPR_IS_NULL, &args[0], false);
 	both[0] = test(t, TB_EXPR_IS_NOT_NULL, &args[1], false);
-	both[1] = tb_builder_node(t->builder, TB_EXPR_OR, boolean, 0, 2, either, either[0].nullable);
-	both[0] = tb_builder_node(t->builder, TB_EXPR_AND, boolean, 0, 2, both, both[1].nullable);
+	both[1] = tb_builder_node(t->builder, TB_EXPR_OR, boolean, 0, 2, either,
+							  either[0].nullable);
+	both[0] = tb_builder_node(t->builder, TB_EXPR_AND, boolean, 0, 2, both,
+							  both[1].nullable);
 	tb_numeric_unify(t, 2, pair);
 	if (!tb_make_case(t, 1, both, values, &shown) ||
 		!extreme_of(t, expr, less, 2, pair, value))
@@ -291,11 +291,11 @@ extreme_of_mixed(TbTranslator *t, const MinMaxExpr *expr, Oid less,
 bool
 tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value)
 {
-	int			nargs = list_length(expr->args);
-	TbValue    *args = palloc(sizeof(TbValue) * nargs);
-	Oid			less = get_opcode(lookup_type_cache(expr->minmaxtype, TYPECACHE_LT_OPR)->lt_opr);
-	int			count = 0;
-	ListCell   *lc;
+	int		 nargs = list_length(expr->args);
+	TbValue *args = palloc(sizeof(TbValue) * nargs);
+	Oid less = get_opcode(lookup_type_cache(expr->minmaxtype, TYPECACHE_LT_OPR)->lt_opr);
+	int count = 0;
+	ListCell *lc;
 
 	foreach(lc, expr->args)
 	{
@@ -312,7 +312,7 @@ tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value)
 	*value = args[0];
 	for (int i = 1; i < nargs; i++)
 	{
-		TbValue		pair[2] = {*value, args[i]};
+		TbValue pair[2] = {*value, args[i]};
 
 		if (!extreme_of_mixed(t, expr, less, pair, value))
 			return false;

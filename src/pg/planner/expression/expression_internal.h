@@ -18,7 +18,7 @@
 static inline TbTypeInfo
 tb_simple_type(uint8 type)
 {
-	TbTypeInfo	info = {0};
+	TbTypeInfo info = {0};
 
 	info.type = type;
 	return info;
@@ -26,39 +26,38 @@ tb_simple_type(uint8 type)
 
 /* expression.c */
 extern TbValue tb_literal(TbTranslator *t, Const *literal, TbTypeInfo info);
-extern bool tb_is_null_literal(const TbValue *value);
+extern bool	   tb_is_null_literal(const TbValue *value);
 
 /* expression_call.c */
-extern bool tb_translate_call(TbTranslator *t, Oid funcid, Oid collation,
-							  List *args, TbValue *value);
-extern bool tb_translate_array_op(TbTranslator *t, ScalarArrayOpExpr *expr,
-								  TbValue *value);
+extern bool tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
+							  TbValue *value);
+extern bool tb_translate_array_op(TbTranslator *t, ScalarArrayOpExpr *expr, TbValue *value);
 extern bool tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value);
 /* Whether, and by which row, the device compares these two; gives numerics one
  * type and scale. */
-extern bool tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation,
-							  TbValue *args, int *row);
+extern bool tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
+							  int *row);
 extern bool tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value);
 extern bool tb_refuse_function(TbTranslator *t, Oid funcid);
 /* The row of a call without numerics, or -1; and a call of that row. */
 extern int	tb_plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args);
 extern TbValue tb_call_row(TbTranslator *t, int row, int nargs, const TbValue *args);
 /* f(args) of translated operands. */
-extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation,
-							  int nargs, TbValue *args, TbValue *value);
+extern bool	   tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
+								 TbValue *args, TbValue *value);
 
 /* expression_numeric.c */
-extern bool tb_numeric_call(TbTranslator *t, Oid funcid, int nargs,
-							TbValue *args, TbValue *value);
+extern bool	   tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,
+							   TbValue *value);
 /* The value with that type and scale. */
-extern TbValue tb_numeric_resize(TbTranslator *t, const TbValue *value,
-								 uint8 type, int scale);
+extern TbValue tb_numeric_resize(TbTranslator *t, const TbValue *value, uint8 type,
+								 int scale);
 /* Gives all values, NULL literals apart, the widest type and largest scale. */
-extern void tb_numeric_unify(TbTranslator *t, int nvalues, TbValue *values);
+extern void	   tb_numeric_unify(TbTranslator *t, int nvalues, TbValue *values);
 /* The display scale as an INT4 expression, whether it varies or not. */
 extern TbValue tb_numeric_display(TbTranslator *t, const TbValue *value);
 /* Whether values differ in scale or vary themselves; NULL literals don't count. */
-extern bool tb_numeric_mixed(int nvalues, const TbValue *values);
+extern bool	   tb_numeric_mixed(int nvalues, const TbValue *values);
 
 /* expression_time.c: what of dates and times needs more than its row. Sets
  * *handled if the function is of that kind. */
@@ -73,7 +72,7 @@ extern bool tb_translate_case(TbTranslator *t, CaseExpr *expr, TbValue *value);
 extern bool tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value);
 extern bool tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value);
 /* CASE WHEN conditions[i] THEN values[i] ... ELSE values[n] */
-extern bool tb_make_case(TbTranslator *t, int nconditions,
-						 const TbValue *conditions, TbValue *values, TbValue *result);
+extern bool tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
+						 TbValue *values, TbValue *result);
 
 #endif

@@ -39,8 +39,8 @@ literal_fits(const Const *literal, uint8 type, int scale)
 TbValue
 tb_numeric_resize(TbTranslator *t, const TbValue *value, uint8 type, int scale)
 {
-	TbValue		result;
-	TbTypeInfo	info;
+	TbValue	   result;
+	TbTypeInfo info;
 
 	if (value->info.type == type && value->info.scale == scale)
 		return *value;
@@ -61,9 +61,9 @@ tb_numeric_resize(TbTranslator *t, const TbValue *value, uint8 type, int scale)
 void
 tb_numeric_unify(TbTranslator *t, int nvalues, TbValue *values)
 {
-	int			scale = 0;
-	int			whole = 1;
-	uint8		type = TB_TYPE_NUM64;
+	int	  scale = 0;
+	int	  whole = 1;
+	uint8 type = TB_TYPE_NUM64;
 
 	for (int i = 0; i < nvalues; i++)
 	{
@@ -86,15 +86,16 @@ tb_numeric_unify(TbTranslator *t, int nvalues, TbValue *values)
 static TbValue
 int4_literal(TbTranslator *t, int32 number)
 {
-	return tb_literal(t, makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-								   Int32GetDatum(number), false, true),
+	return tb_literal(t,
+					  makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								Int32GetDatum(number), false, true),
 					  tb_simple_type(TB_TYPE_INT4));
 }
 
 TbValue
 tb_numeric_display(TbTranslator *t, const TbValue *value)
 {
-	TbValue		result = {0};
+	TbValue result = {0};
 
 	if (value->display_scale == TB_NONE)
 		return int4_literal(t, value->info.scale);
@@ -108,7 +109,7 @@ tb_numeric_display(TbTranslator *t, const TbValue *value)
 bool
 tb_numeric_mixed(int nvalues, const TbValue *values)
 {
-	int			scale = -1;
+	int scale = -1;
 
 	for (int i = 0; i < nvalues; i++)
 	{
@@ -140,7 +141,7 @@ call2(TbTranslator *t, int row, TbTypeInfo info, const TbValue *args)
 static bool
 binary_row(TbTranslator *t, Oid funcid, uint8 type, int *row)
 {
-	uint8		types[2] = {type, type};
+	uint8 types[2] = {type, type};
 
 	*row = tb_function_find(funcid, "", 2, types);
 	if (*row < 0)
@@ -153,10 +154,10 @@ binary_row(TbTranslator *t, Oid funcid, uint8 type, int *row)
 static void
 display_of_sum(TbTranslator *t, const TbValue *args, TbValue *value)
 {
-	TbValue		scales[2];
-	TbValue		branches[2];
-	TbValue		condition;
-	TbValue		larger;
+	TbValue scales[2];
+	TbValue branches[2];
+	TbValue condition;
+	TbValue larger;
 
 	if (args[0].display_scale == TB_NONE && args[1].display_scale == TB_NONE)
 		return;
@@ -173,25 +174,25 @@ display_of_sum(TbTranslator *t, const TbValue *args, TbValue *value)
 static void
 display_of_product(TbTranslator *t, const TbValue *args, TbValue *value)
 {
-	TbValue		scales[2];
+	TbValue scales[2];
 
 	if (args[0].display_scale == TB_NONE && args[1].display_scale == TB_NONE)
 		return;
 	scales[0] = tb_numeric_display(t, &args[0]);
 	scales[1] = tb_numeric_display(t, &args[1]);
-	value->display_scale = call2(t, TB_FN_INT4PL, tb_simple_type(TB_TYPE_INT4),
-								 scales).expr;
+	value->display_scale = call2(t, TB_FN_INT4PL, tb_simple_type(TB_TYPE_INT4), scales)
+							   .expr;
 	value->display_max = Min(display_max(&args[0]) + display_max(&args[1]), PG_INT16_MAX);
 }
 
 static bool
 add_or_subtract(TbTranslator *t, Oid funcid, TbValue *args, TbValue *value)
 {
-	TbValue		original[2] = {args[0], args[1]};
-	int			scale = Max(args[0].info.scale, args[1].info.scale);
-	int			precision = Max(whole_digits(&args[0]), whole_digits(&args[1])) + 1 + scale;
-	TbTypeInfo	info = tb_numeric_info(precision, scale);
-	int			row;
+	TbValue	   original[2] = {args[0], args[1]};
+	int		   scale = Max(args[0].info.scale, args[1].info.scale);
+	int		   precision = Max(whole_digits(&args[0]), whole_digits(&args[1])) + 1 + scale;
+	TbTypeInfo info = tb_numeric_info(precision, scale);
+	int		   row;
 
 	if (args[0].info.type == TB_TYPE_NUM128 || args[1].info.type == TB_TYPE_NUM128)
 		info.type = TB_TYPE_NUM128;
@@ -207,10 +208,10 @@ add_or_subtract(TbTranslator *t, Oid funcid, TbValue *args, TbValue *value)
 static bool
 multiply(TbTranslator *t, TbValue *args, TbValue *value)
 {
-	int			scale = args[0].info.scale + args[1].info.scale;
-	TbTypeInfo	info = tb_numeric_info(args[0].info.precision + args[1].info.precision,
-									   scale);
-	int			row;
+	int		   scale = args[0].info.scale + args[1].info.scale;
+	TbTypeInfo info = tb_numeric_info(args[0].info.precision + args[1].info.precision,
+									  scale);
+	int		   row;
 
 	if (scale > TB_NUM128_DIGITS)
 		return tb_refuse(t, "a numeric product with more than %d decimals",
@@ -229,7 +230,7 @@ multiply(TbTranslator *t, TbValue *args, TbValue *value)
 static bool
 compare(TbTranslator *t, Oid funcid, TbValue *args, TbValue *value)
 {
-	int			row;
+	int row;
 
 	tb_numeric_unify(t, 2, args);
 	if (!binary_row(t, funcid, args[0].info.type, &row))
@@ -242,8 +243,8 @@ compare(TbTranslator *t, Oid funcid, TbValue *args, TbValue *value)
 static bool
 keep_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 {
-	uint8		type = arg->info.type;
-	int			row = tb_function_find(funcid, "", 1, &type);
+	uint8 type = arg->info.type;
+	int	  row = tb_function_find(funcid, "", 1, &type);
 
 	if (row < 0)
 		return tb_refuse(t, "function %s is not in the catalogue",
@@ -259,8 +260,8 @@ keep_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 static bool
 modulo(TbTranslator *t, Oid funcid, TbValue *args, TbValue *value)
 {
-	TbValue		original[2] = {args[0], args[1]};
-	int			row;
+	TbValue original[2] = {args[0], args[1]};
+	int		row;
 
 	tb_numeric_unify(t, 2, args);
 	if (!binary_row(t, funcid, args[0].info.type, &row))
@@ -274,16 +275,15 @@ modulo(TbTranslator *t, Oid funcid, TbValue *args, TbValue *value)
 static bool
 drop_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 {
-	uint8		type = arg->info.type;
-	int			row = tb_function_find(funcid, "", 1, &type);
-	TbTypeInfo	info = tb_numeric_info(whole_digits(arg) + 1, 0);
+	uint8	   type = arg->info.type;
+	int		   row = tb_function_find(funcid, "", 1, &type);
+	TbTypeInfo info = tb_numeric_info(whole_digits(arg) + 1, 0);
 
 	if (row < 0)
 		return tb_refuse(t, "function %s is not in the catalogue",
 						 format_procedure(funcid));
 	info.type = tb_functions[row].result;
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, arg,
-							 arg->nullable);
+	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, arg, arg->nullable);
 	return true;
 }
 
@@ -291,18 +291,17 @@ drop_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 static bool
 from_integer(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 {
-	uint8		type = arg->info.type;
-	int			row = tb_function_find(funcid, "", 1, &type);
-	int			digits = type == TB_TYPE_INT2 ? 5 : type == TB_TYPE_INT4 ? 10 : 19;
-	TbTypeInfo	info;
+	uint8	   type = arg->info.type;
+	int		   row = tb_function_find(funcid, "", 1, &type);
+	int		   digits = type == TB_TYPE_INT2 ? 5 : type == TB_TYPE_INT4 ? 10 : 19;
+	TbTypeInfo info;
 
 	if (row < 0)
 		return tb_refuse(t, "function %s is not in the catalogue",
 						 format_procedure(funcid));
 	info = tb_numeric_info(digits, 0);
 	info.type = tb_functions[row].result;
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, arg,
-							 arg->nullable);
+	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, arg, arg->nullable);
 	return true;
 }
 
@@ -320,8 +319,8 @@ constant_int4(const TbValue *value, int32 *number)
 static bool
 round_to(TbTranslator *t, const TbValue *args, TbValue *value)
 {
-	int32		scale;
-	int			precision;
+	int32 scale;
+	int	  precision;
 
 	if (!constant_int4(&args[1], &scale) || scale < 0 || scale > TB_NUM128_DIGITS)
 		return tb_refuse(t, "round to a number of digits that is not a constant of 0 to %d",
@@ -331,8 +330,11 @@ round_to(TbTranslator *t, const TbValue *args, TbValue *value)
 	if (precision > TB_NUM128_DIGITS)
 		return tb_refuse(t, "a numeric of more than %d digits", TB_NUM128_DIGITS);
 	*value = tb_numeric_resize(t, &args[0],
-							   scale >= args[0].info.scale && precision - 1 <= TB_NUM64_DIGITS ?
-							   args[0].info.type : tb_numeric_type(precision), scale);
+							   scale >= args[0].info.scale &&
+									   precision - 1 <= TB_NUM64_DIGITS ?
+								   args[0].info.type :
+								   tb_numeric_type(precision),
+							   scale);
 	value->info.precision = precision;
 	value->display_scale = TB_NONE;
 	return true;
@@ -342,10 +344,10 @@ round_to(TbTranslator *t, const TbValue *args, TbValue *value)
 static bool
 truncate_to(TbTranslator *t, const TbValue *args, TbValue *value)
 {
-	TbTypeInfo	info;
-	uint8		types[2] = {args[0].info.type, TB_TYPE_INT4};
-	int32		scale;
-	int			row;
+	TbTypeInfo info;
+	uint8	   types[2] = {args[0].info.type, TB_TYPE_INT4};
+	int32	   scale;
+	int		   row;
 
 	if (!constant_int4(&args[1], &scale) || scale < 0 || scale > TB_NUM128_DIGITS)
 		return tb_refuse(t, "trunc to a number of digits that is not a constant of 0 to %d",
@@ -366,15 +368,16 @@ truncate_to(TbTranslator *t, const TbValue *args, TbValue *value)
 static bool
 divide(TbTranslator *t, TbValue *args, TbValue *value)
 {
-	TbValue		operands[4] = {args[0], args[1]};
-	TbValue		scale;
-	bool		nullable = args[0].nullable || args[1].nullable;
+	TbValue operands[4] = {args[0], args[1]};
+	TbValue scale;
+	bool	nullable = args[0].nullable || args[1].nullable;
 
 	operands[2] = tb_numeric_display(t, &args[0]);
 	operands[3] = tb_numeric_display(t, &args[1]);
 	tb_numeric_unify(t, 2, operands);
 	for (int i = 0; i < 2; i++)
-		operands[i] = tb_numeric_resize(t, &operands[i], TB_TYPE_NUM128, operands[i].info.scale);
+		operands[i] = tb_numeric_resize(t, &operands[i], TB_TYPE_NUM128,
+										operands[i].info.scale);
 	nullable |= operands[2].nullable || operands[3].nullable;
 	*value = tb_builder_node(t->builder, TB_EXPR_CALL,
 							 tb_numeric_info(TB_NUM128_DIGITS, QUOTIENT_SCALE),
@@ -391,13 +394,14 @@ static bool
 apply_checked_typmod(TbTranslator *t, const TbValue *arg, int precision, int scale,
 					 TbValue *value)
 {
-	bool		narrow = tb_numeric_type(whole_digits(arg) + 1 + scale) == TB_TYPE_NUM64 &&
+	bool narrow = tb_numeric_type(whole_digits(arg) + 1 + scale) == TB_TYPE_NUM64 &&
 		arg->info.type == TB_TYPE_NUM64;
-	TbValue		args[2];
+	TbValue args[2];
 
 	args[0] = tb_numeric_resize(t, arg, narrow ? TB_TYPE_NUM64 : TB_TYPE_NUM128, scale);
 	args[1] = int4_literal(t, precision);
-	*value = call2(t, narrow ? TB_FN_NUM64_TYPMOD : TB_FN_NUM128_TYPMOD, args[0].info, args);
+	*value = call2(t, narrow ? TB_FN_NUM64_TYPMOD : TB_FN_NUM128_TYPMOD, args[0].info,
+				   args);
 	value->info.precision = precision;
 	if (precision <= TB_NUM64_DIGITS)
 		*value = tb_numeric_resize(t, value, TB_TYPE_NUM64, scale);
@@ -408,10 +412,10 @@ apply_checked_typmod(TbTranslator *t, const TbValue *arg, int precision, int sca
 static bool
 apply_typmod(TbTranslator *t, const TbValue *args, TbValue *value)
 {
-	int32		typmod;
-	int			precision;
-	int			scale;
-	int			whole = whole_digits(&args[0]);
+	int32 typmod;
+	int	  precision;
+	int	  scale;
+	int	  whole = whole_digits(&args[0]);
 
 	if (!constant_int4(&args[1], &typmod))
 		return tb_refuse(t, "a cast to numeric with unknown precision");
@@ -436,9 +440,9 @@ apply_typmod(TbTranslator *t, const TbValue *args, TbValue *value)
 static bool
 leave_numeric(TbTranslator *t, Oid funcid, int nargs, TbValue *args, TbValue *value)
 {
-	uint8		types[TB_FN_MAX_ARGS];
-	bool		nullable = false;
-	int			row;
+	uint8 types[TB_FN_MAX_ARGS];
+	bool  nullable = false;
+	int	  row;
 
 	for (int i = 0; i < nargs; i++)
 	{
@@ -450,21 +454,22 @@ leave_numeric(TbTranslator *t, Oid funcid, int nargs, TbValue *args, TbValue *va
 		return tb_refuse(t, "function %s is not in the catalogue",
 						 format_procedure(funcid));
 	*value = tb_builder_node(t->builder, TB_EXPR_CALL,
-							 tb_simple_type(tb_functions[row].result), row,
-							 nargs, args, nullable);
+							 tb_simple_type(tb_functions[row].result), row, nargs, args,
+							 nullable);
 	return true;
 }
 
 bool
 tb_numeric_with_display(TbTranslator *t, const TbValue *value, bool below, TbValue *packed)
 {
-	int			scale = value->info.scale + 3;
-	TbValue		display = tb_numeric_display(t, value);
-	TbValue		args[2];
-	Datum		unit = tb_numeric_from_int128(1, scale, scale);
+	int		scale = value->info.scale + 3;
+	TbValue display = tb_numeric_display(t, value);
+	TbValue args[2];
+	Datum	unit = tb_numeric_from_int128(1, scale, scale);
 
 	if (display_max(value) > TB_MOST_PACKED_DISPLAY || scale > TB_NUM128_DIGITS)
-		return tb_refuse(t, "a numeric whose values print with different scales, and too many digits");
+		return tb_refuse(
+			t, "a numeric whose values print with different scales, and too many digits");
 	if (!from_integer(t, F_NUMERIC_INT4, &display, &args[0]))
 		return false;
 	args[1] = tb_literal(t, makeConst(NUMERICOID, -1, InvalidOid, -1, unit, false, false),
@@ -479,8 +484,7 @@ tb_numeric_with_display(TbTranslator *t, const TbValue *value, bool below, TbVal
 }
 
 bool
-tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,
-				TbValue *value)
+tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args, TbValue *value)
 {
 	switch (funcid)
 	{

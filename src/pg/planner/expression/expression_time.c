@@ -27,8 +27,8 @@
 
 typedef struct TranslatedZone
 {
-	const Const *name;				/* NULL: the session's */
-	TbValue		value;
+	const Const *name; /* NULL: the session's */
+	TbValue		 value;
 } TranslatedZone;
 
 /* The parameter that is the zone's table. */
@@ -36,7 +36,7 @@ static TbValue
 zone_value(TbTranslator *t, const Const *name)
 {
 	TranslatedZone *zone;
-	ListCell   *lc;
+	ListCell	   *lc;
 
 	foreach(lc, t->zones)
 	{
@@ -47,8 +47,10 @@ zone_value(TbTranslator *t, const Const *name)
 	zone = palloc(sizeof(TranslatedZone));
 	zone->name = name;
 	zone->value = tb_builder_param(t->builder,
-								   name != NULL ? (Expr *) copyObject(name) :
-								   (Expr *) makeNullConst(TEXTOID, -1, DEFAULT_COLLATION_OID),
+								   name != NULL ?
+									   (Expr *) copyObject(name) :
+									   (Expr *) makeNullConst(TEXTOID, -1,
+															  DEFAULT_COLLATION_OID),
 								   tb_simple_type(TB_TYPE_TEXT), TB_PARAM_ZONE);
 	zone->value.constant = NULL;
 	t->zones = lappend(t->zones, zone);
@@ -74,8 +76,8 @@ check_zone(TbTranslator *t, Node *name)
 static TbTypeInfo
 field_result(const TbFunction *row, const char *field)
 {
-	TbTypeInfo	info;
-	bool		fraction = row->args[0] != TB_TYPE_DATE;
+	TbTypeInfo info;
+	bool	   fraction = row->args[0] != TB_TYPE_DATE;
 
 	if (!tb_type_is_numeric(row->result))
 		return tb_simple_type(row->result);
@@ -95,7 +97,7 @@ field_result(const TbFunction *row, const char *field)
 static char *
 field_name(const Const *field)
 {
-	char	   *name = text_to_cstring(DatumGetTextPP(field->constvalue));
+	char *name = text_to_cstring(DatumGetTextPP(field->constvalue));
 
 	return str_tolower(name, strlen(name), C_COLLATION_OID);
 }
@@ -105,8 +107,8 @@ static int
 field_row(TbTranslator *t, Oid funcid, const char *field, const Const *zone, int *nargs,
 		  TbValue *args)
 {
-	char	   *variant = psprintf("field:%s", field);
-	int			row = tb_plain_row(funcid, variant, 1, args);
+	char *variant = psprintf("field:%s", field);
+	int	  row = tb_plain_row(funcid, variant, 1, args);
 
 	*nargs = 1;
 	if (row >= 0 || args[0].info.type != TB_TYPE_TIMESTAMPTZ)
@@ -120,12 +122,12 @@ field_row(TbTranslator *t, Oid funcid, const char *field, const Const *zone, int
 static bool
 translate_field(TbTranslator *t, Oid funcid, List *args, const Const *zone, TbValue *value)
 {
-	Const	   *field = (Const *) linitial(args);
-	char	   *name;
-	TbValue		values[2];
-	TbTypeInfo	info;
-	int			nargs;
-	int			row;
+	Const	  *field = (Const *) linitial(args);
+	char	  *name;
+	TbValue	   values[2];
+	TbTypeInfo info;
+	int		   nargs;
+	int		   row;
 
 	if (!IsA(field, Const) || field->constisnull)
 		return tb_refuse(t, "a date field that is not a constant");
@@ -134,8 +136,8 @@ translate_field(TbTranslator *t, Oid funcid, List *args, const Const *zone, TbVa
 		return false;
 	row = field_row(t, funcid, name, zone, &nargs, values);
 	if (row < 0)
-		return tb_refuse(t, "field \"%s\" of function %s is not in the catalogue",
-						 name, format_procedure(funcid));
+		return tb_refuse(t, "field \"%s\" of function %s is not in the catalogue", name,
+						 format_procedure(funcid));
 	info = field_result(&tb_functions[row], name);
 	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, nargs, values,
 							 values[0].nullable);
@@ -146,15 +148,16 @@ static bool
 date_trunc_in_zone(TbTranslator *t, List *args, TbValue *value)
 {
 	return check_zone(t, lthird(args)) &&
-		translate_field(t, F_DATE_TRUNC_TEXT_TIMESTAMPTZ, args, lthird_node(Const, args), value);
+		translate_field(t, F_DATE_TRUNC_TEXT_TIMESTAMPTZ, args, lthird_node(Const, args),
+						value);
 }
 
 /* timezone(name, x): x AT TIME ZONE name */
 static bool
 translate_at_time_zone(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 {
-	TbValue		values[2];
-	int			row;
+	TbValue values[2];
+	int		row;
 
 	if (!check_zone(t, linitial(args)) || !tb_translate(t, lsecond(args), &values[0]))
 		return false;
@@ -172,7 +175,8 @@ static int
 unzoned_comparison(int row)
 {
 	static const int first[] = {TB_FN_DATE_EQ_TIMESTAMPTZ, TB_FN_TIMESTAMPTZ_EQ_DATE,
-		TB_FN_TIMESTAMP_EQ_TIMESTAMPTZ, TB_FN_TIMESTAMPTZ_EQ_TIMESTAMP};
+								TB_FN_TIMESTAMP_EQ_TIMESTAMPTZ,
+								TB_FN_TIMESTAMPTZ_EQ_TIMESTAMP};
 
 	for (int i = 0; i < (int) lengthof(first); i++)
 		if (row >= first[i] && row < first[i] + 6)
@@ -185,21 +189,21 @@ static bool
 literal_moment(TbTranslator *t, TbValue *value)
 {
 	const Const *literal = value->constant;
-	bool		safe = false;
-	Oid			cast = F_TIMESTAMPTZ_TIMESTAMP;
+	bool		 safe = false;
+	Oid			 cast = F_TIMESTAMPTZ_TIMESTAMP;
 
 	if (literal == NULL || literal->constisnull)
 		return false;
 	if (literal->consttype == DATEOID)
 	{
-		DateADT		date = DatumGetDateADT(literal->constvalue);
+		DateADT date = DatumGetDateADT(literal->constvalue);
 
 		safe = DATE_NOT_FINITE(date) || Abs(date) < SAFE_DAYS;
 		cast = F_TIMESTAMPTZ_DATE;
 	}
 	else if (literal->consttype == TIMESTAMPOID)
 	{
-		Timestamp	moment = DatumGetTimestamp(literal->constvalue);
+		Timestamp moment = DatumGetTimestamp(literal->constvalue);
 
 		safe = TIMESTAMP_NOT_FINITE(moment) || Abs(moment) < SAFE_DAYS * USECS_PER_DAY;
 	}
@@ -218,11 +222,11 @@ literal_moment(TbTranslator *t, TbValue *value)
 static bool
 translate_zoned(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 {
-	TbValue		values[3];
-	int			nargs = 0;
-	int			row;
-	int			plain;
-	ListCell   *lc;
+	TbValue	  values[3];
+	int		  nargs = 0;
+	int		  row;
+	int		  plain;
+	ListCell *lc;
 
 	foreach(lc, args)
 		if (nargs == 2 || !tb_translate(t, lfirst(lc), &values[nargs++]))
@@ -241,19 +245,21 @@ translate_zoned(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 
 /* x plus a number of months, days or microseconds. */
 static bool
-add_part(TbTranslator *t, Oid funcid, const char *part, Oid type, int64 count, TbValue *value)
+add_part(TbTranslator *t, Oid funcid, const char *part, Oid type, int64 count,
+		 TbValue *value)
 {
-	TbValue		args[3];
-	int			nargs = 2;
-	int			row;
-	Datum		datum = type == INT4OID ? Int32GetDatum((int32) count) : Int64GetDatum(count);
-	Const	   *literal = makeConst(type, -1, InvalidOid, type == INT4OID ? 4 : 8, datum,
-									false, true);
+	TbValue args[3];
+	int		nargs = 2;
+	int		row;
+	Datum	datum = type == INT4OID ? Int32GetDatum((int32) count) : Int64GetDatum(count);
+	Const  *literal = makeConst(type, -1, InvalidOid, type == INT4OID ? 4 : 8, datum, false,
+								true);
 
 	if (count == 0)
 		return true;
 	args[0] = *value;
-	args[1] = tb_literal(t, literal, tb_simple_type(type == INT4OID ? TB_TYPE_INT4 : TB_TYPE_INT8));
+	args[1] = tb_literal(t, literal,
+						 tb_simple_type(type == INT4OID ? TB_TYPE_INT4 : TB_TYPE_INT8));
 	if (value->info.type == TB_TYPE_TIMESTAMPTZ && type == INT4OID)
 		args[nargs++] = zone_value(t, NULL);
 	row = tb_plain_row(funcid, psprintf("interval:%s", part), nargs, args);
@@ -267,12 +273,12 @@ add_part(TbTranslator *t, Oid funcid, const char *part, Oid type, int64 count, T
 static bool
 translate_interval(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 {
-	bool		subtract = funcid == F_DATE_MI_INTERVAL || funcid == F_TIMESTAMP_MI_INTERVAL ||
+	bool subtract = funcid == F_DATE_MI_INTERVAL || funcid == F_TIMESTAMP_MI_INTERVAL ||
 		funcid == F_TIMESTAMPTZ_MI_INTERVAL;
 	const Const *literal = lsecond(args);
-	Interval	span;
-	TbValue		x;
-	int			row;
+	Interval	 span;
+	TbValue		 x;
+	int			 row;
 
 	if (!IsA(literal, Const) || literal->constisnull)
 		return tb_refuse(t, "an interval that is not a constant");
@@ -292,7 +298,8 @@ translate_interval(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 		span.day = -span.day;
 		span.time = -span.time;
 	}
-	funcid = x.info.type == TB_TYPE_TIMESTAMPTZ ? F_TIMESTAMPTZ_PL_INTERVAL : F_TIMESTAMP_PL_INTERVAL;
+	funcid = x.info.type == TB_TYPE_TIMESTAMPTZ ? F_TIMESTAMPTZ_PL_INTERVAL :
+												  F_TIMESTAMP_PL_INTERVAL;
 	if (!add_part(t, funcid, "months", INT4OID, span.month, &x) ||
 		!add_part(t, funcid, "days", INT4OID, span.day, &x) ||
 		!add_part(t, funcid, "microseconds", INT8OID, span.time, &x))

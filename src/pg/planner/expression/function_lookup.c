@@ -30,12 +30,13 @@
 
 typedef struct OidRow
 {
-	Oid			funcid;
-	int			row;
+	Oid funcid;
+	int row;
 } OidRow;
 
 static OidRow rows_by_oid[] = {
-#define TB_FUNCTION(id, symbol, result, args, flags, cost, variant, pg_oid, signature) {pg_oid, TB_FN_##id},
+#define TB_FUNCTION(id, symbol, result, args, flags, cost, variant, pg_oid, signature) \
+	{pg_oid, TB_FN_##id},
 #include "../../../../catalog/functions.def"
 #undef TB_FUNCTION
 };
@@ -57,8 +58,8 @@ compare_rows(const void *a, const void *b)
 static int
 first_row(Oid funcid)
 {
-	int			low = 0;
-	int			high = lengthof(rows_by_oid);
+	int low = 0;
+	int high = lengthof(rows_by_oid);
 
 	if (!sorted)
 	{
@@ -67,7 +68,7 @@ first_row(Oid funcid)
 	}
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
+		int middle = (low + high) / 2;
 
 		if (rows_by_oid[middle].funcid < funcid)
 			low = middle + 1;
@@ -85,8 +86,7 @@ is_row_of(int index, Oid funcid)
 }
 
 int
-tb_function_find(Oid funcid, const char *variant, int nargs,
-				 const uint8 *argtypes)
+tb_function_find(Oid funcid, const char *variant, int nargs, const uint8 *argtypes)
 {
 	for (int i = first_row(funcid); is_row_of(i, funcid); i++)
 	{
@@ -108,7 +108,7 @@ tb_function_is_known(Oid funcid)
 bool
 tb_function_never_raises(Oid funcid)
 {
-	int			first = first_row(funcid);
+	int first = first_row(funcid);
 
 	for (int i = first; is_row_of(i, funcid); i++)
 		if (tb_functions[rows_by_oid[i].row].flags & TB_FN_RAISES)
@@ -121,8 +121,7 @@ tb_function_has_variants(Oid funcid, const char *prefix)
 {
 	for (int i = first_row(funcid); is_row_of(i, funcid); i++)
 	{
-		if (strncmp(tb_functions[rows_by_oid[i].row].variant, prefix,
-					strlen(prefix)) == 0)
+		if (strncmp(tb_functions[rows_by_oid[i].row].variant, prefix, strlen(prefix)) == 0)
 			return true;
 	}
 	return false;

@@ -13,8 +13,8 @@
 
 /* The row (TbFunctionId) of the function with that variant ("" for none) that
  * takes exactly these types; -1 if there is none. */
-extern int	tb_function_find(Oid funcid, const char *variant, int nargs,
-							 const uint8 *argtypes);
+extern int tb_function_find(Oid funcid, const char *variant, int nargs,
+							const uint8 *argtypes);
 
 /* Whether any row is of this function. */
 extern bool tb_function_is_known(Oid funcid);

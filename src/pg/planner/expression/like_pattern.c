@@ -9,17 +9,16 @@
 #include "pg/planner/expression/like_pattern.h"
 
 TbLikeKind
-tb_like_classify(const char *pattern, int length, char *literal,
-				 int *literal_length)
+tb_like_classify(const char *pattern, int length, char *literal, int *literal_length)
 {
-	bool		leading = false;	/* a % before the literal */
-	bool		trailing = false;	/* a % after it */
-	bool		general = false;
-	int			out = 0;
+	bool leading = false;  /* a % before the literal */
+	bool trailing = false; /* a % after it */
+	bool general = false;
+	int	 out = 0;
 
 	for (int i = 0; i < length; i++)
 	{
-		char		c = pattern[i];
+		char c = pattern[i];
 
 		if (c == '%')
 		{

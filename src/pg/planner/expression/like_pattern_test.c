@@ -9,8 +9,8 @@
 static void
 check(const char *pattern, TbLikeKind kind, const char *literal)
 {
-	char		found[64];
-	int			length = 0;
+	char found[64];
+	int	 length = 0;
 
 	CHECK(tb_like_classify(pattern, (int) strlen(pattern), found, &length) == kind);
 	if (literal != NULL)

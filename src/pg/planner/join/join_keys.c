@@ -49,12 +49,13 @@ is_equality(Oid funcid)
 bool
 tb_join_key_clause(const RestrictInfo *rinfo)
 {
-	OpExpr	   *clause = (OpExpr *) rinfo->clause;
+	OpExpr *clause = (OpExpr *) rinfo->clause;
 
 	if (!rinfo->can_join || !IsA(clause, OpExpr) || list_length(clause->args) != 2)
 		return false;
 	/* Of columns whose collations are in conflict PostgreSQL raises an error. */
-	if (!OidIsValid(clause->inputcollid) && type_is_collatable(exprType(linitial(clause->args))))
+	if (!OidIsValid(clause->inputcollid) &&
+		type_is_collatable(exprType(linitial(clause->args))))
 		return false;
 	return is_equality(get_opcode(clause->opno)) &&
 		tb_collation_is_deterministic(clause->inputcollid);
@@ -78,8 +79,8 @@ widening(uint8 from, uint8 to)
 static bool
 widen(TbTranslator *t, TbValue *value, uint8 to)
 {
-	TbValue		arg = *value;
-	Oid			cast = widening(value->info.type, to);
+	TbValue arg = *value;
+	Oid		cast = widening(value->info.type, to);
 
 	return OidIsValid(cast) && tb_call_on_values(t, cast, InvalidOid, 1, &arg, value);
 }
@@ -88,10 +89,9 @@ static bool
 unify_numerics(TbTranslator *a_translator, TbValue *a, TbTranslator *b_translator,
 			   TbValue *b)
 {
-	int			scale = Max(a->info.scale, b->info.scale);
-	int			whole = Max(a->info.precision - a->info.scale,
-							b->info.precision - b->info.scale);
-	uint8		type = tb_numeric_type(Max(whole, 1) + scale);
+	int	  scale = Max(a->info.scale, b->info.scale);
+	int	  whole = Max(a->info.precision - a->info.scale, b->info.precision - b->info.scale);
+	uint8 type = tb_numeric_type(Max(whole, 1) + scale);
 
 	if (Max(whole, 1) + scale > TB_NUM128_DIGITS)
 		return false;
@@ -103,8 +103,8 @@ unify_numerics(TbTranslator *a_translator, TbValue *a, TbTranslator *b_translato
 }
 
 bool
-tb_join_keys_unify(TbTranslator *a_translator, TbValue *a,
-				   TbTranslator *b_translator, TbValue *b)
+tb_join_keys_unify(TbTranslator *a_translator, TbValue *a, TbTranslator *b_translator,
+				   TbValue *b)
 {
 	if (tb_type_is_numeric(a->info.type) && tb_type_is_numeric(b->info.type))
 		return unify_numerics(a_translator, a, b_translator, b);

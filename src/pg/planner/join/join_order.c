@@ -19,9 +19,9 @@
 static bool
 is_ready(const TbTreeJoin *join, Relids joined)
 {
-	Relids		known = bms_union(joined, join->inner->relids);
-	bool		ready = true;
-	ListCell   *lc;
+	Relids	  known = bms_union(joined, join->inner->relids);
+	bool	  ready = true;
+	ListCell *lc;
 
 	foreach(lc, join->conditions)
 		if (!bms_is_subset(lfirst_node(RestrictInfo, lc)->clause_relids, known))
@@ -53,10 +53,10 @@ choose_next(List *waiting, Relids joined)
 void
 tb_join_tree_order(TbJoinTree *tree)
 {
-	List	   *waiting = list_copy(tree->joins);
-	Relids		joined = bms_copy(tree->probe_side->relids);
-	double		rows = tree->probe_side->rows;
-	ListCell   *lc;
+	List	 *waiting = list_copy(tree->joins);
+	Relids	  joined = bms_copy(tree->probe_side->relids);
+	double	  rows = tree->probe_side->rows;
+	ListCell *lc;
 
 	foreach(lc, tree->joins)
 		tb_join_tree_order(((TbTreeJoin *) lfirst(lc))->inner);

@@ -33,31 +33,31 @@ typedef struct JoinSide JoinSide;
 /* A join of a side. */
 typedef struct SideJoin
 {
-	TbTreeJoin *join;
-	JoinSide   *inner;
-	uint32		index;				/* in the side's program */
-	bool		matching;			/* its conditions are being translated */
+	TbTreeJoin	*join;
+	JoinSide	*inner;
+	uint32		 index;	   /* in the side's program */
+	bool		 matching; /* its conditions are being translated */
 	TbStageJoin *shown;
 } SideJoin;
 
 struct JoinSide
 {
 	TbTranslator t;
-	TbJoinTree *tree;
-	Relation	relation;			/* NULL: rows of another plan */
-	List	   *joins;				/* SideJoin */
-	List	   *pruning_keys;		/* TbPruningKey */
-	int			last_full;			/* index of the last FULL join; -1: none */
-	uint32		join_table;				/* number, of inner sides */
-	bool		needed;				/* its rows; of FULL joins the probe side's are not */
+	TbJoinTree	*tree;
+	Relation	 relation;	   /* NULL: rows of another plan */
+	List		*joins;		   /* SideJoin */
+	List		*pruning_keys; /* TbPruningKey */
+	int			 last_full;	   /* index of the last FULL join; -1: none */
+	uint32		 join_table;   /* number, of inner sides */
+	bool		 needed;	   /* its rows; of FULL joins the probe side's are not */
 };
 
 struct TbJoinProgram
 {
 	PlannerInfo *root;
-	JoinSide   *main;
-	uint32		ntables;
-	const char *reason;
+	JoinSide	*main;
+	uint32		 ntables;
+	const char	*reason;
 };
 
 static bool
@@ -72,7 +72,7 @@ static TbValue
 add_payload(JoinSide *side, const SideJoin *join, uint32 expr, TbTypeInfo info,
 			bool nullable)
 {
-	uint32		number = tb_builder_add_output(join->inner->t.builder, expr);
+	uint32 number = tb_builder_add_output(join->inner->t.builder, expr);
 
 	return tb_builder_payload(side->t.builder, join->index, number, info, nullable);
 }
@@ -83,13 +83,15 @@ static bool
 resolve_payload(JoinSide *side, SideJoin *join, Var *var, TbValue *value)
 {
 	TbTranslator *inner = &join->inner->t;
-	TbTypeInfo	integer = {TB_TYPE_INT4, 0, 0};
-	TbValue		output;
+	TbTypeInfo	  integer = {TB_TYPE_INT4, 0, 0};
+	TbValue		  output;
 
 	/* What a row without a match has instead. */
 	if (join->join->kind == TB_JOIN_ANTI && !join->matching)
-		return tb_translate(&side->t, (Expr *) makeNullConst(var->vartype, var->vartypmod,
-															 var->varcollid), value);
+		return tb_translate(&side->t,
+							(Expr *) makeNullConst(var->vartype, var->vartypmod,
+												   var->varcollid),
+							value);
 	if (join->join->kind == TB_JOIN_SEMI && !join->matching)
 		return tb_refuse(&side->t, "a column of the inner side of a semijoin is returned");
 	if (!tb_translate(inner, (Expr *) var, &output))
@@ -98,8 +100,8 @@ resolve_payload(JoinSide *side, SideJoin *join, Var *var, TbValue *value)
 	if (output.display_scale == TB_NONE)
 		return true;
 	/* Of a column; so both are NULL for the same rows. */
-	value->display_scale = add_payload(side, join, output.display_scale, integer,
-									   output.nullable).expr;
+	value->display_scale =
+		add_payload(side, join, output.display_scale, integer, output.nullable).expr;
 	value->display_max = output.display_max;
 	return true;
 }
@@ -107,12 +109,12 @@ resolve_payload(JoinSide *side, SideJoin *join, Var *var, TbValue *value)
 static bool
 resolve_column(TbTranslator *t, Var *var, TbValue *value)
 {
-	JoinSide   *side = t->resolver;
-	ListCell   *lc;
+	JoinSide *side = t->resolver;
+	ListCell *lc;
 
 	foreach(lc, side->joins)
 	{
-		SideJoin   *join = lfirst(lc);
+		SideJoin *join = lfirst(lc);
 
 		if (bms_is_member(var->varno, join->join->inner->relids))
 			return resolve_payload(side, join, var, value);
@@ -123,11 +125,11 @@ resolve_column(TbTranslator *t, Var *var, TbValue *value)
 static bool
 add_filters(TbJoinProgram *program, JoinSide *side)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, side->tree->filters)
 	{
-		TbValue		value;
+		TbValue value;
 
 		if (!tb_translate(&side->t, lfirst_node(RestrictInfo, lc)->clause, &value))
 			return refuse(program, side->t.reason);
@@ -141,7 +143,7 @@ static bool
 split_equality(const RestrictInfo *rinfo, const SideJoin *join, Relids outer,
 			   Expr **outer_expr, Expr **inner_expr)
 {
-	Relids		inner = join->join->inner->relids;
+	Relids inner = join->join->inner->relids;
 
 	if (!tb_join_key_clause(rinfo))
 		return false;
@@ -162,7 +164,7 @@ note_pruning_key(TbJoinProgram *program, JoinSide *side, const SideJoin *join,
 				 const Expr *outer_expr, const Expr *inner_expr)
 {
 	TbPruningKey *key;
-	uint32		number = list_length(join->shown->keys);
+	uint32		  number = list_length(join->shown->keys);
 
 	if (number >= TB_MAX_KEY_BOUNDS || !tb_join_prunes(side->tree, join->join) ||
 		!tb_is_pruning_key(program->root, side->tree, outer_expr, inner_expr))
@@ -177,13 +179,13 @@ note_pruning_key(TbJoinProgram *program, JoinSide *side, const SideJoin *join,
 /* Adds the clause's two expressions as keys of both programs. False with
  * *failed if they can not be computed at all; else it has to be a residual. */
 static bool
-add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join,
-		const RestrictInfo *rinfo, Relids outer, bool *failed)
+add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join, const RestrictInfo *rinfo,
+		Relids outer, bool *failed)
 {
-	Expr	   *outer_expr;
-	Expr	   *inner_expr;
-	TbValue		probe;
-	TbValue		stored;
+	Expr   *outer_expr;
+	Expr   *inner_expr;
+	TbValue probe;
+	TbValue stored;
 
 	*failed = false;
 	if (!split_equality(rinfo, join, outer, &outer_expr, &inner_expr))
@@ -207,9 +209,9 @@ static bool
 add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
 			 TbValue *residual)
 {
-	Expr	   *condition = make_ands_explicit(clauses);
-	List	   *shared = list_copy(side->t.shared);
-	bool		ok;
+	Expr *condition = make_ands_explicit(clauses);
+	List *shared = list_copy(side->t.shared);
+	bool  ok;
 
 	/* Of a semijoin's or antijoin's columns nothing may be used again elsewhere. */
 	join->matching = true;
@@ -223,8 +225,8 @@ add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *claus
 static int
 last_full_join(const TbJoinTree *tree)
 {
-	int			last = -1;
-	ListCell   *lc;
+	int		  last = -1;
+	ListCell *lc;
 
 	foreach(lc, tree->joins)
 		if (((TbTreeJoin *) lfirst(lc))->kind == TB_JOIN_FULL)
@@ -244,15 +246,15 @@ needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 static bool
 add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 {
-	List	   *others = NIL;
-	bool		unique = join->join->unique;
-	TbValue		residual;
-	ListCell   *lc;
+	List	 *others = NIL;
+	bool	  unique = join->join->unique;
+	TbValue	  residual;
+	ListCell *lc;
 
 	foreach(lc, join->join->conditions)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		bool		failed;
+		bool		  failed;
 
 		if (add_key(program, side, join, rinfo, outer, &failed))
 			continue;
@@ -277,12 +279,12 @@ static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed
 static bool
 add_joins(TbJoinProgram *program, JoinSide *side)
 {
-	Relids		outer = bms_copy(side->tree->probe_side->relids);
-	ListCell   *lc;
+	Relids	  outer = bms_copy(side->tree->probe_side->relids);
+	ListCell *lc;
 
 	foreach(lc, side->tree->joins)
 	{
-		SideJoin   *join = palloc0(sizeof(SideJoin));
+		SideJoin *join = palloc0(sizeof(SideJoin));
 
 		join->join = lfirst(lc);
 		join->shown = palloc0(sizeof(TbStageJoin));
@@ -309,7 +311,7 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 static void
 end_side(JoinSide *side)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, side->joins)
 		end_side(((SideJoin *) lfirst(lc))->inner);
@@ -320,7 +322,7 @@ end_side(JoinSide *side)
 static JoinSide *
 make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
 {
-	JoinSide   *side = palloc0(sizeof(JoinSide));
+	JoinSide	  *side = palloc0(sizeof(JoinSide));
 	RangeTblEntry *rte = planner_rt_fetch(tree->probe_side->relid, program->root);
 
 	side->tree = tree;
@@ -380,7 +382,7 @@ reference_to(const JoinSide *side)
 static void
 describe_joins(TbStage *stage, const JoinSide *side, double rows)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, side->joins)
 	{
@@ -399,16 +401,16 @@ describe_joins(TbStage *stage, const JoinSide *side, double rows)
 static bool
 find_source_columns(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
 {
-	ListCell   *attnum;
+	ListCell *attnum;
 
 	foreach(attnum, tb_builder_row_columns(side->t.builder))
 	{
-		int			found = -1;
-		ListCell   *lc;
+		int		  found = -1;
+		ListCell *lc;
 
 		foreach(lc, stage->source->pathtarget->exprs)
 		{
-			Var		   *var = lfirst(lc);
+			Var *var = lfirst(lc);
 
 			if (IsA(var, Var) && var->varattno == lfirst_int(attnum))
 				found = foreach_current_index(lc);
@@ -426,7 +428,7 @@ static bool
 describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
 {
 	const TbPartitions *partitions = side->tree->partitions;
-	TbWork	   *work = &stage->info.work;
+	TbWork			   *work = &stage->info.work;
 
 	if (partitions == NULL)
 		return true;
@@ -452,11 +454,11 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 static void
 choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
 {
-	TbWork	   *work = &stage->info.work;
-	double		pages = 0;
-	double		rows = 0;
-	bool		found = false;
-	ListCell   *lc;
+	TbWork	 *work = &stage->info.work;
+	double	  pages = 0;
+	double	  rows = 0;
+	bool	  found = false;
+	ListCell *lc;
 
 	foreach(lc, stage->partitions->leaves)
 	{
@@ -482,10 +484,10 @@ choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
 static bool
 finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 {
-	TbStage    *stage = palloc0(sizeof(TbStage));
-	RelOptInfo *rel = side->tree->probe_side;
+	TbStage		 *stage = palloc0(sizeof(TbStage));
+	RelOptInfo	 *rel = side->tree->probe_side;
 	TbProgramCost cost;
-	ListCell   *lc;
+	ListCell	 *lc;
 
 	/* First, for it says which outputs the tables must have. */
 	stage->program = tb_builder_finish(side->t.builder, sink, &stage->params, &cost);
@@ -506,7 +508,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	else if (side->tree->source == NULL)
 		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
 	stage->info.work.reaching = side->joins != NIL ? side->tree->rows :
-		stage->info.work.passing;
+													 stage->info.work.passing;
 	if (sink == TB_SINK_BUILD)
 		stage->info.work.built = side->tree->rows;
 	if (sink == TB_SINK_PROJECT)
@@ -519,7 +521,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	describe_joins(stage, side, rel->rows);
 	foreach(lc, side->joins)
 	{
-		SideJoin   *join = lfirst(lc);
+		SideJoin *join = lfirst(lc);
 
 		tb_builder_keep_outputs(join->inner->t.builder,
 								tb_builder_used_outputs(side->t.builder, join->index));
@@ -534,13 +536,13 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 static void
 number_sources(List *stages)
 {
-	int			next = 1;
-	ListCell   *lc;
+	int		  next = 1;
+	ListCell *lc;
 
 	foreach(lc, stages)
 	{
-		TbStage    *stage = lfirst(lc);
-		ListCell   *leaf;
+		TbStage	 *stage = lfirst(lc);
+		ListCell *leaf;
 
 		if (stage->source != NULL)
 			stage->info.source_plan = next++;
@@ -557,7 +559,7 @@ number_sources(List *stages)
 List *
 tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 {
-	List	   *stages = NIL;
+	List *stages = NIL;
 
 	if (program->ntables > TB_MAX_JOIN_TABLES)
 		program->reason = "joins are too many";

@@ -39,16 +39,16 @@
 typedef struct Reader
 {
 	PlannerInfo *root;
-	const char *reason;
+	const char	*reason;
 } Reader;
 
 /* A side of a join as it is read. */
 typedef struct Side
 {
 	TbJoinTree *tree;
-	List	   *pending;			/* RestrictInfo: clauses that need relations from
-									 * further up */
-	UniquePath *unique;				/* its rows were made distinct */
+	List	   *pending; /* RestrictInfo: clauses that need relations from
+						  * further up */
+	UniquePath *unique;	 /* its rows were made distinct */
 } Side;
 
 static bool read_path(Reader *r, Path *path, Side *side);
@@ -91,8 +91,7 @@ clauses_of_partitions(PlannerInfo *root, const Path *path)
 		if (join_clause_is_movable_into(rinfo, rel->relids, joined))
 			result = lappend(result, rinfo);
 	}
-	return list_concat(result,
-					   generate_join_implied_equalities(root, joined, outer, rel));
+	return list_concat(result, generate_join_implied_equalities(root, joined, outer, rel));
 }
 
 static List *
@@ -101,16 +100,16 @@ clauses_of_parameters(PlannerInfo *root, const Path *path)
 	if (path->param_info == NULL)
 		return NIL;
 	return is_append(path) ? clauses_of_partitions(root, path) :
-		list_copy(path->param_info->ppi_clauses);
+							 list_copy(path->param_info->ppi_clauses);
 }
 
 static TbJoinTree *
 table_tree(Reader *r, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, r->root);
-	TbPartitions *partitions = NULL;
-	TbJoinTree *tree;
-	ListCell   *lc;
+	TbPartitions  *partitions = NULL;
+	TbJoinTree	  *tree;
+	ListCell	  *lc;
 
 	if (IS_DUMMY_REL(rel))
 	{
@@ -148,7 +147,7 @@ static TbJoinTree *
 rows_tree(Reader *r, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, r->root);
-	TbJoinTree *tree;
+	TbJoinTree	  *tree;
 
 	if (!tb_rows_qualify(r->root, rel, rte, &r->reason))
 		return NULL;
@@ -213,7 +212,7 @@ look_through(Path *path, UniquePath **unique)
 static bool
 is_equated(const Expr *expr, List *conditions, Relids inner)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, conditions)
 	{
@@ -240,7 +239,7 @@ is_equated(const Expr *expr, List *conditions, Relids inner)
 static bool
 is_semijoin(const UniquePath *unique, List *conditions, Relids inner)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, unique->uniq_exprs)
 		if (!is_equated(lfirst(lc), conditions, inner))
@@ -251,15 +250,15 @@ is_semijoin(const UniquePath *unique, List *conditions, Relids inner)
 /* The sides of a join with the streaming one first. */
 typedef struct Sides
 {
-	TbJoinKind	kind;
-	Side	   *outer;
-	Side	   *inner;
+	TbJoinKind kind;
+	Side	  *outer;
+	Side	  *inner;
 } Sides;
 
 static void
 swap_sides(Sides *sides)
 {
-	Side	   *outer = sides->outer;
+	Side *outer = sides->outer;
 
 	sides->outer = sides->inner;
 	sides->inner = outer;
@@ -282,7 +281,7 @@ table_rows(const TbJoinTree *tree)
 static void
 choose_driver(Sides *sides)
 {
-	bool		inner_streams = may_stream(sides->inner);
+	bool inner_streams = may_stream(sides->inner);
 
 	if (inner_streams != may_stream(sides->outer))
 	{
@@ -296,7 +295,7 @@ choose_driver(Sides *sides)
 static bool
 choose_sides(Reader *r, JoinType jointype, Sides *sides)
 {
-	bool		distinct_outer = sides->outer->unique != NULL;
+	bool distinct_outer = sides->outer->unique != NULL;
 
 	if (distinct_outer && sides->inner->unique != NULL)
 		return refuse(r, "a join of two sides made distinct");
@@ -341,8 +340,8 @@ static bool
 place_clause(Reader *r, RestrictInfo *rinfo, bool pushed_below, Relids relids,
 			 const Sides *sides, TbTreeJoin *join, List **filters, List **pending)
 {
-	bool		full = sides->kind == TB_JOIN_FULL;
-	bool		outer_join = full || sides->kind == TB_JOIN_LEFT || sides->kind == TB_JOIN_ANTI;
+	bool full = sides->kind == TB_JOIN_FULL;
+	bool outer_join = full || sides->kind == TB_JOIN_LEFT || sides->kind == TB_JOIN_ANTI;
 
 	if (rinfo->pseudoconstant)
 		return refuse(r, "a join condition without columns");
@@ -369,11 +368,11 @@ static bool
 place_clauses(Reader *r, List *clauses, bool pushed_below, Relids relids,
 			  const Sides *sides, TbTreeJoin *join, List **filters, List **pending)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, clauses)
-		if (!place_clause(r, lfirst_node(RestrictInfo, lc), pushed_below, relids,
-						  sides, join, filters, pending))
+		if (!place_clause(r, lfirst_node(RestrictInfo, lc), pushed_below, relids, sides,
+						  join, filters, pending))
 			return false;
 	return true;
 }
@@ -387,7 +386,7 @@ static bool
 is_unique(Reader *r, Relids relids, const Sides *sides, List *conditions)
 {
 	const TbJoinTree *inner = sides->inner->tree;
-	JoinType	jointype = sides->kind == TB_JOIN_INNER ? JOIN_INNER : JOIN_LEFT;
+	JoinType		  jointype = sides->kind == TB_JOIN_INNER ? JOIN_INNER : JOIN_LEFT;
 
 	if (sides->kind == TB_JOIN_SEMI || sides->kind == TB_JOIN_ANTI || inner->joins != NIL)
 		return false;
@@ -400,7 +399,7 @@ read_join(Reader *r, JoinPath *path, Side *result)
 {
 	Side		outer = {0};
 	Side		inner = {0};
-	Sides		sides = {.outer = &outer,.inner = &inner};
+	Sides		sides = {.outer = &outer, .inner = &inner};
 	Relids		relids = path->path.parent->relids;
 	TbTreeJoin *join = palloc0(sizeof(TbTreeJoin));
 	TbJoinTree *tree;
@@ -412,16 +411,18 @@ read_join(Reader *r, JoinPath *path, Side *result)
 		!read_path(r, path->innerjoinpath, &inner) ||
 		!choose_sides(r, path->jointype, &sides))
 		return false;
-	if (!place_clauses(r, path->joinrestrictinfo, false, relids, &sides, join,
-					   &filters, &result->pending) ||
+	if (!place_clauses(r, path->joinrestrictinfo, false, relids, &sides, join, &filters,
+					   &result->pending) ||
 		!place_clauses(r, outer.pending, true, relids, &sides, join, &filters,
 					   &result->pending) ||
 		!place_clauses(r, inner.pending, true, relids, &sides, join, &filters,
 					   &result->pending))
 		return false;
 	if (!may_stream(sides.outer))
-		return refuse(r, sides.kind == TB_JOIN_FULL ? "no side of a full join is a table" :
-					  "the side that keeps its rows is not a table");
+		return refuse(r,
+					  sides.kind == TB_JOIN_FULL ?
+						  "no side of a full join is a table" :
+						  "the side that keeps its rows is not a table");
 	if (sides.inner->unique != NULL &&
 		!is_semijoin(sides.inner->unique, join->conditions, sides.inner->tree->relids))
 		return refuse(r, "a side made distinct is joined by other columns");
@@ -485,8 +486,8 @@ read_path(Reader *r, Path *path, Side *side)
 TbJoinTree *
 tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason)
 {
-	Reader		r = {.root = root};
-	Side		side = {0};
+	Reader r = {.root = root};
+	Side   side = {0};
 
 	*reason = "";
 	if (!read_path(&r, path, &side))
@@ -506,8 +507,8 @@ tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason)
 static bool
 is_analyzed(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		known = true;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool	  known = true;
 
 	if (HeapTupleIsValid(tuple))
 	{
@@ -521,8 +522,8 @@ is_analyzed(Oid relid)
 static bool
 was_analyzed(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, double *pages)
 {
-	bool		known = true;
-	ListCell   *lc;
+	bool	  known = true;
+	ListCell *lc;
 
 	if (!tb_is_partitioned(rel, rte))
 	{
@@ -546,9 +547,9 @@ was_analyzed(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, double *pag
 static bool
 is_guesswork(PlannerInfo *root, Relids relids)
 {
-	double		pages = 0;
-	bool		known = true;
-	int			rti = -1;
+	double pages = 0;
+	bool   known = true;
+	int	   rti = -1;
 
 	while ((rti = bms_next_member(relids, rti)) >= 0)
 	{
@@ -564,14 +565,16 @@ is_guesswork(PlannerInfo *root, Relids relids)
 TbJoinTree *
 tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel, const char **reason)
 {
-	Path	   *path = tb_serial_path_of(joinrel);
+	Path *path = tb_serial_path_of(joinrel);
 
 	if (!tb_guc_debug_force_offload && is_guesswork(root, joinrel->relids))
 		*reason = "small tables that were never analyzed";
 	else if (!tb_guc_enable_join)
 		*reason = "pg_turbine.enable_join is off";
 	else if (path == NULL)
-		*reason = "PostgreSQL has no plan for the join without parallel workers, or more tables than geqo_threshold";
+		*reason =
+			"PostgreSQL has no plan for the join without parallel workers, or more tables than "
+			"geqo_threshold";
 	else
 		return tb_join_tree_of_path(root, path, reason);
 	return NULL;
@@ -581,8 +584,8 @@ const char *
 tb_join_part(PlannerInfo *root, const char *what, Relids relids)
 {
 	StringInfoData names;
-	int			rti = -1;
-	const char *separator = " ";
+	int			   rti = -1;
+	const char	  *separator = " ";
 
 	initStringInfo(&names);
 	appendStringInfoString(&names, what);

@@ -21,26 +21,26 @@ typedef struct TbJoinTree TbJoinTree;
 typedef struct TbTreeJoin
 {
 	TbJoinKind	kind;
-	bool		unique;				/* PostgreSQL has proved: no row has two matches */
-	List	   *conditions;			/* RestrictInfo: what makes a match */
+	bool		unique;		/* PostgreSQL has proved: no row has two matches */
+	List	   *conditions; /* RestrictInfo: what makes a match */
 	TbJoinTree *inner;
-	int			nfilters;			/* FULL: of the tree's filters, those before it */
-	double		fraction;			/* estimate: tuples that come out for one that
-									 * goes in */
-	double		rows;				/* estimate of what comes out */
+	int			nfilters;	/* FULL: of the tree's filters, those before it */
+	double		fraction;	/* estimate: tuples that come out for one that
+							 * goes in */
+	double		rows;		/* estimate of what comes out */
 } TbTreeJoin;
 
 struct TbJoinTree
 {
-	RelOptInfo *probe_side;
-	TbPartitions *partitions;		/* of the probe side, where it is partitioned */
-	Path	   *source;				/* NULL: the probe side is a table that the engine
-									 * reads. Else its rows come from this path */
-	Relids		relids;				/* of the whole tree */
-	List	   *filters;			/* RestrictInfo: of the probe side, then those that hold
-									 * of the joined rows */
-	List	   *joins;				/* TbTreeJoin */
-	double		rows;				/* estimate of what comes out */
+	RelOptInfo	 *probe_side;
+	TbPartitions *partitions; /* of the probe side, where it is partitioned */
+	Path		 *source;	  /* NULL: the probe side is a table that the engine
+							   * reads. Else its rows come from this path */
+	Relids		  relids;	  /* of the whole tree */
+	List		 *filters;	  /* RestrictInfo: of the probe side, then those that hold
+							   * of the joined rows */
+	List		 *joins;	  /* TbTreeJoin */
+	double		  rows;		  /* estimate of what comes out */
 };
 
 /* A table alone. */
@@ -49,8 +49,7 @@ extern TbJoinTree *tb_join_tree_of_table(PlannerInfo *root, RelOptInfo *rel,
 
 /* What the path of a join computes. NULL, with *reason set, if it is nothing that
  * can be proved to be such a tree. */
-extern TbJoinTree *tb_join_tree_of_path(PlannerInfo *root, Path *path,
-										const char **reason);
+extern TbJoinTree *tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason);
 
 /* The same of the path that was noted for a join. */
 extern TbJoinTree *tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel,

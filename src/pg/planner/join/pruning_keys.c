@@ -21,7 +21,7 @@
 bool
 tb_join_prunes(const TbJoinTree *tree, const TbTreeJoin *join)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, tree->joins)
 	{
@@ -66,7 +66,7 @@ bool
 tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree, const Expr *outer,
 				  const Expr *inner)
 {
-	const Var  *var = (const Var *) outer;
+	const Var *var = (const Var *) outer;
 
 	if (!enable_partition_pruning || tree->partitions == NULL || !IsA(outer, Var))
 		return false;
@@ -98,7 +98,7 @@ any_raises(const TbProgram *program, const uint32 *exprs, uint32 count)
 bool
 tb_program_raises_before_output(const TbProgram *program)
 {
-	const char *base = (const char *) program;
+	const char	 *base = (const char *) program;
 	const uint32 *args = (const uint32 *) (base + program->args.offset);
 	const TbJoin *joins = (const TbJoin *) (base + program->joins.offset);
 

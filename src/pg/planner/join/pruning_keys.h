@@ -15,9 +15,9 @@
 
 typedef struct TbPruningKey
 {
-	uint32		join_table;				/* number of the join table */
-	uint32		key;				/* which of its keys */
-	AttrNumber	attnum;				/* of the partitioned table: what equals it */
+	uint32	   join_table; /* number of the join table */
+	uint32	   key;		   /* which of its keys */
+	AttrNumber attnum;	   /* of the partitioned table: what equals it */
 } TbPruningKey;
 
 /* Whether a row of the tree's probe side without a match at the join leaves no trace. */
@@ -25,8 +25,8 @@ extern bool tb_join_prunes(const TbJoinTree *tree, const TbTreeJoin *join);
 
 /* Whether the probe side is partitioned by a column that is the outer side of an
  * equality, and the bounds of the inner side's values can be compared with it. */
-extern bool tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree,
-							  const Expr *outer, const Expr *inner);
+extern bool tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree, const Expr *outer,
+							  const Expr *inner);
 
 /* Whether a program may raise an error about a row that no join lets pass. */
 extern bool tb_program_raises_before_output(const TbProgram *program);

@@ -22,8 +22,8 @@
 
 typedef struct NotedPath
 {
-	const RelOptInfo *rel;			/* key */
-	Path	   *path;
+	const RelOptInfo *rel; /* key */
+	Path			 *path;
 } NotedPath;
 
 static TbSerialPaths noted = NULL;
@@ -47,12 +47,12 @@ tb_serial_paths_end(TbSerialPaths outer)
 static NotedPath *
 find_noted(const RelOptInfo *rel, HASHACTION action)
 {
-	bool		found;
-	NotedPath  *entry;
+	bool	   found;
+	NotedPath *entry;
 
 	if (noted == NULL)
 	{
-		HASHCTL		control = {0};
+		HASHCTL control = {0};
 
 		if (action == HASH_FIND)
 			return NULL;
@@ -71,7 +71,7 @@ find_noted(const RelOptInfo *rel, HASHACTION action)
 Path *
 tb_serial_path_of(const RelOptInfo *joinrel)
 {
-	NotedPath  *entry = find_noted(joinrel, HASH_FIND);
+	NotedPath *entry = find_noted(joinrel, HASH_FIND);
 
 	return entry != NULL ? entry->path : NULL;
 }
@@ -144,7 +144,7 @@ is_serial(Path *path)
 				is_serial(((RecursiveUnionPath *) path)->rightpath);
 		case T_LimitPath:
 			return is_serial(((LimitPath *) path)->subpath);
-		case T_MinMaxAggPath:		/* its plans are InitPlans */
+		case T_MinMaxAggPath: /* its plans are InitPlans */
 			return true;
 		default:
 			return false;
@@ -154,7 +154,7 @@ is_serial(Path *path)
 static bool
 all_serial(List *paths)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, paths)
 		if (!is_serial(lfirst(lc)))
@@ -167,10 +167,11 @@ static Path *
 append_of_tables(PlannerInfo *root, RelOptInfo *rel)
 {
 	TbPartitions *partitions = tb_partitions_of(root, rel);
-	ListCell   *lc;
+	ListCell	 *lc;
 
 	foreach(lc, partitions->leaves)
-		if (planner_rt_fetch(((TbLeaf *) lfirst(lc))->rel->relid, root)->relkind != RELKIND_RELATION)
+		if (planner_rt_fetch(((TbLeaf *) lfirst(lc))->rel->relid, root)->relkind !=
+			RELKIND_RELATION)
 			return NULL;
 	return tb_partitions_append(root, rel, partitions);
 }
@@ -178,14 +179,14 @@ append_of_tables(PlannerInfo *root, RelOptInfo *rel)
 Path *
 tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel)
 {
-	Path	   *best = NULL;
-	ListCell   *lc;
+	Path	 *best = NULL;
+	ListCell *lc;
 
 	if (rel->reloptkind != RELOPT_BASEREL)
 		return NULL;
 	foreach(lc, rel->pathlist)
 	{
-		Path	   *path = lfirst(lc);
+		Path *path = lfirst(lc);
 
 		if (path->param_info == NULL && is_serial(path) &&
 			(best == NULL || path->total_cost < best->total_cost))
@@ -208,13 +209,13 @@ static Path *
 substitute(PlannerInfo *root, RelOptInfo *rel)
 {
 	return rel->reloptkind == RELOPT_JOINREL ? tb_serial_path_of(rel) :
-		tb_serial_path_of_input(root, rel);
+											   tb_serial_path_of_input(root, rel);
 }
 
 static Path *
 copy_path(const Path *path, Size size)
 {
-	Path	   *copy = palloc(size);
+	Path *copy = palloc(size);
 
 	memcpy(copy, path, size);
 	return copy;
@@ -225,16 +226,17 @@ copy_path(const Path *path, Size size)
 static List *
 lost_order(const Path *original, const Path *replacement)
 {
-	return pathkeys_contained_in(original->pathkeys, replacement->pathkeys) ? NIL :
+	return pathkeys_contained_in(original->pathkeys, replacement->pathkeys) ?
+		NIL :
 		original->pathkeys;
 }
 
 static Path *
 serial_join(PlannerInfo *root, JoinPath *path, Size size)
 {
-	JoinPath   *copy;
-	Path	   *outer = serial(root, path->outerjoinpath);
-	Path	   *inner = serial(root, path->innerjoinpath);
+	JoinPath *copy;
+	Path	 *outer = serial(root, path->outerjoinpath);
+	Path	 *inner = serial(root, path->innerjoinpath);
 
 	if (outer == NULL || inner == NULL)
 		return NULL;
@@ -245,7 +247,7 @@ serial_join(PlannerInfo *root, JoinPath *path, Size size)
 	copy->innerjoinpath = inner;
 	if (IsA(copy, MergePath))
 	{
-		MergePath  *merge = (MergePath *) copy;
+		MergePath *merge = (MergePath *) copy;
 
 		if (merge->outersortkeys == NIL)
 			merge->outersortkeys = lost_order(path->outerjoinpath, outer);
@@ -261,10 +263,10 @@ serial_join(PlannerInfo *root, JoinPath *path, Size size)
 static Path *
 serial_wrapper(PlannerInfo *root, Path *path, Size size, Path **subpath, bool passes)
 {
-	Path	   *original = *subpath;
-	Path	   *below = serial(root, original);
-	Size		offset = (char *) subpath - (char *) path;
-	Path	   *copy;
+	Path *original = *subpath;
+	Path *below = serial(root, original);
+	Size  offset = (char *) subpath - (char *) path;
+	Path *copy;
 
 	if (below == NULL || below == original)
 		return below == NULL ? NULL : path;
@@ -331,15 +333,15 @@ join_path_size(const Path *path)
 bool
 tb_serial_paths_note(PlannerInfo *root, RelOptInfo *joinrel)
 {
-	NotedPath  *entry = find_noted(joinrel, HASH_ENTER);
-	bool		cheaper = false;
-	ListCell   *lc;
+	NotedPath *entry = find_noted(joinrel, HASH_ENTER);
+	bool	   cheaper = false;
+	ListCell  *lc;
 
 	foreach(lc, joinrel->pathlist)
 	{
-		Path	   *path = lfirst(lc);
-		Size		size = join_path_size(path);
-		Path	   *found;
+		Path *path = lfirst(lc);
+		Size  size = join_path_size(path);
+		Path *found;
 
 		if (size == 0 || path->param_info != NULL ||
 			(entry->path != NULL && entry->path->total_cost <= path->total_cost))

@@ -26,6 +26,6 @@ extern Path *tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel);
  * aside when a run begins, and comes back when it ends. */
 typedef struct HTAB *TbSerialPaths;
 extern TbSerialPaths tb_serial_paths_begin(void);
-extern void tb_serial_paths_end(TbSerialPaths outer);
+extern void			 tb_serial_paths_end(TbSerialPaths outer);
 
 #endif

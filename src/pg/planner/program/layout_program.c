@@ -23,12 +23,12 @@
 /* A layout under construction. */
 typedef struct Maker
 {
-	TupleDesc	desc;				/* the partition's */
-	TbColumn   *columns;
-	uint32		ncolumns;
+	TupleDesc	  desc; /* the partition's */
+	TbColumn	 *columns;
+	uint32		  ncolumns;
 	TbParamShape *shapes;
-	List	   *params;				/* Const */
-	const char *reason;
+	List		 *params; /* Const */
+	const char	 *reason;
 } Maker;
 
 static bool
@@ -53,7 +53,7 @@ refuse_value(Maker *m)
 static bool
 numeric_has_form(Numeric value, const TbColumn *column)
 {
-	tb_int128	scaled;
+	tb_int128 scaled;
 
 	return tb_numeric_fits(value, column->type, column->scale) &&
 		tb_numeric_to_int128(value, column->scale, &scaled) &&
@@ -65,9 +65,9 @@ static bool
 add_missing_value(Maker *m, TbColumn *column)
 {
 	Form_pg_attribute att = TupleDescAttr(m->desc, column->attnum - 1);
-	bool		isnull = true;
-	Datum		value = 0;
-	int			scale;
+	bool			  isnull = true;
+	Datum			  value = 0;
+	int				  scale;
 
 	column->missing_param = TB_NONE;
 	if (att->atthasmissing)
@@ -79,8 +79,9 @@ add_missing_value(Maker *m, TbColumn *column)
 		scale = tb_numeric_display_scale(DatumGetNumeric(value));
 		if (scale < 0 || scale > TB_MAX_DISPLAY_SCALE)
 			return refuse_value(m);
-		return add_param(m, column, makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-											  Int32GetDatum(scale), false, true));
+		return add_param(m, column,
+						 makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								   Int32GetDatum(scale), false, true));
 	}
 	if (tb_type_is_numeric(column->type) &&
 		!numeric_has_form(DatumGetNumeric(value), column))
@@ -94,14 +95,15 @@ add_missing_value(Maker *m, TbColumn *column)
 static bool
 translate_columns(Maker *m, const TbProgram *program, const TbLeaf *leaf)
 {
-	const TbColumn *from = (const TbColumn *)
-	((const char *) program + program->columns.offset);
+	const TbColumn *from = (const TbColumn *) ((const char *) program +
+											   program->columns.offset);
 
 	m->columns = palloc(sizeof(TbColumn) * Max(program->columns.count, 1));
 	m->shapes = palloc0(sizeof(TbParamShape) * Max(program->columns.count, 1));
-	for (; m->ncolumns < program->columns.count && from[m->ncolumns].join == 0; m->ncolumns++)
+	for (; m->ncolumns < program->columns.count && from[m->ncolumns].join == 0;
+		 m->ncolumns++)
 	{
-		TbColumn   *column = &m->columns[m->ncolumns];
+		TbColumn *column = &m->columns[m->ncolumns];
 
 		*column = from[m->ncolumns];
 		column->attnum = leaf->attnums[column->attnum - 1];
@@ -114,7 +116,7 @@ translate_columns(Maker *m, const TbProgram *program, const TbLeaf *leaf)
 static TbSection
 reserve(uint32 *total, uint32 count, Size element)
 {
-	TbSection	section = {.count = count,.offset = *total};
+	TbSection section = {.count = count, .offset = *total};
 
 	*total += TYPEALIGN(8, count * element);
 	return section;
@@ -123,10 +125,10 @@ reserve(uint32 *total, uint32 count, Size element)
 static TbProgram *
 serialize(const Maker *m, const TbProgram *program)
 {
-	TbProgram	header = {0};
-	uint32		total = sizeof(TbProgram);
-	uint32		nparams = list_length(m->params);
-	char	   *blob;
+	TbProgram header = {0};
+	uint32	  total = sizeof(TbProgram);
+	uint32	  nparams = list_length(m->params);
+	char	 *blob;
 
 	header.magic = TB_PROGRAM_MAGIC;
 	header.version = TB_PROGRAM_VERSION;
@@ -161,19 +163,18 @@ is_own(const TbProgram *program, const TbLayoutProgram *layout)
 {
 	const TbProgram *other = layout->program;
 
-	return layout->params == NIL &&
-		program->attributes.count == other->attributes.count &&
+	return layout->params == NIL && program->attributes.count == other->attributes.count &&
 		same_section(program, program->attributes, other, other->attributes,
 					 other->attributes.count, sizeof(TbAttribute)) &&
-		same_section(program, program->columns, other, other->columns,
-					 other->columns.count, sizeof(TbColumn));
+		same_section(program, program->columns, other, other->columns, other->columns.count,
+					 sizeof(TbColumn));
 }
 
 static int
 number_of(const TbProgram *program, const TbLayoutProgram *layout, List **layouts)
 {
-	int			number = 0;
-	ListCell   *lc;
+	int		  number = 0;
+	ListCell *lc;
 
 	if (is_own(program, layout))
 		return 0;
@@ -195,7 +196,7 @@ static bool
 make_layout(const TbProgram *program, const TbLeaf *leaf, TupleDesc desc,
 			TbLayoutProgram *layout, const char **reason)
 {
-	Maker		m = {.desc = desc};
+	Maker m = {.desc = desc};
 
 	if (desc->natts > TB_MAX_ATTRIBUTES || !translate_columns(&m, program, leaf))
 	{
@@ -208,19 +209,18 @@ make_layout(const TbProgram *program, const TbLeaf *leaf, TupleDesc desc,
 }
 
 bool
-tb_layout_programs(const TbProgram *program, const TbPartitions *partitions,
-				   List **layouts, List **leaf_layouts, const char **reason)
+tb_layout_programs(const TbProgram *program, const TbPartitions *partitions, List **layouts,
+				   List **leaf_layouts, const char **reason)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	*layouts = *leaf_layouts = NIL;
 	foreach(lc, partitions->leaves)
 	{
-		const TbLeaf *leaf = lfirst(lc);
-		Relation	relation = table_open(leaf->relid, NoLock);
+		const TbLeaf   *leaf = lfirst(lc);
+		Relation		relation = table_open(leaf->relid, NoLock);
 		TbLayoutProgram layout;
-		bool		made = make_layout(program, leaf, RelationGetDescr(relation), &layout,
-									   reason);
+		bool made = make_layout(program, leaf, RelationGetDescr(relation), &layout, reason);
 
 		table_close(relation, NoLock);
 		if (!made)

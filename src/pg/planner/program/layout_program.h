@@ -13,8 +13,8 @@
 
 typedef struct TbLayoutProgram
 {
-	TbProgram  *program;
-	List	   *params;				/* Const: missing values */
+	TbProgram *program;
+	List	  *params; /* Const: missing values */
 } TbLayoutProgram;
 
 /*
@@ -23,7 +23,6 @@ typedef struct TbLayoutProgram
  * hold a missing value, or they are too many.
  */
 extern bool tb_layout_programs(const TbProgram *program, const TbPartitions *partitions,
-							   List **layouts, List **leaf_layouts,
-							   const char **reason);
+							   List **layouts, List **leaf_layouts, const char **reason);
 
 #endif

@@ -10,7 +10,7 @@
 bool
 tb_output_padding(Expr *expr, const TbValue *value, int32 *padding, const char **reason)
 {
-	int32		typmod = exprTypmod((Node *) expr);
+	int32 typmod = exprTypmod((Node *) expr);
 
 	*padding = 0;
 	if (value->info.type != TB_TYPE_BPCHAR)

@@ -19,7 +19,8 @@
 #include "pg/planner/program/program_builder_state.h"
 
 #define GROW(list, array) \
-	do { \
+	do \
+	{ \
 		if ((list).count == (list).capacity) \
 		{ \
 			(list).capacity = (list).capacity ? (list).capacity * 2 : 16; \
@@ -33,7 +34,7 @@
 TbBuilder *
 tb_builder_create(TupleDesc desc)
 {
-	TbBuilder  *builder = palloc0(sizeof(TbBuilder));
+	TbBuilder *builder = palloc0(sizeof(TbBuilder));
 
 	builder->desc = desc;
 	return builder;
@@ -78,7 +79,7 @@ add_node(TbBuilder *b, TbExpr expr, uint32 *args)
 static TbValue
 make_value(uint32 expr, TbTypeInfo info, bool nullable)
 {
-	TbValue		value = {0};
+	TbValue value = {0};
 
 	value.expr = expr;
 	value.info = info;
@@ -104,9 +105,9 @@ add_param(TbBuilder *b, Expr *expr, TbTypeInfo info, uint8 flags)
 TbValue
 tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info, uint8 flags)
 {
-	TbExpr		node = {0};
-	TbValue		value;
-	bool		nullable = (flags & TB_PARAM_NULLABLE) != 0;
+	TbExpr	node = {0};
+	TbValue value;
+	bool	nullable = (flags & TB_PARAM_NULLABLE) != 0;
 
 	node.op = TB_EXPR_PARAM;
 	node.type = info.type;
@@ -124,7 +125,7 @@ tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info, uint8 flags)
 static bool
 missing_value(TbBuilder *b, AttrNumber attnum, Datum *missing)
 {
-	bool		isnull = true;
+	bool isnull = true;
 
 	if (TupleDescAttr(b->desc, attnum - 1)->atthasmissing)
 		*missing = getmissingattr(b->desc, attnum, &isnull);
@@ -134,12 +135,11 @@ missing_value(TbBuilder *b, AttrNumber attnum, Datum *missing)
 /* The parameter that holds the missing value; TB_NONE if there is none. False if
  * the engine can not hold it. */
 static bool
-missing_value_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
-					uint32 *param)
+missing_value_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info, uint32 *param)
 {
 	Form_pg_attribute att = TupleDescAttr(b->desc, attnum - 1);
-	Datum		missing;
-	Const	   *literal;
+	Datum			  missing;
+	Const			 *literal;
 
 	*param = TB_NONE;
 	if (!missing_value(b, attnum, &missing))
@@ -147,20 +147,18 @@ missing_value_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
 	if (tb_type_is_numeric(info.type) &&
 		!tb_numeric_fits(DatumGetNumeric(missing), info.type, info.scale))
 		return false;
-	literal = makeConst(att->atttypid, att->atttypmod, att->attcollation,
-						att->attlen,
-						datumCopy(missing, att->attbyval, att->attlen),
-						false, att->attbyval);
+	literal = makeConst(att->atttypid, att->atttypmod, att->attcollation, att->attlen,
+						datumCopy(missing, att->attbyval, att->attlen), false,
+						att->attbyval);
 	*param = add_param(b, (Expr *) literal, info, 0);
 	return true;
 }
 
 static bool
-missing_display_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
-					  uint32 *param)
+missing_display_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info, uint32 *param)
 {
-	Datum		missing;
-	int			scale;
+	Datum missing;
+	int	  scale;
 
 	*param = TB_NONE;
 	if (!missing_value(b, attnum, &missing))
@@ -168,8 +166,9 @@ missing_display_param(TbBuilder *b, AttrNumber attnum, TbTypeInfo info,
 	scale = tb_numeric_display_scale(DatumGetNumeric(missing));
 	if (scale < 0 || scale > TB_MAX_DISPLAY_SCALE)
 		return false;
-	*param = add_param(b, (Expr *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-											 Int32GetDatum(scale), false, true),
+	*param = add_param(b,
+					   (Expr *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+										  Int32GetDatum(scale), false, true),
 					   info, 0);
 	return true;
 }
@@ -196,9 +195,9 @@ find_column(const TbBuilder *b, uint16 attnum, uint16 join, TbValue *value)
 static TbValue
 add_column(TbBuilder *b, TbColumn column, TbTypeInfo info)
 {
-	bool		nullable = (column.flags & TB_COL_NULLABLE) != 0;
-	TbExpr		node = {0};
-	TbValue		value;
+	bool	nullable = (column.flags & TB_COL_NULLABLE) != 0;
+	TbExpr	node = {0};
+	TbValue value;
 
 	column.type = info.type;
 	column.scale = info.scale;
@@ -223,9 +222,9 @@ add_column(TbBuilder *b, TbColumn column, TbTypeInfo info)
 static TbTypeInfo
 partitions_info(const TbPartitions *partitions, Oid relid, AttrNumber attnum)
 {
-	int			nleaves = list_length(partitions->leaves);
+	int			  nleaves = list_length(partitions->leaves);
 	TbLeafColumn *leaves = palloc(sizeof(TbLeafColumn) * Max(nleaves, 1));
-	TbTypeInfo	info;
+	TbTypeInfo	  info;
 
 	for (int i = 0; i < nleaves; i++)
 	{
@@ -244,10 +243,10 @@ static bool
 attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
 {
 	Form_pg_attribute att = TupleDescAttr(b->desc, attnum - 1);
-	int32		typmod = att->atttypmod;
-	int			precision;
-	int			scale;
-	Datum		missing;
+	int32			  typmod = att->atttypmod;
+	int				  precision;
+	int				  scale;
+	Datum			  missing;
 
 	*guessed = false;
 	if (tb_type_of(att->atttypid, att->atttypmod, info))
@@ -268,7 +267,8 @@ attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
 	}
 	*info = tb_numeric_column_info(att->attrelid, attnum,
 								   missing_value(b, attnum, &missing) ?
-								   DatumGetNumeric(missing) : NULL);
+									   DatumGetNumeric(missing) :
+									   NULL);
 	return true;
 }
 
@@ -276,8 +276,8 @@ attribute_info(TbBuilder *b, AttrNumber attnum, TbTypeInfo *info, bool *guessed)
 static bool
 add_display_column(TbBuilder *b, AttrNumber attnum, uint8 flags, TbValue *value)
 {
-	TbTypeInfo	info = {TB_TYPE_INT4, 0, 0};
-	TbColumn	column = {0};
+	TbTypeInfo info = {TB_TYPE_INT4, 0, 0};
+	TbColumn   column = {0};
 
 	column.attnum = attnum;
 	column.flags = flags | TB_COL_DISPLAY_SCALE;
@@ -292,10 +292,10 @@ bool
 tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 {
 	Form_pg_attribute att = TupleDescAttr(builder->desc, attnum - 1);
-	TbTypeInfo	info;
-	TbColumn	column = {0};
-	uint32		index;
-	bool		guessed;
+	TbTypeInfo		  info;
+	TbColumn		  column = {0};
+	uint32			  index;
+	bool			  guessed;
 
 	if (find_column(builder, attnum, 0, value))
 		return true;
@@ -318,8 +318,8 @@ bool
 tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typid, int32 typmod,
 					  TbValue *value)
 {
-	TbTypeInfo	info;
-	TbColumn	column = {0};
+	TbTypeInfo info;
+	TbColumn   column = {0};
 
 	if (!tb_type_of(typid, typmod, &info))
 		return false;
@@ -337,8 +337,8 @@ tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output, TbTypeInfo in
 				   bool stored_nullable)
 {
 	const BuilderJoin *of = list_nth(builder->joins, join);
-	TbColumn	column = {0};
-	TbValue		value;
+	TbColumn		   column = {0};
+	TbValue			   value;
 
 	if (find_column(builder, output + 1, join + 1, &value))
 		return value;
@@ -387,8 +387,8 @@ tb_builder_join_condition(TbBuilder *builder, uint32 join, const TbValue *residu
 uint32
 tb_builder_add_output(TbBuilder *builder, uint32 expr)
 {
-	uint32		index = 0;
-	ListCell   *lc;
+	uint32	  index = 0;
+	ListCell *lc;
 
 	foreach(lc, builder->outputs)
 	{
@@ -433,11 +433,11 @@ own_cost(TbExpr *expr)
 }
 
 TbValue
-tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index,
-				int nargs, const TbValue *args, bool nullable)
+tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, int nargs,
+				const TbValue *args, bool nullable)
 {
-	TbExpr		expr = {0};
-	uint32	   *list = palloc(sizeof(uint32) * Max(nargs, 1));
+	TbExpr	expr = {0};
+	uint32 *list = palloc(sizeof(uint32) * Max(nargs, 1));
 
 	expr.op = op;
 	expr.type = info.type;
@@ -473,7 +473,7 @@ int
 tb_builder_add_agg(TbBuilder *builder, TbAggKind kind, const TbValue *arg,
 				   const TbValue *filter)
 {
-	TbAgg		agg = {0};
+	TbAgg agg = {0};
 
 	agg.kind = kind;
 	agg.type = arg ? arg->info.type : 0;

@@ -25,17 +25,17 @@ typedef struct TbBuilder TbBuilder;
 /* A translated expression: a node of the builder and what is known of it. */
 typedef struct TbValue
 {
-	uint32		expr;				/* index of its node */
-	TbTypeInfo	info;
-	bool		nullable;
+	uint32		 expr; /* index of its node */
+	TbTypeInfo	 info;
+	bool		 nullable;
 	/*
 	 * numeric: TB_NONE if every value has info.scale digits after the point
 	 * when PostgreSQL prints it; else an INT4 expression that says how many
 	 * (CASE WHEN b THEN 1.00 ELSE 0 END).
 	 */
-	uint32		display_scale;
-	int16		display_max;		/* the most that it says, if it varies */
-	const Const *constant;			/* if it is nothing but a literal */
+	uint32		 display_scale;
+	int16		 display_max; /* the most that it says, if it varies */
+	const Const *constant;	  /* if it is nothing but a literal */
 } TbValue;
 
 /* Limits are checked when finishing; until then the builder only counts.
@@ -64,10 +64,10 @@ extern List *tb_builder_row_columns(const TbBuilder *builder);
  * the table's; `unique` says that at most one row of the table has equal keys.
  * A payload node is output number `output` of the table's program.
  */
-extern uint32 tb_builder_add_join(TbBuilder *builder, TbJoinKind kind, uint32 table);
-extern void tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value);
-extern void tb_builder_join_condition(TbBuilder *builder, uint32 join,
-									  const TbValue *residual, bool unique);
+extern uint32  tb_builder_add_join(TbBuilder *builder, TbJoinKind kind, uint32 table);
+extern void	   tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value);
+extern void	   tb_builder_join_condition(TbBuilder *builder, uint32 join,
+										 const TbValue *residual, bool unique);
 extern TbValue tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output,
 								  TbTypeInfo info, bool stored_nullable);
 
@@ -87,7 +87,7 @@ extern void tb_builder_keep_null_keys(TbBuilder *builder);
  * in the order in which the finished program counts on them; and drops all but those.
  */
 extern List *tb_builder_used_outputs(const TbBuilder *builder, uint32 join);
-extern void tb_builder_keep_outputs(TbBuilder *builder, const List *numbers);
+extern void	 tb_builder_keep_outputs(TbBuilder *builder, const List *numbers);
 
 /* PROJECT, BUILD: the number of the node as an output; an equal one is shared. */
 extern uint32 tb_builder_add_output(TbBuilder *builder, uint32 expr);
@@ -98,37 +98,36 @@ extern TbValue tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info,
 
 /* An operator node. `index` as TbExprOp says; `nullable` of the result. */
 extern TbValue tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info,
-							   uint32 index, int nargs, const TbValue *args,
-							   bool nullable);
+							   uint32 index, int nargs, const TbValue *args, bool nullable);
 
 extern void tb_builder_add_filter(TbBuilder *builder, const TbValue *value);
 extern void tb_builder_add_key(TbBuilder *builder, const TbValue *value);
 
 /* The index of an aggregate state; an equal one is shared. arg and filter may
  * be NULL. */
-extern int	tb_builder_add_agg(TbBuilder *builder, TbAggKind kind,
-							   const TbValue *arg, const TbValue *filter);
+extern int tb_builder_add_agg(TbBuilder *builder, TbAggKind kind, const TbValue *arg,
+							  const TbValue *filter);
 
 /* A bound of the cost of what the program does for a row, in integer
  * comparisons, and the columns that it decodes. */
 typedef struct TbProgramCost
 {
-	uint32		filters;
-	uint32		probes;				/* keys and conditions of joins */
-	uint32		others;				/* of the sink: keys, arguments, outputs */
-	int			columns;			/* of the tuple, that are decoded */
-	int			numerics;			/* of those */
-	int			texts;				/* of those */
-	int			walked;				/* attributes behind the first of variable width,
-									 * up to the last of those columns */
-	bool		inexact;			/* uses a TB_FN_INEXACT function */
+	uint32 filters;
+	uint32 probes;	 /* keys and conditions of joins */
+	uint32 others;	 /* of the sink: keys, arguments, outputs */
+	int	   columns;	 /* of the tuple, that are decoded */
+	int	   numerics; /* of those */
+	int	   texts;	 /* of those */
+	int	   walked;	 /* attributes behind the first of variable width,
+					  * up to the last of those columns */
+	bool   inexact;	 /* uses a TB_FN_INEXACT function */
 } TbProgramCost;
 
 /*
  * Serializes. `params` gets the expression of each parameter, in order. NULL if
  * a limit of program.h is exceeded, or there are no filters (ROWS).
  */
-extern TbProgram *tb_builder_finish(TbBuilder *builder, TbSink sink,
-									List **params, TbProgramCost *cost);
+extern TbProgram *tb_builder_finish(TbBuilder *builder, TbSink sink, List **params,
+									TbProgramCost *cost);
 
 #endif

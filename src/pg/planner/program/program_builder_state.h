@@ -12,48 +12,48 @@
 
 typedef struct BuilderNode
 {
-	TbExpr		expr;
-	uint32	   *args;
+	TbExpr	expr;
+	uint32 *args;
 } BuilderNode;
 
 typedef struct BuilderParam
 {
 	TbParamShape shape;
-	Expr	   *expr;
+	Expr		*expr;
 } BuilderParam;
 
 typedef struct BuilderJoin
 {
-	TbJoin		join;				/* residual: a node index */
-	List	   *keys;				/* int list of node indexes */
+	TbJoin join; /* residual: a node index */
+	List  *keys; /* int list of node indexes */
 } BuilderJoin;
 
 /* Fixed-capacity growth of the builder's arrays. */
 typedef struct BuilderList
 {
-	uint32		count;
-	uint32		capacity;
+	uint32 count;
+	uint32 capacity;
 } BuilderList;
 
 struct TbBuilder
 {
-	TupleDesc	desc;				/* NULL: the source is rows of another plan */
+	TupleDesc			desc;		/* NULL: the source is rows of another plan */
 	const TbPartitions *partitions; /* NULL: desc is that of a plain table */
-	BuilderNode *nodes;
-	BuilderList node_list;
-	BuilderParam *params;
-	BuilderList param_list;
-	TbColumn   *columns;
-	BuilderList column_list;
-	TbValue    *column_values;		/* one a column */
-	TbAgg	   *aggs;
-	BuilderList agg_list;
-	List	   *filters;			/* int lists of node indexes */
-	List	   *keys;
-	List	   *outputs;
-	List	   *joins;				/* BuilderJoin * */
-	uint32		full_joins_end;		/* see tb_builder_expect_full_join */
-	bool		keep_null_keys;
+	BuilderNode		   *nodes;
+	BuilderList			node_list;
+	BuilderParam	   *params;
+	BuilderList			param_list;
+	TbColumn		   *columns;
+	BuilderList			column_list;
+	TbValue			   *column_values; /* one a column */
+	TbAgg			   *aggs;
+	BuilderList			agg_list;
+	List			   *filters; /* int lists of node indexes */
+	List			   *keys;
+	List			   *outputs;
+	List			   *joins;			/* BuilderJoin * */
+	uint32				full_joins_end; /* see tb_builder_expect_full_join */
+	bool				keep_null_keys;
 };
 
 #endif

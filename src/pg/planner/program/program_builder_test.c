@@ -13,7 +13,7 @@
 static TupleDesc
 make_desc(void)
 {
-	TupleDesc	desc = CreateTemplateTupleDesc(4);
+	TupleDesc desc = CreateTemplateTupleDesc(4);
 
 	TupleDescInitBuiltinEntry(desc, 1, "a", INT4OID, -1, 0);
 	TupleDescInitBuiltinEntry(desc, 2, "b", INT8OID, -1, 0);
@@ -25,26 +25,27 @@ make_desc(void)
 static TbValue
 literal(TbBuilder *builder, int32 value)
 {
-	TbTypeInfo	info = {TB_TYPE_INT4, 0, 0};
+	TbTypeInfo info = {TB_TYPE_INT4, 0, 0};
 
 	return tb_builder_param(builder,
-							(Expr *) makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(value),
-											   false, true), info, 0);
+							(Expr *) makeConst(INT4OID, -1, InvalidOid, 4,
+											   Int32GetDatum(value), false, true),
+							info, 0);
 }
 
 /* A filter over the column: it is NULL. Nodes that nothing uses are added as well. */
 static TbProgram *
 null_filter(AttrNumber attnum, int unused, List **params)
 {
-	TbBuilder  *builder = tb_builder_create(make_desc());
-	TbTypeInfo	boolean = {TB_TYPE_BOOL, 0, 0};
+	TbBuilder	 *builder = tb_builder_create(make_desc());
+	TbTypeInfo	  boolean = {TB_TYPE_BOOL, 0, 0};
 	TbProgramCost cost;
-	TbValue		column;
-	TbValue		filter;
+	TbValue		  column;
+	TbValue		  filter;
 
 	for (int i = 0; i < unused; i++)
 	{
-		TbValue		value;
+		TbValue value;
 
 		CHECK(tb_builder_column(builder, (AttrNumber) (1 + i % 4), &value));
 		(void) literal(builder, i);
@@ -57,9 +58,9 @@ null_filter(AttrNumber attnum, int unused, List **params)
 
 TB_TEST(programs_drop_what_nothing_uses)
 {
-	List	   *params;
-	TbProgram  *lean = null_filter(1, 0, &params);
-	TbProgram  *cluttered = null_filter(1, 9, &params);
+	List	  *params;
+	TbProgram *lean = null_filter(1, 0, &params);
+	TbProgram *cluttered = null_filter(1, 9, &params);
 
 	CHECK(lean != NULL && cluttered != NULL);
 	CHECK(params == NIL);
@@ -70,9 +71,9 @@ TB_TEST(programs_drop_what_nothing_uses)
 
 TB_TEST(programs_of_other_columns_differ)
 {
-	List	   *params;
-	TbProgram  *first = null_filter(1, 0, &params);
-	TbProgram  *last = null_filter(4, 0, &params);
+	List	  *params;
+	TbProgram *first = null_filter(1, 0, &params);
+	TbProgram *last = null_filter(4, 0, &params);
 
 	CHECK(first->total_size == last->total_size);
 	CHECK(memcmp(first, last, first->total_size) != 0);
@@ -80,37 +81,44 @@ TB_TEST(programs_of_other_columns_differ)
 
 TB_TEST(sections_lie_within_the_program)
 {
-	List	   *params;
+	List *params;
 
 	for (AttrNumber attnum = 1; attnum <= 4; attnum++)
 	{
-		TbProgram  *program = null_filter(attnum, 3, &params);
-		const TbSection *sections = &program->attributes;
-		static const uint32 sizes[] = {
-			sizeof(TbAttribute), sizeof(TbColumn), sizeof(TbExpr), 4, 4, 4, sizeof(TbAgg),
-			sizeof(TbParamShape), 4, sizeof(TbJoin)
-		};
+		TbProgram		   *program = null_filter(attnum, 3, &params);
+		const TbSection	   *sections = &program->attributes;
+		static const uint32 sizes[] = {sizeof(TbAttribute),
+									   sizeof(TbColumn),
+									   sizeof(TbExpr),
+									   4,
+									   4,
+									   4,
+									   sizeof(TbAgg),
+									   sizeof(TbParamShape),
+									   4,
+									   sizeof(TbJoin)};
 
 		CHECK(program->magic == TB_PROGRAM_MAGIC && program->sink == TB_SINK_ROWS);
 		for (int i = 0; i < lengthof(sizes); i++)
-			CHECK(sections[i].count == 0 ||
-				  (sections[i].offset >= sizeof(TbProgram) &&
-				   sections[i].offset + sections[i].count * sizes[i] <= program->total_size));
+			CHECK(
+				sections[i].count == 0 ||
+				(sections[i].offset >= sizeof(TbProgram) &&
+				 sections[i].offset + sections[i].count * sizes[i] <= program->total_size));
 	}
 }
 
 /* Literals are parameters, so constants do not make another program. */
 TB_TEST(aggregates_are_shared_and_literals_are_parameters)
 {
-	TbProgram  *programs[2];
+	TbProgram *programs[2];
 
 	for (int i = 0; i < 2; i++)
 	{
-		TbBuilder  *builder = tb_builder_create(make_desc());
+		TbBuilder	 *builder = tb_builder_create(make_desc());
 		TbProgramCost cost;
-		List	   *params;
-		TbValue		column;
-		TbValue		constant;
+		List		 *params;
+		TbValue		  column;
+		TbValue		  constant;
 
 		CHECK(tb_builder_column(builder, 1, &column));
 		constant = literal(builder, 100 + i);

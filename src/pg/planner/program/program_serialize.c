@@ -15,20 +15,20 @@
 /* Old index -> new index of what is reachable; TB_NONE for the rest. */
 typedef struct Renumbering
 {
-	uint32	   *nodes;
-	uint32		nnodes;
-	uint32		nargs;
-	uint32	   *columns;
-	uint32		ncolumns;
-	uint32		nsource;			/* of them: the source's, which come first */
-	uint32	   *params;
-	uint32		nparams;
+	uint32 *nodes;
+	uint32	nnodes;
+	uint32	nargs;
+	uint32 *columns;
+	uint32	ncolumns;
+	uint32	nsource; /* of them: the source's, which come first */
+	uint32 *params;
+	uint32	nparams;
 } Renumbering;
 
 static uint32 *
 all_none(uint32 count)
 {
-	uint32	   *array = palloc(sizeof(uint32) * Max(count, 1));
+	uint32 *array = palloc(sizeof(uint32) * Max(count, 1));
 
 	memset(array, 0xff, sizeof(uint32) * Max(count, 1));
 	return array;
@@ -38,7 +38,7 @@ all_none(uint32 count)
 static void
 mark_reachable(TbBuilder *b, bool *live)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, b->filters)
 		live[lfirst_int(lc)] = true;
@@ -49,7 +49,7 @@ mark_reachable(TbBuilder *b, bool *live)
 	foreach(lc, b->joins)
 	{
 		const BuilderJoin *join = lfirst(lc);
-		ListCell   *key;
+		ListCell		  *key;
 
 		foreach(key, join->keys)
 			live[lfirst_int(key)] = true;
@@ -73,8 +73,8 @@ mark_reachable(TbBuilder *b, bool *live)
 static void
 renumber(TbBuilder *b, Renumbering *r)
 {
-	bool	   *live = palloc0(Max(b->node_list.count, 1));
-	ListCell   *lc;
+	bool	 *live = palloc0(Max(b->node_list.count, 1));
+	ListCell *lc;
 
 	memset(r, 0, sizeof(*r));
 	r->nodes = all_none(b->node_list.count);
@@ -93,7 +93,7 @@ renumber(TbBuilder *b, Renumbering *r)
 			r->params[e->index] = r->nparams++;
 		if (e->op == TB_EXPR_COLUMN && b->columns[e->index].join == 0)
 		{
-			uint32		missing = b->columns[e->index].missing_param;
+			uint32 missing = b->columns[e->index].missing_param;
 
 			r->columns[e->index] = r->ncolumns++;
 			if (missing != TB_NONE)
@@ -114,7 +114,7 @@ renumber(TbBuilder *b, Renumbering *r)
 static TbSection
 reserve(uint32 *total, uint32 count, Size element)
 {
-	TbSection	section;
+	TbSection section;
 
 	section.count = count;
 	section.offset = *total;
@@ -123,11 +123,10 @@ reserve(uint32 *total, uint32 count, Size element)
 }
 
 static void
-write_indexes(char *blob, TbSection section, const List *list,
-			  const Renumbering *r)
+write_indexes(char *blob, TbSection section, const List *list, const Renumbering *r)
 {
-	uint32	   *out = (uint32 *) (blob + section.offset);
-	ListCell   *lc;
+	uint32	 *out = (uint32 *) (blob + section.offset);
+	ListCell *lc;
 
 	foreach(lc, list)
 		*out++ = r->nodes[lfirst_int(lc)];
@@ -137,16 +136,16 @@ write_indexes(char *blob, TbSection section, const List *list,
 static void
 write_joins(TbBuilder *b, TbProgram *program, const Renumbering *r, uint32 next_arg)
 {
-	char	   *blob = (char *) program;
-	TbJoin	   *joins = (TbJoin *) (blob + program->joins.offset);
-	uint32	   *args = (uint32 *) (blob + program->args.offset);
-	ListCell   *lc;
+	char	 *blob = (char *) program;
+	TbJoin	 *joins = (TbJoin *) (blob + program->joins.offset);
+	uint32	 *args = (uint32 *) (blob + program->args.offset);
+	ListCell *lc;
 
 	foreach(lc, b->joins)
 	{
 		const BuilderJoin *from = lfirst(lc);
-		TbJoin		join = from->join;
-		ListCell   *key;
+		TbJoin			   join = from->join;
+		ListCell		  *key;
 
 		join.nkeys = list_length(from->keys);
 		if (join.nkeys > 0)
@@ -162,14 +161,14 @@ write_joins(TbBuilder *b, TbProgram *program, const Renumbering *r, uint32 next_
 static void
 write_exprs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 {
-	char	   *blob = (char *) program;
-	TbExpr	   *exprs = (TbExpr *) (blob + program->exprs.offset);
-	uint32	   *args = (uint32 *) (blob + program->args.offset);
-	uint32		next_arg = 0;
+	char   *blob = (char *) program;
+	TbExpr *exprs = (TbExpr *) (blob + program->exprs.offset);
+	uint32 *args = (uint32 *) (blob + program->args.offset);
+	uint32	next_arg = 0;
 
 	for (uint32 i = 0; i < b->node_list.count; i++)
 	{
-		TbExpr		e = b->nodes[i].expr;
+		TbExpr e = b->nodes[i].expr;
 
 		if (r->nodes[i] == TB_NONE)
 			continue;
@@ -190,7 +189,7 @@ write_exprs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 static uint32
 first_payload(const TbBuilder *b, const Renumbering *r, uint16 join)
 {
-	uint32		first = TB_NONE;
+	uint32 first = TB_NONE;
 
 	for (uint32 i = 0; i < b->column_list.count; i++)
 		if (b->columns[i].join == join)
@@ -201,15 +200,15 @@ first_payload(const TbBuilder *b, const Renumbering *r, uint16 join)
 static void
 write_columns(TbBuilder *b, TbProgram *program, const Renumbering *r)
 {
-	char	   *blob = (char *) program;
-	TbColumn   *columns = (TbColumn *) (blob + program->columns.offset);
+	char		*blob = (char *) program;
+	TbColumn	*columns = (TbColumn *) (blob + program->columns.offset);
 	TbAttribute *atts = (TbAttribute *) (blob + program->attributes.offset);
 
 	if (b->desc != NULL)
 		tb_describe_tuple(b->desc, atts);
 	for (uint32 i = 0; i < b->column_list.count; i++)
 	{
-		TbColumn	column = b->columns[i];
+		TbColumn column = b->columns[i];
 
 		if (r->columns[i] == TB_NONE)
 			continue;
@@ -227,7 +226,7 @@ write_columns(TbBuilder *b, TbProgram *program, const Renumbering *r)
 static void
 write_aggs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 {
-	TbAgg	   *aggs = (TbAgg *) ((char *) program + program->aggs.offset);
+	TbAgg *aggs = (TbAgg *) ((char *) program + program->aggs.offset);
 
 	for (uint32 i = 0; i < b->agg_list.count; i++)
 	{
@@ -243,8 +242,8 @@ static List *
 write_params(TbBuilder *b, TbProgram *program, const Renumbering *r)
 {
 	TbParamShape *shapes = (TbParamShape *) ((char *) program + program->params.offset);
-	Expr	  **exprs = palloc(sizeof(Expr *) * Max(r->nparams, 1));
-	List	   *result = NIL;
+	Expr		**exprs = palloc(sizeof(Expr *) * Max(r->nparams, 1));
+	List		 *result = NIL;
 
 	for (uint32 i = 0; i < b->param_list.count; i++)
 	{
@@ -263,9 +262,8 @@ within_limits(const TbBuilder *b, const Renumbering *r)
 {
 	return (b->desc == NULL || b->desc->natts <= TB_MAX_ATTRIBUTES) &&
 		list_length(b->joins) <= TB_MAX_JOINS &&
-		list_length(b->outputs) <= TB_MAX_OUTPUTS &&
-		r->ncolumns <= TB_MAX_COLUMNS && r->nnodes <= TB_MAX_EXPRS &&
-		list_length(b->keys) <= TB_MAX_KEYS &&
+		list_length(b->outputs) <= TB_MAX_OUTPUTS && r->ncolumns <= TB_MAX_COLUMNS &&
+		r->nnodes <= TB_MAX_EXPRS && list_length(b->keys) <= TB_MAX_KEYS &&
 		b->agg_list.count <= TB_MAX_AGGS && r->nparams <= TB_MAX_PARAMS;
 }
 
@@ -288,7 +286,7 @@ count_walked(const TbBuilder *b, int last_attnum)
 static void
 estimate_decoding(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 {
-	int			last_attnum = 0;
+	int last_attnum = 0;
 
 	cost->columns = (int) r->nsource;
 	for (uint32 i = 0; i < b->column_list.count; i++)
@@ -307,7 +305,7 @@ estimate_decoding(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 static void
 estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	memset(cost, 0, sizeof(*cost));
 	estimate_decoding(b, r, cost);
@@ -316,14 +314,13 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	foreach(lc, b->keys)
 		cost->others += node_cost(b, lfirst_int(lc)) + 10;
 	for (uint32 i = 0; i < b->agg_list.count; i++)
-		cost->others += node_cost(b, b->aggs[i].arg) +
-			node_cost(b, b->aggs[i].filter) + 3;
+		cost->others += node_cost(b, b->aggs[i].arg) + node_cost(b, b->aggs[i].filter) + 3;
 	foreach(lc, b->outputs)
 		cost->others += node_cost(b, lfirst_int(lc)) + 3;
 	foreach(lc, b->joins)
 	{
 		const BuilderJoin *join = lfirst(lc);
-		ListCell   *key;
+		ListCell		  *key;
 
 		foreach(key, join->keys)
 			cost->probes += node_cost(b, lfirst_int(key));
@@ -342,8 +339,7 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 }
 
 TbProgram *
-tb_builder_finish(TbBuilder *builder, TbSink sink, List **params,
-				  TbProgramCost *cost)
+tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost *cost)
 {
 	Renumbering r;
 	TbProgram	header = {0};
@@ -419,8 +415,8 @@ tb_builder_used_outputs(const TbBuilder *builder, uint32 join)
 void
 tb_builder_keep_outputs(TbBuilder *builder, const List *numbers)
 {
-	List	   *kept = NIL;
-	ListCell   *lc;
+	List	 *kept = NIL;
+	ListCell *lc;
 
 	foreach(lc, numbers)
 		kept = lappend_int(kept, list_nth_int(builder->outputs, lfirst_int(lc)));

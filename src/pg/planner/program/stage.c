@@ -10,8 +10,8 @@
 static Cost
 cost_of_leaf_indexes(const TbStage *stage)
 {
-	Cost		cost = 0;
-	ListCell   *lc;
+	Cost	  cost = 0;
+	ListCell *lc;
 
 	foreach(lc, stage->leaf_brins)
 		if (lfirst(lc) != NULL)
@@ -22,8 +22,8 @@ cost_of_leaf_indexes(const TbStage *stage)
 Cost
 tb_cost_stages(List *stages)
 {
-	Cost		cost = 0;
-	ListCell   *lc;
+	Cost	  cost = 0;
+	ListCell *lc;
 
 	foreach(lc, stages)
 	{
@@ -36,7 +36,7 @@ tb_cost_stages(List *stages)
 			cost += stage->brin->cost;
 		cost += cost_of_leaf_indexes(stage);
 		cost += lnext(stages, lc) != NULL ? tb_cost_build(&stage->info.work) :
-			tb_cost_run(&stage->info.work);
+											tb_cost_run(&stage->info.work);
 	}
 	return cost;
 }
@@ -44,13 +44,13 @@ tb_cost_stages(List *stages)
 List *
 tb_stage_sources(List *stages)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List	 *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, stages)
 	{
-		TbStage    *stage = lfirst(lc);
-		ListCell   *leaf;
+		TbStage	 *stage = lfirst(lc);
+		ListCell *leaf;
 
 		if (stage->source != NULL)
 			result = lappend(result, stage->source);
@@ -69,8 +69,8 @@ tb_stage_sources(List *stages)
 static void
 keep_index_plan(TbStage *stage, List *plans, int number)
 {
-	ListCell   *child = list_nth_cell(plans, number);
-	List	   *condition;
+	ListCell *child = list_nth_cell(plans, number);
+	List	 *condition;
 
 	lfirst(child) = tb_brin_index_plan(lfirst(child), &condition);
 	if (stage->brin_condition == NIL)
@@ -80,13 +80,13 @@ keep_index_plan(TbStage *stage, List *plans, int number)
 List *
 tb_stage_plans(List *stages, List *plans)
 {
-	List	   *result = list_copy(plans);
-	ListCell   *lc;
+	List	 *result = list_copy(plans);
+	ListCell *lc;
 
 	foreach(lc, stages)
 	{
-		TbStage    *stage = lfirst(lc);
-		ListCell   *leaf;
+		TbStage	 *stage = lfirst(lc);
+		ListCell *leaf;
 
 		if (stage->brin != NULL)
 			keep_index_plan(stage, result, stage->info.brin_plan);
@@ -100,20 +100,20 @@ tb_stage_plans(List *stages, List *plans)
 Cost
 tb_cost_disabled(List *stages)
 {
-	Cost		cost = 0;
-	ListCell   *lc;
+	Cost	  cost = 0;
+	ListCell *lc;
 
 	foreach(lc, stages)
 	{
 		const TbStage *stage = lfirst(lc);
-		ListCell   *join;
+		ListCell	  *join;
 
 		if (!enable_seqscan && stage->source == NULL && stage->brin == NULL &&
 			stage->leaf_brins == NIL)
 			cost += disable_cost;
 		foreach(join, stage->joins)
 		{
-			bool		hashes = ((TbStageJoin *) lfirst(join))->keys != NIL;
+			bool hashes = ((TbStageJoin *) lfirst(join))->keys != NIL;
 
 			if (!(hashes ? enable_hashjoin : enable_nestloop))
 				cost += disable_cost;

@@ -15,51 +15,51 @@
 /* Plain data: travels as bytes. */
 typedef struct TbStageInfo
 {
-	Oid			relid;				/* the table; InvalidOid: rows of a plan */
-	uint32		join_table;				/* number of the table that it builds */
-	int32		source_plan;		/* rows of a plan: its index among the node's
-									 * child plans; else -1 */
-	int32		nsource_columns;
-	int32		brin_plan;			/* the same of the index scan that tells which
-									 * blocks of the table are read; -1: all are */
-	bool		needed;				/* no row here: no row of the whole query */
-	int32		nleaves;			/* of a partitioned table; else 0 */
-	int32		pruned;				/* partitions that are not among them */
-	int32		pruner;				/* what prunes leaves when values are known: its index
-									 * among the child plans; -1: nothing */
-	TbWork		work;
+	Oid	   relid;		/* the table; InvalidOid: rows of a plan */
+	uint32 join_table;	/* number of the table that it builds */
+	int32  source_plan; /* rows of a plan: its index among the node's
+						 * child plans; else -1 */
+	int32  nsource_columns;
+	int32  brin_plan;	/* the same of the index scan that tells which
+						 * blocks of the table are read; -1: all are */
+	bool   needed;		/* no row here: no row of the whole query */
+	int32  nleaves;		/* of a partitioned table; else 0 */
+	int32  pruned;		/* partitions that are not among them */
+	int32  pruner;		/* what prunes leaves when values are known: its index
+						 * among the child plans; -1: nothing */
+	TbWork work;
 } TbStageInfo;
 
 typedef struct TbStage
 {
 	TbStageInfo info;
 	TbProgram  *program;
-	List	   *params;				/* Expr */
-	Path	   *source;				/* rows of a plan: its path */
-	List	   *source_columns;		/* int: of the plan's columns (from 0) those that
-									 * are sent, in the program's order */
-	TbBrinPath *brin;				/* or NULL */
+	List	   *params;			/* Expr */
+	Path	   *source;			/* rows of a plan: its path */
+	List	   *source_columns; /* int: of the plan's columns (from 0) those that
+								 * are sent, in the program's order */
+	TbBrinPath *brin;			/* or NULL */
 
 	/* Of a partitioned table. */
 	const TbPartitions *partitions;
-	List	   *layouts;			/* TbLayoutProgram */
-	List	   *leaf_layouts;		/* int, one a leaf: 0 or a layout's number from 1 */
-	Path	   *pruner;				/* or NULL */
-	List	   *leaf_brins;			/* TbBrinPath or NULL, one a leaf; NIL: none has one */
-	List	   *pruning_keys;		/* TbPruningKey: by join tables, once they are built */
-	List	   *leaf_brin_plans;	/* int: their indexes among the child plans, or -1 */
+	List			   *layouts;	  /* TbLayoutProgram */
+	List			   *leaf_layouts; /* int, one a leaf: 0 or a layout's number from 1 */
+	Path			   *pruner;		  /* or NULL */
+	List			   *leaf_brins; /* TbBrinPath or NULL, one a leaf; NIL: none has one */
+	List *pruning_keys;				/* TbPruningKey: by join tables, once they are built */
+	List *leaf_brin_plans;			/* int: their indexes among the child plans, or -1 */
 
 	/* For EXPLAIN, and to find the table: all nodes with Vars. */
-	Var		   *reference;			/* some column of the probe side */
-	List	   *filters;			/* Expr */
-	List	   *brin_condition;		/* Expr */
-	List	   *joins;				/* TbStageJoin */
+	Var	 *reference;	  /* some column of the probe side */
+	List *filters;		  /* Expr */
+	List *brin_condition; /* Expr */
+	List *joins;		  /* TbStageJoin */
 } TbStage;
 
 typedef struct TbStageJoin
 {
-	List	   *keys;				/* Expr: clauses that became keys */
-	List	   *others;				/* Expr: the other conditions */
+	List *keys;	  /* Expr: clauses that became keys */
+	List *others; /* Expr: the other conditions */
 } TbStageJoin;
 
 /* The paths that a node needs besides its kept one, in the order in which the stages

@@ -12,19 +12,20 @@
 
 struct TbBlockSet
 {
-	BlockNumber nblocks;		/* of the relation */
-	BlockNumber count;			/* in the set */
+	BlockNumber nblocks; /* of the relation */
+	BlockNumber count;	 /* in the set */
 	uint64		words[FLEXIBLE_ARRAY_MEMBER];
 };
 
 TbBlockSet *
 tb_block_set_of_bitmap(TIDBitmap *bitmap, BlockNumber nblocks)
 {
-	Size		nwords = (Size) nblocks / 64 + 1;
-	TbBlockSet *set = MemoryContextAllocExtended(CurrentMemoryContext,
-												 offsetof(TbBlockSet, words) + nwords * sizeof(uint64),
-												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	TBMIterator *iterator = tbm_begin_iterate(bitmap);
+	Size			  nwords = (Size) nblocks / 64 + 1;
+	TbBlockSet		 *set = MemoryContextAllocExtended(CurrentMemoryContext,
+													   offsetof(TbBlockSet, words) +
+														   nwords * sizeof(uint64),
+													   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	TBMIterator		 *iterator = tbm_begin_iterate(bitmap);
 	TBMIterateResult *result;
 
 	set->nblocks = nblocks;
@@ -49,8 +50,8 @@ tb_block_set_count(const TbBlockSet *set)
 BlockNumber
 tb_block_set_next(const TbBlockSet *set, BlockNumber from)
 {
-	Size		word;
-	uint64		bits;
+	Size   word;
+	uint64 bits;
 
 	if (from >= set->nblocks)
 		return InvalidBlockNumber;

@@ -17,20 +17,20 @@
 
 typedef struct PendingRow
 {
-	HeapTuple	tuple;				/* a copy */
+	HeapTuple	tuple; /* a copy */
 	TbHeapPart *part;
 } PendingRow;
 
 struct TbDeferredRows
 {
 	TbServiceQuery *query;
-	TbSlots    *slots;
-	TbHeapParts *parts;
-	TbHeapTuples *tuples;
-	uint64		count;				/* taken so far */
-	List	   *pending;			/* PendingRow, not yet in `rows` */
-	TbColumnChunk *rows;			/* made when the first row is deferred */
-	bool		full;				/* the first of `pending` does not fit */
+	TbSlots		   *slots;
+	TbHeapParts	   *parts;
+	TbHeapTuples   *tuples;
+	uint64			count;	 /* taken so far */
+	List		   *pending; /* PendingRow, not yet in `rows` */
+	TbColumnChunk  *rows;	 /* made when the first row is deferred */
+	bool			full;	 /* the first of `pending` does not fit */
 };
 
 TbDeferredRows *
@@ -49,19 +49,20 @@ bool
 tb_deferred_rows_take(TbDeferredRows *deferred, const TbHeapChunks *chunks, uint32 slot)
 {
 	const TbChunkDone *done = tb_slots_done(deferred->slots, slot);
-	const TbReady *ready = tb_service_query_ready(deferred->query);
-	TbHeapPart *part = tb_heap_chunks_part(chunks, slot);
-	char	   *pages = tb_slots_memory(deferred->slots, slot);
+	const TbReady	  *ready = tb_service_query_ready(deferred->query);
+	TbHeapPart		  *part = tb_heap_chunks_part(chunks, slot);
+	char			  *pages = tb_slots_memory(deferred->slots, slot);
 	const BlockNumber *blocks;
-	const uint32 *ids;
-	uint32		npages;
+	const uint32	  *ids;
+	uint32			   npages;
 
 	if (done->ndeferred == 0)
 		return true;
 	blocks = tb_heap_chunks_blocks(chunks, slot, &npages);
 	tb_heap_tuples_set_pages(deferred->tuples, part, blocks, npages, pages);
 	ids = tb_heap_tuples_take_ids(deferred->tuples,
-								  (const uint32 *) (pages + ready->ids_offset) + done->nrows,
+								  (const uint32 *) (pages + ready->ids_offset) +
+									  done->nrows,
 								  done->ndeferred);
 	if (ids == NULL)
 		return tb_service_query_protocol_error(deferred->query, "row id out of range");
@@ -81,12 +82,12 @@ tb_deferred_rows_take(TbDeferredRows *deferred, const TbHeapChunks *chunks, uint
 static bool
 add_last(TbDeferredRows *deferred, TbFailure *why)
 {
-	PendingRow *row = llast(deferred->pending);
+	PendingRow		*row = llast(deferred->pending);
 	const TbProgram *program = tb_service_query_spec(deferred->query)->program;
 
-	switch (tb_column_chunk_add(deferred->rows, row->tuple, RelationGetDescr(row->part->rel),
-								tb_heap_parts_layout(deferred->parts, row->part, program),
-								why))
+	switch (
+		tb_column_chunk_add(deferred->rows, row->tuple, RelationGetDescr(row->part->rel),
+							tb_heap_parts_layout(deferred->parts, row->part, program), why))
 	{
 		case TB_ROW_ADDED:
 			deferred->pending = list_delete_last(deferred->pending);
@@ -105,16 +106,17 @@ add_last(TbDeferredRows *deferred, TbFailure *why)
 bool
 tb_deferred_rows_gather(TbDeferredRows *deferred)
 {
-	TbProfile  *profile = tb_service_query_spec(deferred->query)->profile;
-	TbFailure	why;
-	TbClock		before;
-	bool		ok = true;
+	TbProfile *profile = tb_service_query_spec(deferred->query)->profile;
+	TbFailure  why;
+	TbClock	   before;
+	bool	   ok = true;
 
 	if (deferred->pending == NIL || deferred->full)
 		return true;
 	if (deferred->rows == NULL)
-		deferred->rows = tb_column_chunk_make(tb_service_query_spec(deferred->query)->program,
-											  (Size) tb_slots_pages(deferred->slots) * TB_PAGE_SIZE);
+		deferred->rows =
+			tb_column_chunk_make(tb_service_query_spec(deferred->query)->program,
+								 (Size) tb_slots_pages(deferred->slots) * TB_PAGE_SIZE);
 	if (!tb_service_query_flush(deferred->query))
 		return false;
 	before = tb_profile_enter(profile, TB_CLOCK_DETOAST);

@@ -22,31 +22,31 @@
 /* What a slot's chunk holds. */
 typedef struct HeapChunk
 {
-	TbHeapPart *part;			/* whose blocks they are */
-	bool		filling;		/* feeders or the leader still copy pages */
-	bool		rewritten;		/* pages of runs are not as turbined read them */
-	uint32		npages;
-	BlockNumber *blocks;		/* of each page; room for a slot's */
-	uint32		nruns;
-	TbRun	   *runs;			/* room for a slot's pages; made when first needed */
-	XLogRecPtr *run_lsn;		/* of each run's map page, as classified */
+	TbHeapPart	*part;		/* whose blocks they are */
+	bool		 filling;	/* feeders or the leader still copy pages */
+	bool		 rewritten; /* pages of runs are not as turbined read them */
+	uint32		 npages;
+	BlockNumber *blocks;	/* of each page; room for a slot's */
+	uint32		 nruns;
+	TbRun		*runs;		/* room for a slot's pages; made when first needed */
+	XLogRecPtr	*run_lsn;	/* of each run's map page, as classified */
 } HeapChunk;
 
 struct TbHeapChunks
 {
 	TbServiceQuery *query;
-	TbSlots    *slots;
-	TbHeapParts *parts;
-	TbFeeders  *feeders;		/* NULL: this process copies all pages itself */
-	TbBlockStats stats;
-	bool	   *unmoved;		/* scratch: by page of a slot */
-	HeapChunk	chunks[FLEXIBLE_ARRAY_MEMBER];	/* by slot */
+	TbSlots		   *slots;
+	TbHeapParts	   *parts;
+	TbFeeders	   *feeders; /* NULL: this process copies all pages itself */
+	TbBlockStats	stats;
+	bool		   *unmoved; /* scratch: by page of a slot */
+	HeapChunk		chunks[FLEXIBLE_ARRAY_MEMBER]; /* by slot */
 };
 
 TbHeapChunks *
 tb_heap_chunks_make(TbServiceQuery *query, TbSlots *slots, TbHeapParts *parts)
 {
-	uint32		count = tb_slots_count(slots);
+	uint32		  count = tb_slots_count(slots);
 	TbHeapChunks *chunks = palloc0(offsetof(TbHeapChunks, chunks) +
 								   count * sizeof(HeapChunk));
 
@@ -94,7 +94,7 @@ count_buffered(TbHeapChunks *chunks, TbHeapPart *part)
 static void
 read_buffered(TbHeapChunks *chunks, uint32 slot, uint32 page)
 {
-	HeapChunk  *chunk = &chunks->chunks[slot];
+	HeapChunk *chunk = &chunks->chunks[slot];
 
 	tb_buffered_read(&chunk->part->reader, chunk->blocks[page],
 					 tb_slots_memory(chunks->slots, slot) + (Size) page * TB_PAGE_SIZE);
@@ -121,7 +121,7 @@ add_to_runs(TbHeapChunks *chunks, HeapChunk *chunk, uint32 page)
 	if (chunk->runs == NULL)
 	{
 		MemoryContext context = GetMemoryChunkContext(chunks);
-		uint32		most = tb_slots_pages(chunks->slots);
+		uint32		  most = tb_slots_pages(chunks->slots);
 
 		chunk->runs = MemoryContextAlloc(context, most * sizeof(TbRun));
 		chunk->run_lsn = MemoryContextAlloc(context, most * sizeof(XLogRecPtr));
@@ -151,7 +151,7 @@ tb_heap_chunks_release_filled(TbHeapChunks *chunks, bool *any)
 		return true;
 	for (uint32 i = 0; i < tb_slots_count(chunks->slots); i++)
 	{
-		HeapChunk  *chunk = &chunks->chunks[i];
+		HeapChunk *chunk = &chunks->chunks[i];
 
 		if (!chunk->filling || !tb_feeders_filled(chunks->feeders, i))
 			continue;
@@ -168,8 +168,8 @@ tb_heap_chunks_release_filled(TbHeapChunks *chunks, bool *any)
 static bool
 fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 {
-	HeapChunk  *chunk = &chunks->chunks[slot];
-	TbDirect   *direct = chunk->part->direct;
+	HeapChunk *chunk = &chunks->chunks[slot];
+	TbDirect  *direct = chunk->part->direct;
 
 	*copied = false;
 	for (uint32 page = 0; page < chunk->npages; page++)
@@ -198,8 +198,8 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 bool
 tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 {
-	HeapChunk  *chunk = &chunks->chunks[slot];
-	bool		copied;
+	HeapChunk *chunk = &chunks->chunks[slot];
+	bool	   copied;
 
 	Assert(tb_slots_state(chunks->slots, slot) == TB_SLOT_FREE && !chunk->filling);
 	chunk->part = chunks->parts->current;
@@ -224,15 +224,15 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 static bool
 confirm_runs(TbHeapChunks *chunks, const HeapChunk *chunk)
 {
-	bool		all = true;
+	bool all = true;
 
 	for (uint32 i = 0; i < chunk->nruns; i++)
 	{
 		const TbRun *run = &chunk->runs[i];
-		bool	   *unmoved = chunks->unmoved + run->page;
+		bool		*unmoved = chunks->unmoved + run->page;
 
-		tb_direct_confirm(chunk->part->direct, chunk->run_lsn[i], run->block,
-						  run->count, unmoved);
+		tb_direct_confirm(chunk->part->direct, chunk->run_lsn[i], run->block, run->count,
+						  unmoved);
 		for (uint32 j = 0; j < run->count && all; j++)
 			all = unmoved[j];
 	}
@@ -243,7 +243,7 @@ confirm_runs(TbHeapChunks *chunks, const HeapChunk *chunk)
 static bool
 replace_moved(TbHeapChunks *chunks, uint32 slot)
 {
-	HeapChunk  *chunk = &chunks->chunks[slot];
+	HeapChunk *chunk = &chunks->chunks[slot];
 
 	for (uint32 i = 0; i < chunk->nruns; i++)
 	{
@@ -270,8 +270,8 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 bool
 tb_heap_chunks_read(TbHeapChunks *chunks, uint32 slot, TbReadOutcome outcome)
 {
-	HeapChunk  *chunk = &chunks->chunks[slot];
-	bool		all;
+	HeapChunk *chunk = &chunks->chunks[slot];
+	bool	   all;
 
 	/* Decoded pages are nowhere else: one that has moved takes all with it. */
 	all = outcome == TB_READ_FAILED ||

@@ -1,5 +1,6 @@
 /*
- * heap_chunks.h - chunks of pages: filled from the parts' blocks, sent, confirmed, released.
+ * heap_chunks.h - chunks of pages: filled from the parts' blocks, sent, confirmed,
+ * released.
  *
  * A chunk is the next blocks that are to be read, at most as many as a slot has pages.
  * They ascend, and leave gaps where blocks are skipped. turbined reads runs of direct
@@ -37,7 +38,7 @@ extern void tb_heap_chunks_done(TbHeapChunks *chunks, uint32 slot);
 extern bool tb_heap_chunks_release_filled(TbHeapChunks *chunks, bool *any);
 
 /* What a slot's pages hold: the part, and the block of each page. */
-extern TbHeapPart *tb_heap_chunks_part(const TbHeapChunks *chunks, uint32 slot);
+extern TbHeapPart		 *tb_heap_chunks_part(const TbHeapChunks *chunks, uint32 slot);
 extern const BlockNumber *tb_heap_chunks_blocks(const TbHeapChunks *chunks, uint32 slot,
 												uint32 *npages);
 

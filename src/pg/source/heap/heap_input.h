@@ -18,40 +18,40 @@
 /* One of the relations that a partitioned table is read as. */
 typedef struct TbHeapLeaf
 {
-	Relation	rel;
-	uint32		layout;				/* 0: the program's own; else 1 + index into the
-									 * input's layouts */
-	const TbBlockSet *blocks;		/* those that are read; NULL: all */
+	Relation		  rel;
+	uint32			  layout; /* 0: the program's own; else 1 + index into the
+							   * input's layouts */
+	const TbBlockSet *blocks; /* those that are read; NULL: all */
 } TbHeapLeaf;
 
 /* The program's columns as they lie in other tuples; see LAYOUT in wire.h. */
 typedef struct TbHeapLayout
 {
-	const TbProgram *program;
+	const TbProgram	   *program;
 	const TbParamBlock *params;
 } TbHeapLayout;
 
 typedef struct TbHeapInput
 {
-	Relation	rel;
-	Snapshot	snapshot;
-	const TbBlockSet *blocks;		/* of the table: those that are read; NULL: all */
-	const TbHeapLeaf *parts;		/* of a partitioned table, not for ROWS: what is
-									 * read in its place. NULL: the table itself */
-	int			nparts;
+	Relation			rel;
+	Snapshot			snapshot;
+	const TbBlockSet   *blocks; /* of the table: those that are read; NULL: all */
+	const TbHeapLeaf   *parts;	/* of a partitioned table, not for ROWS: what is
+								 * read in its place. NULL: the table itself */
+	int					nparts;
 	const TbHeapLayout *layouts;
-	int			nlayouts;
-	double		engine_us;			/* of processors, that computing takes in sum */
-	bool		in_parallel_mode;	/* all of the statement: otherwise parallel workers
-									 * do not feed ROWS */
+	int					nlayouts;
+	double				engine_us; /* of processors, that computing takes in sum */
+	bool in_parallel_mode;		   /* all of the statement: otherwise parallel workers
+									* do not feed ROWS */
 } TbHeapInput;
 
 /* What happened to one part: a leaf, or the table as the only one. */
 typedef struct TbPartStats
 {
-	uint64		blocks_buffered;
-	uint64		blocks_direct;
-	uint64		rows;				/* read */
+	uint64 blocks_buffered;
+	uint64 blocks_direct;
+	uint64 rows; /* read */
 } TbPartStats;
 
 #endif

@@ -14,7 +14,7 @@
 #include "pg/source/heap/heap_parts.h"
 #include "pg/source/heap/relation_files.h"
 
-static uint32 padding[2];		/* zeros */
+static uint32 padding[2]; /* zeros */
 
 /* The first block that is read from `block` on; at or beyond the end: none. */
 static BlockNumber
@@ -46,7 +46,7 @@ TbHeapParts *
 tb_heap_parts_make(const TbHeapInput *input)
 {
 	TbHeapParts *parts = palloc0(sizeof(TbHeapParts));
-	bool		partitioned = input->parts != NULL;
+	bool		 partitioned = input->parts != NULL;
 
 	parts->snapshot = input->snapshot;
 	parts->layouts = input->layouts;
@@ -64,7 +64,7 @@ tb_heap_parts_make(const TbHeapInput *input)
 		part->nblocks = RelationGetNumberOfBlocks(part->rel);
 		part->blocks = partitioned ? input->parts[i].blocks : input->blocks;
 		part->blocks_to_read = part->blocks != NULL ? tb_block_set_count(part->blocks) :
-			part->nblocks;
+													  part->nblocks;
 		parts->total_blocks += part->blocks_to_read;
 	}
 	find_blocks(parts);
@@ -80,7 +80,7 @@ tb_heap_parts_blocks_left(const TbHeapParts *parts)
 uint32
 tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity)
 {
-	uint32		count = 0;
+	uint32 count = 0;
 
 	while (count < capacity && tb_heap_parts_blocks_left(parts))
 	{
@@ -123,7 +123,7 @@ tb_heap_parts_classify(TbHeapParts *parts, TbServiceQuery *query)
 static bool
 send_layout(TbServiceQuery *query, const TbHeapLayout *layout)
 {
-	TbLayout	header = {0};
+	TbLayout	 header = {0};
 	struct iovec parts[4];
 
 	header.program_size = layout->program->total_size;
@@ -133,7 +133,8 @@ send_layout(TbServiceQuery *query, const TbHeapLayout *layout)
 	parts[1].iov_base = unconstify(TbProgram *, layout->program);
 	parts[1].iov_len = layout->program->total_size;
 	parts[2].iov_base = padding;
-	parts[2].iov_len = TYPEALIGN(8, layout->program->total_size) - layout->program->total_size;
+	parts[2].iov_len = TYPEALIGN(8, layout->program->total_size) -
+		layout->program->total_size;
 	parts[3].iov_base = unconstify(TbParamBlock *, layout->params);
 	parts[3].iov_len = layout->params->total_size;
 	return tb_service_query_send_parts(query, TB_MSG_LAYOUT, parts, 4, NULL, 0);
@@ -142,7 +143,7 @@ send_layout(TbServiceQuery *query, const TbHeapLayout *layout)
 bool
 tb_heap_parts_announce_layout(TbHeapParts *parts, TbServiceQuery *query)
 {
-	uint32		layout = parts->current != NULL ? parts->current->layout : 0;
+	uint32 layout = parts->current != NULL ? parts->current->layout : 0;
 
 	if (layout == 0 || parts->layout_numbers[layout] != 0)
 		return true;
@@ -200,14 +201,14 @@ tb_heap_parts_layout(const TbHeapParts *parts, const TbHeapPart *part,
 double
 tb_heap_parts_buffered_blocks(const TbHeapParts *parts, const TbHeapPart *part)
 {
-	double		all = part->blocks_to_read;
+	double		  all = part->blocks_to_read;
 	Form_pg_class entry = part->rel->rd_rel;
 
 	if (part == parts->current)
-		return part->direct == NULL ? all :
-			all * (1 - tb_direct_share(part->direct));
+		return part->direct == NULL ? all : all * (1 - tb_direct_share(part->direct));
 	/* Parts to come are as their last VACUUM or ANALYZE left them. */
-	if (entry->relpages <= 0 || part->blocks_to_read < (BlockNumber) tb_guc_direct_threshold)
+	if (entry->relpages <= 0 ||
+		part->blocks_to_read < (BlockNumber) tb_guc_direct_threshold)
 		return all;
 	return all * (1 - Min((double) entry->relallvisible / entry->relpages, 1));
 }
@@ -215,7 +216,7 @@ tb_heap_parts_buffered_blocks(const TbHeapParts *parts, const TbHeapPart *part)
 bool
 tb_heap_parts_most_is_buffered(const TbHeapParts *parts)
 {
-	double		buffered = 0;
+	double buffered = 0;
 
 	for (uint32 i = 0; i < parts->nparts; i++)
 		buffered += tb_heap_parts_buffered_blocks(parts, &parts->parts[i]);

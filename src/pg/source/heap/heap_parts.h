@@ -23,34 +23,34 @@
 
 typedef struct TbHeapPart
 {
-	Relation	rel;
-	uint32		layout;			/* of its tuples: of the input's, from 1; 0: the
-								 * program's own */
-	BlockNumber nblocks;
-	const TbBlockSet *blocks;	/* those that are read; NULL: all */
-	BlockNumber blocks_to_read; /* their number */
-	TbBufferedReader reader;
-	TbDirect   *direct;			/* NULL: everything is buffered */
-	TbPartStats stats;
+	Relation		  rel;
+	uint32			  layout;		  /* of its tuples: of the input's, from 1; 0: the
+									   * program's own */
+	BlockNumber		  nblocks;
+	const TbBlockSet *blocks;		  /* those that are read; NULL: all */
+	BlockNumber		  blocks_to_read; /* their number */
+	TbBufferedReader  reader;
+	TbDirect		 *direct;		  /* NULL: everything is buffered */
+	TbPartStats		  stats;
 } TbHeapPart;
 
 /* Immutable, except for the cursor and what parts note of themselves. */
 typedef struct TbHeapParts
 {
-	Snapshot	snapshot;
+	Snapshot			snapshot;
 	const TbHeapLayout *layouts;
-	int			nlayouts;
-	TbHeapPart *parts;
-	uint32		nparts;
-	uint64		total_blocks;	/* that are read, of all parts */
+	int					nlayouts;
+	TbHeapPart		   *parts;
+	uint32				nparts;
+	uint64				total_blocks; /* that are read, of all parts */
 
 	/* The cursor. */
-	uint32		next_part;		/* first part not yet begun */
-	TbHeapPart *current;		/* whose blocks are taken; NULL: there is none */
-	BlockNumber next_block;		/* of those of the current part that no chunk has */
+	uint32		next_part;	/* first part not yet begun */
+	TbHeapPart *current;	/* whose blocks are taken; NULL: there is none */
+	BlockNumber next_block; /* of those of the current part that no chunk has */
 
-	uint32	   *layout_numbers; /* by the input's number: the service's, 0: not sent */
-	uint32		layouts_sent;
+	uint32 *layout_numbers; /* by the input's number: the service's, 0: not sent */
+	uint32	layouts_sent;
 } TbHeapParts;
 
 /* At the first block; in the current memory context. Raises PostgreSQL's errors. */
@@ -68,7 +68,8 @@ extern void tb_heap_parts_go_back(TbHeapParts *parts, BlockNumber block);
 /* Compiles the layouts that parts need ahead; before QUERY. */
 extern bool tb_heap_parts_prepare_layouts(TbHeapParts *parts, TbServiceQuery *query);
 
-/* Decides which blocks of the current part are read directly; the service gets the files. */
+/* Decides which blocks of the current part are read directly; the service gets the files.
+ */
 extern bool tb_heap_parts_classify(TbHeapParts *parts, TbServiceQuery *query);
 
 /* Tells the service the current part's layout once; after READY. */
@@ -81,11 +82,13 @@ extern bool tb_heap_parts_more(TbHeapParts *parts, TbServiceQuery *query, bool *
 extern uint32 tb_heap_parts_layout_number(const TbHeapParts *parts, const TbHeapPart *part);
 
 /* The program that says how the part's tuples are laid out. */
-extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts, const TbHeapPart *part,
-											 const TbProgram *program);
+extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts,
+											 const TbHeapPart  *part,
+											 const TbProgram   *program);
 
 /* Blocks of the part that a backend must read, as far as that is known. */
-extern double tb_heap_parts_buffered_blocks(const TbHeapParts *parts, const TbHeapPart *part);
+extern double tb_heap_parts_buffered_blocks(const TbHeapParts *parts,
+											const TbHeapPart  *part);
 
 /* Whether most of all blocks are such. */
 extern bool tb_heap_parts_most_is_buffered(const TbHeapParts *parts);

@@ -27,9 +27,9 @@ static BlockNumber
 take_all(TbHeapParts *parts, uint32 capacity, const TbBlockSet *blocks)
 {
 	BlockNumber *chunk = palloc(capacity * sizeof(BlockNumber));
-	BlockNumber taken = 0;
-	BlockNumber next = blocks != NULL ? tb_block_set_next(blocks, 0) : 0;
-	uint32		count;
+	BlockNumber	 taken = 0;
+	BlockNumber	 next = blocks != NULL ? tb_block_set_next(blocks, 0) : 0;
+	uint32		 count;
 
 	while ((count = tb_heap_parts_take(parts, chunk, capacity)) > 0)
 	{
@@ -72,15 +72,15 @@ TB_TEST(chunks_leave_gaps)
 			tbm_add_page(bitmap, (BlockNumber) tb_random_between(0, nblocks - 1));
 		blocks = tb_block_set_of_bitmap(bitmap, nblocks);
 		tbm_free(bitmap);
-		CHECK(take_all(parts_of(nblocks, blocks), (uint32) tb_random_between(1, 100), blocks) ==
-			  tb_block_set_count(blocks));
+		CHECK(take_all(parts_of(nblocks, blocks), (uint32) tb_random_between(1, 100),
+					   blocks) == tb_block_set_count(blocks));
 	}
 }
 
 TB_TEST(blocks_are_taken_again_after_going_back)
 {
 	TbHeapParts *parts = parts_of(100, NULL);
-	BlockNumber chunk[64];
+	BlockNumber	 chunk[64];
 
 	CHECK(tb_heap_parts_take(parts, chunk, 64) == 64);
 	tb_heap_parts_go_back(parts, 10);

@@ -36,37 +36,37 @@
 struct TbHeapScan
 {
 	MemoryContext context;
-	TbHeapParts *parts;				/* one: the table */
+	TbHeapParts	 *parts; /* one: the table */
 	TbHeapTuples *tuples;
-	TbProfile  *profile;
-	double		engine_us;
-	bool		in_parallel_mode;
+	TbProfile	 *profile;
+	double		  engine_us;
+	bool		  in_parallel_mode;
 
 	/* In the service. */
 	TbServiceQuery *query;
-	bool		local;				/* not, or no longer */
-	TbSlots    *slots;				/* NULL: never was */
-	TbHeapChunks *chunks;
+	bool			local; /* not, or no longer */
+	TbSlots		   *slots; /* NULL: never was */
+	TbHeapChunks   *chunks;
 
 	/* Slots of chunks sent and not delivered, in block order: a ring. */
-	uint32		queue[TB_MAX_SLOTS];
-	uint32		queue_head;
-	uint32		queue_length;
-	uint64		delivered;
-	int			current_slot;		/* of the chunk that was handed out last; -1: none */
+	uint32 queue[TB_MAX_SLOTS];
+	uint32 queue_head;
+	uint32 queue_length;
+	uint64 delivered;
+	int	   current_slot;   /* of the chunk that was handed out last; -1: none */
 
-	TbFeeders  *feeders;			/* NULL: none */
+	TbFeeders	 *feeders; /* NULL: none */
 	TbFeederStats feeder_stats;
-	bool		feeders_considered;
-	bool		shut_down;			/* with slots half filled */
+	bool		  feeders_considered;
+	bool		  shut_down; /* with slots half filled */
 
 	/* The local chunk, made when first needed. */
-	char	   *local_pages;
+	char		*local_pages;
 	BlockNumber *local_blocks;
 
-	uint64		blocks_local;
-	uint64		rows_deferred;
-	uint64		chunks_evaluated;
+	uint64 blocks_local;
+	uint64 rows_deferred;
+	uint64 chunks_evaluated;
 };
 
 static bool
@@ -89,7 +89,7 @@ tb_heap_scan_begin(const TbProgramSpec *spec, const TbHeapInput *input)
 												  "pg_turbine heap scan",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	TbHeapScan *scan = palloc0(sizeof(TbHeapScan));
+	TbHeapScan	 *scan = palloc0(sizeof(TbHeapScan));
 
 	Assert(spec->program->sink == TB_SINK_ROWS && input->parts == NULL);
 	scan->context = context;
@@ -151,7 +151,7 @@ next_local_chunk(TbHeapScan *scan, TbRowChunk *chunk)
 static void
 end_feeders(TbHeapScan *scan, bool abandon)
 {
-	TbFeeders  *feeders = scan->feeders;
+	TbFeeders *feeders = scan->feeders;
 
 	/* To end them may raise what they raised: they are ended once. */
 	scan->feeders = NULL;
@@ -167,7 +167,7 @@ go_local(TbHeapScan *scan)
 	end_feeders(scan, true);
 	if (scan->queue_length > 0)
 	{
-		uint32		npages;
+		uint32			   npages;
 		const BlockNumber *blocks = tb_heap_chunks_blocks(scan->chunks,
 														  scan->queue[scan->queue_head],
 														  &npages);
@@ -183,7 +183,7 @@ go_local(TbHeapScan *scan)
 static uint32
 read_ahead(const TbHeapScan *scan)
 {
-	uint32		slots = tb_slots_count(scan->slots);
+	uint32 slots = tb_slots_count(scan->slots);
 
 	return scan->delivered >= FIRST_CHUNKS ? slots : Min(slots, 2u << scan->delivered);
 }
@@ -192,9 +192,9 @@ read_ahead(const TbHeapScan *scan)
 static void
 begin_feeding(TbHeapScan *scan)
 {
-	TbFeederInput input = {.parts = scan->parts,.query = scan->query,
-		.engine_us = scan->engine_us
-	};
+	TbFeederInput input = {.parts = scan->parts,
+						   .query = scan->query,
+						   .engine_us = scan->engine_us};
 
 	if (!scan->in_parallel_mode || scan->feeders_considered ||
 		!tb_heap_parts_blocks_left(scan->parts))
@@ -212,8 +212,8 @@ send_ahead(TbHeapScan *scan)
 {
 	while (tb_heap_parts_blocks_left(scan->parts) && scan->queue_length < read_ahead(scan))
 	{
-		int			slot = tb_slots_find_free(scan->slots);
-		uint32		tail = (scan->queue_head + scan->queue_length) % TB_MAX_SLOTS;
+		int	   slot = tb_slots_find_free(scan->slots);
+		uint32 tail = (scan->queue_head + scan->queue_length) % TB_MAX_SLOTS;
 
 		if (slot < 0)
 			return true;
@@ -231,9 +231,9 @@ static bool
 deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 {
 	const TbChunkDone *done = tb_slots_done(scan->slots, slot);
-	const TbReady *ready = tb_service_query_ready(scan->query);
-	char	   *pages = tb_slots_memory(scan->slots, slot);
-	uint32		npages;
+	const TbReady	  *ready = tb_service_query_ready(scan->query);
+	char			  *pages = tb_slots_memory(scan->slots, slot);
+	uint32			   npages;
 	const BlockNumber *blocks = tb_heap_chunks_blocks(scan->chunks, slot, &npages);
 
 	tb_heap_tuples_set_pages(scan->tuples, tb_heap_chunks_part(scan->chunks, slot), blocks,
@@ -246,7 +246,8 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 	else
 	{
 		chunk->rowids = tb_heap_tuples_take_ids(scan->tuples,
-												(const uint32 *) (pages + ready->ids_offset),
+												(const uint32 *) (pages +
+																  ready->ids_offset),
 												done->nrows + done->ndeferred);
 		if (chunk->rowids == NULL)
 			return tb_service_query_protocol_error(scan->query, "row id out of range");
@@ -275,7 +276,8 @@ serve(TbHeapScan *scan)
 	/* To send may be to take in what comes meanwhile. */
 	do
 	{
-		while ((received = tb_service_query_receive(scan->query, false, &message)) == TB_RECEIVED)
+		while ((received = tb_service_query_receive(scan->query, false, &message)) ==
+			   TB_RECEIVED)
 		{
 			if (!tb_slots_take(scan->slots, &message, &event))
 				return false;
@@ -311,7 +313,7 @@ feed_or_wait(TbHeapScan *scan)
 static bool
 finish(TbHeapScan *scan)
 {
-	bool		fed = scan->feeder_stats.launched > 0;
+	bool fed = scan->feeder_stats.launched > 0;
 
 	end_feeders(scan, false);
 	if (!tb_service_query_send(scan->query, TB_MSG_INPUT_END, NULL, 0) ||
@@ -356,7 +358,7 @@ retire_current(TbHeapScan *scan)
 static bool
 next_chunk(TbHeapScan *scan, TbRowChunk *chunk)
 {
-	bool		more;
+	bool more;
 
 	retire_current(scan);
 	if (!scan->local && scan->shut_down)
@@ -380,8 +382,8 @@ bool
 tb_heap_scan_next(TbHeapScan *scan, TbRowChunk *chunk)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->context);
-	TbClock		before = tb_profile_enter(scan->profile, TB_CLOCK_READ);
-	bool		more;
+	TbClock		  before = tb_profile_enter(scan->profile, TB_CLOCK_READ);
+	bool		  more;
 
 	memset(chunk, 0, sizeof(*chunk));
 	more = next_chunk(scan, chunk);
@@ -428,7 +430,7 @@ tb_heap_scan_stats(const TbHeapScan *scan, TbRunStats *stats)
 void
 tb_heap_scan_end(TbHeapScan *scan)
 {
-	TbRunStats	stats;
+	TbRunStats stats;
 
 	end_feeders(scan, true);
 	/* Unfinished: closing cancels it. */

@@ -27,13 +27,13 @@ extern TbHeapScan *tb_heap_scan_begin(const TbProgramSpec *spec, const TbHeapInp
  */
 typedef struct TbRowChunk
 {
-	bool		evaluate;
-	uint32		verdict;			/* TB_ERR_*, why; 0 with evaluate: no service */
-	uint32		nrows;
+	bool		  evaluate;
+	uint32		  verdict; /* TB_ERR_*, why; 0 with evaluate: no service */
+	uint32		  nrows;
 	const uint32 *rowids;
-	uint32		ndeferred;
+	uint32		  ndeferred;
 	const uint32 *deferred;
-	uint64		rows_in;
+	uint64		  rows_in;
 } TbRowChunk;
 
 /* The next chunk, in block order; false at the end. The one before is gone. */

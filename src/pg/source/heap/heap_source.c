@@ -18,17 +18,17 @@
 
 typedef struct HeapSource
 {
-	TbSource	base;
-	TbHeapParts *parts;
-	double		engine_us;
-	TbServiceQuery *query;			/* from announce() on */
+	TbSource		base;
+	TbHeapParts	   *parts;
+	double			engine_us;
+	TbServiceQuery *query; /* from announce() on */
 
 	/* From begin() on. */
-	TbSlots    *slots;
-	TbHeapChunks *chunks;
+	TbSlots		   *slots;
+	TbHeapChunks   *chunks;
 	TbDeferredRows *deferred;
 
-	TbFeeders  *feeders;			/* while the input lasts; NULL: none */
+	TbFeeders	 *feeders; /* while the input lasts; NULL: none */
 	TbFeederStats feeder_stats;
 } HeapSource;
 
@@ -42,7 +42,8 @@ heap_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 	if (tb_service_query_is_alone(query) &&
 		!tb_heap_parts_prepare_layouts(heap->parts, query))
 		return false;
-	if (tb_heap_parts_blocks_left(heap->parts) && !tb_heap_parts_classify(heap->parts, query))
+	if (tb_heap_parts_blocks_left(heap->parts) &&
+		!tb_heap_parts_classify(heap->parts, query))
 		return false;
 	size->nblocks = heap->parts->total_blocks;
 	size->copied = tb_heap_parts_most_is_buffered(heap->parts);
@@ -63,10 +64,10 @@ heap_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
 static void
 heap_begin_input(TbSource *source)
 {
-	HeapSource *heap = (HeapSource *) source;
-	TbFeederInput input = {.parts = heap->parts,.query = heap->query,
-		.engine_us = heap->engine_us
-	};
+	HeapSource	 *heap = (HeapSource *) source;
+	TbFeederInput input = {.parts = heap->parts,
+						   .query = heap->query,
+						   .engine_us = heap->engine_us};
 
 	heap->feeders = tb_feeders_begin(&input, &heap->feeder_stats);
 	tb_heap_chunks_set_feeders(heap->chunks, heap->feeders);
@@ -105,7 +106,7 @@ heap_fill(TbSource *source, int slot)
 	if (slot < 0 || !(rows_due || blocks_left))
 		return TB_FILL_NOTHING;
 	sent = rows_due ? tb_deferred_rows_send(heap->deferred, slot) :
-		tb_heap_chunks_send(heap->chunks, slot);
+					  tb_heap_chunks_send(heap->chunks, slot);
 	return sent ? TB_FILL_SENT : TB_FILL_LOST;
 }
 

@@ -22,16 +22,16 @@
 struct TbHeapTuples
 {
 	/* The current chunk. */
-	TbHeapPart *part;
-	const BlockNumber *blocks;		/* of each page */
-	uint32		npages;
-	const char *pages;
+	TbHeapPart		  *part;
+	const BlockNumber *blocks; /* of each page */
+	uint32			   npages;
+	const char		  *pages;
 
-	uint32	   *ids;				/* the last that were taken or listed */
-	uint32		ids_capacity;
+	uint32		 *ids; /* the last that were taken or listed */
+	uint32		  ids_capacity;
 	HeapTupleData tuple;
-	char	   *tuple_buffer;		/* BLCKSZ */
-	char	   *reread_page;		/* BLCKSZ, made when first needed */
+	char		 *tuple_buffer; /* BLCKSZ */
+	char		 *reread_page;	/* BLCKSZ, made when first needed */
 };
 
 TbHeapTuples *
@@ -74,7 +74,7 @@ tb_heap_tuples_take_ids(TbHeapTuples *tuples, const uint32 *ids, uint32 count)
 	memcpy(tuples->ids, ids, count * sizeof(uint32));
 	for (uint32 i = 0; i < count; i++)
 	{
-		uint32		id = tuples->ids[i];
+		uint32 id = tuples->ids[i];
 
 		if (TB_ROWID_PAGE(id) >= tuples->npages || TB_ROWID_OFFNUM(id) == 0 ||
 			TB_ROWID_OFFNUM(id) > MaxHeapTuplesPerPage)
@@ -90,9 +90,8 @@ tb_heap_tuples_list_visible(TbHeapTuples *tuples, uint32 *count)
 	*count = 0;
 	for (uint32 page = 0; page < tuples->npages; page++)
 	{
-		Page		content = (Page) (tuples->pages + (Size) page * BLCKSZ);
-		OffsetNumber lines = Min(PageGetMaxOffsetNumber(content),
-								 MaxHeapTuplesPerPage);
+		Page		 content = (Page) (tuples->pages + (Size) page * BLCKSZ);
+		OffsetNumber lines = Min(PageGetMaxOffsetNumber(content), MaxHeapTuplesPerPage);
 
 		/* Tuples that the snapshot does not see are blanked in the copy. */
 		for (OffsetNumber offnum = FirstOffsetNumber; offnum <= lines; offnum++)
@@ -106,12 +105,11 @@ tb_heap_tuples_list_visible(TbHeapTuples *tuples, uint32 *count)
 static bool
 copy_tuple(TbHeapTuples *tuples, const char *page, OffsetNumber offnum)
 {
-	ItemIdData	lp = *PageGetItemId((Page) page, offnum);
-	uint32		offset = ItemIdGetOffset(&lp);
-	uint32		length = ItemIdGetLength(&lp);
+	ItemIdData lp = *PageGetItemId((Page) page, offnum);
+	uint32	   offset = ItemIdGetOffset(&lp);
+	uint32	   length = ItemIdGetLength(&lp);
 
-	if (!ItemIdIsNormal(&lp) || offset != MAXALIGN(offset) ||
-		offset + length > BLCKSZ)
+	if (!ItemIdIsNormal(&lp) || offset != MAXALIGN(offset) || offset + length > BLCKSZ)
 		return false;
 	memcpy(tuples->tuple_buffer, page + offset, length);
 	tuples->tuple.t_len = length;
@@ -122,9 +120,9 @@ copy_tuple(TbHeapTuples *tuples, const char *page, OffsetNumber offnum)
 HeapTuple
 tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
 {
-	uint32		page = TB_ROWID_PAGE(rowid);
+	uint32		 page = TB_ROWID_PAGE(rowid);
 	OffsetNumber offnum = TB_ROWID_OFFNUM(rowid);
-	BlockNumber block;
+	BlockNumber	 block;
 
 	Assert(page < tuples->npages);
 	block = tuples->blocks[page];
@@ -138,8 +136,7 @@ tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
 		if (!copy_tuple(tuples, tuples->reread_page, offnum))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("invalid tuple (%u,%u) in relation \"%s\"",
-							block, offnum,
+					 errmsg("invalid tuple (%u,%u) in relation \"%s\"", block, offnum,
 							RelationGetRelationName(tuples->part->rel))));
 	}
 	tuples->tuple.t_data = (HeapTupleHeader) tuples->tuple_buffer;

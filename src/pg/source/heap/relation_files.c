@@ -22,9 +22,9 @@
 static int
 open_file(Relation rel, uint32 number)
 {
-	char	   *base = relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM);
-	char	   *path = number == 0 ? base : psprintf("%s.%u", base, number);
-	int			fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
+	char *base = relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM);
+	char *path = number == 0 ? base : psprintf("%s.%u", base, number);
+	int	  fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
 
 	if (path != base)
 		pfree(path);
@@ -35,11 +35,11 @@ open_file(Relation rel, uint32 number)
 static TbFilesSent
 send_batch(TbServiceQuery *query, Relation rel, uint32 first, uint32 count)
 {
-	int			fds[FILES_A_MESSAGE];
-	TbFiles		message = {.first_file = first,.count = count};
-	struct iovec part = {.iov_base = &message,.iov_len = sizeof(message)};
-	TbFilesSent result = TB_FILES_SENT;
-	uint32		nopen = 0;
+	int			 fds[FILES_A_MESSAGE];
+	TbFiles		 message = {.first_file = first, .count = count};
+	struct iovec part = {.iov_base = &message, .iov_len = sizeof(message)};
+	TbFilesSent	 result = TB_FILES_SENT;
+	uint32		 nopen = 0;
 
 	while (nopen < count)
 	{
@@ -60,7 +60,7 @@ send_batch(TbServiceQuery *query, Relation rel, uint32 first, uint32 count)
 TbFilesSent
 tb_relation_files_send(TbServiceQuery *query, Relation rel, BlockNumber nblocks)
 {
-	uint32		nfiles = (nblocks - 1) / RELSEG_SIZE + 1;
+	uint32 nfiles = (nblocks - 1) / RELSEG_SIZE + 1;
 
 	for (uint32 first = 0; first < nfiles; first += FILES_A_MESSAGE)
 	{

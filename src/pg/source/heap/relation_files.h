@@ -14,8 +14,8 @@
 typedef enum TbFilesSent
 {
 	TB_FILES_SENT,
-	TB_FILES_NONE,				/* could not open them all: read buffered */
-	TB_FILES_LOST				/* the connection is closed */
+	TB_FILES_NONE, /* could not open them all: read buffered */
+	TB_FILES_LOST  /* the connection is closed */
 } TbFilesSent;
 
 /* Opens the main fork's slot memorys for reading, sends the descriptors, closes

@@ -36,7 +36,7 @@ varlena_size(const char *data, uint32 left)
 static uint32
 cstring_size(const char *data, uint32 left)
 {
-	uint32		length = strnlen(data, left);
+	uint32 length = strnlen(data, left);
 
 	return length < left ? length + 1 : 0;
 }
@@ -44,7 +44,7 @@ cstring_size(const char *data, uint32 left)
 static bool
 header_is_sane(HeapTupleHeader tuple, uint32 length)
 {
-	uint32		needed = SizeofHeapTupleHeader;
+	uint32 needed = SizeofHeapTupleHeader;
 
 	if (length < SizeofHeapTupleHeader)
 		return false;
@@ -72,7 +72,7 @@ tb_tuple_check(TupleDesc desc, HeapTupleHeader tuple, uint32 length)
 	for (int i = 0; i < natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		uint32		size;
+		uint32			  size;
 
 		if (nulls != NULL && att_isnull(i, nulls))
 			continue;

@@ -13,7 +13,7 @@
 static TupleDesc
 make_desc(void)
 {
-	TupleDesc	desc = CreateTemplateTupleDesc(4);
+	TupleDesc desc = CreateTemplateTupleDesc(4);
 
 	TupleDescInitBuiltinEntry(desc, 1, "a", INT4OID, -1, 0);
 	TupleDescInitBuiltinEntry(desc, 2, "b", TEXTOID, -1, 0);
@@ -25,9 +25,9 @@ make_desc(void)
 static HeapTuple
 make_tuple(TupleDesc desc)
 {
-	Datum		values[4];
-	bool		nulls[4];
-	char		text[301];
+	Datum values[4];
+	bool  nulls[4];
+	char  text[301];
 
 	for (int i = 0; i < 4; i++)
 		nulls[i] = tb_random_between(0, 3) == 0;
@@ -43,11 +43,11 @@ make_tuple(TupleDesc desc)
 
 TB_TEST(whole_tuples_are_sane)
 {
-	TupleDesc	desc = make_desc();
+	TupleDesc desc = make_desc();
 
 	for (int i = 0; i < 500; i++)
 	{
-		HeapTuple	tuple = make_tuple(desc);
+		HeapTuple tuple = make_tuple(desc);
 
 		CHECK(tb_tuple_check(desc, tuple->t_data, tuple->t_len));
 	}
@@ -56,11 +56,11 @@ TB_TEST(whole_tuples_are_sane)
 /* A tuple whose last attribute is there has no byte too many. */
 TB_TEST(tuples_that_are_cut_off_are_not_sane)
 {
-	TupleDesc	desc = make_desc();
+	TupleDesc desc = make_desc();
 
 	for (int i = 0; i < 200; i++)
 	{
-		HeapTuple	tuple = make_tuple(desc);
+		HeapTuple tuple = make_tuple(desc);
 
 		if (heap_attisnull(tuple, 4, desc))
 			continue;
@@ -72,23 +72,24 @@ TB_TEST(tuples_that_are_cut_off_are_not_sane)
 /* Whatever a damaged tuple's bytes say: what is called sane can be deformed within them. */
 TB_TEST(damaged_tuples_stay_within_their_bytes)
 {
-	TupleDesc	desc = make_desc();
+	TupleDesc desc = make_desc();
 
 	for (int i = 0; i < 20000; i++)
 	{
-		HeapTuple	tuple = make_tuple(desc);
-		char	   *bytes = (char *) tuple->t_data;
-		Datum		values[4];
-		bool		nulls[4];
+		HeapTuple tuple = make_tuple(desc);
+		char	 *bytes = (char *) tuple->t_data;
+		Datum	  values[4];
+		bool	  nulls[4];
 
 		for (int j = 0; j < 3; j++)
-			bytes[tb_random_between(0, tuple->t_len - 1)] = (char) tb_random_between(0, 255);
+			bytes[tb_random_between(0, tuple->t_len - 1)] = (char) tb_random_between(0,
+																					 255);
 		if (!tb_tuple_check(desc, tuple->t_data, tuple->t_len))
 			continue;
 		heap_deform_tuple(tuple, desc, values, nulls);
 		for (int j = 1; j < 4; j += 2)
 		{
-			char	   *value = DatumGetPointer(values[j]);
+			char *value = DatumGetPointer(values[j]);
 
 			if (nulls[j])
 				continue;

@@ -15,16 +15,16 @@
 
 typedef struct PlanRowsSource
 {
-	TbSource	base;
-	TbNextRow	next;
-	void	   *plan;
-	TbServiceQuery *query;			/* from announce() on */
-	TbSlots    *slots;
-	TbColumnChunk *chunk;
-	Datum	   *values;				/* of one row */
-	bool	   *nulls;
-	bool		full;				/* that row waits for the next chunk */
-	bool		ended;				/* the plan has no more */
+	TbSource		base;
+	TbNextRow		next;
+	void		   *plan;
+	TbServiceQuery *query; /* from announce() on */
+	TbSlots		   *slots;
+	TbColumnChunk  *chunk;
+	Datum		   *values; /* of one row */
+	bool		   *nulls;
+	bool			full;	/* that row waits for the next chunk */
+	bool			ended;	/* the plan has no more */
 } PlanRowsSource;
 
 static bool
@@ -37,7 +37,7 @@ plan_rows_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 static bool
 plan_rows_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
 {
-	PlanRowsSource *rows = (PlanRowsSource *) source;
+	PlanRowsSource	*rows = (PlanRowsSource *) source;
 	const TbProgram *program = tb_service_query_spec(query)->program;
 
 	rows->slots = slots;
@@ -52,9 +52,9 @@ plan_rows_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
 static bool
 add_row(PlanRowsSource *rows)
 {
-	TbFailure	why;
-	TbRowAdded	added = tb_column_chunk_add_values(rows->chunk, rows->values, rows->nulls,
-												   &why);
+	TbFailure  why;
+	TbRowAdded added = tb_column_chunk_add_values(rows->chunk, rows->values, rows->nulls,
+												  &why);
 
 	rows->full = added == TB_ROW_NO_SPACE;
 	return added != TB_ROW_IMPOSSIBLE || tb_service_query_give_up(rows->query, &why);

@@ -10,7 +10,7 @@
 
 /* The next row's values, for the program's columns in order; false at the end. They
  * are valid until the next call. Raises what the plan raises. */
-typedef bool (*TbNextRow) (void *plan, Datum *values, bool *nulls);
+typedef bool (*TbNextRow)(void *plan, Datum *values, bool *nulls);
 
 /* In the current memory context. `next` is called with `plan`. */
 extern TbSource *tb_plan_rows_source_make(TbNextRow next, void *plan);

@@ -23,26 +23,26 @@
 typedef struct ChunkColumn
 {
 	const TbColumn *column;
-	uint32		width;
-	bool		nullable;
-	char	   *values;
-	uint8	   *valid;
+	uint32			width;
+	bool			nullable;
+	char		   *values;
+	uint8		   *valid;
 } ChunkColumn;
 
 struct TbColumnChunk
 {
 	const TbProgram *program;
-	uint32		ncolumns;
-	ChunkColumn *columns;
-	uint32		nrows;
-	uint32		max_rows;
-	char	   *bytes;			/* text */
-	Size		bytes_used;
-	Size		bytes_capacity;
-	Datum	   *datums;			/* of one tuple */
-	bool	   *nulls;
-	int			natts;			/* room of both */
-	MemoryContext row_context;	/* detoasted values of one tuple */
+	uint32			 ncolumns;
+	ChunkColumn		*columns;
+	uint32			 nrows;
+	uint32			 max_rows;
+	char			*bytes; /* text */
+	Size			 bytes_used;
+	Size			 bytes_capacity;
+	Datum			*datums;	  /* of one tuple */
+	bool			*nulls;
+	int				 natts;		  /* room of both */
+	MemoryContext	 row_context; /* detoasted values of one tuple */
 };
 
 static Size
@@ -55,7 +55,7 @@ header_size(uint32 ncolumns)
 static Size
 fixed_size(const TbColumnChunk *rows, uint32 nrows)
 {
-	Size		size = ALIGN_SECTION(header_size(rows->ncolumns));
+	Size size = ALIGN_SECTION(header_size(rows->ncolumns));
 
 	for (uint32 i = 0; i < rows->ncolumns; i++)
 	{
@@ -75,7 +75,7 @@ columns_of(const TbProgram *program)
 TbColumnChunk *
 tb_column_chunk_make(const TbProgram *program, Size capacity)
 {
-	TbColumnChunk *rows = palloc0(sizeof(TbColumnChunk));
+	TbColumnChunk  *rows = palloc0(sizeof(TbColumnChunk));
 	const TbColumn *columns = columns_of(program);
 
 	rows->program = program;
@@ -96,7 +96,7 @@ tb_column_chunk_make(const TbProgram *program, Size capacity)
 	if (fixed_size(rows, rows->max_rows) < capacity)
 		rows->bytes_capacity = capacity - fixed_size(rows, rows->max_rows);
 	else
-		rows->max_rows = 0;		/* no row fits */
+		rows->max_rows = 0; /* no row fits */
 
 	for (uint32 i = 0; i < rows->ncolumns; i++)
 	{
@@ -122,9 +122,9 @@ add_text(TbColumnChunk *rows, const TbColumn *column, Datum datum, char *out,
 		 TbFailure *why)
 {
 	struct varlena *value = PG_DETOAST_DATUM_PACKED(datum);
-	const char *data = VARDATA_ANY(value);
-	Size		length = VARSIZE_ANY_EXHDR(value);
-	TbTextView	view = {0};
+	const char	   *data = VARDATA_ANY(value);
+	Size			length = VARSIZE_ANY_EXHDR(value);
+	TbTextView		view = {0};
 
 	if (column->type == TB_TYPE_BPCHAR)
 		length = bpchartruelen(unconstify(char *, data), length);
@@ -148,8 +148,8 @@ add_text(TbColumnChunk *rows, const TbColumn *column, Datum datum, char *out,
 static TbRowAdded
 add_numeric(const TbColumn *column, Datum datum, char *out, TbFailure *why)
 {
-	tb_int128	scaled;
-	int64		narrow;
+	tb_int128 scaled;
+	int64	  narrow;
 
 	if (!tb_numeric_to_int128(DatumGetNumeric(datum), column->scale, &scaled) ||
 		!tb_int128_fits(scaled, column->type) ||
@@ -172,7 +172,7 @@ add_numeric(const TbColumn *column, Datum datum, char *out, TbFailure *why)
 static TbRowAdded
 add_display_scale(Datum datum, char *out, TbFailure *why)
 {
-	int			scale = tb_numeric_display_scale(DatumGetNumeric(datum));
+	int scale = tb_numeric_display_scale(DatumGetNumeric(datum));
 
 	if (scale < 0 || scale > TB_MAX_DISPLAY_SCALE)
 	{
@@ -211,7 +211,7 @@ add_value(TbColumnChunk *rows, ChunkColumn *target, int attribute, const Datum *
 		  const bool *nulls, TbFailure *why)
 {
 	const TbColumn *column = target->column;
-	char	   *out = target->values + (Size) rows->nrows * target->width;
+	char		   *out = target->values + (Size) rows->nrows * target->width;
 
 	target->valid[rows->nrows] = !nulls[attribute];
 	if (nulls[attribute])
@@ -235,8 +235,8 @@ static TbRowAdded
 add_row(TbColumnChunk *rows, const TbColumn *columns, const Datum *datums,
 		const bool *nulls, TbFailure *why)
 {
-	Size		bytes_before = rows->bytes_used;
-	TbRowAdded	result = TB_ROW_ADDED;
+	Size		  bytes_before = rows->bytes_used;
+	TbRowAdded	  result = TB_ROW_ADDED;
 	MemoryContext old;
 
 	if (rows->max_rows == 0)
@@ -249,8 +249,8 @@ add_row(TbColumnChunk *rows, const TbColumn *columns, const Datum *datums,
 
 	old = MemoryContextSwitchTo(rows->row_context);
 	for (uint32 i = 0; i < rows->ncolumns && result == TB_ROW_ADDED; i++)
-		result = add_value(rows, &rows->columns[i], columns[i].attnum - 1, datums,
-						   nulls, why);
+		result = add_value(rows, &rows->columns[i], columns[i].attnum - 1, datums, nulls,
+						   why);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(rows->row_context);
 
@@ -269,7 +269,7 @@ add_row(TbColumnChunk *rows, const TbColumn *columns, const Datum *datums,
 
 TbRowAdded
 tb_column_chunk_add(TbColumnChunk *rows, HeapTuple tuple, TupleDesc desc,
-				  const TbProgram *layout, TbFailure *why)
+					const TbProgram *layout, TbFailure *why)
 {
 	if (rows->natts < desc->natts)
 	{
@@ -286,7 +286,7 @@ tb_column_chunk_add(TbColumnChunk *rows, HeapTuple tuple, TupleDesc desc,
 
 TbRowAdded
 tb_column_chunk_add_values(TbColumnChunk *rows, const Datum *datums, const bool *nulls,
-						 TbFailure *why)
+						   TbFailure *why)
 {
 	return add_row(rows, columns_of(rows->program), datums, nulls, why);
 }
@@ -295,7 +295,7 @@ void
 tb_column_chunk_write(TbColumnChunk *rows, char *slot)
 {
 	TbColumnsChunk *chunk = (TbColumnsChunk *) slot;
-	Size		offset = ALIGN_SECTION(header_size(rows->ncolumns));
+	Size			offset = ALIGN_SECTION(header_size(rows->ncolumns));
 
 	chunk->nrows = rows->nrows;
 	chunk->ncolumns = rows->ncolumns;

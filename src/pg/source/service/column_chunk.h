@@ -22,8 +22,8 @@ typedef struct TbColumnChunk TbColumnChunk;
 typedef enum TbRowAdded
 {
 	TB_ROW_ADDED,
-	TB_ROW_NO_SPACE,			/* write the chunk and try again */
-	TB_ROW_IMPOSSIBLE			/* the engine can not hold it: see *why */
+	TB_ROW_NO_SPACE,  /* write the chunk and try again */
+	TB_ROW_IMPOSSIBLE /* the engine can not hold it: see *why */
 } TbRowAdded;
 
 /* `capacity`: bytes of a slot's page area. */
@@ -31,11 +31,11 @@ extern TbColumnChunk *tb_column_chunk_make(const TbProgram *program, Size capaci
 
 /* A tuple of `desc`, in which the columns have the attnums that `layout` says. */
 extern TbRowAdded tb_column_chunk_add(TbColumnChunk *rows, HeapTuple tuple, TupleDesc desc,
-									const TbProgram *layout, TbFailure *why);
+									  const TbProgram *layout, TbFailure *why);
 /* The same of a row whose values are `datums` and `nulls`, by the program's attnums. */
 extern TbRowAdded tb_column_chunk_add_values(TbColumnChunk *rows, const Datum *datums,
-										   const bool *nulls, TbFailure *why);
-extern uint32 tb_column_chunk_count(const TbColumnChunk *rows);
+											 const bool *nulls, TbFailure *why);
+extern uint32	  tb_column_chunk_count(const TbColumnChunk *rows);
 
 /* Writes the rows to a slot and empties the chunk. */
 extern void tb_column_chunk_write(TbColumnChunk *rows, char *slot);

@@ -19,20 +19,20 @@
 
 typedef struct Batch
 {
-	Size		size;
-	TbResultBatch   *groups;			/* NULL: in the file, in order */
+	Size		   size;
+	TbResultBatch *groups; /* NULL: in the file, in order */
 } Batch;
 
 struct TbResultBatches
 {
-	uint32		ncolumns;
-	uint32	   *types;			/* TbType of each column */
-	List	   *batches;
-	int			next;
-	Size		memory;			/* of batches kept there */
-	BufFile    *file;
-	bool		rewound;
-	TbResultBatch   *current;		/* batch from the file, handed out */
+	uint32		   ncolumns;
+	uint32		  *types; /* TbType of each column */
+	List		  *batches;
+	int			   next;
+	Size		   memory; /* of batches kept there */
+	BufFile		  *file;
+	bool		   rewound;
+	TbResultBatch *current; /* batch from the file, handed out */
 };
 
 static const void *
@@ -45,28 +45,29 @@ section(const TbProgram *program, TbSection s)
 static void
 add_function_types(uint32 *types, const TbResultPlan *result)
 {
-	const TbWindowFunction *functions = (const TbWindowFunction *)
-	((const char *) result + result->functions.offset);
+	const TbWindowFunction *functions =
+		(const TbWindowFunction *) ((const char *) result + result->functions.offset);
 
 	for (uint32 i = 0; i < result->functions.count; i++)
-		types[result->ncolumns + i] =
-			tb_window_type(functions[i].kind,
-						   functions[i].arg == TB_NONE ? TB_TYPE_INVALID : types[functions[i].arg]);
+		types[result->ncolumns + i] = tb_window_type(functions[i].kind,
+													 functions[i].arg == TB_NONE ?
+														 TB_TYPE_INVALID :
+														 types[functions[i].arg]);
 }
 
 static TbResultBatches *
 make_batches(const TbProgram *program, const TbResultPlan *result)
 {
 	TbResultBatches *batches = palloc0(sizeof(TbResultBatches));
-	bool		projects = program->sink == TB_SINK_PROJECT;
-	TbSection	direct = projects ? program->outputs : program->keys;
-	const uint32 *keys = section(program, direct);
-	const TbExpr *exprs = section(program, program->exprs);
-	const TbAgg *aggs = section(program, program->aggs);
-	uint32		nkeys = direct.count;
-	uint32		naggs = projects ? 0 : program->aggs.count;
+	bool			 projects = program->sink == TB_SINK_PROJECT;
+	TbSection		 direct = projects ? program->outputs : program->keys;
+	const uint32	*keys = section(program, direct);
+	const TbExpr	*exprs = section(program, program->exprs);
+	const TbAgg		*aggs = section(program, program->aggs);
+	uint32			 nkeys = direct.count;
+	uint32			 naggs = projects ? 0 : program->aggs.count;
 
-	uint32		nfunctions = result != NULL ? result->functions.count : 0;
+	uint32 nfunctions = result != NULL ? result->functions.count : 0;
 
 	batches->ncolumns = nkeys + naggs + nfunctions;
 	batches->types = palloc(Max(batches->ncolumns, 1) * sizeof(uint32));
@@ -87,15 +88,14 @@ within(uint64 offset, uint64 size, uint64 limit)
 
 /* The size of the batch's copy, or 0 if something lies outside of the slot. */
 static Size
-check_bounds(const TbResultBatches *batches, const TbResultBatch *groups,
-			 uint64 slot_size)
+check_bounds(const TbResultBatches *batches, const TbResultBatch *groups, uint64 slot_size)
 {
-	uint64		size = offsetof(TbResultBatch, columns) +
-	batches->ncolumns * sizeof(groups->columns[0]);
+	uint64 size = offsetof(TbResultBatch, columns) +
+		batches->ncolumns * sizeof(groups->columns[0]);
 
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
-		uint64		bytes = (uint64) groups->nrows * tb_type_width(batches->types[i]);
+		uint64 bytes = (uint64) groups->nrows * tb_type_width(batches->types[i]);
 
 		if (!within(groups->columns[i].values, bytes, slot_size))
 			return 0;
@@ -116,7 +116,7 @@ check_bounds(const TbResultBatches *batches, const TbResultBatch *groups,
 static uint64
 copy_section(char *copy, Size *used, const char *from, Size bytes)
 {
-	uint64		offset = ALIGN_SECTION(*used);
+	uint64 offset = ALIGN_SECTION(*used);
 
 	memcpy(copy + offset, from, bytes);
 	*used = offset + bytes;
@@ -126,10 +126,11 @@ copy_section(char *copy, Size *used, const char *from, Size bytes)
 static bool
 views_are_inside(const TbResultBatch *groups, uint32 column)
 {
-	const TbTextView *views = (const TbTextView *)
-	((const char *) groups + groups->columns[column].values);
-	const uint8 *valid = groups->columns[column].valid == 0 ? NULL :
-	(const uint8 *) groups + groups->columns[column].valid;
+	const TbTextView *views = (const TbTextView *) ((const char *) groups +
+													groups->columns[column].values);
+	const uint8		 *valid = groups->columns[column].valid == 0 ?
+			 NULL :
+			 (const uint8 *) groups + groups->columns[column].valid;
 
 	for (uint32 row = 0; row < groups->nrows; row++)
 		if ((valid == NULL || valid[row]) &&
@@ -139,24 +140,24 @@ views_are_inside(const TbResultBatch *groups, uint32 column)
 }
 
 static TbResultBatch *
-copy_batch(const TbResultBatches *batches, const TbResultBatch *groups,
-		   const char *slot, Size size)
+copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const char *slot,
+		   Size size)
 {
-	Size		used = offsetof(TbResultBatch, columns) +
-	batches->ncolumns * sizeof(groups->columns[0]);
-	TbResultBatch   *copy = palloc(size);
-	char	   *to = (char *) copy;
+	Size used = offsetof(TbResultBatch, columns) +
+		batches->ncolumns * sizeof(groups->columns[0]);
+	TbResultBatch *copy = palloc(size);
+	char		  *to = (char *) copy;
 
 	memcpy(copy, groups, used);
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
-		copy->columns[i].values =
-			copy_section(to, &used, slot + groups->columns[i].values,
-						 (Size) groups->nrows * tb_type_width(batches->types[i]));
+		copy->columns[i].values = copy_section(to, &used, slot + groups->columns[i].values,
+											   (Size) groups->nrows *
+												   tb_type_width(batches->types[i]));
 		if (groups->columns[i].valid != 0)
-			copy->columns[i].valid =
-				copy_section(to, &used, slot + groups->columns[i].valid,
-							 groups->nrows);
+			copy->columns[i].valid = copy_section(to, &used,
+												  slot + groups->columns[i].valid,
+												  groups->nrows);
 	}
 	copy->bytes_offset = copy_section(to, &used, slot + groups->bytes_offset,
 									  groups->bytes_size);
@@ -174,18 +175,19 @@ copy_batch(const TbResultBatches *batches, const TbResultBatch *groups,
 
 /* Takes a RESULT_BATCH message and its slot's content; false if it is malformed. */
 static bool
-add_batch(TbResultBatches *batches, const TbIncoming *message,
-					 const char *slot, uint64 slot_size)
+add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
+		  uint64 slot_size)
 {
 	const TbResultBatch *groups = (const TbResultBatch *) message->payload;
-	Batch	   *batch;
-	Size		size;
-	TbResultBatch   *copy;
+	Batch				*batch;
+	Size				 size;
+	TbResultBatch		*copy;
 
 	if (message->length < offsetof(TbResultBatch, columns) ||
 		groups->ncolumns != batches->ncolumns ||
-		message->length != offsetof(TbResultBatch, columns) +
-		batches->ncolumns * sizeof(groups->columns[0]))
+		message->length !=
+			offsetof(TbResultBatch, columns) +
+				batches->ncolumns * sizeof(groups->columns[0]))
 		return false;
 	size = check_bounds(batches, groups, slot_size);
 	if (size == 0)
@@ -213,15 +215,15 @@ add_batch(TbResultBatches *batches, const TbIncoming *message,
 TbResultBatches *
 tb_result_batches_collect(TbServiceQuery *query, bool fed)
 {
-	const TbReady *ready = tb_service_query_ready(query);
+	const TbReady	*ready = tb_service_query_ready(query);
 	TbResultBatches *batches = make_batches(tb_service_query_spec(query)->program,
 											tb_service_query_spec(query)->result);
-	uint64		nrows = 0;
+	uint64			 nrows = 0;
 
 	for (;;)
 	{
-		TbIncoming	message;
-		TbSlotFree	slot_free = {0};
+		TbIncoming message;
+		TbSlotFree slot_free = {0};
 
 		if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 			break;
@@ -234,7 +236,8 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 		if (message.type != TB_MSG_RESULT_BATCH ||
 			message.length < offsetof(TbResultBatch, columns))
 		{
-			(void) tb_service_query_protocol_error(query, "unexpected message instead of groups");
+			(void) tb_service_query_protocol_error(query,
+												   "unexpected message instead of groups");
 			break;
 		}
 		memcpy(&slot_free.slot, message.payload + offsetof(TbResultBatch, slot),
@@ -257,7 +260,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 static TbResultBatch *
 read_batch(TbResultBatches *batches, Size size)
 {
-	TbResultBatch   *groups = palloc(size);
+	TbResultBatch *groups = palloc(size);
 
 	if (!batches->rewound && BufFileSeek(batches->file, 0, 0, SEEK_SET) != 0)
 		elog(ERROR, "could not rewind temporary file of groups");
@@ -270,7 +273,7 @@ read_batch(TbResultBatches *batches, Size size)
 const TbResultBatch *
 tb_result_batches_next(TbResultBatches *batches)
 {
-	Batch	   *batch;
+	Batch *batch;
 
 	if (batches->current != NULL)
 		pfree(batches->current);
@@ -279,7 +282,7 @@ tb_result_batches_next(TbResultBatches *batches)
 		return NULL;
 	batch = list_nth(batches->batches, batches->next++);
 	batches->current = batch->groups != NULL ? batch->groups :
-		read_batch(batches, batch->size);
+											   read_batch(batches, batch->size);
 	batch->groups = NULL;
 	return batches->current;
 }

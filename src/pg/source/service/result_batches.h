@@ -1,8 +1,8 @@
 /*
  * result_batches.h - the results of a query, kept until all have come.
  *
- * A result batch is a RESULT_BATCH message and what its slot holds: rows in columns, be they
- * groups (AGGREGATE) or kept rows (PROJECT).
+ * A result batch is a RESULT_BATCH message and what its slot holds: rows in columns, be
+ * they groups (AGGREGATE) or kept rows (PROJECT).
  */
 #ifndef TURBINE_PG_RESULT_BATCHES_H
 #define TURBINE_PG_RESULT_BATCHES_H

@@ -20,16 +20,16 @@
 
 struct TbServiceQuery
 {
-	TbProgramSpec spec;
-	const char *input_name;
-	TbConnection *conn;				/* NULL before connect and after the end */
-	uint64		conn_serial;
-	char	   *slots;				/* begin of the first, once READY has come */
+	TbProgramSpec  spec;
+	const char	  *input_name;
+	TbConnection  *conn;	/* NULL before connect and after the end */
+	uint64		   conn_serial;
+	char		  *slots;	/* begin of the first, once READY has come */
 	TbServiceStats stats;
-	TbFailure	failure;			/* the last */
+	TbFailure	   failure; /* the last */
 };
 
-static uint32 padding[2];		/* zeros */
+static uint32 padding[2]; /* zeros */
 
 TbServiceQuery *
 tb_service_query_make(const TbProgramSpec *spec, const char *input_name)
@@ -94,8 +94,9 @@ tb_service_query_send(TbServiceQuery *query, uint32 type, const void *payload,
 {
 	Assert(query->conn != NULL);
 	tb_profile_message(query->spec.profile, type);
-	return kept(query, tb_connection_send_struct(query->conn, type, payload, length,
-												 &query->failure));
+	return kept(query,
+				tb_connection_send_struct(query->conn, type, payload, length,
+										  &query->failure));
 }
 
 bool
@@ -104,15 +105,17 @@ tb_service_query_send_parts(TbServiceQuery *query, uint32 type, const struct iov
 {
 	Assert(query->conn != NULL);
 	tb_profile_message(query->spec.profile, type);
-	return kept(query, tb_connection_send(query->conn, type, parts, nparts, fds, nfds,
-										  &query->failure));
+	return kept(query,
+				tb_connection_send(query->conn, type, parts, nparts, fds, nfds,
+								   &query->failure));
 }
 
 bool
 tb_service_query_prepare(TbServiceQuery *query, const TbProgram *program)
 {
-	return kept(query, tb_program_prepare(query->conn, program, query->spec.device,
-										  &query->failure));
+	return kept(query,
+				tb_program_prepare(query->conn, program, query->spec.device,
+								   &query->failure));
 }
 
 bool
@@ -140,7 +143,7 @@ tb_service_query_give_up(TbServiceQuery *query, const TbFailure *why)
 bool
 tb_service_query_protocol_error(TbServiceQuery *query, const char *what)
 {
-	TbFailure	why;
+	TbFailure why;
 
 	tb_failure_set(&why, TB_FALLBACK_PROTOCOL, "%s", what);
 	return tb_service_query_give_up(query, &why);
@@ -150,7 +153,7 @@ tb_service_query_protocol_error(TbServiceQuery *query, const char *what)
 static void
 take_failure(TbServiceQuery *query, const TbIncoming *message)
 {
-	TbFailure	failure;
+	TbFailure failure;
 
 	tb_failure_from_wire(&failure, message->payload, message->length);
 	if (tb_service_query_hold(query, false) &&
@@ -164,9 +167,9 @@ take_failure(TbServiceQuery *query, const TbIncoming *message)
 static TbReceived
 receive_timed(TbServiceQuery *query, bool wait, TbIncoming *message)
 {
-	TbProfile  *profile = query->spec.profile;
-	TbClock		before;
-	TbReceived	received;
+	TbProfile *profile = query->spec.profile;
+	TbClock	   before;
+	TbReceived received;
 
 	if (!wait)
 		received = tb_connection_receive(query->conn, 0, message, &query->failure);
@@ -185,7 +188,7 @@ receive_timed(TbServiceQuery *query, bool wait, TbIncoming *message)
 void
 tb_service_query_wait(TbServiceQuery *query)
 {
-	TbClock		before = tb_profile_enter(query->spec.profile, TB_CLOCK_SERVICE);
+	TbClock before = tb_profile_enter(query->spec.profile, TB_CLOCK_SERVICE);
 
 	tb_connection_wait(query->conn);
 	(void) tb_profile_enter(query->spec.profile, before);
@@ -194,13 +197,14 @@ tb_service_query_wait(TbServiceQuery *query)
 TbReceived
 tb_service_query_receive(TbServiceQuery *query, bool wait, TbIncoming *message)
 {
-	TbReceived	received = receive_timed(query, wait, message);
+	TbReceived received = receive_timed(query, wait, message);
 
 	while (received == TB_RECEIVED && message->type == TB_MSG_TRACE)
 	{
 		if (!tb_profile_take_trace(query->spec.profile, message->payload, message->length))
 		{
-			(void) tb_service_query_protocol_error(query, "a malformed trace, or one that was not asked for");
+			(void) tb_service_query_protocol_error(
+				query, "a malformed trace, or one that was not asked for");
 			return TB_RECEIVED_LOST;
 		}
 		received = receive_timed(query, wait, message);
@@ -219,7 +223,7 @@ bool
 tb_service_query_take_done(TbServiceQuery *query, const TbIncoming *message,
 						   uint64 nresults, bool fed)
 {
-	bool		built = query->spec.program->sink == TB_SINK_BUILD;
+	bool built = query->spec.program->sink == TB_SINK_BUILD;
 
 	if (message->length != sizeof(TbQueryDone))
 		return tb_service_query_protocol_error(query, "malformed end of query");
@@ -238,12 +242,13 @@ tb_service_query_take_done(TbServiceQuery *query, const TbIncoming *message,
 bool
 tb_service_query_await_done(TbServiceQuery *query, bool fed)
 {
-	TbIncoming	message;
+	TbIncoming message;
 
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 		return false;
 	if (message.type != TB_MSG_QUERY_DONE)
-		return tb_service_query_protocol_error(query, "unexpected message at the end of a query");
+		return tb_service_query_protocol_error(query,
+											   "unexpected message at the end of a query");
 	return tb_service_query_take_done(query, &message, 0, fed);
 }
 
@@ -259,12 +264,12 @@ tb_service_query_note_fallback(TbServiceQuery *query)
 static bool
 send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
-	const TbProgram *program = query->spec.program;
+	const TbProgram	   *program = query->spec.program;
 	const TbParamBlock *params = query->spec.params;
 	const TbResultPlan *result = query->spec.result;
-	TbQuery		header = {0};
-	struct iovec parts[6];
-	int			nparts = 4;
+	TbQuery				header = {0};
+	struct iovec		parts[6];
+	int					nparts = 4;
 
 	header.device = query->spec.device;
 	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
@@ -312,20 +317,16 @@ send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 static bool
 ready_is_sane(const TbReady *ready)
 {
-	uint64		page_bytes = (uint64) ready->slot_pages * TB_PAGE_SIZE;
+	uint64 page_bytes = (uint64) ready->slot_pages * TB_PAGE_SIZE;
 
-	return ready->nslots >= 1 && ready->nslots <= TB_MAX_SLOTS &&
-		ready->slot_pages >= 1 && ready->slot_pages <= 0xffff &&
-		ready->memory_size <= PG_INT64_MAX &&
-		ready->slot_size <= ready->memory_size &&
-		ready->ids_offset >= page_bytes &&
-		ready->ids_offset <= ready->slot_size &&
-		ready->ids_offset % sizeof(uint32) == 0 &&
+	return ready->nslots >= 1 && ready->nslots <= TB_MAX_SLOTS && ready->slot_pages >= 1 &&
+		ready->slot_pages <= 0xffff && ready->memory_size <= PG_INT64_MAX &&
+		ready->slot_size <= ready->memory_size && ready->ids_offset >= page_bytes &&
+		ready->ids_offset <= ready->slot_size && ready->ids_offset % sizeof(uint32) == 0 &&
 		ready->slot_size % sizeof(uint64) == 0 &&
 		ready->first_slot_offset % sizeof(uint64) == 0 &&
 		ready->first_slot_offset <= ready->memory_size &&
-		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >=
-		ready->nslots;
+		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >= ready->nslots;
 }
 
 /* Maps the memory that came with READY, or takes what the connection has mapped. */
@@ -334,8 +335,8 @@ take_slot_memory(TbServiceQuery *query)
 {
 	const TbReady *ready = &query->stats.ready;
 	TbSlotMemory  *memory = tb_connection_slot_memory(query->conn);
-	int			fd;
-	bool		mapped;
+	int			   fd;
+	bool		   mapped;
 
 	if (!ready->has_fd)
 	{
@@ -346,9 +347,10 @@ take_slot_memory(TbServiceQuery *query)
 	}
 	fd = tb_connection_take_fd(query->conn);
 	if (fd < 0)
-		return tb_service_query_protocol_error(query, "no shared memory came with the reply");
+		return tb_service_query_protocol_error(query,
+											   "no shared memory came with the reply");
 	mapped = tb_slot_memory_map(memory, fd, ready->memory_id, ready->memory_size,
-							&query->failure);
+								&query->failure);
 	close(fd);
 	if (mapped)
 		return true;
@@ -360,8 +362,8 @@ take_slot_memory(TbServiceQuery *query)
 static void
 note_device(TbServiceQuery *query)
 {
-	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	TbDeviceInfo   devices[TB_MAX_DEVICES];
+	int			   count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
 	const TbReady *ready = &query->stats.ready;
 
 	if (ready->device < (uint32) count)
@@ -374,8 +376,8 @@ note_device(TbServiceQuery *query)
 static bool
 await_ready(TbServiceQuery *query)
 {
-	TbIncoming	message;
-	TbReady		ready;
+	TbIncoming message;
+	TbReady	   ready;
 
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 		return false;

@@ -23,26 +23,26 @@
 /* A program to run; the caller's memory stays valid until the query's end. */
 typedef struct TbProgramSpec
 {
-	const TbProgram *program;
+	const TbProgram	   *program;
 	const TbParamBlock *params;
-	const TbResultPlan *result;		/* AGGREGATE, PROJECT: what is done with the
-									 * results before they come back, or NULL */
-	uint32		device;				/* wire.h: index or TB_ANY_DEVICE */
-	double		estimated_rows;		/* of the input */
-	double		estimated_results;	/* groups, or rows kept: BUILD, PROJECT */
-	uint32		join_table;			/* BUILD: the number of the table that it makes */
-	TbProfile  *profile;			/* of the node, or NULL */
-	TbStageConnection *connection;	/* that the stages of a node share; NULL: a
+	const TbResultPlan *result;			   /* AGGREGATE, PROJECT: what is done with the
+											* results before they come back, or NULL */
+	uint32				device;			   /* wire.h: index or TB_ANY_DEVICE */
+	double				estimated_rows;	   /* of the input */
+	double				estimated_results; /* groups, or rows kept: BUILD, PROJECT */
+	uint32				join_table; /* BUILD: the number of the table that it makes */
+	TbProfile		   *profile;	/* of the node, or NULL */
+	TbStageConnection  *connection; /* that the stages of a node share; NULL: a
 									 * connection for this query alone */
 } TbProgramSpec;
 
 /* What the service says of a query. */
 typedef struct TbServiceStats
 {
-	TbReady		ready;				/* zero until the service is ready */
-	TbQueryDone done;				/* zero until the query is done */
+	TbReady		ready;	  /* zero until the service is ready */
+	TbQueryDone done;	  /* zero until the query is done */
 	char		device_name[64];
-	TbFallback	fallback;			/* the last reason, or NONE */
+	TbFallback	fallback; /* the last reason, or NONE */
 	char		fallback_message[240];
 } TbServiceStats;
 
@@ -50,12 +50,13 @@ typedef struct TbServiceQuery TbServiceQuery;
 
 /* In the current memory context; `input_name` is for messages to the user. */
 extern TbServiceQuery *tb_service_query_make(const TbProgramSpec *spec,
-											 const char *input_name);
+											 const char			 *input_name);
 
 /* First a connection; then what the input refers to may be sent. */
 extern bool tb_service_query_connect(TbServiceQuery *query);
 
-/* Whether the connection is the query's alone, so that nobody has announced its programs. */
+/* Whether the connection is the query's alone, so that nobody has announced its programs.
+ */
 extern bool tb_service_query_is_alone(const TbServiceQuery *query);
 
 /* Sends QUERY and awaits READY: there are slots then. `nblocks`: of the input;
@@ -71,17 +72,17 @@ extern bool tb_service_query_connected(TbServiceQuery *query);
 
 /* After begin: shape and place of the slots. */
 extern const TbReady *tb_service_query_ready(const TbServiceQuery *query);
-extern char *tb_service_query_slot(const TbServiceQuery *query, uint32 slot);
+extern char			 *tb_service_query_slot(const TbServiceQuery *query, uint32 slot);
 
 /* Which start of turbined runs it: see tb_connection_generation. */
 extern uint64 tb_service_query_generation(const TbServiceQuery *query);
 
-extern const TbProgramSpec *tb_service_query_spec(const TbServiceQuery *query);
+extern const TbProgramSpec	*tb_service_query_spec(const TbServiceQuery *query);
 extern const TbServiceStats *tb_service_query_stats(const TbServiceQuery *query);
 
 /* One struct, or the concatenation of parts, with descriptors. */
-extern bool tb_service_query_send(TbServiceQuery *query, uint32 type,
-								  const void *payload, uint32 length);
+extern bool tb_service_query_send(TbServiceQuery *query, uint32 type, const void *payload,
+								  uint32 length);
 extern bool tb_service_query_send_parts(TbServiceQuery *query, uint32 type,
 										const struct iovec *parts, int nparts,
 										const int *fds, int nfds);

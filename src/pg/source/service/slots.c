@@ -22,17 +22,17 @@ typedef struct Slot
 struct TbSlots
 {
 	TbServiceQuery *query;
-	uint32		count;
-	uint64		sent;				/* the sequence number of the next chunk */
-	uint32		in_flight;			/* READING or RUNNING */
-	Slot		slots[FLEXIBLE_ARRAY_MEMBER];
+	uint32			count;
+	uint64			sent;	   /* the sequence number of the next chunk */
+	uint32			in_flight; /* READING or RUNNING */
+	Slot			slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
 TbSlots *
 tb_slots_make(TbServiceQuery *query)
 {
-	uint32		count = tb_service_query_ready(query)->nslots;
-	TbSlots    *slots = palloc0(offsetof(TbSlots, slots) + count * sizeof(Slot));
+	uint32	 count = tb_service_query_ready(query)->nslots;
+	TbSlots *slots = palloc0(offsetof(TbSlots, slots) + count * sizeof(Slot));
 
 	Assert(count >= 1 && count <= TB_MAX_SLOTS);
 	slots->query = query;
@@ -110,7 +110,7 @@ tb_slots_done(const TbSlots *slots, uint32 slot)
 static bool
 send_chunk(TbSlots *slots, TbChunk *chunk, const TbRun *runs)
 {
-	Slot	   *slot = &slots->slots[chunk->slot];
+	Slot		*slot = &slots->slots[chunk->slot];
 	struct iovec parts[2];
 
 	Assert(slot->state == TB_SLOT_FREE);
@@ -134,9 +134,11 @@ bool
 tb_slots_send_pages(TbSlots *slots, uint32 slot, uint32 layout, uint32 npages,
 					const TbRun *runs, uint32 nruns)
 {
-	TbChunk		chunk = {.slot = slot,.kind = TB_CHUNK_PAGES,.layout = layout,
-		.npages = npages,.nruns = nruns
-	};
+	TbChunk chunk = {.slot = slot,
+					 .kind = TB_CHUNK_PAGES,
+					 .layout = layout,
+					 .npages = npages,
+					 .nruns = nruns};
 
 	Assert(slot < slots->count && npages <= tb_slots_pages(slots));
 	return send_chunk(slots, &chunk, runs);
@@ -145,7 +147,7 @@ tb_slots_send_pages(TbSlots *slots, uint32 slot, uint32 layout, uint32 npages,
 bool
 tb_slots_send_columns(TbSlots *slots, uint32 slot)
 {
-	TbChunk		chunk = {.slot = slot,.kind = TB_CHUNK_COLUMNS};
+	TbChunk chunk = {.slot = slot, .kind = TB_CHUNK_COLUMNS};
 
 	Assert(slot < slots->count);
 	return send_chunk(slots, &chunk, NULL) && tb_slots_release(slots, slot, false);
@@ -154,14 +156,15 @@ tb_slots_send_columns(TbSlots *slots, uint32 slot)
 bool
 tb_slots_release(TbSlots *slots, uint32 slot, bool rewritten)
 {
-	TbChunkRelease release = {.slot = slot,.rewritten = rewritten};
+	TbChunkRelease release = {.slot = slot, .rewritten = rewritten};
 
 	Assert(slots->slots[slot].state == TB_SLOT_READING && !slots->slots[slot].unread);
 #ifdef TB_MUTANT_REWRITTEN_UNTOLD
 	release.rewritten = 0;
 #endif
 	slots->slots[slot].state = TB_SLOT_RUNNING;
-	return tb_service_query_send(slots->query, TB_MSG_CHUNK_RELEASE, &release, sizeof(release));
+	return tb_service_query_send(slots->query, TB_MSG_CHUNK_RELEASE, &release,
+								 sizeof(release));
 }
 
 /* turbined has read the runs, or failed to. */
@@ -173,12 +176,13 @@ take_read(TbSlots *slots, const TbIncoming *message, TbSlotEvent *event)
 	if (message->length != sizeof(read))
 		return tb_service_query_protocol_error(slots->query, "malformed CHUNK_READ");
 	memcpy(&read, message->payload, sizeof(read));
-	if (read.slot >= slots->count ||
-		slots->slots[read.slot].state != TB_SLOT_READING ||
+	if (read.slot >= slots->count || slots->slots[read.slot].state != TB_SLOT_READING ||
 		!slots->slots[read.slot].unread)
-		return tb_service_query_protocol_error(slots->query, "CHUNK_READ of a slot not being read");
+		return tb_service_query_protocol_error(slots->query,
+											   "CHUNK_READ of a slot not being read");
 	if (read.outcome > TB_READ_DECODED)
-		return tb_service_query_protocol_error(slots->query, "CHUNK_READ with an unknown outcome");
+		return tb_service_query_protocol_error(slots->query,
+											   "CHUNK_READ with an unknown outcome");
 	slots->slots[read.slot].unread = false;
 	event->slot = read.slot;
 	event->outcome = read.outcome;
@@ -189,15 +193,16 @@ static bool
 take_done(TbSlots *slots, const TbIncoming *message, TbSlotEvent *event)
 {
 	const TbReady *ready = tb_service_query_ready(slots->query);
-	TbChunkDone done;
-	Slot	   *slot;
-	uint64		ids;
+	TbChunkDone	   done;
+	Slot		  *slot;
+	uint64		   ids;
 
 	if (message->length != sizeof(done))
 		return tb_service_query_protocol_error(slots->query, "malformed CHUNK_DONE");
 	memcpy(&done, message->payload, sizeof(done));
 	if (done.slot >= slots->count || slots->slots[done.slot].state != TB_SLOT_RUNNING)
-		return tb_service_query_protocol_error(slots->query, "CHUNK_DONE of a slot not running");
+		return tb_service_query_protocol_error(slots->query,
+											   "CHUNK_DONE of a slot not running");
 	slot = &slots->slots[done.slot];
 	/* Whoever reads the row ids relies on these bounds. */
 	ids = (uint64) done.nrows + done.ndeferred;
@@ -222,7 +227,8 @@ tb_slots_take(TbSlots *slots, const TbIncoming *message, TbSlotEvent *event)
 		case TB_MSG_CHUNK_DONE:
 			return take_done(slots, message, event);
 		default:
-			return tb_service_query_protocol_error(slots->query, "unexpected message from turbined");
+			return tb_service_query_protocol_error(slots->query,
+												   "unexpected message from turbined");
 	}
 }
 

@@ -22,10 +22,10 @@
 typedef enum TbSlotState
 {
 	TB_SLOT_FREE,
-	TB_SLOT_READING,			/* sent, not released */
-	TB_SLOT_RUNNING,			/* the chunk is complete; its result is due */
-	TB_SLOT_DONE,				/* tb_slots_done() is its result */
-	TB_SLOT_HANDED_OUT			/* the node still reads rows from its pages */
+	TB_SLOT_READING,   /* sent, not released */
+	TB_SLOT_RUNNING,   /* the chunk is complete; its result is due */
+	TB_SLOT_DONE,	   /* tb_slots_done() is its result */
+	TB_SLOT_HANDED_OUT /* the node still reads rows from its pages */
 } TbSlotState;
 
 typedef struct TbSlots TbSlots;
@@ -41,7 +41,7 @@ extern uint32 tb_slots_pages(const TbSlots *slots);
 extern char *tb_slots_memory(const TbSlots *slots, uint32 slot);
 
 /* A free slot, or -1. */
-extern int	tb_slots_find_free(const TbSlots *slots);
+extern int tb_slots_find_free(const TbSlots *slots);
 
 /* Chunks sent so far, and those that are not done. */
 extern uint64 tb_slots_sent(const TbSlots *slots);
@@ -72,9 +72,9 @@ extern bool tb_slots_release(TbSlots *slots, uint32 slot, bool rewritten);
 /* What a message about a chunk says. */
 typedef struct TbSlotEvent
 {
-	uint32		type;				/* TB_MSG_CHUNK_READ or TB_MSG_CHUNK_DONE */
-	uint32		slot;
-	TbReadOutcome outcome;			/* CHUNK_READ */
+	uint32		  type;	   /* TB_MSG_CHUNK_READ or TB_MSG_CHUNK_DONE */
+	uint32		  slot;
+	TbReadOutcome outcome; /* CHUNK_READ */
 } TbSlotEvent;
 
 /* Checks the message and notes it. False if it is none that may come now. */

@@ -32,7 +32,7 @@ bool
 tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
 				   TbFailure *why)
 {
-	TbPrepare	header = {0};
+	TbPrepare	 header = {0};
 	struct iovec parts[2];
 
 	header.device = device;
@@ -49,7 +49,7 @@ void
 tb_stage_connection_end(TbStageConnection *shared)
 {
 	TbConnection *conn = tb_stage_connection_get(shared);
-	TbFailure	why;
+	TbFailure	  why;
 
 	if (conn != NULL && tb_connection_send_struct(conn, TB_MSG_QUERY_CLOSE, NULL, 0, &why))
 		tb_connection_release(conn);

@@ -15,7 +15,7 @@
 typedef struct TbStageConnection
 {
 	TbConnection *conn;
-	uint64		serial;
+	uint64		  serial;
 } TbStageConnection;
 
 /* False, with *why, if there is no service. */
@@ -26,8 +26,8 @@ extern bool tb_stage_connection_begin(TbStageConnection *shared, TbFailure *why)
 extern TbConnection *tb_stage_connection_get(const TbStageConnection *shared);
 
 /* Announces a program that a query will want, so that it is compiled meanwhile. */
-extern bool tb_program_prepare(TbConnection *conn, const TbProgram *program,
-							   uint32 device, TbFailure *why);
+extern bool tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
+							   TbFailure *why);
 
 /* Lets go of the connection and of the tables that are with it. */
 extern void tb_stage_connection_end(TbStageConnection *shared);

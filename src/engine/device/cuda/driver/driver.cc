@@ -22,8 +22,7 @@ std::string DeviceHealth::message() const {
 
 TbFallback fallback_of(Result result) {
   switch (result) {
-    case kOutOfMemory:
-      return TB_FALLBACK_DEVICE_MEMORY;
+    case kOutOfMemory: return TB_FALLBACK_DEVICE_MEMORY;
     case kInvalidImage:
     case kNoBinaryForGpu:
     case kInvalidPtx:
@@ -31,14 +30,11 @@ TbFallback fallback_of(Result result) {
     case kUnsupportedPtxVersion:
     case kJitCompilationDisabled:
     case kInvalidSource:
-    case kNotFound:
-      return TB_FALLBACK_COMPILE;
+    case kNotFound: return TB_FALLBACK_COMPILE;
     case kNoDevice:
     case kSystemNotReady:
-    case kSystemDriverMismatch:
-      return TB_FALLBACK_NO_DEVICE;
-    default:
-      return TB_FALLBACK_DEVICE_LOST;
+    case kSystemDriverMismatch: return TB_FALLBACK_NO_DEVICE;
+    default: return TB_FALLBACK_DEVICE_LOST;
   }
 }
 

@@ -47,10 +47,10 @@ class Driver {
 
   const DriverFunctions& table() const { return *table_; }
 
-#define F(kind, member, symbol, params)                                      \
-  template <class... A>                                                      \
-  CallResult member(A... args) const {                                       \
-    return {pass<CallKind::kind>(table_->member, args...), symbol};          \
+#define F(kind, member, symbol, params)                             \
+  template <class... A>                                             \
+  CallResult member(A... args) const {                              \
+    return {pass<CallKind::kind>(table_->member, args...), symbol}; \
   }
   TURBINE_DRIVER_FUNCTIONS(F)
 #undef F

@@ -87,52 +87,50 @@ inline constexpr unsigned kHostRegisterPortable = 1;
  * fail in place of the call; kind RELEASE gives something back or waits, is
  * always passed on, and only its result can be replaced (see fault.h).
  */
-#define TURBINE_DRIVER_FUNCTIONS(F)                                                                            \
-  F(CALL, init, "cuInit", (unsigned flags))                                                                    \
-  F(CALL, driver_get_version, "cuDriverGetVersion", (int* version))                                            \
-  F(CALL, device_get_count, "cuDeviceGetCount", (int* count))                                                  \
-  F(CALL, device_get, "cuDeviceGet", (DeviceOrdinal * device, int ordinal))                                    \
-  F(CALL, device_get_name, "cuDeviceGetName", (char* name, int length, DeviceOrdinal device))                  \
-  F(CALL, device_get_attribute, "cuDeviceGetAttribute", (int* value, int attribute, DeviceOrdinal device))     \
-  F(CALL, device_total_mem, "cuDeviceTotalMem_v2", (size_t * bytes, DeviceOrdinal device))                     \
-  F(CALL, primary_ctx_retain, "cuDevicePrimaryCtxRetain", (Context * context, DeviceOrdinal device))           \
-  F(RELEASE, primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", (DeviceOrdinal device))                      \
-  F(CALL, ctx_set_current, "cuCtxSetCurrent", (Context context))                                               \
-  F(CALL, mem_get_info, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                    \
-  F(CALL, mem_alloc, "cuMemAlloc_v2", (DevicePtr * pointer, size_t bytes))                                     \
-  F(RELEASE, mem_free, "cuMemFree_v2", (DevicePtr pointer))                                                    \
-  F(CALL, mem_host_alloc, "cuMemHostAlloc", (void** pointer, size_t bytes, unsigned flags))                    \
-  F(RELEASE, mem_free_host, "cuMemFreeHost", (void* pointer))                                                  \
-  F(CALL, mem_host_register, "cuMemHostRegister_v2", (void* pointer, size_t bytes, unsigned flags))            \
-  F(RELEASE, mem_host_unregister, "cuMemHostUnregister", (void* pointer))                                      \
-  F(CALL, memcpy_htod_async, "cuMemcpyHtoDAsync_v2",                                                           \
-    (DevicePtr to, const void* from, size_t bytes, Stream stream))                                             \
-  F(CALL, memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", (void* to, DevicePtr from, size_t bytes, Stream stream))  \
-  F(CALL, memcpy_dtod_async, "cuMemcpyDtoDAsync_v2",                                                           \
-    (DevicePtr to, DevicePtr from, size_t bytes, Stream stream))                                               \
-  F(CALL, memset_d8_async, "cuMemsetD8Async", (DevicePtr to, unsigned char byte, size_t bytes, Stream stream)) \
-  F(CALL, stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                  \
-  F(RELEASE, stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                            \
-  F(RELEASE, stream_synchronize, "cuStreamSynchronize", (Stream stream))                                       \
-  F(CALL, stream_wait_event, "cuStreamWaitEvent", (Stream stream, Event event, unsigned flags))                \
-  F(CALL, event_create, "cuEventCreate", (Event * event, unsigned flags))                                      \
-  F(RELEASE, event_destroy, "cuEventDestroy_v2", (Event event))                                                \
-  F(CALL, event_record, "cuEventRecord", (Event event, Stream stream))                                         \
-  F(CALL, event_query, "cuEventQuery", (Event event))                                                          \
-  F(CALL, event_elapsed_time, "cuEventElapsedTime", (float* milliseconds, Event start, Event end))             \
-  F(CALL, module_load_data_ex, "cuModuleLoadDataEx",                                                           \
-    (Module * module, const void* image, unsigned noptions, int* options, void** values))                      \
-  F(RELEASE, module_unload, "cuModuleUnload", (Module module))                                                 \
-  F(CALL, module_get_function, "cuModuleGetFunction", (Function * function, Module module, const char* name))  \
-  F(CALL, launch_kernel, "cuLaunchKernel",                                                                     \
-    (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-     unsigned block_z, unsigned shared_bytes, Stream stream, void** params, void** extra))                     \
-  F(CALL, launch_host_func, "cuLaunchHostFunc", (Stream stream, HostCallback callback, void* argument))        \
-  F(CALL, link_create, "cuLinkCreate_v2", (unsigned noptions, int* options, void** values, LinkState* state))  \
-  F(CALL, link_add_data, "cuLinkAddData_v2",                                                                   \
-    (LinkState state, int type, void* data, size_t size, const char* name, unsigned noptions, int* options,    \
-     void** values))                                                                                           \
-  F(CALL, link_complete, "cuLinkComplete", (LinkState state, void** cubin, size_t* size))                      \
+#define TURBINE_DRIVER_FUNCTIONS(F)                                                                                 \
+  F(CALL, init, "cuInit", (unsigned flags))                                                                         \
+  F(CALL, driver_get_version, "cuDriverGetVersion", (int* version))                                                 \
+  F(CALL, device_get_count, "cuDeviceGetCount", (int* count))                                                       \
+  F(CALL, device_get, "cuDeviceGet", (DeviceOrdinal * device, int ordinal))                                         \
+  F(CALL, device_get_name, "cuDeviceGetName", (char* name, int length, DeviceOrdinal device))                       \
+  F(CALL, device_get_attribute, "cuDeviceGetAttribute", (int* value, int attribute, DeviceOrdinal device))          \
+  F(CALL, device_total_mem, "cuDeviceTotalMem_v2", (size_t* bytes, DeviceOrdinal device))                           \
+  F(CALL, primary_ctx_retain, "cuDevicePrimaryCtxRetain", (Context * context, DeviceOrdinal device))                \
+  F(RELEASE, primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", (DeviceOrdinal device))                           \
+  F(CALL, ctx_set_current, "cuCtxSetCurrent", (Context context))                                                    \
+  F(CALL, mem_get_info, "cuMemGetInfo_v2", (size_t* free, size_t* total))                                           \
+  F(CALL, mem_alloc, "cuMemAlloc_v2", (DevicePtr * pointer, size_t bytes))                                          \
+  F(RELEASE, mem_free, "cuMemFree_v2", (DevicePtr pointer))                                                         \
+  F(CALL, mem_host_alloc, "cuMemHostAlloc", (void** pointer, size_t bytes, unsigned flags))                         \
+  F(RELEASE, mem_free_host, "cuMemFreeHost", (void* pointer))                                                       \
+  F(CALL, mem_host_register, "cuMemHostRegister_v2", (void* pointer, size_t bytes, unsigned flags))                 \
+  F(RELEASE, mem_host_unregister, "cuMemHostUnregister", (void* pointer))                                           \
+  F(CALL, memcpy_htod_async, "cuMemcpyHtoDAsync_v2", (DevicePtr to, const void* from, size_t bytes, Stream stream)) \
+  F(CALL, memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", (void* to, DevicePtr from, size_t bytes, Stream stream))       \
+  F(CALL, memcpy_dtod_async, "cuMemcpyDtoDAsync_v2", (DevicePtr to, DevicePtr from, size_t bytes, Stream stream))   \
+  F(CALL, memset_d8_async, "cuMemsetD8Async", (DevicePtr to, unsigned char byte, size_t bytes, Stream stream))      \
+  F(CALL, stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
+  F(RELEASE, stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                                 \
+  F(RELEASE, stream_synchronize, "cuStreamSynchronize", (Stream stream))                                            \
+  F(CALL, stream_wait_event, "cuStreamWaitEvent", (Stream stream, Event event, unsigned flags))                     \
+  F(CALL, event_create, "cuEventCreate", (Event * event, unsigned flags))                                           \
+  F(RELEASE, event_destroy, "cuEventDestroy_v2", (Event event))                                                     \
+  F(CALL, event_record, "cuEventRecord", (Event event, Stream stream))                                              \
+  F(CALL, event_query, "cuEventQuery", (Event event))                                                               \
+  F(CALL, event_elapsed_time, "cuEventElapsedTime", (float* milliseconds, Event start, Event end))                  \
+  F(CALL, module_load_data_ex, "cuModuleLoadDataEx",                                                                \
+    (Module * module, const void* image, unsigned noptions, int* options, void** values))                           \
+  F(RELEASE, module_unload, "cuModuleUnload", (Module module))                                                      \
+  F(CALL, module_get_function, "cuModuleGetFunction", (Function * function, Module module, const char* name))       \
+  F(CALL, launch_kernel, "cuLaunchKernel",                                                                          \
+    (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,      \
+     unsigned block_z, unsigned shared_bytes, Stream stream, void** params, void** extra))                          \
+  F(CALL, launch_host_func, "cuLaunchHostFunc", (Stream stream, HostCallback callback, void* argument))             \
+  F(CALL, link_create, "cuLinkCreate_v2", (unsigned noptions, int* options, void** values, LinkState* state))       \
+  F(CALL, link_add_data, "cuLinkAddData_v2",                                                                        \
+    (LinkState state, int type, void* data, size_t size, const char* name, unsigned noptions, int* options,         \
+     void** values))                                                                                                \
+  F(CALL, link_complete, "cuLinkComplete", (LinkState state, void** cubin, size_t* size))                           \
   F(RELEASE, link_destroy, "cuLinkDestroy", (LinkState state))
 
 struct DriverFunctions {

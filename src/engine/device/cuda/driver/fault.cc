@@ -28,10 +28,8 @@ bool sticky_result(Result result) {
     case kInvalidAddressSpace:
     case kInvalidPc:
     case kLaunchFailed:
-    case kUnknown:
-      return true;
-    default:
-      return false;
+    case kUnknown: return true;
+    default: return false;
   }
 }
 

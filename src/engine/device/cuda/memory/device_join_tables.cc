@@ -9,8 +9,8 @@
 
 namespace turbine::cuda {
 
-DeviceJoinTables::DeviceJoinTables(CudaContext& context, const Driver& driver, JoinTables tables, MemoryAccount& account,
-                           Stream stream)
+DeviceJoinTables::DeviceJoinTables(CudaContext& context, const Driver& driver, JoinTables tables,
+                                   MemoryAccount& account, Stream stream)
     : tables_(std::move(tables)) {
   try {
     copy(context, driver, account, stream);

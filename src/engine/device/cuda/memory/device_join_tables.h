@@ -18,7 +18,8 @@ namespace turbine::cuda {
 class DeviceJoinTables {
  public:
   /* Copies on `stream`. Throws DeviceError; then nothing is in flight. */
-  DeviceJoinTables(CudaContext& context, const Driver& driver, JoinTables tables, MemoryAccount& account, Stream stream);
+  DeviceJoinTables(CudaContext& context, const Driver& driver, JoinTables tables, MemoryAccount& account,
+                   Stream stream);
 
   DevicePtr addresses() const { return addresses_.device(); }  // of const TbJoinTable *[]
   uint64_t bytes_copied() const { return bytes_copied_; }

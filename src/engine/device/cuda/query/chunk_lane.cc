@@ -166,9 +166,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
   }
 }
 
-TbColumnData* ChunkLane::column_arguments() const {
-  return reinterpret_cast<TbColumnData*>(&host_arguments() + 1);
-}
+TbColumnData* ChunkLane::column_arguments() const { return reinterpret_cast<TbColumnData*>(&host_arguments() + 1); }
 
 void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
   static_assert(sizeof(Arguments) == sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs));
@@ -190,8 +188,9 @@ void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
   arguments.decode.columns = device_columns;
   arguments.decode.rowids = rowids;
   arguments.decode.deferred = device_pointer<uint32_t>(arrays_.device(), layout_.deferred);
-  arguments.decode.params =
-      task_.layout ? device_pointer<const TbParamBlock>(query_.layout_params.at(task_.layout).device()) : params;
+  arguments.decode.params = task_.layout
+                                ? device_pointer<const TbParamBlock>(query_.layout_params.at(task_.layout).device())
+                                : params;
 
   arguments.pipeline.columns = device_columns;
   arguments.pipeline.bytes = device_pointer<const uint8_t>(data_.device());
@@ -244,8 +243,7 @@ void ChunkLane::upload_columns() {
     if (chunk.columns[i].valid) {
       upload(valid, task_.data + chunk.columns[i].valid, chunk.nrows);
     } else {
-      query_.driver.check(
-          query_.driver.memset_d8_async(valid, 1, static_cast<size_t>(chunk.nrows), query_.copy.get()));
+      query_.driver.check(query_.driver.memset_d8_async(valid, 1, static_cast<size_t>(chunk.nrows), query_.copy.get()));
     }
   }
   upload(data_.device(), task_.data + chunk.bytes_offset, chunk.bytes_size);
@@ -264,8 +262,8 @@ void ChunkLane::upload_unmatched() {
   pipeline.first_unmatched = task_.first_row;
   upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
   for (const LaneLayout::Column& column : layout_.columns)
-    query_.driver.check(query_.driver.memset_d8_async(arrays_.device() + column.valid, 0, static_cast<size_t>(task_.nrows),
-                                                      query_.copy.get()));
+    query_.driver.check(query_.driver.memset_d8_async(arrays_.device() + column.valid, 0,
+                                                      static_cast<size_t>(task_.nrows), query_.copy.get()));
 }
 
 void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) const {
@@ -408,8 +406,8 @@ bool ChunkLane::fetch_ids() {
   const Driver& driver = query_.driver;
   if (query_.stream_profile) ids_begin_.record(stream);
   if (nout)
-    driver.check(driver.memcpy_dtoh_async(task_.ids, arrays_.device() + layout_.row_results,
-                                          nout * sizeof(uint32_t), stream));
+    driver.check(
+        driver.memcpy_dtoh_async(task_.ids, arrays_.device() + layout_.row_results, nout * sizeof(uint32_t), stream));
   if (ndeferred)
     driver.check(driver.memcpy_dtoh_async(task_.ids + nout, arrays_.device() + layout_.deferred,
                                           ndeferred * sizeof(uint32_t), stream));

@@ -86,9 +86,7 @@ struct QueryResources {
 };
 
 /* Does the program run tb_probe? */
-inline bool probes(const Program& program) {
-  return !program.joins().empty() || program.sink() == TB_SINK_PROJECT;
-}
+inline bool probes(const Program& program) { return !program.joins().empty() || program.sink() == TB_SINK_PROJECT; }
 
 /* Where the arrays of a lane for `rows` rows lie in its one block. */
 struct LaneLayout {

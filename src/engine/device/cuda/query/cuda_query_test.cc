@@ -250,7 +250,9 @@ TEST_F(CudaQueryTest, AVerdictConcernsItsChunkAlone) {
   auto chunks = chunks_of(pages);
   run_query(device(), program_, chunks);
   for (size_t i = 0; i < chunks.size(); i++) {
-    const uint32_t expected = i == 20 / kSlotPages ? TB_ERR_UNREPRESENTABLE : i == 40 / kSlotPages ? TB_ERR_OVERFLOW : 0;
+    const uint32_t expected = i == 20 / kSlotPages   ? TB_ERR_UNREPRESENTABLE
+                              : i == 40 / kSlotPages ? TB_ERR_OVERFLOW
+                                                     : 0;
     EXPECT_EQ(chunks[i].outcome.errors, expected);
     if (expected) {
       EXPECT_EQ(chunks[i].outcome.nrows, 0u);
@@ -288,9 +290,9 @@ TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
   auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit, nullptr);
   std::atomic<size_t> done{0};
   for (Chunk& chunk : chunks)
-    query->submit({0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),
-                   static_cast<uint32_t>(chunk.ids.size())},
-                  [&](const ChunkOutcome&, std::exception_ptr) { done++; });
+    query->submit(
+        {0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(), static_cast<uint32_t>(chunk.ids.size())},
+        [&](const ChunkOutcome&, std::exception_ptr) { done++; });
   query.reset();
   EXPECT_EQ(done.load(), chunks.size());
 }

@@ -28,8 +28,8 @@ class StreamProfile {
 
   /* Both events must have been reached. */
   void add(TbSpanKind kind, uint64_t number, const UniqueEvent& begin, const UniqueEvent& end, uint32_t track) {
-    profile_.add(kind, number, origin_ns_ + begin.nanoseconds_since(origin_), origin_ns_ + end.nanoseconds_since(origin_),
-                 track);
+    profile_.add(kind, number, origin_ns_ + begin.nanoseconds_since(origin_),
+                 origin_ns_ + end.nanoseconds_since(origin_), track);
   }
 
   /* Parameters and join tables are on their way: all that `copy` has so far. */

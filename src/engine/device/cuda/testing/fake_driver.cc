@@ -35,17 +35,17 @@ Handle handle_of(uint64_t number) {
 struct FakeDriver::Calls {
   using Lock = std::unique_lock<std::mutex>;
 
-#define FAKE_ENTER()                          \
-  FakeDriver& fake = *the_driver;             \
-  Lock lock(fake.mutex_);                     \
+#define FAKE_ENTER()              \
+  FakeDriver& fake = *the_driver; \
+  Lock lock(fake.mutex_);         \
   if (Result lost = fake.entered(); lost != kSuccess) return lost
 
   /* For calls that need a current context. */
-#define FAKE_ENTER_CONTEXT()                  \
-  FAKE_ENTER();                               \
-  if (!current_context || fake.contexts_ == 0) { \
+#define FAKE_ENTER_CONTEXT()                                         \
+  FAKE_ENTER();                                                      \
+  if (!current_context || fake.contexts_ == 0) {                     \
     fake.add_misuse(std::string(__func__) + ": no current context"); \
-    return kInvalidContext;                   \
+    return kInvalidContext;                                          \
   }
 
   static Result init(unsigned) {
@@ -202,8 +202,7 @@ struct FakeDriver::Calls {
       fake.add_misuse("memset_d8_async: out of bounds");
       return kInvalidValue;
     }
-    fake.enqueue(fake.stream_of(stream),
-                 [to, byte, bytes] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
+    fake.enqueue(fake.stream_of(stream), [to, byte, bytes] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
     return kSuccess;
   }
 

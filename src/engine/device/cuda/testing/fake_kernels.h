@@ -78,8 +78,8 @@ inline uint64_t fake_hash(int32_t value) {
 /* A parameter is added to every value: so layouts differ. */
 inline void fake_decode(void* arguments) {
   auto& args = *static_cast<TbDecodeArgs*>(arguments);
-  const int32_t added =
-      args.params && args.params->count > 0 ? static_cast<int32_t>(tb_param(args.params, 0)->value[0]) : 0;
+  const int32_t added = args.params && args.params->count > 0 ? static_cast<int32_t>(tb_param(args.params, 0)->value[0])
+                                                              : 0;
   const auto* pages = reinterpret_cast<const FakePage*>(args.pages);
   auto* values = static_cast<int32_t*>(args.columns[0].values);
   for (uint32_t page = args.npages; page-- > 0;) {

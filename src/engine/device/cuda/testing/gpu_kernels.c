@@ -3,10 +3,10 @@
  *
  * Compiled by hand, so that the CUDA device can be tried without the compiler:
  *   clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc \
- *     -isystem $(clang-19 -print-resource-dir)/include -I include -S -o gpu_kernels.ptx this
- * Read by gpu_test.cc. With joins (fake_joins.h) the sinks take tuples and p
- * instead of rows and v. Row layout of the grouped program: hash at 0, count at 8,
- * key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
+ *     -isystem $(clang-19 -print-resource-dir)/include -I include -S -o gpu_kernels.ptx
+ * this Read by gpu_test.cc. With joins (fake_joins.h) the sinks take tuples and p instead
+ * of rows and v. Row layout of the grouped program: hash at 0, count at 8, key at 16, its
+ * valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
  */
 #include "turbine/kernel.h"
 
@@ -18,15 +18,16 @@
 
 typedef struct FakePage
 {
-	uint32_t	nrows;
-	int32_t		values[TB_MAX_TUPLES_PER_PAGE];
-	uint8_t		unused[TB_PAGE_SIZE - 4 - 4 * TB_MAX_TUPLES_PER_PAGE];
+	uint32_t nrows;
+	int32_t	 values[TB_MAX_TUPLES_PER_PAGE];
+	uint8_t	 unused[TB_PAGE_SIZE - 4 - 4 * TB_MAX_TUPLES_PER_PAGE];
 } FakePage;
 
 static inline uint32_t
 thread_index(void)
 {
-	return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
+	return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() +
+		__nvvm_read_ptx_sreg_tid_x();
 }
 
 static inline uint32_t
@@ -52,20 +53,20 @@ KERNEL
 tb_decode(TbDecodeArgs *args)
 {
 	const FakePage *pages = (const FakePage *) args->pages;
-	int32_t    *values = (int32_t *) args->columns[0].values;
+	int32_t		   *values = (int32_t *) args->columns[0].values;
 
 	for (uint32_t page = thread_index(); page < args->npages; page += thread_count())
 	{
-		uint32_t	ndeferred = 0;
+		uint32_t ndeferred = 0;
 
 		for (uint32_t i = 0; i < pages[page].nrows; i++)
 			ndeferred += pages[page].values[i] == DEFERRED;
 
-		uint32_t	row = add32(&args->nrows, pages[page].nrows - ndeferred);
+		uint32_t row = add32(&args->nrows, pages[page].nrows - ndeferred);
 
 		for (uint32_t i = 0; i < pages[page].nrows; i++)
 		{
-			int32_t		value = pages[page].values[i];
+			int32_t value = pages[page].values[i];
 
 			if (value == DEFERRED)
 			{
@@ -84,7 +85,7 @@ tb_decode(TbDecodeArgs *args)
 static inline int32_t
 column_value(TbPipelineArgs *args, uint32_t row)
 {
-	int32_t		value = ((const int32_t *) args->columns[0].values)[row];
+	int32_t value = ((const int32_t *) args->columns[0].values)[row];
 
 	if (value == OVERFLOW_IN_SINK)
 		__atomic_fetch_or(&args->errors, TB_ERR_OVERFLOW, __ATOMIC_RELAXED);
@@ -93,7 +94,8 @@ column_value(TbPipelineArgs *args, uint32_t row)
 	return value;
 }
 
-#define IN_TABLE(type, table, offset) ((const type *) ((const uint8_t *) (table) + (offset)))
+#define IN_TABLE(type, table, offset) \
+	((const type *) ((const uint8_t *) (table) + (offset)))
 
 static inline uint64_t
 items(const TbPipelineArgs *args)
@@ -110,7 +112,8 @@ value_of(TbPipelineArgs *args, uint64_t item)
 	if (!args->tuples)
 		return column_value(args, (uint32_t) item);
 	inner = args->tables[0];
-	return IN_TABLE(int32_t, inner, inner->columns[1].values)[args->tuples[args->tuple_capacity + item]];
+	return IN_TABLE(int32_t, inner,
+					inner->columns[1].values)[args->tuples[args->tuple_capacity + item]];
 }
 
 /* The first row with the key, + 1. */
@@ -126,21 +129,22 @@ KERNEL
 tb_probe(TbPipelineArgs *args)
 {
 	const TbJoinTable *inner = args->tables[0];
-	uint64_t	room = args->tuple_capacity;
+	uint64_t		   room = args->tuple_capacity;
 
-	for (uint64_t row = args->first_row + thread_index(); row < args->nrows; row += thread_count())
+	for (uint64_t row = args->first_row + thread_index(); row < args->nrows;
+		 row += thread_count())
 	{
-		int32_t		value = column_value(args, (uint32_t) row);
-		uint32_t	other;
+		int32_t	 value = column_value(args, (uint32_t) row);
+		uint32_t other;
 
 		if (value < 0)
 			continue;
 		add64(&args->rows_passed, 1);
-		other = first_match(args->tables[1], value) - 1;	/* 0: TB_NONE */
+		other = first_match(args->tables[1], value) - 1; /* 0: TB_NONE */
 		for (uint32_t match = first_match(inner, value); match != 0;
 			 match = inner->next ? IN_TABLE(uint32_t, inner, inner->next)[match - 1] : 0)
 		{
-			uint64_t	at = add64(&args->ntuples, 1);
+			uint64_t at = add64(&args->ntuples, 1);
 
 			add64(&args->join_rows[0], 1);
 			add64(&args->join_rows[1], 1);
@@ -156,20 +160,18 @@ tb_probe(TbPipelineArgs *args)
 KERNEL
 tb_project(TbPipelineArgs *args)
 {
-	const TbJoinTable *inner = args->tables[0],
-			   *outer = args->tables[1];
-	TbRowStore *store = args->store;
-	uint64_t	room = args->tuple_capacity;
-	uint64_t	ntuples = args->ntuples < room ? args->ntuples : room;
+	const TbJoinTable *inner = args->tables[0], *outer = args->tables[1];
+	TbRowStore		  *store = args->store;
+	uint64_t		   room = args->tuple_capacity;
+	uint64_t		   ntuples = args->ntuples < room ? args->ntuples : room;
 
 	for (uint64_t i = thread_index(); i < ntuples; i += thread_count())
 	{
-		uint32_t	row = args->tuples[i],
-					match = args->tuples[room + i],
-					other = args->tuples[2 * room + i];
-		uint64_t	at = add64(&store->nrows, 1);
-		TbTextView	view = IN_TABLE(TbTextView, inner, inner->columns[2].values)[match];
-		uint8_t		valid = IN_TABLE(uint8_t, inner, inner->columns[2].valid)[match];
+		uint32_t row = args->tuples[i], match = args->tuples[room + i],
+				 other = args->tuples[2 * room + i];
+		uint64_t   at = add64(&store->nrows, 1);
+		TbTextView view = IN_TABLE(TbTextView, inner, inner->columns[2].values)[match];
+		uint8_t	   valid = IN_TABLE(uint8_t, inner, inner->columns[2].valid)[match];
 
 		if (at >= store->capacity)
 		{
@@ -177,10 +179,11 @@ tb_project(TbPipelineArgs *args)
 			continue;
 		}
 		((int32_t *) store->columns[0].values)[at] = column_value(args, row);
-		((int32_t *) store->columns[1].values)[at] = IN_TABLE(int32_t, inner, inner->columns[1].values)[match];
+		((int32_t *) store->columns[1]
+			 .values)[at] = IN_TABLE(int32_t, inner, inner->columns[1].values)[match];
 		if (valid)
 		{
-			uint64_t	to = add64(&store->arena_used, view.length);
+			uint64_t	   to = add64(&store->arena_used, view.length);
 			const uint8_t *from = IN_TABLE(uint8_t, inner, inner->bytes) + view.offset;
 
 			if (to + view.length > store->arena_capacity)
@@ -197,7 +200,8 @@ tb_project(TbPipelineArgs *args)
 		((TbTextView *) store->columns[2].values)[at] = view;
 		store->columns[2].valid[at] = valid;
 		if (other != TB_NONE)
-			((int32_t *) store->columns[3].values)[at] = IN_TABLE(int32_t, outer, outer->columns[1].values)[other];
+			((int32_t *) store->columns[3]
+				 .values)[at] = IN_TABLE(int32_t, outer, outer->columns[1].values)[other];
 		store->columns[3].valid[at] = other != TB_NONE;
 	}
 }
@@ -217,7 +221,7 @@ tb_rows(TbPipelineArgs *args)
 static inline uint64_t
 hash_of(int32_t value)
 {
-	uint64_t	hash = (uint64_t) (uint32_t) value + 0x9e3779b97f4a7c15u;
+	uint64_t hash = (uint64_t) (uint32_t) value + 0x9e3779b97f4a7c15u;
 
 	hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
 	return hash ^ (hash >> 31);
@@ -226,24 +230,24 @@ hash_of(int32_t value)
 static inline uint32_t
 find_or_insert(TbGroupTable *table, int32_t value)
 {
-	uint64_t	hash = hash_of(value);
-	uint64_t	slot = hash & table->slot_mask;
+	uint64_t hash = hash_of(value);
+	uint64_t slot = hash & table->slot_mask;
 
 	for (;;)
 	{
-		uint32_t	entry = *(volatile uint32_t *) &table->slots[slot];
+		uint32_t entry = *(volatile uint32_t *) &table->slots[slot];
 
 		if (*(volatile uint32_t *) &table->full)
 			return TB_NONE;
 		if (entry == 0)
 		{
-			uint32_t	expected = 0;
+			uint32_t expected = 0;
 
-			if (!__atomic_compare_exchange_n(&table->slots[slot], &expected, TB_SLOT_BUSY, 0,
-											 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			if (!__atomic_compare_exchange_n(&table->slots[slot], &expected, TB_SLOT_BUSY,
+											 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 				continue;
 
-			uint64_t	group = add64(&table->ngroups, 1);
+			uint64_t group = add64(&table->ngroups, 1);
 
 			if (group >= table->group_capacity)
 			{
@@ -251,7 +255,7 @@ find_or_insert(TbGroupTable *table, int32_t value)
 				return TB_NONE;
 			}
 
-			uint8_t    *row = table->rows + group * table->row_size;
+			uint8_t *row = table->rows + group * table->row_size;
 
 			*(volatile uint64_t *) row = hash;
 			*(volatile int32_t *) (row + 16) = value;
@@ -263,7 +267,8 @@ find_or_insert(TbGroupTable *table, int32_t value)
 		if (entry == TB_SLOT_BUSY)
 			continue;
 		__nvvm_membar_gl();
-		if (*(volatile int32_t *) (table->rows + (entry - 1) * (uint64_t) table->row_size + 16) == value)
+		if (*(volatile int32_t *) (table->rows + (entry - 1) * (uint64_t) table->row_size +
+								   16) == value)
 			return entry - 1;
 		slot = (slot + 1) & table->slot_mask;
 	}
@@ -274,7 +279,7 @@ tb_reserve(TbPipelineArgs *args)
 {
 	for (uint64_t row = thread_index(); row < items(args); row += thread_count())
 	{
-		int32_t		value = value_of(args, row);
+		int32_t value = value_of(args, row);
 
 		args->group_of_row[row] = value < 0 ? TB_NONE : find_or_insert(args->groups, value);
 	}
@@ -285,11 +290,13 @@ tb_apply(TbPipelineArgs *args)
 {
 	for (uint64_t row = thread_index(); row < items(args); row += thread_count())
 	{
-		uint32_t	group = args->group_of_row[row];
+		uint32_t group = args->group_of_row[row];
 
 		if (group == TB_NONE)
 			continue;
-		add64((uint64_t *) (args->groups->rows + group * (uint64_t) args->groups->row_size + 8), 1);
+		add64((uint64_t *) (args->groups->rows + group * (uint64_t) args->groups->row_size +
+							8),
+			  1);
 		if (!args->tuples)
 			add64(&args->rows_passed, 1);
 	}
@@ -298,9 +305,9 @@ tb_apply(TbPipelineArgs *args)
 KERNEL
 tb_reduce(TbPipelineArgs *args)
 {
-	uint8_t    *state = args->groups->rows;
-	uint64_t	count = 0;
-	uint64_t	sum = 0;
+	uint8_t *state = args->groups->rows;
+	uint64_t count = 0;
+	uint64_t sum = 0;
 
 	for (uint64_t row = thread_index(); row < items(args); row += thread_count())
 	{

@@ -105,8 +105,13 @@ inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
   Completion completion(chunks.size());
   for (size_t i = 0; i < chunks.size(); i++) {
     Chunk& chunk = chunks[i];
-    const ChunkTask task{i, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(),
-                         static_cast<uint32_t>(chunk.ids.size()), chunk.layout};
+    const ChunkTask task{i,
+                         chunk.kind,
+                         chunk.data.data(),
+                         chunk.npages,
+                         chunk.ids.data(),
+                         static_cast<uint32_t>(chunk.ids.size()),
+                         chunk.layout};
     query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
       chunk.outcome = outcome;
       chunk.error = error;

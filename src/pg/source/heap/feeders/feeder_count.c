@@ -15,23 +15,23 @@
 #include "pg/source/heap/feeders/feeder_count.h"
 
 /* A page that is in shared buffers, and one that comes from the system's cache. */
-#define FOUND_PAGE_US			1.7
-#define READ_PAGE_US			3.3
+#define FOUND_PAGE_US 1.7
+#define READ_PAGE_US 3.3
 
 /* What a feeder fills in the time of the leader's page: it meets every page of shared
  * memory for the first time. */
-#define FEEDER_SPEED			0.8
+#define FEEDER_SPEED 0.8
 
 /* At most this part of the time without feeders: others may want the processors. */
-#define WORTH_IT				0.85
+#define WORTH_IT 0.85
 
 /*
  * Units of parallel_setup_cost: a worker took 8 to 12 ms to its first page on a machine
  * with 2 processors, kept one of them busy with it, and touched every page of shared
  * buffers for the first time. One more, of what the first one costs.
  */
-#define FIRST_FEEDER			2.5
-#define FURTHER_FEEDER			0.4
+#define FIRST_FEEDER 2.5
+#define FURTHER_FEEDER 0.4
 
 double
 tb_buffered_page_us(double resident)
@@ -50,20 +50,21 @@ tb_likely_resident(double table_blocks)
 double
 tb_feeding_us(const TbFeederNeed *need, int feeders)
 {
-	double		feeding = need->buffered * need->page_us / (1 + FEEDER_SPEED * feeders);
-	double		starting = feeders == 0 ? 0 :
-	parallel_setup_cost * TB_US_PER_UNIT *
-	(FIRST_FEEDER + FURTHER_FEEDER * (feeders - 1));
+	double feeding = need->buffered * need->page_us / (1 + FEEDER_SPEED * feeders);
+	double starting = feeders == 0 ? 0 :
+									 parallel_setup_cost * TB_US_PER_UNIT *
+			(FIRST_FEEDER + FURTHER_FEEDER * (feeders - 1));
 
-	return starting + Max(feeding, (feeding * (feeders + 1) + need->engine_us) /
-						  Max(need->processors, 1));
+	return starting +
+		Max(feeding,
+			(feeding * (feeders + 1) + need->engine_us) / Max(need->processors, 1));
 }
 
 int
 tb_feeder_count(const TbFeederNeed *need)
 {
-	int			most = Min(max_parallel_workers_per_gather, max_parallel_workers);
-	int			best = 0;
+	int most = Min(max_parallel_workers_per_gather, max_parallel_workers);
+	int best = 0;
 
 	if (need->buffered < 1)
 		return 0;

@@ -10,15 +10,15 @@
 #include "postgres.h"
 
 /* PostgreSQL's cost of 1 in microseconds: see cost.c. */
-#define TB_US_PER_UNIT			7.0
+#define TB_US_PER_UNIT 7.0
 
 typedef struct TbFeederNeed
 {
-	double		buffered;			/* blocks */
-	double		page_us;			/* each, by one process: tb_buffered_page_us */
-	double		engine_us;			/* what processors do with them besides, in sum */
-	int			processors;
-	int			parallel_workers;	/* the table's storage parameter; -1: not set */
+	double buffered;		 /* blocks */
+	double page_us;			 /* each, by one process: tb_buffered_page_us */
+	double engine_us;		 /* what processors do with them besides, in sum */
+	int	   processors;
+	int	   parallel_workers; /* the table's storage parameter; -1: not set */
 } TbFeederNeed;
 
 /* A page through the buffer manager, with visibility checks, of a table of which that
@@ -29,7 +29,7 @@ extern double tb_buffered_page_us(double resident);
 extern double tb_likely_resident(double table_blocks);
 
 /* At most max_parallel_workers_per_gather. */
-extern int	tb_feeder_count(const TbFeederNeed *need);
+extern int tb_feeder_count(const TbFeederNeed *need);
 
 /* Until all is fed and computed, so many feeders helping the backend. */
 extern double tb_feeding_us(const TbFeederNeed *need, int feeders);

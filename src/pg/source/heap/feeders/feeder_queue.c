@@ -81,7 +81,7 @@ take_locked(TbFeederQueue *queue, TbFeederUnit *unit)
 bool
 tb_feeder_queue_take(TbFeederQueue *queue, TbFeederUnit *unit)
 {
-	bool		taken;
+	bool taken;
 
 	SpinLockAcquire(&queue->mutex);
 	taken = take_locked(queue, unit);
@@ -93,7 +93,7 @@ void
 tb_feeder_queue_filled(TbFeederQueue *queue, const TbFeederUnit *unit, bool by_feeder)
 {
 	TbFeederJob *job = &queue->jobs[unit->slot];
-	bool		over;
+	bool		 over;
 
 	SpinLockAcquire(&queue->mutex);
 	job->filled += unit->count;
@@ -109,7 +109,7 @@ bool
 tb_feeder_queue_is_over(TbFeederQueue *queue, uint32 slot)
 {
 	const TbFeederJob *job = &queue->jobs[slot];
-	bool		over;
+	bool			   over;
 
 	SpinLockAcquire(&queue->mutex);
 	over = job->filled == job->npages;
@@ -130,12 +130,12 @@ tb_feeder_queue_close(TbFeederQueue *queue, bool at_once)
 bool
 tb_feeder_queue_await(TbFeederQueue *queue, TbFeederUnit *unit)
 {
-	bool		taken;
+	bool taken;
 
 	ConditionVariablePrepareToSleep(&queue->more);
 	for (;;)
 	{
-		bool		over;
+		bool over;
 
 		SpinLockAcquire(&queue->mutex);
 		taken = take_locked(queue, unit);
@@ -161,7 +161,7 @@ tb_feeder_queue_leave(TbFeederQueue *queue)
 uint32
 tb_feeder_queue_gone(TbFeederQueue *queue)
 {
-	uint32		gone;
+	uint32 gone;
 
 	SpinLockAcquire(&queue->mutex);
 	gone = queue->gone;

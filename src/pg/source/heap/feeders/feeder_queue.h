@@ -32,24 +32,24 @@ typedef struct TbFeederPage
 /* Protected by the queue's mutex, but for `part`, which stays until the job is over. */
 typedef struct TbFeederJob
 {
-	uint32		part;				/* of the query: whose blocks they are */
-	uint32		npages;
-	uint32		taken;				/* of them */
-	uint32		filled;
+	uint32 part;  /* of the query: whose blocks they are */
+	uint32 npages;
+	uint32 taken; /* of them */
+	uint32 filled;
 } TbFeederJob;
 
 typedef struct TbFeederQueue
 {
 	/* Immutable. */
-	uint64		generation;			/* of turbined */
-	uint64		lease;				/* of the slot memory */
-	uint64		memory_size;
-	uint64		first_slot_offset;
-	uint64		slot_size;
-	uint32		nslots;
-	uint32		slot_pages;
-	PGPROC	   *leader;
-	uint64		query_id;
+	uint64	generation; /* of turbined */
+	uint64	lease;		/* of the slot memory */
+	uint64	memory_size;
+	uint64	first_slot_offset;
+	uint64	slot_size;
+	uint32	nslots;
+	uint32	slot_pages;
+	PGPROC *leader;
+	uint64	query_id;
 
 	slock_t		mutex;
 	/* Protected by it. */
@@ -71,9 +71,9 @@ typedef struct TbFeederQueue
 /* Some pages of a slot. */
 typedef struct TbFeederUnit
 {
-	uint32		slot;
-	uint32		part;
-	uint32		count;
+	uint32				slot;
+	uint32				part;
+	uint32				count;
 	const TbFeederPage *pages;
 } TbFeederUnit;
 

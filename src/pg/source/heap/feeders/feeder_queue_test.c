@@ -16,8 +16,10 @@
 static TbFeederQueue *
 make_queue(void)
 {
-	static PGPROC leader;
-	TbReady		ready = {.nslots = SLOTS,.slot_pages = SLOT_PAGES,.slot_size = SLOT_PAGES * 8192};
+	static PGPROC  leader;
+	TbReady		   ready = {.nslots = SLOTS,
+							.slot_pages = SLOT_PAGES,
+							.slot_size = SLOT_PAGES * 8192};
 	TbFeederQueue *queue = palloc0(tb_feeder_queue_size(&ready));
 
 	/* The process that wakes up when a job is over: this one. */
@@ -45,11 +47,11 @@ TB_TEST(feeders_take_each_page_once)
 	for (int round = 0; round < 200; round++)
 	{
 		TbFeederQueue *queue = make_queue();
-		uint32		npages[SLOTS];
-		uint32		taken[SLOTS] = {0};
-		uint32		filled[SLOTS] = {0};
-		TbFeederUnit units[SLOTS * SLOT_PAGES];
-		int			nunits = 0;
+		uint32		   npages[SLOTS];
+		uint32		   taken[SLOTS] = {0};
+		uint32		   filled[SLOTS] = {0};
+		TbFeederUnit   units[SLOTS * SLOT_PAGES];
+		int			   nunits = 0;
 
 		for (uint32 slot = 0; slot < SLOTS; slot++)
 		{
@@ -71,8 +73,8 @@ TB_TEST(feeders_take_each_page_once)
 		/* Filled in another order than taken. */
 		while (nunits > 0)
 		{
-			int			i = (int) tb_random_between(0, nunits - 1);
-			uint32		slot = units[i].slot;
+			int	   i = (int) tb_random_between(0, nunits - 1);
+			uint32 slot = units[i].slot;
 
 			CHECK(!tb_feeder_queue_is_over(queue, slot));
 			tb_feeder_queue_filled(queue, &units[i], true);
@@ -90,11 +92,11 @@ TB_TEST(feeders_take_each_page_once)
 TB_TEST(feeders_take_a_slots_next_job)
 {
 	TbFeederQueue *queue = make_queue();
-	TbFeederUnit unit;
+	TbFeederUnit   unit;
 
 	for (uint32 job = 1; job < 20; job++)
 	{
-		uint32		count = 0;
+		uint32 count = 0;
 
 		put_job(queue, 3, job);
 		while (tb_feeder_queue_take(queue, &unit))

@@ -37,21 +37,21 @@ extern PGDLLEXPORT void tb_feeder_main(dsm_segment *seg, shm_toc *toc);
 
 typedef struct Feeder
 {
-	TbFeederQueue *queue;
+	TbFeederQueue	   *queue;
 	const TbFeederPart *parts;
-	char	   *slots;
-	int64		part;			/* whose relation is open; -1: none */
-	TbBufferedReader reader;
+	char			   *slots;
+	int64				part; /* whose relation is open; -1: none */
+	TbBufferedReader	reader;
 } Feeder;
 
 /* Maps the slot memory of the reply to ATTACH. */
 static bool
 take_slot_memory(TbConnection *conn, const TbFeederQueue *queue, const TbIncoming *message,
-			 TbFailure *why)
+				 TbFailure *why)
 {
-	TbAttached	attached;
-	int			fd;
-	bool		mapped;
+	TbAttached attached;
+	int		   fd;
+	bool	   mapped;
 
 	if (message->type == TB_MSG_REFUSED)
 	{
@@ -68,7 +68,7 @@ take_slot_memory(TbConnection *conn, const TbFeederQueue *queue, const TbIncomin
 	}
 	memcpy(&attached, message->payload, sizeof(attached));
 	mapped = tb_slot_memory_map(tb_connection_slot_memory(conn), fd, attached.memory_id,
-							queue->memory_size, why);
+								queue->memory_size, why);
 	close(fd);
 	return mapped;
 }
@@ -78,8 +78,8 @@ static TbConnection *
 attach(const TbFeederQueue *queue, TbFailure *why)
 {
 	TbConnection *conn = tb_connection_acquire(why);
-	TbAttach	request = {.generation = queue->generation,.lease = queue->lease};
-	TbIncoming	message;
+	TbAttach	  request = {.generation = queue->generation, .lease = queue->lease};
+	TbIncoming	  message;
 
 	if (conn == NULL ||
 		!tb_connection_send_struct(conn, TB_MSG_ATTACH, &request, sizeof(request), why))
@@ -126,24 +126,24 @@ open_part(Feeder *feeder, uint32 part)
 static void
 fill_unit(Feeder *feeder, const TbFeederUnit *unit)
 {
-	char	   *pages = feeder->slots + (Size) unit->slot * feeder->queue->slot_size;
+	char *pages = feeder->slots + (Size) unit->slot * feeder->queue->slot_size;
 
 	open_part(feeder, unit->part);
 	for (uint32 i = 0; i < unit->count; i++)
 #ifdef TB_MUTANT_PAGE_NOT_FED
 		if (i + 1 < unit->count)
 #endif
-		tb_buffered_read(&feeder->reader, unit->pages[i].block,
-						 pages + (Size) unit->pages[i].page * TB_PAGE_SIZE);
+			tb_buffered_read(&feeder->reader, unit->pages[i].block,
+							 pages + (Size) unit->pages[i].page * TB_PAGE_SIZE);
 	tb_feeder_queue_filled(feeder->queue, unit, true);
 }
 
 static void
 feed(TbFeederQueue *queue, const TbFeederPart *parts)
 {
-	Feeder		feeder = {.queue = queue,.parts = parts,.part = -1};
-	TbFailure	why;
-	TbFeederUnit unit;
+	Feeder		  feeder = {.queue = queue, .parts = parts, .part = -1};
+	TbFailure	  why;
+	TbFeederUnit  unit;
 	TbConnection *conn = attach(queue, &why);
 
 	if (conn == NULL)
@@ -162,8 +162,8 @@ void
 tb_feeder_main(dsm_segment *seg, shm_toc *toc)
 {
 	TbFeederQueue *queue = shm_toc_lookup(toc, TB_FEEDER_KEY_QUEUE, false);
-	BufferUsage *buffers = shm_toc_lookup(toc, TB_FEEDER_KEY_BUFFERS, false);
-	WalUsage   *wal = shm_toc_lookup(toc, TB_FEEDER_KEY_WAL, false);
+	BufferUsage	  *buffers = shm_toc_lookup(toc, TB_FEEDER_KEY_BUFFERS, false);
+	WalUsage	  *wal = shm_toc_lookup(toc, TB_FEEDER_KEY_WAL, false);
 
 	debug_query_string = shm_toc_lookup(toc, TB_FEEDER_KEY_QUERY, false);
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);

@@ -32,16 +32,16 @@
 
 struct TbFeeders
 {
-	TbHeapParts *parts;
+	TbHeapParts			 *parts;
 	const TbServiceQuery *query;
-	TbFeederStats *stats;
-	ParallelContext *context;
-	TbFeederQueue *queue;
-	BufferUsage *buffers;		/* one a worker */
-	WalUsage   *wal;
-	uint32	   *added;			/* by slot: pages of the chunk being put together */
-	bool		leader_feeds;
-	bool		closed;
+	TbFeederStats		 *stats;
+	ParallelContext		 *context;
+	TbFeederQueue		 *queue;
+	BufferUsage			 *buffers; /* one a worker */
+	WalUsage			 *wal;
+	uint32				 *added;   /* by slot: pages of the chunk being put together */
+	bool				  leader_feeds;
+	bool				  closed;
 };
 
 /* Those that other queries have not taken, as far as was last heard: one of those
@@ -50,19 +50,20 @@ static int
 processors(void)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
-	int			count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
-	int			running = 0;
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			 running = 0;
 
 	for (int i = 0; i < count; i++)
 		running += (int) devices[i].queries_running;
 	return count == 0 ? 1 : (int) devices[TB_DEVICE_HOST].units - Max(running - 1, 0);
 }
 
-/* The share of the blocks that is not sent yet; ROWS are not fed from the first chunk on. */
+/* The share of the blocks that is not sent yet; ROWS are not fed from the first chunk on.
+ */
 static double
 share_left(const TbFeederInput *input)
 {
-	double		sent = (double) input->chunks_sent *
+	double sent = (double) input->chunks_sent *
 		tb_service_query_ready(input->query)->slot_pages;
 
 	return 1 - Min(sent / Max(input->parts->total_blocks, 1), 1);
@@ -72,13 +73,13 @@ static int
 feeders_wanted(const TbFeederInput *input)
 {
 	const TbHeapParts *parts = input->parts;
-	TbFeederNeed need = {.engine_us = input->engine_us,.parallel_workers = -1};
-	double		feeding = 0;
+	TbFeederNeed	   need = {.engine_us = input->engine_us, .parallel_workers = -1};
+	double			   feeding = 0;
 
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
 		const TbHeapPart *part = &parts->parts[i];
-		double		buffered = tb_heap_parts_buffered_blocks(parts, part);
+		double			  buffered = tb_heap_parts_buffered_blocks(parts, part);
 
 		need.buffered += buffered;
 		if (buffered >= 1)
@@ -121,7 +122,7 @@ query_text(void)
 static void
 estimate(ParallelContext *context, const TbFeeders *feeders)
 {
-	const TbReady *ready = tb_service_query_ready(feeders->query);
+	const TbReady	  *ready = tb_service_query_ready(feeders->query);
 	shm_toc_estimator *estimator = &context->estimator;
 
 	shm_toc_estimate_chunk(estimator, tb_feeder_queue_size(ready));
@@ -135,7 +136,7 @@ estimate(ParallelContext *context, const TbFeeders *feeders)
 static void *
 insert(shm_toc *toc, uint64 key, Size size)
 {
-	void	   *address = shm_toc_allocate(toc, size);
+	void *address = shm_toc_allocate(toc, size);
 
 	memset(address, 0, size);
 	shm_toc_insert(toc, key, address);
@@ -146,10 +147,10 @@ insert(shm_toc *toc, uint64 key, Size size)
 static void
 fill_context(TbFeeders *feeders)
 {
-	const TbReady *ready = tb_service_query_ready(feeders->query);
+	const TbReady	*ready = tb_service_query_ready(feeders->query);
 	ParallelContext *context = feeders->context;
-	shm_toc    *toc = context->toc;
-	TbFeederPart *parts = insert(toc, TB_FEEDER_KEY_PARTS, parts_size(feeders->parts));
+	shm_toc			*toc = context->toc;
+	TbFeederPart	*parts = insert(toc, TB_FEEDER_KEY_PARTS, parts_size(feeders->parts));
 
 	feeders->queue = insert(toc, TB_FEEDER_KEY_QUEUE, tb_feeder_queue_size(ready));
 	tb_feeder_queue_init(feeders->queue, ready,
@@ -192,8 +193,8 @@ destroy(TbFeeders *feeders)
 TbFeeders *
 tb_feeders_begin(const TbFeederInput *input, TbFeederStats *stats)
 {
-	TbFeeders  *feeders;
-	int			wanted = can_be_shared(input->parts) ? feeders_wanted(input) : 0;
+	TbFeeders *feeders;
+	int		   wanted = can_be_shared(input->parts) ? feeders_wanted(input) : 0;
 
 	if (wanted == 0)
 		return NULL;
@@ -246,7 +247,7 @@ tb_feeders_filled(TbFeeders *feeders, uint32 slot)
 static bool
 never_ran(const ParallelWorkerInfo *worker)
 {
-	pid_t		pid;
+	pid_t pid;
 
 	return worker->error_mqh != NULL && worker->bgwhandle != NULL &&
 		GetBackgroundWorkerPid(worker->bgwhandle, &pid) == BGWH_STOPPED &&
@@ -256,7 +257,7 @@ never_ran(const ParallelWorkerInfo *worker)
 static uint32
 count_never_ran(const ParallelContext *context)
 {
-	uint32		count = 0;
+	uint32 count = 0;
 
 	for (int i = 0; i < context->nworkers_launched; i++)
 		count += never_ran(&context->worker[i]);
@@ -275,7 +276,7 @@ bool
 tb_feeders_help(TbFeeders *feeders)
 {
 	TbFeederUnit unit;
-	char	   *pages;
+	char		*pages;
 
 	if (!feeders->leader_feeds && !all_gone(feeders))
 		return false;
@@ -305,7 +306,7 @@ wait_for_end(ParallelContext *context)
 {
 	for (;;)
 	{
-		bool		finished = true;
+		bool finished = true;
 
 		/* Takes in what workers have sent, and raises their errors. */
 		CHECK_FOR_INTERRUPTS();

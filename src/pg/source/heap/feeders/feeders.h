@@ -19,11 +19,11 @@
 #include "pg/source/run_stats.h"
 
 /* What is in the parallel context, for the workers: keys of its table of contents. */
-#define TB_FEEDER_KEY_QUEUE		UINT64CONST(0x7475726200000001)
-#define TB_FEEDER_KEY_PARTS		UINT64CONST(0x7475726200000002)
-#define TB_FEEDER_KEY_BUFFERS	UINT64CONST(0x7475726200000003)
-#define TB_FEEDER_KEY_WAL		UINT64CONST(0x7475726200000004)
-#define TB_FEEDER_KEY_QUERY		UINT64CONST(0x7475726200000005)
+#define TB_FEEDER_KEY_QUEUE UINT64CONST(0x7475726200000001)
+#define TB_FEEDER_KEY_PARTS UINT64CONST(0x7475726200000002)
+#define TB_FEEDER_KEY_BUFFERS UINT64CONST(0x7475726200000003)
+#define TB_FEEDER_KEY_WAL UINT64CONST(0x7475726200000004)
+#define TB_FEEDER_KEY_QUERY UINT64CONST(0x7475726200000005)
 
 /* A relation of the query, by its number there. */
 typedef struct TbFeederPart
@@ -35,10 +35,10 @@ typedef struct TbFeederPart
 /* The query whose pages are to be copied; it must have begun. */
 typedef struct TbFeederInput
 {
-	TbHeapParts *parts;
+	TbHeapParts			 *parts;
 	const TbServiceQuery *query;
-	double		engine_us;			/* of processors, that computing takes in sum */
-	uint64		chunks_sent;		/* before feeders come */
+	double				  engine_us;   /* of processors, that computing takes in sum */
+	uint64				  chunks_sent; /* before feeders come */
 } TbFeederInput;
 
 typedef struct TbFeeders TbFeeders;

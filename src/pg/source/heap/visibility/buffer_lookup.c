@@ -17,10 +17,10 @@
 TbBufferState
 tb_buffer_lookup(Relation rel, BlockNumber block)
 {
-	BufferTag	tag;
-	uint32		hash;
-	LWLock	   *partition;
-	int			buffer_id;
+	BufferTag	  tag;
+	uint32		  hash;
+	LWLock		 *partition;
+	int			  buffer_id;
 	TbBufferState state = TB_BUFFER_ABSENT;
 
 	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
@@ -32,8 +32,8 @@ tb_buffer_lookup(Relation rel, BlockNumber block)
 	{
 		BufferDesc *header = GetBufferDescriptor(buffer_id);
 
-		state = (pg_atomic_read_u32(&header->state) & BM_DIRTY) != 0 ?
-			TB_BUFFER_DIRTY : TB_BUFFER_CLEAN;
+		state = (pg_atomic_read_u32(&header->state) & BM_DIRTY) != 0 ? TB_BUFFER_DIRTY :
+																	   TB_BUFFER_CLEAN;
 	}
 	LWLockRelease(partition);
 	return state;
@@ -42,8 +42,8 @@ tb_buffer_lookup(Relation rel, BlockNumber block)
 double
 tb_buffer_resident_share(Relation rel, BlockNumber nblocks)
 {
-	uint32		samples = Min(nblocks, SAMPLED_BLOCKS);
-	uint32		found = 0;
+	uint32 samples = Min(nblocks, SAMPLED_BLOCKS);
+	uint32 found = 0;
 
 	for (uint32 i = 0; i < samples; i++)
 		found += tb_buffer_lookup(rel, (BlockNumber) ((uint64) nblocks * i / samples)) !=

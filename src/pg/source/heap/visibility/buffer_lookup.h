@@ -13,7 +13,7 @@ typedef enum TbBufferState
 {
 	TB_BUFFER_ABSENT,
 	TB_BUFFER_CLEAN,
-	TB_BUFFER_DIRTY					/* changes are not yet in the file */
+	TB_BUFFER_DIRTY /* changes are not yet in the file */
 } TbBufferState;
 
 /* About 100 ns; may be out of date at once. */

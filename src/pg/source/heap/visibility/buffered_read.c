@@ -28,8 +28,7 @@
 #include "turbine/types.h"
 
 StaticAssertDecl(TB_PAGE_SIZE == BLCKSZ, "page size");
-StaticAssertDecl(TB_MAX_TUPLES_PER_PAGE == MaxHeapTuplesPerPage,
-				 "tuples a page");
+StaticAssertDecl(TB_MAX_TUPLES_PER_PAGE == MaxHeapTuplesPerPage, "tuples a page");
 
 void
 tb_buffered_join(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
@@ -39,7 +38,8 @@ tb_buffered_join(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
 	reader->snapshot = snapshot;
 	/* As heapam: a big scan must not sweep the buffer pool clean. */
 	reader->strategy = nblocks > (BlockNumber) NBuffers / 4 ?
-		GetAccessStrategy(BAS_BULKREAD) : NULL;
+		GetAccessStrategy(BAS_BULKREAD) :
+		NULL;
 	reader->check_conflicts = CheckForSerializableConflictOutNeeded(rel, snapshot);
 }
 
@@ -83,17 +83,16 @@ static bool
 visible_by_heapam(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
 				  OffsetNumber offnum, bool all_visible)
 {
-	Page		page = BufferGetPage(buffer);
-	ItemId		lp = PageGetItemId(page, offnum);
+	Page		  page = BufferGetPage(buffer);
+	ItemId		  lp = PageGetItemId(page, offnum);
 	HeapTupleData tuple;
-	bool		visible;
+	bool		  visible;
 
 	tuple.t_tableOid = RelationGetRelid(reader->rel);
 	tuple.t_data = (HeapTupleHeader) PageGetItem(page, lp);
 	tuple.t_len = ItemIdGetLength(lp);
 	ItemPointerSet(&tuple.t_self, block, offnum);
-	visible = all_visible ||
-		HeapTupleSatisfiesVisibility(&tuple, reader->snapshot, buffer);
+	visible = all_visible || HeapTupleSatisfiesVisibility(&tuple, reader->snapshot, buffer);
 	if (reader->check_conflicts)
 		HeapCheckForSerializableConflictOut(visible, reader->rel, &tuple, buffer,
 											reader->snapshot);
@@ -101,22 +100,21 @@ visible_by_heapam(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
 }
 
 static void
-blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
-				Page copy, bool all_visible)
+blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block, Page copy,
+				bool all_visible)
 {
 	TransactionId xmin = reader->snapshot->xmin;
-	bool		hints_decide = !reader->check_conflicts &&
-	reader->snapshot->snapshot_type == SNAPSHOT_MVCC;
+	bool		  hints_decide = !reader->check_conflicts &&
+		reader->snapshot->snapshot_type == SNAPSHOT_MVCC;
 	OffsetNumber lines = PageGetMaxOffsetNumber(copy);
 
 	for (OffsetNumber offnum = FirstOffsetNumber; offnum <= lines; offnum++)
 	{
-		ItemId		lp = PageGetItemId(copy, offnum);
+		ItemId lp = PageGetItemId(copy, offnum);
 
 		if (!ItemIdIsNormal(lp))
 			continue;
-		if (hints_decide &&
-			visible_by_hints((HeapTupleHeader) PageGetItem(copy, lp), xmin))
+		if (hints_decide && visible_by_hints((HeapTupleHeader) PageGetItem(copy, lp), xmin))
 			continue;
 		if (!visible_by_heapam(reader, buffer, block, offnum, all_visible))
 			ItemIdSetUnused(lp);
@@ -126,9 +124,9 @@ blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
 void
 tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page)
 {
-	Buffer		buffer;
-	Page		source;
-	bool		all_visible;
+	Buffer buffer;
+	Page   source;
+	bool   all_visible;
 
 	CHECK_FOR_INTERRUPTS();
 	buffer = ReadBufferExtended(reader->rel, MAIN_FORKNUM, block, RBM_NORMAL,
@@ -140,8 +138,7 @@ tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page)
 	memcpy(page, source, BLCKSZ);
 
 	/* The page's flag may reach a standby without its WAL record. */
-	all_visible = PageIsAllVisible((Page) page) &&
-		!reader->snapshot->takenDuringRecovery;
+	all_visible = PageIsAllVisible((Page) page) && !reader->snapshot->takenDuringRecovery;
 	if (!all_visible || reader->check_conflicts)
 		blank_invisible(reader, buffer, block, (Page) page, all_visible);
 	UnlockReleaseBuffer(buffer);

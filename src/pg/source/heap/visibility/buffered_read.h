@@ -14,24 +14,23 @@
 
 typedef struct TbBufferedReader
 {
-	Relation	rel;
-	Snapshot	snapshot;
-	BufferAccessStrategy strategy;	/* or NULL */
-	bool		check_conflicts;	/* SERIALIZABLE: look at every tuple */
+	Relation			 rel;
+	Snapshot			 snapshot;
+	BufferAccessStrategy strategy;		  /* or NULL */
+	bool				 check_conflicts; /* SERIALIZABLE: look at every tuple */
 } TbBufferedReader;
 
 /* Like a sequential scan's start: takes its predicate lock, counts it. */
-extern void tb_buffered_begin(TbBufferedReader *reader, Relation rel,
-							  Snapshot snapshot, BlockNumber nblocks);
+extern void tb_buffered_begin(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
+							  BlockNumber nblocks);
 
 /* The same for a process that helps one which has begun. */
-extern void tb_buffered_join(TbBufferedReader *reader, Relation rel,
-							 Snapshot snapshot, BlockNumber nblocks);
+extern void tb_buffered_join(TbBufferedReader *reader, Relation rel, Snapshot snapshot,
+							 BlockNumber nblocks);
 extern void tb_buffered_end(TbBufferedReader *reader);
 
 /* Copies the block to `page` (BLCKSZ bytes); line pointers of tuples that the
  * snapshot does not see are unused in the copy. */
-extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block,
-							 char *page);
+extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page);
 
 #endif

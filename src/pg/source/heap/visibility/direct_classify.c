@@ -45,13 +45,13 @@
 
 struct TbDirect
 {
-	Relation	rel;
-	BlockNumber nblocks;
+	Relation		 rel;
+	BlockNumber		 nblocks;
 	TbVisibilityMap *map;
-	uint64		lookups;
-	uint8	   *dirty;			/* a bit a block, once swept; else NULL */
-	bool	   *copied_late;	/* a map page: its copy is younger than the sweep,
-								 * which thus says nothing about its blocks */
+	uint64			 lookups;
+	uint8			*dirty;		  /* a bit a block, once swept; else NULL */
+	bool			*copied_late; /* a map page: its copy is younger than the sweep,
+								   * which thus says nothing about its blocks */
 };
 
 /*
@@ -68,14 +68,11 @@ map_is_promise(Relation rel, Snapshot snapshot)
 	return rel->rd_rel->relkind != RELKIND_TOASTVALUE &&
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
-		!IsCatalogRelation(rel) &&
-		rel->rd_createSubid == InvalidSubTransactionId &&
+		!IsCatalogRelation(rel) && rel->rd_createSubid == InvalidSubTransactionId &&
 		rel->rd_newRelfilenodeSubid == InvalidSubTransactionId &&
 		rel->rd_firstRelfilenodeSubid == InvalidSubTransactionId &&
-		snapshot->snapshot_type == SNAPSHOT_MVCC &&
-		old_snapshot_threshold < 0 &&
-		!IsParallelWorker() &&
-		!IsolationIsSerializable() &&
+		snapshot->snapshot_type == SNAPSHOT_MVCC && old_snapshot_threshold < 0 &&
+		!IsParallelWorker() && !IsolationIsSerializable() &&
 		!CheckForSerializableConflictOutNeeded(rel, snapshot);
 }
 
@@ -83,7 +80,7 @@ TbDirect *
 tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
 				BlockNumber blocks_to_read)
 {
-	TbDirect   *direct;
+	TbDirect		*direct;
 	TbVisibilityMap *map;
 
 	if (blocks_to_read == 0 || blocks_to_read < (BlockNumber) tb_guc_direct_threshold ||
@@ -136,12 +133,11 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 	if (!tb_visibility_map_bit(direct->map, block))
 		return false;
 #ifdef TB_MUTANT_DIRTY_IS_CLEAN
-	return true;				/* reads files that lag behind the buffers */
+	return true; /* reads files that lag behind the buffers */
 #endif
 	if (direct->dirty != NULL && !direct->copied_late[TB_VM_PAGE(block)])
 		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
-	if (direct->dirty == NULL &&
-		++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
+	if (direct->dirty == NULL && ++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
 	{
 		sweep_buffers(direct);
 		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
@@ -158,17 +154,17 @@ tb_direct_lsn(const TbDirect *direct, BlockNumber block)
 #ifdef TB_MUTANT_NO_RECHECK
 /* Takes what was read while others changed it. */
 void
-tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block,
-				  uint32 count, bool *unmoved)
+tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block, uint32 count,
+				  bool *unmoved)
 {
 	memset(unmoved, true, count * sizeof(bool));
 }
 #else
 void
-tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block,
-				  uint32 count, bool *unmoved)
+tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block, uint32 count,
+				  bool *unmoved)
 {
-	uint32		page = TB_VM_PAGE(block);
+	uint32 page = TB_VM_PAGE(block);
 
 	if (tb_visibility_map_check(direct->map, lsn, block, count, unmoved) ||
 		direct->map->lsn[page] != lsn)

@@ -21,8 +21,8 @@ typedef struct TbDirect TbDirect;
 
 /* NULL: nothing of the relation, of which so many blocks will be read, may, or is
  * worth, being read directly. */
-extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot,
-								 BlockNumber nblocks, BlockNumber blocks_to_read);
+extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
+								 BlockNumber blocks_to_read);
 
 /* The part of the relation's blocks that the map calls all-visible. */
 extern double tb_direct_share(const TbDirect *direct);

@@ -43,8 +43,8 @@ map_length(Relation rel)
 static Buffer
 lock_page(Relation rel, uint32 page)
 {
-	Buffer		buffer = ReadBufferExtended(rel, VISIBILITYMAP_FORKNUM, page,
-											RBM_ZERO_ON_ERROR, NULL);
+	Buffer buffer = ReadBufferExtended(rel, VISIBILITYMAP_FORKNUM, page, RBM_ZERO_ON_ERROR,
+									   NULL);
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	return buffer;
@@ -53,9 +53,9 @@ lock_page(Relation rel, uint32 page)
 static void
 copy_page(TbVisibilityMap *map, uint32 page)
 {
-	uint8	   *bits = map->bits + (size_t) page * BYTES_PER_PAGE;
-	Buffer		buffer = lock_page(map->rel, page);
-	Page		content = BufferGetPage(buffer);
+	uint8 *bits = map->bits + (size_t) page * BYTES_PER_PAGE;
+	Buffer buffer = lock_page(map->rel, page);
+	Page   content = BufferGetPage(buffer);
 
 	map->lsn[page] = PageGetLSN(content);
 	memcpy(bits, PageGetContents(content), BYTES_PER_PAGE);
@@ -65,7 +65,7 @@ copy_page(TbVisibilityMap *map, uint32 page)
 static uint64
 count_set(const TbVisibilityMap *map)
 {
-	uint64		count = 0;
+	uint64 count = 0;
 
 	for (BlockNumber block = 0; block < map->nblocks; block++)
 		count += tb_visibility_map_bit(map, block);
@@ -76,12 +76,11 @@ TbVisibilityMap *
 tb_visibility_map_copy(Relation rel, BlockNumber nblocks)
 {
 	TbVisibilityMap *map = palloc0(sizeof(TbVisibilityMap));
-	BlockNumber length = map_length(rel);
+	BlockNumber		 length = map_length(rel);
 
 	map->rel = rel;
 	map->nblocks = nblocks;
-	map->npages = nblocks / TB_VM_BLOCKS_PER_PAGE +
-		(nblocks % TB_VM_BLOCKS_PER_PAGE != 0);
+	map->npages = nblocks / TB_VM_BLOCKS_PER_PAGE + (nblocks % TB_VM_BLOCKS_PER_PAGE != 0);
 	map->lsn = palloc0(map->npages * sizeof(XLogRecPtr));
 	map->bits = MemoryContextAllocExtended(CurrentMemoryContext,
 										   (Size) map->npages * BYTES_PER_PAGE,
@@ -104,11 +103,11 @@ bool
 tb_visibility_map_check(TbVisibilityMap *map, XLogRecPtr lsn, BlockNumber block,
 						uint32 count, bool *still)
 {
-	uint32		page = TB_VM_PAGE(block);
-	Buffer		buffer = lock_page(map->rel, page);
-	Page		content = BufferGetPage(buffer);
+	uint32		 page = TB_VM_PAGE(block);
+	Buffer		 buffer = lock_page(map->rel, page);
+	Page		 content = BufferGetPage(buffer);
 	const uint8 *bits = (const uint8 *) PageGetContents(content);
-	bool		same_lsn = PageGetLSN(content) == lsn;
+	bool		 same_lsn = PageGetLSN(content) == lsn;
 
 	Assert(TB_VM_PAGE(block + count - 1) == page);
 	for (uint32 i = 0; i < count; i++)

@@ -24,12 +24,12 @@
 typedef struct TbVisibilityMap
 {
 	Relation	rel;
-	BlockNumber nblocks;		/* heap blocks covered by the copy */
-	uint32		npages;			/* map pages for that many blocks */
-	XLogRecPtr *lsn;			/* one a page */
-	uint8	   *bits;			/* npages * TB_VM_BLOCKS_PER_PAGE / 4 bytes, as
-								 * in the map: 2 bits a block */
-	uint64		all_visible;	/* blocks whose bit is set in the copy */
+	BlockNumber nblocks;	 /* heap blocks covered by the copy */
+	uint32		npages;		 /* map pages for that many blocks */
+	XLogRecPtr *lsn;		 /* one a page */
+	uint8	   *bits;		 /* npages * TB_VM_BLOCKS_PER_PAGE / 4 bytes, as
+							  * in the map: 2 bits a block */
+	uint64		all_visible; /* blocks whose bit is set in the copy */
 } TbVisibilityMap;
 
 extern TbVisibilityMap *tb_visibility_map_copy(Relation rel, BlockNumber nblocks);
@@ -42,8 +42,8 @@ extern bool tb_visibility_map_bit(const TbVisibilityMap *map, BlockNumber block)
  * (all of that page), true where the bit is set and the page's LSN is `lsn`.
  * Returns whether the LSN is.
  */
-extern bool tb_visibility_map_check(TbVisibilityMap *map, XLogRecPtr lsn,
-									BlockNumber block, uint32 count, bool *still);
+extern bool tb_visibility_map_check(TbVisibilityMap *map, XLogRecPtr lsn, BlockNumber block,
+									uint32 count, bool *still);
 
 /* Copies one map page anew. */
 extern void tb_visibility_map_refresh(TbVisibilityMap *map, uint32 page);

@@ -16,8 +16,8 @@ set_bits(TbVisibilityMap *map, BlockNumber block, uint8 bits)
 {
 	BlockNumber in_page = block % TB_VM_BLOCKS_PER_PAGE;
 
-	map->bits[(Size) (block / TB_VM_BLOCKS_PER_PAGE) * BYTES_PER_PAGE + in_page / 4] |=
-		bits << (in_page % 4 * BITS_PER_HEAPBLOCK);
+	map->bits[(Size) (block / TB_VM_BLOCKS_PER_PAGE) * BYTES_PER_PAGE + in_page / 4] |= bits
+		<< (in_page % 4 * BITS_PER_HEAPBLOCK);
 }
 
 TB_TEST(map_pages_cover_what_postgresql_says)
@@ -28,9 +28,9 @@ TB_TEST(map_pages_cover_what_postgresql_says)
 
 TB_TEST(map_bits_of_random_blocks)
 {
-	BlockNumber nblocks = 3 * TB_VM_BLOCKS_PER_PAGE - 5;
-	TbVisibilityMap map = {.nblocks = nblocks,.npages = 3};
-	bool	   *expected = palloc0(nblocks);
+	BlockNumber		nblocks = 3 * TB_VM_BLOCKS_PER_PAGE - 5;
+	TbVisibilityMap map = {.nblocks = nblocks, .npages = 3};
+	bool		   *expected = palloc0(nblocks);
 
 	map.bits = palloc0(3 * BYTES_PER_PAGE);
 	for (int i = 0; i < 20000; i++)

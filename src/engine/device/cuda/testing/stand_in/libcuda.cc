@@ -43,8 +43,8 @@ __attribute__((destructor)) void report() {
 
 /* Symbols of their own names: an ifunc's resolver says which function is meant. */
 extern "C" {
-#define F(kind, member, symbol, params)                                                                       \
-  static void* resolve_##member() { return reinterpret_cast<void*>(&FakeDriver::Calls::member); }             \
+#define F(kind, member, symbol, params)                                                           \
+  static void* resolve_##member() { return reinterpret_cast<void*>(&FakeDriver::Calls::member); } \
   Result stand_in_##member params __asm__(symbol) __attribute__((ifunc("resolve_" #member), visibility("default")));
 TURBINE_DRIVER_FUNCTIONS(F)
 #undef F
