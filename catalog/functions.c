@@ -1,4 +1,9 @@
-/* functions.c - the rows of functions.def as the table of functions.h. */
+/*
+ * functions.c - the rows of functions.def as the table of functions.h.
+ *
+ * Owns nothing else: functions.def is the only place where a function is described. Read by
+ * the backend, the compiler and the engine alike, so it must include no header of theirs.
+ */
 #include "turbine/functions.h"
 
 #define INVALID TB_TYPE_INVALID

@@ -1,5 +1,9 @@
 /*
  * log.cc - the daemon's log.
+ *
+ * Writes whole lines with one call, so that lines of threads do not mix. Called from
+ * everywhere in the daemon; it must never allocate much or throw, since it also tells of what
+ * went wrong.
  */
 #include "daemon/log.h"
 

@@ -1,5 +1,9 @@
 /*
  * message_reader.cc - messages and descriptors that arrive from one backend.
+ *
+ * Owns the bytes and descriptors that have arrived and were not taken yet. Called by the
+ * session's thread alone. Lengths are the peer's claim: none is trusted before it was checked
+ * against the protocol's limit.
  */
 #include "daemon/message_reader.h"
 

@@ -1,5 +1,8 @@
 /*
  * options.cc - turbined's command line.
+ *
+ * Called by main.cc before any thread exists. A mistake is told on stderr and ends the
+ * process; nothing is guessed.
  */
 #include "daemon/options.h"
 

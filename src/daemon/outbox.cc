@@ -1,5 +1,8 @@
 /*
  * outbox.cc - messages on their way to one backend.
+ *
+ * Owns the queue of what the socket did not take. Any thread posts; the session's thread
+ * sends. Nothing here may wait for the peer.
  */
 #include "daemon/outbox.h"
 

@@ -1,5 +1,9 @@
 /*
  * session.cc - one backend's connection.
+ *
+ * Owns the socket, the reader, the outbox and the query under way. Runs on a thread of its
+ * own, started by server.cc. Whatever a backend sends, or a query throws, must end this
+ * session at most.
  */
 #include "daemon/session.h"
 

@@ -1,6 +1,8 @@
 /*
- * module.c - the extension's entry: makes the settings, nodes, hooks and the
- * supervisor known to PostgreSQL. Holds nothing else.
+ * module.c - the extension's entry: makes the settings, nodes, hooks and the supervisor
+ * known to PostgreSQL. Holds nothing else.
+ *
+ * Called once, by the postmaster, while it loads shared_preload_libraries.
  */
 #include "postgres.h"
 

@@ -1,6 +1,8 @@
 /*
- * datetime_zone.cc - casts and comparisons between timestamptz and what has no
- * time zone. The zone is the last argument. Called by generated code.
+ * datetime_zone.cc - casts and comparisons between timestamptz and what has no time zone. The
+ * zone is the last argument. Called by generated code.
+ *
+ * It must never read outside of the zone's bytes, whatever they say.
  */
 #include "rt/zone.h"
 

@@ -1,6 +1,8 @@
 /*
- * row_store.cc - texts of kept rows (TbRowStore). Called by generated code, which
- * has made sure of the room (host), or reserves it with what is here (GPU).
+ * row_store.cc - texts of kept rows (TbRowStore). Called by generated code, which has made
+ * sure of the room (host), or reserves it with what is here (GPU).
+ *
+ * It must write nothing that has no place yet.
  */
 #include "rt/memory_words.h"
 #include "rt/rt.h"

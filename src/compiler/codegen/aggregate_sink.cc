@@ -1,4 +1,10 @@
-/* aggregate_sink.cc - the AGGREGATE sink of tb_pipeline. */
+/*
+ * aggregate_sink.cc - the AGGREGATE sink of tb_pipeline.
+ *
+ * Ungrouped programs add to one row of states; grouped ones reserve all groups of a tile
+ * first, which may fail, and then apply, which can not. Called by pipeline_host.cc for each
+ * tile. It must never add to a state before every group of the tile has its place.
+ */
 #include <llvm/IR/Intrinsics.h>
 
 #include <cstddef>

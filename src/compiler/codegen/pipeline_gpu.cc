@@ -1,4 +1,10 @@
-/* pipeline_gpu.cc - the GPU's kernels of a pipeline's sink, see pipeline.h. */
+/*
+ * pipeline_gpu.cc - the GPU's kernels of a pipeline's sink, see pipeline.h.
+ *
+ * One kernel reserves and one applies, or one alone does what can not fail; a thread has one
+ * row. Called by pipeline.cc. Barriers stand where all threads of a block get to, so no row
+ * may leave a kernel early.
+ */
 #include <cstddef>
 
 #include "compiler/codegen/gpu_kernel.h"

@@ -1,6 +1,9 @@
 /*
- * row_store_sink.cc - the sinks PROJECT and BUILD of tb_pipeline: room for the
- * whole batch first, then a loop for each column.
+ * row_store_sink.cc - the sinks PROJECT and BUILD of tb_pipeline: room for the whole batch
+ * first, then a loop for each column.
+ *
+ * Called by pipeline_host.cc for each batch that has passed filters and joins. No row may be
+ * counted before all its columns are written.
  */
 #include <cstddef>
 

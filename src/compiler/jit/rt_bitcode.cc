@@ -1,6 +1,8 @@
 /*
  * rt_bitcode.cc - embeds the two bitcode files that src/rt is built into.
  * TURBINE_RT_BITCODE_DIR is the build's folder of them.
+ *
+ * Called by runtime_link.cc, which must not change the bytes.
  */
 #include "compiler/jit/rt_bitcode.h"
 

@@ -1,7 +1,9 @@
 /*
  * runtime_link.cc - links the device library's bitcode into an emitted module.
  *
- * Called by compile_program.cc. Afterwards only entry points may be visible.
+ * Called by compile_program.cc. Afterwards only entry points may be visible. Owns nothing: the
+ * module is the caller's. A function that is missing in the bitcode is an error of the build
+ * and ends the compilation with its name.
  */
 #include "compiler/jit/runtime_link.h"
 

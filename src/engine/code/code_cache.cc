@@ -1,5 +1,9 @@
 /*
  * code_cache.cc - from a program to code loaded on a device.
+ *
+ * Owns the loaded code of all devices and evicts what was not used for longest. Called by
+ * queries and by compiling ahead, from any thread: two that want the same program wait for one
+ * compilation. The lock is never held while something compiles or loads.
  */
 #include "engine/code/code_cache.h"
 

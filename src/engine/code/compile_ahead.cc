@@ -1,5 +1,8 @@
 /*
  * compile_ahead.cc - compiles programs that queries will soon want.
+ *
+ * Owns the queue of hints and its one thread. Called by sessions (PREPARE) and by queries that
+ * have begun with quick code. A hint that fails or is dropped must change nothing but time.
  */
 #include "engine/code/compile_ahead.h"
 

@@ -1,5 +1,8 @@
 /*
  * compiler_client.cc - the daemon's side of turbine-compiler.
+ *
+ * Owns the zygote's process and the socket to it. Called by the code cache from any thread. It
+ * waits with a time limit only, and must never take a reply for another request's.
  */
 #include "engine/code/compiler_client.h"
 

@@ -1,5 +1,9 @@
 /*
  * admission.cc - who may run.
+ *
+ * Owns the sums of what has been granted, by device. Called by queries from their sessions'
+ * threads, which may wait here, and only as long as they said. A session that holds a grant
+ * must never wait for another.
  */
 #include "engine/exec/admission.h"
 

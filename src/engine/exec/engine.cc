@@ -1,5 +1,8 @@
 /*
  * engine.cc - everything that queries share.
+ *
+ * Owns devices, pools, caches and slot memory, and the order in which they end: whatever uses
+ * a device goes before it. Made once, by the daemon's main.cc.
  */
 #include "engine/exec/engine.h"
 

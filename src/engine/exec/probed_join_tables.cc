@@ -1,7 +1,9 @@
 /*
  * probed_join_tables.cc - finds and checks the join tables that a program probes.
  *
- * Called as a query starts. Generated code trusts tables, so none may pass unchecked.
+ * Called as a query starts. Generated code trusts tables, so none may pass unchecked. Called
+ * at the start of a query, before any code runs on the tables. Generated code checks nothing
+ * later, so a table of another shape must be refused here.
  */
 #include "engine/exec/probed_join_tables.h"
 

@@ -1,5 +1,9 @@
 /*
  * query_execution.cc - one query of one connection, from QUERY to QUERY_DONE.
+ *
+ * Owns all that the query holds; see the header for threads and locks. Called by the session
+ * for each message of its query, and by device and reader threads when something has finished.
+ * No message may be posted once the query has failed or is going away.
  */
 #include "engine/exec/query_execution.h"
 

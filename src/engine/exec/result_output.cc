@@ -1,5 +1,8 @@
 /*
  * result_output.cc - result rows written into a slot as columns.
+ *
+ * Called by query_execution.cc on the session's thread. Writes nowhere but into the slot, and
+ * no row of which a part would not fit.
  */
 #include "engine/exec/result_output.h"
 

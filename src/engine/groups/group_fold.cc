@@ -1,5 +1,8 @@
 /*
  * group_fold.cc - combining two rows of a group table.
+ *
+ * Called by the merging of group tables and by window functions. States are exact, so the
+ * order of folding changes nothing, except for floats, which callers fold in a fixed order.
  */
 #include "engine/groups/group_fold.h"
 

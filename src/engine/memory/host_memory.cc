@@ -1,5 +1,8 @@
 /*
  * host_memory.cc - budgets and growing buffers of the host device.
+ *
+ * Called by whatever grows on the host for a query, from any of its threads. A budget that is
+ * spent throws before memory is taken; nothing here frees what others still use.
  */
 #include "engine/memory/host_memory.h"
 

@@ -1,5 +1,8 @@
 /*
  * query_profile.cc - see query_profile.h.
+ *
+ * Owns the spans and tracks of one query. Threads add under a lock of their own; the session's
+ * thread takes them out. A null profile costs callers one comparison.
  */
 #include "engine/profile/query_profile.h"
 

@@ -1,5 +1,8 @@
 /*
  * wall_split.cc - see wall_split.h.
+ *
+ * Called by the query's profile when a phase begins or ends on any thread. It must never count
+ * a moment twice: each nanosecond of the wall time belongs to one phase.
  */
 #include "engine/profile/wall_split.h"
 

@@ -1,6 +1,9 @@
 /*
- * expr_check.cc - expressions of a program: operands, types, and flags that
- * cover what they imply.
+ * expr_check.cc - expressions of a program: operands, types, and flags that cover what they
+ * imply.
+ *
+ * Called by Program::parse(), once for every program that comes from a backend. It must pass
+ * nothing that generated code could misread; what it refuses is a ProgramError with the place.
  */
 #include "engine/program/program_check.h"
 

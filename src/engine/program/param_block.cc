@@ -1,5 +1,7 @@
 /*
  * param_block.cc - a parameter block checked against its program's shapes.
+ *
+ * Called at the start of every query, before generated code reads the block without looking.
  */
 #include <cstring>
 

@@ -1,5 +1,8 @@
 /*
  * row_shape_check.cc - attributes, parameters and columns of a program.
+ *
+ * Called by Program::parse(). Attributes decide how bytes of pages are read, so sizes,
+ * alignments and indexes are checked one by one.
  */
 #include "engine/program/program_check.h"
 

@@ -1,5 +1,8 @@
 /*
  * worker_pool.cc - a fixed set of threads that run jobs in the order posted.
+ *
+ * Owns the threads and the jobs that wait; the destructor runs what was posted and joins.
+ * Called from any thread. A job must not wait for another of the same pool.
  */
 #include "engine/threads/worker_pool.h"
 

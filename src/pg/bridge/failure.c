@@ -1,5 +1,8 @@
 /*
  * failure.c - see failure.h.
+ *
+ * Called wherever the service may fail a query, in places that must not raise. The text
+ * is cut to the struct, whose bytes behind it are zero.
  */
 #include "postgres.h"
 

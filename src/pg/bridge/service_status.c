@@ -1,6 +1,8 @@
 /*
- * service_status.c - see service_status.h. Called by the supervisor's polling
- * and by turbine.devices; holds a connection only for the call.
+ * service_status.c - see service_status.h. Called by the supervisor's polling and by
+ * turbine.devices; holds a connection only for the call.
+ *
+ * It must never start a query.
  */
 #include "postgres.h"
 

@@ -1,5 +1,8 @@
 /*
  * slot_memory.c - see slot_memory.h.
+ *
+ * Owns the mapping, which lives as long as its connection. Called when READY or ATTACHED
+ * brings a memfd; nothing is mapped that is not sealed against shrinking.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_GET_SEALS */

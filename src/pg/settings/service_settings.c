@@ -1,5 +1,8 @@
 /*
  * service_settings.c - see service_settings.h. Called by tb_supervisor_init.
+ *
+ * Owns the variables; everyone else reads them. They must be defined before the
+ * supervisor is registered.
  */
 #include "postgres.h"
 

@@ -1,5 +1,7 @@
 /*
  * run_stats.c - see run_stats.h. Called at the end of every run.
+ *
+ * Owns nothing: the counters are in shared memory.
  */
 #include "postgres.h"
 

@@ -1,6 +1,8 @@
 /*
  * plan_parts.c - see plan_parts.h. Called by first_row.c and first_row_seek.c; plans are
  * never changed.
+ *
+ * Owns nothing; copies are made where a scan of ours is shown as PostgreSQL's.
  */
 #include "postgres.h"
 

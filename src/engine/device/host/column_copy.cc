@@ -1,5 +1,8 @@
 /*
  * column_copy.cc - kept columns copied to their place in a join table.
+ *
+ * Called by join_table_build.cc on all threads of the pool, each with rows of its own. It
+ * writes nowhere but to its rows' places.
  */
 #include "engine/device/host/column_copy.h"
 

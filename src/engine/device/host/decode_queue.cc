@@ -1,5 +1,8 @@
 /*
  * decode_queue.cc - see decode_queue.h.
+ *
+ * Owns the chunks that wait and the memory that is lent for decoding. Called by host_query.cc,
+ * from the session's thread and from those of the pool. No callback is called under the lock.
  */
 #include "engine/device/host/decode_queue.h"
 

@@ -1,5 +1,8 @@
 /*
  * decoded_chunk.cc - memory of chunks that were decoded ahead of their task.
+ *
+ * Called by decode_queue.cc, which decides how many there are. The memory is used again as it
+ * is: what lies in it from before is never read.
  */
 #include "engine/device/host/decoded_chunk.h"
 

@@ -1,5 +1,8 @@
 /*
  * group_merge.cc - the group tables of several threads made into one result.
+ *
+ * Called once a query by the grouped and the ungrouped sink, after the last chunk. Owns the
+ * merged tables; the threads' own are empty afterwards.
  */
 #include "engine/device/host/group_merge.h"
 

@@ -1,6 +1,8 @@
 /*
- * group_sink.cc - grouped aggregation on the host: a table a worker, merged at
- * the end.
+ * group_sink.cc - grouped aggregation on the host: a table a worker, merged at the end.
+ *
+ * Owns the tables until they are merged. Called by host_query.cc: add() from the pool's
+ * threads, each with its own table, finish() from the query's.
  */
 #include <optional>
 

@@ -1,5 +1,8 @@
 /*
  * host_device.cc - the processor's threads as a device.
+ *
+ * Owns the pool of threads that all queries share, and the decode queue. Found by
+ * machine/find_devices.cc. It must never start a thread for a query.
  */
 #include "engine/device/host/host_device.h"
 

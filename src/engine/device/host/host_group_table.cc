@@ -1,5 +1,8 @@
 /*
  * host_group_table.cc - growth of, and generic insertion into, host group tables.
+ *
+ * Called by generated code through the request for room, and by merging. It grows within the
+ * query's budget or throws; a growth that throws leaves the table as it was.
  */
 #include "engine/device/host/host_group_table.h"
 

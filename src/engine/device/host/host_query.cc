@@ -1,5 +1,9 @@
 /*
  * host_query.cc - one query on the host device.
+ *
+ * Owns a sink, the parameters and what each worker needs for itself. Called by exec/ from the
+ * query's thread; chunks run on the pool's. Nothing that a chunk throws may leave its job: it
+ * becomes the chunk's outcome.
  */
 #include "engine/device/host/host_query.h"
 

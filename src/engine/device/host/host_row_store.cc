@@ -1,5 +1,8 @@
 /*
  * host_row_store.cc - growth of the columns that a sink keeps.
+ *
+ * Called by generated code through the request for room. Memory is charged to the query before
+ * it is used; a failure leaves all rows that were complete.
  */
 #include "engine/device/host/host_row_store.h"
 

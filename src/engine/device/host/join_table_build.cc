@@ -1,5 +1,8 @@
 /*
  * join_table_build.cc - the rows of a BUILD made into a join table.
+ *
+ * Called once, by the row sink of a BUILD. Owns the new block until the caller takes it;
+ * nothing in it may be an address, since a GPU gets the same bytes.
  */
 #include "engine/device/host/join_table_build.h"
 

@@ -1,5 +1,8 @@
 /*
  * key_range.cc - range and uniqueness of an integer key.
+ *
+ * Called by join_table_build.cc before anything is placed. Decides only whether rows can lie
+ * in the order of their keys; other keys go to hashing.
  */
 #include "engine/device/host/key_range.h"
 

@@ -1,7 +1,8 @@
 /*
  * matched_rows.cc - which rows of FULL joins' tables were a match, on the host.
  *
- * Owns a byte per row. Generated code sets bytes from any thread; none is ever cleared.
+ * Owns a byte per row. Generated code sets bytes from any thread; none is ever cleared. Called
+ * by host_query.cc, which makes one for a query with FULL joins.
  */
 #include "engine/device/host/matched_rows.h"
 

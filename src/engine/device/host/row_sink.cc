@@ -1,6 +1,9 @@
 /*
- * row_sink.cc - rows that are kept on the host: PROJECT gives them back as they
- * are, BUILD makes a join table of them.
+ * row_sink.cc - rows that are kept on the host: PROJECT gives them back as they are, BUILD
+ * makes a join table of them.
+ *
+ * Owns a row store a thread. Called by host_query.cc: chunks append from the pool's threads,
+ * finish() runs on the query's.
  */
 #include <algorithm>
 

@@ -1,6 +1,9 @@
 /*
- * total_sink.cc - ungrouped aggregation on the host: a state row a chunk, folded
- * in the order of the chunks so that float sums do not depend on timing.
+ * total_sink.cc - ungrouped aggregation on the host: a state row a chunk, folded in the order
+ * of the chunks so that float sums do not depend on timing.
+ *
+ * Owns one row of states for every chunk. Called by host_query.cc from the pool's threads; the
+ * fold happens in finish(), on the query's.
  */
 #include <cstring>
 #include <map>

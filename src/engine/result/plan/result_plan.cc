@@ -1,5 +1,8 @@
 /*
  * result_plan.cc - a validated result plan.
+ *
+ * Called when a query begins. Everything that later code relies on is checked here; a plan
+ * that fails is a ProgramError, and nothing of it is kept.
  */
 #include "engine/result/plan/result_plan.h"
 

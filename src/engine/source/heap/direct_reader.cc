@@ -1,5 +1,8 @@
 /*
  * direct_reader.cc - reads runs of blocks from relation files into a slot.
+ *
+ * Called by heap_source.cc, on its own threads or on those that decode. Reads what it is told
+ * and changes no file; whether the blocks may be read is the backend's to know.
  */
 #include "engine/source/heap/direct_reader.h"
 

@@ -1,5 +1,8 @@
 /*
  * relation_files.cc - the open relation files of one relation.
+ *
+ * Owns the descriptors, and closes them with itself. Called by the session and by
+ * heap_source.cc; it opens nothing by name.
  */
 #include "engine/source/heap/relation_files.h"
 

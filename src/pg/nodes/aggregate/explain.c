@@ -1,5 +1,8 @@
 /*
  * explain.c - GpuPreAgg: what EXPLAIN shows.
+ *
+ * Called by PostgreSQL's EXPLAIN through the node's methods. It must show the same with
+ * and without ANALYZE, apart from figures, and run nothing.
  */
 #include "postgres.h"
 

@@ -1,5 +1,8 @@
 /*
  * hash_join_order.c - see hash_join_order.h. Called with every finished plan.
+ *
+ * Owns nothing. It changes startup costs in the finished plan, which decide one thing in
+ * the executor, and must change no plan's shape.
  */
 #include "postgres.h"
 

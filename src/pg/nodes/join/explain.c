@@ -1,5 +1,8 @@
 /*
  * explain.c - GpuJoin: what EXPLAIN shows.
+ *
+ * Called by PostgreSQL's EXPLAIN through the node's methods. All of it is what stages
+ * show (stage/stage_explain.c), since a join has nothing of its own.
  */
 #include "postgres.h"
 

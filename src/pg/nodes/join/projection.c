@@ -1,5 +1,8 @@
 /*
  * projection.c - see projection.h. Called by the planning of GpuJoin and GpuSort.
+ *
+ * Translates what is returned of a join into outputs of its programs, or says why that
+ * can not be. It must never change PostgreSQL's expressions.
  */
 #include "postgres.h"
 

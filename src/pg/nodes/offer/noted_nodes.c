@@ -1,7 +1,9 @@
 /*
  * noted_nodes.c - see noted_nodes.h.
  *
- * Relations of the upper steps of a query: a few a query level, so a list does.
+ * Relations of the upper steps of a query: a few a query level, so a list does. Called
+ * by the planning of nodes, and by the planner hook around each run of the planner.
+ * Paths are copied, since add_path() frees what loses.
  */
 #include "postgres.h"
 

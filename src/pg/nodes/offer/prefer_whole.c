@@ -1,5 +1,7 @@
 /*
  * prefer_whole.c - see prefer_whole.h. Called where an aggregation is offered.
+ *
+ * Owns nothing. It must drop no path of PostgreSQL's that has none of our nodes below.
  */
 #include "postgres.h"
 

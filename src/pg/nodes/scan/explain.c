@@ -1,5 +1,8 @@
 /*
  * explain.c - GpuScan: what EXPLAIN shows.
+ *
+ * Called by PostgreSQL's EXPLAIN through the node's methods: filters, skipped blocks,
+ * the device and, after ANALYZE, what it did. It must run nothing.
  */
 #include "postgres.h"
 

@@ -1,5 +1,8 @@
 /*
  * explain.c - GpuSort: what EXPLAIN shows, before what the node below shows.
+ *
+ * Called by PostgreSQL's EXPLAIN through the node's methods. Sort keys and windows are
+ * shown in PostgreSQL's words; it must run nothing.
  */
 #include "postgres.h"
 

@@ -1,5 +1,8 @@
 /*
  * input.c - see input.h. Called by GpuSort's planning.
+ *
+ * Owns the description of the input, which points to its plan. It must never make a
+ * path.
  */
 #include "postgres.h"
 

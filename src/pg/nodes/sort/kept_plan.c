@@ -1,6 +1,8 @@
 /*
  * kept_plan.c - PostgreSQL's plan for what GpuSort does: WindowAgg, Unique and Sort over
  * the kept plan of its input. Called by plan.c.
+ *
+ * It must return rows in the very order that the node promises.
  */
 #include "postgres.h"
 

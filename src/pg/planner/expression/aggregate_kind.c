@@ -1,6 +1,8 @@
 /*
  * aggregate_kind.c - see aggregate_kind.h. Called by the planning of GpuPreAgg and of
  * GpuSort's windows; what they can compute of it, by type, is theirs to say.
+ *
+ * Answers from built-in OIDs alone.
  */
 #include "postgres.h"
 

@@ -1,5 +1,8 @@
 /*
  * output_column.c - see output_column.h. Called by the nodes' planning.
+ *
+ * Says how PostgreSQL's value comes out of a program's column, or why it can not; the
+ * column's number is the caller's.
  */
 #include "postgres.h"
 

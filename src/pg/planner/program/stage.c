@@ -1,5 +1,8 @@
 /*
  * stage.c - see stage.h.
+ *
+ * Called by the planning of all nodes that run stages. Lists child plans in one order,
+ * which custom_private's numbers rely on.
  */
 #include "postgres.h"
 

@@ -1,5 +1,7 @@
 /*
  * tuple_layout.c - see tuple_layout.h. Called by whoever serializes a program.
+ *
+ * It describes dropped attributes too, since they still lie in tuples.
  */
 #include "postgres.h"
 

@@ -1,7 +1,8 @@
 /*
  * matched_rows.cc - which rows of FULL joins' tables were a match, in device memory.
  *
- * Owns a byte per row. Called by cuda_query.cc; the host never looks at the bytes.
+ * Owns a byte per row. Called by cuda_query.cc; the host never looks at the bytes. The bytes
+ * go with the query.
  */
 #include "engine/device/cuda/memory/matched_rows.h"
 

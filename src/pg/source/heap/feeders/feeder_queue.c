@@ -1,5 +1,9 @@
 /*
  * feeder_queue.c - see feeder_queue.h.
+ *
+ * Lives in dynamic shared memory, which the leader's parallel context owns. Called by
+ * the leader and its feeders; the mutex is held for a few instructions, and nothing may
+ * raise under it.
  */
 #include "postgres.h"
 

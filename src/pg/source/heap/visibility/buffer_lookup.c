@@ -1,7 +1,9 @@
 /*
  * buffer_lookup.c - see buffer_lookup.h.
  *
- * Relies on buf_internals.h; only reads there.
+ * Relies on buf_internals.h; only reads there. Called by the classification of blocks
+ * and by the count of feeders. The answer is a hint that is old as soon as it is given;
+ * it must pin and lock nothing.
  */
 #include "postgres.h"
 
