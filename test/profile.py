@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import sys
 import threading
 import time
@@ -92,9 +91,10 @@ def phases_add_up(bench):
                 missed.append((plan["Execution Time"] - sum(times.values()), plan["Execution Time"]))
             if not missed:
                 continue
-            difference, execution = statistics.median(missed), statistics.median(e for _, e in missed)
-            wrong = not -0.01 <= difference[0] <= max(SHARE_MISSED * execution, MS_MISSED)
-            bench.check(f"{name}, sum", f"{difference[0]:.3f} of {execution:.3f} ms have no phase" if wrong else None)
+            # What no phase counts, every run misses; what the machine stole from one run, the others have.
+            difference, execution = min(missed, key=lambda run: abs(run[0]))
+            wrong = not -0.01 <= difference <= max(SHARE_MISSED * execution, MS_MISSED)
+            bench.check(f"{name}, sum", f"{difference:.3f} of {execution:.3f} ms have no phase" if wrong else None)
             work = times["Decode"] + times["Compute"] + times["Copy"]  # the service's alone
             bench.check(f"{name}, work", None if work > 0.02 * execution else f"{times}")
 
@@ -140,6 +140,21 @@ def runs_on_gpu(bench, sql):
     return "NVIDIA" in (node or {}).get("Device", "")
 
 
+def uncovered(bench, name):
+    """None if in one of some traces of the query its spans name 95 % of its time, else what they name."""
+    seen = []
+    for run in range(RUNS):
+        path = bench.trace(f"covered-{name.replace(' ', '-')}-{run}")
+        with bench.session(**{"pg_turbine.trace_file": path}) as session:
+            session.query(QUERIES[name])
+        spans, _ = trace_summary.load(path)
+        (wall, named, _), = trace_summary.coverage(spans).values()
+        if named >= 0.95 * wall:
+            return None
+        seen.append(f"{named} of {wall} us")
+    return ", ".join(seen)
+
+
 def traces_are_whole(bench):
     for name, sql in QUERIES.items():
         path = bench.trace(name.replace(" ", "-"))
@@ -155,8 +170,7 @@ def traces_are_whole(bench):
         threads = set(names.values())
         bench.check(f"{name}, tracks", None if any(t.startswith("backend") for t in threads) and
                     any(t.startswith(("worker", "GPU")) for t in threads) else f"{threads}")
-        for _, (wall, named, _) in trace_summary.coverage(spans).items():
-            bench.check(f"{name}, coverage", None if named >= 0.95 * wall else f"{named} of {wall} us")
+        bench.check(f"{name}, coverage", uncovered(bench, name))
 
 
 def many_write_one_file(bench):
@@ -222,16 +236,21 @@ def cancelled(bench):
 
 
 def ranges_for_profilers(bench, log):
-    """What the recorder has seen: pushes and pops match on every thread."""
+    """What the recorder has seen: pushes and pops match on every thread, once the service is idle."""
     with bench.session() as session:
         session.query(QUERIES["join"])
-    time.sleep(0.1)
-    depth, seen, wrong = {}, set(), 0
-    for line in log.read_text().splitlines():
-        thread, what, *name = line.split(" ", 2)
-        depth[thread] = depth.get(thread, 0) + (1 if what == "push" else -1)
-        wrong += depth[thread] < 0
-        seen.update(name)
+    until = time.monotonic() + 10
+    while True:
+        depth, seen, wrong = {}, set(), 0
+        whole = log.read_text().rpartition("\n")[0]
+        for line in whole.splitlines():
+            thread, what, *name = line.split(" ", 2)
+            depth[thread] = depth.get(thread, 0) + (1 if what == "push" else -1)
+            wrong += depth[thread] < 0
+            seen.update(name)
+        if not any(depth.values()) or time.monotonic() > until:
+            break
+        time.sleep(0.05)
     bench.check("ranges, names", None if {"decode", "pipeline", "start query"} <= seen else f"{seen}")
     bench.check("ranges, pairs", f"{wrong} too many, {depth}" if wrong or any(depth.values()) else None)
 

@@ -80,6 +80,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 UNTIMED = ("sql", "differential", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
            "brin", "sqlsmith", "moved-pages", "c-sql", "c-reports")
 _terminal = threading.Lock()
+# Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
+REPEATED_LINES = 25
 
 
 def default_suites():
@@ -97,7 +99,9 @@ def passed_and_failed(name, last_line, status):
 
 
 def run(name, command, side_by_side):
-    """Runs one suite, its output passed on, at once or in one piece at the end; returns (passed, failed)."""
+    """Runs one suite, its output passed on, at once or in one piece at the end.
+
+    Returns (passed, failed, the output's last lines)."""
     if not side_by_side:
         print(f"=== {name}", flush=True)
     started = time.monotonic()
@@ -114,7 +118,7 @@ def run(name, command, side_by_side):
             print(f"=== {name}\n" + "".join(lines), end="", flush=True)
         passed, failed = passed_and_failed(name, last, process.returncode)
         print(f"=== {name}: {passed} passed, {failed} failed, {time.monotonic() - started:.0f} s", flush=True)
-    return passed, failed
+    return passed, failed, lines[-REPEATED_LINES:]
 
 
 def main():
@@ -137,10 +141,13 @@ def main():
         cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
         outcomes.update(zip(untimed, lanes.map(outcome, untimed)))
-    failing = [name for name, (_, failed) in outcomes.items() if failed]
+    failing = [name for name, (_, failed, _) in outcomes.items() if failed]
+    for name in failing:
+        print(f"=== {name}, how it ended\n" + "".join(outcomes[name][2]), end="")
     if failing:
         print(f"failing suites: {' '.join(failing)}")
-    print(f"{sum(p for p, _ in outcomes.values())} passed, {sum(f for _, f in outcomes.values())} failed", flush=True)
+    passed, failed = (sum(outcome[part] for outcome in outcomes.values()) for part in (0, 1))
+    print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failing else 0
 
 

@@ -11,7 +11,7 @@ packages=(
   llvm-19-dev libpolly-19-dev clang-19 clang-format-19 lld-19 liblld-19-dev
   libzstd-dev zlib1g-dev
   postgresql-15 postgresql-server-dev-15
-  liburing-dev libgtest-dev sqlsmith
+  libgtest-dev sqlsmith
 )
 
 missing=()

@@ -8,29 +8,23 @@
 #include "engine/exec/query_execution.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "engine/device/query_fault.h"
 #include "engine/exec/device_choice.h"
 #include "engine/exec/probed_join_tables.h"
+#include "engine/profile/stopwatch.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 
 namespace turbine {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /* For a result plan: enough for the first rows of an order; and what sorting takes
  * of a row besides. */
 constexpr uint64_t kPlanMemory = 1 << 20;
 constexpr double kSortBytesPerRow = 48;
-
-uint64_t us_since(Clock::time_point start) {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
-}
 
 /* Fails a query whose rows do not go back one by one, for a chunk's verdict. */
 TbFailure verdict_failure(uint32_t verdict) {
@@ -128,12 +122,12 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   }();
   if (code.improve) engine_.compile_ahead.improve(device, program_);
 
-  const auto queued = Clock::now();
+  const Stopwatch queued;
   Admission::Grant grant = [&] {
     const Span span(profile_.get(), TB_SPAN_ADMISSION);
     return engine_.admission.admit(claim(index, needs, query), query.wait_ms, cancelled);
   }();
-  ready_.queue_ms = static_cast<float>(us_since(queued)) / 1000;
+  ready_.queue_ms = static_cast<float>(queued.microseconds()) / 1000;
   const Span span(profile_.get(), TB_SPAN_START);
 
   std::unique_ptr<DeviceQuery> device_query;
@@ -363,23 +357,23 @@ void QueryExecution::advance() {
 }
 
 void QueryExecution::finish() {
-  const auto start = Clock::now();
+  const Stopwatch stopwatch;
   totals_.groups = device_query_->finish();
   if (plan_) apply_plan();
   if (output_) rows_out_ = totals_.groups;
   if (program_->sink() == TB_SINK_BUILD) keep_table();
-  totals_.finish_us += us_since(start);
+  totals_.finish_us += stopwatch.microseconds();
   finished_ = true;
 }
 
 /* The rows sent are those that the plan leaves. */
 void QueryExecution::apply_plan() {
   const Span span(profile_.get(), TB_SPAN_SORT);
-  const auto start = Clock::now();
+  const Stopwatch stopwatch;
   result_run_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
   totals_.groups = result_run_->run(totals_.groups);
-  totals_.sort_us = us_since(start);
+  totals_.sort_us = stopwatch.microseconds();
 }
 
 /* From here on the table is the connection's, with its part of the grant. */
@@ -398,7 +392,7 @@ void QueryExecution::keep_table() {
 
 /* Nothing is in flight any more: slots are the session's thread's alone. */
 void QueryExecution::send_rows() {
-  const auto start = Clock::now();
+  const Stopwatch stopwatch;
   const ResultOutput::Fetch fetch = [this](uint64_t first, uint64_t count) {
     return result_run_ ? result_run_->fetch(first, count) : device_query_->fetch(first, count);
   };
@@ -415,7 +409,7 @@ void QueryExecution::send_rows() {
     slots_.begin_output(i);
     sink_.post(TB_MSG_RESULT_BATCH, payload, -1);
   }
-  totals_.finish_us += us_since(start);
+  totals_.finish_us += stopwatch.microseconds();
 }
 
 void QueryExecution::send_done() {

@@ -6,8 +6,8 @@
  */
 #include "postgres.h"
 
-#include "pg/bridge/connection.h"
 #include "pg/bridge/failure.h"
+#include "pg/bridge/request.h"
 #include "pg/bridge/service_status.h"
 
 #define STATUS_TIMEOUT_MS 2000
@@ -45,23 +45,14 @@ copy_reply(const TbIncoming *message, TbFailure *why)
 TbStatusReply *
 tb_service_status(TbFailure *why)
 {
-	TbConnection  *conn = tb_connection_acquire(why);
-	TbStatusReply *reply = NULL;
 	TbIncoming	   message;
+	TbConnection  *conn = tb_request(TB_MSG_STATUS, NULL, 0, STATUS_TIMEOUT_MS, &message,
+									 why);
+	TbStatusReply *reply;
 
-	if (conn == NULL || !tb_connection_send_struct(conn, TB_MSG_STATUS, NULL, 0, why))
+	if (conn == NULL)
 		return NULL;
-	switch (tb_connection_receive(conn, STATUS_TIMEOUT_MS, &message, why))
-	{
-		case TB_RECEIVED_LOST:
-			return NULL;
-		case TB_RECEIVED_NOTHING:
-			tb_failure_set(why, TB_FALLBACK_NO_SERVICE, "turbined does not answer");
-			break;
-		case TB_RECEIVED:
-			reply = copy_reply(&message, why);
-			break;
-	}
+	reply = copy_reply(&message, why);
 	if (reply != NULL)
 		tb_connection_release(conn);
 	else

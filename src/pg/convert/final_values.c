@@ -24,6 +24,7 @@
 static const char *
 column_values(const TbResultBatch *groups, uint32 column)
 {
+	Assert(column < groups->ncolumns);
 	return (const char *) groups + groups->columns[column].values;
 }
 
@@ -32,6 +33,7 @@ is_valid(const TbResultBatch *groups, uint32 column, uint32 row)
 {
 	uint64 valid = groups->columns[column].valid;
 
+	Assert(column < groups->ncolumns && row < groups->nrows);
 	return valid == 0 || ((const char *) groups)[valid + row] != 0;
 }
 

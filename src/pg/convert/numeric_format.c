@@ -82,6 +82,7 @@ power_of_ten(int exponent)
 {
 	static const uint32 powers[] = {1, 10, 100, 1000, 10000};
 
+	Assert(exponent >= 0 && exponent <= BASE_DIGITS);
 	return powers[exponent];
 }
 
@@ -214,6 +215,18 @@ write_header(Size ndigits, bool negative, int weight, int display_scale,
 	return (char *) (header + 2);
 }
 
+/* Whether that many last digits are zeros; none have to be where it is negative. */
+static pg_attribute_unused() bool is_multiple(tb_uint128 magnitude, int digits)
+{
+	for (; digits > 0; digits--)
+	{
+		if (magnitude % 10 != 0)
+			return false;
+		magnitude /= 10;
+	}
+	return true;
+}
+
 Datum
 tb_numeric_from_int128(tb_int128 value, int scale, int display_scale)
 {
@@ -226,6 +239,8 @@ tb_numeric_from_int128(tb_int128 value, int scale, int display_scale)
 	int16		   *out;
 	struct varlena *result;
 
+	Assert(scale >= 0 && display_scale >= 0 && count <= MAX_BASE_DIGITS);
+	Assert(is_multiple(magnitude, scale - display_scale));
 	/* digits[0] counts 10000^-(number of fractional digits) */
 	weight = count - 1 - (scale + BASE_DIGITS - 1) / BASE_DIGITS;
 	while (count > 0 && digits[count - 1] == 0)

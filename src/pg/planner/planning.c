@@ -12,6 +12,7 @@
 #include "utils/lsyscache.h"
 
 #include "pg/planner/cost.h"
+#include "pg/planner/expression/reason_text.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
 
@@ -156,36 +157,27 @@ tb_planning_may_win(const PlannerInfo *root, const List *paths)
 void
 tb_planning_note(const char *part, const char *format, ...)
 {
-	StringInfoData text;
-	TbReason	  *reason;
-	ListCell	  *lc;
+	TbReason *reason;
+	ListCell *lc;
+	va_list	  args;
+	char	 *text;
 
 	if (!state.recording || part == NULL)
 		return;
-	initStringInfo(&text);
-	for (;;)
-	{
-		va_list args;
-		int		needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&text, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&text, needed);
-	}
+	va_start(args, format);
+	text = tb_reason_text(format, args);
+	va_end(args);
 	/* The planner may look at one part several times. */
 	foreach(lc, state.reasons)
 	{
 		TbReason *seen = lfirst(lc);
 
-		if (strcmp(seen->part, part) == 0 && strcmp(seen->reason, text.data) == 0)
+		if (strcmp(seen->part, part) == 0 && strcmp(seen->reason, text) == 0)
 			return;
 	}
 	reason = palloc(sizeof(TbReason));
 	reason->part = pstrdup(part);
-	reason->reason = text.data;
+	reason->reason = text;
 	state.reasons = lappend(state.reasons, reason);
 }
 

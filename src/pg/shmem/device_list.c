@@ -43,6 +43,7 @@ tb_devices_publish(const TbStatusReply *status)
 {
 	TbSharedState *shared = tb_shared_state();
 
+	Assert(status->ndevices <= TB_MAX_DEVICES && status->generation != 0);
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	shared->ndevices = status->ndevices;
 	memcpy(shared->devices, status->devices, status->ndevices * sizeof(TbDeviceInfo));

@@ -53,6 +53,7 @@ tb_stat_add(TbCounter counter, uint64 count)
 {
 	TbSharedState *shared = tb_shared_state();
 
+	Assert(counter >= 0 && counter < TB_COUNTER_COUNT);
 	if (shared != NULL && count > 0)
 		pg_atomic_fetch_add_u64(&shared->counters[counter], (int64) count);
 }

@@ -38,6 +38,7 @@ tb_brin_scan_run(TbBrinScan *scan, Relation rel)
 
 	if (scan->index_scan == NULL)
 		return NULL;
+	Assert(tb_is_index_scan(scan->index_scan));
 	/* What plan nodes allocate when they first run must outlive our query. */
 	old = MemoryContextSwitchTo(scan->index_scan->state->es_query_cxt);
 	/* With other parameters it rescans itself. */

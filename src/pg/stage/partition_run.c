@@ -133,6 +133,7 @@ tb_partition_run_make(CustomScanState *css, int stage, int eflags)
 static Relation
 leaf_relation(const TbPartitionRun *run, int leaf)
 {
+	Assert(leaf >= 0 && leaf < run->nleaves);
 	return ExecGetRangeTableRelation(run->estate, run->rtis[leaf]);
 }
 
@@ -218,6 +219,7 @@ tb_partition_run_choose(TbPartitionRun *run)
 		for (int i = 0; i < run->nread; i++)
 			run->read[i] = run->valid[run->read[i]];
 	}
+	Assert(run->nread <= run->nvalid);
 	choose_blocks(run);
 }
 
@@ -254,6 +256,8 @@ tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key, uint64 rows
 {
 	int kept = 0;
 
+	/* tb_partition_run_choose has chosen, and nothing is read yet. */
+	Assert(run->npruning_keys > 0 && run->nread <= run->nvalid);
 	for (int i = 0; i < run->nread; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -275,6 +279,8 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 	{
 		parts[i].rel = leaf_relation(run, run->read[i]);
 		parts[i].layout = run->leaf_layouts[run->read[i]];
+		/* 0: the stage's own program. */
+		Assert(parts[i].layout >= 0 && parts[i].layout <= run->nlayouts);
 		parts[i].blocks = run->blocks[run->read[i]];
 	}
 	for (int i = 0; i < run->nlayouts; i++)

@@ -103,7 +103,12 @@ leaf_attnums_node(const TbPartitions *partitions, AttrNumber attnum)
 	AttrNumber *attnums = palloc(sizeof(AttrNumber) * Max(nleaves, 1));
 
 	for (int i = 0; i < nleaves; i++)
-		attnums[i] = ((TbLeaf *) list_nth(partitions->leaves, i))->attnums[attnum - 1];
+	{
+		const TbLeaf *leaf = list_nth(partitions->leaves, i);
+
+		Assert(attnum > 0 && attnum <= leaf->nattnums);
+		attnums[i] = leaf->attnums[attnum - 1];
+	}
 	return tb_bytes_node(attnums, sizeof(AttrNumber) * nleaves);
 }
 
@@ -133,7 +138,9 @@ pack_stage(const TbStage *stage)
 							  numbers_node(stage->leaf_layouts), pack_layouts(stage));
 
 	result = lappend(result, numbers_node(stage->leaf_brin_plans));
-	return lappend(result, pack_pruning_keys(stage));
+	result = lappend(result, pack_pruning_keys(stage));
+	Assert(list_length(result) == TB_STAGE_COUNT);
+	return result;
 }
 
 List *
@@ -150,12 +157,14 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 	result = lappend(result, tb_bytes_node(outputs, outputs_size));
 	result = lappend(result, NIL);
 	result = lappend(result, tb_bytes_node(NULL, 0));
+	Assert(list_length(result) == TB_PRIVATE_COUNT);
 	return result;
 }
 
 void
 tb_private_set_result(List *custom_private, const TbResultPlan *result)
 {
+	Assert(list_length(custom_private) == TB_PRIVATE_COUNT);
 	lfirst(list_nth_cell(custom_private,
 						 TB_PRIVATE_RESULT)) = tb_bytes_node(result, result->total_size);
 }
@@ -187,6 +196,7 @@ tb_private_relids(const CustomScan *plan)
 static List *
 stage_list(const CustomScan *plan, int stage)
 {
+	Assert(stage >= 0 && stage < tb_private_nstages(plan));
 	return list_nth(list_nth(plan->custom_private, TB_PRIVATE_STAGES), stage);
 }
 
@@ -199,17 +209,21 @@ tb_private_nstages(const CustomScan *plan)
 TbProgram *
 tb_private_program(const CustomScan *plan, int stage)
 {
-	Size size;
+	Size	   size;
+	TbProgram *program = tb_node_bytes(stage_list(plan, stage), TB_STAGE_PROGRAM, &size);
 
-	return tb_node_bytes(stage_list(plan, stage), TB_STAGE_PROGRAM, &size);
+	Assert(size == program->total_size);
+	return program;
 }
 
 TbStageInfo
 tb_private_stage(const CustomScan *plan, int stage)
 {
-	Size size;
+	Size		 size;
+	TbStageInfo *info = tb_node_bytes(stage_list(plan, stage), TB_STAGE_INFO, &size);
 
-	return *(TbStageInfo *) tb_node_bytes(stage_list(plan, stage), TB_STAGE_INFO, &size);
+	Assert(size == sizeof(TbStageInfo));
+	return *info;
 }
 
 int32 *
@@ -250,6 +264,7 @@ tb_private_pruning_key(const CustomScan *plan, int stage, int key,
 	List *packed = list_nth(list_nth(stage_list(plan, stage), TB_STAGE_PRUNING_KEYS), key);
 	Size  size;
 
+	Assert(list_length(packed) == 2);
 	*leaf_attnums = tb_node_bytes(packed, 1, &size);
 	return *(TbPruningKey *) tb_node_bytes(packed, 0, &size);
 }
@@ -363,6 +378,7 @@ tb_private_notes(const CustomScan *plan, int stage)
 	TbStageNotes notes = {0};
 	ListCell	*lc;
 
+	Assert(list_length(packed) >= 4 && list_length(packed) % 2 == 0);
 	notes.rti = linitial_node(Var, packed)->varno;
 	notes.filters = lsecond(packed);
 	notes.brin_condition = lthird(packed);

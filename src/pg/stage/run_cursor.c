@@ -41,8 +41,10 @@ TupleTableSlot *
 tb_run_cursor_kept_tuple(TbRunCursor *cursor)
 {
 	TbClock			before = tb_profile_enter(cursor->run->profile, TB_CLOCK_FALLBACK);
-	TupleTableSlot *slot = ExecProcNode(tb_stage_run_kept(cursor->run));
+	TupleTableSlot *slot;
 
+	Assert(cursor->falling_back);
+	slot = ExecProcNode(tb_stage_run_kept(cursor->run));
 	(void) tb_profile_enter(cursor->run->profile, before);
 	return slot;
 }
@@ -57,6 +59,7 @@ end_run(TbRunCursor *cursor)
 void
 tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why)
 {
+	Assert(!cursor->returned_row && !cursor->falling_back);
 	end_run(cursor);
 	cursor->falling_back = true;
 	strlcpy(cursor->fallback_message, why, sizeof(cursor->fallback_message));
@@ -129,6 +132,7 @@ tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot)
 	ExprContext	 *econtext = cursor->run->css->ss.ps.ps_ExprContext;
 	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 
+	Assert(cursor->batch != NULL && cursor->next_row < cursor->batch->nrows);
 	tb_final_row(cursor->outputs, cursor->noutputs, cursor->batch, cursor->next_row++,
 				 slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);

@@ -79,6 +79,7 @@ tb_stage_run_make(CustomScanState *css, int eflags)
 	run->groups = tb_private_groups(plan);
 	run->result = tb_private_result(plan);
 	run->nstages = tb_private_nstages(plan);
+	Assert(run->nstages > 0);
 	run->stages = palloc0(sizeof(TbRunStage) * run->nstages);
 	run->context = AllocSetContextCreate(css->ss.ps.state->es_query_cxt,
 										 "pg_turbine stages", ALLOCSET_SMALL_SIZES);
@@ -154,6 +155,7 @@ device_of(const TbStageRun *run, int index)
 static Relation
 table_of(const TbStageRun *run, int index)
 {
+	Assert(run->stages[index].source == NULL);
 	return ExecGetRangeTableRelation(run->css->ss.ps.state, run->stages[index].rti);
 }
 
@@ -247,6 +249,8 @@ static bool
 begin_program(TbStageRun *run, int index, const TbProgramSpec *spec, TbSource *source,
 			  const char *input_name, MemoryContext context, TbFailure *why)
 {
+	/* A connection runs one query at a time. */
+	Assert(run->program == NULL);
 	run->current = index;
 	run->input = source;
 	run->program = tb_program_run_begin(spec, source, input_name, context, why);
@@ -377,6 +381,8 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 	TbBlockSet *blocks = NULL;
 	bool		built;
 
+	/* What the node returns is of a table; only join tables are made of plans' rows. */
+	Assert(rel != NULL || !is_last(run, index));
 	CHECK_FOR_INTERRUPTS();
 	if (rel != NULL && nothing_to_read(stage, rel, &blocks))
 	{
@@ -433,6 +439,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 	TbRunStart	  result = TB_RUN_STARTED;
 
+	Assert(run->program == NULL && run->connection.conn == NULL);
 	memset(why, 0, sizeof(*why));
 	if (!tb_isolation_qualifies())
 	{
@@ -462,6 +469,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 TbResultsNext
 tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch, TbFailure *why)
 {
+	Assert(run->program != NULL && is_last(run, run->current));
 	CHECK_FOR_INTERRUPTS();
 	memset(why, 0, sizeof(*why));
 	return tb_program_run_next(run->program, batch, why);

@@ -8,25 +8,19 @@
 #include "engine/source/heap/heap_source.h"
 
 #include <atomic>
-#include <chrono>
 #include <new>
 #include <utility>
 
+#include "engine/profile/stopwatch.h"
 #include "engine/source/heap/direct_reader.h"
 #include "engine/wire/protocol_error.h"
 
 namespace turbine {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /* A thread copies some 5-16 GB/s from the page cache, a GPU takes 55: several
  * read a large slot. 2 MB keep a drive busy as well. */
 constexpr uint32_t kPagesPerRead = 256;
-
-uint64_t us_since(Clock::time_point start) {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
-}
 
 uint64_t pages_of(const std::vector<TbRun>& runs) {
   uint64_t pages = 0;
@@ -132,9 +126,9 @@ void HeapSource::fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQu
 bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const ChunkTask& task, DeviceQuery& device) {
   if (pages_of(fill->runs) != task.npages) return false;
   auto read = [this, fill](uint32_t first, uint32_t count, uint8_t* pages) {
-    const auto start = Clock::now();
+    const Stopwatch stopwatch;
     const CachedRead read = read_cached(*fill->files, fill->runs, first, count, verify_checksums_, pages);
-    fill->us += us_since(start);
+    fill->us += stopwatch.microseconds();
     return pages_read(read);
   };
   return device.decode_ahead(task, read, [this, fill](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
@@ -170,13 +164,13 @@ void HeapSource::start_reads(const std::shared_ptr<Fill>& fill) {
 }
 
 void HeapSource::read_part(Fill& fill, const std::vector<TbRun>& part) {
-  const auto start = Clock::now();
+  const Stopwatch stopwatch;
   bool ok;
   {
     const Span span(profile_, TB_SPAN_READ, fill.sequence);
     ok = read_runs(*fill.files, part, verify_checksums_, fill.to);
   }
-  fill.us += us_since(start);
+  fill.us += stopwatch.microseconds();
   // The query, and its profile, may be gone as soon as the last part is told of.
   fill.part_done(ok, pages_of(part) * TB_PAGE_SIZE);
 }

@@ -126,6 +126,8 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 	TbSetFold	 *fold = NULL;
 	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 
+	/* Nothing has been returned: PostgreSQL's plan may still begin. */
+	Assert(node->checked == NULL && !cursor->returned_row);
 	node->checked = tuplestore_begin_heap(false, false, work_mem);
 	if (node->checked_slot == NULL)
 		node->checked_slot = ExecInitExtraTupleSlot(node->css.ss.ps.state,
@@ -183,6 +185,7 @@ forget_checked(TbPreAggState *node)
 static TupleTableSlot *
 store_empty(TbPreAggState *node, TupleTableSlot *slot)
 {
+	Assert(node->program->keys.count == 0 && !node->cursor.falling_back);
 	tb_final_empty(node->cursor.outputs, node->cursor.noutputs, node->program,
 				   slot->tts_values, slot->tts_isnull);
 	slot->tts_isnull[node->cursor.noutputs] = true;

@@ -515,6 +515,8 @@ tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row, const c
 	int			  nkeys = fold->sets->nkeys;
 	MemoryContext old;
 
+	/* A hash table that is being read takes nothing in. */
+	Assert(fold->next_table == 0 && (fold->ntables == 0 || !fold->tables[0].begun));
 	MemoryContextReset(fold->per_row);
 	old = MemoryContextSwitchTo(fold->per_row);
 	/* Nobody sees the key of DISTINCT. */
@@ -606,6 +608,7 @@ stored_text(const TbSetFold *fold, const TbResultBatch *group, int state)
 {
 	StoredText text;
 
+	Assert(is_text(fold, state));
 	memcpy(&text, (const char *) group + group->columns[fold->sets->nkeys + state].values,
 		   sizeof(text));
 	return text;

@@ -95,6 +95,7 @@ start_query(TbScanState *node)
 	const char	 *reason;
 	MemoryContext old;
 
+	Assert(node->query == NULL && node->plain == NULL);
 	node->started = true;
 	if (!tb_isolation_qualifies())
 	{
@@ -192,6 +193,7 @@ next_rowid(TbScanState *node, uint32 *rowid, bool *unfiltered)
 static bool
 next_chunk(TbScanState *node)
 {
+	Assert(node->query != NULL && !node->have_chunk);
 	CHECK_FOR_INTERRUPTS();
 	node->next_row = 0;
 	node->next_deferred = 0;

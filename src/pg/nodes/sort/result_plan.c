@@ -31,12 +31,6 @@ tb_result_create(uint32 ncolumns)
 	return builder;
 }
 
-TbResultBuilder *
-tb_result_copy(const TbResultBuilder *builder)
-{
-	return memcpy(palloc(sizeof(*builder)), builder, sizeof(*builder));
-}
-
 static void *
 copy_of(const void *bytes, Size size)
 {
@@ -165,12 +159,6 @@ const TbWindowPass *
 tb_result_passes(const TbResultPlan *plan)
 {
 	return (const TbWindowPass *) ((const char *) plan + plan->passes.offset);
-}
-
-const TbWindowFunction *
-tb_result_functions(const TbResultPlan *plan)
-{
-	return (const TbWindowFunction *) ((const char *) plan + plan->functions.offset);
 }
 
 const TbResultCondition *

@@ -19,9 +19,6 @@ typedef struct TbResultBuilder TbResultBuilder;
 /* Over results of so many columns. */
 extern TbResultBuilder *tb_result_create(uint32 ncolumns);
 
-/* One that can be given another order and limit; passes and functions are shared. */
-extern TbResultBuilder *tb_result_copy(const TbResultBuilder *builder);
-
 /*
  * A pass: its keys (TbSortKey *), and what it computes. Keys, first_key, nkeys and
  * first_function of `pass` are filled in here; functions added until the next pass
@@ -47,7 +44,6 @@ extern TbResultPlan *tb_result_finish(const TbResultBuilder *builder);
 /* Its arrays. */
 extern const TbSortKey		   *tb_result_keys(const TbResultPlan *plan);
 extern const TbWindowPass	   *tb_result_passes(const TbResultPlan *plan);
-extern const TbWindowFunction  *tb_result_functions(const TbResultPlan *plan);
 extern const TbResultCondition *tb_result_conditions(const TbResultPlan *plan);
 
 #endif

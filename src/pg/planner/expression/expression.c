@@ -22,6 +22,7 @@
 
 #include "pg/convert/numeric_format.h"
 #include "pg/planner/expression/expression_internal.h"
+#include "pg/planner/expression/reason_text.h"
 
 /* Digits after the point of a numeric parameter: an average's, or a quotient's of
  * at least 0.0001. */
@@ -47,22 +48,11 @@ tb_translator_init(TbTranslator *t, PlannerInfo *root, Index varno, TupleDesc de
 bool
 tb_refuse(TbTranslator *t, const char *format, ...)
 {
-	va_list		   args;
-	StringInfoData text;
+	va_list args;
 
-	initStringInfo(&text);
-	for (;;)
-	{
-		int needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&text, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&text, needed);
-	}
-	t->reason = text.data;
+	va_start(args, format);
+	t->reason = tb_reason_text(format, args);
+	va_end(args);
 	return false;
 }
 

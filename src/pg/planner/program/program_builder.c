@@ -297,6 +297,7 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 	uint32			  index;
 	bool			  guessed;
 
+	Assert(attnum > 0 && attnum <= builder->desc->natts && !att->attisdropped);
 	if (find_column(builder, attnum, 0, value))
 		return true;
 	if (!attribute_info(builder, attnum, &info, &guessed))
@@ -321,6 +322,7 @@ tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typid, int32 ty
 	TbTypeInfo info;
 	TbColumn   column = {0};
 
+	Assert(attnum > 0 && builder->desc == NULL);
 	if (!tb_type_of(typid, typmod, &info))
 		return false;
 	if (find_column(builder, attnum, 0, value))
@@ -369,6 +371,7 @@ tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value)
 {
 	BuilderJoin *to = list_nth(builder->joins, join);
 
+	Assert(value->expr < builder->node_list.count);
 	to->keys = lappend_int(to->keys, (int) value->expr);
 }
 
@@ -449,6 +452,8 @@ tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, 
 	{
 		const TbExpr *arg = &builder->nodes[args[i].expr].expr;
 
+		/* Operands come first: one pass evaluates a program. */
+		Assert(args[i].expr < builder->node_list.count);
 		list[i] = args[i].expr;
 		expr.flags |= arg->flags & TB_EX_RAISES;
 		expr.cost += arg->cost;
@@ -460,6 +465,7 @@ tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, 
 void
 tb_builder_add_filter(TbBuilder *builder, const TbValue *value)
 {
+	Assert(value->info.type == TB_TYPE_BOOL);
 	builder->filters = lappend_int(builder->filters, (int) value->expr);
 }
 
@@ -475,6 +481,7 @@ tb_builder_add_agg(TbBuilder *builder, TbAggKind kind, const TbValue *arg,
 {
 	TbAgg agg = {0};
 
+	Assert(filter == NULL || filter->info.type == TB_TYPE_BOOL);
 	agg.kind = kind;
 	agg.type = arg ? arg->info.type : 0;
 	agg.scale = arg ? arg->info.scale : 0;

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <new>
 
+#include "engine/profile/stopwatch.h"
+
 namespace turbine::cuda {
 
 namespace {
@@ -39,17 +41,6 @@ bool is_empty(const ChunkTask& task) {
     default: return reinterpret_cast<const TbColumnsChunk*>(task.data)->nrows == 0;
   }
 }
-
-class Stopwatch {
- public:
-  uint64_t microseconds() const {
-    const auto elapsed = std::chrono::steady_clock::now() - start_;
-    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
-  }
-
- private:
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 }  // namespace
 

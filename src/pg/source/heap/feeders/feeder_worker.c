@@ -24,8 +24,8 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "pg/bridge/connection.h"
 #include "pg/bridge/failure.h"
+#include "pg/bridge/request.h"
 #include "pg/source/heap/visibility/buffered_read.h"
 #include "pg/source/heap/feeders/feeder_queue.h"
 #include "pg/source/heap/feeders/feeders.h"
@@ -77,25 +77,13 @@ take_slot_memory(TbConnection *conn, const TbFeederQueue *queue, const TbIncomin
 static TbConnection *
 attach(const TbFeederQueue *queue, TbFailure *why)
 {
-	TbConnection *conn = tb_connection_acquire(why);
 	TbAttach	  request = {.generation = queue->generation, .lease = queue->lease};
-	TbIncoming	  message;
+	TbIncoming	  answer;
+	TbConnection *conn = tb_request(TB_MSG_ATTACH, &request, sizeof(request),
+									ATTACH_TIMEOUT_MS, &answer, why);
 
-	if (conn == NULL ||
-		!tb_connection_send_struct(conn, TB_MSG_ATTACH, &request, sizeof(request), why))
-		return NULL;
-	switch (tb_connection_receive(conn, ATTACH_TIMEOUT_MS, &message, why))
-	{
-		case TB_RECEIVED_LOST:
-			return NULL;
-		case TB_RECEIVED_NOTHING:
-			tb_failure_set(why, TB_FALLBACK_NO_SERVICE, "turbined does not answer");
-			break;
-		case TB_RECEIVED:
-			if (take_slot_memory(conn, queue, &message, why))
-				return conn;
-			break;
-	}
+	if (conn == NULL || take_slot_memory(conn, queue, &answer, why))
+		return conn;
 	tb_connection_close(conn);
 	return NULL;
 }
