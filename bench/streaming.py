@@ -3,7 +3,7 @@
 
 Loads lineorder, vacuums it, and runs scans and aggregates over it on one device,
 warm, printing the median and, of the median's neighbour under EXPLAIN (ANALYZE,
-VERBOSE), the service's stages. Stage times are sums over threads and over chunks
+VERBOSE), the service's phases. Their times are sums over threads and over chunks
 that overlap; GB/s is the table's size over the query's time.
 Needs python3 and the built tree or a bundle (TURBINE_PG_BIN). Called by hand.
 """

@@ -62,7 +62,7 @@ class Layers(TreeCase):
             "catalog/types.c": HEAD + '#include "turbine/wire.h"\n'}), [])
 
     def test_headers_of_others(self):
-        for path, spelled in (("src/engine/exec/a.cc", "postgres.h"), ("src/daemon/a.cc", "llvm/IR/Module.h"),
+        for path, spelled in (("src/engine/execution/a.cc", "postgres.h"), ("src/daemon/a.cc", "llvm/IR/Module.h"),
                               ("src/compiler/a.cc", "llvm/IR/Module.h"), ("src/engine/device/cuda/a.cc", "cuda.h")):
             with self.subTest(path):
                 self.setUp()
@@ -74,8 +74,8 @@ class Layers(TreeCase):
         self.assertIn("line 7: pg may not include device", found[2])
 
     def test_a_unit_test_may_look_further(self):
-        self.assertEqual(self.complaints({"src/engine/program/a_test.cc": HEAD + '#include "engine/exec/e.h"\n',
-                                          "src/engine/exec/e.h": "int e;\n"}), [])
+        self.assertEqual(self.complaints({"src/engine/program/a_test.cc": HEAD + '#include "engine/execution/e.h"\n',
+                                          "src/engine/execution/e.h": "int e;\n"}), [])
 
     def test_language(self):
         self.refused("language", {"src/pg/feed/a.cc": HEAD})
@@ -92,7 +92,7 @@ class Layers(TreeCase):
         self.assertNotIn("src/pg/bridge", missing)
 
     def test_room_within_a_room(self):
-        self.refused("layers", {"src/pg/source/service/a.c": HEAD + '#include "pg/source/heap/h.h"\n',
+        self.refused("layers", {"src/pg/conversation/a.c": HEAD + '#include "pg/source/heap/h.h"\n',
                                 "src/pg/source/heap/h.h": "int h;\n"})
 
     def test_the_root_of_pg_may_include_all(self):

@@ -97,15 +97,15 @@ typedef struct TbDecodeArgs
  * numbers. The rows hold hash, keys and states in the layout that
  * engine/program/group_layout.h computes from the program.
  *
- * Ungrouped aggregation uses the one row 0 of `rows` and no slots.
+ * Ungrouped aggregation uses the one row 0 of `rows` and no buckets.
  */
 typedef struct TbGroupTable
 {
-	uint32_t *slots;		  /* 0 empty, else group number + 1; on the GPU
-							   * also TB_SLOT_BUSY while being filled */
-	uint64_t  slot_mask;	  /* number of slots - 1 (a power of two) */
+	uint32_t *buckets;		  /* 0 empty, else group number + 1; on the GPU
+							   * also TB_BUCKET_BUSY while being filled */
+	uint64_t  bucket_mask;	  /* number of buckets - 1 (a power of two) */
 	uint8_t	 *rows;			  /* group_capacity * row_size */
-	uint64_t  group_capacity; /* at most half of the slots */
+	uint64_t  group_capacity; /* at most half of the buckets */
 	uint64_t  ngroups;		  /* filled rows; atomic on the GPU */
 	uint8_t	 *arena;		  /* bytes of text keys and text min/max */
 	uint64_t  arena_capacity;
@@ -115,7 +115,7 @@ typedef struct TbGroupTable
 	uint64_t  reserved;
 } TbGroupTable;
 
-#define TB_SLOT_BUSY 0xffffffffu
+#define TB_BUCKET_BUSY 0xffffffffu
 
 /* Text inside a group row: bytes in the arena. 16 bytes. */
 typedef struct TbGroupText
@@ -154,12 +154,12 @@ typedef struct TbRowStore
  * that it can be copied as it is. Offsets count from the block's start. 64-aligned.
  *
  * A look-up yields a row number or TB_NONE:
- *   HASH    slots: uint64 a slot, 0 empty, else (hash >> 32) << 32 | row + 1, linear
- *           probing from (hash & slot_mask); equal keys have one slot, for the
+ *   HASH    buckets: uint64 a bucket, 0 empty, else (hash >> 32) << 32 | row + 1, linear
+ *           probing from (hash & bucket_mask); equal keys have one bucket, for the
  *           first row of their chain
- *   DIRECT  one integer key: slots: uint32[key_span] by key - key_min, 0 none, else
+ *   DIRECT  one integer key: buckets: uint32[key_span] by key - key_min, 0 none, else
  *           row + 1
- *   DENSE   one integer key, unique: rows are in the order of their keys; slots: a
+ *   DENSE   one integer key, unique: rows are in the order of their keys; buckets: a
  *           TbRankWord for every 32 keys from key_min on
  *   ALL     no keys: every row, from 0 on
  * Further rows of equal keys follow by `next`.
@@ -188,8 +188,8 @@ typedef struct TbJoinTable
 	uint64_t total_size;
 	int64_t	 key_min;
 	uint64_t key_span; /* key - key_min < key_span, unsigned */
-	uint64_t slot_mask;
-	uint64_t slots;	   /* offset; 0: none, where nrows is 0 */
+	uint64_t bucket_mask;
+	uint64_t buckets;  /* offset; 0: none, where nrows is 0 */
 	uint64_t next;	   /* offset of uint32[nrows]: row + 1, 0 at the
 						* end; 0: no chain is longer than one row */
 	uint64_t bytes;	   /* offset of the bytes that text views count from */

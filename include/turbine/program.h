@@ -4,10 +4,10 @@
  * A backend builds it (src/pg/planner/program/program_builder.c), the daemon and the
  * compiler read it (src/engine/program). It describes the *shape* of one
  * pipeline: how to decode the table's tuples, which join tables to probe, which
- * expressions to evaluate, and the sink. A query of joins is several programs:
- * one BUILD a join table, and one that probes them. It holds no literal and no address:
- * constants are parameters (params.h), so that equal shapes are equal bytes, and the bytes
- * are the key of the code cache. All padding and reserved fields are zero.
+ * expressions to evaluate, and the sink. A node that joins runs several
+ * programs: one BUILD a join table, and one that probes them. It holds no literal and no
+ * address: constants are parameters (params.h), so that equal shapes are equal bytes, and
+ * the bytes are the key of the code cache. All padding and reserved fields are zero.
  *
  * The blob is the header followed by the arrays, each at the 8-aligned offset
  * that the header gives, in native byte order.

@@ -136,10 +136,10 @@ TEST(Pipeline, ExtremesAndZones) {
   ProgramWriter w;
   const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT4, true), x = w.column(TB_TYPE_FLOAT8, true),
                  y = w.column(TB_TYPE_FLOAT8, true);
-  const uint32_t greatest = w.node(TB_EXPR_GREATEST, TB_TYPE_INT4, TB_EX_NULLABLE, TB_FN_INT4LT, {a, b});
-  const uint32_t least = w.node(TB_EXPR_LEAST, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {x, y});
-  const uint32_t as_double = w.node(TB_EXPR_CALL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_INT4_TO_FLOAT8, {greatest});
-  w.filters = {w.node(TB_EXPR_CALL, TB_TYPE_BOOL, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {as_double, least})};
+  const uint32_t greatest = w.expr(TB_EXPR_GREATEST, TB_TYPE_INT4, TB_EX_NULLABLE, TB_FN_INT4LT, {a, b});
+  const uint32_t least = w.expr(TB_EXPR_LEAST, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {x, y});
+  const uint32_t as_double = w.expr(TB_EXPR_CALL, TB_TYPE_FLOAT8, TB_EX_NULLABLE, TB_FN_INT4_TO_FLOAT8, {greatest});
+  w.filters = {w.expr(TB_EXPR_CALL, TB_TYPE_BOOL, TB_EX_NULLABLE, TB_FN_FLOAT8LT, {as_double, least})};
   CompiledPipeline code(w.blob(TB_SINK_ROWS));
   const double nan = std::nan("");
   std::vector<int32_t> as = {1, 5, 9, 0, 3, 7}, bs = {2, 4, 0, 8, 0, 7};
@@ -392,13 +392,13 @@ TEST(Pipeline, LogicFollowsThreeValues) {
   // (a < p AND b < p) OR a IS NULL, CASE, COALESCE over all NULL patterns
   ProgramWriter w;
   const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT4, true), p0 = w.param(TB_TYPE_INT4);
-  const uint32_t both = w.node(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0,
+  const uint32_t both = w.expr(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0,
                                {w.call(TB_FN_INT4LT, {a, p0}), w.call(TB_FN_INT4LT, {b, p0})});
-  const uint32_t neither = w.node(TB_EXPR_NOT, TB_TYPE_BOOL, 0, 0, {both});
-  const uint32_t value = w.node(TB_EXPR_CASE, TB_TYPE_INT4, TB_EX_NULLABLE, 0,
-                                {w.node(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {a}), b, neither, p0,
-                                 w.node(TB_EXPR_COALESCE, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {b, a})});
-  w.filters = {w.node(TB_EXPR_IS_NOT_FALSE, TB_TYPE_BOOL, 0, 0, {w.call(TB_FN_INT4LT, {value, p0})})};
+  const uint32_t neither = w.expr(TB_EXPR_NOT, TB_TYPE_BOOL, 0, 0, {both});
+  const uint32_t value = w.expr(TB_EXPR_CASE, TB_TYPE_INT4, TB_EX_NULLABLE, 0,
+                                {w.expr(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {a}), b, neither, p0,
+                                 w.expr(TB_EXPR_COALESCE, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {b, a})});
+  w.filters = {w.expr(TB_EXPR_IS_NOT_FALSE, TB_TYPE_BOOL, 0, 0, {w.call(TB_FN_INT4LT, {value, p0})})};
   CompiledPipeline code(w.blob(TB_SINK_ROWS));
   std::mt19937_64 random(4);
   const int32_t l = 3;

@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "daemon/log.h"
-#include "engine/exec/device_choice.h"
+#include "engine/execution/device_choice.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 

@@ -1,6 +1,6 @@
 /*
  * session.h - one backend's connection: handshake, and then queries, one at a
- * time, with the tables that a join's first queries build for its last one.
+ * time, with the join tables that a node's first queries build for its last one.
  *
  * Runs on a thread of its own until the peer closes, breaks the protocol, or
  * the daemon stops. Whatever goes wrong stays here: nothing thrown leaves
@@ -15,9 +15,9 @@
 
 #include "daemon/message_reader.h"
 #include "daemon/outbox.h"
-#include "engine/exec/connection_join_tables.h"
-#include "engine/exec/engine.h"
-#include "engine/exec/query_execution.h"
+#include "engine/execution/connection_join_tables.h"
+#include "engine/execution/engine.h"
+#include "engine/execution/query_execution.h"
 
 namespace turbine {
 

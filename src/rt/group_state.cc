@@ -1,12 +1,12 @@
 /*
  * group_state.cc - what generated GPU kernels do to memory that many threads
- * share: aggregate states, the slots of a group table, and output counters.
+ * share: aggregate states, the buckets of a group table, and output counters.
  *
  * Called by the kernels of compiler/codegen/{pipeline,probe}_gpu.cc alone; compiled for
  * the host too, where a "warp" is one thread, so that unit tests reach it.
  *
  * Every atomic is relaxed. Order matters in one place only, when a group's row
- * is published: a fence stands between the row and its slot, and readers of
+ * is published: a fence stands between the row and its bucket, and readers of
  * rows use volatile loads. LLVM's NVPTX backend drops stronger orders silently.
  *
  * rt_warp_*: all 32 lanes of a warp arrive together; one of them writes.
@@ -350,17 +350,17 @@ RT_EXPORT bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const
   return ((words[at / 8] ^ load_partial(key + at, rest)) & mask) == 0;
 }
 
-/* Takes an empty slot; returns what was there (0: it is ours now). */
-RT_EXPORT uint32_t rt_slot_claim(uint32_t* slot) {
+/* Takes an empty bucket; returns what was there (0: it is ours now). */
+RT_EXPORT uint32_t rt_bucket_claim(uint32_t* bucket) {
   uint32_t expected = 0;
-  __atomic_compare_exchange_n(slot, &expected, TB_SLOT_BUSY, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  __atomic_compare_exchange_n(bucket, &expected, TB_BUCKET_BUSY, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
 
 /* Ends a claim: everything written before is there for who sees `entry`. */
-RT_EXPORT void rt_slot_publish(uint32_t* slot, uint32_t entry) {
+RT_EXPORT void rt_bucket_publish(uint32_t* bucket, uint32_t entry) {
   fence();
-  __atomic_store_n(slot, entry, __ATOMIC_RELAXED);
+  __atomic_store_n(bucket, entry, __ATOMIC_RELAXED);
 }
 
 /* A row number, and `text_bytes` of the arena at *arena_offset. TB_NONE, with

@@ -19,8 +19,8 @@ void rt_state_min_key(void* state, int64_t key, uint32_t type);
 void rt_state_max_key(void* state, int64_t key, uint32_t type);
 bool rt_warp_sum_f64(void* state, double value, bool nonfinite_input);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
-uint32_t rt_slot_claim(uint32_t* slot);
-void rt_slot_publish(uint32_t* slot, uint32_t entry);
+uint32_t rt_bucket_claim(uint32_t* bucket);
+void rt_bucket_publish(uint32_t* bucket, uint32_t entry);
 uint32_t rt_group_reserve(TbGroupTable* table, uint64_t text_bytes, uint64_t* arena_offset);
 }
 
@@ -106,12 +106,12 @@ TEST(GroupState, SharedTextsCompareWithoutTheirPadding) {
   }
 }
 
-TEST(GroupState, SlotsAreClaimedOnceAndTablesFillUp) {
-  uint32_t slot = 0;
-  EXPECT_EQ(rt_slot_claim(&slot), 0u);
-  EXPECT_EQ(rt_slot_claim(&slot), TB_SLOT_BUSY);
-  rt_slot_publish(&slot, 7);
-  EXPECT_EQ(rt_slot_claim(&slot), 7u);
+TEST(GroupState, BucketsAreClaimedOnceAndTablesFillUp) {
+  uint32_t bucket = 0;
+  EXPECT_EQ(rt_bucket_claim(&bucket), 0u);
+  EXPECT_EQ(rt_bucket_claim(&bucket), TB_BUCKET_BUSY);
+  rt_bucket_publish(&bucket, 7);
+  EXPECT_EQ(rt_bucket_claim(&bucket), 7u);
 
   TbGroupTable table{};
   table.group_capacity = 2;

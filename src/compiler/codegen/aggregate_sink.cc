@@ -2,8 +2,9 @@
  * aggregate_sink.cc - the AGGREGATE sink of tb_pipeline.
  *
  * Ungrouped programs add to one row of states; grouped ones reserve all groups of a tile
- * first, which may fail, and then apply, which can not. Called by pipeline_host.cc for each
- * tile. It must never add to a state before every group of the tile has its place.
+ * first, which may fail, and then apply, which can not. Called by pipeline_host.cc once
+ * a compilation; what it emits runs for each tile, and must never add to a state before every group of the tile has its
+ * place.
  */
 #include <llvm/IR/Intrinsics.h>
 
@@ -55,7 +56,7 @@ void HostPipeline::emit_ungrouped_sink(const TupleBatch& b) {
 }
 
 /*
- * Hashes first, with the slots prefetched; then, once there is room for a batch
+ * Hashes first, with the buckets prefetched; then, once there is room for a batch
  * of new groups, find or insert (reserve); then combine the tuples (apply).
  */
 void HostPipeline::emit_grouped_sink(const TupleBatch& b) {
@@ -101,7 +102,7 @@ Value* HostPipeline::emit_group_hashes(const TupleBatch& b) {
         Value* hash = groups_.hash();
         ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), hashes_, k));
         ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                            {groups_.slot_pointer(hash), ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+                            {groups_.bucket_pointer(hash), ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
         Value* bytes = groups_.text_bytes();
         if (accumulators_.has_text_states()) {
           Value* states = accumulators_.text_state_bytes(nullptr);

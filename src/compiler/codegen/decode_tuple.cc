@@ -1,7 +1,7 @@
 /*
  * decode_tuple.cc - emits the decoding of one heap tuple.
  *
- * Called by decode.cc for each tuple. Emitted code must never trust a length or offset
+ * Called by decode.cc once a compilation. Emitted code runs for each tuple, and must never trust a length or offset
  * of a tuple before it is checked: pages may be damaged or torn.
  */
 #include "compiler/codegen/decode_tuple.h"
@@ -485,10 +485,10 @@ void TupleDecoder::note_unless(llvm::Value* fits) {
 }
 
 /* -10^digits < value < 10^digits */
-llvm::Value* TupleDecoder::within_digits(llvm::Value* slot, uint32_t digits) {
+llvm::Value* TupleDecoder::within_digits(llvm::Value* value_at, uint32_t digits) {
   uint64_t limit = 1;
   for (uint32_t i = 0; i < digits; i++) limit *= 10;
-  llvm::Value* value = ir_.CreateLoad(ir_.getInt64Ty(), slot, "value");
+  llvm::Value* value = ir_.CreateLoad(ir_.getInt64Ty(), value_at, "value");
   llvm::Value* shifted = ir_.CreateAdd(value, ir_.getInt64(limit - 1));
   return ir_.CreateICmpULT(shifted, ir_.getInt64(2 * limit - 1), "within");
 }
@@ -497,7 +497,7 @@ llvm::Value* TupleDecoder::within_digits(llvm::Value* slot, uint32_t digits) {
 void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {
   const TbColumn& c = columns_[column];
   const LocatedTuple::Column& place = tuple.columns[column];
-  llvm::Value* slot = ir_.CreateInBoundsGEP(memory_type(c.type), bound_[column].values, row);
+  llvm::Value* value_at = ir_.CreateInBoundsGEP(memory_type(c.type), bound_[column].values, row);
   llvm::BasicBlock* next = nullptr;
   if (place.absent) {
     llvm::BasicBlock* there = block("value.there");
@@ -505,20 +505,20 @@ void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, ll
     next = block("value.next");
     ir_.CreateCondBr(place.absent, not_there, there);
     ir_.SetInsertPoint(not_there);
-    store_absent(tuple, column, slot);
+    store_absent(tuple, column, value_at);
     ir_.CreateBr(next);
     ir_.SetInsertPoint(there);
   }
   llvm::Value* varlena = at(tuple.data, place.offset);
   if (c.flags & TB_COL_DISPLAY_SCALE) {
-    note_unless(call("rt_decode_display_scale", {varlena, slot}, "fits"));
+    note_unless(call("rt_decode_display_scale", {varlena, value_at}, "fits"));
   } else if (tb_type_is_numeric(c.type)) {
     const char* symbol = c.type == TB_TYPE_NUM64 ? "rt_decode_num64" : "rt_decode_num128";
     llvm::Value* scale = ir_.getInt32(static_cast<uint32_t>(static_cast<int32_t>(c.scale)));
-    note_unless(call(symbol, {varlena, scale, slot}, "fits"));
-    if (c.digits != 0) note_unless(within_digits(slot, c.digits));
+    note_unless(call(symbol, {varlena, scale, value_at}, "fits"));
+    if (c.digits != 0) note_unless(within_digits(value_at, c.digits));
   } else {
-    call(c.type == TB_TYPE_BPCHAR ? "rt_decode_bpchar" : "rt_decode_text", {pages_, varlena, slot});
+    call(c.type == TB_TYPE_BPCHAR ? "rt_decode_bpchar" : "rt_decode_text", {pages_, varlena, value_at});
   }
   if (next) {
     ir_.CreateBr(next);
@@ -527,14 +527,14 @@ void TupleDecoder::store_variable(const LocatedTuple& tuple, uint32_t column, ll
 }
 
 /* A value that is not in the tuple: all zero bytes, or the missing value. */
-void TupleDecoder::store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* slot) {
+void TupleDecoder::store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* value_at) {
   const TbColumn& c = columns_[column];
   llvm::Type* type = memory_type(c.type);
   llvm::Value* instead = llvm::ConstantInt::get(type, 0);
   if (bound_[column].missing && bound_[column].missing->value)
     instead = ir_.CreateSelect(is_short(tuple, column), bound_[column].missing->value, instead);
   const uint32_t width = tb_type_width(c.type);
-  ir_.CreateAlignedStore(instead, slot, llvm::Align(std::min(width, kMaxAlign)));
+  ir_.CreateAlignedStore(instead, value_at, llvm::Align(std::min(width, kMaxAlign)));
 }
 
 void TupleDecoder::store_valid(const LocatedTuple& tuple, uint32_t column, llvm::Value* row) {

@@ -134,9 +134,9 @@ class TupleDecoder {
 
   void store_fixed(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
   void note_unless(llvm::Value* fits);
-  llvm::Value* within_digits(llvm::Value* slot, uint32_t digits);
+  llvm::Value* within_digits(llvm::Value* value_at, uint32_t digits);
   void store_variable(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
-  void store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* slot);
+  void store_absent(const LocatedTuple& tuple, uint32_t column, llvm::Value* value_at);
   void store_valid(const LocatedTuple& tuple, uint32_t column, llvm::Value* row);
   llvm::Value* is_short(const LocatedTuple& tuple, uint32_t column);
 

@@ -1,7 +1,7 @@
 /*
  * group_table.cc - emits look-up and insertion in a TbGroupTable.
  *
- * Called by the aggregate sink of both targets. Emitted code must never make room
+ * Called by aggregate_sink.cc (host) and pipeline_gpu.cc (GPUs). Emitted code must never make room
  * itself: it says that there is none.
  */
 #include "compiler/codegen/group_table.h"
@@ -18,8 +18,8 @@ using llvm::Value;
 void GroupTableEmitter::bind(Value* table) {
   auto& ir = rows_.ir();
   table_ = table;
-  slots_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, slots));
-  mask_ = rows_.load(ir.getInt64Ty(), table, offsetof(TbGroupTable, slot_mask));
+  buckets_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, buckets));
+  mask_ = rows_.load(ir.getInt64Ty(), table, offsetof(TbGroupTable, bucket_mask));
   group_rows_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, rows));
   arena_ = rows_.load(ir.getPtrTy(), table, offsetof(TbGroupTable, arena));
 }
@@ -65,8 +65,8 @@ Value* GroupTableEmitter::row(Value* group) {
   return ir.CreateInBoundsGEP(ir.getInt8Ty(), group_rows_, offset);
 }
 
-Value* GroupTableEmitter::slot_pointer(Value* hash) {
-  return rows_.index(rows_.ir().getInt32Ty(), slots_, rows_.ir().CreateAnd(hash, mask_));
+Value* GroupTableEmitter::bucket_pointer(Value* hash) {
+  return rows_.index(rows_.ir().getInt32Ty(), buckets_, rows_.ir().CreateAnd(hash, mask_));
 }
 
 Value* GroupTableEmitter::load_row(llvm::Type* type, Value* row, uint64_t offset, bool shared) {
@@ -125,9 +125,9 @@ void GroupTableEmitter::write_keys(Value* row, Value* arena_offset) {
 }
 
 /*
- * for (slot = hash & mask;; slot = (slot + 1) & mask) {
- *   if (slots[slot] == 0) { insert; return new group; }
- *   group = slots[slot] - 1;
+ * for (bucket = hash & mask;; bucket = (bucket + 1) & mask) {
+ *   if (buckets[bucket] == 0) { insert; return new group; }
+ *   group = buckets[bucket] - 1;
  *   if (rows[group].hash == hash && keys equal) return group;
  * }
  */
@@ -143,10 +143,10 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(probe);
-  llvm::PHINode* slot = ir.CreatePHI(ir.getInt64Ty(), 2, "slot");
-  slot->addIncoming(home, before);
-  Value* slot_at = rows_.index(ir.getInt32Ty(), slots_, slot);
-  Value* entry = ir.CreateLoad(ir.getInt32Ty(), slot_at);
+  llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 2, "bucket");
+  bucket->addIncoming(home, before);
+  Value* bucket_at = rows_.index(ir.getInt32Ty(), buckets_, bucket);
+  Value* entry = ir.CreateLoad(ir.getInt32Ty(), bucket_at);
   ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(0)), insert, occupied);
 
   ir.SetInsertPoint(occupied);
@@ -161,14 +161,14 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
   ir.CreateCondBr(equal, found, next);
 
   ir.SetInsertPoint(next);
-  slot->addIncoming(ir.CreateAnd(ir.CreateAdd(slot, ir.getInt64(1)), mask_), next);
+  bucket->addIncoming(ir.CreateAnd(ir.CreateAdd(bucket, ir.getInt64(1)), mask_), next);
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(insert);
   Value* ngroups = rows_.load(ir.getInt64Ty(), table_, offsetof(TbGroupTable, ngroups));
   Value* fresh = ir.CreateTrunc(ngroups, ir.getInt32Ty());
   rows_.store(ir.CreateAdd(ngroups, ir.getInt64(1)), table_, offsetof(TbGroupTable, ngroups));
-  ir.CreateStore(ir.CreateAdd(fresh, ir.getInt32(1)), slot_at);
+  ir.CreateStore(ir.CreateAdd(fresh, ir.getInt32(1)), bucket_at);
   Value* new_row = row(fresh);
   ir.CreateMemSet(new_row, ir.getInt8(0), layout_.row_size, llvm::Align(8));
   rows_.store(hash, new_row, 0);
@@ -189,17 +189,17 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
 }
 
 /*
- * for (slot = hash & mask;;) {
- *   entry = slots[slot];
- *   if (entry == 0) entry = compare-and-swap(slots[slot], 0, BUSY);
- *   if (entry == 0) {                         // the slot is ours
+ * for (bucket = hash & mask;;) {
+ *   entry = buckets[bucket];
+ *   if (entry == 0) entry = compare-and-swap(buckets[bucket], 0, BUSY);
+ *   if (entry == 0) {                         // the bucket is ours
  *     group = rt_group_reserve(table, text bytes, &arena offset);
- *     if (group == NONE) { slots[slot] = 0; return NONE; }
- *     write row; fence; slots[slot] = group + 1; return group;
+ *     if (group == NONE) { buckets[bucket] = 0; return NONE; }
+ *     write row; fence; buckets[bucket] = group + 1; return group;
  *   }
  *   if (entry == BUSY) continue;              // its owner is about to publish
  *   if (keys equal) return entry - 1;
- *   slot = (slot + 1) & mask;
+ *   bucket = (bucket + 1) & mask;
  * }
  */
 Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accumulators) {
@@ -212,28 +212,28 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
              *next = block("probe.next"), *insert = block("probe.insert"), *write = block("probe.write"),
              *full = block("probe.full"), *found = block("probe.found");
   llvm::IRBuilder<> at_entry(&parent->getEntryBlock(), parent->getEntryBlock().getFirstInsertionPt());
-  llvm::AllocaInst* arena_slot = at_entry.CreateAlloca(ir.getInt64Ty(), nullptr, "arena_offset");
+  llvm::AllocaInst* arena_at = at_entry.CreateAlloca(ir.getInt64Ty(), nullptr, "arena_offset");
   Value* home = ir.CreateAnd(hash, mask_);
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(probe);
-  llvm::PHINode* slot = ir.CreatePHI(ir.getInt64Ty(), 3, "slot");
-  slot->addIncoming(home, before);
-  Value* slot_at = rows_.index(ir.getInt32Ty(), slots_, slot);
-  llvm::LoadInst* seen = ir.CreateLoad(ir.getInt32Ty(), slot_at);
+  llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 3, "bucket");
+  bucket->addIncoming(home, before);
+  Value* bucket_at = rows_.index(ir.getInt32Ty(), buckets_, bucket);
+  llvm::LoadInst* seen = ir.CreateLoad(ir.getInt32Ty(), bucket_at);
   seen->setVolatile(true);
   ir.CreateCondBr(ir.CreateICmpEQ(seen, ir.getInt32(0)), claim, taken);
 
   ir.SetInsertPoint(claim);
-  Value* swapped = rows_.call_rt("rt_slot_claim", {slot_at});
+  Value* swapped = rows_.call_rt("rt_bucket_claim", {bucket_at});
   ir.CreateCondBr(ir.CreateICmpEQ(swapped, ir.getInt32(0)), insert, taken);
 
   ir.SetInsertPoint(taken);
   llvm::PHINode* entry = ir.CreatePHI(ir.getInt32Ty(), 2);
   entry->addIncoming(seen, probe);
   entry->addIncoming(swapped, claim);
-  slot->addIncoming(slot, taken);
-  ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(TB_SLOT_BUSY)), probe, occupied);
+  bucket->addIncoming(bucket, taken);
+  ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(TB_BUCKET_BUSY)), probe, occupied);
 
   ir.SetInsertPoint(occupied);
   Value* group = ir.CreateSub(entry, ir.getInt32(1));
@@ -246,26 +246,26 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   ir.CreateCondBr(equal, found, next);
 
   ir.SetInsertPoint(next);
-  slot->addIncoming(ir.CreateAnd(ir.CreateAdd(slot, ir.getInt64(1)), mask_), next);
+  bucket->addIncoming(ir.CreateAnd(ir.CreateAdd(bucket, ir.getInt64(1)), mask_), next);
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(insert);
   Value* bytes = text_bytes();
-  Value* fresh = rows_.call_rt("rt_group_reserve", {table_, bytes ? bytes : ir.getInt64(0), arena_slot});
+  Value* fresh = rows_.call_rt("rt_group_reserve", {table_, bytes ? bytes : ir.getInt64(0), arena_at});
   ir.CreateCondBr(ir.CreateICmpEQ(fresh, ir.getInt32(TB_NONE)), full, write);
 
   ir.SetInsertPoint(write);
   Value* new_row = row(fresh);
   ir.CreateMemSet(new_row, ir.getInt8(0), layout_.row_size, llvm::Align(8));
   rows_.store(hash, new_row, 0);
-  write_keys(new_row, ir.CreateLoad(ir.getInt64Ty(), arena_slot));
+  write_keys(new_row, ir.CreateLoad(ir.getInt64Ty(), arena_at));
   accumulators.write_identities(new_row);
-  rows_.call_rt("rt_slot_publish", {slot_at, ir.CreateAdd(fresh, ir.getInt32(1))});
+  rows_.call_rt("rt_bucket_publish", {bucket_at, ir.CreateAdd(fresh, ir.getInt32(1))});
   BasicBlock* written = ir.GetInsertBlock();
   ir.CreateBr(found);
 
   ir.SetInsertPoint(full);
-  rows_.call_rt("rt_slot_publish", {slot_at, ir.getInt32(0)});
+  rows_.call_rt("rt_bucket_publish", {bucket_at, ir.getInt32(0)});
   BasicBlock* not_written = ir.GetInsertBlock();
   ir.CreateBr(found);
 

@@ -7,7 +7,7 @@
  * -0 = 0), text keys compare by bytes.
  *
  * Host: one thread owns the table and has checked that there is room.
- * GPU: all threads share it. An inserter claims an empty slot with BUSY, writes
+ * GPU: all threads share it. An inserter claims an empty bucket with BUSY, writes
  * the row, fences, then publishes the group number; who sees BUSY waits. Rows
  * are read with volatile loads, since another multiprocessor may have written
  * them a moment ago.
@@ -38,7 +38,7 @@ class GroupTableEmitter {
   llvm::Value* find_or_insert_atomic(llvm::Value* hash, Accumulators& accumulators);
 
   llvm::Value* row(llvm::Value* group);  // pointer of a group number's row
-  llvm::Value* slot_pointer(llvm::Value* hash);
+  llvm::Value* bucket_pointer(llvm::Value* hash);
 
  private:
   llvm::Value* keys_equal(llvm::Value* row, bool shared);
@@ -49,7 +49,7 @@ class GroupTableEmitter {
   RowEmitter& rows_;
   const Program& program_;
   const GroupLayout& layout_;
-  llvm::Value *table_ = nullptr, *slots_ = nullptr, *mask_ = nullptr, *group_rows_ = nullptr, *arena_ = nullptr;
+  llvm::Value *table_ = nullptr, *buckets_ = nullptr, *mask_ = nullptr, *group_rows_ = nullptr, *arena_ = nullptr;
   llvm::SmallVector<RowValue, 4> keys_;
 };
 

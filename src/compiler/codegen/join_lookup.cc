@@ -141,7 +141,7 @@ Carried HostPipeline::emit_lookup_list(size_t j, const TupleBatch& in, Lookup lo
   return {keeps_all(j) ? in.count : end[0], end[1]};
 }
 
-/* Hashes of all keys first, with their slots prefetched; then the rows that have the
+/* Hashes of all keys first, with their buckets prefetched; then the rows that have the
  * same, with their keys prefetched; then the comparison. */
 Carried HostPipeline::emit_lookup_hashed(size_t j, const TupleBatch& in) {
   JoinProbe& probe = probes_[j];

@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "compiler/codegen/filter.h"
-#include "engine/program/stored_rows.h"
+#include "engine/program/kept_row_layout.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -44,8 +44,8 @@ void JoinProbe::bind(Value* tables) {
                           field(i32, offsetof(TbJoinTable, kind)));
   key_min_ = field(i64, offsetof(TbJoinTable, key_min));
   key_span_ = field(i64, offsetof(TbJoinTable, key_span));
-  slot_mask_ = field(i64, offsetof(TbJoinTable, slot_mask));
-  slots_ = within(field(i64, offsetof(TbJoinTable, slots)));
+  bucket_mask_ = field(i64, offsetof(TbJoinTable, bucket_mask));
+  buckets_ = within(field(i64, offsetof(TbJoinTable, buckets)));
   Value* next = field(i64, offsetof(TbJoinTable, next));
   next_ = within(next);
   has_next_ = ir.CreateICmpNE(next, ir.getInt64(0));
@@ -95,7 +95,7 @@ JoinMatch JoinProbe::dense() {
   Value* place;
   JoinMatch match = in_span(&place);
   // One load of both halves of the TbRankWord.
-  Value* word = mark(ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), slots_, ir.CreateLShr(place, 5))));
+  Value* word = mark(ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), buckets_, ir.CreateLShr(place, 5))));
   Value* bits = ir.CreateTrunc(word, ir.getInt32Ty());
   Value* bit = ir.CreateShl(ir.getInt32(1), ir.CreateAnd(match.row, ir.getInt32(31)));
   match.hit = ir.CreateAnd(match.hit, ir.CreateICmpNE(ir.CreateAnd(bits, bit), ir.getInt32(0)));
@@ -108,9 +108,9 @@ JoinMatch JoinProbe::direct() {
   auto& ir = rows_.ir();
   Value* place;
   JoinMatch match = in_span(&place);
-  Value* slot = mark(ir.CreateLoad(ir.getInt32Ty(), rows_.index(ir.getInt32Ty(), slots_, place)));
-  match.hit = ir.CreateAnd(match.hit, ir.CreateICmpNE(slot, ir.getInt32(0)));
-  match.row = ir.CreateSub(slot, ir.getInt32(1));
+  Value* bucket = mark(ir.CreateLoad(ir.getInt32Ty(), rows_.index(ir.getInt32Ty(), buckets_, place)));
+  match.hit = ir.CreateAnd(match.hit, ir.CreateICmpNE(bucket, ir.getInt32(0)));
+  match.row = ir.CreateSub(bucket, ir.getInt32(1));
   return match;
 }
 
@@ -120,9 +120,9 @@ Value* JoinProbe::hash() { return join_hash(rows_, types_, keys_); }
 
 void JoinProbe::prefetch(Value* hash) {
   auto& ir = rows_.ir();
-  Value* slot = rows_.index(ir.getInt64Ty(), slots_, ir.CreateAnd(hash, slot_mask_));
+  Value* bucket = rows_.index(ir.getInt64Ty(), buckets_, ir.CreateAnd(hash, bucket_mask_));
   ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
-                     {slot, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
+                     {bucket, ir.getInt32(0), ir.getInt32(3), ir.getInt32(1)});
 }
 
 Value* JoinProbe::keys_equal(Value* row) {
@@ -147,9 +147,9 @@ Value* JoinProbe::keys_equal(Value* row) {
 
 /*
  * if (some key is NULL) miss;
- * for (slot = hash & mask;; slot = (slot + 1) & mask) {
- *   if (slots[slot] == 0) miss;
- *   if (slots[slot] >> 32 == hash >> 32 && keys equal) hit slots[slot] - 1;
+ * for (bucket = hash & mask;; bucket = (bucket + 1) & mask) {
+ *   if (buckets[bucket] == 0) miss;
+ *   if (buckets[bucket] >> 32 == hash >> 32 && keys equal) hit buckets[bucket] - 1;
  * }
  */
 JoinMatch JoinProbe::hashed(Value* hash) {
@@ -158,7 +158,7 @@ JoinMatch JoinProbe::hashed(Value* hash) {
   auto block = [&](const char* name) { return BasicBlock::Create(rows_.builder().context(), name, parent); };
   BasicBlock *before = ir.GetInsertBlock(), *probe = block("join.probe"), *occupied = block("join.occupied"),
              *compare = block("join.compare"), *next = block("join.next"), *found = block("join.found");
-  Value* home = ir.CreateAnd(hash, slot_mask_);
+  Value* home = ir.CreateAnd(hash, bucket_mask_);
   Value* tag = ir.CreateLShr(hash, 32);
   if (any_null_)
     ir.CreateCondBr(any_null_, found, probe);
@@ -166,9 +166,9 @@ JoinMatch JoinProbe::hashed(Value* hash) {
     ir.CreateBr(probe);
 
   ir.SetInsertPoint(probe);
-  llvm::PHINode* slot = ir.CreatePHI(ir.getInt64Ty(), 2, "slot");
-  slot->addIncoming(home, before);
-  Value* entry = ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), slots_, slot));
+  llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 2, "bucket");
+  bucket->addIncoming(home, before);
+  Value* entry = ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), buckets_, bucket));
   ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt64(0)), found, occupied);
 
   ir.SetInsertPoint(occupied);
@@ -181,7 +181,7 @@ JoinMatch JoinProbe::hashed(Value* hash) {
   ir.CreateCondBr(equal, found, next);
 
   ir.SetInsertPoint(next);
-  slot->addIncoming(ir.CreateAnd(ir.CreateAdd(slot, ir.getInt64(1)), slot_mask_), next);
+  bucket->addIncoming(ir.CreateAnd(ir.CreateAdd(bucket, ir.getInt64(1)), bucket_mask_), next);
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(found);
@@ -192,14 +192,14 @@ JoinMatch JoinProbe::hashed(Value* hash) {
   return {ir.CreateICmpNE(match, ir.getInt32(TB_NONE)), match};
 }
 
-/* for (slot = hash & mask; slots[slot] != 0 && slots[slot] >> 32 != hash >> 32; slot++); */
+/* for (bucket = hash & mask; buckets[bucket] != 0 && buckets[bucket] >> 32 != hash >> 32; bucket++); */
 Value* JoinProbe::candidate(Value* hash) {
   auto& ir = rows_.ir();
-  auto entry_at = [&](Value* slot) {
-    return ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), slots_, slot));
+  auto entry_at = [&](Value* bucket) {
+    return ir.CreateLoad(ir.getInt64Ty(), rows_.index(ir.getInt64Ty(), buckets_, bucket));
   };
   Value* tag = ir.CreateLShr(hash, 32);
-  Value* home = ir.CreateAnd(hash, slot_mask_);
+  Value* home = ir.CreateAnd(hash, bucket_mask_);
   const Carried end = emit_while(
       rows_, "candidate", {home, entry_at(home)},
       [&](const Carried& now) -> Value* {
@@ -207,8 +207,8 @@ Value* JoinProbe::candidate(Value* hash) {
         return ir.CreateNot(ir.CreateOr(empty, ir.CreateICmpEQ(ir.CreateLShr(now[1], 32), tag)));
       },
       [&](const Carried& now) -> Carried {
-        Value* slot = ir.CreateAnd(ir.CreateAdd(now[0], ir.getInt64(1)), slot_mask_);
-        return {slot, entry_at(slot)};
+        Value* bucket = ir.CreateAnd(ir.CreateAdd(now[0], ir.getInt64(1)), bucket_mask_);
+        return {bucket, entry_at(bucket)};
       },
       Branch::kWhole);
   return ir.CreateSub(ir.CreateTrunc(end[1], ir.getInt32Ty()), ir.getInt32(1));

@@ -45,7 +45,7 @@ class JoinProbe {
   void prefetch(llvm::Value* hash);
   JoinMatch hashed(llvm::Value* hash);
   /* The same in two steps, so that the keys' memory can be on its way between them:
-   * the first row whose slot has the hash's tag (i32, TB_NONE: no match at all), and
+   * the first row whose bucket has the hash's tag (i32, TB_NONE: no match at all), and
    * the look-up that is told it. */
   llvm::Value* candidate(llvm::Value* hash);
   void prefetch_keys(llvm::Value* candidate);
@@ -70,7 +70,7 @@ class JoinProbe {
   llvm::Value* any_null_ = nullptr;
   llvm::MDNode* group_ = nullptr;
   llvm::Value *table_ = nullptr, *kind_ = nullptr, *nrows_ = nullptr, *key_min_ = nullptr, *key_span_ = nullptr;
-  llvm::Value *slot_mask_ = nullptr, *slots_ = nullptr, *next_ = nullptr, *has_next_ = nullptr, *bytes_ = nullptr;
+  llvm::Value *bucket_mask_ = nullptr, *buckets_ = nullptr, *next_ = nullptr, *has_next_ = nullptr, *bytes_ = nullptr;
   llvm::SmallVector<llvm::Value*, 4> key_values_;
 };
 

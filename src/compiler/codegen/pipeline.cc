@@ -1,8 +1,8 @@
 /*
  * pipeline.cc - chooses a pipeline's shape by the target.
  *
- * Called once per compilation by jit/. Emits nothing itself. Owns no IR of its own:
- * pipeline_host.cc and pipeline_gpu.cc emit it.
+ * Called once per compilation by jit/. Must emit nothing itself:
+ * pipeline_host.cc and pipeline_gpu.cc do.
  */
 #include "compiler/codegen/pipeline.h"
 

@@ -476,13 +476,13 @@ RowValue RowEmitter::eval_array(const TbExpr& e, bool any, Value* active) {
   errors_ = nullptr;
   RowValue element;
   element.null = ir_.CreateICmpNE(ir_.CreateLoad(ir_.getInt8Ty(), index(ir_.getInt8Ty(), nulls, j)), ir_.getInt8(0));
-  Value* slot = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), array.value, ir_.CreateMul(j, ir_.getInt64(width)));
+  Value* at = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), array.value, ir_.CreateMul(j, ir_.getInt64(width)));
   if (tb_type_is_text(element_type)) {
-    element.length = load(ir_.getInt32Ty(), slot, offsetof(TbTextView, length));
-    Value* offset = ir_.CreateZExt(load(ir_.getInt32Ty(), slot, offsetof(TbTextView, offset)), ir_.getInt64Ty());
+    element.length = load(ir_.getInt32Ty(), at, offsetof(TbTextView, length));
+    Value* offset = ir_.CreateZExt(load(ir_.getInt32Ty(), at, offsetof(TbTextView, offset)), ir_.getInt64Ty());
     element.value = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), params_base_, offset);
   } else {
-    element.value = ir_.CreateLoad(memory_type(element_type), slot);
+    element.value = ir_.CreateLoad(memory_type(element_type), at);
     if (element_type == TB_TYPE_BOOL) element.value = ir_.CreateICmpNE(element.value, ir_.getInt8(0));
   }
   RowValue r = eval_call(e.index, {x, element}, e, program_.expr(args[0]).scale, active);

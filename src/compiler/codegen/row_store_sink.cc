@@ -2,8 +2,8 @@
  * row_store_sink.cc - the sinks PROJECT and BUILD of tb_pipeline: room for the whole batch
  * first, then a loop for each column.
  *
- * Called by pipeline_host.cc for each batch that has passed filters and joins. No row may be
- * counted before all its columns are written.
+ * Called by pipeline_host.cc once a compilation. What it emits runs for each batch of rows
+ * that have passed filters and joins, and counts no row before all its columns are written.
  */
 #include <cstddef>
 

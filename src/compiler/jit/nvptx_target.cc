@@ -3,7 +3,7 @@
  *
  * A short pipeline: ptxas optimises again, and 30-80 us an instruction are paid
  * before the first row. What it must do is inlining, registers instead of
- * stack slots, and one load per value.
+ * stack frames, and one load per value.
  */
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>

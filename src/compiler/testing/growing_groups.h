@@ -14,7 +14,7 @@ namespace turbine::testing {
 
 struct GrowingGroups {
   TbGroupTable t{};  // first: make_room() finds the rest behind it
-  std::vector<uint32_t> slots;
+  std::vector<uint32_t> buckets;
   std::vector<uint8_t> arena;
   std::vector<__int128> rows;
   int grown = 0;
@@ -33,10 +33,10 @@ struct GrowingGroups {
     rows.swap(new_rows);
     t.rows = reinterpret_cast<uint8_t*>(rows.data());
     t.group_capacity = groups;
-    std::vector<uint32_t> new_slots(groups * 2);
-    slots.swap(new_slots);
-    t.slots = slots.data();
-    t.slot_mask = slots.size() - 1;
+    std::vector<uint32_t> new_buckets(groups * 2);
+    buckets.swap(new_buckets);
+    t.buckets = buckets.data();
+    t.bucket_mask = buckets.size() - 1;
     std::vector<uint8_t> new_arena(arena_size);
     std::copy(arena.begin(), arena.end(), new_arena.begin());
     poison(arena.data(), arena.size());
@@ -46,9 +46,9 @@ struct GrowingGroups {
     for (uint64_t g = 0; g < t.ngroups; g++) {
       uint64_t hash;
       std::memcpy(&hash, t.rows + g * t.row_size, 8);
-      uint64_t slot = hash & t.slot_mask;
-      while (slots[slot]) slot = (slot + 1) & t.slot_mask;
-      slots[slot] = static_cast<uint32_t>(g + 1);
+      uint64_t bucket = hash & t.bucket_mask;
+      while (buckets[bucket]) bucket = (bucket + 1) & t.bucket_mask;
+      buckets[bucket] = static_cast<uint32_t>(g + 1);
     }
   }
 

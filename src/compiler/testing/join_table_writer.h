@@ -95,34 +95,34 @@ class JoinTableWriter {
       if (has_key(row)) rows[key_of(row)].push_back(row);
     uint64_t size = 2;
     while (size < 2 * rows.size()) size *= 2;
-    std::vector<uint64_t> slots(size);
+    std::vector<uint64_t> buckets(size);
     std::vector<std::vector<uint64_t>> same;
     for (const auto& [text, members] : rows) {
       const uint64_t hash = store_.s.hashes[members[0]];
       for (uint64_t member : members)
         if (store_.s.hashes[member] != hash) throw std::runtime_error("equal keys, different hashes");
-      uint64_t slot = hash & (size - 1);
-      while (slots[slot]) slot = (slot + 1) & (size - 1);
-      slots[slot] = (hash >> 32) << 32 | (members[0] + 1);
+      uint64_t bucket = hash & (size - 1);
+      while (buckets[bucket]) bucket = (bucket + 1) & (size - 1);
+      buckets[bucket] = (hash >> 32) << 32 | (members[0] + 1);
       same.push_back(members);
     }
-    const uint64_t offset = append(slots.data(), slots.size() * 8);
-    head().slots = offset;
-    head().slot_mask = size - 1;
+    const uint64_t offset = append(buckets.data(), buckets.size() * 8);
+    head().buckets = offset;
+    head().bucket_mask = size - 1;
     chain(same);
   }
   void write_direct() {
-    std::vector<uint32_t> slots(head().key_span);
+    std::vector<uint32_t> buckets(head().key_span);
     std::map<int64_t, std::vector<uint64_t>> rows;
     for (uint64_t row = 0; row < n_; row++)
       if (has_key(row)) rows[key(row)].push_back(row);
     std::vector<std::vector<uint64_t>> same;
     for (const auto& [k, members] : rows) {
-      slots[static_cast<uint64_t>(k - head().key_min)] = static_cast<uint32_t>(members[0] + 1);
+      buckets[static_cast<uint64_t>(k - head().key_min)] = static_cast<uint32_t>(members[0] + 1);
       same.push_back(members);
     }
-    const uint64_t offset = append(slots.data(), slots.size() * 4);
-    head().slots = offset;
+    const uint64_t offset = append(buckets.data(), buckets.size() * 4);
+    head().buckets = offset;
     chain(same);
   }
   void write_dense() {
@@ -140,7 +140,7 @@ class JoinTableWriter {
       rank += static_cast<uint32_t>(__builtin_popcount(word.bits));
     }
     const uint64_t offset = append(words.data(), words.size() * sizeof words[0]);
-    head().slots = offset;
+    head().buckets = offset;
   }
   void write_columns() {
     for (size_t i = 0; i < store_.columns.size(); i++) {

@@ -1,12 +1,12 @@
 /*
  * device.h - what the engine asks of a device. Implemented by device/host
- * (threads) and device/cuda (driver API); the executor (exec/) knows only this.
+ * (threads) and device/cuda (driver API); execution/ knows only this.
  *
  * Threads: a Device may be used by many queries at once. A DeviceQuery belongs
  * to one query; submit(), finish() and fetch() are called by that query's
  * thread, `done` callbacks come from device threads.
  *
- * Errors: anything that ends the query is a DeviceError; the executor turns it
+ * Errors: anything that ends the query is a DeviceError; execution/ turns it
  * into FAILED. What concerns one chunk's values is its ChunkOutcome::errors.
  */
 #pragma once

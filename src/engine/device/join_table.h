@@ -13,7 +13,7 @@
 
 #include "engine/device/key_bounds.h"
 #include "engine/memory/host_memory.h"
-#include "engine/program/stored_rows.h"
+#include "engine/program/kept_row_layout.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -21,14 +21,14 @@ namespace turbine {
 class JoinTable {
  public:
   /* `block` begins with a TbJoinTable; `rows` were kept. */
-  JoinTable(HostBuffer block, StoredRows shape, uint64_t rows, std::vector<KeyBounds> bounds = {})
+  JoinTable(HostBuffer block, KeptRowLayout shape, uint64_t rows, std::vector<KeyBounds> bounds = {})
       : block_(std::move(block)), shape_(std::move(shape)), rows_(rows), bounds_(std::move(bounds)) {
     block_.charge_to(budget_);
   }
   JoinTable(const JoinTable&) = delete;
 
   const TbJoinTable* raw() const { return reinterpret_cast<const TbJoinTable*>(block_.data()); }
-  const StoredRows& shape() const { return shape_; }
+  const KeptRowLayout& shape() const { return shape_; }
   uint64_t rows() const { return rows_; }
   /* Of the first keys; those that are no integers are empty. */
   const std::vector<KeyBounds>& bounds() const { return bounds_; }
@@ -40,7 +40,7 @@ class JoinTable {
  private:
   MemoryBudget budget_{UINT64_MAX};  // before the block, which is charged to it
   HostBuffer block_;
-  const StoredRows shape_;
+  const KeptRowLayout shape_;
   const uint64_t rows_;
   const std::vector<KeyBounds> bounds_;
 };

@@ -1,7 +1,7 @@
 /*
  * query_fault.cc - the fault that is armed on each thread.
  *
- * Owns one number per thread. The executor sets it, devices read it in start();
+ * Owns one number per thread. execution/ sets it, devices read it in start();
  * it must decide nothing except the result of driver calls.
  */
 #include "engine/device/query_fault.h"

@@ -1,7 +1,7 @@
 /*
  * query_fault.h - arms the fault that a query asks for, for tests.
  *
- * The executor holds a QueryFaultScope around Device::start(). A device that has
+ * execution/ holds a QueryFaultScope around Device::start(). A device that has
  * faults to inject looks at armed() there; other devices ignore it. What the bits
  * mean is the device's own business (cuda's fault.h).
  */

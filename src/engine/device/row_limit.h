@@ -2,7 +2,7 @@
  * row_limit.h - which of the rows that a PROJECT keeps may still be returned: all
  * others can go while the input comes.
  *
- * The executor gives it to a query whose result plan has a limit; sinks ask it
+ * execution/ gives it to a query whose result plan has a limit; sinks ask it
  * between chunks. Any thread.
  */
 #pragma once

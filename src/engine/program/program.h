@@ -5,7 +5,7 @@
  * on: magic, sizes, every index and type, that operands precede their users,
  * argument types against the catalogue, that no expression uses a joined column
  * before its join. After it, no reader needs to check; that joins fit the tables
- * which they name is the executor's to check (exec/probed_join_tables.h).
+ * which they name is to be checked by execution/probed_join_tables.h.
  * Used by the daemon, the compiler and tests; knows neither LLVM nor CUDA.
  */
 #pragma once

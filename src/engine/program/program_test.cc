@@ -10,7 +10,7 @@
 #include <random>
 
 #include "engine/program/group_layout.h"
-#include "engine/program/stored_rows.h"
+#include "engine/program/kept_row_layout.h"
 #include "engine/program/testing/program_writer.h"
 
 namespace turbine {
@@ -26,13 +26,13 @@ ProgramWriter sample() {
   const uint32_t a = blob.column(TB_TYPE_INT4);
   const uint32_t t = blob.column(TB_TYPE_TEXT);
   blob.params = {{TB_TYPE_INT4, TB_PARAM_NULLABLE, 0}, {TB_TYPE_INT4, TB_PARAM_ARRAY, 0}, {TB_TYPE_TEXT, 0, 0}};
-  const uint32_t p = blob.node(TB_EXPR_PARAM, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {});
-  const uint32_t q = blob.node(TB_EXPR_PARAM, TB_TYPE_INT4, 0, 1, {});
+  const uint32_t p = blob.expr(TB_EXPR_PARAM, TB_TYPE_INT4, TB_EX_NULLABLE, 0, {});
+  const uint32_t q = blob.expr(TB_EXPR_PARAM, TB_TYPE_INT4, 0, 1, {});
   const uint32_t less = blob.call(TB_FN_INT4LT, {a, p});
-  const uint32_t any = blob.node(TB_EXPR_ANY, TB_TYPE_BOOL, 0, TB_FN_INT4EQ, {a, q});
+  const uint32_t any = blob.expr(TB_EXPR_ANY, TB_TYPE_BOOL, 0, TB_FN_INT4EQ, {a, q});
   const uint32_t sum = blob.call(TB_FN_INT4PL, {a, p});
-  const uint32_t both = blob.node(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0, {less, any});
-  const uint32_t choice = blob.node(TB_EXPR_CASE, TB_TYPE_INT4, 0, 0, {less, sum, a});
+  const uint32_t both = blob.expr(TB_EXPR_AND, TB_TYPE_BOOL, 0, 0, {less, any});
+  const uint32_t choice = blob.expr(TB_EXPR_CASE, TB_TYPE_INT4, 0, 0, {less, sum, a});
   blob.filters = {both};
   blob.keys = {sum};
   blob.aggregate(TB_AGG_COUNT, TB_NONE);
@@ -59,7 +59,7 @@ TEST(Program, ParsesDisplayScales) {
   blob.columns[1].scale = 0;
   blob.columns[1].flags = TB_COL_DISPLAY_SCALE;
   blob.columns[0].digits = 18;
-  blob.outputs = {value, blob.node(TB_EXPR_COLUMN, TB_TYPE_INT4, 0, 1, {})};
+  blob.outputs = {value, blob.expr(TB_EXPR_COLUMN, TB_TYPE_INT4, 0, 1, {})};
   EXPECT_NO_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)));
   blob.columns[0].digits = 19;
   EXPECT_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)), ProgramError);
@@ -73,7 +73,7 @@ TEST(Program, ParsesExtremes) {
   const uint32_t a = blob.column(TB_TYPE_INT4);
   const uint32_t b = blob.column(TB_TYPE_INT4, true);
   const uint32_t t = blob.column(TB_TYPE_TEXT);
-  blob.outputs = {blob.node(TB_EXPR_GREATEST, TB_TYPE_INT4, 0, TB_FN_INT4LT, {a, b})};
+  blob.outputs = {blob.expr(TB_EXPR_GREATEST, TB_TYPE_INT4, 0, TB_FN_INT4LT, {a, b})};
   EXPECT_NO_THROW(Program::parse(blob.blob(TB_SINK_PROJECT)));
   ProgramWriter other = blob;
   other.exprs.back().index = TB_FN_INT4PL;
@@ -254,9 +254,9 @@ TEST(Program, ParsesFullJoins) {
   build.keys = {build.column(TB_TYPE_INT4, true)};
   build.flags = TB_PROGRAM_KEEPS_NULL_KEYS;
   const Program table = Program::parse(build.blob(TB_SINK_BUILD));
-  EXPECT_TRUE(stored_rows(table).columns[0].nullable);
+  EXPECT_TRUE(kept_row_layout(table).columns[0].nullable);
   build.flags = 0;
-  EXPECT_FALSE(stored_rows(Program::parse(build.blob(TB_SINK_BUILD))).columns[0].nullable);
+  EXPECT_FALSE(kept_row_layout(Program::parse(build.blob(TB_SINK_BUILD))).columns[0].nullable);
 }
 
 TEST(Program, RefusesEachDamageOfFullJoins) {

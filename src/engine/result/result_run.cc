@@ -1,7 +1,7 @@
 /*
  * result_run.cc - runs a query's result plan.
  *
- * Owns the rows at hand and their order. Called by exec/ on the session's thread between
+ * Owns the rows at hand and their order. Called by execution/ on the session's thread between
  * finish() and the first row sent.
  */
 #include "engine/result/result_run.h"

@@ -1,5 +1,5 @@
 /*
- * slot_memory.h - slot memory: what backends and the daemon share. A query's slots
+ * slot_memory.h - slot memory, turbined's side: what backends and the daemon share. A query's slots
  * lie in one SlotMemory. The pool keeps those that wait for their next query.
  *
  * A SlotMemory is a memfd sealed against shrinking and growing, so that neither

@@ -1,7 +1,7 @@
 /*
  * slot_table.cc - the slots of one query and their states.
  *
- * Owns the states and the trace of them, not the memory. Called by exec/ under the
+ * Owns the states and the trace of them, not the memory. Called by execution/ under the
  * query's lock; it must never wait, and never look at what a slot holds.
  */
 #include "engine/slots/slot_table.h"

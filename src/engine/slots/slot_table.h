@@ -5,7 +5,10 @@
  * A slot goes kBackend -> (kReading ->) kHeld -> kRunning -> kBackend for each chunk.
  * After the input it is kOurs, or kOutput while the backend reads results from it.
  *
- * Called by exec/ alone, which holds the query's lock. Posts no message.
+ * The backend's side of the same is src/pg/conversation/slots.h, where kReading and kHeld
+ * are both READING.
+ *
+ * Called by execution/ alone, which holds the query's lock. Posts no message.
  */
 #pragma once
 

@@ -139,23 +139,23 @@ look_up(const TbJoinTable *table, int32_t key)
 		case TB_TABLE_DENSE:
 			if (place >= table->key_span)
 				return TB_NONE;
-			return rank_of(((const TbRankWord *) (base + table->slots))[place / 32],
+			return rank_of(((const TbRankWord *) (base + table->buckets))[place / 32],
 						   place % 32);
 		case TB_TABLE_DIRECT:
 			return place < table->key_span ?
-				((const uint32_t *) (base + table->slots))[place] - 1 :
+				((const uint32_t *) (base + table->buckets))[place] - 1 :
 				TB_NONE;
 		default:
 			break;
 	}
-	for (uint64_t i = hash & table->slot_mask;; i = (i + 1) & table->slot_mask)
+	for (uint64_t i = hash & table->bucket_mask;; i = (i + 1) & table->bucket_mask)
 	{
-		uint64_t slot = ((const uint64_t *) (base + table->slots))[i];
-		uint32_t row = (uint32_t) slot - 1;
+		uint64_t bucket = ((const uint64_t *) (base + table->buckets))[i];
+		uint32_t row = (uint32_t) bucket - 1;
 
-		if (slot == 0)
+		if (bucket == 0)
 			return TB_NONE;
-		if (slot >> 32 == hash >> 32 &&
+		if (bucket >> 32 == hash >> 32 &&
 			((const int32_t *) (base + table->columns[0].values))[row] == key)
 			return row;
 	}
@@ -213,14 +213,14 @@ apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 	add(args, groups->rows, value, 24);
 #else
 	uint64_t hash = hash_of(value);
-	uint64_t slot;
+	uint64_t bucket;
 	uint8_t *row;
 
 	(void) i;
-	for (slot = hash & groups->slot_mask; groups->slots[slot] != 0;
-		 slot = (slot + 1) & groups->slot_mask)
+	for (bucket = hash & groups->bucket_mask; groups->buckets[bucket] != 0;
+		 bucket = (bucket + 1) & groups->bucket_mask)
 	{
-		row = groups->rows + (uint64_t) (groups->slots[slot] - 1) * groups->row_size;
+		row = groups->rows + (uint64_t) (groups->buckets[bucket] - 1) * groups->row_size;
 		if (memcmp(row + 24, &value, 4) == 0)
 		{
 			add(args, row, value, 29);
@@ -228,7 +228,7 @@ apply(TbPipelineArgs *args, uint32_t i, int32_t value)
 		}
 	}
 	row = groups->rows + groups->ngroups * groups->row_size;
-	groups->slots[slot] = (uint32_t) ++groups->ngroups;
+	groups->buckets[bucket] = (uint32_t) ++groups->ngroups;
 	memcpy(row, &hash, 8);
 	memcpy(row + 24, &value, 4);
 	row[28] = 1;

@@ -2,7 +2,7 @@
  * device_error.h - what ends a query: the reason that the backend is told, and that
  * turbine.stat_queries counts.
  *
- * Thrown wherever the engine works for a query. exec/ turns it into REFUSED or FAILED.
+ * Thrown wherever the engine works for a query. execution/ turns it into REFUSED or FAILED.
  * A broken protocol is a ProtocolError instead.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * failure.cc - reasons and exceptions as the backend is told of them.
  *
- * Called by exec/ and the daemon's session; owns nothing and throws nothing of its own.
+ * Called by execution/ and the daemon's session; owns nothing and throws nothing of its own.
  */
 #include "engine/wire/failure.h"
 

@@ -1,5 +1,5 @@
 /*
- * slot_memory.h - the shared memory of a connection, mapped into a backend.
+ * slot_memory.h - slot memory, the backend's side: mapped, and part of a connection.
  *
  * The daemon makes it, the backend maps it. Memory that could shrink under
  * a reader would kill it by SIGBUS, so only one sealed against that is mapped.

@@ -2,8 +2,8 @@
  * final_values.c - PostgreSQL's values out of group keys and aggregate states.
  *
  * States are exact, so the results are those of PostgreSQL's own final
- * functions; divisions are PostgreSQL's numeric_div. Called by exec.c once for
- * each group.
+ * functions; divisions are PostgreSQL's numeric_div. Called once for each
+ * row of results, by nodes/aggregate and by stage/run_cursor.c.
  */
 #include "postgres.h"
 

@@ -2,8 +2,9 @@
  * numeric_format.h - PostgreSQL's numeric values as scaled 128-bit integers,
  * and back.
  *
- * PostgreSQL does not export numeric's layout; this file and its .c are the
- * only ones that know it (it is on disk, hence stable).
+ * PostgreSQL does not export numeric's layout (it is on disk, hence stable); this file
+ * and its .c are the only ones of src/pg that know it. src/rt/decode_numeric.cc reads the
+ * same layout on devices.
  */
 #ifndef TURBINE_PG_NUMERIC_FORMAT_H
 #define TURBINE_PG_NUMERIC_FORMAT_H

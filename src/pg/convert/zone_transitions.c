@@ -2,7 +2,7 @@
  * zone_transitions.c - a time zone as devices read it (turbine/zone.h).
  *
  * Transitions are PostgreSQL's own, asked for one by one from 1700 to 2400. The
- * session's table is kept while its zone stays the same, in TopMemoryContext.
+ * SQL session's table is kept while its zone stays the same, in TopMemoryContext.
  * Called when parameters are made.
  */
 #include "postgres.h"
@@ -155,7 +155,7 @@ write_table(const Transitions *t)
 	return result;
 }
 
-/* The session's zone, whose table is kept. */
+/* The SQL session's zone, whose table is kept. */
 static bytea *
 session_table(void)
 {

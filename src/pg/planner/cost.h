@@ -1,5 +1,9 @@
 /*
- * cost.h - what running a program over a table costs, in PostgreSQL's units.
+ * cost.h - what running a program over a table costs, in PostgreSQL's units, and on which
+ * device it costs least.
+ *
+ * The device is chosen here, as a query starts; turbined takes another only if it may
+ * (TB_ANY_DEVICE, or the GPU is gone): src/engine/execution/device_choice.h.
  */
 #ifndef TURBINE_PG_COST_H
 #define TURBINE_PG_COST_H

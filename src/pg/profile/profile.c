@@ -2,7 +2,8 @@
  * profile.c - see profile.h.
  *
  * Owns the clock and, for a trace, the backend's spans, in the executor's query
- * context; an error forgets them. Called by the nodes and by the feed. Must never
+ * context; an error forgets them. Called by nodes, sources and the
+ * conversation with the service. Must never
  * raise for the trace's sake.
  */
 #include "postgres.h"

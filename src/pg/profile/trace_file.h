@@ -1,5 +1,6 @@
 /*
- * trace_file.h - pg_turbine.trace_file: spans as JSON that Perfetto and
+ * trace_file.h - the setting pg_turbine.trace_file (defined here, since nobody else reads
+ * it), and what it asks for: spans as JSON that Perfetto and
  * chrome://tracing open.
  */
 #ifndef TURBINE_PG_TRACE_FILE_H

@@ -1,7 +1,7 @@
 /*
  * guc.c - defines the configuration variables from two static tables.
  *
- * Must not act on a value: planner, nodes and feed read the variables. Called
+ * Must not act on a value: planner, nodes and sources read the variables. Called
  * by _PG_init alone.
  */
 #include "postgres.h"

@@ -4,29 +4,11 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 #include "pg/shmem/query_counters.h"
 
 #define LOG_INTERVAL_MS 1000
-
-extern PGDLLEXPORT Datum turbine_stat_queries(PG_FUNCTION_ARGS);
-PG_FUNCTION_INFO_V1(turbine_stat_queries);
-
-static const char *const counter_names[TB_COUNTER_COUNT] = {
-	[TB_COUNTER_QUERIES] = "queries",
-	[TB_COUNTER_CHUNKS_EVALUATED] = "chunks_evaluated",
-	[TB_COUNTER_ROWS_DEFERRED] = "rows_deferred",
-	[TB_COUNTER_BLOCKS_BUFFERED] = "blocks_buffered",
-	[TB_COUNTER_BLOCKS_DIRECT] = "blocks_direct",
-	[TB_COUNTER_BLOCKS_MOVED] = "blocks_moved",
-	[TB_COUNTER_BLOCKS_FED] = "blocks_fed",
-	[TB_COUNTER_SERVICE_STARTS] = "service_starts",
-	[TB_COUNTER_HOST_INSTEAD] = "host_instead",
-};
 
 static const char *const fallback_names[TB_FALLBACK_COUNT] = {
 	[TB_FALLBACK_NONE] = "none",
@@ -103,33 +85,4 @@ tb_stat_host_instead(uint32 reason, const char *relation)
 				 "pg_turbine: the host device does the work on \"%s\" instead of a GPU (%s)",
 				 relation, tb_fallback_name(reason)),
 			 errhidestmt(true), errhidecontext(true)));
-}
-
-static void
-put_counter(ReturnSetInfo *rsinfo, const char *name, uint64 value)
-{
-	Datum values[2];
-	bool  nulls[2] = {false, false};
-
-	values[0] = CStringGetTextDatum(name);
-	values[1] = Int64GetDatum((int64) value);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-}
-
-/* turbine.stat_queries(counter text, value bigint) */
-Datum
-turbine_stat_queries(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	TbSharedState *shared = tb_shared_state();
-
-	InitMaterializedSRF(fcinfo, 0);
-	if (shared == NULL)
-		return (Datum) 0;
-	for (int i = 0; i < TB_COUNTER_COUNT; i++)
-		put_counter(rsinfo, counter_names[i], pg_atomic_read_u64(&shared->counters[i]));
-	for (int i = TB_FALLBACK_NONE + 1; i < TB_FALLBACK_COUNT; i++)
-		put_counter(rsinfo, psprintf("fallback_%s", fallback_names[i]),
-					pg_atomic_read_u64(&shared->fallbacks[i]));
-	return (Datum) 0;
 }

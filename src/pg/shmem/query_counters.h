@@ -1,6 +1,6 @@
 /*
  * query_counters.h - counts what queries did and why they went back to
- * PostgreSQL: turbine.stat_queries.
+ * PostgreSQL, for turbine.stat_queries (views/) and the server's log.
  *
  * All counters are shared atomics; they start at zero with the postmaster.
  */

@@ -14,7 +14,7 @@
 
 #include "pg/shmem/query_counters.h"
 #include "pg/source/program_run.h"
-#include "pg/source/service/result_batches.h"
+#include "pg/conversation/result_batches.h"
 
 struct TbProgramRun
 {

@@ -1,12 +1,16 @@
 /*
  * run_stats.h - what a run over a source has done, for EXPLAIN and the counters.
+ *
+ * Filled by program_run.c and heap_scan.c from what the service said at the end and from
+ * what the source counted; read by stage/node_explain.c. A figure of a new source goes
+ * here.
  */
 #ifndef TURBINE_PG_RUN_STATS_H
 #define TURBINE_PG_RUN_STATS_H
 
 #include "postgres.h"
 
-#include "pg/source/service/service_query.h"
+#include "pg/conversation/service_query.h"
 
 /* How blocks of heap relations were read. */
 typedef struct TbBlockStats

@@ -4,7 +4,9 @@
  * A source puts chunks into slots: pages of a heap relation, or columns. program_run.c
  * drives it; the source decides what goes into the next chunk and sends it. To add one,
  * make a folder beside heap/ and plan_rows/, embed TbSource as the first member of the
- * source's own struct, and fill in the methods.
+ * source's own struct, and fill in the methods; if the service has to read it, its other
+ * half is a folder in src/engine/source. GpuScan alone does not come through here
+ * (heap/heap_scan.h): its rows are tuples that the backend holds.
  *
  * Methods that return bool return false only after the service was lost, or was given up
  * with tb_service_query_give_up(): nothing is sent then. They raise PostgreSQL's own
@@ -16,8 +18,8 @@
 #include "postgres.h"
 
 #include "pg/source/run_stats.h"
-#include "pg/source/service/service_query.h"
-#include "pg/source/service/slots.h"
+#include "pg/conversation/service_query.h"
+#include "pg/conversation/slots.h"
 
 typedef struct TbSource TbSource;
 

@@ -14,7 +14,7 @@
 #include "storage/bufmgr.h"
 
 #include "pg/stage/brin_scan.h"
-#include "pg/stage/query_explain.h"
+#include "pg/stage/node_explain.h"
 
 void
 tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, int child, int eflags)

@@ -16,7 +16,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "pg/source/service/stage_connection.h"
+#include "pg/conversation/stage_connection.h"
 #include "pg/stage/leaf_exclusion.h"
 #include "pg/convert/param_block.h"
 #include "pg/stage/partition_run.h"

@@ -16,7 +16,7 @@
 #include "turbine/kernel.h"
 
 #include "pg/stage/plan_private.h"
-#include "pg/stage/query_explain.h"
+#include "pg/stage/node_explain.h"
 #include "pg/stage/stage_explain.h"
 
 typedef struct Shower

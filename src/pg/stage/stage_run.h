@@ -10,7 +10,7 @@
 #include "nodes/execnodes.h"
 
 #include "pg/source/program_run.h"
-#include "pg/source/service/stage_connection.h"
+#include "pg/conversation/stage_connection.h"
 #include "pg/stage/brin_scan.h"
 #include "pg/stage/partition_run.h"
 #include "pg/planner/program/stage.h"

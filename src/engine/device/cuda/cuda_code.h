@@ -1,6 +1,6 @@
 /*
  * cuda_code.h - compiled programs on a GPU: PTX or cubin to loaded kernels.
- * Called by cuda_device.cc; the kernels are launched by cuda_query.cc.
+ * Called by cuda_device.cc; the kernels are launched by query/chunk_lane*.cc.
  */
 #pragma once
 

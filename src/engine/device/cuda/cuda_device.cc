@@ -1,7 +1,7 @@
 /*
  * cuda_device.cc - a GPU as a Device.
  *
- * Owns the list of slot memory that it has pinned. Called by exec/ through device.h;
+ * Owns the list of slot memory that it has pinned. Called by execution/ through device.h;
  * must never block on a query.
  */
 #include "engine/device/cuda/cuda_device.h"

@@ -3,7 +3,7 @@
  * before the table that all threads fill is touched.
  *
  * A key that a million rows share would otherwise make every thread fight for
- * one word; and between a row's arrival and its turn the cache line of its slot
+ * one word; and between a row's arrival and its turn the cache line of its bucket
  * has time to come.
  */
 #pragma once

@@ -16,7 +16,7 @@ namespace {
 /* Values of one width, by the rows' places. A text's view moves with its bytes;
  * that of a NULL is whatever generated code left there, so it is not kept. */
 template <class Value, bool kText, class Place>
-void place_values(size_t column, const StoredParts::Part& part, const ColumnTarget& to, Place place) {
+void place_values(size_t column, const KeptParts::Part& part, const ColumnTarget& to, Place place) {
   const uint8_t* from = part.store->values(column) + part.first * sizeof(Value);
   const uint8_t* valid = part.store->valid(column) ? part.store->valid(column) + part.first : nullptr;
   for (uint64_t i = 0; i < part.count; i++) {
@@ -31,7 +31,7 @@ void place_values(size_t column, const StoredParts::Part& part, const ColumnTarg
 }
 
 template <class Place>
-void place_column(uint32_t type, size_t column, const StoredParts::Part& part, const ColumnTarget& to, Place place) {
+void place_column(uint32_t type, size_t column, const KeptParts::Part& part, const ColumnTarget& to, Place place) {
   if (tb_type_is_text(type)) return place_values<TbTextView, true>(column, part, to, place);
   switch (tb_type_width(type)) {
     case 1: return place_values<uint8_t, false>(column, part, to, place);
@@ -44,7 +44,7 @@ void place_column(uint32_t type, size_t column, const StoredParts::Part& part, c
 
 }  // namespace
 
-void copy_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, const ColumnTarget& to) {
+void copy_column(const KeptRowLayout& shape, size_t column, const KeptParts::Part& part, const ColumnTarget& to) {
   const uint32_t type = shape.columns[column].type;
   if (tb_type_is_text(type)) {
     place_column(type, column, part, to, [&part](uint64_t i) { return part.number + i; });
@@ -55,7 +55,7 @@ void copy_column(const StoredRows& shape, size_t column, const StoredParts::Part
   if (to.valid) memcpy(to.valid + part.number, part.store->valid(column) + part.first, part.count);
 }
 
-void scatter_column(const StoredRows& shape, size_t column, const StoredParts::Part& part, const KeyRange& keys,
+void scatter_column(const KeptRowLayout& shape, size_t column, const KeptParts::Part& part, const KeyRange& keys,
                     const ColumnTarget& to) {
   const uint8_t* values = part.store->values(0);
   const uint32_t key_type = shape.columns[0].type;
@@ -63,7 +63,7 @@ void scatter_column(const StoredRows& shape, size_t column, const StoredParts::P
                [&](uint64_t i) { return keys.rank(integer_value(key_type, values, part.first + i)); });
 }
 
-void copy_bytes(const StoredParts::Part& part, uint8_t* to) {
+void copy_bytes(const KeptParts::Part& part, uint8_t* to) {
   // Each part takes a share as large as its share of the store's rows.
   const HostRowStore& store = *part.store;
   auto share = [&store](uint64_t row) {

@@ -78,7 +78,7 @@ uint64_t first_bytes(const Program& program, uint64_t capacity) {
     case TB_SINK_AGGREGATE:
       return HostGroupTable::bytes_for(group_layout(program).row_size, program.grouped() ? capacity : 1);
     default: {
-      const StoredRows rows = stored_rows(program);
+      const KeptRowLayout rows = kept_row_layout(program);
       return HostRowStore::bytes_for(rows, rows.nkeys > 0, capacity);
     }
   }
@@ -87,9 +87,9 @@ uint64_t first_bytes(const Program& program, uint64_t capacity) {
 /* Of a row that is kept; of a BUILD also what the table takes while both are there. */
 double kept_row_bytes(const Program& program) {
   constexpr double kSlotsAndChain = 28;
-  const StoredRows rows = stored_rows(program);
+  const KeptRowLayout rows = kept_row_layout(program);
   double bytes = rows.nkeys > 0 ? sizeof(uint64_t) : 0;
-  for (const StoredColumn& column : rows.columns) bytes += tb_type_width(column.type) + (column.nullable ? 1 : 0);
+  for (const KeptColumn& column : rows.columns) bytes += tb_type_width(column.type) + (column.nullable ? 1 : 0);
   return program.sink() == TB_SINK_BUILD ? 2 * bytes + kSlotsAndChain : bytes;
 }
 

@@ -17,7 +17,7 @@
 #include <random>
 #include <tuple>
 
-#include "engine/exec/result_output.h"
+#include "engine/execution/result_output.h"
 #include "engine/testing/hand_written_code.h"
 #include "engine/testing/heap_pages.h"
 #include "engine/program/testing/program_writer.h"
@@ -120,7 +120,7 @@ class QueryRun {
   void close() { query_.reset(); }
   const Program& program() const { return *program_; }
 
-  /* Groups after finish(), through the executor's output: key -> (count, sum). */
+  /* Groups after finish(), through execution/'s output: key -> (count, sum). */
   std::map<int32_t, std::pair<int64_t, int64_t>> groups(uint64_t slot_size) {
     wait();
     std::map<int32_t, std::pair<int64_t, int64_t>> result;
@@ -398,7 +398,7 @@ using Row = std::tuple<int32_t, int32_t, std::string>;  // NULL is "-"
 
 std::string text_of(int32_t value) { return value % 5 == 0 ? "-" : "v" + std::to_string(value); }
 
-/* The rows of a projection of (int, int, text), sorted, through the executor's
+/* The rows of a projection of (int, int, text), sorted, through execution/'s
  * output to slots of a size. */
 std::vector<Row> projected(QueryRun& run, uint64_t slot_size) {
   run.wait();

@@ -15,12 +15,12 @@
 namespace turbine {
 namespace {
 
-constexpr uint64_t kSlotsPerGroup = 2;  // open addressing, at most half full
+constexpr uint64_t kBucketsPerGroup = 2;  // open addressing, at most half full
 constexpr uint64_t kFirstArena = 64 << 10;
 /* Small tables quadruple, so that a query without an estimate soon has its
  * size; large ones double, so as to waste less than half of the memory. */
 constexpr uint64_t kSmallCapacity = 1 << 20;
-constexpr uint64_t kMaxGroups = 0xfffffff0u;  // slots hold group number + 1
+constexpr uint64_t kMaxGroups = 0xfffffff0u;  // buckets hold group number + 1
 
 uint64_t row_hash(const uint8_t* row) {
   uint64_t hash;
@@ -34,20 +34,20 @@ uint64_t checked_capacity(uint64_t capacity) { return std::bit_ceil(std::clamp<u
 
 uint64_t HostGroupTable::bytes_for(uint32_t row_size, uint64_t capacity) {
   capacity = checked_capacity(capacity);
-  return HostBuffer::charged(capacity * row_size) + HostBuffer::charged(capacity * kSlotsPerGroup * sizeof(uint32_t)) +
-         HostBuffer::charged(kFirstArena);
+  return HostBuffer::charged(capacity * row_size) +
+         HostBuffer::charged(capacity * kBucketsPerGroup * sizeof(uint32_t)) + HostBuffer::charged(kFirstArena);
 }
 
 HostGroupTable::HostGroupTable(uint32_t row_size, uint64_t capacity, MemoryBudget& budget)
     : budget_(budget),
       rows_(budget, checked_capacity(capacity) * row_size),
-      slots_(budget, checked_capacity(capacity) * kSlotsPerGroup * sizeof(uint32_t)),
+      buckets_(budget, checked_capacity(capacity) * kBucketsPerGroup * sizeof(uint32_t)),
       arena_(budget, kFirstArena) {
   raw_.row_size = row_size;
   raw_.group_capacity = checked_capacity(capacity);
-  raw_.slot_mask = raw_.group_capacity * kSlotsPerGroup - 1;
+  raw_.bucket_mask = raw_.group_capacity * kBucketsPerGroup - 1;
   raw_.rows = rows_.data();
-  raw_.slots = reinterpret_cast<uint32_t*>(slots_.data());
+  raw_.buckets = reinterpret_cast<uint32_t*>(buckets_.data());
   raw_.arena = arena_.data();
   raw_.arena_capacity = arena_.size();
 }
@@ -59,23 +59,23 @@ bool HostGroupTable::ensure_rows(uint64_t groups) {
   while (capacity < needed) capacity *= capacity < kSmallCapacity ? 4 : 2;
   if (capacity > kMaxGroups) throw DeviceError(TB_FALLBACK_HOST_MEMORY, "too many groups");
 
-  // Slots first: they are made afresh, and if the rows cannot grow after that
-  // the table is still whole, with more slots than it needs.
-  slots_ = HostBuffer(budget_, capacity * kSlotsPerGroup * sizeof(uint32_t));
-  raw_.slots = reinterpret_cast<uint32_t*>(slots_.data());
-  raw_.slot_mask = capacity * kSlotsPerGroup - 1;
-  rebuild_slots();
+  // Buckets first: they are made afresh, and if the rows cannot grow after that
+  // the table is still whole, with more buckets than it needs.
+  buckets_ = HostBuffer(budget_, capacity * kBucketsPerGroup * sizeof(uint32_t));
+  raw_.buckets = reinterpret_cast<uint32_t*>(buckets_.data());
+  raw_.bucket_mask = capacity * kBucketsPerGroup - 1;
+  rebuild_buckets();
   rows_.grow(capacity * raw_.row_size);
   raw_.rows = rows_.data();
   raw_.group_capacity = capacity;
   return true;
 }
 
-void HostGroupTable::rebuild_slots() {
+void HostGroupTable::rebuild_buckets() {
   for (uint64_t group = 0; group < raw_.ngroups; group++) {
-    uint64_t slot = row_hash(row(group)) & raw_.slot_mask;
-    while (raw_.slots[slot] != 0) slot = (slot + 1) & raw_.slot_mask;
-    raw_.slots[slot] = static_cast<uint32_t>(group + 1);
+    uint64_t bucket = row_hash(row(group)) & raw_.bucket_mask;
+    while (raw_.buckets[bucket] != 0) bucket = (bucket + 1) & raw_.bucket_mask;
+    raw_.buckets[bucket] = static_cast<uint32_t>(group + 1);
   }
 }
 
@@ -97,9 +97,9 @@ uint64_t HostGroupTable::reserve(uint32_t length) {
 uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from, const uint8_t* from_arena,
                                       bool* fresh) {
   ensure_rows(1);
-  uint64_t slot = row_hash(from) & raw_.slot_mask;
-  for (; raw_.slots[slot] != 0; slot = (slot + 1) & raw_.slot_mask) {
-    uint8_t* candidate = row(raw_.slots[slot] - 1);
+  uint64_t bucket = row_hash(from) & raw_.bucket_mask;
+  for (; raw_.buckets[bucket] != 0; bucket = (bucket + 1) & raw_.bucket_mask) {
+    uint8_t* candidate = row(raw_.buckets[bucket] - 1);
     if (row_hash(candidate) != row_hash(from)) continue;
     if (!fold.same_keys(candidate, raw_.arena, from, from_arena)) continue;
     *fresh = false;
@@ -107,7 +107,7 @@ uint8_t* HostGroupTable::find_or_copy(const GroupFold& fold, const uint8_t* from
   }
   uint8_t* added = row(raw_.ngroups);
   fold.copy(added, *this, from, from_arena);
-  raw_.slots[slot] = static_cast<uint32_t>(++raw_.ngroups);
+  raw_.buckets[bucket] = static_cast<uint32_t>(++raw_.ngroups);
   *fresh = true;
   return added;
 }

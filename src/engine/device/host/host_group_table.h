@@ -2,11 +2,11 @@
  * host_group_table.h - owner of the memory behind a TbGroupTable on the host.
  *
  * Generated code fills the raw() view and asks for room (make_room); this
- * grows rows, slots and arena within the query's budget. One thread at a time.
+ * grows rows, buckets and arena within the query's budget. One thread at a time.
  */
 #pragma once
 
-#include "engine/groups/group_fold.h"
+#include "engine/group_fold/group_fold.h"
 #include "engine/memory/host_memory.h"
 #include "turbine/kernel.h"
 
@@ -40,12 +40,12 @@ class HostGroupTable final : public FoldArena {
   uint8_t* bytes() override { return raw_.arena; }
 
  private:
-  void rebuild_slots();
+  void rebuild_buckets();
 
   TbGroupTable raw_{};
   MemoryBudget& budget_;
   HostBuffer rows_;
-  HostBuffer slots_;
+  HostBuffer buckets_;
   HostBuffer arena_;
 };
 

@@ -1,7 +1,7 @@
 /*
  * host_query.cc - one query on the host device.
  *
- * Owns a sink, the parameters and what each worker needs for itself. Called by exec/ from the
+ * Owns a sink, the parameters and what each worker needs for itself. Called by execution/ from the
  * query's thread; chunks run on the pool's. Nothing that a chunk throws may leave its job: it
  * becomes the chunk's outcome.
  */
@@ -49,7 +49,7 @@ std::unique_ptr<HostSink> make_sink(const Program& program, uint64_t first_capac
     case TB_SINK_ROWS: return nullptr;
     case TB_SINK_AGGREGATE:
       return program.grouped() ? make_group_sink(program, first_capacity, budget, pool)
-                               : make_total_sink(program, budget, pool);
+                               : make_ungrouped_sink(program, budget, pool);
     default: return make_row_sink(program, first_capacity, budget, pool);
   }
 }

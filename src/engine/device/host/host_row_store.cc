@@ -25,19 +25,19 @@ uint64_t next_capacity(uint64_t capacity) { return capacity < kSmallCapacity ? c
 
 }  // namespace
 
-uint64_t HostRowStore::bytes_for(const StoredRows& shape, bool hashes, uint64_t capacity) {
+uint64_t HostRowStore::bytes_for(const KeptRowLayout& shape, bool hashes, uint64_t capacity) {
   uint64_t bytes = HostBuffer::charged(kFirstArena);
-  for (const StoredColumn& column : shape.columns) {
+  for (const KeptColumn& column : shape.columns) {
     bytes += HostBuffer::charged(capacity * tb_type_width(column.type));
     if (column.nullable) bytes += HostBuffer::charged(capacity);
   }
   return bytes + (hashes ? HostBuffer::charged(capacity * sizeof(uint64_t)) : 0);
 }
 
-HostRowStore::HostRowStore(const StoredRows& shape, bool hashes, uint64_t capacity, MemoryBudget& budget)
+HostRowStore::HostRowStore(const KeptRowLayout& shape, bool hashes, uint64_t capacity, MemoryBudget& budget)
     : budget_(budget), arena_(budget, kFirstArena) {
   columns_.reserve(shape.columns.size());
-  for (const StoredColumn& column : shape.columns) {
+  for (const KeptColumn& column : shape.columns) {
     const uint32_t width = tb_type_width(column.type);
     columns_.push_back({HostBuffer(budget, capacity * width), {}, width, tb_type_is_text(column.type) != 0});
     if (column.nullable) columns_.back().valid.emplace(budget, capacity);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/memory/host_memory.h"
-#include "engine/program/stored_rows.h"
+#include "engine/program/kept_row_layout.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -19,11 +19,11 @@ namespace turbine {
 class HostRowStore {
  public:
   /* `hashes`: the rows have keys to be found by. */
-  HostRowStore(const StoredRows& shape, bool hashes, uint64_t capacity, MemoryBudget& budget);
+  HostRowStore(const KeptRowLayout& shape, bool hashes, uint64_t capacity, MemoryBudget& budget);
   HostRowStore(const HostRowStore&) = delete;
 
   /* Memory that a fresh store takes. */
-  static uint64_t bytes_for(const StoredRows& shape, bool hashes, uint64_t capacity);
+  static uint64_t bytes_for(const KeptRowLayout& shape, bool hashes, uint64_t capacity);
 
   TbRowStore* raw() { return &raw_; }
   uint64_t size() const { return raw_.nrows; }

@@ -36,7 +36,7 @@ class HostSink {
 /* `first_capacity`: groups or rows that a worker has room for to begin with. */
 std::unique_ptr<HostSink> make_group_sink(const Program& program, uint64_t first_capacity, MemoryBudget& budget,
                                           WorkerPool& pool);
-std::unique_ptr<HostSink> make_total_sink(const Program& program, MemoryBudget& budget, WorkerPool& pool);
+std::unique_ptr<HostSink> make_ungrouped_sink(const Program& program, MemoryBudget& budget, WorkerPool& pool);
 std::unique_ptr<HostSink> make_row_sink(const Program& program, uint64_t first_capacity, MemoryBudget& budget,
                                         WorkerPool& pool);
 

@@ -12,7 +12,7 @@
 #include "engine/device/device.h"
 #include "engine/device/host/column_copy.h"
 #include "engine/device/host/key_range.h"
-#include "engine/device/host/slot_fill.h"
+#include "engine/device/host/bucket_fill.h"
 #include "turbine/wire.h"
 
 namespace turbine {
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kMostRows = 0xfffffffeu;      // row numbers have 32 bits, one is TB_NONE
 constexpr uint64_t kMostBytes = 1ull << 32;      // as have offsets of text views
-constexpr uint64_t kSlotsPerRow = 2;             // open addressing, at most half full
+constexpr uint64_t kBucketsPerRow = 2;             // open addressing, at most half full
 /* DIRECT has 4 bytes for every key of the range; wider ones are hashed. */
 constexpr uint64_t kDirectPlacesPerRow = 16;
 constexpr uint64_t kAlwaysDirect = 4096;
@@ -29,7 +29,7 @@ uint64_t aligned(uint64_t size) { return (size + 63) & ~uint64_t{63}; }
 
 class Builder {
  public:
-  Builder(const StoredRows& shape, const StoredParts& parts, WorkerPool& pool, MemoryBudget& budget)
+  Builder(const KeptRowLayout& shape, const KeptParts& parts, WorkerPool& pool, MemoryBudget& budget)
       : shape_(shape), parts_(parts), pool_(pool), budget_(budget) {
     header_.ncolumns = static_cast<uint32_t>(shape.columns.size());
   }
@@ -75,12 +75,12 @@ class Builder {
     header_.key_span = range_->span;
   }
 
-  uint64_t slots_size() {
+  uint64_t buckets_size() {
     switch (header_.kind) {
       case TB_TABLE_HASH: {
-        const uint64_t slots = std::bit_ceil(std::max<uint64_t>(header_.nrows * kSlotsPerRow, 2));
-        header_.slot_mask = slots - 1;
-        return slots * sizeof(uint64_t);
+        const uint64_t buckets = std::bit_ceil(std::max<uint64_t>(header_.nrows * kBucketsPerRow, 2));
+        header_.bucket_mask = buckets - 1;
+        return buckets * sizeof(uint64_t);
       }
       case TB_TABLE_DIRECT: return header_.key_span * sizeof(uint32_t);
       case TB_TABLE_DENSE: return range_->words() * sizeof(TbRankWord);
@@ -95,9 +95,9 @@ class Builder {
       at += aligned(size);
       return offset;
     };
-    if (header_.kind != TB_TABLE_ALL) header_.slots = take(slots_size());
+    if (header_.kind != TB_TABLE_ALL) header_.buckets = take(buckets_size());
     for (size_t i = 0; i < shape_.columns.size(); i++) {
-      const StoredColumn& column = shape_.columns[i];
+      const KeptColumn& column = shape_.columns[i];
       columns_.push_back({0, 0});
       if (i < shape_.nkeys && range_) continue;  // the place is the key
       columns_.back().values = take(header_.nrows * tb_type_width(column.type));
@@ -115,27 +115,27 @@ class Builder {
       if (columns_[i].values == 0) continue;
       const ColumnTarget target{memory.at(columns_[i].values),
                                 columns_[i].valid ? memory.at(columns_[i].valid) : nullptr};
-      parts_.each(pool_, [&](const StoredParts::Part& part) {
+      parts_.each(pool_, [&](const KeptParts::Part& part) {
         if (header_.kind == TB_TABLE_DENSE)
           scatter_column(shape_, i, part, *range_, target);
         else
           copy_column(shape_, i, part, target);
       });
     }
-    parts_.each(pool_, [&](const StoredParts::Part& part) { copy_bytes(part, memory.at(header_.bytes)); });
+    parts_.each(pool_, [&](const KeptParts::Part& part) { copy_bytes(part, memory.at(header_.bytes)); });
 
     bool chained = false;
-    if (header_.kind == TB_TABLE_HASH) chained = fill_hash_slots(memory, shape_, parts_, pool_);
-    if (header_.kind == TB_TABLE_DIRECT) chained = fill_direct_slots(memory, shape_, parts_, pool_);
+    if (header_.kind == TB_TABLE_HASH) chained = fill_hash_buckets(memory, shape_, parts_, pool_);
+    if (header_.kind == TB_TABLE_DIRECT) chained = fill_direct_buckets(memory, shape_, parts_, pool_);
     if (header_.kind == TB_TABLE_DENSE && range_->ranks)
-      memcpy(memory.at(header_.slots), range_->ranks->data(), slots_size());
+      memcpy(memory.at(header_.buckets), range_->ranks->data(), buckets_size());
     if (!chained) return;
     memory.table->next = next_offset_;
     memory.table->total_size += aligned(header_.nrows * sizeof(uint32_t));
   }
 
-  const StoredRows& shape_;
-  const StoredParts& parts_;
+  const KeptRowLayout& shape_;
+  const KeptParts& parts_;
   WorkerPool& pool_;
   MemoryBudget& budget_;
   std::vector<KeyBounds> bounds_;
@@ -148,9 +148,9 @@ class Builder {
 
 }  // namespace
 
-std::shared_ptr<const JoinTable> build_join_table(const StoredRows& shape, StoredParts::Stores stores, WorkerPool& pool,
-                                                  MemoryBudget& budget) {
-  const StoredParts parts(stores);
+std::shared_ptr<const JoinTable> build_join_table(const KeptRowLayout& shape, KeptParts::Stores stores,
+                                                  WorkerPool& pool, MemoryBudget& budget) {
+  const KeptParts parts(stores);
   return Builder(shape, parts, pool, budget).build();
 }
 

@@ -6,14 +6,14 @@
  */
 #pragma once
 
-#include "engine/device/host/stored_parts.h"
+#include "engine/device/host/kept_parts.h"
 #include "engine/device/join_table.h"
 
 namespace turbine {
 
 /* Takes the stores, none null. Called by a query's thread, not the pool's.
  * Throws DeviceError. */
-std::shared_ptr<const JoinTable> build_join_table(const StoredRows& shape, StoredParts::Stores stores, WorkerPool& pool,
-                                                  MemoryBudget& budget);
+std::shared_ptr<const JoinTable> build_join_table(const KeptRowLayout& shape, KeptParts::Stores stores,
+                                                  WorkerPool& pool, MemoryBudget& budget);
 
 }  // namespace turbine

@@ -43,15 +43,15 @@ Value value_of(T value) {
 
 class TableTest : public ::testing::Test {
  protected:
-  StoredRows shape_;
+  KeptRowLayout shape_;
   MemoryBudget budget_{kPlenty};
   WorkerPool pool_{"worker", 4};
-  StoredParts::Stores stores_;
+  KeptParts::Stores stores_;
   std::shared_ptr<const JoinTable> table_;
   /* What each row holds, by its keys: outputs as text, "-" where NULL. */
   std::multimap<std::vector<Value>, std::vector<Value>> rows_;
 
-  void shape(std::vector<uint8_t> keys, std::vector<StoredColumn> outputs, bool keep_null_keys = false) {
+  void shape(std::vector<uint8_t> keys, std::vector<KeptColumn> outputs, bool keep_null_keys = false) {
     shape_.nkeys = keys.size();
     shape_.keeps_null_keys = keep_null_keys;
     for (uint8_t key : keys) shape_.columns.push_back({key, 0, keep_null_keys});
@@ -61,7 +61,7 @@ class TableTest : public ::testing::Test {
 
   void put(HostRowStore& store, size_t column, const Value& value, bool null) {
     TbRowStore& raw = *store.raw();
-    const StoredColumn& c = shape_.columns[column];
+    const KeptColumn& c = shape_.columns[column];
     const uint32_t width = tb_type_width(c.type);
     uint8_t* at = static_cast<uint8_t*>(raw.columns[column].values) + raw.nrows * width;
     if (c.nullable) raw.columns[column].valid[raw.nrows] = !null;
@@ -134,18 +134,18 @@ class TableTest : public ::testing::Test {
       case TB_TABLE_ALL: return 0;
       case TB_TABLE_DENSE:
         if (place >= t.key_span) return TB_NONE;
-        return rank_of(at<TbRankWord>(t.slots)[place / 32], place % 32);
-      case TB_TABLE_DIRECT: return place < t.key_span ? at<uint32_t>(t.slots)[place] - 1 : TB_NONE;
+        return rank_of(at<TbRankWord>(t.buckets)[place / 32], place % 32);
+      case TB_TABLE_DIRECT: return place < t.key_span ? at<uint32_t>(t.buckets)[place] - 1 : TB_NONE;
       default: break;
     }
     std::string all;
     for (const Value& k : keys) all += k + '\0';
     const uint64_t hash = hash_of(all);
-    for (uint64_t i = hash & t.slot_mask;; i = (i + 1) & t.slot_mask) {
-      const uint64_t slot = at<uint64_t>(t.slots)[i];
-      if (slot == 0) return TB_NONE;
-      const auto row = static_cast<uint32_t>(slot) - 1;
-      if (slot >> 32 != hash >> 32) continue;
+    for (uint64_t i = hash & t.bucket_mask;; i = (i + 1) & t.bucket_mask) {
+      const uint64_t bucket = at<uint64_t>(t.buckets)[i];
+      if (bucket == 0) return TB_NONE;
+      const auto row = static_cast<uint32_t>(bucket) - 1;
+      if (bucket >> 32 != hash >> 32) continue;
       bool same = true;
       for (size_t k = 0; k < keys.size(); k++) same &= read(k, row) == keys[k];
       if (same) return row;
@@ -224,7 +224,7 @@ TEST_F(TableTest, KeysFarApartAreHashed) {
   ASSERT_EQ(t->kind, TB_TABLE_HASH);
   EXPECT_EQ(t->next, 0u);
   EXPECT_TRUE(table_->unique());
-  EXPECT_GE(t->slot_mask + 1, 2 * t->nrows);
+  EXPECT_GE(t->bucket_mask + 1, 2 * t->nrows);
   for (int32_t i = 0; i < 60000; i++) ASSERT_EQ(look_up({value_of(i * 30000)}).size(), 1u);
   EXPECT_TRUE(look_up({value_of(1)}).empty());
 }
@@ -356,10 +356,10 @@ TEST_F(TableTest, SkewIsNotQuadratic) {
     const uint64_t hash = hash_of(int64_t{5});
     uint32_t row = TB_NONE;
     if (t->kind == TB_TABLE_DIRECT)
-      row = at<uint32_t>(t->slots)[5 - t->key_min] - 1;
+      row = at<uint32_t>(t->buckets)[5 - t->key_min] - 1;
     else
-      for (uint64_t i = hash & t->slot_mask; at<uint64_t>(t->slots)[i] != 0; i = (i + 1) & t->slot_mask) {
-        const uint32_t candidate = static_cast<uint32_t>(at<uint64_t>(t->slots)[i]) - 1;
+      for (uint64_t i = hash & t->bucket_mask; at<uint64_t>(t->buckets)[i] != 0; i = (i + 1) & t->bucket_mask) {
+        const uint32_t candidate = static_cast<uint32_t>(at<uint64_t>(t->buckets)[i]) - 1;
         if (at<int64_t>(t->columns[0].values)[candidate] == 5) row = candidate;
       }
     size_t length = 0, wanted = 0;
@@ -442,7 +442,7 @@ TEST_F(TableTest, WithoutRowsOrKeysThereAreNoBounds) {
 TEST_F(TableTest, BeyondTheBudgetIsAnError) {
   MemoryBudget small(HostRowStore::bytes_for({1, {{TB_TYPE_INT4, 0, false}}}, true, 20000) + 4096);
   shape_ = {1, {{TB_TYPE_INT4, 0, false}}};
-  StoredParts::Stores stores;
+  KeptParts::Stores stores;
   stores.push_back(std::make_unique<HostRowStore>(shape_, true, 20000, small));
   for (int i = 0; i < 20000; i++) {
     static_cast<int32_t*>(stores[0]->raw()->columns[0].values)[i] = i * 100000;

@@ -29,9 +29,9 @@ T load(const uint8_t* values, uint64_t row) {
 
 }  // namespace
 
-bool is_integer_key(const StoredRows& shape, size_t key) { return is_integer_key(shape.columns[key].type); }
+bool is_integer_key(const KeptRowLayout& shape, size_t key) { return is_integer_key(shape.columns[key].type); }
 
-bool integer_key(const StoredRows& shape) { return shape.nkeys == 1 && is_integer_key(shape, 0); }
+bool integer_key(const KeptRowLayout& shape) { return shape.nkeys == 1 && is_integer_key(shape, 0); }
 
 int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row) {
   switch (tb_type_width(type)) {
@@ -47,11 +47,11 @@ uint64_t KeyRange::rank(int64_t key) const {
   return word.before + static_cast<uint32_t>(std::popcount(word.bits & ((1u << (place % 32)) - 1)));
 }
 
-KeyBounds bounds_of_key(const StoredRows& shape, const StoredParts& parts, size_t key, WorkerPool& pool) {
+KeyBounds bounds_of_key(const KeptRowLayout& shape, const KeptParts& parts, size_t key, WorkerPool& pool) {
   const uint32_t type = shape.columns[key].type;
   std::mutex mutex;
   KeyBounds bounds;
-  parts.each(pool, [&](const StoredParts::Part& part) {
+  parts.each(pool, [&](const KeptParts::Part& part) {
     KeyBounds own;
     for (uint64_t i = 0; i < part.count; i++) {
       if (null_key(shape, part, i)) {
@@ -70,7 +70,7 @@ KeyBounds bounds_of_key(const StoredRows& shape, const StoredParts& parts, size_
   return bounds;
 }
 
-std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, const KeyBounds& bounds,
+std::optional<KeyRange> narrow_key_range(const KeptRowLayout& shape, const KeptParts& parts, const KeyBounds& bounds,
                                          WorkerPool& pool, MemoryBudget& budget) {
   const uint32_t type = shape.columns[0].type;
   const int64_t min = bounds.min, max = bounds.max;
@@ -86,7 +86,7 @@ std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredPa
   auto* words = reinterpret_cast<TbRankWord*>(range.ranks->data());
   // Rows without a key have no place in its order.
   std::atomic<bool> unique{!bounds.nulls};
-  parts.each(pool, [&](const StoredParts::Part& part) {
+  parts.each(pool, [&](const KeptParts::Part& part) {
     for (uint64_t i = 0; i < part.count && unique.load(std::memory_order_relaxed); i++) {
       const int64_t key = integer_value(type, part.store->values(0), part.first + i);
       const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(min);

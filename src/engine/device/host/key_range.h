@@ -6,19 +6,19 @@
 
 #include <optional>
 
-#include "engine/device/host/stored_parts.h"
+#include "engine/device/host/kept_parts.h"
 #include "engine/device/key_bounds.h"
 
 namespace turbine {
 
 /* Is key number `key` stored as an integer? */
-bool is_integer_key(const StoredRows& shape, size_t key);
+bool is_integer_key(const KeptRowLayout& shape, size_t key);
 
 /* Are rows with these keys candidates for look-up by the key itself? */
-bool integer_key(const StoredRows& shape);
+bool integer_key(const KeptRowLayout& shape);
 
 /* Of an integer key, in one pass over the rows. */
-KeyBounds bounds_of_key(const StoredRows& shape, const StoredParts& parts, size_t key, WorkerPool& pool);
+KeyBounds bounds_of_key(const KeptRowLayout& shape, const KeptParts& parts, size_t key, WorkerPool& pool);
 
 /* Key `row` of a column of an integer type, as a number. */
 int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row);
@@ -35,7 +35,7 @@ struct KeyRange {
 
 /* Of the one key, whose bounds are known. Nothing if the range is too wide for its
  * rows. Throws DeviceError. */
-std::optional<KeyRange> narrow_key_range(const StoredRows& shape, const StoredParts& parts, const KeyBounds& bounds,
+std::optional<KeyRange> narrow_key_range(const KeptRowLayout& shape, const KeptParts& parts, const KeyBounds& bounds,
                                          WorkerPool& pool, MemoryBudget& budget);
 
 }  // namespace turbine

@@ -17,7 +17,7 @@ namespace {
 class RowSink final : public HostSink {
  public:
   RowSink(const Program& program, uint64_t first_capacity, MemoryBudget& budget, WorkerPool& pool)
-      : shape_(stored_rows(program)),
+      : shape_(kept_row_layout(program)),
         build_(program.sink() == TB_SINK_BUILD),
         first_capacity_(first_capacity),
         budget_(budget),
@@ -58,7 +58,7 @@ class RowSink final : public HostSink {
   std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
 
  private:
-  const StoredRows shape_;
+  const KeptRowLayout shape_;
   const bool build_;
   const uint64_t first_capacity_;
   MemoryBudget& budget_;

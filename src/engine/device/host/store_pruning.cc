@@ -1,8 +1,8 @@
 /*
  * store_pruning.cc - cuts a row store down to the rows that a limit leaves.
  *
- * Called between chunks by whoever keeps rows, host or GPU, one thread per store. It must never drop a row that
- * may still be returned.
+ * Called between chunks by whoever keeps rows, host or GPU, one thread per store. It must
+ * never drop a row that may still be returned.
  */
 #include "engine/device/host/store_pruning.h"
 
@@ -16,7 +16,7 @@ constexpr uint64_t kMostRows = uint64_t{1} << 32;
 
 }  // namespace
 
-ResultBatch store_batch(const StoredRows& shape, const HostRowStore& store, uint64_t first, uint64_t count) {
+ResultBatch store_batch(const KeptRowLayout& shape, const HostRowStore& store, uint64_t first, uint64_t count) {
   ResultBatch batch{std::min(count, store.size() - first), {}, store.arena(), ResultBatch::Text::kView};
   for (size_t c = 0; c < shape.columns.size(); c++) {
     const uint32_t width = tb_type_width(shape.columns[c].type);
@@ -26,7 +26,7 @@ ResultBatch store_batch(const StoredRows& shape, const HostRowStore& store, uint
   return batch;
 }
 
-void StorePruning::prune(const RowLimit* limit, const StoredRows& shape, HostRowStore& store, MemoryBudget& budget) {
+void StorePruning::prune(const RowLimit* limit, const KeptRowLayout& shape, HostRowStore& store, MemoryBudget& budget) {
   if (limit == nullptr || store.size() < limit->worth_pruning(kept_) || store.size() >= kMostRows) return;
   store.keep(limit->rows_that_stay(store_batch(shape, store, 0, store.size()), budget));
   kept_ = store.size();

@@ -12,13 +12,13 @@
 namespace turbine {
 
 /* Rows of a store as a batch. Valid until the store changes. */
-ResultBatch store_batch(const StoredRows& shape, const HostRowStore& store, uint64_t first, uint64_t count);
+ResultBatch store_batch(const KeptRowLayout& shape, const HostRowStore& store, uint64_t first, uint64_t count);
 
 /* Of one store. Not thread-safe. */
 class StorePruning {
  public:
   /* Between chunks. `limit` may be null. Throws DeviceError. */
-  void prune(const RowLimit* limit, const StoredRows& shape, HostRowStore& store, MemoryBudget& budget);
+  void prune(const RowLimit* limit, const KeptRowLayout& shape, HostRowStore& store, MemoryBudget& budget);
 
  private:
   uint64_t kept_ = 0;  // by the last time

@@ -66,14 +66,14 @@ class ProgramWriter {
   }
   uint32_t param(uint8_t type, int16_t scale = 0, uint8_t flags = 0) {
     params.push_back({type, flags, scale});
-    return node(TB_EXPR_PARAM, type, flags & TB_PARAM_NULLABLE ? TB_EX_NULLABLE : 0,
+    return expr(TB_EXPR_PARAM, type, flags & TB_PARAM_NULLABLE ? TB_EX_NULLABLE : 0,
                 static_cast<uint32_t>(params.size() - 1), {}, scale);
   }
   uint32_t call(uint32_t function, std::vector<uint32_t> operands, int16_t scale = 0) {
     uint8_t flags = tb_functions[function].flags & TB_FN_RAISES ? TB_EX_RAISES : 0;
-    return node(TB_EXPR_CALL, tb_functions[function].result, flags, function, operands, scale);
+    return expr(TB_EXPR_CALL, tb_functions[function].result, flags, function, operands, scale);
   }
-  uint32_t node(uint8_t op, uint8_t type, uint8_t flags, uint32_t index, std::vector<uint32_t> operands,
+  uint32_t expr(uint8_t op, uint8_t type, uint8_t flags, uint32_t index, std::vector<uint32_t> operands,
                 int16_t scale = 0) {
     TbExpr e{};
     e.op = op;
@@ -143,7 +143,7 @@ class ProgramWriter {
     c.join = join;
     c.missing_param = TB_NONE;
     columns.push_back(c);
-    return node(TB_EXPR_COLUMN, type, flags & TB_COL_NULLABLE ? TB_EX_NULLABLE : 0,
+    return expr(TB_EXPR_COLUMN, type, flags & TB_COL_NULLABLE ? TB_EX_NULLABLE : 0,
                 static_cast<uint32_t>(columns.size() - 1), {}, scale);
   }
   template <class T>

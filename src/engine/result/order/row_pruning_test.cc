@@ -55,7 +55,7 @@ TEST(RowPruning, TheFirstRowsStay) {
     const ResultPlan plan = ResultPlan::parse(writer.blob(), program);
 
     const RowPruning limiting(plan);
-    const StoredRows shape = stored_rows(program);
+    const KeptRowLayout shape = kept_row_layout(program);
     MemoryBudget budget(uint64_t{1} << 30);
     HostRowStore store(shape, false, 64, budget);
     StorePruning pruning;
@@ -72,7 +72,7 @@ TEST(RowPruning, TheFirstRowsStay) {
     // What is left gives the same first rows as all.
     class StoreQuery final : public DeviceQuery {
      public:
-      StoreQuery(const StoredRows& shape, const HostRowStore& store) : shape_(shape), store_(store) {}
+      StoreQuery(const KeptRowLayout& shape, const HostRowStore& store) : shape_(shape), store_(store) {}
       void submit(const ChunkTask&, Done) override {}
       uint64_t finish() override { return store_.size(); }
       bool rows_stay() const override { return true; }
@@ -81,7 +81,7 @@ TEST(RowPruning, TheFirstRowsStay) {
       ResultBatch fetch(uint64_t first, uint64_t count) override { return store_batch(shape_, store_, first, count); }
 
      private:
-      const StoredRows& shape_;
+      const KeptRowLayout& shape_;
       const HostRowStore& store_;
       MemoryBudget budget_{uint64_t{1} << 30};
     };

@@ -6,14 +6,14 @@
 #include "engine/result/plan/column_shape.h"
 
 #include "engine/program/group_layout.h"
-#include "engine/program/stored_rows.h"
+#include "engine/program/kept_row_layout.h"
 
 namespace turbine {
 
 std::vector<ColumnShape> result_columns(const Program& program) {
   std::vector<ColumnShape> columns;
   if (program.sink() == TB_SINK_PROJECT) {
-    for (const StoredColumn& column : stored_rows(program).columns)
+    for (const KeptColumn& column : kept_row_layout(program).columns)
       columns.push_back({column.type, column.scale, column.nullable});
     return columns;
   }

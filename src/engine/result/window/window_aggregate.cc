@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/groups/group_fold.h"
+#include "engine/group_fold/group_fold.h"
 #include "turbine/kernel.h"
 
 namespace turbine {

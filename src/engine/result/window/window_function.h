@@ -1,5 +1,8 @@
 /*
  * window_function.h - what a window function takes and what it makes.
+ *
+ * Used as a result plan is checked, before any row is read: the shapes that it gives are
+ * what window_pass.cc relies on later.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /*
  * window_partition.h - the rows that a window function sees together.
+ *
+ * Made by window_pass.cc for each partition of a pass; every kind of function reads it and
+ * none changes it.
  */
 #pragma once
 

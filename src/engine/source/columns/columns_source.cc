@@ -1,7 +1,7 @@
 /*
  * columns_source.cc - chunks of columns that the backend has written.
  *
- * Called by exec/ on the session's thread. It must never let the device see a chunk
+ * Called by execution/ on the session's thread. It must never let the device see a chunk
  * before columns_chunk_check.cc has looked at its bounds.
  */
 #include "engine/source/columns/columns_source.h"

@@ -1,7 +1,7 @@
 /*
  * heap_source.cc - chunks of heap pages: which are valid, and how their runs are read.
  *
- * Owns the files and layouts of a query's chunks. Called by exec/ on the session's
+ * Owns the files and layouts of a query's chunks. Called by execution/ on the session's
  * thread; reads end on reader and device threads. It knows nothing of visibility, and
  * must touch nothing of the query once the observer has heard of the last part.
  */

@@ -51,12 +51,12 @@ tb_agg_display_column(TbAggStates *s, TbAggKind kind, const TbValue *arg,
 	scale.expr = arg->display_scale;
 	scale.info.type = TB_TYPE_INT4;
 	scale.display_scale = TB_NONE;
-	conditions[0] = tb_builder_node(b, TB_EXPR_IS_NOT_NULL, boolean, 0, 1, arg, false);
+	conditions[0] = tb_builder_expr(b, TB_EXPR_IS_NOT_NULL, boolean, 0, 1, arg, false);
 	condition = conditions[0];
 	if (filter != NULL)
 	{
 		conditions[1] = *filter;
-		condition = tb_builder_node(b, TB_EXPR_AND, boolean, 0, 2, conditions,
+		condition = tb_builder_expr(b, TB_EXPR_AND, boolean, 0, 2, conditions,
 									filter->nullable);
 	}
 	return state_column(s, kind, &scale, &condition);
@@ -130,7 +130,7 @@ bool_output(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *f
 			TbOutput *out)
 {
 	TbTypeInfo integer = {TB_TYPE_INT4, 0, 0};
-	TbValue	   number = tb_builder_node(s->translator->builder, TB_EXPR_CALL, integer,
+	TbValue	   number = tb_builder_expr(s->translator->builder, TB_EXPR_CALL, integer,
 										TB_FN_BOOL_TO_INT4, 1, arg, arg->nullable);
 
 	out->kind = TB_OUT_BOOL;

@@ -12,7 +12,7 @@
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/stage/plan_private.h"
-#include "pg/stage/query_explain.h"
+#include "pg/stage/node_explain.h"
 #include "pg/stage/stage_explain.h"
 
 /* Keys come first in the scan tuple. */

@@ -1,5 +1,8 @@
 /*
  * offer.h - offers accelerated paths to the planner, and knows which of them it took.
+ *
+ * Used by every node's plan.c, so that a path is made, forced and noted in one way.
+ * turbine.why_not asks which offers the plan left.
  */
 #ifndef TURBINE_PG_OFFER_H
 #define TURBINE_PG_OFFER_H

@@ -8,9 +8,9 @@
  * with the same clauses by ExecQual. EndCustomScan and ReScanCustomScan end the
  * query, ShutdownCustomScan its parallel workers.
  *
- * Owns: the heap query, or a plain table scan in its place. Slots hold tuples
- * that the query owns until its next tuple. Called by the executor. Must never
- * fail because of the service, and must leave PostgreSQL's own clauses
+ * Owns: the heap scan (source/heap/heap_scan.h), or a plain table scan in its place. Its
+ * tuple slots hold tuples that the scan owns until its next tuple. Called by the executor.
+ * Must never fail because of the service, and must leave PostgreSQL's own clauses
  * (plan.qual) and the projection to ExecScan.
  */
 #include "postgres.h"

@@ -1,5 +1,8 @@
 /*
  * frame.h - window frames of a result plan's passes.
+ *
+ * Used by window.c. A frame is taken only if its bounds are constants, or offsets that the
+ * engine compares as PostgreSQL would.
  */
 #ifndef TURBINE_PG_SORT_FRAME_H
 #define TURBINE_PG_SORT_FRAME_H

@@ -1,5 +1,8 @@
 /*
  * window.h - window functions as passes of a result plan.
+ *
+ * Used by the planning of GpuSort. A pass is one order of the rows with all functions that
+ * are computed over it; all window functions of the query go to the engine, or none.
  */
 #ifndef TURBINE_PG_SORT_WINDOW_H
 #define TURBINE_PG_SORT_WINDOW_H

@@ -1,8 +1,8 @@
 /*
- * expression.h - PostgreSQL expressions as nodes of a program.
+ * expression.h - PostgreSQL's expressions as expressions of a program.
  *
  * The answer to "may this expression go to a device?": tb_translate adds the
- * nodes that compute it, or says why there are none. It never raises because
+ * expressions that compute it, or says why there are none. It never raises because
  * of what it is given.
  */
 #ifndef TURBINE_PG_EXPRESSION_H

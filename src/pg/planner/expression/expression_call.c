@@ -151,7 +151,7 @@ tb_call_row(TbTranslator *t, int row, int nargs, const TbValue *args)
 
 	for (int i = 0; i < nargs; i++)
 		nullable |= args[i].nullable;
-	return tb_builder_node(t->builder, TB_EXPR_CALL,
+	return tb_builder_expr(t->builder, TB_EXPR_CALL,
 						   tb_simple_type(tb_functions[row].result), row, nargs, args,
 						   nullable);
 }
@@ -319,7 +319,7 @@ tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value)
 	if (!translate_pair(t, expr, args) ||
 		!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
-	*value = tb_builder_node(t->builder, TB_EXPR_IS_DISTINCT, tb_simple_type(TB_TYPE_BOOL),
+	*value = tb_builder_expr(t->builder, TB_EXPR_IS_DISTINCT, tb_simple_type(TB_TYPE_BOOL),
 							 row, 2, args, false);
 	return true;
 }
@@ -387,7 +387,7 @@ spell_out(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *val
 	if (count == 1)
 		*value = calls[0];
 	else
-		*value = tb_builder_node(t->builder, expr->useOr ? TB_EXPR_OR : TB_EXPR_AND,
+		*value = tb_builder_expr(t->builder, expr->useOr ? TB_EXPR_OR : TB_EXPR_AND,
 								 tb_simple_type(TB_TYPE_BOOL), 0, count, calls, nullable);
 	return true;
 }
@@ -462,7 +462,7 @@ search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *
 	if (!tb_comparison_row(t, expr->opfuncid, expr->inputcollid, args, &row))
 		return false;
 	/* An element may be NULL even where the array is not. */
-	*value = tb_builder_node(t->builder, expr->useOr ? TB_EXPR_ANY : TB_EXPR_ALL,
+	*value = tb_builder_expr(t->builder, expr->useOr ? TB_EXPR_ANY : TB_EXPR_ALL,
 							 tb_simple_type(TB_TYPE_BOOL), row, 2, args, true);
 	return true;
 }

@@ -17,7 +17,7 @@
 static TbValue
 test(TbTranslator *t, TbExprOp op, const TbValue *arg, bool nullable)
 {
-	return tb_builder_node(t->builder, op, tb_simple_type(TB_TYPE_BOOL), 0, 1, arg,
+	return tb_builder_expr(t->builder, op, tb_simple_type(TB_TYPE_BOOL), 0, 1, arg,
 						   nullable);
 }
 
@@ -55,7 +55,7 @@ tb_translate_bool(TbTranslator *t, BoolExpr *expr, TbValue *value)
 	if (expr->boolop == NOT_EXPR)
 		*value = test(t, TB_EXPR_NOT, &args[0], nullable);
 	else
-		*value = tb_builder_node(t->builder,
+		*value = tb_builder_expr(t->builder,
 								 expr->boolop == AND_EXPR ? TB_EXPR_AND : TB_EXPR_OR,
 								 tb_simple_type(TB_TYPE_BOOL), 0, nargs, args, nullable);
 	return true;
@@ -138,7 +138,7 @@ tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions, TbValu
 		args[Min(2 * i + 1, 2 * nconditions)] = values[i];
 		nullable |= values[i].nullable;
 	}
-	*result = tb_builder_node(t->builder, TB_EXPR_CASE, info, 0, 2 * nconditions + 1, args,
+	*result = tb_builder_expr(t->builder, TB_EXPR_CASE, info, 0, 2 * nconditions + 1, args,
 							  nullable);
 	if (scales != NULL)
 	{
@@ -229,7 +229,7 @@ tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value)
 			return tb_refuse(t, "a COALESCE of values of different types");
 		nullable &= args[i].nullable;
 	}
-	*value = tb_builder_node(t->builder, TB_EXPR_COALESCE, info, 0, nargs, args, nullable);
+	*value = tb_builder_expr(t->builder, TB_EXPR_COALESCE, info, 0, nargs, args, nullable);
 	return true;
 }
 
@@ -250,7 +250,7 @@ extreme_of(TbTranslator *t, const MinMaxExpr *expr, Oid less, int nargs,
 			return tb_refuse(t, "a GREATEST or LEAST of values of different types");
 		nullable &= args[i].nullable;
 	}
-	*value = tb_builder_node(t->builder,
+	*value = tb_builder_expr(t->builder,
 							 expr->op == IS_GREATEST ? TB_EXPR_GREATEST : TB_EXPR_LEAST,
 							 args[0].info, row, nargs, args, nullable);
 	return true;
@@ -275,9 +275,9 @@ extreme_of_mixed(TbTranslator *t, const MinMaxExpr *expr, Oid less, const TbValu
 		return false;
 	either[1] = test(t, TB_EXPR_IS_NULL, &args[0], false);
 	both[0] = test(t, TB_EXPR_IS_NOT_NULL, &args[1], false);
-	both[1] = tb_builder_node(t->builder, TB_EXPR_OR, boolean, 0, 2, either,
+	both[1] = tb_builder_expr(t->builder, TB_EXPR_OR, boolean, 0, 2, either,
 							  either[0].nullable);
-	both[0] = tb_builder_node(t->builder, TB_EXPR_AND, boolean, 0, 2, both,
+	both[0] = tb_builder_expr(t->builder, TB_EXPR_AND, boolean, 0, 2, both,
 							  both[1].nullable);
 	tb_numeric_unify(t, 2, pair);
 	if (!tb_make_case(t, 1, both, values, &shown) ||

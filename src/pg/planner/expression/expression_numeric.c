@@ -4,7 +4,7 @@
  * Every numeric value carries a bound of its decimal digits (precision) and
  * the digits after the point (scale), both of which follow from the operands'.
  * 18 digits are a NUM64; more are a NUM128, whose functions raise where 38 do
- * not suffice. Equal scales come from RESCALE nodes; a literal is just written
+ * not suffice. Equal scales come from RESCALE; a literal is just written
  * with the other scale.
  */
 #include "postgres.h"
@@ -51,7 +51,7 @@ tb_numeric_resize(TbTranslator *t, const TbValue *value, uint8 type, int scale)
 						 TB_NUM128_DIGITS);
 	if (value->constant != NULL && literal_fits(value->constant, type, scale))
 		return tb_literal(t, (Const *) value->constant, info);
-	result = tb_builder_node(t->builder, TB_EXPR_RESCALE, info, 0, 1, value,
+	result = tb_builder_expr(t->builder, TB_EXPR_RESCALE, info, 0, 1, value,
 							 value->nullable);
 	result.display_scale = value->display_scale;
 	result.display_max = value->display_max;
@@ -133,7 +133,7 @@ display_max(const TbValue *value)
 static TbValue
 call2(TbTranslator *t, int row, TbTypeInfo info, const TbValue *args)
 {
-	return tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 2, args,
+	return tb_builder_expr(t->builder, TB_EXPR_CALL, info, row, 2, args,
 						   args[0].nullable || args[1].nullable);
 }
 
@@ -249,7 +249,7 @@ keep_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 	if (row < 0)
 		return tb_refuse(t, "function %s is not in the catalogue",
 						 format_procedure(funcid));
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, arg->info, row, 1, arg,
+	*value = tb_builder_expr(t->builder, TB_EXPR_CALL, arg->info, row, 1, arg,
 							 arg->nullable);
 	value->display_scale = arg->display_scale;
 	value->display_max = arg->display_max;
@@ -283,7 +283,7 @@ drop_scale(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 		return tb_refuse(t, "function %s is not in the catalogue",
 						 format_procedure(funcid));
 	info.type = tb_functions[row].result;
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, arg, arg->nullable);
+	*value = tb_builder_expr(t->builder, TB_EXPR_CALL, info, row, 1, arg, arg->nullable);
 	return true;
 }
 
@@ -301,7 +301,7 @@ from_integer(TbTranslator *t, Oid funcid, const TbValue *arg, TbValue *value)
 						 format_procedure(funcid));
 	info = tb_numeric_info(digits, 0);
 	info.type = tb_functions[row].result;
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, 1, arg, arg->nullable);
+	*value = tb_builder_expr(t->builder, TB_EXPR_CALL, info, row, 1, arg, arg->nullable);
 	return true;
 }
 
@@ -379,10 +379,10 @@ divide(TbTranslator *t, TbValue *args, TbValue *value)
 		operands[i] = tb_numeric_resize(t, &operands[i], TB_TYPE_NUM128,
 										operands[i].info.scale);
 	nullable |= operands[2].nullable || operands[3].nullable;
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL,
+	*value = tb_builder_expr(t->builder, TB_EXPR_CALL,
 							 tb_numeric_info(TB_NUM128_DIGITS, QUOTIENT_SCALE),
 							 TB_FN_NUM128DIV, 4, operands, nullable);
-	scale = tb_builder_node(t->builder, TB_EXPR_CALL, tb_simple_type(TB_TYPE_INT4),
+	scale = tb_builder_expr(t->builder, TB_EXPR_CALL, tb_simple_type(TB_TYPE_INT4),
 							TB_FN_NUM128DIV_SCALE, 4, operands, nullable);
 	value->display_scale = scale.expr;
 	value->display_max = TB_MOST_PACKED_DISPLAY;
@@ -453,7 +453,7 @@ leave_numeric(TbTranslator *t, Oid funcid, int nargs, TbValue *args, TbValue *va
 	if (row < 0 || tb_type_is_numeric(tb_functions[row].result))
 		return tb_refuse(t, "function %s is not in the catalogue",
 						 format_procedure(funcid));
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL,
+	*value = tb_builder_expr(t->builder, TB_EXPR_CALL,
 							 tb_simple_type(tb_functions[row].result), row, nargs, args,
 							 nullable);
 	return true;

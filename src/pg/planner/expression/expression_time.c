@@ -3,7 +3,7 @@
  *
  * Rows that need a time zone have it as a last argument of their own: a
  * parameter that becomes the zone's table when the query starts, so that it is
- * the session's zone of then. Constant intervals become calls for their months,
+ * the SQL session's zone of then. Constant intervals become calls for their months,
  * days and microseconds, in PostgreSQL's order.
  */
 #include "postgres.h"
@@ -139,7 +139,7 @@ translate_field(TbTranslator *t, Oid funcid, List *args, const Const *zone, TbVa
 		return tb_refuse(t, "field \"%s\" of function %s is not in the catalogue", name,
 						 format_procedure(funcid));
 	info = field_result(&tb_functions[row], name);
-	*value = tb_builder_node(t->builder, TB_EXPR_CALL, info, row, nargs, values,
+	*value = tb_builder_expr(t->builder, TB_EXPR_CALL, info, row, nargs, values,
 							 values[0].nullable);
 	return true;
 }
@@ -218,7 +218,7 @@ literal_moment(TbTranslator *t, TbValue *value)
 	return true;
 }
 
-/* What depends on the session's zone: casts and comparisons. */
+/* What depends on the SQL session's zone: casts and comparisons. */
 static bool
 translate_zoned(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 {

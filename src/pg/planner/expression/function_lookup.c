@@ -16,7 +16,7 @@
  *   division scale  the display scale of that
  *   typmod          numeric(x, typmod) of an x that has the scale: the precision
  *                   in place of the typmod
- *   zone            a last argument is added: the session's time zone
+ *   zone            a last argument is added: the SQL session's time zone
  *   zone:name       AT TIME ZONE: the zone goes last
  *   interval:months, interval:days, interval:microseconds
  *                   x + interval: an integer in place of the interval; then the

@@ -1,7 +1,7 @@
 /*
- * program_builder.c - collects the nodes of a program.
+ * program_builder.c - collects the expressions of a program.
  *
- * Nodes, filters, joins, keys, outputs and aggregates are appended to arrays, for
+ * Expressions, filters, joins, keys, outputs and aggregates are appended to arrays, for
  * program_serialize.c. Knows nothing of PostgreSQL's expressions beyond carrying
  * those of parameters. Called by the translator and whoever plans a program.
  */
@@ -68,12 +68,12 @@ tb_builder_keep_null_keys(TbBuilder *builder)
 }
 
 static uint32
-add_node(TbBuilder *b, TbExpr expr, uint32 *args)
+add_expr(TbBuilder *b, TbExpr expr, uint32 *args)
 {
-	GROW(b->node_list, b->nodes);
-	b->nodes[b->node_list.count].expr = expr;
-	b->nodes[b->node_list.count].args = args;
-	return b->node_list.count++;
+	GROW(b->expr_list, b->exprs);
+	b->exprs[b->expr_list.count].expr = expr;
+	b->exprs[b->expr_list.count].args = args;
+	return b->expr_list.count++;
 }
 
 static TbValue
@@ -105,16 +105,16 @@ add_param(TbBuilder *b, Expr *expr, TbTypeInfo info, uint8 flags)
 TbValue
 tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info, uint8 flags)
 {
-	TbExpr	node = {0};
+	TbExpr	added = {0};
 	TbValue value;
 	bool	nullable = (flags & TB_PARAM_NULLABLE) != 0;
 
-	node.op = TB_EXPR_PARAM;
-	node.type = info.type;
-	node.scale = info.scale;
-	node.flags = nullable ? TB_EX_NULLABLE : 0;
-	node.index = add_param(builder, expr, info, flags);
-	value = make_value(add_node(builder, node, NULL), info, nullable);
+	added.op = TB_EXPR_PARAM;
+	added.type = info.type;
+	added.scale = info.scale;
+	added.flags = nullable ? TB_EX_NULLABLE : 0;
+	added.index = add_param(builder, expr, info, flags);
+	value = make_value(add_expr(builder, added, NULL), info, nullable);
 	if (IsA(expr, Const))
 		value.constant = (const Const *) expr;
 	return value;
@@ -191,22 +191,22 @@ find_column(const TbBuilder *b, uint16 attnum, uint16 join, TbValue *value)
 	return false;
 }
 
-/* Appends the column, of that form, and its node. */
+/* Appends the column, of that form, and the expression that reads it. */
 static TbValue
 add_column(TbBuilder *b, TbColumn column, TbTypeInfo info)
 {
 	bool	nullable = (column.flags & TB_COL_NULLABLE) != 0;
-	TbExpr	node = {0};
+	TbExpr	added = {0};
 	TbValue value;
 
 	column.type = info.type;
 	column.scale = info.scale;
-	node.op = TB_EXPR_COLUMN;
-	node.type = info.type;
-	node.scale = info.scale;
-	node.flags = nullable ? TB_EX_NULLABLE : 0;
-	node.index = b->column_list.count;
-	value = make_value(add_node(b, node, NULL), info, nullable);
+	added.op = TB_EXPR_COLUMN;
+	added.type = info.type;
+	added.scale = info.scale;
+	added.flags = nullable ? TB_EX_NULLABLE : 0;
+	added.index = b->column_list.count;
+	value = make_value(add_expr(b, added, NULL), info, nullable);
 	if (b->column_list.count == b->column_list.capacity)
 	{
 		BuilderList same = b->column_list;
@@ -371,7 +371,7 @@ tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value)
 {
 	BuilderJoin *to = list_nth(builder->joins, join);
 
-	Assert(value->expr < builder->node_list.count);
+	Assert(value->expr < builder->expr_list.count);
 	to->keys = lappend_int(to->keys, (int) value->expr);
 }
 
@@ -436,7 +436,7 @@ own_cost(TbExpr *expr)
 }
 
 TbValue
-tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, int nargs,
+tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, int nargs,
 				const TbValue *args, bool nullable)
 {
 	TbExpr	expr = {0};
@@ -450,16 +450,16 @@ tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, 
 	expr.flags = nullable ? TB_EX_NULLABLE : 0;
 	for (int i = 0; i < nargs; i++)
 	{
-		const TbExpr *arg = &builder->nodes[args[i].expr].expr;
+		const TbExpr *arg = &builder->exprs[args[i].expr].expr;
 
 		/* Operands come first: one pass evaluates a program. */
-		Assert(args[i].expr < builder->node_list.count);
+		Assert(args[i].expr < builder->expr_list.count);
 		list[i] = args[i].expr;
 		expr.flags |= arg->flags & TB_EX_RAISES;
 		expr.cost += arg->cost;
 	}
 	own_cost(&expr);
-	return make_value(add_node(builder, expr, list), info, nullable);
+	return make_value(add_expr(builder, expr, list), info, nullable);
 }
 
 void

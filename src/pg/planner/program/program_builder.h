@@ -1,6 +1,6 @@
 /*
  * program_builder.h - makes a serialized program (turbine/program.h) out of
- * nodes that the translator adds one by one.
+ * expressions that the translator adds one by one.
  *
  * Adding never fails and needs no undoing: finishing keeps only what filters,
  * keys and aggregates reach. All memory is the current context's.
@@ -22,10 +22,10 @@
 
 typedef struct TbBuilder TbBuilder;
 
-/* A translated expression: a node of the builder and what is known of it. */
+/* What PostgreSQL's expression became: one of the builder's, and what is known of it. */
 typedef struct TbValue
 {
-	uint32		 expr; /* index of its node */
+	uint32		 expr; /* its index */
 	TbTypeInfo	 info;
 	bool		 nullable;
 	/*
@@ -46,9 +46,9 @@ extern TbBuilder *tb_builder_create(TupleDesc desc);
  * know. */
 extern void tb_builder_set_partitions(TbBuilder *builder, const TbPartitions *partitions);
 
-/* The node of an attribute; of a numeric without precision and scale the form is
- * a guess, which decoding checks, and display_scale a node too. False if its type,
- * or the value that short tuples have, is not one of the engine's. */
+/* The expression that reads an attribute; of a numeric without precision and scale the form
+ * is a guess, which decoding checks, and display_scale an expression too. False if its
+ * type, or the value that short tuples have, is not one of the engine's. */
 extern bool tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value);
 
 /* The same of a source without `desc`: column `attnum` of the rows, of that type. */
@@ -62,7 +62,7 @@ extern List *tb_builder_row_columns(const TbBuilder *builder);
 /*
  * Joins, probed in the order of their creation. A join's keys are in the order of
  * the table's; `unique` says that at most one row of the table has equal keys.
- * A payload node is output number `output` of the table's program.
+ * A payload column is output number `output` of the table's program.
  */
 extern uint32  tb_builder_add_join(TbBuilder *builder, TbJoinKind kind, uint32 table);
 extern void	   tb_builder_join_key(TbBuilder *builder, uint32 join, const TbValue *value);
@@ -89,15 +89,15 @@ extern void tb_builder_keep_null_keys(TbBuilder *builder);
 extern List *tb_builder_used_outputs(const TbBuilder *builder, uint32 join);
 extern void	 tb_builder_keep_outputs(TbBuilder *builder, const List *numbers);
 
-/* PROJECT, BUILD: the number of the node as an output; an equal one is shared. */
+/* PROJECT, BUILD: the number of the expression as an output; an equal one is shared. */
 extern uint32 tb_builder_add_output(TbBuilder *builder, uint32 expr);
 
 /* A parameter computed from `expr` when the query starts. flags: TB_PARAM_*. */
 extern TbValue tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info,
 								uint8 flags);
 
-/* An operator node. `index` as TbExprOp says; `nullable` of the result. */
-extern TbValue tb_builder_node(TbBuilder *builder, TbExprOp op, TbTypeInfo info,
+/* An operator and its operands. `index` as TbExprOp says; `nullable` of the result. */
+extern TbValue tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info,
 							   uint32 index, int nargs, const TbValue *args, bool nullable);
 
 extern void tb_builder_add_filter(TbBuilder *builder, const TbValue *value);

@@ -2,7 +2,7 @@
  * program_builder_state.h - what the builder's two files share; nobody else
  * includes it.
  *
- *   program_builder.c    nodes are added
+ *   program_builder.c    expressions are added
  *   program_serialize.c  what is reachable becomes a program
  */
 #ifndef TURBINE_PG_PROGRAM_BUILDER_STATE_H
@@ -10,11 +10,11 @@
 
 #include "pg/planner/program/program_builder.h"
 
-typedef struct BuilderNode
+typedef struct BuilderExpr
 {
 	TbExpr	expr;
 	uint32 *args;
-} BuilderNode;
+} BuilderExpr;
 
 typedef struct BuilderParam
 {
@@ -24,8 +24,8 @@ typedef struct BuilderParam
 
 typedef struct BuilderJoin
 {
-	TbJoin join; /* residual: a node index */
-	List  *keys; /* int list of node indexes */
+	TbJoin join; /* residual: an expression */
+	List  *keys; /* int list: expressions */
 } BuilderJoin;
 
 /* Fixed-capacity growth of the builder's arrays. */
@@ -39,8 +39,8 @@ struct TbBuilder
 {
 	TupleDesc			desc;		/* NULL: the source is rows of another plan */
 	const TbPartitions *partitions; /* NULL: desc is that of a plain table */
-	BuilderNode		   *nodes;
-	BuilderList			node_list;
+	BuilderExpr		   *exprs;
+	BuilderList			expr_list;
 	BuilderParam	   *params;
 	BuilderList			param_list;
 	TbColumn		   *columns;
@@ -48,7 +48,7 @@ struct TbBuilder
 	TbValue			   *column_values; /* one a column */
 	TbAgg			   *aggs;
 	BuilderList			agg_list;
-	List			   *filters; /* int lists of node indexes */
+	List			   *filters; /* int lists: expressions */
 	List			   *keys;
 	List			   *outputs;
 	List			   *joins;			/* BuilderJoin * */

@@ -51,7 +51,7 @@ null_filter(AttrNumber attnum, int unused, List **params)
 		(void) literal(builder, i);
 	}
 	CHECK(tb_builder_column(builder, attnum, &column));
-	filter = tb_builder_node(builder, TB_EXPR_IS_NULL, boolean, 0, 1, &column, false);
+	filter = tb_builder_expr(builder, TB_EXPR_IS_NULL, boolean, 0, 1, &column, false);
 	tb_builder_add_filter(builder, &filter);
 	return tb_builder_finish(builder, TB_SINK_ROWS, params, &cost);
 }

@@ -15,8 +15,8 @@
 /* Old index -> new index of what is reachable; TB_NONE for the rest. */
 typedef struct Renumbering
 {
-	uint32 *nodes;
-	uint32	nnodes;
+	uint32 *exprs;
+	uint32	nexprs;
 	uint32	nargs;
 	uint32 *columns;
 	uint32	ncolumns;
@@ -63,31 +63,31 @@ mark_reachable(TbBuilder *b, bool *live)
 		if (b->aggs[i].filter != TB_NONE)
 			live[b->aggs[i].filter] = true;
 	}
-	for (uint32 i = b->node_list.count; i-- > 0;)
+	for (uint32 i = b->expr_list.count; i-- > 0;)
 	{
-		for (int a = 0; live[i] && a < b->nodes[i].expr.nargs; a++)
-			live[b->nodes[i].args[a]] = true;
+		for (int a = 0; live[i] && a < b->exprs[i].expr.nargs; a++)
+			live[b->exprs[i].args[a]] = true;
 	}
 }
 
 static void
 renumber(TbBuilder *b, Renumbering *r)
 {
-	bool	 *live = palloc0(Max(b->node_list.count, 1));
+	bool	 *live = palloc0(Max(b->expr_list.count, 1));
 	ListCell *lc;
 
 	memset(r, 0, sizeof(*r));
-	r->nodes = all_none(b->node_list.count);
+	r->exprs = all_none(b->expr_list.count);
 	r->columns = all_none(b->column_list.count);
 	r->params = all_none(b->param_list.count);
 	mark_reachable(b, live);
-	for (uint32 i = 0; i < b->node_list.count; i++)
+	for (uint32 i = 0; i < b->expr_list.count; i++)
 	{
-		const TbExpr *e = &b->nodes[i].expr;
+		const TbExpr *e = &b->exprs[i].expr;
 
 		if (!live[i])
 			continue;
-		r->nodes[i] = r->nnodes++;
+		r->exprs[i] = r->nexprs++;
 		r->nargs += e->nargs;
 		if (e->op == TB_EXPR_PARAM)
 			r->params[e->index] = r->nparams++;
@@ -129,7 +129,7 @@ write_indexes(char *blob, TbSection section, const List *list, const Renumbering
 	ListCell *lc;
 
 	foreach(lc, list)
-		*out++ = r->nodes[lfirst_int(lc)];
+		*out++ = r->exprs[lfirst_int(lc)];
 }
 
 /* Keys go behind the operands of expressions. */
@@ -151,9 +151,9 @@ write_joins(TbBuilder *b, TbProgram *program, const Renumbering *r, uint32 next_
 		if (join.nkeys > 0)
 			join.first_key = next_arg;
 		foreach(key, from->keys)
-			args[next_arg++] = r->nodes[lfirst_int(key)];
+			args[next_arg++] = r->exprs[lfirst_int(key)];
 		if (join.residual != TB_NONE)
-			join.residual = r->nodes[join.residual];
+			join.residual = r->exprs[join.residual];
 		*joins++ = join;
 	}
 }
@@ -166,11 +166,11 @@ write_exprs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 	uint32 *args = (uint32 *) (blob + program->args.offset);
 	uint32	next_arg = 0;
 
-	for (uint32 i = 0; i < b->node_list.count; i++)
+	for (uint32 i = 0; i < b->expr_list.count; i++)
 	{
-		TbExpr e = b->nodes[i].expr;
+		TbExpr e = b->exprs[i].expr;
 
-		if (r->nodes[i] == TB_NONE)
+		if (r->exprs[i] == TB_NONE)
 			continue;
 		if (e.op == TB_EXPR_COLUMN)
 			e.index = r->columns[e.index];
@@ -179,8 +179,8 @@ write_exprs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 		if (e.nargs > 0)
 			e.first_arg = next_arg;
 		for (int a = 0; a < e.nargs; a++)
-			args[next_arg++] = r->nodes[b->nodes[i].args[a]];
-		exprs[r->nodes[i]] = e;
+			args[next_arg++] = r->exprs[b->exprs[i].args[a]];
+		exprs[r->exprs[i]] = e;
 	}
 	write_joins(b, program, r, next_arg);
 }
@@ -232,9 +232,9 @@ write_aggs(TbBuilder *b, TbProgram *program, const Renumbering *r)
 	{
 		aggs[i] = b->aggs[i];
 		if (aggs[i].arg != TB_NONE)
-			aggs[i].arg = r->nodes[aggs[i].arg];
+			aggs[i].arg = r->exprs[aggs[i].arg];
 		if (aggs[i].filter != TB_NONE)
-			aggs[i].filter = r->nodes[aggs[i].filter];
+			aggs[i].filter = r->exprs[aggs[i].filter];
 	}
 }
 
@@ -263,14 +263,14 @@ within_limits(const TbBuilder *b, const Renumbering *r)
 	return (b->desc == NULL || b->desc->natts <= TB_MAX_ATTRIBUTES) &&
 		list_length(b->joins) <= TB_MAX_JOINS &&
 		list_length(b->outputs) <= TB_MAX_OUTPUTS && r->ncolumns <= TB_MAX_COLUMNS &&
-		r->nnodes <= TB_MAX_EXPRS && list_length(b->keys) <= TB_MAX_KEYS &&
+		r->nexprs <= TB_MAX_EXPRS && list_length(b->keys) <= TB_MAX_KEYS &&
 		b->agg_list.count <= TB_MAX_AGGS && r->nparams <= TB_MAX_PARAMS;
 }
 
 static uint32
-node_cost(const TbBuilder *b, uint32 node)
+expr_cost(const TbBuilder *b, uint32 expr)
 {
-	return node == TB_NONE ? 0 : b->nodes[node].expr.cost;
+	return expr == TB_NONE ? 0 : b->exprs[expr].expr.cost;
 }
 
 /* Attributes whose place in the tuple follows only from those before them. */
@@ -310,27 +310,27 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	memset(cost, 0, sizeof(*cost));
 	estimate_decoding(b, r, cost);
 	foreach(lc, b->filters)
-		cost->filters += node_cost(b, lfirst_int(lc));
+		cost->filters += expr_cost(b, lfirst_int(lc));
 	foreach(lc, b->keys)
-		cost->others += node_cost(b, lfirst_int(lc)) + 10;
+		cost->others += expr_cost(b, lfirst_int(lc)) + 10;
 	for (uint32 i = 0; i < b->agg_list.count; i++)
-		cost->others += node_cost(b, b->aggs[i].arg) + node_cost(b, b->aggs[i].filter) + 3;
+		cost->others += expr_cost(b, b->aggs[i].arg) + expr_cost(b, b->aggs[i].filter) + 3;
 	foreach(lc, b->outputs)
-		cost->others += node_cost(b, lfirst_int(lc)) + 3;
+		cost->others += expr_cost(b, lfirst_int(lc)) + 3;
 	foreach(lc, b->joins)
 	{
 		const BuilderJoin *join = lfirst(lc);
 		ListCell		  *key;
 
 		foreach(key, join->keys)
-			cost->probes += node_cost(b, lfirst_int(key));
-		cost->probes += node_cost(b, join->join.residual);
+			cost->probes += expr_cost(b, lfirst_int(key));
+		cost->probes += expr_cost(b, join->join.residual);
 	}
-	for (uint32 i = 0; i < b->node_list.count; i++)
+	for (uint32 i = 0; i < b->expr_list.count; i++)
 	{
-		const TbExpr *e = &b->nodes[i].expr;
+		const TbExpr *e = &b->exprs[i].expr;
 
-		if (r->nodes[i] != TB_NONE &&
+		if (r->exprs[i] != TB_NONE &&
 			(e->op == TB_EXPR_CALL || e->op == TB_EXPR_IS_DISTINCT ||
 			 e->op == TB_EXPR_ANY || e->op == TB_EXPR_ALL) &&
 			(tb_functions[e->index].flags & TB_FN_INEXACT))
@@ -362,7 +362,7 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 	header.attributes = reserve(&total, builder->desc ? builder->desc->natts : 0,
 								sizeof(TbAttribute));
 	header.columns = reserve(&total, r.ncolumns, sizeof(TbColumn));
-	header.exprs = reserve(&total, r.nnodes, sizeof(TbExpr));
+	header.exprs = reserve(&total, r.nexprs, sizeof(TbExpr));
 	header.args = reserve(&total, r.nargs, sizeof(uint32));
 	header.filters = reserve(&total, list_length(builder->filters), sizeof(uint32));
 	header.keys = reserve(&total, list_length(builder->keys), sizeof(uint32));

@@ -1,5 +1,8 @@
 /*
- * stage.h - one program of a query, planned: what its node carries.
+ * stage.h - one program of a node, planned: what the node carries.
+ *
+ * Filled by the planning of the nodes, packed into the plan by stage/plan_private.c, run by
+ * stage/stage_run.c.
  */
 #ifndef TURBINE_PG_STAGE_H
 #define TURBINE_PG_STAGE_H

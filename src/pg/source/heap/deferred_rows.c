@@ -13,7 +13,7 @@
 
 #include "pg/source/heap/deferred_rows.h"
 #include "pg/source/heap/heap_tuples.h"
-#include "pg/source/service/column_chunk.h"
+#include "pg/conversation/column_chunk.h"
 
 typedef struct PendingRow
 {

@@ -14,7 +14,7 @@
 #include "pg/source/heap/feeders/feeders.h"
 #include "pg/source/heap/heap_parts.h"
 #include "pg/source/run_stats.h"
-#include "pg/source/service/slots.h"
+#include "pg/conversation/slots.h"
 
 typedef struct TbHeapChunks TbHeapChunks;
 

@@ -19,7 +19,7 @@
 #include "pg/source/heap/heap_input.h"
 #include "pg/source/heap/visibility/buffered_read.h"
 #include "pg/source/heap/visibility/direct_classify.h"
-#include "pg/source/service/service_query.h"
+#include "pg/conversation/service_query.h"
 
 typedef struct TbHeapPart
 {

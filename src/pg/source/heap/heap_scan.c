@@ -25,7 +25,7 @@
 #include "pg/source/heap/heap_scan.h"
 #include "pg/source/heap/heap_tuples.h"
 #include "pg/source/heap/relation_statistics.h"
-#include "pg/source/service/slots.h"
+#include "pg/conversation/slots.h"
 
 /* Pages of a local chunk: small enough to stay in the processor's cache. */
 #define LOCAL_PAGES 16

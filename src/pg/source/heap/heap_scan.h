@@ -1,6 +1,6 @@
 /*
  * heap_scan.h - a ROWS program over one heap relation: the rows that pass its filters, in
- * the order of their blocks. For GpuScan.
+ * the order of their blocks. What GpuScan runs, and not PostgreSQL's own scan of a heap.
  *
  * A scan never fails for a device's sake: chunks that the engine can not filter come back
  * for the node to evaluate, and without the service all chunks do.

@@ -1,5 +1,6 @@
 /*
- * relation_files.h - gives the daemon a relation's relation files.
+ * relation_files.h - sends turbined the files that a relation is stored in, open.
+ * turbined's side: src/engine/source/heap/relation_files.h.
  */
 #ifndef TURBINE_PG_RELATION_FILES_H
 #define TURBINE_PG_RELATION_FILES_H
@@ -9,7 +10,7 @@
 #include "storage/block.h"
 #include "utils/relcache.h"
 
-#include "pg/source/service/service_query.h"
+#include "pg/conversation/service_query.h"
 
 typedef enum TbFilesSent
 {

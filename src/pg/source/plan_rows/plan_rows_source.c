@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 
 #include "pg/source/plan_rows/plan_rows_source.h"
-#include "pg/source/service/column_chunk.h"
+#include "pg/conversation/column_chunk.h"
 
 typedef struct PlanRowsSource
 {

@@ -32,29 +32,29 @@ uint64_t rounded_or_zero(uint64_t bytes) { return bytes ? MemoryPool::rounded(by
 
 TbGroupTable& header_of(const Block& pinned) { return *reinterpret_cast<TbGroupTable*>(pinned.host()); }
 
-/* The slots of a table whose row i is group i. */
-std::vector<uint32_t> build_slots(const std::vector<uint8_t>& rows, const GroupTableShape& shape) {
-  std::vector<uint32_t> slots(shape.slot_count);
-  const uint64_t mask = shape.slot_count - 1;
+/* The buckets of a table whose row i is group i. */
+std::vector<uint32_t> build_buckets(const std::vector<uint8_t>& rows, const GroupTableShape& shape) {
+  std::vector<uint32_t> buckets(shape.bucket_count);
+  const uint64_t mask = shape.bucket_count - 1;
   const uint64_t ngroups = rows.size() / shape.row_size;
   for (uint64_t group = 0; group < ngroups; group++) {
     uint64_t hash;
     std::memcpy(&hash, rows.data() + group * shape.row_size, sizeof(hash));
-    uint64_t slot = hash & mask;
-    while (slots[slot] != 0) slot = (slot + 1) & mask;
-    slots[slot] = static_cast<uint32_t>(group + 1);
+    uint64_t bucket = hash & mask;
+    while (buckets[bucket] != 0) bucket = (bucket + 1) & mask;
+    buckets[bucket] = static_cast<uint32_t>(group + 1);
   }
-  return slots;
+  return buckets;
 }
 
-/* Moves the rows that a slot refers to to the front, in group order; returns
- * their number. A row without a slot was numbered by a reserve that then found
+/* Moves the rows that a bucket refers to to the front, in group order; returns
+ * their number. A row without a bucket was numbered by a reserve that then found
  * no room for its text: nothing refers to it. */
-uint64_t keep_referenced(const std::vector<uint32_t>& slots, std::vector<uint8_t>& rows, uint32_t row_size) {
+uint64_t keep_referenced(const std::vector<uint32_t>& buckets, std::vector<uint8_t>& rows, uint32_t row_size) {
   const uint64_t nrows = rows.size() / row_size;
   std::vector<bool> referenced(nrows);
-  for (uint32_t slot : slots)
-    if (slot != 0 && slot != TB_SLOT_BUSY && slot - 1 < nrows) referenced[slot - 1] = true;
+  for (uint32_t bucket : buckets)
+    if (bucket != 0 && bucket != TB_BUCKET_BUSY && bucket - 1 < nrows) referenced[bucket - 1] = true;
   uint64_t kept = 0;
   for (uint64_t row = 0; row < nrows; row++) {
     if (!referenced[row]) continue;
@@ -89,7 +89,7 @@ std::vector<uint8_t> identity_row(const Program& program) {
 }  // namespace
 
 uint64_t GroupTableShape::device_bytes() const {
-  return rounded_or_zero(sizeof(TbGroupTable)) + rounded_or_zero(slots_bytes()) + rounded_or_zero(rows_bytes()) +
+  return rounded_or_zero(sizeof(TbGroupTable)) + rounded_or_zero(buckets_bytes()) + rounded_or_zero(rows_bytes()) +
          rounded_or_zero(arena_capacity);
 }
 
@@ -108,7 +108,7 @@ GroupTableShape initial_group_table(const Program& program, double estimated_gro
     wanted = std::bit_ceil(static_cast<uint64_t>(std::min(estimated_groups * 1.25, 1e9)));
   for (;; wanted /= 2) {
     shape.group_capacity = wanted;
-    shape.slot_count = 2 * wanted;
+    shape.bucket_count = 2 * wanted;
     shape.arena_capacity = texts ? std::max(kSmallestArena, wanted * texts * kArenaBytesPerText) : 0;
     if (wanted <= kSmallestCapacity || shape.device_bytes() <= limit) return shape;
   }
@@ -136,7 +136,7 @@ void GroupTable::synchronize(Stream stream) const { driver_.check(driver_.stream
 
 void GroupTable::allocate(const GroupTableShape& shape) {
   MemoryPool& pool = context_.device_memory();
-  slots_ = shape.slot_count ? pool.allocate(driver_, shape.slots_bytes(), &account_) : Block();
+  buckets_ = shape.bucket_count ? pool.allocate(driver_, shape.buckets_bytes(), &account_) : Block();
   rows_ = pool.allocate(driver_, shape.rows_bytes(), &account_);
   shape_ = shape;
 }
@@ -149,8 +149,8 @@ void GroupTable::read_header(Stream stream) {
 /* Writes header_copy_ with the current addresses; its counters are the caller's. */
 void GroupTable::write_header(Stream stream) {
   TbGroupTable& header = header_of(header_copy_);
-  header.slots = reinterpret_cast<uint32_t*>(slots_.device());
-  header.slot_mask = shape_.slot_count ? shape_.slot_count - 1 : 0;
+  header.buckets = reinterpret_cast<uint32_t*>(buckets_.device());
+  header.bucket_mask = shape_.bucket_count ? shape_.bucket_count - 1 : 0;
   header.rows = reinterpret_cast<uint8_t*>(rows_.device());
   header.group_capacity = shape_.group_capacity;
   header.arena = reinterpret_cast<uint8_t*>(arena_.device());
@@ -165,25 +165,25 @@ std::vector<uint8_t> GroupTable::read_live_rows(Stream stream) {
   // A full table's counter runs past its capacity.
   const uint64_t ngroups = std::min(header_of(header_copy_).ngroups, shape_.group_capacity);
   std::vector<uint8_t> rows(ngroups * shape_.row_size);
-  std::vector<uint32_t> slots(shape_.slot_count);
+  std::vector<uint32_t> buckets(shape_.bucket_count);
   {
     const StreamWait wait(driver_, stream);
     if (!rows.empty()) driver_.check(driver_.memcpy_dtoh_async(rows.data(), rows_.device(), rows.size(), stream));
-    driver_.check(driver_.memcpy_dtoh_async(slots.data(), slots_.device(), shape_.slots_bytes(), stream));
+    driver_.check(driver_.memcpy_dtoh_async(buckets.data(), buckets_.device(), shape_.buckets_bytes(), stream));
     synchronize(stream);
   }
-  rows.resize(keep_referenced(slots, rows, shape_.row_size) * shape_.row_size);
+  rows.resize(keep_referenced(buckets, rows, shape_.row_size) * shape_.row_size);
   return rows;
 }
 
-/* Fills fresh slots_ and rows_, and clears what is behind the rows. */
+/* Fills fresh buckets_ and rows_, and clears what is behind the rows. */
 void GroupTable::write_rows(const std::vector<uint8_t>& rows, Stream stream) {
-  if (shape_.slot_count && rows.empty()) {
-    driver_.check(driver_.memset_d8_async(slots_.device(), 0, shape_.slots_bytes(), stream));
-  } else if (shape_.slot_count) {
-    const std::vector<uint32_t> slots = build_slots(rows, shape_);
-    const StreamWait wait(driver_, stream);  // slots and rows are not the stream's to keep
-    driver_.check(driver_.memcpy_htod_async(slots_.device(), slots.data(), shape_.slots_bytes(), stream));
+  if (shape_.bucket_count && rows.empty()) {
+    driver_.check(driver_.memset_d8_async(buckets_.device(), 0, shape_.buckets_bytes(), stream));
+  } else if (shape_.bucket_count) {
+    const std::vector<uint32_t> buckets = build_buckets(rows, shape_);
+    const StreamWait wait(driver_, stream);  // buckets and rows are not the stream's to keep
+    driver_.check(driver_.memcpy_htod_async(buckets_.device(), buckets.data(), shape_.buckets_bytes(), stream));
     driver_.check(driver_.memcpy_htod_async(rows_.device(), rows.data(), rows.size(), stream));
   } else if (!rows.empty()) {
     const StreamWait wait(driver_, stream);
@@ -197,7 +197,7 @@ void GroupTable::write_rows(const std::vector<uint8_t>& rows, Stream stream) {
  * bytes. An old table's memory goes first, so that the peak is the new one. */
 void GroupTable::replace(const GroupTableShape& shape, const std::vector<uint8_t>& rows, Stream stream) {
   const uint64_t arena_used = arena_ ? std::min(header_of(header_copy_).arena_used, shape_.arena_capacity) : 0;
-  slots_.reset();
+  buckets_.reset();
   rows_.reset();
   if (shape.arena_capacity > (arena_ ? shape_.arena_capacity : 0)) {
     Block arena = context_.device_memory().allocate(driver_, shape.arena_capacity, &account_);
@@ -222,7 +222,7 @@ GroupTableShape GroupTable::grown_shape(uint64_t factor) const {
   GroupTableShape shape = shape_;
   if (rows_full) {
     shape.group_capacity *= factor;
-    shape.slot_count *= factor;
+    shape.bucket_count *= factor;
   }
   if (arena_full) shape.arena_capacity *= factor;
   return shape;
@@ -232,12 +232,12 @@ void GroupTable::grow(Stream stream) {
   read_header(stream);
   if (!grouped_) throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "an ungrouped aggregate's texts do not fit");
   const std::vector<uint8_t> rows = read_live_rows(stream);
-  // The old slots and rows are free for the new ones, the old arena is not.
-  const uint64_t room = account_.available() + slots_.size() + rows_.size();
+  // The old buckets and rows are free for the new ones, the old arena is not.
+  const uint64_t room = account_.available() + buckets_.size() + rows_.size();
   for (uint64_t factor = kPreferredGrowth; factor >= kSmallestGrowth; factor /= 2) {
     const GroupTableShape shape = grown_shape(factor);
     const uint64_t arena = shape.arena_capacity > shape_.arena_capacity ? shape.arena_capacity : 0;
-    const uint64_t need = MemoryPool::rounded(shape.slots_bytes()) + MemoryPool::rounded(shape.rows_bytes()) +
+    const uint64_t need = MemoryPool::rounded(shape.buckets_bytes()) + MemoryPool::rounded(shape.rows_bytes()) +
                           rounded_or_zero(arena);
     const bool last = factor == kSmallestGrowth;
     if (shape.group_capacity > kLargestCapacity || (need > room && !last)) continue;

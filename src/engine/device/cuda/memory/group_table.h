@@ -1,15 +1,15 @@
 /*
  * group_table.h - a query's TbGroupTable in device memory.
  *
- * Owns the header that kernels see, slots, rows and arena, and their growth.
+ * Owns the header that kernels see, buckets, rows and arena, and their growth.
  * Grouped: tb_reserve finds or inserts groups and sets `full` where there was
  * no room; grow() then makes room, keeps every complete group and its state,
- * and drops rows that were numbered but never entered into the slots. A group's
+ * and drops rows that were numbered but never entered into the buckets. A group's
  * number may change in grow(), so group numbers of chunks that are reserved but
  * not applied are void afterwards. Ungrouped: row 0 alone, whose MIN, MAX and
  * float SUM states start as the values that change nothing (valid byte 0).
  *
- * A slot search starts at (hash & slot_mask) and goes up by one, as generated
+ * A bucket search starts at (hash & bucket_mask) and goes up by one, as generated
  * code does; the hash is the first field of a row.
  *
  * Threads: one at a time, with the context current.
@@ -27,12 +27,12 @@ namespace turbine::cuda {
 /* Sizes of a table, in elements and bytes. */
 struct GroupTableShape {
   uint64_t group_capacity = 0;
-  uint64_t slot_count = 0;  // 0 when ungrouped
+  uint64_t bucket_count = 0;  // 0 when ungrouped
   uint64_t arena_capacity = 0;
   uint32_t row_size = 0;
 
   uint64_t rows_bytes() const { return group_capacity * row_size; }
-  uint64_t slots_bytes() const { return slot_count * sizeof(uint32_t); }
+  uint64_t buckets_bytes() const { return bucket_count * sizeof(uint32_t); }
   /* Device memory, as the pool rounds it. */
   uint64_t device_bytes() const;
 };
@@ -78,7 +78,7 @@ class GroupTable {
   const bool grouped_;
   const bool has_text_;
   GroupTableShape shape_;
-  Block header_, slots_, rows_, arena_;  // device
+  Block header_, buckets_, rows_, arena_;  // device
   Block header_copy_;                    // pinned: the header as last read or written
   Block fetched_rows_, fetched_arena_;   // pinned
   bool arena_fetched_ = false;

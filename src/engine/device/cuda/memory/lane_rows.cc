@@ -19,21 +19,21 @@ constexpr uint64_t kTextGrowth = 4;
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kArrayAlignment - 1) / kArrayAlignment * kArrayAlignment; }
 
-uint64_t header_size(const StoredRows& shape) {
+uint64_t header_size(const KeptRowLayout& shape) {
   return sizeof(TbRowStore) + shape.columns.size() * sizeof(TbColumnData);
 }
 
-bool has_text(const StoredRows& shape) {
+bool has_text(const KeptRowLayout& shape) {
   return std::any_of(shape.columns.begin(), shape.columns.end(),
-                     [](const StoredColumn& column) { return tb_type_is_text(column.type) != 0; });
+                     [](const KeptColumn& column) { return tb_type_is_text(column.type) != 0; });
 }
 
 }  // namespace
 
 /* Size of the arrays. A byte for nothing comes first, so that no offset is 0. */
-uint64_t LaneRows::lay_out(const StoredRows& shape, uint64_t capacity, std::vector<Column>* columns) {
+uint64_t LaneRows::lay_out(const KeptRowLayout& shape, uint64_t capacity, std::vector<Column>* columns) {
   uint64_t size = kArrayAlignment;
-  for (const StoredColumn& column : shape.columns) {
+  for (const KeptColumn& column : shape.columns) {
     Column arrays{size, 0};
     size += aligned(capacity * tb_type_width(column.type));
     if (column.nullable) {
@@ -45,12 +45,12 @@ uint64_t LaneRows::lay_out(const StoredRows& shape, uint64_t capacity, std::vect
   return size;
 }
 
-uint64_t LaneRows::first_text(const StoredRows& shape, uint64_t capacity) {
+uint64_t LaneRows::first_text(const KeptRowLayout& shape, uint64_t capacity) {
   // Most tuples of a chunk's room are never there, so a few bytes for each do.
   return has_text(shape) ? std::clamp(capacity * 4, kSmallestText, kMostText) : 0;
 }
 
-uint64_t LaneRows::device_bytes(const StoredRows& shape, uint64_t capacity) {
+uint64_t LaneRows::device_bytes(const KeptRowLayout& shape, uint64_t capacity) {
   const uint64_t text = first_text(shape, capacity);
   return MemoryPool::rounded(header_size(shape)) + MemoryPool::rounded(lay_out(shape, capacity, nullptr)) +
          (text ? MemoryPool::rounded(text) : 0);

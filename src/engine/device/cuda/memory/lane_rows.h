@@ -17,11 +17,11 @@ namespace turbine::cuda {
 
 class LaneRows {
  public:
-  LaneRows(CudaContext& context, const Driver& driver, const StoredRows& shape, MemoryAccount& account)
+  LaneRows(CudaContext& context, const Driver& driver, const KeptRowLayout& shape, MemoryAccount& account)
       : context_(context), driver_(driver), shape_(shape), account_(account) {}
 
   /* Device memory for `capacity` rows, as the pool rounds it. */
-  static uint64_t device_bytes(const StoredRows& shape, uint64_t capacity);
+  static uint64_t device_bytes(const KeptRowLayout& shape, uint64_t capacity);
 
   /* Room for `capacity` rows; what was stored is lost. Nothing may be in flight.
    * Throws DeviceError, and then there may be no room for any. */
@@ -45,13 +45,13 @@ class LaneRows {
   struct Column {
     uint64_t values, valid;  // in arrays_; valid 0: none
   };
-  static uint64_t lay_out(const StoredRows& shape, uint64_t capacity, std::vector<Column>* columns);
-  static uint64_t first_text(const StoredRows& shape, uint64_t capacity);
+  static uint64_t lay_out(const KeptRowLayout& shape, uint64_t capacity, std::vector<Column>* columns);
+  static uint64_t first_text(const KeptRowLayout& shape, uint64_t capacity);
   TbRowStore& host_header() const { return *reinterpret_cast<TbRowStore*>(host_header_.host()); }
 
   CudaContext& context_;
   const Driver& driver_;
-  const StoredRows& shape_;
+  const KeptRowLayout& shape_;
   MemoryAccount& account_;
   uint64_t capacity_ = 0;
   std::vector<Column> columns_;

@@ -32,9 +32,9 @@ struct StagedRows {
 class ProjectedRows {
  public:
   /* `limit`: bytes of host memory. */
-  ProjectedRows(StoredRows shape, uint64_t limit) : shape_(std::move(shape)), budget_(limit) {}
+  ProjectedRows(KeptRowLayout shape, uint64_t limit) : shape_(std::move(shape)), budget_(limit) {}
 
-  const StoredRows& shape() const { return shape_; }
+  const KeptRowLayout& shape() const { return shape_; }
   MemoryBudget& budget() { return budget_; }
 
   /* Before the first rows: those that it does not want need not be kept. */
@@ -51,7 +51,7 @@ class ProjectedRows {
  private:
   HostRowStore& store_for(uint64_t text_size);
 
-  const StoredRows shape_;
+  const KeptRowLayout shape_;
   MemoryBudget budget_;
   std::vector<std::unique_ptr<HostRowStore>> stores_;
   StorePruning pruning_;  // of the last store

@@ -66,7 +66,7 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages) {
   uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) + MemoryPool::rounded(lane_layout(program, rows).size) +
                    MemoryPool::rounded(arguments_size(program));
   if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
-  if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(stored_rows(program), rows);
+  if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(kept_row_layout(program), rows);
   return bytes;
 }
 
@@ -93,7 +93,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   if (!join_tables.empty()) tables.emplace(*context, driver, std::move(join_tables), account, copy.get());
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
-  if (program->sink() == TB_SINK_PROJECT) rows.emplace(stored_rows(*program), projected_rows_limit());
+  if (program->sink() == TB_SINK_PROJECT) rows.emplace(kept_row_layout(*program), projected_rows_limit());
   if (stream_profile) stream_profile->tables_sent(copy.get());
 }
 

@@ -1,7 +1,7 @@
 /*
  * cuda_query.cc - one query on a GPU: its worker thread, lanes and results.
  *
- * Called by exec/ through device.h. submit() only queues; the mutex is never held during
+ * Called by execution/ through device.h. submit() only queues; the mutex is never held during
  * a driver call.
  */
 #include "engine/device/cuda/query/cuda_query.h"
@@ -21,7 +21,7 @@ namespace {
 /* A lost context never calls back: the worker looks for itself this often. */
 constexpr auto kLongestSleep = std::chrono::milliseconds(20);
 
-/* Whatever happened, as the DeviceError that the executor expects. */
+/* Whatever happened, as the DeviceError that execution/ expects. */
 std::exception_ptr as_device_error(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);

@@ -43,7 +43,7 @@ inline std::shared_ptr<const JoinTable> make_join_table(const std::vector<InnerR
   header.ncolumns = static_cast<uint32_t>(ncolumns);
   header.nrows = n;
   header.key_span = static_cast<uint64_t>(span);
-  header.slots = place(header.key_span * sizeof(uint32_t));
+  header.buckets = place(header.key_span * sizeof(uint32_t));
   const uint64_t next = place(n * sizeof(uint32_t)), values = place(n * sizeof(int32_t));
   const uint64_t views = place(n * sizeof(TbTextView)), valid = place(n);
   header.bytes = place(bytes.size());
@@ -52,14 +52,14 @@ inline std::shared_ptr<const JoinTable> make_join_table(const std::vector<InnerR
 
   static MemoryBudget unlimited(UINT64_MAX);
   HostBuffer block(unlimited, header.total_size);
-  auto* slots = reinterpret_cast<uint32_t*>(block.data() + header.slots);
+  auto* buckets = reinterpret_cast<uint32_t*>(block.data() + header.buckets);
   auto* chain = reinterpret_cast<uint32_t*>(block.data() + next);
   bool chained = false;
   uint32_t offset = 0;
   for (size_t i = 0; i < n; i++) {
-    chained = chained || slots[rows[i].key] != 0;
-    chain[i] = slots[rows[i].key];  // the newest comes first
-    slots[rows[i].key] = static_cast<uint32_t>(i + 1);
+    chained = chained || buckets[rows[i].key] != 0;
+    chain[i] = buckets[rows[i].key];  // the newest comes first
+    buckets[rows[i].key] = static_cast<uint32_t>(i + 1);
     reinterpret_cast<int32_t*>(block.data() + values)[i] = rows[i].value;
     if (!rows[i].text) continue;
     TbTextView view{static_cast<uint32_t>(rows[i].text->size()), 0, 0, offset};
@@ -75,7 +75,7 @@ inline std::shared_ptr<const JoinTable> make_join_table(const std::vector<InnerR
   columns[0] = {0, 0};
   columns[1] = {values, 0};
   if (with_text) columns[2] = {views, valid};
-  StoredRows shape;
+  KeptRowLayout shape;
   shape.nkeys = 1;
   shape.columns = {{TB_TYPE_INT4, 0, false}, {TB_TYPE_INT4, 0, false}};
   if (with_text) shape.columns.push_back({TB_TYPE_TEXT, 0, true});
@@ -119,7 +119,7 @@ const T* in_table(const TbJoinTable* table, uint64_t offset) {
 /* The first row with the key, + 1. */
 inline uint32_t first_match(const TbJoinTable* table, int32_t key) {
   if (static_cast<uint64_t>(static_cast<int64_t>(key)) >= table->key_span) return 0;
-  return in_table<uint32_t>(table, table->slots)[key];
+  return in_table<uint32_t>(table, table->buckets)[key];
 }
 
 inline void fake_probe(void* arguments) {

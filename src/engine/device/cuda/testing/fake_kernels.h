@@ -125,7 +125,7 @@ inline void fake_rows(void* arguments) {
 }
 
 /* Like the real one: where the table is full it counts groups beyond the capacity
- * and leaves their slots empty, so that there are always some to end a search,
+ * and leaves their buckets empty, so that there are always some to end a search,
  * however many chunks reserve before the table grows. The next `lost_groups` insertions take a number and
  * then find no room for their text, as text keys may. */
 struct FakeReserve {
@@ -143,9 +143,9 @@ struct FakeReserve {
 
   uint32_t find_or_insert(TbGroupTable& table, int32_t value) const {
     const uint64_t hash = fake_hash(value);
-    for (uint64_t slot = hash & table.slot_mask;; slot = (slot + 1) & table.slot_mask) {
-      const uint32_t entry = table.slots[slot];
-      if (entry == TB_SLOT_BUSY) continue;
+    for (uint64_t bucket = hash & table.bucket_mask;; bucket = (bucket + 1) & table.bucket_mask) {
+      const uint32_t entry = table.buckets[bucket];
+      if (entry == TB_BUCKET_BUSY) continue;
       if (entry != 0) {
         const uint8_t* row = table.rows + (entry - 1) * uint64_t{table.row_size};
         if (std::memcmp(row + layout.keys[0].value_offset, &value, sizeof(value)) == 0) return entry - 1;
@@ -160,7 +160,7 @@ struct FakeReserve {
       std::memcpy(row, &hash, sizeof(hash));
       std::memcpy(row + layout.keys[0].value_offset, &value, sizeof(value));
       row[layout.keys[0].valid_offset] = 1;
-      table.slots[slot] = static_cast<uint32_t>(group + 1);
+      table.buckets[bucket] = static_cast<uint32_t>(group + 1);
       return static_cast<uint32_t>(group);
     }
   }

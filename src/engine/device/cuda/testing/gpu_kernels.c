@@ -4,9 +4,9 @@
  * Compiled by hand, so that the CUDA device can be tried without the compiler:
  *   clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc \
  *     -isystem $(clang-19 -print-resource-dir)/include -I include -S -o gpu_kernels.ptx
- * this Read by gpu_test.cc. With joins (fake_joins.h) the sinks take tuples and p instead
- * of rows and v. Row layout of the grouped program: hash at 0, count at 8, key at 16, its
- * valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
+ * gpu_kernels.c gpu_test.cc loads the result. With joins (fake_joins.h) the sinks take
+ * tuples and p instead of rows and v. Row layout of the grouped program: hash at 0, count
+ * at 8, key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
  */
 #include "turbine/kernel.h"
 
@@ -122,7 +122,7 @@ first_match(const TbJoinTable *table, int32_t key)
 {
 	if ((uint64_t) (int64_t) key >= table->key_span)
 		return 0;
-	return IN_TABLE(uint32_t, table, table->slots)[key];
+	return IN_TABLE(uint32_t, table, table->buckets)[key];
 }
 
 KERNEL
@@ -231,11 +231,11 @@ static inline uint32_t
 find_or_insert(TbGroupTable *table, int32_t value)
 {
 	uint64_t hash = hash_of(value);
-	uint64_t slot = hash & table->slot_mask;
+	uint64_t bucket = hash & table->bucket_mask;
 
 	for (;;)
 	{
-		uint32_t entry = *(volatile uint32_t *) &table->slots[slot];
+		uint32_t entry = *(volatile uint32_t *) &table->buckets[bucket];
 
 		if (*(volatile uint32_t *) &table->full)
 			return TB_NONE;
@@ -243,8 +243,9 @@ find_or_insert(TbGroupTable *table, int32_t value)
 		{
 			uint32_t expected = 0;
 
-			if (!__atomic_compare_exchange_n(&table->slots[slot], &expected, TB_SLOT_BUSY,
-											 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			if (!__atomic_compare_exchange_n(&table->buckets[bucket], &expected,
+											 TB_BUCKET_BUSY, 0, __ATOMIC_RELAXED,
+											 __ATOMIC_RELAXED))
 				continue;
 
 			uint64_t group = add64(&table->ngroups, 1);
@@ -261,16 +262,16 @@ find_or_insert(TbGroupTable *table, int32_t value)
 			*(volatile int32_t *) (row + 16) = value;
 			*(volatile uint8_t *) (row + 20) = 1;
 			__nvvm_membar_gl();
-			*(volatile uint32_t *) &table->slots[slot] = (uint32_t) group + 1;
+			*(volatile uint32_t *) &table->buckets[bucket] = (uint32_t) group + 1;
 			return (uint32_t) group;
 		}
-		if (entry == TB_SLOT_BUSY)
+		if (entry == TB_BUCKET_BUSY)
 			continue;
 		__nvvm_membar_gl();
 		if (*(volatile int32_t *) (table->rows + (entry - 1) * (uint64_t) table->row_size +
 								   16) == value)
 			return entry - 1;
-		slot = (slot + 1) & table->slot_mask;
+		bucket = (bucket + 1) & table->bucket_mask;
 	}
 }
 

@@ -1,0 +1,53 @@
+/*
+ * engine.cc - everything that queries share.
+ *
+ * Owns devices, pools, caches and slot memory, and the order in which they end: whatever uses
+ * a device goes before it. Made once, by the daemon's main.cc.
+ */
+#include "engine/execution/engine.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace turbine {
+namespace {
+
+/* Readers mostly copy from the page cache, and else wait for the disk: a few
+ * more than processors keep a drive's queue filled on small machines. */
+unsigned reader_threads() { return std::clamp(std::thread::hardware_concurrency(), 4u, 16u); }
+
+std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& devices) {
+  std::vector<uint64_t> result;
+  for (const auto& device : devices) result.push_back(device->info().memory_budget);
+  return result;
+}
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options) : Engine(options, find_devices(options.devices)) {}
+
+Engine::Engine(const EngineOptions& options, FoundDevices found)
+    : why_no_gpu(std::move(found.why_no_gpu)),
+      devices(std::move(found.devices)),
+      workers(*found.host_workers),
+      compiler(options.compiler_path, options.compile_timeout_s),
+      store(options.cache_directory, options.cache_bytes),
+      code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),
+      compile_ahead(code),
+      slot_memory(options.max_idle_slot_bytes),
+      leases(slot_memory),
+      admission(budgets(devices)),
+      readers("reader", reader_threads()) {}
+
+TbDeviceInfo Engine::device_info(uint32_t index) {
+  TbDeviceInfo info = devices[index]->info();
+  const Admission::Usage usage = admission.usage(index);
+  info.memory_budget = usage.budget;
+  // Grants, unless the device has lent more than that: a leak must show.
+  info.memory_used = std::max(usage.used, info.memory_used);
+  info.queries_running = usage.queries_running;
+  info.queries_total = usage.queries_total;
+  return info;
+}
+
+}  // namespace turbine

@@ -1,0 +1,56 @@
+/*
+ * engine.h - everything that queries share: devices, code, memory, readers.
+ *
+ * Made once by the daemon. Members are in order of dependence: what comes
+ * later uses what comes before, and goes first.
+ */
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/code/code_cache.h"
+#include "engine/code/compile_ahead.h"
+#include "engine/device/machine/find_devices.h"
+#include "engine/execution/admission.h"
+#include "engine/slots/slot_leases.h"
+#include "engine/slots/slot_memory.h"
+#include "engine/threads/worker_pool.h"
+
+namespace turbine {
+
+struct EngineOptions {
+  std::string compiler_path;
+  uint32_t compile_timeout_s = 30;
+  std::string cache_directory;  // "": nothing is kept on disk
+  uint64_t cache_bytes = 1ull << 30;
+  size_t max_loaded_programs = 256;
+  uint64_t max_idle_slot_bytes = 512u << 20;
+  DeviceOptions devices;
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options);
+
+  std::string why_no_gpu;                        // for the log; "" if there is one
+  std::vector<std::unique_ptr<Device>> devices;  // 0: the host
+  WorkerPool& workers;                           // the host's
+  CompilerClient compiler;
+  CodeStore store;
+  CodeCache code;
+  CompileAhead compile_ahead;
+  SlotMemoryPool slot_memory;
+  SlotLeases leases;
+  Admission admission;
+  WorkerPool readers;
+
+  /* A device as STATUS shows it. */
+  TbDeviceInfo device_info(uint32_t index);
+
+ private:
+  Engine(const EngineOptions& options, FoundDevices found);
+};
+
+}  // namespace turbine

@@ -1,0 +1,438 @@
+/*
+ * query_execution.cc - one query of one connection, from QUERY to QUERY_DONE.
+ *
+ * Owns all that the query holds; see the header for threads and locks. Called by the session
+ * for each message of its query, and by device and reader threads when something has finished.
+ * No message may be posted once the query has failed or is going away.
+ */
+#include "engine/execution/query_execution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/device/query_fault.h"
+#include "engine/execution/device_choice.h"
+#include "engine/execution/probed_join_tables.h"
+#include "engine/profile/stopwatch.h"
+#include "engine/wire/failure.h"
+#include "engine/wire/message_bytes.h"
+
+namespace turbine {
+namespace {
+
+/* For a result plan: enough for the first rows of an order; and what sorting takes
+ * of a row besides. */
+constexpr uint64_t kPlanMemory = 1 << 20;
+constexpr double kSortBytesPerRow = 48;
+
+/* Fails a query whose rows do not go back one by one, for a chunk's verdict. */
+TbFailure verdict_failure(uint32_t verdict) {
+  constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
+  return make_failure(verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE, verdict,
+                      "a row's values need PostgreSQL");
+}
+
+/* Does the query's state on the device grow with its input? */
+bool grows(const Program& program) {
+  if (program.grouped() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD) return true;
+  return std::any_of(program.aggs().begin(), program.aggs().end(),
+                     [](const TbAgg& agg) { return tb_type_is_text(tb_agg_state_type(&agg)); });
+}
+
+}  // namespace
+
+QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
+                               ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled)
+    : engine_(engine), sink_(sink), tables_(tables), cancelled_(cancelled) {
+  try {
+    program_ = std::make_shared<const Program>(Program::parse(request.program));
+    check_params(*program_, request.params);
+    if (!request.result_plan.empty()) plan_ = ResultPlan::parse(request.result_plan, *program_);
+  } catch (const ProgramError& e) {
+    throw ProtocolError(e.what());
+  }
+  params_ = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
+                                                request.params.size());
+  if (request.query.flags & (TB_QUERY_PROFILE | TB_QUERY_TRACE))
+    profile_ = std::make_unique<QueryProfile>((request.query.flags & TB_QUERY_TRACE) != 0);
+  heap_.emplace(*program_, std::move(files), (request.query.flags & TB_QUERY_CHECKSUMS) != 0, engine_.readers,
+                profile_.get());
+  columns_.emplace(*program_);
+  check_table_number(request.query);
+  table_number_ = request.query.join_table;
+  const JoinTables probed = probed_join_tables(*program_, tables_);
+
+  const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
+  host_because_ = choice.host_because;
+  try {
+    start(request, choice.device, probed, last_slot_memory, cancelled);
+  } catch (const DeviceError& e) {
+    if (choice.device == TB_DEVICE_HOST || !(request.query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE)
+      throw;
+    host_because_ = e.reason;
+    start(request, TB_DEVICE_HOST, probed, last_slot_memory, cancelled);
+  }
+}
+
+void QueryExecution::check_table_number(const TbQuery& query) const {
+  if (program_->sink() != TB_SINK_BUILD) {
+    if (query.join_table != 0) throw ProtocolError("QUERY that builds no table names one");
+  } else if (query.join_table >= TB_MAX_JOIN_TABLES || tables_.find(query.join_table)) {
+    throw ProtocolError("QUERY builds table " + std::to_string(query.join_table) + ", which is not free");
+  }
+}
+
+/* What a result plan takes comes from the growth that is granted; of rows that are
+ * to be sorted on the host's budget some is stated. */
+Admission::Claim QueryExecution::claim(uint32_t device, const QueryNeeds& needs, const TbQuery& query) const {
+  Admission::Claim claim{device, needs.device_bytes, ready_.memory_size, grows(*program_) || plan_, !tables_.empty()};
+  if (!plan_ || device != TB_DEVICE_HOST) return claim;
+  claim.device_bytes += kPlanMemory;
+  const auto most = static_cast<double>(engine_.devices[device]->info().memory_budget / 8);
+  if (!plan_->only_best() && query.estimated_groups > 0)
+    claim.device_bytes += static_cast<uint64_t>(std::min(query.estimated_groups * kSortBytesPerRow, most));
+  return claim;
+}
+
+/* Everything that can be refused; holds nothing if it throws. */
+void QueryExecution::start(const QueryRequest& request, uint32_t index, const JoinTables& probed,
+                           uint64_t* last_slot_memory, const IsCancelled& cancelled) {
+  Device& device = *engine_.devices[index];
+  const TbQuery& query = request.query;
+  const bool prune = plan_ && plan_->only_best() && program_->sink() == TB_SINK_PROJECT;
+  // What is pruned takes little, however many rows there are.
+  const double estimated_rows = prune ? 0 : query.estimated_groups;
+  const Device::ChunkShape shape = device.chunk_shape(query.nblocks, query.flags & TB_QUERY_COPIED);
+  const SlotShape slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
+  ready_ = {};
+  ready_.slot_pages = slots.pages;
+  ready_.nslots = slots.nslots;
+  ready_.ids_offset = slots.ids_offset;
+  ready_.slot_size = slots.size;
+  ready_.first_slot_offset = 0;
+  ready_.memory_size = slots.total_bytes();
+  busy_ = shape.busy;
+  QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
+  needs.device_bytes += device.table_bytes(*program_, probed);
+  demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows};
+  const CodeCache::Result code = [&] {
+    const Span span(profile_.get(), TB_SPAN_COMPILE);
+    return engine_.code.get(device, *program_, cancelled, demand_);
+  }();
+  if (code.improve) engine_.compile_ahead.improve(device, program_);
+
+  const Stopwatch queued;
+  Admission::Grant grant = [&] {
+    const Span span(profile_.get(), TB_SPAN_ADMISSION);
+    return engine_.admission.admit(claim(index, needs, query), query.wait_ms, cancelled);
+  }();
+  ready_.queue_ms = static_cast<float>(queued.microseconds()) / 1000;
+  const Span span(profile_.get(), TB_SPAN_START);
+
+  std::unique_ptr<DeviceQuery> device_query;
+  {
+    QueryFaultScope fault(query.debug_fault);
+    device_query = device.start(program_, params_, code.code, probed, estimated_rows, grant.device_bytes(),
+                                profile_.get());
+  }
+  if (program_->full_joins_end() > 0) unmatched_.emplace(*program_, probed, slots.max_rows());
+  if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
+  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
+    output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
+  slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
+  slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
+  grant_ = std::move(grant);
+  device_query_ = std::move(device_query);
+
+  ready_.device = index;
+  ready_.code_source = static_cast<uint32_t>(code.source);
+  ready_.compile_ms = code.ms;
+  ready_.host_because = host_because_;
+  send_ready(last_slot_memory);
+}
+
+void QueryExecution::send_ready(uint64_t* last_slot_memory) {
+  ready_.memory_id = slot_memory_->id();
+  ready_.memory_size = slot_memory_->size();
+  ready_.lease = engine_.leases.begin(*slot_memory_);
+  ready_.has_fd = slot_memory_->id() != *last_slot_memory;
+  *last_slot_memory = slot_memory_->id();
+  if (profile_) profile_->begin();
+  sink_.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? slot_memory_->fd() : -1);
+}
+
+QueryExecution::~QueryExecution() {
+  {
+    std::unique_lock lock(mutex_);
+    failed_ = true;  // completions post nothing any more: the backend's next query would get it
+    sink_.forget_waiting();
+    lock.unlock();
+    if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
+    lock.lock();
+    reads_finished_.wait(lock, [this] { return slots_.reading() == 0; });
+  }
+  result_run_.reset();         // what it keeps counts against the device query's budget
+  device_query_.reset();  // waits for its chunks
+  if (leave_slots_)
+    engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
+  else
+    engine_.leases.end(ready_.lease, std::move(slot_memory_));
+}
+
+ChunkSource& QueryExecution::source_of(uint32_t kind) {
+  switch (kind) {
+    case TB_CHUNK_PAGES: return *heap_;
+    case TB_CHUNK_COLUMNS: return *columns_;
+    default: throw ProtocolError("unknown kind of chunk");
+  }
+}
+
+void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& cancelled) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_) return;
+    if (input_ended_) throw ProtocolError("LAYOUT after INPUT_END");
+  }
+  try {
+    const LayoutCode code{engine_.code, engine_.compile_ahead, *engine_.devices[ready_.device], demand_};
+    heap_->layouts().add(*program_, request, code, cancelled);
+  } catch (const DeviceError&) {
+    std::lock_guard lock(mutex_);
+    fail_locked(make_failure(std::current_exception()));
+  }
+}
+
+void QueryExecution::chunk(const ChunkRequest& chunk) {
+  std::unique_lock lock(mutex_);
+  if (failed_) return;
+  if (input_ended_) throw ProtocolError("CHUNK after INPUT_END");
+  slots_.check_state(chunk.slot, SlotState::kBackend);
+  ChunkSource& source = source_of(chunk.kind);
+  source.check(chunk, slots_.shape());
+  next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
+  const bool fills = source.fills(chunk);
+  slots_.begin(chunk, fills);
+  if (!fills) return;
+  const ChunkTask task = slots_.task(chunk.slot, source.layout(chunk.layout));
+  // The source may report at once, which takes the lock.
+  lock.unlock();
+  source.fill(chunk, task, *device_query_, *this);
+}
+
+/* The backend hears of chunks that wait for threads now: those at a drive take long. */
+void QueryExecution::waits_for_drive(uint32_t slot) {
+  std::lock_guard lock(mutex_);
+  slots_.wait_for_drive(slot);
+  if (!failed_) sink_.post_waiting();
+}
+
+void QueryExecution::filled(uint32_t slot, const ChunkFill& fill) {
+  std::lock_guard lock(mutex_);
+  totals_.read_us += fill.us;
+  totals_.bytes_read += fill.bytes;
+  const TbReadOutcome outcome = slots_.filled(slot, fill.ok, fill.decoded);
+  if (slots_.reading() == 0) reads_finished_.notify_all();
+  if (!failed_) tell(slot, TB_MSG_CHUNK_READ, bytes_of(TbChunkRead{slot, outcome}));
+}
+
+/* News of the slot's chunk; the lock is held. Where the device reads the chunks itself,
+ * and has enough to do, one wake-up of the backend serves several such: what is still
+ * in its hands will bring them along. What waits for other queries will not soon. Drives
+ * want all that the backend can ask for. */
+void QueryExecution::tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload) {
+  const uint32_t in_flight = slots_.reading() + running_;
+  if (slots_.ahead(slot) && slots_.at_drives() == 0 && in_flight > busy_ + device_query_->waiting())
+    sink_.post_later(type, payload);
+  else
+    sink_.post(type, payload, -1);
+}
+
+void QueryExecution::chunk_release(const TbChunkRelease& release) {
+  ChunkTask task{};
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_) return;
+    slots_.check_state(release.slot, SlotState::kHeld);
+    const ChunkSource& source = source_of(slots_.kind(release.slot));
+    source.check_content(slots_.base(release.slot), slots_.shape());
+    task = slots_.submit(release.slot, source.layout(slots_.layout(release.slot)), release.rewritten == 0);
+    running_++;
+  }
+  device_query_->submit(task, [this, slot = release.slot](const ChunkOutcome& outcome, std::exception_ptr error) {
+    chunk_done(slot, outcome, error);
+  });
+}
+
+void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  slots_.done(slot);
+  running_--;
+  if (failed_) return;
+  if (error) {
+    fail_locked(make_failure(error));
+    return;
+  }
+  if (outcome.errors == 0) add_to_totals(outcome);
+  TbChunkDone done{};
+  done.slot = slot;
+  done.verdict = outcome.errors;
+  done.nrows = outcome.errors ? 0 : outcome.nrows;
+  done.ndeferred = outcome.errors ? 0 : outcome.ndeferred;
+  done.rows_in = outcome.rows_in;
+  tell(slot, TB_MSG_CHUNK_DONE, bytes_of(done));
+  if (outcome.errors != 0 && program_->sink() != TB_SINK_ROWS) fail_locked(verdict_failure(outcome.errors));
+  if (input_ended_ && running_ == 0) sink_.wake();
+}
+
+void QueryExecution::add_to_totals(const ChunkOutcome& outcome) {
+  totals_.rows_in += outcome.rows_in;
+  totals_.rows_passed += outcome.rows_passed;
+  for (size_t i = 0; i < TB_MAX_JOINS; i++) totals_.join_rows[i] += outcome.join_rows[i];
+}
+
+/* All that came before is done: the next rows that FULL joins have not matched. False
+ * if there are none. */
+bool QueryExecution::submit_unmatched() {
+  if (!unmatched_) return false;
+  std::vector<ChunkTask> tasks;
+  {
+    std::lock_guard lock(mutex_);
+    tasks = unmatched_->next(&next_sequence_);
+    running_ += static_cast<uint32_t>(tasks.size());
+  }
+  for (const ChunkTask& task : tasks)
+    device_query_->submit(
+        task, [this](const ChunkOutcome& outcome, std::exception_ptr error) { unmatched_done(outcome, error); });
+  return !tasks.empty();
+}
+
+void QueryExecution::unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  running_--;
+  if (failed_) return;
+  if (error)
+    fail_locked(make_failure(error));
+  else if (outcome.errors != 0)
+    fail_locked(verdict_failure(outcome.errors));
+  else
+    add_to_totals(outcome);
+  if (running_ == 0) sink_.wake();
+}
+
+void QueryExecution::input_end() {
+  std::lock_guard lock(mutex_);
+  if (failed_) return;
+  if (input_ended_) throw ProtocolError("INPUT_END twice");
+  if (!slots_.nothing_held()) throw ProtocolError("INPUT_END with a chunk that was not released");
+  input_ended_ = true;
+}
+
+void QueryExecution::slot_free(const TbSlotFree& message) {
+  std::lock_guard lock(mutex_);
+  if (failed_) return;
+  slots_.check_state(message.slot, SlotState::kOutput);
+  slots_.end_output(message.slot);
+}
+
+void QueryExecution::advance() {
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_ || done_ || !input_ended_ || running_ > 0) return;
+    if (!finished_) slots_.take_over();
+  }
+  try {
+    if (!finished_) {
+      if (submit_unmatched()) return;
+      finish();
+    }
+    send_rows();
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    fail_locked(make_failure(std::current_exception()));
+    return;
+  }
+  // The slot memory is another query's after QUERY_DONE, so all of it must be read.
+  if (next_row_ == rows_out_ && slots_.all_ours()) send_done();
+}
+
+void QueryExecution::finish() {
+  const Stopwatch stopwatch;
+  totals_.groups = device_query_->finish();
+  if (plan_) apply_plan();
+  if (output_) rows_out_ = totals_.groups;
+  if (program_->sink() == TB_SINK_BUILD) keep_table();
+  totals_.finish_us += stopwatch.microseconds();
+  finished_ = true;
+}
+
+/* The rows sent are those that the plan leaves. */
+void QueryExecution::apply_plan() {
+  const Span span(profile_.get(), TB_SPAN_SORT);
+  const Stopwatch stopwatch;
+  result_run_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
+  totals_.rows_sorted = totals_.groups;
+  totals_.groups = result_run_->run(totals_.groups);
+  totals_.sort_us = stopwatch.microseconds();
+}
+
+/* From here on the table is the connection's, with its part of the grant. */
+void QueryExecution::keep_table() {
+  std::shared_ptr<const JoinTable> table = device_query_->take_table();
+  if (!table) throw DeviceError(TB_FALLBACK_COMPILE, "the device has built no table");
+  totals_.table_bytes = table->raw()->total_size;
+  totals_.table_kind = table->raw()->kind;
+  totals_.table_chained = table->raw()->next != 0;
+  for (size_t key = 0; key < table->bounds().size(); key++) {
+    const KeyBounds& bounds = table->bounds()[key];
+    if (!bounds.empty()) totals_.key_bounds[key] = {bounds.min, bounds.max, 1};
+  }
+  tables_.keep(table_number_, table, grant_.split(table->charged_bytes()));
+}
+
+/* Nothing is in flight any more: slots are the session's thread's alone. */
+void QueryExecution::send_rows() {
+  const Stopwatch stopwatch;
+  const ResultOutput::Fetch fetch = [this](uint64_t first, uint64_t count) {
+    return result_run_ ? result_run_->fetch(first, count) : device_query_->fetch(first, count);
+  };
+  for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
+    if (slots_.state(i) != SlotState::kOurs) continue;
+    const Span span(profile_.get(), TB_SPAN_WRITE_RESULT);
+    std::vector<uint8_t> payload = output_->write(fetch, next_row_, rows_out_ - next_row_, slots_.base(i),
+                                                  slots_.shape().ids_offset);
+    TbResultBatch header;
+    memcpy(&header, payload.data(), sizeof header);
+    header.slot = i;
+    memcpy(payload.data(), &header, sizeof header);
+    next_row_ += header.nrows;
+    slots_.begin_output(i);
+    sink_.post(TB_MSG_RESULT_BATCH, payload, -1);
+  }
+  totals_.finish_us += stopwatch.microseconds();
+}
+
+void QueryExecution::send_done() {
+  const DeviceQueryStats stats = device_query_->stats();
+  totals_.bytes_to_device = stats.bytes_to_device;
+  totals_.bytes_from_device = stats.bytes_from_device;
+  totals_.transfer_us = stats.transfer_us;
+  totals_.decode_us = stats.decode_us;
+  totals_.compute_us = stats.compute_us;
+  totals_.table_grows = stats.table_grows;
+  if (profile_) {
+    const auto phases = profile_->phases();
+    std::copy(phases.begin(), phases.end(), totals_.phase_ns);
+    for (const std::vector<uint8_t>& payload : profile_->take_trace()) sink_.post(TB_MSG_TRACE, payload, -1);
+  }
+  done_ = true;
+  sink_.post(TB_MSG_QUERY_DONE, bytes_of(totals_), -1);
+}
+
+void QueryExecution::fail_locked(const TbFailure& failure) {
+  if (failed_) return;
+  failed_ = true;
+  sink_.post(TB_MSG_FAILED, bytes_of(failure), -1);
+}
+
+}  // namespace turbine

@@ -1,0 +1,131 @@
+/*
+ * query_execution.h - one query of one connection, from QUERY to QUERY_DONE.
+ *
+ * Ties the connection's messages to a device: admission, code, the tables that
+ * it probes, the slots, the sources of its chunks, and the output
+ * of result rows, or the table that it builds. Owns all that the query holds;
+ * the destructor waits for what is in flight and gives everything back.
+ *
+ * Threads: the session's thread calls everything here. Completions come from
+ * reader and device threads; they touch slots under mutex_ and post messages,
+ * and what takes long (finish, output) is left to the session's thread, which
+ * they wake. Lock order: mutex_, then the outbox's.
+ */
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/execution/connection_join_tables.h"
+#include "engine/execution/engine.h"
+#include "engine/execution/result_output.h"
+#include "engine/execution/unmatched_rows.h"
+#include "engine/result/order/row_pruning.h"
+#include "engine/result/result_run.h"
+#include "engine/slots/slot_table.h"
+#include "engine/source/columns/columns_source.h"
+#include "engine/source/heap/heap_source.h"
+#include "engine/wire/message_sink.h"
+#include "engine/wire/requests.h"
+#include "turbine/wire.h"
+
+namespace turbine {
+
+class QueryExecution final : private FillObserver {
+ public:
+  /* Compiles, waits for admission, and sends READY. Throws DeviceError (send
+   * REFUSED), ProtocolError. `tables`: the connection's, where a BUILD leaves
+   * its own. `last_slot_memory`: id of the one that the connection has mapped;
+   * updated. `cancelled`: asked on the session's thread, later too. */
+  QueryExecution(Engine& engine, MessageSink& sink, const QueryRequest& request, RelationFiles files,
+                 ConnectionJoinTables& tables, uint64_t* last_slot_memory, const IsCancelled& cancelled);
+  ~QueryExecution() override;
+  QueryExecution(const QueryExecution&) = delete;
+
+  /* Messages of the backend. Throw ProtocolError; ignored once failed. */
+  void files(uint32_t first_file, const std::vector<int>& fds) { heap_->add_files(first_file, fds); }
+  void layout(const LayoutRequest& request, const IsCancelled& cancelled);
+  void chunk(const ChunkRequest& chunk);
+  void chunk_release(const TbChunkRelease& release);
+  void slot_free(const TbSlotFree& message);
+  void input_end();
+
+  /* Does what completions have made possible. */
+  void advance();
+
+  /* QUERY_DONE was sent. */
+  bool done() const { return done_; }
+
+  /* The session ends for a reason of ours: its backend may be reading slots. */
+  void leave_slots_to_backend() { leave_slots_ = true; }
+
+  /* Null if nobody asks how the time is spent. */
+  QueryProfile* profile() const { return profile_.get(); }
+
+  /* Done, and what it did was to build a table. */
+  bool built() const { return done_ && program_->sink() == TB_SINK_BUILD; }
+
+ private:
+  void start(const QueryRequest& request, uint32_t device, const JoinTables& probed, uint64_t* last_slot_memory,
+             const IsCancelled& cancelled);
+  void check_table_number(const TbQuery& query) const;
+  Admission::Claim claim(uint32_t device, const QueryNeeds& needs, const TbQuery& query) const;
+  void send_ready(uint64_t* last_slot_memory);
+  ChunkSource& source_of(uint32_t kind);
+  void waits_for_drive(uint32_t slot) override;
+  void filled(uint32_t slot, const ChunkFill& fill) override;
+  void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
+  void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
+  bool submit_unmatched();
+  void unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error);
+  void add_to_totals(const ChunkOutcome& outcome);
+  void fail_locked(const TbFailure& failure);
+  void finish();
+  void apply_plan();
+  void send_rows();
+  void keep_table();
+  void send_done();
+
+  Engine& engine_;
+  MessageSink& sink_;
+  ConnectionJoinTables& tables_;
+  uint32_t table_number_ = 0;  // BUILD
+  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const std::string> params_;
+  std::optional<ResultPlan> plan_;
+  const IsCancelled cancelled_;
+  CodeDemand demand_;
+  uint32_t host_because_ = TB_FALLBACK_NONE;  // why not the GPU that was asked for
+  TbReady ready_{};
+  Admission::Grant grant_;
+  std::unique_ptr<SlotMemory> slot_memory_;
+  std::unique_ptr<QueryProfile> profile_;  // the device's query points to it
+  std::optional<HeapSource> heap_;  // the device's chunks point to its layouts
+  std::optional<ColumnsSource> columns_;
+  std::unique_ptr<DeviceQuery> device_query_;
+  std::optional<UnmatchedRows> unmatched_;  // where there are FULL joins
+  std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
+  std::optional<ResultRun> result_run_;    // with a plan, once the device has finished
+
+  std::mutex mutex_;  // the fields below
+  std::condition_variable reads_finished_;
+  SlotTable slots_;
+  uint32_t running_ = 0;  // chunks that the device has, those without a slot included
+  uint32_t busy_ = UINT32_MAX;  // see Device::ChunkShape
+  uint64_t next_sequence_ = 0;  // greater than any chunk's
+  bool input_ended_ = false;
+  bool failed_ = false;
+  TbQueryDone totals_{};
+
+  // The session's thread only.
+  bool leave_slots_ = false;
+  bool finished_ = false;
+  bool done_ = false;
+  uint64_t rows_out_ = 0;  // to be sent in all
+  uint64_t next_row_ = 0;
+};
+
+}  // namespace turbine

@@ -1,0 +1,59 @@
+/* unmatched_rows_test.cc - which rows of which tables follow the source, in what order. */
+#include "engine/execution/unmatched_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/program/testing/program_writer.h"
+
+namespace turbine {
+namespace {
+
+std::shared_ptr<const JoinTable> table_of(uint64_t rows) {
+  static MemoryBudget unlimited(UINT64_MAX);
+  HostBuffer block(unlimited, sizeof(TbJoinTable));
+  reinterpret_cast<TbJoinTable*>(block.data())->nrows = rows;
+  return std::make_shared<const JoinTable>(std::move(block), KeptRowLayout{}, rows);
+}
+
+Program joins_of(std::vector<uint8_t> kinds) {
+  testing::ProgramWriter w;
+  const uint32_t v = w.column(TB_TYPE_INT4, true);
+  for (uint8_t kind : kinds) w.join(kind, {v}, 0);
+  w.outputs = {v};
+  return Program::parse(w.blob(TB_SINK_PROJECT));
+}
+
+TEST(UnmatchedRows, JoinByJoinInWaves) {
+  const Program program = joins_of({TB_JOIN_FULL, TB_JOIN_INNER, TB_JOIN_FULL, TB_JOIN_FULL, TB_JOIN_LEFT});
+  const uint64_t many = 100 * (TB_MAX_SLOTS + 2) + 1;
+  UnmatchedRows unmatched(program, {table_of(250), table_of(9), table_of(0), table_of(many), table_of(8)}, 100);
+  uint64_t sequence = 7;
+  std::vector<uint64_t> rows(program.joins().size());
+  std::vector<size_t> waves;
+  for (uint64_t expected = 7;;) {
+    const auto tasks = unmatched.next(&sequence);
+    if (tasks.empty()) break;
+    waves.push_back(tasks.size());
+    for (const ChunkTask& task : tasks) {
+      EXPECT_EQ(task.kind, kUnmatchedRows);
+      EXPECT_EQ(task.sequence, expected++);
+      EXPECT_EQ(task.join, tasks[0].join) << "one join's at a time";
+      EXPECT_EQ(task.first_row, rows[task.join]) << "no row twice, none left out";
+      EXPECT_LE(task.nrows, 100u);
+      rows[task.join] += task.nrows;
+    }
+  }
+  EXPECT_EQ(rows, (std::vector<uint64_t>{250, 0, 0, many, 0}));
+  EXPECT_EQ(waves, (std::vector<size_t>{3, TB_MAX_SLOTS, 3}));
+  EXPECT_TRUE(unmatched.next(&sequence).empty());
+}
+
+TEST(UnmatchedRows, NoneWithoutFullJoins) {
+  const Program program = joins_of({TB_JOIN_LEFT, TB_JOIN_INNER});
+  UnmatchedRows unmatched(program, {table_of(250), table_of(9)}, 100);
+  uint64_t sequence = 0;
+  EXPECT_TRUE(unmatched.next(&sequence).empty());
+}
+
+}  // namespace
+}  // namespace turbine

@@ -1,0 +1,452 @@
+/*
+ * service_query.c - see service_query.h.
+ *
+ * Phases: make, connect, begin (QUERY, READY), messages, end. Owns the query's hold on
+ * its connection: `conn` is NULL as soon as the query has lost it or given it back.
+ * Called by whatever runs a program over a source; must never raise for the service's sake.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "access/xlog.h"
+
+#include "pg/bridge/failure.h"
+#include "pg/settings/guc.h"
+#include "pg/settings/service_settings.h"
+#include "pg/shmem/device_list.h"
+#include "pg/shmem/query_counters.h"
+#include "pg/conversation/service_query.h"
+
+struct TbServiceQuery
+{
+	TbProgramSpec  spec;
+	const char	  *input_name;
+	TbConnection  *conn;	/* NULL before connect and after the end */
+	uint64		   conn_serial;
+	char		  *slots;	/* begin of the first, once READY has come */
+	TbServiceStats stats;
+	TbFailure	   failure; /* the last */
+};
+
+static uint32 padding[2]; /* zeros */
+
+TbServiceQuery *
+tb_service_query_make(const TbProgramSpec *spec, const char *input_name)
+{
+	TbServiceQuery *query = palloc0(sizeof(TbServiceQuery));
+
+	query->spec = *spec;
+	query->input_name = pstrdup(input_name);
+	return query;
+}
+
+bool
+tb_service_query_connected(TbServiceQuery *query)
+{
+	if (query->conn == NULL)
+		return false;
+	if (tb_connection_is(query->conn, query->conn_serial))
+		return true;
+	query->conn = NULL;
+	tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
+				   "the connection to turbined was closed");
+	return false;
+}
+
+bool
+tb_service_query_is_alone(const TbServiceQuery *query)
+{
+	return query->spec.connection == NULL;
+}
+
+bool
+tb_service_query_connect(TbServiceQuery *query)
+{
+	Assert(query->conn == NULL);
+	if (query->spec.connection == NULL)
+		query->conn = tb_connection_acquire(&query->failure);
+	else
+	{
+		query->conn = tb_stage_connection_get(query->spec.connection);
+		if (query->conn == NULL)
+			tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
+						   "the connection to turbined was closed");
+	}
+	if (query->conn == NULL)
+		return false;
+	query->conn_serial = tb_connection_serial(query->conn);
+	return true;
+}
+
+/* What the connection could not do has closed it. */
+static bool
+kept(TbServiceQuery *query, bool done)
+{
+	if (!done)
+		query->conn = NULL;
+	return done;
+}
+
+bool
+tb_service_query_send(TbServiceQuery *query, uint32 type, const void *payload,
+					  uint32 length)
+{
+	Assert(query->conn != NULL);
+	tb_profile_message(query->spec.profile, type);
+	return kept(query,
+				tb_connection_send_struct(query->conn, type, payload, length,
+										  &query->failure));
+}
+
+bool
+tb_service_query_send_parts(TbServiceQuery *query, uint32 type, const struct iovec *parts,
+							int nparts, const int *fds, int nfds)
+{
+	Assert(query->conn != NULL);
+	tb_profile_message(query->spec.profile, type);
+	return kept(query,
+				tb_connection_send(query->conn, type, parts, nparts, fds, nfds,
+								   &query->failure));
+}
+
+bool
+tb_service_query_prepare(TbServiceQuery *query, const TbProgram *program)
+{
+	return kept(query,
+				tb_program_prepare(query->conn, program, query->spec.device,
+								   &query->failure));
+}
+
+bool
+tb_service_query_hold(TbServiceQuery *query, bool hold)
+{
+	return kept(query, tb_connection_hold(query->conn, hold, &query->failure));
+}
+
+bool
+tb_service_query_flush(TbServiceQuery *query)
+{
+	return kept(query, tb_connection_flush(query->conn, &query->failure));
+}
+
+bool
+tb_service_query_give_up(TbServiceQuery *query, const TbFailure *why)
+{
+	if (tb_service_query_connected(query))
+		tb_connection_close(query->conn);
+	query->conn = NULL;
+	query->failure = *why;
+	return false;
+}
+
+bool
+tb_service_query_protocol_error(TbServiceQuery *query, const char *what)
+{
+	TbFailure why;
+
+	tb_failure_set(&why, TB_FALLBACK_PROTOCOL, "%s", what);
+	return tb_service_query_give_up(query, &why);
+}
+
+/* The service has given up the query: the connection is good for another one. */
+static void
+take_failure(TbServiceQuery *query, const TbIncoming *message)
+{
+	TbFailure failure;
+
+	tb_failure_from_wire(&failure, message->payload, message->length);
+	if (tb_service_query_hold(query, false) &&
+		(message->type != TB_MSG_FAILED ||
+		 tb_service_query_send(query, TB_MSG_QUERY_CLOSE, NULL, 0)))
+		tb_connection_release(query->conn);
+	query->conn = NULL;
+	query->failure = failure;
+}
+
+static TbReceived
+receive_timed(TbServiceQuery *query, bool wait, TbIncoming *message)
+{
+	TbProfile *profile = query->spec.profile;
+	TbClock	   before;
+	TbReceived received;
+
+	if (!wait)
+		received = tb_connection_receive(query->conn, 0, message, &query->failure);
+	else
+	{
+		before = tb_profile_enter(profile, TB_CLOCK_SERVICE);
+		received = tb_connection_receive(query->conn, TB_WAIT_FOREVER, message,
+										 &query->failure);
+		(void) tb_profile_enter(profile, before);
+	}
+	if (received == TB_RECEIVED)
+		tb_profile_message(profile, message->type);
+	return received;
+}
+
+void
+tb_service_query_wait(TbServiceQuery *query)
+{
+	TbClock before = tb_profile_enter(query->spec.profile, TB_CLOCK_SERVICE);
+
+	tb_connection_wait(query->conn);
+	(void) tb_profile_enter(query->spec.profile, before);
+}
+
+TbReceived
+tb_service_query_receive(TbServiceQuery *query, bool wait, TbIncoming *message)
+{
+	TbReceived received = receive_timed(query, wait, message);
+
+	while (received == TB_RECEIVED && message->type == TB_MSG_TRACE)
+	{
+		if (!tb_profile_take_trace(query->spec.profile, message->payload, message->length))
+		{
+			(void) tb_service_query_protocol_error(
+				query, "a malformed trace, or one that was not asked for");
+			return TB_RECEIVED_LOST;
+		}
+		received = receive_timed(query, wait, message);
+	}
+	if (received == TB_RECEIVED_LOST)
+		query->conn = NULL;
+	else if (received == TB_RECEIVED && message->type == TB_MSG_FAILED)
+	{
+		take_failure(query, message);
+		return TB_RECEIVED_LOST;
+	}
+	return received;
+}
+
+bool
+tb_service_query_take_done(TbServiceQuery *query, const TbIncoming *message,
+						   uint64 nresults, bool fed)
+{
+	bool built = query->spec.program->sink == TB_SINK_BUILD;
+
+	if (message->length != sizeof(TbQueryDone))
+		return tb_service_query_protocol_error(query, "malformed end of query");
+	/* How many rows a join table has, only the service knows. */
+	if (!built && ((const TbQueryDone *) message->payload)->groups != nresults)
+		return tb_service_query_protocol_error(query, "groups are missing, or came twice");
+	memcpy(&query->stats.done, message->payload, sizeof(TbQueryDone));
+	tb_profile_query_done(query->spec.profile, &query->stats.done, fed);
+	/* The table stays with the connection, which the next stage uses. */
+	if (!built)
+		tb_connection_release(query->conn);
+	query->conn = NULL;
+	return true;
+}
+
+bool
+tb_service_query_await_done(TbServiceQuery *query, bool fed)
+{
+	TbIncoming message;
+
+	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
+		return false;
+	if (message.type != TB_MSG_QUERY_DONE)
+		return tb_service_query_protocol_error(query,
+											   "unexpected message at the end of a query");
+	return tb_service_query_take_done(query, &message, 0, fed);
+}
+
+void
+tb_service_query_note_fallback(TbServiceQuery *query)
+{
+	query->stats.fallback = query->failure.reason;
+	strlcpy(query->stats.fallback_message, query->failure.message,
+			sizeof(query->stats.fallback_message));
+	tb_stat_fallback(&query->failure, query->input_name);
+}
+
+static bool
+send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
+{
+	const TbProgram	   *program = query->spec.program;
+	const TbParamBlock *params = query->spec.params;
+	const TbResultPlan *result = query->spec.result;
+	TbQuery				header = {0};
+	struct iovec		parts[6];
+	int					nparts = 4;
+
+	header.device = query->spec.device;
+	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
+	if (tb_guc_debug_full_code)
+		header.flags |= TB_QUERY_FULL_CODE;
+	if (DataChecksumsEnabled())
+		header.flags |= TB_QUERY_CHECKSUMS;
+	if (copied)
+		header.flags |= TB_QUERY_COPIED;
+	header.flags |= tb_profile_query_flags(query->spec.profile);
+	header.nblocks = nblocks;
+	header.estimated_rows = query->spec.estimated_rows;
+	header.estimated_groups = query->spec.estimated_results;
+	/* A backend that holds a grant must not wait for another. */
+	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
+	header.debug_fault = tb_guc_debug_fault();
+	if (program->sink == TB_SINK_BUILD)
+		header.join_table = query->spec.join_table;
+	header.program_size = program->total_size;
+	header.params_size = params->total_size;
+
+	/* Each section begins at a multiple of eight. */
+	parts[0].iov_base = &header;
+	parts[0].iov_len = sizeof(header);
+	parts[1].iov_base = unconstify(TbProgram *, program);
+	parts[1].iov_len = program->total_size;
+	parts[2].iov_base = padding;
+	parts[2].iov_len = TYPEALIGN(8, program->total_size) - program->total_size;
+	parts[3].iov_base = unconstify(TbParamBlock *, params);
+	parts[3].iov_len = params->total_size;
+	if (result != NULL)
+	{
+		header.result_size = result->total_size;
+		parts[4].iov_base = padding;
+		parts[4].iov_len = TYPEALIGN(8, params->total_size) - params->total_size;
+		parts[5].iov_base = unconstify(TbResultPlan *, result);
+		parts[5].iov_len = result->total_size;
+		nparts = 6;
+	}
+	tb_profile_query_begins(query->spec.profile);
+	return tb_service_query_send_parts(query, TB_MSG_QUERY, parts, nparts, NULL, 0);
+}
+
+/* Every number of READY, before any of them is used. */
+static bool
+ready_is_sane(const TbReady *ready)
+{
+	uint64 page_bytes = (uint64) ready->slot_pages * TB_PAGE_SIZE;
+
+	return ready->nslots >= 1 && ready->nslots <= TB_MAX_SLOTS && ready->slot_pages >= 1 &&
+		ready->slot_pages <= 0xffff && ready->memory_size <= PG_INT64_MAX &&
+		ready->slot_size <= ready->memory_size && ready->ids_offset >= page_bytes &&
+		ready->ids_offset <= ready->slot_size && ready->ids_offset % sizeof(uint32) == 0 &&
+		ready->slot_size % sizeof(uint64) == 0 &&
+		ready->first_slot_offset % sizeof(uint64) == 0 &&
+		ready->first_slot_offset <= ready->memory_size &&
+		(ready->memory_size - ready->first_slot_offset) / ready->slot_size >= ready->nslots;
+}
+
+/* Maps the memory that came with READY, or takes what the connection has mapped. */
+static bool
+take_slot_memory(TbServiceQuery *query)
+{
+	const TbReady *ready = &query->stats.ready;
+	TbSlotMemory  *memory = tb_connection_slot_memory(query->conn);
+	int			   fd;
+	bool		   mapped;
+
+	if (!ready->has_fd)
+	{
+		if (memory->base == NULL || memory->id != ready->memory_id ||
+			memory->size < ready->memory_size)
+			return tb_service_query_protocol_error(query, "unknown shared memory memory");
+		return true;
+	}
+	fd = tb_connection_take_fd(query->conn);
+	if (fd < 0)
+		return tb_service_query_protocol_error(query,
+											   "no shared memory came with the reply");
+	mapped = tb_slot_memory_map(memory, fd, ready->memory_id, ready->memory_size,
+								&query->failure);
+	close(fd);
+	if (mapped)
+		return true;
+	tb_connection_close(query->conn);
+	query->conn = NULL;
+	return false;
+}
+
+static void
+note_device(TbServiceQuery *query)
+{
+	TbDeviceInfo   devices[TB_MAX_DEVICES];
+	int			   count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	const TbReady *ready = &query->stats.ready;
+
+	if (ready->device < (uint32) count)
+		strlcpy(query->stats.device_name, devices[ready->device].name,
+				sizeof(query->stats.device_name));
+	if (ready->host_because != TB_FALLBACK_NONE)
+		tb_stat_host_instead(ready->host_because, query->input_name);
+}
+
+static bool
+await_ready(TbServiceQuery *query)
+{
+	TbIncoming message;
+	TbReady	   ready;
+
+	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
+		return false;
+	if (message.type == TB_MSG_REFUSED)
+	{
+		take_failure(query, &message);
+		return false;
+	}
+	if (message.type != TB_MSG_READY || message.length != sizeof(TbReady))
+		return tb_service_query_protocol_error(query, "unexpected reply to a query");
+	memcpy(&ready, message.payload, sizeof(TbReady));
+	tb_profile_ready(query->spec.profile, &ready);
+	if (!ready_is_sane(&ready))
+		return tb_service_query_protocol_error(query, "slots outside of their memory");
+	query->stats.ready = ready;
+	if (!take_slot_memory(query))
+		return false;
+	query->slots = tb_connection_slot_memory(query->conn)->base + ready.first_slot_offset;
+	note_device(query);
+	return true;
+}
+
+bool
+tb_service_query_begin(TbServiceQuery *query, uint64 nblocks, bool copied)
+{
+	return send_query(query, nblocks, copied) && await_ready(query);
+}
+
+void
+tb_service_query_end(TbServiceQuery *query)
+{
+	if (tb_service_query_connected(query))
+		tb_connection_close(query->conn);
+	query->conn = NULL;
+}
+
+const TbReady *
+tb_service_query_ready(const TbServiceQuery *query)
+{
+	return &query->stats.ready;
+}
+
+char *
+tb_service_query_slot(const TbServiceQuery *query, uint32 slot)
+{
+	Assert(query->slots != NULL && slot < query->stats.ready.nslots);
+	return query->slots + (Size) slot * query->stats.ready.slot_size;
+}
+
+uint64
+tb_service_query_generation(const TbServiceQuery *query)
+{
+	return tb_connection_generation(query->conn);
+}
+
+const TbProgramSpec *
+tb_service_query_spec(const TbServiceQuery *query)
+{
+	return &query->spec;
+}
+
+const TbServiceStats *
+tb_service_query_stats(const TbServiceQuery *query)
+{
+	return &query->stats;
+}
+
+const TbFailure *
+tb_service_query_failure(const TbServiceQuery *query)
+{
+	return &query->failure;
+}

@@ -1,0 +1,88 @@
+/*
+ * slots.h - the slots of a query and the chunks in flight through them.
+ *
+ * A slot is a part of the slot memory. It is the backend's until its chunk is sent and
+ * again once the chunk is done; in between turbined may write to it at any time.
+ *
+ *   FREE --send--> READING --release--> RUNNING --CHUNK_DONE--> DONE --free--> FREE
+ *
+ * While READING, a chunk with runs is unread until CHUNK_READ: turbined reads them from
+ * the relation's files, and the backend confirms them before it releases the chunk. DONE
+ * may be HANDED_OUT while a node returns rows from the slot's pages. What a chunk holds is
+ * its source's to know. turbined's side of the same: src/engine/slots/slot_table.h.
+ */
+#ifndef TURBINE_PG_SLOTS_H
+#define TURBINE_PG_SLOTS_H
+
+#include "postgres.h"
+
+#include "turbine/wire.h"
+
+#include "pg/conversation/service_query.h"
+
+typedef enum TbSlotState
+{
+	TB_SLOT_FREE,
+	TB_SLOT_READING,   /* sent, not released */
+	TB_SLOT_RUNNING,   /* the chunk is complete; its result is due */
+	TB_SLOT_DONE,	   /* tb_slots_done() is its result */
+	TB_SLOT_HANDED_OUT /* the node still reads rows from its pages */
+} TbSlotState;
+
+typedef struct TbSlots TbSlots;
+
+/* Of a query that has begun, in the current memory context. */
+extern TbSlots *tb_slots_make(TbServiceQuery *query);
+
+extern uint32 tb_slots_count(const TbSlots *slots);
+
+/* Pages of a chunk at most. */
+extern uint32 tb_slots_pages(const TbSlots *slots);
+
+extern char *tb_slots_memory(const TbSlots *slots, uint32 slot);
+
+/* A free slot, or -1. */
+extern int tb_slots_find_free(const TbSlots *slots);
+
+/* Chunks sent so far, and those that are not done. */
+extern uint64 tb_slots_sent(const TbSlots *slots);
+extern uint32 tb_slots_in_flight(const TbSlots *slots);
+
+extern TbSlotState tb_slots_state(const TbSlots *slots, uint32 slot);
+
+/* TB_CHUNK_PAGES or TB_CHUNK_COLUMNS, of the last chunk sent. */
+extern uint32 tb_slots_kind(const TbSlots *slots, uint32 slot);
+
+/* Whether CHUNK_READ is due. */
+extern bool tb_slots_is_unread(const TbSlots *slots, uint32 slot);
+
+/* The result of a chunk that is DONE. */
+extern const TbChunkDone *tb_slots_done(const TbSlots *slots, uint32 slot);
+
+/* Sends CHUNK for a free slot: `npages` pages, of which turbined reads the runs. */
+extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, uint32 layout, uint32 npages,
+								const TbRun *runs, uint32 nruns);
+
+/* The same for a TbColumnsChunk that was written to the slot; it is released at once. */
+extern bool tb_slots_send_columns(TbSlots *slots, uint32 slot);
+
+/* Every page of the chunk is good: turbined may use it. `rewritten`: pages of runs are
+ * no longer as it has read them. */
+extern bool tb_slots_release(TbSlots *slots, uint32 slot, bool rewritten);
+
+/* What a message about a chunk says. */
+typedef struct TbSlotEvent
+{
+	uint32		  type;	   /* TB_MSG_CHUNK_READ or TB_MSG_CHUNK_DONE */
+	uint32		  slot;
+	TbReadOutcome outcome; /* CHUNK_READ */
+} TbSlotEvent;
+
+/* Checks the message and notes it. False if it is none that may come now. */
+extern bool tb_slots_take(TbSlots *slots, const TbIncoming *message, TbSlotEvent *event);
+
+/* The backend is through with a chunk that is DONE, or still needs its pages. */
+extern void tb_slots_free(TbSlots *slots, uint32 slot);
+extern void tb_slots_hand_out(TbSlots *slots, uint32 slot);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * node_explain.h - what EXPLAIN shows of any accelerated node.
+ */
+#ifndef TURBINE_PG_NODE_EXPLAIN_H
+#define TURBINE_PG_NODE_EXPLAIN_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "nodes/execnodes.h"
+
+#include "pg/source/run_stats.h"
+#include "pg/planner/cost.h"
+
+/* The expression as EXPLAIN shows it. */
+extern char *tb_explain_expr(Node *expr, PlanState *node, List *ancestors,
+							 ExplainState *es);
+
+/* A property that is an implicitly ANDed list, or a list, of expressions. */
+extern void tb_explain_filter(const char *label, List *quals, PlanState *node,
+							  List *ancestors, ExplainState *es);
+extern void tb_explain_list(const char *label, List *exprs, PlanState *node,
+							List *ancestors, ExplainState *es);
+
+/* The expressions of a list as texts. */
+extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
+							  ExplainState *es);
+
+/* The device that the plan would take. */
+extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
+
+/* Device, Blocks, JIT, Transferred, of a query that has run. */
+extern void tb_explain_stats(const TbRunStats *stats, ExplainState *es);
+
+/* Where the node's wall time went, in all its runs so far. */
+extern void tb_explain_times(TbProfile *profile, ExplainState *es);
+
+#endif
