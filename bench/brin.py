@@ -47,7 +47,7 @@ def blocks_read(session, sql):
     plan = json.loads(session.value(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}"))[0]["Plan"]
     for node in workload.plan_nodes(plan):
         if "Blocks Buffered" in node:
-            return node["Blocks Buffered"] + node["Blocks Direct"]
+            return node["Blocks Buffered"] + node["Blocks Direct"] + node["Blocks Cached"]
         if "Lossy Heap Blocks" in node:
             return node["Lossy Heap Blocks"] + node["Exact Heap Blocks"]
     return int(session.value("SELECT pg_relation_size('log') / 8192"))

@@ -115,7 +115,7 @@ def counter(session, *names):
 def complaint_of_counts(node, fetched, counted, direct):
     """What the figures of one execution have against each other."""
     left = node["BRIN blocks"] - node["BRIN skipped"]
-    read = node.get("Blocks Buffered", 0) + node.get("Blocks Direct", 0)
+    read = sum(node.get(f"Blocks {how}", 0) for how in ("Buffered", "Direct", "Cached"))
     if read != left or counted != left:
         return f"{left} blocks are left, EXPLAIN says {read} were read, the counters {counted}"
     if not direct and fetched != left:
@@ -142,9 +142,9 @@ def skipped(bench):
             for settings in (BUFFERED, DIRECT):
                 with bench.session(settings) as session:
                     session.query("BEGIN")
-                    before = counter(session, "blocks_buffered", "blocks_direct")
+                    before = counter(session, "blocks_buffered", "blocks_direct", "blocks_cached")
                     node = our_node(explain(session, query))
-                    after = counter(session, "blocks_buffered", "blocks_direct")
+                    after = counter(session, "blocks_buffered", "blocks_direct", "blocks_cached")
                     fetched = int(session.value("SELECT pg_stat_get_xact_blocks_fetched('log'::regclass)"))
                     session.query("COMMIT")
                 if node is None:
@@ -195,7 +195,7 @@ def partitions(bench):
         if node is None:
             bench.check("partitions", "no index is used")
             continue
-        read = node["Blocks Buffered"] + node["Blocks Direct"]
+        read = node["Blocks Buffered"] + node["Blocks Direct"] + node["Blocks Cached"]
         bench.check("partitions, blocks", None if node["BRIN blocks"] == sum(blocks) and read == sum(blocks) - node["BRIN skipped"]
                     and blocks[1] < read < blocks[1] + 0.2 * (blocks[0] + blocks[2]) else f"{read} of {blocks}: {node}")
 

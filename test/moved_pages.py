@@ -30,6 +30,11 @@ QUERIES = {
     "rows": "SELECT id, name FROM t WHERE price >= 0",
 }
 INNER = "CREATE TABLE u AS SELECT id, id % 3 AS kind FROM generate_series(0, 6) id"
+# Leaves its pages in the slots, so that pages which nobody has put there are not by chance
+# those of an earlier query.
+OTHER = """CREATE TABLE other AS
+           SELECT id + 5000000 AS id, kind + 1 AS kind, name || '+' AS name, price + 1 AS price, share, made, memo FROM t"""
+FILL_SLOTS = "SELECT id FROM other WHERE price >= 0"
 # The new row goes where the free space map says: into a block that was all-visible.
 CHANGES = {
     "insert": ("INSERT INTO t SELECT 1000000, 1, 'new', 77, 1, NULL, 'x'", "DELETE FROM t WHERE id = 1000000"),
@@ -72,6 +77,7 @@ def check(bench, query, change):
     settle(bench.witness)
     expected = bench.witness.run(QUERIES[query])
     before = counter(bench.witness, "blocks_moved")
+    bench.session.query(FILL_SLOTS)
     outcome, took_place = held(bench, QUERIES[query], do, bench.server.directory / "changed")
     moved = counter(bench.witness, "blocks_moved") - before
     bench.witness.query(undo)
@@ -90,9 +96,10 @@ def main():
     options = parser.parse_args()
     with make_server(options) as server:
         bench = Bench(server)
-        bench.prepare()
+        bench.prepare()  # whose session reads all from pages
         bench.witness.query(INNER)
-        bench.witness.query("VACUUM (ANALYZE) u")
+        bench.witness.query(OTHER)
+        bench.witness.query("VACUUM (ANALYZE) u, other")
         for query in QUERIES:
             for change in CHANGES:
                 bench.tell(f"{query}, {change}", check(bench, query, change))

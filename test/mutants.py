@@ -52,6 +52,16 @@ MUTANTS = (
            ("run_sql.py", "--only", "join_pruning")),
     Mutant("null_is_aggregated", "aggregates take a NULL for the value beneath it",
            ("run_sql.py", "--only", "aggregates")),
+    Mutant("map_lsn_ignored", "cached columns are taken though the visibility map has moved",
+           ("run_sql.py", "--only", "cached_columns")),
+    Mutant("page_lsn_ignored", "blocks whose page has moved are taken for what they were",
+           ("run_sql.py", "--only", "cached_columns")),
+    Mutant("old_blocks_stay_good", "the map's LSN goes forward without the set of good blocks",
+           ("run_sql.py", "--only", "cached_columns")),
+    Mutant("zone_too_narrow", "a segment whose greatest value passes is left out",
+           ("run_sql.py", "--only", "cached_columns")),
+    Mutant("missing_value_forgotten", "a column's missing value is no part of what it is",
+           ("run_sql.py", "--only", "cached_columns")),
     Mutant("row_dropped", "one row in 100,000 is lost", ("run_sql.py", "--only", "row_counts")),
 )
 

@@ -49,7 +49,8 @@ RUNS = 5
 class Bench:
     def __init__(self, server, device):
         self.server = server
-        self.settings = {**FORCED, "pg_turbine.device": device, "pg_turbine.direct_threshold": "0"}
+        self.settings = {**FORCED, "pg_turbine.device": device, "pg_turbine.direct_threshold": "0",
+                         "pg_turbine.enable_cache": "off"}
         self.passed = self.failed = 0
         with server.connect(settings=OFF) as session:
             self.expected = {name: session.run(sql) for name, sql in QUERIES.items()}

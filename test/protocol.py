@@ -30,11 +30,13 @@ from run_sql import DIRECT, FEEDING, FORCED, OFF  # noqa: E402
 
 # wire.h's numbers.
 HELLO, WELCOME, STATUS, STATUS_REPLY, FILES, QUERY, READY, REFUSED, CHUNK, CHUNK_READ, CHUNK_RELEASE, CHUNK_DONE, \
-    INPUT_END, RESULT_BATCH, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED, TRACE = range(1, 24)
+    INPUT_END, RESULT_BATCH, SLOT_FREE, QUERY_DONE, FAILED, QUERY_CLOSE, PREPARE, LAYOUT, ATTACH, ATTACHED, TRACE, \
+    SEGMENTS, SEGMENTS_TAKEN = range(1, 26)
 NAMES = {WELCOME: "WELCOME", STATUS_REPLY: "STATUS_REPLY", READY: "READY", CHUNK_READ: "CHUNK_READ",
          CHUNK_DONE: "CHUNK_DONE", RESULT_BATCH: "RESULT_BATCH", QUERY_DONE: "QUERY_DONE", TRACE: "TRACE", FILES: "FILES", QUERY: "QUERY",
          CHUNK: "CHUNK", CHUNK_RELEASE: "CHUNK_RELEASE", INPUT_END: "INPUT_END", SLOT_FREE: "SLOT_FREE",
-         LAYOUT: "LAYOUT", ATTACH: "ATTACH", ATTACHED: "ATTACHED"}
+         LAYOUT: "LAYOUT", ATTACH: "ATTACH", ATTACHED: "ATTACHED",
+         SEGMENTS: "SEGMENTS", SEGMENTS_TAKEN: "SEGMENTS_TAKEN"}
 HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
 CANCEL_SECONDS = 1.0
 STATEMENT_TIMEOUT = "20s"
@@ -46,6 +48,9 @@ PARTS = "SELECT kind, count(*), sum(price), max(id), count(memo) FROM pt GROUP B
 FED = "SELECT kind, count(*), sum(price), max(id), count(memo) FROM fresh GROUP BY kind"
 QUERIES = {"rows": ROWS, "texts": TEXTS, "total": TOTAL, "parts": PARTS, "fed": FED}
 FEEDERS = {key: value for key, value in FEEDING.items() if key not in FORCED}
+# Everything is read from pages but where a case is about what is not.
+UNCACHED = {**DIRECT, "pg_turbine.enable_cache": "off"}
+CACHED = {"pg_turbine.enable_cache": "on"}
 
 TABLE = """
     CREATE TABLE t (id int, kind int, name text, price numeric(12,2), share float8, made date, memo text);
@@ -150,8 +155,8 @@ def chunks():
     for verdict in (1, 1 << 31, HUGE32):
         yield to_backend("rows", CHUNK_DONE, "set", f"verdict {verdict:#x}", fields={"verdict": verdict})
         yield to_backend("total", CHUNK_DONE, "set", f"verdict {verdict:#x}", fields={"verdict": verdict}, right=False)
-    # A row id is a page (of at most 16 here) and a line pointer, from 1 to 291.
-    for row in (0, 0x0000ffff, 292, 16 << 16 | 1, HUGE32):
+    # A row id is a page (of at most 64 here) and a line pointer, from 1 to 291.
+    for row in (0, 0x0000ffff, 292, 64 << 16 | 1, HUGE32):
         yield to_backend("rows", CHUNK_DONE, "ids", f"{row:#x}", id=row)
     for row in (1, 15 << 16 | 1, 15 << 16 | 291):
         yield to_backend("rows", CHUNK_DONE, "ids", f"{row:#x}, perhaps no row", id=row, right=False)
@@ -227,9 +232,44 @@ def feeders():
     for do in ("twice", "empty"):
         yield spoil(ATTACH, do, direction=to_daemon)
     yield spoil(ATTACH, "cut", part=0.5, direction=to_daemon)
-    for early, size in ((CHUNK, 32), (INPUT_END, 0), (QUERY_CLOSE, 0), (QUERY, 56)):
+    for early, size in ((CHUNK, 40), (INPUT_END, 0), (QUERY_CLOSE, 0), (QUERY, 56)):
         yield spoil(ATTACH, "before", type=early, size=size, direction=to_daemon)
     yield to_daemon("fed", QUERY, "before", type=ATTACH, size=16)
+
+
+def cached():
+    """Blocks that turbined says it has, and what it is asked."""
+    def spoil(*arguments, direction=to_backend, **order):
+        return replace(direction("parts", *arguments, **order), settings=CACHED)
+    for case in framing("parts", SEGMENTS_TAKEN):
+        yield replace(case, settings=CACHED)
+    for fields in ({"part": 0}, {"part": 2}, {"part": HUGE32}, {"blocks": 0}, {"blocks": HUGE64}, {"rows": HUGE64},
+                   {"bytes": HUGE64}, {"excluded": HUGE64}, {"doubtful": 1}, {"doubtful": HUGE64}):
+        yield spoil(SEGMENTS_TAKEN, "set", f"{fields}", fields=fields)
+    # Bits behind the end, or of blocks that were not asked for.
+    for number in ("ff" * 8, "00" * 4, "01"):
+        yield spoil(SEGMENTS_TAKEN, "bytes", f"{number} at 48", offset=48, hex=number)
+    for do in ("twice", "silence", "kill"):
+        yield spoil(SEGMENTS_TAKEN, do, hangs=do == "silence")
+    for early, size in ((QUERY_DONE, 96), (CHUNK_DONE, 24), (CHUNK_READ, 8), (RESULT_BATCH, 32), (FAILED, 252)):
+        yield spoil(SEGMENTS_TAKEN, "before", type=early, size=size)
+    for part in (0.1, 0.9):
+        yield spoil(SEGMENTS, "cut", part=part, direction=to_daemon)
+    for by in (-4, 4, 60000):
+        yield spoil(SEGMENTS, "resize", by=by, direction=to_daemon)
+    for do in ("twice", "empty"):
+        yield spoil(SEGMENTS, do, direction=to_daemon)
+    for fields in ({"part": 0}, {"part": 2}, {"layout": 7}, {"nblocks": 0}, {"nblocks": 1}, {"nblocks": HUGE32},
+                   {"nmap_pages": 0}, {"nmap_pages": HUGE32}, {"flags": HUGE32}, {"inode": 1}):
+        yield spoil(SEGMENTS, "set", f"{fields}", fields=fields, direction=to_daemon)
+    for offset, what in ((56, "LSN"), (64, "bits")):
+        for number in ("ff" * 8, "00" * 8):
+            if what == "LSN" or number != "ff" * 8:
+                yield spoil(SEGMENTS, "bytes", f"{what} {number}", offset=offset, hex=number, direction=to_daemon)
+    for early, size in ((CHUNK, 40), (INPUT_END, 0), (QUERY_CLOSE, 0)):
+        yield spoil(SEGMENTS, "before", type=early, size=size, direction=to_daemon)
+    for message in (INPUT_END, QUERY):
+        yield spoil(message, "before", type=SEGMENTS, size=64, direction=to_daemon)
 
 
 def service_dies():
@@ -252,7 +292,7 @@ def against_the_daemon():
         yield to_daemon(any_query, message, "twice")
         yield to_daemon(any_query, message, "empty")
         yield to_daemon(any_query, message, "fds", count=1)
-        for early, size in ((CHUNK, 32), (CHUNK_RELEASE, 8), (INPUT_END, 0), (SLOT_FREE, 8), (QUERY_CLOSE, 0), (QUERY, 56),
+        for early, size in ((CHUNK, 40), (CHUNK_RELEASE, 8), (INPUT_END, 0), (SLOT_FREE, 8), (QUERY_CLOSE, 0), (QUERY, 56),
                             (FILES, 8), (LAYOUT, 16), (HELLO, 32), (STATUS, 0)):
             yield to_daemon(any_query, message, "before", type=early, size=size)
     for fields in ({"device": 99}, {"nblocks": HUGE64}, {"nblocks": 0}, {"estimated_groups": 1e300},
@@ -260,7 +300,8 @@ def against_the_daemon():
                    {"program_size": HUGE32}, {"params_size": HUGE64}, {"program_size": 8}, {"params_size": 0}):
         yield to_daemon("texts", QUERY, "set", f"{fields}", fields=fields)
     for fields in ({"slot": 99}, {"slot": HUGE32}, {"kind": 7}, {"kind": 2}, {"npages": HUGE32}, {"npages": 0},
-                   {"nruns": HUGE32}, {"sequence": HUGE64}, {"layout": 1}, {"layout": HUGE32}):
+                   {"nruns": HUGE32}, {"sequence": HUGE64}, {"layout": 1}, {"layout": HUGE32}, {"part": 1},
+                   {"part": HUGE32}, {"map_lsn": 1}, {"map_lsn": HUGE64}):
         yield to_daemon("total", CHUNK, "set", f"{fields}", fields=fields, right="npages" not in fields)
     for fields in ({"program_size": 0}, {"program_size": HUGE32}, {"params_size": 0}, {"params_size": HUGE64}):
         yield to_daemon("parts", LAYOUT, "set", f"{fields}", fields=fields)
@@ -271,7 +312,7 @@ def against_the_daemon():
     for number in (2, 3, 7, HUGE32):
         yield to_daemon("parts", CHUNK, "set", f"layout {number}", fields={"layout": number})
     # A run: page, block, count.
-    for offset, what in ((32, "page"), (36, "block"), (40, "count")):
+    for offset, what in ((40, "page"), (44, "block"), (48, "count")):
         for number in ("ffffffff", "00000080", "ff000000"):
             yield to_daemon("total", CHUNK, "bytes", f"run's {what} {number}", offset=offset, hex=number,
                             right=what != "block")
@@ -307,13 +348,14 @@ def all_cases():
     for query, message in (("rows", READY), ("rows", CHUNK_READ), ("rows", CHUNK_DONE), ("texts", RESULT_BATCH),
                            ("total", QUERY_DONE)):
         yield from framing(query, message)
-    yield from framing("rows", CHUNK_DONE, nth=3)
+    yield from framing("rows", CHUNK_DONE, nth=1)
     yield from out_of_turn()
     yield from chunks()
     yield from groups()
     yield from silences()
     yield from against_the_daemon()
     yield from feeders()
+    yield from cached()
     yield from service_dies()
 
 
@@ -339,7 +381,7 @@ class Bench:
             self.must_be_right(name)
 
     def open(self):
-        self.session = self.server.connect(settings={**DIRECT, "statement_timeout": STATEMENT_TIMEOUT})
+        self.session = self.server.connect(settings={**UNCACHED, "statement_timeout": STATEMENT_TIMEOUT})
 
     def order(self, order):
         """Puts the order in place and returns its name, never used before."""

@@ -50,12 +50,15 @@ FIELDS = {
     QUERY: (struct.Struct("<IIQddIIQQ"), ("device", "flags", "nblocks", "estimated_rows", "estimated_groups", "wait_ms",
                                           "program_size", "params_size", "debug_fault")),
     FILES: (struct.Struct("<II"), ("first_file", "count")),
-    CHUNK: (struct.Struct("<IIIIQII"), ("slot", "kind", "npages", "nruns", "sequence", "layout", "reserved")),
+    CHUNK: (struct.Struct("<IIIIQIIQ"), ("slot", "kind", "npages", "nruns", "sequence", "layout", "part", "map_lsn")),
     CHUNK_RELEASE: (struct.Struct("<II"), ("slot", "reserved")),
     LAYOUT: (struct.Struct("<IIQ"), ("program_size", "reserved", "params_size")),
     15: (struct.Struct("<II"), ("slot", "reserved")),
     21: (struct.Struct("<QQ"), ("generation", "lease")),
     22: (struct.Struct("<QQ"), ("memory_id", "memory_size")),
+    24: (struct.Struct("<IIIIQQIIIIII"), ("tablespace", "database", "file_number", "reserved", "inode", "birth_ns", "part",
+                                         "layout", "nblocks", "nmap_pages", "flags", "reserved2")),
+    25: (struct.Struct("<IIQQQQQ"), ("part", "reserved", "blocks", "rows", "bytes", "excluded", "doubtful")),
 }
 
 

@@ -53,6 +53,8 @@ SUITES = {
     "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
     "profile": (PYTHON + ["test/profile.py"], []),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
+    "column-cache": (PYTHON + ["test/column_cache.py"], []),
+    "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
     "mutants": (PYTHON + ["test/mutants.py"], []),

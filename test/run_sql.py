@@ -112,6 +112,7 @@ def check_counters(server, long_enough=True, blocks="blocks_direct"):
     enough to have it all, devices ran queries and blocks were read that way."""
     with server.connect() as session:
         counters = {name: int(value) for name, value in session.query("SELECT * FROM turbine.stat_queries")}
+        gpus = int(session.value("SELECT count(*) FROM turbine.devices WHERE kind <> 'host'"))
     print("  " + ", ".join(f"{name} {value}" for name, value in counters.items() if value), flush=True)
     complaints = [f"{counters[f'fallback_{name}']} fallbacks for reason {name}" for name in SERVICE_FAULTS
                   if counters.get(f"fallback_{name}")]
@@ -119,6 +120,8 @@ def check_counters(server, long_enough=True, blocks="blocks_direct"):
         complaints.append("no query ran on a device")
     if long_enough and not counters[blocks]:
         complaints.append(f"{blocks} is zero")
+    if long_enough and blocks == "blocks_direct" and not gpus and not counters["blocks_cached"]:
+        complaints.append("no block was taken from the cache")
     for complaint in complaints:
         print(f"  {complaint}", flush=True)
     return int(not complaints), len(complaints)

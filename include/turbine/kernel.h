@@ -47,8 +47,10 @@
  * program calls nullable always have it, the others never. */
 typedef struct TbColumnData
 {
-	void	*values;
-	uint8_t *valid;
+	void		  *values;
+	uint8_t		  *valid;
+	const uint8_t *bytes; /* what a source column's text views count from; null: what the
+						   * arguments say */
 } TbColumnData;
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */
@@ -76,15 +78,17 @@ typedef struct TbColumnData
  */
 typedef struct TbDecodeArgs
 {
-	const uint8_t	   *pages;	  /* npages * TB_PAGE_SIZE */
+	const uint8_t	   *pages;	   /* npages * TB_PAGE_SIZE */
 	uint32_t			npages;
-	uint32_t			capacity; /* rows that the column arrays hold; at least
-								   * npages * TB_MAX_TUPLES_PER_PAGE */
-	TbColumnData	   *columns;  /* one a program column; `valid` is non-null
-								   * for nullable columns only */
-	uint32_t		   *rowids;	  /* one a row; null if the sink is not ROWS */
-	uint32_t		   *deferred; /* row ids; capacity as above */
+	uint32_t			capacity;  /* rows that the column arrays hold; at least
+									* npages * TB_MAX_TUPLES_PER_PAGE */
+	TbColumnData	   *columns;   /* one a program column; `valid` is non-null
+									* for nullable columns only */
+	uint32_t		   *rowids;	   /* one a row; null if the sink is not ROWS */
+	uint32_t		   *deferred;  /* row ids; capacity as above */
 	const TbParamBlock *params;
+	uint32_t		   *page_ends; /* host: number of rows at the end of each page; or
+									* null */
 	/* out */
 	uint32_t			nrows;
 	uint32_t			ndeferred;
@@ -214,7 +218,7 @@ typedef enum TbPipelineStatus
 
 /*
  * Arguments of the pipeline entry points: rows [first_row, nrows) of a chunk.
- * Text views in columns point into `bytes`.
+ * Text views in columns point into the column's `bytes`, or into these.
  */
 typedef struct TbPipelineArgs
 {

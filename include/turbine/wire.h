@@ -18,6 +18,8 @@
  *   B FILES ...              the relation's relation files (direct reading)
  *   B QUERY {program, params}
  *   D READY {slots}          with the slot memory's memfd, or REFUSED {reason}
+ *   B SEGMENTS {blocks}      for each part of the input of which segments may be cached;
+ *     D SEGMENTS_TAKEN       what D takes from its own columns: B sends no such block
  *   then, for every chunk, in a slot of the memory that is free:
  *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
  *     D CHUNK_READ                     only if it has runs: bytes are there, or
@@ -46,6 +48,9 @@
  * later read from. Partitions whose tuples are laid out otherwise than the QUERY's
  * program says have a LAYOUT, sent before their first chunk.
  *
+ * Between queries B may ask what the column cache holds (CACHE_REPORT, CACHE_REPORTED), and
+ * have it forget a file (CACHE_DROP, CACHE_DROPPED).
+ *
  * A join: B PREPARE {program} for each of its programs, so that they are compiled
  * at the same time; then a QUERY for every join table, sink BUILD, whose table the
  * connection keeps after QUERY_DONE under the number that the QUERY gave it, for
@@ -69,7 +74,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 8
+#define TB_WIRE_VERSION 9
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -89,17 +94,23 @@ typedef enum TbMessageType
 	TB_MSG_CHUNK_READ,
 	TB_MSG_CHUNK_RELEASE,
 	TB_MSG_CHUNK_DONE,
-	TB_MSG_INPUT_END,	/* no payload */
+	TB_MSG_INPUT_END,	   /* no payload */
 	TB_MSG_RESULT_BATCH,
-	TB_MSG_SLOT_FREE,	/* TbSlotFree */
+	TB_MSG_SLOT_FREE,	   /* TbSlotFree */
 	TB_MSG_QUERY_DONE,
-	TB_MSG_FAILED,		/* TbFailure */
-	TB_MSG_QUERY_CLOSE, /* no payload */
-	TB_MSG_PREPARE,		/* TbPrepare; no reply */
-	TB_MSG_LAYOUT,		/* TbLayout; no reply */
-	TB_MSG_ATTACH,		/* TbAttach */
-	TB_MSG_ATTACHED,	/* TbAttached, with the slot memory's memfd */
-	TB_MSG_TRACE		/* TbTrace */
+	TB_MSG_FAILED,		   /* TbFailure */
+	TB_MSG_QUERY_CLOSE,	   /* no payload */
+	TB_MSG_PREPARE,		   /* TbPrepare; no reply */
+	TB_MSG_LAYOUT,		   /* TbLayout; no reply */
+	TB_MSG_ATTACH,		   /* TbAttach */
+	TB_MSG_ATTACHED,	   /* TbAttached, with the slot memory's memfd */
+	TB_MSG_TRACE,		   /* TbTrace */
+	TB_MSG_SEGMENTS,	   /* TbSegments */
+	TB_MSG_SEGMENTS_TAKEN, /* TbSegmentsTaken */
+	TB_MSG_CACHE_REPORT,   /* no payload */
+	TB_MSG_CACHE_REPORTED, /* TbCacheReported */
+	TB_MSG_CACHE_DROP,	   /* TbFileIdentity: of one relation, whatever inode and birth */
+	TB_MSG_CACHE_DROPPED   /* TbCacheDropped */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -299,6 +310,92 @@ typedef struct TbRun
 	uint32_t count;
 } TbRun;
 
+/*
+ * Cached columns. A segment is TB_SEGMENT_BLOCKS blocks of a file, from a multiple of that
+ * within their page of the visibility map; what is left at a map page's end is a shorter
+ * one. A part is a relation or a leaf; B numbers those of a query from 1 on.
+ *
+ * B asks before the first CHUNK, for all parts at once, and D answers each. B has set the
+ * bits of the blocks that it wants and that the map called all-visible under the LSN that
+ * is sent for their map page, in one look. D takes those of them that were good under the
+ * same LSN, and names others that it has, but not as of that LSN.
+ *
+ * Of these B may ask again, after FILES of the part: then the bits are of blocks that are
+ * not dirty in shared buffers either, so that their pages in the files are what they are. D
+ * takes those whose pages have the LSN that they were decoded with: nothing has changed but
+ * the map.
+ */
+#define TB_SEGMENT_BLOCKS 64u
+#define TB_BLOCKS_PER_MAP_PAGE 32672u /* checked against PostgreSQL's in src/pg */
+#define TB_MAX_PARTS (1u << 20)
+
+/* A file's number may be used again; all of this is not. */
+typedef struct TbFileIdentity
+{
+	uint32_t tablespace;
+	uint32_t database;
+	uint32_t file_number; /* relfilenode */
+	uint32_t reserved;
+	uint64_t inode;
+	uint64_t birth_ns;
+} TbFileIdentity;
+
+#define TB_SEGMENTS_RECOVERY \
+	0x01u						/* B runs in recovery: pages do not say whether they are \
+								 * all-visible */
+#define TB_SEGMENTS_CLEAN 0x02u /* the second question of a part */
+typedef struct TbSegments
+{
+	TbFileIdentity file;
+	uint32_t	   part;
+	uint32_t	   layout;	   /* of the part's tuples */
+	uint32_t	   nblocks;
+	uint32_t	   nmap_pages; /* for that many blocks */
+	uint32_t	   flags;
+	uint32_t	   reserved;
+	/* uint64_t lsn[nmap_pages]; uint8_t bits[(nblocks + 7) / 8] */
+} TbSegments;
+
+typedef struct TbSegmentsTaken
+{
+	uint32_t part;
+	uint32_t reserved;
+	uint64_t blocks;
+	uint64_t rows;
+	uint64_t bytes;	   /* of the columns that are read */
+	uint64_t excluded; /* of `blocks`: least and greatest values say that no row passes */
+	uint64_t doubtful; /* blocks that B may ask for again */
+	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these */
+} TbSegmentsTaken;
+
+/* A column of the cache. */
+typedef struct TbCachedColumn
+{
+	TbFileIdentity file;
+	uint32_t	   attnum;
+	uint32_t	   type; /* TB_TYPE_* */
+	uint64_t	   bytes;
+	uint64_t	   rows;
+	uint64_t	   good_blocks;		/* that were good when the map was last looked at */
+	uint64_t	   doubtful_blocks; /* the others */
+	uint64_t	   hits;			/* queries that took blocks of it */
+	int64_t		   last_hit_us;		/* since 1970; 0: never */
+} TbCachedColumn;
+
+#define TB_MAX_CACHED_COLUMNS 100000u /* in a message */
+typedef struct TbCacheReported
+{
+	uint64_t	   capacity; /* bytes */
+	uint64_t	   used;
+	uint64_t	   ncolumns;
+	TbCachedColumn columns[];
+} TbCacheReported;
+
+typedef struct TbCacheDropped
+{
+	uint64_t bytes;
+} TbCacheDropped;
+
 #define TB_CHUNK_PAGES 1u
 #define TB_CHUNK_COLUMNS 2u /* slot begins with a TbColumnsChunk */
 typedef struct TbChunk
@@ -309,7 +406,9 @@ typedef struct TbChunk
 	uint32_t nruns;
 	uint64_t sequence; /* number of the chunk in the query */
 	uint32_t layout;   /* PAGES: of their tuples; COLUMNS: 0 */
-	uint32_t reserved;
+	uint32_t part;	  /* PAGES: whose blocks they are, if SEGMENTS has told of it; else 0 */
+	uint64_t map_lsn; /* of the map page under which all runs were found all-visible; 0: of
+					   * several, or none */
 	TbRun	 runs[];
 } TbChunk;
 

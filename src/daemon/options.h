@@ -19,6 +19,7 @@ struct Options {
   int nonce_fd = -1;
   unsigned host_threads = 0;   // 0: one a processor
   uint64_t memory_budget = 0;  // bytes; 0: a quarter of the memory
+  uint64_t column_store = UINT64_MAX;  // bytes; UINT64_MAX: a quarter of the memory
   uint32_t compile_timeout_s = 30;
   bool use_gpus = true;
   LogLevel log_level = LogLevel::kInfo;

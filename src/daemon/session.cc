@@ -98,6 +98,8 @@ void Session::handle(const MessageReader::Message& message) {
   switch (message.type) {
     case TB_MSG_HELLO: return hello(message.payload);
     case TB_MSG_STATUS: return send_status();
+    case TB_MSG_CACHE_REPORT: return report_cache();
+    case TB_MSG_CACHE_DROP: return drop_cached(message.payload);
     case TB_MSG_FILES: return files(message.payload);
     case TB_MSG_PREPARE: return prepare(message.payload);
     case TB_MSG_QUERY: return query(message.payload);
@@ -107,7 +109,7 @@ void Session::handle(const MessageReader::Message& message) {
   }
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
                      message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END ||
-                     message.type == TB_MSG_LAYOUT;
+                     message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS;
   if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
@@ -116,6 +118,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(read_struct<TbChunkRelease>(message.payload));
     case TB_MSG_SLOT_FREE: return query_->slot_free(read_struct<TbSlotFree>(message.payload));
     case TB_MSG_LAYOUT: return layout(message.payload);
+    case TB_MSG_SEGMENTS: return query_->segments(parse_segments(message.payload));
     default: return query_->input_end();
   }
 }
@@ -238,6 +241,25 @@ void Session::send_status() {
     memcpy(payload.data() + sizeof reply + i * sizeof info, &info, sizeof info);
   }
   outbox_.post(TB_MSG_STATUS_REPLY, payload, -1);
+}
+
+void Session::report_cache() {
+  ColumnStore& store = context_.engine.column_store;
+  const std::vector<TbCachedColumn> columns = store.report(TB_MAX_CACHED_COLUMNS);
+  TbCacheReported reply{};
+  reply.capacity = store.capacity();
+  reply.used = store.used();
+  reply.ncolumns = columns.size();
+  std::vector<uint8_t> payload(sizeof reply + columns.size() * sizeof(TbCachedColumn));
+  memcpy(payload.data(), &reply, sizeof reply);
+  if (!columns.empty()) memcpy(payload.data() + sizeof reply, columns.data(), columns.size() * sizeof(TbCachedColumn));
+  outbox_.post(TB_MSG_CACHE_REPORTED, payload, -1);
+}
+
+void Session::drop_cached(std::span<const uint8_t> payload) {
+  const auto file = read_struct<TbFileIdentity>(payload);
+  const TbCacheDropped reply{context_.engine.column_store.drop(file.tablespace, file.database, file.file_number)};
+  outbox_.post(TB_MSG_CACHE_DROPPED, bytes_of(reply), -1);
 }
 
 /* Asked while the session's thread waits for code or admission. */

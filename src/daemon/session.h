@@ -55,6 +55,8 @@ class Session {
   void close_query();
   void release_query();
   void send_status();
+  void report_cache();
+  void drop_cached(std::span<const uint8_t> payload);
   bool peer_gone() const;
 
   SessionContext& context_;

@@ -66,6 +66,7 @@ class DecodeEmitter {
   void store_id(llvm::Value* array, llvm::Value* index, llvm::Value* id);
   void store_row(const LocatedTuple& tuple, llvm::Value* row, llvm::Value* id);
 
+  void host_page_end(llvm::Value* page);
   void host_line(llvm::Value* page, llvm::Value* address, llvm::BasicBlock* next);
 
   llvm::Value* special_register(llvm::Intrinsic::ID id);
@@ -91,6 +92,7 @@ class DecodeEmitter {
   llvm::AllocaInst* nrows_ = nullptr;      // host
   llvm::AllocaInst* ndeferred_ = nullptr;  // host
   llvm::AllocaInst* line_ = nullptr;       // host
+  llvm::Value* page_ends_ = nullptr;       // host
   llvm::Value* lane_ = nullptr;            // GPU
   llvm::AllocaInst* step_ = nullptr;       // GPU
   llvm::AllocaInst* count_ = nullptr;      // GPU: rows of the page, first pass
@@ -201,6 +203,7 @@ void DecodeEmitter::emit_host() {
   nrows_ = variable(ir_.getInt32Ty(), "nrows");
   ndeferred_ = variable(ir_.getInt32Ty(), "ndeferred");
   line_ = variable(ir_.getInt32Ty(), "line");
+  page_ends_ = argument(ir_.getPtrTy(), offsetof(TbDecodeArgs, page_ends), "page.ends");
   llvm::BasicBlock* body = block("page.body");
   llvm::BasicBlock* line_body = block("line.body");
   llvm::BasicBlock* line_next = block("line.next");
@@ -225,6 +228,7 @@ void DecodeEmitter::emit_host() {
   ir_.CreateBr(line_loop);
 
   ir_.SetInsertPoint(page_next);
+  host_page_end(page);
   add(page_, ir_.getInt32(1));
   ir_.CreateBr(page_loop);
 
@@ -234,6 +238,17 @@ void DecodeEmitter::emit_host() {
   llvm::Value* before = argument(ir_.getInt32Ty(), offsetof(TbDecodeArgs, errors), "errors.before");
   ir_.CreateStore(ir_.CreateOr(before, get(errors_)), argument_address(offsetof(TbDecodeArgs, errors)));
   ir_.CreateRetVoid();
+}
+
+/* Notes how many rows there are now, if someone asks. */
+void DecodeEmitter::host_page_end(llvm::Value* page) {
+  llvm::BasicBlock* note = block("page.end");
+  llvm::BasicBlock* after = block("page.after");
+  ir_.CreateCondBr(ir_.CreateIsNull(page_ends_), after, note);
+  ir_.SetInsertPoint(note);
+  store_id(page_ends_, page, get(nrows_));
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(after);
 }
 
 /* One line pointer; every way leads to `next`. */

@@ -57,6 +57,12 @@ void RowEmitter::store(Value* value, Value* base, uint64_t offset) { ir_.CreateS
 
 Value* RowEmitter::index(llvm::Type* element, Value* base, Value* i) { return ir_.CreateInBoundsGEP(element, base, i); }
 
+/* What the views of a column count from: its own bytes, if it has them. */
+Value* RowEmitter::text_base(Value* columns, uint64_t column, Value* bytes) {
+  Value* own = load(ir_.getPtrTy(), columns, column + offsetof(TbColumnData, bytes));
+  return ir_.CreateSelect(ir_.CreateIsNull(own), bytes, own);
+}
+
 void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables) {
   bytes_ = bytes;
   params_base_ = params;
@@ -71,7 +77,7 @@ void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables
     columns_[i].values = load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, values));
     if (cols[i].flags & TB_COL_NULLABLE)
       columns_[i].valid = load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, valid));
-    columns_[i].bytes = bytes;
+    columns_[i].bytes = tb_type_is_text(cols[i].type) ? text_base(columns, base, bytes) : bytes;
   }
   for (uint32_t i = 0; i < program_.params().size(); i++) params_.push_back(load_param(i));
 }

@@ -107,6 +107,7 @@ class RowEmitter {
   ColumnPlace payload_place(uint32_t column);
   llvm::Value* mark(llvm::Value* loaded);  // with the access group
   void bind_payload(uint32_t column, llvm::Value* tables);
+  llvm::Value* text_base(llvm::Value* columns, uint64_t column, llvm::Value* bytes);
   RowValue eval_call(uint32_t function, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
                      llvm::Value* active);
   RowValue call_now(const TbFunction& fn, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,

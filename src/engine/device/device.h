@@ -23,6 +23,8 @@
 #include "engine/memory/host_memory.h"
 #include "engine/profile/query_profile.h"
 #include "engine/program/program.h"
+#include "engine/store/segment.h"
+#include "engine/store/segment_fill.h"
 #include "engine/wire/device_error.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
@@ -45,6 +47,7 @@ class LoadedCode {
 struct ChunkLayout {
   std::shared_ptr<LoadedCode> code;
   std::shared_ptr<const std::string> params;
+  std::shared_ptr<const Program> program = nullptr;
 };
 
 /* How reading pages went. kNotCached: a drive would have to be waited for. */
@@ -67,13 +70,17 @@ struct ChunkTask {
   uint32_t ids_capacity;     // entries
   const ChunkLayout* layout = nullptr;  // of pages; null: the program's own. Outlives the query
   std::shared_ptr<DecodedPages> decoded = nullptr;  // of just these pages, by decode_ahead(); or null
+  std::shared_ptr<SegmentFill> keep = nullptr;  // PAGES: takes what is decoded of them; or null
+  std::shared_ptr<const SegmentMorsel> segments = nullptr;  // kSegments
   /* kUnmatchedRows: rows of a FULL join's table, of which those count that no tuple
    * has matched. After all chunks of the source, and of earlier FULL joins. */
   uint32_t join = 0;
   uint64_t first_row = 0;
   uint32_t nrows = 0;  // at most TB_MAX_TUPLES_PER_PAGE for every page that a slot has
 };
-inline constexpr uint32_t kUnmatchedRows = 0x100;  // a ChunkTask::kind of no message
+/* Kinds of a ChunkTask that no message has. */
+inline constexpr uint32_t kUnmatchedRows = 0x100;
+inline constexpr uint32_t kSegments = 0x101;  // columns that the store has kept
 
 struct ChunkOutcome {
   uint32_t errors = 0;  // TB_ERR_*: nothing of the chunk was output or applied
@@ -154,6 +161,9 @@ class Device {
 
   /* Whether it runs quick code until full code is there. */
   virtual bool runs_quick_code() const { return false; }
+
+  /* Whether its queries take kSegments. */
+  virtual bool runs_segments() const { return false; }
 
   /* Best chunk size and number of slots for a query over `nblocks` pages. */
   struct ChunkShape {

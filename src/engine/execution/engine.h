@@ -16,6 +16,7 @@
 #include "engine/execution/admission.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
+#include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 
 namespace turbine {
@@ -27,6 +28,7 @@ struct EngineOptions {
   uint64_t cache_bytes = 1ull << 30;
   size_t max_loaded_programs = 256;
   uint64_t max_idle_slot_bytes = 512u << 20;
+  uint64_t column_store_bytes = 0;  // 0: none
   DeviceOptions devices;
 };
 
@@ -41,6 +43,7 @@ class Engine {
   CodeStore store;
   CodeCache code;
   CompileAhead compile_ahead;
+  ColumnStore column_store;
   SlotMemoryPool slot_memory;
   SlotLeases leases;
   Admission admission;

@@ -59,6 +59,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   heap_.emplace(*program_, std::move(files), (request.query.flags & TB_QUERY_CHECKSUMS) != 0, engine_.readers,
                 profile_.get());
   columns_.emplace(*program_);
+  segments_.emplace(engine_.column_store, program_, params_);
   check_table_number(request.query);
   table_number_ = request.query.join_table;
   const JoinTables probed = probed_join_tables(*program_, tables_);
@@ -142,6 +143,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
+  keeps_.resize(slots.nslots);
   grant_ = std::move(grant);
   device_query_ = std::move(device_query);
 
@@ -203,6 +205,26 @@ void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& can
   }
 }
 
+/* What the store has runs at once, beside the blocks that the backend sends. */
+void QueryExecution::segments(const SegmentsRequest& request) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_) return;
+    if (input_ended_ || next_sequence_ > 0) throw ProtocolError("SEGMENTS after CHUNK");
+  }
+  const bool runs = engine_.devices[ready_.device]->runs_segments();
+  const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
+                                         ? segments_->take_unchanged(request, heap_->files(), engine_.readers)
+                                         : segments_->take(request, heap_->layouts(), runs);
+  {
+    std::lock_guard lock(mutex_);
+    running_ += static_cast<uint32_t>(taken.tasks.size());
+    totals_.rows_in += taken.rows_excluded;
+    if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, taken.reply, -1);
+  }
+  submit_without_slot(taken.tasks);
+}
+
 void QueryExecution::chunk(const ChunkRequest& chunk) {
   std::unique_lock lock(mutex_);
   if (failed_) return;
@@ -212,6 +234,7 @@ void QueryExecution::chunk(const ChunkRequest& chunk) {
   source.check(chunk, slots_.shape());
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   const bool fills = source.fills(chunk);
+  keeps_[chunk.slot] = fills ? segments_->fill_of(chunk) : nullptr;
   slots_.begin(chunk, fills);
   if (!fills) return;
   const ChunkTask task = slots_.task(chunk.slot, source.layout(chunk.layout));
@@ -257,6 +280,9 @@ void QueryExecution::chunk_release(const TbChunkRelease& release) {
     const ChunkSource& source = source_of(slots_.kind(release.slot));
     source.check_content(slots_.base(release.slot), slots_.shape());
     task = slots_.submit(release.slot, source.layout(slots_.layout(release.slot)), release.rewritten == 0);
+    // Pages that the backend has replaced are not what its map page's LSN speaks of.
+    std::shared_ptr<SegmentFill> keep = std::move(keeps_[release.slot]);
+    if (release.rewritten == 0) task.keep = std::move(keep);
     running_++;
   }
   device_query_->submit(task, [this, slot = release.slot](const ChunkOutcome& outcome, std::exception_ptr error) {
@@ -301,13 +327,18 @@ bool QueryExecution::submit_unmatched() {
     tasks = unmatched_->next(&next_sequence_);
     running_ += static_cast<uint32_t>(tasks.size());
   }
-  for (const ChunkTask& task : tasks)
-    device_query_->submit(
-        task, [this](const ChunkOutcome& outcome, std::exception_ptr error) { unmatched_done(outcome, error); });
+  submit_without_slot(tasks);
   return !tasks.empty();
 }
 
-void QueryExecution::unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error) {
+/* They are counted as running already. */
+void QueryExecution::submit_without_slot(const std::vector<ChunkTask>& tasks) {
+  for (const ChunkTask& task : tasks)
+    device_query_->submit(
+        task, [this](const ChunkOutcome& outcome, std::exception_ptr error) { done_without_slot(outcome, error); });
+}
+
+void QueryExecution::done_without_slot(const ChunkOutcome& outcome, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   running_--;
   if (failed_) return;

@@ -28,6 +28,7 @@
 #include "engine/slots/slot_table.h"
 #include "engine/source/columns/columns_source.h"
 #include "engine/source/heap/heap_source.h"
+#include "engine/source/segments/segment_source.h"
 #include "engine/wire/message_sink.h"
 #include "engine/wire/requests.h"
 #include "turbine/wire.h"
@@ -48,6 +49,7 @@ class QueryExecution final : private FillObserver {
   /* Messages of the backend. Throw ProtocolError; ignored once failed. */
   void files(uint32_t first_file, const std::vector<int>& fds) { heap_->add_files(first_file, fds); }
   void layout(const LayoutRequest& request, const IsCancelled& cancelled);
+  void segments(const SegmentsRequest& request);
   void chunk(const ChunkRequest& chunk);
   void chunk_release(const TbChunkRelease& release);
   void slot_free(const TbSlotFree& message);
@@ -80,7 +82,8 @@ class QueryExecution final : private FillObserver {
   void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   bool submit_unmatched();
-  void unmatched_done(const ChunkOutcome& outcome, std::exception_ptr error);
+  void submit_without_slot(const std::vector<ChunkTask>& tasks);
+  void done_without_slot(const ChunkOutcome& outcome, std::exception_ptr error);
   void add_to_totals(const ChunkOutcome& outcome);
   void fail_locked(const TbFailure& failure);
   void finish();
@@ -105,6 +108,7 @@ class QueryExecution final : private FillObserver {
   std::unique_ptr<QueryProfile> profile_;  // the device's query points to it
   std::optional<HeapSource> heap_;  // the device's chunks point to its layouts
   std::optional<ColumnsSource> columns_;
+  std::optional<SegmentSource> segments_;
   std::unique_ptr<DeviceQuery> device_query_;
   std::optional<UnmatchedRows> unmatched_;  // where there are FULL joins
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
@@ -113,6 +117,7 @@ class QueryExecution final : private FillObserver {
   std::mutex mutex_;  // the fields below
   std::condition_variable reads_finished_;
   SlotTable slots_;
+  std::vector<std::shared_ptr<SegmentFill>> keeps_;  // by slot: of the chunk in it, or null
   uint32_t running_ = 0;  // chunks that the device has, those without a slot included
   uint32_t busy_ = UINT32_MAX;  // see Device::ChunkShape
   uint64_t next_sequence_ = 0;  // greater than any chunk's

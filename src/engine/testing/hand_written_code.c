@@ -43,6 +43,8 @@ tb_decode(TbDecodeArgs *args)
 				args->rowids[args->nrows] = TB_ROWID(p, offnum);
 			v[args->nrows++] = value;
 		}
+		if (args->page_ends)
+			args->page_ends[p] = args->nrows;
 	}
 }
 

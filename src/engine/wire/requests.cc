@@ -50,9 +50,24 @@ PrepareRequest parse_prepare(std::span<const uint8_t> payload) {
 ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
   const auto chunk = read_head<TbChunk>(payload, "CHUNK");
   if (payload.size() != uint64_t{chunk.nruns} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
-  ChunkRequest request{chunk.slot,   chunk.kind,     chunk.npages,
-                       chunk.layout, chunk.sequence, std::vector<TbRun>(chunk.nruns)};
+  ChunkRequest request{chunk.slot, chunk.kind,     chunk.npages,  chunk.layout,
+                       chunk.part, chunk.sequence, chunk.map_lsn, std::vector<TbRun>(chunk.nruns)};
   if (!request.runs.empty()) memcpy(request.runs.data(), payload.data(), payload.size());
+  return request;
+}
+
+SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
+  SegmentsRequest request;
+  request.segments = read_head<TbSegments>(payload, "SEGMENTS");
+  const TbSegments& segments = request.segments;
+  const uint64_t pages = (uint64_t{segments.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
+  const uint64_t lsn_size = pages * sizeof(uint64_t);
+  const uint64_t bits_size = (uint64_t{segments.nblocks} + 7) / 8;
+  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() != lsn_size + bits_size)
+    throw ProtocolError("SEGMENTS' sizes do not match");
+  request.map_lsn.resize(pages);
+  memcpy(request.map_lsn.data(), payload.data(), lsn_size);
+  request.bits = payload.subspan(lsn_size);
   return request;
 }
 

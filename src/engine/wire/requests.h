@@ -32,13 +32,21 @@ struct PrepareRequest {
   std::span<const uint8_t> program;
 };
 
+struct SegmentsRequest {
+  TbSegments segments;
+  std::vector<uint64_t> map_lsn;  // a page of the visibility map
+  std::span<const uint8_t> bits;  // a bit a block
+};
+
 /* TbChunk, whose runs follow it in the message. */
 struct ChunkRequest {
   uint32_t slot;
   uint32_t kind;  // TB_CHUNK_*
   uint32_t npages;
   uint32_t layout;
+  uint32_t part;  // 0: none that SEGMENTS has told of
   uint64_t sequence;
+  uint64_t map_lsn;
   std::vector<TbRun> runs;
 };
 
@@ -47,5 +55,6 @@ QueryRequest parse_query(std::span<const uint8_t> payload);
 LayoutRequest parse_layout(std::span<const uint8_t> payload);
 PrepareRequest parse_prepare(std::span<const uint8_t> payload);
 ChunkRequest parse_chunk(std::span<const uint8_t> payload);
+SegmentsRequest parse_segments(std::span<const uint8_t> payload);
 
 }  // namespace turbine

@@ -132,12 +132,14 @@ send_chunk(TbSlots *slots, TbChunk *chunk, const TbRun *runs)
 }
 
 bool
-tb_slots_send_pages(TbSlots *slots, uint32 slot, uint32 layout, uint32 npages,
+tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin, uint32 npages,
 					const TbRun *runs, uint32 nruns)
 {
 	TbChunk chunk = {.slot = slot,
 					 .kind = TB_CHUNK_PAGES,
-					 .layout = layout,
+					 .layout = origin->layout,
+					 .part = origin->part,
+					 .map_lsn = origin->map_lsn,
 					 .npages = npages,
 					 .nruns = nruns};
 

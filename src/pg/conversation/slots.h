@@ -59,9 +59,17 @@ extern bool tb_slots_is_unread(const TbSlots *slots, uint32 slot);
 /* The result of a chunk that is DONE. */
 extern const TbChunkDone *tb_slots_done(const TbSlots *slots, uint32 slot);
 
+/* Whose pages a chunk has. */
+typedef struct TbPagesOrigin
+{
+	uint32 layout;	/* of their tuples */
+	uint32 part;	/* that SEGMENTS has told of; 0: none */
+	uint64 map_lsn; /* under which all runs are all-visible; 0: of several, or none */
+} TbPagesOrigin;
+
 /* Sends CHUNK for a free slot: `npages` pages, of which turbined reads the runs. */
-extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, uint32 layout, uint32 npages,
-								const TbRun *runs, uint32 nruns);
+extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin,
+								uint32 npages, const TbRun *runs, uint32 nruns);
 
 /* The same for a TbColumnsChunk that was written to the slot; it is released at once. */
 extern bool tb_slots_send_columns(TbSlots *slots, uint32 slot);

@@ -43,15 +43,38 @@ static const char *const span_names[] = {
 #undef SPAN_NAME
 };
 
-static const char *const message_names[] = {"?",		   "HELLO",		   "WELCOME",
-											"STATUS",	   "STATUS_REPLY", "FILES",
-											"QUERY",	   "READY",		   "REFUSED",
-											"CHUNK",	   "CHUNK_READ",   "CHUNK_RELEASE",
-											"CHUNK_DONE",  "INPUT_END",	   "RESULT_BATCH",
-											"SLOT_FREE",   "QUERY_DONE",   "FAILED",
-											"QUERY_CLOSE", "PREPARE",	   "LAYOUT",
-											"ATTACH",	   "ATTACHED",	   "TRACE"};
-StaticAssertDecl(lengthof(message_names) == TB_MSG_TRACE + 1, "a message without a name");
+static const char *const message_names[] = {"?",
+											"HELLO",
+											"WELCOME",
+											"STATUS",
+											"STATUS_REPLY",
+											"FILES",
+											"QUERY",
+											"READY",
+											"REFUSED",
+											"CHUNK",
+											"CHUNK_READ",
+											"CHUNK_RELEASE",
+											"CHUNK_DONE",
+											"INPUT_END",
+											"RESULT_BATCH",
+											"SLOT_FREE",
+											"QUERY_DONE",
+											"FAILED",
+											"QUERY_CLOSE",
+											"PREPARE",
+											"LAYOUT",
+											"ATTACH",
+											"ATTACHED",
+											"TRACE",
+											"SEGMENTS",
+											"SEGMENTS_TAKEN",
+											"CACHE_REPORT",
+											"CACHE_REPORTED",
+											"CACHE_DROP",
+											"CACHE_DROPPED"};
+StaticAssertDecl(lengthof(message_names) == TB_MSG_CACHE_DROPPED + 1,
+				 "a message without a name");
 
 /* A file that could not be written before may be writable now. */
 static void

@@ -19,6 +19,7 @@ bool tb_guc_enable_join;
 bool tb_guc_enable_aggregate;
 bool tb_guc_enable_sort;
 bool tb_guc_enable_brin;
+bool tb_guc_enable_cache;
 bool tb_guc_enable_partitionwise;
 bool tb_guc_allow_inexact_math;
 bool tb_guc_debug_force_offload;
@@ -61,6 +62,8 @@ static const BoolSetting bool_settings[] = {
 	 true, GUC_EXPLAIN},
 	{"pg_turbine.enable_brin", "Enables the use of BRIN indexes by accelerated scans.",
 	 &tb_guc_enable_brin, true, GUC_EXPLAIN},
+	{"pg_turbine.enable_cache", "Enables the use of cached columns of tables.",
+	 &tb_guc_enable_cache, true, GUC_EXPLAIN},
 	{"pg_turbine.enable_partitionwise",
 	 "Enables accelerated plans below partitioned tables.", &tb_guc_enable_partitionwise,
 	 true, GUC_EXPLAIN},
@@ -92,8 +95,7 @@ typedef struct IntSetting
 static const IntSetting int_settings[] = {
 	{"pg_turbine.direct_threshold",
 	 "Reads all-visible blocks of tables of at least this size directly from their files.",
-	 &tb_guc_direct_threshold, 4096, 0, INT_MAX, PGC_USERSET,
-	 GUC_UNIT_BLOCKS | GUC_EXPLAIN},
+	 &tb_guc_direct_threshold, 64, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BLOCKS | GUC_EXPLAIN},
 };
 
 /* Parses "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */

@@ -23,6 +23,7 @@ extern bool tb_guc_enable_join;
 extern bool tb_guc_enable_aggregate;
 extern bool tb_guc_enable_sort;
 extern bool tb_guc_enable_brin;
+extern bool tb_guc_enable_cache;
 extern bool tb_guc_enable_partitionwise;
 extern bool tb_guc_allow_inexact_math;
 extern bool tb_guc_debug_force_offload;

@@ -15,6 +15,7 @@
 char *tb_service_path = NULL;
 int	  tb_host_threads = 0;
 int	  tb_memory_budget_mb = 0;
+int	  tb_cache_size_host_mb = -1;
 int	  tb_admission_wait_ms = 0;
 
 void
@@ -32,6 +33,11 @@ tb_service_settings_init(void)
 							"Host memory that accelerated queries may use together.",
 							"0 means a quarter of the machine's.", &tb_memory_budget_mb, 0,
 							0, INT_MAX, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_turbine.cache_size_host",
+							"Host memory that columns of tables are kept in.",
+							"-1 means a quarter of the machine's, 0 none.",
+							&tb_cache_size_host_mb, -1, -1, INT_MAX, PGC_POSTMASTER,
+							GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.admission_wait",
 							"How long a query may wait for device memory.",
 							"After that PostgreSQL's own plan runs. A session that "

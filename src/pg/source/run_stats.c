@@ -16,6 +16,7 @@ tb_run_stats_count(const TbRunStats *stats)
 	tb_stat_add(TB_COUNTER_ROWS_DEFERRED, stats->rows_deferred);
 	tb_stat_add(TB_COUNTER_BLOCKS_BUFFERED, stats->blocks.buffered);
 	tb_stat_add(TB_COUNTER_BLOCKS_DIRECT, stats->blocks.direct);
+	tb_stat_add(TB_COUNTER_BLOCKS_CACHED, stats->blocks.cached);
 	tb_stat_add(TB_COUNTER_BLOCKS_MOVED, stats->blocks.moved);
 	tb_stat_add(TB_COUNTER_BLOCKS_FED, stats->feeders.blocks);
 }

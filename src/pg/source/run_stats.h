@@ -17,8 +17,10 @@ typedef struct TbBlockStats
 {
 	uint64 buffered;
 	uint64 direct;
-	uint64 moved; /* direct, then read again: they or others of their
-				   * chunk had moved */
+	uint64 cached;	 /* not read: their columns were kept */
+	uint64 excluded; /* of the cached ones, by least and greatest values */
+	uint64 moved;	 /* direct, then read again: they or others of their
+					  * chunk had moved */
 } TbBlockStats;
 
 /* Parallel workers that copied pages. */

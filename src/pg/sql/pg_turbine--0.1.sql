@@ -23,6 +23,23 @@ AS 'MODULE_PATHNAME', 'turbine_stat_queries';
 CREATE VIEW turbine.stat_queries AS SELECT * FROM turbine.stat_queries();
 GRANT SELECT ON turbine.stat_queries TO PUBLIC;
 
+-- Columns of this database's tables that the service keeps decoded.
+CREATE FUNCTION turbine.column_cache(
+	OUT relation regclass, OUT column_name text, OUT bytes bigint, OUT rows bigint,
+	OUT good_blocks bigint, OUT doubtful_blocks bigint, OUT hits bigint,
+	OUT last_hit timestamptz)
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_column_cache';
+CREATE VIEW turbine.column_cache AS SELECT * FROM turbine.column_cache();
+GRANT SELECT ON turbine.column_cache TO PUBLIC;
+
+-- Forgets what is kept of a table, with its partitions and children; returns the bytes. For
+-- the table's owner.
+CREATE FUNCTION turbine.cache_drop(relation regclass) RETURNS bigint
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_drop';
+
 -- What the devices can compute.
 CREATE FUNCTION turbine.functions(
 	OUT name text, OUT signature text, OUT variant text, OUT result text,

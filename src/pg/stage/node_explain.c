@@ -82,8 +82,16 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	{
 		ExplainPropertyText("Blocks",
 							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT
-									 "%s",
+									 "%s%s%s",
 									 stats->blocks.buffered, stats->blocks.direct,
+									 stats->blocks.cached == 0 ?
+										 "" :
+										 psprintf(" cached=" UINT64_FORMAT,
+												  stats->blocks.cached),
+									 stats->blocks.excluded == 0 ?
+										 "" :
+										 psprintf(" excluded=" UINT64_FORMAT,
+												  stats->blocks.excluded),
 									 stats->blocks.moved == 0 ?
 										 "" :
 										 psprintf(" moved=" UINT64_FORMAT,
@@ -93,6 +101,8 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	}
 	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks.buffered, es);
 	ExplainPropertyUInteger("Blocks Direct", NULL, stats->blocks.direct, es);
+	ExplainPropertyUInteger("Blocks Cached", NULL, stats->blocks.cached, es);
+	ExplainPropertyUInteger("Blocks Excluded", NULL, stats->blocks.excluded, es);
 	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks.moved, es);
 }
 

@@ -39,7 +39,8 @@ typedef struct ServiceCommand
 	char  nonce_fd[12];
 	char  host_threads[12];
 	char  memory_budget[16];
-	char *argv[16];
+	char  column_store[16];
+	char *argv[20];
 } ServiceCommand;
 
 static void
@@ -56,6 +57,8 @@ make_command(ServiceCommand *command)
 	snprintf(command->host_threads, sizeof(command->host_threads), "%d", tb_host_threads);
 	snprintf(command->memory_budget, sizeof(command->memory_budget), "%dMB",
 			 tb_memory_budget_mb);
+	snprintf(command->column_store, sizeof(command->column_store), "%dMB",
+			 tb_cache_size_host_mb);
 	command->argv[n++] = "turbined";
 	command->argv[n++] = "--data-dir";
 	command->argv[n++] = ".";
@@ -74,6 +77,11 @@ make_command(ServiceCommand *command)
 	{
 		command->argv[n++] = "--memory-budget";
 		command->argv[n++] = command->memory_budget;
+	}
+	if (tb_cache_size_host_mb >= 0)
+	{
+		command->argv[n++] = "--column-store";
+		command->argv[n++] = command->column_store;
 	}
 	command->argv[n] = NULL;
 	Assert(n < (int) lengthof(command->argv));

@@ -23,6 +23,7 @@ static const char *const counter_names[TB_COUNTER_COUNT] = {
 	[TB_COUNTER_BLOCKS_DIRECT] = "blocks_direct",
 	[TB_COUNTER_BLOCKS_MOVED] = "blocks_moved",
 	[TB_COUNTER_BLOCKS_FED] = "blocks_fed",
+	[TB_COUNTER_BLOCKS_CACHED] = "blocks_cached",
 	[TB_COUNTER_SERVICE_STARTS] = "service_starts",
 	[TB_COUNTER_HOST_INSTEAD] = "host_instead",
 };

@@ -17,7 +17,7 @@ MemoryBudget& decoded_budget() {
 }  // namespace
 
 DecodedBatch& DecodedChunk::add(uint64_t size) {
-  if (used_ == batches_.size()) batches_.push_back({HostBuffer(decoded_budget(), size), 0, 0, 0, 0, 0});
+  if (used_ == batches_.size()) batches_.push_back({HostBuffer(decoded_budget(), size), 0, 0, 0, 0, 0, {}});
   DecodedBatch& batch = batches_[used_++];
   batch.memory.grow(size);
   return batch;

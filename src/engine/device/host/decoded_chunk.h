@@ -20,6 +20,7 @@ struct DecodedBatch {
   uint32_t first_page, npages;
   uint32_t nrows, ndeferred;
   uint32_t errors;
+  std::vector<DecodedPage> pages;
 };
 
 class DecodedChunk final : public DecodedPages {

@@ -128,7 +128,9 @@ Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks, bool copied) const 
   // Four chunks a thread even out the end; small ones cost a message each.
   const uint64_t pages = nblocks / (uint64_t{pool_.size()} * 4);
   const uint64_t most = copied ? most_copied_pages(pool_.size()) : kMaxSlotPages;
-  const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / 16 * 16, kMinSlotPages, most));
+  // Of pages that we read, whole segments.
+  const uint32_t unit = copied ? kMinSlotPages : TB_SEGMENT_BLOCKS;
+  const auto slot_pages = static_cast<uint32_t>(std::clamp<uint64_t>(pages / unit * unit, unit, most));
   const uint64_t chunks = nblocks / slot_pages + 1;
   const uint64_t slots = std::min(most_slots(pool_.size()), chunks + 1);
   return {slot_pages, static_cast<uint32_t>(std::clamp<uint64_t>(slots, 2, TB_MAX_SLOTS)), pool_.size()};

@@ -11,11 +11,13 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/store/column_codes.h"
+
 namespace turbine {
 namespace {
 
 /* Pages decoded at once: 512 kB, so that pages and columns stay in L2. */
-constexpr uint32_t kBatchPages = 64;
+constexpr uint32_t kBatchPages = TB_SEGMENT_BLOCKS;  // so that a batch may become a segment
 constexpr uint32_t kBatchRows = kBatchPages * TB_MAX_TUPLES_PER_PAGE;
 
 /* What a batch's arrays may take to be decoded ahead, if all pages are full of the
@@ -37,6 +39,18 @@ uint32_t counted_rows(uint32_t nrows) {
 #else
 uint32_t counted_rows(uint32_t nrows) { return nrows; }
 #endif
+
+/* What the header of a heap page says: its LSN, and whether it is all-visible. Both may
+ * change beside a direct read; the map tells whether the rows have. */
+DecodedPage page_header(const uint8_t* page) {
+  constexpr size_t kFlags = 10;
+  constexpr uint16_t kAllVisible = 0x0004;
+  uint32_t lsn[2];  // PostgreSQL's PageXLogRecPtr
+  uint16_t flags;
+  memcpy(lsn, page, sizeof lsn);
+  memcpy(&flags, page + kFlags, sizeof flags);
+  return {uint64_t{lsn[0]} << 32 | lsn[1], 0, (flags & kAllVisible) != 0, true};
+}
 
 MemoryBudget& worker_budget() {
   static MemoryBudget unlimited(UINT64_MAX);
@@ -78,6 +92,7 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
   }
   layout.rowids = take(kBatchRows * sizeof(uint32_t));
   layout.deferred = take(kBatchRows * sizeof(uint32_t));
+  layout.page_ends = take(kBatchPages * sizeof(uint32_t));
   layout.size = at;
   return layout;
 }
@@ -195,6 +210,7 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, con
     batch.first_page = first;
     batch.npages = count;
     decode_batch(task, decoder, pages, batch);
+    note_pages(pages, batch);
     // The backend will look at the rows that are left to it.
     if (batch.ndeferred > 0 && pages != own) memcpy(own, pages, uint64_t{count} * TB_PAGE_SIZE);
   }
@@ -206,6 +222,8 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   if (sink_) sink_->begin_chunk(worker);
   if (task.kind == TB_CHUNK_COLUMNS)
     run_columns(worker, progress);
+  else if (task.kind == kSegments)
+    run_segments(worker, progress);
   else if (const auto* decoded = dynamic_cast<const DecodedChunk*>(task.decoded.get()))
     run_decoded(worker, progress, *decoded);
   else if (task.kind == kUnmatchedRows)
@@ -248,7 +266,12 @@ void HostQuery::run_pages(unsigned worker, Progress& progress) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     batch.first_page = first;
     batch.npages = std::min(kBatchPages, progress.task.npages - first);
-    decode_batch(progress.task, decoder, progress.task.data + uint64_t{first} * TB_PAGE_SIZE, batch);
+    const uint8_t* pages = progress.task.data + uint64_t{first} * TB_PAGE_SIZE;
+    decode_batch(progress.task, decoder, pages, batch);
+    if (progress.task.keep) {
+      note_pages(pages, batch);
+      keep_batch(progress.task, batch);
+    }
     if (!run_batch(worker, progress, batch)) return;
   }
 }
@@ -256,15 +279,37 @@ void HostQuery::run_pages(unsigned worker, Progress& progress) {
 void HostQuery::run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk) {
   for (const DecodedBatch& batch : chunk.batches()) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    keep_batch(progress.task, batch);
     if (!run_batch(worker, progress, batch)) return;
   }
+}
+
+/* The backend has confirmed the pages: queries to come need not decode them. */
+void HostQuery::keep_batch(const ChunkTask& task, const DecodedBatch& batch) const {
+  if (!task.keep || batch.errors != 0) return;
+  TbColumnData columns[TB_MAX_COLUMNS];
+  columns_of(batch, columns);
+  task.keep->add(batch.first_page, batch.pages, columns, task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE);
+}
+
+/* What the store asks of each page, once it is decoded. */
+void HostQuery::note_pages(const uint8_t* pages, DecodedBatch& batch) const {
+  const auto* ends = reinterpret_cast<const uint32_t*>(batch.memory.data() + batch_.page_ends);
+  batch.pages.clear();
+  for (uint32_t i = 0; i < batch.npages; i++) {
+    batch.pages.push_back(page_header(pages + uint64_t{i} * TB_PAGE_SIZE));
+    batch.pages[i].row_end = ends[i];
+  }
+  const auto* deferred = reinterpret_cast<const uint32_t*>(batch.memory.data() + batch_.deferred);
+  for (uint32_t i = 0; i < batch.ndeferred; i++) batch.pages[TB_ROWID_PAGE(deferred[i])].whole = false;
 }
 
 /* Where the batch's arrays are. */
 void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) const {
   for (size_t i = 0; i < batch_.columns.size(); i++) {
     const BatchLayout::Column& column = batch_.columns[i];
-    columns[i] = {batch.memory.data() + column.values, column.valid ? batch.memory.data() + column.valid : nullptr};
+    columns[i] = {batch.memory.data() + column.values, column.valid ? batch.memory.data() + column.valid : nullptr,
+                  nullptr};
   }
 }
 
@@ -280,6 +325,7 @@ void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, cons
   decode.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
   decode.deferred = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.deferred);
   decode.params = decoder.params;
+  decode.page_ends = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.page_ends);
   const uint64_t start = monotonic_ns();
   decoder.decode(&decode);
   decode_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
@@ -322,6 +368,7 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
     const auto& column = chunk->columns[i];
     columns[i].values = progress.task.data + column.values;
     columns[i].valid = batch_.columns[i].valid ? progress.task.data + column.valid : nullptr;
+    columns[i].bytes = nullptr;
   }
   const uint32_t nrows = chunk->nrows;
   std::vector<uint32_t> numbers(rows_sink() ? nrows : 0);
@@ -334,6 +381,41 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
   call.rowids = rows_sink() ? numbers.data() : nullptr;
   call.nrows = nrows;
   run_pipeline(worker, progress, call);
+}
+
+/* Columns that earlier queries have decoded: as many calls as there are gaps between the
+ * blocks that are taken. */
+void HostQuery::run_segments(unsigned worker, Progress& progress) {
+  const SegmentMorsel& morsel = *progress.task.segments;
+  uint8_t* const room = workers_[worker].batch(batch_.size).memory.data();
+  for (const TakenSegment& taken : morsel.segments) {
+    if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    bool goes_on = true;
+    each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
+      if (!goes_on) return;
+      TbColumnData columns[TB_MAX_COLUMNS];
+      decode_segment(progress.task, *taken.segment, first, end, room, columns);
+      progress.outcome.rows_in += end - first;
+      PipelineCall call{};
+      call.columns = columns;
+      call.first_row = first;
+      call.nrows = first + counted_rows(end - first);
+      goes_on = run_pipeline(worker, progress, call);
+    });
+    if (!goes_on) return;
+  }
+}
+
+/* Rows [first, end) as the pipeline reads them; codes are decoded to the batch's arrays. */
+void HostQuery::decode_segment(const ChunkTask& task, const Segment& segment, uint32_t first, uint32_t end,
+                               uint8_t* room, TbColumnData* columns) {
+  const Span span(profile_, TB_SPAN_DECODE, task.sequence);
+  const uint64_t start = monotonic_ns();
+  for (size_t i = 0; i < batch_.columns.size(); i++) {
+    const StoredColumn& column = *segment.find((*task.segments->columns)[i])->data;
+    columns[i] = decode_column(column, first, end, room + batch_.columns[i].values);
+  }
+  decode_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 }
 
 /* What a thread has for row ids holds the numbers of the rows. */

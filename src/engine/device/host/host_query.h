@@ -74,7 +74,7 @@ class HostQuery final : public DeviceQuery {
       uint64_t values, valid;  // valid 0: none
     };
     std::vector<Column> columns;
-    uint64_t rowids, deferred, size;
+    uint64_t rowids, deferred, page_ends, size;
   };
   /* What one chunk has produced so far. */
   struct Progress {
@@ -108,7 +108,12 @@ class HostQuery final : public DeviceQuery {
   void run_pages(unsigned worker, Progress& progress);
   void run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk);
   bool run_batch(unsigned worker, Progress& progress, const DecodedBatch& batch);
+  void note_pages(const uint8_t* pages, DecodedBatch& batch) const;
+  void keep_batch(const ChunkTask& task, const DecodedBatch& batch) const;
   void run_columns(unsigned worker, Progress& progress);
+  void run_segments(unsigned worker, Progress& progress);
+  void decode_segment(const ChunkTask& task, const Segment& segment, uint32_t first, uint32_t end, uint8_t* room,
+                      TbColumnData* columns);
   void run_unmatched(unsigned worker, Progress& progress);
   bool run_pipeline(unsigned worker, Progress& progress, PipelineCall& call);
   static uint32_t make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept;

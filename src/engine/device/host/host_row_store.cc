@@ -50,7 +50,7 @@ HostRowStore::HostRowStore(const KeptRowLayout& shape, bool hashes, uint64_t cap
 
 void HostRowStore::point_raw() {
   for (size_t i = 0; i < columns_.size(); i++)
-    views_[i] = {columns_[i].values.data(), columns_[i].valid ? columns_[i].valid->data() : nullptr};
+    views_[i] = {columns_[i].values.data(), columns_[i].valid ? columns_[i].valid->data() : nullptr, nullptr};
   raw_.columns = views_.data();
   raw_.hashes = hashes_ ? reinterpret_cast<uint64_t*>(hashes_->data()) : nullptr;
   raw_.arena = arena_.data();

@@ -15,9 +15,10 @@ namespace turbine {
 namespace {
 
 /* Wider than this, a hash table takes less memory: a rank word has 8 bytes for 32
- * keys, a hash table at least 16 bytes a row. */
+ * keys, a hash table at least 16 bytes a row. But as long as the rank words stay in a
+ * core's L2 cache (1 MB), one look at a bit beats hashing, however few rows there are. */
 constexpr uint64_t kPlacesPerRow = 64;
-constexpr uint64_t kAlwaysNarrow = 4096;
+constexpr uint64_t kAlwaysNarrow = 4 << 20;
 constexpr uint64_t kMostPlaces = 0xfffffffeu;  // row numbers have 32 bits
 
 template <class T>

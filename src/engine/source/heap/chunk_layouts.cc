@@ -39,6 +39,7 @@ void ChunkLayouts::add(const Program& query, const LayoutRequest& request, const
     check_layout(query, *program);
     check_params(*program, request.params);
     auto layout = std::make_unique<ChunkLayout>();
+    layout->program = program;
     layout->params = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
                                                          request.params.size());
     const CodeCache::Result result = code.cache.get(code.device, *program, cancelled, code.demand);

@@ -76,6 +76,15 @@ CachedRead read_cached(const RelationFiles& files, std::span<const TbRun> runs, 
   return CachedRead::kDone;
 }
 
+uint64_t cached_page_lsn(const RelationFiles& files, uint32_t block) {
+  uint32_t lsn[2] = {};  // PostgreSQL's PageXLogRecPtr
+  const int fd = files.fd(block / kFileBlocks);
+  const uint64_t offset = uint64_t{block % kFileBlocks} * TB_PAGE_SIZE;
+  if (fd < 0 || read_all(fd, reinterpret_cast<uint8_t*>(lsn), sizeof lsn, offset, RWF_NOWAIT) != CachedRead::kDone)
+    return 0;
+  return uint64_t{lsn[0]} << 32 | lsn[1];
+}
+
 std::vector<std::vector<TbRun>> split_runs(std::span<const TbRun> runs, uint32_t pages) {
   std::vector<std::vector<TbRun>> parts;
   uint32_t room = 0;  // in the last part

@@ -32,6 +32,10 @@ enum class CachedRead {
 CachedRead read_cached(const RelationFiles& files, std::span<const TbRun> runs, uint32_t first, uint32_t count,
                        bool verify_checksums, uint8_t* pages);
 
+/* The LSN in the header of a block's page, as its file has it; 0 if the operating system
+ * does not have the page in memory, or there is none. */
+uint64_t cached_page_lsn(const RelationFiles& files, uint32_t block);
+
 /* The same runs in parts of at most `pages` pages (> 0), in order: so that
  * several threads can read one slot. */
 std::vector<std::vector<TbRun>> split_runs(std::span<const TbRun> runs, uint32_t pages);

@@ -30,6 +30,9 @@ class HeapSource final : public ChunkSource {
    * next one. Throws ProtocolError. */
   void add_files(uint32_t first_file, const std::vector<int>& fds);
 
+  /* Those that were passed last. */
+  const RelationFiles& files() const { return *files_; }
+
   ChunkLayouts& layouts() { return layouts_; }
 
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;

@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "pg/source/heap/heap_chunks.h"
+#include "pg/source/heap/relation_statistics.h"
 
 /* What a slot's chunk holds. */
 typedef struct HeapChunk
@@ -195,11 +196,22 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 	return true;
 }
 
+/* The LSN that all runs were classified under; 0: of several, or there are none. */
+static XLogRecPtr
+common_lsn(const HeapChunk *chunk)
+{
+	for (uint32 i = 1; i < chunk->nruns; i++)
+		if (chunk->run_lsn[i] != chunk->run_lsn[0])
+			return 0;
+	return chunk->nruns > 0 ? chunk->run_lsn[0] : 0;
+}
+
 bool
 tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 {
-	HeapChunk *chunk = &chunks->chunks[slot];
-	bool	   copied;
+	HeapChunk	 *chunk = &chunks->chunks[slot];
+	TbPagesOrigin origin = {0};
+	bool		  copied;
 
 	Assert(tb_slots_state(chunks->slots, slot) == TB_SLOT_FREE && !chunk->filling);
 	chunk->part = chunks->parts->current;
@@ -210,9 +222,11 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 	Assert(chunk->npages > 0);
 	if (!fill_pages(chunks, slot, &copied))
 		return false;
-	if (!tb_slots_send_pages(chunks->slots, slot,
-							 tb_heap_parts_layout_number(chunks->parts, chunk->part),
-							 chunk->npages, chunk->runs, chunk->nruns) ||
+	origin.layout = tb_heap_parts_layout_number(chunks->parts, chunk->part);
+	origin.part = chunk->part->cached != NULL ? chunk->part->cached->question.part : 0;
+	origin.map_lsn = common_lsn(chunk);
+	if (!tb_slots_send_pages(chunks->slots, slot, &origin, chunk->npages, chunk->runs,
+							 chunk->nruns) ||
 		!release_if_complete(chunks, slot))
 		return false;
 	/* While pages were copied, other messages have waited. */
@@ -254,6 +268,7 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 			if (chunks->unmoved[page])
 			{
 				chunk->part->stats.blocks_direct++;
+				tb_count_direct_block(chunk->part->rel);
 				chunks->stats.direct++;
 				continue;
 			}

@@ -12,6 +12,7 @@
 
 #include "pg/settings/guc.h"
 #include "pg/source/heap/heap_parts.h"
+#include "pg/source/heap/relation_statistics.h"
 #include "pg/source/heap/relation_files.h"
 
 static uint32 padding[2]; /* zeros */
@@ -20,7 +21,17 @@ static uint32 padding[2]; /* zeros */
 static BlockNumber
 block_from(const TbHeapPart *part, BlockNumber block)
 {
-	return part->blocks != NULL ? tb_block_set_next(part->blocks, block) : block;
+	for (;;)
+	{
+		BlockNumber next = part->blocks != NULL ? tb_block_set_next(part->blocks, block) :
+												  block;
+
+		if (part->cached == NULL || next >= part->nblocks)
+			return next;
+		block = tb_cached_segments_skip(part->cached, next);
+		if (block == next)
+			return next;
+	}
 }
 
 /* Goes to the next part, as a sequential scan of it would begin. */
@@ -82,7 +93,9 @@ tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity)
 {
 	uint32 count = 0;
 
-	while (count < capacity && tb_heap_parts_blocks_left(parts))
+	/* Blocks of one map page, so that those of a segment come together. */
+	while (count < capacity && tb_heap_parts_blocks_left(parts) &&
+		   (count == 0 || TB_VM_PAGE(parts->next_block) == TB_VM_PAGE(blocks[0])))
 	{
 		blocks[count++] = parts->next_block;
 		parts->next_block = block_from(parts->current, parts->next_block + 1);
@@ -98,15 +111,22 @@ tb_heap_parts_go_back(TbHeapParts *parts, BlockNumber block)
 	parts->next_block = block;
 }
 
-bool
-tb_heap_parts_classify(TbHeapParts *parts, TbServiceQuery *query)
+void
+tb_heap_parts_classify(TbHeapParts *parts)
 {
-	TbHeapPart *part = parts->current;
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		TbHeapPart *part = &parts->parts[i];
 
-	part->direct = tb_direct_begin(part->rel, parts->snapshot, part->nblocks,
-								   part->blocks_to_read);
-	if (part->direct == NULL)
-		return true;
+		if (part->nblocks > 0)
+			part->direct = tb_direct_begin(part->rel, parts->snapshot, part->nblocks,
+										   part->blocks_to_read);
+	}
+}
+
+static bool
+send_files(TbHeapPart *part, TbServiceQuery *query)
+{
 	switch (tb_relation_files_send(query, part->rel, part->nblocks))
 	{
 		case TB_FILES_LOST:
@@ -118,6 +138,14 @@ tb_heap_parts_classify(TbHeapParts *parts, TbServiceQuery *query)
 			break;
 	}
 	return true;
+}
+
+bool
+tb_heap_parts_send_files(TbHeapParts *parts, TbServiceQuery *query)
+{
+	if (!tb_heap_parts_blocks_left(parts) || parts->current->direct == NULL)
+		return true;
+	return send_files(parts->current, query);
 }
 
 static bool
@@ -140,15 +168,93 @@ send_layout(TbServiceQuery *query, const TbHeapLayout *layout)
 	return tb_service_query_send_parts(query, TB_MSG_LAYOUT, parts, 4, NULL, 0);
 }
 
-bool
-tb_heap_parts_announce_layout(TbHeapParts *parts, TbServiceQuery *query)
+static bool
+announce_layout(TbHeapParts *parts, TbServiceQuery *query, uint32 layout)
 {
-	uint32 layout = parts->current != NULL ? parts->current->layout : 0;
-
 	if (layout == 0 || parts->layout_numbers[layout] != 0)
 		return true;
 	parts->layout_numbers[layout] = ++parts->layouts_sent;
 	return send_layout(query, &parts->layouts[layout - 1]);
+}
+
+bool
+tb_heap_parts_announce_layout(TbHeapParts *parts, TbServiceQuery *query)
+{
+	return announce_layout(parts, query,
+						   parts->current != NULL ? parts->current->layout : 0);
+}
+
+static bool
+ask_for_cached(TbHeapParts *parts, TbServiceQuery *query)
+{
+	uint32 asked = 0;
+	bool   ok = true;
+
+	for (uint32 i = 0; i < parts->nparts && ok; i++)
+	{
+		TbHeapPart *part = &parts->parts[i];
+
+		if (part->direct == NULL || asked >= TB_MAX_PARTS)
+			continue;
+		if (!announce_layout(parts, query, part->layout))
+			return false;
+		part->cached = tb_cached_segments_ask(query, part->rel, part->direct, part->blocks,
+											  part->nblocks,
+											  tb_heap_parts_layout_number(parts, part),
+											  asked + 1, &ok);
+		if (part->cached != NULL)
+			asked++;
+	}
+	return ok;
+}
+
+/* Where VACUUM has been, turbined must look at pages' headers. */
+static bool
+ask_for_doubtful(TbHeapParts *parts, TbServiceQuery *query)
+{
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		TbHeapPart *part = &parts->parts[i];
+
+		if (part->cached == NULL || part->cached->doubtful == 0)
+			continue;
+		if (!send_files(part, query))
+			return false;
+		if (part->direct != NULL && !tb_cached_segments_ask_again(part->cached, query))
+			return false;
+	}
+	return true;
+}
+
+bool
+tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
+{
+	if (!ask_for_cached(parts, query))
+		return false;
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		TbHeapPart *part = &parts->parts[i];
+
+		if (part->cached == NULL)
+			continue;
+		if (!tb_cached_segments_await(part->cached, query))
+			return false;
+	}
+	if (!ask_for_doubtful(parts, query))
+		return false;
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		TbHeapPart *part = &parts->parts[i];
+
+		if (part->cached == NULL)
+			continue;
+		part->stats.rows += part->cached->rows;
+		tb_count_cached_blocks(part->rel, part->cached->blocks);
+	}
+	if (parts->current != NULL)
+		parts->next_block = block_from(parts->current, parts->next_block);
+	find_blocks(parts);
+	return true;
 }
 
 bool
@@ -160,8 +266,8 @@ tb_heap_parts_more(TbHeapParts *parts, TbServiceQuery *query, bool *more)
 	*more = tb_heap_parts_blocks_left(parts);
 	if (!*more || parts->current == before)
 		return true;
-	/* Opening files and copying the visibility map take long: what is held goes first. */
-	return tb_service_query_flush(query) && tb_heap_parts_classify(parts, query) &&
+	/* Opening files takes long: what is held goes first. */
+	return tb_service_query_flush(query) && tb_heap_parts_send_files(parts, query) &&
 		tb_heap_parts_announce_layout(parts, query);
 }
 
@@ -198,19 +304,29 @@ tb_heap_parts_layout(const TbHeapParts *parts, const TbHeapPart *part,
 	return part->layout == 0 ? program : parts->layouts[part->layout - 1].program;
 }
 
-double
-tb_heap_parts_buffered_blocks(const TbHeapParts *parts, const TbHeapPart *part)
+void
+tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats)
 {
-	double		  all = part->blocks_to_read;
-	Form_pg_class entry = part->rel->rd_rel;
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		const TbCachedSegments *cached = parts->parts[i].cached;
 
-	if (part == parts->current)
-		return part->direct == NULL ? all : all * (1 - tb_direct_share(part->direct));
-	/* Parts to come are as their last VACUUM or ANALYZE left them. */
-	if (entry->relpages <= 0 ||
-		part->blocks_to_read < (BlockNumber) tb_guc_direct_threshold)
+		if (cached == NULL)
+			continue;
+		stats->cached += cached->blocks;
+		stats->excluded += cached->excluded;
+	}
+}
+
+double
+tb_heap_parts_buffered_blocks(const TbHeapPart *part)
+{
+	double all = part->blocks_to_read;
+	double left = all - (part->cached != NULL ? part->cached->blocks : 0);
+
+	if (part->direct == NULL)
 		return all;
-	return all * (1 - Min((double) entry->relallvisible / entry->relpages, 1));
+	return Min(all * (1 - tb_direct_share(part->direct)), left);
 }
 
 bool
@@ -219,7 +335,7 @@ tb_heap_parts_most_is_buffered(const TbHeapParts *parts)
 	double buffered = 0;
 
 	for (uint32 i = 0; i < parts->nparts; i++)
-		buffered += tb_heap_parts_buffered_blocks(parts, &parts->parts[i]);
+		buffered += tb_heap_parts_buffered_blocks(&parts->parts[i]);
 	return buffered > parts->total_blocks / 2.0;
 }
 

@@ -16,10 +16,12 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
+#include "pg/source/heap/cached_segments.h"
 #include "pg/source/heap/heap_input.h"
 #include "pg/source/heap/visibility/buffered_read.h"
 #include "pg/source/heap/visibility/direct_classify.h"
 #include "pg/conversation/service_query.h"
+#include "pg/source/run_stats.h"
 
 typedef struct TbHeapPart
 {
@@ -31,6 +33,7 @@ typedef struct TbHeapPart
 	BlockNumber		  blocks_to_read; /* their number */
 	TbBufferedReader  reader;
 	TbDirect		 *direct;		  /* NULL: everything is buffered */
+	TbCachedSegments *cached;		  /* blocks that turbined has; NULL: none */
 	TbPartStats		  stats;
 } TbHeapPart;
 
@@ -68,9 +71,15 @@ extern void tb_heap_parts_go_back(TbHeapParts *parts, BlockNumber block);
 /* Compiles the layouts that parts need ahead; before QUERY. */
 extern bool tb_heap_parts_prepare_layouts(TbHeapParts *parts, TbServiceQuery *query);
 
-/* Decides which blocks of the current part are read directly; the service gets the files.
- */
-extern bool tb_heap_parts_classify(TbHeapParts *parts, TbServiceQuery *query);
+/* Decides which blocks of each part may be read directly; before QUERY. */
+extern void tb_heap_parts_classify(TbHeapParts *parts);
+
+/* Asks turbined for the columns that it has kept, of all parts at once: their blocks are
+ * not left any more. After READY, before the first chunk. */
+extern bool tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query);
+
+/* Sends the files of the current part, if it may be read directly and has blocks left. */
+extern bool tb_heap_parts_send_files(TbHeapParts *parts, TbServiceQuery *query);
 
 /* Tells the service the current part's layout once; after READY. */
 extern bool tb_heap_parts_announce_layout(TbHeapParts *parts, TbServiceQuery *query);
@@ -86,9 +95,11 @@ extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts,
 											 const TbHeapPart  *part,
 											 const TbProgram   *program);
 
-/* Blocks of the part that a backend must read, as far as that is known. */
-extern double tb_heap_parts_buffered_blocks(const TbHeapParts *parts,
-											const TbHeapPart  *part);
+/* Adds the blocks of all parts that turbined has columns of. */
+extern void tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats);
+
+/* Blocks of the part that a backend must read, judged by the visibility map. */
+extern double tb_heap_parts_buffered_blocks(const TbHeapPart *part);
 
 /* Whether most of all blocks are such. */
 extern bool tb_heap_parts_most_is_buffered(const TbHeapParts *parts);

@@ -70,10 +70,16 @@ struct TbHeapScan
 };
 
 static bool
+announce_files(TbHeapScan *scan)
+{
+	tb_heap_parts_classify(scan->parts);
+	return tb_heap_parts_send_files(scan->parts, scan->query);
+}
+
+static bool
 start(TbHeapScan *scan)
 {
-	if (!tb_service_query_connect(scan->query) ||
-		!tb_heap_parts_classify(scan->parts, scan->query) ||
+	if (!tb_service_query_connect(scan->query) || !announce_files(scan) ||
 		!tb_service_query_begin(scan->query, scan->parts->total_blocks,
 								tb_heap_parts_most_is_buffered(scan->parts)))
 		return false;

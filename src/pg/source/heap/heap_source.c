@@ -14,6 +14,7 @@
 #include "pg/source/heap/heap_chunks.h"
 #include "pg/source/heap/heap_parts.h"
 #include "pg/source/heap/heap_source.h"
+#include "pg/settings/guc.h"
 #include "pg/source/heap/relation_statistics.h"
 
 typedef struct HeapSource
@@ -42,9 +43,7 @@ heap_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 	if (tb_service_query_is_alone(query) &&
 		!tb_heap_parts_prepare_layouts(heap->parts, query))
 		return false;
-	if (tb_heap_parts_blocks_left(heap->parts) &&
-		!tb_heap_parts_classify(heap->parts, query))
-		return false;
+	tb_heap_parts_classify(heap->parts);
 	size->nblocks = heap->parts->total_blocks;
 	size->copied = tb_heap_parts_most_is_buffered(heap->parts);
 	return true;
@@ -58,7 +57,10 @@ heap_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
 	heap->slots = slots;
 	heap->chunks = tb_heap_chunks_make(query, slots, heap->parts);
 	heap->deferred = tb_deferred_rows_make(query, slots, heap->parts);
-	return tb_heap_parts_announce_layout(heap->parts, query);
+	if (tb_guc_enable_cache && !tb_heap_parts_take_cached(heap->parts, query))
+		return false;
+	return tb_heap_parts_send_files(heap->parts, query) &&
+		tb_heap_parts_announce_layout(heap->parts, query);
 }
 
 static void
@@ -156,6 +158,7 @@ heap_report(const TbSource *source, TbRunStats *stats)
 	if (heap->chunks == NULL)
 		return;
 	stats->blocks = *tb_heap_chunks_stats(heap->chunks);
+	tb_heap_parts_count_cached(heap->parts, &stats->blocks);
 	stats->rows_deferred = tb_deferred_rows_count(heap->deferred);
 }
 

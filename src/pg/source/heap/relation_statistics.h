@@ -1,5 +1,6 @@
 /*
- * relation_statistics.h - what pg_stat_user_tables counts of our scans.
+ * relation_statistics.h - what pg_stat_user_tables and pg_statio_user_tables count of our
+ * scans. Blocks that went through shared buffers PostgreSQL has counted itself.
  */
 #ifndef TURBINE_PG_RELATION_STATISTICS_H
 #define TURBINE_PG_RELATION_STATISTICS_H
@@ -15,6 +16,24 @@ tb_count_rows_read(Relation rel, uint64 rows)
 {
 	if (pgstat_should_count_relation(rel))
 		rel->pgstat_info->t_counts.t_tuples_returned += rows;
+}
+
+/* A block that was read from its file: heap_blks_read. */
+static inline void
+tb_count_direct_block(Relation rel)
+{
+	pgstat_count_buffer_read(rel);
+}
+
+/* Blocks whose columns were cached: heap_blks_hit, for the query needed them and no file
+ * was read. */
+static inline void
+tb_count_cached_blocks(Relation rel, uint64 blocks)
+{
+	if (!pgstat_should_count_relation(rel))
+		return;
+	rel->pgstat_info->t_counts.t_blocks_fetched += blocks;
+	rel->pgstat_info->t_counts.t_blocks_hit += blocks;
 }
 
 #endif

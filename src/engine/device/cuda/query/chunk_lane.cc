@@ -177,6 +177,7 @@ void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
     const bool nullable = query_.program->columns()[i].flags & TB_COL_NULLABLE;
     columns[i].values = device_pointer<void>(arrays_.device(), layout_.columns[i].values);
     columns[i].valid = nullable ? device_pointer<uint8_t>(arrays_.device(), layout_.columns[i].valid) : nullptr;
+    columns[i].bytes = nullptr;
   }
   auto* device_columns = device_pointer<TbColumnData>(arguments_.device(), sizeof(Arguments));
   auto* rowids = rows_sink_ ? device_pointer<uint32_t>(arrays_.device(), layout_.rowids) : nullptr;

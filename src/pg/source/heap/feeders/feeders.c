@@ -79,7 +79,7 @@ feeders_wanted(const TbFeederInput *input)
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
 		const TbHeapPart *part = &parts->parts[i];
-		double			  buffered = tb_heap_parts_buffered_blocks(parts, part);
+		double			  buffered = tb_heap_parts_buffered_blocks(part);
 
 		need.buffered += buffered;
 		if (buffered >= 1)

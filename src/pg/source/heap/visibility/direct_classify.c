@@ -29,12 +29,15 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
+#include "port/pg_bitutils.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+
+#include "turbine/wire.h"
 
 #include "pg/source/heap/visibility/buffer_lookup.h"
 #include "pg/source/heap/visibility/direct_classify.h"
@@ -101,6 +104,58 @@ double
 tb_direct_share(const TbDirect *direct)
 {
 	return Min((double) direct->map->all_visible / Max(direct->nblocks, 1), 1);
+}
+
+/* The all-visible bits of four blocks, of the eight bits that the map has for them. */
+static uint8
+all_visible_bits(uint8 map_bits)
+{
+	return (map_bits & 1) | (map_bits >> 1 & 2) | (map_bits >> 2 & 4) | (map_bits >> 3 & 8);
+}
+
+static void
+keep_wanted(uint8 *bits, BlockNumber nblocks, const TbBlockSet *wanted)
+{
+	BlockNumber from = 0;
+
+	while (from < nblocks)
+	{
+		BlockNumber next = Min(tb_block_set_next(wanted, from), nblocks);
+
+		for (; from < next; from++)
+			bits[from / 8] &= ~(1 << (from % 8));
+		from = next + 1;
+	}
+}
+
+uint64
+tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *wanted,
+				 uint64 *lsn, uint8 *bits)
+{
+	const TbVisibilityMap *map = direct->map;
+	Size				   size = (nblocks + 7) / 8;
+
+	StaticAssertStmt(TB_VM_BLOCKS_PER_PAGE == TB_BLOCKS_PER_MAP_PAGE &&
+						 TB_VM_BLOCKS_PER_PAGE % 8 == 0,
+					 "map pages as wire.h has them");
+	Assert(nblocks > 0 && nblocks <= direct->nblocks);
+	for (uint32 page = 0; page <= TB_VM_PAGE(nblocks - 1); page++)
+	{
+		Size first = (Size) page * TB_VM_BLOCKS_PER_PAGE / 8;
+		Size end = Min(first + TB_VM_BLOCKS_PER_PAGE / 8, size);
+
+		lsn[page] = map->lsn[page];
+		/* Where nothing was logged an LSN that has not moved proves nothing. */
+		for (Size i = first; i < end; i++)
+			bits[i] = lsn[page] == 0 ? 0 :
+									   all_visible_bits(map->bits[2 * i]) |
+					all_visible_bits(map->bits[2 * i + 1]) << 4;
+	}
+	if (nblocks % 8 != 0)
+		bits[size - 1] &= (1 << (nblocks % 8)) - 1;
+	if (wanted != NULL)
+		keep_wanted(bits, nblocks, wanted);
+	return pg_popcount((const char *) bits, size);
 }
 
 static void

@@ -15,6 +15,7 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
+#include "pg/source/heap/block_set.h"
 #include "pg/source/heap/visibility/visibility_map.h"
 
 typedef struct TbDirect TbDirect;
@@ -26,6 +27,15 @@ extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nb
 
 /* The part of the relation's blocks that the map calls all-visible. */
 extern double tb_direct_share(const TbDirect *direct);
+
+/*
+ * What is known of the first `nblocks` blocks without looking at buffers, for cached
+ * columns: the LSN of each map page, and a bit a block that is all-visible, and in `wanted`
+ * (NULL: all), under an LSN that proves something. `lsn` has room for each map page, `bits`
+ * for each block. Returns how many bits are set.
+ */
+extern uint64 tb_direct_export(const TbDirect *direct, BlockNumber nblocks,
+							   const TbBlockSet *wanted, uint64 *lsn, uint8 *bits);
 
 extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
 

@@ -1,0 +1,190 @@
+/*
+ * segment_source.cc - see segment_source.h.
+ *
+ * Owns what it knows of the query's parts. Called by execution/ for SEGMENTS and CHUNK. It
+ * must take the backend's word for what is visible, and nobody else's.
+ */
+#include "engine/source/segments/segment_source.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "engine/source/heap/direct_reader.h"
+#include "engine/store/column_key.h"
+#include "engine/wire/protocol_error.h"
+
+namespace turbine {
+namespace {
+
+/* Rows of a task: enough to make little of what a task costs, few enough to spread. */
+constexpr uint64_t kMorselRows = 64 << 10;
+
+/* Segments whose pages one job looks at: 1,024 system calls of some 0.3 us. */
+constexpr size_t kSegmentsPerLook = 16;
+
+/* Behind all chunks: sums of floating-point numbers are folded in this order. */
+constexpr uint64_t kFirstSequence = uint64_t{1} << 40;
+
+/* Sets the bits of a segment's blocks in a part's. */
+void set_bits(const TakenSegment& taken, uint8_t* bits) {
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    const uint32_t block = taken.segment->first_block + i;
+    if (taken.blocks >> i & 1) bits[block / 8] |= static_cast<uint8_t>(1u << (block % 8));
+  }
+}
+
+uint64_t count_blocks(const std::vector<TakenSegment>& segments) {
+  uint64_t count = 0;
+  for (const TakenSegment& taken : segments) count += static_cast<uint64_t>(std::popcount(taken.blocks));
+  return count;
+}
+
+/* What these columns of the taken rows take, about. */
+uint64_t bytes_of(const TakenSegment& taken, uint64_t rows, const std::vector<uint32_t>& columns) {
+  uint64_t bytes = 0;
+  for (uint32_t number : columns) bytes += taken.segment->find(number)->data->bytes();
+  return taken.segment->nrows() == 0 ? 0 : bytes * rows / taken.segment->nrows();
+}
+
+std::vector<uint8_t> reply_of(const SegmentsRequest& request, const StoredPart& part,
+                              const std::vector<TakenSegment>& taken, const std::vector<TakenSegment>& doubtful,
+                              uint64_t excluded) {
+  TbSegmentsTaken head{};
+  head.part = request.segments.part;
+  head.excluded = excluded;
+  head.blocks = count_blocks(taken);
+  head.doubtful = count_blocks(doubtful);
+  const size_t size = request.bits.size();
+  std::vector<uint8_t> reply(sizeof head + size * (head.doubtful > 0 ? 2 : 1));
+  for (const TakenSegment& some : taken) {
+    const uint64_t rows = some.segment->rows_of_blocks(some.blocks);
+    head.rows += rows;
+    head.bytes += bytes_of(some, rows, *part.columns);
+    set_bits(some, reply.data() + sizeof head);
+  }
+  for (const TakenSegment& some : doubtful) set_bits(some, reply.data() + sizeof head + size);
+  memcpy(reply.data(), &head, sizeof head);
+  return reply;
+}
+
+StoredTable::Known known_of(const SegmentsRequest& request) {
+  return {request.segments.nblocks, request.map_lsn.data(), request.bits.data()};
+}
+
+/* Of the segment's blocks, those whose pages have not changed since. */
+BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& files) {
+  const Segment& segment = *doubtful.segment;
+  BlockMask unchanged = 0;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    if ((doubtful.blocks >> i & 1) == 0) continue;
+    const uint64_t lsn = cached_page_lsn(files, segment.first_block + i);
+#ifdef TB_MUTANT_PAGE_LSN_IGNORED
+    const bool same = lsn != 0;
+#else
+    const bool same = lsn != 0 && lsn == segment.page_lsn[i];
+#endif
+    if (same) unchanged |= BlockMask{1} << i;
+  }
+  return unchanged;
+}
+
+}  // namespace
+
+void SegmentSource::check_program() const {
+  if (program_->source() != TB_SOURCE_HEAP || program_->sink() == TB_SINK_ROWS)
+    throw ProtocolError("SEGMENTS for a program that takes none");
+}
+
+StoredPart SegmentSource::part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const {
+  const ChunkLayout* layout = layouts.find(request.segments.layout);
+  const Program& program = layout ? *layout->program : *program_;
+  const std::string& params = layout ? *layout->params : *params_;
+  std::vector<ColumnKey> keys;
+  for (size_t i = 0; i < program_->source_columns(); i++)
+    keys.push_back(column_key(program, i, reinterpret_cast<const TbParamBlock*>(params.data())));
+  StoredPart part;
+  part.table = store_.table(request.segments.file);
+  part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
+  part.nblocks = request.segments.nblocks;
+  part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;
+  return part;
+}
+
+/* Of what is taken, what may have rows that pass becomes tasks. */
+SegmentSource::Taken SegmentSource::taken(const SegmentsRequest& request, const StoredPart& part,
+                                          const Segments& segments, const Segments& doubtful) {
+  Taken result{};
+  std::shared_ptr<SegmentMorsel> morsel;
+  uint64_t rows = 0, excluded = 0;
+  for (const TakenSegment& some : segments) {
+    const uint32_t own = some.segment->rows_of_blocks(some.blocks);
+    if (zones_.excludes(*some.segment, *part.columns)) {
+      result.rows_excluded += own;
+      excluded += static_cast<uint64_t>(std::popcount(some.blocks));
+      continue;
+    }
+    if (!morsel || rows >= kMorselRows) {
+      morsel = std::make_shared<SegmentMorsel>();
+      morsel->columns = part.columns;
+      ChunkTask task{};
+      task.sequence = kFirstSequence + tasks_++;
+      task.kind = kSegments;
+      task.segments = morsel;
+      result.tasks.push_back(std::move(task));
+      rows = 0;
+    }
+    rows += own;
+    morsel->segments.push_back(some);
+  }
+  result.reply = reply_of(request, part, segments, doubtful, excluded);
+  return result;
+}
+
+SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs) {
+  check_program();
+  if (request.segments.part != parts_.size() + 1 || parts_.size() >= TB_MAX_PARTS)
+    throw ProtocolError("SEGMENTS: bad number of a part");
+  if (!layouts.has(request.segments.layout)) throw ProtocolError("SEGMENTS of an unknown layout");
+
+  StoredPart part = store_.enabled() ? part_of(request, layouts) : StoredPart();
+  StoredTable::Found found;
+  if (runs && part.table) found = part.table->find(*part.columns, known_of(request));
+  Taken result = taken(request, part, found.good, found.doubtful);
+  parts_.push_back(std::move(part));
+  return result;
+}
+
+SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& request, const RelationFiles& files,
+                                                   WorkerPool& readers) {
+  check_program();
+  const uint32_t number = request.segments.part;
+  if (number == 0 || number > parts_.size() || !parts_[number - 1].table ||
+      parts_[number - 1].nblocks != request.segments.nblocks)
+    throw ProtocolError("SEGMENTS again of another part");
+  const StoredPart& part = parts_[number - 1];
+  StoredTable::Found found = part.table->find(*part.columns, known_of(request));
+  Segments& doubtful = found.doubtful;
+  readers.run_all((doubtful.size() + kSegmentsPerLook - 1) / kSegmentsPerLook, [&](uint64_t job) {
+    const size_t end = std::min(doubtful.size(), (job + 1) * kSegmentsPerLook);
+    for (size_t i = job * kSegmentsPerLook; i < end; i++) {
+      TakenSegment& some = doubtful[i];
+      some.blocks = unchanged_blocks(some, files);
+      if (some.blocks == 0) continue;
+      part.table->confirm(some, request.map_lsn[some.segment->first_block / TB_BLOCKS_PER_MAP_PAGE]);
+    }
+  });
+  for (const TakenSegment& some : doubtful)
+    if (some.blocks != 0) found.good.push_back(some);
+  return taken(request, part, found.good, {});
+}
+
+std::shared_ptr<SegmentFill> SegmentSource::fill_of(const ChunkRequest& chunk) const {
+  if (chunk.part == 0) return nullptr;
+  if (chunk.part > parts_.size()) throw ProtocolError("chunk of an unknown part");
+  const StoredPart& part = parts_[chunk.part - 1];
+  if (!part.table || chunk.map_lsn == 0 || chunk.runs.empty()) return nullptr;
+  return std::make_shared<SegmentFill>(store_, program_, part, chunk.runs, chunk.map_lsn);
+}
+
+}  // namespace turbine

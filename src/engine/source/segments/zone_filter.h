@@ -1,0 +1,42 @@
+/*
+ * zone_filter.h - which segments a query's filters exclude as a whole: no value between the least
+ * and the greatest of a column can pass.
+ *
+ * Takes comparisons of a column of integers, dates, timestamps or numerics with a
+ * parameter, ANDed. Only filters before the first that may raise: a row that is not looked
+ * at raises nothing, where PostgreSQL would have raised. And only those that come before the
+ * first FULL join: the rows that later ones drop count as matches.
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/program/program.h"
+#include "engine/store/segment.h"
+#include "turbine/params.h"
+
+namespace turbine {
+
+class ZoneFilter {
+ public:
+  /* `params`: checked against the program. */
+  ZoneFilter(const Program& program, const TbParamBlock* params);
+
+  /* Whether no row of the segment passes. `columns`: numbers in the store, by the program's
+   * source column; the segment has them. */
+  bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const;
+
+ private:
+  /* What passes of a column: values from `least` to `greatest`. */
+  struct Interval {
+    size_t column;
+    int64_t least, greatest;
+  };
+  void add(const Program& program, const TbParamBlock* params, const TbExpr& filter);
+  void add_comparison(const Program& program, const TbParamBlock* params, const TbExpr& call);
+
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace turbine

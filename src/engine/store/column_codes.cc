@@ -1,0 +1,160 @@
+/*
+ * column_codes.cc - see column_codes.h.
+ *
+ * Owns nothing. Called where segments are made, and by devices before their pipelines: the
+ * loops are vectorised (this file is compiled with -O3), since a warm query decodes every
+ * value that it reads.
+ */
+#include "engine/store/column_codes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace turbine {
+namespace {
+
+/* For processors that have wider vectors than all have. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TB_WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define TB_WIDE_VECTORS
+#endif
+
+struct Range {
+  int64_t min = std::numeric_limits<int64_t>::max();
+  int64_t max = std::numeric_limits<int64_t>::min();
+  bool nulls = false;
+  bool empty() const { return min > max; }
+};
+
+template <class Value>
+void extend(Range& range, const Value* values, const uint8_t* valid, uint32_t first, uint32_t end) {
+  Value min = std::numeric_limits<Value>::max(), max = std::numeric_limits<Value>::min();
+  bool nulls = false;
+  if (!valid) {
+    for (uint32_t i = first; i < end; i++) {
+      min = std::min(min, values[i]);
+      max = std::max(max, values[i]);
+    }
+  } else {
+    for (uint32_t i = first; i < end; i++) {
+      nulls |= valid[i] == 0;
+      min = valid[i] ? std::min(min, values[i]) : min;
+      max = valid[i] ? std::max(max, values[i]) : max;
+    }
+  }
+  range.nulls |= nulls;
+  if (min > max) return;  // NULLs alone
+  range.min = std::min<int64_t>(range.min, min);
+  range.max = std::max<int64_t>(range.max, max);
+}
+
+/* Values under NULL become any code. */
+template <class Value, class Code>
+void encode(const Value* values, uint64_t base, uint32_t first, uint32_t end, Code* codes) {
+  for (uint32_t i = first; i < end; i++) codes[i] = static_cast<Code>(static_cast<uint64_t>(values[i]) - base);
+}
+
+/* No template: the compiler does not clone them. */
+#define TB_DEFINE_DECODE(Value, Code)                                                                       \
+  TB_WIDE_VECTORS void decode(const Code* codes, Value base, uint32_t first, uint32_t end, Value* values) { \
+    using Bits = std::make_unsigned_t<Value>;                                                               \
+    for (uint32_t i = first; i < end; i++)                                                                  \
+      values[i] = static_cast<Value>(static_cast<Bits>(static_cast<Bits>(base) + codes[i]));                \
+  }
+TB_DEFINE_DECODE(int16_t, uint8_t)
+TB_DEFINE_DECODE(int32_t, uint8_t)
+TB_DEFINE_DECODE(int32_t, uint16_t)
+TB_DEFINE_DECODE(int64_t, uint8_t)
+TB_DEFINE_DECODE(int64_t, uint16_t)
+TB_DEFINE_DECODE(int64_t, uint32_t)
+#undef TB_DEFINE_DECODE
+
+template <class Value>
+void decode_values(const StoredColumn& column, uint32_t first, uint32_t end, Value* values) {
+  const auto base = static_cast<Value>(column.base());
+  if (column.width() == 0) return std::fill(values + first, values + end, base);
+  if (column.width() == 1) return decode(static_cast<const uint8_t*>(column.values()), base, first, end, values);
+  if constexpr (sizeof(Value) > 2) {
+    if (column.width() == 2) return decode(static_cast<const uint16_t*>(column.values()), base, first, end, values);
+  }
+  if constexpr (sizeof(Value) > 4) decode(static_cast<const uint32_t*>(column.values()), base, first, end, values);
+}
+
+uint32_t width_of(const Range& range, uint32_t plain) {
+  if (range.empty()) return 0;
+  const uint64_t span = static_cast<uint64_t>(range.max) - static_cast<uint64_t>(range.min);
+  const uint32_t width = span == 0 ? 0 : span <= 0xff ? 1 : span <= 0xffff ? 2 : span <= 0xffffffff ? 4 : 8;
+  return std::min(width, plain);
+}
+
+/* A column of one integer type. */
+template <class Value>
+std::shared_ptr<const StoredColumn> encode_integers(std::shared_ptr<StoredColumn> plain, const Segment& segment,
+                                                    BlockMask blocks) {
+  const auto* values = static_cast<const Value*>(plain->values());
+  Range range;
+  each_row_range(segment, blocks,
+                 [&](uint32_t first, uint32_t end) { extend(range, values, plain->valid(), first, end); });
+  const uint32_t width = width_of(range, sizeof(Value));
+  const bool drops_valid = plain->valid() && !range.nulls;
+  plain->set_zone(range.min, range.max);
+  if (width == sizeof(Value) && !drops_valid) return plain;
+
+  const uint32_t nrows = segment.nrows();
+  const bool plain_values = width == sizeof(Value);
+  const int64_t base = plain_values || range.empty() ? 0 : range.min;
+  auto codes = std::make_shared<StoredColumn>(StoredColumn::Shape{plain->type(), plain->nullable(), range.nulls,
+                                                                  plain_values ? StoredColumn::kPlain : width, base},
+                                              nrows);
+  codes->set_zone(range.min, range.max);
+  each_row_range(segment, blocks, [&](uint32_t first, uint32_t end) {
+    const auto from = static_cast<uint64_t>(base);
+    if (range.nulls) memcpy(codes->valid() + first, plain->valid() + first, end - first);
+    if (plain_values)
+      memcpy(static_cast<Value*>(codes->values()) + first, values + first, (end - first) * sizeof(Value));
+    else if (width == 1)
+      encode(values, from, first, end, static_cast<uint8_t*>(codes->values()));
+    else if (width == 2)
+      encode(values, from, first, end, static_cast<uint16_t*>(codes->values()));
+    else if (width == 4)
+      encode(values, from, first, end, static_cast<uint32_t*>(codes->values()));
+  });
+  return codes;
+}
+
+/* What a nullable column without NULLs shows. */
+const uint8_t* all_valid() {
+  static const std::vector<uint8_t> ones(kMostSegmentRows, 1);
+  return ones.data();
+}
+
+}  // namespace
+
+std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> plain, const Segment& segment,
+                                                  BlockMask blocks) {
+  if (tb_type_is_text(plain->type())) return plain;
+  switch (tb_type_width(plain->type())) {
+    case 2: return encode_integers<int16_t>(std::move(plain), segment, blocks);
+    case 4: return encode_integers<int32_t>(std::move(plain), segment, blocks);
+    case 8: return encode_integers<int64_t>(std::move(plain), segment, blocks);
+    default: return plain;
+  }
+}
+
+TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t end, void* values) {
+  TbColumnData data{column.values(), column.valid(), column.text()};
+  if (column.nullable() && !data.valid) data.valid = const_cast<uint8_t*>(all_valid());
+  if (column.width() == StoredColumn::kPlain) return data;
+  data.values = values;
+  switch (tb_type_width(column.type())) {
+    case 2: decode_values(column, first, end, static_cast<int16_t*>(values)); break;
+    case 4: decode_values(column, first, end, static_cast<int32_t*>(values)); break;
+    default: decode_values(column, first, end, static_cast<int64_t*>(values));
+  }
+  return data;
+}
+
+}  // namespace turbine

@@ -1,0 +1,30 @@
+/*
+ * column_key.h - what the values of a column were decoded with: its identity in the store.
+ *
+ * ALTER TABLE without a rewrite leaves a table's file as it was and changes what its bytes
+ * mean, and a rolled-back one leaves nothing behind that could be noticed. So columns are
+ * never looked up by their number alone: two programs mean the same column of a file only
+ * if all that their code decodes it with is the same.
+ */
+#pragma once
+
+#include <compare>
+#include <string>
+
+#include "engine/program/program.h"
+#include "turbine/params.h"
+
+namespace turbine {
+
+struct ColumnKey {
+  uint32_t attnum = 0;
+  uint32_t type = 0;
+  std::string rest;  // bytes
+  auto operator<=>(const ColumnKey&) const = default;
+};
+
+/* Of a source column of a program over a heap: attribute number, physical type, form, and
+ * the value of tuples too short to have it. `params`: checked against the program. */
+ColumnKey column_key(const Program& program, size_t column, const TbParamBlock* params);
+
+}  // namespace turbine

@@ -1,0 +1,229 @@
+/*
+ * column_store.cc - see column_store.h.
+ *
+ * Owns all stored columns and counts their bytes. Called by queries that take segments, on
+ * their session's thread, and by device threads that add them. Locks: the list of tables
+ * first, then a table's; neither is held while memory is freed.
+ */
+#include "engine/store/column_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+namespace turbine {
+namespace {
+
+/* Evicted at once, of the capacity: looking for what is old takes long. */
+constexpr uint64_t kEvictedShare = 16;
+
+/* Versions that two threads make of one segment at once: a few tries are enough. */
+constexpr int kTries = 3;
+
+/* The bits of a segment's blocks: those that the file still has. */
+BlockMask bits_of(const StoredTable::Known& known, uint32_t first_block) {
+  const uint32_t end = std::min(known.nblocks, first_block + segment_blocks(segment_number(first_block)));
+  BlockMask mask = 0;
+  memcpy(&mask, known.bits + first_block / 8, (end - first_block + 7) / 8);
+  const uint32_t count = end - first_block;
+  return count < TB_SEGMENT_BLOCKS ? mask & ((BlockMask{1} << count) - 1) : mask;
+}
+
+int64_t now_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+/* Blocks that have all these columns. */
+BlockMask blocks_with(const Segment& segment, const std::vector<uint32_t>& columns) {
+  BlockMask blocks = segment.blocks;
+  for (uint32_t number : columns) {
+    const Segment::Column* column = segment.find(number);
+    blocks &= column ? column->blocks : 0;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<uint32_t> StoredTable::column_numbers(const std::vector<ColumnKey>& keys) {
+  std::lock_guard lock(mutex_);
+  std::vector<uint32_t> numbers;
+  for (const ColumnKey& key : keys)
+    numbers.push_back(numbers_.emplace(key, static_cast<uint32_t>(numbers_.size())).first->second);
+  hits_.resize(numbers_.size());
+  return numbers;
+}
+
+StoredTable::Found StoredTable::find(const std::vector<uint32_t>& columns, const Known& known) {
+  const uint64_t now = store_.clock_.fetch_add(1, std::memory_order_relaxed);
+  Found found;
+  std::lock_guard lock(mutex_);
+  for (const auto& segment : segments_) {
+    if (!segment) continue;
+    if (segment->first_block >= known.nblocks) break;
+    const BlockMask blocks = blocks_with(*segment, columns) & bits_of(known, segment->first_block);
+    if (blocks == 0) continue;
+    const uint64_t lsn = known.map_lsn[segment->first_block / TB_BLOCKS_PER_MAP_PAGE];
+    segment->last_used.store(now, std::memory_order_relaxed);
+#ifdef TB_MUTANT_MAP_LSN_IGNORED
+    const BlockMask good = blocks;
+#else
+    const BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
+#endif
+    if (good != 0) found.good.push_back({segment, good});
+    // A newer version is none of a query that has seen the map before.
+    if (blocks != good && segment->map_lsn <= lsn) found.doubtful.push_back({segment, blocks & ~good});
+  }
+  if (found.good.empty()) return found;
+  for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us()};
+  return found;
+}
+
+void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {
+  auto version = std::make_shared<Segment>(*unchanged.segment);
+  version->good = unchanged.blocks | (version->map_lsn == map_lsn ? version->good : 0);
+#ifdef TB_MUTANT_OLD_BLOCKS_STAY_GOOD
+  version->good |= unchanged.segment->good;
+#endif
+  version->map_lsn = map_lsn;
+  std::lock_guard lock(mutex_);
+  const uint32_t number = segment_number(version->first_block);
+  if (number < segments_.size() && segments_[number] == unchanged.segment) publish(number, std::move(version));
+}
+
+/* Under the lock. */
+void StoredTable::publish(uint32_t number, std::shared_ptr<const Segment> version) {
+  std::shared_ptr<const Segment>& place = segments_[number];
+  store_.used_ += version->bytes();
+  if (place) store_.used_ -= place->bytes();
+  place = std::move(version);
+}
+
+void StoredTable::report(std::vector<TbCachedColumn>& columns) {
+  std::lock_guard lock(mutex_);
+  std::vector<TbCachedColumn> own(numbers_.size());
+  for (const auto& [key, number] : numbers_) {
+    own[number].file = file_;
+    own[number].attnum = key.attnum;
+    own[number].type = key.type;
+    own[number].hits = hits_[number].count;
+    own[number].last_hit_us = hits_[number].last_us;
+  }
+  for (const auto& segment : segments_) {
+    if (!segment) continue;
+    for (const Segment::Column& column : segment->columns) {
+      TbCachedColumn& entry = own[column.number];
+      entry.bytes += column.data->bytes();
+      entry.rows += segment->rows_of_blocks(column.blocks);
+      entry.good_blocks += static_cast<uint64_t>(std::popcount(column.blocks & segment->good));
+      entry.doubtful_blocks += static_cast<uint64_t>(std::popcount(column.blocks & ~segment->good));
+    }
+  }
+  for (const TbCachedColumn& entry : own)
+    if (entry.bytes > 0) columns.push_back(entry);
+}
+
+uint64_t StoredTable::drop() {
+  std::vector<std::shared_ptr<const Segment>> segments;  // freed when the lock is
+  std::lock_guard lock(mutex_);
+  dropped_ = true;
+  segments.swap(segments_);
+  uint64_t bytes = 0;
+  for (const auto& segment : segments)
+    if (segment) bytes += segment->bytes();
+  store_.used_ -= bytes;
+  return bytes;
+}
+
+std::shared_ptr<StoredTable> ColumnStore::table(const TbFileIdentity& file) {
+  const std::array<uint64_t, 4> key{uint64_t{file.tablespace} << 32 | file.database, file.file_number, file.inode,
+                                    file.birth_ns};
+  std::lock_guard lock(tables_mutex_);
+  std::shared_ptr<StoredTable>& table = tables_[key];
+  if (!table) table.reset(new StoredTable(*this, file));
+  return table;
+}
+
+void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
+  const uint32_t number = segment_number(decoded.first_block);
+  for (int i = 0; i < kTries; i++) {
+    std::shared_ptr<const Segment> before;
+    {
+      std::lock_guard lock(table.mutex_);
+      if (table.dropped_) return;
+      if (table.segments_.size() <= number) table.segments_.resize(number + 1);
+      before = table.segments_[number];
+    }
+    if (before && before->map_lsn > decoded.map_lsn) return;
+    std::shared_ptr<Segment> version = merge_segment(before.get(), decoded);
+    if (!version) return;
+    version->last_used = clock_.load(std::memory_order_relaxed);
+    std::lock_guard lock(table.mutex_);
+    if (table.dropped_) return;
+    if (table.segments_[number] != before) continue;
+    table.publish(number, std::move(version));
+    break;
+  }
+  if (used() > capacity_) make_room();
+}
+
+/* Forgets the segments that were not used for longest, of all tables. Columns that some
+ * query still reads are freed when it lets go of them. */
+void ColumnStore::make_room() {
+  struct Candidate {
+    uint64_t last_used;
+    uint64_t bytes;
+    StoredTable* table;
+    size_t number;
+    std::shared_ptr<const Segment> segment;
+  };
+  std::vector<Candidate> candidates;
+  std::lock_guard lock(tables_mutex_);
+  if (used() <= capacity_) return;  // another thread has been here
+  for (const auto& [key, table] : tables_) {
+    std::lock_guard table_lock(table->mutex_);
+    for (size_t i = 0; i < table->segments_.size(); i++)
+      if (const auto& segment = table->segments_[i])
+        candidates.push_back(
+            {segment->last_used.load(std::memory_order_relaxed), segment->bytes(), table.get(), i, segment});
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.last_used < b.last_used; });
+  const uint64_t wanted = capacity_ - capacity_ / kEvictedShare;
+  for (const Candidate& candidate : candidates) {
+    if (used() <= wanted) break;
+    std::lock_guard table_lock(candidate.table->mutex_);
+    if (candidate.number >= candidate.table->segments_.size()) continue;
+    std::shared_ptr<const Segment>& place = candidate.table->segments_[candidate.number];
+    if (place != candidate.segment) continue;
+    used_ -= candidate.bytes;
+    place.reset();
+  }
+}
+
+std::vector<TbCachedColumn> ColumnStore::report(size_t most) {
+  std::vector<TbCachedColumn> columns;
+  std::lock_guard lock(tables_mutex_);
+  for (const auto& [key, table] : tables_) {
+    if (columns.size() >= most) break;
+    table->report(columns);
+  }
+  columns.resize(std::min(columns.size(), most));
+  return columns;
+}
+
+uint64_t ColumnStore::drop(uint32_t tablespace, uint32_t database, uint32_t file_number) {
+  std::lock_guard lock(tables_mutex_);
+  uint64_t bytes = 0;
+  std::erase_if(tables_, [&](const auto& entry) {
+    const TbFileIdentity& file = entry.second->file_;
+    if (file.tablespace != tablespace || file.database != database || file.file_number != file_number) return false;
+    bytes += entry.second->drop();
+    return true;
+  });
+  return bytes;
+}
+
+}  // namespace turbine

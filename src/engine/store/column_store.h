@@ -1,0 +1,113 @@
+/*
+ * column_store.h - decoded columns of heap files in host memory, for queries to come.
+ *
+ * Knows nothing of visibility. Whoever adds blocks has confirmed them under the LSN of
+ * their page of the visibility map; whoever takes some shows that page's LSN and bits of
+ * now, and gets those that were good under the same LSN. Of the others that it asks for, those
+ * are good again whose pages have the LSN that they were decoded with (confirm()).
+ * The store lives and dies with the service: after a crash LSNs may be used again.
+ *
+ * Thread-safe. What was taken stays whatever is evicted: it is a reference.
+ */
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/store/column_key.h"
+#include "engine/store/segment.h"
+#include "engine/store/segment_merge.h"
+
+namespace turbine {
+
+class ColumnStore;
+
+/* Columns of one file. */
+class StoredTable {
+ public:
+  /* Numbers of columns by their keys (column_key.h); new ones are added. */
+  std::vector<uint32_t> column_numbers(const std::vector<ColumnKey>& keys);
+
+  /* What the file's blocks are known to be now: see TbSegments. */
+  struct Known {
+    uint32_t nblocks;
+    const uint64_t* map_lsn;  // a map page
+    const uint8_t* bits;      // a block: wanted, and all-visible under that LSN
+  };
+
+  /* Blocks with all these columns, in their order. */
+  struct Found {
+    std::vector<TakenSegment> good;
+    std::vector<TakenSegment> doubtful;  // confirm() may make them good
+  };
+  Found find(const std::vector<uint32_t>& columns, const Known& known);
+
+  /*
+   * These blocks of a version are all-visible under this LSN, and their pages are what they
+   * were decoded from. Queries to come find them good, unless someone else has made a new
+   * version meanwhile.
+   */
+  void confirm(const TakenSegment& unchanged, uint64_t map_lsn);
+
+ private:
+  void publish(uint32_t number, std::shared_ptr<const Segment> version);
+  friend class ColumnStore;
+  StoredTable(ColumnStore& store, const TbFileIdentity& file) : store_(store), file_(file) {}
+  void report(std::vector<TbCachedColumn>& columns);
+  uint64_t drop();
+
+  struct Hits {
+    uint64_t count = 0;
+    int64_t last_us = 0;  // since 1970
+  };
+
+  ColumnStore& store_;
+  const TbFileIdentity file_;
+  std::mutex mutex_;  // all below
+  std::map<ColumnKey, uint32_t> numbers_;
+  std::vector<Hits> hits_;                                // by number
+  std::vector<std::shared_ptr<const Segment>> segments_;  // by number; null: none
+  bool dropped_ = false;                                  // nothing is added any more
+};
+
+class ColumnStore {
+ public:
+  /* 0 bytes: nothing is kept. */
+  explicit ColumnStore(uint64_t capacity) : capacity_(capacity) {}
+
+  bool enabled() const { return capacity_ > 0; }
+
+  std::shared_ptr<StoredTable> table(const TbFileIdentity& file);
+
+  /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts what was
+   * not used for longest if the store is full. Throws bad_alloc. */
+  void add(StoredTable& table, const DecodedBlocks& decoded);
+
+  /* What is kept of each column, files in order; at most so many. */
+  std::vector<TbCachedColumn> report(size_t most);
+
+  /* Forgets a relation's file, all that ever had its number; returns the bytes. Queries that
+   * run keep what they have taken, and add nothing to it any more. */
+  uint64_t drop(uint32_t tablespace, uint32_t database, uint32_t file_number);
+
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  uint64_t capacity() const { return capacity_; }
+
+ private:
+  friend class StoredTable;
+  void make_room();
+
+  const uint64_t capacity_;
+  std::atomic<uint64_t> used_{0};
+  std::atomic<uint64_t> clock_{1};  // a tick a query
+  std::mutex tables_mutex_;
+  std::map<std::array<uint64_t, 4>, std::shared_ptr<StoredTable>> tables_;
+};
+
+}  // namespace turbine

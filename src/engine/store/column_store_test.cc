@@ -1,0 +1,217 @@
+/* column_store_test.cc - who finds which blocks good: LSNs, bits, columns, the file's end; eviction. */
+#include "engine/store/column_store.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace turbine {
+namespace {
+
+constexpr uint32_t kBlocks = 10 * TB_SEGMENT_BLOCKS;
+constexpr BlockMask kAll = ~BlockMask{0};
+constexpr uint32_t kRows = 128;  // of a whole segment
+
+/* Blocks of two rows each, of the same page LSN. */
+DecodedBlocks decoded(uint32_t segment, uint64_t map_lsn, const std::vector<uint32_t>& numbers, BlockMask blocks = kAll,
+                      uint64_t page_lsn = 5) {
+  static int32_t values[kRows] = {};
+  DecodedBlocks some;
+  some.first_block = segment * TB_SEGMENT_BLOCKS;
+  some.blocks = blocks;
+  some.map_lsn = map_lsn;
+  some.page_lsn.fill(page_lsn);
+  some.row_count.fill(2);
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) some.first_row[i] = 2 * i;
+  for (uint32_t number : numbers) some.columns.push_back({number, TB_TYPE_INT4, false, {values, nullptr, nullptr}});
+  return some;
+}
+
+class ColumnStoreTest : public ::testing::Test {
+ protected:
+  void add(uint32_t segment, uint64_t lsn, const std::vector<uint32_t>& numbers, BlockMask blocks = kAll,
+           uint64_t page_lsn = 5) {
+    store_.add(*table_, decoded(segment, lsn, numbers, blocks, page_lsn));
+  }
+  StoredTable::Found find(const std::vector<uint32_t>& columns, uint64_t lsn, uint32_t nblocks = kBlocks,
+                          const std::vector<uint32_t>& unset = {}) {
+    std::vector<uint8_t> bits((nblocks + 7) / 8, 0xff);
+    for (uint32_t block : unset) bits[block / 8] &= static_cast<uint8_t>(~(1u << (block % 8)));
+    return table_->find(columns, {nblocks, &lsn, bits.data()});
+  }
+  using Blocks = std::vector<std::pair<uint32_t, BlockMask>>;  // by segment
+  static Blocks blocks_of(const std::vector<TakenSegment>& segments) {
+    Blocks blocks;
+    for (const TakenSegment& taken : segments)
+      blocks.push_back({taken.segment->first_block / TB_SEGMENT_BLOCKS, taken.blocks});
+    return blocks;
+  }
+  Blocks good(const std::vector<uint32_t>& columns, uint64_t lsn, uint32_t nblocks = kBlocks,
+              const std::vector<uint32_t>& unset = {}) {
+    return blocks_of(find(columns, lsn, nblocks, unset).good);
+  }
+  Blocks doubtful(const std::vector<uint32_t>& columns, uint64_t lsn, const std::vector<uint32_t>& unset = {}) {
+    return blocks_of(find(columns, lsn, kBlocks, unset).doubtful);
+  }
+
+  ColumnStore store_{1 << 20};
+  std::shared_ptr<StoredTable> table_ = store_.table({1, 2, 3, 0, 4, 5});
+  const std::vector<uint32_t> numbers_ = table_->column_numbers(
+      {{1, TB_TYPE_INT4, ""}, {2, TB_TYPE_INT4, ""}, {3, TB_TYPE_INT4, ""}});
+};
+
+TEST_F(ColumnStoreTest, FilesAreToldApartByAllOfTheirIdentity) {
+  const TbFileIdentity file{1, 2, 3, 0, 4, 5};
+  EXPECT_EQ(store_.table(file), table_);
+  for (auto field : {&TbFileIdentity::tablespace, &TbFileIdentity::database, &TbFileIdentity::file_number}) {
+    TbFileIdentity other = file;
+    other.*field += 1;
+    EXPECT_NE(store_.table(other), table_);
+  }
+  for (auto field : {&TbFileIdentity::inode, &TbFileIdentity::birth_ns}) {
+    TbFileIdentity other = file;
+    other.*field += 1;
+    EXPECT_NE(store_.table(other), table_);
+  }
+}
+
+TEST_F(ColumnStoreTest, BlocksAreGoodUnderTheirLsnWhereTheirBitIsSet) {
+  add(1, 77, {0});
+  add(2, 77, {0});
+  EXPECT_EQ(good({0}, 77), (Blocks{{1, kAll}, {2, kAll}}));
+  EXPECT_EQ(good({0}, 78), Blocks{}) << "the map page has moved";
+  EXPECT_EQ(doubtful({0}, 78), (Blocks{{1, kAll}, {2, kAll}}));
+  EXPECT_EQ(good({0}, 76), Blocks{}) << "the map page was older";
+  EXPECT_EQ(doubtful({0}, 76), Blocks{}) << "of an older map nothing may be published";
+  EXPECT_EQ(good({0}, 77, kBlocks, {2 * TB_SEGMENT_BLOCKS - 1}), (Blocks{{1, kAll >> 1}, {2, kAll}}));
+  EXPECT_EQ(good({0}, 77, kBlocks, {3 * TB_SEGMENT_BLOCKS}), (Blocks{{1, kAll}, {2, kAll}})) << "another segment's";
+  EXPECT_EQ(good({0}, 77, TB_SEGMENT_BLOCKS + 3), (Blocks{{1, 7}})) << "the file has become shorter";
+  EXPECT_EQ(good({0}, 77, TB_SEGMENT_BLOCKS), Blocks{});
+}
+
+TEST_F(ColumnStoreTest, ColumnsMayHaveOtherBlocksThanTheirSegment) {
+  add(1, 77, {0});
+  add(2, 77, {0, 1});
+  EXPECT_EQ(good({0, 1}, 77), (Blocks{{2, kAll}}));
+  EXPECT_EQ(good({}, 77), (Blocks{{1, kAll}, {2, kAll}})) << "rows alone";
+  add(1, 77, {1}, 0xf0);
+  EXPECT_EQ(good({0, 1}, 77), (Blocks{{1, 0xf0}, {2, kAll}}));
+  EXPECT_EQ(good({0}, 77), (Blocks{{1, kAll}, {2, kAll}}));
+  EXPECT_EQ(good({0, 2}, 77), Blocks{});
+  EXPECT_EQ(doubtful({0, 2}, 78), Blocks{});
+}
+
+TEST_F(ColumnStoreTest, BlocksComeOneAfterTheOther) {
+  add(1, 77, {0}, 0x3);
+  add(1, 77, {0}, 0x10);
+  EXPECT_EQ(good({0}, 77), (Blocks{{1, 0x13}}));
+}
+
+TEST_F(ColumnStoreTest, WhatIsConfirmedIsGoodUnderTheNewLsn) {
+  add(1, 77, {0});
+  auto found = find({0}, 80, kBlocks, {TB_SEGMENT_BLOCKS});
+  ASSERT_EQ(found.doubtful.size(), 1u);
+  found.doubtful[0].blocks &= 0xfff;
+  table_->confirm(found.doubtful[0], 80);
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0xffe}}));
+  EXPECT_EQ(doubtful({0}, 80), (Blocks{{1, ~BlockMask{0xffe}}})) << "others may be confirmed yet";
+  EXPECT_EQ(good({0}, 77), Blocks{}) << "forward only";
+  table_->confirm({found.doubtful[0].segment, 1}, 80);
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0xffe}})) << "of a version that is there no more";
+  found = find({0}, 80);
+  table_->confirm({found.doubtful[0].segment, 1}, 80);
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0xfff}})) << "under the same LSN more are good";
+}
+
+TEST_F(ColumnStoreTest, NewBlocksOfANewerLsnLeaveTheOthersDoubtful) {
+  add(1, 77, {0, 1});
+  add(1, 80, {0}, 0xf, 6);
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0xf}}));
+  EXPECT_EQ(doubtful({0}, 80), (Blocks{{1, ~BlockMask{0xf}}}));
+  EXPECT_EQ(doubtful({0, 1}, 80), (Blocks{{1, ~BlockMask{0xf}}})) << "column 1 has no values of the new pages";
+  add(1, 77, {0, 1});
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0xf}})) << "an older version does not come back";
+}
+
+TEST_F(ColumnStoreTest, EvictsWhatWasNotUsedForLongest) {
+  ColumnStore probe(1 << 20);
+  auto any = probe.table({9, 9, 9, 0, 9, 9});
+  probe.add(*any, decoded(0, 7, {0}));
+  const uint64_t size = probe.used();
+  ColumnStore small(10 * size);
+  auto table = small.table({9, 9, 9, 0, 9, 9});
+  table->column_numbers({{1, TB_TYPE_INT4, ""}});
+  const uint64_t lsn = 7;
+  const std::vector<uint8_t> all(30 * TB_SEGMENT_BLOCKS / 8, 0xff);
+  std::vector<uint8_t> first(all.size(), 0);
+  std::fill_n(first.begin(), TB_SEGMENT_BLOCKS / 8, 0xff);
+  const auto found = [&](const std::vector<uint8_t>& bits) {
+    return table->find({0}, {30 * TB_SEGMENT_BLOCKS, &lsn, bits.data()}).good;
+  };
+  std::vector<TakenSegment> pinned;
+  for (uint32_t i = 0; i < 30; i++) {
+    small.add(*table, decoded(i, lsn, {0}));
+    pinned = found(first);  // used again and again
+    ASSERT_EQ(pinned.size(), 1u) << i;
+    ASSERT_LE(small.used(), small.capacity());
+  }
+  EXPECT_GE(found(all).size(), 8u);
+  EXPECT_NE(pinned[0].segment->find(0)->data->values(), nullptr);
+}
+
+TEST_F(ColumnStoreTest, ReportsWhatItHas) {
+  add(1, 77, {0, 2});
+  add(2, 77, {0}, 0xf);
+  add(2, 80, {0}, 0x1);
+  find({0}, 77);
+  const auto columns = store_.report(10);
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0].attnum, 1u);
+  EXPECT_EQ(columns[0].file.birth_ns, 5u);
+  EXPECT_EQ(columns[0].rows, kRows + 8u);
+  EXPECT_EQ(columns[0].good_blocks, 65u);
+  EXPECT_EQ(columns[0].doubtful_blocks, 3u);
+  EXPECT_EQ(columns[0].hits, 1u);
+  EXPECT_GT(columns[0].last_hit_us, 0);
+  EXPECT_EQ(columns[1].attnum, 3u);
+  EXPECT_EQ(columns[1].hits, 0u);
+  EXPECT_GT(columns[1].bytes, 0u);
+  EXPECT_EQ(store_.report(1).size(), 1u);
+}
+
+TEST_F(ColumnStoreTest, DroppedTablesAreForgotten) {
+  add(1, 77, {0});
+  const auto taken = find({0}, 77).good;
+  const uint64_t used = store_.used();
+  EXPECT_EQ(store_.drop(1, 2, 4), 0u);
+  EXPECT_EQ(store_.drop(1, 2, 3), used);
+  EXPECT_EQ(store_.used(), 0u);
+  EXPECT_EQ(taken[0].segment->nrows(), kRows);
+  table_->confirm(taken[0], 78);
+  add(2, 78, {0});
+  EXPECT_EQ(store_.used(), 0u) << "who has it still adds nothing";
+  EXPECT_NE(store_.table({1, 2, 3, 0, 4, 5}), table_);
+  EXPECT_TRUE(store_.report(10).empty());
+}
+
+TEST_F(ColumnStoreTest, ManyThreadsAddConfirmAndFind) {
+  std::vector<std::thread> threads;
+  std::atomic<uint64_t> wrong{0};
+  for (uint32_t t = 0; t < 4; t++)
+    threads.emplace_back([&, t] {
+      for (uint32_t i = 0; i < 2000; i++) {
+        const uint64_t lsn = 1 + i / 100;
+        if (t < 3) add(i % 10, lsn, {t}, kAll >> i % 60);
+        const auto found = find({t % 3}, lsn);
+        for (const TakenSegment& taken : found.good)
+          if (taken.segment->map_lsn != lsn || (taken.blocks & ~taken.segment->find(t % 3)->blocks) != 0) wrong++;
+        for (const TakenSegment& taken : found.doubtful) table_->confirm(taken, lsn);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_LE(store_.used(), store_.capacity());
+}
+
+}  // namespace
+}  // namespace turbine

@@ -1,0 +1,88 @@
+/*
+ * segment.cc - memory of stored columns, and which blocks a segment has.
+ *
+ * Called by the store and by those who fill segments. Must never change what a reader may
+ * see already.
+ */
+#include "engine/store/segment.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace turbine {
+namespace {
+
+constexpr uint64_t kAlignment = 64;  // of generated code's loads
+constexpr uint32_t kSegmentsPerMapPage = (TB_BLOCKS_PER_MAP_PAGE + TB_SEGMENT_BLOCKS - 1) / TB_SEGMENT_BLOCKS;
+
+uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+void StoredColumn::Free::operator()(uint8_t* memory) const { free(memory); }
+
+StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size) : shape_(shape) {
+  const uint32_t width = shape.width == kPlain ? tb_type_width(shape.type) : shape.width;
+  size_ = aligned(uint64_t{nrows} * width);
+  if (shape.nulls) {
+    valid_offset_ = std::max(size_, kAlignment);
+    size_ = valid_offset_ + aligned(nrows);
+  }
+  if (tb_type_is_text(shape.type)) {
+    text_offset_ = std::max(size_, kAlignment);
+    size_ = text_offset_ + aligned(text_size);
+  }
+  size_ = std::max(size_, kAlignment);
+  memory_.reset(static_cast<uint8_t*>(aligned_alloc(kAlignment, size_)));
+  if (!memory_) throw std::bad_alloc();
+}
+
+void StoredColumn::set_zone(int64_t least, int64_t greatest) {
+  shape_.has_zone = true;
+  shape_.least = least;
+  shape_.greatest = greatest;
+}
+
+Segment::Segment(const Segment& other)
+    : first_block(other.first_block),
+      blocks(other.blocks),
+      good(other.good),
+      map_lsn(other.map_lsn),
+      page_lsn(other.page_lsn),
+      row_start(other.row_start),
+      columns(other.columns),
+      last_used(other.last_used.load(std::memory_order_relaxed)) {}
+
+uint32_t Segment::rows_of_blocks(BlockMask some) const {
+  uint32_t rows = 0;
+  each_row_range(*this, some, [&rows](uint32_t first, uint32_t end) { rows += end - first; });
+  return rows;
+}
+
+const Segment::Column* Segment::find(uint32_t number) const {
+  for (const Column& column : columns)
+    if (column.number == number) return &column;
+  return nullptr;
+}
+
+uint64_t Segment::bytes() const {
+  uint64_t sum = sizeof(Segment) + columns.size() * sizeof(Column);
+  for (const Column& column : columns) sum += column.data->bytes();
+  return sum;
+}
+
+uint32_t segment_number(uint32_t block) {
+  return block / TB_BLOCKS_PER_MAP_PAGE * kSegmentsPerMapPage + block % TB_BLOCKS_PER_MAP_PAGE / TB_SEGMENT_BLOCKS;
+}
+
+uint32_t segment_first_block(uint32_t number) {
+  return number / kSegmentsPerMapPage * TB_BLOCKS_PER_MAP_PAGE + number % kSegmentsPerMapPage * TB_SEGMENT_BLOCKS;
+}
+
+uint32_t segment_blocks(uint32_t number) {
+  const uint32_t within = number % kSegmentsPerMapPage * TB_SEGMENT_BLOCKS;
+  return std::min(TB_SEGMENT_BLOCKS, TB_BLOCKS_PER_MAP_PAGE - within);
+}
+
+}  // namespace turbine

@@ -1,0 +1,133 @@
+/*
+ * segment.h - decoded columns of a run of blocks, as the store keeps them.
+ *
+ * A segment is TB_SEGMENT_BLOCKS blocks of a file, or fewer at the end of a page of the
+ * visibility map. A version of it has the rows of some of these blocks, and not every
+ * column has the values of all of them. What is here never changes: whoever has something
+ * to add makes another version, which shares the columns that stay as they are. So
+ * readers need no lock, only a reference.
+ *
+ * A block is good if it was all-visible under the version's LSN of the visibility map and
+ * its rows are what the block had then. Others may be so all the same: then the LSN of
+ * the block's page is still the one that it was decoded with.
+ */
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "turbine/types.h"
+#include "turbine/wire.h"
+
+namespace turbine {
+
+/* A bit for each block of a segment, from its first one on. */
+using BlockMask = uint64_t;
+static_assert(TB_SEGMENT_BLOCKS == 64);
+
+/* Values of one column for all rows of a segment, in one piece of memory: as generated
+ * code reads them, or as codes (column_codes.h). */
+class StoredColumn {
+ public:
+  static constexpr uint32_t kPlain = UINT32_MAX;
+  struct Shape {
+    uint32_t type;
+    bool nullable;  // by the program
+    bool nulls;     // there are any: else no array tells of them
+    uint32_t width = kPlain;  // bytes of a code
+    int64_t base = 0;         // that codes count from
+    bool has_zone = false;    // of values taken for integers:
+    int64_t least = 0, greatest = 0;  // none is beyond; least > greatest: all are NULL
+  };
+
+  /* `text_size`: bytes that views will count from; 0 for other types. Throws bad_alloc. */
+  StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size = 0);
+
+  const Shape& shape() const { return shape_; }
+  uint32_t type() const { return shape_.type; }
+  bool nullable() const { return shape_.nullable; }
+  uint32_t width() const { return shape_.width; }
+  int64_t base() const { return shape_.base; }
+  /* Before anyone else sees it. */
+  void set_zone(int64_t least, int64_t greatest);
+  void* values() const { return memory_.get(); }  // or codes
+  uint8_t* valid() const { return valid_offset_ ? memory_.get() + valid_offset_ : nullptr; }
+  uint8_t* text() const { return text_offset_ ? memory_.get() + text_offset_ : nullptr; }
+  uint64_t bytes() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const;
+  };
+  Shape shape_;
+  uint64_t valid_offset_ = 0, text_offset_ = 0, size_ = 0;
+  std::unique_ptr<uint8_t[], Free> memory_;
+};
+
+/* One version of a segment. */
+struct Segment {
+  struct Column {
+    uint32_t number;   // in its table: ColumnStore
+    BlockMask blocks;  // whose values it has; what it has for other blocks' rows is undefined
+    std::shared_ptr<const StoredColumn> data;
+  };
+
+  uint32_t first_block = 0;
+  BlockMask blocks = 0;  // whose rows are here: a column may have fewer
+  BlockMask good = 0;    // of these
+  uint64_t map_lsn = 0;  // of the segment's page of the visibility map
+  std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};       // of `blocks`
+  std::array<uint32_t, TB_SEGMENT_BLOCKS + 1> row_start{};  // of each block; one that is not here has no rows
+  std::vector<Column> columns;                              // by ascending number
+  mutable std::atomic<uint64_t> last_used{0};               // a tick of the store's clock
+
+  Segment() = default;
+  Segment(const Segment& other);
+  Segment& operator=(const Segment&) = delete;
+
+  uint32_t nrows() const { return row_start.back(); }
+  uint32_t rows_of(uint32_t i) const { return row_start[i + 1] - row_start[i]; }
+  /* Rows of all these blocks. */
+  uint32_t rows_of_blocks(BlockMask some) const;
+
+  /* Null if the version does not have it. */
+  const Column* find(uint32_t number) const;
+  uint64_t bytes() const;
+};
+
+/* The number of a block's segment in its file, and the segment's blocks. */
+uint32_t segment_number(uint32_t block);
+uint32_t segment_first_block(uint32_t number);
+uint32_t segment_blocks(uint32_t number);
+
+/* Some blocks of a segment: what a query takes of it. */
+struct TakenSegment {
+  std::shared_ptr<const Segment> segment;
+  BlockMask blocks;
+};
+
+/* What one job of a device reads: blocks of some segments, and which of their columns. */
+struct SegmentMorsel {
+  std::vector<TakenSegment> segments;
+  std::shared_ptr<const std::vector<uint32_t>> columns;  // by the program's source column
+};
+
+/* Calls f(first row, end) for the rows of these blocks, in as few pieces as there are. */
+template <class F>
+void each_row_range(const Segment& segment, BlockMask blocks, F&& f) {
+  uint32_t first = 0, end = 0;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    if ((blocks >> i & 1) == 0 || segment.rows_of(i) == 0) continue;
+    if (segment.row_start[i] != end) {
+      if (end > first) f(first, end);
+      first = segment.row_start[i];
+    }
+    end = segment.row_start[i + 1];
+  }
+  if (end > first) f(first, end);
+}
+
+}  // namespace turbine

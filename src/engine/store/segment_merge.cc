@@ -1,0 +1,214 @@
+/*
+ * segment_merge.cc - see segment_merge.h.
+ *
+ * Owns nothing. Must never give a block values that were decoded from another state of its
+ * page than its rows are counted from.
+ */
+#include "engine/store/segment_merge.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/store/column_codes.h"
+
+namespace turbine {
+namespace {
+
+/* Where the values of a column come from: the arrays of decoded blocks, or a version. */
+struct Origin {
+  const uint8_t* values;
+  const uint8_t* valid;  // null: no NULLs
+  const uint8_t* text;
+};
+
+/* Rows [from, from + count) of an origin become rows from `to` on. */
+struct Piece {
+  const Origin* origin;
+  uint32_t from, count, to;
+};
+
+Origin origin_of(const TbColumnData& data) {
+  return {static_cast<const uint8_t*>(data.values), data.valid, data.bytes};
+}
+
+/* `room`: where values are decoded to; lives as long as the origin. */
+Origin origin_of(const StoredColumn& column, uint32_t nrows, std::vector<uint64_t>& room) {
+  room.resize(column.width() == StoredColumn::kPlain ? 0 : nrows);
+  return origin_of(decode_column(column, 0, nrows, room.data()));
+}
+
+class Merge {
+ public:
+  Merge(const Segment* before, const DecodedBlocks& decoded) : before_(before), decoded_(decoded) {}
+
+  std::shared_ptr<Segment> run() {
+    find_replaced();
+    if (before_ && nothing_new()) return nullptr;
+    lay_out();
+    add_columns();
+    return std::move(after_);
+  }
+
+ private:
+  bool had(uint32_t i) const { return before_ && (before_->blocks >> i & 1); }
+
+  /* Blocks that were there already, with another content. */
+  void find_replaced() {
+    for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+      if ((decoded_.blocks >> i & 1) == 0 || !had(i)) continue;
+      if (before_->page_lsn[i] != decoded_.page_lsn[i] || before_->rows_of(i) != decoded_.row_count[i])
+        replaced_ |= BlockMask{1} << i;
+    }
+  }
+
+  /* Another query was first. */
+  bool nothing_new() const {
+    return before_->map_lsn == decoded_.map_lsn && replaced_ == 0 && (decoded_.blocks & ~before_->good) == 0 &&
+           std::all_of(decoded_.columns.begin(), decoded_.columns.end(), [this](const DecodedBlocks::Column& column) {
+             const Segment::Column* own = before_->find(column.number);
+             return own && (decoded_.blocks & ~own->blocks) == 0;
+           });
+  }
+
+  void lay_out() {
+    after_ = std::make_shared<Segment>();
+    after_->first_block = decoded_.first_block;
+    after_->map_lsn = decoded_.map_lsn;
+    after_->blocks = decoded_.blocks | (before_ ? before_->blocks : 0);
+    after_->good = decoded_.blocks;
+    if (before_ && before_->map_lsn == decoded_.map_lsn) after_->good |= before_->good;
+    if (before_) after_->page_lsn = before_->page_lsn;
+    for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+      uint32_t rows = had(i) ? before_->rows_of(i) : 0;
+      if (decoded_.blocks >> i & 1) {
+        after_->page_lsn[i] = decoded_.page_lsn[i];
+        rows = decoded_.row_count[i];
+      }
+      after_->row_start[i + 1] = after_->row_start[i] + rows;
+    }
+    same_rows_ = before_ && before_->row_start == after_->row_start;
+  }
+
+  void add_columns() {
+    for (const DecodedBlocks::Column& column : decoded_.columns) add_decoded(column);
+    if (before_) {
+      for (const Segment::Column& column : before_->columns) {
+        const bool again = std::any_of(decoded_.columns.begin(), decoded_.columns.end(),
+                                       [&](const auto& other) { return other.number == column.number; });
+        if (!again) add_kept(column);
+      }
+    }
+    std::sort(after_->columns.begin(), after_->columns.end(),
+              [](const auto& a, const auto& b) { return a.number < b.number; });
+  }
+
+  void add_decoded(const DecodedBlocks::Column& column) {
+    const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
+    const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
+    const Origin fresh = origin_of(column.data);
+    std::vector<uint64_t> room;
+    const Origin old = own ? origin_of(*own->data, before_->nrows(), room) : Origin{};
+    add(column.number, column.type, column.nullable, fresh, decoded_.blocks, old, kept);
+  }
+
+  void add_kept(const Segment::Column& column) {
+    const BlockMask kept = column.blocks & ~replaced_;
+    if (kept == 0) return;
+    if (same_rows_) {
+      after_->columns.push_back({column.number, kept, column.data});
+      return;
+    }
+    std::vector<uint64_t> room;
+    add(column.number, column.data->type(), column.data->nullable(), {}, 0,
+        origin_of(*column.data, before_->nrows(), room), kept);
+  }
+
+  void add(uint32_t number, uint32_t type, bool nullable, const Origin& fresh, BlockMask fresh_blocks,
+           const Origin& old, BlockMask old_blocks) {
+    const std::vector<Piece> pieces = pieces_of(fresh, fresh_blocks, old, old_blocks);
+    const uint64_t text = tb_type_is_text(type) ? text_size(pieces) : 0;
+    auto data = std::make_shared<StoredColumn>(StoredColumn::Shape{type, nullable, nullable}, after_->nrows(), text);
+    uint32_t end = 0;
+    for (const Piece& piece : pieces) {
+      if (nullable) memcpy(data->valid() + piece.to, piece.origin->valid + piece.from, piece.count);
+      if (tb_type_is_text(type))
+        copy_text(piece, *data, &end);
+      else
+        copy_values(piece, tb_type_width(type), *data);
+    }
+    const BlockMask blocks = fresh_blocks | old_blocks;
+    after_->columns.push_back({number, blocks, encode_column(std::move(data), *after_, blocks)});
+  }
+
+  /* Rows that lie together, and will, are one piece. */
+  std::vector<Piece> pieces_of(const Origin& fresh, BlockMask fresh_blocks, const Origin& old,
+                               BlockMask old_blocks) const {
+    std::vector<Piece> pieces;
+    for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+      Piece piece{nullptr, 0, after_->rows_of(i), after_->row_start[i]};
+      if (fresh_blocks >> i & 1) {
+        piece.origin = &fresh;
+        piece.from = decoded_.first_row[i];
+      } else if (old_blocks >> i & 1) {
+        piece.origin = &old;
+        piece.from = before_->row_start[i];
+      }
+      if (!piece.origin || piece.count == 0) continue;
+      Piece* last = pieces.empty() ? nullptr : &pieces.back();
+      if (last && last->origin == piece.origin && last->from + last->count == piece.from &&
+          last->to + last->count == piece.to)
+        last->count += piece.count;
+      else
+        pieces.push_back(piece);
+    }
+    return pieces;
+  }
+
+  static void copy_values(const Piece& piece, uint32_t width, const StoredColumn& to) {
+    memcpy(static_cast<uint8_t*>(to.values()) + uint64_t{piece.to} * width,
+           piece.origin->values + uint64_t{piece.from} * width, uint64_t{piece.count} * width);
+  }
+
+  static bool is_value(const Piece& piece, uint32_t i) {
+    return !piece.origin->valid || piece.origin->valid[piece.from + i];
+  }
+
+  static const TbTextView& view(const Piece& piece, uint32_t i) {
+    return reinterpret_cast<const TbTextView*>(piece.origin->values)[piece.from + i];
+  }
+
+  static uint64_t text_size(const std::vector<Piece>& pieces) {
+    uint64_t size = 0;
+    for (const Piece& piece : pieces)
+      for (uint32_t i = 0; i < piece.count; i++)
+        if (is_value(piece, i)) size += view(piece, i).length;
+    return size;
+  }
+
+  /* Texts one after the other, and views of them. */
+  static void copy_text(const Piece& piece, const StoredColumn& to, uint32_t* end) {
+    auto* stored = static_cast<TbTextView*>(to.values()) + piece.to;
+    for (uint32_t i = 0; i < piece.count; i++) {
+      stored[i] = {};
+      if (!is_value(piece, i)) continue;
+      stored[i] = view(piece, i);
+      stored[i].offset = *end;
+      memcpy(to.text() + *end, piece.origin->text + view(piece, i).offset, stored[i].length);
+      *end += stored[i].length;
+    }
+  }
+
+  const Segment* const before_;
+  const DecodedBlocks& decoded_;
+  BlockMask replaced_ = 0;
+  bool same_rows_ = false;
+  std::shared_ptr<Segment> after_;
+};
+
+}  // namespace
+
+std::shared_ptr<Segment> merge_segment(const Segment* before, const DecodedBlocks& decoded) {
+  return Merge(before, decoded).run();
+}
+
+}  // namespace turbine

@@ -1,0 +1,41 @@
+/*
+ * segment_merge.h - the next version of a segment: what it had, and blocks that were
+ * decoded since.
+ *
+ * Knows nothing of who else adds versions: ColumnStore publishes them.
+ */
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "engine/store/segment.h"
+#include "turbine/kernel.h"
+
+namespace turbine {
+
+/* Decoded blocks of one segment, all-visible under map_lsn. Borrows the arrays. */
+struct DecodedBlocks {
+  struct Column {
+    uint32_t number;
+    uint32_t type;
+    bool nullable;
+    TbColumnData data;  // texts' views count from data.bytes
+  };
+
+  uint32_t first_block = 0;  // of the segment
+  BlockMask blocks = 0;
+  uint64_t map_lsn = 0;
+  std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};
+  std::array<uint32_t, TB_SEGMENT_BLOCKS> first_row{};  // in the arrays
+  std::array<uint32_t, TB_SEGMENT_BLOCKS> row_count{};
+  std::vector<Column> columns;
+};
+
+/* `before` may be null, and must not be of a newer LSN. Values of a block that both have
+ * stay if its page is the same, and go if it is not. Null: there is nothing new. Throws
+ * bad_alloc. */
+std::shared_ptr<Segment> merge_segment(const Segment* before, const DecodedBlocks& decoded);
+
+}  // namespace turbine

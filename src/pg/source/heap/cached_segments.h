@@ -1,0 +1,52 @@
+/*
+ * cached_segments.h - blocks of a heap relation that need not be read, since turbined has
+ * kept their columns.
+ *
+ * The visibility map is all that is asked: what it calls all-visible under the LSN that a
+ * segment was confirmed with is what the query's snapshot sees, and changes that come
+ * later are invisible to it.
+ */
+#ifndef TURBINE_PG_CACHED_SEGMENTS_H
+#define TURBINE_PG_CACHED_SEGMENTS_H
+
+#include "postgres.h"
+
+#include "utils/relcache.h"
+
+#include "pg/conversation/service_query.h"
+#include "pg/source/heap/block_set.h"
+#include "pg/source/heap/visibility/direct_classify.h"
+
+/* A part's question, and turbined's answer. */
+typedef struct TbCachedSegments
+{
+	TbSegments question;
+	TbDirect  *direct;
+	uint64	  *lsn;	 /* a map page */
+	uint8	  *bits; /* a block: wanted and all-visible; then those that turbined takes */
+	uint8	  *doubtful_bits; /* a block: turbined has it, of another LSN of the map */
+	uint64	   doubtful;	  /* blocks */
+	uint64	   blocks;		  /* taken */
+	uint64	   excluded;	  /* of these, without a row that passes */
+	uint64	   rows;		  /* of these */
+} TbCachedSegments;
+
+/* Asks for the part's blocks; NULL, and nothing sent, where none could be taken or kept.
+ * *ok: as tb_service_query_send. In the current memory context. */
+extern TbCachedSegments *tb_cached_segments_ask(TbServiceQuery *query, Relation rel,
+												TbDirect *direct, const TbBlockSet *wanted,
+												BlockNumber nblocks, uint32 layout,
+												uint32 number, bool *ok);
+
+/* Awaits the answer; answers come in the order of the questions. */
+extern bool tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery *query);
+
+/* Asks for doubtful blocks that are not dirty in shared buffers, and awaits the answer.
+ * turbined has the part's files. */
+extern bool tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query);
+
+/* The first block from this one on that turbined does not take. */
+extern BlockNumber tb_cached_segments_skip(const TbCachedSegments *segments,
+										   BlockNumber			   block);
+
+#endif

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""column_cache.py - what the column cache holds, shows, forgets, and that it keeps its size.
+
+`view`: turbine.column_cache after queries, DDL and changes. `drop`: turbine.cache_drop,
+and who may call it. `small`: a table of many times the cache's size, from several
+sessions. `off`: no cache at all. `service`: killed while queries run. Whether cached
+answers are right beside writers is checked by races.py and mvcc.py.
+Must never: take a query that read nothing from the cache for one that did.
+Called by: make test-column-cache, test/run_all.py.
+"""
+
+import argparse
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+from pg_client import DatabaseError  # noqa: E402
+from run_sql import DIRECT, OFF  # noqa: E402
+
+ROWS = 60000
+CPU = {**DIRECT, "pg_turbine.device": "cpu"}
+TABLE = f"""
+    CREATE TABLE t (id int, k int, price numeric(12,2), name text, day date);
+    INSERT INTO t SELECT i, i % 7, i / 8.0, 'name ' || i % 50, date '2020-01-01' + i % 700 FROM generate_series(1, {ROWS}) i;
+    CREATE TABLE pt (id int, k int) PARTITION BY RANGE (id);
+    CREATE TABLE pt_1 PARTITION OF pt FOR VALUES FROM (0) TO (20000);
+    CREATE TABLE pt_2 (k int, id int);
+    ALTER TABLE pt ATTACH PARTITION pt_2 FOR VALUES FROM (20000) TO (1000000);
+    INSERT INTO pt SELECT i, i % 7 FROM generate_series(1, 40000) i;
+    CREATE ROLE stranger LOGIN;
+    GRANT SELECT ON t TO stranger;
+"""
+QUERY = "SELECT k, count(*), sum(price) FROM t GROUP BY k"
+
+
+class Bench:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, name, complaint):
+        if complaint:
+            self.failed += 1
+            print(f"{name}: {complaint}", flush=True)
+        else:
+            self.passed += 1
+
+    def equal(self, name, found, expected):
+        self.check(name, None if found == expected else f"{found}, expected {expected}")
+
+    def fails(self, name, session, sql, sqlstate):
+        outcome = session.run(sql)
+        self.equal(name, outcome.sqlstate, sqlstate)
+
+
+def make(server):
+    with server.connect(settings=OFF) as session:
+        session.query(TABLE)
+        session.query("VACUUM (ANALYZE)")
+        session.query("CHECKPOINT")
+
+
+def cached_blocks(session, sql):
+    """Of the node that reads the first table."""
+    plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {sql}"))
+    found = re.search(r"cached=(\d+)", plan)
+    return int(found.group(1)) if found else 0
+
+
+def blocks_of(session, table):
+    return int(session.value(f"SELECT pg_relation_size('{table}') / 8192"))
+
+
+def shown(session, table):
+    return {name: (int(rows), int(good), int(doubtful), int(hits)) for name, rows, good, doubtful, hits in session.query(
+        "SELECT column_name, rows, good_blocks, doubtful_blocks, hits FROM turbine.column_cache "
+        f"WHERE relation = '{table}'::regclass")}
+
+
+def view(bench, server):
+    with server.connect(settings=CPU) as session, server.connect(settings=OFF) as plain:
+        expected = plain.run(QUERY)
+        blocks = blocks_of(session, "t")
+        bench.equal("nothing yet", shown(session, "t"), {})
+        bench.check("first", answers.difference(expected, session.run(QUERY)))
+        bench.equal("columns of a query", shown(session, "t"), {"k": (ROWS, blocks, 0, 0), "price": (ROWS, blocks, 0, 0)})
+        bench.check("second", answers.difference(expected, session.run(QUERY)))
+        bench.equal("hits", shown(session, "t")["k"], (ROWS, blocks, 0, 1))
+        bench.equal("all blocks", cached_blocks(session, QUERY), blocks)
+        bench.equal("last hit", session.value("SELECT bool_and(last_hit BETWEEN now() - interval '1 minute' AND now() + "
+                                              "interval '1 second') FROM turbine.column_cache"), "t")
+        session.query("SET pg_turbine.enable_cache = off")
+        bench.equal("off in this session", cached_blocks(session, QUERY), 0)
+        session.query("RESET pg_turbine.enable_cache")
+        plain.query("UPDATE t SET price = price + 1 WHERE id = 100")
+        expected = plain.run(QUERY)
+        bench.check("updated", answers.difference(expected, session.run(QUERY)))
+        plain.query("VACUUM t")
+        plain.query("CHECKPOINT")
+        bench.check("vacuumed", answers.difference(expected, session.run(QUERY)))
+        found = cached_blocks(session, QUERY)
+        bench.check("most stays", None if found >= blocks - 2 else f"{found} of {blocks} blocks")
+        plain.query("ALTER TABLE t RENAME price TO cost")
+        bench.equal("renamed", set(shown(session, "t")), {"k", "cost"})
+        plain.query("ALTER TABLE t DROP cost")
+        bench.equal("dropped", set(shown(session, "t")), {"k"})
+        plain.query("TRUNCATE t")
+        bench.equal("truncated", shown(session, "t"), {})
+        bench.equal("nobody's files", session.value("SELECT count(*) FROM turbine.column_cache"), "0")
+
+
+def drop(bench, server):
+    query = "SELECT k, sum(id) FROM pt GROUP BY k"
+    with server.connect(settings=CPU) as session, server.connect(user="stranger", settings=CPU) as stranger:
+        session.query(query)
+        bench.equal("leaves", {row[0] for row in session.query("SELECT relation FROM turbine.column_cache")}, {"pt_1", "pt_2"})
+        bench.check("a stranger sees it", None if stranger.query("SELECT * FROM turbine.column_cache") else "no rows")
+        bench.fails("a stranger drops it", stranger, "SELECT turbine.cache_drop('pt')", "42501")
+        bench.fails("no such relation", session, "SELECT turbine.cache_drop(1::regclass)", "42P01")
+        kept = int(session.value("SELECT sum(bytes) FROM turbine.column_cache"))
+        freed = int(session.value("SELECT turbine.cache_drop('pt')"))
+        bench.check("bytes", None if freed >= kept > 0 else f"{freed} freed of {kept}")
+        bench.equal("nothing left", session.value("SELECT count(*) FROM turbine.column_cache"), "0")
+        bench.equal("again", session.value("SELECT turbine.cache_drop('pt')"), "0")
+        bench.equal("not a table", session.value("SELECT turbine.cache_drop('turbine.column_cache')"), "0")
+        session.query(query)
+        bench.check("filled again", None if cached_blocks(session, query) else "nothing cached")
+
+
+def small(bench):
+    """Eviction all the time, and never more than there may be."""
+    capacity = 2 << 20
+    values = ("id", "price", "length(name)", "day - date '2000-01-01'")
+    queries = [f"SELECT k, count(*), sum({value}) FROM t GROUP BY k" for value in values]
+    with cluster.Cluster("smallcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
+        server.create_extension("postgres")
+        make(server)
+        with server.connect(settings=OFF) as session:
+            expected = [session.run(query) for query in queries]
+        largest, stop = [0], threading.Event()
+
+        def watch():
+            with server.connect() as session:
+                while not stop.is_set():
+                    largest[0] = max(largest[0], int(session.value("SELECT coalesce(sum(bytes), 0) FROM turbine.column_cache")))
+
+        def ask(number):
+            with server.connect(settings=CPU) as session:
+                for i in range(25):
+                    which = (number + i) % len(queries)
+                    bench.check(f"session {number}, {i}", answers.difference(expected[which], session.run(queries[which])))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        askers = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+        for thread in askers:
+            thread.start()
+        for thread in askers:
+            thread.join()
+        stop.set()
+        watcher.join()
+        # A version more than fits may be there while its thread looks for room.
+        bench.check("size", None if 0 < largest[0] <= capacity * 1.5 else f"{largest[0]} bytes of {capacity}")
+
+
+def off(bench):
+    with cluster.Cluster("nocache", settings={"pg_turbine.cache_size_host": "0"}) as server:
+        server.create_extension("postgres")
+        make(server)
+        with server.connect(settings=OFF) as session:
+            expected = session.run(QUERY)
+        with server.connect(settings=CPU) as session:
+            for run in range(2):
+                bench.check(f"run {run}", answers.difference(expected, session.run(QUERY)))
+            bench.equal("no block", cached_blocks(session, QUERY), 0)
+            bench.equal("no column", session.value("SELECT count(*) FROM turbine.column_cache"), "0")
+            bench.equal("nothing to drop", session.value("SELECT turbine.cache_drop('t')"), "0")
+
+
+def service(bench, server):
+    """The cache dies with the service, and no query with it."""
+    sql = "SELECT k, count(*), sum(id) FROM pt GROUP BY k"
+    with server.connect(settings=OFF) as session:
+        expected = session.run(sql)
+    stop, wrong = threading.Event(), []
+
+    def ask():
+        with server.connect(settings=CPU) as session:
+            while not stop.is_set():
+                wrong.append(answers.difference(expected, session.run(sql)))
+
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in askers:
+        thread.start()
+    for _ in range(8):
+        os.kill(server.service_pid(), signal.SIGKILL)
+        time.sleep(0.3)
+        server.wait_for_service()
+    stop.set()
+    for thread in askers:
+        thread.join()
+    bench.equal("queries beside kills", [complaint for complaint in wrong if complaint], [])
+    bench.check("many", None if len(wrong) > 20 else f"{len(wrong)} queries")
+    with server.connect(settings=CPU) as session:
+        os.kill(server.service_pid(), signal.SIGKILL)
+        server.wait_for_service()
+        bench.equal("empty", session.value("SELECT count(*) FROM turbine.column_cache"), "0")
+        bench.equal("dropping nothing", session.value("SELECT turbine.cache_drop('pt')"), "0")
+        session.query(sql)
+        bench.check("and full again", None if cached_blocks(session, sql) else "nothing cached")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.parse_args()
+    bench = Bench()
+    with cluster.Cluster("columncache") as server:
+        server.create_extension("postgres")
+        make(server)
+        for part in (view, drop, service):
+            part(bench, server)
+    small(bench)
+    off(bench)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed or not bench.passed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except DatabaseError as error:
+        print(f"{error}\n0 passed, 1 failed")
+        sys.exit(1)
