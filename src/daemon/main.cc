@@ -79,10 +79,6 @@ uint64_t new_generation() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-uint64_t physical_memory() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 EngineOptions engine_options(const Options& options) {
   EngineOptions engine;
   engine.compiler_path = options.compiler.empty() ? beside_this_program("turbine-compiler") : options.compiler;
@@ -91,7 +87,7 @@ EngineOptions engine_options(const Options& options) {
   engine.devices.host_threads = options.host_threads;
   engine.devices.host_memory_budget = options.memory_budget;
   engine.devices.use_gpus = options.use_gpus;
-  engine.column_store_bytes = options.column_store != UINT64_MAX ? options.column_store : physical_memory() / 4;
+  engine.column_store_bytes = options.column_store;
   return engine;
 }
 

@@ -34,7 +34,7 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),
       compile_ahead(code),
-      column_store(options.column_store_bytes),
+      column_store(options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : physical_memory() / 4),
       slot_memory(options.max_idle_slot_bytes),
       leases(slot_memory),
       admission(budgets(devices)),

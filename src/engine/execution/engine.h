@@ -28,7 +28,7 @@ struct EngineOptions {
   uint64_t cache_bytes = 1ull << 30;
   size_t max_loaded_programs = 256;
   uint64_t max_idle_slot_bytes = 512u << 20;
-  uint64_t column_store_bytes = 0;  // 0: none
+  uint64_t column_store_bytes = 0;  // 0: none; UINT64_MAX: a quarter of the machine's memory
   DeviceOptions devices;
 };
 

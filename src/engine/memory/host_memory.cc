@@ -7,6 +7,7 @@
 #include "engine/memory/host_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -33,6 +34,11 @@ void advise(uint8_t* data, uint64_t size) {
 }
 
 }  // namespace
+
+uint64_t physical_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
+}
 
 void MemoryBudget::reserve(uint64_t bytes) {
   const uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);

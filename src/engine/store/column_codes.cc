@@ -29,48 +29,77 @@ struct Range {
   bool empty() const { return min > max; }
 };
 
+/* Macros and no templates: the compiler does not clone those. */
+#define TB_DEFINE_EXTEND(Value)                                                                                       \
+  TB_WIDE_VECTORS void find_range(const Value* values, uint32_t first, uint32_t end, Value* least, Value* greatest) { \
+    Value min = *least, max = *greatest;                                                                              \
+    for (uint32_t i = first; i < end; i++) {                                                                          \
+      min = values[i] < min ? values[i] : min;                                                                        \
+      max = values[i] > max ? values[i] : max;                                                                        \
+    }                                                                                                                 \
+    *least = min;                                                                                                     \
+    *greatest = max;                                                                                                  \
+  }                                                                                                                   \
+  TB_WIDE_VECTORS void find_range(const Value* values, const uint8_t* valid, uint32_t first, uint32_t end,            \
+                                  Value* least, Value* greatest) {                                                    \
+    Value min = *least, max = *greatest;                                                                              \
+    for (uint32_t i = first; i < end; i++) {                                                                          \
+      min = valid[i] != 0 && values[i] < min ? values[i] : min;                                                       \
+      max = valid[i] != 0 && values[i] > max ? values[i] : max;                                                       \
+    }                                                                                                                 \
+    *least = min;                                                                                                     \
+    *greatest = max;                                                                                                  \
+  }
+TB_DEFINE_EXTEND(int16_t)
+TB_DEFINE_EXTEND(int32_t)
+TB_DEFINE_EXTEND(int64_t)
+#undef TB_DEFINE_EXTEND
+
 template <class Value>
 void extend(Range& range, const Value* values, const uint8_t* valid, uint32_t first, uint32_t end) {
-  Value min = std::numeric_limits<Value>::max(), max = std::numeric_limits<Value>::min();
-  bool nulls = false;
-  if (!valid) {
-    for (uint32_t i = first; i < end; i++) {
-      min = std::min(min, values[i]);
-      max = std::max(max, values[i]);
-    }
+  Value least = std::numeric_limits<Value>::max(), greatest = std::numeric_limits<Value>::min();
+  if (valid) {
+    range.nulls |= memchr(valid + first, 0, end - first) != nullptr;
+    find_range(values, valid, first, end, &least, &greatest);
   } else {
-    for (uint32_t i = first; i < end; i++) {
-      nulls |= valid[i] == 0;
-      min = valid[i] ? std::min(min, values[i]) : min;
-      max = valid[i] ? std::max(max, values[i]) : max;
-    }
+    find_range(values, first, end, &least, &greatest);
   }
-  range.nulls |= nulls;
-  if (min > max) return;  // NULLs alone
-  range.min = std::min<int64_t>(range.min, min);
-  range.max = std::max<int64_t>(range.max, max);
+  if (least > greatest) return;  // NULLs alone
+  range.min = std::min<int64_t>(range.min, least);
+  range.max = std::max<int64_t>(range.max, greatest);
 }
 
 /* Values under NULL become any code. */
-template <class Value, class Code>
-void encode(const Value* values, uint64_t base, uint32_t first, uint32_t end, Code* codes) {
-  for (uint32_t i = first; i < end; i++) codes[i] = static_cast<Code>(static_cast<uint64_t>(values[i]) - base);
-}
-
-/* No template: the compiler does not clone them. */
-#define TB_DEFINE_DECODE(Value, Code)                                                                       \
+#define TB_DEFINE_CODES(Value, Code)                                                                        \
+  TB_WIDE_VECTORS void encode(const Value* values, Value base, uint32_t first, uint32_t end, Code* codes) { \
+    using Bits = std::make_unsigned_t<Value>;                                                               \
+    for (uint32_t i = first; i < end; i++)                                                                  \
+      codes[i] = static_cast<Code>(static_cast<Bits>(values[i]) - static_cast<Bits>(base));                 \
+  }                                                                                                         \
   TB_WIDE_VECTORS void decode(const Code* codes, Value base, uint32_t first, uint32_t end, Value* values) { \
     using Bits = std::make_unsigned_t<Value>;                                                               \
     for (uint32_t i = first; i < end; i++)                                                                  \
       values[i] = static_cast<Value>(static_cast<Bits>(static_cast<Bits>(base) + codes[i]));                \
   }
-TB_DEFINE_DECODE(int16_t, uint8_t)
-TB_DEFINE_DECODE(int32_t, uint8_t)
-TB_DEFINE_DECODE(int32_t, uint16_t)
-TB_DEFINE_DECODE(int64_t, uint8_t)
-TB_DEFINE_DECODE(int64_t, uint16_t)
-TB_DEFINE_DECODE(int64_t, uint32_t)
-#undef TB_DEFINE_DECODE
+TB_DEFINE_CODES(int16_t, uint8_t)
+TB_DEFINE_CODES(int32_t, uint8_t)
+TB_DEFINE_CODES(int32_t, uint16_t)
+TB_DEFINE_CODES(int64_t, uint8_t)
+TB_DEFINE_CODES(int64_t, uint16_t)
+TB_DEFINE_CODES(int64_t, uint32_t)
+#undef TB_DEFINE_CODES
+
+template <class Value>
+void encode_values(const Value* values, uint32_t first, uint32_t end, const StoredColumn& column) {
+  const auto base = static_cast<Value>(column.base());
+  if (column.width() == 1) encode(values, base, first, end, static_cast<uint8_t*>(column.values()));
+  if constexpr (sizeof(Value) > 2) {
+    if (column.width() == 2) encode(values, base, first, end, static_cast<uint16_t*>(column.values()));
+  }
+  if constexpr (sizeof(Value) > 4) {
+    if (column.width() == 4) encode(values, base, first, end, static_cast<uint32_t*>(column.values()));
+  }
+}
 
 template <class Value>
 void decode_values(const StoredColumn& column, uint32_t first, uint32_t end, Value* values) {
@@ -111,16 +140,11 @@ std::shared_ptr<const StoredColumn> encode_integers(std::shared_ptr<StoredColumn
                                               nrows);
   codes->set_zone(range.min, range.max);
   each_row_range(segment, blocks, [&](uint32_t first, uint32_t end) {
-    const auto from = static_cast<uint64_t>(base);
     if (range.nulls) memcpy(codes->valid() + first, plain->valid() + first, end - first);
     if (plain_values)
       memcpy(static_cast<Value*>(codes->values()) + first, values + first, (end - first) * sizeof(Value));
-    else if (width == 1)
-      encode(values, from, first, end, static_cast<uint8_t*>(codes->values()));
-    else if (width == 2)
-      encode(values, from, first, end, static_cast<uint16_t*>(codes->values()));
-    else if (width == 4)
-      encode(values, from, first, end, static_cast<uint32_t*>(codes->values()));
+    else
+      encode_values(values, first, end, *codes);
   });
   return codes;
 }

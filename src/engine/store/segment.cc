@@ -55,6 +55,7 @@ Segment::Segment(const Segment& other)
       last_used(other.last_used.load(std::memory_order_relaxed)) {}
 
 uint32_t Segment::rows_of_blocks(BlockMask some) const {
+  if ((blocks & ~some) == 0) return nrows();
   uint32_t rows = 0;
   each_row_range(*this, some, [&rows](uint32_t first, uint32_t end) { rows += end - first; });
   return rows;

@@ -6,8 +6,6 @@
  */
 #include "engine/device/host/host_device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -30,10 +28,6 @@ constexpr uint32_t kMinSlotPages = 16, kMaxSlotPages = 256;
 /* Of pages that a backend writes: they should be in the caches yet when they are
  * decoded, but the more threads there are the more chunks one backend has to serve. */
 uint64_t most_copied_pages(uint64_t threads) { return std::clamp<uint64_t>(32 * threads, 64, kMaxSlotPages); }
-
-uint64_t physical_memory() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 /* The first value of a field of /proc/cpuinfo; "" if there is none. */
 std::string cpuinfo(const std::string& field) {

@@ -26,12 +26,11 @@ constexpr size_t kSegmentsPerLook = 16;
 /* Behind all chunks: sums of floating-point numbers are folded in this order. */
 constexpr uint64_t kFirstSequence = uint64_t{1} << 40;
 
-/* Sets the bits of a segment's blocks in a part's. */
+/* Sets the bits of a segment's blocks in a part's: segments begin with a byte. */
 void set_bits(const TakenSegment& taken, uint8_t* bits) {
-  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
-    const uint32_t block = taken.segment->first_block + i;
-    if (taken.blocks >> i & 1) bits[block / 8] |= static_cast<uint8_t>(1u << (block % 8));
-  }
+  static_assert(TB_BLOCKS_PER_MAP_PAGE % 8 == 0 && TB_SEGMENT_BLOCKS % 8 == 0);
+  uint8_t* byte = bits + taken.segment->first_block / 8;
+  for (BlockMask blocks = taken.blocks; blocks != 0; blocks >>= 8) *byte++ |= static_cast<uint8_t>(blocks);
 }
 
 uint64_t count_blocks(const std::vector<TakenSegment>& segments) {

@@ -6,8 +6,6 @@
  */
 #include "engine/device/cuda/memory/projected_rows.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -76,10 +74,6 @@ ResultBatch ProjectedRows::fetch(uint64_t first, uint64_t count) const {
   return store_batch(shape_, *stores_[i], first, count);
 }
 
-uint64_t projected_rows_limit() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  const uint64_t memory = pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
-  return std::max(memory / kShareOfMemory, uint64_t{256} << 20);
-}
+uint64_t projected_rows_limit() { return std::max(physical_memory() / kShareOfMemory, uint64_t{256} << 20); }
 
 }  // namespace turbine::cuda
