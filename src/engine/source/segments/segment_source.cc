@@ -20,7 +20,7 @@ namespace {
 /* Rows of a task: enough to make little of what a task costs, few enough to spread. */
 constexpr uint64_t kMorselRows = 64 << 10;
 
-/* Segments whose pages one job looks at: 1,024 system calls of some 0.3 us. */
+/* Segments whose pages one job looks at: 1,024 system calls. */
 constexpr size_t kSegmentsPerLook = 16;
 
 /* Behind all chunks: sums of floating-point numbers are folded in this order. */
