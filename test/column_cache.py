@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """column_cache.py - what the column cache holds, shows, forgets, and that it keeps its size.
 
-`view`: turbine.column_cache after queries, DDL and changes. `drop`: turbine.cache_drop,
+`view`: turbine.column_cache after queries, DDL and changes. `rows`: tuples of a GpuScan whose
+filters ran over cached columns. `drop`: turbine.cache_drop,
 and who may call it. `small`: a table of many times the cache's size, from several
 sessions. `off`: no cache at all. `service`: killed while queries run. Whether cached
 answers are right beside writers is checked by races.py and mvcc.py.
@@ -116,6 +117,60 @@ def view(bench, server):
         bench.equal("nobody's files", session.value("SELECT count(*) FROM turbine.column_cache"), "0")
 
 
+def rows(bench, server):
+    few = "SELECT ctid, * FROM r WHERE price % 1000 = 7"
+    ordered = "SELECT ctid, id, note FROM r WHERE id BETWEEN 30001 AND 30020 AND price > 0"
+    many = "SELECT ctid, id FROM r WHERE id > 0 AND price < 1000000"
+    raises = "SELECT id, 100 / (id - 59000) FROM r WHERE 100 / (id - 59000) < 10 AND price > 1"
+    with server.connect(settings=CPU) as session, server.connect(settings=OFF) as plain:
+        plain.query("CREATE TABLE r (id int, price int, note text)")
+        plain.query(f"INSERT INTO r SELECT i, i, repeat('n', 40 + i % 50) FROM generate_series(1, {ROWS}) i")
+        plain.query("DELETE FROM r WHERE id % 13 = 0")
+        plain.query("VACUUM (ANALYZE) r")
+        plain.query("CHECKPOINT")
+        blocks = blocks_of(session, "r")
+
+        def compare(name, sql):
+            for run in ("first", "second"):
+                bench.check(f"{name}, {run}", answers.difference(plain.run(sql), session.run(sql)))
+
+        session.query("SELECT sum(id), sum(price) FROM r")
+        bench.equal("line pointers are not there yet", cached_blocks(session, few), 0)
+        bench.equal("rows from the cache", cached_blocks(session, few), blocks)
+        bench.equal("line pointers", shown(session, "r")["ctid"][:2], (int(plain.value("SELECT count(*) FROM r")), blocks))
+        compare("few rows", few)
+        compare("excluded segments", ordered)
+        plan = session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {ordered}")
+        found = re.search(r"excluded=(\d+)", str(plan))
+        bench.check("most is excluded", None if found and int(found.group(1)) > blocks * 0.8 else str(plan))
+        removed = re.search(r"Removed by GPU Filter: (\d+)", str(plan))
+        expected = int(plain.value("SELECT count(*) FROM r")) - len(plain.query(ordered))
+        bench.equal("rows removed", removed and int(removed.group(1)), expected)
+        compare("most rows", many)
+        found = cached_blocks(session, many)
+        bench.check("given up where most pages are wanted", None if 0 < found < blocks - 64 else f"{found} of {blocks} blocks")
+        compare("a row that raises", raises)
+        compare("none that raises before the limit", f"{raises} LIMIT 5")
+
+        # The snapshot is the cursor's, whatever happens meanwhile.
+        expected = plain.query(few)
+        session.query("BEGIN")
+        session.query(f"DECLARE c NO SCROLL CURSOR FOR {few}")
+        found = session.query("FETCH 5 FROM c")
+        plain.query("UPDATE r SET note = 'changed', price = -price WHERE id % 100 = 7")
+        plain.query("DELETE FROM r WHERE id % 1000 = 7")
+        plain.query("VACUUM r")
+        found += session.query("FETCH ALL FROM c")
+        session.query("COMMIT")
+        bench.equal("a cursor beside changes", found, expected)
+        compare("changed", few)
+        plain.query("VACUUM r")
+        plain.query("CHECKPOINT")
+        compare("changed and vacuumed", few)
+        compare("changed and vacuumed, other rows", "SELECT ctid, * FROM r WHERE price % 1000 = 8")
+        session.query("DROP TABLE r")
+
+
 def drop(bench, server):
     query = "SELECT k, sum(id) FROM pt GROUP BY k"
     with server.connect(settings=CPU) as session, server.connect(user="stranger", settings=CPU) as stranger:
@@ -224,7 +279,7 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, drop, service):
+        for part in (view, rows, drop, service):
             part(bench, server)
     small(bench)
     off(bench)

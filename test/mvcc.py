@@ -38,6 +38,11 @@ SUMS = (
     "SELECT sum(a.balance) + (SELECT sum(balance) FROM savings), count(*) + (SELECT count(*) FROM savings) FROM accounts a",
     "SELECT sum(total), sum(n) FROM (SELECT k, sum(balance) AS total, count(*) AS n FROM accounts GROUP BY k "
     "UNION ALL SELECT k, sum(balance), count(*) FROM savings GROUP BY k) groups",
+    # Rows of a GpuScan, since nobody else may call random().
+    "SELECT sum(balance), sum(n) FROM (SELECT balance + (0 * random())::int AS balance, 1 AS n FROM accounts WHERE id % 40 = 3 "
+    "UNION ALL SELECT sum(balance), count(*) FROM accounts WHERE id % 40 <> 3 "
+    "UNION ALL SELECT balance + (0 * random())::int, 1 FROM savings WHERE id < 1500 "
+    "UNION ALL SELECT sum(balance), count(*) FROM savings WHERE id >= 1500) parts",
 )
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 # What may be done beside transfers. Each leaves all balances as they were.

@@ -74,7 +74,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 9
+#define TB_WIRE_VERSION 10
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -324,6 +324,9 @@ typedef struct TbRun
  * not dirty in shared buffers either, so that their pages in the files are what they are. D
  * takes those whose pages have the LSN that they were decoded with: nothing has changed but
  * the map.
+ *
+ * What D takes runs at once, unless the sink is ROWS: then B asks for the row ids of blocks
+ * that D has taken by CHUNKs of kind SEGMENTS, in its own order, and forms the tuples.
  */
 #define TB_SEGMENT_BLOCKS 64u
 #define TB_BLOCKS_PER_MAP_PAGE 32672u /* checked against PostgreSQL's in src/pg */
@@ -364,8 +367,10 @@ typedef struct TbSegmentsTaken
 	uint64_t rows;
 	uint64_t bytes;	   /* of the columns that are read */
 	uint64_t excluded; /* of `blocks`: least and greatest values say that no row passes */
+	uint64_t excluded_rows;
 	uint64_t doubtful; /* blocks that B may ask for again */
-	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these */
+	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these; ROWS: if
+	 * any are excluded, as many again for these */
 } TbSegmentsTaken;
 
 /* A column of the cache. */
@@ -397,7 +402,9 @@ typedef struct TbCacheDropped
 } TbCacheDropped;
 
 #define TB_CHUNK_PAGES 1u
-#define TB_CHUNK_COLUMNS 2u /* slot begins with a TbColumnsChunk */
+#define TB_CHUNK_COLUMNS 2u	 /* slot begins with a TbColumnsChunk */
+#define TB_CHUNK_SEGMENTS 3u /* ROWS: one run, of blocks that D has taken of the part and that \
+							  * are not excluded; nothing is read or decoded */
 typedef struct TbChunk
 {
 	uint32_t slot;
@@ -405,8 +412,8 @@ typedef struct TbChunk
 	uint32_t npages;   /* PAGES */
 	uint32_t nruns;
 	uint64_t sequence; /* number of the chunk in the query */
-	uint32_t layout;   /* PAGES: of their tuples; COLUMNS: 0 */
-	uint32_t part;	  /* PAGES: whose blocks they are, if SEGMENTS has told of it; else 0 */
+	uint32_t layout;   /* PAGES: of their tuples; else 0 */
+	uint32_t part;	  /* whose blocks they are, if SEGMENTS has told of it; else 0 */
 	uint64_t map_lsn; /* of the map page under which all runs were found all-visible; 0: of
 					   * several, or none */
 	TbRun	 runs[];

@@ -18,6 +18,14 @@ SELECT yes, count(*), max(r), max(d) FROM c WHERE t LIKE '%7' OR t IS NULL GROUP
 -- Some columns were read before, some were not.
 SELECT f, sum(s), max(d), count(v) FROM c WHERE id BETWEEN 1000 AND 7000 GROUP BY f;
 SELECT f, sum(s), max(d), count(v) FROM c WHERE id BETWEEN 1000 AND 7000 GROUP BY f;
+-- Rows that PostgreSQL goes on with: the first run of a filter leaves line pointers, too.
+SELECT id, t, random() < 2 FROM c WHERE id % 500 = 3 AND f = 'f3';
+SELECT id, t, random() < 2 FROM c WHERE id % 500 = 3 AND f = 'f3';
+SELECT ctid, c FROM c WHERE t LIKE '%7' AND s < 10;
+SELECT ctid, c FROM c WHERE t LIKE '%7' AND s < 10;
+SELECT ctid, k FROM c WHERE yes AND n > 80;
+SELECT ctid, k FROM c WHERE yes AND n > 80;
+SELECT ctid, id, v FROM c WHERE id BETWEEN 4000 AND 4010;
 -- Segments that a filter excludes as a whole, and the first and last values of some.
 SELECT count(*), min(id), max(id), sum(b) FROM c WHERE id >= 9000;
 SELECT count(*), min(id), max(id), sum(b) FROM c WHERE id > 8999;
@@ -45,9 +53,12 @@ UPDATE c SET b = b + 1, t = 'changed' WHERE id BETWEEN 3000 AND 3100;
 DELETE FROM c WHERE id % 1000 = 0;
 SELECT k, count(*), sum(b), max(t COLLATE "C") FROM c GROUP BY k;
 SELECT k, count(*), sum(b), max(t COLLATE "C") FROM c GROUP BY k;
+SELECT ctid, id, t FROM c WHERE b % 400 = 1;
 ANALYZE c;
 SELECT k, count(*), sum(b), max(t COLLATE "C") FROM c GROUP BY k;
 SELECT k, count(*), sum(b), max(t COLLATE "C") FROM c GROUP BY k;
+SELECT ctid, id, t FROM c WHERE b % 400 = 1;
+SELECT ctid, id, t FROM c WHERE b % 400 = 1;
 -- Blocks that are all-visible again, and which nobody has written to the file yet.
 UPDATE c SET b = b + 1000, k = k + 1 WHERE id = 5001;
 VACUUM c;

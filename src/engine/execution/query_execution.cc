@@ -143,7 +143,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
-  keeps_.resize(slots.nslots);
+  cached_columns_.resize(slots.nslots);
   grant_ = std::move(grant);
   device_query_ = std::move(device_query);
 
@@ -186,6 +186,7 @@ ChunkSource& QueryExecution::source_of(uint32_t kind) {
   switch (kind) {
     case TB_CHUNK_PAGES: return *heap_;
     case TB_CHUNK_COLUMNS: return *columns_;
+    case TB_CHUNK_SEGMENTS: return *segments_;
     default: throw ProtocolError("unknown kind of chunk");
   }
 }
@@ -234,7 +235,8 @@ void QueryExecution::chunk(const ChunkRequest& chunk) {
   source.check(chunk, slots_.shape());
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   const bool fills = source.fills(chunk);
-  keeps_[chunk.slot] = fills ? segments_->fill_of(chunk) : nullptr;
+  cached_columns_[chunk.slot] = {fills ? segments_->fill_of(chunk) : nullptr,
+                        chunk.kind == TB_CHUNK_SEGMENTS ? segments_->morsel_of(chunk) : nullptr};
   slots_.begin(chunk, fills);
   if (!fills) return;
   const ChunkTask task = slots_.task(chunk.slot, source.layout(chunk.layout));
@@ -281,8 +283,10 @@ void QueryExecution::chunk_release(const TbChunkRelease& release) {
     source.check_content(slots_.base(release.slot), slots_.shape());
     task = slots_.submit(release.slot, source.layout(slots_.layout(release.slot)), release.rewritten == 0);
     // Pages that the backend has replaced are not what its map page's LSN speaks of.
-    std::shared_ptr<SegmentFill> keep = std::move(keeps_[release.slot]);
-    if (release.rewritten == 0) task.keep = std::move(keep);
+    CachedColumns cached = std::exchange(cached_columns_[release.slot], {});
+    if (release.rewritten == 0) task.keep = std::move(cached.fill);
+    if (cached.morsel) task.kind = kSegments;
+    task.segments = std::move(cached.morsel);
     running_++;
   }
   device_query_->submit(task, [this, slot = release.slot](const ChunkOutcome& outcome, std::exception_ptr error) {

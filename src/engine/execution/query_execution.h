@@ -71,6 +71,12 @@ class QueryExecution final : private FillObserver {
   bool built() const { return done_ && program_->sink() == TB_SINK_BUILD; }
 
  private:
+  /* What a chunk has to do with the column store. */
+  struct CachedColumns {
+    std::shared_ptr<SegmentFill> fill;            // takes what is decoded of it; or null
+    std::shared_ptr<const SegmentMorsel> morsel;  // TB_CHUNK_SEGMENTS: what it reads
+  };
+
   void start(const QueryRequest& request, uint32_t device, const JoinTables& probed, uint64_t* last_slot_memory,
              const IsCancelled& cancelled);
   void check_table_number(const TbQuery& query) const;
@@ -117,7 +123,7 @@ class QueryExecution final : private FillObserver {
   std::mutex mutex_;  // the fields below
   std::condition_variable reads_finished_;
   SlotTable slots_;
-  std::vector<std::shared_ptr<SegmentFill>> keeps_;  // by slot: of the chunk in it, or null
+  std::vector<CachedColumns> cached_columns_;  // by slot: of the chunk in it
   uint32_t running_ = 0;  // chunks that the device has, those without a slot included
   uint32_t busy_ = UINT32_MAX;  // see Device::ChunkShape
   uint64_t next_sequence_ = 0;  // greater than any chunk's

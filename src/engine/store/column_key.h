@@ -23,6 +23,11 @@ struct ColumnKey {
   auto operator<=>(const ColumnKey&) const = default;
 };
 
+/* The line pointer of each row, which forms its tuple's id with the block: as its distance
+ * from the row's place among those of its block, which is 1 for all unless some are dead. */
+inline constexpr uint32_t kLineType = TB_TYPE_INT2;
+inline ColumnKey line_key() { return {0, kLineType, {}}; }
+
 /* Of a source column of a program over a heap: attribute number, physical type, form, and
  * the value of tuples too short to have it. `params`: checked against the program. */
 ColumnKey column_key(const Program& program, size_t column, const TbParamBlock* params);

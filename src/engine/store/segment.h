@@ -112,7 +112,8 @@ struct TakenSegment {
 /* What one job of a device reads: blocks of some segments, and which of their columns. */
 struct SegmentMorsel {
   std::vector<TakenSegment> segments;
-  std::shared_ptr<const std::vector<uint32_t>> columns;  // by the program's source column
+  std::shared_ptr<const std::vector<uint32_t>> columns;  // as StoredPart says
+  uint32_t first_block = 0;  // ROWS: from which row ids count pages
 };
 
 /* Calls f(first row, end) for the rows of these blocks, in as few pieces as there are. */

@@ -9,11 +9,30 @@
 #include <new>
 #include <utility>
 
+#include "engine/store/column_key.h"
+
 namespace turbine {
 
 SegmentFill::SegmentFill(ColumnStore& store, std::shared_ptr<const Program> program, StoredPart part,
                          std::vector<TbRun> runs, uint64_t map_lsn)
     : store_(store), program_(std::move(program)), part_(std::move(part)), runs_(std::move(runs)), map_lsn_(map_lsn) {}
+
+namespace {
+
+/* Of each row, how far its line pointer is ahead of its place among the page's rows: 1
+ * where there are no gaps. */
+std::vector<int16_t> lines_of(std::span<const DecodedPage> pages, const uint32_t* rowids) {
+  std::vector<int16_t> lines(pages.empty() ? 0 : pages.back().row_end);
+  uint32_t row = 0;
+  for (const DecodedPage& page : pages) {
+    const uint32_t begin = row;
+    for (; row < page.row_end; row++)
+      lines[row] = static_cast<int16_t>(TB_ROWID_OFFNUM(rowids[row]) - (row - begin));
+  }
+  return lines;
+}
+
+}  // namespace
 
 /* A page of LSN 0 was never logged: nothing could be said of it later. */
 bool SegmentFill::may_keep(const DecodedPage& page) const {
@@ -21,15 +40,20 @@ bool SegmentFill::may_keep(const DecodedPage& page) const {
 }
 
 void SegmentFill::add(uint32_t first, std::span<const DecodedPage> pages, const TbColumnData* columns,
-                      const uint8_t* bytes) {
+                      const uint8_t* bytes, const uint32_t* rowids) {
   try {
     DecodedBlocks blocks;
     blocks.map_lsn = map_lsn_;
-    for (size_t i = 0; i < part_.columns->size(); i++) {
+    std::vector<int16_t> lines;
+    for (size_t i = 0; i < program_->source_columns(); i++) {
       const TbColumn& column = program_->columns()[i];
       TbColumnData data = columns[i];
       if (!data.bytes) data.bytes = bytes;
       blocks.columns.push_back({(*part_.columns)[i], column.type, (column.flags & TB_COL_NULLABLE) != 0, data});
+    }
+    if (part_.columns->size() > program_->source_columns()) {
+      lines = lines_of(pages, rowids);
+      blocks.columns.push_back({part_.columns->back(), kLineType, false, {lines.data(), nullptr, nullptr}});
     }
     const auto end = first + static_cast<uint32_t>(pages.size());
     for (const TbRun& run : runs_) {

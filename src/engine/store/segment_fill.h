@@ -23,7 +23,8 @@ namespace turbine {
 /* Where a part's columns are kept, and how its pages are judged. */
 struct StoredPart {
   std::shared_ptr<StoredTable> table;
-  std::shared_ptr<const std::vector<uint32_t>> columns;  // by the program's source column
+  /* By the program's source column; ROWS: then that of line pointers (column_key.h). */
+  std::shared_ptr<const std::vector<uint32_t>> columns;
   uint32_t nblocks = 0;
   bool in_recovery = false;
 };
@@ -42,8 +43,9 @@ class SegmentFill {
               uint64_t map_lsn);
 
   /* Rows of the chunk's pages from `first` on: no NULL array where the program says that
-   * there is none; views count from `bytes`. */
-  void add(uint32_t first, std::span<const DecodedPage> pages, const TbColumnData* columns, const uint8_t* bytes);
+   * there is none; views count from `bytes`. ROWS: `rowids` counts pages from `first`. */
+  void add(uint32_t first, std::span<const DecodedPage> pages, const TbColumnData* columns, const uint8_t* bytes,
+           const uint32_t* rowids);
 
  private:
   bool may_keep(const DecodedPage& page) const;

@@ -39,7 +39,7 @@ class SegmentFillTest : public ::testing::Test {
     for (uint32_t i = 0; i < npages; i++) pages.push_back({100 + i, i + 1, true, true});
     if (spoil_) spoil_(pages);
     const TbColumnData columns[] = {{numbers_.data(), nullptr, nullptr}, {views_.data(), valid_.data(), nullptr}};
-    fill.add(page, pages, columns, bytes_);
+    fill.add(page, pages, columns, bytes_, nullptr);
   }
   StoredTable::Found found() {
     std::vector<uint8_t> bits(125, 0xff);

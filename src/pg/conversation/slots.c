@@ -126,7 +126,7 @@ send_chunk(TbSlots *slots, TbChunk *chunk, const TbRun *runs)
 	slot->state = TB_SLOT_READING;
 	slot->kind = chunk->kind;
 	slot->npages = chunk->npages;
-	slot->unread = chunk->nruns > 0;
+	slot->unread = chunk->kind == TB_CHUNK_PAGES && chunk->nruns > 0;
 	slots->in_flight++;
 	return true;
 }
@@ -145,6 +145,21 @@ tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin, ui
 
 	Assert(slot < slots->count && npages <= tb_slots_pages(slots));
 	return send_chunk(slots, &chunk, runs);
+}
+
+bool
+tb_slots_send_segments(TbSlots *slots, uint32 slot, uint32 part, BlockNumber first,
+					   uint32 count)
+{
+	TbChunk chunk = {.slot = slot,
+					 .kind = TB_CHUNK_SEGMENTS,
+					 .part = part,
+					 .npages = count,
+					 .nruns = 1};
+	TbRun	run = {.page = 0, .block = first, .count = count};
+
+	Assert(slot < slots->count && count <= tb_slots_pages(slots));
+	return send_chunk(slots, &chunk, &run) && tb_slots_release(slots, slot, false);
 }
 
 bool

@@ -16,6 +16,8 @@
 
 #include "postgres.h"
 
+#include "storage/block.h"
+
 #include "turbine/wire.h"
 
 #include "pg/conversation/service_query.h"
@@ -50,7 +52,7 @@ extern uint32 tb_slots_in_flight(const TbSlots *slots);
 
 extern TbSlotState tb_slots_state(const TbSlots *slots, uint32 slot);
 
-/* TB_CHUNK_PAGES or TB_CHUNK_COLUMNS, of the last chunk sent. */
+/* TB_CHUNK_*, of the last chunk sent. */
 extern uint32 tb_slots_kind(const TbSlots *slots, uint32 slot);
 
 /* Whether CHUNK_READ is due. */
@@ -70,6 +72,10 @@ typedef struct TbPagesOrigin
 /* Sends CHUNK for a free slot: `npages` pages, of which turbined reads the runs. */
 extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin,
 								uint32 npages, const TbRun *runs, uint32 nruns);
+
+/* The same for blocks that turbined has taken of a part, which it is told to run at once. */
+extern bool tb_slots_send_segments(TbSlots *slots, uint32 slot, uint32 part,
+								   BlockNumber first, uint32 count);
 
 /* The same for a TbColumnsChunk that was written to the slot; it is released at once. */
 extern bool tb_slots_send_columns(TbSlots *slots, uint32 slot);

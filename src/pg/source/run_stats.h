@@ -37,6 +37,7 @@ typedef struct TbRunStats
 	TbBlockStats   blocks;
 	TbFeederStats  feeders;
 	uint64		   rows_deferred;
+	uint64		   rows_excluded;	 /* ROWS: with their blocks */
 	uint64		   chunks_evaluated; /* ROWS: by the node */
 } TbRunStats;
 

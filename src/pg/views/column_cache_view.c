@@ -48,11 +48,13 @@ relation_of(const TbFileIdentity *file)
 static char *
 name_of_attribute(Oid relation, uint32 attnum)
 {
-	HeapTuple tuple = attnum <= MaxHeapAttributeNumber ?
+	HeapTuple tuple = attnum > 0 && attnum <= MaxHeapAttributeNumber ?
 		SearchSysCacheAttNum(relation, (int16) attnum) :
 		NULL;
 	char	 *name;
 
+	if (attnum == 0)
+		return pstrdup("ctid"); /* line pointers, for row ids */
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	name = pstrdup(NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname));

@@ -289,7 +289,8 @@ void HostQuery::keep_batch(const ChunkTask& task, const DecodedBatch& batch) con
   if (!task.keep || batch.errors != 0) return;
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
-  task.keep->add(batch.first_page, batch.pages, columns, task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE);
+  task.keep->add(batch.first_page, batch.pages, columns, task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE,
+                 rowids_of(batch));
 }
 
 /* What the store asks of each page, once it is decoded. */
@@ -302,6 +303,11 @@ void HostQuery::note_pages(const uint8_t* pages, DecodedBatch& batch) const {
   }
   const auto* deferred = reinterpret_cast<const uint32_t*>(batch.memory.data() + batch_.deferred);
   for (uint32_t i = 0; i < batch.ndeferred; i++) batch.pages[TB_ROWID_PAGE(deferred[i])].whole = false;
+}
+
+/* ROWS: of each row; else null. */
+uint32_t* HostQuery::rowids_of(const DecodedBatch& batch) const {
+  return rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
 }
 
 /* Where the batch's arrays are. */
@@ -322,7 +328,7 @@ void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, cons
   decode.npages = batch.npages;
   decode.capacity = kBatchRows;
   decode.columns = columns;
-  decode.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
+  decode.rowids = rowids_of(batch);
   decode.deferred = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.deferred);
   decode.params = decoder.params;
   decode.page_ends = reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.page_ends);
@@ -352,7 +358,7 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, const DecodedBatc
   PipelineCall call{};
   call.columns = columns;
   call.bytes = progress.task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE;
-  call.rowids = rows_sink() ? reinterpret_cast<uint32_t*>(batch.memory.data() + batch_.rowids) : nullptr;
+  call.rowids = rowids_of(batch);
   call.nrows = counted_rows(batch.nrows);
   const uint32_t before = progress.outcome.nrows;
   if (!run_pipeline(worker, progress, call)) return false;
@@ -387,7 +393,8 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
  * blocks that are taken. */
 void HostQuery::run_segments(unsigned worker, Progress& progress) {
   const SegmentMorsel& morsel = *progress.task.segments;
-  uint8_t* const room = workers_[worker].batch(batch_.size).memory.data();
+  const DecodedBatch& batch = workers_[worker].batch(batch_.size);
+  uint8_t* const room = batch.memory.data();
   for (const TakenSegment& taken : morsel.segments) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     bool goes_on = true;
@@ -400,10 +407,32 @@ void HostQuery::run_segments(unsigned worker, Progress& progress) {
       call.columns = columns;
       call.first_row = first;
       call.nrows = first + counted_rows(end - first);
+      if (rows_sink()) call.rowids = write_rowids(morsel, taken, first, end, batch);
       goes_on = run_pipeline(worker, progress, call);
     });
     if (!goes_on) return;
   }
+  // Two versions of one segment may have been taken, for different blocks.
+  uint32_t* const ids = progress.task.ids;
+  if (rows_sink() && !std::is_sorted(ids, ids + progress.outcome.nrows)) std::sort(ids, ids + progress.outcome.nrows);
+}
+
+/* Ids of rows [first, end) in the batch's array for them, by row of the segment. Nothing is deferred,
+ * so line pointers are decoded to the array for that. */
+const uint32_t* HostQuery::write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first,
+                                        uint32_t end, const DecodedBatch& batch) const {
+  const Segment& segment = *taken.segment;
+  const StoredColumn& column = *segment.find(morsel.columns->back())->data;
+  const TbColumnData data = decode_column(column, first, end, batch.memory.data() + batch_.deferred);
+  const auto* lines = static_cast<const int16_t*>(data.values);
+  uint32_t* const ids = rowids_of(batch);
+  for (uint32_t block = 0; block < TB_SEGMENT_BLOCKS; block++) {
+    const uint32_t start = segment.row_start[block];
+    const uint32_t page = segment.first_block + block - morsel.first_block;
+    for (uint32_t row = std::max(first, start); row < std::min(end, segment.row_start[block + 1]); row++)
+      ids[row] = TB_ROWID(page, row - start + static_cast<uint32_t>(lines[row]));
+  }
+  return ids;
 }
 
 /* Rows [first, end) as the pipeline reads them; codes are decoded to the batch's arrays. */
@@ -456,7 +485,7 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   if (sink_) {
     sink_->attach(worker, call);
   } else {
-    if (progress.task.ids_capacity - outcome.nrows < call.nrows) {
+    if (progress.task.ids_capacity - outcome.nrows < call.nrows - call.first_row) {
       outcome.errors |= TB_ERR_CORRUPT;
       return false;
     }

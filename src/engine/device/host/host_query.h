@@ -100,6 +100,7 @@ class HostQuery final : public DeviceQuery {
   };
   Decoder decoder_of(const ChunkTask& task) const;
   void columns_of(const DecodedBatch& batch, TbColumnData* columns) const;
+  uint32_t* rowids_of(const DecodedBatch& batch) const;
   void begin_job();
   void end_job();
   PagesRead read_and_decode(unsigned worker, const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
@@ -114,6 +115,8 @@ class HostQuery final : public DeviceQuery {
   void run_segments(unsigned worker, Progress& progress);
   void decode_segment(const ChunkTask& task, const Segment& segment, uint32_t first, uint32_t end, uint8_t* room,
                       TbColumnData* columns);
+  const uint32_t* write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first, uint32_t end,
+                               const DecodedBatch& batch) const;
   void run_unmatched(unsigned worker, Progress& progress);
   bool run_pipeline(unsigned worker, Progress& progress, PipelineCall& call);
   static uint32_t make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept;

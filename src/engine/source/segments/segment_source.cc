@@ -46,24 +46,37 @@ uint64_t bytes_of(const TakenSegment& taken, uint64_t rows, const std::vector<ui
   return taken.segment->nrows() == 0 ? 0 : bytes * rows / taken.segment->nrows();
 }
 
-std::vector<uint8_t> reply_of(const SegmentsRequest& request, const StoredPart& part,
-                              const std::vector<TakenSegment>& taken, const std::vector<TakenSegment>& doubtful,
-                              uint64_t excluded) {
+/* What becomes of a part's blocks. */
+struct Answer {
+  const std::vector<TakenSegment>& taken;
+  const std::vector<TakenSegment>& excluded;  // of these
+  const std::vector<TakenSegment>& doubtful;
+  bool names_excluded;
+};
+
+std::vector<uint8_t> reply_of(const SegmentsRequest& request, const StoredPart& part, const Answer& answer) {
   TbSegmentsTaken head{};
   head.part = request.segments.part;
-  head.excluded = excluded;
-  head.blocks = count_blocks(taken);
-  head.doubtful = count_blocks(doubtful);
-  const size_t size = request.bits.size();
-  std::vector<uint8_t> reply(sizeof head + size * (head.doubtful > 0 ? 2 : 1));
-  for (const TakenSegment& some : taken) {
+  head.blocks = count_blocks(answer.taken);
+  head.excluded = count_blocks(answer.excluded);
+  head.doubtful = count_blocks(answer.doubtful);
+  for (const TakenSegment& some : answer.taken) {
     const uint64_t rows = some.segment->rows_of_blocks(some.blocks);
     head.rows += rows;
     head.bytes += bytes_of(some, rows, *part.columns);
-    set_bits(some, reply.data() + sizeof head);
   }
-  for (const TakenSegment& some : doubtful) set_bits(some, reply.data() + sizeof head + size);
+  for (const TakenSegment& some : answer.excluded) head.excluded_rows += some.segment->rows_of_blocks(some.blocks);
+
+  std::vector<uint8_t> reply(sizeof head);
   memcpy(reply.data(), &head, sizeof head);
+  auto append = [&](const std::vector<TakenSegment>& segments) {
+    const size_t begin = reply.size();
+    reply.resize(begin + request.bits.size());
+    for (const TakenSegment& some : segments) set_bits(some, reply.data() + begin);
+  };
+  append(answer.taken);
+  if (head.doubtful > 0) append(answer.doubtful);
+  if (head.excluded > 0 && answer.names_excluded) append(answer.excluded);
   return reply;
 }
 
@@ -91,18 +104,18 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& fi
 }  // namespace
 
 void SegmentSource::check_program() const {
-  if (program_->source() != TB_SOURCE_HEAP || program_->sink() == TB_SINK_ROWS)
-    throw ProtocolError("SEGMENTS for a program that takes none");
+  if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("SEGMENTS for a program that takes none");
 }
 
-StoredPart SegmentSource::part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const {
+SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const {
   const ChunkLayout* layout = layouts.find(request.segments.layout);
   const Program& program = layout ? *layout->program : *program_;
   const std::string& params = layout ? *layout->params : *params_;
   std::vector<ColumnKey> keys;
   for (size_t i = 0; i < program_->source_columns(); i++)
     keys.push_back(column_key(program, i, reinterpret_cast<const TbParamBlock*>(params.data())));
-  StoredPart part;
+  if (rows_sink()) keys.push_back(line_key());
+  Part part;
   part.table = store_.table(request.segments.file);
   part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
   part.nblocks = request.segments.nblocks;
@@ -110,33 +123,44 @@ StoredPart SegmentSource::part_of(const SegmentsRequest& request, const ChunkLay
   return part;
 }
 
-/* Of what is taken, what may have rows that pass becomes tasks. */
-SegmentSource::Taken SegmentSource::taken(const SegmentsRequest& request, const StoredPart& part,
-                                          const Segments& segments, const Segments& doubtful) {
-  Taken result{};
+std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, const Segments& segments, uint64_t* number) {
+  std::vector<ChunkTask> tasks;
   std::shared_ptr<SegmentMorsel> morsel;
-  uint64_t rows = 0, excluded = 0;
+  uint64_t rows = 0;
   for (const TakenSegment& some : segments) {
-    const uint32_t own = some.segment->rows_of_blocks(some.blocks);
-    if (zones_.excludes(*some.segment, *part.columns)) {
-      result.rows_excluded += own;
-      excluded += static_cast<uint64_t>(std::popcount(some.blocks));
-      continue;
-    }
     if (!morsel || rows >= kMorselRows) {
       morsel = std::make_shared<SegmentMorsel>();
       morsel->columns = part.columns;
       ChunkTask task{};
-      task.sequence = kFirstSequence + tasks_++;
+      task.sequence = kFirstSequence + (*number)++;
       task.kind = kSegments;
       task.segments = morsel;
-      result.tasks.push_back(std::move(task));
+      tasks.push_back(std::move(task));
       rows = 0;
     }
-    rows += own;
+    rows += some.segment->rows_of_blocks(some.blocks);
     morsel->segments.push_back(some);
   }
-  result.reply = reply_of(request, part, segments, doubtful, excluded);
+  return tasks;
+}
+
+/* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
+SegmentSource::Taken SegmentSource::taken(const SegmentsRequest& request, Part& part, const Segments& segments,
+                                          const Segments& doubtful) {
+  Segments left, excluded;
+  for (const TakenSegment& some : segments)
+    (zones_.excludes(*some.segment, *part.columns) ? excluded : left).push_back(some);
+  Taken result{};
+  result.reply = reply_of(request, part, {segments, excluded, doubtful, rows_sink()});
+  if (!rows_sink()) {
+    for (const TakenSegment& some : excluded) result.rows_excluded += some.segment->rows_of_blocks(some.blocks);
+    result.tasks = tasks_of(part, left, &tasks_);
+    return result;
+  }
+  part.waiting.insert(part.waiting.end(), left.begin(), left.end());
+  std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
+    return a.segment->first_block < b.segment->first_block;
+  });
   return result;
 }
 
@@ -146,7 +170,7 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
     throw ProtocolError("SEGMENTS: bad number of a part");
   if (!layouts.has(request.segments.layout)) throw ProtocolError("SEGMENTS of an unknown layout");
 
-  StoredPart part = store_.enabled() ? part_of(request, layouts) : StoredPart();
+  Part part = store_.enabled() ? part_of(request, layouts) : Part();
   StoredTable::Found found;
   if (runs && part.table) found = part.table->find(*part.columns, known_of(request));
   Taken result = taken(request, part, found.good, found.doubtful);
@@ -161,7 +185,7 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   if (number == 0 || number > parts_.size() || !parts_[number - 1].table ||
       parts_[number - 1].nblocks != request.segments.nblocks)
     throw ProtocolError("SEGMENTS again of another part");
-  const StoredPart& part = parts_[number - 1];
+  Part& part = parts_[number - 1];
   StoredTable::Found found = part.table->find(*part.columns, known_of(request));
   Segments& doubtful = found.doubtful;
   readers.run_all((doubtful.size() + kSegmentsPerLook - 1) / kSegmentsPerLook, [&](uint64_t job) {
@@ -176,6 +200,38 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   for (const TakenSegment& some : doubtful)
     if (some.blocks != 0) found.good.push_back(some);
   return taken(request, part, found.good, {});
+}
+
+/* One version of a segment may have been taken for some blocks and a newer one for others; no
+ * block comes twice. */
+void SegmentSource::check(const ChunkRequest& chunk, const SlotShape& shape) const {
+  if (!rows_sink()) throw ProtocolError("chunk of segments for a program that takes them at once");
+  if (chunk.part == 0 || chunk.part > parts_.size()) throw ProtocolError("chunk of an unknown part");
+  if (chunk.runs.size() != 1 || chunk.npages > shape.pages) throw ProtocolError("chunk of segments without its run");
+  const TbRun& run = chunk.runs[0];
+  if (run.page != 0 || run.count == 0 || run.count != chunk.npages || uint64_t{run.block} + run.count > UINT32_MAX)
+    throw ProtocolError("run leaves its chunk");
+  const auto morsel = morsel_of(chunk);
+  if (count_blocks(morsel->segments) != run.count) throw ProtocolError("chunk of segments that were not taken");
+}
+
+std::shared_ptr<const SegmentMorsel> SegmentSource::morsel_of(const ChunkRequest& chunk) const {
+  const Part& part = parts_[chunk.part - 1];
+  const uint32_t begin = chunk.runs[0].block, end = begin + chunk.runs[0].count;
+  auto morsel = std::make_shared<SegmentMorsel>();
+  morsel->columns = part.columns;
+  morsel->first_block = begin;
+  auto next = std::lower_bound(part.waiting.begin(), part.waiting.end(), begin, [](const TakenSegment& taken, uint32_t b) {
+    return uint64_t{taken.segment->first_block} + TB_SEGMENT_BLOCKS <= b;
+  });
+  for (; next != part.waiting.end() && next->segment->first_block < end; ++next) {
+    const uint32_t first = next->segment->first_block;
+    BlockMask blocks = next->blocks;
+    if (begin > first) blocks &= ~BlockMask{0} << (begin - first);
+    if (end - first < TB_SEGMENT_BLOCKS) blocks &= (BlockMask{1} << (end - first)) - 1;
+    if (blocks != 0) morsel->segments.push_back({next->segment, blocks});
+  }
+  return morsel;
 }
 
 std::shared_ptr<SegmentFill> SegmentSource::fill_of(const ChunkRequest& chunk) const {

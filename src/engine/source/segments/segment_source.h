@@ -6,6 +6,9 @@
  * of them becomes tasks of the device; the backend sends no such block. And what the
  * device decodes of the other blocks is kept for queries to come.
  *
+ * Where the sink is ROWS no task runs at once: the backend asks for the row ids of blocks by
+ * chunks, which become tasks one by one, in the order of the table.
+ *
  * The session's thread only. Tasks and fills stand on their own.
  */
 #pragma once
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/source/chunk_source.h"
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/relation_files.h"
 #include "engine/source/segments/zone_filter.h"
@@ -24,7 +28,7 @@
 
 namespace turbine {
 
-class SegmentSource {
+class SegmentSource final : public ChunkSource {
  public:
   SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params)
       : store_(store),
@@ -46,23 +50,36 @@ class SegmentSource {
    * were decoded. Waits for `readers`, not for drives. Throws ProtocolError. */
   Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, WorkerPool& readers);
 
+  /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
+  void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
+  bool fills(const ChunkRequest&) const override { return false; }
+  void fill(const ChunkRequest&, const ChunkTask&, DeviceQuery&, FillObserver&) override {}
+  void check_content(const uint8_t*, const SlotShape&) const override {}
+  const ChunkLayout* layout(uint32_t) const override { return nullptr; }
+  /* What the chunk's task reads. */
+  std::shared_ptr<const SegmentMorsel> morsel_of(const ChunkRequest& chunk) const;
+
   /* What may be kept of a chunk, once it is confirmed; null: nothing. Throws
    * ProtocolError for a chunk of an unknown part. */
   std::shared_ptr<SegmentFill> fill_of(const ChunkRequest& chunk) const;
 
  private:
   using Segments = std::vector<TakenSegment>;
-  StoredPart part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
+  struct Part : StoredPart {
+    Segments waiting;  // ROWS: taken and not excluded, by ascending first block
+  };
+  bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
+  Part part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
   void check_program() const;
-  Taken taken(const SegmentsRequest& request, const StoredPart& part, const Segments& segments,
-              const Segments& doubtful);
+  Taken taken(const SegmentsRequest& request, Part& part, const Segments& segments, const Segments& doubtful);
+  static std::vector<ChunkTask> tasks_of(const Part& part, const Segments& segments, uint64_t* number);
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;
   const std::shared_ptr<const std::string> params_;
   const ZoneFilter zones_;
-  std::vector<StoredPart> parts_;  // number 1 is the first
-  uint64_t tasks_ = 0;             // so far
+  std::vector<Part> parts_;  // number 1 is the first
+  uint64_t tasks_ = 0;       // so far
 };
 
 }  // namespace turbine

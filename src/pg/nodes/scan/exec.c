@@ -280,6 +280,7 @@ finish(TbScanState *node)
 	{
 		tb_heap_scan_stats(node->query, &node->stats);
 		node->have_stats = true;
+		node->rows_removed += node->stats.rows_excluded;
 		tb_heap_scan_end(node->query);
 		node->query = NULL;
 	}

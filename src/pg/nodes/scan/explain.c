@@ -16,6 +16,8 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	TbScanState *node = (TbScanState *) css;
 	CustomScan	*plan = (CustomScan *) css->ss.ps.plan;
+	double		 removed = node->rows_removed;
+	TbRunStats	 stats;
 	double		 loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
 
 	tb_explain_filter("GPU Filter", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
@@ -27,16 +29,15 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		tb_explain_device_choice(&node->work, es);
 		return;
 	}
-	if (loops > 0)
-		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, node->rows_removed / loops,
-							 0, es);
 	if (node->query)
 	{
-		TbRunStats stats;
-
 		tb_heap_scan_stats(node->query, &stats);
-		tb_explain_stats(&stats, es);
+		removed += stats.rows_excluded;
 	}
+	if (loops > 0)
+		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, removed / loops, 0, es);
+	if (node->query)
+		tb_explain_stats(&stats, es);
 	else if (node->have_stats)
 		tb_explain_stats(&node->stats, es);
 	else if (node->plain)

@@ -73,7 +73,7 @@ send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 TbCachedSegments *
 tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 					   const TbBlockSet *wanted, BlockNumber nblocks, uint32 layout,
-					   uint32 number, bool *ok)
+					   uint32 number, bool in_chunks, bool *ok)
 {
 	TbSegments		 *head;
 	TbCachedSegments *segments;
@@ -92,6 +92,8 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 		head->flags |= TB_SEGMENTS_RECOVERY;
 	segments->bits = palloc(bits_size(segments));
 	segments->lsn = palloc(head->nmap_pages * sizeof(uint64));
+	segments->in_chunks = in_chunks;
+	segments->excluded_bits = in_chunks ? palloc0(bits_size(segments)) : NULL;
 	if (tb_direct_export(direct, head->nblocks, wanted, segments->lsn, segments->bits) == 0)
 		return NULL;
 	*ok = send_question(query, head, segments->lsn, segments->bits);
@@ -108,6 +110,26 @@ are_some_of(const uint8 *answer, const uint8 *question, Size size)
 	return true;
 }
 
+/* One of the sets of blocks that end an answer: some of `asked`, in number as it says.
+ * NULL: it is not. */
+static const uint8 *
+take_set(const uint8 **bits, const uint8 *asked, Size size, uint64 count)
+{
+	const uint8 *set = *bits;
+
+	*bits += size;
+	if (!are_some_of(set, asked, size) || pg_popcount((const char *) set, size) != count)
+		return NULL;
+	return set;
+}
+
+static void
+add_bits(uint8 *to, const uint8 *bits, Size size)
+{
+	for (Size i = 0; i < size; i++)
+		to[i] |= bits[i];
+}
+
 /* One answer to a question of `asked`: blocks that are taken, and those that may be
  * asked for again. Both have the part's size; `doubtful` may be left as it is. */
 static bool
@@ -118,6 +140,8 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 	TbIncoming		message;
 	TbSegmentsTaken answer;
 	const uint8	   *bits;
+	const uint8	   *set;
+	bool			names_excluded;
 
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 		return false;
@@ -125,24 +149,35 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 		return tb_service_query_protocol_error(query, "unexpected answer to SEGMENTS");
 	memcpy(&answer, message.payload, sizeof(answer));
 	bits = (const uint8 *) message.payload + sizeof(answer);
-	if (message.length != sizeof(answer) + size * (answer.doubtful > 0 ? 2 : 1) ||
-		answer.part != segments->question.part ||
-		(answer.doubtful > 0 && doubtful == NULL) || !are_some_of(bits, asked, size) ||
-		pg_popcount((const char *) bits, size) != answer.blocks)
+	names_excluded = segments->in_chunks && answer.excluded > 0;
+	if (message.length !=
+			sizeof(answer) + size * (1 + (answer.doubtful > 0) + names_excluded) ||
+		answer.part != segments->question.part || answer.excluded > answer.blocks ||
+		(answer.doubtful > 0 && doubtful == NULL))
+		return tb_service_query_protocol_error(query, "malformed SEGMENTS_TAKEN");
+	set = take_set(&bits, asked, size, answer.blocks);
+	if (set == NULL)
 		return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
+	add_bits(taken, set, size);
 	if (answer.doubtful > 0)
 	{
-		if (!are_some_of(bits + size, asked, size) ||
-			pg_popcount((const char *) bits + size, size) != answer.doubtful)
+		set = take_set(&bits, asked, size, answer.doubtful);
+		if (set == NULL)
 			return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
-		memcpy(doubtful, bits + size, size);
+		memcpy(doubtful, set, size);
+	}
+	if (names_excluded)
+	{
+		set = take_set(&bits, taken, size, answer.excluded);
+		if (set == NULL)
+			return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
+		add_bits(segments->excluded_bits, set, size);
 	}
 	*ndoubtful = answer.doubtful;
-	for (Size i = 0; i < size; i++)
-		taken[i] |= bits[i];
 	segments->blocks += answer.blocks;
 	segments->excluded += answer.excluded;
 	segments->rows += answer.rows;
+	segments->excluded_rows += answer.excluded_rows;
 	return true;
 }
 
@@ -198,19 +233,45 @@ tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query)
 					   &doubtful);
 }
 
+static bool
+has_bit(const uint8 *bits, BlockNumber block)
+{
+	return (bits[block / 8] & (1 << (block % 8))) != 0;
+}
+
 BlockNumber
 tb_cached_segments_skip(const TbCachedSegments *segments, BlockNumber block)
 {
+	const uint8 *skipped = segments->in_chunks ? segments->excluded_bits : segments->bits;
+
 	while (block < segments->question.nblocks)
 	{
-		uint8 byte = segments->bits[block / 8];
-
-		if (byte == 0xff && block % 8 == 0)
+		if (block % 8 == 0 && skipped[block / 8] == 0xff)
 			block += 8;
-		else if ((byte & (1 << (block % 8))) != 0)
+		else if (has_bit(skipped, block))
 			block++;
 		else
 			break;
 	}
 	return block;
+}
+
+uint32
+tb_cached_segments_run(const TbCachedSegments *segments, BlockNumber block, uint32 most)
+{
+	uint32 count = 0;
+
+	if (!segments->in_chunks)
+		return 0;
+	for (; count < most && block < segments->question.nblocks; block++, count++)
+		if (!has_bit(segments->bits, block) || has_bit(segments->excluded_bits, block))
+			break;
+	return count;
+}
+
+void
+tb_cached_segments_give_up(TbCachedSegments *segments)
+{
+	Assert(segments->in_chunks);
+	memset(segments->bits, 0, bits_size(segments));
 }

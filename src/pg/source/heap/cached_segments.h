@@ -28,7 +28,13 @@ typedef struct TbCachedSegments
 	uint64	   doubtful;	  /* blocks */
 	uint64	   blocks;		  /* taken */
 	uint64	   excluded;	  /* of these, without a row that passes */
-	uint64	   rows;		  /* of these */
+	uint64	   rows;		  /* of the blocks taken */
+	uint64	   excluded_rows; /* of those excluded */
+
+	/* ROWS: blocks that are taken wait to be asked for in chunks (tb_cached_segments_run),
+	 * unless they are excluded. */
+	bool   in_chunks;
+	uint8 *excluded_bits;
 } TbCachedSegments;
 
 /* Asks for the part's blocks; NULL, and nothing sent, where none could be taken or kept.
@@ -36,7 +42,7 @@ typedef struct TbCachedSegments
 extern TbCachedSegments *tb_cached_segments_ask(TbServiceQuery *query, Relation rel,
 												TbDirect *direct, const TbBlockSet *wanted,
 												BlockNumber nblocks, uint32 layout,
-												uint32 number, bool *ok);
+												uint32 number, bool in_chunks, bool *ok);
 
 /* Awaits the answer; answers come in the order of the questions. */
 extern bool tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery *query);
@@ -45,8 +51,17 @@ extern bool tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery 
  * turbined has the part's files. */
 extern bool tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query);
 
-/* The first block from this one on that turbined does not take. */
+/* The first block from this one on of which something is left to do: turbined does not
+ * take it, or waits to be asked for it. */
 extern BlockNumber tb_cached_segments_skip(const TbCachedSegments *segments,
 										   BlockNumber			   block);
+
+/* How many blocks from this one on, at most so many, may be asked for in one chunk of
+ * segments; 0: this one may not. */
+extern uint32 tb_cached_segments_run(const TbCachedSegments *segments, BlockNumber block,
+									 uint32 most);
+
+/* Blocks that wait to be asked for are read like those that turbined does not have. */
+extern void tb_cached_segments_give_up(TbCachedSegments *segments);
 
 #endif

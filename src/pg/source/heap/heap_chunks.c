@@ -12,6 +12,9 @@
  * A page in a slot may be read by the node only after its chunk is DONE: pages
  * of runs are confirmed by then. If a chunk was decoded on the way, the slot holds only
  * those pages that its row ids refer to. Called by the heap source and by heap scans.
+ *
+ * Of blocks whose columns turbined has, ROWS gets row ids without any page. Their tuples are
+ * as visible as when the map was looked at: whoever removes one waits for the snapshot.
  */
 #include "postgres.h"
 
@@ -24,6 +27,7 @@
 typedef struct HeapChunk
 {
 	TbHeapPart	*part;		/* whose blocks they are */
+	bool		 cached;	/* turbined has its columns; no pages are in the slot */
 	bool		 filling;	/* feeders or the leader still copy pages */
 	bool		 rewritten; /* pages of runs are not as turbined read them */
 	uint32		 npages;
@@ -206,6 +210,17 @@ common_lsn(const HeapChunk *chunk)
 	return chunk->nruns > 0 ? chunk->run_lsn[0] : 0;
 }
 
+static bool
+send_cached(TbHeapChunks *chunks, uint32 slot)
+{
+	HeapChunk *chunk = &chunks->chunks[slot];
+
+	chunks->stats.cached += chunk->npages;
+	tb_count_cached_blocks(chunk->part->rel, chunk->npages);
+	return tb_slots_send_segments(chunks->slots, slot, chunk->part->cached->question.part,
+								  chunk->blocks[0], chunk->npages);
+}
+
 bool
 tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 {
@@ -215,6 +230,11 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 
 	Assert(tb_slots_state(chunks->slots, slot) == TB_SLOT_FREE && !chunk->filling);
 	chunk->part = chunks->parts->current;
+	chunk->npages = tb_heap_parts_take_run(chunks->parts, chunk->blocks,
+										   tb_slots_pages(chunks->slots));
+	chunk->cached = chunk->npages > 0;
+	if (chunk->cached)
+		return send_cached(chunks, slot);
 	chunk->npages = tb_heap_parts_take(chunks->parts, chunk->blocks,
 									   tb_slots_pages(chunks->slots));
 	chunk->nruns = 0;
@@ -297,6 +317,23 @@ tb_heap_chunks_read(TbHeapChunks *chunks, uint32 slot, TbReadOutcome outcome)
 	if (all)
 		memset(chunks->unmoved, false, chunk->npages * sizeof(bool));
 	return replace_moved(chunks, slot) && release_if_complete(chunks, slot);
+}
+
+bool
+tb_heap_chunks_is_cached(const TbHeapChunks *chunks, uint32 slot)
+{
+	return chunks->chunks[slot].cached;
+}
+
+void
+tb_heap_chunks_read_pages(TbHeapChunks *chunks, uint32 slot)
+{
+	HeapChunk *chunk = &chunks->chunks[slot];
+
+	Assert(chunk->cached && tb_slots_state(chunks->slots, slot) == TB_SLOT_DONE);
+	for (uint32 page = 0; page < chunk->npages; page++)
+		read_buffered(chunks, slot, page);
+	chunk->cached = false;
 }
 
 void

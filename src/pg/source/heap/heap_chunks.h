@@ -4,7 +4,8 @@
  *
  * A chunk is the next blocks that are to be read, at most as many as a slot has pages.
  * They ascend, and leave gaps where blocks are skipped. turbined reads runs of direct
- * blocks from the files; all other blocks are copied from shared buffers.
+ * blocks from the files; all other blocks are copied from shared buffers. For ROWS a chunk may
+ * be blocks that turbined has columns of instead: then it has no pages.
  */
 #ifndef TURBINE_PG_HEAP_CHUNKS_H
 #define TURBINE_PG_HEAP_CHUNKS_H
@@ -36,6 +37,12 @@ extern void tb_heap_chunks_done(TbHeapChunks *chunks, uint32 slot);
 
 /* Releases the chunks that feeders have filled; *any: there were some. */
 extern bool tb_heap_chunks_release_filled(TbHeapChunks *chunks, bool *any);
+
+/* Whether the slot's chunk has no pages: its tuples are in shared buffers. */
+extern bool tb_heap_chunks_is_cached(const TbHeapChunks *chunks, uint32 slot);
+
+/* Gives such a chunk, which is DONE, its pages after all. */
+extern void tb_heap_chunks_read_pages(TbHeapChunks *chunks, uint32 slot);
 
 /* What a slot's pages hold: the part, and the block of each page. */
 extern TbHeapPart		 *tb_heap_chunks_part(const TbHeapChunks *chunks, uint32 slot);

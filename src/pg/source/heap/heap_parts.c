@@ -88,6 +88,27 @@ tb_heap_parts_blocks_left(const TbHeapParts *parts)
 	return parts->current != NULL && parts->next_block < parts->current->nblocks;
 }
 
+/* Blocks from this one on that a chunk of segments may have. */
+static uint32
+run_from(const TbHeapParts *parts, BlockNumber block, uint32 most)
+{
+	const TbCachedSegments *cached = parts->current->cached;
+
+	return cached == NULL ? 0 : tb_cached_segments_run(cached, block, most);
+}
+
+uint32
+tb_heap_parts_take_run(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity)
+{
+	uint32 count = run_from(parts, parts->next_block, capacity);
+
+	for (uint32 i = 0; i < count; i++)
+		blocks[i] = parts->next_block + i;
+	if (count > 0)
+		parts->next_block = block_from(parts->current, blocks[count - 1] + 1);
+	return count;
+}
+
 uint32
 tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity)
 {
@@ -95,7 +116,8 @@ tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity)
 
 	/* Blocks of one map page, so that those of a segment come together. */
 	while (count < capacity && tb_heap_parts_blocks_left(parts) &&
-		   (count == 0 || TB_VM_PAGE(parts->next_block) == TB_VM_PAGE(blocks[0])))
+		   (count == 0 || TB_VM_PAGE(parts->next_block) == TB_VM_PAGE(blocks[0])) &&
+		   run_from(parts, parts->next_block, 1) == 0)
 	{
 		blocks[count++] = parts->next_block;
 		parts->next_block = block_from(parts->current, parts->next_block + 1);
@@ -201,7 +223,7 @@ ask_for_cached(TbHeapParts *parts, TbServiceQuery *query)
 		part->cached = tb_cached_segments_ask(query, part->rel, part->direct, part->blocks,
 											  part->nblocks,
 											  tb_heap_parts_layout_number(parts, part),
-											  asked + 1, &ok);
+											  asked + 1, parts->rows, &ok);
 		if (part->cached != NULL)
 			asked++;
 	}
@@ -248,8 +270,10 @@ tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 
 		if (part->cached == NULL)
 			continue;
-		part->stats.rows += part->cached->rows;
-		tb_count_cached_blocks(part->rel, part->cached->blocks);
+		part->stats.rows += parts->rows ? part->cached->excluded_rows :
+										  part->cached->rows;
+		tb_count_cached_blocks(part->rel, parts->rows ? part->cached->excluded :
+														part->cached->blocks);
 	}
 	if (parts->current != NULL)
 		parts->next_block = block_from(parts->current, parts->next_block);

@@ -46,6 +46,7 @@ typedef struct TbHeapParts
 	TbHeapPart		   *parts;
 	uint32				nparts;
 	uint64				total_blocks; /* that are read, of all parts */
+	bool				rows; /* ROWS: what turbined has taken is asked for in chunks */
 
 	/* The cursor. */
 	uint32		next_part;	/* first part not yet begun */
@@ -65,6 +66,11 @@ extern bool tb_heap_parts_blocks_left(const TbHeapParts *parts);
 /* The next blocks of the current part; returns how many. */
 extern uint32 tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity);
 
+/* ROWS: the same of blocks that lie together and that turbined has taken; 0: the next one is
+ * not such. */
+extern uint32 tb_heap_parts_take_run(TbHeapParts *parts, BlockNumber *blocks,
+									 uint32 capacity);
+
 /* Blocks from this one on are read again. */
 extern void tb_heap_parts_go_back(TbHeapParts *parts, BlockNumber block);
 
@@ -75,7 +81,7 @@ extern bool tb_heap_parts_prepare_layouts(TbHeapParts *parts, TbServiceQuery *qu
 extern void tb_heap_parts_classify(TbHeapParts *parts);
 
 /* Asks turbined for the columns that it has kept, of all parts at once: their blocks are
- * not left any more. After READY, before the first chunk. */
+ * not left any more, of ROWS those that are excluded. After READY, before the first chunk. */
 extern bool tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query);
 
 /* Sends the files of the current part, if it may be read directly and has blocks left. */

@@ -5,6 +5,10 @@
  * that loses the service goes on locally from the first block not yet delivered:
  * chunks are read buffered into private memory and the node evaluates them.
  *
+ * Where turbined has columns of blocks it is asked for their row ids alone, in the same order,
+ * and tuples are taken from shared buffers. That pays as long as few pages have rows that pass;
+ * else the rest of the table is read as if nothing were cached.
+ *
  * Rows go to the node, and to the user's functions, between chunks. So feeders are
  * launched only if the whole statement is in parallel mode; they come once some
  * chunks were wanted, and stay to the end or until the executor shuts the node down.
@@ -18,6 +22,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "turbine/kernel.h"
+
+#include "pg/settings/guc.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/source/heap/feeders/feeders.h"
 #include "pg/source/heap/heap_chunks.h"
@@ -32,6 +39,12 @@
 
 /* Delivered, before all slots are used, and feeders: a LIMIT may be near. */
 #define FIRST_CHUNKS 8
+
+/* Of the pages of cached chunks, how many may have rows that pass: reading one from shared
+ * buffers costs about twice of what turbined needs to read and decode it. Judged once some
+ * pages were seen. */
+#define WANTED_PAGES_SHARE 0.5
+#define JUDGED_PAGES 256
 
 struct TbHeapScan
 {
@@ -64,6 +77,10 @@ struct TbHeapScan
 	char		*local_pages;
 	BlockNumber *local_blocks;
 
+	uint64 cached_pages; /* of chunks delivered */
+	uint64 wanted_pages; /* of these, with rows that passed */
+	bool   gave_up;		 /* on cached chunks */
+
 	uint64 blocks_local;
 	uint64 rows_deferred;
 	uint64 chunks_evaluated;
@@ -81,7 +98,8 @@ start(TbHeapScan *scan)
 {
 	if (!tb_service_query_connect(scan->query) || !announce_files(scan) ||
 		!tb_service_query_begin(scan->query, scan->parts->total_blocks,
-								tb_heap_parts_most_is_buffered(scan->parts)))
+								tb_heap_parts_most_is_buffered(scan->parts)) ||
+		(tb_guc_enable_cache && !tb_heap_parts_take_cached(scan->parts, scan->query)))
 		return false;
 	scan->slots = tb_slots_make(scan->query);
 	scan->chunks = tb_heap_chunks_make(scan->query, scan->slots, scan->parts);
@@ -104,6 +122,7 @@ tb_heap_scan_begin(const TbProgramSpec *spec, const TbHeapInput *input)
 	scan->in_parallel_mode = input->in_parallel_mode;
 	scan->current_slot = -1;
 	scan->parts = tb_heap_parts_make(input);
+	scan->parts->rows = true;
 	scan->tuples = tb_heap_tuples_make();
 	scan->query = tb_service_query_make(spec, RelationGetRelationName(input->rel));
 	tb_stat_add(TB_COUNTER_QUERIES, 1);
@@ -166,11 +185,22 @@ end_feeders(TbHeapScan *scan, bool abandon)
 	tb_feeders_end(feeders, abandon);
 }
 
+static void
+give_up_cached(TbHeapScan *scan)
+{
+	TbHeapPart *part = &scan->parts->parts[0];
+
+	scan->gave_up = true;
+	if (part->cached != NULL)
+		tb_cached_segments_give_up(part->cached);
+}
+
 /* Chunks not yet delivered are read again. */
 static void
 go_local(TbHeapScan *scan)
 {
 	end_feeders(scan, true);
+	give_up_cached(scan);
 	if (scan->queue_length > 0)
 	{
 		uint32			   npages;
@@ -232,6 +262,19 @@ send_ahead(TbHeapScan *scan)
 	return true;
 }
 
+/* Row ids of a cached chunk, in order: how many of its pages must be read for them. */
+static void
+judge_cached(TbHeapScan *scan, const TbRowChunk *chunk, uint32 npages)
+{
+	for (uint32 i = 0; i < chunk->nrows; i++)
+		if (i == 0 || TB_ROWID_PAGE(chunk->rowids[i]) != TB_ROWID_PAGE(chunk->rowids[i - 1]))
+			scan->wanted_pages++;
+	scan->cached_pages += npages;
+	if (!scan->gave_up && scan->cached_pages >= JUDGED_PAGES &&
+		scan->wanted_pages > scan->cached_pages * WANTED_PAGES_SHARE)
+		give_up_cached(scan);
+}
+
 /* Hands out the slot's chunk; false if what the service says of it is wrong. */
 static bool
 deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
@@ -241,9 +284,12 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 	char			  *pages = tb_slots_memory(scan->slots, slot);
 	uint32			   npages;
 	const BlockNumber *blocks = tb_heap_chunks_blocks(scan->chunks, slot, &npages);
+	bool			   cached = tb_heap_chunks_is_cached(scan->chunks, slot);
 
+	if (cached && done->verdict != 0)
+		tb_heap_chunks_read_pages(scan->chunks, slot);
 	tb_heap_tuples_set_pages(scan->tuples, tb_heap_chunks_part(scan->chunks, slot), blocks,
-							 npages, pages);
+							 npages, cached && done->verdict == 0 ? NULL : pages);
 	if (done->verdict != 0)
 	{
 		chunk->verdict = done->verdict;
@@ -261,6 +307,8 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 		chunk->ndeferred = done->ndeferred;
 		chunk->deferred = chunk->rowids + done->nrows;
 		chunk->rows_in = done->rows_in;
+		if (cached)
+			judge_cached(scan, chunk, npages);
 	}
 	tb_slots_hand_out(scan->slots, slot);
 	scan->current_slot = slot;
@@ -427,6 +475,14 @@ tb_heap_scan_stats(const TbHeapScan *scan, TbRunStats *stats)
 	stats->service = *tb_service_query_stats(scan->query);
 	if (scan->chunks != NULL)
 		stats->blocks = *tb_heap_chunks_stats(scan->chunks);
+	if (scan->parts->parts[0].cached != NULL)
+	{
+		const TbCachedSegments *cached = scan->parts->parts[0].cached;
+
+		stats->blocks.cached += cached->excluded;
+		stats->blocks.excluded += cached->excluded;
+		stats->rows_excluded = cached->excluded_rows;
+	}
 	stats->blocks.buffered += scan->blocks_local;
 	stats->feeders = scan->feeder_stats;
 	stats->rows_deferred = scan->rows_deferred;

@@ -31,7 +31,8 @@ struct TbHeapTuples
 	uint32		  ids_capacity;
 	HeapTupleData tuple;
 	char		 *tuple_buffer; /* BLCKSZ */
-	char		 *reread_page;	/* BLCKSZ, made when first needed */
+	char		 *read_page;	/* BLCKSZ, made when first needed */
+	BlockNumber	  read_block;	/* of the current chunk, that it holds; or invalid */
 };
 
 TbHeapTuples *
@@ -48,6 +49,7 @@ tb_heap_tuples_set_pages(TbHeapTuples *tuples, TbHeapPart *part, const BlockNumb
 	tuples->blocks = blocks;
 	tuples->npages = npages;
 	tuples->pages = pages;
+	tuples->read_block = InvalidBlockNumber;
 }
 
 static void *
@@ -117,6 +119,16 @@ copy_tuple(TbHeapTuples *tuples, const char *page, OffsetNumber offnum)
 						  (HeapTupleHeader) tuples->tuple_buffer, length);
 }
 
+static void
+read_block(TbHeapTuples *tuples, BlockNumber block)
+{
+	if (tuples->read_page == NULL)
+		tuples->read_page = allocate(tuples, BLCKSZ);
+	tuples->read_block = InvalidBlockNumber;
+	tb_buffered_read(&tuples->part->reader, block, tuples->read_page);
+	tuples->read_block = block;
+}
+
 HeapTuple
 tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
 {
@@ -128,12 +140,12 @@ tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
 	block = tuples->blocks[page];
 	if (tuples->tuple_buffer == NULL)
 		tuples->tuple_buffer = allocate(tuples, BLCKSZ);
-	if (!copy_tuple(tuples, tuples->pages + (Size) page * BLCKSZ, offnum))
+	if (tuples->pages == NULL ||
+		!copy_tuple(tuples, tuples->pages + (Size) page * BLCKSZ, offnum))
 	{
-		if (tuples->reread_page == NULL)
-			tuples->reread_page = allocate(tuples, BLCKSZ);
-		tb_buffered_read(&tuples->part->reader, block, tuples->reread_page);
-		if (!copy_tuple(tuples, tuples->reread_page, offnum))
+		if (tuples->read_block != block)
+			read_block(tuples, block);
+		if (!copy_tuple(tuples, tuples->read_page, offnum))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("invalid tuple (%u,%u) in relation \"%s\"", block, offnum,

@@ -19,7 +19,8 @@ typedef struct TbHeapTuples TbHeapTuples;
 extern TbHeapTuples *tb_heap_tuples_make(void);
 
 /* Makes these pages the current chunk: blocks of `part`, which stay valid until the next
- * call. No pages: there is no current chunk. */
+ * call. `pages` NULL: each page is read from shared buffers when a tuple of it is wanted.
+ * No part: there is no current chunk. */
 extern void tb_heap_tuples_set_pages(TbHeapTuples *tuples, TbHeapPart *part,
 									 const BlockNumber *blocks, uint32 npages,
 									 const char *pages);
