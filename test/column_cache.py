@@ -2,7 +2,7 @@
 """column_cache.py - what the column cache holds, shows, forgets, and that it keeps its size.
 
 `view`: turbine.column_cache after queries, DDL and changes. `rows`: tuples of a GpuScan whose
-filters ran over cached columns. `drop`: turbine.cache_drop,
+filters ran over cached columns. `costs`: plans that change with what is cached. `drop`: turbine.cache_drop,
 and who may call it. `small`: a table of many times the cache's size, from several
 sessions. `off`: no cache at all. `service`: killed while queries run. Whether cached
 answers are right beside writers is checked by races.py and mvcc.py.
@@ -171,6 +171,37 @@ def rows(bench, server):
         session.query("DROP TABLE r")
 
 
+def costs(bench, server):
+    """What is cached and compiled makes plans cheaper, and only as long as it is."""
+    grouped = "SELECT k, count(*), sum(price) FROM e GROUP BY k"
+    keyed = "SELECT * FROM e WHERE id = 77"
+
+    def node(session, sql):
+        return session.query(f"EXPLAIN (COSTS OFF) {sql}")[0][0]
+
+    with server.connect(settings={"pg_turbine.device": "cpu"}) as session, server.connect(settings=CPU) as forced:
+        session.query("CREATE TABLE e (id int PRIMARY KEY, k int, price int)")
+        session.query(f"INSERT INTO e SELECT i, i % 7, i FROM generate_series(1, {ROWS}) i")
+        session.query("VACUUM (ANALYZE) e")
+        session.query("CHECKPOINT")
+        first = node(session, grouped)
+        bench.check("a small table", f"{first}" if "Gpu" in first else None)
+        for run in range(2):
+            forced.query(grouped)
+        bench.check("cached", None if "GpuPreAgg" in node(session, grouped) else node(session, grouped))
+        bench.check("other columns", node(session, "SELECT id % 7, count(*) FROM e GROUP BY 1") if "Gpu" in node(
+            session, "SELECT id % 7, count(*) FROM e GROUP BY 1") else None)
+        forced.query("SELECT sum(id), sum(price), sum(k) FROM e WHERE id = 77")
+        bench.check("an index is still better", None if "Index" in node(session, keyed) else node(session, keyed))
+        session.query("SET pg_turbine.enable_cache = off")
+        bench.equal("not for this session", node(session, grouped), first)
+        session.query("RESET pg_turbine.enable_cache")
+        os.kill(server.service_pid(), signal.SIGKILL)
+        server.wait_for_service()
+        bench.equal("gone with the service", node(session, grouped), first)
+        session.query("DROP TABLE e")
+
+
 def drop(bench, server):
     query = "SELECT k, sum(id) FROM pt GROUP BY k"
     with server.connect(settings=CPU) as session, server.connect(user="stranger", settings=CPU) as stranger:
@@ -279,7 +310,7 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, rows, drop, service):
+        for part in (view, rows, costs, drop, service):
             part(bench, server)
     small(bench)
     off(bench)

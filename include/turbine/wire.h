@@ -369,8 +369,8 @@ typedef struct TbSegmentsTaken
 	uint64_t excluded; /* of `blocks`: least and greatest values say that no row passes */
 	uint64_t excluded_rows;
 	uint64_t doubtful; /* blocks that B may ask for again */
-	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these; ROWS: if
-	 * any are excluded, as many again for these */
+	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these; ROWS:
+	 * if any are excluded, as many again for these */
 } TbSegmentsTaken;
 
 /* A column of the cache. */
@@ -402,9 +402,10 @@ typedef struct TbCacheDropped
 } TbCacheDropped;
 
 #define TB_CHUNK_PAGES 1u
-#define TB_CHUNK_COLUMNS 2u	 /* slot begins with a TbColumnsChunk */
-#define TB_CHUNK_SEGMENTS 3u /* ROWS: one run, of blocks that D has taken of the part and that \
-							  * are not excluded; nothing is read or decoded */
+#define TB_CHUNK_COLUMNS 2u /* slot begins with a TbColumnsChunk */
+#define TB_CHUNK_SEGMENTS \
+	3u /* ROWS: one run, of blocks that D has taken of the part and that \
+		* are not excluded; nothing is read or decoded */
 typedef struct TbChunk
 {
 	uint32_t slot;
@@ -413,9 +414,9 @@ typedef struct TbChunk
 	uint32_t nruns;
 	uint64_t sequence; /* number of the chunk in the query */
 	uint32_t layout;   /* PAGES: of their tuples; else 0 */
-	uint32_t part;	  /* whose blocks they are, if SEGMENTS has told of it; else 0 */
-	uint64_t map_lsn; /* of the map page under which all runs were found all-visible; 0: of
-					   * several, or none */
+	uint32_t part;	   /* whose blocks they are, if SEGMENTS has told of it; else 0 */
+	uint64_t map_lsn;  /* of the map page under which all runs were found all-visible; 0: of
+						* several, or none */
 	TbRun	 runs[];
 } TbChunk;
 

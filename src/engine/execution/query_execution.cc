@@ -236,7 +236,7 @@ void QueryExecution::chunk(const ChunkRequest& chunk) {
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   const bool fills = source.fills(chunk);
   cached_columns_[chunk.slot] = {fills ? segments_->fill_of(chunk) : nullptr,
-                        chunk.kind == TB_CHUNK_SEGMENTS ? segments_->morsel_of(chunk) : nullptr};
+                                 chunk.kind == TB_CHUNK_SEGMENTS ? segments_->morsel_of(chunk) : nullptr};
   slots_.begin(chunk, fills);
   if (!fills) return;
   const ChunkTask task = slots_.task(chunk.slot, source.layout(chunk.layout));

@@ -26,8 +26,7 @@ std::vector<int16_t> lines_of(std::span<const DecodedPage> pages, const uint32_t
   uint32_t row = 0;
   for (const DecodedPage& page : pages) {
     const uint32_t begin = row;
-    for (; row < page.row_end; row++)
-      lines[row] = static_cast<int16_t>(TB_ROWID_OFFNUM(rowids[row]) - (row - begin));
+    for (; row < page.row_end; row++) lines[row] = static_cast<int16_t>(TB_ROWID_OFFNUM(rowids[row]) - (row - begin));
   }
   return lines;
 }

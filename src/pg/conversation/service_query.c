@@ -14,6 +14,7 @@
 #include "pg/bridge/failure.h"
 #include "pg/settings/guc.h"
 #include "pg/settings/service_settings.h"
+#include "pg/shmem/cache_advice.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/conversation/service_query.h"
@@ -397,6 +398,7 @@ await_ready(TbServiceQuery *query)
 		return false;
 	query->slots = tb_connection_slot_memory(query->conn)->base + ready.first_slot_offset;
 	note_device(query);
+	tb_advice_note_code(query->spec.shape);
 	return true;
 }
 

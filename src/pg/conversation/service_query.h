@@ -28,6 +28,7 @@ typedef struct TbProgramSpec
 	const TbResultPlan *result;			   /* AGGREGATE, PROJECT: what is done with the
 											* results before they come back, or NULL */
 	uint32				device;			   /* wire.h: index or TB_ANY_DEVICE */
+	uint64				shape;			   /* of the program: TbProgramCost; 0: unknown */
 	double				estimated_rows;	   /* of the input */
 	double				estimated_results; /* groups, or rows kept: BUILD, PROJECT */
 	uint32				join_table; /* BUILD: the number of the table that it makes */

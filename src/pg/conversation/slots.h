@@ -73,7 +73,8 @@ typedef struct TbPagesOrigin
 extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin,
 								uint32 npages, const TbRun *runs, uint32 nruns);
 
-/* The same for blocks that turbined has taken of a part, which it is told to run at once. */
+/* The same for blocks that turbined has taken of a part, which it is told to run at once.
+ */
 extern bool tb_slots_send_segments(TbSlots *slots, uint32 slot, uint32 part,
 								   BlockNumber first, uint32 count);
 

@@ -16,13 +16,21 @@
 #include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
 #include "pg/planner/cost.h"
+#include "pg/shmem/cache_advice.h"
 #include "pg/shmem/device_list.h"
 
 #define US_PER_UNIT TB_US_PER_UNIT
 
+/* Of columns that are cached: each, a row, once decoded to the second-level cache. */
+#define CACHED_COLUMN_NS 0.4
+
+/* To take a page's rows from shared buffers. */
+#define WANTED_PAGE_US 1.7
+#define WANTED_PAGES_MOST 0.5
+
 /* Planning aside: connect, admission, start of threads; and the compilation to quick
- * code: 20 ms, once a shape, then cached in memory and on disk; charged as if every
- * shape ran once, so that a first run is rarely a loss. */
+ * code: 20 ms, once a shape, then cached in memory and on disk; charged where the shape
+ * is not known to have code, so that a first run is rarely a loss. */
 #define STARTUP_US 500.0
 #define COMPILE_SHARE_US 20000.0
 #define GPU_STARTUP_US 1500.0
@@ -55,9 +63,8 @@
 #define CANDIDATE_NS 1.5 /* without keys: every row of the table */
 #define PROJECTED_ROW_NS 60.0
 
-/* A join table's own program: query and answer, and a share of its compilation
- * as above. */
-#define STAGE_US 20000.0
+/* A join table's own program: query and answer, beside its compilation as above. */
+#define STAGE_US 250.0
 
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
@@ -81,8 +88,16 @@
 #define GPU_PAGE_US 0.19
 #define GPU_ROW_NS 0.4
 
+double
+tb_cost_cached(Oid relid, const TbProgramCost *program)
+{
+	if (!tb_guc_enable_cache || !OidIsValid(relid))
+		return 0;
+	return tb_advice_cached_share(relid, program->attributes);
+}
+
 TbWork
-tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program)
+tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCost *program)
 {
 	TbWork work = {0};
 
@@ -93,14 +108,23 @@ tb_cost_work(const RelOptInfo *rel, double passing, const TbProgramCost *program
 	work.passing = Min(passing, rel->tuples);
 	work.reaching = work.passing;
 	work.program = *program;
+	work.cached = tb_cost_cached(relid, program);
 	return work;
+}
+
+static double
+cached_pages(const TbWork *work)
+{
+	return Min(work->cached, work->all_visible) * work->pages;
 }
 
 /* All-visible ones, which the daemon reads. */
 static double
 direct_pages(const TbWork *work)
 {
-	return work->pages >= tb_guc_direct_threshold ? work->all_visible * work->pages : 0;
+	if (work->pages < tb_guc_direct_threshold)
+		return 0;
+	return work->all_visible * work->pages - cached_pages(work);
 }
 
 /* Blocks that PostgreSQL's processes read. */
@@ -109,7 +133,7 @@ feeder_need(const TbWork *work, double engine_us, int threads)
 {
 	TbFeederNeed need = {.engine_us = engine_us, .processors = threads};
 
-	need.buffered = work->pages - direct_pages(work);
+	need.buffered = work->pages - direct_pages(work) - cached_pages(work);
 	need.page_us = tb_buffered_page_us(
 		tb_likely_resident(work->pages / Max(work->partitions, 1)));
 	need.parallel_workers = work->parallel_workers;
@@ -151,7 +175,11 @@ compute_us(const TbWork *work)
 	double decode = DECODE_ROW_NS + DECODE_WALKED_NS * work->program.walked +
 		DECODE_COLUMN_NS * work->program.columns +
 		DECODE_NUMERIC_NS * work->program.numerics + DECODE_TEXT_NS * work->program.texts;
-	double compute_ns = work->rows * (decode + OPERATION_NS * work->program.filters) +
+	double cached = work->pages > 0 ? cached_pages(work) / work->pages : 0;
+	double row_ns = decode * (1 - cached) +
+		CACHED_COLUMN_NS * work->program.columns * cached +
+		OPERATION_NS * work->program.filters;
+	double compute_ns = work->rows * row_ns +
 		work->passing * OPERATION_NS * work->program.probes +
 		work->reaching * OPERATION_NS * work->program.others + work->probes * PROBE_NS +
 		work->candidates * CANDIDATE_NS + work->matches * MATCH_NS +
@@ -168,9 +196,14 @@ host_us(const TbWork *work, int threads)
 	return Max(read_us(work, compute, threads), 0) + compute / Max(threads, 1);
 }
 
+/* It takes nothing from the cache. */
 static double
-gpu_us(const TbWork *work, int threads)
+gpu_us(const TbWork *host_work, int threads)
 {
+	TbWork		  uncached = *host_work;
+	const TbWork *work = &uncached;
+
+	uncached.cached = 0;
 	/* Transfers and kernels run while the next chunk is read. */
 	return GPU_STARTUP_US + Max(read_us(work, 0, threads), work->pages * GPU_PAGE_US) +
 		(work->rows + work->probes + work->candidates + work->matches) * GPU_ROW_NS /
@@ -182,7 +215,7 @@ gpu_us(const TbWork *work, int threads)
 static Cost
 disk_cost(const TbWork *work)
 {
-	double uncached = Max(work->pages - effective_cache_size, 0);
+	double uncached = Max(work->pages - cached_pages(work) - effective_cache_size, 0);
 
 	return uncached * seq_page_cost;
 }
@@ -257,10 +290,33 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 	return *index < 0 ? host_us(work, threads) : best;
 }
 
-Cost
-tb_cost_startup(void)
+static double
+compile_us(const TbProgramCost *program)
 {
-	return (STARTUP_US + COMPILE_SHARE_US) / US_PER_UNIT;
+	return tb_advice_has_code(program->shape) ? 0 : COMPILE_SHARE_US;
+}
+
+Cost
+tb_cost_startup(const TbProgramCost *program)
+{
+	return (STARTUP_US + compile_us(program)) / US_PER_UNIT;
+}
+
+/* What is cached takes a millisecond at least, planning it included. */
+Cost
+tb_cost_least(bool cached)
+{
+	return (STARTUP_US + (cached ? STARTUP_US : COMPILE_SHARE_US)) / US_PER_UNIT;
+}
+
+Cost
+tb_cost_wanted_pages(TbWork *work)
+{
+	double wanted = Min(work->passing, work->pages);
+
+	if (wanted > work->pages * WANTED_PAGES_MOST)
+		work->cached = 0;
+	return wanted * Min(work->cached, work->all_visible) * WANTED_PAGE_US / US_PER_UNIT;
 }
 
 Cost
@@ -275,7 +331,9 @@ tb_cost_run(const TbWork *work)
 Cost
 tb_cost_build(const TbWork *work)
 {
-	return (STAGE_US + host_us(work, host_threads())) / US_PER_UNIT + disk_cost(work);
+	return (STAGE_US + compile_us(&work->program) + host_us(work, host_threads())) /
+		US_PER_UNIT +
+		disk_cost(work);
 }
 
 int

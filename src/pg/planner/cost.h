@@ -29,16 +29,24 @@ typedef struct TbWork
 	double		  matches;			/* rows that come out of joins, of all */
 	double		  built;			/* rows that become a join table */
 	double		  projected;		/* rows that are returned */
+	double		  cached;			/* fraction of the pages that need not be read */
 	TbProgramCost program;
 } TbWork;
 
-extern TbWork tb_cost_work(const RelOptInfo *rel, double passing,
+/* `relid`: the table, or InvalidOid where it is none. */
+extern TbWork tb_cost_work(Oid relid, const RelOptInfo *rel, double passing,
 						   const TbProgramCost *program);
+
+/* The fraction of a table's pages whose columns the program may take from the cache. */
+extern double tb_cost_cached(Oid relid, const TbProgramCost *program);
 
 /* From the start of the query until the last chunk is done, without what the
  * backend does with each row that comes back. */
 extern Cost tb_cost_run(const TbWork *work);
-extern Cost tb_cost_startup(void);
+extern Cost tb_cost_startup(const TbProgramCost *program);
+
+/* What no program over a table can cost less than. */
+extern Cost tb_cost_least(bool cached);
 
 /* The same of a join table, which the host builds. */
 extern Cost tb_cost_build(const TbWork *work);
@@ -51,6 +59,10 @@ extern double tb_cost_engine_us(const TbWork *work, uint32 device);
 
 /* Of GpuScan: each row that the device passed on. */
 extern Cost tb_cost_returned_row(void);
+
+/* Of GpuScan: to read the pages of rows whose other columns were cached. Where these are
+ * too many nothing is taken from the cache: that work remains is noted. */
+extern Cost tb_cost_wanted_pages(TbWork *work);
 
 /* Of GpuPreAgg: each group. */
 extern Cost tb_cost_returned_group(void);

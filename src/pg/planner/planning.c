@@ -15,6 +15,7 @@
 #include "pg/planner/expression/reason_text.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
+#include "pg/shmem/cache_advice.h"
 
 static TbPlanningState state;
 
@@ -136,9 +137,34 @@ runs_in_loops(const PlannerInfo *root, const Path *path, int depth)
 	return runs;
 }
 
-bool
-tb_planning_may_win(const PlannerInfo *root, const List *paths)
+/* Whether columns of any of its tables, or of their partitions, are likely to be cached. */
+static bool
+has_cached_columns(const PlannerInfo *root, const RelOptInfo *rel)
 {
+	/* What is above scans and joins names no tables. */
+	const Relids relids = rel->relids != NULL ? rel->relids : root->all_baserels;
+	int			 relid = -1;
+
+	while ((relid = bms_next_member(relids, relid)) >= 0)
+	{
+		const RelOptInfo *table = root->simple_rel_array[relid];
+
+		if (root->simple_rte_array[relid]->rtekind != RTE_RELATION || table == NULL)
+			continue;
+		if (tb_advice_has_columns(root->simple_rte_array[relid]->relid))
+			return true;
+		for (int i = 0; i < table->nparts; i++)
+			if (table->part_rels[i] != NULL &&
+				has_cached_columns(root, table->part_rels[i]))
+				return true;
+	}
+	return false;
+}
+
+bool
+tb_planning_may_win(const PlannerInfo *root, const RelOptInfo *rel, const List *paths)
+{
+	Cost	  least = -1; /* unknown */
 	ListCell *lc;
 
 	if (tb_guc_debug_force_offload || state.recording)
@@ -148,7 +174,11 @@ tb_planning_may_win(const PlannerInfo *root, const List *paths)
 		const Path *path = lfirst(lc);
 		double		runs = runs_in_loops(root, path, 0);
 
-		if (runs > 0 && path->total_cost * runs <= tb_cost_startup())
+		if (runs == 0 || path->total_cost * runs > tb_cost_least(false))
+			continue;
+		if (least < 0)
+			least = tb_cost_least(tb_guc_enable_cache && has_cached_columns(root, rel));
+		if (path->total_cost * runs <= least)
 			return false;
 	}
 	return true;

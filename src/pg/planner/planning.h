@@ -45,13 +45,14 @@ extern bool tb_planning_enabled(void);
 extern bool tb_planning_may_run_backward(void);
 
 /*
- * Whether an accelerated path may be worth anything beside these. Not where one
+ * Whether an accelerated path over `rel` may be worth anything beside these. Not where one
  * of them is done before ours would have started; one that depends on other
  * tables, as an index scan inside a nested loop does, once for each of their
  * rows. Asked before anything else is looked at, since this is where the queries
  * of a busy server end. Always where paths are forced or reasons are recorded.
  */
-extern bool tb_planning_may_win(const PlannerInfo *root, const List *paths);
+extern bool tb_planning_may_win(const PlannerInfo *root, const RelOptInfo *rel,
+								const List *paths);
 
 /* Notes why a part stays with PostgreSQL, if anyone asked; NULL: of no part. */
 extern void tb_planning_note(const char *part, const char *format, ...)

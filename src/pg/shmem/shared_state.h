@@ -34,18 +34,33 @@ typedef enum TbCounter
 	TB_COUNTER_COUNT
 } TbCounter;
 
+/* Places for what cache_advice.h keeps. */
+#define TB_CODE_SHAPES 4096
+#define TB_TABLE_ADVICE 2048
+
+typedef struct TbTableAdvice
+{
+	Oid	   database;
+	Oid	   relid;
+	uint64 generation; /* of the service that keeps the columns */
+	uint64 attributes; /* TbAttributes */
+	double share;	   /* of the table's blocks */
+} TbTableAdvice;
+
 typedef struct TbSharedState
 {
 	/* immutable after startup */
 	LWLock *lock;
 
 	/* protected by lock */
-	uint8		 nonce[TB_NONCE_BYTES];
-	uint32		 ndevices;
-	TbDeviceInfo devices[TB_MAX_DEVICES];
+	uint8		  nonce[TB_NONCE_BYTES];
+	uint32		  ndevices;
+	TbDeviceInfo  devices[TB_MAX_DEVICES];
+	TbTableAdvice tables[TB_TABLE_ADVICE];
 
 	/* atomic */
-	pg_atomic_uint64 generation; /* turbined's; 0 while it is down */
+	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES]; /* 0: none */
+	pg_atomic_uint64 generation;				  /* turbined's; 0 while it is down */
 	pg_atomic_uint64 counters[TB_COUNTER_COUNT];
 	pg_atomic_uint64 fallbacks[TB_FALLBACK_COUNT];
 	pg_atomic_uint64 host_instead_logged;				 /* TimestampTz, as below */

@@ -198,6 +198,7 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 		return false;
 	}
 	spec->device = device_of(run, index);
+	spec->shape = stage->info.work.program.shape;
 	spec->estimated_rows = stage->info.work.rows;
 	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
@@ -218,6 +219,7 @@ specify_input(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks
 	input->rel = rel;
 	input->snapshot = run->css->ss.ps.state->es_snapshot;
 	input->blocks = blocks;
+	input->attributes = stage->info.work.program.attributes;
 	input->engine_us = tb_cost_engine_us(&stage->info.work, device_of(run, index));
 	if (stage->partitions == NULL ||
 		tb_partition_run_specify(stage->partitions, run->css->ss.ps.ps_ExprContext, input))

@@ -221,9 +221,10 @@ std::shared_ptr<const SegmentMorsel> SegmentSource::morsel_of(const ChunkRequest
   auto morsel = std::make_shared<SegmentMorsel>();
   morsel->columns = part.columns;
   morsel->first_block = begin;
-  auto next = std::lower_bound(part.waiting.begin(), part.waiting.end(), begin, [](const TakenSegment& taken, uint32_t b) {
-    return uint64_t{taken.segment->first_block} + TB_SEGMENT_BLOCKS <= b;
-  });
+  auto next = std::lower_bound(part.waiting.begin(), part.waiting.end(), begin,
+                               [](const TakenSegment& taken, uint32_t b) {
+                                 return uint64_t{taken.segment->first_block} + TB_SEGMENT_BLOCKS <= b;
+                               });
   for (; next != part.waiting.end() && next->segment->first_block < end; ++next) {
     const uint32_t first = next->segment->first_block;
     BlockMask blocks = next->blocks;

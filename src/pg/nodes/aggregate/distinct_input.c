@@ -158,7 +158,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 
 	if (!is_for_us(root, input_rel, output_rel, extra))
 		return false;
-	if (!tb_planning_may_win(root, output_rel->pathlist) ||
+	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		tb_preagg_add_path(root, UPPERREL_GROUP_AGG, input_rel, output_rel, extra, true))
 		return true;
 	request.rel = input_rel;

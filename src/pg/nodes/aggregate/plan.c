@@ -205,9 +205,9 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	QualCost having;
 
 	cost_qual_eval(&having, analysis->request.having, root);
-	path->startup_cost = tb_cost_startup() + tb_cost_stages(analysis->stages) +
-		tb_cost_disabled(analysis->stages) + having.startup +
-		path->pathtarget->cost.startup;
+	path->startup_cost = tb_cost_startup(&analysis->work.program) +
+		tb_cost_stages(analysis->stages) + tb_cost_disabled(analysis->stages) +
+		having.startup + path->pathtarget->cost.startup;
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	/* Of each set: a look-up and a store. */
@@ -334,7 +334,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 
 	if (!quietly)
 		note_other_input(root, what, input_rel);
-	if (!tb_planning_may_win(root, output_rel->pathlist) ||
+	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		!make_request(root, step, input_rel, output_rel, extra, &request))
 		return false;
 	if (input_rel->reloptkind == RELOPT_BASEREL)

@@ -53,8 +53,10 @@ analyze(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 void
 tb_join_cost(List *stages, Path *path)
 {
-	path->startup_cost = tb_cost_startup() + tb_cost_stages(stages) +
-		tb_cost_disabled(stages) + path->pathtarget->cost.startup;
+	const TbStage *last = llast(stages);
+
+	path->startup_cost = tb_cost_startup(&last->info.work.program) +
+		tb_cost_stages(stages) + tb_cost_disabled(stages) + path->pathtarget->cost.startup;
 	path->total_cost = path->startup_cost +
 		path->rows *
 			(cpu_tuple_cost + tb_cost_returned_row() + path->pathtarget->cost.per_tuple);
@@ -101,7 +103,7 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 		return;
 	/* What costs so little is not gathered from workers either: a larger join's
 	 * plan keeps it as it is, and needs no note of it. */
-	if (!tb_planning_may_win(root, joinrel->pathlist))
+	if (!tb_planning_may_win(root, joinrel, joinrel->pathlist))
 		return;
 	cheaper = tb_serial_paths_note(root, joinrel);
 	if (!bms_equal(joinrel->relids, root->all_baserels) ||

@@ -126,6 +126,8 @@ start_query(TbScanState *node)
 	input.rel = rel;
 	input.snapshot = estate->es_snapshot;
 	input.blocks = blocks;
+	input.attributes = node->work.program.attributes;
+	spec.shape = node->work.program.shape;
 	spec.params = tb_param_block_make(node->program, node->param_states,
 									  node->css.ss.ps.ps_ExprContext);
 	if (spec.params == NULL)

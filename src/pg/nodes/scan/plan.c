@@ -124,7 +124,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 		tb_planning_note(part, "the filters are too many");
 		return NULL;
 	}
-	plan->work = tb_cost_work(rel,
+	plan->work = tb_cost_work(rte->relid, rel,
 							  rel->tuples *
 								  clauselist_selectivity(root, plan->device_clauses, 0,
 														 JOIN_INNER, NULL),
@@ -138,20 +138,22 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 /* What PostgreSQL does with the rows that come back: forms each tuple, runs
  * the other filters, and projects. */
 static void
-cost_path(PlannerInfo *root, RelOptInfo *rel, const ScanPlan *plan, Path *path)
+cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, Path *path)
 {
 	List	*others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
 	QualCost qual_cost;
 
 	cost_qual_eval(&qual_cost, others, root);
-	path->startup_cost = tb_cost_startup() + qual_cost.startup +
+	Cost wanted_pages = tb_cost_wanted_pages(&plan->work);
+
+	path->startup_cost = tb_cost_startup(&plan->work.program) + qual_cost.startup +
 		path->pathtarget->cost.startup;
 	if (plan->brin != NULL)
 		path->startup_cost += plan->brin->cost;
 	/* Else it is a sequential scan, and the user may not want one. */
 	else if (!enable_seqscan)
 		path->startup_cost += disable_cost;
-	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) +
+	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) + wanted_pages +
 		plan->work.passing *
 			(cpu_tuple_cost + tb_cost_returned_row() + qual_cost.per_tuple) +
 		path->rows * path->pathtarget->cost.per_tuple;
@@ -196,7 +198,7 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	const char *part;
 	ScanPlan   *plan;
 
-	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel->pathlist))
+	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel, rel->pathlist))
 		return;
 	part = tb_planning_part("scan of", rte->relid);
 	if (!may_offer(root, rel, rte, part))

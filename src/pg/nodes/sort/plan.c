@@ -472,7 +472,7 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 
 	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED)
 		return;
-	if (!tb_planning_may_win(root, output_rel->pathlist) ||
+	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		!request_input(input_rel, &request) ||
 		!request_step(root, step, output_rel, &request))
 		return;

@@ -423,6 +423,22 @@ find_source_columns(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	return true;
 }
 
+/* Of all leaves. */
+static double
+cached_share(const TbPartitions *partitions, const TbProgramCost *program)
+{
+	double	  pages = 0;
+	ListCell *lc;
+
+	foreach(lc, partitions->leaves)
+	{
+		const TbLeaf *leaf = lfirst(lc);
+
+		pages += leaf->rel->pages * tb_cost_cached(leaf->relid, program);
+	}
+	return pages / Max(partitions->pages, 1);
+}
+
 /* What reading the partitions takes instead of the table. */
 static bool
 describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
@@ -447,6 +463,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	work->all_visible = partitions->all_visible;
 	work->rows = partitions->tuples;
 	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
+	work->cached = cached_share(partitions, &work->program);
 	return true;
 }
 
@@ -463,7 +480,8 @@ choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
 	foreach(lc, stage->partitions->leaves)
 	{
 		RelOptInfo *leaf = ((TbLeaf *) lfirst(lc))->rel;
-		TbWork		leaf_work = tb_cost_work(leaf, leaf->rows, &work->program);
+		TbWork leaf_work = tb_cost_work(((TbLeaf *) lfirst(lc))->relid, leaf, leaf->rows,
+										&work->program);
 		TbBrinPath *brin = tb_brin_path_choose(root, leaf, &leaf_work);
 
 		stage->leaf_brins = lappend(stage->leaf_brins, brin);
@@ -499,7 +517,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.brin_plan = -1;
 	stage->info.needed = side->needed && side->last_full < 0;
 	stage->info.pruner = -1;
-	stage->info.work = tb_cost_work(rel, rel->rows, &cost);
+	stage->info.work = tb_cost_work(stage->info.relid, rel, rel->rows, &cost);
 	stage->info.work.may_be_fed = side->tree->source == NULL;
 	if (!describe_partitions(program, side, stage))
 		return false;

@@ -113,14 +113,16 @@ extern int tb_builder_add_agg(TbBuilder *builder, TbAggKind kind, const TbValue 
 typedef struct TbProgramCost
 {
 	uint32 filters;
-	uint32 probes;	 /* keys and conditions of joins */
-	uint32 others;	 /* of the sink: keys, arguments, outputs */
-	int	   columns;	 /* of the tuple, that are decoded */
-	int	   numerics; /* of those */
-	int	   texts;	 /* of those */
-	int	   walked;	 /* attributes behind the first of variable width,
-					  * up to the last of those columns */
-	bool   inexact;	 /* uses a TB_FN_INEXACT function */
+	uint32 probes;	   /* keys and conditions of joins */
+	uint32 others;	   /* of the sink: keys, arguments, outputs */
+	int	   columns;	   /* of the tuple, that are decoded */
+	int	   numerics;   /* of those */
+	int	   texts;	   /* of those */
+	int	   walked;	   /* attributes behind the first of variable width,
+						* up to the last of those columns */
+	bool   inexact;	   /* uses a TB_FN_INEXACT function */
+	uint64 shape;	   /* a hash of the program: code is kept by shape */
+	uint64 attributes; /* of the table, that are decoded: TbAttributes of cache_advice.h */
 } TbProgramCost;
 
 /*

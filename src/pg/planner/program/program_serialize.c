@@ -7,10 +7,12 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 
 #include "pg/planner/program/program_builder_state.h"
 #include "pg/planner/program/tuple_layout.h"
+#include "pg/shmem/cache_advice.h"
 
 /* Old index -> new index of what is reachable; TB_NONE for the rest. */
 typedef struct Renumbering
@@ -338,6 +340,19 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	}
 }
 
+static TbAttributes
+attributes_of(const TbProgram *program)
+{
+	const TbColumn *columns = (const TbColumn *) ((const char *) program +
+												  program->columns.offset);
+	TbAttributes	result = program->sink == TB_SINK_ROWS ? tb_attribute(0) : 0;
+
+	for (uint32 i = 0; i < program->columns.count; i++)
+		if (columns[i].join == 0)
+			result |= tb_attribute(columns[i].attnum);
+	return result;
+}
+
 TbProgram *
 tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost *cost)
 {
@@ -381,6 +396,9 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 	write_indexes((char *) program, program->outputs, builder->outputs, &r);
 	write_aggs(builder, program, &r);
 	*params = write_params(builder, program, &r);
+	cost->shape = hash_bytes_extended((const unsigned char *) program, total, 0);
+	if (builder->desc != NULL)
+		cost->attributes = attributes_of(program);
 	return program;
 }
 

@@ -13,8 +13,8 @@
  * of runs are confirmed by then. If a chunk was decoded on the way, the slot holds only
  * those pages that its row ids refer to. Called by the heap source and by heap scans.
  *
- * Of blocks whose columns turbined has, ROWS gets row ids without any page. Their tuples are
- * as visible as when the map was looked at: whoever removes one waits for the snapshot.
+ * Of blocks whose columns turbined has, ROWS gets row ids without any page. Their tuples
+ * are as visible as when the map was looked at: whoever removes one waits for the snapshot.
  */
 #include "postgres.h"
 

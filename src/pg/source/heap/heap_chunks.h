@@ -4,8 +4,8 @@
  *
  * A chunk is the next blocks that are to be read, at most as many as a slot has pages.
  * They ascend, and leave gaps where blocks are skipped. turbined reads runs of direct
- * blocks from the files; all other blocks are copied from shared buffers. For ROWS a chunk may
- * be blocks that turbined has columns of instead: then it has no pages.
+ * blocks from the files; all other blocks are copied from shared buffers. For ROWS a chunk
+ * may be blocks that turbined has columns of instead: then it has no pages.
  */
 #ifndef TURBINE_PG_HEAP_CHUNKS_H
 #define TURBINE_PG_HEAP_CHUNKS_H

@@ -35,9 +35,10 @@ typedef struct TbHeapInput
 {
 	Relation			rel;
 	Snapshot			snapshot;
-	const TbBlockSet   *blocks; /* of the table: those that are read; NULL: all */
-	const TbHeapLeaf   *parts;	/* of a partitioned table, not for ROWS: what is
-								 * read in its place. NULL: the table itself */
+	const TbBlockSet   *blocks;		/* of the table: those that are read; NULL: all */
+	uint64				attributes; /* that are decoded: TbAttributes */
+	const TbHeapLeaf   *parts;		/* of a partitioned table, not for ROWS: what is
+									 * read in its place. NULL: the table itself */
 	int					nparts;
 	const TbHeapLayout *layouts;
 	int					nlayouts;

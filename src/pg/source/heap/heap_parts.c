@@ -11,6 +11,7 @@
 #include "utils/rel.h"
 
 #include "pg/settings/guc.h"
+#include "pg/shmem/cache_advice.h"
 #include "pg/source/heap/heap_parts.h"
 #include "pg/source/heap/relation_statistics.h"
 #include "pg/source/heap/relation_files.h"
@@ -60,6 +61,7 @@ tb_heap_parts_make(const TbHeapInput *input)
 	bool		 partitioned = input->parts != NULL;
 
 	parts->snapshot = input->snapshot;
+	parts->attributes = input->attributes;
 	parts->layouts = input->layouts;
 	parts->nlayouts = input->nlayouts;
 	parts->nparts = partitioned ? input->nparts : 1;
@@ -270,10 +272,9 @@ tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 
 		if (part->cached == NULL)
 			continue;
-		part->stats.rows += parts->rows ? part->cached->excluded_rows :
-										  part->cached->rows;
-		tb_count_cached_blocks(part->rel, parts->rows ? part->cached->excluded :
-														part->cached->blocks);
+		part->stats.rows += parts->rows ? part->cached->excluded_rows : part->cached->rows;
+		tb_count_cached_blocks(part->rel,
+							   parts->rows ? part->cached->excluded : part->cached->blocks);
 	}
 	if (parts->current != NULL)
 		parts->next_block = block_from(parts->current, parts->next_block);
@@ -339,6 +340,25 @@ tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats)
 			continue;
 		stats->cached += cached->blocks;
 		stats->excluded += cached->excluded;
+	}
+}
+
+void
+tb_heap_parts_note_cached(const TbHeapParts *parts)
+{
+	if (!tb_guc_enable_cache)
+		return;
+	for (uint32 i = 0; i < parts->nparts; i++)
+	{
+		const TbHeapPart *part = &parts->parts[i];
+		double			  found = part->cached != NULL ? part->cached->blocks : 0;
+		double			  all = part->blocks_to_read;
+
+		/* What is true of few blocks need not be so of the table. */
+		if (all < tb_guc_direct_threshold || all < part->nblocks / 2)
+			continue;
+		tb_advice_note_columns(RelationGetRelid(part->rel), parts->attributes, found / all,
+							   Min(found + part->stats.blocks_direct, all) / all);
 	}
 }
 

@@ -46,6 +46,7 @@ typedef struct TbHeapParts
 	TbHeapPart		   *parts;
 	uint32				nparts;
 	uint64				total_blocks; /* that are read, of all parts */
+	uint64				attributes;	  /* that are decoded: TbAttributes */
 	bool				rows; /* ROWS: what turbined has taken is asked for in chunks */
 
 	/* The cursor. */
@@ -66,8 +67,8 @@ extern bool tb_heap_parts_blocks_left(const TbHeapParts *parts);
 /* The next blocks of the current part; returns how many. */
 extern uint32 tb_heap_parts_take(TbHeapParts *parts, BlockNumber *blocks, uint32 capacity);
 
-/* ROWS: the same of blocks that lie together and that turbined has taken; 0: the next one is
- * not such. */
+/* ROWS: the same of blocks that lie together and that turbined has taken; 0: the next one
+ * is not such. */
 extern uint32 tb_heap_parts_take_run(TbHeapParts *parts, BlockNumber *blocks,
 									 uint32 capacity);
 
@@ -81,7 +82,8 @@ extern bool tb_heap_parts_prepare_layouts(TbHeapParts *parts, TbServiceQuery *qu
 extern void tb_heap_parts_classify(TbHeapParts *parts);
 
 /* Asks turbined for the columns that it has kept, of all parts at once: their blocks are
- * not left any more, of ROWS those that are excluded. After READY, before the first chunk. */
+ * not left any more, of ROWS those that are excluded. After READY, before the first chunk.
+ */
 extern bool tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query);
 
 /* Sends the files of the current part, if it may be read directly and has blocks left. */
@@ -103,6 +105,10 @@ extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts,
 
 /* Adds the blocks of all parts that turbined has columns of. */
 extern void tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats);
+
+/* Tells costs to come how much of the tables is cached, once the input has been read on the
+ * host. */
+extern void tb_heap_parts_note_cached(const TbHeapParts *parts);
 
 /* Blocks of the part that a backend must read, judged by the visibility map. */
 extern double tb_heap_parts_buffered_blocks(const TbHeapPart *part);

@@ -5,9 +5,9 @@
  * that loses the service goes on locally from the first block not yet delivered:
  * chunks are read buffered into private memory and the node evaluates them.
  *
- * Where turbined has columns of blocks it is asked for their row ids alone, in the same order,
- * and tuples are taken from shared buffers. That pays as long as few pages have rows that pass;
- * else the rest of the table is read as if nothing were cached.
+ * Where turbined has columns of blocks it is asked for their row ids alone, in the same
+ * order, and tuples are taken from shared buffers. That pays as long as few pages have rows
+ * that pass; else the rest of the table is read as if nothing were cached.
  *
  * Rows go to the node, and to the user's functions, between chunks. So feeders are
  * launched only if the whole statement is in parallel mode; they come once some
@@ -267,7 +267,8 @@ static void
 judge_cached(TbHeapScan *scan, const TbRowChunk *chunk, uint32 npages)
 {
 	for (uint32 i = 0; i < chunk->nrows; i++)
-		if (i == 0 || TB_ROWID_PAGE(chunk->rowids[i]) != TB_ROWID_PAGE(chunk->rowids[i - 1]))
+		if (i == 0 ||
+			TB_ROWID_PAGE(chunk->rowids[i]) != TB_ROWID_PAGE(chunk->rowids[i - 1]))
 			scan->wanted_pages++;
 	scan->cached_pages += npages;
 	if (!scan->gave_up && scan->cached_pages >= JUDGED_PAGES &&
@@ -373,6 +374,8 @@ finish(TbHeapScan *scan)
 	if (!tb_service_query_send(scan->query, TB_MSG_INPUT_END, NULL, 0) ||
 		!tb_service_query_await_done(scan->query, fed))
 		return false;
+	if (tb_service_query_ready(scan->query)->device == TB_DEVICE_HOST)
+		tb_heap_parts_note_cached(scan->parts);
 	scan->local = true;
 	return true;
 }

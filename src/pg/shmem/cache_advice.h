@@ -1,0 +1,39 @@
+/*
+ * cache_advice.h - what queries have found in the service's caches, for the costs of those
+ * to come: which programs have code, and how much of which tables is in the column cache.
+ *
+ * Advice, nothing more: turbined evicts without a word, and an entry may give way to
+ * another's. A wrong one makes a plan dearer or cheaper than it is, and the query that runs
+ * it puts it right. All of it is lost with the postmaster; columns also with the service.
+ */
+#ifndef TURBINE_PG_CACHE_ADVICE_H
+#define TURBINE_PG_CACHE_ADVICE_H
+
+#include "postgres.h"
+
+/* A set of columns, for comparison alone: a bit for each attribute number modulo 64. That
+ * of number 0 stands for line pointers. */
+typedef uint64 TbAttributes;
+
+static inline TbAttributes
+tb_attribute(int attnum)
+{
+	return UINT64CONST(1) << (attnum % 64);
+}
+
+/* The service has code for a program of this shape (TbProgramCost). */
+extern void tb_advice_note_code(uint64 shape);
+extern bool tb_advice_has_code(uint64 shape);
+
+/* Of this share of a table's blocks these columns are cached now. `found`: before the query
+ * that tells so had read the others. */
+extern void tb_advice_note_columns(Oid relid, TbAttributes attributes, double found,
+								   double cached);
+
+/* The share of a table's blocks of which all these columns are likely to be cached. */
+extern double tb_advice_cached_share(Oid relid, TbAttributes attributes);
+
+/* Whether anything of the table is likely to be cached. */
+extern bool tb_advice_has_columns(Oid relid);
+
+#endif
