@@ -4,7 +4,9 @@
 `view`: turbine.column_cache after queries, DDL and changes. `rows`: tuples of a GpuScan whose
 filters ran over cached columns. `costs`: plans that change with what is cached. `drop`: turbine.cache_drop,
 and who may call it. `small`: a table of many times the cache's size, from several
-sessions. `off`: no cache at all. `service`: killed while queries run. Whether cached
+sessions. `off`: no cache at all. `load`: cache_load, its
+progress, policies of tables. `restart`: what is loaded after one. `pinned`: who gives way.
+`service`: killed while queries run. Whether cached
 answers are right beside writers is checked by races.py and mvcc.py.
 Must never: take a query that read nothing from the cache for one that did.
 Called by: make test-column-cache, test/run_all.py.
@@ -14,6 +16,7 @@ import argparse
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -220,6 +223,139 @@ def drop(bench, server):
         bench.check("filled again", None if cached_blocks(session, query) else "nothing cached")
 
 
+def load(bench, server):
+    """Loading, policies, and who may."""
+    with server.connect(settings=CPU) as session, server.connect(settings=OFF) as plain, \
+            server.connect(user="stranger", settings=CPU) as stranger:
+        plain.query("CREATE TABLE l (id int, k int, price numeric(12,2), free numeric, doc json, gone int, name text)")
+        plain.query("ALTER TABLE l DROP gone")
+        plain.query(f"INSERT INTO l SELECT i, i % 7, i / 8.0, i, '{{}}', 'name ' || i FROM generate_series(1, {ROWS}) i")
+        plain.query("VACUUM (ANALYZE) l")
+        plain.query("CHECKPOINT")
+        blocks = blocks_of(session, "l")
+        loaded = int(session.value("SELECT turbine.cache_load('l', '{k,price}')"))
+        bench.equal("two columns", shown(session, "l"), {"k": (ROWS, blocks, 0, 0), "price": (ROWS, blocks, 0, 0)})
+        bench.equal("bytes", str(loaded), session.value("SELECT sum(bytes) FROM turbine.column_cache WHERE relation = 'l'::regclass"))
+        query = "SELECT k, sum(price), max(name) FROM l GROUP BY k"
+        bench.equal("one column is missing", cached_blocks(session, query), 0)
+        session.query("SELECT turbine.cache_drop('l')")
+        session.query("SELECT turbine.cache_load('l')")
+        bench.equal("all that devices know", set(shown(session, "l")), {"id", "k", "price", "name"})
+        bench.equal("and used", cached_blocks(session, query), blocks)
+        bench.check("right", answers.difference(plain.run(query), session.run(query)))
+        bench.equal("settings stay", session.value("SHOW pg_turbine.debug_force_offload"), CPU["pg_turbine.debug_force_offload"])
+        bench.equal("nothing is loaded now", session.query("SELECT * FROM turbine.cache_loads"), [])
+        bench.equal("partitions", str(int(session.value("SELECT turbine.cache_load('pt', '{id}')")) > 0), "True")
+        bench.equal("of all", {row[0] for row in session.query("SELECT relation FROM turbine.column_cache WHERE column_name = 'id'")} -
+                    {"l"}, {"pt_1", "pt_2"})
+        bench.fails("no such column", session, "SELECT turbine.cache_load('l', '{k,nope}')", "42703")
+        bench.fails("no columns", session, "SELECT turbine.cache_load('l', '{}')", "22023")
+        bench.fails("a null", session, "SELECT turbine.cache_load('l', ARRAY[NULL])", "22004")
+        bench.fails("no relation", session, "SELECT turbine.cache_load(1::regclass)", "42P01")
+        bench.fails("a stranger", stranger, "SELECT turbine.cache_load('l')", "42501")
+        plain.query("GRANT SELECT ON l TO stranger")
+        bench.fails("a stranger who may read", stranger, "SELECT turbine.cache_load('l')", "00000")
+        plain.query("ALTER TABLE l ENABLE ROW LEVEL SECURITY")
+        bench.fails("but not all rows", stranger, "SELECT turbine.cache_load('l')", "42501")
+
+        progress_seen = False
+        for _ in range(50):
+            session.query("SELECT turbine.cache_drop('l')")
+            loader = threading.Thread(target=lambda: plain.query("SELECT turbine.cache_load('l')"))
+            loader.start()
+            while loader.is_alive():
+                rows = session.query("SELECT relation, blocks_done, blocks_total FROM turbine.cache_loads")
+                progress_seen = progress_seen or any(row[0] == "l" and int(row[1]) <= int(row[2]) == blocks for row in rows)
+            loader.join()
+            if progress_seen:
+                break
+        bench.equal("progress", progress_seen, True)
+
+        policy = "SELECT turbine.cache_policy('{}', '{}')"
+        bench.fails("a stranger's policy", stranger, policy.format("l", "off"), "42501")
+        bench.fails("no such policy", session, policy.format("l", "never"), "22023")
+        bench.fails("no such label", session, "SECURITY LABEL FOR pg_turbine ON TABLE l IS 'mine'", "22023")
+        bench.fails("no table's", session, "SECURITY LABEL FOR pg_turbine ON SCHEMA public IS 'cache off'", "0A000")
+        bench.fails("a view's", session, "SECURITY LABEL FOR pg_turbine ON VIEW turbine.column_cache IS 'cache off'", "42809")
+        session.query(policy.format("l", "off"))
+        bench.equal("off", cached_blocks(session, query), 0)
+        bench.equal("off, again", cached_blocks(session, query), 0)
+        dump = subprocess.run([server.bindir / "pg_dump", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-t", "l",
+                               "-s", "postgres"], capture_output=True, text=True, check=True)
+        bench.check("dumped", None if "ON TABLE public.l IS 'cache off'" in dump.stdout else dump.stdout + dump.stderr)
+        session.query(policy.format("l", "auto"))
+        bench.equal("on again", cached_blocks(session, query), blocks)
+        session.query(policy.format("pt", "off"))
+        session.query("SELECT turbine.cache_drop('pt')")
+        grouped = "SELECT k, sum(id) FROM pt GROUP BY k"
+        for _ in range(2):
+            bench.equal("off for partitions", cached_blocks(session, grouped), 0)
+        session.query(policy.format("pt_2", "auto"))
+        session.query(grouped)
+        bench.equal("but for one", cached_blocks(session, grouped), blocks_of(session, "pt_2"))
+        session.query("SECURITY LABEL FOR pg_turbine ON TABLE pt IS NULL")
+        session.query(grouped)
+        bench.equal("no label", cached_blocks(session, grouped), blocks_of(session, "pt_1") + blocks_of(session, "pt_2"))
+        session.query("DROP TABLE l")
+
+
+def restart(bench, server):
+    """What was cached is cached again."""
+    with server.connect(settings=CPU) as session:
+        session.query("SELECT turbine.cache_drop('t'), turbine.cache_drop('pt')")
+        session.query("CREATE TABLE a (id int, k int, name text)")
+        session.query(f"INSERT INTO a SELECT i, i % 7, 'name ' || i FROM generate_series(1, {ROWS}) i")
+        session.query("VACUUM (ANALYZE) a")
+        session.query("CHECKPOINT")
+        session.query("SELECT sum(id), max(name) FROM a")
+        session.query("SELECT k, sum(id) FROM pt GROUP BY k")
+        expected = {table: set(shown(session, table)) for table in ("a", "pt_1", "pt_2")}
+    server.stop()
+    server.start()
+    server.wait_for_service()
+    with server.connect(settings=CPU) as session:
+        for _ in range(100):
+            found = {table: set(shown(session, table)) for table in expected}
+            if found == expected:
+                break
+            time.sleep(0.1)
+        bench.equal("after a restart", found, expected)
+        bench.equal("whole", cached_blocks(session, "SELECT sum(id), max(name) FROM a"), blocks_of(session, "a"))
+        plain_file = Path(server.data) / "pg_turbine" / "cached_columns"
+    server.stop()
+    for content in ("2\n1 2 3\n", "1\n5 1663 99999999 1 1\n4294967295 0 0 0 0\nx", ""):
+        plain_file.write_text(content)
+        server.start()
+        server.wait_for_service()
+        time.sleep(1)
+        with server.connect(settings=CPU) as session:
+            bench.equal(f"a list of {content!r}", session.query("SELECT * FROM turbine.column_cache"), [])
+        server.stop()
+    server.start()
+    server.wait_for_service()
+
+
+def pinned(bench):
+    """A pinned table stays where others go."""
+    with cluster.Cluster("pinnedcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
+        server.create_extension("postgres")
+        make(server)
+        with server.connect(settings=CPU) as session:
+            session.query("SELECT turbine.cache_policy('pt', 'pinned')")
+            grouped = "SELECT k, sum(id) FROM pt GROUP BY k"
+            session.query(grouped)
+            whole = cached_blocks(session, grouped)
+            for _ in range(5):
+                session.query("SELECT turbine.cache_load('t')")
+            bench.equal("stays", cached_blocks(session, grouped), whole)
+            session.query("SELECT turbine.cache_policy('pt', 'auto')")
+            session.query(grouped)
+            for _ in range(5):
+                session.query("SELECT turbine.cache_load('t')")
+            found = cached_blocks(session, grouped)
+            bench.check("goes", None if found < whole else f"{found} of {whole}")
+
+
 def small(bench):
     """Eviction all the time, and never more than there may be."""
     capacity = 2 << 20
@@ -310,8 +446,9 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, rows, costs, drop, service):
+        for part in (view, rows, costs, drop, load, service, restart):
             part(bench, server)
+    pinned(bench)
     small(bench)
     off(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")

@@ -75,6 +75,7 @@ PARTS = {
     "pg.bridge": ("src/pg/bridge", ABOVE),
     "pg.profile": ("src/pg/profile", ABOVE),
     "pg.convert": ("src/pg/convert", ABOVE),
+    "pg.cache": ("src/pg/cache", ABOVE),
     "pg.conversation": ("src/pg/conversation", ABOVE),
     "pg.source": ("src/pg/source", ABOVE),
     "pg.source.heap": ("src/pg/source/heap", ABOVE),

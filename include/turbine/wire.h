@@ -344,9 +344,10 @@ typedef struct TbFileIdentity
 } TbFileIdentity;
 
 #define TB_SEGMENTS_RECOVERY \
-	0x01u						/* B runs in recovery: pages do not say whether they are \
-								 * all-visible */
-#define TB_SEGMENTS_CLEAN 0x02u /* the second question of a part */
+	0x01u						 /* B runs in recovery: pages do not say whether they are \
+								  * all-visible */
+#define TB_SEGMENTS_CLEAN 0x02u	 /* the second question of a part */
+#define TB_SEGMENTS_PINNED 0x04u /* the file's columns give way last */
 typedef struct TbSegments
 {
 	TbFileIdentity file;

@@ -13,6 +13,7 @@
 
 #include "turbine/types.h"
 
+#include "pg/cache/cache_policy.h"
 #include "pg/settings/guc.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
@@ -40,6 +41,7 @@ _PG_init(void)
 
 	tb_guc_init();
 	tb_trace_file_init();
+	tb_cache_policy_init();
 	tb_supervisor_init();
 	MarkGUCPrefixReserved("pg_turbine");
 	tb_scan_init();

@@ -49,7 +49,9 @@ SELECT k, sum(v * (SELECT 1 / z FROM zero)) FROM f WHERE a > :bound GROUP BY k;
 SELECT sum(v + (SELECT 1 / z FROM zero)) FILTER (WHERE a > :bound) FROM f;
 SELECT count(*) FROM p WHERE a > :bound AND k = (SELECT 1 / z FROM zero);
 SELECT count(*) FROM p WHERE a > :bound AND id = (SELECT 1 / z FROM zero);
--- Joins: the driver's rows, of them those that match.
+-- Joins: the driver's rows, of them those that match. Scans that are known to be quick would change which side PostgreSQL hashes,
+-- and with it what its own joins evaluate first.
+SET pg_turbine.enable_scan = off;
 SELECT count(*), sum(f.v) FROM f JOIN d ON f.k = d.k WHERE f.a > :bound AND d.x = (SELECT 1 / z FROM zero);
 SELECT count(*), sum(f.v) FROM f JOIN d ON f.k = d.k WHERE f.a > :bound AND d.y > 500 AND d.x = (SELECT 1 / z FROM zero);
 SELECT count(*), sum(f.v) FROM f JOIN d ON f.k = d.k WHERE f.a > :bound AND d.y > 5000 AND d.x = (SELECT 1 / z FROM zero);
@@ -74,8 +76,8 @@ SELECT count(*), sum(f.v) FROM f LEFT JOIN (SELECT x, sum(1 / (y - 500)) AS q FR
 SELECT count(*), sum(f.v) FROM f JOIN (SELECT x, 1 / (sum(y) - sum(y)) AS q FROM d GROUP BY x) s ON s.x = f.k WHERE f.a > :bound AND s.q > 0;
 SELECT count(*), sum(f.v) FROM f WHERE f.a > :bound AND f.k IN (SELECT 100 / (y - 500) FROM d OFFSET 0);
 WITH c AS MATERIALIZED (SELECT k, 1 / (y - 500) AS q FROM d) SELECT count(*), sum(f.v + c.q) FROM f JOIN c ON c.k = f.k WHERE f.a > :bound;
-SELECT count(*), sum(f.v) FROM f JOIN (VALUES (1), (2)) w(k) ON w.k = f.k JOIN d ON d.k = f.k WHERE f.a > :bound AND d.x = (SELECT 1 / z FROM zero);
-SELECT count(*), sum(f.v) FROM f JOIN generate_series(1, 5) w(k) ON w.k = f.k JOIN d ON d.k = f.k WHERE f.a > :bound AND d.x = (SELECT 1 / z FROM zero);
+SELECT count(*), sum(f.v) FROM f JOIN (VALUES (0), (1)) w(k) ON w.k = f.k JOIN d ON d.k = f.k WHERE f.a > :bound AND d.x = (SELECT 1 / z FROM zero);
+SELECT count(*), sum(f.v) FROM f JOIN generate_series(0, 5) w(k) ON w.k = f.k JOIN d ON d.k = f.k WHERE f.a > :bound AND d.x = (SELECT 1 / z FROM zero);
 -- Windows and orders above.
 SELECT id, sum(v) OVER (PARTITION BY k ORDER BY id) FROM f WHERE a > :bound AND v = (SELECT 1 / z FROM zero);
 SELECT k, sum(v) AS s FROM f WHERE a > :bound AND v = (SELECT 1 / z FROM zero) GROUP BY k ORDER BY s DESC, k LIMIT 3;

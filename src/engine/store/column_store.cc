@@ -173,6 +173,7 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
  * query still reads are freed when it lets go of them. */
 void ColumnStore::make_room() {
   struct Candidate {
+    bool pinned;
     uint64_t last_used;
     uint64_t bytes;
     StoredTable* table;
@@ -186,11 +187,12 @@ void ColumnStore::make_room() {
     std::lock_guard table_lock(table->mutex_);
     for (size_t i = 0; i < table->segments_.size(); i++)
       if (const auto& segment = table->segments_[i])
-        candidates.push_back(
-            {segment->last_used.load(std::memory_order_relaxed), segment->bytes(), table.get(), i, segment});
+        candidates.push_back({table->pinned_, segment->last_used.load(std::memory_order_relaxed), segment->bytes(),
+                              table.get(), i, segment});
   }
-  std::sort(candidates.begin(), candidates.end(),
-            [](const Candidate& a, const Candidate& b) { return a.last_used < b.last_used; });
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.pinned != b.pinned ? b.pinned : a.last_used < b.last_used;
+  });
   const uint64_t wanted = capacity_ - capacity_ / kEvictedShare;
   for (const Candidate& candidate : candidates) {
     if (used() <= wanted) break;

@@ -55,6 +55,9 @@ class StoredTable {
    */
   void confirm(const TakenSegment& unchanged, uint64_t map_lsn);
 
+  /* Its segments are evicted after those of all tables that are not pinned. */
+  void set_pinned(bool pinned) { pinned_.store(pinned, std::memory_order_relaxed); }
+
  private:
   void publish(uint32_t number, std::shared_ptr<const Segment> version);
   friend class ColumnStore;
@@ -69,6 +72,7 @@ class StoredTable {
 
   ColumnStore& store_;
   const TbFileIdentity file_;
+  std::atomic<bool> pinned_{false};
   std::mutex mutex_;  // all below
   std::map<ColumnKey, uint32_t> numbers_;
   std::vector<Hits> hits_;                                // by number
@@ -86,7 +90,7 @@ class ColumnStore {
   std::shared_ptr<StoredTable> table(const TbFileIdentity& file);
 
   /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts what was
-   * not used for longest if the store is full. Throws bad_alloc. */
+   * not used for longest if the store is full, of pinned tables last. Throws bad_alloc. */
   void add(StoredTable& table, const DecodedBlocks& decoded);
 
   /* What is kept of each column, files in order; at most so many. */

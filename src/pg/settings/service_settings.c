@@ -16,6 +16,7 @@ char *tb_service_path = NULL;
 int	  tb_host_threads = 0;
 int	  tb_memory_budget_mb = 0;
 int	  tb_cache_size_host_mb = -1;
+bool  tb_cache_autoload = true;
 int	  tb_admission_wait_ms = 0;
 
 void
@@ -38,6 +39,9 @@ tb_service_settings_init(void)
 							"-1 means a quarter of the machine's, 0 none.",
 							&tb_cache_size_host_mb, -1, -1, INT_MAX, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomBoolVariable("pg_turbine.cache_autoload",
+							 "Loads after a start what was cached before it.", NULL,
+							 &tb_cache_autoload, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.admission_wait",
 							"How long a query may wait for device memory.",
 							"After that PostgreSQL's own plan runs. A session that "

@@ -17,6 +17,8 @@
 
 #include "turbine/wire.h"
 
+#include "pg/shmem/cache_progress.h"
+
 #define TB_NONCE_BYTES 16
 
 typedef enum TbCounter
@@ -57,6 +59,7 @@ typedef struct TbSharedState
 	uint32		  ndevices;
 	TbDeviceInfo  devices[TB_MAX_DEVICES];
 	TbTableAdvice tables[TB_TABLE_ADVICE];
+	TbCacheLoad	  loads[TB_MAX_CACHE_LOADS];
 
 	/* atomic */
 	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES]; /* 0: none */

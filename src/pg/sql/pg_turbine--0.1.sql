@@ -40,6 +40,28 @@ CREATE FUNCTION turbine.cache_drop(relation regclass) RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_cache_drop';
 
+-- Reads columns of a table into the cache, with its partitions and children; all columns
+-- if none are named. Returns what is cached of the table then, in bytes.
+CREATE FUNCTION turbine.cache_load(relation regclass, columns text[] DEFAULT NULL) RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_load';
+
+-- Loads that run now, those after a restart included. A block counts once for every pass.
+CREATE FUNCTION turbine.cache_loads(
+	OUT pid int, OUT relation regclass, OUT blocks_done bigint, OUT blocks_total bigint)
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_loads';
+CREATE VIEW turbine.cache_loads AS SELECT * FROM turbine.cache_loads();
+GRANT SELECT ON turbine.cache_loads TO PUBLIC;
+
+-- What the cache does with a table: "auto", "off" (its columns are not kept) or "pinned"
+-- (they give way last). A partition does as its table, unless it has a policy itself. For
+-- the table's owner; kept as a security label, so that pg_dump saves it.
+CREATE FUNCTION turbine.cache_policy(relation regclass, policy text) RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_policy';
+
 -- What the devices can compute.
 CREATE FUNCTION turbine.functions(
 	OUT name text, OUT signature text, OUT variant text, OUT result text,

@@ -31,6 +31,7 @@
 #include "utils/wait_event.h"
 
 #include "pg/bridge/service_status.h"
+#include "pg/cache/cache_autoload.h"
 #include "pg/settings/service_settings.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
@@ -282,6 +283,8 @@ supervise(void)
 	if (service.state == SERVICE_DOWN)
 		return BACKOFF_FIRST_MS;
 	poll_service();
+	if (service.state == SERVICE_UP)
+		tb_cache_autoload_step();
 	return service.state == SERVICE_UP ? POLL_UP_MS : POLL_STARTING_MS;
 }
 
@@ -328,6 +331,8 @@ tb_supervisor_main(Datum main_arg)
 		}
 	}
 
+	if (service.state == SERVICE_UP)
+		tb_cache_autoload_save();
 	/* 1, not 0: a worker ended by hand comes back. */
 	proc_exit(1);
 }

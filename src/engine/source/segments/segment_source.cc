@@ -117,6 +117,7 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   if (rows_sink()) keys.push_back(line_key());
   Part part;
   part.table = store_.table(request.segments.file);
+  part.table->set_pinned((request.segments.flags & TB_SEGMENTS_PINNED) != 0);
   part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
   part.nblocks = request.segments.nblocks;
   part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;

@@ -16,6 +16,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "pg/cache/cache_policy.h"
 #include "pg/source/heap/cached_segments.h"
 
 /* Of larger relations, what a message has room for: two bits a block, and LSNs. */
@@ -77,8 +78,11 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 {
 	TbSegments		 *head;
 	TbCachedSegments *segments;
+	TbCachePolicy	  policy = tb_cache_policy_of(RelationGetRelid(rel));
 
 	*ok = true;
+	if (policy == TB_CACHE_OFF)
+		return NULL;
 	segments = palloc0(sizeof(TbCachedSegments));
 	segments->direct = direct;
 	head = &segments->question;
@@ -90,6 +94,8 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 	head->nmap_pages = (head->nblocks - 1) / TB_BLOCKS_PER_MAP_PAGE + 1;
 	if (RecoveryInProgress())
 		head->flags |= TB_SEGMENTS_RECOVERY;
+	if (policy == TB_CACHE_PINNED)
+		head->flags |= TB_SEGMENTS_PINNED;
 	segments->bits = palloc(bits_size(segments));
 	segments->lsn = palloc(head->nmap_pages * sizeof(uint64));
 	segments->in_chunks = in_chunks;

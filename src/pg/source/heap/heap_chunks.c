@@ -20,6 +20,7 @@
 
 #include "utils/memutils.h"
 
+#include "pg/shmem/cache_progress.h"
 #include "pg/source/heap/heap_chunks.h"
 #include "pg/source/heap/relation_statistics.h"
 
@@ -341,6 +342,7 @@ tb_heap_chunks_done(TbHeapChunks *chunks, uint32 slot)
 {
 	const TbChunkDone *done = tb_slots_done(chunks->slots, slot);
 
+	tb_cache_progress_add(chunks->chunks[slot].npages);
 	/* Deferred rows come again, as columns. */
 	chunks->chunks[slot].part->stats.rows += done->rows_in + done->ndeferred;
 }

@@ -12,6 +12,7 @@
 
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
+#include "pg/shmem/cache_progress.h"
 #include "pg/source/heap/heap_parts.h"
 #include "pg/source/heap/relation_statistics.h"
 #include "pg/source/heap/relation_files.h"
@@ -273,6 +274,7 @@ tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 		if (part->cached == NULL)
 			continue;
 		part->stats.rows += parts->rows ? part->cached->excluded_rows : part->cached->rows;
+		tb_cache_progress_add(part->cached->blocks);
 		tb_count_cached_blocks(part->rel,
 							   parts->rows ? part->cached->excluded : part->cached->blocks);
 	}

@@ -1,0 +1,305 @@
+/*
+ * cache_load.c - see cache_load.h; and turbine.cache_load() with its progress.
+ *
+ * A load is a query that counts the values of columns: it takes the way of every query, so
+ * visibility, rights and what may be kept are decided in one place. Called by SQL and by
+ * the workers of cache_autoload.c. Must leave the session's settings as they were.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/syscache.h"
+
+#include "pg/bridge/cache_requests.h"
+#include "pg/cache/cache_load.h"
+#include "pg/cache/cache_policy.h"
+#include "pg/convert/type_map.h"
+#include "pg/shmem/cache_progress.h"
+#include "pg/shmem/device_list.h"
+
+/* Of one pass: what is decoded of a few pages should stay in a core's cache. */
+#define COLUMNS_OF_A_PASS 16
+
+extern PGDLLEXPORT Datum turbine_cache_load(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum turbine_cache_loads(PG_FUNCTION_ARGS);
+PG_FUNCTION_INFO_V1(turbine_cache_load);
+PG_FUNCTION_INFO_V1(turbine_cache_loads);
+
+/* Columns of these numbers that devices know; all for NULL. */
+static Bitmapset *
+known_columns(Relation rel, const Bitmapset *attnums)
+{
+	TupleDesc  desc = RelationGetDescr(rel);
+	Bitmapset *result = NULL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		TbTypeInfo		  info;
+
+		if (!attribute->attisdropped &&
+			(attnums == NULL || bms_is_member(attribute->attnum, attnums)) &&
+			tb_type_of(attribute->atttypid, attribute->atttypmod, &info))
+			result = bms_add_member(result, attribute->attnum);
+	}
+	return result;
+}
+
+static int
+passes_of(const Bitmapset *columns)
+{
+	return (bms_num_members(columns) + COLUMNS_OF_A_PASS - 1) / COLUMNS_OF_A_PASS;
+}
+
+/* One pass, over the columns from `*attnum` on. */
+static char *
+query_of(Relation rel, const Bitmapset *columns, int *attnum)
+{
+	StringInfoData sql;
+	int			   count = 0;
+
+	initStringInfo(&sql);
+	while (count < COLUMNS_OF_A_PASS && (*attnum = bms_next_member(columns, *attnum)) >= 0)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(rel), *attnum - 1);
+
+		appendStringInfo(&sql, "%s pg_catalog.count(%s)", count++ == 0 ? "SELECT" : ",",
+						 quote_identifier(NameStr(attribute->attname)));
+	}
+	appendStringInfo(&sql, " FROM ONLY %s",
+					 quote_qualified_identifier(get_namespace_name(
+													RelationGetNamespace(rel)),
+												RelationGetRelationName(rel)));
+	return sql.data;
+}
+
+/* Whatever the session has set, until the nest level ends. */
+static void
+set_for_loading(void)
+{
+	static const char *const settings[][2] = {{"pg_turbine.enabled", "on"},
+											  {"pg_turbine.enable_aggregate", "on"},
+											  {"pg_turbine.enable_cache", "on"},
+											  {"pg_turbine.device", "cpu"},
+											  {"pg_turbine.debug_force_offload", "on"}};
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
+static void
+run_passes(Relation rel, const Bitmapset *columns)
+{
+	int attnum = -1;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	for (int pass = passes_of(columns); pass > 0; pass--)
+	{
+		char *sql = query_of(rel, columns, &attnum);
+
+		if (SPI_execute(sql, true, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not run \"%s\"", sql);
+		SPI_freetuptable(SPI_tuptable);
+		pfree(sql);
+	}
+	(void) SPI_finish();
+}
+
+static void
+run_with_progress(Relation rel, const Bitmapset *columns)
+{
+	(void) tb_cache_progress_begin(RelationGetRelid(rel),
+								   (uint64) RelationGetNumberOfBlocks(rel) *
+									   passes_of(columns));
+	PG_TRY();
+	{
+		run_passes(rel, columns);
+	}
+	PG_FINALLY();
+	{
+		tb_cache_progress_end();
+	}
+	PG_END_TRY();
+}
+
+void
+tb_cache_load(Oid relid, const Bitmapset *attnums)
+{
+	Relation rel = table_open(relid, NoLock);
+	int		 nest_level;
+
+	if (!tb_service_is_up())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the column cache is not there"),
+				 errdetail("The service of pg_turbine is not running.")));
+	nest_level = NewGUCNestLevel();
+	set_for_loading();
+	run_with_progress(rel, known_columns(rel, attnums));
+	AtEOXact_GUC(true, nest_level);
+	table_close(rel, NoLock);
+}
+
+uint64
+tb_cached_bytes(Oid relid)
+{
+	Relation		 rel = table_open(relid, NoLock);
+	TbFailure		 why;
+	TbCacheReported *report = tb_cache_report(&why);
+	uint64			 sum = 0;
+
+	for (uint64 i = 0; report != NULL && i < report->ncolumns; i++)
+	{
+		const TbFileIdentity *file = &report->columns[i].file;
+
+		if (file->tablespace == rel->rd_node.spcNode &&
+			file->database == rel->rd_node.dbNode &&
+			file->file_number == rel->rd_node.relNode)
+			sum += report->columns[i].bytes;
+	}
+	table_close(rel, NoLock);
+	return sum;
+}
+
+/* A table's columns by their names. */
+static Bitmapset *
+columns_of_names(Oid relid, ArrayType *names)
+{
+	Bitmapset *result = NULL;
+	Datum	  *values;
+	bool	  *nulls;
+	int		   count;
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		char	  *name = nulls[i] ? NULL : TextDatumGetCString(values[i]);
+		AttrNumber attnum = name == NULL ? InvalidAttrNumber : get_attnum(relid, name);
+
+		if (attnum <= 0)
+			ereport(ERROR,
+					(errcode(name == NULL ? ERRCODE_NULL_VALUE_NOT_ALLOWED :
+											ERRCODE_UNDEFINED_COLUMN),
+					 name == NULL ?
+						 errmsg("names of columns must not be null") :
+						 errmsg("column \"%s\" of relation \"%s\" does not exist", name,
+								get_rel_name(relid))));
+		result = bms_add_member(result, attnum);
+	}
+	if (result == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no column to load"),
+				 errhint("Leave out the second argument to load all columns.")));
+	return result;
+}
+
+/* Rows that some may not see must not be counted, nor left out: nothing would be cached. */
+static void
+check_rights(Oid relid)
+{
+	if (get_rel_name(relid) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security keeps rows of \"%s\" from being loaded",
+						get_rel_name(relid)),
+				 errhint("Its owner, or a role with BYPASSRLS, can load it.")));
+}
+
+/* The names of the same columns in a partition, where numbers may differ. */
+static Bitmapset *
+columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
+{
+	Bitmapset *result = NULL;
+	int		   attnum = -1;
+
+	while ((attnum = bms_next_member(attnums, attnum)) >= 0)
+		result = bms_add_member(result, get_attnum(leaf, get_attname(top, attnum, false)));
+	return result;
+}
+
+static void
+load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
+{
+	Bitmapset *columns = columns_in_leaf(top, leaf, attnums);
+
+	if (tb_cache_policy_of(leaf) == TB_CACHE_OFF)
+		ereport(WARNING,
+				(errmsg("table \"%s\" is not loaded", get_rel_name(leaf)),
+				 errdetail("Its policy of the column cache is \"off\".")));
+	else
+		tb_cache_load(leaf, columns);
+}
+
+/* With partitions and children; returns what is cached of them then. */
+Datum
+turbine_cache_load(PG_FUNCTION_ARGS)
+{
+	Oid		   top = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+	Bitmapset *attnums = NULL;
+	uint64	   sum = 0;
+	ListCell  *lc;
+
+	if (!OidIsValid(top))
+		PG_RETURN_NULL();
+	check_rights(top);
+	if (!PG_ARGISNULL(1))
+		attnums = columns_of_names(top, PG_GETARG_ARRAYTYPE_P(1));
+	foreach(lc, find_all_inheritors(top, AccessShareLock, NULL))
+	{
+		Oid leaf = lfirst_oid(lc);
+
+		if (!RELKIND_HAS_STORAGE(get_rel_relkind(leaf)))
+			continue;
+		load_leaf(top, leaf, attnums);
+		sum += tb_cached_bytes(leaf);
+	}
+	PG_RETURN_INT64((int64) sum);
+}
+
+Datum
+turbine_cache_loads(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	TbCacheLoad	   loads[TB_MAX_CACHE_LOADS];
+	int			   count = tb_cache_progress_snapshot(loads);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < count; i++)
+	{
+		Datum values[4];
+		bool  nulls[4] = {0};
+
+		if (loads[i].database != MyDatabaseId)
+			continue;
+		values[0] = Int32GetDatum(loads[i].pid);
+		values[1] = ObjectIdGetDatum(loads[i].relid);
+		values[2] = Int64GetDatum((int64) loads[i].done);
+		values[3] = Int64GetDatum((int64) loads[i].blocks);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
