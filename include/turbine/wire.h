@@ -366,7 +366,6 @@ typedef struct TbSegmentsTaken
 	uint32_t reserved;
 	uint64_t blocks;
 	uint64_t rows;
-	uint64_t bytes;	   /* of the columns that are read */
 	uint64_t excluded; /* of `blocks`: least and greatest values say that no row passes */
 	uint64_t excluded_rows;
 	uint64_t doubtful; /* blocks that B may ask for again */

@@ -214,16 +214,19 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     if (input_ended_ || next_sequence_ > 0) throw ProtocolError("SEGMENTS after CHUNK");
   }
   const bool runs = engine_.devices[ready_.device]->runs_segments();
+  const SegmentSource::StartTasks start = [this](const std::vector<ChunkTask>& tasks) {
+    {
+      std::lock_guard lock(mutex_);
+      running_ += static_cast<uint32_t>(tasks.size());
+    }
+    submit_without_slot(tasks);
+  };
   const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
-                                         ? segments_->take_unchanged(request, heap_->files(), engine_.readers)
-                                         : segments_->take(request, heap_->layouts(), runs);
-  {
-    std::lock_guard lock(mutex_);
-    running_ += static_cast<uint32_t>(taken.tasks.size());
-    totals_.rows_in += taken.rows_excluded;
-    if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, taken.reply, -1);
-  }
-  submit_without_slot(taken.tasks);
+                                         ? segments_->take_unchanged(request, heap_->files(), engine_.readers, start)
+                                         : segments_->take(request, heap_->layouts(), runs, start);
+  std::lock_guard lock(mutex_);
+  totals_.rows_in += taken.rows_excluded;
+  if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, taken.reply, -1);
 }
 
 void QueryExecution::chunk(const ChunkRequest& chunk) {

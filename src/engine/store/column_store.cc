@@ -10,13 +10,18 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 
 namespace turbine {
 namespace {
 
 /* Evicted at once, of the capacity: looking for what is old takes long. */
 constexpr uint64_t kEvictedShare = 16;
+
+/* Segments that a query looks at under one lock. */
+constexpr size_t kFoundAtOnce = 128;
 
 /* Versions that two threads make of one segment at once: a few tries are enough. */
 constexpr int kTries = 3;
@@ -57,28 +62,66 @@ std::vector<uint32_t> StoredTable::column_numbers(const std::vector<ColumnKey>& 
 }
 
 StoredTable::Found StoredTable::find(const std::vector<uint32_t>& columns, const Known& known) {
-  const uint64_t now = store_.clock_.fetch_add(1, std::memory_order_relaxed);
-  Found found;
+  Search search;
+  Found all, found;
+  for (bool more = true; more;) {
+    more = find_some(columns, known, &search, &found);
+    std::move(found.good.begin(), found.good.end(), std::back_inserter(all.good));
+    std::move(found.doubtful.begin(), found.doubtful.end(), std::back_inserter(all.doubtful));
+  }
+  return all;
+}
+
+/* Under the lock. A segment that is found lies in four or five lines of memory that nothing has
+ * touched since the last query. */
+void StoredTable::prefetch(size_t number) const {
+  constexpr size_t kAhead = 16, kColumnsAhead = 8;
+  if (number + kAhead < segments_.size()) {
+    const Segment* segment = segments_[number + kAhead].get();
+    const auto* bytes = reinterpret_cast<const char*>(segment);
+    __builtin_prefetch(bytes - 16);  // its count of references
+    __builtin_prefetch(bytes + 48);
+    __builtin_prefetch(bytes + offsetof(Segment, row_start) + sizeof segment->row_start - 1);
+  }
+  if (number + kColumnsAhead < segments_.size() && segments_[number + kColumnsAhead]) {
+    const auto& columns = segments_[number + kColumnsAhead]->columns;
+    const auto* bytes = reinterpret_cast<const char*>(columns.data());
+    const size_t size = std::min<size_t>(columns.size() * sizeof(Segment::Column), 512);
+    for (size_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
+  }
+}
+
+bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found) {
+  if (search->tick == 0) search->tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
+  found->good.clear();
+  found->doubtful.clear();
   std::lock_guard lock(mutex_);
-  for (const auto& segment : segments_) {
+  for (size_t seen = 0; seen < kFoundAtOnce && search->next < segments_.size(); seen++) {
+    prefetch(search->next);
+    const auto& segment = segments_[search->next++];
     if (!segment) continue;
-    if (segment->first_block >= known.nblocks) break;
+    if (segment->first_block >= known.nblocks) {
+      search->next = UINT32_MAX;
+      break;
+    }
     const BlockMask blocks = blocks_with(*segment, columns) & bits_of(known, segment->first_block);
     if (blocks == 0) continue;
     const uint64_t lsn = known.map_lsn[segment->first_block / TB_BLOCKS_PER_MAP_PAGE];
-    segment->last_used.store(now, std::memory_order_relaxed);
+    segment->last_used.store(search->tick, std::memory_order_relaxed);
 #ifdef TB_MUTANT_MAP_LSN_IGNORED
     const BlockMask good = blocks;
 #else
     const BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
 #endif
-    if (good != 0) found.good.push_back({segment, good});
+    if (good != 0) found->good.push_back({segment, good});
     // A newer version is none of a query that has seen the map before.
-    if (blocks != good && segment->map_lsn <= lsn) found.doubtful.push_back({segment, blocks & ~good});
+    if (blocks != good && segment->map_lsn <= lsn) found->doubtful.push_back({segment, blocks & ~good});
   }
-  if (found.good.empty()) return found;
-  for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us()};
-  return found;
+  search->hit = search->hit || !found->good.empty();
+  if (search->next < segments_.size()) return true;
+  if (search->hit)
+    for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us()};
+  return false;
 }
 
 void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {

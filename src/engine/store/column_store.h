@@ -48,6 +48,15 @@ class StoredTable {
   };
   Found find(const std::vector<uint32_t>& columns, const Known& known);
 
+  /* The same bit by bit, so that a query may begin with what is found while it looks for more. */
+  struct Search {
+    uint32_t next = 0;  // segment
+    uint64_t tick = 0;  // of the store's clock; 0: not begun
+    bool hit = false;
+  };
+  /* Some further segments, in place of what `found` has; false: these are the last. */
+  bool find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found);
+
   /*
    * These blocks of a version are all-visible under this LSN, and their pages are what they
    * were decoded from. Queries to come find them good, unless someone else has made a new
@@ -59,6 +68,7 @@ class StoredTable {
   void set_pinned(bool pinned) { pinned_.store(pinned, std::memory_order_relaxed); }
 
  private:
+  void prefetch(size_t number) const;
   void publish(uint32_t number, std::shared_ptr<const Segment> version);
   friend class ColumnStore;
   StoredTable(ColumnStore& store, const TbFileIdentity& file) : store_(store), file_(file) {}

@@ -38,21 +38,17 @@ StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_siz
   if (!memory_) throw std::bad_alloc();
 }
 
-void StoredColumn::set_zone(int64_t least, int64_t greatest) {
-  shape_.has_zone = true;
-  shape_.least = least;
-  shape_.greatest = greatest;
-}
+void StoredColumn::set_zone(int64_t least, int64_t greatest) { shape_.zone = {true, least, greatest}; }
 
 Segment::Segment(const Segment& other)
     : first_block(other.first_block),
       blocks(other.blocks),
       good(other.good),
       map_lsn(other.map_lsn),
-      page_lsn(other.page_lsn),
-      row_start(other.row_start),
+      last_used(other.last_used.load(std::memory_order_relaxed)),
       columns(other.columns),
-      last_used(other.last_used.load(std::memory_order_relaxed)) {}
+      row_start(other.row_start),
+      page_lsn(other.page_lsn) {}
 
 uint32_t Segment::rows_of_blocks(BlockMask some) const {
   if ((blocks & ~some) == 0) return nrows();

@@ -33,14 +33,18 @@ static_assert(TB_SEGMENT_BLOCKS == 64);
 class StoredColumn {
  public:
   static constexpr uint32_t kPlain = UINT32_MAX;
+  /* Of values taken for integers: none is beyond. least > greatest: all are NULL. */
+  struct Zone {
+    bool known = false;
+    int64_t least = 0, greatest = 0;
+  };
   struct Shape {
     uint32_t type;
     bool nullable;  // by the program
     bool nulls;     // there are any: else no array tells of them
     uint32_t width = kPlain;  // bytes of a code
     int64_t base = 0;         // that codes count from
-    bool has_zone = false;    // of values taken for integers:
-    int64_t least = 0, greatest = 0;  // none is beyond; least > greatest: all are NULL
+    Zone zone = {};
   };
 
   /* `text_size`: bytes that views will count from; 0 for other types. Throws bad_alloc. */
@@ -73,16 +77,21 @@ struct Segment {
     uint32_t number;   // in its table: ColumnStore
     BlockMask blocks;  // whose values it has; what it has for other blocks' rows is undefined
     std::shared_ptr<const StoredColumn> data;
+    StoredColumn::Zone zone;  // of the data: here, since whoever looks for segments reads nothing else of it
+
+    Column(uint32_t number, BlockMask blocks, std::shared_ptr<const StoredColumn> column)
+        : number(number), blocks(blocks), data(std::move(column)), zone(data->shape().zone) {}
   };
 
+  // What is read of every segment that a query looks at comes first.
   uint32_t first_block = 0;
   BlockMask blocks = 0;  // whose rows are here: a column may have fewer
   BlockMask good = 0;    // of these
   uint64_t map_lsn = 0;  // of the segment's page of the visibility map
-  std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};       // of `blocks`
-  std::array<uint32_t, TB_SEGMENT_BLOCKS + 1> row_start{};  // of each block; one that is not here has no rows
-  std::vector<Column> columns;                              // by ascending number
   mutable std::atomic<uint64_t> last_used{0};               // a tick of the store's clock
+  std::vector<Column> columns;                              // by ascending number
+  std::array<uint32_t, TB_SEGMENT_BLOCKS + 1> row_start{};  // of each block; one that is not here has no rows
+  std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};       // of `blocks`
 
   Segment() = default;
   Segment(const Segment& other);

@@ -115,7 +115,7 @@ class Merge {
     const BlockMask kept = column.blocks & ~replaced_;
     if (kept == 0) return;
     if (same_rows_) {
-      after_->columns.push_back({column.number, kept, column.data});
+      after_->columns.emplace_back(column.number, kept, column.data);
       return;
     }
     std::vector<uint64_t> room;
@@ -137,7 +137,7 @@ class Merge {
         copy_values(piece, tb_type_width(type), *data);
     }
     const BlockMask blocks = fresh_blocks | old_blocks;
-    after_->columns.push_back({number, blocks, encode_column(std::move(data), *after_, blocks)});
+    after_->columns.emplace_back(number, blocks, encode_column(std::move(data), *after_, blocks));
   }
 
   /* Rows that lie together, and will, are one piece. */

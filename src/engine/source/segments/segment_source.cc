@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "engine/source/heap/direct_reader.h"
 #include "engine/store/column_key.h"
@@ -39,47 +40,6 @@ uint64_t count_blocks(const std::vector<TakenSegment>& segments) {
   return count;
 }
 
-/* What these columns of the taken rows take, about. */
-uint64_t bytes_of(const TakenSegment& taken, uint64_t rows, const std::vector<uint32_t>& columns) {
-  uint64_t bytes = 0;
-  for (uint32_t number : columns) bytes += taken.segment->find(number)->data->bytes();
-  return taken.segment->nrows() == 0 ? 0 : bytes * rows / taken.segment->nrows();
-}
-
-/* What becomes of a part's blocks. */
-struct Answer {
-  const std::vector<TakenSegment>& taken;
-  const std::vector<TakenSegment>& excluded;  // of these
-  const std::vector<TakenSegment>& doubtful;
-  bool names_excluded;
-};
-
-std::vector<uint8_t> reply_of(const SegmentsRequest& request, const StoredPart& part, const Answer& answer) {
-  TbSegmentsTaken head{};
-  head.part = request.segments.part;
-  head.blocks = count_blocks(answer.taken);
-  head.excluded = count_blocks(answer.excluded);
-  head.doubtful = count_blocks(answer.doubtful);
-  for (const TakenSegment& some : answer.taken) {
-    const uint64_t rows = some.segment->rows_of_blocks(some.blocks);
-    head.rows += rows;
-    head.bytes += bytes_of(some, rows, *part.columns);
-  }
-  for (const TakenSegment& some : answer.excluded) head.excluded_rows += some.segment->rows_of_blocks(some.blocks);
-
-  std::vector<uint8_t> reply(sizeof head);
-  memcpy(reply.data(), &head, sizeof head);
-  auto append = [&](const std::vector<TakenSegment>& segments) {
-    const size_t begin = reply.size();
-    reply.resize(begin + request.bits.size());
-    for (const TakenSegment& some : segments) set_bits(some, reply.data() + begin);
-  };
-  append(answer.taken);
-  if (head.doubtful > 0) append(answer.doubtful);
-  if (head.excluded > 0 && answer.names_excluded) append(answer.excluded);
-  return reply;
-}
-
 StoredTable::Known known_of(const SegmentsRequest& request) {
   return {request.segments.nblocks, request.map_lsn.data(), request.bits.data()};
 }
@@ -103,6 +63,49 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& fi
 
 }  // namespace
 
+/* SEGMENTS_TAKEN, as it grows. */
+class SegmentSource::Answer {
+ public:
+  Answer(const SegmentsRequest& request, bool names_excluded)
+      : names_excluded_(names_excluded), taken_(request.bits.size()), doubtful_(request.bits.size()) {
+    head_.part = request.segments.part;
+    if (names_excluded) excluded_.resize(request.bits.size());
+  }
+  void add(const TakenSegment& some, bool excluded) {
+    const uint32_t rows = some.segment->rows_of_blocks(some.blocks);
+    const auto blocks = static_cast<uint64_t>(std::popcount(some.blocks));
+    head_.blocks += blocks;
+    head_.rows += rows;
+    set_bits(some, taken_.data());
+    if (!excluded) return;
+    head_.excluded += blocks;
+    head_.excluded_rows += rows;
+    if (names_excluded_) set_bits(some, excluded_.data());
+  }
+  void add_doubtful(const TakenSegment& some) {
+    head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
+    set_bits(some, doubtful_.data());
+  }
+  Taken finish(bool rows_sink) const {
+    Taken result;
+    result.reply.resize(sizeof head_);
+    memcpy(result.reply.data(), &head_, sizeof head_);
+    auto append = [&](const std::vector<uint8_t>& bits) {
+      result.reply.insert(result.reply.end(), bits.begin(), bits.end());
+    };
+    append(taken_);
+    if (head_.doubtful > 0) append(doubtful_);
+    if (names_excluded_ && head_.excluded > 0) append(excluded_);
+    result.rows_excluded = rows_sink ? 0 : head_.excluded_rows;
+    return result;
+  }
+
+ private:
+  const bool names_excluded_;
+  TbSegmentsTaken head_{};
+  std::vector<uint8_t> taken_, doubtful_, excluded_;
+};
+
 void SegmentSource::check_program() const {
   if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("SEGMENTS for a program that takes none");
 }
@@ -124,63 +127,62 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   return part;
 }
 
-std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, const Segments& segments, uint64_t* number) {
+std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segments) {
   std::vector<ChunkTask> tasks;
   std::shared_ptr<SegmentMorsel> morsel;
   uint64_t rows = 0;
-  for (const TakenSegment& some : segments) {
+  for (TakenSegment& some : segments) {
     if (!morsel || rows >= kMorselRows) {
       morsel = std::make_shared<SegmentMorsel>();
       morsel->columns = part.columns;
       ChunkTask task{};
-      task.sequence = kFirstSequence + (*number)++;
+      task.sequence = kFirstSequence + tasks_++;
       task.kind = kSegments;
       task.segments = morsel;
       tasks.push_back(std::move(task));
       rows = 0;
     }
     rows += some.segment->rows_of_blocks(some.blocks);
-    morsel->segments.push_back(some);
+    morsel->segments.push_back(std::move(some));
   }
   return tasks;
 }
 
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
-SegmentSource::Taken SegmentSource::taken(const SegmentsRequest& request, Part& part, const Segments& segments,
-                                          const Segments& doubtful) {
-  Segments left, excluded;
-  for (const TakenSegment& some : segments)
-    (zones_.excludes(*some.segment, *part.columns) ? excluded : left).push_back(some);
-  Taken result{};
-  result.reply = reply_of(request, part, {segments, excluded, doubtful, rows_sink()});
-  if (!rows_sink()) {
-    for (const TakenSegment& some : excluded) result.rows_excluded += some.segment->rows_of_blocks(some.blocks);
-    result.tasks = tasks_of(part, left, &tasks_);
-    return result;
-  }
-  part.waiting.insert(part.waiting.end(), left.begin(), left.end());
-  std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
-    return a.segment->first_block < b.segment->first_block;
+void SegmentSource::take_some(Part& part, Segments& segments, Answer& answer, const StartTasks& start) {
+  std::erase_if(segments, [&](const TakenSegment& some) {
+    const bool excluded = zones_.excludes(*some.segment, *part.columns);
+    answer.add(some, excluded);
+    return excluded;
   });
-  return result;
+  if (rows_sink())
+    std::move(segments.begin(), segments.end(), std::back_inserter(part.waiting));
+  else if (!segments.empty())
+    start(tasks_of(part, segments));
 }
 
-SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs) {
+SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs,
+                                         const StartTasks& start) {
   check_program();
   if (request.segments.part != parts_.size() + 1 || parts_.size() >= TB_MAX_PARTS)
     throw ProtocolError("SEGMENTS: bad number of a part");
   if (!layouts.has(request.segments.layout)) throw ProtocolError("SEGMENTS of an unknown layout");
 
   Part part = store_.enabled() ? part_of(request, layouts) : Part();
+  Answer answer(request, rows_sink());
+  StoredTable::Search search;
   StoredTable::Found found;
-  if (runs && part.table) found = part.table->find(*part.columns, known_of(request));
-  Taken result = taken(request, part, found.good, found.doubtful);
+  for (bool more = runs && part.table; more;) {
+    more = part.table->find_some(*part.columns, known_of(request), &search, &found);
+    for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
+    take_some(part, found.good, answer, start);
+  }
   parts_.push_back(std::move(part));
-  return result;
+  return answer.finish(rows_sink());
 }
 
 SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& request, const RelationFiles& files,
-                                                   WorkerPool& readers) {
+                                                   WorkerPool& readers, const StartTasks& start) {
   check_program();
   const uint32_t number = request.segments.part;
   if (number == 0 || number > parts_.size() || !parts_[number - 1].table ||
@@ -200,7 +202,12 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   });
   for (const TakenSegment& some : doubtful)
     if (some.blocks != 0) found.good.push_back(some);
-  return taken(request, part, found.good, {});
+  Answer answer(request, rows_sink());
+  take_some(part, found.good, answer, start);
+  std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
+    return a.segment->first_block < b.segment->first_block;
+  });
+  return answer.finish(rows_sink());
 }
 
 /* One version of a segment may have been taken for some blocks and a newer one for others; no

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -38,17 +39,19 @@ class SegmentSource final : public ChunkSource {
 
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
-    std::vector<ChunkTask> tasks;
-    uint64_t rows_excluded;  // that are in no task, since none of them passes
+    uint64_t rows_excluded = 0;  // that are in no task, since none of them passes
   };
+  /* Gets tasks as soon as there are some: others are still to be found. */
+  using StartTasks = std::function<void(std::vector<ChunkTask>)>;
 
   /* Answers the first SEGMENTS of a part. `runs`: the device runs segments; else none is
    * taken, but the part is known. Throws ProtocolError. */
-  Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs);
+  Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs, const StartTasks& start);
 
   /* Answers the second: of the blocks whose pages are in `files` what they were when they
    * were decoded. Waits for `readers`, not for drives. Throws ProtocolError. */
-  Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, WorkerPool& readers);
+  Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, WorkerPool& readers,
+                       const StartTasks& start);
 
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
@@ -71,8 +74,9 @@ class SegmentSource final : public ChunkSource {
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
   Part part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
   void check_program() const;
-  Taken taken(const SegmentsRequest& request, Part& part, const Segments& segments, const Segments& doubtful);
-  static std::vector<ChunkTask> tasks_of(const Part& part, const Segments& segments, uint64_t* number);
+  class Answer;
+  void take_some(Part& part, Segments& segments, Answer& answer, const StartTasks& start);
+  std::vector<ChunkTask> tasks_of(const Part& part, Segments& segments);
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;

@@ -122,11 +122,11 @@ void ZoneFilter::add_comparison(const Program& program, const TbParamBlock* para
 
 bool ZoneFilter::excludes(const Segment& segment, const std::vector<uint32_t>& columns) const {
   return std::any_of(intervals_.begin(), intervals_.end(), [&](const Interval& interval) {
-    const StoredColumn::Shape& shape = segment.find(columns[interval.column])->data->shape();
+    const StoredColumn::Zone& zone = segment.find(columns[interval.column])->zone;
 #ifdef TB_MUTANT_ZONE_TOO_NARROW
-    return shape.has_zone && (shape.greatest <= interval.least || shape.least > interval.greatest);
+    return zone.known && (zone.greatest <= interval.least || zone.least > interval.greatest);
 #endif
-    return shape.has_zone && (shape.greatest < interval.least || shape.least > interval.greatest);
+    return zone.known && (zone.greatest < interval.least || zone.least > interval.greatest);
   });
 }
 

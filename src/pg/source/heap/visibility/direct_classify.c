@@ -106,11 +106,31 @@ tb_direct_share(const TbDirect *direct)
 	return Min((double) direct->map->all_visible / Max(direct->nblocks, 1), 1);
 }
 
-/* The all-visible bits of four blocks, of the eight bits that the map has for them. */
-static uint8
-all_visible_bits(uint8 map_bits)
+/* The all-visible bits of 32 blocks, of the two bits a block that the map has for them. */
+static uint32
+all_visible_bits(const uint8 *map_bits)
 {
-	return (map_bits & 1) | (map_bits >> 1 & 2) | (map_bits >> 2 & 4) | (map_bits >> 3 & 8);
+	uint64 bits;
+
+	memcpy(&bits, map_bits, sizeof(bits));
+	bits &= UINT64CONST(0x5555555555555555);
+	bits = (bits | bits >> 1) & UINT64CONST(0x3333333333333333);
+	bits = (bits | bits >> 2) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
+	bits = (bits | bits >> 4) & UINT64CONST(0x00ff00ff00ff00ff);
+	bits = (bits | bits >> 8) & UINT64CONST(0x0000ffff0000ffff);
+	return (uint32) (bits | bits >> 16);
+}
+
+/* Those of a page of the map, of so many bytes of result. */
+static void
+export_page(const uint8 *map_bits, uint8 *bits, Size size)
+{
+	for (Size i = 0; i < size; i += sizeof(uint32))
+	{
+		uint32 some = all_visible_bits(map_bits + 2 * i);
+
+		memcpy(bits + i, &some, Min(size - i, sizeof(some)));
+	}
 }
 
 static void
@@ -136,7 +156,7 @@ tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *
 	Size				   size = (nblocks + 7) / 8;
 
 	StaticAssertStmt(TB_VM_BLOCKS_PER_PAGE == TB_BLOCKS_PER_MAP_PAGE &&
-						 TB_VM_BLOCKS_PER_PAGE % 8 == 0,
+						 TB_VM_BLOCKS_PER_PAGE % 32 == 0,
 					 "map pages as wire.h has them");
 	Assert(nblocks > 0 && nblocks <= direct->nblocks);
 	for (uint32 page = 0; page <= TB_VM_PAGE(nblocks - 1); page++)
@@ -146,10 +166,10 @@ tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *
 
 		lsn[page] = map->lsn[page];
 		/* Where nothing was logged an LSN that has not moved proves nothing. */
-		for (Size i = first; i < end; i++)
-			bits[i] = lsn[page] == 0 ? 0 :
-									   all_visible_bits(map->bits[2 * i]) |
-					all_visible_bits(map->bits[2 * i + 1]) << 4;
+		if (lsn[page] == 0)
+			memset(bits + first, 0, end - first);
+		else
+			export_page(map->bits + 2 * first, bits + first, end - first);
 	}
 	if (nblocks % 8 != 0)
 		bits[size - 1] &= (1 << (nblocks % 8)) - 1;

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "access/visibilitymapdefs.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
@@ -22,6 +23,10 @@
 #include "pg/source/heap/visibility/visibility_map.h"
 
 #define BYTES_PER_PAGE (TB_VM_BLOCKS_PER_PAGE / 4)
+
+/* Two bits a block, the lower one for all-visible. */
+#define BLOCKS_PER_WORD 32
+#define ALL_VISIBLE_OF_WORD UINT64CONST(0x5555555555555555)
 
 static bool
 bit_is_set(const uint8 *bytes, BlockNumber index)
@@ -62,12 +67,22 @@ copy_page(TbVisibilityMap *map, uint32 page)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* A word of the map at a time, then what is left. */
 static uint64
 count_set(const TbVisibilityMap *map)
 {
+	uint64 nwords = map->nblocks / BLOCKS_PER_WORD;
 	uint64 count = 0;
 
-	for (BlockNumber block = 0; block < map->nblocks; block++)
+	StaticAssertStmt(TB_VM_BLOCKS_PER_PAGE % BLOCKS_PER_WORD == 0, "no word has two pages");
+	for (uint64 i = 0; i < nwords; i++)
+	{
+		uint64 word;
+
+		memcpy(&word, map->bits + i * sizeof(word), sizeof(word));
+		count += pg_popcount64(word & ALL_VISIBLE_OF_WORD);
+	}
+	for (BlockNumber block = nwords * BLOCKS_PER_WORD; block < map->nblocks; block++)
 		count += tb_visibility_map_bit(map, block);
 	return count;
 }
