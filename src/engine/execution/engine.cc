@@ -5,6 +5,7 @@
  * a device goes before it. Made once, by the daemon's main.cc.
  */
 #include "engine/execution/engine.h"
+#include "engine/memory/memory_limit.h"
 
 #include <algorithm>
 #include <thread>
@@ -34,7 +35,7 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),
       compile_ahead(code),
-      column_store(options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : physical_memory() / 4),
+      column_store(options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : memory_limit() / 4),
       slot_memory(options.max_idle_slot_bytes),
       leases(slot_memory),
       admission(budgets(devices)),

@@ -35,11 +35,6 @@ void advise(uint8_t* data, uint64_t size) {
 
 }  // namespace
 
-uint64_t physical_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
-}
-
 void MemoryBudget::reserve(uint64_t bytes) {
   const uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes <= limit_ && before <= limit_ - bytes) return;

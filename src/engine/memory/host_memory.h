@@ -13,9 +13,6 @@
 
 namespace turbine {
 
-/* Bytes that the machine has; 0 if it does not say. */
-uint64_t physical_memory();
-
 /* Thread-safe. */
 class MemoryBudget {
  public:

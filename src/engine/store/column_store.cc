@@ -20,6 +20,9 @@ namespace {
 /* Evicted at once, of the capacity: looking for what is old takes long. */
 constexpr uint64_t kEvictedShare = 16;
 
+/* Seconds for which a segment counts as found lately. */
+constexpr uint32_t kLately = 600;
+
 /* Segments that a query looks at under one lock. */
 constexpr size_t kFoundAtOnce = 128;
 
@@ -92,7 +95,10 @@ void StoredTable::prefetch(size_t number) const {
 }
 
 bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found) {
-  if (search->tick == 0) search->tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
+  if (search->tick == 0) {
+    search->tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
+    search->second = store_.now();
+  }
   found->good.clear();
   found->doubtful.clear();
   std::lock_guard lock(mutex_);
@@ -108,6 +114,7 @@ bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& k
     if (blocks == 0) continue;
     const uint64_t lsn = known.map_lsn[segment->first_block / TB_BLOCKS_PER_MAP_PAGE];
     segment->last_used.store(search->tick, std::memory_order_relaxed);
+    segment->last_hit.store(search->second, std::memory_order_relaxed);
 #ifdef TB_MUTANT_MAP_LSN_IGNORED
     const BlockMask good = blocks;
 #else
@@ -185,8 +192,27 @@ std::shared_ptr<StoredTable> ColumnStore::table(const TbFileIdentity& file) {
                                     file.birth_ns};
   std::lock_guard lock(tables_mutex_);
   std::shared_ptr<StoredTable>& table = tables_[key];
-  if (!table) table.reset(new StoredTable(*this, file));
-  return table;
+  if (table) return table;
+  table.reset(new StoredTable(*this, file));
+  const std::shared_ptr<StoredTable> made = table;
+  if (tables_.size() >= many_tables_) forget_empty_tables();
+  return made;
+}
+
+/* Under the lock. Files that were dropped or rewritten leave tables that nobody asks for again. */
+void ColumnStore::forget_empty_tables() {
+  std::erase_if(tables_, [](const auto& entry) {
+    if (entry.second.use_count() > 1) return false;
+    std::lock_guard lock(entry.second->mutex_);
+    return std::none_of(entry.second->segments_.begin(), entry.second->segments_.end(),
+                        [](const auto& segment) { return segment != nullptr; });
+  });
+  many_tables_ = std::max<size_t>(256, 2 * tables_.size());
+}
+
+uint32_t ColumnStore::now() const {
+  const auto passed = std::chrono::steady_clock::now() - start_;
+  return passed_ + static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(passed).count());
 }
 
 void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
@@ -203,6 +229,7 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
     std::shared_ptr<Segment> version = merge_segment(before.get(), decoded);
     if (!version) return;
     version->last_used = clock_.load(std::memory_order_relaxed);
+    if (before) version->last_hit = before->last_hit.load(std::memory_order_relaxed);
     std::lock_guard lock(table.mutex_);
     if (table.dropped_) return;
     if (table.segments_[number] != before) continue;
@@ -216,25 +243,28 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
  * query still reads are freed when it lets go of them. */
 void ColumnStore::make_room() {
   struct Candidate {
-    bool pinned;
-    uint64_t last_used;
+    bool pinned, found_lately;
+    uint32_t last_used;
     uint64_t bytes;
     StoredTable* table;
     size_t number;
     std::shared_ptr<const Segment> segment;
   };
   std::vector<Candidate> candidates;
+  const uint32_t lately = std::max(now(), kLately) - kLately;
   std::lock_guard lock(tables_mutex_);
   if (used() <= capacity_) return;  // another thread has been here
   for (const auto& [key, table] : tables_) {
     std::lock_guard table_lock(table->mutex_);
     for (size_t i = 0; i < table->segments_.size(); i++)
       if (const auto& segment = table->segments_[i])
-        candidates.push_back({table->pinned_, segment->last_used.load(std::memory_order_relaxed), segment->bytes(),
-                              table.get(), i, segment});
+        candidates.push_back({table->pinned_, segment->last_hit.load(std::memory_order_relaxed) > lately,
+                              segment->last_used.load(std::memory_order_relaxed), segment->bytes(), table.get(), i,
+                              segment});
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.pinned != b.pinned ? b.pinned : a.last_used < b.last_used;
+    if (a.pinned != b.pinned) return b.pinned;
+    return a.found_lately != b.found_lately ? b.found_lately : a.last_used < b.last_used;
   });
   const uint64_t wanted = capacity_ - capacity_ / kEvictedShare;
   for (const Candidate& candidate : candidates) {

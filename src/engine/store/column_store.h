@@ -12,6 +12,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -51,7 +53,7 @@ class StoredTable {
   /* The same bit by bit, so that a query may begin with what is found while it looks for more. */
   struct Search {
     uint32_t next = 0;  // segment
-    uint64_t tick = 0;  // of the store's clock; 0: not begun
+    uint32_t tick = 0, second = 0;  // of the store's clock; 0: not begun
     bool hit = false;
   };
   /* Some further segments, in place of what `found` has; false: these are the last. */
@@ -95,12 +97,16 @@ class ColumnStore {
   /* 0 bytes: nothing is kept. */
   explicit ColumnStore(uint64_t capacity) : capacity_(capacity) {}
 
+  /* Tests: as if so much time had passed. */
+  void pass_time(uint32_t seconds) { passed_ += seconds; }
+
   bool enabled() const { return capacity_ > 0; }
 
   std::shared_ptr<StoredTable> table(const TbFileIdentity& file);
 
-  /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts what was
-   * not used for longest if the store is full, of pinned tables last. Throws bad_alloc. */
+  /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts if the store
+   * is full: first what was not found lately, so that what is read once does not push out what
+   * is read all the time, and pinned tables last; of these what was not used for longest. Throws bad_alloc. */
   void add(StoredTable& table, const DecodedBlocks& decoded);
 
   /* What is kept of each column, files in order; at most so many. */
@@ -116,12 +122,17 @@ class ColumnStore {
  private:
   friend class StoredTable;
   void make_room();
+  void forget_empty_tables();
+  uint32_t now() const;
 
   const uint64_t capacity_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::atomic<uint32_t> passed_{1};
   std::atomic<uint64_t> used_{0};
-  std::atomic<uint64_t> clock_{1};  // a tick a query
+  std::atomic<uint32_t> clock_{1};  // a tick a query
   std::mutex tables_mutex_;
   std::map<std::array<uint64_t, 4>, std::shared_ptr<StoredTable>> tables_;
+  size_t many_tables_ = 256;  // so many, and some may be empty
 };
 
 }  // namespace turbine

@@ -159,6 +159,44 @@ TEST_F(ColumnStoreTest, EvictsWhatWasNotUsedForLongest) {
   EXPECT_NE(pinned[0].segment->find(0)->data->values(), nullptr);
 }
 
+TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
+  ColumnStore probe(1 << 20);
+  auto any = probe.table({9, 9, 9, 0, 9, 9});
+  probe.add(*any, decoded(0, 7, {0}));
+  ColumnStore small(20 * probe.used());
+  auto hot = small.table({9, 9, 1, 0, 9, 9}), once = small.table({9, 9, 2, 0, 9, 9}),
+       pinned = small.table({9, 9, 3, 0, 9, 9});
+  pinned->set_pinned(true);
+  const uint64_t lsn = 7;
+  const std::vector<uint8_t> all(100 * TB_SEGMENT_BLOCKS / 8, 0xff);
+  const auto found = [&](StoredTable& table) {
+    table.column_numbers({{1, TB_TYPE_INT4, ""}});
+    return table.find({0}, {100 * TB_SEGMENT_BLOCKS, &lsn, all.data()}).good.size();
+  };
+  for (uint32_t i = 0; i < 10; i++) small.add(*hot, decoded(i, lsn, {0}));
+  for (uint32_t i = 0; i < 2; i++) small.add(*pinned, decoded(i, lsn, {0}));
+  EXPECT_EQ(found(*hot), 10u);
+  for (uint32_t i = 0; i < 100; i++) small.add(*once, decoded(i, lsn, {0}));
+  EXPECT_EQ(found(*hot), 10u);
+  EXPECT_LE(small.used(), small.capacity());
+  small.pass_time(3600);
+  found(*once);
+  for (uint32_t i = 0; i < 100; i++) small.add(*once, decoded(i, lsn, {0}));
+  EXPECT_LT(found(*hot), 10u) << "that was long ago";
+  EXPECT_EQ(found(*pinned), 2u);
+}
+
+TEST_F(ColumnStoreTest, EmptyTablesAreForgotten) {
+  const uint32_t many = 3000;
+  std::weak_ptr<StoredTable> first = store_.table({7, 7, 0, 0, 7, 7});
+  for (uint32_t i = 1; i < many; i++) store_.table({7, 7, i, 0, 7, 7});
+  EXPECT_TRUE(first.expired());
+  add(1, 77, {0});
+  for (uint32_t i = 1; i < many; i++) store_.table({7, 8, i, 0, 7, 7});
+  EXPECT_EQ(good({0}, 77), (Blocks{{1, kAll}}));
+  EXPECT_EQ(store_.table({1, 2, 3, 0, 4, 5}), table_);
+}
+
 TEST_F(ColumnStoreTest, ReportsWhatItHas) {
   add(1, 77, {0, 2});
   add(2, 77, {0}, 0xf);

@@ -46,6 +46,7 @@ Segment::Segment(const Segment& other)
       good(other.good),
       map_lsn(other.map_lsn),
       last_used(other.last_used.load(std::memory_order_relaxed)),
+      last_hit(other.last_hit.load(std::memory_order_relaxed)),
       columns(other.columns),
       row_start(other.row_start),
       page_lsn(other.page_lsn) {}

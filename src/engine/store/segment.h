@@ -88,7 +88,8 @@ struct Segment {
   BlockMask blocks = 0;  // whose rows are here: a column may have fewer
   BlockMask good = 0;    // of these
   uint64_t map_lsn = 0;  // of the segment's page of the visibility map
-  mutable std::atomic<uint64_t> last_used{0};               // a tick of the store's clock
+  mutable std::atomic<uint32_t> last_used{0};               // a tick of the store's clock, filled or found
+  mutable std::atomic<uint32_t> last_hit{0};                // a second of it, found; 0: never
   std::vector<Column> columns;                              // by ascending number
   std::array<uint32_t, TB_SEGMENT_BLOCKS + 1> row_start{};  // of each block; one that is not here has no rows
   std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};       // of `blocks`

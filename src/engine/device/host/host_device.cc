@@ -13,6 +13,7 @@
 
 #include "engine/device/host/host_group_table.h"
 #include "engine/device/host/host_row_store.h"
+#include "engine/memory/memory_limit.h"
 
 namespace turbine {
 namespace {
@@ -113,7 +114,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
   const std::string model = cpuinfo("model name");
   snprintf(info_.name, sizeof info_.name, "%s", model.empty() ? "host" : model.c_str());
   snprintf(info_.target, sizeof info_.target, "%s", instruction_set());
-  info_.memory_total = physical_memory();
+  info_.memory_total = memory_limit();
   info_.memory_budget = options.memory_budget ? options.memory_budget : info_.memory_total / 4;
   info_.usable = 1;
 }

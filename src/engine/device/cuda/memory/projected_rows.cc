@@ -5,6 +5,7 @@
  * by both at once.
  */
 #include "engine/device/cuda/memory/projected_rows.h"
+#include "engine/memory/memory_limit.h"
 
 #include <algorithm>
 #include <cstring>
@@ -74,6 +75,6 @@ ResultBatch ProjectedRows::fetch(uint64_t first, uint64_t count) const {
   return store_batch(shape_, *stores_[i], first, count);
 }
 
-uint64_t projected_rows_limit() { return std::max(physical_memory() / kShareOfMemory, uint64_t{256} << 20); }
+uint64_t projected_rows_limit() { return std::max(memory_limit() / kShareOfMemory, uint64_t{256} << 20); }
 
 }  // namespace turbine::cuda
