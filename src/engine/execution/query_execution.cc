@@ -59,7 +59,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   heap_.emplace(*program_, std::move(files), (request.query.flags & TB_QUERY_CHECKSUMS) != 0, engine_.readers,
                 profile_.get());
   columns_.emplace(*program_);
-  segments_.emplace(engine_.column_store, program_, params_);
+  segments_.emplace(engine_.column_store, program_, params_, engine_.workers.size());
   check_table_number(request.query);
   table_number_ = request.query.join_table;
   const JoinTables probed = probed_join_tables(*program_, tables_);

@@ -18,8 +18,10 @@
 namespace turbine {
 namespace {
 
-/* Rows of a task: enough to make little of what a task costs, few enough to spread. */
+/* Rows of a task: enough to make little of what a task costs, few enough to spread. Of a small
+ * table each thread should get some tasks all the same. */
 constexpr uint64_t kMorselRows = 64 << 10;
+constexpr uint32_t kTasksPerThread = 4;
 
 /* Segments whose pages one job looks at: 1,024 system calls. */
 constexpr size_t kSegmentsPerLook = 16;
@@ -128,11 +130,12 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
 }
 
 std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segments) {
+  const uint64_t most_blocks = part.nblocks / (kTasksPerThread * std::max(threads_, 1u));
   std::vector<ChunkTask> tasks;
   std::shared_ptr<SegmentMorsel> morsel;
-  uint64_t rows = 0;
+  uint64_t rows = 0, blocks = 0;
   for (TakenSegment& some : segments) {
-    if (!morsel || rows >= kMorselRows) {
+    if (!morsel || rows >= kMorselRows || blocks >= most_blocks) {
       morsel = std::make_shared<SegmentMorsel>();
       morsel->columns = part.columns;
       ChunkTask task{};
@@ -140,9 +143,10 @@ std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segme
       task.kind = kSegments;
       task.segments = morsel;
       tasks.push_back(std::move(task));
-      rows = 0;
+      rows = blocks = 0;
     }
     rows += some.segment->rows_of_blocks(some.blocks);
+    blocks += static_cast<uint64_t>(std::popcount(some.blocks));
     morsel->segments.push_back(std::move(some));
   }
   return tasks;

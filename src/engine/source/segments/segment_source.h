@@ -31,11 +31,13 @@ namespace turbine {
 
 class SegmentSource final : public ChunkSource {
  public:
-  SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params)
+  SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                unsigned threads)
       : store_(store),
         program_(std::move(program)),
         params_(std::move(params)),
-        zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())) {}
+        zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())),
+        threads_(threads) {}
 
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
@@ -83,6 +85,7 @@ class SegmentSource final : public ChunkSource {
   const std::shared_ptr<const std::string> params_;
   const ZoneFilter zones_;
   std::vector<Part> parts_;  // number 1 is the first
+  const unsigned threads_;   // that run tasks
   uint64_t tasks_ = 0;       // so far
 };
 
