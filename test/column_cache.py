@@ -174,6 +174,42 @@ def rows(bench, server):
         session.query("DROP TABLE r")
 
 
+def kept(bench, server):
+    """Join tables that are built once, and again when their source has changed."""
+    def plan(session, sql):
+        return "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {sql}"))
+
+    sql = "SELECT b.k, sum(a.v) FROM f a JOIN d b ON b.id = a.k WHERE b.k < {} GROUP BY b.k"
+    with server.connect(settings=CPU) as session, server.connect(settings=OFF) as plain:
+        plain.query("CREATE TABLE f (k int, v int)")
+        plain.query("CREATE TABLE d (id int, k int, note text)")
+        plain.query("INSERT INTO f SELECT i % 30000, i FROM generate_series(1, 60000) i")
+        plain.query("INSERT INTO d SELECT i, i % 10, repeat('n', 30) FROM generate_series(1, 30000) i")
+        plain.query("VACUUM (ANALYZE) f, d")
+        plain.query("CHECKPOINT")
+        found = [" kept" in plan(session, sql.format(5)) for _ in range(4)]
+        bench.equal("kept from the third time on", found, [False, False, True, True])
+        bench.check("right", answers.difference(plain.run(sql.format(5)), session.run(sql.format(5))))
+        bench.equal("other constants", " kept" in plan(session, sql.format(6)), False)
+        plain.query("UPDATE d SET k = 1 WHERE id = 77")
+        bench.equal("a block is not all-visible", " kept" in plan(session, sql.format(5)), False)
+        bench.check("updated", answers.difference(plain.run(sql.format(5)), session.run(sql.format(5))))
+        plain.query("VACUUM d")
+        plain.query("CHECKPOINT")
+        found = [" kept" in plan(session, sql.format(5)) for _ in range(4)]
+        bench.equal("anew", found[0] or not found[3], False)
+        bench.check("vacuumed", answers.difference(plain.run(sql.format(5)), session.run(sql.format(5))))
+        session.query("SET pg_turbine.enable_cache = off")
+        bench.equal("without the cache", " kept" in plan(session, sql.format(5)), False)
+        session.query("RESET pg_turbine.enable_cache")
+        # A leaf alone and the same as part of a table are different sources.
+        leaf = "SELECT b.k, sum(a.v) FROM f a JOIN {} b ON b.id = a.k GROUP BY b.k"
+        for _ in range(4):
+            for table in ("pt_1", "pt"):
+                bench.check(f"over {table}", answers.difference(plain.run(leaf.format(table)), session.run(leaf.format(table))))
+        session.query("DROP TABLE f, d")
+
+
 def costs(bench, server):
     """What is cached and compiled makes plans cheaper, and only as long as it is."""
     grouped = "SELECT k, count(*), sum(price) FROM e GROUP BY k"
@@ -448,7 +484,7 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, rows, costs, drop, load, service, restart):
+        for part in (view, rows, kept, costs, drop, load, service, restart):
             part(bench, server)
     pinned(bench)
     small(bench)

@@ -58,6 +58,8 @@ MUTANTS = (
            ("run_sql.py", "--only", "cached_columns")),
     Mutant("old_blocks_stay_good", "the map's LSN goes forward without the set of good blocks",
            ("run_sql.py", "--only", "cached_columns")),
+    Mutant("kept_table_unchecked", "a kept join table is taken though its source has changed",
+           ("run_sql.py", "--only", "cached_columns")),
     Mutant("zone_too_narrow", "a segment whose greatest value passes is left out",
            ("run_sql.py", "--only", "cached_columns")),
     Mutant("missing_value_forgotten", "a column's missing value is no part of what it is",

@@ -348,6 +348,8 @@ typedef struct TbFileIdentity
 								  * all-visible */
 #define TB_SEGMENTS_CLEAN 0x02u	 /* the second question of a part */
 #define TB_SEGMENTS_PINNED 0x04u /* the file's columns give way last */
+#define TB_SEGMENTS_WHOLE \
+	0x08u /* the part is all that the query reads, with all its blocks */
 typedef struct TbSegments
 {
 	TbFileIdentity file;
@@ -533,6 +535,8 @@ typedef struct TbQueryDone
 	uint64_t	table_bytes;   /* BUILD */
 	uint32_t	table_kind;	   /* BUILD: TbTableKind */
 	uint32_t	table_chained; /* BUILD: some rows have equal keys */
+	uint32_t	table_kept;	   /* BUILD: an earlier query has built it */
+	uint32_t	reserved;
 	uint64_t	join_rows[16]; /* tuples after each join */
 	uint64_t	sort_us;	   /* result plan: windows, order, limit */
 	uint64_t	rows_sorted;   /* rows that it was given */

@@ -48,6 +48,28 @@ SELECT p.name, c.k, count(*), count(c.t) FROM c FULL JOIN p ON p.id = c.id GROUP
 SELECT p.name, c.k, count(*), count(c.t) FROM c FULL JOIN p ON p.id = c.id GROUP BY p.name, c.k;
 SELECT c.id, p.name, c.t FROM c LEFT JOIN p ON p.id = c.id WHERE c.k = 3 ORDER BY c.id DESC LIMIT 20;
 SELECT c.id, p.name, c.t FROM c LEFT JOIN p ON p.id = c.id WHERE c.k = 3 ORDER BY c.id DESC LIMIT 20;
+-- A join table that is kept, as long as its source stays as it is.
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 5 GROUP BY p.name;
+UPDATE p SET name = 'new' WHERE id = 4711;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+ANALYZE p;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+DELETE FROM p WHERE id % 1000 = 1;
+ANALYZE p;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+INSERT INTO p SELECT i, 'late', 1 FROM generate_series(4000, 6000) i;
+ANALYZE p;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
+SELECT p.name, count(*), sum(c.b) FROM c JOIN p ON p.id = c.id WHERE p.k < 4 GROUP BY p.name;
 -- Changes, before and after they are vacuumed.
 UPDATE c SET b = b + 1, t = 'changed' WHERE id BETWEEN 3000 AND 3100;
 DELETE FROM c WHERE id % 1000 = 0;

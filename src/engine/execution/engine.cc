@@ -5,13 +5,17 @@
  * a device goes before it. Made once, by the daemon's main.cc.
  */
 #include "engine/execution/engine.h"
-#include "engine/memory/memory_limit.h"
 
 #include <algorithm>
 #include <thread>
 
+#include "engine/memory/memory_limit.h"
+
 namespace turbine {
 namespace {
+
+/* Of the cache's memory, what kept join tables may have. */
+constexpr uint64_t kKeptTablesShare = 16;
 
 /* Readers mostly copy from the page cache, and else wait for the disk: a few
  * more than processors keep a drive's queue filled on small machines. */
@@ -28,6 +32,10 @@ std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& device
 Engine::Engine(const EngineOptions& options) : Engine(options, find_devices(options.devices)) {}
 
 Engine::Engine(const EngineOptions& options, FoundDevices found)
+    : Engine(options, std::move(found),
+             options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : memory_limit() / 4) {}
+
+Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_bytes)
     : why_no_gpu(std::move(found.why_no_gpu)),
       devices(std::move(found.devices)),
       workers(*found.host_workers),
@@ -35,7 +43,8 @@ Engine::Engine(const EngineOptions& options, FoundDevices found)
       store(options.cache_directory, options.cache_bytes),
       code(compiler, store, std::move(found.host_cpu), options.max_loaded_programs),
       compile_ahead(code),
-      column_store(options.column_store_bytes != UINT64_MAX ? options.column_store_bytes : memory_limit() / 4),
+      column_store(cache_bytes - cache_bytes / kKeptTablesShare),
+      kept_tables(cache_bytes / kKeptTablesShare),
       slot_memory(options.max_idle_slot_bytes),
       leases(slot_memory),
       admission(budgets(devices)),

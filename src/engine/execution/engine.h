@@ -14,6 +14,7 @@
 #include "engine/code/compile_ahead.h"
 #include "engine/device/machine/find_devices.h"
 #include "engine/execution/admission.h"
+#include "engine/execution/kept_join_tables.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
 #include "engine/store/column_store.h"
@@ -44,6 +45,7 @@ class Engine {
   CodeCache code;
   CompileAhead compile_ahead;
   ColumnStore column_store;
+  KeptJoinTables kept_tables;
   SlotMemoryPool slot_memory;
   SlotLeases leases;
   Admission admission;
@@ -54,6 +56,7 @@ class Engine {
 
  private:
   Engine(const EngineOptions& options, FoundDevices found);
+  Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_bytes);
 };
 
 }  // namespace turbine

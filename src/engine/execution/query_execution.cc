@@ -206,6 +206,30 @@ void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& can
   }
 }
 
+/* The same table of the same source was built before: as if all blocks were taken. */
+bool QueryExecution::take_kept_table(const SegmentsRequest& request) {
+  if (kept_) throw ProtocolError("SEGMENTS of more than was wanted");
+  kept_source_.reset();
+  if (ready_.device != TB_DEVICE_HOST || !engine_.column_store.enabled()) return false;
+  kept_source_ = join_table_source(*program_, *params_, request);
+  if (kept_source_) kept_ = engine_.kept_tables.find(*kept_source_);
+  if (!kept_) return false;
+  TbSegmentsTaken head{};
+  head.part = request.segments.part;
+  head.blocks = request.segments.nblocks;
+  head.rows = kept_->rows_in;
+  std::vector<uint8_t> reply(sizeof head);
+  memcpy(reply.data(), &head, sizeof head);
+  reply.insert(reply.end(), request.bits.begin(), request.bits.end());
+  if (head.blocks % 8 != 0) reply.back() &= static_cast<uint8_t>((1u << head.blocks % 8) - 1);
+  std::lock_guard lock(mutex_);
+  totals_.rows_in = kept_->rows_in;
+  totals_.rows_passed = kept_->rows_passed;
+  totals_.table_kept = 1;
+  if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, reply, -1);
+  return true;
+}
+
 /* What the store has runs at once, beside the blocks that the backend sends. */
 void QueryExecution::segments(const SegmentsRequest& request) {
   {
@@ -213,6 +237,7 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     if (failed_) return;
     if (input_ended_ || next_sequence_ > 0) throw ProtocolError("SEGMENTS after CHUNK");
   }
+  if (take_kept_table(request)) return;
   const bool runs = engine_.devices[ready_.device]->runs_segments();
   const SegmentSource::StartTasks start = [this](const std::vector<ChunkTask>& tasks) {
     {
@@ -224,6 +249,8 @@ void QueryExecution::segments(const SegmentsRequest& request) {
   const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
                                          ? segments_->take_unchanged(request, heap_->files(), engine_.readers, start)
                                          : segments_->take(request, heap_->layouts(), runs, start);
+  // Blocks that come otherwise may be of another state by then.
+  if (taken.blocks != request.segments.nblocks) kept_source_.reset();
   std::lock_guard lock(mutex_);
   totals_.rows_in += taken.rows_excluded;
   if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, taken.reply, -1);
@@ -233,6 +260,7 @@ void QueryExecution::chunk(const ChunkRequest& chunk) {
   std::unique_lock lock(mutex_);
   if (failed_) return;
   if (input_ended_) throw ProtocolError("CHUNK after INPUT_END");
+  if (kept_) throw ProtocolError("CHUNK for a table that is there");
   slots_.check_state(chunk.slot, SlotState::kBackend);
   ChunkSource& source = source_of(chunk.kind);
   source.check(chunk, slots_.shape());
@@ -396,7 +424,7 @@ void QueryExecution::advance() {
 
 void QueryExecution::finish() {
   const Stopwatch stopwatch;
-  totals_.groups = device_query_->finish();
+  totals_.groups = kept_ ? kept_->table->rows() : device_query_->finish();
   if (plan_) apply_plan();
   if (output_) rows_out_ = totals_.groups;
   if (program_->sink() == TB_SINK_BUILD) keep_table();
@@ -416,7 +444,7 @@ void QueryExecution::apply_plan() {
 
 /* From here on the table is the connection's, with its part of the grant. */
 void QueryExecution::keep_table() {
-  std::shared_ptr<const JoinTable> table = device_query_->take_table();
+  std::shared_ptr<const JoinTable> table = kept_ ? kept_->table : device_query_->take_table();
   if (!table) throw DeviceError(TB_FALLBACK_COMPILE, "the device has built no table");
   totals_.table_bytes = table->raw()->total_size;
   totals_.table_kind = table->raw()->kind;
@@ -425,7 +453,9 @@ void QueryExecution::keep_table() {
     const KeyBounds& bounds = table->bounds()[key];
     if (!bounds.empty()) totals_.key_bounds[key] = {bounds.min, bounds.max, 1};
   }
-  tables_.keep(table_number_, table, grant_.split(table->charged_bytes()));
+  if (kept_source_ && !kept_) engine_.kept_tables.add(*kept_source_, {table, totals_.rows_in, totals_.rows_passed});
+  // A kept table's memory is the cache's.
+  tables_.keep(table_number_, table, grant_.split(kept_ ? 0 : table->charged_bytes()));
 }
 
 /* Nothing is in flight any more: slots are the session's thread's alone. */

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/execution/connection_join_tables.h"
+#include "engine/execution/kept_join_tables.h"
 #include "engine/execution/engine.h"
 #include "engine/execution/result_output.h"
 #include "engine/execution/unmatched_rows.h"
@@ -93,6 +94,7 @@ class QueryExecution final : private FillObserver {
   void add_to_totals(const ChunkOutcome& outcome);
   void fail_locked(const TbFailure& failure);
   void finish();
+  bool take_kept_table(const SegmentsRequest& request);
   void apply_plan();
   void send_rows();
   void keep_table();
@@ -116,6 +118,8 @@ class QueryExecution final : private FillObserver {
   std::optional<ColumnsSource> columns_;
   std::optional<SegmentSource> segments_;
   std::unique_ptr<DeviceQuery> device_query_;
+  std::optional<JoinTableSource> kept_source_;  // BUILD: of the table, if it may be kept
+  std::optional<KeptJoinTable> kept_;           // found: nothing is built
   std::optional<UnmatchedRows> unmatched_;  // where there are FULL joins
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
   std::optional<ResultRun> result_run_;    // with a plan, once the device has finished

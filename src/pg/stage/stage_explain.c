@@ -124,9 +124,9 @@ show_table(Shower *shower, const TbRunStats *stats)
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		const char *times = !es->timing ?
-			"" :
-			psprintf(" built in %.1f ms", done->finish_us / 1000.0);
+		const char *times = done->table_kept ? " kept" :
+			!es->timing						 ? "" :
+						  psprintf(" built in %.1f ms", done->finish_us / 1000.0);
 
 		ExplainPropertyText("Inner Table",
 							psprintf("%s rows=" UINT64_FORMAT " of " UINT64_FORMAT
@@ -137,8 +137,12 @@ show_table(Shower *shower, const TbRunStats *stats)
 							es);
 		ExplainPropertyText("Inner Blocks",
 							psprintf("buffered=" UINT64_FORMAT " direct=" UINT64_FORMAT
-									 "%s",
+									 "%s%s",
 									 stats->blocks.buffered, stats->blocks.direct,
+									 stats->blocks.cached == 0 ?
+										 "" :
+										 psprintf(" cached=" UINT64_FORMAT,
+												  stats->blocks.cached),
 									 stats->feeders.launched == 0 ?
 										 "" :
 										 psprintf(" feeders=%u", stats->feeders.launched)),
@@ -153,6 +157,8 @@ show_table(Shower *shower, const TbRunStats *stats)
 		ExplainPropertyFloat("Inner Build Time", "ms", done->finish_us / 1000.0, 3, es);
 	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks.buffered, es);
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks.direct, es);
+	ExplainPropertyUInteger("Inner Blocks Cached", NULL, stats->blocks.cached, es);
+	ExplainPropertyBool("Inner Table Kept", done->table_kept != 0, es);
 	if (stats->feeders.launched > 0)
 		ExplainPropertyUInteger("Inner Feeders", NULL, stats->feeders.launched, es);
 }

@@ -98,6 +98,7 @@ class SegmentSource::Answer {
     append(taken_);
     if (head_.doubtful > 0) append(doubtful_);
     if (names_excluded_ && head_.excluded > 0) append(excluded_);
+    result.blocks = head_.blocks;
     result.rows_excluded = rows_sink ? 0 : head_.excluded_rows;
     return result;
   }

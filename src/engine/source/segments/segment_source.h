@@ -41,6 +41,7 @@ class SegmentSource final : public ChunkSource {
 
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
+    uint64_t blocks = 0;
     uint64_t rows_excluded = 0;  // that are in no task, since none of them passes
   };
   /* Gets tasks as soon as there are some: others are still to be found. */

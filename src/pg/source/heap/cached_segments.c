@@ -74,7 +74,7 @@ send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 TbCachedSegments *
 tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 					   const TbBlockSet *wanted, BlockNumber nblocks, uint32 layout,
-					   uint32 number, bool in_chunks, bool *ok)
+					   uint32 number, bool in_chunks, bool alone, bool *ok)
 {
 	TbSegments		 *head;
 	TbCachedSegments *segments;
@@ -96,6 +96,8 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 		head->flags |= TB_SEGMENTS_RECOVERY;
 	if (policy == TB_CACHE_PINNED)
 		head->flags |= TB_SEGMENTS_PINNED;
+	if (alone && wanted == NULL && nblocks <= MOST_BLOCKS)
+		head->flags |= TB_SEGMENTS_WHOLE;
 	segments->bits = palloc(bits_size(segments));
 	segments->lsn = palloc(head->nmap_pages * sizeof(uint64));
 	segments->in_chunks = in_chunks;

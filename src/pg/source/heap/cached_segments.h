@@ -37,12 +37,14 @@ typedef struct TbCachedSegments
 	uint8 *excluded_bits;
 } TbCachedSegments;
 
-/* Asks for the part's blocks; NULL, and nothing sent, where none could be taken or kept.
- * *ok: as tb_service_query_send. In the current memory context. */
+/* Asks for the part's blocks, `alone` if the query has no other part; NULL, and nothing
+ * sent, where none could be taken or kept. *ok: as tb_service_query_send. In the current
+ * memory context. */
 extern TbCachedSegments *tb_cached_segments_ask(TbServiceQuery *query, Relation rel,
 												TbDirect *direct, const TbBlockSet *wanted,
 												BlockNumber nblocks, uint32 layout,
-												uint32 number, bool in_chunks, bool *ok);
+												uint32 number, bool in_chunks, bool alone,
+												bool *ok);
 
 /* Awaits the answer; answers come in the order of the questions. */
 extern bool tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery *query);

@@ -226,7 +226,8 @@ ask_for_cached(TbHeapParts *parts, TbServiceQuery *query)
 		part->cached = tb_cached_segments_ask(query, part->rel, part->direct, part->blocks,
 											  part->nblocks,
 											  tb_heap_parts_layout_number(parts, part),
-											  asked + 1, parts->rows, &ok);
+											  asked + 1, parts->rows, parts->nparts == 1,
+											  &ok);
 		if (part->cached != NULL)
 			asked++;
 	}

@@ -1,0 +1,85 @@
+/*
+ * kept_join_tables.cc - see kept_join_tables.h.
+ *
+ * Owns references to tables and counts their bytes. Called by queries, on their sessions'
+ * threads. Must never give out a table whose source may have changed.
+ */
+#include "engine/execution/kept_join_tables.h"
+
+#include <algorithm>
+
+namespace turbine {
+namespace {
+
+template <class T>
+void append(std::string& to, const T& value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/* Every block of the file that there is. */
+bool all_blocks(const SegmentsRequest& request) {
+  const uint32_t nblocks = request.segments.nblocks;
+  for (uint32_t i = 0; i < nblocks / 8; i++)
+    if (request.bits[i] != 0xff) return false;
+  const uint32_t rest = nblocks % 8;
+  return rest == 0 || (request.bits[nblocks / 8] & ((1u << rest) - 1)) == (1u << rest) - 1;
+}
+
+/* A map page of LSN 0 proves nothing. */
+bool all_logged(const std::vector<uint64_t>& map_lsn) {
+  return std::find(map_lsn.begin(), map_lsn.end(), 0) == map_lsn.end();
+}
+
+}  // namespace
+
+std::optional<JoinTableSource> join_table_source(const Program& program, const std::string& params,
+                                                 const SegmentsRequest& request) {
+  const TbSegments& segments = request.segments;
+  if (program.sink() != TB_SINK_BUILD || !program.joins().empty() || segments.part != 1 || segments.layout != 0 ||
+      (segments.flags & TB_SEGMENTS_CLEAN) || !(segments.flags & TB_SEGMENTS_WHOLE) || !all_blocks(request) ||
+      !all_logged(request.map_lsn))
+    return std::nullopt;
+  JoinTableSource source{{}, segments.nblocks, request.map_lsn};
+  append(source.build, segments.file);
+  append(source.build, static_cast<uint64_t>(program.blob().size()));
+  source.build.append(reinterpret_cast<const char*>(program.blob().data()), program.blob().size());
+  source.build.append(params);
+  return source;
+}
+
+std::optional<KeptJoinTable> KeptJoinTables::find(const JoinTableSource& source) {
+  std::lock_guard lock(mutex_);
+  const auto found = entries_.find(source.build);
+  if (found == entries_.end()) return std::nullopt;
+  Entry& entry = found->second;
+#ifndef TB_MUTANT_KEPT_TABLE_UNCHECKED
+  if (entry.source.nblocks != source.nblocks || entry.source.map_lsn != source.map_lsn) return std::nullopt;
+#endif
+  entry.last_used = ++clock_;
+  return entry.table;
+}
+
+void KeptJoinTables::add(const JoinTableSource& source, const KeptJoinTable& table) {
+  const uint64_t bytes = table.table->charged_bytes() + source.build.size();
+  std::vector<KeptJoinTable> gone;  // freed when the lock is
+  std::lock_guard lock(mutex_);
+  auto forget = [&](auto entry) {
+    used_ -= entry->second.table.table->charged_bytes() + entry->first.size();
+    gone.push_back(std::move(entry->second.table));
+    entries_.erase(entry);
+  };
+  if (const auto before = entries_.find(source.build); before != entries_.end()) forget(before);
+  if (bytes > capacity_) return;
+  while (used_ + bytes > capacity_)
+    forget(std::min_element(entries_.begin(), entries_.end(),
+                            [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; }));
+  entries_.emplace(source.build, Entry{source, table, ++clock_});
+  used_ += bytes;
+}
+
+uint64_t KeptJoinTables::used() const {
+  std::lock_guard lock(mutex_);
+  return used_;
+}
+
+}  // namespace turbine
