@@ -86,7 +86,7 @@ PARTS = {
     "pg.nodes": ("src/pg/nodes", ABOVE),
     "pg.nodes.hooks": ("src/pg/nodes/hooks", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
-    "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge"),
+    "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),
 }
 

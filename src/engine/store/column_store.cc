@@ -79,7 +79,7 @@ StoredTable::Found StoredTable::find(const std::vector<uint32_t>& columns, const
  * touched since the last query. */
 void StoredTable::prefetch(size_t number) const {
   constexpr size_t kAhead = 16, kColumnsAhead = 8;
-  if (number + kAhead < segments_.size()) {
+  if (number + kAhead < segments_.size() && segments_[number + kAhead]) {
     const Segment* segment = segments_[number + kAhead].get();
     const auto* bytes = reinterpret_cast<const char*>(segment);
     __builtin_prefetch(bytes - 16);  // its count of references
