@@ -18,7 +18,7 @@ endif
 export TURBINE_BUILD := $(abspath $(BUILD))
 
 SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
-SUITES += feeder-faults feeder-races gpu-faults protocol column-cache mvcc moved-pages races mutants reports core
+SUITES += cached-sql feeder-faults feeder-races gpu-faults protocol column-cache mvcc moved-pages races mutants reports core
 SUITES += c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format

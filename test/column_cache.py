@@ -127,7 +127,7 @@ def rows(bench, server):
     raises = "SELECT id, 100 / (id - 59000) FROM r WHERE 100 / (id - 59000) < 10 AND price > 1"
     with server.connect(settings=CPU) as session, server.connect(settings=OFF) as plain:
         plain.query("CREATE TABLE r (id int, price int, note text)")
-        plain.query(f"INSERT INTO r SELECT i, i, repeat('n', 40 + i % 50) FROM generate_series(1, {ROWS}) i")
+        plain.query(f"INSERT INTO r SELECT i, i, repeat('n', 440 + i % 50) FROM generate_series(1, {ROWS}) i")
         plain.query("DELETE FROM r WHERE id % 13 = 0")
         plain.query("VACUUM (ANALYZE) r")
         plain.query("CHECKPOINT")
@@ -319,6 +319,9 @@ def load(bench, server):
         dump = subprocess.run([server.bindir / "pg_dump", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-t", "l",
                                "-s", "postgres"], capture_output=True, text=True, check=True)
         bench.check("dumped", None if "ON TABLE public.l IS 'cache off'" in dump.stdout else dump.stdout + dump.stderr)
+        with server.connect() as other:
+            bench.fails("nobody's label", other, "SECURITY LABEL ON TABLE l IS 'cache off'", "22023")
+            bench.fails("one by name", other, "SECURITY LABEL FOR pg_turbine ON TABLE l IS 'cache off'", "00000")
         session.query(policy.format("l", "auto"))
         bench.equal("on again", cached_blocks(session, query), blocks)
         session.query(policy.format("pt", "off"))

@@ -44,6 +44,7 @@ SUITES = {
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "feeders": (PYTHON + ["test/feeders.py"], ["--rounds", "200"]),
     # With the module whose assertions are switched on.
+    "cached-sql": (PYTHON + ["test/run_sql.py", "--cached"], []),
     "feeder-sql": (ASSERTED + PYTHON + ["test/run_sql.py", "--feeders"], []),
     "feeder-faults": (PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
                                 "terminate_backends,kill_service,stop_service,kill_backend"], ["--rounds", "1000"]),
@@ -79,7 +80,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
-UNTIMED = ("sql", "differential", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
+UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
            "brin", "sqlsmith", "moved-pages", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.

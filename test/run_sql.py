@@ -5,12 +5,13 @@ PostgreSQL itself is the expected output: each script runs in a fresh database
 with pg_turbine.enabled=off, in another with every offloadable plan forced, and
 in a third where besides every ANALYZE also vacuums and checkpoints, so that
 blocks are read directly from the files; with --feeders only, in one where parallel
-workers feed what is not. Statements must agree in rows,
+workers feed what is not, with --cached only, in one where every ANALYZE also loads all
+columns of all tables into the cache. Statements must agree in rows,
 SQLSTATE and message. Statements marked
 `-- offloaded: NODE` must be planned with that node, or the test would compare
 PostgreSQL with itself.
 Must never: store expected output.
-Called by: make test-sql, test/run_all.py. Options: --device, --only, --feeders, --stock
+Called by: make test-sql, test/run_all.py. Options: --device, --only, --feeders, --cached, --stock
 (no extension: proves the scripts themselves).
 """
 
@@ -32,6 +33,7 @@ OFF = {"pg_turbine.enabled": "off"}
 FORCED = {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}
 # Besides, what the other mode does with quick code is done with full code here.
 DIRECT = {**FORCED, "pg_turbine.direct_threshold": "0", "pg_turbine.debug_full_code": "on"}
+CACHED = {**DIRECT, "pg_turbine.debug_full_code": "off"}
 # Parallel workers feed wherever they may, and the backend leaves all of it to them.
 FEEDING = {**FORCED, "force_parallel_mode": "on", "max_parallel_workers_per_gather": "2",
            "parallel_leader_participation": "off"}
@@ -64,15 +66,19 @@ def check_node(session, statement):
     return None
 
 
-def clean_pages(server, session, statement):
-    """After ANALYZE of a table: makes its blocks all-visible and clean."""
+def clean_pages(server, session, statement, database, load):
+    """After ANALYZE of a table: makes its blocks all-visible and clean; and loads them all."""
     if statement.text.upper().startswith("ANALYZE ") and session.transaction_status == "I":
         session.query("VACUUM " + statement.text[len("ANALYZE "):])
-        with server.connect() as admin:  # the script may have taken a role that may not
+        # The script may have taken a role that may not.
+        with server.connect(database, settings={"pg_turbine.direct_threshold": "0"}) as admin:
             admin.query("CHECKPOINT")
+            if load:
+                admin.query("SELECT turbine.cache_load(oid) FROM pg_class WHERE relkind IN ('r', 'm') AND "
+                            "relpersistence = 'p' AND relnamespace <> ALL ('{pg_catalog,information_schema}'::regnamespace[])")
 
 
-def run_script(server, statements, database, settings, check=False, clean=False):
+def run_script(server, statements, database, settings, check=False):
     """[(outcome, complaint)] of all statements, in a database of their own."""
     with server.connect() as admin:
         admin.query(f"CREATE DATABASE {database} TEMPLATE template1")
@@ -82,8 +88,8 @@ def run_script(server, statements, database, settings, check=False, clean=False)
             for statement in statements:
                 complaint = check_node(session, statement) if check else None
                 outcomes.append((session.run(statement.text), complaint))
-                if clean:
-                    clean_pages(server, session, statement)
+                if database in ("direct", "cached"):
+                    clean_pages(server, session, statement, database, database == "cached")
     except ConnectionLost as lost:
         outcomes.append((None, str(lost)))
     finally:
@@ -132,9 +138,12 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated script names")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the scripts")
+    parser.add_argument("--cached", action="store_true", help="forced, with all columns loaded first, and nothing else")
     parser.add_argument("--feeders", action="store_true", help="forced, with parallel workers feeding, and nothing else")
     options = parser.parse_args()
-    modes = (("feeders", FEEDING),) if options.feeders else (("forced", FORCED), ("direct", DIRECT))
+    modes = (("forced", FORCED), ("direct", DIRECT))
+    if options.feeders or options.cached:
+        modes = (("feeders", FEEDING),) if options.feeders else (("cached", CACHED),)
     scripts = sorted((HERE / "sql").glob("*.sql"))
     if options.only:
         scripts = [s for s in scripts if s.stem in options.only.split(",")]
@@ -145,15 +154,14 @@ def main():
             plain = run_script(server, statements, "plain", OFF)
             device = {"pg_turbine.device": options.device}
             for mode, settings in modes:
-                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock,
-                                    mode == "direct")
+                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock)
                 good, bad = compare(f"{script.stem} ({mode})", statements, plain, actual)
                 print(f"  {script.stem}, {mode}: {good} statements equal, {bad} not", flush=True)
                 passed, failed = passed + good, failed + bad
         if not options.stock:
             # A script alone may have no table whose blocks can be read directly.
-            good, bad = check_counters(server, options.feeders or not options.only,
-                                       "blocks_fed" if options.feeders else "blocks_direct")
+            blocks = "blocks_fed" if options.feeders else "blocks_cached" if options.cached else "blocks_direct"
+            good, bad = check_counters(server, options.feeders or not options.only, blocks)
             passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

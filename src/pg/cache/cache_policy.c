@@ -4,7 +4,7 @@
  * Owns the label provider, and a hash of the policies that this backend has looked up: a
  * look into pg_seclabel takes longer than all else that a query asks of the cache. Any
  * relcache invalidation empties it; setting a label sends one. Must accept no label that
- * it cannot read.
+ * it cannot read, and change nothing for statements that do not name the provider.
  */
 #include "postgres.h"
 
@@ -14,6 +14,7 @@
 #include "commands/seclabel.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -37,7 +38,9 @@ typedef struct KnownPolicy
 	TbCachePolicy policy;
 } KnownPolicy;
 
-static HTAB *known_policies = NULL;
+static HTAB					   *known_policies = NULL;
+static ProcessUtility_hook_type previous_process_utility = NULL;
+static bool						registered = false;
 
 /* False if there is no such policy. */
 static bool
@@ -176,9 +179,39 @@ turbine_cache_policy(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static bool
+names_provider(const Node *statement)
+{
+	const char *provider = IsA(statement, SecLabelStmt) ?
+		((const SecLabelStmt *) statement)->provider :
+		NULL;
+
+	return provider != NULL && strcmp(provider, PROVIDER) == 0;
+}
+
+static void
+process_utility(PlannedStmt *statement, const char *text, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *environment, DestReceiver *receiver,
+				QueryCompletion *completion)
+{
+	if (!registered && names_provider(statement->utilityStmt))
+	{
+		register_label_provider(PROVIDER, check_label);
+		registered = true;
+	}
+	if (previous_process_utility)
+		previous_process_utility(statement, text, read_only_tree, context, params,
+								 environment, receiver, completion);
+	else
+		standard_ProcessUtility(statement, text, read_only_tree, context, params,
+								environment, receiver, completion);
+}
+
 void
 tb_cache_policy_init(void)
 {
-	register_label_provider(PROVIDER, check_label);
+	previous_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
 	CacheRegisterRelcacheCallback(forget_policies, (Datum) 0);
 }

@@ -4,6 +4,9 @@
  * A policy is a security label of the provider "pg_turbine": so PostgreSQL keeps it with
  * the table, drops it with the table, and pg_dump saves it. A partition without a label of
  * its own has that of the nearest table above it that has one.
+ *
+ * The provider is registered only once a session names it: SECURITY LABEL without a
+ * provider means what it meant before, as long as nobody else's provider is there, or one.
  */
 #ifndef TURBINE_PG_CACHE_POLICY_H
 #define TURBINE_PG_CACHE_POLICY_H
