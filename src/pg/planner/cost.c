@@ -24,8 +24,7 @@
 /* Of columns that are cached: each, a row, once decoded to the second-level cache. */
 #define CACHED_COLUMN_NS 0.4
 
-/* To take a page's rows from shared buffers. */
-#define WANTED_PAGE_US 1.7
+/* Of the pages, that GpuScan takes rows from while it takes columns from the cache. */
 #define WANTED_PAGES_MOST 0.5
 
 /* Planning aside: connect, admission, start of threads; and the compilation to quick
@@ -109,6 +108,8 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 	work.reaching = work.passing;
 	work.program = *program;
 	work.cached = tb_cost_cached(relid, program);
+	if (tb_guc_enable_cache && OidIsValid(relid) && !program->rows)
+		work.paid_us = tb_advice_paid_us(relid);
 	return work;
 }
 
@@ -168,15 +169,28 @@ read_us(const TbWork *work, double engine_us, int threads)
 			direct_pages(work) * Max(DIRECT_PAGE_US / threads, CONFIRMED_PAGE_US));
 }
 
+/* A row of pages that are read. */
+static double
+decode_ns(const TbWork *work)
+{
+	return DECODE_ROW_NS + DECODE_WALKED_NS * work->program.walked +
+		DECODE_COLUMN_NS * work->program.columns +
+		DECODE_NUMERIC_NS * work->program.numerics + DECODE_TEXT_NS * work->program.texts;
+}
+
+/* Of all rows. */
+static double
+cached_fraction(const TbWork *work)
+{
+	return work->pages > 0 ? cached_pages(work) / work->pages : 0;
+}
+
 /* What the host's threads do with the rows, in sum. */
 static double
 compute_us(const TbWork *work)
 {
-	double decode = DECODE_ROW_NS + DECODE_WALKED_NS * work->program.walked +
-		DECODE_COLUMN_NS * work->program.columns +
-		DECODE_NUMERIC_NS * work->program.numerics + DECODE_TEXT_NS * work->program.texts;
-	double cached = work->pages > 0 ? cached_pages(work) / work->pages : 0;
-	double row_ns = decode * (1 - cached) +
+	double cached = cached_fraction(work);
+	double row_ns = decode_ns(work) * (1 - cached) +
 		CACHED_COLUMN_NS * work->program.columns * cached +
 		OPERATION_NS * work->program.filters;
 	double compute_ns = work->rows * row_ns +
@@ -188,12 +202,32 @@ compute_us(const TbWork *work)
 	return compute_ns / 1000.0;
 }
 
+/* Of that and of reading, what need not be done again, since its columns are cached then.
+ */
+static double
+filling_us(const TbWork *work, int threads)
+{
+	double rows = work->pages > 0 ? work->rows * direct_pages(work) / work->pages : 0;
+
+	return direct_pages(work) * DIRECT_PAGE_US / threads +
+		rows * decode_ns(work) / 1000.0 / threads;
+}
+
+static double
+compile_us(const TbProgramCost *program)
+{
+	return tb_advice_has_code(program->shape) ? 0 : COMPILE_SHARE_US;
+}
+
+/* What compilation has left of what was paid is taken off here. */
 static double
 host_us(const TbWork *work, int threads)
 {
 	double compute = compute_us(work);
+	double us = Max(read_us(work, compute, threads), 0) + compute / Max(threads, 1);
+	double paid = Max(work->paid_us - compile_us(&work->program), 0);
 
-	return Max(read_us(work, compute, threads), 0) + compute / Max(threads, 1);
+	return us - Min(paid, Min(filling_us(work, Max(threads, 1)), us));
 }
 
 /* It takes nothing from the cache. */
@@ -290,16 +324,10 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 	return *index < 0 ? host_us(work, threads) : best;
 }
 
-static double
-compile_us(const TbProgramCost *program)
-{
-	return tb_advice_has_code(program->shape) ? 0 : COMPILE_SHARE_US;
-}
-
 Cost
-tb_cost_startup(const TbProgramCost *program)
+tb_cost_startup(const TbWork *work)
 {
-	return (STARTUP_US + compile_us(program)) / US_PER_UNIT;
+	return (STARTUP_US + Max(compile_us(&work->program) - work->paid_us, 0)) / US_PER_UNIT;
 }
 
 /* What is cached takes a millisecond at least, planning it included. */
@@ -316,7 +344,7 @@ tb_cost_wanted_pages(TbWork *work)
 
 	if (wanted > work->pages * WANTED_PAGES_MOST)
 		work->cached = 0;
-	return wanted * Min(work->cached, work->all_visible) * WANTED_PAGE_US / US_PER_UNIT;
+	return wanted * Min(work->cached, work->all_visible) * TB_WANTED_PAGE_US / US_PER_UNIT;
 }
 
 Cost

@@ -30,6 +30,7 @@ typedef struct TbWork
 	double		  built;			/* rows that become a join table */
 	double		  projected;		/* rows that are returned */
 	double		  cached;			/* fraction of the pages that need not be read */
+	double		  paid_us; /* by scans, that reading columns now would have saved */
 	TbProgramCost program;
 } TbWork;
 
@@ -43,7 +44,7 @@ extern double tb_cost_cached(Oid relid, const TbProgramCost *program);
 /* From the start of the query until the last chunk is done, without what the
  * backend does with each row that comes back. */
 extern Cost tb_cost_run(const TbWork *work);
-extern Cost tb_cost_startup(const TbProgramCost *program);
+extern Cost tb_cost_startup(const TbWork *work);
 
 /* What no program over a table can cost less than. */
 extern Cost tb_cost_least(bool cached);

@@ -78,6 +78,8 @@ tb_advice_note_columns(Oid relid, TbAttributes attributes, double found, double 
 		advice = (TbTableAdvice) {.database = MyDatabaseId,
 								  .relid = relid,
 								  .generation = tb_devices_generation()};
+	if ((attributes & ~advice.attributes) != 0)
+		advice.paid_us = 0;
 	/* Columns that ought to have been there tell what really stays. */
 	advice.share = (attributes & ~advice.attributes) == 0 ? found : cached;
 	if (known && (attributes & ~advice.attributes) == 0 &&
@@ -105,4 +107,27 @@ tb_advice_has_columns(Oid relid)
 	TbTableAdvice advice;
 
 	return look_up(relid, &advice) && advice.share > 0;
+}
+
+void
+tb_advice_note_paid(Oid relid, double us)
+{
+	TbSharedState *shared = tb_shared_state();
+	TbTableAdvice *place;
+
+	if (shared == NULL || us <= 0)
+		return;
+	place = place_of(shared, relid);
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	if (place->database == MyDatabaseId && place->relid == relid)
+		place->paid_us += us;
+	LWLockRelease(shared->lock);
+}
+
+double
+tb_advice_paid_us(Oid relid)
+{
+	TbTableAdvice advice;
+
+	return look_up(relid, &advice) ? advice.paid_us : 0;
 }

@@ -36,4 +36,14 @@ extern double tb_advice_cached_share(Oid relid, TbAttributes attributes);
 /* Whether anything of the table is likely to be cached. */
 extern bool tb_advice_has_columns(Oid relid);
 
+/*
+ * What scans have paid for pages that they took rows from, since columns of the table were
+ * read into the cache last. A plan that would read further columns into it is charged that
+ * much less: else one that does with the cached ones, a little cheaper each time than
+ * reading the others once, would be chosen for ever.
+ */
+#define TB_WANTED_PAGE_US 1.7 /* to take rows from a page in shared buffers */
+extern void	  tb_advice_note_paid(Oid relid, double us);
+extern double tb_advice_paid_us(Oid relid);
+
 #endif

@@ -47,6 +47,7 @@ typedef struct TbTableAdvice
 	uint64 generation; /* of the service that keeps the columns */
 	uint64 attributes; /* TbAttributes */
 	double share;	   /* of the table's blocks */
+	double paid_us;	   /* tb_advice_note_paid */
 } TbTableAdvice;
 
 typedef struct TbSharedState

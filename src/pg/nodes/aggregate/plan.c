@@ -205,7 +205,7 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	QualCost having;
 
 	cost_qual_eval(&having, analysis->request.having, root);
-	path->startup_cost = tb_cost_startup(&analysis->work.program) +
+	path->startup_cost = tb_cost_startup(&analysis->work) +
 		tb_cost_stages(analysis->stages) + tb_cost_disabled(analysis->stages) +
 		having.startup + path->pathtarget->cost.startup;
 	if (!enable_hashagg && analysis->keys != NIL)

@@ -55,8 +55,8 @@ tb_join_cost(List *stages, Path *path)
 {
 	const TbStage *last = llast(stages);
 
-	path->startup_cost = tb_cost_startup(&last->info.work.program) +
-		tb_cost_stages(stages) + tb_cost_disabled(stages) + path->pathtarget->cost.startup;
+	path->startup_cost = tb_cost_startup(&last->info.work) + tb_cost_stages(stages) +
+		tb_cost_disabled(stages) + path->pathtarget->cost.startup;
 	path->total_cost = path->startup_cost +
 		path->rows *
 			(cpu_tuple_cost + tb_cost_returned_row() + path->pathtarget->cost.per_tuple);

@@ -146,7 +146,7 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, Path *path)
 	cost_qual_eval(&qual_cost, others, root);
 	Cost wanted_pages = tb_cost_wanted_pages(&plan->work);
 
-	path->startup_cost = tb_cost_startup(&plan->work.program) + qual_cost.startup +
+	path->startup_cost = tb_cost_startup(&plan->work) + qual_cost.startup +
 		path->pathtarget->cost.startup;
 	if (plan->brin != NULL)
 		path->startup_cost += plan->brin->cost;

@@ -396,6 +396,7 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 	write_indexes((char *) program, program->outputs, builder->outputs, &r);
 	write_aggs(builder, program, &r);
 	*params = write_params(builder, program, &r);
+	cost->rows = sink == TB_SINK_ROWS;
 	cost->shape = hash_bytes_extended((const unsigned char *) program, total, 0);
 	if (builder->desc != NULL)
 		cost->attributes = attributes_of(program);

@@ -25,6 +25,7 @@
 #include "turbine/kernel.h"
 
 #include "pg/settings/guc.h"
+#include "pg/shmem/cache_advice.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/source/heap/feeders/feeders.h"
 #include "pg/source/heap/heap_chunks.h"
@@ -375,7 +376,11 @@ finish(TbHeapScan *scan)
 		!tb_service_query_await_done(scan->query, fed))
 		return false;
 	if (tb_service_query_ready(scan->query)->device == TB_DEVICE_HOST)
+	{
 		tb_heap_parts_note_cached(scan->parts);
+		tb_advice_note_paid(RelationGetRelid(scan->parts->parts[0].rel),
+							scan->wanted_pages * TB_WANTED_PAGE_US);
+	}
 	scan->local = true;
 	return true;
 }
