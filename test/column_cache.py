@@ -190,6 +190,10 @@ def kept(bench, server):
         found = [" kept" in plan(session, sql.format(5)) for _ in range(4)]
         bench.equal("kept from the third time on", found, [False, False, True, True])
         bench.check("right", answers.difference(plain.run(sql.format(5)), session.run(sql.format(5))))
+        session.query("SELECT turbine.cache_drop('d')")
+        bench.equal("forgotten with its table", " kept" in plan(session, sql.format(5)), False)
+        found = [" kept" in plan(session, sql.format(5)) for _ in range(3)]
+        bench.equal("kept again", found[2], True)
         bench.equal("other constants", " kept" in plan(session, sql.format(6)), False)
         plain.query("UPDATE d SET k = 1 WHERE id = 77")
         bench.equal("a block is not all-visible", " kept" in plan(session, sql.format(5)), False)

@@ -258,7 +258,9 @@ void Session::report_cache() {
 
 void Session::drop_cached(std::span<const uint8_t> payload) {
   const auto file = read_struct<TbFileIdentity>(payload);
-  const TbCacheDropped reply{context_.engine.column_store.drop(file.tablespace, file.database, file.file_number)};
+  Engine& engine = context_.engine;
+  const TbCacheDropped reply{engine.column_store.drop(file.tablespace, file.database, file.file_number) +
+                             engine.kept_tables.drop(file.tablespace, file.database, file.file_number)};
   outbox_.post(TB_MSG_CACHE_DROPPED, bytes_of(reply), -1);
 }
 

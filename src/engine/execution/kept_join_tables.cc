@@ -7,6 +7,7 @@
 #include "engine/execution/kept_join_tables.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace turbine {
 namespace {
@@ -75,6 +76,19 @@ void KeptJoinTables::add(const JoinTableSource& source, const KeptJoinTable& tab
                             [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; }));
   entries_.emplace(source.build, Entry{source, table, ++clock_});
   used_ += bytes;
+}
+
+uint64_t KeptJoinTables::drop(uint32_t tablespace, uint32_t database, uint32_t file_number) {
+  std::lock_guard lock(mutex_);
+  const uint64_t before = used_;
+  std::erase_if(entries_, [&](const auto& entry) {
+    TbFileIdentity file;  // which is what a build begins with
+    memcpy(&file, entry.first.data(), sizeof file);
+    if (file.tablespace != tablespace || file.database != database || file.file_number != file_number) return false;
+    used_ -= entry.second.table.table->charged_bytes() + entry.first.size();
+    return true;
+  });
+  return before - used_;
 }
 
 uint64_t KeptJoinTables::used() const {

@@ -54,6 +54,10 @@ class KeptJoinTables {
    * longest go if there is no room. Throws bad_alloc. */
   void add(const JoinTableSource& source, const KeptJoinTable& table);
 
+  /* Forgets the tables that were built of a relation's file, whatever inode and birth; returns
+   * their bytes. Queries that have one keep it. */
+  uint64_t drop(uint32_t tablespace, uint32_t database, uint32_t file_number);
+
   uint64_t used() const;
 
  private:

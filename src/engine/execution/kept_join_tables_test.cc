@@ -102,6 +102,16 @@ TEST_F(KeptJoinTablesTest, ANewStateTakesThePlaceOfTheOld) {
   EXPECT_FALSE(kept_.find(before));
 }
 
+TEST_F(KeptJoinTablesTest, DroppedFilesLeaveNothing) {
+  kept_.add(*source(), table());
+  const uint64_t used = kept_.used();
+  EXPECT_EQ(kept_.drop(1, 2, 4), 0u);
+  EXPECT_TRUE(found());
+  EXPECT_EQ(kept_.drop(1, 2, 3), used);
+  EXPECT_FALSE(found());
+  EXPECT_EQ(kept_.used(), 0u);
+}
+
 TEST_F(KeptJoinTablesTest, WhatWasNotFoundForLongestGoes) {
   kept_.add(*source("first"), table());
   for (int i = 0; i < 30; i++) {

@@ -9,16 +9,14 @@
  */
 #include "postgres.h"
 
-#include <unistd.h>
-
-#include "access/table.h"
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "catalog/pg_tablespace_d.h"
+#include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/relfilenodemap.h"
@@ -320,6 +318,8 @@ tb_cache_autoload_main(Datum database)
 												  ALLOCSET_DEFAULT_SIZES);
 	ColumnList	  list;
 
+	/* As a backend's: it ends where it looks for interrupts, and nowhere else. */
+	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
 	MemoryContextSwitchTo(context);

@@ -24,9 +24,6 @@
 /* Of columns that are cached: each, a row, once decoded to the second-level cache. */
 #define CACHED_COLUMN_NS 0.4
 
-/* Of the pages, that GpuScan takes rows from while it takes columns from the cache. */
-#define WANTED_PAGES_MOST 0.5
-
 /* Planning aside: connect, admission, start of threads; and the compilation to quick
  * code: 20 ms, once a shape, then cached in memory and on disk; charged where the shape
  * is not known to have code, so that a first run is rarely a loss. */
@@ -342,7 +339,7 @@ tb_cost_wanted_pages(TbWork *work)
 {
 	double wanted = Min(work->passing, work->pages);
 
-	if (wanted > work->pages * WANTED_PAGES_MOST)
+	if (wanted > work->pages * TB_WANTED_PAGES_SHARE)
 		work->cached = 0;
 	return wanted * Min(work->cached, work->all_visible) * TB_WANTED_PAGE_US / US_PER_UNIT;
 }

@@ -11,6 +11,10 @@
 
 #include "postgres.h"
 
+/* Of the pages whose columns are cached, how many a scan may take rows from: reading one
+ * from shared buffers costs about twice of what turbined needs to read and decode it. */
+#define TB_WANTED_PAGES_SHARE 0.5
+
 /* A set of columns, for comparison alone: a bit for each attribute number modulo 64. That
  * of number 0 stands for line pointers. */
 typedef uint64 TbAttributes;

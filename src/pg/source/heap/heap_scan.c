@@ -41,10 +41,7 @@
 /* Delivered, before all slots are used, and feeders: a LIMIT may be near. */
 #define FIRST_CHUNKS 8
 
-/* Of the pages of cached chunks, how many may have rows that pass: reading one from shared
- * buffers costs about twice of what turbined needs to read and decode it. Judged once some
- * pages were seen. */
-#define WANTED_PAGES_SHARE 0.5
+/* Pages of cached chunks that must have been seen before TB_WANTED_PAGES_SHARE is asked. */
 #define JUDGED_PAGES 256
 
 struct TbHeapScan
@@ -273,7 +270,7 @@ judge_cached(TbHeapScan *scan, const TbRowChunk *chunk, uint32 npages)
 			scan->wanted_pages++;
 	scan->cached_pages += npages;
 	if (!scan->gave_up && scan->cached_pages >= JUDGED_PAGES &&
-		scan->wanted_pages > scan->cached_pages * WANTED_PAGES_SHARE)
+		scan->wanted_pages > scan->cached_pages * TB_WANTED_PAGES_SHARE)
 		give_up_cached(scan);
 }
 

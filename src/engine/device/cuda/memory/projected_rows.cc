@@ -5,10 +5,11 @@
  * by both at once.
  */
 #include "engine/device/cuda/memory/projected_rows.h"
-#include "engine/memory/memory_limit.h"
 
 #include <algorithm>
 #include <cstring>
+
+#include "engine/memory/memory_limit.h"
 
 namespace turbine::cuda {
 
