@@ -17,8 +17,10 @@
  *                                          tb_project              sink PROJECT
  *
  * tb_decode turns heap pages into columns. The pipeline consumes columns,
- * whatever filled them. BUILD runs on the host only: its table is one block of
- * memory without addresses, which is copied to the device that probes it.
+ * whatever filled them; of those in the set tb_late_columns (uint64_t
+ * [TB_MAX_COLUMNS / 64], host), which it reads only of rows that some filter or join
+ * has let pass, it consumes codes as well. BUILD runs on the host only: its table is one
+ * block of memory without addresses, which is copied to the device that probes it.
  *
  * On the GPU a program with joins, or with sink PROJECT, runs tb_probe first: it
  * filters, probes and writes tuples (row, match of each join); the sink's kernels
@@ -52,6 +54,20 @@ typedef struct TbColumnData
 	const uint8_t *bytes; /* what a source column's text views count from; null: what the
 						   * arguments say */
 } TbColumnData;
+
+/*
+ * A column as codes: value i is base + (element i & mask), of the type's width and
+ * without a sign, where elements of the type's width begin every 1 << shift bytes
+ * of `values`, and may be read to the end of the last one. Whether it is NULL says
+ * valid[i & valid_mask].
+ */
+typedef struct TbColumnCodes
+{
+	int64_t	 base;
+	uint64_t mask;
+	uint32_t shift;
+	uint32_t valid_mask; /* 0: there are no NULLs, and one byte says so */
+} TbColumnCodes;
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */
 #define TB_ROWID(page, offnum) (((uint32_t) (page) << 16) | (uint32_t) (offnum))
@@ -267,7 +283,7 @@ typedef struct TbPipelineArgs
 	 * Joins of one tile may make any number of tuples, or look at any number of
 	 * candidates, so they look here now and then, and return with STOPPED.
 	 */
-	const uint32_t *stop;
+	const uint32_t		*stop;
 	/*
 	 * FULL joins. `matched` by TbJoin's index: a byte a row of the table, set once the
 	 * row is a match, and one more at the end, which is set from the start.
@@ -279,11 +295,14 @@ typedef struct TbPipelineArgs
 	 * asked. Host: `unmatched` has the number of each row. GPU: row i is row
 	 * first_unmatched + i of the table, and passed over if its byte is set.
 	 */
-	uint8_t *const *matched;
-	const uint32_t *unmatched;
-	uint64_t		first_unmatched;
-	uint32_t		full_join;
-	uint32_t		reserved2;
+	uint8_t *const		*matched;
+	const uint32_t		*unmatched;
+	uint64_t			 first_unmatched;
+	uint32_t			 full_join;
+	uint32_t			 reserved2;
+	/* Host: by column of the source, read for those of tb_late_columns; null: they are
+	 * no codes. */
+	const TbColumnCodes *codes;
 } TbPipelineArgs;
 
 /* Scratch that tb_pipeline may use at most: mask, selections, matches, group

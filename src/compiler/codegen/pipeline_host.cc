@@ -11,6 +11,7 @@
 
 #include <cstddef>
 
+#include "compiler/codegen/late_columns.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -70,6 +71,9 @@ void HostPipeline::bind() {
   Value* tables = program_.joins().empty() ? nullptr : pointer(offsetof(TbPipelineArgs, tables));
   rows_.bind(pointer(offsetof(TbPipelineArgs, columns)), pointer(offsetof(TbPipelineArgs, bytes)),
              pointer(offsetof(TbPipelineArgs, params)), tables);
+  const std::vector<bool> late = late_columns(program_, plan_, fused());
+  rows_.bind_codes(late, pointer(offsetof(TbPipelineArgs, codes)));
+  emit_late_columns(builder_, late);
   for (JoinProbe& probe : probes_) probe.bind(tables);
   full_.bind(args_, tables);
   if (!program_.joins().empty()) {

@@ -8,6 +8,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <bit>
 #include <cstddef>
 
 #include "turbine/kernel.h"
@@ -80,6 +81,35 @@ void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables
     columns_[i].bytes = tb_type_is_text(cols[i].type) ? text_base(columns, base, bytes) : bytes;
   }
   for (uint32_t i = 0; i < program_.params().size(); i++) params_.push_back(load_param(i));
+}
+
+void RowEmitter::bind_codes(const std::vector<bool>& late, Value* codes) {
+  llvm::StructType* element = llvm::StructType::get(ir_.getInt64Ty(), ir_.getInt64Ty(), ir_.getInt32Ty(),
+                                                    ir_.getInt32Ty());
+  static_assert(sizeof(TbColumnCodes) == 24 && offsetof(TbColumnCodes, shift) == 16);
+  // Where there are no codes, every value is its own.
+  std::vector<llvm::Constant*> values;
+  for (size_t i = 0; i < program_.source_columns(); i++) {
+    const auto shift = static_cast<uint32_t>(std::countr_zero(tb_type_width(program_.columns()[i].type)));
+    values.push_back(llvm::ConstantStruct::get(
+        element, {ir_.getInt64(0), ir_.getInt64(~uint64_t{0}), ir_.getInt32(shift), ir_.getInt32(~uint32_t{0})}));
+  }
+  llvm::ArrayType* array = llvm::ArrayType::get(element, values.size());
+  auto* plain = new llvm::GlobalVariable(builder_.module(), array, true, llvm::GlobalValue::PrivateLinkage,
+                                         llvm::ConstantArray::get(array, values), "plain");
+  codes = ir_.CreateSelect(ir_.CreateIsNull(codes), plain, codes);
+  for (size_t i = 0; i < program_.source_columns(); i++) {
+    if (!late[i]) continue;
+    llvm::Type* type = ir_.getIntNTy(8 * tb_type_width(program_.columns()[i].type));
+    const uint64_t at = i * sizeof(TbColumnCodes);
+    columns_[i].base = load(type, codes, at + offsetof(TbColumnCodes, base));
+    columns_[i].mask = load(type, codes, at + offsetof(TbColumnCodes, mask));
+    auto word = [&](uint64_t offset) {
+      return ir_.CreateZExt(load(ir_.getInt32Ty(), codes, at + offset), ir_.getInt64Ty());
+    };
+    columns_[i].shift = word(offsetof(TbColumnCodes, shift));
+    columns_[i].valid_mask = word(offsetof(TbColumnCodes, valid_mask));
+  }
 }
 
 /* A table's columns are its keys, then its outputs. */
@@ -164,7 +194,8 @@ RowEmitter::ColumnPlace RowEmitter::source_place(uint32_t column) {
   const BoundColumn& bound = columns_[column];
   ColumnPlace place{nullptr, nullptr, bound.bytes};
   if (bound.valid) {
-    Value* valid = mark(ir_.CreateLoad(ir_.getInt8Ty(), index(ir_.getInt8Ty(), bound.valid, row_)));
+    Value* at = bound.valid_mask ? ir_.CreateAnd(row_, bound.valid_mask) : row_;
+    Value* valid = mark(ir_.CreateLoad(ir_.getInt8Ty(), index(ir_.getInt8Ty(), bound.valid, at)));
     place.null = ir_.CreateICmpEQ(valid, ir_.getInt8(0));
   }
   place.value = index(ir_.getIntNTy(8 * tb_type_width(program_.columns()[column].type)), bound.values, row_);
@@ -192,6 +223,15 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
   return place;
 }
 
+/* base + (element & mask), in the type's width: codes are unaligned. */
+Value* RowEmitter::load_coded(uint32_t column) {
+  const BoundColumn& bound = columns_[column];
+  Value* at = index(ir_.getInt8Ty(), bound.values, ir_.CreateShl(row_, bound.shift));
+  Value* element = mark(ir_.CreateAlignedLoad(bound.mask->getType(), at, llvm::Align(1)));
+  Value* value = ir_.CreateAdd(ir_.CreateAnd(element, bound.mask), bound.base);
+  return ir_.CreateBitCast(value, memory_type(program_.columns()[column].type));
+}
+
 RowValue RowEmitter::eval_column(const TbExpr& e) {
   RowValue& v = loaded_[e.index];
   if (v.value) return v;
@@ -207,6 +247,8 @@ RowValue RowEmitter::eval_column(const TbExpr& e) {
       offset = ir_.CreateSelect(v.null, ir_.getInt32(0), offset);
     }
     v.value = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), place.bytes, ir_.CreateZExt(offset, ir_.getInt64Ty()));
+  } else if (columns_[e.index].mask) {
+    v.value = load_coded(e.index);
   } else {
     v.value = mark(ir_.CreateLoad(memory_type(column.type), place.value));
     if (column.type == TB_TYPE_BOOL) v.value = ir_.CreateICmpNE(v.value, ir_.getInt8(0));

@@ -32,6 +32,9 @@ class RowEmitter {
    * TbJoinTable *[njoins], or nullptr where the program has no joins. */
   void bind(llvm::Value* columns, llvm::Value* bytes, llvm::Value* params, llvm::Value* tables);
 
+  /* Columns that are read as codes: `late` by column, `codes` as TbPipelineArgs says. After bind(). */
+  void bind_codes(const std::vector<bool>& late, llvm::Value* codes);
+
   /* Starts a row: `row` is its i64 index in the columns. Forgets loaded values
    * and errors. Loads carry `access_group` if given (parallel loops). */
   void begin_row(llvm::Value* row, llvm::MDNode* access_group = nullptr);
@@ -105,6 +108,7 @@ class RowEmitter {
   RowValue eval_column(const TbExpr& e);
   ColumnPlace source_place(uint32_t column);
   ColumnPlace payload_place(uint32_t column);
+  llvm::Value* load_coded(uint32_t column);
   llvm::Value* mark(llvm::Value* loaded);  // with the access group
   void bind_payload(uint32_t column, llvm::Value* tables);
   llvm::Value* text_base(llvm::Value* columns, uint64_t column, llvm::Value* bytes);
@@ -134,10 +138,11 @@ class RowEmitter {
   llvm::MDNode* access_group_ = nullptr;
   llvm::Value* errors_ = nullptr;
   llvm::AllocaInst* error_slot_ = nullptr;
-  /* A column's arrays. Payload: `valid` is indexed by row & valid_mask, and then
-   * points to a byte that is not 0 if the table has no NULLs. */
+  /* A column's arrays. Payload and codes: `valid` is indexed by row & valid_mask, and then
+   * points to a byte that is not 0 if there are no NULLs. */
   struct BoundColumn {
     llvm::Value *values = nullptr, *valid = nullptr, *valid_mask = nullptr, *table = nullptr, *bytes = nullptr;
+    llvm::Value *base = nullptr, *mask = nullptr, *shift = nullptr;  // of codes; null: there are none
   };
   std::vector<BoundColumn> columns_;
   std::vector<RowValue> params_, loaded_;

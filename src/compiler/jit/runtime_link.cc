@@ -40,6 +40,8 @@ void link_runtime(llvm::Module& module, std::unique_ptr<llvm::Module> runtime) {
   std::set<std::string> entry_points;
   for (const llvm::Function& function : module)
     if (!function.isDeclaration() && !function.hasLocalLinkage()) entry_points.insert(function.getName().str());
+  for (const llvm::GlobalVariable& variable : module.globals())
+    if (!variable.isDeclaration() && !variable.hasLocalLinkage()) entry_points.insert(variable.getName().str());
 
   // The library speaks for a generic machine; the module's own words count.
   runtime->setTargetTriple(module.getTargetTriple());

@@ -25,6 +25,7 @@ class CompiledPipeline {
     object_ = std::make_unique<LoadedObject>(artifact.bytes);
     pipeline = object_->symbol<PipelineFn>("tb_pipeline");
     if (pipeline == nullptr) throw std::runtime_error("no tb_pipeline");
+    late_columns = object_->symbol<const uint64_t*>("tb_late_columns");
     if (!gpu || program_.sink() == TB_SINK_BUILD) return;
     const CompiledArtifact ptx = compile_program(program_, TB_TARGET_PTX, "sm_90", "");
     ptx_ = std::string(ptx.bytes.begin(), ptx.bytes.end());
@@ -34,6 +35,7 @@ class CompiledPipeline {
     if (has_kernel("tb_project") != (program_.sink() == TB_SINK_PROJECT)) throw std::runtime_error("tb_project");
   }
   PipelineFn pipeline = nullptr;
+  const uint64_t* late_columns = nullptr;
   const Program& program() const { return program_; }
   const std::string& ptx() const { return ptx_; }
   bool has_kernel(const std::string& name) const { return ptx_.find(".entry " + name + "(") != std::string::npos; }

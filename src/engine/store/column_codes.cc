@@ -8,6 +8,7 @@
 #include "engine/store/column_codes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -149,10 +150,17 @@ std::shared_ptr<const StoredColumn> encode_integers(std::shared_ptr<StoredColumn
   return codes;
 }
 
-/* What a nullable column without NULLs shows. */
-const uint8_t* all_valid() {
-  static const std::vector<uint8_t> ones(kMostSegmentRows, 1);
+/* What a nullable column without NULLs shows; and what codes without bytes are read from. */
+uint8_t* all_valid() {
+  static std::vector<uint8_t> ones(kMostSegmentRows + sizeof(int64_t), 1);
   return ones.data();
+}
+
+/* As generated code reads it, but for codes. */
+TbColumnData stored_arrays(const StoredColumn& column) {
+  TbColumnData data{column.values(), column.valid(), column.text()};
+  if (column.nullable() && !data.valid) data.valid = all_valid();
+  return data;
 }
 
 }  // namespace
@@ -169,8 +177,7 @@ std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> 
 }
 
 TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t end, void* values) {
-  TbColumnData data{column.values(), column.valid(), column.text()};
-  if (column.nullable() && !data.valid) data.valid = const_cast<uint8_t*>(all_valid());
+  TbColumnData data = stored_arrays(column);
   if (column.width() == StoredColumn::kPlain) return data;
   data.values = values;
   switch (tb_type_width(column.type())) {
@@ -178,6 +185,16 @@ TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t 
     case 4: decode_values(column, first, end, static_cast<int32_t*>(values)); break;
     default: decode_values(column, first, end, static_cast<int64_t*>(values));
   }
+  return data;
+}
+
+TbColumnData coded_column(const StoredColumn& column, TbColumnCodes* codes) {
+  TbColumnData data = stored_arrays(column);
+  const bool plain = column.width() == StoredColumn::kPlain;
+  const uint32_t width = plain ? tb_type_width(column.type()) : column.width();
+  if (width == 0) data.values = all_valid();
+  *codes = {plain ? 0 : column.base(), width == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * width) - 1,
+            width == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(width)), column.valid() ? ~uint32_t{0} : 0};
   return data;
 }
 

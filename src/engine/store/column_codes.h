@@ -27,4 +27,7 @@ std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> 
  * has room for all rows of a segment. */
 TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t end, void* values);
 
+/* The column as it is, and how its elements become values: of types that have codes. */
+TbColumnData coded_column(const StoredColumn& column, TbColumnCodes* codes);
+
 }  // namespace turbine

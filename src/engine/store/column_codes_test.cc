@@ -28,6 +28,19 @@ std::shared_ptr<const StoredColumn> encoded(uint32_t type, const std::vector<Val
   return encode_column(plain, one_block(nrows), 1);
 }
 
+/* Row i as generated code reads it from codes. */
+template <class Value>
+Value read_coded(const StoredColumn& column, uint32_t i) {
+  TbColumnCodes codes;
+  const TbColumnData data = coded_column(column, &codes);
+  uint64_t element = 0;
+  memcpy(&element, static_cast<const uint8_t*>(data.values) + (uint64_t{i} << codes.shift), sizeof(Value));
+  const uint64_t bits = static_cast<uint64_t>(codes.base) + (element & codes.mask);
+  Value value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 /* Encodes and decodes; the width that it took. */
 template <class Value>
 uint32_t round_trip(uint32_t type, const std::vector<Value>& values) {
@@ -37,6 +50,10 @@ uint32_t round_trip(uint32_t type, const std::vector<Value>& values) {
   const TbColumnData data = decode_column(*column, 0, end, room.data());
   EXPECT_EQ(memcmp(data.values, values.data(), values.size() * sizeof(Value)), 0);
   EXPECT_EQ(data.valid, nullptr);
+  for (uint32_t i = 0; i < end; i++) {
+    const auto value = read_coded<Value>(*column, i);
+    EXPECT_EQ(memcmp(&value, &values[i], sizeof value), 0) << i;
+  }
   return column->width();
 }
 
@@ -83,16 +100,22 @@ TEST(ColumnCodes, NullsDoNotWidenAndAreNotKeptWhereThereAreNone) {
   EXPECT_EQ(room[0], 5);
   EXPECT_EQ(room[2], 6);
   EXPECT_EQ(std::vector<uint8_t>(data.valid, data.valid + 3), (std::vector<uint8_t>{1, 0, 1}));
+  TbColumnCodes codes;
+  EXPECT_EQ(coded_column(*some, &codes).valid[1 & codes.valid_mask], 0);
+  EXPECT_EQ(read_coded<int32_t>(*some, 2), 6);
 
   const auto none = encoded<int32_t>(TB_TYPE_INT4, {0, 1 << 30}, {1, 1});
   EXPECT_EQ(none->width(), StoredColumn::kPlain);
   EXPECT_EQ(none->valid(), nullptr);
   data = decode_column(*none, 0, 2, nullptr);
   EXPECT_EQ(data.valid[0] & data.valid[1] & data.valid[kMostSegmentRows - 1], 1);
+  EXPECT_EQ(coded_column(*none, &codes).valid[1 & codes.valid_mask], 1);
+  EXPECT_EQ(codes.valid_mask, 0u);
 
   const auto nothing = encoded<int32_t>(TB_TYPE_INT4, {1, 2}, {0, 0});
   EXPECT_EQ(nothing->width(), 0u);
   EXPECT_EQ(decode_column(*nothing, 0, 2, room).valid[1], 0);
+  EXPECT_EQ(coded_column(*nothing, &codes).valid[1 & codes.valid_mask], 0);
 }
 
 TEST(ColumnCodes, RowsOfOtherBlocksDoNotCount) {

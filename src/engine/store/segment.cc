@@ -24,7 +24,8 @@ void StoredColumn::Free::operator()(uint8_t* memory) const { free(memory); }
 
 StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size) : shape_(shape) {
   const uint32_t width = shape.width == kPlain ? tb_type_width(shape.type) : shape.width;
-  size_ = aligned(uint64_t{nrows} * width);
+  // Codes are read as elements of the type's width.
+  size_ = aligned(uint64_t{nrows} * width + (shape.width == kPlain ? 0 : sizeof(int64_t)));
   if (shape.nulls) {
     valid_offset_ = std::max(size_, kAlignment);
     size_ = valid_offset_ + aligned(nrows);

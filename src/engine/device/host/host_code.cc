@@ -74,7 +74,8 @@ void HostCode::Library::open(std::span<const uint8_t> shared_object, bool decode
   const std::string path = "/proc/self/fd/" + std::to_string(fd_);
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) fail(dlerror());
-  entries_ = {entry_point<Decode>(handle_, "tb_decode"), entry_point<Pipeline>(handle_, "tb_pipeline")};
+  entries_ = {entry_point<Decode>(handle_, "tb_decode"), entry_point<Pipeline>(handle_, "tb_pipeline"),
+              static_cast<const uint64_t*>(dlsym(handle_, "tb_late_columns"))};
   if ((decodes && !entries_.decode) || !entries_.pipeline) fail("entry points are missing");
 }
 

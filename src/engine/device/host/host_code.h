@@ -30,6 +30,8 @@ class HostCode final : public LoadedCode {
   struct Entries {
     Decode decode;  // null: of a program whose source is not heap pages
     Pipeline pipeline;
+    const uint64_t* late_columns;  // null: it reads no codes
+    bool is_late(size_t column) const { return late_columns && (late_columns[column / 64] >> (column % 64) & 1); }
   };
   /* The best there is. Valid as long as this, whatever comes later. */
   const Entries& entries() const { return *best_.load(std::memory_order_acquire); }

@@ -395,16 +395,20 @@ void HostQuery::run_segments(unsigned worker, Progress& progress) {
   const SegmentMorsel& morsel = *progress.task.segments;
   const DecodedBatch& batch = workers_[worker].batch(batch_.size);
   uint8_t* const room = batch.memory.data();
+  SegmentColumns stored(morsel, batch_.columns.size());
   for (const TakenSegment& taken : morsel.segments) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    stored.advance();
     bool goes_on = true;
     each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
       if (!goes_on) return;
       TbColumnData columns[TB_MAX_COLUMNS];
-      decode_segment(progress.task, *taken.segment, first, end, room, columns);
+      TbColumnCodes codes[TB_MAX_COLUMNS];
+      decode_segment(progress.task, stored, first, end, room, columns, codes);
       progress.outcome.rows_in += end - first;
       PipelineCall call{};
       call.columns = columns;
+      call.codes = codes;
       call.first_row = first;
       call.nrows = first + counted_rows(end - first);
       if (rows_sink()) call.rowids = write_rowids(morsel, taken, first, end, batch);
@@ -435,14 +439,17 @@ const uint32_t* HostQuery::write_rowids(const SegmentMorsel& morsel, const Taken
   return ids;
 }
 
-/* Rows [first, end) as the pipeline reads them; codes are decoded to the batch's arrays. */
-void HostQuery::decode_segment(const ChunkTask& task, const Segment& segment, uint32_t first, uint32_t end,
-                               uint8_t* room, TbColumnData* columns) {
+/* Rows [first, end) as the pipeline reads them: as codes, or decoded to the batch's arrays. Better
+ * code, which may come between this and the call, calls the same columns late. */
+void HostQuery::decode_segment(const ChunkTask& task, const SegmentColumns& stored, uint32_t first, uint32_t end,
+                               uint8_t* room, TbColumnData* columns, TbColumnCodes* codes) {
   const Span span(profile_, TB_SPAN_DECODE, task.sequence);
+  const HostCode::Entries& code = code_->entries();
   const uint64_t start = monotonic_ns();
   for (size_t i = 0; i < batch_.columns.size(); i++) {
-    const StoredColumn& column = *segment.find((*task.segments->columns)[i])->data;
-    columns[i] = decode_column(column, first, end, room + batch_.columns[i].values);
+    const StoredColumn& column = stored[i];
+    columns[i] = code.is_late(i) ? coded_column(column, &codes[i])
+                                 : decode_column(column, first, end, room + batch_.columns[i].values);
   }
   decode_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 }

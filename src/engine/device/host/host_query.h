@@ -28,6 +28,7 @@
 #include "engine/device/host/host_code.h"
 #include "engine/device/host/host_sink.h"
 #include "engine/device/host/matched_rows.h"
+#include "engine/device/host/segment_columns.h"
 
 namespace turbine {
 
@@ -113,8 +114,8 @@ class HostQuery final : public DeviceQuery {
   void keep_batch(const ChunkTask& task, const DecodedBatch& batch) const;
   void run_columns(unsigned worker, Progress& progress);
   void run_segments(unsigned worker, Progress& progress);
-  void decode_segment(const ChunkTask& task, const Segment& segment, uint32_t first, uint32_t end, uint8_t* room,
-                      TbColumnData* columns);
+  void decode_segment(const ChunkTask& task, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
+                      TbColumnData* columns, TbColumnCodes* codes);
   const uint32_t* write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first, uint32_t end,
                                const DecodedBatch& batch) const;
   void run_unmatched(unsigned worker, Progress& progress);
