@@ -417,9 +417,12 @@ typedef struct TbChunk
 	uint64_t sequence; /* number of the chunk in the query */
 	uint32_t layout;   /* PAGES: of their tuples; else 0 */
 	uint32_t part;	   /* whose blocks they are, if SEGMENTS has told of it; else 0 */
-	uint64_t map_lsn;  /* of the map page under which all runs were found all-visible; 0: of
-						* several, or none */
-	TbRun	 runs[];
+	uint64_t map_lsn;  /* of the map page under which all runs, copied ones too, were found
+						* all-visible; 0: of several, or none */
+	uint32_t ncopied;  /* PAGES: runs whose pages B fills from shared buffers, and that may be
+						* kept where they are all-visible */
+	uint32_t reserved;
+	TbRun	 runs[];   /* nruns, then ncopied */
 } TbChunk;
 
 /*

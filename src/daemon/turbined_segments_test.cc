@@ -119,6 +119,32 @@ class SegmentsTest : public TurbinedTest {
     EXPECT_EQ(client.receive().type, static_cast<uint32_t>(TB_MSG_QUERY_DONE));
     return sum;
   }
+  /* A query whose backend copies all blocks, every other one of them as one that may be kept. */
+  void copy_all(uint64_t lsn, uint32_t flags) {
+    Question nothing;
+    nothing.lsn = 1;
+    nothing.flags = flags;
+    Reply reply;
+    auto client = ask(nothing, &reply);
+    for (uint32_t block = 0, sequence = 0; block < kBlocks; block += TB_SEGMENT_BLOCKS, sequence++) {
+      TbChunk chunk{};
+      chunk.kind = TB_CHUNK_PAGES;
+      chunk.npages = TB_SEGMENT_BLOCKS;
+      chunk.sequence = sequence;
+      chunk.part = 1;
+      chunk.map_lsn = lsn;
+      std::string runs;
+      for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i += 2, chunk.ncopied++) {
+        const TbRun run{i, block + i, 1};
+        runs.append(reinterpret_cast<const char*>(&run), sizeof run);
+      }
+      memcpy(client->slot(0), pages_.data() + uint64_t{block} * TB_PAGE_SIZE, TB_SEGMENT_BLOCKS * TB_PAGE_SIZE);
+      client->send_struct(TB_MSG_CHUNK, chunk, runs);
+      client->send_struct(TB_MSG_CHUNK_RELEASE, TbChunkRelease{0, 0});
+      ASSERT_EQ(client->receive().type, TB_MSG_CHUNK_DONE);
+    }
+    EXPECT_EQ(finish(*client), kBlocks * 10 * 2);
+  }
   /* A query that reads all blocks from the file; `rewritten` of its chunks. */
   void read_all(uint64_t lsn, bool rewritten = false, uint32_t flags = 0) {
     Question nothing;
@@ -148,6 +174,15 @@ class SegmentsTest : public TurbinedTest {
 
   std::vector<uint8_t> pages_;
 };
+
+TEST_F(SegmentsTest, CopiesAreKeptWhereTheBackendSaysSo) {
+  copy_all(0, 0);
+  EXPECT_EQ(taken({}), 0u) << "of several map pages";
+  copy_all(kLsn, 0);
+  EXPECT_EQ(taken({}), kBlocks / 2);
+  read_all(kLsn);
+  EXPECT_EQ(taken({}), kBlocks);
+}
 
 TEST_F(SegmentsTest, WhatWasConfirmedIsTakenUnderTheSameLsn) {
   EXPECT_EQ(taken({}), 0u);

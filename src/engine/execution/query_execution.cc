@@ -266,7 +266,7 @@ void QueryExecution::chunk(const ChunkRequest& chunk) {
   source.check(chunk, slots_.shape());
   next_sequence_ = std::max(next_sequence_, chunk.sequence + 1);
   const bool fills = source.fills(chunk);
-  cached_columns_[chunk.slot] = {fills ? segments_->fill_of(chunk) : nullptr,
+  cached_columns_[chunk.slot] = {chunk.kind == TB_CHUNK_PAGES ? segments_->fill_of(chunk) : nullptr,
                                  chunk.kind == TB_CHUNK_SEGMENTS ? segments_->morsel_of(chunk) : nullptr};
   slots_.begin(chunk, fills);
   if (!fills) return;

@@ -23,13 +23,6 @@ namespace {
 #define TB_WIDE_VECTORS
 #endif
 
-struct Range {
-  int64_t min = std::numeric_limits<int64_t>::max();
-  int64_t max = std::numeric_limits<int64_t>::min();
-  bool nulls = false;
-  bool empty() const { return min > max; }
-};
-
 /* Macros and no templates: the compiler does not clone those. */
 #define TB_DEFINE_EXTEND(Value)                                                                                       \
   TB_WIDE_VECTORS void find_range(const Value* values, uint32_t first, uint32_t end, Value* least, Value* greatest) { \
@@ -57,7 +50,7 @@ TB_DEFINE_EXTEND(int64_t)
 #undef TB_DEFINE_EXTEND
 
 template <class Value>
-void extend(Range& range, const Value* values, const uint8_t* valid, uint32_t first, uint32_t end) {
+void extend(ValueRange& range, const Value* values, const uint8_t* valid, uint32_t first, uint32_t end) {
   Value least = std::numeric_limits<Value>::max(), greatest = std::numeric_limits<Value>::min();
   if (valid) {
     range.nulls |= memchr(valid + first, 0, end - first) != nullptr;
@@ -91,14 +84,14 @@ TB_DEFINE_CODES(int64_t, uint32_t)
 #undef TB_DEFINE_CODES
 
 template <class Value>
-void encode_values(const Value* values, uint32_t first, uint32_t end, const StoredColumn& column) {
+void encode_values(const Value* values, uint32_t count, const StoredColumn& column, uint32_t to) {
   const auto base = static_cast<Value>(column.base());
-  if (column.width() == 1) encode(values, base, first, end, static_cast<uint8_t*>(column.values()));
+  if (column.width() == 1) encode(values, base, 0, count, static_cast<uint8_t*>(column.values()) + to);
   if constexpr (sizeof(Value) > 2) {
-    if (column.width() == 2) encode(values, base, first, end, static_cast<uint16_t*>(column.values()));
+    if (column.width() == 2) encode(values, base, 0, count, static_cast<uint16_t*>(column.values()) + to);
   }
   if constexpr (sizeof(Value) > 4) {
-    if (column.width() == 4) encode(values, base, first, end, static_cast<uint32_t*>(column.values()));
+    if (column.width() == 4) encode(values, base, 0, count, static_cast<uint32_t*>(column.values()) + to);
   }
 }
 
@@ -113,7 +106,7 @@ void decode_values(const StoredColumn& column, uint32_t first, uint32_t end, Val
   if constexpr (sizeof(Value) > 4) decode(static_cast<const uint32_t*>(column.values()), base, first, end, values);
 }
 
-uint32_t width_of(const Range& range, uint32_t plain) {
+uint32_t width_of(const ValueRange& range, uint32_t plain) {
   if (range.empty()) return 0;
   const uint64_t span = static_cast<uint64_t>(range.max) - static_cast<uint64_t>(range.min);
   const uint32_t width = span == 0 ? 0 : span <= 0xff ? 1 : span <= 0xffff ? 2 : span <= 0xffffffff ? 4 : 8;
@@ -125,7 +118,7 @@ template <class Value>
 std::shared_ptr<const StoredColumn> encode_integers(std::shared_ptr<StoredColumn> plain, const Segment& segment,
                                                     BlockMask blocks) {
   const auto* values = static_cast<const Value*>(plain->values());
-  Range range;
+  ValueRange range;
   each_row_range(segment, blocks,
                  [&](uint32_t first, uint32_t end) { extend(range, values, plain->valid(), first, end); });
   const uint32_t width = width_of(range, sizeof(Value));
@@ -145,7 +138,7 @@ std::shared_ptr<const StoredColumn> encode_integers(std::shared_ptr<StoredColumn
     if (plain_values)
       memcpy(static_cast<Value*>(codes->values()) + first, values + first, (end - first) * sizeof(Value));
     else
-      encode_values(values, first, end, *codes);
+      encode_values(values + first, end - first, *codes, first);
   });
   return codes;
 }
@@ -164,6 +157,29 @@ TbColumnData stored_arrays(const StoredColumn& column) {
 }
 
 }  // namespace
+
+bool has_range(uint32_t type) {
+  const uint32_t width = tb_type_width(type);
+  return !tb_type_is_text(type) && (width == 2 || width == 4 || width == 8);
+}
+
+void extend_range(ValueRange& range, uint32_t type, const void* values, const uint8_t* valid, uint32_t first,
+                  uint32_t end) {
+  switch (tb_type_width(type)) {
+    case 2: return extend(range, static_cast<const int16_t*>(values), valid, first, end);
+    case 4: return extend(range, static_cast<const int32_t*>(values), valid, first, end);
+    default: return extend(range, static_cast<const int64_t*>(values), valid, first, end);
+  }
+}
+
+void write_codes(uint32_t type, const void* values, uint32_t first, uint32_t count, const StoredColumn& column,
+                 uint32_t to) {
+  switch (tb_type_width(type)) {
+    case 2: return encode_values(static_cast<const int16_t*>(values) + first, count, column, to);
+    case 4: return encode_values(static_cast<const int32_t*>(values) + first, count, column, to);
+    default: return encode_values(static_cast<const int64_t*>(values) + first, count, column, to);
+  }
+}
 
 std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> plain, const Segment& segment,
                                                   BlockMask blocks) {

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <limits>
 #include <memory>
 
 #include "engine/store/segment.h"
@@ -22,6 +23,25 @@ inline constexpr uint32_t kMostSegmentRows = TB_SEGMENT_BLOCKS * TB_MAX_TUPLES_P
  * are; only theirs come back. Throws bad_alloc. */
 std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> plain, const Segment& segment,
                                                   BlockMask blocks);
+
+/* Of values of 2, 4 and 8 bytes, taken for integers. */
+struct ValueRange {
+  int64_t min = std::numeric_limits<int64_t>::max();
+  int64_t max = std::numeric_limits<int64_t>::min();
+  bool nulls = false;
+  bool empty() const { return min > max; }
+};
+
+/* Is the type taken for integers? */
+bool has_range(uint32_t type);
+
+/* Makes the range cover values [first, end) of such a type; `valid` null: there are no NULLs. */
+void extend_range(ValueRange& range, uint32_t type, const void* values, const uint8_t* valid, uint32_t first,
+                  uint32_t end);
+
+/* Codes of values [first, first + count) for the column's rows from `to` on; what is NULL gets any. */
+void write_codes(uint32_t type, const void* values, uint32_t first, uint32_t count, const StoredColumn& column,
+                 uint32_t to);
 
 /* Arrays with rows [first, end) of the column at these places: its own, or `values`, which
  * has room for all rows of a segment. */

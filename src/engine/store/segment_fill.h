@@ -1,7 +1,7 @@
 /*
  * segment_fill.h - keeps what is decoded of one chunk's pages as segments.
  *
- * Made for chunks whose runs turbined has read and the backend has confirmed. Only pages
+ * Made for runs that turbined has read and the backend has confirmed, or that the backend has copied. Only pages
  * are kept that say themselves that they are all-visible: on a primary a set bit of the
  * map and a clear one on the page mean that something went wrong before.
  *

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "engine/store/column_codes.h"
+#include "engine/store/column_splice.h"
 
 namespace turbine {
 namespace {
@@ -106,6 +107,8 @@ class Merge {
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
     const Origin fresh = origin_of(column.data);
+    // NOT NULL may have come or gone without a trace in the file.
+    if (own && own->data->nullable() == column.nullable && splice(*own, column.data, decoded_.blocks, kept)) return;
     std::vector<uint64_t> room;
     const Origin old = own ? origin_of(*own->data, before_->nrows(), room) : Origin{};
     add(column.number, column.type, column.nullable, fresh, decoded_.blocks, old, kept);
@@ -118,9 +121,22 @@ class Merge {
       after_->columns.emplace_back(column.number, kept, column.data);
       return;
     }
+    if (splice(column, {}, 0, kept)) return;
     std::vector<uint64_t> room;
     add(column.number, column.data->type(), column.data->nullable(), {}, 0,
         origin_of(*column.data, before_->nrows(), room), kept);
+  }
+
+  /* Returns false if the column has to be encoded anew. */
+  bool splice(const Segment::Column& column, const TbColumnData& fresh, BlockMask fresh_blocks, BlockMask kept) {
+    std::vector<SplicePiece> pieces;
+    const Origin fresh_origin{}, old_origin{};
+    for (const Piece& piece : pieces_of(fresh_origin, fresh_blocks, old_origin, kept))
+      pieces.push_back({piece.origin == &fresh_origin, piece.from, piece.count, piece.to});
+    auto spliced = splice_column(*column.data, fresh, after_->nrows(), pieces);
+    if (!spliced) return false;
+    after_->columns.emplace_back(column.number, fresh_blocks | kept, std::move(spliced));
+    return true;
   }
 
   void add(uint32_t number, uint32_t type, bool nullable, const Origin& fresh, BlockMask fresh_blocks,

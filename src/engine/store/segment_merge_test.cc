@@ -112,8 +112,12 @@ void expect_equal(const Segment& segment, const Model& model, int round) {
       std::vector<uint64_t> room(segment.nrows() + 1);
       const TbColumnData data = decode_column(*column->data, segment.row_start[i], segment.row_start[i + 1],
                                               room.data());
-      for (uint32_t row = 0; row < rows.size(); row++)
+      for (uint32_t row = 0; row < rows.size(); row++) {
         ASSERT_EQ(stored_value(data, c, segment.row_start[i] + row), rows[row][c]) << round;
+        if (!column->zone.known || !rows[row][c]) continue;
+        ASSERT_GE(std::stoll(*rows[row][c]), column->zone.least) << round;
+        ASSERT_LE(std::stoll(*rows[row][c]), column->zone.greatest) << round;
+      }
     }
   }
 }

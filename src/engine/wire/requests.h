@@ -47,7 +47,7 @@ struct ChunkRequest {
   uint32_t part;  // 0: none that SEGMENTS has told of
   uint64_t sequence;
   uint64_t map_lsn;
-  std::vector<TbRun> runs;
+  std::vector<TbRun> runs, copied;
 };
 
 /* All throw ProtocolError. */

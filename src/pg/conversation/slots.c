@@ -109,19 +109,22 @@ tb_slots_done(const TbSlots *slots, uint32 slot)
 }
 
 static bool
-send_chunk(TbSlots *slots, TbChunk *chunk, const TbRun *runs)
+send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied)
 {
 	Slot		*slot = &slots->slots[chunk->slot];
-	struct iovec parts[2];
+	struct iovec parts[3];
 
 	Assert(slot->state == TB_SLOT_FREE);
 	chunk->sequence = slots->sent++;
 	parts[0].iov_base = chunk;
 	parts[0].iov_len = offsetof(TbChunk, runs);
-	parts[1].iov_base = unconstify(TbRun *, runs);
-	parts[1].iov_len = chunk->nruns * sizeof(TbRun);
-	if (!tb_service_query_send_parts(slots->query, TB_MSG_CHUNK, parts,
-									 chunk->nruns > 0 ? 2 : 1, NULL, 0))
+	chunk->nruns = runs.count;
+	chunk->ncopied = copied.count;
+	parts[1].iov_base = unconstify(TbRun *, runs.runs);
+	parts[1].iov_len = runs.count * sizeof(TbRun);
+	parts[2].iov_base = unconstify(TbRun *, copied.runs);
+	parts[2].iov_len = copied.count * sizeof(TbRun);
+	if (!tb_service_query_send_parts(slots->query, TB_MSG_CHUNK, parts, 3, NULL, 0))
 		return false;
 	slot->state = TB_SLOT_READING;
 	slot->kind = chunk->kind;
@@ -133,18 +136,17 @@ send_chunk(TbSlots *slots, TbChunk *chunk, const TbRun *runs)
 
 bool
 tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin, uint32 npages,
-					const TbRun *runs, uint32 nruns)
+					TbRuns direct, TbRuns copied)
 {
 	TbChunk chunk = {.slot = slot,
 					 .kind = TB_CHUNK_PAGES,
 					 .layout = origin->layout,
 					 .part = origin->part,
 					 .map_lsn = origin->map_lsn,
-					 .npages = npages,
-					 .nruns = nruns};
+					 .npages = npages};
 
 	Assert(slot < slots->count && npages <= tb_slots_pages(slots));
-	return send_chunk(slots, &chunk, runs);
+	return send_chunk(slots, &chunk, direct, copied);
 }
 
 bool
@@ -154,12 +156,12 @@ tb_slots_send_segments(TbSlots *slots, uint32 slot, uint32 part, BlockNumber fir
 	TbChunk chunk = {.slot = slot,
 					 .kind = TB_CHUNK_SEGMENTS,
 					 .part = part,
-					 .npages = count,
-					 .nruns = 1};
+					 .npages = count};
 	TbRun	run = {.page = 0, .block = first, .count = count};
 
 	Assert(slot < slots->count && count <= tb_slots_pages(slots));
-	return send_chunk(slots, &chunk, &run) && tb_slots_release(slots, slot, false);
+	return send_chunk(slots, &chunk, (TbRuns) {1, &run}, (TbRuns) {0}) &&
+		tb_slots_release(slots, slot, false);
 }
 
 bool
@@ -168,7 +170,8 @@ tb_slots_send_columns(TbSlots *slots, uint32 slot)
 	TbChunk chunk = {.slot = slot, .kind = TB_CHUNK_COLUMNS};
 
 	Assert(slot < slots->count);
-	return send_chunk(slots, &chunk, NULL) && tb_slots_release(slots, slot, false);
+	return send_chunk(slots, &chunk, (TbRuns) {0}, (TbRuns) {0}) &&
+		tb_slots_release(slots, slot, false);
 }
 
 bool

@@ -69,9 +69,16 @@ typedef struct TbPagesOrigin
 	uint64 map_lsn; /* under which all runs are all-visible; 0: of several, or none */
 } TbPagesOrigin;
 
-/* Sends CHUNK for a free slot: `npages` pages, of which turbined reads the runs. */
+typedef struct TbRuns
+{
+	uint32		 count;
+	const TbRun *runs;
+} TbRuns;
+
+/* Sends CHUNK for a free slot: `npages` pages, of which turbined reads `direct`, and may
+ * keep `copied`. */
 extern bool tb_slots_send_pages(TbSlots *slots, uint32 slot, const TbPagesOrigin *origin,
-								uint32 npages, const TbRun *runs, uint32 nruns);
+								uint32 npages, TbRuns direct, TbRuns copied);
 
 /* The same for blocks that turbined has taken of a part, which it is told to run at once.
  */

@@ -22,6 +22,18 @@ namespace {
  * read a large slot. 2 MB keep a drive busy as well. */
 constexpr uint32_t kPagesPerRead = 256;
 
+/* Runs lie in their chunk and in a relation, in order, and none overlaps another. */
+void check_runs(const std::vector<TbRun>& runs, uint32_t npages) {
+  uint32_t end = 0;
+  for (const TbRun& run : runs) {
+    if (run.count == 0 || uint64_t{run.page} + run.count > npages) throw ProtocolError("run leaves its chunk");
+    // Else pages that nobody reads would count as read.
+    if (run.page < end) throw ProtocolError("runs overlap");
+    end = run.page + run.count;
+    if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
+  }
+}
+
 uint64_t pages_of(const std::vector<TbRun>& runs) {
   uint64_t pages = 0;
   for (const TbRun& run : runs) pages += run.count;
@@ -94,14 +106,8 @@ void HeapSource::check(const ChunkRequest& chunk, const SlotShape& shape) const 
   if (program_.source() != TB_SOURCE_HEAP) throw ProtocolError("pages for a program of rows");
   if (chunk.npages > shape.pages) throw ProtocolError("chunk is larger than a slot");
   if (!layouts_.has(chunk.layout)) throw ProtocolError("chunk of an unknown layout");
-  uint32_t end = 0;
-  for (const TbRun& run : chunk.runs) {
-    if (run.count == 0 || uint64_t{run.page} + run.count > chunk.npages) throw ProtocolError("run leaves its chunk");
-    // Else pages that nobody reads would count as read.
-    if (run.page < end) throw ProtocolError("runs overlap");
-    end = run.page + run.count;
-    if (uint64_t{run.block} + run.count > UINT32_MAX) throw ProtocolError("run leaves its relation");
-  }
+  check_runs(chunk.runs, chunk.npages);
+  check_runs(chunk.copied, chunk.npages);
 }
 
 void HeapSource::fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQuery& device, FillObserver& observer) {

@@ -252,8 +252,12 @@ std::shared_ptr<SegmentFill> SegmentSource::fill_of(const ChunkRequest& chunk) c
   if (chunk.part == 0) return nullptr;
   if (chunk.part > parts_.size()) throw ProtocolError("chunk of an unknown part");
   const StoredPart& part = parts_[chunk.part - 1];
-  if (!part.table || chunk.map_lsn == 0 || chunk.runs.empty()) return nullptr;
-  return std::make_shared<SegmentFill>(store_, program_, part, chunk.runs, chunk.map_lsn);
+  std::vector<TbRun> runs = chunk.runs;
+  // By page, so that blocks of one segment come together.
+  runs.insert(runs.end(), chunk.copied.begin(), chunk.copied.end());
+  std::sort(runs.begin(), runs.end(), [](const TbRun& a, const TbRun& b) { return a.page < b.page; });
+  if (!part.table || chunk.map_lsn == 0 || runs.empty()) return nullptr;
+  return std::make_shared<SegmentFill>(store_, program_, part, std::move(runs), chunk.map_lsn);
 }
 
 }  // namespace turbine

@@ -24,6 +24,13 @@
 #include "pg/source/heap/heap_chunks.h"
 #include "pg/source/heap/relation_statistics.h"
 
+typedef struct RunList
+{
+	uint32		count;
+	TbRun	   *runs; /* room for a slot's pages; made when first needed */
+	XLogRecPtr *lsn;  /* of each run's map page, as classified */
+} RunList;
+
 /* What a slot's chunk holds. */
 typedef struct HeapChunk
 {
@@ -33,9 +40,8 @@ typedef struct HeapChunk
 	bool		 rewritten; /* pages of runs are not as turbined read them */
 	uint32		 npages;
 	BlockNumber *blocks;	/* of each page; room for a slot's */
-	uint32		 nruns;
-	TbRun		*runs;		/* room for a slot's pages; made when first needed */
-	XLogRecPtr	*run_lsn;	/* of each run's map page, as classified */
+	RunList		 direct;	/* pages that turbined reads */
+	RunList		 copied;	/* dirty in shared buffers, but all-visible: may be kept */
 } HeapChunk;
 
 struct TbHeapChunks
@@ -107,13 +113,13 @@ read_buffered(TbHeapChunks *chunks, uint32 slot, uint32 page)
 	count_buffered(chunks, chunk->part);
 }
 
-/* Adds a direct page to the last run, if it continues it in the slot and in the
- * relation under the same map page, or starts a run. */
+/* Adds a page to the last run, if it continues it in the slot and in the relation under
+ * the same map page, or starts a run. */
 static void
-add_to_runs(TbHeapChunks *chunks, HeapChunk *chunk, uint32 page)
+add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 page)
 {
 	BlockNumber block = chunk->blocks[page];
-	TbRun	   *last = chunk->nruns > 0 ? &chunk->runs[chunk->nruns - 1] : NULL;
+	TbRun	   *last = list->count > 0 ? &list->runs[list->count - 1] : NULL;
 
 	if (last != NULL && last->page + last->count == page &&
 #ifndef TB_MUTANT_GAP_READ_THROUGH
@@ -124,19 +130,33 @@ add_to_runs(TbHeapChunks *chunks, HeapChunk *chunk, uint32 page)
 		last->count++;
 		return;
 	}
-	if (chunk->runs == NULL)
+	if (list->runs == NULL)
 	{
 		MemoryContext context = GetMemoryChunkContext(chunks);
 		uint32		  most = tb_slots_pages(chunks->slots);
 
-		chunk->runs = MemoryContextAlloc(context, most * sizeof(TbRun));
-		chunk->run_lsn = MemoryContextAlloc(context, most * sizeof(XLogRecPtr));
+		list->runs = MemoryContextAlloc(context, most * sizeof(TbRun));
+		list->lsn = MemoryContextAlloc(context, most * sizeof(XLogRecPtr));
 	}
-	chunk->run_lsn[chunk->nruns] = tb_direct_lsn(chunk->part->direct, block);
-	chunk->runs[chunk->nruns].page = page;
-	chunk->runs[chunk->nruns].block = block;
-	chunk->runs[chunk->nruns].count = 1;
-	chunk->nruns++;
+	list->lsn[list->count] = tb_direct_lsn(chunk->part->direct, block);
+	list->runs[list->count].page = page;
+	list->runs[list->count].block = block;
+	list->runs[list->count].count = 1;
+	list->count++;
+}
+
+/* May its page be kept although it comes from shared buffers? It is dirty there. No second
+ * look is needed: whoever is given it sees the map's LSN and the block's bit as they are
+ * now, so nobody has changed the page until then. turbined looks whether the copy says
+ * that it is all-visible, so that no row was blanked; in recovery it would not tell. */
+static bool
+may_keep_copy(const HeapChunk *chunk, BlockNumber block)
+{
+	const TbHeapPart *part = chunk->part;
+
+	return part->cached != NULL && part->direct != NULL &&
+		(part->cached->question.flags & TB_SEGMENTS_RECOVERY) == 0 &&
+		tb_direct_all_visible(part->direct, block);
 }
 
 /* Once nothing of it is missing. */
@@ -181,8 +201,13 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 	for (uint32 page = 0; page < chunk->npages; page++)
 	{
 		if (direct != NULL && tb_direct_block(direct, chunk->blocks[page]))
-			add_to_runs(chunks, chunk, page);
-		else if (chunks->feeders == NULL)
+		{
+			add_to_runs(chunks, chunk, &chunk->direct, page);
+			continue;
+		}
+		if (may_keep_copy(chunk, chunk->blocks[page]))
+			add_to_runs(chunks, chunk, &chunk->copied, page);
+		if (chunks->feeders == NULL)
 		{
 			/* Copying takes long: what is held goes first. */
 			if (!*copied && !tb_service_query_flush(chunks->query))
@@ -205,10 +230,23 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 static XLogRecPtr
 common_lsn(const HeapChunk *chunk)
 {
-	for (uint32 i = 1; i < chunk->nruns; i++)
-		if (chunk->run_lsn[i] != chunk->run_lsn[0])
-			return 0;
-	return chunk->nruns > 0 ? chunk->run_lsn[0] : 0;
+	const RunList *lists[] = {&chunk->direct, &chunk->copied};
+	XLogRecPtr	   lsn = 0;
+
+	for (int i = 0; i < lengthof(lists); i++)
+		for (uint32 j = 0; j < lists[i]->count; j++)
+		{
+			if (lsn != 0 && lists[i]->lsn[j] != lsn)
+				return 0;
+			lsn = lists[i]->lsn[j];
+		}
+	return lsn;
+}
+
+static TbRuns
+runs_of(const RunList *list)
+{
+	return (TbRuns) {list->count, list->runs};
 }
 
 static bool
@@ -238,7 +276,7 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 		return send_cached(chunks, slot);
 	chunk->npages = tb_heap_parts_take(chunks->parts, chunk->blocks,
 									   tb_slots_pages(chunks->slots));
-	chunk->nruns = 0;
+	chunk->direct.count = chunk->copied.count = 0;
 	chunk->rewritten = false;
 	Assert(chunk->npages > 0);
 	if (!fill_pages(chunks, slot, &copied))
@@ -246,8 +284,10 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 	origin.layout = tb_heap_parts_layout_number(chunks->parts, chunk->part);
 	origin.part = chunk->part->cached != NULL ? chunk->part->cached->question.part : 0;
 	origin.map_lsn = common_lsn(chunk);
-	if (!tb_slots_send_pages(chunks->slots, slot, &origin, chunk->npages, chunk->runs,
-							 chunk->nruns) ||
+	if (origin.map_lsn == 0)
+		chunk->copied.count = 0;
+	if (!tb_slots_send_pages(chunks->slots, slot, &origin, chunk->npages,
+							 runs_of(&chunk->direct), runs_of(&chunk->copied)) ||
 		!release_if_complete(chunks, slot))
 		return false;
 	/* While pages were copied, other messages have waited. */
@@ -261,12 +301,12 @@ confirm_runs(TbHeapChunks *chunks, const HeapChunk *chunk)
 {
 	bool all = true;
 
-	for (uint32 i = 0; i < chunk->nruns; i++)
+	for (uint32 i = 0; i < chunk->direct.count; i++)
 	{
-		const TbRun *run = &chunk->runs[i];
+		const TbRun *run = &chunk->direct.runs[i];
 		bool		*unmoved = chunks->unmoved + run->page;
 
-		tb_direct_confirm(chunk->part->direct, chunk->run_lsn[i], run->block, run->count,
+		tb_direct_confirm(chunk->part->direct, chunk->direct.lsn[i], run->block, run->count,
 						  unmoved);
 		for (uint32 j = 0; j < run->count && all; j++)
 			all = unmoved[j];
@@ -280,9 +320,9 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 {
 	HeapChunk *chunk = &chunks->chunks[slot];
 
-	for (uint32 i = 0; i < chunk->nruns; i++)
+	for (uint32 i = 0; i < chunk->direct.count; i++)
 	{
-		const TbRun *run = &chunk->runs[i];
+		const TbRun *run = &chunk->direct.runs[i];
 
 		for (uint32 page = run->page; page < run->page + run->count; page++)
 		{

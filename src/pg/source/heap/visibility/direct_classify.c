@@ -220,6 +220,12 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
 }
 
+bool
+tb_direct_all_visible(const TbDirect *direct, BlockNumber block)
+{
+	return tb_visibility_map_bit(direct->map, block);
+}
+
 XLogRecPtr
 tb_direct_lsn(const TbDirect *direct, BlockNumber block)
 {

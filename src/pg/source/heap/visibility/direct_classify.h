@@ -39,6 +39,9 @@ extern uint64 tb_direct_export(const TbDirect *direct, BlockNumber nblocks,
 
 extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
 
+/* Whether the map calls the block all-visible, whatever the buffers have of it. */
+extern bool tb_direct_all_visible(const TbDirect *direct, BlockNumber block);
+
 /* The LSN of the map page that a block was classified under. */
 extern XLogRecPtr tb_direct_lsn(const TbDirect *direct, BlockNumber block);
 
