@@ -24,25 +24,25 @@ namespace {
 #endif
 
 /* Macros and no templates: the compiler does not clone those. */
-#define TB_DEFINE_EXTEND(Value)                                                                                       \
-  TB_WIDE_VECTORS void find_range(const Value* values, uint32_t first, uint32_t end, Value* least, Value* greatest) { \
-    Value min = *least, max = *greatest;                                                                              \
-    for (uint32_t i = first; i < end; i++) {                                                                          \
-      min = values[i] < min ? values[i] : min;                                                                        \
-      max = values[i] > max ? values[i] : max;                                                                        \
-    }                                                                                                                 \
-    *least = min;                                                                                                     \
-    *greatest = max;                                                                                                  \
-  }                                                                                                                   \
-  TB_WIDE_VECTORS void find_range(const Value* values, const uint8_t* valid, uint32_t first, uint32_t end,            \
-                                  Value* least, Value* greatest) {                                                    \
-    Value min = *least, max = *greatest;                                                                              \
-    for (uint32_t i = first; i < end; i++) {                                                                          \
-      min = valid[i] != 0 && values[i] < min ? values[i] : min;                                                       \
-      max = valid[i] != 0 && values[i] > max ? values[i] : max;                                                       \
-    }                                                                                                                 \
-    *least = min;                                                                                                     \
-    *greatest = max;                                                                                                  \
+#define TB_DEFINE_EXTEND(Value)                                                                            \
+  TB_WIDE_VECTORS void find_range(const Value* values, uint32_t count, Value* least, Value* greatest) {    \
+    Value min = *least, max = *greatest;                                                                   \
+    for (uint32_t i = 0; i < count; i++) {                                                                 \
+      min = values[i] < min ? values[i] : min;                                                             \
+      max = values[i] > max ? values[i] : max;                                                             \
+    }                                                                                                      \
+    *least = min;                                                                                          \
+    *greatest = max;                                                                                       \
+  }                                                                                                        \
+  TB_WIDE_VECTORS void find_range(const Value* values, const uint8_t* valid, uint32_t count, Value* least, \
+                                  Value* greatest) {                                                       \
+    Value min = *least, max = *greatest;                                                                   \
+    for (uint32_t i = 0; i < count; i++) {                                                                 \
+      min = valid[i] != 0 && values[i] < min ? values[i] : min;                                            \
+      max = valid[i] != 0 && values[i] > max ? values[i] : max;                                            \
+    }                                                                                                      \
+    *least = min;                                                                                          \
+    *greatest = max;                                                                                       \
   }
 TB_DEFINE_EXTEND(int16_t)
 TB_DEFINE_EXTEND(int32_t)
@@ -50,13 +50,15 @@ TB_DEFINE_EXTEND(int64_t)
 #undef TB_DEFINE_EXTEND
 
 template <class Value>
-void extend(ValueRange& range, const Value* values, const uint8_t* valid, uint32_t first, uint32_t end) {
+void extend(ValueRange& range, const ColumnPiece& piece) {
   Value least = std::numeric_limits<Value>::max(), greatest = std::numeric_limits<Value>::min();
-  if (valid) {
-    range.nulls |= memchr(valid + first, 0, end - first) != nullptr;
-    find_range(values, valid, first, end, &least, &greatest);
+  const auto* values = reinterpret_cast<const Value*>(piece.origin->values) + piece.from;
+  const uint8_t* valid = piece.origin->valid ? piece.origin->valid + piece.from : nullptr;
+  if (valid && memchr(valid, 0, piece.count)) {
+    range.nulls = true;
+    find_range(values, valid, piece.count, &least, &greatest);
   } else {
-    find_range(values, first, end, &least, &greatest);
+    find_range(values, piece.count, &least, &greatest);
   }
   if (least > greatest) return;  // NULLs alone
   range.min = std::min<int64_t>(range.min, least);
@@ -65,9 +67,9 @@ void extend(ValueRange& range, const Value* values, const uint8_t* valid, uint32
 
 /* Values under NULL become any code. */
 #define TB_DEFINE_CODES(Value, Code)                                                                        \
-  TB_WIDE_VECTORS void encode(const Value* values, Value base, uint32_t first, uint32_t end, Code* codes) { \
+  TB_WIDE_VECTORS void encode(const Value* values, Value base, uint32_t count, Code* codes) {               \
     using Bits = std::make_unsigned_t<Value>;                                                               \
-    for (uint32_t i = first; i < end; i++)                                                                  \
+    for (uint32_t i = 0; i < count; i++)                                                                    \
       codes[i] = static_cast<Code>(static_cast<Bits>(values[i]) - static_cast<Bits>(base));                 \
   }                                                                                                         \
   TB_WIDE_VECTORS void decode(const Code* codes, Value base, uint32_t first, uint32_t end, Value* values) { \
@@ -84,14 +86,15 @@ TB_DEFINE_CODES(int64_t, uint32_t)
 #undef TB_DEFINE_CODES
 
 template <class Value>
-void encode_values(const Value* values, uint32_t count, const StoredColumn& column, uint32_t to) {
+void encode_values(const ColumnPiece& piece, const StoredColumn& column) {
   const auto base = static_cast<Value>(column.base());
-  if (column.width() == 1) encode(values, base, 0, count, static_cast<uint8_t*>(column.values()) + to);
+  const auto* values = reinterpret_cast<const Value*>(piece.origin->values) + piece.from;
+  if (column.width() == 1) encode(values, base, piece.count, static_cast<uint8_t*>(column.values()) + piece.to);
   if constexpr (sizeof(Value) > 2) {
-    if (column.width() == 2) encode(values, base, 0, count, static_cast<uint16_t*>(column.values()) + to);
+    if (column.width() == 2) encode(values, base, piece.count, static_cast<uint16_t*>(column.values()) + piece.to);
   }
   if constexpr (sizeof(Value) > 4) {
-    if (column.width() == 4) encode(values, base, 0, count, static_cast<uint32_t*>(column.values()) + to);
+    if (column.width() == 4) encode(values, base, piece.count, static_cast<uint32_t*>(column.values()) + piece.to);
   }
 }
 
@@ -111,36 +114,6 @@ uint32_t width_of(const ValueRange& range, uint32_t plain) {
   const uint64_t span = static_cast<uint64_t>(range.max) - static_cast<uint64_t>(range.min);
   const uint32_t width = span == 0 ? 0 : span <= 0xff ? 1 : span <= 0xffff ? 2 : span <= 0xffffffff ? 4 : 8;
   return std::min(width, plain);
-}
-
-/* A column of one integer type. */
-template <class Value>
-std::shared_ptr<const StoredColumn> encode_integers(std::shared_ptr<StoredColumn> plain, const Segment& segment,
-                                                    BlockMask blocks) {
-  const auto* values = static_cast<const Value*>(plain->values());
-  ValueRange range;
-  each_row_range(segment, blocks,
-                 [&](uint32_t first, uint32_t end) { extend(range, values, plain->valid(), first, end); });
-  const uint32_t width = width_of(range, sizeof(Value));
-  const bool drops_valid = plain->valid() && !range.nulls;
-  plain->set_zone(range.min, range.max);
-  if (width == sizeof(Value) && !drops_valid) return plain;
-
-  const uint32_t nrows = segment.nrows();
-  const bool plain_values = width == sizeof(Value);
-  const int64_t base = plain_values || range.empty() ? 0 : range.min;
-  auto codes = std::make_shared<StoredColumn>(StoredColumn::Shape{plain->type(), plain->nullable(), range.nulls,
-                                                                  plain_values ? StoredColumn::kPlain : width, base},
-                                              nrows);
-  codes->set_zone(range.min, range.max);
-  each_row_range(segment, blocks, [&](uint32_t first, uint32_t end) {
-    if (range.nulls) memcpy(codes->valid() + first, plain->valid() + first, end - first);
-    if (plain_values)
-      memcpy(static_cast<Value*>(codes->values()) + first, values + first, (end - first) * sizeof(Value));
-    else
-      encode_values(values + first, end - first, *codes, first);
-  });
-  return codes;
 }
 
 /* What a nullable column without NULLs shows; and what codes without bytes are read from. */
@@ -163,33 +136,64 @@ bool has_range(uint32_t type) {
   return !tb_type_is_text(type) && (width == 2 || width == 4 || width == 8);
 }
 
-void extend_range(ValueRange& range, uint32_t type, const void* values, const uint8_t* valid, uint32_t first,
-                  uint32_t end) {
+void extend_range(ValueRange& range, uint32_t type, const ColumnPiece& piece) {
   switch (tb_type_width(type)) {
-    case 2: return extend(range, static_cast<const int16_t*>(values), valid, first, end);
-    case 4: return extend(range, static_cast<const int32_t*>(values), valid, first, end);
-    default: return extend(range, static_cast<const int64_t*>(values), valid, first, end);
+    case 2: return extend<int16_t>(range, piece);
+    case 4: return extend<int32_t>(range, piece);
+    default: return extend<int64_t>(range, piece);
   }
 }
 
-void write_codes(uint32_t type, const void* values, uint32_t first, uint32_t count, const StoredColumn& column,
-                 uint32_t to) {
-  switch (tb_type_width(type)) {
-    case 2: return encode_values(static_cast<const int16_t*>(values) + first, count, column, to);
-    case 4: return encode_values(static_cast<const int32_t*>(values) + first, count, column, to);
-    default: return encode_values(static_cast<const int64_t*>(values) + first, count, column, to);
+void write_values(const ColumnPiece& piece, const StoredColumn& column) {
+  const uint32_t width = tb_type_width(column.type());
+  if (column.width() == StoredColumn::kPlain) {
+    memcpy(static_cast<uint8_t*>(column.values()) + uint64_t{piece.to} * width,
+           piece.origin->values + uint64_t{piece.from} * width, uint64_t{piece.count} * width);
+    return;
+  }
+  switch (width) {
+    case 2: return encode_values<int16_t>(piece, column);
+    case 4: return encode_values<int32_t>(piece, column);
+    default: return encode_values<int64_t>(piece, column);
   }
 }
 
-std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> plain, const Segment& segment,
-                                                  BlockMask blocks) {
-  if (tb_type_is_text(plain->type())) return plain;
-  switch (tb_type_width(plain->type())) {
-    case 2: return encode_integers<int16_t>(std::move(plain), segment, blocks);
-    case 4: return encode_integers<int32_t>(std::move(plain), segment, blocks);
-    case 8: return encode_integers<int64_t>(std::move(plain), segment, blocks);
-    default: return plain;
+bool have_nulls(std::span<const ColumnPiece> pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [](const ColumnPiece& piece) {
+    return piece.origin->valid && memchr(piece.origin->valid + piece.from, 0, piece.count);
+  });
+}
+
+void copy_valid(std::span<const ColumnPiece> pieces, const StoredColumn& column) {
+  if (!column.valid()) return;
+  for (const ColumnPiece& piece : pieces) {
+    if (piece.origin->valid)
+      memcpy(column.valid() + piece.to, piece.origin->valid + piece.from, piece.count);
+    else
+      memset(column.valid() + piece.to, 1, piece.count);
   }
+}
+
+std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
+                                                  std::span<const ColumnPiece> pieces) {
+  StoredColumn::Shape shape{type, nullable, false};
+  if (has_range(type)) {
+    ValueRange range;
+    for (const ColumnPiece& piece : pieces) extend_range(range, type, piece);
+    const uint32_t width = width_of(range, tb_type_width(type));
+    shape.nulls = range.nulls;
+    shape.zone = {true, range.min, range.max};
+    if (width < tb_type_width(type)) {
+      shape.width = width;
+      shape.base = range.empty() ? 0 : range.min;
+    }
+  } else {
+    shape.nulls = have_nulls(pieces);
+  }
+  auto column = std::make_shared<StoredColumn>(shape, nrows);
+  for (const ColumnPiece& piece : pieces) write_values(piece, *column);
+  copy_valid(pieces, *column);
+  return column;
 }
 
 TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t end, void* values) {

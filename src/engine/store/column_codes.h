@@ -10,7 +10,9 @@
 
 #include <limits>
 #include <memory>
+#include <span>
 
+#include "engine/store/column_piece.h"
 #include "engine/store/segment.h"
 #include "turbine/kernel.h"
 
@@ -19,10 +21,16 @@ namespace turbine {
 /* Rows that a segment can have. */
 inline constexpr uint32_t kMostSegmentRows = TB_SEGMENT_BLOCKS * TB_MAX_TUPLES_PER_PAGE;
 
-/* The column in its smallest form, with the least and greatest of its values. `segment` says where the rows of `blocks`
- * are; only theirs come back. Throws bad_alloc. */
-std::shared_ptr<const StoredColumn> encode_column(std::shared_ptr<StoredColumn> plain, const Segment& segment,
-                                                  BlockMask blocks);
+/* A column of `nrows` rows in its smallest form, with the least and greatest of its values; of any type but
+ * text. Rows that no piece has are undefined. Throws bad_alloc. */
+std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
+                                                  std::span<const ColumnPiece> pieces);
+
+/* Is there a NULL among the pieces' rows? */
+bool have_nulls(std::span<const ColumnPiece> pieces);
+
+/* Copies which rows are NULL to a column that keeps it; else does nothing. */
+void copy_valid(std::span<const ColumnPiece> pieces, const StoredColumn& column);
 
 /* Of values of 2, 4 and 8 bytes, taken for integers. */
 struct ValueRange {
@@ -35,13 +43,12 @@ struct ValueRange {
 /* Is the type taken for integers? */
 bool has_range(uint32_t type);
 
-/* Makes the range cover values [first, end) of such a type; `valid` null: there are no NULLs. */
-void extend_range(ValueRange& range, uint32_t type, const void* values, const uint8_t* valid, uint32_t first,
-                  uint32_t end);
+/* Makes the range cover the piece's values, of such a type. */
+void extend_range(ValueRange& range, uint32_t type, const ColumnPiece& piece);
 
-/* Codes of values [first, first + count) for the column's rows from `to` on; what is NULL gets any. */
-void write_codes(uint32_t type, const void* values, uint32_t first, uint32_t count, const StoredColumn& column,
-                 uint32_t to);
+/* Writes the piece's values to the column, as the codes that it has, or as they are; what is NULL
+ * becomes any code. */
+void write_values(const ColumnPiece& piece, const StoredColumn& column);
 
 /* Arrays with rows [first, end) of the column at these places: its own, or `values`, which
  * has room for all rows of a segment. */

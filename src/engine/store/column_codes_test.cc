@@ -10,22 +10,14 @@
 namespace turbine {
 namespace {
 
-/* One block has all rows. */
-Segment one_block(uint32_t nrows) {
-  Segment segment;
-  segment.blocks = 1;
-  std::fill(segment.row_start.begin() + 1, segment.row_start.end(), nrows);
-  return segment;
-}
-
 template <class Value>
 std::shared_ptr<const StoredColumn> encoded(uint32_t type, const std::vector<Value>& values,
                                             const std::vector<uint8_t>& valid = {}) {
   const auto nrows = static_cast<uint32_t>(values.size());
-  auto plain = std::make_shared<StoredColumn>(StoredColumn::Shape{type, !valid.empty(), !valid.empty()}, nrows);
-  memcpy(plain->values(), values.data(), values.size() * sizeof(Value));
-  if (!valid.empty()) memcpy(plain->valid(), valid.data(), valid.size());
-  return encode_column(plain, one_block(nrows), 1);
+  const ColumnOrigin origin{reinterpret_cast<const uint8_t*>(values.data()), valid.empty() ? nullptr : valid.data(),
+                            nullptr};
+  const ColumnPiece piece{&origin, 0, nrows, 0};
+  return encode_column(type, !valid.empty(), nrows, {&piece, 1});
 }
 
 /* Row i as generated code reads it from codes. */
@@ -118,21 +110,17 @@ TEST(ColumnCodes, NullsDoNotWidenAndAreNotKeptWhereThereAreNone) {
   EXPECT_EQ(coded_column(*nothing, &codes).valid[1 & codes.valid_mask], 0);
 }
 
-TEST(ColumnCodes, RowsOfOtherBlocksDoNotCount) {
-  Segment segment;
-  segment.blocks = 3;
-  segment.row_start[1] = 2;
-  std::fill(segment.row_start.begin() + 2, segment.row_start.end(), 4u);
-  auto plain = std::make_shared<StoredColumn>(StoredColumn::Shape{TB_TYPE_INT4, false, false}, 4);
+TEST(ColumnCodes, RowsOfNoPieceDoNotCount) {
   const int32_t values[] = {1 << 30, -5, 10, 11};
-  memcpy(plain->values(), values, sizeof values);
-  const auto column = encode_column(plain, segment, 2);
+  const ColumnOrigin origin{reinterpret_cast<const uint8_t*>(values), nullptr, nullptr};
+  const ColumnPiece pieces[] = {{&origin, 3, 1, 2}, {&origin, 2, 1, 3}};
+  const auto column = encode_column(TB_TYPE_INT4, false, 4, pieces);
   EXPECT_EQ(column->width(), 1u);
   int32_t room[4] = {};
   decode_column(*column, 2, 4, room);
   EXPECT_EQ(room[0], 0) << "nor are they written";
-  EXPECT_EQ(room[2], 10);
-  EXPECT_EQ(room[3], 11);
+  EXPECT_EQ(room[2], 11);
+  EXPECT_EQ(room[3], 10);
 }
 
 }  // namespace

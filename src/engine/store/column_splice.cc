@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "engine/store/column_codes.h"
 
@@ -15,17 +16,10 @@ namespace turbine {
 namespace {
 
 /* Of so many fresh rows the old base and width say little. */
-bool mostly_fresh(std::span<const SplicePiece> pieces) {
+bool mostly_fresh(std::span<const ColumnPiece> pieces) {
   uint64_t fresh = 0, old = 0;
-  for (const SplicePiece& piece : pieces) (piece.fresh ? fresh : old) += piece.count;
+  for (const ColumnPiece& piece : pieces) (piece.origin ? fresh : old) += piece.count;
   return fresh > old;
-}
-
-ValueRange fresh_range(uint32_t type, const TbColumnData& fresh, std::span<const SplicePiece> pieces) {
-  ValueRange range;
-  for (const SplicePiece& piece : pieces)
-    if (piece.fresh) extend_range(range, type, fresh.values, fresh.valid, piece.from, piece.from + piece.count);
-  return range;
 }
 
 bool has_codes_for(const StoredColumn& column, const ValueRange& range) {
@@ -35,42 +29,43 @@ bool has_codes_for(const StoredColumn& column, const ValueRange& range) {
   return column.width() == 0 ? most == 0 : most >> 8 * column.width() == 0;
 }
 
-void set_zone(StoredColumn& column, const StoredColumn::Zone& old, const ValueRange& fresh) {
-  if (!old.known) return;
-  column.set_zone(std::min(old.least, fresh.min), std::max(old.greatest, fresh.max));
+StoredColumn::Zone wider(const StoredColumn::Zone& zone, const ValueRange& range) {
+  if (!zone.known) return zone;
+  return {true, std::min(zone.least, range.min), std::max(zone.greatest, range.max)};
+}
+
+void copy_codes(const ColumnPiece& piece, const StoredColumn& from, const StoredColumn& to) {
+  const uint64_t width = to.width() == StoredColumn::kPlain ? tb_type_width(to.type()) : to.width();
+  memcpy(static_cast<uint8_t*>(to.values()) + piece.to * width,
+         static_cast<const uint8_t*>(from.values()) + piece.from * width, piece.count * width);
 }
 
 }  // namespace
 
-std::shared_ptr<const StoredColumn> splice_column(const StoredColumn& old, const TbColumnData& fresh, uint32_t nrows,
-                                                  std::span<const SplicePiece> pieces) {
-  const uint32_t type = old.type();
-  if (tb_type_is_text(type) || mostly_fresh(pieces)) return nullptr;
+std::shared_ptr<const StoredColumn> splice_column(const StoredColumn& old, uint32_t nrows,
+                                                  std::span<const ColumnPiece> pieces) {
+  if (tb_type_is_text(old.type()) || mostly_fresh(pieces)) return nullptr;
   ValueRange range;
-  if (has_range(type)) range = fresh_range(type, fresh, pieces);
+  if (has_range(old.type()))
+    for (const ColumnPiece& piece : pieces)
+      if (piece.origin) extend_range(range, old.type(), piece);
   if (!has_codes_for(old, range)) return nullptr;
 
+  const ColumnOrigin codes{static_cast<const uint8_t*>(old.values()), old.valid(), nullptr};
+  std::vector<ColumnPiece> all(pieces.begin(), pieces.end());
+  for (ColumnPiece& piece : all)
+    if (!piece.origin) piece.origin = &codes;
   StoredColumn::Shape shape = old.shape();
-  shape.nulls = old.nullable() && (old.valid() || range.nulls || !has_range(type));
+  shape.nulls = have_nulls(all);
+  shape.zone = wider(shape.zone, range);
   auto column = std::make_shared<StoredColumn>(shape, nrows);
-  set_zone(*column, shape.zone, range);
-  const bool plain = old.width() == StoredColumn::kPlain;
-  const uint32_t width = plain ? tb_type_width(type) : old.width();
-  auto* values = static_cast<uint8_t*>(column->values());
-  for (const SplicePiece& piece : pieces) {
-    const void* from = piece.fresh ? fresh.values : old.values();
-    if (piece.fresh && !plain)
-      write_codes(type, fresh.values, piece.from, piece.count, *column, piece.to);
+  for (const ColumnPiece& piece : pieces) {
+    if (piece.origin)
+      write_values(piece, *column);
     else
-      memcpy(values + uint64_t{piece.to} * width, static_cast<const uint8_t*>(from) + uint64_t{piece.from} * width,
-             uint64_t{piece.count} * width);
-    if (!shape.nulls) continue;
-    const uint8_t* valid = piece.fresh ? fresh.valid : old.valid();
-    if (valid)
-      memcpy(column->valid() + piece.to, valid + piece.from, piece.count);
-    else
-      memset(column->valid() + piece.to, 1, piece.count);
+      copy_codes(piece, old, *column);
   }
+  copy_valid(all, *column);
   return column;
 }
 

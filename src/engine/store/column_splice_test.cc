@@ -12,16 +12,17 @@
 namespace turbine {
 namespace {
 
-/* One block of values 100 to 199, by their codes. */
+ColumnOrigin origin_of(const std::vector<int32_t>& values, const uint8_t* valid = nullptr) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), valid, nullptr};
+}
+
+/* Values 100 to 199, by their codes. */
 std::shared_ptr<const StoredColumn> hundred(bool nullable) {
-  Segment segment;
-  segment.blocks = 1;
-  std::fill(segment.row_start.begin() + 1, segment.row_start.end(), 100u);
-  auto plain = std::make_shared<StoredColumn>(StoredColumn::Shape{TB_TYPE_INT4, nullable, nullable}, 100);
-  auto* values = static_cast<int32_t*>(plain->values());
-  std::iota(values, values + 100, 100);
-  if (nullable) memset(plain->valid(), 1, 100);
-  return encode_column(plain, segment, 1);
+  std::vector<int32_t> values(100);
+  std::iota(values.begin(), values.end(), 100);
+  const ColumnOrigin origin = origin_of(values);
+  const ColumnPiece piece{&origin, 0, 100, 0};
+  return encode_column(TB_TYPE_INT4, nullable, 100, {&piece, 1});
 }
 
 std::vector<int32_t> values_of(const StoredColumn& column, uint32_t nrows) {
@@ -34,9 +35,9 @@ std::vector<int32_t> values_of(const StoredColumn& column, uint32_t nrows) {
 TEST(ColumnSplice, KeepsBaseAndWidthWhereTheyDo) {
   const auto old = hundred(false);
   std::vector<int32_t> fresh = {7, 355, 120};
-  const TbColumnData data{fresh.data(), nullptr, nullptr};
-  const SplicePiece pieces[] = {{false, 10, 5, 0}, {true, 1, 2, 5}, {false, 98, 2, 7}};
-  const auto column = splice_column(*old, data, 9, pieces);
+  const ColumnOrigin origin = origin_of(fresh);
+  const ColumnPiece pieces[] = {{nullptr, 10, 5, 0}, {&origin, 1, 2, 5}, {nullptr, 98, 2, 7}};
+  const auto column = splice_column(*old, 9, pieces);
   ASSERT_NE(column, nullptr);
   EXPECT_EQ(column->width(), 1u);
   EXPECT_EQ(column->base(), 100);
@@ -48,16 +49,18 @@ TEST(ColumnSplice, KeepsBaseAndWidthWhereTheyDo) {
 TEST(ColumnSplice, RefusesWhatHasNoCode) {
   const auto old = hundred(false);
   for (int32_t value : {99, 356}) {
-    const TbColumnData data{&value, nullptr, nullptr};
-    const SplicePiece pieces[] = {{false, 0, 5, 0}, {true, 0, 1, 5}};
-    EXPECT_EQ(splice_column(*old, data, 6, pieces), nullptr) << value;
+    const std::vector<int32_t> fresh = {value};
+    const ColumnOrigin origin = origin_of(fresh);
+    const ColumnPiece pieces[] = {{nullptr, 0, 5, 0}, {&origin, 0, 1, 5}};
+    EXPECT_EQ(splice_column(*old, 6, pieces), nullptr) << value;
   }
 }
 
 TEST(ColumnSplice, RefusesWhereMostIsFresh) {
   std::vector<int32_t> fresh = {100, 100};
-  const SplicePiece pieces[] = {{true, 0, 2, 0}, {false, 0, 1, 2}};
-  EXPECT_EQ(splice_column(*hundred(false), {fresh.data(), nullptr, nullptr}, 3, pieces), nullptr);
+  const ColumnOrigin origin = origin_of(fresh);
+  const ColumnPiece pieces[] = {{&origin, 0, 2, 0}, {nullptr, 0, 1, 2}};
+  EXPECT_EQ(splice_column(*hundred(false), 3, pieces), nullptr);
 }
 
 TEST(ColumnSplice, NullsComeIn) {
@@ -65,8 +68,9 @@ TEST(ColumnSplice, NullsComeIn) {
   ASSERT_EQ(old->valid(), nullptr) << "there were none";
   std::vector<int32_t> fresh = {1 << 30, 150};
   std::vector<uint8_t> valid = {0, 1};
-  const SplicePiece pieces[] = {{false, 0, 3, 0}, {true, 0, 2, 3}};
-  const auto column = splice_column(*old, {fresh.data(), valid.data(), nullptr}, 5, pieces);
+  const ColumnOrigin origin = origin_of(fresh, valid.data());
+  const ColumnPiece pieces[] = {{nullptr, 0, 3, 0}, {&origin, 0, 2, 3}};
+  const auto column = splice_column(*old, 5, pieces);
   ASSERT_NE(column, nullptr) << "a NULL has any code";
   ASSERT_NE(column->valid(), nullptr);
   EXPECT_EQ(std::vector<uint8_t>(column->valid(), column->valid() + 5), (std::vector<uint8_t>{1, 1, 1, 0, 1}));

@@ -39,8 +39,6 @@ StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_siz
   if (!memory_) throw std::bad_alloc();
 }
 
-void StoredColumn::set_zone(int64_t least, int64_t greatest) { shape_.zone = {true, least, greatest}; }
-
 Segment::Segment(const Segment& other)
     : first_block(other.first_block),
       blocks(other.blocks),

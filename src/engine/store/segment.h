@@ -55,8 +55,6 @@ class StoredColumn {
   bool nullable() const { return shape_.nullable; }
   uint32_t width() const { return shape_.width; }
   int64_t base() const { return shape_.base; }
-  /* Before anyone else sees it. */
-  void set_zone(int64_t least, int64_t greatest);
   void* values() const { return memory_.get(); }  // or codes
   uint8_t* valid() const { return valid_offset_ ? memory_.get() + valid_offset_ : nullptr; }
   uint8_t* text() const { return text_offset_ ? memory_.get() + text_offset_ : nullptr; }

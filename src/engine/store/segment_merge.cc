@@ -15,25 +15,12 @@
 namespace turbine {
 namespace {
 
-/* Where the values of a column come from: the arrays of decoded blocks, or a version. */
-struct Origin {
-  const uint8_t* values;
-  const uint8_t* valid;  // null: no NULLs
-  const uint8_t* text;
-};
-
-/* Rows [from, from + count) of an origin become rows from `to` on. */
-struct Piece {
-  const Origin* origin;
-  uint32_t from, count, to;
-};
-
-Origin origin_of(const TbColumnData& data) {
+ColumnOrigin origin_of(const TbColumnData& data) {
   return {static_cast<const uint8_t*>(data.values), data.valid, data.bytes};
 }
 
 /* `room`: where values are decoded to; lives as long as the origin. */
-Origin origin_of(const StoredColumn& column, uint32_t nrows, std::vector<uint64_t>& room) {
+ColumnOrigin origin_of(const StoredColumn& column, uint32_t nrows, std::vector<uint64_t>& room) {
   room.resize(column.width() == StoredColumn::kPlain ? 0 : nrows);
   return origin_of(decode_column(column, 0, nrows, room.data()));
 }
@@ -106,11 +93,11 @@ class Merge {
   void add_decoded(const DecodedBlocks::Column& column) {
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
-    const Origin fresh = origin_of(column.data);
+    const ColumnOrigin fresh = origin_of(column.data);
     // NOT NULL may have come or gone without a trace in the file.
-    if (own && own->data->nullable() == column.nullable && splice(*own, column.data, decoded_.blocks, kept)) return;
+    if (own && own->data->nullable() == column.nullable && splice(*own, fresh, decoded_.blocks, kept)) return;
     std::vector<uint64_t> room;
-    const Origin old = own ? origin_of(*own->data, before_->nrows(), room) : Origin{};
+    const ColumnOrigin old = own ? origin_of(*own->data, before_->nrows(), room) : ColumnOrigin{};
     add(column.number, column.type, column.nullable, fresh, decoded_.blocks, old, kept);
   }
 
@@ -128,49 +115,34 @@ class Merge {
   }
 
   /* Returns false if the column has to be encoded anew. */
-  bool splice(const Segment::Column& column, const TbColumnData& fresh, BlockMask fresh_blocks, BlockMask kept) {
-    std::vector<SplicePiece> pieces;
-    const Origin fresh_origin{}, old_origin{};
-    for (const Piece& piece : pieces_of(fresh_origin, fresh_blocks, old_origin, kept))
-      pieces.push_back({piece.origin == &fresh_origin, piece.from, piece.count, piece.to});
-    auto spliced = splice_column(*column.data, fresh, after_->nrows(), pieces);
+  bool splice(const Segment::Column& column, const ColumnOrigin& fresh, BlockMask fresh_blocks, BlockMask kept) {
+    auto spliced = splice_column(*column.data, after_->nrows(), pieces_of(&fresh, fresh_blocks, nullptr, kept));
     if (!spliced) return false;
     after_->columns.emplace_back(column.number, fresh_blocks | kept, std::move(spliced));
     return true;
   }
 
-  void add(uint32_t number, uint32_t type, bool nullable, const Origin& fresh, BlockMask fresh_blocks,
-           const Origin& old, BlockMask old_blocks) {
-    const std::vector<Piece> pieces = pieces_of(fresh, fresh_blocks, old, old_blocks);
-    const uint64_t text = tb_type_is_text(type) ? text_size(pieces) : 0;
-    auto data = std::make_shared<StoredColumn>(StoredColumn::Shape{type, nullable, nullable}, after_->nrows(), text);
-    uint32_t end = 0;
-    for (const Piece& piece : pieces) {
-      if (nullable) memcpy(data->valid() + piece.to, piece.origin->valid + piece.from, piece.count);
-      if (tb_type_is_text(type))
-        copy_text(piece, *data, &end);
-      else
-        copy_values(piece, tb_type_width(type), *data);
-    }
-    const BlockMask blocks = fresh_blocks | old_blocks;
-    after_->columns.emplace_back(number, blocks, encode_column(std::move(data), *after_, blocks));
+  void add(uint32_t number, uint32_t type, bool nullable, const ColumnOrigin& fresh, BlockMask fresh_blocks,
+           const ColumnOrigin& old, BlockMask old_blocks) {
+    const std::vector<ColumnPiece> pieces = pieces_of(&fresh, fresh_blocks, &old, old_blocks);
+    after_->columns.emplace_back(number, fresh_blocks | old_blocks,
+                                 tb_type_is_text(type) ? copy_texts(type, nullable, pieces)
+                                                       : encode_column(type, nullable, after_->nrows(), pieces));
   }
 
   /* Rows that lie together, and will, are one piece. */
-  std::vector<Piece> pieces_of(const Origin& fresh, BlockMask fresh_blocks, const Origin& old,
-                               BlockMask old_blocks) const {
-    std::vector<Piece> pieces;
+  std::vector<ColumnPiece> pieces_of(const ColumnOrigin* fresh, BlockMask fresh_blocks, const ColumnOrigin* old,
+                                     BlockMask old_blocks) const {
+    std::vector<ColumnPiece> pieces;
     for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
-      Piece piece{nullptr, 0, after_->rows_of(i), after_->row_start[i]};
-      if (fresh_blocks >> i & 1) {
-        piece.origin = &fresh;
-        piece.from = decoded_.first_row[i];
-      } else if (old_blocks >> i & 1) {
-        piece.origin = &old;
+      ColumnPiece piece{fresh, decoded_.first_row[i], after_->rows_of(i), after_->row_start[i]};
+      if ((fresh_blocks >> i & 1) == 0) {
+        if ((old_blocks >> i & 1) == 0) continue;
+        piece.origin = old;
         piece.from = before_->row_start[i];
       }
-      if (!piece.origin || piece.count == 0) continue;
-      Piece* last = pieces.empty() ? nullptr : &pieces.back();
+      if (piece.count == 0) continue;
+      ColumnPiece* last = pieces.empty() ? nullptr : &pieces.back();
       if (last && last->origin == piece.origin && last->from + last->count == piece.from &&
           last->to + last->count == piece.to)
         last->count += piece.count;
@@ -180,38 +152,41 @@ class Merge {
     return pieces;
   }
 
-  static void copy_values(const Piece& piece, uint32_t width, const StoredColumn& to) {
-    memcpy(static_cast<uint8_t*>(to.values()) + uint64_t{piece.to} * width,
-           piece.origin->values + uint64_t{piece.from} * width, uint64_t{piece.count} * width);
-  }
-
-  static bool is_value(const Piece& piece, uint32_t i) {
+  static bool is_value(const ColumnPiece& piece, uint32_t i) {
     return !piece.origin->valid || piece.origin->valid[piece.from + i];
   }
 
-  static const TbTextView& view(const Piece& piece, uint32_t i) {
+  static const TbTextView& view(const ColumnPiece& piece, uint32_t i) {
     return reinterpret_cast<const TbTextView*>(piece.origin->values)[piece.from + i];
   }
 
-  static uint64_t text_size(const std::vector<Piece>& pieces) {
+  static uint64_t text_size(const std::vector<ColumnPiece>& pieces) {
     uint64_t size = 0;
-    for (const Piece& piece : pieces)
+    for (const ColumnPiece& piece : pieces)
       for (uint32_t i = 0; i < piece.count; i++)
         if (is_value(piece, i)) size += view(piece, i).length;
     return size;
   }
 
   /* Texts one after the other, and views of them. */
-  static void copy_text(const Piece& piece, const StoredColumn& to, uint32_t* end) {
-    auto* stored = static_cast<TbTextView*>(to.values()) + piece.to;
-    for (uint32_t i = 0; i < piece.count; i++) {
-      stored[i] = {};
-      if (!is_value(piece, i)) continue;
-      stored[i] = view(piece, i);
-      stored[i].offset = *end;
-      memcpy(to.text() + *end, piece.origin->text + view(piece, i).offset, stored[i].length);
-      *end += stored[i].length;
+  std::shared_ptr<const StoredColumn> copy_texts(uint32_t type, bool nullable,
+                                                 const std::vector<ColumnPiece>& pieces) const {
+    auto column = std::make_shared<StoredColumn>(StoredColumn::Shape{type, nullable, have_nulls(pieces)},
+                                                 after_->nrows(), text_size(pieces));
+    uint32_t end = 0;
+    for (const ColumnPiece& piece : pieces) {
+      auto* stored = static_cast<TbTextView*>(column->values()) + piece.to;
+      for (uint32_t i = 0; i < piece.count; i++) {
+        stored[i] = {};
+        if (!is_value(piece, i)) continue;
+        stored[i] = view(piece, i);
+        stored[i].offset = end;
+        memcpy(column->text() + end, piece.origin->text + view(piece, i).offset, stored[i].length);
+        end += stored[i].length;
+      }
     }
+    copy_valid(pieces, *column);
+    return column;
   }
 
   const Segment* const before_;

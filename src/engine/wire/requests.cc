@@ -51,8 +51,8 @@ ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
   const auto chunk = read_head<TbChunk>(payload, "CHUNK");
   const uint64_t runs_size = uint64_t{chunk.nruns} * sizeof(TbRun);
   if (payload.size() != runs_size + uint64_t{chunk.ncopied} * sizeof(TbRun)) throw ProtocolError("CHUNK's length");
-  ChunkRequest request{chunk.slot,     chunk.kind,    chunk.npages, chunk.layout, chunk.part,
-                       chunk.sequence, chunk.map_lsn, {},           {}};
+  ChunkRequest request{chunk.slot, chunk.kind, chunk.npages, chunk.layout, chunk.part, chunk.sequence, chunk.map_lsn,
+                       {},         {}};
   request.runs.resize(chunk.nruns);
   request.copied.resize(chunk.ncopied);
   if (chunk.nruns > 0) memcpy(request.runs.data(), payload.data(), runs_size);

@@ -28,9 +28,9 @@ std::string params_of(const std::vector<int64_t>& values, bool null = false) {
 
 /* A column with values between these; least > greatest: NULLs alone. */
 Segment::Column column(uint32_t number, uint32_t type, int64_t least, int64_t greatest) {
-  auto data = std::make_shared<StoredColumn>(StoredColumn::Shape{type, false, false}, 1);
-  data->set_zone(least, greatest);
-  return {number, 1, data};
+  StoredColumn::Shape shape{type, false, false};
+  shape.zone = {true, least, greatest};
+  return {number, 1, std::make_shared<StoredColumn>(shape, 1)};
 }
 
 /* The columns of a program have the numbers 7, 8, ... in the store. */
