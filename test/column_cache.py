@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import answers  # noqa: E402
 import cluster  # noqa: E402
 from pg_client import DatabaseError  # noqa: E402
-from run_sql import DIRECT, OFF  # noqa: E402
+from run_sql import DIRECT, FEEDING, OFF  # noqa: E402
 
 ROWS = 60000
 CPU = {**DIRECT, "pg_turbine.device": "cpu"}
@@ -172,6 +172,33 @@ def rows(bench, server):
         compare("changed and vacuumed", few)
         compare("changed and vacuumed, other rows", "SELECT ctid, * FROM r WHERE price % 1000 = 8")
         session.query("DROP TABLE r")
+
+
+def dirty(bench, server):
+    """Blocks that VACUUM has left all-visible in shared buffers alone are kept too, before any checkpoint."""
+    sql = "SELECT count(*), sum(price), min(note) FROM v"
+    listing = "SELECT ctid, id FROM v WHERE price < 0"
+    with server.connect(settings=OFF) as plain:
+        plain.query("CREATE TABLE v (id int, price bigint, note text)")
+        plain.query(f"INSERT INTO v SELECT i, i, repeat('n', 440 + i % 50) FROM generate_series(1, {ROWS}) i")
+        plain.query("VACUUM (ANALYZE) v")
+        plain.query("CHECKPOINT")
+        for name, settings in (("one process", CPU), ("feeders", {**CPU, **FEEDING})):
+            with server.connect(settings=settings) as session:
+                session.query(sql)
+                for turn, price in enumerate(("-price", "price + 5000000000", "NULL")):
+                    plain.query(f"UPDATE v SET price = {price} WHERE id % 1000 = {turn + 7}")
+                    plain.query("VACUUM v")
+                    blocks = blocks_of(session, "v")
+                    for run in ("first", "second"):
+                        bench.check(f"{name}, {price}, {run}", answers.difference(plain.run(sql), session.run(sql)))
+                    bench.equal(f"{name}, {price}, all is kept", cached_blocks(session, sql), blocks)
+                    bench.check(f"{name}, {price}, rows", answers.difference(plain.run(listing), session.run(listing)))
+                plain.query("UPDATE v SET price = 1 WHERE id % 1000 = 500")
+                bench.check(f"{name}, not vacuumed", answers.difference(plain.run(sql), session.run(sql)))
+                plain.query("CHECKPOINT")
+                bench.check(f"{name}, after a checkpoint", answers.difference(plain.run(sql), session.run(sql)))
+        plain.query("DROP TABLE v")
 
 
 def kept(bench, server):
@@ -507,7 +534,7 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, rows, kept, costs, drop, load, service, restart):
+        for part in (view, rows, dirty, kept, costs, drop, load, service, restart):
             part(bench, server)
     pinned(bench)
     small(bench)
