@@ -213,3 +213,15 @@ SELECT k, count(*), sum(length(t)), sum(id) FROM w GROUP BY k;
 SELECT k, count(*), sum(length(t)), sum(id) FROM w GROUP BY k;
 SELECT k, sum(n) FROM w GROUP BY k;
 SELECT k, sum(n) FROM w GROUP BY k;
+-- A query that wants some blocks of a segment confirms these alone: the changed one, which it leaves out, is not good.
+CREATE TABLE bw (id int, v int);
+INSERT INTO bw SELECT i, i % 1000 FROM generate_series(1, 14000) i;
+CREATE INDEX ON bw USING brin (id) WITH (pages_per_range = 4);
+VACUUM (ANALYZE) bw;
+CHECKPOINT;
+SELECT count(*), sum(id), sum(v) FROM bw;
+UPDATE bw SET v = v + 1 WHERE id = 100;
+VACUUM bw;
+SELECT count(*), sum(id), sum(v) FROM bw WHERE id BETWEEN 5000 AND 6000;
+SELECT count(*), sum(id), sum(v) FROM bw;
+DROP TABLE bw;
