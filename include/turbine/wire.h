@@ -420,7 +420,7 @@ typedef struct TbChunk
 	uint64_t map_lsn;  /* of the map page under which all runs, copied ones too, were found
 						* all-visible; 0: of several, or none */
 	uint32_t ncopied;  /* PAGES: runs whose pages B fills from shared buffers, and that may
-						* be  kept where they are all-visible */
+						* be kept where they are all-visible */
 	uint32_t reserved;
 	TbRun	 runs[];   /* nruns, then ncopied */
 } TbChunk;

@@ -119,20 +119,22 @@ class SegmentsTest : public TurbinedTest {
     EXPECT_EQ(client.receive().type, static_cast<uint32_t>(TB_MSG_QUERY_DONE));
     return sum;
   }
+  /* Of a segment's blocks, without runs. */
+  static TbChunk chunk_of(uint32_t block, uint64_t lsn) {
+    TbChunk chunk{};
+    chunk.kind = TB_CHUNK_PAGES;
+    chunk.npages = TB_SEGMENT_BLOCKS;
+    chunk.sequence = block / TB_SEGMENT_BLOCKS;
+    chunk.part = 1;
+    chunk.map_lsn = lsn;
+    return chunk;
+  }
   /* A query whose backend copies all blocks, every other one of them as one that may be kept. */
-  void copy_all(uint64_t lsn, uint32_t flags) {
-    Question nothing;
-    nothing.lsn = 1;
-    nothing.flags = flags;
+  void copy_all(uint64_t lsn) {
     Reply reply;
-    auto client = ask(nothing, &reply);
-    for (uint32_t block = 0, sequence = 0; block < kBlocks; block += TB_SEGMENT_BLOCKS, sequence++) {
-      TbChunk chunk{};
-      chunk.kind = TB_CHUNK_PAGES;
-      chunk.npages = TB_SEGMENT_BLOCKS;
-      chunk.sequence = sequence;
-      chunk.part = 1;
-      chunk.map_lsn = lsn;
+    auto client = ask({.lsn = 1}, &reply);
+    for (uint32_t block = 0; block < kBlocks; block += TB_SEGMENT_BLOCKS) {
+      TbChunk chunk = chunk_of(block, lsn);
       std::string runs;
       for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i += 2, chunk.ncopied++) {
         const TbRun run{i, block + i, 1};
@@ -153,14 +155,9 @@ class SegmentsTest : public TurbinedTest {
     Reply reply;
     auto client = ask(nothing, &reply);
     send_files(*client);
-    for (uint32_t block = 0, sequence = 0; block < kBlocks; block += TB_SEGMENT_BLOCKS, sequence++) {
-      TbChunk chunk{};
-      chunk.kind = TB_CHUNK_PAGES;
-      chunk.npages = TB_SEGMENT_BLOCKS;
-      chunk.sequence = sequence;
+    for (uint32_t block = 0; block < kBlocks; block += TB_SEGMENT_BLOCKS) {
+      TbChunk chunk = chunk_of(block, lsn);
       chunk.nruns = 1;
-      chunk.part = 1;
-      chunk.map_lsn = lsn;
       const TbRun run{0, block, TB_SEGMENT_BLOCKS};
       client->send_struct(TB_MSG_CHUNK, chunk, std::string(reinterpret_cast<const char*>(&run), sizeof run));
       ASSERT_EQ(client->receive().type, TB_MSG_CHUNK_READ);
@@ -176,9 +173,9 @@ class SegmentsTest : public TurbinedTest {
 };
 
 TEST_F(SegmentsTest, CopiesAreKeptWhereTheBackendSaysSo) {
-  copy_all(0, 0);
+  copy_all(0);
   EXPECT_EQ(taken({}), 0u) << "of several map pages";
-  copy_all(kLsn, 0);
+  copy_all(kLsn);
   EXPECT_EQ(taken({}), kBlocks / 2);
   read_all(kLsn);
   EXPECT_EQ(taken({}), kBlocks);

@@ -94,8 +94,7 @@ class Merge {
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
     const ColumnOrigin fresh = origin_of(column.data);
-    // NOT NULL may have come or gone without a trace in the file.
-    if (own && own->data->nullable() == column.nullable && splice(*own, fresh, decoded_.blocks, kept)) return;
+    if (own && splice(*own, fresh, decoded_.blocks, kept)) return;
     std::vector<uint64_t> room;
     const ColumnOrigin old = own ? origin_of(*own->data, before_->nrows(), room) : ColumnOrigin{};
     add(column.number, column.type, column.nullable, fresh, decoded_.blocks, old, kept);
