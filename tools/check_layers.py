@@ -49,7 +49,7 @@ PARTS = {
     "threads": ("src/engine/threads", "wire"),
     "memory": ("src/engine/memory", "wire"),
     "group_fold": ("src/engine/group_fold", "tables contract catalog program wire"),
-    "store": ("src/engine/store", "tables contract catalog program wire memory"),
+    "store": ("src/engine/store", "tables contract catalog rt program wire memory"),
     "device": ("src/engine/device", "tables contract catalog rt program profile wire threads memory group_fold store"),
     "host": ("src/engine/device/host",
              "tables contract catalog rt program profile wire threads memory group_fold store device"),

@@ -60,13 +60,19 @@ typedef struct TbColumnData
  * without a sign, where elements of the type's width begin every 1 << shift bytes
  * of `values`, and may be read to the end of the last one. Whether it is NULL says
  * valid[i & valid_mask].
+ *
+ * Of text, elements are 4 bytes wide, and value i is
+ * views[base + (element i & mask) + (i & row_mask)]: a code counts entries of a dictionary;
+ * or there is none, the mask is 0, and views are those of the rows.
  */
 typedef struct TbColumnCodes
 {
-	int64_t	 base;
-	uint64_t mask;
-	uint32_t shift;
-	uint32_t valid_mask; /* 0: there are no NULLs, and one byte says so */
+	int64_t			  base;
+	uint64_t		  mask;
+	uint32_t		  shift;
+	uint32_t		  valid_mask; /* 0: there are no NULLs, and one byte says so */
+	const TbTextView *views;	  /* null: `values` */
+	uint64_t		  row_mask;
 } TbColumnCodes;
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */
@@ -142,8 +148,9 @@ typedef struct TbGroupText
 {
 	uint64_t offset;   /* in the arena */
 	uint32_t length;
-	uint32_t capacity; /* bytes reserved there (min/max replace in
-						* place where the new value fits) */
+	uint32_t capacity; /* min/max: bytes reserved there, so that a new value that fits
+						* replaces the old one in place. Keys: id of the view that it
+						* came from */
 } TbGroupText;
 
 /* Host tiles: rows or tuples a pass of the tile loops. Scratch arrays have this

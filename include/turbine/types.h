@@ -28,15 +28,17 @@ typedef enum TbType
  *
  * OFFSET SIZE  FIELD
  *      0    4  length   bytes, without any header or padding
- *      4    4  prefix   the first min(4, length) bytes, rest zero
- *      8    4  buffer   reserved, always 0: a chunk has one byte area
+ *      4    4  prefix   the first min(4, length) bytes, rest zero; where id is not 0 the
+ *                       text's hash instead (short_text_hash)
+ *      8    4  id       of an entry of a dictionary, as no other entry of the service
+ *                       has it: texts of one id are equal, those of two may be; 0: none
  *     12    4  offset   from the chunk's byte area
  */
 typedef struct TbTextView
 {
 	uint32_t length;
 	uint32_t prefix;
-	uint32_t buffer;
+	uint32_t id;
 	uint32_t offset;
 } TbTextView;
 

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <limits>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "compiler/testing/growing_groups.h"
 #include "engine/program/group_layout.h"
 #include "engine/program/testing/program_writer.h"
+#include "rt/text_hash.h"
 
 namespace turbine {
 namespace {
@@ -113,6 +115,81 @@ TEST(LateColumns, CodesOfEachTypeAndWidthAreTheirValues) {
   }
 }
 
+/* Groups of texts, by their bytes. */
+std::map<std::string, int64_t> counts_of(const CompiledPipeline& code, const TbColumnData& column,
+                                         const TbColumnCodes* codes, const uint8_t* bytes, const std::string& params,
+                                         GrowingGroups& table) {
+  const GroupLayout layout = group_layout(code.program());
+  const std::vector<TbColumnData> columns = {column};
+  PipelineCall call(columns, kRows, params);
+  call.args.groups = &table.t;
+  call.args.make_room = GrowingGroups::make_room;
+  call.args.codes = codes;
+  call.args.bytes = bytes;
+  code.pipeline(&call.args);
+  EXPECT_EQ(call.args.status, TB_PIPELINE_DONE);
+  std::map<std::string, int64_t> counts;
+  for (uint64_t g = 0; g < table.t.ngroups; g++) {
+    const uint8_t* row = table.t.rows + g * layout.row_size;
+    TbGroupText text;
+    int64_t count;
+    memcpy(&text, row + layout.keys[0].value_offset, sizeof text);
+    memcpy(&count, row + layout.states[0].value_offset, sizeof count);
+    const auto* arena = reinterpret_cast<const char*>(table.t.arena);
+    const std::string key = row[layout.keys[0].valid_offset] ? "'" + std::string(arena + text.offset, text.length)
+                                                             : "null";
+    EXPECT_EQ(counts.count(key), 0u) << key;
+    counts[key] = count;
+  }
+  return counts;
+}
+
+/* Texts with and without ids, and ids of two dictionaries, come to one table in turn. */
+TEST(LateColumns, TextsOfDictionariesAndPlainOnesAreTheSameGroups) {
+  ProgramWriter w;
+  w.keys = {w.column(TB_TYPE_TEXT, true)};
+  w.aggregate(TB_AGG_COUNT);
+  const CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
+  EXPECT_EQ(code.late_columns[0], 1u);
+  const std::string params = ParamWriter().block();
+  std::mt19937_64 random(5);
+  std::string bytes;
+  std::vector<TbTextView> plain, first, second;
+  for (uint32_t i = 0; i < 200; i++) {
+    const std::string word = i == 0 ? "" : std::to_string(i * i * 7919) + (i % 3 ? "" : " and more than eight bytes");
+    const TbTextView view{static_cast<uint32_t>(word.size()), 0, 0, static_cast<uint32_t>(bytes.size())};
+    bytes += word;
+    plain.push_back(view);
+    first.push_back(view);
+    first.back().prefix = rt::short_text_hash(word.data(), view.length);
+    second.push_back(first.back());
+    first.back().id = i + 1;
+    second.back().id = i + 1001;
+  }
+  const auto* base = reinterpret_cast<const uint8_t*>(bytes.data());
+  std::vector<uint8_t> numbers(kRows + 4), valid;
+  std::vector<TbTextView> views;
+  std::map<std::string, int64_t> expected;
+  for (uint32_t i = 0; i < kRows; i++) {
+    const auto number = static_cast<uint8_t>(random() % plain.size());
+    numbers[i] = number;
+    valid.push_back(random() % 5 != 0);
+    views.push_back(valid[i] ? plain[number] : TbTextView{77, 77, 77, 77});
+    expected[valid[i] ? "'" + bytes.substr(plain[number].offset, plain[number].length) : "null"]++;
+  }
+  GrowingGroups table(group_layout(code.program()).row_size, 4, 1);
+  int turns = 0;
+  for (const std::vector<TbTextView>* dictionary : {&first, &second, &first}) {
+    const TbColumnCodes codes{0, 0xff, 0, ~uint32_t{0}, dictionary->data(), 0};
+    const auto coded = counts_of(code, {numbers.data(), valid.data(), base}, &codes, nullptr, params, table);
+    for (const auto& [key, count] : expected) EXPECT_EQ(coded.at(key), (2 * turns + 1) * count) << key;
+    const auto both = counts_of(code, {views.data(), valid.data(), nullptr}, nullptr, base, params, table);
+    turns++;
+    EXPECT_EQ(both.size(), expected.size());
+    for (const auto& [key, count] : expected) EXPECT_EQ(both.at(key), 2 * turns * count) << key;
+  }
+}
+
 TEST(LateColumns, WhatALoopOverAllRowsReadsIsNotLate) {
   ProgramWriter fused;
   const uint32_t a = fused.column(TB_TYPE_INT4), b = fused.column(TB_TYPE_INT4);
@@ -131,7 +208,7 @@ TEST(LateColumns, WhatALoopOverAllRowsReadsIsNotLate) {
   joined.join(TB_JOIN_SEMI, {key}, 0);
   joined.keys = {other};
   joined.aggregate(TB_AGG_SUM_INT, key);
-  EXPECT_EQ(CompiledPipeline(joined.blob(TB_SINK_AGGREGATE)).late_columns[0], 0b10u) << "the first join's keys";
+  EXPECT_EQ(CompiledPipeline(joined.blob(TB_SINK_AGGREGATE)).late_columns[0], 0b110u) << "the first join's keys";
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(RowStore, ProjectsEveryType) {
         uint32_t prefix = 0;
         std::memcpy(&prefix, store.s.arena + view.offset, std::min(view.length, 4u));
         ASSERT_EQ(view.prefix, prefix);
-        ASSERT_EQ(view.buffer, 0u);
+        ASSERT_EQ(view.id, 0u);
       }
     }
 }

@@ -8,26 +8,9 @@
  */
 #include "rt/rt.h"
 
-#include "rt/memory_words.h"
+#include "rt/text_hash.h"
 
 using namespace turbine::rt;
-
-namespace {
-
-constexpr uint64_t kMultiplier1 = 0x9fb21c651e98df25ull;
-constexpr uint64_t kMultiplier2 = 0xd6e8feb86659fd93ull;
-
-/* Two multiply-xorshift rounds: a bijection of 64 bits. */
-RT_INLINE uint64_t mix(uint64_t x) {
-  x ^= x >> 32;
-  x *= kMultiplier2;
-  x ^= x >> 32;
-  x *= kMultiplier2;
-  x ^= x >> 32;
-  return x;
-}
-
-}  // namespace
 
 RT_EXPORT uint64_t rt_hash_bool(bool value) { return mix(value + 1u); }
 
@@ -57,17 +40,7 @@ RT_EXPORT uint64_t rt_hash_num128(__int128 value) {
   return mix(low + mix(high + kMultiplier1));
 }
 
-/* Eight bytes a step, one multiplication each; the last 1..8 bytes are read
- * as one word that overlaps what was read already, or zero-extended. The
- * length is mixed in, so that zero bytes at the end count. */
-RT_EXPORT uint64_t rt_hash_text(const char* bytes, uint32_t length) {
-  uint64_t hash = length * kMultiplier1;
-  uint32_t at = 0;
-  for (; length - at > 8; at += 8) {
-    uint64_t word = load_u64(bytes + at);
-    hash = (hash ^ word ^ (word >> 29)) * kMultiplier1;
-    hash ^= hash >> 32;
-  }
-  uint64_t last = length >= 8 ? load_u64(bytes + length - 8) : load_partial(bytes, length);
-  return mix(hash ^ (last + kMultiplier1));
-}
+RT_EXPORT uint64_t rt_hash_text(const char* bytes, uint32_t length) { return text_hash(bytes, length); }
+
+/* Of a grouping key, from the hash that a view may carry. */
+RT_EXPORT uint32_t rt_short_text_hash(const char* bytes, uint32_t length) { return short_text_hash(bytes, length); }

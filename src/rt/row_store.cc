@@ -30,7 +30,7 @@ RT_INLINE void copy_bytes(char* to, const char* from, uint32_t length) {
 RT_EXPORT void rt_store_text(TbTextView* view, uint8_t* arena, uint64_t offset, const char* bytes, uint32_t length) {
   view->length = length;
   view->prefix = length >= 4 ? load_u32(bytes) : (uint32_t)load_partial(bytes, length);
-  view->buffer = 0;
+  view->id = 0;
   view->offset = (uint32_t)offset;
   copy_bytes((char*)arena + offset, bytes, length);
 }

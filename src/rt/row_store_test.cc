@@ -25,7 +25,7 @@ TEST(RowStore, TextsOfEveryLengthAndNothingBeside) {
     const std::vector<char> source(text.begin(), text.end());
     rt_store_text(&view, arena.data(), 5, source.data(), length);
     EXPECT_EQ(view.length, length);
-    EXPECT_EQ(view.buffer, 0u);
+    EXPECT_EQ(view.id, 0u);
     EXPECT_EQ(view.offset, 5u);
     uint32_t prefix = 0;
     std::memcpy(&prefix, text.data(), std::min(length, 4u));

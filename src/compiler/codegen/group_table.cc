@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "compiler/codegen/loop_emitter.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -29,11 +30,40 @@ void GroupTableEmitter::eval_keys(Value* active) {
   for (uint32_t key : program_.keys()) keys_.push_back(rows_.eval(key, active));
 }
 
+/* Of all texts from their short hash, which some views have. */
+Value* GroupTableEmitter::text_hash(const RowValue& key) {
+  auto& ir = rows_.ir();
+  auto compute = [&] { return rows_.call_rt("rt_short_text_hash", {key.value, key.length}); };
+  Value* hash = nullptr;
+  if (key.id)
+    hash = emit_if(rows_, "text.hash", ir.CreateICmpEQ(key.id, ir.getInt32(0)), {key.hash},
+                   [&]() -> Carried { return {compute()}; })[0];
+  else
+    hash = compute();
+  return rows_.call_rt("rt_hash_int4", {hash});
+}
+
+/* Texts of one id are equal; else their bytes tell. */
+Value* GroupTableEmitter::text_equal(const RowValue& key, const GroupField& field, Value* row, bool shared) {
+  auto& ir = rows_.ir();
+  auto compare = [&] {
+    Value* offset = load_row(ir.getInt64Ty(), row, field.value_offset + offsetof(TbGroupText, offset), shared);
+    Value* length = load_row(ir.getInt32Ty(), row, field.value_offset + offsetof(TbGroupText, length), shared);
+    Value* bytes = ir.CreateInBoundsGEP(ir.getInt8Ty(), arena_, offset);
+    return rows_.call_rt(shared ? "rt_key_eq_text_shared" : "rt_key_eq_text", {key.value, key.length, bytes, length});
+  };
+  if (!key.id) return compare();
+  Value* stored = load_row(ir.getInt32Ty(), row, field.value_offset + offsetof(TbGroupText, capacity), shared);
+  Value* same = ir.CreateAnd(ir.CreateICmpEQ(stored, key.id), ir.CreateICmpNE(stored, ir.getInt32(0)));
+  return emit_if(rows_, "text.equal", ir.CreateNot(same), {ir.getTrue()}, [&]() -> Carried { return {compare()}; })[0];
+}
+
 Value* GroupTableEmitter::hash() {
   auto& ir = rows_.ir();
   Value* combined = nullptr;
   for (size_t i = 0; i < keys_.size(); i++) {
-    Value* h = key_hash(rows_, layout_.keys[i].type, keys_[i]);
+    Value* h = tb_type_is_text(layout_.keys[i].type) ? text_hash(keys_[i])
+                                                     : key_hash(rows_, layout_.keys[i].type, keys_[i]);
     if (keys_[i].null) h = ir.CreateSelect(keys_[i].null, ir.getInt64(0x9e3779b97f4a7c15ull + i), h);
     combined = combined ? rows_.call_rt("rt_hash_combine", {combined, h}) : h;
   }
@@ -83,11 +113,7 @@ Value* GroupTableEmitter::keys_equal(Value* row, bool shared) {
     const RowValue& key = keys_[i];
     Value* equal;
     if (tb_type_is_text(field.type)) {
-      Value* offset = load_row(ir.getInt64Ty(), row, field.value_offset + offsetof(TbGroupText, offset), shared);
-      Value* length = load_row(ir.getInt32Ty(), row, field.value_offset + offsetof(TbGroupText, length), shared);
-      Value* bytes = ir.CreateInBoundsGEP(ir.getInt8Ty(), arena_, offset);
-      equal = rows_.call_rt(shared ? "rt_key_eq_text_shared" : "rt_key_eq_text",
-                            {key.value, key.length, bytes, length});
+      equal = text_equal(key, field, row, shared);
     } else {
       Value* stored = load_row(rows_.memory_type(field.type), row, field.value_offset, shared);
       equal = key_equal(rows_, field.type, key.value, stored);
@@ -113,7 +139,7 @@ void GroupTableEmitter::write_keys(Value* row, Value* arena_offset) {
                       llvm::Align(1), length);
       rows_.store(arena_offset, row, field.value_offset + offsetof(TbGroupText, offset));
       rows_.store(key.length, row, field.value_offset + offsetof(TbGroupText, length));
-      rows_.store(key.length, row, field.value_offset + offsetof(TbGroupText, capacity));
+      rows_.store(key.id ? key.id : ir.getInt32(0), row, field.value_offset + offsetof(TbGroupText, capacity));
       arena_offset = ir.CreateAdd(arena_offset, padded(key.length));
     } else {
       Value* v = field.type == TB_TYPE_BOOL ? ir.CreateZExt(key.value, ir.getInt8Ty()) : key.value;

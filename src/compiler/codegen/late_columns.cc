@@ -17,16 +17,18 @@ namespace turbine {
 
 namespace {
 
+bool is_source_text(const TbColumn& column) { return column.join == 0 && tb_type_is_text(column.type); }
+
 bool has_codes(const TbColumn& column) {
-  if (column.join != 0 || column.type == TB_TYPE_BOOL || tb_type_is_text(column.type)) return false;
-  return tb_type_width(column.type) <= 8;
+  if (column.join != 0 || column.type == TB_TYPE_BOOL) return false;
+  return tb_type_is_text(column.type) || tb_type_width(column.type) <= 8;
 }
 
 /* The expression is read of every row. */
 void keep_early(const Program& program, uint32_t expr, std::vector<bool>& late) {
   if (expr == TB_NONE) return;
   const TbExpr& e = program.expr(expr);
-  if (e.op == TB_EXPR_COLUMN) late[e.index] = false;
+  if (e.op == TB_EXPR_COLUMN && !is_source_text(program.columns()[e.index])) late[e.index] = false;
   for (uint32_t arg : program.args(e)) keep_early(program, arg, late);
 }
 
@@ -50,7 +52,8 @@ std::vector<bool> late_columns(const Program& program, const JoinPlan& plan, boo
     const bool all_stay = join.kind == TB_JOIN_LEFT && !plan.expands[j];
     if (!all_stay || !plan.filters[j + 1].empty()) return late;
   }
-  return std::vector<bool>(columns.size());
+  for (size_t i = 0; i < columns.size(); i++) late[i] = is_source_text(columns[i]);
+  return late;
 }
 
 void emit_late_columns(ModuleBuilder& builder, const std::vector<bool>& late) {

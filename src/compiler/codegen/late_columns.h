@@ -3,7 +3,7 @@
  *
  * Loops over all rows of a tile are vectorised, and want values side by side. What is read
  * only of rows that a filter or join has let pass is better taken from its codes, one by
- * one: most of it is never looked at.
+ * one: most of it is never looked at. So is text, which no such loop reads.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace turbine {
 
-/* By column of the program: of the source, taken for integers, and never read by a loop over
- * all rows. `fused`: the whole program is such a loop. */
+/* By column of the program: of the source, text or taken for integers, and never read by a loop
+ * over all rows. `fused`: the whole program is such a loop. */
 std::vector<bool> late_columns(const Program& program, const JoinPlan& plan, bool fused);
 
 /* The symbol that tells of them, see kernel.h. */

@@ -84,15 +84,19 @@ void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables
 }
 
 void RowEmitter::bind_codes(const std::vector<bool>& late, Value* codes) {
-  llvm::StructType* element = llvm::StructType::get(ir_.getInt64Ty(), ir_.getInt64Ty(), ir_.getInt32Ty(),
-                                                    ir_.getInt32Ty());
-  static_assert(sizeof(TbColumnCodes) == 24 && offsetof(TbColumnCodes, shift) == 16);
-  // Where there are no codes, every value is its own.
+  llvm::Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty(), *pointer = ir_.getPtrTy();
+  llvm::StructType* element = llvm::StructType::get(i64, i64, i32, i32, pointer, i64);
+  static_assert(sizeof(TbColumnCodes) == 40 && offsetof(TbColumnCodes, row_mask) == 32);
+  // Where there are no codes, every value is its own, and every view its row's.
   std::vector<llvm::Constant*> values;
   for (size_t i = 0; i < program_.source_columns(); i++) {
-    const auto shift = static_cast<uint32_t>(std::countr_zero(tb_type_width(program_.columns()[i].type)));
+    const uint32_t type = program_.columns()[i].type;
+    const bool text = tb_type_is_text(type);
+    const auto shift = text ? 0 : static_cast<uint32_t>(std::countr_zero(tb_type_width(type)));
+    const uint64_t all = ~uint64_t{0};
     values.push_back(llvm::ConstantStruct::get(
-        element, {ir_.getInt64(0), ir_.getInt64(~uint64_t{0}), ir_.getInt32(shift), ir_.getInt32(~uint32_t{0})}));
+        element, {ir_.getInt64(0), ir_.getInt64(text ? 0 : all), ir_.getInt32(shift), ir_.getInt32(~uint32_t{0}),
+                  llvm::ConstantPointerNull::get(ir_.getPtrTy()), ir_.getInt64(all)}));
   }
   llvm::ArrayType* array = llvm::ArrayType::get(element, values.size());
   auto* plain = new llvm::GlobalVariable(builder_.module(), array, true, llvm::GlobalValue::PrivateLinkage,
@@ -100,15 +104,19 @@ void RowEmitter::bind_codes(const std::vector<bool>& late, Value* codes) {
   codes = ir_.CreateSelect(ir_.CreateIsNull(codes), plain, codes);
   for (size_t i = 0; i < program_.source_columns(); i++) {
     if (!late[i]) continue;
-    llvm::Type* type = ir_.getIntNTy(8 * tb_type_width(program_.columns()[i].type));
-    const uint64_t at = i * sizeof(TbColumnCodes);
-    columns_[i].base = load(type, codes, at + offsetof(TbColumnCodes, base));
-    columns_[i].mask = load(type, codes, at + offsetof(TbColumnCodes, mask));
-    auto word = [&](uint64_t offset) {
-      return ir_.CreateZExt(load(ir_.getInt32Ty(), codes, at + offset), ir_.getInt64Ty());
-    };
-    columns_[i].shift = word(offsetof(TbColumnCodes, shift));
-    columns_[i].valid_mask = word(offsetof(TbColumnCodes, valid_mask));
+    const uint32_t column_type = program_.columns()[i].type;
+    const bool text = tb_type_is_text(column_type);
+    llvm::Type* type = text ? i32 : ir_.getIntNTy(8 * tb_type_width(column_type));
+    BoundColumn& bound = columns_[i];
+    auto get = [&](llvm::Type* of, uint64_t offset) { return load(of, codes, i * sizeof(TbColumnCodes) + offset); };
+    bound.base = get(type, offsetof(TbColumnCodes, base));
+    bound.mask = get(type, offsetof(TbColumnCodes, mask));
+    bound.shift = ir_.CreateZExt(get(i32, offsetof(TbColumnCodes, shift)), i64);
+    bound.valid_mask = ir_.CreateZExt(get(i32, offsetof(TbColumnCodes, valid_mask)), i64);
+    if (!text) continue;
+    Value* views = get(pointer, offsetof(TbColumnCodes, views));
+    bound.views = ir_.CreateSelect(ir_.CreateIsNull(views), bound.values, views);
+    bound.row_mask = get(i64, offsetof(TbColumnCodes, row_mask));
   }
 }
 
@@ -223,13 +231,22 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
   return place;
 }
 
-/* base + (element & mask), in the type's width: codes are unaligned. */
-Value* RowEmitter::load_coded(uint32_t column) {
+/* base + (element & mask), in the element's width: codes are unaligned. */
+Value* RowEmitter::load_element(uint32_t column) {
   const BoundColumn& bound = columns_[column];
   Value* at = index(ir_.getInt8Ty(), bound.values, ir_.CreateShl(row_, bound.shift));
   Value* element = mark(ir_.CreateAlignedLoad(bound.mask->getType(), at, llvm::Align(1)));
-  Value* value = ir_.CreateAdd(ir_.CreateAnd(element, bound.mask), bound.base);
-  return ir_.CreateBitCast(value, memory_type(program_.columns()[column].type));
+  return ir_.CreateAdd(ir_.CreateAnd(element, bound.mask), bound.base);
+}
+
+Value* RowEmitter::load_coded(uint32_t column) {
+  return ir_.CreateBitCast(load_element(column), memory_type(program_.columns()[column].type));
+}
+
+Value* RowEmitter::coded_view(uint32_t column) {
+  const BoundColumn& bound = columns_[column];
+  Value* entry = ir_.CreateZExt(load_element(column), ir_.getInt64Ty());
+  return index(ir_.getInt128Ty(), bound.views, ir_.CreateAdd(entry, ir_.CreateAnd(row_, bound.row_mask)));
 }
 
 RowValue RowEmitter::eval_column(const TbExpr& e) {
@@ -239,8 +256,12 @@ RowValue RowEmitter::eval_column(const TbExpr& e) {
   const ColumnPlace place = column.join == 0 ? source_place(e.index) : payload_place(e.index);
   v.null = place.null;
   if (tb_type_is_text(column.type)) {
-    v.length = mark(load(ir_.getInt32Ty(), place.value, offsetof(TbTextView, length)));
-    Value* offset = mark(load(ir_.getInt32Ty(), place.value, offsetof(TbTextView, offset)));
+    Value* view = columns_[e.index].views ? coded_view(e.index) : place.value;
+    auto word = [&](uint64_t at) { return mark(load(ir_.getInt32Ty(), view, at)); };
+    v.length = word(offsetof(TbTextView, length));
+    v.id = word(offsetof(TbTextView, id));
+    v.hash = word(offsetof(TbTextView, prefix));
+    Value* offset = word(offsetof(TbTextView, offset));
     // The view of a NULL is undefined: an empty text is safe to touch.
     if (v.null) {
       v.length = ir_.CreateSelect(v.null, ir_.getInt32(0), v.length);

@@ -22,6 +22,8 @@ struct RowValue {
   llvm::Value* value = nullptr;
   llvm::Value* length = nullptr;  // text only
   llvm::Value* null = nullptr;    // i1; nullptr: never NULL
+  /* Text of a column: its view's id (i32), and what is its hash if that is not 0. Of NULLs undefined. */
+  llvm::Value *id = nullptr, *hash = nullptr;
 };
 
 class RowEmitter {
@@ -108,7 +110,9 @@ class RowEmitter {
   RowValue eval_column(const TbExpr& e);
   ColumnPlace source_place(uint32_t column);
   ColumnPlace payload_place(uint32_t column);
+  llvm::Value* load_element(uint32_t column);
   llvm::Value* load_coded(uint32_t column);
+  llvm::Value* coded_view(uint32_t column);
   llvm::Value* mark(llvm::Value* loaded);  // with the access group
   void bind_payload(uint32_t column, llvm::Value* tables);
   llvm::Value* text_base(llvm::Value* columns, uint64_t column, llvm::Value* bytes);
@@ -143,6 +147,7 @@ class RowEmitter {
   struct BoundColumn {
     llvm::Value *values = nullptr, *valid = nullptr, *valid_mask = nullptr, *table = nullptr, *bytes = nullptr;
     llvm::Value *base = nullptr, *mask = nullptr, *shift = nullptr;  // of codes; null: there are none
+    llvm::Value *views = nullptr, *row_mask = nullptr;               // of codes of text
   };
   std::vector<BoundColumn> columns_;
   std::vector<RowValue> params_, loaded_;

@@ -15,7 +15,9 @@ namespace turbine {
 using llvm::Value;
 
 RowStoreEmitter::RowStoreEmitter(RowEmitter& rows, const Program& program)
-    : rows_(rows), nkeys_(program.sink() == TB_SINK_BUILD ? program.keys().size() : 0) {
+    : rows_(rows),
+      nkeys_(program.sink() == TB_SINK_BUILD ? program.keys().size() : 0),
+      keeps_ids_(program.sink() == TB_SINK_BUILD) {
   auto add = [&](uint32_t expr, bool key) {
     const TbExpr& e = program.expr(expr);
     const bool may_be_null = e.flags & TB_EX_NULLABLE;
@@ -107,6 +109,13 @@ Value* RowStoreEmitter::write(size_t column, Value* at, Value* arena_offset) {
   Value* length = text_length(rows_, v);
   Value* view = rows_.index(ir.getInt128Ty(), c.values, at);
   rows_.call_rt("rt_store_text", {view, arena_, arena_offset, v.value, length});
+  if (v.id && keeps_ids_ && !c.key) {
+    // Rows that are joined with it are grouped by it.
+    Value* prefix = rows_.load(ir.getInt32Ty(), view, offsetof(TbTextView, prefix));
+    Value* has_id = ir.CreateICmpNE(v.id, ir.getInt32(0));
+    rows_.store(ir.CreateSelect(has_id, v.hash, prefix), view, offsetof(TbTextView, prefix));
+    rows_.store(v.id, view, offsetof(TbTextView, id));
+  }
   return ir.CreateAdd(arena_offset, ir.CreateZExt(length, ir.getInt64Ty()));
 }
 

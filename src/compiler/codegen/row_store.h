@@ -45,6 +45,7 @@ class RowStoreEmitter {
 
   RowEmitter& rows_;
   const size_t nkeys_;
+  const bool keeps_ids_;  // of views, for whoever groups by them; only join tables are read so
   std::vector<Column> columns_;
   llvm::Value *arena_ = nullptr, *hashes_ = nullptr;
 };

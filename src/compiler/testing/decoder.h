@@ -111,7 +111,7 @@ class Decoder {
         char prefix[4] = {};
         std::memcpy(prefix, bytes.data(), std::min<size_t>(4, bytes.size()));
         EXPECT_EQ(std::memcmp(prefix, &view.prefix, 4), 0);
-        EXPECT_EQ(view.buffer, 0u);
+        EXPECT_EQ(view.id, 0u);
         texts_[{c, row}] = bytes;
       }
     }

@@ -7,6 +7,7 @@
 #include "engine/group_fold/group_fold.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cmath>
 #include <cstring>
 
@@ -158,6 +159,11 @@ void GroupFold::copy(uint8_t* to, FoldArena& arena, const uint8_t* from, const u
       put_text(to + field.value_offset, arena, from + field.value_offset, from_arena, 0);
     else
       memset(to + field.value_offset, 0, sizeof(TbGroupText));
+  // What is a state's capacity is a key's id.
+  for (const GroupField& key : layout_.keys)
+    if (tb_type_is_text(key.type))
+      memcpy(to + key.value_offset + offsetof(TbGroupText, capacity),
+             from + key.value_offset + offsetof(TbGroupText, capacity), sizeof(TbGroupText::capacity));
 }
 
 uint64_t GroupFold::text_bytes(const uint8_t* row) const {

@@ -37,7 +37,7 @@ void check_array(std::span<const uint8_t> block, size_t index, uint64_t first, u
     const uint8_t* text = value_bytes(block, index, first, view.offset, view.length);
     uint32_t prefix = 0;
     memcpy(&prefix, text, view.length < 4 ? view.length : 4);
-    if (view.buffer != 0 || view.prefix != prefix) fail_param(index, "text view");
+    if (view.id != 0 || view.prefix != prefix) fail_param(index, "text view");
   }
 }
 

@@ -480,7 +480,7 @@ TEST_F(Params, ChecksViewsOfTextArrays) {
   bad.prefix++;
   EXPECT_THROW(check(bad), ProgramError);
   bad = view;
-  bad.buffer = 1;
+  bad.id = 1;
   EXPECT_THROW(check(bad), ProgramError);
 }
 

@@ -174,16 +174,19 @@ void copy_valid(std::span<const ColumnPiece> pieces, const StoredColumn& column)
   }
 }
 
-std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
+namespace {
+
+/* The smallest form of values of the shape's type. */
+std::shared_ptr<const StoredColumn> encode_values(StoredColumn::Shape shape, uint32_t nrows,
                                                   std::span<const ColumnPiece> pieces) {
-  StoredColumn::Shape shape{type, nullable, false};
-  if (has_range(type)) {
+  if (has_range(shape.type)) {
     ValueRange range;
-    for (const ColumnPiece& piece : pieces) extend_range(range, type, piece);
-    const uint32_t width = width_of(range, tb_type_width(type));
+    for (const ColumnPiece& piece : pieces) extend_range(range, shape.type, piece);
+    const uint32_t width = width_of(range, tb_type_width(shape.type));
     shape.nulls = range.nulls;
-    shape.zone = {true, range.min, range.max};
-    if (width < tb_type_width(type)) {
+    // A dictionary's numbers say nothing of the order of its texts.
+    if (!shape.dictionary) shape.zone = {true, range.min, range.max};
+    if (width < tb_type_width(shape.type)) {
       shape.width = width;
       shape.base = range.empty() ? 0 : range.min;
     }
@@ -196,8 +199,39 @@ std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, 
   return column;
 }
 
+}  // namespace
+
+std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
+                                                  std::span<const ColumnPiece> pieces) {
+  return encode_values({type, nullable, false}, nrows, pieces);
+}
+
+std::shared_ptr<const StoredColumn> encode_texts(std::shared_ptr<TextDictionary> dictionary, bool nullable,
+                                                 uint32_t nrows, std::span<const ColumnPiece> pieces) {
+  StoredColumn::Shape shape{TB_TYPE_INT4, nullable, false};
+  shape.dictionary = std::move(dictionary);
+  return encode_values(std::move(shape), nrows, pieces);
+}
+
+void decode_entries(const StoredColumn& column, uint32_t first, uint32_t end, int32_t* codes) {
+  if (column.width() == StoredColumn::kPlain)
+    std::copy_n(static_cast<const int32_t*>(column.values()) + first, end - first, codes + first);
+  else
+    decode_values(column, first, end, codes);
+}
+
 TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t end, void* values) {
   TbColumnData data = stored_arrays(column);
+  if (const TextDictionary* dictionary = column.dictionary()) {
+    // From the last on, numbers make way for views in the same place.
+    auto* codes = static_cast<int32_t*>(values);
+    auto* views = static_cast<TbTextView*>(values);
+    decode_entries(column, first, end, codes);
+    for (uint32_t i = end; i-- > first;) views[i] = dictionary->views()[codes[i]];
+    data.values = values;
+    data.bytes = dictionary->bytes();
+    return data;
+  }
   if (column.width() == StoredColumn::kPlain) return data;
   data.values = values;
   switch (tb_type_width(column.type())) {
@@ -210,11 +244,22 @@ TbColumnData decode_column(const StoredColumn& column, uint32_t first, uint32_t 
 
 TbColumnData coded_column(const StoredColumn& column, TbColumnCodes* codes) {
   TbColumnData data = stored_arrays(column);
+  *codes = {};
+  codes->valid_mask = column.valid() ? ~uint32_t{0} : 0;
+  if (tb_type_is_text(column.type())) {
+    codes->row_mask = ~uint64_t{0};
+    return data;
+  }
+  if (const TextDictionary* dictionary = column.dictionary()) {
+    codes->views = dictionary->views();
+    data.bytes = dictionary->bytes();
+  }
   const bool plain = column.width() == StoredColumn::kPlain;
   const uint32_t width = plain ? tb_type_width(column.type()) : column.width();
   if (width == 0) data.values = all_valid();
-  *codes = {plain ? 0 : column.base(), width == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * width) - 1,
-            width == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(width)), column.valid() ? ~uint32_t{0} : 0};
+  codes->base = plain ? 0 : column.base();
+  codes->mask = width == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * width) - 1;
+  codes->shift = width == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(width));
   return data;
 }
 

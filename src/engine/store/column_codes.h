@@ -4,7 +4,8 @@
  * Types of 2, 4 and 8 bytes are taken for integers, floating-point ones too: what counts is
  * that the bits come back. A code has 0 (all values are the base), 1, 2 or 4 bytes; base
  * and width are the segment's own, so one outlier widens 64 blocks and no more. Texts and
- * 16-byte types stay as they are. A column without NULLs keeps no array for them.
+ * 16-byte types stay as they are, but for texts of a dictionary, whose numbers are kept as such
+ * integers. A column without NULLs keeps no array for them.
  */
 #pragma once
 
@@ -25,6 +26,13 @@ inline constexpr uint32_t kMostSegmentRows = TB_SEGMENT_BLOCKS * TB_MAX_TUPLES_P
  * text. Rows that no piece has are undefined. Throws bad_alloc. */
 std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
                                                   std::span<const ColumnPiece> pieces);
+
+/* The same of texts, whose values are INT4: their numbers in the dictionary. */
+std::shared_ptr<const StoredColumn> encode_texts(std::shared_ptr<TextDictionary> dictionary, bool nullable,
+                                                 uint32_t nrows, std::span<const ColumnPiece> pieces);
+
+/* Numbers of texts in the column's dictionary, rows [first, end), at these places of `codes`. */
+void decode_entries(const StoredColumn& column, uint32_t first, uint32_t end, int32_t* codes);
 
 /* Is there a NULL among the pieces' rows? */
 bool have_nulls(std::span<const ColumnPiece> pieces);

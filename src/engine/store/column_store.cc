@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace turbine {
 namespace {
@@ -22,6 +23,9 @@ constexpr uint64_t kEvictedShare = 16;
 
 /* Seconds for which a segment counts as found lately. */
 constexpr uint32_t kLately = 600;
+
+/* What one column's dictionary may take of the capacity for its texts. */
+constexpr uint64_t kDictionaryShare = 64;
 
 /* Segments that a query looks at under one lock. */
 constexpr size_t kFoundAtOnce = 128;
@@ -143,6 +147,23 @@ void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {
   if (number < segments_.size() && segments_[number] == unchanged.segment) publish(number, std::move(version));
 }
 
+std::shared_ptr<TextDictionary> StoredTable::dictionary(uint32_t column) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<TextDictionary>& dictionary = dictionaries_[column];
+  if (!dictionary) dictionary = std::make_shared<TextDictionary>(store_.capacity() / kDictionaryShare);
+  return dictionary;
+}
+
+/* Under the lock. Those of a table without segments go: others would be made for new ones. */
+void StoredTable::count_dictionaries() {
+  if (std::none_of(segments_.begin(), segments_.end(), [](const auto& segment) { return segment != nullptr; }))
+    dictionaries_.clear();
+  uint64_t bytes = 0;
+  for (const auto& [number, dictionary] : dictionaries_) bytes += dictionary->size();
+  store_.used_ += bytes - dictionary_bytes_;
+  dictionary_bytes_ = bytes;
+}
+
 /* Under the lock. */
 void StoredTable::publish(uint32_t number, std::shared_ptr<const Segment> version) {
   std::shared_ptr<const Segment>& place = segments_[number];
@@ -171,6 +192,8 @@ void StoredTable::report(std::vector<TbCachedColumn>& columns) {
       entry.doubtful_blocks += static_cast<uint64_t>(std::popcount(column.blocks & ~segment->good));
     }
   }
+  for (const auto& [number, dictionary] : dictionaries_)
+    if (own[number].bytes > 0) own[number].bytes += dictionary->size();
   for (const TbCachedColumn& entry : own)
     if (entry.bytes > 0) columns.push_back(entry);
 }
@@ -183,6 +206,8 @@ uint64_t StoredTable::drop() {
   uint64_t bytes = 0;
   for (const auto& segment : segments)
     if (segment) bytes += segment->bytes();
+  bytes += std::exchange(dictionary_bytes_, 0);
+  dictionaries_.clear();
   store_.used_ -= bytes;
   return bytes;
 }
@@ -234,6 +259,7 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
     if (table.dropped_) return;
     if (table.segments_[number] != before) continue;
     table.publish(number, std::move(version));
+    if (!table.dictionaries_.empty()) table.count_dictionaries();
     break;
   }
   if (used() > capacity_) make_room();
@@ -275,6 +301,10 @@ void ColumnStore::make_room() {
     if (place != candidate.segment) continue;
     used_ -= candidate.bytes;
     place.reset();
+  }
+  for (const auto& [key, table] : tables_) {
+    std::lock_guard table_lock(table->mutex_);
+    if (!table->dictionaries_.empty()) table->count_dictionaries();
   }
 }
 

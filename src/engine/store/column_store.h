@@ -66,12 +66,16 @@ class StoredTable {
    */
   void confirm(const TakenSegment& unchanged, uint64_t map_lsn);
 
+  /* Of a text column: what its segments share. */
+  std::shared_ptr<TextDictionary> dictionary(uint32_t column);
+
   /* Its segments are evicted after those of all tables that are not pinned. */
   void set_pinned(bool pinned) { pinned_.store(pinned, std::memory_order_relaxed); }
 
  private:
   void prefetch(size_t number) const;
   void publish(uint32_t number, std::shared_ptr<const Segment> version);
+  void count_dictionaries();
   friend class ColumnStore;
   StoredTable(ColumnStore& store, const TbFileIdentity& file) : store_(store), file_(file) {}
   void report(std::vector<TbCachedColumn>& columns);
@@ -89,6 +93,8 @@ class StoredTable {
   std::map<ColumnKey, uint32_t> numbers_;
   std::vector<Hits> hits_;                                // by number
   std::vector<std::shared_ptr<const Segment>> segments_;  // by number; null: none
+  std::map<uint32_t, std::shared_ptr<TextDictionary>> dictionaries_;  // by number of the column
+  uint64_t dictionary_bytes_ = 0;                         // of these, as far as the store has counted them
   bool dropped_ = false;                                  // nothing is added any more
 };
 

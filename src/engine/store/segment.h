@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/store/text_dictionary.h"
 #include "turbine/types.h"
 #include "turbine/wire.h"
 
@@ -45,6 +46,8 @@ class StoredColumn {
     uint32_t width = kPlain;  // bytes of a code
     int64_t base = 0;         // that codes count from
     Zone zone = {};
+    /* Of text: values are INT4, entries of this. Null: they are what they are. */
+    std::shared_ptr<TextDictionary> dictionary = nullptr;
   };
 
   /* `text_size`: bytes that views will count from; 0 for other types. Throws bad_alloc. */
@@ -55,6 +58,7 @@ class StoredColumn {
   bool nullable() const { return shape_.nullable; }
   uint32_t width() const { return shape_.width; }
   int64_t base() const { return shape_.base; }
+  const TextDictionary* dictionary() const { return shape_.dictionary.get(); }
   void* values() const { return memory_.get(); }  // or codes
   uint8_t* valid() const { return valid_offset_ ? memory_.get() + valid_offset_ : nullptr; }
   uint8_t* text() const { return text_offset_ ? memory_.get() + text_offset_ : nullptr; }

@@ -48,7 +48,9 @@ void SegmentFill::add(uint32_t first, std::span<const DecodedPage> pages, const 
       const TbColumn& column = program_->columns()[i];
       TbColumnData data = columns[i];
       if (!data.bytes) data.bytes = bytes;
-      blocks.columns.push_back({(*part_.columns)[i], column.type, (column.flags & TB_COL_NULLABLE) != 0, data});
+      const uint32_t number = (*part_.columns)[i];
+      blocks.columns.push_back({number, column.type, (column.flags & TB_COL_NULLABLE) != 0, data,
+                                tb_type_is_text(column.type) ? part_.table->dictionary(number) : nullptr});
     }
     if (part_.columns->size() > program_->source_columns()) {
       lines = lines_of(pages, rowids);

@@ -19,12 +19,6 @@ ColumnOrigin origin_of(const TbColumnData& data) {
   return {static_cast<const uint8_t*>(data.values), data.valid, data.bytes};
 }
 
-/* `room`: where values are decoded to; lives as long as the origin. */
-ColumnOrigin origin_of(const StoredColumn& column, uint32_t nrows, std::vector<uint64_t>& room) {
-  room.resize(column.width() == StoredColumn::kPlain ? 0 : nrows);
-  return origin_of(decode_column(column, 0, nrows, room.data()));
-}
-
 class Merge {
  public:
   Merge(const Segment* before, const DecodedBlocks& decoded) : before_(before), decoded_(decoded) {}
@@ -38,6 +32,13 @@ class Merge {
   }
 
  private:
+  /* `room`: where values are decoded to; lives as long as the origin. */
+  ColumnOrigin stored_origin(const StoredColumn& column, std::vector<uint64_t>& room) const {
+    const uint32_t words = column.dictionary() ? 2 : column.width() == StoredColumn::kPlain ? 0 : 1;
+    room.resize(uint64_t{before_->nrows()} * words);
+    return origin_of(decode_column(column, 0, before_->nrows(), room.data()));
+  }
+
   bool had(uint32_t i) const { return before_ && (before_->blocks >> i & 1); }
 
   /* Blocks that were there already, with another content. */
@@ -91,12 +92,13 @@ class Merge {
   }
 
   void add_decoded(const DecodedBlocks::Column& column) {
+    if (column.dictionary && add_coded_texts(column)) return;
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
     const ColumnOrigin fresh = origin_of(column.data);
-    if (own && splice(*own, fresh, decoded_.blocks, kept)) return;
+    if (own && !own->data->dictionary() && splice(*own, fresh, decoded_.blocks, kept)) return;
     std::vector<uint64_t> room;
-    const ColumnOrigin old = own ? origin_of(*own->data, before_->nrows(), room) : ColumnOrigin{};
+    const ColumnOrigin old = own ? stored_origin(*own->data, room) : ColumnOrigin{};
     add(column.number, column.type, column.nullable, fresh, decoded_.blocks, old, kept);
   }
 
@@ -108,9 +110,41 @@ class Merge {
       return;
     }
     if (splice(column, {}, 0, kept)) return;
+    // Codes are spliced whatever they are.
     std::vector<uint64_t> room;
-    add(column.number, column.data->type(), column.data->nullable(), {}, 0,
-        origin_of(*column.data, before_->nrows(), room), kept);
+    add(column.number, column.data->type(), column.data->nullable(), {}, 0, stored_origin(*column.data, room), kept);
+  }
+
+  /* Returns false if some text has no number. */
+  bool add_coded_texts(const DecodedBlocks::Column& column) {
+    const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
+    const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
+    const ColumnOrigin texts = origin_of(column.data);
+    std::vector<int32_t> fresh_codes(decoded_.rows()), old_codes;
+    for (const ColumnPiece& piece : pieces_of(&texts, decoded_.blocks, nullptr, 0))
+      if (!column.dictionary->encode(piece, fresh_codes.data())) return false;
+    const ColumnOrigin fresh{reinterpret_cast<const uint8_t*>(fresh_codes.data()), texts.valid, nullptr};
+    ColumnOrigin old;
+    if (kept != 0) {
+      const StoredColumn& data = *own->data;
+      if (data.dictionary() == column.dictionary.get() && data.nullable() == column.nullable &&
+          splice(*own, fresh, decoded_.blocks, kept))
+        return true;
+      old_codes.resize(before_->nrows());
+      if (data.dictionary() == column.dictionary.get()) {
+        decode_entries(data, 0, before_->nrows(), old_codes.data());
+      } else {
+        std::vector<uint64_t> room;
+        const ColumnOrigin old_texts = stored_origin(data, room);
+        for (const ColumnPiece& piece : pieces_of(nullptr, 0, &old_texts, kept))
+          if (!column.dictionary->encode(piece, old_codes.data())) return false;
+      }
+      old = {reinterpret_cast<const uint8_t*>(old_codes.data()), data.valid(), nullptr};
+    }
+    after_->columns.emplace_back(column.number, decoded_.blocks | kept,
+                                 encode_texts(column.dictionary, column.nullable, after_->nrows(),
+                                              pieces_of(&fresh, decoded_.blocks, &old, kept)));
+    return true;
   }
 
   /* Returns false if the column has to be encoded anew. */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -22,6 +23,7 @@ struct DecodedBlocks {
     uint32_t type;
     bool nullable;
     TbColumnData data;  // texts' views count from data.bytes
+    std::shared_ptr<TextDictionary> dictionary = nullptr;  // of text; null: none is to be used
   };
 
   uint32_t first_block = 0;  // of the segment
@@ -31,6 +33,14 @@ struct DecodedBlocks {
   std::array<uint32_t, TB_SEGMENT_BLOCKS> first_row{};  // in the arrays
   std::array<uint32_t, TB_SEGMENT_BLOCKS> row_count{};
   std::vector<Column> columns;
+
+  /* Of the arrays, as far as they are of the blocks. */
+  uint32_t rows() const {
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+      if (blocks >> i & 1) end = std::max(end, first_row[i] + row_count[i]);
+    return end;
+  }
 };
 
 /* `before` may be null, and must not be of a newer LSN. Values of a block that both have

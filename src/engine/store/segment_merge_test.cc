@@ -52,12 +52,16 @@ struct Batch {
     views.push_back(view);
     view_valid.push_back(row[2].has_value());
   }
-  void finish(uint32_t columns) {
+  /* `dictionary`: of the text, or null. */
+  void finish(uint32_t columns, std::shared_ptr<TextDictionary> dictionary) {
     if (columns & 1) blocks.columns.push_back({0, TB_TYPE_INT4, false, {ints.data(), nullptr, nullptr}});
     if (columns & 2) blocks.columns.push_back({1, TB_TYPE_INT8, true, {longs.data(), long_valid.data(), nullptr}});
     if (columns & 4)
-      blocks.columns.push_back(
-          {2, TB_TYPE_TEXT, true, {views.data(), view_valid.data(), reinterpret_cast<const uint8_t*>(bytes.data())}});
+      blocks.columns.push_back({2,
+                                TB_TYPE_TEXT,
+                                true,
+                                {views.data(), view_valid.data(), reinterpret_cast<const uint8_t*>(bytes.data())},
+                                std::move(dictionary)});
   }
 };
 
@@ -109,7 +113,7 @@ void expect_equal(const Segment& segment, const Model& model, int round) {
       const bool has = column && (column->blocks >> i & 1);
       ASSERT_EQ(has, (block->second.columns >> c & 1) != 0) << round << " block " << i << " column " << c;
       if (!has) continue;
-      std::vector<uint64_t> room(segment.nrows() + 1);
+      std::vector<uint64_t> room(2 * segment.nrows() + 1);
       const TbColumnData data = decode_column(*column->data, segment.row_start[i], segment.row_start[i + 1],
                                               room.data());
       for (uint32_t row = 0; row < rows.size(); row++) {
@@ -127,6 +131,7 @@ TEST(SegmentMerge, KeepsEveryValueWhereItBelongs) {
   for (int run = 0; run < 40; run++) {
     Model model;
     std::shared_ptr<Segment> segment;
+    auto dictionary = std::make_shared<TextDictionary>();
     uint64_t map_lsn = 1;
     for (int round = 0; round < 30; round++) {
       if (random() % 3 == 0) map_lsn++;
@@ -151,7 +156,9 @@ TEST(SegmentMerge, KeepsEveryValueWhereItBelongs) {
       if (pages.empty()) continue;
       const auto columns = static_cast<uint32_t>(random() % 8);
       batch.blocks.map_lsn = map_lsn;
-      batch.finish(columns);
+      // Another one now and then, one that is soon full, and none.
+      if (random() % 8 == 0) dictionary = std::make_shared<TextDictionary>(random() % 2 ? 3000 : 1 << 20);
+      batch.finish(columns, random() % 6 ? dictionary : nullptr);
       auto next = merge_segment(segment.get(), batch.blocks);
       model.add(map_lsn, pages, columns);
       if (next) segment = next;
@@ -169,8 +176,8 @@ TEST(SegmentMerge, SharesColumnsThatStayAsTheyAre) {
     batch->blocks.map_lsn = 9;
     batch->push({"1", "2", "three"});
   }
-  first.finish(1);
-  second.finish(6);
+  first.finish(1, nullptr);
+  second.finish(6, nullptr);
   const auto before = merge_segment(nullptr, first.blocks);
   const auto after = merge_segment(before.get(), second.blocks);
   EXPECT_EQ(after->find(0)->data, before->find(0)->data);

@@ -23,7 +23,7 @@ void check_texts(const uint8_t* values, const uint8_t* valid, uint32_t nrows, ui
     TbTextView view;
     memcpy(&view, values + i * sizeof view, sizeof view);
     if (valid != nullptr && valid[i] == 0) continue;
-    if (view.buffer != 0 || !inside(view.offset, view.length, bytes_size)) throw ProtocolError("text leaves its chunk");
+    if (view.id != 0 || !inside(view.offset, view.length, bytes_size)) throw ProtocolError("text leaves its chunk");
   }
 }
 

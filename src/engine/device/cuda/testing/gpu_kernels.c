@@ -196,7 +196,7 @@ tb_project(TbPipelineArgs *args)
 			view.offset = (uint32_t) to;
 		}
 		else
-			view.length = view.prefix = view.buffer = view.offset = 0;
+			view.length = view.prefix = view.id = view.offset = 0;
 		((TbTextView *) store->columns[2].values)[at] = view;
 		store->columns[2].valid[at] = valid;
 		if (other != TB_NONE)
