@@ -182,10 +182,14 @@ std::shared_ptr<const StoredColumn> encode_values(StoredColumn::Shape shape, uin
   if (has_range(shape.type)) {
     ValueRange range;
     for (const ColumnPiece& piece : pieces) extend_range(range, shape.type, piece);
-    const uint32_t width = width_of(range, tb_type_width(shape.type));
     shape.nulls = range.nulls;
-    // A dictionary's numbers say nothing of the order of its texts.
-    if (!shape.dictionary) shape.zone = {true, range.min, range.max};
+    // A dictionary's numbers say nothing of the order of its texts; and what is read under NULL,
+    // 0, has to be one of them.
+    if (!shape.dictionary)
+      shape.zone = {true, range.min, range.max};
+    else if (range.min != range.max && !range.empty())
+      range.min = 0;
+    const uint32_t width = width_of(range, tb_type_width(shape.type));
     if (width < tb_type_width(shape.type)) {
       shape.width = width;
       shape.base = range.empty() ? 0 : range.min;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace turbine {
@@ -37,6 +38,8 @@ StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_siz
   size_ = std::max(size_, kAlignment);
   memory_.reset(static_cast<uint8_t*>(aligned_alloc(kAlignment, size_)));
   if (!memory_) throw std::bad_alloc();
+  // Rows of blocks that it does not have are looked up as well.
+  if (shape.dictionary) memset(memory_.get(), 0, size_);
 }
 
 Segment::Segment(const Segment& other)

@@ -97,6 +97,14 @@ struct Model {
 
 void expect_equal(const Segment& segment, const Model& model, int round) {
   EXPECT_EQ(segment.map_lsn, model.map_lsn) << round;
+  // Under NULL, and in rows of blocks that a column does not have, too.
+  for (const Segment::Column& column : segment.columns) {
+    if (!column.data->dictionary()) continue;
+    std::vector<int32_t> codes(segment.nrows());
+    decode_entries(*column.data, 0, segment.nrows(), codes.data());
+    for (const int32_t code : codes)
+      ASSERT_LT(static_cast<uint32_t>(code), std::max(1u, column.data->dictionary()->entries())) << round;
+  }
   for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
     const auto block = model.blocks.find(i);
     ASSERT_EQ(segment.blocks >> i & 1, block != model.blocks.end() ? 1u : 0u) << round << " " << i;

@@ -64,7 +64,9 @@ void TextDictionary::Area::release() {
 
 TextDictionary::TextDictionary(uint64_t most_bytes) : most_bytes_(std::min(most_bytes, kMostBytes)) {
   const uint64_t texts = std::max<uint64_t>((most_bytes_ + kGrowth - 1) / kGrowth * kGrowth, kGrowth);
-  if (!views_.reserve(uint64_t{kMostEntries} * sizeof(TbTextView)) || !texts_.reserve(texts)) closed_ = true;
+  // Entry 0 can be read before there is any.
+  has_memory_ = views_.reserve(uint64_t{kMostEntries} * sizeof(TbTextView)) && views_.grow_to(sizeof(TbTextView)) &&
+                texts_.reserve(texts);
   all_slots_.push_back(std::make_unique<Slots>(kFirstSlots));
   slots_ = all_slots_.back().get();
 }
@@ -144,6 +146,7 @@ uint32_t TextDictionary::add(uint32_t hash, const uint8_t* text, uint32_t length
 }
 
 bool TextDictionary::encode(const ColumnPiece& piece, int32_t* codes) {
+  if (!has_memory_) return false;
   const auto* views = reinterpret_cast<const TbTextView*>(piece.origin->values);
   rows_seen_.fetch_add(piece.count, std::memory_order_relaxed);
   TbTextView last{};

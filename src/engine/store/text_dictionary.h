@@ -64,6 +64,7 @@ class TextDictionary {
   void place(Slots& slots, uint32_t entry) const;
 
   const uint64_t most_bytes_;
+  bool has_memory_ = false;  // else it codes nothing
   Area views_, texts_;
   std::atomic<const Slots*> slots_;
   std::atomic<uint32_t> entries_{0};
