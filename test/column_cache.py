@@ -426,20 +426,23 @@ def pinned(bench):
     with cluster.Cluster("pinnedcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
         server.create_extension("postgres")
         make(server)
+        with server.connect(settings=OFF) as session:
+            session.query("CREATE TABLE larger AS SELECT random() AS a, random() AS b FROM generate_series(1, 200000)")
+            session.query("VACUUM larger")
         with server.connect(settings=CPU) as session:
             session.query("SELECT turbine.cache_policy('pt', 'pinned')")
             grouped = "SELECT k, sum(id) FROM pt GROUP BY k"
             session.query(grouped)
             whole = blocks_of(session, "pt_1") + blocks_of(session, "pt_2")
             for _ in range(5):
-                session.query("SELECT turbine.cache_load('t')")
+                session.query("SELECT turbine.cache_load('larger')")
             bench.equal("stays", cached_blocks(session, grouped), whole)
             # What is found stays as well, so it must be read anew.
             session.query("SELECT turbine.cache_policy('pt', 'auto')")
             session.query("SELECT turbine.cache_drop('pt')")
             session.query(grouped)
             for _ in range(5):
-                session.query("SELECT turbine.cache_load('t')")
+                session.query("SELECT turbine.cache_load('larger')")
             found = cached_blocks(session, grouped)
             bench.check("goes", None if found < whole else f"{found} of {whole}")
 
