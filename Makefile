@@ -22,7 +22,7 @@ SUITES += cached-sql feeder-faults feeder-races gpu-faults protocol column-cache
 SUITES += core c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
-.PHONY: check-glossary format bench bench-foundation bench-sessions bench-overhead bench-instructions python-packages
+.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions python-packages
 .PHONY: gpu-bundle install clean
 
 all: build
@@ -81,6 +81,10 @@ bench: build python-packages
 # What 1, 4, 8 and 32 sessions get done together.
 bench-sessions: build
 	@$(PYTHON) bench/sessions.py $(BENCH_ARGS)
+
+# A query of a cached table while another session updates it.
+bench-updates: build
+	@$(PYTHON) bench/updates.py $(BENCH_ARGS)
 
 # Scans and aggregation, vacuumed and never vacuumed.
 bench-foundation: build

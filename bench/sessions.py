@@ -4,7 +4,7 @@
 A round is each of some Star Schema queries once. 1, 4, 8 and 32 sessions go through
 their rounds for some seconds, each starting with another query; after a warm-up
 every answer is compared with the first. Engines: PostgreSQL with its parallel
-workers, and pg_turbine on each device. Writes sessions.json and sessions.md.
+workers, and pg_turbine on each device, with a cache of any size and without one. Writes sessions.json and sessions.md.
 Exit status 1 if an answer differed, or if pg_turbine did less with several sessions
 than `--least` of what one does.
 Called by: make bench-sessions [BENCH_ARGS=...].
@@ -42,6 +42,7 @@ def parse_arguments():
     parser.add_argument("--least", type=float, default=0.0)
     parser.add_argument("--trace", default="", help="folder for a trace of each number of sessions")
     parser.add_argument("--shared-buffers", default="2GB")
+    parser.add_argument("--cache-size", default="", help="pg_turbine.cache_size_host; compares with enable_cache = off")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
     return parser.parse_args()
 
@@ -102,6 +103,9 @@ def engines_of(server, options):
         {f"PostgreSQL, {options.workers} workers": {**common, "pg_turbine.enabled": "off"}}
     for device in devices:
         engines[f"pg_turbine, {device}"] = {**common, "pg_turbine.device": device}
+        if options.cache_size:
+            engines[f"pg_turbine, {device}, no cache"] = {**common, "pg_turbine.device": device,
+                                                          "pg_turbine.enable_cache": "off"}
     return engines
 
 
@@ -145,13 +149,19 @@ def main():
     options = parse_arguments()
     settings = {"shared_buffers": options.shared_buffers, "max_wal_size": "16GB", "random_page_cost": "1.1",
                 "max_parallel_workers": str(max(8, options.workers)),
-                "max_worker_processes": str(max(16, options.workers + 8))}
+                "max_worker_processes": str(max(16, options.workers + 8)),
+                "max_connections": str(20 + max(int(n) for n in options.sessions.split(",")))}
+    if options.cache_size:
+        settings["pg_turbine.cache_size_host"] = options.cache_size
     with cluster.Cluster("sessions", settings=settings) as server:
         log(f"loading ssb, scale factor {options.sf:g}")
         load_ssb(server, options.sf, Variant(vacuumed=not options.never_vacuumed))
         with server.connect() as session:
             session.query("CHECKPOINT")
         results, different = measure(server, options)
+        with server.connect() as session:
+            cached = int(session.value("SELECT coalesce(sum(bytes), 0) FROM turbine.column_cache"))
+            log(f"cached at the end: {cached / 1e6:.1f} MB")
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sessions.json").write_text(json.dumps({"settings": vars(options), "results": results}, indent=1))
