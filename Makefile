@@ -22,7 +22,8 @@ SUITES += cached-sql feeder-faults feeder-races gpu-faults protocol column-cache
 SUITES += core c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
-.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions python-packages
+.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: python-packages
 .PHONY: gpu-bundle install clean
 
 all: build
