@@ -87,6 +87,7 @@ EngineOptions engine_options(const Options& options) {
   engine.devices.host_threads = options.host_threads;
   engine.devices.host_memory_budget = options.memory_budget;
   engine.devices.use_gpus = options.use_gpus;
+  engine.devices.gpu_cache_size = options.gpu_cache;
   engine.column_store_bytes = options.column_store;
   return engine;
 }

@@ -53,6 +53,7 @@ const char* usage() {
          "  --host-threads N       threads of the host device (default: one a processor)\n"
          "  --memory-budget SIZE   host memory that queries may use, as 8GB (default: a quarter)\n"
          "  --column-store SIZE    memory for decoded columns of tables (default: a quarter; 0: none)\n"
+         "  --gpu-cache SIZE       of each GPU's memory, for copies of these (default: 40 percent; 0: none)\n"
          "  --compile-timeout S    seconds (default: 30)\n"
          "  --no-gpu               use the host device only\n"
          "  --log-level LEVEL      error, info or debug (default: info)\n";
@@ -95,6 +96,8 @@ Options parse_options(int argc, char** argv) {
       options.memory_budget = bytes(name, value);
     else if (name == "--column-store")
       options.column_store = bytes(name, value);
+    else if (name == "--gpu-cache")
+      options.gpu_cache = bytes(name, value);
     else if (name == "--compile-timeout")
       options.compile_timeout_s = number<uint32_t>(name, value);
     else if (name == "--log-level")

@@ -20,6 +20,7 @@ struct Options {
   unsigned host_threads = 0;   // 0: one a processor
   uint64_t memory_budget = 0;  // bytes; 0: a quarter of the memory
   uint64_t column_store = UINT64_MAX;  // bytes; UINT64_MAX: a quarter of the memory
+  uint64_t gpu_cache = UINT64_MAX;     // bytes of each GPU; UINT64_MAX: a share of its memory
   uint32_t compile_timeout_s = 30;
   bool use_gpus = true;
   LogLevel log_level = LogLevel::kInfo;

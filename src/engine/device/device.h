@@ -145,6 +145,9 @@ class DeviceQuery {
   virtual DeviceQueryStats stats() const = 0;
 };
 
+/* Bytes of a GPU's memory for columns of tables: a share of what there is. */
+inline constexpr uint64_t kUsualGpuCache = UINT64_MAX;
+
 /* What a query will need; admission adds these up. */
 struct QueryNeeds {
   uint64_t device_bytes;  // working memory on the device before growth
@@ -162,8 +165,13 @@ class Device {
   /* Whether it runs quick code until full code is there. */
   virtual bool runs_quick_code() const { return false; }
 
-  /* Whether its queries take kSegments. */
-  virtual bool runs_segments() const { return false; }
+  /* How the program's queries take kSegments. */
+  struct SegmentShape {
+    uint64_t rows = 0;   // of a task, about; 0: they take none
+    uint32_t tasks = 1;  // at least so many, where there are blocks enough
+    bool plain_texts = true;  // also those that are not one dictionary's
+  };
+  virtual SegmentShape segment_shape(const Program&) const { return {}; }
 
   /* Best chunk size and number of slots for a query over `nblocks` pages. */
   struct ChunkShape {

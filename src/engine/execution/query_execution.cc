@@ -59,7 +59,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   heap_.emplace(*program_, std::move(files), (request.query.flags & TB_QUERY_CHECKSUMS) != 0, engine_.readers,
                 profile_.get());
   columns_.emplace(*program_);
-  segments_.emplace(engine_.column_store, program_, params_, engine_.workers.size());
+  segments_.emplace(engine_.column_store, program_, params_);
   check_table_number(request.query);
   table_number_ = request.query.join_table;
   const JoinTables probed = probed_join_tables(*program_, tables_);
@@ -238,7 +238,7 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     if (input_ended_ || next_sequence_ > 0) throw ProtocolError("SEGMENTS after CHUNK");
   }
   if (take_kept_table(request)) return;
-  const bool runs = engine_.devices[ready_.device]->runs_segments();
+  const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_);
   const SegmentSource::StartTasks start = [this](const std::vector<ChunkTask>& tasks) {
     {
       std::lock_guard lock(mutex_);
@@ -247,8 +247,9 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     submit_without_slot(tasks);
   };
   const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
-                                         ? segments_->take_unchanged(request, heap_->files(), engine_.readers, start)
-                                         : segments_->take(request, heap_->layouts(), runs, start);
+                                         ? segments_->take_unchanged(request, heap_->files(), shape, engine_.readers,
+                                                                     start)
+                                         : segments_->take(request, heap_->layouts(), shape, start);
   // Blocks that come otherwise may be of another state by then.
   if (taken.blocks != request.segments.nblocks) kept_source_.reset();
   std::lock_guard lock(mutex_);

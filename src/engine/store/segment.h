@@ -64,6 +64,9 @@ class StoredColumn {
   uint8_t* text() const { return text_offset_ ? memory_.get() + text_offset_ : nullptr; }
   uint64_t bytes() const { return size_; }
 
+  /* Where a device has a copy of it; only the device that has written it knows what this says. 0: none. */
+  mutable std::atomic<uint64_t> device_place{0};
+
  private:
   struct Free {
     void operator()(uint8_t* memory) const;

@@ -15,6 +15,7 @@
 char *tb_service_path = NULL;
 int	  tb_host_threads = 0;
 int	  tb_memory_budget_mb = 0;
+int	  tb_cache_size_gpu_mb = -1;
 int	  tb_cache_size_host_mb = -1;
 bool  tb_cache_autoload = true;
 int	  tb_admission_wait_ms = 0;
@@ -38,6 +39,11 @@ tb_service_settings_init(void)
 							"Host memory that columns of tables are kept in.",
 							"-1 means a quarter of the machine's, 0 none.",
 							&tb_cache_size_host_mb, -1, -1, INT_MAX, PGC_POSTMASTER,
+							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_turbine.cache_size_gpu",
+							"Memory of each GPU that columns of tables are kept in.",
+							"-1 means 40 percent of what queries may use, 0 none.",
+							&tb_cache_size_gpu_mb, -1, -1, INT_MAX, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("pg_turbine.cache_autoload",
 							 "Loads after a start what was cached before it.", NULL,

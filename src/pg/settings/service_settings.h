@@ -11,6 +11,7 @@
 extern char *tb_service_path;		/* "": the installed one */
 extern int	 tb_host_threads;		/* 0: one a processor */
 extern int	 tb_memory_budget_mb;	/* 0: the service's default */
+extern int	 tb_cache_size_gpu_mb;	/* -1: the service's default */
 extern int	 tb_cache_size_host_mb; /* -1: the service's default */
 extern int	 tb_admission_wait_ms;
 extern bool	 tb_cache_autoload;

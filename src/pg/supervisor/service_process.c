@@ -40,7 +40,8 @@ typedef struct ServiceCommand
 	char  host_threads[12];
 	char  memory_budget[16];
 	char  column_store[16];
-	char *argv[20];
+	char  gpu_cache[16];
+	char *argv[22];
 } ServiceCommand;
 
 static void
@@ -59,6 +60,7 @@ make_command(ServiceCommand *command)
 			 tb_memory_budget_mb);
 	snprintf(command->column_store, sizeof(command->column_store), "%dMB",
 			 tb_cache_size_host_mb);
+	snprintf(command->gpu_cache, sizeof(command->gpu_cache), "%dMB", tb_cache_size_gpu_mb);
 	command->argv[n++] = "turbined";
 	command->argv[n++] = "--data-dir";
 	command->argv[n++] = ".";
@@ -82,6 +84,11 @@ make_command(ServiceCommand *command)
 	{
 		command->argv[n++] = "--column-store";
 		command->argv[n++] = command->column_store;
+	}
+	if (tb_cache_size_gpu_mb >= 0)
+	{
+		command->argv[n++] = "--gpu-cache";
+		command->argv[n++] = command->gpu_cache;
 	}
 	command->argv[n] = NULL;
 	Assert(n < (int) lengthof(command->argv));

@@ -27,6 +27,9 @@ constexpr uint64_t kLargeRelation = 65536;  // blocks: 512 MB
 constexpr uint64_t kChunksToOverlap = 8;    // fewer leave copy and kernels in turns
 constexpr uint64_t kMostSlots = 8;          // kLanes on the device; a read takes longer than a copy
 
+/* Fewer rows than a lane for large slots holds anyway. */
+constexpr uint64_t kSegmentTaskRows = 512 << 10;
+
 /* Newest GPU that LLVM 19 generates code for. */
 constexpr int kNewestCapability = 90;
 
@@ -43,6 +46,9 @@ void refuse_what_only_the_host_runs(const Program& program) {
 
 int target_capability(int major, int minor) { return std::min(major * 10 + minor, kNewestCapability); }
 
+CudaDevice::CudaDevice(std::shared_ptr<CudaContext> context, uint32_t number, uint64_t cache_size)
+    : context_(std::move(context)), segments_(std::make_shared<SegmentMemory>(context_, number, cache_size)) {}
+
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
   for (const auto& [base, size] : pinned_) context_->driver().note(context_->driver().mem_host_unregister(base));
@@ -56,9 +62,11 @@ TbDeviceInfo CudaDevice::info() const {
   set_text(info.name, gpu.name);
   set_text(info.target, "sm_" + std::to_string(gpu.major * 10 + gpu.minor));
   info.memory_total = gpu.memory_total;
-  // A little less than the pool has: parameters are not part of needs().
-  info.memory_budget = context_->device_memory().budget() / 64 * 63;
-  info.memory_used = context_->device_memory().used();
+  // What columns are kept in is not the queries'. A little less than the pool has: parameters are not
+  // part of needs().
+  info.memory_budget = (context_->device_memory().budget() - segments_->tier.capacity()) / 64 * 63;
+  const uint64_t cached = segments_->tier.used(), used = context_->device_memory().used();
+  info.memory_used = used > cached ? used - cached : 0;
   info.usable = !context_->health().lost();
   info.queries_running = context_->queries_running.load(std::memory_order_relaxed);
   info.queries_total = context_->queries_total.load(std::memory_order_relaxed);
@@ -80,6 +88,12 @@ Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
   const uint64_t chunks = (nblocks + pages - 1) / pages;
   const uint64_t slots = std::clamp<uint64_t>(chunks, 2, kMostSlots);
   return {static_cast<uint32_t>(pages), static_cast<uint32_t>(slots)};
+}
+
+/* Row ids stay with what reads pages, and texts of no dictionary too. */
+Device::SegmentShape CudaDevice::segment_shape(const Program& program) const {
+  if (program.sink() == TB_SINK_ROWS) return {};
+  return {kSegmentTaskRows, 1, false};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
@@ -138,7 +152,7 @@ std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> pr
   auto faults = fault_from_query(QueryFaultScope::armed());
   context_->enter(context_->driver());
   try {
-    return std::make_unique<CudaQuery>(context_, std::move(faults), std::move(program), std::move(params),
+    return std::make_unique<CudaQuery>(context_, segments_, std::move(faults), std::move(program), std::move(params),
                                        std::move(cuda_code), std::move(tables), estimated_rows, budget, profile);
   } catch (const std::bad_alloc&) {
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory");

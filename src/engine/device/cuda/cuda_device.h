@@ -9,19 +9,22 @@
 #include <mutex>
 
 #include "engine/device/cuda/cuda_context.h"
+#include "engine/device/cuda/segments/segment_batch.h"
 #include "engine/device/device.h"
 
 namespace turbine::cuda {
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(std::shared_ptr<CudaContext> context) : context_(std::move(context)) {}
+  /* `number`: from 1 on, of the GPUs that there are. `cache_size`: bytes for copies of stored columns. */
+  CudaDevice(std::shared_ptr<CudaContext> context, uint32_t number, uint64_t cache_size);
   ~CudaDevice() override;
 
   TbDeviceInfo info() const override;
   TbTarget target() const override { return TB_TARGET_PTX; }
   std::string cpu() const override;
   std::string features() const override;
+  SegmentShape segment_shape(const Program& program) const override;
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;
@@ -35,6 +38,7 @@ class CudaDevice : public Device {
 
  private:
   std::shared_ptr<CudaContext> context_;
+  std::shared_ptr<SegmentMemory> segments_;
   std::mutex pinned_mutex_;            // protects what follows
   std::map<void*, uint64_t> pinned_;  // those that this device has pinned
 };

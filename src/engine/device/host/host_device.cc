@@ -88,6 +88,11 @@ double kept_row_bytes(const Program& program) {
   return program.sink() == TB_SINK_BUILD ? 2 * bytes + kSlotsAndChain : bytes;
 }
 
+/* Rows of a task of segments: enough to make little of what a task costs, few enough to spread. Of a
+ * small table each thread should get some tasks all the same. */
+constexpr uint64_t kSegmentTaskRows = 64 << 10;
+constexpr uint32_t kTasksPerThread = 4;
+
 /* Half may wait for a word to the backend while the threads have the others. */
 uint64_t most_slots(uint64_t threads) { return 2 * threads + 4; }
 
@@ -117,6 +122,10 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
   info_.memory_total = memory_limit();
   info_.memory_budget = options.memory_budget ? options.memory_budget : info_.memory_total / 4;
   info_.usable = 1;
+}
+
+Device::SegmentShape HostDevice::segment_shape(const Program&) const {
+  return {kSegmentTaskRows, kTasksPerThread * std::max(pool_.size(), 1u)};
 }
 
 Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks, bool copied) const {

@@ -21,7 +21,7 @@ FoundDevices find_devices(const DeviceOptions& options) {
     found.why_no_gpu = "switched off";
     return found;
   }
-  for (auto& gpu : find_gpus(&found.why_no_gpu))
+  for (auto& gpu : find_gpus(&found.why_no_gpu, 0, options.gpu_cache_size))
     if (found.devices.size() < TB_MAX_DEVICES) found.devices.push_back(std::move(gpu));
   return found;
 }

@@ -19,6 +19,7 @@ struct DeviceOptions {
   unsigned host_threads = 0;        // 0: one per processor
   uint64_t host_memory_budget = 0;  // 0: a quarter of the memory
   bool use_gpus = true;
+  uint64_t gpu_cache_size = kUsualGpuCache;  // of each GPU's memory, for columns of tables
 };
 
 struct FoundDevices {

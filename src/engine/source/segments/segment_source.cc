@@ -18,11 +18,6 @@
 namespace turbine {
 namespace {
 
-/* Rows of a task: enough to make little of what a task costs, few enough to spread. Of a small
- * table each thread should get some tasks all the same. */
-constexpr uint64_t kMorselRows = 64 << 10;
-constexpr uint32_t kTasksPerThread = 4;
-
 /* Segments whose pages one job looks at: 1,024 system calls. */
 constexpr size_t kSegmentsPerLook = 16;
 
@@ -130,13 +125,27 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   return part;
 }
 
-std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segments) {
-  const uint64_t most_blocks = part.nblocks / (kTasksPerThread * std::max(threads_, 1u));
+/* Where a device takes texts of one dictionary alone, the first segment of a part says which. */
+bool SegmentSource::fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape) {
+  if (shape.plain_texts) return true;
+  std::vector<const TextDictionary*> dictionaries;
+  for (const uint32_t number : *part.columns) {
+    const StoredColumn& column = *some.segment->find(number)->data;
+    if (tb_type_is_text(column.type())) return false;
+    dictionaries.push_back(column.dictionary());
+  }
+  if (part.dictionaries.empty()) part.dictionaries = dictionaries;
+  return part.dictionaries == dictionaries;
+}
+
+std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segments,
+                                               const Device::SegmentShape& shape) {
+  const uint64_t most_blocks = part.nblocks / shape.tasks;
   std::vector<ChunkTask> tasks;
   std::shared_ptr<SegmentMorsel> morsel;
   uint64_t rows = 0, blocks = 0;
   for (TakenSegment& some : segments) {
-    if (!morsel || rows >= kMorselRows || blocks >= most_blocks) {
+    if (!morsel || rows >= shape.rows || blocks >= most_blocks) {
       morsel = std::make_shared<SegmentMorsel>();
       morsel->columns = part.columns;
       ChunkTask task{};
@@ -154,7 +163,9 @@ std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segme
 }
 
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
-void SegmentSource::take_some(Part& part, Segments& segments, Answer& answer, const StartTasks& start) {
+void SegmentSource::take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
+                              const StartTasks& start) {
+  std::erase_if(segments, [&](const TakenSegment& some) { return !fits(part, some, shape); });
   std::erase_if(segments, [&](const TakenSegment& some) {
     const bool excluded = zones_.excludes(*some.segment, *part.columns);
     answer.add(some, excluded);
@@ -163,11 +174,11 @@ void SegmentSource::take_some(Part& part, Segments& segments, Answer& answer, co
   if (rows_sink())
     std::move(segments.begin(), segments.end(), std::back_inserter(part.waiting));
   else if (!segments.empty())
-    start(tasks_of(part, segments));
+    start(tasks_of(part, segments, shape));
 }
 
-SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs,
-                                         const StartTasks& start) {
+SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts,
+                                         const Device::SegmentShape& shape, const StartTasks& start) {
   check_program();
   if (request.segments.part != parts_.size() + 1 || parts_.size() >= TB_MAX_PARTS)
     throw ProtocolError("SEGMENTS: bad number of a part");
@@ -177,17 +188,18 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
   Answer answer(request, rows_sink());
   StoredTable::Search search;
   StoredTable::Found found;
-  for (bool more = runs && part.table; more;) {
+  for (bool more = shape.rows > 0 && part.table; more;) {
     more = part.table->find_some(*part.columns, known_of(request), &search, &found);
     for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
-    take_some(part, found.good, answer, start);
+    take_some(part, found.good, shape, answer, start);
   }
   parts_.push_back(std::move(part));
   return answer.finish(rows_sink());
 }
 
 SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& request, const RelationFiles& files,
-                                                   WorkerPool& readers, const StartTasks& start) {
+                                                   const Device::SegmentShape& shape, WorkerPool& readers,
+                                                   const StartTasks& start) {
   check_program();
   const uint32_t number = request.segments.part;
   if (number == 0 || number > parts_.size() || !parts_[number - 1].table ||
@@ -208,7 +220,7 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   for (const TakenSegment& some : doubtful)
     if (some.blocks != 0) found.good.push_back(some);
   Answer answer(request, rows_sink());
-  take_some(part, found.good, answer, start);
+  take_some(part, found.good, shape, answer, start);
   std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
     return a.segment->first_block < b.segment->first_block;
   });

@@ -31,13 +31,11 @@ namespace turbine {
 
 class SegmentSource final : public ChunkSource {
  public:
-  SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                unsigned threads)
+  SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params)
       : store_(store),
         program_(std::move(program)),
         params_(std::move(params)),
-        zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())),
-        threads_(threads) {}
+        zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())) {}
 
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
@@ -47,14 +45,15 @@ class SegmentSource final : public ChunkSource {
   /* Gets tasks as soon as there are some: others are still to be found. */
   using StartTasks = std::function<void(std::vector<ChunkTask>)>;
 
-  /* Answers the first SEGMENTS of a part. `runs`: the device runs segments; else none is
-   * taken, but the part is known. Throws ProtocolError. */
-  Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, bool runs, const StartTasks& start);
+  /* Answers the first SEGMENTS of a part. `shape`: how the device takes segments; where it does
+   * not, the part is known all the same. Throws ProtocolError. */
+  Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, const Device::SegmentShape& shape,
+             const StartTasks& start);
 
   /* Answers the second: of the blocks whose pages are in `files` what they were when they
    * were decoded. Waits for `readers`, not for drives. Throws ProtocolError. */
-  Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, WorkerPool& readers,
-                       const StartTasks& start);
+  Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, const Device::SegmentShape& shape,
+                       WorkerPool& readers, const StartTasks& start);
 
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
@@ -72,21 +71,24 @@ class SegmentSource final : public ChunkSource {
  private:
   using Segments = std::vector<TakenSegment>;
   struct Part : StoredPart {
+    std::vector<const TextDictionary*>
+        dictionaries;  // by column: that of all segments that are taken, if it has to be one
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
   };
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
   Part part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
   void check_program() const;
   class Answer;
-  void take_some(Part& part, Segments& segments, Answer& answer, const StartTasks& start);
-  std::vector<ChunkTask> tasks_of(const Part& part, Segments& segments);
+  void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
+                 const StartTasks& start);
+  static bool fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape);
+  std::vector<ChunkTask> tasks_of(const Part& part, Segments& segments, const Device::SegmentShape& shape);
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;
   const std::shared_ptr<const std::string> params_;
   const ZoneFilter zones_;
   std::vector<Part> parts_;  // number 1 is the first
-  const unsigned threads_;   // that run tasks
   uint64_t tasks_ = 0;       // so far
 };
 

@@ -70,11 +70,12 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages) {
   return bytes;
 }
 
-QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<FaultInjector> faults,
-                               std::shared_ptr<const Program> program_, std::shared_ptr<const std::string> params_,
-                               std::shared_ptr<const CudaCode> code_, JoinTables join_tables, double estimated_rows,
-                               uint64_t budget, QueryProfile* profile_)
+QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<SegmentMemory> segments_,
+                               std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program_,
+                               std::shared_ptr<const std::string> params_, std::shared_ptr<const CudaCode> code_,
+                               JoinTables join_tables, double estimated_rows, uint64_t budget, QueryProfile* profile_)
     : context(std::move(context_)),
+      segments(std::move(segments_)),
       driver(context->driver_with(std::move(faults))),
       program(std::move(program_)),
       params(std::move(params_)),
@@ -86,6 +87,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
       compute(driver),
       out(driver),
       signal(driver) {
+  segment_query = segments->tier.begin_query();
   if (profile) stream_profile.emplace(driver, *profile, copy);
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
@@ -158,6 +160,15 @@ void ChunkLane::prepare(const ChunkTask& task) {
     if (task.layout) query_.prepare_layout(*task.layout);
   } else if (task.kind == kUnmatchedRows) {
     ensure_memory(0, task.nrows);
+  } else if (task.kind == kSegments) {
+    if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.segments, query_.segment_query, query_.account);
+    batch_->prepare(*task.segments, ncolumns_);
+    try {
+      ensure_memory(0, batch_->nrows());
+    } catch (...) {
+      batch_->release();
+      throw;
+    }
   } else {
     const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
     if (chunk->ncolumns != ncolumns_)
@@ -267,6 +278,21 @@ void ChunkLane::upload_unmatched() {
                                                       static_cast<size_t>(task_.nrows), query_.copy.get()));
 }
 
+void ChunkLane::upload_segments() {
+  fill_arguments(0, batch_->nrows());
+  host_arguments().pipeline.nrows = batch_->nrows();
+  batch_->copy_dictionaries(query_.copy.get());
+  std::vector<DecodedColumn> columns;
+  TbColumnData* arrays = column_arguments();
+  for (size_t i = 0; i < ncolumns_; i++) {
+    arrays[i].bytes = device_pointer<const uint8_t>(batch_->text_bytes(i));
+    columns.push_back({static_cast<uint8_t*>(arrays[i].values), arrays[i].valid,
+                       tb_type_width(query_.program->columns()[i].type), 0});
+  }
+  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  bytes_to_device_ += batch_->upload(columns, query_.copy.get());
+}
+
 void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) const {
   const uint64_t most = uint64_t{query_.context->properties().multiprocessors} * kBlocksPerMultiprocessor;
   const uint64_t blocks = std::clamp<uint64_t>((threads + kThreadsPerBlock - 1) / kThreadsPerBlock, 1, most);
@@ -290,6 +316,8 @@ void ChunkLane::run_decode() {
     query_.driver.check(query_.driver.memcpy_dtod_async(pipeline_arguments() + offsetof(TbPipelineArgs, nrows),
                                                         decode_arguments() + offsetof(TbDecodeArgs, nrows),
                                                         sizeof(uint32_t), query_.compute.get()));
+  } else if (task_.kind == kSegments) {
+    launch(batch_->kernel(), batch_->jobs() * kThreadsPerBlock, batch_->arguments());
   }
   decode_end_.record(query_.compute.get());
 }
@@ -344,6 +372,8 @@ void ChunkLane::start(const ChunkTask& task) {
     upload_pages();
   else if (task_.kind == kUnmatchedRows)
     upload_unmatched();
+  else if (task_.kind == kSegments)
+    upload_segments();
   else
     upload_columns();
   copy_end_.record(query_.copy.get());
@@ -434,7 +464,7 @@ void ChunkLane::record_spans() {
   if (!input_accounted_) {
     profile.add_tables();
     profile.add(TB_SPAN_COPY_TO_GPU, chunk, copy_begin_, copy_end_, profile.copy_track());
-    if (task_.kind == TB_CHUNK_PAGES)
+    if (task_.kind == TB_CHUNK_PAGES || task_.kind == kSegments)
       profile.add(TB_SPAN_KERNEL_DECODE, chunk, decode_begin_, decode_end_, profile.compute_track());
   }
   if (state_ == State::FETCHING || state_ == State::COPYING) {
@@ -460,6 +490,7 @@ void ChunkLane::account_times(DeviceQueryStats& stats) {
 
 ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   ChunkOutcome result;
+  if (task_.kind == kSegments) batch_->keep();
   result.errors = errors();
   result.rows_in = task_.kind == kUnmatchedRows ? 0 : decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;

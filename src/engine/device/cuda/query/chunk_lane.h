@@ -20,6 +20,8 @@
  *                                                                     take_rows()
  *   next_rows() probes the chunk's next rows, where not all were at first
  *
+ * A task of segments has tb_decode_segments instead of tb_decode (segments/segment_batch.h).
+ *
  * A source of rows has no tb_decode, nor have rows of a table that a FULL join has not
  * matched: of those there is nothing to copy, all columns are NULL.
  *
@@ -44,12 +46,15 @@
 #include "engine/device/cuda/memory/matched_rows.h"
 #include "engine/device/cuda/query/row_range.h"
 #include "engine/device/cuda/query/stream_profile.h"
+#include "engine/device/cuda/segments/segment_batch.h"
 
 namespace turbine::cuda {
 
 /* What a query's lanes share. */
 struct QueryResources {
   std::shared_ptr<CudaContext> context;
+  std::shared_ptr<SegmentMemory> segments;
+  uint64_t segment_query = 0;  // begin_query() of the tier
   Driver driver;
   std::shared_ptr<const Program> program;
   std::shared_ptr<const std::string> params;
@@ -68,10 +73,10 @@ struct QueryResources {
   UniqueStream copy, compute, out, signal;
   std::optional<StreamProfile> stream_profile;  // with a profile
 
-  QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
-                 std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                 std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget,
-                 QueryProfile* profile);
+  QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<SegmentMemory> segments,
+                 std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
+                 std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code,
+                 JoinTables join_tables, double estimated_rows, uint64_t budget, QueryProfile* profile);
 
   /* Copies the layout's parameters to the device, on `copy`, unless they are
    * there. Throws DeviceError. */
@@ -136,7 +141,11 @@ class ChunkLane {
   bool reached() const;
   /* Is its chunk reserved, but not applied? (grouped) */
   bool reserved_only() const { return state_ == State::SINKING; }
-  void release() { state_ = State::FREE; }
+  /* What is in flight has been waited for. */
+  void release() {
+    if (batch_) batch_->release();
+    state_ = State::FREE;
+  }
 
   /* Once reached: what the kernels left. */
   uint32_t errors() const;
@@ -174,6 +183,7 @@ class ChunkLane {
   void upload_pages();
   void upload_columns();
   void upload_unmatched();
+  void upload_segments();
   Function decode_kernel() const;
   void run_decode();
   Function sink_kernel() const;
@@ -209,6 +219,7 @@ class ChunkLane {
   Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row
   uint64_t tuple_capacity_ = 0;
   std::optional<LaneRows> rows_;  // PROJECT
+  std::optional<SegmentBatch> batch_;  // of a task of segments
   uint64_t row_capacity_ = 0;
   LaneLayout layout_;
 

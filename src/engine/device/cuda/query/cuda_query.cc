@@ -34,23 +34,29 @@ std::exception_ptr as_device_error(std::exception_ptr error) {
   }
 }
 
+bool has_no_rows(const SegmentMorsel& morsel) {
+  return std::all_of(morsel.segments.begin(), morsel.segments.end(),
+                     [](const TakenSegment& taken) { return taken.segment->rows_of_blocks(taken.blocks) == 0; });
+}
+
 bool is_empty(const ChunkTask& task) {
   switch (task.kind) {
     case TB_CHUNK_PAGES: return task.npages == 0;
     case kUnmatchedRows: return task.nrows == 0;
+    case kSegments: return has_no_rows(*task.segments);
     default: return reinterpret_cast<const TbColumnsChunk*>(task.data)->nrows == 0;
   }
 }
 
 }  // namespace
 
-CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<FaultInjector> faults,
-                     std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
-                     QueryProfile* profile)
+CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<SegmentMemory> segments,
+                     std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
+                     std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
+                     double estimated_rows, uint64_t budget, QueryProfile* profile)
     : context_(context),
-      resources_(std::move(context), std::move(faults), std::move(program), std::move(params), std::move(code),
-                 std::move(tables), estimated_rows, budget, profile) {
+      resources_(std::move(context), std::move(segments), std::move(faults), std::move(program), std::move(params),
+                 std::move(code), std::move(tables), estimated_rows, budget, profile) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);

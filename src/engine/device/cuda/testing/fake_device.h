@@ -18,12 +18,12 @@ namespace turbine::cuda::testing {
 
 class FakeDevice {
  public:
-  /* `set_kernels(FakeDriver&)`: before the GPU is found. */
+  /* `set_kernels(FakeDriver&)`: before the GPU is found. `cache_size`: for columns of tables. */
   template <class SetKernels>
-  FakeDevice(const FakeOptions& options, SetKernels set_kernels) : fake_(options) {
+  FakeDevice(const FakeOptions& options, SetKernels set_kernels, uint64_t cache_size = 0) : fake_(options) {
     set_kernels(fake_);
     std::string why;
-    devices_ = find_gpus(fake_.table(), &why, 0);
+    devices_ = find_gpus(fake_.table(), &why, 0, cache_size);
     EXPECT_EQ(devices_.size(), 1u) << why;
   }
   ~FakeDevice() {

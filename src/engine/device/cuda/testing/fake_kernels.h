@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/cuda/kernels/decode_segments.h"
 #include "engine/device/cuda/testing/fake_driver.h"
 #include "engine/device/device.h"
 #include "engine/program/group_layout.h"
@@ -207,6 +208,11 @@ struct FakeReduce {
 };
 
 /* Registers the kernels of a program of fake_program(). */
+inline void fake_decode_segments(void* arguments) {
+  const auto& args = *static_cast<const DecodeSegmentsArgs*>(arguments);
+  for (uint64_t job = uint64_t{args.nruns} * args.ncolumns; job-- > 0;) decode_run(args, job, 0, 1);
+}
+
 inline void set_fake_kernels(FakeDriver& fake, const Program& program,
                              std::shared_ptr<std::atomic<uint32_t>> lost_groups = nullptr) {
   const GroupLayout layout = group_layout(program);
@@ -215,6 +221,7 @@ inline void set_fake_kernels(FakeDriver& fake, const Program& program,
   fake.set_kernel("tb_reserve", FakeReserve{layout, std::move(lost_groups)});
   fake.set_kernel("tb_apply", FakeApply{layout});
   fake.set_kernel("tb_reduce", FakeReduce{layout});
+  fake.set_kernel(kDecodeSegments, fake_decode_segments);
 }
 
 }  // namespace turbine::cuda::testing

@@ -39,6 +39,7 @@ struct Chunk {
   uint32_t npages = 0;
   std::vector<uint32_t> ids;
   const ChunkLayout* layout = nullptr;
+  std::shared_ptr<const SegmentMorsel> segments;
   ChunkOutcome outcome;
   std::exception_ptr error;
   int times_done = 0;
@@ -105,13 +106,14 @@ inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
   Completion completion(chunks.size());
   for (size_t i = 0; i < chunks.size(); i++) {
     Chunk& chunk = chunks[i];
-    const ChunkTask task{i,
-                         chunk.kind,
-                         chunk.data.data(),
-                         chunk.npages,
-                         chunk.ids.data(),
-                         static_cast<uint32_t>(chunk.ids.size()),
-                         chunk.layout};
+    ChunkTask task{i,
+                   chunk.kind,
+                   chunk.data.data(),
+                   chunk.npages,
+                   chunk.ids.data(),
+                   static_cast<uint32_t>(chunk.ids.size()),
+                   chunk.layout};
+    task.segments = chunk.segments;
     query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
       chunk.outcome = outcome;
       chunk.error = error;

@@ -1,0 +1,229 @@
+/* segment_batch_test.cc - rows of stored segments reach a GPU's pipelines as they are, kept there or not, whatever
+ * fails. */
+#include "engine/device/cuda/segments/segment_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "engine/device/cuda/testing/fake_device.h"
+#include "engine/device/cuda/testing/query_run.h"
+#include "engine/store/column_codes.h"
+
+namespace turbine::cuda::testing {
+namespace {
+
+constexpr uint32_t kRowsABlock = 50;
+
+/* Column 0 has these values, `kRowsABlock` a block. */
+std::shared_ptr<const Segment> segment_of(const std::vector<int32_t>& values) {
+  auto segment = std::make_shared<Segment>();
+  const auto nrows = static_cast<uint32_t>(values.size());
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    segment->row_start[i + 1] = std::min(nrows, (i + 1) * kRowsABlock);
+    if (segment->rows_of(i) > 0) segment->blocks |= BlockMask{1} << i;
+  }
+  const ColumnOrigin origin{reinterpret_cast<const uint8_t*>(values.data()), nullptr, nullptr};
+  const ColumnPiece piece{&origin, 0, nrows, 0};
+  segment->columns.emplace_back(0, segment->blocks, encode_column(TB_TYPE_INT4, false, nrows, {&piece, 1}));
+  return segment;
+}
+
+/* Segments of values of several widths, some blocks of them taken. */
+class SegmentBatchTest : public ::testing::Test {
+ protected:
+  void open(Shape shape, uint64_t cache_size, const FakeOptions& options = {}) {
+    program_ = fake_program(shape);
+    device_ = std::make_unique<FakeDevice>(
+        options, [this](FakeDriver& fake) { set_fake_kernels(fake, *program_); }, cache_size);
+  }
+  void make_chunks(uint32_t seed, size_t count) {
+    std::mt19937 random(seed);
+    const auto columns = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{0});
+    for (size_t c = 0; c < count; c++) {
+      auto morsel = std::make_shared<SegmentMorsel>();
+      morsel->columns = columns;
+      for (int s = 0; s < 3; s++) {
+        const int32_t span = std::array{1, 200, 60000, 1 << 30}[random() % 4];
+        std::vector<int32_t> values(random() % (TB_SEGMENT_BLOCKS * kRowsABlock));
+        for (int32_t& value : values) value = 1000 + static_cast<int32_t>(random() % static_cast<uint32_t>(span));
+        const auto segment = segment_of(values);
+        const BlockMask some = random() % 2 ? ~BlockMask{0} : uint64_t{random()} << 32 | random();
+        const TakenSegment taken{segment, segment->blocks & some};
+        each_row_range(*segment, taken.blocks, [&](uint32_t first, uint32_t end) {
+          for (uint32_t i = first; i < end; i++) {
+            count_++;
+            sum_ += values[i];
+            counts_[values[i]]++;
+          }
+        });
+        morsel->segments.push_back(taken);
+      }
+      Chunk chunk;
+      chunk.kind = kSegments;
+      chunk.segments = morsel;
+      chunks_.push_back(std::move(chunk));
+    }
+  }
+  Answer run(uint64_t fault = 0) {
+    for (Chunk& chunk : chunks_) chunk.times_done = 0;
+    return run_query(**device_, program_, chunks_, kNoLimit, fault);
+  }
+  void expect_right(const Answer& answer) {
+    if (program_->grouped()) {
+      EXPECT_EQ(answer.counts, counts_);
+    } else {
+      EXPECT_EQ(answer.count, count_);
+      EXPECT_EQ(answer.sum, sum_);
+    }
+  }
+
+  std::shared_ptr<const Program> program_;
+  std::unique_ptr<FakeDevice> device_;
+  std::vector<Chunk> chunks_;
+  int64_t count_ = 0, sum_ = 0;
+  std::map<int32_t, int64_t> counts_;
+};
+
+TEST_F(SegmentBatchTest, EveryRowOnce) {
+  for (const Shape shape : {Shape::UNGROUPED, Shape::GROUPED}) {
+    chunks_.clear();
+    count_ = sum_ = 0;
+    counts_.clear();
+    open(shape, uint64_t{1} << 30);
+    make_chunks(3, 20);
+    expect_right(run());
+    device_.reset();
+  }
+}
+
+TEST_F(SegmentBatchTest, WhatIsKeptIsNotCopiedAgain) {
+  open(Shape::UNGROUPED, uint64_t{1} << 30);
+  make_chunks(4, 20);
+  const Answer first = run(), second = run();
+  expect_right(first);
+  expect_right(second);
+  uint64_t bytes = 0;
+  for (const Chunk& chunk : chunks_)
+    for (const TakenSegment& taken : chunk.segments->segments) bytes += taken.segment->columns[0].data->bytes();
+  EXPECT_GE(first.stats.bytes_to_device, second.stats.bytes_to_device + bytes);
+}
+
+TEST_F(SegmentBatchTest, WithoutACacheAllIsCopiedEachTime) {
+  open(Shape::UNGROUPED, 0);
+  make_chunks(5, 20);
+  const Answer first = run(), second = run();
+  expect_right(first);
+  expect_right(second);
+  EXPECT_EQ(first.stats.bytes_to_device, second.stats.bytes_to_device);
+}
+
+/* Tables in turn, together larger than the tier: some stay, none is wrong. */
+TEST_F(SegmentBatchTest, ACacheThatIsTooSmall) {
+  open(Shape::UNGROUPED, uint64_t{2} << 20, {.most_delay_us = 0});
+  make_chunks(6, 400);
+  uint64_t all = 0;
+  for (const Chunk& chunk : chunks_)
+    for (const TakenSegment& taken : chunk.segments->segments) all += taken.segment->columns[0].data->bytes();
+  ASSERT_GT(all, uint64_t{5} << 19);
+  for (int i = 0; i < 3; i++) expect_right(run());
+  const uint64_t copied = run().stats.bytes_to_device;
+  EXPECT_LT(copied, all);
+  // Others push them out, but not at once.
+  chunks_.clear();
+  count_ = sum_ = 0;
+  make_chunks(7, 400);
+  const uint64_t first = run().stats.bytes_to_device;
+  for (int i = 0; i < 40; i++) expect_right(run());
+  EXPECT_LT(run().stats.bytes_to_device, first);
+}
+
+TEST_F(SegmentBatchTest, EachDriverCallFailsInTurn) {
+  open(Shape::GROUPED, uint64_t{1} << 30);
+  uint32_t failed = 0;
+  for (uint32_t nth = 1;; nth++) {
+    // Others, so that there is something to copy.
+    chunks_.clear();
+    counts_.clear();
+    make_chunks(100 + nth, 4);
+    const uint64_t calls = device_->driver().calls();
+    try {
+      expect_right(run(encode_query_fault(nth, nth % 2 ? kOutOfMemory : kLaunchOutOfResources)));
+      // Either nothing failed, or fewer lanes did it.
+      if (device_->driver().calls() - calls < nth) break;
+    } catch (const DeviceError&) {
+      failed++;
+    }
+    ASSERT_LT(nth, 3000u);
+  }
+  EXPECT_GT(failed, 20u);
+  expect_right(run());
+}
+
+/* The kernel's work, against what the host decodes. */
+TEST(DecodeRun, IsWhatTheHostDecodes) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 300; round++) {
+    const uint32_t type = std::array<uint32_t, 6>{TB_TYPE_BOOL, TB_TYPE_INT2,   TB_TYPE_INT4,
+                                                  TB_TYPE_INT8, TB_TYPE_NUM128, TB_TYPE_TEXT}[random() % 6];
+    const uint32_t width = tb_type_width(type), nrows = 1 + static_cast<uint32_t>(random() % 3000);
+    const bool nullable = random() % 2;
+    std::vector<uint8_t> values(uint64_t{nrows} * width), valid(nrows, 1);
+    std::vector<int32_t> codes(nrows);
+    std::string bytes = "some bytes to point to";
+    const uint64_t mask = ~uint64_t{0} >> random() % 64;
+    for (uint32_t i = 0; i < nrows; i++) {
+      if (nullable) valid[i] = random() % 3 != 0;
+      const uint64_t value = type == TB_TYPE_BOOL ? random() & 1 : random() & mask;
+      const TbTextView view{static_cast<uint32_t>(value % 9), 0, 0, static_cast<uint32_t>(value % 13)};
+      const uint64_t wide[2] = {value, random()};
+      if (type == TB_TYPE_TEXT)
+        memcpy(&values[uint64_t{i} * width], &view, width);
+      else
+        memcpy(&values[uint64_t{i} * width], wide, width);
+    }
+    const ColumnOrigin origin{values.data(), nullable ? valid.data() : nullptr,
+                              reinterpret_cast<const uint8_t*>(bytes.data())};
+    const ColumnPiece piece{&origin, 0, nrows, 0};
+    std::shared_ptr<const StoredColumn> column;
+    if (type == TB_TYPE_TEXT) {
+      auto dictionary = std::make_shared<TextDictionary>();
+      ASSERT_TRUE(dictionary->encode(piece, codes.data()));
+      const ColumnOrigin coded{reinterpret_cast<const uint8_t*>(codes.data()), origin.valid, nullptr};
+      const ColumnPiece coded_piece{&coded, 0, nrows, 0};
+      column = encode_texts(dictionary, nullable, nrows, {&coded_piece, 1});
+    } else {
+      column = encode_column(type, nullable, nrows, {&piece, 1});
+    }
+    std::vector<uint64_t> room(2 * nrows);
+    const TbColumnData expected = decode_column(*column, 0, nrows, room.data());
+    const bool plain = column->width() == StoredColumn::kPlain;
+    const StoredPlace place{static_cast<const uint8_t*>(column->values()),
+                            column->valid(),
+                            column->dictionary() ? column->dictionary()->views() : nullptr,
+                            plain ? 0 : column->base(),
+                            plain ? tb_type_width(column->type()) : column->width(),
+                            0};
+    const uint32_t first = static_cast<uint32_t>(random() % nrows);
+    const RowRun run{0, first, nrows - first, 5};
+    std::vector<uint64_t> out(2 * (nrows + 5));
+    std::vector<uint8_t> out_valid(nrows + 5);
+    const DecodedColumn to{reinterpret_cast<uint8_t*>(out.data()), nullable ? out_valid.data() : nullptr, width, 0};
+    const DecodeSegmentsArgs args{&place, &run, &to, 1, 1};
+    for (uint32_t thread = 0; thread < 7; thread++) decode_run(args, 0, thread, 7);
+    for (uint32_t i = first; i < nrows; i++) {
+      const uint64_t at = i - first + 5;
+      if (nullable) {
+        ASSERT_EQ(out_valid[at], valid[i]);
+      }
+      if (!valid[i]) continue;
+      ASSERT_EQ(
+          memcmp(to.values + at * width, static_cast<const uint8_t*>(expected.values) + uint64_t{i} * width, width), 0)
+          << "type " << type << " row " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace turbine::cuda::testing

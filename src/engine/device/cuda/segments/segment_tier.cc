@@ -1,0 +1,191 @@
+/*
+ * segment_tier.cc - see segment_tier.h.
+ *
+ * Owns slabs and dictionaries. Called by segment_batch.cc on queries' workers. Must never
+ * give out memory again that a lane has pinned.
+ */
+#include "engine/device/cuda/segments/segment_tier.h"
+
+#include <algorithm>
+
+namespace turbine::cuda {
+namespace {
+
+/* A slab is what is lost at once where room is needed. */
+constexpr uint64_t kMostSlabSize = uint64_t{256} << 20;
+constexpr uint64_t kLeastSlabSize = uint64_t{1} << 20;
+constexpr uint64_t kSlabs = 16;  // at least so many
+
+/* A slab stays until so many queries have gone by without it: queries that go again and again through more than there
+ * is room for would else find nothing of it. */
+constexpr uint64_t kQueriesKept = 32;
+
+constexpr uint64_t kAlignment = 64;
+
+/* A place: device, slab, generation and offset in units of the alignment. */
+constexpr uint32_t kOffsetBits = 24, kGenerationBits = 16, kSlabBits = 16;
+static_assert(kMostSlabSize / kAlignment <= uint64_t{1} << kOffsetBits);
+
+}  // namespace
+
+SegmentTier::SegmentTier(std::shared_ptr<CudaContext> context, uint32_t device, uint64_t capacity)
+    : context_(std::move(context)),
+      device_(device),
+      capacity_(capacity),
+      slab_size_(std::clamp(capacity / kSlabs, kLeastSlabSize, kMostSlabSize) / kLeastSlabSize * kLeastSlabSize) {}
+
+uint64_t SegmentTier::used() const {
+  std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+uint64_t SegmentTier::begin_query() {
+  std::lock_guard lock(mutex_);
+  return ++queries_;
+}
+
+uint64_t SegmentTier::place_of(uint32_t slab, uint64_t offset) const {
+  const uint64_t generation = slabs_[slab].generation & ((1u << kGenerationBits) - 1);
+  return ((uint64_t{device_} << kSlabBits | slab) << kGenerationBits | generation) << kOffsetBits | offset / kAlignment;
+}
+
+void SegmentTier::pin(uint32_t slab, uint64_t query, Pins& pins) {
+  if (std::find(pins.slabs_.begin(), pins.slabs_.end(), slab) != pins.slabs_.end()) return;
+  if (pins.slabs_.empty()) lanes_++;
+  pins.slabs_.push_back(slab);
+  slabs_[slab].pins++;
+  slabs_[slab].last_query = std::max(slabs_[slab].last_query, query);
+}
+
+void SegmentTier::Pins::release() {
+  if (slabs_.empty()) return;
+  std::lock_guard lock(tier_.mutex_);
+  for (const uint32_t slab : slabs_)
+    if (slab != UINT32_MAX) tier_.slabs_[slab].pins--;
+  slabs_.clear();
+  if (--tier_.lanes_ == 0) tier_.retired_.clear();
+}
+
+void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t query, Pins& pins, DevicePtr* addresses) {
+  std::lock_guard lock(mutex_);
+  uint32_t last = UINT32_MAX;
+  for (size_t i = 0; i < columns.size(); i++) {
+    addresses[i] = 0;
+    const uint64_t place = columns[i]->device_place.load(std::memory_order_relaxed);
+    if (place >> (kSlabBits + kGenerationBits + kOffsetBits) != device_) continue;
+    const auto slab = static_cast<uint32_t>(place >> (kGenerationBits + kOffsetBits) & ((1u << kSlabBits) - 1));
+    const uint64_t offset = (place & ((uint64_t{1} << kOffsetBits) - 1)) * kAlignment;
+    if (slab >= slabs_.size() || place_of(slab, offset) != place) continue;
+    if (slab != last) pin(last = slab, query, pins);
+    addresses[i] = slabs_[slab].memory.device() + offset;
+  }
+}
+
+/* Under the lock. False: there is no room. */
+bool SegmentTier::open_slab(const Driver& driver, uint64_t query) {
+  if (bytes_ + slab_size_ <= capacity_ && slabs_.size() < (1u << kSlabBits) - 1) {
+    try {
+      Slab slab;
+      slab.memory = context_->device_memory().allocate(driver, slab_size_, nullptr);
+      bytes_ += slab.memory.size();
+      slabs_.push_back(std::move(slab));
+      open_ = static_cast<uint32_t>(slabs_.size() - 1);
+      return true;
+    } catch (const DeviceError& error) {
+      if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+    }
+  }
+  uint32_t oldest = UINT32_MAX;
+  for (uint32_t i = 0; i < slabs_.size(); i++) {
+    if (slabs_[i].pins > 0 || slabs_[i].last_query + kQueriesKept > query) continue;
+    if (oldest == UINT32_MAX || slabs_[i].last_query < slabs_[oldest].last_query) oldest = i;
+  }
+  if (oldest == UINT32_MAX) return false;
+  slabs_[oldest].generation++;
+  slabs_[oldest].given = 0;
+  open_ = oldest;
+  return true;
+}
+
+SegmentTier::Extent SegmentTier::reserve(const Driver& driver, uint64_t bytes, uint64_t query, Pins& pins) {
+  std::lock_guard lock(mutex_);
+  if (bytes > slab_size_ || capacity_ == 0) return {};
+  if ((open_ == UINT32_MAX || slabs_[open_].given + bytes > slab_size_) && !open_slab(driver, query)) return {};
+  Slab& slab = slabs_[open_];
+  const Extent extent{slab.memory.device() + slab.given, open_};
+  slab.given += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  pin(open_, query, pins);
+  return extent;
+}
+
+void SegmentTier::publish(const StoredColumn& column, const Extent& extent, DevicePtr address) {
+  std::lock_guard lock(mutex_);
+  const uint64_t offset = address - slabs_[extent.slab].memory.device();
+  column.device_place.store(place_of(extent.slab, offset), std::memory_order_relaxed);
+}
+
+/* Under the lock. */
+void SegmentTier::retire(Block block) {
+  bytes_ -= block.size();
+  retired_.push_back(std::move(block));
+}
+
+/* Under the lock. */
+void SegmentTier::forget_dictionaries() {
+  for (auto entry = dictionaries_.begin(); entry != dictionaries_.end();) {
+    DictionaryCopy& copy = entry->second;
+    if (!copy.original.expired()) {
+      ++entry;
+      continue;
+    }
+    retire(std::move(copy.views));
+    retire(std::move(copy.bytes));
+    entry = dictionaries_.erase(entry);
+  }
+}
+
+SegmentTier::Dictionary SegmentTier::dictionary(const Driver& driver, const std::shared_ptr<TextDictionary>& dictionary,
+                                                Stream stream, Pins& pins) {
+  std::lock_guard lock(mutex_);
+  if (pins.slabs_.empty()) {  // so that what is retired stays
+    pins.slabs_.push_back(UINT32_MAX);
+    lanes_++;
+  }
+  DictionaryCopy& copy = dictionaries_[dictionary.get()];
+  const uint32_t entries = dictionary->entries();
+  const TbTextView* views = dictionary->views();
+  // Entries' texts follow one another.
+  const uint64_t text_size = entries == 0 ? 0 : uint64_t{views[entries - 1].offset} + views[entries - 1].length;
+  auto grow = [&](Block& block, uint64_t size) {
+    if (block.size() >= size && block) return false;
+    Block larger = context_->device_memory().allocate(driver, std::max<uint64_t>(2 * size, 4096), nullptr);
+    bytes_ += larger.size();
+    std::swap(block, larger);
+    if (larger) retire(std::move(larger));
+    return true;
+  };
+  if (copy.original.lock() != dictionary) {  // another one had this address
+    copy.entries = 0;
+    copy.text_size = 0;
+    copy.original = dictionary;
+  }
+  if (entries > copy.entries || !copy.views) {
+    forget_dictionaries();
+    if (grow(copy.views, uint64_t{std::max(entries, 1u)} * sizeof(TbTextView))) copy.entries = 0;
+    if (grow(copy.bytes, text_size)) copy.text_size = 0;
+    const uint64_t from = uint64_t{copy.entries} * sizeof(TbTextView);
+    const uint64_t size = uint64_t{std::max(entries, 1u)} * sizeof(TbTextView);
+    if (size > from)
+      driver.check(driver.memcpy_htod_async(copy.views.device() + from, reinterpret_cast<const uint8_t*>(views) + from,
+                                            size - from, stream));
+    if (text_size > copy.text_size)
+      driver.check(driver.memcpy_htod_async(copy.bytes.device() + copy.text_size, dictionary->bytes() + copy.text_size,
+                                            text_size - copy.text_size, stream));
+    driver.check(driver.stream_synchronize(stream));
+    copy.entries = entries;
+    copy.text_size = text_size;
+  }
+  return {copy.views.device(), copy.bytes.device()};
+}
+
+}  // namespace turbine::cuda

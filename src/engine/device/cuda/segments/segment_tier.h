@@ -1,0 +1,111 @@
+/*
+ * segment_tier.h - copies of stored columns in a GPU's memory, in their encoded form, for queries to
+ * come.
+ *
+ * Memory is taken in slabs, whose space is given out once, from the beginning to the end; where
+ * the tier is full, a slab that no query of late has used is emptied as a whole. A column's place is
+ * written into the column itself (StoredColumn::device_place) with the generation of its slab,
+ * so that a place in a slab that was emptied since is none, and nothing is kept of columns
+ * that went.
+ *
+ * A lane pins the slabs that its kernels read. Copies are published once they are complete.
+ *
+ * Thread-safe.
+ */
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/device/cuda/cuda_context.h"
+#include "engine/store/segment.h"
+
+namespace turbine::cuda {
+
+class SegmentTier {
+ public:
+  /* `device`: number of the GPU in places, from 1 on. Of `capacity` bytes; 0: nothing is kept. */
+  SegmentTier(std::shared_ptr<CudaContext> context, uint32_t device, uint64_t capacity);
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const;
+
+  /* Which slabs a lane reads or writes. */
+  class Pins {
+   public:
+    explicit Pins(SegmentTier& tier) : tier_(tier) {}
+    ~Pins() { release(); }
+    Pins(const Pins&) = delete;
+    void release();
+
+   private:
+    friend class SegmentTier;
+    SegmentTier& tier_;
+    std::vector<uint32_t> slabs_;
+  };
+
+  /* Space in a slab that is given to whoever pins it. */
+  struct Extent {
+    DevicePtr address = 0;  // 0: none
+    uint32_t slab = 0;
+  };
+
+  /* A query begins: what it uses counts as used now. */
+  uint64_t begin_query();
+
+  /* Addresses of columns, 0 where there is no copy, all pinned. */
+  void find(std::span<const StoredColumn* const> columns, uint64_t query, Pins& pins, DevicePtr* addresses);
+
+  /* Space for a copy, in one piece; none if all slabs are in use. */
+  Extent reserve(const Driver& driver, uint64_t bytes, uint64_t query, Pins& pins);
+
+  /* The column's copy in the extent is complete. The extent is still pinned. */
+  void publish(const StoredColumn& column, const Extent& extent, DevicePtr address);
+
+  /* Views and bytes of a dictionary as far as there are entries now, complete when this returns. They stay
+   * as long as some lane has pins. Copies on `stream` and waits for it where there are new ones. Throws DeviceError. */
+  struct Dictionary {
+    DevicePtr views = 0, bytes = 0;
+  };
+  Dictionary dictionary(const Driver& driver, const std::shared_ptr<TextDictionary>& dictionary, Stream stream,
+                        Pins& pins);
+
+ private:
+  struct Slab {
+    Block memory;
+    uint64_t given = 0;
+    uint64_t last_query = 0;
+    uint32_t generation = 0;
+    uint32_t pins = 0;
+  };
+  struct DictionaryCopy {
+    std::weak_ptr<TextDictionary> original;
+    Block views, bytes;
+    uint32_t entries = 0;
+    uint64_t text_size = 0;
+  };
+
+  void pin(uint32_t slab, uint64_t query, Pins& pins);
+  bool open_slab(const Driver& driver, uint64_t query);
+  void forget_dictionaries();
+  uint64_t place_of(uint32_t slab, uint64_t offset) const;
+  void retire(Block block);
+
+  const std::shared_ptr<CudaContext> context_;
+  const uint32_t device_;
+  const uint64_t capacity_, slab_size_;
+
+  mutable std::mutex mutex_;  // protects what follows
+  std::vector<Slab> slabs_;
+  uint32_t open_ = UINT32_MAX;  // slab that space is given out of
+  uint64_t queries_ = 0;
+  uint64_t bytes_ = 0;  // of slabs and dictionaries
+  uint32_t lanes_ = 0;  // that have pins
+  std::map<const TextDictionary*, DictionaryCopy> dictionaries_;
+  std::vector<Block> retired_;  // outgrown, maybe still read by a lane
+};
+
+}  // namespace turbine::cuda
