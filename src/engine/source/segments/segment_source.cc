@@ -138,33 +138,43 @@ bool SegmentSource::fits(Part& part, const TakenSegment& some, const Device::Seg
   return part.dictionaries == dictionaries;
 }
 
-std::vector<ChunkTask> SegmentSource::tasks_of(const Part& part, Segments& segments,
-                                               const Device::SegmentShape& shape) {
+/* `last`: no others will be looked for. */
+std::vector<ChunkTask> SegmentSource::tasks_of(Part& part, Segments& segments, const Device::SegmentShape& shape,
+                                               bool last) {
   const uint64_t most_blocks = part.nblocks / shape.tasks;
   std::vector<ChunkTask> tasks;
-  std::shared_ptr<SegmentMorsel> morsel;
+  Segments some;
+  some.swap(part.rest);
   uint64_t rows = 0, blocks = 0;
-  for (TakenSegment& some : segments) {
-    if (!morsel || rows >= shape.rows || blocks >= most_blocks) {
-      morsel = std::make_shared<SegmentMorsel>();
-      morsel->columns = part.columns;
-      ChunkTask task{};
-      task.sequence = kFirstSequence + tasks_++;
-      task.kind = kSegments;
-      task.segments = morsel;
-      tasks.push_back(std::move(task));
-      rows = blocks = 0;
-    }
-    rows += some.segment->rows_of_blocks(some.blocks);
-    blocks += static_cast<uint64_t>(std::popcount(some.blocks));
-    morsel->segments.push_back(std::move(some));
+  auto count = [&](const TakenSegment& taken) {
+    rows += taken.segment->rows_of_blocks(taken.blocks);
+    blocks += static_cast<uint64_t>(std::popcount(taken.blocks));
+  };
+  auto finish = [&] {
+    auto morsel = std::make_shared<SegmentMorsel>();
+    morsel->columns = part.columns;
+    morsel->segments.swap(some);
+    ChunkTask task{};
+    task.sequence = kFirstSequence + tasks_++;
+    task.kind = kSegments;
+    task.segments = std::move(morsel);
+    tasks.push_back(std::move(task));
+    rows = blocks = 0;
+  };
+  for (const TakenSegment& taken : some) count(taken);
+  for (TakenSegment& taken : segments) {
+    count(taken);
+    some.push_back(std::move(taken));
+    if (rows >= shape.rows || blocks >= most_blocks) finish();
   }
+  if (last && !some.empty()) finish();
+  part.rest.swap(some);
   return tasks;
 }
 
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
 void SegmentSource::take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
-                              const StartTasks& start) {
+                              bool last, const StartTasks& start) {
   std::erase_if(segments, [&](const TakenSegment& some) { return !fits(part, some, shape); });
   std::erase_if(segments, [&](const TakenSegment& some) {
     const bool excluded = zones_.excludes(*some.segment, *part.columns);
@@ -173,8 +183,8 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
   });
   if (rows_sink())
     std::move(segments.begin(), segments.end(), std::back_inserter(part.waiting));
-  else if (!segments.empty())
-    start(tasks_of(part, segments, shape));
+  else if (const std::vector<ChunkTask> tasks = tasks_of(part, segments, shape, last); !tasks.empty())
+    start(tasks);
 }
 
 SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts,
@@ -191,7 +201,7 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
   for (bool more = shape.rows > 0 && part.table; more;) {
     more = part.table->find_some(*part.columns, known_of(request), &search, &found);
     for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
-    take_some(part, found.good, shape, answer, start);
+    take_some(part, found.good, shape, answer, !more, start);
   }
   parts_.push_back(std::move(part));
   return answer.finish(rows_sink());
@@ -220,7 +230,7 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   for (const TakenSegment& some : doubtful)
     if (some.blocks != 0) found.good.push_back(some);
   Answer answer(request, rows_sink());
-  take_some(part, found.good, shape, answer, start);
+  take_some(part, found.good, shape, answer, true, start);
   std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
     return a.segment->first_block < b.segment->first_block;
   });

@@ -73,16 +73,17 @@ class SegmentSource final : public ChunkSource {
   struct Part : StoredPart {
     std::vector<const TextDictionary*>
         dictionaries;  // by column: that of all segments that are taken, if it has to be one
+    Segments rest;     // too few for a task, while others are looked for
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
   };
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
   Part part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
   void check_program() const;
   class Answer;
-  void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
+  void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last,
                  const StartTasks& start);
   static bool fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape);
-  std::vector<ChunkTask> tasks_of(const Part& part, Segments& segments, const Device::SegmentShape& shape);
+  std::vector<ChunkTask> tasks_of(Part& part, Segments& segments, const Device::SegmentShape& shape, bool last);
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;
