@@ -169,7 +169,7 @@ class Device {
   struct SegmentShape {
     uint64_t rows = 0;   // of a task, about; 0: they take none
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
-    bool plain_texts = true;  // also those that are not one dictionary's
+    bool plain_texts = true;  // also those that are not one dictionary's: looking costs a little
   };
   virtual SegmentShape segment_shape(const Program&) const { return {}; }
 

@@ -93,7 +93,10 @@ Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
 /* Row ids stay with what reads pages, and texts of no dictionary too. */
 Device::SegmentShape CudaDevice::segment_shape(const Program& program) const {
   if (program.sink() == TB_SINK_ROWS) return {};
-  return {kSegmentTaskRows, 1, false};
+  const auto columns = program.columns().first(program.source_columns());
+  const bool texts = std::any_of(columns.begin(), columns.end(),
+                                 [](const TbColumn& column) { return tb_type_is_text(column.type); });
+  return {kSegmentTaskRows, 1, !texts};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
