@@ -171,7 +171,8 @@ class Device {
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
     bool plain_texts = true;  // also those that are not one dictionary's: looking costs a little
   };
-  virtual SegmentShape segment_shape(const Program&) const { return {}; }
+  /* Of a file of so many blocks. */
+  virtual SegmentShape segment_shape(const Program&, uint64_t) const { return {}; }
 
   /* Best chunk size and number of slots for a query over `nblocks` pages. */
   struct ChunkShape {

@@ -238,7 +238,7 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     if (input_ended_ || next_sequence_ > 0) throw ProtocolError("SEGMENTS after CHUNK");
   }
   if (take_kept_table(request)) return;
-  const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_);
+  const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_, request.segments.nblocks);
   const SegmentSource::StartTasks start = [this](const std::vector<ChunkTask>& tasks) {
     {
       std::lock_guard lock(mutex_);

@@ -30,6 +30,13 @@ constexpr uint64_t kDictionaryShare = 64;
 /* Segments that a query looks at under one lock. */
 constexpr size_t kFoundAtOnce = 128;
 
+/* Lists that are kept of a table, and from how many segments on they pay. */
+constexpr size_t kLists = 8;
+constexpr size_t kListFrom = 16;
+
+/* Seconds after which the segments of a list that is in use are noted as used again. */
+constexpr uint32_t kNoteAfter = 10;
+
 /* Versions that two threads make of one segment at once: a few tries are enough. */
 constexpr int kTries = 3;
 
@@ -98,14 +105,72 @@ void StoredTable::prefetch(size_t number) const {
   }
 }
 
+/* Under the lock. */
+void StoredTable::changed() {
+  changes_++;
+  for (const KeptList& kept : lists_) store_.used_ -= kept.bytes;
+  lists_.clear();
+}
+
+std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint32_t>& columns, const Known& known) {
+  const uint32_t second = store_.now();
+  std::lock_guard lock(mutex_);
+  for (KeptList& kept : lists_) {
+    if (kept.columns != columns || kept.nblocks != known.nblocks ||
+        memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) != 0 ||
+        memcmp(kept.bits.data(), known.bits, kept.bits.size()) != 0)
+      continue;
+    if (second - kept.noted >= kNoteAfter) {
+      kept.noted = second;
+      const uint32_t tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
+      for (const TakenSegment& taken : kept.list->segments()) {
+        taken.segment->last_used.store(tick, std::memory_order_relaxed);
+        taken.segment->last_hit.store(second, std::memory_order_relaxed);
+      }
+    }
+    for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us()};
+    return kept.list;
+  }
+  return nullptr;
+}
+
+void StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known,
+                            const Search& search, std::vector<TakenSegment> good) {
+  if (good.size() < kListFrom) return;
+  const uint64_t map_pages = (uint64_t{known.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
+  auto list = std::make_shared<const SegmentList>(std::move(good), columns, known.nblocks);
+  const uint64_t bytes = list->bytes() + map_pages * sizeof(uint64_t) + known.nblocks / 8;
+  KeptList kept{*columns,
+                known.nblocks,
+                {known.map_lsn, known.map_lsn + map_pages},
+                {known.bits, known.bits + (uint64_t{known.nblocks} + 7) / 8},
+                std::move(list),
+                bytes,
+                search.second};
+  std::lock_guard lock(mutex_);
+  if (changes_ != search.changes) return;
+  if (lists_.size() >= kLists) {
+    store_.used_ -= lists_[0].bytes;
+    lists_.erase(lists_.begin());
+  }
+  store_.used_ += kept.bytes;
+  lists_.push_back(std::move(kept));
+}
+
 bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found) {
   if (search->tick == 0) {
     search->tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
     search->second = store_.now();
   }
+  const bool begins = search->next == 0;
   found->good.clear();
   found->doubtful.clear();
   std::lock_guard lock(mutex_);
+  if (begins) {
+    search->changes = changes_;
+    search->keep = changes_searched_ == changes_;
+    changes_searched_ = changes_;
+  }
   for (size_t seen = 0; seen < kFoundAtOnce && search->next < segments_.size(); seen++) {
     prefetch(search->next);
     const auto& segment = segments_[search->next++];
@@ -166,6 +231,7 @@ void StoredTable::count_dictionaries() {
 
 /* Under the lock. */
 void StoredTable::publish(uint32_t number, std::shared_ptr<const Segment> version) {
+  changed();
   std::shared_ptr<const Segment>& place = segments_[number];
   store_.used_ += version->bytes();
   if (place) store_.used_ -= place->bytes();
@@ -202,6 +268,7 @@ uint64_t StoredTable::drop() {
   std::vector<std::shared_ptr<const Segment>> segments;  // freed when the lock is
   std::lock_guard lock(mutex_);
   dropped_ = true;
+  changed();
   segments.swap(segments_);
   uint64_t bytes = 0;
   for (const auto& segment : segments)
@@ -301,6 +368,7 @@ void ColumnStore::make_room() {
     if (place != candidate.segment) continue;
     used_ -= candidate.bytes;
     place.reset();
+    candidate.table->changed();
   }
   for (const auto& [key, table] : tables_) {
     std::lock_guard table_lock(table->mutex_);

@@ -24,6 +24,7 @@
 
 #include "engine/store/column_key.h"
 #include "engine/store/segment.h"
+#include "engine/store/segment_list.h"
 #include "engine/store/segment_merge.h"
 
 namespace turbine {
@@ -54,10 +55,21 @@ class StoredTable {
   struct Search {
     uint32_t next = 0;  // segment
     uint32_t tick = 0, second = 0;  // of the store's clock; 0: not begun
+    uint64_t changes = 0;           // of the table, at the beginning
+    bool keep = false;              // nothing had changed since another search: keep_list() pays
     bool hit = false;
   };
   /* Some further segments, in place of what `found` has; false: these are the last. */
   bool find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found);
+
+  /* What a search like this would find, if one has and nothing has changed since; null: search.
+   * It counts as found. */
+  std::shared_ptr<const SegmentList> kept_list(const std::vector<uint32_t>& columns, const Known& known);
+
+  /* Keeps for the next what a search has found, where nothing was doubtful; unless
+   * something has changed since it began. */
+  void keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known, const Search& search,
+                 std::vector<TakenSegment> good);
 
   /*
    * These blocks of a version are all-visible under this LSN, and their pages are what they
@@ -74,6 +86,7 @@ class StoredTable {
 
  private:
   void prefetch(size_t number) const;
+  void changed();
   void publish(uint32_t number, std::shared_ptr<const Segment> version);
   void count_dictionaries();
   friend class ColumnStore;
@@ -86,6 +99,17 @@ class StoredTable {
     int64_t last_us = 0;  // since 1970
   };
 
+  /* What was found, of which map. */
+  struct KeptList {
+    std::vector<uint32_t> columns;
+    uint32_t nblocks;
+    std::vector<uint64_t> map_lsn;
+    std::vector<uint8_t> bits;
+    std::shared_ptr<const SegmentList> list;
+    uint64_t bytes;
+    uint32_t noted;  // a second of the store's clock: its segments count as used then
+  };
+
   ColumnStore& store_;
   const TbFileIdentity file_;
   std::atomic<bool> pinned_{false};
@@ -94,6 +118,8 @@ class StoredTable {
   std::vector<Hits> hits_;                                // by number
   std::vector<std::shared_ptr<const Segment>> segments_;  // by number; null: none
   std::map<uint32_t, std::shared_ptr<TextDictionary>> dictionaries_;  // by number of the column
+  std::vector<KeptList> lists_;  // the latest last
+  uint64_t changes_ = 0, changes_searched_ = UINT64_MAX;  // the latter: when the last search began
   uint64_t dictionary_bytes_ = 0;                         // of these, as far as the store has counted them
   bool dropped_ = false;                                  // nothing is added any more
 };

@@ -129,6 +129,7 @@ struct SegmentMorsel {
   std::vector<TakenSegment> segments;
   std::shared_ptr<const std::vector<uint32_t>> columns;  // as StoredPart says
   uint32_t first_block = 0;  // ROWS: from which row ids count pages
+  bool lasting = false;      // other queries will have the very same one
 };
 
 /* Calls f(first row, end) for the rows of these blocks, in as few pieces as there are. */

@@ -13,6 +13,7 @@
 
 #include "engine/device/cuda/query/cuda_query.h"
 #include "engine/device/query_fault.h"
+#include "engine/store/column_codes.h"
 
 namespace turbine::cuda {
 
@@ -27,8 +28,10 @@ constexpr uint64_t kLargeRelation = 65536;  // blocks: 512 MB
 constexpr uint64_t kChunksToOverlap = 8;    // fewer leave copy and kernels in turns
 constexpr uint64_t kMostSlots = 8;          // kLanes on the device; a read takes longer than a copy
 
-/* Fewer rows than a lane for large slots holds anyway. */
-constexpr uint64_t kSegmentTaskRows = 512 << 10;
+/* Rows of a task of segments: no more than a lane for the usual slots holds anyway, and of large
+ * relations so many that launches are few. */
+constexpr uint64_t kSegmentTaskRows = 256 << 10;
+constexpr uint64_t kLargeTaskRows = 2 << 20;
 
 /* Newest GPU that LLVM 19 generates code for. */
 constexpr int kNewestCapability = 90;
@@ -91,12 +94,12 @@ Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
 }
 
 /* Row ids stay with what reads pages, and texts of no dictionary too. */
-Device::SegmentShape CudaDevice::segment_shape(const Program& program) const {
+Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t nblocks) const {
   if (program.sink() == TB_SINK_ROWS) return {};
   const auto columns = program.columns().first(program.source_columns());
   const bool texts = std::any_of(columns.begin(), columns.end(),
                                  [](const TbColumn& column) { return tb_type_is_text(column.type); });
-  return {kSegmentTaskRows, 1, !texts};
+  return {nblocks < kLargeRelation ? kSegmentTaskRows : kLargeTaskRows, 1, !texts};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
@@ -135,7 +138,10 @@ QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint
                              uint32_t nslots) const {
   refuse_what_only_the_host_runs(program);
   const uint64_t lanes = std::min(nslots, CudaQuery::kLanes);
-  uint64_t bytes = lanes * lane_device_bytes(program, slot_pages);
+  // Slots of this size are those of large relations. Tasks end with a whole segment.
+  const uint64_t task_rows = slot_pages == kLargeSlot ? kLargeTaskRows : kSegmentTaskRows;
+  const uint64_t segment_rows = program.sink() == TB_SINK_ROWS ? 0 : task_rows + kMostSegmentRows;
+  uint64_t bytes = lanes * lane_device_bytes(program, slot_pages, segment_rows);
   if (program.sink() == TB_SINK_AGGREGATE)
     bytes += initial_group_table(program, estimated_rows, context_->device_memory().budget()).device_bytes();
   return {bytes};

@@ -24,7 +24,7 @@ class CudaDevice : public Device {
   TbTarget target() const override { return TB_TARGET_PTX; }
   std::string cpu() const override;
   std::string features() const override;
-  SegmentShape segment_shape(const Program& program) const override;
+  SegmentShape segment_shape(const Program& program, uint64_t nblocks) const override;
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;

@@ -124,7 +124,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
   info_.usable = 1;
 }
 
-Device::SegmentShape HostDevice::segment_shape(const Program&) const {
+Device::SegmentShape HostDevice::segment_shape(const Program&, uint64_t) const {
   return {kSegmentTaskRows, kTasksPerThread * std::max(pool_.size(), 1u)};
 }
 

@@ -21,7 +21,7 @@ class HostDevice final : public Device {
   TbTarget target() const override { return TB_TARGET_HOST; }
   std::string cpu() const override { return ""; }  // the compiler's: it runs on this machine
   bool runs_quick_code() const override { return true; }
-  SegmentShape segment_shape(const Program& program) const override;
+  SegmentShape segment_shape(const Program& program, uint64_t nblocks) const override;
   std::string features() const override { return ""; }
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <iterator>
 
 #include "engine/source/heap/direct_reader.h"
@@ -23,13 +24,6 @@ constexpr size_t kSegmentsPerLook = 16;
 
 /* Behind all chunks: sums of floating-point numbers are folded in this order. */
 constexpr uint64_t kFirstSequence = uint64_t{1} << 40;
-
-/* Sets the bits of a segment's blocks in a part's: segments begin with a byte. */
-void set_bits(const TakenSegment& taken, uint8_t* bits) {
-  static_assert(TB_BLOCKS_PER_MAP_PAGE % 8 == 0 && TB_SEGMENT_BLOCKS % 8 == 0);
-  uint8_t* byte = bits + taken.segment->first_block / 8;
-  for (BlockMask blocks = taken.blocks; blocks != 0; blocks >>= 8) *byte++ |= static_cast<uint8_t>(blocks);
-}
 
 uint64_t count_blocks(const std::vector<TakenSegment>& segments) {
   uint64_t count = 0;
@@ -74,10 +68,17 @@ class SegmentSource::Answer {
     head_.blocks += blocks;
     head_.rows += rows;
     set_bits(some, taken_.data());
-    if (!excluded) return;
-    head_.excluded += blocks;
-    head_.excluded_rows += rows;
-    if (names_excluded_) set_bits(some, excluded_.data());
+    if (excluded) exclude(some, blocks, rows);
+  }
+  /* All of it, and of these `excluded`. */
+  void add(const SegmentList& list, const std::vector<size_t>& excluded) {
+    head_.blocks += list.blocks();
+    head_.rows += list.rows();
+    std::transform(list.bits().begin(), list.bits().end(), taken_.begin(), taken_.begin(), std::bit_or<>());
+    for (const size_t i : excluded) {
+      const TakenSegment& some = list.segments()[i];
+      exclude(some, static_cast<uint64_t>(std::popcount(some.blocks)), some.segment->rows_of_blocks(some.blocks));
+    }
   }
   void add_doubtful(const TakenSegment& some) {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
@@ -99,6 +100,12 @@ class SegmentSource::Answer {
   }
 
  private:
+  void exclude(const TakenSegment& some, uint64_t blocks, uint32_t rows) {
+    head_.excluded += blocks;
+    head_.excluded_rows += rows;
+    if (names_excluded_) set_bits(some, excluded_.data());
+  }
+
   const bool names_excluded_;
   TbSegmentsTaken head_{};
   std::vector<uint8_t> taken_, doubtful_, excluded_;
@@ -138,37 +145,15 @@ bool SegmentSource::fits(Part& part, const TakenSegment& some, const Device::Seg
   return part.dictionaries == dictionaries;
 }
 
-/* `last`: no others will be looked for. */
-std::vector<ChunkTask> SegmentSource::tasks_of(Part& part, Segments& segments, const Device::SegmentShape& shape,
-                                               bool last) {
-  const uint64_t most_blocks = part.nblocks / shape.tasks;
+std::vector<ChunkTask> SegmentSource::tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels) {
   std::vector<ChunkTask> tasks;
-  Segments some;
-  some.swap(part.rest);
-  uint64_t rows = 0, blocks = 0;
-  auto count = [&](const TakenSegment& taken) {
-    rows += taken.segment->rows_of_blocks(taken.blocks);
-    blocks += static_cast<uint64_t>(std::popcount(taken.blocks));
-  };
-  auto finish = [&] {
-    auto morsel = std::make_shared<SegmentMorsel>();
-    morsel->columns = part.columns;
-    morsel->segments.swap(some);
+  for (auto& morsel : morsels) {
     ChunkTask task{};
     task.sequence = kFirstSequence + tasks_++;
     task.kind = kSegments;
     task.segments = std::move(morsel);
     tasks.push_back(std::move(task));
-    rows = blocks = 0;
-  };
-  for (const TakenSegment& taken : some) count(taken);
-  for (TakenSegment& taken : segments) {
-    count(taken);
-    some.push_back(std::move(taken));
-    if (rows >= shape.rows || blocks >= most_blocks) finish();
   }
-  if (last && !some.empty()) finish();
-  part.rest.swap(some);
   return tasks;
 }
 
@@ -181,10 +166,51 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
     answer.add(some, excluded);
     return excluded;
   });
-  if (rows_sink())
-    std::move(segments.begin(), segments.end(), std::back_inserter(part.waiting));
-  else if (const std::vector<ChunkTask> tasks = tasks_of(part, segments, shape, last); !tasks.empty())
-    start(tasks);
+  Segments& to = rows_sink() ? part.waiting : part.rest;
+  std::move(segments.begin(), segments.end(), std::back_inserter(to));
+  if (rows_sink()) return;
+  std::vector<ChunkTask> tasks = tasks_of(
+      cut_morsels(part.rest, part.columns, shape.rows, part.nblocks / shape.tasks, last));
+  if (!tasks.empty()) start(std::move(tasks));
+}
+
+/* What another query has found goes without a look at each segment. */
+void SegmentSource::take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape,
+                              Answer& answer, const StartTasks& start) {
+  const uint64_t most_blocks = part.nblocks / shape.tasks;
+  const size_t count = list.segments().size();
+  std::vector<size_t> excluded;
+  for (size_t i = 0; i < count && !zones_.empty(); i++)
+    if (zones_.excludes(list.zones(i))) excluded.push_back(i);
+  answer.add(list, excluded);
+  if (excluded.empty()) return start(tasks_of(list.morsels(shape.rows, most_blocks)));
+  Segments others;
+  size_t next = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (next < excluded.size() && excluded[next] == i)
+      next++;
+    else
+      others.push_back(list.segments()[i]);
+  }
+  if (!others.empty()) start(tasks_of(cut_morsels(others, part.columns, shape.rows, most_blocks, true)));
+}
+
+/* Segment by segment; what has been found is kept for the next query, where nothing was doubtful and the table does
+ * not change all the time. */
+void SegmentSource::search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape,
+                           Answer& answer, const StartTasks& start) {
+  StoredTable::Search search;
+  StoredTable::Found found;
+  Segments all;
+  bool keep = !rows_sink();
+  for (bool more = true; more;) {
+    more = part.table->find_some(*part.columns, known_of(request), &search, &found);
+    for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
+    keep = keep && search.keep && found.doubtful.empty();
+    if (keep) all.insert(all.end(), found.good.begin(), found.good.end());
+    take_some(part, found.good, shape, answer, !more, start);
+  }
+  if (keep) part.table->keep_list(part.columns, known_of(request), search, std::move(all));
 }
 
 SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts,
@@ -196,12 +222,12 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
 
   Part part = store_.enabled() ? part_of(request, layouts) : Part();
   Answer answer(request, rows_sink());
-  StoredTable::Search search;
-  StoredTable::Found found;
-  for (bool more = shape.rows > 0 && part.table; more;) {
-    more = part.table->find_some(*part.columns, known_of(request), &search, &found);
-    for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
-    take_some(part, found.good, shape, answer, !more, start);
+  if (shape.rows > 0 && part.table) {
+    const auto list = rows_sink() ? nullptr : part.table->kept_list(*part.columns, known_of(request));
+    if (list && (shape.plain_texts || list->one_dictionary()))
+      take_list(part, *list, shape, answer, start);
+    else
+      search(part, request, shape, answer, start);
   }
   parts_.push_back(std::move(part));
   return answer.finish(rows_sink());

@@ -83,7 +83,11 @@ class SegmentSource final : public ChunkSource {
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last,
                  const StartTasks& start);
   static bool fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape);
-  std::vector<ChunkTask> tasks_of(Part& part, Segments& segments, const Device::SegmentShape& shape, bool last);
+  std::vector<ChunkTask> tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
+  void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer,
+                 const StartTasks& start);
+  void search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer,
+              const StartTasks& start);
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;

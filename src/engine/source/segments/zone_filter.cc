@@ -120,14 +120,22 @@ void ZoneFilter::add_comparison(const Program& program, const TbParamBlock* para
   intervals_.push_back(interval);
 }
 
+bool ZoneFilter::Interval::misses(const StoredColumn::Zone& zone) const {
+#ifdef TB_MUTANT_ZONE_TOO_NARROW
+  return zone.known && (zone.greatest <= least || zone.least > greatest);
+#endif
+  return zone.known && (zone.greatest < least || zone.least > greatest);
+}
+
 bool ZoneFilter::excludes(const Segment& segment, const std::vector<uint32_t>& columns) const {
   return std::any_of(intervals_.begin(), intervals_.end(), [&](const Interval& interval) {
-    const StoredColumn::Zone& zone = segment.find(columns[interval.column])->zone;
-#ifdef TB_MUTANT_ZONE_TOO_NARROW
-    return zone.known && (zone.greatest <= interval.least || zone.least > interval.greatest);
-#endif
-    return zone.known && (zone.greatest < interval.least || zone.least > interval.greatest);
+    return interval.misses(segment.find(columns[interval.column])->zone);
   });
+}
+
+bool ZoneFilter::excludes(const StoredColumn::Zone* zones) const {
+  return std::any_of(intervals_.begin(), intervals_.end(),
+                     [&](const Interval& interval) { return interval.misses(zones[interval.column]); });
 }
 
 }  // namespace turbine

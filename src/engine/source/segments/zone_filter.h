@@ -26,12 +26,17 @@ class ZoneFilter {
   /* Whether no row of the segment passes. `columns`: numbers in the store, by the program's
    * source column; the segment has them. */
   bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const;
+  /* The same of zones by source column. */
+  bool excludes(const StoredColumn::Zone* zones) const;
+  /* Whether it excludes nothing. */
+  bool empty() const { return intervals_.empty(); }
 
  private:
   /* What passes of a column: values from `least` to `greatest`. */
   struct Interval {
     size_t column;
     int64_t least, greatest;
+    bool misses(const StoredColumn::Zone& zone) const;
   };
   void add(const Program& program, const TbParamBlock* params, const TbExpr& filter);
   void add_comparison(const Program& program, const TbParamBlock* params, const TbExpr& call);

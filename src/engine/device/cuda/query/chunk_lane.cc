@@ -61,8 +61,8 @@ LaneLayout lane_layout(const Program& program, uint64_t rows) {
   return layout;
 }
 
-uint64_t lane_device_bytes(const Program& program, uint64_t pages) {
-  const uint64_t rows = pages * TB_MAX_TUPLES_PER_PAGE;
+uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segment_rows) {
+  const uint64_t rows = std::max(pages * TB_MAX_TUPLES_PER_PAGE, segment_rows);
   uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) + MemoryPool::rounded(lane_layout(program, rows).size) +
                    MemoryPool::rounded(arguments_size(program));
   if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
@@ -162,7 +162,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
     ensure_memory(0, task.nrows);
   } else if (task.kind == kSegments) {
     if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.segments, query_.segment_query, query_.account);
-    batch_->prepare(*task.segments, ncolumns_);
+    batch_->prepare(task.segments, ncolumns_);
     try {
       ensure_memory(0, batch_->nrows());
     } catch (...) {

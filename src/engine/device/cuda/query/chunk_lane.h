@@ -107,8 +107,9 @@ struct LaneLayout {
 };
 LaneLayout lane_layout(const Program& program, uint64_t rows);
 
-/* Device bytes of a lane for chunks of `pages` pages, as the pool rounds them. */
-uint64_t lane_device_bytes(const Program& program, uint64_t pages);
+/* Device bytes of a lane for chunks of `pages` pages, and for tasks of segments of so many rows, as
+ * the pool rounds them. */
+uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segment_rows);
 
 class ChunkLane {
  public:

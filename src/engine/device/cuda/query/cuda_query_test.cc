@@ -9,6 +9,7 @@
 
 #include "engine/device/cuda/cuda_device.h"
 #include "engine/device/cuda/find_gpus.h"
+#include "engine/device/cuda/query/cuda_query.h"
 #include "engine/device/cuda/testing/query_run.h"
 
 namespace turbine::cuda::testing {
@@ -160,9 +161,10 @@ TEST_F(CudaQueryTest, GrowthBeyondTheBudgetIsRefused) {
   open(Shape::GROUPED);
   const auto pages = make_pages(1000, 1 << 24);
   auto chunks = chunks_of(pages);
-  const QueryNeeds needs = device().needs(*program_, 0, kSlotPages, 4);
+  // The lanes for pages, and some groups.
+  const uint64_t budget = CudaQuery::kLanes * lane_device_bytes(*program_, kSlotPages, 0) + (2 << 20);
   try {
-    run_query(device(), program_, chunks, needs.device_bytes);
+    run_query(device(), program_, chunks, budget);
     FAIL() << "fitted";
   } catch (const DeviceError& error) {
     EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_MEMORY);

@@ -35,18 +35,19 @@ class SegmentBatch {
       : context_(context), driver_(driver), memory_(memory), query_(query), account_(account), pins_(memory.tier) {}
 
   /* Of the first `ncolumns` columns. Throws DeviceError; then nothing is pinned. */
-  void prepare(const SegmentMorsel& morsel, size_t ncolumns);
+  void prepare(const std::shared_ptr<const SegmentMorsel>& morsel, size_t ncolumns);
   uint32_t nrows() const { return nrows_; }
 
-  /* Bytes that views of the column count from; `stream` is waited for where texts are new. */
-  DevicePtr text_bytes(size_t column) const { return dictionaries_[column].bytes; }
+  /* To be called before text_bytes() and upload(); `stream` is waited for where texts are new. */
   void copy_dictionaries(Stream stream);
+  /* What views of the column count from. */
+  DevicePtr text_bytes(size_t column) const { return dictionaries_[column].bytes; }
 
   /* Copies what is missing; returns bytes. `columns`: where rows are written. */
   uint64_t upload(const std::vector<DecodedColumn>& columns, Stream stream);
   /* Jobs of a block each, and the kernel's argument. */
-  uint64_t jobs() const { return uint64_t{runs_.size()} * ncolumns_; }
-  DevicePtr arguments() const { return descriptions_.device(); }
+  uint64_t jobs() const { return uint64_t{nruns_} * ncolumns_; }
+  DevicePtr arguments() const { return arguments_.device(); }
   Function kernel() { return memory_.kernels.decode(driver_); }
 
   /* All is complete: the copies stay. */
@@ -54,11 +55,13 @@ class SegmentBatch {
   void release();
 
  private:
-  struct Places {
-    uint64_t places, runs, columns, size;  // offsets
-  };
-  Places places() const;
-  void describe(const std::vector<DecodedColumn>& columns);
+  void lay_out(const SegmentMorsel& morsel);
+  void find_memory();
+  uint64_t places_size() const;
+  uint64_t description_size() const;
+  uint64_t arguments_size() const;
+  void describe(uint8_t* places) const;
+  void write_arguments(const std::vector<DecodedColumn>& columns);
   DevicePtr destination() const { return extent_.address ? extent_.address : own_.device(); }
 
   CudaContext& context_;
@@ -68,8 +71,10 @@ class SegmentBatch {
   MemoryAccount& account_;
   SegmentTier::Pins pins_;
 
+  std::shared_ptr<const SegmentMorsel> morsel_;
+  std::shared_ptr<const SegmentTier::Description> known_;  // of the morsel; null: it is described anew
   size_t ncolumns_ = 0;
-  uint32_t nrows_ = 0;
+  uint32_t nrows_ = 0, nruns_ = 0;
   std::vector<const StoredColumn*> columns_;  // of column c of segment s: s * ncolumns + c
   std::vector<DevicePtr> addresses_;
   std::vector<RowRun> runs_;
@@ -77,9 +82,10 @@ class SegmentBatch {
   std::vector<SegmentTier::Dictionary> dictionaries_;  // by column; none where it is no text
   uint64_t missing_size_ = 0;
   SegmentTier::Extent extent_;
-  Block descriptions_;       // device
+  Block arguments_;          // device: the kernel's, and where rows are written
+  Block description_;        // device: places, then runs
   Block own_;                // device: columns that the tier has no room for
-  Block staged_;             // pinned: descriptions, then columns
+  Block staged_;             // pinned: arguments, description, columns
 };
 
 }  // namespace turbine::cuda

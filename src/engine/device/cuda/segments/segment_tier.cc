@@ -130,6 +130,46 @@ void SegmentTier::retire(Block block) {
   retired_.push_back(std::move(block));
 }
 
+std::shared_ptr<const SegmentTier::Description> SegmentTier::find_description(
+    const std::shared_ptr<const SegmentMorsel>& morsel, uint64_t query, Pins& pins) {
+  if (!morsel->lasting) return nullptr;
+  std::lock_guard lock(mutex_);
+  const auto found = descriptions_.find(morsel.get());
+  if (found == descriptions_.end() || found->second.morsel.lock() != morsel) return nullptr;
+  for (const auto& [slab, generation] : found->second.slabs)
+    if (slabs_[slab].generation != generation) return nullptr;
+  for (const auto& [slab, generation] : found->second.slabs) pin(slab, query, pins);
+  return found->second.description;
+}
+
+void SegmentTier::keep_description(const std::shared_ptr<const SegmentMorsel>& morsel, Description description,
+                                   Block memory, const Pins& pins) {
+  std::lock_guard lock(mutex_);
+  if (descriptions_.size() >= descriptions_allowed_) forget_descriptions();
+  KeptDescription& kept = descriptions_[morsel.get()];
+  if (kept.memory) retire(std::move(kept.memory));
+  kept.morsel = morsel;
+  kept.description = std::make_shared<const Description>(std::move(description));
+  kept.memory = std::move(memory);
+  bytes_ += kept.memory.size();
+  kept.slabs.clear();
+  for (const uint32_t slab : pins.slabs_)
+    if (slab != UINT32_MAX) kept.slabs.emplace_back(slab, slabs_[slab].generation);
+}
+
+/* Under the lock. */
+void SegmentTier::forget_descriptions() {
+  for (auto entry = descriptions_.begin(); entry != descriptions_.end();) {
+    if (!entry->second.morsel.expired()) {
+      ++entry;
+      continue;
+    }
+    retire(std::move(entry->second.memory));
+    entry = descriptions_.erase(entry);
+  }
+  descriptions_allowed_ = std::max<size_t>(256, 2 * descriptions_.size());
+}
+
 /* Under the lock. */
 void SegmentTier::forget_dictionaries() {
   for (auto entry = dictionaries_.begin(); entry != dictionaries_.end();) {

@@ -65,6 +65,20 @@ class SegmentTier {
   /* The column's copy in the extent is complete. The extent is still pinned. */
   void publish(const StoredColumn& column, const Extent& extent, DevicePtr address);
 
+  /* Where the columns of a morsel's segments are and which of their rows are taken, in device memory. It
+   * lasts as long as the morsel and the slabs do. */
+  struct Description {
+    DevicePtr places = 0, runs = 0;
+    uint32_t nruns = 0, nrows = 0;
+    std::vector<DevicePtr> views;  // by column, of the dictionaries that the places name
+  };
+  /* Null: there is none. All that it names is pinned. */
+  std::shared_ptr<const Description> find_description(const std::shared_ptr<const SegmentMorsel>& morsel,
+                                                      uint64_t query, Pins& pins);
+  /* `memory`: where it is. The pins are those of all that it names. */
+  void keep_description(const std::shared_ptr<const SegmentMorsel>& morsel, Description description, Block memory,
+                        const Pins& pins);
+
   /* Views and bytes of a dictionary as far as there are entries now, complete when this returns. They stay
    * as long as some lane has pins. Copies on `stream` and waits for it where there are new ones. Throws DeviceError. */
   struct Dictionary {
@@ -88,6 +102,14 @@ class SegmentTier {
     uint64_t text_size = 0;
   };
 
+  struct KeptDescription {
+    std::weak_ptr<const SegmentMorsel> morsel;
+    std::shared_ptr<const Description> description;
+    Block memory;
+    std::vector<std::pair<uint32_t, uint32_t>> slabs;  // and their generations
+  };
+
+  void forget_descriptions();
   void pin(uint32_t slab, uint64_t query, Pins& pins);
   bool open_slab(const Driver& driver, uint64_t query);
   void forget_dictionaries();
@@ -105,6 +127,8 @@ class SegmentTier {
   uint64_t bytes_ = 0;  // of slabs and dictionaries
   uint32_t lanes_ = 0;  // that have pins
   std::map<const TextDictionary*, DictionaryCopy> dictionaries_;
+  std::map<const SegmentMorsel*, KeptDescription> descriptions_;
+  size_t descriptions_allowed_ = 0;  // before those are forgotten that are of no use any more
   std::vector<Block> retired_;  // outgrown, maybe still read by a lane
 };
 

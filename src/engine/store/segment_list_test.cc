@@ -1,0 +1,166 @@
+/* segment_list_test.cc - a kept list says of its segments what they say themselves, and is kept no longer than it is
+ * true. */
+#include "engine/store/segment_list.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "engine/store/column_codes.h"
+#include "engine/store/column_store.h"
+
+namespace turbine {
+namespace {
+
+constexpr uint64_t kLsn = 7;
+constexpr uint32_t kSegments = 40, kBlocks = kSegments * TB_SEGMENT_BLOCKS;
+
+class SegmentListTest : public ::testing::Test {
+ protected:
+  SegmentListTest() {
+    table_ = store_.table({1, 2, 3, 0, 4, 5});
+    columns_ = std::make_shared<const std::vector<uint32_t>>(table_->column_numbers({{1, TB_TYPE_INT4, ""}}));
+    for (uint32_t s = 0; s < kSegments; s++) add(s, 1);
+  }
+  /* Blocks of a segment, of a few rows each. */
+  void add(uint32_t s, uint64_t page_lsn, uint64_t map_lsn = kLsn) {
+    DecodedBlocks blocks{};
+    blocks.first_block = segment_first_block(s);
+    blocks.map_lsn = map_lsn;
+    std::vector<int32_t> values;
+    for (uint32_t i = 0; i < segment_blocks(s); i++) {
+      blocks.blocks |= BlockMask{1} << i;
+      blocks.page_lsn[i] = page_lsn;
+      blocks.first_row[i] = static_cast<uint32_t>(values.size());
+      blocks.row_count[i] = 1 + i % 3;
+      for (uint32_t row = 0; row < blocks.row_count[i]; row++) values.push_back(static_cast<int32_t>(1000 * s + i));
+    }
+    blocks.columns.push_back({(*columns_)[0], TB_TYPE_INT4, false, {values.data(), nullptr, nullptr}, nullptr});
+    store_.add(*table_, blocks);
+  }
+  StoredTable::Known known() const { return {kBlocks, map_lsn_.data(), bits_.data()}; }
+  /* As a query searches. */
+  std::vector<TakenSegment> search(const std::function<void()>& meanwhile = {}) {
+    StoredTable::Search search;
+    StoredTable::Found found;
+    table_->find_some(*columns_, known(), &search, &found);  // one that others have begun before
+    search = {};
+    std::vector<TakenSegment> all;
+    for (bool more = true; more;) {
+      more = table_->find_some(*columns_, known(), &search, &found);
+      all.insert(all.end(), found.good.begin(), found.good.end());
+    }
+    if (meanwhile) meanwhile();
+    EXPECT_TRUE(search.keep);
+    table_->keep_list(columns_, known(), search, all);
+    return all;
+  }
+  std::shared_ptr<const SegmentList> kept() { return table_->kept_list(*columns_, known()); }
+
+  ColumnStore store_{uint64_t{64} << 20};
+  std::shared_ptr<StoredTable> table_;
+  std::shared_ptr<const std::vector<uint32_t>> columns_;
+  std::vector<uint64_t> map_lsn_ = {kLsn};
+  std::vector<uint8_t> bits_ = std::vector<uint8_t>(kBlocks / 8, 0xff);
+};
+
+TEST_F(SegmentListTest, SaysWhatItsSegmentsSay) {
+  bits_[5] = 0x0f;
+  const std::vector<TakenSegment> all = search();
+  ASSERT_EQ(all.size(), kSegments);
+  const auto list = kept();
+  ASSERT_NE(list, nullptr);
+  EXPECT_EQ(list->bits(), bits_);
+  EXPECT_EQ(list->blocks(), kBlocks - 4);
+  EXPECT_TRUE(list->one_dictionary());
+  uint64_t rows = 0;
+  for (size_t i = 0; i < all.size(); i++) {
+    rows += all[i].segment->rows_of_blocks(all[i].blocks);
+    EXPECT_EQ(list->segments()[i].segment, all[i].segment);
+    EXPECT_EQ(list->zones(i)[0].least, all[i].segment->columns[0].zone.least);
+    EXPECT_EQ(list->zones(i)[0].greatest, all[i].segment->columns[0].zone.greatest);
+  }
+  EXPECT_EQ(list->rows(), rows);
+}
+
+TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
+  search();
+  const auto list = kept();
+  const auto morsels = list->morsels(500, kBlocks);
+  EXPECT_EQ(list->morsels(500, kBlocks), morsels);
+  EXPECT_GT(morsels.size(), 5u);
+  size_t next = 0;
+  for (const auto& morsel : morsels) {
+    EXPECT_TRUE(morsel->lasting);
+    for (const TakenSegment& taken : morsel->segments) EXPECT_EQ(taken.segment, list->segments()[next++].segment);
+  }
+  EXPECT_EQ(next, list->segments().size());
+}
+
+TEST_F(SegmentListTest, IsForTheSameMapAlone) {
+  search();
+  ASSERT_NE(kept(), nullptr);
+  map_lsn_[0]++;
+  EXPECT_EQ(kept(), nullptr);
+  map_lsn_[0]--;
+  ASSERT_NE(kept(), nullptr);
+  bits_[100] = 0x7f;
+  EXPECT_EQ(kept(), nullptr);
+  bits_[100] = 0xff;
+  ASSERT_NE(kept(), nullptr);
+  EXPECT_EQ(table_->kept_list({}, known()), nullptr);
+}
+
+TEST_F(SegmentListTest, GoesWithAnyChangeOfTheTable) {
+  search();
+  ASSERT_NE(kept(), nullptr);
+  add(3, 2);
+  EXPECT_EQ(kept(), nullptr);
+  const auto all = search();
+  ASSERT_NE(kept(), nullptr);
+  table_->confirm(all[0], kLsn + 1);
+  EXPECT_EQ(kept(), nullptr);
+  search([this] { add(4, 3); });
+  EXPECT_EQ(kept(), nullptr) << "changed while it was searched";
+  search();
+  ASSERT_NE(kept(), nullptr);
+  store_.drop(1, 2, 3);
+  EXPECT_EQ(kept(), nullptr);
+}
+
+TEST_F(SegmentListTest, PaysFromTheSecondSearchOn) {
+  StoredTable::Found found;
+  for (const bool pays : {false, true, true}) {
+    StoredTable::Search search;
+    table_->find_some(*columns_, known(), &search, &found);
+    EXPECT_EQ(search.keep, pays);
+  }
+}
+
+TEST_F(SegmentListTest, CountsAsMemory) {
+  const uint64_t before = store_.used();
+  search();
+  EXPECT_GE(store_.used(), before + kept()->bytes());
+  store_.drop(1, 2, 3);
+  EXPECT_EQ(store_.used(), 0u);
+}
+
+TEST_F(SegmentListTest, KeepsNoSegmentThatWasEvicted) {
+  search();
+  std::weak_ptr<const Segment> segment = kept()->segments()[0].segment;
+  ASSERT_FALSE(segment.expired());
+  store_.drop(1, 2, 3);
+  EXPECT_TRUE(segment.expired());
+}
+
+TEST_F(SegmentListTest, ItsSegmentsCountAsUsed) {
+  search();
+  const uint32_t before = kept()->segments()[0].segment->last_used;
+  store_.pass_time(60);
+  const auto list = kept();
+  EXPECT_GT(list->segments()[0].segment->last_used, before);
+  EXPECT_GE(list->segments()[0].segment->last_hit, 60u);
+}
+
+}  // namespace
+}  // namespace turbine
