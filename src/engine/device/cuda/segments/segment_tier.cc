@@ -23,7 +23,8 @@ constexpr uint64_t kQueriesKept = 32;
 constexpr uint64_t kAlignment = 64;
 
 /* A place: device, slab, generation and offset in units of the alignment. */
-constexpr uint32_t kOffsetBits = 24, kGenerationBits = 16, kSlabBits = 16;
+constexpr uint32_t kOffsetBits = 22, kGenerationBits = 24, kSlabBits = 10;
+constexpr uint32_t kLastGeneration = (1u << kGenerationBits) - 1;
 static_assert(kMostSlabSize / kAlignment <= uint64_t{1} << kOffsetBits);
 
 }  // namespace
@@ -45,8 +46,8 @@ uint64_t SegmentTier::begin_query() {
 }
 
 uint64_t SegmentTier::place_of(uint32_t slab, uint64_t offset) const {
-  const uint64_t generation = slabs_[slab].generation & ((1u << kGenerationBits) - 1);
-  return ((uint64_t{device_} << kSlabBits | slab) << kGenerationBits | generation) << kOffsetBits | offset / kAlignment;
+  return ((uint64_t{device_} << kSlabBits | slab) << kGenerationBits | slabs_[slab].generation) << kOffsetBits |
+         offset / kAlignment;
 }
 
 void SegmentTier::pin(uint32_t slab, uint64_t query, Pins& pins) {
@@ -97,7 +98,9 @@ bool SegmentTier::open_slab(const Driver& driver, uint64_t query) {
   }
   uint32_t oldest = UINT32_MAX;
   for (uint32_t i = 0; i < slabs_.size(); i++) {
-    if (slabs_[i].pins > 0 || slabs_[i].last_query + kQueriesKept > query) continue;
+    // One whose generations are used up stays as it is: an old place must not come to life again.
+    if (slabs_[i].pins > 0 || slabs_[i].last_query + kQueriesKept > query || slabs_[i].generation == kLastGeneration)
+      continue;
     if (oldest == UINT32_MAX || slabs_[i].last_query < slabs_[oldest].last_query) oldest = i;
   }
   if (oldest == UINT32_MAX) return false;
