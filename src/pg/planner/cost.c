@@ -227,7 +227,8 @@ host_us(const TbWork *work, int threads)
 	return us - Min(paid, Min(filling_us(work, Max(threads, 1)), us));
 }
 
-/* It takes nothing from the cache. */
+/* As if it took nothing from the cache: how much of it lies in a GPU's memory, or could, is
+ * not known here. */
 static double
 gpu_us(const TbWork *host_work, int threads)
 {

@@ -71,8 +71,8 @@ class SegmentSource final : public ChunkSource {
  private:
   using Segments = std::vector<TakenSegment>;
   struct Part : StoredPart {
-    std::vector<const TextDictionary*>
-        dictionaries;  // by column: that of all segments that are taken, if it has to be one
+    /* By column: that of all segments that are taken, where a device takes no other. */
+    std::vector<const TextDictionary*> dictionaries;
     Segments rest;     // too few for a task, while others are looked for
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
   };

@@ -347,7 +347,7 @@ tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats)
 }
 
 void
-tb_heap_parts_note_cached(const TbHeapParts *parts, bool kept)
+tb_heap_parts_note_cached(const TbHeapParts *parts)
 {
 	if (!tb_guc_enable_cache)
 		return;
@@ -361,8 +361,7 @@ tb_heap_parts_note_cached(const TbHeapParts *parts, bool kept)
 		if (all < tb_guc_direct_threshold || all < part->nblocks / 2)
 			continue;
 		tb_advice_note_columns(RelationGetRelid(part->rel), parts->attributes, found / all,
-							   Min(found + (kept ? part->stats.blocks_direct : 0), all) /
-								   all);
+							   Min(found + part->stats.blocks_direct, all) / all);
 	}
 }
 

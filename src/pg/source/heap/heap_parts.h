@@ -106,9 +106,9 @@ extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts,
 /* Adds the blocks of all parts that turbined has columns of. */
 extern void tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats);
 
-/* Tells costs to come how much of the tables is cached, once the input has been read.
- * `kept`: what was not cached is now. */
-extern void tb_heap_parts_note_cached(const TbHeapParts *parts, bool kept);
+/* Tells costs to come how much of the tables is cached, once the input has been read on the
+ * host. */
+extern void tb_heap_parts_note_cached(const TbHeapParts *parts);
 
 /* Blocks of the part that a backend must read, judged by the visibility map. */
 extern double tb_heap_parts_buffered_blocks(const TbHeapPart *part);

@@ -372,12 +372,9 @@ finish(TbHeapScan *scan)
 	if (!tb_service_query_send(scan->query, TB_MSG_INPUT_END, NULL, 0) ||
 		!tb_service_query_await_done(scan->query, fed))
 		return false;
-	/* A GPU takes what is cached, and keeps nothing. */
-	tb_heap_parts_note_cached(scan->parts,
-							  tb_service_query_ready(scan->query)->device ==
-								  TB_DEVICE_HOST);
 	if (tb_service_query_ready(scan->query)->device == TB_DEVICE_HOST)
 	{
+		tb_heap_parts_note_cached(scan->parts);
 		tb_advice_note_paid(RelationGetRelid(scan->parts->parts[0].rel),
 							scan->wanted_pages * TB_WANTED_PAGE_US);
 	}

@@ -169,10 +169,8 @@ heap_count_rows(TbSource *source)
 
 	for (uint32 i = 0; i < heap->parts->nparts; i++)
 		tb_count_rows_read(heap->parts->parts[i].rel, heap->parts->parts[i].stats.rows);
-	/* A GPU takes what is cached, and keeps nothing. */
-	tb_heap_parts_note_cached(heap->parts,
-							  tb_service_query_ready(heap->query)->device ==
-								  TB_DEVICE_HOST);
+	if (tb_service_query_ready(heap->query)->device == TB_DEVICE_HOST)
+		tb_heap_parts_note_cached(heap->parts);
 }
 
 static void
