@@ -76,7 +76,7 @@ copy_extension() {
   local resources kernels=$repository/src/engine/device/cuda/testing/gpu_kernels.c
   resources=$("$clang" -print-resource-dir)/include
   "$clang" --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc -isystem "$resources" \
-    -I "$repository/include" -S -o "$root/unit/gpu_kernels.ptx" "$kernels"
+    -I "$repository/include" -I "$repository/src" -S -o "$root/unit/gpu_kernels.ptx" "$kernels"
 }
 
 copy_repository() {

@@ -24,7 +24,9 @@
  *
  * On the GPU a program with joins, or with sink PROJECT, runs tb_probe first: it
  * filters, probes and writes tuples (row, match of each join); the sink's kernels
- * then run over tuples instead of rows, and evaluate no filter again.
+ * then run over tuples instead of rows, and evaluate no filter again. Its kernels read
+ * columns by their places (TbColumnPlace), so segments of the column cache need not be
+ * decoded.
  */
 #ifndef TURBINE_KERNEL_H
 #define TURBINE_KERNEL_H
@@ -74,6 +76,40 @@ typedef struct TbColumnCodes
 	const TbTextView *views;	  /* null: `values` */
 	uint64_t		  row_mask;
 } TbColumnCodes;
+
+/*
+ * GPU: where a column has the rows of one stretch, and how its elements become values.
+ * A stretch is a segment of the column cache, or TB_STRETCH_ROWS rows of a chunk's arrays.
+ *
+ * Elements are read by aligned words of 8 bytes: values begin at a multiple of 8, and may
+ * be read to the next multiple after the last. Values of 16 bytes are plain. Of text,
+ * views[] is always used, and with a mask of 0 there is something to read in `values`.
+ * Where a segment has no NULLs of a nullable column, `valid` is one byte that is not 0.
+ */
+typedef struct TbColumnPlace
+{
+	TbColumnData  data;
+	TbColumnCodes codes;
+} TbColumnPlace;
+
+#ifdef __cplusplus
+static_assert(sizeof(TbColumnPlace) == 64, "TbColumnPlace layout");
+#endif
+
+/* GPU: a row's number is its stretch and its place in there. A chunk's own arrays count
+ * rows from 0 without gaps. */
+#define TB_STRETCH_SHIFT 15
+#define TB_STRETCH_ROWS (1u << TB_STRETCH_SHIFT)
+
+/* GPU: rows [first, first + count) of a stretch are rows [to, to + count) of the task. */
+typedef struct TbRowRun
+{
+	uint32_t stretch, first, count, to;
+} TbRowRun;
+
+/* Rows that a block of threads takes at a time: those of a run are no more. */
+#define TB_RUN_ROWS 1024u
+#define TB_RUN_ROWS_OF_ARRAYS 512u /* chunks of pages are small: more blocks find work */
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */
 #define TB_ROWID(page, offnum) (((uint32_t) (page) << 16) | (uint32_t) (offnum))
@@ -240,12 +276,12 @@ typedef enum TbPipelineStatus
 } TbPipelineStatus;
 
 /*
- * Arguments of the pipeline entry points: rows [first_row, nrows) of a chunk.
+ * Arguments of the pipeline entry points: rows [first_row, nrows) of a chunk or task.
  * Text views in columns point into the column's `bytes`, or into these.
  */
 typedef struct TbPipelineArgs
 {
-	const TbColumnData		 *columns; /* the source's columns */
+	const TbColumnData		 *columns; /* host: the source's columns */
 	const uint8_t			 *bytes;
 	const uint32_t			 *rowids;  /* ROWS: id of each row */
 	const TbParamBlock		 *params;
@@ -271,7 +307,7 @@ typedef struct TbPipelineArgs
 	uint8_t	   *scratch; /* host: scratch_size bytes, 64-aligned */
 	uint64_t	scratch_size;
 	/*
-	 * GPU: tuples, as 1 + njoins arrays of tuple_capacity entries: row, then the
+	 * GPU: tuples, as 1 + njoins arrays of tuple_capacity entries: the row's number, then the
 	 * match in each join's table (TB_NONE: none). tb_probe counts in `ntuples` all
 	 * that it found and writes those that have room: if they are more than the
 	 * capacity, it is run again on fewer rows.
@@ -310,6 +346,13 @@ typedef struct TbPipelineArgs
 	/* Host: by column of the source, read for those of tb_late_columns; null: they are
 	 * no codes. */
 	const TbColumnCodes *codes;
+	/*
+	 * GPU: places of the source's columns, stretch by stretch. Of segments the rows that
+	 * are taken come in runs; without, rows are those of arrays, without gaps.
+	 */
+	const TbColumnPlace *places;
+	const TbRowRun		*runs;
+	uint64_t			 nruns;
 } TbPipelineArgs;
 
 /* Scratch that tb_pipeline may use at most: mask, selections, matches, group

@@ -1,5 +1,5 @@
 /*
- * gpu_kernel.cc - the frame of one kernel: entry, grid-stride loop, epilogue.
+ * gpu_kernel.cc - the frame of one kernel: entry, loop over runs or tuples, epilogue.
  *
  * Called by pipeline_gpu.cc and probe_gpu.cc, which emit the steps. It knows nothing of
  * what a step does.
@@ -26,44 +26,106 @@ GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char*
   args_ = fn->getArg(0);
   ir_.SetInsertPoint(BasicBlock::Create(builder.context(), "entry", fn));
   if (!program.joins().empty()) tables_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, tables));
-  rows_.bind(field(ir_.getPtrTy(), offsetof(TbPipelineArgs, columns)),
-             field(ir_.getPtrTy(), offsetof(TbPipelineArgs, bytes)),
+  rows_.bind(nullptr, field(ir_.getPtrTy(), offsetof(TbPipelineArgs, bytes)),
              field(ir_.getPtrTy(), offsetof(TbPipelineArgs, params)), tables_);
-  auto row_number = [&](uint64_t offset) { return ir_.CreateZExt(field(ir_.getInt32Ty(), offset), ir_.getInt64Ty()); };
+  places_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, places));
   if (needs_probe(program)) {
     tuples_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, tuples));
     tuple_capacity_ = field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, tuple_capacity));
   }
-  if (over == Over::kTuples) {
-    first_ = ir_.getInt64(0);
-    end_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, ntuples)),
-                                     tuple_capacity_);
-  } else {
-    first_ = row_number(offsetof(TbPipelineArgs, first_row));
-    end_ = row_number(offsetof(TbPipelineArgs, nrows));
-  }
+  block_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  blocks_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  thread_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  threads_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
 }
 
 Value* GpuKernel::special(unsigned id) {
   return ir_.CreateZExt(ir_.CreateIntrinsic(static_cast<llvm::Intrinsic::ID>(id), {}, {}), ir_.getInt64Ty());
 }
 
-Carried GpuKernel::grid_loop(const Carried& init, llvm::function_ref<Carried(Value*, const Carried&)> body) {
-  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value* size = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
-  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
-  Value* thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
-  LoopOptions options;
-  options.step = ir_.CreateMul(size, blocks);
-  Value* first = ir_.CreateAdd(first_, ir_.CreateAdd(ir_.CreateMul(block, size), thread));
+Carried GpuKernel::grid_loop(const Carried& init, Step body) {
+  return over_ == Over::kTuples ? loop_over_tuples(init, body) : loop_over_rows(init, body);
+}
+
+/*
+ * for (job = block; job < jobs; job += blocks) {
+ *   run = runs ? runs[job] : the job's rows of the arrays; ... places of the run's stretch ...
+ *   for (row = max(run.to, first_row) + thread; row < min(run.to + run.count, nrows); row += threads) body(row);
+ * }
+ */
+Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
+  auto word = [&](uint64_t offset) { return ir_.CreateZExt(field(ir_.getInt32Ty(), offset), ir_.getInt64Ty()); };
+  auto smaller = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, b); };
+  auto larger = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, a, b); };
+  Value *first_row = word(offsetof(TbPipelineArgs, first_row)), *nrows = word(offsetof(TbPipelineArgs, nrows));
+  runs_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, runs));
+  Value* of_arrays = ir_.CreateIsNull(runs_);
+  constexpr uint64_t kRun = TB_RUN_ROWS_OF_ARRAYS;
+  Value* first_job = ir_.CreateSelect(of_arrays, ir_.CreateUDiv(first_row, ir_.getInt64(kRun)), ir_.getInt64(0));
+  Value* array_jobs = ir_.CreateUDiv(ir_.CreateAdd(nrows, ir_.getInt64(kRun - 1)), ir_.getInt64(kRun));
+  Value* jobs =
+      ir_.CreateSelect(of_arrays, array_jobs, field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, nruns)), "jobs");
+  LoopOptions by_block, by_thread;
+  by_block.step = blocks_;
+  by_thread.step = threads_;
   return emit_loop(
-      rows_, "grid", first, end_, init,
-      [&](Value* step, const Carried& now) {
-        if (over_ == Over::kTuples)
-          begin_tuple(step);
-        else
-          rows_.begin_row(step);
-        return body(step, now);
+      rows_, "run", ir_.CreateAdd(first_job, block_), jobs, init,
+      [&](Value* job, const Carried& before) {
+        const Run run = load_run(job);
+        bind_stretch(run.stretch);
+        Value* begin = ir_.CreateAdd(larger(run.to, first_row), thread_);
+        Value* shift = ir_.CreateSub(run.first, run.to);
+        return emit_loop(
+            rows_, "row", begin, smaller(ir_.CreateAdd(run.to, run.count), nrows), before,
+            [&](Value* row, const Carried& now) {
+              rows_.begin_row(ir_.CreateAdd(row, shift));
+              return body(row, now);
+            },
+            by_thread);
+      },
+      by_block);
+}
+
+GpuKernel::Run GpuKernel::load_run(Value* job) {
+  constexpr uint64_t kRun = TB_RUN_ROWS_OF_ARRAYS;
+  static_assert(TB_STRETCH_ROWS % kRun == 0);
+  Value* to = ir_.CreateMul(job, ir_.getInt64(kRun));
+  const Carried of_arrays = {ir_.CreateLShr(to, TB_STRETCH_SHIFT), ir_.CreateAnd(to, TB_STRETCH_ROWS - 1),
+                             ir_.getInt64(kRun), to};
+  const Carried run = emit_if(rows_, "taken", ir_.CreateIsNotNull(runs_), of_arrays, [&]() -> Carried {
+    Value* at = rows_.index(ir_.getInt128Ty(), runs_, job);
+    static_assert(sizeof(TbRowRun) == 16);
+    auto word = [&](uint64_t offset) {
+      return ir_.CreateZExt(rows_.load(ir_.getInt32Ty(), at, offset), ir_.getInt64Ty());
+    };
+    return {word(offsetof(TbRowRun, stretch)), word(offsetof(TbRowRun, first)), word(offsetof(TbRowRun, count)),
+            word(offsetof(TbRowRun, to))};
+  });
+  return {run[0], run[1], run[2], run[3]};
+}
+
+void GpuKernel::bind_stretch(Value* stretch) {
+  stretch_ = stretch;
+  const uint64_t size = program_.source_columns() * sizeof(TbColumnPlace);
+  rows_.bind_places(rows_.index(ir_.getInt8Ty(), places_, ir_.CreateMul(stretch, ir_.getInt64(size))));
+}
+
+Value* GpuKernel::row_number() {
+  Value* number = ir_.CreateOr(ir_.CreateShl(stretch_, TB_STRETCH_SHIFT), rows_.row());
+  return ir_.CreateTrunc(number, ir_.getInt32Ty());
+}
+
+Carried GpuKernel::loop_over_tuples(const Carried& init, Step body) {
+  LoopOptions options;
+  options.step = ir_.CreateMul(threads_, blocks_);
+  Value* first = ir_.CreateAdd(ir_.CreateMul(block_, threads_), thread_);
+  Value* end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin,
+                                         field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, ntuples)), tuple_capacity_);
+  return emit_loop(
+      rows_, "tuple", first, end, init,
+      [&](Value* tuple, const Carried& now) {
+        begin_tuple(tuple);
+        return body(tuple, now);
       },
       options);
 }
@@ -74,7 +136,9 @@ void GpuKernel::begin_tuple(Value* tuple) {
     Value* at = ir_.CreateAdd(ir_.CreateMul(tuple_capacity_, ir_.getInt64(array)), tuple);
     return ir_.CreateLoad(ir_.getInt32Ty(), rows_.index(ir_.getInt32Ty(), tuples_, at));
   };
-  rows_.begin_row(ir_.CreateZExt(word(0), ir_.getInt64Ty()));
+  Value* row = ir_.CreateZExt(word(0), ir_.getInt64Ty());
+  bind_stretch(ir_.CreateLShr(row, TB_STRETCH_SHIFT));
+  rows_.begin_row(ir_.CreateAnd(row, TB_STRETCH_ROWS - 1));
   for (uint32_t j = 0; j < program_.joins().size(); j++) rows_.set_match(j, word(1 + j));
 }
 

@@ -1,6 +1,6 @@
 /*
- * gpu_kernel.h - one kernel of a GPU pipeline: entry, a grid-stride loop over rows
- * or tuples, epilogue. What a step does is emitted by its caller:
+ * gpu_kernel.h - one kernel of a GPU pipeline: entry, a loop of all blocks over runs of rows or
+ * over tuples, epilogue. What a step does is emitted by its caller:
  *
  *   pipeline_gpu.cc  the sinks' kernels
  *   probe_gpu.cc     tb_probe
@@ -22,8 +22,12 @@ class GpuKernel {
   using Value = llvm::Value;
 
   Value* field(llvm::Type* type, uint64_t offset) { return rows_.load(type, args_, offset); }
-  /* body(step, carried): the row or tuple has been started. */
-  Carried grid_loop(const Carried& init, llvm::function_ref<Carried(Value*, const Carried&)> body);
+  /* body(step, carried): the row or tuple has been started. The step is its place in the task or among the
+   * tuples. */
+  using Step = llvm::function_ref<Carried(Value*, const Carried&)>;
+  Carried grid_loop(const Carried& init, Step body);
+  /* Of the row that has been started, as tuples name it (i32). */
+  Value* row_number();
   /* body() where all conjuncts hold, or are passed over (i1, nullptr: never); over
    * tuples always. The last carried value holds TB_ERR_* bits. */
   Carried filtered(const Carried& init, llvm::function_ref<Carried()> body);
@@ -37,12 +41,24 @@ class GpuKernel {
   const Over over_;
   llvm::IRBuilder<> ir_;
   RowEmitter rows_;
-  Value *args_ = nullptr, *tables_ = nullptr, *first_ = nullptr, *end_ = nullptr;
+  Value *args_ = nullptr, *tables_ = nullptr;
   Value *tuples_ = nullptr, *tuple_capacity_ = nullptr;  // programs with tb_probe
 
  private:
   Value* special(unsigned id);
+  Carried loop_over_rows(const Carried& init, Step body);
+  Carried loop_over_tuples(const Carried& init, Step body);
+  /* Rows [first, first + count) of a stretch are [to, to + count) of the task; i64. */
+  struct Run {
+    Value *stretch, *first, *count, *to;
+  };
+  Run load_run(Value* job);
+  void bind_stretch(Value* stretch);
   void begin_tuple(Value* tuple);
+
+  Value *block_ = nullptr, *blocks_ = nullptr, *thread_ = nullptr, *threads_ = nullptr;
+  Value *places_ = nullptr, *runs_ = nullptr;
+  Value* stretch_ = nullptr;  // of the row that has been started
 };
 
 /* The program's rows become tuples first. */

@@ -237,7 +237,7 @@ Carried ProbeKernel::append(const Carried& now) {
       Value* place = ir_.CreateAdd(ir_.CreateMul(tuple_capacity_, ir_.getInt64(array)), at);
       ir_.CreateStore(word, rows_.index(ir_.getInt32Ty(), tuples_, place));
     };
-    put(ir_.CreateTrunc(row_, ir_.getInt32Ty()), 0);
+    put(row_number(), 0);
     for (size_t j = 0; j < matches_.size(); j++) put(matches_[j], 1 + j);
     return {};
   });

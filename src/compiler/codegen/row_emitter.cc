@@ -74,6 +74,7 @@ void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables
       bind_payload(i, tables);
       continue;
     }
+    if (!columns) continue;
     const uint64_t base = i * sizeof(TbColumnData);
     columns_[i].values = load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, values));
     if (cols[i].flags & TB_COL_NULLABLE)
@@ -102,21 +103,41 @@ void RowEmitter::bind_codes(const std::vector<bool>& late, Value* codes) {
   auto* plain = new llvm::GlobalVariable(builder_.module(), array, true, llvm::GlobalValue::PrivateLinkage,
                                          llvm::ConstantArray::get(array, values), "plain");
   codes = ir_.CreateSelect(ir_.CreateIsNull(codes), plain, codes);
-  for (size_t i = 0; i < program_.source_columns(); i++) {
+  for (uint32_t i = 0; i < program_.source_columns(); i++) {
     if (!late[i]) continue;
-    const uint32_t column_type = program_.columns()[i].type;
-    const bool text = tb_type_is_text(column_type);
-    llvm::Type* type = text ? i32 : ir_.getIntNTy(8 * tb_type_width(column_type));
+    bind_codes_of(i, at(codes, i * sizeof(TbColumnCodes)));
+    Value* views = columns_[i].views;
+    if (views) columns_[i].views = ir_.CreateSelect(ir_.CreateIsNull(views), columns_[i].values, views);
+  }
+}
+
+void RowEmitter::bind_codes_of(uint32_t column, Value* codes) {
+  llvm::Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
+  const uint32_t column_type = program_.columns()[column].type;
+  const bool text = tb_type_is_text(column_type);
+  llvm::Type* type = text ? i32 : ir_.getIntNTy(8 * tb_type_width(column_type));
+  BoundColumn& bound = columns_[column];
+  bound.base = load(type, codes, offsetof(TbColumnCodes, base));
+  bound.mask = load(type, codes, offsetof(TbColumnCodes, mask));
+  bound.shift = ir_.CreateZExt(load(i32, codes, offsetof(TbColumnCodes, shift)), i64);
+  bound.valid_mask = ir_.CreateZExt(load(i32, codes, offsetof(TbColumnCodes, valid_mask)), i64);
+  if (!text) return;
+  bound.views = load(ir_.getPtrTy(), codes, offsetof(TbColumnCodes, views));
+  bound.row_mask = load(i64, codes, offsetof(TbColumnCodes, row_mask));
+}
+
+void RowEmitter::bind_places(Value* places) {
+  places_ = true;
+  for (uint32_t i = 0; i < program_.source_columns(); i++) {
+    const TbColumn& column = program_.columns()[i];
+    Value* place = at(places, i * sizeof(TbColumnPlace));
     BoundColumn& bound = columns_[i];
-    auto get = [&](llvm::Type* of, uint64_t offset) { return load(of, codes, i * sizeof(TbColumnCodes) + offset); };
-    bound.base = get(type, offsetof(TbColumnCodes, base));
-    bound.mask = get(type, offsetof(TbColumnCodes, mask));
-    bound.shift = ir_.CreateZExt(get(i32, offsetof(TbColumnCodes, shift)), i64);
-    bound.valid_mask = ir_.CreateZExt(get(i32, offsetof(TbColumnCodes, valid_mask)), i64);
-    if (!text) continue;
-    Value* views = get(pointer, offsetof(TbColumnCodes, views));
-    bound.views = ir_.CreateSelect(ir_.CreateIsNull(views), bound.values, views);
-    bound.row_mask = get(i64, offsetof(TbColumnCodes, row_mask));
+    bound = {};
+    bound.values = load(ir_.getPtrTy(), place, offsetof(TbColumnData, values));
+    if (column.flags & TB_COL_NULLABLE) bound.valid = load(ir_.getPtrTy(), place, offsetof(TbColumnData, valid));
+    bound.bytes = tb_type_is_text(column.type) ? text_base(place, 0, bytes_) : bytes_;
+    bind_codes_of(i, at(place, offsetof(TbColumnPlace, codes)));
+    if (tb_type_width(column.type) > sizeof(uint64_t) && !tb_type_is_text(column.type)) bound.mask = nullptr;
   }
 }
 
@@ -231,11 +252,23 @@ RowEmitter::ColumnPlace RowEmitter::payload_place(uint32_t column) {
   return place;
 }
 
-/* base + (element & mask), in the element's width: codes are unaligned. */
+/* base + (element & mask), in the element's width. Codes are unaligned, which a GPU does not load: there it is
+ * the aligned word around the element, shifted. */
 Value* RowEmitter::load_element(uint32_t column) {
   const BoundColumn& bound = columns_[column];
-  Value* at = index(ir_.getInt8Ty(), bound.values, ir_.CreateShl(row_, bound.shift));
-  Value* element = mark(ir_.CreateAlignedLoad(bound.mask->getType(), at, llvm::Align(1)));
+  llvm::Type* type = bound.mask->getType();
+  Value* offset = ir_.CreateShl(row_, bound.shift);
+  Value* element;
+  if (places_) {
+    constexpr uint64_t kByteInWord = sizeof(uint64_t) - 1;
+    Value* at = index(ir_.getInt8Ty(), bound.values, ir_.CreateAnd(offset, ~kByteInWord));
+    Value* word = mark(ir_.CreateAlignedLoad(ir_.getInt64Ty(), at, llvm::Align(sizeof(uint64_t))));
+    Value* bits = ir_.CreateShl(ir_.CreateAnd(offset, kByteInWord), 3);
+    element = ir_.CreateTrunc(ir_.CreateLShr(word, bits), type);
+  } else {
+    Value* at = index(ir_.getInt8Ty(), bound.values, offset);
+    element = mark(ir_.CreateAlignedLoad(type, at, llvm::Align(1)));
+  }
   return ir_.CreateAdd(ir_.CreateAnd(element, bound.mask), bound.base);
 }
 
@@ -272,8 +305,8 @@ RowValue RowEmitter::eval_column(const TbExpr& e) {
     v.value = load_coded(e.index);
   } else {
     v.value = mark(ir_.CreateLoad(memory_type(column.type), place.value));
-    if (column.type == TB_TYPE_BOOL) v.value = ir_.CreateICmpNE(v.value, ir_.getInt8(0));
   }
+  if (column.type == TB_TYPE_BOOL) v.value = ir_.CreateICmpNE(v.value, ir_.getInt8(0));
   return v;
 }
 

@@ -31,13 +31,17 @@ class RowEmitter {
   RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir);
 
   /* Loads column pointers and parameters; call once, in the entry block. `tables`:
-   * TbJoinTable *[njoins], or nullptr where the program has no joins. */
+   * TbJoinTable *[njoins], or nullptr where the program has no joins. `columns`: of the source; nullptr: they
+   * have places. */
   void bind(llvm::Value* columns, llvm::Value* bytes, llvm::Value* params, llvm::Value* tables);
 
   /* Columns that are read as codes: `late` by column, `codes` as TbPipelineArgs says. After bind(). */
   void bind_codes(const std::vector<bool>& late, llvm::Value* codes);
 
-  /* Starts a row: `row` is its i64 index in the columns. Forgets loaded values
+  /* GPU: the source's columns are those of one stretch, TbColumnPlace[]; after bind(), where a stretch begins. */
+  void bind_places(llvm::Value* places);
+
+  /* Starts a row: `row` is its i64 index in the columns, or in the stretch. Forgets loaded values
    * and errors. Loads carry `access_group` if given (parallel loops). */
   void begin_row(llvm::Value* row, llvm::MDNode* access_group = nullptr);
   llvm::Value* row() const { return row_; }
@@ -115,6 +119,7 @@ class RowEmitter {
   llvm::Value* coded_view(uint32_t column);
   llvm::Value* mark(llvm::Value* loaded);  // with the access group
   void bind_payload(uint32_t column, llvm::Value* tables);
+  void bind_codes_of(uint32_t column, llvm::Value* codes);
   llvm::Value* text_base(llvm::Value* columns, uint64_t column, llvm::Value* bytes);
   RowValue eval_call(uint32_t function, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
                      llvm::Value* active);
@@ -150,6 +155,7 @@ class RowEmitter {
     llvm::Value *views = nullptr, *row_mask = nullptr;               // of codes of text
   };
   std::vector<BoundColumn> columns_;
+  bool places_ = false;  // elements are read by aligned words
   std::vector<RowValue> params_, loaded_;
   std::vector<llvm::Value*> matches_;
 };

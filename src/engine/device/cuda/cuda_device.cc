@@ -29,9 +29,12 @@ constexpr uint64_t kChunksToOverlap = 8;    // fewer leave copy and kernels in t
 constexpr uint64_t kMostSlots = 8;          // kLanes on the device; a read takes longer than a copy
 
 /* Rows of a task of segments: no more than a lane for the usual slots holds anyway, and of large
- * relations so many that launches are few. */
+ * relations so many that launches are few, but what the lane notes of them takes no more than this, and
+ * no more than such a share of what queries may use. */
 constexpr uint64_t kSegmentTaskRows = 256 << 10;
-constexpr uint64_t kLargeTaskRows = 2 << 20;
+constexpr uint64_t kLargeTaskRows = 8 << 20;
+constexpr uint64_t kLargeTaskBytes = 256 << 20;
+constexpr uint64_t kTasksOfMemory = 128;
 
 /* Newest GPU that LLVM 19 generates code for. */
 constexpr int kNewestCapability = 90;
@@ -39,6 +42,13 @@ constexpr int kNewestCapability = 90;
 template <size_t N>
 void set_text(char (&to)[N], const std::string& from) {
   std::snprintf(to, N, "%s", from.c_str());
+}
+
+uint64_t task_rows(const Program& program, bool large, uint64_t memory) {
+  if (!large) return kSegmentTaskRows;
+  const uint64_t bytes = std::min(kLargeTaskBytes, memory / kTasksOfMemory);
+  const uint64_t rows = bytes / std::max<uint64_t>(lane_bytes_a_row(program), 1);
+  return std::clamp(std::bit_floor(rows), kSegmentTaskRows, kLargeTaskRows);
 }
 
 void refuse_what_only_the_host_runs(const Program& program) {
@@ -99,7 +109,7 @@ Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t 
   const auto columns = program.columns().first(program.source_columns());
   const bool texts = std::any_of(columns.begin(), columns.end(),
                                  [](const TbColumn& column) { return tb_type_is_text(column.type); });
-  return {nblocks < kLargeRelation ? kSegmentTaskRows : kLargeTaskRows, 1, !texts};
+  return {task_rows(program, nblocks >= kLargeRelation, context_->device_memory().budget()), 1, !texts};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
@@ -139,11 +149,12 @@ QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint
   refuse_what_only_the_host_runs(program);
   const uint64_t lanes = std::min(nslots, CudaQuery::kLanes);
   // Slots of this size are those of large relations. Tasks end with a whole segment.
-  const uint64_t task_rows = slot_pages == kLargeSlot ? kLargeTaskRows : kSegmentTaskRows;
-  const uint64_t segment_rows = program.sink() == TB_SINK_ROWS ? 0 : task_rows + kMostSegmentRows;
+  const uint64_t budget = context_->device_memory().budget();
+  const uint64_t segment_rows =
+      program.sink() == TB_SINK_ROWS ? 0 : task_rows(program, slot_pages == kLargeSlot, budget) + kMostSegmentRows;
   uint64_t bytes = lanes * lane_device_bytes(program, slot_pages, segment_rows);
   if (program.sink() == TB_SINK_AGGREGATE)
-    bytes += initial_group_table(program, estimated_rows, context_->device_memory().budget()).device_bytes();
+    bytes += initial_group_table(program, estimated_rows, budget).device_bytes();
   return {bytes};
 }
 

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "engine/device/cuda/cuda_context.h"
-#include "engine/device/cuda/segments/segment_batch.h"
+#include "engine/device/cuda/segments/segment_memory.h"
 #include "engine/device/device.h"
 
 namespace turbine::cuda {

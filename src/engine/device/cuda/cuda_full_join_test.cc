@@ -53,7 +53,7 @@ void full_probe(void* arguments) {
   for (uint32_t row = args.nrows; row-- > args.first_row;) {
     if (args.full_join != 0) {
       const uint64_t match = args.first_unmatched + row;
-      if (args.columns[0].valid[row] || match >= inner->nrows) throw FakeDriver::KernelFault{kIllegalAddress};
+      if (tb_test_valid(&args, row) || match >= inner->nrows) throw FakeDriver::KernelFault{kIllegalAddress};
       if (!args.matched[0][match]) append(args, row, static_cast<uint32_t>(match));
       continue;
     }
@@ -69,7 +69,7 @@ void full_probe(void* arguments) {
 
 std::optional<int32_t> tuple_v(TbPipelineArgs& args, uint64_t tuple) {
   const uint32_t row = args.tuples[tuple];
-  if (!args.columns[0].valid[row]) return std::nullopt;
+  if (!tb_test_valid(&args, row)) return std::nullopt;
   return fake_column_value(args, row);
 }
 

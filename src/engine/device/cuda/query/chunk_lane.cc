@@ -39,6 +39,10 @@ uint64_t arguments_size(const Program& program) {
 /* Entries of 4 bytes that a tuple takes. */
 uint64_t tuple_entries(const Program& program) { return 1 + program.joins().size() + (program.grouped() ? 1 : 0); }
 
+uint64_t places_size(const Program& program, uint64_t rows) {
+  return stretches(rows) * program.source_columns() * sizeof(TbColumnPlace);
+}
+
 uint64_t tuples_size(const Program& program, uint64_t capacity) {
   return tuple_entries(program) * capacity * sizeof(uint32_t);
 }
@@ -53,18 +57,32 @@ LaneLayout lane_layout(const Program& program, uint64_t rows) {
     if (column.flags & TB_COL_NULLABLE) arrays.valid = append_array(layout.size, rows);
     layout.columns.push_back(arrays);
   }
-  const bool rows_sink = program.sink() == TB_SINK_ROWS;
-  if (rows_sink) layout.rowids = append_array(layout.size, rows * sizeof(uint32_t));
+  if (program.sink() == TB_SINK_ROWS) {
+    layout.rowids = append_array(layout.size, rows * sizeof(uint32_t));
+    layout.out_rowids = append_array(layout.size, rows * sizeof(uint32_t));
+  }
   layout.deferred = append_array(layout.size, rows * sizeof(uint32_t));
-  if (rows_sink || (program.grouped() && !probes(program)))
-    layout.row_results = append_array(layout.size, rows * sizeof(uint32_t));
   return layout;
 }
 
+uint64_t lane_bytes_a_row(const Program& program) {
+  uint64_t bytes = 0;
+  if (groups_rows(program)) bytes += sizeof(uint32_t);
+  if (probes(program)) bytes += tuples_size(program, 1);
+  if (program.sink() == TB_SINK_PROJECT) {
+    constexpr uint64_t kMany = 1 << 20;
+    bytes += LaneRows::device_bytes(kept_row_layout(program), kMany) / kMany;
+  }
+  return bytes;
+}
+
 uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segment_rows) {
-  const uint64_t rows = std::max(pages * TB_MAX_TUPLES_PER_PAGE, segment_rows);
-  uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) + MemoryPool::rounded(lane_layout(program, rows).size) +
+  const uint64_t array_rows = pages * TB_MAX_TUPLES_PER_PAGE, rows = std::max(array_rows, segment_rows);
+  uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) +
+                   MemoryPool::rounded(lane_layout(program, array_rows).size) +
+                   MemoryPool::rounded(places_size(program, array_rows)) +
                    MemoryPool::rounded(arguments_size(program));
+  if (groups_rows(program)) bytes += MemoryPool::rounded(rows * sizeof(uint32_t));
   if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
   if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(kept_row_layout(program), rows);
   return bytes;
@@ -130,17 +148,45 @@ ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
 }
 
 void ChunkLane::ensure_memory(uint64_t bytes, uint64_t rows) {
-  MemoryPool& pool = query_.context->device_memory();
   if (data_.size() < bytes) {
     data_.reset();
-    data_ = pool.allocate(query_.driver, bytes, &query_.account);
+    data_ = query_.context->device_memory().allocate(query_.driver, bytes, &query_.account);
   }
-  if (row_capacity_ < rows || !arrays_) {
-    arrays_.reset();
-    row_capacity_ = 0;
-    layout_ = lane_layout(*query_.program, rows);
-    arrays_ = pool.allocate(query_.driver, layout_.size, &query_.account);
-    row_capacity_ = rows;
+  if (row_capacity_ < rows || !arrays_) ensure_arrays(rows);
+  ensure_results(rows);
+}
+
+void ChunkLane::ensure_arrays(uint64_t rows) {
+  MemoryPool& pool = query_.context->device_memory();
+  arrays_.reset();
+  places_.reset();
+  host_places_.reset();
+  row_capacity_ = 0;
+  places_sent_ = false;
+  layout_ = lane_layout(*query_.program, rows);
+  arrays_ = pool.allocate(query_.driver, layout_.size, &query_.account);
+  const uint64_t size = places_size(*query_.program, rows);
+  places_ = pool.allocate(query_.driver, size, &query_.account);
+  host_places_ = query_.context->pinned_memory().allocate(query_.driver, size, nullptr);
+  auto* place = reinterpret_cast<TbColumnPlace*>(host_places_.host());
+  for (uint64_t stretch = 0; stretch < stretches(rows); stretch++)
+    for (size_t i = 0; i < ncolumns_; i++) {
+      const TbColumn& column = query_.program->columns()[i];
+      const LaneLayout::Column& at = layout_.columns[i];
+      const DevicePtr valid = column.flags & TB_COL_NULLABLE ? arrays_.device() + at.valid : 0;
+      *place++ = place_of_array(column.type, arrays_.device() + at.values, valid, stretch);
+    }
+  row_capacity_ = rows;
+}
+
+/* What is noted of each row of a chunk or task. */
+void ChunkLane::ensure_results(uint64_t rows) {
+  if (groups_rows(*query_.program) && group_row_capacity_ < rows) {
+    group_of_row_.reset();
+    group_row_capacity_ = 0;
+    group_of_row_ =
+        query_.context->device_memory().allocate(query_.driver, rows * sizeof(uint32_t), &query_.account);
+    group_row_capacity_ = rows;
   }
   if (probes_ && tuple_capacity_ < rows) ensure_tuples(rows);
 }
@@ -161,14 +207,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
   } else if (task.kind == kUnmatchedRows) {
     ensure_memory(0, task.nrows);
   } else if (task.kind == kSegments) {
-    if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.segments, query_.segment_query, query_.account);
-    batch_->prepare(task.segments, ncolumns_);
-    try {
-      ensure_memory(0, batch_->nrows());
-    } catch (...) {
-      batch_->release();
-      throw;
-    }
+    prepare_segments(task);
   } else {
     const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
     if (chunk->ncolumns != ncolumns_)
@@ -177,12 +216,38 @@ void ChunkLane::prepare(const ChunkTask& task) {
   }
 }
 
+void ChunkLane::prepare_segments(const ChunkTask& task) {
+  if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.segments, query_.segment_query, query_.account);
+  batch_->prepare(task.segments, ncolumns_);
+  try {
+    ensure_results(batch_->nrows());
+  } catch (...) {
+    batch_->release();
+    throw;
+  }
+}
+
 TbColumnData* ChunkLane::column_arguments() const { return reinterpret_cast<TbColumnData*>(&host_arguments() + 1); }
 
-void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
+/* What a chunk of any kind has. */
+void ChunkLane::fill_arguments() {
   static_assert(sizeof(Arguments) == sizeof(TbDecodeArgs) + sizeof(TbPipelineArgs));
   Arguments& arguments = host_arguments();
   arguments = {};
+  TbPipelineArgs& pipeline = arguments.pipeline;
+  pipeline.params = device_pointer<const TbParamBlock>(query_.device_params.device());
+  if (groups_rows(*query_.program)) pipeline.group_of_row = device_pointer<uint32_t>(group_of_row_.device());
+  if (query_.groups) pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
+  if (query_.tables) pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());
+  if (query_.matched) pipeline.matched = device_pointer<uint8_t* const>(query_.matched->arrays());
+  if (rows_) pipeline.store = device_pointer<TbRowStore>(rows_->header());
+  if (probes_) point_to_tuples();
+}
+
+/* What a chunk has whose columns are arrays of the lane. */
+void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity) {
+  fill_arguments();
+  Arguments& arguments = host_arguments();
   TbColumnData* columns = column_arguments();
   for (size_t i = 0; i < layout_.columns.size(); i++) {
     const bool nullable = query_.program->columns()[i].flags & TB_COL_NULLABLE;
@@ -190,32 +255,22 @@ void ChunkLane::fill_arguments(uint32_t npages, uint64_t row_capacity) {
     columns[i].valid = nullable ? device_pointer<uint8_t>(arrays_.device(), layout_.columns[i].valid) : nullptr;
     columns[i].bytes = nullptr;
   }
-  auto* device_columns = device_pointer<TbColumnData>(arguments_.device(), sizeof(Arguments));
   auto* rowids = rows_sink_ ? device_pointer<uint32_t>(arrays_.device(), layout_.rowids) : nullptr;
-  auto* params = device_pointer<const TbParamBlock>(query_.device_params.device());
 
   arguments.decode.pages = device_pointer<const uint8_t>(data_.device());
   arguments.decode.npages = npages;
   arguments.decode.capacity = static_cast<uint32_t>(row_capacity);
-  arguments.decode.columns = device_columns;
+  arguments.decode.columns = device_pointer<TbColumnData>(arguments_.device(), sizeof(Arguments));
   arguments.decode.rowids = rowids;
   arguments.decode.deferred = device_pointer<uint32_t>(arrays_.device(), layout_.deferred);
   arguments.decode.params = task_.layout
                                 ? device_pointer<const TbParamBlock>(query_.layout_params.at(task_.layout).device())
-                                : params;
+                                : arguments.pipeline.params;
 
-  arguments.pipeline.columns = device_columns;
+  arguments.pipeline.places = device_pointer<const TbColumnPlace>(places_.device());
   arguments.pipeline.bytes = device_pointer<const uint8_t>(data_.device());
   arguments.pipeline.rowids = rowids;
-  arguments.pipeline.params = params;
-  auto* results = device_pointer<uint32_t>(arrays_.device(), layout_.row_results);
-  if (rows_sink_) arguments.pipeline.out_rowids = results;
-  if (grouped_) arguments.pipeline.group_of_row = results;
-  if (query_.groups) arguments.pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
-  if (query_.tables) arguments.pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());
-  if (query_.matched) arguments.pipeline.matched = device_pointer<uint8_t* const>(query_.matched->arrays());
-  if (rows_) arguments.pipeline.store = device_pointer<TbRowStore>(rows_->header());
-  if (probes_) point_to_tuples();
+  if (rows_sink_) arguments.pipeline.out_rowids = device_pointer<uint32_t>(arrays_.device(), layout_.out_rowids);
 }
 
 void ChunkLane::point_to_tuples() {
@@ -233,9 +288,16 @@ void ChunkLane::upload(DevicePtr to, const void* from, uint64_t bytes) {
   bytes_to_device_ += bytes;
 }
 
-void ChunkLane::upload_pages() {
-  fill_arguments(task_.npages, uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE);
+void ChunkLane::upload_arguments() {
   upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  if (task_.kind == kSegments || places_sent_) return;
+  upload(places_.device(), host_places_.host(), places_size(*query_.program, row_capacity_));
+  places_sent_ = true;
+}
+
+void ChunkLane::upload_pages() {
+  fill_arrays(task_.npages, uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE);
+  upload_arguments();
   upload(data_.device(), task_.data, uint64_t{task_.npages} * TB_PAGE_SIZE);
 }
 
@@ -243,9 +305,9 @@ void ChunkLane::upload_pages() {
  * alignment that kernels load with. */
 void ChunkLane::upload_columns() {
   const auto& chunk = *reinterpret_cast<const TbColumnsChunk*>(task_.data);
-  fill_arguments(0, chunk.nrows);
+  fill_arrays(0, chunk.nrows);
   host_arguments().pipeline.nrows = chunk.nrows;
-  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  upload_arguments();
   const auto columns = query_.program->columns();
   for (size_t i = 0; i < ncolumns_; i++) {
     upload(arrays_.device() + layout_.columns[i].values, task_.data + chunk.columns[i].values,
@@ -267,30 +329,26 @@ void ChunkLane::upload_columns() {
 }
 
 void ChunkLane::upload_unmatched() {
-  fill_arguments(0, task_.nrows);
+  fill_arrays(0, task_.nrows);
   TbPipelineArgs& pipeline = host_arguments().pipeline;
   pipeline.nrows = task_.nrows;
   pipeline.full_join = task_.join + 1;
   pipeline.first_unmatched = task_.first_row;
-  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
+  upload_arguments();
   for (const LaneLayout::Column& column : layout_.columns)
     query_.driver.check(query_.driver.memset_d8_async(arrays_.device() + column.valid, 0,
                                                       static_cast<size_t>(task_.nrows), query_.copy.get()));
 }
 
 void ChunkLane::upload_segments() {
-  fill_arguments(0, batch_->nrows());
-  host_arguments().pipeline.nrows = batch_->nrows();
-  batch_->copy_dictionaries(query_.copy.get());
-  std::vector<DecodedColumn> columns;
-  TbColumnData* arrays = column_arguments();
-  for (size_t i = 0; i < ncolumns_; i++) {
-    arrays[i].bytes = device_pointer<const uint8_t>(batch_->text_bytes(i));
-    columns.push_back({static_cast<uint8_t*>(arrays[i].values), arrays[i].valid,
-                       tb_type_width(query_.program->columns()[i].type), 0});
-  }
-  upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
-  bytes_to_device_ += batch_->upload(columns, query_.copy.get());
+  bytes_to_device_ += batch_->upload(query_.copy.get());
+  fill_arguments();
+  TbPipelineArgs& pipeline = host_arguments().pipeline;
+  pipeline.nrows = batch_->nrows();
+  pipeline.places = device_pointer<const TbColumnPlace>(batch_->places());
+  pipeline.runs = device_pointer<const TbRowRun>(batch_->runs());
+  pipeline.nruns = batch_->nruns();
+  upload_arguments();
 }
 
 void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) const {
@@ -316,8 +374,6 @@ void ChunkLane::run_decode() {
     query_.driver.check(query_.driver.memcpy_dtod_async(pipeline_arguments() + offsetof(TbPipelineArgs, nrows),
                                                         decode_arguments() + offsetof(TbDecodeArgs, nrows),
                                                         sizeof(uint32_t), query_.compute.get()));
-  } else if (task_.kind == kSegments) {
-    launch(batch_->kernel(), batch_->jobs() * kThreadsPerBlock, batch_->arguments());
   }
   decode_end_.record(query_.compute.get());
 }
@@ -342,6 +398,13 @@ void ChunkLane::wake_after(const UniqueEvent& event) const {
 uint64_t ChunkLane::most_rows() const {
   return task_.kind == TB_CHUNK_PAGES ? uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE
                                       : host_arguments().pipeline.nrows;
+}
+
+/* Threads of a kernel that goes over the rows: a block for each of its runs. */
+uint64_t ChunkLane::row_threads() const {
+  const uint64_t runs = task_.kind == kSegments ? batch_->nruns()
+                                                : (most_rows() + TB_RUN_ROWS_OF_ARRAYS - 1) / TB_RUN_ROWS_OF_ARRAYS;
+  return runs * kThreadsPerBlock;
 }
 
 Function ChunkLane::sink_kernel() const {
@@ -384,7 +447,7 @@ void ChunkLane::start(const ChunkTask& task) {
     return;
   }
   state_ = State::SINKING;
-  run_sink(sink_kernel(), most_rows());
+  run_sink(sink_kernel(), row_threads());
 }
 
 /* The table has grown: finds or inserts the chunk's groups once more. Growing
@@ -398,13 +461,13 @@ void ChunkLane::reserve_again() {
   }
   host_arguments().pipeline.nrows = decoded_;
   write_pipeline_arguments();
-  run_sink(query_.code->reserve, most_rows());
+  run_sink(query_.code->reserve, row_threads());
 }
 
 void ChunkLane::apply() {
   note_rows();
   state_ = State::APPLYING;
-  run_sink(query_.code->apply, probes_ ? outcome().pipeline.ntuples : most_rows());
+  run_sink(query_.code->apply, probes_ ? outcome().pipeline.ntuples : row_threads());
 }
 
 /* The first outcome tells how many rows the chunk has. */
@@ -412,7 +475,7 @@ void ChunkLane::note_rows() {
   if (rows_known_) return;
   rows_known_ = true;
   decoded_ = outcome().pipeline.nrows;
-  if (decoded_ > row_capacity_)
+  if (decoded_ > most_rows())
     throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than the chunk can have");
   range_ = RowRange(decoded_);
   probed_ = {};
@@ -438,7 +501,7 @@ bool ChunkLane::fetch_ids() {
   if (query_.stream_profile) ids_begin_.record(stream);
   if (nout)
     driver.check(
-        driver.memcpy_dtoh_async(task_.ids, arrays_.device() + layout_.row_results, nout * sizeof(uint32_t), stream));
+        driver.memcpy_dtoh_async(task_.ids, arrays_.device() + layout_.out_rowids, nout * sizeof(uint32_t), stream));
   if (ndeferred)
     driver.check(driver.memcpy_dtoh_async(task_.ids + nout, arrays_.device() + layout_.deferred,
                                           ndeferred * sizeof(uint32_t), stream));
@@ -464,7 +527,7 @@ void ChunkLane::record_spans() {
   if (!input_accounted_) {
     profile.add_tables();
     profile.add(TB_SPAN_COPY_TO_GPU, chunk, copy_begin_, copy_end_, profile.copy_track());
-    if (task_.kind == TB_CHUNK_PAGES || task_.kind == kSegments)
+    if (task_.kind == TB_CHUNK_PAGES)
       profile.add(TB_SPAN_KERNEL_DECODE, chunk, decode_begin_, decode_end_, profile.compute_track());
   }
   if (state_ == State::FETCHING || state_ == State::COPYING) {

@@ -20,7 +20,7 @@
  *                                                                     take_rows()
  *   next_rows() probes the chunk's next rows, where not all were at first
  *
- * A task of segments has tb_decode_segments instead of tb_decode (segments/segment_batch.h).
+ * A task of segments has no tb_decode: kernels read columns as they are stored (segments/segment_batch.h).
  *
  * A source of rows has no tb_decode, nor have rows of a table that a FULL join has not
  * matched: of those there is nothing to copy, all columns are NULL.
@@ -93,19 +93,24 @@ struct QueryResources {
 /* Does the program run tb_probe? */
 inline bool probes(const Program& program) { return !program.joins().empty() || program.sink() == TB_SINK_PROJECT; }
 
-/* Where the arrays of a lane for `rows` rows lie in its one block. */
+/* Does it note each row's group? Those that probe do so for tuples. */
+inline bool groups_rows(const Program& program) { return program.grouped() && !probes(program); }
+
+/* Where the arrays of a lane for chunks of `rows` rows lie in one block. */
 struct LaneLayout {
   struct Column {
     uint64_t values;
     uint64_t valid;  // nullable columns only
   };
   std::vector<Column> columns;
-  uint64_t rowids = 0;      // ROWS
+  uint64_t rowids = 0, out_rowids = 0;  // ROWS
   uint64_t deferred = 0;
-  uint64_t row_results = 0;  // ROWS: out_rowids; grouped without tuples: group_of_row
   uint64_t size = 0;
 };
 LaneLayout lane_layout(const Program& program, uint64_t rows);
+
+/* Device bytes that a lane needs for each row of a task of segments. */
+uint64_t lane_bytes_a_row(const Program& program);
 
 /* Device bytes of a lane for chunks of `pages` pages, and for tasks of segments of so many rows, as
  * the pool rounds them. */
@@ -176,11 +181,16 @@ class ChunkLane {
   };
 
   void ensure_memory(uint64_t bytes, uint64_t rows);
+  void ensure_arrays(uint64_t rows);
+  void ensure_results(uint64_t rows);
   void ensure_tuples(uint64_t capacity);
+  void prepare_segments(const ChunkTask& task);
   TbColumnData* column_arguments() const;
-  void fill_arguments(uint32_t npages, uint64_t row_capacity);
+  void fill_arguments();
+  void fill_arrays(uint32_t npages, uint64_t row_capacity);
   void point_to_tuples();
   void upload(DevicePtr to, const void* from, uint64_t bytes);
+  void upload_arguments();
   void upload_pages();
   void upload_columns();
   void upload_unmatched();
@@ -189,6 +199,7 @@ class ChunkLane {
   void run_decode();
   Function sink_kernel() const;
   uint64_t most_rows() const;
+  uint64_t row_threads() const;
   void run_sink(Function kernel, uint64_t threads);
   void run_last(Function kernel, uint64_t threads);
   void prepare_tuple_sink();
@@ -215,6 +226,10 @@ class ChunkLane {
   UniqueEvent copy_begin_, copy_end_, decode_begin_, decode_end_, sink_begin_, sink_end_, ids_begin_, ids_end_;
   Block data_;       // device: pages, or the bytes of a chunk of columns
   Block arrays_;     // device: lane_layout(row_capacity_)
+  Block places_, host_places_;  // device, pinned: of those arrays
+  bool places_sent_ = false;
+  Block group_of_row_;  // device: 4 bytes for each of group_row_capacity_ rows
+  uint64_t group_row_capacity_ = 0;
   Block arguments_;  // device
   Block host_arguments_, outcome_;  // pinned
   Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row

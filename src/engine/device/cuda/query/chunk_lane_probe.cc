@@ -24,10 +24,10 @@ void ChunkLane::run_probe() {
   sink_begin_.record(query_.compute.get());
   if (!query_.one_tuple) {
     state_ = State::PROBING;
-    run_last(query_.code->probe, most_rows());
+    run_last(query_.code->probe, row_threads());
     return;
   }
-  launch(query_.code->probe, most_rows(), pipeline_arguments());
+  launch(query_.code->probe, row_threads(), pipeline_arguments());
   prepare_tuple_sink();
   run_last(sink_kernel(), most_rows());
 }

@@ -215,7 +215,7 @@ TEST_F(CudaQueryTest, ColumnsChunksOfNullableColumns) {
   fake_->set_kernel("tb_rows", [](void* arguments) {
     auto& args = *static_cast<TbPipelineArgs*>(arguments);
     for (uint32_t row = 0; row < args.nrows; row++)
-      if (args.columns[0].valid[row]) args.out_rowids[args.nout++] = args.rowids[row];
+      if (tb_test_valid(&args, row)) args.out_rowids[args.nout++] = args.rowids[row];
   });
   std::vector<Chunk> chunks;
   chunks.push_back(columns_chunk({1, 2, 3, 4}));

@@ -14,6 +14,9 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
+/* Space in a slab is given out in pieces that waste little of it at its end. */
+constexpr uint64_t kPiecesOfSlab = 4;
+
 uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 /* What the next segments are known by: a thread that goes through thousands would wait for little
@@ -40,60 +43,71 @@ void SegmentBatch::release() {
   pins_.release();
   known_.reset();
   morsel_.reset();
-  extent_ = {};
   missing_.clear();
-}
-
-uint64_t SegmentBatch::places_size() const { return aligned(columns_.size() * sizeof(StoredPlace)); }
-
-uint64_t SegmentBatch::description_size() const { return places_size() + aligned(runs_.size() * sizeof(RowRun)); }
-
-uint64_t SegmentBatch::arguments_size() const {
-  return aligned(sizeof(DecodeSegmentsArgs)) + aligned(ncolumns_ * sizeof(DecodedColumn));
+  pieces_.clear();
 }
 
 /* Columns and runs of rows. */
-void SegmentBatch::lay_out(const SegmentMorsel& morsel) {
+void SegmentBatch::lay_out() {
   nrows_ = 0;
   columns_.clear();
   runs_.clear();
-  for (size_t s = 0; s < morsel.segments.size(); s++) {
-    const TakenSegment& taken = morsel.segments[s];
-    prefetch(morsel, s);
+  for (size_t s = 0; s < morsel_->segments.size(); s++) {
+    const TakenSegment& taken = morsel_->segments[s];
+    prefetch(*morsel_, s);
     const Segment& segment = *taken.segment;
-    const auto number = static_cast<uint32_t>(s);
-    for (size_t i = 0; i < ncolumns_; i++) columns_.push_back(segment.find((*morsel.columns)[i])->data.get());
+    for (size_t i = 0; i < ncolumns_; i++) columns_.push_back(segment.find((*morsel_->columns)[i])->data.get());
     auto add = [&](uint32_t first, uint32_t end) {
-      runs_.push_back({number, first, end - first, nrows_});
-      nrows_ += end - first;
+      for (; first < end; first += TB_RUN_ROWS) {
+        const uint32_t count = std::min(end - first, TB_RUN_ROWS);
+        runs_.push_back({static_cast<uint32_t>(s), first, count, nrows_});
+        nrows_ += count;
+      }
     };
-    if ((segment.blocks & ~taken.blocks) == 0 && segment.nrows() > 0)
+    if ((segment.blocks & ~taken.blocks) == 0)
       add(0, segment.nrows());
     else
       each_row_range(segment, taken.blocks, add);
   }
-  nruns_ = static_cast<uint32_t>(runs_.size());
 }
 
 /* For what is described anew: where columns are, or will be. */
 void SegmentBatch::find_memory() {
   addresses_.resize(columns_.size());
-  memory_.tier.find(columns_, query_, pins_, addresses_.data());
-  missing_size_ = 0;
-  for (size_t i = 0; i < columns_.size(); i++) {
-    if (addresses_[i]) continue;
-    missing_.push_back(i);
-    missing_size_ += aligned(columns_[i]->bytes());
-  }
-  if (missing_size_ > 0) extent_ = memory_.tier.reserve(driver_, missing_size_, query_, pins_);
+  tier_.find(columns_, query_, pins_, addresses_.data());
+  missing_.clear();
+  for (size_t i = 0; i < columns_.size(); i++)
+    if (!addresses_[i]) missing_.push_back(i);
+  cut_pieces();
   MemoryPool& device = context_.device_memory();
-  if (missing_size_ > 0 && !extent_.address && own_.size() < missing_size_) {
+  uint64_t own_size = 0;
+  for (Piece& piece : pieces_) {
+    piece.extent = tier_.reserve(driver_, piece.size, query_, pins_);
+    piece.own_at = own_size;
+    if (!piece.extent.address) own_size += piece.size;
+  }
+  if (own_.size() < own_size) {
     own_.reset();
-    own_ = device.allocate(driver_, missing_size_, &account_);
+    own_ = device.allocate(driver_, own_size, &account_);
   }
   if (description_.size() < description_size()) {
     description_.reset();
     description_ = device.allocate(driver_, description_size(), nullptr);
+  }
+  if (staged_.size() < description_size()) {
+    staged_.reset();
+    staged_ = context_.pinned_memory().allocate(driver_, description_size(), nullptr);
+  }
+}
+
+void SegmentBatch::cut_pieces() {
+  pieces_.clear();
+  const uint64_t most = std::min(ColumnUpload::kMostPiece, tier_.slab_size() / kPiecesOfSlab);
+  for (size_t i = 0; i < missing_.size(); i++) {
+    const uint64_t size = aligned(columns_[missing_[i]]->bytes());
+    if (pieces_.empty() || pieces_.back().size + size > most) pieces_.push_back({i, i, 0, {}, 0});
+    pieces_.back().size += size;
+    pieces_.back().end = i + 1;
   }
 }
 
@@ -102,111 +116,86 @@ void SegmentBatch::prepare(const std::shared_ptr<const SegmentMorsel>& morsel, s
   morsel_ = morsel;
   ncolumns_ = ncolumns;
   dictionaries_.assign(ncolumns, {});
-  missing_size_ = 0;
   try {
-    known_ = memory_.tier.find_description(morsel, query_, pins_);
-    if (known_) {
-      nrows_ = known_->nrows;
-      nruns_ = known_->nruns;
-    } else {
-      lay_out(*morsel);
-      find_memory();
-    }
-    if (arguments_.size() < arguments_size()) {
-      arguments_.reset();
-      arguments_ = context_.device_memory().allocate(driver_, arguments_size(), &account_);
-    }
-    const uint64_t staged = arguments_size() + (known_ ? 0 : description_size() + missing_size_);
-    if (staged_.size() < staged) {
-      staged_.reset();
-      staged_ = context_.pinned_memory().allocate(driver_, staged, nullptr);
-    }
+    known_ = tier_.find_description(morsel, query_, pins_);
+    if (known_) return;
+    lay_out();
+    find_memory();
   } catch (...) {
     release();
     throw;
   }
 }
 
-/* All segments of a task have one dictionary (Device::SegmentShape). Where one has moved since the task was
- * described, it is described anew. */
+/* All segments of a task have one dictionary (Device::SegmentShape). Where its copy has moved since the task was
+ * described, the task is described anew. */
 void SegmentBatch::copy_dictionaries(Stream stream) {
   const Segment& first = *morsel_->segments[0].segment;
   bool moved = false;
   for (size_t i = 0; i < ncolumns_; i++) {
     const auto& dictionary = first.find((*morsel_->columns)[i])->data->shape().dictionary;
     if (!dictionary) continue;
-    dictionaries_[i] = memory_.tier.dictionary(driver_, dictionary, stream, pins_);
+    dictionaries_[i] = tier_.dictionary(driver_, dictionary, stream, pins_);
     moved = moved || (known_ && known_->views[i] != dictionaries_[i].views);
   }
   if (!moved) return;
   known_.reset();
-  lay_out(*morsel_);
+  lay_out();
   find_memory();
-  const uint64_t staged = arguments_size() + description_size() + missing_size_;
-  if (staged_.size() < staged) {
-    staged_.reset();
-    staged_ = context_.pinned_memory().allocate(driver_, staged, nullptr);
-  }
 }
 
-void SegmentBatch::describe(uint8_t* host) const {
-  auto* places = reinterpret_cast<StoredPlace*>(host);
-  for (size_t i = 0; i < columns_.size(); i++) {
-    const StoredColumn& column = *columns_[i];
-    StoredPlace place{};
-    place.values = reinterpret_cast<const uint8_t*>(addresses_[i]);
-    if (column.valid()) place.valid = place.values + (column.valid() - static_cast<const uint8_t*>(column.values()));
-    place.views = reinterpret_cast<const TbTextView*>(dictionaries_[i % ncolumns_].views);
-    const bool plain = column.width() == StoredColumn::kPlain;
-    place.base = plain ? 0 : column.base();
-    place.width = plain ? tb_type_width(column.type()) : column.width();
-    places[i] = place;
-  }
-  memcpy(host + places_size(), runs_.data(), runs_.size() * sizeof(RowRun));
+void SegmentBatch::describe(uint8_t* description, DevicePtr filler) const {
+  auto* places = reinterpret_cast<TbColumnPlace*>(description);
+  for (size_t i = 0; i < columns_.size(); i++)
+    places[i] = place_of_stored(*columns_[i], addresses_[i], dictionaries_[i % ncolumns_], filler);
+  memcpy(description + places_size(), runs_.data(), runs_.size() * sizeof(TbRowRun));
 }
 
-void SegmentBatch::write_arguments(const std::vector<DecodedColumn>& columns) {
-  const uint64_t columns_at = aligned(sizeof(DecodeSegmentsArgs));
-  const DevicePtr places = known_ ? known_->places : description_.device();
-  const DevicePtr runs = known_ ? known_->runs : description_.device() + places_size();
-  DecodeSegmentsArgs args{};
-  args.places = reinterpret_cast<const StoredPlace*>(places);
-  args.runs = reinterpret_cast<const RowRun*>(runs);
-  args.columns = reinterpret_cast<const DecodedColumn*>(arguments_.device() + columns_at);
-  args.nruns = nruns_;
-  args.ncolumns = static_cast<uint32_t>(ncolumns_);
-  memcpy(staged_.host(), &args, sizeof args);
-  memcpy(staged_.host() + columns_at, columns.data(), columns.size() * sizeof(DecodedColumn));
+uint64_t SegmentBatch::upload_pieces(Stream stream) {
+  uint64_t copied = 0;
+  std::vector<ColumnUpload::Piece> uploads;
+  for (const Piece& piece : pieces_) {
+    uint64_t at = 0;
+    for (size_t i = piece.first; i < piece.end; i++) {
+      addresses_[missing_[i]] = address_of(piece) + at;
+      at += aligned(columns_[missing_[i]]->bytes());
+    }
+    copied += piece.size;
+    uploads.push_back({address_of(piece), piece.size, [this, &piece](uint8_t* to) {
+                         for (size_t i = piece.first; i < piece.end; i++) {
+                           const StoredColumn& column = *columns_[missing_[i]];
+                           memcpy(to, column.values(), column.bytes());
+                           to += aligned(column.bytes());
+                         }
+                       }});
+  }
+  if (uploads.empty()) return 0;
+  if (!columns_upload_) columns_upload_.emplace(context_, driver_, memory_.threads());
+  columns_upload_->copy(uploads, stream);
+  return copied;
 }
 
-uint64_t SegmentBatch::upload(const std::vector<DecodedColumn>& columns, Stream stream) {
-  write_arguments(columns);
-  driver_.check(driver_.memcpy_htod_async(arguments_.device(), staged_.host(), arguments_size(), stream));
-  if (known_) return arguments_size();
-  uint8_t* const description = staged_.host() + arguments_size();
-  uint8_t* const missing = description + description_size();
-  uint64_t at = 0;
-  for (const size_t i : missing_) {
-    const StoredColumn& column = *columns_[i];
-    memcpy(missing + at, column.values(), column.bytes());
-    addresses_[i] = destination() + at;
-    at += aligned(column.bytes());
-  }
-  describe(description);
-  driver_.check(driver_.memcpy_htod_async(description_.device(), description, description_size(), stream));
-  if (missing_size_ > 0) driver_.check(driver_.memcpy_htod_async(destination(), missing, missing_size_, stream));
-  return arguments_size() + description_size() + missing_size_;
+uint64_t SegmentBatch::upload(Stream stream) {
+  copy_dictionaries(stream);
+  if (known_) return 0;
+  const uint64_t copied = upload_pieces(stream);
+  describe(staged_.host(), tier_.filler(driver_, stream));
+  driver_.check(driver_.memcpy_htod_async(description_.device(), staged_.host(), description_size(), stream));
+  return copied + description_size();
 }
 
 void SegmentBatch::keep() {
-  if (extent_.address)
-    for (const size_t i : missing_) memory_.tier.publish(*columns_[i], extent_, addresses_[i]);
-  const bool all_stay = missing_.empty() || extent_.address;
-  if (!known_ && all_stay && morsel_->lasting && memory_.tier.capacity() > 0) {
-    SegmentTier::Description description{
-        description_.device(), description_.device() + places_size(), nruns_, nrows_, {}};
-    for (const SegmentTier::Dictionary& dictionary : dictionaries_) description.views.push_back(dictionary.views);
-    memory_.tier.keep_description(morsel_, std::move(description), std::move(description_), pins_);
+  bool all_stay = true;
+  for (const Piece& piece : pieces_) {
+    all_stay = all_stay && piece.extent.address;
+    if (!piece.extent.address) continue;
+    for (size_t i = piece.first; i < piece.end; i++)
+      tier_.publish(*columns_[missing_[i]], piece.extent, addresses_[missing_[i]]);
+  }
+  if (!known_ && all_stay && morsel_->lasting && tier_.capacity() > 0) {
+    SegmentTier::Description description{places(), runs(), nruns(), nrows_, {}};
+    for (const DeviceDictionary& dictionary : dictionaries_) description.views.push_back(dictionary.views);
+    tier_.keep_description(morsel_, std::move(description), std::move(description_), pins_);
   }
   release();
 }

@@ -191,7 +191,7 @@ TEST(SegmentTierDictionary, HasAllEntriesHoweverItGrows) {
                                 reinterpret_cast<const uint8_t*>(bytes.data())};
       std::vector<int32_t> codes(views.size());
       ASSERT_TRUE(dictionary->encode({&origin, 0, static_cast<uint32_t>(views.size()), 0}, codes.data()));
-      const SegmentTier::Dictionary copy = tier.dictionary(driver, dictionary, stream.get(), pins);
+      const DeviceDictionary copy = tier.dictionary(driver, dictionary, stream.get(), pins);
       const uint32_t entries = dictionary->entries();
       const TbTextView& last = dictionary->views()[entries - 1];
       ASSERT_EQ(memcmp(reinterpret_cast<const void*>(copy.views), dictionary->views(), entries * sizeof(TbTextView)),
@@ -203,70 +203,6 @@ TEST(SegmentTierDictionary, HasAllEntriesHoweverItGrows) {
   context.reset();
   EXPECT_EQ(fake.leaks(), std::vector<std::string>());
   EXPECT_EQ(fake.misuse(), std::vector<std::string>());
-}
-
-/* The kernel's work, against what the host decodes. */
-TEST(DecodeRun, IsWhatTheHostDecodes) {
-  std::mt19937_64 random(9);
-  for (int round = 0; round < 300; round++) {
-    const uint32_t type = std::array<uint32_t, 6>{TB_TYPE_BOOL, TB_TYPE_INT2,   TB_TYPE_INT4,
-                                                  TB_TYPE_INT8, TB_TYPE_NUM128, TB_TYPE_TEXT}[random() % 6];
-    const uint32_t width = tb_type_width(type), nrows = 1 + static_cast<uint32_t>(random() % 3000);
-    const bool nullable = random() % 2;
-    std::vector<uint8_t> values(uint64_t{nrows} * width), valid(nrows, 1);
-    std::vector<int32_t> codes(nrows);
-    std::string bytes = "some bytes to point to";
-    const uint64_t mask = ~uint64_t{0} >> random() % 64;
-    for (uint32_t i = 0; i < nrows; i++) {
-      if (nullable) valid[i] = random() % 3 != 0;
-      const uint64_t value = type == TB_TYPE_BOOL ? random() & 1 : random() & mask;
-      const TbTextView view{static_cast<uint32_t>(value % 9), 0, 0, static_cast<uint32_t>(value % 13)};
-      const uint64_t wide[2] = {value, random()};
-      if (type == TB_TYPE_TEXT)
-        memcpy(&values[uint64_t{i} * width], &view, width);
-      else
-        memcpy(&values[uint64_t{i} * width], wide, width);
-    }
-    const ColumnOrigin origin{values.data(), nullable ? valid.data() : nullptr,
-                              reinterpret_cast<const uint8_t*>(bytes.data())};
-    const ColumnPiece piece{&origin, 0, nrows, 0};
-    std::shared_ptr<const StoredColumn> column;
-    if (type == TB_TYPE_TEXT) {
-      auto dictionary = std::make_shared<TextDictionary>();
-      ASSERT_TRUE(dictionary->encode(piece, codes.data()));
-      const ColumnOrigin coded{reinterpret_cast<const uint8_t*>(codes.data()), origin.valid, nullptr};
-      const ColumnPiece coded_piece{&coded, 0, nrows, 0};
-      column = encode_texts(dictionary, nullable, nrows, {&coded_piece, 1});
-    } else {
-      column = encode_column(type, nullable, nrows, {&piece, 1});
-    }
-    std::vector<uint64_t> room(2 * nrows);
-    const TbColumnData expected = decode_column(*column, 0, nrows, room.data());
-    const bool plain = column->width() == StoredColumn::kPlain;
-    const StoredPlace place{static_cast<const uint8_t*>(column->values()),
-                            column->valid(),
-                            column->dictionary() ? column->dictionary()->views() : nullptr,
-                            plain ? 0 : column->base(),
-                            plain ? tb_type_width(column->type()) : column->width(),
-                            0};
-    const uint32_t first = static_cast<uint32_t>(random() % nrows);
-    const RowRun run{0, first, nrows - first, 5};
-    std::vector<uint64_t> out(2 * (nrows + 5));
-    std::vector<uint8_t> out_valid(nrows + 5);
-    const DecodedColumn to{reinterpret_cast<uint8_t*>(out.data()), nullable ? out_valid.data() : nullptr, width, 0};
-    const DecodeSegmentsArgs args{&place, &run, &to, 1, 1};
-    for (uint32_t thread = 0; thread < 7; thread++) decode_run(args, 0, thread, 7);
-    for (uint32_t i = first; i < nrows; i++) {
-      const uint64_t at = i - first + 5;
-      if (nullable) {
-        ASSERT_EQ(out_valid[at], valid[i]);
-      }
-      if (!valid[i]) continue;
-      ASSERT_EQ(
-          memcmp(to.values + at * width, static_cast<const uint8_t*>(expected.values) + uint64_t{i} * width, width), 0)
-          << "type " << type << " row " << i;
-    }
-  }
 }
 
 }  // namespace

@@ -187,8 +187,20 @@ void SegmentTier::forget_dictionaries() {
   }
 }
 
-SegmentTier::Dictionary SegmentTier::dictionary(const Driver& driver, const std::shared_ptr<TextDictionary>& dictionary,
-                                                Stream stream, Pins& pins) {
+DevicePtr SegmentTier::filler(const Driver& driver, Stream stream) {
+  std::lock_guard lock(mutex_);
+  if (!filler_) {
+    Block block = context_->device_memory().allocate(driver, kFillerSize, nullptr);
+    driver.check(driver.memset_d8_async(block.device(), 1, static_cast<size_t>(kFillerSize), stream));
+    driver.check(driver.stream_synchronize(stream));
+    bytes_ += block.size();
+    filler_ = std::move(block);
+  }
+  return filler_.device();
+}
+
+DeviceDictionary SegmentTier::dictionary(const Driver& driver, const std::shared_ptr<TextDictionary>& dictionary,
+                                         Stream stream, Pins& pins) {
   std::lock_guard lock(mutex_);
   if (pins.slabs_.empty()) {  // so that what is retired stays
     pins.slabs_.push_back(UINT32_MAX);

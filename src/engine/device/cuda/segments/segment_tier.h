@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/device/cuda/cuda_context.h"
+#include "engine/device/cuda/memory/column_place.h"
 #include "engine/store/segment.h"
 
 namespace turbine::cuda {
@@ -31,6 +32,7 @@ class SegmentTier {
   SegmentTier(std::shared_ptr<CudaContext> context, uint32_t device, uint64_t capacity);
 
   uint64_t capacity() const { return capacity_; }
+  uint64_t slab_size() const { return slab_size_; }
   uint64_t used() const;
 
   /* Which slabs a lane reads or writes. */
@@ -81,11 +83,12 @@ class SegmentTier {
 
   /* Views and bytes of a dictionary as far as there are entries now, complete when this returns. They stay
    * as long as some lane has pins. Copies on `stream` and waits for it where there are new ones. Throws DeviceError. */
-  struct Dictionary {
-    DevicePtr views = 0, bytes = 0;
-  };
-  Dictionary dictionary(const Driver& driver, const std::shared_ptr<TextDictionary>& dictionary, Stream stream,
-                        Pins& pins);
+  DeviceDictionary dictionary(const Driver& driver, const std::shared_ptr<TextDictionary>& dictionary, Stream stream,
+                              Pins& pins);
+
+  /* kFillerSize bytes of ones, there as long as the tier is, complete when this returns. The first call waits for
+   * `stream`. Throws DeviceError. */
+  DevicePtr filler(const Driver& driver, Stream stream);
 
  private:
   struct Slab {
@@ -130,6 +133,7 @@ class SegmentTier {
   std::map<const SegmentMorsel*, KeptDescription> descriptions_;
   size_t descriptions_allowed_ = 0;  // before those are forgotten that are of no use any more
   std::vector<Block> retired_;  // outgrown, maybe still read by a lane
+  Block filler_;
 };
 
 }  // namespace turbine::cuda

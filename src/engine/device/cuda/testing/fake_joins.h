@@ -126,7 +126,8 @@ inline void fake_probe(void* arguments) {
   auto& args = *static_cast<TbPipelineArgs*>(arguments);
   const uint64_t room = args.tuple_capacity;
   for (uint32_t row = args.nrows; row-- > args.first_row;) {
-    const int32_t value = fake_column_value(args, row);
+    const uint32_t number = tb_test_row_number(&args, row);
+    const int32_t value = fake_column_value(args, number);
     if (value < 0) continue;
     args.rows_passed++;
     const TbJoinTable* inner = args.tables[0];
@@ -136,7 +137,7 @@ inline void fake_probe(void* arguments) {
       args.join_rows[1]++;
       const uint64_t at = args.ntuples++;
       if (at >= room) continue;
-      args.tuples[at] = row;
+      args.tuples[at] = number;
       args.tuples[room + at] = match - 1;
       args.tuples[2 * room + at] = first_match(args.tables[1], value) - 1;  // 0: TB_NONE
     }

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/device/cuda/kernels/decode_segments.h"
 #include "engine/device/cuda/testing/fake_driver.h"
+#include "engine/device/cuda/testing/row_places.h"
 #include "engine/device/device.h"
 #include "engine/program/group_layout.h"
 #include "engine/program/testing/program_writer.h"
@@ -97,9 +97,9 @@ inline void fake_decode(void* arguments) {
   }
 }
 
-/* A row of the chunk; stands in for whatever an expression may do. */
-inline int32_t fake_column_value(TbPipelineArgs& args, uint32_t row) {
-  const int32_t value = static_cast<const int32_t*>(args.columns[0].values)[row];
+/* Of a row by its number; stands in for whatever an expression may do. */
+inline int32_t fake_column_value(TbPipelineArgs& args, uint32_t number) {
+  const int32_t value = tb_test_int4(&args, number);
   if (value == kFaultInSink) throw FakeDriver::KernelFault{kIllegalAddress};
   if (value == kOverflowInSink) args.errors |= TB_ERR_OVERFLOW;
   return value;
@@ -110,7 +110,7 @@ inline uint64_t fake_items(const TbPipelineArgs& args) { return args.tuples ? ar
 
 /* v of a row, p of a tuple. */
 inline int32_t fake_value(TbPipelineArgs& args, uint64_t item) {
-  if (!args.tuples) return fake_column_value(args, static_cast<uint32_t>(item));
+  if (!args.tuples) return fake_column_value(args, tb_test_row_number(&args, static_cast<uint32_t>(item)));
   const TbJoinTable* inner = args.tables[0];
   const auto* values = reinterpret_cast<const uint8_t*>(inner) + inner->columns[1].values;
   return reinterpret_cast<const int32_t*>(values)[args.tuples[args.tuple_capacity + item]];
@@ -208,11 +208,6 @@ struct FakeReduce {
 };
 
 /* Registers the kernels of a program of fake_program(). */
-inline void fake_decode_segments(void* arguments) {
-  const auto& args = *static_cast<const DecodeSegmentsArgs*>(arguments);
-  for (uint64_t job = uint64_t{args.nruns} * args.ncolumns; job-- > 0;) decode_run(args, job, 0, 1);
-}
-
 inline void set_fake_kernels(FakeDriver& fake, const Program& program,
                              std::shared_ptr<std::atomic<uint32_t>> lost_groups = nullptr) {
   const GroupLayout layout = group_layout(program);
@@ -221,7 +216,6 @@ inline void set_fake_kernels(FakeDriver& fake, const Program& program,
   fake.set_kernel("tb_reserve", FakeReserve{layout, std::move(lost_groups)});
   fake.set_kernel("tb_apply", FakeApply{layout});
   fake.set_kernel("tb_reduce", FakeReduce{layout});
-  fake.set_kernel(kDecodeSegments, fake_decode_segments);
 }
 
 }  // namespace turbine::cuda::testing

@@ -3,12 +3,12 @@
  *
  * Compiled by hand, so that the CUDA device can be tried without the compiler:
  *   clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc \
- *     -isystem $(clang-19 -print-resource-dir)/include -I include -S -o gpu_kernels.ptx
+ *     -isystem $(clang-19 -print-resource-dir)/include -I include -I src -S -o gpu_kernels.ptx
  * gpu_kernels.c gpu_test.cc loads the result. With joins (fake_joins.h) the sinks take
  * tuples and p instead of rows and v. Row layout of the grouped program: hash at 0, count
  * at 8, key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
  */
-#include "turbine/kernel.h"
+#include "engine/device/cuda/testing/row_places.h"
 
 #define KERNEL __attribute__((nvptx_kernel)) void
 #define DEFERRED INT32_MIN
@@ -83,9 +83,9 @@ tb_decode(TbDecodeArgs *args)
 }
 
 static inline int32_t
-column_value(TbPipelineArgs *args, uint32_t row)
+column_value(TbPipelineArgs *args, uint32_t number)
 {
-	int32_t value = ((const int32_t *) args->columns[0].values)[row];
+	int32_t value = tb_test_int4(args, number);
 
 	if (value == OVERFLOW_IN_SINK)
 		__atomic_fetch_or(&args->errors, TB_ERR_OVERFLOW, __ATOMIC_RELAXED);
@@ -110,7 +110,7 @@ value_of(TbPipelineArgs *args, uint64_t item)
 	const TbJoinTable *inner;
 
 	if (!args->tuples)
-		return column_value(args, (uint32_t) item);
+		return column_value(args, tb_test_row_number(args, (uint32_t) item));
 	inner = args->tables[0];
 	return IN_TABLE(int32_t, inner,
 					inner->columns[1].values)[args->tuples[args->tuple_capacity + item]];
@@ -134,7 +134,8 @@ tb_probe(TbPipelineArgs *args)
 	for (uint64_t row = args->first_row + thread_index(); row < args->nrows;
 		 row += thread_count())
 	{
-		int32_t	 value = column_value(args, (uint32_t) row);
+		uint32_t number = tb_test_row_number(args, (uint32_t) row);
+		int32_t	 value = column_value(args, number);
 		uint32_t other;
 
 		if (value < 0)
@@ -150,7 +151,7 @@ tb_probe(TbPipelineArgs *args)
 			add64(&args->join_rows[1], 1);
 			if (at >= room)
 				continue;
-			args->tuples[at] = (uint32_t) row;
+			args->tuples[at] = number;
 			args->tuples[room + at] = match - 1;
 			args->tuples[2 * room + at] = other;
 		}
