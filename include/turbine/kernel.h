@@ -108,7 +108,7 @@ typedef struct TbRowRun
 } TbRowRun;
 
 /* Rows that a block of threads takes at a time: those of a run are no more. */
-#define TB_RUN_ROWS 1024u
+#define TB_RUN_ROWS 2048u
 #define TB_RUN_ROWS_OF_ARRAYS 512u /* chunks of pages are small: more blocks find work */
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */

@@ -381,3 +381,15 @@ RT_EXPORT uint32_t rt_group_reserve(TbGroupTable* table, uint64_t text_bytes, ui
   }
   return (uint32_t)row;
 }
+
+/* Has the block's threads ask for these bytes, so that the loops that read them soon wait for them once. */
+RT_EXPORT void rt_block_prefetch(const uint8_t* begin, uint64_t size, uint64_t thread, uint64_t threads) {
+#ifdef __NVPTX__
+  constexpr uint64_t kLine = 128;
+  const uint8_t* first = (const uint8_t*)((uint64_t)begin & ~(kLine - 1));
+  for (const uint8_t* at = first + thread * kLine; at < begin + size; at += threads * kLine)
+    asm volatile("prefetch.L2 [%0];" ::"l"(at));
+#else
+  (void)begin, (void)size, (void)thread, (void)threads;
+#endif
+}

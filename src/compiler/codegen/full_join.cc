@@ -58,11 +58,12 @@ Value* FullJoins::passes_over(size_t filters) { return filters < end_ ? is_given
 Value* FullJoins::counted_rows(Value* amount) {
   if (end_ == 0) return amount;
   auto& ir = rows_.ir();
-  return ir.CreateSelect(is_given(0), ir.getInt64(0), amount);
+  return ir.CreateSelect(is_given(0), llvm::ConstantInt::get(amount->getType(), 0), amount);
 }
 
 Value* FullJoins::counted(size_t join, Value* amount) {
-  return join + 1 < end_ ? rows_.ir().CreateSelect(is_given(join + 1), rows_.ir().getInt64(0), amount) : amount;
+  if (join + 1 >= end_) return amount;
+  return rows_.ir().CreateSelect(is_given(join + 1), llvm::ConstantInt::get(amount->getType(), 0), amount);
 }
 
 Value* FullJoins::byte(Value* bytes, Value* row) { return rows_.index(rows_.ir().getInt8Ty(), bytes, row); }

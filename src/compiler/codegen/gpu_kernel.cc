@@ -50,6 +50,7 @@ Carried GpuKernel::grid_loop(const Carried& init, Step body) {
 /*
  * for (job = block; job < jobs; job += blocks) {
  *   run = runs ? runs[job] : the job's rows of the arrays; ... places of the run's stretch ...
+ *   ask for what the loop reads of the run;
  *   for (row = max(run.to, first_row) + thread; row < min(run.to + run.count, nrows); row += threads) body(row);
  * }
  */
@@ -75,15 +76,34 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
         bind_stretch(run.stretch);
         Value* begin = ir_.CreateAdd(larger(run.to, first_row), thread_);
         Value* shift = ir_.CreateSub(run.first, run.to);
-        return emit_loop(
+        llvm::Function* fn = ir_.GetInsertBlock()->getParent();
+        BasicBlock* ahead = BasicBlock::Create(ir_.getContext(), "run.ahead", fn);
+        BasicBlock* rows = BasicBlock::Create(ir_.getContext(), "run.rows", fn);
+        ir_.CreateBr(ahead);
+        ir_.SetInsertPoint(rows);
+        const Carried after = emit_loop(
             rows_, "row", begin, smaller(ir_.CreateAdd(run.to, run.count), nrows), before,
             [&](Value* row, const Carried& now) {
               rows_.begin_row(ir_.CreateAdd(row, shift));
               return body(row, now);
             },
             by_thread);
+        // Which columns the loop reads is known by now.
+        llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+        ir_.SetInsertPoint(ahead);
+        prefetch(run);
+        ir_.CreateBr(rows);
+        return after;
       },
       by_block);
+}
+
+/* A thread goes from column to column of a row, and would wait for device memory at each. */
+void GpuKernel::prefetch(const Run& run) {
+  for (const RowEmitter::ReadColumn& column : rows_.read_columns()) {
+    Value* begin = rows_.index(ir_.getInt8Ty(), column.values, ir_.CreateShl(run.first, column.shift));
+    rows_.call_rt("rt_block_prefetch", {begin, ir_.CreateShl(run.count, column.shift), thread_, threads_});
+  }
 }
 
 GpuKernel::Run GpuKernel::load_run(Value* job) {

@@ -53,6 +53,7 @@ class GpuKernel {
     Value *stretch, *first, *count, *to;
   };
   Run load_run(Value* job);
+  void prefetch(const Run& run);
   void bind_stretch(Value* stretch);
   void begin_tuple(Value* tuple);
 

@@ -50,6 +50,7 @@ void JoinProbe::bind(Value* tables) {
   next_ = within(next);
   has_next_ = ir.CreateICmpNE(next, ir.getInt64(0));
   bytes_ = within(field(i64, offsetof(TbJoinTable, bytes)));
+  key_values_.clear();
   for (size_t i = 0; i < types_.size(); i++)
     key_values_.push_back(within(field(i64, offsetof(TbJoinTable, columns) + i * 16)));
 }

@@ -40,6 +40,15 @@ llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
     llvm::Metadata* fields[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, "kernel"),
                                 llvm::ValueAsMetadata::get(llvm::ConstantInt::get(i32, 1))};
     module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, fields));
+    if (const char* blocks = getenv("EXP_MINB"); blocks && atoi(blocks) > 0) {
+      auto add = [&](const char* what, int n) {
+        llvm::Metadata* more[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, what),
+                                  llvm::ValueAsMetadata::get(llvm::ConstantInt::get(i32, n))};
+        module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, more));
+      };
+      add("maxntidx", 256);
+      add("minctasm", atoi(blocks));
+    }
   }
   return function;
 }

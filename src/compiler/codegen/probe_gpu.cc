@@ -11,6 +11,9 @@
  * A row that stands for one of a FULL join's table (full_join.h) begins there, if that
  * was no match.
  */
+#include <llvm/IR/Constants.h>
+
+#include <algorithm>
 #include <cstddef>
 
 #include "compiler/codegen/full_join.h"
@@ -31,12 +34,11 @@ class ProbeKernel : GpuKernel {
       : GpuKernel(builder, program, "tb_probe", Over::kRows),
         plan_(plan_joins(program)),
         full_(rows_, program),
-        matches_(program.joins().size(), ir_.getInt32(TB_NONE)) {
+        matches_(program.joins().size(), ir_.getInt32(TB_NONE)),
+        one_(llvm::ConstantInt::get(
+            std::count(plan_.expands.begin(), plan_.expands.end(), true) ? ir_.getInt64Ty() : ir_.getInt32Ty(), 1)) {
     full_.bind(args_, tables_);
-    for (uint32_t j = 0; j < program.joins().size(); j++) {
-      probes_.emplace_back(rows_, program, j);
-      probes_.back().bind(tables_);
-    }
+    for (uint32_t j = 0; j < program.joins().size(); j++) probes_.emplace_back(rows_, program, j);
   }
   void emit();
 
@@ -71,24 +73,26 @@ class ProbeKernel : GpuKernel {
   FullJoins full_;
   std::vector<JoinProbe> probes_;
   std::vector<Value*> matches_;
+  llvm::ConstantInt* const one_;  // what counters count in: a thread's rows are fewer than 2^32, its tuples may be more
   Value* row_ = nullptr;
 };
 
 void ProbeKernel::emit() {
-  Carried init(kJoins + program_.joins().size(), ir_.getInt64(0));
+  Carried init(kJoins + program_.joins().size(), llvm::ConstantInt::get(one_->getType(), 0));
   init.push_back(ir_.getInt32(0));
   const Carried end = grid_loop(init, [&](Value* row, const Carried& now) {
     row_ = row;
     return unmatched(now, [&] {
       return where_all(
           plan_.filters[0], now,
-          [&] { return from_join(0, counted(now, kPassed, full_.counted_rows(ir_.getInt64(1)))); },
+          [&] { return from_join(0, counted(now, kPassed, full_.counted_rows(one_))); },
           full_.passes_over(0));
     });
   });
-  add_total(offsetof(TbPipelineArgs, rows_passed), end[kPassed]);
+  auto wide = [&](size_t which) { return ir_.CreateZExt(end[which], ir_.getInt64Ty()); };
+  add_total(offsetof(TbPipelineArgs, rows_passed), wide(kPassed));
   for (size_t j = 0; j < program_.joins().size(); j++)
-    add_total(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), end[kJoins + j]);
+    add_total(offsetof(TbPipelineArgs, join_rows) + j * sizeof(uint64_t), wide(kJoins + j));
   finish(end.back());
 }
 
@@ -102,6 +106,7 @@ Carried ProbeKernel::unmatched(const Carried& now, llvm::function_ref<Carried()>
 
 Carried ProbeKernel::from_join(size_t j, const Carried& before) {
   if (j == program_.joins().size()) return append(before);
+  probes_[j].bind(tables_);  // here, since all joins' tables take more registers than the rows are worth
   Carried now = before;
   JoinMatch match = full_.reaches(j) ? look_up_or_given(j, now) : look_up(j, now);
   if (plan_.expands[j]) return fan_out(j, match, now);
@@ -148,7 +153,7 @@ JoinMatch ProbeKernel::look_up_or_given(size_t j, Carried& now) {
 Carried ProbeKernel::after_join(size_t j, const Carried& now) {
   return where_all(
       plan_.filters[j + 1], now,
-      [&] { return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, ir_.getInt64(1)))); },
+      [&] { return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, one_))); },
       full_.passes_over(j + 1));
 }
 

@@ -41,6 +41,13 @@ class RowEmitter {
   /* GPU: the source's columns are those of one stretch, TbColumnPlace[]; after bind(), where a stretch begins. */
   void bind_places(llvm::Value* places);
 
+  /* Of the stretch, columns whose elements have been read in code emitted since, in at most 8 bytes: their
+   * values, and log2 of an element's bytes (i64). */
+  struct ReadColumn {
+    llvm::Value *values, *shift;
+  };
+  std::vector<ReadColumn> read_columns() const;
+
   /* Starts a row: `row` is its i64 index in the columns, or in the stretch. Forgets loaded values
    * and errors. Loads carry `access_group` if given (parallel loops). */
   void begin_row(llvm::Value* row, llvm::MDNode* access_group = nullptr);

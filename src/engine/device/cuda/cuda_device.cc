@@ -60,7 +60,7 @@ void refuse_what_only_the_host_runs(const Program& program) {
 int target_capability(int major, int minor) { return std::min(major * 10 + minor, kNewestCapability); }
 
 CudaDevice::CudaDevice(std::shared_ptr<CudaContext> context, uint32_t number, uint64_t cache_size)
-    : context_(std::move(context)), segments_(std::make_shared<SegmentMemory>(context_, number, cache_size)) {}
+    : context_(std::move(context)), cache_(std::make_shared<GpuCache>(context_, number, cache_size)) {}
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
@@ -77,8 +77,8 @@ TbDeviceInfo CudaDevice::info() const {
   info.memory_total = gpu.memory_total;
   // What columns are kept in is not the queries'. A little less than the pool has: parameters are not
   // part of needs().
-  info.memory_budget = (context_->device_memory().budget() - segments_->tier.capacity()) / 64 * 63;
-  const uint64_t cached = segments_->tier.used(), used = context_->device_memory().used();
+  info.memory_budget = (context_->device_memory().budget() - cache_->capacity()) / 64 * 63;
+  const uint64_t cached = cache_->used(), used = context_->device_memory().used();
   info.memory_used = used > cached ? used - cached : 0;
   info.usable = !context_->health().lost();
   info.queries_running = context_->queries_running.load(std::memory_order_relaxed);
@@ -172,7 +172,7 @@ std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> pr
   auto faults = fault_from_query(QueryFaultScope::armed());
   context_->enter(context_->driver());
   try {
-    return std::make_unique<CudaQuery>(context_, segments_, std::move(faults), std::move(program), std::move(params),
+    return std::make_unique<CudaQuery>(context_, cache_, std::move(faults), std::move(program), std::move(params),
                                        std::move(cuda_code), std::move(tables), estimated_rows, budget, profile);
   } catch (const std::bad_alloc&) {
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory");

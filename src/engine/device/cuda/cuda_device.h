@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "engine/device/cuda/cuda_context.h"
-#include "engine/device/cuda/segments/segment_memory.h"
+#include "engine/device/cuda/gpu_cache.h"
 #include "engine/device/device.h"
 
 namespace turbine::cuda {
@@ -38,7 +38,7 @@ class CudaDevice : public Device {
 
  private:
   std::shared_ptr<CudaContext> context_;
-  std::shared_ptr<SegmentMemory> segments_;
+  std::shared_ptr<GpuCache> cache_;
   std::mutex pinned_mutex_;            // protects what follows
   std::map<void*, uint64_t> pinned_;  // those that this device has pinned
 };

@@ -9,9 +9,9 @@
 
 namespace turbine::cuda {
 
-DeviceJoinTables::DeviceJoinTables(CudaContext& context, const Driver& driver, JoinTables tables,
-                                   MemoryAccount& account, Stream stream)
-    : tables_(std::move(tables)) {
+DeviceJoinTables::DeviceJoinTables(CudaContext& context, const Driver& driver, JoinTableCopies& copies,
+                                   JoinTables tables, MemoryAccount& account, Stream stream)
+    : copies_(copies), tables_(std::move(tables)) {
   try {
     copy(context, driver, account, stream);
   } catch (...) {
@@ -22,18 +22,29 @@ DeviceJoinTables::DeviceJoinTables(CudaContext& context, const Driver& driver, J
 
 void DeviceJoinTables::copy(CudaContext& context, const Driver& driver, MemoryAccount& account, Stream stream) {
   for (const auto& table : tables_) {
-    Block& block = blocks_[table.get()];
+    std::shared_ptr<const Block>& block = blocks_[table.get()];
+    if (!block) block = copies_.find(table);
     if (!block) {
       const uint64_t size = table->raw()->total_size;
-      block = context.device_memory().allocate(driver, size, &account);
-      driver.check(driver.memcpy_htod_async(block.device(), table->raw(), size, stream));
+      const bool may_stay = copies_.has_room_for(size);
+      block = std::make_shared<const Block>(
+          context.device_memory().allocate(driver, size, may_stay ? nullptr : &account));
+      driver.check(driver.memcpy_htod_async(block->device(), table->raw(), size, stream));
       bytes_copied_ += size;
+      if (may_stay) new_copies_.push_back(table);
     }
-    host_addresses_.push_back(block.device());
+    host_addresses_.push_back(block->device());
   }
   const uint64_t size = host_addresses_.size() * sizeof(DevicePtr);
   addresses_ = context.device_memory().allocate(driver, size, &account);
   driver.check(driver.memcpy_htod_async(addresses_.device(), host_addresses_.data(), size, stream));
+}
+
+void DeviceJoinTables::keep_copies(const Driver& driver, Stream stream) {
+  if (new_copies_.empty()) return;
+  driver.check(driver.stream_synchronize(stream));
+  for (const auto& table : new_copies_) copies_.keep(table, blocks_.at(table.get()));
+  new_copies_.clear();
 }
 
 uint64_t device_table_bytes(const JoinTables& tables) {

@@ -88,12 +88,12 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segm
   return bytes;
 }
 
-QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<SegmentMemory> segments_,
+QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<GpuCache> cache_,
                                std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program_,
                                std::shared_ptr<const std::string> params_, std::shared_ptr<const CudaCode> code_,
                                JoinTables join_tables, double estimated_rows, uint64_t budget, QueryProfile* profile_)
     : context(std::move(context_)),
-      segments(std::move(segments_)),
+      cache(std::move(cache_)),
       driver(context->driver_with(std::move(faults))),
       program(std::move(program_)),
       params(std::move(params_)),
@@ -105,12 +105,12 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
       compute(driver),
       out(driver),
       signal(driver) {
-  segment_query = segments->tier.begin_query();
+  segment_query = cache->tier.begin_query();
   if (profile) stream_profile.emplace(driver, *profile, copy);
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
   if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
-  if (!join_tables.empty()) tables.emplace(*context, driver, std::move(join_tables), account, copy.get());
+  if (!join_tables.empty()) tables.emplace(*context, driver, cache->join_tables, std::move(join_tables), account, copy.get());
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(kept_row_layout(*program), projected_rows_limit());
@@ -217,7 +217,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
 }
 
 void ChunkLane::prepare_segments(const ChunkTask& task) {
-  if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.segments, query_.segment_query, query_.account);
+  if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.cache, query_.segment_query, query_.account);
   batch_->prepare(task.segments, ncolumns_);
   try {
     ensure_results(batch_->nrows());

@@ -53,7 +53,7 @@ namespace turbine::cuda {
 /* What a query's lanes share. */
 struct QueryResources {
   std::shared_ptr<CudaContext> context;
-  std::shared_ptr<SegmentMemory> segments;
+  std::shared_ptr<GpuCache> cache;
   uint64_t segment_query = 0;  // begin_query() of the tier
   Driver driver;
   std::shared_ptr<const Program> program;
@@ -73,7 +73,7 @@ struct QueryResources {
   UniqueStream copy, compute, out, signal;
   std::optional<StreamProfile> stream_profile;  // with a profile
 
-  QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<SegmentMemory> segments,
+  QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
                  std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
                  std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code,
                  JoinTables join_tables, double estimated_rows, uint64_t budget, QueryProfile* profile);

@@ -50,12 +50,12 @@ bool is_empty(const ChunkTask& task) {
 
 }  // namespace
 
-CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<SegmentMemory> segments,
+CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
                      std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
                      std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
                      double estimated_rows, uint64_t budget, QueryProfile* profile)
     : context_(context),
-      resources_(std::move(context), std::move(segments), std::move(faults), std::move(program), std::move(params),
+      resources_(std::move(context), std::move(cache), std::move(faults), std::move(program), std::move(params),
                  std::move(code), std::move(tables), estimated_rows, budget, profile) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
@@ -268,15 +268,13 @@ void CudaQuery::wait_until_idle() {
 uint64_t CudaQuery::finish() {
   wait_until_idle();
   const Stopwatch stopwatch;
-  if (!resources_.groups) {
-    lanes_.clear();  // as below
-    return resources_.rows ? resources_.rows->size() : 0;
-  }
   try {
     const Span span(resources_.profile, TB_SPAN_FINISH);
     context_->enter(resources_.driver);
-    const uint64_t ngroups = resources_.groups->finish(resources_.compute.get());
-    lanes_.clear();  // their memory is of use to other queries while groups are fetched
+    if (resources_.tables) resources_.tables->keep_copies(resources_.driver, resources_.copy.get());
+    const uint64_t ngroups = resources_.groups ? resources_.groups->finish(resources_.compute.get()) : 0;
+    lanes_.clear();  // their memory is of use to other queries while results are fetched
+    if (!resources_.groups) return resources_.rows ? resources_.rows->size() : 0;
     std::lock_guard lock(mutex_);
     finish_us_ += stopwatch.microseconds();
     return ngroups;

@@ -33,7 +33,7 @@ class CudaQuery : public DeviceQuery {
   static constexpr uint32_t kLanes = 3;
 
   /* The context must be current. Throws DeviceError. */
-  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<SegmentMemory> segments,
+  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
             std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
             std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
             double estimated_rows, uint64_t budget, QueryProfile* profile);

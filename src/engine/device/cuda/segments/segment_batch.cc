@@ -170,7 +170,7 @@ uint64_t SegmentBatch::upload_pieces(Stream stream) {
                        }});
   }
   if (uploads.empty()) return 0;
-  if (!columns_upload_) columns_upload_.emplace(context_, driver_, memory_.threads());
+  if (!columns_upload_) columns_upload_.emplace(context_, driver_, cache_.threads());
   columns_upload_->copy(uploads, stream);
   return copied;
 }

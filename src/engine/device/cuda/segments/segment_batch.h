@@ -16,22 +16,22 @@
 #include <vector>
 
 #include "engine/device/cuda/segments/column_upload.h"
-#include "engine/device/cuda/segments/segment_memory.h"
+#include "engine/device/cuda/gpu_cache.h"
 
 namespace turbine::cuda {
 
 class SegmentBatch {
  public:
   /* `query`: begin_query() of the tier. `account`: the query's. */
-  SegmentBatch(CudaContext& context, const Driver& driver, SegmentMemory& memory, uint64_t query,
+  SegmentBatch(CudaContext& context, const Driver& driver, GpuCache& cache, uint64_t query,
                MemoryAccount& account)
       : context_(context),
         driver_(driver),
-        memory_(memory),
-        tier_(memory.tier),
+        cache_(cache),
+        tier_(cache.tier),
         query_(query),
         account_(account),
-        pins_(memory.tier) {}
+        pins_(cache.tier) {}
 
   /* Of the first `ncolumns` columns. Throws DeviceError; then nothing is pinned. */
   void prepare(const std::shared_ptr<const SegmentMorsel>& morsel, size_t ncolumns);
@@ -72,7 +72,7 @@ class SegmentBatch {
 
   CudaContext& context_;
   const Driver& driver_;
-  SegmentMemory& memory_;
+  GpuCache& cache_;
   SegmentTier& tier_;
   const uint64_t query_;
   MemoryAccount& account_;

@@ -1,9 +1,9 @@
 /*
- * segment_memory.cc - see segment_memory.h.
+ * gpu_cache.cc - see gpu_cache.h.
  *
- * Owned by cuda_device.cc. Called by segment_batch.cc.
+ * Owned by cuda_device.cc, shared by its queries.
  */
-#include "engine/device/cuda/segments/segment_memory.h"
+#include "engine/device/cuda/gpu_cache.h"
 
 #include <algorithm>
 #include <thread>
@@ -11,12 +11,19 @@
 namespace turbine::cuda {
 namespace {
 
+/* Join tables are small beside the columns that are looked up in them. */
+constexpr uint64_t kShareOfJoinTables = 16;
+
 /* Each collects some 10 GB/s: enough for a bus of 64, and no more than half of the machine. */
 constexpr unsigned kMostThreads = 8;
 
 }  // namespace
 
-WorkerPool& SegmentMemory::threads() {
+GpuCache::GpuCache(const std::shared_ptr<CudaContext>& context, uint32_t device, uint64_t capacity)
+    : tier(context, device, capacity - capacity / kShareOfJoinTables),
+      join_tables(context, capacity / kShareOfJoinTables) {}
+
+WorkerPool& GpuCache::threads() {
   std::lock_guard lock(mutex_);
   if (!threads_)
     threads_ = std::make_unique<WorkerPool>("gpu columns",
