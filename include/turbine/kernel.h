@@ -107,6 +107,11 @@ typedef struct TbRowRun
 	uint32_t stretch, first, count, to;
 } TbRowRun;
 
+/* Threads of a kernel's blocks, and so many blocks find registers on one multiprocessor: a thread waits for memory
+ * most of its time, so some values that do not fit into registers cost less than fewer threads. */
+#define TB_BLOCK_THREADS 256u
+#define TB_BLOCKS_PER_MULTIPROCESSOR 4u
+
 /* Rows that a block of threads takes at a time: those of a run are no more. */
 #define TB_RUN_ROWS 2048u
 #define TB_RUN_ROWS_OF_ARRAYS 512u /* chunks of pages are small: more blocks find work */

@@ -74,7 +74,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 10
+#define TB_WIRE_VERSION 11
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -148,6 +148,8 @@ typedef struct TbDeviceInfo
 	uint64_t memory_total;	/* bytes */
 	uint64_t memory_budget; /* bytes that queries may use together */
 	uint64_t memory_used;
+	uint64_t cache_size;	/* GPU: bytes that it may keep between queries, besides the budget */
+	uint64_t cache_used;
 	uint32_t usable;		/* 0: quarantined, see message */
 	uint32_t queries_running;
 	uint64_t queries_total;

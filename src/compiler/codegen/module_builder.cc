@@ -11,6 +11,8 @@
 
 #include <stdexcept>
 
+#include "turbine/kernel.h"
+
 namespace turbine {
 
 llvm::Function* ModuleBuilder::rt(llvm::StringRef symbol) {
@@ -36,10 +38,15 @@ llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
   function->addParamAttr(0, llvm::Attribute::NoAlias);
   function->addParamAttr(0, llvm::Attribute::NonNull);
   if (gpu()) {
-    llvm::Type* i32 = llvm::Type::getInt32Ty(context);
-    llvm::Metadata* fields[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, "kernel"),
-                                llvm::ValueAsMetadata::get(llvm::ConstantInt::get(i32, 1))};
-    module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, fields));
+    auto annotate = [&](const char* what, uint32_t value) {
+      llvm::Constant* number = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value);
+      llvm::Metadata* fields[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, what),
+                                  llvm::ValueAsMetadata::get(number)};
+      module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, fields));
+    };
+    annotate("kernel", 1);
+    annotate("maxntidx", TB_BLOCK_THREADS);
+    annotate("minctasm", TB_BLOCKS_PER_MULTIPROCESSOR);
     if (const char* blocks = getenv("EXP_MINB"); blocks && atoi(blocks) > 0) {
       auto add = [&](const char* what, int n) {
         llvm::Metadata* more[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, what),

@@ -80,9 +80,15 @@
 /* A partition: its start, and that its last chunk is not full. */
 #define PARTITION_US 50.0
 
-/* A GPU: pages over the bus, and its work on a row. */
+/* A GPU: pages over the bus, and its work on a row of them or on a look into a join table. */
 #define GPU_PAGE_US 0.19
 #define GPU_ROW_NS 0.4
+
+/* The same work where columns are in its memory as they are stored; a value of theirs, and its way over the bus
+ * where the GPU may keep less than the table's columns. */
+#define GPU_STORED_ROW_NS 0.025
+#define STORED_VALUE_BYTES 3.0
+#define GPU_STORED_BYTES_PER_US 40000.0
 
 double
 tb_cost_cached(Oid relid, const TbProgramCost *program)
@@ -227,19 +233,33 @@ host_us(const TbWork *work, int threads)
 	return us - Min(paid, Min(filling_us(work, Max(threads, 1)), us));
 }
 
-/* As if it took nothing from the cache: how much of it lies in a GPU's memory, or could, is
- * not known here. */
+/* Bytes of cached columns that cross the bus in each run. Where the GPU has room for all of them they cross once,
+ * which pays after a run or two. */
 static double
-gpu_us(const TbWork *host_work, int threads)
+stored_transfer_us(const TbWork *work, const TbDeviceInfo *gpu)
 {
-	TbWork		  uncached = *host_work;
-	const TbWork *work = &uncached;
+	double bytes = work->rows * cached_fraction(work) * work->program.columns * STORED_VALUE_BYTES;
 
-	uncached.cached = 0;
+	return bytes > (double) gpu->cache_size ? bytes / GPU_STORED_BYTES_PER_US : 0;
+}
+
+/* It takes no rows that the backend forms, and texts only where their table has a dictionary, which is not known
+ * here: both are charged as if nothing were cached. */
+static double
+gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
+{
+	TbWork		  of_gpu = *host_work;
+	const TbWork *work = &of_gpu;
+	double		  row_ns;
+
+	if (work->program.rows || work->program.texts > 0)
+		of_gpu.cached = 0;
+	row_ns = GPU_ROW_NS + (GPU_STORED_ROW_NS - GPU_ROW_NS) * cached_fraction(work);
 	/* Transfers and kernels run while the next chunk is read. */
-	return GPU_STARTUP_US + Max(read_us(work, 0, threads), work->pages * GPU_PAGE_US) +
-		(work->rows + work->probes + work->candidates + work->matches) * GPU_ROW_NS /
-		1000.0 +
+	return GPU_STARTUP_US +
+		Max(read_us(work, 0, threads), (work->pages - cached_pages(work)) * GPU_PAGE_US) +
+		stored_transfer_us(work, gpu) +
+		(work->rows + work->probes + work->candidates + work->matches) * row_ns / 1000.0 +
 		work->projected * PROJECTED_ROW_NS / 1000.0;
 }
 
@@ -309,7 +329,7 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 
 		if (!may_run_on(&devices[i], i, work))
 			continue;
-		us = devices[i].kind == 0 ? host_us(work, threads) : gpu_us(work, threads);
+		us = devices[i].kind == 0 ? host_us(work, threads) : gpu_us(work, &devices[i], threads);
 		through = us * (1.0 + 0.5 * devices[i].queries_running);
 		if (*index < 0 || through < soonest)
 		{

@@ -7,6 +7,7 @@ GRANT USAGE ON SCHEMA turbine TO PUBLIC;
 CREATE FUNCTION turbine.devices(
 	OUT index int, OUT kind text, OUT name text, OUT target text, OUT units int,
 	OUT memory_total bigint, OUT memory_budget bigint, OUT memory_used bigint,
+	OUT cache_size bigint, OUT cache_used bigint,
 	OUT usable bool, OUT queries_running int, OUT queries_total bigint,
 	OUT message text)
 RETURNS SETOF record

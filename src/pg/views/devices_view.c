@@ -13,7 +13,7 @@
 
 #include "pg/bridge/service_status.h"
 
-#define DEVICE_COLUMNS 12
+#define DEVICE_COLUMNS 14
 
 extern PGDLLEXPORT Datum turbine_devices(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(turbine_devices);
@@ -33,6 +33,10 @@ put_device(ReturnSetInfo *rsinfo, int index, const TbDeviceInfo *device)
 	values[i++] = Int64GetDatum((int64) device->memory_total);
 	values[i++] = Int64GetDatum((int64) device->memory_budget);
 	values[i++] = Int64GetDatum((int64) device->memory_used);
+	/* The host's cache is no part of a device: turbine.column_cache. */
+	nulls[i] = nulls[i + 1] = device->kind == 0;
+	values[i++] = Int64GetDatum((int64) device->cache_size);
+	values[i++] = Int64GetDatum((int64) device->cache_used);
 	values[i++] = BoolGetDatum(device->usable != 0);
 	values[i++] = Int32GetDatum((int32) device->queries_running);
 	values[i++] = Int64GetDatum((int64) device->queries_total);

@@ -43,7 +43,8 @@ CudaContext::CudaContext(const DriverFunctions& table, DeviceOrdinal ordinal, in
     : table_(table),
       driver_(table, &health_, fault_from_environment()),
       primary_(driver_, ordinal),
-      properties_(read_properties(driver_, ordinal, driver_version)) {
+      properties_(read_properties(driver_, ordinal, driver_version)),
+      streams_(driver_, primary_.handle()) {
   enter(driver_);
   if (memory_budget == 0) {
     size_t free = 0, total = 0;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "engine/device/cuda/driver/driver.h"
+#include "engine/device/cuda/driver/stream_pool.h"
 #include "engine/device/cuda/memory/memory_pool.h"
 
 namespace turbine::cuda {
@@ -61,6 +62,7 @@ class CudaContext {
   const DeviceHealth& health() const { return health_; }
   MemoryPool& device_memory() { return *device_memory_; }
   MemoryPool& pinned_memory() { return *pinned_memory_; }
+  StreamPool& streams() { return streams_; }
 
   std::atomic<uint32_t> queries_running{0};
   std::atomic<uint64_t> queries_total{0};
@@ -73,6 +75,7 @@ class CudaContext {
   GpuProperties properties_;
   std::unique_ptr<MemoryPool> device_memory_;
   std::unique_ptr<MemoryPool> pinned_memory_;
+  StreamPool streams_;
 };
 
 }  // namespace turbine::cuda

@@ -44,8 +44,11 @@ void set_text(char (&to)[N], const std::string& from) {
   std::snprintf(to, N, "%s", from.c_str());
 }
 
+/* A kernel cannot be stopped, and one that looks at every row of a join table takes long. */
 uint64_t task_rows(const Program& program, bool large, uint64_t memory) {
-  if (!large) return kSegmentTaskRows;
+  const auto joins = program.joins();
+  if (!large || std::any_of(joins.begin(), joins.end(), [](const TbJoin& join) { return join.nkeys == 0; }))
+    return kSegmentTaskRows;
   const uint64_t bytes = std::min(kLargeTaskBytes, memory / kTasksOfMemory);
   const uint64_t rows = bytes / std::max<uint64_t>(lane_bytes_a_row(program), 1);
   return std::clamp(std::bit_floor(rows), kSegmentTaskRows, kLargeTaskRows);
@@ -78,8 +81,10 @@ TbDeviceInfo CudaDevice::info() const {
   // What columns are kept in is not the queries'. A little less than the pool has: parameters are not
   // part of needs().
   info.memory_budget = (context_->device_memory().budget() - cache_->capacity()) / 64 * 63;
-  const uint64_t cached = cache_->used(), used = context_->device_memory().used();
-  info.memory_used = used > cached ? used - cached : 0;
+  const uint64_t used = context_->device_memory().used();
+  info.cache_size = cache_->capacity();
+  info.cache_used = cache_->used();
+  info.memory_used = used > info.cache_used ? used - info.cache_used : 0;
   info.usable = !context_->health().lost();
   info.queries_running = context_->queries_running.load(std::memory_order_relaxed);
   info.queries_total = context_->queries_total.load(std::memory_order_relaxed);

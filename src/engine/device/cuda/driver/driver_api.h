@@ -22,7 +22,6 @@ using Event = struct OpaqueEvent*;
 using Module = struct OpaqueModule*;
 using Function = struct OpaqueFunction*;
 using LinkState = struct OpaqueLinkState*;
-using HostCallback = void (*)(void*);
 
 /* Results that our code tells apart; cuGetErrorName names the others. */
 enum : Result {
@@ -125,7 +124,6 @@ inline constexpr unsigned kHostRegisterPortable = 1;
   F(CALL, launch_kernel, "cuLaunchKernel",                                                                          \
     (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,      \
      unsigned block_z, unsigned shared_bytes, Stream stream, void** params, void** extra))                          \
-  F(CALL, launch_host_func, "cuLaunchHostFunc", (Stream stream, HostCallback callback, void* argument))             \
   F(CALL, link_create, "cuLinkCreate_v2", (unsigned noptions, int* options, void** values, LinkState* state))       \
   F(CALL, link_add_data, "cuLinkAddData_v2",                                                                        \
     (LinkState state, int type, void* data, size_t size, const char* name, unsigned noptions, int* options,         \

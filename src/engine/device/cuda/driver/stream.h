@@ -8,18 +8,16 @@
 
 #include <utility>
 
-#include "engine/device/cuda/driver/driver.h"
+#include "engine/device/cuda/driver/stream_pool.h"
 
 namespace turbine::cuda {
 
 class UniqueStream {
  public:
-  explicit UniqueStream(const Driver& driver) : driver_(driver) {
-    driver_.check(driver_.stream_create(&stream_, kStreamNonBlocking));
-  }
+  UniqueStream(StreamPool& pool, const Driver& driver) : pool_(pool), driver_(driver), stream_(pool.take(driver)) {}
   ~UniqueStream() {
     wait_to_release();
-    driver_.note(driver_.stream_destroy(stream_));
+    pool_.give_back(stream_);
   }
   UniqueStream(const UniqueStream&) = delete;
   Stream get() const { return stream_; }
@@ -28,8 +26,9 @@ class UniqueStream {
   void wait_to_release() const noexcept { driver_.note(driver_.stream_synchronize(stream_)); }
 
  private:
+  StreamPool& pool_;
   const Driver& driver_;
-  Stream stream_ = nullptr;
+  const Stream stream_;
 };
 
 /* Waits for a stream at the end of its scope, and so also on the way out of a

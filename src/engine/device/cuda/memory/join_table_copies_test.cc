@@ -31,7 +31,7 @@ class JoinTableCopiesTest : public ::testing::Test {
   /* Bytes that a query with the table copies. */
   uint64_t copied_for(const JoinTables& tables, bool ends_well = true) {
     const Driver& driver = context_->driver();
-    const UniqueStream stream(driver);
+    const UniqueStream stream(context_->streams(), driver);
     MemoryAccount account(uint64_t{1} << 30);
     DeviceJoinTables copy(*context_, driver, *copies_, tables, account, stream.get());
     if (ends_well) copy.keep_copies(driver, stream.get());

@@ -16,7 +16,7 @@ namespace turbine::cuda {
 
 namespace {
 
-constexpr unsigned kThreadsPerBlock = 256;
+constexpr unsigned kThreadsPerBlock = TB_BLOCK_THREADS;
 constexpr unsigned kBlocksPerMultiprocessor = 8;  // 2,048 threads: all that one holds
 constexpr unsigned kWarp = 32;
 constexpr uint64_t kArrayAlignment = 256;
@@ -101,10 +101,9 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
       account(budget),
       profile(profile_),
       one_tuple(at_most_one_tuple(*program, join_tables)),
-      copy(driver),
-      compute(driver),
-      out(driver),
-      signal(driver) {
+      copy(context->streams(), driver),
+      compute(context->streams(), driver),
+      out(context->streams(), driver) {
   segment_query = cache->tier.begin_query();
   if (profile) stream_profile.emplace(driver, *profile, copy);
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
@@ -124,10 +123,8 @@ void QueryResources::prepare_layout(const ChunkLayout& layout) {
   layout_params.emplace(&layout, std::move(block));
 }
 
-ChunkLane::ChunkLane(QueryResources& query, HostCallback wake, void* argument)
+ChunkLane::ChunkLane(QueryResources& query)
     : query_(query),
-      wake_(wake),
-      wake_argument_(argument),
       rows_sink_(query.rows_sink()),
       grouped_(query.program->grouped()),
       probes_(probes(*query.program)),
@@ -217,7 +214,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
 }
 
 void ChunkLane::prepare_segments(const ChunkTask& task) {
-  if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.cache, query_.segment_query, query_.account);
+  if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.cache, query_.segment_query);
   batch_->prepare(task.segments, ncolumns_);
   try {
     ensure_results(batch_->nrows());
@@ -389,11 +386,6 @@ void ChunkLane::read_outcome() {
   if (rows_) fetch(offsetof(Outcome, rows), rows_->header(), sizeof(TbRowStore));
 }
 
-void ChunkLane::wake_after(const UniqueEvent& event) const {
-  event.hold(query_.signal.get());
-  query_.driver.check(query_.driver.launch_host_func(query_.signal.get(), wake_, wake_argument_));
-}
-
 /* Rows that the chunk may have, before it is known how many it has. */
 uint64_t ChunkLane::most_rows() const {
   return task_.kind == TB_CHUNK_PAGES ? uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE
@@ -418,7 +410,6 @@ void ChunkLane::run_last(Function kernel, uint64_t threads) {
   launch(kernel, threads, pipeline_arguments());
   read_outcome();
   sink_end_.record(query_.compute.get());
-  wake_after(sink_end_);
 }
 
 void ChunkLane::run_sink(Function kernel, uint64_t threads) {
@@ -506,7 +497,6 @@ bool ChunkLane::fetch_ids() {
     driver.check(driver.memcpy_dtoh_async(task_.ids + nout, arrays_.device() + layout_.deferred,
                                           ndeferred * sizeof(uint32_t), stream));
   ids_end_.record(stream);
-  wake_after(ids_end_);
   return true;
 }
 

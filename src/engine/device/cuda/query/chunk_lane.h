@@ -25,12 +25,11 @@
  * A source of rows has no tb_decode, nor have rows of a table that a FULL join has not
  * matched: of those there is nothing to copy, all columns are NULL.
  *
- * Four streams of the query are used: `copy` for what goes to the device,
- * `compute` for kernels and outcomes, `out` for row ids and rows, and `signal` for waking
- * the worker, which must hold up none of the others. tb_decode's row count
- * reaches the pipeline's arguments by a copy on the device, so that the host is
- * not in the loop. A lane's memory is used by
- * one chunk at a time, so no stream ever waits for a lane to be free.
+ * Three streams of the query are used: `copy` for what goes to the device, `compute` for
+ * kernels and outcomes, `out` for row ids and rows. tb_decode's row count reaches the
+ * pipeline's arguments by a copy on the device, so that the host is not in the loop. A
+ * lane's memory is used by one chunk at a time, so no stream ever waits for a lane to be
+ * free.
  */
 #pragma once
 
@@ -70,7 +69,7 @@ struct QueryResources {
   std::optional<ProjectedRows> rows;   // PROJECT
   /* Last, so that they go first: their destructors wait for their work, before
    * the memory that it uses goes back to the pool. */
-  UniqueStream copy, compute, out, signal;
+  UniqueStream copy, compute, out;
   std::optional<StreamProfile> stream_profile;  // with a profile
 
   QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
@@ -84,7 +83,7 @@ struct QueryResources {
 
   /* Waits for all streams where nothing may throw. */
   void wait_to_release() const noexcept {
-    for (const UniqueStream* stream : {&copy, &compute, &out, &signal}) stream->wait_to_release();
+    for (const UniqueStream* stream : {&copy, &compute, &out}) stream->wait_to_release();
   }
   bool rows_sink() const { return program->sink() == TB_SINK_ROWS; }
   uint64_t tables_bytes() const { return tables ? tables->bytes_copied() : 0; }
@@ -120,9 +119,7 @@ class ChunkLane {
  public:
   enum class State { FREE, PROBING, SINKING, APPLYING, COPYING, FETCHING };
 
-  /* `wake(argument)` is called from a driver thread whenever a step may have
-   * been reached. */
-  ChunkLane(QueryResources& query, HostCallback wake, void* argument);
+  explicit ChunkLane(QueryResources& query);
 
   /* Device memory for the chunk; keeps what an earlier one had if it is enough.
    * Throws DeviceError, the lane then is as it was or without memory. */
@@ -209,7 +206,6 @@ class ChunkLane {
   void note_rows();
   void launch(Function kernel, uint64_t threads, DevicePtr arguments) const;
   void read_outcome();
-  void wake_after(const UniqueEvent& event) const;
   void record_spans();
 
   DevicePtr decode_arguments() const { return arguments_.device(); }
@@ -218,8 +214,6 @@ class ChunkLane {
   const Outcome& outcome() const { return *reinterpret_cast<const Outcome*>(outcome_.host()); }
 
   QueryResources& query_;
-  const HostCallback wake_;
-  void* const wake_argument_;
   const bool rows_sink_, grouped_, probes_;
   const size_t ncolumns_;  // of the source
 

@@ -91,7 +91,6 @@ bool ChunkLane::copy_rows() {
   if (query_.stream_profile) ids_begin_.record(query_.out.get());
   rows_->copy_out(store, query_.out.get());
   ids_end_.record(query_.out.get());
-  wake_after(ids_end_);
   return true;
 }
 

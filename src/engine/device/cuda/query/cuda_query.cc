@@ -7,6 +7,7 @@
 #include "engine/device/cuda/query/cuda_query.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,8 +19,11 @@ namespace turbine::cuda {
 
 namespace {
 
-/* A lost context never calls back: the worker looks for itself this often. */
-constexpr auto kLongestSleep = std::chrono::milliseconds(20);
+/* How long a worker sleeps that has waited for so long: a step is noticed after an eighth more than it takes. */
+std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) {
+  constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(15), kLongest = std::chrono::milliseconds(2);
+  return std::clamp(waited / 8, kShortest, kLongest);
+}
 
 /* Whatever happened, as the DeviceError that execution/ expects. */
 std::exception_ptr as_device_error(std::exception_ptr error) {
@@ -84,29 +88,22 @@ void CudaQuery::submit(const ChunkTask& task, Done done) {
   work_.notify_one();
 }
 
-/* Called from the driver's threads: no driver call is allowed here. */
-void CudaQuery::wake(void* query) {
-  auto* self = static_cast<CudaQuery*>(query);
-  std::lock_guard lock(self->mutex_);
-  self->wakes_++;
-  self->work_.notify_one();
-}
-
 void CudaQuery::run() {
+  using Clock = std::chrono::steady_clock;
   pthread_setname_np(pthread_self(), "gpu query");
+  prctl(PR_SET_TIMERSLACK, 1000ul);  // nanoseconds: short sleeps are to be short
   context_->enter_to_release();  // a failure shows in the first checked call
-  uint64_t wakes_seen = 0;
+  Clock::time_point last_step = Clock::now();
   for (;;) {
     std::deque<Pending> arrived;
     bool failed;
     {
       std::unique_lock lock(mutex_);
-      auto something = [&] { return stop_ || !arrived_.empty() || wakes_ != wakes_seen; };
+      auto something = [&] { return stop_ || !arrived_.empty(); };
       if (busy_.empty() && pending_.empty())
         work_.wait(lock, something);
       else
-        work_.wait_for(lock, kLongestSleep, something);
-      wakes_seen = wakes_;
+        work_.wait_for(lock, sleep_after(Clock::now() - last_step), something);
       arrived.swap(arrived_);
       failed = error_ != nullptr;
       if (stop_ && arrived.empty() && busy_.empty() && pending_.empty()) return;
@@ -120,8 +117,8 @@ void CudaQuery::run() {
       if (failed) {
         std::lock_guard lock(mutex_);
         error = error_;
-      } else {
-        step(arrived);
+      } else if (step(arrived)) {
+        last_step = Clock::now();
       }
     } catch (...) {
       error = as_device_error(std::current_exception());
@@ -132,14 +129,21 @@ void CudaQuery::run() {
   }
 }
 
-void CudaQuery::step(std::deque<Pending>& arrived) {
+/* Starts what has arrived, and what follows a step that was reached. False if there was neither. */
+bool CudaQuery::step(std::deque<Pending>& arrived) {
+  bool any = !arrived.empty();
   while (!arrived.empty()) {
     pending_.push_back(std::move(arrived.front()));
     arrived.pop_front();
   }
   start_pending();
   for (size_t i = 0; i < busy_.size();) {
-    if (!busy_[i].lane->reached() || !advance(busy_[i])) {
+    if (!busy_[i].lane->reached()) {
+      i++;
+      continue;
+    }
+    any = true;
+    if (!advance(busy_[i])) {
       i++;
       continue;
     }
@@ -152,6 +156,7 @@ void CudaQuery::step(std::deque<Pending>& arrived) {
     complete(done, outcome, nullptr);
     start_pending();
   }
+  return any;
 }
 
 /* Starts chunks while there are lanes. */
@@ -181,7 +186,7 @@ ChunkLane* CudaQuery::free_lane(const ChunkTask& task) {
     auto free = std::find_if(lanes_.begin(), lanes_.end(),
                              [](const auto& lane) { return lane->state() == ChunkLane::State::FREE; });
     if (free == lanes_.end()) {
-      lanes_.push_back(std::make_unique<ChunkLane>(resources_, &CudaQuery::wake, this));
+      lanes_.push_back(std::make_unique<ChunkLane>(resources_));
       free = lanes_.end() - 1;
     }
     (*free)->prepare(task);

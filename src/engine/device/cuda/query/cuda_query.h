@@ -4,7 +4,9 @@
  * Each query has a worker thread that makes all its driver calls while chunks
  * are in flight: it starts pending chunks in free lanes, advances lanes whose
  * step was reached, grows the group table, and calls `done`. submit() only
- * queues. Driver threads do no more than wake the worker.
+ * queues. The worker sleeps between two looks at its lanes, the longer the longer it has
+ * waited: callbacks of the driver need a stream that waits for them, and streams of many
+ * queries share the few queues of a GPU, where one that waits holds up others.
  *
  * Errors: the first one ends the query: the streams are waited for, then every
  * chunk in flight or submitted later is done with that DeviceError, and
@@ -59,9 +61,8 @@ class CudaQuery : public DeviceQuery {
     Done done;
   };
 
-  static void wake(void* query);
   void run();
-  void step(std::deque<Pending>& arrived);
+  bool step(std::deque<Pending>& arrived);
   void start_pending();
   ChunkLane* free_lane(const ChunkTask& task);
   bool advance(Busy& busy);
@@ -86,7 +87,6 @@ class CudaQuery : public DeviceQuery {
   std::condition_variable work_, idle_;
   std::deque<Pending> arrived_;
   uint64_t unfinished_ = 0;  // submitted, `done` has not returned
-  uint64_t wakes_ = 0;
   bool stop_ = false;
   std::exception_ptr error_;
   DeviceQueryStats stats_;       // of complete chunks

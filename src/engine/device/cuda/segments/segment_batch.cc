@@ -88,7 +88,7 @@ void SegmentBatch::find_memory() {
   }
   if (own_.size() < own_size) {
     own_.reset();
-    own_ = device.allocate(driver_, own_size, &account_);
+    own_ = device.allocate(driver_, own_size, nullptr);
   }
   if (description_.size() < description_size()) {
     description_.reset();

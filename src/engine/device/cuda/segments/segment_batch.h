@@ -22,15 +22,14 @@ namespace turbine::cuda {
 
 class SegmentBatch {
  public:
-  /* `query`: begin_query() of the tier. `account`: the query's. */
-  SegmentBatch(CudaContext& context, const Driver& driver, GpuCache& cache, uint64_t query,
-               MemoryAccount& account)
+  /* `query`: begin_query() of the tier. What the tier has no room for is no part of a query's account: nobody
+   * knew of it when the query was admitted. */
+  SegmentBatch(CudaContext& context, const Driver& driver, GpuCache& cache, uint64_t query)
       : context_(context),
         driver_(driver),
         cache_(cache),
         tier_(cache.tier),
         query_(query),
-        account_(account),
         pins_(cache.tier) {}
 
   /* Of the first `ncolumns` columns. Throws DeviceError; then nothing is pinned. */
@@ -75,7 +74,6 @@ class SegmentBatch {
   GpuCache& cache_;
   SegmentTier& tier_;
   const uint64_t query_;
-  MemoryAccount& account_;
   SegmentTier::Pins pins_;
 
   std::shared_ptr<const SegmentMorsel> morsel_;

@@ -9,6 +9,7 @@
 
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/testing/fake_device.h"
+#include "engine/device/cuda/testing/fake_joins.h"
 #include "engine/device/cuda/testing/query_run.h"
 #include "engine/store/column_codes.h"
 
@@ -39,7 +40,9 @@ class SegmentBatchTest : public ::testing::Test {
     device_ = std::make_unique<FakeDevice>(
         options, [this](FakeDriver& fake) { set_fake_kernels(fake, *program_); }, cache_size);
   }
-  void make_chunks(uint32_t seed, size_t count) {
+  /* Values, all below `domain` unless it is 0. */
+  void make_chunks(uint32_t seed, size_t count, int32_t domain = 0) {
+    values_.clear();
     std::mt19937 random(seed);
     const auto columns = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{0});
     for (size_t c = 0; c < count; c++) {
@@ -49,7 +52,10 @@ class SegmentBatchTest : public ::testing::Test {
       for (int s = 0; s < 3; s++) {
         const int32_t span = std::array{1, 200, 60000, 1 << 30}[random() % 4];
         std::vector<int32_t> values(random() % (TB_SEGMENT_BLOCKS * kRowsABlock));
-        for (int32_t& value : values) value = 1000 + static_cast<int32_t>(random() % static_cast<uint32_t>(span));
+        for (int32_t& value : values) {
+          value = 1000 + static_cast<int32_t>(random() % static_cast<uint32_t>(span));
+          if (domain) value %= domain;
+        }
         const auto segment = segment_of(values);
         const BlockMask some = random() % 2 ? ~BlockMask{0} : uint64_t{random()} << 32 | random();
         const TakenSegment taken{segment, segment->blocks & some};
@@ -57,6 +63,7 @@ class SegmentBatchTest : public ::testing::Test {
           for (uint32_t i = first; i < end; i++) {
             count_++;
             sum_ += values[i];
+            values_.push_back(values[i]);
             counts_[values[i]]++;
           }
         });
@@ -85,6 +92,7 @@ class SegmentBatchTest : public ::testing::Test {
   std::unique_ptr<FakeDevice> device_;
   std::vector<Chunk> chunks_;
   bool lasting_ = false;  // all morsels
+  std::vector<int32_t> values_;  // of all rows that are taken
   int64_t count_ = 0, sum_ = 0;
   std::map<int32_t, int64_t> counts_;
 };
@@ -99,6 +107,43 @@ TEST_F(SegmentBatchTest, EveryRowOnce) {
     expect_right(run());
     device_.reset();
   }
+}
+
+/* Tuples name rows of segments, and of parts of them where one probe finds too many. */
+TEST_F(SegmentBatchTest, JoinsOfStoredRows) {
+  for (const Shape shape : kJoinShapes)
+    for (const Matches matches : {Matches::UNIQUE, Matches::BURST}) {
+      program_ = fake_program(shape);
+      device_ = std::make_unique<FakeDevice>(
+          FakeOptions{},
+          [this](FakeDriver& fake) {
+            set_fake_kernels(fake, *program_);
+            fake.set_kernel("tb_probe", fake_probe);
+            fake.set_kernel("tb_project", fake_project);
+          },
+          uint64_t{1} << 30);
+      chunks_.clear();
+      make_chunks(8, 6, kInnerKeys);
+      std::vector<FakePage> pages;
+      for (const int32_t value : values_) {
+        if (pages.empty() || pages.back().nrows == TB_MAX_TUPLES_PER_PAGE) pages.push_back({});
+        pages.back().values[pages.back().nrows++] = value;
+      }
+      const ExpectedJoin expected = expected_join(pages, matches);
+      for (int run_number = 0; run_number < 2; run_number++) {
+        for (Chunk& chunk : chunks_) chunk.times_done = 0;
+        const Answer answer = run_query(**device_, program_, chunks_, kNoLimit, 0, fake_artifact(), fake_tables(matches));
+        if (shape == Shape::PROJECT) {
+          EXPECT_EQ(answer.rows, expected.rows);
+        } else if (shape == Shape::JOIN_GROUPED) {
+          EXPECT_EQ(answer.counts, expected.counts);
+        } else {
+          EXPECT_EQ(answer.count, expected.count);
+          EXPECT_EQ(answer.sum, expected.sum);
+        }
+      }
+      device_.reset();
+    }
 }
 
 TEST_F(SegmentBatchTest, WhatIsKeptIsNotCopiedAgain) {
@@ -175,7 +220,7 @@ TEST(SegmentTierDictionary, HasAllEntriesHoweverItGrows) {
   {
     const Driver& driver = context->driver();
     SegmentTier tier(context, 1, uint64_t{1} << 28);
-    const UniqueStream stream(driver);
+    const UniqueStream stream(context->streams(), driver);
     auto dictionary = std::make_shared<TextDictionary>();
     std::mt19937 random(11);
     for (int round = 0; round < 12; round++) {

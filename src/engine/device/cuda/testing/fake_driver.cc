@@ -337,11 +337,6 @@ struct FakeDriver::Calls {
     });
     return kSuccess;
   }
-  static Result launch_host_func(Stream stream, HostCallback callback, void* argument) {
-    FAKE_ENTER_CONTEXT();
-    fake.enqueue(fake.stream_of(stream), [callback, argument] { callback(argument); });
-    return kSuccess;
-  }
 
   static Result link_create(unsigned, int*, void**, LinkState* state) {
     FAKE_ENTER_CONTEXT();
