@@ -63,6 +63,7 @@ SUITES = {
     "profile": (PYTHON + ["test/profile.py"], []),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "column-cache": (PYTHON + ["test/column_cache.py"], []),
+    "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
@@ -89,7 +90,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
-           "cached-reports", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
+           "cached-reports", "cache-loading", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
            "moved-pages", "cached-brin", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
