@@ -12,7 +12,7 @@ truth_table.py, brin.py, report_queries.py.
 
 OURS = "relnamespace <> ALL ('{pg_catalog,information_schema}'::regnamespace[])"
 LOADABLE = f"relkind IN ('r', 'm') AND relpersistence = 'p' AND {OURS}"
-WAYS = ("blocks_cached", "blocks_direct", "blocks_buffered", "blocks_fed")
+WAYS = ("blocks_cached", "blocks_direct", "blocks_buffered")
 
 
 def checkpoint(session):
