@@ -26,13 +26,14 @@ SELECT a.t, count(*), max(b.u COLLATE "C") FROM words a JOIN words b ON b.t = a.
 ANALYZE words;
 SELECT t, count(*), sum(id) FROM words GROUP BY t;
 SELECT t, count(*), sum(id) FROM words GROUP BY t;
--- Texts of one length and one hash: each is the first entry of its leaf's dictionary.
+-- Texts of one length and one hash: each is the first entry of its leaf's dictionary. So many leaves that
+-- a thread takes some with the one and some with the other.
 CREATE TABLE twins (id int, t text) PARTITION BY RANGE (id);
-CREATE TABLE twins_1 PARTITION OF twins FOR VALUES FROM (0) TO (3000);
-CREATE TABLE twins_2 PARTITION OF twins FOR VALUES FROM (3000) TO (6000);
-CREATE TABLE twins_3 PARTITION OF twins FOR VALUES FROM (6000) TO (9000);
-INSERT INTO twins SELECT i, CASE WHEN i < 3000 THEN 'text 082251' WHEN i < 6000 THEN 'text 113222' ELSE 'another text' END
-  FROM generate_series(0, 8999) i;
+-- for n in 0 1 2 3 4 5 6 7 8 9 10 11 12
+CREATE TABLE twins_:n PARTITION OF twins FOR VALUES FROM (:n * 700) TO (:n * 700 + 700);
+-- end for
+INSERT INTO twins SELECT i, CASE WHEN i >= 8400 THEN 'another text' WHEN i / 700 % 2 = 0 THEN 'text 082251' ELSE 'text 113222' END
+  FROM generate_series(0, 9099) i;
 ANALYZE twins;
 SELECT t, count(*), min(id), max(id) FROM twins GROUP BY t;
 SELECT t, count(*), min(id), max(id) FROM twins GROUP BY t;
@@ -40,7 +41,7 @@ SELECT count(DISTINCT t) FROM twins;
 SELECT a.t, count(*), min(b.id) FROM twins a JOIN twins b ON b.t = a.t AND b.id % 1000 = 0 GROUP BY a.t;
 SELECT a.t, count(*), min(b.id) FROM twins a JOIN twins b ON b.t = a.t AND b.id % 1000 = 0 GROUP BY a.t;
 -- And both of them entries of one.
-INSERT INTO twins_3 SELECT i, CASE WHEN i % 2 = 0 THEN 'text 082251' ELSE 'text 113222' END FROM generate_series(6000, 8999) i;
+INSERT INTO twins_12 SELECT i, CASE WHEN i % 2 = 0 THEN 'text 082251' ELSE 'text 113222' END FROM generate_series(8400, 9099) i;
 ANALYZE twins;
 SELECT t, count(*), min(id), max(id), sum(id) FROM twins GROUP BY t;
 SELECT t, count(*), min(id), max(id), sum(id) FROM twins GROUP BY t;
