@@ -63,7 +63,10 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& fi
 class SegmentSource::Answer {
  public:
   Answer(const SegmentsRequest& request, bool names_excluded)
-      : names_excluded_(names_excluded), taken_(request.bits.size()), doubtful_(request.bits.size()) {
+      : asked_(request.segments.asked),
+        names_excluded_(names_excluded),
+        taken_(request.bits.size()),
+        doubtful_(request.bits.size()) {
     head_.part = request.segments.part;
     if (names_excluded) excluded_.resize(request.bits.size());
   }
@@ -89,14 +92,16 @@ class SegmentSource::Answer {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
     set_bits(some, doubtful_.data());
   }
-  Taken finish(bool rows_sink) const {
+  Taken finish(bool rows_sink) {
     Taken result;
+    const bool all = head_.blocks == asked_;
+    if (all) head_.flags |= TB_SEGMENTS_TAKEN_ALL;
     result.reply.resize(sizeof head_);
     memcpy(result.reply.data(), &head_, sizeof head_);
     auto append = [&](const std::vector<uint8_t>& bits) {
       result.reply.insert(result.reply.end(), bits.begin(), bits.end());
     };
-    append(taken_);
+    if (!all) append(taken_);
     if (head_.doubtful > 0) append(doubtful_);
     if (names_excluded_ && head_.excluded > 0) append(excluded_);
     result.blocks = head_.blocks;
@@ -111,6 +116,7 @@ class SegmentSource::Answer {
     if (names_excluded_) set_bits(some, excluded_.data());
   }
 
+  const uint64_t asked_;
   const bool names_excluded_;
   TbSegmentsTaken head_{};
   std::vector<uint8_t> taken_, doubtful_, excluded_;

@@ -49,6 +49,7 @@ TEST(SegmentSource, WhatAnotherQueryHasConfirmedIsNotLookedAtAgain) {
   request.segments.part = 1;
   request.segments.nblocks = TB_SEGMENT_BLOCKS;
   request.segments.nmap_pages = 1;
+  request.segments.asked = TB_SEGMENT_BLOCKS;
   request.map_lsn = {kNewLsn};
   request.bits = bits;
 
