@@ -2,8 +2,8 @@
 """column_cache.py - what the column cache holds, shows, forgets, and that it keeps its size.
 
 `view`: turbine.column_cache after queries, DDL and changes. `rows`: tuples of a GpuScan whose
-filters ran over cached columns. `costs`: plans that change with what is cached. `drop`: turbine.cache_drop,
-and who may call it. `small`: a table of many times the cache's size, from several
+filters ran over cached columns. `few`: tables of few blocks. `costs`: plans that change with what is
+cached. `drop`: turbine.cache_drop, and who may call it. `small`: a table of many times the cache's size, from several
 sessions. `small_texts`: the same for dictionaries and kept join tables. `off`: no cache at all.
 `pinned`: who gives way. `service`: killed while queries run. Whether cached
 answers are right beside writers is checked by races.py and mvcc.py; loads, policies and
@@ -145,6 +145,33 @@ def dirty(bench, server):
                 plain.query("CHECKPOINT")
                 bench.check(f"{name}, after a checkpoint", answers.difference(plain.run(sql), session.run(sql)))
         plain.query("DROP TABLE v")
+
+
+def few(bench, server):
+    """Tables of fewer blocks than are worth direct reads are kept too, from shared buffers, and so are their join tables."""
+    settings = {**CPU, "pg_turbine.direct_threshold": "64"}
+    sql = "SELECT count(*), sum(price), min(name) FROM f"
+    join = "SELECT f.name, count(*) FROM lines JOIN f ON lines.k = f.id WHERE f.price < 100 GROUP BY f.name"
+    with server.connect(settings=settings) as session, server.connect(settings=OFF) as plain:
+        plain.query("CREATE TABLE f (id int, price bigint, name text)")
+        plain.query("INSERT INTO f SELECT i, i, 'name ' || i % 50 FROM generate_series(1, 4000) i")
+        plain.query("CREATE TABLE lines AS SELECT i % 4000 AS k FROM generate_series(1, 30000) i")
+        plain.query("VACUUM (ANALYZE) lines")
+        for name, change in (("new", None), ("changed", "UPDATE f SET price = price + 1 WHERE id % 1000 = 3")):
+            if change:
+                plain.query(change)
+                for query in (sql, join):
+                    bench.check(f"few blocks, {name}, before VACUUM", answers.difference(plain.run(query), session.run(query)))
+            plain.query("VACUUM (ANALYZE) f")
+            blocks = blocks_of(session, "f")
+            bench.check("few", None if blocks < 64 else f"{blocks} blocks")
+            for run in ("first", "second"):
+                for query in (sql, join):
+                    bench.check(f"few blocks, {name}, {run}", answers.difference(plain.run(query), session.run(query)))
+            bench.equal(f"few blocks, {name}, all is kept", cached_blocks(session, sql), blocks)
+            plan = str(session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {join}"))
+            bench.check(f"few blocks, {name}, the join table is kept", None if " kept" in plan else plan)
+        session.query("DROP TABLE f, lines")
 
 
 def kept(bench, server):
@@ -421,7 +448,7 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, rows, dirty, kept, costs, drop, service):
+        for part in (view, rows, dirty, few, kept, costs, drop, service):
             part(bench, server)
     pinned(bench)
     small(bench)
