@@ -2,12 +2,12 @@
 """column_cache.py - what the column cache holds, shows, forgets, and that it keeps its size.
 
 `view`: turbine.column_cache after queries, DDL and changes. `rows`: tuples of a GpuScan whose
-filters ran over cached columns. `costs`: plans that change with what is cached. `drop`: turbine.cache_drop,
-and who may call it. `small`: a table of many times the cache's size, from several
-sessions. `off`: no cache at all. `load`: cache_load, its
-progress, policies of tables. `restart`: what is loaded after one. `pinned`: who gives way.
-`service`: killed while queries run. Whether cached
-answers are right beside writers is checked by races.py and mvcc.py.
+filters ran over cached columns. `few`: tables of few blocks. `costs`: plans that change with what is
+cached. `drop`: turbine.cache_drop, and who may call it. `small`: a table of many times the cache's size, from several
+sessions. `small_texts`: the same for dictionaries and kept join tables. `off`: no cache at all.
+`pinned`: who gives way. `service`: killed while queries run. Whether cached
+answers are right beside writers is checked by races.py and mvcc.py; loads, policies and
+restarts by cache_loading.py.
 Must never: take a query that read nothing from the cache for one that did.
 Called by: make test-column-cache, test/run_all.py.
 """
@@ -16,7 +16,6 @@ import argparse
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -26,66 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+from cache_bench import CPU, QUERY, ROWS, Bench, blocks_of, cached_blocks, make, shown  # noqa: E402
 from pg_client import DatabaseError  # noqa: E402
-from run_sql import DIRECT, FEEDING, OFF  # noqa: E402
-
-ROWS = 60000
-CPU = {**DIRECT, "pg_turbine.device": "cpu"}
-TABLE = f"""
-    CREATE TABLE t (id int, k int, price numeric(12,2), name text, day date);
-    INSERT INTO t SELECT i, i % 7, i / 8.0, 'name ' || i % 50, date '2020-01-01' + i % 700 FROM generate_series(1, {ROWS}) i;
-    CREATE TABLE pt (id int, k int) PARTITION BY RANGE (id);
-    CREATE TABLE pt_1 PARTITION OF pt FOR VALUES FROM (0) TO (20000);
-    CREATE TABLE pt_2 (k int, id int);
-    ALTER TABLE pt ATTACH PARTITION pt_2 FOR VALUES FROM (20000) TO (1000000);
-    INSERT INTO pt SELECT i, i % 7 FROM generate_series(1, 40000) i;
-    CREATE ROLE stranger LOGIN;
-    GRANT SELECT ON t TO stranger;
-"""
-QUERY = "SELECT k, count(*), sum(price) FROM t GROUP BY k"
+from run_sql import FEEDING, OFF  # noqa: E402
 
 
-class Bench:
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    def check(self, name, complaint):
-        if complaint:
-            self.failed += 1
-            print(f"{name}: {complaint}", flush=True)
-        else:
-            self.passed += 1
-
-    def equal(self, name, found, expected):
-        self.check(name, None if found == expected else f"{found}, expected {expected}")
-
-    def fails(self, name, session, sql, sqlstate):
-        outcome = session.run(sql)
-        self.equal(name, outcome.sqlstate, sqlstate)
-
-
-def make(server):
-    with server.connect(settings=OFF) as session:
-        session.query(TABLE)
-        session.query("VACUUM (ANALYZE)")
-        session.query("CHECKPOINT")
-
-
-def cached_blocks(session, sql):
-    """Of the node that reads the first table."""
-    plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {sql}"))
-    found = re.search(r"cached=(\d+)", plan)
-    return int(found.group(1)) if found else 0
-
-
-def blocks_of(session, table):
-    return int(session.value(f"SELECT pg_relation_size('{table}') / 8192"))
-
-
-def shown(session, table):
-    return {name: (int(rows), int(good), int(doubtful), int(hits)) for name, rows, good, doubtful, hits in session.query(
-        "SELECT column_name, rows, good_blocks, doubtful_blocks, hits FROM turbine.column_cache "
-        f"WHERE relation = '{table}'::regclass")}
+# More than a cache of 4 MB takes, less than what small_texts would have it keep.
+MOST_GROWTH = 32 << 20
 
 
 def view(bench, server):
@@ -201,6 +147,33 @@ def dirty(bench, server):
         plain.query("DROP TABLE v")
 
 
+def few(bench, server):
+    """Tables of fewer blocks than are worth direct reads are kept too, from shared buffers, and so are their join tables."""
+    settings = {**CPU, "pg_turbine.direct_threshold": "64"}
+    sql = "SELECT count(*), sum(price), min(name) FROM f"
+    join = "SELECT f.name, count(*) FROM lines JOIN f ON lines.k = f.id WHERE f.price < 100 GROUP BY f.name"
+    with server.connect(settings=settings) as session, server.connect(settings=OFF) as plain:
+        plain.query("CREATE TABLE f (id int, price bigint, name text)")
+        plain.query("INSERT INTO f SELECT i, i, 'name ' || i % 50 FROM generate_series(1, 4000) i")
+        plain.query("CREATE TABLE lines AS SELECT i % 4000 AS k FROM generate_series(1, 30000) i")
+        plain.query("VACUUM (ANALYZE) lines")
+        for name, change in (("new", None), ("changed", "UPDATE f SET price = price + 1 WHERE id % 1000 = 3")):
+            if change:
+                plain.query(change)
+                for query in (sql, join):
+                    bench.check(f"few blocks, {name}, before VACUUM", answers.difference(plain.run(query), session.run(query)))
+            plain.query("VACUUM (ANALYZE) f")
+            blocks = blocks_of(session, "f")
+            bench.check("few", None if blocks < 64 else f"{blocks} blocks")
+            for run in ("first", "second"):
+                for query in (sql, join):
+                    bench.check(f"few blocks, {name}, {run}", answers.difference(plain.run(query), session.run(query)))
+            bench.equal(f"few blocks, {name}, all is kept", cached_blocks(session, sql), blocks)
+            plan = str(session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {join}"))
+            bench.check(f"few blocks, {name}, the join table is kept", None if " kept" in plan else plan)
+        session.query("DROP TABLE f, lines")
+
+
 def kept(bench, server):
     """Join tables that are built once, and again when their source has changed."""
     def plan(session, sql):
@@ -306,121 +279,6 @@ def drop(bench, server):
         bench.check("filled again", None if cached_blocks(session, query) else "nothing cached")
 
 
-def load(bench, server):
-    """Loading, policies, and who may."""
-    with server.connect(settings=CPU) as session, server.connect(settings=OFF) as plain, \
-            server.connect(user="stranger", settings=CPU) as stranger:
-        plain.query("CREATE TABLE l (id int, k int, price numeric(12,2), free numeric, doc json, gone int, name text)")
-        plain.query("ALTER TABLE l DROP gone")
-        plain.query(f"INSERT INTO l SELECT i, i % 7, i / 8.0, i, '{{}}', 'name ' || i FROM generate_series(1, {ROWS}) i")
-        plain.query("VACUUM (ANALYZE) l")
-        plain.query("CHECKPOINT")
-        blocks = blocks_of(session, "l")
-        loaded = int(session.value("SELECT turbine.cache_load('l', '{k,price}')"))
-        bench.equal("two columns", shown(session, "l"), {"k": (ROWS, blocks, 0, 0), "price": (ROWS, blocks, 0, 0)})
-        bench.equal("bytes", str(loaded), session.value("SELECT sum(bytes) FROM turbine.column_cache WHERE relation = 'l'::regclass"))
-        query = "SELECT k, sum(price), max(name) FROM l GROUP BY k"
-        bench.equal("one column is missing", cached_blocks(session, query), 0)
-        session.query("SELECT turbine.cache_drop('l')")
-        session.query("SELECT turbine.cache_load('l')")
-        bench.equal("all that devices know", set(shown(session, "l")), {"id", "k", "price", "name"})
-        bench.equal("and used", cached_blocks(session, query), blocks)
-        bench.check("right", answers.difference(plain.run(query), session.run(query)))
-        bench.equal("settings stay", session.value("SHOW pg_turbine.debug_force_offload"), CPU["pg_turbine.debug_force_offload"])
-        bench.equal("nothing is loaded now", session.query("SELECT * FROM turbine.cache_loads"), [])
-        bench.equal("partitions", str(int(session.value("SELECT turbine.cache_load('pt', '{id}')")) > 0), "True")
-        bench.equal("of all", {row[0] for row in session.query("SELECT relation FROM turbine.column_cache WHERE column_name = 'id'")} -
-                    {"l"}, {"pt_1", "pt_2"})
-        bench.fails("no such column", session, "SELECT turbine.cache_load('l', '{k,nope}')", "42703")
-        bench.fails("no columns", session, "SELECT turbine.cache_load('l', '{}')", "22023")
-        bench.fails("a null", session, "SELECT turbine.cache_load('l', ARRAY[NULL])", "22004")
-        bench.fails("no relation", session, "SELECT turbine.cache_load(1::regclass)", "42P01")
-        bench.fails("a stranger", stranger, "SELECT turbine.cache_load('l')", "42501")
-        plain.query("GRANT SELECT ON l TO stranger")
-        bench.fails("a stranger who may read", stranger, "SELECT turbine.cache_load('l')", "00000")
-        plain.query("ALTER TABLE l ENABLE ROW LEVEL SECURITY")
-        bench.fails("but not all rows", stranger, "SELECT turbine.cache_load('l')", "42501")
-
-        progress_seen = False
-        for _ in range(50):
-            session.query("SELECT turbine.cache_drop('l')")
-            loader = threading.Thread(target=lambda: plain.query("SELECT turbine.cache_load('l')"))
-            loader.start()
-            while loader.is_alive():
-                rows = session.query("SELECT relation, blocks_done, blocks_total FROM turbine.cache_loads")
-                progress_seen = progress_seen or any(row[0] == "l" and int(row[1]) <= int(row[2]) == blocks for row in rows)
-            loader.join()
-            if progress_seen:
-                break
-        bench.equal("progress", progress_seen, True)
-
-        policy = "SELECT turbine.cache_policy('{}', '{}')"
-        bench.fails("a stranger's policy", stranger, policy.format("l", "off"), "42501")
-        bench.fails("no such policy", session, policy.format("l", "never"), "22023")
-        bench.fails("no such label", session, "SECURITY LABEL FOR pg_turbine ON TABLE l IS 'mine'", "22023")
-        bench.fails("no table's", session, "SECURITY LABEL FOR pg_turbine ON SCHEMA public IS 'cache off'", "0A000")
-        bench.fails("a view's", session, "SECURITY LABEL FOR pg_turbine ON VIEW turbine.column_cache IS 'cache off'", "42809")
-        session.query(policy.format("l", "off"))
-        bench.equal("off", cached_blocks(session, query), 0)
-        bench.equal("off, again", cached_blocks(session, query), 0)
-        dump = subprocess.run([server.bindir / "pg_dump", "-h", server.directory, "-p", str(server.port), "-U", "postgres", "-t", "l",
-                               "-s", "postgres"], capture_output=True, text=True, check=True)
-        bench.check("dumped", None if "ON TABLE public.l IS 'cache off'" in dump.stdout else dump.stdout + dump.stderr)
-        with server.connect() as other:
-            bench.fails("nobody's label", other, "SECURITY LABEL ON TABLE l IS 'cache off'", "22023")
-            bench.fails("one by name", other, "SECURITY LABEL FOR pg_turbine ON TABLE l IS 'cache off'", "00000")
-        session.query(policy.format("l", "auto"))
-        bench.equal("on again", cached_blocks(session, query), blocks)
-        session.query(policy.format("pt", "off"))
-        session.query("SELECT turbine.cache_drop('pt')")
-        grouped = "SELECT k, sum(id) FROM pt GROUP BY k"
-        for _ in range(2):
-            bench.equal("off for partitions", cached_blocks(session, grouped), 0)
-        session.query(policy.format("pt_2", "auto"))
-        session.query(grouped)
-        bench.equal("but for one", cached_blocks(session, grouped), blocks_of(session, "pt_2"))
-        session.query("SECURITY LABEL FOR pg_turbine ON TABLE pt IS NULL")
-        session.query(grouped)
-        bench.equal("no label", cached_blocks(session, grouped), blocks_of(session, "pt_1") + blocks_of(session, "pt_2"))
-        session.query("DROP TABLE l")
-
-
-def restart(bench, server):
-    """What was cached is cached again."""
-    with server.connect(settings=CPU) as session:
-        session.query("SELECT turbine.cache_drop('t'), turbine.cache_drop('pt')")
-        session.query("CREATE TABLE a (id int, k int, name text)")
-        session.query(f"INSERT INTO a SELECT i, i % 7, 'name ' || i FROM generate_series(1, {ROWS}) i")
-        session.query("VACUUM (ANALYZE) a")
-        session.query("CHECKPOINT")
-        session.query("SELECT sum(id), max(name) FROM a")
-        session.query("SELECT k, sum(id) FROM pt GROUP BY k")
-        expected = {table: set(shown(session, table)) for table in ("a", "pt_1", "pt_2")}
-    server.stop()
-    server.start()
-    server.wait_for_service()
-    with server.connect(settings=CPU) as session:
-        for _ in range(100):
-            found = {table: set(shown(session, table)) for table in expected}
-            if found == expected and shown(session, "a")["name"][1] == blocks_of(session, "a"):
-                break
-            time.sleep(0.1)
-        bench.equal("after a restart", found, expected)
-        bench.equal("whole", cached_blocks(session, "SELECT sum(id), max(name) FROM a"), blocks_of(session, "a"))
-        plain_file = Path(server.data) / "pg_turbine" / "cached_columns"
-    server.stop()
-    for content in ("2\n1 2 3\n", "1\n5 1663 99999999 1 1\n4294967295 0 0 0 0\nx", ""):
-        plain_file.write_text(content)
-        server.start()
-        server.wait_for_service()
-        time.sleep(1)
-        with server.connect(settings=CPU) as session:
-            bench.equal(f"a list of {content!r}", session.query("SELECT * FROM turbine.column_cache"), [])
-        server.stop()
-    server.start()
-    server.wait_for_service()
-
-
 def pinned(bench):
     """A pinned table stays where others go."""
     with cluster.Cluster("pinnedcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
@@ -450,12 +308,17 @@ def pinned(bench):
 def small(bench):
     """Eviction all the time, and never more than there may be."""
     capacity = 2 << 20
-    values = ("id", "price", "length(name)", "day - date '2000-01-01'")
-    queries = [f"SELECT k, count(*), sum({value}) FROM t GROUP BY k" for value in values]
+    columns = "abcd"
+    # Values that have no short codes: a column takes 8 bytes a row.
+    value = "('x' || left(md5(i || '{}'), 16))::bit(64)::bigint AS {}"
+    queries = [f"SELECT k, count(*), min({column}), max({column}) FROM wide GROUP BY k" for column in columns]
     with cluster.Cluster("smallcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
         server.create_extension("postgres")
-        make(server)
         with server.connect(settings=OFF) as session:
+            session.query(f"CREATE TABLE wide AS SELECT i % 7 AS k, {', '.join(value.format(c, c) for c in columns)} "
+                          f"FROM generate_series(1, {2 * ROWS}) i")
+            session.query("VACUUM (ANALYZE) wide")
+            session.query("CHECKPOINT")
             expected = [session.run(query) for query in queries]
         largest, stop = [0], threading.Event()
 
@@ -480,7 +343,55 @@ def small(bench):
         stop.set()
         watcher.join()
         # A version more than fits may be there while its thread looks for room.
-        bench.check("size", None if 0 < largest[0] <= capacity * 1.5 else f"{largest[0]} bytes of {capacity}")
+        bench.check("size", None if capacity / 2 < largest[0] <= capacity * 1.5 else f"{largest[0]} bytes of {capacity}")
+
+
+def memory_of(pid):
+    """Its own pages, in bytes."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
+
+
+def small_texts(bench):
+    """Dictionaries and kept join tables of a cache that is too small for what they come of."""
+    capacity = 4 << 20
+    # Texts with a dictionary, and such as outgrow it; tables that are kept, one for each constant.
+    texts = [f"SELECT {column}, count(*), max(id) FROM s GROUP BY {column}" for column in ("few", "some", "many")]
+    texts.append("SELECT few, some, count(*), min(many COLLATE \"C\") FROM s WHERE k < 5 GROUP BY few, some")
+    joined = "SELECT s.few, count(*), sum(b.k) FROM s JOIN b ON b.name = s.some AND b.k < {} GROUP BY s.few"
+    with cluster.Cluster("smalltexts", settings={"pg_turbine.cache_size_host": "4MB"}) as server:
+        server.create_extension("postgres")
+        with server.connect(settings=OFF) as plain:
+            plain.query("CREATE TABLE s AS SELECT i AS id, i % 7 AS k, 'few ' || i % 9 AS few, 'some ' || i % 3000 AS some, "
+                        f"md5(i::text) AS many FROM generate_series(1, {2 * ROWS}) i")
+            plain.query("CREATE TABLE b AS SELECT 'some ' || i AS name, i AS k FROM generate_series(1, 3000) i")
+            plain.query("VACUUM (ANALYZE) s, b")
+            plain.query("CHECKPOINT")
+            queries = texts + [joined.format(constant) for constant in range(2000, 2600)]
+            expected = {sql: plain.run(sql) for sql in texts + queries[len(texts)::25]}
+        largest = kept_tables = 0
+        with server.connect(settings=CPU) as session:
+            for sql in texts * 2:
+                bench.check(sql, answers.difference(expected[sql], session.run(sql)))
+            session.query(queries[-1])
+            before = memory_of(server.service_pid())
+            for number, sql in enumerate(queries):
+                # The first run has the columns cached, if they were not; then tables are kept.
+                for run in range(2 if number % 25 == 0 else 1):
+                    found = session.run(sql)
+                    if sql in expected:
+                        bench.check(f"{sql}, {run}", answers.difference(expected[sql], found))
+                if number % 25 == 0:
+                    kept_tables += " kept" in str(session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {sql}"))
+                    largest = max(largest, int(session.value("SELECT coalesce(sum(bytes), 0) FROM turbine.column_cache")))
+                if number % 100 == 50:
+                    for other in texts:
+                        bench.check(f"{other}, after {number}", answers.difference(expected[other], session.run(other)))
+            grown = memory_of(server.service_pid()) - before
+        print(f"  small_texts: {kept_tables} times kept, {largest >> 10} kB of columns, {grown >> 20} MB more memory", flush=True)
+        bench.check("columns", None if capacity / 2 < largest <= capacity * 1.25 else f"{largest} bytes of {capacity}")
+        bench.check("join tables are kept", None if kept_tables else "none is")
+        bench.check("not all of them", f"{grown >> 20} MB" if grown > MOST_GROWTH else None)
 
 
 def off(bench):
@@ -537,10 +448,11 @@ def main():
     with cluster.Cluster("columncache") as server:
         server.create_extension("postgres")
         make(server)
-        for part in (view, rows, dirty, kept, costs, drop, load, service, restart):
+        for part in (view, rows, dirty, few, kept, costs, drop, service):
             part(bench, server)
     pinned(bench)
     small(bench)
+    small_texts(bench)
     off(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed or not bench.passed else 0

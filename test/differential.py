@@ -5,7 +5,8 @@ Rows as multisets, SQLSTATE and message of errors; float columns may differ in
 their last digits. Prints the seed, the table and the query of a difference;
 `--seed S --tables N` runs a table again. A run of many tables fails too if too
 few of the queries were offloaded, or no block was read directly: then it would
-compare PostgreSQL with itself.
+compare PostgreSQL with itself. With --cached all tables are loaded into the column
+cache first, and it fails too if the queries did not take them from there.
 Called by: make test-differential, test/run_all.py.
 """
 
@@ -19,17 +20,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+from cached_tables import CacheUse  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
 from random_indexes import with_indexes  # noqa: E402
 from random_joins import JoinMaker, make_tables  # noqa: E402
 from random_queries import ZONES, QueryMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
-from run_sql import DIRECT, OFF, check_counters  # noqa: E402
+from run_sql import CACHED, DIRECT, OFF, check_counters  # noqa: E402
 
 QUERIES_A_TABLE = 25
 LEAST_OFFLOADED = 0.5
 # Of so many tables some have all-visible blocks; of one, it is chance.
 MANY_TABLES = 40
+# Of the blocks that queries over loaded tables read. Of texts in TOAST tables and of numerics without a form nothing is kept.
+LEAST_CACHED = 0.5
 STATEMENT_TIMEOUT = "60s"
 TIMED_OUT = "57014"
 # Of equal numerics that print differently a hash aggregate shows the first row's,
@@ -52,10 +56,10 @@ def create(server, table):
 class Sessions:
     """The plain and the forced session, opened again when lost."""
 
-    def __init__(self, server, device):
+    def __init__(self, server, device, forced=DIRECT):
         self._server = server
         both = {**SAME_REPRESENTATIVE, "statement_timeout": STATEMENT_TIMEOUT}
-        self._settings = ({**OFF, **both}, {**DIRECT, **both, "pg_turbine.device": device})
+        self._settings = ({**OFF, **both}, {**forced, **both, "pg_turbine.device": device})
         self.open()
 
     def open(self):
@@ -110,13 +114,17 @@ def make_maker(source, seed):
     return [table], QueryMaker(source, table)
 
 
-def run_table(server, sessions, seed, queries):
-    """(agreed, differed, offloaded, of those with indexes) of the queries over the seed's tables."""
+def run_table(server, sessions, seed, queries, use=None):
+    """(agreed, differed, offloaded, of those with indexes) of the queries over the seed's tables.
+
+    `use`: of the cache, which the tables are loaded into."""
     source = random.Random(seed)
     tables, maker = make_maker(source, seed)
     tables = [with_indexes(source, table) for table in tables]
     for table in tables:
         create(server, table)
+    if use:
+        use.load()
     zone = source.choice(ZONES)
     sessions.plain.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET timezone = '{zone}'")
@@ -139,19 +147,25 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first table; the next ones follow")
     parser.add_argument("--tables", type=int, help="number of tables instead of --queries")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--cached", action="store_true", help="with all tables loaded into the column cache")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the generator")
     options = parser.parse_args()
     tables = options.tables or -(-options.queries // QUERIES_A_TABLE)
     passed = failed = fast = indexed = 0
     with cluster.Cluster("differential", extension=not options.stock) as server:
-        sessions = Sessions(server, options.device)
+        sessions = Sessions(server, options.device, CACHED if options.cached else DIRECT)
+        use = CacheUse(server) if options.cached else None
         for seed in range(options.seed, options.seed + tables):
-            good, bad, more, by_index = run_table(server, sessions, seed, QUERIES_A_TABLE)
+            good, bad, more, by_index = run_table(server, sessions, seed, QUERIES_A_TABLE, use)
             passed, failed, fast, indexed = passed + good, failed + bad, fast + more, indexed + by_index
             if seed % 10 == 0:
                 print(f"  seed {seed}: {passed} agree, {failed} differ, {fast} offloaded", flush=True)
         many = tables >= MANY_TABLES
-        faults = 0 if options.stock else check_counters(server, long_enough=many)[1]
+        blocks = "blocks_cached" if use else "blocks_direct"
+        faults = 0 if options.stock else check_counters(server, long_enough=many, blocks=blocks)[1]
+        for complaint in use.complaints(LEAST_CACHED) if use else ():
+            print(complaint)
+            faults += 1
     total = passed + failed
     print(f"  {total} queries over {tables} tables, {fast} offloaded ({100 * fast // total} %), {indexed} with BRIN")
     if many and fast < LEAST_OFFLOADED * total and not options.stock:

@@ -8,9 +8,10 @@ holds a set; search_path chooses.
 Rows as multisets, SQLSTATE and message of errors, as in differential.py.
 Prints the seed, the set, its tables and the query of a difference;
 `--seed S --queries 1` runs all queries of a seed again. A long run fails too if
-the engine joined too few of the queries.
+the engine joined too few of the queries. With --cached all tables are loaded into
+the column cache first, and it fails too if the joins did not take them from there.
 Called by: test/run_all.py. Options: --queries, --seed, --sets, --seconds,
---having, --device, --stock.
+--having, --device, --cached, --stock.
 """
 
 import argparse
@@ -24,9 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
 import differential  # noqa: E402
+from cached_tables import CacheUse  # noqa: E402
 from random_joins import JoinMaker, define_tables, fill_tables  # noqa: E402
 from random_queries import ZONES  # noqa: E402
-from run_sql import check_counters  # noqa: E402
+from run_sql import CACHED, DIRECT, check_counters  # noqa: E402
 
 SHAPES = 16     # queries of a seed, each over all sets
 LEAST_JOINED = 0.4
@@ -50,7 +52,8 @@ def create_set(server, number, tables):
 class Fuzz:
     def __init__(self, server, options):
         self.server, self.sets = server, options.sets
-        self.sessions = differential.Sessions(server, options.device)
+        self.sessions = differential.Sessions(server, options.device, CACHED if options.cached else DIRECT)
+        self.use = CacheUse(server) if options.cached else None
         self.agreed = self.failed = self.joined = self.shapes = 0
         self.offload = not options.stock
         self.having = options.having
@@ -74,6 +77,8 @@ class Fuzz:
             create_set(self.server, number, tables)
         with self.server.connect() as session:
             session.query("CHECKPOINT")
+        if self.use:
+            self.use.load()
         self.both(f"SET timezone = '{source.choice(ZONES)}'")
         maker = JoinMaker(source, sets[0])
         for _ in range(SHAPES):
@@ -112,6 +117,7 @@ def main():
     parser.add_argument("--sets", type=int, default=24, help="of tables that each query runs over")
     parser.add_argument("--having", default="", help="only queries with this text, such as FULL JOIN")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--cached", action="store_true", help="with all tables loaded into the column cache")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the generator")
     options = parser.parse_args()
     started = time.monotonic()
@@ -127,7 +133,11 @@ def main():
                   f"{rate:.1f} a second", flush=True)
             seed += 1
         long_run = fuzz.total() >= LONG_RUN
-        faults = 0 if options.stock else check_counters(server, long_enough=long_run)[1]
+        blocks = "blocks_cached" if options.cached else "blocks_direct"
+        faults = 0 if options.stock else check_counters(server, long_enough=long_run, blocks=blocks)[1]
+        for complaint in fuzz.use.complaints(differential.LEAST_CACHED) if options.cached else ():
+            print(complaint)
+            faults += 1
     print(f"  {fuzz.total()} queries of {fuzz.shapes} shapes; joins a query: "
           + ", ".join(f"{joins}: {times}" for joins, times in sorted(fuzz.joins.items())))
     failed = fuzz.failed + faults

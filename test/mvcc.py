@@ -24,26 +24,28 @@ import cluster  # noqa: E402
 from pg_client import DatabaseError  # noqa: E402
 from run_sql import DIRECT, OFF  # noqa: E402
 
-ACCOUNTS = 30000
+ACCOUNTS = 36000
 START = 1000
 WRITERS = 3
 READERS = 3
 READER = {**DIRECT, "pg_turbine.device": "cpu"}
-SMALL = "1MB"
+SMALL = 1 << 20
 
 TABLES = ("accounts", "savings")
+# Noise is never NULL, and has no short codes: with it the columns do not fit in the small cache.
 SUMS = (
     "SELECT sum(balance), count(*) FROM (SELECT balance FROM accounts UNION ALL SELECT balance FROM savings) both_tables",
-    "SELECT sum(a.balance + s.balance), 2 * count(*) FROM accounts a JOIN savings s ON s.id = a.id",
-    "SELECT sum(a.balance) + (SELECT sum(balance) FROM savings), count(*) + (SELECT count(*) FROM savings) FROM accounts a",
-    "SELECT sum(total), sum(n) FROM (SELECT k, sum(balance) AS total, count(*) AS n FROM accounts GROUP BY k "
-    "UNION ALL SELECT k, sum(balance), count(*) FROM savings GROUP BY k) groups",
+    "SELECT sum(a.balance + s.balance), 2 * count(a.more_noise) FROM accounts a JOIN savings s ON s.id = a.id",
+    "SELECT sum(a.balance) + (SELECT sum(balance) FROM savings), count(a.noise) + (SELECT count(noise) FROM savings) FROM accounts a",
+    "SELECT sum(total), sum(n) FROM (SELECT k, sum(balance) AS total, count(more_noise) AS n FROM accounts GROUP BY k "
+    "UNION ALL SELECT k, sum(balance), count(more_noise) FROM savings GROUP BY k) groups",
     # Rows of a GpuScan, since nobody else may call random().
     "SELECT sum(balance), sum(n) FROM (SELECT balance + (0 * random())::int AS balance, 1 AS n FROM accounts WHERE id % 40 = 3 "
     "UNION ALL SELECT sum(balance), count(*) FROM accounts WHERE id % 40 <> 3 "
     "UNION ALL SELECT balance + (0 * random())::int, 1 FROM savings WHERE id < 1500 "
     "UNION ALL SELECT sum(balance), count(*) FROM savings WHERE id >= 1500) parts",
 )
+NOISE = "('x' || left(md5(i || '{}'), 16))::bit(64)::bigint"
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 # What may be done beside transfers. Each leaves all balances as they were.
 UPKEEP = (
@@ -161,9 +163,11 @@ class Run:
 def make(server):
     with server.connect(settings=OFF) as session:
         for table in TABLES:
-            session.query(f"CREATE TABLE {table} (id int PRIMARY KEY, balance bigint, k int, pad text) WITH (fillfactor = 90)")
+            session.query(f"CREATE TABLE {table} (id int PRIMARY KEY, balance bigint, k int, pad text, noise bigint, more_noise bigint) "
+                          "WITH (fillfactor = 90)")
             session.query(f"CREATE INDEX ON {table} (k)")
-            session.query(f"INSERT INTO {table} SELECT i, {START}, i % 10, repeat('p', 100) FROM generate_series(1, {ACCOUNTS}) i")
+            session.query(f"INSERT INTO {table} SELECT i, {START}, i % 10, repeat('p', 84), "
+                          f"{NOISE.format('a')}, {NOISE.format('b')} FROM generate_series(1, {ACCOUNTS}) i")
         session.query("CREATE TABLE junk (id int, t text)")
         session.query("VACUUM (ANALYZE)")
         session.query("CHECKPOINT")
@@ -174,8 +178,17 @@ def counters(server):
         return {name: int(value) for name, value in session.query("SELECT * FROM turbine.stat_queries")}
 
 
+def cached_bytes(server):
+    """What all questions leave in the cache."""
+    with server.connect(settings=READER) as session:
+        session.query("VACUUM accounts, savings")
+        for sql in SUMS:
+            session.query(sql)
+        return int(session.value("SELECT sum(bytes) FROM turbine.column_cache"))
+
+
 def half(name, settings, seconds, seed):
-    """Complaints, or none."""
+    """(number of questions, complaints)."""
     with cluster.Cluster(name, settings={**settings, "max_prepared_transactions": "10", "autovacuum_naptime": "1s",
                                          "autovacuum_vacuum_scale_factor": "0.01"}) as server:
         server.create_extension("postgres")
@@ -191,6 +204,9 @@ def half(name, settings, seconds, seed):
         print(f"  {name}: {run.questions} questions beside {run.transfers} transfers and {run.upkeeps} times upkeep; blocks "
               f"cached {after['blocks_cached']}, direct {after['blocks_direct']}, buffered {after['blocks_buffered']}", flush=True)
         complaints = run.violations[:5] + run.errors[:5]
+        kept, small = cached_bytes(server), "pg_turbine.cache_size_host" in settings
+        if small and kept > SMALL * 1.25 or not small and kept < SMALL * 1.1:
+            complaints.append(f"{kept >> 10} kB are cached: " + ("too much" if small else "the small cache has room for all"))
         for what, count in (("questions", run.questions), ("transfers", run.transfers), ("upkeep", run.upkeeps),
                             ("cached blocks", after["blocks_cached"])):
             if not count:
@@ -204,7 +220,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     passed = failed = 0
-    for name, settings in (("mvcc", {}), ("mvccsmall", {"pg_turbine.cache_size_host": SMALL})):
+    for name, settings in (("mvcc", {}), ("mvccsmall", {"pg_turbine.cache_size_host": f"{SMALL >> 20}MB"})):
         questions, complaints = half(name, settings, options.seconds, options.seed)
         for complaint in complaints:
             print(f"  {complaint}", flush=True)

@@ -3,7 +3,8 @@
 
 Each on plain heap tables, with numeric measures and NULLs sprinkled into keys,
 and on tables partitioned by hash and by range; at default costs and forced. The
-web log, whose rows are wide and have NULLs anyway, on fewer variants.
+web log, whose rows are wide and have NULLs anyway, on fewer variants. With --cached
+forced only, with all tables loaded into the column cache first.
 Rows are compared as multisets, and in order where ORDER BY fixes it whole.
 Forced, a query is one accelerated node except for Sort and Limit (a scan of
 rows: one for each partition), or turbine.why_not says what is not. Prints which queries an accelerated node ran.
@@ -22,19 +23,23 @@ sys.path.insert(0, str(REPOSITORY / "bench"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+from cached_tables import CacheUse  # noqa: E402
 from report_tables import SUITES, Variant  # noqa: E402
-from run_sql import OFF  # noqa: E402
+from run_sql import CACHED, OFF  # noqa: E402
 from workload import explain  # noqa: E402
 
 VARIANTS = (Variant(), Variant(numeric=True, nulls=True), Variant(partitioned="hash"),
             Variant(partitioned="range", nulls=True), Variant(vacuumed=False))
 MODES = {"default": {"pg_turbine.enabled": "on"},
          "forced": {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}}
-
+CACHED_VARIANTS = (Variant(numeric=True, partitioned="range", nulls=True),)
+CACHED_MODES = {"cached": CACHED}
+# Of the blocks that queries over loaded tables read.
+LEAST_CACHED = 0.9
 
 # So many queries are one node but for Sort and Limit: with fewer, the planner has lost something.
 WHOLE = {"ssb": 13, "tpch": 16, "weblog": 0}
-WEB_LOG_VARIANTS = (Variant(), Variant(partitioned="range", nulls=True))
+WEB_LOG_VARIANTS = (Variant(), Variant(partitioned="range", nulls=True), *CACHED_VARIANTS)
 
 
 def nodes(session, sql):
@@ -74,11 +79,15 @@ def check(suite, variant, options):
         load(server, options.sf, variant)
         with server.connect() as session:
             session.query("CHECKPOINT")
+        use = CacheUse(server) if options.cached else None
+        if use:
+            use.load()
+        modes = CACHED_MODES if use else MODES
         plain = server.connect(settings={**OFF, "statement_timeout": "300s"})
         sessions = {mode: server.connect(settings={**settings, "pg_turbine.device": options.device,
                                                    "statement_timeout": "300s"})
-                    for mode, settings in MODES.items()}
-        accelerated = {mode: 0 for mode in MODES}
+                    for mode, settings in modes.items()}
+        accelerated = {mode: 0 for mode in modes}
         for name, sql in queries.items():
             if options.query and name != options.query:
                 continue
@@ -95,7 +104,10 @@ def check(suite, variant, options):
                     passed += 1
         print(f"{suite}, {variant.label}: accelerated " +
               ", ".join(f"{n} of {len(queries)} {mode}" for mode, n in accelerated.items()), flush=True)
-        good, bad = (0, 0) if options.query else check_whole(suite, variant, sessions["forced"])
+        good, bad = (0, 0) if options.query or use else check_whole(suite, variant, sessions["forced"])
+        for complaint in use.complaints(LEAST_CACHED) if use else ():
+            print(f"{suite}, {variant.label}: {complaint}", flush=True)
+            bad += 1
     return passed + good, failed + bad
 
 
@@ -106,8 +118,10 @@ def main():
     parser.add_argument("--query", default="")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--variants", type=int, default=len(VARIANTS))
+    parser.add_argument("--cached", action="store_true", help="with all tables loaded into the column cache")
     options = parser.parse_args()
-    totals = [check(suite, variant, options) for variant in VARIANTS[:options.variants]
+    variants = CACHED_VARIANTS if options.cached else VARIANTS
+    totals = [check(suite, variant, options) for variant in variants[:options.variants]
               for suite in ([options.suite] if options.suite else SUITES)
               if suite != "weblog" or variant in WEB_LOG_VARIANTS]
     print(f"{sum(p for p, _ in totals)} passed, {sum(f for _, f in totals)} failed")

@@ -43,8 +43,16 @@ SUITES = {
     "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
     "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
     "feeders": (PYTHON + ["test/feeders.py"], ["--rounds", "200"]),
-    # With the module whose assertions are switched on.
+    # Everything cached: tables are loaded into the column cache first.
     "cached-sql": (PYTHON + ["test/run_sql.py", "--cached"], []),
+    "cached-truth": (PYTHON + ["test/truth_table.py", "--cached"], []),
+    "cached-differential": (PYTHON + ["test/differential.py", "--cached", "--seed", "1001", "--queries", "250"],
+                            ["--queries", "100000"]),
+    "cached-joins": (PYTHON + ["test/join_fuzz.py", "--cached", "--seed", "1001", "--sets", "8", "--queries", "200"],
+                     ["--queries", "100000"]),
+    "cached-brin": (PYTHON + ["test/brin.py", "--cached", "--races", "100"], ["--races", "20000"]),
+    "cached-reports": (PYTHON + ["test/report_queries.py", "--cached"], ["--sf", "0.2"]),
+    # With the module whose assertions are switched on.
     "feeder-sql": (ASSERTED + PYTHON + ["test/run_sql.py", "--feeders"], []),
     "feeder-faults": (PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
                                 "terminate_backends,kill_service,stop_service,kill_backend"], ["--rounds", "1000"]),
@@ -55,6 +63,7 @@ SUITES = {
     "profile": (PYTHON + ["test/profile.py"], []),
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "column-cache": (PYTHON + ["test/column_cache.py"], []),
+    "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
@@ -81,7 +90,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
-           "brin", "sqlsmith", "moved-pages", "c-sql", "c-reports")
+           "cached-reports", "cache-loading", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
+           "moved-pages", "cached-brin", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
 REPEATED_LINES = 25

@@ -27,6 +27,7 @@ import answers  # noqa: E402
 import cluster  # noqa: E402
 import sql_script  # noqa: E402
 import workload  # noqa: E402
+from cached_tables import CacheUse, checkpoint  # noqa: E402
 from pg_client import ConnectionLost  # noqa: E402
 
 OFF = {"pg_turbine.enabled": "off"}
@@ -34,6 +35,8 @@ FORCED = {"pg_turbine.enabled": "on", "pg_turbine.debug_force_offload": "on"}
 # Besides, what the other mode does with quick code is done with full code here.
 DIRECT = {**FORCED, "pg_turbine.direct_threshold": "0", "pg_turbine.debug_full_code": "on"}
 CACHED = {**DIRECT, "pg_turbine.debug_full_code": "off"}
+# Of the blocks that statements over loaded tables read; those that a script has changed come otherwise.
+LEAST_CACHED = 0.5
 # Parallel workers feed wherever they may, and the backend leaves all of it to them.
 FEEDING = {**FORCED, "force_parallel_mode": "on", "max_parallel_workers_per_gather": "2",
            "parallel_leader_participation": "off"}
@@ -66,19 +69,18 @@ def check_node(session, statement):
     return None
 
 
-def clean_pages(server, session, statement, database, load):
-    """After ANALYZE of a table: makes its blocks all-visible and clean; and loads them all."""
+def clean_pages(server, session, statement, database, use):
+    """After ANALYZE of a table: makes its blocks all-visible and clean; and loads all tables, if `use` is of the cache."""
     if statement.text.upper().startswith("ANALYZE ") and session.transaction_status == "I":
         session.query("VACUUM " + statement.text[len("ANALYZE "):])
+        if use:
+            return use.load(database, checkpoint)
         # The script may have taken a role that may not.
-        with server.connect(database, settings={"pg_turbine.direct_threshold": "0"}) as admin:
+        with server.connect(database) as admin:
             admin.query("CHECKPOINT")
-            if load:
-                admin.query("SELECT turbine.cache_load(oid) FROM pg_class WHERE relkind IN ('r', 'm') AND "
-                            "relpersistence = 'p' AND relnamespace <> ALL ('{pg_catalog,information_schema}'::regnamespace[])")
 
 
-def run_script(server, statements, database, settings, check=False):
+def run_script(server, statements, database, settings, check=False, use=None):
     """[(outcome, complaint)] of all statements, in a database of their own."""
     with server.connect() as admin:
         admin.query(f"CREATE DATABASE {database} TEMPLATE template1")
@@ -89,7 +91,7 @@ def run_script(server, statements, database, settings, check=False):
                 complaint = check_node(session, statement) if check else None
                 outcomes.append((session.run(statement.text), complaint))
                 if database in ("direct", "cached"):
-                    clean_pages(server, session, statement, database, database == "cached")
+                    clean_pages(server, session, statement, database, use)
     except ConnectionLost as lost:
         outcomes.append((None, str(lost)))
     finally:
@@ -149,12 +151,13 @@ def main():
         scripts = [s for s in scripts if s.stem in options.only.split(",")]
     passed = failed = 0
     with cluster.Cluster("sql", extension=not options.stock) as server:
+        use = CacheUse(server) if options.cached else None
         for script in scripts:
             statements = sql_script.read_script(script.read_text(encoding="utf-8"))
             plain = run_script(server, statements, "plain", OFF)
             device = {"pg_turbine.device": options.device}
             for mode, settings in modes:
-                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock)
+                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock, use)
                 good, bad = compare(f"{script.stem} ({mode})", statements, plain, actual)
                 print(f"  {script.stem}, {mode}: {good} statements equal, {bad} not", flush=True)
                 passed, failed = passed + good, failed + bad
@@ -163,6 +166,9 @@ def main():
             blocks = "blocks_fed" if options.feeders else "blocks_cached" if options.cached else "blocks_direct"
             good, bad = check_counters(server, options.feeders or not options.only, blocks)
             passed, failed = passed + good, failed + bad
+        for complaint in use.complaints(LEAST_CACHED) if use and not options.only else ():
+            print(f"  {complaint}", flush=True)
+            failed += 1
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

@@ -5,9 +5,10 @@ For each row of turbine.functions: the cross product of edge values of its
 argument types is evaluated by PostgreSQL and by the device, as a grouping key
 of a forced GpuPreAgg, and must be the same value; arguments for which
 PostgreSQL raises must raise the same SQLSTATE and message. A row whose call is
-not offloaded fails: then the catalogue promises what the planner never does.
+not offloaded fails: then the catalogue promises what the planner never does. With
+--cached the tables of edge values are loaded into the column cache first.
 Must never: know what a function means.
-Called by: test/run_all.py. Options: --only NAME,..., --device.
+Called by: test/run_all.py. Options: --only NAME,..., --device, --cached.
 """
 
 import argparse
@@ -21,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
-from run_sql import FORCED, OFF, node_shown  # noqa: E402
+from cached_tables import CacheUse  # noqa: E402
+from run_sql import CACHED, FORCED, OFF, node_shown  # noqa: E402
 from sql_script import Statement  # noqa: E402
 
 EDGES = {
@@ -60,6 +62,8 @@ ZONES = ("Europe/Berlin", "EST", "Asia/Kolkata")
 TYPMODS = ((9, 2), (4, 0), (20, 6), (38, 6))
 SESSION_ZONE = "America/New_York"
 BATCH = 8
+# Of the blocks that queries over loaded tables read: all but of numerics that have no form.
+LEAST_CACHED = 0.9
 ERROR_ROWS = 2
 
 
@@ -114,10 +118,10 @@ def quoted(value):
 
 
 class Tables:
-    """One table of edge values for each list of argument types."""
+    """One table of edge values for each list of argument types. `use`: of the cache, that they are loaded into."""
 
-    def __init__(self, session):
-        self.session, self.names = session, {}
+    def __init__(self, session, use):
+        self.session, self.use, self.names = session, use, {}
 
     def name(self, types):
         if types in self.names:
@@ -134,6 +138,8 @@ class Tables:
         for first in range(0, len(rows), 1000):
             self.session.query(f"INSERT INTO {name} VALUES {', '.join(rows[first:first + 1000])}")
         self.session.query(f"ANALYZE {name}")
+        if self.use:
+            self.use.load()
         return name
 
 
@@ -171,11 +177,12 @@ class Checker:
 
     QUERY = "SELECT id, {calls} FROM {table} WHERE id = ANY (ARRAY[{ids}]) GROUP BY id, {calls}"
 
-    def __init__(self, server, device):
+    def __init__(self, server, device, cached):
+        forced = CACHED if cached else {**FORCED, "pg_turbine.debug_full_code": "on"}
         self.plain = server.connect(settings={**OFF, "timezone": SESSION_ZONE})
-        self.forced = server.connect(settings={**FORCED, "timezone": SESSION_ZONE, "pg_turbine.device": device,
-                                               "pg_turbine.debug_full_code": "on"})
-        self.tables = Tables(self.plain)
+        self.forced = server.connect(settings={**forced, "timezone": SESSION_ZONE, "pg_turbine.device": device})
+        self.use = CacheUse(server) if cached else None
+        self.tables = Tables(self.plain, self.use)
         self.failures = defaultdict(list)
         self.on_device = self.elsewhere = 0
 
@@ -254,9 +261,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--cached", action="store_true", help="with all tables loaded into the column cache")
     options = parser.parse_args()
     with cluster.Cluster("truth") as server:
-        checker = Checker(server, options.device)
+        checker = Checker(server, options.device, options.cached)
         rows = read_rows(checker.plain, [n for n in options.only.split(",") if n])
         batches = defaultdict(list)
         for row in rows:
@@ -268,6 +276,8 @@ def main():
         for table, members in batches.items():
             for first in range(0, len(members), BATCH):
                 checker.check_batch(members[first:first + BATCH], table)
+        if checker.use and (complaints := checker.use.complaints(LEAST_CACHED)):
+            checker.failures["the cache"] = complaints
     for name, complaints in checker.failures.items():
         print(f"  {name}: {complaints[0]}", flush=True)
     print(f"  {checker.on_device} values computed by the device, {checker.elsewhere} left to PostgreSQL")

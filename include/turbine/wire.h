@@ -19,7 +19,9 @@
  *   B QUERY {program, params}
  *   D READY {slots}          with the slot memory's memfd, or REFUSED {reason}
  *   B SEGMENTS {blocks}      for each part of the input of which segments may be cached;
- *     D SEGMENTS_TAKEN       what D takes from its own columns: B sends no such block
+ *     D SEGMENTS_TAKEN       what D takes from its own columns: B sends no such block.
+ *                            B need not wait for READY; behind a QUERY that D refuses
+ *                            it ignores them
  *   then, for every chunk, in a slot of the memory that is free:
  *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
  *     D CHUNK_READ                     only if it has runs: bytes are there, or
@@ -352,6 +354,9 @@ typedef struct TbFileIdentity
 #define TB_SEGMENTS_PINNED 0x04u /* the file's columns give way last */
 #define TB_SEGMENTS_WHOLE \
 	0x08u /* the part is all that the query reads, with all its blocks */
+#define TB_SEGMENTS_ENDS \
+	0x10u /* WHOLE, and all bits are set: if D takes all of it the input has ended, and no \
+		   * INPUT_END comes */
 typedef struct TbSegments
 {
 	TbFileIdentity file;
@@ -360,14 +365,17 @@ typedef struct TbSegments
 	uint32_t	   nblocks;
 	uint32_t	   nmap_pages; /* for that many blocks */
 	uint32_t	   flags;
-	uint32_t	   reserved;
-	/* uint64_t lsn[nmap_pages]; uint8_t bits[(nblocks + 7) / 8] */
+	uint32_t	   asked;	   /* blocks whose bit is set */
+	/* uint64_t lsn[nmap_pages]; uint8_t full[(nmap_pages + 7) / 8]: of pages of the map,
+	 * those whose blocks have all their bits set; then the bits of the blocks of the other
+	 * pages, each page's from a byte on */
 } TbSegments;
 
+#define TB_SEGMENTS_TAKEN_ALL 0x01u /* what was asked for; the first bits are left out */
 typedef struct TbSegmentsTaken
 {
 	uint32_t part;
-	uint32_t reserved;
+	uint32_t flags;
 	uint64_t blocks;
 	uint64_t rows;
 	uint64_t excluded; /* of `blocks`: least and greatest values say that no row passes */

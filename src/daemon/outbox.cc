@@ -59,8 +59,27 @@ void Outbox::post(TbMessageType type, std::span<const uint8_t> payload, int fd) 
     items_.emplace_back().bytes = std::exchange(waiting_, {});
   else
     item.bytes.insert(0, std::exchange(waiting_, {}));
-  items_.push_back(std::move(item));
-  send_or_wake_locked();
+  add_locked(std::move(item));
+  if (holder_ != std::this_thread::get_id()) send_or_wake_locked();
+}
+
+/* Descriptors go with the first byte of their piece. */
+void Outbox::add_locked(Item item) {
+  if (items_.empty() || item.fd || items_.back().sent > 0)
+    items_.push_back(std::move(item));
+  else
+    items_.back().bytes += item.bytes;
+}
+
+void Outbox::hold() {
+  std::lock_guard lock(mutex_);
+  holder_ = std::this_thread::get_id();
+}
+
+bool Outbox::release() {
+  std::lock_guard lock(mutex_);
+  holder_ = {};
+  return flush_locked();
 }
 
 /* What the socket does not take now is the session thread's. */

@@ -11,6 +11,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "engine/code/unique_fd.h"
 #include "engine/wire/message_sink.h"
@@ -28,6 +29,11 @@ class Outbox final : public MessageSink {
   void forget_waiting() override;
   void wake() override;
 
+  /* The session's thread: what it posts itself waits for release(), and goes in as few pieces as possible, unless
+   * another thread sends meanwhile. False if the connection is broken. */
+  void hold();
+  bool release();
+
   /* The session's thread: readable when there is work; cleared by it. */
   int event_fd() const { return event_.get(); }
   void clear_event();
@@ -43,6 +49,7 @@ class Outbox final : public MessageSink {
     UniqueFd fd;  // goes with the first byte
   };
   static Item item_of(TbMessageType type, std::span<const uint8_t> payload);
+  void add_locked(Item item);
   void send_or_wake_locked();
   bool flush_locked();
 
@@ -51,6 +58,7 @@ class Outbox final : public MessageSink {
   std::mutex mutex_;
   std::deque<Item> items_;
   std::string waiting_;  // messages that go with the next that is posted, before it
+  std::thread::id holder_;  // whose messages wait; none: nobody's
   bool broken_ = false;
 };
 

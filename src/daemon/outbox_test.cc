@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "turbine/wire.h"
@@ -116,6 +117,24 @@ TEST_F(OutboxTest, AFullSocketKeepsTheOrder) {
   }
   for (uint32_t i = 0; i < next; i++) ASSERT_EQ(all[i], i);
   EXPECT_FALSE(outbox_->pending());
+}
+
+TEST_F(OutboxTest, WhatIsHeldGoesTogether) {
+  outbox_->hold();
+  post(1);
+  post(2, peer_.get());
+  post(3);
+  EXPECT_TRUE(arrived().empty());
+  int fds = 0;
+  EXPECT_TRUE(outbox_->release());
+  EXPECT_EQ(arrived(&fds), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(fds, 1);
+
+  outbox_->hold();
+  post(4);
+  std::thread([this] { post(5); }).join();
+  EXPECT_EQ(arrived(), (std::vector<uint32_t>{4, 5})) << "another thread's takes along what is held, in order";
+  EXPECT_TRUE(outbox_->release());
 }
 
 }  // namespace

@@ -71,10 +71,12 @@ void Session::check_peer() const {
 
 void Session::serve() {
   while (wait_for_events()) {
+    outbox_.hold();
     while (auto message = reader_.next()) handle(*message);
     // FILES has its descriptors with its first byte: none may be left over.
     if (query_) query_->advance();
     if (query_ && query_->done()) end_query();
+    if (!outbox_.release()) return;
   }
 }
 
@@ -95,6 +97,9 @@ bool Session::wait_for_events() {
 
 void Session::handle(const MessageReader::Message& message) {
   if (!greeted_ && message.type != TB_MSG_HELLO) throw ProtocolError("message before HELLO");
+  // Sent before the backend could know.
+  if (refused_ && (message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS)) return;
+  refused_ = false;
   switch (message.type) {
     case TB_MSG_HELLO: return hello(message.payload);
     case TB_MSG_STATUS: return send_status();
@@ -155,8 +160,10 @@ void Session::query(std::span<const uint8_t> payload) {
     context_.open_queries++;
   } catch (const DeviceError& e) {
     refuse(e.reason, e.what());
+    refused_ = true;
   } catch (const std::bad_alloc&) {
     refuse(TB_FALLBACK_HOST_MEMORY, "turbined is out of memory");
+    refused_ = true;
   }
 }
 

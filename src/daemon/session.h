@@ -65,6 +65,7 @@ class Session {
   Outbox outbox_;
   bool greeted_ = false;
   int peer_pid_ = 0;
+  bool refused_ = false;  // the QUERY before this message
   RelationFiles files_;
   uint64_t last_slot_memory_ = 0;
   ConnectionJoinTables tables_;  // built for the query to come that probes them

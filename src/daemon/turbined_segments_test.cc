@@ -2,6 +2,9 @@
  * turbined_segments_test.cc - SEGMENTS: what one query has read the next one takes, and
  * only that.
  */
+#include <bit>
+#include <span>
+
 #include "daemon/testing/turbined_fixture.h"
 #include "engine/testing/hand_written_code.h"
 #include "engine/testing/hand_written_programs.h"
@@ -48,17 +51,33 @@ class SegmentsTest : public TurbinedTest {
   std::unique_ptr<Client> ask(const Question& question, Reply* reply) {
     auto client = connect();
     EXPECT_TRUE(client->start(testing::sum_program(false), 100000));
+    send_segments(*client, question);
+    *reply = client->receive();
+    return client;
+  }
+  /* Bits that are all set are left out. */
+  static void send_segments(Client& client, const Question& question) {
     TbSegments head{};
     head.file = {1, 2, 3, 0, 4, 5};
     head.part = question.part;
     head.nblocks = kBlocks;
     head.nmap_pages = 1;
     head.flags = question.flags;
+    head.asked = count_bits(question.bits);
     std::string rest(reinterpret_cast<const char*>(&question.lsn), sizeof question.lsn);
-    rest.append(question.bits.begin(), question.bits.end());
-    client->send_struct(TB_MSG_SEGMENTS, head, rest);
-    *reply = client->receive();
-    return client;
+    const bool full = head.asked == kBlocks;
+    rest.push_back(full);
+    if (!full) rest.append(question.bits.begin(), question.bits.end());
+    client.send_struct(TB_MSG_SEGMENTS, head, rest);
+  }
+  static uint32_t count_bits(std::span<const uint8_t> bits) {
+    uint32_t count = 0;
+    for (const uint8_t byte : bits) count += static_cast<uint32_t>(std::popcount(byte));
+    return count;
+  }
+  /* Of an answer: how many sets of bits it has. */
+  static size_t sets_of(const TbSegmentsTaken& answer) {
+    return !(answer.flags & TB_SEGMENTS_TAKEN_ALL) + (answer.doubtful > 0);
   }
   int relation_file() {
     const int fd = memfd_create("relation", MFD_CLOEXEC);
@@ -76,17 +95,10 @@ class SegmentsTest : public TurbinedTest {
     auto client = ask({.lsn = lsn}, &reply);
     const auto first = reply.as<TbSegmentsTaken>();
     EXPECT_EQ(first.doubtful, expected_doubtful);
-    EXPECT_EQ(reply.payload.size(), sizeof first + kBlocks / 8 * (first.doubtful > 0 ? 2 : 1));
+    EXPECT_EQ(reply.payload.size(), sizeof first + kBlocks / 8 * sets_of(first));
     send_files(*client);
-    TbSegments head{};
-    head.file = {1, 2, 3, 0, 4, 5};
-    head.part = 1;
-    head.nblocks = kBlocks;
-    head.nmap_pages = 1;
-    head.flags = TB_SEGMENTS_CLEAN;
-    std::string rest(reinterpret_cast<const char*>(&lsn), sizeof lsn);
-    rest.append(reinterpret_cast<const char*>(reply.payload.data()) + sizeof first + kBlocks / 8, kBlocks / 8);
-    client->send_struct(TB_MSG_SEGMENTS, head, rest);
+    const auto doubtful = reply.payload.end() - kBlocks / 8;
+    send_segments(*client, {.lsn = lsn, .flags = TB_SEGMENTS_CLEAN, .bits = {doubtful, reply.payload.end()}});
     const auto second = client->receive().as<TbSegmentsTaken>();
     EXPECT_EQ(second.doubtful, 0u);
     EXPECT_EQ(second.rows, second.blocks * 10);
@@ -100,15 +112,20 @@ class SegmentsTest : public TurbinedTest {
     EXPECT_EQ(reply.type, static_cast<uint32_t>(TB_MSG_SEGMENTS_TAKEN));
     const auto answer = reply.as<TbSegmentsTaken>();
     EXPECT_EQ(answer.rows, answer.blocks * 10);
-    EXPECT_EQ(reply.payload.size(), sizeof answer + kBlocks / 8 * (answer.doubtful > 0 ? 2 : 1));
-    uint32_t set = 0;
-    for (size_t i = sizeof answer; i < sizeof answer + kBlocks / 8; i++) set += std::popcount(reply.payload[i]);
-    EXPECT_EQ(set, answer.blocks);
+    EXPECT_EQ(reply.payload.size(), sizeof answer + kBlocks / 8 * sets_of(answer));
+    const uint32_t asked = count_bits(question.bits);
+    if (answer.flags & TB_SEGMENTS_TAKEN_ALL)
+      EXPECT_EQ(answer.blocks, asked);
+    else
+      EXPECT_EQ(answer.blocks, count_bits(std::span(reply.payload).subspan(sizeof answer, kBlocks / 8)));
     EXPECT_EQ(finish(*client), static_cast<int64_t>(answer.rows) * 2);
-    return set;
+    return static_cast<uint32_t>(answer.blocks);
   }
   int64_t finish(Client& client) {
     client.send(TB_MSG_INPUT_END);
+    return results(client);
+  }
+  static int64_t results(Client& client) {
     const Reply groups = client.receive();
     EXPECT_EQ(groups.type, static_cast<uint32_t>(TB_MSG_RESULT_BATCH));
     const auto* batch = reinterpret_cast<const TbResultBatch*>(groups.payload.data());
@@ -228,6 +245,33 @@ TEST_F(SegmentsTest, OnAPrimaryPagesMustSayThatTheyAreAllVisible) {
   mark_all_visible(0);
   read_all(kLsn, false, TB_SEGMENTS_RECOVERY);
   EXPECT_EQ(taken({}), kBlocks) << "in recovery they do not";
+}
+
+TEST_F(SegmentsTest, WhatIsTakenAsAWholeMayEndTheInput) {
+  read_all(kLsn);
+  Reply reply;
+  auto client = ask({.flags = TB_SEGMENTS_WHOLE | TB_SEGMENTS_ENDS}, &reply);
+  EXPECT_EQ(reply.as<TbSegmentsTaken>().blocks, kBlocks);
+  EXPECT_EQ(results(*client), kBlocks * 10 * 2) << "no INPUT_END was sent";
+
+  client = ask({.lsn = kLsn + 1, .flags = TB_SEGMENTS_WHOLE | TB_SEGMENTS_ENDS}, &reply);
+  EXPECT_EQ(reply.as<TbSegmentsTaken>().blocks, 0u);
+  EXPECT_EQ(finish(*client), 0) << "nothing was taken, so the input ends as ever";
+}
+
+TEST_F(SegmentsTest, MayBeAskedBeforeTheQueryIsReady) {
+  read_all(kLsn);
+  auto client = connect();
+  client->send_query(testing::sum_program(false), 100, 3, 0);  // a device that there is not
+  send_segments(*client, {});
+  EXPECT_EQ(client->receive().type, TB_MSG_REFUSED);
+  EXPECT_TRUE(client->silent(50)) << "what came behind is ignored";
+  ASSERT_TRUE(client->start(testing::sum_program(false), 100000));
+  send_segments(*client, {});
+  EXPECT_EQ(client->receive().as<TbSegmentsTaken>().blocks, kBlocks);
+  EXPECT_EQ(finish(*client), kBlocks * 10 * 2);
+  send_segments(*client, {});
+  EXPECT_EQ(client->receive().type, 0u) << "behind a query that went well it is a violation";
 }
 
 TEST_F(SegmentsTest, StoreMayBeSwitchedOff) {

@@ -3,8 +3,9 @@
 
 Modes: `stock` (no extension: proves the harness), `default` (extension loaded
 at default costs: every test must pass unmodified) and `forced` (every
-offloadable plan is offloaded; compared with the default run's output, rows as
-multisets: nothing but what allow_list.txt documents may differ).
+offloadable plan is offloaded, and small tables are cached too; compared with the
+default run's output, rows as multisets: nothing but what allow_list.txt documents may
+differ, and most blocks of the regress suite must come from the column cache).
 Must never: change the suites, or write outside its temporary folder and .deps/.
 Called by: make test-core, test/run_all.py.
 """
@@ -26,7 +27,9 @@ import classify  # noqa: E402
 import postgres_source  # noqa: E402
 
 BASE = {"listen_addresses": "", "port": "5432", "fsync": "off", "max_prepared_transactions": "10"}
-FORCED = {"pg_turbine.debug_force_offload": "on", "pg_turbine.debug_plain_explain": "on"}
+FORCED = {"pg_turbine.debug_force_offload": "on", "pg_turbine.debug_plain_explain": "on", "pg_turbine.direct_threshold": "0"}
+# Of the blocks that the regress suite reads. Its scripts vacuum the tables that they read most.
+LEAST_CACHED = 0.5
 DATABASE_SETTINGS = {"lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C",
                      "timezone_abbreviations": "Default", "bytea_output": "hex"}
 
@@ -94,7 +97,7 @@ def run_suite(suite, mode, suites, work, only):
         if crashed:
             failed.append("server-crash")
             print("\n".join(crashed), flush=True)
-        report_offload(server, mode, suite)
+        report_offload(server, mode, suite, only)
     finally:
         server.remove()
     return passed, failed, output
@@ -106,9 +109,10 @@ def crash_lines(server):
             if any(word in line for word in words)]
 
 
-def report_offload(server, mode, suite):
+def report_offload(server, mode, suite, only):
     """Says how many queries the engine ran, so that a forced run that forced
-    nothing is seen. Returns nothing; the forced comparison checks it."""
+    nothing is seen, and of the regress suite one that the cache had no part in.
+    Returns nothing; the forced comparison checks it."""
     if mode != "forced":
         return
     with server.connect() as session:
@@ -118,6 +122,11 @@ def report_offload(server, mode, suite):
           + ", ".join(f"{name} {value}" for name, value in counters), flush=True)
     if count == 0:
         raise RuntimeError("the forced run offloaded nothing: it proves nothing")
+    counts = {name: int(value) for name, value in counters}
+    cached = counts.get("blocks_cached", 0)
+    read = cached + counts.get("blocks_direct", 0) + counts.get("blocks_buffered", 0)
+    if suite == "regress" and not only and cached < LEAST_CACHED * read:
+        raise RuntimeError(f"only {cached} of {read} blocks came from the cache")
 
 
 def excuse_like_stock(suite, mode, suites, work, only, failed, results):

@@ -23,7 +23,6 @@ class KeptJoinTablesTest : public ::testing::Test {
     request_.segments.nblocks = nblocks;
     request_.segments.nmap_pages = 1;
     bits_.assign((nblocks + 7) / 8, 0xff);
-    request_.bits = bits_;
   }
   static Program build(bool probes = false) {
     ProgramWriter w;
@@ -43,7 +42,7 @@ class KeptJoinTablesTest : public ::testing::Test {
   MemoryBudget budget_{UINT64_MAX};
   const Program build_ = build();
   SegmentsRequest request_{};
-  std::vector<uint8_t> bits_;
+  std::vector<uint8_t>& bits_ = request_.bits;
   KeptJoinTables kept_{64 << 10};
 };
 

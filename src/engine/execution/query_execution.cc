@@ -141,7 +141,9 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
-  slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
+  // A join will want as much for its probe side, the largest: what its connection has mapped serves all of it.
+  const bool part_of_join = program_->sink() == TB_SINK_BUILD || !tables_.empty();
+  slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory, part_of_join);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
   cached_columns_.resize(slots.nslots);
   grant_ = std::move(grant);
@@ -216,17 +218,15 @@ bool QueryExecution::take_kept_table(const SegmentsRequest& request) {
   if (!kept_) return false;
   TbSegmentsTaken head{};
   head.part = request.segments.part;
+  head.flags = TB_SEGMENTS_TAKEN_ALL;
   head.blocks = request.segments.nblocks;
   head.rows = kept_->rows_in;
-  std::vector<uint8_t> reply(sizeof head);
-  memcpy(reply.data(), &head, sizeof head);
-  reply.insert(reply.end(), request.bits.begin(), request.bits.end());
-  if (head.blocks % 8 != 0) reply.back() &= static_cast<uint8_t>((1u << head.blocks % 8) - 1);
   std::lock_guard lock(mutex_);
   totals_.rows_in = kept_->rows_in;
   totals_.rows_passed = kept_->rows_passed;
   totals_.table_kept = 1;
-  if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, reply, -1);
+  input_ended_ = request.segments.flags & TB_SEGMENTS_ENDS;
+  if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, bytes_of(head), -1);
   return true;
 }
 
@@ -254,6 +254,7 @@ void QueryExecution::segments(const SegmentsRequest& request) {
   if (taken.blocks != request.segments.nblocks) kept_source_.reset();
   std::lock_guard lock(mutex_);
   totals_.rows_in += taken.rows_excluded;
+  if ((request.segments.flags & TB_SEGMENTS_ENDS) && taken.blocks == request.segments.nblocks) input_ended_ = true;
   if (!failed_) sink_.post(TB_MSG_SEGMENTS_TAKEN, taken.reply, -1);
 }
 

@@ -53,14 +53,16 @@ SlotMemory::~SlotMemory() {
   close(fd_);
 }
 
-std::unique_ptr<SlotMemory> SlotMemoryPool::take(uint64_t size, Device& device, uint64_t preferred) {
+std::unique_ptr<SlotMemory> SlotMemoryPool::take(uint64_t size, Device& device, uint64_t preferred, bool any_larger) {
   uint64_t id;
   {
     std::lock_guard lock(mutex_);
     auto best = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it) {
-      if (&(*it)->device() != &device || !fits(**it, size)) continue;
-      if (best == idle_.end() || (*it)->id() == preferred) best = it;
+      const bool is_preferred = (*it)->id() == preferred;
+      if (&(*it)->device() != &device) continue;
+      if (!fits(**it, size) && !(any_larger && is_preferred && (*it)->size() >= size)) continue;
+      if (best == idle_.end() || is_preferred) best = it;
     }
     if (best != idle_.end()) {
       auto memory = std::move(*best);

@@ -78,6 +78,10 @@ class StoredTable {
    */
   void confirm(const TakenSegment& unchanged, uint64_t map_lsn);
 
+  /* For whoever looks at pages to confirm what is doubtful, from its search on: two that begin at once would
+   * both look at the same pages. */
+  std::unique_lock<std::mutex> look_alone() { return std::unique_lock(looking_); }
+
   /* Of a text column: what its segments share. */
   std::shared_ptr<TextDictionary> dictionary(uint32_t column);
 
@@ -113,7 +117,8 @@ class StoredTable {
   ColumnStore& store_;
   const TbFileIdentity file_;
   std::atomic<bool> pinned_{false};
-  std::mutex mutex_;  // all below
+  std::mutex looking_;  // no field; taken before mutex_
+  std::mutex mutex_;    // all below
   std::map<ColumnKey, uint32_t> numbers_;
   std::vector<Hits> hits_;                                // by number
   std::vector<std::shared_ptr<const Segment>> segments_;  // by number; null: none

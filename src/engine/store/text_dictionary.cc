@@ -108,7 +108,13 @@ bool TextDictionary::append(uint32_t entry, uint32_t hash, const uint8_t* text, 
   if (entry >= kMostEntries || text_end_ + length > most_bytes_) return false;
   if (!views_.grow_to((uint64_t{entry} + 1) * sizeof(TbTextView)) || !texts_.grow_to(text_end_ + length)) return false;
   memcpy(texts_.start + text_end_, text, length);
-  const uint32_t id = next_id();
+  uint32_t id = next_id();
+#ifdef TB_MUTANT_IDS_COLLIDE
+  id = entry + 1;
+#endif
+#ifdef TB_MUTANT_HASH_FORGOTTEN
+  hash = prefix_of(text, length);
+#endif
   reinterpret_cast<TbTextView*>(views_.start)[entry] = {length, id != 0 ? hash : prefix_of(text, length), id,
                                                         static_cast<uint32_t>(text_end_)};
   text_end_ += length;
@@ -157,8 +163,11 @@ bool TextDictionary::encode(const ColumnPiece& piece, int32_t* codes) {
     const TbTextView& view = views[i];
     const uint8_t* text = piece.origin->text + view.offset;
     // Equal texts often follow one another.
-    if (last_code != kNone && last.length == view.length &&
-        memcmp(piece.origin->text + last.offset, text, view.length) == 0) {
+    bool same = last_code != kNone && last.length == view.length;
+#ifndef TB_MUTANT_NEIGHBOUR_IS_SAME
+    same = same && memcmp(piece.origin->text + last.offset, text, view.length) == 0;
+#endif
+    if (same) {
       codes[i] = static_cast<int32_t>(last_code);
       continue;
     }

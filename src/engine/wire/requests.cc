@@ -60,18 +60,36 @@ ChunkRequest parse_chunk(std::span<const uint8_t> payload) {
   return request;
 }
 
+/* The bits of all blocks: `full` says of which map pages all are set, `rest` has those of the others. */
+static std::vector<uint8_t> segment_bits(uint32_t nblocks, std::span<const uint8_t> full,
+                                         std::span<const uint8_t> rest) {
+  std::vector<uint8_t> bits((uint64_t{nblocks} + 7) / 8, 0xff);
+  uint64_t used = 0;
+  for (uint64_t first = 0, page = 0; first < nblocks; first += TB_BLOCKS_PER_MAP_PAGE, page++) {
+    if (full[page / 8] >> (page % 8) & 1) continue;
+    const uint64_t size = (std::min<uint64_t>(nblocks - first, TB_BLOCKS_PER_MAP_PAGE) + 7) / 8;
+    if (rest.size() - used < size) throw ProtocolError("SEGMENTS without some bits");
+    memcpy(bits.data() + first / 8, rest.data() + used, size);
+    used += size;
+  }
+  if (used != rest.size()) throw ProtocolError("SEGMENTS with more bits than blocks");
+  if (nblocks % 8 != 0) bits.back() &= static_cast<uint8_t>((1u << nblocks % 8) - 1);
+  return bits;
+}
+
 SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
   SegmentsRequest request;
   request.segments = read_head<TbSegments>(payload, "SEGMENTS");
   const TbSegments& segments = request.segments;
   const uint64_t pages = (uint64_t{segments.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
   const uint64_t lsn_size = pages * sizeof(uint64_t);
-  const uint64_t bits_size = (uint64_t{segments.nblocks} + 7) / 8;
-  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() != lsn_size + bits_size)
+  const uint64_t full_size = (pages + 7) / 8;
+  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() < lsn_size + full_size)
     throw ProtocolError("SEGMENTS' sizes do not match");
   request.map_lsn.resize(pages);
   memcpy(request.map_lsn.data(), payload.data(), lsn_size);
-  request.bits = payload.subspan(lsn_size);
+  request.bits = segment_bits(segments.nblocks, payload.subspan(lsn_size, full_size),
+                              payload.subspan(lsn_size + full_size));
   return request;
 }
 

@@ -35,7 +35,7 @@ struct PrepareRequest {
 struct SegmentsRequest {
   TbSegments segments;
   std::vector<uint64_t> map_lsn;  // a page of the visibility map
-  std::span<const uint8_t> bits;  // a bit a block
+  std::vector<uint8_t> bits;      // a bit a block; none is set behind the last
 };
 
 /* TbChunk, whose runs follow it in the message. */

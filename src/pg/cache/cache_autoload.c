@@ -9,8 +9,11 @@
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "common/relpath.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
@@ -35,6 +38,9 @@
 
 /* Of the cache's size: what is then left has room while tables are loaded. */
 #define MOST_LOADED 0.9
+
+/* Each takes a worker's start; the first ones in the list are loaded. */
+#define MOST_DATABASES 1024
 
 /* Between two lists: what a crash may lose. */
 #define SAVE_EVERY_MS 60000
@@ -62,10 +68,10 @@ typedef enum LoadState
 } LoadState;
 
 /* Of the supervisor. */
-static LoadState			   state = LOAD_NOT_BEGUN;
-static Oid					   databases[64]; /* still to be loaded, from `next` on */
-static int					   ndatabases;
-static int					   next;
+static LoadState state = LOAD_NOT_BEGUN;
+static Oid		 databases[MOST_DATABASES]; /* `next` is the first not begun */
+static int		 ndatabases;
+static int		 next;
 static BackgroundWorkerHandle *worker;
 static TimestampTz			   saved_at;
 
@@ -148,21 +154,50 @@ tb_cache_autoload_save(void)
 	pfree(report);
 }
 
+/* No worker is started for a database that was dropped, which would fail. */
+static bool
+has_file(const ListedColumn *column)
+{
+	char *path = GetRelationPath(column->database, column->tablespace, column->file_number,
+								 InvalidBackendId, MAIN_FORKNUM);
+	bool  found = access(path, F_OK) == 0;
+
+	pfree(path);
+	return found;
+}
+
+static bool
+is_listed(Oid database)
+{
+	for (int i = 0; i < ndatabases; i++)
+		if (databases[i] == database)
+			return true;
+	return false;
+}
+
 static void
 begin_loading(void)
 {
 	ColumnList list = read_list();
+	uint32	   left_out = 0;
 
 	ndatabases = next = 0;
 	for (uint32 i = 0; i < list.count; i++)
 	{
-		bool known = false;
+		const ListedColumn *column = &list.columns[i];
 
-		for (int j = 0; j < ndatabases && !known; j++)
-			known = databases[j] == list.columns[i].database;
-		if (!known && ndatabases < (int) lengthof(databases))
-			databases[ndatabases++] = list.columns[i].database;
+		if (is_listed(column->database) || !has_file(column))
+			continue;
+		if (ndatabases < MOST_DATABASES)
+			databases[ndatabases++] = column->database;
+		else
+			left_out++;
 	}
+	if (left_out > 0)
+		ereport(LOG,
+				(errmsg("%u columns are not loaded into the column cache again", left_out),
+				 errdetail("They are of other databases than the first %d in the list.",
+						   MOST_DATABASES)));
 	if (list.columns != NULL)
 		pfree(list.columns);
 	state = LOAD_DATABASES;
@@ -210,11 +245,11 @@ is_at_work(void)
 	}
 }
 
-void
+bool
 tb_cache_autoload_step(void)
 {
 	if (!tb_cache_autoload)
-		return;
+		return false;
 	if (state == LOAD_NOT_BEGUN)
 		begin_loading();
 	if (state == LOAD_DATABASES && !is_at_work())
@@ -227,6 +262,7 @@ tb_cache_autoload_step(void)
 	if (state == LOAD_DONE &&
 		TimestampDifferenceExceeds(saved_at, GetCurrentTimestamp(), SAVE_EVERY_MS))
 		tb_cache_autoload_save();
+	return state == LOAD_DATABASES;
 }
 
 /* Of one table that still has this file, the columns that are listed. */

@@ -262,8 +262,8 @@ tb_service_query_note_fallback(TbServiceQuery *query)
 	tb_stat_fallback(&query->failure, query->input_name);
 }
 
-static bool
-send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
+bool
+tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
 	const TbProgram	   *program = query->spec.program;
 	const TbParamBlock *params = query->spec.params;
@@ -374,8 +374,8 @@ note_device(TbServiceQuery *query)
 		tb_stat_host_instead(ready->host_because, query->input_name);
 }
 
-static bool
-await_ready(TbServiceQuery *query)
+bool
+tb_service_query_await_ready(TbServiceQuery *query)
 {
 	TbIncoming message;
 	TbReady	   ready;
@@ -405,7 +405,8 @@ await_ready(TbServiceQuery *query)
 bool
 tb_service_query_begin(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
-	return send_query(query, nblocks, copied) && await_ready(query);
+	return tb_service_query_send_query(query, nblocks, copied) &&
+		tb_service_query_await_ready(query);
 }
 
 void

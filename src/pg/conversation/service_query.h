@@ -60,8 +60,13 @@ extern bool tb_service_query_connect(TbServiceQuery *query);
  */
 extern bool tb_service_query_is_alone(const TbServiceQuery *query);
 
-/* Sends QUERY and awaits READY: there are slots then. `nblocks`: of the input;
- * `copied`: the backend will write most of them. */
+/* Sends QUERY. `nblocks`: of the input; `copied`: the backend will write most of them. */
+extern bool tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied);
+
+/* Awaits READY: there are slots then. */
+extern bool tb_service_query_await_ready(TbServiceQuery *query);
+
+/* Both. */
 extern bool tb_service_query_begin(TbServiceQuery *query, uint64 nblocks, bool copied);
 
 /* Closes the connection if the query still has one, which cancels it. */

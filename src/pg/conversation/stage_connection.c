@@ -51,7 +51,9 @@ tb_stage_connection_end(TbStageConnection *shared)
 	TbConnection *conn = tb_stage_connection_get(shared);
 	TbFailure	  why;
 
-	if (conn != NULL && tb_connection_send_struct(conn, TB_MSG_QUERY_CLOSE, NULL, 0, &why))
+	if (conn != NULL &&
+		tb_connection_send_struct(conn, TB_MSG_QUERY_CLOSE, NULL, 0, &why) &&
+		tb_connection_hold(conn, false, &why))
 		tb_connection_release(conn);
 	shared->conn = NULL;
 }

@@ -39,9 +39,13 @@ start(TbProgramRun *run)
 	TbSource   *source = run->source;
 	TbInputSize size = {0};
 
-	if (!tb_service_query_connect(run->query) ||
+	/* What goes before READY goes together. */
+	if (!tb_service_query_connect(run->query) || !tb_service_query_hold(run->query, true) ||
 		!source->methods->announce(source, run->query, &size) ||
-		!tb_service_query_begin(run->query, size.nblocks, size.copied))
+		!tb_service_query_send_query(run->query, size.nblocks, size.copied) ||
+		(source->methods->ask != NULL && !source->methods->ask(source, run->query)) ||
+		!tb_service_query_await_ready(run->query) ||
+		!tb_service_query_hold(run->query, false))
 		return false;
 	run->slots = tb_slots_make(run->query);
 	return source->methods->begin(source, run->query, run->slots);
@@ -176,7 +180,8 @@ run_input(TbProgramRun *run)
 	ok = ok && tb_service_query_hold(run->query, false);
 	/* Parallel workers end while the service does what is left to do: all pages are there.
 	 */
-	ok = ok && tb_service_query_send(run->query, TB_MSG_INPUT_END, NULL, 0);
+	if (methods->ended == NULL || !methods->ended(run->source))
+		ok = ok && tb_service_query_send(run->query, TB_MSG_INPUT_END, NULL, 0);
 	if (methods->end_input != NULL)
 		methods->end_input(run->source, !ok);
 	(void) tb_profile_enter(profile, before);

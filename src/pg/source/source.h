@@ -50,6 +50,9 @@ typedef struct TbSourceMethods
 	/* Before QUERY, on the open connection: sends what the input refers to. */
 	bool (*announce)(TbSource *source, TbServiceQuery *query, TbInputSize *size);
 
+	/* Right behind QUERY: sends what needs no slots. May be NULL. */
+	bool (*ask)(TbSource *source, TbServiceQuery *query);
+
 	/* READY has come: there are slots. */
 	bool (*begin)(TbSource *source, TbServiceQuery *query, TbSlots *slots);
 
@@ -58,6 +61,9 @@ typedef struct TbSourceMethods
 	 * be NULL. */
 	void (*begin_input)(TbSource *source);
 	void (*end_input)(TbSource *source, bool abandon);
+
+	/* Whether the service knows that the input has ended, once it has. May be NULL: no. */
+	bool (*ended)(const TbSource *source);
 
 	/* Sends the next chunk in this free slot; -1: none is free, so that only what needs
 	 * none can be done. */

@@ -170,11 +170,13 @@ prepare_programs(TbStageRun *run, int index, TbFailure *why)
 		 tb_partition_run_prepare(stage->partitions, run->connection.conn, device, why));
 }
 
-/* Announces all programs at once, so that they compile side by side. */
+/* Announces all programs at once, so that they compile side by side; with the first QUERY,
+ * as a rule. */
 static bool
 connect_stages(TbStageRun *run, TbFailure *why)
 {
-	if (!tb_stage_connection_begin(&run->connection, why))
+	if (!tb_stage_connection_begin(&run->connection, why) ||
+		!tb_connection_hold(run->connection.conn, true, why))
 		return false;
 	for (int i = 0; i < run->nstages; i++)
 		if (!prepare_programs(run, i, why))

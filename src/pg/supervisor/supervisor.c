@@ -42,6 +42,9 @@
 
 #define POLL_STARTING_MS 20
 #define POLL_UP_MS 1000
+
+/* While a worker may have ended, and the next one has to be started. */
+#define POLL_LOADING_MS 100
 #define BACKOFF_FIRST_MS 50
 #define BACKOFF_MAX_MS 1000
 
@@ -283,9 +286,9 @@ supervise(void)
 	if (service.state == SERVICE_DOWN)
 		return BACKOFF_FIRST_MS;
 	poll_service();
-	if (service.state == SERVICE_UP)
-		tb_cache_autoload_step();
-	return service.state == SERVICE_UP ? POLL_UP_MS : POLL_STARTING_MS;
+	if (service.state != SERVICE_UP)
+		return POLL_STARTING_MS;
+	return tb_cache_autoload_step() ? POLL_LOADING_MS : POLL_UP_MS;
 }
 
 static void

@@ -11,15 +11,16 @@
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <mutex>
 
-#include "engine/source/heap/direct_reader.h"
+#include "engine/source/heap/page_lsns.h"
 #include "engine/store/column_key.h"
 #include "engine/wire/protocol_error.h"
 
 namespace turbine {
 namespace {
 
-/* Segments whose pages one job looks at: 1,024 system calls. */
+/* Segments whose pages one job looks at: half a millisecond. */
 constexpr size_t kSegmentsPerLook = 16;
 
 /* Behind all chunks: sums of floating-point numbers are folded in this order. */
@@ -38,16 +39,20 @@ StoredTable::Known known_of(const SegmentsRequest& request) {
 /* Of the segment's blocks, those whose pages have not changed since. */
 BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& files) {
   const Segment& segment = *doubtful.segment;
+  uint32_t blocks[TB_SEGMENT_BLOCKS], count = 0;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+    if (doubtful.blocks >> i & 1) blocks[count++] = segment.first_block + i;
+  uint64_t lsns[TB_SEGMENT_BLOCKS];
+  read_page_lsns(files, {blocks, count}, lsns);
   BlockMask unchanged = 0;
-  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
-    if ((doubtful.blocks >> i & 1) == 0) continue;
-    const uint64_t lsn = cached_page_lsn(files, segment.first_block + i);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t place = blocks[i] - segment.first_block;
 #ifdef TB_MUTANT_PAGE_LSN_IGNORED
-    const bool same = lsn != 0;
+    const bool same = lsns[i] != 0;
 #else
-    const bool same = lsn != 0 && lsn == segment.page_lsn[i];
+    const bool same = lsns[i] != 0 && lsns[i] == segment.page_lsn[place];
 #endif
-    if (same) unchanged |= BlockMask{1} << i;
+    if (same) unchanged |= BlockMask{1} << place;
   }
   return unchanged;
 }
@@ -58,7 +63,10 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& fi
 class SegmentSource::Answer {
  public:
   Answer(const SegmentsRequest& request, bool names_excluded)
-      : names_excluded_(names_excluded), taken_(request.bits.size()), doubtful_(request.bits.size()) {
+      : asked_(request.segments.asked),
+        names_excluded_(names_excluded),
+        taken_(request.bits.size()),
+        doubtful_(request.bits.size()) {
     head_.part = request.segments.part;
     if (names_excluded) excluded_.resize(request.bits.size());
   }
@@ -84,14 +92,16 @@ class SegmentSource::Answer {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
     set_bits(some, doubtful_.data());
   }
-  Taken finish(bool rows_sink) const {
+  Taken finish(bool rows_sink) {
     Taken result;
+    const bool all = head_.blocks == asked_;
+    if (all) head_.flags |= TB_SEGMENTS_TAKEN_ALL;
     result.reply.resize(sizeof head_);
     memcpy(result.reply.data(), &head_, sizeof head_);
     auto append = [&](const std::vector<uint8_t>& bits) {
       result.reply.insert(result.reply.end(), bits.begin(), bits.end());
     };
-    append(taken_);
+    if (!all) append(taken_);
     if (head_.doubtful > 0) append(doubtful_);
     if (names_excluded_ && head_.excluded > 0) append(excluded_);
     result.blocks = head_.blocks;
@@ -106,6 +116,7 @@ class SegmentSource::Answer {
     if (names_excluded_) set_bits(some, excluded_.data());
   }
 
+  const uint64_t asked_;
   const bool names_excluded_;
   TbSegmentsTaken head_{};
   std::vector<uint8_t> taken_, doubtful_, excluded_;
@@ -242,6 +253,8 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
       parts_[number - 1].nblocks != request.segments.nblocks)
     throw ProtocolError("SEGMENTS again of another part");
   Part& part = parts_[number - 1];
+  // Whoever looks at the same pages now confirms them for this query as well.
+  std::unique_lock look = part.table->look_alone();
   StoredTable::Found found = part.table->find(*part.columns, known_of(request));
   Segments& doubtful = found.doubtful;
   readers.run_all((doubtful.size() + kSegmentsPerLook - 1) / kSegmentsPerLook, [&](uint64_t job) {
@@ -253,6 +266,7 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
       part.table->confirm(some, request.map_lsn[some.segment->first_block / TB_BLOCKS_PER_MAP_PAGE]);
     }
   });
+  look.unlock();
   for (const TakenSegment& some : doubtful)
     if (some.blocks != 0) found.good.push_back(some);
   Answer answer(request, rows_sink());

@@ -25,6 +25,8 @@ StaticAssertDecl(sizeof(TbSegments) + sizeof(TbSegmentsTaken) + MOST_BLOCKS / 4 
 						 1500 * sizeof(uint64) <
 					 TB_MAX_MESSAGE,
 				 "bits of a part fit into a message");
+StaticAssertDecl(TB_BLOCKS_PER_MAP_PAGE % 64 == 32,
+				 "words of a map page's bits, and half of one");
 
 /* What tells the relation's file from any that was there before or will be. File systems
  * that keep no time of birth have the inode alone. */
@@ -56,19 +58,73 @@ bits_size(const TbCachedSegments *segments)
 	return (segments->question.nblocks + 7) / 8;
 }
 
+/* Are the bits of so many blocks all set? */
+static bool
+all_set(const uint8 *bits, BlockNumber nblocks)
+{
+	BlockNumber nbytes = nblocks / 8;
+	uint64		all = ~UINT64CONST(0);
+	uint64		word;
+	BlockNumber i = 0;
+
+	for (; i + sizeof(word) <= nbytes; i += sizeof(word))
+	{
+		memcpy(&word, bits + i, sizeof(word));
+		all &= word;
+	}
+	for (; i < nbytes; i++)
+		all &= bits[i] | ~UINT64CONST(0xff);
+	if (nblocks % 8 != 0)
+		all &= bits[nbytes] | ~((UINT64CONST(1) << (nblocks % 8)) - 1);
+	return all == ~UINT64CONST(0);
+}
+
+/* Takes the bits of map pages together that are not all set; returns their size. `full`: a
+ * bit a page whose bits are. */
+static Size
+compress_bits(const TbSegments *head, const uint8 *bits, uint8 *full, uint8 *rest)
+{
+	Size size = 0;
+
+	for (uint32 page = 0; page < head->nmap_pages; page++)
+	{
+		BlockNumber	 first = page * TB_BLOCKS_PER_MAP_PAGE;
+		BlockNumber	 nblocks = Min(head->nblocks - first, TB_BLOCKS_PER_MAP_PAGE);
+		const uint8 *of_page = bits + first / 8;
+
+		if (all_set(of_page, nblocks))
+			full[page / 8] |= 1 << (page % 8);
+		else
+		{
+			memcpy(rest + size, of_page, (nblocks + 7) / 8);
+			size += (nblocks + 7) / 8;
+		}
+	}
+	return size;
+}
+
+/* `head` says how many of the bits are set. */
 static bool
 send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 			  const uint8 *bits)
 {
-	struct iovec parts[3];
+	struct iovec parts[4];
+	uint8		*full = palloc0((head->nmap_pages + 7) / 8);
+	uint8		*rest = palloc((head->nblocks + 7) / 8);
+	bool		 ok;
 
 	parts[0].iov_base = unconstify(TbSegments *, head);
 	parts[0].iov_len = sizeof(*head);
 	parts[1].iov_base = unconstify(uint64 *, lsn);
 	parts[1].iov_len = head->nmap_pages * sizeof(uint64);
-	parts[2].iov_base = unconstify(uint8 *, bits);
-	parts[2].iov_len = (head->nblocks + 7) / 8;
-	return tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 3, NULL, 0);
+	parts[2].iov_base = full;
+	parts[2].iov_len = (head->nmap_pages + 7) / 8;
+	parts[3].iov_base = rest;
+	parts[3].iov_len = compress_bits(head, bits, full, rest);
+	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 4, NULL, 0);
+	pfree(full);
+	pfree(rest);
+	return ok;
 }
 
 TbCachedSegments *
@@ -102,8 +158,12 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 	segments->lsn = palloc(head->nmap_pages * sizeof(uint64));
 	segments->in_chunks = in_chunks;
 	segments->excluded_bits = in_chunks ? palloc0(bits_size(segments)) : NULL;
-	if (tb_direct_export(direct, head->nblocks, wanted, segments->lsn, segments->bits) == 0)
+	head->asked = tb_direct_export(direct, head->nblocks, wanted, segments->lsn,
+								   segments->bits);
+	if (head->asked == 0)
 		return NULL;
+	if ((head->flags & TB_SEGMENTS_WHOLE) != 0 && !in_chunks && head->asked == nblocks)
+		head->flags |= TB_SEGMENTS_ENDS;
 	*ok = send_question(query, head, segments->lsn, segments->bits);
 	return segments;
 }
@@ -151,6 +211,7 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 	TbSegmentsTaken answer;
 	const uint8	   *bits;
 	const uint8	   *set;
+	bool			all;
 	bool			names_excluded;
 
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
@@ -159,13 +220,15 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 		return tb_service_query_protocol_error(query, "unexpected answer to SEGMENTS");
 	memcpy(&answer, message.payload, sizeof(answer));
 	bits = (const uint8 *) message.payload + sizeof(answer);
+	all = (answer.flags & TB_SEGMENTS_TAKEN_ALL) != 0;
 	names_excluded = segments->in_chunks && answer.excluded > 0;
 	if (message.length !=
-			sizeof(answer) + size * (1 + (answer.doubtful > 0) + names_excluded) ||
+			sizeof(answer) + size * (!all + (answer.doubtful > 0) + names_excluded) ||
+		(all && answer.blocks != segments->question.asked) ||
 		answer.part != segments->question.part || answer.excluded > answer.blocks ||
 		(answer.doubtful > 0 && doubtful == NULL))
 		return tb_service_query_protocol_error(query, "malformed SEGMENTS_TAKEN");
-	set = take_set(&bits, asked, size, answer.blocks);
+	set = all ? asked : take_set(&bits, asked, size, answer.blocks);
 	if (set == NULL)
 		return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
 	add_bits(taken, set, size);
@@ -204,6 +267,8 @@ tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery *query)
 	Assert(pg_popcount((const char *) taken, size) == segments->blocks);
 	pfree(segments->bits);
 	segments->bits = taken;
+	segments->input_ended = (segments->question.flags & TB_SEGMENTS_ENDS) != 0 &&
+		segments->blocks == segments->question.nblocks;
 	return true;
 }
 
@@ -234,9 +299,11 @@ tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query)
 {
 	uint64 doubtful;
 
-	if (keep_clean(segments) == 0)
+	segments->question.asked = keep_clean(segments);
+	if (segments->question.asked == 0)
 		return true;
 	segments->question.flags |= TB_SEGMENTS_CLEAN;
+	segments->question.flags &= ~TB_SEGMENTS_ENDS;
 	return send_question(query, &segments->question, segments->lsn,
 						 segments->doubtful_bits) &&
 		receive_answer(segments, query, segments->doubtful_bits, segments->bits, NULL,
@@ -254,6 +321,8 @@ tb_cached_segments_skip(const TbCachedSegments *segments, BlockNumber block)
 {
 	const uint8 *skipped = segments->in_chunks ? segments->excluded_bits : segments->bits;
 
+	if (!segments->in_chunks && segments->blocks == segments->question.nblocks)
+		return Max(block, segments->question.nblocks);
 	while (block < segments->question.nblocks)
 	{
 		if (block % 8 == 0 && skipped[block / 8] == 0xff)

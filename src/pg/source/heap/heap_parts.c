@@ -145,13 +145,16 @@ tb_heap_parts_classify(TbHeapParts *parts)
 
 		if (part->nblocks > 0)
 			part->direct = tb_direct_begin(part->rel, parts->snapshot, part->nblocks,
-										   part->blocks_to_read);
+										   part->blocks_to_read,
+										   tb_guc_enable_cache && !parts->rows);
 	}
 }
 
 static bool
 send_files(TbHeapPart *part, TbServiceQuery *query)
 {
+	if (tb_direct_is_small(part->direct))
+		return true;
 	switch (tb_relation_files_send(query, part->rel, part->nblocks))
 	{
 		case TB_FILES_LOST:
@@ -209,8 +212,8 @@ tb_heap_parts_announce_layout(TbHeapParts *parts, TbServiceQuery *query)
 						   parts->current != NULL ? parts->current->layout : 0);
 }
 
-static bool
-ask_for_cached(TbHeapParts *parts, TbServiceQuery *query)
+bool
+tb_heap_parts_ask_for_cached(TbHeapParts *parts, TbServiceQuery *query)
 {
 	uint32 asked = 0;
 	bool   ok = true;
@@ -255,8 +258,6 @@ ask_for_doubtful(TbHeapParts *parts, TbServiceQuery *query)
 bool
 tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 {
-	if (!ask_for_cached(parts, query))
-		return false;
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
 		TbHeapPart *part = &parts->parts[i];
@@ -283,6 +284,13 @@ tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 		parts->next_block = block_from(parts->current, parts->next_block);
 	find_blocks(parts);
 	return true;
+}
+
+bool
+tb_heap_parts_end_by_themselves(const TbHeapParts *parts)
+{
+	return parts->nparts == 1 && parts->parts[0].cached != NULL &&
+		parts->parts[0].cached->input_ended;
 }
 
 bool
@@ -373,6 +381,8 @@ tb_heap_parts_buffered_blocks(const TbHeapPart *part)
 
 	if (part->direct == NULL)
 		return all;
+	if (tb_direct_is_small(part->direct))
+		return left;
 	return Min(all * (1 - tb_direct_share(part->direct)), left);
 }
 

@@ -81,10 +81,15 @@ extern bool tb_heap_parts_prepare_layouts(TbHeapParts *parts, TbServiceQuery *qu
 /* Decides which blocks of each part may be read directly; before QUERY. */
 extern void tb_heap_parts_classify(TbHeapParts *parts);
 
-/* Asks turbined for the columns that it has kept, of all parts at once: their blocks are
- * not left any more, of ROWS those that are excluded. After READY, before the first chunk.
- */
+/* Asks turbined for the columns that it has kept, of all parts at once. After QUERY. */
+extern bool tb_heap_parts_ask_for_cached(TbHeapParts *parts, TbServiceQuery *query);
+
+/* Awaits what it answers: blocks that it has are not left any more, of ROWS those that are
+ * excluded. After READY, before the first chunk. */
 extern bool tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query);
+
+/* Whether turbined has all of the input, and takes it to have ended. */
+extern bool tb_heap_parts_end_by_themselves(const TbHeapParts *parts);
 
 /* Sends the files of the current part, if it may be read directly and has blocks left. */
 extern bool tb_heap_parts_send_files(TbHeapParts *parts, TbServiceQuery *query);

@@ -97,7 +97,9 @@ start(TbHeapScan *scan)
 	if (!tb_service_query_connect(scan->query) || !announce_files(scan) ||
 		!tb_service_query_begin(scan->query, scan->parts->total_blocks,
 								tb_heap_parts_most_is_buffered(scan->parts)) ||
-		(tb_guc_enable_cache && !tb_heap_parts_take_cached(scan->parts, scan->query)))
+		(tb_guc_enable_cache &&
+		 !(tb_heap_parts_ask_for_cached(scan->parts, scan->query) &&
+		   tb_heap_parts_take_cached(scan->parts, scan->query))))
 		return false;
 	scan->slots = tb_slots_make(scan->query);
 	scan->chunks = tb_heap_chunks_make(scan->query, scan->slots, scan->parts);

@@ -50,6 +50,19 @@ heap_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 }
 
 static bool
+heap_ask(TbSource *source, TbServiceQuery *query)
+{
+	return !tb_guc_enable_cache ||
+		tb_heap_parts_ask_for_cached(((HeapSource *) source)->parts, query);
+}
+
+static bool
+heap_ended(const TbSource *source)
+{
+	return tb_heap_parts_end_by_themselves(((const HeapSource *) source)->parts);
+}
+
+static bool
 heap_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
 {
 	HeapSource *heap = (HeapSource *) source;
@@ -182,9 +195,11 @@ heap_end(TbSource *source)
 
 static const TbSourceMethods heap_methods = {
 	.announce = heap_announce,
+	.ask = heap_ask,
 	.begin = heap_begin,
 	.begin_input = heap_begin_input,
 	.end_input = heap_end_input,
+	.ended = heap_ended,
 	.fill = heap_fill,
 	.chunk_read = heap_chunk_read,
 	.chunk_done = heap_chunk_done,

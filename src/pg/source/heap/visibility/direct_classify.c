@@ -46,10 +46,14 @@
 /* Buffer headers swept in the time of one look-up. */
 #define HEADERS_PER_LOOKUP 24
 
+/* Relations of fewer blocks are small: to read them takes as long as to decide how. */
+#define FEW_BLOCKS 64
+
 struct TbDirect
 {
 	Relation		 rel;
 	BlockNumber		 nblocks;
+	bool			 small; /* all of it is read through the buffers */
 	TbVisibilityMap *map;
 	uint64			 lookups;
 	uint8			*dirty;		  /* a bit a block, once swept; else NULL */
@@ -81,12 +85,13 @@ map_is_promise(Relation rel, Snapshot snapshot)
 
 TbDirect *
 tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
-				BlockNumber blocks_to_read)
+				BlockNumber blocks_to_read, bool for_cache)
 {
+	bool			 too_few = blocks_to_read < (BlockNumber) tb_guc_direct_threshold;
 	TbDirect		*direct;
 	TbVisibilityMap *map;
 
-	if (blocks_to_read == 0 || blocks_to_read < (BlockNumber) tb_guc_direct_threshold ||
+	if (blocks_to_read == 0 || (too_few && !(for_cache && nblocks < FEW_BLOCKS)) ||
 		!map_is_promise(rel, snapshot))
 		return NULL;
 	map = tb_visibility_map_copy(rel, nblocks);
@@ -95,9 +100,16 @@ tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
 	direct = palloc0(sizeof(TbDirect));
 	direct->rel = rel;
 	direct->nblocks = nblocks;
+	direct->small = too_few;
 	direct->map = map;
 	direct->copied_late = palloc0(map->npages * sizeof(bool));
 	return direct;
+}
+
+bool
+tb_direct_is_small(const TbDirect *direct)
+{
+	return direct->small;
 }
 
 double
@@ -154,6 +166,7 @@ tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *
 {
 	const TbVisibilityMap *map = direct->map;
 	Size				   size = (nblocks + 7) / 8;
+	uint64				   count = 0;
 
 	StaticAssertStmt(TB_VM_BLOCKS_PER_PAGE == TB_BLOCKS_PER_MAP_PAGE &&
 						 TB_VM_BLOCKS_PER_PAGE % 32 == 0,
@@ -168,13 +181,20 @@ tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *
 		/* Where nothing was logged an LSN that has not moved proves nothing. */
 		if (lsn[page] == 0)
 			memset(bits + first, 0, end - first);
+		else if (map->full[page])
+			memset(bits + first, 0xff, end - first);
 		else
 			export_page(map->bits + 2 * first, bits + first, end - first);
+		if (end == size && nblocks % 8 != 0)
+			bits[size - 1] &= (1 << (nblocks % 8)) - 1;
+		if (wanted == NULL && lsn[page] != 0)
+			count += map->full[page] ?
+				Min(nblocks - 8 * first, TB_VM_BLOCKS_PER_PAGE) :
+				pg_popcount((const char *) bits + first, end - first);
 	}
-	if (nblocks % 8 != 0)
-		bits[size - 1] &= (1 << (nblocks % 8)) - 1;
-	if (wanted != NULL)
-		keep_wanted(bits, nblocks, wanted);
+	if (wanted == NULL)
+		return count;
+	keep_wanted(bits, nblocks, wanted);
 	return pg_popcount((const char *) bits, size);
 }
 
@@ -205,7 +225,7 @@ sweep_buffers(TbDirect *direct)
 bool
 tb_direct_block(TbDirect *direct, BlockNumber block)
 {
-	if (!tb_visibility_map_bit(direct->map, block))
+	if (direct->small || !tb_visibility_map_bit(direct->map, block))
 		return false;
 #ifdef TB_MUTANT_DIRTY_IS_CLEAN
 	return true; /* reads files that lag behind the buffers */

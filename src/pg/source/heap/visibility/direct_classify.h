@@ -21,9 +21,13 @@
 typedef struct TbDirect TbDirect;
 
 /* NULL: nothing of the relation, of which so many blocks will be read, may, or is
- * worth, being read directly. */
+ * worth, being read directly. `for_cache`: small relations, of which nothing is worth that,
+ * are looked at so that their columns can be kept. */
 extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
-								 BlockNumber blocks_to_read);
+								 BlockNumber blocks_to_read, bool for_cache);
+
+/* Whether no block is to be read directly: the relation is a small one. */
+extern bool tb_direct_is_small(const TbDirect *direct);
 
 /* The part of the relation's blocks that the map calls all-visible. */
 extern double tb_direct_share(const TbDirect *direct);

@@ -34,15 +34,64 @@ bit_is_set(const uint8 *bytes, BlockNumber index)
 	return (bytes[index / 4] >> (2 * (index % 4))) & VISIBILITYMAP_ALL_VISIBLE;
 }
 
-/* Pages that the map's file has now. A page beyond it has no bit set. */
+/* Pages that the map's file has now. A page beyond it has no bit set. To ask whether there
+ * is one closes it and opens it again, so only who has not seen it asks: it goes with the
+ * relation, whose lock is held. */
 static BlockNumber
 map_length(Relation rel)
 {
 	SMgrRelation reln = RelationGetSmgr(rel);
+	BlockNumber	 seen = reln->smgr_cached_nblocks[VISIBILITYMAP_FORKNUM];
 
-	if (!smgrexists(reln, VISIBILITYMAP_FORKNUM))
+	if ((seen == InvalidBlockNumber || seen == 0) &&
+		!smgrexists(reln, VISIBILITYMAP_FORKNUM))
 		return 0;
 	return smgrnblocks(reln, VISIBILITYMAP_FORKNUM);
+}
+
+/* Blocks of the copy that the page has the bits of. */
+static BlockNumber
+blocks_of_page(const TbVisibilityMap *map, uint32 page)
+{
+	return Min(map->nblocks - page * TB_VM_BLOCKS_PER_PAGE, TB_VM_BLOCKS_PER_PAGE);
+}
+
+static uint64
+word_at(const uint8 *bits, BlockNumber number)
+{
+	uint64 word;
+
+	memcpy(&word, bits + number * sizeof(word), sizeof(word));
+	return word & ALL_VISIBLE_OF_WORD;
+}
+
+static bool
+is_full(const uint8 *bits, BlockNumber nblocks)
+{
+	BlockNumber nwords = nblocks / BLOCKS_PER_WORD;
+	uint64		all = ALL_VISIBLE_OF_WORD;
+	bool		full;
+
+	for (BlockNumber i = 0; i < nwords; i++)
+		all &= word_at(bits, i);
+	full = all == ALL_VISIBLE_OF_WORD;
+	for (BlockNumber i = nwords * BLOCKS_PER_WORD; i < nblocks && full; i++)
+		full = bit_is_set(bits, i);
+	return full;
+}
+
+/* A word of the map at a time, then what is left. */
+static BlockNumber
+count_set(const uint8 *bits, BlockNumber nblocks)
+{
+	BlockNumber nwords = nblocks / BLOCKS_PER_WORD;
+	BlockNumber count = 0;
+
+	for (BlockNumber i = 0; i < nwords; i++)
+		count += pg_popcount64(word_at(bits, i));
+	for (BlockNumber i = nwords * BLOCKS_PER_WORD; i < nblocks; i++)
+		count += bit_is_set(bits, i);
+	return count;
 }
 
 static Buffer
@@ -65,26 +114,7 @@ copy_page(TbVisibilityMap *map, uint32 page)
 	map->lsn[page] = PageGetLSN(content);
 	memcpy(bits, PageGetContents(content), BYTES_PER_PAGE);
 	UnlockReleaseBuffer(buffer);
-}
-
-/* A word of the map at a time, then what is left. */
-static uint64
-count_set(const TbVisibilityMap *map)
-{
-	uint64 nwords = map->nblocks / BLOCKS_PER_WORD;
-	uint64 count = 0;
-
-	StaticAssertStmt(TB_VM_BLOCKS_PER_PAGE % BLOCKS_PER_WORD == 0, "no word has two pages");
-	for (uint64 i = 0; i < nwords; i++)
-	{
-		uint64 word;
-
-		memcpy(&word, map->bits + i * sizeof(word), sizeof(word));
-		count += pg_popcount64(word & ALL_VISIBLE_OF_WORD);
-	}
-	for (BlockNumber block = nwords * BLOCKS_PER_WORD; block < map->nblocks; block++)
-		count += tb_visibility_map_bit(map, block);
-	return count;
+	map->full[page] = is_full(bits, blocks_of_page(map, page));
 }
 
 TbVisibilityMap *
@@ -97,12 +127,19 @@ tb_visibility_map_copy(Relation rel, BlockNumber nblocks)
 	map->nblocks = nblocks;
 	map->npages = nblocks / TB_VM_BLOCKS_PER_PAGE + (nblocks % TB_VM_BLOCKS_PER_PAGE != 0);
 	map->lsn = palloc0(map->npages * sizeof(XLogRecPtr));
+	map->full = palloc0(map->npages * sizeof(bool));
 	map->bits = MemoryContextAllocExtended(CurrentMemoryContext,
 										   (Size) map->npages * BYTES_PER_PAGE,
 										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 page = 0; page < Min(map->npages, length); page++)
+	{
+		BlockNumber covered = blocks_of_page(map, page);
+
 		copy_page(map, page);
-	map->all_visible = count_set(map);
+		map->all_visible += map->full[page] ?
+			covered :
+			count_set(map->bits + (Size) page * BYTES_PER_PAGE, covered);
+	}
 	return map;
 }
 

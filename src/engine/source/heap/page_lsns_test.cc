@@ -1,0 +1,83 @@
+/* page_lsns_test.cc - LSNs of pages over several files, with io_uring and without. */
+#include "engine/source/heap/page_lsns.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+namespace turbine {
+namespace {
+
+constexpr uint32_t kPages = 100;
+
+uint64_t lsn_of(uint32_t page) { return uint64_t{page + 1} << 32 | (page + 7); }
+
+/* Only the headers are written. */
+void write_headers(int fd) {
+  for (uint32_t page = 0; page < kPages; page++) {
+    const uint32_t lsn[2] = {page + 1, page + 7};
+    ASSERT_EQ(pwrite(fd, lsn, sizeof lsn, off_t{page} * TB_PAGE_SIZE), ssize_t{sizeof lsn});
+  }
+  ASSERT_EQ(ftruncate(fd, off_t{kPages} * TB_PAGE_SIZE), 0);
+}
+
+int file_on_drive() {
+  char name[] = "/var/tmp/pgt-lsns-XXXXXX";
+  const int fd = mkstemp(name);
+  unlink(name);
+  return fd;
+}
+
+std::vector<uint64_t> read(const RelationFiles& files, const std::vector<uint32_t>& blocks) {
+  std::vector<uint64_t> lsns(blocks.size(), 99);
+  read_page_lsns(files, blocks, lsns.data());
+  return lsns;
+}
+
+void expect_lsns(const RelationFiles& files) {
+  std::vector<uint32_t> many;
+  for (uint32_t i = 0; i < kMostPageLsns; i++) many.push_back(i + 20);
+  for (int turn = 0; turn < 3; turn++) {  // a ring goes round
+    const std::vector<uint64_t> lsns = read(files, many);
+    for (uint32_t i = 0; i < kMostPageLsns; i++) EXPECT_EQ(lsns[i], lsn_of(i + 20));
+    // Behind the file's end, and in a file that was not passed.
+    EXPECT_EQ(read(files, {3, kPages, 5, 2 * kFileBlocks, 0}),
+              (std::vector<uint64_t>{lsn_of(3), 0, lsn_of(5), 0, lsn_of(0)}));
+    EXPECT_EQ(read(files, {kFileBlocks + 1}), std::vector<uint64_t>{lsn_of(1)});
+  }
+  EXPECT_TRUE(read(files, {}).empty());
+}
+
+class PageLsnsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const int first = file_on_drive(), second = memfd_create("relation", MFD_CLOEXEC);  // which can not tell
+    write_headers(first);
+    write_headers(second);
+    ASSERT_TRUE(files_.add(0, {first, second}));
+  }
+  RelationFiles files_;
+};
+
+TEST_F(PageLsnsTest, AreThoseOfTheHeaders) { expect_lsns(files_); }
+
+TEST_F(PageLsnsTest, AreReadOneByOneWhereThereIsNoRing) {
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  std::thread([&] {  // which has no ring yet
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    expect_lsns(files_);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    expect_lsns(files_);
+  })
+      .join();
+}
+
+}  // namespace
+}  // namespace turbine

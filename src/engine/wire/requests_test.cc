@@ -1,0 +1,56 @@
+/* requests_test.cc - SEGMENTS: bits of map pages that are all set are left out. */
+#include "engine/wire/requests.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "engine/wire/protocol_error.h"
+
+namespace turbine {
+namespace {
+
+constexpr uint32_t kPageBytes = TB_BLOCKS_PER_MAP_PAGE / 8;
+
+/* Of three pages of the map, the last of 13 blocks. */
+std::vector<uint8_t> message(uint8_t full, const std::vector<uint8_t>& rest) {
+  TbSegments head{};
+  head.nblocks = 2 * TB_BLOCKS_PER_MAP_PAGE + 13;
+  head.nmap_pages = 3;
+  const uint64_t lsns[3] = {7, 8, 9};
+  std::vector<uint8_t> bytes(sizeof head + sizeof lsns);
+  memcpy(bytes.data(), &head, sizeof head);
+  memcpy(bytes.data() + sizeof head, lsns, sizeof lsns);
+  bytes.push_back(full);
+  bytes.insert(bytes.end(), rest.begin(), rest.end());
+  return bytes;
+}
+
+TEST(SegmentsRequest, HasTheBitsOfAllBlocks) {
+  std::vector<uint8_t> expected(2 * kPageBytes + 2, 0xff);
+  expected.back() = 0x1f;
+  EXPECT_EQ(parse_segments(message(7, {})).bits, expected) << "and none behind the last block";
+  EXPECT_EQ(parse_segments(message(7, {})).map_lsn, (std::vector<uint64_t>{7, 8, 9}));
+
+  std::vector<uint8_t> middle(kPageBytes, 0x55);
+  std::copy(middle.begin(), middle.end(), expected.begin() + kPageBytes);
+  EXPECT_EQ(parse_segments(message(5, middle)).bits, expected);
+
+  middle.insert(middle.end(), {0x01, 0xff});
+  std::copy(middle.begin(), middle.end(), expected.begin() + kPageBytes);
+  expected.back() = 0x1f;
+  EXPECT_EQ(parse_segments(message(1, middle)).bits, expected);
+}
+
+TEST(SegmentsRequest, HasNeitherMoreNorLess) {
+  EXPECT_THROW(parse_segments(message(3, {})), ProtocolError);
+  EXPECT_THROW(parse_segments(message(3, {1})), ProtocolError);
+  EXPECT_THROW(parse_segments(message(3, {1, 2, 3})), ProtocolError);
+  EXPECT_THROW(parse_segments(message(7, {1})), ProtocolError);
+  std::vector<uint8_t> short_message = message(7, {});
+  short_message.pop_back();
+  EXPECT_THROW(parse_segments(short_message), ProtocolError);
+}
+
+}  // namespace
+}  // namespace turbine
