@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 namespace turbine::cuda {
 
 namespace {
@@ -24,6 +26,8 @@ void resolve(void* library, const char* symbol, Fn*& function, std::string& why_
 
 Loaded load() {
   Loaded loaded;
+  // Queues of a GPU that streams are mapped to: 8 as a rule, and then streams of a few queries wait for each other.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* error = dlerror();
