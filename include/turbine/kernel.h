@@ -114,7 +114,7 @@ typedef struct TbRowRun
 
 /* Rows that a block of threads takes at a time: those of a run are no more. */
 #define TB_RUN_ROWS 2048u
-#define TB_RUN_ROWS_OF_ARRAYS 512u /* chunks of pages are small: more blocks find work */
+#define TB_RUN_ROWS_OF_ARRAYS 1024u /* chunks of pages are small: more blocks find work */
 
 /* Row id of a heap row: index of its page in the chunk, and line pointer. */
 #define TB_ROWID(page, offnum) (((uint32_t) (page) << 16) | (uint32_t) (offnum))

@@ -18,6 +18,14 @@ namespace turbine {
 using llvm::BasicBlock;
 using llvm::Value;
 
+namespace {
+
+/* Rows side by side that a thread takes: of narrow codes they lie in one sector, which is in the first-level
+ * cache from the second row on. */
+constexpr uint64_t kNeighbours = 4;
+
+}  // namespace
+
 bool needs_probe(const Program& program) { return !program.joins().empty() || program.sink() == TB_SINK_PROJECT; }
 
 GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over)
@@ -51,7 +59,8 @@ Carried GpuKernel::grid_loop(const Carried& init, Step body) {
  * for (job = block; job < jobs; job += blocks) {
  *   run = runs ? runs[job] : the job's rows of the arrays; ... places of the run's stretch ...
  *   ask for what the loop reads of the run;
- *   for (row = max(run.to, first_row) + thread; row < min(run.to + run.count, nrows); row += threads) body(row);
+ *   for (first = max(run.to, first_row) + 4 * thread; first < min(run.to + run.count, nrows); first += 4 * threads)
+ *     for (row = first; row < first + 4 and within the run; row++) body(row);
  * }
  */
 Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
@@ -68,13 +77,14 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
       ir_.CreateSelect(of_arrays, array_jobs, field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, nruns)), "jobs");
   LoopOptions by_block, by_thread;
   by_block.step = blocks_;
-  by_thread.step = threads_;
+  by_thread.step = ir_.CreateMul(threads_, ir_.getInt64(kNeighbours));
   return emit_loop(
       rows_, "run", ir_.CreateAdd(first_job, block_), jobs, init,
       [&](Value* job, const Carried& before) {
         const Run run = load_run(job);
         bind_stretch(run.stretch);
-        Value* begin = ir_.CreateAdd(larger(run.to, first_row), thread_);
+        Value* begin = larger(run.to, first_row);
+        Value* end = smaller(ir_.CreateAdd(run.to, run.count), nrows);
         Value* shift = ir_.CreateSub(run.first, run.to);
         llvm::Function* fn = ir_.GetInsertBlock()->getParent();
         BasicBlock* ahead = BasicBlock::Create(ir_.getContext(), "run.ahead", fn);
@@ -82,10 +92,13 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
         ir_.CreateBr(ahead);
         ir_.SetInsertPoint(rows);
         const Carried after = emit_loop(
-            rows_, "row", begin, smaller(ir_.CreateAdd(run.to, run.count), nrows), before,
-            [&](Value* row, const Carried& now) {
-              rows_.begin_row(ir_.CreateAdd(row, shift));
-              return body(row, now);
+            rows_, "thread", ir_.CreateAdd(begin, ir_.CreateMul(thread_, ir_.getInt64(kNeighbours))), end, before,
+            [&](Value* first, const Carried& so_far) {
+              return emit_loop(rows_, "row", first, smaller(ir_.CreateAdd(first, ir_.getInt64(kNeighbours)), end),
+                               so_far, [&](Value* row, const Carried& now) {
+                                 rows_.begin_row(ir_.CreateAdd(row, shift));
+                                 return body(row, now);
+                               });
             },
             by_thread);
         // Which columns the loop reads is known by now.

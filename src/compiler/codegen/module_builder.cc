@@ -47,15 +47,6 @@ llvm::Function* ModuleBuilder::entry_point(llvm::StringRef name) {
     annotate("kernel", 1);
     annotate("maxntidx", TB_BLOCK_THREADS);
     annotate("minctasm", TB_BLOCKS_PER_MULTIPROCESSOR);
-    if (const char* blocks = getenv("EXP_MINB"); blocks && atoi(blocks) > 0) {
-      auto add = [&](const char* what, int n) {
-        llvm::Metadata* more[] = {llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, what),
-                                  llvm::ValueAsMetadata::get(llvm::ConstantInt::get(i32, n))};
-        module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, more));
-      };
-      add("maxntidx", 256);
-      add("minctasm", atoi(blocks));
-    }
   }
   return function;
 }

@@ -14,8 +14,8 @@ namespace {
 /* Join tables are small beside the columns that are looked up in them. */
 constexpr uint64_t kShareOfJoinTables = 16;
 
-/* Each collects some 10 GB/s: enough for a bus of 64, and no more than half of the machine. */
-constexpr unsigned kMostThreads = 8;
+/* Each collects a few GB/s, which is waiting for memory for the most part. */
+constexpr unsigned kMostThreads = 16;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ WorkerPool& GpuCache::threads() {
   std::lock_guard lock(mutex_);
   if (!threads_)
     threads_ = std::make_unique<WorkerPool>("gpu columns",
-                                            std::clamp(std::thread::hardware_concurrency() / 2, 1u, kMostThreads));
+                                            std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads));
   return *threads_;
 }
 

@@ -1,8 +1,9 @@
 /*
  * column_upload.h - stored columns on their way from the host's memory to a GPU's.
  *
- * They lie here and there in memory that is not pinned. One core collects 10 GB/s, the bus takes 50: so
- * several threads collect them into a ring of pinned memory, one half of it while the other half crosses.
+ * They lie here and there in memory that is not pinned, in pieces of some kilobytes. One core collects a few
+ * GB/s, the bus takes 50: so many threads collect them into a ring of pinned memory, one half of it while the
+ * other half crosses.
  *
  * A lane's; its query's worker calls.
  */
@@ -23,7 +24,7 @@ class ColumnUpload {
   ColumnUpload(CudaContext& context, const Driver& driver, WorkerPool& threads)
       : context_(context), driver_(driver), threads_(threads) {}
 
-  static constexpr uint64_t kMostPiece = uint64_t{2} << 20;
+  static constexpr uint64_t kMostPiece = uint64_t{1} << 20;
 
   /* At most kMostPiece bytes that follow one another on the device. */
   struct Piece {
@@ -35,7 +36,7 @@ class ColumnUpload {
   void copy(std::span<const Piece> pieces, Stream stream);
 
  private:
-  static constexpr size_t kHalf = 8;  // pieces
+  static constexpr size_t kHalf = 16;  // pieces
 
   void wait_for_half(size_t half);
 
