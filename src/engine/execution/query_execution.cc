@@ -259,6 +259,7 @@ void QueryExecution::segments(const SegmentsRequest& request) {
 }
 
 void QueryExecution::chunk(const ChunkRequest& chunk) {
+  if (slot_memory_ && chunk.kind != TB_CHUNK_SEGMENTS) slot_memory_->prepare_for_chunks();
   std::unique_lock lock(mutex_);
   if (failed_) return;
   if (input_ended_) throw ProtocolError("CHUNK after INPUT_END");

@@ -37,7 +37,6 @@ SlotMemory::SlotMemory(uint64_t id, uint64_t size, Device& device) : id_(id), si
     void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
     if (base == MAP_FAILED) fail("mmap");
     base_ = static_cast<uint8_t*>(base);
-    device_.register_slot_memory(base_, size_);
   } catch (...) {
     if (base_) munmap(base_, size_);
     close(fd_);
@@ -45,8 +44,14 @@ SlotMemory::SlotMemory(uint64_t id, uint64_t size, Device& device) : id_(id), si
   }
 }
 
+void SlotMemory::prepare_for_chunks() {
+  if (registered_) return;
+  device_.register_slot_memory(base_, size_);
+  registered_ = true;
+}
+
 SlotMemory::~SlotMemory() {
-  device_.unregister_slot_memory(base_);
+  if (registered_) device_.unregister_slot_memory(base_);
   munmap(base_, size_);
   // An idle backend may have it mapped still: give the memory back at once.
   if (!keep_content_) fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_));

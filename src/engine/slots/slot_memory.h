@@ -3,9 +3,10 @@
  * lie in one SlotMemory. The pool keeps those that wait for their next query.
  *
  * A SlotMemory is a memfd sealed against shrinking and growing, so that neither
- * side can make the other die of SIGBUS. It is registered with its device
- * once, not per query (pinning takes 60 ms per GiB), and that is why there is a
- * pool. A cap bounds the idle ones; the oldest goes first.
+ * side can make the other die of SIGBUS. It is registered with its device once, not per
+ * query, and that is why there is a pool: pinning takes 60 ms per GiB and more, and all
+ * other calls of a GPU's driver wait meanwhile. Queries that send no chunk need none of
+ * it. A cap bounds the idle ones; the oldest goes first.
  */
 #pragma once
 
@@ -31,6 +32,8 @@ class SlotMemory {
   int fd() const { return fd_; }
   uint8_t* base() const { return base_; }
   Device& device() const { return device_; }
+  /* A chunk comes: registers the memory, unless that was done. The query's thread. */
+  void prepare_for_chunks();
   /* A reader may be left: what it has mapped stays as it is when we let go. */
   void keep_content() { keep_content_ = true; }
 
@@ -41,6 +44,7 @@ class SlotMemory {
   int fd_ = -1;
   uint8_t* base_ = nullptr;
   bool keep_content_ = false;
+  bool registered_ = false;
 };
 
 /* Thread-safe. */
