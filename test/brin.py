@@ -58,7 +58,7 @@ class Bench:
     def __init__(self, server, options):
         self.server, self.options = server, options
         self.passed = self.failed = 0
-        self.use = CacheUse(server) if options.cached else None
+        self.use = CacheUse(server, options.device) if options.cached else None
         # How blocks are read, each in turn.
         self.ways = (CACHED,) if options.cached else (BUFFERED, DIRECT)
 
@@ -409,7 +409,7 @@ def main():
             check(bench)
             if bench.use:
                 bench.check(check.__name__, "; ".join(bench.use.complaints(CACHED_CHECKS[check])))
-                bench.use = CacheUse(server)
+                bench.use = CacheUse(server, options.device)
             print(f"  {check.__name__}: {'ok' if bench.failed == before else 'FAILED'}, "
                   f"{time.monotonic() - started:.0f} s", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

@@ -154,7 +154,7 @@ def main():
     passed = failed = fast = indexed = 0
     with cluster.Cluster("differential", extension=not options.stock) as server:
         sessions = Sessions(server, options.device, CACHED if options.cached else DIRECT)
-        use = CacheUse(server) if options.cached else None
+        use = CacheUse(server, options.device) if options.cached else None
         for seed in range(options.seed, options.seed + tables):
             good, bad, more, by_index = run_table(server, sessions, seed, QUERIES_A_TABLE, use)
             passed, failed, fast, indexed = passed + good, failed + bad, fast + more, indexed + by_index

@@ -53,7 +53,7 @@ class Fuzz:
     def __init__(self, server, options):
         self.server, self.sets = server, options.sets
         self.sessions = differential.Sessions(server, options.device, CACHED if options.cached else DIRECT)
-        self.use = CacheUse(server) if options.cached else None
+        self.use = CacheUse(server, options.device) if options.cached else None
         self.agreed = self.failed = self.joined = self.shapes = 0
         self.offload = not options.stock
         self.having = options.having

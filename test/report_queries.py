@@ -79,7 +79,7 @@ def check(suite, variant, options):
         load(server, options.sf, variant)
         with server.connect() as session:
             session.query("CHECKPOINT")
-        use = CacheUse(server) if options.cached else None
+        use = CacheUse(server, options.device) if options.cached else None
         if use:
             use.load()
         modes = CACHED_MODES if use else MODES

@@ -151,7 +151,7 @@ def main():
         scripts = [s for s in scripts if s.stem in options.only.split(",")]
     passed = failed = 0
     with cluster.Cluster("sql", extension=not options.stock) as server:
-        use = CacheUse(server) if options.cached else None
+        use = CacheUse(server, options.device) if options.cached else None
         for script in scripts:
             statements = sql_script.read_script(script.read_text(encoding="utf-8"))
             plain = run_script(server, statements, "plain", OFF)

@@ -181,7 +181,7 @@ class Checker:
         forced = CACHED if cached else {**FORCED, "pg_turbine.debug_full_code": "on"}
         self.plain = server.connect(settings={**OFF, "timezone": SESSION_ZONE})
         self.forced = server.connect(settings={**forced, "timezone": SESSION_ZONE, "pg_turbine.device": device})
-        self.use = CacheUse(server) if cached else None
+        self.use = CacheUse(server, device) if cached else None
         self.tables = Tables(self.plain, self.use)
         self.failures = defaultdict(list)
         self.on_device = self.elsewhere = 0

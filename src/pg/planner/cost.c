@@ -88,7 +88,7 @@
  * where the GPU may keep less than the table's columns. */
 #define GPU_STORED_ROW_NS 0.025
 #define STORED_VALUE_BYTES 3.0
-#define GPU_STORED_BYTES_PER_US 40000.0
+#define GPU_STORED_BYTES_PER_US 14000.0
 
 double
 tb_cost_cached(Oid relid, const TbProgramCost *program)

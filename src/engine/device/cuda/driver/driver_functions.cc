@@ -26,7 +26,7 @@ void resolve(void* library, const char* symbol, Fn*& function, std::string& why_
 
 Loaded load() {
   Loaded loaded;
-  // Queues of a GPU that streams are mapped to: 8 as a rule, and then streams of a few queries wait for each other.
+  // Queues of a GPU that streams are mapped to: by default 8, fewer than a few queries have streams.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {

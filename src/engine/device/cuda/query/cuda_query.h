@@ -5,8 +5,7 @@
  * are in flight: it starts pending chunks in free lanes, advances lanes whose
  * step was reached, grows the group table, and calls `done`. submit() only
  * queues. The worker sleeps between two looks at its lanes, the longer the longer it has
- * waited: callbacks of the driver need a stream that waits for them, and streams of many
- * queries share the few queues of a GPU, where one that waits holds up others.
+ * waited: callbacks of the driver cost more than the looks.
  *
  * Errors: the first one ends the query: the streams are waited for, then every
  * chunk in flight or submitted later is done with that DeviceError, and
