@@ -107,8 +107,9 @@ typedef struct TbRowRun
 	uint32_t stretch, first, count, to;
 } TbRowRun;
 
-/* Threads of a kernel's blocks, and so many blocks find registers on one multiprocessor: a thread waits for memory
- * most of its time, so some values that do not fit into registers cost less than fewer threads. */
+/* Threads of a kernel's blocks, and so many blocks find registers on one multiprocessor: a
+ * thread waits for memory most of its time, so some values that do not fit into registers
+ * cost less than fewer threads. */
 #define TB_BLOCK_THREADS 256u
 #define TB_BLOCKS_PER_MULTIPROCESSOR 4u
 
@@ -312,10 +313,10 @@ typedef struct TbPipelineArgs
 	uint8_t	   *scratch; /* host: scratch_size bytes, 64-aligned */
 	uint64_t	scratch_size;
 	/*
-	 * GPU: tuples, as 1 + njoins arrays of tuple_capacity entries: the row's number, then the
-	 * match in each join's table (TB_NONE: none). tb_probe counts in `ntuples` all
-	 * that it found and writes those that have room: if they are more than the
-	 * capacity, it is run again on fewer rows.
+	 * GPU: tuples, as 1 + njoins arrays of tuple_capacity entries: the row's number, then
+	 * the match in each join's table (TB_NONE: none). tb_probe counts in `ntuples` all that
+	 * it found and writes those that have room: if they are more than the capacity, it is
+	 * run again on fewer rows.
 	 */
 	uint32_t   *tuples;
 	uint64_t	tuple_capacity;

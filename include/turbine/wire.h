@@ -150,7 +150,7 @@ typedef struct TbDeviceInfo
 	uint64_t memory_total;	/* bytes */
 	uint64_t memory_budget; /* bytes that queries may use together */
 	uint64_t memory_used;
-	uint64_t cache_size;	/* GPU: bytes that it may keep between queries, besides the budget */
+	uint64_t cache_size;	/* GPU: bytes kept between queries at most, besides these */
 	uint64_t cache_used;
 	uint32_t usable;		/* 0: quarantined, see message */
 	uint32_t queries_running;

@@ -73,8 +73,8 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
   constexpr uint64_t kRun = TB_RUN_ROWS_OF_ARRAYS;
   Value* first_job = ir_.CreateSelect(of_arrays, ir_.CreateUDiv(first_row, ir_.getInt64(kRun)), ir_.getInt64(0));
   Value* array_jobs = ir_.CreateUDiv(ir_.CreateAdd(nrows, ir_.getInt64(kRun - 1)), ir_.getInt64(kRun));
-  Value* jobs =
-      ir_.CreateSelect(of_arrays, array_jobs, field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, nruns)), "jobs");
+  Value* jobs = ir_.CreateSelect(of_arrays, array_jobs, field(ir_.getInt64Ty(), offsetof(TbPipelineArgs, nruns)),
+                                 "jobs");
   LoopOptions by_block, by_thread;
   by_block.step = blocks_;
   by_thread.step = ir_.CreateMul(threads_, ir_.getInt64(kNeighbours));

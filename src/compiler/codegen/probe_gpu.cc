@@ -84,8 +84,7 @@ void ProbeKernel::emit() {
     row_ = row;
     return unmatched(now, [&] {
       return where_all(
-          plan_.filters[0], now,
-          [&] { return from_join(0, counted(now, kPassed, full_.counted_rows(one_))); },
+          plan_.filters[0], now, [&] { return from_join(0, counted(now, kPassed, full_.counted_rows(one_))); },
           full_.passes_over(0));
     });
   });
@@ -152,8 +151,7 @@ JoinMatch ProbeKernel::look_up_or_given(size_t j, Carried& now) {
 
 Carried ProbeKernel::after_join(size_t j, const Carried& now) {
   return where_all(
-      plan_.filters[j + 1], now,
-      [&] { return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, one_))); },
+      plan_.filters[j + 1], now, [&] { return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, one_))); },
       full_.passes_over(j + 1));
 }
 

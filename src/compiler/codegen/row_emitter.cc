@@ -129,7 +129,8 @@ void RowEmitter::bind_codes_of(uint32_t column, Value* codes) {
 std::vector<RowEmitter::ReadColumn> RowEmitter::read_columns() const {
   std::vector<ReadColumn> columns;
   for (uint32_t i = 0; i < program_.source_columns(); i++)
-    if (columns_[i].mask && !columns_[i].values->use_empty()) columns.push_back({columns_[i].values, columns_[i].shift});
+    if (columns_[i].mask && !columns_[i].values->use_empty())
+      columns.push_back({columns_[i].values, columns_[i].shift});
   return columns;
 }
 

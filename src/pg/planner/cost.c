@@ -80,12 +80,13 @@
 /* A partition: its start, and that its last chunk is not full. */
 #define PARTITION_US 50.0
 
-/* A GPU: pages over the bus, and its work on a row of them or on a look into a join table. */
+/* A GPU: pages over the bus, and its work on a row of them or on a look into a join table.
+ */
 #define GPU_PAGE_US 0.19
 #define GPU_ROW_NS 0.4
 
-/* The same work where columns are in its memory as they are stored; a value of theirs, and its way over the bus
- * where the GPU may keep less than the table's columns. */
+/* The same work where columns are in its memory as they are stored; a value of theirs, and
+ * its way over the bus where the GPU may keep less than the table's columns. */
 #define GPU_STORED_ROW_NS 0.025
 #define STORED_VALUE_BYTES 3.0
 #define GPU_STORED_BYTES_PER_US 14000.0
@@ -233,18 +234,19 @@ host_us(const TbWork *work, int threads)
 	return us - Min(paid, Min(filling_us(work, Max(threads, 1)), us));
 }
 
-/* Bytes of cached columns that cross the bus in each run. Where the GPU has room for all of them they cross once,
- * which pays after a run or two. */
+/* Bytes of cached columns that cross the bus in each run. Where the GPU has room for all of
+ * them they cross once, which pays after a run or two. */
 static double
 stored_transfer_us(const TbWork *work, const TbDeviceInfo *gpu)
 {
-	double bytes = work->rows * cached_fraction(work) * work->program.columns * STORED_VALUE_BYTES;
+	double bytes = work->rows * cached_fraction(work) * work->program.columns *
+		STORED_VALUE_BYTES;
 
 	return bytes > (double) gpu->cache_size ? bytes / GPU_STORED_BYTES_PER_US : 0;
 }
 
-/* It takes no rows that the backend forms, and texts only where their table has a dictionary, which is not known
- * here: both are charged as if nothing were cached. */
+/* It takes no rows that the backend forms, and texts only where their table has a
+ * dictionary, which is not known here: both are charged as if nothing were cached. */
 static double
 gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
 {
@@ -329,7 +331,8 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 
 		if (!may_run_on(&devices[i], i, work))
 			continue;
-		us = devices[i].kind == 0 ? host_us(work, threads) : gpu_us(work, &devices[i], threads);
+		us = devices[i].kind == 0 ? host_us(work, threads) :
+									gpu_us(work, &devices[i], threads);
 		through = us * (1.0 + 0.5 * devices[i].queries_running);
 		if (*index < 0 || through < soonest)
 		{

@@ -46,8 +46,8 @@ TbColumnPlace place_of_stored(const StoredColumn& column, DevicePtr address, con
   place.data.values = at<void>(width == 0 ? filler : address);
   place.data.bytes = at<const uint8_t>(dictionary.bytes);
   if (column.valid()) {
-    place.data.valid = at<uint8_t>(address + static_cast<uint64_t>(column.valid() -
-                                                                  static_cast<const uint8_t*>(column.values())));
+    place.data.valid = at<uint8_t>(
+        address + static_cast<uint64_t>(column.valid() - static_cast<const uint8_t*>(column.values())));
     place.codes.valid_mask = ~uint32_t{0};
   } else {
     place.data.valid = at<uint8_t>(filler);

@@ -102,8 +102,8 @@ TEST(ColumnPlace, OfArraysOfManyStretches) {
     const uint32_t nrows = 2 * TB_STRETCH_ROWS + 77;
     const Values values(random, type, nrows, true);
     for (uint32_t i = 0; i < nrows; i += 1 + i % 7) {
-      const TbColumnPlace place = place_of_array(type, address_of(values.bytes.data()),
-                                                 address_of(values.valid.data()), i >> TB_STRETCH_SHIFT);
+      const TbColumnPlace place = place_of_array(type, address_of(values.bytes.data()), address_of(values.valid.data()),
+                                                 i >> TB_STRETCH_SHIFT);
       const uint32_t row = i & (TB_STRETCH_ROWS - 1);
       ASSERT_EQ(is_null(place, row), values.valid[i] == 0);
       uint64_t room;

@@ -80,8 +80,7 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segm
   const uint64_t array_rows = pages * TB_MAX_TUPLES_PER_PAGE, rows = std::max(array_rows, segment_rows);
   uint64_t bytes = MemoryPool::rounded(pages * TB_PAGE_SIZE) +
                    MemoryPool::rounded(lane_layout(program, array_rows).size) +
-                   MemoryPool::rounded(places_size(program, array_rows)) +
-                   MemoryPool::rounded(arguments_size(program));
+                   MemoryPool::rounded(places_size(program, array_rows)) + MemoryPool::rounded(arguments_size(program));
   if (groups_rows(program)) bytes += MemoryPool::rounded(rows * sizeof(uint32_t));
   if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
   if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(kept_row_layout(program), rows);
@@ -109,7 +108,8 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
   if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
-  if (!join_tables.empty()) tables.emplace(*context, driver, cache->join_tables, std::move(join_tables), account, copy.get());
+  if (!join_tables.empty())
+    tables.emplace(*context, driver, cache->join_tables, std::move(join_tables), account, copy.get());
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(kept_row_layout(*program), projected_rows_limit());
@@ -181,8 +181,7 @@ void ChunkLane::ensure_results(uint64_t rows) {
   if (groups_rows(*query_.program) && group_row_capacity_ < rows) {
     group_of_row_.reset();
     group_row_capacity_ = 0;
-    group_of_row_ =
-        query_.context->device_memory().allocate(query_.driver, rows * sizeof(uint32_t), &query_.account);
+    group_of_row_ = query_.context->device_memory().allocate(query_.driver, rows * sizeof(uint32_t), &query_.account);
     group_row_capacity_ = rows;
   }
   if (probes_ && tuple_capacity_ < rows) ensure_tuples(rows);

@@ -25,12 +25,7 @@ class SegmentBatch {
   /* `query`: begin_query() of the tier. What the tier has no room for is no part of a query's account: nobody
    * knew of it when the query was admitted. */
   SegmentBatch(CudaContext& context, const Driver& driver, GpuCache& cache, uint64_t query)
-      : context_(context),
-        driver_(driver),
-        cache_(cache),
-        tier_(cache.tier),
-        query_(query),
-        pins_(cache.tier) {}
+      : context_(context), driver_(driver), cache_(cache), tier_(cache.tier), query_(query), pins_(cache.tier) {}
 
   /* Of the first `ncolumns` columns. Throws DeviceError; then nothing is pinned. */
   void prepare(const std::shared_ptr<const SegmentMorsel>& morsel, size_t ncolumns);

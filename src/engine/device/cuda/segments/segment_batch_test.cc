@@ -132,7 +132,8 @@ TEST_F(SegmentBatchTest, JoinsOfStoredRows) {
       const ExpectedJoin expected = expected_join(pages, matches);
       for (int run_number = 0; run_number < 2; run_number++) {
         for (Chunk& chunk : chunks_) chunk.times_done = 0;
-        const Answer answer = run_query(**device_, program_, chunks_, kNoLimit, 0, fake_artifact(), fake_tables(matches));
+        const Answer answer = run_query(**device_, program_, chunks_, kNoLimit, 0, fake_artifact(),
+                                        fake_tables(matches));
         if (shape == Shape::PROJECT) {
           EXPECT_EQ(answer.rows, expected.rows);
         } else if (shape == Shape::JOIN_GROUPED) {

@@ -3,10 +3,11 @@
  *
  * Compiled by hand, so that the CUDA device can be tried without the compiler:
  *   clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc \
- *     -isystem $(clang-19 -print-resource-dir)/include -I include -I src -S -o gpu_kernels.ptx
- * gpu_kernels.c gpu_test.cc loads the result. With joins (fake_joins.h) the sinks take
- * tuples and p instead of rows and v. Row layout of the grouped program: hash at 0, count
- * at 8, key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid at 24.
+ *     -isystem $(clang-19 -print-resource-dir)/include -I include -I src -S -o
+ * gpu_kernels.ptx gpu_kernels.c gpu_test.cc loads the result. With joins (fake_joins.h) the
+ * sinks take tuples and p instead of rows and v. Row layout of the grouped program: hash at
+ * 0, count at 8, key at 16, its valid byte at 20; ungrouped: count at 8, sum at 16, valid
+ * at 24.
  */
 #include "engine/device/cuda/testing/row_places.h"
 
