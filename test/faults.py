@@ -80,7 +80,6 @@ class Bench:
 
     def __init__(self, server, options):
         self.server, self.rounds = server, options.rounds
-        self.at_once = SESSIONS * (2 if options.feeders else 1)
         self.random = random.Random(options.seed)
         self.forced = {**(FEEDING if options.feeders else FORCED), "pg_turbine.device": options.device, "pg_turbine.direct_threshold": "0"}
         self.passed = self.failed = 0
@@ -260,14 +259,13 @@ def terminate_backends(bench):
 
 def check_released(bench, before, name):
     """Connections are gone; slot memory is kept for the next queries, up to a limit, but of
-    a size never more than queries ran at once. That of a query with feeders goes to no other one before
-    they have let go of it, and meanwhile its session may have begun its next query."""
+    a size never more than queries ran at once."""
     pid = bench.server.service_pid()
 
     def released():
         now = held_by(pid)
         return (now["descriptors"] <= before["descriptors"]
-                and now["slot memories of a size"] <= max(before["slot memories of a size"], bench.at_once)
+                and now["slot memories of a size"] <= max(before["slot memories of a size"], SESSIONS)
                 and now["slot memory bytes"] <= max(before["slot memory bytes"], IDLE_SLOT_BYTES))
     bench.check(f"{name}, released", None if wait_until(released, RELEASE_SECONDS) is not None
                 else f"{before} became {held_by(pid)}")

@@ -419,25 +419,5 @@ TEST_F(TurbinedJoinTest, PreparationsDoNotHoldUpTheEnd) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
-TEST_F(TurbinedJoinTest, QueriesOfAJoinShareTheMemoryThatTheConnectionHasMapped) {
-  auto client = connect();
-  const auto large_query = [&] {
-    EXPECT_TRUE(client->start(build_program(TB_SINK_PROJECT), 100000));
-    client->send(TB_MSG_QUERY_CLOSE);
-    return client->ready().memory_id;
-  };
-  uint64_t memory = large_query();
-  ASSERT_EQ(build(*client, 3, {1, 2}).type, TB_MSG_QUERY_DONE);
-  EXPECT_EQ(client->ready().memory_id, memory);
-  ASSERT_TRUE(client->start(probe_program(3), 100));
-  EXPECT_EQ(client->ready().memory_id, memory);
-  EXPECT_EQ(client->ready().has_fd, 0u);
-  client->send(TB_MSG_QUERY_CLOSE);
-
-  memory = large_query();
-  ASSERT_TRUE(client->start(build_program(TB_SINK_PROJECT), 100));
-  EXPECT_NE(client->ready().memory_id, memory) << "others leave what is much too large";
-}
-
 }  // namespace
 }  // namespace turbine

@@ -141,9 +141,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
-  // A join will want as much for its probe side, the largest: what its connection has mapped serves all of it.
-  const bool part_of_join = program_->sink() == TB_SINK_BUILD || !tables_.empty();
-  slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory, part_of_join);
+  slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
   cached_columns_.resize(slots.nslots);
   grant_ = std::move(grant);

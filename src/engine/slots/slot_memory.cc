@@ -58,16 +58,14 @@ SlotMemory::~SlotMemory() {
   close(fd_);
 }
 
-std::unique_ptr<SlotMemory> SlotMemoryPool::take(uint64_t size, Device& device, uint64_t preferred, bool any_larger) {
+std::unique_ptr<SlotMemory> SlotMemoryPool::take(uint64_t size, Device& device, uint64_t preferred) {
   uint64_t id;
   {
     std::lock_guard lock(mutex_);
     auto best = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it) {
-      const bool is_preferred = (*it)->id() == preferred;
-      if (&(*it)->device() != &device) continue;
-      if (!fits(**it, size) && !(any_larger && is_preferred && (*it)->size() >= size)) continue;
-      if (best == idle_.end() || is_preferred) best = it;
+      if (&(*it)->device() != &device || !fits(**it, size)) continue;
+      if (best == idle_.end() || (*it)->id() == preferred) best = it;
     }
     if (best != idle_.end()) {
       auto memory = std::move(*best);

@@ -53,8 +53,8 @@ class SlotMemoryPool {
   explicit SlotMemoryPool(uint64_t max_idle_bytes) : max_idle_bytes_(max_idle_bytes) {}
 
   /* Slot memory of at least `size` bytes registered with `device`; the one with
-   * id `preferred` if it is idle and fits, or however large it is if `any_larger`. Throws DeviceError. */
-  std::unique_ptr<SlotMemory> take(uint64_t size, Device& device, uint64_t preferred, bool any_larger = false);
+   * id `preferred` if it is idle and fits. Throws DeviceError. */
+  std::unique_ptr<SlotMemory> take(uint64_t size, Device& device, uint64_t preferred);
   void give_back(std::unique_ptr<SlotMemory> memory);
   /* The slot memory of a query whose backend does not know yet that it is over, and
    * may still be reading: nobody else gets it, and it is not emptied. */

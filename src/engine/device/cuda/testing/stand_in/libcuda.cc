@@ -29,8 +29,7 @@ FakeOptions stand_in_options() {
 /* Never destroyed: the process's other threads may still call. */
 FakeDriver& driver = *[] {
   auto* fake = new FakeDriver(stand_in_options());
-  for (const char* kernel :
-       {"tb_decode", "tb_rows", "tb_probe", "tb_reserve", "tb_apply", "tb_reduce", "tb_project"})
+  for (const char* kernel : {"tb_decode", "tb_rows", "tb_probe", "tb_reserve", "tb_apply", "tb_reduce", "tb_project"})
     fake->set_kernel(kernel, [](void*) {});
   return fake;
 }();
