@@ -122,15 +122,15 @@ std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint
 #ifndef TB_MUTANT_LIST_LSN_IGNORED
     if (memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) != 0) continue;
 #endif
+    const uint32_t tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
     if (second - kept.noted >= kNoteAfter) {
       kept.noted = second;
-      const uint32_t tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
       for (const TakenSegment& taken : kept.list->segments()) {
         taken.segment->last_used.store(tick, std::memory_order_relaxed);
         taken.segment->last_hit.store(second, std::memory_order_relaxed);
       }
     }
-    for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us()};
+    count_hit(columns, tick, second);
     return kept.list;
   }
   return nullptr;
@@ -197,9 +197,13 @@ bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& k
   }
   search->hit = search->hit || !found->good.empty();
   if (search->next < segments_.size()) return true;
-  if (search->hit)
-    for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us()};
+  if (search->hit) count_hit(columns, search->tick, search->second);
   return false;
+}
+
+/* Under the lock. */
+void StoredTable::count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second) {
+  for (uint32_t number : columns) hits_[number] = {hits_[number].count + 1, now_us(), tick, second};
 }
 
 void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {
@@ -229,6 +233,16 @@ void StoredTable::count_dictionaries() {
   for (const auto& [number, dictionary] : dictionaries_) bytes += dictionary->size();
   store_.used_ += bytes - dictionary_bytes_;
   dictionary_bytes_ = bytes;
+}
+
+/* Under the lock. Those of columns that no segment has any more. */
+void StoredTable::forget_dictionaries() {
+  std::vector<bool> kept(numbers_.size());
+  for (const auto& segment : segments_)
+    if (segment)
+      for (const Segment::Column& column : segment->columns) kept[column.number] = true;
+  std::erase_if(dictionaries_, [&kept](const auto& entry) { return !kept[entry.first]; });
+  count_dictionaries();
 }
 
 /* Under the lock. */
@@ -328,53 +342,87 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
     if (table.dropped_) return;
     if (table.segments_[number] != before) continue;
     table.publish(number, std::move(version));
+    for (const auto& column : decoded.columns)
+      table.hits_[column.number].last_used = clock_.load(std::memory_order_relaxed);
     if (!table.dictionaries_.empty()) table.count_dictionaries();
     break;
   }
   if (used() > capacity_) make_room();
 }
 
-/* Forgets the segments that were not used for longest, of all tables. Columns that some
- * query still reads are freed when it lets go of them. */
+/* Under the lock. A column of a segment was used when both were: other segments may not be read, and
+ * other columns. */
+void StoredTable::offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const {
+  const bool pinned = pinned_.load(std::memory_order_relaxed);
+  const auto age = [tick](uint32_t used) { return std::max(tick, used) - used; };
+  for (uint32_t i = 0; i < segments_.size(); i++) {
+    if (!segments_[i]) continue;
+    const Segment& segment = *segments_[i];
+    const uint32_t used = segment.last_used.load(std::memory_order_relaxed);
+    const uint32_t last_found = segment.last_hit.load(std::memory_order_relaxed);
+    const auto blocks = static_cast<uint32_t>(std::popcount(segment.blocks));
+    if (segment.columns.empty())
+      order->add(table, i, EvictionCandidate::kNoColumn,
+                 {pinned, last_found > lately, age(used), used, blocks, segment.nrows(), segment.bytes()});
+    // With the last column goes what the segment takes besides.
+    const uint64_t besides = sizeof(Segment) / std::max<size_t>(segment.columns.size(), 1) + sizeof(Segment::Column);
+    for (const Segment::Column& column : segment.columns) {
+      const Hits& hits = hits_[column.number];
+      order->add(
+          table, i, column.number,
+          {pinned, std::min(last_found, hits.last_found) > lately, age(std::min(used, hits.last_used)), used,
+           static_cast<uint32_t>(std::popcount(column.blocks)), segment.nrows(), column.data->bytes() + besides});
+    }
+  }
+}
+
+/* A version without these columns, or none without any; unless there is a newer one by now. Takes the lock. */
+void StoredTable::evict(std::span<const EvictionCandidate> of_one_segment, const Segment* offered) {
+  std::shared_ptr<const Segment> before;  // freed after the lock
+  std::lock_guard lock(mutex_);
+  const uint32_t number = of_one_segment[0].segment;
+  if (number >= segments_.size() || segments_[number].get() != offered) return;
+  before = segments_[number];
+  auto version = std::make_shared<Segment>(*before);
+  std::erase_if(version->columns, [&](const Segment::Column& column) {
+    return std::any_of(of_one_segment.begin(), of_one_segment.end(),
+                       [&](const EvictionCandidate& candidate) { return candidate.column == column.number; });
+  });
+  if (version->columns.empty()) {
+    changed();
+    store_.used_ -= before->bytes();
+    segments_[number].reset();
+  } else {
+    publish(number, std::move(version));
+  }
+}
+
+/* Columns that some query still reads are freed when it lets go of them. */
 void ColumnStore::make_room() {
-  struct Candidate {
-    bool pinned, found_lately;
-    uint32_t last_used;
-    uint64_t bytes;
-    StoredTable* table;
-    size_t number;
-    std::shared_ptr<const Segment> segment;
-  };
-  std::vector<Candidate> candidates;
-  const uint32_t lately = std::max(now(), kLately) - kLately;
   std::lock_guard lock(tables_mutex_);
   if (used() <= capacity_) return;  // another thread has been here
+  const uint32_t lately = std::max(now(), kLately) - kLately;
+  const uint32_t tick = clock_.load(std::memory_order_relaxed);
+  EvictionOrder order;
+  std::vector<StoredTable*> tables;
+  std::vector<std::vector<std::shared_ptr<const Segment>>> offered;
   for (const auto& [key, table] : tables_) {
     std::lock_guard table_lock(table->mutex_);
-    for (size_t i = 0; i < table->segments_.size(); i++)
-      if (const auto& segment = table->segments_[i])
-        candidates.push_back({table->pinned_, segment->last_hit.load(std::memory_order_relaxed) > lately,
-                              segment->last_used.load(std::memory_order_relaxed), segment->bytes(), table.get(), i,
-                              segment});
+    table->offer_for_eviction(static_cast<uint32_t>(tables.size()), tick, lately, &order);
+    tables.push_back(table.get());
+    offered.push_back(table->segments_);
   }
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.pinned != b.pinned) return b.pinned;
-    return a.found_lately != b.found_lately ? b.found_lately : a.last_used < b.last_used;
-  });
   const uint64_t wanted = capacity_ - capacity_ / kEvictedShare;
-  for (const Candidate& candidate : candidates) {
-    if (used() <= wanted) break;
-    std::lock_guard table_lock(candidate.table->mutex_);
-    if (candidate.number >= candidate.table->segments_.size()) continue;
-    std::shared_ptr<const Segment>& place = candidate.table->segments_[candidate.number];
-    if (place != candidate.segment) continue;
-    used_ -= candidate.bytes;
-    place.reset();
-    candidate.table->changed();
+  const std::vector<EvictionCandidate> evicted = order.take(used() - wanted);
+  for (size_t first = 0, end; first < evicted.size(); first = end) {
+    const EvictionCandidate& one = evicted[first];
+    for (end = first; end < evicted.size() && evicted[end].table == one.table && evicted[end].segment == one.segment;)
+      end++;
+    tables[one.table]->evict({evicted.data() + first, end - first}, offered[one.table][one.segment].get());
   }
-  for (const auto& [key, table] : tables_) {
+  for (StoredTable* table : tables) {
     std::lock_guard table_lock(table->mutex_);
-    if (!table->dictionaries_.empty()) table->count_dictionaries();
+    if (!table->dictionaries_.empty()) table->forget_dictionaries();
   }
 }
 

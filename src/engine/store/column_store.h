@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/store/column_key.h"
+#include "engine/store/eviction_order.h"
 #include "engine/store/segment.h"
 #include "engine/store/segment_list.h"
 #include "engine/store/segment_merge.h"
@@ -91,16 +92,23 @@ class StoredTable {
  private:
   void prefetch(size_t number) const;
   void changed();
+  void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
+  void offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
+  void evict(std::span<const EvictionCandidate> of_one_segment, const Segment* offered);
   void publish(uint32_t number, std::shared_ptr<const Segment> version);
   void count_dictionaries();
+  void forget_dictionaries();
   friend class ColumnStore;
   StoredTable(ColumnStore& store, const TbFileIdentity& file) : store_(store), file_(file) {}
   void report(std::vector<TbCachedColumn>& columns);
   uint64_t drop();
 
+  /* Of a column, whatever the segment. */
   struct Hits {
     uint64_t count = 0;
-    int64_t last_us = 0;  // since 1970
+    int64_t last_us = 0;      // since 1970
+    uint32_t last_used = 0;   // a tick of the store's clock, filled or found
+    uint32_t last_found = 0;  // a second of it; 0: never
   };
 
   /* What was found, of which map. */
@@ -141,9 +149,8 @@ class ColumnStore {
 
   std::shared_ptr<StoredTable> table(const TbFileIdentity& file);
 
-  /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts if the store
-   * is full: first what was not found lately, so that what is read once does not push out what
-   * is read all the time, and pinned tables last; of these what was not used for longest. Throws bad_alloc. */
+  /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts columns of segments if the store
+   * is full, in the order of eviction_order.h. Throws bad_alloc. */
   void add(StoredTable& table, const DecodedBlocks& decoded);
 
   /* What is kept of each column, files in order; at most so many. */

@@ -136,6 +136,7 @@ TEST_F(ColumnStoreTest, NewBlocksOfANewerLsnLeaveTheOthersDoubtful) {
 TEST_F(ColumnStoreTest, EvictsWhatWasNotUsedForLongest) {
   ColumnStore probe(1 << 20);
   auto any = probe.table({9, 9, 9, 0, 9, 9});
+  any->column_numbers({{1, TB_TYPE_INT4, ""}});
   probe.add(*any, decoded(0, 7, {0}));
   const uint64_t size = probe.used();
   ColumnStore small(10 * size);
@@ -162,15 +163,16 @@ TEST_F(ColumnStoreTest, EvictsWhatWasNotUsedForLongest) {
 TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
   ColumnStore probe(1 << 20);
   auto any = probe.table({9, 9, 9, 0, 9, 9});
+  any->column_numbers({{1, TB_TYPE_INT4, ""}});
   probe.add(*any, decoded(0, 7, {0}));
   ColumnStore small(20 * probe.used());
   auto hot = small.table({9, 9, 1, 0, 9, 9}), once = small.table({9, 9, 2, 0, 9, 9}),
        pinned = small.table({9, 9, 3, 0, 9, 9});
   pinned->set_pinned(true);
+  for (const auto& table : {hot, once, pinned}) table->column_numbers({{1, TB_TYPE_INT4, ""}});
   const uint64_t lsn = 7;
   const std::vector<uint8_t> all(100 * TB_SEGMENT_BLOCKS / 8, 0xff);
   const auto found = [&](StoredTable& table) {
-    table.column_numbers({{1, TB_TYPE_INT4, ""}});
     return table.find({0}, {100 * TB_SEGMENT_BLOCKS, &lsn, all.data()}).good.size();
   };
   for (uint32_t i = 0; i < 10; i++) small.add(*hot, decoded(i, lsn, {0}));
@@ -184,6 +186,46 @@ TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
   for (uint32_t i = 0; i < 100; i++) small.add(*once, decoded(i, lsn, {0}));
   EXPECT_LT(found(*hot), 10u) << "that was long ago";
   EXPECT_EQ(found(*pinned), 2u);
+}
+
+TEST_F(ColumnStoreTest, ColumnsThatNobodyReadsGoBeforeOthersOfTheirSegment) {
+  add(0, 7, {0, 1, 2});
+  ColumnStore small(10 * store_.used());
+  auto table = small.table({9, 9, 9, 0, 9, 9});
+  table->column_numbers({{1, TB_TYPE_INT4, ""}, {2, TB_TYPE_INT4, ""}, {3, TB_TYPE_INT4, ""}});
+  const uint64_t lsn = 7;
+  const std::vector<uint8_t> all(100 * TB_SEGMENT_BLOCKS / 8, 0xff);
+  const auto found = [&](uint32_t column) {
+    return table->find({column}, {100 * TB_SEGMENT_BLOCKS, &lsn, all.data()}).good.size();
+  };
+  for (uint32_t i = 0; i < 9; i++) small.add(*table, decoded(i, lsn, {0, 1, 2}));
+  EXPECT_EQ(found(1), 9u);
+  for (uint32_t i = 9; i < 14; i++) small.add(*table, decoded(i, lsn, {1}));
+  EXPECT_GE(found(1), 10u) << "all that were found, and there was room for more";
+  EXPECT_LT(found(0) + found(2), 16u);
+  EXPECT_LE(small.used(), small.capacity());
+}
+
+TEST_F(ColumnStoreTest, TablesReadInTurnKeepAPartEach) {
+  constexpr uint32_t kTables = 5, kSegments = 40, kRounds = 12;
+  add(0, 7, {0});
+  ColumnStore small(kSegments * store_.used());  // a fifth of them all
+  const uint64_t lsn = 7;
+  const std::vector<uint8_t> all(kSegments * TB_SEGMENT_BLOCKS / 8, 0xff);
+  uint64_t found = 0;
+  for (uint32_t round = 0; round < kRounds; round++) {
+    found = 0;
+    for (uint32_t t = 0; t < kTables; t++) {
+      auto table = small.table({9, 9, t, 0, 9, 9});
+      table->column_numbers({{1, TB_TYPE_INT4, ""}});
+      std::vector<bool> there(kSegments);
+      for (const TakenSegment& taken : table->find({0}, {kSegments * TB_SEGMENT_BLOCKS, &lsn, all.data()}).good)
+        there[segment_number(taken.segment->first_block)] = true;
+      for (uint32_t i = 0; i < kSegments; i++) there[i] ? void(found++) : small.add(*table, decoded(i, lsn, {0}));
+    }
+  }
+
+  EXPECT_GE(found, kSegments / 2) << "the cache holds " << kSegments;
 }
 
 TEST_F(ColumnStoreTest, EmptyTablesAreForgotten) {
