@@ -22,7 +22,7 @@ SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin c
 SUITES += gpu-faults protocol column-cache cache-loading mvcc moved-pages races mutants reports core c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
-.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: check-glossary format bench never-slower bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: python-packages
 .PHONY: gpu-bundle install clean
 
@@ -90,6 +90,10 @@ bench-updates: build
 # Scans and aggregation, vacuumed and never vacuumed.
 bench-foundation: build
 	@$(PYTHON) bench/foundation.py $(BENCH_ARGS)
+
+# Hundreds of queries at default costs against PostgreSQL's own plans; fails if one became slower.
+never-slower: build python-packages
+	@$(BUILD)/python/bin/python bench/never_slower.py $(BENCH_ARGS)
 
 # Queries that stay with PostgreSQL, and pgbench -S: with pg_turbine, with it off,
 # and without it. Fails beyond 2 %; wants an otherwise idle machine.
