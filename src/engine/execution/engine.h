@@ -17,6 +17,7 @@
 #include "engine/execution/kept_join_tables.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
+#include "engine/source/heap/mapped_files.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 
@@ -49,6 +50,7 @@ class Engine {
   SlotMemoryPool slot_memory;
   SlotLeases leases;
   Admission admission;
+  MappedFiles mapped_files;
   WorkerPool readers;
 
   /* A device as STATUS shows it. */
