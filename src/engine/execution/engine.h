@@ -15,6 +15,7 @@
 #include "engine/device/machine/find_devices.h"
 #include "engine/execution/admission.h"
 #include "engine/execution/kept_join_tables.h"
+#include "engine/execution/segment_merger.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
 #include "engine/source/heap/mapped_files.h"
@@ -51,6 +52,7 @@ class Engine {
   SlotLeases leases;
   Admission admission;
   MappedFiles mapped_files;
+  SegmentMerger merger;
   WorkerPool readers;
 
   /* A device as STATUS shows it. */

@@ -180,6 +180,7 @@ QueryExecution::~QueryExecution() {
     engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
   else
     engine_.leases.end(ready_.lease, std::move(slot_memory_));
+  engine_.merger.wake();
 }
 
 ChunkSource& QueryExecution::source_of(uint32_t kind) {

@@ -102,13 +102,13 @@ TEST_F(MappedFilesTest, OtherFailuresEndTheProcess) {
 
 TEST_F(MappedFilesTest, StayWhileTheyAreAskedFor) {
   const auto file = files_.find(fd_);
-  files_.pass_time(500);
+  files_.pass_time(13 * 3600);
   files_.forget_unused();
   EXPECT_EQ(files_.find(dup(fd_)), file);
-  files_.pass_time(500);
+  files_.pass_time(13 * 3600);
   files_.forget_unused();
   EXPECT_EQ(files_.size(), 1u);
-  files_.pass_time(500);
+  files_.pass_time(13 * 3600);
   files_.forget_unused();
   EXPECT_EQ(files_.size(), 0u);
   EXPECT_EQ(read(*file, {1}), std::vector<uint64_t>{lsn_of(2)});  // whoever has it keeps it

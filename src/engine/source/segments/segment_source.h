@@ -51,8 +51,8 @@ class SegmentSource final : public ChunkSource {
   Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, const Device::SegmentShape& shape,
              const StartTasks& start);
 
-  /* Answers the second: of the blocks whose pages are in `files` what they were when they
-   * were decoded. Waits for `readers`, not for drives. Throws ProtocolError. */
+  /* Answers the second: of the blocks whose pages are what they were when they were decoded, in `files` or as the
+   * request says of dirty ones. Waits for `readers`, not for drives. Throws ProtocolError. */
   Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, MappedFiles& mapped,
                        const Device::SegmentShape& shape, WorkerPool& readers, const StartTasks& start);
 
