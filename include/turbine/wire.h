@@ -76,7 +76,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 11
+#define TB_WIRE_VERSION 12
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -324,10 +324,10 @@ typedef struct TbRun
  * is sent for their map page, in one look. D takes those of them that were good under the
  * same LSN, and names others that it has, but not as of that LSN.
  *
- * Of these B may ask again, after FILES of the part: then the bits are of blocks that are
- * not dirty in shared buffers either, so that their pages in the files are what they are. D
- * takes those whose pages have the LSN that they were decoded with: nothing has changed but
- * the map.
+ * Of these B may ask again, after FILES of the part. Then the bits are of blocks that are
+ * not dirty in shared buffers, so that their pages in the files are what they are, and of
+ * dirty ones whose LSNs in shared buffers B sends along. D takes those whose pages have the
+ * LSN that they were decoded with: nothing has changed but the map.
  *
  * What D takes runs at once, unless the sink is ROWS: then B asks for the row ids of blocks
  * that D has taken by CHUNKs of kind SEGMENTS, in its own order, and forms the tuples.
@@ -366,9 +366,12 @@ typedef struct TbSegments
 	uint32_t	   nmap_pages; /* for that many blocks */
 	uint32_t	   flags;
 	uint32_t	   asked;	   /* blocks whose bit is set */
-	/* uint64_t lsn[nmap_pages]; uint8_t full[(nmap_pages + 7) / 8]: of pages of the map,
-	 * those whose blocks have all their bits set; then the bits of the blocks of the other
-	 * pages, each page's from a byte on */
+	uint32_t	   ndirty;	   /* CLEAN: of these, whose files lag behind */
+	uint32_t	   reserved;
+	/* uint64_t lsn[nmap_pages], page_lsn[ndirty]; uint32_t dirty[ndirty]: blocks,
+	 * ascending; uint8_t full[(nmap_pages + 7) / 8]: of pages of the map, those whose
+	 * blocks have all their bits set; then the bits of the blocks of the other pages, each
+	 * page's from a byte on */
 } TbSegments;
 
 #define TB_SEGMENTS_TAKEN_ALL 0x01u /* what was asked for; the first bits are left out */

@@ -76,6 +76,7 @@ void Server::run(int stop_fd) {
     if (fds[1].revents != 0) break;
     if (fds[0].revents & POLLIN) accept_one();
     reap();
+    context_.engine.mapped_files.forget_unused();
   }
   stop_sessions();
 }

@@ -3,6 +3,7 @@
  * only that.
  */
 #include <bit>
+#include <map>
 #include <span>
 
 #include "daemon/testing/turbined_fixture.h"
@@ -47,6 +48,8 @@ class SegmentsTest : public TurbinedTest {
     uint32_t part = 1;
     uint32_t flags = 0;
     std::vector<uint8_t> bits = std::vector<uint8_t>(kBlocks / 8, 0xff);
+    std::vector<uint32_t> dirty = {};
+    std::vector<uint64_t> dirty_lsn = {};
   };
   std::unique_ptr<Client> ask(const Question& question, Reply* reply) {
     auto client = connect();
@@ -64,7 +67,10 @@ class SegmentsTest : public TurbinedTest {
     head.nmap_pages = 1;
     head.flags = question.flags;
     head.asked = count_bits(question.bits);
+    head.ndirty = static_cast<uint32_t>(question.dirty.size());
     std::string rest(reinterpret_cast<const char*>(&question.lsn), sizeof question.lsn);
+    for (const uint64_t lsn : question.dirty_lsn) rest.append(reinterpret_cast<const char*>(&lsn), sizeof lsn);
+    for (const uint32_t block : question.dirty) rest.append(reinterpret_cast<const char*>(&block), sizeof block);
     const bool full = head.asked == kBlocks;
     rest.push_back(full);
     if (!full) rest.append(question.bits.begin(), question.bits.end());
@@ -89,8 +95,9 @@ class SegmentsTest : public TurbinedTest {
     client.send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {fd});
     close(fd);
   }
-  /* Asks under this LSN, and again for all that is doubtful; blocks taken the second time. */
-  uint64_t taken_again(uint64_t lsn, uint64_t expected_doubtful) {
+  /* Asks under this LSN, and again for all that is doubtful; blocks taken the second time. `dirty`: by block, LSNs
+   * of pages that files lag behind of. */
+  uint64_t taken_again(uint64_t lsn, uint64_t expected_doubtful, const std::map<uint32_t, uint64_t>& dirty = {}) {
     Reply reply;
     auto client = ask({.lsn = lsn}, &reply);
     const auto first = reply.as<TbSegmentsTaken>();
@@ -98,7 +105,12 @@ class SegmentsTest : public TurbinedTest {
     EXPECT_EQ(reply.payload.size(), sizeof first + kBlocks / 8 * sets_of(first));
     send_files(*client);
     const auto doubtful = reply.payload.end() - kBlocks / 8;
-    send_segments(*client, {.lsn = lsn, .flags = TB_SEGMENTS_CLEAN, .bits = {doubtful, reply.payload.end()}});
+    Question again{.lsn = lsn, .flags = TB_SEGMENTS_CLEAN, .bits = {doubtful, reply.payload.end()}};
+    for (const auto& [block, page_lsn] : dirty) {
+      again.dirty.push_back(block);
+      again.dirty_lsn.push_back(page_lsn);
+    }
+    send_segments(*client, again);
     const auto second = client->receive().as<TbSegmentsTaken>();
     EXPECT_EQ(second.doubtful, 0u);
     EXPECT_EQ(second.rows, second.blocks * 10);
@@ -219,6 +231,15 @@ TEST_F(SegmentsTest, WhereTheMapHasMovedPagesTellWhetherTheyHave) {
   EXPECT_EQ(taken({.lsn = kLsn + 1}), kBlocks - 3) << "and need not be asked again";
   EXPECT_EQ(taken_again(kLsn + 1, 3), 0u);
   EXPECT_EQ(taken({.lsn = kLsn}), 0u) << "forward only";
+}
+
+TEST_F(SegmentsTest, OfDirtyPagesTheLsnInSharedBuffersCounts) {
+  read_all(kLsn);
+  set_page_lsn(64, 501);
+  const uint64_t before = uint64_t{1} << 32 | 500;
+  // Of 3 and 127 the files say what they were, of 64 that it is another.
+  EXPECT_EQ(taken_again(kLsn + 1, kBlocks, {{3, before + 1}, {64, before}, {100, before}, {127, 0}}), kBlocks - 2);
+  EXPECT_EQ(taken({.lsn = kLsn + 1}), kBlocks - 2);
 }
 
 TEST_F(SegmentsTest, OnlyAPartThatIsKnownCanBeAskedForAgain) {

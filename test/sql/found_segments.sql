@@ -39,6 +39,10 @@ SELECT count(*), min(id), max(id), sum(k) FROM listed WHERE id = 0;
 UPDATE listed SET v = 200 WHERE id = 4321;
 ANALYZE listed;
 SELECT k, count(*), sum(v), sum(b) FROM listed GROUP BY k;
+-- The changed block is a segment of its own first; after a while it is in its place.
+SELECT count(*), min(id), sum(v), sum(b) FROM listed WHERE v > 150;
+SELECT pg_sleep(0.5);
+SELECT k, count(*), sum(v), sum(b) FROM listed GROUP BY k;
 SELECT count(*), min(id), sum(v), sum(b) FROM listed WHERE v > 150;
 SELECT count(*), min(id), sum(v), sum(b) FROM listed WHERE v > 150;
 SELECT count(*), min(id), sum(v), sum(b) FROM listed WHERE v = 200;

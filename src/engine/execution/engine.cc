@@ -48,6 +48,7 @@ Engine::Engine(const EngineOptions& options, FoundDevices found, uint64_t cache_
       slot_memory(options.max_idle_slot_bytes),
       leases(slot_memory),
       admission(budgets(devices)),
+      merger(column_store),
       readers("reader", reader_threads()) {}
 
 TbDeviceInfo Engine::device_info(uint32_t index) {

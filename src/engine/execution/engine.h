@@ -15,8 +15,10 @@
 #include "engine/device/machine/find_devices.h"
 #include "engine/execution/admission.h"
 #include "engine/execution/kept_join_tables.h"
+#include "engine/execution/segment_merger.h"
 #include "engine/slots/slot_leases.h"
 #include "engine/slots/slot_memory.h"
+#include "engine/source/heap/mapped_files.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 
@@ -49,6 +51,8 @@ class Engine {
   SlotMemoryPool slot_memory;
   SlotLeases leases;
   Admission admission;
+  MappedFiles mapped_files;
+  SegmentMerger merger;
   WorkerPool readers;
 
   /* A device as STATUS shows it. */

@@ -180,6 +180,7 @@ QueryExecution::~QueryExecution() {
     engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
   else
     engine_.leases.end(ready_.lease, std::move(slot_memory_));
+  engine_.merger.wake();
 }
 
 ChunkSource& QueryExecution::source_of(uint32_t kind) {
@@ -245,8 +246,8 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     submit_without_slot(tasks);
   };
   const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
-                                         ? segments_->take_unchanged(request, heap_->files(), shape, engine_.readers,
-                                                                     start)
+                                         ? segments_->take_unchanged(request, heap_->files(), engine_.mapped_files,
+                                                                     shape, engine_.readers, start)
                                          : segments_->take(request, heap_->layouts(), shape, start);
   // Blocks that come otherwise may be of another state by then.
   if (taken.blocks != request.segments.nblocks) kept_source_.reset();

@@ -15,6 +15,8 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/store/segment_delta.h"
+
 namespace turbine {
 namespace {
 
@@ -90,15 +92,15 @@ StoredTable::Found StoredTable::find(const std::vector<uint32_t>& columns, const
  * touched since the last query. */
 void StoredTable::prefetch(size_t number) const {
   constexpr size_t kAhead = 16, kColumnsAhead = 8;
-  if (number + kAhead < segments_.size() && segments_[number + kAhead]) {
-    const Segment* segment = segments_[number + kAhead].get();
+  if (number + kAhead < segments_.size() && segments_[number + kAhead].main) {
+    const Segment* segment = segments_[number + kAhead].main.get();
     const auto* bytes = reinterpret_cast<const char*>(segment);
     __builtin_prefetch(bytes - 16);  // its count of references
     __builtin_prefetch(bytes + 48);
     __builtin_prefetch(bytes + offsetof(Segment, row_start) + sizeof segment->row_start - 1);
   }
-  if (number + kColumnsAhead < segments_.size() && segments_[number + kColumnsAhead]) {
-    const auto& columns = segments_[number + kColumnsAhead]->columns;
+  if (number + kColumnsAhead < segments_.size() && segments_[number + kColumnsAhead].main) {
+    const auto& columns = segments_[number + kColumnsAhead].main->columns;
     const auto* bytes = reinterpret_cast<const char*>(columns.data());
     const size_t size = std::min<size_t>(columns.size() * sizeof(Segment::Column), 512);
     for (size_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
@@ -159,6 +161,26 @@ void StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& 
   lists_.push_back(std::move(kept));
 }
 
+namespace {
+
+/* Which of these blocks of a version are good now, and which may be. */
+void look_at(const std::shared_ptr<const Segment>& segment, BlockMask blocks, uint64_t lsn,
+             const StoredTable::Search& search, StoredTable::Found* found) {
+  if (blocks == 0) return;
+  segment->last_used.store(search.tick, std::memory_order_relaxed);
+  segment->last_hit.store(search.second, std::memory_order_relaxed);
+#ifdef TB_MUTANT_MAP_LSN_IGNORED
+  const BlockMask good = blocks;
+#else
+  const BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
+#endif
+  if (good != 0) found->good.push_back({segment, good});
+  // A newer version is none of a query that has seen the map before.
+  if (blocks != good && segment->map_lsn <= lsn) found->doubtful.push_back({segment, blocks & ~good});
+}
+
+}  // namespace
+
 bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found) {
   if (search->tick == 0) {
     search->tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
@@ -175,25 +197,17 @@ bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& k
   }
   for (size_t seen = 0; seen < kFoundAtOnce && search->next < segments_.size(); seen++) {
     prefetch(search->next);
-    const auto& segment = segments_[search->next++];
-    if (!segment) continue;
-    if (segment->first_block >= known.nblocks) {
+    const Kept& kept = segments_[search->next++];
+    if (!kept.main) continue;
+    const uint32_t first_block = kept.main->first_block;
+    if (first_block >= known.nblocks) {
       search->next = UINT32_MAX;
       break;
     }
-    const BlockMask blocks = blocks_with(*segment, columns) & bits_of(known, segment->first_block);
-    if (blocks == 0) continue;
-    const uint64_t lsn = known.map_lsn[segment->first_block / TB_BLOCKS_PER_MAP_PAGE];
-    segment->last_used.store(search->tick, std::memory_order_relaxed);
-    segment->last_hit.store(search->second, std::memory_order_relaxed);
-#ifdef TB_MUTANT_MAP_LSN_IGNORED
-    const BlockMask good = blocks;
-#else
-    const BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
-#endif
-    if (good != 0) found->good.push_back({segment, good});
-    // A newer version is none of a query that has seen the map before.
-    if (blocks != good && segment->map_lsn <= lsn) found->doubtful.push_back({segment, blocks & ~good});
+    const BlockMask wanted = bits_of(known, first_block);
+    const uint64_t lsn = known.map_lsn[first_block / TB_BLOCKS_PER_MAP_PAGE];
+    look_at(kept.main, blocks_with(*kept.main, columns) & wanted & ~kept.hidden(), lsn, *search, found);
+    if (kept.delta) look_at(kept.delta, blocks_with(*kept.delta, columns) & wanted, lsn, *search, found);
   }
   search->hit = search->hit || !found->good.empty();
   if (search->next < segments_.size()) return true;
@@ -215,7 +229,12 @@ void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {
   version->map_lsn = map_lsn;
   std::lock_guard lock(mutex_);
   const uint32_t number = segment_number(version->first_block);
-  if (number < segments_.size() && segments_[number] == unchanged.segment) publish(number, std::move(version));
+  if (number >= segments_.size()) return;
+  const Kept& kept = segments_[number];
+  if (kept.main == unchanged.segment)
+    publish(number, {std::move(version), kept.delta});
+  else if (kept.delta == unchanged.segment)
+    publish(number, {kept.main, std::move(version)});
 }
 
 std::shared_ptr<TextDictionary> StoredTable::dictionary(uint32_t column) {
@@ -227,7 +246,7 @@ std::shared_ptr<TextDictionary> StoredTable::dictionary(uint32_t column) {
 
 /* Under the lock. Those of a table without segments go: others would be made for new ones. */
 void StoredTable::count_dictionaries() {
-  if (std::none_of(segments_.begin(), segments_.end(), [](const auto& segment) { return segment != nullptr; }))
+  if (std::none_of(segments_.begin(), segments_.end(), [](const Kept& kept) { return kept.main != nullptr; }))
     dictionaries_.clear();
   uint64_t bytes = 0;
   for (const auto& [number, dictionary] : dictionaries_) bytes += dictionary->size();
@@ -238,20 +257,44 @@ void StoredTable::count_dictionaries() {
 /* Under the lock. Those of columns that no segment has any more. */
 void StoredTable::forget_dictionaries() {
   std::vector<bool> kept(numbers_.size());
-  for (const auto& segment : segments_)
-    if (segment)
-      for (const Segment::Column& column : segment->columns) kept[column.number] = true;
+  for (const Kept& versions : segments_)
+    for (const auto& segment : {versions.main, versions.delta})
+      if (segment)
+        for (const Segment::Column& column : segment->columns) kept[column.number] = true;
   std::erase_if(dictionaries_, [&kept](const auto& entry) { return !kept[entry.first]; });
   count_dictionaries();
 }
 
-/* Under the lock. */
-void StoredTable::publish(uint32_t number, std::shared_ptr<const Segment> version) {
+/* Under the lock. The caller has what is replaced as well, so that nothing is freed here. */
+void StoredTable::publish(uint32_t number, Kept versions) {
   changed();
-  std::shared_ptr<const Segment>& place = segments_[number];
-  store_.used_ += version->bytes();
-  if (place) store_.used_ -= place->bytes();
-  place = std::move(version);
+  Kept& place = segments_[number];
+  store_.used_ += versions.bytes();
+  store_.used_ -= place.bytes();
+  const bool waits = place.delta != nullptr;
+  place = std::move(versions);
+  if (!place.delta || waits) return;
+  std::lock_guard lock(store_.merges_mutex_);
+  store_.merges_.push_back({weak_from_this(), number});
+}
+
+/* False: nothing is added any more. */
+bool StoredTable::kept_version(uint32_t number, Kept* kept) {
+  std::lock_guard lock(mutex_);
+  if (dropped_) return false;
+  if (segments_.size() <= number) segments_.resize(number + 1);
+  *kept = segments_[number];
+  return true;
+}
+
+/* False: someone was faster. */
+bool StoredTable::replace(uint32_t number, const Kept& before, Kept versions) {
+  std::lock_guard lock(mutex_);
+  if (dropped_) return true;
+  if (segments_[number] != before) return false;
+  publish(number, std::move(versions));
+  if (!dictionaries_.empty()) count_dictionaries();
+  return true;
 }
 
 void StoredTable::report(std::vector<TbCachedColumn>& columns) {
@@ -264,15 +307,19 @@ void StoredTable::report(std::vector<TbCachedColumn>& columns) {
     own[number].hits = hits_[number].count;
     own[number].last_hit_us = hits_[number].last_us;
   }
-  for (const auto& segment : segments_) {
-    if (!segment) continue;
-    for (const Segment::Column& column : segment->columns) {
+  const auto add = [&own](const Segment& segment, BlockMask hidden) {
+    for (const Segment::Column& column : segment.columns) {
       TbCachedColumn& entry = own[column.number];
+      const BlockMask blocks = column.blocks & ~hidden;
       entry.bytes += column.data->bytes();
-      entry.rows += segment->rows_of_blocks(column.blocks);
-      entry.good_blocks += static_cast<uint64_t>(std::popcount(column.blocks & segment->good));
-      entry.doubtful_blocks += static_cast<uint64_t>(std::popcount(column.blocks & ~segment->good));
+      entry.rows += segment.rows_of_blocks(blocks);
+      entry.good_blocks += static_cast<uint64_t>(std::popcount(blocks & segment.good));
+      entry.doubtful_blocks += static_cast<uint64_t>(std::popcount(blocks & ~segment.good));
     }
+  };
+  for (const Kept& kept : segments_) {
+    if (kept.main) add(*kept.main, kept.hidden());
+    if (kept.delta) add(*kept.delta, 0);
   }
   for (const auto& [number, dictionary] : dictionaries_)
     if (own[number].bytes > 0) own[number].bytes += dictionary->size();
@@ -281,14 +328,13 @@ void StoredTable::report(std::vector<TbCachedColumn>& columns) {
 }
 
 uint64_t StoredTable::drop() {
-  std::vector<std::shared_ptr<const Segment>> segments;  // freed when the lock is
+  std::vector<Kept> segments;  // freed when the lock is
   std::lock_guard lock(mutex_);
   dropped_ = true;
   changed();
   segments.swap(segments_);
   uint64_t bytes = 0;
-  for (const auto& segment : segments)
-    if (segment) bytes += segment->bytes();
+  for (const Kept& kept : segments) bytes += kept.bytes();
   bytes += std::exchange(dictionary_bytes_, 0);
   dictionaries_.clear();
   store_.used_ -= bytes;
@@ -313,7 +359,7 @@ void ColumnStore::forget_empty_tables() {
     if (entry.second.use_count() > 1) return false;
     std::lock_guard lock(entry.second->mutex_);
     return std::none_of(entry.second->segments_.begin(), entry.second->segments_.end(),
-                        [](const auto& segment) { return segment != nullptr; });
+                        [](const auto& kept) { return kept.main != nullptr; });
   });
   many_tables_ = std::max<size_t>(256, 2 * tables_.size());
 }
@@ -326,28 +372,34 @@ uint32_t ColumnStore::now() const {
 void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
   const uint32_t number = segment_number(decoded.first_block);
   for (int i = 0; i < kTries; i++) {
-    std::shared_ptr<const Segment> before;
-    {
-      std::lock_guard lock(table.mutex_);
-      if (table.dropped_) return;
-      if (table.segments_.size() <= number) table.segments_.resize(number + 1);
-      before = table.segments_[number];
+    StoredTable::Kept before;
+    if (!table.kept_version(number, &before)) return;
+    if (before.main && before.main->map_lsn > decoded.map_lsn) return;
+    if (before.delta && before.delta->map_lsn > decoded.map_lsn) return;
+    StoredTable::Kept versions = before;
+    std::shared_ptr<Segment> version;
+    if (before.main && goes_to_delta(*before.main, before.delta.get(), decoded)) {
+      version = merge_segment(before.delta.get(), decoded);
+      versions.delta = version;
+    } else {
+      if (before.delta) versions = {merge_delta(before.main, *before.delta), nullptr};
+      version = merge_segment(versions.main.get(), decoded);
+      versions.main = version;
     }
-    if (before && before->map_lsn > decoded.map_lsn) return;
-    std::shared_ptr<Segment> version = merge_segment(before.get(), decoded);
     if (!version) return;
     version->last_used = clock_.load(std::memory_order_relaxed);
-    if (before) version->last_hit = before->last_hit.load(std::memory_order_relaxed);
-    std::lock_guard lock(table.mutex_);
-    if (table.dropped_) return;
-    if (table.segments_[number] != before) continue;
-    table.publish(number, std::move(version));
-    for (const auto& column : decoded.columns)
-      table.hits_[column.number].last_used = clock_.load(std::memory_order_relaxed);
-    if (!table.dictionaries_.empty()) table.count_dictionaries();
+    if (before.main) version->last_hit = before.main->last_hit.load(std::memory_order_relaxed);
+    if (!table.replace(number, before, std::move(versions))) continue;
+    table.note_filled(decoded);
     break;
   }
   if (used() > capacity_) make_room();
+}
+
+void StoredTable::note_filled(const DecodedBlocks& decoded) {
+  const uint32_t tick = store_.clock_.load(std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  for (const auto& column : decoded.columns) hits_[column.number].last_used = tick;
 }
 
 /* Under the lock. A column of a segment was used when both were: other segments may not be read, and
@@ -356,8 +408,8 @@ void StoredTable::offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lat
   const bool pinned = pinned_.load(std::memory_order_relaxed);
   const auto age = [tick](uint32_t used) { return std::max(tick, used) - used; };
   for (uint32_t i = 0; i < segments_.size(); i++) {
-    if (!segments_[i]) continue;
-    const Segment& segment = *segments_[i];
+    if (!segments_[i].main) continue;
+    const Segment& segment = *segments_[i].main;
     const uint32_t used = segment.last_used.load(std::memory_order_relaxed);
     const uint32_t last_found = segment.last_hit.load(std::memory_order_relaxed);
     const auto blocks = static_cast<uint32_t>(std::popcount(segment.blocks));
@@ -376,25 +428,51 @@ void StoredTable::offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lat
   }
 }
 
-/* A version without these columns, or none without any; unless there is a newer one by now. Takes the lock. */
-void StoredTable::evict(std::span<const EvictionCandidate> of_one_segment, const Segment* offered) {
-  std::shared_ptr<const Segment> before;  // freed after the lock
-  std::lock_guard lock(mutex_);
-  const uint32_t number = of_one_segment[0].segment;
-  if (number >= segments_.size() || segments_[number].get() != offered) return;
-  before = segments_[number];
-  auto version = std::make_shared<Segment>(*before);
-  std::erase_if(version->columns, [&](const Segment::Column& column) {
-    return std::any_of(of_one_segment.begin(), of_one_segment.end(),
+/* The same version without these columns. */
+static std::shared_ptr<const Segment> without(const Segment& segment, std::span<const EvictionCandidate> columns) {
+  auto version = std::make_shared<Segment>(segment);
+  std::erase_if(version->columns, [columns](const Segment::Column& column) {
+    return std::any_of(columns.begin(), columns.end(),
                        [&](const EvictionCandidate& candidate) { return candidate.column == column.number; });
   });
-  if (version->columns.empty()) {
-    changed();
-    store_.used_ -= before->bytes();
-    segments_[number].reset();
-  } else {
-    publish(number, std::move(version));
+  return version;
+}
+
+/* A version without these columns, or none without any; unless there is a newer one by now. Takes the lock. */
+void StoredTable::evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered) {
+  Kept versions, before;  // the latter freed after the lock
+  std::lock_guard lock(mutex_);
+  const uint32_t number = of_one_segment[0].segment;
+  if (number >= segments_.size() || segments_[number] != offered) return;
+  before = segments_[number];
+  versions = {without(*before.main, of_one_segment), before.delta ? without(*before.delta, of_one_segment) : nullptr};
+  if (versions.main->columns.empty()) versions = {};
+  publish(number, std::move(versions));
+}
+
+bool ColumnStore::merges_wait() const {
+  std::lock_guard lock(merges_mutex_);
+  return !merges_.empty();
+}
+
+/* Whoever was faster has merged the two, or has published one that is there to be merged yet. */
+bool ColumnStore::merge_next() {
+  WaitingMerge next;
+  {
+    std::lock_guard lock(merges_mutex_);
+    if (merges_.empty()) return false;
+    next = std::move(merges_.front());
+    merges_.pop_front();
   }
+  const std::shared_ptr<StoredTable> table = next.table.lock();
+  if (!table) return true;
+  for (bool done = false; !done;) {
+    StoredTable::Kept before;
+    if (!table->kept_version(next.number, &before) || !before.delta) return true;
+    done = table->replace(next.number, before, {merge_delta(before.main, *before.delta), nullptr});
+  }
+  if (used() > capacity_) make_room();
+  return true;
 }
 
 /* Columns that some query still reads are freed when it lets go of them. */
@@ -405,7 +483,7 @@ void ColumnStore::make_room() {
   const uint32_t tick = clock_.load(std::memory_order_relaxed);
   EvictionOrder order;
   std::vector<StoredTable*> tables;
-  std::vector<std::vector<std::shared_ptr<const Segment>>> offered;
+  std::vector<std::vector<StoredTable::Kept>> offered;
   for (const auto& [key, table] : tables_) {
     std::lock_guard table_lock(table->mutex_);
     table->offer_for_eviction(static_cast<uint32_t>(tables.size()), tick, lately, &order);
@@ -418,7 +496,7 @@ void ColumnStore::make_room() {
     const EvictionCandidate& one = evicted[first];
     for (end = first; end < evicted.size() && evicted[end].table == one.table && evicted[end].segment == one.segment;)
       end++;
-    tables[one.table]->evict({evicted.data() + first, end - first}, offered[one.table][one.segment].get());
+    tables[one.table]->evict({evicted.data() + first, end - first}, offered[one.table][one.segment]);
   }
   for (StoredTable* table : tables) {
     std::lock_guard table_lock(table->mutex_);

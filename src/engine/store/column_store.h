@@ -5,6 +5,8 @@
  * their page of the visibility map; whoever takes some shows that page's LSN and bits of
  * now, and gets those that were good under the same LSN. Of the others that it asks for, those
  * are good again whose pages have the LSN that they were decoded with (confirm()).
+ * A few blocks that replace others of a segment are kept beside it as its delta, so that the query
+ * that has decoded them copies no more than these. Whoever has time merges the two (merge_next()).
  * The store lives and dies with the service: after a crash LSNs may be used again.
  *
  * Thread-safe. What was taken stays whatever is evicted: it is a reference.
@@ -15,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,7 +36,7 @@ namespace turbine {
 class ColumnStore;
 
 /* Columns of one file. */
-class StoredTable {
+class StoredTable : public std::enable_shared_from_this<StoredTable> {
  public:
   /* Numbers of columns by their keys (column_key.h); new ones are added. */
   std::vector<uint32_t> column_numbers(const std::vector<ColumnKey>& keys);
@@ -90,12 +93,26 @@ class StoredTable {
   void set_pinned(bool pinned) { pinned_.store(pinned, std::memory_order_relaxed); }
 
  private:
+  /* What is kept of one segment. A block that the delta has is not there in the main version, whatever
+   * that has of it. */
+  struct Kept {
+    std::shared_ptr<const Segment> main;   // null: nothing
+    std::shared_ptr<const Segment> delta;  // null: none; never without a main version
+
+    BlockMask hidden() const { return delta ? delta->blocks : 0; }
+    uint64_t bytes() const { return (main ? main->bytes() : 0) + (delta ? delta->bytes() : 0); }
+    bool operator==(const Kept&) const = default;
+  };
+
   void prefetch(size_t number) const;
   void changed();
   void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
   void offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
-  void evict(std::span<const EvictionCandidate> of_one_segment, const Segment* offered);
-  void publish(uint32_t number, std::shared_ptr<const Segment> version);
+  void note_filled(const DecodedBlocks& decoded);
+  void evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered);
+  void publish(uint32_t number, Kept versions);
+  bool kept_version(uint32_t number, Kept* kept);
+  bool replace(uint32_t number, const Kept& before, Kept versions);
   void count_dictionaries();
   void forget_dictionaries();
   friend class ColumnStore;
@@ -129,7 +146,7 @@ class StoredTable {
   std::mutex mutex_;    // all below
   std::map<ColumnKey, uint32_t> numbers_;
   std::vector<Hits> hits_;                                // by number
-  std::vector<std::shared_ptr<const Segment>> segments_;  // by number; null: none
+  std::vector<Kept> segments_;                            // by number
   std::map<uint32_t, std::shared_ptr<TextDictionary>> dictionaries_;  // by number of the column
   std::vector<KeptList> lists_;  // the latest last
   uint64_t changes_ = 0, changes_searched_ = UINT64_MAX;  // the latter: when the last search began
@@ -152,6 +169,10 @@ class ColumnStore {
   /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts columns of segments if the store
    * is full, in the order of eviction_order.h. Throws bad_alloc. */
   void add(StoredTable& table, const DecodedBlocks& decoded);
+
+  /* Merges one delta that is waiting for it into its segment; false: none is. Takes some 20 us. Throws bad_alloc. */
+  bool merge_next();
+  bool merges_wait() const;
 
   /* What is kept of each column, files in order; at most so many. */
   std::vector<TbCachedColumn> report(size_t most);
@@ -177,6 +198,13 @@ class ColumnStore {
   std::mutex tables_mutex_;
   std::map<std::array<uint64_t, 4>, std::shared_ptr<StoredTable>> tables_;
   size_t many_tables_ = 256;  // so many, and some may be empty
+
+  struct WaitingMerge {
+    std::weak_ptr<StoredTable> table;
+    uint32_t number;  // of the segment
+  };
+  mutable std::mutex merges_mutex_;  // taken last
+  std::deque<WaitingMerge> merges_;
 };
 
 }  // namespace turbine

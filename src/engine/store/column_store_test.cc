@@ -133,6 +133,96 @@ TEST_F(ColumnStoreTest, NewBlocksOfANewerLsnLeaveTheOthersDoubtful) {
   EXPECT_EQ(good({0}, 80), (Blocks{{1, 0xf}})) << "an older version does not come back";
 }
 
+TEST_F(ColumnStoreTest, FewChangedBlocksAreFoundBesideTheOthersUntilTheyAreMerged) {
+  const BlockMask few = 0xf0f;
+  add(1, 77, {0});
+  EXPECT_FALSE(store_.merges_wait());
+  EXPECT_FALSE(store_.merge_next());
+  add(1, 80, {0}, few, 6);
+  EXPECT_TRUE(store_.merges_wait());
+  auto found = find({0}, 80);
+  EXPECT_EQ(blocks_of(found.good), (Blocks{{1, few}}));
+  EXPECT_EQ(blocks_of(found.doubtful), (Blocks{{1, ~few}}));
+  EXPECT_EQ(found.good[0].segment->nrows(), 16u) << "nothing of the others was copied";
+  table_->confirm(found.doubtful[0], 80);
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, ~few}, {1, few}}));
+  EXPECT_EQ(doubtful({0}, 81), (Blocks{{1, ~few}, {1, few}}));
+  found = find({0}, 81);
+  table_->confirm(found.doubtful[1], 81);
+  EXPECT_EQ(good({0}, 81), (Blocks{{1, few}})) << "either is confirmed";
+  table_->confirm(found.doubtful[0], 81);
+  EXPECT_EQ(good({0}, 81), (Blocks{{1, ~few}, {1, few}}));
+
+  EXPECT_TRUE(store_.merge_next());
+  EXPECT_EQ(good({0}, 81), (Blocks{{1, kAll}}));
+  EXPECT_EQ(find({0}, 81).good[0].segment->page_lsn[3], 6u);
+  EXPECT_FALSE(store_.merge_next());
+  ColumnStore other(1 << 20);
+  const auto table = other.table({1, 2, 3, 0, 4, 5});
+  table->column_numbers({{1, TB_TYPE_INT4, ""}});
+  other.add(*table, decoded(1, 77, {0}));
+  EXPECT_EQ(store_.used(), other.used()) << "the delta is gone";
+}
+
+TEST_F(ColumnStoreTest, NoBlockIsFoundInBothVersions) {
+  add(1, 77, {0});
+  // Its page has another LSN under the same one of the map: some row was locked.
+  add(1, 77, {1}, 0x3, 6);
+  EXPECT_EQ(good({}, 77), (Blocks{{1, ~BlockMask{3}}, {1, 3}}));
+  EXPECT_EQ(good({0}, 77), (Blocks{{1, ~BlockMask{3}}}));
+  EXPECT_EQ(good({1}, 77), (Blocks{{1, 3}}));
+  EXPECT_TRUE(store_.merge_next());
+  EXPECT_EQ(good({}, 77), (Blocks{{1, kAll}}));
+  EXPECT_EQ(good({0}, 77), (Blocks{{1, ~BlockMask{3}}}));
+  EXPECT_EQ(good({1}, 77), (Blocks{{1, 3}}));
+}
+
+TEST_F(ColumnStoreTest, WhatIsNotFewIsMergedAtOnce) {
+  add(1, 77, {0});
+  add(1, 77, {1}, 0xf);
+  EXPECT_FALSE(store_.merges_wait()) << "another column of the same pages";
+  EXPECT_EQ(good({0, 1}, 77), (Blocks{{1, 0xf}}));
+  add(1, 80, {0}, 0x1ffff, 6);
+  EXPECT_FALSE(store_.merges_wait());
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0x1ffff}}));
+  add(1, 80, {0}, BlockMask{0xff} << 20, 7);
+  EXPECT_TRUE(store_.merges_wait());
+  add(1, 80, {0}, BlockMask{0x1ff} << 40, 7);
+  EXPECT_EQ(good({0}, 80), (Blocks{{1, 0x1ffff | BlockMask{0xff} << 20 | BlockMask{0x1ff} << 40}})) << "both at once";
+  add(2, 77, {0}, 0xff);
+  add(2, 77, {0}, 0x700);
+  EXPECT_EQ(good({0}, 77), (Blocks{{2, 0x7ff}})) << "a segment that is being filled";
+}
+
+TEST_F(ColumnStoreTest, ADeltaIsEvictedAndForgottenWithItsSegment) {
+  add(1, 77, {0});
+  add(1, 80, {0}, 0xf, 6);
+  const auto columns = store_.report(10);
+  ASSERT_EQ(columns.size(), 1u);
+  EXPECT_EQ(columns[0].rows, kRows) << "of each block once";
+  EXPECT_EQ(columns[0].good_blocks + columns[0].doubtful_blocks, 64u);
+  EXPECT_GT(store_.drop(1, 2, 3), 0u);
+  EXPECT_EQ(store_.used(), 0u);
+  EXPECT_TRUE(store_.merge_next()) << "of a table that is there no more";
+  EXPECT_EQ(store_.used(), 0u);
+
+  ColumnStore probe(1 << 20);
+  auto any = probe.table({9, 9, 9, 0, 9, 9});
+  any->column_numbers({{1, TB_TYPE_INT4, ""}});
+  probe.add(*any, decoded(0, 7, {0}));
+  ColumnStore small(10 * probe.used());
+  auto table = small.table({9, 9, 9, 0, 9, 9});
+  table->column_numbers({{1, TB_TYPE_INT4, ""}});
+  for (uint32_t i = 0; i < 40; i++) {
+    small.add(*table, decoded(i, 7, {0}));
+    small.add(*table, decoded(i, 8, {0}, 0xf, 6));
+    ASSERT_LE(small.used(), small.capacity());
+  }
+  while (small.merge_next()) ASSERT_LE(small.used(), small.capacity());
+  small.drop(9, 9, 9);
+  EXPECT_EQ(small.used(), 0u);
+}
+
 TEST_F(ColumnStoreTest, EvictsWhatWasNotUsedForLongest) {
   ColumnStore probe(1 << 20);
   auto any = probe.table({9, 9, 9, 0, 9, 9});
@@ -286,11 +376,21 @@ TEST_F(ColumnStoreTest, ManyThreadsAddConfirmAndFind) {
         for (const TakenSegment& taken : found.good)
           if (taken.segment->map_lsn != lsn || (taken.blocks & ~taken.segment->find(t % 3)->blocks) != 0) wrong++;
         for (const TakenSegment& taken : found.doubtful) table_->confirm(taken, lsn);
+        if (t < 3) add(i % 10, lsn, {t}, BlockMask{7} << i % 50, 1000 + i);
+        BlockMask seen[10] = {};
+        for (const TakenSegment& taken : find({}, lsn).good) {
+          BlockMask& blocks = seen[taken.segment->first_block / TB_SEGMENT_BLOCKS];
+          if ((blocks & taken.blocks) != 0) wrong++;
+          blocks |= taken.blocks;
+        }
+        if (t == 3) store_.merge_next();
       }
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0u);
   EXPECT_LE(store_.used(), store_.capacity());
+  store_.drop(1, 2, 3);
+  EXPECT_EQ(store_.used(), 0u) << "all is counted";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/store/column_codes.h"
+#include "engine/store/segment_delta.h"
 
 namespace turbine {
 namespace {
@@ -172,6 +173,84 @@ TEST(SegmentMerge, KeepsEveryValueWhereItBelongs) {
       if (next) segment = next;
       ASSERT_NO_FATAL_FAILURE(expect_equal(*segment, model, round));
     }
+  }
+}
+
+/* Few blocks at a time, as the store adds them: both versions together are what one would be. */
+TEST(SegmentMerge, ADeltaHoldsWhatItsBlocksAre) {
+  std::mt19937_64 random(11);
+  uint64_t next_page_lsn = 1, deltas = 0;
+  for (int run = 0; run < 40; run++) {
+    Model model;
+    std::shared_ptr<const Segment> main;
+    std::shared_ptr<Segment> delta;
+    auto dictionary = std::make_shared<TextDictionary>();
+    uint64_t map_lsn = 1;
+    for (int round = 0; round < 30; round++) {
+      if (random() % 3 == 0) map_lsn++;
+      Batch batch;
+      std::map<uint32_t, uint64_t> pages;
+      const uint64_t density = round == 0 || random() % 16 == 0 ? 64 : 1 + random() % 8;
+      for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+        if (random() % 64 >= density) continue;
+        const auto before = model.blocks.find(i);
+        const bool known = before != model.blocks.end();
+        const bool same = known && ((before->second.good && model.map_lsn == map_lsn) || random() % 8 == 0);
+        pages[i] = same ? before->second.page_lsn : next_page_lsn++;
+        const Rows rows = rows_of_page(i, pages[i]);
+        batch.blocks.blocks |= BlockMask{1} << i;
+        batch.blocks.page_lsn[i] = pages[i];
+        batch.blocks.first_row[i] = static_cast<uint32_t>(batch.ints.size());
+        batch.blocks.row_count[i] = static_cast<uint32_t>(rows.size());
+        for (const auto& row : rows) batch.push(row);
+      }
+      if (pages.empty()) continue;
+      const auto columns = static_cast<uint32_t>(random() % 8);
+      batch.blocks.map_lsn = map_lsn;
+      if (random() % 8 == 0) dictionary = std::make_shared<TextDictionary>(random() % 2 ? 3000 : 1 << 20);
+      batch.finish(columns, random() % 6 ? dictionary : nullptr);
+      if (main && goes_to_delta(*main, delta.get(), batch.blocks)) {
+        if (auto next = merge_segment(delta.get(), batch.blocks)) delta = next;
+        deltas++;
+      } else {
+        if (delta) main = merge_delta(main, *delta);
+        delta = nullptr;
+        if (auto next = merge_segment(main.get(), batch.blocks)) main = next;
+      }
+      model.add(map_lsn, pages, columns);
+      const auto merged = delta ? merge_delta(main, *delta) : main;
+      ASSERT_NO_FATAL_FAILURE(expect_equal(*merged, model, round));
+    }
+  }
+  EXPECT_GT(deltas, 200u);
+}
+
+/* Another query may have looked at the other one's pages since. */
+TEST(SegmentMerge, OfADeltaOfAnotherLsnTheNewerVersionsBlocksAreGood) {
+  Batch all, few;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    for (Batch* batch : {&all, &few}) {
+      batch->blocks.page_lsn[i] = batch == &all ? 5 : 6;
+      batch->blocks.first_row[i] = i;
+      batch->blocks.row_count[i] = 1;
+      batch->push({"1", "2", "three"});
+    }
+  }
+  all.blocks.blocks = ~BlockMask{0};
+  few.blocks.blocks = 0xff;
+  all.finish(1, nullptr);
+  few.finish(1, nullptr);
+  for (const uint64_t main_lsn : {8, 9, 10}) {
+    all.blocks.map_lsn = main_lsn;
+    few.blocks.map_lsn = 9;
+    const auto main = merge_segment(nullptr, all.blocks);
+    const auto delta = merge_segment(nullptr, few.blocks);
+    delta->good = 0x0f;
+    const auto merged = merge_delta(main, *delta);
+    EXPECT_EQ(merged->map_lsn, std::max<uint64_t>(main_lsn, 9));
+    EXPECT_EQ(merged->good, (main_lsn >= 9 ? ~BlockMask{0xff} : 0) | (main_lsn <= 9 ? BlockMask{0x0f} : 0));
+    EXPECT_EQ(merged->page_lsn[7], 6u);
+    EXPECT_EQ(merged->page_lsn[8], 5u);
   }
 }
 

@@ -6,6 +6,10 @@
  */
 #include "engine/wire/requests.h"
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
 #include "engine/wire/message_bytes.h"
 
 namespace turbine {
@@ -84,12 +88,22 @@ SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
   const uint64_t pages = (uint64_t{segments.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
   const uint64_t lsn_size = pages * sizeof(uint64_t);
   const uint64_t full_size = (pages + 7) / 8;
-  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() < lsn_size + full_size)
+  const uint64_t dirty_size = segments.ndirty * (sizeof(uint64_t) + sizeof(uint32_t));
+  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() < lsn_size + dirty_size + full_size)
     throw ProtocolError("SEGMENTS' sizes do not match");
-  request.map_lsn.resize(pages);
-  memcpy(request.map_lsn.data(), payload.data(), lsn_size);
-  request.bits = segment_bits(segments.nblocks, payload.subspan(lsn_size, full_size),
-                              payload.subspan(lsn_size + full_size));
+  const auto take = [&payload](auto& values, uint64_t count) {
+    values.resize(count);
+    const uint64_t size = count * sizeof values[0];
+    if (size > 0) memcpy(values.data(), payload.data(), size);
+    payload = payload.subspan(size);
+  };
+  take(request.map_lsn, pages);
+  take(request.dirty_lsn, segments.ndirty);
+  take(request.dirty, segments.ndirty);
+  if (std::adjacent_find(request.dirty.begin(), request.dirty.end(), std::greater_equal<>()) != request.dirty.end() ||
+      (!request.dirty.empty() && request.dirty.back() >= segments.nblocks))
+    throw ProtocolError("SEGMENTS with bad dirty blocks");
+  request.bits = segment_bits(segments.nblocks, payload.subspan(0, full_size), payload.subspan(full_size));
   return request;
 }
 

@@ -36,6 +36,8 @@ struct SegmentsRequest {
   TbSegments segments;
   std::vector<uint64_t> map_lsn;  // a page of the visibility map
   std::vector<uint8_t> bits;      // a bit a block; none is set behind the last
+  std::vector<uint32_t> dirty;    // blocks, ascending
+  std::vector<uint64_t> dirty_lsn;  // of their pages
 };
 
 /* TbChunk, whose runs follow it in the message. */

@@ -159,6 +159,29 @@ class Ring {
 
 }  // namespace
 
+PageLsns::PageLsns(const RelationFiles& files, MappedFiles& mapped, uint32_t nblocks) : files_(files) {
+  for (uint32_t file = 0; uint64_t{file} * kFileBlocks < nblocks; file++)
+    mapped_.push_back(mapped.find(files.fd(file)));
+}
+
+/* Blocks of one file at a time. */
+void PageLsns::read(std::span<const uint32_t> blocks, uint64_t* lsns) const {
+  while (!blocks.empty()) {
+    const uint32_t file = blocks.front() / kFileBlocks;
+    uint32_t pages[kMostPageLsns], count = 0;
+    while (count < std::min(blocks.size(), kMostPageLsns) && blocks[count] / kFileBlocks == file) {
+      pages[count] = blocks[count] % kFileBlocks;
+      count++;
+    }
+    if (file < mapped_.size() && mapped_[file])
+      mapped_[file]->read_lsns({pages, count}, lsns);
+    else
+      read_page_lsns(files_, blocks.first(count), lsns);
+    blocks = blocks.subspan(count);
+    lsns += count;
+  }
+}
+
 /* A file system that can not tell whether it would wait is asked otherwise. */
 void read_page_lsns(const RelationFiles& files, std::span<const uint32_t> blocks, uint64_t* lsns) {
   assert(blocks.size() <= kMostPageLsns);

@@ -1,4 +1,4 @@
-/* page_lsns_test.cc - LSNs of pages over several files, with io_uring and without. */
+/* page_lsns_test.cc - LSNs of pages over several files: mapped, with io_uring and without. */
 #include "engine/source/heap/page_lsns.h"
 
 #include <fcntl.h>
@@ -65,6 +65,32 @@ class PageLsnsTest : public ::testing::Test {
 };
 
 TEST_F(PageLsnsTest, AreThoseOfTheHeaders) { expect_lsns(files_); }
+
+TEST_F(PageLsnsTest, AreTheSameOfMappedFiles) {
+  MappedFiles mapped;
+  const PageLsns pages(files_, mapped, 2 * kFileBlocks + 10);
+  EXPECT_EQ(mapped.size(), 2u);
+  // In both files, behind their ends, and in a file that was not passed.
+  const std::vector<uint32_t> blocks{3, kPages - 1, kPages, kFileBlocks + 1, kFileBlocks + kPages, 2 * kFileBlocks};
+  std::vector<uint64_t> lsns(blocks.size(), 99);
+  pages.read(blocks, lsns.data());
+  EXPECT_EQ(lsns, (std::vector<uint64_t>{lsn_of(3), lsn_of(kPages - 1), 0, lsn_of(1), 0, 0}));
+}
+
+TEST_F(PageLsnsTest, AreReadWhereNoFileCanBeMapped) {
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  MappedFiles mapped;
+  const PageLsns pages(files_, mapped, 2 * kFileBlocks);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(mapped.size(), 0u);
+  uint64_t lsns[2] = {99, 99};
+  pages.read(std::vector<uint32_t>{kPages - 1, kFileBlocks + 1}, lsns);
+  EXPECT_EQ(lsns[0], lsn_of(kPages - 1));
+  EXPECT_EQ(lsns[1], lsn_of(1));
+}
 
 TEST_F(PageLsnsTest, AreReadOneByOneWhereThereIsNoRing) {
   rlimit limit;

@@ -2,8 +2,8 @@
  * relation_files.h - the open relation files of one relation, for one query.
  *
  * The backend opened them and passed the descriptors; they are closed with
- * this object and never kept beyond the query, because DROP TABLE and friends
- * rely on everyone letting go.
+ * this object, because DROP TABLE and friends rely on everyone letting go. What
+ * mapped_files.h keeps of them beyond the query goes when a file is removed.
  */
 #pragma once
 

@@ -36,14 +36,27 @@ StoredTable::Known known_of(const SegmentsRequest& request) {
   return {request.segments.nblocks, request.map_lsn.data(), request.bits.data()};
 }
 
+/* Of dirty blocks the file's LSN may be an old one: the backend has told what shared buffers have. */
+void put_dirty_lsns(const SegmentsRequest& request, std::span<const uint32_t> blocks, uint64_t* lsns) {
+#ifndef TB_MUTANT_DIRTY_LSN_IGNORED
+  auto dirty = std::lower_bound(request.dirty.begin(), request.dirty.end(), blocks.front());
+  for (size_t i = 0; i < blocks.size() && dirty != request.dirty.end(); i++) {
+    while (dirty != request.dirty.end() && *dirty < blocks[i]) ++dirty;
+    if (dirty != request.dirty.end() && *dirty == blocks[i])
+      lsns[i] = request.dirty_lsn[static_cast<size_t>(dirty - request.dirty.begin())];
+  }
+#endif
+}
+
 /* Of the segment's blocks, those whose pages have not changed since. */
-BlockMask unchanged_blocks(const TakenSegment& doubtful, const RelationFiles& files) {
+BlockMask unchanged_blocks(const TakenSegment& doubtful, const SegmentsRequest& request, const PageLsns& pages) {
   const Segment& segment = *doubtful.segment;
   uint32_t blocks[TB_SEGMENT_BLOCKS], count = 0;
   for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
     if (doubtful.blocks >> i & 1) blocks[count++] = segment.first_block + i;
   uint64_t lsns[TB_SEGMENT_BLOCKS];
-  read_page_lsns(files, {blocks, count}, lsns);
+  pages.read({blocks, count}, lsns);
+  put_dirty_lsns(request, {blocks, count}, lsns);
   BlockMask unchanged = 0;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t place = blocks[i] - segment.first_block;
@@ -245,8 +258,8 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
 }
 
 SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& request, const RelationFiles& files,
-                                                   const Device::SegmentShape& shape, WorkerPool& readers,
-                                                   const StartTasks& start) {
+                                                   MappedFiles& mapped, const Device::SegmentShape& shape,
+                                                   WorkerPool& readers, const StartTasks& start) {
   check_program();
   const uint32_t number = request.segments.part;
   if (number == 0 || number > parts_.size() || !parts_[number - 1].table ||
@@ -257,11 +270,12 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   std::unique_lock look = part.table->look_alone();
   StoredTable::Found found = part.table->find(*part.columns, known_of(request));
   Segments& doubtful = found.doubtful;
+  const PageLsns pages(files, mapped, part.nblocks);
   readers.run_all((doubtful.size() + kSegmentsPerLook - 1) / kSegmentsPerLook, [&](uint64_t job) {
     const size_t end = std::min(doubtful.size(), (job + 1) * kSegmentsPerLook);
     for (size_t i = job * kSegmentsPerLook; i < end; i++) {
       TakenSegment& some = doubtful[i];
-      some.blocks = unchanged_blocks(some, files);
+      some.blocks = unchanged_blocks(some, request, pages);
       if (some.blocks == 0) continue;
       part.table->confirm(some, request.map_lsn[some.segment->first_block / TB_BLOCKS_PER_MAP_PAGE]);
     }

@@ -20,6 +20,7 @@
 #include "engine/device/device.h"
 #include "engine/source/chunk_source.h"
 #include "engine/source/heap/chunk_layouts.h"
+#include "engine/source/heap/mapped_files.h"
 #include "engine/source/heap/relation_files.h"
 #include "engine/source/segments/zone_filter.h"
 #include "engine/store/column_store.h"
@@ -50,10 +51,10 @@ class SegmentSource final : public ChunkSource {
   Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, const Device::SegmentShape& shape,
              const StartTasks& start);
 
-  /* Answers the second: of the blocks whose pages are in `files` what they were when they
-   * were decoded. Waits for `readers`, not for drives. Throws ProtocolError. */
-  Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, const Device::SegmentShape& shape,
-                       WorkerPool& readers, const StartTasks& start);
+  /* Answers the second: of the blocks whose pages are what they were when they were decoded, in `files` or as the
+   * request says of dirty ones. Waits for `readers`, not for drives. Throws ProtocolError. */
+  Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, MappedFiles& mapped,
+                       const Device::SegmentShape& shape, WorkerPool& readers, const StartTasks& start);
 
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;

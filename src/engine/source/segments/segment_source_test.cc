@@ -68,7 +68,8 @@ TEST(SegmentSource, WhatAnotherQueryHasConfirmedIsNotLookedAtAgain) {
   std::unique_lock other = table->look_alone();
   std::thread query([&] {
     const RelationFiles files = changed_pages();
-    EXPECT_EQ(source.take_unchanged(request, files, shape, readers, [](auto) {}).blocks, TB_SEGMENT_BLOCKS);
+    MappedFiles mapped;
+    EXPECT_EQ(source.take_unchanged(request, files, mapped, shape, readers, [](auto) {}).blocks, TB_SEGMENT_BLOCKS);
   });
   // Long enough for the query to have looked, if it does not wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -21,8 +21,11 @@
 
 /* Of larger relations, what a message has room for: two bits a block, and LSNs. */
 #define MOST_BLOCKS (1500 * TB_BLOCKS_PER_MAP_PAGE)
+/* Dirty blocks that are asked for by their pages' LSNs; others are copied. */
+#define MOST_DIRTY (1 << 18)
 StaticAssertDecl(sizeof(TbSegments) + sizeof(TbSegmentsTaken) + MOST_BLOCKS / 4 +
-						 1500 * sizeof(uint64) <
+						 1500 * sizeof(uint64) +
+						 MOST_DIRTY * (sizeof(uint64) + sizeof(uint32)) <
 					 TB_MAX_MESSAGE,
 				 "bits of a part fit into a message");
 StaticAssertDecl(TB_BLOCKS_PER_MAP_PAGE % 64 == 32,
@@ -103,12 +106,21 @@ compress_bits(const TbSegments *head, const uint8 *bits, uint8 *full, uint8 *res
 	return size;
 }
 
+/* Blocks that are dirty in shared buffers, and the LSNs that their pages have there. */
+typedef struct DirtyPages
+{
+	uint32	count;
+	uint32	room;
+	uint64 *lsn;
+	uint32 *blocks; /* ascending */
+} DirtyPages;
+
 /* `head` says how many of the bits are set. */
 static bool
 send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
-			  const uint8 *bits)
+			  const DirtyPages *dirty, const uint8 *bits)
 {
-	struct iovec parts[4];
+	struct iovec parts[6];
 	uint8		*full = palloc0((head->nmap_pages + 7) / 8);
 	uint8		*rest = palloc((head->nblocks + 7) / 8);
 	bool		 ok;
@@ -117,11 +129,15 @@ send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 	parts[0].iov_len = sizeof(*head);
 	parts[1].iov_base = unconstify(uint64 *, lsn);
 	parts[1].iov_len = head->nmap_pages * sizeof(uint64);
-	parts[2].iov_base = full;
-	parts[2].iov_len = (head->nmap_pages + 7) / 8;
-	parts[3].iov_base = rest;
-	parts[3].iov_len = compress_bits(head, bits, full, rest);
-	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 4, NULL, 0);
+	parts[2].iov_base = dirty->lsn;
+	parts[2].iov_len = dirty->count * sizeof(uint64);
+	parts[3].iov_base = dirty->blocks;
+	parts[3].iov_len = dirty->count * sizeof(uint32);
+	parts[4].iov_base = full;
+	parts[4].iov_len = (head->nmap_pages + 7) / 8;
+	parts[5].iov_base = rest;
+	parts[5].iov_len = compress_bits(head, bits, full, rest);
+	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 6, NULL, 0);
 	pfree(full);
 	pfree(rest);
 	return ok;
@@ -134,6 +150,7 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 {
 	TbSegments		 *head;
 	TbCachedSegments *segments;
+	DirtyPages		  none = {0};
 	TbCachePolicy	  policy = tb_cache_policy_of(RelationGetRelid(rel));
 
 	*ok = true;
@@ -164,7 +181,7 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 		return NULL;
 	if ((head->flags & TB_SEGMENTS_WHOLE) != 0 && !in_chunks && head->asked == nblocks)
 		head->flags |= TB_SEGMENTS_ENDS;
-	*ok = send_question(query, head, segments->lsn, segments->bits);
+	*ok = send_question(query, head, segments->lsn, &none, segments->bits);
 	return segments;
 }
 
@@ -272,11 +289,40 @@ tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery *query)
 	return true;
 }
 
-/* Of doubtful blocks, those whose pages the file has as they are. */
-static uint64
-keep_clean(TbCachedSegments *segments)
+/* Notes the page's LSN; false if there is none to be had. On a standby only the file's
+ * counts. */
+static bool
+add_dirty(const TbCachedSegments *segments, BlockNumber block, DirtyPages *dirty)
 {
-	uint64 clean = 0;
+	uint64 lsn;
+
+	if ((segments->question.flags & TB_SEGMENTS_RECOVERY) != 0 ||
+		dirty->count >= MOST_DIRTY)
+		return false;
+	lsn = tb_direct_buffer_lsn(segments->direct, block);
+	if (lsn == 0)
+		return false;
+	if (dirty->count == dirty->room)
+	{
+		dirty->room = Max(1024, 2 * dirty->room);
+		dirty->lsn = dirty->lsn == NULL ?
+			palloc(dirty->room * sizeof(uint64)) :
+			repalloc(dirty->lsn, dirty->room * sizeof(uint64));
+		dirty->blocks = dirty->blocks == NULL ?
+			palloc(dirty->room * sizeof(uint32)) :
+			repalloc(dirty->blocks, dirty->room * sizeof(uint32));
+	}
+	dirty->lsn[dirty->count] = lsn;
+	dirty->blocks[dirty->count++] = block;
+	return true;
+}
+
+/* Of doubtful blocks, those whose pages the file has as they are, and those that are dirty
+ * in shared buffers. */
+static uint64
+keep_known(TbCachedSegments *segments, DirtyPages *dirty)
+{
+	uint64 known = 0;
 
 	for (BlockNumber block = 0; block < segments->question.nblocks; block++)
 	{
@@ -286,28 +332,38 @@ keep_clean(TbCachedSegments *segments)
 			block |= 7;
 		else if ((*byte & (1 << (block % 8))) == 0)
 			continue;
-		else if (tb_direct_block(segments->direct, block))
-			clean++;
+		else if (tb_direct_block(segments->direct, block) ||
+				 add_dirty(segments, block, dirty))
+			known++;
 		else
 			*byte &= ~(1 << (block % 8));
 	}
-	return clean;
+	return known;
 }
 
 bool
 tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query)
 {
-	uint64 doubtful;
+	uint64	   doubtful;
+	DirtyPages dirty = {0};
+	bool	   ok;
 
-	segments->question.asked = keep_clean(segments);
+	segments->question.asked = keep_known(segments, &dirty);
+	segments->question.ndirty = dirty.count;
 	if (segments->question.asked == 0)
 		return true;
 	segments->question.flags |= TB_SEGMENTS_CLEAN;
 	segments->question.flags &= ~TB_SEGMENTS_ENDS;
-	return send_question(query, &segments->question, segments->lsn,
-						 segments->doubtful_bits) &&
+	ok = send_question(query, &segments->question, segments->lsn, &dirty,
+					   segments->doubtful_bits) &&
 		receive_answer(segments, query, segments->doubtful_bits, segments->bits, NULL,
 					   &doubtful);
+	if (dirty.room > 0)
+	{
+		pfree(dirty.lsn);
+		pfree(dirty.blocks);
+	}
+	return ok;
 }
 
 static bool

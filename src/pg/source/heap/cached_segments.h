@@ -50,8 +50,8 @@ extern TbCachedSegments *tb_cached_segments_ask(TbServiceQuery *query, Relation 
 /* Awaits the answer; answers come in the order of the questions. */
 extern bool tb_cached_segments_await(TbCachedSegments *segments, TbServiceQuery *query);
 
-/* Asks for doubtful blocks that are not dirty in shared buffers, and awaits the answer.
- * turbined has the part's files. */
+/* Asks for doubtful blocks, by the files' pages or, of dirty ones, by the LSNs in shared
+ * buffers, and awaits the answer. turbined has the part's files. */
 extern bool tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query);
 
 /* The first block from this one on of which something is left to do: turbined does not

@@ -2,13 +2,15 @@
  * buffer_lookup.c - see buffer_lookup.h.
  *
  * Relies on buf_internals.h; only reads there. Called by the classification of blocks
- * and by the count of feeders. The answer is a hint that is old as soon as it is given;
- * it must pin and lock nothing.
+ * and by the count of feeders, for cached columns. An answer is old as soon as it is given;
+ * to find it nothing is pinned, and no more is locked than the partition of the buffer
+ * table, which keeps a buffer that was found from becoming another block's.
  */
 #include "postgres.h"
 
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "utils/rel.h"
 
 #include "pg/source/heap/visibility/buffer_lookup.h"
@@ -16,29 +18,49 @@
 /* At even distances: what is there lies in long pieces. */
 #define SAMPLED_BLOCKS 16
 
-TbBufferState
-tb_buffer_lookup(Relation rel, BlockNumber block)
+/* Locks the block's partition of the buffer table; NULL: the block has no buffer. */
+static BufferDesc *
+find_buffer(Relation rel, BlockNumber block, LWLock **partition)
 {
-	BufferTag	  tag;
-	uint32		  hash;
-	LWLock		 *partition;
-	int			  buffer_id;
-	TbBufferState state = TB_BUFFER_ABSENT;
+	BufferTag tag;
+	uint32	  hash;
+	int		  buffer_id;
 
 	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
 	hash = BufTableHashCode(&tag);
-	partition = BufMappingPartitionLock(hash);
-	LWLockAcquire(partition, LW_SHARED);
+	*partition = BufMappingPartitionLock(hash);
+	LWLockAcquire(*partition, LW_SHARED);
 	buffer_id = BufTableLookup(&tag, hash);
-	if (buffer_id >= 0)
-	{
-		BufferDesc *header = GetBufferDescriptor(buffer_id);
+	return buffer_id >= 0 ? GetBufferDescriptor(buffer_id) : NULL;
+}
 
+TbBufferState
+tb_buffer_lookup(Relation rel, BlockNumber block)
+{
+	LWLock		 *partition;
+	BufferDesc	 *header = find_buffer(rel, block, &partition);
+	TbBufferState state = TB_BUFFER_ABSENT;
+
+	if (header != NULL)
 		state = (pg_atomic_read_u32(&header->state) & BM_DIRTY) != 0 ? TB_BUFFER_DIRTY :
 																	   TB_BUFFER_CLEAN;
-	}
 	LWLockRelease(partition);
 	return state;
+}
+
+/* The page is not locked. Of an LSN that is being written both halves are as they were
+ * before if the result is that of before. */
+XLogRecPtr
+tb_buffer_page_lsn(Relation rel, BlockNumber block)
+{
+	LWLock	   *partition;
+	BufferDesc *header = find_buffer(rel, block, &partition);
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+
+	if (header != NULL && (pg_atomic_read_u32(&header->state) & BM_VALID) != 0)
+		lsn = PageGetLSN(BufferGetPage(BufferDescriptorGetBuffer(header)));
+	LWLockRelease(partition);
+	return lsn;
 }
 
 double

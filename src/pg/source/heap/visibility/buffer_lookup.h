@@ -6,6 +6,7 @@
 
 #include "postgres.h"
 
+#include "access/xlogdefs.h"
 #include "storage/block.h"
 #include "utils/relcache.h"
 
@@ -18,6 +19,10 @@ typedef enum TbBufferState
 
 /* About 100 ns; may be out of date at once. */
 extern TbBufferState tb_buffer_lookup(Relation rel, BlockNumber block);
+
+/* The LSN of the block's page as it is now, 0 if it is not in shared buffers. A change that
+ * is being made beside may be in the page already. */
+extern XLogRecPtr tb_buffer_page_lsn(Relation rel, BlockNumber block);
 
 /* The part of the relation's first `nblocks` blocks that is there, 0 to 1, judged by
  * a few of them. */

@@ -20,6 +20,10 @@
  * bits that are set, without a new LSN, so after its commit a dirty block can
  * lie under a map page older than any checkpoint.
  *
+ * A dirty block that was decoded before needs no copy if its page in shared buffers has the
+ * LSN that it had then. The map was copied before the look: a change that the snapshot
+ * could see had been made, with its LSN, before the bit was set.
+ *
  * Relies on buf_internals.h; only reads there.
  */
 #include "postgres.h"
@@ -238,6 +242,12 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
 	}
 	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
+}
+
+XLogRecPtr
+tb_direct_buffer_lsn(const TbDirect *direct, BlockNumber block)
+{
+	return tb_buffer_page_lsn(direct->rel, block);
 }
 
 bool

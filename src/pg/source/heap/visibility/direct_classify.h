@@ -43,6 +43,10 @@ extern uint64 tb_direct_export(const TbDirect *direct, BlockNumber nblocks,
 
 extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
 
+/* Of a block that may not be read directly: the LSN of its page in shared buffers, looked
+ * up after the map; 0 if it is not there. */
+extern XLogRecPtr tb_direct_buffer_lsn(const TbDirect *direct, BlockNumber block);
+
 /* Whether the map calls the block all-visible, whatever the buffers have of it. */
 extern bool tb_direct_all_visible(const TbDirect *direct, BlockNumber block);
 
