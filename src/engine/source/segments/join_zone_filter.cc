@@ -29,6 +29,13 @@ bool raises_before_sink(const Program& program) {
          });
 }
 
+bool loses_rows_without_match(const TbJoin& join) {
+#ifdef TB_MUTANT_UNMATCHED_SEGMENT_EXCLUDED
+  return join.kind != TB_JOIN_ANTI;
+#endif
+  return join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_SEMI;
+}
+
 /* Widening changes no integer. */
 bool widens(const TbExpr& expr) {
   return expr.op == TB_EXPR_CALL && (expr.index == TB_FN_INT2_TO_INT4 || expr.index == TB_FN_INT2_TO_INT8 ||
@@ -49,10 +56,8 @@ JoinZoneFilter::JoinZoneFilter(const Program& program, const JoinTables& tables)
   if (raises_before_sink(program)) return;
   for (size_t i = 0; i < program.joins().size(); i++) {
     const TbJoin& join = program.joins()[i];
-#ifndef TB_MUTANT_UNMATCHED_SEGMENT_EXCLUDED
     if (join.kind == TB_JOIN_FULL) return;
-#endif
-    if (join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_SEMI) add(program, join, tables[i]);
+    if (loses_rows_without_match(join)) add(program, join, tables[i]);
   }
 }
 
