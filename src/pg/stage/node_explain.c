@@ -132,7 +132,8 @@ tb_explain_segments(const char *prefix, const TbRunStats *stats, ExplainState *e
 							es);
 		if (done->cached_bytes > 0)
 			ExplainPropertyText(psprintf("%sCached Columns", prefix),
-								psprintf("%u read=" UINT64_FORMAT "kB", done->cached_columns,
+								psprintf("%u read=" UINT64_FORMAT "kB",
+										 done->cached_columns,
 										 (done->cached_bytes + 1023) / 1024),
 								es);
 		return;

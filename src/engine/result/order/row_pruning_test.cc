@@ -164,8 +164,7 @@ TEST(RowPruning, SegmentsOfLaterRowsAreExcluded) {
       std::vector<std::vector<Cell>> first = seen;
       std::sort(first.begin(), first.end(), [&](const auto& a, const auto& b) { return compare_rows(keys, a, b) < 0; });
       bool all_later = seen.size() >= limit;
-      for (const Cell& cell : all.values[s])
-        all_later = all_later && compare_rows(keys, {cell}, first[limit - 1]) > 0;
+      for (const Cell& cell : all.values[s]) all_later = all_later && compare_rows(keys, {cell}, first[limit - 1]) > 0;
       ASSERT_EQ(limiting.excludes(*all.segments[s], {7}), all_later) << "round " << round << ", segment " << s;
       excluded += all_later;
       HostRowStore store(shape, false, 64, budget);

@@ -38,8 +38,8 @@ bool loses_rows_without_match(const TbJoin& join) {
 
 /* Widening changes no integer. */
 bool widens(const TbExpr& expr) {
-  return expr.op == TB_EXPR_CALL && (expr.index == TB_FN_INT2_TO_INT4 || expr.index == TB_FN_INT2_TO_INT8 ||
-                                     expr.index == TB_FN_INT4_TO_INT8);
+  return expr.op == TB_EXPR_CALL &&
+         (expr.index == TB_FN_INT2_TO_INT4 || expr.index == TB_FN_INT2_TO_INT8 || expr.index == TB_FN_INT4_TO_INT8);
 }
 
 /* The column of the source whose values the expression has. */
@@ -91,8 +91,7 @@ bool JoinZoneFilter::excludes(const Segment& segment, const std::vector<uint32_t
 }
 
 bool JoinZoneFilter::excludes(const StoredColumn::Zone* zones) const {
-  return all_ ||
-         std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) { return key.misses(zones[key.column]); });
+  return all_ || std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) { return key.misses(zones[key.column]); });
 }
 
 }  // namespace turbine

@@ -79,7 +79,8 @@ TEST(JoinZoneFilter, ExcludesWhatHasNoKeyAndNothingElse) {
     const bool wide = round % 3 == 2;
     std::vector<int64_t> keys;
     const auto offset = static_cast<int64_t>(random() % 2000) - 1000;
-    for (uint64_t i = 0, n = 1 + random() % 40; i < n; i++) keys.push_back(offset + static_cast<int64_t>(random() % 200));
+    for (uint64_t i = 0, n = 1 + random() % 40; i < n; i++)
+      keys.push_back(offset + static_cast<int64_t>(random() % 200));
     std::set<int64_t> all(keys.begin(), keys.end());
     if (wide) all.insert(int64_t{1} << 60);
     keys.assign(all.begin(), all.end());
@@ -102,7 +103,8 @@ TEST(JoinZoneFilter, EndsOfTheRangeDoNotOverflow) {
   constexpr int64_t least = std::numeric_limits<int64_t>::min(), greatest = std::numeric_limits<int64_t>::max();
   for (const std::vector<int64_t>& keys : {std::vector{least, least + 3}, {greatest - 3, greatest}, {int64_t{0}}}) {
     EXPECT_FALSE(excludes(one_join(TB_JOIN_INNER), {table_of_keys(keys)}, {zone(least, greatest)}));
-    EXPECT_EQ(excludes(one_join(TB_JOIN_INNER), {table_of_keys(keys)}, {zone(greatest, greatest)}), keys.back() != greatest);
+    EXPECT_EQ(excludes(one_join(TB_JOIN_INNER), {table_of_keys(keys)}, {zone(greatest, greatest)}),
+              keys.back() != greatest);
     EXPECT_EQ(excludes(one_join(TB_JOIN_INNER), {table_of_keys(keys)}, {zone(least, least)}), keys[0] != least);
   }
 }

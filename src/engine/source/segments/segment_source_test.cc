@@ -127,8 +127,8 @@ class TakenSegments : public ::testing::Test {
 
   ColumnStore store_{1 << 20};
   static constexpr TbFileIdentity kFile = {1, 2, 3, 0, 4, 5};
-  std::shared_ptr<const Program> sums_ =
-      std::make_shared<const Program>(Program::parse(testing::sum_program(false).blob()));
+  std::shared_ptr<const Program> sums_ = std::make_shared<const Program>(
+      Program::parse(testing::sum_program(false).blob()));
   std::shared_ptr<const std::string> params_ = std::make_shared<const std::string>(testing::params_block({}));
   const std::vector<uint8_t> bits_ = std::vector<uint8_t>(kBlocks / 8, 0xff);
   std::shared_ptr<StoredTable> table_;
