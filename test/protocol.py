@@ -244,11 +244,12 @@ def cached():
     for case in framing("parts", SEGMENTS_TAKEN):
         yield replace(case, settings=CACHED)
     for fields in ({"part": 0}, {"part": 2}, {"part": HUGE32}, {"blocks": 0}, {"blocks": HUGE64}, {"rows": HUGE64},
-                   {"bytes": HUGE64}, {"excluded": HUGE64}, {"doubtful": 1}, {"doubtful": HUGE64}):
+                   {"excluded": HUGE64}, {"excluded_rows": HUGE64}, {"segments": HUGE64}, {"excluded_by_filter": HUGE64},
+                   {"excluded_by_join": HUGE64}, {"doubtful": 1}, {"doubtful": HUGE64}):
         yield spoil(SEGMENTS_TAKEN, "set", f"{fields}", fields=fields)
     # Bits behind the end, or of blocks that were not asked for.
     for number in ("ff" * 8, "00" * 4, "01"):
-        yield spoil(SEGMENTS_TAKEN, "bytes", f"{number} at 48", offset=48, hex=number)
+        yield spoil(SEGMENTS_TAKEN, "bytes", f"{number} at 72", offset=72, hex=number)
     for do in ("twice", "silence", "kill"):
         yield spoil(SEGMENTS_TAKEN, do, hangs=do == "silence")
     for early, size in ((QUERY_DONE, 96), (CHUNK_DONE, 24), (CHUNK_READ, 8), (RESULT_BATCH, 32), (FAILED, 252)):

@@ -58,7 +58,8 @@ FIELDS = {
     22: (struct.Struct("<QQ"), ("memory_id", "memory_size")),
     24: (struct.Struct("<IIIIQQIIIIII"), ("tablespace", "database", "file_number", "reserved", "inode", "birth_ns", "part",
                                          "layout", "nblocks", "nmap_pages", "flags", "reserved2")),
-    25: (struct.Struct("<IIQQQQQ"), ("part", "reserved", "blocks", "rows", "bytes", "excluded", "doubtful")),
+    25: (struct.Struct("<IIQQQQQQQQ"), ("part", "reserved", "blocks", "rows", "excluded", "excluded_rows", "segments",
+                                       "excluded_by_filter", "excluded_by_join", "doubtful")),
 }
 
 

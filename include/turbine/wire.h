@@ -383,7 +383,10 @@ typedef struct TbSegmentsTaken
 	uint64_t rows;
 	uint64_t excluded; /* of `blocks`: least and greatest values say that no row passes */
 	uint64_t excluded_rows;
-	uint64_t doubtful; /* blocks that B may ask for again */
+	uint64_t segments; /* that `blocks` are of */
+	uint64_t excluded_by_filter; /* of `segments` */
+	uint64_t excluded_by_join;	 /* of the others: no row has a match */
+	uint64_t doubtful;			 /* blocks that B may ask for again */
 	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these; ROWS:
 	 * if any are excluded, as many again for these */
 } TbSegmentsTaken;
@@ -546,16 +549,20 @@ typedef struct TbQueryDone
 	uint64_t	transfer_us;
 	uint64_t	decode_us;
 	uint64_t	compute_us;
-	uint64_t	finish_us;	   /* merging and writing groups; building a table */
+	uint64_t	finish_us;		   /* merging and writing groups; building a table */
 	uint64_t	table_grows;
-	uint64_t	table_bytes;   /* BUILD */
-	uint32_t	table_kind;	   /* BUILD: TbTableKind */
-	uint32_t	table_chained; /* BUILD: some rows have equal keys */
-	uint32_t	table_kept;	   /* BUILD: an earlier query has built it */
-	uint32_t	reserved;
-	uint64_t	join_rows[16]; /* tuples after each join */
-	uint64_t	sort_us;	   /* result plan: windows, order, limit */
-	uint64_t	rows_sorted;   /* rows that it was given */
+	uint64_t	table_bytes;	   /* BUILD */
+	uint32_t	table_kind;		   /* BUILD: TbTableKind */
+	uint32_t	table_chained;	   /* BUILD: some rows have equal keys */
+	uint32_t	table_kept;		   /* BUILD: an earlier query has built it */
+	uint32_t	cached_columns;	   /* that were read */
+	uint64_t	join_rows[16];	   /* tuples after each join */
+	uint64_t	cached_bytes;	   /* of cached columns that were read */
+	uint64_t	excluded_by_order; /* segments that were taken and not read: all rows come
+									* after those that the result plan's limit leaves */
+	uint64_t	blocks_excluded_by_order;
+	uint64_t	sort_us;		   /* result plan: windows, order, limit */
+	uint64_t	rows_sorted;	   /* rows that it was given */
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
 	uint64_t	phase_ns[TB_PHASE_COUNT];	   /* PROFILE: from READY until now, each moment
 												* shared by what threads and streams were at; WAIT:

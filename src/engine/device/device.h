@@ -89,6 +89,9 @@ struct ChunkOutcome {
   uint64_t rows_in = 0;
   uint64_t rows_passed = 0;
   uint64_t join_rows[TB_MAX_JOINS] = {};  // tuples after each join
+  // kSegments
+  uint64_t cached_bytes = 0;  // of the columns that were read
+  uint64_t segments_excluded = 0, blocks_excluded = 0;  // by RowLimit: not read, and no part of rows_in
 };
 
 struct DeviceQueryStats {
@@ -121,7 +124,7 @@ class DeviceQuery {
   /* Chunks to be decoded ahead that wait for those of other queries. */
   virtual size_t waiting() const { return 0; }
 
-  /* PROJECT, before the first chunk: other rows than these need not be kept. */
+  /* PROJECT, before the first chunk: other rows than these need not be kept, nor segments without them read. */
   virtual void limit_rows(std::shared_ptr<const RowLimit>) {}
 
   /* After every chunk is done: combines partial results, builds the table.

@@ -32,6 +32,8 @@ class JoinTable {
   uint64_t rows() const { return rows_; }
   /* Of the first keys; those that are no integers are empty. */
   const std::vector<KeyBounds>& bounds() const { return bounds_; }
+  /* Whether some row may have a first key from `first` to `last`; true where finding out would take long. */
+  bool may_have_key(int64_t first, int64_t last) const;
   uint64_t charged_bytes() const { return block_.size(); }
 
   /* Does any look-up find at most one row? */

@@ -1,6 +1,6 @@
 /*
  * row_limit.h - which of the rows that a PROJECT keeps may still be returned: all
- * others can go while the input comes.
+ * others can go while the input comes, and segments that have no such rows need not be read.
  *
  * execution/ gives it to a query whose result plan has a limit; sinks ask it
  * between chunks. Any thread.
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/device/result_batch.h"
+#include "engine/device/zone_order.h"
 #include "engine/memory/host_memory.h"
 
 namespace turbine {
@@ -23,6 +24,13 @@ class RowLimit {
 
   /* The numbers of the batch's rows that stay, ascending. Throws DeviceError. */
   virtual std::vector<uint32_t> rows_that_stay(const ResultBatch& batch, MemoryBudget& budget) const = 0;
+
+  /* By what segments are best visited; null: they may not be left out. */
+  virtual const ZoneOrder* zone_order() const { return nullptr; }
+
+  /* Whether all rows of a segment come after those that stay, as far as rows have been seen. `columns`: as
+   * SegmentMorsel has them. */
+  virtual bool excludes(const Segment&, const std::vector<uint32_t>&) const { return false; }
 };
 
 }  // namespace turbine

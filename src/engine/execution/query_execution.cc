@@ -59,10 +59,10 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   heap_.emplace(*program_, std::move(files), (request.query.flags & TB_QUERY_CHECKSUMS) != 0, engine_.readers,
                 profile_.get());
   columns_.emplace(*program_);
-  segments_.emplace(engine_.column_store, program_, params_);
   check_table_number(request.query);
   table_number_ = request.query.join_table;
   const JoinTables probed = probed_join_tables(*program_, tables_);
+  segments_.emplace(engine_.column_store, program_, params_, probed);
 
   const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
   host_because_ = choice.host_because;
@@ -138,7 +138,11 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
                                 profile_.get());
   }
   if (program_->full_joins_end() > 0) unmatched_.emplace(*program_, probed, slots.max_rows());
-  if (prune) device_query->limit_rows(std::make_shared<const RowPruning>(*plan_));
+  if (prune) {
+    const auto limit = std::make_shared<const RowPruning>(*plan_, *program_);
+    if (limit->zone_order()) segments_->visit_by(*limit->zone_order());
+    device_query->limit_rows(limit);
+  }
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
@@ -351,6 +355,9 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
 void QueryExecution::add_to_totals(const ChunkOutcome& outcome) {
   totals_.rows_in += outcome.rows_in;
   totals_.rows_passed += outcome.rows_passed;
+  totals_.cached_bytes += outcome.cached_bytes;
+  totals_.excluded_by_order += outcome.segments_excluded;
+  totals_.blocks_excluded_by_order += outcome.blocks_excluded;
   for (size_t i = 0; i < TB_MAX_JOINS; i++) totals_.join_rows[i] += outcome.join_rows[i];
 }
 
@@ -490,6 +497,7 @@ void QueryExecution::send_done() {
   totals_.decode_us = stats.decode_us;
   totals_.compute_us = stats.compute_us;
   totals_.table_grows = stats.table_grows;
+  if (totals_.cached_bytes > 0) totals_.cached_columns = static_cast<uint32_t>(program_->source_columns());
   if (profile_) {
     const auto phases = profile_->phases();
     std::copy(phases.begin(), phases.end(), totals_.phase_ns);

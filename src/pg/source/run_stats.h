@@ -23,6 +23,14 @@ typedef struct TbBlockStats
 					  * chunk had moved */
 } TbBlockStats;
 
+/* Segments of cached columns; the blocks of those left out are excluded ones. */
+typedef struct TbSegmentStats
+{
+	uint64 taken;
+	uint64 by_filter; /* of these, left out: no row passes */
+	uint64 by_join;	  /* no row has a match; service.done says what an order has left out */
+} TbSegmentStats;
+
 /* Parallel workers that copied pages. */
 typedef struct TbFeederStats
 {
@@ -35,6 +43,7 @@ typedef struct TbRunStats
 {
 	TbServiceStats service;
 	TbBlockStats   blocks;
+	TbSegmentStats segments;
 	TbFeederStats  feeders;
 	uint64		   rows_deferred;
 	uint64		   rows_excluded;	 /* ROWS: with their blocks */

@@ -106,6 +106,52 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks.moved, es);
 }
 
+static const char *
+left_out(const char *by, uint64 segments)
+{
+	return segments == 0 ? "" : psprintf(" %s=" UINT64_FORMAT, by, segments);
+}
+
+void
+tb_explain_segments(const char *prefix, const TbRunStats *stats, ExplainState *es)
+{
+	const TbSegmentStats *segments = &stats->segments;
+	const TbQueryDone	 *done = &stats->service.done;
+	bool left = segments->by_filter + segments->by_join + done->excluded_by_order > 0;
+
+	if (segments->taken == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText(psprintf("%sSegments", prefix),
+							psprintf("taken=" UINT64_FORMAT "%s%s%s%s", segments->taken,
+									 left ? " excluded by" : "",
+									 left_out("filter", segments->by_filter),
+									 left_out("join", segments->by_join),
+									 left_out("order", done->excluded_by_order)),
+							es);
+		if (done->cached_bytes > 0)
+			ExplainPropertyText(psprintf("%sCached Columns", prefix),
+								psprintf("%u read=" UINT64_FORMAT "kB",
+										 done->cached_columns,
+										 (done->cached_bytes + 1023) / 1024),
+								es);
+		return;
+	}
+	ExplainPropertyUInteger(psprintf("%sSegments Taken", prefix), NULL, segments->taken,
+							es);
+	ExplainPropertyUInteger(psprintf("%sSegments Excluded by Filter", prefix), NULL,
+							segments->by_filter, es);
+	ExplainPropertyUInteger(psprintf("%sSegments Excluded by Join", prefix), NULL,
+							segments->by_join, es);
+	ExplainPropertyUInteger(psprintf("%sSegments Excluded by Order", prefix), NULL,
+							done->excluded_by_order, es);
+	ExplainPropertyUInteger(psprintf("%sCached Columns", prefix), NULL,
+							done->cached_columns, es);
+	ExplainPropertyUInteger(psprintf("%sCached Bytes Read", prefix), "B",
+							done->cached_bytes, es);
+}
+
 /* Parallel workers that helped with the buffered blocks, and how many they took. */
 static void
 explain_feeders(const TbRunStats *stats, ExplainState *es)
@@ -199,6 +245,7 @@ tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 
 	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
 	explain_blocks(stats, es);
+	tb_explain_segments("", stats, es);
 	explain_feeders(stats, es);
 	if (ran)
 	{

@@ -30,6 +30,11 @@ extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
 extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
 
 /* Device, Blocks, JIT, Transferred, of a query that has run. */
+/* Of cached columns: what was left out, and by what; and what was read. Labels begin with
+ * the prefix. Nothing if none were taken. */
+extern void tb_explain_segments(const char *prefix, const TbRunStats *stats,
+								ExplainState *es);
+
 extern void tb_explain_stats(const TbRunStats *stats, ExplainState *es);
 
 /* Where the node's wall time went, in all its runs so far. */

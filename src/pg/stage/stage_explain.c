@@ -147,6 +147,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 										 "" :
 										 psprintf(" feeders=%u", stats->feeders.launched)),
 							es);
+		tb_explain_segments("Inner ", stats, es);
 		return;
 	}
 	ExplainPropertyText("Inner Table", table_kind_name(done->table_kind), es);
@@ -158,6 +159,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks.buffered, es);
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks.direct, es);
 	ExplainPropertyUInteger("Inner Blocks Cached", NULL, stats->blocks.cached, es);
+	tb_explain_segments("Inner ", stats, es);
 	ExplainPropertyBool("Inner Table Kept", done->table_kept != 0, es);
 	if (stats->feeders.launched > 0)
 		ExplainPropertyUInteger("Inner Feeders", NULL, stats->feeders.launched, es);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/device/excluded_segments.h"
 #include "engine/store/column_codes.h"
 
 namespace turbine {
@@ -389,36 +390,48 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
   run_pipeline(worker, progress, call);
 }
 
-/* Columns that earlier queries have decoded: as many calls as there are gaps between the
- * blocks that are taken. */
+/* Columns that earlier queries have decoded. What a limit leaves may get clear from one segment to the next. */
 void HostQuery::run_segments(unsigned worker, Progress& progress) {
   const SegmentMorsel& morsel = *progress.task.segments;
   const DecodedBatch& batch = workers_[worker].batch(batch_.size);
-  uint8_t* const room = batch.memory.data();
   SegmentColumns stored(morsel, batch_.columns.size());
   for (const TakenSegment& taken : morsel.segments) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     stored.advance();
-    bool goes_on = true;
-    each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
-      if (!goes_on) return;
-      TbColumnData columns[TB_MAX_COLUMNS];
-      TbColumnCodes codes[TB_MAX_COLUMNS];
-      decode_segment(progress.task, stored, first, end, room, columns, codes);
-      progress.outcome.rows_in += end - first;
-      PipelineCall call{};
-      call.columns = columns;
-      call.codes = codes;
-      call.first_row = first;
-      call.nrows = first + counted_rows(end - first);
-      if (rows_sink()) call.rowids = write_rowids(morsel, taken, first, end, batch);
-      goes_on = run_pipeline(worker, progress, call);
-    });
-    if (!goes_on) return;
+    if (limit_ && limit_->excludes(*taken.segment, *morsel.columns)) {
+      note_excluded(taken, progress.outcome);
+      continue;
+    }
+    if (!run_segment(worker, progress, stored, taken, batch)) return;
+    if (sink_) sink_->end_segment(worker);
   }
   // Two versions of one segment may have been taken, for different blocks.
   uint32_t* const ids = progress.task.ids;
   if (rows_sink() && !std::is_sorted(ids, ids + progress.outcome.nrows)) std::sort(ids, ids + progress.outcome.nrows);
+}
+
+/* As many calls as there are gaps between the blocks that are taken. Returns whether to go on. */
+bool HostQuery::run_segment(unsigned worker, Progress& progress, const SegmentColumns& stored,
+                            const TakenSegment& taken, const DecodedBatch& batch) {
+  bool goes_on = true;
+  each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
+    if (!goes_on) return;
+    TbColumnData columns[TB_MAX_COLUMNS];
+    TbColumnCodes codes[TB_MAX_COLUMNS];
+    decode_segment(progress.task, stored, first, end, batch.memory.data(), columns, codes);
+    progress.outcome.rows_in += end - first;
+    PipelineCall call{};
+    call.columns = columns;
+    call.codes = codes;
+    call.first_row = first;
+    call.nrows = first + counted_rows(end - first);
+    if (rows_sink()) call.rowids = write_rowids(*progress.task.segments, taken, first, end, batch);
+    goes_on = run_pipeline(worker, progress, call);
+  });
+  for (size_t i = 0; i < batch_.columns.size(); i++) progress.outcome.cached_bytes += stored[i].bytes();
+  if (rows_sink())
+    progress.outcome.cached_bytes += taken.segment->find(progress.task.segments->columns->back())->data->bytes();
+  return goes_on;
 }
 
 /* Ids of rows [first, end) in the batch's array for them, by row of the segment. Nothing is deferred,

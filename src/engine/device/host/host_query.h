@@ -59,6 +59,7 @@ class HostQuery final : public DeviceQuery {
   void submit(const ChunkTask& task, Done done) override;
   bool decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
+    limit_ = limit;
     if (sink_) sink_->limit_rows(std::move(limit));
   }
   uint64_t finish() override;
@@ -114,6 +115,8 @@ class HostQuery final : public DeviceQuery {
   void keep_batch(const ChunkTask& task, const DecodedBatch& batch) const;
   void run_columns(unsigned worker, Progress& progress);
   void run_segments(unsigned worker, Progress& progress);
+  bool run_segment(unsigned worker, Progress& progress, const SegmentColumns& stored, const TakenSegment& taken,
+                   const DecodedBatch& batch);
   void decode_segment(const ChunkTask& task, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
                       TbColumnData* columns, TbColumnCodes* codes);
   const uint32_t* write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first, uint32_t end,
@@ -135,6 +138,7 @@ class HostQuery final : public DeviceQuery {
   DecodeQueue& decode_queue_;
   QueryProfile* const profile_;  // null: nobody asks
   const std::unique_ptr<HostSink> sink_;  // null: ROWS
+  std::shared_ptr<const RowLimit> limit_;  // null: all rows are wanted
 
   std::mutex mutex_;  // in_flight_
   std::condition_variable idle_;

@@ -23,6 +23,8 @@ class HostSink {
   virtual void attach(unsigned worker, TbPipelineArgs& args) = 0;
   /* See TbPipelineArgs. Says whether anything had to grow; throws DeviceError. */
   virtual bool make_room(unsigned worker, uint64_t rows, uint64_t bytes) = 0;
+  /* Within a chunk: a segment's rows have gone through. */
+  virtual void end_segment(unsigned) {}
   /* All of the chunk went well. A chunk with a verdict ends the query instead. */
   virtual void end_chunk(unsigned worker, uint64_t sequence) = 0;
 

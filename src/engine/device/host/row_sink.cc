@@ -34,9 +34,8 @@ class RowSink final : public HostSink {
     const bool grew = stores_[worker]->ensure_rows(rows);
     return stores_[worker]->ensure_bytes(bytes) || grew;
   }
-  void end_chunk(unsigned worker, uint64_t) override {
-    prunings_[worker].prune(limit_.get(), shape_, *stores_[worker], budget_);
-  }
+  void end_segment(unsigned worker) override { prune(worker); }
+  void end_chunk(unsigned worker, uint64_t) override { prune(worker); }
 
   void limit_rows(std::shared_ptr<const RowLimit> limit) override { limit_ = std::move(limit); }
 
@@ -58,6 +57,8 @@ class RowSink final : public HostSink {
   std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
 
  private:
+  void prune(unsigned worker) { prunings_[worker].prune(limit_.get(), shape_, *stores_[worker], budget_); }
+
   const KeptRowLayout shape_;
   const bool build_;
   const uint64_t first_capacity_;

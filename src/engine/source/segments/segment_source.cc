@@ -83,23 +83,24 @@ class SegmentSource::Answer {
     head_.part = request.segments.part;
     if (names_excluded) excluded_.resize(request.bits.size());
   }
-  void add(const TakenSegment& some, bool excluded) {
-    const uint32_t rows = some.segment->rows_of_blocks(some.blocks);
-    const auto blocks = static_cast<uint64_t>(std::popcount(some.blocks));
-    head_.blocks += blocks;
-    head_.rows += rows;
+  void add(const TakenSegment& some) {
+    head_.segments++;
+    head_.blocks += static_cast<uint64_t>(std::popcount(some.blocks));
+    head_.rows += some.segment->rows_of_blocks(some.blocks);
     set_bits(some, taken_.data());
-    if (excluded) exclude(some, blocks, rows);
   }
-  /* All of it, and of these `excluded`. */
-  void add(const SegmentList& list, const std::vector<size_t>& excluded) {
+  void add(const SegmentList& list) {
+    head_.segments += list.segments().size();
     head_.blocks += list.blocks();
     head_.rows += list.rows();
     std::transform(list.bits().begin(), list.bits().end(), taken_.begin(), taken_.begin(), std::bit_or<>());
-    for (const size_t i : excluded) {
-      const TakenSegment& some = list.segments()[i];
-      exclude(some, static_cast<uint64_t>(std::popcount(some.blocks)), some.segment->rows_of_blocks(some.blocks));
-    }
+  }
+  /* Of what was added. */
+  void exclude(const TakenSegment& some, Excluded by) {
+    head_.excluded += static_cast<uint64_t>(std::popcount(some.blocks));
+    head_.excluded_rows += some.segment->rows_of_blocks(some.blocks);
+    (by == Excluded::kByFilter ? head_.excluded_by_filter : head_.excluded_by_join)++;
+    if (names_excluded_) set_bits(some, excluded_.data());
   }
   void add_doubtful(const TakenSegment& some) {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
@@ -123,12 +124,6 @@ class SegmentSource::Answer {
   }
 
  private:
-  void exclude(const TakenSegment& some, uint64_t blocks, uint32_t rows) {
-    head_.excluded += blocks;
-    head_.excluded_rows += rows;
-    if (names_excluded_) set_bits(some, excluded_.data());
-  }
-
   const uint64_t asked_;
   const bool names_excluded_;
   TbSegmentsTaken head_{};
@@ -181,18 +176,43 @@ std::vector<ChunkTask> SegmentSource::tasks_of(std::vector<std::shared_ptr<const
   return tasks;
 }
 
+template <class... Zones>
+SegmentSource::Excluded SegmentSource::excluded(const Zones&... zones) const {
+  if (filter_zones_.excludes(zones...)) return Excluded::kByFilter;
+  return join_zones_.excludes(zones...) ? Excluded::kByJoin : Excluded::kNot;
+}
+
+/* The earlier the first rows of an order are seen, the more segments can be left out for them. */
+void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
+  struct Place {
+    int64_t rank;
+    size_t number;
+  };
+  std::vector<Place> places;
+  places.reserve(segments.size());
+  for (const TakenSegment& taken : segments)
+    places.push_back({order_->first_rank(*taken.segment->find((*part.columns)[order_->column])->data), places.size()});
+  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.rank < b.rank; });
+  Segments ordered;
+  ordered.reserve(segments.size());
+  for (const Place& place : places) ordered.push_back(std::move(segments[place.number]));
+  segments = std::move(ordered);
+}
+
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
 void SegmentSource::take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
                               bool last, const StartTasks& start) {
   std::erase_if(segments, [&](const TakenSegment& some) { return !fits(part, some, shape); });
   std::erase_if(segments, [&](const TakenSegment& some) {
-    const bool excluded = zones_.excludes(*some.segment, *part.columns);
-    answer.add(some, excluded);
-    return excluded;
+    answer.add(some);
+    const Excluded by = excluded(*some.segment, *part.columns);
+    if (by != Excluded::kNot) answer.exclude(some, by);
+    return by != Excluded::kNot;
   });
   Segments& to = rows_sink() ? part.waiting : part.rest;
   std::move(segments.begin(), segments.end(), std::back_inserter(to));
-  if (rows_sink()) return;
+  if (rows_sink() || (order_ && !last)) return;
+  if (order_) put_in_order(part, part.rest);
   std::vector<ChunkTask> tasks = tasks_of(
       cut_morsels(part.rest, part.columns, shape.rows, part.nblocks / shape.tasks, last));
   if (!tasks.empty()) start(std::move(tasks));
@@ -203,19 +223,22 @@ void SegmentSource::take_list(const Part& part, const SegmentList& list, const D
                               Answer& answer, const StartTasks& start) {
   const uint64_t most_blocks = part.nblocks / shape.tasks;
   const size_t count = list.segments().size();
-  std::vector<size_t> excluded;
-  for (size_t i = 0; i < count && !zones_.empty(); i++)
-    if (zones_.excludes(list.zones(i))) excluded.push_back(i);
-  answer.add(list, excluded);
-  if (excluded.empty()) return start(tasks_of(list.morsels(shape.rows, most_blocks)));
-  Segments others;
-  size_t next = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (next < excluded.size() && excluded[next] == i)
-      next++;
+  const bool look = !filter_zones_.empty() || !join_zones_.empty();
+  std::vector<size_t> stay;
+  answer.add(list);
+  for (size_t i = 0; i < count && look; i++) {
+    const Excluded by = excluded(list.zones(i));
+    if (by == Excluded::kNot)
+      stay.push_back(i);
     else
-      others.push_back(list.segments()[i]);
+      answer.exclude(list.segments()[i], by);
   }
+  const bool all = !look || stay.size() == count;
+  if (all && !order_) return start(tasks_of(list.morsels(shape.rows, most_blocks)));
+  Segments others;
+  if (all) others.assign(list.segments().begin(), list.segments().end());
+  for (size_t i = 0; i < stay.size() && !all; i++) others.push_back(list.segments()[stay[i]]);
+  if (order_) put_in_order(part, others);
   if (!others.empty()) start(tasks_of(cut_morsels(others, part.columns, shape.rows, most_blocks, true)));
 }
 

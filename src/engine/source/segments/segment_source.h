@@ -15,13 +15,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/zone_order.h"
 #include "engine/source/chunk_source.h"
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/mapped_files.h"
 #include "engine/source/heap/relation_files.h"
+#include "engine/source/segments/join_zone_filter.h"
 #include "engine/source/segments/zone_filter.h"
 #include "engine/store/column_store.h"
 #include "engine/store/segment_fill.h"
@@ -32,11 +35,18 @@ namespace turbine {
 
 class SegmentSource final : public ChunkSource {
  public:
-  SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params)
+  /* `tables`: of the program's joins, each checked against it. */
+  SegmentSource(ColumnStore& store, std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                const JoinTables& tables)
       : store_(store),
         program_(std::move(program)),
         params_(std::move(params)),
-        zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())) {}
+        filter_zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())),
+        join_zones_(*program_, tables) {}
+
+  /* Tasks are to have the segments of a part in this order, as far as that is known when they are made. Before the
+   * first SEGMENTS. */
+  void visit_by(const ZoneOrder& order) { order_ = order; }
 
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
@@ -74,13 +84,18 @@ class SegmentSource final : public ChunkSource {
   struct Part : StoredPart {
     /* By column: that of all segments that are taken, where a device takes no other. */
     std::vector<const TextDictionary*> dictionaries;
-    Segments rest;     // too few for a task, while others are looked for
+    Segments rest;     // too few for a task, or to be ordered, while others are looked for
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
   };
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
   Part part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
   void check_program() const;
   class Answer;
+  /* What excludes a segment as a whole. */
+  enum class Excluded { kNot, kByFilter, kByJoin };
+  template <class... Zones>
+  Excluded excluded(const Zones&... zones) const;
+  void put_in_order(const Part& part, Segments& segments) const;
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last,
                  const StartTasks& start);
   static bool fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape);
@@ -93,7 +108,9 @@ class SegmentSource final : public ChunkSource {
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;
   const std::shared_ptr<const std::string> params_;
-  const ZoneFilter zones_;
+  const ZoneFilter filter_zones_;
+  const JoinZoneFilter join_zones_;
+  std::optional<ZoneOrder> order_;  // none: that of the file
   std::vector<Part> parts_;  // number 1 is the first
   uint64_t tasks_ = 0;       // so far
 };

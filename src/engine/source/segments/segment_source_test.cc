@@ -1,4 +1,5 @@
-/* segment_source_test.cc - queries that look at the same doubtful pages at once look at them once. */
+/* segment_source_test.cc - queries that look at the same doubtful pages at once look at them once; what of a file
+ * becomes tasks, in which order. */
 #include "engine/source/segments/segment_source.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "engine/device/host/join_table_build.h"
 #include "engine/testing/hand_written_programs.h"
 
 namespace turbine {
@@ -53,7 +55,7 @@ TEST(SegmentSource, WhatAnotherQueryHasConfirmedIsNotLookedAtAgain) {
   request.map_lsn = {kNewLsn};
   request.bits = bits;
 
-  SegmentSource source(store, program, params);
+  SegmentSource source(store, program, params, {});
   ChunkLayouts layouts;
   const Device::SegmentShape shape{.rows = 1000, .tasks = 1, .plain_texts = true};
   EXPECT_EQ(source.take(request, layouts, shape, [](auto) {}).blocks, 0u);
@@ -76,6 +78,104 @@ TEST(SegmentSource, WhatAnotherQueryHasConfirmedIsNotLookedAtAgain) {
   table->confirm(found.doubtful[0], kNewLsn);
   other.unlock();
   query.join();
+}
+
+/* A file of segments, each with one value in all of its rows, that a query asks for. */
+class TakenSegments : public ::testing::Test {
+ protected:
+  static constexpr int32_t kValues[] = {30, 10, 50, 20, 40};
+  static constexpr uint32_t kBlocks = std::size(kValues) * TB_SEGMENT_BLOCKS;
+
+  void SetUp() override {
+    table_ = store_.table(kFile);
+    for (uint32_t s = 0; s < std::size(kValues); s++) {
+      std::vector<int32_t> values(TB_SEGMENT_BLOCKS, kValues[s]);
+      DecodedBlocks blocks = decoded(0);
+      blocks.first_block = s * TB_SEGMENT_BLOCKS;
+      blocks.columns[0].data.values = values.data();
+      const ColumnKey key = column_key(*sums_, 0, reinterpret_cast<const TbParamBlock*>(params_->data()));
+      blocks.columns[0].number = table_->column_numbers({key})[0];
+      store_.add(*table_, blocks);
+    }
+  }
+
+  SegmentsRequest request() {
+    SegmentsRequest request{};
+    request.segments.file = kFile;
+    request.segments.part = 1;
+    request.segments.nblocks = request.segments.asked = kBlocks;
+    request.segments.nmap_pages = 1;
+    request.map_lsn = {kOldLsn};
+    request.bits = bits_;
+    return request;
+  }
+
+  /* The values of the tasks' segments in their order, a task for each; `head_` is what the backend hears. */
+  std::vector<int32_t> values_of_tasks(SegmentSource& source) {
+    std::vector<int32_t> found;
+    const Device::SegmentShape shape{.rows = 1, .tasks = 1, .plain_texts = true};
+    const auto taken = source.take(request(), ChunkLayouts(), shape, [&](const std::vector<ChunkTask>& tasks) {
+      for (const ChunkTask& task : tasks) {
+        EXPECT_EQ(task.segments->segments.size(), 1u);
+        found.push_back(kValues[task.segments->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
+      }
+    });
+    EXPECT_EQ(taken.blocks, kBlocks);
+    memcpy(&head_, taken.reply.data(), sizeof head_);
+    EXPECT_EQ(head_.segments, std::size(kValues));
+    return found;
+  }
+
+  ColumnStore store_{1 << 20};
+  static constexpr TbFileIdentity kFile = {1, 2, 3, 0, 4, 5};
+  std::shared_ptr<const Program> sums_ = std::make_shared<const Program>(
+      Program::parse(testing::sum_program(false).blob()));
+  std::shared_ptr<const std::string> params_ = std::make_shared<const std::string>(testing::params_block({}));
+  const std::vector<uint8_t> bits_ = std::vector<uint8_t>(kBlocks / 8, 0xff);
+  std::shared_ptr<StoredTable> table_;
+  TbSegmentsTaken head_;
+};
+
+/* By a search, then by the list that it has left. */
+TEST_F(TakenSegments, ComeInTheFilesOrderOrInTheQuerys) {
+  for (int run = 0; run < 3; run++) {
+    SegmentSource plain(store_, sums_, params_, {}), up(store_, sums_, params_, {}), down(store_, sums_, params_, {});
+    up.visit_by({0, false, false});
+    down.visit_by({0, true, false});
+    EXPECT_EQ(values_of_tasks(plain), (std::vector{30, 10, 50, 20, 40}));
+    EXPECT_EQ(values_of_tasks(up), (std::vector{10, 20, 30, 40, 50}));
+    EXPECT_EQ(values_of_tasks(down), (std::vector{50, 40, 30, 20, 10}));
+    EXPECT_EQ(head_.excluded, 0u);
+  }
+}
+
+TEST_F(TakenSegments, WithoutAMatchAreExcluded) {
+  WorkerPool pool("worker", 1);
+  MemoryBudget budget(1 << 20);
+  KeptRowLayout shape;
+  shape.nkeys = 1;
+  shape.columns.push_back({TB_TYPE_INT4, 0, false});
+  KeptParts::Stores stores;
+  stores.push_back(std::make_unique<HostRowStore>(shape, true, 16, budget));
+  for (const int32_t key : {20, 50}) {
+    TbRowStore& raw = *stores[0]->raw();
+    static_cast<int32_t*>(raw.columns[0].values)[raw.nrows++] = key;
+  }
+  const JoinTables tables = {build_join_table(shape, std::move(stores), pool, budget)};
+  testing::ProgramWriter w = testing::sum_program(false);
+  w.join(TB_JOIN_SEMI, {0}, 0);
+  const uint32_t least = w.param(TB_TYPE_INT4);
+  w.filters.push_back(w.call(TB_FN_INT4GE, {0, least}));
+  const auto program = std::make_shared<const Program>(Program::parse(w.blob()));
+  const auto params = std::make_shared<const std::string>(testing::params_block({TbParam{0, {}, 0, 0, {15, 0}}}));
+  for (int run = 0; run < 3; run++) {
+    SegmentSource source(store_, program, params, tables);
+    source.visit_by({0, true, false});
+    EXPECT_EQ(values_of_tasks(source), (std::vector{50, 20}));
+    EXPECT_EQ(head_.excluded_by_filter, 1u);
+    EXPECT_EQ(head_.excluded_by_join, 2u);
+    EXPECT_EQ(head_.excluded, 3 * TB_SEGMENT_BLOCKS);
+  }
 }
 
 }  // namespace

@@ -243,6 +243,8 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 			sizeof(answer) + size * (!all + (answer.doubtful > 0) + names_excluded) ||
 		(all && answer.blocks != segments->question.asked) ||
 		answer.part != segments->question.part || answer.excluded > answer.blocks ||
+		answer.segments > answer.blocks || answer.excluded_by_filter > answer.segments ||
+		answer.excluded_by_join > answer.segments - answer.excluded_by_filter ||
 		(answer.doubtful > 0 && doubtful == NULL))
 		return tb_service_query_protocol_error(query, "malformed SEGMENTS_TAKEN");
 	set = all ? asked : take_set(&bits, asked, size, answer.blocks);
@@ -268,6 +270,9 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 	segments->excluded += answer.excluded;
 	segments->rows += answer.rows;
 	segments->excluded_rows += answer.excluded_rows;
+	segments->segments += answer.segments;
+	segments->excluded_by_filter += answer.excluded_by_filter;
+	segments->excluded_by_join += answer.excluded_by_join;
 	return true;
 }
 

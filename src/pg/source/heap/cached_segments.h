@@ -30,6 +30,9 @@ typedef struct TbCachedSegments
 	uint64	   excluded;	  /* of these, without a row that passes */
 	uint64	   rows;		  /* of the blocks taken */
 	uint64	   excluded_rows; /* of those excluded */
+	uint64	   segments;	  /* taken, or blocks of them */
+	uint64	   excluded_by_filter;
+	uint64	   excluded_by_join;
 	bool input_ended; /* all of the input was taken, in answer to the first question */
 
 	/* ROWS: blocks that are taken wait to be asked for in chunks (tb_cached_segments_run),

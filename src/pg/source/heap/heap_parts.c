@@ -341,7 +341,7 @@ tb_heap_parts_layout(const TbHeapParts *parts, const TbHeapPart *part,
 }
 
 void
-tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats)
+tb_heap_parts_count_cached(const TbHeapParts *parts, TbRunStats *stats)
 {
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
@@ -349,8 +349,11 @@ tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats)
 
 		if (cached == NULL)
 			continue;
-		stats->cached += cached->blocks;
-		stats->excluded += cached->excluded;
+		stats->blocks.cached += cached->blocks;
+		stats->blocks.excluded += cached->excluded;
+		stats->segments.taken += cached->segments;
+		stats->segments.by_filter += cached->excluded_by_filter;
+		stats->segments.by_join += cached->excluded_by_join;
 	}
 }
 

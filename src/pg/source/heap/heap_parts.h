@@ -108,8 +108,8 @@ extern const TbProgram *tb_heap_parts_layout(const TbHeapParts *parts,
 											 const TbHeapPart  *part,
 											 const TbProgram   *program);
 
-/* Adds the blocks of all parts that turbined has columns of. */
-extern void tb_heap_parts_count_cached(const TbHeapParts *parts, TbBlockStats *stats);
+/* Adds the blocks and segments of all parts that turbined has columns of. */
+extern void tb_heap_parts_count_cached(const TbHeapParts *parts, TbRunStats *stats);
 
 /* Tells costs to come how much of the tables is cached, once the input has been read on the
  * host. */

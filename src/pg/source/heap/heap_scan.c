@@ -489,6 +489,9 @@ tb_heap_scan_stats(const TbHeapScan *scan, TbRunStats *stats)
 		stats->blocks.cached += cached->excluded;
 		stats->blocks.excluded += cached->excluded;
 		stats->rows_excluded = cached->excluded_rows;
+		stats->segments.taken = cached->segments;
+		stats->segments.by_filter = cached->excluded_by_filter;
+		stats->segments.by_join = cached->excluded_by_join;
 	}
 	stats->blocks.buffered += scan->blocks_local;
 	stats->feeders = scan->feeder_stats;

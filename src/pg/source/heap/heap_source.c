@@ -171,7 +171,8 @@ heap_report(const TbSource *source, TbRunStats *stats)
 	if (heap->chunks == NULL)
 		return;
 	stats->blocks = *tb_heap_chunks_stats(heap->chunks);
-	tb_heap_parts_count_cached(heap->parts, &stats->blocks);
+	tb_heap_parts_count_cached(heap->parts, stats);
+	stats->blocks.excluded += stats->service.done.blocks_excluded_by_order;
 	stats->rows_deferred = tb_deferred_rows_count(heap->deferred);
 }
 

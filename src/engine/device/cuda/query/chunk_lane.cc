@@ -542,7 +542,10 @@ void ChunkLane::account_times(DeviceQueryStats& stats) {
 
 ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   ChunkOutcome result;
-  if (task_.kind == kSegments) batch_->keep();
+  if (task_.kind == kSegments) {
+    result.cached_bytes = batch_->bytes();
+    batch_->keep();
+  }
   result.errors = errors();
   result.rows_in = task_.kind == kUnmatchedRows ? 0 : decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <new>
 
+#include "engine/device/excluded_segments.h"
 #include "engine/profile/stopwatch.h"
 
 namespace turbine::cuda {
@@ -149,7 +150,9 @@ bool CudaQuery::step(std::deque<Pending>& arrived) {
     }
     // The slot is the backend's again as soon as `done` is called.
     ChunkLane& lane = *busy_[i].lane;
-    const ChunkOutcome outcome = lane.finish(worker_stats_);
+    ChunkOutcome outcome = lane.finish(worker_stats_);
+    outcome.segments_excluded = busy_[i].excluded.segments_excluded;
+    outcome.blocks_excluded = busy_[i].excluded.blocks_excluded;
     lane.release();
     const Done done = std::move(busy_[i].done);
     busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -159,19 +162,27 @@ bool CudaQuery::step(std::deque<Pending>& arrived) {
   return any;
 }
 
+/* What rows that have come by now leave to be read of a task. Counts add up where it is asked again, since no lane
+ * had memory. */
+void CudaQuery::exclude_segments(Pending& pending) const {
+  if (pending.task.kind == kSegments && limit_)
+    pending.task.segments = without_excluded(pending.task.segments, *limit_, pending.excluded);
+}
+
 /* Starts chunks while there are lanes. */
 void CudaQuery::start_pending() {
   while (!pending_.empty()) {
+    if (busy_.size() < lane_limit_) exclude_segments(pending_.front());
     const ChunkTask task = pending_.front().task;
     if (is_empty(task)) {
-      const Done done = std::move(pending_.front().done);
+      const Pending done = std::move(pending_.front());
       pending_.pop_front();
-      complete(done, {}, nullptr);
+      complete(done.done, done.excluded, nullptr);
       continue;
     }
     ChunkLane* lane = free_lane(task);
     if (!lane) return;
-    busy_.push_back({lane, std::move(pending_.front().done)});
+    busy_.push_back({lane, std::move(pending_.front().done), pending_.front().excluded});
     pending_.pop_front();
     const Span span(resources_.profile, TB_SPAN_LAUNCH, task.sequence);
     lane->start(task);

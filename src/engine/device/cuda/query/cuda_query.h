@@ -42,6 +42,7 @@ class CudaQuery : public DeviceQuery {
 
   void submit(const ChunkTask& task, Done done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
+    limit_ = limit;
     if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
   }
   uint64_t finish() override;
@@ -54,15 +55,18 @@ class CudaQuery : public DeviceQuery {
   struct Pending {
     ChunkTask task;
     Done done;
+    ChunkOutcome excluded = {};  // of its segments, by the limit
   };
   struct Busy {
     ChunkLane* lane;
     Done done;
+    ChunkOutcome excluded;
   };
 
   void run();
   bool step(std::deque<Pending>& arrived);
   void start_pending();
+  void exclude_segments(Pending& pending) const;
   ChunkLane* free_lane(const ChunkTask& task);
   bool advance(Busy& busy);
   bool advance_sink(ChunkLane& lane);
@@ -74,6 +78,8 @@ class CudaQuery : public DeviceQuery {
   std::shared_ptr<CudaContext> context_;
   QueryResources resources_;
   MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there
+
+  std::shared_ptr<const RowLimit> limit_;           // PROJECT, before the first chunk; null: all rows are wanted
 
   // The worker's.
   std::vector<std::unique_ptr<ChunkLane>> lanes_;

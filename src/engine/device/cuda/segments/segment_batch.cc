@@ -50,13 +50,17 @@ void SegmentBatch::release() {
 /* Columns and runs of rows. */
 void SegmentBatch::lay_out() {
   nrows_ = 0;
+  bytes_ = 0;
   columns_.clear();
   runs_.clear();
   for (size_t s = 0; s < morsel_->segments.size(); s++) {
     const TakenSegment& taken = morsel_->segments[s];
     prefetch(*morsel_, s);
     const Segment& segment = *taken.segment;
-    for (size_t i = 0; i < ncolumns_; i++) columns_.push_back(segment.find((*morsel_->columns)[i])->data.get());
+    for (size_t i = 0; i < ncolumns_; i++) {
+      columns_.push_back(segment.find((*morsel_->columns)[i])->data.get());
+      bytes_ += columns_.back()->bytes();
+    }
     auto add = [&](uint32_t first, uint32_t end) {
       for (; first < end; first += TB_RUN_ROWS) {
         const uint32_t count = std::min(end - first, TB_RUN_ROWS);
@@ -193,7 +197,7 @@ void SegmentBatch::keep() {
       tier_.publish(*columns_[missing_[i]], piece.extent, addresses_[missing_[i]]);
   }
   if (!known_ && all_stay && morsel_->lasting && tier_.capacity() > 0) {
-    SegmentTier::Description description{places(), runs(), nruns(), nrows_, {}};
+    SegmentTier::Description description{places(), runs(), nruns(), nrows_, bytes_, {}};
     for (const DeviceDictionary& dictionary : dictionaries_) description.views.push_back(dictionary.views);
     tier_.keep_description(morsel_, std::move(description), std::move(description_), pins_);
   }

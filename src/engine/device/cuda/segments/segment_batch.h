@@ -30,6 +30,8 @@ class SegmentBatch {
   /* Of the first `ncolumns` columns. Throws DeviceError; then nothing is pinned. */
   void prepare(const std::shared_ptr<const SegmentMorsel>& morsel, size_t ncolumns);
   uint32_t nrows() const { return known_ ? known_->nrows : nrows_; }
+  /* Of the columns. */
+  uint64_t bytes() const { return known_ ? known_->bytes : bytes_; }
 
   /* Copies what is missing; returns bytes. `stream` is waited for where texts are new to the device. */
   uint64_t upload(Stream stream);
@@ -75,6 +77,7 @@ class SegmentBatch {
   std::shared_ptr<const SegmentTier::Description> known_;  // of the morsel; null: it is described anew
   size_t ncolumns_ = 0;
   uint32_t nrows_ = 0;
+  uint64_t bytes_ = 0;
   std::vector<const StoredColumn*> columns_;  // of column c of segment s: s * ncolumns + c
   std::vector<DevicePtr> addresses_;
   std::vector<TbRowRun> runs_;

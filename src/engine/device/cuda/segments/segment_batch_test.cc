@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/testing/fake_device.h"
@@ -30,6 +32,13 @@ std::shared_ptr<const Segment> segment_of(const std::vector<int32_t>& values) {
   const ColumnPiece piece{&origin, 0, nrows, 0};
   segment->columns.emplace_back(0, segment->blocks, encode_column(TB_TYPE_INT4, false, nrows, {&piece, 1}));
   return segment;
+}
+
+/* All rows of column 0; valid until the next call. */
+TbColumnData decoded_values(const Segment& segment) {
+  static std::vector<int32_t> room;
+  room.resize(segment.nrows());
+  return decode_column(*segment.columns[0].data, 0, segment.nrows(), room.data());
 }
 
 /* Segments of values of several widths, some blocks of them taken. */
@@ -105,6 +114,73 @@ TEST_F(SegmentBatchTest, EveryRowOnce) {
     open(shape, uint64_t{1} << 30);
     make_chunks(3, 20);
     expect_right(run());
+    device_.reset();
+  }
+}
+
+/* All rows stay, and some segments have none of them. */
+class SomeSegments final : public RowLimit {
+ public:
+  std::set<const Segment*> excluded;
+  uint64_t worth_pruning(uint64_t) const override { return UINT64_MAX; }
+  std::vector<uint32_t> rows_that_stay(const ResultBatch&, MemoryBudget&) const override { return {}; }
+  bool excludes(const Segment& segment, const std::vector<uint32_t>&) const override {
+    return excluded.contains(&segment);
+  }
+};
+
+/* The segments of a task, some of it, none; and those that stay are read as ever. */
+TEST_F(SegmentBatchTest, SegmentsBehindALimitAreNotRead) {
+  for (const bool lasting : {false, true}) {
+    lasting_ = lasting;
+    program_ = fake_program(Shape::PROJECT);
+    device_ = std::make_unique<FakeDevice>(
+        FakeOptions{},
+        [this](FakeDriver& fake) {
+          set_fake_kernels(fake, *program_);
+          fake.set_kernel("tb_probe", fake_probe);
+          fake.set_kernel("tb_project", fake_project);
+        },
+        uint64_t{1} << 30);
+    chunks_.clear();
+    make_chunks(9, 6, kInnerKeys);
+    const auto limit = std::make_shared<SomeSegments>();
+    for (const TakenSegment& taken : chunks_[0].segments->segments) limit->excluded.insert(taken.segment.get());
+    limit->excluded.insert(chunks_[2].segments->segments[1].segment.get());
+    limit->excluded.insert(chunks_[3].segments->segments[0].segment.get());
+    std::vector<FakePage> pages;
+    uint64_t segments = 0, blocks = 0, bytes = 0;
+    for (const Chunk& chunk : chunks_)
+      for (const TakenSegment& taken : chunk.segments->segments) {
+        if (limit->excluded.contains(taken.segment.get())) {
+          segments++;
+          blocks += static_cast<uint64_t>(std::popcount(taken.blocks));
+          continue;
+        }
+        bytes += taken.segment->columns[0].data->bytes();
+        const TbColumnData data = decoded_values(*taken.segment);
+        each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
+          for (uint32_t i = first; i < end; i++) {
+            if (pages.empty() || pages.back().nrows == TB_MAX_TUPLES_PER_PAGE) pages.push_back({});
+            pages.back().values[pages.back().nrows++] = static_cast<const int32_t*>(data.values)[i];
+          }
+        });
+      }
+    for (int run_number = 0; run_number < 2; run_number++) {
+      for (Chunk& chunk : chunks_) chunk.times_done = 0;
+      const Answer answer = run_query(**device_, program_, chunks_, kNoLimit, 0, fake_artifact(),
+                                      fake_tables(Matches::UNIQUE), limit);
+      EXPECT_EQ(answer.rows, expected_join(pages, Matches::UNIQUE).rows);
+      ChunkOutcome all;
+      for (const Chunk& chunk : chunks_) {
+        all.segments_excluded += chunk.outcome.segments_excluded;
+        all.blocks_excluded += chunk.outcome.blocks_excluded;
+        all.cached_bytes += chunk.outcome.cached_bytes;
+      }
+      EXPECT_EQ(all.segments_excluded, segments);
+      EXPECT_EQ(all.blocks_excluded, blocks);
+      EXPECT_EQ(all.cached_bytes, bytes);
+    }
     device_.reset();
   }
 }

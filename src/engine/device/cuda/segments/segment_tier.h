@@ -72,6 +72,7 @@ class SegmentTier {
   struct Description {
     DevicePtr places = 0, runs = 0;
     uint32_t nruns = 0, nrows = 0;
+    uint64_t bytes = 0;  // of the columns
     std::vector<DevicePtr> views;  // by column, of the dictionaries that the places name
   };
   /* Null: there is none. All that it names is pinned. */

@@ -1,0 +1,23 @@
+/*
+ * zone_bound.cc - see zone_bound.h.
+ *
+ * Called before a segment is read. Must never exclude one that has a row which may be returned.
+ */
+#include "engine/result/order/zone_bound.h"
+
+namespace turbine {
+
+/* A NULL has the first or the last rank, which it shares with one integer: nothing strictly after or before that
+ * one is mistaken. */
+bool ZoneBound::excludes(const StoredColumn& column) const {
+  const int64_t bound = rank_.load(std::memory_order_relaxed);
+#if defined(TB_MUTANT_TIES_EXCLUDED)
+  return bound != ZoneOrder::kLast && order_.first_rank(column) >= bound;
+#elif defined(TB_MUTANT_NULLS_EXCLUDED)
+  StoredColumn::Zone zone = column.shape().zone;
+  return zone.known && order_.rank(order_.descending ? zone.greatest : zone.least) > bound;
+#endif
+  return order_.first_rank(column) > bound;
+}
+
+}  // namespace turbine
