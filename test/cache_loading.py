@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """cache_loading.py - what is read into the column cache before anybody asks, and which tables may be.
 
-`load`: cache_load, its progress, policies of tables. `obstacles`: what it says of tables that cannot be. `restore`: policies after pg_dump with
-pg_restore, and after pg_dumpall. `drop_database`: DROP DATABASE while tables of this database and of another
-one are loaded. `restart`: what is loaded after one. `many_databases`: very many in the list,
-and such as are gone. `standby`: a replica, restarted, promoted.
+`load`: cache_load, its progress, policies of tables. `obstacles`: what it says of tables that cannot
+be loaded. `restore`: policies after pg_dump with pg_restore, and after pg_dumpall. `drop_database`: DROP
+DATABASE while tables of this database and of another one are loaded. `restart`: what is loaded after one.
+`many_databases`: very many in the list, and such as are gone. `standby`: a replica, restarted, promoted.
 Must never: wait for a load longer than its own limit.
 Called by: make test-cache-loading, test/run_all.py.
 """
