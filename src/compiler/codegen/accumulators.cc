@@ -8,7 +8,9 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <bit>
 #include <cstddef>
+#include <limits>
 
 #include "turbine/kernel.h"
 
@@ -99,6 +101,28 @@ Value* Accumulators::too_large_for_sum(uint32_t type, Value* v) {
   return ir.CreateAnd(large, ir.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(v->getType())));
 }
 
+/*
+ * A double's magnitude as an integer that grows with it, of infinities and NaN below that
+ * of every finite one: (bits << 1) - (infinity << 1) + INT64_MIN. So the largest of many
+ * takes a shift, an addition and a maximum each.
+ */
+Value* Accumulators::finite_magnitude(Value* v) {
+  auto& ir = rows_.ir();
+  Value* shifted = ir.CreateShl(ir.CreateBitCast(v, ir.getInt64Ty()), 1);
+  return ir.CreateAdd(shifted, ir.getInt64(magnitude_offset()));
+}
+
+/* Whether the largest finite_magnitude() is too large for a sum. */
+Value* Accumulators::reaches_sum_limit(uint32_t type, Value* largest) {
+  auto& ir = rows_.ir();
+  const uint64_t limit = (std::bit_cast<uint64_t>(tb_float_sum_limit(type)) << 1) + magnitude_offset();
+  return ir.CreateICmpSGE(largest, ir.getInt64(limit));
+}
+
+uint64_t Accumulators::magnitude_offset() {
+  return (uint64_t{1} << 63) - (std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity()) << 1);
+}
+
 Value* Accumulators::overflow_if(Value* cond, uint32_t bit) {
   return rows_.ir().CreateSelect(cond, rows_.ir().getInt32(bit), rows_.ir().getInt32(0));
 }
@@ -121,7 +145,7 @@ Carried Accumulators::init() {
         break;
       case TB_AGG_SUM_FLOAT:
         out.push_back(llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
-        out.push_back(ir.getInt64(0));  // values that may be too large
+        out.push_back(ir.getInt64(INT64_MIN));  // the largest finite magnitude
         break;
       default:
         if (!text_state(agg)) out.push_back(key_identity(agg));
@@ -162,9 +186,8 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
         break;
       case TB_AGG_SUM_FLOAT: {
         Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
-        Value* large = too_large_for_sum(agg.type, v);
-        if (in.pass) large = ir.CreateAnd(large, in.pass);
-        out[at + 1] = ir.CreateOr(carried[at + 1], ir.CreateZExt(large, ir.getInt64Ty()));
+        Value* magnitude = kept(finite_magnitude(v), ir.getInt64(INT64_MIN));
+        out[at + 1] = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, carried[at + 1], magnitude);
         Value* sum = ir.CreateFAdd(carried[at], kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy())));
         // Reassociation is documented for float sums, and is what vectorises them.
         llvm::cast<llvm::Instruction>(sum)->setHasAllowReassoc(true);
@@ -238,7 +261,7 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
     } else if (agg.kind == TB_AGG_SUM_FLOAT) {
       Value* old = rows_.load(type, state_row, field.value_offset);
       Value* sum = ir.CreateSelect(had, ir.CreateFAdd(old, carried[at]), carried[at]);
-      Value* large = ir.CreateICmpNE(carried[at + 1], ir.getInt64(0));
+      Value* large = reaches_sum_limit(agg.type, carried[at + 1]);
       errors = ir.CreateOr(errors, overflow_if(large, TB_ERR_STATE_OVERFLOW));
       rows_.store(ir.CreateSelect(any, sum, old), state_row, field.value_offset);
     } else {
@@ -275,7 +298,7 @@ Value* Accumulators::fold_atomic(const Carried& carried, Value* state_row) {
       rows_.call_rt("rt_warp_sum_i128", {state, wide_sum(agg, carried, at)});
     } else if (agg.kind == TB_AGG_SUM_FLOAT) {
       rows_.call_rt("rt_warp_sum_f64", {state, carried[at]});
-      Value* large = ir.CreateICmpNE(carried[at + 1], ir.getInt64(0));
+      Value* large = reaches_sum_limit(agg.type, carried[at + 1]);
       errors = ir.CreateOr(errors, overflow_if(large, TB_ERR_STATE_OVERFLOW));
     } else {
       Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
