@@ -99,7 +99,8 @@ class ExactSum {
   Total state_;
 };
 
-/* As float8pl adds: the first value as it is. Values that may make PostgreSQL's sum, or
+/* As float8pl adds: the first value as it is. Of real only averages come here, whose states
+ * are double precision. Values that may make PostgreSQL's sum, or
  * its average's sum of squares, overflow are left to it. Nothing leaves its frames, and
  * they exclude nothing. */
 class FloatSum {
@@ -111,7 +112,7 @@ class FloatSum {
   explicit FloatSum(const ColumnReader& column) : column_(column) {}
   void add(RowRef row) {
     const double value = column_.number(row);
-    if (std::isfinite(value) && std::fabs(value) >= tb_float_sum_limit(column_.type()))
+    if (std::isfinite(value) && std::fabs(value) >= tb_float_sum_limit(TB_TYPE_FLOAT8))
       throw_fold_errors(TB_ERR_STATE_OVERFLOW);
     state_.sum = state_.some ? state_.sum + value : value;
     state_.some = true;
