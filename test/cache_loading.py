@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """cache_loading.py - what is read into the column cache before anybody asks, and which tables may be.
 
-`load`: cache_load, its progress, policies of tables. `restore`: policies after pg_dump with
-pg_restore, and after pg_dumpall. `drop_database`: DROP DATABASE while tables of this database and of another
-one are loaded. `restart`: what is loaded after one. `many_databases`: very many in the list,
-and such as are gone. `standby`: a replica, restarted, promoted.
+`load`: cache_load, its progress, policies of tables. `obstacles`: what it says of tables that cannot
+be loaded. `restore`: policies after pg_dump with pg_restore, and after pg_dumpall. `drop_database`: DROP
+DATABASE while tables of this database and of another one are loaded. `restart`: what is loaded after one.
+`many_databases`: very many in the list, and such as are gone. `standby`: a replica, restarted, promoted.
 Must never: wait for a load longer than its own limit.
 Called by: make test-cache-loading, test/run_all.py.
 """
@@ -139,6 +139,63 @@ def load(bench, server):
         session.query(grouped)
         bench.equal("no label", cached_blocks(session, grouped), blocks_of(session, "pt_1") + blocks_of(session, "pt_2"))
         session.query("DROP TABLE l")
+
+
+def notices_of(session, sql):
+    """Each NOTICE of the statement: message, detail and hint."""
+    session.notices.clear()
+    session.query(sql)
+    return [(n.get("M", ""), n.get("D", ""), n.get("H", "")) for n in session.notices if n.get("S") == "NOTICE"]
+
+
+OBSTACLES = (
+    # (name, what makes the table o, words of the detail, words of the hint)
+    ("empty", "CREATE TABLE o (a int)", "is empty", ""),
+    ("never vacuumed", "CREATE TABLE o AS SELECT generate_series(1, 20000) AS a", "visible to everybody", "VACUUM"),
+    ("temporary", "CREATE TEMP TABLE o AS SELECT generate_series(1, 20000) AS a; VACUUM o", "temporary", ""),
+    ("unlogged", "CREATE UNLOGGED TABLE o AS SELECT generate_series(1, 20000) AS a; VACUUM o", "unlogged", "SET LOGGED"),
+    ("no column", "CREATE TABLE o AS SELECT '{}'::json AS a FROM generate_series(1, 20000); VACUUM o", "type that devices know", ""),
+    ("few blocks", "CREATE TABLE o AS SELECT generate_series(1, 40000) AS a; VACUUM o; SET pg_turbine.direct_threshold = 1000",
+     "fewer than pg_turbine.direct_threshold", "Lower"),
+    ("serializable", "CREATE TABLE o AS SELECT generate_series(1, 20000) AS a; VACUUM o; "
+     "SET default_transaction_isolation = 'serializable'", "serializable", "isolation"),
+    ("new", "CREATE TABLE o AS SELECT generate_series(1, 20000) AS a; VACUUM o; BEGIN; TRUNCATE o; INSERT INTO o VALUES (1)",
+     "created or rewritten", "Commit"),
+)
+
+
+def obstacles(bench, server):
+    """A load that can load nothing says why; others say nothing."""
+    for name, script, detail, hint in OBSTACLES:
+        with server.connect(settings={"pg_turbine.direct_threshold": "64"}) as session:
+            for sql in script.split("; "):
+                session.query(sql)
+            notices = notices_of(session, "SELECT turbine.cache_load('o')")
+            right = len(notices) == 1 and "\"o\" is not loaded" in notices[0][0] and detail in notices[0][1] and hint in notices[0][2]
+            bench.check(name, None if right and bool(hint) == bool(notices[0][2]) else f"notices {notices}")
+            bench.equal(f"{name}: bytes", session.value("SELECT turbine.cache_load('o')"), "0")
+            session.run("ROLLBACK")
+            session.query("DROP TABLE o")
+    with server.connect(settings={"pg_turbine.direct_threshold": "64"}) as session:
+        for rows in (1, 1000, 60000):
+            for sql in (f"CREATE TABLE o AS SELECT generate_series(1, {rows}) AS a", "VACUUM o", "CHECKPOINT"):
+                session.query(sql)
+            bench.equal(f"{rows} rows", notices_of(session, "SELECT turbine.cache_load('o')"), [])
+            bench.equal(f"{rows} rows are loaded", int(session.value("SELECT turbine.cache_load('o')")) > 0, True)
+            session.query("DROP TABLE o")
+        session.query("CREATE VIEW no_table AS SELECT 1 AS a")
+        session.query("CREATE SEQUENCE no_table_either")
+        bench.fails("a view", session, "SELECT turbine.cache_load('no_table')", "42809")
+        bench.fails("a sequence", session, "SELECT turbine.cache_load('no_table_either')", "42809")
+        session.query("CREATE TABLE o (a int) PARTITION BY LIST (a)")
+        session.query("CREATE UNLOGGED TABLE o_1 PARTITION OF o FOR VALUES IN (1)")
+        session.query("CREATE TABLE o_2 PARTITION OF o FOR VALUES IN (2)")
+        session.query("INSERT INTO o SELECT 1 + i % 2 FROM generate_series(1, 50000) i")
+        session.query("VACUUM o")
+        session.query("CHECKPOINT")
+        notices = notices_of(session, "SELECT turbine.cache_load('o')")
+        bench.equal("one partition of two", [notice[0] for notice in notices], ['table "o_1" is not loaded'])
+        session.query("DROP TABLE o")
 
 
 def restart(bench, server):
@@ -520,7 +577,7 @@ def main():
 
     with cluster.Cluster("cacheloading") as server:
         make(server)
-        for check in (load, restart, restore, drop_database):
+        for check in (load, obstacles, restart, restore, drop_database):
             if not only or check.__name__ in only:
                 run(check, server)
     for check in (many_databases, standby):

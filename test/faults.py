@@ -35,6 +35,9 @@ IDLE_SLOT_BYTES = 512 << 20  # of engine.h
 RELEASE_SECONDS = 1.0
 SESSIONS = 50
 CAUGHT_AT_LEAST = 120  # queries caught running: of fewer than a hundred, the 99th percentile is the longest
+MANY_SESSIONS = 100
+LATE_SECONDS = 5.0
+STOPPED_COMPILER_SECONDS = 4.0
 SCALE_FACTOR = 0.4
 
 QUERIES = (
@@ -136,14 +139,12 @@ def wait_until(condition, seconds):
 
 
 def held_by(pid):
-    """What the service holds: mapped slot memory, and descriptors besides those and
-    those of loaded code, which is kept for the programs that ran last."""
+    """What the service holds: mapped slot memory, and descriptors besides its own."""
     folder = Path("/proc") / str(pid)
     maps = [line.split() for line in (folder / "maps").read_text().splitlines()]
-    inodes = {kind: {part[4]: part[0] for part in maps if len(part) > 5 and part[5] == f"/memfd:turbine-{kind}"}
-              for kind in ("slots", "code")}
-    bounds = [[int(address, 16) for address in area.split("-")] for area in inodes["slots"].values()]
-    return {"descriptors": len(list((folder / "fd").iterdir())) - sum(len(found) for found in inodes.values()),
+    slots = {part[4]: part[0] for part in maps if len(part) > 5 and part[5] == "/memfd:turbine-slots"}
+    bounds = [[int(address, 16) for address in area.split("-")] for area in slots.values()]
+    return {"descriptors": len(list((folder / "fd").iterdir())) - len(slots),
             "slot memory bytes": sum(end - start for start, end in bounds),
             "slot memories of a size": max(Counter(end - start for start, end in bounds).values(), default=0)}
 
@@ -214,6 +215,91 @@ def kill_compiler(bench):
             bench.check("kill compiler, answer", answers.difference(expected, session.run(query)))
         bench.check("kill compiler, instance", bench.instance_restarted())
         bench.server.wait_for_service()
+
+
+def stop_compiler(bench):
+    """The compiler process hangs: a new query gets PostgreSQL's plan soon, the next one its code."""
+    for number in range(2):
+        query = (f"SELECT count(*), max(lo_tax + {number}) FROM lineorder WHERE lo_tax + 1 > 0"
+                 + f" AND lo_tax < 99 - {number}" * (number + 1))
+        with bench.server.connect(settings=OFF) as plain:
+            expected = plain.run(query)
+            usual = workload.timed(plain, query)[0] / 1000
+        with bench.session() as session:
+            victims = [pid for pid, name in bench.server.descendants().items() if name.startswith("turbine-compile")]
+            bench.check("compiler runs", None if victims else "no turbine-compiler process")
+            for pid in victims:
+                os.kill(pid, signal.SIGSTOP)
+            started = time.monotonic()
+            outcome = session.run(query)
+            seconds = time.monotonic() - started - usual
+            bench.check("stopped compiler, answer", answers.difference(expected, outcome))
+            bench.check("stopped compiler, wait", None if seconds < STOPPED_COMPILER_SECONDS else f"{seconds:.1f} s")
+            plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE) {query}"))
+            bench.check("another compiler", None if "JIT: compiled" in plan and "Fallback" not in plan else plan)
+        bench.check("stopped compiler, instance", bench.instance_restarted())
+
+
+def allow_descriptors(pid, most):
+    """Of a process of the server's user."""
+    cluster.run_as_server(["prlimit", "--pid", str(pid), f"--nofile={most}:"])
+
+
+def load_programs(bench, table, count):
+    """Runs queries of so many shapes, whose programs stay loaded."""
+    columns = ("lo_tax", "lo_discount", "lo_quantity", "lo_revenue", "lo_custkey", "lo_orderkey", "lo_linenumber")
+    with bench.session() as session:
+        for shape in range(1, count + 1):
+            chosen = [column for i, column in enumerate(columns) if shape >> i & 1]
+            session.query(f"SELECT count(*) FROM {table} WHERE " + " AND ".join(f"{column} > 3" for column in chosen))
+
+
+def few_descriptors(bench):
+    """A service that may open few files, and many sessions: right answers, none of them late. The
+    table is small, so that no query waits for a processor for long."""
+    pid = bench.server.service_pid()
+    usual = next(line.split()[3] for line in Path(f"/proc/{pid}/limits").read_text().splitlines()
+                 if line.startswith("Max open files"))
+    queries = [query.replace("lineorder", "few") for query in QUERIES[:6]]
+    with bench.server.connect(settings=OFF) as plain:
+        plain.query("CREATE TABLE few AS SELECT * FROM lineorder LIMIT 5000")
+        plain.query("VACUUM (ANALYZE) few")
+        expected = {query: plain.run(query) for query in queries}
+    load_programs(bench, "few", 127)
+    lock, slowest = threading.Lock(), 0.0
+
+    def work(seed):
+        nonlocal slowest
+        source = random.Random(seed)
+        with bench.session() as session:
+            barrier.wait()
+            for _ in range(10):
+                query, started = source.choice(queries), time.monotonic()
+                complaint = answers.difference(expected[query], session.run(query))
+                with lock:
+                    slowest = max(slowest, time.monotonic() - started)
+                    bench.check("few descriptors", complaint)
+
+    for descriptors in (128, 64):
+        slowest = 0.0
+        barrier = threading.Barrier(MANY_SESSIONS)
+        allow_descriptors(pid, descriptors)
+        try:
+            threads = [threading.Thread(target=work, args=(bench.random.random(),)) for _ in range(MANY_SESSIONS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            allow_descriptors(pid, usual)
+        print(f"    {descriptors} descriptors: the longest query took {slowest:.1f} s", flush=True)
+        bench.check(f"{descriptors} descriptors, service", None if bench.server.service_pid() == pid else "is another")
+        bench.check(f"{descriptors} descriptors, time", None if slowest < LATE_SECONDS else f"{slowest:.1f} s")
+        bench.check(f"{descriptors} descriptors, instance", bench.instance_restarted())
+    with bench.session() as session:
+        for query in queries:
+            plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE) {query}"))
+            bench.check("enough descriptors again", plan if "Custom Scan" not in plan or "Fallback" in plan else None)
 
 
 def stop_service(bench):
@@ -440,7 +526,7 @@ def reload_settings(bench):
 
 
 CHECKS = (reload_settings, cancel, statement_timeout, many_sessions, terminate_backends, kill_compiler,
-          kill_service, kill_service_under_cursor, stop_service, held_grants, kill_backend)
+          kill_service, kill_service_under_cursor, stop_service, stop_compiler, few_descriptors, held_grants, kill_backend)
 
 
 def main():

@@ -192,7 +192,8 @@ typedef enum TbAggKind
 	TB_AGG_SUM_INT,	  /* int2/int4 -> exact int64 sum (overflow of
 					   * 64 bits is a verdict) */
 	TB_AGG_SUM_WIDE,  /* int8, NUM64, NUM128 -> exact int128 sum */
-	TB_AGG_SUM_FLOAT, /* float4/float8 -> float8 sum */
+	TB_AGG_SUM_FLOAT, /* float4/float8 -> float8 sum; a finite value of
+					   * tb_float_sum_limit() or more is a verdict */
 	TB_AGG_MIN,		  /* state: a value of the argument's type */
 	TB_AGG_MAX
 } TbAggKind;
@@ -266,6 +267,21 @@ typedef struct TbParamShape
 	uint8_t flags;
 	int16_t scale; /* numeric */
 } TbParamShape;
+
+/*
+ * Below this magnitude finite values cannot make any plan of PostgreSQL's raise "out of
+ * range", in fewer than 2^48 rows. sum(float4) adds in float4, where rounding at most
+ * doubles a sum: 2 * 2^48 * 2^78 < 2^128. avg(float8) also keeps a sum of squared
+ * deviations, whose largest intermediate results are (N * x - Sx)^2 <=
+ * (3 * 2^48 * 2^462)^2, and where states of two workers are combined,
+ * N1 * N2 * (Sx1/N1 - Sx2/N2)^2 <= 2^94 * (4 * 2^462)^2, both < 2^1024. Whether larger
+ * values raise depends on the order of rows in PostgreSQL's plan, which must add them.
+ */
+static inline double
+tb_float_sum_limit(uint32_t type)
+{
+	return type == TB_TYPE_FLOAT4 ? 0x1p78 : 0x1p462;
+}
 
 /* The type of an aggregate's state, as result columns carry it. */
 static inline uint32_t

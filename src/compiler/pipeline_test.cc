@@ -240,6 +240,52 @@ TEST(Pipeline, UngroupedAggregates) {
     }
 }
 
+/* The verdict of a sum of floats over rows of which the one in the middle has `value`, and
+ * passes the aggregate's FILTER or not. */
+uint32_t errors_of_sum(CompiledPipeline& code, double value, bool passes) {
+  constexpr uint32_t kRows = 3000;
+  const uint8_t type = code.program().aggs()[0].type;
+  std::vector<int32_t> keys(kRows, 1);
+  std::vector<double> doubles(kRows, 1);
+  keys[kRows / 2] = passes ? 1 : -1;
+  doubles[kRows / 2] = value;
+  std::vector<float> floats(doubles.begin(), doubles.end());
+  void* values = type == TB_TYPE_FLOAT4 ? static_cast<void*>(floats.data()) : doubles.data();
+  std::vector<TbColumnData> columns{{keys.data(), nullptr}, {values, nullptr}};
+  ParamWriter p;
+  const int32_t zero = 0;
+  p.scalar(&zero, 4);
+  const std::string params = p.block();
+  GrowingGroups table(group_layout(code.program()).row_size, 16, 32);
+  PipelineCall run(columns, kRows, params);
+  run.args.groups = &table.t;
+  run.args.make_room = GrowingGroups::make_room;
+  code.pipeline(&run.args);
+  return run.args.errors;
+}
+
+/* A value that may make PostgreSQL's states overflow is a verdict; NaN and infinities, which
+ * cannot, are not, nor is a row that the aggregate's FILTER drops. */
+TEST(Pipeline, SumsOfLargeFloatsAreVerdicts) {
+  for (const uint8_t type : {TB_TYPE_FLOAT4, TB_TYPE_FLOAT8})
+    for (const bool grouped : {false, true}) {
+      ProgramWriter w;
+      const uint32_t key = w.column(TB_TYPE_INT4), value = w.column(type), zero = w.param(TB_TYPE_INT4);
+      if (grouped) w.keys = {key};
+      w.aggregate(TB_AGG_SUM_FLOAT, value, w.call(TB_FN_INT4LT, {zero, key}));
+      CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
+      EXPECT_NE(code.ptx().find(grouped ? "tb_apply" : "tb_reduce"), std::string::npos);
+      const double limit = tb_float_sum_limit(type);
+      for (const double large : {limit, -limit, 3e38, -3e38, 1e200, 1.7e308}) {
+        if (std::fabs(large) < limit || (type == TB_TYPE_FLOAT4 && std::fabs(large) > 3e38)) continue;
+        EXPECT_EQ(errors_of_sum(code, large, true), TB_ERR_STATE_OVERFLOW) << large;
+        EXPECT_EQ(errors_of_sum(code, large, false), 0u) << large;
+      }
+      for (const double summed : {double{INFINITY}, -double{INFINITY}, double{NAN}, limit * 0.999, -limit * 0.999})
+        EXPECT_EQ(errors_of_sum(code, summed, true), 0u) << summed;
+    }
+}
+
 TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
   ProgramWriter w;
   const uint32_t k = w.column(TB_TYPE_INT4, true), s = w.column(TB_TYPE_TEXT, true), v = w.column(TB_TYPE_INT8, true);

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -26,6 +28,23 @@ constexpr int kBacklog = 256;
 constexpr int kLockAttempts = 100;  // of 50 ms
 /* More than max_connections of any server that shares one machine with us. */
 constexpr size_t kMaxSessions = 10000;
+/* What a session opens, as a rule: socket, event, slot memory, a relation's file. The rest
+ * is for the process itself and for compiling. */
+constexpr size_t kDescriptorsOfSession = 4;
+constexpr size_t kDescriptorsBesides = 40;
+/* A backend that has asked nothing for so long will find another way if need be. */
+constexpr std::chrono::milliseconds kIdleLongEnough{500};
+constexpr std::chrono::seconds kComplaintInterval{10};
+
+/* It may be changed while the process runs. */
+size_t most_sessions() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMaxSessions;
+  const size_t descriptors = std::max<size_t>(limit.rlim_cur, kDescriptorsBesides + kDescriptorsOfSession);
+  return std::min(kMaxSessions, (descriptors - kDescriptorsBesides) / kDescriptorsOfSession);
+}
+
+UniqueFd open_spare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + strerror(errno)); }
 
@@ -62,6 +81,7 @@ Server::Server(SessionContext& context, const std::string& path) : context_(cont
   if (slash != std::string::npos) mkdir(path.substr(0, slash).c_str(), 0700);
   lock_ = lock_file(path + ".lock");
   listener_ = listen_at(path);
+  spare_ = open_spare();
 }
 
 Server::~Server() {
@@ -83,27 +103,72 @@ void Server::run(int stop_fd) {
 
 void Server::accept_one() {
   UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket && (errno == EMFILE || errno == ENFILE)) socket = accept_without_descriptors();
   if (!socket) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-      log_message(LogLevel::kError, "accept: %s", strerror(errno));
-      usleep(10000);  // it stays ready: do not spin
-    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) usleep(10000);  // it stays ready: do not spin
     return;
   }
-  if (context_.sessions >= kMaxSessions) return;
+  if (context_.sessions >= most_sessions() && !end_idle_session()) return complain("too many sessions");
   try {
     start_session(std::move(socket));
   } catch (const std::exception& e) {
-    log_message(LogLevel::kError, "cannot start a session: %s", e.what());
+    complain(e.what());
   }
+}
+
+/* Takes the backend that waits off the queue, so that it need not wait in vain: with a
+ * descriptor that idle slot memory had, or else to turn it away. */
+UniqueFd Server::accept_without_descriptors() {
+  complain(strerror(errno));
+  if (context_.engine.slot_memory.drop_idle()) {
+    UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket) return socket;
+  }
+  (void)end_idle_session();
+  spare_.reset();
+  {
+    const UniqueFd turned_away(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  const int error = errno;
+  spare_ = open_spare();
+  errno = spare_ ? 0 : error;
+  return UniqueFd();
+}
+
+/* The one that is idle for longest; its backend connects again when it has a query. */
+bool Server::end_idle_session() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  std::lock_guard lock(mutex_);
+  Running* longest = nullptr;
+  for (Running& running : sessions_) {
+    const auto since = running.idle_since.load();
+    if (running.socket < 0 || running.given_up || since == 0) continue;
+    if (!longest || since < longest->idle_since) longest = &running;
+  }
+  if (!longest) return false;
+  const auto since = std::chrono::steady_clock::duration(longest->idle_since.load());
+  if (since.count() == 0 || now - since < kIdleLongEnough) return false;
+  longest->given_up = true;
+  shutdown(longest->socket, SHUT_RDWR);
+  return true;
+}
+
+/* Not once for every backend. */
+void Server::complain(const char* what) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - complained_ < kComplaintInterval) return;
+  complained_ = now;
+  log_message(LogLevel::kError, "cannot start a session, among %llu: %s",
+              static_cast<unsigned long long>(context_.sessions.load()), what);
 }
 
 void Server::start_session(UniqueFd socket) {
   const int fd = socket.get();
-  auto session = std::make_shared<Session>(context_, std::move(socket));
+  std::list<Running> one;
+  Running* running = &one.emplace_back(fd);
+  auto session = std::make_shared<Session>(context_, std::move(socket), running->idle_since);
   std::lock_guard lock(mutex_);
-  sessions_.push_back({{}, false, fd});
-  Running* running = &sessions_.back();
+  sessions_.splice(sessions_.end(), one);
   context_.sessions++;
   try {
     running->thread = std::thread([this, running, session = std::move(session)]() mutable {

@@ -34,8 +34,12 @@ bool equal_secrets(const uint8_t* a, const uint8_t* b, size_t size) {
 
 }  // namespace
 
-Session::Session(SessionContext& context, UniqueFd socket)
-    : context_(context), socket_(std::move(socket)), reader_(socket_.get()), outbox_(socket_.get()) {}
+Session::Session(SessionContext& context, UniqueFd socket, IdleSince& idle_since)
+    : context_(context),
+      idle_since_(idle_since),
+      socket_(std::move(socket)),
+      reader_(socket_.get()),
+      outbox_(socket_.get()) {}
 
 void Session::run() noexcept {
   bool ended_by_peer = false;
@@ -80,12 +84,16 @@ void Session::serve() {
   }
 }
 
+bool Session::holds_something() const { return query_ || attachment_ || !tables_.empty(); }
+
 /* Waits for bytes or a completion, and takes and sends what there is. False
  * when the connection is over. */
 bool Session::wait_for_events() {
   const short out = outbox_.pending() ? POLLOUT : 0;
   pollfd fds[2] = {{socket_.get(), static_cast<short>(POLLIN | out), 0}, {outbox_.event_fd(), POLLIN, 0}};
+  if (greeted_ && !holds_something()) idle_since_ = std::chrono::steady_clock::now().time_since_epoch().count();
   const int n = poll(fds, 2, greeted_ ? -1 : kHelloTimeoutMs);
+  idle_since_ = 0;
   if (n == 0) throw ProtocolError("no HELLO");
   if (n < 0 && errno != EINTR) throw std::runtime_error(std::string("poll: ") + strerror(errno));
   if (context_.stopping) return false;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -33,9 +34,14 @@ struct SessionContext {
   std::atomic<bool> stopping{false};
 };
 
+/* Since when the session waits for a backend that holds nothing of it, by
+ * std::chrono::steady_clock; 0: it does not. */
+using IdleSince = std::atomic<std::chrono::steady_clock::rep>;
+
 class Session {
  public:
-  Session(SessionContext& context, UniqueFd socket);
+  /* `idle_since` outlives this: see IdleSince. */
+  Session(SessionContext& context, UniqueFd socket, IdleSince& idle_since);
 
   void run() noexcept;
 
@@ -43,6 +49,7 @@ class Session {
   void check_peer() const;
   void serve();
   bool wait_for_events();
+  bool holds_something() const;
   void handle(const MessageReader::Message& message);
   void hello(std::span<const uint8_t> payload);
   void files(std::span<const uint8_t> payload);
@@ -60,6 +67,7 @@ class Session {
   bool peer_gone() const;
 
   SessionContext& context_;
+  IdleSince& idle_since_;
   UniqueFd socket_;
   MessageReader reader_;
   Outbox outbox_;

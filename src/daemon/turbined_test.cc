@@ -2,6 +2,8 @@
  * turbined_test.cc - the daemon as a backend sees it: starts turbined with the
  * scripted compiler and speaks the protocol over its socket.
  */
+#include <sys/resource.h>
+
 #include <map>
 
 #include "daemon/testing/turbined_fixture.h"
@@ -464,6 +466,40 @@ TEST_F(TurbinedTest, TwoHundredSessionsAtOnce) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(right, 200);
+}
+
+/* Each of many backends is served or turned away, at once; who was idle makes room. */
+TEST_F(TurbinedTest, FewDescriptorsTurnBackendsAwayAtOnce) {
+  for (const rlim_t descriptors : {rlim_t{128}, rlim_t{64}}) {
+    const rlimit limit{descriptors, descriptors};
+    ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr), 0);
+    std::vector<std::unique_ptr<Client>> served;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200; i++) {
+      auto client = std::make_unique<Client>(socket_path());
+      ASSERT_TRUE(client->connected());
+      const uint32_t type = client->hello().type;
+      ASSERT_TRUE(type == TB_MSG_WELCOME || type == 0u);
+      if (type == TB_MSG_WELCOME) served.push_back(std::move(client));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+    EXPECT_GE(served.size(), 5u);
+    EXPECT_LT(served.size(), 100u);
+    EXPECT_TRUE(alive());
+    // All of those are idle: a while later the next one is served in the place of one.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    auto late = connect();
+    ASSERT_TRUE(late->start(testing::rows_program(), 10));
+    late->send_pages(0, heap_pages(numbers(1000), 100), 0);
+    EXPECT_EQ(late->receive().as<TbChunkDone>().nrows, 500u);
+    late->send(TB_MSG_INPUT_END);
+    EXPECT_EQ(late->receive().type, TB_MSG_QUERY_DONE);
+    EXPECT_EQ(served[0]->receive().type, 0u) << "idle for longest";
+    served.clear();
+    late.reset();
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_EQ(status().sessions, 1u) << "who asks";
+  }
 }
 
 TEST_F(TurbinedTest, StopsCleanlyInMidQuery) {

@@ -108,12 +108,9 @@ RT_INLINE void add_i128(uint64_t* state, __int128 value) {
   if (high != 0) __atomic_fetch_add(&state[1], high, __ATOMIC_RELAXED);
 }
 
-RT_INLINE bool finite(double value) { return __builtin_fabs(value) < __builtin_inf(); }
-
-/* True if finite operands gave infinity. */
-RT_INLINE bool add_f64(double* state, double value) {
+RT_INLINE void add_f64(double* state, double value) {
 #ifdef __NVPTX__
-  double old = __nvvm_atom_add_gen_d(state, value);
+  (void)__nvvm_atom_add_gen_d(state, value);
 #else
   uint64_t* bits = (uint64_t*)state;
   uint64_t expected = __atomic_load_n(bits, __ATOMIC_RELAXED);
@@ -121,9 +118,7 @@ RT_INLINE bool add_f64(double* state, double value) {
   do {
     desired = __builtin_bit_cast(uint64_t, __builtin_bit_cast(double, expected) + value);
   } while (!__atomic_compare_exchange_n(bits, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-  double old = __builtin_bit_cast(double, expected);
 #endif
-  return finite(old) & finite(value) & !finite(old + value);
 }
 
 /* Bits of a float as an integer in PostgreSQL's order, and back (the same). */
@@ -198,7 +193,7 @@ RT_EXPORT void rt_state_add_u64(void* state, uint64_t value) { add_u64((uint64_t
 
 RT_EXPORT void rt_state_add_i128(void* state, __int128 value) { add_i128((uint64_t*)state, value); }
 
-RT_EXPORT bool rt_state_add_f64(void* state, double value) { return add_f64((double*)state, value); }
+RT_EXPORT void rt_state_add_f64(void* state, double value) { add_f64((double*)state, value); }
 
 RT_EXPORT void rt_state_min_key(void* state, int64_t key, uint32_t type) { extreme_of_type<true>(state, key, type); }
 
@@ -218,15 +213,9 @@ RT_EXPORT void rt_warp_sum_i128(void* state, __int128 value) {
   if (lane() == 0 && sum != 0) add_i128((uint64_t*)state, (__int128)sum);
 }
 
-/* True, in some lane, if finite inputs gave infinity. */
-RT_EXPORT bool rt_warp_sum_f64(void* state, double value, bool nonfinite_input) {
+RT_EXPORT void rt_warp_sum_f64(void* state, double value) {
   double sum = warp_fold(value, [](double a, double b) { return a + b; });
-  uint64_t odd = warp_fold((uint64_t)nonfinite_input, [](uint64_t a, uint64_t b) { return a | b; });
-  bool overflow = false;
-  if (lane() == 0) {
-    overflow = add_f64((double*)state, sum) | ((odd == 0) & !finite(sum));
-  }
-  return overflow;
+  if (lane() == 0) add_f64((double*)state, sum);
 }
 
 RT_EXPORT void rt_warp_min_key(void* state, int64_t key, uint32_t type) {
@@ -279,15 +268,12 @@ RT_EXPORT void rt_peers_sum_i128(void* state, uint8_t* valid, __int128 value, bo
   add_i128((uint64_t*)state, (__int128)sum);
 }
 
-/* True, in some lane, if finite inputs gave infinity. */
-RT_EXPORT bool rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers) {
+RT_EXPORT void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers) {
   double sum = peers_fold(value, peers, [](double a, double b) { return a + b; });
-  uint32_t bits = (uint32_t)pass | (finite(value) ? 0u : 2u);
-  uint32_t any = peers_fold(bits, peers, [](uint32_t a, uint32_t b) { return a | b; });
-  if (!leads(peers) || (any & 1) == 0) return false;
+  uint32_t any = peers_fold((uint32_t)pass, peers, [](uint32_t a, uint32_t b) { return a | b; });
+  if (!leads(peers) || any == 0) return;
   *(volatile uint8_t*)valid = 1;
-  bool overflow = add_f64((double*)state, sum);
-  return overflow | (((any & 2) == 0) & !finite(sum));
+  add_f64((double*)state, sum);
 }
 
 RT_EXPORT void rt_peers_min_key(void* state, uint8_t* valid, int64_t key, uint32_t type, bool pass, uint32_t peers) {

@@ -14,10 +14,11 @@
 
 extern "C" {
 void rt_state_add_i128(void* state, __int128 value);
-bool rt_state_add_f64(void* state, double value);
+void rt_state_add_f64(void* state, double value);
 void rt_state_min_key(void* state, int64_t key, uint32_t type);
 void rt_state_max_key(void* state, int64_t key, uint32_t type);
-bool rt_warp_sum_f64(void* state, double value, bool nonfinite_input);
+void rt_warp_sum_f64(void* state, double value);
+void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
 void rt_bucket_publish(uint32_t* bucket, uint32_t entry);
@@ -78,15 +79,24 @@ TEST(GroupState, WideSumsCarry) {
   EXPECT_TRUE(sum == expected);
 }
 
-TEST(GroupState, FloatSumsTellOverflowFromInfinity) {
-  double state = 1e308;
-  EXPECT_TRUE(rt_state_add_f64(&state, 1e308));
-  state = 1.0;
-  EXPECT_FALSE(rt_state_add_f64(&state, INFINITY));
-  state = 0;
-  EXPECT_TRUE(rt_warp_sum_f64(&state, INFINITY, false));
-  state = 0;
-  EXPECT_FALSE(rt_warp_sum_f64(&state, INFINITY, true));
+TEST(GroupState, FloatSumsKeepTheSignOfZero) {
+  double state = -0.0;
+  rt_warp_sum_f64(&state, -0.0);
+  EXPECT_TRUE(std::signbit(state));
+  rt_warp_sum_f64(&state, 1.5);
+  rt_state_add_f64(&state, 2.25);
+  EXPECT_EQ(state, 3.75);
+}
+
+/* As where an aggregate's FILTER drops every row of the group. */
+TEST(GroupState, FloatSumsOfPeersThatDoNotPassStayNull) {
+  double state = -0.0;
+  uint8_t valid = 0;
+  rt_peers_sum_f64(&state, &valid, -0.0, false, 1);
+  EXPECT_EQ(valid, 0);
+  rt_peers_sum_f64(&state, &valid, INFINITY, true, 1);
+  EXPECT_EQ(valid, 1);
+  EXPECT_EQ(state, INFINITY);
 }
 
 TEST(GroupState, SharedTextsCompareWithoutTheirPadding) {

@@ -8,7 +8,9 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <bit>
 #include <cstddef>
+#include <limits>
 
 #include "turbine/kernel.h"
 
@@ -91,10 +93,34 @@ Value* Accumulators::better(const TbAgg& agg, Value* a, Value* b) {
   return agg.kind == TB_AGG_MIN ? rows_.ir().CreateICmpSLT(a, b) : rows_.ir().CreateICmpSGT(a, b);
 }
 
-Value* Accumulators::finite(Value* v) {
+/* limit <= |v| && |v| < infinity; false of NaN */
+Value* Accumulators::too_large_for_sum(uint32_t type, Value* v) {
   auto& ir = rows_.ir();
   Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
-  return ir.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(v->getType()));
+  Value* large = ir.CreateFCmpOGE(magnitude, llvm::ConstantFP::get(v->getType(), tb_float_sum_limit(type)));
+  return ir.CreateAnd(large, ir.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(v->getType())));
+}
+
+/*
+ * A double's magnitude as an integer that grows with it, of infinities and NaN below that
+ * of every finite one: (bits << 1) - (infinity << 1) + INT64_MIN. So the largest of many
+ * takes a shift, an addition and a maximum each.
+ */
+Value* Accumulators::finite_magnitude(Value* v) {
+  auto& ir = rows_.ir();
+  Value* shifted = ir.CreateShl(ir.CreateBitCast(v, ir.getInt64Ty()), 1);
+  return ir.CreateAdd(shifted, ir.getInt64(magnitude_offset()));
+}
+
+/* Whether the largest finite_magnitude() is too large for a sum. */
+Value* Accumulators::reaches_sum_limit(uint32_t type, Value* largest) {
+  auto& ir = rows_.ir();
+  const uint64_t limit = (std::bit_cast<uint64_t>(tb_float_sum_limit(type)) << 1) + magnitude_offset();
+  return ir.CreateICmpSGE(largest, ir.getInt64(limit));
+}
+
+uint64_t Accumulators::magnitude_offset() {
+  return (uint64_t{1} << 63) - (std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity()) << 1);
 }
 
 Value* Accumulators::overflow_if(Value* cond, uint32_t bit) {
@@ -119,7 +145,7 @@ Carried Accumulators::init() {
         break;
       case TB_AGG_SUM_FLOAT:
         out.push_back(llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
-        out.push_back(ir.getInt64(0));  // non-finite inputs
+        out.push_back(ir.getInt64(INT64_MIN));  // the largest finite magnitude
         break;
       default:
         if (!text_state(agg)) out.push_back(key_identity(agg));
@@ -160,9 +186,8 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
         break;
       case TB_AGG_SUM_FLOAT: {
         Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
-        Value* odd = ir.CreateNot(finite(v));
-        if (in.pass) odd = ir.CreateAnd(odd, in.pass);
-        out[at + 1] = ir.CreateOr(carried[at + 1], ir.CreateZExt(odd, ir.getInt64Ty()));
+        Value* magnitude = kept(finite_magnitude(v), ir.getInt64(INT64_MIN));
+        out[at + 1] = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, carried[at + 1], magnitude);
         Value* sum = ir.CreateFAdd(carried[at], kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy())));
         // Reassociation is documented for float sums, and is what vectorises them.
         llvm::cast<llvm::Instruction>(sum)->setHasAllowReassoc(true);
@@ -236,11 +261,8 @@ Value* Accumulators::fold(const Carried& carried, Value* state_row) {
     } else if (agg.kind == TB_AGG_SUM_FLOAT) {
       Value* old = rows_.load(type, state_row, field.value_offset);
       Value* sum = ir.CreateSelect(had, ir.CreateFAdd(old, carried[at]), carried[at]);
-      // Infinity out of finite inputs is PostgreSQL's "value out of range".
-      Value* finite_in = ir.CreateICmpEQ(carried[at + 1], ir.getInt64(0));
-      finite_in = ir.CreateAnd(finite_in, ir.CreateOr(ir.CreateNot(had), finite(old)));
-      Value* overflow = ir.CreateAnd(finite_in, ir.CreateNot(finite(sum)));
-      errors = ir.CreateOr(errors, overflow_if(ir.CreateAnd(any, overflow), TB_ERR_OVERFLOW));
+      Value* large = reaches_sum_limit(agg.type, carried[at + 1]);
+      errors = ir.CreateOr(errors, overflow_if(large, TB_ERR_STATE_OVERFLOW));
       rows_.store(ir.CreateSelect(any, sum, old), state_row, field.value_offset);
     } else {
       Value* old = rows_.load(type, state_row, field.value_offset);
@@ -275,9 +297,9 @@ Value* Accumulators::fold_atomic(const Carried& carried, Value* state_row) {
     } else if (agg.kind == TB_AGG_SUM_WIDE) {
       rows_.call_rt("rt_warp_sum_i128", {state, wide_sum(agg, carried, at)});
     } else if (agg.kind == TB_AGG_SUM_FLOAT) {
-      Value* overflow = rows_.call_rt("rt_warp_sum_f64",
-                                      {state, carried[at], ir.CreateICmpNE(carried[at + 1], ir.getInt64(0))});
-      errors = ir.CreateOr(errors, overflow_if(overflow, TB_ERR_OVERFLOW));
+      rows_.call_rt("rt_warp_sum_f64", {state, carried[at]});
+      Value* large = reaches_sum_limit(agg.type, carried[at + 1]);
+      errors = ir.CreateOr(errors, overflow_if(large, TB_ERR_STATE_OVERFLOW));
     } else {
       Value* key = ir.CreateSExt(carried[at], ir.getInt64Ty());
       const char* symbol = agg.kind == TB_AGG_MIN ? "rt_warp_min_key" : "rt_warp_max_key";
@@ -321,8 +343,7 @@ Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
     Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
     Value* old = rows_.load(type, group_row, field.value_offset);
     Value* sum = ir.CreateSelect(had, ir.CreateFAdd(old, v), v);
-    Value* overflow = ir.CreateAnd(ir.CreateAnd(finite(old), finite(v)), ir.CreateNot(finite(sum)));
-    errors = overflow_if(ir.CreateAnd(pass, overflow), TB_ERR_OVERFLOW);
+    errors = overflow_if(ir.CreateAnd(pass, too_large_for_sum(agg.type, v)), TB_ERR_STATE_OVERFLOW);
     rows_.store(ir.CreateSelect(pass, sum, old), group_row, field.value_offset);
   } else {
     Value* old = rows_.load(type, group_row, field.value_offset);
@@ -400,7 +421,8 @@ Value* Accumulators::apply_atomic(size_t i, const AggInput& in, Value* group_row
   if (agg.kind == TB_AGG_SUM_FLOAT) {
     Value* v = agg.type == TB_TYPE_FLOAT4 ? ir.CreateFPExt(in.value, ir.getDoubleTy()) : in.value;
     v = kept(v, llvm::ConstantFP::getNegativeZero(ir.getDoubleTy()));
-    return overflow_if(rows_.call_rt("rt_peers_sum_f64", {state, valid, v, pass, peers}), TB_ERR_OVERFLOW);
+    rows_.call_rt("rt_peers_sum_f64", {state, valid, v, pass, peers});
+    return overflow_if(too_large_for_sum(agg.type, v), TB_ERR_STATE_OVERFLOW);
   }
   Value* key = ir.CreateSExt(kept(to_key(agg.type, in.value), key_identity(agg)), ir.getInt64Ty());
   const char* symbol = agg.kind == TB_AGG_MIN ? "rt_peers_min_key" : "rt_peers_max_key";

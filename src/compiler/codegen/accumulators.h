@@ -70,7 +70,10 @@ class Accumulators {
   llvm::Value* from_key(uint32_t type, llvm::Value* key);
   llvm::Constant* key_identity(const TbAgg& agg);
   llvm::Value* better(const TbAgg& agg, llvm::Value* a, llvm::Value* b);  // a before b
-  llvm::Value* finite(llvm::Value* v);
+  llvm::Value* too_large_for_sum(uint32_t type, llvm::Value* v);
+  llvm::Value* finite_magnitude(llvm::Value* v);
+  llvm::Value* reaches_sum_limit(uint32_t type, llvm::Value* largest);
+  static uint64_t magnitude_offset();
   llvm::Value* overflow_if(llvm::Value* cond, uint32_t bit);
   llvm::Value* combine_sum_wide(llvm::Value* sum, llvm::Value* state_row, const GroupField& field);
   llvm::Value* wide_sum(const TbAgg& agg, const Carried& carried, size_t at);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -283,6 +284,36 @@ TEST_F(CodeCacheTest, CrashesOfTheCompilerCostOneRequest) {
 
 TEST_F(CodeCacheTest, AZygoteThatDiesOnARequestIsReplacedForIt) {
   setenv("TURBINE_TEST_COMPILER", ("die-once:" + directory_ + "/artifact").c_str(), 1);
+  EXPECT_EQ(open()->cache.get(device_, program(1), {}).source, Source::kCompiled);
+}
+
+/* The seconds that a compilation takes, which fails. */
+double seconds_to_fail(CodeCache& cache, Device& device, const Program& program) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(cache.get(device, program, {}), DeviceError);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST_F(CodeCacheTest, ACompilerWithoutProgressIsReplaced) {
+  set_script("stuck:");
+  auto instance = open();
+  EXPECT_LT(seconds_to_fail(instance->cache, device_, program(1)), 4.0);
+  set_artifact("alive");
+  EXPECT_EQ(instance->cache.get(device_, program(1), {}).source, Source::kCompiled);
+}
+
+/* A zygote that was stopped forks nobody. */
+TEST_F(CodeCacheTest, AStoppedZygoteIsReplaced) {
+  set_script("stopped:");
+  auto instance = open();
+  EXPECT_LT(seconds_to_fail(instance->cache, device_, program(1)), 4.0);
+  set_artifact("alive");
+  EXPECT_EQ(instance->cache.get(device_, program(1), {}).source, Source::kCompiled);
+}
+
+/* Four seconds of work, longer than a standstill may last. */
+TEST_F(CodeCacheTest, ACompilerThatIsSlowIsWaitedFor) {
+  set_script("busy:");
   EXPECT_EQ(open()->cache.get(device_, program(1), {}).source, Source::kCompiled);
 }
 

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "engine/code/compiler_progress.h"
 #include "engine/code/unique_fd.h"
 
 extern char** environ;
@@ -33,6 +34,10 @@ using Clock = std::chrono::steady_clock;
  * stuck all the same. */
 constexpr std::chrono::seconds kGrace{5};
 constexpr int kPollMs = 50;
+/* A compiler that has not moved for so long is given up: PostgreSQL's plan is there, and
+ * the next query gets a new zygote. */
+constexpr std::chrono::milliseconds kStandstill{2000};
+constexpr std::chrono::milliseconds kProgressCheck{250};
 constexpr uint64_t kMaxArtifact = 256u << 20;
 constexpr int kZygoteFd = 3;
 
@@ -42,6 +47,11 @@ constexpr int kZygoteFd = 3;
 /* The status pipe was closed: by a compiler that crashed, or with the zygote. */
 struct NoReply : CompileError {
   NoReply() : CompileError("turbine-compiler: ended without a reply") {}
+};
+
+/* The zygote or its child was stopped, or waits for what never comes. */
+struct NoProgress : CompileError {
+  NoProgress() : CompileError("turbine-compiler: makes no progress") {}
 };
 
 UniqueFd memfd_of(const char* name, std::span<const uint8_t> bytes) {
@@ -58,13 +68,21 @@ UniqueFd memfd_of(const char* name, std::span<const uint8_t> bytes) {
 }
 
 /* Waits for the reply; the pipe closes without one if the compiler crashed. */
-TbCompileReply wait_reply(int status, uint32_t timeout_s, const IsCancelled& cancelled) {
+TbCompileReply wait_reply(int status, pid_t zygote, uint32_t timeout_s, const IsCancelled& cancelled) {
   TbCompileReply reply{};
   size_t have = 0;
-  const auto deadline = Clock::now() + std::chrono::seconds(timeout_s) + kGrace;
+  CompilerProgress progress(zygote);
+  const auto start = Clock::now();
+  const auto deadline = start + std::chrono::seconds(timeout_s) + kGrace;
+  auto next_check = start + kProgressCheck;
   while (have < sizeof reply) {
+    const auto now = Clock::now();
     if (cancelled()) fail("query was closed");
-    if (Clock::now() > deadline) fail("timed out");
+    if (now > deadline) fail("timed out");
+    if (now >= next_check) {
+      if (progress.standstill() >= kStandstill) throw NoProgress();
+      next_check = now + kProgressCheck;
+    }
     pollfd p{status, POLLIN, 0};
     if (poll(&p, 1, kPollMs) <= 0) continue;
     const ssize_t n = read(status, reinterpret_cast<char*>(&reply) + have, sizeof reply - have);
@@ -120,6 +138,9 @@ std::string CompilerClient::compile(std::span<const uint8_t> program, TbTarget t
   pid_t zygote = -1;
   try {
     return request_once(request, program, cancelled, &zygote);
+  } catch (const NoProgress&) {
+    give_up_zygote(zygote);
+    throw;
   } catch (const NoReply&) {
     // A program that crashes its compiler would crash the next one; but one
     // whose zygote was killed deserves another.
@@ -138,9 +159,16 @@ std::string CompilerClient::request_once(const TbCompileRequest& request, std::s
 
   *zygote = send_request(request, program_fd.get(), artifact_fd.get(), status_write.get());
   status_write.reset();  // so that the compiler's death closes the pipe
-  const TbCompileReply reply = wait_reply(status.get(), timeout_s_,
+  const TbCompileReply reply = wait_reply(status.get(), *zygote, timeout_s_,
                                           [&] { return stopping_ || (cancelled && cancelled()); });
   return read_artifact(artifact_fd.get(), reply.artifact_size);
+}
+
+/* Ends that zygote, if it is the one that serves, with its children: of those that wait
+ * for another of its replies none is working, and each is tried again with the next. */
+void CompilerClient::give_up_zygote(pid_t zygote) {
+  std::lock_guard lock(mutex_);
+  if (pid_ == zygote) stop_zygote();
 }
 
 /* Has that zygote ended? One that was seen to crash may take a moment. */
@@ -196,7 +224,7 @@ void CompilerClient::start_zygote() {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) fail_errno("socketpair");
   UniqueFd ours(pair[0]), theirs(pair[1]);
   // A zygote that reads nothing must not hold up the daemon for ever.
-  const timeval limit{static_cast<time_t>(kGrace.count()), 0};
+  const timeval limit{kStandstill.count() / 1000, 0};
   setsockopt(ours.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 
   posix_spawn_file_actions_t actions;

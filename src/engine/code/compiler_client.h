@@ -3,7 +3,8 @@
  *
  * Starts the zygote when it is first needed and again whenever it has died.
  * Each request waits for its own status pipe, so any number of threads may
- * compile at once; a compiler that crashes or hangs costs one request.
+ * compile at once; a compiler that crashes costs one request, one that makes no
+ * progress is replaced.
  */
 #pragma once
 
@@ -51,6 +52,7 @@ class CompilerClient {
                            const IsCancelled& cancelled, pid_t* zygote);
   pid_t send_request(const TbCompileRequest& request, int program, int artifact, int status);
   bool zygote_gone(pid_t zygote);
+  void give_up_zygote(pid_t zygote);
   bool try_send(const TbCompileRequest& request, const int* fds);
   void start_zygote();
   void stop_zygote();

@@ -103,7 +103,6 @@ TEST(GroupFold, SumsThatOverflowAreVerdicts) {
   folded<int64_t>(TB_AGG_SUM_INT, TB_TYPE_INT4, INT64_MAX, 1, TB_ERR_STATE_OVERFLOW);
   const __int128 most = static_cast<__int128>(~static_cast<unsigned __int128>(0) >> 1);
   folded<__int128>(TB_AGG_SUM_WIDE, TB_TYPE_INT8, most, 1, TB_ERR_STATE_OVERFLOW);
-  folded<double>(TB_AGG_SUM_FLOAT, TB_TYPE_FLOAT8, 1e308, 1e308, TB_ERR_OVERFLOW);
   EXPECT_EQ(folded<double>(TB_AGG_SUM_FLOAT, TB_TYPE_FLOAT8, kInfinity, 1), kInfinity);
 }
 

@@ -8,8 +8,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -24,13 +26,21 @@ namespace {
 }
 
 /* Reuse of slot memory much larger than needed would starve who needs it. */
+int create_memory_file() { return memfd_create("turbine-slots", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+
+/* Each has a descriptor: a small part of what the process may open. */
+size_t most_idle() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+  return std::max<size_t>(limit.rlim_cur / 16, 1);
+}
+
 bool fits(const SlotMemory& memory, uint64_t size) { return memory.size() >= size && memory.size() / 2 <= size; }
 
 }  // namespace
 
-SlotMemory::SlotMemory(uint64_t id, uint64_t size, Device& device) : id_(id), size_(size), device_(device) {
-  fd_ = memfd_create("turbine-slots", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd_ < 0) fail("memfd_create");
+SlotMemory::SlotMemory(uint64_t id, uint64_t size, Device& device, int fd)
+    : id_(id), size_(size), device_(device), fd_(fd) {
   try {
     if (ftruncate(fd_, static_cast<off_t>(size)) != 0) fail("ftruncate");
     if (fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) fail("F_ADD_SEALS");
@@ -75,7 +85,7 @@ std::unique_ptr<SlotMemory> SlotMemoryPool::take(uint64_t size, Device& device, 
     }
     id = next_id_++;
   }
-  auto memory = std::make_unique<SlotMemory>(id, size, device);
+  auto memory = std::make_unique<SlotMemory>(id, size, device, open_memory_file());
   total_bytes_ += size;
   return memory;
 }
@@ -87,11 +97,27 @@ void SlotMemoryPool::give_back(std::unique_ptr<SlotMemory> memory) {
   std::lock_guard lock(mutex_);
   idle_bytes_ += memory->size();
   idle_.push_front(std::move(memory));
-  while (idle_bytes_ > max_idle_bytes_) {
+  while (idle_bytes_ > max_idle_bytes_ || idle_.size() > most_idle()) {
     idle_bytes_ -= idle_.back()->size();
     total_bytes_ -= idle_.back()->size();
     dropped.splice(dropped.end(), idle_, std::prev(idle_.end()));
   }
+}
+
+int SlotMemoryPool::open_memory_file() {
+  int fd = create_memory_file();
+  if (fd < 0 && (errno == EMFILE || errno == ENFILE) && drop_idle()) fd = create_memory_file();
+  if (fd < 0) fail("memfd_create");
+  return fd;
+}
+
+bool SlotMemoryPool::drop_idle() {
+  std::list<std::unique_ptr<SlotMemory>> dropped;
+  std::lock_guard lock(mutex_);
+  dropped.swap(idle_);
+  total_bytes_ -= idle_bytes_;
+  idle_bytes_ = 0;
+  return !dropped.empty();
 }
 
 void SlotMemoryPool::abandon(std::unique_ptr<SlotMemory> memory) {

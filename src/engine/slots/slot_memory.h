@@ -6,7 +6,7 @@
  * side can make the other die of SIGBUS. It is registered with its device once, not per
  * query, and that is why there is a pool: pinning takes 60 ms per GiB and more, and all
  * other calls of a GPU's driver wait meanwhile. Queries that send no chunk need none of
- * it. A cap bounds the idle ones; the oldest goes first.
+ * it. A cap bounds the idle ones and their descriptors; the oldest goes first.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ class Device;
 
 class SlotMemory {
  public:
-  /* `device` outlives this. Throws DeviceError. */
-  SlotMemory(uint64_t id, uint64_t size, Device& device);
+  /* `device` outlives this; `fd` is an empty memfd, and now ours. Throws DeviceError. */
+  SlotMemory(uint64_t id, uint64_t size, Device& device, int fd);
   ~SlotMemory();
   SlotMemory(const SlotMemory&) = delete;
 
@@ -60,10 +60,15 @@ class SlotMemoryPool {
    * may still be reading: nobody else gets it, and it is not emptied. */
   void abandon(std::unique_ptr<SlotMemory> memory);
 
+  /* Gives up all that is idle, with its descriptors; whether there was some. */
+  bool drop_idle();
+
   /* Of all slot memory, idle included. */
   uint64_t total_bytes() const { return total_bytes_; }
 
  private:
+  int open_memory_file();
+
   const uint64_t max_idle_bytes_;
   std::atomic<uint64_t> total_bytes_{0};
   std::mutex mutex_;

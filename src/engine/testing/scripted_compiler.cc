@@ -3,7 +3,9 @@
  * zygote protocol of compile.h, and does what TURBINE_TEST_COMPILER says:
  *
  *   artifact:FILE   answers every request with the file's bytes
- *   slow:FILE       the same after 300 ms; stuck:FILE after 30 s
+ *   slow:FILE       the same after 300 ms; stuck:FILE after 30 s; busy:FILE after
+ *                   4 s in which it computes now and then
+ *   stopped:FILE    the zygote stops itself when a request comes
  *   effort:FILE     the file's bytes, then " quick" or " full" as was asked
  *   fail:MESSAGE    answers that the program cannot be compiled
  *   crash           the child exits without an answer
@@ -11,6 +13,7 @@
  *   die-once:FILE   the first zygote does (it leaves FILE.died), later ones
  *                   answer as artifact:FILE
  */
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,11 +32,13 @@ namespace {
 void answer(const std::string& script, uint32_t effort, int artifact, int status) {
   TbCompileReply reply{};
   reply.magic = TB_COMPILE_MAGIC;
-  const bool slow = script.rfind("slow:", 0) == 0, stuck = script.rfind("stuck:", 0) == 0;
+  const bool slow = script.rfind("slow:", 0) == 0, stuck = script.rfind("stuck:", 0) == 0,
+             busy = script.rfind("busy:", 0) == 0;
   if (slow) usleep(300000);
   if (stuck) sleep(30);
+  for (int i = 0; busy && i < 40; i++) usleep(100000);  // each wake-up takes some processor time
   const bool tells = script.rfind("effort:", 0) == 0;
-  if (slow || stuck || tells || script.rfind("artifact:", 0) == 0) {
+  if (slow || stuck || busy || tells || script.rfind("artifact:", 0) == 0) {
     std::ifstream in(script.substr(script.find(':') + 1), std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(in), {}};
     if (tells) bytes += effort == TB_EFFORT_QUICK ? " quick" : " full";
@@ -74,6 +79,7 @@ int main() {
       if (die_once) std::ofstream(died) << "1";
       return 1;
     }
+    if (script.rfind("stopped:", 0) == 0) raise(SIGSTOP);
     if (fork() == 0) answer(script, request.effort, fds[1], fds[2]);
     for (int fd : fds) close(fd);
     while (waitpid(-1, nullptr, WNOHANG) > 0) continue;

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
@@ -28,6 +29,7 @@
 #include "pg/bridge/cache_requests.h"
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
+#include "pg/cache/load_obstacle.h"
 #include "pg/convert/type_map.h"
 #include "pg/shmem/cache_progress.h"
 #include "pg/shmem/device_list.h"
@@ -242,16 +244,67 @@ columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 }
 
 static void
+report_not_loaded(Oid leaf, const TbLoadObstacle *obstacle)
+{
+	ereport(NOTICE,
+			(errmsg("table \"%s\" is not loaded", get_rel_name(leaf)),
+			 errdetail("%s", obstacle->detail),
+			 obstacle->hint != NULL ? errhint("%s", obstacle->hint) : 0));
+}
+
+/* Why the service has kept nothing of what a load has read. */
+static TbLoadObstacle
+obstacle_in_service(void)
+{
+	TbFailure		 why;
+	TbCacheReported *report = tb_cache_report(&why);
+
+	if (report == NULL)
+		return (TbLoadObstacle) {"The service of pg_turbine does not answer."};
+	if (report->capacity == 0)
+		return (TbLoadObstacle) {"The column cache has no memory.",
+								 "Set pg_turbine.cache_size_host and restart the server."};
+	return (TbLoadObstacle) {
+		"The column cache has kept nothing of it.",
+		"turbine.stat_queries counts what went back to PostgreSQL, and why."};
+}
+
+/* Returns what is cached of the leaf then. */
+static uint64
 load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 {
-	Bitmapset *columns = columns_in_leaf(top, leaf, attnums);
+	Bitmapset	  *columns = columns_in_leaf(top, leaf, attnums);
+	Relation	   rel;
+	TbLoadObstacle obstacle;
+	uint64		   bytes;
 
 	if (tb_cache_policy_of(leaf) == TB_CACHE_OFF)
+	{
 		ereport(WARNING,
 				(errmsg("table \"%s\" is not loaded", get_rel_name(leaf)),
 				 errdetail("Its policy of the column cache is \"off\".")));
-	else
+		return tb_cached_bytes(leaf);
+	}
+	rel = table_open(leaf, NoLock);
+	obstacle = tb_load_obstacle(rel, bms_num_members(known_columns(rel, columns)));
+	table_close(rel, NoLock);
+	if (obstacle.detail == NULL)
 		tb_cache_load(leaf, columns);
+	bytes = tb_cached_bytes(leaf);
+	if (obstacle.detail == NULL && bytes == 0)
+		obstacle = obstacle_in_service();
+	if (obstacle.detail != NULL)
+		report_not_loaded(leaf, &obstacle);
+	return bytes;
+}
+
+static void
+check_kind(Oid top)
+{
+	Relation rel = relation_open(top, AccessShareLock);
+
+	tb_require_loadable_kind(rel);
+	relation_close(rel, NoLock);
 }
 
 /* With partitions and children; returns what is cached of them then. */
@@ -266,16 +319,15 @@ turbine_cache_load(PG_FUNCTION_ARGS)
 	if (!OidIsValid(top))
 		PG_RETURN_NULL();
 	check_rights(top);
+	check_kind(top);
 	if (!PG_ARGISNULL(1))
 		attnums = columns_of_names(top, PG_GETARG_ARRAYTYPE_P(1));
 	foreach(lc, find_all_inheritors(top, AccessShareLock, NULL))
 	{
 		Oid leaf = lfirst_oid(lc);
 
-		if (!RELKIND_HAS_STORAGE(get_rel_relkind(leaf)))
-			continue;
-		load_leaf(top, leaf, attnums);
-		sum += tb_cached_bytes(leaf);
+		if (get_rel_relkind(leaf) != RELKIND_PARTITIONED_TABLE)
+			sum += load_leaf(top, leaf, attnums);
 	}
 	PG_RETURN_INT64((int64) sum);
 }

@@ -172,7 +172,7 @@ average_numeric(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 	return DirectFunctionCall2(numeric_div, sum_numeric(out, groups, row), count);
 }
 
-/* float4's sum raises where the result is no float4; dtof does as well. */
+/* Below tb_float_sum_limit() every sum is a float4. */
 static Datum
 sum_float4(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 {
@@ -193,8 +193,10 @@ compute(const TbOutput *out, const TbResultBatch *groups, uint32 row)
 		case TB_OUT_AVG_NUMERIC:
 			return average_numeric(out, groups, row);
 		case TB_OUT_AVG_FLOAT8:
-			return Float8GetDatum(float8_div(float8_at(groups, out->first, row),
-											 (float8) int64_at(groups, out->second, row)));
+			/* As float8_avg divides: a result that underflows is 0, not an error. Its sum
+			 * begins with 0, so that of values that are all -0 it is 0. */
+			return Float8GetDatum((float8_at(groups, out->first, row) + 0.0) /
+								  (float8) int64_at(groups, out->second, row));
 		case TB_OUT_EXTREME_NUMERIC:
 			return extreme_numeric(out, groups, row);
 		case TB_OUT_BOOL:

@@ -31,6 +31,10 @@ extern bool tb_guc_debug_plain_explain;
 extern bool tb_guc_debug_full_code;
 extern int	tb_guc_direct_threshold; /* blocks */
 
+/* Relations of fewer blocks are small: to read them takes as long as to decide how. They
+ * are cached below the threshold too. */
+#define TB_FEW_BLOCKS 64
+
 extern TbDeviceChoice tb_guc_device_choice(void);
 extern int			  tb_guc_gpu_index(void);	/* of TB_CHOOSE_GPU_INDEX */
 extern const char	 *tb_guc_device_name(void); /* as set: "auto", "gpu1" */

@@ -42,7 +42,8 @@ LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_cache_drop';
 
 -- Reads columns of a table into the cache, with its partitions and children; all columns
--- if none are named. Returns what is cached of the table then, in bytes.
+-- if none are named. Returns what is cached of the table then, in bytes. A NOTICE says why
+-- nothing of a table can be loaded.
 CREATE FUNCTION turbine.cache_load(relation regclass, columns text[] DEFAULT NULL) RETURNS bigint
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_cache_load';

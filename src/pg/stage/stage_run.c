@@ -411,6 +411,7 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 		tb_block_set_free(blocks);
 	if (!built)
 		return TB_RUN_FALLBACK;
+	stage->ran = true;
 	if (stage->info.needed && stage->stats.service.done.groups == 0)
 		return TB_RUN_EMPTY;
 	return TB_RUN_STARTED;
@@ -424,6 +425,52 @@ has_no_blocks(TbStageRun *run, int index)
 	if (stage->partitions != NULL)
 		return tb_partition_run_blocks(stage->partitions) == 0;
 	return RelationGetNumberOfBlocks(table_of(run, index)) == 0;
+}
+
+static bool
+expr_raises(const TbProgram *program, uint32 expr)
+{
+	const TbExpr *exprs = (const TbExpr *) ((const char *) program + program->exprs.offset);
+
+	return expr != TB_NONE && (exprs[expr].flags & TB_EX_RAISES) != 0;
+}
+
+/* Whether a row may raise an error on the program's way to its sink. */
+static bool
+rows_may_raise(const TbProgram *program)
+{
+	const char	 *bytes = (const char *) program;
+	const uint32 *args = (const uint32 *) (bytes + program->args.offset);
+	const uint32 *filters = (const uint32 *) (bytes + program->filters.offset);
+	const TbJoin *joins = (const TbJoin *) (bytes + program->joins.offset);
+
+	for (uint32 i = 0; i < program->filters.count; i++)
+		if (expr_raises(program, filters[i]))
+			return true;
+	for (uint32 i = 0; i < program->joins.count; i++)
+	{
+		for (uint32 key = 0; key < joins[i].nkeys; key++)
+			if (expr_raises(program, args[joins[i].first_key + key]))
+				return true;
+		if (expr_raises(program, joins[i].residual))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a stage that has not run may raise an error for a row of its table. No row
+ * can come out of the node any more, but PostgreSQL may have begun with that table:
+ * a hash join reads its outer side up to the first row that passes before it looks
+ * at its hash table, a nested loop reads all of it.
+ */
+static bool
+skipped_stage_may_raise(const TbStageRun *run)
+{
+	for (int i = 0; i < run->nstages; i++)
+		if (!run->stages[i].ran && rows_may_raise(run->stages[i].program))
+			return true;
+	return false;
 }
 
 /* No block, no row: not worth a connection. */
@@ -462,8 +509,17 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	}
 	else if (run->nstages > 1 && !connect_stages(run, why))
 		result = TB_RUN_FALLBACK;
+	for (int i = 0; i < run->nstages; i++)
+		run->stages[i].ran = false;
 	for (int i = 0; i < run->nstages && result == TB_RUN_STARTED; i++)
 		result = run_stage(run, i, why);
+	if (result == TB_RUN_EMPTY && skipped_stage_may_raise(run))
+	{
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "PostgreSQL might raise an error for a row that is not read");
+		tb_stat_fallback(why, tb_stage_run_table_name(run));
+		result = TB_RUN_FALLBACK;
+	}
 	MemoryContextSwitchTo(old);
 	if (result != TB_RUN_STARTED)
 		tb_stage_run_end(run);

@@ -27,6 +27,7 @@ typedef struct TbRunStage
 	PlanState	   *source;		/* rows of a plan; one of custom_ps */
 	int32		   *source_columns;
 	TbBrinScan		brin;
+	bool			ran; /* in this run: its join table is built */
 
 	/* EXPLAIN: of the last run */
 	TbRunStats stats;

@@ -2,9 +2,8 @@
  * host_code.cc - a compiled program loaded into this process.
  *
  * The shared object goes through a memfd: no file that another could change,
- * nothing left behind after a crash. The descriptor stays open as long as the
- * library: the dynamic linker knows libraries by name, and would return this
- * one again for another memfd that got the same number.
+ * nothing left behind after a crash. Its descriptor is closed once the object is
+ * mapped: hundreds of programs stay loaded.
  */
 #include "engine/device/host/host_code.h"
 
@@ -12,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -32,6 +32,32 @@ void write_all(int fd, std::span<const uint8_t> bytes) {
   }
 }
 
+/*
+ * A path to the descriptor that no other library was ever opened by. The dynamic linker
+ * knows libraries by name, and would return the first one again for another memfd that
+ * got the same number. So the slashes before the number spell a serial number: "/" is a
+ * 0 and "/./" a 1.
+ */
+std::string unique_path(int fd) {
+  static std::atomic<uint64_t> last_serial{0};
+  std::string path = "/proc/self/fd";
+  for (uint64_t serial = ++last_serial; serial != 0; serial >>= 1) path += serial & 1 ? "/./" : "/";
+  return path + std::to_string(fd);
+}
+
+class MemoryFile {
+ public:
+  MemoryFile() : fd_(memfd_create("turbine-code", MFD_CLOEXEC)) {
+    if (fd_ < 0) fail(strerror(errno));
+  }
+  ~MemoryFile() { close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
 template <class Entry>
 Entry entry_point(void* handle, const char* name) {
   return reinterpret_cast<Entry>(dlsym(handle, name));
@@ -48,40 +74,31 @@ class HostCode::Library {
   const Entries& entries() const { return entries_; }
 
  private:
-  void open(std::span<const uint8_t> shared_object, bool decodes);
-  void close_all();
+  void find_entries(bool decodes);
 
-  int fd_ = -1;
   void* handle_ = nullptr;
   Entries entries_{};
 };
 
 HostCode::Library::Library(std::span<const uint8_t> shared_object, bool decodes) {
+  const MemoryFile file;
+  write_all(file.fd(), shared_object);
+  handle_ = dlopen(unique_path(file.fd()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) fail(dlerror());
   try {
-    open(shared_object, decodes);
+    find_entries(decodes);
   } catch (...) {
-    close_all();
+    dlclose(handle_);
     throw;
   }
 }
 
-HostCode::Library::~Library() { close_all(); }
+HostCode::Library::~Library() { dlclose(handle_); }
 
-void HostCode::Library::open(std::span<const uint8_t> shared_object, bool decodes) {
-  fd_ = memfd_create("turbine-code", MFD_CLOEXEC);
-  if (fd_ < 0) fail(strerror(errno));
-  write_all(fd_, shared_object);
-  const std::string path = "/proc/self/fd/" + std::to_string(fd_);
-  handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle_ == nullptr) fail(dlerror());
+void HostCode::Library::find_entries(bool decodes) {
   entries_ = {entry_point<Decode>(handle_, "tb_decode"), entry_point<Pipeline>(handle_, "tb_pipeline"),
               static_cast<const uint64_t*>(dlsym(handle_, "tb_late_columns"))};
   if ((decodes && !entries_.decode) || !entries_.pipeline) fail("entry points are missing");
-}
-
-void HostCode::Library::close_all() {
-  if (handle_) dlclose(handle_);
-  if (fd_ >= 0) close(fd_);
 }
 
 HostCode::HostCode(std::span<const uint8_t> shared_object, bool decodes) : decodes_(decodes) {

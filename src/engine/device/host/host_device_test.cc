@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <tuple>
 
 #include "engine/execution/result_output.h"
@@ -593,6 +595,26 @@ TEST_F(HostDeviceTest, CodeIsCheckedWhenLoaded) {
   auto rows = std::dynamic_pointer_cast<HostCode>(device_.load(file_bytes(TB_TEST_CODE_ROWS), program));
   auto groups = std::dynamic_pointer_cast<HostCode>(device_.load(file_bytes(TB_TEST_CODE_GROUPS), program));
   EXPECT_NE(rows->entries().pipeline, groups->entries().pipeline);
+}
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator folder("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(folder), end(folder)));
+}
+
+/* Hundreds of programs stay loaded. */
+TEST_F(HostDeviceTest, LoadedCodeHoldsNoDescriptor) {
+  const Program program = Program::parse(testing::rows_program().blob());
+  const size_t before = open_descriptors();
+  std::vector<std::shared_ptr<LoadedCode>> loaded;
+  std::set<HostCode::Pipeline> pipelines;
+  for (int i = 0; i < 100; i++) {
+    loaded.push_back(device_.load(file_bytes(TB_TEST_CODE_ROWS), program));
+    loaded.back()->improve(file_bytes(TB_TEST_CODE_ROWS));
+    pipelines.insert(std::dynamic_pointer_cast<HostCode>(loaded.back())->entries().pipeline);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(pipelines.size(), 100u) << "each is a library of its own, though all had one number";
 }
 
 TEST_F(HostDeviceTest, ChunkShapesAreSane) {

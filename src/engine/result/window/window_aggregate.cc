@@ -99,8 +99,10 @@ class ExactSum {
   Total state_;
 };
 
-/* As float8pl adds: the first value as it is; an infinity that no value had is an
- * error. Nothing leaves its frames, and they exclude nothing. */
+/* As float8pl adds: the first value as it is. Of real only averages come here, whose states
+ * are double precision. Values that may make PostgreSQL's sum, or
+ * its average's sum of squares, overflow are left to it. Nothing leaves its frames, and
+ * they exclude nothing. */
 class FloatSum {
  public:
   struct Total {
@@ -109,10 +111,10 @@ class FloatSum {
   };
   explicit FloatSum(const ColumnReader& column) : column_(column) {}
   void add(RowRef row) {
-    const double value = column_.number(row), before = state_.sum;
-    state_.sum = state_.some ? before + value : value;
-    if (state_.some && std::isinf(state_.sum) && !std::isinf(before) && !std::isinf(value))
-      throw_fold_errors(TB_ERR_OVERFLOW);
+    const double value = column_.number(row);
+    if (std::isfinite(value) && std::fabs(value) >= tb_float_sum_limit(TB_TYPE_FLOAT8))
+      throw_fold_errors(TB_ERR_STATE_OVERFLOW);
+    state_.sum = state_.some ? state_.sum + value : value;
     state_.some = true;
   }
   void remove(RowRef) {}

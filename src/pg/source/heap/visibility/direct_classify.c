@@ -50,9 +50,6 @@
 /* Buffer headers swept in the time of one look-up. */
 #define HEADERS_PER_LOOKUP 24
 
-/* Relations of fewer blocks are small: to read them takes as long as to decide how. */
-#define FEW_BLOCKS 64
-
 struct TbDirect
 {
 	Relation		 rel;
@@ -95,7 +92,7 @@ tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
 	TbDirect		*direct;
 	TbVisibilityMap *map;
 
-	if (blocks_to_read == 0 || (too_few && !(for_cache && nblocks < FEW_BLOCKS)) ||
+	if (blocks_to_read == 0 || (too_few && !(for_cache && nblocks < TB_FEW_BLOCKS)) ||
 		!map_is_promise(rel, snapshot))
 		return NULL;
 	map = tb_visibility_map_copy(rel, nblocks);
