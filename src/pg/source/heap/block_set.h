@@ -1,7 +1,7 @@
 /*
  * block_set.h - the blocks of a relation that a query has to read.
  *
- * Made of the bitmap of an index scan, of which only the blocks count: every row
+ * Either a range of them, a parallel worker's share; or made of the bitmap of an index scan, of which only the blocks count: every row
  * is filtered anyway. Blocks added to the relation after the index scan are not
  * in the set, nor need they be. A tuple that the query's snapshot sees was
  * inserted before the snapshot was taken, which is before the index was scanned,
@@ -25,6 +25,10 @@ typedef struct TbBlockSet TbBlockSet;
 
 /* The bitmap's blocks, of a relation of so many; in the current context. */
 extern TbBlockSet *tb_block_set_of_bitmap(TIDBitmap *bitmap, BlockNumber nblocks);
+
+/* From `first` on, `end` not included, of a relation of so many; in the current context. */
+extern TbBlockSet *tb_block_set_of_range(BlockNumber first, BlockNumber end,
+										 BlockNumber nblocks);
 
 extern BlockNumber tb_block_set_count(const TbBlockSet *set);
 
