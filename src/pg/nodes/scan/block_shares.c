@@ -1,8 +1,8 @@
 /*
  * block_shares.c - see block_shares.h.
  *
- * Owns nothing: the memory is the plan's. Called by exec.c in the leader and in workers. Must
- * not wait for anybody.
+ * Owns nothing: the memory is the plan's. Called by exec.c in the leader and in workers.
+ * Must not wait for anybody.
  */
 #include "postgres.h"
 
@@ -15,7 +15,8 @@
 /* A participant, so that unequal ones end together. */
 #define SHARES_EACH 3
 
-/* Asking the service for a share takes some 0.3 ms, in which PostgreSQL reads 150 blocks. */
+/* Asking the service for a share takes some 0.3 ms, in which PostgreSQL reads 150 blocks.
+ */
 #define LEAST_BLOCKS 1024
 
 void

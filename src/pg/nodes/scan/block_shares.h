@@ -1,9 +1,9 @@
 /*
  * block_shares.h - a table's blocks, shared among the participants of a parallel plan.
  *
- * Runs of blocks, some for each participant, so that whoever is through first takes another.
- * Lies in the plan's dynamic shared memory. The leader makes it before workers start,
- * or before they start anew; then anybody takes shares.
+ * Runs of blocks, some for each participant, so that whoever is through first takes
+ * another. Lies in the plan's dynamic shared memory. The leader makes it before workers
+ * start, or before they start anew; then anybody takes shares.
  */
 #ifndef TURBINE_PG_BLOCK_SHARES_H
 #define TURBINE_PG_BLOCK_SHARES_H

@@ -6,8 +6,8 @@
  * each chunk the rows that the device passed, merged in row order with those
  * that it deferred. A chunk that the device did not filter is filtered here,
  * with the same clauses by ExecQual. In a parallel plan each participant takes shares of
- * the table's blocks (block_shares.h) and runs a query for each. EndCustomScan and ReScanCustomScan end the
- * query, ShutdownCustomScan its parallel workers.
+ * the table's blocks (block_shares.h) and runs a query for each. EndCustomScan and
+ * ReScanCustomScan end the query, ShutdownCustomScan its parallel workers.
  *
  * Owns: the heap scan (source/heap/heap_scan.h), or a plain table scan in its place. Its
  * tuple slots hold tuples that the scan owns until its next tuple. Called by the executor.

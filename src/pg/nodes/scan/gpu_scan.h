@@ -51,9 +51,9 @@ typedef struct TbScanState
 	bool	   have_chunk;
 
 	/* EXPLAIN ANALYZE; of the scans that have ended. */
-	TbRunStats stats;
-	bool	   have_stats;
-	uint64	   rows_removed;
+	TbRunStats	 stats;
+	bool		 have_stats;
+	uint64		 rows_removed;
 	TbBlockStats shared_stats; /* of all participants, when the plan was shut down */
 	uint64		 shared_rows_removed;
 	bool		 have_shared;

@@ -1,9 +1,9 @@
 /*
  * plan.c - GpuScan: which filters go to the device, the paths and the plan.
  *
- * There are two: of the whole table, and a partial one, so that what PostgreSQL does with the
- * rows (its joins, its aggregates, functions that devices do not have) can be done by its
- * parallel workers. Each of them then asks for shares of the blocks (block_shares.h).
+ * There are two: of the whole table, and a partial one, so that what PostgreSQL does with
+ * the rows (its joins, its aggregates, functions that devices do not have) can be done by
+ * its parallel workers. Each of them then asks for shares of the blocks (block_shares.h).
  *
  * Called by the path hook for every table. Must not add a path where
  * relation_check.h says no, and must keep the order of security levels: a

@@ -2,8 +2,8 @@
  * block_set.c - see block_set.h.
  *
  * A bit a block: a terabyte's table takes 16 MB, and every set the same. Called where an
- * index scan tells which blocks matter, where workers share them, and by whatever takes blocks. A set never
- * changes once it is made.
+ * index scan tells which blocks matter, where workers share them, and by whatever takes
+ * blocks. A set never changes once it is made.
  */
 #include "postgres.h"
 

@@ -75,10 +75,10 @@ tb_direct_created_before(Relation rel)
 }
 
 /*
- * Whether the visibility map's promise holds for the relation at all. In recovery the map is as good as on the primary:
- * replay of a set bit first waits for, or cancels, snapshots that do not see
- * the tuples (index-only scans rely on it too); only the flag on the heap page
- * is not to be trusted there.
+ * Whether the visibility map's promise holds for the relation at all. In recovery the map
+ * is as good as on the primary: replay of a set bit first waits for, or cancels, snapshots
+ * that do not see the tuples (index-only scans rely on it too); only the flag on the heap
+ * page is not to be trusted there.
  */
 static bool
 map_is_promise(Relation rel, Snapshot snapshot, bool created_before)
@@ -88,8 +88,7 @@ map_is_promise(Relation rel, Snapshot snapshot, bool created_before)
 		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
 		!IsCatalogRelation(rel) && (created_before || tb_direct_created_before(rel)) &&
 		snapshot->snapshot_type == SNAPSHOT_MVCC && old_snapshot_threshold < 0 &&
-		!IsolationIsSerializable() &&
-		!CheckForSerializableConflictOutNeeded(rel, snapshot);
+		!IsolationIsSerializable() && !CheckForSerializableConflictOutNeeded(rel, snapshot);
 }
 
 TbDirect *
