@@ -22,7 +22,8 @@ SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin c
 SUITES += gpu-faults protocol column-cache cache-loading mvcc moved-pages races mutants reports core c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
-.PHONY: check-glossary format bench never-slower bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: never-slower
 .PHONY: python-packages
 .PHONY: gpu-bundle install clean
 

@@ -54,6 +54,8 @@ def node_shown(session, statement):
     for node in workload.plan_nodes(json.loads(outcome.rows[0][0])[0]["Plan"]):
         if node.get("Custom Plan Provider", "").startswith("Gpu"):
             names.add(node["Custom Plan Provider"])
+            if node.get("Parallel Aware"):
+                names.add("Parallel" + node["Custom Plan Provider"])
     return " ".join(sorted(names))
 
 

@@ -1,7 +1,8 @@
 """sql_script.py - reads a test script: statements and the directives before them.
 
 A directive is a comment line of its own before a statement:
-  -- offloaded: NODE     EXPLAIN of the next statement must show NODE
+  -- offloaded: NODE     EXPLAIN of the next statement must show NODE; one that parallel workers
+                         share is a ParallelNODE besides
   -- not offloaded       ... must show none of the engine's nodes
   -- ordered             rows are compared in order
   -- floats              float columns may differ in their last digits

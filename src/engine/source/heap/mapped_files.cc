@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,11 +138,22 @@ void MappedFile::read_some(std::span<const uint32_t> pages, uint64_t* lsns) {
   reading.failed = 0;
 }
 
+/* Sessions, programs and slot memory need descriptors too. */
+size_t MappedFiles::most_by_default() {
+  rlimit limit;
+  constexpr size_t kMost = 16384;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min<size_t>(limit.rlim_cur / 4, kMost) : 0;
+}
+
 std::shared_ptr<MappedFile> MappedFiles::find(int fd) {
   struct stat file;
   if (fd < 0 || fstat(fd, &file) != 0) return nullptr;
   std::lock_guard lock(mutex_);
   std::shared_ptr<MappedFile>& mapped = files_[{file.st_dev, file.st_ino}];
+  if (!mapped && files_.size() > most_) {  // with the place that was just made
+    files_.erase({file.st_dev, file.st_ino});
+    return nullptr;
+  }
   if (!mapped || mapped->damaged_) mapped = MappedFile::map(fd);
   const std::shared_ptr<MappedFile> found = mapped;
   if (found)

@@ -46,7 +46,10 @@ class MappedFile {
 
 class MappedFiles {
  public:
-  /* The file's mapping, made if there is none; null if it cannot be. */
+  /* At most so many files; by default a quarter of the descriptors that the process may have. */
+  explicit MappedFiles(size_t most = most_by_default()) : most_(most) {}
+
+  /* The file's mapping, made if there is none; null if it cannot be, or there are too many. */
   std::shared_ptr<MappedFile> find(int fd);
 
   /* Lets go of files that were removed, and of those that nobody has asked for lately. To be called now and then. */
@@ -58,8 +61,10 @@ class MappedFiles {
   void pass_time(int64_t seconds) { passed_s_ += seconds; }
 
  private:
+  static size_t most_by_default();
   int64_t now_s() const;
 
+  const size_t most_;
   std::atomic<int64_t> passed_s_{0};
   mutable std::mutex mutex_;  // protects files_
   std::map<std::pair<dev_t, ino_t>, std::shared_ptr<MappedFile>> files_;  // each keeps its inode from being used again

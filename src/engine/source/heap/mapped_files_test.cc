@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -121,6 +122,28 @@ TEST_F(MappedFilesTest, RemovedFilesAreLetGoOf) {
   unlink(name_);
   files_.forget_unused();
   EXPECT_EQ(files_.size(), 0u);
+}
+
+TEST_F(MappedFilesTest, AreNotMoreThanTheProcessCanSpare) {
+  MappedFiles few(2);
+  char names[3][32];
+  int fds[3];
+  for (int i = 0; i < 3; i++) {
+    strcpy(names[i], "/var/tmp/pgt-mapped-XXXXXX");
+    fds[i] = mkstemp(names[i]);
+    ASSERT_GE(fds[i], 0);
+  }
+  EXPECT_TRUE(few.find(fds[0]));
+  EXPECT_TRUE(few.find(fds[1]));
+  EXPECT_FALSE(few.find(fds[2]));
+  EXPECT_TRUE(few.find(fds[1])) << "there is one";
+  EXPECT_EQ(few.size(), 2u);
+  for (int i = 0; i < 3; i++) {
+    unlink(names[i]);
+    close(fds[i]);
+  }
+  few.forget_unused();
+  EXPECT_EQ(few.size(), 0u);
 }
 
 TEST_F(MappedFilesTest, WhatIsNoFileIsNotMapped) {

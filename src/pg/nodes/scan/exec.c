@@ -5,8 +5,9 @@
  * the parameters and starts the query; then chunks come in block order, and of
  * each chunk the rows that the device passed, merged in row order with those
  * that it deferred. A chunk that the device did not filter is filtered here,
- * with the same clauses by ExecQual. EndCustomScan and ReScanCustomScan end the
- * query, ShutdownCustomScan its parallel workers.
+ * with the same clauses by ExecQual. In a parallel plan each participant takes shares of
+ * the table's blocks (block_shares.h) and runs a query for each. EndCustomScan and
+ * ReScanCustomScan end the query, ShutdownCustomScan its parallel workers.
  *
  * Owns: the heap scan (source/heap/heap_scan.h), or a plain table scan in its place. Its
  * tuple slots hold tuples that the scan owns until its next tuple. Called by the executor.
@@ -16,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/parallel.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -61,11 +63,16 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	(void) tb_profile_enter(node->profile, TB_CLOCK_STOPPED);
 }
 
+/* Of these blocks, or of the whole table. */
 static void
-start_plain(TbScanState *node)
+start_plain(TbScanState *node, const TbBlockSet *share)
 {
-	node->plain = table_beginscan(node->css.ss.ss_currentRelation,
-								  node->css.ss.ps.state->es_snapshot, 0, NULL);
+	node->plain = table_beginscan_strat(node->css.ss.ss_currentRelation,
+										node->css.ss.ps.state->es_snapshot, 0, NULL, true,
+										share == NULL);
+	if (share != NULL)
+		heap_setscanlimits(node->plain, tb_block_set_next(share, 0),
+						   tb_block_set_count(share));
 }
 
 /* Whether PostgreSQL would evaluate them too, where they may raise. Looks once. */
@@ -84,6 +91,25 @@ evaluates_parameters(TbScanState *node)
 								   node->filters, &risk, &node->css.ss.ps);
 }
 
+/* The blocks that are this participant's next, or all that BRIN leaves. False: there are
+ * none. */
+static bool
+choose_blocks(TbScanState *node, Relation rel, TbBlockSet **blocks)
+{
+	BlockNumber first;
+	BlockNumber end;
+
+	if (node->shares == NULL)
+	{
+		*blocks = tb_brin_scan_run(&node->brin, rel);
+		return *blocks == NULL || tb_block_set_count(*blocks) > 0;
+	}
+	if (!tb_block_shares_take(node->shares, &first, &end))
+		return false;
+	*blocks = tb_block_set_of_range(first, end, node->shares->nblocks);
+	return true;
+}
+
 static void
 start_query(TbScanState *node)
 {
@@ -91,15 +117,15 @@ start_query(TbScanState *node)
 	Relation	  rel = node->css.ss.ss_currentRelation;
 	TbProgramSpec spec = {0};
 	TbHeapInput	  input = {0};
-	TbBlockSet	 *blocks;
+	TbBlockSet	 *blocks = NULL;
 	const char	 *reason;
 	MemoryContext old;
 
 	Assert(node->query == NULL && node->plain == NULL);
 	node->started = true;
-	if (!tb_isolation_qualifies())
+	if (node->shares == NULL && !tb_isolation_qualifies())
 	{
-		start_plain(node);
+		start_plain(node, NULL);
 		return;
 	}
 	/* No row, no evaluation of parameters: they might raise. */
@@ -111,15 +137,21 @@ start_query(TbScanState *node)
 	old = MemoryContextSwitchTo(node->context);
 	if (!evaluates_parameters(node))
 	{
+		Assert(node->shares == NULL);
 		MemoryContextSwitchTo(old);
-		start_plain(node);
+		start_plain(node, NULL);
 		return;
 	}
-	blocks = tb_brin_scan_run(&node->brin, rel);
-	if (blocks != NULL && tb_block_set_count(blocks) == 0)
+	if (!choose_blocks(node, rel, &blocks))
 	{
 		MemoryContextSwitchTo(old);
 		node->finished = true;
+		return;
+	}
+	if (!tb_isolation_qualifies())
+	{
+		start_plain(node, blocks);
+		MemoryContextSwitchTo(old);
 		return;
 	}
 	spec.program = node->program;
@@ -131,14 +163,16 @@ start_query(TbScanState *node)
 	spec.params = tb_param_block_make(node->program, node->param_states,
 									  node->css.ss.ps.ps_ExprContext);
 	if (spec.params == NULL)
-		start_plain(node);
+		start_plain(node, blocks);
 	else
 	{
 		(void) tb_choose_device(&node->work, &spec.device, &reason);
 		spec.estimated_rows = node->work.rows;
 		input.engine_us = tb_cost_engine_us(&node->work, spec.device);
 		spec.profile = node->profile;
-		input.in_parallel_mode = estate->es_use_parallel_mode;
+		/* Feeders would be workers of a worker. */
+		input.in_parallel_mode = estate->es_use_parallel_mode && node->shares == NULL;
+		input.created_before = node->shares != NULL && node->shares->created_before;
 		node->query = tb_heap_scan_begin(&spec, &input);
 	}
 	MemoryContextSwitchTo(old);
@@ -201,7 +235,6 @@ next_chunk(TbScanState *node)
 	node->next_deferred = 0;
 	if (!tb_heap_scan_next(node->query, &node->chunk))
 	{
-		node->finished = true;
 		node->have_chunk = false;
 		return false;
 	}
@@ -224,25 +257,20 @@ next_plain(TbScanState *node, TupleTableSlot *slot)
 		if (passes(node, slot))
 			return slot;
 	}
-	return ExecClearTuple(slot);
+	return NULL;
 }
 
+/* Of the query's chunks; NULL at the end. */
 static TupleTableSlot *
-next_tuple(ScanState *ss)
+next_of_query(TbScanState *node, TupleTableSlot *slot)
 {
-	TbScanState	   *node = (TbScanState *) ss;
-	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
-	uint32			rowid;
-	bool			unfiltered;
+	uint32 rowid;
+	bool   unfiltered;
 
-	if (!node->started)
-		start(node);
-	if (node->plain)
-		return next_plain(node, slot);
-	while (!node->finished)
+	for (;;)
 	{
 		if (!node->have_chunk && !next_chunk(node))
-			break;
+			return NULL;
 		if (!next_rowid(node, &rowid, &unfiltered))
 		{
 			node->have_chunk = false;
@@ -251,6 +279,36 @@ next_tuple(ScanState *ss)
 		ExecForceStoreHeapTuple(tb_heap_scan_tuple(node->query, rowid), slot, false);
 		if (!unfiltered || passes(node, slot))
 			return slot;
+	}
+}
+
+static void finish(TbScanState *node);
+
+static TupleTableSlot *
+next_tuple(ScanState *ss)
+{
+	TbScanState	   *node = (TbScanState *) ss;
+	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
+	TupleTableSlot *found = NULL;
+
+	while (!node->finished)
+	{
+		if (!node->started)
+			start(node);
+		if (node->plain != NULL)
+			found = next_plain(node, slot);
+		else if (node->query != NULL)
+			found = next_of_query(node, slot);
+		if (found != NULL)
+			return found;
+		/* Of a parallel plan, another share. */
+		if (node->shares != NULL && !node->finished)
+		{
+			finish(node);
+			node->started = false;
+		}
+		else
+			node->finished = true;
 	}
 	return ExecClearTuple(slot);
 }
@@ -275,9 +333,22 @@ exec_scan(CustomScanState *css)
 	return slot;
 }
 
+/* Tells the others what was done with a share. */
+static void
+note_share(TbScanState *node)
+{
+	TbBlockStats plain = {0};
+
+	tb_block_shares_note(node->shares, node->plain ? &plain : &node->stats.blocks,
+						 node->rows_removed);
+	node->rows_removed = 0;
+}
+
 static void
 finish(TbScanState *node)
 {
+	bool ran = node->query != NULL || node->plain != NULL;
+
 	if (node->query)
 	{
 		tb_heap_scan_stats(node->query, &node->stats);
@@ -286,6 +357,8 @@ finish(TbScanState *node)
 		tb_heap_scan_end(node->query);
 		node->query = NULL;
 	}
+	if (node->shares != NULL && ran)
+		note_share(node);
 	if (node->plain)
 	{
 		table_endscan(node->plain);
@@ -328,8 +401,47 @@ shutdown_scan(CustomScanState *css)
 {
 	TbScanState *node = (TbScanState *) css;
 
-	if (node->query)
-		tb_heap_scan_shut_down(node->query);
+	if (node->shares == NULL)
+	{
+		if (node->query)
+			tb_heap_scan_shut_down(node->query);
+		return;
+	}
+	/* The shared memory goes now. */
+	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	finish(node);
+	node->finished = true;
+	tb_block_shares_sum(node->shares, &node->shared_stats, &node->shared_rows_removed);
+	node->have_shared = true;
+	node->shares = NULL;
+}
+
+static Size
+estimate_shares(CustomScanState *css, ParallelContext *context)
+{
+	return sizeof(TbBlockShares);
+}
+
+static void
+make_shares(CustomScanState *css, ParallelContext *context, void *coordinate)
+{
+	TbScanState *node = (TbScanState *) css;
+
+	node->shares = coordinate;
+	tb_block_shares_init(node->shares, css->ss.ss_currentRelation, context->nworkers + 1);
+}
+
+static void
+reset_shares(CustomScanState *css, ParallelContext *context, void *coordinate)
+{
+	((TbScanState *) css)->shares = coordinate;
+	tb_block_shares_reset(coordinate);
+}
+
+static void
+attach_shares(CustomScanState *css, shm_toc *toc, void *coordinate)
+{
+	((TbScanState *) css)->shares = coordinate;
 }
 
 static const CustomExecMethods exec_methods = {
@@ -339,6 +451,10 @@ static const CustomExecMethods exec_methods = {
 	.EndCustomScan = end_scan,
 	.ReScanCustomScan = rescan,
 	.ShutdownCustomScan = shutdown_scan,
+	.EstimateDSMCustomScan = estimate_shares,
+	.InitializeDSMCustomScan = make_shares,
+	.ReInitializeDSMCustomScan = reset_shares,
+	.InitializeWorkerCustomScan = attach_shares,
 	.ExplainCustomScan = tb_scan_explain,
 };
 

@@ -34,9 +34,15 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 		tb_heap_scan_stats(node->query, &stats);
 		removed += stats.rows_excluded;
 	}
+	if (node->have_shared)
+	{
+		stats = node->stats;
+		stats.blocks = node->shared_stats;
+		removed = node->shared_rows_removed;
+	}
 	if (loops > 0)
 		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, removed / loops, 0, es);
-	if (node->query)
+	if (node->query || node->have_shared)
 		tb_explain_stats(&stats, es);
 	else if (node->have_stats)
 		tb_explain_stats(&node->stats, es);

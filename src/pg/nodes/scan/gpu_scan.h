@@ -1,9 +1,10 @@
 /*
  * gpu_scan.h - GpuScan: a table's rows that pass filters run on a device.
  *
- *   plan.c     which filters go there, the path and the plan
- *   exec.c     rows out of chunks; filters that PostgreSQL has to run
- *   explain.c  what EXPLAIN shows
+ *   plan.c          which filters go there, the paths and the plan
+ *   exec.c          rows out of chunks; filters that PostgreSQL has to run
+ *   block_shares.c  participants of a parallel plan share the table
+ *   explain.c       what EXPLAIN shows
  */
 #ifndef TURBINE_PG_GPU_SCAN_H
 #define TURBINE_PG_GPU_SCAN_H
@@ -15,6 +16,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
+#include "pg/nodes/scan/block_shares.h"
 #include "pg/planner/cost.h"
 #include "pg/source/heap/heap_scan.h"
 #include "pg/stage/brin_scan.h"
@@ -33,6 +35,8 @@ typedef struct TbScanState
 	MemoryContext context;		  /* of one scan: parameters */
 	TbProfile	 *profile;		  /* NULL: nobody asks */
 
+	TbBlockShares *shares; /* in a parallel plan, of which each is a scan; else NULL */
+
 	/* The running scan: one of the first two, or neither. */
 	TbHeapScan	 *query;
 	TableScanDesc plain; /* PostgreSQL's own scan: serializable, or a
@@ -47,9 +51,12 @@ typedef struct TbScanState
 	bool	   have_chunk;
 
 	/* EXPLAIN ANALYZE; of the scans that have ended. */
-	TbRunStats stats;
-	bool	   have_stats;
-	uint64	   rows_removed;
+	TbRunStats	 stats;
+	bool		 have_stats;
+	uint64		 rows_removed;
+	TbBlockStats shared_stats; /* of all participants, when the plan was shut down */
+	uint64		 shared_rows_removed;
+	bool		 have_shared;
 } TbScanState;
 
 /* plan.c: offers a path to a table of the query. */

@@ -1,5 +1,9 @@
 /*
- * plan.c - GpuScan: which filters go to the device, the path and the plan.
+ * plan.c - GpuScan: which filters go to the device, the paths and the plan.
+ *
+ * There are two: of the whole table, and a partial one, so that what PostgreSQL does with
+ * the rows (its joins, its aggregates, functions that devices do not have) can be done by
+ * its parallel workers. Each of them then asks for shares of the blocks (block_shares.h).
  *
  * Called by the path hook for every table. Must not add a path where
  * relation_check.h says no, and must keep the order of security levels: a
@@ -14,6 +18,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
 #include "pg/nodes/offer/offer.h"
@@ -136,9 +141,10 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 }
 
 /* What PostgreSQL does with the rows that come back: forms each tuple, runs
- * the other filters, and projects. */
+ * the other filters, and projects. Of several processes each does a part; the service's
+ * work is the same for one and for many. */
 static void
-cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, Path *path)
+cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, double processes, Path *path)
 {
 	List	*others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
 	QualCost qual_cost;
@@ -153,9 +159,12 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, Path *path)
 	/* Else it is a sequential scan, and the user may not want one. */
 	else if (!enable_seqscan)
 		path->startup_cost += disable_cost;
-	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) + wanted_pages +
-		plan->work.passing *
-			(cpu_tuple_cost + tb_cost_returned_row() + qual_cost.per_tuple) +
+	path->rows = clamp_row_est(rel->rows / processes);
+	path->total_cost = path->startup_cost + tb_cost_run(&plan->work) +
+		(wanted_pages +
+		 plan->work.passing *
+			 (cpu_tuple_cost + tb_cost_returned_row() + qual_cost.per_tuple)) /
+			processes +
 		path->rows * path->pathtarget->cost.per_tuple;
 }
 
@@ -167,8 +176,55 @@ make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
 										  CUSTOMPATH_SUPPORT_PROJECTION, children, plan,
 										  &path_methods);
 
-	cost_path(root, rel, plan, &path->path);
+	cost_path(root, rel, plan, 1, &path->path);
 	return path;
+}
+
+/* Literals and the client's parameters: what workers have without computing it. */
+static bool
+workers_have(List *params)
+{
+	ListCell *lc;
+
+	foreach(lc, params)
+		if (!IsA(lfirst(lc), Const) &&
+			!(IsA(lfirst(lc), Param) && ((Param *) lfirst(lc))->paramkind == PARAM_EXTERN))
+			return false;
+	return true;
+}
+
+/* As PostgreSQL counts: the leader works as far as it does not serve its workers. */
+static double
+processes_of(int workers)
+{
+	double leader = parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0;
+
+	return workers + leader;
+}
+
+/* For workers of PostgreSQL's, in whose plans the node is then; BRIN's blocks are not
+ * shared. */
+static void
+offer_partial_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *whole)
+{
+	int			workers = compute_parallel_worker(rel, rel->pages, -1,
+												  max_parallel_workers_per_gather);
+	ScanPlan   *plan;
+	CustomPath *path;
+
+	if (!rel->consider_parallel || !bms_is_empty(rel->lateral_relids) || workers <= 0 ||
+		whole->brin != NULL || !workers_have(whole->params))
+		return;
+	plan = palloc(sizeof(ScanPlan));
+	*plan = *whole;
+	path = make_path(root, rel, plan);
+	/* The workers feed it. */
+	cost_path(root, rel, plan, processes_of(workers), &path->path);
+	plan->work.may_be_fed = false;
+	path->path.parallel_aware = true;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = workers;
+	add_partial_path(rel, &path->path);
 }
 
 static bool
@@ -208,6 +264,7 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		return;
 	tb_offer_path(rel, &make_path(root, rel, plan)->path, part, TB_GPU_SCAN_NAME,
 				  list_make1_oid(rte->relid));
+	offer_partial_path(root, rel, plan);
 }
 
 /*

@@ -2,8 +2,8 @@
  * block_set.c - see block_set.h.
  *
  * A bit a block: a terabyte's table takes 16 MB, and every set the same. Called where an
- * index scan tells which blocks matter, and by whatever takes blocks. A set never
- * changes once it is made.
+ * index scan tells which blocks matter, where workers share them, and by whatever takes
+ * blocks. A set never changes once it is made.
  */
 #include "postgres.h"
 
@@ -19,18 +19,38 @@ struct TbBlockSet
 	uint64		words[FLEXIBLE_ARRAY_MEMBER];
 };
 
+static TbBlockSet *
+make_empty(BlockNumber nblocks)
+{
+	Size		nwords = (Size) nblocks / 64 + 1;
+	TbBlockSet *set = MemoryContextAllocExtended(CurrentMemoryContext,
+												 offsetof(TbBlockSet, words) +
+													 nwords * sizeof(uint64),
+												 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+
+	set->nblocks = nblocks;
+	return set;
+}
+
+TbBlockSet *
+tb_block_set_of_range(BlockNumber first, BlockNumber end, BlockNumber nblocks)
+{
+	TbBlockSet *set = make_empty(nblocks);
+
+	Assert(first <= end && end <= nblocks);
+	for (BlockNumber block = first; block < end; block++)
+		set->words[block / 64] |= UINT64CONST(1) << (block % 64);
+	set->count = end - first;
+	return set;
+}
+
 TbBlockSet *
 tb_block_set_of_bitmap(TIDBitmap *bitmap, BlockNumber nblocks)
 {
-	Size			  nwords = (Size) nblocks / 64 + 1;
-	TbBlockSet		 *set = MemoryContextAllocExtended(CurrentMemoryContext,
-													   offsetof(TbBlockSet, words) +
-														   nwords * sizeof(uint64),
-													   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	TbBlockSet		 *set = make_empty(nblocks);
 	TBMIterator		 *iterator = tbm_begin_iterate(bitmap);
 	TBMIterateResult *result;
 
-	set->nblocks = nblocks;
 	while ((result = tbm_iterate(iterator)) != NULL)
 	{
 		/* They ascend. Nothing beyond the end is read whatever an index says. */

@@ -49,6 +49,22 @@ TB_TEST(block_set_of_random_bitmaps)
 	}
 }
 
+/* Shares of a table are all of it, once. */
+TB_TEST(block_set_of_ranges)
+{
+	for (int round = 0; round < 200; round++)
+	{
+		BlockNumber nblocks = (BlockNumber) tb_random_between(1, 3000);
+		BlockNumber first = (BlockNumber) tb_random_between(0, nblocks);
+		BlockNumber end = (BlockNumber) tb_random_between(first, nblocks);
+		bool	   *expected = palloc0(nblocks);
+
+		for (BlockNumber block = first; block < end; block++)
+			expected[block] = true;
+		check_set(tb_block_set_of_range(first, end, nblocks), expected, nblocks);
+	}
+}
+
 /* Bitmaps lose exactness when their memory is spent; the blocks stay the same. */
 TB_TEST(block_set_of_lossy_bitmap)
 {

@@ -45,6 +45,8 @@ typedef struct TbHeapInput
 	double				engine_us; /* of processors, that computing takes in sum */
 	bool in_parallel_mode;		   /* all of the statement: otherwise parallel workers
 									* do not feed ROWS */
+	bool created_before;		   /* in a parallel worker: the leader knows that the table
+									* is older than its transaction */
 } TbHeapInput;
 
 /* What happened to one part: a leaf, or the table as the only one. */

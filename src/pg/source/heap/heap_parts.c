@@ -63,6 +63,7 @@ tb_heap_parts_make(const TbHeapInput *input)
 
 	parts->snapshot = input->snapshot;
 	parts->attributes = input->attributes;
+	parts->created_before = input->created_before;
 	parts->layouts = input->layouts;
 	parts->nlayouts = input->nlayouts;
 	parts->nparts = partitioned ? input->nparts : 1;
@@ -146,7 +147,8 @@ tb_heap_parts_classify(TbHeapParts *parts)
 		if (part->nblocks > 0)
 			part->direct = tb_direct_begin(part->rel, parts->snapshot, part->nblocks,
 										   part->blocks_to_read,
-										   tb_guc_enable_cache && !parts->rows);
+										   tb_guc_enable_cache && !parts->rows,
+										   parts->created_before);
 	}
 }
 

@@ -45,8 +45,9 @@ typedef struct TbHeapParts
 	int					nlayouts;
 	TbHeapPart		   *parts;
 	uint32				nparts;
-	uint64				total_blocks; /* that are read, of all parts */
-	uint64				attributes;	  /* that are decoded: TbAttributes */
+	uint64				total_blocks;	/* that are read, of all parts */
+	uint64				attributes;		/* that are decoded: TbAttributes */
+	bool				created_before; /* of the input */
 	bool				rows; /* ROWS: what turbined has taken is asked for in chunks */
 
 	/* The cursor. */

@@ -63,37 +63,45 @@ struct TbDirect
 };
 
 /*
- * Whether the visibility map's promise holds for the relation at all. In a
- * parallel worker the relation cache does not know what the leader's
- * transaction has created. In recovery the map is as good as on the primary:
- * replay of a set bit first waits for, or cancels, snapshots that do not see
- * the tuples (index-only scans rely on it too); only the flag on the heap page
- * is not to be trusted there.
+ * Whether the relation, and the file that it has, are older than the transaction. In a
+ * parallel worker the relation cache does not know what the leader's transaction
+ * has created.
+ */
+bool
+tb_direct_created_before(Relation rel)
+{
+	return !IsParallelWorker() && rel->rd_createSubid == InvalidSubTransactionId &&
+		rel->rd_newRelfilenodeSubid == InvalidSubTransactionId &&
+		rel->rd_firstRelfilenodeSubid == InvalidSubTransactionId;
+}
+
+/*
+ * Whether the visibility map's promise holds for the relation at all. In recovery the map
+ * is as good as on the primary: replay of a set bit first waits for, or cancels, snapshots
+ * that do not see the tuples (index-only scans rely on it too); only the flag on the heap
+ * page is not to be trusted there.
  */
 static bool
-map_is_promise(Relation rel, Snapshot snapshot)
+map_is_promise(Relation rel, Snapshot snapshot, bool created_before)
 {
 	return rel->rd_rel->relkind != RELKIND_TOASTVALUE &&
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
-		!IsCatalogRelation(rel) && rel->rd_createSubid == InvalidSubTransactionId &&
-		rel->rd_newRelfilenodeSubid == InvalidSubTransactionId &&
-		rel->rd_firstRelfilenodeSubid == InvalidSubTransactionId &&
+		!IsCatalogRelation(rel) && (created_before || tb_direct_created_before(rel)) &&
 		snapshot->snapshot_type == SNAPSHOT_MVCC && old_snapshot_threshold < 0 &&
-		!IsParallelWorker() && !IsolationIsSerializable() &&
-		!CheckForSerializableConflictOutNeeded(rel, snapshot);
+		!IsolationIsSerializable() && !CheckForSerializableConflictOutNeeded(rel, snapshot);
 }
 
 TbDirect *
 tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
-				BlockNumber blocks_to_read, bool for_cache)
+				BlockNumber blocks_to_read, bool for_cache, bool created_before)
 {
 	bool			 too_few = blocks_to_read < (BlockNumber) tb_guc_direct_threshold;
 	TbDirect		*direct;
 	TbVisibilityMap *map;
 
 	if (blocks_to_read == 0 || (too_few && !(for_cache && nblocks < TB_FEW_BLOCKS)) ||
-		!map_is_promise(rel, snapshot))
+		!map_is_promise(rel, snapshot, created_before))
 		return NULL;
 	map = tb_visibility_map_copy(rel, nblocks);
 	if (map->all_visible == 0)

@@ -20,11 +20,17 @@
 
 typedef struct TbDirect TbDirect;
 
+/* Whether the relation and its file are known to be older than the transaction: what a
+ * parallel worker can not know of itself. */
+extern bool tb_direct_created_before(Relation rel);
+
 /* NULL: nothing of the relation, of which so many blocks will be read, may, or is
  * worth, being read directly. `for_cache`: small relations, of which nothing is worth that,
- * are looked at so that their columns can be kept. */
+ * are looked at so that their columns can be kept. `created_before`: what
+ * tb_direct_created_before has said to the leader, if this is a parallel worker. */
 extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
-								 BlockNumber blocks_to_read, bool for_cache);
+								 BlockNumber blocks_to_read, bool for_cache,
+								 bool created_before);
 
 /* Whether no block is to be read directly: the relation is a small one. */
 extern bool tb_direct_is_small(const TbDirect *direct);
