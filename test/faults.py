@@ -83,7 +83,7 @@ class Bench:
     """The cluster, the answers to expect, and the tally of one run."""
 
     def __init__(self, server, options):
-        self.server, self.rounds = server, options.rounds
+        self.server, self.rounds, self.feeders = server, options.rounds, options.feeders
         self.random = random.Random(options.seed)
         self.forced = {**(FEEDING if options.feeders else FORCED), "pg_turbine.device": options.device, "pg_turbine.direct_threshold": "0"}
         self.passed = self.failed = 0
@@ -202,6 +202,9 @@ def kill_compiler(bench):
     """The compiler process dies: answers stay equal and compilation comes back."""
     for number in range(max(2, bench.rounds // 5)):
         with bench.session() as session:
+            # Of a shape that nothing has code for, so that there is a compiler.
+            session.query("SELECT min(lo_quantity) FROM lineorder WHERE lo_tax < 5"
+                          + f" AND lo_discount < {number}" * (number + 1))
             victims = [pid for pid, name in bench.server.descendants().items() if name.startswith("turbine-compile")]
             bench.check("compiler runs", None if victims else "no turbine-compiler process")
             for pid in victims:
@@ -346,13 +349,15 @@ def terminate_backends(bench):
 
 def check_released(bench, before, name):
     """Connections are gone; slot memory is kept for the next queries, up to a limit, but of
-    a size never more than queries ran at once."""
+    a size never more than queries ran at once; with feeders as many again, since a query's memory waits for
+    its last feeder while the session's next query takes another."""
     pid = bench.server.service_pid()
+    most = SESSIONS * (2 if bench.feeders else 1)
 
     def released():
         now = held_by(pid)
         return (now["descriptors"] <= before["descriptors"]
-                and now["slot memories of a size"] <= max(before["slot memories of a size"], SESSIONS)
+                and now["slot memories of a size"] <= max(before["slot memories of a size"], most)
                 and now["slot memory bytes"] <= max(before["slot memory bytes"], IDLE_SLOT_BYTES))
     bench.check(f"{name}, released", None if wait_until(released, RELEASE_SECONDS) is not None
                 else f"{before} became {held_by(pid)}")
