@@ -20,7 +20,7 @@ class ShopSchema:
         pick = self.random.choice
         self.key = pick(("int", "bigint"))
         self.money = pick(("numeric(12,2)", "numeric(10,4)", "int", "double precision"))
-        self.text = pick(("text", "varchar(60)", "char(24)"))
+        self.text = pick(("text", "varchar(60)", "char(40)"))
         self.skew = pick((1, 1, 2, 4))
         self.nulls = pick((0, 0.02, 0.3))
         self.by_day = pick((True, True, False))
