@@ -62,13 +62,6 @@
 /* A join table's own program: query and answer, beside its compilation as above. */
 #define STAGE_US 250.0
 
-/* PostgreSQL's scan: a page in shared buffers, or in the operating system's cache; a row;
- * an operator. 23,256 pages with a million rows and one comparison took 78 ms. */
-#define PLAIN_RESIDENT_PAGE_US 0.3
-#define PLAIN_PAGE_US 1.0
-#define PLAIN_ROW_US 0.035
-#define PLAIN_OPERATOR_US 0.02
-
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
 #define RETURNED_ROW_US 0.25
@@ -422,22 +415,6 @@ Cost
 tb_cost_returned_group(void)
 {
 	return RETURNED_GROUP_US / US_PER_UNIT;
-}
-
-double
-tb_cost_evaluation_us(Cost per_tuple)
-{
-	return per_tuple / Max(cpu_operator_cost, 1e-9) * PLAIN_OPERATOR_US;
-}
-
-double
-tb_cost_plain_scan_us(const TbWork *work, Cost qual_cost)
-{
-	double resident = tb_likely_resident(work->pages);
-
-	return work->pages *
-		(PLAIN_RESIDENT_PAGE_US * resident + PLAIN_PAGE_US * (1 - resident)) +
-		work->rows * (PLAIN_ROW_US + tb_cost_evaluation_us(qual_cost));
 }
 
 /* Of work that the host's threads share. */

@@ -65,13 +65,6 @@ extern Cost tb_cost_returned_row(void);
  * too many nothing is taken from the cache: that work remains is noted. */
 extern Cost tb_cost_wanted_pages(TbWork *work);
 
-/* What PostgreSQL's own sequential scan of the table takes in one process, in microseconds:
- * pages that it finds in memory, rows, and `qual_cost` for each. */
-extern double tb_cost_plain_scan_us(const TbWork *work, Cost qual_cost);
-
-/* Of an expression that PostgreSQL evaluates, in microseconds. */
-extern double tb_cost_evaluation_us(Cost per_tuple);
-
 /* Of GpuPreAgg: each group. */
 extern Cost tb_cost_returned_group(void);
 

@@ -28,7 +28,6 @@
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
 #include "pg/settings/guc.h"
-#include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/stage/plan_private.h"
 
 /* What planning found; a path's custom_private points to it. */
@@ -169,56 +168,6 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, double processes, 
 		path->rows * path->pathtarget->cost.per_tuple;
 }
 
-/* PostgreSQL's own path over the table, of one process or of several. */
-static const Path *
-plain_path(const RelOptInfo *rel, bool partial)
-{
-	ListCell *lc;
-
-	foreach(lc, partial ? rel->partial_pathlist : rel->pathlist)
-	{
-		const Path *path = lfirst(lc);
-
-		if (path->pathtype == T_SeqScan && path->param_info == NULL)
-			return path;
-	}
-	return NULL;
-}
-
-/*
- * PostgreSQL's costs of a table that is in memory say several times what it takes, since
- * seq_page_cost is a drive's. Where few rows pass that does not matter. Where many do,
- * forming them may take us longer than the whole scan takes PostgreSQL, whatever its cost
- * says: so our cost is at least its cost times the proportion of the two times.
- */
-static void
-compare_times(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, double processes,
-			  bool partial, Path *path)
-{
-	const Path *plain = plain_path(rel, partial);
-	List	   *others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
-	Cost		target = path->rows * path->pathtarget->cost.per_tuple;
-	QualCost	all_cost;
-	QualCost	others_cost;
-	double		plain_us;
-	double		our_us;
-	TbWork		work = plan->work;
-
-	if (plain == NULL || plan->brin != NULL || rel->pages > effective_cache_size)
-		return;
-	cost_qual_eval(&all_cost, rel->baserestrictinfo, root);
-	cost_qual_eval(&others_cost, others, root);
-	plain_us = tb_cost_plain_scan_us(&plan->work, all_cost.per_tuple) / processes;
-	our_us = (tb_cost_startup(&plan->work) + tb_cost_run(&plan->work)) * TB_US_PER_UNIT +
-		((tb_cost_wanted_pages(&work) + work.passing * tb_cost_returned_row()) *
-			 TB_US_PER_UNIT +
-		 work.passing * tb_cost_evaluation_us(others_cost.per_tuple)) /
-			processes;
-	path->total_cost = Max(path->total_cost,
-						   path->startup_cost + target +
-							   (plain->total_cost - target) * our_us / Max(plain_us, 1));
-}
-
 static CustomPath *
 make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
 {
@@ -228,7 +177,6 @@ make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
 										  &path_methods);
 
 	cost_path(root, rel, plan, 1, &path->path);
-	compare_times(root, rel, plan, 1, false, &path->path);
 	return path;
 }
 
@@ -272,7 +220,6 @@ offer_partial_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *whole)
 	path = make_path(root, rel, plan);
 	/* The workers feed it. */
 	cost_path(root, rel, plan, processes_of(workers), &path->path);
-	compare_times(root, rel, plan, processes_of(workers), true, &path->path);
 	plan->work.may_be_fed = false;
 	path->path.parallel_aware = true;
 	path->path.parallel_safe = true;
