@@ -231,7 +231,7 @@ def kill_compiler(bench):
 
 
 def stop_compiler(bench):
-    """The compiler process hangs: a new query gets PostgreSQL's plan soon, the next one its code."""
+    """The compiler process hangs: a new query is answered soon, and the next one runs code of another compiler."""
     for number in range(2):
         query = (f"SELECT count(*), max(lo_tax + {number}) FROM lineorder WHERE lo_tax + 1 > 0"
                  + f" AND lo_tax < 99 - {number}" * (number + 1))
@@ -248,8 +248,11 @@ def stop_compiler(bench):
             seconds = time.monotonic() - started - usual
             bench.check("stopped compiler, answer", answers.difference(expected, outcome))
             bench.check("stopped compiler, wait", None if seconds < STOPPED_COMPILER_SECONDS else f"{seconds:.1f} s")
+            # Code of the first query, where another compilation (code made better in the background) had
+            # given the stopped compiler up before it: that query then asked the next compiler itself.
             plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE) {query}"))
-            bench.check("another compiler", None if "JIT: compiled" in plan and "Fallback" not in plan else plan)
+            compiled = "JIT: compiled" in plan or "JIT: cached in memory" in plan
+            bench.check("another compiler", None if compiled and "Fallback" not in plan else plan)
         bench.check("stopped compiler, instance", bench.instance_restarted())
 
 
