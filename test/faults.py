@@ -198,12 +198,28 @@ def kill_service_under_cursor(bench):
         bench.server.wait_for_service()
 
 
+def below_service(bench, program):
+    """The service's descendants of that name: not those of one that is ending."""
+    names, service = bench.server.descendants(), bench.server.service_pid()
+    return [pid for pid, name in names.items() if name.startswith(program) and descends_from(pid, service)]
+
+
+def descends_from(pid, ancestor):
+    while pid > 1 and pid != ancestor:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        pid = int(stat[stat.rindex(")") + 2:].split()[1])
+    return pid == ancestor
+
+
 def compilers(bench, session):
     """The compiler's processes, after queries of shapes that nothing has code for."""
     for shape in range(1, 20):
         plan = session.query("EXPLAIN (ANALYZE) SELECT min(lo_quantity) FROM lineorder WHERE lo_tax < 5"
                              + " AND lo_discount < 7" * shape)
-        found = [pid for pid, name in bench.server.descendants().items() if name.startswith("turbine-compile")]
+        found = below_service(bench, "turbine-compile")
         if found:
             return found
         print("  no compiler yet: " + "; ".join(row[0].strip() for row in plan), flush=True)
@@ -248,6 +264,8 @@ def stop_compiler(bench):
             seconds = time.monotonic() - started - usual
             bench.check("stopped compiler, answer", answers.difference(expected, outcome))
             bench.check("stopped compiler, wait", None if seconds < STOPPED_COMPILER_SECONDS else f"{seconds:.1f} s")
+            left = set(victims) & bench.server.descendants().keys()
+            bench.check("stopped compiler, given up", f"{left} of {victims} still there" if left else None)
             # Code of the first query, where another compilation (code made better in the background) had
             # given the stopped compiler up before it: that query then asked the next compiler itself.
             plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE) {query}"))
