@@ -106,10 +106,14 @@ count_buffered(TbHeapChunks *chunks, TbHeapPart *part)
 static void
 read_buffered(TbHeapChunks *chunks, uint32 slot, uint32 page)
 {
-	HeapChunk *chunk = &chunks->chunks[slot];
+	HeapChunk	   *chunk = &chunks->chunks[slot];
+	const TbDirect *direct = chunk->part->direct;
+	BlockNumber		block = chunk->blocks[page];
+	Buffer recent = direct == NULL ? InvalidBuffer : tb_direct_recent_buffer(direct, block);
 
-	tb_buffered_read(&chunk->part->reader, chunk->blocks[page],
-					 tb_slots_memory(chunks->slots, slot) + (Size) page * TB_PAGE_SIZE);
+	tb_buffered_read_recent(&chunk->part->reader, block, recent,
+							tb_slots_memory(chunks->slots, slot) +
+								(Size) page * TB_PAGE_SIZE);
 	count_buffered(chunks, chunk->part);
 }
 

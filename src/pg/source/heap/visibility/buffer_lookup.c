@@ -48,15 +48,41 @@ tb_buffer_lookup(Relation rel, BlockNumber block)
 	return state;
 }
 
+/* Whether the block is still in that buffer; then its page's LSN. */
+static bool
+recent_page_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr *lsn)
+{
+	BufferDesc	   *header = GetBufferDescriptor(recent - 1);
+	Page			page = BufferGetPage(recent);
+	BufferTag		tag;
+	volatile uint32 touched;
+	uint32			state;
+	bool			same;
+
+	/* Mapped into this process before the header is locked, which is a spin lock. */
+	touched = ((PageHeader) page)->pd_lsn.xlogid;
+	(void) touched;
+	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
+	state = LockBufHdr(header);
+	same = (state & BM_VALID) != 0 && BUFFERTAGS_EQUAL(header->tag, tag);
+	if (same)
+		*lsn = PageGetLSN(page);
+	UnlockBufHdr(header, state);
+	return same;
+}
+
 /* The page is not locked. Of an LSN that is being written both halves are as they were
  * before if the result is that of before. */
 XLogRecPtr
-tb_buffer_page_lsn(Relation rel, BlockNumber block)
+tb_buffer_page_lsn(Relation rel, BlockNumber block, Buffer recent)
 {
 	LWLock	   *partition;
-	BufferDesc *header = find_buffer(rel, block, &partition);
+	BufferDesc *header;
 	XLogRecPtr	lsn = InvalidXLogRecPtr;
 
+	if (recent != InvalidBuffer && recent_page_lsn(rel, block, recent, &lsn))
+		return lsn;
+	header = find_buffer(rel, block, &partition);
 	if (header != NULL && (pg_atomic_read_u32(&header->state) & BM_VALID) != 0)
 		lsn = PageGetLSN(BufferGetPage(BufferDescriptorGetBuffer(header)));
 	LWLockRelease(partition);

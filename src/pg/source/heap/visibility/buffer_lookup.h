@@ -8,6 +8,7 @@
 
 #include "access/xlogdefs.h"
 #include "storage/block.h"
+#include "storage/buf.h"
 #include "utils/relcache.h"
 
 typedef enum TbBufferState
@@ -21,8 +22,9 @@ typedef enum TbBufferState
 extern TbBufferState tb_buffer_lookup(Relation rel, BlockNumber block);
 
 /* The LSN of the block's page as it is now, 0 if it is not in shared buffers. A change that
- * is being made beside may be in the page already. */
-extern XLogRecPtr tb_buffer_page_lsn(Relation rel, BlockNumber block);
+ * is being made beside may be in the page already. `recent`: where the block was seen
+ * lately, or InvalidBuffer. */
+extern XLogRecPtr tb_buffer_page_lsn(Relation rel, BlockNumber block, Buffer recent);
 
 /* The part of the relation's first `nblocks` blocks that is there, 0 to 1, judged by
  * a few of them. */

@@ -124,13 +124,34 @@ blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block, Page
 void
 tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page)
 {
+	tb_buffered_read_recent(reader, block, InvalidBuffer, page);
+}
+
+/* Pins the block's buffer, and counts it as ReadBuffer does. */
+static Buffer
+pin_block(const TbBufferedReader *reader, BlockNumber block, Buffer recent)
+{
+	Relation rel = reader->rel;
+
+	if (recent == InvalidBuffer ||
+		!ReadRecentBuffer(RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block,
+						  recent))
+		return ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, reader->strategy);
+	pgstat_count_buffer_read(rel);
+	pgstat_count_buffer_hit(rel);
+	return recent;
+}
+
+void
+tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer recent,
+						char *page)
+{
 	Buffer buffer;
 	Page   source;
 	bool   all_visible;
 
 	CHECK_FOR_INTERRUPTS();
-	buffer = ReadBufferExtended(reader->rel, MAIN_FORKNUM, block, RBM_NORMAL,
-								reader->strategy);
+	buffer = pin_block(reader, block, recent);
 	heap_page_prune_opt(reader->rel, buffer);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	source = BufferGetPage(buffer);

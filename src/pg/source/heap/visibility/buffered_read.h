@@ -33,4 +33,9 @@ extern void tb_buffered_end(TbBufferedReader *reader);
  * snapshot does not see are unused in the copy. */
 extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page);
 
+/* The same of a block that was seen in that buffer lately (InvalidBuffer: in none): if it
+ * still is there, nothing is looked up. */
+extern void tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block,
+									Buffer recent, char *page);
+
 #endif

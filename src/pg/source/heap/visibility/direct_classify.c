@@ -45,6 +45,7 @@
 
 #include "pg/source/heap/visibility/buffer_lookup.h"
 #include "pg/source/heap/visibility/direct_classify.h"
+#include "pg/source/heap/visibility/dirty_buffers.h"
 #include "pg/settings/guc.h"
 
 /* Buffer headers swept in the time of one look-up. */
@@ -57,7 +58,7 @@ struct TbDirect
 	bool			 small; /* all of it is read through the buffers */
 	TbVisibilityMap *map;
 	uint64			 lookups;
-	uint8			*dirty;		  /* a bit a block, once swept; else NULL */
+	TbDirtyBuffers	*dirty;		  /* once swept; else NULL */
 	bool			*copied_late; /* a map page: its copy is younger than the sweep,
 								   * which thus says nothing about its blocks */
 };
@@ -210,25 +211,11 @@ tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *
 static void
 sweep_buffers(TbDirect *direct)
 {
-	RelFileNode node = RelationGetSmgr(direct->rel)->smgr_rnode.node;
+	MemoryContext context = MemoryContextSwitchTo(GetMemoryChunkContext(direct));
 
-	direct->dirty = MemoryContextAllocExtended(GetMemoryChunkContext(direct),
-											   direct->nblocks / 8 + 1,
-											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	direct->dirty = tb_dirty_buffers_sweep(direct->rel, direct->nblocks);
 	memset(direct->copied_late, 0, direct->map->npages * sizeof(bool));
-	for (int i = 0; i < NBuffers; i++)
-	{
-		BufferDesc *header = GetBufferDescriptor(i);
-		BlockNumber block;
-
-		if ((pg_atomic_read_u32(&header->state) & BM_DIRTY) == 0 ||
-			header->tag.forkNum != MAIN_FORKNUM ||
-			!RelFileNodeEquals(header->tag.rnode, node))
-			continue;
-		block = header->tag.blockNum;
-		if (block < direct->nblocks)
-			direct->dirty[block / 8] |= 1 << (block % 8);
-	}
+	MemoryContextSwitchTo(context);
 }
 
 bool
@@ -240,19 +227,26 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 	return true; /* reads files that lag behind the buffers */
 #endif
 	if (direct->dirty != NULL && !direct->copied_late[TB_VM_PAGE(block)])
-		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
+		return !tb_dirty_buffers_has(direct->dirty, block);
 	if (direct->dirty == NULL && ++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
 	{
 		sweep_buffers(direct);
-		return (direct->dirty[block / 8] & (1 << (block % 8))) == 0;
+		return !tb_dirty_buffers_has(direct->dirty, block);
 	}
 	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
+}
+
+Buffer
+tb_direct_recent_buffer(const TbDirect *direct, BlockNumber block)
+{
+	return direct->dirty == NULL ? InvalidBuffer :
+								   tb_dirty_buffers_hint(direct->dirty, block);
 }
 
 XLogRecPtr
 tb_direct_buffer_lsn(const TbDirect *direct, BlockNumber block)
 {
-	return tb_buffer_page_lsn(direct->rel, block);
+	return tb_buffer_page_lsn(direct->rel, block, tb_direct_recent_buffer(direct, block));
 }
 
 bool

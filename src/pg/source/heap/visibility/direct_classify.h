@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "storage/block.h"
+#include "storage/buf.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
@@ -52,6 +53,10 @@ extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
 /* Of a block that may not be read directly: the LSN of its page in shared buffers, looked
  * up after the map; 0 if it is not there. */
 extern XLogRecPtr tb_direct_buffer_lsn(const TbDirect *direct, BlockNumber block);
+
+/* The buffer where a dirty block was seen, which may be another block's by now;
+ * InvalidBuffer: not known. */
+extern Buffer tb_direct_recent_buffer(const TbDirect *direct, BlockNumber block);
 
 /* Whether the map calls the block all-visible, whatever the buffers have of it. */
 extern bool tb_direct_all_visible(const TbDirect *direct, BlockNumber block);
