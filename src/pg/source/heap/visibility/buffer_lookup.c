@@ -4,8 +4,8 @@
  * Relies on buf_internals.h; changes nothing there. Called by the classification of blocks
  * and by the count of feeders, for cached columns. An answer is old as soon as it is given;
  * to find it nothing is pinned, and no more is locked than the partition of the buffer
- * table or, where the buffer is known, its header: either keeps a buffer that was found from
- * becoming another block's.
+ * table or, where the buffer is known, its header: either keeps a buffer that was found
+ * from becoming another block's.
  */
 #include "postgres.h"
 
