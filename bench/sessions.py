@@ -43,6 +43,7 @@ def parse_arguments():
     parser.add_argument("--trace", default="", help="folder for a trace of each number of sessions")
     parser.add_argument("--shared-buffers", default="2GB")
     parser.add_argument("--cache-size", default="", help="pg_turbine.cache_size_host; compares with enable_cache = off")
+    parser.add_argument("--cache-size-gpu", default="", help="pg_turbine.cache_size_gpu")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
     return parser.parse_args()
 
@@ -153,6 +154,8 @@ def main():
                 "max_connections": str(20 + max(int(n) for n in options.sessions.split(",")))}
     if options.cache_size:
         settings["pg_turbine.cache_size_host"] = options.cache_size
+    if options.cache_size_gpu:
+        settings["pg_turbine.cache_size_gpu"] = options.cache_size_gpu
     with cluster.Cluster("sessions", settings=settings) as server:
         log(f"loading ssb, scale factor {options.sf:g}")
         load_ssb(server, options.sf, Variant(vacuumed=not options.never_vacuumed))

@@ -8,7 +8,7 @@ changes, and within a REPEATABLE READ transaction for the same answer twice, the
 time from PostgreSQL's own plan. Half of the time the cache is so small that it evicts all
 the time.
 Must never: count a run in which nothing came from the cache.
-Called by: make test-mvcc, test/run_all.py. Options: --seconds (of each half), --seed.
+Called by: make test-mvcc, test/run_all.py. Options: --seconds (of each half), --seed, --device.
 """
 
 import argparse
@@ -28,7 +28,6 @@ ACCOUNTS = 36000
 START = 1000
 WRITERS = 3
 READERS = 3
-READER = {**DIRECT, "pg_turbine.device": "cpu"}
 SMALL = 1 << 20
 
 TABLES = ("accounts", "savings")
@@ -66,9 +65,15 @@ UPKEEP = (
 EXPECTED = {"40001", "40P01", "25P02", "55P03", "42P01", "42701", "42704"}
 
 
+def reader(device):
+    return {**DIRECT, "pg_turbine.device": device}
+
+
 class Run:
-    def __init__(self, server, seconds, seed):
+    def __init__(self, server, seconds, seed, device):
         self.server, self.seed = server, seed
+        # Queries on the processor fill the cache for all.
+        self.readers = [reader(device if number else "cpu") for number in range(READERS)]
         self.end = time.monotonic() + seconds
         self.violations, self.errors = [], []
         self.transfers = self.questions = self.upkeeps = 0
@@ -135,7 +140,7 @@ class Run:
 
     def read(self, number):
         source = random.Random(self.seed * 1000 + number)
-        with self.server.connect(settings=READER) as session:
+        with self.server.connect(settings=self.readers[number]) as session:
             while self.going():
                 level = source.choice(LEVELS)
                 sql = source.choice(SUMS)
@@ -180,20 +185,20 @@ def counters(server):
 
 def cached_bytes(server):
     """What all questions leave in the cache."""
-    with server.connect(settings=READER) as session:
+    with server.connect(settings=reader("cpu")) as session:
         session.query("VACUUM accounts, savings")
         for sql in SUMS:
             session.query(sql)
         return int(session.value("SELECT sum(bytes) FROM turbine.column_cache"))
 
 
-def half(name, settings, seconds, seed):
+def half(name, settings, seconds, seed, device):
     """(number of questions, complaints)."""
     with cluster.Cluster(name, settings={**settings, "max_prepared_transactions": "10", "autovacuum_naptime": "1s",
                                          "autovacuum_vacuum_scale_factor": "0.01"}) as server:
         server.create_extension("postgres")
         make(server)
-        run = Run(server, seconds, seed)
+        run = Run(server, seconds, seed, device)
         work = [(run.write, number) for number in range(WRITERS)] + [(run.read, number) for number in range(READERS)]
         threads = [threading.Thread(target=run.guard, args=arguments) for arguments in [*work, (run.keep_up,)]]
         for thread in threads:
@@ -218,10 +223,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=40, help="of each half")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="of all readers but one")
     options = parser.parse_args()
     passed = failed = 0
-    for name, settings in (("mvcc", {}), ("mvccsmall", {"pg_turbine.cache_size_host": f"{SMALL >> 20}MB"})):
-        questions, complaints = half(name, settings, options.seconds, options.seed)
+    for name, settings in (("mvcc", {}), ("mvccsmall", {"pg_turbine.cache_size_host": f"{SMALL >> 20}MB",
+                                                             "pg_turbine.cache_size_gpu": f"{SMALL >> 20}MB"})):
+        questions, complaints = half(name, settings, options.seconds, options.seed, options.device)
         for complaint in complaints:
             print(f"  {complaint}", flush=True)
         passed, failed = passed + questions, failed + len(complaints)

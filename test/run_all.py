@@ -64,6 +64,7 @@ SUITES = {
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "column-cache": (PYTHON + ["test/column_cache.py"], []),
     "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
+    "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),

@@ -357,6 +357,8 @@ typedef struct TbFileIdentity
 #define TB_SEGMENTS_ENDS \
 	0x10u /* WHOLE, and all bits are set: if D takes all of it the input has ended, and no \
 		   * INPUT_END comes */
+#define TB_SEGMENTS_LOAD \
+	0x20u /* what is read is kept, however full the cache is of others */
 typedef struct TbSegments
 {
 	TbFileIdentity file;

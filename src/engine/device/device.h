@@ -186,6 +186,9 @@ class Device {
   /* `copied`: the backend writes most of the pages. */
   virtual ChunkShape chunk_shape(uint64_t nblocks, bool copied) const = 0;
 
+  /* Columns or join tables of the host's were dropped: copies of them need not stay. */
+  virtual void forget_dropped() {}
+
   /* Loads an artifact of the compiler (HOST: shared object; PTX: text, or a
    * cubin from machine_code()). Throws DeviceError. */
   virtual std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) = 0;

@@ -190,6 +190,7 @@ bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& k
   found->good.clear();
   found->doubtful.clear();
   std::lock_guard lock(mutex_);
+  nblocks_ = known.nblocks;
   if (begins) {
     search->changes = changes_;
     search->keep = changes_searched_ == changes_;
@@ -374,6 +375,7 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
   for (int i = 0; i < kTries; i++) {
     StoredTable::Kept before;
     if (!table.kept_version(number, &before)) return;
+    if (!before.main && !decoded.load && !table.admits(decoded)) return;
     if (before.main && before.main->map_lsn > decoded.map_lsn) return;
     if (before.delta && before.delta->map_lsn > decoded.map_lsn) return;
     StoredTable::Kept versions = before;
@@ -400,6 +402,23 @@ void StoredTable::note_filled(const DecodedBlocks& decoded) {
   const uint32_t tick = store_.clock_.load(std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   for (const auto& column : decoded.columns) hits_[column.number].last_used = tick;
+}
+
+/* Takes the lock. All blocks of the file are taken for as full as these. */
+bool StoredTable::admits(const DecodedBlocks& decoded) {
+  if (pinned_.load(std::memory_order_relaxed)) return true;
+  constexpr uint64_t kValueBytes = 3;  // of a code, about
+  uint64_t rows = 0;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+    if (decoded.blocks >> i & 1) rows += decoded.row_count[i];
+  uint64_t nblocks = 0;
+  {
+    std::lock_guard lock(mutex_);
+    nblocks = nblocks_;
+  }
+  return store_.admission_.admits(
+      file_.file_number, segment_number(decoded.first_block),
+      nblocks * rows / static_cast<uint64_t>(std::popcount(decoded.blocks)) * decoded.columns.size() * kValueBytes);
 }
 
 /* Under the lock. A column of a segment was used when both were: other segments may not be read, and
@@ -438,16 +457,19 @@ static std::shared_ptr<const Segment> without(const Segment& segment, std::span<
   return version;
 }
 
-/* A version without these columns, or none without any; unless there is a newer one by now. Takes the lock. */
-void StoredTable::evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered) {
+/* A version without these columns, or none without any; unless there is a newer one by now. Returns the bytes
+ * that went. Takes the lock. */
+uint64_t StoredTable::evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered) {
   Kept versions, before;  // the latter freed after the lock
   std::lock_guard lock(mutex_);
   const uint32_t number = of_one_segment[0].segment;
-  if (number >= segments_.size() || segments_[number] != offered) return;
+  if (number >= segments_.size() || segments_[number] != offered) return 0;
   before = segments_[number];
   versions = {without(*before.main, of_one_segment), before.delta ? without(*before.delta, of_one_segment) : nullptr};
   if (versions.main->columns.empty()) versions = {};
+  const uint64_t bytes = before.bytes() - versions.bytes();
   publish(number, std::move(versions));
+  return bytes;
 }
 
 bool ColumnStore::merges_wait() const {
@@ -492,12 +514,16 @@ void ColumnStore::make_room() {
   }
   const uint64_t wanted = capacity_ - capacity_ / kEvictedShare;
   const std::vector<EvictionCandidate> evicted = order.take(used() - wanted);
+  uint64_t found = 0, unfound = 0;  // bytes
   for (size_t first = 0, end; first < evicted.size(); first = end) {
     const EvictionCandidate& one = evicted[first];
     for (end = first; end < evicted.size() && evicted[end].table == one.table && evicted[end].segment == one.segment;)
       end++;
-    tables[one.table]->evict({evicted.data() + first, end - first}, offered[one.table][one.segment]);
+    const StoredTable::Kept& kept = offered[one.table][one.segment];
+    const bool was_found = kept.main->last_hit.load(std::memory_order_relaxed) != 0;
+    (was_found ? found : unfound) += tables[one.table]->evict({evicted.data() + first, end - first}, kept);
   }
+  admission_.evicted(found, unfound);
   for (StoredTable* table : tables) {
     std::lock_guard table_lock(table->mutex_);
     if (!table->dictionaries_.empty()) table->forget_dictionaries();

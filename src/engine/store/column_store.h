@@ -27,6 +27,7 @@
 
 #include "engine/store/column_key.h"
 #include "engine/store/eviction_order.h"
+#include "engine/store/fill_admission.h"
 #include "engine/store/segment.h"
 #include "engine/store/segment_list.h"
 #include "engine/store/segment_merge.h"
@@ -109,7 +110,8 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
   void offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
   void note_filled(const DecodedBlocks& decoded);
-  void evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered);
+  uint64_t evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered);
+  bool admits(const DecodedBlocks& decoded);
   void publish(uint32_t number, Kept versions);
   bool kept_version(uint32_t number, Kept* kept);
   bool replace(uint32_t number, const Kept& before, Kept versions);
@@ -152,12 +154,13 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   uint64_t changes_ = 0, changes_searched_ = UINT64_MAX;  // the latter: when the last search began
   uint64_t dictionary_bytes_ = 0;                         // of these, as far as the store has counted them
   bool dropped_ = false;                                  // nothing is added any more
+  uint32_t nblocks_ = 0;                                  // of the file, when it was last looked at
 };
 
 class ColumnStore {
  public:
   /* 0 bytes: nothing is kept. */
-  explicit ColumnStore(uint64_t capacity) : capacity_(capacity) {}
+  explicit ColumnStore(uint64_t capacity) : capacity_(capacity), admission_(capacity) {}
 
   /* Tests: as if so much time had passed. */
   void pass_time(uint32_t seconds) { passed_ += seconds; }
@@ -166,8 +169,9 @@ class ColumnStore {
 
   std::shared_ptr<StoredTable> table(const TbFileIdentity& file);
 
-  /* Adds blocks to their segment, unless it has a version of a newer LSN. Evicts columns of segments if the store
-   * is full, in the order of eviction_order.h. Throws bad_alloc. */
+  /* Adds blocks to their segment, unless it has a version of a newer LSN, or there is nothing of the segment and it is
+   * not to enter (fill_admission.h). Evicts columns of segments if the store is full, in the order of eviction_order.h.
+   * Throws bad_alloc. */
   void add(StoredTable& table, const DecodedBlocks& decoded);
 
   /* Merges one delta that is waiting for it into its segment; false: none is. Takes some 20 us. Throws bad_alloc. */
@@ -191,6 +195,7 @@ class ColumnStore {
   uint32_t now() const;
 
   const uint64_t capacity_;
+  FillAdmission admission_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<uint32_t> passed_{1};
   std::atomic<uint64_t> used_{0};

@@ -290,7 +290,7 @@ TEST_F(ColumnStoreTest, ColumnsThatNobodyReadsGoBeforeOthersOfTheirSegment) {
   };
   for (uint32_t i = 0; i < 9; i++) small.add(*table, decoded(i, lsn, {0, 1, 2}));
   EXPECT_EQ(found(1), 9u);
-  for (uint32_t i = 9; i < 14; i++) small.add(*table, decoded(i, lsn, {1}));
+  for (uint32_t i = 9; i < 24; i++) small.add(*table, decoded(i, lsn, {1}));
   EXPECT_GE(found(1), 10u) << "all that were found, and there was room for more";
   EXPECT_LT(found(0) + found(2), 16u);
   EXPECT_LE(small.used(), small.capacity());

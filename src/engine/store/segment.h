@@ -66,6 +66,8 @@ class StoredColumn {
 
   /* Where a device has a copy of it; only the device that has written it knows what this says. 0: none. */
   mutable std::atomic<uint64_t> device_place{0};
+  /* What the device counts the columns by whose copies are still of use: each has a reference. */
+  mutable std::atomic<std::shared_ptr<const void>> device_use;
 
  private:
   struct Free {

@@ -43,6 +43,7 @@ void SegmentFill::add(uint32_t first, std::span<const DecodedPage> pages, const 
   try {
     DecodedBlocks blocks;
     blocks.map_lsn = map_lsn_;
+    blocks.load = part_.load;
     std::vector<int16_t> lines;
     for (size_t i = 0; i < program_->source_columns(); i++) {
       const TbColumn& column = program_->columns()[i];

@@ -27,6 +27,7 @@ struct StoredPart {
   std::shared_ptr<const std::vector<uint32_t>> columns;
   uint32_t nblocks = 0;
   bool in_recovery = false;
+  bool load = false;  // what is read is kept, whoever else is there
 };
 
 /* What a page and its decoding have told. */

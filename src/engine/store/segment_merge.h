@@ -29,6 +29,7 @@ struct DecodedBlocks {
   uint32_t first_block = 0;  // of the segment
   BlockMask blocks = 0;
   uint64_t map_lsn = 0;
+  bool load = false;  // of a load: kept, whoever else is there
   std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};
   std::array<uint32_t, TB_SEGMENT_BLOCKS> first_row{};  // in the arrays
   std::array<uint32_t, TB_SEGMENT_BLOCKS> row_count{};

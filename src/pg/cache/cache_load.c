@@ -124,18 +124,28 @@ run_passes(Relation rel, const Bitmapset *columns)
 	(void) SPI_finish();
 }
 
+static bool loading = false;
+
+bool
+tb_cache_is_loading(void)
+{
+	return loading;
+}
+
 static void
 run_with_progress(Relation rel, const Bitmapset *columns)
 {
 	(void) tb_cache_progress_begin(RelationGetRelid(rel),
 								   (uint64) RelationGetNumberOfBlocks(rel) *
 									   passes_of(columns));
+	loading = true;
 	PG_TRY();
 	{
 		run_passes(rel, columns);
 	}
 	PG_FINALLY();
 	{
+		loading = false;
 		tb_cache_progress_end();
 	}
 	PG_END_TRY();

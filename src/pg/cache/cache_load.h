@@ -16,6 +16,9 @@
  */
 extern void tb_cache_load(Oid relid, const Bitmapset *attnums);
 
+/* Does a load run in this backend? */
+extern bool tb_cache_is_loading(void);
+
 /* What is cached of a table in bytes. */
 extern uint64 tb_cached_bytes(Oid relid);
 

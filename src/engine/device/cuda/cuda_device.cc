@@ -108,6 +108,12 @@ Device::ChunkShape CudaDevice::chunk_shape(uint64_t nblocks, bool) const {
   return {static_cast<uint32_t>(pages), static_cast<uint32_t>(slots)};
 }
 
+/* Whoever drops something wants the memory: the driver, and so other programs, get it. */
+void CudaDevice::forget_dropped() {
+  cache_->forget_dropped();
+  context_->device_memory().release_unused();
+}
+
 /* Row ids stay with what reads pages, and texts of no dictionary too. */
 Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t nblocks) const {
   if (program.sink() == TB_SINK_ROWS) return {};

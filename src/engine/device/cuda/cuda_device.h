@@ -26,6 +26,7 @@ class CudaDevice : public Device {
   std::string features() const override;
   SegmentShape segment_shape(const Program& program, uint64_t nblocks) const override;
   ChunkShape chunk_shape(uint64_t nblocks, bool copied) const override;
+  void forget_dropped() override;
   std::shared_ptr<LoadedCode> load(std::span<const uint8_t> artifact, const Program& program) override;
   std::string machine_code(std::span<const uint8_t> artifact) override;
   void register_slot_memory(void* base, uint64_t size) override;

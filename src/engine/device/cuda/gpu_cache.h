@@ -24,6 +24,12 @@ class GpuCache {
   uint64_t capacity() const { return tier.capacity() + join_tables.capacity(); }
   uint64_t used() const { return tier.used() + join_tables.used(); }
 
+  /* Gives back copies of what the host has forgotten. */
+  void forget_dropped() {
+    tier.forget_dropped();
+    join_tables.forget_dropped();
+  }
+
   /* Started when they are first needed. Thread-safe. */
   WorkerPool& threads();
 

@@ -148,6 +148,7 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
   part.nblocks = request.segments.nblocks;
   part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;
+  part.load = request.segments.flags & TB_SEGMENTS_LOAD;
   return part;
 }
 

@@ -16,6 +16,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
 #include "pg/source/heap/cached_segments.h"
 
@@ -169,6 +170,8 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 		head->flags |= TB_SEGMENTS_RECOVERY;
 	if (policy == TB_CACHE_PINNED)
 		head->flags |= TB_SEGMENTS_PINNED;
+	if (tb_cache_is_loading())
+		head->flags |= TB_SEGMENTS_LOAD;
 	if (alone && wanted == NULL && nblocks <= MOST_BLOCKS)
 		head->flags |= TB_SEGMENTS_WHOLE;
 	segments->bits = palloc(bits_size(segments));

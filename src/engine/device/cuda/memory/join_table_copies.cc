@@ -29,6 +29,11 @@ void JoinTableCopies::forget_expired() {
   }
 }
 
+void JoinTableCopies::forget_dropped() {
+  std::lock_guard lock(mutex_);
+  forget_expired();
+}
+
 std::shared_ptr<const Block> JoinTableCopies::find(const std::shared_ptr<const JoinTable>& table) {
   std::lock_guard lock(mutex_);
   forget_expired();

@@ -28,6 +28,9 @@ class JoinTableCopies {
   /* Null: there is none. */
   std::shared_ptr<const Block> find(const std::shared_ptr<const JoinTable>& table);
 
+  /* Gives back copies of tables that the host has forgotten. */
+  void forget_dropped();
+
   /* Might a copy of so many bytes be kept? */
   bool has_room_for(uint64_t bytes) const { return bytes <= capacity_; }
 

@@ -130,6 +130,11 @@ void MemoryPool::give_back(uint64_t address, uint64_t size) noexcept {
   if (cached_ > max_cached_) trim(max_cached_);
 }
 
+void MemoryPool::release_unused() noexcept {
+  std::lock_guard lock(mutex_);
+  trim(0);
+}
+
 void MemoryPool::trim(uint64_t max_cached) noexcept {
   if (cached_ <= max_cached) return;
   driver_.note(driver_.ctx_set_current(context_));

@@ -81,6 +81,9 @@ class MemoryPool {
   /* Size that a request is rounded up to; at most a quarter is wasted. */
   static uint64_t rounded(uint64_t bytes);
 
+  /* Gives the driver what nobody uses. */
+  void release_unused() noexcept;
+
   uint64_t budget() const { return budget_; }
   uint64_t used() const;
 

@@ -238,6 +238,26 @@ TEST_F(SegmentBatchTest, WhatIsKeptIsNotCopiedAgain) {
   EXPECT_LE(second.stats.bytes_to_device, chunks_.size() * 2048);
 }
 
+TEST_F(SegmentBatchTest, WhatTheHostForgetsIsGivenBack) {
+  lasting_ = true;
+  open(Shape::UNGROUPED, uint64_t{1} << 30);
+  make_chunks(8, 20);
+  expect_right(run());
+  const uint64_t kept = (**device_).info().cache_used;
+  (**device_).forget_dropped();
+  EXPECT_EQ((**device_).info().cache_used, kept) << "all of it is of use";
+  expect_right(run());
+
+  chunks_.clear();
+  (**device_).forget_dropped();
+  EXPECT_LT((**device_).info().cache_used, uint64_t{1} << 20) << "of " << kept;
+  EXPECT_LT(device_->driver().device_bytes(), uint64_t{1} << 20) << "the driver has it";
+  count_ = sum_ = 0;
+  make_chunks(9, 20);
+  expect_right(run());
+  EXPECT_GE((**device_).info().cache_used, kept / 2);
+}
+
 TEST_F(SegmentBatchTest, WithoutACacheAllIsCopiedEachTime) {
   open(Shape::UNGROUPED, 0);
   make_chunks(5, 20);

@@ -20,6 +20,9 @@ constexpr uint64_t kSlabs = 16;  // at least so many
  * is room for would else find nothing of it. */
 constexpr uint64_t kQueriesKept = 32;
 
+/* Queries from one look for slabs without columns to the next. */
+constexpr uint64_t kQueriesALook = 64;
+
 constexpr uint64_t kAlignment = 64;
 
 /* A place: device, slab, generation and offset in units of the alignment. */
@@ -42,7 +45,28 @@ uint64_t SegmentTier::used() const {
 
 uint64_t SegmentTier::begin_query() {
   std::lock_guard lock(mutex_);
-  return ++queries_;
+  if (++queries_ % kQueriesALook == 0) give_back_slabs();
+  return queries_;
+}
+
+void SegmentTier::forget_dropped() {
+  std::lock_guard lock(mutex_);
+  forget_descriptions();
+  forget_dictionaries();
+  give_back_slabs();
+  if (lanes_ == 0) retired_.clear();
+}
+
+/* Under the lock. What a lane is copying has no reference yet, but the lane has pinned its slab. */
+void SegmentTier::give_back_slabs() {
+  for (uint32_t i = 0; i < slabs_.size(); i++) {
+    Slab& slab = slabs_[i];
+    if (!slab.memory || slab.pins > 0 || slab.columns.use_count() > 1 || slab.generation == kLastGeneration) continue;
+    bytes_ -= slab.memory.size();
+    slab.memory.reset();
+    slab.generation++;
+    if (open_ == i) open_ = UINT32_MAX;
+  }
 }
 
 uint64_t SegmentTier::place_of(uint32_t slab, uint64_t offset) const {
@@ -84,13 +108,15 @@ void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t qu
 
 /* Under the lock. False: there is no room. */
 bool SegmentTier::open_slab(const Driver& driver, uint64_t query) {
-  if (bytes_ + slab_size_ <= capacity_ && slabs_.size() < (1u << kSlabBits) - 1) {
+  const auto without_memory = std::find_if(slabs_.begin(), slabs_.end(), [](const Slab& slab) { return !slab.memory; });
+  if (bytes_ + slab_size_ <= capacity_ && (without_memory != slabs_.end() || slabs_.size() < (1u << kSlabBits) - 1)) {
     try {
-      Slab slab;
-      slab.memory = context_->device_memory().allocate(driver, slab_size_, nullptr);
-      bytes_ += slab.memory.size();
-      slabs_.push_back(std::move(slab));
-      open_ = static_cast<uint32_t>(slabs_.size() - 1);
+      Block memory = context_->device_memory().allocate(driver, slab_size_, nullptr);
+      bytes_ += memory.size();
+      open_ = static_cast<uint32_t>(without_memory - slabs_.begin());
+      if (without_memory == slabs_.end()) slabs_.emplace_back();
+      slabs_[open_].memory = std::move(memory);
+      slabs_[open_].given = 0;
       return true;
     } catch (const DeviceError& error) {
       if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
@@ -99,13 +125,15 @@ bool SegmentTier::open_slab(const Driver& driver, uint64_t query) {
   uint32_t oldest = UINT32_MAX;
   for (uint32_t i = 0; i < slabs_.size(); i++) {
     // One whose generations are used up stays as it is: an old place must not come to life again.
-    if (slabs_[i].pins > 0 || slabs_[i].last_query + kQueriesKept > query || slabs_[i].generation == kLastGeneration)
+    if (!slabs_[i].memory || slabs_[i].pins > 0 || slabs_[i].last_query + kQueriesKept > query ||
+        slabs_[i].generation == kLastGeneration)
       continue;
     if (oldest == UINT32_MAX || slabs_[i].last_query < slabs_[oldest].last_query) oldest = i;
   }
   if (oldest == UINT32_MAX) return false;
   slabs_[oldest].generation++;
   slabs_[oldest].given = 0;
+  slabs_[oldest].columns = std::make_shared<const char>();
   open_ = oldest;
   return true;
 }
@@ -124,6 +152,7 @@ SegmentTier::Extent SegmentTier::reserve(const Driver& driver, uint64_t bytes, u
 void SegmentTier::publish(const StoredColumn& column, const Extent& extent, DevicePtr address) {
   std::lock_guard lock(mutex_);
   const uint64_t offset = address - slabs_[extent.slab].memory.device();
+  column.device_use.store(slabs_[extent.slab].columns, std::memory_order_relaxed);
   column.device_place.store(place_of(extent.slab, offset), std::memory_order_relaxed);
 }
 

@@ -3,7 +3,8 @@
  * come.
  *
  * Memory is taken in slabs, whose space is given out once, from the beginning to the end; where
- * the tier is full, a slab that no query of late has used is emptied as a whole. A column's place is
+ * the tier is full, a slab that no query of late has used is emptied as a whole. One whose columns have all gone from
+ * the host is given back. A column's place is
  * written into the column itself (StoredColumn::device_place) with the generation of its slab,
  * so that a place in a slab that was emptied since is none, and nothing is kept of columns
  * that went.
@@ -58,6 +59,9 @@ class SegmentTier {
   /* A query begins: what it uses counts as used now. */
   uint64_t begin_query();
 
+  /* Gives back slabs, dictionaries and descriptions of what the host has forgotten. */
+  void forget_dropped();
+
   /* Addresses of columns, 0 where there is no copy, all pinned. */
   void find(std::span<const StoredColumn* const> columns, uint64_t query, Pins& pins, DevicePtr* addresses);
 
@@ -93,7 +97,8 @@ class SegmentTier {
 
  private:
   struct Slab {
-    Block memory;
+    Block memory;  // none: given back
+    std::shared_ptr<const char> columns = std::make_shared<const char>();  // each whose copy is here has a reference
     uint64_t given = 0;
     uint64_t last_query = 0;
     uint32_t generation = 0;
@@ -113,6 +118,7 @@ class SegmentTier {
     std::vector<std::pair<uint32_t, uint32_t>> slabs;  // and their generations
   };
 
+  void give_back_slabs();
   void forget_descriptions();
   void pin(uint32_t slab, uint64_t query, Pins& pins);
   bool open_slab(const Driver& driver, uint64_t query);
