@@ -4,7 +4,8 @@
  * What PostgreSQL charges for pages is several times what they take where they are in
  * memory. Our costs are times, so a GpuScan that takes longer than PostgreSQL's scan, since
  * it forms so many rows, would look much cheaper. It is therefore given the rival's cost
- * times the proportion of their times, if that is more. The rival is the path that
+ * times the proportion of their times. One that is faster keeps its own cost, which is
+ * compared with those of other nodes of ours. The rival is the path that
  * PostgreSQL would take without us: only what it would lose to can make a query slower.
  *
  * Owns nothing. Must never make a GpuScan cheaper. Called by plan.c.
@@ -103,6 +104,7 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 	Rival  rival = rival_of(root, rel,
 							cheapest(workers > 0 ? rel->partial_pathlist : rel->pathlist));
 	double processes = workers > 0 ? tb_plain_busy_processes(workers) : 1;
+	double us;
 
 	/* Both wait for the drive then. */
 	if (rel->pages > effective_cache_size)
@@ -116,5 +118,6 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 	}
 	if (rival.us <= 0)
 		return 0;
-	return rival.cost * our_us(root, rel, work, others, processes, &rival) / rival.us;
+	us = our_us(root, rel, work, others, processes, &rival);
+	return us < rival.us ? 0 : rival.cost * us / rival.us;
 }
