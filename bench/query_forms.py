@@ -35,6 +35,7 @@ FORMS = (
     Form("large, indexes", rows=LARGE, indexes=True),
     Form("middle, never vacuumed", rows=MIDDLE, vacuumed=False),
     Form("large, never vacuumed", rows=LARGE, vacuumed=False),
+    Form("large, indexes, never vacuumed", rows=LARGE, indexes=True, vacuumed=False),
     Form("middle, stale", rows=MIDDLE, stale=True),
     Form("large, indexes, stale", rows=LARGE, indexes=True, stale=True),
     Form("middle, no workers", rows=MIDDLE, workers=0),

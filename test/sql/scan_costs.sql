@@ -55,4 +55,12 @@ SELECT id, s FROM t WHERE v = 777 AND s LIKE '%ab%';
 -- An index that would lead to all of the table's pages.
 -- offloaded: GpuScan
 SELECT id, s FROM t WHERE v BETWEEN 100 AND 900 AND s LIKE '%a1b%';
-DROP TABLE t, wide;
+-- A nested loop over an index, instead of a hash join over a scan that would take longer.
+CREATE TABLE few (v int, name text);
+INSERT INTO few SELECT i, 'name ' || i FROM generate_series(1, 3) i;
+ANALYZE few;
+-- not offloaded
+SELECT t.id, few.name FROM t JOIN few ON few.v = t.v WHERE t.n > 500 AND t.s ~ '^ab' AND few.name ~ 'name';
+-- not offloaded
+SELECT max(reverse(t.s)) FROM t JOIN few ON few.v = t.v WHERE t.n <> 500 AND few.name ~ '1';
+DROP TABLE t, wide, few;

@@ -18,11 +18,16 @@
 #include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/plain_evaluation.h"
 #include "pg/planner/plain_path_time.h"
+#include "pg/planner/planning.h"
 
 /* A scan that will take less than that part of the rival's time once its columns are
  * cached and its code is known, may take so much longer now: else they never would be. */
 #define PROMISING 0.5
 #define ADVANCE 1.1
+
+/* So much of the rival's cost makes add_path() take another path instead, and changes
+ * nothing else: costs that are 1 % apart are equal to it. */
+#define INSTEAD_OF_RIVAL 0.98
 
 typedef struct Rival
 {
@@ -86,6 +91,28 @@ gathered_rival(PlannerInfo *root, RelOptInfo *rel)
 	return rival;
 }
 
+/* The cheapest path by an index that nested loops would run for each row of other tables:
+ * all runs of it. */
+static Rival
+looped_rival(PlannerInfo *root, RelOptInfo *rel)
+{
+	Rival	  best = {.us = -1};
+	ListCell *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+		double runs = path->param_info != NULL ? tb_planning_runs_in_loops(root, path) : 0;
+
+		if (runs > 0 && (best.us < 0 || path->total_cost * runs < best.cost))
+		{
+			best.cost = path->total_cost * runs;
+			best.us = tb_plain_path_us(root, rel, path) * runs;
+		}
+	}
+	return best;
+}
+
 static double
 our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
 	   double processes, const Rival *rival)
@@ -104,6 +131,7 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 	Rival  rival = rival_of(root, rel,
 							cheapest(workers > 0 ? rel->partial_pathlist : rel->pathlist));
 	double processes = workers > 0 ? tb_plain_busy_processes(workers) : 1;
+	Rival  looped;
 	double us;
 
 	/* Both wait for the drive then. */
@@ -119,5 +147,12 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 	if (rival.us <= 0)
 		return 0;
 	us = our_us(root, rel, work, others, processes, &rival);
-	return us < rival.us ? 0 : rival.cost * us / rival.us;
+	if (us >= rival.us)
+		return rival.cost * us / rival.us;
+	/* Where PostgreSQL would loop over an index instead of scanning, and be faster, it is
+	 * to choose as it would between those two. */
+	looped = looped_rival(root, rel);
+	if (looped.us < 0 || looped.us >= us || looped.cost >= rival.cost)
+		return 0;
+	return Min(looped.cost * us / looped.us, rival.cost * INSTEAD_OF_RIVAL);
 }
