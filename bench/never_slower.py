@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """never_slower.py - hundreds of queries at default costs, with pg_turbine and without: none may become slower.
 
-SSB, TPC-H, the web log, and random reports over random schemas (random_reports.py) of several sizes. Each query runs
-with pg_turbine.enabled off and on in turn, and its medians are compared; where the second seems to have lost, it is measured
-again, more often. A query has lost if it takes more than 10 % and 5 ms longer. A plan without a node of
-ours is PostgreSQL's own, and is not timed. Answers are compared, up to the last digits of floating-point numbers.
+The queries are asked in the forms of query_forms.py. Each runs with pg_turbine.enabled off and on in turn, and the
+medians are compared. A query has lost if it takes more than 10 % and 5 ms longer; where it seems so it is measured again,
+more often, before that is said. A plan without a node of ours is PostgreSQL's own: only its planning is timed, and has lost if
+it adds more than 2 % to the query. Answers are compared, up to the last digits of floating-point numbers.
 The first run, which may compile and reads uncached rows, is told apart.
-Writes never_slower.json and never_slower.md. Exit status 1 if a query lost or an answer differed.
+Writes never_slower.json and never_slower.md. Exit status 1 if a query lost, failed, or answered otherwise.
 Called by: make never-slower [BENCH_ARGS=...].
 """
 
@@ -15,45 +15,39 @@ import json
 import os
 import statistics
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
-import random_reports  # noqa: E402
 import workload  # noqa: E402
 from cluster import log  # noqa: E402
 from pg_client import DatabaseError  # noqa: E402
-from report_tables import SUITES, Variant  # noqa: E402
+from query_forms import FORMS, load  # noqa: E402
+from report_tables import SUITES  # noqa: E402
 
 LOST_SHARE, LOST_MS = 1.10, 5.0
-MORE_RUNS = 9
+PLANNING_SHARE = 1.02  # of the whole statement
+MORE_RUNS = (9, 15)    # of what seems to have lost, again and again
+PLANNINGS = 15         # of each side, in turn
 QUERY_CANCELED = "57014"
+EMPTY_CACHE = "SELECT turbine.cache_drop(oid) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suites", default="random,ssb,tpch,weblog")
-    parser.add_argument("--sizes", default="20000,200000,1500000", help="rows of random schemas' fact table")
-    parser.add_argument("--schemas", type=int, default=3, help="random schemas of each size")
-    parser.add_argument("--reports", type=int, default=60, help="for each random schema")
+    parser.add_argument("--forms", default="", help="names, separated by semicolons; all without")
+    parser.add_argument("--queries", type=int, default=560, help="of all forms together, at most")
+    parser.add_argument("--minutes", type=float, default=0, help="for the whole run, shared among the forms; 0: no limit")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="queries whose names contain this")
-    parser.add_argument("--sf", type=float, default=0.5, help="of SSB, TPC-H and the web log")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--no-cache", action="store_true", help="pg_turbine.enable_cache = off")
-    parser.add_argument("--never-vacuumed", action="store_true")
-    parser.add_argument("--indexes", action="store_true", help="of random schemas; the others have theirs")
-    parser.add_argument("--stale", action="store_true", help="statistics of a hundredth of the rows")
-    parser.add_argument("--timeout", type=int, default=60, help="seconds a run may take")
+    parser.add_argument("--sf", type=float, default=0.5, help="scale factor of SSB, TPC-H and the web log")
+    parser.add_argument("--runs", type=int, default=3, help="of each side, after the first")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds that a run may take")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
     return parser.parse_args()
-
-
-def settings_of(options, enabled):
-    return {"pg_turbine.enabled": enabled, "max_parallel_workers_per_gather": str(options.workers),
-            "statement_timeout": f"{options.timeout}s", "pg_turbine.enable_cache": "off" if options.no_cache else "on"}
 
 
 def same_cell(x, y):
@@ -71,156 +65,181 @@ def same_rows(left, right):
         for a, b in zip(sorted(left, key=str), sorted(right, key=str)))
 
 
-def shop(server, seed, rows, options):
-    """A random schema in a schema of its own; its name and its reports."""
-    tables = random_reports.ShopSchema(seed, rows)
-    name = f"shop_{seed}_{rows}"
-    with server.connect(settings={"pg_turbine.enabled": "off"}) as session:
-        session.query(f"CREATE SCHEMA {name}")
-        session.query(f"SET search_path = {name}")
-        for statement in tables.statements():
-            if options.stale and statement.startswith("INSERT INTO sales"):
-                session.query(statement.replace(f"generate_series(1, {rows})", f"generate_series(1, {rows // 100})"))
-                session.query("ANALYZE sales")
-                session.query("TRUNCATE sales")  # keeps the statistics
-            session.query(statement)
-        if options.indexes:
-            for index in tables.INDEXES:
-                session.query(f"CREATE INDEX ON {index}")
-        for table in tables.TABLES:
-            if table != "sales" or not options.stale:
-                session.query(f"ANALYZE {table}")
-            if not options.never_vacuumed:
-                session.query(f"VACUUM {table}")
-    return name, random_reports.reports(seed, tables, options.reports)
+def lost(off, on):
+    return on > off * LOST_SHARE and on > off + LOST_MS
 
 
 class Judge:
-    """Sessions without and with pg_turbine over the tables of one schema."""
+    """Sessions of one form, without and with pg_turbine."""
 
-    def __init__(self, server, search_path, options):
-        self.options, self.server, self.search_path = options, server, search_path
-        self.sides = [self._session(enabled) for enabled in ("off", "on")]
+    def __init__(self, server, form, options):
+        self.form, self.options = form, options
+        common = {"max_parallel_workers_per_gather": str(form.workers), "statement_timeout": f"{options.timeout}s",
+                  "pg_turbine.device": options.device}
+        self.sides = [server.connect(settings={**common, "pg_turbine.enabled": enabled}) for enabled in ("off", "on")]
 
-    def _session(self, enabled):
-        session = self.server.connect(settings=settings_of(self.options, enabled))
-        session.query(f"SET search_path = {self.search_path}, public")
-        return session
+    def _run(self, side, sql):
+        """(milliseconds, rows)"""
+        if self.form.cold and side == 1:
+            self.sides[1].query(EMPTY_CACHE)
+        return workload.timed(self.sides[side], sql)
 
     def _runs(self, sql, count):
-        """Milliseconds of both sides, of `count` runs in turn."""
+        """Milliseconds of both sides, of `count` runs in turn; who begins alternates."""
         times = [[], []]
-        for _ in range(count):
-            for mine, session in zip(times, self.sides):
-                mine.append(workload.timed(session, sql)[0])
+        for number in range(count):
+            for side in (0, 1) if number % 2 else (1, 0):
+                times[side].append(self._run(side, sql)[0])
         return times
+
+    def _planning(self, sql, count):
+        """Median milliseconds of both sides' planning."""
+        times = [[], []]
+        for number in range(count):
+            for side in (0, 1) if number % 2 else (1, 0):
+                shown = json.loads(self.sides[side].value(f"EXPLAIN (SUMMARY, FORMAT JSON) {sql}"))
+                times[side].append(shown[0]["Planning Time"])
+        return [statistics.median(side) for side in times]
+
+    def _judge_planning(self, sql):
+        """Of a plan that is PostgreSQL's own; its one run says what a query takes that has lost nothing."""
+        off, on = self._planning(sql, PLANNINGS)
+        entry = {"nodes": [], "planning_off": off, "planning_on": on}
+        if on - off < (PLANNING_SHARE - 1) * off:
+            return entry
+        entry["off"] = min(self._run(0, sql)[0] for _ in range(2))
+        for more in MORE_RUNS:
+            if not planning_lost(entry):
+                break
+            entry["planning_off"], entry["planning_on"] = self._planning(sql, PLANNINGS + more)
+        return entry
 
     def measure(self, sql):
         nodes = [n["Custom Plan Provider"] for n in workload.explain(self.sides[1], sql, analyze=False)
                  if n.get("Custom Plan Provider", "").startswith("Gpu")]
-        if not nodes:
-            return {"nodes": []}
         try:
-            off_first, expected = workload.timed(self.sides[0], sql)
+            if not nodes:
+                return self._judge_planning(sql)
+            off_first, expected = self._run(0, sql)
         except DatabaseError as error:
             if error.sqlstate != QUERY_CANCELED:
                 raise
             return {"nodes": nodes, "too_long": "for PostgreSQL, so there is nothing to compare with"}
-        on_first, rows = workload.timed(self.sides[1], sql)
-        equal = same_rows(expected, rows)
+        on_first, rows = self._run(1, sql)
+        entry = {"nodes": nodes, "off": off_first, "on": on_first, "off_first": off_first, "on_first": on_first,
+                 "equal": same_rows(expected, rows)}
         del expected, rows
         if off_first > self.options.timeout * 500:  # ms: half of what it may take
-            return {"nodes": nodes, "off": off_first, "on": on_first, "equal": equal, "off_first": off_first,
-                    "on_first": on_first}
-        off, on = self._runs(sql, self.options.runs)
-        if lost(statistics.median(off), statistics.median(on)):
-            off, on = self._runs(sql, MORE_RUNS)
-        return {"nodes": nodes, "off": statistics.median(off), "on": statistics.median(on), "equal": equal,
-                "off_first": off_first, "on_first": on_first}
+            if lost(off_first, on_first):
+                off, on = self._runs(sql, 1)
+                entry["off"], entry["on"] = min(off_first, off[0]), min(on_first, on[0])
+            return entry
+        times = self._runs(sql, self.options.runs)
+        for more in MORE_RUNS:
+            if not lost(*map(statistics.median, times)):
+                break
+            times = self._runs(sql, more)
+        entry["off"], entry["on"] = map(statistics.median, times)
+        return entry
 
     def close(self):
         for session in self.sides:
             session.close()
 
 
-def lost(off, on):
-    return on > off * LOST_SHARE and on > off + LOST_MS
+def planning_lost(entry):
+    """Whether the time that planning adds counts beside the query's own."""
+    return "off" in entry and entry["planning_on"] - entry["planning_off"] > (PLANNING_SHARE - 1) * entry["off"]
 
 
-def judge(server, search_path, queries, options):
+def failed(entry):
+    if "error" in entry:
+        return True
+    if not entry["nodes"]:
+        return planning_lost(entry)
+    return "off" in entry and (lost(entry["off"], entry["on"]) or not entry["equal"])
+
+
+def complaint(entry):
+    if "error" in entry:
+        return entry["error"]
+    if not entry["nodes"]:
+        return f"planning {entry['planning_off']:.2f} became {entry['planning_on']:.2f} ms, of {entry['off']:.1f}"
+    return (f"{entry['off']:.1f} became {entry['on']:.1f} ms{'' if entry['equal'] else ', OTHER ROWS'},"
+            f" {' '.join(entry['nodes'])}")
+
+
+def judge(server, form, queries, options, deadline):
+    """{query: result} of as many as there is time for."""
     results = {}
-    referee = Judge(server, search_path, options)
+    referee = Judge(server, form, options)
     for name, sql in queries.items():
         if options.only not in name:
             continue
+        if time.monotonic() > deadline:
+            log(f"  {form.name}: no time for {len(queries) - len(results)} of {len(queries)}")
+            break
         try:
             entry = referee.measure(sql)
         except Exception as error:  # noqa: BLE001 - a failure is a result
             entry = {"nodes": ["?"], "error": str(error)[:300]}
             referee.close()
-            referee = Judge(server, search_path, options)
+            referee = Judge(server, form, options)
         entry["sql"] = sql
         results[name] = entry
-        if "off" in entry and (lost(entry["off"], entry["on"]) or not entry["equal"]) or "error" in entry:
-            log(f"  {search_path} {name}: {entry.get('error') or ''} "
-                + (f"{entry['off']:.1f} became {entry['on']:.1f} ms, {'' if entry['equal'] else 'OTHER ROWS, '}"
-                   f"{entry['nodes']}" if "off" in entry else "") + f"\n    {sql}")
+        if failed(entry):
+            log(f"  {form.name}, {name}: {complaint(entry)}\n    {sql}")
     referee.close()
     return results
 
 
-def new_server():
-    return cluster.Cluster("never_slower", settings={"max_wal_size": "8GB"})
-
-
-def run_random(options):
-    results = {}
-    with new_server() as server:
-        for rows in map(int, options.sizes.split(",")):
-            for seed in range(options.seed, options.seed + options.schemas):
-                name, queries = shop(server, seed, rows, options)
-                log(name)
-                results[name] = judge(server, name, queries, options)
-                with server.connect() as session:
-                    session.query(f"DROP SCHEMA {name} CASCADE")
-    return results
+def share_of(forms, count):
+    """{form: queries}: what a suite has no queries for goes to the random ones."""
+    fixed = {form: min(len(SUITES[form.suite][1]), count // len(forms)) for form in forms if form.suite != "random"}
+    others = [form for form in forms if form not in fixed]
+    left = max(count - sum(fixed.values()), 0)
+    return {form: fixed[form] if form in fixed else max(left // len(others), 1) for form in forms}
 
 
 def run_all(options):
-    """{suite: {query: result}}. Suites have tables of the same names, so each has a server."""
+    """{form: {query: result}}. Tables have the same names in several, so each has a server."""
+    wanted = [name.strip() for name in options.forms.split(";") if name.strip()]
+    forms = [form for form in FORMS if not wanted or form.name in wanted]
+    if len(forms) < len(wanted):
+        raise SystemExit(f"forms are: {'; '.join(form.name for form in FORMS)}")
+    counts = share_of(forms, options.queries)
+    end = time.monotonic() + (options.minutes * 60 or float("inf"))
     results = {}
-    for suite in options.suites.split(","):
-        if suite == "random":
-            results.update(run_random(options))
-            continue
-        load, queries, _ = SUITES[suite]
-        with new_server() as server:
-            load(server, options.sf, Variant(vacuumed=not options.never_vacuumed))
-            log(suite)
-            results[suite] = judge(server, "public", queries, options)
+    for number, form in enumerate(forms):
+        deadline = time.monotonic() + (end - time.monotonic()) / (len(forms) - number)
+        with cluster.Cluster("never_slower", settings={"max_wal_size": "8GB"}) as server:
+            queries = load(server, form, options.seed * 1000 + FORMS.index(form), counts[form], options.sf)
+            log(form.name)
+            results[form.name] = judge(server, form, queries, options, deadline)
     return results
 
 
-def timed_of(entries):
-    return [e for e in entries if "off" in e]
-
-
 def geometric(entries, off="off", on="on"):
-    return statistics.geometric_mean([e[on] / e[off] for e in entries]) if entries else float("nan")
+    ratios = [e[on] / e[off] for e in entries if e.get(off) and e.get(on)]
+    return f"{statistics.geometric_mean(ratios):.2f}" if ratios else "-"
 
 
-def markdown(results, options):
-    lines = [f"Workers {options.workers}, cache {'off' if options.no_cache else 'on'}, indexes of random schemas "
-             f"{'on' if options.indexes else 'off'}, {'never vacuumed' if options.never_vacuumed else 'vacuumed'}, statistics "
-             f"{'stale' if options.stale else 'fresh'}; {os.cpu_count()} processors.", "",
-             "| tables | queries | with a node of ours | time, of PostgreSQL's | first run | lost | lost at first | answers differ |",
-             "|---|---|---|---|---|---|---|---|"]
-    for name, entries in [*results.items(), ("all", {f"{s}.{q}": e for s, r in results.items() for q, e in r.items()})]:
-        timed = timed_of(entries.values())
+def markdown(results):
+    lines = [f"{os.cpu_count()} processors.", "",
+             "| form | queries | with a node of ours | time, of PostgreSQL's | first run | lost | lost at first"
+             " | planning of the others | lost by planning | answers differ, failed |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    everything = {f"{form}.{name}": e for form, entries in results.items() for name, e in entries.items()}
+    for form, entries in [*results.items(), ("all", everything)]:
+        entries = list(entries.values())
+        timed = [e for e in entries if e["nodes"] and "off" in e]
+        plain = [e for e in entries if not e["nodes"]]
         lines.append(
-            f"| {name} | {len(entries)} | {sum(bool(e['nodes']) for e in entries.values())} | {geometric(timed):.2f} | "
-            f"{geometric(timed, 'off_first', 'on_first'):.2f} | {sum(lost(e['off'], e['on']) for e in timed)} | "
-            f"{sum(lost(e['off_first'], e['on_first']) for e in timed)} | {sum(not e['equal'] for e in timed)} |")
+            f"| {form} | {len(entries)} | {len(entries) - len(plain)} | {geometric(timed)} |"
+            f" {geometric(timed, 'off_first', 'on_first')} | {sum(lost(e['off'], e['on']) for e in timed)} |"
+            f" {sum(lost(e['off_first'], e['on_first']) for e in timed)} |"
+            f" {geometric(plain, 'planning_off', 'planning_on')} | {sum(map(planning_lost, plain))} |"
+            f" {sum('error' in e or not e.get('equal', True) for e in entries)} |")
     return "\n".join(lines)
 
 
@@ -230,13 +249,13 @@ def main():
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "never_slower.json").write_text(json.dumps(results, indent=1))
-    text = markdown(results, options)
+    text = markdown(results)
     (folder / "never_slower.md").write_text(text + "\n")
     print(text)
     entries = [e for r in results.values() for e in r.values()]
-    failed = sum("error" in e or "off" in e and (lost(e["off"], e["on"]) or not e["equal"]) for e in entries)
-    print(f"{len(entries) - failed} passed, {failed} failed")
-    return 1 if failed or not entries else 0
+    bad = sum(map(failed, entries))
+    print(f"{len(entries) - bad} passed, {bad} failed")
+    return 1 if bad or not entries else 0
 
 
 if __name__ == "__main__":

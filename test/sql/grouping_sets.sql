@@ -122,6 +122,17 @@ SELECT k, g, min(t), max(t), min(c), max(c), count(*), GROUPING(k, g) FROM texts
 SELECT t, c, count(*), min(t), max(t) FROM texts GROUP BY ROLLUP (c, t);
 -- offloaded: GpuPreAgg
 SELECT k, max(t), min(t) FILTER (WHERE g > 5) FROM texts WHERE t = '' OR t IS NULL GROUP BY ROLLUP (k);
+-- Sets that are made of other sets: of the smaller of two, of one that is not returned before, of equal ones.
+-- offloaded: GpuPreAgg
+SELECT k, g, t, c, count(*), min(t), max(c), GROUPING(k, g, t, c) FROM texts GROUP BY CUBE (k, g, t, c);
+-- offloaded: GpuPreAgg
+SELECT region, city, day, item, qty, ok, price, big, count(*), sum(weight), max(city), bool_or(ok) FROM sales GROUP BY ROLLUP (ok, region, city, day, item, qty, price, big);
+-- offloaded: GpuPreAgg
+SELECT item, region, ok, count(*), avg(price), min(weight), GROUPING(item, region, ok) FROM sales GROUP BY GROUPING SETS ((), (ok), (region, ok), (item, ok), (ok), (item), (region, ok), ());
+-- offloaded: GpuPreAgg
+SELECT item, region, ok, sum(qty) FILTER (WHERE qty > 40), min(city) FILTER (WHERE ok) FROM sales GROUP BY GROUPING SETS ((item, region, ok), (region), (region, ok), ()) HAVING sum(qty) > 10;
+-- offloaded: GpuPreAgg
+SELECT abs(k), g, v, w, count(*), sum(v), min(w), max(v) FROM floats GROUP BY CUBE (abs(k), g, v, w);
 PREPARE sets(int) AS SELECT region, item, count(*), sum(qty) FROM sales WHERE item > $1 GROUP BY CUBE (region, item);
 EXECUTE sets(8);
 EXECUTE sets(20);

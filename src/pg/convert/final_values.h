@@ -56,6 +56,7 @@ extern void tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBa
 extern bool tb_final_may_be_ambiguous(const TbOutput *outputs, int noutputs);
 extern bool tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
 									const TbResultBatch *groups, uint32 row);
+#define TB_SCALES_DIFFER "equal numerics print with different scales"
 
 /* What an aggregation without keys over no rows returns. */
 extern void tb_final_empty(const TbOutput *outputs, int noutputs, const TbProgram *program,

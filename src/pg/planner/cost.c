@@ -62,6 +62,13 @@
 /* A join table's own program: query and answer, beside its compilation as above. */
 #define STAGE_US 250.0
 
+/* Of a compilation, what a run is charged when times are compared: code is kept, also by
+ * the next server, and most shapes come again. */
+#define COMPILATION_SHARE 0.25
+
+/* Each process of a parallel scan runs a query for so many shares of the table. */
+#define SHARES_OF_PROCESS 3
+
 /* A row that comes back to the backend: copied out of its page, and formed as
  * a tuple there. PostgreSQL's scan does this in place. */
 #define RETURNED_ROW_US 0.25
@@ -297,8 +304,8 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 	}
 }
 
-static int
-host_threads(void)
+int
+tb_cost_processors(void)
 {
 	TbDeviceInfo devices[TB_MAX_DEVICES];
 	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
@@ -377,10 +384,28 @@ tb_cost_run(const TbWork *work)
 	return cheapest_device(work, &index, &ndevices) / US_PER_UNIT + disk_cost(work);
 }
 
+double
+tb_cost_scan_us(const TbWork *scanned, double processes, bool later)
+{
+	TbWork work = *scanned;
+	double us = STARTUP_US + (processes > 1 ? SHARES_OF_PROCESS * STAGE_US : 0);
+	int	   index;
+	int	   ndevices;
+
+	if (later && tb_guc_enable_cache)
+		work.cached = work.all_visible;
+	if (!later)
+		us += compile_us(&work.program) * COMPILATION_SHARE;
+	/* May take nothing from the cache after all. */
+	us += tb_cost_wanted_pages(&work) * US_PER_UNIT / processes;
+	return us + cheapest_device(&work, &index, &ndevices) +
+		work.passing * RETURNED_ROW_US / processes;
+}
+
 Cost
 tb_cost_build(const TbWork *work)
 {
-	return (STAGE_US + compile_us(&work->program) + host_us(work, host_threads())) /
+	return (STAGE_US + compile_us(&work->program) + host_us(work, tb_cost_processors())) /
 		US_PER_UNIT +
 		disk_cost(work);
 }
@@ -395,7 +420,7 @@ tb_cost_feeders(const TbWork *work)
 	if (!work->may_be_fed)
 		return 0;
 	(void) cheapest_device(work, &index, &ndevices);
-	need = feeder_need(work, tb_cost_engine_us(work, index), host_threads());
+	need = feeder_need(work, tb_cost_engine_us(work, index), tb_cost_processors());
 	return tb_feeder_count(&need);
 }
 
@@ -421,7 +446,7 @@ tb_cost_returned_group(void)
 static Cost
 cost_of_result_work(double ns)
 {
-	return ns / 1000.0 / Min(host_threads(), SORT_THREADS) / US_PER_UNIT;
+	return ns / 1000.0 / Min(tb_cost_processors(), SORT_THREADS) / US_PER_UNIT;
 }
 
 Cost

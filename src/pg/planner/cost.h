@@ -65,6 +65,16 @@ extern Cost tb_cost_returned_row(void);
  * too many nothing is taken from the cache: that work remains is noted. */
 extern Cost tb_cost_wanted_pages(TbWork *work);
 
+/*
+ * Of GpuScan, all of it: until the backend has the last row, in microseconds, of which
+ * `processes` form what is returned. Not of a table beyond the operating system's cache.
+ * `later`: when its columns are cached as far as they can be, and its code is known.
+ */
+extern double tb_cost_scan_us(const TbWork *work, double processes, bool later);
+
+/* Threads of the service on the host, one for each processor that it may use. */
+extern int tb_cost_processors(void);
+
 /* Of GpuPreAgg: each group. */
 extern Cost tb_cost_returned_group(void);
 

@@ -137,6 +137,12 @@ runs_in_loops(const PlannerInfo *root, const Path *path, int depth)
 	return runs;
 }
 
+double
+tb_planning_runs_in_loops(const PlannerInfo *root, const Path *path)
+{
+	return runs_in_loops(root, path, 0);
+}
+
 /* Whether columns of any of its tables, or of their partitions, are likely to be cached. */
 static bool
 has_cached_columns(const PlannerInfo *root, const RelOptInfo *rel)

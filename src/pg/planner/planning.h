@@ -54,6 +54,10 @@ extern bool tb_planning_may_run_backward(void);
 extern bool tb_planning_may_win(const PlannerInfo *root, const RelOptInfo *rel,
 								const List *paths);
 
+/* How often nested loops would run the path: once for each row of the tables that it
+ * depends on; 1 if it depends on none, 0 if that cannot be known. */
+extern double tb_planning_runs_in_loops(const PlannerInfo *root, const Path *path);
+
 /* Notes why a part stays with PostgreSQL, if anyone asked; NULL: of no part. */
 extern void tb_planning_note(const char *part, const char *format, ...)
 	pg_attribute_printf(2, 3);

@@ -23,6 +23,7 @@
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/aggregate_states.h"
+#include "pg/nodes/aggregate/fold_estimate.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/program/output_column.h"
@@ -523,27 +524,6 @@ estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 	result->groups = clamp_row_est(-expm1(-rows / pairs) * pairs);
 }
 
-/* Memory of the groups that are made here, of all sets without some key. */
-static double
-estimate_folded_bytes(PlannerInfo *root, const TbAggAnalysis *result)
-{
-	double groups = 0;
-
-	for (int set = 0; set < result->nsets; set++)
-	{
-		List	 *keys = NIL;
-		ListCell *lc;
-
-		foreach(lc, result->keys)
-			if (result->sets[set] & (UINT64CONST(1) << foreach_current_index(lc)))
-				keys = lappend(keys, lfirst(lc));
-		if (list_length(keys) < list_length(result->keys) && keys != NIL)
-			groups += estimate_num_groups(root, keys, result->request.rel->rows, NULL,
-										  NULL);
-	}
-	return groups * tb_set_fold_group_bytes(list_length(result->scan_tlist));
-}
-
 /* The program is complete: where the states of DISTINCT begin is known. */
 static void
 place_distinct(uint32 *column, uint32 begin)
@@ -595,6 +575,6 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, const char **r
 	store_outputs(&a);
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
 	estimate_groups(root, a.result);
-	a.result->folded_bytes = estimate_folded_bytes(root, a.result);
+	tb_estimate_folding(root, a.result);
 	return a.result;
 }

@@ -29,8 +29,6 @@
 #include "pg/shmem/query_counters.h"
 #include "pg/stage/plan_private.h"
 
-#define SCALES_DIFFER "equal numerics print with different scales"
-
 static void
 begin_preagg(CustomScanState *css, EState *estate, int eflags)
 {
@@ -101,17 +99,14 @@ keep_folded(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 	for (;;)
 	{
 		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		bool		  ambiguous = false;
-		bool more = tb_set_fold_next(fold, slot->tts_values, slot->tts_isnull, &ambiguous);
+		const char	 *why;
+		bool more = tb_set_fold_next(fold, slot->tts_values, slot->tts_isnull, &why);
 
 		MemoryContextSwitchTo(old);
+		if (why != NULL)
+			give_up_on_value(node, why);
 		if (!more)
-			return true;
-		if (ambiguous)
-		{
-			give_up_on_value(node, SCALES_DIFFER);
-			return false;
-		}
+			return why == NULL;
 		slot->tts_isnull[node->cursor.noutputs] = true;
 		keep_row(node, ExecStoreVirtualTuple(slot));
 	}
@@ -143,7 +138,7 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 		if (!tb_final_is_unambiguous(cursor->outputs, cursor->noutputs, cursor->batch,
 									 cursor->next_row))
 		{
-			give_up_on_value(node, SCALES_DIFFER);
+			give_up_on_value(node, TB_SCALES_DIFFER);
 			break;
 		}
 		if (fold == NULL)

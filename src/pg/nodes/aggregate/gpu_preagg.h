@@ -9,6 +9,8 @@
  *   exec.c     groups out of the query; the fallback
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
+ *   folded_group.c, fold_state.c  one such group, one state of it
+ *   fold_estimate.c  what that takes
  *   grouping_sets.c  grouping sets in the plan
  *   explain.c  what EXPLAIN shows
  */
@@ -53,7 +55,10 @@ typedef struct TbAggAnalysis
 	TbWork		 work;			/* of the last stage */
 	double		 groups;		/* estimated, of all keys */
 	double		 result_groups; /* estimated, of GROUP BY: fewer with DISTINCT */
-	double		 folded_bytes;	/* estimated, of groups that the backend makes */
+	double		 folded;		/* estimated: how often a group is added to one of a
+								 * set, or is one of it */
+	double		 folded_bytes;	/* estimated, of groups that the backend makes, at most at
+								 * a time */
 	int			 nsets;			/* that groups are folded to */
 	uint64		*sets;			/* a bit a key; of request.sets, or the one that lacks
 								 * the key of DISTINCT */

@@ -210,8 +210,8 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 		having.startup + path->pathtarget->cost.startup;
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
-	/* Of each set: a look-up and a store. */
-	path->startup_cost += analysis->groups * analysis->nsets *
+	/* A look-up and a store. */
+	path->startup_cost += analysis->folded *
 		(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
 	/* With DISTINCT more come back than are returned. */
 	if (analysis->distincts != NIL)

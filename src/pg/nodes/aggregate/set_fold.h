@@ -67,9 +67,10 @@ extern bool tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 
 extern bool tb_set_fold_whole_row(TbSetFold *fold, int number, const TbResultBatch *batch,
 								  uint32 row, Datum *values, bool *isnull);
 
-/* After the last group: rows of the other sets, one after another. *ambiguous: see
- * tb_final_is_unambiguous. */
-extern bool tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous);
+/* After the last group: rows of the other sets, one after another. False after the last one
+ * of them, or, with *why, if they can not be computed here. */
+extern bool tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull,
+							 const char **why);
 
 extern void tb_set_fold_end(TbSetFold *fold);
 

@@ -23,8 +23,10 @@
 
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/scan/gpu_scan.h"
+#include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/brin_path.h"
 #include "pg/planner/expression/expression.h"
+#include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
 #include "pg/settings/guc.h"
@@ -142,10 +144,11 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 
 /* What PostgreSQL does with the rows that come back: forms each tuple, runs
  * the other filters, and projects. Of several processes each does a part; the service's
- * work is the same for one and for many. */
+ * work is the same for one and for many. Without workers the path is no partial one. */
 static void
-cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, double processes, Path *path)
+cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path *path)
 {
+	double	 processes = workers > 0 ? tb_plain_processes(workers) : 1;
 	List	*others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
 	QualCost qual_cost;
 
@@ -166,17 +169,21 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, double processes, 
 			 (cpu_tuple_cost + tb_cost_returned_row() + qual_cost.per_tuple)) /
 			processes +
 		path->rows * path->pathtarget->cost.per_tuple;
+	if (!tb_guc_debug_force_offload)
+		path->total_cost = Max(path->total_cost,
+							   tb_plain_rivals_bound(root, rel, &plan->work, others,
+													 workers));
 }
 
 static CustomPath *
-make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan)
+make_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers)
 {
 	List	   *children = plan->brin != NULL ? list_make1(plan->brin->path) : NIL;
 	CustomPath *path = tb_offer_make_path(rel, rel->reltarget, rel->rows,
 										  CUSTOMPATH_SUPPORT_PROJECTION, children, plan,
 										  &path_methods);
 
-	cost_path(root, rel, plan, 1, &path->path);
+	cost_path(root, rel, plan, workers, &path->path);
 	return path;
 }
 
@@ -191,15 +198,6 @@ workers_have(List *params)
 			!(IsA(lfirst(lc), Param) && ((Param *) lfirst(lc))->paramkind == PARAM_EXTERN))
 			return false;
 	return true;
-}
-
-/* As PostgreSQL counts: the leader works as far as it does not serve its workers. */
-static double
-processes_of(int workers)
-{
-	double leader = parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0;
-
-	return workers + leader;
 }
 
 /* For workers of PostgreSQL's, in whose plans the node is then; BRIN's blocks are not
@@ -217,9 +215,8 @@ offer_partial_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *whole)
 		return;
 	plan = palloc(sizeof(ScanPlan));
 	*plan = *whole;
-	path = make_path(root, rel, plan);
-	/* The workers feed it. */
-	cost_path(root, rel, plan, processes_of(workers), &path->path);
+	/* The workers read what feeders would. */
+	path = make_path(root, rel, plan, workers);
 	plan->work.may_be_fed = false;
 	path->path.parallel_aware = true;
 	path->path.parallel_safe = true;
@@ -262,7 +259,7 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	plan = analyze(root, rel, rte, part);
 	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
 		return;
-	tb_offer_path(rel, &make_path(root, rel, plan)->path, part, TB_GPU_SCAN_NAME,
+	tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
 				  list_make1_oid(rte->relid));
 	offer_partial_path(root, rel, plan);
 }

@@ -1,0 +1,158 @@
+/*
+ * plain_rivals.c - see plain_rivals.h.
+ *
+ * What PostgreSQL charges for pages is several times what they take where they are in
+ * memory. Our costs are times, so a GpuScan that takes longer than PostgreSQL's scan, since
+ * it forms so many rows, would look much cheaper. It is therefore given the rival's cost
+ * times the proportion of their times. One that is faster keeps its own cost, which is
+ * compared with those of other nodes of ours. The rival is the path that
+ * PostgreSQL would take without us: only what it would lose to can make a query slower.
+ *
+ * Owns nothing. Must never make a GpuScan cheaper. Called by plan.c.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+
+#include "pg/nodes/scan/plain_rivals.h"
+#include "pg/planner/plain_evaluation.h"
+#include "pg/planner/plain_path_time.h"
+#include "pg/planner/planning.h"
+
+/* A scan that will take less than that part of the rival's time once its columns are
+ * cached and its code is known, may take so much longer now: else they never would be. */
+#define PROMISING 0.5
+#define ADVANCE 1.1
+
+/* So much of the rival's cost makes add_path() take another path instead, and changes
+ * nothing else: costs that are 1 % apart are equal to it. */
+#define INSTEAD_OF_RIVAL 0.98
+
+typedef struct Rival
+{
+	Cost   cost;
+	double us; /* -1: nobody to compare with */
+} Rival;
+
+/* Of those that depend on no other table. */
+static const Path *
+cheapest(const List *paths)
+{
+	const Path *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *path = lfirst(lc);
+
+		if (path->param_info == NULL &&
+			(best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	return best;
+}
+
+/* Whether the table's rows are what the query returns, more or less: else it groups or
+ * joins them, and workers would do that before they send any. */
+static bool
+returns_rows(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return bms_membership(root->all_baserels) == BMS_SINGLETON && !parse->hasAggs &&
+		parse->groupClause == NIL && parse->groupingSets == NIL &&
+		parse->distinctClause == NIL && parse->limitCount == NULL;
+}
+
+static Rival
+rival_of(PlannerInfo *root, RelOptInfo *rel, const Path *path)
+{
+	Rival rival = {.us = -1};
+
+	if (path == NULL || path->total_cost >= disable_cost)
+		return rival;
+	rival.cost = path->total_cost;
+	rival.us = tb_plain_path_us(root, rel, path);
+	return rival;
+}
+
+/* What stands above a Gather that PostgreSQL would put over its partial path. */
+static Rival
+gathered_rival(PlannerInfo *root, RelOptInfo *rel)
+{
+	Rival  rival = rival_of(root, rel, cheapest(rel->partial_pathlist));
+	double rows = returns_rows(root) ? rel->rows : 0;
+
+	if (rival.us < 0)
+		return rival;
+	rival.cost += parallel_setup_cost + rows * parallel_tuple_cost;
+	rival.us += tb_plain_gather_us(rows);
+	return rival;
+}
+
+/* The cheapest path by an index that nested loops would run for each row of other tables:
+ * all runs of it. */
+static Rival
+looped_rival(PlannerInfo *root, RelOptInfo *rel)
+{
+	Rival	  best = {.us = -1};
+	ListCell *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+		double runs = path->param_info != NULL ? tb_planning_runs_in_loops(root, path) : 0;
+
+		if (runs > 0 && (best.us < 0 || path->total_cost * runs < best.cost))
+		{
+			best.cost = path->total_cost * runs;
+			best.us = tb_plain_path_us(root, rel, path) * runs;
+		}
+	}
+	return best;
+}
+
+static double
+our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
+	   double processes, const Rival *rival)
+{
+	double evaluation = work->passing * tb_plain_filters_us(root, rel, others) / processes;
+	double now = evaluation + tb_cost_scan_us(work, processes, false);
+	double later = evaluation + tb_cost_scan_us(work, processes, true);
+
+	return later < rival->us * PROMISING ? Max(later, now / ADVANCE) : now;
+}
+
+Cost
+tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
+					  int workers)
+{
+	Rival  rival = rival_of(root, rel,
+							cheapest(workers > 0 ? rel->partial_pathlist : rel->pathlist));
+	double processes = workers > 0 ? tb_plain_busy_processes(workers) : 1;
+	Rival  looped;
+	double us;
+
+	/* Both wait for the drive then. */
+	if (rel->pages > effective_cache_size)
+		return 0;
+	if (workers == 0)
+	{
+		Rival gathered = gathered_rival(root, rel);
+
+		if (gathered.us > 0 && (rival.us < 0 || gathered.cost < rival.cost))
+			rival = gathered;
+	}
+	if (rival.us <= 0)
+		return 0;
+	us = our_us(root, rel, work, others, processes, &rival);
+	if (us >= rival.us)
+		return rival.cost * us / rival.us;
+	/* Where PostgreSQL would loop over an index instead of scanning, and be faster, it is
+	 * to choose as it would between those two. */
+	looped = looped_rival(root, rel);
+	if (looped.us < 0 || looped.us >= us || looped.cost >= rival.cost)
+		return 0;
+	return Min(looped.cost * us / looped.us, rival.cost * INSTEAD_OF_RIVAL);
+}

@@ -1,0 +1,22 @@
+/*
+ * plain_rivals.h - GpuScan beside PostgreSQL's own scans of the table, compared by times.
+ */
+#ifndef TURBINE_PG_PLAIN_RIVALS_H
+#define TURBINE_PG_PLAIN_RIVALS_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "pg/planner/cost.h"
+
+/*
+ * The least that a GpuScan may cost that does this work, so that PostgreSQL does not take
+ * it where its own path is faster. It forms rows in so many processes, and evaluates the
+ * `others` (RestrictInfo) of the table's filters on those that come back. `workers`: of its
+ * partial path, or 0. Asked before any path of ours is added.
+ */
+extern Cost tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work,
+								  List *others, int workers);
+
+#endif
