@@ -42,7 +42,7 @@ SELECT count(*), sum(r.amount) FROM sales s JOIN refunds r USING (customer) JOIN
 -- A snowflake: the filter behind the table that it filters.
 -- shape: s(p(b))
 SELECT count(*), sum(amount), min(p.name) FROM sales s JOIN products p ON s.product = p.id JOIN brands b ON p.brand = b.id WHERE b.label = 'brand8';
--- shape: s(r(reasons), p(b))
+-- shape: r(reasons, s(p(b)))
 SELECT b.label, count(*), max(r.id) FROM sales s JOIN products p ON s.product = p.id JOIN brands b ON p.brand = b.id JOIN refunds r USING (customer, day)
   JOIN reasons ON r.reason = reasons.id WHERE reasons.kind = 9 AND b.id < 2 GROUP BY b.label;
 -- Semijoins and antijoins drop rows of the side that they belong to.

@@ -59,6 +59,9 @@
 #define CANDIDATE_NS 1.5 /* without keys: every row of the table */
 #define PROJECTED_ROW_NS 60.0
 
+/* A look into one that is hashed, as those of several keys are. */
+#define HASHED_PROBE_NS 20.0
+
 /* Columns that are read of a table whose program is not made yet. */
 #define SHAPE_COLUMNS 3
 
@@ -401,9 +404,10 @@ tb_cost_build_ns(double rows)
 }
 
 double
-tb_cost_probe_ns(double probes, double rejected, double matches)
+tb_cost_probe_ns(double probes, int nkeys, double rejected, double matches)
 {
-	return probes * PROBE_NS + rejected * CANDIDATE_NS + matches * MATCH_NS;
+	return probes * (nkeys > 1 ? HASHED_PROBE_NS : PROBE_NS) + rejected * CANDIDATE_NS +
+		matches * MATCH_NS;
 }
 
 int

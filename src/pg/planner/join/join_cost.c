@@ -67,6 +67,18 @@ is_key(const RestrictInfo *rinfo, Relids outer, Relids inner)
 		 bms_is_subset(rinfo->left_relids, inner));
 }
 
+static int
+count_keys(const TbTreeJoin *join, Relids outer)
+{
+	int		  count = 0;
+	ListCell *lc;
+
+	foreach(lc, join->conditions)
+		if (is_key(lfirst(lc), outer, join->inner->relids))
+			count++;
+	return count;
+}
+
 /* Rows of the join table that are looked at without coming out. */
 static double
 rejected_rows(PlannerInfo *root, const TbTreeJoin *join, Relids outer, double rows)
@@ -99,7 +111,8 @@ tb_join_tree_cost(PlannerInfo *root, const TbJoinTree *tree)
 		TbShapeCost		  inner = tb_join_tree_cost(root, join->inner);
 
 		cost.ns += inner.ns + tb_cost_build_ns(join->inner->rows) +
-			tb_cost_probe_ns(rows, rejected_rows(root, join, outer, rows), join->rows);
+			tb_cost_probe_ns(rows, count_keys(join, outer),
+							 rejected_rows(root, join, outer, rows), join->rows);
 		cost.joined += inner.joined;
 		/* Of its last join, too: they become a join table. */
 		if (join->inner->joins != NIL)

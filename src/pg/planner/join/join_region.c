@@ -202,7 +202,7 @@ tb_region_collect(PlannerInfo *root, const TbJoinTree *tree, int njoins, TbRegio
 }
 
 static void
-add_edge(TbRegion *region, uint32 one, uint32 other, bool key)
+add_edge(TbRegion *region, uint32 one, uint32 other, int key)
 {
 	TbRegionEdge edge = {.one = one, .other = other, .key = key};
 
@@ -217,7 +217,7 @@ add_edge(TbRegion *region, uint32 one, uint32 other, bool key)
 
 /* Any two members of a class may be equated. One with a constant needs no join. */
 static void
-add_edges_of_class(TbRegion *region, const EquivalenceClass *ec)
+add_edges_of_class(TbRegion *region, const EquivalenceClass *ec, int key)
 {
 	int		  nmembers = list_length(ec->ec_members);
 	uint32	 *inputs = palloc(sizeof(uint32) * nmembers);
@@ -233,7 +233,7 @@ add_edges_of_class(TbRegion *region, const EquivalenceClass *ec)
 	}
 	for (int i = 0; i < nmembers; i++)
 		for (int j = 0; j < i; j++)
-			add_edge(region, inputs[i], inputs[j], true);
+			add_edge(region, inputs[i], inputs[j], key);
 	pfree(inputs);
 }
 
@@ -252,7 +252,7 @@ add_clause(TbRegion *region, RestrictInfo *rinfo)
 	if (key)
 	{
 		add_edge(region, inputs_of(region, rinfo->left_relids),
-				 inputs_of(region, rinfo->right_relids), true);
+				 inputs_of(region, rinfo->right_relids), -region->nclauses);
 		return;
 	}
 	rest = bms_del_member(bms_copy(rinfo->clause_relids), first);
@@ -270,7 +270,7 @@ tb_region_connect(TbRegion *region)
 		const EquivalenceClass *ec = lfirst(lc);
 
 		if (!ec->ec_has_const && list_length(ec->ec_members) > 1)
-			add_edges_of_class(region, ec);
+			add_edges_of_class(region, ec, foreach_current_index(lc));
 	}
 	region->clauses = palloc(sizeof(TbRegionClause) *
 							 Max(list_length(region->conditions), 1));
@@ -287,9 +287,11 @@ joins_sets(const TbRegionClause *clause, uint32 one, uint32 other)
 }
 
 bool
-tb_region_connected(const TbRegion *region, uint32 one, uint32 other, bool *key)
+tb_region_connected(const TbRegion *region, uint32 one, uint32 other, int *nkeys)
 {
-	*key = false;
+	int key = 0;
+
+	*nkeys = 0;
 	for (int i = 0; i < region->nedges; i++)
 	{
 		const TbRegionEdge *edge = &region->edges[i];
@@ -297,10 +299,17 @@ tb_region_connected(const TbRegion *region, uint32 one, uint32 other, bool *key)
 		if (((edge->one & ~one) == 0 && (edge->other & ~other) == 0) ||
 			((edge->one & ~other) == 0 && (edge->other & ~one) == 0))
 		{
-			*key = true;
-			return true;
+			if (*nkeys > 0 && edge->key != key)
+			{
+				*nkeys = 2;
+				break;
+			}
+			*nkeys = 1;
+			key = edge->key;
 		}
 	}
+	if (*nkeys > 0)
+		return true;
 	for (int i = 0; i < region->nclauses; i++)
 		if (joins_sets(&region->clauses[i], one, other))
 			return true;

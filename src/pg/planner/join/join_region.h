@@ -26,7 +26,7 @@ typedef struct TbRegionEdge
 {
 	uint32 one;
 	uint32 other;
-	bool   key; /* rows are found by it */
+	int	   key; /* number of the key that finds rows; equal ones are one key */
 } TbRegionEdge;
 
 /* A condition that is no equality of an equivalence class. */
@@ -66,9 +66,10 @@ extern void tb_region_connect(TbRegion *region);
 /* How many joins of the tree, from the first, are in its region. */
 extern int tb_region_length(const TbJoinTree *tree);
 
-/* Whether a condition connects two sets of inputs; `key`: rows are found by one. */
+/* Whether a condition connects two sets of inputs; `nkeys`: of the keys by which rows are
+ * found, at most 2 are counted. */
 extern bool tb_region_connected(const TbRegion *region, uint32 one, uint32 other,
-								bool *key);
+								int *nkeys);
 
 /* The share of rows found by keys that the other conditions between both leave. */
 extern double tb_region_selectivity(const TbRegion *region, uint32 one, uint32 other);

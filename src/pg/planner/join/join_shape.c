@@ -148,7 +148,7 @@ consider_filter(Search *search, uint32 set, int number)
 	rejected = item->keyless ? Max(of->rows * item->tree->rows - stream->rows, 0) : 0;
 	keep_cheapest(stream,
 				  of->ns + search->item_ns[number] + tb_cost_build_ns(item->tree->rows) +
-					  tb_cost_probe_ns(of->rows, rejected, stream->rows),
+					  tb_cost_probe_ns(of->rows, 1, rejected, stream->rows),
 				  probe, build);
 }
 
@@ -161,11 +161,11 @@ consider_join(Search *search, uint32 probe, uint32 build)
 	const Stream   *outer = &search->streams[probe];
 	const Stream   *inner = &search->streams[build];
 	double			rejected;
-	bool			key;
+	int				nkeys;
 
 	if (!is_found(search, probe) || !is_found(search, build) || !may_stream(search, probe))
 		return;
-	if (!tb_region_connected(region, probe, build, &key) && !search->crosses)
+	if (!tb_region_connected(region, probe, build, &nkeys) && !search->crosses)
 		return;
 	if (stream->rows < 0)
 		stream->rows = clamp_row_est(
@@ -173,12 +173,12 @@ consider_join(Search *search, uint32 probe, uint32 build)
 			tb_join_selectivity(region->root, tb_region_conditions(region, probe, build),
 								tb_region_visible(region, probe),
 								tb_region_visible(region, build)));
-	rejected = key ?
+	rejected = nkeys > 0 ?
 		tb_rejected_rows(stream->rows, tb_region_selectivity(region, probe, build)) :
 		Max(outer->rows * inner->rows - stream->rows, 0);
 	keep_cheapest(stream,
 				  outer->ns + inner->ns + tb_cost_build_ns(inner->rows) +
-					  tb_cost_probe_ns(outer->rows, rejected, stream->rows),
+					  tb_cost_probe_ns(outer->rows, nkeys, rejected, stream->rows),
 				  probe, build);
 }
 
