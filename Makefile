@@ -24,7 +24,7 @@ SUITES += c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
-.PHONY: never-slower
+.PHONY: never-slower bench-fact-pairs
 .PHONY: python-packages
 .PHONY: gpu-bundle install clean
 
@@ -88,6 +88,10 @@ bench-sessions: build
 # A query of a cached table while another session updates it.
 bench-updates: build
 	@$(PYTHON) bench/updates.py $(BENCH_ARGS)
+
+# Two fact tables joined many to many, with dimensions that filter either.
+bench-fact-pairs: build
+	@$(PYTHON) bench/fact_pairs.py $(BENCH_ARGS)
 
 # Scans and aggregation, vacuumed and never vacuumed.
 bench-foundation: build

@@ -32,6 +32,8 @@ from run_sql import CACHED, DIRECT, check_counters  # noqa: E402
 
 SHAPES = 16     # queries of a seed, each over all sets
 LEAST_JOINED = 0.4
+# Of these tables all shapes cost nearly the same; the searched ones are the most varied.
+JOIN_SHAPES = ("searched",) * 3 + ("auto", "chain", "postgresql")
 LONG_RUN = 500
 # Of a set's first table, which most often is the one that probes.
 DRIVER_SIZES = (1, 300, 300, 1000, 2049)
@@ -83,6 +85,8 @@ class Fuzz:
         maker = JoinMaker(source, sets[0])
         for _ in range(SHAPES):
             query = self.wanted(maker)
+            if self.offload:
+                self.sessions.forced.query(f"SET pg_turbine.debug_join_shape = {source.choice(JOIN_SHAPES)}")
             self.joins[query.count(" JOIN ")] += 1
             self.shapes += 1
             for number, tables in enumerate(sets):

@@ -1,7 +1,8 @@
 """random_joins.py - seeded random queries that join random tables.
 
 Owns: the shape of FROM clauses (trees of inner, left, right, full and cross
-joins of up to six tables), join conditions of every type and of several keys,
+joins of up to six tables; two tables joined many to many, each with others that
+filter it), join conditions of every type and of several keys,
 EXISTS, IN and NOT EXISTS, and sides that are no table but rows of another plan.
 What is selected and filtered is random_queries.py's grammar over the columns of
 all joined tables.
@@ -214,6 +215,43 @@ class JoinMaker(QueryMaker):
             right_text = f"({right_text})"
         return f"{self.tree(left)} {kind} {right_text} ON {condition}"
 
+    def few_values(self, name):
+        """An expression of few values; some of them may be those of very many rows."""
+        modulus = self.random.choice((25, 40, 90))
+        return self.random.choice((
+            f"{name}.id % {modulus}", f"{name}.id / 5 % {modulus}",
+            f"CASE WHEN {name}.id % 8 = 3 THEN 0 ELSE {name}.id % {modulus} END"))
+
+    def pair_on(self, left, right):
+        """A join condition of many rows with many."""
+        a, b = self.first(left), self.first(right)
+        text = f"{self.few_values(a)} = {self.few_values(b)}"
+        if self.chance(0.5):
+            modulus = self.random.choice((2, 3))
+            text += f" AND {a}.id % {modulus} = {b}.id % {modulus}"
+        if self.chance(0.25):
+            text += f" AND {a}.id {self.random.choice(('<', '>=', '<>'))} {b}.id"
+        return text
+
+    def fact_pair(self, aliases):
+        """The text of two tables joined many to many, and all others, each joined to one of these or one of theirs."""
+        left, right, *others = aliases
+        sides = {left.name: [left], right.name: [right]}
+        parts = [(f"JOIN {right.name}", self.pair_on(left, right))]
+        self.filters = []
+        for other in others:
+            side = self.random.choice(list(sides.values()))
+            of, name = self.first(self.random.choice(side)), self.first(other)
+            # Of a key of both sides: it filters either.
+            key = self.random.choice((f"{of}.id % 50 = {name}.id", f"{of}.id / 4 = {name}.id", f"{of}.id = {name}.id",
+                                      f"{self.few_values(of)} = {name}.id"))
+            kind = self.random.choice(("JOIN",) * 6 + ("LEFT JOIN",))
+            parts.append((f"{kind} {other.name}", key))
+            side.append(other)
+            if self.chance(0.7):
+                self.filters.append(f"{name}.id {self.random.choice(('< 3', '% 10 = 1', 'BETWEEN 5 AND 20', '> 290'))}")
+        return left.name + "".join(f" {join} ON {condition}" for join, condition in parts)
+
     def existence(self, aliases):
         """[NOT] EXISTS or IN over another table."""
         inner = self.alias("x", self.random.choice(self.tables))
@@ -233,7 +271,8 @@ class JoinMaker(QueryMaker):
         count = self.random.choice((2, 2, 2, 3, 3, 4, 5, MOST_TABLES))
         aliases = [self.alias(f"t{i}", self.random.choice(self.tables)) for i in range(count)]
         self.wide_join_left = self.cross_join_left = True
-        text = self.tree(aliases)
+        self.filters = []
+        text = self.fact_pair(aliases) if count > 2 and self.chance(0.25) else self.tree(aliases)
         self.existences = [self.existence(aliases) for _ in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
         self.id = "t0.id"
         self.ids = [f"{self.first(alias)}.id" for alias in aliases]
@@ -241,7 +280,7 @@ class JoinMaker(QueryMaker):
 
     def where(self):
         text = super().where()
-        for existence in self.existences:
+        for existence in self.existences + self.filters:
             text += f"{' AND' if text else ' WHERE'} {existence}"
         return text
 

@@ -44,14 +44,17 @@ FEEDING = {**FORCED, "force_parallel_mode": "on", "max_parallel_workers_per_gath
 SERVICE_FAULTS = ("no_service", "no_device", "device_lost", "compile", "protocol")
 
 
-def node_shown(session, statement):
-    """Name of the engine's node that EXPLAIN shows, "" if none, None if EXPLAIN fails."""
+def plan_of(session, statement):
+    """The root of the statement's plan, None if EXPLAIN fails."""
     outcome = session.run(f"EXPLAIN (FORMAT JSON) {statement.text}")
-    if outcome.error:
-        # In a failed transaction nothing can be explained; the statement itself tells.
-        return None
+    # In a failed transaction nothing can be explained; the statement itself tells.
+    return None if outcome.error else json.loads(outcome.rows[0][0])[0]["Plan"]
+
+
+def node_names(plan):
+    """Names of the engine's nodes in the plan, "" if there are none."""
     names = set()
-    for node in workload.plan_nodes(json.loads(outcome.rows[0][0])[0]["Plan"]):
+    for node in workload.plan_nodes(plan):
         if node.get("Custom Plan Provider", "").startswith("Gpu"):
             names.add(node["Custom Plan Provider"])
             if node.get("Parallel Aware"):
@@ -59,15 +62,41 @@ def node_shown(session, statement):
     return " ".join(sorted(names))
 
 
+def node_shown(session, statement):
+    """The same of the statement's plan, "" if EXPLAIN fails."""
+    plan = plan_of(session, statement)
+    return node_names(plan) if plan else ""
+
+
+def joins_shown(group):
+    """The joins of a stream as text: "(a, left b(c))"."""
+    joins = []
+    while f"Depth {len(joins) + 1}" in group:
+        join = group[f"Depth {len(joins) + 1}"]
+        kind = "" if join["Join Type"] == "Inner" else join["Join Type"].lower() + " "
+        joins.append(kind + join["Inner Relation"].split()[-1] + joins_shown(join))
+    return f"({', '.join(joins)})" if joins else ""
+
+
+def shapes_shown(plan):
+    """The shape of each join of the engine's in the plan."""
+    return [node["Outer Scan"].split()[-1] + joins_shown(node) for node in workload.plan_nodes(plan)
+            if "Outer Scan" in node]
+
+
 def check_node(session, statement):
-    """A complaint about where the statement is planned to run, or None."""
-    if not statement.node and not statement.stays:
+    """A complaint about where and how the statement is planned to run, or None."""
+    if not statement.node and not statement.stays and not statement.shape:
         return None
-    shown = node_shown(session, statement)
+    plan = plan_of(session, statement)
+    shown = node_names(plan) if plan else ""
     if statement.stays:
         return f"offloaded to {shown}, should stay" if shown else None
-    if not shown or statement.node not in shown.split():
+    if statement.node and statement.node not in shown.split():
         return f"EXPLAIN shows {shown or 'no node of ours'}, not {statement.node}"
+    shapes = shapes_shown(plan) if plan else []
+    if statement.shape and statement.shape not in shapes:
+        return f"EXPLAIN shows {'; '.join(shapes) or 'no join of ours'}, not {statement.shape}"
     return None
 
 

@@ -4,6 +4,9 @@ A directive is a comment line of its own before a statement:
   -- offloaded: NODE     EXPLAIN of the next statement must show NODE; one that parallel workers
                          share is a ParallelNODE besides
   -- not offloaded       ... must show none of the engine's nodes
+  -- shape: a(b, left c(d))
+                         ... must show this: a streams, and probes the join table of b, then, as a
+                         left join, that of c joined with d
   -- ordered             rows are compared in order
   -- floats              float columns may differ in their last digits
   -- for NAME in A B C ... -- end for
@@ -25,7 +28,7 @@ _TOKEN = re.compile(r"""
     | ;
     | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
 _LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
-_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|ordered|floats) *$")
+_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|ordered|floats) *$")
 
 
 @dataclass
@@ -33,6 +36,7 @@ class Statement:
     text: str
     node: str = ""          # must be offloaded to this node
     stays: bool = False     # must not be offloaded
+    shape: str = ""         # what joins must look like
     ordered: bool = False
     floats: bool = False
     line: int = 0
@@ -55,6 +59,7 @@ def _directives(statement, comments):
             continue
         word = found.group(1)
         statement.node = found.group(2) or statement.node
+        statement.shape = found.group(3) or statement.shape
         statement.stays |= word == "not offloaded"
         statement.ordered |= word == "ordered"
         statement.floats |= word == "floats"

@@ -17,6 +17,7 @@ import answers  # noqa: E402
 import classify  # noqa: E402
 import random_queries  # noqa: E402
 import random_tables  # noqa: E402
+import run_sql  # noqa: E402
 import sql_script  # noqa: E402
 from pg_client import DatabaseError, Outcome, Result  # noqa: E402
 
@@ -150,6 +151,15 @@ class Script(unittest.TestCase):
         self.assertEqual(len(statements), 4)
         self.assertEqual((statements[1].node, statements[1].ordered), ("GpuScan", True))
         self.assertEqual(statements[3].text, "SELECT 2, 1::n1")
+
+    def test_shapes(self):
+        statement = sql_script.read_script("-- shape: a(b, left c(d))\nSELECT 1;\n")[0]
+        self.assertEqual(statement.shape, "a(b, left c(d))")
+        joins = {"Depth 1": {"Join Type": "Inner", "Inner Relation": "big b"},
+                 "Depth 2": {"Join Type": "Left", "Inner Relation": "c",
+                             "Depth 1": {"Join Type": "Inner", "Inner Relation": "d"}}}
+        plan = {"Node Type": "Limit", "Plans": [{"Node Type": "Custom Scan", "Outer Scan": "a", **joins}]}
+        self.assertEqual(run_sql.shapes_shown(plan), ["a(b, left c(d))"])
 
 
 class Generators(unittest.TestCase):

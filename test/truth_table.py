@@ -211,7 +211,7 @@ class Checker:
 
     def check(self, row, table, call, ids):
         query = self.QUERY.format(calls=call, table=table, ids="{ids}")
-        if "GpuPreAgg" not in (node_shown(self.forced, Statement(query.format(ids=1))) or ""):
+        if "GpuPreAgg" not in node_shown(self.forced, Statement(query.format(ids=1))):
             self.failures[row.name].append(f"not offloaded\n    {query}")
             return
         count, complaint = self.computed(query, ids)
@@ -226,7 +226,7 @@ class Checker:
         calls = [call for row in rows for call in row.calls()]
         ids = [int(r[0]) for r in self.plain.query(f"SELECT id FROM {table}")]
         query = self.QUERY.format(calls=", ".join(calls), table=table, ids="{ids}")
-        if "GpuPreAgg" in (node_shown(self.forced, Statement(query.format(ids=1))) or ""):
+        if "GpuPreAgg" in node_shown(self.forced, Statement(query.format(ids=1))):
             before = self.fallbacks()
             text = query.format(ids=",".join(map(str, ids)))
             if not answers.difference(self.plain.run(text), self.forced.run(text)) and self.fallbacks() == before:

@@ -91,7 +91,11 @@ SELECT removes('SELECT count(*) FROM f LEFT JOIN x ON f.id = x.id JOIN days ON f
 SELECT removes('SELECT count(*), count(s.id) FROM (SELECT f.id FROM f JOIN days ON f.d = days.d WHERE days.m = 3) s FULL JOIN x ON s.id = x.id', 12, '1 of 13');
 SELECT removes('SELECT count(*), count(s.id) FROM (SELECT f.id FROM f JOIN nothing n ON f.d = n.d) s FULL JOIN x ON s.id = x.id', 13, '0 of 13');
 SET join_collapse_limit = 1;
+SET pg_turbine.debug_join_shape = chain;
 SELECT removes('SELECT count(*) FROM f JOIN days a ON f.d = a.d JOIN days b ON f.d = b.d WHERE a.m IN (3, 5) AND b.m BETWEEN 5 AND 11', 11, '2 of 13');
+RESET pg_turbine.debug_join_shape;
+-- Tables that are joined with each other first know more.
+SELECT removes('SELECT count(*) FROM f JOIN days a ON f.d = a.d JOIN days b ON f.d = b.d WHERE a.m IN (3, 5) AND b.m BETWEEN 5 AND 11', 12, '1 of 13');
 SELECT removes('SELECT count(*) FROM f JOIN days a ON f.d = a.d JOIN days b ON f.d = b.d WHERE a.m = 2 AND b.m = 7', 13, '0 of 13');
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(f.v) FROM f JOIN days a ON f.d = a.d JOIN days b ON f.d = b.d WHERE a.m = 2 AND b.m = 7;

@@ -59,6 +59,12 @@
 #define CANDIDATE_NS 1.5 /* without keys: every row of the table */
 #define PROJECTED_ROW_NS 60.0
 
+/* A look into one that is hashed, as those of several keys are. */
+#define HASHED_PROBE_NS 20.0
+
+/* Columns that are read of a table whose program is not made yet. */
+#define SHAPE_COLUMNS 3
+
 /* A join table's own program: query and answer, beside its compilation as above. */
 #define STAGE_US 250.0
 
@@ -408,6 +414,25 @@ tb_cost_build(const TbWork *work)
 	return (STAGE_US + compile_us(&work->program) + host_us(work, tb_cost_processors())) /
 		US_PER_UNIT +
 		disk_cost(work);
+}
+
+double
+tb_cost_scan_ns(double rows)
+{
+	return rows * (DECODE_ROW_NS + DECODE_COLUMN_NS * SHAPE_COLUMNS);
+}
+
+double
+tb_cost_build_ns(double rows)
+{
+	return rows * BUILD_ROW_NS;
+}
+
+double
+tb_cost_probe_ns(double probes, int nkeys, double rejected, double matches)
+{
+	return probes * (nkeys > 1 ? HASHED_PROBE_NS : PROBE_NS) + rejected * CANDIDATE_NS +
+		matches * MATCH_NS;
 }
 
 int

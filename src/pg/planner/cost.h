@@ -52,6 +52,13 @@ extern Cost tb_cost_least(bool cached);
 /* The same of a join table, which the host builds. */
 extern Cost tb_cost_build(const TbWork *work);
 
+/* What decides between shapes of a join, in nanoseconds of one thread: to read so many rows
+ * of a few columns; to make them a join table; to look into one so often, by one key or by
+ * `nkeys`, look at `rejected` of its rows in vain and get `matches`. */
+extern double tb_cost_scan_ns(double rows);
+extern double tb_cost_build_ns(double rows);
+extern double tb_cost_probe_ns(double probes, int nkeys, double rejected, double matches);
+
 /* Parallel workers that the cost counts on to feed it. */
 extern int tb_cost_feeders(const TbWork *work);
 

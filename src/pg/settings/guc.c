@@ -26,6 +26,7 @@ bool tb_guc_debug_force_offload;
 bool tb_guc_debug_plain_explain;
 bool tb_guc_debug_full_code;
 int	 tb_guc_direct_threshold;
+int	 tb_guc_debug_join_shape;
 
 static char	 *device_setting;
 static char	 *debug_fault_setting;
@@ -96,6 +97,14 @@ static const IntSetting int_settings[] = {
 	{"pg_turbine.direct_threshold",
 	 "Reads all-visible blocks of tables of at least this size directly from their files.",
 	 &tb_guc_direct_threshold, 64, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BLOCKS | GUC_EXPLAIN},
+};
+
+static const struct config_enum_entry join_shapes[] = {
+	{"auto", TB_SHAPE_AUTO, false},
+	{"chain", TB_SHAPE_CHAIN, false},
+	{"searched", TB_SHAPE_SEARCHED, false},
+	{"postgresql", TB_SHAPE_POSTGRESQL, false},
+	{NULL, 0, false},
 };
 
 /* Parses "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */
@@ -246,6 +255,11 @@ tb_guc_init(void)
 		"The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...", NULL,
 		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
 		NULL);
+	DefineCustomEnumVariable("pg_turbine.debug_join_shape",
+							 "The shape of accelerated joins, whatever it costs.", NULL,
+							 &tb_guc_debug_join_shape, TB_SHAPE_AUTO, join_shapes,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL,
+							 NULL);
 	DefineCustomStringVariable(
 		"pg_turbine.debug_fault",
 		"Makes the Nth driver call of each query on a GPU fail: N:RESULT.", NULL,

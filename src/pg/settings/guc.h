@@ -17,6 +17,16 @@ typedef enum TbDeviceChoice
 	TB_CHOOSE_GPU_INDEX /* that GPU: tb_guc_gpu_index() */
 } TbDeviceChoice;
 
+/* What pg_turbine.debug_join_shape asks for; planner/join/join_shape.c tells what each is.
+ */
+typedef enum TbShapeChoice
+{
+	TB_SHAPE_AUTO,
+	TB_SHAPE_CHAIN,
+	TB_SHAPE_SEARCHED,
+	TB_SHAPE_POSTGRESQL
+} TbShapeChoice;
+
 extern bool tb_guc_enabled;
 extern bool tb_guc_enable_scan;
 extern bool tb_guc_enable_join;
@@ -30,6 +40,7 @@ extern bool tb_guc_debug_force_offload;
 extern bool tb_guc_debug_plain_explain;
 extern bool tb_guc_debug_full_code;
 extern int	tb_guc_direct_threshold; /* blocks */
+extern int	tb_guc_debug_join_shape; /* TbShapeChoice */
 
 /* Relations of fewer blocks are small: to read them takes as long as to decide how. They
  * are cached below the threshold too. */

@@ -1,17 +1,14 @@
 /*
  * join_order.c - the order in which a stream's rows go through their joins.
  *
- * PostgreSQL's order is the right one for its plan, where a join costs what its
- * inner side costs. Here the tables are built whatever the order, and what counts
- * is how many rows are left for the next probe: joins that drop most come first,
- * those that multiply rows last.
+ * Whatever the order, the tables are built; so what counts is how many rows are left
+ * for the next probe: joins that drop most come first, those that multiply rows last.
+ * This is the order of stars, and of everything that join_shape.c does not search.
  *
  * INNER, SEMI and ANTI joins commute, as long as what a condition refers to has
  * been joined before it. Nothing moves past a LEFT or FULL join.
  */
 #include "postgres.h"
-
-#include "optimizer/optimizer.h"
 
 #include "pg/planner/join/join_order.h"
 
@@ -42,7 +39,7 @@ choose_next(List *waiting, Relids joined)
 	{
 		TbTreeJoin *join = lfirst(lc);
 
-		if (join->kind == TB_JOIN_LEFT || join->kind == TB_JOIN_FULL)
+		if (tb_join_is_barrier(join))
 			return best == NULL ? join : best;
 		if (is_ready(join, joined) && (best == NULL || join->fraction < best->fraction))
 			best = join;
@@ -50,27 +47,22 @@ choose_next(List *waiting, Relids joined)
 	return best;
 }
 
-void
-tb_join_tree_order(TbJoinTree *tree)
+List *
+tb_joins_in_order(const List *joins, Relids joined)
 {
-	List	 *waiting = list_copy(tree->joins);
-	Relids	  joined = bms_copy(tree->probe_side->relids);
-	double	  rows = tree->probe_side->rows;
-	ListCell *lc;
+	List *waiting = list_copy(joins);
+	List *ordered = NIL;
 
-	foreach(lc, tree->joins)
-		tb_join_tree_order(((TbTreeJoin *) lfirst(lc))->inner);
-	tree->joins = NIL;
+	joined = bms_copy(joined);
 	while (waiting != NIL)
 	{
 		TbTreeJoin *join = choose_next(waiting, joined);
 
 		/* In PostgreSQL's order each is ready when its turn comes. */
 		Assert(join != NULL);
-		rows = clamp_row_est(rows * join->fraction);
-		join->rows = rows;
 		joined = bms_add_members(joined, join->inner->relids);
 		waiting = list_delete_ptr(waiting, join);
-		tree->joins = lappend(tree->joins, join);
+		ordered = lappend(ordered, join);
 	}
+	return ordered;
 }

@@ -6,8 +6,8 @@
 
 #include "pg/planner/join/join_tree.h"
 
-/* Puts the joins of the tree, and of the trees inside it, in order, and estimates
- * their rows anew. */
-extern void tb_join_tree_order(TbJoinTree *tree);
+/* The joins (TbTreeJoin) of a stream that has the columns of `joined` already: those
+ * that drop most rows first. The list is new, the joins are the same. */
+extern List *tb_joins_in_order(const List *joins, Relids joined);
 
 #endif

@@ -21,15 +21,15 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "pg/settings/guc.h"
-#include "pg/planner/join/join_order.h"
+#include "pg/planner/join/join_shape.h"
 #include "pg/planner/join/join_tree.h"
+#include "pg/planner/join/join_unique.h"
 #include "pg/planner/relation_check.h"
 #include "pg/planner/join/serial_paths.h"
 
@@ -137,6 +137,7 @@ table_tree(Reader *r, RelOptInfo *rel)
 	tree->partitions = partitions;
 	tree->relids = rel->relids;
 	tree->filters = tb_ordered_clauses(r->root, rel);
+	tree->nown = list_length(tree->filters);
 	tree->rows = rel->rows;
 	return tree;
 }
@@ -270,11 +271,18 @@ may_stream(const Side *side)
 	return side->tree->source == NULL;
 }
 
-/* Rows of the table, before any filter. */
-static double
-table_rows(const TbJoinTree *tree)
+double
+tb_join_tree_input_rows(const TbJoinTree *tree)
 {
+	if (tree->source != NULL)
+		return tree->rows;
 	return tree->partitions != NULL ? tree->partitions->tuples : tree->probe_side->tuples;
+}
+
+bool
+tb_join_is_barrier(const TbTreeJoin *join)
+{
+	return join->kind == TB_JOIN_LEFT || join->kind == TB_JOIN_FULL;
 }
 
 /* Of an inner or full join: the larger table streams. */
@@ -288,7 +296,8 @@ choose_driver(Sides *sides)
 		if (inner_streams)
 			swap_sides(sides);
 	}
-	else if (table_rows(sides->inner->tree) > table_rows(sides->outer->tree))
+	else if (tb_join_tree_input_rows(sides->inner->tree) >
+			 tb_join_tree_input_rows(sides->outer->tree))
 		swap_sides(sides);
 }
 
@@ -377,23 +386,6 @@ place_clauses(Reader *r, List *clauses, bool pushed_below, Relids relids,
 	return true;
 }
 
-/*
- * PostgreSQL's proof, asked for anew, since sides may have changed. It holds of
- * the conditions that equate something with the join table; the caller must
- * make keys of all of them.
- */
-static bool
-is_unique(Reader *r, Relids relids, const Sides *sides, List *conditions)
-{
-	const TbJoinTree *inner = sides->inner->tree;
-	JoinType		  jointype = sides->kind == TB_JOIN_INNER ? JOIN_INNER : JOIN_LEFT;
-
-	if (sides->kind == TB_JOIN_SEMI || sides->kind == TB_JOIN_ANTI || inner->joins != NIL)
-		return false;
-	return innerrel_is_unique(r->root, relids, sides->outer->tree->relids,
-							  inner->probe_side, jointype, conditions, false);
-}
-
 static bool
 read_join(Reader *r, JoinPath *path, Side *result)
 {
@@ -429,7 +421,9 @@ read_join(Reader *r, JoinPath *path, Side *result)
 
 	join->kind = sides.kind;
 	join->inner = sides.inner->tree;
-	join->unique = is_unique(r, relids, &sides, join->conditions);
+	/* Sides may have changed, so PostgreSQL is asked anew. */
+	join->unique = tb_join_is_unique(r->root, sides.outer->tree->relids, join->inner,
+									 join->kind, join->conditions);
 	join->rows = path->path.parent->rows;
 	tree = sides.outer->tree;
 	join->nfilters = list_length(tree->filters);
@@ -500,8 +494,7 @@ tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason)
 		*reason = "a join condition that refers to another query level";
 		return NULL;
 	}
-	tb_join_tree_order(side.tree);
-	return side.tree;
+	return tb_join_tree_shape(root, side.tree);
 }
 
 static bool

@@ -39,9 +39,16 @@ struct TbJoinTree
 	Relids		  relids;	  /* of the whole tree */
 	List		 *filters;	  /* RestrictInfo: of the probe side, then those that hold
 							   * of the joined rows */
+	int			  nown;		  /* how many of them are the probe side's */
 	List		 *joins;	  /* TbTreeJoin */
 	double		  rows;		  /* estimate of what comes out */
 };
+
+/* Rows of the probe side, before any filter. */
+extern double tb_join_tree_input_rows(const TbJoinTree *tree);
+
+/* Whether rows come out of the join that have no match: nothing moves past it. */
+extern bool tb_join_is_barrier(const TbTreeJoin *join);
 
 /* A table alone. */
 extern TbJoinTree *tb_join_tree_of_table(PlannerInfo *root, RelOptInfo *rel,
