@@ -19,6 +19,7 @@
 #include "utils/float.h"
 #include "utils/memutils.h"
 
+#include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/set_fold.h"
 #include "pg/convert/numeric_format.h"
 
@@ -82,9 +83,18 @@ is_text(const TbSetFold *fold, int state)
 	return tb_type_is_text(tb_agg_state_type(&fold->states[state]));
 }
 
+static int
+all_keys(const TbGroupingSets *sets)
+{
+	return sets->nkeys + sets->ncomputed;
+}
+
+/* Whether the set's groups are those of the device; never where keys are computed. */
 static bool
 has_all_keys(const TbGroupingSets *sets, int set)
 {
+	if (sets->ncomputed > 0)
+		return false;
 	for (int key = 0; key < sets->nkeys; key++)
 		if ((sets->sets[set] & (UINT64CONST(1) << key)) == 0)
 			return false;
@@ -129,15 +139,16 @@ make_group(const TbSetFold *fold, uint64 set)
 static TupleHashTable
 make_table(TbSetFold *fold, PlanState *node, uint64 set)
 {
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * fold->sets->nkeys);
-	Oid		   *operators = palloc(sizeof(Oid) * fold->sets->nkeys);
-	Oid		   *collations = palloc(sizeof(Oid) * fold->sets->nkeys);
+	int			nkeys = all_keys(fold->sets);
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * nkeys);
+	Oid		   *operators = palloc(sizeof(Oid) * nkeys);
+	Oid		   *collations = palloc(sizeof(Oid) * nkeys);
 	TupleDesc	desc = fold->keys->tts_tupleDescriptor;
 	Oid		   *functions;
 	FmgrInfo   *hashes;
 	int			count = 0;
 
-	for (int key = 0; key < fold->sets->nkeys; key++)
+	for (int key = 0; key < nkeys; key++)
 	{
 		if ((set & (UINT64CONST(1) << key)) == 0)
 			continue;
@@ -201,7 +212,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	TbSetFold	 *fold = palloc0(sizeof(TbSetFold));
-	TupleDesc	  key_desc = CreateTemplateTupleDesc(sets->nkeys);
+	TupleDesc	  key_desc = CreateTemplateTupleDesc(all_keys(sets));
 
 	fold->context = context;
 	fold->sets = sets;
@@ -210,7 +221,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	make_states(fold, program);
 	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
 										  ALLOCSET_SMALL_SIZES);
-	for (int key = 0; key < sets->nkeys; key++)
+	for (int key = 0; key < all_keys(sets); key++)
 		TupleDescCopyEntry(key_desc, key + 1, desc, key + 1);
 	fold->keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsVirtual);
 	fold->stored_keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsMinimalTuple);
@@ -483,7 +494,7 @@ static void
 mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 {
 	ExecClearTuple(fold->keys);
-	for (int key = 0; key < fold->sets->nkeys; key++)
+	for (int key = 0; key < all_keys(fold->sets); key++)
 #ifdef TB_MUTANT_ABSENT_KEY_SHOWN
 		fold->keys->tts_isnull[key] = isnull[key];
 #else
@@ -492,40 +503,49 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 	ExecStoreVirtualTuple(fold->keys);
 }
 
+/* NULL if it has a key that is equal and looks different. */
 static TbResultBatch *
 find_group(TbSetFold *fold, SetTable *table, const bool *isnull)
 {
+	uint64		   set = fold->sets->sets[table->number];
 	TupleHashEntry entry;
 	bool		   isnew;
 
 	if (table->groups == NULL)
 		return table->total;
-	mask_keys(fold, fold->sets->sets[table->number], isnull);
+	mask_keys(fold, set, isnull);
 	entry = LookupTupleHashEntry(table->groups, fold->keys, &isnew, NULL);
 	if (isnew)
-		entry->additional = make_group(fold, fold->sets->sets[table->number]);
+		entry->additional = make_group(fold, set);
+#ifndef TB_MUTANT_ANY_EQUAL_KEY
+	else if (fold->sets->ncomputed > 0)
+	{
+		ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
+		if (!tb_computed_keys_are_alike(fold->stored_keys, fold->keys, fold->sets->nkeys))
+			return NULL;
+	}
+#endif
 	return entry->additional;
 }
 
 bool
-tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row, const char **why)
+tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
+				const Datum *values, const bool *isnull, const char **why)
 {
-	bool		  isnull[TB_MAX_KEYS];
-	int			  nkeys = fold->sets->nkeys;
-	MemoryContext old;
-
 	/* A hash table that is being read takes nothing in. */
 	Assert(fold->next_table == 0 && (fold->ntables == 0 || !fold->tables[0].begun));
 	MemoryContextReset(fold->per_row);
-	old = MemoryContextSwitchTo(fold->per_row);
-	/* Nobody sees the key of DISTINCT. */
-	if (fold->sets->ndistincts > 0)
-		isnull[--nkeys] = true;
-	tb_final_row(fold->outputs, nkeys, batch, row, fold->keys->tts_values, isnull);
-	MemoryContextSwitchTo(old);
+	memcpy(fold->keys->tts_values, values, sizeof(Datum) * all_keys(fold->sets));
 	for (int i = 0; i < fold->ntables; i++)
 	{
-		if (!combine(fold, find_group(fold, &fold->tables[i], isnull), batch, row))
+		TbResultBatch *group = find_group(fold, &fold->tables[i], isnull);
+
+		if (group == NULL)
+		{
+			*why = "equal grouping keys look different";
+			return false;
+		}
+		if (!combine(fold, group, batch, row))
 		{
 			*why = "a sum over folded groups is out of range";
 			return false;
@@ -576,14 +596,14 @@ get_keys(TbSetFold *fold, const SetTable *table, TupleHashEntry entry, Datum *va
 {
 	if (entry == NULL)
 	{
-		memset(isnull, true, sizeof(bool) * fold->sets->nkeys);
-		memset(values, 0, sizeof(Datum) * fold->sets->nkeys);
+		memset(isnull, true, sizeof(bool) * all_keys(fold->sets));
+		memset(values, 0, sizeof(Datum) * all_keys(fold->sets));
 		return;
 	}
 	ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
 	slot_getallattrs(fold->stored_keys);
-	memcpy(values, fold->stored_keys->tts_values, sizeof(Datum) * fold->sets->nkeys);
-	memcpy(isnull, fold->stored_keys->tts_isnull, sizeof(bool) * fold->sets->nkeys);
+	memcpy(values, fold->stored_keys->tts_values, sizeof(Datum) * all_keys(fold->sets));
+	memcpy(isnull, fold->stored_keys->tts_isnull, sizeof(bool) * all_keys(fold->sets));
 }
 
 /* The next group of the table; *entry is NULL for one without keys. */
@@ -650,7 +670,7 @@ with_views(const TbSetFold *fold, const TbResultBatch *group)
 bool
 tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, bool *ambiguous)
 {
-	int nkeys = fold->sets->nkeys;
+	int nkeys = all_keys(fold->sets);
 
 	for (; fold->next_table < fold->ntables; fold->next_table++)
 	{
