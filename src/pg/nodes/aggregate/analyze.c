@@ -370,6 +370,32 @@ estimate_key_groups(PlannerInfo *root, const TbAggAnalysis *result, List *keys)
 	return groups;
 }
 
+/* Of rows that have so many combinations of independent keys. */
+static double
+groups_of_pairs(double rows, double pairs)
+{
+	return clamp_row_est(-expm1(-rows / pairs) * pairs);
+}
+
+/* Hidden keys as if they depended neither on others nor on each other: see below. */
+static double
+estimate_hidden_groups(PlannerInfo *root, const TbAggAnalysis *result)
+{
+	List	 *visible = NIL;
+	double	  pairs = 1;
+	ListCell *lc;
+
+	foreach(lc, result->keys)
+	{
+		if (result->hidden & (UINT64CONST(1) << foreach_current_index(lc)))
+			pairs *= estimate_key_groups(root, result, list_make1(lfirst(lc)));
+		else
+			visible = lappend(visible, lfirst(lc));
+	}
+	pairs *= estimate_key_groups(root, result, visible);
+	return groups_of_pairs(result->request.rel->rows * result->late_factor, pairs);
+}
+
 /*
  * With the key of DISTINCT as if it did not depend on the others. PostgreSQL guesses a
  * tenth of a table's rows at the most; that is fair as a number of rows that come out,
@@ -387,12 +413,12 @@ estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 										  estimate_num_groups(root, keys, rows, NULL, NULL);
 	result->groups = result->result_groups;
 	if (result->hidden != 0 || result->group_filters != NIL)
-		result->groups = estimate_key_groups(root, result, result->keys);
+		result->groups = estimate_hidden_groups(root, result);
 	if (result->distincts == NIL)
 		return;
 	pairs = result->result_groups *
 		estimate_num_groups(root, list_make1(llast(result->keys)), rows, NULL, NULL);
-	result->groups = clamp_row_est(-expm1(-rows / pairs) * pairs);
+	result->groups = groups_of_pairs(rows, pairs);
 }
 
 /* Groups of a set that are made here; 0 if they are the device's. */
