@@ -68,6 +68,9 @@ extern Cost tb_cost_wanted_pages(TbWork *work);
 /* Of GpuPreAgg: each group. */
 extern Cost tb_cost_returned_group(void);
 
+/* A call of a function that devices lack, for all that is known of it. */
+extern Cost tb_cost_function(void);
+
 /* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
 extern Cost tb_cost_windows(double rows, int values);

@@ -207,6 +207,26 @@ tb_preagg_quals(const TbAggAnalysis *analysis)
 		list_concat_copy(analysis->group_filters, analysis->request.having);
 }
 
+/*
+ * What it costs that one process computes of groups what PostgreSQL's workers would share
+ * among them, of rows. Nearly all functions say that they cost an operator; those that
+ * devices lack take some microseconds.
+ */
+static Cost
+cost_of_lost_workers(const TbAggAnalysis *analysis)
+{
+	const RelOptInfo *rel = analysis->request.tree->probe_side;
+	int	   exprs = list_length(analysis->computed) + list_length(analysis->group_filters);
+	double rows = analysis->request.rel->rows * analysis->late_factor;
+	int	   workers = 0;
+
+	if (exprs == 0 || max_parallel_workers_per_gather == 0 || !rel->consider_parallel)
+		return 0;
+	workers = compute_parallel_worker(unconstify(RelOptInfo *, rel), rel->pages, -1,
+									  max_parallel_workers_per_gather);
+	return Max(analysis->groups - rows / (workers + 1), 0) * exprs * tb_cost_function();
+}
+
 /* What PostgreSQL computes of groups that come back. */
 static Cost
 cost_of_computed(PlannerInfo *root, const TbAggAnalysis *analysis)
@@ -216,7 +236,7 @@ cost_of_computed(PlannerInfo *root, const TbAggAnalysis *analysis)
 
 	cost_qual_eval(&filters, analysis->group_filters, root);
 	cost_qual_eval(&keys, analysis->computed, root);
-	return filters.startup + keys.startup +
+	return filters.startup + keys.startup + cost_of_lost_workers(analysis) +
 		analysis->groups *
 		(filters.per_tuple + keys.per_tuple / Max(analysis->late_factor, 1));
 }
