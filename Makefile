@@ -24,7 +24,7 @@ SUITES += c-sql c-reports
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
-.PHONY: never-slower bench-fact-pairs
+.PHONY: never-slower bench-fact-pairs whole-plans
 .PHONY: python-packages
 .PHONY: gpu-bundle install clean
 
@@ -100,6 +100,10 @@ bench-foundation: build
 # Hundreds of queries at default costs against PostgreSQL's own plans; fails if one became slower.
 never-slower: build python-packages
 	@$(BUILD)/python/bin/python bench/never_slower.py $(BENCH_ARGS)
+
+# Queries with a part that devices lack, beside PostgreSQL with workers.
+whole-plans: build
+	@$(PYTHON) bench/whole_plans.py $(BENCH_ARGS)
 
 # Queries that stay with PostgreSQL, and pgbench -S: with pg_turbine, with it off,
 # and without it. Fails beyond 2 %; wants an otherwise idle machine.

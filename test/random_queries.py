@@ -169,6 +169,32 @@ class QueryMaker(SortForms):
             values.append("NULL")
         return f"{column.name} {self.random.choice(('', 'NOT '))}IN ({', '.join(values)})"
 
+    def odd_value(self):
+        """An expression that devices do not have; of any column."""
+        column = self.random.choice(self.table.columns)
+        form = self.random.randrange(4)
+        if form == 0 and column.family in ("text", "bpchar"):
+            return self.random.choice((f"reverse({column.name})", f"regexp_replace({column.name}, 'a.', '-')",
+                                       f"initcap({column.name})"))
+        if form == 1 and column.family in TIMES:
+            return f"to_char({column.name}, '{self.random.choice(('YYYY-MM', 'Dy', 'DDD', 'IW'))}')"
+        if form == 2 and column.family in INTEGERS:
+            return f"(left(md5(({self.integer(1)})::text), {self.random.choice((1, 2, 32))}))"
+        if form == 3:
+            return f"CASE WHEN {self.comparison(0)} THEN md5({column.name}::text) ELSE 'none' END"
+        return f"(left(md5({column.name}::text), 1))"
+
+    def odd_condition(self):
+        form = self.random.randrange(4)
+        column = self.column(("text", "bpchar"))
+        if form == 0 and column:
+            return f"{column.name} {self.random.choice(('~', '!~', '~*'))} '{self.random.choice(('a', '^s', 'b$', '[0-9]'))}'"
+        if form == 1:
+            return f"({self.odd_value()} < '8' OR {self.comparison(0)})"
+        if form == 2:
+            return f"NOT ({self.odd_value()} > 'a')"
+        return f"{self.odd_value()} {self.random.choice(COMPARISONS)} '{self.random.choice(('4', '8', 'c'))}'"
+
     def condition(self, depth):
         if depth > 0 and self.chance(0.4):
             form = self.random.randrange(4)
@@ -200,7 +226,7 @@ class QueryMaker(SortForms):
         answer proves little."""
         conjuncts = []
         for _ in range(self.random.choice((0, 1, 1, 2, 2, 3))):
-            conjunct = self.condition(2)
+            conjunct = self.odd_condition() if self.chance(0.12) else self.condition(2)
             if self.chance(0.5):
                 conjunct = f"({conjunct} OR {self.id} % {self.random.choice((2, 3, 17))} = 1)"
             conjuncts.append(conjunct)
@@ -231,6 +257,8 @@ class QueryMaker(SortForms):
         return text
 
     def key(self):
+        if self.chance(0.15):
+            return self.odd_value()
         form = self.random.randrange(8)
         if form == 6 and (column := self.column(TIMES)):
             return self.time(column)

@@ -258,7 +258,8 @@ typedef struct TbJoin
 } TbJoin;
 
 /* A parameter's shape. 4 bytes. */
-#define TB_PARAM_ARRAY 0x01	   /* an array of elements of the type */
+#define TB_PARAM_ARRAY \
+	0x01 /* elements of the type; integers, dates, times sorted, a NULL last */
 #define TB_PARAM_NULLABLE 0x02 /* may be NULL at run time */
 #define TB_PARAM_ZONE 0x04	   /* TEXT: a time zone's table, see zone.h */
 typedef struct TbParamShape

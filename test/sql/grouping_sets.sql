@@ -144,7 +144,7 @@ EXECUTE sets(NULL);
 SELECT count(*), sum(n) FROM (SELECT count(*) n FROM sales GROUP BY CUBE (region, city, day, item, qty, price, weight, big, ok)) x;
 -- not offloaded
 SELECT count(*) FROM sales GROUP BY GROUPING SETS ((), ());
--- not offloaded
+-- offloaded: GpuPreAgg
 SELECT region, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, upper(region));
 -- not offloaded
 SELECT region, count(DISTINCT item) FROM sales GROUP BY ROLLUP (region);

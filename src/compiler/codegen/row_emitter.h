@@ -138,6 +138,8 @@ class RowEmitter {
   RowValue eval_coalesce(const TbExpr& e, llvm::Value* active);
   RowValue eval_distinct(const TbExpr& e, llvm::Value* active);
   RowValue eval_array(const TbExpr& e, bool any, llvm::Value* active);
+  RowValue search_sorted(const TbExpr& e, bool any, llvm::Value* active);
+  RowValue search_all(const TbExpr& e, bool any, llvm::Value* active);
   RowValue eval_extreme(const TbExpr& e, bool greatest, llvm::Value* active);
   RowValue eval_rescale(const TbExpr& e, llvm::Value* active);
   RowValue load_param(uint32_t index);

@@ -265,13 +265,21 @@ tb_final_is_unambiguous(const TbOutput *outputs, int noutputs, const TbResultBat
 	return true;
 }
 
+/* Columns of the scan tuple that come out of no column of results. */
+static bool
+is_made_elsewhere(const TbOutput *out)
+{
+	return out->kind == TB_OUT_GROUPING || out->kind == TB_OUT_COMPUTED_KEY ||
+		out->kind == TB_OUT_GROUP_FILTER;
+}
+
 void
 tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups, uint32 row,
 			 Datum *values, bool *isnull)
 {
 	for (int i = 0; i < noutputs; i++)
 	{
-		isnull[i] = outputs[i].kind == TB_OUT_GROUPING ||
+		isnull[i] = is_made_elsewhere(&outputs[i]) ||
 			!is_valid(groups, outputs[i].first, row);
 		values[i] = isnull[i] ? (Datum) 0 : compute(&outputs[i], groups, row);
 	}

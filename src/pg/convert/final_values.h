@@ -22,7 +22,9 @@ typedef enum TbOutputKind
 							 * different scales: both states of
 							 * tb_numeric_with_display(), second: below */
 	TB_OUT_BOOL,			/* of an integer: is it not 0? */
-	TB_OUT_GROUPING			/* GROUPING(), number `second`: see set_fold.h */
+	TB_OUT_GROUPING,		/* GROUPING(), number `second`: see set_fold.h */
+	TB_OUT_COMPUTED_KEY,	/* of columns before it: computed_columns.h */
+	TB_OUT_GROUP_FILTER		/* the same; of no interest to anybody else */
 } TbOutputKind;
 
 /* A column of the node's scan tuple. Columns count keys, then states; in folded groups then

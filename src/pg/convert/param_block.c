@@ -142,6 +142,82 @@ write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 	}
 }
 
+/* Whether devices look for elements of the type as they look for integers. */
+static bool
+is_searched(uint8 type)
+{
+	switch (type)
+	{
+		case TB_TYPE_INT2:
+		case TB_TYPE_INT4:
+		case TB_TYPE_INT8:
+		case TB_TYPE_DATE:
+		case TB_TYPE_TIMESTAMP:
+		case TB_TYPE_TIMESTAMPTZ:
+		case TB_TYPE_NUM64:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static int64
+integer_at(const char *values, int i, uint32 width)
+{
+	int16 narrow;
+	int32 middle;
+	int64 wide;
+
+	if (width == sizeof(wide))
+	{
+		memcpy(&wide, values + i * width, width);
+		return wide;
+	}
+	if (width == sizeof(middle))
+	{
+		memcpy(&middle, values + i * width, width);
+		return middle;
+	}
+	memcpy(&narrow, values + i * width, sizeof(narrow));
+	return narrow;
+}
+
+static int
+compare_integers(const void *a, const void *b)
+{
+	int64 left = *(const int64 *) a;
+	int64 right = *(const int64 *) b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Sorts the array's integers, each once, NULL as the last one; which of its equal elements
+ * is found, and after which others, makes no difference to ANY and ALL. */
+static void
+sort_array(ParamWriter *writer, TbParam *param, uint32 values, uint32 width)
+{
+	char  *area = writer->area.data + values;
+	int	   count = param->length;
+	char  *nulls = area + count * width;
+	int64 *sorted = palloc(sizeof(int64) * Max(count, 1));
+	int	   nsorted = 0;
+	int	   nunique = 0;
+
+	for (int i = 0; i < count; i++)
+		if (!nulls[i])
+			sorted[nsorted++] = integer_at(area, i, width);
+	qsort(sorted, nsorted, sizeof(int64), compare_integers);
+	for (int i = 0; i < nsorted; i++)
+		if (i == 0 || sorted[i] != sorted[i - 1])
+			/* Little-endian: the value's low bytes come first. */
+			memcpy(area + nunique++ * width, &sorted[i], width);
+	param->length = nunique + (nsorted < count);
+	memset(area + nunique * width, 0, count * (width + 1) - nunique * width);
+	if (nsorted < count)
+		area[param->length * width + nunique] = 1;
+	pfree(sorted);
+}
+
 static bool
 write_array(ParamWriter *writer, TbParam *param, Datum datum, const TbParamShape *shape)
 {
@@ -174,6 +250,8 @@ write_array(ParamWriter *writer, TbParam *param, Datum datum, const TbParamShape
 		else if (!write_element(writer, values, i, elements[i], shape))
 			return false;
 	}
+	if (is_searched(shape->type))
+		sort_array(writer, param, values, width);
 	return true;
 }
 

@@ -82,6 +82,9 @@
 /* A group: made in the table, written as columns, copied, finished. */
 #define RETURNED_GROUP_US 0.4
 
+/* to_char, md5, PL/pgSQL; regular expressions take up to 25. */
+#define FUNCTION_US 2.0
+
 /* Sorting, a row and a doubling of the rows that are kept: the first key; each further
  * one. Of the first few rows of many most cost one comparison. A window function's
  * value. */
@@ -465,6 +468,12 @@ Cost
 tb_cost_returned_group(void)
 {
 	return RETURNED_GROUP_US / US_PER_UNIT;
+}
+
+Cost
+tb_cost_function(void)
+{
+	return FUNCTION_US / US_PER_UNIT;
 }
 
 /* Of work that the host's threads share. */

@@ -85,6 +85,9 @@ extern int tb_cost_processors(void);
 /* Of GpuPreAgg: each group. */
 extern Cost tb_cost_returned_group(void);
 
+/* A call of a function that devices lack, for all that is known of it. */
+extern Cost tb_cost_function(void);
+
 /* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
 extern Cost tb_cost_windows(double rows, int values);

@@ -358,7 +358,9 @@ tb_first_row_reaches(TbStageRun *run)
 
 		if (!stage->harmless)
 			tb_risk_add_params(&a.risk, list_nth(plan->custom_exprs, i), &css->ss.ps);
-		if (stage->source != NULL && tb_plan_may_raise(stage->source->plan, a.estate))
+		/* Those of the last stage are fetched when PostgreSQL would fetch them. */
+		if (stage->source != NULL && i < run->nstages - 1 &&
+			tb_plan_may_raise(stage->source->plan, a.estate))
 			a.sources = true;
 	}
 	if (!a.sources && !a.risk.others && bms_is_empty(a.risk.initplans))

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -146,8 +147,9 @@ device_of(const TbStageRun *run, int index)
 	const char *reason;
 	uint32		device = TB_DEVICE_HOST;
 
-	/* Join tables are built by the host whatever probes them. */
-	if (is_last(run, index))
+	/* Join tables are built by the host whatever probes them; rows that are sent lie in its
+	 * memory. */
+	if (is_last(run, index) && run->stages[index].source == NULL)
 		(void) tb_choose_device(&run->stages[index].info.work, &device, &reason);
 	return device;
 }
@@ -275,7 +277,7 @@ begin_over_rows(TbStageRun *run, int index, TbFailure *why)
 	old = MemoryContextSwitchTo(context);
 	source = tb_plan_rows_source_make(next_source_row, &run->stages[index]);
 	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, "a join's input", context, why);
+	return begin_program(run, index, &spec, source, "rows of a plan", context, why);
 }
 
 static bool
@@ -385,8 +387,6 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 	TbBlockSet *blocks = NULL;
 	bool		built;
 
-	/* What the node returns is of a table; only join tables are made of plans' rows. */
-	Assert(rel != NULL || !is_last(run, index));
 	CHECK_FOR_INTERRUPTS();
 	if (rel != NULL && nothing_to_read(stage, rel, &blocks))
 	{
@@ -404,8 +404,10 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 			 stage->harmless)
 		return TB_RUN_EMPTY;
 	if (is_last(run, index))
-		return begin_over_table(run, index, rel, blocks, why) ? TB_RUN_STARTED :
-																TB_RUN_FALLBACK;
+		return (rel != NULL ? begin_over_table(run, index, rel, blocks, why) :
+							  begin_over_rows(run, index, why)) ?
+			TB_RUN_STARTED :
+			TB_RUN_FALLBACK;
 	built = build(run, index, rel, blocks, why);
 	if (blocks != NULL)
 		tb_block_set_free(blocks);
@@ -468,7 +470,9 @@ static bool
 skipped_stage_may_raise(const TbStageRun *run)
 {
 	for (int i = 0; i < run->nstages; i++)
-		if (!run->stages[i].ran && rows_may_raise(run->stages[i].program))
+		if (!run->stages[i].ran &&
+			(rows_may_raise(run->stages[i].program) || run->stages[i].info.late_filters ||
+			 (is_last(run, i) && run->stages[i].source != NULL)))
 			return true;
 	return false;
 }
@@ -538,7 +542,11 @@ tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch, TbFailure *why)
 const char *
 tb_stage_run_table_name(const TbStageRun *run)
 {
-	return RelationGetRelationName(table_of(run, run->nstages - 1));
+	const EState *estate = run->css->ss.ps.state;
+
+	return get_rel_name(
+		exec_rt_fetch(run->stages[run->nstages - 1].rti, unconstify(EState *, estate))
+			->relid);
 }
 
 void

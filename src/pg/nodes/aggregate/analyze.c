@@ -22,48 +22,33 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
-#include "pg/nodes/aggregate/aggregate_states.h"
+#include "pg/nodes/aggregate/analyzer.h"
 #include "pg/nodes/aggregate/fold_estimate.h"
-#include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/program/output_column.h"
 #include "pg/planner/expression/collation_order.h"
 #include "pg/planner/join/join_program.h"
+#include "pg/planner/join/late_filters.h"
 
 /* Columns of states of DISTINCT count from here until those of the program, which
  * come before them, are known. */
 #define DISTINCT_COLUMNS 0x10000
 
-typedef struct Analyzer
-{
-	PlannerInfo	  *root;
-	TbTranslator  *t;				  /* of the main program */
-	TbAggAnalysis *result;
-	List		  *outputs;			  /* TbOutput * */
-	List		  *key_values;		  /* TbValue * */
-	Expr		  *distinct;		  /* argument of aggregates with DISTINCT, or NULL */
-	bool		   distinct_is_added; /* by one of them; else it is only counted */
-	Expr		  *distinct_filter;	  /* FILTER of the first of them, or NULL */
-	bool		   filters_differ;	  /* not all of them have that */
-	bool		   some_unfiltered;	  /* one of them has none */
-	const char	  *reason;
-} Analyzer;
-
 static bool
-refuse(Analyzer *a, const char *reason)
+refuse(TbAnalyzer *a, const char *reason)
 {
-	a->reason = reason;
-	return false;
+	return tb_analyzer_refuse(a, reason);
 }
 
 static bool
-translator_refused(Analyzer *a)
+translator_refused(TbAnalyzer *a)
 {
 	return refuse(a, a->t->reason);
 }
 
-static void
-add_output(Analyzer *a, const TbOutput *output, Expr *expr, Index sortgroupref)
+void
+tb_analyzer_add_output(TbAnalyzer *a, const TbOutput *output, Expr *expr,
+					   Index sortgroupref)
 {
 	TbOutput	*copy = palloc(sizeof(TbOutput));
 	AttrNumber	 number = list_length(a->result->scan_tlist) + 1;
@@ -75,136 +60,57 @@ add_output(Analyzer *a, const TbOutput *output, Expr *expr, Index sortgroupref)
 	a->result->scan_tlist = lappend(a->result->scan_tlist, entry);
 }
 
-static bool
-translate_key(Analyzer *a, Expr *expr, TbValue *value)
-{
-	/* A parameter as key would be confused with the program's own parameters. */
-	if (!contain_var_clause((Node *) expr))
-		return refuse(a, "a grouping key without columns");
-	if (!tb_translate(a->t, expr, value))
-		return translator_refused(a);
-	if (!tb_type_is_text(value->info.type))
-		return true;
-	if (!OidIsValid(exprCollation((Node *) expr)))
-		return refuse(a, "no collation is known for a grouping key");
-	if (!get_collation_isdeterministic(exprCollation((Node *) expr)))
-		return refuse(a, "a grouping key's collation is not deterministic");
-	return true;
-}
-
-/* `shown`: the key's entry of the scan tuple. */
-static void
-add_translated_key(Analyzer *a, const TbValue *value, int32 padding, Expr *expr,
-				   Expr *shown, Index sortgroupref)
-{
-	TbOutput output = {0};
-
-	tb_builder_add_key(a->t->builder, value);
-	output.kind = TB_OUT_KEY;
-	output.type = value->info.type;
-	output.scale = value->info.scale;
-	output.first = list_length(a->result->keys);
-	output.display = TB_NONE;
-	output.padding = padding;
-	a->result->keys = lappend(a->result->keys, expr);
-	a->key_values = lappend(a->key_values,
-							memcpy(palloc(sizeof(*value)), value, sizeof(*value)));
-	add_output(a, &output, shown, sortgroupref);
-}
-
-static bool
-add_key(Analyzer *a, Expr *expr, Index sortgroupref)
-{
-	TbValue value;
-	int32	padding;
-
-	if (!translate_key(a, expr, &value) ||
-		!tb_output_padding(expr, &value, &padding, &a->reason))
-		return false;
-	add_translated_key(a, &value, padding, expr, expr, sortgroupref);
-	return true;
-}
-
-/* Whether all aggregates with DISTINCT have the same FILTER. */
-static bool
-has_common_filter(const Analyzer *a)
+bool
+tb_analyzer_has_common_filter(const TbAnalyzer *a)
 {
 	return a->distinct_filter != NULL && !a->filters_differ;
 }
 
-/* The value where the row passes that filter, else NULL, which is no value: of fewer
- * groups, and rows that do not pass can not raise. */
-static Expr *
-filtered_value(const Analyzer *a)
+/* The bit of a grouping expression's key: computed ones stand behind the device's. */
+static uint64
+bit_of_clause(const TbAggAnalysis *result, int clause)
 {
-	Node	 *value = (Node *) a->distinct;
-	CaseExpr *expr = makeNode(CaseExpr);
-	CaseWhen *when = makeNode(CaseWhen);
+	int key = list_nth_int(result->clause_keys, clause);
 
-	when->expr = a->distinct_filter;
-	when->result = a->distinct;
-	when->location = -1;
-	expr->casetype = exprType(value);
-	expr->casecollid = exprCollation(value);
-	expr->args = list_make1(when);
-	expr->defresult = (Expr *) makeNullConst(exprType(value), exprTypmod(value),
-											 exprCollation(value));
-	expr->location = -1;
-	return (Expr *) expr;
+	return UINT64CONST(1) << (key >= 0 ? key : list_length(result->keys) - 1 - key);
 }
 
-/*
- * What aggregates with DISTINCT are of, behind all other keys. Expressions above may
- * contain the same, where it depends on keys; they must not take it from this column,
- * which is NULL in folded groups. Hence a node around it that they do not have.
- */
-static bool
-add_distinct_key(Analyzer *a)
+/* Of one set only: all keys but those that nobody sees. */
+static uint64
+visible_keys(const TbAnalyzer *a)
 {
-	Expr   *expr = has_common_filter(a) ? filtered_value(a) : a->distinct;
-	TbValue value;
-	bool	conditional = a->filters_differ && !a->some_unfiltered;
-	bool	translated;
+	int	   nkeys = list_length(a->result->keys);
+	int	   total = nkeys + list_length(a->result->computed);
+	uint64 all = total == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << total) - 1;
 
-	if (list_length(a->result->keys) >= TB_MAX_KEYS)
-		return refuse(a, "the keys are too many");
-	/* PostgreSQL computes it for rows that pass one of the filters. */
-	a->t->conditional += conditional;
-	translated = translate_key(a, expr, &value);
-	a->t->conditional -= conditional;
-	if (!translated)
-		return false;
-	/* How it prints matters to sums only. */
-	if (!a->distinct_is_added)
-		value.display_scale = TB_NONE;
-	add_translated_key(a, &value, 0, a->distinct,
-					   (Expr *) makeRelabelType(expr, exprType((Node *) expr),
-												exprTypmod((Node *) expr),
-												exprCollation((Node *) expr),
-												COERCE_IMPLICIT_CAST),
-					   0);
-	return true;
+	if (a->distinct != NULL)
+		all &= ~(UINT64CONST(1) << (nkeys - 1));
+	return all & ~a->result->hidden;
 }
 
 /* A bit for each key of each set; the keys are complete. */
 static void
-add_sets(Analyzer *a)
+add_sets(TbAnalyzer *a)
 {
-	const TbAggRequest *request = &a->result->request;
+	TbAggAnalysis	   *result = a->result;
+	const TbAggRequest *request = &result->request;
 	int					count = 0;
 	ListCell		   *set;
 	ListCell		   *key;
 
-	a->result->nsets = a->distinct != NULL ? 1 : list_length(request->sets);
-	a->result->sets = palloc0(sizeof(uint64) * Max(a->result->nsets, 1));
-	if (a->distinct != NULL)
-		a->result->sets[0] = (UINT64CONST(1) << (list_length(a->result->keys) - 1)) - 1;
+	if (request->sets != NIL)
+		result->nsets = list_length(request->sets);
+	else
+		result->nsets = a->distinct != NULL || result->folds;
+	result->sets = palloc0(sizeof(uint64) * Max(result->nsets, 1));
+	if (request->sets == NIL)
+		result->sets[0] = visible_keys(a);
 	foreach(set, request->sets)
 	{
 		foreach(key, request->group_clause)
 			if (list_member_int(lfirst(set),
 								lfirst_node(SortGroupClause, key)->tleSortGroupRef))
-				a->result->sets[count] |= UINT64CONST(1) << foreach_current_index(key);
+				result->sets[count] |= bit_of_clause(result, foreach_current_index(key));
 		count++;
 	}
 }
@@ -212,7 +118,7 @@ add_sets(Analyzer *a)
 /* GROUPING() of these keys: in each set a bit for those that it lacks, the last
  * argument's the lowest. */
 static bool
-add_grouping(Analyzer *a, GroupingFunc *function)
+add_grouping(TbAnalyzer *a, GroupingFunc *function)
 {
 	TbOutput  output = {0};
 	int		  nsets = list_length(a->result->request.sets);
@@ -232,36 +138,16 @@ add_grouping(Analyzer *a, GroupingFunc *function)
 	output.kind = TB_OUT_GROUPING;
 	output.second = list_length(a->result->functions) / nsets - 1;
 	output.display = TB_NONE;
-	add_output(a, &output, (Expr *) function, 0);
+	tb_analyzer_add_output(a, &output, (Expr *) function, 0);
 	return true;
 }
 
-/* States follow the keys, which are complete as soon as there is one. */
-static TbAggStates
-states_of(Analyzer *a)
+TbAggStates
+tb_analyzer_states(TbAnalyzer *a)
 {
 	TbAggStates states = {.translator = a->t, .nkeys = list_length(a->result->keys)};
 
 	return states;
-}
-
-/* Keys that print with different scales: the states that tell. Those follow all
- * keys, so the keys are complete. */
-static void
-add_key_displays(Analyzer *a)
-{
-	TbAggStates states = states_of(a);
-	ListCell   *output;
-	ListCell   *value;
-
-	forboth(output, a->outputs, value, a->key_values)
-	{
-		TbOutput *out = lfirst(output);
-
-		out->display = tb_agg_display_column(&states, TB_AGG_MAX, lfirst(value), NULL);
-		out->least_display = tb_agg_display_column(&states, TB_AGG_MIN, lfirst(value),
-												   NULL);
-	}
 }
 
 /* Minima and maxima are the same however often a value comes. */
@@ -277,7 +163,7 @@ is_of_distinct_values(const Aggref *aggref)
 
 /* The column of a state of distinct values, taken from a column of the groups. */
 static uint32
-distinct_column(Analyzer *a, TbAggKind kind, uint32 column, uint32 type, uint32 counter)
+distinct_column(TbAnalyzer *a, TbAggKind kind, uint32 column, uint32 type, uint32 counter)
 {
 	TbDistinct *distinct = palloc0(sizeof(TbDistinct));
 	ListCell   *lc;
@@ -296,9 +182,9 @@ distinct_column(Analyzer *a, TbAggKind kind, uint32 column, uint32 type, uint32 
 /* count, sum, avg of the last key, where there is one; with a filter: where some row of
  * the group has passed it. */
 static void
-distinct_output(Analyzer *a, const Aggref *aggref, const TbValue *filter, TbOutput *out)
+distinct_output(TbAnalyzer *a, const Aggref *aggref, const TbValue *filter, TbOutput *out)
 {
-	TbAggStates		states = states_of(a);
+	TbAggStates		states = tb_analyzer_states(a);
 	int				key = list_length(a->result->keys) - 1;
 	const TbValue  *arg = list_nth(a->key_values, key);
 	uint32			display = ((TbOutput *) list_nth(a->outputs, key))->display;
@@ -329,13 +215,13 @@ distinct_output(Analyzer *a, const Aggref *aggref, const TbValue *filter, TbOutp
 }
 
 static bool
-add_aggref(Analyzer *a, Aggref *aggref)
+add_aggref(TbAnalyzer *a, Aggref *aggref)
 {
 	TbValue		arg;
 	TbValue		filter;
 	TbValue	   *arg_ptr = NULL;
 	TbValue	   *filter_ptr = NULL;
-	TbAggStates states = states_of(a);
+	TbAggStates states = tb_analyzer_states(a);
 	TbOutput	out = {0};
 
 	if (aggref->aggorder != NIL)
@@ -358,7 +244,7 @@ add_aggref(Analyzer *a, Aggref *aggref)
 	}
 	/* The key holds the filter of all with DISTINCT. */
 	if (aggref->aggfilter != NULL &&
-		!(is_of_distinct_values(aggref) && has_common_filter(a)))
+		!(is_of_distinct_values(aggref) && tb_analyzer_has_common_filter(a)))
 	{
 		if (!tb_translate(a->t, aggref->aggfilter, &filter))
 			return translator_refused(a);
@@ -368,19 +254,19 @@ add_aggref(Analyzer *a, Aggref *aggref)
 		distinct_output(a, aggref, filter_ptr, &out);
 	else if (!tb_agg_choose_output(&states, aggref, arg_ptr, filter_ptr, &out))
 		return refuse(a, states.reason);
-	add_output(a, &out, (Expr *) aggref, 0);
+	tb_analyzer_add_output(a, &out, (Expr *) aggref, 0);
 	return true;
 }
 
-static bool
-is_in_scan_tlist(const Analyzer *a, Node *node)
+bool
+tb_analyzer_has_output(const TbAnalyzer *a, Node *node)
 {
 	return tlist_member((Expr *) node, a->result->scan_tlist) != NULL;
 }
 
 /* Their states are made of single values, so these must be the same in all of them. */
 static bool
-add_distinct_argument(Analyzer *a, const Aggref *aggref)
+add_distinct_argument(TbAnalyzer *a, const Aggref *aggref)
 {
 	Expr *arg = linitial_node(TargetEntry, aggref->args)->expr;
 	Oid	  type = exprType((Node *) arg);
@@ -407,7 +293,7 @@ add_distinct_argument(Analyzer *a, const Aggref *aggref)
 
 /* Looks for what aggregates with DISTINCT are of; true (and a reason) if it is no key. */
 static bool
-distinct_walker(Node *node, Analyzer *a)
+distinct_walker(Node *node, TbAnalyzer *a)
 {
 	if (node == NULL)
 		return false;
@@ -419,11 +305,11 @@ distinct_walker(Node *node, Analyzer *a)
 
 /* Collects Aggrefs; true (and a reason) where something else is referred to. */
 static bool
-collect_walker(Node *node, Analyzer *a)
+collect_walker(Node *node, TbAnalyzer *a)
 {
 	if (node == NULL)
 		return false;
-	if (!IsA(node, List) && is_in_scan_tlist(a, node))
+	if (!IsA(node, List) && tb_analyzer_has_output(a, node))
 		return false;
 	switch (nodeTag(node))
 	{
@@ -442,64 +328,69 @@ collect_walker(Node *node, Analyzer *a)
 	}
 }
 
-/* Columns outside of aggregates that depend on keys (PostgreSQL knows from a primary
- * key) become keys too: one more makes no other groups. True if one can not be. */
 static bool
-dependent_walker(Node *node, Analyzer *a)
-{
-	if (node == NULL || IsA(node, Aggref) ||
-		(!IsA(node, List) && is_in_scan_tlist(a, node)))
-		return false;
-	if (IsA(node, Var))
-		return !add_key(a, (Expr *) node, 0);
-	return expression_tree_walker(node, dependent_walker, a);
-}
-
-static bool
-add_keys(Analyzer *a, const TbAggRequest *request)
-{
-	ListCell *lc;
-
-	if (request->distinct_input)
-	{
-		foreach(lc, request->target->exprs)
-			if (!is_in_scan_tlist(a, lfirst(lc)) && !add_key(a, lfirst(lc), 0))
-				return false;
-		a->result->grouped_keys = list_length(a->result->keys);
-		return true;
-	}
-	foreach(lc, request->group_clause)
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-
-		if (!add_key(a, (Expr *) get_sortgroupclause_expr(clause, a->root->processed_tlist),
-					 clause->tleSortGroupRef))
-			return false;
-	}
-	a->result->grouped_keys = list_length(a->result->keys);
-	if (request->sets != NIL || request->group_clause == NIL)
-		return true;
-	return !dependent_walker((Node *) request->target->exprs, a) &&
-		!dependent_walker((Node *) request->having, a);
-}
-
-static bool
-build(Analyzer *a, const TbAggRequest *request)
+build(TbAnalyzer *a, const TbAggRequest *request)
 {
 	if (!request->distinct_input &&
 		(distinct_walker((Node *) request->target->exprs, a) ||
 		 distinct_walker((Node *) request->having, a)))
 		return false;
-	if (!add_keys(a, request) || (a->distinct != NULL && !add_distinct_key(a)))
+	if (!tb_analyzer_add_keys(a))
 		return false;
-	add_key_displays(a);
 	add_sets(a);
 	if (collect_walker((Node *) request->target->exprs, a) ||
-		collect_walker((Node *) request->having, a))
+		collect_walker((Node *) request->having, a) ||
+		(!a->result->folds && collect_walker((Node *) a->result->group_filters, a)))
 		return false;
 	if (a->result->scan_tlist == NIL)
 		return refuse(a, "nothing is grouped or aggregated");
 	return true;
+}
+
+/* Groups of the device by its keys, without that of DISTINCT, of rows that filters have not
+ * dropped yet. */
+static double
+estimate_key_groups(PlannerInfo *root, const TbAggAnalysis *result, List *keys)
+{
+	RelOptInfo *probe_side = result->request.tree->probe_side;
+	double		rows = probe_side->rows;
+	double		groups;
+
+	if (keys == NIL)
+		return 1;
+	/* PostgreSQL estimates how many values a table's filters leave from this. */
+	probe_side->rows = Min(rows * result->late_factor, Max(probe_side->tuples, rows));
+	groups = estimate_num_groups(root, keys,
+								 result->request.rel->rows * result->late_factor, NULL,
+								 NULL);
+	probe_side->rows = rows;
+	return groups;
+}
+
+/* Of rows that have so many combinations of independent keys. */
+static double
+groups_of_pairs(double rows, double pairs)
+{
+	return clamp_row_est(-expm1(-rows / pairs) * pairs);
+}
+
+/* Hidden keys as if they depended neither on others nor on each other: see below. */
+static double
+estimate_hidden_groups(PlannerInfo *root, const TbAggAnalysis *result)
+{
+	List	 *visible = NIL;
+	double	  pairs = 1;
+	ListCell *lc;
+
+	foreach(lc, result->keys)
+	{
+		if (result->hidden & (UINT64CONST(1) << foreach_current_index(lc)))
+			pairs *= estimate_key_groups(root, result, list_make1(lfirst(lc)));
+		else
+			visible = lappend(visible, lfirst(lc));
+	}
+	pairs *= estimate_key_groups(root, result, visible);
+	return groups_of_pairs(result->request.rel->rows * result->late_factor, pairs);
 }
 
 /*
@@ -514,14 +405,17 @@ estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 	double rows = result->request.rel->rows;
 	double pairs;
 
+	keys = list_concat(keys, result->computed);
 	result->result_groups = keys == NIL ? 1 :
 										  estimate_num_groups(root, keys, rows, NULL, NULL);
 	result->groups = result->result_groups;
+	if (result->hidden != 0 || result->group_filters != NIL)
+		result->groups = estimate_hidden_groups(root, result);
 	if (result->distincts == NIL)
 		return;
 	pairs = result->result_groups *
 		estimate_num_groups(root, list_make1(llast(result->keys)), rows, NULL, NULL);
-	result->groups = clamp_row_est(-expm1(-rows / pairs) * pairs);
+	result->groups = groups_of_pairs(rows, pairs);
 }
 
 /* The program is complete: where the states of DISTINCT begin is known. */
@@ -533,7 +427,7 @@ place_distinct(uint32 *column, uint32 begin)
 }
 
 static void
-store_outputs(Analyzer *a)
+store_outputs(TbAnalyzer *a)
 {
 	const TbProgram *program = ((TbStage *) llast(a->result->stages))->program;
 	uint32			 begin = list_length(a->result->keys) + program->aggs.count;
@@ -553,16 +447,20 @@ store_outputs(Analyzer *a)
 }
 
 TbAggAnalysis *
-tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, const char **reason)
+tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filters,
+				  const char **reason)
 {
-	TbJoinProgram *program = tb_join_program_begin(root, request->tree, reason);
-	Analyzer	   a = {0};
+	TbAnalyzer	   a = {0};
+	TbJoinProgram *program = tb_join_program_begin(root, request->tree,
+												   late_filters ? &a.late_filters : NULL,
+												   reason);
 
 	if (program == NULL)
 		return NULL;
 	a.root = root;
 	a.result = palloc0(sizeof(TbAggAnalysis));
 	a.result->request = *request;
+	a.result->late_factor = tb_late_filters_factor(root, a.late_filters);
 	a.t = tb_join_program_translator(program);
 	if (build(&a, request))
 		a.result->stages = tb_join_program_finish(program, TB_SINK_AGGREGATE, &a.reason);

@@ -11,7 +11,7 @@
  * Where equal numerics that print differently may be in one group, all groups are
  * looked at, and kept, before the first is returned: if it matters which of
  * them PostgreSQL would show, it is asked. The same where groups of all keys are folded
- * to those of grouping sets.
+ * to those of grouping sets, or of keys that PostgreSQL computes of them.
  *
  * Owns: the cursor over the run, and the kept groups. Values live in the per-tuple
  * memory context. Called by the executor. Must never fall back after a group has been
@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/shmem/query_counters.h"
@@ -38,6 +39,9 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
 	node->sets = tb_grouping_sets_unpack((CustomScan *) css->ss.ps.plan);
+	if (node->sets != NULL)
+		node->computed = tb_computed_columns_begin(css, cursor->outputs, cursor->noutputs,
+												   node->sets->nkeys);
 	/* The kept plan's tuples are returned in its own kind of slot. */
 	css->ss.ps.resultopsfixed = false;
 }
@@ -63,6 +67,24 @@ keep_row(TbPreAggState *node, TupleTableSlot *slot)
 	ResetExprContext(node->css.ss.ps.ps_ExprContext);
 }
 
+/* The keys of the group in the slot, with those that are computed. False if a filter drops
+ * it. */
+static bool
+complete_keys(TbPreAggState *node, TupleTableSlot *slot, uint32 row)
+{
+	ExprContext	 *econtext = node->css.ss.ps.ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	int			  nkeys = node->sets->nkeys;
+
+	/* Nobody sees the key of DISTINCT. */
+	if (node->sets->ndistincts > 0)
+		slot->tts_isnull[--nkeys] = true;
+	tb_final_row(node->cursor.outputs, nkeys, node->cursor.batch, row, slot->tts_values,
+				 slot->tts_isnull);
+	MemoryContextSwitchTo(old);
+	return node->computed == NULL || tb_computed_columns_add(node->computed, slot);
+}
+
 /* The group as rows of the sets that have all keys, and into those of the others. */
 static bool
 fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
@@ -71,7 +93,11 @@ fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 	uint32		 row = node->cursor.next_row++;
 	const char	*why;
 
-	if (!tb_set_fold_add(fold, node->cursor.batch, row, &why))
+	ResetExprContext(econtext);
+	if (!complete_keys(node, slot, row))
+		return true;
+	if (!tb_set_fold_add(fold, node->cursor.batch, row, slot->tts_values, slot->tts_isnull,
+						 &why))
 	{
 		give_up_on_value(node, why);
 		return false;
@@ -135,6 +161,7 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 	while (tb_run_cursor_advance(cursor))
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!tb_final_is_unambiguous(cursor->outputs, cursor->noutputs, cursor->batch,
 									 cursor->next_row))
 		{
@@ -147,6 +174,8 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 			break;
 	}
 	cursor->finished = true;
+	/* A filter may have dropped the last group. */
+	ExecClearTuple(slot);
 	if (fold != NULL)
 	{
 		if (!cursor->falling_back)
@@ -211,7 +240,8 @@ next_group(ScanState *ss)
 		cursor->returned_row = true;
 		return tb_run_cursor_store(cursor, slot);
 	}
-	if (cursor->finished && !cursor->returned_row && node->program->keys.count == 0)
+	if (cursor->finished && !cursor->returned_row && node->program->keys.count == 0 &&
+		node->sets == NULL)
 		return store_empty(node, slot);
 	return slot;
 }

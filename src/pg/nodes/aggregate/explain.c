@@ -10,6 +10,7 @@
 #include "nodes/execnodes.h"
 #include "utils/lsyscache.h"
 
+#include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/node_explain.h"
@@ -47,32 +48,83 @@ explain_sets(const TbGroupingSets *sets, List *keys, ExplainState *es)
 	ExplainCloseGroup("Grouping Sets", "Grouping Sets", false, es);
 }
 
+/* The filters among the columns of the scan tuple. */
+static List *
+group_filters(const TbPreAggState *node, const CustomScan *plan)
+{
+	List *filters = NIL;
+
+	for (int i = 0; i < node->cursor.noutputs; i++)
+	{
+		const TargetEntry *entry = list_nth_node(TargetEntry, plan->custom_scan_tlist, i);
+
+		if (node->cursor.outputs[i].kind == TB_OUT_GROUP_FILTER)
+			filters = lappend(filters, castNode(RelabelType, entry->expr)->arg);
+	}
+	return filters;
+}
+
+/* The keys of the only set, and what the device groups by to compute some of them. */
+static void
+explain_computed(const TbPreAggState *node, List *keys, ExplainState *es)
+{
+	List	 *visible = NIL;
+	ListCell *lc;
+
+	foreach(lc, keys)
+		if (node->sets->sets[0] & (UINT64CONST(1) << foreach_current_index(lc)))
+			visible = lappend(visible, lfirst(lc));
+	if (visible != NIL)
+		ExplainPropertyList("Group Key", visible, es);
+}
+
+static void
+explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
+{
+	PlanState			 *ps = unconstify(PlanState *, &node->css.ss.ps);
+	const CustomScan	 *plan = (CustomScan *) ps->plan;
+	const TbGroupingSets *sets = node->sets;
+	int					  nkeys = node->program->keys.count;
+	List				 *texts;
+
+	if (sets == NULL)
+	{
+		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys), ps, ancestors, es);
+		return;
+	}
+	if (sets->ndistincts > 0)
+	{
+		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), ps, ancestors, es);
+		tb_explain_list("Distinct Key", key_exprs(plan, nkeys - 1, nkeys), ps, ancestors,
+						es);
+		return;
+	}
+	texts = tb_explain_texts(key_exprs(plan, 0, nkeys + sets->ncomputed), ps, ancestors,
+							 es);
+	if (node->computed == NULL || sets->nsets > 1)
+		explain_sets(sets, texts, es);
+	else
+		explain_computed(node, texts, es);
+	if (node->computed == NULL)
+		return;
+	tb_explain_list("GPU Group Key", key_exprs(plan, 0, nkeys), ps, ancestors, es);
+	tb_explain_filter("Filter of GPU Groups", group_filters(node, plan), ps, ancestors, es);
+	if (es->analyze && group_filters(node, plan) != NIL && !node->cursor.falling_back)
+		ExplainPropertyUInteger("GPU Groups Removed by Filter", NULL,
+								tb_computed_columns_dropped(node->computed), es);
+}
+
 void
 tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	TbPreAggState *node = (TbPreAggState *) css;
-	CustomScan	  *plan = (CustomScan *) css->ss.ps.plan;
 	uint32		   nkeys = node->program->keys.count;
 
 	ExplainPropertyText("Reduction", nkeys == 0 ? "NoGroup" : "Local", es);
 	if (node->cursor.run->nstages > 1)
 		ExplainPropertyText("Combined GpuJoin", "enabled", es);
 	else
-		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))),
-							es);
-	if (node->sets != NULL && node->sets->ndistincts > 0)
-	{
-		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), &css->ss.ps, ancestors,
-						es);
-		tb_explain_list("Distinct Key", key_exprs(plan, nkeys - 1, nkeys), &css->ss.ps,
-						ancestors, es);
-	}
-	else if (node->sets != NULL)
-		explain_sets(node->sets,
-					 tb_explain_texts(key_exprs(plan, 0, nkeys), &css->ss.ps, ancestors,
-									  es),
-					 es);
-	else
-		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys), &css->ss.ps, ancestors, es);
+		ExplainPropertyText("Scan On", tb_stage_run_table_name(node->cursor.run), es);
+	explain_keys(node, ancestors, es);
 	tb_explain_run(&node->cursor, ancestors, es);
 }

@@ -15,6 +15,10 @@
 
 #define NONE (-1)
 
+/* Values of a computed key for one of its inputs. PostgreSQL takes the key for unique among
+ * them; but nobody would group by it if they were not many more. */
+#define COMPUTED_SHARE 0.1
+
 typedef struct EstimatedSet
 {
 	uint64 keys;
@@ -30,30 +34,42 @@ by_keys(const void *left, const void *right)
 		pg_popcount64(((const EstimatedSet *) left)->keys);
 }
 
+/* Whether the set's groups are the device's. */
+static bool
+is_whole(const TbAggAnalysis *analysis, uint64 set)
+{
+	return analysis->computed == NIL && pg_popcount64(set) == list_length(analysis->keys);
+}
+
 static double
 groups_of(PlannerInfo *root, const TbAggAnalysis *analysis, uint64 set)
 {
+	List	 *all = list_concat_copy(analysis->keys, analysis->computed);
 	List	 *keys = NIL;
+	double	  most = analysis->groups;
 	ListCell *lc;
 
-	foreach(lc, analysis->keys)
-		if (set & (UINT64CONST(1) << foreach_current_index(lc)))
-			keys = lappend(keys, lfirst(lc));
+	foreach(lc, all)
+	{
+		if ((set & (UINT64CONST(1) << foreach_current_index(lc))) == 0)
+			continue;
+		keys = lappend(keys, lfirst(lc));
+		if (foreach_current_index(lc) >= list_length(analysis->keys))
+			most = Max(analysis->groups * COMPUTED_SHARE, 1);
+	}
 	return keys == NIL ?
 		1 :
-		Min(estimate_num_groups(root, keys, analysis->request.rel->rows, NULL, NULL),
-			analysis->groups);
+		Min(estimate_num_groups(root, keys, analysis->request.rel->rows, NULL, NULL), most);
 }
 
-/* Those without some key; returns how many. */
+/* Those that are made here; returns how many. */
 static int
 collect_sets(PlannerInfo *root, const TbAggAnalysis *analysis, EstimatedSet *sets)
 {
-	int nkeys = list_length(analysis->keys);
 	int count = 0;
 
 	for (int i = 0; i < analysis->nsets; i++)
-		if (pg_popcount64(analysis->sets[i]) < nkeys)
+		if (!is_whole(analysis, analysis->sets[i]))
 		{
 			sets[count].keys = analysis->sets[i];
 			sets[count++].groups = groups_of(root, analysis, analysis->sets[i]);

@@ -2,7 +2,9 @@
  * gpu_preagg.h - GpuPreAgg: grouping and aggregation of a table, or of a join of
  * tables, on a device.
  *
- *   analyze.c  what of the query it computes: keys, aggregates, outputs
+ *   analyze.c  what of the query it computes: aggregates, outputs
+ *   group_keys.c  what it groups by
+ *   computed_columns.c  keys and filters that PostgreSQL computes of a group's columns
  *   aggregate_states.c  the states of one aggregate, and its value out of them
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
@@ -46,9 +48,16 @@ typedef struct TbAggRequest
 typedef struct TbAggAnalysis
 {
 	TbAggRequest request;
-	List		*keys;			/* Expr: those grouped by, then dependent columns, then
-								 * what aggregates with DISTINCT are of */
+	List		*keys;			/* Expr: those grouped by, then dependent columns, hidden
+								 * keys, what aggregates with DISTINCT are of */
 	int			 grouped_keys;	/* how many are grouped by */
+	List		*clause_keys;	/* int, one a grouping expression: a key; -1, -2...: a
+								 * computed one */
+	List		*computed;		/* Expr: keys that PostgreSQL computes when it folds */
+	uint64		 hidden;		/* bits of keys that are only there to compute others */
+	List		*group_filters; /* Expr: filters that PostgreSQL applies to groups */
+	double		 late_factor;	/* estimated: rows and those of them that pass these */
+	bool		 folds;			/* for grouping sets or computed keys */
 	List		*scan_tlist;	/* TargetEntry: keys, then Aggrefs */
 	TbOutput	*outputs;		/* one an entry of scan_tlist */
 	List		*stages;		/* TbStage */
@@ -67,9 +76,11 @@ typedef struct TbAggAnalysis
 								 * not NIL: the last key is theirs */
 } TbAggAnalysis;
 
-/* analyze.c: NULL, with *reason set, if a device can not compute it. */
+/* analyze.c: NULL, with *reason set, if a device can not compute it. Filters of the probe
+ * side that devices do not have are applied to groups, or, unless `late_filters`, to the
+ * rows that PostgreSQL sends. */
 extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
-										const char **reason);
+										bool late_filters, const char **reason);
 
 /* plan.c: whether a path was added. Quietly: if not, no reason is noted. */
 extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,
@@ -85,6 +96,10 @@ extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel
 extern bool tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 									   RelOptInfo *output_rel, GroupPathExtraData *extra);
 
+/* Conditions that the node's rows must meet: HAVING, and filters where nothing is folded.
+ */
+extern List *tb_preagg_quals(const TbAggAnalysis *analysis);
+
 /* Fills in the path's costs. Per group that is returned: finish it, evaluate HAVING,
  * project. */
 extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
@@ -92,13 +107,14 @@ extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
 
 typedef struct TbPreAggState
 {
-	CustomScanState	 css;
-	TbRunCursor		 cursor;
-	TbProgram		*program; /* of the last stage */
-	TbGroupingSets	*sets;	  /* or NULL */
-	Tuplestorestate *checked; /* all groups, where they are looked at before
-							   * the first is returned, or made of others */
-	TupleTableSlot	*checked_slot;
+	CustomScanState			  css;
+	TbRunCursor				  cursor;
+	TbProgram				 *program;	/* of the last stage */
+	TbGroupingSets			 *sets;		/* or NULL */
+	struct TbComputedColumns *computed; /* of what is folded; or NULL */
+	Tuplestorestate			 *checked;	/* all groups, where they are looked at before
+										 * the first is returned, or made of others */
+	TupleTableSlot			 *checked_slot;
 } TbPreAggState;
 
 /* exec.c */

@@ -14,8 +14,9 @@ typedef enum TbPrivateSets
 {
 	TB_SETS_SETS,	   /* Const, bytea: uint64[] */
 	TB_SETS_FUNCTIONS, /* Const, bytea: int32[] */
-	TB_SETS_OPERATORS, /* OID list, one a key */
-	TB_SETS_DISTINCTS  /* Const, bytea: TbDistinct[] */
+	TB_SETS_OPERATORS, /* OID list, one a key, computed ones included */
+	TB_SETS_DISTINCTS, /* Const, bytea: TbDistinct[] */
+	TB_SETS_COMPUTED   /* int list: how many keys are computed */
 } TbPrivateSets;
 
 List *
@@ -23,14 +24,15 @@ tb_grouping_sets_pack(List *private, const TbGroupingSets *sets)
 {
 	List *operators = NIL;
 
-	for (int i = 0; i < sets->nkeys; i++)
+	for (int i = 0; i < sets->nkeys + sets->ncomputed; i++)
 		operators = lappend_oid(operators, sets->operators[i]);
 	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
-		list_make4(tb_bytes_node(sets->sets, sizeof(uint64) * sets->nsets),
+		list_make5(tb_bytes_node(sets->sets, sizeof(uint64) * sets->nsets),
 				   tb_bytes_node(sets->functions,
 								 sizeof(int32) * sets->nfunctions * sets->nsets),
 				   operators,
-				   tb_bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts));
+				   tb_bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts),
+				   list_make1_int(sets->ncomputed));
 	return private;
 }
 
@@ -47,15 +49,16 @@ tb_grouping_sets_unpack(const CustomScan *plan)
 		return NULL;
 	operators = list_nth(packed, TB_SETS_OPERATORS);
 	result = palloc0(sizeof(TbGroupingSets));
-	result->nkeys = list_length(operators);
+	result->ncomputed = linitial_int(list_nth(packed, TB_SETS_COMPUTED));
+	result->nkeys = list_length(operators) - result->ncomputed;
 	result->sets = tb_node_bytes(packed, TB_SETS_SETS, &size);
 	result->nsets = size / sizeof(uint64);
 	result->functions = tb_node_bytes(packed, TB_SETS_FUNCTIONS, &size);
 	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
 	result->distincts = tb_node_bytes(packed, TB_SETS_DISTINCTS, &size);
 	result->ndistincts = size / sizeof(TbDistinct);
-	copy = palloc(sizeof(Oid) * result->nkeys);
-	for (int i = 0; i < result->nkeys; i++)
+	copy = palloc(sizeof(Oid) * Max(list_length(operators), 1));
+	for (int i = 0; i < list_length(operators); i++)
 		copy[i] = list_nth_oid(operators, i);
 	result->operators = copy;
 	return result;

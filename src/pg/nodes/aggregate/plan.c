@@ -198,6 +198,49 @@ make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *a
 									&costs, analysis->result_groups);
 }
 
+List *
+tb_preagg_quals(const TbAggAnalysis *analysis)
+{
+	/* Else they hold of groups that are not folded yet. */
+	return analysis->folds ?
+		analysis->request.having :
+		list_concat_copy(analysis->group_filters, analysis->request.having);
+}
+
+/*
+ * What it costs that one process computes of groups what PostgreSQL's workers would share
+ * among them, of rows. Nearly all functions say that they cost an operator; those that
+ * devices lack take some microseconds.
+ */
+static Cost
+cost_of_lost_workers(const TbAggAnalysis *analysis)
+{
+	const RelOptInfo *rel = analysis->request.tree->probe_side;
+	int	   exprs = list_length(analysis->computed) + list_length(analysis->group_filters);
+	double rows = analysis->request.rel->rows * analysis->late_factor;
+	int	   workers = 0;
+
+	if (exprs == 0 || max_parallel_workers_per_gather == 0 || !rel->consider_parallel)
+		return 0;
+	workers = compute_parallel_worker(unconstify(RelOptInfo *, rel), rel->pages, -1,
+									  max_parallel_workers_per_gather);
+	return Max(analysis->groups - rows / (workers + 1), 0) * exprs * tb_cost_function();
+}
+
+/* What PostgreSQL computes of groups that come back. */
+static Cost
+cost_of_computed(PlannerInfo *root, const TbAggAnalysis *analysis)
+{
+	QualCost filters;
+	QualCost keys;
+
+	cost_qual_eval(&filters, analysis->group_filters, root);
+	cost_qual_eval(&keys, analysis->computed, root);
+	return filters.startup + keys.startup + cost_of_lost_workers(analysis) +
+		analysis->groups *
+		(filters.per_tuple + keys.per_tuple / Max(analysis->late_factor, 1));
+}
+
 void
 tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned,
 			   Path *path)
@@ -213,9 +256,12 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	/* A look-up and a store. */
 	path->startup_cost += analysis->folded *
 		(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
-	/* With DISTINCT more come back than are returned. */
-	if (analysis->distincts != NIL)
-		path->startup_cost += (analysis->groups - returned) * tb_cost_returned_group();
+	path->startup_cost += cost_of_computed(root, analysis);
+	/* More come back than are returned. */
+	if (analysis->distincts != NIL || analysis->hidden != 0 ||
+		analysis->group_filters != NIL)
+		path->startup_cost += Max(analysis->groups - returned, 0) *
+			tb_cost_returned_group();
 	path->total_cost = path->startup_cost +
 		returned *
 			(cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
@@ -267,6 +313,37 @@ make_tree(PlannerInfo *root, RelOptInfo *rel, const char **reason)
 	return tb_join_tree_noted(root, rel, reason);
 }
 
+/* Of grouping and aggregation alone, without HAVING and what is returned. */
+static Cost
+cost_of(PlannerInfo *root, const TbAggAnalysis *analysis)
+{
+	Path path = {0};
+
+	path.pathtarget = create_empty_pathtarget();
+	path.rows = analysis->result_groups;
+	tb_preagg_cost(root, analysis, analysis->result_groups, &path);
+	return path.total_cost;
+}
+
+/* Filters that devices lack are PostgreSQL's to apply to groups or to the table's rows,
+ * whichever costs less. */
+static TbAggAnalysis *
+analyze(PlannerInfo *root, const TbAggRequest *request, const char **reason)
+{
+	TbAggAnalysis *of_groups = tb_preagg_analyze(root, request, true, reason);
+	TbAggAnalysis *of_rows;
+	const char	  *row_reason;
+
+	if (of_groups != NULL && of_groups->group_filters == NIL)
+		return of_groups;
+	if (of_groups != NULL ? tb_guc_debug_force_offload : request->tree->filters == NIL)
+		return of_groups;
+	of_rows = tb_preagg_analyze(root, request, false, &row_reason);
+	if (of_groups == NULL || of_rows == NULL)
+		return of_groups != NULL ? of_groups : of_rows;
+	return cost_of(root, of_groups) <= cost_of(root, of_rows) ? of_groups : of_rows;
+}
+
 CustomPath *
 tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
 					const char *part)
@@ -287,7 +364,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	}
 	request->tree = make_tree(root, request->rel, &reason);
 	if (request->tree != NULL)
-		analysis = tb_preagg_analyze(root, request, &reason);
+		analysis = analyze(root, request, &reason);
 	if (analysis == NULL)
 	{
 		tb_planning_note(part, "%s", reason);
@@ -352,24 +429,38 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	return true;
 }
 
+/* The grouping expression whose key it is, computed ones behind the device's; NULL: none.
+ */
+static const SortGroupClause *
+clause_of_key(const TbAggAnalysis *analysis, int key)
+{
+	int		  nkeys = list_length(analysis->keys);
+	ListCell *lc;
+
+	foreach(lc, analysis->clause_keys)
+		if (lfirst_int(lc) == (key < nkeys ? key : nkeys - 1 - key))
+			return list_nth_node(SortGroupClause, analysis->request.group_clause,
+								 foreach_current_index(lc));
+	return NULL;
+}
+
 /* What folded groups are told apart by: the clauses' operators; a type's own for columns
  * that depend on keys. */
 static Oid *
 key_operators(const TbAggAnalysis *analysis)
 {
-	Oid		 *operators = palloc(sizeof(Oid) * Max(list_length(analysis->keys), 1));
+	List	 *keys = list_concat_copy(analysis->keys, analysis->computed);
+	Oid		 *operators = palloc(sizeof(Oid) * Max(list_length(keys), 1));
 	ListCell *lc;
 
-	foreach(lc, analysis->keys)
+	foreach(lc, keys)
 	{
-		int key = foreach_current_index(lc);
+		int					   key = foreach_current_index(lc);
+		const SortGroupClause *clause = clause_of_key(analysis, key);
 
-		if (key < list_length(analysis->request.group_clause))
-			operators[key] =
-				list_nth_node(SortGroupClause, analysis->request.group_clause, key)->eqop;
-		else
-			operators[key] = lookup_type_cache(exprType(lfirst(lc)), TYPECACHE_EQ_OPR)
-								 ->eq_opr;
+		operators[key] = clause != NULL ?
+			clause->eqop :
+			lookup_type_cache(exprType(lfirst(lc)), TYPECACHE_EQ_OPR)->eq_opr;
 	}
 	return operators;
 }
@@ -389,6 +480,7 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 	foreach(lc, analysis->distincts)
 		distincts[foreach_current_index(lc)] = *(TbDistinct *) lfirst(lc);
 	sets.nkeys = list_length(analysis->keys);
+	sets.ncomputed = list_length(analysis->computed);
 	sets.nsets = analysis->nsets;
 	sets.sets = analysis->sets;
 	sets.nfunctions = nvalues / analysis->nsets;
@@ -409,7 +501,7 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	int			   columns = list_length(analysis->scan_tlist);
 
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = analysis->request.having;
+	scan->scan.plan.qual = tb_preagg_quals(analysis);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = children;

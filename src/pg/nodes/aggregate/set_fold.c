@@ -20,6 +20,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
+#include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/folded_group.h"
 #include "pg/nodes/aggregate/set_fold.h"
 
@@ -27,6 +28,7 @@
 #define MEMORY_CHECK 1024
 
 #define OUT_OF_RANGE "a sum over folded groups is out of range"
+#define KEYS_DIFFER "equal grouping keys look different"
 
 /* Tables grow; most sets have few groups. */
 #define FIRST_BUCKETS 64
@@ -67,9 +69,18 @@ tb_set_fold_group_bytes(int ncolumns)
 	return tb_folded_group_bytes(ncolumns) + sizeof(TupleHashEntryData) + 128;
 }
 
+static int
+all_keys(const TbGroupingSets *sets)
+{
+	return sets->nkeys + sets->ncomputed;
+}
+
+/* Whether the set's groups are those of the device; never where keys are computed. */
 static bool
 has_all_keys(const TbGroupingSets *sets, int set)
 {
+	if (sets->ncomputed > 0)
+		return false;
 	for (int key = 0; key < sets->nkeys; key++)
 		if ((sets->sets[set] & (UINT64CONST(1) << key)) == 0)
 			return false;
@@ -79,15 +90,16 @@ has_all_keys(const TbGroupingSets *sets, int set)
 static TupleHashTable
 make_groups(TbSetFold *fold, const SetTable *table)
 {
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * fold->sets->nkeys);
-	Oid		   *operators = palloc(sizeof(Oid) * fold->sets->nkeys);
-	Oid		   *collations = palloc(sizeof(Oid) * fold->sets->nkeys);
+	int			nkeys = all_keys(fold->sets);
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * nkeys);
+	Oid		   *operators = palloc(sizeof(Oid) * nkeys);
+	Oid		   *collations = palloc(sizeof(Oid) * nkeys);
 	TupleDesc	desc = fold->keys->tts_tupleDescriptor;
 	Oid		   *functions;
 	FmgrInfo   *hashes;
 	int			count = 0;
 
-	for (int key = 0; key < fold->sets->nkeys; key++)
+	for (int key = 0; key < nkeys; key++)
 	{
 		if ((table->set & (UINT64CONST(1) << key)) == 0)
 			continue;
@@ -169,7 +181,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	TbSetFold	 *fold = palloc0(sizeof(TbSetFold));
-	TupleDesc	  key_desc = CreateTemplateTupleDesc(sets->nkeys);
+	TupleDesc	  key_desc = CreateTemplateTupleDesc(all_keys(sets));
 
 	fold->context = context;
 	fold->node = node;
@@ -179,7 +191,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	fold->folded = tb_folded_groups_make(sets, program);
 	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
 										  ALLOCSET_SMALL_SIZES);
-	for (int key = 0; key < sets->nkeys; key++)
+	for (int key = 0; key < all_keys(sets); key++)
 		TupleDescCopyEntry(key_desc, key + 1, desc, key + 1);
 	fold->keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsVirtual);
 	fold->stored_keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsMinimalTuple);
@@ -194,7 +206,7 @@ static void
 mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 {
 	ExecClearTuple(fold->keys);
-	for (int key = 0; key < fold->sets->nkeys; key++)
+	for (int key = 0; key < all_keys(fold->sets); key++)
 #ifdef TB_MUTANT_ABSENT_KEY_SHOWN
 		fold->keys->tts_isnull[key] = isnull[key];
 #else
@@ -203,7 +215,8 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 	ExecStoreVirtualTuple(fold->keys);
 }
 
-/* The group with the keys that fold->keys has the values of. */
+/* The group with the keys that fold->keys has the values of; NULL if it has a key that is
+ * equal and looks different. */
 static TbResultBatch *
 find_group(TbSetFold *fold, const SetTable *table, const bool *isnull)
 {
@@ -216,6 +229,14 @@ find_group(TbSetFold *fold, const SetTable *table, const bool *isnull)
 	entry = LookupTupleHashEntry(table->groups, fold->keys, &isnew, NULL);
 	if (isnew)
 		entry->additional = tb_folded_group_make(fold->folded, table->context, table->set);
+#ifndef TB_MUTANT_ANY_EQUAL_KEY
+	else if (fold->sets->ncomputed > 0)
+	{
+		ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
+		if (!tb_computed_keys_are_alike(fold->stored_keys, fold->keys, fold->sets->nkeys))
+			return NULL;
+	}
+#endif
 	return entry->additional;
 }
 
@@ -233,30 +254,25 @@ has_room(TbSetFold *fold, const char **why)
 }
 
 bool
-tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row, const char **why)
+tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
+				const Datum *values, const bool *isnull, const char **why)
 {
-	bool		  isnull[TB_MAX_KEYS];
-	int			  nkeys = fold->sets->nkeys;
-	MemoryContext old;
-
 	/* A hash table that is being read takes nothing in. */
 	Assert(fold->next_table == 0 && (fold->ntables == 0 || !fold->tables[0].begun));
 	MemoryContextReset(fold->per_row);
-	old = MemoryContextSwitchTo(fold->per_row);
-	/* Nobody sees the key of DISTINCT. */
-	if (fold->sets->ndistincts > 0)
-		isnull[--nkeys] = true;
-	tb_final_row(fold->outputs, nkeys, batch, row, fold->keys->tts_values, isnull);
-	MemoryContextSwitchTo(old);
+	memcpy(fold->keys->tts_values, values, sizeof(Datum) * all_keys(fold->sets));
 	for (int i = 0; i < fold->ntables; i++)
 	{
-		SetTable *table = &fold->tables[i];
+		SetTable	  *table = &fold->tables[i];
+		TbResultBatch *group;
 
-		if (table->is_root &&
-			!tb_folded_group_add_whole(fold->folded, table->context,
-									   find_group(fold, table, isnull), batch, row))
+		if (!table->is_root)
+			continue;
+		group = find_group(fold, table, isnull);
+		if (group == NULL ||
+			!tb_folded_group_add_whole(fold->folded, table->context, group, batch, row))
 		{
-			*why = OUT_OF_RANGE;
+			*why = group == NULL ? KEYS_DIFFER : OUT_OF_RANGE;
 			return false;
 		}
 	}
@@ -301,14 +317,14 @@ get_keys(TbSetFold *fold, const SetTable *table, TupleHashEntry entry, Datum *va
 {
 	if (entry == NULL)
 	{
-		memset(isnull, true, sizeof(bool) * fold->sets->nkeys);
-		memset(values, 0, sizeof(Datum) * fold->sets->nkeys);
+		memset(isnull, true, sizeof(bool) * all_keys(fold->sets));
+		memset(values, 0, sizeof(Datum) * all_keys(fold->sets));
 		return;
 	}
 	ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
 	slot_getallattrs(fold->stored_keys);
-	memcpy(values, fold->stored_keys->tts_values, sizeof(Datum) * fold->sets->nkeys);
-	memcpy(isnull, fold->stored_keys->tts_isnull, sizeof(bool) * fold->sets->nkeys);
+	memcpy(values, fold->stored_keys->tts_values, sizeof(Datum) * all_keys(fold->sets));
+	memcpy(isnull, fold->stored_keys->tts_isnull, sizeof(bool) * all_keys(fold->sets));
 }
 
 /* The next group of the table; *entry is NULL for one without keys. */
@@ -354,7 +370,7 @@ make_of_another(TbSetFold *fold, SetTable *table, const char **why)
 {
 	SetTable	  *from = smallest_containing(fold, table);
 	TupleHashEntry entry;
-	TbResultBatch *group;
+	TbResultBatch *group, *to;
 
 	make_table(fold, table);
 	from->begun = false;
@@ -365,10 +381,10 @@ make_of_another(TbSetFold *fold, SetTable *table, const char **why)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(fold->per_row);
 		get_keys(fold, from, entry, fold->keys->tts_values, isnull);
-		if (!tb_folded_group_add(fold->folded, table->context,
-								 find_group(fold, table, isnull), group))
+		to = find_group(fold, table, isnull);
+		if (to == NULL || !tb_folded_group_add(fold->folded, table->context, to, group))
 		{
-			*why = OUT_OF_RANGE;
+			*why = to == NULL ? KEYS_DIFFER : OUT_OF_RANGE;
 			return false;
 		}
 		if (!has_room(fold, why))
@@ -400,7 +416,7 @@ let_go(TbSetFold *fold, int returned)
 bool
 tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, const char **why)
 {
-	int nkeys = fold->sets->nkeys;
+	int nkeys = all_keys(fold->sets);
 
 	*why = NULL;
 	for (; fold->next_table < fold->ntables; fold->next_table++)

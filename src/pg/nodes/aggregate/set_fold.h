@@ -8,6 +8,10 @@
  * Aggregates with DISTINCT are one more key for the device, the last: their argument.
  * The only set lacks it. A group of all keys has one of the set's distinct values, so
  * what they count and add is that key, once a group.
+ *
+ * Computed keys (computed_columns.h) stand behind the device's keys: the caller brings
+ * their values with each group of the device. Keys that a device groups by only so that
+ * they can be computed are in no set.
  */
 #ifndef TURBINE_PG_AGGREGATE_SET_FOLD_H
 #define TURBINE_PG_AGGREGATE_SET_FOLD_H
@@ -37,9 +41,10 @@ typedef struct TbDistinct
 /* The sets of a plan, and what GROUPING() is in each. */
 typedef struct TbGroupingSets
 {
-	int				  nkeys;
+	int				  nkeys;	  /* of the device */
+	int				  ncomputed;  /* keys behind them */
 	int				  nsets;
-	const uint64	 *sets;		  /* a bit a key */
+	const uint64	 *sets;		  /* a bit a key, computed ones included */
 	int				  nfunctions;
 	const int32		 *functions;  /* [function][set] */
 	const Oid		 *operators;  /* equality, one a key */
@@ -52,15 +57,16 @@ typedef struct TbSetFold TbSetFold;
 /* About what a folded group takes whose rows have so many columns. */
 extern Size tb_set_fold_group_bytes(int ncolumns);
 
-/* Rows have the columns of `desc`, of which the keys come first. Lives in the current
- * context. */
+/* Rows have the columns of `desc`, of which the keys come first, computed ones last among
+ * them. Lives in the current context. */
 extern TbSetFold *tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets,
 									const TbProgram *program, const TbOutput *outputs,
 									int noutputs, TupleDesc desc);
 
-/* Takes a group of all keys. False, with *why, if its sets can not be computed here. */
+/* Takes a group of all keys, whose values those are; they are not kept. False, with *why,
+ * if its sets can not be computed here. */
 extern bool tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
-							const char **why);
+							const Datum *values, const bool *isnull, const char **why);
 
 /* The group of all keys as a row of the first, second... set that has them all;
  * false: there is no further such set. */

@@ -45,7 +45,7 @@ add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
 TbProjection *
 tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, const char **reason)
 {
-	TbJoinProgram *program = tb_join_program_begin(root, tree, reason);
+	TbJoinProgram *program = tb_join_program_begin(root, tree, NULL, reason);
 	TbProjection  *projection;
 
 	if (program == NULL)

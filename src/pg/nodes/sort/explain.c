@@ -211,8 +211,7 @@ tb_sort_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	if (stats != NULL && stats->service.fallback == TB_FALLBACK_NONE)
 		show_figures(&shower, stats);
 	if (rows && run->nstages == 1)
-		ExplainPropertyText("Scan On", get_rel_name(linitial_oid(tb_private_relids(plan))),
-							es);
+		ExplainPropertyText("Scan On", tb_stage_run_table_name(run), es);
 	if (rows)
 		tb_join_explain(css, ancestors, es);
 	else

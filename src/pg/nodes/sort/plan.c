@@ -222,9 +222,9 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
 										   tb_sort_distinct_pathkeys(root);
 	if (ndistinct > 0)
 		plan->returned = estimate_distinct(root, plan->returned);
-	/* HAVING drops groups after they came back. */
+	/* HAVING drops groups after they came back, and so do PostgreSQL's filters. */
 	if (plan->request.order &&
-		(plan->request.groups == NULL || plan->input->groups->request.having == NIL))
+		(plan->request.groups == NULL || tb_preagg_quals(plan->input->groups) == NIL))
 		limit = rows_needed(parse);
 	if (limit != TB_NO_LIMIT)
 	{
@@ -278,9 +278,11 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 	else if (input->groups->distincts != NIL)
 		*reason =
 			"values of aggregates with DISTINCT are made of groups when these have come back";
-	else if (input->groups->request.having != NIL &&
+	else if (input->groups->folds)
+		*reason = "PostgreSQL folds the groups when these have come back";
+	else if (tb_preagg_quals(input->groups) != NIL &&
 			 (request->windows != NIL || request->distinct))
-		*reason = "HAVING below window functions or DISTINCT ON";
+		*reason = "HAVING or a filter of groups below window functions or DISTINCT ON";
 	else
 		return true;
 	return false;
@@ -504,7 +506,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	CustomScan		  *scan = makeNode(CustomScan);
 
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = input->groups != NULL ? input->groups->request.having : NIL;
+	scan->scan.plan.qual = input->groups != NULL ? tb_preagg_quals(input->groups) : NIL;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = children;

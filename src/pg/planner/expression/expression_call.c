@@ -28,6 +28,9 @@
 /* x IN (...) of up to so many constants is spelled out, a comparison each. */
 #define MAX_SPELLED_OUT 16
 
+/* Halving a list once, in integer comparisons: mostly a mispredicted jump. */
+#define SEARCH_STEP_COST 8
+
 typedef enum CollationNeed
 {
 	NEEDS_DETERMINISTIC, /* compares bytes for equality, or searches */
@@ -436,6 +439,32 @@ numeric_element_fits(TbTypeInfo *info, const TbValue *operand)
 	return true;
 }
 
+/* x = ANY (...), or x <> ALL (...) */
+static bool
+is_equality(Oid operator, bool any)
+{
+	Oid equality = any ? operator: get_negator(operator);
+
+	return OidIsValid(equality) && get_mergejoin_opfamilies(equality) != NIL;
+}
+
+/*
+ * Of looking for a value in a list, in integer comparisons: sorted ones are halved, others
+ * gone through. Lengths are rounded up to powers of four, so that programs differ little.
+ */
+static uint32
+search_cost(int length, uint8 type, bool equality, int row)
+{
+	bool sorted = equality && !tb_type_is_text(type) && type != TB_TYPE_NUM128 &&
+		type != TB_TYPE_FLOAT4 && type != TB_TYPE_FLOAT8 && type != TB_TYPE_BOOL;
+	uint32 rounded = 16;
+	uint32 steps = 4;
+
+	for (; rounded < (uint32) length && rounded < 1 << 24; rounded *= 4)
+		steps += 2;
+	return sorted ? steps * SEARCH_STEP_COST : rounded * tb_functions[row].cost;
+}
+
 static bool
 search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *value)
 {
@@ -464,6 +493,9 @@ search_array(TbTranslator *t, ScalarArrayOpExpr *expr, List *elements, TbValue *
 	/* An element may be NULL even where the array is not. */
 	*value = tb_builder_expr(t->builder, expr->useOr ? TB_EXPR_ANY : TB_EXPR_ALL,
 							 tb_simple_type(TB_TYPE_BOOL), row, 2, args, true);
+	tb_builder_add_cost(t->builder, value,
+						search_cost(list_length(elements), info.type,
+									is_equality(expr->opno, expr->useOr), row));
 	return true;
 }
 

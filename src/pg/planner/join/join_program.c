@@ -25,7 +25,10 @@
 
 #include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_program.h"
+#include "pg/planner/join/late_filters.h"
+#include "pg/planner/join/serial_paths.h"
 #include "pg/planner/program/layout_program.h"
+#include "pg/planner/relation_check.h"
 #include "pg/planner/join/pruning_keys.h"
 
 typedef struct JoinSide JoinSide;
@@ -44,12 +47,15 @@ struct JoinSide
 {
 	TbTranslator t;
 	TbJoinTree	*tree;
+	Path		*source;	   /* of the rows of another plan; NULL: a table is read */
 	Relation	 relation;	   /* NULL: rows of another plan */
 	List		*joins;		   /* SideJoin */
+	List		*filters;	   /* RestrictInfo: of the tree's, those in the program */
 	List		*pruning_keys; /* TbPruningKey */
 	int			 last_full;	   /* index of the last FULL join; -1: none */
 	uint32		 join_table;   /* number, of inner sides */
 	bool		 needed;	   /* its rows; of FULL joins the probe side's are not */
+	bool		 is_main;
 };
 
 struct TbJoinProgram
@@ -57,6 +63,7 @@ struct TbJoinProgram
 	PlannerInfo *root;
 	JoinSide	*main;
 	uint32		 ntables;
+	List	   **late_filters; /* of the main side; NULL: there must be none */
 	const char	*reason;
 };
 
@@ -122,19 +129,47 @@ resolve_column(TbTranslator *t, Var *var, TbValue *value)
 	return tb_refuse(t, "a column of another table");
 }
 
+/* A FULL join is a barrier: filters below it must be there before. */
+static bool
+may_be_late(const TbJoinProgram *program, const JoinSide *side)
+{
+	return side->is_main && program->late_filters != NULL && side->last_full < 0;
+}
+
+/* Whether it is one of the side's table, and not of joined rows. */
+static bool
+is_own_filter(const JoinSide *side, const RestrictInfo *rinfo)
+{
+	return list_member_ptr(side->tree->probe_side->baserestrictinfo, rinfo);
+}
+
 static bool
 add_filters(TbJoinProgram *program, JoinSide *side)
 {
+	List	 *late = NIL;
 	ListCell *lc;
 
 	foreach(lc, side->tree->filters)
 	{
-		TbValue value;
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		TbValue		  value;
 
-		if (!tb_translate(&side->t, lfirst_node(RestrictInfo, lc)->clause, &value))
+		/* Those are the plan's. */
+		if (side->source != NULL && is_own_filter(side, rinfo))
+			continue;
+		if (!tb_must_follow_late_filters(rinfo, late) &&
+			tb_translate(&side->t, rinfo->clause, &value))
+		{
+			tb_builder_add_filter(side->t.builder, &value);
+			side->filters = lappend(side->filters, rinfo);
+		}
+		else if (may_be_late(program, side))
+			late = lappend(late, rinfo);
+		else
 			return refuse(program, side->t.reason);
-		tb_builder_add_filter(side->t.builder, &value);
 	}
+	if (side->is_main && program->late_filters != NULL)
+		*program->late_filters = late;
 	return true;
 }
 
@@ -274,7 +309,8 @@ add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids ou
 	return true;
 }
 
-static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed);
+static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed,
+						   bool is_main);
 
 static bool
 add_joins(TbJoinProgram *program, JoinSide *side)
@@ -289,7 +325,8 @@ add_joins(TbJoinProgram *program, JoinSide *side)
 		join->join = lfirst(lc);
 		join->shown = palloc0(sizeof(TbStageJoin));
 		join->inner = make_side(program, join->join->inner,
-								needs_inner(side, join->join, foreach_current_index(lc)));
+								needs_inner(side, join->join, foreach_current_index(lc)),
+								false);
 		if (join->inner == NULL)
 			return false;
 		join->inner->join_table = program->ntables++;
@@ -319,39 +356,92 @@ end_side(JoinSide *side)
 		table_close(side->relation, NoLock);
 }
 
+/* Starts the translation of what reads a table, or rows of another plan. */
+static void
+begin_translation(TbJoinProgram *program, JoinSide *side)
+{
+	const TbJoinTree *tree = side->tree;
+
+	tb_translator_init(&side->t, program->root, tree->probe_side->relid,
+					   side->relation ? RelationGetDescr(side->relation) : NULL);
+	if (side->last_full >= 0)
+		tb_builder_expect_full_join(side->t.builder, side->last_full);
+	if (tree->partitions != NULL && side->relation != NULL)
+		tb_builder_set_partitions(side->t.builder, tree->partitions);
+	side->t.resolve = resolve_column;
+	side->t.resolver = side;
+}
+
+/* Whether the engine has all filters of the table itself. */
+static bool
+has_own_filters(JoinSide *side)
+{
+	ListCell *lc;
+
+	foreach(lc, side->tree->filters)
+	{
+		TbValue value;
+
+		if (is_own_filter(side, lfirst(lc)) &&
+			!tb_translate(&side->t, lfirst_node(RestrictInfo, lc)->clause, &value))
+			return false;
+	}
+	return true;
+}
+
+/* A table with filters that the engine lacks: PostgreSQL's plan of it, which applies all of
+ * them, and whose rows are sent. */
+static bool
+read_by_plan(TbJoinProgram *program, JoinSide *side)
+{
+	RelOptInfo	  *rel = side->tree->probe_side;
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, program->root);
+	const char	  *refused = side->t.reason;
+	const char	  *reason;
+
+	/* A FULL join's rows without a match become rows of the table that streams. */
+	if (side->last_full < 0 && tb_rows_qualify(program->root, rel, rte, &reason))
+		side->source = tb_serial_path_of_input(program->root, rel);
+	if (side->source == NULL)
+		return refuse(program, refused);
+	table_close(side->relation, NoLock);
+	side->relation = NULL;
+	begin_translation(program, side);
+	return true;
+}
+
 static JoinSide *
-make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed)
+make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed, bool is_main)
 {
 	JoinSide	  *side = palloc0(sizeof(JoinSide));
 	RangeTblEntry *rte = planner_rt_fetch(tree->probe_side->relid, program->root);
 
 	side->tree = tree;
 	side->needed = needed;
+	side->is_main = is_main;
 	side->last_full = last_full_join(tree);
+	side->source = tree->source;
 	/* Locked since the query was parsed; the descriptor is the relcache's. */
-	if (tree->source == NULL)
+	if (side->source == NULL)
 		side->relation = table_open(rte->relid, NoLock);
-	tb_translator_init(&side->t, program->root, tree->probe_side->relid,
-					   side->relation ? RelationGetDescr(side->relation) : NULL);
-	if (side->last_full >= 0)
-		tb_builder_expect_full_join(side->t.builder, side->last_full);
-	if (tree->partitions != NULL)
-		tb_builder_set_partitions(side->t.builder, tree->partitions);
-	side->t.resolve = resolve_column;
-	side->t.resolver = side;
-	if (add_joins(program, side) && add_filters(program, side))
+	begin_translation(program, side);
+	if ((side->source != NULL || may_be_late(program, side) || has_own_filters(side) ||
+		 read_by_plan(program, side)) &&
+		add_joins(program, side) && add_filters(program, side))
 		return side;
 	end_side(side);
 	return NULL;
 }
 
 TbJoinProgram *
-tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree, const char **reason)
+tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree, List **late_filters,
+					  const char **reason)
 {
 	TbJoinProgram *program = palloc0(sizeof(TbJoinProgram));
 
 	program->root = root;
-	program->main = make_side(program, tree, true);
+	program->late_filters = late_filters;
+	program->main = make_side(program, tree, true, true);
 	if (program->main != NULL)
 		return program;
 	*reason = program->reason;
@@ -446,7 +536,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	const TbPartitions *partitions = side->tree->partitions;
 	TbWork			   *work = &stage->info.work;
 
-	if (partitions == NULL)
+	if (partitions == NULL || side->source != NULL)
 		return true;
 	if (!tb_layout_programs(stage->program, partitions, &stage->layouts,
 							&stage->leaf_layouts, &program->reason))
@@ -505,7 +595,10 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	TbStage		 *stage = palloc0(sizeof(TbStage));
 	RelOptInfo	 *rel = side->tree->probe_side;
 	TbProgramCost cost;
-	ListCell	 *lc;
+	List  *late = side->is_main && program->late_filters != NULL ? *program->late_filters :
+																   NIL;
+	double factor = tb_late_filters_factor(program->root, late);
+	ListCell *lc;
 
 	/* First, for it says which outputs the tables must have. */
 	stage->program = tb_builder_finish(side->t.builder, sink, &stage->params, &cost);
@@ -517,26 +610,33 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.brin_plan = -1;
 	stage->info.needed = side->needed && side->last_full < 0;
 	stage->info.pruner = -1;
-	stage->info.work = tb_cost_work(stage->info.relid, rel, rel->rows, &cost);
-	stage->info.work.may_be_fed = side->tree->source == NULL;
+	stage->info.late_filters = late != NIL;
+	stage->info.work = tb_cost_work(stage->info.relid, rel, rel->rows * factor, &cost);
+	stage->info.work.may_be_fed = side->source == NULL;
+	if (side->source != NULL)
+	{
+		stage->info.work.pages = 0;
+		stage->info.work.rows = side->source->rows;
+		stage->info.work.passing = side->source->rows;
+	}
 	if (!describe_partitions(program, side, stage))
 		return false;
 	if (stage->partitions != NULL)
 		choose_leaf_indexes(program->root, stage);
-	else if (side->tree->source == NULL)
+	else if (side->source == NULL)
 		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
-	stage->info.work.reaching = side->joins != NIL ? side->tree->rows :
+	stage->info.work.reaching = side->joins != NIL ? side->tree->rows * factor :
 													 stage->info.work.passing;
 	if (sink == TB_SINK_BUILD)
 		stage->info.work.built = side->tree->rows;
 	if (sink == TB_SINK_PROJECT)
 		stage->info.work.projected = side->tree->rows;
-	stage->source = side->tree->source;
+	stage->source = side->source;
 	if (stage->source != NULL && !find_source_columns(program, side, stage))
 		return false;
 	stage->reference = reference_to(side);
-	stage->filters = get_actual_clauses(side->tree->filters);
-	describe_joins(stage, side, rel->rows);
+	stage->filters = get_actual_clauses(side->filters);
+	describe_joins(stage, side, rel->rows * factor);
 	foreach(lc, side->joins)
 	{
 		SideJoin *join = lfirst(lc);

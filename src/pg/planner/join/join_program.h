@@ -17,9 +17,13 @@ typedef struct TbJoinProgram TbJoinProgram;
 /*
  * Starts the programs of a tree, filters and joins added. NULL with *reason if
  * a device can not do some part of it. Tables are opened until tb_join_program_end.
+ *
+ * Filters of the probe side that devices do not have (RestrictInfo) are left to the caller
+ * in *late_filters, in PostgreSQL's order; it must apply them to what comes out. NULL: it
+ * can not.
  */
 extern TbJoinProgram *tb_join_program_begin(PlannerInfo *root, TbJoinTree *tree,
-											const char **reason);
+											List **late_filters, const char **reason);
 
 /* Adds to the main program; columns of every table are known. */
 extern TbTranslator *tb_join_program_translator(TbJoinProgram *program);

@@ -415,8 +415,8 @@ own_cost(TbExpr *expr)
 			break;
 		case TB_EXPR_ANY:
 		case TB_EXPR_ALL:
-			/* The array's length is unknown here; 16 elements are not rare. */
-			expr->cost += 16 * tb_functions[expr->index].cost;
+			/* Of one element; whoever knows more adds it. */
+			expr->cost += tb_functions[expr->index].cost;
 			break;
 		case TB_EXPR_GREATEST:
 		case TB_EXPR_LEAST:
@@ -460,6 +460,12 @@ tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info, uint32 index, 
 	}
 	own_cost(&expr);
 	return make_value(add_expr(builder, expr, list), info, nullable);
+}
+
+void
+tb_builder_add_cost(TbBuilder *builder, const TbValue *value, uint32 cost)
+{
+	builder->exprs[value->expr].expr.cost += cost;
 }
 
 void

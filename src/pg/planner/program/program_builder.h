@@ -100,6 +100,10 @@ extern TbValue tb_builder_param(TbBuilder *builder, Expr *expr, TbTypeInfo info,
 extern TbValue tb_builder_expr(TbBuilder *builder, TbExprOp op, TbTypeInfo info,
 							   uint32 index, int nargs, const TbValue *args, bool nullable);
 
+/* Before the expression is an operand of others: what it costs besides, in integer
+ * comparisons. Costs are bytes of the program, so equal ones share their code. */
+extern void tb_builder_add_cost(TbBuilder *builder, const TbValue *value, uint32 cost);
+
 extern void tb_builder_add_filter(TbBuilder *builder, const TbValue *value);
 extern void tb_builder_add_key(TbBuilder *builder, const TbValue *value);
 

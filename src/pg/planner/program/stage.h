@@ -18,18 +18,19 @@
 /* Plain data: travels as bytes. */
 typedef struct TbStageInfo
 {
-	Oid	   relid;		/* the table; InvalidOid: rows of a plan */
-	uint32 join_table;	/* number of the table that it builds */
-	int32  source_plan; /* rows of a plan: its index among the node's
-						 * child plans; else -1 */
+	Oid	   relid;		 /* the table; InvalidOid: rows of a plan */
+	uint32 join_table;	 /* number of the table that it builds */
+	int32  source_plan;	 /* rows of a plan: its index among the node's
+						  * child plans; else -1 */
 	int32  nsource_columns;
-	int32  brin_plan;	/* the same of the index scan that tells which
-						 * blocks of the table are read; -1: all are */
-	bool   needed;		/* no row here: no row of the whole query */
-	int32  nleaves;		/* of a partitioned table; else 0 */
-	int32  pruned;		/* partitions that are not among them */
-	int32  pruner;		/* what prunes leaves when values are known: its index
-						 * among the child plans; -1: nothing */
+	int32  brin_plan;	 /* the same of the index scan that tells which
+						  * blocks of the table are read; -1: all are */
+	bool   needed;		 /* no row here: no row of the whole query */
+	bool   late_filters; /* rows that come out have not met all filters yet */
+	int32  nleaves;		 /* of a partitioned table; else 0 */
+	int32  pruned;		 /* partitions that are not among them */
+	int32  pruner;		 /* what prunes leaves when values are known: its index
+						  * among the child plans; -1: nothing */
 	TbWork work;
 } TbStageInfo;
 

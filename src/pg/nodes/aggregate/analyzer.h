@@ -1,0 +1,57 @@
+/*
+ * analyzer.h - what the files of GpuPreAgg's analysis share; nobody else includes it.
+ *
+ *   analyze.c     aggregates, outputs, sets, estimates
+ *   group_keys.c  what the device groups by, and what PostgreSQL computes of it
+ */
+#ifndef TURBINE_PG_AGGREGATE_ANALYZER_H
+#define TURBINE_PG_AGGREGATE_ANALYZER_H
+
+#include "postgres.h"
+
+#include "pg/nodes/aggregate/aggregate_states.h"
+#include "pg/nodes/aggregate/gpu_preagg.h"
+
+typedef struct TbAnalyzer
+{
+	PlannerInfo	  *root;
+	TbTranslator  *t;				  /* of the main program */
+	TbAggAnalysis *result;
+	List		  *late_filters;	  /* RestrictInfo: those that the program lacks */
+	List		  *outputs;			  /* TbOutput * */
+	List		  *key_values;		  /* TbValue * */
+	Expr		  *distinct;		  /* argument of aggregates with DISTINCT, or NULL */
+	bool		   distinct_is_added; /* by one of them; else it is only counted */
+	Expr		  *distinct_filter;	  /* FILTER of the first of them, or NULL */
+	bool		   filters_differ;	  /* not all of them have that */
+	bool		   some_unfiltered;	  /* one of them has none */
+	const char	  *reason;
+} TbAnalyzer;
+
+/* Notes why not; returns false. */
+static inline bool
+tb_analyzer_refuse(TbAnalyzer *a, const char *reason)
+{
+	a->reason = reason;
+	return false;
+}
+
+/* analyze.c: a column of the scan tuple more. */
+extern void tb_analyzer_add_output(TbAnalyzer *a, const TbOutput *output, Expr *expr,
+								   Index sortgroupref);
+extern bool tb_analyzer_has_output(const TbAnalyzer *a, Node *node);
+
+/* Whether all aggregates with DISTINCT have the same FILTER. */
+extern bool tb_analyzer_has_common_filter(const TbAnalyzer *a);
+
+/* States follow the keys, which are complete as soon as there is one. */
+extern TbAggStates tb_analyzer_states(TbAnalyzer *a);
+
+/*
+ * group_keys.c: all keys of the request, those of DISTINCT and computed ones too, as the
+ * first columns of the scan tuple. False, with the reason, if there is one that can not be
+ * computed.
+ */
+extern bool tb_analyzer_add_keys(TbAnalyzer *a);
+
+#endif
