@@ -69,6 +69,8 @@ SELECT to_char(free, '9.999'), count(*) FROM log GROUP BY 1;
 SELECT trim_scale(free), count(*) FROM log GROUP BY 1;
 SELECT to_number(free::text, '9.99'), count(*) FROM log GROUP BY 1;
 SELECT (url || '') COLLATE blind, count(*) FROM log GROUP BY 1;
+SELECT (CASE WHEN id % 2 = 0 THEN upper(host) ELSE host END) COLLATE blind, count(*) FROM log GROUP BY 1;
+SELECT (k || '.' || repeat('0', id % 3 + 1))::numeric, count(*) FROM log GROUP BY 1;
 SELECT upper(name) COLLATE blind, count(*) FROM log GROUP BY 1;
 SELECT count(*) FROM (SELECT count(*) FROM log GROUP BY (CASE WHEN k % 2 = 0 THEN 'a' ELSE 'A' END) COLLATE blind) x;
 -- Constant and repeated keys.
