@@ -96,7 +96,7 @@ class Cycles:
         try:
             for _ in range(50):
                 self.ask()
-        except (ConnectionLost, DatabaseError):
+        except (ConnectionLost, DatabaseError, OSError):
             pass
 
     def kill_service(self):

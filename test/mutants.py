@@ -43,8 +43,6 @@ MUTANTS = (
     Mutant("absent_key_shown", "rows of a grouping set show keys that it lacks", ("run_sql.py", "--only", "grouping_sets")),
     Mutant("null_is_distinct", "aggregates with DISTINCT take NULL for a value",
            ("run_sql.py", "--only", "distinct_beside_plain")),
-    Mutant("any_equal_key", "of computed keys that are equal and look different any is shown",
-           ("run_sql.py", "--only", "late_parts")),
     Mutant("no_group_filter", "filters of groups let all of them pass", ("run_sql.py", "--only", "late_parts")),
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),
     Mutant("page_not_fed", "a feeder leaves out the last page of what it has taken",

@@ -229,14 +229,12 @@ find_group(TbSetFold *fold, const SetTable *table, const bool *isnull)
 	entry = LookupTupleHashEntry(table->groups, fold->keys, &isnew, NULL);
 	if (isnew)
 		entry->additional = tb_folded_group_make(fold->folded, table->context, table->set);
-#ifndef TB_MUTANT_ANY_EQUAL_KEY
 	else if (fold->sets->ncomputed > 0)
 	{
 		ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
 		if (!tb_computed_keys_are_alike(fold->stored_keys, fold->keys, fold->sets->nkeys))
 			return NULL;
 	}
-#endif
 	return entry->additional;
 }
 
