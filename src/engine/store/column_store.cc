@@ -23,6 +23,9 @@ namespace {
 /* Evicted at once, of the capacity: looking for what is old takes long. */
 constexpr uint64_t kEvictedShare = 16;
 
+/* A store has room if so much of the capacity is free: more than is evicted at once. */
+constexpr uint64_t kRoomShare = 8;
+
 /* Seconds for which a segment counts as found lately. */
 constexpr uint32_t kLately = 600;
 
@@ -407,6 +410,7 @@ void StoredTable::note_filled(const DecodedBlocks& decoded) {
 /* Takes the lock. All blocks of the file are taken for as full as these. */
 bool StoredTable::admits(const DecodedBlocks& decoded) {
   if (pinned_.load(std::memory_order_relaxed)) return true;
+  if (store_.used() < store_.capacity_ - store_.capacity_ / kRoomShare) return true;
   constexpr uint64_t kValueBytes = 3;  // of a code, about
   uint64_t rows = 0;
   for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)

@@ -318,6 +318,26 @@ TEST_F(ColumnStoreTest, TablesReadInTurnKeepAPartEach) {
   EXPECT_GE(found, kSegments / 2) << "the cache holds " << kSegments;
 }
 
+TEST_F(ColumnStoreTest, AStoreWithRoomTakesAllAgain) {
+  add(0, 7, {0});
+  ColumnStore small(40 * store_.used());
+  const uint64_t lsn = 7;
+  const std::vector<uint8_t> all(400 * TB_SEGMENT_BLOCKS / 8, 0xff);
+  const auto fill = [&](const TbFileIdentity& file, uint32_t segments) {
+    auto table = small.table(file);
+    table->column_numbers({{1, TB_TYPE_INT4, ""}});
+    const StoredTable::Known known{400 * TB_SEGMENT_BLOCKS, &lsn, all.data()};
+    table->find({0}, known);
+    for (uint32_t i = 0; i < segments; i++) small.add(*table, decoded(i, lsn, {0}));
+    return table->find({0}, known).good.size();
+  };
+  fill({9, 9, 1, 0, 9, 9}, 400);
+  EXPECT_LT(fill({9, 9, 2, 0, 9, 9}, 30), 30u) << "full of what nobody finds";
+  small.drop(9, 9, 1);
+  small.drop(9, 9, 2);
+  EXPECT_EQ(fill({9, 9, 3, 0, 9, 9}, 30), 30u);
+}
+
 TEST_F(ColumnStoreTest, EmptyTablesAreForgotten) {
   const uint32_t many = 3000;
   std::weak_ptr<StoredTable> first = store_.table({7, 7, 0, 0, 7, 7});
