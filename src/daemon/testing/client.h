@@ -148,6 +148,11 @@ class Client {
     prepare.program_size = static_cast<uint32_t>(blob.size());
     send_struct(TB_MSG_PREPARE, prepare, std::string(blob.begin(), blob.end()));
   }
+  /* Whether the service has ended the connection. */
+  bool closed() const {
+    char byte;
+    return recv(socket_.get(), &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
   const TbReady& ready() const { return ready_; }
   int memory_fd() const { return fd_.get(); }
   uint8_t* slot(uint32_t i) const { return memory_ + ready_.first_slot_offset + i * ready_.slot_size; }
