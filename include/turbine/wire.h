@@ -50,6 +50,10 @@
  * later read from. Partitions whose tuples are laid out otherwise than the QUERY's
  * program says have a LAYOUT, sent before their first chunk.
  *
+ * Files of columns (Arrow, Parquet) are parts of a query's input as well: after READY, FILES with
+ * the descriptor of one, as file 0, and FILE_PART. D reads them itself, and no chunk comes of
+ * them. Their leaves may stand beside a heap's in one partitioned table.
+ *
  * Between queries B may ask what the column cache holds (CACHE_REPORT, CACHE_REPORTED), and
  * have it forget a file (CACHE_DROP, CACHE_DROPPED).
  *
@@ -76,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 12
+#define TB_WIRE_VERSION 13
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -112,7 +116,8 @@ typedef enum TbMessageType
 	TB_MSG_CACHE_REPORT,   /* no payload */
 	TB_MSG_CACHE_REPORTED, /* TbCacheReported */
 	TB_MSG_CACHE_DROP,	   /* TbFileIdentity: of one relation, whatever inode and birth */
-	TB_MSG_CACHE_DROPPED   /* TbCacheDropped */
+	TB_MSG_CACHE_DROPPED,  /* TbCacheDropped */
+	TB_MSG_FILE_PART	   /* TbFilePart; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -393,6 +398,38 @@ typedef struct TbSegmentsTaken
 	 * if any are excluded, as many again for these */
 } TbSegmentsTaken;
 
+/*
+ * A file of columns that is a part of the input: file 0 of the FILES before. D reads the
+ * columns that the program's source has, of those batches (Arrow's record batches, Parquet's
+ * row groups) that may have a row that passes. A file that has not what is asked for, or
+ * a value that the column's type can not hold, is a FAILED with reason VALUE.
+ */
+typedef enum TbFileFormat
+{
+	TB_FILE_ARROW = 1, /* IPC file */
+	TB_FILE_PARQUET
+} TbFileFormat;
+
+#define TB_FILE_PART_ENDS 0x01u /* the last part: no INPUT_END comes */
+typedef struct TbFilePart
+{
+	uint32_t part;	   /* numbered with those of SEGMENTS */
+	uint32_t format;   /* TbFileFormat */
+	uint32_t flags;
+	uint32_t ncolumns; /* of the program's source */
+	/* TbFileColumn columns[ncolumns]; the bytes that they point to */
+} TbFilePart;
+
+/* A column's name in the file; or a value that all rows have, which is not in the file. */
+typedef struct TbFileColumn
+{
+	uint32_t is_constant;
+	uint32_t is_null;	  /* the constant */
+	uint32_t offset;	  /* name, or the constant if it is a text: from the end of columns[] */
+	uint32_t length;
+	uint64_t constant[2]; /* of other types: as in a parameter block */
+} TbFileColumn;
+
 /* A column of the cache. */
 typedef struct TbCachedColumn
 {
@@ -566,6 +603,8 @@ typedef struct TbQueryDone
 	uint64_t	sort_us;		   /* result plan: windows, order, limit */
 	uint64_t	rows_sorted;	   /* rows that it was given */
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
+	uint64_t	file_batches;		   /* of FILE_PARTs */
+	uint64_t	file_batches_excluded; /* of these: their statistics say that no row passes */
 	uint64_t	phase_ns[TB_PHASE_COUNT];	   /* PROFILE: from READY until now, each moment
 												* shared by what threads and streams were at; WAIT:
 												* nothing was done */

@@ -467,7 +467,7 @@ void DecodeEmitter::gpu_note(llvm::Value* status, llvm::Value* id) {
 }  // namespace
 
 void emit_decode(ModuleBuilder& builder, const Program& program) {
-  if (program.header().source == TB_SOURCE_ROWS) return;  // chunks of columns only
+  if (program.header().source != TB_SOURCE_HEAP) return;  // columns only
   DecodeEmitter emitter(builder, program);
   if (builder.gpu())
     emitter.emit_gpu();

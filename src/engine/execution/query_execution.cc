@@ -63,6 +63,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   table_number_ = request.query.join_table;
   const JoinTables probed = probed_join_tables(*program_, tables_);
   segments_.emplace(engine_.column_store, program_, params_, probed);
+  files_.emplace(engine_.column_store, *program_, *segments_, engine_.workers, static_cast<FileObserver&>(*this));
 
   const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
   host_because_ = choice.host_because;
@@ -175,6 +176,7 @@ QueryExecution::~QueryExecution() {
     sink_.forget_waiting();
     lock.unlock();
     if (device_query_) device_query_->stop();  // reads may wait for a thread that joins
+    if (files_) files_->stop();                // its jobs begin chunks
     lock.lock();
     reads_finished_.wait(lock, [this] { return slots_.reading() == 0; });
   }
@@ -233,6 +235,56 @@ bool QueryExecution::take_kept_table(const SegmentsRequest& request) {
   return true;
 }
 
+SegmentSource::StartTasks QueryExecution::start_tasks() {
+  return [this](const std::vector<ChunkTask>& tasks) {
+    {
+      std::lock_guard lock(mutex_);
+      running_ += static_cast<uint32_t>(tasks.size());
+    }
+    submit_without_slot(tasks);
+  };
+}
+
+/* The file is read and decoded beside what runs. */
+void QueryExecution::file_part(const FilePartRequest& request) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failed_) return;
+    if (input_ended_) throw ProtocolError("FILE_PART after the input's end");
+  }
+  kept_source_.reset();
+  FileSource::Added added;
+  try {
+    const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_, UINT32_MAX);
+    added = files_->add(request, heap_->files().fd(0), shape, start_tasks());
+  } catch (const DeviceError&) {
+    std::lock_guard lock(mutex_);
+    return fail_locked(make_failure(std::current_exception()));
+  }
+  std::lock_guard lock(mutex_);
+  totals_.rows_in += added.rows_excluded;
+  totals_.file_batches += added.batches;
+  totals_.file_batches_excluded += added.batches_excluded;
+  if (request.part.flags & TB_FILE_PART_ENDS) input_ended_ = true;
+}
+
+void QueryExecution::batches_wait(uint32_t count) {
+  std::lock_guard lock(mutex_);
+  running_ += count;
+}
+
+void QueryExecution::decoded(std::vector<ChunkTask> tasks) { start_tasks()(std::move(tasks)); }
+
+void QueryExecution::batch_done(uint64_t bytes, uint64_t us, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  totals_.bytes_read += bytes;
+  totals_.decode_us += us;
+  running_--;
+  if (failed_) return;
+  if (error) fail_locked(make_failure(error));
+  if (running_ == 0) sink_.wake();
+}
+
 /* What the store has runs at once, beside the blocks that the backend sends. */
 void QueryExecution::segments(const SegmentsRequest& request) {
   {
@@ -242,13 +294,7 @@ void QueryExecution::segments(const SegmentsRequest& request) {
   }
   if (take_kept_table(request)) return;
   const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_, request.segments.nblocks);
-  const SegmentSource::StartTasks start = [this](const std::vector<ChunkTask>& tasks) {
-    {
-      std::lock_guard lock(mutex_);
-      running_ += static_cast<uint32_t>(tasks.size());
-    }
-    submit_without_slot(tasks);
-  };
+  const SegmentSource::StartTasks start = start_tasks();
   const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
                                          ? segments_->take_unchanged(request, heap_->files(), engine_.mapped_files,
                                                                      shape, engine_.readers, start)
@@ -494,7 +540,7 @@ void QueryExecution::send_done() {
   totals_.bytes_to_device = stats.bytes_to_device;
   totals_.bytes_from_device = stats.bytes_from_device;
   totals_.transfer_us = stats.transfer_us;
-  totals_.decode_us = stats.decode_us;
+  totals_.decode_us += stats.decode_us;
   totals_.compute_us = stats.compute_us;
   totals_.table_grows = stats.table_grows;
   if (totals_.cached_bytes > 0) totals_.cached_columns = static_cast<uint32_t>(program_->source_columns());

@@ -28,6 +28,7 @@
 #include "engine/result/result_run.h"
 #include "engine/slots/slot_table.h"
 #include "engine/source/columns/columns_source.h"
+#include "engine/source/files/file_source.h"
 #include "engine/source/heap/heap_source.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/wire/message_sink.h"
@@ -36,7 +37,7 @@
 
 namespace turbine {
 
-class QueryExecution final : private FillObserver {
+class QueryExecution final : private FillObserver, private FileObserver {
  public:
   /* Compiles, waits for admission, and sends READY. Throws DeviceError (send
    * REFUSED), ProtocolError. `tables`: the connection's, where a BUILD leaves
@@ -51,6 +52,7 @@ class QueryExecution final : private FillObserver {
   void files(uint32_t first_file, const std::vector<int>& fds) { heap_->add_files(first_file, fds); }
   void layout(const LayoutRequest& request, const IsCancelled& cancelled);
   void segments(const SegmentsRequest& request);
+  void file_part(const FilePartRequest& request);
   void chunk(const ChunkRequest& chunk);
   void chunk_release(const TbChunkRelease& release);
   void slot_free(const TbSlotFree& message);
@@ -86,6 +88,10 @@ class QueryExecution final : private FillObserver {
   ChunkSource& source_of(uint32_t kind);
   void waits_for_drive(uint32_t slot) override;
   void filled(uint32_t slot, const ChunkFill& fill) override;
+  void batches_wait(uint32_t count) override;
+  void decoded(std::vector<ChunkTask> tasks) override;
+  void batch_done(uint64_t bytes, uint64_t us, std::exception_ptr error) override;
+  SegmentSource::StartTasks start_tasks();
   void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
   bool submit_unmatched();
@@ -117,6 +123,7 @@ class QueryExecution final : private FillObserver {
   std::optional<HeapSource> heap_;  // the device's chunks point to its layouts
   std::optional<ColumnsSource> columns_;
   std::optional<SegmentSource> segments_;
+  std::optional<FileSource> files_;
   std::unique_ptr<DeviceQuery> device_query_;
   std::optional<JoinTableSource> kept_source_;  // BUILD: of the table, if it may be kept
   std::optional<KeptJoinTable> kept_;           // found: nothing is built
@@ -128,7 +135,7 @@ class QueryExecution final : private FillObserver {
   std::condition_variable reads_finished_;
   SlotTable slots_;
   std::vector<CachedColumns> cached_columns_;  // by slot: of the chunk in it
-  uint32_t running_ = 0;  // chunks that the device has, those without a slot included
+  uint32_t running_ = 0;  // chunks that the device has, those without a slot included, and batches of files
   uint32_t busy_ = UINT32_MAX;  // see Device::ChunkShape
   uint64_t next_sequence_ = 0;  // greater than any chunk's
   bool input_ended_ = false;

@@ -31,7 +31,8 @@ void check_header(const TbProgram& h, size_t size) {
   if (h.sink < TB_SINK_ROWS || h.sink > TB_SINK_BUILD) program_fail("unknown sink");
   if (h.flags & ~TB_PROGRAM_KEEPS_NULL_KEYS) program_fail("unknown flags");
   if (h.flags != 0 && h.sink != TB_SINK_BUILD) program_fail("flags of another sink");
-  if (h.source != TB_SOURCE_HEAP && h.source != TB_SOURCE_ROWS) program_fail("unknown source");
+  if (h.source < TB_SOURCE_HEAP || h.source > TB_SOURCE_FILES) program_fail("unknown source");
+  if (h.source == TB_SOURCE_FILES && h.sink == TB_SINK_ROWS) program_fail("row ids of files");
   check_section("attributes", h.attributes, sizeof(TbAttribute), TB_MAX_ATTRIBUTES, size);
   check_section("columns", h.columns, sizeof(TbColumn), TB_MAX_COLUMNS, size);
   check_section("expressions", h.exprs, sizeof(TbExpr), TB_MAX_EXPRS, size);

@@ -73,7 +73,7 @@ void check_column(const Program& p, size_t i) {
     program_fail("column", i, "unknown flags");
   if (i > 0 && c.join < p.columns()[i - 1].join) program_fail("column", i, "out of the order of joins");
   check_scale("column", i, c.type, c.scale);
-  const bool decoded = c.join == 0 && p.source() == TB_SOURCE_HEAP;
+  const bool decoded = c.join == 0 && p.source() != TB_SOURCE_ROWS;
   if (!decoded && (c.flags & TB_COL_DISPLAY_SCALE)) program_fail("column", i, "display scale of no attribute");
   if (!decoded && c.digits != 0) program_fail("column", i, "digits of no attribute");
   if (c.join != 0) return check_payload_column(p, i, c);

@@ -18,6 +18,15 @@ void append(std::string& key, const T& value) {
 
 }  // namespace
 
+ColumnKey file_column_key(const TbColumn& column, const std::string& decoded) {
+  ColumnKey column_key{column.attnum, column.type, {}};
+  append(column_key.rest, column.flags);
+  append(column_key.rest, column.scale);
+  append(column_key.rest, column.digits);
+  column_key.rest += decoded;
+  return column_key;
+}
+
 ColumnKey column_key(const Program& program, size_t column, const TbParamBlock* params) {
   const TbColumn& c = program.columns()[column];
   const TbAttribute& attribute = program.attributes()[c.attnum - 1];

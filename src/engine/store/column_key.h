@@ -28,6 +28,10 @@ struct ColumnKey {
 inline constexpr uint32_t kLineType = TB_TYPE_INT2;
 inline ColumnKey line_key() { return {0, kLineType, {}}; }
 
+/* Of a file of columns: by name; or a value that all rows have. `decoded`: bytes of all else that it was decoded
+ * with. */
+ColumnKey file_column_key(const TbColumn& column, const std::string& decoded);
+
 /* Of a source column of a program over a heap: attribute number, physical type, form, and
  * the value of tuples too short to have it. `params`: checked against the program. */
 ColumnKey column_key(const Program& program, size_t column, const TbParamBlock* params);

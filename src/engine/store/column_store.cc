@@ -373,7 +373,7 @@ uint32_t ColumnStore::now() const {
   return passed_ + static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(passed).count());
 }
 
-void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
+void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded, std::shared_ptr<Segment> made) {
   const uint32_t number = segment_number(decoded.first_block);
   for (int i = 0; i < kTries; i++) {
     StoredTable::Kept before;
@@ -388,7 +388,7 @@ void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded) {
       versions.delta = version;
     } else {
       if (before.delta) versions = {merge_delta(before.main, *before.delta), nullptr};
-      version = merge_segment(versions.main.get(), decoded);
+      version = made && !versions.main ? std::move(made) : merge_segment(versions.main.get(), decoded);
       versions.main = version;
     }
     if (!version) return;

@@ -172,7 +172,9 @@ class ColumnStore {
   /* Adds blocks to their segment, unless it has a version of a newer LSN, or there is nothing of the segment and it is
    * not to enter (fill_admission.h). Evicts columns of segments if the store is full, in the order of eviction_order.h.
    * Throws bad_alloc. */
-  void add(StoredTable& table, const DecodedBlocks& decoded);
+  void add(StoredTable& table, const DecodedBlocks& decoded) { add(table, decoded, nullptr); }
+  /* `made`: what merge_segment() has made of `decoded` alone; it is taken where there is nothing of the segment. */
+  void add(StoredTable& table, const DecodedBlocks& decoded, std::shared_ptr<Segment> made);
 
   /* Merges one delta that is waiting for it into its segment; false: none is. Takes some 20 us. Throws bad_alloc. */
   bool merge_next();

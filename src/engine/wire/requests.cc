@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "engine/wire/message_bytes.h"
+#include "turbine/program.h"
 
 namespace turbine {
 namespace {
@@ -79,6 +80,20 @@ static std::vector<uint8_t> segment_bits(uint32_t nblocks, std::span<const uint8
   if (used != rest.size()) throw ProtocolError("SEGMENTS with more bits than blocks");
   if (nblocks % 8 != 0) bits.back() &= static_cast<uint8_t>((1u << nblocks % 8) - 1);
   return bits;
+}
+
+FilePartRequest parse_file_part(std::span<const uint8_t> payload) {
+  FilePartRequest request;
+  request.part = read_head<TbFilePart>(payload, "FILE_PART");
+  const uint64_t size = uint64_t{request.part.ncolumns} * sizeof(TbFileColumn);
+  if (request.part.ncolumns > TB_MAX_COLUMNS || payload.size() < size) throw ProtocolError("FILE_PART without columns");
+  request.columns.resize(request.part.ncolumns);
+  if (size > 0) memcpy(request.columns.data(), payload.data(), size);
+  request.bytes = payload.subspan(size);
+  for (const TbFileColumn& column : request.columns)
+    if (column.offset > request.bytes.size() || column.length > request.bytes.size() - column.offset)
+      throw ProtocolError("FILE_PART: bytes of a column");
+  return request;
 }
 
 SegmentsRequest parse_segments(std::span<const uint8_t> payload) {

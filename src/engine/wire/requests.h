@@ -52,11 +52,18 @@ struct ChunkRequest {
   std::vector<TbRun> runs, copied;
 };
 
+struct FilePartRequest {
+  TbFilePart part;
+  std::vector<TbFileColumn> columns;
+  std::span<const uint8_t> bytes;  // that they point to, within bounds
+};
+
 /* All throw ProtocolError. */
 QueryRequest parse_query(std::span<const uint8_t> payload);
 LayoutRequest parse_layout(std::span<const uint8_t> payload);
 PrepareRequest parse_prepare(std::span<const uint8_t> payload);
 ChunkRequest parse_chunk(std::span<const uint8_t> payload);
 SegmentsRequest parse_segments(std::span<const uint8_t> payload);
+FilePartRequest parse_file_part(std::span<const uint8_t> payload);
 
 }  // namespace turbine

@@ -12,6 +12,7 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
+#include <numeric>
 
 #include "engine/source/heap/page_lsns.h"
 #include "engine/store/column_key.h"
@@ -106,6 +107,9 @@ class SegmentSource::Answer {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
     set_bits(some, doubtful_.data());
   }
+  const std::vector<uint8_t>& bits() const { return taken_; }
+  uint64_t rows() const { return head_.rows; }
+  uint64_t rows_excluded() const { return head_.excluded_rows; }
   Taken finish(bool rows_sink) {
     Taken result;
     const bool all = head_.blocks == asked_;
@@ -134,6 +138,19 @@ void SegmentSource::check_program() const {
   if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("SEGMENTS for a program that takes none");
 }
 
+StoredPart SegmentSource::stored_part(const TbFileIdentity& file, const std::vector<ColumnKey>& keys,
+                                      uint32_t nblocks) const {
+  StoredPart part;
+  part.table = store_.table(file);
+  part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
+  part.nblocks = nblocks;
+  return part;
+}
+
+void SegmentSource::check_number(uint32_t part) const {
+  if (part != parts_.size() + 1 || parts_.size() >= TB_MAX_PARTS) throw ProtocolError("bad number of a part");
+}
+
 SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const {
   const ChunkLayout* layout = layouts.find(request.segments.layout);
   const Program& program = layout ? *layout->program : *program_;
@@ -143,10 +160,8 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
     keys.push_back(column_key(program, i, reinterpret_cast<const TbParamBlock*>(params.data())));
   if (rows_sink()) keys.push_back(line_key());
   Part part;
-  part.table = store_.table(request.segments.file);
+  static_cast<StoredPart&>(part) = stored_part(request.segments.file, keys, request.segments.nblocks);
   part.table->set_pinned((request.segments.flags & TB_SEGMENTS_PINNED) != 0);
-  part.columns = std::make_shared<const std::vector<uint32_t>>(part.table->column_numbers(keys));
-  part.nblocks = request.segments.nblocks;
   part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;
   part.load = request.segments.flags & TB_SEGMENTS_LOAD;
   return part;
@@ -264,8 +279,7 @@ void SegmentSource::search(Part& part, const SegmentsRequest& request, const Dev
 SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts,
                                          const Device::SegmentShape& shape, const StartTasks& start) {
   check_program();
-  if (request.segments.part != parts_.size() + 1 || parts_.size() >= TB_MAX_PARTS)
-    throw ProtocolError("SEGMENTS: bad number of a part");
+  check_number(request.segments.part);
   if (!layouts.has(request.segments.layout)) throw ProtocolError("SEGMENTS of an unknown layout");
 
   Part part = store_.enabled() ? part_of(request, layouts) : Part();
@@ -279,6 +293,38 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
   }
   parts_.push_back(std::move(part));
   return answer.finish(rows_sink());
+}
+
+/* All blocks are under one LSN that never changes: another state of the file is another file. */
+SegmentSource::FileTaken SegmentSource::take_file(uint32_t number, const TbFileIdentity& file,
+                                                  const std::vector<ColumnKey>& columns, uint32_t nblocks,
+                                                  const Device::SegmentShape& shape, const StartTasks& start) {
+  check_number(number);
+  SegmentsRequest request{};
+  request.segments.part = number;
+  request.segments.nblocks = request.segments.asked = nblocks;
+  request.map_lsn.assign(nblocks / TB_BLOCKS_PER_MAP_PAGE + 1, kFileLsn);
+  request.bits.assign((uint64_t{nblocks} + 7) / 8, 0xff);
+  if (nblocks % 8 != 0) request.bits.back() = static_cast<uint8_t>((1u << nblocks % 8) - 1);
+
+  Part part;
+  if (store_.enabled()) static_cast<StoredPart&>(part) = stored_part(file, columns, nblocks);
+  Answer answer(request, false);
+  if (part.table && nblocks > 0) {
+    const auto list = part.table->kept_list(*part.columns, known_of(request));
+    if (list)
+      take_list(part, *list, shape, answer, start);
+    else
+      search(part, request, shape, answer, start);
+  }
+  FileTaken taken{part, answer.bits(), answer.rows(), answer.rows_excluded()};
+  if (!taken.part.columns) {
+    std::vector<uint32_t> numbers(columns.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    taken.part.columns = std::make_shared<const std::vector<uint32_t>>(std::move(numbers));
+  }
+  parts_.push_back(std::move(part));
+  return taken;
 }
 
 SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& request, const RelationFiles& files,

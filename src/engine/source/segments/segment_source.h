@@ -33,6 +33,9 @@
 
 namespace turbine {
 
+/* What stands for an LSN where a file of columns is cached. */
+inline constexpr uint64_t kFileLsn = 1;
+
 class SegmentSource final : public ChunkSource {
  public:
   /* `tables`: of the program's joins, each checked against it. */
@@ -66,6 +69,19 @@ class SegmentSource final : public ChunkSource {
   Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, MappedFiles& mapped,
                        const Device::SegmentShape& shape, WorkerPool& readers, const StartTasks& start);
 
+  /* A part that is a file of columns, whose blocks are all as good as they ever were: what is there of it becomes
+   * tasks. Throws ProtocolError. */
+  struct FileTaken {
+    StoredPart part;            // where the rest may be kept; no table: nowhere
+    std::vector<uint8_t> bits;  // of blocks that are taken
+    uint64_t rows = 0, rows_excluded = 0;
+  };
+  FileTaken take_file(uint32_t number, const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
+                      uint32_t nblocks, const Device::SegmentShape& shape, const StartTasks& start);
+
+  /* Whether no row of so many, whose columns have these zones, passes. Any thread. */
+  bool excludes(const StoredColumn::Zone* zones) const { return excluded(zones) != Excluded::kNot; }
+
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
   bool fills(const ChunkRequest&) const override { return false; }
@@ -88,6 +104,8 @@ class SegmentSource final : public ChunkSource {
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
   };
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
+  StoredPart stored_part(const TbFileIdentity& file, const std::vector<ColumnKey>& keys, uint32_t nblocks) const;
+  void check_number(uint32_t part) const;
   Part part_of(const SegmentsRequest& request, const ChunkLayouts& layouts) const;
   void check_program() const;
   class Answer;

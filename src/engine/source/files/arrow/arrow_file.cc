@@ -1,0 +1,124 @@
+/*
+ * arrow_file.cc - see arrow_file.h.
+ *
+ * Owns the memory pool of all files. Called when a file is opened, and for each batch that is read of it.
+ */
+#include "engine/source/files/arrow/arrow_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include <arrow/array.h>
+#include <arrow/io/file.h>
+#include <arrow/memory_pool.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "engine/memory/memory_limit.h"
+#include "engine/source/files/arrow/open_table_file.h"
+#include "turbine/wire.h"
+
+namespace turbine {
+
+std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<WantedColumn> wanted) {
+  std::vector<BoundColumn> columns;
+  for (WantedColumn& column : wanted) {
+    BoundColumn bound;
+    if (!column.is_constant) {
+      const std::vector<int> fields = schema.GetAllFieldIndices(column.name);
+      if (fields.empty()) throw FileError("column \"" + column.name + "\": the file has none");
+      if (fields.size() > 1) throw FileError("column \"" + column.name + "\": the file has several");
+      bound.field = fields[0];
+      bound.values = column_values(*schema.field(bound.field)->type(), column);
+    }
+    bound.wanted = std::move(column);
+    columns.push_back(std::move(bound));
+  }
+  return columns;
+}
+
+std::vector<int> bound_fields(const std::vector<BoundColumn>& columns) {
+  std::vector<int> fields;
+  for (const BoundColumn& column : columns)
+    if (column.field != BoundColumn::kConstant) fields.push_back(column.field);
+  std::sort(fields.begin(), fields.end());
+  fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  return fields;
+}
+
+BoundRows::BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields) : columns_(columns) {
+  for (const BoundColumn& column : columns)
+    places_.push_back(static_cast<int>(std::find(fields.begin(), fields.end(), column.field) - fields.begin()));
+}
+
+void BoundRows::append(const arrow::RecordBatch& batch, int64_t from, uint32_t count,
+                       std::vector<ColumnRows>& rows) const {
+  for (size_t i = 0; i < columns_.size(); i++) {
+    if (columns_[i].field == BoundColumn::kConstant)
+      append_constant(columns_[i].wanted, count, rows[i]);
+    else
+      columns_[i].values->append(*batch.column(places_[i]), from, count, rows[i]);
+  }
+}
+
+namespace {
+
+class ConstantReader final : public BatchReader {
+ public:
+  explicit ConstantReader(const std::vector<BoundColumn>& columns) : columns_(columns) {}
+  void read(uint32_t nrows, std::vector<ColumnRows>& rows) override {
+    for (size_t i = 0; i < columns_.size(); i++) {
+      rows[i].clear();
+      append_constant(columns_[i].wanted, nrows, rows[i]);
+    }
+  }
+
+ private:
+  const std::vector<BoundColumn>& columns_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchReader> read_constants(const std::vector<BoundColumn>& columns) {
+  return std::make_unique<ConstantReader>(columns);
+}
+
+void BoundRows::check(const arrow::RecordBatch& batch) const {
+  for (size_t i = 0; i < columns_.size(); i++) {
+    if (columns_[i].field == BoundColumn::kConstant) continue;
+    if (places_[i] >= batch.num_columns()) throw FileError("a batch without some columns");
+    const arrow::Array& array = *batch.column(places_[i]);
+    const arrow::Status status = array.Validate();
+    if (!status.ok()) throw FileError("column \"" + columns_[i].wanted.name + "\": " + status.message());
+    if (array.length() != batch.num_rows()) throw FileError("columns of a batch differ in length");
+  }
+}
+
+arrow::MemoryPool* file_memory() {
+  static arrow::CappedMemoryPool pool(arrow::system_memory_pool(),
+                                      static_cast<int64_t>(std::max<uint64_t>(memory_limit() / 4, 1 << 30)));
+  return &pool;
+}
+
+void check_status(const arrow::Status& status) {
+  if (status.ok()) return;
+  if (status.IsOutOfMemory()) throw std::bad_alloc();
+  throw FileError(status.message());
+}
+
+std::unique_ptr<TableFile> open_table_file(int fd, uint32_t format, std::vector<WantedColumn> wanted) {
+  OpenedFile opened;
+  opened.version = file_version(fd);
+  const int own = dup(fd);
+  if (own < 0) throw FileError("no descriptor is left");
+  auto file = arrow::io::ReadableFile::Open(own, file_memory());
+  if (!file.ok()) close(own);
+  check_status(file.status());
+  opened.file = *file;
+  if (format == TB_FILE_PARQUET) return open_parquet_file(std::move(opened), std::move(wanted));
+  return open_ipc_file(std::move(opened), std::move(wanted));
+}
+
+}  // namespace turbine

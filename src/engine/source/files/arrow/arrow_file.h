@@ -1,0 +1,68 @@
+/*
+ * arrow_file.h - what the files of both formats have in common: where they are read from, and the columns
+ * that they are opened for.
+ */
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/io/type_fwd.h>
+#include <arrow/status.h>
+#include <arrow/type_fwd.h>
+
+#include "engine/source/files/arrow/column_values.h"
+#include "engine/source/files/arrow/metadata_cache.h"
+#include "engine/source/files/table_file.h"
+
+namespace turbine {
+
+/* Of one open file. Reads beside each other (pread). */
+struct OpenedFile {
+  std::shared_ptr<arrow::io::RandomAccessFile> file;
+  FileVersion version;
+};
+
+/* A column that the program wants, and where it is in the file. */
+struct BoundColumn {
+  static constexpr int kConstant = -1;
+  WantedColumn wanted;
+  int field = kConstant;  // of the file's schema
+  std::unique_ptr<const ColumnValues> values;
+};
+
+/* Finds each by its name; throws FileError. */
+std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<WantedColumn> wanted);
+
+/* Columns of a batch that libarrow has read, in the order in which they are bound, become rows. */
+class BoundRows {
+ public:
+  /* `fields`: of the file, in the order of the batch's columns. */
+  BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields);
+  /* Appends rows of the batch to all columns; throws FileError. */
+  void append(const arrow::RecordBatch& batch, int64_t from, uint32_t count, std::vector<ColumnRows>& rows) const;
+  /* Checks what libarrow has read, once a batch; throws FileError. */
+  void check(const arrow::RecordBatch& batch) const;
+
+ private:
+  const std::vector<BoundColumn>& columns_;
+  std::vector<int> places_;  // by bound column: in the batch
+};
+
+/* Reads a batch of which no column is in the file. */
+std::unique_ptr<BatchReader> read_constants(const std::vector<BoundColumn>& columns);
+
+/* Fields that the columns are read of, ascending, each once. */
+std::vector<int> bound_fields(const std::vector<BoundColumn>& columns);
+
+/* Memory for what libarrow reads of all files: of a bomb it is an error, not the end. */
+arrow::MemoryPool* file_memory();
+
+/* Throws a FileError, or bad_alloc, unless the status is good. */
+void check_status(const arrow::Status& status);
+
+std::unique_ptr<TableFile> open_ipc_file(OpenedFile opened, std::vector<WantedColumn> wanted);
+std::unique_ptr<TableFile> open_parquet_file(OpenedFile opened, std::vector<WantedColumn> wanted);
+
+}  // namespace turbine

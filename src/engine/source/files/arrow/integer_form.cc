@@ -1,0 +1,110 @@
+/*
+ * integer_form.cc - see integer_form.h.
+ *
+ * Owns the table of what becomes what. An integer type becomes one that is at least as wide; other
+ * columns are left to the slower reader, which converts as PostgreSQL does.
+ */
+#include "engine/source/files/arrow/integer_form.h"
+
+#include <limits>
+
+#include <arrow/type.h>
+
+namespace turbine {
+namespace {
+
+/* PostgreSQL counts from 2000-01-01. */
+constexpr int64_t kEpochDays = 10957;
+constexpr int64_t kEpochMicroseconds = kEpochDays * 86400 * 1000000;
+constexpr int64_t kMillisecondsPerDay = 86400000;
+/* What PostgreSQL's types can hold, infinities apart (datetime.h, timestamp.h). */
+constexpr int64_t kLeastDate = -2451545, kGreatestDate = 2145031948;
+constexpr int64_t kLeastTimestamp = -211813488000000000, kGreatestTimestamp = 9223371331200000000 - 1;
+
+constexpr int kNum64Digits = 18;
+
+int64_t power_of_ten(int exponent) {
+  int64_t power = 1;
+  for (int i = 0; i < exponent; i++) power *= 10;
+  return power;
+}
+
+/* Bytes of an integer type as PostgreSQL could hold it, 0 for others. */
+int signed_bytes(arrow::Type::type id) {
+  switch (id) {
+    case arrow::Type::INT8:
+    case arrow::Type::UINT8:
+    case arrow::Type::INT16: return 2;
+    case arrow::Type::UINT16:
+    case arrow::Type::INT32: return 4;
+    case arrow::Type::UINT32:
+    case arrow::Type::INT64:
+    case arrow::Type::UINT64: return 8;
+    default: return 0;
+  }
+}
+
+bool timestamp_form(const arrow::TimestampType& type, const WantedColumn& wanted, IntegerForm* form) {
+  const bool zoned = !type.timezone().empty();
+  if (wanted.type != (zoned ? TB_TYPE_TIMESTAMPTZ : TB_TYPE_TIMESTAMP)) return false;
+  switch (type.unit()) {
+    case arrow::TimeUnit::SECOND: form->multiply = 1000000; break;
+    case arrow::TimeUnit::MILLI: form->multiply = 1000; break;
+    case arrow::TimeUnit::MICRO: break;
+    case arrow::TimeUnit::NANO: form->divide = 1000; break;
+  }
+  form->add = -kEpochMicroseconds;
+  form->least = kLeastTimestamp;
+  form->greatest = kGreatestTimestamp;
+  return true;
+}
+
+bool date_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerForm* form) {
+  if (wanted.type != TB_TYPE_DATE) return false;
+  if (type.id() == arrow::Type::DATE64) form->divide = kMillisecondsPerDay;
+  form->add = -kEpochDays;
+  form->least = kLeastDate;
+  form->greatest = kGreatestDate;
+  return true;
+}
+
+bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, IntegerForm* form) {
+  const int shift = wanted.scale - type.scale();
+  if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kNum64Digits) return false;
+  const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kNum64Digits;
+  form->multiply = power_of_ten(shift);
+  form->greatest = power_of_ten(digits) - 1;
+  form->least = -form->greatest;
+  return true;
+}
+
+bool plain_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerForm* form) {
+  const int bytes = signed_bytes(type.id());
+  switch (wanted.type) {
+    case TB_TYPE_INT2: return bytes == 2;
+    case TB_TYPE_INT4: return bytes == 2 || bytes == 4;
+    case TB_TYPE_INT8:
+      // A bigint can not hold the upper half.
+      if (type.id() == arrow::Type::UINT64) form->least = 0;
+      return bytes != 0;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool integer_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerForm* form) {
+  *form = IntegerForm();
+  switch (type.id()) {
+    case arrow::Type::DATE32:
+    case arrow::Type::DATE64: return date_form(type, wanted, form);
+    case arrow::Type::TIMESTAMP: return timestamp_form(static_cast<const arrow::TimestampType&>(type), wanted, form);
+    case arrow::Type::DECIMAL32:
+    case arrow::Type::DECIMAL64:
+    case arrow::Type::DECIMAL128:
+    case arrow::Type::DECIMAL256: return decimal_form(static_cast<const arrow::DecimalType&>(type), wanted, form);
+    default: return plain_form(type, wanted, form);
+  }
+}
+
+}  // namespace turbine

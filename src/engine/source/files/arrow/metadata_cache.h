@@ -1,0 +1,46 @@
+/*
+ * metadata_cache.h - what files say about themselves, kept while they stay as they are.
+ *
+ * A footer takes milliseconds to read and check, which a warm query must not spend. Any thread.
+ */
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace turbine {
+
+/* Which file it is, and which state of it. */
+struct FileVersion {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t changed_ns = 0;  // its content
+  auto operator<=>(const FileVersion&) const = default;
+};
+
+/* Of an open file; throws FileError if it is none that can be read like one. */
+FileVersion file_version(int fd);
+
+class MetadataCache {
+ public:
+  /* Null: not kept. */
+  std::shared_ptr<const void> find(const FileVersion& version);
+  void add(const FileVersion& version, std::shared_ptr<const void> metadata);
+
+ private:
+  static constexpr size_t kMostFiles = 4096;
+  struct Kept {
+    std::shared_ptr<const void> metadata;
+    uint64_t used;
+  };
+  std::mutex mutex_;
+  std::map<FileVersion, Kept> kept_;
+  uint64_t clock_ = 0;
+};
+
+/* One for the process. */
+MetadataCache& metadata_cache();
+
+}  // namespace turbine

@@ -1,0 +1,259 @@
+/*
+ * file_source.cc - see file_source.h.
+ *
+ * Owns the batches that wait and what is known of each part. A job reads one batch and then, if more
+ * wait, posts the next job behind all that waits for the pool: so what it has decoded runs in between,
+ * and no more batches are in memory than there are threads.
+ */
+#include "engine/source/files/file_source.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/profile/stopwatch.h"
+#include "engine/source/files/arrow/open_table_file.h"
+#include "engine/store/segment_merge.h"
+#include "engine/wire/device_error.h"
+#include "engine/wire/protocol_error.h"
+
+namespace turbine {
+namespace {
+
+/* Behind all tasks of other parts: sums of floating-point numbers are folded in this order. */
+constexpr uint64_t kFirstSequence = uint64_t{1} << 48;
+constexpr unsigned kSegmentBits = 26;
+
+/* No relation's: tablespace and number of a file of columns are 0. */
+TbFileIdentity identity_of(int fd) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) throw ProtocolError("FILE_PART without its file");
+  TbFileIdentity identity{};
+  identity.database = static_cast<uint32_t>(status.st_dev);
+  identity.reserved = 0;
+  identity.inode = status.st_ino;
+  identity.birth_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000 +
+                      static_cast<uint64_t>(status.st_mtim.tv_nsec) + static_cast<uint64_t>(status.st_size) * 0x9e3779b97f4a7c15u;
+  return identity;
+}
+
+template <class T>
+void append(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/* All that the column's values are made of, the file apart. */
+std::string decoded_with(const WantedColumn& column) {
+  std::string bytes;
+  append(bytes, column.is_constant);
+  if (!column.is_constant) return bytes + column.name;
+  append(bytes, column.is_null);
+  append(bytes, column.value);
+  return bytes + column.text;
+}
+
+}  // namespace
+
+struct FileSource::Part {
+  uint32_t number;
+  std::unique_ptr<TableFile> file;
+  FileSegments segments;
+  std::vector<uint32_t> types;  // by column
+  StoredPart stored;
+  std::vector<uint8_t> taken;  // blocks that the store has
+  uint64_t task_rows;
+
+  bool has(const FileSegments::Segment& segment) const {
+    const uint32_t block = segment_first_block(segment.number);
+    return taken[block / 8] >> (block % 8) & 1;
+  }
+};
+
+std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& request) const {
+  if (request.columns.size() != program_.source_columns()) throw ProtocolError("FILE_PART: number of columns");
+  std::vector<WantedColumn> wanted;
+  for (size_t i = 0; i < request.columns.size(); i++) {
+    const TbColumn& column = program_.columns()[i];
+    const TbFileColumn& from = request.columns[i];
+    WantedColumn to;
+    to.type = column.type;
+    to.scale = column.scale;
+    to.digits = column.digits;
+    to.nullable = column.flags & TB_COL_NULLABLE;
+    to.display_scale = column.flags & TB_COL_DISPLAY_SCALE;
+    to.is_constant = from.is_constant != 0;
+    to.is_null = from.is_null != 0;
+    to.value = {from.constant[0], from.constant[1]};
+    const std::string text(reinterpret_cast<const char*>(request.bytes.data()) + from.offset, from.length);
+    (to.is_constant ? to.text : to.name) = text;
+    wanted.push_back(std::move(to));
+  }
+  return wanted;
+}
+
+FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const Device::SegmentShape& shape,
+                                  const SegmentSource::StartTasks& start) {
+  if (program_.source() == TB_SOURCE_ROWS || program_.sink() == TB_SINK_ROWS)
+    throw ProtocolError("FILE_PART for a program that takes none");
+  if (fd < 0) throw ProtocolError("FILE_PART without its file");
+  if (request.part.format != TB_FILE_ARROW && request.part.format != TB_FILE_PARQUET)
+    throw ProtocolError("FILE_PART of an unknown format");
+  if (shape.rows == 0 || !shape.plain_texts)
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take texts of files");
+  try {
+    std::vector<WantedColumn> wanted = wanted_columns(request);
+    std::vector<ColumnKey> keys;
+    std::vector<uint32_t> types;
+    for (size_t i = 0; i < wanted.size(); i++) {
+      keys.push_back(file_column_key(program_.columns()[i], decoded_with(wanted[i])));
+      types.push_back(wanted[i].type);
+    }
+    auto file = open_table_file(fd, request.part.format, std::move(wanted));
+    FileSegments segments(*file);
+    SegmentSource::FileTaken taken =
+        segments_.take_file(request.part.part, identity_of(fd), keys, segments.blocks(), shape, start);
+    auto part = std::make_shared<Part>(Part{request.part.part, std::move(file), std::move(segments), std::move(types),
+                                            std::move(taken.part), std::move(taken.bits), shape.rows});
+    Added added;
+    added.batches = part->file->batches();
+    added.rows_excluded = taken.rows_excluded;
+    added.rows_cached = taken.rows;
+    std::vector<Batch> waiting;
+    for (uint32_t i = 0; i < part->file->batches(); i++) {
+      const auto places = part->segments.of_batch(i);
+      if (std::all_of(places.begin(), places.end(), [&](const auto& place) { return part->has(place); })) continue;
+      if (segments_.excludes(part->file->zones(i).data())) {
+        added.batches_excluded++;
+        for (const auto& place : places)
+          if (!part->has(place)) added.rows_excluded += place.nrows;
+        continue;
+      }
+      waiting.push_back({part, i});
+    }
+    observer_.batches_wait(static_cast<uint32_t>(waiting.size()));
+    {
+      std::lock_guard lock(mutex_);
+      waiting_.insert(waiting_.end(), waiting.begin(), waiting.end());
+    }
+    start_jobs();
+    return added;
+  } catch (const FileError& e) {
+    throw DeviceError(TB_FALLBACK_VALUE, e.what());
+  }
+}
+
+void FileSource::start_jobs() {
+  unsigned count = 0;
+  {
+    std::lock_guard lock(mutex_);
+    const auto wanted = static_cast<unsigned>(std::min<size_t>(waiting_.size() + jobs_, workers_.size()));
+    count = wanted > jobs_ ? wanted - jobs_ : 0;
+    jobs_ += count;
+  }
+  for (unsigned i = 0; i < count; i++) workers_.post([this](unsigned) { run_job(); });
+}
+
+/* One batch. Under the lock to the end: the destructor may run as soon as it is free. */
+void FileSource::run_job() {
+  std::optional<Batch> batch;
+  {
+    std::lock_guard lock(mutex_);
+    if (!waiting_.empty()) {
+      batch = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+  }
+  if (batch) {
+    const Stopwatch stopwatch;
+    uint64_t bytes = 0;
+    std::exception_ptr error;
+    try {
+      bytes = read_batch(*batch);
+    } catch (const FileError& e) {
+      error = std::make_exception_ptr(
+          DeviceError(TB_FALLBACK_VALUE, "batch " + std::to_string(batch->number) + ": " + e.what()));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    batch.reset();
+    if (error) drop_waiting();
+    observer_.batch_done(bytes, stopwatch.microseconds(), error);
+  }
+  std::lock_guard lock(mutex_);
+  if (!waiting_.empty() && !stopped_)
+    workers_.post([this](unsigned) { run_job(); });
+  else if (--jobs_ == 0)
+    idle_.notify_all();
+}
+
+void FileSource::drop_waiting() {
+  std::lock_guard lock(mutex_);
+  waiting_.clear();
+}
+
+void FileSource::stop() {
+  stopped_ = true;
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return jobs_ == 0; });
+}
+
+/* Returns the bytes of the batch. */
+uint64_t FileSource::read_batch(const Batch& batch) {
+  const Part& part = *batch.part;
+  const auto reader = part.file->read(batch.number);
+  std::vector<ColumnRows> columns;
+  for (const uint32_t type : part.types) columns.emplace_back(type);
+  auto morsel = std::make_shared<SegmentMorsel>();
+  uint64_t rows = 0, sequence = 0;
+  const auto flush = [&] {
+    if (morsel->segments.empty()) return;
+    morsel->columns = part.stored.columns;
+    ChunkTask task{};
+    task.sequence = kFirstSequence + (uint64_t{part.number} << kSegmentBits) + sequence;
+    task.kind = kSegments;
+    task.segments = std::move(morsel);
+    observer_.decoded({std::move(task)});
+    morsel = std::make_shared<SegmentMorsel>();
+    rows = 0;
+  };
+  for (const FileSegments::Segment& place : part.segments.of_batch(batch.number)) {
+    if (stopped_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    reader->read(place.nrows, columns);
+    if (part.has(place)) continue;
+    if (morsel->segments.empty()) sequence = place.number;
+    auto segment = keep(part, place, columns);
+    morsel->segments.push_back({segment, segment->blocks});
+    rows += place.nrows;
+    if (rows >= part.task_rows) flush();
+  }
+  flush();
+  return part.file->bytes(batch.number);
+}
+
+/* The rows as a segment, which enters the store where there is one. */
+std::shared_ptr<const Segment> FileSource::keep(const Part& part, const FileSegments::Segment& place,
+                                                std::vector<ColumnRows>& columns) {
+  DecodedBlocks decoded;
+  decoded.first_block = segment_first_block(place.number);
+  decoded.map_lsn = kFileLsn;
+  const uint32_t blocks = segment_blocks(place.number);
+  for (uint32_t i = 0; i < blocks; i++) {
+    decoded.blocks |= BlockMask{1} << i;
+    decoded.page_lsn[i] = kFileLsn;
+    decoded.first_row[i] = std::min(i * kFileBlockRows, place.nrows);
+    decoded.row_count[i] = std::min(kFileBlockRows, place.nrows - decoded.first_row[i]);
+  }
+  for (size_t i = 0; i < columns.size(); i++) {
+    const TbColumn& column = program_.columns()[i];
+    const uint32_t number = (*part.stored.columns)[i];
+    const bool texts = tb_type_is_text(column.type) && part.stored.table;
+    decoded.columns.push_back({number, column.type, (column.flags & TB_COL_NULLABLE) != 0, columns[i].data(),
+                               texts ? part.stored.table->dictionary(number) : nullptr});
+  }
+  std::shared_ptr<Segment> segment = merge_segment(nullptr, decoded);
+  if (part.stored.table) store_.add(*part.stored.table, decoded, segment);
+  return segment;
+}
+
+}  // namespace turbine

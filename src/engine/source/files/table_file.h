@@ -1,0 +1,65 @@
+/*
+ * table_file.h - a file of columns (Arrow, Parquet): batches of rows, whose columns can be read one
+ * by one.
+ *
+ * What is here knows nothing of a library; arrow/ has the formats. A file is opened for the columns
+ * that one program reads of it, and names an error where it has not got them or holds something else.
+ * What a file says is never trusted: offsets and indexes are checked before anything follows them.
+ */
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/source/files/column_rows.h"
+#include "engine/store/segment.h"
+
+namespace turbine {
+
+/* The file is not what it should be: what() names the batch and the column. */
+struct FileError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/* A column as the program wants it. */
+struct WantedColumn {
+  uint32_t type = 0;    // TbType
+  int scale = 0;        // of numerics: digits after the point
+  uint32_t digits = 0;  // NUM64: values of more decimal digits are an error; 0: there are none
+  bool nullable = false;
+  bool display_scale = false;  // INT4: digits after the point that the column named prints
+  std::string name;            // in the file
+  /* All rows have this value, and the file has no such column. */
+  bool is_constant = false, is_null = false;
+  std::array<uint64_t, 2> value{};  // of a type other than text: as in a parameter block
+  std::string text;
+};
+
+/* Reads the rows of one batch in their order. One thread at a time. */
+class BatchReader {
+ public:
+  virtual ~BatchReader() = default;
+  /* The next rows of all columns, in place of what `columns` has. The batch has that many left. Throws FileError,
+   * bad_alloc. */
+  virtual void read(uint32_t nrows, std::vector<ColumnRows>& columns) = 0;
+};
+
+/* Any thread. */
+class TableFile {
+ public:
+  virtual ~TableFile() = default;
+  virtual uint32_t batches() const = 0;
+  virtual uint64_t rows(uint32_t batch) const = 0;
+  /* Bytes of the batch's columns in the file. */
+  virtual uint64_t bytes(uint32_t batch) const = 0;
+  /* By column: what the file says about the batch's least and greatest values. */
+  virtual std::vector<StoredColumn::Zone> zones(uint32_t batch) const = 0;
+  /* Throws FileError, bad_alloc. */
+  virtual std::unique_ptr<BatchReader> read(uint32_t batch) const = 0;
+};
+
+}  // namespace turbine
