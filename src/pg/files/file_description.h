@@ -1,0 +1,47 @@
+/*
+ * file_description.h - what a file holds: format, columns, batches and their bounds.
+ *
+ * turbine-file-reader describes a file once; the backend keeps descriptions by the files'
+ * identities.
+ */
+#ifndef TURBINE_PG_FILE_DESCRIPTION_H
+#define TURBINE_PG_FILE_DESCRIPTION_H
+
+#include "postgres.h"
+
+#include "pg/files/file_identity.h"
+
+typedef enum TbFileFormat
+{
+	TB_FILE_ARROW = 1,		  /* Arrow IPC file */
+	TB_FILE_ARROW_STREAM = 2, /* Arrow IPC stream */
+	TB_FILE_PARQUET = 3
+} TbFileFormat;
+
+typedef struct TbFileColumn
+{
+	char *name;
+	char *arrow_type; /* as libarrow writes it: "timestamp[us, tz=UTC]" */
+	char *sql_type;	  /* a type for IMPORT FOREIGN SCHEMA; NULL: there is none */
+	bool  nullable;
+	bool  has_bounds; /* of at least one batch */
+} TbFileColumn;
+
+typedef struct TbFileBatch
+{
+	int64 nrows;
+	int64 nbytes; /* in the file, compressed if it is */
+} TbFileBatch;
+
+typedef struct TbFileDescription
+{
+	TbFileFormat  format;
+	int			  ncolumns;
+	TbFileColumn *columns;
+	int			  nbatches;
+	TbFileBatch	 *batches;
+	int64		  nrows;
+	int64		 *column_bytes; /* by column: in the file, or an estimate */
+} TbFileDescription;
+
+#endif

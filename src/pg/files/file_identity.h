@@ -1,0 +1,33 @@
+/*
+ * file_identity.h - which file it is, and opening it with the checks that every file gets.
+ *
+ * Only regular files are opened, and never one that a symbolic link leads to out of the
+ * folder it was found in. Descriptors belong to the resource owner that opened them.
+ */
+#ifndef TURBINE_PG_FILE_IDENTITY_H
+#define TURBINE_PG_FILE_IDENTITY_H
+
+#include "postgres.h"
+
+/* Equal identities: the same bytes, as far as the file system tells. */
+typedef struct TbFileIdentity
+{
+	uint64 device;
+	uint64 inode;
+	uint64 size;		   /* bytes */
+	int64  modified;	   /* nanoseconds since 1970 */
+	int64  status_changed; /* the same, of the inode */
+} TbFileIdentity;
+
+/*
+ * Opens a regular file for reading and tells its identity. `folder` is NULL or the folder
+ * that the file, with all links followed, must lie in. Raises an error if that fails.
+ */
+extern int tb_file_open(const char *path, const char *folder, TbFileIdentity *identity);
+
+/* Closes it before its resource owner does. Raises nothing. */
+extern void tb_file_close(int fd);
+
+extern bool tb_file_identity_equal(const TbFileIdentity *a, const TbFileIdentity *b);
+
+#endif
