@@ -404,31 +404,31 @@ typedef struct TbSegmentsTaken
  * row groups) that may have a row that passes. A file that has not what is asked for, or
  * a value that the column's type can not hold, is a FAILED with reason VALUE.
  */
-typedef enum TbFileFormat
+typedef enum TbColumnFileFormat
 {
-	TB_FILE_ARROW = 1, /* IPC file */
-	TB_FILE_PARQUET
-} TbFileFormat;
+	TB_COLUMN_FILE_ARROW = 1, /* IPC file */
+	TB_COLUMN_FILE_PARQUET
+} TbColumnFileFormat;
 
 #define TB_FILE_PART_ENDS 0x01u /* the last part: no INPUT_END comes */
 typedef struct TbFilePart
 {
 	uint32_t part;	   /* numbered with those of SEGMENTS */
-	uint32_t format;   /* TbFileFormat */
+	uint32_t format;   /* TbColumnFileFormat */
 	uint32_t flags;
 	uint32_t ncolumns; /* of the program's source */
-	/* TbFileColumn columns[ncolumns]; the bytes that they point to */
+	/* TbPartColumn columns[ncolumns]; the bytes that they point to */
 } TbFilePart;
 
 /* A column's name in the file; or a value that all rows have, which is not in the file. */
-typedef struct TbFileColumn
+typedef struct TbPartColumn
 {
 	uint32_t is_constant;
 	uint32_t is_null;	  /* the constant */
 	uint32_t offset;	  /* name, or the constant if it is a text: from the end of columns[] */
 	uint32_t length;
 	uint64_t constant[2]; /* of other types: as in a parameter block */
-} TbFileColumn;
+} TbPartColumn;
 
 /* A column of the cache. */
 typedef struct TbCachedColumn

@@ -54,7 +54,7 @@ struct ChunkRequest {
 
 struct FilePartRequest {
   TbFilePart part;
-  std::vector<TbFileColumn> columns;
+  std::vector<TbPartColumn> columns;
   std::span<const uint8_t> bytes;  // that they point to, within bounds
 };
 

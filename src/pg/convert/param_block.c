@@ -37,9 +37,8 @@ align_area(StringInfo area)
 		appendStringInfoChar(area, 0);
 }
 
-/* The bytes of a text without header and, for bpchar, without padding. */
-static text *
-text_bytes(Datum datum, uint8 type, uint32 *length)
+text *
+tb_param_text(Datum datum, uint8 type, uint32 *length)
 {
 	text *value = DatumGetTextPP(datum);
 
@@ -49,9 +48,8 @@ text_bytes(Datum datum, uint8 type, uint32 *length)
 	return value;
 }
 
-/* A fixed-width value as its bytes, at most 16, zero-extended. */
-static bool
-scalar_value(Datum datum, const TbParamShape *shape, uint64 value[2])
+bool
+tb_param_scalar(Datum datum, const TbParamShape *shape, uint64 value[2])
 {
 	tb_int128 wide;
 
@@ -104,13 +102,13 @@ write_scalar(ParamWriter *writer, TbParam *param, Datum datum, const TbParamShap
 {
 	if (tb_type_is_text(shape->type))
 	{
-		text *value = text_bytes(datum, shape->type, &param->length);
+		text *value = tb_param_text(datum, shape->type, &param->length);
 
 		param->offset = writer->area_start + writer->area.len;
 		appendBinaryStringInfo(&writer->area, VARDATA_ANY(value), param->length);
 		return true;
 	}
-	return scalar_value(datum, shape, param->value);
+	return tb_param_scalar(datum, shape, param->value);
 }
 
 /* Element i of an array whose values begin at `values` of the area; a text's
@@ -125,14 +123,14 @@ write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 
 	if (!tb_type_is_text(shape->type))
 	{
-		if (!scalar_value(datum, shape, value))
+		if (!tb_param_scalar(datum, shape, value))
 			return false;
 		memcpy(writer->area.data + values + i * width, value, width);
 		return true;
 	}
 	else
 	{
-		text *bytes = text_bytes(datum, shape->type, &view.length);
+		text *bytes = tb_param_text(datum, shape->type, &view.length);
 
 		view.offset = writer->area_start + writer->area.len;
 		memcpy(&view.prefix, VARDATA_ANY(bytes), Min(view.length, 4));

@@ -10,24 +10,24 @@
 #include "postgres.h"
 
 /* Equal identities: the same bytes, as far as the file system tells. */
-typedef struct TbFileIdentity
+typedef struct TbFileVersion
 {
 	uint64 device;
 	uint64 inode;
 	uint64 size;		   /* bytes */
 	int64  modified;	   /* nanoseconds since 1970 */
 	int64  status_changed; /* the same, of the inode */
-} TbFileIdentity;
+} TbFileVersion;
 
 /*
  * Opens a regular file for reading and tells its identity. `folder` is NULL or the folder
  * that the file, with all links followed, must lie in. Raises an error if that fails.
  */
-extern int tb_file_open(const char *path, const char *folder, TbFileIdentity *identity);
+extern int tb_file_open(const char *path, const char *folder, TbFileVersion *identity);
 
 /* Closes it before its resource owner does. Raises nothing. */
 extern void tb_file_close(int fd);
 
-extern bool tb_file_identity_equal(const TbFileIdentity *a, const TbFileIdentity *b);
+extern bool tb_file_identity_equal(const TbFileVersion *a, const TbFileVersion *b);
 
 #endif

@@ -20,7 +20,7 @@
 typedef struct TbTableFile
 {
 	char		  *path; /* absolute, as the options name it; for messages */
-	TbFileIdentity identity;
+	TbFileVersion identity;
 
 	/* What the file holds, kept by the backend: valid as long as the file table's memory
 	 * context. description->batches[i].nrows are the rows of its batches. */

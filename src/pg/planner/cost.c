@@ -115,6 +115,13 @@ tb_cost_cached(Oid relid, const TbProgramCost *program)
 	return tb_advice_cached_share(relid, program->attributes);
 }
 
+void
+tb_cost_files(TbWork *work)
+{
+	work->all_visible = 1;
+	work->may_be_fed = false;
+}
+
 TbWork
 tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCost *program)
 {

@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "pg/files/file_relation.h"
 #include "pg/settings/guc.h"
 #include "pg/planner/relation_check.h"
 
@@ -53,7 +54,8 @@ check_entry(RelOptInfo *rel, RangeTblEntry *rte)
 		return "it is not a table";
 	if (rte->inh)
 		return "it is a partitioned table or has children";
-	if (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW)
+	if (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW &&
+		!tb_is_file_table(rte->relid, rte->relkind))
 		return "it is not a table";
 	if (rte->tablesample != NULL)
 		return "TABLESAMPLE";
@@ -67,9 +69,12 @@ check_entry(RelOptInfo *rel, RangeTblEntry *rte)
 static const char *
 check_storage(RangeTblEntry *rte)
 {
-	Relation	relation = table_open(rte->relid, NoLock);
+	Relation	relation;
 	const char *reason = NULL;
 
+	if (rte->relkind == RELKIND_FOREIGN_TABLE)
+		return NULL;
+	relation = table_open(rte->relid, NoLock);
 	if (relation->rd_rel->relam != HEAP_TABLE_AM_OID)
 		reason = "its access method is not heap";
 	else if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
@@ -81,7 +86,7 @@ check_storage(RangeTblEntry *rte)
 /* ctid and tableoid are known of every tuple; the other system columns may be
  * torn in pages that are read directly. */
 static const char *
-check_attributes(RelOptInfo *rel)
+check_attributes(RelOptInfo *rel, bool of_files)
 {
 	Bitmapset *wanted = NULL;
 	ListCell  *lc;
@@ -94,6 +99,10 @@ check_attributes(RelOptInfo *rel)
 	{
 		AttrNumber attnum = bit + FirstLowInvalidHeapAttributeNumber;
 
+		if (attnum == 0 && of_files)
+			return "a whole row of a foreign table is wanted";
+		if (attnum < 0 && of_files)
+			return "a system column of a foreign table is wanted";
 		if (attnum < 0 && attnum != SelfItemPointerAttributeNumber &&
 			attnum != TableOidAttributeNumber)
 			return "a system column other than ctid and tableoid is wanted";
@@ -111,7 +120,7 @@ tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 	if (*reason == NULL)
 		*reason = check_storage(rte);
 	if (*reason == NULL)
-		*reason = check_attributes(rel);
+		*reason = check_attributes(rel, rte->relkind == RELKIND_FOREIGN_TABLE);
 	return *reason == NULL;
 }
 
@@ -158,7 +167,7 @@ tb_partitioned_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 	if (*reason == NULL)
 		*reason = check_partitions(root, partitions);
 	if (*reason == NULL)
-		*reason = check_attributes(rel);
+		*reason = check_attributes(rel, false);
 	return *reason == NULL;
 }
 

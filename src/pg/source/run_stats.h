@@ -45,6 +45,7 @@ typedef struct TbRunStats
 	TbBlockStats   blocks;
 	TbSegmentStats segments;
 	TbFeederStats  feeders;
+	uint64		   files;			 /* of columns; service.done tells of their batches */
 	uint64		   rows_deferred;
 	uint64		   rows_excluded;	 /* ROWS: with their blocks */
 	uint64		   chunks_evaluated; /* ROWS: by the node */

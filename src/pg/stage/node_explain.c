@@ -152,6 +152,31 @@ tb_explain_segments(const char *prefix, const TbRunStats *stats, ExplainState *e
 							done->cached_bytes, es);
 }
 
+/* Files of columns, and their batches: those whose statistics exclude them are not read. */
+static void
+explain_files(const TbRunStats *stats, ExplainState *es)
+{
+	const TbQueryDone *done = &stats->service.done;
+
+	if (stats->files == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText("Files",
+							psprintf(UINT64_FORMAT " batches=" UINT64_FORMAT
+									 " excluded=" UINT64_FORMAT " read=" UINT64_FORMAT "kB",
+									 stats->files, done->file_batches,
+									 done->file_batches_excluded,
+									 (done->bytes_read + 1023) / 1024),
+							es);
+		return;
+	}
+	ExplainPropertyUInteger("Files", NULL, stats->files, es);
+	ExplainPropertyUInteger("File Batches", NULL, done->file_batches, es);
+	ExplainPropertyUInteger("File Batches Excluded", NULL, done->file_batches_excluded, es);
+	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
+}
+
 /* Parallel workers that helped with the buffered blocks, and how many they took. */
 static void
 explain_feeders(const TbRunStats *stats, ExplainState *es)
@@ -244,7 +269,9 @@ tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 	bool ran = stats->service.device_name[0] != '\0';
 
 	ExplainPropertyText("Device", ran ? stats->service.device_name : "none", es);
-	explain_blocks(stats, es);
+	if (stats->files == 0)
+		explain_blocks(stats, es);
+	explain_files(stats, es);
 	tb_explain_segments("", stats, es);
 	explain_feeders(stats, es);
 	if (ran)

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/source/files/files_source.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/source/plan_rows/plan_rows_source.h"
 #include "pg/stage/first_row.h"
@@ -281,6 +282,24 @@ begin_over_rows(TbStageRun *run, int index, TbFailure *why)
 }
 
 static bool
+begin_over_files(TbStageRun *run, int index, Relation rel, TbFailure *why)
+{
+	TbProgramSpec spec;
+	MemoryContext context;
+	MemoryContext old;
+	TbSource	 *source;
+
+	if (!specify(run, index, &spec, why))
+		return false;
+	context = tb_program_run_context();
+	old = MemoryContextSwitchTo(context);
+	source = tb_files_source_make(run->stages[index].files, RelationGetDescr(rel));
+	MemoryContextSwitchTo(old);
+	return begin_program(run, index, &spec, source, RelationGetRelationName(rel), context,
+						 why);
+}
+
+static bool
 begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
 				 TbFailure *why)
 {
@@ -290,6 +309,8 @@ begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blo
 	MemoryContext old;
 	TbSource	 *source;
 
+	if (run->stages[index].files != NULL)
+		return begin_over_files(run, index, rel, why);
 	if (!specify(run, index, &spec, why) ||
 		!specify_input(run, index, rel, blocks, &input, why))
 		return false;
@@ -341,6 +362,8 @@ nothing_to_read(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
 		tb_partition_run_choose(stage->partitions);
 		return tb_partition_run_chosen_blocks(stage->partitions) == 0;
 	}
+	if (stage->files != NULL)
+		return stage->files->nrows == 0;
 	if (RelationGetNumberOfBlocks(rel) == 0)
 		return true;
 	*blocks = tb_brin_scan_run(&stage->brin, rel);
@@ -426,6 +449,8 @@ has_no_blocks(TbStageRun *run, int index)
 
 	if (stage->partitions != NULL)
 		return tb_partition_run_blocks(stage->partitions) == 0;
+	if (stage->files != NULL)
+		return stage->files->nrows == 0;
 	return RelationGetNumberOfBlocks(table_of(run, index)) == 0;
 }
 
@@ -488,6 +513,21 @@ some_needed_table_is_empty(TbStageRun *run)
 	return false;
 }
 
+/* As they are now: one list for all that this run does. */
+static void
+list_files(TbStageRun *run)
+{
+	for (int i = 0; i < run->nstages; i++)
+	{
+		TbRunStage *stage = &run->stages[i];
+
+		stage->files = NULL;
+		if (stage->source == NULL &&
+			table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			stage->files = tb_file_table(RelationGetRelid(table_of(run, i)));
+	}
+}
+
 TbRunStart
 tb_stage_run_start(TbStageRun *run, TbFailure *why)
 {
@@ -496,6 +536,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 
 	Assert(run->program == NULL && run->connection.conn == NULL);
 	memset(why, 0, sizeof(*why));
+	list_files(run);
 	if (!tb_isolation_qualifies())
 	{
 		tb_failure_set(why, TB_FALLBACK_NONE, "the isolation level is serializable");

@@ -12,6 +12,7 @@
 #include "pg/source/program_run.h"
 #include "pg/conversation/stage_connection.h"
 #include "pg/stage/brin_scan.h"
+#include "pg/files/file_table.h"
 #include "pg/stage/partition_run.h"
 #include "pg/planner/program/stage.h"
 
@@ -24,6 +25,7 @@ typedef struct TbRunStage
 	bool			harmless;	/* params are literals and the like */
 	Index			rti;		/* of its table */
 	TbPartitionRun *partitions; /* where the table is partitioned; else NULL */
+	const TbFileTable *files;	/* of a foreign table, within one run; else NULL */
 	PlanState	   *source;		/* rows of a plan; one of custom_ps */
 	int32		   *source_columns;
 	TbBrinScan		brin;

@@ -75,7 +75,7 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
   std::vector<WantedColumn> wanted;
   for (size_t i = 0; i < request.columns.size(); i++) {
     const TbColumn& column = program_.columns()[i];
-    const TbFileColumn& from = request.columns[i];
+    const TbPartColumn& from = request.columns[i];
     WantedColumn to;
     to.type = column.type;
     to.scale = column.scale;
@@ -97,7 +97,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   if (program_.source() == TB_SOURCE_ROWS || program_.sink() == TB_SINK_ROWS)
     throw ProtocolError("FILE_PART for a program that takes none");
   if (fd < 0) throw ProtocolError("FILE_PART without its file");
-  if (request.part.format != TB_FILE_ARROW && request.part.format != TB_FILE_PARQUET)
+  if (request.part.format != TB_COLUMN_FILE_ARROW && request.part.format != TB_COLUMN_FILE_PARQUET)
     throw ProtocolError("FILE_PART of an unknown format");
   if (shape.rows == 0 || !shape.plain_texts)
     throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take texts of files");

@@ -238,6 +238,8 @@ may_offer(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *pa
 		tb_planning_note(part, "pg_turbine.enable_partitionwise is off");
 	else if (tb_planning_may_run_backward())
 		tb_planning_note(part, "a cursor without NO SCROLL may run backward");
+	else if (rte->relkind == RELKIND_FOREIGN_TABLE)
+		tb_planning_note(part, "it is not a table");
 	else if (!tb_relation_qualifies(root, rel, rte, &reason))
 		tb_planning_note(part, "%s", reason);
 	else

@@ -41,6 +41,12 @@ tb_builder_create(TupleDesc desc)
 }
 
 void
+tb_builder_read_files(TbBuilder *builder)
+{
+	builder->of_files = true;
+}
+
+void
 tb_builder_set_partitions(TbBuilder *builder, const TbPartitions *partitions)
 {
 	builder->partitions = partitions;
@@ -304,7 +310,10 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 		return false;
 	column.attnum = attnum;
 	column.digits = guessed && info.type == TB_TYPE_NUM64 ? info.precision : 0;
-	column.flags = att->attnotnull && builder->full_joins_end == 0 ? 0 : TB_COL_NULLABLE;
+	/* Nobody has checked what a foreign table declares. */
+	column.flags = att->attnotnull && builder->full_joins_end == 0 && !builder->of_files ?
+		0 :
+		TB_COL_NULLABLE;
 	if (!missing_value_param(builder, attnum, info, &column.missing_param))
 		return false;
 	*value = add_column(builder, column, info);

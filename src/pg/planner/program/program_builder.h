@@ -42,6 +42,9 @@ typedef struct TbValue
  * Without `desc` the source is rows of another plan. */
 extern TbBuilder *tb_builder_create(TupleDesc desc);
 
+/* `desc` is that of a foreign table over files of columns. */
+extern void tb_builder_read_files(TbBuilder *builder);
+
 /* `desc` is that of a partitioned table: what is known of values, its partitions
  * know. */
 extern void tb_builder_set_partitions(TbBuilder *builder, const TbPartitions *partitions);

@@ -371,7 +371,9 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 	header.magic = TB_PROGRAM_MAGIC;
 	header.version = TB_PROGRAM_VERSION;
 	header.sink = sink;
-	header.source = builder->desc != NULL ? TB_SOURCE_HEAP : TB_SOURCE_ROWS;
+	header.source = builder->of_files ? TB_SOURCE_FILES :
+		builder->desc != NULL		  ? TB_SOURCE_HEAP :
+										TB_SOURCE_ROWS;
 	header.flags = builder->keep_null_keys ? TB_PROGRAM_KEEPS_NULL_KEYS : 0;
 	header.encoding = GetDatabaseEncoding();
 	header.attributes = reserve(&total, builder->desc ? builder->desc->natts : 0,

@@ -117,7 +117,7 @@ std::unique_ptr<TableFile> open_table_file(int fd, uint32_t format, std::vector<
   if (!file.ok()) close(own);
   check_status(file.status());
   opened.file = *file;
-  if (format == TB_FILE_PARQUET) return open_parquet_file(std::move(opened), std::move(wanted));
+  if (format == TB_COLUMN_FILE_PARQUET) return open_parquet_file(std::move(opened), std::move(wanted));
   return open_ipc_file(std::move(opened), std::move(wanted));
 }
 

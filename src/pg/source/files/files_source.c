@@ -1,0 +1,186 @@
+/*
+ * files_source.c - see files_source.h.
+ *
+ * Each file becomes a part of the input: its descriptor, and what the program's columns are called in
+ * it or, of those that come from its path, what they are. The service reads it; nothing is sent in
+ * slots. Owns how far it has come. Called through the methods of source.h.
+ */
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "utils/lsyscache.h"
+
+#include "pg/convert/param_block.h"
+#include "pg/source/files/files_source.h"
+
+typedef struct FilesSource
+{
+	TbSource		   base;
+	const TbFileTable *table;
+	TupleDesc		   desc;
+	TbServiceQuery	  *query; /* from announce() on */
+	int				   next;  /* file */
+} FilesSource;
+
+static bool
+files_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
+{
+	((FilesSource *) source)->query = query;
+	return true;
+}
+
+static bool
+files_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
+{
+	return true;
+}
+
+static bool
+give_up(FilesSource *files, const char *message)
+{
+	TbFailure why;
+
+	tb_failure_set(&why, TB_FALLBACK_VALUE, message);
+	return tb_service_query_give_up(files->query, &why);
+}
+
+static void
+point_to_bytes(TbPartColumn *column, StringInfo bytes, const char *start, uint32 length)
+{
+	column->offset = bytes->len;
+	column->length = length;
+	appendBinaryStringInfo(bytes, start, length);
+}
+
+/* The value that all rows of the file have; false: the device knows no form for it. */
+static bool
+describe_constant(const FilesSource *files, const TbColumn *column, const char *value,
+				  TbPartColumn *to, StringInfo bytes)
+{
+	Form_pg_attribute att = TupleDescAttr(files->desc, column->attnum - 1);
+	TbParamShape	  shape = {.type = column->type, .scale = column->scale};
+	Oid				  input;
+	Oid				  param;
+	Datum			  datum;
+
+	to->is_constant = 1;
+	to->is_null = value == NULL;
+	if (value == NULL)
+		return true;
+	if (column->flags & TB_COL_DISPLAY_SCALE)
+		return false;
+	getTypeInputInfo(att->atttypid, &input, &param);
+	datum = OidInputFunctionCall(input, unconstify(char *, value), param, att->atttypmod);
+	if (tb_type_is_text(column->type))
+	{
+		uint32 length;
+		text  *bytes_of = tb_param_text(datum, column->type, &length);
+
+		point_to_bytes(to, bytes, VARDATA_ANY(bytes_of), length);
+		return true;
+	}
+	return tb_param_scalar(datum, &shape, to->constant);
+}
+
+static bool
+describe_column(const FilesSource *files, const TbTableFile *file, const TbColumn *column,
+				TbPartColumn *to, StringInfo bytes)
+{
+	const TbTableColumn *of = &files->table->columns[column->attnum - 1];
+
+	memset(to, 0, sizeof(*to));
+	if (of->is_virtual)
+		return describe_constant(files, column, file->virtual_values[column->attnum - 1],
+								 to, bytes);
+	point_to_bytes(to, bytes, of->name, strlen(of->name));
+	return true;
+}
+
+static bool
+send_part(FilesSource *files, const TbTableFile *file, TbColumnFileFormat format)
+{
+	const TbProgram *program = tb_service_query_spec(files->query)->program;
+	const TbColumn	*columns = (const TbColumn *) ((const char *) program +
+												   program->columns.offset);
+	TbPartColumn	 described[TB_MAX_COLUMNS];
+	StringInfoData	 bytes;
+	TbFilePart		 part = {.part = files->next, .format = format};
+	TbFiles			 message = {.first_file = 0, .count = 1};
+	struct iovec	 head = {.iov_base = &message, .iov_len = sizeof(message)};
+	struct iovec	 parts[3];
+	int				 fd;
+	bool			 sent;
+
+	initStringInfo(&bytes);
+	for (uint32 i = 0; i < program->columns.count && columns[i].join == 0; i++)
+		if (!describe_column(files, file, &columns[i], &described[part.ncolumns++], &bytes))
+			return give_up(files, "a value of a virtual column has no form that devices know");
+	parts[0] = (struct iovec){.iov_base = &part, .iov_len = sizeof(part)};
+	parts[1] = (struct iovec){.iov_base = described,
+							  .iov_len = sizeof(TbPartColumn) * part.ncolumns};
+	parts[2] = (struct iovec){.iov_base = bytes.data, .iov_len = bytes.len};
+	fd = tb_table_file_open(file);
+	sent = tb_service_query_send_parts(files->query, TB_MSG_FILES, &head, 1, &fd, 1) &&
+		tb_service_query_send_parts(files->query, TB_MSG_FILE_PART, parts, 3, NULL, 0);
+	tb_file_close(fd);
+	pfree(bytes.data);
+	return sent;
+}
+
+static TbSourceFill
+files_fill(TbSource *source, int slot)
+{
+	FilesSource		  *files = (FilesSource *) source;
+	const TbTableFile *file;
+	bool			   sent;
+
+	if (files->next == files->table->nfiles)
+		return TB_FILL_NOTHING;
+	file = &files->table->files[files->next++];
+	switch (file->description->format)
+	{
+		case TB_FILE_ARROW:
+			sent = send_part(files, file, TB_COLUMN_FILE_ARROW);
+			break;
+		case TB_FILE_PARQUET:
+			sent = send_part(files, file, TB_COLUMN_FILE_PARQUET);
+			break;
+		default:
+			sent = give_up(files, "a file is an Arrow stream");
+	}
+	return sent ? TB_FILL_SENT : TB_FILL_LOST;
+}
+
+/* No chunk of slots is ever sent. */
+static bool
+files_chunk_done(TbSource *source, uint32 slot)
+{
+	return false;
+}
+
+static void
+files_report(const TbSource *source, TbRunStats *stats)
+{
+	const FilesSource *files = (const FilesSource *) source;
+
+	stats->files = files->next;
+}
+
+static const TbSourceMethods files_methods = {
+	.announce = files_announce,
+	.begin = files_begin,
+	.fill = files_fill,
+	.chunk_done = files_chunk_done,
+	.report = files_report,
+};
+
+TbSource *
+tb_files_source_make(const TbFileTable *table, TupleDesc desc)
+{
+	FilesSource *files = palloc0(sizeof(FilesSource));
+
+	files->base.methods = &files_methods;
+	files->table = table;
+	files->desc = desc;
+	return &files->base;
+}
