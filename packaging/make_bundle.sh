@@ -70,9 +70,11 @@ copy_extension() {
   DESTDIR=$root cmake --install "$build" >/dev/null
   test -x "$root$pkglibdir/pg_turbine/turbined"
   test -x "$root$pkglibdir/pg_turbine/turbine-compiler"
+  # Once, where the other libraries are.
+  mv "$root$pkglibdir"/pg_turbine/lib{arrow,parquet}.so.* "$root/lib/"
   find "$build" -type f -name turbine_cuda_test -perm -u+x -exec cp {} "$root/unit/" \;
   find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" -type f \
-    -exec strip --strip-unneeded {} +
+    \( -perm -u+x -o -name '*.so' \) -exec strip --strip-unneeded {} +
   local resources kernels=$repository/src/engine/device/cuda/testing/gpu_kernels.c
   resources=$("$clang" -print-resource-dir)/include
   "$clang" --target=nvptx64-nvidia-cuda -march=sm_70 -O2 -ffreestanding -nostdinc -isystem "$resources" \
@@ -112,7 +114,7 @@ belongs_to_system() {
 copy_libraries() {
   elf_files | xargs ldd 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
     while read -r name path; do
-      belongs_to_system "$name" || cp -L "$path" "$root/lib/$name"
+      belongs_to_system "$name" || [ "$path" -ef "$root/lib/$name" ] || cp -L "$path" "$root/lib/$name"
     done
   chmod u+w "$root"/lib/*
 }

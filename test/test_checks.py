@@ -58,12 +58,14 @@ class Layers(TreeCase):
             "src/pg/feed/a.c": HEAD + '#include "postgres.h"\n#include "pg/feed/a.h"\n#include "turbine/wire.h"\n',
             "src/pg/feed/a.h": '#include "pg/feed/b.h"\n', "src/pg/feed/b.h": "int b;\n",
             "src/compiler/codegen/a.cc": HEAD + '#include "llvm/IR/Module.h"\n',
+            "src/export/a.cc": HEAD + '#include <arrow/api.h>\n#include <parquet/types.h>\n',
             "include/turbine/wire.h": '#include "../../catalog/types.def"\n', "catalog/types.def": "",
             "catalog/types.c": HEAD + '#include "turbine/wire.h"\n'}), [])
 
     def test_headers_of_others(self):
         for path, spelled in (("src/engine/execution/a.cc", "postgres.h"), ("src/daemon/a.cc", "llvm/IR/Module.h"),
-                              ("src/compiler/a.cc", "llvm/IR/Module.h"), ("src/engine/device/cuda/a.cc", "cuda.h")):
+                              ("src/compiler/a.cc", "llvm/IR/Module.h"), ("src/engine/device/cuda/a.cc", "cuda.h"),
+                              ("src/pg/feed/a.c", "arrow/api.h"), ("src/compiler/a.cc", "parquet/types.h")):
             with self.subTest(path):
                 self.setUp()
                 self.refused("layers", {path: HEAD + f'#include "{spelled}"\n'})

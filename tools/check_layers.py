@@ -4,7 +4,7 @@
 Rules:
   layers     each part includes only the parts that PARTS allows; PostgreSQL's
              headers only in src/pg, LLVM's only in src/compiler/{codegen,jit},
-             CUDA's nowhere, since the driver is found by dlopen
+             Arrow's only in ARROW_FOLDERS, CUDA's nowhere, since the driver is found by dlopen
   language   src/pg is C; the device library has no atomics that NVPTX lacks
   rooms      the folder of each part exists, and each file has a part
   cycles     no cycle of includes through files of several folders, or parts
@@ -98,6 +98,9 @@ POSTGRES = re.compile(r"^(postgres\.h|fmgr\.h|funcapi\.h|miscadmin\.h|pgstat\.h|
 POSTGRES_REFERENCE = "src/engine/testing/postgres_checksum.c"
 LLVM_FOLDERS = ("src/compiler/codegen/", "src/compiler/jit/")
 LLVM = re.compile(r"^(llvm|llvm-c|lld|clang)/")
+# libarrow starts threads when it is loaded: never in a backend. Its headers are slow to compile.
+ARROW_FOLDERS = ("packaging/arrow/", "src/export/")
+ARROW = re.compile(r"^(arrow|parquet)/")
 CUDA = re.compile(r"^(cuda|cuda_runtime|nvrtc|cufile|nvToolsExt)[\w]*\.h$")
 LOST_ATOMICS = re.compile(r"__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)")
 
@@ -201,6 +204,8 @@ class Tree:
             return f"PostgreSQL header {spelled} outside src/pg"
         if LLVM.match(spelled) and not path.startswith(LLVM_FOLDERS):
             return f"LLVM header {spelled} outside {' and '.join(LLVM_FOLDERS)}"
+        if ARROW.match(spelled) and not path.startswith(ARROW_FOLDERS):
+            return f"Arrow header {spelled} outside {' and '.join(ARROW_FOLDERS)}"
         if CUDA.match(spelled):
             return f"CUDA header {spelled}: the driver is declared in our own header and found by dlopen"
         return None
