@@ -101,11 +101,12 @@ class ArrowFile final : public BatchFile {
   std::vector<BatchSize> batch_sizes() override {
     std::vector<BatchSize> sizes;
     int64_t rows = 0;
-    read(narrowest_column(*schema_), [](int) { return true; },
-         [&](int, const arrow::RecordBatch& piece) {
-           sizes.push_back({piece.num_rows(), 0});
-           rows += piece.num_rows();
-         });
+    read(
+        narrowest_column(*schema_), [](int) { return true; },
+        [&](int, const arrow::RecordBatch& piece) {
+          sizes.push_back({piece.num_rows(), 0});
+          rows += piece.num_rows();
+        });
     const int64_t file_bytes = check(file_->GetSize());
     rows_ = rows;
     for (auto& size : sizes) {

@@ -1,5 +1,6 @@
 /*
- * batch_file.cc - recognises a file's format: see batch_file.h.
+ * batch_file.cc - recognises a file's format by its first bytes: see batch_file.h. Its name
+ * says nothing, since the backend passes a descriptor.
  */
 #include "file_reader/batch_file.h"
 

@@ -1,5 +1,6 @@
 /*
- * describe.cc - a file's columns and batches.
+ * describe.cc - a file's columns and batches, as one frame. Called by main.cc for DESCRIBE;
+ * reads no more of the file than that takes.
  */
 #include "file_reader/answer.h"
 #include "file_reader/frames.h"

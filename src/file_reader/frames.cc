@@ -1,5 +1,6 @@
 /*
- * frames.cc - writes frames: see frames.h. Nothing is buffered here.
+ * frames.cc - writes frames: see frames.h. Nothing is buffered here, so a backend that reads
+ * slowly holds the reader up, and memory stays flat.
  */
 #include "file_reader/frames.h"
 

@@ -17,8 +17,8 @@ constexpr size_t kMaxDimensions = 6;                // PostgreSQL's MAXDIM
 constexpr int64_t kMaxItems = (1 << 30) / 8 - 100;  // less than PostgreSQL's MaxArraySize
 
 [[noreturn]] void raise_ragged() {
-  throw ReaderError(sqlstate::ragged_array, "lists within a list have different lengths, or are NULL",
-                    "", "Declare the column as jsonb to read such lists.");
+  throw ReaderError(sqlstate::ragged_array, "lists within a list have different lengths, or are NULL", "",
+                    "Declare the column as jsonb to read such lists.");
 }
 
 class ListEncoder final : public ArrayEncoder<arrow::Array> {

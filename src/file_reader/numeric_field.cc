@@ -23,7 +23,8 @@ int16_t base_digit(const char* digits) {
 }  // namespace
 
 void append_numeric(bool negative, std::string_view digits, int scale, ByteBuffer& out) {
-  if (scale > kMaxScale || scale < -kMaxScale) throw ReaderError(sqlstate::out_of_range, "scale is out of range for numeric");
+  if (scale > kMaxScale || scale < -kMaxScale)
+    throw ReaderError(sqlstate::out_of_range, "scale is out of range for numeric");
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
 
   /* Both sides of the point, padded to whole digits of the base. */

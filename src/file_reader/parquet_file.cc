@@ -1,5 +1,6 @@
 /*
- * parquet_file.cc - Parquet files, read page by page.
+ * parquet_file.cc - Parquet files, read page by page. Metadata is checked by libparquet as it
+ * is parsed; counts of rows are checked against the pages here.
  */
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
@@ -27,8 +28,8 @@ class ParquetFile final : public BatchFile {
     arrow_properties.set_use_threads(false);
     arrow_properties.set_batch_size(kPieceRows);
     arrow_properties.set_pre_buffer(false);
-    reader_ = check(parquet::arrow::FileReader::Make(
-        reader_pool(), parquet::ParquetFileReader::Open(file, properties), arrow_properties));
+    reader_ = check(parquet::arrow::FileReader::Make(reader_pool(), parquet::ParquetFileReader::Open(file, properties),
+                                                     arrow_properties));
     check(reader_->GetSchema(&schema_));
     metadata_ = reader_->parquet_reader()->metadata();
   }
@@ -85,7 +86,8 @@ class ParquetFile final : public BatchFile {
         read_rows += piece->num_rows();
         consume(group, *piece);
       }
-      if (read_rows != rows) throw ReaderError(sqlstate::corrupt, "a row group has other than the promised number of rows");
+      if (read_rows != rows)
+        throw ReaderError(sqlstate::corrupt, "a row group has other than the promised number of rows");
     }
   }
 

@@ -33,8 +33,9 @@ class FileScan {
 
   void run() {
     begin_frame();
-    file_.read(file_columns_, [this](int batch) { return wanted(batch); },
-               [this](int batch, const arrow::RecordBatch& piece) { append(batch, piece); });
+    file_.read(
+        file_columns_, [this](int batch) { return wanted(batch); },
+        [this](int batch, const arrow::RecordBatch& piece) { append(batch, piece); });
     end_frame();
     ByteBuffer done;
     done.native(read_batches_);
@@ -54,7 +55,8 @@ class FileScan {
     const auto numbers = file_.schema().GetAllFieldIndices(name);
     if (numbers.size() != 1)
       throw ReaderError(sqlstate::no_column, "file \"" + request_.name + "\" has " +
-                                                 (numbers.empty() ? "no column \"" : "several columns \"") + name + "\"");
+                                                 (numbers.empty() ? "no column \"" : "several columns \"") + name +
+                                                 "\"");
     return numbers[0];
   }
 

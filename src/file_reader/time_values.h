@@ -16,16 +16,15 @@ inline constexpr int64_t kMicrosecondsPerDay = 86'400'000'000;
 inline constexpr int64_t kMillisecondsPerDay = 86'400'000;
 inline constexpr int64_t kEpochDays = 10'957;  // from 1970-01-01 to 2000-01-01
 
-inline int64_t floor_divide(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
+inline int64_t floor_divide(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0 ? 1 : 0); }
 
 /* Throws ReaderError on overflow. */
 inline int64_t to_microseconds(int64_t value, arrow::TimeUnit::type unit) {
   if (unit == arrow::TimeUnit::NANO) return floor_divide(value, 1000);
   const int64_t factor = unit == arrow::TimeUnit::SECOND ? 1'000'000 : unit == arrow::TimeUnit::MILLI ? 1000 : 1;
   int64_t product;
-  if (__builtin_mul_overflow(value, factor, &product)) throw ReaderError(sqlstate::time_out_of_range, "time is out of range");
+  if (__builtin_mul_overflow(value, factor, &product))
+    throw ReaderError(sqlstate::time_out_of_range, "time is out of range");
   return product;
 }
 

@@ -132,7 +132,8 @@ EncoderPtr make_encoder(const arrow::DataType& type, const Target& target) {
   if (!encoder) encoder = make_bytes_encoder(type, target);
   if (!encoder) encoder = make_nested_encoder(type, target);
   if (!encoder)
-    throw ReaderError(sqlstate::wrong_type, "type " + type.ToString() + " of the file does not fit " + target_name(target));
+    throw ReaderError(sqlstate::wrong_type,
+                      "type " + type.ToString() + " of the file does not fit " + target_name(target));
   return encoder;
 }
 

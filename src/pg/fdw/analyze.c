@@ -1,5 +1,6 @@
 /*
- * analyze.c - samples rows of foreign tables for ANALYZE: all are read, some are kept.
+ * analyze.c - samples rows of foreign tables for ANALYZE: all are read, and a reservoir
+ * keeps some, each with the same probability.
  */
 #include "postgres.h"
 
@@ -14,8 +15,8 @@
 
 /* Which of the kept rows the row that was read replaces; -1: it is passed over. */
 static int
-place_of_row(ReservoirStateData *reservoir, double *rows_to_skip, double rows_read, int kept,
-			 int targrows)
+place_of_row(ReservoirStateData *reservoir, double *rows_to_skip, double rows_read,
+			 int kept, int targrows)
 {
 	if (kept < targrows)
 		return kept;
@@ -70,8 +71,9 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double
 	}
 	tb_file_scan_end(scan);
 	MemoryContextDelete(row_context);
-	ereport(elevel, (errmsg("\"%s\": files contain %.0f rows; %d rows in sample",
-							RelationGetRelationName(relation), *totalrows, kept)));
+	ereport(elevel,
+			(errmsg("\"%s\": files contain %.0f rows; %d rows in sample",
+					RelationGetRelationName(relation), *totalrows, kept)));
 	return kept;
 }
 

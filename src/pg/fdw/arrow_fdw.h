@@ -19,8 +19,8 @@ typedef enum TbArrowPrivate
 } TbArrowPrivate;
 
 /* in plan.c */
-extern void tb_arrow_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
-extern void tb_arrow_paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
+extern void			tb_arrow_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
+extern void			tb_arrow_paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
 extern ForeignScan *tb_arrow_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 								  ForeignPath *best_path, List *tlist, List *scan_clauses,
 								  Plan *outer_plan);

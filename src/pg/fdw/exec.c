@@ -29,7 +29,7 @@ bitmapset_of(const List *numbers)
 	Bitmapset	   *set = NULL;
 	const ListCell *cell;
 
-	foreach (cell, numbers)
+	foreach(cell, numbers)
 		set = bms_add_member(set, lfirst_int(cell));
 	return set;
 }

@@ -44,15 +44,15 @@ struct TbFileScan
 	int				   ncolumns;
 	TbFileScanCounters counters;
 
-	TbFileReader *reader; /* NULL: not started */
+	TbFileReader *reader;				  /* NULL: not started */
 	int			  next_file;
 	OpenRequest	  requests[MAX_REQUESTS]; /* the oldest is being answered */
 	int			  nrequests;
-	TbReaderBytes bytes; /* rows of a frame */
-	uint32		  rows;	 /* of them, not read yet */
+	TbReaderBytes bytes;				  /* rows of a frame */
+	uint32		  rows;					  /* of them, not read yet */
 
-	MemoryContext request_context; /* for one request */
-	MemoryContext file_context;	   /* virtual values of the current file */
+	MemoryContext request_context;		  /* for one request */
+	MemoryContext file_context;			  /* virtual values of the current file */
 };
 
 static void
@@ -84,8 +84,9 @@ tb_file_scan_begin(const TbFileTable *table, TupleDesc attributes, const Bitmaps
 			(all || bms_is_member(i + 1, attnums)))
 			add_column(scan, i);
 	}
-	scan->request_context = AllocSetContextCreate(
-		CurrentMemoryContext, "request to the file reader", ALLOCSET_DEFAULT_SIZES);
+	scan->request_context = AllocSetContextCreate(CurrentMemoryContext,
+												  "request to the file reader",
+												  ALLOCSET_DEFAULT_SIZES);
 	scan->file_context = AllocSetContextCreate(CurrentMemoryContext, "virtual columns",
 											   ALLOCSET_SMALL_SIZES);
 	return scan;
@@ -178,7 +179,8 @@ finish_file(TbFileScan *scan, const TbReaderAnswer *answer)
 
 	if (answer->length != sizeof(counters))
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	memcpy(counters, answer->data, sizeof(counters));
 	scan->counters.batches_read += counters[0];
 	scan->counters.batches_skipped += counters[1];
@@ -217,8 +219,9 @@ next_frame(TbFileScan *scan)
 			continue;
 		}
 		if (answer.kind != TB_FRAME_ROWS || answer.length < sizeof(scan->rows))
-			ereport(ERROR, (errcode(ERRCODE_FDW_ERROR),
-							errmsg("malformed answer of the file reader")));
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_ERROR),
+					 errmsg("malformed answer of the file reader")));
 		memcpy(&scan->rows, answer.data, sizeof(scan->rows));
 		scan->bytes.at = answer.data + sizeof(scan->rows);
 		scan->bytes.end = answer.data + answer.length;
@@ -238,8 +241,8 @@ tb_file_scan_next(TbFileScan *scan, Datum *values, bool *nulls)
 		ScanColumn *column = &scan->columns[i];
 
 		if (column->reader != NULL)
-			values[column->attribute] =
-				tb_value_read(column->reader, &scan->bytes, &nulls[column->attribute]);
+			values[column->attribute] = tb_value_read(column->reader, &scan->bytes,
+													  &nulls[column->attribute]);
 		else
 		{
 			values[column->attribute] = column->value;

@@ -12,6 +12,9 @@
 #include "pg/fdw/arrow_fdw.h"
 #include "pg/files/file_options.h"
 
+extern PGDLLEXPORT Datum turbine_arrow_fdw_handler(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum turbine_arrow_fdw_validator(PG_FUNCTION_ARGS);
+
 PG_FUNCTION_INFO_V1(turbine_arrow_fdw_handler);
 PG_FUNCTION_INFO_V1(turbine_arrow_fdw_validator);
 

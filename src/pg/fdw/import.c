@@ -21,7 +21,7 @@
 
 typedef struct Columns
 {
-	StringInfoData text; /* of CREATE FOREIGN TABLE */
+	StringInfoData text;  /* of CREATE FOREIGN TABLE */
 	List		  *names; /* char * */
 } Columns;
 
@@ -30,7 +30,7 @@ is_name_taken(const Columns *columns, const char *name)
 {
 	const ListCell *cell;
 
-	foreach (cell, columns->names)
+	foreach(cell, columns->names)
 	{
 		if (strcmp(lfirst(cell), name) == 0)
 			return true;
@@ -44,9 +44,11 @@ column_name(const char *name, const char *path)
 {
 	char *own;
 
-	if (name[0] == '\0' || !pg_verify_mbstr(GetDatabaseEncoding(), name, strlen(name), true))
-		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_COLUMN_NAME),
-						errmsg("file \"%s\" has a column whose name cannot be imported", path)));
+	if (name[0] == '\0' ||
+		!pg_verify_mbstr(GetDatabaseEncoding(), name, strlen(name), true))
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_COLUMN_NAME),
+				 errmsg("file \"%s\" has a column whose name cannot be imported", path)));
 	own = pstrdup(name);
 	truncate_identifier(own, strlen(own), false);
 	return own;
@@ -58,8 +60,9 @@ add_column(Columns *columns, const char *name, const char *type, const char *pat
 	char *own = column_name(name, path);
 
 	if (is_name_taken(columns, own))
-		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_COLUMN),
-						errmsg("file \"%s\" has several columns \"%s\"", path, own)));
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_COLUMN),
+				 errmsg("file \"%s\" has several columns \"%s\"", path, own)));
 	appendStringInfo(&columns->text, "%s\n  %s %s", columns->names != NIL ? "," : "",
 					 quote_identifier(own), type);
 	if (strcmp(own, name) != 0)
@@ -108,8 +111,9 @@ tb_arrow_import(ImportForeignSchemaStmt *stmt, Oid server)
 	tb_file_options_validate(stmt->options, ForeignTableRelationId);
 	files = tb_file_list(options);
 	if (files == NIL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE),
-						errmsg("there is no file to import columns from")));
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FILE),
+				 errmsg("there is no file to import columns from")));
 	initStringInfo(&columns.text);
 	add_file_columns(&columns, linitial(files));
 
@@ -117,7 +121,7 @@ tb_arrow_import(ImportForeignSchemaStmt *stmt, Oid server)
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s (%s\n) SERVER %s OPTIONS (",
 					 quote_identifier(stmt->remote_schema), columns.text.data,
 					 quote_identifier(GetForeignServer(server)->servername));
-	foreach (cell, stmt->options)
+	foreach(cell, stmt->options)
 	{
 		DefElem *option = lfirst(cell);
 

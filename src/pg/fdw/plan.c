@@ -35,7 +35,7 @@ referenced_columns(RelOptInfo *baserel)
 	int		   member = -1;
 
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &offset);
-	foreach (cell, baserel->baserestrictinfo)
+	foreach(cell, baserel->baserestrictinfo)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, cell)->clause, baserel->relid,
 					   &offset);
 	while ((member = bms_next_member(offset, member)) >= 0)
@@ -71,7 +71,8 @@ column_bytes(const TbFileTable *table, const Bitmapset *attnums)
 
 		for (int column = 0; column < table->ncolumns; column++)
 		{
-			if (file->file_columns[column] >= 0 && (all || bms_is_member(column + 1, attnums)))
+			if (file->file_columns[column] >= 0 &&
+				(all || bms_is_member(column + 1, attnums)))
 				bytes += file->description->column_bytes[file->file_columns[column]];
 		}
 	}
@@ -83,8 +84,7 @@ tb_arrow_paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 {
 	const TbFileTable *table = baserel->fdw_private;
 	Bitmapset		  *attnums = referenced_columns(baserel);
-	int				   ncolumns =
-		bms_is_member(0, attnums) ? table->ncolumns : bms_num_members(attnums);
+	int	 ncolumns = bms_is_member(0, attnums) ? table->ncolumns : bms_num_members(attnums);
 	Cost startup = START_COST * seq_page_cost + baserel->baserestrictcost.startup;
 	Cost run = column_bytes(table, attnums) / BLCKSZ * seq_page_cost;
 

@@ -74,10 +74,10 @@ compares_bytes(TbReaderCompare compare, Oid collation)
 static TbReaderCompare
 compare_of(Oid operator)
 {
-	Oid			left, right;
+	Oid				left, right;
 	TypeCacheEntry *type;
 
-	op_input_types(operator, &left, &right);
+	op_input_types(operator, & left, &right);
 	if (!OidIsValid(left))
 		return 0;
 	type = lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY);
@@ -163,7 +163,7 @@ tb_bound_clauses(List *clauses, Index relid)
 	TbBoundClauses found = {NIL, NIL, NIL};
 	ListCell	  *cell;
 
-	foreach (cell, clauses)
+	foreach(cell, clauses)
 	{
 		Node *clause = lfirst(cell);
 
@@ -271,7 +271,7 @@ tb_scan_bounds(const TbBoundClauses *clauses, List *expressions, ExprContext *ec
 	List	 *bounds = NIL;
 	ListCell *attnum, *compare, *expression;
 
-	forthree (attnum, clauses->attnums, compare, clauses->compares, expression, expressions)
+	forthree(attnum, clauses->attnums, compare, clauses->compares, expression, expressions)
 	{
 		ExprState	*state = lfirst(expression);
 		TbScanBound *bound;
@@ -325,7 +325,7 @@ tb_scan_bounds_describe(List *bounds, const TbTableFile *file, const int *places
 	ListCell *cell, *value;
 
 	tb_reader_request_number(request, 0);
-	foreach (cell, bounds)
+	foreach(cell, bounds)
 	{
 		const TbScanBound *bound = lfirst(cell);
 		int				   place = places[bound->attnum - 1];
@@ -336,7 +336,7 @@ tb_scan_bounds_describe(List *bounds, const TbTableFile *file, const int *places
 		tb_reader_request_number(request, place);
 		tb_reader_request_number(request, bound->compare);
 		tb_reader_request_number(request, list_length(bound->values));
-		foreach (value, bound->values)
+		foreach(value, bound->values)
 			tb_reader_request_text(request, lfirst(value));
 	}
 	memcpy(request->data + place_of_count, &count, sizeof(count));

@@ -49,7 +49,7 @@ struct TbValueReader
 	TupleDesc		attributes;
 	TbValueReader **fields; /* NULL for dropped attributes */
 
-	MemoryContext context; /* what the reader lives in */
+	MemoryContext context;	/* what the reader lives in */
 };
 
 static void pg_attribute_noreturn()
@@ -228,15 +228,16 @@ read_text(TbValueReader *reader, const char *data, int length)
 		(reader->type == TEXTOID || (reader->type == VARCHAROID && reader->typmod < 0)))
 		return PointerGetDatum(cstring_to_text_with_len(text, length));
 	string = pnstrdup(text, length);
-	return InputFunctionCall(&reader->function, string, reader->io_parameter, reader->typmod);
+	return InputFunctionCall(&reader->function, string, reader->io_parameter,
+							 reader->typmod);
 }
 
 static Datum
 receive_value(TbValueReader *reader, const char *data, int length)
 {
 	StringInfoData buffer = {(char *) data, length, length, 0};
-	Datum		   value = ReceiveFunctionCall(&reader->function, &buffer,
-											   reader->io_parameter, reader->typmod);
+	Datum value = ReceiveFunctionCall(&reader->function, &buffer, reader->io_parameter,
+									  reader->typmod);
 
 	if (buffer.cursor != length)
 		raise_malformed();
@@ -270,9 +271,10 @@ read_array(TbValueReader *reader, const char *data, int length)
 	nulls = palloc(sizeof(bool) * Max(nitems, 1));
 	for (int i = 0; i < nitems; i++)
 		values[i] = tb_value_read(reader->element, &bytes, &nulls[i]);
-	return PointerGetDatum(construct_md_array(
-		values, nulls, ndim, lengths, bounds, get_element_type(reader->type),
-		reader->element_length, reader->element_by_value, reader->element_align));
+	return PointerGetDatum(
+		construct_md_array(values, nulls, ndim, lengths, bounds,
+						   get_element_type(reader->type), reader->element_length,
+						   reader->element_by_value, reader->element_align));
 }
 
 static Datum

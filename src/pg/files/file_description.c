@@ -43,7 +43,8 @@ take(Answer *answer, void *data, Size length)
 {
 	if (length > answer->end - answer->at)
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	memcpy(data, answer->at, length);
 	answer->at += length;
 }
@@ -97,7 +98,8 @@ take_count(Answer *answer, Size least_bytes)
 
 	if (count > (answer->end - answer->at) / least_bytes)
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	return (int) count;
 }
 
@@ -184,7 +186,7 @@ keep(const TbFileIdentity *identity, const char *bytes, uint32 length)
 TbFileDescription *
 tb_file_describe(const char *path, int fd, const TbFileIdentity *identity)
 {
-	KeptAnswer *entry = kept ? hash_search(kept, identity, HASH_FIND, NULL) : NULL;
+	KeptAnswer		  *entry = kept ? hash_search(kept, identity, HASH_FIND, NULL) : NULL;
 	TbFileDescription *description;
 	TbFileReader	  *reader;
 	TbReaderAnswer	   answer;
@@ -199,7 +201,8 @@ tb_file_describe(const char *path, int fd, const TbFileIdentity *identity)
 	answer = tb_file_reader_receive(reader);
 	if (answer.kind != TB_FRAME_DESCRIPTION)
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	description = parse_description(answer.data, answer.length);
 	keep(identity, answer.data, answer.length);
 	(void) tb_file_reader_receive(reader); /* DONE */

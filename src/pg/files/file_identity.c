@@ -95,9 +95,9 @@ open_without_links(const char *path)
 			*slash = '\0';
 		/* A FIFO must not make us wait. */
 		next = openat(folder, name,
-					  slash != NULL ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC :
-									  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW |
-										  O_CLOEXEC);
+					  slash != NULL ?
+						  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC :
+						  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
 		{
 			int saved = errno;
@@ -154,10 +154,10 @@ read_identity(const struct stat *status, TbFileIdentity *identity)
 	identity->device = status->st_dev;
 	identity->inode = status->st_ino;
 	identity->size = status->st_size;
-	identity->modified =
-		(int64) status->st_mtim.tv_sec * INT64CONST(1000000000) + status->st_mtim.tv_nsec;
-	identity->status_changed =
-		(int64) status->st_ctim.tv_sec * INT64CONST(1000000000) + status->st_ctim.tv_nsec;
+	identity->modified = (int64) status->st_mtim.tv_sec * INT64CONST(1000000000) +
+		status->st_mtim.tv_nsec;
+	identity->status_changed = (int64) status->st_ctim.tv_sec * INT64CONST(1000000000) +
+		status->st_ctim.tv_nsec;
 }
 
 void
@@ -167,8 +167,9 @@ tb_file_check_unchanged(const char *path, int fd, const TbFileIdentity *identity
 	struct stat	   status;
 
 	if (fstat(fd, &status) != 0)
-		ereport(ERROR, (errcode_for_file_access(),
-						errmsg("could not stat file \"%s\": %m", path)));
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", path)));
 	read_identity(&status, &now);
 	if (!tb_file_identity_equal(&now, identity))
 		ereport(ERROR,
@@ -197,7 +198,8 @@ tb_file_open(const char *path, const char *folder, TbFileIdentity *identity)
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("out of file descriptors for \"%s\"", path)));
 	}
-	/* From here to the list nothing raises an error but open_checked(), with nothing open. */
+	/* From here to the list nothing raises an error but open_checked(), with nothing open.
+	 */
 	PG_TRY();
 	{
 		fd = open_checked(path, folder);
@@ -216,8 +218,9 @@ tb_file_open(const char *path, const char *folder, TbFileIdentity *identity)
 		ReleaseExternalFD();
 		pfree(file);
 		errno = saved;
-		ereport(ERROR, (errcode_for_file_access(),
-						errmsg("could not open file \"%s\" for reading: %m", path)));
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\" for reading: %m", path)));
 	}
 	file->fd = fd;
 	file->owner = CurrentResourceOwner;
@@ -225,11 +228,13 @@ tb_file_open(const char *path, const char *folder, TbFileIdentity *identity)
 	open_files = file;
 
 	if (fstat(fd, &status) != 0)
-		ereport(ERROR, (errcode_for_file_access(),
-						errmsg("could not stat file \"%s\": %m", path)));
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", path)));
 	if (!S_ISREG(status.st_mode))
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("\"%s\" is not a regular file", path)));
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a regular file", path)));
 	read_identity(&status, identity);
 	return fd;
 }

@@ -33,6 +33,7 @@ extern void tb_file_close(int fd);
 extern bool tb_file_identity_equal(const TbFileIdentity *a, const TbFileIdentity *b);
 
 /* Raises an error if an open file is not what it was. */
-extern void tb_file_check_unchanged(const char *path, int fd, const TbFileIdentity *identity);
+extern void tb_file_check_unchanged(const char *path, int fd,
+									const TbFileIdentity *identity);
 
 #endif

@@ -199,7 +199,7 @@ tb_file_list(const TbFileOptions *options)
 
 	if (options->paths != NIL)
 	{
-		foreach (cell, options->paths)
+		foreach(cell, options->paths)
 			add_file(&listing, lfirst(cell), NULL);
 		return listing.files;
 	}

@@ -1,5 +1,6 @@
 /*
- * file_options.c - reads and checks options: see file_options.h. Looks at no file.
+ * file_options.c - reads and checks options: see file_options.h. Called by the
+ * validator, the planner and the executor. Looks at no file.
  */
 #include "postgres.h"
 
@@ -32,12 +33,13 @@ void
 tb_file_options_check_role(Oid role)
 {
 	if (!has_privs_of_role(role, ROLE_PG_READ_SERVER_FILES))
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("permission denied to read server files"),
-						errdetail("Role \"%s\" has no privileges of \"pg_read_server_files\".",
-								  GetUserNameFromId(role, true)),
-						errhint("Only superusers and roles with privileges of the "
-								"\"pg_read_server_files\" role may name files of the server.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to read server files"),
+				 errdetail("Role \"%s\" has no privileges of \"pg_read_server_files\".",
+						   GetUserNameFromId(role, true)),
+				 errhint("Only superusers and roles with privileges of the "
+						 "\"pg_read_server_files\" role may name files of the server.")));
 }
 
 static void
@@ -53,22 +55,24 @@ check_known(const DefElem *option, Oid catalog)
 			return;
 		any = true;
 	}
-	ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-					errmsg("invalid option \"%s\"", option->defname),
-					catalog == ForeignTableRelationId ?
-						errhint("Valid options are file, files, dir, suffix, pattern and "
-								"writable.") :
-						any ? errhint("The valid option is column_name.") :
-							  errhint("There are no valid options here.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+			 errmsg("invalid option \"%s\"", option->defname),
+			 catalog == ForeignTableRelationId ?
+				 errhint("Valid options are file, files, dir, suffix, pattern and "
+						 "writable.") :
+				 any ? errhint("The valid option is column_name.") :
+					   errhint("There are no valid options here.")));
 }
 
 static char *
 absolute_path(const DefElem *option, char *path)
 {
 	if (!is_absolute_path(path))
-		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-						errmsg("option \"%s\" wants absolute paths", option->defname),
-						errdetail("\"%s\" is a relative one.", path)));
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+				 errmsg("option \"%s\" wants absolute paths", option->defname),
+				 errdetail("\"%s\" is a relative one.", path)));
 	return path;
 }
 
@@ -107,7 +111,7 @@ tb_file_options_read(List *options)
 	int			   places = 0;
 	ListCell	  *cell;
 
-	foreach (cell, options)
+	foreach(cell, options)
 	{
 		DefElem *option = lfirst(cell);
 
@@ -127,8 +131,9 @@ tb_file_options_read(List *options)
 		else if (strcmp(option->defname, "writable") == 0)
 		{
 			if (defGetBoolean(option))
-				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								errmsg("foreign tables of arrow_fdw cannot be written to")));
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("foreign tables of arrow_fdw cannot be written to")));
 			continue;
 		}
 		else
@@ -139,10 +144,12 @@ tb_file_options_read(List *options)
 		ereport(ERROR,
 				(errcode(places == 0 ? ERRCODE_FDW_DYNAMIC_PARAMETER_VALUE_NEEDED :
 									   ERRCODE_FDW_INVALID_OPTION_NAME),
-				 errmsg("exactly one of the options file, files, dir and pattern is wanted")));
+				 errmsg(
+					 "exactly one of the options file, files, dir and pattern is wanted")));
 	if (read->suffix != NULL && read->dir == NULL)
-		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-						errmsg("option \"suffix\" needs option \"dir\"")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+				 errmsg("option \"suffix\" needs option \"dir\"")));
 	if (read->pattern != NULL)
 		tb_file_pattern_check(read->pattern);
 	return read;
@@ -153,7 +160,7 @@ tb_file_options_validate(List *options, Oid catalog)
 {
 	ListCell *cell;
 
-	foreach (cell, options)
+	foreach(cell, options)
 		check_known(lfirst(cell), catalog);
 	if (catalog != ForeignTableRelationId)
 		return;
@@ -166,7 +173,7 @@ tb_file_options_column_name(Oid relid, AttrNumber attnum)
 {
 	ListCell *cell;
 
-	foreach (cell, GetForeignColumnOptions(relid, attnum))
+	foreach(cell, GetForeignColumnOptions(relid, attnum))
 	{
 		DefElem *option = lfirst(cell);
 

@@ -1,5 +1,6 @@
 /*
- * file_pattern.c - matches names of files and folders: see file_pattern.h. Pure functions.
+ * file_pattern.c - matches names of files and folders: see file_pattern.h. Pure functions
+ * of texts: file_list.c looks at folders.
  */
 #include "postgres.h"
 
@@ -7,7 +8,8 @@
 
 #include "pg/files/file_pattern.h"
 
-/* The name in "${name}" at the pattern's beginning, and what follows it; 0: there is none. */
+/* The name in "${name}" at the pattern's beginning, and what follows it; 0: there is none.
+ */
 static size_t
 key_length(const char *pattern, const char **name, const char **rest)
 {
@@ -37,8 +39,9 @@ check_no_second(const char *pattern, const char *name, size_t length)
 
 	place = strstr(pattern, written);
 	if (place != NULL && strstr(place + 1, written) != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-						errmsg("pattern \"%s\" has %s twice", pattern, written)));
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+				 errmsg("pattern \"%s\" has %s twice", pattern, written)));
 	pfree(written);
 }
 
@@ -58,17 +61,19 @@ tb_file_pattern_check(const char *pattern)
 			continue;
 		}
 		if (length == 0 || memchr(name, '/', length) != NULL || ++nkeys > TB_MAX_FILE_KEYS)
-			ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-							errmsg("pattern \"%s\" is malformed", pattern),
-							errhint("Write ${name}, at most %d times.", TB_MAX_FILE_KEYS)));
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+					 errmsg("pattern \"%s\" is malformed", pattern),
+					 errhint("Write ${name}, at most %d times.", TB_MAX_FILE_KEYS)));
 		check_no_second(pattern, name, length);
 		at = rest;
 	}
 	for (const char *at = pattern; at != NULL; at = strchr(at + 1, '/'))
 	{
 		if (strncmp(at, "/..", 3) == 0 && (at[3] == '/' || at[3] == '\0'))
-			ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-							errmsg("pattern \"%s\" has the part \"..\"", pattern)));
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+					 errmsg("pattern \"%s\" has the part \"..\"", pattern)));
 	}
 }
 

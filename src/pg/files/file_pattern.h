@@ -1,5 +1,6 @@
 /*
- * file_pattern.h - patterns of paths: `*`, `?` and `${name}`, none of which matches a slash.
+ * file_pattern.h - patterns of paths: `*`, `?` and `${name}`, none of which matches a
+ * slash.
  */
 #ifndef TURBINE_PG_FILE_PATTERN_H
 #define TURBINE_PG_FILE_PATTERN_H

@@ -125,8 +125,9 @@ spawn_reader(int socket, int pipe, pid_t *pid)
 	sigemptyset(&signals);
 	posix_spawnattr_setsigmask(&attributes, &signals);
 	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-											  POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes,
+							 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+								 POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, pipe, STDOUT_FILENO);
 	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -215,8 +216,9 @@ tb_file_reader_start(void)
 			ReleaseExternalFD();
 		pfree(reader);
 		errno = error;
-		ereport(ERROR, (errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
-						errmsg("could not start turbine-file-reader: %m")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
+				 errmsg("could not start turbine-file-reader: %m")));
 	}
 	reader->memory_mb = tb_guc_file_reader_memory;
 	reader->owner = CurrentResourceOwner;
@@ -272,8 +274,8 @@ tb_reader_request_begin(StringInfo request, TbReaderRequest kind, const char *na
 static void
 wait_for(int fd, int event)
 {
-	int happened = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event, fd, -1,
-									 PG_WAIT_EXTENSION);
+	int happened = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
+									 fd, -1, PG_WAIT_EXTENSION);
 
 	if (happened & WL_LATCH_SET)
 		ResetLatch(MyLatch);
@@ -294,15 +296,17 @@ raise_ended(TbFileReader *reader)
 	while (ended < 0 && errno == EINTR);
 	reader->pid = 0;
 	if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_STARTED)
-		ereport(ERROR, (errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
-						errmsg("could not start turbine-file-reader"),
-						errdetail("It, or a library it needs, is not installed in "
-								  "\"%s/pg_turbine\".",
-								  pkglib_path)));
-	ereport(ERROR, (errcode(ERRCODE_FDW_ERROR), errmsg("the file reader ended unexpectedly"),
-					ended > 0 && WIFSIGNALED(status) ?
-						errdetail("It was ended by signal %d.", WTERMSIG(status)) :
-						errdetail("It exited with status %d.", WEXITSTATUS(status))));
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
+				 errmsg("could not start turbine-file-reader"),
+				 errdetail("It, or a library it needs, is not installed in "
+						   "\"%s/pg_turbine\".",
+						   pkglib_path)));
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_ERROR), errmsg("the file reader ended unexpectedly"),
+			 ended > 0 && WIFSIGNALED(status) ?
+				 errdetail("It was ended by signal %d.", WTERMSIG(status)) :
+				 errdetail("It exited with status %d.", WEXITSTATUS(status))));
 }
 
 void
@@ -377,7 +381,8 @@ error_text(const char **at, const char *end)
 	*at += sizeof(length);
 	if (*at > end || length > end - *at)
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	text = pnstrdup(*at, length);
 	*at += length;
 	/* It may quote a broken file. */
@@ -401,13 +406,15 @@ raise_error_frame(const char *data, uint32 length)
 
 	if (length < 5)
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	message = error_text(&at, end);
 	detail = error_text(&at, end);
 	hint = error_text(&at, end);
-	ereport(ERROR, (errcode(MAKE_SQLSTATE(data[0], data[1], data[2], data[3], data[4])),
-					errmsg("%s", message), detail[0] != '\0' ? errdetail("%s", detail) : 0,
-					hint[0] != '\0' ? errhint("%s", hint) : 0));
+	ereport(ERROR,
+			(errcode(MAKE_SQLSTATE(data[0], data[1], data[2], data[3], data[4])),
+			 errmsg("%s", message), detail[0] != '\0' ? errdetail("%s", detail) : 0,
+			 hint[0] != '\0' ? errhint("%s", hint) : 0));
 }
 
 TbReaderAnswer
@@ -421,7 +428,8 @@ tb_file_reader_receive(TbFileReader *reader)
 	if (frame.length > TB_READER_MAX_FRAME || frame.kind < TB_FRAME_ROWS ||
 		frame.kind > TB_FRAME_ERROR)
 		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR), errmsg("malformed answer of the file reader")));
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("malformed answer of the file reader")));
 	if (frame.length > reader->buffer_size || reader->buffer == NULL)
 	{
 		uint32 wanted = Max(frame.length, 2 * TB_READER_FRAME_BYTES);

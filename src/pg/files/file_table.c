@@ -42,7 +42,7 @@ is_virtual(const TbFileOptions *options, const List *files, const char *name)
 
 	if (pattern_has_key(options->pattern, name))
 		return true;
-	foreach (cell, files)
+	foreach(cell, files)
 	{
 		if (find_key(lfirst(cell), name) != NULL)
 			return true;
@@ -78,18 +78,20 @@ place_columns(const TbFileTable *table, TbTableFile *file, const TbListedFile *l
 			const TbFileKey *key = find_key(listed, column->name);
 
 			if (key == NULL)
-				ereport(ERROR, (errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
-								errmsg("path \"%s\" has no part \"%s=...\"", file->path,
-									   column->name)));
+				ereport(ERROR,
+						(errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
+						 errmsg("path \"%s\" has no part \"%s=...\"", file->path,
+								column->name)));
 			file->virtual_values[i] = key->value;
 			continue;
 		}
 		file->file_columns[i] = find_column(file->description, column->name);
 		if (file->file_columns[i] < 0)
-			ereport(ERROR, (errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
-							errmsg("file \"%s\" has no column \"%s\"", file->path, column->name),
-							errhint("The option column_name of a column says what it is called "
-									"in files.")));
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
+					 errmsg("file \"%s\" has no column \"%s\"", file->path, column->name),
+					 errhint("The option column_name of a column says what it is called "
+							 "in files.")));
 	}
 }
 
@@ -136,7 +138,7 @@ tb_file_table(Oid relid)
 	table_close(relation, NoLock);
 
 	table->files = palloc0(sizeof(TbTableFile) * Max(list_length(files), 1));
-	foreach (cell, files)
+	foreach(cell, files)
 	{
 		CHECK_FOR_INTERRUPTS();
 		describe_file(table, lfirst(cell));
