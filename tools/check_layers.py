@@ -69,6 +69,8 @@ PARTS = {
     "daemon": ("src/daemon",
                "tables contract catalog program profile wire device machine code slots source result execution"),
 
+    "file_reader": ("src/file_reader", "contract"),
+
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),
     "pg.shmem": ("src/pg/shmem", ABOVE),
@@ -77,6 +79,7 @@ PARTS = {
     "pg.convert": ("src/pg/convert", ABOVE),
     "pg.cache": ("src/pg/cache", ABOVE),
     "pg.conversation": ("src/pg/conversation", ABOVE),
+    "pg.files": ("src/pg/files", ABOVE),
     "pg.source": ("src/pg/source", ABOVE),
     "pg.source.heap": ("src/pg/source/heap", ABOVE),
     "pg.source.plan_rows": ("src/pg/source/plan_rows", ABOVE),
@@ -85,6 +88,7 @@ PARTS = {
     "pg.nodes.offer": ("src/pg/nodes/offer", ABOVE),
     "pg.nodes": ("src/pg/nodes", ABOVE),
     "pg.nodes.hooks": ("src/pg/nodes/hooks", ABOVE),
+    "pg.fdw": ("src/pg/fdw", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
     "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),
@@ -99,7 +103,7 @@ POSTGRES_REFERENCE = "src/engine/testing/postgres_checksum.c"
 LLVM_FOLDERS = ("src/compiler/codegen/", "src/compiler/jit/")
 LLVM = re.compile(r"^(llvm|llvm-c|lld|clang)/")
 # libarrow starts threads when it is loaded: never in a backend. Its headers are slow to compile.
-ARROW_FOLDERS = ("packaging/arrow/", "src/engine/source/files/arrow/", "src/export/")
+ARROW_FOLDERS = ("packaging/arrow/", "src/engine/source/files/arrow/", "src/export/", "src/file_reader/")
 ARROW = re.compile(r"^(arrow|parquet)/")
 CUDA = re.compile(r"^(cuda|cuda_runtime|nvrtc|cufile|nvToolsExt)[\w]*\.h$")
 LOST_ATOMICS = re.compile(r"__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)")

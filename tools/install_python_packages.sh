@@ -6,7 +6,7 @@
 set -euo pipefail
 
 folder=$1
-packages=(tpchgen-cli==4.0.0 duckdb==2.0.0)
+packages=(tpchgen-cli==4.0.0 duckdb==2.0.0 pyarrow==26.0.1)
 stamp="$folder/${packages[*]}"
 
 if [ -e "$stamp" ]; then

@@ -1,8 +1,8 @@
 /*
  * file_description.h - what a file holds: format, columns, batches and their bounds.
  *
- * turbine-file-reader describes a file once; the backend keeps descriptions by the files'
- * identities.
+ * turbine-file-reader describes a file once; the backend keeps its answer by the file's
+ * identity.
  */
 #ifndef TURBINE_PG_FILE_DESCRIPTION_H
 #define TURBINE_PG_FILE_DESCRIPTION_H
@@ -43,5 +43,10 @@ typedef struct TbFileDescription
 	int64		  nrows;
 	int64		 *column_bytes; /* by column: in the file, or an estimate */
 } TbFileDescription;
+
+/* What an open file holds, in the caller's memory context. Raises an error if it is
+ * malformed. */
+extern TbFileDescription *tb_file_describe(const char *path, int fd,
+										   const TbFileVersion *identity);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "postgres.h"
 
-/* Equal identities: the same bytes, as far as the file system tells. */
+/* Which file it is, and which bytes it holds, as far as the file system tells. */
 typedef struct TbFileVersion
 {
 	uint64 device;
@@ -28,6 +28,12 @@ extern int tb_file_open(const char *path, const char *folder, TbFileVersion *ide
 /* Closes it before its resource owner does. Raises nothing. */
 extern void tb_file_close(int fd);
 
+/* Whether two are the same bytes. A change of the inode alone (a new link, other rights) is
+ * none of the bytes. */
 extern bool tb_file_identity_equal(const TbFileVersion *a, const TbFileVersion *b);
+
+/* Raises an error if an open file is not what it was. */
+extern void tb_file_check_unchanged(const char *path, int fd,
+									const TbFileVersion *identity);
 
 #endif

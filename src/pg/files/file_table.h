@@ -22,8 +22,9 @@ typedef struct TbTableFile
 	char		  *path; /* absolute, as the options name it; for messages */
 	TbFileVersion identity;
 
-	/* What the file holds, kept by the backend: valid as long as the file table's memory
-	 * context. description->batches[i].nrows are the rows of its batches. */
+	const char *folder; /* that it must lie in; NULL: named as such */
+
+	/* What the file holds; batches[i].nrows are the rows of its batches. */
 	const TbFileDescription *description;
 
 	/* By attnum - 1: the value of a virtual column as the type's input function takes it;

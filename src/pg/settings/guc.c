@@ -26,6 +26,7 @@ bool tb_guc_debug_force_offload;
 bool tb_guc_debug_plain_explain;
 bool tb_guc_debug_full_code;
 int	 tb_guc_direct_threshold;
+int	 tb_guc_file_reader_memory;
 int	 tb_guc_debug_join_shape;
 
 static char	 *device_setting;
@@ -97,6 +98,9 @@ static const IntSetting int_settings[] = {
 	{"pg_turbine.direct_threshold",
 	 "Reads all-visible blocks of tables of at least this size directly from their files.",
 	 &tb_guc_direct_threshold, 64, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BLOCKS | GUC_EXPLAIN},
+	{"pg_turbine.file_reader_memory",
+	 "Memory that reading an Arrow or Parquet file may take.", &tb_guc_file_reader_memory,
+	 2048, 64, 1024 * 1024, PGC_SUSET, GUC_UNIT_MB},
 };
 
 static const struct config_enum_entry join_shapes[] = {

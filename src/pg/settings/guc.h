@@ -39,8 +39,9 @@ extern bool tb_guc_allow_inexact_math;
 extern bool tb_guc_debug_force_offload;
 extern bool tb_guc_debug_plain_explain;
 extern bool tb_guc_debug_full_code;
-extern int	tb_guc_direct_threshold; /* blocks */
-extern int	tb_guc_debug_join_shape; /* TbShapeChoice */
+extern int	tb_guc_direct_threshold;   /* blocks */
+extern int	tb_guc_file_reader_memory; /* MB */
+extern int	tb_guc_debug_join_shape;   /* TbShapeChoice */
 
 /* Relations of fewer blocks are small: to read them takes as long as to decide how. They
  * are cached below the threshold too. */

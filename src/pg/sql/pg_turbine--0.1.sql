@@ -80,3 +80,14 @@ CREATE FUNCTION turbine.why_not(query text, OUT part text, OUT reason text)
 RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_why_not';
+
+-- Foreign tables over Arrow and Parquet files of the server; docs/arrow_fdw.md.
+CREATE FUNCTION turbine.arrow_fdw_handler() RETURNS fdw_handler
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_arrow_fdw_handler';
+CREATE FUNCTION turbine.arrow_fdw_validator(options text[], catalog oid) RETURNS void
+LANGUAGE C STRICT
+AS 'MODULE_PATHNAME', 'turbine_arrow_fdw_validator';
+CREATE FOREIGN DATA WRAPPER arrow_fdw
+HANDLER turbine.arrow_fdw_handler VALIDATOR turbine.arrow_fdw_validator;
+CREATE SERVER arrow_fdw FOREIGN DATA WRAPPER arrow_fdw;

@@ -1,0 +1,134 @@
+/*
+ * import.c - IMPORT FOREIGN SCHEMA: a foreign table of that name over the files that the
+ * statement's options name, with the columns of the first file and the names in paths.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_foreign_table.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "parser/scansup.h"
+#include "utils/builtins.h"
+
+#include "pg/fdw/arrow_fdw.h"
+#include "pg/files/file_description.h"
+#include "pg/files/file_list.h"
+#include "pg/files/file_options.h"
+
+typedef struct Columns
+{
+	StringInfoData text;  /* of CREATE FOREIGN TABLE */
+	List		  *names; /* char * */
+} Columns;
+
+static bool
+is_name_taken(const Columns *columns, const char *name)
+{
+	const ListCell *cell;
+
+	foreach(cell, columns->names)
+	{
+		if (strcmp(lfirst(cell), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A name in a file as PostgreSQL can have it. */
+static char *
+column_name(const char *name, const char *path)
+{
+	char *own;
+
+	if (name[0] == '\0' ||
+		!pg_verify_mbstr(GetDatabaseEncoding(), name, strlen(name), true))
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_COLUMN_NAME),
+				 errmsg("file \"%s\" has a column whose name cannot be imported", path)));
+	own = pstrdup(name);
+	truncate_identifier(own, strlen(own), false);
+	return own;
+}
+
+static void
+add_column(Columns *columns, const char *name, const char *type, const char *path)
+{
+	char *own = column_name(name, path);
+
+	if (is_name_taken(columns, own))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_COLUMN),
+				 errmsg("file \"%s\" has several columns \"%s\"", path, own)));
+	appendStringInfo(&columns->text, "%s\n  %s %s", columns->names != NIL ? "," : "",
+					 quote_identifier(own), type);
+	if (strcmp(own, name) != 0)
+		appendStringInfo(&columns->text, " OPTIONS (column_name %s)",
+						 quote_literal_cstr(name));
+	columns->names = lappend(columns->names, own);
+}
+
+static void
+add_file_columns(Columns *columns, const TbListedFile *file)
+{
+	TbFileVersion	   identity;
+	int				   fd = tb_file_open(file->path, file->folder, &identity);
+	TbFileDescription *description = tb_file_describe(file->path, fd, &identity);
+
+	tb_file_close(fd);
+	for (int i = 0; i < description->ncolumns; i++)
+	{
+		const TbFileColumn *column = &description->columns[i];
+
+		if (column->sql_type == NULL)
+			ereport(WARNING,
+					(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
+					 errmsg("column \"%s\" is not imported", column->name),
+					 errdetail("There is no PostgreSQL type for %s.", column->arrow_type)));
+		else
+			add_column(columns, column->name, column->sql_type, file->path);
+	}
+	for (int i = 0; i < file->keys.nkeys; i++)
+	{
+		if (!is_name_taken(columns, file->keys.keys[i].name))
+			add_column(columns, file->keys.keys[i].name, "text", file->path);
+	}
+}
+
+List *
+tb_arrow_import(ImportForeignSchemaStmt *stmt, Oid server)
+{
+	TbFileOptions *options = tb_file_options_read(stmt->options);
+	List		  *files;
+	Columns		   columns = {.names = NIL};
+	StringInfoData command;
+	ListCell	  *cell;
+	const char	  *separator = "";
+
+	tb_file_options_validate(stmt->options, ForeignTableRelationId);
+	files = tb_file_list(options);
+	if (files == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FILE),
+				 errmsg("there is no file to import columns from")));
+	initStringInfo(&columns.text);
+	add_file_columns(&columns, linitial(files));
+
+	initStringInfo(&command);
+	appendStringInfo(&command, "CREATE FOREIGN TABLE %s (%s\n) SERVER %s OPTIONS (",
+					 quote_identifier(stmt->remote_schema), columns.text.data,
+					 quote_identifier(GetForeignServer(server)->servername));
+	foreach(cell, stmt->options)
+	{
+		DefElem *option = lfirst(cell);
+
+		appendStringInfo(&command, "%s%s %s", separator, quote_identifier(option->defname),
+						 quote_literal_cstr(defGetString(option)));
+		separator = ", ";
+	}
+	appendStringInfoChar(&command, ')');
+	return list_make1(command.data);
+}

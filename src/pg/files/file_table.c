@@ -1,0 +1,157 @@
+/*
+ * file_table.c - makes file tables: see file_table.h.
+ *
+ * The table's owner needs the right to read server files whenever the table is used, not
+ * only when its options were set: a table may have been given to another role since.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+
+#include "pg/files/file_list.h"
+#include "pg/files/file_table.h"
+
+/* The key of a file that has a column's name, or NULL. */
+static const TbFileKey *
+find_key(const TbListedFile *file, const char *name)
+{
+	for (int i = 0; i < file->keys.nkeys; i++)
+	{
+		if (strcmp(file->keys.keys[i].name, name) == 0)
+			return &file->keys.keys[i];
+	}
+	return NULL;
+}
+
+/* Whether a pattern has ${name}. */
+static bool
+pattern_has_key(const char *pattern, const char *name)
+{
+	return pattern != NULL && strstr(pattern, psprintf("${%s}", name)) != NULL;
+}
+
+/* A column is virtual if the options give its name to a part of paths. */
+static bool
+is_virtual(const TbFileOptions *options, const List *files, const char *name)
+{
+	const ListCell *cell;
+
+	if (pattern_has_key(options->pattern, name))
+		return true;
+	foreach(cell, files)
+	{
+		if (find_key(lfirst(cell), name) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static int
+find_column(const TbFileDescription *description, const char *name)
+{
+	for (int i = 0; i < description->ncolumns; i++)
+	{
+		if (strcmp(description->columns[i].name, name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static void
+place_columns(const TbFileTable *table, TbTableFile *file, const TbListedFile *listed)
+{
+	file->virtual_values = palloc0(sizeof(char *) * Max(table->ncolumns, 1));
+	file->file_columns = palloc(sizeof(int) * Max(table->ncolumns, 1));
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		const TbTableColumn *column = &table->columns[i];
+
+		file->file_columns[i] = -1;
+		if (column->name == NULL)
+			continue;
+		if (column->is_virtual)
+		{
+			const TbFileKey *key = find_key(listed, column->name);
+
+			if (key == NULL)
+				ereport(ERROR,
+						(errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
+						 errmsg("path \"%s\" has no part \"%s=...\"", file->path,
+								column->name)));
+			file->virtual_values[i] = key->value;
+			continue;
+		}
+		file->file_columns[i] = find_column(file->description, column->name);
+		if (file->file_columns[i] < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
+					 errmsg("file \"%s\" has no column \"%s\"", file->path, column->name),
+					 errhint("The option column_name of a column says what it is called "
+							 "in files.")));
+	}
+}
+
+static void
+describe_file(TbFileTable *table, const TbListedFile *listed)
+{
+	TbTableFile *file = &table->files[table->nfiles++];
+	int			 fd;
+
+	file->path = listed->path;
+	file->folder = listed->folder;
+	fd = tb_file_open(file->path, file->folder, &file->identity);
+	file->description = tb_file_describe(file->path, fd, &file->identity);
+	tb_file_close(fd);
+	place_columns(table, file, listed);
+	table->nrows += file->description->nrows;
+}
+
+TbFileTable *
+tb_file_table(Oid relid)
+{
+	TbFileTable	  *table = palloc0(sizeof(TbFileTable));
+	Relation	   relation = table_open(relid, NoLock);
+	TupleDesc	   attributes = RelationGetDescr(relation);
+	TbFileOptions *options = tb_file_options_read(GetForeignTable(relid)->options);
+	List		  *files;
+	ListCell	  *cell;
+
+	tb_file_options_check_role(relation->rd_rel->relowner);
+	files = tb_file_list(options);
+
+	table->relid = relid;
+	table->ncolumns = attributes->natts;
+	table->columns = palloc0(sizeof(TbTableColumn) * Max(table->ncolumns, 1));
+	for (int i = 0; i < attributes->natts; i++)
+	{
+		TbTableColumn *column = &table->columns[i];
+
+		if (TupleDescAttr(attributes, i)->attisdropped)
+			continue;
+		column->name = tb_file_options_column_name(relid, i + 1);
+		column->is_virtual = is_virtual(options, files, column->name);
+	}
+	table_close(relation, NoLock);
+
+	table->files = palloc0(sizeof(TbTableFile) * Max(list_length(files), 1));
+	foreach(cell, files)
+	{
+		CHECK_FOR_INTERRUPTS();
+		describe_file(table, lfirst(cell));
+	}
+	return table;
+}
+
+int
+tb_table_file_open(const TbTableFile *file)
+{
+	TbFileVersion identity;
+	int			   fd = tb_file_open(file->path, file->folder, &identity);
+
+	tb_file_check_unchanged(file->path, fd, &file->identity);
+	return fd;
+}
