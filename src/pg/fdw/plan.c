@@ -6,6 +6,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "optimizer/cost.h"
@@ -48,16 +50,6 @@ referenced_columns(RelOptInfo *baserel)
 	return attnums;
 }
 
-void
-tb_arrow_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
-{
-	TbFileTable *table = tb_file_table(relid);
-
-	baserel->fdw_private = table;
-	baserel->tuples = table->nrows;
-	set_baserel_size_estimates(root, baserel);
-}
-
 /* Bytes in files of the columns that are read. */
 static double
 column_bytes(const TbFileTable *table, const Bitmapset *attnums)
@@ -77,6 +69,18 @@ column_bytes(const TbFileTable *table, const Bitmapset *attnums)
 		}
 	}
 	return bytes;
+}
+
+void
+tb_arrow_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
+{
+	TbFileTable *table = tb_file_table(relid);
+
+	baserel->fdw_private = table;
+	baserel->tuples = table->nrows;
+	baserel->pages =
+		ceil(column_bytes(table, referenced_columns(baserel)) / BLCKSZ);
+	set_baserel_size_estimates(root, baserel);
 }
 
 void

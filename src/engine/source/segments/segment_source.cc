@@ -198,6 +198,8 @@ SegmentSource::Excluded SegmentSource::excluded(const Zones&... zones) const {
   return join_zones_.excludes(zones...) ? Excluded::kByJoin : Excluded::kNot;
 }
 
+bool SegmentSource::excludes(const StoredColumn::Zone* zones) const { return excluded(zones) != Excluded::kNot; }
+
 /* The earlier the first rows of an order are seen, the more segments can be left out for them. */
 void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
   struct Place {

@@ -80,7 +80,7 @@ class SegmentSource final : public ChunkSource {
                       uint32_t nblocks, const Device::SegmentShape& shape, const StartTasks& start);
 
   /* Whether no row of so many, whose columns have these zones, passes. Any thread. */
-  bool excludes(const StoredColumn::Zone* zones) const { return excluded(zones) != Excluded::kNot; }
+  bool excludes(const StoredColumn::Zone* zones) const;
 
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;

@@ -10,6 +10,7 @@
 #include "lib/stringinfo.h"
 #include "utils/lsyscache.h"
 
+#include "pg/bridge/failure.h"
 #include "pg/convert/param_block.h"
 #include "pg/source/files/files_source.h"
 
