@@ -399,7 +399,7 @@ typedef struct TbSegmentsTaken
 } TbSegmentsTaken;
 
 /*
- * A file of columns that is a part of the input: file 0 of the FILES before. D reads the
+ * A file of columns that is a part of the input, after all SEGMENTS: file 0 of the FILES before. D reads the
  * columns that the program's source has, of those batches (Arrow's record batches, Parquet's
  * row groups) that may have a row that passes. A file that has not what is asked for, or
  * a value that the column's type can not hold, is a FAILED with reason VALUE.
@@ -410,12 +410,9 @@ typedef enum TbColumnFileFormat
 	TB_COLUMN_FILE_PARQUET
 } TbColumnFileFormat;
 
-#define TB_FILE_PART_ENDS 0x01u /* the last part: no INPUT_END comes */
 typedef struct TbFilePart
 {
-	uint32_t part;	   /* numbered with those of SEGMENTS */
 	uint32_t format;   /* TbColumnFileFormat */
-	uint32_t flags;
 	uint32_t ncolumns; /* of the program's source */
 	/* TbPartColumn columns[ncolumns]; the bytes that they point to */
 } TbFilePart;
@@ -605,6 +602,7 @@ typedef struct TbQueryDone
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
 	uint64_t	file_batches;		   /* of FILE_PARTs */
 	uint64_t	file_batches_excluded; /* of these: their statistics say that no row passes */
+	uint64_t	file_batches_cached;   /* of these: no row had to be read */
 	uint64_t	phase_ns[TB_PHASE_COUNT];	   /* PROFILE: from READY until now, each moment
 												* shared by what threads and streams were at; WAIT:
 												* nothing was done */

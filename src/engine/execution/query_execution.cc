@@ -265,7 +265,7 @@ void QueryExecution::file_part(const FilePartRequest& request) {
   totals_.rows_in += added.rows_excluded;
   totals_.file_batches += added.batches;
   totals_.file_batches_excluded += added.batches_excluded;
-  if (request.part.flags & TB_FILE_PART_ENDS) input_ended_ = true;
+  totals_.file_batches_cached += added.batches_cached;
 }
 
 void QueryExecution::batches_wait(uint32_t count) {

@@ -21,6 +21,7 @@
 #include "partitioning/partprune.h"
 
 #include "pg/planner/partitions.h"
+#include "pg/planner/plain_scan.h"
 
 bool
 tb_is_partitioned(const RelOptInfo *rel, const RangeTblEntry *rte)
@@ -111,7 +112,8 @@ add_leaf(PlannerInfo *root, const RelOptInfo *table, RelOptInfo *rel,
 	partitions->leaves = lappend(partitions->leaves, leaf);
 	partitions->pages += rel->pages;
 	partitions->tuples += rel->tuples;
-	partitions->all_visible += rel->pages * rel->allvisfrac;
+	partitions->has_files = partitions->has_files || rel->fdwroutine != NULL;
+	partitions->all_visible += rel->pages * (rel->fdwroutine != NULL ? 1 : rel->allvisfrac);
 }
 
 static void
@@ -150,8 +152,7 @@ leaf_scans(PlannerInfo *root, const TbPartitions *partitions)
 	ListCell *lc;
 
 	foreach(lc, partitions->leaves)
-		result = lappend(result,
-						 create_seqscan_path(root, ((TbLeaf *) lfirst(lc))->rel, NULL, 0));
+		result = lappend(result, tb_plain_scan(root, ((TbLeaf *) lfirst(lc))->rel));
 	return result;
 }
 

@@ -27,6 +27,7 @@ typedef struct TbPartitions
 	double pages;  /* of all leaves, as are rows and the fraction of */
 	double tuples; /* pages that are all-visible */
 	double all_visible;
+	bool   has_files; /* some are foreign tables over files */
 } TbPartitions;
 
 /* Whether the relation is a partitioned table of the query's. */

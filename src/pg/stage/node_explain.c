@@ -164,9 +164,11 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 	{
 		ExplainPropertyText("Files",
 							psprintf(UINT64_FORMAT " batches=" UINT64_FORMAT
-									 " excluded=" UINT64_FORMAT " read=" UINT64_FORMAT "kB",
+									 " excluded=" UINT64_FORMAT " cached=" UINT64_FORMAT
+									 " read=" UINT64_FORMAT "kB",
 									 stats->files, done->file_batches,
 									 done->file_batches_excluded,
+									 done->file_batches_cached,
 									 (done->bytes_read + 1023) / 1024),
 							es);
 		return;
@@ -174,6 +176,7 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("Files", NULL, stats->files, es);
 	ExplainPropertyUInteger("File Batches", NULL, done->file_batches, es);
 	ExplainPropertyUInteger("File Batches Excluded", NULL, done->file_batches_excluded, es);
+	ExplainPropertyUInteger("File Batches Cached", NULL, done->file_batches_cached, es);
 	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
 }
 

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/attmap.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/plannodes.h"
@@ -118,6 +119,7 @@ tb_partition_run_make(CustomScanState *css, int stage, int eflags)
 	run->valid = palloc(sizeof(int) * run->nleaves);
 	run->read = palloc(sizeof(int) * run->nleaves);
 	run->stats = palloc0(sizeof(TbPartStats) * run->nleaves);
+	run->files = palloc0(sizeof(TbFileTable *) * run->nleaves);
 	take_layouts(run, css, stage);
 	take_pruning_keys(run, plan, stage);
 	if (pruning != NULL)
@@ -137,13 +139,33 @@ leaf_relation(const TbPartitionRun *run, int leaf)
 	return ExecGetRangeTableRelation(run->estate, run->rtis[leaf]);
 }
 
+void
+tb_partition_run_list_files(TbPartitionRun *run)
+{
+	for (int i = 0; i < run->nvalid; i++)
+	{
+		Relation rel = leaf_relation(run, run->valid[i]);
+
+		if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			run->files[run->valid[i]] = tb_file_table(RelationGetRelid(rel));
+	}
+}
+
+static uint64
+leaf_blocks(const TbPartitionRun *run, int leaf)
+{
+	if (run->files[leaf] != NULL)
+		return (uint64) run->files[leaf]->nrows;
+	return RelationGetNumberOfBlocks(leaf_relation(run, leaf));
+}
+
 static uint64
 count_blocks(const TbPartitionRun *run, const int *leaves, int count)
 {
 	uint64 blocks = 0;
 
 	for (int i = 0; i < count; i++)
-		blocks += RelationGetNumberOfBlocks(leaf_relation(run, leaves[i]));
+		blocks += leaf_blocks(run, leaves[i]);
 	return blocks;
 }
 
@@ -164,7 +186,7 @@ tb_partition_run_chosen_blocks(const TbPartitionRun *run)
 
 		blocks += run->blocks[leaf] != NULL ?
 			tb_block_set_count(run->blocks[leaf]) :
-			RelationGetNumberOfBlocks(leaf_relation(run, leaf));
+			leaf_blocks(run, leaf);
 	}
 	return blocks;
 }
@@ -179,7 +201,7 @@ choose_blocks(TbPartitionRun *run)
 		Relation rel = leaf_relation(run, leaf);
 
 		/* Where nothing is read, parameters are not looked at. */
-		if (RelationGetNumberOfBlocks(rel) > 0)
+		if (run->files[leaf] == NULL && RelationGetNumberOfBlocks(rel) > 0)
 			run->blocks[leaf] = tb_brin_scan_run(&run->brins[leaf], rel);
 	}
 }
@@ -199,7 +221,7 @@ tb_partition_run_brin(const TbPartitionRun *run)
 		sum.ran = sum.ran || scan->ran;
 		sum.blocks += scan->index_scan != NULL ?
 			scan->blocks :
-			RelationGetNumberOfBlocks(leaf_relation(run, run->read[i]));
+			leaf_blocks(run, run->read[i]);
 		sum.skipped += scan->skipped;
 	}
 	return sum;
@@ -275,13 +297,20 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 	TbHeapLeaf	 *parts = palloc(sizeof(TbHeapLeaf) * Max(run->nread, 1));
 	TbHeapLayout *layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
 
+	int			  nparts = 0;
+
 	for (int i = 0; i < run->nread; i++)
 	{
-		parts[i].rel = leaf_relation(run, run->read[i]);
-		parts[i].layout = run->leaf_layouts[run->read[i]];
+		TbHeapLeaf *part = &parts[nparts];
+
+		if (run->files[run->read[i]] != NULL)
+			continue;
+		part->rel = leaf_relation(run, run->read[i]);
+		part->layout = run->leaf_layouts[run->read[i]];
 		/* 0: the stage's own program. */
-		Assert(parts[i].layout >= 0 && parts[i].layout <= run->nlayouts);
-		parts[i].blocks = run->blocks[run->read[i]];
+		Assert(part->layout >= 0 && part->layout <= run->nlayouts);
+		part->blocks = run->blocks[run->read[i]];
+		nparts++;
 	}
 	for (int i = 0; i < run->nlayouts; i++)
 	{
@@ -292,10 +321,34 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 			return false;
 	}
 	input->parts = parts;
-	input->nparts = run->nread;
+	input->nparts = nparts;
+	input->beside_others = nparts < run->nread;
 	input->layouts = layouts;
 	input->nlayouts = run->nlayouts;
 	return true;
+}
+
+int
+tb_partition_run_file_parts(const TbPartitionRun *run, Relation table, TbFilesPart **parts)
+{
+	int count = 0;
+
+	*parts = palloc(sizeof(TbFilesPart) * Max(run->nread, 1));
+	for (int i = 0; i < run->nread; i++)
+	{
+		TbFilesPart *part = &(*parts)[count];
+		Relation	 rel;
+
+		if (run->files[run->read[i]] == NULL)
+			continue;
+		rel = leaf_relation(run, run->read[i]);
+		part->table = run->files[run->read[i]];
+		part->desc = RelationGetDescr(rel);
+		part->attnums =
+			build_attrmap_by_name(RelationGetDescr(rel), RelationGetDescr(table))->attnums;
+		count++;
+	}
+	return count;
 }
 
 static bool
@@ -321,6 +374,9 @@ tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *conn, uint32 d
 void
 tb_partition_run_note(TbPartitionRun *run, const TbSource *source)
 {
-	for (int i = 0; i < run->nread; i++)
-		run->stats[run->read[i]] = tb_heap_source_part_stats(source, i);
+	int part = 0;
+
+	for (int i = 0; i < run->nread && source != NULL; i++)
+		if (run->files[run->read[i]] == NULL)
+			run->stats[run->read[i]] = tb_heap_source_part_stats(source, part++);
 }

@@ -11,6 +11,8 @@
 #include "executor/execPartition.h"
 #include "nodes/execnodes.h"
 
+#include "pg/files/file_table.h"
+#include "pg/source/files/files_source.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/stage/brin_scan.h"
 #include "pg/planner/join/pruning_keys.h"
@@ -45,13 +47,17 @@ typedef struct TbPartitionRun
 	int			 nread;
 	int			*read;			  /* indexes of leaves */
 	TbPartStats *stats;			  /* one a leaf */
+	const TbFileTable **files;	  /* one a leaf; NULL: it is a heap table */
 	TbBlockSet **blocks;		  /* of each leaf: what is read; NULL: all */
 } TbPartitionRun;
 
 /* Prunes by what is known when the executor starts. */
 extern TbPartitionRun *tb_partition_run_make(CustomScanState *css, int stage, int eflags);
 
-/* Blocks of all leaves that are left. */
+/* At the start of a run: the files of leaves that are foreign tables, in the current context. */
+extern void tb_partition_run_list_files(TbPartitionRun *run);
+
+/* Blocks of all leaves that are left; of files in place of blocks what is more than 0 if they have rows. */
 extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
 
 /* Prunes by the values that parameters have now; they are those to be read, and their
@@ -66,7 +72,11 @@ extern void tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key,
 /* Blocks of those chosen. */
 extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
 
-/* Completes the spec with those chosen. False if a layout's values have no form. */
+/* Those chosen that are files: how many, in an array of the current context. `table`: the partitioned one. */
+extern int tb_partition_run_file_parts(const TbPartitionRun *run, Relation table,
+									   TbFilesPart **parts);
+
+/* Completes the spec with those chosen that are heap tables. False if a layout's values have no form. */
 extern bool tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 									 TbHeapInput *input);
 
@@ -78,7 +88,7 @@ extern bool tb_partition_run_prepare(const TbPartitionRun *run, TbConnection *co
  * leaf has any. */
 extern TbBrinScan tb_partition_run_brin(const TbPartitionRun *run);
 
-/* Takes what the parts of the query over those chosen have delivered. */
+/* Takes what the heap tables among those chosen have delivered. NULL: there were none. */
 extern void tb_partition_run_note(TbPartitionRun *run, const TbSource *source);
 
 #endif

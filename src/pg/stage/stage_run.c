@@ -20,6 +20,7 @@
 #include "pg/source/files/files_source.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/source/plan_rows/plan_rows_source.h"
+#include "pg/source/source_pair.h"
 #include "pg/stage/first_row.h"
 #include "pg/convert/param_block.h"
 #include "pg/stage/plan_private.h"
@@ -149,8 +150,9 @@ device_of(const TbStageRun *run, int index)
 	uint32		device = TB_DEVICE_HOST;
 
 	/* Join tables are built by the host whatever probes them; rows that are sent lie in its
-	 * memory. */
-	if (is_last(run, index) && run->stages[index].source == NULL)
+	 * memory; a GPU does not take all texts of files beside heap tables. */
+	if (is_last(run, index) && run->stages[index].source == NULL &&
+		!run->stages[index].info.has_files)
 		(void) tb_choose_device(&run->stages[index].info.work, &device, &reason);
 	return device;
 }
@@ -251,15 +253,16 @@ next_source_row(void *source, Datum *values, bool *nulls)
 	return true;
 }
 
-/* Starts the stage's program over the source, which it owns with its context. */
+/* Starts the stage's program over the source, which it owns with its context. `heap`: the source, or
+ * the part of it, that reads heap tables; NULL: there is none. */
 static bool
 begin_program(TbStageRun *run, int index, const TbProgramSpec *spec, TbSource *source,
-			  const char *input_name, MemoryContext context, TbFailure *why)
+			  TbSource *heap, const char *input_name, MemoryContext context, TbFailure *why)
 {
 	/* A connection runs one query at a time. */
 	Assert(run->program == NULL);
 	run->current = index;
-	run->input = source;
+	run->input = heap;
 	run->program = tb_program_run_begin(spec, source, input_name, context, why);
 	return run->program != NULL;
 }
@@ -278,48 +281,51 @@ begin_over_rows(TbStageRun *run, int index, TbFailure *why)
 	old = MemoryContextSwitchTo(context);
 	source = tb_plan_rows_source_make(next_source_row, &run->stages[index]);
 	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, "rows of a plan", context, why);
+	return begin_program(run, index, &spec, source, NULL, "rows of a plan", context, why);
 }
 
-static bool
-begin_over_files(TbStageRun *run, int index, Relation rel, TbFailure *why)
+/* The foreign tables that the stage reads, in an array of the current context. */
+static int
+file_parts(TbRunStage *stage, Relation rel, TbFilesPart **parts)
 {
-	TbProgramSpec spec;
-	MemoryContext context;
-	MemoryContext old;
-	TbSource	 *source;
-
-	if (!specify(run, index, &spec, why))
-		return false;
-	context = tb_program_run_context();
-	old = MemoryContextSwitchTo(context);
-	source = tb_files_source_make(run->stages[index].files, RelationGetDescr(rel));
-	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, RelationGetRelationName(rel), context,
-						 why);
+	if (stage->partitions != NULL)
+		return tb_partition_run_file_parts(stage->partitions, rel, parts);
+	if (stage->files == NULL)
+		return 0;
+	*parts = palloc0(sizeof(TbFilesPart));
+	(*parts)->table = stage->files;
+	(*parts)->desc = RelationGetDescr(rel);
+	return 1;
 }
 
 static bool
 begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
 				 TbFailure *why)
 {
+	TbRunStage	 *stage = &run->stages[index];
 	TbProgramSpec spec;
 	TbHeapInput	  input;
+	TbFilesPart	 *parts;
+	int			  nfiles = file_parts(stage, rel, &parts);
 	MemoryContext context;
 	MemoryContext old;
-	TbSource	 *source;
+	TbSource	 *source = NULL;
+	TbSource	 *heap = NULL;
 
-	if (run->stages[index].files != NULL)
-		return begin_over_files(run, index, rel, why);
 	if (!specify(run, index, &spec, why) ||
 		!specify_input(run, index, rel, blocks, &input, why))
 		return false;
 	context = tb_program_run_context();
 	old = MemoryContextSwitchTo(context);
-	source = tb_heap_source_make(&input);
+	if (stage->files == NULL && (nfiles == 0 || input.nparts > 0))
+		source = heap = tb_heap_source_make(&input);
+	if (nfiles > 0)
+		source = tb_files_source_make(parts, nfiles);
+	if (nfiles > 0 && heap != NULL)
+		source = tb_source_pair_make(source, heap);
 	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, RelationGetRelationName(rel), context,
-						 why);
+	return begin_program(run, index, &spec, source, heap, RelationGetRelationName(rel),
+						 context, why);
 }
 
 static void
@@ -522,7 +528,9 @@ list_files(TbStageRun *run)
 		TbRunStage *stage = &run->stages[i];
 
 		stage->files = NULL;
-		if (stage->source == NULL &&
+		if (stage->partitions != NULL)
+			tb_partition_run_list_files(stage->partitions);
+		else if (stage->source == NULL &&
 			table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 			stage->files = tb_file_table(RelationGetRelid(table_of(run, i)));
 	}

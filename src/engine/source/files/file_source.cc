@@ -112,17 +112,19 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     auto file = open_table_file(fd, request.part.format, std::move(wanted));
     FileSegments segments(*file);
     SegmentSource::FileTaken taken =
-        segments_.take_file(request.part.part, identity_of(fd), keys, segments.blocks(), shape, start);
-    auto part = std::make_shared<Part>(Part{request.part.part, std::move(file), std::move(segments), std::move(types),
+        segments_.take_file(identity_of(fd), keys, segments.blocks(), shape, start);
+    auto part = std::make_shared<Part>(Part{++parts_, std::move(file), std::move(segments), std::move(types),
                                             std::move(taken.part), std::move(taken.bits), shape.rows});
     Added added;
     added.batches = part->file->batches();
     added.rows_excluded = taken.rows_excluded;
-    added.rows_cached = taken.rows;
     std::vector<Batch> waiting;
     for (uint32_t i = 0; i < part->file->batches(); i++) {
       const auto places = part->segments.of_batch(i);
-      if (std::all_of(places.begin(), places.end(), [&](const auto& place) { return part->has(place); })) continue;
+      if (std::all_of(places.begin(), places.end(), [&](const auto& place) { return part->has(place); })) {
+        added.batches_cached++;
+        continue;
+      }
       if (segments_.excludes(part->file->zones(i).data())) {
         added.batches_excluded++;
         for (const auto& place : places)

@@ -49,9 +49,8 @@ class FileSource {
   ~FileSource() { stop(); }
 
   struct Added {
-    uint64_t batches = 0, batches_excluded = 0;
-    uint64_t rows_excluded = 0;  // of these, and of segments that the store has
-    uint64_t rows_cached = 0;
+    uint64_t batches = 0, batches_excluded = 0, batches_cached = 0;
+    uint64_t rows_excluded = 0;  // of batches, and of segments that the store has
   };
   /* A part whose file is open at `fd`, which stays the caller's. Throws FileError, ProtocolError. */
   Added add(const FilePartRequest& request, int fd, const Device::SegmentShape& shape,
@@ -79,6 +78,7 @@ class FileSource {
   SegmentSource& segments_;
   WorkerPool& workers_;
   FileObserver& observer_;
+  uint32_t parts_ = 0;  // so far
 
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;  // the fields below

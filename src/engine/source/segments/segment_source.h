@@ -76,7 +76,7 @@ class SegmentSource final : public ChunkSource {
     std::vector<uint8_t> bits;  // of blocks that are taken
     uint64_t rows = 0, rows_excluded = 0;
   };
-  FileTaken take_file(uint32_t number, const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
+  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
                       uint32_t nblocks, const Device::SegmentShape& shape, const StartTasks& start);
 
   /* Whether no row of so many, whose columns have these zones, passes. Any thread. */

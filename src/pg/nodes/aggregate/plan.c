@@ -29,6 +29,7 @@
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/plain_scan.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
@@ -110,7 +111,7 @@ make_kept_input(PlannerInfo *root, RelOptInfo *rel, const TbJoinTree *tree)
 	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
 		return tb_partitions_append(root, rel, tree->partitions);
 	if (rel->reloptkind == RELOPT_BASEREL)
-		return create_seqscan_path(root, rel, NULL, 0);
+		return tb_plain_scan(root, rel);
 	/* The target has become that of the aggregation's input meanwhile. */
 	return (Path *) create_projection_path(root, rel, tb_serial_path_of(rel),
 										   rel->reltarget);

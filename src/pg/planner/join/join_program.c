@@ -555,6 +555,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	if (!tb_program_raises_before_output(stage->program))
 		stage->pruning_keys = side->pruning_keys;
 	stage->info.nleaves = list_length(partitions->leaves);
+	stage->info.has_files = partitions->has_files;
 	stage->info.pruned = partitions->pruned;
 	work->partitions = stage->info.nleaves;
 	work->pages = partitions->pages;

@@ -170,9 +170,12 @@ append_of_tables(PlannerInfo *root, RelOptInfo *rel)
 	ListCell	 *lc;
 
 	foreach(lc, partitions->leaves)
-		if (planner_rt_fetch(((TbLeaf *) lfirst(lc))->rel->relid, root)->relkind !=
-			RELKIND_RELATION)
+	{
+		char kind = planner_rt_fetch(((TbLeaf *) lfirst(lc))->rel->relid, root)->relkind;
+
+		if (kind != RELKIND_RELATION && kind != RELKIND_FOREIGN_TABLE)
 			return NULL;
+	}
 	return tb_partitions_append(root, rel, partitions);
 }
 

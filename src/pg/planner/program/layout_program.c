@@ -220,12 +220,17 @@ tb_layout_programs(const TbProgram *program, const TbPartitions *partitions, Lis
 		const TbLeaf   *leaf = lfirst(lc);
 		Relation		relation = table_open(leaf->relid, NoLock);
 		TbLayoutProgram layout;
-		bool made = make_layout(program, leaf, RelationGetDescr(relation), &layout, reason);
+		bool			is_foreign = relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
+		bool			made = is_foreign ||
+			make_layout(program, leaf, RelationGetDescr(relation), &layout, reason);
 
 		table_close(relation, NoLock);
 		if (!made)
 			return false;
-		*leaf_layouts = lappend_int(*leaf_layouts, number_of(program, &layout, layouts));
+		/* Files have no tuples. */
+		*leaf_layouts =
+			lappend_int(*leaf_layouts,
+						is_foreign ? 0 : number_of(program, &layout, layouts));
 		if (list_length(*layouts) >= TB_MAX_LAYOUTS)
 		{
 			*reason = "partitions are laid out in too many ways";

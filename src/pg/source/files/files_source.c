@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 
 #include "pg/bridge/failure.h"
@@ -17,22 +18,16 @@
 typedef struct FilesSource
 {
 	TbSource		   base;
-	const TbFileTable *table;
-	TupleDesc		   desc;
+	const TbFilesPart *parts;
+	int				   nparts;
 	TbServiceQuery	  *query; /* from announce() on */
-	int				   next;  /* file */
+	uint64			   sent;  /* files */
 } FilesSource;
 
 static bool
 files_announce(TbSource *source, TbServiceQuery *query, TbInputSize *size)
 {
 	((FilesSource *) source)->query = query;
-	return true;
-}
-
-static bool
-files_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
-{
 	return true;
 }
 
@@ -55,10 +50,9 @@ point_to_bytes(TbPartColumn *column, StringInfo bytes, const char *start, uint32
 
 /* The value that all rows of the file have; false: the device knows no form for it. */
 static bool
-describe_constant(const FilesSource *files, const TbColumn *column, const char *value,
+describe_constant(Form_pg_attribute att, const TbColumn *column, const char *value,
 				  TbPartColumn *to, StringInfo bytes)
 {
-	Form_pg_attribute att = TupleDescAttr(files->desc, column->attnum - 1);
 	TbParamShape	  shape = {.type = column->type, .scale = column->scale};
 	Oid				  input;
 	Oid				  param;
@@ -84,28 +78,31 @@ describe_constant(const FilesSource *files, const TbColumn *column, const char *
 }
 
 static bool
-describe_column(const FilesSource *files, const TbTableFile *file, const TbColumn *column,
+describe_column(const TbFilesPart *part, const TbTableFile *file, const TbColumn *column,
 				TbPartColumn *to, StringInfo bytes)
 {
-	const TbTableColumn *of = &files->table->columns[column->attnum - 1];
+	AttrNumber attnum = part->attnums == NULL ? column->attnum :
+												part->attnums[column->attnum - 1];
+	const TbTableColumn *of = &part->table->columns[attnum - 1];
 
 	memset(to, 0, sizeof(*to));
 	if (of->is_virtual)
-		return describe_constant(files, column, file->virtual_values[column->attnum - 1],
-								 to, bytes);
+		return describe_constant(TupleDescAttr(part->desc, attnum - 1), column,
+								 file->virtual_values[attnum - 1], to, bytes);
 	point_to_bytes(to, bytes, of->name, strlen(of->name));
 	return true;
 }
 
 static bool
-send_part(FilesSource *files, const TbTableFile *file, TbColumnFileFormat format)
+send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
+		  TbColumnFileFormat format)
 {
 	const TbProgram *program = tb_service_query_spec(files->query)->program;
 	const TbColumn	*columns = (const TbColumn *) ((const char *) program +
 												   program->columns.offset);
 	TbPartColumn	 described[TB_MAX_COLUMNS];
 	StringInfoData	 bytes;
-	TbFilePart		 part = {.part = files->next, .format = format};
+	TbFilePart		 part = {.format = format};
 	TbFiles			 message = {.first_file = 0, .count = 1};
 	struct iovec	 head = {.iov_base = &message, .iov_len = sizeof(message)};
 	struct iovec	 parts[3];
@@ -114,7 +111,7 @@ send_part(FilesSource *files, const TbTableFile *file, TbColumnFileFormat format
 
 	initStringInfo(&bytes);
 	for (uint32 i = 0; i < program->columns.count && columns[i].join == 0; i++)
-		if (!describe_column(files, file, &columns[i], &described[part.ncolumns++], &bytes))
+		if (!describe_column(of, file, &columns[i], &described[part.ncolumns++], &bytes))
 			return give_up(files, "a value of a virtual column has no form that devices know");
 	parts[0] = (struct iovec){.iov_base = &part, .iov_len = sizeof(part)};
 	parts[1] = (struct iovec){.iov_base = described,
@@ -128,28 +125,45 @@ send_part(FilesSource *files, const TbTableFile *file, TbColumnFileFormat format
 	return sent;
 }
 
-static TbSourceFill
-files_fill(TbSource *source, int slot)
+static bool
+send_file(FilesSource *files, const TbFilesPart *of, const TbTableFile *file)
 {
-	FilesSource		  *files = (FilesSource *) source;
-	const TbTableFile *file;
-	bool			   sent;
-
-	if (files->next == files->table->nfiles)
-		return TB_FILL_NOTHING;
-	file = &files->table->files[files->next++];
 	switch (file->description->format)
 	{
 		case TB_FILE_ARROW:
-			sent = send_part(files, file, TB_COLUMN_FILE_ARROW);
-			break;
+			return send_part(files, of, file, TB_COLUMN_FILE_ARROW);
 		case TB_FILE_PARQUET:
-			sent = send_part(files, file, TB_COLUMN_FILE_PARQUET);
-			break;
+			return send_part(files, of, file, TB_COLUMN_FILE_PARQUET);
 		default:
-			sent = give_up(files, "a file is an Arrow stream");
+			return give_up(files, "a file is an Arrow stream");
 	}
-	return sent ? TB_FILL_SENT : TB_FILL_LOST;
+}
+
+/* All at once: descriptors that follow are those of other parts of the input. */
+static bool
+files_begin(TbSource *source, TbServiceQuery *query, TbSlots *slots)
+{
+	FilesSource *files = (FilesSource *) source;
+
+	for (int i = 0; i < files->nparts; i++)
+	{
+		const TbFilesPart *part = &files->parts[i];
+
+		for (int j = 0; j < part->table->nfiles; j++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			files->sent++;
+			if (!send_file(files, part, &part->table->files[j]))
+				return false;
+		}
+	}
+	return true;
+}
+
+static TbSourceFill
+files_fill(TbSource *source, int slot)
+{
+	return TB_FILL_NOTHING;
 }
 
 /* No chunk of slots is ever sent. */
@@ -164,7 +178,7 @@ files_report(const TbSource *source, TbRunStats *stats)
 {
 	const FilesSource *files = (const FilesSource *) source;
 
-	stats->files = files->next;
+	stats->files = files->sent;
 }
 
 static const TbSourceMethods files_methods = {
@@ -176,12 +190,12 @@ static const TbSourceMethods files_methods = {
 };
 
 TbSource *
-tb_files_source_make(const TbFileTable *table, TupleDesc desc)
+tb_files_source_make(const TbFilesPart *parts, int nparts)
 {
 	FilesSource *files = palloc0(sizeof(FilesSource));
 
 	files->base.methods = &files_methods;
-	files->table = table;
-	files->desc = desc;
+	files->parts = parts;
+	files->nparts = nparts;
 	return &files->base;
 }

@@ -11,7 +11,15 @@
 #include "pg/files/file_table.h"
 #include "pg/source/source.h"
 
-/* In the current memory context. `table` and `desc` are the caller's until the end. */
-extern TbSource *tb_files_source_make(const TbFileTable *table, TupleDesc desc);
+/* A foreign table: the one that the program reads, or a leaf of it. */
+typedef struct TbFilesPart
+{
+	const TbFileTable *table;
+	TupleDesc		   desc;
+	const AttrNumber  *attnums; /* of a leaf, by the table's attnum - 1: its own; else NULL */
+} TbFilesPart;
+
+/* In the current memory context. What the parts point to is the caller's until the end. */
+extern TbSource *tb_files_source_make(const TbFilesPart *parts, int nparts);
 
 #endif

@@ -40,6 +40,7 @@ typedef struct TbHeapInput
 	const TbHeapLeaf   *parts;		/* of a partitioned table, not for ROWS: what is
 									 * read in its place. NULL: the table itself */
 	int					nparts;
+	bool				beside_others; /* the query has input besides */
 	const TbHeapLayout *layouts;
 	int					nlayouts;
 	double				engine_us; /* of processors, that computing takes in sum */

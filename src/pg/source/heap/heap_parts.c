@@ -64,6 +64,7 @@ tb_heap_parts_make(const TbHeapInput *input)
 	parts->snapshot = input->snapshot;
 	parts->attributes = input->attributes;
 	parts->created_before = input->created_before;
+	parts->beside_others = input->beside_others;
 	parts->layouts = input->layouts;
 	parts->nlayouts = input->nlayouts;
 	parts->nparts = partitioned ? input->nparts : 1;
@@ -231,7 +232,8 @@ tb_heap_parts_ask_for_cached(TbHeapParts *parts, TbServiceQuery *query)
 		part->cached = tb_cached_segments_ask(query, part->rel, part->direct, part->blocks,
 											  part->nblocks,
 											  tb_heap_parts_layout_number(parts, part),
-											  asked + 1, parts->rows, parts->nparts == 1,
+											  asked + 1, parts->rows,
+											  parts->nparts == 1 && !parts->beside_others,
 											  &ok);
 		if (part->cached != NULL)
 			asked++;

@@ -48,6 +48,7 @@ typedef struct TbHeapParts
 	uint64				total_blocks;	/* that are read, of all parts */
 	uint64				attributes;		/* that are decoded: TbAttributes */
 	bool				created_before; /* of the input */
+	bool				beside_others;	/* of the input */
 	bool				rows; /* ROWS: what turbined has taken is asked for in chunks */
 
 	/* The cursor. */

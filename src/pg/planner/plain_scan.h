@@ -1,0 +1,14 @@
+/*
+ * plain_scan.h - PostgreSQL's own scan of a table, for kept plans.
+ */
+#ifndef TURBINE_PG_PLAIN_SCAN_H
+#define TURBINE_PG_PLAIN_SCAN_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+/* A sequential scan, or the scan of a foreign table by its wrapper, with the relation's target of now. */
+extern Path *tb_plain_scan(PlannerInfo *root, RelOptInfo *rel);
+
+#endif
