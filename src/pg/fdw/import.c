@@ -74,7 +74,7 @@ add_column(Columns *columns, const char *name, const char *type, const char *pat
 static void
 add_file_columns(Columns *columns, const TbListedFile *file)
 {
-	TbFileIdentity	   identity;
+	TbFileVersion	   identity;
 	int				   fd = tb_file_open(file->path, file->folder, &identity);
 	TbFileDescription *description = tb_file_describe(file->path, fd, &identity);
 

@@ -22,9 +22,9 @@
 
 typedef struct KeptAnswer
 {
-	TbFileIdentity identity; /* the key */
-	char		  *bytes;
-	uint32		   length;
+	TbFileVersion identity; /* the key */
+	char		 *bytes;
+	uint32		  length;
 } KeptAnswer;
 
 static HTAB			*kept = NULL;
@@ -140,7 +140,7 @@ parse_description(const char *bytes, uint32 length)
 static void
 forget_all(void)
 {
-	HASHCTL control = {.keysize = sizeof(TbFileIdentity), .entrysize = sizeof(KeptAnswer)};
+	HASHCTL control = {.keysize = sizeof(TbFileVersion), .entrysize = sizeof(KeptAnswer)};
 
 	if (kept_context != NULL)
 		MemoryContextDelete(kept_context);
@@ -154,7 +154,7 @@ forget_all(void)
 }
 
 static bool
-is_recent(const TbFileIdentity *identity)
+is_recent(const TbFileVersion *identity)
 {
 	struct timespec now;
 	int64			now_ns;
@@ -165,7 +165,7 @@ is_recent(const TbFileIdentity *identity)
 }
 
 static void
-keep(const TbFileIdentity *identity, const char *bytes, uint32 length)
+keep(const TbFileVersion *identity, const char *bytes, uint32 length)
 {
 	KeptAnswer *entry;
 	char	   *copy;
@@ -184,7 +184,7 @@ keep(const TbFileIdentity *identity, const char *bytes, uint32 length)
 }
 
 TbFileDescription *
-tb_file_describe(const char *path, int fd, const TbFileIdentity *identity)
+tb_file_describe(const char *path, int fd, const TbFileVersion *identity)
 {
 	KeptAnswer		  *entry = kept ? hash_search(kept, identity, HASH_FIND, NULL) : NULL;
 	TbFileDescription *description;

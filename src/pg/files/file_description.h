@@ -47,6 +47,6 @@ typedef struct TbFileDescription
 /* What an open file holds, in the caller's memory context. Raises an error if it is
  * malformed. */
 extern TbFileDescription *tb_file_describe(const char *path, int fd,
-										   const TbFileIdentity *identity);
+										   const TbFileVersion *identity);
 
 #endif

@@ -70,7 +70,7 @@ tb_file_close(int fd)
 }
 
 bool
-tb_file_identity_equal(const TbFileIdentity *a, const TbFileIdentity *b)
+tb_file_identity_equal(const TbFileVersion *a, const TbFileVersion *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 		a->modified == b->modified;
@@ -148,7 +148,7 @@ open_checked(const char *path, const char *folder)
 }
 
 static void
-read_identity(const struct stat *status, TbFileIdentity *identity)
+read_identity(const struct stat *status, TbFileVersion *identity)
 {
 	memset(identity, 0, sizeof(*identity));
 	identity->device = status->st_dev;
@@ -161,10 +161,10 @@ read_identity(const struct stat *status, TbFileIdentity *identity)
 }
 
 void
-tb_file_check_unchanged(const char *path, int fd, const TbFileIdentity *identity)
+tb_file_check_unchanged(const char *path, int fd, const TbFileVersion *identity)
 {
-	TbFileIdentity now;
-	struct stat	   status;
+	TbFileVersion now;
+	struct stat	  status;
 
 	if (fstat(fd, &status) != 0)
 		ereport(ERROR,
@@ -179,7 +179,7 @@ tb_file_check_unchanged(const char *path, int fd, const TbFileIdentity *identity
 }
 
 int
-tb_file_open(const char *path, const char *folder, TbFileIdentity *identity)
+tb_file_open(const char *path, const char *folder, TbFileVersion *identity)
 {
 	OpenFile   *file;
 	struct stat status;

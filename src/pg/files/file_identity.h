@@ -10,30 +10,30 @@
 #include "postgres.h"
 
 /* Which file it is, and which bytes it holds, as far as the file system tells. */
-typedef struct TbFileIdentity
+typedef struct TbFileVersion
 {
 	uint64 device;
 	uint64 inode;
 	uint64 size;		   /* bytes */
 	int64  modified;	   /* nanoseconds since 1970 */
 	int64  status_changed; /* the same, of the inode */
-} TbFileIdentity;
+} TbFileVersion;
 
 /*
  * Opens a regular file for reading and tells its identity. `folder` is NULL or the folder
  * that the file, with all links followed, must lie in. Raises an error if that fails.
  */
-extern int tb_file_open(const char *path, const char *folder, TbFileIdentity *identity);
+extern int tb_file_open(const char *path, const char *folder, TbFileVersion *identity);
 
 /* Closes it before its resource owner does. Raises nothing. */
 extern void tb_file_close(int fd);
 
 /* Whether two are the same bytes. A change of the inode alone (a new link, other rights) is
  * none of the bytes. */
-extern bool tb_file_identity_equal(const TbFileIdentity *a, const TbFileIdentity *b);
+extern bool tb_file_identity_equal(const TbFileVersion *a, const TbFileVersion *b);
 
 /* Raises an error if an open file is not what it was. */
 extern void tb_file_check_unchanged(const char *path, int fd,
-									const TbFileIdentity *identity);
+									const TbFileVersion *identity);
 
 #endif

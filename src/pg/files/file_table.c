@@ -149,8 +149,8 @@ tb_file_table(Oid relid)
 int
 tb_table_file_open(const TbTableFile *file)
 {
-	TbFileIdentity identity;
-	int			   fd = tb_file_open(file->path, file->folder, &identity);
+	TbFileVersion identity;
+	int			  fd = tb_file_open(file->path, file->folder, &identity);
 
 	tb_file_check_unchanged(file->path, fd, &file->identity);
 	return fd;

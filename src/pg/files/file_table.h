@@ -19,8 +19,8 @@
 
 typedef struct TbTableFile
 {
-	char		  *path; /* absolute, as the options name it; for messages */
-	TbFileIdentity identity;
+	char		 *path; /* absolute, as the options name it; for messages */
+	TbFileVersion identity;
 
 	const char *folder; /* that it must lie in; NULL: named as such */
 
