@@ -167,6 +167,16 @@ def places(bench, session, files, rng):
                 [("2023", "north", "3", "2023"), ("2023", "south", "3", "2023"), ("2024", "north", "3", "2024"),
                  ("2024", "south", "3", "2024"), ("2025", "a/b %zz", "1", "1"), ("2025", None, "1", "1")])
     bench.equal("virtual columns alone", session.query("SELECT DISTINCT year FROM hive ORDER BY 1"), [("2023",), ("2024",), ("2025",)])
+    for condition, skipped in (("year = 2024", 4), ("region IN ('north', 'x')", 4), ("2024 < year", 4),
+                               ("year = 2024 AND id > 0", 4), ("region > 'south'", 6), ("region IS NULL", None), ("year + 0 = 2024", None), ("1 / (year - 2023) = 1", None)):
+        outcome = session.run(f"EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM hive WHERE {condition}")
+        found = re.search(r"Files Skipped: (\d+)", "\n".join(row[0] for row in outcome.rows))
+        bench.equal(f"files skipped: {condition}", found and int(found.group(1)), skipped)
+    bench.equal("rows of the others", session.query("SELECT DISTINCT region FROM hive WHERE year = 2024 ORDER BY 1"),
+                [("north",), ("south",)])
+    session.query("PREPARE of_year(int) AS SELECT count(*) FROM hive WHERE year = $1; SET plan_cache_mode = force_generic_plan")
+    bench.equal("a parameter", [session.query(f"EXECUTE of_year({year})") for year in (2024, 2025, 1)], [[("6",)], [("2",)], [("0",)]])
+    session.query("RESET plan_cache_mode")
     session.query(f"IMPORT FOREIGN SCHEMA hive2 FROM SERVER arrow_fdw INTO public OPTIONS (dir '{files.folder}/hive', suffix '.parquet')")
     bench.equal("imported keys", session.query("SELECT year, count(region) FROM hive2 GROUP BY 1 ORDER BY 1"),
                 [("2023", "6"), ("2024", "6"), ("2025", "1")])
