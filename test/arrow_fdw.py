@@ -168,7 +168,8 @@ def places(bench, session, files, rng):
                  ("2024", "south", "3", "2024"), ("2025", "a/b %zz", "1", "1"), ("2025", None, "1", "1")])
     bench.equal("virtual columns alone", session.query("SELECT DISTINCT year FROM hive ORDER BY 1"), [("2023",), ("2024",), ("2025",)])
     for condition, skipped in (("year = 2024", 4), ("region IN ('north', 'x')", 4), ("2024 < year", 4),
-                               ("year = 2024 AND id > 0", 4), ("region > 'south'", 6), ("region IS NULL", None), ("year + 0 = 2024", None), ("1 / (year - 2023) = 1", None)):
+                               ("year = 2024 AND id > 0", 4), ("region > 'south'", 6), ("region IS NULL", None),
+                               ("year + 0 = 2024", None), ("1 / (year - 2023) = 1", None)):
         outcome = session.run(f"EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM hive WHERE {condition}")
         found = re.search(r"Files Skipped: (\d+)", "\n".join(row[0] for row in outcome.rows))
         bench.equal(f"files skipped: {condition}", found and int(found.group(1)), skipped)
@@ -342,7 +343,7 @@ def skipping(bench, session, files, rng):
     bench.equal("rescans", nested, [("5", "6"), ("1999", "2000"), (None, "0")])
 
 
-def queries(bench, session, files, rng):
+def queries(bench, session, files, rng, server):
     """Joins, partitions, cursors, prepared statements, ANALYZE and whole rows, against a heap table of the same rows."""
     path = files.parquet("q.parquet", number_table(0, 5000), row_group_size=700)
     make_foreign(session, "q", NUMBERS, file=path)
@@ -362,6 +363,7 @@ def queries(bench, session, files, rng):
                 "SELECT id, row_number() OVER (ORDER BY price) FROM {0} ORDER BY 1",
                 "SELECT (SELECT count(*) FROM {0} z WHERE z.id < v) FROM generate_series(1, 4) v"):
         bench.equal(sql, session.query(sql.format("q")), session.query(sql.format("h")))
+    encodings_of_databases(bench, session, files, server)
     session.query("BEGIN; DECLARE c CURSOR FOR SELECT id FROM q")
     bench.equal("cursor", session.query("FETCH 3 FROM c"), [("0",), ("1",), ("2",)])
     bench.equal("beside it", session.value("SELECT sum(id) FROM q"), "12497500")
@@ -379,6 +381,30 @@ def queries(bench, session, files, rng):
     plan = "\n".join(row[0] for row in session.query("EXPLAIN SELECT * FROM parts WHERE id > 5500"))
     bench.check("pruned", None if "parts_file" not in plan else plan)
     with_forced(bench, session)
+
+
+def encodings_of_databases(bench, session, files, server):
+    """Texts reach clients and databases of other encodings as any others."""
+    table = pa.table({"é": ["grün", "plain"], "j": ['{"ü": "é"}', None], "l": [["ä", None], []]})
+    path = files.arrow("latin/word.arrow", table)
+    session.query("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0; ")
+    session.query("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    server.create_extension("latin", "ascii")
+    for database in ("postgres", "latin", "ascii"):
+        with server.connect(database) as other:
+            make_foreign(other, "e", "\"é\" text, j jsonb, l text[], d text", pattern=path.with_name("${d}.arrow"))
+            bench.equal(f"texts in {database}", other.query("SELECT * FROM e WHERE d = 'word' AND \"é\" IN ('grün', 'x')"),
+                        [("grün", '{"ü": "é"}', "{ä,NULL}", "word")])
+            bench.equal(f"length in {database}", other.value("SELECT length(\"é\") FROM e LIMIT 1"), "5" if database == "ascii" else "4")
+            other.query(f"IMPORT FOREIGN SCHEMA imported FROM SERVER arrow_fdw INTO public OPTIONS (file '{path}')")
+            bench.equal(f"imported in {database}", other.query("SELECT \"é\" FROM imported"), [("grün",), ("plain",)])
+            bench.fails(f"no such column in {database}", other, "ALTER FOREIGN TABLE e ADD \"ö\" int; SELECT * FROM e", NO_COLUMN)
+    with server.connect(settings={"client_encoding": "LATIN1"}) as other:
+        bench.equal("client of another encoding",
+                    other.value("SELECT encode(convert_to(j->>(chr(252)), 'UTF8'), 'hex') FROM e LIMIT 1"), "c3a9")
+    files.arrow("latin/word.arrow", pa.table({"é": ["✓"], "j": ["{}"], "l": [[]]}))
+    with server.connect("latin") as other:
+        bench.fails("a character that LATIN1 lacks", other, "SELECT * FROM e", "22P05")
 
 
 def with_forced(bench, session):
@@ -550,7 +576,7 @@ def mutations(bench, session, files, rng, server, count):
 
 
 CASES = (types, imports, places, mistakes, skipping, queries, rights, changes, processes, mutations)
-WITH_SERVER = (rights, processes)
+WITH_SERVER = (queries, rights, processes)
 
 
 def main():

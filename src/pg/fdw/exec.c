@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -126,7 +127,7 @@ explain_columns(const ArrowScan *state, ExplainState *es)
 	{
 		if (state->table->columns[i].name != NULL && !state->table->columns[i].is_virtual &&
 			(all || bms_is_member(i + 1, state->attnums)))
-			names = lappend(names, state->table->columns[i].name);
+			names = lappend(names, get_attname(state->table->relid, i + 1, false));
 	}
 	ExplainPropertyList("Columns", names, es);
 }

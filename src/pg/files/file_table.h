@@ -38,7 +38,7 @@ typedef struct TbTableFile
 
 typedef struct TbTableColumn
 {
-	char *name;		  /* in the files; NULL: dropped */
+	char *name;		  /* in the files, so in UTF-8; NULL: dropped */
 	bool  is_virtual; /* its values come from the files' paths */
 } TbTableColumn;
 
