@@ -162,6 +162,7 @@ def places(bench, session, files, rng):
     files.parquet("hive/year=2025/region=x/.hidden.parquet", number_table(1, 1))
     files.place("hive/year=2025/region=x/_SUCCESS").write_text("")
     files.place("hive/readme.txt").write_text("no file of columns")
+    files.place("hive/year=1").symlink_to(files.folder / "hive")
     make_foreign(session, "hive", f"{NUMBERS}, year int, region text", dir=files.folder / "hive", suffix=".parquet")
     bench.equal("hive", session.query("SELECT year, region, count(*), min(id) FROM hive GROUP BY 1, 2 ORDER BY 1, 2"),
                 [("2023", "north", "3", "2023"), ("2023", "south", "3", "2023"), ("2024", "north", "3", "2024"),

@@ -88,10 +88,10 @@ add_file_columns(Columns *columns, const TbListedFile *file)
 			add_column(columns, name_in_file(column->name, file->path), column->sql_type,
 					   file->path);
 	}
-	for (int i = 0; i < file->keys.nkeys; i++)
+	for (int i = 0; i < file->nkeys; i++)
 	{
-		if (!is_name_taken(columns, file->keys.keys[i].name))
-			add_column(columns, file->keys.keys[i].name, "text", file->path);
+		if (!is_name_taken(columns, file->keys[i].name))
+			add_column(columns, file->keys[i].name, "text", file->path);
 	}
 }
 

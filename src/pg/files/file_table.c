@@ -20,10 +20,10 @@
 static const TbFileKey *
 find_key(const TbListedFile *file, const char *name)
 {
-	for (int i = 0; i < file->keys.nkeys; i++)
+	for (int i = 0; i < file->nkeys; i++)
 	{
-		if (strcmp(file->keys.keys[i].name, name) == 0)
-			return &file->keys.keys[i];
+		if (strcmp(file->keys[i].name, name) == 0)
+			return &file->keys[i];
 	}
 	return NULL;
 }
