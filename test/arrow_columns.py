@@ -119,6 +119,28 @@ def pairs(rng):
     return [(key, rng.choice((None, rng.randrange(100)))) for key in keys]
 
 
+MIXED = [("flag", pa.bool_()), ("half", pa.float16()), ("single", pa.float32()), ("far", pa.float64()), ("big", pa.uint64()),
+         ("money", pa.decimal128(30, 3)), ("day", pa.date32()), ("clock", pa.time64("us")), ("at", pa.timestamp("ms")),
+         ("bytes", pa.binary()), ("code", pa.large_string())]
+
+
+def mixed(rng):
+    return {"flag": rng.random() < 0.5, "half": half(rng.uniform(-9, 9)), "single": single(rng.random()), "far": rng.gauss(0, 1e9),
+            "big": rng.choice((2 ** 64 - 1, 7)), "money": number(30, 3)(rng), "day": day(rng), "clock": clock(1)(rng),
+            "at": moment(1000)(rng),
+            "bytes": octets(rng), "code": rng.choice(("x", None))}
+
+
+def read_mixed(text):
+    value = json.loads(text)
+    return {**value, "half": half(value["half"]), "single": single(value["single"])}
+
+
+def expect_mixed(value):
+    return {**value, "money": float(value["money"]), "day": value["day"].isoformat(), "clock": value["clock"].isoformat("microseconds"),
+            "at": value["at"].isoformat(" ", "milliseconds"), "bytes": "\\x" + value["bytes"].hex()}
+
+
 def columns():
     """All of them; `id` numbers the rows."""
     int64_us = 1
@@ -181,6 +203,11 @@ def columns():
         Column("map", pa.map_(pa.string(), pa.int32()), "jsonb", pairs, json.loads, dict),
         Column("entries", pa.map_(pa.string(), pa.int32()), "entry[]", pairs, json.loads,
                lambda value: [{"k": key, "v": item} for key, item in value], "to_json({0})", imported="jsonb"),
+        Column("uuid_type", pa.uuid(), "uuid", lambda rng: rng.randbytes(16), lambda text: uuid.UUID(text).bytes),
+        Column("json_type", pa.json_(), "jsonb", lambda rng: json.dumps(record(rng)), json.loads, json.loads),
+        Column("mixed", pa.struct(MIXED), "jsonb", mixed, read_mixed, expect_mixed),
+        Column("map_of_ints", pa.map_(pa.int32(), pa.list_(pa.date32())), "jsonb", lambda rng: [(rng.randrange(9), [day(rng)])], json.loads,
+               lambda value: {str(key): [date.isoformat() for date in dates] for key, dates in value}),
         Column("nothing", pa.null(), "text", lambda rng: None, str),
     ]
     for unit, step in (("s", 1000000), ("ms", 1000), ("us", 1), ("ns", 1)):
