@@ -382,6 +382,27 @@ def queries(bench, session, files, rng, server):
     plan = "\n".join(row[0] for row in session.query("EXPLAIN SELECT * FROM parts WHERE id > 5500"))
     bench.check("pruned", None if "parts_file" not in plan else plan)
     with_forced(bench, session)
+    changed_definitions(bench, session, files)
+
+
+def changed_definitions(bench, session, files):
+    """Tables and types that were altered, rows that are locked, and files that feed other statements."""
+    session.query("ALTER FOREIGN TABLE q DROP COLUMN name; ALTER FOREIGN TABLE q ADD title text OPTIONS (column_name 'name')")
+    bench.equal("dropped and added", session.query("SELECT * FROM q ORDER BY id LIMIT 2"),
+                [("0", "0.00", "name 0"), ("1", "0.25", "name 1")])
+    bench.equal("locked rows", session.query("SELECT q.id, h.name FROM q JOIN h USING (id) WHERE q.id < 2 ORDER BY 1 FOR UPDATE"),
+                [("0", "name 0"), ("1", "name 1")])
+    session.query("UPDATE h SET price = q.price + 1 FROM q WHERE q.id = h.id AND h.id < 100")
+    session.query("DELETE FROM h USING q WHERE q.id = h.id AND h.id > 200")
+    bench.equal("updated by it", session.query("SELECT count(*), sum(price) FROM h"), [("201", "5125.00")])
+    session.query("CREATE TYPE wide AS (x int, gone int, y text); ALTER TYPE wide DROP ATTRIBUTE gone")
+    table = pa.table({"s": pa.array([{"y": "a", "x": 1, "z": 2}, None, {"y": None, "x": 3, "z": 4}])})
+    make_foreign(session, "w", "s wide", file=files.arrow("wide.arrow", table))
+    bench.equal("a composite's dropped attribute", session.query("SELECT s, (s).y FROM w"), [("(1,a)", "a"), (None, None), ("(3,)", None)])
+    outcome = session.run("DO $$ DECLARE r record; n int := 0; BEGIN FOR r IN SELECT id FROM q LOOP "
+                          "BEGIN n := n + 1 / (r.id % 1000); EXCEPTION WHEN division_by_zero THEN n := n + 1000; END; END LOOP; "
+                          "IF n <> 5005 THEN RAISE 'n is %', n; END IF; END $$")
+    bench.check("subtransactions within a scan", outcome.error)
 
 
 def encodings_of_databases(bench, session, files, server):
@@ -520,7 +541,9 @@ def processes(bench, session, files, rng, server):
 
     busy = server.connect()
     before = set(readers())
-    slow = "SELECT count(p) FROM p WHERE pg_sleep(0.0001) IS NOT NULL"
+    # Wide rows, so that few of them are on their way.
+    make_foreign(session, "wide_rows", "v text", file=files.arrow("wide_rows.arrow", pa.table({"v": ["v" * 8000] * 20000}), 100, "zstd"))
+    slow = "SELECT count(v) FROM wide_rows WHERE pg_sleep(0.001) IS NOT NULL"
     busy.send(slow)
     bench.check("a reader of its own", None if soon(lambda: set(readers()) - before) else "none")
     busy.cancel()
@@ -542,6 +565,7 @@ def processes(bench, session, files, rng, server):
         bench.check("as many readers", None if len(readers()) >= 20 else readers())
         many.query("COMMIT")
         bench.check("one is kept", None if soon(lambda: len(set(readers()) - before) <= 1) else readers())
+    leaks(bench, server, files)
     threads, failures = [], []
 
     def count():
@@ -555,6 +579,34 @@ def processes(bench, session, files, rng, server):
         thread.join()
     bench.equal("eight sessions", failures, [])
     memory(bench, server, files)
+
+
+def leaks(bench, server, files):
+    """Failing queries leave no descriptors and no processes."""
+    path = files.arrow("leak.arrow", pa.table({"v": pa.array(range(100000), pa.int64())}), 1000)
+    with server.connect() as session:
+        make_foreign(session, "leak", "v bigint", file=path)
+        statements = ("SELECT 1 / (v - 500) FROM leak", "SELECT v::int2 FROM leak", "SELECT v FROM leak LIMIT 1",
+                      "DO $$ BEGIN PERFORM 1 / (v - 500) FROM leak; EXCEPTION WHEN division_by_zero THEN NULL; END $$")
+
+        def held():
+            children = [pid for pid in server.descendants() if f"PPid:\t{session.backend_pid}\n" in status(pid)]
+            return len(os.listdir(f"/proc/{session.backend_pid}/fd")), len(children)
+
+        session.value("SELECT count(v) FROM leak")
+        before = held()
+        for _ in range(10):
+            for statement in statements:
+                session.run(statement)
+        session.value("SELECT count(v) FROM leak")
+        bench.equal("descriptors and processes", held(), before)
+
+
+def status(pid):
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return ""
 
 
 def memory(bench, server, files):
