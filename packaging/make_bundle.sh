@@ -6,7 +6,7 @@
 # the others relative to itself:
 #   usr/lib/postgresql/<n>/, usr/share/postgresql/<n>/   PostgreSQL as installed
 #             here, without LLVM, manuals and headers, with pg_regress, and with
-#             the extension, turbined and turbine-compiler
+#             the extension, turbined, turbine-compiler and turbine-file-reader
 #   lib/      the shared libraries that those need and another distribution may
 #             lack or have in another version (not glibc's, not libstdc++)
 #   zoneinfo/ time zones, for machines without: PostgreSQL looks for them where
@@ -70,6 +70,7 @@ copy_extension() {
   DESTDIR=$root cmake --install "$build" >/dev/null
   test -x "$root$pkglibdir/pg_turbine/turbined"
   test -x "$root$pkglibdir/pg_turbine/turbine-compiler"
+  test -x "$root$pkglibdir/pg_turbine/turbine-file-reader"
   # Once, where the other libraries are.
   mv "$root$pkglibdir"/pg_turbine/lib{arrow,parquet}.so.* "$root/lib/"
   find "$build" -type f -name turbine_cuda_test -perm -u+x -exec cp {} "$root/unit/" \;

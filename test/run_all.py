@@ -66,6 +66,7 @@ SUITES = {
     "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
     "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
+    "arrow-fdw": ([str(BUILD / "python/bin/python"), "test/arrow_fdw.py"], ["--mutations", "100000"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
     "mutants": (PYTHON + ["test/mutants.py"], []),
@@ -91,7 +92,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
-           "cached-reports", "cache-loading", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
+           "cached-reports", "cache-loading", "arrow-fdw", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
            "moved-pages", "cached-brin", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.

@@ -5,7 +5,9 @@
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
 #include <arrow/scalar.h>
+#include <arrow/util/float16.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "file_reader/list_items.h"
@@ -57,16 +59,15 @@ void write_scalar(const arrow::Array& array, int64_t row, std::string& out) {
     write_string(scalar->ToString(), out);
 }
 
-template <typename ArrayType>
-void write_float(const ArrayType& array, int64_t row, std::string& out) {
-  const double value = static_cast<double>(array.Value(row));
+/* The shortest number that reads back as the same one. */
+template <typename Float>
+void write_float(Float value, std::string& out) {
   char text[40];
   if (!std::isfinite(value)) {
     out += std::isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
     return;
   }
-  std::snprintf(text, sizeof(text), "%.*g", std::is_same_v<ArrayType, arrow::FloatArray> ? 9 : 17, value);
-  out += text;
+  out.append(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
 void write_list(const arrow::Array& array, int64_t row, std::string& out) {
@@ -119,8 +120,12 @@ void write_json(const arrow::Array& array, int64_t row, std::string& out) {
     return;
   }
   switch (type) {
-    case arrow::Type::FLOAT: return write_float(static_cast<const arrow::FloatArray&>(array), row, out);
-    case arrow::Type::DOUBLE: return write_float(static_cast<const arrow::DoubleArray&>(array), row, out);
+    case arrow::Type::HALF_FLOAT: {
+      const auto bits = static_cast<const arrow::HalfFloatArray&>(array).Value(row);
+      return write_float(arrow::util::Float16::FromBits(bits).ToFloat(), out);
+    }
+    case arrow::Type::FLOAT: return write_float(static_cast<const arrow::FloatArray&>(array).Value(row), out);
+    case arrow::Type::DOUBLE: return write_float(static_cast<const arrow::DoubleArray&>(array).Value(row), out);
     case arrow::Type::STRING: return write_string(static_cast<const arrow::StringArray&>(array).GetView(row), out);
     case arrow::Type::LARGE_STRING:
       return write_string(static_cast<const arrow::LargeStringArray&>(array).GetView(row), out);

@@ -9,6 +9,7 @@
 #include <arrow/util/float16.h>
 
 #include <charconv>
+#include <concepts>
 #include <utility>
 
 #include "file_reader/numeric_field.h"
@@ -38,16 +39,18 @@ class IntegerEncoder final : public ArrayEncoder<ArrayType> {
   const std::string name_;
 };
 
+template <std::integral Integer>
+void append_integer(Integer value, int scale, ByteBuffer& out) {
+  const bool negative = std::cmp_less(value, 0);
+  char digits[24];
+  const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  const char* end = std::to_chars(digits, digits + sizeof(digits), magnitude).ptr;
+  append_numeric(negative, {digits, end}, scale, out);
+}
+
 template <typename ArrayType>
 class IntegerAsNumericEncoder final : public ArrayEncoder<ArrayType> {
-  void value(int64_t row, ByteBuffer& out) override {
-    const auto value = this->array_->Value(row);
-    const bool negative = std::cmp_less(value, 0);
-    char digits[24];
-    const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-    const char* end = std::to_chars(digits, digits + sizeof(digits), magnitude).ptr;
-    append_numeric(negative, {digits, end}, 0, out);
-  }
+  void value(int64_t row, ByteBuffer& out) override { append_integer(this->array_->Value(row), 0, out); }
 };
 
 template <typename ArrayType>
@@ -90,7 +93,13 @@ class DecimalEncoder final : public ArrayEncoder<ArrayType> {
 
  private:
   void value(int64_t row, ByteBuffer& out) override {
-    const std::string digits = Decimal(this->array_->GetValue(row)).ToIntegerString();
+    const Decimal decimal(this->array_->GetValue(row));
+    if constexpr (std::is_same_v<Decimal, arrow::Decimal128>) {
+      /* Most decimals are small. */
+      const auto low = static_cast<int64_t>(decimal.low_bits());
+      if (decimal.high_bits() == low >> 63) return append_integer(low, scale_, out);
+    }
+    const std::string digits = decimal.ToIntegerString();
     const bool negative = digits.starts_with('-');
     append_numeric(negative, std::string_view(digits).substr(negative ? 1 : 0), scale_, out);
   }

@@ -28,7 +28,8 @@ void append_numeric(bool negative, std::string_view digits, int scale, ByteBuffe
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
 
   /* Both sides of the point, padded to whole digits of the base. */
-  std::string padded;
+  static std::string padded;  // one thread; its memory is used again
+  padded.clear();
   const int length = static_cast<int>(digits.size());
   const int integer_length = digits.empty() ? 0 : std::max(length - scale, 0);
   const int lead = (kDigitsOfBase - integer_length % kDigitsOfBase) % kDigitsOfBase;

@@ -35,12 +35,13 @@ struct ReaderError : std::runtime_error {
   std::string hint;
 };
 
-/* What libarrow says of a file: malformed, unless it was memory, the drive or a feature. */
+/* What libarrow says of a file: malformed, unless it was memory, the drive or a feature. It
+ * calls malformed files errors of input and output, too, but then no system call failed. */
 [[noreturn]] inline void raise_status(const arrow::Status& status) {
-  const char* state = status.IsOutOfMemory()      ? sqlstate::out_of_memory
-                      : status.IsIOError()        ? sqlstate::io_error
-                      : status.IsNotImplemented() ? sqlstate::unsupported
-                                                  : sqlstate::corrupt;
+  const char* state = status.IsOutOfMemory()                  ? sqlstate::out_of_memory
+                      : status.IsIOError() && status.detail() ? sqlstate::io_error
+                      : status.IsNotImplemented()             ? sqlstate::unsupported
+                                                              : sqlstate::corrupt;
   throw ReaderError(state, status.message());
 }
 

@@ -9,7 +9,8 @@
 #include "commands/explain.h"
 #include "foreign/fdwapi.h"
 
-/* ForeignScan.fdw_private; fdw_exprs are the values of bounds. */
+/* ForeignScan.fdw_private; fdw_exprs are two lists: the values of bounds, and filters of
+ * files. */
 typedef enum TbArrowPrivate
 {
 	TB_ARROW_ATTNUMS,		 /* int: columns that the query refers to; 0: all */

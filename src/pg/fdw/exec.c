@@ -7,11 +7,13 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "pg/fdw/arrow_fdw.h"
 #include "pg/fdw/file_scan.h"
+#include "pg/fdw/virtual_value.h"
 
 typedef struct ArrowScan
 {
@@ -19,6 +21,9 @@ typedef struct ArrowScan
 	Bitmapset	  *attnums;
 	TbBoundClauses clauses;
 	List		  *expressions; /* states of clauses.values */
+	List		  *filters;		/* of files */
+	ExprState	  *filters_state;
+	bool		  *wanted;		/* by file; NULL: not known yet */
 	TbFileScan	  *scan;		/* NULL: no row was asked for yet */
 	MemoryContext  bounds_context;
 } ArrowScan;
@@ -46,8 +51,10 @@ tb_arrow_begin(ForeignScanState *node, int eflags)
 	state->attnums = bitmapset_of(list_nth(plan->fdw_private, TB_ARROW_ATTNUMS));
 	state->clauses.attnums = list_nth(plan->fdw_private, TB_ARROW_BOUND_ATTNUMS);
 	state->clauses.compares = list_nth(plan->fdw_private, TB_ARROW_BOUND_COMPARES);
-	state->clauses.values = plan->fdw_exprs;
-	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
+	state->clauses.values = linitial(plan->fdw_exprs);
+	state->expressions = ExecInitExprList(state->clauses.values, (PlanState *) node);
+	state->filters = lsecond(plan->fdw_exprs);
+	state->filters_state = ExecInitQual(state->filters, (PlanState *) node);
 	state->bounds_context = AllocSetContextCreate(CurrentMemoryContext, "bounds of a scan",
 												  ALLOCSET_SMALL_SIZES);
 }
@@ -79,7 +86,9 @@ tb_arrow_next(ForeignScanState *node)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
 
-		state->scan = tb_file_scan_begin(state->table,
+		state->wanted = tb_wanted_files(state->table, state->filters, state->filters_state,
+										&node->ss);
+		state->scan = tb_file_scan_begin(state->table, state->wanted,
 										 RelationGetDescr(node->ss.ss_currentRelation),
 										 state->attnums, current_bounds(node));
 		MemoryContextSwitchTo(saved);
@@ -118,7 +127,7 @@ explain_columns(const ArrowScan *state, ExplainState *es)
 	{
 		if (state->table->columns[i].name != NULL && !state->table->columns[i].is_virtual &&
 			(all || bms_is_member(i + 1, state->attnums)))
-			names = lappend(names, state->table->columns[i].name);
+			names = lappend(names, get_attname(state->table->relid, i + 1, false));
 	}
 	ExplainPropertyList("Columns", names, es);
 }
@@ -136,6 +145,14 @@ tb_arrow_explain(ForeignScanState *node, ExplainState *es)
 		bytes += state->table->files[i].identity.size;
 	}
 	ExplainPropertyInteger("Files", NULL, state->table->nfiles, es);
+	if (es->analyze && state->wanted != NULL && state->filters != NIL)
+	{
+		int skipped = 0;
+
+		for (int i = 0; i < state->table->nfiles; i++)
+			skipped += !state->wanted[i];
+		ExplainPropertyInteger("Files Skipped", NULL, skipped, es);
+	}
 	if (state->table->nfiles == 1)
 		ExplainPropertyText("File", state->table->files[0].path, es);
 	ExplainPropertyInteger("Size", "kB", (bytes + 1023) / 1024, es);

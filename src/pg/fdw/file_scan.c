@@ -7,13 +7,11 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "mb/pg_wchar.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "pg/fdw/file_scan.h"
 #include "pg/fdw/value_reader.h"
+#include "pg/fdw/virtual_value.h"
 #include "pg/files/file_reader_process.h"
 
 /* Longer requests wait until the reader has nothing else to do: it takes them from a
@@ -38,6 +36,7 @@ typedef struct OpenRequest
 struct TbFileScan
 {
 	const TbFileTable *table;
+	const bool		  *wanted; /* by file; NULL: all */
 	TupleDesc		   attributes;
 	List			  *bounds; /* of TbScanBound */
 	ScanColumn		  *columns;
@@ -67,13 +66,14 @@ add_column(TbFileScan *scan, int attribute)
 }
 
 TbFileScan *
-tb_file_scan_begin(const TbFileTable *table, TupleDesc attributes, const Bitmapset *attnums,
-				   List *bounds)
+tb_file_scan_begin(const TbFileTable *table, const bool *wanted, TupleDesc attributes,
+				   const Bitmapset *attnums, List *bounds)
 {
 	TbFileScan *scan = palloc0(sizeof(TbFileScan));
 	bool		all = bms_is_member(0, attnums);
 
 	scan->table = table;
+	scan->wanted = wanted;
 	scan->attributes = attributes;
 	scan->bounds = bounds;
 	scan->columns = palloc0(sizeof(ScanColumn) * Max(attributes->natts, 1));
@@ -130,6 +130,11 @@ send_ahead(TbFileScan *scan)
 		const TbTableFile *file = &scan->table->files[scan->next_file];
 		OpenRequest		  *open = &scan->requests[scan->nrequests];
 
+		if (scan->wanted != NULL && !scan->wanted[scan->next_file])
+		{
+			scan->next_file++;
+			continue;
+		}
 		MemoryContextReset(scan->request_context);
 		saved = MemoryContextSwitchTo(scan->request_context);
 		make_request(scan, file, &request);
@@ -155,18 +160,11 @@ set_virtual_values(TbFileScan *scan)
 	saved = MemoryContextSwitchTo(scan->file_context);
 	for (int i = 0; i < scan->ncolumns; i++)
 	{
-		ScanColumn		 *column = &scan->columns[i];
-		Form_pg_attribute form = TupleDescAttr(scan->attributes, column->attribute);
-		char			 *text = file->virtual_values[column->attribute];
-		Oid				  function, parameter;
+		ScanColumn *column = &scan->columns[i];
 
-		if (column->reader != NULL)
-			continue;
-		if (text != NULL)
-			pg_verifymbstr(text, strlen(text), false);
-		getTypeInputInfo(form->atttypid, &function, &parameter);
-		column->value = OidInputFunctionCall(function, text, parameter, form->atttypmod);
-		column->isnull = text == NULL;
+		if (column->reader == NULL)
+			column->value = tb_virtual_value(file, scan->attributes, column->attribute,
+											 &column->isnull);
 	}
 	MemoryContextSwitchTo(saved);
 }

@@ -21,12 +21,13 @@ typedef struct TbFileScanCounters
 } TbFileScanCounters;
 
 /*
- * Begins to read the attributes (attnums, all if they contain 0) of a table. Bounds may
- * be NIL; they are those that hold when a file's turn comes. Everything is allocated in
- * the current memory context.
+ * Begins to read the attributes (attnums, all if they contain 0) of a table's files, or of
+ * those that are wanted (by file; NULL: all). Bounds may be NIL; they are those that hold
+ * when a file's turn comes. Everything is allocated in the current memory context.
  */
-extern TbFileScan *tb_file_scan_begin(const TbFileTable *table, TupleDesc attributes,
-									  const Bitmapset *attnums, List *bounds);
+extern TbFileScan *tb_file_scan_begin(const TbFileTable *table, const bool *wanted,
+									  TupleDesc attributes, const Bitmapset *attnums,
+									  List *bounds);
 
 /* The next row, as many values as attributes, those not asked for NULL; in the current
  * memory context. False: there is none. */

@@ -38,27 +38,23 @@ is_name_taken(const Columns *columns, const char *name)
 	return false;
 }
 
-/* A name in a file as PostgreSQL can have it. */
+/* A name in a file, where it is in UTF-8, as the server has texts. */
 static char *
-column_name(const char *name, const char *path)
+name_in_file(const char *name, const char *path)
 {
-	char *own;
-
-	if (name[0] == '\0' ||
-		!pg_verify_mbstr(GetDatabaseEncoding(), name, strlen(name), true))
+	if (name[0] == '\0' || !pg_verify_mbstr(PG_UTF8, name, strlen(name), true))
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_INVALID_COLUMN_NAME),
 				 errmsg("file \"%s\" has a column whose name cannot be imported", path)));
-	own = pstrdup(name);
-	truncate_identifier(own, strlen(own), false);
-	return own;
+	return pg_any_to_server(name, strlen(name), PG_UTF8);
 }
 
 static void
 add_column(Columns *columns, const char *name, const char *type, const char *path)
 {
-	char *own = column_name(name, path);
+	char *own = pstrdup(name);
 
+	truncate_identifier(own, strlen(own), false);
 	if (is_name_taken(columns, own))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_COLUMN),
@@ -89,12 +85,13 @@ add_file_columns(Columns *columns, const TbListedFile *file)
 					 errmsg("column \"%s\" is not imported", column->name),
 					 errdetail("There is no PostgreSQL type for %s.", column->arrow_type)));
 		else
-			add_column(columns, column->name, column->sql_type, file->path);
+			add_column(columns, name_in_file(column->name, file->path), column->sql_type,
+					   file->path);
 	}
-	for (int i = 0; i < file->keys.nkeys; i++)
+	for (int i = 0; i < file->nkeys; i++)
 	{
-		if (!is_name_taken(columns, file->keys.keys[i].name))
-			add_column(columns, file->keys.keys[i].name, "text", file->path);
+		if (!is_name_taken(columns, file->keys[i].name))
+			add_column(columns, file->keys[i].name, "text", file->path);
 	}
 }
 

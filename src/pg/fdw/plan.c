@@ -19,6 +19,7 @@
 
 #include "pg/fdw/arrow_fdw.h"
 #include "pg/fdw/scan_bounds.h"
+#include "pg/fdw/virtual_value.h"
 #include "pg/files/file_table.h"
 
 /* Starting a reader, in units of seq_page_cost: it loads libraries of 60 MB. */
@@ -115,7 +116,10 @@ tb_arrow_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *be
 
 	while ((attnum = bms_next_member(attnums, attnum)) >= 0)
 		columns = lappend_int(columns, attnum);
-	return make_foreignscan(tlist, clauses, baserel->relid, bounds.values,
+	return make_foreignscan(tlist, clauses, baserel->relid,
+							list_make2(bounds.values,
+									   tb_file_filters(clauses, baserel->relid,
+													   baserel->fdw_private)),
 							list_make3(columns, bounds.attnums, bounds.compares), NIL, NIL,
 							outer_plan);
 }

@@ -190,10 +190,11 @@ tb_value_reader_describe(const TbValueReader *reader, StringInfo request)
 	append_number(request, nfields);
 	for (int i = 0; i < reader->attributes->natts; i++)
 	{
-		const char *name = NameStr(TupleDescAttr(reader->attributes, i)->attname);
+		char *name = NameStr(TupleDescAttr(reader->attributes, i)->attname);
 
 		if (reader->fields[i] == NULL)
 			continue;
+		name = pg_server_to_any(name, strlen(name), PG_UTF8);
 		append_number(request, strlen(name));
 		appendStringInfoString(request, name);
 		tb_value_reader_describe(reader->fields[i], request);

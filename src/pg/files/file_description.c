@@ -23,8 +23,8 @@
 typedef struct KeptAnswer
 {
 	TbFileVersion identity; /* the key */
-	char		  *bytes;
-	uint32		   length;
+	char		 *bytes;
+	uint32		  length;
 } KeptAnswer;
 
 static HTAB			*kept = NULL;

@@ -164,7 +164,7 @@ void
 tb_file_check_unchanged(const char *path, int fd, const TbFileVersion *identity)
 {
 	TbFileVersion now;
-	struct stat	   status;
+	struct stat	  status;
 
 	if (fstat(fd, &status) != 0)
 		ereport(ERROR,

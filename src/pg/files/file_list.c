@@ -32,8 +32,9 @@ add_file(Listing *listing, const char *path, const TbFileKeys *keys)
 
 	file->path = pstrdup(path);
 	file->folder = listing->folder;
-	if (keys != NULL)
-		file->keys = *keys;
+	file->nkeys = keys->nkeys;
+	file->keys = palloc(sizeof(TbFileKey) * Max(keys->nkeys, 1));
+	memcpy(file->keys, keys->keys, sizeof(TbFileKey) * keys->nkeys);
 	listing->files = lappend(listing->files, file);
 }
 
@@ -49,6 +50,14 @@ is_folder(const char *path)
 	struct stat status;
 
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool
+is_link(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
 }
 
 static int
@@ -125,7 +134,9 @@ list_folder(Listing *listing, const char *folder, const TbFileKeys *keys, int de
 		path = path_in(folder, entry->d_name);
 		if (is_folder(path))
 		{
-			if (depth < MAX_FOLDER_DEPTH && add_hive_key(entry->d_name, &inner))
+			/* A link might lead round in a circle. */
+			if (depth < MAX_FOLDER_DEPTH && !is_link(path) &&
+				add_hive_key(entry->d_name, &inner))
 				list_folder(listing, path, &inner, depth + 1);
 		}
 		else if (listing->options->suffix == NULL ||
@@ -200,7 +211,7 @@ tb_file_list(const TbFileOptions *options)
 	if (options->paths != NIL)
 	{
 		foreach(cell, options->paths)
-			add_file(&listing, lfirst(cell), NULL);
+			add_file(&listing, lfirst(cell), keys);
 		return listing.files;
 	}
 	if (options->dir != NULL)

@@ -15,7 +15,8 @@ typedef struct TbListedFile
 {
 	char	   *path;
 	const char *folder; /* that it must lie in; NULL: named as such */
-	TbFileKeys	keys;	/* parts of its path that have names */
+	int			nkeys;	/* parts of its path that have names */
+	TbFileKey  *keys;
 } TbListedFile;
 
 /* A list of TbListedFile, by path. Raises an error if a folder cannot be read; files are

@@ -42,6 +42,7 @@ struct TbFileReader
 	int			  pipe;
 	ResourceOwner owner;	  /* NULL: idle */
 	int			  unanswered; /* requests */
+	bool		  is_amid;	  /* a request or a frame was sent or received in part */
 	int			  memory_mb;  /* that it was started with */
 	char		 *buffer;
 	uint32		  buffer_size;
@@ -77,6 +78,28 @@ end_reader(TbFileReader *reader)
 	pfree(reader);
 }
 
+void
+tb_file_reader_release(TbFileReader *reader)
+{
+	bool has_idle = false;
+
+	for (TbFileReader *other = readers; other != NULL; other = other->next)
+		has_idle = has_idle || other->owner == NULL;
+	if (has_idle || reader->unanswered > 0 || reader->is_amid)
+	{
+		end_reader(reader);
+		return;
+	}
+	/* A large row's memory is not kept for the next one. */
+	if (reader->buffer_size > 4 * TB_READER_FRAME_BYTES)
+	{
+		pfree(reader->buffer);
+		reader->buffer = NULL;
+		reader->buffer_size = 0;
+	}
+	reader->owner = NULL;
+}
+
 static void
 release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
 {
@@ -91,7 +114,7 @@ release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, voi
 			continue;
 		if (isCommit)
 			elog(WARNING, "pg_turbine: a file reader was not released");
-		end_reader(reader);
+		tb_file_reader_release(reader);
 	}
 }
 
@@ -228,28 +251,6 @@ tb_file_reader_start(void)
 }
 
 void
-tb_file_reader_release(TbFileReader *reader)
-{
-	bool has_idle = false;
-
-	for (TbFileReader *other = readers; other != NULL; other = other->next)
-		has_idle = has_idle || other->owner == NULL;
-	if (has_idle || reader->unanswered > 0)
-	{
-		end_reader(reader);
-		return;
-	}
-	/* A large row's memory is not kept for the next one. */
-	if (reader->buffer_size > 4 * TB_READER_FRAME_BYTES)
-	{
-		pfree(reader->buffer);
-		reader->buffer = NULL;
-		reader->buffer_size = 0;
-	}
-	reader->owner = NULL;
-}
-
-void
 tb_reader_request_number(StringInfo request, uint32 number)
 {
 	appendBinaryStringInfo(request, (const char *) &number, sizeof(number));
@@ -317,6 +318,7 @@ tb_file_reader_send(TbFileReader *reader, const StringInfo request, int fd)
 
 	memcpy(request->data, &length, sizeof(length));
 	reader->unanswered++;
+	reader->is_amid = true;
 	while (sent < request->len)
 	{
 		struct iovec  part = {request->data + sent, request->len - sent};
@@ -346,6 +348,7 @@ tb_file_reader_send(TbFileReader *reader, const StringInfo request, int fd)
 		else if (errno != EINTR)
 			raise_ended(reader);
 	}
+	reader->is_amid = false;
 }
 
 static void
@@ -424,6 +427,7 @@ tb_file_reader_receive(TbFileReader *reader)
 	TbReaderAnswer answer;
 
 	CHECK_FOR_INTERRUPTS();
+	reader->is_amid = true;
 	receive_bytes(reader, (char *) &frame, sizeof(frame));
 	if (frame.length > TB_READER_MAX_FRAME || frame.kind < TB_FRAME_ROWS ||
 		frame.kind > TB_FRAME_ERROR)
@@ -441,6 +445,7 @@ tb_file_reader_receive(TbFileReader *reader)
 		reader->buffer_size = wanted;
 	}
 	receive_bytes(reader, reader->buffer, frame.length);
+	reader->is_amid = false;
 	if (frame.kind == TB_FRAME_DONE || frame.kind == TB_FRAME_ERROR)
 		reader->unanswered--;
 	if (frame.kind == TB_FRAME_ERROR)

@@ -8,6 +8,7 @@
 
 #include "access/table.h"
 #include "foreign/foreign.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
@@ -19,10 +20,10 @@
 static const TbFileKey *
 find_key(const TbListedFile *file, const char *name)
 {
-	for (int i = 0; i < file->keys.nkeys; i++)
+	for (int i = 0; i < file->nkeys; i++)
 	{
-		if (strcmp(file->keys.keys[i].name, name) == 0)
-			return &file->keys.keys[i];
+		if (strcmp(file->keys[i].name, name) == 0)
+			return &file->keys[i];
 	}
 	return NULL;
 }
@@ -89,7 +90,8 @@ place_columns(const TbFileTable *table, TbTableFile *file, const TbListedFile *l
 		if (file->file_columns[i] < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_FDW_COLUMN_NAME_NOT_FOUND),
-					 errmsg("file \"%s\" has no column \"%s\"", file->path, column->name),
+					 errmsg("file \"%s\" has no column \"%s\"", file->path,
+							pg_any_to_server(column->name, strlen(column->name), PG_UTF8)),
 					 errhint("The option column_name of a column says what it is called "
 							 "in files.")));
 	}
@@ -129,11 +131,15 @@ tb_file_table(Oid relid)
 	for (int i = 0; i < attributes->natts; i++)
 	{
 		TbTableColumn *column = &table->columns[i];
+		char		  *name;
 
 		if (TupleDescAttr(attributes, i)->attisdropped)
 			continue;
-		column->name = tb_file_options_column_name(relid, i + 1);
-		column->is_virtual = is_virtual(options, files, column->name);
+		name = tb_file_options_column_name(relid, i + 1);
+		column->is_virtual = is_virtual(options, files, name);
+		/* Paths have names as the server has them, files have them in UTF-8. */
+		column->name = column->is_virtual ? name :
+											pg_server_to_any(name, strlen(name), PG_UTF8);
 	}
 	table_close(relation, NoLock);
 
@@ -150,7 +156,7 @@ int
 tb_table_file_open(const TbTableFile *file)
 {
 	TbFileVersion identity;
-	int			   fd = tb_file_open(file->path, file->folder, &identity);
+	int			  fd = tb_file_open(file->path, file->folder, &identity);
 
 	tb_file_check_unchanged(file->path, fd, &file->identity);
 	return fd;

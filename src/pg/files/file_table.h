@@ -19,7 +19,7 @@
 
 typedef struct TbTableFile
 {
-	char		  *path; /* absolute, as the options name it; for messages */
+	char		 *path; /* absolute, as the options name it; for messages */
 	TbFileVersion identity;
 
 	const char *folder; /* that it must lie in; NULL: named as such */
@@ -38,7 +38,7 @@ typedef struct TbTableFile
 
 typedef struct TbTableColumn
 {
-	char *name;		  /* in the files; NULL: dropped */
+	char *name;		  /* in the files, so in UTF-8; NULL: dropped */
 	bool  is_virtual; /* its values come from the files' paths */
 } TbTableColumn;
 
