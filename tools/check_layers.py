@@ -69,6 +69,10 @@ PARTS = {
     "daemon": ("src/daemon",
                "tables contract catalog program profile wire device machine code slots source result execution"),
 
+    # Programs of their own, which share nothing with the service.
+    "export": ("src/export", ""),
+    "export.postgres": ("src/export/postgres", "export"),
+
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),
     "pg.shmem": ("src/pg/shmem", ABOVE),
