@@ -7,6 +7,7 @@ Used by: pg2arrow.py, mysql2arrow.py.
 """
 
 import subprocess
+import time
 
 import pyarrow
 import pyarrow.ipc
@@ -37,10 +38,12 @@ class Checks:
         """Every method of `suite` that begins with test_."""
         for name in sorted(dir(suite)):
             if name.startswith("test_") and self.only in name:
+                started = time.monotonic()
                 try:
                     getattr(suite, name)()
                 except Exception as error:      # a test that dies must not end the others
                     self.check(name, f"{type(error).__name__}: {error}")
+                print(f"{name}: {time.monotonic() - started:.1f} s", flush=True)
         print(f"{self.passed} passed, {self.failed} failed")
         return 1 if self.failed or not self.passed else 0
 

@@ -74,6 +74,7 @@ SUITES = {
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
     "core": (PYTHON + ["test/core/run_core.py"], []),
     "pg2arrow": (PACKAGES_PYTHON + ["test/pg2arrow.py"], []),
+    "mysql2arrow": (PACKAGES_PYTHON + ["test/mysql2arrow.py"], []),
     "c-sql": (IN_C + PYTHON + ["test/run_sql.py", "--only",
                                "aggregates,collations,join_keys,sorting,text,windows"], []),
     "c-reports": (IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"], []),
@@ -95,7 +96,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
            "cached-reports", "cache-loading", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
-           "moved-pages", "cached-brin", "pg2arrow", "c-sql", "c-reports")
+           "moved-pages", "cached-brin", "pg2arrow", "mysql2arrow", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
 REPEATED_LINES = 25

@@ -72,6 +72,7 @@ PARTS = {
     # Programs of their own, which share nothing with the service.
     "export": ("src/export", ""),
     "export.postgres": ("src/export/postgres", "export"),
+    "export.mysql": ("src/export/mysql", "export"),
 
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),

@@ -12,6 +12,7 @@ packages=(
   libzstd-dev zlib1g-dev
   postgresql-15 postgresql-server-dev-15 libpq-dev
   libgtest-dev sqlsmith
+  libmariadb-dev mariadb-server-core mariadb-client-core
 )
 
 missing=()

@@ -21,7 +21,7 @@ constexpr int kSignatureBytes = 11, kHeaderBytes = 19;
 
 }  // namespace
 
-CopyRows::CopyRows(std::shared_ptr<PgConnection> connection, TableParts& parts, size_t columns)
+CopyRows::CopyRows(std::shared_ptr<PgConnection> connection, QueryParts& parts, size_t columns)
     : connection_(std::move(connection)), parts_(parts), columns_(columns) {}
 
 CopyRows::~CopyRows() { PQfreemem(message_); }

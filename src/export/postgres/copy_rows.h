@@ -7,7 +7,7 @@
 #include <string>
 
 #include "export/postgres/connection.h"
-#include "export/postgres/table_parts.h"
+#include "export/query_parts.h"
 #include "export/row_source.h"
 
 namespace turbine::exporting {
@@ -15,7 +15,7 @@ namespace turbine::exporting {
 class CopyRows : public RowSource {
  public:
   /* Copies the queries of `parts` until none is left; other workers take theirs from it too. */
-  CopyRows(std::shared_ptr<PgConnection> connection, TableParts& parts, size_t columns);
+  CopyRows(std::shared_ptr<PgConnection> connection, QueryParts& parts, size_t columns);
   ~CopyRows() override;
 
   bool next(std::vector<FieldBytes>& fields) override;
@@ -25,7 +25,7 @@ class CopyRows : public RowSource {
   bool next_message();
 
   std::shared_ptr<PgConnection> connection_;
-  TableParts& parts_;
+  QueryParts& parts_;
   size_t columns_;
   bool copying_ = false;
   bool at_header_ = false;

@@ -40,7 +40,7 @@ PostgresSource::PostgresSource(const Options& options)
     const std::string query = "SELECT * FROM " + table.name;
     look_up_columns(query);
     estimate_rows(query);
-    parts_ = std::make_unique<TableParts>(divide_table(*connection_, table, selected_columns(true), options.workers));
+    parts_ = std::make_unique<QueryParts>(divide_table(*connection_, table, selected_columns(true), options.workers));
     if (options.workers > 1) export_snapshot();
   } else {
     std::string query = without_semicolon(options.command);
@@ -54,7 +54,7 @@ PostgresSource::PostgresSource(const Options& options)
       query = "SELECT " + selected_columns(false) + " FROM (" + query + "\n) AS q (" + aliases + ")";
     }
     /* On a line of its own: the query may end in a comment. */
-    parts_ = std::make_unique<TableParts>(std::vector<std::string>{query + "\n"});
+    parts_ = std::make_unique<QueryParts>(std::vector<std::string>{query + "\n"});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "export/options.h"
 #include "export/postgres/decoders.h"
 #include "export/postgres/table_parts.h"
+#include "export/query_parts.h"
 #include "export/row_source.h"
 
 namespace turbine::exporting {
@@ -35,7 +36,7 @@ class PostgresSource : public ExportSource {
   std::shared_ptr<PgConnection> connection_;
   std::vector<std::string> names_;
   std::vector<PgType> types_;
-  std::unique_ptr<TableParts> parts_;
+  std::unique_ptr<QueryParts> parts_;
   std::string snapshot_;
   int64_t expected_rows_ = 0;
 };

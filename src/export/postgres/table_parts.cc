@@ -23,13 +23,6 @@ constexpr int64_t kPartsPerWorker = 8;
 
 }  // namespace
 
-bool TableParts::take(std::string& query) {
-  const std::lock_guard lock(mutex_);
-  if (taken_ == queries_.size()) return false;
-  query = queries_[taken_++];
-  return true;
-}
-
 NamedTable find_table(PgConnection& connection, const std::string& table) {
   const auto found = connection.run("SELECT $1::pg_catalog.regclass::pg_catalog.oid, $1::pg_catalog.regclass", {table});
   return {PQgetvalue(found.get(), 0, 0), PQgetvalue(found.get(), 0, 1)};

@@ -1,31 +1,14 @@
 /*
- * table_parts.h - the queries that an export consists of, which workers take one by one.
- *
- * A query is one part. A table read by several workers is many: ranges of blocks of each
- * leaf, so that workers end together however rows are spread.
+ * table_parts.h - divides a table into queries, ranges of blocks of each of its leaves.
  */
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "export/postgres/connection.h"
 
 namespace turbine::exporting {
-
-class TableParts {
- public:
-  explicit TableParts(std::vector<std::string> queries) : queries_(std::move(queries)) {}
-
-  /* The next query; false if none is left. Any thread may call it. */
-  bool take(std::string& query);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> queries_;
-  size_t taken_ = 0;
-};
 
 /* A table as the user named it. */
 struct NamedTable {
