@@ -25,7 +25,7 @@ SUITES += c-sql c-reports pg2arrow mysql2arrow
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
-.PHONY: python-packages
+.PHONY: python-packages bench-exports
 .PHONY: gpu-bundle install clean
 
 all: build
@@ -84,6 +84,10 @@ bench: build python-packages
 # What 1, 4, 8 and 32 sessions get done together.
 bench-sessions: build
 	@$(PYTHON) bench/sessions.py $(BENCH_ARGS)
+
+# pg2arrow beside psql's COPY.
+bench-exports: build python-packages
+	@$(BUILD)/python/bin/python bench/exports.py $(BENCH_ARGS)
 
 # A query of a cached table while another session updates it.
 bench-updates: build

@@ -8,6 +8,8 @@
 
 #include <arrow/type.h>
 
+#include <algorithm>
+
 namespace turbine::exporting {
 
 BatchBuilder::BatchBuilder(std::vector<std::string> names, ColumnDecoders decoders, int64_t segment_bytes)
@@ -17,7 +19,7 @@ BatchBuilder::BatchBuilder(std::vector<std::string> names, ColumnDecoders decode
     const auto type = decoders_[i]->type();
     fields.push_back(arrow::field(names_[i], type));
     const bool fixed = arrow::is_fixed_width(*type);
-    variable_.push_back(!fixed);
+    value_bytes_.push_back(fixed ? kFixed : 0);
     row_bytes_ += fixed ? (arrow::internal::checked_cast<const arrow::FixedWidthType&>(*type).bit_width() + 7) / 8
                         : static_cast<int64_t>(sizeof(int32_t));
   }
@@ -30,13 +32,28 @@ void BatchBuilder::append(const std::vector<FieldBytes>& fields) {
   try {
     for (; i < decoders_.size(); i++) {
       decoders_[i]->append(fields[i]);
-      if (variable_[i] && fields[i].length > 0) bytes += fields[i].length;
+      if (value_bytes_[i] != kFixed && fields[i].length > 0) {
+        bytes += fields[i].length;
+        value_bytes_[i] += fields[i].length;
+      }
     }
   } catch (const ValueError& error) {
     fail(i, error.what());
   }
   bytes_ += bytes;
-  rows_++;
+  if (++rows_ == kSampleRows && !full()) reserve_rest();
+}
+
+/* Builders that double their memory again and again touch twice as much of it, which costs
+ * more than all of the decoding. What is reserved too much is never touched. */
+void BatchBuilder::reserve_rest() {
+  constexpr double kMargin = 1.05;
+  const double times = static_cast<double>(segment_bytes_ - bytes_) / static_cast<double>(bytes_) * kMargin;
+  const auto rows = static_cast<int64_t>(static_cast<double>(rows_) * times);
+  for (size_t i = 0; i < decoders_.size(); i++) {
+    decoders_[i]->reserve(rows,
+                          static_cast<int64_t>(static_cast<double>(std::max<int64_t>(value_bytes_[i], 0)) * times));
+  }
 }
 
 void BatchBuilder::fail(size_t column, const char* what) const {
@@ -50,6 +67,7 @@ std::shared_ptr<arrow::RecordBatch> BatchBuilder::finish() {
   auto batch = arrow::RecordBatch::Make(schema_, rows_, std::move(arrays));
   rows_before_ += rows_;
   rows_ = bytes_ = 0;
+  for (int64_t& bytes : value_bytes_) bytes = bytes == kFixed ? kFixed : 0;
   return batch;
 }
 

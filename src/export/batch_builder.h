@@ -32,15 +32,20 @@ class BatchBuilder {
  private:
   /* Offsets, lengths and row numbers of readers are 32 bits wide. */
   static constexpr int64_t kMaxRows = 1 << 30;
+  static constexpr int64_t kFixed = -1;
+
+  /* Rows of a batch after which the rest of it is reserved by their sizes. */
+  static constexpr int64_t kSampleRows = 4096;
 
   [[noreturn]] void fail(size_t column, const char* what) const;
+  void reserve_rest();
 
   std::vector<std::string> names_;
   ColumnDecoders decoders_;
   std::shared_ptr<arrow::Schema> schema_;
   int64_t segment_bytes_;
-  std::vector<bool> variable_; /* columns whose bytes depend on the value */
-  int64_t row_bytes_ = 0;      /* bytes of a row without them */
+  std::vector<int64_t> value_bytes_; /* of each column in this batch; kFixed if they do not depend on values */
+  int64_t row_bytes_ = 0;            /* bytes of a row without those that do */
   int64_t rows_ = 0, rows_before_ = 0, bytes_ = 0;
 };
 

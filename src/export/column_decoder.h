@@ -49,6 +49,12 @@ class ColumnDecoder {
   /* The values since the last call, as an array; the decoder is empty afterwards. */
   virtual std::shared_ptr<arrow::Array> finish() { return value_of(builder_->Finish(), ExitCode::kValue); }
 
+  /* Makes room for so many more values of so many bytes together, those of fixed width not counted. */
+  virtual void reserve(int64_t rows, int64_t bytes) {
+    (void)bytes;
+    keep(builder_->Reserve(rows));
+  }
+
   const std::shared_ptr<arrow::ArrayBuilder>& builder() const { return builder_; }
   /* Values that became NULL because the type cannot hold them. */
   virtual int64_t invalid_values() const { return invalid_values_; }

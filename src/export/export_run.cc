@@ -10,6 +10,7 @@
 
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -106,6 +107,11 @@ std::unique_ptr<TableWriter> make_writer(const Options& options, const std::shar
 }
 
 }  // namespace
+
+/* Large batches that come and go: jemalloc keeps their memory for the next one, where mimalloc,
+ * Arrow's default, returns it to the system, which has to clear it again. The user's own
+ * choice holds. */
+void choose_allocator() { setenv("ARROW_DEFAULT_MEMORY_POOL", "jemalloc", /*overwrite=*/0); }
 
 void run_export(ExportSource& source, const Options& options) {
   std::vector<std::unique_ptr<BatchBuilder>> builders;

@@ -53,6 +53,11 @@ class BytesDecoder : public BuilderDecoder<Builder> {
  public:
   explicit BytesDecoder(InvalidValue invalid) : BuilderDecoder<Builder>(std::make_shared<Builder>(), invalid) {}
 
+  void reserve(int64_t rows, int64_t bytes) override {
+    this->keep(this->builder_->Reserve(rows));
+    this->keep(this->builder_->ReserveData(bytes));
+  }
+
  private:
   void append_value(const char* data, int32_t length) override { this->keep(this->builder_->Append(data, length)); }
 };

@@ -17,6 +17,7 @@
 using namespace turbine::exporting;
 
 int main(int argc, char** argv) {
+  choose_allocator();
   try {
     const Options options = read_options({"mysql2arrow", "MySQL or MariaDB", "host, or path of the unix socket"}, argc,
                                          argv);

@@ -15,6 +15,7 @@
 using namespace turbine::exporting;
 
 int main(int argc, char** argv) {
+  choose_allocator();
   try {
     const Options options = read_options({"pg2arrow", "PostgreSQL", "host, or folder of the unix socket"}, argc, argv);
     if (!options.dump.empty()) {

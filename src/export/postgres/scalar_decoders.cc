@@ -36,6 +36,11 @@ class BuilderDecoder : public ColumnDecoder {
     if (length != wanted) throw ValueError("its binary form is damaged");
   }
 
+  void reserve_bytes(int64_t rows, int64_t bytes) {
+    this->keep(builder_->Reserve(rows));
+    this->keep(builder_->ReserveData(bytes));
+  }
+
   Builder* builder_;
 };
 
@@ -72,6 +77,8 @@ class TextDecoder : public BuilderDecoder<arrow::StringBuilder> {
     if (check_utf8_) arrow::util::InitializeUTF8();
   }
 
+  void reserve(int64_t rows, int64_t bytes) override { reserve_bytes(rows, bytes); }
+
  private:
   void append_value(const char* data, int32_t length) override {
     if (length < skipped_) throw ValueError("its binary form is damaged");
@@ -87,6 +94,8 @@ class TextDecoder : public BuilderDecoder<arrow::StringBuilder> {
 class BytesDecoder : public BuilderDecoder<arrow::BinaryBuilder> {
  public:
   explicit BytesDecoder(InvalidValue invalid) : BuilderDecoder(std::make_shared<arrow::BinaryBuilder>(), invalid) {}
+
+  void reserve(int64_t rows, int64_t bytes) override { reserve_bytes(rows, bytes); }
 
  private:
   void append_value(const char* data, int32_t length) override { keep(builder_->Append(data, length)); }
