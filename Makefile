@@ -20,13 +20,12 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
 SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin cached-reports feeder-faults feeder-races
 SUITES += gpu-faults protocol column-cache cache-loading cache-cycles mvcc moved-pages races mutants reports core
-SUITES += arrow-fdw
-SUITES += c-sql c-reports
+SUITES += arrow-fdw file-differential c-sql c-reports pg2arrow mysql2arrow
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
-.PHONY: python-packages
+.PHONY: python-packages bench-exports
 .PHONY: gpu-bundle install clean
 
 all: build
@@ -85,6 +84,10 @@ bench: build python-packages
 # What 1, 4, 8 and 32 sessions get done together.
 bench-sessions: build
 	@$(PYTHON) bench/sessions.py $(BENCH_ARGS)
+
+# pg2arrow beside psql's COPY.
+bench-exports: build python-packages
+	@$(BUILD)/python/bin/python bench/exports.py $(BENCH_ARGS)
 
 # A query of a cached table while another session updates it.
 bench-updates: build

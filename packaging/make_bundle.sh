@@ -74,7 +74,7 @@ copy_extension() {
   # Once, where the other libraries are.
   mv "$root$pkglibdir"/pg_turbine/lib{arrow,parquet}.so.* "$root/lib/"
   find "$build" -type f -name turbine_cuda_test -perm -u+x -exec cp {} "$root/unit/" \;
-  find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" -type f \
+  find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" "$root$bindir"/*2arrow -type f \
     \( -perm -u+x -o -name '*.so' \) -exec strip --strip-unneeded {} +
   local resources kernels=$repository/src/engine/device/cuda/testing/gpu_kernels.c
   resources=$("$clang" -print-resource-dir)/include

@@ -26,6 +26,8 @@ import cluster  # noqa: E402
 
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build"))
 PYTHON = [sys.executable]
+# With the packages of `make python-packages`.
+PACKAGES_PYTHON = [str(BUILD / "python" / "bin" / "python")]
 
 IN_C = ["env", "TURBINE_LOCALE=C"]
 ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
@@ -66,12 +68,15 @@ SUITES = {
     "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
     "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
+    "file-differential": ([str(BUILD / "python/bin/python"), "test/file_differential.py"], ["--queries", "100000"]),
     "arrow-fdw": ([str(BUILD / "python/bin/python"), "test/arrow_fdw.py"], ["--mutations", "100000"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
     "mutants": (PYTHON + ["test/mutants.py"], []),
     "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
     "core": (PYTHON + ["test/core/run_core.py"], []),
+    "pg2arrow": (PACKAGES_PYTHON + ["test/pg2arrow.py"], []),
+    "mysql2arrow": (PACKAGES_PYTHON + ["test/mysql2arrow.py"], []),
     "c-sql": (IN_C + PYTHON + ["test/run_sql.py", "--only",
                                "aggregates,collations,join_keys,sorting,text,windows"], []),
     "c-reports": (IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"], []),
@@ -92,8 +97,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
-           "cached-reports", "cache-loading", "arrow-fdw", "cached-differential", "cached-truth", "cached-joins", "brin", "sqlsmith",
-           "moved-pages", "cached-brin", "c-sql", "c-reports")
+           "cached-reports", "cache-loading", "arrow-fdw", "file-differential", "cached-differential", "cached-truth",
+           "cached-joins", "brin", "sqlsmith", "moved-pages", "cached-brin", "pg2arrow", "mysql2arrow", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
 REPEATED_LINES = 25

@@ -70,6 +70,10 @@ PARTS = {
                "tables contract catalog program profile wire device machine code slots source result execution"),
 
     "file_reader": ("src/file_reader", "contract"),
+    # Programs of their own, which share nothing with the service.
+    "export": ("src/export", ""),
+    "export.postgres": ("src/export/postgres", "export"),
+    "export.mysql": ("src/export/mysql", "export"),
 
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),

@@ -4,7 +4,6 @@
  * Called by a QUERY and a PREPARE on the session's thread. Owns nothing; reserves
  * nothing.
  */
-#define TB_SOURCE_FILES 3
 #include "engine/execution/device_choice.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
  * looks at it: a program that parse() returns is safe to index without checks.
  * Called by sessions of the daemon and by the compiler process.
  */
-#define TB_SOURCE_FILES 3
 #include "engine/program/program.h"
 
 #include "engine/program/program_check.h"

@@ -10,7 +10,6 @@
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 
-#define TB_SOURCE_FILES 3
 #include "pg/planner/program/program_builder_state.h"
 #include "pg/planner/program/tuple_layout.h"
 #include "pg/shmem/cache_advice.h"

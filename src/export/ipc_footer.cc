@@ -1,0 +1,127 @@
+/*
+ * ipc_footer.cc - FlatBuffers by hand, for one table.
+ *
+ * A FlatBuffers table begins with the distance back to its vtable, which holds the table's
+ * fields by number; references are distances forward. So the schema's own buffer, as
+ * libarrow serializes it, is embedded as it is and its table referred to.
+ */
+#include "export/ipc_footer.h"
+
+#include <arrow/buffer.h>
+#include <arrow/ipc/writer.h>
+
+#include <cstring>
+
+#include "export/export_error.h"
+
+namespace turbine::exporting {
+namespace {
+
+constexpr int16_t kMetadataV5 = 4;
+constexpr int kMessageHeader = 2; /* field of the table Message */
+constexpr int kSchema = 1, kDictionaries = 2, kBatches = 3;
+
+/* Reads with every place checked: a file may hold anything. */
+class FlatReader {
+ public:
+  explicit FlatReader(const std::string& bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T at(int64_t place) const {
+    if (place < 0 || place + static_cast<int64_t>(sizeof(T)) > static_cast<int64_t>(bytes_.size())) {
+      throw ExportError(ExitCode::kFile, "the file's footer is damaged");
+    }
+    T value;
+    memcpy(&value, bytes_.data() + place, sizeof(T));
+    return value;
+  }
+
+  int64_t root() const { return at<uint32_t>(0); }
+
+  /* The place of a table's field; -1 if it is absent. */
+  int64_t field(int64_t table, int number) const {
+    const int64_t vtable = table - at<int32_t>(table);
+    const int64_t entry = 4 + 2 * number;
+    if (entry + 2 > at<uint16_t>(vtable)) return -1;
+    const uint16_t offset = at<uint16_t>(vtable + entry);
+    return offset == 0 ? -1 : table + offset;
+  }
+
+  /* What a field refers to; -1 if it is absent. */
+  int64_t referred(int64_t table, int number) const {
+    const int64_t place = field(table, number);
+    return place < 0 ? -1 : place + at<uint32_t>(place);
+  }
+
+ private:
+  const std::string& bytes_;
+};
+
+std::vector<IpcBlock> read_blocks(const FlatReader& reader, int64_t vector, int64_t file_bytes) {
+  std::vector<IpcBlock> blocks;
+  if (vector < 0) return blocks;
+  const uint32_t count = reader.at<uint32_t>(vector);
+  for (uint32_t i = 0; i < count; i++) {
+    const auto block = reader.at<IpcBlock>(vector + 4 + static_cast<int64_t>(i * sizeof(IpcBlock)));
+    if (block.offset < 0 || block.metadata_bytes < 0 || block.body_bytes < 0 || block.offset > file_bytes ||
+        block.body_bytes > file_bytes - block.offset - block.metadata_bytes) {
+      throw ExportError(ExitCode::kFile, "the file's footer is damaged: a block lies beyond the file");
+    }
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+template <typename T>
+void put(std::string& bytes, T value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+/* Blocks are aligned to 8 bytes, behind the vector's count of 4. */
+void put_blocks(std::string& bytes, const std::vector<IpcBlock>& blocks, size_t reference) {
+  bytes.resize((bytes.size() + 4 + 7) / 8 * 8 - 4);
+  const uint32_t distance = static_cast<uint32_t>(bytes.size() - reference);
+  memcpy(bytes.data() + reference, &distance, sizeof distance);
+  put(bytes, static_cast<uint32_t>(blocks.size()));
+  for (const IpcBlock& block : blocks) put(bytes, block);
+}
+
+}  // namespace
+
+std::string footer_bytes(const IpcFooter& footer, const arrow::Schema& schema) {
+  /* OFFSET SIZE: 0 4 root; 4 12 vtable of 4 fields; 16 4 to the vtable; 20 4 schema;
+   * 24 4 dictionaries; 28 4 batches; 32 2 version */
+  constexpr uint16_t kVtable = 4, kTable = 16, kVtableBytes = 12, kTableBytes = 18;
+  std::string bytes;
+  put<uint32_t>(bytes, kTable);
+  for (const uint16_t entry : {kVtableBytes, kTableBytes, uint16_t{16}, uint16_t{4}, uint16_t{8}, uint16_t{12}}) {
+    put(bytes, entry);
+  }
+  put<int32_t>(bytes, kTable - kVtable);
+  for (int i = 0; i < 3; i++) put<uint32_t>(bytes, 0);
+  put(bytes, kMetadataV5);
+
+  put_blocks(bytes, footer.dictionaries, 24);
+  put_blocks(bytes, footer.batches, 28);
+
+  /* The message as a stream has it: a marker and a length of 4 bytes each, then the table. */
+  const auto message = value_of(arrow::ipc::SerializeSchema(schema));
+  const std::string schema_bytes(reinterpret_cast<const char*>(message->data()) + 8,
+                                 static_cast<size_t>(message->size()) - 8);
+  bytes.resize((bytes.size() + 7) / 8 * 8);
+  const FlatReader reader(schema_bytes);
+  const int64_t table = reader.referred(reader.root(), kMessageHeader);
+  const auto distance = static_cast<uint32_t>(static_cast<int64_t>(bytes.size()) + table - 20);
+  memcpy(bytes.data() + 20, &distance, sizeof distance);
+  return bytes + schema_bytes;
+}
+
+IpcFooter parse_footer(const std::string& bytes, int64_t file_bytes) {
+  const FlatReader reader(bytes);
+  const int64_t table = reader.root();
+  if (reader.referred(table, kSchema) < 0) throw ExportError(ExitCode::kFile, "the file's footer is damaged");
+  return {read_blocks(reader, reader.referred(table, kDictionaries), file_bytes),
+          read_blocks(reader, reader.referred(table, kBatches), file_bytes)};
+}
+
+}  // namespace turbine::exporting

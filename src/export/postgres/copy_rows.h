@@ -1,0 +1,36 @@
+/*
+ * copy_rows.h - the rows of COPY ... TO STDOUT (FORMAT binary), query by query.
+ */
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "export/postgres/connection.h"
+#include "export/query_parts.h"
+#include "export/row_source.h"
+
+namespace turbine::exporting {
+
+class CopyRows : public RowSource {
+ public:
+  /* Copies the queries of `parts` until none is left; other workers take theirs from it too. */
+  CopyRows(std::shared_ptr<PgConnection> connection, QueryParts& parts, size_t columns);
+  ~CopyRows() override;
+
+  bool next(std::vector<FieldBytes>& fields) override;
+
+ private:
+  bool start_next_query();
+  bool next_message();
+
+  std::shared_ptr<PgConnection> connection_;
+  QueryParts& parts_;
+  size_t columns_;
+  bool copying_ = false;
+  bool at_header_ = false;
+  char* message_ = nullptr;
+  int length_ = 0;
+};
+
+}  // namespace turbine::exporting
