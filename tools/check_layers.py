@@ -59,7 +59,7 @@ PARTS = {
     "code": ("src/engine/code", "tables contract catalog program wire threads device"),
     "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
     "source": ("src/engine/source",
-               "tables contract catalog program profile rt wire threads store device code slots"),
+               "tables contract catalog program profile rt wire threads memory store device code slots"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory group_fold device"),
     "execution": ("src/engine/execution",
              "tables contract catalog program profile wire threads memory device machine code slots store source "

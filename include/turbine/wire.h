@@ -50,9 +50,9 @@
  * later read from. Partitions whose tuples are laid out otherwise than the QUERY's
  * program says have a LAYOUT, sent before their first chunk.
  *
- * Files of columns (Arrow, Parquet) are parts of a query's input as well: after READY, FILES with
- * the descriptor of one, as file 0, and FILE_PART. D reads them itself, and no chunk comes of
- * them. Their leaves may stand beside a heap's in one partitioned table.
+ * Files of columns (Arrow, Parquet) are parts of a query's input as well: after READY,
+ * FILES with the descriptor of one, as file 0, and FILE_PART. D reads them itself, and no
+ * chunk comes of them. Their leaves may stand beside a heap's in one partitioned table.
  *
  * Between queries B may ask what the column cache holds (CACHE_REPORT, CACHE_REPORTED), and
  * have it forget a file (CACHE_DROP, CACHE_DROPPED).
@@ -399,10 +399,11 @@ typedef struct TbSegmentsTaken
 } TbSegmentsTaken;
 
 /*
- * A file of columns that is a part of the input, after all SEGMENTS: file 0 of the FILES before. D reads the
- * columns that the program's source has, of those batches (Arrow's record batches, Parquet's
- * row groups) that may have a row that passes. A file that has not what is asked for, or
- * a value that the column's type can not hold, is a FAILED with reason VALUE.
+ * A file of columns that is a part of the input, after all SEGMENTS: file 0 of the FILES
+ * before. D reads the columns that the program's source has, of those batches (Arrow's
+ * record batches, Parquet's row groups) that may have a row that passes. A file that has
+ * not what is asked for, or a value that the column's type can not hold, is a FAILED with
+ * reason VALUE.
  */
 typedef enum TbColumnFileFormat
 {
@@ -414,15 +415,15 @@ typedef struct TbFilePart
 {
 	uint32_t format;   /* TbColumnFileFormat */
 	uint32_t ncolumns; /* of the program's source */
-	/* TbPartColumn columns[ncolumns]; the bytes that they point to */
+					   /* TbPartColumn columns[ncolumns]; the bytes that they point to */
 } TbFilePart;
 
 /* A column's name in the file; or a value that all rows have, which is not in the file. */
 typedef struct TbPartColumn
 {
 	uint32_t is_constant;
-	uint32_t is_null;	  /* the constant */
-	uint32_t offset;	  /* name, or the constant if it is a text: from the end of columns[] */
+	uint32_t is_null; /* the constant */
+	uint32_t offset;  /* name, or the constant if it is a text: from the end of columns[] */
 	uint32_t length;
 	uint64_t constant[2]; /* of other types: as in a parameter block */
 } TbPartColumn;
@@ -600,12 +601,12 @@ typedef struct TbQueryDone
 	uint64_t	sort_us;		   /* result plan: windows, order, limit */
 	uint64_t	rows_sorted;	   /* rows that it was given */
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
-	uint64_t	file_batches;		   /* of FILE_PARTs */
-	uint64_t	file_batches_excluded; /* of these: their statistics say that no row passes */
-	uint64_t	file_batches_cached;   /* of these: no row had to be read */
-	uint64_t	phase_ns[TB_PHASE_COUNT];	   /* PROFILE: from READY until now, each moment
-												* shared by what threads and streams were at; WAIT:
-												* nothing was done */
+	uint64_t	file_batches;				   /* of FILE_PARTs */
+	uint64_t file_batches_excluded; /* of these: their statistics say that no row passes */
+	uint64_t file_batches_cached;	/* of these: no row had to be read */
+	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment
+										* shared by what threads and streams were at; WAIT:
+										* nothing was done */
 } TbQueryDone;
 
 /* Spans of a query, some thousands a message, and the names of all tracks so far. */

@@ -20,11 +20,12 @@
 extern TbParamBlock *tb_param_block_make(const TbProgram *program, List *states,
 										 ExprContext *econtext);
 
-/* One value that is no text as its bytes, at most 16, zero-extended; numerics sign-extended. False: the
- * device knows no form for it. */
+/* One value that is no text as its bytes, at most 16, zero-extended; numerics
+ * sign-extended. False: the device knows no form for it. */
 extern bool tb_param_scalar(Datum datum, const TbParamShape *shape, uint64 value[2]);
 
-/* A text, whose bytes without header and, for bpchar, without padding are *length from VARDATA_ANY on. */
+/* A text, whose bytes without header and, for bpchar, without padding are *length from
+ * VARDATA_ANY on. */
 extern text *tb_param_text(Datum datum, uint8 type, uint32 *length);
 
 #endif

@@ -79,8 +79,7 @@ tb_arrow_rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 
 	baserel->fdw_private = table;
 	baserel->tuples = table->nrows;
-	baserel->pages =
-		ceil(column_bytes(table, referenced_columns(baserel)) / BLCKSZ);
+	baserel->pages = ceil(column_bytes(table, referenced_columns(baserel)) / BLCKSZ);
 	set_baserel_size_estimates(root, baserel);
 }
 

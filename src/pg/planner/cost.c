@@ -115,20 +115,15 @@ tb_cost_cached(Oid relid, const TbProgramCost *program)
 	return tb_advice_cached_share(relid, program->attributes);
 }
 
-void
-tb_cost_files(TbWork *work)
-{
-	work->all_visible = 1;
-	work->may_be_fed = false;
-}
-
 TbWork
 tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCost *program)
 {
 	TbWork work = {0};
 
 	work.pages = rel->pages;
-	work.all_visible = rel->allvisfrac;
+	/* Files are read by the service alone: their pages are what the wrapper says of their
+	 * bytes. */
+	work.all_visible = rel->fdwroutine != NULL ? 1 : rel->allvisfrac;
 	work.parallel_workers = rel->rel_parallel_workers;
 	work.rows = rel->tuples;
 	work.passing = Min(passing, rel->tuples);

@@ -38,10 +38,6 @@ typedef struct TbWork
 extern TbWork tb_cost_work(Oid relid, const RelOptInfo *rel, double passing,
 						   const TbProgramCost *program);
 
-/* The work's table is files of columns: its pages are what the wrapper says of their bytes, and the service reads
- * them alone. */
-extern void tb_cost_files(TbWork *work);
-
 /* The fraction of a table's pages whose columns the program may take from the cache. */
 extern double tb_cost_cached(Oid relid, const TbProgramCost *program);
 

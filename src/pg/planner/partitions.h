@@ -21,11 +21,11 @@ typedef struct TbLeaf
 
 typedef struct TbPartitions
 {
-	List  *leaves; /* TbLeaf, in the order of the bounds */
-	int	   pruned; /* partitions that the planner left out; one that is
-					* partitioned itself counts once */
-	double pages;  /* of all leaves, as are rows and the fraction of */
-	double tuples; /* pages that are all-visible */
+	List  *leaves;	  /* TbLeaf, in the order of the bounds */
+	int	   pruned;	  /* partitions that the planner left out; one that is
+					   * partitioned itself counts once */
+	double pages;	  /* of all leaves, as are rows and the fraction of */
+	double tuples;	  /* pages that are all-visible */
 	double all_visible;
 	bool   has_files; /* some are foreign tables over files */
 } TbPartitions;

@@ -1,8 +1,8 @@
 /*
  * plain_scan.c - see plain_scan.h.
  *
- * A wrapper makes its paths once; theirs is copied, since the planner may have given it another target
- * meanwhile.
+ * A wrapper makes its paths once; theirs is copied, since the planner may have given it
+ * another target meanwhile.
  */
 #include "postgres.h"
 

@@ -8,7 +8,8 @@
 
 #include "nodes/pathnodes.h"
 
-/* A sequential scan, or the scan of a foreign table by its wrapper, with the relation's target of now. */
+/* A sequential scan, or the scan of a foreign table by its wrapper, with the relation's
+ * target of now. */
 extern Path *tb_plain_scan(PlannerInfo *root, RelOptInfo *rel);
 
 #endif

@@ -127,7 +127,8 @@ tb_relation_qualifies(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 static const char *
 check_partition(RangeTblEntry *rte)
 {
-	if (rte->relkind == RELKIND_FOREIGN_TABLE && !tb_is_file_table(rte->relid, rte->relkind))
+	if (rte->relkind == RELKIND_FOREIGN_TABLE &&
+		!tb_is_file_table(rte->relid, rte->relkind))
 		return "a partition is a foreign table";
 	if (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_FOREIGN_TABLE)
 		return "a partition is not a table";

@@ -1,8 +1,9 @@
 /*
  * source_pair.c - see source_pair.h.
  *
- * What the first has to send, it sends when it begins: before all chunks of the second, so that the service is
- * at work on it meanwhile. All slots are the second's. Called through the methods of source.h.
+ * What the first has to send, it sends when it begins: before all chunks of the second, so
+ * that the service is at work on it meanwhile. All slots are the second's. Called through
+ * the methods of source.h.
  */
 #include "postgres.h"
 

@@ -10,8 +10,9 @@
 
 #include "pg/source/source.h"
 
-/* In the current memory context. `first` sends all that it has in begin(), and no chunk; it has no
- * methods but announce, begin, report and end that matter. Both end with the pair. */
+/* In the current memory context. `first` sends all that it has in begin(), and no chunk; it
+ * has no methods but announce, begin, report and end that matter. Both end with the pair.
+ */
 extern TbSource *tb_source_pair_make(TbSource *first, TbSource *second);
 
 #endif

@@ -163,12 +163,11 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Files",
-							psprintf(UINT64_FORMAT " batches=" UINT64_FORMAT
-									 " excluded=" UINT64_FORMAT " cached=" UINT64_FORMAT
-									 " read=" UINT64_FORMAT "kB",
+							psprintf(UINT64_FORMAT
+									 " batches=" UINT64_FORMAT " excluded=" UINT64_FORMAT
+									 " cached=" UINT64_FORMAT " read=" UINT64_FORMAT "kB",
 									 stats->files, done->file_batches,
-									 done->file_batches_excluded,
-									 done->file_batches_cached,
+									 done->file_batches_excluded, done->file_batches_cached,
 									 (done->bytes_read + 1023) / 1024),
 							es);
 		return;

@@ -184,9 +184,8 @@ tb_partition_run_chosen_blocks(const TbPartitionRun *run)
 	{
 		int leaf = run->read[i];
 
-		blocks += run->blocks[leaf] != NULL ?
-			tb_block_set_count(run->blocks[leaf]) :
-			leaf_blocks(run, leaf);
+		blocks += run->blocks[leaf] != NULL ? tb_block_set_count(run->blocks[leaf]) :
+											  leaf_blocks(run, leaf);
 	}
 	return blocks;
 }
@@ -219,9 +218,8 @@ tb_partition_run_brin(const TbPartitionRun *run)
 		const TbBrinScan *scan = &run->brins[run->read[i]];
 
 		sum.ran = sum.ran || scan->ran;
-		sum.blocks += scan->index_scan != NULL ?
-			scan->blocks :
-			leaf_blocks(run, run->read[i]);
+		sum.blocks += scan->index_scan != NULL ? scan->blocks :
+												 leaf_blocks(run, run->read[i]);
 		sum.skipped += scan->skipped;
 	}
 	return sum;
@@ -297,7 +295,7 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 	TbHeapLeaf	 *parts = palloc(sizeof(TbHeapLeaf) * Max(run->nread, 1));
 	TbHeapLayout *layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
 
-	int			  nparts = 0;
+	int nparts = 0;
 
 	for (int i = 0; i < run->nread; i++)
 	{

@@ -43,21 +43,23 @@ typedef struct TbPartitionRun
 	int					*valid;		  /* indexes of leaves */
 
 	/* Of the last run. */
-	int			 removed_by_join; /* of those that values of parameters had left */
-	int			 nread;
-	int			*read;			  /* indexes of leaves */
-	TbPartStats *stats;			  /* one a leaf */
-	const TbFileTable **files;	  /* one a leaf; NULL: it is a heap table */
-	TbBlockSet **blocks;		  /* of each leaf: what is read; NULL: all */
+	int					removed_by_join; /* of those that values of parameters had left */
+	int					nread;
+	int				   *read;			 /* indexes of leaves */
+	TbPartStats		   *stats;			 /* one a leaf */
+	const TbFileTable **files;			 /* one a leaf; NULL: it is a heap table */
+	TbBlockSet		  **blocks;			 /* of each leaf: what is read; NULL: all */
 } TbPartitionRun;
 
 /* Prunes by what is known when the executor starts. */
 extern TbPartitionRun *tb_partition_run_make(CustomScanState *css, int stage, int eflags);
 
-/* At the start of a run: the files of leaves that are foreign tables, in the current context. */
+/* At the start of a run: the files of leaves that are foreign tables, in the current
+ * context. */
 extern void tb_partition_run_list_files(TbPartitionRun *run);
 
-/* Blocks of all leaves that are left; of files in place of blocks what is more than 0 if they have rows. */
+/* Blocks of all leaves that are left; of files in place of blocks what is more than 0 if
+ * they have rows. */
 extern uint64 tb_partition_run_blocks(const TbPartitionRun *run);
 
 /* Prunes by the values that parameters have now; they are those to be read, and their
@@ -72,11 +74,13 @@ extern void tb_partition_run_prune(TbPartitionRun *run, const TbPruningRun *key,
 /* Blocks of those chosen. */
 extern uint64 tb_partition_run_chosen_blocks(const TbPartitionRun *run);
 
-/* Those chosen that are files: how many, in an array of the current context. `table`: the partitioned one. */
+/* Those chosen that are files: how many, in an array of the current context. `table`: the
+ * partitioned one. */
 extern int tb_partition_run_file_parts(const TbPartitionRun *run, Relation table,
 									   TbFilesPart **parts);
 
-/* Completes the spec with those chosen that are heap tables. False if a layout's values have no form. */
+/* Completes the spec with those chosen that are heap tables. False if a layout's values
+ * have no form. */
 extern bool tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 									 TbHeapInput *input);
 

@@ -253,8 +253,8 @@ next_source_row(void *source, Datum *values, bool *nulls)
 	return true;
 }
 
-/* Starts the stage's program over the source, which it owns with its context. `heap`: the source, or
- * the part of it, that reads heap tables; NULL: there is none. */
+/* Starts the stage's program over the source, which it owns with its context. `heap`: the
+ * source, or the part of it, that reads heap tables; NULL: there is none. */
 static bool
 begin_program(TbStageRun *run, int index, const TbProgramSpec *spec, TbSource *source,
 			  TbSource *heap, const char *input_name, MemoryContext context, TbFailure *why)
@@ -531,7 +531,7 @@ list_files(TbStageRun *run)
 		if (stage->partitions != NULL)
 			tb_partition_run_list_files(stage->partitions);
 		else if (stage->source == NULL &&
-			table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+				 table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 			stage->files = tb_file_table(RelationGetRelid(table_of(run, i)));
 	}
 }

@@ -19,17 +19,17 @@
 /* A stage, prepared. */
 typedef struct TbRunStage
 {
-	TbStageInfo		info;
-	TbProgram	   *program;
-	List		   *params;		/* ExprState */
-	bool			harmless;	/* params are literals and the like */
-	Index			rti;		/* of its table */
-	TbPartitionRun *partitions; /* where the table is partitioned; else NULL */
-	const TbFileTable *files;	/* of a foreign table, within one run; else NULL */
-	PlanState	   *source;		/* rows of a plan; one of custom_ps */
-	int32		   *source_columns;
-	TbBrinScan		brin;
-	bool			ran; /* in this run: its join table is built */
+	TbStageInfo		   info;
+	TbProgram		  *program;
+	List			  *params;	   /* ExprState */
+	bool			   harmless;   /* params are literals and the like */
+	Index			   rti;		   /* of its table */
+	TbPartitionRun	  *partitions; /* where the table is partitioned; else NULL */
+	const TbFileTable *files;	   /* of a foreign table, within one run; else NULL */
+	PlanState		  *source;	   /* rows of a plan; one of custom_ps */
+	int32			  *source_columns;
+	TbBrinScan		   brin;
+	bool			   ran; /* in this run: its join table is built */
 
 	/* EXPLAIN: of the last run */
 	TbRunStats stats;

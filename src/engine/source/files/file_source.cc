@@ -34,7 +34,8 @@ TbFileIdentity identity_of(int fd) {
   identity.reserved = 0;
   identity.inode = status.st_ino;
   identity.birth_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000 +
-                      static_cast<uint64_t>(status.st_mtim.tv_nsec) + static_cast<uint64_t>(status.st_size) * 0x9e3779b97f4a7c15u;
+                      static_cast<uint64_t>(status.st_mtim.tv_nsec) +
+                      static_cast<uint64_t>(status.st_size) * 0x9e3779b97f4a7c15u;
   return identity;
 }
 
@@ -111,8 +112,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     }
     auto file = open_table_file(fd, request.part.format, std::move(wanted));
     FileSegments segments(*file);
-    SegmentSource::FileTaken taken =
-        segments_.take_file(identity_of(fd), keys, segments.blocks(), shape, start);
+    SegmentSource::FileTaken taken = segments_.take_file(identity_of(fd), keys, segments.blocks(), shape, start);
     auto part = std::make_shared<Part>(Part{++parts_, std::move(file), std::move(segments), std::move(types),
                                             std::move(taken.part), std::move(taken.bits), shape.rows});
     Added added;

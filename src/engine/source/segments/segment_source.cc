@@ -298,8 +298,9 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
 }
 
 /* All blocks are under one LSN that never changes: another state of the file is another file. */
-SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns, uint32_t nblocks,
-                                                  const Device::SegmentShape& shape, const StartTasks& start) {
+SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
+                                                  uint32_t nblocks, const Device::SegmentShape& shape,
+                                                  const StartTasks& start) {
   const auto number = static_cast<uint32_t>(parts_.size() + 1);
   check_number(number);
   SegmentsRequest request{};

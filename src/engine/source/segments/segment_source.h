@@ -76,8 +76,8 @@ class SegmentSource final : public ChunkSource {
     std::vector<uint8_t> bits;  // of blocks that are taken
     uint64_t rows = 0, rows_excluded = 0;
   };
-  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
-                      uint32_t nblocks, const Device::SegmentShape& shape, const StartTasks& start);
+  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns, uint32_t nblocks,
+                      const Device::SegmentShape& shape, const StartTasks& start);
 
   /* Whether no row of so many, whose columns have these zones, passes. Any thread. */
   bool excludes(const StoredColumn::Zone* zones) const;

@@ -357,12 +357,6 @@ end_side(JoinSide *side)
 }
 
 /* Starts the translation of what reads a table, or rows of another plan. */
-static bool
-is_foreign(Relation relation)
-{
-	return relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-}
-
 static void
 begin_translation(TbJoinProgram *program, JoinSide *side)
 {
@@ -374,7 +368,7 @@ begin_translation(TbJoinProgram *program, JoinSide *side)
 		tb_builder_expect_full_join(side->t.builder, side->last_full);
 	if (tree->partitions != NULL && side->relation != NULL)
 		tb_builder_set_partitions(side->t.builder, tree->partitions);
-	if (side->relation != NULL && is_foreign(side->relation))
+	if (side->relation != NULL && side->tree->probe_side->fdwroutine != NULL)
 		tb_builder_read_files(side->t.builder);
 	side->t.resolve = resolve_column;
 	side->t.resolver = side;
@@ -621,9 +615,7 @@ finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
 	stage->info.pruner = -1;
 	stage->info.late_filters = late != NIL;
 	stage->info.work = tb_cost_work(stage->info.relid, rel, rel->rows * factor, &cost);
-	stage->info.work.may_be_fed = side->source == NULL;
-	if (side->relation != NULL && is_foreign(side->relation))
-		tb_cost_files(&stage->info.work);
+	stage->info.work.may_be_fed = side->source == NULL && rel->fdwroutine == NULL;
 	if (side->source != NULL)
 	{
 		stage->info.work.pages = 0;

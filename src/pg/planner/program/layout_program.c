@@ -228,9 +228,8 @@ tb_layout_programs(const TbProgram *program, const TbPartitions *partitions, Lis
 		if (!made)
 			return false;
 		/* Files have no tuples. */
-		*leaf_layouts =
-			lappend_int(*leaf_layouts,
-						is_foreign ? 0 : number_of(program, &layout, layouts));
+		*leaf_layouts = lappend_int(*leaf_layouts,
+									is_foreign ? 0 : number_of(program, &layout, layouts));
 		if (list_length(*layouts) >= TB_MAX_LAYOUTS)
 		{
 			*reason = "partitions are laid out in too many ways";

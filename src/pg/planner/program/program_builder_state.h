@@ -54,7 +54,7 @@ struct TbBuilder
 	List			   *joins;			/* BuilderJoin * */
 	uint32				full_joins_end; /* see tb_builder_expect_full_join */
 	bool				keep_null_keys;
-	bool				of_files; /* see tb_builder_read_files */
+	bool				of_files;		/* see tb_builder_read_files */
 };
 
 #endif

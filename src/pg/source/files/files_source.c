@@ -1,9 +1,10 @@
 /*
  * files_source.c - see files_source.h.
  *
- * Each file becomes a part of the input: its descriptor, and what the program's columns are called in
- * it or, of those that come from its path, what they are. The service reads it; nothing is sent in
- * slots. Owns how far it has come. Called through the methods of source.h.
+ * Each file becomes a part of the input: its descriptor, and what the program's columns are
+ * called in it or, of those that come from its path, what they are. The service reads it;
+ * nothing is sent in slots. Owns how far it has come. Called through the methods of
+ * source.h.
  */
 #include "postgres.h"
 
@@ -53,10 +54,10 @@ static bool
 describe_constant(Form_pg_attribute att, const TbColumn *column, const char *value,
 				  TbPartColumn *to, StringInfo bytes)
 {
-	TbParamShape	  shape = {.type = column->type, .scale = column->scale};
-	Oid				  input;
-	Oid				  param;
-	Datum			  datum;
+	TbParamShape shape = {.type = column->type, .scale = column->scale};
+	Oid			 input;
+	Oid			 param;
+	Datum		 datum;
 
 	to->is_constant = 1;
 	to->is_null = value == NULL;
@@ -81,8 +82,8 @@ static bool
 describe_column(const TbFilesPart *part, const TbTableFile *file, const TbColumn *column,
 				TbPartColumn *to, StringInfo bytes)
 {
-	AttrNumber attnum = part->attnums == NULL ? column->attnum :
-												part->attnums[column->attnum - 1];
+	AttrNumber			 attnum = part->attnums == NULL ? column->attnum :
+														  part->attnums[column->attnum - 1];
 	const TbTableColumn *of = &part->table->columns[attnum - 1];
 
 	memset(to, 0, sizeof(*to));
@@ -112,11 +113,12 @@ send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 	initStringInfo(&bytes);
 	for (uint32 i = 0; i < program->columns.count && columns[i].join == 0; i++)
 		if (!describe_column(of, file, &columns[i], &described[part.ncolumns++], &bytes))
-			return give_up(files, "a value of a virtual column has no form that devices know");
-	parts[0] = (struct iovec){.iov_base = &part, .iov_len = sizeof(part)};
-	parts[1] = (struct iovec){.iov_base = described,
-							  .iov_len = sizeof(TbPartColumn) * part.ncolumns};
-	parts[2] = (struct iovec){.iov_base = bytes.data, .iov_len = bytes.len};
+			return give_up(files,
+						   "a value of a virtual column has no form that devices know");
+	parts[0] = (struct iovec) {.iov_base = &part, .iov_len = sizeof(part)};
+	parts[1] = (struct iovec) {.iov_base = described,
+							   .iov_len = sizeof(TbPartColumn) * part.ncolumns};
+	parts[2] = (struct iovec) {.iov_base = bytes.data, .iov_len = bytes.len};
 	fd = tb_table_file_open(file);
 	sent = tb_service_query_send_parts(files->query, TB_MSG_FILES, &head, 1, &fd, 1) &&
 		tb_service_query_send_parts(files->query, TB_MSG_FILE_PART, parts, 3, NULL, 0);

@@ -16,7 +16,8 @@ typedef struct TbFilesPart
 {
 	const TbFileTable *table;
 	TupleDesc		   desc;
-	const AttrNumber  *attnums; /* of a leaf, by the table's attnum - 1: its own; else NULL */
+	const AttrNumber
+		*attnums; /* of a leaf, by the table's attnum - 1: its own; else NULL */
 } TbFilesPart;
 
 /* In the current memory context. What the parts point to is the caller's until the end. */

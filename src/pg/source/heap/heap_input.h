@@ -35,10 +35,10 @@ typedef struct TbHeapInput
 {
 	Relation			rel;
 	Snapshot			snapshot;
-	const TbBlockSet   *blocks;		/* of the table: those that are read; NULL: all */
-	uint64				attributes; /* that are decoded: TbAttributes */
-	const TbHeapLeaf   *parts;		/* of a partitioned table, not for ROWS: what is
-									 * read in its place. NULL: the table itself */
+	const TbBlockSet   *blocks;		   /* of the table: those that are read; NULL: all */
+	uint64				attributes;	   /* that are decoded: TbAttributes */
+	const TbHeapLeaf   *parts;		   /* of a partitioned table, not for ROWS: what is
+										* read in its place. NULL: the table itself */
 	int					nparts;
 	bool				beside_others; /* the query has input besides */
 	const TbHeapLayout *layouts;

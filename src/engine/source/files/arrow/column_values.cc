@@ -120,7 +120,8 @@ class Decimals final : public ColumnValues {
   void append(const arrow::Array& array, int64_t from, uint32_t count, ColumnRows& rows) const override {
     constexpr size_t kWords = sizeof(Decimal) / 8;
     const auto* values = reinterpret_cast<const int64_t*>(
-        static_cast<const arrow::FixedSizeBinaryArray&>(array).raw_values()) + from * static_cast<int64_t>(kWords);
+                             static_cast<const arrow::FixedSizeBinaryArray&>(array).raw_values()) +
+                         from * static_cast<int64_t>(kWords);
     To* to = rows.append<To>(count);
     for (uint32_t i = 0; i < count; i++, values += kWords) {
       __int128 value = 0;
@@ -241,7 +242,8 @@ class DictionaryTexts final : public Texts {
       if (texts.IsNull(code))
         set_null(count, i, rows);
       else
-        to[i] = views.empty() ? add(checked_text(texts, code, wanted_), rows.bytes()) : views[static_cast<size_t>(code)];
+        to[i] = views.empty() ? add(checked_text(texts, code, wanted_), rows.bytes())
+                              : views[static_cast<size_t>(code)];
     }
   }
 
@@ -353,8 +355,7 @@ std::unique_ptr<const ColumnValues> find_values(const arrow::DataType& type, con
     const int scale = static_cast<const arrow::DecimalType&>(type).scale();
     return scale < 0 ? nullptr : std::make_unique<DisplayScale>(scale, wanted);
   }
-  if (wanted.type == TB_TYPE_BOOL)
-    return type.id() == arrow::Type::BOOL ? std::make_unique<Booleans>(wanted) : nullptr;
+  if (wanted.type == TB_TYPE_BOOL) return type.id() == arrow::Type::BOOL ? std::make_unique<Booleans>(wanted) : nullptr;
   if (wanted.type == TB_TYPE_FLOAT4) return floats<float>(type, wanted);
   if (wanted.type == TB_TYPE_FLOAT8) return floats<double>(type, wanted);
   if (tb_type_is_text(wanted.type)) return texts(type, wanted);

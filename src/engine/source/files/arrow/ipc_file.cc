@@ -63,9 +63,9 @@ class IpcFile final : public TableFile {
   uint64_t rows(uint32_t batch) const override { return metadata_->batches[batch].rows; }
   /* Columns share the body, by their width at best. */
   uint64_t bytes(uint32_t batch) const override {
-    return schema_->num_fields() == 0 ? 0
-                                      : metadata_->batches[batch].bytes * fields_.size() /
-                                            static_cast<uint64_t>(schema_->num_fields());
+    return schema_->num_fields() == 0
+               ? 0
+               : metadata_->batches[batch].bytes * fields_.size() / static_cast<uint64_t>(schema_->num_fields());
   }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;
   std::unique_ptr<BatchReader> read(uint32_t batch) const override;
@@ -152,7 +152,8 @@ std::unique_ptr<BatchReader> IpcFile::read(uint32_t batch) const {
   auto read = reader->ReadRecordBatch(static_cast<int>(batch));
   check_status(read.status());
   give_back(std::move(reader));
-  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch)) throw FileError("Arrow file: a batch's number of rows");
+  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch))
+    throw FileError("Arrow file: a batch's number of rows");
   return std::make_unique<IpcBatchReader>(*read, columns_, fields_);
 }
 

@@ -48,23 +48,24 @@ std::shared_ptr<arrow::Array> column_of(Builder&& builder, Value&& value) {
 
 std::shared_ptr<arrow::Table> make_table() {
   auto* pool = arrow::default_memory_pool();
-  const auto metadata = arrow::key_value_metadata({"min_values", "max_values"}, {"0,15000,30000", "14999, 29999,39999"});
-  std::vector<std::shared_ptr<arrow::Field>> fields{
-      arrow::field("i32", arrow::int32())->WithMetadata(metadata),
-      arrow::field("u16", arrow::uint16()),
-      arrow::field("day", arrow::date32()),
-      arrow::field("at", arrow::timestamp(arrow::TimeUnit::MILLI)),
-      arrow::field("price", arrow::decimal128(12, 2)),
-      arrow::field("wide", arrow::decimal128(30, 3)),
-      arrow::field("f", arrow::float64()),
-      arrow::field("b", arrow::boolean()),
-      arrow::field("t", arrow::utf8())};
+  const auto metadata = arrow::key_value_metadata({"min_values", "max_values"},
+                                                  {"0,15000,30000", "14999, 29999,39999"});
+  std::vector<std::shared_ptr<arrow::Field>> fields{arrow::field("i32", arrow::int32())->WithMetadata(metadata),
+                                                    arrow::field("u16", arrow::uint16()),
+                                                    arrow::field("day", arrow::date32()),
+                                                    arrow::field("at", arrow::timestamp(arrow::TimeUnit::MILLI)),
+                                                    arrow::field("price", arrow::decimal128(12, 2)),
+                                                    arrow::field("wide", arrow::decimal128(30, 3)),
+                                                    arrow::field("f", arrow::float64()),
+                                                    arrow::field("b", arrow::boolean()),
+                                                    arrow::field("t", arrow::utf8())};
   std::vector<std::shared_ptr<arrow::Array>> arrays{
       column_of(arrow::Int32Builder(), [](int64_t row) { return static_cast<int32_t>(row); }),
       column_of(arrow::UInt16Builder(), [](int64_t row) { return static_cast<uint16_t>(65535 - row % 1000); }),
       column_of(arrow::Date32Builder(), [](int64_t row) { return static_cast<int32_t>(row % 9000); }),
       column_of(arrow::TimestampBuilder(fields[3]->type(), pool), [](int64_t row) { return row * 1000003 - 5; }),
-      column_of(arrow::Decimal128Builder(fields[4]->type()), [](int64_t row) { return arrow::Decimal128(row * 7 - 100); }),
+      column_of(arrow::Decimal128Builder(fields[4]->type()),
+                [](int64_t row) { return arrow::Decimal128(row * 7 - 100); }),
       column_of(arrow::Decimal128Builder(fields[5]->type()),
                 [](int64_t row) { return arrow::Decimal128(row % 2 ? -row : row, static_cast<uint64_t>(row)); }),
       column_of(arrow::DoubleBuilder(), [](int64_t row) { return static_cast<double>(row) / 3; }),
@@ -88,7 +89,8 @@ std::string to_parquet(const arrow::Table& table, bool dictionary) {
   parquet::WriterProperties::Builder properties;
   properties.compression(parquet::Compression::ZSTD);
   if (!dictionary) properties.disable_dictionary();
-  EXPECT_TRUE(parquet::arrow::WriteTable(table, arrow::default_memory_pool(), sink, kBatchRows, properties.build()).ok());
+  EXPECT_TRUE(
+      parquet::arrow::WriteTable(table, arrow::default_memory_pool(), sink, kBatchRows, properties.build()).ok());
   return (*sink->Finish())->ToString();
 }
 
@@ -105,9 +107,9 @@ class MemoryFile {
 };
 
 std::vector<WantedColumn> all_columns() {
-  return {wanted("i32", TB_TYPE_INT8),      wanted("u16", TB_TYPE_INT4),        wanted("day", TB_TYPE_DATE),
-          wanted("at", TB_TYPE_TIMESTAMP),  wanted("price", TB_TYPE_NUM64, 4),  wanted("wide", TB_TYPE_NUM128, 3),
-          wanted("f", TB_TYPE_FLOAT8),      wanted("b", TB_TYPE_BOOL),          wanted("t", TB_TYPE_TEXT)};
+  return {wanted("i32", TB_TYPE_INT8),     wanted("u16", TB_TYPE_INT4),       wanted("day", TB_TYPE_DATE),
+          wanted("at", TB_TYPE_TIMESTAMP), wanted("price", TB_TYPE_NUM64, 4), wanted("wide", TB_TYPE_NUM128, 3),
+          wanted("f", TB_TYPE_FLOAT8),     wanted("b", TB_TYPE_BOOL),         wanted("t", TB_TYPE_TEXT)};
 }
 
 template <class T>
@@ -134,7 +136,8 @@ void expect_row(const std::vector<ColumnRows>& columns, uint32_t at, int64_t row
   ASSERT_EQ(value_at<double>(columns[6], at), static_cast<double>(row) / 3);
   ASSERT_EQ(value_at<uint8_t>(columns[7], at), row % 3 == 0);
   const auto view = value_at<TbTextView>(columns[8], at);
-  ASSERT_EQ(std::string(reinterpret_cast<const char*>(columns[8].data().bytes) + view.offset, view.length), text_of(row));
+  ASSERT_EQ(std::string(reinterpret_cast<const char*>(columns[8].data().bytes) + view.offset, view.length),
+            text_of(row));
 }
 
 std::vector<ColumnRows> rows_for(const std::vector<WantedColumn>& columns) {
@@ -198,7 +201,9 @@ TEST(TableFile, HasConstantsBesideColumns) {
 
 TEST(TableFile, WhatDoesNotFitIsAnError) {
   const MemoryFile file(to_ipc(*make_table(), arrow::Compression::UNCOMPRESSED));
-  const auto open = [&](const WantedColumn& column) { return open_table_file(file.fd(), TB_COLUMN_FILE_ARROW, {column}); };
+  const auto open = [&](const WantedColumn& column) {
+    return open_table_file(file.fd(), TB_COLUMN_FILE_ARROW, {column});
+  };
   EXPECT_THROW(open(wanted("absent", TB_TYPE_INT4)), FileError);
   EXPECT_THROW(open(wanted("t", TB_TYPE_INT4)), FileError);
   EXPECT_THROW(open(wanted("f", TB_TYPE_FLOAT4)), FileError);
@@ -237,8 +242,8 @@ void mutate(std::string content, uint32_t format, uint32_t seed) {
 
 TEST(TableFile, SurvivesMutatedFiles) {
   const auto table = make_table()->Slice(0, 3000);
-  const std::string plain = to_ipc(*table, arrow::Compression::UNCOMPRESSED), packed = to_ipc(*table, arrow::Compression::ZSTD),
-                    parquet = to_parquet(*table, true);
+  const std::string plain = to_ipc(*table, arrow::Compression::UNCOMPRESSED),
+                    packed = to_ipc(*table, arrow::Compression::ZSTD), parquet = to_parquet(*table, true);
   for (uint32_t seed = 0; seed < 300; seed++) {
     mutate(plain, TB_COLUMN_FILE_ARROW, seed);
     mutate(packed, TB_COLUMN_FILE_ARROW, seed);
