@@ -96,8 +96,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
-UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "joins", "truth", "reports", "races", "feeder-races",
-           "cached-reports", "cache-loading", "arrow-fdw", "file-differential", "cached-differential", "cached-truth",
+UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "arrow-fdw", "joins", "truth", "reports", "races",
+           "feeder-races", "cached-reports", "cache-loading", "file-differential", "cached-differential", "cached-truth",
            "cached-joins", "brin", "sqlsmith", "moved-pages", "cached-brin", "pg2arrow", "mysql2arrow", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.

@@ -65,11 +65,11 @@ PARTS = {
              "tables contract catalog program profile wire threads memory device machine code slots store source "
              "result"),
 
+    "file_reader": ("src/file_reader", "contract"),
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
                "tables contract catalog program profile wire device machine code slots source result execution"),
 
-    "file_reader": ("src/file_reader", "contract"),
     # Programs of their own, which share nothing with the service.
     "export": ("src/export", ""),
     "export.postgres": ("src/export/postgres", "export"),

@@ -52,12 +52,6 @@ std::shared_ptr<arrow::Scalar> parse_bound(const std::shared_ptr<arrow::DataType
     const int column_scale = static_cast<const arrow::DecimalType&>(*type).scale();
     return std::make_shared<arrow::Decimal256Scalar>(value, arrow::decimal256(76, column_scale));
   }
-  if (arrow::is_floating(type->id())) {
-    double value;
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (end.ec != std::errc() || end.ptr != text.data() + text.size()) return nullptr;
-    return std::make_shared<arrow::DoubleScalar>(value);
-  }
   const bool has_integers = arrow::is_integer(type->id()) || arrow::is_date(type->id()) || arrow::is_time(type->id()) ||
                             type->id() == arrow::Type::TIMESTAMP;
   if (!has_integers) return nullptr;

@@ -85,6 +85,23 @@ std::unique_ptr<BatchReader> read_constants(const std::vector<BoundColumn>& colu
   return std::make_unique<ConstantReader>(columns);
 }
 
+StoredColumn::Zone constant_zone(const WantedColumn& constant) {
+  int64_t value;
+  switch (constant.type) {
+    case TB_TYPE_INT2: value = static_cast<int16_t>(constant.value[0]); break;
+    case TB_TYPE_INT4:
+    case TB_TYPE_DATE: value = static_cast<int32_t>(constant.value[0]); break;
+    case TB_TYPE_INT8:
+    case TB_TYPE_TIMESTAMP:
+    case TB_TYPE_TIMESTAMPTZ:
+    case TB_TYPE_NUM64: value = static_cast<int64_t>(constant.value[0]); break;
+    default: return {};
+  }
+  // A NULL passes no comparison.
+  if (constant.is_null) return {true, 1, 0};
+  return {true, value, value};
+}
+
 void BoundRows::check(const arrow::RecordBatch& batch) const {
   for (size_t i = 0; i < columns_.size(); i++) {
     if (columns_[i].field == BoundColumn::kConstant) continue;

@@ -53,6 +53,9 @@ class BoundRows {
 /* Reads a batch of which no column is in the file. */
 std::unique_ptr<BatchReader> read_constants(const std::vector<BoundColumn>& columns);
 
+/* The one value that a constant column has, where it is taken for an integer. */
+StoredColumn::Zone constant_zone(const WantedColumn& constant);
+
 /* Fields that the columns are read of, ascending, each once. */
 std::vector<int> bound_fields(const std::vector<BoundColumn>& columns);
 

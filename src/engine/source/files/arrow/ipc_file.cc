@@ -130,7 +130,10 @@ class IpcBatchReader final : public BatchReader {
 std::vector<StoredColumn::Zone> IpcFile::zones(uint32_t batch) const {
   std::vector<StoredColumn::Zone> zones(columns_.size());
   for (size_t i = 0; i < columns_.size(); i++) {
-    if (columns_[i].field == BoundColumn::kConstant) continue;
+    if (columns_[i].field == BoundColumn::kConstant) {
+      zones[i] = constant_zone(columns_[i].wanted);
+      continue;
+    }
     const arrow::Field& field = *schema_->field(columns_[i].field);
     IntegerForm form;
     if (!field.metadata() || columns_[i].wanted.display_scale ||

@@ -214,6 +214,7 @@ std::vector<StoredColumn::Zone> ParquetFile::zones(uint32_t batch) const {
     const auto group = metadata_->RowGroup(static_cast<int>(batch));
     for (size_t i = 0; i < columns_.size(); i++) {
       const BoundColumn& column = columns_[i];
+      if (column.field == BoundColumn::kConstant) zones[i] = constant_zone(column.wanted);
       if (column.field == BoundColumn::kConstant || column.wanted.display_scale) continue;
       const arrow::DataType& type = *schema_->field(column.field)->type();
       IntegerForm form;

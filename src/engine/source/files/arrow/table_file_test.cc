@@ -195,6 +195,10 @@ TEST(TableFile, HasConstantsBesideColumns) {
   std::vector<ColumnRows> rows = rows_for(columns);
   table->read(0)->read(100, rows);
   EXPECT_EQ(value_at<int32_t>(rows[0], 99), 42);
+  const auto zones = table->zones(0);
+  EXPECT_TRUE(zones[0].known && zones[0].least == 42 && zones[0].greatest == 42);
+  EXPECT_FALSE(zones[1].known);
+  EXPECT_GT(zones[2].least, zones[2].greatest) << "no value passes";
   EXPECT_EQ(value_at<TbTextView>(rows[1], 99).length, 8u);
   EXPECT_EQ(rows[2].data().valid[99], 0);
 }
