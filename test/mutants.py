@@ -71,6 +71,8 @@ MUTANTS = (
            ("run_sql.py", "--cached", "--only", "excluded_segments")),
     Mutant("unmatched_segment_excluded", "segments are left out by joins that keep rows without a match",
            ("run_sql.py", "--cached", "--only", "excluded_segments")),
+    Mutant("doubt_dropped", "groups are dropped of which PostgreSQL might raise an error",
+           ("run_sql.py", "--only", "likely_groups")),
     Mutant("ties_excluded", "segments are left out whose first rows tie with the last within a limit",
            ("run_sql.py", "--cached", "--only", "excluded_segments")),
     Mutant("nulls_excluded", "segments with NULLs are left out though these come first",

@@ -22,6 +22,7 @@
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/sort/gpu_sort.h"
+#include "pg/nodes/sort/likely_groups.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
 #include "pg/planner/planning.h"
@@ -288,12 +289,55 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 	return false;
 }
 
+/* The engine does all that is requested. */
+static TbResultPlan *
+make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
+{
+	TbResultBuilder *builder = tb_result_create(plan->input->ncolumns);
+	TbResultPlan	*result;
+
+	plan->returned = plan->input->rows;
+	if (!tb_windows_add(root, plan->input, plan->request.windows, builder, reason) ||
+		!check_target(root, plan, reason))
+		return NULL;
+	if (!plan->request.distinct && !plan->request.order)
+		keep_window_order(root, plan, builder);
+	else if (!add_order(root, plan, builder, reason))
+		return NULL;
+	result = tb_result_finish(builder);
+	if (result == NULL)
+		*reason = "sort keys or window functions are too many";
+	return result;
+}
+
+/* The engine drops groups that are surely not among the first, and PostgreSQL sorts. NULL:
+ * it cannot tell. */
+static TbResultPlan *
+make_likely_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
+{
+	const TbSortRequest *request = &plan->request;
+	uint64				 limit = rows_needed(root->parse);
+	TbResultBuilder		*builder;
+
+	if (request->groups == NULL || request->windows != NIL || request->distinct ||
+		!request->order || limit == TB_NO_LIMIT || limit == 0 ||
+		root->parse->limitOption == LIMIT_OPTION_WITH_TIES)
+		return NULL;
+	builder = tb_result_create(plan->input->ncolumns);
+	if (!tb_likely_groups_add(root, plan, limit, builder, reason))
+		return NULL;
+	plan->pathkeys = NIL;
+	plan->returned = clamp_row_est(Min(plan->input->rows, (double) limit));
+	plan->likely = true;
+	return tb_result_finish(builder);
+}
+
 static TbSortPlan *
 analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 		const char **reason)
 {
-	TbSortPlan		*plan = palloc0(sizeof(TbSortPlan));
-	TbResultBuilder *builder;
+	TbSortPlan *plan = palloc0(sizeof(TbSortPlan));
+	const char *other_reason;
 
 	plan->request = *request;
 	if (request->groups != NULL)
@@ -304,22 +348,20 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 	if (plan->input == NULL ||
 		(request->groups != NULL && !check_groups(request, plan->input, reason)))
 		return NULL;
-	plan->returned = plan->input->rows;
-	builder = tb_result_create(plan->input->ncolumns);
-	if (!tb_windows_add(root, plan->input, request->windows, builder, reason) ||
-		!check_target(root, plan, reason))
-		return NULL;
-	if (!request->distinct && !request->order)
-		keep_window_order(root, plan, builder);
-	else if (!add_order(root, plan, builder, reason))
-		return NULL;
-	plan->result = tb_result_finish(builder);
-	if (plan->result == NULL)
+	plan->result = make_result(root, plan, reason);
+	/* An order without its limit, because of HAVING, is the worse of the two. */
+	if (plan->result == NULL ||
+		(plan->result->limit == TB_NO_LIMIT && request->groups != NULL))
 	{
-		*reason = "sort keys or window functions are too many";
-		return NULL;
+		TbResultPlan *likely = make_likely_result(root, plan, &other_reason);
+
+		if (likely != NULL)
+			plan->result = likely;
 	}
-	plan->kept = tb_sort_kept_path(root, output_rel, plan);
+	if (plan->result == NULL)
+		return NULL;
+	plan->kept = plan->likely ? plan->input->kept :
+								tb_sort_kept_path(root, output_rel, plan);
 	return plan;
 }
 
@@ -345,7 +387,7 @@ cost_steps(const TbSortPlan *plan)
 		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
 			tb_cost_windows(rows, values_of_pass(&passes[i]));
 	if (plan->request.order || plan->request.distinct)
-		cost += tb_cost_sort(rows, result->nkeys,
+		cost += tb_cost_sort(rows, Max(result->nkeys, result->estimates.count),
 							 result->ndistinct > 0 ? rows : plan->returned);
 	if (!enable_sort)
 		cost += disable_cost;
@@ -454,7 +496,11 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 	TbSortPlan *plan = linitial(path->custom_private);
 	Path	   *offered = &path->path;
 
-	tb_noted_nodes_note(output_rel, path);
+	if (plan->likely)
+		offered = (Path *) create_sort_path(root, output_rel, offered, root->sort_pathkeys,
+											root->limit_tuples);
+	else
+		tb_noted_nodes_note(output_rel, path);
 	/* The step may have a projection above. */
 	if (step == UPPERREL_ORDERED &&
 		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
