@@ -8,6 +8,7 @@
  *   aggregate_states.c  the states of one aggregate, and its value out of them
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
+ *   distinct_branch.c  distinct rows for PostgreSQL's set operations
  *   exec.c     groups out of the query; the fallback
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
@@ -95,6 +96,10 @@ extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel
 /* distinct_input.c: whether the aggregation is one for it. */
 extern bool tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 									   RelOptInfo *output_rel, GroupPathExtraData *extra);
+
+/* distinct_branch.c: called with the last step's relations. */
+extern void tb_distinct_branch_add_path(PlannerInfo *root, RelOptInfo *input_rel,
+										RelOptInfo *output_rel);
 
 /* Conditions that the node's rows must meet: HAVING, and filters where nothing is folded.
  */
