@@ -77,6 +77,15 @@ QUERIES = {
         f"SELECT t.region_id, sum(s.price) FROM {_STORES} WHERE to_char(t.opened, 'MM') = '03' GROUP BY 1",
         f"SELECT count(*) FROM {_CUSTOMERS} JOIN items i ON s.item_id = i.item_id WHERE md5(c.city) < '8' AND i.item_name ~ '1'",
         f"SELECT s.sale_id, c.city FROM {_CUSTOMERS} WHERE c.customer_name ~ '77' AND s.quantity > 48 AND s.day < date '2021-03-01'"),
+    "argument and FILTER": (
+        "SELECT count(*) FILTER (WHERE s.note ~ '^[0-4]'), sum(s.price) FROM sales s WHERE s.online",
+        "SELECT s.day, count(*) FILTER (WHERE initcap(s.status) = 'Paid'), sum(s.price) FILTER (WHERE s.status ~ 'pen$') FROM sales s "
+        "GROUP BY 1",
+        "SELECT s.store_id, sum(length(initcap(s.status))), avg(s.quantity) FROM sales s GROUP BY 1",
+        "SELECT s.status, max(to_char(s.day, 'Dy')), sum(band(s.quantity)) FROM sales s GROUP BY 1",
+        "SELECT to_char(s.day, 'YYYY') AS y, max(md5(s.status)), count(*) FROM sales s GROUP BY 1",
+        f"SELECT i.brand, max(tidy(i.category)), sum(s.quantity) FROM {_ITEMS} GROUP BY 1",
+        f"SELECT c.segment, count(*) FILTER (WHERE c.city ~ '[0-4]$'), sum(s.price) FROM {_CUSTOMERS} GROUP BY 1"),
     "constant and repeated keys": (
         "SELECT 'all' AS o, s.status, count(*), sum(s.price) FROM sales s GROUP BY 1, 2",
         "SELECT s.status, s.status AS again, count(*) FROM sales s GROUP BY 1, 2",

@@ -44,6 +44,8 @@ MUTANTS = (
     Mutant("null_is_distinct", "aggregates with DISTINCT take NULL for a value",
            ("run_sql.py", "--only", "distinct_beside_plain")),
     Mutant("no_group_filter", "filters of groups let all of them pass", ("run_sql.py", "--only", "late_parts")),
+    Mutant("rows_forgotten", "what is computed of a group is added once, not once a row",
+           ("run_sql.py", "--only", "computed_arguments")),
     Mutant("gap_read_through", "blocks behind a skipped one are read in its place", ("run_sql.py", "--only", "brin")),
     Mutant("page_not_fed", "a feeder leaves out the last page of what it has taken",
            ("run_sql.py", "--feeders", "--only", "feeders")),

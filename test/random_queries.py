@@ -235,7 +235,26 @@ class QueryMaker(SortForms, TotalForms):
 
     # Queries
 
+    def odd_aggregate(self):
+        """Of an argument or with a FILTER that devices do not have."""
+        form = self.random.randrange(4)
+        if form == 0:
+            text = f"{self.random.choice(('min', 'max', 'count'))}({self.odd_value()})"
+        elif form == 1:
+            text = f"{self.random.choice(('sum', 'avg', 'max'))}(length({self.odd_value()}))"
+        elif form == 2:
+            text = f"{self.random.choice(('bool_and', 'bool_or'))}({self.odd_condition()})"
+        else:
+            return f"{self.plain_aggregate()} FILTER (WHERE {self.odd_condition()})"
+        return f"{text} FILTER (WHERE {self.condition(0)})" if self.chance(0.2) else text
+
     def aggregate(self):
+        if self.chance(0.1):
+            return self.odd_aggregate()
+        text = self.plain_aggregate()
+        return f"{text} FILTER (WHERE {self.condition(1)})" if self.chance(0.15) else text
+
+    def plain_aggregate(self):
         form = self.random.randrange(10)
         any_column = self.random.choice(self.table.columns)
         if form == 0:
@@ -253,8 +272,6 @@ class QueryMaker(SortForms, TotalForms):
         else:
             column = self.column(NUMBERS + TIMES + ("text", "bpchar"))
             text = f"{self.random.choice(('min', 'max'))}({column.name})"
-        if self.chance(0.15):
-            text += f" FILTER (WHERE {self.condition(1)})"
         return text
 
     def key(self):

@@ -468,17 +468,21 @@ key_operators(const TbAggAnalysis *analysis)
 static List *
 add_sets(List *private, const TbAggAnalysis *analysis)
 {
-	int			   nvalues = list_length(analysis->functions);
-	int32		  *functions = palloc(sizeof(int32) * Max(nvalues, 1));
-	TbDistinct	  *distincts = palloc(sizeof(TbDistinct) *
-									  Max(list_length(analysis->distincts), 1));
-	TbGroupingSets sets = {0};
-	ListCell	  *lc;
+	int				 nvalues = list_length(analysis->functions);
+	int32			*functions = palloc(sizeof(int32) * Max(nvalues, 1));
+	TbDistinct		*distincts = palloc(sizeof(TbDistinct) *
+										Max(list_length(analysis->distincts), 1));
+	TbComputedState *states = palloc(sizeof(TbComputedState) *
+									 Max(list_length(analysis->computed_states), 1));
+	TbGroupingSets	 sets = {0};
+	ListCell		*lc;
 
 	foreach(lc, analysis->functions)
 		functions[foreach_current_index(lc)] = lfirst_int(lc);
 	foreach(lc, analysis->distincts)
 		distincts[foreach_current_index(lc)] = *(TbDistinct *) lfirst(lc);
+	foreach(lc, analysis->computed_states)
+		states[foreach_current_index(lc)] = *(TbComputedState *) lfirst(lc);
 	sets.nkeys = list_length(analysis->keys);
 	sets.ncomputed = list_length(analysis->computed);
 	sets.nsets = analysis->nsets;
@@ -488,6 +492,8 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 	sets.operators = key_operators(analysis);
 	sets.ndistincts = list_length(analysis->distincts);
 	sets.distincts = distincts;
+	sets.ncomputed_states = list_length(analysis->computed_states);
+	sets.computed_states = states;
 	return tb_grouping_sets_pack(private, &sets);
 }
 
