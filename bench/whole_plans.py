@@ -102,6 +102,10 @@ QUERIES = {
         "SELECT s.sale_id, count(*) AS n FROM sales s GROUP BY 1 HAVING avg(s.price) > 900 ORDER BY n DESC, 1 LIMIT 10",
         "SELECT s.sale_id / 2 AS o, round(1.0 * sum(s.cost) / sum(s.price), 4) AS p FROM sales s WHERE s.price > 0 GROUP BY 1 "
         "ORDER BY p, 1 LIMIT 10"),
+    "distinct values of many groups": (
+        "SELECT s.customer_id AS o, count(DISTINCT s.item_id) AS n FROM sales s GROUP BY 1 ORDER BY n DESC, 1 LIMIT 10",
+        "SELECT s.customer_id AS o, count(DISTINCT s.store_id), count(*), sum(s.price) FROM sales s GROUP BY 1",
+        "SELECT s.sale_id / 3 AS o, count(DISTINCT s.status) AS n, avg(s.quantity) FROM sales s GROUP BY 1 ORDER BY n DESC, 1 LIMIT 10"),
     "set operations": (
         "SELECT s.item_id FROM sales s WHERE s.online UNION SELECT s.item_id FROM sales s WHERE s.quantity > 40",
         "SELECT s.store_id, s.status FROM sales s WHERE s.day < date '2021-01-01' INTERSECT SELECT s.store_id, s.status FROM sales s "

@@ -119,7 +119,7 @@ typedef enum TbWindowKind
 							   * INT4: INT8; INT8, NUM64, NUM128: NUM128; FLOAT4,
 							   * FLOAT8: FLOAT8, added up in the frame's order,
 							   * for frames that start UNBOUNDED_PRECEDING and
-							   * exclude nothing */
+							   * exclude nothing. n = 1: of INT8 as INT8 */
 	TB_WINDOW_MIN,			  /* the argument's type */
 	TB_WINDOW_MAX
 } TbWindowKind;

@@ -228,6 +228,19 @@ TEST(ResultPlan, FloatSumsExcludeNothing) {
     }
 }
 
+/* Of counts, whose sum is one as well. */
+TEST(ResultPlan, SumsOfBigintsAreWideUnlessAskedFor) {
+  for (int64_t n : {0, 1}) {
+    PlanWriter writer(kColumns);
+    writer.pass({{kInt4, 0}}, 1);
+    writer.function(TB_WINDOW_SUM, kInt8, n);
+    writer.function(TB_WINDOW_SUM, kNum64, n);
+    const ResultPlan plan = ResultPlan::parse(writer.blob(), program());
+    EXPECT_EQ(plan.columns()[kColumns].type, n == 1 ? TB_TYPE_INT8 : TB_TYPE_NUM128);
+    EXPECT_EQ(plan.columns()[kColumns + 1].type, TB_TYPE_NUM128);
+  }
+}
+
 /* (integer + bigint) / numeric > 3, by its absolute value; then bigint; then what may raise. */
 PlanWriter estimating_plan() {
   const TbEstimateStep integer{TB_ESTIMATE_COLUMN, 0, 0, kInt4, -1, 1}, bigint{TB_ESTIMATE_COLUMN, 0, 0, kInt8, -1, 1};

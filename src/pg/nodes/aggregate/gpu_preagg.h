@@ -70,6 +70,7 @@ typedef struct TbAggAnalysis
 	double		 result_groups;	  /* estimated, of GROUP BY: fewer with DISTINCT */
 	double		 folded;		  /* estimated: how often a group is added to one of a
 								   * set, or is one of it */
+	bool		 too_large;		  /* for the backend; the engine may fold */
 	double		 folded_bytes;	  /* estimated, of groups that the backend makes, at most at
 								   * a time */
 	int			 nsets;			  /* that groups are folded to */

@@ -376,7 +376,10 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	{
 		tb_planning_note(
 			part, "the folded groups are estimated to take more memory than hash_mem");
-		return NULL;
+		/* With DISTINCT the engine may fold them: see nodes/sort/distinct_fold.c. */
+		if (analysis->distincts == NIL)
+			return NULL;
+		analysis->too_large = true;
 	}
 	kept = make_kept_path(root, output_rel, analysis);
 	if (kept == NULL)
@@ -422,6 +425,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	if (path == NULL)
 		return false;
 	tb_noted_nodes_note(output_rel, path);
+	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
+		return false;
 	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
 				  tb_stage_relids(

@@ -7,6 +7,7 @@
  *   window.c       window functions
  *   likely_groups.c, estimate.c  groups that may be the first of an order that PostgreSQL
  *                  computes
+ *   distinct_fold.c  groups with DISTINCT aggregates as partitions of a window
  *   kept_plan.c    PostgreSQL's plan for the same
  *   plan.c         the paths and the plan
  *   result_plan.c  the bytes that tell the engine

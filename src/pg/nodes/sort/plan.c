@@ -21,6 +21,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/sort/distinct_fold.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/likely_groups.h"
 #include "pg/nodes/sort/sort_key.h"
@@ -76,6 +77,22 @@ request_input(RelOptInfo *input_rel, TbSortRequest *request)
 	return true;
 }
 
+/* The groups that have just been offered, if the engine has something to do with them. */
+static bool
+request_groups(RelOptInfo *output_rel, TbSortRequest *request)
+{
+	const CustomPath *noted = tb_noted_node_of(output_rel);
+	TbAggAnalysis	 *groups;
+
+	memset(request, 0, sizeof(*request));
+	if (noted == NULL || noted->methods == &path_methods)
+		return false;
+	groups = linitial(noted->custom_private);
+	request->groups = noted;
+	request->rel = groups->request.rel;
+	return groups->distincts != NIL;
+}
+
 /* What is to be done at the step. False: nothing. */
 static bool
 request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
@@ -83,6 +100,8 @@ request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
 {
 	switch (step)
 	{
+		case UPPERREL_GROUP_AGG:
+			return request->groups != NULL;
 		case UPPERREL_WINDOW:
 			request->windows = tb_windows_of_paths(output_rel->pathlist);
 			return request->windows != NIL;
@@ -276,9 +295,11 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 		*reason = "an aggregation without groups has one row";
 	else if (input->groups->request.sets != NIL)
 		*reason = "grouping sets are made of the groups when these have come back";
+	else if (input->groups->distincts != NIL &&
+			 (request->windows != NIL || request->distinct))
+		*reason = "aggregates with DISTINCT below window functions or DISTINCT ON";
 	else if (input->groups->distincts != NIL)
-		*reason =
-			"values of aggregates with DISTINCT are made of groups when these have come back";
+		return tb_distinct_fold_qualifies(input->groups, reason);
 	else if (input->groups->folds)
 		*reason = "PostgreSQL folds the groups when these have come back";
 	else if (tb_preagg_quals(input->groups) != NIL &&
@@ -289,6 +310,12 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 	return false;
 }
 
+static bool
+folds_distinct(const TbSortPlan *plan)
+{
+	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
+}
+
 /* The engine does all that is requested. */
 static TbResultPlan *
 make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
@@ -297,10 +324,17 @@ make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
 	TbResultPlan	*result;
 
 	plan->returned = plan->input->rows;
+	if (folds_distinct(plan))
+	{
+		tb_distinct_fold_add(plan->input, builder);
+		plan->returned = plan->input->groups->result_groups;
+	}
 	if (!tb_windows_add(root, plan->input, plan->request.windows, builder, reason) ||
 		!check_target(root, plan, reason))
 		return NULL;
-	if (!plan->request.distinct && !plan->request.order)
+	if (plan->request.windows == NIL && !plan->request.distinct && !plan->request.order)
+		tb_result_set_order(builder, NIL, 0);
+	else if (!plan->request.distinct && !plan->request.order)
 		keep_window_order(root, plan, builder);
 	else if (!add_order(root, plan, builder, reason))
 		return NULL;
@@ -319,8 +353,8 @@ make_likely_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
 	uint64				 limit = rows_needed(root->parse);
 	TbResultBuilder		*builder;
 
-	if (request->groups == NULL || request->windows != NIL || request->distinct ||
-		!request->order || limit == TB_NO_LIMIT || limit == 0 ||
+	if (request->groups == NULL || folds_distinct(plan) || request->windows != NIL ||
+		request->distinct || !request->order || limit == TB_NO_LIMIT || limit == 0 ||
 		root->parse->limitOption == LIMIT_OPTION_WITH_TIES)
 		return NULL;
 	builder = tb_result_create(plan->input->ncolumns);
@@ -399,7 +433,16 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
 	Cost steps = cost_steps(plan);
 
-	if (plan->input->groups != NULL)
+	if (folds_distinct(plan))
+	{
+		/* The backend folds nothing, and gets no more groups than it returns. */
+		TbAggAnalysis groups = *plan->input->groups;
+
+		groups.folded = 0;
+		groups.distincts = NIL;
+		tb_preagg_cost(root, &groups, plan->returned, path);
+	}
+	else if (plan->input->groups != NULL)
 		tb_preagg_cost(root, plan->input->groups, plan->returned, path);
 	else
 		tb_join_cost(plan->input->stages, path);
@@ -412,13 +455,16 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 {
 	/* Of groups the kept plan returns exactly the target. The parent is the input's
 	 * relation, so that EXPLAIN knows the tables by name. */
-	uint32		flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
-	CustomPath *path = tb_offer_make_path(plan->input->rel,
-										  root->upper_targets[UPPERREL_DISTINCT],
-										  plan->returned, flags,
-										  lcons(plan->kept,
-												tb_stage_sources(plan->input->stages)),
-										  plan, &path_methods);
+	uint32 flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
+	bool   groups_only = plan->request.windows == NIL && !plan->request.distinct &&
+		!plan->request.order;
+	CustomPath
+		*path = tb_offer_make_path(plan->input->rel,
+								   root->upper_targets[groups_only ? UPPERREL_GROUP_AGG :
+																	 UPPERREL_DISTINCT],
+								   plan->returned, flags,
+								   lcons(plan->kept, tb_stage_sources(plan->input->stages)),
+								   plan, &path_methods);
 
 	path->path.pathkeys = plan->pathkeys;
 	cost_path(root, plan, &path->path);
@@ -480,9 +526,10 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 static const char *
 part_of(PlannerInfo *root, UpperRelationKind step, const RelOptInfo *rel)
 {
-	const char *what = step == UPPERREL_WINDOW ? "window functions over" :
-		step == UPPERREL_DISTINCT			   ? "DISTINCT ON over" :
-												 "ORDER BY over";
+	const char *what = step == UPPERREL_GROUP_AGG ? "aggregation of" :
+		step == UPPERREL_WINDOW					  ? "window functions over" :
+		step == UPPERREL_DISTINCT				  ? "DISTINCT ON over" :
+													"ORDER BY over";
 
 	if (rel->reloptkind == RELOPT_BASEREL)
 		return tb_planning_part(what, planner_rt_fetch(rel->relid, root)->relid);
@@ -506,6 +553,9 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
+	/* The fold was offered at the step below, and it is one node that may be lost. */
+	if (folds_distinct(plan) && plan->request.order)
+		part = NULL;
 	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,
 				  tb_stage_relids(plan->input->stages));
 }
@@ -518,14 +568,17 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 	const char	 *part;
 	CustomPath	 *path;
 
-	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED)
+	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED &&
+		step != UPPERREL_GROUP_AGG)
 		return;
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
-		!request_input(input_rel, &request) ||
+		!(step == UPPERREL_GROUP_AGG ? request_groups(output_rel, &request) :
+									   request_input(input_rel, &request)) ||
 		!request_step(root, step, output_rel, &request))
 		return;
 	part = part_of(root, step, request.rel);
-	path = consider(root, output_rel, &request, part);
+	/* Groups that the engine cannot fold the backend can: no reason is noted. */
+	path = consider(root, output_rel, &request, step == UPPERREL_GROUP_AGG ? NULL : part);
 	if (path != NULL)
 		offer(root, step, output_rel, path, part);
 }
