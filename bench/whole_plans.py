@@ -77,6 +77,15 @@ QUERIES = {
         f"SELECT t.region_id, sum(s.price) FROM {_STORES} WHERE to_char(t.opened, 'MM') = '03' GROUP BY 1",
         f"SELECT count(*) FROM {_CUSTOMERS} JOIN items i ON s.item_id = i.item_id WHERE md5(c.city) < '8' AND i.item_name ~ '1'",
         f"SELECT s.sale_id, c.city FROM {_CUSTOMERS} WHERE c.customer_name ~ '77' AND s.quantity > 48 AND s.day < date '2021-03-01'"),
+    "argument and FILTER": (
+        "SELECT count(*) FILTER (WHERE s.note ~ '^[0-4]'), sum(s.price) FROM sales s WHERE s.online",
+        "SELECT s.day, count(*) FILTER (WHERE initcap(s.status) = 'Paid'), sum(s.price) FILTER (WHERE s.status ~ 'pen$') FROM sales s "
+        "GROUP BY 1",
+        "SELECT s.store_id, sum(length(initcap(s.status))), avg(s.quantity) FROM sales s GROUP BY 1",
+        "SELECT s.status, max(to_char(s.day, 'Dy')), sum(band(s.quantity)) FROM sales s GROUP BY 1",
+        "SELECT to_char(s.day, 'YYYY') AS y, max(md5(s.status)), count(*) FROM sales s GROUP BY 1",
+        f"SELECT i.brand, max(tidy(i.category)), sum(s.quantity) FROM {_ITEMS} GROUP BY 1",
+        f"SELECT c.segment, count(*) FILTER (WHERE c.city ~ '[0-4]$'), sum(s.price) FROM {_CUSTOMERS} GROUP BY 1"),
     "constant and repeated keys": (
         "SELECT 'all' AS o, s.status, count(*), sum(s.price) FROM sales s GROUP BY 1, 2",
         "SELECT s.status, s.status AS again, count(*) FROM sales s GROUP BY 1, 2",
@@ -87,6 +96,24 @@ QUERIES = {
         "SELECT s.customer_id, count(*) AS n FROM sales s GROUP BY 1 HAVING avg(s.price) > 900 ORDER BY n DESC, 1 LIMIT 10",
         "SELECT s.store_id, count(DISTINCT s.customer_id) AS n FROM sales s GROUP BY 1 ORDER BY n DESC, 1 LIMIT 10",
         f"SELECT i.brand, sum(s.price - s.cost) / sum(s.quantity) AS m FROM {_ITEMS} GROUP BY 1 ORDER BY m DESC, 1 LIMIT 5"),
+    "first of very many groups": (
+        "SELECT s.sale_id / 2 AS o, avg(s.quantity) AS a FROM sales s GROUP BY 1 ORDER BY a DESC, 1 LIMIT 10",
+        "SELECT s.sale_id, sum(s.price) / sum(s.quantity) AS m FROM sales s WHERE s.quantity > 0 GROUP BY 1 ORDER BY m DESC LIMIT 10",
+        "SELECT s.sale_id, count(*) AS n FROM sales s GROUP BY 1 HAVING avg(s.price) > 900 ORDER BY n DESC, 1 LIMIT 10",
+        "SELECT s.sale_id / 2 AS o, round(1.0 * sum(s.cost) / sum(s.price), 4) AS p FROM sales s WHERE s.price > 0 GROUP BY 1 "
+        "ORDER BY p, 1 LIMIT 10"),
+    "distinct values of many groups": (
+        "SELECT s.customer_id AS o, count(DISTINCT s.item_id) AS n FROM sales s GROUP BY 1 ORDER BY n DESC, 1 LIMIT 10",
+        "SELECT s.customer_id AS o, count(DISTINCT s.store_id), count(*), sum(s.price) FROM sales s GROUP BY 1",
+        "SELECT s.sale_id / 3 AS o, count(DISTINCT s.status) AS n, avg(s.quantity) FROM sales s GROUP BY 1 ORDER BY n DESC, 1 LIMIT 10"),
+    "set operations": (
+        "SELECT s.item_id FROM sales s WHERE s.online UNION SELECT s.item_id FROM sales s WHERE s.quantity > 40",
+        "SELECT s.store_id, s.status FROM sales s WHERE s.day < date '2021-01-01' INTERSECT SELECT s.store_id, s.status FROM sales s "
+        "WHERE s.price > 900",
+        "SELECT s.customer_id FROM sales s WHERE s.online EXCEPT SELECT s.customer_id FROM sales s WHERE s.quantity > 45",
+        "SELECT s.status FROM sales s UNION SELECT i.brand FROM items i ORDER BY 1 LIMIT 10",
+        f"SELECT i.brand, s.store_id FROM {_ITEMS} WHERE s.online EXCEPT SELECT i.brand, s.store_id FROM {_ITEMS} WHERE NOT s.online",
+        "SELECT count(*) FROM (SELECT to_char(s.day, 'YYYY-MM') FROM sales s UNION SELECT md5(s.status) FROM sales s) u"),
     "long lists": tuple(
         f"SELECT count(*), sum(s.quantity) FROM sales s WHERE s.item_id IN ({_numbers(count, 20000)})"
         for count in (20, 200, 2000, 10000)) + (

@@ -9,6 +9,7 @@ Used by: differential.py, random_joins.py.
 """
 
 from random_sorts import SortForms
+from random_totals import TotalForms
 
 NUMBERS = ("int2", "int4", "int8", "float4", "float8", "wild", "positive", "numeric")
 INTEGERS = ("int2", "int4", "int8")
@@ -20,7 +21,7 @@ PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''",
             "'é%'", "'%😀'")
 
 
-class QueryMaker(SortForms):
+class QueryMaker(SortForms, TotalForms):
     def __init__(self, random, table):
         self.random, self.table = random, table
         self.id = "id"
@@ -234,7 +235,26 @@ class QueryMaker(SortForms):
 
     # Queries
 
+    def odd_aggregate(self):
+        """Of an argument or with a FILTER that devices do not have."""
+        form = self.random.randrange(4)
+        if form == 0:
+            text = f"{self.random.choice(('min', 'max', 'count'))}({self.odd_value()})"
+        elif form == 1:
+            text = f"{self.random.choice(('sum', 'avg', 'max'))}(length({self.odd_value()}))"
+        elif form == 2:
+            text = f"{self.random.choice(('bool_and', 'bool_or'))}({self.odd_condition()})"
+        else:
+            return f"{self.plain_aggregate()} FILTER (WHERE {self.odd_condition()})"
+        return f"{text} FILTER (WHERE {self.condition(0)})" if self.chance(0.2) else text
+
     def aggregate(self):
+        if self.chance(0.1):
+            return self.odd_aggregate()
+        text = self.plain_aggregate()
+        return f"{text} FILTER (WHERE {self.condition(1)})" if self.chance(0.15) else text
+
+    def plain_aggregate(self):
         form = self.random.randrange(10)
         any_column = self.random.choice(self.table.columns)
         if form == 0:
@@ -252,8 +272,6 @@ class QueryMaker(SortForms):
         else:
             column = self.column(NUMBERS + TIMES + ("text", "bpchar"))
             text = f"{self.random.choice(('min', 'max'))}({column.name})"
-        if self.chance(0.15):
-            text += f" FILTER (WHERE {self.condition(1)})"
         return text
 
     def key(self):
@@ -311,6 +329,6 @@ class QueryMaker(SortForms):
 
     def query(self):
         if self.chance(0.4):
-            return self.random.choice(self.sort_forms())()
+            return self.random.choice(self.sort_forms() + self.total_forms())()
         return self.random.choice((self.rows_query, self.rows_query, self.aggregate_query, self.group_query,
                                    self.group_query))()

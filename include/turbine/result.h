@@ -13,7 +13,8 @@
  * functions computed; rows for which a condition is not true are dropped; rows are
  * sorted by the plan's keys; of rows that agree in the first `ndistinct` of them,
  * the first stays; the first `limit` rows stay. What is sorted by equal keys has
- * no order among itself.
+ * no order among itself. Instead of all that, a plan may have estimates, by which rows
+ * are dropped and not sorted.
  */
 #ifndef TURBINE_RESULT_H
 #define TURBINE_RESULT_H
@@ -21,12 +22,17 @@
 #include "program.h"
 
 #define TB_RESULT_MAGIC 0x52505442u /* "BTPR" */
-#define TB_RESULT_VERSION 2
+#define TB_RESULT_VERSION 3
 
 #define TB_MAX_SORT_KEYS 64 /* of all passes together */
 #define TB_MAX_WINDOW_PASSES 16
 #define TB_MAX_WINDOW_FUNCTIONS 64
 #define TB_MAX_RESULT_CONDITIONS 64
+#define TB_MAX_ESTIMATES 16
+#define TB_MAX_ESTIMATE_STEPS 256
+#define TB_MAX_ESTIMATE_DEPTH 8 /* intervals on the stack */
+#define TB_MAX_ESTIMATED_KEYS 3
+#define TB_MAX_ESTIMATE_SCALE 64
 #define TB_NO_LIMIT UINT64_MAX
 
 /* PostgreSQL's btree order: NaN above all numbers, equal to itself; false before
@@ -113,7 +119,7 @@ typedef enum TbWindowKind
 							   * INT4: INT8; INT8, NUM64, NUM128: NUM128; FLOAT4,
 							   * FLOAT8: FLOAT8, added up in the frame's order,
 							   * for frames that start UNBOUNDED_PRECEDING and
-							   * exclude nothing */
+							   * exclude nothing. n = 1: of INT8 as INT8 */
 	TB_WINDOW_MIN,			  /* the argument's type */
 	TB_WINDOW_MAX
 } TbWindowKind;
@@ -143,7 +149,74 @@ typedef struct TbResultCondition
 } TbResultCondition;
 
 /*
- * The header; the arrays follow at 8-aligned offsets. 88 bytes.
+ * What PostgreSQL will compute of a row (an average, an expression over aggregates), as an
+ * interval of doubles that holds the value for certain. Rows whose intervals tell that
+ * they do not pass HAVING, or are not among the first `limit` of the order, are dropped;
+ * PostgreSQL computes and sorts those that stay. A row of which an estimate cannot tell
+ * whether PostgreSQL would raise an error stays as well.
+ *
+ * Steps work on a stack. Operators take their arguments from it, the last one on top.
+ */
+typedef enum TbEstimateOp
+{
+	TB_ESTIMATE_COLUMN = 1, /* of integers, numerics in their scale, floats, times, bool */
+	TB_ESTIMATE_CONSTANT,	/* between low and high, the same if it is a double */
+	TB_ESTIMATE_NULL,
+	TB_ESTIMATE_ADD,
+	TB_ESTIMATE_SUBTRACT,
+	TB_ESTIMATE_MULTIPLY,
+	TB_ESTIMATE_DIVIDE,
+	TB_ESTIMATE_NEGATE,
+	TB_ESTIMATE_ABSOLUTE,
+	TB_ESTIMATE_CONVERT, /* to the domain, from any */
+	TB_ESTIMATE_ROUND,	 /* to something at most `high` away */
+	TB_ESTIMATE_COALESCE,
+	TB_ESTIMATE_NULLIF,
+	TB_ESTIMATE_LESS, /* true is 1, false 0 */
+	TB_ESTIMATE_LESS_EQUAL,
+	TB_ESTIMATE_EQUAL,
+	TB_ESTIMATE_NOT_EQUAL
+} TbEstimateOp;
+
+/* How PostgreSQL computes a step's value. */
+typedef enum TbEstimateDomain
+{
+	TB_DOMAIN_NUMERIC = 0, /* exactly; quotients are rounded to 16 digits or more */
+	TB_DOMAIN_INTEGER,	   /* raises outside [low, high]; quotients are truncated */
+	TB_DOMAIN_FLOAT8	   /* each operation is rounded; raises beyond a double's range */
+} TbEstimateDomain;
+
+/* 24 bytes. */
+typedef struct TbEstimateStep
+{
+	uint8_t	 op;	 /* TbEstimateOp */
+	uint8_t	 domain; /* TbEstimateDomain */
+	int16_t	 scale;	 /* of a numeric COLUMN; else 0 */
+	uint32_t column; /* of the sink's results; else TB_NONE */
+	double	 low;
+	double	 high;
+} TbEstimateStep;
+
+typedef enum TbEstimateRole
+{
+	TB_ESTIMATE_OF_CONDITION = 1, /* rows for which it is not true are dropped */
+	TB_ESTIMATE_OF_KEY,			  /* of the order; the first estimated key is its first */
+	TB_ESTIMATE_OF_ERRORS		  /* only whether it raises matters */
+} TbEstimateRole;
+
+/* Conditions come first, then keys. 16 bytes. */
+typedef struct TbEstimate
+{
+	uint32_t first_step; /* steps[first_step .. +nsteps): estimates follow one another
+						  * without a gap */
+	uint32_t nsteps;
+	uint32_t role;		 /* TbEstimateRole */
+	uint32_t flags;		 /* of a key: TB_SORT_* */
+} TbEstimate;
+
+/*
+ * The header; the arrays follow at 8-aligned offsets. 88 bytes. With estimates there are no
+ * passes, conditions and keys, and `limit` is about their keys.
  */
 /* rows that are peers of the last within the limit stay too */
 #define TB_RESULT_WITH_TIES 0x01u
@@ -163,7 +236,8 @@ typedef struct TbResultPlan
 	TbSection passes;	  /* TbWindowPass */
 	TbSection functions;  /* TbWindowFunction */
 	TbSection conditions; /* TbResultCondition */
-	uint64_t  reserved2[2];
+	TbSection steps;	  /* TbEstimateStep */
+	TbSection estimates;  /* TbEstimate */
 } TbResultPlan;
 
 static inline int
@@ -211,6 +285,8 @@ static_assert(sizeof(TbSortKey) == 8, "TbSortKey layout");
 static_assert(sizeof(TbWindowPass) == 56, "TbWindowPass layout");
 static_assert(sizeof(TbWindowFunction) == 32, "TbWindowFunction layout");
 static_assert(sizeof(TbResultCondition) == 16, "TbResultCondition layout");
+static_assert(sizeof(TbEstimateStep) == 24, "TbEstimateStep layout");
+static_assert(sizeof(TbEstimate) == 16, "TbEstimate layout");
 static_assert(sizeof(TbResultPlan) == 88, "TbResultPlan layout");
 #endif
 

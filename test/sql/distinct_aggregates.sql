@@ -1,5 +1,7 @@
 -- Aggregates with DISTINCT and no plain ones: folded where all are of one argument, else PostgreSQL's own over distinct
 -- rows of a device.
+-- By the backend; by the engine: distinct_fold.sql.
+SET pg_turbine.enable_sort = off;
 CREATE TABLE q (id int, k int, b bigint, n numeric(10,2), u numeric, f float8, t text, c char(4), d date, flag bool);
 INSERT INTO q SELECT i, nullif(i % 11, 3), i * 31 % 97, nullif((i * 37 % 51) / 4.0, 2), CASE i % 3 WHEN 0 THEN 1.0 WHEN 1 THEN 1.00 ELSE 2 END, CASE i % 40 WHEN 0 THEN 'NaN' WHEN 1 THEN -0.0 WHEN 2 THEN 0 ELSE i % 23 / 4.0 END, nullif('t' || i % 29, 't3'), 'c' || i % 5, date '2000-01-01' + i % 60, nullif(i % 3, 1)::bool FROM generate_series(1, 3000) i;
 CREATE TABLE p (id int PRIMARY KEY, name text);

@@ -1,4 +1,6 @@
 -- Aggregates with DISTINCT beside plain ones: what they are of is one more key of the device, and its groups are folded.
+-- By the backend; by the engine: distinct_fold.sql.
+SET pg_turbine.enable_sort = off;
 CREATE TABLE s (id int PRIMARY KEY, k int, g text COLLATE "C", i2 int2, i4 int, i8 bigint, n numeric(10,2), w numeric(30,6), u numeric, f float8, r real,
     t text, v varchar(20), c char(6), d date, ts timestamp, flag bool);
 INSERT INTO s SELECT i, nullif(i % 11, 3), CASE WHEN i % 13 = 0 THEN NULL ELSE 'g' || i % 5 END, nullif(i * 31 % 97, 5), i * 37 % 51 - 25,
@@ -166,6 +168,7 @@ SET max_parallel_workers_per_gather = 4;
 -- offloaded: GpuPreAgg
 SELECT name, count(*), count(DISTINCT i2) FROM s JOIN z ON s.k = z.id GROUP BY name;
 RESET ALL;
+SET pg_turbine.enable_sort = off;
 SET enable_sort = off;
 -- offloaded: GpuPreAgg
 SELECT k, count(*), count(DISTINCT i2) FROM s GROUP BY k;

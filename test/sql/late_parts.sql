@@ -218,7 +218,7 @@ SELECT count(*) FROM hollow JOIN hosts ON hollow.k = zone WHERE fails_at(zone, 2
 SELECT count(*) FROM log JOIN hosts ON host = host_name WHERE moves(zone) = 1;
 SELECT k, (SELECT count(*) FROM log l JOIN hosts ON host = host_name WHERE note ~ ('n' || g.k)) FROM generate_series(1, 3) g (k);
 -- Filters of groups where keys do not fold: DISTINCT beside plain aggregates takes rows.
--- offloaded: GpuPreAgg
+-- offloaded: GpuSort
 SELECT k, count(*), min(n), count(DISTINCT host) FROM log WHERE url ~ 'a1' GROUP BY k;
 -- offloaded: GpuPreAgg
 SELECT k, count(*) FROM log WHERE to_char(f, '9.9') > ' 1' GROUP BY k;

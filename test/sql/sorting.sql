@@ -148,7 +148,7 @@ SELECT k, sum(r + f) FROM s WHERE f BETWEEN 0 AND 100 GROUP BY k ORDER BY sum(f)
 -- offloaded: GpuSort
 SELECT k + 1, count(*) FROM s GROUP BY k + 1 ORDER BY k + 1 DESC LIMIT 4;
 -- ordered
--- offloaded: GpuPreAgg
+-- offloaded: GpuSort
 SELECT k, max(n) / count(*) FROM s GROUP BY k ORDER BY count(*), k LIMIT 6;
 -- ordered
 -- offloaded: GpuSort
@@ -168,13 +168,13 @@ SELECT DISTINCT h, flag FROM s ORDER BY flag, h DESC LIMIT 40;
 -- offloaded: GpuSort
 SELECT u, count(*) FROM s GROUP BY u ORDER BY u LIMIT 7;
 -- ordered
--- offloaded: GpuPreAgg
+-- offloaded: GpuSort
 SELECT k, avg(n) FROM s GROUP BY k ORDER BY avg(n), k LIMIT 5;
 -- ordered
 -- offloaded: GpuPreAgg
 SELECT k, max(u) FROM s GROUP BY k ORDER BY max(u), k LIMIT 5;
 -- ordered
--- offloaded: GpuPreAgg
+-- offloaded: GpuSort
 SELECT k, sum(n) FROM s GROUP BY k ORDER BY sum(n) + count(*), k LIMIT 5;
 -- ordered
 -- offloaded: GpuPreAgg

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/result/estimate/likely_rows.h"
 #include "engine/result/window/window_column.h"
 #include "engine/result/window/window_pass.h"
 
@@ -31,7 +32,9 @@ ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, WorkerPool& poo
 uint64_t ResultRun::run(uint64_t nrows) {
   // Any rows will do.
   if (plan_.only_best() && plan_.order().empty() && !plan_.with_ties()) nrows = std::min(nrows, plan_.limit());
-  if (plan_.only_best() && plan_.limit() <= nrows / kBestShare) {
+  if (!plan_.estimates().empty()) {
+    collect_likely(nrows);
+  } else if (plan_.only_best() && plan_.limit() <= nrows / kBestShare) {
     collect_best(nrows);
   } else {
     collect(nrows);
@@ -75,6 +78,26 @@ void ResultRun::collect_best(uint64_t nrows) {
   }
   rows_ = best.take();
   order_all();
+}
+
+/* Of what a device gives away only the likely rows of each batch are copied. */
+void ResultRun::collect_likely(uint64_t nrows) {
+  if (query_.rows_stay()) {
+    collect(nrows);
+  } else {
+    std::vector<uint32_t> likely;
+    for (uint64_t at = 0; at < nrows;) {
+      const ResultBatch batch = query_.fetch(at, std::min(nrows - at, kFetchRows));
+      at += batch.nrows;
+      ResultRows here(plan_.own_columns(), query_.host_memory());
+      here.borrow(batch);
+      likely.clear();
+      const RowList list = likely_rows(here, plan_, work_);
+      for (const RowRef ref : list.refs()) likely.push_back(static_cast<uint32_t>(ref_row(ref)));
+      rows_->copy(batch, likely);
+    }
+  }
+  sorted_.emplace(likely_rows(*rows_, plan_, work_));
 }
 
 void ResultRun::run_passes() {

@@ -36,6 +36,7 @@ class ResultRun {
  private:
   void collect(uint64_t nrows);
   void collect_best(uint64_t nrows);
+  void collect_likely(uint64_t nrows);
   void run_passes();
   void sort_for(const TbWindowPass& pass);
   bool sorted_by(std::span<const TbSortKey> keys) const;

@@ -255,8 +255,9 @@ tb_final_is_unambiguous(const TbOutput *outputs, int noutputs, const TbResultBat
 	{
 		const TbOutput *out = &outputs[i];
 
-		/* Others may be of columns that only folded groups have. */
-		if (!is_one_of_equals(out) || !is_valid(groups, out->first, row))
+		/* Some columns only folded groups have. */
+		if (!is_one_of_equals(out) || out->first >= groups->ncolumns ||
+			!is_valid(groups, out->first, row))
 			continue;
 		if (!(out->kind == TB_OUT_KEY ? key_is_unambiguous(out, groups, row) :
 										extreme_is_unambiguous(out, groups, row)))

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "engine/result/estimate/estimate_steps.h"
 #include "engine/result/window/window_function.h"
 #include "engine/result/window/window_range.h"
 
@@ -46,7 +47,7 @@ void ResultPlan::check_header(std::span<const uint8_t> blob) const {
   if (header_.version != TB_RESULT_VERSION) fail("another version");
   if (header_.total_size != blob.size()) fail("bad size");
   if (header_.flags & ~TB_RESULT_WITH_TIES) fail("unknown flags");
-  if (header_.reserved != 0 || header_.reserved2[0] != 0 || header_.reserved2[1] != 0) fail("reserved field");
+  if (header_.reserved != 0) fail("reserved field");
   if (header_.ndistinct > header_.nkeys) fail("distinct by more keys than there are");
 }
 
@@ -81,6 +82,9 @@ ResultPlan ResultPlan::parse(std::span<const uint8_t> blob, const Program& progr
   if (next_function != plan.functions_.size()) fail("functions without a window pass");
   plan.check_keys(plan.order(), "order");
   for (size_t i = 0; i < plan.conditions_.size(); i++) plan.check_condition(i, plan.conditions_[i]);
+  plan.steps_ = read_section<TbEstimateStep>(blob, header.steps, TB_MAX_ESTIMATE_STEPS, "steps of estimates");
+  plan.estimates_ = read_section<TbEstimate>(blob, header.estimates, TB_MAX_ESTIMATES, "estimates");
+  plan.check_estimates();
   return plan;
 }
 
@@ -127,6 +131,45 @@ void ResultPlan::check_condition(size_t index, const TbResultCondition& conditio
   if (type != TB_TYPE_INT8 && type != TB_TYPE_INT4) fail(name + ": type");
   if (condition.flags & ~(TB_CONDITION_STRICT | TB_CONDITION_AT_LEAST | TB_CONDITION_EQUAL)) fail(name + ": flags");
   if ((condition.flags & TB_CONDITION_EQUAL) && condition.flags != TB_CONDITION_EQUAL) fail(name + ": flags");
+}
+
+void ResultPlan::check_estimates() const {
+  uint64_t next_step = 0, nkeys = 0;
+  for (size_t i = 0; i < estimates_.size(); i++) {
+    const TbEstimate& estimate = estimates_[i];
+    if (estimate.first_step != next_step) fail("steps of estimates do not follow one another");
+    next_step += estimate.nsteps;
+    if (next_step > steps_.size()) fail("steps of an estimate out of bounds");
+    if (i > 0 && estimate.role < estimates_[i - 1].role) fail("order of the estimates");
+    check_estimate(i);
+    nkeys += estimate.role == TB_ESTIMATE_OF_KEY;
+  }
+  if (nkeys > TB_MAX_ESTIMATED_KEYS) fail("too many estimated keys");
+  if (next_step != steps_.size()) fail("steps without an estimate");
+  if (!estimates_.empty() && (!keys_.empty() || !passes_.empty() || !conditions_.empty() || with_ties()))
+    fail("estimates beside another order");
+}
+
+void ResultPlan::check_estimate(size_t index) const {
+  const TbEstimate& estimate = estimates_[index];
+  const std::string name = "estimate " + std::to_string(index);
+  if (estimate.role < TB_ESTIMATE_OF_CONDITION || estimate.role > TB_ESTIMATE_OF_ERRORS) fail(name + ": role");
+  const uint32_t flags = estimate.role == TB_ESTIMATE_OF_KEY ? TB_SORT_DESCENDING | TB_SORT_NULLS_FIRST : 0;
+  if (estimate.flags & ~flags) fail(name + ": flags");
+  int depth = 0;
+  for (const TbEstimateStep& step : steps(estimate)) {
+    const int taken = estimate_arguments(step.op);
+    if (taken < 0) fail(name + ": operation");
+    if (step.domain > TB_DOMAIN_FLOAT8) fail(name + ": domain");
+    if (step.scale < -TB_MAX_ESTIMATE_SCALE || step.scale > TB_MAX_ESTIMATE_SCALE) fail(name + ": scale");
+    if (!(step.low <= step.high)) fail(name + ": bounds");
+    if (step.op == TB_ESTIMATE_COLUMN && (step.column >= sink_columns() || !can_estimate(columns_[step.column].type)))
+      fail(name + ": no such column");
+    if (taken > depth) fail(name + ": arguments are missing");
+    depth += 1 - taken;
+    if (depth > TB_MAX_ESTIMATE_DEPTH) fail(name + ": too many arguments at a time");
+  }
+  if (depth != 1) fail(name + ": not one result");
 }
 
 }  // namespace turbine

@@ -43,7 +43,13 @@ class ResultPlan {
   bool with_ties() const { return header_.flags & TB_RESULT_WITH_TIES; }
 
   /* Do only the first rows of an order matter, which is one of the sink's columns? */
-  bool only_best() const { return passes_.empty() && header_.limit != TB_NO_LIMIT; }
+  bool only_best() const { return passes_.empty() && estimates_.empty() && header_.limit != TB_NO_LIMIT; }
+
+  /* What rows are dropped by, where their order is PostgreSQL's to compute. */
+  std::span<const TbEstimate> estimates() const { return estimates_; }
+  std::span<const TbEstimateStep> steps(const TbEstimate& estimate) const {
+    return std::span(steps_).subspan(estimate.first_step, estimate.nsteps);
+  }
 
   /* The sink's columns alone. */
   std::vector<ColumnShape> own_columns() const {
@@ -59,12 +65,16 @@ class ResultPlan {
   void check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high,
                     uint64_t low) const;
   void check_condition(size_t index, const TbResultCondition& condition) const;
+  void check_estimates() const;
+  void check_estimate(size_t index) const;
 
   TbResultPlan header_{};
   std::vector<TbSortKey> keys_;
   std::vector<TbWindowPass> passes_;
   std::vector<TbWindowFunction> functions_;
   std::vector<TbResultCondition> conditions_;
+  std::vector<TbEstimateStep> steps_;
+  std::vector<TbEstimate> estimates_;
   std::vector<ColumnShape> columns_;  // while parsing: those that there are so far
 };
 

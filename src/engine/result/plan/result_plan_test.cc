@@ -105,8 +105,6 @@ TEST(ResultPlan, EveryViolationIsFound) {
       [](PlanWriter& p) { p.header.version++; },
       [](PlanWriter& p) { p.header.flags |= 2; },
       [](PlanWriter& p) { p.header.reserved = 1; },
-      [](PlanWriter& p) { p.header.reserved2[0] = 1; },
-      [](PlanWriter& p) { p.header.reserved2[1] = 1; },
       [](PlanWriter& p) { p.header.ncolumns++; },
       [](PlanWriter& p) { p.header.ndistinct = 3; },
       [](PlanWriter& p) { p.header.nkeys = 3; },
@@ -230,6 +228,77 @@ TEST(ResultPlan, FloatSumsExcludeNothing) {
     }
 }
 
+/* Of counts, whose sum is one as well. */
+TEST(ResultPlan, SumsOfBigintsAreWideUnlessAskedFor) {
+  for (int64_t n : {0, 1}) {
+    PlanWriter writer(kColumns);
+    writer.pass({{kInt4, 0}}, 1);
+    writer.function(TB_WINDOW_SUM, kInt8, n);
+    writer.function(TB_WINDOW_SUM, kNum64, n);
+    const ResultPlan plan = ResultPlan::parse(writer.blob(), program());
+    EXPECT_EQ(plan.columns()[kColumns].type, n == 1 ? TB_TYPE_INT8 : TB_TYPE_NUM128);
+    EXPECT_EQ(plan.columns()[kColumns + 1].type, TB_TYPE_NUM128);
+  }
+}
+
+/* (integer + bigint) / numeric > 3, by its absolute value; then bigint; then what may raise. */
+PlanWriter estimating_plan() {
+  const TbEstimateStep integer{TB_ESTIMATE_COLUMN, 0, 0, kInt4, -1, 1}, bigint{TB_ESTIMATE_COLUMN, 0, 0, kInt8, -1, 1};
+  const TbEstimateStep numeric{TB_ESTIMATE_COLUMN, 0, 2, kNum64, -1, 1};
+  PlanWriter writer(kColumns);
+  writer.estimate(TB_ESTIMATE_OF_CONDITION, {{TB_ESTIMATE_CONSTANT, 0, 0, TB_NONE, 3, 3},
+                                             integer,
+                                             bigint,
+                                             {TB_ESTIMATE_ADD, TB_DOMAIN_INTEGER, 0, TB_NONE, -100, 100},
+                                             numeric,
+                                             {TB_ESTIMATE_DIVIDE, 0, 0, TB_NONE, 0, 0},
+                                             {TB_ESTIMATE_ABSOLUTE, 0, 0, TB_NONE, 0, 0},
+                                             {TB_ESTIMATE_LESS, 0, 0, TB_NONE, 0, 0}});
+  writer.estimate(TB_ESTIMATE_OF_KEY, {bigint}, TB_SORT_DESCENDING).estimate(TB_ESTIMATE_OF_ERRORS, {integer});
+  return writer.limit(10);
+}
+
+TEST(ResultPlan, EveryViolationOfAnEstimateIsFound) {
+  ASSERT_TRUE(valid(estimating_plan()));
+  using Damage = std::function<void(PlanWriter&)>;
+  const std::vector<Damage> damages = {
+      [](PlanWriter& p) { p.estimates[0].nsteps--; },
+      [](PlanWriter& p) { p.estimates[2].nsteps++; },
+      [](PlanWriter& p) { p.estimates[1].first_step = 0; },
+      [](PlanWriter& p) { p.estimates.pop_back(); },
+      [](PlanWriter& p) { p.estimates[0].role = 0; },
+      [](PlanWriter& p) { p.estimates[2].role = 4; },
+      [](PlanWriter& p) { p.estimates[0].flags = TB_SORT_DESCENDING; },
+      [](PlanWriter& p) { p.estimates[1].flags = 4; },
+      [](PlanWriter& p) { std::swap(p.estimates[0].role, p.estimates[1].role); },
+      [](PlanWriter& p) { p.steps[0].op = 0; },
+      [](PlanWriter& p) { p.steps[0].op = TB_ESTIMATE_NOT_EQUAL + 1; },
+      [](PlanWriter& p) { p.steps[0].op = TB_ESTIMATE_ADD; },
+      [](PlanWriter& p) { p.steps[1].column = kText; },
+      [](PlanWriter& p) { p.steps[1].column = kColumns; },
+      [](PlanWriter& p) { p.steps[4].scale = TB_MAX_ESTIMATE_SCALE + 1; },
+      [](PlanWriter& p) { p.steps[3].domain = TB_DOMAIN_FLOAT8 + 1; },
+      [](PlanWriter& p) { p.steps[0].low = 4; },
+      [](PlanWriter& p) { p.steps[0].high = NAN; },
+      [](PlanWriter& p) { p.limit(10, true); },
+      [](PlanWriter& p) { p.keys.push_back({kInt4, 0}); },
+      [](PlanWriter& p) {
+        for (int i = 0; i < TB_MAX_ESTIMATED_KEYS; i++) p.estimate(TB_ESTIMATE_OF_KEY, {p.steps[1]});
+      },
+      [](PlanWriter& p) {
+        const TbEstimateStep sum = p.steps[3];
+        std::vector<TbEstimateStep> steps(TB_MAX_ESTIMATE_DEPTH + 1, p.steps[1]);
+        steps.insert(steps.end(), TB_MAX_ESTIMATE_DEPTH, sum);
+        p.estimate(TB_ESTIMATE_OF_ERRORS, steps);
+      },
+  };
+  for (size_t i = 0; i < damages.size(); i++) {
+    PlanWriter writer = estimating_plan();
+    damages[i](writer);
+    EXPECT_FALSE(valid(writer)) << "damage " << i;
+  }
+}
+
 /* Sections are the header's to tell; wherever they point, nothing outside is read. */
 TEST(ResultPlan, SectionsStayInside) {
   const std::vector<uint8_t> blob = full_plan().blob();
@@ -244,7 +313,7 @@ TEST(ResultPlan, SectionsStayInside) {
   };
   for (size_t size = 0; size < blob.size(); size++)
     EXPECT_FALSE(parses(std::vector(blob.begin(), blob.begin() + static_cast<ptrdiff_t>(size))));
-  for (size_t at = offsetof(TbResultPlan, keys); at < offsetof(TbResultPlan, reserved2); at += sizeof(TbSection))
+  for (size_t at = offsetof(TbResultPlan, keys); at < offsetof(TbResultPlan, steps); at += sizeof(TbSection))
     for (uint32_t offset : {1u, 4u, 8u, static_cast<uint32_t>(blob.size()), UINT32_MAX - 7}) {
       std::vector<uint8_t> bytes = blob;
       memcpy(&bytes[at + offsetof(TbSection, offset)], &offset, sizeof offset);

@@ -18,6 +18,8 @@ class PlanWriter {
   std::vector<TbWindowPass> passes;
   std::vector<TbWindowFunction> functions;
   std::vector<TbResultCondition> conditions;
+  std::vector<TbEstimateStep> steps;
+  std::vector<TbEstimate> estimates;
 
   explicit PlanWriter(uint32_t ncolumns) {
     header.magic = TB_RESULT_MAGIC;
@@ -64,6 +66,13 @@ class PlanWriter {
     return header.ncolumns + static_cast<uint32_t>(functions.size()) - 1;
   }
 
+  /* Conditions first, then keys. */
+  PlanWriter& estimate(uint32_t role, const std::vector<TbEstimateStep>& by, uint32_t flags = 0) {
+    estimates.push_back({static_cast<uint32_t>(steps.size()), static_cast<uint32_t>(by.size()), role, flags});
+    steps.insert(steps.end(), by.begin(), by.end());
+    return *this;
+  }
+
   std::vector<uint8_t> blob() const {
     TbResultPlan head = header;
     std::vector<uint8_t> bytes(sizeof head);
@@ -71,6 +80,8 @@ class PlanWriter {
     head.passes = append(bytes, passes);
     head.functions = append(bytes, functions);
     head.conditions = append(bytes, conditions);
+    head.steps = append(bytes, steps);
+    head.estimates = append(bytes, estimates);
     head.total_size = static_cast<uint32_t>(bytes.size());
     memcpy(bytes.data(), &head, sizeof head);
     return bytes;

@@ -81,6 +81,8 @@ class FunctionCheck {
       case TB_TYPE_INT2:
       case TB_TYPE_INT4: return {TB_TYPE_INT8, 0, true};
       case TB_TYPE_INT8:
+        if (f_.n == 1) return {TB_TYPE_INT8, 0, true};
+        return {TB_TYPE_NUM128, 0, true};
       case TB_TYPE_NUM64:
       case TB_TYPE_NUM128: return {TB_TYPE_NUM128, shape.scale, true};
       case TB_TYPE_FLOAT4:

@@ -23,16 +23,13 @@
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/analyzer.h"
+#include "pg/nodes/aggregate/computed_arguments.h"
 #include "pg/nodes/aggregate/fold_estimate.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/program/output_column.h"
 #include "pg/planner/expression/collation_order.h"
 #include "pg/planner/join/join_program.h"
 #include "pg/planner/join/late_filters.h"
-
-/* Columns of states of DISTINCT count from here until those of the program, which
- * come before them, are known. */
-#define DISTINCT_COLUMNS 0x10000
 
 static bool
 refuse(TbAnalyzer *a, const char *reason)
@@ -85,6 +82,8 @@ visible_keys(const TbAnalyzer *a)
 
 	if (a->distinct != NULL)
 		all &= ~(UINT64CONST(1) << (nkeys - 1));
+	for (int i = 0; i < list_length(a->arguments); i++)
+		all &= ~(UINT64CONST(1) << (total - 1 - i));
 	return all & ~a->result->hidden;
 }
 
@@ -174,9 +173,9 @@ distinct_column(TbAnalyzer *a, TbAggKind kind, uint32 column, uint32 type, uint3
 	distinct->counter = counter;
 	foreach(lc, a->result->distincts)
 		if (memcmp(lfirst(lc), distinct, sizeof(*distinct)) == 0)
-			return DISTINCT_COLUMNS + foreach_current_index(lc);
+			return TB_FOLDED_COLUMNS + foreach_current_index(lc);
 	a->result->distincts = lappend(a->result->distincts, distinct);
-	return DISTINCT_COLUMNS + list_length(a->result->distincts) - 1;
+	return TB_FOLDED_COLUMNS + list_length(a->result->distincts) - 1;
 }
 
 /* count, sum, avg of the last key, where there is one; with a filter: where some row of
@@ -229,6 +228,14 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
 		aggref->agglevelsup != 0 || list_length(aggref->args) > 1)
 		return refuse(a, "an aggregate of several arguments");
+	a->reason = NULL;
+	if (tb_computed_arguments_output(a, aggref, &out))
+	{
+		tb_analyzer_add_output(a, &out, (Expr *) aggref, 0);
+		return true;
+	}
+	if (a->reason != NULL)
+		return false;
 	if (aggref->args != NIL && !is_of_distinct_values(aggref))
 	{
 		bool translated;
@@ -405,7 +412,9 @@ estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 	double rows = result->request.rel->rows;
 	double pairs;
 
-	keys = list_concat(keys, result->computed);
+	keys = list_concat(keys,
+					   list_truncate(list_copy(result->computed),
+									 list_length(result->computed) - result->narguments));
 	result->result_groups = keys == NIL ? 1 :
 										  estimate_num_groups(root, keys, rows, NULL, NULL);
 	result->groups = result->result_groups;
@@ -422,8 +431,8 @@ estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 static void
 place_distinct(uint32 *column, uint32 begin)
 {
-	if (*column != TB_NONE && *column >= DISTINCT_COLUMNS)
-		*column += begin - DISTINCT_COLUMNS;
+	if (*column != TB_NONE && *column >= TB_FOLDED_COLUMNS)
+		*column += begin - TB_FOLDED_COLUMNS;
 }
 
 static void

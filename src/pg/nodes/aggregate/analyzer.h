@@ -3,6 +3,7 @@
  *
  *   analyze.c     aggregates, outputs, sets, estimates
  *   group_keys.c  what the device groups by, and what PostgreSQL computes of it
+ *   computed_arguments.c  aggregates of what PostgreSQL computes
  */
 #ifndef TURBINE_PG_AGGREGATE_ANALYZER_H
 #define TURBINE_PG_AGGREGATE_ANALYZER_H
@@ -15,18 +16,24 @@
 typedef struct TbAnalyzer
 {
 	PlannerInfo	  *root;
-	TbTranslator  *t;				  /* of the main program */
+	TbTranslator  *t;					/* of the main program */
 	TbAggAnalysis *result;
-	List		  *late_filters;	  /* RestrictInfo: those that the program lacks */
-	List		  *outputs;			  /* TbOutput * */
-	List		  *key_values;		  /* TbValue * */
-	Expr		  *distinct;		  /* argument of aggregates with DISTINCT, or NULL */
-	bool		   distinct_is_added; /* by one of them; else it is only counted */
-	Expr		  *distinct_filter;	  /* FILTER of the first of them, or NULL */
-	bool		   filters_differ;	  /* not all of them have that */
-	bool		   some_unfiltered;	  /* one of them has none */
+	List		  *late_filters;		/* RestrictInfo: those that the program lacks */
+	List		  *outputs;				/* TbOutput * */
+	List		  *key_values;			/* TbValue * */
+	Expr		  *distinct;			/* argument of aggregates with DISTINCT, or NULL */
+	bool		   distinct_is_added;	/* by one of them; else it is only counted */
+	Expr		  *distinct_filter;		/* FILTER of the first of them, or NULL */
+	bool		   filters_differ;		/* not all of them have that */
+	bool		   some_unfiltered;		/* one of them has none */
+	List		  *arguments;			/* Expr: what PostgreSQL computes for aggregates */
+	List		  *computed_aggregates; /* of computed_arguments.c */
 	const char	  *reason;
 } TbAnalyzer;
+
+/* Columns of states that only folded groups have count from here until those of the
+ * program, which come before them, are known. */
+#define TB_FOLDED_COLUMNS 0x10000
 
 /* Notes why not; returns false. */
 static inline bool

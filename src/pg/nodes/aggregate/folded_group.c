@@ -59,7 +59,9 @@ make_states(TbFoldedGroups *groups, const TbProgram *program)
 	const TbAgg *aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
 
 	groups->naggs = program->aggs.count;
-	groups->nstates = groups->naggs + groups->sets->ndistincts;
+	/* One of the two. */
+	groups->nstates = groups->naggs + groups->sets->ndistincts +
+		groups->sets->ncomputed_states;
 	groups->states = palloc0(sizeof(TbAgg) * Max(groups->nstates, 1));
 	for (int i = 0; i < groups->naggs; i++)
 		groups->states[i] = aggs[i];
@@ -67,6 +69,18 @@ make_states(TbFoldedGroups *groups, const TbProgram *program)
 	{
 		groups->states[groups->naggs + i].kind = groups->sets->distincts[i].kind;
 		groups->states[groups->naggs + i].type = groups->sets->distincts[i].type;
+	}
+	for (int i = 0; i < groups->sets->ncomputed_states; i++)
+	{
+		const TbComputedState *state = &groups->sets->computed_states[i];
+
+		if (state->filtered)
+			groups->states[groups->naggs + i] = aggs[state->column - groups->sets->nkeys];
+		else
+		{
+			groups->states[groups->naggs + i].kind = state->kind;
+			groups->states[groups->naggs + i].type = state->type;
+		}
 	}
 	for (int i = 0; i < groups->nstates; i++)
 		groups->has_texts = groups->has_texts || is_text(groups, i);
@@ -195,25 +209,63 @@ distinct_value(const TbDistinct *distinct, const TbResultBatch *batch, uint32 ro
 	memcpy(value, &number, sizeof(number));
 }
 
+/* A state of the device's group into one of the folded group. */
+static bool
+add_device_state(const TbFoldedGroups *groups, MemoryContext context, TbResultBatch *group,
+				 int state, const TbResultBatch *batch, uint32 column, uint32 row)
+{
+	const char *from = (const char *) batch + batch->columns[column].values +
+		(Size) row * tb_type_width(tb_agg_state_type(&groups->states[state]));
+	TbTextView view = {0};
+
+	if (!is_valid(batch, column, row))
+		return true;
+	if (is_text(groups, state))
+	{
+		memcpy(&view, from, sizeof(view));
+		from = (const char *) batch + batch->bytes_offset + view.offset;
+	}
+	return fold_value(groups, context, group, state, from, view.length);
+}
+
+/* What PostgreSQL has computed of the device's group, and is not NULL. */
+static bool
+add_computed_state(const TbFoldedGroups *groups, MemoryContext context,
+				   TbResultBatch *group, int number, const TbResultBatch *batch, uint32 row,
+				   Datum computed)
+{
+	const TbComputedState *state = &groups->sets->computed_states[number];
+	int					   index = groups->naggs + number;
+	TbComputedValue		   value;
+	int64				   rows;
+
+	if (state->filtered)
+		return !DatumGetBool(computed) ||
+			add_device_state(groups, context, group, index, batch, state->column, row);
+	memcpy(&rows,
+		   (const char *) batch + batch->columns[state->column].values +
+			   (Size) row * sizeof(rows),
+		   sizeof(rows));
+	return tb_computed_value(state, computed, rows, &value) &&
+		fold_value(groups, context, group, index, value.from, value.length);
+}
+
 bool
 tb_folded_group_add_whole(const TbFoldedGroups *groups, MemoryContext context,
-						  TbResultBatch *group, const TbResultBatch *batch, uint32 row)
+						  TbResultBatch *group, const TbResultBatch *batch, uint32 row,
+						  const Datum *computed, const bool *isnull)
 {
 	for (int i = 0; i < groups->naggs; i++)
+		if (!add_device_state(groups, context, group, i, batch, groups->sets->nkeys + i,
+							  row))
+			return false;
+	for (int i = 0; i < groups->sets->ncomputed_states; i++)
 	{
-		int			column = groups->sets->nkeys + i;
-		const char *from = (const char *) batch + batch->columns[column].values +
-			(Size) row * tb_type_width(tb_agg_state_type(&groups->states[i]));
-		TbTextView view = {0};
+		const TbComputedState *state = &groups->sets->computed_states[i];
 
-		if (!is_valid(batch, column, row))
-			continue;
-		if (is_text(groups, i))
-		{
-			memcpy(&view, from, sizeof(view));
-			from = (const char *) batch + batch->bytes_offset + view.offset;
-		}
-		if (!fold_value(groups, context, group, i, from, view.length))
+		if (!isnull[state->computed] &&
+			!add_computed_state(groups, context, group, i, batch, row,
+								computed[state->computed]))
 			return false;
 	}
 	for (int i = 0; i < groups->sets->ndistincts; i++)
@@ -264,13 +316,13 @@ tb_folded_group_view(const TbFoldedGroups *groups, const TbResultBatch *group)
 
 	if (!groups->has_texts)
 		return group;
-	for (int i = 0; i < groups->naggs; i++)
+	for (int i = 0; i < groups->nstates; i++)
 		if (is_text(groups, i))
 			size += stored_text(groups, group, i).length;
 	copy = palloc(size);
 	memcpy(copy, group, groups->group_size);
 	copy->bytes_offset = groups->group_size;
-	for (int i = 0; i < groups->naggs; i++)
+	for (int i = 0; i < groups->nstates; i++)
 	{
 		TbStoredText text;
 		TbTextView	 view = {0};

@@ -28,11 +28,12 @@ extern Size tb_folded_group_bytes(int ncolumns);
 extern TbResultBatch *tb_folded_group_make(const TbFoldedGroups *groups,
 										   MemoryContext context, uint64 set);
 
-/* Adds a group of all keys, row number `row` of a device's; texts are copied to the context
- * of `group`. False: a sum does not fit. */
+/* Adds a group of all keys, row number `row` of a device's, with its computed keys; texts
+ * are copied to the context of `group`. False: a sum does not fit. */
 extern bool tb_folded_group_add_whole(const TbFoldedGroups *groups, MemoryContext context,
 									  TbResultBatch *group, const TbResultBatch *batch,
-									  uint32 row);
+									  uint32 row, const Datum *computed,
+									  const bool *isnull);
 
 /* The same of a folded group. */
 extern bool tb_folded_group_add(const TbFoldedGroups *groups, MemoryContext context,

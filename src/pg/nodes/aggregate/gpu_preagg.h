@@ -4,10 +4,13 @@
  *
  *   analyze.c  what of the query it computes: aggregates, outputs
  *   group_keys.c  what it groups by
+ *   computed_arguments.c, computed_states.c  aggregates whose argument or FILTER
+ *              PostgreSQL computes of a group's columns
  *   computed_columns.c  keys and filters that PostgreSQL computes of a group's columns
  *   aggregate_states.c  the states of one aggregate, and its value out of them
  *   plan.c     the path, the kept plan of PostgreSQL, the plan
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
+ *   distinct_branch.c  distinct rows for PostgreSQL's set operations
  *   exec.c     groups out of the query; the fallback
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
@@ -48,32 +51,36 @@ typedef struct TbAggRequest
 typedef struct TbAggAnalysis
 {
 	TbAggRequest request;
-	List		*keys;			/* Expr: those grouped by, then dependent columns, hidden
-								 * keys, what aggregates with DISTINCT are of */
-	int			 grouped_keys;	/* how many are grouped by */
-	List		*clause_keys;	/* int, one a grouping expression: a key; -1, -2...: a
-								 * computed one */
-	List		*computed;		/* Expr: keys that PostgreSQL computes when it folds */
-	uint64		 hidden;		/* bits of keys that are only there to compute others */
-	List		*group_filters; /* Expr: filters that PostgreSQL applies to groups */
-	double		 late_factor;	/* estimated: rows and those of them that pass these */
-	bool		 folds;			/* for grouping sets or computed keys */
-	List		*scan_tlist;	/* TargetEntry: keys, then Aggrefs */
-	TbOutput	*outputs;		/* one an entry of scan_tlist */
-	List		*stages;		/* TbStage */
-	TbWork		 work;			/* of the last stage */
-	double		 groups;		/* estimated, of all keys */
-	double		 result_groups; /* estimated, of GROUP BY: fewer with DISTINCT */
-	double		 folded;		/* estimated: how often a group is added to one of a
-								 * set, or is one of it */
-	double		 folded_bytes;	/* estimated, of groups that the backend makes, at most at
-								 * a time */
-	int			 nsets;			/* that groups are folded to */
-	uint64		*sets;			/* a bit a key; of request.sets, or the one that lacks
-								 * the key of DISTINCT */
-	List		*functions;		/* int: GROUPING() in each set, function by function */
-	List		*distincts;		/* TbDistinct *: states of aggregates with DISTINCT;
-								 * not NIL: the last key is theirs */
+	List		*keys;			  /* Expr: those grouped by, then dependent columns, hidden
+								   * keys, what aggregates with DISTINCT are of */
+	int			 grouped_keys;	  /* how many are grouped by */
+	List		*clause_keys;	  /* int, one a grouping expression: a key; -1, -2...: a
+								   * computed one */
+	List		*computed;		  /* Expr: keys that PostgreSQL computes when it folds, */
+	int			 narguments;	  /* the last of them arguments of aggregates, in no set */
+	uint64		 hidden;		  /* bits of keys that are only there to compute others */
+	List		*group_filters;	  /* Expr: filters that PostgreSQL applies to groups */
+	double		 late_factor;	  /* estimated: rows and those of them that pass these */
+	bool		 folds;			  /* for grouping sets or computed keys */
+	List		*scan_tlist;	  /* TargetEntry: keys, then Aggrefs */
+	TbOutput	*outputs;		  /* one an entry of scan_tlist */
+	List		*stages;		  /* TbStage */
+	TbWork		 work;			  /* of the last stage */
+	double		 groups;		  /* estimated, of all keys */
+	double		 result_groups;	  /* estimated, of GROUP BY: fewer with DISTINCT */
+	double		 folded;		  /* estimated: how often a group is added to one of a
+								   * set, or is one of it */
+	bool		 too_large;		  /* for the backend; the engine may fold */
+	double		 folded_bytes;	  /* estimated, of groups that the backend makes, at most at
+								   * a time */
+	int			 nsets;			  /* that groups are folded to */
+	uint64		*sets;			  /* a bit a key; of request.sets, or the one that lacks
+								   * the key of DISTINCT */
+	List		*functions;		  /* int: GROUPING() in each set, function by function */
+	List		*computed_states; /* TbComputedState *: of aggregates whose argument or
+								   * FILTER is computed; then no distincts */
+	List		*distincts;		  /* TbDistinct *: states of aggregates with DISTINCT;
+								   * not NIL: the last key is theirs */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. Filters of the probe
@@ -95,6 +102,10 @@ extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel
 /* distinct_input.c: whether the aggregation is one for it. */
 extern bool tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 									   RelOptInfo *output_rel, GroupPathExtraData *extra);
+
+/* distinct_branch.c: called with the last step's relations. */
+extern void tb_distinct_branch_add_path(PlannerInfo *root, RelOptInfo *input_rel,
+										RelOptInfo *output_rel);
 
 /* Conditions that the node's rows must meet: HAVING, and filters where nothing is folded.
  */

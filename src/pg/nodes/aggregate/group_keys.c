@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "pg/nodes/aggregate/analyzer.h"
+#include "pg/nodes/aggregate/computed_arguments.h"
 #include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/planner/program/output_column.h"
 
@@ -267,9 +268,10 @@ add_input_columns(TbAnalyzer *a, const TbAggRequest *request)
 	return true;
 }
 
-/* In the scan tuple; `kind`: TB_OUT_COMPUTED_KEY or TB_OUT_GROUP_FILTER. */
+/* In the scan tuple, where expressions above may read the first `visible`; `kind`:
+ * TB_OUT_COMPUTED_KEY or TB_OUT_GROUP_FILTER. */
 static void
-add_computed_outputs(TbAnalyzer *a, uint32 kind, List *exprs)
+add_computed_outputs(TbAnalyzer *a, uint32 kind, List *exprs, int visible)
 {
 	ListCell *lc;
 
@@ -280,8 +282,10 @@ add_computed_outputs(TbAnalyzer *a, uint32 kind, List *exprs)
 
 		output.kind = kind;
 		output.display = TB_NONE;
-		/* What has no columns may equal a parameter of the program, which must stay one. */
-		output.second = kind == TB_OUT_GROUP_FILTER || !contain_var_clause((Node *) expr);
+		/* What has no columns may equal a parameter of the program, which must stay one; an
+		 * argument has no value in folded groups. */
+		output.second = foreach_current_index(lc) >= visible ||
+			kind == TB_OUT_GROUP_FILTER || !contain_var_clause((Node *) expr);
 		tb_analyzer_add_output(a, &output, output.second ? tb_hidden_key(expr) : expr, 0);
 	}
 }
@@ -349,12 +353,16 @@ tb_analyzer_add_keys(TbAnalyzer *a)
 	if (!(request->distinct_input ? add_input_columns(a, request) :
 									add_grouping_keys(a, request)))
 		return false;
+	if (!request->distinct_input && !tb_computed_arguments_find(a))
+		return false;
+	result->computed = list_concat(result->computed, a->arguments);
+	result->narguments = list_length(a->arguments);
 	result->group_filters = get_actual_clauses(a->late_filters);
 	if (!add_hidden_keys(a, result->computed) || !add_hidden_keys(a, result->group_filters))
 		return false;
 	if (request->distinct_input)
 		result->grouped_keys = list_length(result->keys);
-	result->folds = result->hidden != 0 || request->sets != NIL;
+	result->folds = result->hidden != 0 || request->sets != NIL || a->arguments != NIL;
 	/* Without keys a device returns a group of no rows, too. */
 	if (!result->folds && request->group_clause != NIL && result->keys == NIL)
 		result->group_filters = lappend(result->group_filters, any_row());
@@ -365,8 +373,9 @@ tb_analyzer_add_keys(TbAnalyzer *a)
 	if (a->distinct != NULL && !add_distinct_key(a))
 		return false;
 	add_key_displays(a);
-	add_computed_outputs(a, TB_OUT_COMPUTED_KEY, result->computed);
+	add_computed_outputs(a, TB_OUT_COMPUTED_KEY, result->computed,
+						 list_length(result->computed) - result->narguments);
 	if (result->folds)
-		add_computed_outputs(a, TB_OUT_GROUP_FILTER, result->group_filters);
+		add_computed_outputs(a, TB_OUT_GROUP_FILTER, result->group_filters, 0);
 	return true;
 }

@@ -16,7 +16,8 @@ typedef enum TbPrivateSets
 	TB_SETS_FUNCTIONS, /* Const, bytea: int32[] */
 	TB_SETS_OPERATORS, /* OID list, one a key, computed ones included */
 	TB_SETS_DISTINCTS, /* Const, bytea: TbDistinct[] */
-	TB_SETS_COMPUTED   /* int list: how many keys are computed */
+	TB_SETS_COMPUTED,  /* int list: how many keys are computed */
+	TB_SETS_STATES	   /* Const, bytea: TbComputedState[] */
 } TbPrivateSets;
 
 List *
@@ -33,6 +34,10 @@ tb_grouping_sets_pack(List *private, const TbGroupingSets *sets)
 				   operators,
 				   tb_bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts),
 				   list_make1_int(sets->ncomputed));
+	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
+		lappend(list_nth(private, TB_PRIVATE_SETS),
+				tb_bytes_node(sets->computed_states,
+							  sizeof(TbComputedState) * sets->ncomputed_states));
 	return private;
 }
 
@@ -57,6 +62,8 @@ tb_grouping_sets_unpack(const CustomScan *plan)
 	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
 	result->distincts = tb_node_bytes(packed, TB_SETS_DISTINCTS, &size);
 	result->ndistincts = size / sizeof(TbDistinct);
+	result->computed_states = tb_node_bytes(packed, TB_SETS_STATES, &size);
+	result->ncomputed_states = size / sizeof(TbComputedState);
 	copy = palloc(sizeof(Oid) * Max(list_length(operators), 1));
 	for (int i = 0; i < list_length(operators); i++)
 		copy[i] = list_nth_oid(operators, i);

@@ -377,7 +377,10 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	{
 		tb_planning_note(
 			part, "the folded groups are estimated to take more memory than hash_mem");
-		return NULL;
+		/* With DISTINCT the engine may fold them: see nodes/sort/distinct_fold.c. */
+		if (analysis->distincts == NIL)
+			return NULL;
+		analysis->too_large = true;
 	}
 	kept = make_kept_path(root, output_rel, analysis);
 	if (kept == NULL)
@@ -423,6 +426,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	if (path == NULL)
 		return false;
 	tb_noted_nodes_note(output_rel, path);
+	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
+		return false;
 	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
 				  tb_stage_relids(
@@ -469,17 +474,21 @@ key_operators(const TbAggAnalysis *analysis)
 static List *
 add_sets(List *private, const TbAggAnalysis *analysis)
 {
-	int			   nvalues = list_length(analysis->functions);
-	int32		  *functions = palloc(sizeof(int32) * Max(nvalues, 1));
-	TbDistinct	  *distincts = palloc(sizeof(TbDistinct) *
-									  Max(list_length(analysis->distincts), 1));
-	TbGroupingSets sets = {0};
-	ListCell	  *lc;
+	int				 nvalues = list_length(analysis->functions);
+	int32			*functions = palloc(sizeof(int32) * Max(nvalues, 1));
+	TbDistinct		*distincts = palloc(sizeof(TbDistinct) *
+										Max(list_length(analysis->distincts), 1));
+	TbComputedState *states = palloc(sizeof(TbComputedState) *
+									 Max(list_length(analysis->computed_states), 1));
+	TbGroupingSets	 sets = {0};
+	ListCell		*lc;
 
 	foreach(lc, analysis->functions)
 		functions[foreach_current_index(lc)] = lfirst_int(lc);
 	foreach(lc, analysis->distincts)
 		distincts[foreach_current_index(lc)] = *(TbDistinct *) lfirst(lc);
+	foreach(lc, analysis->computed_states)
+		states[foreach_current_index(lc)] = *(TbComputedState *) lfirst(lc);
 	sets.nkeys = list_length(analysis->keys);
 	sets.ncomputed = list_length(analysis->computed);
 	sets.nsets = analysis->nsets;
@@ -489,6 +498,8 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 	sets.operators = key_operators(analysis);
 	sets.ndistincts = list_length(analysis->distincts);
 	sets.distincts = distincts;
+	sets.ncomputed_states = list_length(analysis->computed_states);
+	sets.computed_states = states;
 	return tb_grouping_sets_pack(private, &sets);
 }
 

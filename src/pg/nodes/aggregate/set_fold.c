@@ -268,7 +268,9 @@ tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
 			continue;
 		group = find_group(fold, table, isnull);
 		if (group == NULL ||
-			!tb_folded_group_add_whole(fold->folded, table->context, group, batch, row))
+			!tb_folded_group_add_whole(fold->folded, table->context, group, batch, row,
+									   values + fold->sets->nkeys,
+									   isnull + fold->sets->nkeys))
 		{
 			*why = group == NULL ? KEYS_DIFFER : OUT_OF_RANGE;
 			return false;

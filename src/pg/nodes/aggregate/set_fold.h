@@ -25,6 +25,7 @@
 #include "turbine/wire.h"
 
 #include "pg/convert/final_values.h"
+#include "pg/nodes/aggregate/computed_states.h"
 
 /* A state of aggregates with DISTINCT; columns are those of a device's groups. In folded
  * groups such states follow those of the program. */
@@ -41,15 +42,17 @@ typedef struct TbDistinct
 /* The sets of a plan, and what GROUPING() is in each. */
 typedef struct TbGroupingSets
 {
-	int				  nkeys;	  /* of the device */
-	int				  ncomputed;  /* keys behind them */
-	int				  nsets;
-	const uint64	 *sets;		  /* a bit a key, computed ones included */
-	int				  nfunctions;
-	const int32		 *functions;  /* [function][set] */
-	const Oid		 *operators;  /* equality, one a key */
-	int				  ndistincts; /* not 0: the last key is that of DISTINCT */
-	const TbDistinct *distincts;
+	int					   nkeys;			 /* of the device */
+	int					   ncomputed;		 /* keys behind them */
+	int					   nsets;
+	const uint64		  *sets;			 /* a bit a key, computed ones included */
+	int					   nfunctions;
+	const int32			  *functions;		 /* [function][set] */
+	const Oid			  *operators;		 /* equality, one a key */
+	int					   ndistincts;		 /* not 0: the last key is that of DISTINCT */
+	const TbDistinct	  *distincts;
+	int					   ncomputed_states; /* then there are no distincts */
+	const TbComputedState *computed_states;
 } TbGroupingSets;
 
 typedef struct TbSetFold TbSetFold;

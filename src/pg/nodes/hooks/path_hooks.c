@@ -49,9 +49,11 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel
 		return;
 	if (step == UPPERREL_GROUP_AGG &&
 		tb_distinct_input_add_path(root, input_rel, output_rel, extra))
-		return;
-	if (step == UPPERREL_GROUP_AGG || step == UPPERREL_DISTINCT)
+		;
+	else if (step == UPPERREL_GROUP_AGG || step == UPPERREL_DISTINCT)
 		(void) tb_preagg_add_path(root, step, input_rel, output_rel, extra, false);
+	if (step == UPPERREL_FINAL)
+		tb_distinct_branch_add_path(root, input_rel, output_rel);
 	tb_sort_add_path(root, step, input_rel, output_rel);
 }
 

@@ -63,7 +63,7 @@ note_offer(const char *part, const char *node_name, List *relids, Cost cost)
 {
 	Offer *offer;
 
-	if (!tb_planning_is_recording())
+	if (!tb_planning_is_recording() || part == NULL)
 		return;
 	offer = palloc(sizeof(Offer));
 	offer->part = pstrdup(part);

@@ -30,8 +30,8 @@ extern bool tb_offer_finds_device(const TbWork *work, const char *part);
 /*
  * Adds the path, of which a node of ours with that name is the top, to the relation. It
  * reads these tables (OIDs). If offloading is forced, all other paths go; otherwise, if
- * anyone asks later why the finished plan lacks the node, the costs are the reason.
- */
+ * anyone asks later why the finished plan lacks the node, the costs are the reason. `part`
+ * NULL: no reason is noted if it loses. */
 extern void tb_offer_path(RelOptInfo *rel, Path *path, const char *part,
 						  const char *node_name, List *relids);
 

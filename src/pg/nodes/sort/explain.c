@@ -28,14 +28,35 @@ typedef struct Shower
 	ExplainState	   *es;
 } Shower;
 
-/* What the column is in the scan tuple. */
+/* What the column is in the scan tuple; NULL: nothing. */
 static Node *
-expr_of(const Shower *shower, uint32 column)
+find_expr(const Shower *shower, uint32 column)
 {
 	for (int i = 0; i < shower->noutputs; i++)
 		if (shower->outputs[i].first == column && tb_output_is_ordered(&shower->outputs[i]))
 			return (Node *) list_nth_node(TargetEntry, shower->plan->custom_scan_tlist, i)
 				->expr;
+	return NULL;
+}
+
+/* Whether the pass is that of distinct_fold.c, whose condition is on no function of the
+ * query's. */
+static bool
+folds_distinct(const Shower *shower)
+{
+	const TbResultPlan *result = shower->result;
+
+	return result->conditions.count == 1 &&
+		find_expr(shower, tb_result_conditions(result)[0].column) == NULL;
+}
+
+static Node *
+expr_of(const Shower *shower, uint32 column)
+{
+	Node *expr = find_expr(shower, column);
+
+	if (expr != NULL)
+		return expr;
 	elog(ERROR, "no output is sorted by column %u", column);
 }
 
@@ -176,17 +197,22 @@ show_result(const Shower *shower)
 	const TbResultPlan *result = shower->result;
 	const TbWindowPass *passes = tb_result_passes(result);
 
-	if (result->passes.count > 0)
+	if (folds_distinct(shower))
+		show_keys(shower, "Folded Group Key", passes[0].first_key, passes[0].nkeys);
+	else if (result->passes.count > 0)
 	{
 		ExplainOpenGroup("Windows", "Windows", false, shower->es);
 		for (uint32 i = 0; i < result->passes.count; i++)
 			show_pass(shower, &passes[i]);
 		ExplainCloseGroup("Windows", "Windows", false, shower->es);
 	}
-	show_conditions(shower);
+	if (!folds_distinct(shower))
+		show_conditions(shower);
 	show_keys(shower, "Sort Key", result->first_key, result->nkeys);
 	show_keys(shower, "Unique Key", result->first_key, result->ndistinct);
-	if (result->limit != TB_NO_LIMIT)
+	if (result->estimates.count > 0)
+		ExplainPropertyUInteger("Likely Groups", NULL, result->limit, shower->es);
+	else if (result->limit != TB_NO_LIMIT)
 		ExplainPropertyUInteger((result->flags & TB_RESULT_WITH_TIES) ? "Limit With Ties" :
 																		"Limit",
 								NULL, result->limit, shower->es);

@@ -5,6 +5,9 @@
  *   input.c        what it is done with: rows or groups, as columns of results
  *   sort_key.c     clauses of ORDER BY, PARTITION BY and DISTINCT as keys
  *   window.c       window functions
+ *   likely_groups.c, estimate.c  groups that may be the first of an order that PostgreSQL
+ *                  computes
+ *   distinct_fold.c  groups with DISTINCT aggregates as partitions of a window
  *   kept_plan.c    PostgreSQL's plan for the same
  *   plan.c         the paths and the plan
  *   result_plan.c  the bytes that tell the engine
@@ -44,6 +47,8 @@ typedef struct TbSortPlan
 	List		 *pathkeys; /* the order in which rows are returned */
 	Path		 *kept;
 	double		  returned; /* rows, estimated */
+	bool		  likely;	/* rows that may be among the first of the order come back, and
+							 * PostgreSQL sorts them */
 } TbSortPlan;
 
 /* plan.c: called by the upper-path hook, at every step. */

@@ -21,7 +21,9 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/sort/distinct_fold.h"
 #include "pg/nodes/sort/gpu_sort.h"
+#include "pg/nodes/sort/likely_groups.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
 #include "pg/planner/planning.h"
@@ -75,6 +77,22 @@ request_input(RelOptInfo *input_rel, TbSortRequest *request)
 	return true;
 }
 
+/* The groups that have just been offered, if the engine has something to do with them. */
+static bool
+request_groups(RelOptInfo *output_rel, TbSortRequest *request)
+{
+	const CustomPath *noted = tb_noted_node_of(output_rel);
+	TbAggAnalysis	 *groups;
+
+	memset(request, 0, sizeof(*request));
+	if (noted == NULL || noted->methods == &path_methods)
+		return false;
+	groups = linitial(noted->custom_private);
+	request->groups = noted;
+	request->rel = groups->request.rel;
+	return groups->distincts != NIL;
+}
+
 /* What is to be done at the step. False: nothing. */
 static bool
 request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
@@ -82,6 +100,8 @@ request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
 {
 	switch (step)
 	{
+		case UPPERREL_GROUP_AGG:
+			return request->groups != NULL;
 		case UPPERREL_WINDOW:
 			request->windows = tb_windows_of_paths(output_rel->pathlist);
 			return request->windows != NIL;
@@ -275,9 +295,11 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 		*reason = "an aggregation without groups has one row";
 	else if (input->groups->request.sets != NIL)
 		*reason = "grouping sets are made of the groups when these have come back";
+	else if (input->groups->distincts != NIL &&
+			 (request->windows != NIL || request->distinct))
+		*reason = "aggregates with DISTINCT below window functions or DISTINCT ON";
 	else if (input->groups->distincts != NIL)
-		*reason =
-			"values of aggregates with DISTINCT are made of groups when these have come back";
+		return tb_distinct_fold_qualifies(input->groups, reason);
 	else if (input->groups->folds)
 		*reason = "PostgreSQL folds the groups when these have come back";
 	else if (tb_preagg_quals(input->groups) != NIL &&
@@ -288,12 +310,68 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 	return false;
 }
 
+static bool
+folds_distinct(const TbSortPlan *plan)
+{
+	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
+}
+
+/* The engine does all that is requested. */
+static TbResultPlan *
+make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
+{
+	TbResultBuilder *builder = tb_result_create(plan->input->ncolumns);
+	TbResultPlan	*result;
+
+	plan->returned = plan->input->rows;
+	if (folds_distinct(plan))
+	{
+		tb_distinct_fold_add(plan->input, builder);
+		plan->returned = plan->input->groups->result_groups;
+	}
+	if (!tb_windows_add(root, plan->input, plan->request.windows, builder, reason) ||
+		!check_target(root, plan, reason))
+		return NULL;
+	if (plan->request.windows == NIL && !plan->request.distinct && !plan->request.order)
+		tb_result_set_order(builder, NIL, 0);
+	else if (!plan->request.distinct && !plan->request.order)
+		keep_window_order(root, plan, builder);
+	else if (!add_order(root, plan, builder, reason))
+		return NULL;
+	result = tb_result_finish(builder);
+	if (result == NULL)
+		*reason = "sort keys or window functions are too many";
+	return result;
+}
+
+/* The engine drops groups that are surely not among the first, and PostgreSQL sorts. NULL:
+ * it cannot tell. */
+static TbResultPlan *
+make_likely_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
+{
+	const TbSortRequest *request = &plan->request;
+	uint64				 limit = rows_needed(root->parse);
+	TbResultBuilder		*builder;
+
+	if (request->groups == NULL || folds_distinct(plan) || request->windows != NIL ||
+		request->distinct || !request->order || limit == TB_NO_LIMIT || limit == 0 ||
+		root->parse->limitOption == LIMIT_OPTION_WITH_TIES)
+		return NULL;
+	builder = tb_result_create(plan->input->ncolumns);
+	if (!tb_likely_groups_add(root, plan, limit, builder, reason))
+		return NULL;
+	plan->pathkeys = NIL;
+	plan->returned = clamp_row_est(Min(plan->input->rows, (double) limit));
+	plan->likely = true;
+	return tb_result_finish(builder);
+}
+
 static TbSortPlan *
 analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 		const char **reason)
 {
-	TbSortPlan		*plan = palloc0(sizeof(TbSortPlan));
-	TbResultBuilder *builder;
+	TbSortPlan *plan = palloc0(sizeof(TbSortPlan));
+	const char *other_reason;
 
 	plan->request = *request;
 	if (request->groups != NULL)
@@ -304,22 +382,20 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 	if (plan->input == NULL ||
 		(request->groups != NULL && !check_groups(request, plan->input, reason)))
 		return NULL;
-	plan->returned = plan->input->rows;
-	builder = tb_result_create(plan->input->ncolumns);
-	if (!tb_windows_add(root, plan->input, request->windows, builder, reason) ||
-		!check_target(root, plan, reason))
-		return NULL;
-	if (!request->distinct && !request->order)
-		keep_window_order(root, plan, builder);
-	else if (!add_order(root, plan, builder, reason))
-		return NULL;
-	plan->result = tb_result_finish(builder);
-	if (plan->result == NULL)
+	plan->result = make_result(root, plan, reason);
+	/* An order without its limit, because of HAVING, is the worse of the two. */
+	if (plan->result == NULL ||
+		(plan->result->limit == TB_NO_LIMIT && request->groups != NULL))
 	{
-		*reason = "sort keys or window functions are too many";
-		return NULL;
+		TbResultPlan *likely = make_likely_result(root, plan, &other_reason);
+
+		if (likely != NULL)
+			plan->result = likely;
 	}
-	plan->kept = tb_sort_kept_path(root, output_rel, plan);
+	if (plan->result == NULL)
+		return NULL;
+	plan->kept = plan->likely ? plan->input->kept :
+								tb_sort_kept_path(root, output_rel, plan);
 	return plan;
 }
 
@@ -345,7 +421,7 @@ cost_steps(const TbSortPlan *plan)
 		cost += tb_cost_sort(rows, passes[i].nkeys, rows) +
 			tb_cost_windows(rows, values_of_pass(&passes[i]));
 	if (plan->request.order || plan->request.distinct)
-		cost += tb_cost_sort(rows, result->nkeys,
+		cost += tb_cost_sort(rows, Max(result->nkeys, result->estimates.count),
 							 result->ndistinct > 0 ? rows : plan->returned);
 	if (!enable_sort)
 		cost += disable_cost;
@@ -357,7 +433,16 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
 	Cost steps = cost_steps(plan);
 
-	if (plan->input->groups != NULL)
+	if (folds_distinct(plan))
+	{
+		/* The backend folds nothing, and gets no more groups than it returns. */
+		TbAggAnalysis groups = *plan->input->groups;
+
+		groups.folded = 0;
+		groups.distincts = NIL;
+		tb_preagg_cost(root, &groups, plan->returned, path);
+	}
+	else if (plan->input->groups != NULL)
 		tb_preagg_cost(root, plan->input->groups, plan->returned, path);
 	else
 		tb_join_cost(plan->input->stages, path);
@@ -370,13 +455,16 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 {
 	/* Of groups the kept plan returns exactly the target. The parent is the input's
 	 * relation, so that EXPLAIN knows the tables by name. */
-	uint32		flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
-	CustomPath *path = tb_offer_make_path(plan->input->rel,
-										  root->upper_targets[UPPERREL_DISTINCT],
-										  plan->returned, flags,
-										  lcons(plan->kept,
-												tb_stage_sources(plan->input->stages)),
-										  plan, &path_methods);
+	uint32 flags = plan->input->groups != NULL ? 0 : CUSTOMPATH_SUPPORT_PROJECTION;
+	bool   groups_only = plan->request.windows == NIL && !plan->request.distinct &&
+		!plan->request.order;
+	CustomPath
+		*path = tb_offer_make_path(plan->input->rel,
+								   root->upper_targets[groups_only ? UPPERREL_GROUP_AGG :
+																	 UPPERREL_DISTINCT],
+								   plan->returned, flags,
+								   lcons(plan->kept, tb_stage_sources(plan->input->stages)),
+								   plan, &path_methods);
 
 	path->path.pathkeys = plan->pathkeys;
 	cost_path(root, plan, &path->path);
@@ -438,9 +526,10 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 static const char *
 part_of(PlannerInfo *root, UpperRelationKind step, const RelOptInfo *rel)
 {
-	const char *what = step == UPPERREL_WINDOW ? "window functions over" :
-		step == UPPERREL_DISTINCT			   ? "DISTINCT ON over" :
-												 "ORDER BY over";
+	const char *what = step == UPPERREL_GROUP_AGG ? "aggregation of" :
+		step == UPPERREL_WINDOW					  ? "window functions over" :
+		step == UPPERREL_DISTINCT				  ? "DISTINCT ON over" :
+													"ORDER BY over";
 
 	if (rel->reloptkind == RELOPT_BASEREL)
 		return tb_planning_part(what, planner_rt_fetch(rel->relid, root)->relid);
@@ -454,12 +543,19 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 	TbSortPlan *plan = linitial(path->custom_private);
 	Path	   *offered = &path->path;
 
-	tb_noted_nodes_note(output_rel, path);
+	if (plan->likely)
+		offered = (Path *) create_sort_path(root, output_rel, offered, root->sort_pathkeys,
+											root->limit_tuples);
+	else
+		tb_noted_nodes_note(output_rel, path);
 	/* The step may have a projection above. */
 	if (step == UPPERREL_ORDERED &&
 		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
+	/* The fold was offered at the step below, and it is one node that may be lost. */
+	if (folds_distinct(plan) && plan->request.order)
+		part = NULL;
 	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,
 				  tb_stage_relids(plan->input->stages));
 }
@@ -472,14 +568,17 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 	const char	 *part;
 	CustomPath	 *path;
 
-	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED)
+	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED &&
+		step != UPPERREL_GROUP_AGG)
 		return;
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
-		!request_input(input_rel, &request) ||
+		!(step == UPPERREL_GROUP_AGG ? request_groups(output_rel, &request) :
+									   request_input(input_rel, &request)) ||
 		!request_step(root, step, output_rel, &request))
 		return;
 	part = part_of(root, step, request.rel);
-	path = consider(root, output_rel, &request, part);
+	/* Groups that the engine cannot fold the backend can: no reason is noted. */
+	path = consider(root, output_rel, &request, step == UPPERREL_GROUP_AGG ? NULL : part);
 	if (path != NULL)
 		offer(root, step, output_rel, path, part);
 }

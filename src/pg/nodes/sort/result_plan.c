@@ -16,6 +16,8 @@ struct TbResultBuilder
 	List  *functions;  /* TbWindowFunction * */
 	List  *conditions; /* TbResultCondition * */
 	List  *order;	   /* TbSortKey * */
+	List  *steps;	   /* TbEstimateStep *, of the estimates */
+	List  *estimates;  /* TbEstimate * */
 	uint32 ndistinct;
 	uint64 limit;
 	bool   with_ties;
@@ -75,6 +77,19 @@ tb_result_add_condition(TbResultBuilder *builder, const TbResultCondition *condi
 }
 
 void
+tb_result_add_estimate(TbResultBuilder *builder, TbEstimateRole role, uint32 flags,
+					   List *steps)
+{
+	TbEstimate estimate = {.first_step = list_length(builder->steps),
+						   .nsteps = list_length(steps),
+						   .role = role,
+						   .flags = flags};
+
+	builder->steps = list_concat(builder->steps, steps);
+	builder->estimates = lappend(builder->estimates, copy_of(&estimate, sizeof(estimate)));
+}
+
+void
 tb_result_set_order(TbResultBuilder *builder, List *keys, uint32 ndistinct)
 {
 	builder->order = keys;
@@ -124,7 +139,9 @@ tb_result_finish(const TbResultBuilder *builder)
 	if (list_length(keys) > TB_MAX_SORT_KEYS ||
 		list_length(builder->passes) > TB_MAX_WINDOW_PASSES ||
 		list_length(builder->functions) > TB_MAX_WINDOW_FUNCTIONS ||
-		list_length(builder->conditions) > TB_MAX_RESULT_CONDITIONS)
+		list_length(builder->conditions) > TB_MAX_RESULT_CONDITIONS ||
+		list_length(builder->steps) > TB_MAX_ESTIMATE_STEPS ||
+		list_length(builder->estimates) > TB_MAX_ESTIMATES)
 		return NULL;
 	header.magic = TB_RESULT_MAGIC;
 	header.version = TB_RESULT_VERSION;
@@ -138,6 +155,8 @@ tb_result_finish(const TbResultBuilder *builder)
 	header.passes = reserve(&total, builder->passes, sizeof(TbWindowPass));
 	header.functions = reserve(&total, builder->functions, sizeof(TbWindowFunction));
 	header.conditions = reserve(&total, builder->conditions, sizeof(TbResultCondition));
+	header.steps = reserve(&total, builder->steps, sizeof(TbEstimateStep));
+	header.estimates = reserve(&total, builder->estimates, sizeof(TbEstimate));
 	header.total_size = total;
 
 	plan = palloc0(total);
@@ -146,6 +165,8 @@ tb_result_finish(const TbResultBuilder *builder)
 	write_section(plan, plan->passes, builder->passes, sizeof(TbWindowPass));
 	write_section(plan, plan->functions, builder->functions, sizeof(TbWindowFunction));
 	write_section(plan, plan->conditions, builder->conditions, sizeof(TbResultCondition));
+	write_section(plan, plan->steps, builder->steps, sizeof(TbEstimateStep));
+	write_section(plan, plan->estimates, builder->estimates, sizeof(TbEstimate));
 	return plan;
 }
 

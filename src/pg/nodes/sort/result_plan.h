@@ -34,6 +34,10 @@ extern uint32 tb_result_add_function(TbResultBuilder		*builder,
 extern void tb_result_add_condition(TbResultBuilder			*builder,
 									const TbResultCondition *condition);
 
+/* What PostgreSQL computes of a row; steps: TbEstimateStep *. Instead of all the others. */
+extern void tb_result_add_estimate(TbResultBuilder *builder, TbEstimateRole role,
+								   uint32 flags, List *steps);
+
 /* The final order. */
 extern void tb_result_set_order(TbResultBuilder *builder, List *keys, uint32 ndistinct);
 extern void tb_result_set_limit(TbResultBuilder *builder, uint64 limit, bool with_ties);

@@ -19,9 +19,9 @@
 #include "pg/planner/expression/collation_order.h"
 #include "pg/convert/type_map.h"
 
-static bool
-check_operator(const SortGroupClause *clause, Expr *expr, uint32 *flags,
-			   const char **reason)
+bool
+tb_sort_key_flags(const SortGroupClause *clause, Expr *expr, uint32 *flags,
+				  const char **reason)
 {
 	TypeCacheEntry *type = lookup_type_cache(exprType((Node *) expr),
 											 TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
@@ -98,7 +98,7 @@ tb_sort_keys_add(PlannerInfo *root, const TbSortInput *input, List *clauses, boo
 										  root->processed_tlist) == NIL)
 			continue;
 		output = find_output(input, expr, reason);
-		if (output == NULL || !check_operator(clause, expr, &flags, reason) ||
+		if (output == NULL || !tb_sort_key_flags(clause, expr, &flags, reason) ||
 			!check_collation(expr, output, order, reason))
 			return false;
 		if (is_key(*keys, output->first))

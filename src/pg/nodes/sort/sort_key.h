@@ -18,4 +18,8 @@
 extern bool tb_sort_keys_add(PlannerInfo *root, const TbSortInput *input, List *clauses,
 							 bool order, List **keys, const char **reason);
 
+/* Of one: TB_SORT_*. False, with *reason, if its operator is not the type's usual one. */
+extern bool tb_sort_key_flags(const SortGroupClause *clause, Expr *expr, uint32 *flags,
+							  const char **reason);
+
 #endif
