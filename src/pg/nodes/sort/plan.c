@@ -21,6 +21,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
@@ -460,6 +461,7 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 		root->upper_targets[UPPERREL_ORDERED] != path->path.pathtarget)
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
+	tb_plan_rivals_bound(root, output_rel, plan->input->stages, offered);
 	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,
 				  tb_stage_relids(plan->input->stages));
 }
@@ -476,7 +478,8 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 		return;
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		!request_input(input_rel, &request) ||
-		!request_step(root, step, output_rel, &request))
+		!request_step(root, step, output_rel, &request) ||
+		!tb_plan_rivals_leave_room(root, output_rel, request.rel))
 		return;
 	part = part_of(root, step, request.rel);
 	path = consider(root, output_rel, &request, part);
