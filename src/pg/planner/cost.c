@@ -72,6 +72,11 @@
  * the next server, and most shapes come again. */
 #define COMPILATION_SHARE 0.25
 
+/* A node that will take less than that part of PostgreSQL's time once its columns are
+ * cached and its code is known, may take so much longer now. */
+#define PROMISING 0.5
+#define ADVANCE 1.1
+
 /* Each process of a parallel scan runs a query for so many shares of the table. */
 #define SHARES_OF_PROCESS 3
 
@@ -84,6 +89,11 @@
 
 /* to_char, md5, PL/pgSQL; regular expressions take up to 25. */
 #define FUNCTION_US 2.0
+
+/* Planning a node, each table that it reads: of one that is not taken in the end it is time
+ * lost, so what a node may gain must be worth several. */
+#define PLANNED_TABLE_US 15.0
+#define WORTH_PLANNINGS 4
 
 /* Sorting, a row and a doubling of the rows that are kept: the first key; each further
  * one. Of the first few rows of many most cost one comparison. A window function's
@@ -376,6 +386,25 @@ tb_cost_least(bool cached)
 	return (STARTUP_US + (cached ? STARTUP_US : COMPILE_SHARE_US)) / US_PER_UNIT;
 }
 
+/* A GPU decodes in less than the host's threads, so it is only reading that is certain. */
+double
+tb_cost_least_us(const TbLeastWork *work, bool later)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			 threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
+	double		 us = STARTUP_US + STAGE_US * Max(work->tables - 1, 0) +
+		work->tables * PLANNED_TABLE_US * WORTH_PLANNINGS +
+		work->returned * RETURNED_ROW_US;
+
+	if (later)
+		return us;
+	us += work->pages * Max(DIRECT_PAGE_US / threads, CONFIRMED_PAGE_US);
+	if (count <= 1)
+		us += work->rows * (DECODE_ROW_NS + DECODE_COLUMN_NS) / 1000.0 / threads;
+	return us;
+}
+
 Cost
 tb_cost_wanted_pages(TbWork *work)
 {
@@ -411,6 +440,22 @@ tb_cost_scan_us(const TbWork *scanned, double processes, bool later)
 	us += tb_cost_wanted_pages(&work) * US_PER_UNIT / processes;
 	return us + cheapest_device(&work, &index, &ndevices) +
 		work.passing * RETURNED_ROW_US / processes;
+}
+
+double
+tb_cost_kept_compilation_us(const TbWork *work, bool builds, bool later)
+{
+	double charged = compile_us(&work->program);
+
+	if (!builds)
+		charged = Max(charged - work->paid_us, 0);
+	return charged * (later ? 1 : 1 - COMPILATION_SHARE);
+}
+
+double
+tb_cost_weighed_us(double now, double later, double rival_us)
+{
+	return later < rival_us * PROMISING ? Max(later, now / ADVANCE) : now;
 }
 
 Cost

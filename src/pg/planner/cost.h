@@ -46,6 +46,20 @@ extern double tb_cost_cached(Oid relid, const TbProgramCost *program);
 extern Cost tb_cost_run(const TbWork *work);
 extern Cost tb_cost_startup(const TbWork *work);
 
+/* What is known of a node before it is planned: how many tables it reads, the pages and
+ * rows of those that it cannot leave out, and the rows that it returns as tuples. */
+typedef struct TbLeastWork
+{
+	int	   tables;
+	double pages;
+	double rows;
+	double returned;
+} TbLeastWork;
+
+/* Microseconds that it takes at least, planning included; `later`: with all columns cached.
+ */
+extern double tb_cost_least_us(const TbLeastWork *work, bool later);
+
 /* What no program over a table can cost less than. */
 extern Cost tb_cost_least(bool cached);
 
@@ -78,6 +92,17 @@ extern Cost tb_cost_wanted_pages(TbWork *work);
  * `later`: when its columns are cached as far as they can be, and its code is known.
  */
 extern double tb_cost_scan_us(const TbWork *work, double processes, bool later);
+
+/* What the cost of a program (a BUILD, or a node's last one) has too much of a compilation
+ * when times are compared: a part of it, or with `later`, when its code is known, all. */
+extern double tb_cost_kept_compilation_us(const TbWork *work, bool builds, bool later);
+
+/*
+ * What a node takes, to be compared with PostgreSQL's `rival_us`: the time `now`, or less
+ * where it will be much faster than that `later`, when columns are cached and code is
+ * known. Else they never would be.
+ */
+extern double tb_cost_weighed_us(double now, double later, double rival_us);
 
 /* Threads of the service on the host, one for each processor that it may use. */
 extern int tb_cost_processors(void);

@@ -185,19 +185,36 @@ clause_ns(PlannerInfo *root, const RestrictInfo *filter)
 }
 
 static AttrNumber
+last_of(const Bitmapset *attributes)
+{
+	AttrNumber last = 0;
+	int		   member = -1;
+
+	while ((member = bms_next_member(attributes, member)) >= 0)
+		last = Max(last, member + FirstLowInvalidHeapAttributeNumber);
+	return last;
+}
+
+static AttrNumber
 last_attribute(const RelOptInfo *rel, List *filters)
 {
 	Bitmapset *attributes = NULL;
-	AttrNumber last = 0;
 	ListCell  *lc;
-	int		   member = -1;
 
 	foreach(lc, filters)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid,
 					   &attributes);
-	while ((member = bms_next_member(attributes, member)) >= 0)
-		last = Max(last, member + FirstLowInvalidHeapAttributeNumber);
-	return last;
+	return last_of(attributes);
+}
+
+double
+tb_plain_columns_us(PlannerInfo *root, RelOptInfo *rel)
+{
+	Bitmapset *attributes = NULL;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attributes);
+	return Max(last_of(attributes) - last_attribute(rel, rel->baserestrictinfo), 0) *
+		ATTRIBUTE_NS / 1000.0;
 }
 
 double

@@ -27,6 +27,7 @@
 #include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/plain_scan.h"
@@ -409,6 +410,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 				   RelOptInfo *output_rel, void *extra, bool quietly)
 {
 	TbAggRequest request;
+	List		*stages;
 	const char	*what = step == UPPERREL_DISTINCT ? "DISTINCT over" : "aggregation of";
 	const char	*part;
 	CustomPath	*path;
@@ -416,7 +418,8 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	if (!quietly)
 		note_other_input(root, what, input_rel);
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
-		!make_request(root, step, input_rel, output_rel, extra, &request))
+		!make_request(root, step, input_rel, output_rel, extra, &request) ||
+		!tb_plan_rivals_leave_room(root, output_rel, input_rel))
 		return false;
 	if (input_rel->reloptkind == RELOPT_BASEREL)
 		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
@@ -425,13 +428,14 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	path = tb_preagg_make_path(root, output_rel, &request, quietly ? NULL : part);
 	if (path == NULL)
 		return false;
+	stages = ((TbAggAnalysis *) linitial(path->custom_private))->stages;
 	tb_noted_nodes_note(output_rel, path);
 	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
 		return false;
+	tb_plan_rivals_bound(root, output_rel, stages, &path->path);
 	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
-				  tb_stage_relids(
-					  ((TbAggAnalysis *) linitial(path->custom_private))->stages));
+				  tb_stage_relids(stages));
 	return true;
 }
 

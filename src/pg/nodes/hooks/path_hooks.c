@@ -1,11 +1,13 @@
 /*
  * path_hooks.c - where the planner asks for paths.
  *
- * Owns the three path hooks; calls those found there before first. Decides
+ * Owns the three path hooks and that of the join search; calls those found there before
+ * first. Decides
  * nothing but whether planning is accelerated at all.
  */
 #include "postgres.h"
 
+#include "optimizer/geqo.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
@@ -19,6 +21,7 @@
 static set_rel_pathlist_hook_type	previous_rel_hook = NULL;
 static set_join_pathlist_hook_type	previous_join_hook = NULL;
 static create_upper_paths_hook_type previous_upper_hook = NULL;
+static join_search_hook_type		previous_search_hook = NULL;
 
 static void
 add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
@@ -36,7 +39,24 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	if (previous_join_hook)
 		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (tb_planning_enabled())
-		tb_join_add_path(root, joinrel);
+		tb_join_note_path(root, joinrel);
+}
+
+/* As PostgreSQL chooses between its two searches. */
+static RelOptInfo *
+search_joins(PlannerInfo *root, int levels, List *initial_rels)
+{
+	RelOptInfo *rel;
+
+	if (previous_search_hook)
+		rel = previous_search_hook(root, levels, initial_rels);
+	else if (enable_geqo && levels >= geqo_threshold)
+		rel = geqo(root, levels, initial_rels);
+	else
+		rel = standard_join_search(root, levels, initial_rels);
+	if (tb_planning_enabled())
+		tb_join_add_path(root, rel);
+	return rel;
 }
 
 static void
@@ -64,6 +84,8 @@ tb_path_hooks_init(void)
 	set_rel_pathlist_hook = add_rel_paths;
 	previous_join_hook = set_join_pathlist_hook;
 	set_join_pathlist_hook = add_join_paths;
+	previous_search_hook = join_search_hook;
+	join_search_hook = search_joins;
 	previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = add_upper_paths;
 }

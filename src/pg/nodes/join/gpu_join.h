@@ -16,7 +16,9 @@
 #include "pg/stage/plan_private.h"
 #include "pg/stage/run_cursor.h"
 
-/* plan.c: called by the join hook, for every pair of sides that makes the join. */
+/* plan.c: called by the join hook, for every pair of sides that makes the join; and when
+ * PostgreSQL has found all paths of the last one. */
+extern void tb_join_note_path(PlannerInfo *root, RelOptInfo *joinrel);
 extern void tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel);
 extern void tb_join_init(void);
 

@@ -1,10 +1,11 @@
 /*
  * plan.c - GpuJoin: the path for the whole join of a query level, and the plan.
  *
- * The join hook runs once for each pair of relations that may make a join, so the
- * best of PostgreSQL's paths may still come: a path is offered again whenever a
- * cheaper one was noted. That one is read as a tree, and is the kept plan as well:
- * the path's only custom_path, run only if the device gives up.
+ * The join hook runs once for each pair of relations that may make a join, and the best
+ * of PostgreSQL's paths may come last: they are only noted then. A path is offered when the
+ * search for joins has ended, since PostgreSQL drops a path that costs more than one of
+ * ours, though it may be faster. The cheapest that was noted is read as a tree, and is the
+ * kept plan as well: the path's only custom_path, run only if the device gives up.
  */
 #include "postgres.h"
 
@@ -16,6 +17,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/offer/plan_rivals.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
@@ -93,28 +95,37 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 }
 
 void
-tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
+tb_join_note_path(PlannerInfo *root, RelOptInfo *joinrel)
 {
-	const char *part;
-	CustomPath *path;
-	bool		cheaper;
-
 	if (joinrel->reloptkind != RELOPT_JOINREL || root->join_rel_level == NULL)
 		return;
 	/* What costs so little is not gathered from workers either: a larger join's
 	 * plan keeps it as it is, and needs no note of it. */
-	if (!tb_planning_may_win(root, joinrel, joinrel->pathlist))
-		return;
-	cheaper = tb_serial_paths_note(root, joinrel);
-	if (!bms_equal(joinrel->relids, root->all_baserels) ||
-		tb_serial_path_of(joinrel) == NULL || !(cheaper || tb_guc_debug_force_offload))
+	if (tb_planning_may_win(root, joinrel, joinrel->pathlist))
+		tb_serial_paths_note(root, joinrel);
+}
+
+void
+tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	const char *part;
+	CustomPath *path;
+	List	   *stages;
+
+	if (joinrel->reloptkind != RELOPT_JOINREL || IS_DUMMY_REL(joinrel) ||
+		!bms_equal(joinrel->relids, root->all_baserels) ||
+		tb_serial_path_of(joinrel) == NULL ||
+		!tb_planning_may_win(root, joinrel, joinrel->pathlist) ||
+		!tb_plan_rivals_leave_room(root, joinrel, joinrel))
 		return;
 	part = tb_join_part(root, "join of", joinrel->relids);
 	path = consider(root, joinrel, part);
-	if (path != NULL)
-		tb_offer_path(joinrel, &path->path, part, TB_GPU_JOIN_NAME,
-					  tb_stage_relids(
-						  ((TbProjection *) linitial(path->custom_private))->stages));
+	if (path == NULL)
+		return;
+	stages = ((TbProjection *) linitial(path->custom_private))->stages;
+	tb_plan_rivals_bound(root, joinrel, stages, &path->path);
+	tb_offer_path(joinrel, &path->path, part, TB_GPU_JOIN_NAME, tb_stage_relids(stages));
+	set_cheapest(joinrel);
 }
 
 static Plan *

@@ -15,15 +15,11 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
+#include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/plain_evaluation.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"
-
-/* A scan that will take less than that part of the rival's time once its columns are
- * cached and its code is known, may take so much longer now: else they never would be. */
-#define PROMISING 0.5
-#define ADVANCE 1.1
 
 /* So much of the rival's cost makes add_path() take another path instead, and changes
  * nothing else: costs that are 1 % apart are equal to it. */
@@ -53,16 +49,12 @@ cheapest(const List *paths)
 	return best;
 }
 
-/* Whether the table's rows are what the query returns, more or less: else it groups or
- * joins them, and workers would do that before they send any. */
+/* Whether the table's rows are what the query returns, and no join is beside it. */
 static bool
 returns_rows(const PlannerInfo *root)
 {
-	const Query *parse = root->parse;
-
-	return bms_membership(root->all_baserels) == BMS_SINGLETON && !parse->hasAggs &&
-		parse->groupClause == NIL && parse->groupingSets == NIL &&
-		parse->distinctClause == NIL && parse->limitCount == NULL;
+	return bms_membership(root->all_baserels) == BMS_SINGLETON &&
+		tb_returns_joined_rows(root);
 }
 
 static Rival
@@ -121,7 +113,7 @@ our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
 	double now = evaluation + tb_cost_scan_us(work, processes, false);
 	double later = evaluation + tb_cost_scan_us(work, processes, true);
 
-	return later < rival->us * PROMISING ? Max(later, now / ADVANCE) : now;
+	return tb_cost_weighed_us(now, later, rival->us);
 }
 
 Cost

@@ -30,6 +30,7 @@
 #include "pg/planner/join/join_shape.h"
 #include "pg/planner/join/join_tree.h"
 #include "pg/planner/join/join_unique.h"
+#include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
 #include "pg/planner/join/serial_paths.h"
 
@@ -555,8 +556,8 @@ is_guesswork(PlannerInfo *root, Relids relids)
 	return !known && pages < GUESSWORK_PAGES;
 }
 
-TbJoinTree *
-tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel, const char **reason)
+static TbJoinTree *
+read_noted(PlannerInfo *root, RelOptInfo *joinrel, const char **reason)
 {
 	Path *path = tb_serial_path_of(joinrel);
 
@@ -573,6 +574,22 @@ tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel, const char **reason)
 	return NULL;
 }
 
+TbJoinTree *
+tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel, const char **reason)
+{
+	TbReadPath *read = tb_serial_path_read(joinrel);
+
+	if (read == NULL)
+		return read_noted(root, joinrel, reason);
+	if (read->tree == NULL && read->reason == NULL)
+	{
+		read->reason = "";
+		read->tree = read_noted(root, joinrel, &read->reason);
+	}
+	*reason = read->reason;
+	return read->tree;
+}
+
 const char *
 tb_join_part(PlannerInfo *root, const char *what, Relids relids)
 {
@@ -580,6 +597,8 @@ tb_join_part(PlannerInfo *root, const char *what, Relids relids)
 	int			   rti = -1;
 	const char	  *separator = " ";
 
+	if (!tb_planning_is_recording())
+		return NULL;
 	initStringInfo(&names);
 	appendStringInfoString(&names, what);
 	while ((rti = bms_next_member(relids, rti)) >= 0)

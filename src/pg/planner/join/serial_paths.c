@@ -24,6 +24,7 @@ typedef struct NotedPath
 {
 	const RelOptInfo *rel; /* key */
 	Path			 *path;
+	TbReadPath		  read;
 } NotedPath;
 
 static TbSerialPaths noted = NULL;
@@ -64,7 +65,10 @@ find_noted(const RelOptInfo *rel, HASHACTION action)
 	}
 	entry = hash_search(noted, &rel, action, &found);
 	if (entry != NULL && !found)
+	{
 		entry->path = NULL;
+		entry->read = (TbReadPath) {0};
+	}
 	return entry;
 }
 
@@ -74,6 +78,14 @@ tb_serial_path_of(const RelOptInfo *joinrel)
 	NotedPath *entry = find_noted(joinrel, HASH_FIND);
 
 	return entry != NULL ? entry->path : NULL;
+}
+
+TbReadPath *
+tb_serial_path_read(const RelOptInfo *joinrel)
+{
+	NotedPath *entry = find_noted(joinrel, HASH_FIND);
+
+	return entry != NULL ? &entry->read : NULL;
 }
 
 static Path *serial(PlannerInfo *root, Path *path);
@@ -333,11 +345,10 @@ join_path_size(const Path *path)
 	}
 }
 
-bool
+void
 tb_serial_paths_note(PlannerInfo *root, RelOptInfo *joinrel)
 {
 	NotedPath *entry = find_noted(joinrel, HASH_ENTER);
-	bool	   cheaper = false;
 	ListCell  *lc;
 
 	foreach(lc, joinrel->pathlist)
@@ -353,7 +364,6 @@ tb_serial_paths_note(PlannerInfo *root, RelOptInfo *joinrel)
 		if (found == NULL)
 			continue;
 		entry->path = found == path ? copy_path(path, size) : found;
-		cheaper = true;
+		entry->read = (TbReadPath) {0};
 	}
-	return cheaper;
 }

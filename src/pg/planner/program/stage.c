@@ -7,8 +7,12 @@
 #include "postgres.h"
 
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 
+#include "pg/planner/plain_plan_time.h"
 #include "pg/planner/program/stage.h"
+#include "pg/settings/guc.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 
 static Cost
 cost_of_leaf_indexes(const TbStage *stage)
@@ -42,6 +46,49 @@ tb_cost_stages(List *stages)
 											tb_cost_run(&stage->info.work);
 	}
 	return cost;
+}
+
+static Cost
+cost_of_program(const TbWork *work, bool is_last)
+{
+	return is_last ? tb_cost_run(work) : tb_cost_build(work);
+}
+
+double
+tb_stages_us(PlannerInfo *root, List *stages, Cost cost, bool later)
+{
+	double	  us = (cost - tb_cost_disabled(stages)) * TB_US_PER_UNIT;
+	ListCell *lc;
+
+	foreach(lc, stages)
+	{
+		const TbStage *stage = lfirst(lc);
+		bool		   is_last = lnext(stages, lc) == NULL;
+		TbWork		   cached = stage->info.work;
+
+		if (stage->source != NULL)
+			us += tb_plain_plan_us(root, stage->source) -
+				stage->source->total_cost * TB_US_PER_UNIT;
+		us -= tb_cost_kept_compilation_us(&stage->info.work, !is_last, later);
+		if (!later || !tb_guc_enable_cache)
+			continue;
+		cached.cached = cached.all_visible;
+		us -= (cost_of_program(&stage->info.work, is_last) -
+			   cost_of_program(&cached, is_last)) *
+			TB_US_PER_UNIT;
+	}
+	return us;
+}
+
+bool
+tb_stages_stay_in_memory(List *stages)
+{
+	double	  pages = 0;
+	ListCell *lc;
+
+	foreach(lc, stages)
+		pages += ((const TbStage *) lfirst(lc))->info.work.pages;
+	return pages <= effective_cache_size;
 }
 
 List *

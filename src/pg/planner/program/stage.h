@@ -79,6 +79,14 @@ extern List *tb_stage_plans(List *stages, List *plans);
 /* Of all stages, from the start of the first until the last chunk is done. */
 extern Cost tb_cost_stages(List *stages);
 
+/* What `cost`, which contains that of the stages, is in microseconds: without what the user
+ * has disabled, and with a part of each compilation, since code is kept. `later`: once all
+ * that can be is cached, and all code is known. */
+extern double tb_stages_us(PlannerInfo *root, List *stages, Cost cost, bool later);
+
+/* Whether all that the stages read stays in memory, as far as PostgreSQL knows. */
+extern bool tb_stages_stay_in_memory(List *stages);
+
 /* Added for what the stages do and the user has disabled: sequential scans, joins
  * by hashing or by trying all rows. */
 extern Cost tb_cost_disabled(List *stages);
