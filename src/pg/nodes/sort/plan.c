@@ -436,11 +436,11 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 
 	if (folds_distinct(plan))
 	{
-		/* The backend folds nothing, and gets no more groups than it returns. */
+		/* The backend folds nothing. That others pass to the engine's pass costs about what
+		 * passing them to the backend does. */
 		TbAggAnalysis groups = *plan->input->groups;
 
 		groups.folded = 0;
-		groups.distincts = NIL;
 		tb_preagg_cost(root, &groups, plan->returned, path);
 	}
 	else if (plan->input->groups != NULL)
