@@ -93,6 +93,7 @@ PARTS = {
     "pg.nodes": ("src/pg/nodes", ABOVE),
     "pg.nodes.hooks": ("src/pg/nodes/hooks", ABOVE),
     "pg.fdw": ("src/pg/fdw", ABOVE),
+    "pg.export": ("src/pg/export", ABOVE),
     "pg.views": ("src/pg/views", ABOVE),
     "pg.supervisor": ("src/pg/supervisor", "tables contract catalog pg.settings pg.shmem pg.bridge pg.cache"),
     "pg": ("src/pg", ABOVE),

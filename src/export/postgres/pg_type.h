@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "export/postgres/connection.h"
-
 namespace turbine::exporting {
 
 enum class PgKind {
@@ -47,8 +45,8 @@ struct PgType {
   bool numeric_form(int& precision, int& scale) const;
 };
 
-/* Looks a type up in the catalog, domains as what they are domains over. */
-PgType look_up_type(PgConnection& connection, uint32_t oid, int32_t modifier);
+/* Of a type that we know by its object id; kOther: of none. */
+PgKind kind_of(uint32_t oid);
 
 /* Whether no part of it is kOther. */
 bool is_readable(const PgType& type);

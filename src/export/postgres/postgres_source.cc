@@ -12,6 +12,7 @@
 
 #include "export/export_error.h"
 #include "export/postgres/copy_rows.h"
+#include "export/postgres/type_catalog.h"
 
 namespace turbine::exporting {
 namespace {

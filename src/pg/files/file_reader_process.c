@@ -13,7 +13,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,14 +25,12 @@
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
 
+#include "pg/files/child_program.h"
 #include "pg/files/file_reader_process.h"
 #include "pg/settings/guc.h"
 
-extern char **environ;
-
 #define PIPE_BYTES (1024 * 1024)
 #define FDS_OF_READER 2
-#define EXIT_NOT_STARTED 127
 
 struct TbFileReader
 {
@@ -118,46 +115,15 @@ release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, voi
 	}
 }
 
-/* Starts the program with these as standard input and output; an error number or 0. */
 static int
 spawn_reader(int socket, int pipe, pid_t *pid)
 {
-	char					   path[MAXPGPATH];
-	char					   memory[32];
-	char					  *argv[] = {"turbine-file-reader", "--memory", memory, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t		   attributes;
-	sigset_t				   signals;
-	int						   error;
+	char  memory[32];
+	char *arguments[] = {"--memory", memory, NULL};
 
-	snprintf(path, sizeof(path), "%s/pg_turbine/turbine-file-reader", pkglib_path);
 	snprintf(memory, sizeof(memory), INT64_FORMAT,
 			 (int64) tb_guc_file_reader_memory * 1024 * 1024);
-
-	error = posix_spawn_file_actions_init(&actions);
-	if (error != 0)
-		return error;
-	error = posix_spawnattr_init(&attributes);
-	if (error != 0)
-	{
-		posix_spawn_file_actions_destroy(&actions);
-		return error;
-	}
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes,
-							 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-								 POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, pipe, STDOUT_FILENO);
-	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
+	return tb_spawn_program("turbine-file-reader", arguments, socket, pipe, pid);
 }
 
 /* Starts a process and fills in its end of socket and pipe; an error number or 0. */
@@ -296,7 +262,7 @@ raise_ended(TbFileReader *reader)
 		ended = waitpid(reader->pid, &status, 0);
 	while (ended < 0 && errno == EINTR);
 	reader->pid = 0;
-	if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_STARTED)
+	if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == TB_EXIT_NOT_STARTED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
 				 errmsg("could not start turbine-file-reader"),

@@ -91,3 +91,14 @@ AS 'MODULE_PATHNAME', 'turbine_arrow_fdw_validator';
 CREATE FOREIGN DATA WRAPPER arrow_fdw
 HANDLER turbine.arrow_fdw_handler VALIDATOR turbine.arrow_fdw_validator;
 CREATE SERVER arrow_fdw FOREIGN DATA WRAPPER arrow_fdw;
+
+-- A query's rows as a file of the server, in whole or not at all; their number. For roles that may write such
+-- files; docs/arrow_fdw.md.
+CREATE FUNCTION turbine.to_arrow(query text, path text, compression text DEFAULT 'none', statistics boolean DEFAULT true)
+RETURNS bigint
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_to_arrow';
+CREATE FUNCTION turbine.to_parquet(query text, path text, compression text DEFAULT 'zstd')
+RETURNS bigint
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_to_parquet';

@@ -1,0 +1,145 @@
+/*
+ * backend_source.cc - see backend_source.h; include/turbine/file_writer.h has the format.
+ *
+ * Owns the block of rows that was read last. Must never take a pipe that ends early for the end of the rows.
+ */
+#include "export/backend/backend_source.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "export/postgres/binary_reader.h"
+#include "export/postgres/decoders.h"
+#include "turbine/file_writer.h"
+
+namespace turbine::exporting {
+namespace {
+
+constexpr uint32_t kMostTextBytes = 1 << 20;
+constexpr uint32_t kMostColumns = 1 << 16;
+
+[[noreturn]] void damaged() { throw ExportError(ExitCode::kServer, "the backend's request is damaged"); }
+
+void read_all(int input, void* to, size_t size) {
+  auto* place = static_cast<char*>(to);
+  while (size > 0) {
+    const ssize_t n = read(input, place, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw ExportError(ExitCode::kConnection, "the backend is gone");
+    place += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+class BlockRows final : public RowSource {
+ public:
+  BlockRows(int input, size_t columns, int64_t& rows) : input_(input), columns_(columns), rows_(rows) {}
+
+  bool next(std::vector<FieldBytes>& fields) override {
+    fields.resize(columns_);
+    if (place_ == block_.size() && !next_block()) return false;
+    const char* const end = block_.data() + block_.size();
+    const char* place = block_.data() + place_;
+    for (FieldBytes& field : fields) {
+      if (end - place < 4) damaged();
+      field.length = big_endian<int32_t>(place);
+      field.data = place += 4;
+      if (field.length > end - place) damaged();
+      if (field.length > 0) place += field.length;
+    }
+    place_ = static_cast<size_t>(place - block_.data());
+    rows_++;
+    return true;
+  }
+
+ private:
+  bool next_block() {
+    uint32_t length;
+    read_all(input_, &length, sizeof length);
+    if (length == 0) return false;
+    block_.resize(length);
+    read_all(input_, block_.data(), length);
+    place_ = 0;
+    return true;
+  }
+
+  const int input_;
+  const size_t columns_;
+  int64_t& rows_;
+  std::vector<char> block_;
+  size_t place_ = 0;
+};
+
+arrow::Compression::type compression_of(const std::string& name, bool parquet) {
+  if (name == "none") return arrow::Compression::UNCOMPRESSED;
+  if (name == "zstd") return arrow::Compression::ZSTD;
+  if (name == "snappy") return arrow::Compression::SNAPPY;
+  if (name == "lz4") return parquet ? arrow::Compression::LZ4 : arrow::Compression::LZ4_FRAME;
+  damaged();
+}
+
+}  // namespace
+
+uint32_t BackendSource::read_number() {
+  uint32_t number;
+  read_all(input_, &number, sizeof number);
+  return number;
+}
+
+std::string BackendSource::read_text() {
+  const uint32_t length = read_number();
+  if (length > kMostTextBytes) damaged();
+  std::string text(length, 0);
+  read_all(input_, text.data(), length);
+  return text;
+}
+
+/* Types that the file has no form for are read as texts: the backend has sent these. */
+PgType BackendSource::read_type(bool parquet) {
+  PgType type;
+  type.oid = read_number();
+  type.modifier = static_cast<int32_t>(read_number());
+  const uint32_t element = read_number();
+  type.kind = kind_of(type.oid);
+  if (element != 0) {
+    PgType part;
+    part.oid = element;
+    part.modifier = type.modifier;
+    part.kind = kind_of(element);
+    type.kind = PgKind::kArray;
+    type.parts.push_back(part);
+  }
+  if (type.oid == 0) type.kind = PgKind::kText;
+  if (!is_readable(type) || (parquet && contains(type, PgKind::kInterval))) damaged();
+  return type;
+}
+
+BackendSource::BackendSource(int input, Options& options) : input_(input) {
+  if (read_number() != TB_WRITER_MAGIC) damaged();
+  const uint32_t flags = read_number();
+  options.output = read_text();
+  options.parquet = flags & TB_WRITER_PARQUET;
+  options.statistics = flags & TB_WRITER_STATISTICS;
+  options.compression = compression_of(read_text(), options.parquet);
+  check_utf8_ = flags & TB_WRITER_SQL_ASCII;
+  const uint32_t count = read_number();
+  if (count == 0 || count > kMostColumns) damaged();
+  for (uint32_t i = 0; i < count; i++) {
+    names_.push_back(read_text());
+    types_.push_back(read_type(options.parquet));
+  }
+}
+
+ColumnDecoders BackendSource::make_decoders() const {
+  const DecoderOptions options{InvalidValue::kError, NumericAs::kText, EnumAs::kText, check_utf8_};
+  ColumnDecoders decoders;
+  for (const PgType& type : types_) decoders.push_back(make_decoder(type, options));
+  return decoders;
+}
+
+std::unique_ptr<RowSource> BackendSource::open(int) {
+  return std::make_unique<BlockRows>(input_, names_.size(), rows_);
+}
+
+}  // namespace turbine::exporting

@@ -1,0 +1,58 @@
+/*
+ * main.cc - turbine-file-writer: makes a file of the rows that a backend sends.
+ *
+ * Started by src/pg/export/. What is wrong goes back as an answer; standard error is the server's log.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "export/backend/backend_source.h"
+#include "export/export_run.h"
+#include "turbine/file_writer.h"
+
+using namespace turbine::exporting;
+
+namespace {
+
+void write_all(const void* from, size_t size) {
+  const auto* place = static_cast<const char*>(from);
+  while (size > 0) {
+    const ssize_t n = write(STDOUT_FILENO, place, size);
+    if (n <= 0) return;  // nobody waits for it
+    place += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+int answer(TbWriterResult result, const std::string& message, int64_t rows, int64_t bytes) {
+  const TbWriterAnswer head{result, static_cast<uint32_t>(message.size()), rows, bytes};
+  write_all(&head, sizeof head);
+  write_all(message.data(), message.size());
+  return result == TB_WRITER_DONE ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+  signal(SIGPIPE, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // whose handler removes what is there of the file
+  choose_allocator();
+  try {
+    Options options;
+    BackendSource source(STDIN_FILENO, options);
+    run_export(source, options);
+    struct stat status{};
+    (void)stat(options.output.c_str(), &status);
+    return answer(TB_WRITER_DONE, "", source.rows(), status.st_size);
+  } catch (const ExportError& error) {
+    return answer(error.code() == ExitCode::kValue ? TB_WRITER_BAD_VALUE : TB_WRITER_BAD_FILE, error.what(), 0, 0);
+  } catch (const std::exception& error) {
+    return answer(TB_WRITER_BAD_FILE, error.what(), 0, 0);
+  }
+}

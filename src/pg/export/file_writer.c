@@ -1,0 +1,427 @@
+/*
+ * file_writer.c - see file_writer.h; include/turbine/file_writer.h has what is said to the
+ * process.
+ *
+ * Owns the process and both pipes. Rows gather in blocks of 256 kB. Every wait ends at an
+ * interrupt. A process that has answered before the rows' end has met an error: the answer
+ * says which.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
+#endif
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+#include "turbine/file_writer.h"
+
+#include "pg/export/file_writer.h"
+#include "pg/files/child_program.h"
+
+#define BLOCK_BYTES (256 * 1024)
+#define PIPE_BYTES (1024 * 1024)
+#define PIPES 2
+
+typedef struct WrittenColumn
+{
+	Oid		 type;	  /* whose send function; 0: texts, by the output function */
+	int32	 modifier;
+	Oid		 element; /* of an array; else 0 */
+	FmgrInfo function;
+} WrittenColumn;
+
+struct TbFileWriter
+{
+	pid_t		   pid; /* 0: none */
+	int			   input;
+	int			   output;
+	int			   nexternal; /* descriptors that fd.c counts */
+	int			   ncolumns;
+	WrittenColumn *columns;
+	StringInfoData block; /* rows, behind room for their length */
+	MemoryContext  row;	  /* values of one row as they are sent */
+};
+
+/* Types whose binary form the program reads; all fixed object ids. */
+static bool
+is_sent_in_binary(Oid type, bool parquet)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case BYTEAOID:
+		case NAMEOID:
+		case INT8OID:
+		case INT2OID:
+		case INT4OID:
+		case TEXTOID:
+		case OIDOID:
+		case JSONOID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case BPCHAROID:
+		case VARCHAROID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case NUMERICOID:
+		case UUIDOID:
+		case JSONBOID:
+			return true;
+		case INTERVALOID: /* libparquet writes none */
+			return !parquet;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_text(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID ||
+		type == JSONOID;
+}
+
+static void
+describe_column(Form_pg_attribute att, bool parquet, WrittenColumn *column)
+{
+	int32 modifier = att->atttypmod;
+	Oid	  type = getBaseTypeAndTypmod(att->atttypid, &modifier);
+	Oid	  element = get_element_type(type);
+	Oid	  function;
+	bool  is_varlena;
+
+	/* Texts inside arrays would be in the server's encoding. */
+	if (OidIsValid(element) &&
+		(!is_sent_in_binary(element, parquet) ||
+		 (is_text(element) && GetDatabaseEncoding() != PG_UTF8)))
+		element = type = InvalidOid;
+	else if (!OidIsValid(element) && !is_sent_in_binary(type, parquet))
+		type = InvalidOid;
+	/* Texts are sent as they are, in UTF-8, which send functions do not promise. */
+	if (OidIsValid(type) && !OidIsValid(element) && is_text(type))
+		type = InvalidOid;
+	column->type = type;
+	column->modifier = OidIsValid(type) ? modifier : -1;
+	column->element = element;
+	if (OidIsValid(type))
+		getTypeBinaryOutputInfo(att->atttypid, &function, &is_varlena);
+	else
+		getTypeOutputInfo(att->atttypid, &function, &is_varlena);
+	fmgr_info(function, &column->function);
+}
+
+static void
+append_number(StringInfo to, uint32 number)
+{
+	appendBinaryStringInfo(to, (const char *) &number, sizeof(number));
+}
+
+static void
+append_text(StringInfo to, const char *text)
+{
+	char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
+
+	append_number(to, strlen(utf8));
+	appendStringInfoString(to, utf8);
+}
+
+static void
+wait_for(int fd, int event)
+{
+	int happened = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
+									 fd, -1, PG_WAIT_EXTENSION);
+
+	if (happened & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Raises what the program says has happened. */
+static void
+raise_answer(const TbWriterAnswer *answer, const char *message)
+{
+	if (answer->result == TB_WRITER_BAD_VALUE)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("a row has no place in the file"), errdetail("%s", message)));
+	ereport(ERROR,
+			(errcode(ERRCODE_IO_ERROR), errmsg("could not write the file"),
+			 errdetail("%s", message)));
+}
+
+/* So many bytes of the answer; an error if the program ends before. */
+static void
+receive(TbFileWriter *writer, void *to, size_t size)
+{
+	char *place = to;
+
+	while (size > 0)
+	{
+		ssize_t n = read(writer->output, place, size);
+
+		if (n > 0)
+		{
+			place += n;
+			size -= n;
+		}
+		else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			wait_for(writer->output, WL_SOCKET_READABLE);
+		else if (n == 0 || errno != EINTR)
+			ereport(ERROR,
+					(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+					 errmsg("turbine-file-writer ended unexpectedly"),
+					 errhint("It, and the libraries it needs, are in "
+							 "\"%s/pg_turbine\".",
+							 pkglib_path)));
+	}
+}
+
+static TbWriterAnswer
+receive_answer(TbFileWriter *writer)
+{
+	TbWriterAnswer answer;
+	char		  *message;
+
+	receive(writer, &answer, sizeof(answer));
+	if (answer.message_length > MaxAllocSize - 1)
+		elog(ERROR, "turbine-file-writer answers out of bounds");
+	message = palloc0(answer.message_length + 1);
+	receive(writer, message, answer.message_length);
+	if (answer.result != TB_WRITER_DONE)
+		raise_answer(&answer, message);
+	return answer;
+}
+
+static void
+send_bytes(TbFileWriter *writer, const char *from, size_t size)
+{
+	while (size > 0)
+	{
+		ssize_t n = write(writer->input, from, size);
+
+		if (n >= 0)
+		{
+			from += n;
+			size -= n;
+		}
+		else if (errno == EAGAIN || errno == EWOULDBLOCK)
+			wait_for(writer->input, WL_SOCKET_WRITEABLE);
+		else if (errno != EINTR)
+		{
+			/* It reads no more: it has said why. */
+			(void) receive_answer(writer);
+			elog(ERROR, "turbine-file-writer has stopped to read");
+		}
+	}
+}
+
+static void
+begin_block(TbFileWriter *writer)
+{
+	resetStringInfo(&writer->block);
+	append_number(&writer->block, 0);
+}
+
+static void
+send_block(TbFileWriter *writer)
+{
+	uint32 length = writer->block.len - sizeof(uint32);
+
+	if (length > 0)
+	{
+		memcpy(writer->block.data, &length, sizeof(length));
+		send_bytes(writer, writer->block.data, writer->block.len);
+	}
+	begin_block(writer);
+}
+
+static void
+send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
+{
+	StringInfoData request;
+	uint32		   flags = 0;
+
+	if (target->parquet)
+		flags |= TB_WRITER_PARQUET;
+	if (target->statistics)
+		flags |= TB_WRITER_STATISTICS;
+	if (GetDatabaseEncoding() == PG_SQL_ASCII)
+		flags |= TB_WRITER_SQL_ASCII;
+	initStringInfo(&request);
+	append_number(&request, TB_WRITER_MAGIC);
+	append_number(&request, flags);
+	append_number(&request, strlen(target->path)); /* as the file system has it */
+	appendStringInfoString(&request, target->path);
+	append_text(&request, target->compression);
+	append_number(&request, writer->ncolumns);
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		append_text(&request, NameStr(TupleDescAttr(desc, i)->attname));
+		append_number(&request, writer->columns[i].type);
+		append_number(&request, writer->columns[i].modifier);
+		append_number(&request, writer->columns[i].element);
+	}
+	send_bytes(writer, request.data, request.len);
+	pfree(request.data);
+}
+
+static int
+start_process(TbFileWriter *writer)
+{
+	static char *const no_arguments[] = {NULL};
+	int				   down[2];
+	int				   up[2];
+	int				   error;
+
+	if (pipe2(down, O_CLOEXEC) != 0)
+		return errno;
+	if (pipe2(up, O_CLOEXEC) != 0)
+	{
+		error = errno;
+		close(down[0]);
+		close(down[1]);
+		return error;
+	}
+	error = tb_spawn_program("turbine-file-writer", no_arguments, down[0], up[1],
+							 &writer->pid);
+	close(down[0]);
+	close(up[1]);
+	writer->input = down[1];
+	writer->output = up[0];
+	fcntl(writer->input, F_SETFL, O_NONBLOCK);
+	fcntl(writer->output, F_SETFL, O_NONBLOCK);
+	(void) fcntl(writer->input, F_SETPIPE_SZ, PIPE_BYTES); /* a smaller one does, too */
+	return error;
+}
+
+TbFileWriter *
+tb_file_writer_start(const TbFileTarget *target, TupleDesc desc)
+{
+	TbFileWriter *writer = palloc0(sizeof(TbFileWriter));
+	int			  error = EMFILE;
+
+	writer->input = writer->output = -1;
+	writer->ncolumns = desc->natts;
+	writer->columns = palloc0(sizeof(WrittenColumn) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+		describe_column(TupleDescAttr(desc, i), target->parquet, &writer->columns[i]);
+	writer->row = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported row",
+										ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&writer->block);
+	begin_block(writer);
+	while (writer->nexternal < PIPES && AcquireExternalFD())
+		writer->nexternal++;
+	if (writer->nexternal == PIPES)
+		error = start_process(writer);
+	if (error != 0)
+	{
+		tb_file_writer_end(writer);
+		errno = error;
+		ereport(ERROR,
+				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+				 errmsg("could not start turbine-file-writer: %m")));
+	}
+	PG_TRY();
+	{
+		send_request(writer, target, desc);
+	}
+	PG_CATCH();
+	{
+		tb_file_writer_end(writer);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return writer;
+}
+
+/* A value as its column is sent. */
+static void
+append_value(StringInfo to, WrittenColumn *column, Datum value)
+{
+	if (OidIsValid(column->type))
+	{
+		bytea *sent = SendFunctionCall(&column->function, value);
+		int	   length = VARSIZE(sent) - VARHDRSZ;
+
+		append_number(to, pg_hton32(length));
+		appendBinaryStringInfo(to, VARDATA(sent), length);
+	}
+	else
+	{
+		char *text = OutputFunctionCall(&column->function, value);
+		char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
+		int	  length = strlen(utf8);
+
+		append_number(to, pg_hton32(length));
+		appendBinaryStringInfo(to, utf8, length);
+	}
+}
+
+void
+tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->row);
+
+	slot_getallattrs(slot);
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		if (slot->tts_isnull[i])
+			append_number(&writer->block, (uint32) -1);
+		else
+			append_value(&writer->block, &writer->columns[i], slot->tts_values[i]);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(writer->row);
+	if (writer->block.len >= BLOCK_BYTES)
+		send_block(writer);
+}
+
+int64
+tb_file_writer_finish(TbFileWriter *writer)
+{
+	static const uint32 end = 0;
+
+	send_block(writer);
+	send_bytes(writer, (const char *) &end, sizeof(end));
+	return receive_answer(writer).rows;
+}
+
+void
+tb_file_writer_end(TbFileWriter *writer)
+{
+	if (writer->input >= 0)
+		close(writer->input);
+	if (writer->output >= 0)
+		close(writer->output);
+	writer->input = writer->output = -1;
+	while (writer->nexternal > 0)
+	{
+		ReleaseExternalFD();
+		writer->nexternal--;
+	}
+	if (writer->pid > 0)
+	{
+		/* Its handler removes an unfinished file. One that is done has ended. */
+		(void) kill(writer->pid, SIGTERM);
+		while (waitpid(writer->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	writer->pid = 0;
+}

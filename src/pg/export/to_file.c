@@ -1,0 +1,166 @@
+/*
+ * to_file.c - turbine.to_arrow and turbine.to_parquet: a query's rows become a file of the
+ * server.
+ *
+ * The query runs as any other of the session, under its snapshot, accelerated where it can
+ * be; rows go to the writer as they come. As with COPY, what is written stays if the
+ * transaction is rolled back, and the file is there in whole or, after any error, as it was
+ * before.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_authid.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "tcop/dest.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+
+#include "pg/export/file_writer.h"
+
+PG_FUNCTION_INFO_V1(turbine_to_arrow);
+PG_FUNCTION_INFO_V1(turbine_to_parquet);
+
+typedef struct FileReceiver
+{
+	DestReceiver  base;
+	TbFileTarget  target;
+	MemoryContext context; /* for as long as the function runs */
+	TbFileWriter *writer;  /* once the rows' type is known */
+} FileReceiver;
+
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+	FileReceiver *receiver = (FileReceiver *) self;
+	MemoryContext old;
+
+	if (receiver->writer != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query is more than one")));
+	if (desc->natts == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the query returns no columns")));
+	old = MemoryContextSwitchTo(receiver->context);
+	receiver->writer = tb_file_writer_start(&receiver->target, desc);
+	MemoryContextSwitchTo(old);
+}
+
+static bool
+receiver_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	tb_file_writer_add(((FileReceiver *) self)->writer, slot);
+	return true;
+}
+
+static void
+receiver_nothing(DestReceiver *self)
+{
+}
+
+static void
+check_rights(const char *path)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to write a file of the server"),
+				 errdetail("Only roles with privileges of the role \"%s\" may.",
+						   "pg_write_server_files"),
+				 errhint("pg2arrow writes files on the client.")));
+	if (!is_absolute_path(path))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("path \"%s\" is not absolute", path)));
+}
+
+static void
+check_compression(const char *compression)
+{
+	if (strcmp(compression, "none") != 0 && strcmp(compression, "lz4") != 0 &&
+		strcmp(compression, "zstd") != 0 && strcmp(compression, "snappy") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized compression \"%s\"", compression),
+				 errhint("\"none\", \"lz4\", \"zstd\" and, of Parquet, \"snappy\".")));
+}
+
+/* Runs the query once, to its end. */
+static void
+run_query(const char *query, DestReceiver *receiver)
+{
+	SPIExecuteOptions options = {.read_only = false,
+								 .must_return_tuples = true,
+								 .dest = receiver};
+	int				  result;
+
+	SPI_connect();
+	result = SPI_execute_extended(query, &options);
+	if (result < 0)
+		elog(ERROR, "the query could not be run: %s", SPI_result_code_string(result));
+	SPI_finish();
+}
+
+static int64
+write_file(const char *query, const TbFileTarget *target)
+{
+	FileReceiver receiver = {
+		.base = {.receiveSlot = receiver_receive,
+				 .rStartup = receiver_startup,
+				 .rShutdown = receiver_nothing,
+				 .rDestroy = receiver_nothing,
+				 .mydest = DestNone},
+		.target = *target,
+		.context = CurrentMemoryContext,
+	};
+	/* Both change after PG_TRY. */
+	FileReceiver *volatile kept = &receiver;
+	volatile int64 rows = 0;
+
+	check_rights(target->path);
+	check_compression(target->compression);
+	PG_TRY();
+	{
+		run_query(query, &kept->base);
+		if (kept->writer == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the query returns no rows")));
+		rows = tb_file_writer_finish(kept->writer);
+	}
+	PG_FINALLY();
+	{
+		if (kept->writer != NULL)
+			tb_file_writer_end(kept->writer);
+	}
+	PG_END_TRY();
+	return rows;
+}
+
+Datum
+turbine_to_arrow(PG_FUNCTION_ARGS)
+{
+	TbFileTarget target = {.path = text_to_cstring(PG_GETARG_TEXT_PP(1)),
+						   .compression = text_to_cstring(PG_GETARG_TEXT_PP(2)),
+						   .statistics = PG_GETARG_BOOL(3)};
+
+	if (strcmp(target.compression, "snappy") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("Arrow files have no compression \"snappy\""),
+				 errhint("\"none\", \"lz4\" or \"zstd\".")));
+	PG_RETURN_INT64(write_file(text_to_cstring(PG_GETARG_TEXT_PP(0)), &target));
+}
+
+Datum
+turbine_to_parquet(PG_FUNCTION_ARGS)
+{
+	TbFileTarget target = {.path = text_to_cstring(PG_GETARG_TEXT_PP(1)),
+						   .compression = text_to_cstring(PG_GETARG_TEXT_PP(2)),
+						   .parquet = true};
+
+	PG_RETURN_INT64(write_file(text_to_cstring(PG_GETARG_TEXT_PP(0)), &target));
+}

@@ -1,0 +1,59 @@
+/*
+ * child_program.c - see child_program.h.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np */
+#endif
+#include "postgres.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+
+#include "pg/files/child_program.h"
+
+extern char **environ;
+
+#define MOST_ARGUMENTS 6
+
+int
+tb_spawn_program(const char *name, char *const *arguments, int input, int output,
+				 pid_t *pid)
+{
+	char					   path[MAXPGPATH];
+	char					  *argv[MOST_ARGUMENTS + 2] = {unconstify(char *, name)};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t		   attributes;
+	sigset_t				   signals;
+	int						   error;
+
+	for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++)
+		argv[i + 1] = arguments[i];
+	snprintf(path, sizeof(path), "%s/pg_turbine/%s", pkglib_path, name);
+	error = posix_spawn_file_actions_init(&actions);
+	if (error != 0)
+		return error;
+	error = posix_spawnattr_init(&attributes);
+	if (error != 0)
+	{
+		posix_spawn_file_actions_destroy(&actions);
+		return error;
+	}
+	sigfillset(&signals);
+	posix_spawnattr_setsigdefault(&attributes, &signals);
+	sigemptyset(&signals);
+	posix_spawnattr_setsigmask(&attributes, &signals);
+	posix_spawnattr_setpgroup(&attributes, 0);
+	posix_spawnattr_setflags(&attributes,
+							 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+								 POSIX_SPAWN_SETPGROUP);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}

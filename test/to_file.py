@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""to_file.py - turbine.to_arrow and turbine.to_parquet write what the query returns, or nothing.
+
+What was written is read by pyarrow and compared with what the server returns for the same query, and read back by
+arrow_fdw and compared by the server itself. Errors, cancelled queries and killed programs leave an older file as it was,
+and nothing beside it.
+Called by: make test-to-file, test/run_all.py, with the Python of build/python, which has pyarrow.
+"""
+
+import decimal
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import cluster  # noqa: E402
+from cache_bench import Bench  # noqa: E402
+from run_sql import FORCED, OFF  # noqa: E402
+
+DENIED, BAD_PATH, BAD_VALUE, BAD_OPTION, NO_FILE, CANCELLED, ENDED = ("42501", "42602", "22003", "22023", "58030", "57014",
+                                                                      "38000")
+# Columns that arrow_fdw reads back as the same type, by the types' names.
+COLUMNS = {
+    "boolean": "i % 3 = 0", "smallint": "i % 30000", "integer": "i * 7 - 5", "bigint": "i::bigint * 1000000007",
+    "real": "i / 8.0", "double precision": "i / 7.0", "numeric(12,2)": "i * 1.25", "numeric(30,4)": "i * 123456789012.3456",
+    "text": "'text ' || i % 100", "varchar(20)": "left(md5(i::text), i % 20)", "bytea": "decode(md5(i::text), 'hex')",
+    "date": "date '1970-01-01' + i % 30000", "time": "time '00:00' + i * interval '7 seconds'",
+    "timestamp": "timestamp '2001-02-03 04:05:06.789' + i * interval '13 minutes'",
+    "timestamptz": "timestamptz '2001-02-03 04:05:06+00' + i * interval '17 minutes'",
+    "interval": "i % 40 * interval '1 month 3 days 2 hours'", "uuid": "md5(i::text)::uuid", "int[]": "ARRAY[i, NULL, i + 1]",
+}
+ROWS = 20000
+
+
+def make(server):
+    columns = ", ".join(f"c{i} {kind}" for i, kind in enumerate(COLUMNS))
+    values = ", ".join(f"CASE WHEN i % 11 <> {i % 11} THEN ({value})::{kind} END"
+                       for i, (kind, value) in enumerate(COLUMNS.items()))
+    with server.connect(settings=OFF) as session:
+        session.query(f"CREATE TABLE t (id int, {columns}); INSERT INTO t SELECT i, {values} FROM generate_series(1, {ROWS}) i")
+        session.query("CREATE TABLE sold (id int, region text, amount numeric(12,2)); INSERT INTO sold "
+                      f"SELECT i, 'region ' || i % 7, i / 4.0 FROM generate_series(1, {ROWS}) i; "
+                      "CREATE ROLE reader LOGIN; CREATE ROLE writer LOGIN; GRANT pg_write_server_files TO writer; "
+                      "GRANT SELECT ON ALL TABLES IN SCHEMA public TO writer, reader; GRANT USAGE ON SCHEMA turbine TO writer, reader")
+        session.query("VACUUM (ANALYZE)")
+
+
+def round_trips(bench, server, folder):
+    """Every type, both formats, each compression: as pyarrow and arrow_fdw read them."""
+    definition = ", ".join(["id int"] + [f"c{i} {kind}" for i, kind in enumerate(COLUMNS)])
+    with server.connect(settings=OFF) as session:
+        for name, function, options in (
+                ("none.arrow", "to_arrow", ""), ("lz4.arrow", "to_arrow", ", 'lz4'"), ("zstd.arrow", "to_arrow", ", 'zstd', false"),
+                ("zstd.parquet", "to_parquet", ""), ("snappy.parquet", "to_parquet", ", 'snappy'"),
+                ("lz4.parquet", "to_parquet", ", 'lz4'"), ("none.parquet", "to_parquet", ", 'none'")):
+            path = folder / name
+            bench.equal(f"{name}: rows", session.value(f"SELECT turbine.{function}('SELECT * FROM t', '{path}'{options})"), str(ROWS))
+            table = pq.read_table(path) if name.endswith("parquet") else pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+            bench.equal(f"{name}: rows in pyarrow", table.num_rows, ROWS)
+            ids = [int(row[0]) for row in session.query("SELECT id FROM t")]
+            bench.equal(f"{name}: ids in pyarrow", table["id"].to_pylist(), ids)
+            prices = [row[0] and decimal.Decimal(row[0]) for row in session.query("SELECT c6 FROM t")]
+            bench.equal(f"{name}: decimals in pyarrow", table["c6"].to_pylist(), prices)
+            session.query(f"DROP FOREIGN TABLE IF EXISTS back; CREATE FOREIGN TABLE back ({definition}) "
+                          f"SERVER arrow_fdw OPTIONS (file '{path}')")
+            # Intervals come back as the same time; Parquet has them as texts.
+            found = session.value("SELECT count(*) FROM (SELECT * FROM t EXCEPT ALL SELECT * FROM back) x")
+            bench.equal(f"{name}: rows that do not come back", found, "0")
+
+
+def queries(bench, server, folder):
+    """Whatever a query is: aggregates on the device, no rows, types without a form of their own."""
+    with server.connect(settings=FORCED) as session:
+        sql = "SELECT region, count(*), sum(amount)::numeric(14,2) AS total FROM sold GROUP BY region ORDER BY region"
+        path = folder / "groups.parquet"
+        bench.equal("groups", session.value(f"SELECT turbine.to_parquet($q${sql}$q$, '{path}')"), "7")
+        written = [(row["region"], str(row["count"]), str(row["total"])) for row in pq.read_table(path).to_pylist()]
+        bench.equal("groups: rows", written, session.query(sql))
+        path = folder / "none.parquet"
+        bench.equal("no rows", session.value(f"SELECT turbine.to_parquet('SELECT * FROM t WHERE id < 0', '{path}')"), "0")
+        bench.equal("no rows: columns", pq.read_table(path).num_columns, len(COLUMNS) + 1)
+        path = folder / "other.arrow"
+        other = "SELECT inet '10.0.0.1' AS a, point '(1,2)' AS b, sum(amount) AS c FROM sold"
+        session.query(f"SELECT turbine.to_arrow($q${other}$q$, '{path}')")
+        bench.equal("texts of other types", pa.ipc.open_file(str(path)).read_all().to_pylist(),
+                    [{"a": "10.0.0.1", "b": "(1,2)", "c": session.value("SELECT sum(amount) FROM sold")}])
+        session.query("BEGIN; INSERT INTO sold VALUES (0, 'mine', 1)")
+        session.query(f"SELECT turbine.to_parquet($q$SELECT id FROM sold WHERE region = 'mine'$q$, '{path}')")
+        session.query("ROLLBACK")
+        bench.equal("its own snapshot", pq.read_table(path)["id"].to_pylist(), [0])
+
+
+def mistakes(bench, server, folder):
+    """An error, and the older file stays; nothing is left beside it."""
+    path = folder / "kept.parquet"
+    with server.connect(settings=OFF) as session:
+        session.query(f"SELECT turbine.to_parquet('SELECT 42 AS a', '{path}')")
+        for name, sql, sqlstate in (
+                ("a value without a form", f"SELECT turbine.to_parquet($q$SELECT date 'infinity' AS a$q$, '{path}')", BAD_VALUE),
+                ("an error of the query", f"SELECT turbine.to_parquet('SELECT 1 / (id - 500) FROM t', '{path}')", "22012"),
+                ("a relative path", "SELECT turbine.to_parquet('SELECT 1', 'a.parquet')", BAD_PATH),
+                ("a folder that is not there", f"SELECT turbine.to_arrow('SELECT 1', '{folder}/none/a')", NO_FILE),
+                ("an unknown compression", f"SELECT turbine.to_parquet('SELECT 1', '{path}', 'rar')", BAD_OPTION),
+                ("snappy for Arrow", f"SELECT turbine.to_arrow('SELECT 1', '{path}', 'snappy')", BAD_OPTION),
+                ("no columns", f"SELECT turbine.to_arrow('SELECT FROM t', '{path}')", BAD_OPTION),
+                ("two queries", f"SELECT turbine.to_arrow('SELECT 1; SELECT 2', '{path}')", BAD_OPTION)):
+            bench.fails(name, session, sql, sqlstate)
+            bench.equal(f"{name}: the older file", pq.read_table(path)["a"].to_pylist(), [42])
+        outcome = session.run(f"SELECT turbine.to_arrow('CREATE TABLE x ()', '{path}')")
+        bench.check("no query", None if outcome.error else "a table was made")
+    for role, sqlstate in (("reader", DENIED), ("writer", None)):
+        with server.connect(user=role) as session:
+            sql = f"SELECT turbine.to_arrow('SELECT id FROM sold', '{folder}/{role}.arrow')"
+            bench.equal(f"as {role}", session.run(sql).sqlstate, sqlstate)
+    bench.equal("files left beside", [name for name in os.listdir(folder) if name.startswith(".")], [])
+
+
+def running_writer(server):
+    """The pid of the writer that a backend has started, once there is one."""
+    for _ in range(200):
+        for pid in server.descendants():
+            try:
+                if Path(f"/proc/{pid}/comm").read_text().startswith("turbine-file-wr"):
+                    return pid
+            except OSError:
+                continue
+        time.sleep(0.05)
+    return None
+
+
+def interrupted(bench, server, folder):
+    """A cancelled query, a killed program: an error at once, no file."""
+    sql = "SELECT g, md5(g::text) AS a FROM generate_series(1, 100000000) g"
+    for name, sqlstate, end in (("cancelled", CANCELLED, None), ("killed", ENDED, signal.SIGKILL)):
+        path = folder / f"{name}.parquet"
+        with server.connect() as session, server.connect() as other:
+            backend = session.value("SELECT pg_backend_pid()")
+            outcomes = []
+            write = f"SELECT turbine.to_parquet($q${sql}$q$, '{path}')"
+            thread = threading.Thread(target=lambda: outcomes.append(session.run(write)))
+            thread.start()
+            writer = running_writer(server)
+            bench.check(f"{name}: a writer runs", None if writer else "there is none")
+            time.sleep(0.5)
+            if end is None:
+                other.query(f"SELECT pg_cancel_backend({backend})")
+            elif writer:
+                os.kill(writer, end)
+            thread.join(30)
+            bench.equal(name, [outcome.sqlstate for outcome in outcomes], [sqlstate])
+            bench.equal(f"{name}: usable afterwards", session.value("SELECT 1"), "1")
+        bench.check(f"{name}: no file", "there is one" if path.exists() else None)
+
+
+def main():
+    bench = Bench()
+    with cluster.Cluster("to-file") as server:
+        folder = server.directory / "files"
+        folder.mkdir()
+        # The server's account writes there, and we read.
+        os.chmod(folder, 0o777)
+        make(server)
+        for case in (round_trips, queries, mistakes, interrupted):
+            started = time.monotonic()
+            case(bench, server, folder)
+            print(f"  {case.__name__}: {time.monotonic() - started:.0f} s", flush=True)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
