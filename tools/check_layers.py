@@ -74,6 +74,7 @@ PARTS = {
     "export": ("src/export", ""),
     "export.postgres": ("src/export/postgres", "export"),
     "export.mysql": ("src/export/mysql", "export"),
+    "export.backend": ("src/export/backend", "contract export export.postgres"),
 
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),

@@ -19,6 +19,9 @@
 
 #include "pg/export/file_writer.h"
 
+extern PGDLLEXPORT Datum turbine_to_arrow(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum turbine_to_parquet(PG_FUNCTION_ARGS);
+
 PG_FUNCTION_INFO_V1(turbine_to_arrow);
 PG_FUNCTION_INFO_V1(turbine_to_parquet);
 

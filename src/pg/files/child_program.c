@@ -1,5 +1,7 @@
 /*
  * child_program.c - see child_program.h.
+ *
+ * Owns nothing: process and descriptors are the caller's.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np */
