@@ -26,7 +26,7 @@ SUITES += file-differential to-file c-sql c-reports pg2arrow mysql2arrow
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
-.PHONY: python-packages bench-exports
+.PHONY: python-packages bench-exports bench-files
 .PHONY: gpu-bundle install clean
 
 all: build
@@ -89,6 +89,10 @@ bench-sessions: build
 # pg2arrow beside psql's COPY.
 bench-exports: build python-packages
 	@$(BUILD)/python/bin/python bench/exports.py $(BENCH_ARGS)
+
+# The Star Schema Benchmark over Arrow and Parquet files, beside DuckDB over the same files.
+bench-files: build python-packages
+	@$(BUILD)/python/bin/python bench/files.py $(BENCH_ARGS)
 
 # A query of a cached table while another session updates it.
 bench-updates: build

@@ -276,7 +276,7 @@ BEYOND = {
                            f" FROM generate_series(1, {PAD_ROWS}) g OFFSET 0) r ON r.id = i.id GROUP BY i.few",
     "a table": "SELECT i.few, count(*), min(w.pad), max(w.pad) FROM wide w JOIN wide v ON v.id = w.id"
                " JOIN ids i ON i.id = w.id WHERE v.pad >= w.pad GROUP BY i.few",
-    "a table, rows returned": "SELECT w.id, v.pad FROM wide w JOIN wide v ON v.id = w.id WHERE w.id % 1000 = 7",
+    "a table, rows returned": "SELECT w.pad, v.pad FROM wide w JOIN wide v ON v.id = w.id WHERE (w.id + v.id) % 1000 = 14",
     "full": "SELECT count(*), count(w.id), max(v.pad), sum(v.id) FROM wide w FULL JOIN wide v ON v.id = w.id + 300000",
     "semi": "SELECT count(*), sum(w.id) FROM wide w WHERE EXISTS (SELECT 1 FROM wide v WHERE v.pad = w.pad AND v.id >= w.id)",
     "anti": "SELECT count(*) FROM wide w WHERE NOT EXISTS (SELECT 1 FROM wide v WHERE v.pad = w.pad AND v.id > w.id)",

@@ -411,11 +411,16 @@ typedef enum TbColumnFileFormat
 	TB_COLUMN_FILE_PARQUET
 } TbColumnFileFormat;
 
+#define TB_FILE_PART_CACHED \
+	0x01u /* what is read is kept, and what was kept is not read \
+		   */
 typedef struct TbFilePart
 {
 	uint32_t format;   /* TbColumnFileFormat */
 	uint32_t ncolumns; /* of the program's source */
-					   /* TbPartColumn columns[ncolumns]; the bytes that they point to */
+	uint32_t flags;
+	uint32_t reserved;
+	/* TbPartColumn columns[ncolumns]; the bytes that they point to */
 } TbFilePart;
 
 /* A column's name in the file; or a value that all rows have, which is not in the file. */

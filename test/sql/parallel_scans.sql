@@ -23,7 +23,7 @@ SET max_parallel_workers_per_gather = :workers;
 ALTER TABLE wide SET (parallel_workers = :workers);
 SELECT id, reverse(memo) FROM wide WHERE v = 17;
 -- offloaded: ParallelGpuScan
-SELECT reverse(memo) < '8', count(*), sum(v), min(id), max(reverse(memo)) FROM wide WHERE v > 50 GROUP BY 1;
+SELECT reverse(memo) < '8', count(*), sum(v), min(id), sum(length(reverse(memo))::float8) FROM wide WHERE v > 50 GROUP BY 1;
 SELECT count(*), max(reverse(memo)) FROM wide WHERE k < 3 AND memo ~ '^[0-4][a-f]';
 -- offloaded: ParallelGpuScan
 SELECT s.name, count(*), max(initcap(w.memo)) FROM wide w JOIN side s ON w.k = s.k AND reverse(s.name) <> w.memo WHERE w.v < 40 AND md5(w.memo) > '8' GROUP BY s.name;

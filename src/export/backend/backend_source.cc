@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint32_t kMostTextBytes = 1 << 20;
 constexpr uint32_t kMostColumns = 1 << 16;
+/* Of a record batch or row group: some 100,000 rows, which readers leave out or read as a whole, each on a thread. */
+constexpr int64_t kBatchBytes = 16 << 20;
 
 [[noreturn]] void damaged() { throw ExportError(ExitCode::kServer, "the backend's request is damaged"); }
 
@@ -121,6 +123,7 @@ BackendSource::BackendSource(int input, Options& options) : input_(input) {
   options.output = read_text();
   options.parquet = flags & TB_WRITER_PARQUET;
   options.statistics = flags & TB_WRITER_STATISTICS;
+  options.segment_bytes = kBatchBytes;
   options.compression = compression_of(read_text(), options.parquet);
   check_utf8_ = flags & TB_WRITER_SQL_ASCII;
   const uint32_t count = read_number();

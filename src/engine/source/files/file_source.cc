@@ -112,7 +112,8 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     }
     auto file = open_table_file(fd, request.part.format, std::move(wanted));
     FileSegments segments(*file);
-    SegmentSource::FileTaken taken = segments_.take_file(identity_of(fd), keys, segments.blocks(), shape, start);
+    SegmentSource::FileTaken taken = segments_.take_file(identity_of(fd), keys, segments.blocks(),
+                                                         (request.part.flags & TB_FILE_PART_CACHED) != 0, shape, start);
     auto part = std::make_shared<Part>(Part{++parts_, std::move(file), std::move(segments), std::move(types),
                                             std::move(taken.part), std::move(taken.bits), shape.rows});
     Added added;

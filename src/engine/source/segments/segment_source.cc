@@ -299,7 +299,7 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
 
 /* All blocks are under one LSN that never changes: another state of the file is another file. */
 SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
-                                                  uint32_t nblocks, const Device::SegmentShape& shape,
+                                                  uint32_t nblocks, bool cached, const Device::SegmentShape& shape,
                                                   const StartTasks& start) {
   const auto number = static_cast<uint32_t>(parts_.size() + 1);
   check_number(number);
@@ -311,7 +311,7 @@ SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, co
   if (nblocks % 8 != 0) request.bits.back() = static_cast<uint8_t>((1u << nblocks % 8) - 1);
 
   Part part;
-  if (store_.enabled()) static_cast<StoredPart&>(part) = stored_part(file, columns, nblocks);
+  if (cached && store_.enabled()) static_cast<StoredPart&>(part) = stored_part(file, columns, nblocks);
   Answer answer(request, false);
   if (part.table && nblocks > 0) {
     const auto list = part.table->kept_list(*part.columns, known_of(request));

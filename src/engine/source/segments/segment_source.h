@@ -70,13 +70,13 @@ class SegmentSource final : public ChunkSource {
                        const Device::SegmentShape& shape, WorkerPool& readers, const StartTasks& start);
 
   /* A part that is a file of columns, whose blocks are all as good as they ever were: what is there of it becomes
-   * tasks. Throws ProtocolError. */
+   * tasks. Not `cached`: nothing is there, and nothing is kept. Throws ProtocolError. */
   struct FileTaken {
     StoredPart part;            // where the rest may be kept; no table: nowhere
     std::vector<uint8_t> bits;  // of blocks that are taken
     uint64_t rows = 0, rows_excluded = 0;
   };
-  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns, uint32_t nblocks,
+  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns, uint32_t nblocks, bool cached,
                       const Device::SegmentShape& shape, const StartTasks& start);
 
   /* Whether no row of so many, whose columns have these zones, passes. Any thread. */

@@ -14,6 +14,7 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/convert/param_block.h"
+#include "pg/settings/guc.h"
 #include "pg/source/files/files_source.h"
 
 typedef struct FilesSource
@@ -103,7 +104,8 @@ send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 												   program->columns.offset);
 	TbPartColumn	 described[TB_MAX_COLUMNS];
 	StringInfoData	 bytes;
-	TbFilePart		 part = {.format = format};
+	TbFilePart		 part = {.format = format,
+							 .flags = tb_guc_enable_cache ? TB_FILE_PART_CACHED : 0};
 	TbFiles			 message = {.first_file = 0, .count = 1};
 	struct iovec	 head = {.iov_base = &message, .iov_len = sizeof(message)};
 	struct iovec	 parts[3];
