@@ -16,7 +16,7 @@ SELECT id FROM t WHERE s LIKE '%a1b2%';
 -- offloaded: GpuScan
 SELECT id, n FROM t WHERE n = 77 AND s ~ '^a';
 -- offloaded: GpuScan
-SELECT max(reverse(s)) FROM t WHERE v < 5;
+SELECT string_agg(reverse(s), ',' ORDER BY id) FROM t WHERE v < 5;
 -- Nearly all come back, to be formed one by one.
 -- not offloaded
 SELECT id, v, s FROM t WHERE v >= 10;

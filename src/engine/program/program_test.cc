@@ -138,7 +138,7 @@ TEST(Program, RefusesEachDamage) {
       {"sum of text", [](ProgramWriter& b) { b.aggs[2].kind = TB_AGG_SUM_INT; }},
       {"aggregate filter", [](ProgramWriter& b) { b.aggs[0].filter = 0; }},
       {"rows as the source of attributes", [](ProgramWriter& b) { b.source = TB_SOURCE_ROWS; }},
-      {"source", [](ProgramWriter& b) { b.source = 3; }},
+      {"source", [](ProgramWriter& b) { b.source = 4; }},
       {"outputs of an aggregation", [](ProgramWriter& b) { b.outputs = {0}; }},
       {"a joined column's flag", [](ProgramWriter& b) { b.columns[0].flags = TB_COL_STORED_NULLABLE; }},
       {"too many keys", [](ProgramWriter& b) { b.keys.assign(TB_MAX_KEYS + 1, b.keys[0]); }},
@@ -148,6 +148,17 @@ TEST(Program, RefusesEachDamage) {
     damage(blob);
     EXPECT_THROW(Program::parse(blob.blob()), ProgramError) << name;
   }
+}
+
+/* Files of columns: attributes as of a heap table, but no row ids. */
+TEST(Program, ParsesFiles) {
+  ProgramWriter blob = sample();
+  blob.source = TB_SOURCE_FILES;
+  EXPECT_EQ(Program::parse(blob.blob()).source(), TB_SOURCE_FILES);
+  ProgramWriter rows;
+  rows.source = TB_SOURCE_FILES;
+  rows.sink = TB_SINK_ROWS;
+  EXPECT_THROW(Program::parse(rows.blob()), ProgramError);
 }
 
 TEST(Program, RefusesDamagedHeaders) {
