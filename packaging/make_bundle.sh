@@ -6,7 +6,7 @@
 # the others relative to itself:
 #   usr/lib/postgresql/<n>/, usr/share/postgresql/<n>/   PostgreSQL as installed
 #             here, without LLVM, manuals and headers, with pg_regress, and with
-#             the extension, turbined, turbine-compiler and turbine-file-reader
+#             the extension, turbined, turbine-compiler, turbine-file-reader and -writer
 #   lib/      the shared libraries that those need and another distribution may
 #             lack or have in another version (not glibc's, not libstdc++)
 #   zoneinfo/ time zones, for machines without: PostgreSQL looks for them where
@@ -71,6 +71,7 @@ copy_extension() {
   test -x "$root$pkglibdir/pg_turbine/turbined"
   test -x "$root$pkglibdir/pg_turbine/turbine-compiler"
   test -x "$root$pkglibdir/pg_turbine/turbine-file-reader"
+  test -x "$root$pkglibdir/pg_turbine/turbine-file-writer"
   # Once, where the other libraries are.
   mv "$root$pkglibdir"/pg_turbine/lib{arrow,parquet}.so.* "$root/lib/"
   find "$build" -type f -name turbine_cuda_test -perm -u+x -exec cp {} "$root/unit/" \;

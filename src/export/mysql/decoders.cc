@@ -6,7 +6,6 @@
  */
 #include "export/mysql/decoders.h"
 
-#include <arrow/array/array_dict.h>
 #include <arrow/array/builder_binary.h>
 #include <arrow/array/builder_decimal.h>
 #include <arrow/array/builder_primitive.h>
@@ -17,23 +16,14 @@
 #include <chrono>
 #include <cstring>
 #include <string_view>
-#include <unordered_map>
+
+#include "export/label_decoder.h"
 
 namespace turbine::exporting {
 namespace {
 
 constexpr int64_t kMicrosPerSecond = 1'000'000;
 constexpr int64_t kSecondsPerDay = 86'400;
-
-template <typename Builder>
-class BuilderDecoder : public ColumnDecoder {
- public:
-  BuilderDecoder(std::shared_ptr<Builder> builder, InvalidValue invalid)
-      : ColumnDecoder(builder, invalid), builder_(builder.get()) {}
-
- protected:
-  Builder* builder_;
-};
 
 template <typename Builder, typename Value>
 class NativeDecoder : public BuilderDecoder<Builder> {
@@ -53,10 +43,7 @@ class BytesDecoder : public BuilderDecoder<Builder> {
  public:
   explicit BytesDecoder(InvalidValue invalid) : BuilderDecoder<Builder>(std::make_shared<Builder>(), invalid) {}
 
-  void reserve(int64_t rows, int64_t bytes) override {
-    this->keep(this->builder_->Reserve(rows));
-    this->keep(this->builder_->ReserveData(bytes));
-  }
+  void reserve(int64_t rows, int64_t bytes) override { this->reserve_bytes(rows, bytes); }
 
  private:
   void append_value(const char* data, int32_t length) override { this->keep(this->builder_->Append(data, length)); }
@@ -179,38 +166,13 @@ class DurationDecoder : public BuilderDecoder<arrow::DurationBuilder> {
   }
 };
 
-class EnumDecoder : public BuilderDecoder<arrow::Int32Builder> {
+class EnumDecoder : public LabelDecoder {
  public:
-  EnumDecoder(const std::vector<std::string>& labels, InvalidValue invalid)
-      : BuilderDecoder(std::make_shared<arrow::Int32Builder>(), invalid),
-        type_(arrow::dictionary(arrow::int32(), arrow::utf8())) {
-    arrow::StringBuilder builder;
-    for (const std::string& label : labels) {
-      places_.emplace(label, static_cast<int32_t>(places_.size()));
-      check(builder.Append(label), ExitCode::kValue);
-    }
-    labels_ = value_of(builder.Finish(), ExitCode::kValue);
-  }
-
-  std::shared_ptr<arrow::DataType> type() const override { return type_; }
-
-  std::shared_ptr<arrow::Array> finish() override {
-    return value_of(arrow::DictionaryArray::FromArrays(type_, ColumnDecoder::finish(), labels_), ExitCode::kValue);
-  }
+  using LabelDecoder::LabelDecoder;
 
  private:
-  void append_value(const char* data, int32_t length) override {
-    key_.assign(data, static_cast<size_t>(length));
-    const auto found = places_.find(key_);
-    /* MySQL stores an empty text for labels that there were none for. */
-    if (found == places_.end()) return reject("label \"" + key_ + "\", which its type lacks");
-    keep(builder_->Append(found->second));
-  }
-
-  std::shared_ptr<arrow::DataType> type_;
-  std::unordered_map<std::string, int32_t> places_;
-  std::shared_ptr<arrow::Array> labels_;
-  std::string key_;
+  /* MySQL stores an empty text for labels that there were none for. */
+  void append_unknown(const std::string& label) override { reject("label \"" + label + "\", which its type lacks"); }
 };
 
 std::unique_ptr<ColumnDecoder> make_decimal_decoder(const MysqlColumn& column, InvalidValue invalid) {

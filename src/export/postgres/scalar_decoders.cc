@@ -7,14 +7,13 @@
 #include <arrow/array/builder_binary.h>
 #include <arrow/array/builder_primitive.h>
 #include <arrow/array/builder_time.h>
-#include <arrow/array/array_dict.h>
 #include <arrow/type.h>
 #include <arrow/util/utf8.h>
 
 #include <limits>
 #include <string_view>
-#include <unordered_map>
 
+#include "export/label_decoder.h"
 #include "export/postgres/binary_reader.h"
 #include "export/postgres/decoders.h"
 
@@ -24,30 +23,6 @@ namespace {
 constexpr int32_t kDaysTo2000 = 10957;
 constexpr int64_t kMicrosPerDay = 86'400'000'000;
 constexpr int64_t kMicrosTo2000 = kDaysTo2000 * kMicrosPerDay;
-
-template <typename Builder>
-class BuilderDecoder : public ColumnDecoder {
- public:
-  BuilderDecoder(std::shared_ptr<Builder> builder, InvalidValue invalid)
-      : ColumnDecoder(builder, invalid), builder_(builder.get()) {}
-
- protected:
-  static void need(int32_t length, int32_t wanted) {
-    if (length != wanted) throw ValueError("its binary form is damaged");
-  }
-
-  /* Room for one more value. Arrow's own Append looks for it too, at twice the instructions. */
-  void make_room() {
-    if (builder_->length() == builder_->capacity()) this->keep(builder_->Reserve(1));
-  }
-
-  void reserve_bytes(int64_t rows, int64_t bytes) {
-    this->keep(builder_->Reserve(rows));
-    this->keep(builder_->ReserveData(bytes));
-  }
-
-  Builder* builder_;
-};
 
 template <typename Builder, typename Value>
 class FixedDecoder : public BuilderDecoder<Builder> {
@@ -193,37 +168,14 @@ class IntervalDecoder : public BuilderDecoder<arrow::MonthDayNanoIntervalBuilder
   }
 };
 
-class EnumDecoder : public BuilderDecoder<arrow::Int32Builder> {
+class EnumDecoder : public LabelDecoder {
  public:
-  EnumDecoder(const PgType& type, InvalidValue invalid)
-      : BuilderDecoder(std::make_shared<arrow::Int32Builder>(), invalid),
-        type_(arrow::dictionary(arrow::int32(), arrow::utf8())) {
-    arrow::StringBuilder labels;
-    for (const std::string& label : type.enum_labels) {
-      places_.emplace(label, static_cast<int32_t>(places_.size()));
-      check(labels.Append(label), ExitCode::kValue);
-    }
-    labels_ = value_of(labels.Finish(), ExitCode::kValue);
-  }
-
-  std::shared_ptr<arrow::DataType> type() const override { return type_; }
-
-  std::shared_ptr<arrow::Array> finish() override {
-    return value_of(arrow::DictionaryArray::FromArrays(type_, ColumnDecoder::finish(), labels_), ExitCode::kValue);
-  }
+  EnumDecoder(const PgType& type, InvalidValue invalid) : LabelDecoder(type.enum_labels, invalid) {}
 
  private:
-  void append_value(const char* data, int32_t length) override {
-    key_.assign(data, static_cast<size_t>(length));
-    const auto found = places_.find(key_);
-    if (found == places_.end()) throw ValueError("label \"" + key_ + "\" was added to the type meanwhile");
-    keep(builder_->Append(found->second));
+  void append_unknown(const std::string& label) override {
+    throw ValueError("label \"" + label + "\" was added to the type meanwhile");
   }
-
-  std::shared_ptr<arrow::DataType> type_;
-  std::unordered_map<std::string, int32_t> places_;
-  std::shared_ptr<arrow::Array> labels_;
-  std::string key_;
 };
 
 }  // namespace

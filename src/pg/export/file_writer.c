@@ -142,17 +142,6 @@ append_text(StringInfo to, const char *text)
 	appendStringInfoString(to, utf8);
 }
 
-static void
-wait_for(int fd, int event)
-{
-	int happened = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
-									 fd, -1, PG_WAIT_EXTENSION);
-
-	if (happened & WL_LATCH_SET)
-		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 /* Raises what the program says has happened. */
 static void
 raise_answer(const TbWriterAnswer *answer, const char *message)
@@ -182,7 +171,7 @@ receive(TbFileWriter *writer, void *to, size_t size)
 			size -= n;
 		}
 		else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			wait_for(writer->output, WL_SOCKET_READABLE);
+			tb_wait_for_program(writer->output, WL_SOCKET_READABLE);
 		else if (n == 0 || errno != EINTR)
 			ereport(ERROR,
 					(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
@@ -222,7 +211,7 @@ send_bytes(TbFileWriter *writer, const char *from, size_t size)
 			size -= n;
 		}
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
-			wait_for(writer->input, WL_SOCKET_WRITEABLE);
+			tb_wait_for_program(writer->input, WL_SOCKET_WRITEABLE);
 		else if (errno != EINTR)
 		{
 			/* It reads no more: it has said why. */

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/wait_event.h"
 
 #include "pg/files/child_program.h"
 
@@ -58,4 +60,15 @@ tb_spawn_program(const char *name, char *const *arguments, int input, int output
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
+}
+
+void
+tb_wait_for_program(int fd, int event)
+{
+	int happened = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
+									 fd, -1, PG_WAIT_EXTENSION);
+
+	if (happened & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }

@@ -18,4 +18,8 @@
 extern int tb_spawn_program(const char *name, char *const *arguments, int input, int output,
 							pid_t *pid);
 
+/* Waits until the pipe or socket to it is ready for `event` (WL_SOCKET_*), or something
+ * else has happened; ends at an interrupt. */
+extern void tb_wait_for_program(int fd, int event);
+
 #endif

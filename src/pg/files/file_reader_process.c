@@ -238,17 +238,6 @@ tb_reader_request_begin(StringInfo request, TbReaderRequest kind, const char *na
 	tb_reader_request_text(request, name);
 }
 
-static void
-wait_for(int fd, int event)
-{
-	int happened = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event,
-									 fd, -1, PG_WAIT_EXTENSION);
-
-	if (happened & WL_LATCH_SET)
-		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 /* The process has ended, or has closed the pipe. */
 static void pg_attribute_noreturn()
 raise_ended(TbFileReader *reader)
@@ -310,7 +299,7 @@ tb_file_reader_send(TbFileReader *reader, const StringInfo request, int fd)
 		if (count > 0)
 			sent += count;
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
-			wait_for(reader->socket, WL_SOCKET_WRITEABLE);
+			tb_wait_for_program(reader->socket, WL_SOCKET_WRITEABLE);
 		else if (errno != EINTR)
 			raise_ended(reader);
 	}
@@ -332,7 +321,7 @@ receive_bytes(TbFileReader *reader, char *data, uint32 length)
 		else if (count == 0)
 			raise_ended(reader);
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
-			wait_for(reader->pipe, WL_SOCKET_READABLE);
+			tb_wait_for_program(reader->pipe, WL_SOCKET_READABLE);
 		else if (errno != EINTR)
 			raise_ended(reader);
 	}

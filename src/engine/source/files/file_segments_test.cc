@@ -14,10 +14,13 @@ class Batches final : public TableFile {
   uint64_t rows(uint32_t batch) const override { return rows_[batch]; }
   uint64_t bytes(uint32_t) const override { return 0; }
   std::vector<StoredColumn::Zone> zones(uint32_t) const override { return {}; }
+  const FileVersion& version() const override { return version_; }
+  void check_unchanged() const override {}
   std::unique_ptr<BatchReader> read(uint32_t) const override { return nullptr; }
 
  private:
   const std::vector<uint64_t> rows_;
+  const FileVersion version_;
 };
 
 TEST(FileSegments, EachBatchHasSegmentsOfItsOwn) {

@@ -7,9 +7,8 @@
  */
 #include "engine/source/files/file_source.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "engine/profile/stopwatch.h"
@@ -25,17 +24,14 @@ namespace {
 constexpr uint64_t kFirstSequence = uint64_t{1} << 48;
 constexpr unsigned kSegmentBits = 26;
 
-/* No relation's: tablespace and number of a file of columns are 0. */
-TbFileIdentity identity_of(int fd) {
-  struct stat status;
-  if (fstat(fd, &status) != 0) throw ProtocolError("FILE_PART without its file");
+/* No relation's: no database has the number 0. */
+TbFileIdentity identity_of(const FileVersion& version) {
   TbFileIdentity identity{};
-  identity.database = static_cast<uint32_t>(status.st_dev);
-  identity.reserved = 0;
-  identity.inode = status.st_ino;
-  identity.birth_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000 +
-                      static_cast<uint64_t>(status.st_mtim.tv_nsec) +
-                      static_cast<uint64_t>(status.st_size) * 0x9e3779b97f4a7c15u;
+  identity.file_number = static_cast<uint32_t>(version.device);
+  identity.inode = version.inode;
+  identity.birth_ns = static_cast<uint64_t>(version.changed_ns) ^
+                      std::rotl(static_cast<uint64_t>(version.inode_changed_ns), 32) ^
+                      version.size * 0x9e3779b97f4a7c15u;
   return identity;
 }
 
@@ -48,6 +44,8 @@ void append(std::string& bytes, const T& value) {
 std::string decoded_with(const WantedColumn& column) {
   std::string bytes;
   append(bytes, column.is_constant);
+  append(bytes, column.digits);
+  append(bytes, column.characters);
   if (!column.is_constant) return bytes + column.name;
   append(bytes, column.is_null);
   append(bytes, column.value);
@@ -60,7 +58,6 @@ struct FileSource::Part {
   uint32_t number;
   std::unique_ptr<TableFile> file;
   FileSegments segments;
-  std::vector<uint32_t> types;  // by column
   StoredPart stored;
   std::vector<uint8_t> taken;  // blocks that the store has
   uint64_t task_rows;
@@ -80,7 +77,8 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
     WantedColumn to;
     to.type = column.type;
     to.scale = column.scale;
-    to.digits = column.digits;
+    to.digits = column.digits > 0 ? column.digits : tb_type_is_numeric(column.type) ? from.most : 0;
+    to.characters = tb_type_is_text(column.type) ? from.most : 0;
     to.nullable = column.flags & TB_COL_NULLABLE;
     to.display_scale = column.flags & TB_COL_DISPLAY_SCALE;
     to.is_constant = from.is_constant != 0;
@@ -105,17 +103,14 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   try {
     std::vector<WantedColumn> wanted = wanted_columns(request);
     std::vector<ColumnKey> keys;
-    std::vector<uint32_t> types;
-    for (size_t i = 0; i < wanted.size(); i++) {
+    for (size_t i = 0; i < wanted.size(); i++)
       keys.push_back(file_column_key(program_.columns()[i], decoded_with(wanted[i])));
-      types.push_back(wanted[i].type);
-    }
     auto file = open_table_file(fd, request.part.format, std::move(wanted));
     FileSegments segments(*file);
-    SegmentSource::FileTaken taken = segments_.take_file(identity_of(fd), keys, segments.blocks(),
+    SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(),
                                                          (request.part.flags & TB_FILE_PART_CACHED) != 0, shape, start);
-    auto part = std::make_shared<Part>(Part{++parts_, std::move(file), std::move(segments), std::move(types),
-                                            std::move(taken.part), std::move(taken.bits), shape.rows});
+    auto part = std::make_shared<Part>(
+        Part{++parts_, std::move(file), std::move(segments), std::move(taken.part), std::move(taken.bits), shape.rows});
     Added added;
     added.batches = part->file->batches();
     added.rows_excluded = taken.rows_excluded;
@@ -206,7 +201,7 @@ uint64_t FileSource::read_batch(const Batch& batch) {
   const Part& part = *batch.part;
   const auto reader = part.file->read(batch.number);
   std::vector<ColumnRows> columns;
-  for (const uint32_t type : part.types) columns.emplace_back(type);
+  for (const TbColumn& column : program_.columns().first(program_.source_columns())) columns.emplace_back(column.type);
   auto morsel = std::make_shared<SegmentMorsel>();
   uint64_t rows = 0, sequence = 0;
   const auto flush = [&] {
@@ -223,6 +218,7 @@ uint64_t FileSource::read_batch(const Batch& batch) {
   for (const FileSegments::Segment& place : part.segments.of_batch(batch.number)) {
     if (stopped_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     reader->read(place.nrows, columns);
+    part.file->check_unchanged();
     if (part.has(place)) continue;
     if (morsel->segments.empty()) sequence = place.number;
     auto segment = keep(part, place, columns);

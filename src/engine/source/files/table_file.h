@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/source/files/column_rows.h"
+#include "engine/source/files/file_version.h"
 #include "engine/store/segment.h"
 
 namespace turbine {
@@ -29,7 +30,8 @@ struct FileError : std::runtime_error {
 struct WantedColumn {
   uint32_t type = 0;    // TbType
   int scale = 0;        // of numerics: digits after the point
-  uint32_t digits = 0;  // NUM64: values of more decimal digits are an error; 0: there are none
+  uint32_t digits = 0;  // of numerics: values of more are an error; 0: as many as the type has
+  uint32_t characters = 0;  // of texts: the same; 0: any
   bool nullable = false;
   bool display_scale = false;  // INT4: digits after the point that the column named prints
   std::string name;            // in the file
@@ -58,6 +60,10 @@ class TableFile {
   virtual uint64_t bytes(uint32_t batch) const = 0;
   /* By column: what the file says about the batch's least and greatest values. */
   virtual std::vector<StoredColumn::Zone> zones(uint32_t batch) const = 0;
+  /* Of the file when it was opened. */
+  virtual const FileVersion& version() const = 0;
+  /* Throws FileError if somebody has written to it since. */
+  virtual void check_unchanged() const = 0;
   /* Throws FileError, bad_alloc. */
   virtual std::unique_ptr<BatchReader> read(uint32_t batch) const = 0;
 };

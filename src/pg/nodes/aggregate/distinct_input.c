@@ -148,6 +148,15 @@ aggregated(PlannerInfo *root, RelOptInfo *output_rel, const GroupPathExtraData *
 									(List *) extra->havingQual, &costs, groups);
 }
 
+const char *
+tb_distinct_rows_part(PlannerInfo *root, RelOptInfo *input_rel)
+{
+	if (input_rel->reloptkind == RELOPT_BASEREL)
+		return tb_planning_part("distinct rows of",
+								planner_rt_fetch(input_rel->relid, root)->relid);
+	return tb_join_part(root, "distinct rows of join of", input_rel->relids);
+}
+
 bool
 tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
 						   GroupPathExtraData *extra)
@@ -167,11 +176,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 	request.rel = input_rel;
 	request.target = input_rel->reltarget;
 	request.distinct_input = true;
-	if (input_rel->reloptkind == RELOPT_BASEREL)
-		part = tb_planning_part("distinct rows of",
-								planner_rt_fetch(input_rel->relid, root)->relid);
-	else
-		part = tb_join_part(root, "distinct rows of join of", input_rel->relids);
+	part = tb_distinct_rows_part(root, input_rel);
 	path = tb_preagg_make_path(root, output_rel, &request, part);
 	if (path == NULL)
 		return true;

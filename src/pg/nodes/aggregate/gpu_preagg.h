@@ -99,6 +99,9 @@ extern void tb_preagg_init(void);
 extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel,
 									   TbAggRequest *request, const char *part);
 
+/* distinct_input.c: what notes call the distinct rows of a table or a join. */
+extern const char *tb_distinct_rows_part(PlannerInfo *root, RelOptInfo *input_rel);
+
 /* distinct_input.c: whether the aggregation is one for it. */
 extern bool tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 									   RelOptInfo *output_rel, GroupPathExtraData *extra);

@@ -10,6 +10,8 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "catalog/pg_attribute.h"
+#include "datatype/timestamp.h"
+#include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -294,6 +296,31 @@ add_display_column(TbBuilder *b, AttrNumber attnum, uint8 flags, TbValue *value)
 	return true;
 }
 
+/*
+ * Whether values of the column are what files hold, as far as the service can check them:
+ * the wrapper's own scan runs the type's input function, which checks domains, rounds times
+ * and converts texts to the server's encoding.
+ */
+static bool
+files_hold(const TbBuilder *b, Form_pg_attribute att)
+{
+	if (!b->of_files && (b->partitions == NULL || !b->partitions->has_files))
+		return true;
+	switch (att->atttypid)
+	{
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return att->atttypmod < 0 || att->atttypmod >= MAX_TIMESTAMP_PRECISION;
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			return GetDatabaseEncoding() == PG_UTF8 ||
+				GetDatabaseEncoding() == PG_SQL_ASCII;
+		default:
+			return get_typtype(att->atttypid) != TYPTYPE_DOMAIN;
+	}
+}
+
 bool
 tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 {
@@ -306,7 +333,7 @@ tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *value)
 	Assert(attnum > 0 && attnum <= builder->desc->natts && !att->attisdropped);
 	if (find_column(builder, attnum, 0, value))
 		return true;
-	if (!attribute_info(builder, attnum, &info, &guessed))
+	if (!files_hold(builder, att) || !attribute_info(builder, attnum, &info, &guessed))
 		return false;
 	column.attnum = attnum;
 	column.digits = guessed && info.type == TB_TYPE_NUM64 ? info.precision : 0;

@@ -14,6 +14,7 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/convert/param_block.h"
+#include "pg/convert/type_map.h"
 #include "pg/settings/guc.h"
 #include "pg/source/files/files_source.h"
 
@@ -79,6 +80,23 @@ describe_constant(Form_pg_attribute att, const TbColumn *column, const char *val
 	return tb_param_scalar(datum, &shape, to->constant);
 }
 
+/* What the column's declared type holds; of files nobody has checked it. */
+static uint32
+most_of(Form_pg_attribute att, const TbColumn *column)
+{
+	int precision;
+	int scale;
+
+	if (att->atttypmod < 0 || (column->flags & TB_COL_DISPLAY_SCALE))
+		return 0;
+	if (tb_type_is_text(column->type))
+		return att->atttypmod - VARHDRSZ;
+	if (tb_type_is_numeric(column->type) &&
+		tb_numeric_typmod(att->atttypmod, &precision, &scale))
+		return precision;
+	return 0;
+}
+
 static bool
 describe_column(const TbFilesPart *part, const TbTableFile *file, const TbColumn *column,
 				TbPartColumn *to, StringInfo bytes)
@@ -88,6 +106,7 @@ describe_column(const TbFilesPart *part, const TbTableFile *file, const TbColumn
 	const TbTableColumn *of = &part->table->columns[attnum - 1];
 
 	memset(to, 0, sizeof(*to));
+	to->most = most_of(TupleDescAttr(part->desc, attnum - 1), column);
 	if (of->is_virtual)
 		return describe_constant(TupleDescAttr(part->desc, attnum - 1), column,
 								 file->virtual_values[attnum - 1], to, bytes);

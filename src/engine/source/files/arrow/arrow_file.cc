@@ -22,6 +22,10 @@
 
 namespace turbine {
 
+void OpenedFile::check_unchanged() const {
+  if (file_version(file->file_descriptor()) != version) throw FileError("it was changed while it was read");
+}
+
 std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<WantedColumn> wanted) {
   std::vector<BoundColumn> columns;
   for (WantedColumn& column : wanted) {
@@ -31,7 +35,7 @@ std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<W
       if (fields.empty()) throw FileError("column \"" + column.name + "\": the file has none");
       if (fields.size() > 1) throw FileError("column \"" + column.name + "\": the file has several");
       bound.field = fields[0];
-      bound.values = column_values(*schema.field(bound.field)->type(), column);
+      (void)column_values(*schema.field(bound.field)->type(), column);  // it can be read
     }
     bound.wanted = std::move(column);
     columns.push_back(std::move(bound));
@@ -48,18 +52,24 @@ std::vector<int> bound_fields(const std::vector<BoundColumn>& columns) {
   return fields;
 }
 
-BoundRows::BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields) : columns_(columns) {
-  for (const BoundColumn& column : columns)
-    places_.push_back(static_cast<int>(std::find(fields.begin(), fields.end(), column.field) - fields.begin()));
+BoundRows::BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields,
+                     const arrow::Schema& schema)
+    : columns_(columns) {
+  for (const BoundColumn& column : columns) {
+    const bool constant = column.field == BoundColumn::kConstant;
+    const auto place = static_cast<int>(std::find(fields.begin(), fields.end(), column.field) - fields.begin());
+    places_.push_back(place);
+    values_.push_back(constant ? nullptr : column_values(*schema.field(place)->type(), column.wanted));
+  }
 }
 
 void BoundRows::append(const arrow::RecordBatch& batch, int64_t from, uint32_t count,
                        std::vector<ColumnRows>& rows) const {
   for (size_t i = 0; i < columns_.size(); i++) {
-    if (columns_[i].field == BoundColumn::kConstant)
+    if (!values_[i])
       append_constant(columns_[i].wanted, count, rows[i]);
     else
-      columns_[i].values->append(*batch.column(places_[i]), from, count, rows[i]);
+      values_[i]->append(*batch.column(places_[i]), from, count, rows[i]);
   }
 }
 
@@ -104,7 +114,7 @@ StoredColumn::Zone constant_zone(const WantedColumn& constant) {
 
 void BoundRows::check(const arrow::RecordBatch& batch) const {
   for (size_t i = 0; i < columns_.size(); i++) {
-    if (columns_[i].field == BoundColumn::kConstant) continue;
+    if (!values_[i]) continue;
     if (places_[i] >= batch.num_columns()) throw FileError("a batch without some columns");
     const arrow::Array& array = *batch.column(places_[i]);
     const arrow::Status status = array.Validate();

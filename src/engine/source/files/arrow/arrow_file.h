@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <arrow/io/type_fwd.h>
+#include <arrow/io/file.h>
 #include <arrow/status.h>
 #include <arrow/type_fwd.h>
 
@@ -20,8 +20,11 @@ namespace turbine {
 
 /* Of one open file. Reads beside each other (pread). */
 struct OpenedFile {
-  std::shared_ptr<arrow::io::RandomAccessFile> file;
+  std::shared_ptr<arrow::io::ReadableFile> file;
   FileVersion version;
+
+  /* Throws FileError if it has another version now. */
+  void check_unchanged() const;
 };
 
 /* A column that the program wants, and where it is in the file. */
@@ -29,7 +32,6 @@ struct BoundColumn {
   static constexpr int kConstant = -1;
   WantedColumn wanted;
   int field = kConstant;  // of the file's schema
-  std::unique_ptr<const ColumnValues> values;
 };
 
 /* Finds each by its name; throws FileError. */
@@ -38,8 +40,9 @@ std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<W
 /* Columns of a batch that libarrow has read, in the order in which they are bound, become rows. */
 class BoundRows {
  public:
-  /* `fields`: of the file, in the order of the batch's columns. */
-  BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields);
+  /* `fields`: of the file, in the order of the batch's columns. `schema`: the batch's, which may have dictionaries
+   * where the file's has texts. */
+  BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields, const arrow::Schema& schema);
   /* Appends rows of the batch to all columns; throws FileError. */
   void append(const arrow::RecordBatch& batch, int64_t from, uint32_t count, std::vector<ColumnRows>& rows) const;
   /* Checks what libarrow has read, once a batch; throws FileError. */
@@ -48,6 +51,7 @@ class BoundRows {
  private:
   const std::vector<BoundColumn>& columns_;
   std::vector<int> places_;  // by bound column: in the batch
+  std::vector<std::unique_ptr<const ColumnValues>> values_;  // the same; null: a constant
 };
 
 /* Reads a batch of which no column is in the file. */

@@ -112,7 +112,7 @@ template <class Decimal, class To>
 class Decimals final : public ColumnValues {
  public:
   Decimals(int shift, const WantedColumn& wanted) : shift_(shift), wanted_(wanted) {
-    const int digits = sizeof(To) == 16 ? kNum128Digits : wanted.digits > 0 ? static_cast<int>(wanted.digits) : 18;
+    const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : sizeof(To) == 16 ? kNum128Digits : 18;
     most_ = 1;
     for (int i = 0; i < digits; i++) most_ *= 10;
     for (int i = 0; i < shift; i++) factor_ *= 10;
@@ -159,6 +159,11 @@ TbTextView view_of(const uint8_t* text, uint32_t length, uint32_t offset) {
   return view;
 }
 
+/* Of valid UTF-8. */
+size_t characters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
 /* Texts, whatever their layout: a callable gives each. */
 class Texts : public ColumnValues {
  public:
@@ -172,6 +177,8 @@ class Texts : public ColumnValues {
     if (text.size() > kMostBytes || bytes.size() + text.size() > UINT32_MAX) fail(wanted_, "a text is too long");
     if (!text.empty() && memchr(start, 0, text.size())) fail(wanted_, "a text with a zero byte");
     if (!arrow::util::ValidateUTF8(start, static_cast<int64_t>(text.size()))) fail(wanted_, "invalid UTF-8");
+    if (wanted_.characters > 0 && text.size() > wanted_.characters && characters(text) > wanted_.characters)
+      fail(wanted_, "a text is longer than the column's type allows");
     const auto offset = static_cast<uint32_t>(bytes.size());
     bytes.insert(bytes.end(), start, start + text.size());
     return view_of(start, static_cast<uint32_t>(text.size()), offset);

@@ -67,6 +67,8 @@ class IpcFile final : public TableFile {
                ? 0
                : metadata_->batches[batch].bytes * fields_.size() / static_cast<uint64_t>(schema_->num_fields());
   }
+  const FileVersion& version() const override { return opened_.version; }
+  void check_unchanged() const override { opened_.check_unchanged(); }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;
   std::unique_ptr<BatchReader> read(uint32_t batch) const override;
 
@@ -112,8 +114,8 @@ class IpcBatchReader final : public BatchReader {
  public:
   IpcBatchReader(std::shared_ptr<arrow::RecordBatch> batch, const std::vector<BoundColumn>& columns,
                  const std::vector<int>& fields)
-      : batch_(std::move(batch)), bound_(columns, fields) {
-    if (batch_) bound_.check(*batch_);
+      : batch_(std::move(batch)), bound_(columns, fields, *batch_->schema()) {
+    bound_.check(*batch_);
   }
   void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
     for (ColumnRows& column : columns) column.clear();

@@ -5,20 +5,9 @@
  */
 #include "engine/source/files/arrow/metadata_cache.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
-#include "engine/source/files/table_file.h"
-
 namespace turbine {
-
-FileVersion file_version(int fd) {
-  struct stat status;
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) throw FileError("it is no regular file");
-  return {status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
-          int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec};
-}
 
 std::shared_ptr<const void> MetadataCache::find(const FileVersion& version) {
   std::lock_guard lock(mutex_);

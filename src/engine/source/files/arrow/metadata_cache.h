@@ -5,23 +5,14 @@
  */
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "engine/source/files/file_version.h"
+
 namespace turbine {
-
-/* Which file it is, and which state of it. */
-struct FileVersion {
-  uint64_t device = 0, inode = 0, size = 0;
-  int64_t changed_ns = 0;  // its content
-  auto operator<=>(const FileVersion&) const = default;
-};
-
-/* Of an open file; throws FileError if it is none that can be read like one. */
-FileVersion file_version(int fd);
 
 class MetadataCache {
  public:

@@ -111,6 +111,8 @@ class ParquetFile final : public TableFile {
       return bytes;
     });
   }
+  const FileVersion& version() const override { return opened_.version; }
+  void check_unchanged() const override { opened_.check_unchanged(); }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;
   std::unique_ptr<BatchReader> read(uint32_t batch) const override;
 
@@ -153,57 +155,37 @@ class ParquetBatchReader final : public BatchReader {
  public:
   ParquetBatchReader(std::unique_ptr<parquet::arrow::FileReader> reader, uint32_t batch, const std::vector<int>& leaves,
                      const std::vector<BoundColumn>& columns, const std::vector<int>& fields)
-      : file_(std::move(reader)), columns_(columns), fields_(fields), bound_(columns, fields) {
-    translated([&] {
-      auto batches = file_->GetRecordBatchReader({static_cast<int>(batch)}, leaves);
-      check_status(batches.status());
-      batches_ = std::move(*batches);
-    });
-    // Texts may come as indexes of a dictionary, which the file's schema does not say.
-    for (const BoundColumn& column : columns_) {
-      if (column.field == BoundColumn::kConstant) {
-        values_.push_back(nullptr);
-        continue;
-      }
-      const auto place = std::find(fields_.begin(), fields_.end(), column.field) - fields_.begin();
-      values_.push_back(column_values(*batches_->schema()->field(static_cast<int>(place))->type(), column.wanted));
-    }
-  }
+      : file_(std::move(reader)), batches_(open(*file_, batch, leaves)), bound_(columns, fields, *batches_->schema()) {}
   void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
     for (ColumnRows& column : columns) column.clear();
     while (nrows > 0) {
       if (!batch_ || row_ == batch_->num_rows()) next_batch();
       const auto count = static_cast<uint32_t>(std::min<int64_t>(nrows, batch_->num_rows() - row_));
-      append(count, columns);
+      bound_.append(*batch_, row_, count, columns);
       row_ += count;
       nrows -= count;
     }
   }
 
  private:
+  static std::unique_ptr<arrow::RecordBatchReader> open(parquet::arrow::FileReader& file, uint32_t batch,
+                                                        const std::vector<int>& leaves) {
+    return translated([&] {
+      auto batches = file.GetRecordBatchReader({static_cast<int>(batch)}, leaves);
+      check_status(batches.status());
+      return std::move(*batches);
+    });
+  }
   void next_batch() {
     translated([&] { check_status(batches_->ReadNext(&batch_)); });
     if (!batch_) throw FileError("a row group with fewer rows than it says");
     bound_.check(*batch_);
     row_ = 0;
   }
-  void append(uint32_t count, std::vector<ColumnRows>& columns) {
-    for (size_t i = 0; i < columns_.size(); i++) {
-      if (!values_[i]) {
-        append_constant(columns_[i].wanted, count, columns[i]);
-        continue;
-      }
-      const auto place = std::find(fields_.begin(), fields_.end(), columns_[i].field) - fields_.begin();
-      values_[i]->append(*batch_->column(static_cast<int>(place)), row_, count, columns[i]);
-    }
-  }
 
   const std::unique_ptr<parquet::arrow::FileReader> file_;
-  const std::vector<BoundColumn>& columns_;
-  const std::vector<int>& fields_;
+  const std::unique_ptr<arrow::RecordBatchReader> batches_;
   const BoundRows bound_;
-  std::vector<std::unique_ptr<const ColumnValues>> values_;
-  std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t row_ = 0;
 };

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""file_scans.py - what the engine reads of files is what the foreign data wrapper's own scan reads.
+
+Each case asks one query of a foreign table twice, plain and forced onto a device, and compares rows or errors: declared
+types that hold less than the file (lengths, digits, rounded times, domains, NOT NULL), databases of other encodings,
+files that change while a query reads them. Then what EXPLAIN says was read: batches excluded, cached, neither.
+Must never: compare the engine with itself: each case says whether it must be the engine's.
+Called by: make test-file-scans, test/run_all.py, with the Python of build/python, which has pyarrow.
+"""
+
+import datetime
+import decimal
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+from cache_bench import Bench  # noqa: E402
+from run_sql import CACHED, OFF  # noqa: E402
+
+VALUES = {
+    "v": pa.array(["abc", "ab ", "abcdef", None]),
+    "w": pa.array(["äöü", "é", "z", None]),
+    "n": pa.array([decimal.Decimal("12.50"), decimal.Decimal("-0.01"), decimal.Decimal("12345.67"), None], pa.decimal128(12, 2)),
+    "x": pa.array([decimal.Decimal(10) ** 24, decimal.Decimal(-1), decimal.Decimal(0), None], pa.decimal128(30, 2)),
+    "at": pa.array([datetime.datetime(2020, 1, 1, 0, 0, 0, 600000)] * 3 + [None], pa.timestamp("us")),
+    "i": pa.array([1, 2, -1, None], pa.int32()),
+}
+# (column, declared type, whether it is the engine's, as far as the plan says)
+DECLARED = (("v", "text", True), ("v", "varchar(6)", True), ("v", "varchar(4)", True), ("v", "char(4)", True), ("v", "char(8)", True),
+            ("w", "varchar(3)", True), ("w", "varchar(2)", True), ("n", "numeric(12,2)", True), ("n", "numeric(5,2)", True),
+            ("n", "numeric(7,4)", True), ("n", "numeric(12,1)", True), ("n", "numeric", True), ("x", "numeric(30,2)", True),
+            ("x", "numeric(20,2)", True), ("at", "timestamp", True), ("at", "timestamp(6)", True), ("at", "timestamp(0)", False),
+            ("i", "int", True), ("i", "bigint", True), ("i", "smallint", True), ("i", "positive", False), ("i", "int NOT NULL", True))
+
+
+# SQLSTATE of a file that was replaced or written to while a query used it.
+CHANGED = "55000"
+
+
+class Files:
+    def __init__(self, server):
+        self.folder = server.directory / "files"
+        self.folder.mkdir()
+        os.chmod(self.folder, 0o755)
+
+    def write(self, name, table, rows=None):
+        """Under the name at once: a file that is read is never written to."""
+        path, new = self.folder / name, self.folder / f".{name}"
+        if name.endswith("parquet"):
+            pq.write_table(table, new, row_group_size=rows)
+        else:
+            with pa.ipc.new_file(str(new), table.schema) as writer:
+                writer.write_table(table, max_chunksize=rows)
+        os.chmod(new, 0o644)
+        os.rename(new, path)
+        return path
+
+
+def foreign(session, columns, path):
+    session.query(f"DROP FOREIGN TABLE IF EXISTS t; CREATE FOREIGN TABLE t ({columns}) SERVER arrow_fdw OPTIONS (file '{path}')")
+
+
+def plan_of(session, sql, analyze=False):
+    return "\n".join(row[0] for row in session.query(f"EXPLAIN ({'ANALYZE, ' if analyze else ''}COSTS OFF) {sql}"))
+
+
+def declare(session, files, column, kind, path, partitioned):
+    """The name of the foreign table, or of a partitioned one of it and a heap table."""
+    session.query("DROP TABLE IF EXISTS p; DROP FOREIGN TABLE IF EXISTS t")
+    if not partitioned:
+        foreign(session, f"{column} {kind}", path)
+        return "t"
+    own = "1" if column == "i" else "NULL"
+    session.query(f"CREATE TABLE p (k int, {column} {kind}) PARTITION BY LIST (k); "
+                  f"CREATE TABLE p_1 PARTITION OF p FOR VALUES IN (1); INSERT INTO p_1 VALUES (1, {own})")
+    foreign(session, f"k int, {column} {kind}", keyed(files, path))
+    session.query("ALTER TABLE p ATTACH PARTITION t FOR VALUES IN (NULL)")
+    return "p"
+
+
+def declared(bench, server, files):
+    """A file may hold what the declared type does not: the engine finds out, and PostgreSQL says so."""
+    paths = [files.write(name, pa.table(VALUES)) for name in ("declared.parquet", "declared.arrow")]
+    with server.connect(settings=OFF) as plain, server.connect(settings=CACHED) as forced:
+        plain.query("CREATE DOMAIN positive AS int CHECK (VALUE > 0)")
+        cases = [(*row, path, partitioned) for row in DECLARED for path in paths for partitioned in (False, True)]
+        for column, kind, engine, path, partitioned in cases:
+            relation = declare(plain, files, column, kind, path, partitioned)
+            sql = f"SELECT {column}, count(*) FROM {relation} GROUP BY 1"
+            name = f"{column} {kind} of {path.suffix}{', a partition' if partitioned else ''}"
+            bench.check(name, answers.difference(plain.run(sql), forced.run(sql)))
+            bench.equal(f"{name}: planned for the engine", "Gpu" in plan_of(forced, sql), engine)
+
+
+def keyed(files, path):
+    """The file's values with a column of NULLs."""
+    values = {"k": pa.array([None] * 4, pa.int32()), **VALUES}
+    return files.write(f"keyed{path.suffix}", pa.table(values))
+
+
+def encodings(bench, server, files):
+    """Files are UTF-8 whatever the database is."""
+    path = files.write("texts.parquet", pa.table({"v": pa.array(["é", "z", "ä"])}))
+    with server.connect() as session:
+        for encoding in ("LATIN1", "SQL_ASCII"):
+            session.query(f"CREATE DATABASE {encoding} TEMPLATE template0 ENCODING {encoding} LOCALE 'C'")
+    for encoding in ("LATIN1", "SQL_ASCII"):
+        server.create_extension(encoding.lower())
+        sql = "SELECT v, length(v), count(*) FROM t GROUP BY 1, 2"
+        with server.connect(encoding.lower(), settings=OFF) as plain, server.connect(encoding.lower(), settings=CACHED) as forced:
+            foreign(plain, "v text", path)
+            bench.check(encoding, answers.difference(plain.run(sql), forced.run(sql)))
+
+
+def numbers(first, count):
+    return pa.table({"a": pa.array(range(first, first + count), pa.int32()), "b": pa.array([i % 7 for i in range(count)], pa.int16())})
+
+
+def reads(bench, server, files):
+    """EXPLAIN tells what was read: nothing of what statistics exclude, nothing twice unless the cache is off."""
+    sql = "SELECT b, count(*), sum(a) FROM t WHERE a BETWEEN 2500 AND 4500 GROUP BY b"
+    # Arrow files have statistics only where pg2arrow and to_arrow have written them.
+    for name, excluded in (("numbers.parquet", 7), ("numbers.arrow", 0)):
+        path = files.write(name, numbers(0, 10000), rows=1000)
+        with server.connect(settings=CACHED) as session:
+            foreign(session, "a int, b smallint", path)
+            # Without the cache nothing is kept either.
+            for use, cached in (("off", 0), ("off", 0), ("on", 0), ("on", 10 - excluded), ("off", 0)):
+                session.query(f"SET pg_turbine.enable_cache = {use}")
+                plan = plan_of(session, sql, analyze=True)
+                found = re.search(r"Files: 1 batches=10 excluded=(\d+) cached=(\d+) read=(\d+)kB", plan)
+                shown = found and (int(found[1]), int(found[2]), int(found[3]) > 0)
+                bench.equal(f"{name}, cache {use}", shown, (excluded, cached, cached == 0))
+
+
+def replaced(bench, server, files):
+    """A file that another takes the place of: each answer is of one of them, and later ones are of the last."""
+    sql = "SELECT count(*), min(a), max(a), sum(a) FROM t"
+    sizes = (1000, 60000)
+    wanted = {(str(n), "0", str(n - 1), str(n * (n - 1) // 2)) for n in sizes}
+    path = files.write("replaced.parquet", numbers(0, sizes[0]))
+    stop = threading.Event()
+
+    def replace():
+        turn = 0
+        while not stop.is_set():
+            turn += 1
+            files.write("replaced.parquet", numbers(0, sizes[turn % 2]), rows=5000)
+
+    with server.connect(settings=CACHED) as session:
+        foreign(session, "a int, b smallint", path)
+        thread = threading.Thread(target=replace)
+        thread.start()
+        outcomes = [session.run(sql) for _ in range(150)]
+        stop.set()
+        thread.join()
+        strange = [str(o.error or o.rows) for o in outcomes if (o.sqlstate != CHANGED if o.error else o.rows[0] not in wanted)]
+        bench.equal("answers while the file is replaced", strange, [])
+        bench.check("some are answers", None if any(not o.error for o in outcomes) else "none")
+        files.write("replaced.parquet", numbers(0, sizes[1]))
+        bench.equal("afterwards", session.query(sql)[0] in wanted and session.value("SELECT count(*) FROM t"), str(sizes[1]))
+        # Written in place, of the same size, with the time of its content set back: the inode's time tells.
+        path = files.write("in_place.arrow", numbers(0, 1000))
+        foreign(session, "a int, b smallint", path)
+        before, times = session.value("SELECT sum(a) FROM t"), os.stat(path)
+        files.write("other.arrow", numbers(5, 1000))
+        with open(path, "r+b") as target:
+            target.write((files.folder / "other.arrow").read_bytes())
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        bench.equal("written in place", (before, session.value("SELECT sum(a) FROM t")), ("499500", "504500"))
+
+
+def main():
+    bench = Bench()
+    with cluster.Cluster("file-scans") as server:
+        files = Files(server)
+        for case in (declared, encodings, reads, replaced):
+            case(bench, server, files)
+            print(f"  {case.__name__}: done", flush=True)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
