@@ -58,9 +58,10 @@ Carried GpuKernel::grid_loop(const Carried& init, Step body) {
 /*
  * for (job = block; job < jobs; job += blocks) {
  *   run = runs ? runs[job] : the job's rows of the arrays; ... places of the run's stretch ...
- *   ask for what the loop reads of the run;
+ *   ask for what the loop reads of the run; begin_run();
  *   for (first = max(run.to, first_row) + 4 * thread; first < min(run.to + run.count, nrows); first += 4 * threads)
  *     for (row = first; row < first + 4 and within the run; row++) body(row);
+ *   end_run();
  * }
  */
 Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
@@ -77,7 +78,7 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
                                  "jobs");
   LoopOptions by_block, by_thread;
   by_block.step = blocks_;
-  by_thread.step = ir_.CreateMul(threads_, ir_.getInt64(kNeighbours));
+  by_thread.step = ir_.CreateTrunc(ir_.CreateMul(threads_, ir_.getInt64(kNeighbours)), ir_.getInt32Ty());
   return emit_loop(
       rows_, "run", ir_.CreateAdd(first_job, block_), jobs, init,
       [&](Value* job, const Carried& before) {
@@ -85,22 +86,28 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
         bind_stretch(run.stretch);
         Value* begin = larger(run.to, first_row);
         Value* end = smaller(ir_.CreateAdd(run.to, run.count), nrows);
-        Value* shift = ir_.CreateSub(run.first, run.to);
+        // In 32 bits, as a task's rows are numbered.
+        llvm::Type* i32 = ir_.getInt32Ty();
+        auto narrow = [&](Value* value) { return ir_.CreateTrunc(value, i32); };
+        Value* shift = narrow(ir_.CreateSub(run.first, run.to));
         llvm::Function* fn = ir_.GetInsertBlock()->getParent();
         BasicBlock* ahead = BasicBlock::Create(ir_.getContext(), "run.ahead", fn);
         BasicBlock* rows = BasicBlock::Create(ir_.getContext(), "run.rows", fn);
         ir_.CreateBr(ahead);
         ir_.SetInsertPoint(rows);
-        const Carried after = emit_loop(
-            rows_, "thread", ir_.CreateAdd(begin, ir_.CreateMul(thread_, ir_.getInt64(kNeighbours))), end, before,
+        begin_run();
+        Carried after = emit_loop(
+            rows_, "thread", narrow(ir_.CreateAdd(begin, ir_.CreateMul(thread_, ir_.getInt64(kNeighbours)))),
+            narrow(end), before,
             [&](Value* first, const Carried& so_far) {
-              return emit_loop(rows_, "row", first, smaller(ir_.CreateAdd(first, ir_.getInt64(kNeighbours)), end),
-                               so_far, [&](Value* row, const Carried& now) {
-                                 rows_.begin_row(ir_.CreateAdd(row, shift));
-                                 return body(row, now);
-                               });
+              Value* last = smaller(ir_.CreateAdd(first, ir_.getInt32(kNeighbours)), narrow(end));
+              return emit_loop(rows_, "row", first, last, so_far, [&](Value* row, const Carried& now) {
+                rows_.begin_row(ir_.CreateZExt(ir_.CreateAdd(row, shift), ir_.getInt64Ty()));
+                return body(ir_.CreateZExt(row, ir_.getInt64Ty()), now);
+              });
             },
             by_thread);
+        after = end_run(after);
         // Which columns the loop reads is known by now.
         llvm::IRBuilderBase::InsertPointGuard guard(ir_);
         ir_.SetInsertPoint(ahead);

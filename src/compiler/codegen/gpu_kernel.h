@@ -17,6 +17,7 @@ class GpuKernel {
    * evaluated any more. */
   enum class Over { kRows, kTuples };
   GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over);
+  virtual ~GpuKernel() = default;
 
  protected:
   using Value = llvm::Value;
@@ -26,6 +27,9 @@ class GpuKernel {
    * tuples. */
   using Step = llvm::function_ref<Carried(Value*, const Carried&)>;
   Carried grid_loop(const Carried& init, Step body);
+  /* Before a run's rows and after them, where all threads of a block arrive. */
+  virtual void begin_run() {}
+  virtual Carried end_run(const Carried& now) { return now; }
   /* Of the row that has been started, as tuples name it (i32). */
   Value* row_number();
   /* body() where all conjuncts hold, or are passed over (i1, nullptr: never); over
@@ -43,6 +47,7 @@ class GpuKernel {
   RowEmitter rows_;
   Value *args_ = nullptr, *tables_ = nullptr;
   Value *tuples_ = nullptr, *tuple_capacity_ = nullptr;  // programs with tb_probe
+  Value *block_ = nullptr, *blocks_ = nullptr, *thread_ = nullptr, *threads_ = nullptr;
 
  private:
   Value* special(unsigned id);
@@ -57,7 +62,6 @@ class GpuKernel {
   void bind_stretch(Value* stretch);
   void begin_tuple(Value* tuple);
 
-  Value *block_ = nullptr, *blocks_ = nullptr, *thread_ = nullptr, *threads_ = nullptr;
   Value *places_ = nullptr, *runs_ = nullptr;
   Value* stretch_ = nullptr;  // of the row that has been started
 };

@@ -34,7 +34,7 @@ Carried emit_loop(RowEmitter& rows, const char* name, Value* begin, Value* end, 
   ir.CreateCondBr(ir.CreateICmpULT(begin, end), loop, done);
 
   ir.SetInsertPoint(loop);
-  llvm::PHINode* i = ir.CreatePHI(ir.getInt64Ty(), 2, "i");
+  llvm::PHINode* i = ir.CreatePHI(begin->getType(), 2, "i");
   i->addIncoming(begin, before);
   Carried current;
   llvm::SmallVector<llvm::PHINode*, 8> phis;
@@ -45,7 +45,7 @@ Carried emit_loop(RowEmitter& rows, const char* name, Value* begin, Value* end, 
     current.push_back(phi);
   }
   Carried next = body(i, current);
-  Value* i_next = ir.CreateNUWAdd(i, options.step ? options.step : ir.getInt64(1));
+  Value* i_next = ir.CreateNUWAdd(i, options.step ? options.step : llvm::ConstantInt::get(i->getType(), 1));
   BasicBlock* latch = ir.GetInsertBlock();
   llvm::BranchInst* back = ir.CreateCondBr(ir.CreateICmpULT(i_next, end), loop, done);
   i->addIncoming(i_next, latch);

@@ -17,7 +17,7 @@ namespace turbine {
 using Carried = llvm::SmallVector<llvm::Value*, 8>;
 
 struct LoopOptions {
-  llvm::Value* step = nullptr;  // i64; nullptr: 1
+  llvm::Value* step = nullptr;  // of the bounds' type; nullptr: 1
   /* All memory accesses that carry this access group are independent between
    * iterations: lets the vectoriser skip run-time alias checks. */
   llvm::MDNode* parallel_group = nullptr;

@@ -5,21 +5,31 @@
  *   if (filters) {
  *     for (match of the first join, or none) if (residual, filters of the join)
  *       ...
- *         at = ntuples++; if (at < tuple_capacity) tuples[at] = (row, matches);
+ *         found += (row, matches);
  *   }
+ *
+ * What a block finds in a run of rows it collects in shared memory, and puts it with the task's tuples at the
+ * run's end; without room there, a tuple goes to the task's at once.
+ *
+ * Where a step keeps few rows, the threads of a warp would go through the rest each by itself, most of them idle. So the
+ * rows that the filters leave, or else the first join, are set aside in shared memory, and the block's threads
+ * share them out anew. That needs joins that do not fan out.
  *
  * A row that stands for one of a FULL join's table (full_join.h) begins there, if that
  * was no match.
  */
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "compiler/codegen/full_join.h"
 #include "compiler/codegen/gpu_kernel.h"
 #include "compiler/codegen/join_plan.h"
 #include "compiler/codegen/join_probe.h"
+#include "compiler/codegen/shared_list.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -27,6 +37,10 @@ namespace turbine {
 using llvm::Value;
 
 namespace {
+
+/* Shared memory for found tuples: what four blocks leave of a multiprocessor's is its cache, where rows side by
+ * side are read. */
+constexpr uint32_t kFoundBytes = 24 << 10;
 
 class ProbeKernel : GpuKernel {
  public:
@@ -36,13 +50,25 @@ class ProbeKernel : GpuKernel {
         full_(rows_, program),
         matches_(program.joins().size(), ir_.getInt32(TB_NONE)),
         one_(llvm::ConstantInt::get(
-            std::count(plan_.expands.begin(), plan_.expands.end(), true) ? ir_.getInt64Ty() : ir_.getInt32Ty(), 1)) {
+            std::count(plan_.expands.begin(), plan_.expands.end(), true) ? ir_.getInt64Ty() : ir_.getInt32Ty(), 1)),
+        found_(rows_, "found", tuple_words(), std::min(TB_RUN_ROWS, kFoundBytes / (4 * tuple_words()))),
+        first_found_(make_shared_word(rows_, ir_.getInt64Ty(), "found.first")),
+        aside_after_(set_aside_after()) {
+    if (aside_after_) aside_.emplace(rows_, "aside", 1 + *aside_after_, TB_RUN_ROWS);
     full_.bind(args_, tables_);
     for (uint32_t j = 0; j < program.joins().size(); j++) probes_.emplace_back(rows_, program, j);
   }
   void emit();
 
  private:
+  uint32_t tuple_words() const { return 1 + static_cast<uint32_t>(program_.joins().size()); }
+  std::optional<uint32_t> set_aside_after() const;
+  void begin_run() override;
+  Carried end_run(const Carried& now) override;
+  Carried set_aside(const Carried& now);
+  Carried go_on(const Carried& now);
+  void put_found();
+
   /* Carried: rows passed, tuples after each join, TB_ERR_* bits. */
   static constexpr size_t kPassed = 0, kJoins = 1;
 
@@ -54,6 +80,7 @@ class ProbeKernel : GpuKernel {
   Carried fan_out(size_t j, JoinMatch head, const Carried& now);
   JoinMatch with_residual(size_t j, JoinMatch head, Carried& now);
   Carried append(const Carried& now);
+  Value* tuple_word(uint64_t array, Value* tuple);
   Carried counted(const Carried& now, size_t which, Value* amount) {
     Carried next = now;
     next[which] = ir_.CreateAdd(next[which], amount);
@@ -74,8 +101,102 @@ class ProbeKernel : GpuKernel {
   std::vector<JoinProbe> probes_;
   std::vector<Value*> matches_;
   llvm::ConstantInt* const one_;  // what counters count in: a thread's rows are fewer than 2^32, its tuples may be more
+  SharedList found_;              // tuples, as the task has them
+  llvm::GlobalVariable* const first_found_;  // where they go among the task's
+  const std::optional<uint32_t> aside_after_;  // joins that rows are through when they are set aside; none are
+  std::optional<SharedList> aside_;            // rows of the stretch, and their matches
+  bool going_on_ = false;                      // the code for rows that were set aside
   Value* row_ = nullptr;
 };
+
+std::optional<uint32_t> ProbeKernel::set_aside_after() const {
+  const auto joins = program_.joins();
+  if (joins.empty() || full_.reaches(0) || std::count(plan_.expands.begin(), plan_.expands.end(), true)) return {};
+  if (!plan_.filters[0].empty()) return 0;
+  const bool drops = joins[0].kind != TB_JOIN_LEFT;
+  return drops && (joins.size() > 1 || !plan_.filters[1].empty()) ? std::optional<uint32_t>(1) : std::nullopt;
+}
+
+void ProbeKernel::begin_run() {
+  emit_if(rows_, "run.clear", ir_.CreateICmpEQ(thread_, ir_.getInt64(0)), {}, [&]() -> Carried {
+    found_.clear();
+    if (aside_) aside_->clear();
+    return {};
+  });
+  emit_block_barrier(rows_);
+}
+
+Carried ProbeKernel::set_aside(const Carried& now) {
+  Value* place = aside_->append();
+  ir_.CreateStore(ir_.CreateTrunc(rows_.row(), ir_.getInt32Ty()), aside_->word(0, place));
+  for (uint32_t j = 0; j < *aside_after_; j++) ir_.CreateStore(matches_[j], aside_->word(1 + j, place));
+  return now;
+}
+
+/* With a row that was set aside. */
+Carried ProbeKernel::go_on(const Carried& now) {
+  return *aside_after_ == 0 ? from_join(0, now) : after_join(*aside_after_ - 1, now);
+}
+
+/*
+ * for (i = thread; i < set aside; i += threads) { row = aside[i]; go_on(); }
+ */
+Carried ProbeKernel::end_run(const Carried& before) {
+  emit_block_barrier(rows_);
+  Carried after = before;
+  if (aside_) {
+    llvm::Type* i32 = ir_.getInt32Ty();
+    LoopOptions by_thread;
+    by_thread.step = ir_.CreateTrunc(threads_, i32);
+    after = emit_loop(
+        rows_, "aside", ir_.CreateTrunc(thread_, i32), aside_->size(), before,
+        [&](Value* place, const Carried& now) {
+          rows_.begin_row(ir_.CreateZExt(ir_.CreateLoad(i32, aside_->word(0, place)), ir_.getInt64Ty()));
+          std::fill(matches_.begin(), matches_.end(), none());
+          for (uint32_t j = 0; j < *aside_after_; j++) set_match(j, ir_.CreateLoad(i32, aside_->word(1 + j, place)));
+          going_on_ = true;
+          return go_on(now);
+        },
+        by_thread);
+    emit_block_barrier(rows_);
+  }
+  put_found();
+  return after;
+}
+
+/*
+ * if (thread == 0) first = ntuples += found;
+ * for (i = thread; i < found && first + i < tuple_capacity; i += threads) tuples[first + i] = found[i];
+ */
+void ProbeKernel::put_found() {
+  llvm::Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
+  Value* size = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, found_.size(), ir_.getInt32(found_.room()));
+  emit_if(rows_, "put", ir_.CreateICmpNE(size, ir_.getInt32(0)), {}, [&]() -> Carried {
+    emit_if(rows_, "put.first", ir_.CreateICmpEQ(thread_, ir_.getInt64(0)), {}, [&]() -> Carried {
+      Value* counter = rows_.at(args_, offsetof(TbPipelineArgs, ntuples));
+      ir_.CreateStore(ir_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, counter, ir_.CreateZExt(size, i64), llvm::Align(8),
+                                          llvm::AtomicOrdering::Monotonic),
+                      first_found_);
+      return {};
+    });
+    emit_block_barrier(rows_);
+    Value* first = ir_.CreateLoad(i64, first_found_);
+    Value* left = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, tuple_capacity_, first);
+    Value* end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateZExt(size, i64), left);
+    LoopOptions by_thread;
+    by_thread.step = threads_;
+    emit_loop(
+        rows_, "put", thread_, end, {},
+        [&](Value* i, const Carried&) -> Carried {
+          for (uint32_t array = 0; array < tuple_words(); array++)
+            ir_.CreateStore(ir_.CreateLoad(i32, found_.word(array, ir_.CreateTrunc(i, i32))),
+                            tuple_word(array, ir_.CreateAdd(first, i)));
+          return {};
+        },
+        by_thread);
+    return {};
+  });
+}
 
 void ProbeKernel::emit() {
   Carried init(kJoins + program_.joins().size(), llvm::ConstantInt::get(one_->getType(), 0));
@@ -84,7 +205,11 @@ void ProbeKernel::emit() {
     row_ = row;
     return unmatched(now, [&] {
       return where_all(
-          plan_.filters[0], now, [&] { return from_join(0, counted(now, kPassed, full_.counted_rows(one_))); },
+          plan_.filters[0], now,
+          [&] {
+            const Carried passed = counted(now, kPassed, full_.counted_rows(one_));
+            return aside_after_ == 0u ? set_aside(passed) : from_join(0, passed);
+          },
           full_.passes_over(0));
     });
   });
@@ -150,6 +275,7 @@ JoinMatch ProbeKernel::look_up_or_given(size_t j, Carried& now) {
 }
 
 Carried ProbeKernel::after_join(size_t j, const Carried& now) {
+  if (!going_on_ && aside_after_ == j + 1) return set_aside(now);
   return where_all(
       plan_.filters[j + 1], now, [&] { return from_join(j + 1, counted(now, kJoins + j, full_.counted(j, one_))); },
       full_.passes_over(j + 1));
@@ -232,17 +358,28 @@ Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
   return Carried(end.begin() + 3, end.end());
 }
 
+Value* ProbeKernel::tuple_word(uint64_t array, Value* tuple) {
+  Value* place = ir_.CreateAdd(ir_.CreateMul(tuple_capacity_, ir_.getInt64(array)), tuple);
+  return rows_.index(ir_.getInt32Ty(), tuples_, place);
+}
+
+/* Of the row and its matches. */
 Carried ProbeKernel::append(const Carried& now) {
-  Value* counter = rows_.at(args_, offsetof(TbPipelineArgs, ntuples));
-  Value* at = rows_.call_rt("rt_warp_append_u64", {counter});
-  emit_if(rows_, "append", ir_.CreateICmpULT(at, tuple_capacity_), {}, [&]() -> Carried {
-    auto put = [&](Value* word, uint64_t array) {
-      Value* place = ir_.CreateAdd(ir_.CreateMul(tuple_capacity_, ir_.getInt64(array)), at);
-      ir_.CreateStore(word, rows_.index(ir_.getInt32Ty(), tuples_, place));
-    };
-    put(row_number(), 0);
-    for (size_t j = 0; j < matches_.size(); j++) put(matches_[j], 1 + j);
+  llvm::SmallVector<Value*, 8> words = {row_number()};
+  words.append(matches_.begin(), matches_.end());
+  Value* place = found_.append();
+  Value* there = ir_.CreateICmpULT(place, ir_.getInt32(found_.room()));
+  emit_if(rows_, "found", there, {}, [&]() -> Carried {
+    for (uint32_t i = 0; i < words.size(); i++) ir_.CreateStore(words[i], found_.word(i, place));
     return {};
+  });
+  emit_if(rows_, "append", ir_.CreateNot(there), {}, [&]() -> Carried {
+    Value* counter = rows_.at(args_, offsetof(TbPipelineArgs, ntuples));
+    Value* at = rows_.call_rt("rt_warp_append_u64", {counter});
+    return emit_if(rows_, "append.room", ir_.CreateICmpULT(at, tuple_capacity_), {}, [&]() -> Carried {
+      for (uint32_t i = 0; i < words.size(); i++) ir_.CreateStore(words[i], tuple_word(i, at));
+      return {};
+    });
   });
   return now;
 }

@@ -398,6 +398,13 @@ uint64_t ChunkLane::row_threads() const {
   return runs * kThreadsPerBlock;
 }
 
+/* Threads of a kernel that goes over tuples: no more than run at once, as each warp adds what it has to the same
+ * few words at its end. */
+uint64_t ChunkLane::tuple_threads(uint64_t tuples) const {
+  return std::min<uint64_t>(tuples, uint64_t{query_.context->properties().multiprocessors} *
+                                        TB_BLOCKS_PER_MULTIPROCESSOR * kThreadsPerBlock);
+}
+
 Function ChunkLane::sink_kernel() const {
   if (rows_sink_) return query_.code->rows;
   if (rows_) return query_.code->project;
@@ -446,7 +453,7 @@ void ChunkLane::reserve_again() {
   note_rows();
   state_ = State::SINKING;
   if (probes_) {  // the tuples are there
-    run_sink(query_.code->reserve, outcome().pipeline.ntuples);
+    run_sink(query_.code->reserve, tuple_threads(outcome().pipeline.ntuples));
     return;
   }
   host_arguments().pipeline.nrows = decoded_;
@@ -457,7 +464,7 @@ void ChunkLane::reserve_again() {
 void ChunkLane::apply() {
   note_rows();
   state_ = State::APPLYING;
-  run_sink(query_.code->apply, probes_ ? outcome().pipeline.ntuples : row_threads());
+  run_sink(query_.code->apply, probes_ ? tuple_threads(outcome().pipeline.ntuples) : row_threads());
 }
 
 /* The first outcome tells how many rows the chunk has. */

@@ -197,6 +197,7 @@ class ChunkLane {
   Function sink_kernel() const;
   uint64_t most_rows() const;
   uint64_t row_threads() const;
+  uint64_t tuple_threads(uint64_t tuples) const;
   void run_sink(Function kernel, uint64_t threads);
   void run_last(Function kernel, uint64_t threads);
   void prepare_tuple_sink();

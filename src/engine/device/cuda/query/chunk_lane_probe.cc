@@ -29,7 +29,7 @@ void ChunkLane::run_probe() {
   }
   launch(query_.code->probe, row_threads(), pipeline_arguments());
   prepare_tuple_sink();
-  run_last(sink_kernel(), most_rows());
+  run_last(sink_kernel(), tuple_threads(most_rows()));
 }
 
 void ChunkLane::prepare_tuple_sink() {
@@ -56,7 +56,7 @@ bool ChunkLane::sink_tuples() {
   if (found == 0) return false;
   if (found <= tuple_capacity_) {
     prepare_tuple_sink();
-    run_sink(sink_kernel(), found);
+    run_sink(sink_kernel(), tuple_threads(found));
     return true;
   }
   if (!range_.shrink(found, tuple_capacity_)) {
@@ -82,7 +82,7 @@ bool ChunkLane::copy_rows() {
       return true;
     }
     prepare_tuple_sink();
-    run_sink(sink_kernel(), tuples);
+    run_sink(sink_kernel(), tuple_threads(tuples));
     return true;
   }
   if (store.nrows != tuples) throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device has not projected every tuple");
