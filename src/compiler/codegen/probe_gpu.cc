@@ -11,7 +11,7 @@
  * What a block finds in a run of rows it collects in shared memory, and puts it with the task's tuples at the
  * run's end; without room there, a tuple goes to the task's at once.
  *
- * Where a step keeps few rows, the threads of a warp would go through the rest each by itself, most of them idle. So the
+ * Where a step keeps few rows, the threads of a warp would go through the rest each by itself, most idle. So the
  * rows that the filters leave, or else the first join, are set aside in shared memory, and the block's threads
  * share them out anew. That needs joins that do not fan out.
  *
@@ -101,11 +101,11 @@ class ProbeKernel : GpuKernel {
   std::vector<JoinProbe> probes_;
   std::vector<Value*> matches_;
   llvm::ConstantInt* const one_;  // what counters count in: a thread's rows are fewer than 2^32, its tuples may be more
-  SharedList found_;              // tuples, as the task has them
+  SharedList found_;  // tuples, as the task has them
   llvm::GlobalVariable* const first_found_;  // where they go among the task's
   const std::optional<uint32_t> aside_after_;  // joins that rows are through when they are set aside; none are
-  std::optional<SharedList> aside_;            // rows of the stretch, and their matches
-  bool going_on_ = false;                      // the code for rows that were set aside
+  std::optional<SharedList> aside_;  // rows of the stretch, and their matches
+  bool going_on_ = false;  // the code for rows that were set aside
   Value* row_ = nullptr;
 };
 
@@ -124,6 +124,7 @@ void ProbeKernel::begin_run() {
     return {};
   });
   emit_block_barrier(rows_);
+  if (aside_after_ == 1u) probes_[0].bind(tables_);
 }
 
 Carried ProbeKernel::set_aside(const Carried& now) {
@@ -230,7 +231,9 @@ Carried ProbeKernel::unmatched(const Carried& now, llvm::function_ref<Carried()>
 
 Carried ProbeKernel::from_join(size_t j, const Carried& before) {
   if (j == program_.joins().size()) return append(before);
-  probes_[j].bind(tables_);  // here, since all joins' tables take more registers than the rows are worth
+  // Here, since all joins' tables take more registers than the rows are worth; a first one that is looked at alone
+  // has been bound with the run.
+  if (j > 0 || aside_after_ != 1u) probes_[j].bind(tables_);
   Carried now = before;
   JoinMatch match = full_.reaches(j) ? look_up_or_given(j, now) : look_up(j, now);
   if (plan_.expands[j]) return fan_out(j, match, now);

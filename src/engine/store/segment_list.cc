@@ -5,6 +5,7 @@
  */
 #include "engine/store/segment_list.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -17,9 +18,24 @@ void set_bits(const TakenSegment& taken, uint8_t* bits) {
   for (BlockMask blocks = taken.blocks; blocks != 0; blocks >>= 8) *byte++ |= static_cast<uint8_t>(blocks);
 }
 
+namespace {
+
+/* A zone that is not known excludes nothing. */
+void narrow(StoredColumn::Zone& common, const StoredColumn::Zone& zone) {
+  if (!zone.known) return;
+  common.least = common.known ? std::max(common.least, zone.least) : zone.least;
+  common.greatest = common.known ? std::min(common.greatest, zone.greatest) : zone.greatest;
+  common.known = true;
+}
+
+}  // namespace
+
 SegmentList::SegmentList(std::vector<TakenSegment> segments, std::shared_ptr<const std::vector<uint32_t>> columns,
                          uint32_t nblocks)
-    : segments_(std::move(segments)), columns_(std::move(columns)), bits_((uint64_t{nblocks} + 7) / 8) {
+    : segments_(std::move(segments)),
+      columns_(std::move(columns)),
+      common_zones_(columns_->size()),
+      bits_((uint64_t{nblocks} + 7) / 8) {
   zones_.reserve(segments_.size() * columns_->size());
   for (const TakenSegment& taken : segments_) {
     rows_ += taken.segment->rows_of_blocks(taken.blocks);
@@ -29,6 +45,7 @@ SegmentList::SegmentList(std::vector<TakenSegment> segments, std::shared_ptr<con
       const Segment::Column& column = *taken.segment->find((*columns_)[i]);
       const StoredColumn& first = *segments_[0].segment->find((*columns_)[i])->data;
       zones_.push_back(column.zone);
+      narrow(common_zones_[i], column.zone);
       if (tb_type_is_text(column.data->type()) || column.data->dictionary() != first.dictionary())
         one_dictionary_ = false;
     }

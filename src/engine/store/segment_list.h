@@ -37,6 +37,10 @@ class SegmentList {
   /* Of a segment's columns, in their order. */
   const StoredColumn::Zone* zones(size_t segment) const { return &zones_[segment * columns_->size()]; }
 
+  /* By column: least is the greatest of all segments' least values, greatest the least of their greatest, so it may
+   * be the wrong way round. What does not exclude this excludes no segment. */
+  const StoredColumn::Zone* common_zones() const { return common_zones_.data(); }
+
   /* All segments, about so many rows and at most so many blocks a morsel; the same ones each time. */
   std::vector<std::shared_ptr<const SegmentMorsel>> morsels(uint64_t rows, uint64_t most_blocks) const;
 
@@ -44,7 +48,7 @@ class SegmentList {
   using Morsels = std::vector<std::shared_ptr<const SegmentMorsel>>;
   const std::vector<TakenSegment> segments_;
   const std::shared_ptr<const std::vector<uint32_t>> columns_;
-  std::vector<StoredColumn::Zone> zones_;
+  std::vector<StoredColumn::Zone> zones_, common_zones_;
   std::vector<uint8_t> bits_;
   uint64_t rows_ = 0, blocks_ = 0;
   bool one_dictionary_ = true;

@@ -83,6 +83,15 @@ TEST_F(SegmentListTest, SaysWhatItsSegmentsSay) {
   EXPECT_EQ(list->rows(), rows);
 }
 
+/* Values of a segment begin with 1,000 times its number. */
+TEST_F(SegmentListTest, CommonZoneLiesWithinEveryOther) {
+  search();
+  const StoredColumn::Zone common = kept()->common_zones()[0];
+  EXPECT_TRUE(common.known);
+  EXPECT_EQ(common.least, 1000 * (kSegments - 1));
+  EXPECT_EQ(common.greatest, TB_SEGMENT_BLOCKS - 1);
+}
+
 TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
   search();
   const auto list = kept();

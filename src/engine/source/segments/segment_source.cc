@@ -241,7 +241,7 @@ void SegmentSource::take_list(const Part& part, const SegmentList& list, const D
                               Answer& answer, const StartTasks& start) {
   const uint64_t most_blocks = part.nblocks / shape.tasks;
   const size_t count = list.segments().size();
-  const bool look = !filter_zones_.empty() || !join_zones_.empty();
+  const bool look = excludes(list.common_zones());
   std::vector<size_t> stay;
   answer.add(list);
   for (size_t i = 0; i < count && look; i++) {

@@ -401,8 +401,8 @@ uint64_t ChunkLane::row_threads() const {
 /* Threads of a kernel that goes over tuples: no more than run at once, as each warp adds what it has to the same
  * few words at its end. */
 uint64_t ChunkLane::tuple_threads(uint64_t tuples) const {
-  return std::min<uint64_t>(tuples, uint64_t{query_.context->properties().multiprocessors} *
-                                        TB_BLOCKS_PER_MULTIPROCESSOR * kThreadsPerBlock);
+  return std::min<uint64_t>(
+      tuples, uint64_t{query_.context->properties().multiprocessors} * TB_BLOCKS_PER_MULTIPROCESSOR * kThreadsPerBlock);
 }
 
 Function ChunkLane::sink_kernel() const {

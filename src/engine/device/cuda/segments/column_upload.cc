@@ -34,11 +34,16 @@ void ColumnUpload::copy(std::span<const Piece> pieces, Stream stream) {
     const auto now = pieces.first(std::min(kHalf, pieces.size()));
     pieces = pieces.subspan(now.size());
     uint8_t* const memory = ring_.host() + half * kHalf * kMostPiece;
+    uint64_t offsets[kHalf + 1] = {};
+    for (size_t i = 0; i < now.size(); i++) offsets[i + 1] = offsets[i] + now[i].size;
     wait_for_half(half);
-    threads_.run_all(now.size(), [&](uint64_t i) { now[i].collect(memory + i * kMostPiece); });
+    threads_.run_all(now.size(), [&](uint64_t i) { now[i].collect(memory + offsets[i]); });
     under_way_[half] = true;
-    for (size_t i = 0; i < now.size(); i++)
-      driver_.check(driver_.memcpy_htod_async(now[i].to, memory + i * kMostPiece, now[i].size, stream));
+    // Pieces that follow one another there too are one copy.
+    for (size_t i = 0, end; i < now.size(); i = end) {
+      for (end = i + 1; end < now.size() && now[end].to == now[end - 1].to + now[end - 1].size;) end++;
+      driver_.check(driver_.memcpy_htod_async(now[i].to, memory + offsets[i], offsets[end] - offsets[i], stream));
+    }
     crossed_[half]->record(stream);
   }
 }

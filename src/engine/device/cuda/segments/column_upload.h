@@ -24,6 +24,7 @@ class ColumnUpload {
   ColumnUpload(CudaContext& context, const Driver& driver, WorkerPool& threads)
       : context_(context), driver_(driver), threads_(threads) {}
 
+  /* As many as fill the ring's half keep every thread busy for longer than it takes to wake it. */
   static constexpr uint64_t kMostPiece = uint64_t{1} << 20;
 
   /* At most kMostPiece bytes that follow one another on the device. */

@@ -106,7 +106,8 @@ void SegmentBatch::find_memory() {
 
 void SegmentBatch::cut_pieces() {
   pieces_.clear();
-  const uint64_t most = std::min(ColumnUpload::kMostPiece, tier_.slab_size() / kPiecesOfSlab);
+  const uint64_t most = tier_.capacity() == 0 ? ColumnUpload::kMostPiece
+                                              : std::min(ColumnUpload::kMostPiece, tier_.slab_size() / kPiecesOfSlab);
   for (size_t i = 0; i < missing_.size(); i++) {
     const uint64_t size = aligned(columns_[missing_[i]]->bytes());
     if (pieces_.empty() || pieces_.back().size + size > most) pieces_.push_back({i, i, 0, {}, 0});

@@ -104,17 +104,20 @@ lock_page(Relation rel, uint32 page)
 	return buffer;
 }
 
+/* Of a page that is full the bits need no memory: mostly all are. */
 static void
 copy_page(TbVisibilityMap *map, uint32 page)
 {
-	uint8 *bits = map->bits + (size_t) page * BYTES_PER_PAGE;
 	Buffer buffer = lock_page(map->rel, page);
 	Page   content = BufferGetPage(buffer);
 
 	map->lsn[page] = PageGetLSN(content);
-	memcpy(bits, PageGetContents(content), BYTES_PER_PAGE);
+	map->full[page] = is_full((const uint8 *) PageGetContents(content),
+							  blocks_of_page(map, page));
+	if (!map->full[page])
+		memcpy(map->bits + (size_t) page * BYTES_PER_PAGE, PageGetContents(content),
+			   BYTES_PER_PAGE);
 	UnlockReleaseBuffer(buffer);
-	map->full[page] = is_full(bits, blocks_of_page(map, page));
 }
 
 TbVisibilityMap *
@@ -130,7 +133,10 @@ tb_visibility_map_copy(Relation rel, BlockNumber nblocks)
 	map->full = palloc0(map->npages * sizeof(bool));
 	map->bits = MemoryContextAllocExtended(CurrentMemoryContext,
 										   (Size) map->npages * BYTES_PER_PAGE,
-										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+										   MCXT_ALLOC_HUGE);
+	if (length < map->npages)
+		memset(map->bits + (size_t) length * BYTES_PER_PAGE, 0,
+			   (size_t) (map->npages - length) * BYTES_PER_PAGE);
 	for (uint32 page = 0; page < Min(map->npages, length); page++)
 	{
 		BlockNumber covered = blocks_of_page(map, page);
@@ -146,9 +152,11 @@ tb_visibility_map_copy(Relation rel, BlockNumber nblocks)
 bool
 tb_visibility_map_bit(const TbVisibilityMap *map, BlockNumber block)
 {
-	const uint8 *bits = map->bits + (size_t) TB_VM_PAGE(block) * BYTES_PER_PAGE;
+	uint32 page = TB_VM_PAGE(block);
 
-	return bit_is_set(bits, block % TB_VM_BLOCKS_PER_PAGE);
+	return map->full[page] ||
+		bit_is_set(map->bits + (size_t) page * BYTES_PER_PAGE,
+				   block % TB_VM_BLOCKS_PER_PAGE);
 }
 
 bool

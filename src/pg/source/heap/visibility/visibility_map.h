@@ -28,7 +28,7 @@ typedef struct TbVisibilityMap
 	uint32		npages;		 /* map pages for that many blocks */
 	XLogRecPtr *lsn;		 /* one a page */
 	uint8	   *bits;		 /* npages * TB_VM_BLOCKS_PER_PAGE / 4 bytes, as
-							  * in the map: 2 bits a block */
+							  * in the map: 2 bits a block; of pages that are not full */
 	bool	   *full;		 /* a page: every block of it has its bit, of those that
 							  * are covered */
 	uint64		all_visible; /* blocks whose bit is set in the copy */
