@@ -62,6 +62,11 @@ QUERIES = {
     "snowflake": f"SELECT b.label, {SUMS} {BY_CUSTOMER} {PRODUCTS} JOIN brands b ON b.id = p.brand {CAMPAIGNS}"
                  " JOIN days d ON d.id = v.day WHERE b.id BETWEEN 20 AND 24 AND c.channel < 3 AND d.month = 5"
                  " GROUP BY b.label",
+    "orders, visits or none": f"SELECT {SUMS}, count(v.id) FROM orders o JOIN customers k ON k.id = o.customer LEFT JOIN visits v"
+                              " ON v.customer = o.customer AND v.day < o.day WHERE k.region = 3 AND o.day < 9",
+    "orders without visits": "SELECT count(*), sum(o.amount) FROM orders o JOIN customers k ON k.id = o.customer WHERE k.region = 3"
+                             " AND NOT EXISTS (SELECT 1 FROM visits v WHERE v.customer = o.customer AND v.day = o.day"
+                             " AND v.campaign < 1000)",
     "nothing filtered": f"SELECT count(*), sum(o.amount) {BY_DAY}",
 }
 PLANS = (

@@ -33,7 +33,7 @@ from run_sql import CACHED, DIRECT, check_counters  # noqa: E402
 SHAPES = 16     # queries of a seed, each over all sets
 LEAST_JOINED = 0.4
 # Of these tables all shapes cost nearly the same; the searched ones are the most varied.
-JOIN_SHAPES = ("searched",) * 3 + ("auto", "chain", "postgresql")
+JOIN_SHAPES = ("searched",) * 3 + ("filtered",) * 2 + ("auto", "chain", "postgresql")
 LONG_RUN = 500
 # Of a set's first table, which most often is the one that probes.
 DRIVER_SIZES = (1, 300, 300, 1000, 2049)

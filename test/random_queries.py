@@ -9,6 +9,7 @@ Used by: differential.py, random_joins.py.
 """
 
 from random_sorts import SortForms
+from random_subqueries import SubqueryForms
 from random_totals import TotalForms
 
 NUMBERS = ("int2", "int4", "int8", "float4", "float8", "wild", "positive", "numeric")
@@ -21,7 +22,7 @@ PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''",
             "'é%'", "'%😀'")
 
 
-class QueryMaker(SortForms, TotalForms):
+class QueryMaker(SortForms, TotalForms, SubqueryForms):
     def __init__(self, random, table):
         self.random, self.table = random, table
         self.id = "id"
@@ -329,6 +330,6 @@ class QueryMaker(SortForms, TotalForms):
 
     def query(self):
         if self.chance(0.4):
-            return self.random.choice(self.sort_forms() + self.total_forms())()
+            return self.random.choice(self.sort_forms() + self.total_forms() + self.subquery_forms())()
         return self.random.choice((self.rows_query, self.rows_query, self.aggregate_query, self.group_query,
                                    self.group_query))()

@@ -86,7 +86,7 @@ def shapes_shown(plan):
 
 def check_node(session, statement):
     """A complaint about where and how the statement is planned to run, or None."""
-    if not statement.node and not statement.stays and not statement.shape:
+    if not statement.node and not statement.stays and not statement.shape and statement.subplans is None:
         return None
     plan = plan_of(session, statement)
     shown = node_names(plan) if plan else ""
@@ -94,6 +94,9 @@ def check_node(session, statement):
         return f"offloaded to {shown}, should stay" if shown else None
     if statement.node and statement.node not in shown.split():
         return f"EXPLAIN shows {shown or 'no node of ours'}, not {statement.node}"
+    subplans = [node for node in workload.plan_nodes(plan) if node.get("Parent Relationship") == "SubPlan"] if plan else []
+    if statement.subplans not in (None, len(subplans)):
+        return f"EXPLAIN shows {len(subplans)} subqueries that run for each row, not {statement.subplans}"
     shapes = shapes_shown(plan) if plan else []
     if statement.shape and statement.shape not in shapes:
         return f"EXPLAIN shows {'; '.join(shapes) or 'no join of ours'}, not {statement.shape}"

@@ -7,6 +7,7 @@ A directive is a comment line of its own before a statement:
   -- shape: a(b, left c(d))
                          ... must show this: a streams, and probes the join table of b, then, as a
                          left join, that of c joined with d
+  -- subplans: N         ... must show so many subqueries that run for each row
   -- ordered             rows are compared in order
   -- floats              float columns may differ in their last digits
   -- for NAME in A B C ... -- end for
@@ -28,7 +29,7 @@ _TOKEN = re.compile(r"""
     | ;
     | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
 _LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
-_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|ordered|floats) *$")
+_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|ordered|floats) *$")
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Statement:
     node: str = ""          # must be offloaded to this node
     stays: bool = False     # must not be offloaded
     shape: str = ""         # what joins must look like
+    subplans: int = None    # subqueries that run for each row
     ordered: bool = False
     floats: bool = False
     line: int = 0
@@ -60,6 +62,8 @@ def _directives(statement, comments):
         word = found.group(1)
         statement.node = found.group(2) or statement.node
         statement.shape = found.group(3) or statement.shape
+        if found.group(4):
+            statement.subplans = int(found.group(4))
         statement.stays |= word == "not offloaded"
         statement.ordered |= word == "ordered"
         statement.floats |= word == "floats"

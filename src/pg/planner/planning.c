@@ -77,10 +77,15 @@ tb_planning_enter_plain_explain(bool plain)
 }
 
 bool
+tb_planning_is_wanted(void)
+{
+	return tb_guc_enabled && !(in_plain_explain && tb_guc_debug_plain_explain);
+}
+
+bool
 tb_planning_enabled(void)
 {
-	return tb_guc_enabled && state.planning &&
-		!(in_plain_explain && tb_guc_debug_plain_explain);
+	return state.planning && tb_planning_is_wanted();
 }
 
 bool

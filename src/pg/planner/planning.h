@@ -41,6 +41,9 @@ extern bool tb_planning_enter_plain_explain(bool plain);
 /* False: plan as if pg_turbine were not there. */
 extern bool tb_planning_enabled(void);
 
+/* The same of a run of the planner that is about to begin. */
+extern bool tb_planning_is_wanted(void);
+
 /* The plan may have to run backward: a cursor that does not say NO SCROLL. */
 extern bool tb_planning_may_run_backward(void);
 

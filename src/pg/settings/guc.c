@@ -104,11 +104,9 @@ static const IntSetting int_settings[] = {
 };
 
 static const struct config_enum_entry join_shapes[] = {
-	{"auto", TB_SHAPE_AUTO, false},
-	{"chain", TB_SHAPE_CHAIN, false},
-	{"searched", TB_SHAPE_SEARCHED, false},
-	{"postgresql", TB_SHAPE_POSTGRESQL, false},
-	{NULL, 0, false},
+	{"auto", TB_SHAPE_AUTO, false},			{"chain", TB_SHAPE_CHAIN, false},
+	{"searched", TB_SHAPE_SEARCHED, false}, {"postgresql", TB_SHAPE_POSTGRESQL, false},
+	{"filtered", TB_SHAPE_FILTERED, false}, {NULL, 0, false},
 };
 
 /* Parses "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */

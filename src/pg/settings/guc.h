@@ -24,7 +24,8 @@ typedef enum TbShapeChoice
 	TB_SHAPE_AUTO,
 	TB_SHAPE_CHAIN,
 	TB_SHAPE_SEARCHED,
-	TB_SHAPE_POSTGRESQL
+	TB_SHAPE_POSTGRESQL,
+	TB_SHAPE_FILTERED
 } TbShapeChoice;
 
 extern bool tb_guc_enabled;

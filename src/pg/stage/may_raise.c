@@ -72,6 +72,12 @@ function_raises(Oid f, void *context)
 	}
 }
 
+bool
+tb_function_may_raise(Oid funcid)
+{
+	return function_raises(funcid, NULL);
+}
+
 static bool
 is_equality(const OpExpr *qual)
 {

@@ -22,7 +22,8 @@
 typedef struct Shower
 {
 	TbStageRun	 *run;
-	bool		  ran; /* EXPLAIN ANALYZE */
+	bool		  ran;		   /* EXPLAIN ANALYZE */
+	Bitmapset	 *join_tables; /* those that have been shown */
 	List		 *ancestors;
 	ExplainState *es;
 } Shower;
@@ -252,7 +253,10 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	const TbRunStats *stats = tb_stage_run_stats(shower->run, inner);
 	const char		 *label = psprintf("Depth %u", number + 1);
 	const char		 *method = join->nkeys > 0 ? "GpuHashJoin" : "GpuNestLoop";
+	/* Another join's table, which filters what is built after it. */
+	bool			  shared = bms_is_member(join->join_table, shower->join_tables);
 
+	shower->join_tables = bms_add_member(shower->join_tables, join->join_table);
 	ExplainOpenGroup(label, label, true, es);
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
@@ -272,19 +276,25 @@ show_join(Shower *shower, int stage, const TbJoin *join, uint32 number,
 	}
 	tb_explain_list("HashKeys", conditions->keys, node, shower->ancestors, es);
 	tb_explain_filter("JoinQuals", conditions->others, node, shower->ancestors, es);
-	tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors,
-					  es);
-	show_index(shower, inner, "Inner ");
-	show_partitions(shower, inner);
-	if (shower->ran && stats != NULL && stats->service.device_name[0] != '\0')
-		show_table(shower, stats);
+	if (!shared)
+	{
+		tb_explain_filter("Inner Filter", filters_of(&notes, true), node, shower->ancestors,
+						  es);
+		show_index(shower, inner, "Inner ");
+		show_partitions(shower, inner);
+		if (shower->ran && stats != NULL && stats->service.device_name[0] != '\0')
+			show_table(shower, stats);
+	}
 	if (shower->ran && outer_stats != NULL &&
 		number < lengthof(outer_stats->service.done.join_rows))
 		ExplainPropertyUInteger("Joined Rows", NULL,
 								outer_stats->service.done.join_rows[number], es);
-	show_joins(shower, inner);
-	tb_explain_filter("Inner Join Filter", filters_of(&notes, false), node,
-					  shower->ancestors, es);
+	if (!shared)
+	{
+		show_joins(shower, inner);
+		tb_explain_filter("Inner Join Filter", filters_of(&notes, false), node,
+						  shower->ancestors, es);
+	}
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 		es->indent--;
 	ExplainCloseGroup(label, label, true, es);

@@ -13,6 +13,7 @@
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
+#include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/path_hooks.h"
@@ -73,7 +74,10 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel
 	else if (step == UPPERREL_GROUP_AGG || step == UPPERREL_DISTINCT)
 		(void) tb_preagg_add_path(root, step, input_rel, output_rel, extra, false);
 	if (step == UPPERREL_FINAL)
+	{
 		tb_distinct_branch_add_path(root, input_rel, output_rel);
+		tb_subquery_time_note(root, output_rel);
+	}
 	tb_sort_add_path(root, step, input_rel, output_rel);
 }
 

@@ -3,7 +3,8 @@
  *
  * Owns planner_hook and ProcessUtility_hook and always calls the hook found
  * there before. planner_hook keeps the state of planning, saved and restored
- * around nested planning; the utility hook sees EXPLAIN.
+ * around nested planning, and plans a query twice that can be written another
+ * way; the utility hook sees EXPLAIN.
  */
 #include "postgres.h"
 
@@ -15,6 +16,9 @@
 #include "pg/nodes/hooks/hash_join_order.h"
 #include "pg/nodes/hooks/planner_hook.h"
 #include "pg/nodes/offer/noted_nodes.h"
+#include "pg/nodes/offer/offer.h"
+#include "pg/nodes/rewrite/correlated_aggregates.h"
+#include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 
@@ -31,9 +35,12 @@ may_cursor_run_backward(int options)
 	return (options & CURSOR_OPT_FAST_PLAN) != 0 && (options & CURSOR_OPT_NO_SCROLL) == 0;
 }
 
+/* One run of the planner. */
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_once(Query *parse, const char *query_string, int cursor_options, ParamListInfo params,
+		  TbSubqueryTime *time)
 {
+	TbSubqueryTime *outer_time = tb_subquery_time_watch(time);
 	TbPlanningState planning = tb_planning_enter(may_cursor_run_backward(cursor_options));
 	TbSerialPaths	outer = tb_serial_paths_begin();
 	List		   *outer_nodes = tb_noted_nodes_begin();
@@ -51,8 +58,48 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 		tb_serial_paths_end(outer);
 		tb_noted_nodes_end(outer_nodes);
 		tb_planning_leave(&planning);
+		(void) tb_subquery_time_watch(outer_time);
 	}
 	PG_END_TRY();
+	return result;
+}
+
+/* The better of the plans of the query as it was written and of the rewritten one. Offers
+ * are those of the plan that is taken. */
+static PlannedStmt *
+plan_both(Query *parse, Query *rewritten, const char *query_string, int cursor_options,
+		  ParamListInfo params)
+{
+	TbSubqueryTime time = {0};
+	List		  *outer_offers = tb_offers_begin();
+	PlannedStmt	  *result = plan_once(parse, query_string, cursor_options, params, &time);
+	List		  *offers = tb_offers_begin();
+
+	if (tb_written_plan_is_slow(result, &time))
+	{
+		PlannedStmt *other = plan_once(rewritten, query_string, cursor_options, params,
+									   NULL);
+		List		*other_offers = tb_offers_begin();
+
+		if (tb_rewritten_plan_wins(other, result, &time))
+		{
+			result = other;
+			offers = other_offers;
+		}
+	}
+	tb_offers_end(list_concat(outer_offers, offers));
+	return result;
+}
+
+static PlannedStmt *
+plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	Query *rewritten = tb_planning_is_wanted() ? tb_join_correlated_aggregates(parse) :
+												 NULL;
+	PlannedStmt *result = rewritten != NULL ?
+		plan_both(parse, rewritten, query_string, cursor_options, params) :
+		plan_once(parse, query_string, cursor_options, params, NULL);
+
 	if (result != NULL)
 		tb_hash_join_order(result);
 	return result;

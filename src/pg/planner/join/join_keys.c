@@ -112,3 +112,11 @@ tb_join_keys_unify(TbTranslator *a_translator, TbValue *a, TbTranslator *b_trans
 		return true;
 	return widen(a_translator, a, b->info.type) || widen(b_translator, b, a->info.type);
 }
+
+bool
+tb_join_key_fit(TbTranslator *t, TbValue *value, TbTypeInfo key)
+{
+	if (value->info.type == key.type && value->info.scale == key.scale)
+		return true;
+	return !tb_type_is_numeric(key.type) && widen(t, value, key.type);
+}

@@ -20,4 +20,8 @@ extern bool tb_join_key_clause(const RestrictInfo *rinfo);
 extern bool tb_join_keys_unify(TbTranslator *a_translator, TbValue *a,
 							   TbTranslator *b_translator, TbValue *b);
 
+/* Makes the value one of another's type, which is that of a key of a join table. False: it
+ * is of none that can be compared with it exactly. */
+extern bool tb_join_key_fit(TbTranslator *t, TbValue *value, TbTypeInfo key);
+
 #endif

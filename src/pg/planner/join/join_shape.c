@@ -12,6 +12,9 @@
  *                  lies behind LEFT and FULL joins keeps the order of the chain
  *   PostgreSQL's   as it was read: where ours has larger intermediate results, it knew
  * better
+ *
+ * Then build sides of the shape are filtered by join tables that are finished before
+ * (join_filter.c).
  */
 #include "postgres.h"
 
@@ -24,6 +27,7 @@
 #include "pg/settings/guc.h"
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_cost.h"
+#include "pg/planner/join/join_filter.h"
 #include "pg/planner/join/join_order.h"
 #include "pg/planner/join/join_region.h"
 #include "pg/planner/join/join_shape.h"
@@ -344,6 +348,7 @@ forced_shape(TbJoinTree *theirs, TbJoinTree *chain, TbJoinTree *found)
 	switch ((TbShapeChoice) tb_guc_debug_join_shape)
 	{
 		case TB_SHAPE_CHAIN:
+		case TB_SHAPE_FILTERED:
 			return chain;
 		case TB_SHAPE_SEARCHED:
 			return found;
@@ -355,8 +360,8 @@ forced_shape(TbJoinTree *theirs, TbJoinTree *chain, TbJoinTree *found)
 	return NULL;
 }
 
-TbJoinTree *
-tb_join_tree_shape(PlannerInfo *root, const TbJoinTree *read)
+static TbJoinTree *
+choose_shape(PlannerInfo *root, const TbJoinTree *read)
 {
 	TbJoinTree *theirs = copy_shape(read, false);
 	TbJoinTree *chain = copy_shape(read, true);
@@ -373,4 +378,15 @@ tb_join_tree_shape(PlannerInfo *root, const TbJoinTree *read)
 		(of_chain.joined > most || of_found.ns < of_chain.ns * CLEARLY_CHEAPER))
 		return found;
 	return of_chain.joined <= most ? chain : theirs;
+}
+
+TbJoinTree *
+tb_join_tree_shape(PlannerInfo *root, const TbJoinTree *read)
+{
+	TbJoinTree *tree = choose_shape(root, read);
+
+	if (tb_guc_debug_join_shape == TB_SHAPE_AUTO ||
+		tb_guc_debug_join_shape == TB_SHAPE_FILTERED)
+		tb_join_tree_add_filters(root, tree);
+	return tree;
 }

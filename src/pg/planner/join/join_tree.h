@@ -22,6 +22,8 @@ typedef struct TbTreeJoin
 {
 	TbJoinKind	kind;
 	bool		unique;		/* PostgreSQL has proved: no row has two matches */
+	bool		shared;		/* probes the join table of another join, whose inner tree
+							 * this is: join_filter.h */
 	List	   *conditions; /* RestrictInfo: what makes a match */
 	TbJoinTree *inner;
 	int			nfilters;	/* FULL: of the tree's filters, those before it */

@@ -1,0 +1,539 @@
+/*
+ * correlated_aggregates.c - see correlated_aggregates.h. Called by the planner hook.
+ *
+ * What makes it the same:
+ *   - An aggregate without GROUP BY has a row even of no rows. An outer row without a group
+ *     gets what the subquery's expression is of no rows: NULL, or what count = 0 makes of
+ * it.
+ *   - The subquery's equalities find the rows of one group: those are equal by the operator
+ *     that groups. NULL equals nothing, and the group of NULLs has no outer row.
+ *   - Groups that no outer row asks for are computed as well, so nothing of the subquery
+ * may raise an error or be volatile; nor may the other conditions of an outer query whose
+ *     WHERE has the subquery, since a join may drop rows before they are evaluated.
+ *
+ * Must decline all that is not proved here: PostgreSQL's own plan is always there. Whether
+ * it is worth it others decide (rewritten_plan.c).
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "pg/nodes/rewrite/correlated_aggregates.h"
+#include "pg/nodes/rewrite/harmless_query.h"
+#include "pg/planner/expression/aggregate_kind.h"
+#include "pg/stage/may_raise.h"
+
+#define GROUPS_NAME "correlated_groups"
+
+/* inner = outer, of the subquery's WHERE. */
+typedef struct Correlation
+{
+	OpExpr	  *clause;
+	bool	   inner_left;
+	Expr	  *inner;  /* a column of the subquery's tables */
+	Expr	  *outer;  /* a column of the outer query's */
+	Oid		   sortop; /* of the inner column's type */
+	Oid		   eqop;
+	bool	   hashable;
+	AttrNumber column; /* of the grouped subquery */
+} Correlation;
+
+/* A subquery taken apart. */
+typedef struct Correlated
+{
+	List *correlations; /* Correlation */
+	List *others;		/* the rest of its WHERE */
+	Node *empty;		/* Const: what it is of no rows */
+} Correlated;
+
+/* One query whose subqueries are being replaced. */
+typedef struct Level
+{
+	Query *query;
+	List  *joins; /* JoinExpr without a left side */
+} Level;
+
+typedef struct Rewriter
+{
+	int replaced;
+} Rewriter;
+
+/* Whether the node has columns of a query outside. */
+static bool
+refers_outside(Node *node, int *depth)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varlevelsup >= *depth;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup >= *depth)
+		return true;
+	if (IsA(node, Query))
+	{
+		bool result;
+
+		(*depth)++;
+		result = query_tree_walker((Query *) node, refers_outside, depth, 0);
+		(*depth)--;
+		return result;
+	}
+	return expression_tree_walker(node, refers_outside, depth);
+}
+
+static bool
+is_column_of(const Node *expr, Index levelsup)
+{
+	const Var *var;
+
+	while (IsA(expr, RelabelType))
+		expr = (const Node *) ((const RelabelType *) expr)->arg;
+	var = (const Var *) expr;
+	return IsA(var, Var) && var->varlevelsup == levelsup && var->varattno > 0;
+}
+
+/* Whether rows that are equal by the clause, and no others, are one group. */
+static bool
+groups_as_clause(Correlation *c)
+{
+	TypeCacheEntry *type = lookup_type_cache(exprType((Node *) c->inner),
+											 TYPECACHE_LT_OPR | TYPECACHE_EQ_OPR |
+												 TYPECACHE_HASH_PROC);
+	List		   *families;
+	ListCell	   *lc;
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->eq_opr))
+		return false;
+	c->sortop = type->lt_opr;
+	c->eqop = type->eq_opr;
+	c->hashable = OidIsValid(type->hash_proc);
+	families = get_mergejoin_opfamilies(c->eqop);
+	foreach(lc, get_mergejoin_opfamilies(c->clause->opno))
+		if (list_member_oid(families, lfirst_oid(lc)))
+			return c->clause->inputcollid == exprCollation((Node *) c->inner);
+	return false;
+}
+
+/* NULL: the condition is no equality of a column inside and one outside. */
+static Correlation *
+read_correlation(Node *condition)
+{
+	OpExpr		*clause = (OpExpr *) condition;
+	Correlation *c;
+
+	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
+		return NULL;
+	set_opfuncid(clause);
+	c = palloc0(sizeof(Correlation));
+	c->clause = clause;
+	c->inner_left = is_column_of(linitial(clause->args), 0);
+	c->inner = c->inner_left ? linitial(clause->args) : lsecond(clause->args);
+	c->outer = c->inner_left ? lsecond(clause->args) : linitial(clause->args);
+	if (!is_column_of((Node *) c->inner, 0) || !is_column_of((Node *) c->outer, 1) ||
+		!func_strict(clause->opfuncid) || tb_function_may_raise(clause->opfuncid) ||
+		!groups_as_clause(c))
+		return NULL;
+	return c;
+}
+
+/* Aggregates as they are of no rows. */
+static Node *
+without_rows(Node *node, bool *known)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *agg = (Aggref *) node;
+
+		switch (tb_aggregate_kind(agg->aggfnoid))
+		{
+			case TB_AGGREGATE_UNKNOWN:
+				*known = false;
+				break;
+			case TB_AGGREGATE_COUNT:
+				return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+										  Int64GetDatum(0), false, FLOAT8PASSBYVAL);
+			default:
+				break;
+		}
+		return (Node *) makeNullConst(agg->aggtype, -1, agg->aggcollid);
+	}
+	return expression_tree_mutator(node, without_rows, known);
+}
+
+static bool
+find_empty_value(const Query *subquery, Correlated *correlated)
+{
+	const TargetEntry *target = linitial_node(TargetEntry, subquery->targetList);
+	bool			   known = true;
+	Node			  *empty = without_rows((Node *) target->expr, &known);
+
+	if (!known)
+		return false;
+	correlated->empty = eval_const_expressions(NULL, empty);
+	return IsA(correlated->empty, Const);
+}
+
+/* Aggregates over joined tables, and nothing else. */
+static bool
+is_plain_aggregation(const Query *query)
+{
+	return query->commandType == CMD_SELECT && query->hasAggs && !query->hasWindowFuncs &&
+		!query->hasTargetSRFs && !query->hasDistinctOn && query->cteList == NIL &&
+		query->groupClause == NIL && query->groupingSets == NIL &&
+		query->havingQual == NULL && query->distinctClause == NIL &&
+		query->sortClause == NIL && query->limitCount == NULL &&
+		query->limitOffset == NULL && query->rowMarks == NIL &&
+		query->setOperations == NULL && list_length(query->targetList) == 1;
+}
+
+static bool
+take_apart(Query *subquery, Correlated *correlated)
+{
+	Node	 *conditions = subquery->jointree->quals;
+	bool	  proved;
+	int		  depth = 0;
+	ListCell *lc;
+
+	foreach(lc, make_ands_implicit((Expr *) conditions))
+	{
+		Correlation *c = NULL;
+
+		if (!contain_vars_of_level(lfirst(lc), 1))
+			correlated->others = lappend(correlated->others, lfirst(lc));
+		else if ((c = read_correlation(lfirst(lc))) != NULL)
+			correlated->correlations = lappend(correlated->correlations, c);
+		else
+			return false;
+	}
+	if (correlated->correlations == NIL)
+		return false;
+	subquery->jointree->quals = (Node *) correlated->others;
+	proved = !refers_outside((Node *) subquery, &depth) &&
+		tb_query_is_harmless((Node *) subquery) && find_empty_value(subquery, correlated);
+	subquery->jointree->quals = conditions;
+	return proved;
+}
+
+/* Makes the inner column a grouping key; the same one twice is one key. */
+static void
+add_key(Query *subquery, Correlation *c)
+{
+	TargetEntry		*target;
+	SortGroupClause *group;
+	ListCell		*lc;
+
+	foreach(lc, subquery->targetList)
+	{
+		const TargetEntry *other = lfirst(lc);
+
+		if (other->ressortgroupref != 0 && equal(other->expr, c->inner))
+		{
+			c->column = other->resno;
+			return;
+		}
+	}
+	c->column = list_length(subquery->targetList) + 1;
+	target = makeTargetEntry(copyObject(c->inner), c->column,
+							 psprintf("k%d", c->column - 1), false);
+	target->ressortgroupref = c->column;
+	subquery->targetList = lappend(subquery->targetList, target);
+	group = makeNode(SortGroupClause);
+	group->tleSortGroupRef = c->column;
+	group->eqop = c->eqop;
+	group->sortop = c->sortop;
+	group->hashable = c->hashable;
+	subquery->groupClause = lappend(subquery->groupClause, group);
+}
+
+/* The subquery of all groups, as a range table entry of the outer query. */
+static Index
+add_groups(Level *level, Query *subquery, Correlated *correlated)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	ListCell	  *lc;
+
+	subquery->jointree->quals = correlated->others == NIL ?
+		NULL :
+		(Node *) make_ands_explicit(correlated->others);
+	foreach(lc, correlated->correlations)
+		add_key(subquery, lfirst(lc));
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = subquery;
+	rte->alias = makeAlias(GROUPS_NAME, NIL);
+	rte->eref = makeAlias(GROUPS_NAME, NIL);
+	foreach(lc, subquery->targetList)
+	{
+		TargetEntry *target = lfirst_node(TargetEntry, lc);
+
+		if (target->resname == NULL)
+			target->resname = pstrdup("v");
+		rte->eref->colnames = lappend(rte->eref->colnames,
+									  makeString(pstrdup(target->resname)));
+	}
+	level->query->rtable = lappend(level->query->rtable, rte);
+	return list_length(level->query->rtable);
+}
+
+static Var *
+group_column(Index rti, const Query *subquery, AttrNumber column)
+{
+	return makeVarFromTargetEntry(rti, list_nth(subquery->targetList, column - 1));
+}
+
+/* The outer query's column, as that has it. */
+static Expr *
+as_of_outer(Expr *outer)
+{
+	Expr *copy = copyObject(outer);
+
+	IncrementVarSublevelsUp((Node *) copy, -1, 1);
+	return copy;
+}
+
+/* A range table entry of the join, that nothing refers to: PostgreSQL looks there whether
+ * there are outer joins that may be inner ones. */
+static Index
+add_join_entry(Query *query)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_JOIN;
+	rte->jointype = JOIN_LEFT;
+	rte->eref = makeAlias("unnamed_join", NIL);
+	query->rtable = lappend(query->rtable, rte);
+	return list_length(query->rtable);
+}
+
+static void
+add_join(Level *level, Index rti, const Query *subquery, const Correlated *correlated)
+{
+	JoinExpr	*join = makeNode(JoinExpr);
+	RangeTblRef *groups = makeNode(RangeTblRef);
+	List		*conditions = NIL;
+	ListCell	*lc;
+
+	foreach(lc, correlated->correlations)
+	{
+		const Correlation *c = lfirst(lc);
+		OpExpr			  *clause = copyObject(c->clause);
+		Expr			  *key = (Expr *) group_column(rti, subquery, c->column);
+
+		clause->args = c->inner_left ? list_make2(key, as_of_outer(c->outer)) :
+									   list_make2(as_of_outer(c->outer), key);
+		conditions = lappend(conditions, clause);
+	}
+	groups->rtindex = rti;
+	join->jointype = JOIN_LEFT;
+	join->rtindex = add_join_entry(level->query);
+	join->rarg = (Node *) groups;
+	join->quals = (Node *) make_ands_explicit(conditions);
+	level->joins = lappend(level->joins, join);
+}
+
+/* What a row of the outer query has in place of the subquery. */
+static Node *
+value_of_group(Index rti, const Query *subquery, const Correlated *correlated)
+{
+	Correlation *first = linitial(correlated->correlations);
+	Var			*value = group_column(rti, subquery, 1);
+	NullTest	*without = makeNode(NullTest);
+	CaseWhen	*when = makeNode(CaseWhen);
+	CaseExpr	*result = makeNode(CaseExpr);
+
+	if (((Const *) correlated->empty)->constisnull)
+		return (Node *) value;
+	/* No key of a group that was found is NULL. */
+	without->arg = (Expr *) group_column(rti, subquery, first->column);
+	without->nulltesttype = IS_NULL;
+	without->location = -1;
+	when->expr = (Expr *) without;
+	when->result = (Expr *) correlated->empty;
+	when->location = -1;
+	result->casetype = value->vartype;
+	result->casecollid = value->varcollid;
+	result->args = list_make1(when);
+	result->defresult = (Expr *) value;
+	result->location = -1;
+	return (Node *) result;
+}
+
+/* Subqueries of this level become columns; those of others are theirs. */
+static Node *
+replace_subqueries(Node *node, Level *level)
+{
+	SubLink	  *link = (SubLink *) node;
+	Correlated correlated = {0};
+	Query	  *subquery;
+	Index	   rti;
+
+	if (node == NULL || IsA(node, Query))
+		return node;
+	if (!IsA(node, SubLink) || link->subLinkType != EXPR_SUBLINK ||
+		!is_plain_aggregation(castNode(Query, link->subselect)) ||
+		!take_apart(castNode(Query, link->subselect), &correlated))
+		return expression_tree_mutator(node, replace_subqueries, level);
+	subquery = castNode(Query, link->subselect);
+	rti = add_groups(level, subquery, &correlated);
+	add_join(level, rti, subquery, &correlated);
+	return value_of_group(rti, subquery, &correlated);
+}
+
+/* Whether no condition of the level, and nothing that it reads, tells how often it is
+ * evaluated. */
+static bool
+may_drop_rows(const Query *query)
+{
+	ListCell *lc;
+
+	if (!tb_query_is_harmless((Node *) query->jointree))
+		return false;
+	foreach(lc, query->rtable)
+	{
+		const RangeTblEntry *rte = lfirst(lc);
+
+		if (rte->rtekind == RTE_SUBQUERY && !tb_query_is_harmless((Node *) rte->subquery))
+			return false;
+	}
+	return true;
+}
+
+/* Conditions with subqueries stand above the joins, the others below; those that refer to a
+ * query outside stay where PostgreSQL looks for them when it makes a join of EXISTS. */
+static void
+replace_in_conditions(Level *level, List **above, List **below)
+{
+	FromExpr *from = level->query->jointree;
+	List	 *conditions = make_ands_implicit((Expr *) from->quals);
+	ListCell *lc;
+
+	*below = conditions;
+	if (!may_drop_rows(level->query))
+		return;
+	*below = NIL;
+	foreach(lc, conditions)
+	{
+		int	  before = list_length(level->joins);
+		Node *condition = replace_subqueries(lfirst(lc), level);
+
+		if (list_length(level->joins) > before || contain_vars_of_level(condition, 1))
+			*above = lappend(*above, condition);
+		else
+			*below = lappend(*below, lfirst(lc));
+	}
+}
+
+/* Whether a value of the select list is computed of a row of the tables. */
+static bool
+selects_rows(const Query *query)
+{
+	return !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs &&
+		query->groupClause == NIL && query->groupingSets == NIL &&
+		query->distinctClause == NIL;
+}
+
+static void
+replace_in_level(Query *query, Rewriter *rewriter)
+{
+	Level	  level = {.query = query};
+	List	 *above = NIL;
+	List	 *below;
+	Node	 *from;
+	ListCell *lc;
+
+	if (query->commandType != CMD_SELECT || !query->hasSubLinks || query->rowMarks != NIL ||
+		query->setOperations != NULL || query->jointree->fromlist == NIL)
+		return;
+	replace_in_conditions(&level, &above, &below);
+	if (selects_rows(query))
+		query->targetList = (List *) replace_subqueries((Node *) query->targetList, &level);
+	if (level.joins == NIL)
+		return;
+	from = (Node *) makeFromExpr(query->jointree->fromlist,
+								 below == NIL ? NULL : (Node *) make_ands_explicit(below));
+	foreach(lc, level.joins)
+	{
+		JoinExpr *join = lfirst_node(JoinExpr, lc);
+
+		join->larg = from;
+		from = (Node *) join;
+	}
+	query->jointree = makeFromExpr(list_make1(from),
+								   above == NIL ? NULL :
+												  (Node *) make_ands_explicit(above));
+	rewriter->replaced += list_length(level.joins);
+}
+
+/* Inner levels first: what they keep may still be a condition of an outer one. */
+static bool
+replace_in(Node *node, Rewriter *rewriter)
+{
+	if (node == NULL)
+		return false;
+	check_stack_depth();
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, replace_in, rewriter);
+	(void) query_tree_walker((Query *) node, replace_in, rewriter, 0);
+	replace_in_level((Query *) node, rewriter);
+	return false;
+}
+
+/* Whether the query or one in its FROM or WITH has a subquery in an expression. */
+static bool
+has_sublinks(const Query *query)
+{
+	ListCell *lc;
+
+	if (query->hasSubLinks)
+		return true;
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+
+		if (rte->rtekind == RTE_SUBQUERY && has_sublinks(rte->subquery))
+			return true;
+	}
+	foreach(lc, query->cteList)
+		if (has_sublinks((Query *) lfirst_node(CommonTableExpr, lc)->ctequery))
+			return true;
+	return false;
+}
+
+static bool
+find_correlated(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == EXPR_SUBLINK)
+	{
+		Query *subquery = castNode(Query, ((SubLink *) node)->subselect);
+
+		if (is_plain_aggregation(subquery) && contain_vars_of_level((Node *) subquery, 1))
+			return true;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, find_correlated, context, 0);
+	return expression_tree_walker(node, find_correlated, context);
+}
+
+Query *
+tb_join_correlated_aggregates(Query *query)
+{
+	Rewriter rewriter = {0};
+	Query	*copy;
+
+	if (query->commandType != CMD_SELECT || !has_sublinks(query) ||
+		!find_correlated((Node *) query, NULL))
+		return NULL;
+	copy = copyObject(query);
+	(void) replace_in((Node *) copy, &rewriter);
+	return rewriter.replaced > 0 ? copy : NULL;
+}

@@ -1,0 +1,198 @@
+/*
+ * rewritten_plan.c - see rewritten_plan.h.
+ *
+ * What PostgreSQL charges for the index scan of a subquery, once for each outer row, is
+ * many times what it takes if the pages are in memory (plain_path_time.h). So what nodes
+ * with such subqueries are charged counts as much shorter as the subqueries are: an error
+ * is in favour of the query as it was written.
+ *
+ * Owns whose time is watched. Must not change a plan. Called by the planner's hooks.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+
+#include "pg/nodes/rewrite/rewritten_plan.h"
+#include "pg/planner/cost.h"
+#include "pg/planner/plain_plan_time.h"
+#include "pg/source/heap/feeders/feeder_count.h"
+#include "pg/settings/guc.h"
+#include "pg/stage/plan_private.h"
+
+/* Microseconds that a query takes whose second planning is worth its time. */
+#define SLOW_US 5000.0
+
+/* A rewritten plan must take less than this share of the other's time. */
+#define CLEARLY_FASTER 0.8
+
+static TbSubqueryTime *watched = NULL;
+
+TbSubqueryTime *
+tb_subquery_time_watch(TbSubqueryTime *time)
+{
+	TbSubqueryTime *before = watched;
+
+	watched = time;
+	return before;
+}
+
+/* Of what the subquery is charged, the part that it takes; 1 if that is not known. */
+static double
+time_share(PlannerInfo *root)
+{
+	RelOptInfo *final = fetch_upper_rel(root, UPPERREL_FINAL, NULL);
+	const Path *path = final->cheapest_total_path;
+	double		us;
+
+	if (path == NULL || path->total_cost <= 0)
+		return 1;
+	us = tb_plain_plan_us(root, path);
+	return us > 0 ? Min(us / (path->total_cost * TB_US_PER_UNIT), 1) : 1;
+}
+
+static const Path *
+cheapest(const List *paths)
+{
+	const Path *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (best == NULL || ((const Path *) lfirst(lc))->total_cost < best->total_cost)
+			best = lfirst(lc);
+	return best;
+}
+
+void
+tb_subquery_time_note(PlannerInfo *root, const RelOptInfo *final_rel)
+{
+	ListCell *lc;
+
+	if (watched == NULL || root->parent_root != NULL || final_rel->pathlist == NIL)
+		return;
+	watched->us = tb_plain_plan_us(root, cheapest(final_rel->pathlist));
+	foreach(lc, root->glob->subroots)
+	{
+		PlannerInfo *subroot = lfirst(lc);
+		double		 share;
+
+		if (!subroot->parse->hasAggs || subroot->parse->groupClause != NIL)
+			continue;
+		share = time_share(subroot);
+		if (watched->share == 0 || share < watched->share)
+			watched->share = share;
+	}
+}
+
+/* Whether the expression has a subquery that runs for each row. */
+static bool
+has_correlated_subplan(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) && ((SubPlan *) node)->parParam != NIL)
+		return true;
+	return expression_tree_walker(node, has_correlated_subplan, context);
+}
+
+/* What nodes with such a subquery are charged for themselves. */
+static Cost
+charged_for_subqueries(const Plan *plan)
+{
+	Cost children = 0;
+	Cost charged = 0;
+
+	if (plan == NULL)
+		return 0;
+	check_stack_depth();
+	if (plan->lefttree != NULL)
+		children += plan->lefttree->total_cost;
+	if (plan->righttree != NULL)
+		children += plan->righttree->total_cost;
+	if (has_correlated_subplan((Node *) plan->qual, NULL) ||
+		has_correlated_subplan((Node *) plan->targetlist, NULL) ||
+		((IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin)) &&
+		 has_correlated_subplan((Node *) ((const Join *) plan)->joinqual, NULL)))
+		charged = Max(plan->total_cost - children, 0);
+	if (IsA(plan, SubqueryScan))
+		charged += charged_for_subqueries(((const SubqueryScan *) plan)->subplan);
+	return charged + charged_for_subqueries(plan->lefttree) +
+		charged_for_subqueries(plan->righttree);
+}
+
+static double
+written_us(const PlannedStmt *written, const TbSubqueryTime *time)
+{
+	double shorter = charged_for_subqueries(written->planTree) * TB_US_PER_UNIT *
+		(1 - time->share);
+
+	return time->share > 0 ? Max(time->us - shorter, time->us * time->share) : 0;
+}
+
+bool
+tb_written_plan_is_slow(const PlannedStmt *written, const TbSubqueryTime *time)
+{
+	return tb_guc_debug_force_offload || written_us(written, time) > SLOW_US;
+}
+
+static bool has_node_of_ours(const Plan *plan);
+
+static bool
+some_has_node_of_ours(const List *plans)
+{
+	ListCell *lc;
+
+	foreach(lc, plans)
+		if (has_node_of_ours(lfirst(lc)))
+			return true;
+	return false;
+}
+
+static bool
+is_ours(const CustomScan *scan)
+{
+	const char *name = scan->methods->CustomName;
+
+	return strcmp(name, TB_GPU_SCAN_NAME) == 0 || strcmp(name, TB_GPU_JOIN_NAME) == 0 ||
+		strcmp(name, TB_GPU_PREAGG_NAME) == 0 || strcmp(name, TB_GPU_SORT_NAME) == 0;
+}
+
+static bool
+has_node_of_ours(const Plan *plan)
+{
+	if (plan == NULL)
+		return false;
+	check_stack_depth();
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			if (is_ours((const CustomScan *) plan) ||
+				some_has_node_of_ours(((const CustomScan *) plan)->custom_plans))
+				return true;
+			break;
+		case T_SubqueryScan:
+			return has_node_of_ours(((const SubqueryScan *) plan)->subplan);
+		case T_Append:
+			return some_has_node_of_ours(((const Append *) plan)->appendplans);
+		case T_MergeAppend:
+			return some_has_node_of_ours(((const MergeAppend *) plan)->mergeplans);
+		default:
+			break;
+	}
+	return has_node_of_ours(plan->lefttree) || has_node_of_ours(plan->righttree);
+}
+
+bool
+tb_rewritten_plan_wins(const PlannedStmt *rewritten, const PlannedStmt *written,
+					   const TbSubqueryTime *time)
+{
+	if (!has_node_of_ours(rewritten->planTree) &&
+		!some_has_node_of_ours(rewritten->subplans))
+		return false;
+	return tb_guc_debug_force_offload ||
+		rewritten->planTree->total_cost * TB_US_PER_UNIT <
+		written_us(written, time) * CLEARLY_FASTER;
+}
