@@ -70,6 +70,7 @@ SUITES = {
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
     "to-file": ([str(BUILD / "python/bin/python"), "test/to_file.py"], []),
+    "write-files": ([str(BUILD / "python/bin/python"), "test/write_files.py"], []),
     "file-differential": ([str(BUILD / "python/bin/python"), "test/file_differential.py"], ["--queries", "100000"]),
     "arrow-fdw": ([str(BUILD / "python/bin/python"), "test/arrow_fdw.py"], ["--mutations", "100000"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
@@ -99,7 +100,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "arrow-fdw", "joins", "truth", "reports", "races",
-           "feeder-races", "cached-reports", "cache-loading", "file-scans", "file-differential", "to-file",
+           "feeder-races", "cached-reports", "cache-loading", "file-scans", "file-differential", "to-file", "write-files",
            "cached-differential", "cached-truth",
            "cached-joins", "brin", "sqlsmith", "moved-pages", "cached-brin", "pg2arrow", "mysql2arrow", "c-sql", "c-reports")
 _terminal = threading.Lock()

@@ -1,16 +1,27 @@
 /*
  * file_writer.h - what a backend says to its turbine-file-writer, and the answer.
  *
- * The backend starts the program with pipes as standard input and output. Down goes a
- * request, numbers in the machine's byte order, a text as uint32 length and bytes in UTF-8:
- *   uint32 TB_WRITER_MAGIC, uint32 flags (TB_WRITER_*), text path, text compression
- * ("none", "lz4", "zstd", "snappy"), uint32 columns; per column: text name, uint32 object
- * id of its type, int32 type modifier, uint32 object id of the element's type (of an array;
- * else 0). Id 0: texts. then rows in blocks, each a uint32 length, not 0, and whole rows:
- * per column an int32 length in network order, -1 for NULL, and the bytes of the type's
- * send function; and a length of 0 at the end. A pipe that ends before means that the
- * backend gave up: no file is made. Up comes one TbWriterAnswer and the text of its
- * message, at the end or as soon as something is wrong.
+ * The backend starts the program with pipes as standard input and output, and for the
+ * tables of arrow_fdw with a folder as descriptor TB_WRITER_FOLDER. Down go requests, one
+ * after the other, until the pipe ends between two of them. A request has numbers in the
+ * machine's byte order, a text as uint32 length and bytes in UTF-8: uint32 TB_WRITER_MAGIC,
+ * uint32 flags (TB_WRITER_*), uint32 stop (0, or the number of the write before which the
+ * program stops itself, for tests), text path, text compression
+ * ("none", "lz4", "zstd", "snappy"); then of a PART text like, of a MERGE text old, uint32
+ * parts, per part text name; then, except of a MERGE, uint32 columns; per column: text
+ * name, uint32 object id of its type, int32 type modifier, uint32 object id of the
+ * element's type (of an array; else 0). Id 0: texts. then rows in blocks, each a uint32
+ * length, not 0, and whole rows: per column an int32 length in network order, -1 for NULL,
+ * and the bytes of the type's send function; and a length of 0 at the end. A pipe that ends
+ * before means that the backend gave up: no file is made. Up comes one TbWriterAnswer per
+ * request and the text of its message, at the end or as soon as something is wrong; then
+ * the program ends.
+ *
+ * Of PART and MERGE all names are those of files in the folder, and the path is a new
+ * file's, which is neither renamed nor removed by the program. A PART is an Arrow file of
+ * the rows, with the columns of the file `like` (empty: those of the rows), but without its
+ * dictionaries. A MERGE is the file `old` (empty: none) with the rows of the parts behind
+ * it, on disk when the answer comes.
  */
 #ifndef TURBINE_FILE_WRITER_H
 #define TURBINE_FILE_WRITER_H
@@ -23,12 +34,18 @@
 #define TB_WRITER_STATISTICS \
 	0x02u /* Arrow: least and greatest values of batches in the fields' metadata */
 #define TB_WRITER_SQL_ASCII 0x04u /* texts may be anything */
+#define TB_WRITER_PART 0x08u
+#define TB_WRITER_MERGE 0x10u
+#define TB_WRITER_EMPTIED 0x20u /* of a MERGE: only the columns of `old`, not its rows */
+
+#define TB_WRITER_FOLDER 3
 
 typedef enum TbWriterResult
 {
 	TB_WRITER_DONE = 0,
 	TB_WRITER_BAD_VALUE, /* the file's type can not hold it */
-	TB_WRITER_BAD_FILE	 /* it could not be written */
+	TB_WRITER_BAD_FILE,	 /* it could not be written */
+	TB_WRITER_BAD_COLUMN /* the older file has columns that can not take such rows */
 } TbWriterResult;
 
 typedef struct TbWriterAnswer

@@ -103,7 +103,8 @@ std::unique_ptr<TableWriter> make_writer(const Options& options, const std::shar
   }
   ValueRanges ranges;
   if (options.statistics) ranges = ValueRanges(*schema, options.statistics_columns);
-  return std::make_unique<IpcWriter>(options.output, options.append, schema, std::move(ranges), options.compression);
+  return std::make_unique<IpcWriter>(std::make_unique<ReplacingFile>(options.output), options.append, schema,
+                                     std::move(ranges), options.compression);
 }
 
 }  // namespace
@@ -114,13 +115,17 @@ std::unique_ptr<TableWriter> make_writer(const Options& options, const std::shar
 void choose_allocator() { setenv("ARROW_DEFAULT_MEMORY_POOL", "jemalloc", /*overwrite=*/0); }
 
 void run_export(ExportSource& source, const Options& options) {
+  run_export(source, options, [&](const auto& schema) { return make_writer(options, schema); });
+}
+
+void run_export(ExportSource& source, const Options& options, const WriterMaker& make) {
   std::vector<std::unique_ptr<BatchBuilder>> builders;
   std::vector<std::unique_ptr<RowSource>> rows;
   for (int i = 0; i < options.workers; i++) {
     builders.push_back(
         std::make_unique<BatchBuilder>(source.column_names(), source.make_decoders(), options.segment_bytes));
   }
-  const auto writer = make_writer(options, builders[0]->schema());
+  const auto writer = make(builders[0]->schema());
   for (int i = 0; i < options.workers; i++) rows.push_back(source.open(i));
 
   Progress progress(options.progress, source.expected_rows());

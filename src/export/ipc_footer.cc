@@ -12,7 +12,7 @@
 
 #include <cstring>
 
-#include "export/export_error.h"
+#include "export/flat_reader.h"
 
 namespace turbine::exporting {
 namespace {
@@ -20,42 +20,6 @@ namespace {
 constexpr int16_t kMetadataV5 = 4;
 constexpr int kMessageHeader = 2; /* field of the table Message */
 constexpr int kSchema = 1, kDictionaries = 2, kBatches = 3;
-
-/* Reads with every place checked: a file may hold anything. */
-class FlatReader {
- public:
-  explicit FlatReader(const std::string& bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  T at(int64_t place) const {
-    if (place < 0 || place + static_cast<int64_t>(sizeof(T)) > static_cast<int64_t>(bytes_.size())) {
-      throw ExportError(ExitCode::kFile, "the file's footer is damaged");
-    }
-    T value;
-    memcpy(&value, bytes_.data() + place, sizeof(T));
-    return value;
-  }
-
-  int64_t root() const { return at<uint32_t>(0); }
-
-  /* The place of a table's field; -1 if it is absent. */
-  int64_t field(int64_t table, int number) const {
-    const int64_t vtable = table - at<int32_t>(table);
-    const int64_t entry = 4 + 2 * number;
-    if (entry + 2 > at<uint16_t>(vtable)) return -1;
-    const uint16_t offset = at<uint16_t>(vtable + entry);
-    return offset == 0 ? -1 : table + offset;
-  }
-
-  /* What a field refers to; -1 if it is absent. */
-  int64_t referred(int64_t table, int number) const {
-    const int64_t place = field(table, number);
-    return place < 0 ? -1 : place + at<uint32_t>(place);
-  }
-
- private:
-  const std::string& bytes_;
-};
 
 std::vector<IpcBlock> read_blocks(const FlatReader& reader, int64_t vector, int64_t file_bytes) {
   std::vector<IpcBlock> blocks;

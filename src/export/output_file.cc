@@ -43,7 +43,7 @@ std::string resolved(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(resolved(path)) {
+ReplacingFile::ReplacingFile(const std::string& path) : path_(resolved(path)) {
   struct stat found{};
   const bool exists = stat(path_.c_str(), &found) == 0;
   if (exists && !S_ISREG(found.st_mode)) throw ExportError(ExitCode::kFile, "\"" + path + "\" is not a regular file");
@@ -65,15 +65,24 @@ OutputFile::OutputFile(const std::string& path) : path_(resolved(path)) {
   if (exists) fchmod(stream_->file_descriptor(), found.st_mode & 07777);
 }
 
-OutputFile::~OutputFile() {
+ReplacingFile::~ReplacingFile() {
   if (temporary_.empty()) return;
   unlink(temporary_.c_str());
   to_remove[0] = 0;
 }
 
+void OutputFile::step() {
+  if (steps_left_ > 0 && --steps_left_ == 0) raise(SIGSTOP);
+}
+
+void OutputFile::write(const void* data, int64_t bytes) {
+  step();
+  check(stream_->Write(data, bytes));
+}
+
 void OutputFile::start_with_copy(int64_t bytes) {
-  const int from = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (from < 0) fail("cannot open", path_);
+  step();
+  const int from = open_old();
   const int to = stream_->file_descriptor();
   bool copied = ioctl(to, FICLONE, from) == 0 && ftruncate(to, bytes) == 0;
   if (!copied) {
@@ -90,11 +99,18 @@ void OutputFile::start_with_copy(int64_t bytes) {
     }
   }
   close(from);
-  if (!copied) fail("cannot copy", path_);
-  if (lseek(to, bytes, SEEK_SET) < 0) fail("cannot seek in", temporary_);
+  if (!copied) fail("cannot copy", old_name());
+  if (lseek(to, bytes, SEEK_SET) < 0) fail("cannot seek in a copy of", old_name());
 }
 
-void OutputFile::commit(bool durable) {
+int ReplacingFile::open_old() const {
+  const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) fail("cannot open", path_);
+  return file;
+}
+
+void ReplacingFile::commit(bool durable) {
+  step();
   if (durable && fsync(stream_->file_descriptor()) != 0) fail("cannot flush", temporary_);
   check(stream_->Close());
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename the new file to", path_);

@@ -52,7 +52,7 @@ class ParquetWriter : public TableWriter {
   int64_t bytes() const override { return bytes_ > 0 ? bytes_ : file_.stream()->Tell().ValueOr(0); }
 
  private:
-  OutputFile file_;
+  ReplacingFile file_;
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
   int64_t bytes_ = 0;
 };

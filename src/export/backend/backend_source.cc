@@ -18,8 +18,6 @@ namespace {
 
 constexpr uint32_t kMostTextBytes = 1 << 20;
 constexpr uint32_t kMostColumns = 1 << 16;
-/* Of a record batch or row group: some 100,000 rows, which readers leave out or read as a whole, each on a thread. */
-constexpr int64_t kBatchBytes = 16 << 20;
 
 [[noreturn]] void damaged() { throw ExportError(ExitCode::kServer, "the backend's request is damaged"); }
 
@@ -32,6 +30,20 @@ void read_all(int input, void* to, size_t size) {
     place += n;
     size -= static_cast<size_t>(n);
   }
+}
+
+uint32_t read_number(int input) {
+  uint32_t number;
+  read_all(input, &number, sizeof number);
+  return number;
+}
+
+std::string read_text(int input) {
+  const uint32_t length = read_number(input);
+  if (length > kMostTextBytes) damaged();
+  std::string text(length, 0);
+  read_all(input, text.data(), length);
+  return text;
 }
 
 class BlockRows final : public RowSource {
@@ -83,26 +95,12 @@ arrow::Compression::type compression_of(const std::string& name, bool parquet) {
 
 }  // namespace
 
-uint32_t BackendSource::read_number() {
-  uint32_t number;
-  read_all(input_, &number, sizeof number);
-  return number;
-}
-
-std::string BackendSource::read_text() {
-  const uint32_t length = read_number();
-  if (length > kMostTextBytes) damaged();
-  std::string text(length, 0);
-  read_all(input_, text.data(), length);
-  return text;
-}
-
 /* Types that the file has no form for are read as texts: the backend has sent these. */
 PgType BackendSource::read_type(bool parquet) {
   PgType type;
-  type.oid = read_number();
-  type.modifier = static_cast<int32_t>(read_number());
-  const uint32_t element = read_number();
+  type.oid = read_number(input_);
+  type.modifier = static_cast<int32_t>(read_number(input_));
+  const uint32_t element = read_number(input_);
   type.kind = kind_of(type.oid);
   if (element != 0) {
     PgType part;
@@ -117,20 +115,39 @@ PgType BackendSource::read_type(bool parquet) {
   return type;
 }
 
-BackendSource::BackendSource(int input, Options& options) : input_(input) {
-  if (read_number() != TB_WRITER_MAGIC) damaged();
-  const uint32_t flags = read_number();
-  options.output = read_text();
-  options.parquet = flags & TB_WRITER_PARQUET;
-  options.statistics = flags & TB_WRITER_STATISTICS;
+bool read_request(int input, WriterRequest& request) {
+  uint32_t magic;
+  ssize_t n;
+  do {
+    n = read(input, &magic, 1);
+  } while (n < 0 && errno == EINTR);
+  if (n == 0) return false;
+  if (n < 0) throw ExportError(ExitCode::kConnection, "the backend is gone");
+  read_all(input, reinterpret_cast<char*>(&magic) + 1, sizeof magic - 1);
+  if (magic != TB_WRITER_MAGIC) damaged();
+  request = {};
+  request.flags = read_number(input);
+  request.stop = read_number(input);
+  Options& options = request.options;
+  options.output = read_text(input);
+  options.parquet = request.flags & TB_WRITER_PARQUET;
+  options.statistics = request.flags & TB_WRITER_STATISTICS;
   options.segment_bytes = kBatchBytes;
-  options.compression = compression_of(read_text(), options.parquet);
-  check_utf8_ = flags & TB_WRITER_SQL_ASCII;
-  const uint32_t count = read_number();
+  options.compression = compression_of(read_text(input), options.parquet);
+  if (request.flags & (TB_WRITER_PART | TB_WRITER_MERGE)) request.old_file = read_text(input);
+  if (request.flags & TB_WRITER_MERGE) {
+    for (uint32_t count = read_number(input); count > 0; count--) request.parts.push_back(read_text(input));
+  }
+  return true;
+}
+
+BackendSource::BackendSource(int input, const WriterRequest& request)
+    : input_(input), check_utf8_(request.flags & TB_WRITER_SQL_ASCII) {
+  const uint32_t count = read_number(input_);
   if (count == 0 || count > kMostColumns) damaged();
   for (uint32_t i = 0; i < count; i++) {
-    names_.push_back(read_text());
-    types_.push_back(read_type(options.parquet));
+    names_.push_back(read_text(input_));
+    types_.push_back(read_type(request.options.parquet));
   }
 }
 

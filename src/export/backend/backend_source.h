@@ -14,10 +14,25 @@
 
 namespace turbine::exporting {
 
+/* Of a record batch or row group: some 100,000 rows, which readers leave out or read as a whole, each on a thread. */
+inline constexpr int64_t kBatchBytes = 16 << 20;
+
+/* A request, without its columns and rows. */
+struct WriterRequest {
+  uint32_t flags = 0; /* TB_WRITER_* */
+  uint32_t stop = 0;
+  Options options;
+  std::string old_file;           /* of a PART whose columns it gets; of a MERGE; empty: none */
+  std::vector<std::string> parts; /* of a MERGE */
+};
+
+/* Reads the next request; false if the backend wants nothing more. Throws ExportError. */
+bool read_request(int input, WriterRequest& request);
+
 class BackendSource : public ExportSource {
  public:
-  /* Reads the request: `options` get what it says. Throws ExportError. */
-  BackendSource(int input, Options& options);
+  /* Reads what a request says of columns. Throws ExportError. */
+  BackendSource(int input, const WriterRequest& request);
 
   const std::vector<std::string>& column_names() const override { return names_; }
   ColumnDecoders make_decoders() const override;
@@ -26,11 +41,11 @@ class BackendSource : public ExportSource {
 
   /* Read so far. */
   int64_t rows() const { return rows_; }
+  /* As decoders read the columns; to be changed before they are made. */
+  std::vector<PgType>& types() { return types_; }
 
  private:
   PgType read_type(bool parquet);
-  uint32_t read_number();
-  std::string read_text();
 
   int input_;
   bool check_utf8_ = false;

@@ -1,7 +1,7 @@
 /*
- * main.cc - turbine-file-writer: makes a file of the rows that a backend sends.
+ * main.cc - turbine-file-writer: makes files of the rows that a backend sends.
  *
- * Started by src/pg/export/. What is wrong goes back as an answer; standard error is the server's log.
+ * Started by src/pg/export/ and src/pg/fdw/. What is wrong goes back as an answer; standard error is the server's log.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include <string>
 
 #include "export/backend/backend_source.h"
+#include "export/backend/part_files.h"
 #include "export/export_run.h"
 #include "turbine/file_writer.h"
 
@@ -37,21 +38,37 @@ int answer(TbWriterResult result, const std::string& message, int64_t rows, int6
   return result == TB_WRITER_DONE ? 0 : 1;
 }
 
+TbWriterResult result_of(ExitCode code) {
+  if (code == ExitCode::kValue) return TB_WRITER_BAD_VALUE;
+  return code == ExitCode::kUsage ? TB_WRITER_BAD_COLUMN : TB_WRITER_BAD_FILE;
+}
+
+void answer_request(const WriterRequest& request) {
+  if (request.flags & TB_WRITER_MERGE) {
+    answer(TB_WRITER_DONE, "", merge_parts(request), 0);
+  } else if (request.flags & TB_WRITER_PART) {
+    answer(TB_WRITER_DONE, "", write_part(STDIN_FILENO, request), 0);
+  } else {
+    BackendSource source(STDIN_FILENO, request);
+    run_export(source, request.options);
+    struct stat status{};
+    (void)stat(request.options.output.c_str(), &status);
+    answer(TB_WRITER_DONE, "", source.rows(), status.st_size);
+  }
+}
+
 }  // namespace
 
 int main() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that becomes too large is an error
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // whose handler removes what is there of the file
   choose_allocator();
   try {
-    Options options;
-    BackendSource source(STDIN_FILENO, options);
-    run_export(source, options);
-    struct stat status{};
-    (void)stat(options.output.c_str(), &status);
-    return answer(TB_WRITER_DONE, "", source.rows(), status.st_size);
+    for (WriterRequest request; read_request(STDIN_FILENO, request);) answer_request(request);
+    return 0;
   } catch (const ExportError& error) {
-    return answer(error.code() == ExitCode::kValue ? TB_WRITER_BAD_VALUE : TB_WRITER_BAD_FILE, error.what(), 0, 0);
+    return answer(result_of(error.code()), error.what(), 0, 0);
   } catch (const std::exception& error) {
     return answer(TB_WRITER_BAD_FILE, error.what(), 0, 0);
   }

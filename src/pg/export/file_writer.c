@@ -39,9 +39,10 @@
 
 typedef struct WrittenColumn
 {
-	Oid		 type;	  /* whose send function; 0: texts, by the output function */
+	int		 attribute; /* attnum - 1 */
+	Oid		 type;		/* whose send function; 0: texts, by the output function */
 	int32	 modifier;
-	Oid		 element; /* of an array; else 0 */
+	Oid		 element;	/* of an array; else 0 */
 	FmgrInfo function;
 } WrittenColumn;
 
@@ -51,10 +52,11 @@ struct TbFileWriter
 	int			   input;
 	int			   output;
 	int			   nexternal; /* descriptors that fd.c counts */
+	MemoryContext  file;	  /* for the file that is made */
+	MemoryContext  row;		  /* values of one row as they are sent */
 	int			   ncolumns;
 	WrittenColumn *columns;
 	StringInfoData block; /* rows, behind room for their length */
-	MemoryContext  row;	  /* values of one row as they are sent */
 };
 
 /* Types whose binary form the program reads; all fixed object ids. */
@@ -146,6 +148,10 @@ append_text(StringInfo to, const char *text)
 static void
 raise_answer(const TbWriterAnswer *answer, const char *message)
 {
+	if (answer->result == TB_WRITER_BAD_COLUMN)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
+				 errmsg("the file does not take the rows"), errdetail("%s", message)));
 	if (answer->result == TB_WRITER_BAD_VALUE)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
@@ -241,6 +247,26 @@ send_block(TbFileWriter *writer)
 	begin_block(writer);
 }
 
+/* As the file system has it. */
+static void
+append_name(StringInfo to, const char *name)
+{
+	append_number(to, name != NULL ? strlen(name) : 0);
+	appendStringInfoString(to, name != NULL ? name : "");
+}
+
+static void
+begin_request(StringInfo request, uint32 flags, uint32 stop, const char *path,
+			  const char *compression)
+{
+	initStringInfo(request);
+	append_number(request, TB_WRITER_MAGIC);
+	append_number(request, flags);
+	append_number(request, stop);
+	append_name(request, path);
+	append_text(request, compression);
+}
+
 static void
 send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 {
@@ -251,28 +277,32 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 		flags |= TB_WRITER_PARQUET;
 	if (target->statistics)
 		flags |= TB_WRITER_STATISTICS;
+	if (target->is_part)
+		flags |= TB_WRITER_PART;
 	if (GetDatabaseEncoding() == PG_SQL_ASCII)
 		flags |= TB_WRITER_SQL_ASCII;
-	initStringInfo(&request);
-	append_number(&request, TB_WRITER_MAGIC);
-	append_number(&request, flags);
-	append_number(&request, strlen(target->path)); /* as the file system has it */
-	appendStringInfoString(&request, target->path);
-	append_text(&request, target->compression);
+	begin_request(&request, flags, target->stop, target->path, target->compression);
+	if (target->is_part)
+		append_name(&request, target->like);
 	append_number(&request, writer->ncolumns);
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
-		append_text(&request, NameStr(TupleDescAttr(desc, i)->attname));
-		append_number(&request, writer->columns[i].type);
-		append_number(&request, writer->columns[i].modifier);
-		append_number(&request, writer->columns[i].element);
+		const WrittenColumn *column = &writer->columns[i];
+
+		if (target->names != NULL)
+			append_name(&request, target->names[column->attribute]);
+		else
+			append_text(&request, NameStr(TupleDescAttr(desc, column->attribute)->attname));
+		append_number(&request, column->type);
+		append_number(&request, column->modifier);
+		append_number(&request, column->element);
 	}
 	send_bytes(writer, request.data, request.len);
 	pfree(request.data);
 }
 
 static int
-start_process(TbFileWriter *writer)
+start_process(TbFileWriter *writer, int folder)
 {
 	static char *const no_arguments[] = {NULL};
 	int				   down[2];
@@ -288,7 +318,7 @@ start_process(TbFileWriter *writer)
 		close(down[1]);
 		return error;
 	}
-	error = tb_spawn_program("turbine-file-writer", no_arguments, down[0], up[1],
+	error = tb_spawn_program("turbine-file-writer", no_arguments, down[0], up[1], folder,
 							 &writer->pid);
 	close(down[0]);
 	close(up[1]);
@@ -301,24 +331,20 @@ start_process(TbFileWriter *writer)
 }
 
 TbFileWriter *
-tb_file_writer_start(const TbFileTarget *target, TupleDesc desc)
+tb_file_writer_open(int folder)
 {
 	TbFileWriter *writer = palloc0(sizeof(TbFileWriter));
 	int			  error = EMFILE;
 
 	writer->input = writer->output = -1;
-	writer->ncolumns = desc->natts;
-	writer->columns = palloc0(sizeof(WrittenColumn) * Max(desc->natts, 1));
-	for (int i = 0; i < desc->natts; i++)
-		describe_column(TupleDescAttr(desc, i), target->parquet, &writer->columns[i]);
+	writer->file = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported file",
+										 ALLOCSET_DEFAULT_SIZES);
 	writer->row = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported row",
 										ALLOCSET_DEFAULT_SIZES);
-	initStringInfo(&writer->block);
-	begin_block(writer);
 	while (writer->nexternal < PIPES && AcquireExternalFD())
 		writer->nexternal++;
 	if (writer->nexternal == PIPES)
-		error = start_process(writer);
+		error = start_process(writer, folder);
 	if (error != 0)
 	{
 		tb_file_writer_end(writer);
@@ -327,9 +353,59 @@ tb_file_writer_start(const TbFileTarget *target, TupleDesc desc)
 				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				 errmsg("could not start turbine-file-writer: %m")));
 	}
+	return writer;
+}
+
+void
+tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
+{
+	MemoryContext old;
+
+	MemoryContextReset(writer->file);
+	old = MemoryContextSwitchTo(writer->file);
+	writer->ncolumns = 0;
+	writer->columns = palloc0(sizeof(WrittenColumn) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		WrittenColumn *column = &writer->columns[writer->ncolumns];
+
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		column->attribute = i;
+		describe_column(TupleDescAttr(desc, i), target->parquet, column);
+		writer->ncolumns++;
+	}
+	initStringInfo(&writer->block);
+	begin_block(writer);
+	send_request(writer, target, desc);
+	MemoryContextSwitchTo(old);
+}
+
+void
+tb_file_writer_merge(TbFileWriter *writer, const TbFileMerge *merge)
+{
+	StringInfoData request;
+	ListCell	  *cell;
+
+	begin_request(&request, TB_WRITER_MERGE | (merge->is_emptied ? TB_WRITER_EMPTIED : 0),
+				  merge->stop, merge->name, "none");
+	append_name(&request, merge->old);
+	append_number(&request, list_length(merge->parts));
+	foreach(cell, merge->parts)
+		append_name(&request, lfirst(cell));
+	send_bytes(writer, request.data, request.len);
+	pfree(request.data);
+	(void) receive_answer(writer);
+}
+
+TbFileWriter *
+tb_file_writer_start(const TbFileTarget *target, TupleDesc desc)
+{
+	TbFileWriter *writer = tb_file_writer_open(-1);
+
 	PG_TRY();
 	{
-		send_request(writer, target, desc);
+		tb_file_writer_begin(writer, target, desc);
 	}
 	PG_CATCH();
 	{
@@ -371,10 +447,12 @@ tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 	slot_getallattrs(slot);
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
-		if (slot->tts_isnull[i])
+		WrittenColumn *column = &writer->columns[i];
+
+		if (slot->tts_isnull[column->attribute])
 			append_number(&writer->block, (uint32) -1);
 		else
-			append_value(&writer->block, &writer->columns[i], slot->tts_values[i]);
+			append_value(&writer->block, column, slot->tts_values[column->attribute]);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(writer->row);

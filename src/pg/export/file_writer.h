@@ -1,5 +1,7 @@
 /*
  * file_writer.h - a turbine-file-writer process, and rows on their way to it.
+ *
+ * A process makes one file after the other. After any error it can only be ended.
  */
 #ifndef TURBINE_PG_FILE_WRITER_H
 #define TURBINE_PG_FILE_WRITER_H
@@ -8,6 +10,7 @@
 
 #include "access/tupdesc.h"
 #include "executor/tuptable.h"
+#include "nodes/pg_list.h"
 
 typedef struct TbFileWriter TbFileWriter;
 
@@ -17,10 +20,38 @@ typedef struct TbFileTarget
 	const char *compression;
 	bool		parquet;
 	bool		statistics; /* of an Arrow file */
+
+	/* Of a part (file_writer.h of the contract): `path` is a name in the writer's folder.
+	 */
+	bool		is_part;
+	const char *like; /* another name, or NULL */
+	const char *const
+		  *names;	  /* of columns in the file, by attnum - 1, in UTF-8; NULL: the rows' */
+	uint32 stop;	  /* for tests */
 } TbFileTarget;
 
-/* Starts the process, in the current memory context; its file is made of rows of this kind.
- * To be ended in all cases. */
+/* A file to be made of an older one and parts; all are names in the writer's folder. */
+typedef struct TbFileMerge
+{
+	const char *name;
+	const char *old;		/* NULL: none */
+	bool		is_emptied; /* the older one's rows are left out */
+	List	   *parts;		/* of char * */
+	uint32		stop;
+} TbFileMerge;
+
+/* Starts a process in the current memory context, with an open folder or -1. To be ended in
+ * all cases. */
+extern TbFileWriter *tb_file_writer_open(int folder);
+
+/* Begins a file of rows of this kind; attributes that are dropped are no part of them. */
+extern void tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target,
+								 TupleDesc desc);
+
+/* Makes a file of others, which is on disk afterwards; raises an error if it can not be. */
+extern void tb_file_writer_merge(TbFileWriter *writer, const TbFileMerge *merge);
+
+/* Starts a process for one file. */
 extern TbFileWriter *tb_file_writer_start(const TbFileTarget *target, TupleDesc desc);
 
 /* Raises an error if a value has no place in such a file, as far as the writer has noticed.

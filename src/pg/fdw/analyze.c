@@ -45,8 +45,8 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "a row of a file",
 										ALLOCSET_DEFAULT_SIZES);
 	reservoir_init_selection_state(&reservoir, targrows);
-	scan = tb_file_scan_begin(tb_file_table(RelationGetRelid(relation)), NULL, attributes,
-							  bms_make_singleton(0), NIL);
+	scan = tb_file_scan_begin(tb_file_table_to_read(RelationGetRelid(relation)), NULL,
+							  attributes, bms_make_singleton(0), NIL);
 	for (;;)
 	{
 		bool found;

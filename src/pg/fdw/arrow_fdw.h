@@ -37,6 +37,19 @@ extern void			   tb_arrow_explain(ForeignScanState *node, ExplainState *es);
 extern bool tb_arrow_analyze(Relation relation, AcquireSampleRowsFunc *func,
 							 BlockNumber *totalpages);
 
+/* in modify.c */
+extern int	 tb_arrow_updatable(Relation relation);
+extern List *tb_arrow_plan_modify(PlannerInfo *root, ModifyTable *plan,
+								  Index resultRelation, int subplan_index);
+extern void	 tb_arrow_begin_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+								   List *fdw_private, int subplan_index, int eflags);
+extern TupleTableSlot *tb_arrow_insert(EState *estate, ResultRelInfo *rinfo,
+									   TupleTableSlot *slot, TupleTableSlot *planSlot);
+extern void tb_arrow_begin_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
+extern void tb_arrow_end_insert(EState *estate, ResultRelInfo *rinfo);
+extern void tb_arrow_truncate(List *relations, DropBehavior behavior,
+							  bool restart_sequences);
+
 /* in import.c */
 extern List *tb_arrow_import(ImportForeignSchemaStmt *stmt, Oid server);
 

@@ -47,7 +47,7 @@ tb_arrow_begin(ForeignScanState *node, int eflags)
 
 	Assert(list_length(plan->fdw_private) == TB_ARROW_PRIVATE_ITEMS);
 	node->fdw_state = state;
-	state->table = tb_file_table(RelationGetRelid(node->ss.ss_currentRelation));
+	state->table = tb_file_table_to_read(RelationGetRelid(node->ss.ss_currentRelation));
 	state->attnums = bitmapset_of(list_nth(plan->fdw_private, TB_ARROW_ATTNUMS));
 	state->clauses.attnums = list_nth(plan->fdw_private, TB_ARROW_BOUND_ATTNUMS);
 	state->clauses.compares = list_nth(plan->fdw_private, TB_ARROW_BOUND_COMPARES);

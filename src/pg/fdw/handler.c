@@ -1,8 +1,9 @@
 /*
  * handler.c - the SQL functions of the foreign data wrapper arrow_fdw.
  *
- * arrow_fdw reads Arrow and Parquet files, and needs no service: a backend has them read
- * by turbine-file-reader (pg/files). Called by PostgreSQL for foreign tables of arrow_fdw.
+ * arrow_fdw reads Arrow and Parquet files and adds rows to Arrow files. It needs no
+ * service: a backend has them read by turbine-file-reader (pg/files) and written by
+ * turbine-file-writer (pg/export). Called by PostgreSQL for foreign tables of arrow_fdw.
  */
 #include "postgres.h"
 
@@ -33,6 +34,14 @@ turbine_arrow_fdw_handler(PG_FUNCTION_ARGS)
 	routine->ExplainForeignScan = tb_arrow_explain;
 	routine->AnalyzeForeignTable = tb_arrow_analyze;
 	routine->ImportForeignSchema = tb_arrow_import;
+	routine->IsForeignRelUpdatable = tb_arrow_updatable;
+	routine->PlanForeignModify = tb_arrow_plan_modify;
+	routine->BeginForeignModify = tb_arrow_begin_modify;
+	routine->ExecForeignInsert = tb_arrow_insert;
+	routine->EndForeignModify = tb_arrow_end_insert;
+	routine->BeginForeignInsert = tb_arrow_begin_insert;
+	routine->EndForeignInsert = tb_arrow_end_insert;
+	routine->ExecForeignTruncate = tb_arrow_truncate;
 	PG_RETURN_POINTER(routine);
 }
 

@@ -21,10 +21,11 @@
 extern char **environ;
 
 #define MOST_ARGUMENTS 6
+#define FOLDER_FILENO 3
 
 int
 tb_spawn_program(const char *name, char *const *arguments, int input, int output,
-				 pid_t *pid)
+				 int folder, pid_t *pid)
 {
 	char					   path[MAXPGPATH];
 	char					  *argv[MOST_ARGUMENTS + 2] = {unconstify(char *, name)};
@@ -55,7 +56,11 @@ tb_spawn_program(const char *name, char *const *arguments, int input, int output
 								 POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	if (folder >= 0)
+		posix_spawn_file_actions_adddup2(&actions, folder, FOLDER_FILENO);
+	posix_spawn_file_actions_addclosefrom_np(&actions,
+											 (folder >= 0 ? FOLDER_FILENO : STDERR_FILENO) +
+												 1);
 	error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);

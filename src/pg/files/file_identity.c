@@ -76,10 +76,8 @@ tb_file_identity_equal(const TbFileVersion *a, const TbFileVersion *b)
 		a->modified == b->modified;
 }
 
-/* Opens a path without symbolic links, folder by folder, so that none can be put in while
- * it is opened; -1 with errno. */
-static int
-open_without_links(const char *path)
+int
+tb_open_without_links(const char *path)
 {
 	char  copy[PATH_MAX];
 	char *name = copy + 1;
@@ -144,11 +142,11 @@ open_checked(const char *path, const char *folder)
 					 errmsg("file \"%s\" leads out of folder \"%s\"", path, folder),
 					 errdetail("A symbolic link leads to \"%s\".", real_path)));
 	}
-	return open_without_links(real_path);
+	return tb_open_without_links(real_path);
 }
 
-static void
-read_identity(const struct stat *status, TbFileVersion *identity)
+void
+tb_file_version(const struct stat *status, TbFileVersion *identity)
 {
 	memset(identity, 0, sizeof(*identity));
 	identity->device = status->st_dev;
@@ -170,7 +168,7 @@ tb_file_check_unchanged(const char *path, int fd, const TbFileVersion *identity)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not stat file \"%s\": %m", path)));
-	read_identity(&status, &now);
+	tb_file_version(&status, &now);
 	if (!tb_file_identity_equal(&now, identity))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -178,12 +176,11 @@ tb_file_check_unchanged(const char *path, int fd, const TbFileVersion *identity)
 				 errhint("Run the query again. Put a new file in place by renaming it.")));
 }
 
-int
-tb_file_open(const char *path, const char *folder, TbFileVersion *identity)
+/* A place for a descriptor that is about to be opened, counted by fd.c. */
+static OpenFile *
+reserve(const char *path)
 {
-	OpenFile   *file;
-	struct stat status;
-	int			fd;
+	OpenFile *file;
 
 	if (!callback_registered)
 	{
@@ -198,19 +195,14 @@ tb_file_open(const char *path, const char *folder, TbFileVersion *identity)
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("out of file descriptors for \"%s\"", path)));
 	}
-	/* From here to the list nothing raises an error but open_checked(), with nothing open.
-	 */
-	PG_TRY();
-	{
-		fd = open_checked(path, folder);
-	}
-	PG_CATCH();
-	{
-		ReleaseExternalFD();
-		pfree(file);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	return file;
+}
+
+/* Gives it to the current resource owner, or raises an error if it was not opened (errno).
+ */
+static void
+take_in(OpenFile *file, int fd, const char *path)
+{
 	if (fd < 0)
 	{
 		int saved = errno;
@@ -226,6 +218,39 @@ tb_file_open(const char *path, const char *folder, TbFileVersion *identity)
 	file->owner = CurrentResourceOwner;
 	file->next = open_files;
 	open_files = file;
+}
+
+int
+tb_file_open_again(const char *path, int fd)
+{
+	OpenFile *file = reserve(path);
+	int		  again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	take_in(file, again, path);
+	return again;
+}
+
+int
+tb_file_open(const char *path, const char *folder, TbFileVersion *identity)
+{
+	OpenFile   *file = reserve(path);
+	struct stat status;
+	int			fd;
+
+	/* From here to the list nothing raises an error but open_checked(), with nothing open.
+	 */
+	PG_TRY();
+	{
+		fd = open_checked(path, folder);
+	}
+	PG_CATCH();
+	{
+		ReleaseExternalFD();
+		pfree(file);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	take_in(file, fd, path);
 
 	if (fstat(fd, &status) != 0)
 		ereport(ERROR,
@@ -235,6 +260,6 @@ tb_file_open(const char *path, const char *folder, TbFileVersion *identity)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a regular file", path)));
-	read_identity(&status, identity);
+	tb_file_version(&status, identity);
 	return fd;
 }

@@ -9,6 +9,8 @@
 
 #include "postgres.h"
 
+#include <sys/stat.h>
+
 /* Which file it is, and which bytes it holds, as far as the file system tells. */
 typedef struct TbFileVersion
 {
@@ -25,8 +27,17 @@ typedef struct TbFileVersion
  */
 extern int tb_file_open(const char *path, const char *folder, TbFileVersion *identity);
 
+/* Another descriptor of an open file, which belongs to the current resource owner. */
+extern int tb_file_open_again(const char *path, int fd);
+
 /* Closes it before its resource owner does. Raises nothing. */
 extern void tb_file_close(int fd);
+
+extern void tb_file_version(const struct stat *status, TbFileVersion *version);
+
+/* Opens a path without symbolic links, folder by folder, so that none can be put in while
+ * it is opened; -1 with errno. The descriptor is the caller's, and nobody's resource. */
+extern int tb_open_without_links(const char *path);
 
 /* Whether two are the same bytes. A change of the inode alone (a new link, other rights) is
  * none of the bytes. */

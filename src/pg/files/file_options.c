@@ -42,6 +42,19 @@ tb_file_options_check_role(Oid role)
 						 "\"pg_read_server_files\" role may name files of the server.")));
 }
 
+void
+tb_file_options_check_writer(Oid role)
+{
+	if (!has_privs_of_role(role, ROLE_PG_WRITE_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to write server files"),
+				 errdetail("Role \"%s\" has no privileges of \"pg_write_server_files\".",
+						   GetUserNameFromId(role, true)),
+				 errhint("Only superusers and roles with privileges of the "
+						 "\"pg_write_server_files\" role may have writable tables.")));
+}
+
 static void
 check_known(const DefElem *option, Oid catalog)
 {
@@ -109,6 +122,7 @@ tb_file_options_read(List *options)
 {
 	TbFileOptions *read = palloc0(sizeof(TbFileOptions));
 	int			   places = 0;
+	bool		   is_one_file = false;
 	ListCell	  *cell;
 
 	foreach(cell, options)
@@ -116,7 +130,10 @@ tb_file_options_read(List *options)
 		DefElem *option = lfirst(cell);
 
 		if (strcmp(option->defname, "file") == 0)
+		{
 			read->paths = list_make1(absolute_path(option, defGetString(option)));
+			is_one_file = true;
+		}
 		else if (strcmp(option->defname, "files") == 0)
 			read->paths = split_paths(option);
 		else if (strcmp(option->defname, "dir") == 0)
@@ -130,10 +147,7 @@ tb_file_options_read(List *options)
 		}
 		else if (strcmp(option->defname, "writable") == 0)
 		{
-			if (defGetBoolean(option))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("foreign tables of arrow_fdw cannot be written to")));
+			read->writable = defGetBoolean(option);
 			continue;
 		}
 		else
@@ -150,6 +164,11 @@ tb_file_options_read(List *options)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 				 errmsg("option \"suffix\" needs option \"dir\"")));
+	if (read->writable && !is_one_file)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+				 errmsg("option \"writable\" needs option \"file\""),
+				 errdetail("Rows are written to one Arrow IPC file.")));
 	if (read->pattern != NULL)
 		tb_file_pattern_check(read->pattern);
 	return read;
@@ -164,8 +183,24 @@ tb_file_options_validate(List *options, Oid catalog)
 		check_known(lfirst(cell), catalog);
 	if (catalog != ForeignTableRelationId)
 		return;
-	(void) tb_file_options_read(options);
 	tb_file_options_check_role(GetUserId());
+	if (tb_file_options_read(options)->writable)
+		tb_file_options_check_writer(GetUserId());
+}
+
+TbFileOptions *
+tb_file_options_of_writable(Oid relid, Oid owner)
+{
+	TbFileOptions *options = tb_file_options_read(GetForeignTable(relid)->options);
+
+	if (!options->writable)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign table \"%s\" is not writable", get_rel_name(relid)),
+				 errhint("Its option writable has to be set.")));
+	tb_file_options_check_role(owner);
+	tb_file_options_check_writer(owner);
+	return options;
 }
 
 char *

@@ -14,10 +14,11 @@
 
 typedef struct TbFileOptions
 {
-	List *paths;   /* of char *: `file` or `files` */
-	char *dir;	   /* or NULL */
-	char *suffix;  /* of names in dir; NULL: any */
-	char *pattern; /* or NULL */
+	List *paths;	/* of char *: `file` or `files` */
+	char *dir;		/* or NULL */
+	char *suffix;	/* of names in dir; NULL: any */
+	char *pattern;	/* or NULL */
+	bool  writable; /* `paths` is one then */
 } TbFileOptions;
 
 /* Checks a list of DefElem of an object of that catalogue. */
@@ -29,6 +30,12 @@ extern TbFileOptions *tb_file_options_read(List *options);
 
 /* Raises an error unless the role may read any file of the server. */
 extern void tb_file_options_check_role(Oid role);
+
+/* Raises an error unless the role may write any file of the server, too. */
+extern void tb_file_options_check_writer(Oid role);
+
+/* The options of a table that is to be written to; raises an error unless it may be. */
+extern TbFileOptions *tb_file_options_of_writable(Oid relid, Oid owner);
 
 /* The column's name in files. */
 extern char *tb_file_options_column_name(Oid relid, AttrNumber attnum);

@@ -123,7 +123,7 @@ spawn_reader(int socket, int pipe, pid_t *pid)
 
 	snprintf(memory, sizeof(memory), INT64_FORMAT,
 			 (int64) tb_guc_file_reader_memory * 1024 * 1024);
-	return tb_spawn_program("turbine-file-reader", arguments, socket, pipe, pid);
+	return tb_spawn_program("turbine-file-reader", arguments, socket, pipe, -1, pid);
 }
 
 /* Starts a process and fills in its end of socket and pipe; an error number or 0. */

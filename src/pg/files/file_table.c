@@ -6,6 +6,8 @@
  */
 #include "postgres.h"
 
+#include <sys/stat.h>
+
 #include "access/table.h"
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
@@ -15,6 +17,7 @@
 
 #include "pg/files/file_list.h"
 #include "pg/files/file_table.h"
+#include "pg/files/pending_file.h"
 
 /* The key of a file that has a column's name, or NULL. */
 static const TbFileKey *
@@ -98,7 +101,7 @@ place_columns(const TbFileTable *table, TbTableFile *file, const TbListedFile *l
 }
 
 static void
-describe_file(TbFileTable *table, const TbListedFile *listed)
+describe_file(TbFileTable *table, const TbListedFile *listed, bool is_held)
 {
 	TbTableFile *file = &table->files[table->nfiles++];
 	int			 fd;
@@ -107,13 +110,73 @@ describe_file(TbFileTable *table, const TbListedFile *listed)
 	file->folder = listed->folder;
 	fd = tb_file_open(file->path, file->folder, &file->identity);
 	file->description = tb_file_describe(file->path, fd, &file->identity);
-	tb_file_close(fd);
+	file->held = is_held ? fd : -1;
+	if (!is_held)
+		tb_file_close(fd);
 	place_columns(table, file, listed);
 	table->nrows += file->description->nrows;
 }
 
-TbFileTable *
-tb_file_table(Oid relid)
+/* What a file is that this transaction has written to: its old rows, and parts. */
+static List *
+add_pending(List *files, TbListedFile *listed, const TbPendingFile *pending)
+{
+	const char *path = tb_pending_file_place(pending)->path;
+	ListCell   *cell;
+
+	if (tb_pending_file_has_old(pending))
+		files = lappend(files, listed);
+	foreach(cell, tb_pending_file_parts(pending))
+	{
+		TbListedFile *part = palloc(sizeof(TbListedFile));
+
+		*part = *listed;
+		part->path = psprintf("%.*s/%s", (int) (strrchr(path, '/') - path), path,
+							  (const char *) lfirst(cell));
+		part->folder = NULL;
+		files = lappend(files, part);
+	}
+	return files;
+}
+
+/* A writable table may not have its file yet. */
+static bool
+is_unwritten(const TbFileOptions *options)
+{
+	struct stat status;
+
+	if (!options->writable)
+		return false;
+	if (stat(linitial(options->paths), &status) == 0)
+		return S_ISREG(status.st_mode) && status.st_size == 0;
+	return errno == ENOENT;
+}
+
+/* The files as this transaction sees them. */
+static List *
+list_files(const TbFileOptions *options)
+{
+	List	 *listed = tb_file_list(options);
+	List	 *files = NIL;
+	ListCell *cell;
+
+	if (!tb_pending_file_any() && !options->writable)
+		return listed;
+	foreach(cell, listed)
+	{
+		TbListedFile		*file = lfirst(cell);
+		const TbPendingFile *pending = tb_pending_file_find(file->path);
+
+		if (pending != NULL)
+			files = add_pending(files, file, pending);
+		else if (!is_unwritten(options))
+			files = lappend(files, file);
+	}
+	return files;
+}
+
+static TbFileTable *
+make_table(Oid relid, bool is_read)
 {
 	TbFileTable	  *table = palloc0(sizeof(TbFileTable));
 	Relation	   relation = table_open(relid, NoLock);
@@ -123,7 +186,7 @@ tb_file_table(Oid relid)
 	ListCell	  *cell;
 
 	tb_file_options_check_role(relation->rd_rel->relowner);
-	files = tb_file_list(options);
+	files = list_files(options);
 
 	table->relid = relid;
 	table->ncolumns = attributes->natts;
@@ -147,16 +210,29 @@ tb_file_table(Oid relid)
 	foreach(cell, files)
 	{
 		CHECK_FOR_INTERRUPTS();
-		describe_file(table, lfirst(cell));
+		describe_file(table, lfirst(cell), is_read && options->writable);
 	}
 	return table;
+}
+
+TbFileTable *
+tb_file_table(Oid relid)
+{
+	return make_table(relid, false);
+}
+
+TbFileTable *
+tb_file_table_to_read(Oid relid)
+{
+	return make_table(relid, true);
 }
 
 int
 tb_table_file_open(const TbTableFile *file)
 {
 	TbFileVersion identity;
-	int			  fd = tb_file_open(file->path, file->folder, &identity);
+	int			  fd = file->held >= 0 ? tb_file_open_again(file->path, file->held) :
+										 tb_file_open(file->path, file->folder, &identity);
 
 	tb_file_check_unchanged(file->path, fd, &file->identity);
 	return fd;

@@ -6,6 +6,8 @@
  * virtual columns. A batch is a record batch of an Arrow file or stream, or a row group of
  * a Parquet file. A file that changes later has another identity; opening it by this table
  * raises an error then, so that batches and bounds always describe the bytes that are read.
+ * A file that this transaction has written to is its old rows and its parts
+ * (pending_file.h).
  *
  * Everything is allocated in the memory context of the caller and never changes.
  */
@@ -23,6 +25,7 @@ typedef struct TbTableFile
 	TbFileVersion identity;
 
 	const char *folder; /* that it must lie in; NULL: named as such */
+	int			held;	/* an open descriptor; -1: it is opened by its path */
 
 	/* What the file holds; batches[i].nrows are the rows of its batches. */
 	const TbFileDescription *description;
@@ -58,6 +61,12 @@ typedef struct TbFileTable
  * a column of the table.
  */
 extern TbFileTable *tb_file_table(Oid relid);
+
+/*
+ * The same, to be read: the files of a writable table stay open, so that they are those of
+ * this moment, whoever writes. The descriptors are the current resource owner's.
+ */
+extern TbFileTable *tb_file_table_to_read(Oid relid);
 
 /*
  * Opens a file of the table for reading. Rights were checked when the table was made. The

@@ -28,6 +28,8 @@ bool tb_guc_debug_full_code;
 int	 tb_guc_direct_threshold;
 int	 tb_guc_file_reader_memory;
 int	 tb_guc_debug_join_shape;
+int	 tb_guc_debug_stop_commit;
+int	 tb_guc_debug_stop_writer;
 
 static char	 *device_setting;
 static char	 *debug_fault_setting;
@@ -101,6 +103,12 @@ static const IntSetting int_settings[] = {
 	{"pg_turbine.file_reader_memory",
 	 "Memory that reading an Arrow or Parquet file may take.", &tb_guc_file_reader_memory,
 	 2048, 64, 1024 * 1024, PGC_SUSET, GUC_UNIT_MB},
+	{"pg_turbine.debug_stop_commit",
+	 "Stops the process at this step of committing foreign tables, as SIGSTOP does.",
+	 &tb_guc_debug_stop_commit, 0, 0, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE},
+	{"pg_turbine.debug_stop_writer",
+	 "Stops file writers of foreign tables at this step of a file, as SIGSTOP does.",
+	 &tb_guc_debug_stop_writer, 0, 0, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE},
 };
 
 static const struct config_enum_entry join_shapes[] = {

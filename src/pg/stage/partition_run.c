@@ -147,7 +147,7 @@ tb_partition_run_list_files(TbPartitionRun *run)
 		Relation rel = leaf_relation(run, run->valid[i]);
 
 		if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-			run->files[run->valid[i]] = tb_file_table(RelationGetRelid(rel));
+			run->files[run->valid[i]] = tb_file_table_to_read(RelationGetRelid(rel));
 	}
 }
 

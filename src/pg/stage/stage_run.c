@@ -532,7 +532,7 @@ list_files(TbStageRun *run)
 			tb_partition_run_list_files(stage->partitions);
 		else if (stage->source == NULL &&
 				 table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-			stage->files = tb_file_table(RelationGetRelid(table_of(run, i)));
+			stage->files = tb_file_table_to_read(RelationGetRelid(table_of(run, i)));
 	}
 }
 
