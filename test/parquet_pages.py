@@ -53,7 +53,8 @@ def ways(rng):
                    "store_decimal_as_integer": number % 2 == 0}
         if dictionary == "small":
             options["dictionary_pagesize_limit"] = 400  # the rest of a chunk is PLAIN
-        yield f"{compression}, {version}, dictionary {dictionary}, NULLs {nulls}, {distinct} values", rows_of(rng, nulls, distinct, ROWS), options
+        name = f"{compression}, {version}, dictionary {dictionary}, NULLs {nulls}, {distinct} values"
+        yield name, rows_of(rng, nulls, distinct, ROWS), options
     encodings = {"i": "DELTA_BINARY_PACKED", "u": "DELTA_BYTE_ARRAY", "t": "DELTA_LENGTH_BYTE_ARRAY", "f": "BYTE_STREAM_SPLIT"}
     yield "encodings that libparquet reads", rows_of(rng, "some", 300, ROWS), {"use_dictionary": False, "column_encoding": encodings}
 
