@@ -3,7 +3,8 @@
 
 Each case asks one query of a foreign table twice, plain and forced onto a device, and compares rows or errors: declared
 types that hold less than the file (lengths, digits, rounded times, domains, NOT NULL), databases of other encodings,
-files that change while a query reads them. Then what EXPLAIN says was read: batches excluded, cached, neither.
+files that change while a query reads them; Parquet files of every kind of pages (parquet_pages.py). Then what EXPLAIN says
+was read: batches excluded, cached, neither.
 Must never: compare the engine with itself: each case says whether it must be the engine's.
 Called by: make test-file-scans, test/run_all.py, with the Python of build/python, which has pyarrow.
 """
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+import parquet_pages  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 from run_sql import CACHED, OFF  # noqa: E402
 
@@ -183,7 +185,7 @@ def main():
     bench = Bench()
     with cluster.Cluster("file-scans") as server:
         files = Files(server)
-        for case in (declared, encodings, reads, replaced):
+        for case in (declared, encodings, reads, replaced, parquet_pages.pages, parquet_pages.spoilt):
             case(bench, server, files)
             print(f"  {case.__name__}: done", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

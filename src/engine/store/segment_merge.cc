@@ -95,7 +95,8 @@ class Merge {
     if (column.dictionary && add_coded_texts(column)) return;
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
-    const ColumnOrigin fresh = origin_of(column.data);
+    std::vector<TbTextView> views;
+    const ColumnOrigin fresh = column.coded ? decoded_texts(column, views) : origin_of(column.data);
     if (own && !own->data->dictionary() && splice(*own, fresh, decoded_.blocks, kept)) return;
     std::vector<uint64_t> room;
     const ColumnOrigin old = own ? stored_origin(*own->data, room) : ColumnOrigin{};
@@ -115,15 +116,25 @@ class Merge {
     add(column.number, column.data->type(), column.data->nullable(), {}, 0, stored_origin(*column.data, room), kept);
   }
 
+  /* Of a coded column: views of the dictionary's own bytes. */
+  ColumnOrigin decoded_texts(const DecodedBlocks::Column& column, std::vector<TbTextView>& views) const {
+    const auto* codes = static_cast<const int32_t*>(column.data.values);
+    for (uint32_t i = 0; i < decoded_.rows(); i++) views.push_back(column.dictionary->views()[codes[i]]);
+    return {reinterpret_cast<const uint8_t*>(views.data()), column.data.valid, column.dictionary->bytes()};
+  }
+
   /* Returns false if some text has no number. */
   bool add_coded_texts(const DecodedBlocks::Column& column) {
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;
-    const ColumnOrigin texts = origin_of(column.data);
-    std::vector<int32_t> fresh_codes(decoded_.rows()), old_codes;
-    for (const ColumnPiece& piece : pieces_of(&texts, decoded_.blocks, nullptr, 0))
-      if (!column.dictionary->encode(piece, fresh_codes.data())) return false;
-    const ColumnOrigin fresh{reinterpret_cast<const uint8_t*>(fresh_codes.data()), texts.valid, nullptr};
+    ColumnOrigin fresh = origin_of(column.data);
+    std::vector<int32_t> fresh_codes, old_codes;
+    if (!column.coded) {
+      fresh_codes.resize(decoded_.rows());
+      for (const ColumnPiece& piece : pieces_of(&fresh, decoded_.blocks, nullptr, 0))
+        if (!column.dictionary->encode(piece, fresh_codes.data())) return false;
+      fresh = {reinterpret_cast<const uint8_t*>(fresh_codes.data()), fresh.valid, nullptr};
+    }
     ColumnOrigin old;
     if (kept != 0) {
       const StoredColumn& data = *own->data;

@@ -24,6 +24,7 @@ struct DecodedBlocks {
     bool nullable;
     TbColumnData data;  // texts' views count from data.bytes
     std::shared_ptr<TextDictionary> dictionary = nullptr;  // of text; null: none is to be used
+    bool coded = false;  // values are INT4: the texts' numbers in the dictionary, under NULL too
   };
 
   uint32_t first_block = 0;  // of the segment

@@ -38,6 +38,7 @@ struct Batch {
   std::vector<int64_t> longs;
   std::vector<uint8_t> long_valid, view_valid;
   std::vector<TbTextView> views;
+  std::vector<int32_t> codes;
   std::string bytes = "xx";
   DecodedBlocks blocks;
 
@@ -53,16 +54,21 @@ struct Batch {
     views.push_back(view);
     view_valid.push_back(row[2].has_value());
   }
-  /* `dictionary`: of the text, or null. */
-  void finish(uint32_t columns, std::shared_ptr<TextDictionary> dictionary) {
+  /* `dictionary`: of the text, or null. `coded`: texts come as its numbers, if all have one. */
+  void finish(uint32_t columns, std::shared_ptr<TextDictionary> dictionary, bool coded = false) {
     if (columns & 1) blocks.columns.push_back({0, TB_TYPE_INT4, false, {ints.data(), nullptr, nullptr}});
     if (columns & 2) blocks.columns.push_back({1, TB_TYPE_INT8, true, {longs.data(), long_valid.data(), nullptr}});
-    if (columns & 4)
-      blocks.columns.push_back({2,
-                                TB_TYPE_TEXT,
-                                true,
-                                {views.data(), view_valid.data(), reinterpret_cast<const uint8_t*>(bytes.data())},
-                                std::move(dictionary)});
+    const auto* texts = reinterpret_cast<const uint8_t*>(bytes.data());
+    codes.resize(views.size());
+    const ColumnOrigin origin{reinterpret_cast<const uint8_t*>(views.data()), view_valid.data(), texts};
+    coded = coded && dictionary &&
+            dictionary->encode({&origin, 0, static_cast<uint32_t>(views.size()), 0}, codes.data());
+    if (coded && columns & 4)
+      blocks.columns.push_back(
+          {2, TB_TYPE_TEXT, true, {codes.data(), view_valid.data(), nullptr}, std::move(dictionary), true});
+    else if (columns & 4)
+      blocks.columns.push_back(
+          {2, TB_TYPE_TEXT, true, {views.data(), view_valid.data(), texts}, std::move(dictionary)});
   }
 };
 
@@ -167,7 +173,7 @@ TEST(SegmentMerge, KeepsEveryValueWhereItBelongs) {
       batch.blocks.map_lsn = map_lsn;
       // Another one now and then, one that is soon full, and none.
       if (random() % 8 == 0) dictionary = std::make_shared<TextDictionary>(random() % 2 ? 3000 : 1 << 20);
-      batch.finish(columns, random() % 6 ? dictionary : nullptr);
+      batch.finish(columns, random() % 6 ? dictionary : nullptr, random() % 2);
       auto next = merge_segment(segment.get(), batch.blocks);
       model.add(map_lsn, pages, columns);
       if (next) segment = next;
@@ -208,7 +214,7 @@ TEST(SegmentMerge, ADeltaHoldsWhatItsBlocksAre) {
       const auto columns = static_cast<uint32_t>(random() % 8);
       batch.blocks.map_lsn = map_lsn;
       if (random() % 8 == 0) dictionary = std::make_shared<TextDictionary>(random() % 2 ? 3000 : 1 << 20);
-      batch.finish(columns, random() % 6 ? dictionary : nullptr);
+      batch.finish(columns, random() % 6 ? dictionary : nullptr, random() % 2);
       if (main && goes_to_delta(*main, delta.get(), batch.blocks)) {
         if (auto next = merge_segment(delta.get(), batch.blocks)) delta = next;
         deltas++;

@@ -5,12 +5,16 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/store/column_codes.h"
+#include "engine/store/text_dictionary.h"
 #include "turbine/kernel.h"
 #include "turbine/types.h"
 
@@ -18,12 +22,16 @@ namespace turbine {
 
 class ColumnRows {
  public:
-  /* Of a type; room for as many rows as a segment can have. Throws bad_alloc. */
-  explicit ColumnRows(uint32_t type)
-      : width_(tb_type_width(type)), values_(new uint8_t[uint64_t{kMostSegmentRows} * tb_type_width(type)]) {}
+  /* Of a type; room for as many rows as a segment can have. `dictionary`: that texts may be numbers of; null: of none.
+   * Throws bad_alloc. */
+  explicit ColumnRows(uint32_t type, std::shared_ptr<TextDictionary> dictionary = nullptr)
+      : width_(tb_type_width(type)),
+        dictionary_(std::move(dictionary)),
+        values_(new uint8_t[uint64_t{kMostSegmentRows} * tb_type_width(type)]) {}
 
   void clear() {
     rows_ = 0;
+    is_coded_ = false;
     has_nulls_ = false;
     bytes_.clear();
   }
@@ -31,22 +39,51 @@ class ColumnRows {
   uint32_t rows() const { return rows_; }
   bool has_nulls() const { return has_nulls_; }
 
-  /* Adds rows, to be written to the array that is returned: none is NULL yet. */
+  /* Texts' dictionary, and whether all rows are its numbers. */
+  const std::shared_ptr<TextDictionary>& dictionary() const { return dictionary_; }
+  bool is_coded() const { return is_coded_; }
+
+  /* Adds texts, whose numbers are to be written to the array that is returned; under NULL too there has to be one.
+   * Null: the rows before are not coded. */
+  int32_t* append_codes(uint32_t count) {
+    if (rows_ > 0 && !is_coded_) return nullptr;
+    is_coded_ = true;
+    int32_t* const place = reinterpret_cast<int32_t*>(values_.get()) + rows_;
+    add_rows(count);
+    return place;
+  }
+  /* Numbers become the texts themselves. Throws bad_alloc. */
+  void decode() {
+    if (!is_coded_) return;
+    is_coded_ = false;
+    std::unordered_map<int32_t, TbTextView> copied;
+    // From the last on, since views are wider.
+    for (uint32_t i = rows_; i-- > 0;) {
+      int32_t code;
+      memcpy(&code, values_.get() + uint64_t{i} * sizeof code, sizeof code);
+      const auto [place, is_new] = copied.try_emplace(code);
+      if (is_new) place->second = copy(dictionary_->views()[code]);
+      memcpy(values_.get() + uint64_t{i} * sizeof(TbTextView), &place->second, sizeof(TbTextView));
+    }
+  }
+
+  /* Adds rows, to be written to the array that is returned: none is NULL yet. They are not coded. */
   template <class T>
   T* append(uint32_t count) {
     T* const place = reinterpret_cast<T*>(values_.get() + uint64_t{rows_} * width_);
-    if (has_nulls_) memset(valid_.get() + rows_, 1, count);
-    rows_ += count;
+    add_rows(count);
     return place;
   }
   /* Of the last `count` rows, the one at this place is NULL. Its value stays undefined but readable. */
   void set_null(uint32_t count, uint32_t place) {
-    if (!has_nulls_) {
-      if (!valid_) valid_.reset(new uint8_t[kMostSegmentRows]);
-      memset(valid_.get(), 1, rows_);
-      has_nulls_ = true;
-    }
+    start_nulls();
     valid_[rows_ - count + place] = 0;
+  }
+
+  /* Of the last `count` rows, those are NULL whose flag is 0. The same otherwise. */
+  void set_valid(uint32_t count, const uint8_t* flags) {
+    start_nulls();
+    memcpy(valid_.get() + rows_ - count, flags, count);
   }
 
   /* Texts' views count from here; it grows. */
@@ -55,8 +92,29 @@ class ColumnRows {
   TbColumnData data() const { return {values_.get(), has_nulls_ ? valid_.get() : nullptr, bytes_.data()}; }
 
  private:
+  void add_rows(uint32_t count) {
+    if (has_nulls_) memset(valid_.get() + rows_, 1, count);
+    rows_ += count;
+  }
+  /* Of an entry, without its id. */
+  TbTextView copy(const TbTextView& entry) {
+    const uint8_t* const text = dictionary_->bytes() + entry.offset;
+    TbTextView view{entry.length, 0, 0, static_cast<uint32_t>(bytes_.size())};
+    if (entry.length > 0) memcpy(&view.prefix, text, std::min<size_t>(entry.length, sizeof view.prefix));
+    bytes_.insert(bytes_.end(), text, text + entry.length);
+    return view;
+  }
+  void start_nulls() {
+    if (has_nulls_) return;
+    if (!valid_) valid_.reset(new uint8_t[kMostSegmentRows]);
+    memset(valid_.get(), 1, rows_);
+    has_nulls_ = true;
+  }
+
   const uint32_t width_;
+  const std::shared_ptr<TextDictionary> dictionary_;
   uint32_t rows_ = 0;
+  bool is_coded_ = false;
   bool has_nulls_ = false;
   std::unique_ptr<uint8_t[]> values_, valid_;
   std::vector<uint8_t> bytes_;

@@ -196,12 +196,30 @@ void FileSource::stop() {
   idle_.wait(lock, [this] { return jobs_ == 0; });
 }
 
+/* By column; null: it has none. */
+std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const Part& part) {
+  std::vector<std::shared_ptr<TextDictionary>> dictionaries(program_.source_columns());
+  std::lock_guard lock(mutex_);
+  dictionaries_.resize(dictionaries.size());
+  for (size_t i = 0; i < dictionaries.size(); i++) {
+    if (!tb_type_is_text(program_.columns()[i].type)) continue;
+    if (part.stored.table) {
+      dictionaries[i] = part.stored.table->dictionary((*part.stored.columns)[i]);
+    } else {
+      if (!dictionaries_[i]) dictionaries_[i] = std::make_shared<TextDictionary>();
+      dictionaries[i] = dictionaries_[i];
+    }
+  }
+  return dictionaries;
+}
+
 /* Returns the bytes of the batch. */
 uint64_t FileSource::read_batch(const Batch& batch) {
   const Part& part = *batch.part;
   const auto reader = part.file->read(batch.number);
   std::vector<ColumnRows> columns;
-  for (const TbColumn& column : program_.columns().first(program_.source_columns())) columns.emplace_back(column.type);
+  const auto dictionaries = text_dictionaries(part);
+  for (size_t i = 0; i < dictionaries.size(); i++) columns.emplace_back(program_.columns()[i].type, dictionaries[i]);
   auto morsel = std::make_shared<SegmentMorsel>();
   uint64_t rows = 0, sequence = 0;
   const auto flush = [&] {
@@ -245,10 +263,11 @@ std::shared_ptr<const Segment> FileSource::keep(const Part& part, const FileSegm
   }
   for (size_t i = 0; i < columns.size(); i++) {
     const TbColumn& column = program_.columns()[i];
-    const uint32_t number = (*part.stored.columns)[i];
-    const bool texts = tb_type_is_text(column.type) && part.stored.table;
-    decoded.columns.push_back({number, column.type, (column.flags & TB_COL_NULLABLE) != 0, columns[i].data(),
-                               texts ? part.stored.table->dictionary(number) : nullptr});
+    // Texts that come without a dictionary are looked up in one only to be kept.
+    const bool is_coded = columns[i].is_coded();
+    decoded.columns.push_back({(*part.stored.columns)[i], column.type, (column.flags & TB_COL_NULLABLE) != 0,
+                               columns[i].data(), is_coded || part.stored.table ? columns[i].dictionary() : nullptr,
+                               is_coded});
   }
   std::shared_ptr<Segment> segment = merge_segment(nullptr, decoded);
   if (part.stored.table) store_.add(*part.stored.table, decoded, segment);

@@ -66,6 +66,7 @@ class FileSource {
     uint32_t number;
   };
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
+  std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const Part& part);
   void start_jobs();
   void run_job();
   void drop_waiting();
@@ -85,6 +86,8 @@ class FileSource {
   std::condition_variable idle_;
   std::deque<Batch> waiting_;
   unsigned jobs_ = 0;
+  /* By column: of texts that are not cached, so that they are numbers as well. For all parts. */
+  std::vector<std::shared_ptr<TextDictionary>> dictionaries_;
 };
 
 }  // namespace turbine

@@ -55,22 +55,22 @@ std::vector<int> bound_fields(const std::vector<BoundColumn>& columns) {
 BoundRows::BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields,
                      const arrow::Schema& schema)
     : columns_(columns) {
-  for (const BoundColumn& column : columns) {
-    const bool constant = column.field == BoundColumn::kConstant;
-    const auto place = static_cast<int>(std::find(fields.begin(), fields.end(), column.field) - fields.begin());
-    places_.push_back(place);
-    values_.push_back(constant ? nullptr : column_values(*schema.field(place)->type(), column.wanted));
+  for (size_t i = 0; i < columns.size(); i++) {
+    if (columns[i].field == BoundColumn::kConstant) continue;
+    const auto place = static_cast<int>(std::find(fields.begin(), fields.end(), columns[i].field) - fields.begin());
+    if (place == static_cast<int>(fields.size())) continue;
+    places_.push_back({i, place, column_values(*schema.field(place)->type(), columns[i].wanted)});
   }
 }
 
 void BoundRows::append(const arrow::RecordBatch& batch, int64_t from, uint32_t count,
                        std::vector<ColumnRows>& rows) const {
-  for (size_t i = 0; i < columns_.size(); i++) {
-    if (!values_[i])
-      append_constant(columns_[i].wanted, count, rows[i]);
-    else
-      values_[i]->append(*batch.column(places_[i]), from, count, rows[i]);
-  }
+  for (const Place& place : places_) place.values->append(*batch.column(place.field), from, count, rows[place.column]);
+}
+
+void append_constants(const std::vector<BoundColumn>& columns, uint32_t count, std::vector<ColumnRows>& rows) {
+  for (size_t i = 0; i < columns.size(); i++)
+    if (columns[i].field == BoundColumn::kConstant) append_constant(columns[i].wanted, count, rows[i]);
 }
 
 namespace {
@@ -79,10 +79,8 @@ class ConstantReader final : public BatchReader {
  public:
   explicit ConstantReader(const std::vector<BoundColumn>& columns) : columns_(columns) {}
   void read(uint32_t nrows, std::vector<ColumnRows>& rows) override {
-    for (size_t i = 0; i < columns_.size(); i++) {
-      rows[i].clear();
-      append_constant(columns_[i].wanted, nrows, rows[i]);
-    }
+    for (ColumnRows& column : rows) column.clear();
+    append_constants(columns_, nrows, rows);
   }
 
  private:
@@ -113,12 +111,11 @@ StoredColumn::Zone constant_zone(const WantedColumn& constant) {
 }
 
 void BoundRows::check(const arrow::RecordBatch& batch) const {
-  for (size_t i = 0; i < columns_.size(); i++) {
-    if (!values_[i]) continue;
-    if (places_[i] >= batch.num_columns()) throw FileError("a batch without some columns");
-    const arrow::Array& array = *batch.column(places_[i]);
+  for (const Place& place : places_) {
+    if (place.field >= batch.num_columns()) throw FileError("a batch without some columns");
+    const arrow::Array& array = *batch.column(place.field);
     const arrow::Status status = array.Validate();
-    if (!status.ok()) throw FileError("column \"" + columns_[i].wanted.name + "\": " + status.message());
+    if (!status.ok()) throw FileError("column \"" + columns_[place.column].wanted.name + "\": " + status.message());
     if (array.length() != batch.num_rows()) throw FileError("columns of a batch differ in length");
   }
 }

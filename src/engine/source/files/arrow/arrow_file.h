@@ -37,22 +37,29 @@ struct BoundColumn {
 /* Finds each by its name; throws FileError. */
 std::vector<BoundColumn> bind_columns(const arrow::Schema& schema, std::vector<WantedColumn> wanted);
 
-/* Columns of a batch that libarrow has read, in the order in which they are bound, become rows. */
+/* Columns of a batch that libarrow has read become rows. */
 class BoundRows {
  public:
-  /* `fields`: of the file, in the order of the batch's columns. `schema`: the batch's, which may have dictionaries
-   * where the file's has texts. */
+  /* `fields`: of the file, in the order of the batch's columns; columns of other fields are left alone. `schema`: the
+   * batch's, which may have dictionaries where the file's has texts. */
   BoundRows(const std::vector<BoundColumn>& columns, const std::vector<int>& fields, const arrow::Schema& schema);
-  /* Appends rows of the batch to all columns; throws FileError. */
+  /* Appends rows of the batch to these columns; throws FileError. */
   void append(const arrow::RecordBatch& batch, int64_t from, uint32_t count, std::vector<ColumnRows>& rows) const;
   /* Checks what libarrow has read, once a batch; throws FileError. */
   void check(const arrow::RecordBatch& batch) const;
 
  private:
   const std::vector<BoundColumn>& columns_;
-  std::vector<int> places_;  // by bound column: in the batch
-  std::vector<std::unique_ptr<const ColumnValues>> values_;  // the same; null: a constant
+  struct Place {
+    size_t column;  // of the bound ones
+    int field;  // of the batch
+    std::unique_ptr<const ColumnValues> values;
+  };
+  std::vector<Place> places_;
 };
+
+/* Appends rows to all columns that the file has not got. */
+void append_constants(const std::vector<BoundColumn>& columns, uint32_t count, std::vector<ColumnRows>& rows);
 
 /* Reads a batch of which no column is in the file. */
 std::unique_ptr<BatchReader> read_constants(const std::vector<BoundColumn>& columns);

@@ -7,7 +7,6 @@
 #include "engine/source/files/arrow/column_values.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include <arrow/array.h>
@@ -16,9 +15,10 @@
 #include <arrow/util/bit_util.h>
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
-#include <arrow/util/utf8.h>
 
+#include "engine/source/files/arrow/decimal_form.h"
 #include "engine/source/files/arrow/integer_form.h"
+#include "engine/source/files/arrow/text_form.h"
 
 namespace turbine {
 namespace {
@@ -111,12 +111,7 @@ class Floats final : public ColumnValues {
 template <class Decimal, class To>
 class Decimals final : public ColumnValues {
  public:
-  Decimals(int shift, const WantedColumn& wanted) : shift_(shift), wanted_(wanted) {
-    const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : sizeof(To) == 16 ? kNum128Digits : 18;
-    most_ = 1;
-    for (int i = 0; i < digits; i++) most_ *= 10;
-    for (int i = 0; i < shift; i++) factor_ *= 10;
-  }
+  Decimals(const DecimalForm& form, const WantedColumn& wanted) : form_(form), wanted_(wanted) {}
   void append(const arrow::Array& array, int64_t from, uint32_t count, ColumnRows& rows) const override {
     constexpr size_t kWords = sizeof(Decimal) / 8;
     const auto* values = reinterpret_cast<const int64_t*>(
@@ -134,35 +129,18 @@ class Decimals final : public ColumnValues {
   }
 
  private:
-  static constexpr int kNum128Digits = 38;
-
   template <size_t kWords>
   bool convert(const int64_t* words, __int128* result) const {
-    auto value = static_cast<__int128>(static_cast<unsigned __int128>(static_cast<uint64_t>(words[1])) << 64 |
-                                       static_cast<uint64_t>(words[0]));
+    const auto value = static_cast<__int128>(static_cast<unsigned __int128>(static_cast<uint64_t>(words[1])) << 64 |
+                                             static_cast<uint64_t>(words[0]));
     for (size_t i = 2; i < kWords; i++)
       if (words[i] != (value < 0 ? -1 : 0)) return false;
-    if (__builtin_mul_overflow(value, factor_, &value) || value >= most_ || value <= -most_) return false;
-    *result = value;
-    return true;
+    return form_.convert(value, result);
   }
 
-  const int shift_;
-  __int128 most_ = 1, factor_ = 1;
+  const DecimalForm form_;
   const WantedColumn wanted_;
 };
-
-/* A text as a view, once its bytes are where they stay. */
-TbTextView view_of(const uint8_t* text, uint32_t length, uint32_t offset) {
-  TbTextView view{length, 0, 0, offset};
-  memcpy(&view.prefix, text, std::min<uint32_t>(length, sizeof view.prefix));
-  return view;
-}
-
-/* Of valid UTF-8. */
-size_t characters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
 
 /* Texts, whatever their layout: a callable gives each. */
 class Texts : public ColumnValues {
@@ -172,23 +150,16 @@ class Texts : public ColumnValues {
  protected:
   /* Checks a text, and appends it to the bytes. */
   TbTextView add(std::string_view text, std::vector<uint8_t>& bytes) const {
-    if (wanted_.type == TB_TYPE_BPCHAR) text = text.substr(0, text.find_last_not_of(' ') + 1);
-    const auto* start = reinterpret_cast<const uint8_t*>(text.data());
-    if (text.size() > kMostBytes || bytes.size() + text.size() > UINT32_MAX) fail(wanted_, "a text is too long");
-    if (!text.empty() && memchr(start, 0, text.size())) fail(wanted_, "a text with a zero byte");
-    if (!arrow::util::ValidateUTF8(start, static_cast<int64_t>(text.size()))) fail(wanted_, "invalid UTF-8");
-    if (wanted_.characters > 0 && text.size() > wanted_.characters && characters(text) > wanted_.characters)
-      fail(wanted_, "a text is longer than the column's type allows");
-    const auto offset = static_cast<uint32_t>(bytes.size());
-    bytes.insert(bytes.end(), start, start + text.size());
-    return view_of(start, static_cast<uint32_t>(text.size()), offset);
+    if (const char* problem = form_.take(&text)) fail(wanted_, problem);
+    TbTextView view;
+    if (!append_text(text, bytes, &view)) fail(wanted_, kTextTooLong);
+    return view;
   }
 
   const WantedColumn wanted_;
 
  private:
-  /* PostgreSQL's own limit of a value. */
-  static constexpr uint64_t kMostBytes = 1 << 30;
+  const TextForm form_{wanted_};
 };
 
 /* Offsets within the buffer, each checked. */
@@ -315,16 +286,15 @@ std::unique_ptr<const ColumnValues> integers(const arrow::DataType& type, const 
 }
 
 std::unique_ptr<const ColumnValues> decimals(const arrow::DecimalType& type, const WantedColumn& wanted) {
-  const int shift = wanted.scale - type.scale();
-  if (shift < 0 || shift > 38) return nullptr;
+  DecimalForm form;
+  if (!decimal_form(type.scale(), wanted, &form)) return nullptr;
   const bool wide = type.id() == arrow::Type::DECIMAL256;
   if (wanted.type == TB_TYPE_NUM64) {
-    if (wide) return std::make_unique<Decimals<arrow::Decimal256, int64_t>>(shift, wanted);
-    return std::make_unique<Decimals<arrow::Decimal128, int64_t>>(shift, wanted);
+    if (wide) return std::make_unique<Decimals<arrow::Decimal256, int64_t>>(form, wanted);
+    return std::make_unique<Decimals<arrow::Decimal128, int64_t>>(form, wanted);
   }
-  if (wanted.type != TB_TYPE_NUM128) return nullptr;
-  if (wide) return std::make_unique<Decimals<arrow::Decimal256, __int128>>(shift, wanted);
-  return std::make_unique<Decimals<arrow::Decimal128, __int128>>(shift, wanted);
+  if (wide) return std::make_unique<Decimals<arrow::Decimal256, __int128>>(form, wanted);
+  return std::make_unique<Decimals<arrow::Decimal128, __int128>>(form, wanted);
 }
 
 template <class To>
@@ -386,10 +356,8 @@ void append_constant(const WantedColumn& constant, uint32_t count, ColumnRows& r
   auto* to = rows.append<uint8_t>(count);
   uint8_t value[16] = {};
   if (tb_type_is_text(constant.type) && !constant.is_null) {
-    const auto* text = reinterpret_cast<const uint8_t*>(constant.text.data());
-    const auto length = static_cast<uint32_t>(constant.text.size());
-    const TbTextView view = view_of(text, length, static_cast<uint32_t>(rows.bytes().size()));
-    rows.bytes().insert(rows.bytes().end(), text, text + length);
+    TbTextView view;
+    if (!append_text(constant.text, rows.bytes(), &view)) fail(constant, kTextTooLong);
     memcpy(value, &view, sizeof view);
   } else {
     memcpy(value, constant.value.data(), sizeof value);

@@ -114,17 +114,19 @@ class IpcBatchReader final : public BatchReader {
  public:
   IpcBatchReader(std::shared_ptr<arrow::RecordBatch> batch, const std::vector<BoundColumn>& columns,
                  const std::vector<int>& fields)
-      : batch_(std::move(batch)), bound_(columns, fields, *batch_->schema()) {
+      : batch_(std::move(batch)), columns_(columns), bound_(columns, fields, *batch_->schema()) {
     bound_.check(*batch_);
   }
   void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
     for (ColumnRows& column : columns) column.clear();
+    append_constants(columns_, nrows, columns);
     bound_.append(*batch_, row_, nrows, columns);
     row_ += nrows;
   }
 
  private:
   const std::shared_ptr<arrow::RecordBatch> batch_;
+  const std::vector<BoundColumn>& columns_;
   const BoundRows bound_;
   int64_t row_ = 0;
 };

@@ -1,9 +1,8 @@
 /*
  * parquet_file.cc - Parquet files. A batch is a row group.
  *
- * Owns the file's metadata, which is shared by all who have it open. Each batch has a reader of libparquet of its own,
- * which decodes some thousand rows at a time, so that no row group has to be in memory. Texts come as indexes
- * of their dictionary pages where they have some.
+ * Owns the file's metadata, which is shared by all who have it open. Each batch has a reader of its own
+ * (parquet/row_group_reader.h), which decodes some thousand rows at a time, so that no row group has to be in memory.
  */
 #include <algorithm>
 #include <cstring>
@@ -20,22 +19,11 @@
 
 #include "engine/source/files/arrow/arrow_file.h"
 #include "engine/source/files/arrow/integer_form.h"
+#include "engine/source/files/arrow/parquet/parquet_errors.h"
+#include "engine/source/files/arrow/parquet/row_group_reader.h"
 
 namespace turbine {
 namespace {
-
-/* What libparquet throws is a FileError. */
-template <class F>
-auto translated(F&& f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const parquet::ParquetStatusException& e) {
-    check_status(e.status());
-    throw FileError(e.what());
-  } catch (const parquet::ParquetException& e) {
-    throw FileError(e.what());
-  }
-}
 
 /* A decimal's bytes, the highest first; false: it takes more than 64 bits. */
 bool big_endian(const std::string& bytes, int64_t* value) {
@@ -79,35 +67,36 @@ bool integer_bounds(const parquet::Statistics& statistics, const arrow::DataType
 class ParquetFile final : public TableFile {
  public:
   ParquetFile(OpenedFile opened, std::vector<WantedColumn> wanted) : opened_(std::move(opened)) {
-    metadata_ = std::static_pointer_cast<parquet::FileMetaData>(
+    known_.metadata = std::static_pointer_cast<parquet::FileMetaData>(
         std::const_pointer_cast<void>(metadata_cache().find(opened_.version)));
     auto reader = open();
-    if (!metadata_) {
-      metadata_ = reader->parquet_reader()->metadata();
-      metadata_cache().add(opened_.version, metadata_);
+    if (!known_.metadata) {
+      known_.metadata = reader->parquet_reader()->metadata();
+      metadata_cache().add(opened_.version, known_.metadata);
     }
-    check_status(reader->GetSchema(&schema_));
-    leaves_ = leaf_columns(*reader);
-    columns_ = bind_columns(*schema_, std::move(wanted));
-    fields_ = bound_fields(columns_);
-    for (const int field : fields_)
-      if (leaves_[static_cast<size_t>(field)] < 0)
-        throw FileError("column \"" + schema_->field(field)->name() + "\": it is nested");
+    check_status(reader->GetSchema(&known_.schema));
+    known_.leaves = leaf_columns(*reader);
+    known_.columns = bind_columns(*known_.schema, std::move(wanted));
+    known_.fields = bound_fields(known_.columns);
+    for (const int field : known_.fields)
+      if (known_.leaves[static_cast<size_t>(field)] < 0)
+        throw FileError("column \"" + known_.schema->field(field)->name() + "\": it is nested");
   }
 
-  uint32_t batches() const override { return static_cast<uint32_t>(metadata_->num_row_groups()); }
+  uint32_t batches() const override { return static_cast<uint32_t>(known_.metadata->num_row_groups()); }
   uint64_t rows(uint32_t batch) const override {
     return translated([&] {
-      return static_cast<uint64_t>(std::max<int64_t>(metadata_->RowGroup(static_cast<int>(batch))->num_rows(), 0));
+      return static_cast<uint64_t>(
+          std::max<int64_t>(known_.metadata->RowGroup(static_cast<int>(batch))->num_rows(), 0));
     });
   }
   uint64_t bytes(uint32_t batch) const override {
     return translated([&] {
-      const auto group = metadata_->RowGroup(static_cast<int>(batch));
+      const auto group = known_.metadata->RowGroup(static_cast<int>(batch));
       uint64_t bytes = 0;
-      for (const int field : fields_)
-        bytes += static_cast<uint64_t>(
-            std::max<int64_t>(group->ColumnChunk(leaves_[static_cast<size_t>(field)])->total_compressed_size(), 0));
+      for (const int field : known_.fields)
+        bytes += static_cast<uint64_t>(std::max<int64_t>(
+            group->ColumnChunk(known_.leaves[static_cast<size_t>(field)])->total_compressed_size(), 0));
       return bytes;
     });
   }
@@ -132,10 +121,7 @@ class ParquetFile final : public TableFile {
       arrow_properties.set_batch_size(kMostSegmentRows);
       arrow_properties.set_pre_buffer(false);
       arrow_properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
-      for (const BoundColumn& column : columns_)
-        if (column.field != BoundColumn::kConstant && tb_type_is_text(column.wanted.type))
-          arrow_properties.set_read_dictionary(leaves_[static_cast<size_t>(column.field)], true);
-      auto file = parquet::ParquetFileReader::Open(opened_.file, properties, metadata_);
+      auto file = parquet::ParquetFileReader::Open(opened_.file, properties, known_.metadata);
       auto reader = parquet::arrow::FileReader::Make(file_memory(), std::move(file), arrow_properties);
       check_status(reader.status());
       return std::move(*reader);
@@ -143,65 +129,21 @@ class ParquetFile final : public TableFile {
   }
 
   const OpenedFile opened_;
-  std::shared_ptr<parquet::FileMetaData> metadata_;
-  std::shared_ptr<arrow::Schema> schema_;
-  std::vector<int> leaves_;
-  std::vector<BoundColumn> columns_;
-  std::vector<int> fields_;
-};
-
-/* Rows of a batch come in pieces of libparquet's choice. */
-class ParquetBatchReader final : public BatchReader {
- public:
-  ParquetBatchReader(std::unique_ptr<parquet::arrow::FileReader> reader, uint32_t batch, const std::vector<int>& leaves,
-                     const std::vector<BoundColumn>& columns, const std::vector<int>& fields)
-      : file_(std::move(reader)), batches_(open(*file_, batch, leaves)), bound_(columns, fields, *batches_->schema()) {}
-  void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
-    for (ColumnRows& column : columns) column.clear();
-    while (nrows > 0) {
-      if (!batch_ || row_ == batch_->num_rows()) next_batch();
-      const auto count = static_cast<uint32_t>(std::min<int64_t>(nrows, batch_->num_rows() - row_));
-      bound_.append(*batch_, row_, count, columns);
-      row_ += count;
-      nrows -= count;
-    }
-  }
-
- private:
-  static std::unique_ptr<arrow::RecordBatchReader> open(parquet::arrow::FileReader& file, uint32_t batch,
-                                                        const std::vector<int>& leaves) {
-    return translated([&] {
-      auto batches = file.GetRecordBatchReader({static_cast<int>(batch)}, leaves);
-      check_status(batches.status());
-      return std::move(*batches);
-    });
-  }
-  void next_batch() {
-    translated([&] { check_status(batches_->ReadNext(&batch_)); });
-    if (!batch_) throw FileError("a row group with fewer rows than it says");
-    bound_.check(*batch_);
-    row_ = 0;
-  }
-
-  const std::unique_ptr<parquet::arrow::FileReader> file_;
-  const std::unique_ptr<arrow::RecordBatchReader> batches_;
-  const BoundRows bound_;
-  std::shared_ptr<arrow::RecordBatch> batch_;
-  int64_t row_ = 0;
+  ParquetColumns known_;
 };
 
 std::vector<StoredColumn::Zone> ParquetFile::zones(uint32_t batch) const {
   return translated([&] {
-    std::vector<StoredColumn::Zone> zones(columns_.size());
-    const auto group = metadata_->RowGroup(static_cast<int>(batch));
-    for (size_t i = 0; i < columns_.size(); i++) {
-      const BoundColumn& column = columns_[i];
+    std::vector<StoredColumn::Zone> zones(known_.columns.size());
+    const auto group = known_.metadata->RowGroup(static_cast<int>(batch));
+    for (size_t i = 0; i < known_.columns.size(); i++) {
+      const BoundColumn& column = known_.columns[i];
       if (column.field == BoundColumn::kConstant) zones[i] = constant_zone(column.wanted);
       if (column.field == BoundColumn::kConstant || column.wanted.display_scale) continue;
-      const arrow::DataType& type = *schema_->field(column.field)->type();
+      const arrow::DataType& type = *known_.schema->field(column.field)->type();
       IntegerForm form;
       if (!integer_form(type, column.wanted, &form)) continue;
-      const auto chunk = group->ColumnChunk(leaves_[static_cast<size_t>(column.field)]);
+      const auto chunk = group->ColumnChunk(known_.leaves[static_cast<size_t>(column.field)]);
       const auto statistics = chunk->is_stats_set() ? chunk->statistics() : nullptr;
       StoredColumn::Zone& zone = zones[i];
       int64_t min = 0, max = 0;
@@ -213,10 +155,8 @@ std::vector<StoredColumn::Zone> ParquetFile::zones(uint32_t batch) const {
 }
 
 std::unique_ptr<BatchReader> ParquetFile::read(uint32_t batch) const {
-  if (fields_.empty()) return read_constants(columns_);
-  std::vector<int> leaves;
-  for (const int field : fields_) leaves.push_back(leaves_[static_cast<size_t>(field)]);
-  return std::make_unique<ParquetBatchReader>(open(), batch, leaves, columns_, fields_);
+  if (known_.fields.empty()) return read_constants(known_.columns);
+  return read_row_group(opened_, known_, batch, [this] { return open(); });
 }
 
 }  // namespace

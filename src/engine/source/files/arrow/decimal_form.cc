@@ -1,0 +1,31 @@
+/*
+ * decimal_form.cc - see decimal_form.h.
+ *
+ * Owns nothing. Called when a file is opened, and for each batch of it.
+ */
+#include "engine/source/files/arrow/decimal_form.h"
+
+namespace turbine {
+namespace {
+
+constexpr int kNum64Digits = 18, kNum128Digits = 38;
+
+__int128 power_of_ten(int exponent) {
+  __int128 power = 1;
+  for (int i = 0; i < exponent; i++) power *= 10;
+  return power;
+}
+
+}  // namespace
+
+bool decimal_form(int scale, const WantedColumn& wanted, DecimalForm* form) {
+  const int shift = wanted.scale - scale;
+  if (shift < 0 || shift > kNum128Digits) return false;
+  if (wanted.type != TB_TYPE_NUM64 && wanted.type != TB_TYPE_NUM128) return false;
+  const int most = wanted.type == TB_TYPE_NUM128 ? kNum128Digits : kNum64Digits;
+  form->factor = power_of_ten(shift);
+  form->beyond = power_of_ten(wanted.digits > 0 ? static_cast<int>(wanted.digits) : most);
+  return true;
+}
+
+}  // namespace turbine

@@ -1,0 +1,48 @@
+/*
+ * page_source.h - the pages of a column chunk as libparquet frames them, unpacked.
+ */
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <arrow/type_fwd.h>
+
+#include "engine/source/files/arrow/arrow_file.h"
+
+namespace parquet {
+class FileMetaData;
+class Page;
+class PageReader;
+class RowGroupReader;
+}  // namespace parquet
+
+namespace turbine {
+
+class PageSource {
+ public:
+  /* Reads the chunk's bytes. `group` outlives it. Throws FileError, bad_alloc, and what libparquet throws. */
+  PageSource(const OpenedFile& opened, const parquet::FileMetaData& metadata, parquet::RowGroupReader& group,
+             int column);
+  ~PageSource();
+
+  /* A page, and its bytes: those of V2 begin with its levels. Until the next one. */
+  struct UnpackedPage {
+    std::shared_ptr<parquet::Page> page;  // null: there is none. Its own bytes may be packed
+    const uint8_t* begin = nullptr;
+    const uint8_t* end = nullptr;
+  };
+  /* Throws the same. */
+  UnpackedPage next();
+
+ private:
+  /* All but the first bytes, the levels, are zstd's. `room`: for all; they need it, or `at_most`. */
+  void unpack(UnpackedPage& page, uint64_t levels, uint64_t room, bool at_most);
+
+  uint64_t most_bytes_ = 0;  // that the chunk's pages unpack to
+  bool is_packed_ = false;   // libparquet leaves zstd's frames as they are
+  std::unique_ptr<parquet::PageReader> reader_;
+  std::unique_ptr<arrow::ResizableBuffer> unpacked_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,175 @@
+/*
+ * row_group_reader.cc - see row_group_reader.h.
+ *
+ * Owns the readers of each column of one row group. Called for each batch of a query. Both ways of reading give the
+ * same rows and the same errors' kinds; which one a column takes is decided by its type and by what the metadata says
+ * of its pages.
+ */
+#include "engine/source/files/arrow/parquet/row_group_reader.h"
+
+#include <algorithm>
+
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/column_reader.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+
+#include "engine/source/files/arrow/parquet/chunk_pages.h"
+#include "engine/source/files/arrow/parquet/chunk_values.h"
+#include "engine/source/files/arrow/parquet/parquet_errors.h"
+
+namespace turbine {
+namespace {
+
+/* One column chunk, and the wanted columns that are made of it. */
+struct ChunkReader {
+  struct Made {
+    size_t column;  // of the wanted ones
+    std::unique_ptr<ChunkValues> values;
+  };
+  std::string name;
+  std::vector<Made> made;
+  std::unique_ptr<ChunkPages> pages;
+  bool begun = false;
+
+  /* Appends rows to its columns. */
+  void read(uint32_t nrows, std::vector<ColumnRows>& columns) {
+    if (!begun) {
+      const DictionaryEntries& dictionary = pages->read_dictionary();
+      for (const Made& one : made) one.values->take_dictionary(dictionary);
+      begun = true;
+    }
+    while (nrows > 0) {
+      const ValueRun run = pages->next(nrows);
+      for (const Made& one : made) one.values->append(run, columns[one.column]);
+      nrows -= run.rows;
+    }
+  }
+};
+
+/* Columns that libparquet reads, in pieces of its choice. */
+class ArrowBatches {
+ public:
+  ArrowBatches(std::unique_ptr<parquet::arrow::FileReader> file, uint32_t batch, const std::vector<int>& leaves,
+               const std::vector<BoundColumn>& columns, const std::vector<int>& fields)
+      : file_(std::move(file)), batches_(open(*file_, batch, leaves)), bound_(columns, fields, *batches_->schema()) {}
+
+  /* Appends rows to their columns. */
+  void read(uint32_t nrows, std::vector<ColumnRows>& columns) {
+    while (nrows > 0) {
+      if (!batch_ || row_ == batch_->num_rows()) next_batch();
+      const auto count = static_cast<uint32_t>(std::min<int64_t>(nrows, batch_->num_rows() - row_));
+      bound_.append(*batch_, row_, count, columns);
+      row_ += count;
+      nrows -= count;
+    }
+  }
+
+ private:
+  static std::unique_ptr<arrow::RecordBatchReader> open(parquet::arrow::FileReader& file, uint32_t batch,
+                                                        const std::vector<int>& leaves) {
+    return translated([&] {
+      auto batches = file.GetRecordBatchReader({static_cast<int>(batch)}, leaves);
+      check_status(batches.status());
+      return std::move(*batches);
+    });
+  }
+  void next_batch() {
+    translated([&] { check_status(batches_->ReadNext(&batch_)); });
+    if (!batch_) throw FileError("a row group with fewer rows than it says");
+    bound_.check(*batch_);
+    row_ = 0;
+  }
+
+  const std::unique_ptr<parquet::arrow::FileReader> file_;
+  const std::unique_ptr<arrow::RecordBatchReader> batches_;
+  const BoundRows bound_;
+  std::shared_ptr<arrow::RecordBatch> batch_;
+  int64_t row_ = 0;
+};
+
+class RowGroupBatchReader final : public BatchReader {
+ public:
+  RowGroupBatchReader(const OpenedFile& opened, const ParquetColumns& file, uint32_t batch,
+                      const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow)
+      : wanted_(file.columns) {
+    translated([&] { open(opened, file, static_cast<int>(batch)); });
+    if (other_fields_.empty()) return;
+    std::vector<int> leaves;
+    for (const int field : other_fields_) leaves.push_back(file.leaves[static_cast<size_t>(field)]);
+    others_ = std::make_unique<ArrowBatches>(open_arrow(), batch, leaves, wanted_, other_fields_);
+  }
+
+  void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
+    for (ColumnRows& column : columns) column.clear();
+    append_constants(wanted_, nrows, columns);
+    rows_left_ -= nrows;
+    for (ChunkReader& chunk : chunks_)
+      translated(chunk.name, [&] {
+        chunk.read(nrows, columns);
+        if (rows_left_ == 0) chunk.pages->check_end();
+      });
+    if (others_) others_->read(nrows, columns);
+  }
+
+ private:
+  void open(const OpenedFile& opened, const ParquetColumns& file, int batch) {
+    parquet::ReaderProperties properties(file_memory());
+    file_ = parquet::ParquetFileReader::Open(opened.file, properties, file.metadata);
+    row_group_ = file_->RowGroup(batch);
+    rows_left_ = static_cast<uint64_t>(std::max<int64_t>(row_group_->metadata()->num_rows(), 0));
+    for (const int field : file.fields) {
+      ChunkReader chunk = chunk_of(file, field);
+      if (chunk.made.empty()) {
+        other_fields_.push_back(field);
+        continue;
+      }
+      const int leaf = file.leaves[static_cast<size_t>(field)];
+      translated(chunk.name, [&] {
+        chunk.pages = std::make_unique<ChunkPages>(
+            std::make_unique<PageSource>(opened, *file.metadata, *row_group_, leaf),
+            *file.metadata->schema()->Column(leaf), rows_left_);
+      });
+      chunks_.push_back(std::move(chunk));
+    }
+  }
+
+  /* Without columns if libparquet has to read it. */
+  ChunkReader chunk_of(const ParquetColumns& file, int field) const {
+    const int leaf = file.leaves[static_cast<size_t>(field)];
+    const parquet::ColumnDescriptor& column = *file.metadata->schema()->Column(leaf);
+    ChunkReader chunk;
+    chunk.name = file.schema->field(field)->name();
+    if (!ChunkPages::can_read(column, *row_group_->metadata()->ColumnChunk(leaf))) return chunk;
+    for (size_t i = 0; i < wanted_.size(); i++) {
+      if (wanted_[i].field != field) continue;
+      auto values = chunk_values(column, *file.schema->field(field)->type(), wanted_[i].wanted);
+      if (!values) {
+        chunk.made.clear();
+        return chunk;
+      }
+      chunk.made.push_back({i, std::move(values)});
+    }
+    return chunk;
+  }
+
+  const std::vector<BoundColumn>& wanted_;
+  std::unique_ptr<parquet::ParquetFileReader> file_;
+  std::shared_ptr<parquet::RowGroupReader> row_group_;
+  uint64_t rows_left_ = 0;
+  std::vector<ChunkReader> chunks_;
+  std::vector<int> other_fields_;
+  std::unique_ptr<ArrowBatches> others_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchReader> read_row_group(
+    const OpenedFile& opened, const ParquetColumns& columns, uint32_t batch,
+    const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow) {
+  return std::make_unique<RowGroupBatchReader>(opened, columns, batch, open_arrow);
+}
+
+}  // namespace turbine

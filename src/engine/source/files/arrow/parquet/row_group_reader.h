@@ -1,0 +1,39 @@
+/*
+ * row_group_reader.h - the rows of one row group of a Parquet file.
+ *
+ * Columns whose pages are PLAIN or indexes of a dictionary go from page to rows without libarrow's arrays between
+ * (chunk_pages.h, chunk_values.h); libparquet reads the others as record batches.
+ */
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/source/files/arrow/arrow_file.h"
+
+namespace parquet {
+class FileMetaData;
+}
+namespace parquet::arrow {
+class FileReader;
+}
+
+namespace turbine {
+
+/* What a file's readers have in common. Borrowed by them. */
+struct ParquetColumns {
+  std::shared_ptr<parquet::FileMetaData> metadata;
+  std::shared_ptr<arrow::Schema> schema;
+  std::vector<int> leaves;           // by top-level field: its column; -1: it has several
+  std::vector<BoundColumn> columns;  // that are wanted
+  std::vector<int> fields;           // that these are read of, ascending
+};
+
+/* `open_arrow`: opens libparquet's own reader of the file, which costs more, if it is needed. Throws FileError,
+ * bad_alloc. */
+std::unique_ptr<BatchReader> read_row_group(
+    const OpenedFile& opened, const ParquetColumns& columns, uint32_t batch,
+    const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow);
+
+}  // namespace turbine
