@@ -79,6 +79,22 @@ SELECT p.brand, max(p.id) FROM parts p JOIN supplies s ON s.part = p.id WHERE s.
 -- offloaded: GpuPreAgg
 -- subplans: 0
 SELECT p.id, p.size, (SELECT max(l.id) FROM lines l WHERE l.part = p.id) AS last FROM parts p WHERE p.brand < 20 ORDER BY last DESC NULLS LAST, p.id LIMIT 7;
+-- Groups that nobody can ask for are left out, by what is demanded of the table alone: not of one that an outer join may lack, nor by
+-- a table of WITH, nor by what refers to another table.
+-- shape: l_1(p_1)
+SELECT sum(l.price) FROM lines l JOIN parts p ON p.id = l.part WHERE p.brand = 7 AND p.name LIKE 'part%' AND l.quantity < (SELECT 0.9 * avg(quantity) FROM lines l WHERE part = p.id);
+-- offloaded: GpuPreAgg
+-- subplans: 0
+SELECT p.id, s.cost, (SELECT max(price) FROM lines l WHERE l.part = s.part AND s.supplier = l.supplier) FROM parts p LEFT JOIN supplies s ON s.part = p.id AND s.available < 9
+  WHERE p.brand = 9 AND coalesce(s.supplier, 3) = 3 AND (SELECT min(price) FROM lines l WHERE l.part = s.part) IS NULL;
+-- offloaded: GpuPreAgg
+-- subplans: 0
+WITH w AS MATERIALIZED (SELECT part FROM supplies WHERE cost > 39) SELECT count(*), sum(p.size) FROM parts p WHERE p.id IN (SELECT part FROM w) AND p.brand > 3
+  AND p.size < (SELECT avg(quantity) FROM lines l WHERE p.id = l.part);
+-- offloaded: GpuPreAgg
+-- subplans: 0
+SELECT count(*), sum(s.cost) FROM supplies s JOIN parts p ON p.id = s.part AND p.size < 5 WHERE s.available > p.brand AND s.supplier IN (SELECT supplier FROM lines WHERE id < 8)
+  AND s.cost > (SELECT min(price) FROM lines l WHERE l.supplier = s.supplier AND l.part = s.part) AND s.cost < (SELECT max(price) FROM lines l WHERE l.supplier = s.supplier AND l.part = p.id);
 -- A view, and parameters.
 CREATE VIEW slow_parts AS SELECT p.*, (SELECT count(*) FROM lines l WHERE l.part = p.id) AS lines FROM parts p;
 -- offloaded: GpuPreAgg

@@ -7,9 +7,10 @@
  * it.
  *   - The subquery's equalities find the rows of one group: those are equal by the operator
  *     that groups. NULL equals nothing, and the group of NULLs has no outer row.
- *   - Groups that no outer row asks for are computed as well, so nothing of the subquery
- * may raise an error or be volatile; nor may the other conditions of an outer query whose
- *     WHERE has the subquery, since a join may drop rows before they are evaluated.
+ *   - Groups that no outer row asks for may be computed as well (wanted_groups.c leaves out
+ * many), so nothing of the subquery may raise an error or be volatile; nor may the other
+ * conditions of an outer query whose WHERE has the subquery, since a join may drop rows
+ * before they are evaluated.
  *
  * Must decline all that is not proved here: PostgreSQL's own plan is always there. Whether
  * it is worth it others decide (rewritten_plan.c).
@@ -28,6 +29,7 @@
 
 #include "pg/nodes/rewrite/correlated_aggregates.h"
 #include "pg/nodes/rewrite/harmless_query.h"
+#include "pg/nodes/rewrite/wanted_groups.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/stage/may_raise.h"
 
@@ -58,7 +60,8 @@ typedef struct Correlated
 typedef struct Level
 {
 	Query *query;
-	List  *joins; /* JoinExpr without a left side */
+	List  *demanded; /* conditions that may be asked of groups in advance */
+	List  *joins;	 /* JoinExpr without a left side */
 } Level;
 
 typedef struct Rewriter
@@ -254,6 +257,45 @@ add_key(Query *subquery, Correlation *c)
 	subquery->groupClause = lappend(subquery->groupClause, group);
 }
 
+/* The outer query's column, as that has it. */
+static Expr *
+as_of_outer(Expr *outer)
+{
+	Expr *copy = copyObject(outer);
+
+	IncrementVarSublevelsUp((Node *) copy, -1, 1);
+	return copy;
+}
+
+/* The subquery's rows are those of groups that the outer query can ask for. */
+static void
+leave_out_unwanted(const Level *level, Query *subquery, List *correlations)
+{
+	List	 *equalities = NIL;
+	SubLink	 *wanted;
+	ListCell *lc;
+
+	foreach(lc, correlations)
+	{
+		const Correlation *c = lfirst(lc);
+		TbGroupEquality	  *equality = palloc(sizeof(TbGroupEquality));
+
+		equality->opno = c->inner_left ? c->clause->opno : get_commutator(c->clause->opno);
+		equality->collation = c->clause->inputcollid;
+		equality->inner = c->inner;
+		equality->outer = (Var *) as_of_outer(c->outer);
+		if (!OidIsValid(equality->opno) || !IsA(equality->outer, Var))
+			return;
+		equalities = lappend(equalities, equality);
+	}
+	wanted = tb_wanted_groups(level->query, level->demanded, equalities);
+	if (wanted == NULL)
+		return;
+	subquery->hasSubLinks = true;
+	subquery->jointree->quals = (Node *) make_ands_explicit(
+		lappend(make_ands_implicit((Expr *) subquery->jointree->quals), wanted));
+}
+
 /* The subquery of all groups, as a range table entry of the outer query. */
 static Index
 add_groups(Level *level, Query *subquery, Correlated *correlated)
@@ -264,6 +306,7 @@ add_groups(Level *level, Query *subquery, Correlated *correlated)
 	subquery->jointree->quals = correlated->others == NIL ?
 		NULL :
 		(Node *) make_ands_explicit(correlated->others);
+	leave_out_unwanted(level, subquery, correlated->correlations);
 	foreach(lc, correlated->correlations)
 		add_key(subquery, lfirst(lc));
 	rte->rtekind = RTE_SUBQUERY;
@@ -287,16 +330,6 @@ static Var *
 group_column(Index rti, const Query *subquery, AttrNumber column)
 {
 	return makeVarFromTargetEntry(rti, list_nth(subquery->targetList, column - 1));
-}
-
-/* The outer query's column, as that has it. */
-static Expr *
-as_of_outer(Expr *outer)
-{
-	Expr *copy = copyObject(outer);
-
-	IncrementVarSublevelsUp((Node *) copy, -1, 1);
-	return copy;
 }
 
 /* A range table entry of the join, that nothing refers to: PostgreSQL looks there whether
@@ -418,6 +451,7 @@ replace_in_conditions(Level *level, List **above, List **below)
 	*below = conditions;
 	if (!may_drop_rows(level->query))
 		return;
+	level->demanded = conditions;
 	*below = NIL;
 	foreach(lc, conditions)
 	{

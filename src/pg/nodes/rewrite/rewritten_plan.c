@@ -29,6 +29,10 @@
 /* A rewritten plan must take less than this share of the other's time. */
 #define CLEARLY_FASTER 0.8
 
+/* One without a node of ours must cost less than this share of the other, too: both costs
+ * are PostgreSQL's, and only where they differ much it is left to estimates of groups. */
+#define MUCH_CHEAPER 0.33
+
 static TbSubqueryTime *watched = NULL;
 
 TbSubqueryTime *
@@ -189,10 +193,13 @@ bool
 tb_rewritten_plan_wins(const PlannedStmt *rewritten, const PlannedStmt *written,
 					   const TbSubqueryTime *time)
 {
-	if (!has_node_of_ours(rewritten->planTree) &&
-		!some_has_node_of_ours(rewritten->subplans))
+	Cost cost = rewritten->planTree->total_cost;
+	bool ours = has_node_of_ours(rewritten->planTree) ||
+		some_has_node_of_ours(rewritten->subplans);
+
+	if (tb_guc_debug_force_offload)
+		return ours;
+	if (!ours && cost >= written->planTree->total_cost * MUCH_CHEAPER)
 		return false;
-	return tb_guc_debug_force_offload ||
-		rewritten->planTree->total_cost * TB_US_PER_UNIT <
-		written_us(written, time) * CLEARLY_FASTER;
+	return cost * TB_US_PER_UNIT < written_us(written, time) * CLEARLY_FASTER;
 }

@@ -28,7 +28,8 @@ extern void tb_subquery_time_note(PlannerInfo *root, const RelOptInfo *final_rel
  */
 extern bool tb_written_plan_is_slow(const PlannedStmt *written, const TbSubqueryTime *time);
 
-/* Whether the plan of the rewritten query is one of ours, and faster. */
+/* Whether the plan of the rewritten query is clearly faster, and has a node of ours or is
+ * much cheaper by PostgreSQL's own costs. */
 extern bool tb_rewritten_plan_wins(const PlannedStmt *rewritten, const PlannedStmt *written,
 								   const TbSubqueryTime *time);
 
