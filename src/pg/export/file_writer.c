@@ -52,6 +52,7 @@ struct TbFileWriter
 	int			   input;
 	int			   output;
 	int			   nexternal; /* descriptors that fd.c counts */
+	bool		   in_folder; /* whose files are the caller's to remove */
 	MemoryContext  file;	  /* for the file that is made */
 	MemoryContext  row;		  /* values of one row as they are sent */
 	int			   ncolumns;
@@ -337,6 +338,7 @@ tb_file_writer_open(int folder)
 	int			  error = EMFILE;
 
 	writer->input = writer->output = -1;
+	writer->in_folder = folder >= 0;
 	writer->file = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported file",
 										 ALLOCSET_DEFAULT_SIZES);
 	writer->row = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported row",
@@ -485,8 +487,8 @@ tb_file_writer_end(TbFileWriter *writer)
 	}
 	if (writer->pid > 0)
 	{
-		/* Its handler removes an unfinished file. One that is done has ended. */
-		(void) kill(writer->pid, SIGTERM);
+		/* Its handler removes an unfinished file, except in a folder of ours. */
+		(void) kill(writer->pid, writer->in_folder ? SIGKILL : SIGTERM);
 		while (waitpid(writer->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
