@@ -278,12 +278,12 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 		flags |= TB_WRITER_PARQUET;
 	if (target->statistics)
 		flags |= TB_WRITER_STATISTICS;
-	if (target->is_part)
-		flags |= TB_WRITER_PART;
+	if (target->is_addition)
+		flags |= TB_WRITER_ADDITION;
 	if (GetDatabaseEncoding() == PG_SQL_ASCII)
 		flags |= TB_WRITER_SQL_ASCII;
 	begin_request(&request, flags, target->stop, target->path, target->compression);
-	if (target->is_part)
+	if (target->is_addition)
 		append_name(&request, target->like);
 	append_number(&request, writer->ncolumns);
 	for (int i = 0; i < writer->ncolumns; i++)
@@ -392,8 +392,8 @@ tb_file_writer_merge(TbFileWriter *writer, const TbFileMerge *merge)
 	begin_request(&request, TB_WRITER_MERGE | (merge->is_emptied ? TB_WRITER_EMPTIED : 0),
 				  merge->stop, merge->name, "none");
 	append_name(&request, merge->old);
-	append_number(&request, list_length(merge->parts));
-	foreach(cell, merge->parts)
+	append_number(&request, list_length(merge->additions));
+	foreach(cell, merge->additions)
 		append_name(&request, lfirst(cell));
 	send_bytes(writer, request.data, request.len);
 	pfree(request.data);

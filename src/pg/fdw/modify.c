@@ -14,12 +14,12 @@
 #include "utils/rel.h"
 
 #include "pg/fdw/arrow_fdw.h"
-#include "pg/fdw/part_write.h"
+#include "pg/fdw/addition.h"
 #include "pg/files/file_options.h"
 
 typedef struct ArrowInsert
 {
-	TbPartWrite *write;	  /* NULL: no row yet */
+	TbAddition *write;	  /* NULL: no row yet */
 	bool check_partition; /* whoever has routed the row has not looked at the bounds */
 } ArrowInsert;
 
@@ -102,8 +102,8 @@ tb_arrow_insert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
 	if (insert->check_partition)
 		ExecPartitionCheck(rinfo, slot, estate, true);
 	if (insert->write == NULL)
-		insert->write = tb_part_write_begin(rinfo->ri_RelationDesc);
-	tb_part_write_add(insert->write, slot);
+		insert->write = tb_addition_begin(rinfo->ri_RelationDesc);
+	tb_addition_add(insert->write, slot);
 	return slot;
 }
 
@@ -114,7 +114,7 @@ tb_arrow_end_insert(EState *estate, ResultRelInfo *rinfo)
 
 	if (insert == NULL || insert->write == NULL)
 		return;
-	tb_part_write_end(insert->write);
+	tb_addition_end(insert->write);
 	insert->write = NULL;
 }
 
@@ -124,5 +124,5 @@ tb_arrow_truncate(List *relations, DropBehavior behavior, bool restart_sequences
 	ListCell *cell;
 
 	foreach(cell, relations)
-		tb_part_write_truncate(lfirst(cell));
+		tb_addition_truncate(lfirst(cell));
 }

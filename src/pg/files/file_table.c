@@ -117,7 +117,7 @@ describe_file(TbFileTable *table, const TbListedFile *listed, bool is_held)
 	table->nrows += file->description->nrows;
 }
 
-/* What a file is that this transaction has written to: its old rows, and parts. */
+/* What a file is that this transaction has written to: its old rows, and additions. */
 static List *
 add_pending(List *files, TbListedFile *listed, const TbPendingFile *pending)
 {
@@ -126,15 +126,15 @@ add_pending(List *files, TbListedFile *listed, const TbPendingFile *pending)
 
 	if (tb_pending_file_has_old(pending))
 		files = lappend(files, listed);
-	foreach(cell, tb_pending_file_parts(pending))
+	foreach(cell, tb_pending_file_additions(pending))
 	{
-		TbListedFile *part = palloc(sizeof(TbListedFile));
+		TbListedFile *addition = palloc(sizeof(TbListedFile));
 
-		*part = *listed;
-		part->path = psprintf("%.*s/%s", (int) (strrchr(path, '/') - path), path,
-							  (const char *) lfirst(cell));
-		part->folder = NULL;
-		files = lappend(files, part);
+		*addition = *listed;
+		addition->path = psprintf("%.*s/%s", (int) (strrchr(path, '/') - path), path,
+								  (const char *) lfirst(cell));
+		addition->folder = NULL;
+		files = lappend(files, addition);
 	}
 	return files;
 }
