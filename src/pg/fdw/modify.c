@@ -60,6 +60,23 @@ tb_arrow_plan_modify(PlannerInfo *root, ModifyTable *plan, Index resultRelation,
 	return NIL;
 }
 
+/* An Arrow file's rows are its columns'. */
+static void
+check_columns(Relation relation)
+{
+	TupleDesc desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("foreign table \"%s\" has no columns to write",
+					RelationGetRelationName(relation))));
+}
+
 static void
 begin(ResultRelInfo *rinfo, bool is_routed)
 {
@@ -68,6 +85,7 @@ begin(ResultRelInfo *rinfo, bool is_routed)
 
 	(void) tb_file_options_of_writable(RelationGetRelid(relation),
 									   relation->rd_rel->relowner);
+	check_columns(relation);
 	insert->check_partition = relation->rd_rel->relispartition && !is_routed;
 	rinfo->ri_FdwState = insert;
 }

@@ -106,6 +106,8 @@ describe_file(TbFileTable *table, const TbListedFile *listed, bool is_held)
 	TbTableFile *file = &table->files[table->nfiles++];
 	int			 fd;
 
+	/* Nobody changes an addition, and there may be many. */
+	is_held = is_held && !listed->is_addition;
 	file->path = listed->path;
 	file->folder = listed->folder;
 	fd = tb_file_open(file->path, file->folder, &file->identity);
@@ -134,6 +136,7 @@ add_pending(List *files, TbListedFile *listed, const TbPendingFile *pending)
 		addition->path = psprintf("%.*s/%s", (int) (strrchr(path, '/') - path), path,
 								  (const char *) lfirst(cell));
 		addition->folder = NULL;
+		addition->is_addition = true;
 		files = lappend(files, addition);
 	}
 	return files;
