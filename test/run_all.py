@@ -71,6 +71,7 @@ SUITES = {
     "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
     "to-file": ([str(BUILD / "python/bin/python"), "test/to_file.py"], []),
     "write-files": ([str(BUILD / "python/bin/python"), "test/write_files.py"], []),
+    "write-faults": ([str(BUILD / "python/bin/python"), "test/write_faults.py"], ["--rounds", "300"]),
     "file-differential": ([str(BUILD / "python/bin/python"), "test/file_differential.py"], ["--queries", "100000"]),
     "arrow-fdw": ([str(BUILD / "python/bin/python"), "test/arrow_fdw.py"], ["--mutations", "100000"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),

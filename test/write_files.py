@@ -188,6 +188,12 @@ def rows(bench, server, folder):
             bench.equal(f"{value} as {arrow}", outcome.sqlstate, BAD_VALUE)
             bench.check(f"{value} as {arrow}: names", None if '"v"' in str(outcome.error and outcome.error.fields) else str(outcome.error))
             bench.equal(f"{value} as {arrow}: rows", read(path).num_rows, 0)
+        make_writable(session, "w", "", folder / "none.arrow")
+        bench.fails("no columns", session, "INSERT INTO w DEFAULT VALUES", NO_SUPPORT)
+        for table, column in (("w", "a int"), ("w2", "b text")):
+            make_writable(session, table, column, folder / "two.arrow")
+        bench.fails("two tables of one new file", session, "WITH a AS (INSERT INTO w VALUES (1)) INSERT INTO w2 VALUES ('b')", BAD_TYPE)
+        bench.equal("left beside", [(folder / "two.arrow").exists()] + left_beside(folder), [False])
 
 
 def partitions(bench, server, folder):
@@ -272,14 +278,24 @@ def transactions(bench, server, folder):
                           f"INSERT INTO {table} SELECT id + 1, 'c' FROM {table}")
         compare("statements in one another")
         session.query("BEGIN; DECLARE early CURSOR FOR SELECT count(*) FROM w; DECLARE rows CURSOR FOR SELECT id FROM w")
+        for name, value in FORCED.items():
+            session.query(f"SET LOCAL {name} = '{value}'")
+        session.query("DECLARE engine CURSOR FOR SELECT count(*), sum(id) FROM w")
+        sums = session.query("SELECT count(*), sum(id) FROM h")
         count = session.value("SELECT count(*) FROM h")
         session.query("INSERT INTO w VALUES (1, 'late')")
         bench.equal("a cursor sees no later rows", session.query("FETCH early")[0][0], count)
+        bench.equal("nor one of the engine", session.query("FETCH engine"), sums)
         bench.equal("nor this one", len(session.query("FETCH ALL rows")), int(count))
         session.query("ROLLBACK; BEGIN; INSERT INTO w VALUES (1, 'late')")
         bench.fails("PREPARE TRANSACTION", session, "PREPARE TRANSACTION 'w'", NO_SUPPORT)
         session.run("ROLLBACK")
         compare("afterwards")
+        for table in ("w", "h"):
+            session.query("BEGIN; " + f"INSERT INTO {table} VALUES (1, 'one of many'); " * 600)
+        compare("many statements")
+        session.query("COMMIT")
+        compare("many statements, committed")
 
 
 def waits(session, pid):

@@ -7,21 +7,21 @@
  * machine's byte order, a text as uint32 length and bytes in UTF-8: uint32 TB_WRITER_MAGIC,
  * uint32 flags (TB_WRITER_*), uint32 stop (0, or the number of the write before which the
  * program stops itself, for tests), text path, text compression
- * ("none", "lz4", "zstd", "snappy"); then of a PART text like, of a MERGE text old, uint32
- * parts, per part text name; then, except of a MERGE, uint32 columns; per column: text
- * name, uint32 object id of its type, int32 type modifier, uint32 object id of the
- * element's type (of an array; else 0). Id 0: texts. then rows in blocks, each a uint32
+ * ("none", "lz4", "zstd", "snappy"); then of an ADDITION text like, of a MERGE text old,
+ * uint32 additions, per addition text name; then, except of a MERGE, uint32 columns; per
+ * column: text name, uint32 object id of its type, int32 type modifier, uint32 object id of
+ * the element's type (of an array; else 0). Id 0: texts. then rows in blocks, each a uint32
  * length, not 0, and whole rows: per column an int32 length in network order, -1 for NULL,
  * and the bytes of the type's send function; and a length of 0 at the end. A pipe that ends
  * before means that the backend gave up: no file is made. Up comes one TbWriterAnswer per
  * request and the text of its message, at the end or as soon as something is wrong; then
  * the program ends.
  *
- * Of PART and MERGE all names are those of files in the folder, and the path is a new
- * file's, which is neither renamed nor removed by the program. A PART is an Arrow file of
- * the rows, with the columns of the file `like` (empty: those of the rows), but without its
- * dictionaries. A MERGE is the file `old` (empty: none) with the rows of the parts behind
- * it, on disk when the answer comes.
+ * Of ADDITION and MERGE all names are those of files in the folder, and the path is a new
+ * file's, which is neither renamed nor removed by the program. An ADDITION is an Arrow file
+ * of the rows, with the columns of the file `like` (empty: those of the rows), but without
+ * its dictionaries. A MERGE is the file `old` (empty: none) with the rows of the additions
+ * behind it, on disk when the answer comes.
  */
 #ifndef TURBINE_FILE_WRITER_H
 #define TURBINE_FILE_WRITER_H
@@ -34,7 +34,7 @@
 #define TB_WRITER_STATISTICS \
 	0x02u /* Arrow: least and greatest values of batches in the fields' metadata */
 #define TB_WRITER_SQL_ASCII 0x04u /* texts may be anything */
-#define TB_WRITER_PART 0x08u
+#define TB_WRITER_ADDITION 0x08u
 #define TB_WRITER_MERGE 0x10u
 #define TB_WRITER_EMPTIED 0x20u /* of a MERGE: only the columns of `old`, not its rows */
 

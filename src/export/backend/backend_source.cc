@@ -134,9 +134,9 @@ bool read_request(int input, WriterRequest& request) {
   options.statistics = request.flags & TB_WRITER_STATISTICS;
   options.segment_bytes = kBatchBytes;
   options.compression = compression_of(read_text(input), options.parquet);
-  if (request.flags & (TB_WRITER_PART | TB_WRITER_MERGE)) request.old_file = read_text(input);
+  if (request.flags & (TB_WRITER_ADDITION | TB_WRITER_MERGE)) request.old_file = read_text(input);
   if (request.flags & TB_WRITER_MERGE) {
-    for (uint32_t count = read_number(input); count > 0; count--) request.parts.push_back(read_text(input));
+    for (uint32_t count = read_number(input); count > 0; count--) request.additions.push_back(read_text(input));
   }
   return true;
 }

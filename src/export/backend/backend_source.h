@@ -22,8 +22,8 @@ struct WriterRequest {
   uint32_t flags = 0; /* TB_WRITER_* */
   uint32_t stop = 0;
   Options options;
-  std::string old_file;           /* of a PART whose columns it gets; of a MERGE; empty: none */
-  std::vector<std::string> parts; /* of a MERGE */
+  std::string old_file;           /* of an ADDITION whose columns it gets; of a MERGE; empty: none */
+  std::vector<std::string> additions; /* of a MERGE */
 };
 
 /* Reads the next request; false if the backend wants nothing more. Throws ExportError. */

@@ -152,7 +152,7 @@ std::shared_ptr<arrow::Array> convert_array(const std::shared_ptr<arrow::Array>&
 
 }  // namespace
 
-std::shared_ptr<arrow::Schema> part_schema(const arrow::Schema& file) {
+std::shared_ptr<arrow::Schema> addition_schema(const arrow::Schema& file) {
   arrow::FieldVector fields;
   for (auto field : file.fields()) {
     if (field->type()->id() == Type::DICTIONARY) {
@@ -169,7 +169,7 @@ std::shared_ptr<arrow::Schema> part_schema(const arrow::Schema& file) {
 }
 
 FileColumns::FileColumns(const arrow::Schema& file, const std::vector<std::string>& names, std::vector<PgType>& types)
-    : schema_(part_schema(file)), sources_(static_cast<size_t>(file.num_fields()), -1) {
+    : schema_(addition_schema(file)), sources_(static_cast<size_t>(file.num_fields()), -1) {
   for (size_t i = 0; i < names.size(); i++) {
     const int index = file.GetFieldIndex(names[i]);
     if (index < 0) {

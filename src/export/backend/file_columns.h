@@ -16,8 +16,8 @@
 
 namespace turbine::exporting {
 
-/* The columns of a part of such a file: dictionaries as their values, no statistics. */
-std::shared_ptr<arrow::Schema> part_schema(const arrow::Schema& file);
+/* The columns of an addition to such a file: dictionaries as their values, no statistics. */
+std::shared_ptr<arrow::Schema> addition_schema(const arrow::Schema& file);
 
 class FileColumns {
  public:

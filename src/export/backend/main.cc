@@ -13,7 +13,7 @@
 #include <string>
 
 #include "export/backend/backend_source.h"
-#include "export/backend/part_files.h"
+#include "export/backend/additions.h"
 #include "export/export_run.h"
 #include "turbine/file_writer.h"
 
@@ -45,9 +45,9 @@ TbWriterResult result_of(ExitCode code) {
 
 void answer_request(const WriterRequest& request) {
   if (request.flags & TB_WRITER_MERGE) {
-    answer(TB_WRITER_DONE, "", merge_parts(request), 0);
-  } else if (request.flags & TB_WRITER_PART) {
-    answer(TB_WRITER_DONE, "", write_part(STDIN_FILENO, request), 0);
+    answer(TB_WRITER_DONE, "", merge_additions(request), 0);
+  } else if (request.flags & TB_WRITER_ADDITION) {
+    answer(TB_WRITER_DONE, "", write_addition(STDIN_FILENO, request), 0);
   } else {
     BackendSource source(STDIN_FILENO, request);
     run_export(source, request.options);

@@ -52,6 +52,7 @@ struct TbFileWriter
 	int			   input;
 	int			   output;
 	int			   nexternal; /* descriptors that fd.c counts */
+	bool		   in_folder; /* whose files are the caller's to remove */
 	MemoryContext  file;	  /* for the file that is made */
 	MemoryContext  row;		  /* values of one row as they are sent */
 	int			   ncolumns;
@@ -277,12 +278,12 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 		flags |= TB_WRITER_PARQUET;
 	if (target->statistics)
 		flags |= TB_WRITER_STATISTICS;
-	if (target->is_part)
-		flags |= TB_WRITER_PART;
+	if (target->is_addition)
+		flags |= TB_WRITER_ADDITION;
 	if (GetDatabaseEncoding() == PG_SQL_ASCII)
 		flags |= TB_WRITER_SQL_ASCII;
 	begin_request(&request, flags, target->stop, target->path, target->compression);
-	if (target->is_part)
+	if (target->is_addition)
 		append_name(&request, target->like);
 	append_number(&request, writer->ncolumns);
 	for (int i = 0; i < writer->ncolumns; i++)
@@ -337,6 +338,7 @@ tb_file_writer_open(int folder)
 	int			  error = EMFILE;
 
 	writer->input = writer->output = -1;
+	writer->in_folder = folder >= 0;
 	writer->file = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported file",
 										 ALLOCSET_DEFAULT_SIZES);
 	writer->row = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported row",
@@ -390,8 +392,8 @@ tb_file_writer_merge(TbFileWriter *writer, const TbFileMerge *merge)
 	begin_request(&request, TB_WRITER_MERGE | (merge->is_emptied ? TB_WRITER_EMPTIED : 0),
 				  merge->stop, merge->name, "none");
 	append_name(&request, merge->old);
-	append_number(&request, list_length(merge->parts));
-	foreach(cell, merge->parts)
+	append_number(&request, list_length(merge->additions));
+	foreach(cell, merge->additions)
 		append_name(&request, lfirst(cell));
 	send_bytes(writer, request.data, request.len);
 	pfree(request.data);
@@ -485,8 +487,8 @@ tb_file_writer_end(TbFileWriter *writer)
 	}
 	if (writer->pid > 0)
 	{
-		/* Its handler removes an unfinished file. One that is done has ended. */
-		(void) kill(writer->pid, SIGTERM);
+		/* Its handler removes an unfinished file, except in a folder of ours. */
+		(void) kill(writer->pid, writer->in_folder ? SIGKILL : SIGTERM);
 		while (waitpid(writer->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}

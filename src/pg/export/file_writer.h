@@ -21,22 +21,23 @@ typedef struct TbFileTarget
 	bool		parquet;
 	bool		statistics; /* of an Arrow file */
 
-	/* Of a part (file_writer.h of the contract): `path` is a name in the writer's folder.
+	/* Of an addition (file_writer.h of the contract): `path` is a name in the writer's
+	 * folder.
 	 */
-	bool		is_part;
+	bool		is_addition;
 	const char *like; /* another name, or NULL */
 	const char *const
 		  *names;	  /* of columns in the file, by attnum - 1, in UTF-8; NULL: the rows' */
 	uint32 stop;	  /* for tests */
 } TbFileTarget;
 
-/* A file to be made of an older one and parts; all are names in the writer's folder. */
+/* A file to be made of an older one and additions; all are names in the writer's folder. */
 typedef struct TbFileMerge
 {
 	const char *name;
 	const char *old;		/* NULL: none */
 	bool		is_emptied; /* the older one's rows are left out */
-	List	   *parts;		/* of char * */
+	List	   *additions;	/* of char * */
 	uint32		stop;
 } TbFileMerge;
 

@@ -14,12 +14,12 @@
 #include "utils/rel.h"
 
 #include "pg/fdw/arrow_fdw.h"
-#include "pg/fdw/part_write.h"
+#include "pg/fdw/addition.h"
 #include "pg/files/file_options.h"
 
 typedef struct ArrowInsert
 {
-	TbPartWrite *write;	  /* NULL: no row yet */
+	TbAddition *write;	  /* NULL: no row yet */
 	bool check_partition; /* whoever has routed the row has not looked at the bounds */
 } ArrowInsert;
 
@@ -60,6 +60,23 @@ tb_arrow_plan_modify(PlannerInfo *root, ModifyTable *plan, Index resultRelation,
 	return NIL;
 }
 
+/* An Arrow file's rows are its columns'. */
+static void
+check_columns(Relation relation)
+{
+	TupleDesc desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("foreign table \"%s\" has no columns to write",
+					RelationGetRelationName(relation))));
+}
+
 static void
 begin(ResultRelInfo *rinfo, bool is_routed)
 {
@@ -68,6 +85,7 @@ begin(ResultRelInfo *rinfo, bool is_routed)
 
 	(void) tb_file_options_of_writable(RelationGetRelid(relation),
 									   relation->rd_rel->relowner);
+	check_columns(relation);
 	insert->check_partition = relation->rd_rel->relispartition && !is_routed;
 	rinfo->ri_FdwState = insert;
 }
@@ -102,8 +120,8 @@ tb_arrow_insert(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot,
 	if (insert->check_partition)
 		ExecPartitionCheck(rinfo, slot, estate, true);
 	if (insert->write == NULL)
-		insert->write = tb_part_write_begin(rinfo->ri_RelationDesc);
-	tb_part_write_add(insert->write, slot);
+		insert->write = tb_addition_begin(rinfo->ri_RelationDesc);
+	tb_addition_add(insert->write, slot);
 	return slot;
 }
 
@@ -114,7 +132,7 @@ tb_arrow_end_insert(EState *estate, ResultRelInfo *rinfo)
 
 	if (insert == NULL || insert->write == NULL)
 		return;
-	tb_part_write_end(insert->write);
+	tb_addition_end(insert->write);
 	insert->write = NULL;
 }
 
@@ -124,5 +142,5 @@ tb_arrow_truncate(List *relations, DropBehavior behavior, bool restart_sequences
 	ListCell *cell;
 
 	foreach(cell, relations)
-		tb_part_write_truncate(lfirst(cell));
+		tb_addition_truncate(lfirst(cell));
 }

@@ -14,9 +14,10 @@
 typedef struct TbListedFile
 {
 	char	   *path;
-	const char *folder; /* that it must lie in; NULL: named as such */
-	int			nkeys;	/* parts of its path that have names */
+	const char *folder;		 /* that it must lie in; NULL: named as such */
+	int			nkeys;		 /* parts of its path that have names */
 	TbFileKey  *keys;
+	bool		is_addition; /* of this transaction (pending_file.h) */
 } TbListedFile;
 
 /* A list of TbListedFile, by path. Raises an error if a folder cannot be read; files are

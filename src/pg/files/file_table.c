@@ -106,6 +106,8 @@ describe_file(TbFileTable *table, const TbListedFile *listed, bool is_held)
 	TbTableFile *file = &table->files[table->nfiles++];
 	int			 fd;
 
+	/* Nobody changes an addition, and there may be many. */
+	is_held = is_held && !listed->is_addition;
 	file->path = listed->path;
 	file->folder = listed->folder;
 	fd = tb_file_open(file->path, file->folder, &file->identity);
@@ -117,7 +119,7 @@ describe_file(TbFileTable *table, const TbListedFile *listed, bool is_held)
 	table->nrows += file->description->nrows;
 }
 
-/* What a file is that this transaction has written to: its old rows, and parts. */
+/* What a file is that this transaction has written to: its old rows, and additions. */
 static List *
 add_pending(List *files, TbListedFile *listed, const TbPendingFile *pending)
 {
@@ -126,15 +128,16 @@ add_pending(List *files, TbListedFile *listed, const TbPendingFile *pending)
 
 	if (tb_pending_file_has_old(pending))
 		files = lappend(files, listed);
-	foreach(cell, tb_pending_file_parts(pending))
+	foreach(cell, tb_pending_file_additions(pending))
 	{
-		TbListedFile *part = palloc(sizeof(TbListedFile));
+		TbListedFile *addition = palloc(sizeof(TbListedFile));
 
-		*part = *listed;
-		part->path = psprintf("%.*s/%s", (int) (strrchr(path, '/') - path), path,
-							  (const char *) lfirst(cell));
-		part->folder = NULL;
-		files = lappend(files, part);
+		*addition = *listed;
+		addition->path = psprintf("%.*s/%s", (int) (strrchr(path, '/') - path), path,
+								  (const char *) lfirst(cell));
+		addition->folder = NULL;
+		addition->is_addition = true;
+		files = lappend(files, addition);
 	}
 	return files;
 }

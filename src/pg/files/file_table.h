@@ -6,7 +6,7 @@
  * virtual columns. A batch is a record batch of an Arrow file or stream, or a row group of
  * a Parquet file. A file that changes later has another identity; opening it by this table
  * raises an error then, so that batches and bounds always describe the bytes that are read.
- * A file that this transaction has written to is its old rows and its parts
+ * A file that this transaction has written to is its old rows and additions
  * (pending_file.h).
  *
  * Everything is allocated in the memory context of the caller and never changes.

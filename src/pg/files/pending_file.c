@@ -30,7 +30,7 @@ typedef struct OwnName
 typedef struct Change
 {
 	SubTransactionId subid;
-	char			*part; /* NULL: the rows before it are gone */
+	char			*addition; /* NULL: the rows before it are gone */
 } Change;
 
 struct TbPendingFile
@@ -314,13 +314,13 @@ tb_pending_file_new_name(TbPendingFile *file)
 }
 
 static void
-add_change(TbPendingFile *file, const char *part)
+add_change(TbPendingFile *file, const char *addition)
 {
 	MemoryContext saved = MemoryContextSwitchTo(TopTransactionContext);
 	Change		 *change = palloc(sizeof(Change));
 
 	change->subid = GetCurrentSubTransactionId();
-	change->part = part != NULL ? pstrdup(part) : NULL;
+	change->addition = addition != NULL ? pstrdup(addition) : NULL;
 	file->changes = lappend(file->changes, change);
 	MemoryContextSwitchTo(saved);
 }
@@ -358,28 +358,28 @@ tb_pending_file_has_old(const TbPendingFile *file)
 
 	foreach(cell, file->changes)
 	{
-		if (((const Change *) lfirst(cell))->part == NULL)
+		if (((const Change *) lfirst(cell))->addition == NULL)
 			return false;
 	}
 	return has_rows(file);
 }
 
 List *
-tb_pending_file_parts(const TbPendingFile *file)
+tb_pending_file_additions(const TbPendingFile *file)
 {
-	List	 *parts = NIL;
+	List	 *additions = NIL;
 	ListCell *cell;
 
 	foreach(cell, file->changes)
 	{
 		Change *change = lfirst(cell);
 
-		if (change->part == NULL)
-			parts = NIL;
+		if (change->addition == NULL)
+			additions = NIL;
 		else
-			parts = lappend(parts, change->part);
+			additions = lappend(additions, change->addition);
 	}
-	return parts;
+	return additions;
 }
 
 const char *
@@ -393,8 +393,8 @@ tb_pending_file_like(const TbPendingFile *file)
 	{
 		const Change *change = lfirst(cell);
 
-		if (change->part != NULL)
-			return change->part;
+		if (change->addition != NULL)
+			return change->addition;
 	}
 	return NULL;
 }

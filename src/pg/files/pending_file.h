@@ -2,8 +2,8 @@
  * pending_file.h - files that this transaction has written to, and what they are in it.
  *
  * Nothing changes a file before its transaction commits. What statements have written lies
- * in parts, Arrow files beside it of rows alone, which never change either. In the
- * transaction the file is its old rows, unless a TRUNCATE has taken them, and the parts
+ * in additions, Arrow files beside it of rows alone, which never change either. In the
+ * transaction the file is its old rows, unless a TRUNCATE has taken them, and the additions
  * behind them. A change belongs to a subtransaction and goes with it.
  *
  * The first change takes a lock on the file's folder and name, whichever table of whichever
@@ -27,7 +27,7 @@ typedef struct TbPendingHooks
 	 * tb_pending_file_replace(). */
 	void (*commit)(void);
 	/* A subtransaction is aborted, or (InvalidSubTransactionId) all ends: whoever makes a
-	 * part ends. Without errors. */
+	 * addition ends. Without errors. */
 	void (*stop)(SubTransactionId subid);
 } TbPendingHooks;
 
@@ -53,7 +53,7 @@ extern const TbWrittenFile *tb_pending_file_place(const TbPendingFile *file);
  * and at the transaction's end. */
 extern char *tb_pending_file_new_name(TbPendingFile *file);
 
-/* A part of that name is complete. */
+/* An addition of that name is complete. */
 extern void tb_pending_file_add(TbPendingFile *file, const char *name);
 
 /* All rows go. */
@@ -61,11 +61,12 @@ extern void tb_pending_file_empty(TbPendingFile *file);
 
 extern bool tb_pending_file_is_changed(const TbPendingFile *file);
 
-/* Whether its old rows are there still, and the names of its parts. */
+/* Whether its old rows are there still, and the names of its additions. */
 extern bool	 tb_pending_file_has_old(const TbPendingFile *file);
-extern List *tb_pending_file_parts(const TbPendingFile *file);
+extern List *tb_pending_file_additions(const TbPendingFile *file);
 
-/* A file whose columns it has, or will have: itself, or a part; NULL: there is none yet. */
+/* A file whose columns it has, or will have: itself, or an addition; NULL: there is none
+ * yet. */
 extern const char *tb_pending_file_like(const TbPendingFile *file);
 
 /* Puts the file of that name in its place, until the transaction aborts after all. */

@@ -72,6 +72,30 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	run->css->custom_ps = lappend(run->css->custom_ps, stage->source);
 }
 
+static Relation
+table_of(const TbStageRun *run, int index)
+{
+	Assert(run->stages[index].source == NULL);
+	return ExecGetRangeTableRelation(run->css->ss.ps.state, run->stages[index].rti);
+}
+
+/* As they are when the node begins, as its snapshot is: what is written later, in this
+ * transaction or another one, is not read. */
+static void
+list_files(TbStageRun *run)
+{
+	for (int i = 0; i < run->nstages; i++)
+	{
+		TbRunStage *stage = &run->stages[i];
+
+		if (stage->partitions != NULL)
+			tb_partition_run_list_files(stage->partitions);
+		else if (stage->source == NULL &&
+				 table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			stage->files = tb_file_table_to_read(RelationGetRelid(table_of(run, i)));
+	}
+}
+
 TbStageRun *
 tb_stage_run_make(CustomScanState *css, int eflags)
 {
@@ -88,6 +112,8 @@ tb_stage_run_make(CustomScanState *css, int eflags)
 										 "pg_turbine stages", ALLOCSET_SMALL_SIZES);
 	for (int i = 0; i < run->nstages; i++)
 		prepare_stage(run, i, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		list_files(run);
 	return run;
 }
 
@@ -155,13 +181,6 @@ device_of(const TbStageRun *run, int index)
 		!run->stages[index].info.has_files)
 		(void) tb_choose_device(&run->stages[index].info.work, &device, &reason);
 	return device;
-}
-
-static Relation
-table_of(const TbStageRun *run, int index)
-{
-	Assert(run->stages[index].source == NULL);
-	return ExecGetRangeTableRelation(run->css->ss.ps.state, run->stages[index].rti);
 }
 
 static bool
@@ -519,23 +538,6 @@ some_needed_table_is_empty(TbStageRun *run)
 	return false;
 }
 
-/* As they are now: one list for all that this run does. */
-static void
-list_files(TbStageRun *run)
-{
-	for (int i = 0; i < run->nstages; i++)
-	{
-		TbRunStage *stage = &run->stages[i];
-
-		stage->files = NULL;
-		if (stage->partitions != NULL)
-			tb_partition_run_list_files(stage->partitions);
-		else if (stage->source == NULL &&
-				 table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-			stage->files = tb_file_table_to_read(RelationGetRelid(table_of(run, i)));
-	}
-}
-
 TbRunStart
 tb_stage_run_start(TbStageRun *run, TbFailure *why)
 {
@@ -544,7 +546,6 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 
 	Assert(run->program == NULL && run->connection.conn == NULL);
 	memset(why, 0, sizeof(*why));
-	list_files(run);
 	if (!tb_isolation_qualifies())
 	{
 		tb_failure_set(why, TB_FALLBACK_NONE, "the isolation level is serializable");

@@ -1,10 +1,10 @@
 /*
- * part_files.cc - see part_files.h.
+ * additions.cc - see additions.h.
  *
- * Parts have dictionary columns as plain values. What a dictionary lacks is known, and added to it, when the file
- * is made. Small batches of parts become one, up to the size that to_arrow gives its batches.
+ * Additions have dictionary columns as plain values. What a dictionary lacks is known, and added to it, when the file
+ * is made. Small batches of additions become one, up to the size that to_arrow gives its batches.
  */
-#include "export/backend/part_files.h"
+#include "export/backend/additions.h"
 
 #include <arrow/array/array_dict.h>
 #include <arrow/array/concatenate.h>
@@ -37,9 +37,9 @@ std::shared_ptr<arrow::ipc::RecordBatchFileReader> open_batches(const std::strin
 }
 
 /* Batches of rows, cast to the file's columns. */
-class PartWriter final : public TableWriter {
+class AdditionWriter final : public TableWriter {
  public:
-  PartWriter(std::unique_ptr<OutputFile> file, FileColumns columns)
+  AdditionWriter(std::unique_ptr<OutputFile> file, FileColumns columns)
       : columns_(std::move(columns)),
         writer_(std::move(file), false, columns_.schema(), {}, arrow::Compression::UNCOMPRESSED) {}
 
@@ -112,12 +112,12 @@ class Merger {
 
 /* The columns of the new file; those of dictionaries stay as they are. */
 std::shared_ptr<arrow::Schema> merged_schema(const WriterRequest& request) {
-  if (request.old_file.empty() && request.parts.empty()) {
+  if (request.old_file.empty() && request.additions.empty()) {
     throw ExportError(ExitCode::kServer, "the backend's request is damaged");
   }
-  const auto schema = open_batches(request.old_file.empty() ? request.parts[0] : request.old_file)->schema();
+  const auto schema = open_batches(request.old_file.empty() ? request.additions[0] : request.old_file)->schema();
   /* Without the statistics of rows that go. */
-  const auto plain = part_schema(*schema);
+  const auto plain = addition_schema(*schema);
   arrow::FieldVector fields;
   for (int i = 0; i < schema->num_fields(); i++) fields.push_back(plain->field(i)->WithType(schema->field(i)->type()));
   return arrow::schema(fields, schema->metadata());
@@ -125,28 +125,33 @@ std::shared_ptr<arrow::Schema> merged_schema(const WriterRequest& request) {
 
 }  // namespace
 
-int64_t write_part(int input, const WriterRequest& request) {
+int64_t write_addition(int input, const WriterRequest& request) {
   BackendSource source(input, request);
   std::optional<FileColumns> columns;
   if (!request.old_file.empty()) {
     columns.emplace(*open_batches(request.old_file)->schema(), source.column_names(), source.types());
   }
   run_export(source, request.options, [&](const auto& schema) -> std::unique_ptr<TableWriter> {
-    if (columns) return std::make_unique<PartWriter>(new_file(request), *columns);
+    if (columns) return std::make_unique<AdditionWriter>(new_file(request), *columns);
     return std::make_unique<IpcWriter>(new_file(request), false, schema, ValueRanges(), request.options.compression);
   });
   return source.rows();
 }
 
-int64_t merge_parts(const WriterRequest& request) {
+int64_t merge_additions(const WriterRequest& request) {
   const bool append = !request.old_file.empty() && !(request.flags & TB_WRITER_EMPTIED);
   const auto schema = merged_schema(request);
   IpcWriter writer(new_file(request), append, schema, ValueRanges(*schema, {}), request.options.compression,
                    /*durable=*/true);
   Merger merger(writer);
-  for (const std::string& name : request.parts) {
-    const auto part = open_batches(name);
-    for (int i = 0; i < part->num_record_batches(); i++) merger.add(value_of(part->ReadRecordBatch(i)));
+  const auto plain = addition_schema(*schema);
+  for (const std::string& name : request.additions) {
+    const auto addition = open_batches(name);
+    /* Two statements, one inside the other, may each have begun a new file. */
+    if (!addition->schema()->Equals(*plain, /*check_metadata=*/false)) {
+      throw ExportError(ExitCode::kUsage, "statements of the transaction write different columns");
+    }
+    for (int i = 0; i < addition->num_record_batches(); i++) merger.add(value_of(addition->ReadRecordBatch(i)));
   }
   merger.flush();
   writer.finish();

@@ -1,8 +1,8 @@
 /*
- * part_write.c - see part_write.h.
+ * addition.c - see addition.h.
  *
  * Owns this transaction's writer processes, in its memory. A process serves one file's
- * folder and makes parts, one statement after the other, and at the end the new file; a
+ * folder and makes additions, one statement after the other, and at the end the new file; a
  * second one is started if two statements, one inside the other, write to one file.
  */
 #include "postgres.h"
@@ -15,20 +15,20 @@
 #include "utils/rel.h"
 
 #include "pg/export/file_writer.h"
-#include "pg/fdw/part_write.h"
+#include "pg/fdw/addition.h"
 #include "pg/files/file_options.h"
 #include "pg/files/pending_file.h"
 #include "pg/settings/guc.h"
 
-struct TbPartWrite
+struct TbAddition
 {
 	TbPendingFile	*file;
 	TbFileWriter	*writer;
-	const char		*name;	/* of the part that it makes; NULL: it is idle */
-	SubTransactionId subid; /* of that part */
+	const char		*name;	/* of the addition that it makes; NULL: it is idle */
+	SubTransactionId subid; /* of that addition */
 };
 
-static List *writes = NIL; /* of TbPartWrite */
+static List *writes = NIL; /* of TbAddition */
 
 /* For tests: a backend may be killed at each step. */
 static void
@@ -39,11 +39,11 @@ commit_step(int step)
 }
 
 /* A process with nothing to do. */
-static TbPartWrite *
+static TbAddition *
 idle_write(TbPendingFile *file)
 {
 	MemoryContext saved;
-	TbPartWrite	 *write;
+	TbAddition	 *write;
 	ListCell	 *cell;
 
 	foreach(cell, writes)
@@ -53,7 +53,7 @@ idle_write(TbPendingFile *file)
 			return write;
 	}
 	saved = MemoryContextSwitchTo(TopTransactionContext);
-	write = palloc0(sizeof(TbPartWrite));
+	write = palloc0(sizeof(TbAddition));
 	write->file = file;
 	writes = lappend(writes, write);
 	/* An error takes it from the list. */
@@ -66,7 +66,7 @@ idle_write(TbPendingFile *file)
 }
 
 static void
-end_process(TbPartWrite *write)
+end_process(TbAddition *write)
 {
 	if (write->writer != NULL)
 		tb_file_writer_end(write->writer);
@@ -80,7 +80,7 @@ stop(SubTransactionId subid)
 
 	foreach(cell, writes)
 	{
-		TbPartWrite *write = lfirst(cell);
+		TbAddition *write = lfirst(cell);
 
 		if (subid != InvalidSubTransactionId &&
 			(write->name == NULL || write->subid != subid))
@@ -94,13 +94,13 @@ stop(SubTransactionId subid)
 static char *
 merge(TbPendingFile *file)
 {
-	TbPartWrite *write = idle_write(file);
-	TbFileMerge	 merge = {.name = tb_pending_file_new_name(file),
-						  .parts = tb_pending_file_parts(file),
-						  .is_emptied = !tb_pending_file_has_old(file),
-						  .stop = tb_guc_debug_stop_writer};
+	TbAddition *write = idle_write(file);
+	TbFileMerge merge = {.name = tb_pending_file_new_name(file),
+						 .additions = tb_pending_file_additions(file),
+						 .is_emptied = !tb_pending_file_has_old(file),
+						 .stop = tb_guc_debug_stop_writer};
 
-	if (!merge.is_emptied || merge.parts == NIL)
+	if (!merge.is_emptied || merge.additions == NIL)
 		merge.old = tb_pending_file_like(file);
 	else if (tb_pending_file_place(file)->exists && !tb_pending_file_place(file)->is_empty)
 		merge.old = tb_pending_file_place(file)->name;
@@ -165,13 +165,13 @@ file_names(Relation relation)
 	return names;
 }
 
-TbPartWrite *
-tb_part_write_begin(Relation relation)
+TbAddition *
+tb_addition_begin(Relation relation)
 {
 	TbPendingFile *file = begin_file(relation);
-	TbPartWrite	  *write = idle_write(file);
+	TbAddition	  *write = idle_write(file);
 	TbFileTarget   target = {.compression = "none",
-							 .is_part = true,
+							 .is_addition = true,
 							 .like = tb_pending_file_like(file),
 							 .names = file_names(relation),
 							 .stop = tb_guc_debug_stop_writer};
@@ -183,13 +183,13 @@ tb_part_write_begin(Relation relation)
 }
 
 void
-tb_part_write_add(TbPartWrite *write, TupleTableSlot *slot)
+tb_addition_add(TbAddition *write, TupleTableSlot *slot)
 {
 	tb_file_writer_add(write->writer, slot);
 }
 
 void
-tb_part_write_end(TbPartWrite *write)
+tb_addition_end(TbAddition *write)
 {
 	(void) tb_file_writer_finish(write->writer);
 	tb_pending_file_add(write->file, write->name);
@@ -197,7 +197,7 @@ tb_part_write_end(TbPartWrite *write)
 }
 
 void
-tb_part_write_truncate(Relation relation)
+tb_addition_truncate(Relation relation)
 {
 	tb_pending_file_empty(begin_file(relation));
 }
