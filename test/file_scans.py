@@ -101,6 +101,8 @@ def declared(bench, server, files):
             name = f"{column} {kind} of {path.suffix}{', a partition' if partitioned else ''}"
             bench.check(name, answers.difference(plain.run(sql), forced.run(sql)))
             bench.equal(f"{name}: planned for the engine", "Gpu" in plan_of(forced, sql), engine)
+    named = 'file "declared.parquet", batch 0: column "v": a text is longer than the column\'s type allows'
+    bench.check("the log names file, batch and column", None if named in server.logfile.read_text(errors="replace") else "no")
 
 
 def keyed(files, path):

@@ -56,7 +56,8 @@ def ways(rng):
         name = f"{compression}, {version}, dictionary {dictionary}, NULLs {nulls}, {distinct} values"
         yield name, rows_of(rng, nulls, distinct, ROWS), options
     encodings = {"i": "DELTA_BINARY_PACKED", "u": "DELTA_BYTE_ARRAY", "t": "DELTA_LENGTH_BYTE_ARRAY", "f": "BYTE_STREAM_SPLIT"}
-    yield "encodings that libparquet reads", rows_of(rng, "some", 300, ROWS), {"use_dictionary": False, "column_encoding": encodings}
+    options = {"use_dictionary": False, "column_encoding": encodings}
+    yield "distances, and encodings that libparquet reads", rows_of(rng, "some", 300, ROWS), options
 
 
 def write(files, table, **options):

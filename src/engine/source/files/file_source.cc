@@ -7,6 +7,9 @@
  */
 #include "engine/source/files/file_source.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -40,6 +43,14 @@ void append(std::string& bytes, const T& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+/* Without its folder, as errors name it. */
+std::string file_name(int fd) {
+  char path[PATH_MAX];
+  const ssize_t length = readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path);
+  const std::string_view name(path, length > 0 ? static_cast<size_t>(length) : 0);
+  return "file \"" + std::string(name.substr(name.find_last_of('/') + 1)) + "\"";
+}
+
 /* All that the column's values are made of, the file apart. */
 std::string decoded_with(const WantedColumn& column) {
   std::string bytes;
@@ -56,6 +67,7 @@ std::string decoded_with(const WantedColumn& column) {
 
 struct FileSource::Part {
   uint32_t number;
+  std::string name;
   std::unique_ptr<TableFile> file;
   FileSegments segments;
   StoredPart stored;
@@ -109,8 +121,8 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     FileSegments segments(*file);
     SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(),
                                                          (request.part.flags & TB_FILE_PART_CACHED) != 0, shape, start);
-    auto part = std::make_shared<Part>(
-        Part{++parts_, std::move(file), std::move(segments), std::move(taken.part), std::move(taken.bits), shape.rows});
+    auto part = std::make_shared<Part>(Part{++parts_, file_name(fd), std::move(file), std::move(segments),
+                                            std::move(taken.part), std::move(taken.bits), shape.rows});
     Added added;
     added.batches = part->file->batches();
     added.rows_excluded = taken.rows_excluded;
@@ -137,7 +149,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     start_jobs();
     return added;
   } catch (const FileError& e) {
-    throw DeviceError(TB_FALLBACK_VALUE, e.what());
+    throw DeviceError(TB_FALLBACK_VALUE, file_name(fd) + ": " + e.what());
   }
 }
 
@@ -169,8 +181,8 @@ void FileSource::run_job() {
     try {
       bytes = read_batch(*batch);
     } catch (const FileError& e) {
-      error = std::make_exception_ptr(
-          DeviceError(TB_FALLBACK_VALUE, "batch " + std::to_string(batch->number) + ": " + e.what()));
+      error = std::make_exception_ptr(DeviceError(
+          TB_FALLBACK_VALUE, batch->part->name + ", batch " + std::to_string(batch->number) + ": " + e.what()));
     } catch (...) {
       error = std::current_exception();
     }

@@ -71,9 +71,12 @@ bool ChunkPages::can_read(const parquet::ColumnDescriptor& column, const parquet
     default: return false;
   }
   // Levels' encodings are among them. BIT_PACKED is named by writers that have none; if there are some, next_page sees.
-  return std::all_of(chunk.encodings().begin(), chunk.encodings().end(), [](parquet::Encoding::type encoding) {
+  const bool is_integer = column.physical_type() == parquet::Type::INT32 ||
+                          column.physical_type() == parquet::Type::INT64;
+  return std::all_of(chunk.encodings().begin(), chunk.encodings().end(), [&](parquet::Encoding::type encoding) {
     return encoding == parquet::Encoding::PLAIN || encoding == parquet::Encoding::RLE ||
-           encoding == parquet::Encoding::BIT_PACKED || is_index(encoding);
+           encoding == parquet::Encoding::BIT_PACKED || is_index(encoding) ||
+           (is_integer && encoding == parquet::Encoding::DELTA_BINARY_PACKED);
   });
 }
 
@@ -82,6 +85,7 @@ ChunkPages::ChunkPages(std::unique_ptr<PageSource> source, const parquet::Column
       nullable_(column.max_definition_level() > 0),
       width_(fixed_width(column)),
       is_flags_(column.physical_type() == parquet::Type::BOOLEAN),
+      is_integer_(column.physical_type() == parquet::Type::INT32 || column.physical_type() == parquet::Type::INT64),
       rows_left_(rows),
       valid_(nullable_ ? new uint8_t[kMostSegmentRows] : nullptr),
       room_(new uint32_t[kMostSegmentRows]) {}
@@ -99,6 +103,10 @@ ValueRun ChunkPages::next(uint32_t most) {
   }
   switch (form_) {
     case ValueRun::kPlain:
+      if (is_delta_) {
+        run.plain = read_deltas(run.values);
+        break;
+      }
       if (run.values > static_cast<uint64_t>(end_ - values_) / width_)
         throw FileError("a page holds fewer values than it says");
       run.plain = values_;
@@ -125,6 +133,15 @@ ValueRun ChunkPages::next(uint32_t most) {
 void ChunkPages::read_texts(uint32_t count) {
   texts_.resize(count);
   for (std::string_view& text : texts_) text = next_text(values_, end_);
+}
+
+const uint8_t* ChunkPages::read_deltas(uint32_t count) {
+  sums_.resize(kMostSegmentRows);
+  if (width_ == sizeof(int32_t))
+    deltas_.read(count, reinterpret_cast<int32_t*>(sums_.data()));
+  else
+    deltas_.read(count, reinterpret_cast<int64_t*>(sums_.data()));
+  return reinterpret_cast<const uint8_t*>(sums_.data());
 }
 
 void ChunkPages::check_end() {
@@ -230,6 +247,13 @@ void ChunkPages::begin_values(int encoding, const uint8_t* begin, const uint8_t*
     if (length > static_cast<uint64_t>(end - begin)) throw FileError("values are longer than their page");
     form_ = ValueRun::kFlags;
     numbers_ = HybridRuns(begin, begin + length, 1);
+    return;
+  }
+  is_delta_ = is_integer_ && encoding == parquet::Encoding::DELTA_BINARY_PACKED;
+  if (is_delta_) {
+    form_ = ValueRun::kPlain;
+    // A page of NULLs alone may hold nothing at all.
+    deltas_ = begin == end ? DeltaNumbers() : DeltaNumbers(begin, end);
     return;
   }
   if (encoding != parquet::Encoding::PLAIN) throw FileError("a page of an encoding that its chunk does not name");

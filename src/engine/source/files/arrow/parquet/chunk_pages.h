@@ -2,7 +2,7 @@
  * chunk_pages.h - the pages of one column chunk, read row by row: who is NULL, and where the values are.
  *
  * Levels and indexes are read here, of unpacked pages (page_source.h). For columns that are not nested, whose
- * pages are PLAIN or indexes of a dictionary. Nothing that a page says is trusted.
+ * pages are PLAIN, indexes of a dictionary, or distances between integers. Nothing that a page says is trusted.
  */
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/source/files/arrow/parquet/delta_numbers.h"
 #include "engine/source/files/arrow/parquet/hybrid_runs.h"
 #include "engine/source/files/arrow/parquet/page_source.h"
 #include "engine/store/column_codes.h"
@@ -71,11 +72,12 @@ class ChunkPages {
   void begin_v2();
   void begin_values(int encoding, const uint8_t* begin, const uint8_t* end);
   void read_texts(uint32_t count);
+  const uint8_t* read_deltas(uint32_t count);
 
   const std::unique_ptr<PageSource> source_;
   const bool nullable_;
   const uint32_t width_;  // bytes of a value; 0: texts, or bits
-  const bool is_flags_;
+  const bool is_flags_, is_integer_;
   uint64_t rows_left_;  // of the chunk, behind the page
 
   DictionaryEntries dictionary_;
@@ -89,12 +91,15 @@ class ChunkPages {
   uint32_t left_ = 0;  // rows
   ValueRun::Form form_ = ValueRun::kPlain;
   HybridRuns levels_, numbers_;
+  bool is_delta_ = false;  // kPlain: `deltas_` have the values
+  DeltaNumbers deltas_;
   const uint8_t* values_ = nullptr;  // plain ones that follow
   const uint8_t* end_ = nullptr;
 
   const std::unique_ptr<uint8_t[]> valid_;
   const std::unique_ptr<uint32_t[]> room_;
   std::vector<std::string_view> texts_;
+  std::vector<uint64_t> sums_;  // of deltas
 };
 
 }  // namespace turbine

@@ -1,8 +1,8 @@
 /*
  * row_group_reader.h - the rows of one row group of a Parquet file.
  *
- * Columns whose pages are PLAIN or indexes of a dictionary go from page to rows without libarrow's arrays between
- * (chunk_pages.h, chunk_values.h); libparquet reads the others as record batches.
+ * Columns whose pages are PLAIN, indexes of a dictionary or distances between integers go from page to rows without
+ * libarrow's arrays between (chunk_pages.h, chunk_values.h); libparquet reads the others as record batches.
  */
 #pragma once
 
