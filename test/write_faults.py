@@ -31,6 +31,17 @@ OLD, NEW = list(range(500)), list(range(500)) + list(range(1000, 3000))
 INSERT = "INSERT INTO w SELECT i, 'name ' || i FROM generate_series(1000, 2999) i"
 
 
+def kill(pid):
+    """Ends a process, and waits until its parent knows: from then on the server accepts no connection before it has recovered."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
 class Faults:
     def __init__(self, bench, server, folder):
         self.bench, self.server, self.path, self.folder = bench, server, folder / "w.arrow", folder
@@ -135,7 +146,7 @@ def writer_steps(faults):
                     os.kill(pid, signal.SIGCONT)
                     expected = IO_ERROR
                 else:
-                    os.kill(session.backend_pid, signal.SIGKILL)
+                    kill(session.backend_pid)
                     expected = "lost"
                 thread.join(60)
                 session.close()
@@ -156,7 +167,7 @@ def commit_steps(faults):
         thread, outcomes, pid = faults.run_until_stop(session, [set_stop("commit", step), INSERT])
         faults.bench.equal(f"commit, step {step}: stopped", pid, session.backend_pid)
         if pid is not None:
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
         thread.join(60)
         faults.bench.equal(f"commit, step {step}: error", outcomes[-1:], ["lost"])
         faults.check(f"commit, step {step}", [rows])
@@ -186,7 +197,7 @@ def random_moments(faults, rounds, seed):
     for number in range(rounds):
         faults.make_old()
         session = faults.connect()
-        thread, outcomes = None, []
+        outcomes = []
 
         def work():
             try:
@@ -199,10 +210,7 @@ def random_moments(faults, rounds, seed):
         time.sleep(rng.uniform(0, 0.25))
         writers = [pid for pid, name in faults.server.descendants().items() if name.startswith("turbine-file-wr")]
         victim = session.backend_pid if rng.random() < 0.3 or not writers else writers[0]
-        try:
-            os.kill(victim, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        kill(victim)
         thread.join(60)
         done = OLD + list(range(1000, 91000))
         name = f"random moment {number} ({'the backend' if victim == session.backend_pid else 'a writer'}, {outcomes})"

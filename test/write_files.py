@@ -499,7 +499,32 @@ def engine(bench, server, folder):
             bench.equal("large ones to pages", large, [0] * max(1, len(large)))
 
 
-CASES = (types_of_files, new_files, rows, partitions, transactions, sessions, many_writers, places, engine)
+def dictionaries(bench, server, folder):
+    """A dictionary gets what it lacks, as far as its indexes reach; the engine groups by all of it."""
+    path = write(folder / "d.arrow", pa.table({"k": pa.array(["a", "b", None, "a"], pa.dictionary(pa.int8(), pa.string())),
+                                               "n": pa.array([1, 2, 3, 4], pa.int32())}))
+    asked = "SELECT k, count(*), sum(n) FROM {} GROUP BY k ORDER BY k"
+    with server.connect(settings=FORCED) as session:
+        make_writable(session, "w", "k text, n int", path)
+        session.query("CREATE TABLE d (k text, n int); INSERT INTO d VALUES ('a', 1), ('b', 2), (NULL, 3), ('a', 4)")
+        bench.equal("before", session.query(asked.format("w")), session.query(asked.format("d")))
+        for step, words in enumerate(("ARRAY['b', 'c', NULL]", "ARRAY['a', 'b']", "ARRAY['d', 'e', 'a', '']")):
+            for table in ("w", "d"):
+                session.query(f"INSERT INTO {table} SELECT ({words})[i % 5], i FROM generate_series(1, 3000) i")
+            for attempt in ("first", "again"):
+                bench.equal(f"step {step}, {attempt}", session.query(asked.format("w")), session.query(asked.format("d")))
+        table = read(path)
+        bench.equal("one dictionary", table.schema.field("k").type, pa.dictionary(pa.int8(), pa.string()))
+        bench.equal("its values", table["k"].chunk(table["k"].num_chunks - 1).dictionary.to_pylist(), ["a", "b", "c", "d", "e", ""])
+        bench.fails("too many values", session, "INSERT INTO w SELECT 'word ' || i, i FROM generate_series(1, 200) i", BAD_VALUE)
+        bench.equal("and none of them", session.query(asked.format("w")), session.query(asked.format("d")))
+        for table in ("w", "d"):
+            session.query(f"BEGIN; TRUNCATE {table}; INSERT INTO {table} VALUES ('z', 1); COMMIT")
+        bench.equal("emptied", session.query(asked.format("w")), session.query(asked.format("d")))
+        bench.equal("with a new dictionary", read(path)["k"].chunk(0).dictionary.to_pylist(), ["z"])
+
+
+CASES = (types_of_files, new_files, rows, partitions, transactions, sessions, many_writers, places, engine, dictionaries)
 
 
 def main():
