@@ -1,6 +1,6 @@
-"""random_subqueries.py - query forms with scalar subqueries of each row.
+"""random_subqueries.py - query forms with subqueries in expressions.
 
-Owns: aggregates of the rows that belong to an outer row, as values and as conditions.
+Owns: aggregates of the rows that belong to an outer row, as values and as conditions; NOT IN.
 Columns, aggregates and conditions are those of the maker that it is part of.
 Must never: run a subquery for more than some dozens of outer rows, for PostgreSQL reads the
 table for each; refer to joined tables, whose columns have names of their own.
@@ -55,5 +55,19 @@ class SubqueryForms:
         return (f"SELECT count(*) FROM {self.table.name} p WHERE p.{self.id} IN"
                 f" (SELECT o.{self.id} FROM {self.table.name} o WHERE {few} AND {condition})")
 
+    def not_in_query(self):
+        """With and without NULLs on either side, and often with no rows at all inside."""
+        column = self.random.choice(self.table.columns)
+        other = column if self.chance(0.6) else self.column((column.family,))
+        value = self.id if self.chance(0.2) and column.family in ("int2", "int4", "int8") else column.name
+        few = self.random.choice((f"{self.id} % 7 = 3", f"{self.id} < 40", f"{self.id} < 0", self.condition(1), self.condition(0)))
+        if self.chance(0.5):
+            few = f"{few} AND {other.name} IS NOT NULL"
+        # None that may raise: whether NOT IN or that comes first is for PostgreSQL's costs to say.
+        kept = self.random.choice(self.table.columns).name
+        rest = f" AND ({kept} IS NOT NULL OR {self.id} > 30)" if self.chance(0.4) else ""
+        return (f"SELECT {self.random.choice(('count(*)', f'count(*), min({self.id})', f'count({column.name}), max({self.id})'))}"
+                f" FROM {self.table.name} o WHERE {value} NOT IN (SELECT {other.name} FROM {self.table.name} x WHERE {few}){rest}")
+
     def subquery_forms(self):
-        return (self.correlated_query,) if " " not in self.table.name else ()
+        return (self.correlated_query, self.not_in_query) if " " not in self.table.name else ()

@@ -73,7 +73,7 @@ SELECT count(*) FROM parts p WHERE EXISTS (SELECT 1 FROM supplies s WHERE s.part
 SELECT count(*) FROM parts p LEFT JOIN supplies s ON s.part = p.id WHERE (SELECT sum(quantity) FROM lines l WHERE l.part = p.id)
   > (SELECT sum(quantity) FROM lines l WHERE l.supplier = s.supplier AND l.id < 500);
 -- offloaded: GpuPreAgg
--- subplans: 1
+-- subplans: 0
 SELECT p.brand, max(p.id) FROM parts p JOIN supplies s ON s.part = p.id WHERE s.cost >= (SELECT avg(i.cost) FROM supplies i LEFT JOIN lines l ON l.part = i.part AND l.id < 90
   WHERE i.supplier = s.supplier) AND p.id NOT IN (SELECT size FROM parts WHERE size IS NOT NULL) GROUP BY p.brand;
 -- offloaded: GpuPreAgg

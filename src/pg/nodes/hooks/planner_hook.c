@@ -17,8 +17,8 @@
 #include "pg/nodes/hooks/planner_hook.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/rewrite/correlated_aggregates.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
+#include "pg/nodes/rewrite/rewritten_query.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 
@@ -94,8 +94,7 @@ plan_both(Query *parse, Query *rewritten, const char *query_string, int cursor_o
 static PlannedStmt *
 plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	Query *rewritten = tb_planning_is_wanted() ? tb_join_correlated_aggregates(parse) :
-												 NULL;
+	Query		*rewritten = tb_planning_is_wanted() ? tb_rewritten_query(parse) : NULL;
 	PlannedStmt *result = rewritten != NULL ?
 		plan_both(parse, rewritten, query_string, cursor_options, params) :
 		plan_once(parse, query_string, cursor_options, params, NULL);

@@ -1,5 +1,5 @@
 /*
- * correlated_aggregates.c - see correlated_aggregates.h. Called by the planner hook.
+ * correlated_aggregates.c - see correlated_aggregates.h. Called by rewritten_query.c.
  *
  * What makes it the same:
  *   - An aggregate without GROUP BY has a row even of no rows. An outer row without a group
@@ -56,20 +56,6 @@ typedef struct Correlated
 	Node *empty;		/* Const: what it is of no rows */
 } Correlated;
 
-/* One query whose subqueries are being replaced. */
-typedef struct Level
-{
-	Query *query;
-	List  *demanded; /* conditions that may be asked of groups in advance */
-	List  *joins;	 /* JoinExpr without a left side */
-} Level;
-
-typedef struct Rewriter
-{
-	int replaced;
-} Rewriter;
-
-/* Whether the node has columns of a query outside. */
 static bool
 refers_outside(Node *node, int *depth)
 {
@@ -89,6 +75,14 @@ refers_outside(Node *node, int *depth)
 		return result;
 	}
 	return expression_tree_walker(node, refers_outside, depth);
+}
+
+bool
+tb_query_refers_outside(Query *query)
+{
+	int depth = 0;
+
+	return refers_outside((Node *) query, &depth);
 }
 
 static bool
@@ -203,7 +197,6 @@ take_apart(Query *subquery, Correlated *correlated)
 {
 	Node	 *conditions = subquery->jointree->quals;
 	bool	  proved;
-	int		  depth = 0;
 	ListCell *lc;
 
 	foreach(lc, make_ands_implicit((Expr *) conditions))
@@ -220,7 +213,7 @@ take_apart(Query *subquery, Correlated *correlated)
 	if (correlated->correlations == NIL)
 		return false;
 	subquery->jointree->quals = (Node *) correlated->others;
-	proved = !refers_outside((Node *) subquery, &depth) &&
+	proved = !tb_query_refers_outside(subquery) &&
 		tb_query_is_harmless((Node *) subquery) && find_empty_value(subquery, correlated);
 	subquery->jointree->quals = conditions;
 	return proved;
@@ -269,7 +262,7 @@ as_of_outer(Expr *outer)
 
 /* The subquery's rows are those of groups that the outer query can ask for. */
 static void
-leave_out_unwanted(const Level *level, Query *subquery, List *correlations)
+leave_out_unwanted(const TbRewrittenLevel *level, Query *subquery, List *correlations)
 {
 	List	 *equalities = NIL;
 	SubLink	 *wanted;
@@ -298,7 +291,7 @@ leave_out_unwanted(const Level *level, Query *subquery, List *correlations)
 
 /* The subquery of all groups, as a range table entry of the outer query. */
 static Index
-add_groups(Level *level, Query *subquery, Correlated *correlated)
+add_groups(TbRewrittenLevel *level, Query *subquery, Correlated *correlated)
 {
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	ListCell	  *lc;
@@ -347,7 +340,8 @@ add_join_entry(Query *query)
 }
 
 static void
-add_join(Level *level, Index rti, const Query *subquery, const Correlated *correlated)
+add_join(TbRewrittenLevel *level, Index rti, const Query *subquery,
+		 const Correlated *correlated)
 {
 	JoinExpr	*join = makeNode(JoinExpr);
 	RangeTblRef *groups = makeNode(RangeTblRef);
@@ -399,9 +393,8 @@ value_of_group(Index rti, const Query *subquery, const Correlated *correlated)
 	return (Node *) result;
 }
 
-/* Subqueries of this level become columns; those of others are theirs. */
-static Node *
-replace_subqueries(Node *node, Level *level)
+Node *
+tb_join_correlated_aggregates(Node *node, TbRewrittenLevel *level)
 {
 	SubLink	  *link = (SubLink *) node;
 	Correlated correlated = {0};
@@ -413,161 +406,17 @@ replace_subqueries(Node *node, Level *level)
 	if (!IsA(node, SubLink) || link->subLinkType != EXPR_SUBLINK ||
 		!is_plain_aggregation(castNode(Query, link->subselect)) ||
 		!take_apart(castNode(Query, link->subselect), &correlated))
-		return expression_tree_mutator(node, replace_subqueries, level);
+		return expression_tree_mutator(node, tb_join_correlated_aggregates, level);
 	subquery = castNode(Query, link->subselect);
 	rti = add_groups(level, subquery, &correlated);
 	add_join(level, rti, subquery, &correlated);
 	return value_of_group(rti, subquery, &correlated);
 }
 
-/* Whether no condition of the level, and nothing that it reads, tells how often it is
- * evaluated. */
-static bool
-may_drop_rows(const Query *query)
+bool
+tb_is_correlated_aggregate(const SubLink *link)
 {
-	ListCell *lc;
-
-	if (!tb_query_is_harmless((Node *) query->jointree))
-		return false;
-	foreach(lc, query->rtable)
-	{
-		const RangeTblEntry *rte = lfirst(lc);
-
-		if (rte->rtekind == RTE_SUBQUERY && !tb_query_is_harmless((Node *) rte->subquery))
-			return false;
-	}
-	return true;
-}
-
-/* Conditions with subqueries stand above the joins, the others below; those that refer to a
- * query outside stay where PostgreSQL looks for them when it makes a join of EXISTS. */
-static void
-replace_in_conditions(Level *level, List **above, List **below)
-{
-	FromExpr *from = level->query->jointree;
-	List	 *conditions = make_ands_implicit((Expr *) from->quals);
-	ListCell *lc;
-
-	*below = conditions;
-	if (!may_drop_rows(level->query))
-		return;
-	level->demanded = conditions;
-	*below = NIL;
-	foreach(lc, conditions)
-	{
-		int	  before = list_length(level->joins);
-		Node *condition = replace_subqueries(lfirst(lc), level);
-
-		if (list_length(level->joins) > before || contain_vars_of_level(condition, 1))
-			*above = lappend(*above, condition);
-		else
-			*below = lappend(*below, lfirst(lc));
-	}
-}
-
-/* Whether a value of the select list is computed of a row of the tables. */
-static bool
-selects_rows(const Query *query)
-{
-	return !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs &&
-		query->groupClause == NIL && query->groupingSets == NIL &&
-		query->distinctClause == NIL;
-}
-
-static void
-replace_in_level(Query *query, Rewriter *rewriter)
-{
-	Level	  level = {.query = query};
-	List	 *above = NIL;
-	List	 *below;
-	Node	 *from;
-	ListCell *lc;
-
-	if (query->commandType != CMD_SELECT || !query->hasSubLinks || query->rowMarks != NIL ||
-		query->setOperations != NULL || query->jointree->fromlist == NIL)
-		return;
-	replace_in_conditions(&level, &above, &below);
-	if (selects_rows(query))
-		query->targetList = (List *) replace_subqueries((Node *) query->targetList, &level);
-	if (level.joins == NIL)
-		return;
-	from = (Node *) makeFromExpr(query->jointree->fromlist,
-								 below == NIL ? NULL : (Node *) make_ands_explicit(below));
-	foreach(lc, level.joins)
-	{
-		JoinExpr *join = lfirst_node(JoinExpr, lc);
-
-		join->larg = from;
-		from = (Node *) join;
-	}
-	query->jointree = makeFromExpr(list_make1(from),
-								   above == NIL ? NULL :
-												  (Node *) make_ands_explicit(above));
-	rewriter->replaced += list_length(level.joins);
-}
-
-/* Inner levels first: what they keep may still be a condition of an outer one. */
-static bool
-replace_in(Node *node, Rewriter *rewriter)
-{
-	if (node == NULL)
-		return false;
-	check_stack_depth();
-	if (!IsA(node, Query))
-		return expression_tree_walker(node, replace_in, rewriter);
-	(void) query_tree_walker((Query *) node, replace_in, rewriter, 0);
-	replace_in_level((Query *) node, rewriter);
-	return false;
-}
-
-/* Whether the query or one in its FROM or WITH has a subquery in an expression. */
-static bool
-has_sublinks(const Query *query)
-{
-	ListCell *lc;
-
-	if (query->hasSubLinks)
-		return true;
-	foreach(lc, query->rtable)
-	{
-		RangeTblEntry *rte = lfirst(lc);
-
-		if (rte->rtekind == RTE_SUBQUERY && has_sublinks(rte->subquery))
-			return true;
-	}
-	foreach(lc, query->cteList)
-		if (has_sublinks((Query *) lfirst_node(CommonTableExpr, lc)->ctequery))
-			return true;
-	return false;
-}
-
-static bool
-find_correlated(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == EXPR_SUBLINK)
-	{
-		Query *subquery = castNode(Query, ((SubLink *) node)->subselect);
-
-		if (is_plain_aggregation(subquery) && contain_vars_of_level((Node *) subquery, 1))
-			return true;
-	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, find_correlated, context, 0);
-	return expression_tree_walker(node, find_correlated, context);
-}
-
-Query *
-tb_join_correlated_aggregates(Query *query)
-{
-	Rewriter rewriter = {0};
-	Query	*copy;
-
-	if (query->commandType != CMD_SELECT || !has_sublinks(query) ||
-		!find_correlated((Node *) query, NULL))
-		return NULL;
-	copy = copyObject(query);
-	(void) replace_in((Node *) copy, &rewriter);
-	return rewriter.replaced > 0 ? copy : NULL;
+	return link->subLinkType == EXPR_SUBLINK &&
+		is_plain_aggregation(castNode(Query, link->subselect)) &&
+		contain_vars_of_level(link->subselect, 1);
 }

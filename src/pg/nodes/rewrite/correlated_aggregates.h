@@ -14,9 +14,24 @@
 #include "postgres.h"
 
 #include "nodes/parsenodes.h"
+#include "nodes/primnodes.h"
 
-/* The query with joins in place of such subqueries, in it and in all of its own subqueries,
- * as a copy; NULL: it has none. */
-extern Query *tb_join_correlated_aggregates(Query *query);
+/* One query whose subqueries are being replaced. */
+typedef struct TbRewrittenLevel
+{
+	Query *query;
+	List  *demanded; /* conditions that may be asked of groups in advance */
+	List  *joins;	 /* JoinExpr without a left side, for what was replaced */
+} TbRewrittenLevel;
+
+/* The expression of the level with columns in place of such subqueries; those of other
+ * levels are theirs. */
+extern Node *tb_join_correlated_aggregates(Node *node, TbRewrittenLevel *level);
+
+/* Whether it looks like one that is replaced. */
+extern bool tb_is_correlated_aggregate(const SubLink *link);
+
+/* Whether anything in it refers to a query around it. */
+extern bool tb_query_refers_outside(Query *query);
 
 #endif

@@ -130,10 +130,11 @@ charged_for_subqueries(const Plan *plan)
 static double
 written_us(const PlannedStmt *written, const TbSubqueryTime *time)
 {
+	double share = time->share > 0 ? time->share : 1;
 	double shorter = charged_for_subqueries(written->planTree) * TB_US_PER_UNIT *
-		(1 - time->share);
+		(1 - share);
 
-	return time->share > 0 ? Max(time->us - shorter, time->us * time->share) : 0;
+	return Max(time->us - shorter, time->us * share);
 }
 
 bool

@@ -19,9 +19,8 @@
 
 #include "pg/nodes/rewrite/wanted_groups.h"
 
-/* Whether each row that comes out has one of the table: no outer join may lack it. */
-static bool
-is_inner_joined(const Node *node, int rti)
+bool
+tb_is_inner_joined(const Node *node, int rti)
 {
 	const JoinExpr *join = (const JoinExpr *) node;
 	ListCell	   *lc;
@@ -32,13 +31,13 @@ is_inner_joined(const Node *node, int rti)
 			return ((const RangeTblRef *) node)->rtindex == rti;
 		case T_FromExpr:
 			foreach(lc, ((const FromExpr *) node)->fromlist)
-				if (is_inner_joined(lfirst(lc), rti))
+				if (tb_is_inner_joined(lfirst(lc), rti))
 					return true;
 			return false;
 		case T_JoinExpr:
 			return (join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT) &&
-				(is_inner_joined(join->larg, rti) ||
-				 (join->jointype == JOIN_INNER && is_inner_joined(join->rarg, rti)));
+				(tb_is_inner_joined(join->larg, rti) ||
+				 (join->jointype == JOIN_INNER && tb_is_inner_joined(join->rarg, rti)));
 		default:
 			return false;
 	}
@@ -162,7 +161,7 @@ tb_wanted_groups(const Query *query, List *conditions, List *equalities)
 	SubLink		  *link;
 
 	if (rte == NULL || rte->rtekind != RTE_RELATION || rte->securityQuals != NIL ||
-		rte->tablesample != NULL || !is_inner_joined((Node *) query->jointree, rti))
+		rte->tablesample != NULL || !tb_is_inner_joined((Node *) query->jointree, rti))
 		return NULL;
 	of_table = conditions_of_table(conditions, rti);
 	if (of_table == NIL)

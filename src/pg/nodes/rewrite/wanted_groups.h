@@ -26,4 +26,8 @@ typedef struct TbGroupEquality
  */
 extern SubLink *tb_wanted_groups(const Query *query, List *conditions, List *equalities);
 
+/* Whether each row that comes of the jointree has one of the table: no outer join may lack
+ * it. */
+extern bool tb_is_inner_joined(const Node *jointree, int rti);
+
 #endif
