@@ -11,7 +11,8 @@
 #             lack or have in another version (not glibc's, not libstdc++)
 #   zoneinfo/ time zones, for machines without: PostgreSQL looks for them where
 #             the distribution has them
-#   unit/     unit test programs, with kernels for those that a GPU runs
+#   unit/     unit test programs, with kernels for those that a GPU runs; turbine_sort_bench,
+#             if it was built
 #   repository/  test/, bench/, tools/, catalog/, and the data generator where those
 #             scripts look for it (build/tools)
 # Target: Linux with the same processor architecture, a glibc as new as
@@ -74,7 +75,8 @@ copy_extension() {
   test -x "$root$pkglibdir/pg_turbine/turbine-file-writer"
   # Once, where the other libraries are.
   mv "$root$pkglibdir"/pg_turbine/lib{arrow,parquet}.so.* "$root/lib/"
-  find "$build" -type f -name turbine_cuda_test -perm -u+x -exec cp {} "$root/unit/" \;
+  find "$build" -type f \( -name turbine_cuda_test -o -name turbine_sort_bench \) -perm -u+x \
+    -exec cp {} "$root/unit/" \;
   find "$root$pkglibdir/pg_turbine" "$root/unit" "$root$pkglibdir/pg_turbine.so" "$root$bindir"/*2arrow -type f \
     \( -perm -u+x -o -name '*.so' \) -exec strip --strip-unneeded {} +
   local resources kernels=$repository/src/engine/device/cuda/testing/gpu_kernels.c

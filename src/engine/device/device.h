@@ -18,6 +18,7 @@
 #include <string>
 
 #include "engine/device/join_table.h"
+#include "engine/device/key_sort.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
 #include "engine/memory/host_memory.h"
@@ -141,6 +142,9 @@ class DeviceQuery {
 
   /* What the query may use of the host's memory, its rows there included. */
   virtual MemoryBudget& host_memory() = 0;
+
+  /* After finish(): the device's own sort, as long as the query lives; or null. */
+  virtual KeySort* key_sort() { return nullptr; }
 
   /* BUILD, after finish(): the table. Only the host device builds. */
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }

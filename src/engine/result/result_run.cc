@@ -30,6 +30,7 @@ ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, WorkerPool& poo
       rows_(std::make_unique<ResultRows>(plan.own_columns(), query.host_memory())) {}
 
 uint64_t ResultRun::run(uint64_t nrows) {
+  place_.device = query_.key_sort();
   // Any rows will do.
   if (plan_.only_best() && plan_.order().empty() && !plan_.with_ties()) nrows = std::min(nrows, plan_.limit());
   if (!plan_.estimates().empty()) {
@@ -66,7 +67,7 @@ void ResultRun::collect_best(uint64_t nrows) {
   if (query_.rows_stay()) {
     collect(nrows);
     const RowList best = best_candidates(*rows_, row_order(plan_), work_);
-    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), row_order(plan_), work_));
+    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), row_order(plan_), work_, &place_));
     return;
   }
   BestRows best(row_order(plan_), plan_.own_columns(), query_.host_memory(), work_);
@@ -118,7 +119,7 @@ void ResultRun::sort_for(const TbWindowPass& pass) {
   const std::span<const TbSortKey> keys = plan_.keys(pass);
   if (sorted_by(keys)) return;
   sorted_.reset();
-  sorted_.emplace(sort_rows(*rows_, nullptr, rows_->size(), keys, true, work_));
+  sorted_.emplace(sort_rows(*rows_, nullptr, rows_->size(), keys, true, work_, &place_));
   sorted_keys_ = keys;
 }
 
@@ -152,10 +153,10 @@ void ResultRun::order_all() {
   }
   if (all && plan_.limit() <= rows_->size() / kBestShare) {
     list = best_candidates(*rows_, row_order(plan_), work_);
-    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_));
+    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_, &place_));
   } else {
-    sorted_.emplace(
-        order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_), work_));
+    sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_),
+                               work_, &place_));
   }
 }
 

@@ -33,6 +33,9 @@ class ResultRun {
    * window functions. Valid until the next call. */
   ResultBatch fetch(uint64_t first, uint64_t count);
 
+  /* Where rows were sorted, after run(). */
+  const SortPlace& sort_place() const { return place_; }
+
  private:
   void collect(uint64_t nrows);
   void collect_best(uint64_t nrows);
@@ -50,6 +53,7 @@ class ResultRun {
   std::optional<SortedRows> sorted_;
   std::span<const TbSortKey> sorted_keys_;  // what sorted_ is sorted by
   std::optional<RowGather> gather_;
+  SortPlace place_;
 };
 
 }  // namespace turbine

@@ -30,6 +30,11 @@ std::string image_of(std::span<const uint8_t> artifact) {
 class JitLog {
  public:
   static constexpr unsigned kOptions = 2;
+  /* `max_registers` of a thread; 0: as many as the driver's compiler likes. */
+  explicit JitLog(unsigned max_registers = 0) : count_(max_registers ? kOptions + 1 : kOptions) {
+    values_[kOptions] = reinterpret_cast<void*>(uintptr_t{max_registers});
+  }
+  unsigned count() const { return count_; }
   int* options() { return options_.data(); }
   void** values() { return values_.data(); }
 
@@ -41,8 +46,9 @@ class JitLog {
 
  private:
   std::array<char, 2048> log_{};
-  std::array<int, kOptions> options_{kJitErrorLogBuffer, kJitErrorLogBufferSize};
-  std::array<void*, kOptions> values_{log_.data(), reinterpret_cast<void*>(log_.size())};
+  const unsigned count_;
+  std::array<int, kOptions + 1> options_{kJitErrorLogBuffer, kJitErrorLogBufferSize, kJitMaxRegisters};
+  std::array<void*, kOptions + 1> values_{log_.data(), reinterpret_cast<void*>(log_.size())};
 };
 
 void check_jit(const Driver& driver, CallResult call, const JitLog& log) {
@@ -57,13 +63,18 @@ void check_jit(const Driver& driver, CallResult call, const JitLog& log) {
 
 }  // namespace
 
+Module load_module(const Driver& driver, const char* image, unsigned max_registers) {
+  JitLog log(max_registers);
+  Module module = nullptr;
+  check_jit(driver, driver.module_load_data_ex(&module, image, log.count(), log.options(), log.values()), log);
+  return module;
+}
+
 CudaCode::CudaCode(std::shared_ptr<CudaContext> context, std::span<const uint8_t> artifact, const Program& program)
     : context_(std::move(context)) {
   const Driver& driver = context_->driver();
   const std::string image = image_of(artifact);
-  JitLog log;
-  check_jit(driver, driver.module_load_data_ex(&module_, image.c_str(), JitLog::kOptions, log.options(), log.values()),
-            log);
+  module_ = load_module(driver, image.c_str(), 0);
   try {
     if (program.source() == TB_SOURCE_HEAP) decode = kernel("tb_decode");
     if (!program.joins().empty() || program.sink() == TB_SINK_PROJECT) probe = kernel("tb_probe");

@@ -34,6 +34,10 @@ class CudaCode : public LoadedCode {
   Module module_ = nullptr;
 };
 
+/* Loads PTX, which ends in a NUL, or a cubin; the PTX's kernels get `max_registers` a thread, or,
+ * if it is 0, as many as they like. The context must be current. Throws DeviceError. */
+Module load_module(const Driver& driver, const char* image, unsigned max_registers);
+
 /* PTX to a cubin for the context's GPU; a cubin comes back as it is. The
  * context must be current. Throws DeviceError. */
 std::string link_machine_code(const Driver& driver, std::span<const uint8_t> artifact);

@@ -23,6 +23,8 @@ class KeyPacking {
              std::vector<KeyStatistics> statistics);
 
   unsigned words() const { return words_; }
+  /* Bits that are in use, from the most significant on. */
+  unsigned bits() const { return used_; }
 
   /* Do equal integers mean equal keys? */
   bool exact() const { return first_cut_ == nkeys_; }

@@ -152,7 +152,7 @@ void BestRows::keep(const ResultBatch& batch, std::span<const uint32_t> selected
 }
 
 void BestRows::reduce() {
-  SortedRows best = order_rows(*rows_, nullptr, rows_->size(), order_, work_);
+  SortedRows best = order_rows(*rows_, nullptr, rows_->size(), order_, work_, nullptr);
   auto kept = std::make_unique<ResultRows>(columns_, rows_->budget());
   kept->copy(*rows_, best.rows().refs());
   rows_ = std::move(kept);

@@ -32,10 +32,10 @@ inline RowOrder row_order(const ResultPlan& plan) {
   return {plan.order(), plan.ndistinct(), plan.limit(), plan.with_ties()};
 }
 
-/* The rows of `list`, or all, that stay, in their order. */
+/* The rows of `list`, or all, that stay, in their order; `place` as in row_sort.h. */
 inline SortedRows order_rows(const ResultRows& rows, const RowRef* list, uint64_t count, const RowOrder& order,
-                             ParallelWork& work) {
-  SortedRows sorted = sort_rows(rows, list, count, order.keys, order.needs_agree(), work);
+                             ParallelWork& work, SortPlace* place) {
+  SortedRows sorted = sort_rows(rows, list, count, order.keys, order.needs_agree(), work, place);
   order.cut(sorted);
   return sorted;
 }

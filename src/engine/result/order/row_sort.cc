@@ -183,9 +183,12 @@ class PackedSort {
 }  // namespace
 
 SortedRows sort_rows(const ResultRows& rows, const RowRef* list, uint64_t count, std::span<const TbSortKey> keys,
-                     bool agree, ParallelWork& work) {
+                     bool agree, ParallelWork& work, SortPlace* place) {
   const RowComparator comparator(keys, rows.columns());
   const KeyPacking packing(keys, rows.columns(), key_statistics(rows, list, count, keys, work));
+  if (place)
+    if (std::optional<SortedRows> sorted = sort_rows_on_device(rows, list, count, packing, agree, work, *place))
+      return std::move(*sorted);
   switch (packing.words()) {
     case 1: return PackedSort<1>(rows, list, count, comparator, packing, work).run(agree);
     case 2: return PackedSort<2>(rows, list, count, comparator, packing, work).run(agree);

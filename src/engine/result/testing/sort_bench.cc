@@ -1,13 +1,17 @@
 /*
  * sort_bench.cc - rows a second of the sorts of results: `turbine_sort_bench
- * [threads]`. Not part of the product.
+ * [threads]`; and of a GPU's beside them, `turbine_sort_bench --gpu [threads [registers]]`.
+ * Not part of the product.
  */
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
+#include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/result/order/row_order.h"
+#include "engine/result/testing/gpu_sort_bench.h"
 
 namespace turbine {
 namespace {
@@ -27,7 +31,7 @@ class Bench {
     time("bigint, the first 10", count, [&] {
       const RowOrder order{{&kKey, 1}, 0, 10, false};
       const RowList best = best_candidates(rows, order, work_);
-      order_rows(rows, best.data(), best.size(), order, work_);
+      order_rows(rows, best.data(), best.size(), order, work_, nullptr);
     });
   }
 
@@ -58,7 +62,7 @@ class Bench {
     printf("%s: %.1f million rows a second\n", what, static_cast<double>(count) / seconds / 1e6);
   }
   void sort(const char* what, const ResultRows& rows) {
-    time(what, rows.size(), [&] { sort_rows(rows, nullptr, rows.size(), {&kKey, 1}, false, work_); });
+    time(what, rows.size(), [&] { sort_rows(rows, nullptr, rows.size(), {&kKey, 1}, false, work_, nullptr); });
   }
 
   WorkerPool pool_;
@@ -70,6 +74,10 @@ class Bench {
 }  // namespace turbine
 
 int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "--gpu") == 0)
+    return turbine::bench_gpu_sort(
+        argc > 2 ? static_cast<unsigned>(atoi(argv[2])) : std::thread::hardware_concurrency(),
+        argc > 3 ? static_cast<unsigned>(atoi(argv[3])) : turbine::cuda::kSortRegisters);
   turbine::Bench bench(argc > 1 ? static_cast<unsigned>(atoi(argv[1])) : std::thread::hardware_concurrency());
   for (int round = 0; round < 3; round++) {
     bench.integers(10'000'000);

@@ -69,6 +69,7 @@ enum DeviceAttribute : int {
 };
 
 enum JitOption : int {
+  kJitMaxRegisters = 0,
   kJitErrorLogBuffer = 5,
   kJitErrorLogBufferSize = 6,
 };

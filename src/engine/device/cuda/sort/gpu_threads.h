@@ -1,0 +1,66 @@
+/*
+ * gpu_threads.h - what a kernel written in C asks of the GPU: who it is, barriers, and the
+ * exchange of values within a warp.
+ *
+ * All lanes of a warp must come to the same exchange, and all threads of a block to the
+ * same barrier. On the host these are functions of testing/block_threads.cc, which runs
+ * the threads one at a time and checks just that.
+ */
+#ifndef TURBINE_GPU_THREADS_H
+#define TURBINE_GPU_THREADS_H
+
+#include <stdint.h>
+
+#ifdef __NVPTX__
+
+#define TB_KERNEL __attribute__((nvptx_kernel)) void
+#define TB_UNROLL _Pragma("unroll")
+/* Defines block_memory, which a block's threads share. */
+#define TB_BLOCK_MEMORY(type) static type block_memory __attribute__((address_space(3), loader_uninitialized))
+
+#define TB_ALL_LANES 0xffffffffu
+
+static inline uint32_t tb_thread(void) { return __nvvm_read_ptx_sreg_tid_x(); }
+static inline uint32_t tb_block(void) { return __nvvm_read_ptx_sreg_ctaid_x(); }
+static inline uint32_t tb_blocks(void) { return __nvvm_read_ptx_sreg_nctaid_x(); }
+static inline void tb_block_barrier(void) { __syncthreads(); }
+static inline void tb_warp_barrier(void) { __nvvm_bar_warp_sync(TB_ALL_LANES); }
+/* Called by who waits for another block. */
+static inline void tb_wait_a_little(void) {}
+/* The lanes that have the same value. */
+static inline uint32_t tb_match_any(uint32_t value) { return __nvvm_match_any_sync_i32(TB_ALL_LANES, value); }
+/* The lanes for which it is not 0. */
+static inline uint32_t tb_ballot(uint32_t value) { return __nvvm_vote_ballot_sync(TB_ALL_LANES, value != 0); }
+/* The value of the lane `by` before; its own where there is none. */
+static inline uint32_t tb_shuffle_up(uint32_t value, uint32_t by) {
+  return (uint32_t)__nvvm_shfl_sync_up_i32(TB_ALL_LANES, (int)value, (int)by, 0);
+}
+static inline uint32_t tb_shuffle(uint32_t value, uint32_t lane) {
+  return (uint32_t)__nvvm_shfl_sync_idx_i32(TB_ALL_LANES, (int)value, (int)lane, 31);
+}
+
+#else
+
+#define TB_KERNEL void
+#define TB_UNROLL
+/* That of the block whose thread is running. */
+#define TB_BLOCK_MEMORY(type)                \
+  enum { kBlockMemoryBytes = sizeof(type) }; \
+  static inline type* tb_typed_memory(void) { return (type*)tb_memory_of_block(); }
+#define block_memory (*tb_typed_memory())
+
+uint32_t tb_thread(void);
+uint32_t tb_block(void);
+uint32_t tb_blocks(void);
+void tb_block_barrier(void);
+void tb_warp_barrier(void);
+void tb_wait_a_little(void);
+uint32_t tb_match_any(uint32_t value);
+uint32_t tb_ballot(uint32_t value);
+uint32_t tb_shuffle_up(uint32_t value, uint32_t by);
+uint32_t tb_shuffle(uint32_t value, uint32_t lane);
+void* tb_memory_of_block(void);
+
+#endif
+
+#endif

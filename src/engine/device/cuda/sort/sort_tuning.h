@@ -1,0 +1,34 @@
+/*
+ * sort_tuning.h - when and how results are sorted on a GPU: numbers that were measured, or
+ * are still to be, and what they depend on.
+ */
+#pragma once
+
+#include <cstdint>
+
+namespace turbine::cuda {
+
+/* The host sorts some 10 million rows a second and thread (157 million bigints on 16 threads:
+ * turbine_sort_bench). A GPU's sort has fixed costs of some 0.5 ms (launches, waits, memory from the
+ * pool), and 0.8 ns a row beyond them by prediction. So it pays from some 1.6 ms of the host's
+ * time on. */
+inline constexpr uint64_t kSortRowsPerThread = 16 << 10;
+/* Below that many not even one thread is slower. */
+inline constexpr uint64_t kLeastSortRows = 64 << 10;
+
+/* Threads that fill pinned memory; each has two pieces of it. Pieces of 64 K rows make copies of
+ * 256 kB a word, which the bus moves at nearly its best. */
+inline constexpr unsigned kMostStagers = 16;
+inline constexpr uint64_t kMostPieceRows = 64 << 10;
+inline constexpr uint64_t kLeastPieceRows = 8 << 10;
+inline constexpr uint64_t kPiecesPerStager = 4;
+
+/* Blocks of threads for each multiprocessor, in kernels whose grid may be any. */
+inline constexpr unsigned kCountBlocks = 8;
+inline constexpr unsigned kAgreeBlocks = 8;
+
+/* Registers of a thread: with 80, three blocks of a pass fit a multiprocessor of sm_90 (ptxas:
+ * 124 if it may, then two; 40 bytes are spilled). */
+inline constexpr unsigned kSortRegisters = 80;
+
+}  // namespace turbine::cuda
