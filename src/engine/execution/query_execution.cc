@@ -494,6 +494,7 @@ void QueryExecution::apply_plan() {
   result_run_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
   totals_.groups = result_run_->run(totals_.groups);
+  totals_.rows_sorted_on_gpu = result_run_->sort_place().rows_on_device;
   totals_.sort_us = stopwatch.microseconds();
 }
 

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "engine/device/cuda/query/cuda_query.h"
+#include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/device/query_fault.h"
 #include "engine/store/column_codes.h"
 
@@ -63,7 +64,9 @@ void refuse_what_only_the_host_runs(const Program& program) {
 int target_capability(int major, int minor) { return std::min(major * 10 + minor, kNewestCapability); }
 
 CudaDevice::CudaDevice(std::shared_ptr<CudaContext> context, uint32_t number, uint64_t cache_size)
-    : context_(std::move(context)), cache_(std::make_shared<GpuCache>(context_, number, cache_size)) {}
+    : context_(std::move(context)),
+      cache_(std::make_shared<GpuCache>(context_, number, cache_size)),
+      sort_code_(std::make_shared<RadixCode>(context_, kSortRegisters)) {}
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
@@ -183,8 +186,9 @@ std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> pr
   auto faults = fault_from_query(QueryFaultScope::armed());
   context_->enter(context_->driver());
   try {
-    return std::make_unique<CudaQuery>(context_, cache_, std::move(faults), std::move(program), std::move(params),
-                                       std::move(cuda_code), std::move(tables), estimated_rows, budget, profile);
+    return std::make_unique<CudaQuery>(context_, cache_, sort_code_, std::move(faults), std::move(program),
+                                       std::move(params), std::move(cuda_code), std::move(tables), estimated_rows,
+                                       budget, profile);
   } catch (const std::bad_alloc&) {
     throw DeviceError(TB_FALLBACK_HOST_MEMORY, "out of memory");
   } catch (const std::system_error& error) {

@@ -179,7 +179,8 @@ show_figures(const Shower *shower, const TbRunStats *stats)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyText("Sort",
-							psprintf("rows=" UINT64_FORMAT "%s", done->rows_sorted,
+							psprintf("rows=" UINT64_FORMAT "%s%s", done->rows_sorted,
+									 done->rows_sorted_on_gpu > 0 ? " on the GPU" : "",
 									 !es->timing ?
 										 "" :
 										 psprintf(" in %.1f ms", done->sort_us / 1000.0)),
@@ -187,6 +188,7 @@ show_figures(const Shower *shower, const TbRunStats *stats)
 		return;
 	}
 	ExplainPropertyUInteger("Sorted Rows", NULL, done->rows_sorted, es);
+	ExplainPropertyBool("Sorted On GPU", done->rows_sorted_on_gpu > 0, es);
 	if (es->timing)
 		ExplainPropertyFloat("Sort Time", "ms", done->sort_us / 1000.0, 3, es);
 }

@@ -56,12 +56,15 @@ bool is_empty(const ChunkTask& task) {
 }  // namespace
 
 CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
-                     std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
-                     std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
-                     double estimated_rows, uint64_t budget, QueryProfile* profile)
+                     std::shared_ptr<RadixCode> sort_code, std::shared_ptr<FaultInjector> faults,
+                     std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+                     QueryProfile* profile)
     : context_(context),
       resources_(std::move(context), std::move(cache), std::move(faults), std::move(program), std::move(params),
-                 std::move(code), std::move(tables), estimated_rows, budget, profile) {
+                 std::move(code), std::move(tables), estimated_rows, budget, profile),
+      sort_code_(std::move(sort_code)),
+      key_sort_(*context_, *sort_code_, resources_.driver, resources_.account) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);

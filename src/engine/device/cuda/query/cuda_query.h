@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "engine/device/cuda/query/chunk_lane.h"
+#include "engine/device/cuda/sort/device_key_sort.h"
 
 namespace turbine::cuda {
 
@@ -34,7 +35,7 @@ class CudaQuery : public DeviceQuery {
   static constexpr uint32_t kLanes = 3;
 
   /* The context must be current. Throws DeviceError. */
-  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
+  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache, std::shared_ptr<RadixCode> sort_code,
             std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
             std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
             double estimated_rows, uint64_t budget, QueryProfile* profile);
@@ -49,6 +50,7 @@ class CudaQuery : public DeviceQuery {
   ResultBatch fetch(uint64_t first, uint64_t count) override;
   bool rows_stay() const override { return resources_.rows.has_value(); }
   MemoryBudget& host_memory() override { return resources_.rows ? resources_.rows->budget() : host_memory_; }
+  KeySort* key_sort() override { return &key_sort_; }
   DeviceQueryStats stats() const override;
 
  private:
@@ -78,6 +80,8 @@ class CudaQuery : public DeviceQuery {
   std::shared_ptr<CudaContext> context_;
   QueryResources resources_;
   MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there
+  const std::shared_ptr<RadixCode> sort_code_;
+  DeviceKeySort key_sort_;  // the query's thread's
 
   std::shared_ptr<const RowLimit> limit_;           // PROJECT, before the first chunk; null: all rows are wanted
 

@@ -226,7 +226,7 @@ class RadixRun {
 
 bool DeviceKeySort::pays(uint64_t count, unsigned words, unsigned threads) const {
   return words <= kMostSortWords && count >= std::max(kLeastSortRows, kSortRowsPerThread * threads) &&
-         count < TB_SORT_MOST_ROWS;
+         count < TB_SORT_MOST_ROWS && code_.ready();
 }
 
 void DeviceKeySort::sort(const KeySortInput& input, const TakeSortedRows& take, ParallelWork& work) {

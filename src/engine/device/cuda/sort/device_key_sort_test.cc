@@ -282,7 +282,9 @@ TEST_F(DeviceKeySortTest, PaysForManyRows) {
   const Driver driver = context_->driver_with(nullptr);
   MemoryAccount account(kEnough);
   const DeviceKeySort device(*context_, *code_, driver, account);
+  while (!code_->ready()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(device.pays(10'000'000, 2, 16));
+  EXPECT_TRUE(device.pays(kSortRowsPerThread * 16, 2, 16));
   EXPECT_FALSE(device.pays(kLeastSortRows - 1, 2, 1));
   EXPECT_FALSE(device.pays(kSortRowsPerThread * 16 - 1, 2, 16));
   EXPECT_FALSE(device.pays(TB_SORT_MOST_ROWS, 2, 16));

@@ -6,6 +6,9 @@
  */
 #include "engine/device/cuda/sort/radix_code.h"
 
+#include <exception>
+#include <system_error>
+
 #include "engine/device/cuda/cuda_code.h"
 
 // clang-format off
@@ -27,9 +30,27 @@ RadixCode::RadixCode(std::shared_ptr<CudaContext> context, unsigned max_register
     : context_(std::move(context)), max_registers_(max_registers) {}
 
 RadixCode::~RadixCode() {
+  if (loader_.joinable()) loader_.join();
   if (module_ == nullptr) return;
   context_->enter_to_release();
   context_->driver().note(context_->driver().module_unload(module_));
+}
+
+bool RadixCode::ready() {
+  std::lock_guard lock(mutex_);
+  if (module_ != nullptr) return true;
+  if (loader_.joinable()) return false;
+  try {
+    loader_ = std::thread([this] {
+      context_->enter_to_release();
+      try {
+        kernels(context_->driver());
+      } catch (const std::exception&) {  // the host sorts
+      }
+    });
+  } catch (const std::system_error&) {  // no thread: the next query tries again
+  }
+  return false;
 }
 
 RadixKernels RadixCode::kernels(const Driver& driver) {
