@@ -382,6 +382,9 @@ typedef struct TbSegments
 } TbSegments;
 
 #define TB_SEGMENTS_TAKEN_ALL 0x01u /* what was asked for; the first bits are left out */
+#define TB_SEGMENTS_TAKEN_ONE_DICTIONARY \
+	0x02u /* texts are numbers of one for each column: known of what \
+		   * an earlier query has found */
 typedef struct TbSegmentsTaken
 {
 	uint32_t part;

@@ -140,6 +140,7 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 	work.reaching = work.passing;
 	work.program = *program;
 	work.cached = tb_cost_cached(relid, program);
+	work.cached_on_gpu = work.cached > 0 && tb_advice_on_gpu(relid, program->attributes);
 	if (tb_guc_enable_cache && OidIsValid(relid) && !program->rows)
 		work.paid_us = tb_advice_paid_us(relid);
 	return work;
@@ -273,8 +274,8 @@ stored_transfer_us(const TbWork *work, const TbDeviceInfo *gpu)
 	return bytes > (double) gpu->cache_size ? bytes / GPU_STORED_BYTES_PER_US : 0;
 }
 
-/* It takes no rows that the backend forms, and texts only where their table has a
- * dictionary, which is not known here: both are charged as if nothing were cached. */
+/* It takes no rows that the backend forms, and texts only where they are numbers of a
+ * dictionary: others are charged as if nothing were cached. */
 static double
 gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
 {
@@ -282,7 +283,7 @@ gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
 	const TbWork *work = &of_gpu;
 	double		  row_ns;
 
-	if (work->program.rows || work->program.texts > 0)
+	if (work->program.rows || (work->program.texts > 0 && !work->cached_on_gpu))
 		of_gpu.cached = 0;
 	row_ns = GPU_ROW_NS + (GPU_STORED_ROW_NS - GPU_ROW_NS) * cached_fraction(work);
 	/* Transfers and kernels run while the next chunk is read. */

@@ -30,6 +30,7 @@ typedef struct TbWork
 	double		  built;			/* rows that become a join table */
 	double		  projected;		/* rows that are returned */
 	double		  cached;			/* fraction of the pages that need not be read */
+	bool		  cached_on_gpu;	/* a GPU need not read them either, for texts */
 	double		  paid_us; /* by scans, that reading columns now would have saved */
 	TbProgramCost program;
 } TbWork;

@@ -91,6 +91,7 @@ class SegmentSource::Answer {
     set_bits(some, taken_.data());
   }
   void add(const SegmentList& list) {
+    if (list.one_dictionary()) head_.flags |= TB_SEGMENTS_TAKEN_ONE_DICTIONARY;
     head_.segments += list.segments().size();
     head_.blocks += list.blocks();
     head_.rows += list.rows();

@@ -18,6 +18,7 @@
 #include "pg/planner/join/late_filters.h"
 #include "pg/planner/join/pruning_keys.h"
 #include "pg/planner/program/layout_program.h"
+#include "pg/shmem/cache_advice.h"
 
 /* Any column will do: it tells which table it is after the planner has
  * renumbered them. */
@@ -89,6 +90,18 @@ cached_share(const TbPartitions *partitions, const TbProgramCost *program)
 	return pages / Max(partitions->pages, 1);
 }
 
+/* Whether a GPU takes all of them as they are cached. */
+static bool
+are_on_gpu(const TbPartitions *partitions, const TbProgramCost *program)
+{
+	ListCell *lc;
+
+	foreach(lc, partitions->leaves)
+		if (!tb_advice_on_gpu(((const TbLeaf *) lfirst(lc))->relid, program->attributes))
+			return false;
+	return true;
+}
+
 /* What reading the partitions takes instead of the table. */
 static bool
 describe_partitions(TbJoinProgram *program, const TbJoinSide *side, TbStage *stage)
@@ -115,6 +128,7 @@ describe_partitions(TbJoinProgram *program, const TbJoinSide *side, TbStage *sta
 	work->rows = partitions->tuples;
 	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
 	work->cached = cached_share(partitions, &work->program);
+	work->cached_on_gpu = are_on_gpu(partitions, &work->program);
 	return true;
 }
 

@@ -31,9 +31,10 @@ typedef struct TbCachedSegments
 	uint64	   rows;		  /* of the blocks taken */
 	uint64	   excluded_rows; /* of those excluded */
 	uint64	   segments;	  /* taken, or blocks of them */
-	uint64	   excluded_by_filter;
-	uint64	   excluded_by_join;
-	bool input_ended; /* all of the input was taken, in answer to the first question */
+	bool   one_dictionary;	  /* texts of a column are numbers of one, as far as is known */
+	uint64 excluded_by_filter;
+	uint64 excluded_by_join;
+	bool   input_ended; /* all of the input was taken, in answer to the first question */
 
 	/* ROWS: blocks that are taken wait to be asked for in chunks (tb_cached_segments_run),
 	 * unless they are excluded. */

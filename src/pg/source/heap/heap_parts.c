@@ -376,7 +376,8 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 		if (all < tb_guc_direct_threshold || all < part->nblocks / 2)
 			continue;
 		tb_advice_note_columns(RelationGetRelid(part->rel), parts->attributes, found / all,
-							   Min(found + part->stats.blocks_direct, all) / all);
+							   Min(found + part->stats.blocks_direct, all) / all,
+							   part->cached != NULL && part->cached->one_dictionary);
 	}
 }
 
