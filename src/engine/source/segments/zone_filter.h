@@ -28,8 +28,6 @@ class ZoneFilter {
   bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const;
   /* The same of zones by source column. */
   bool excludes(const StoredColumn::Zone* zones) const;
-  /* Whether it excludes nothing. */
-  bool empty() const { return intervals_.empty(); }
 
  private:
   /* What passes of a column: values from `least` to `greatest`. */
