@@ -1,8 +1,8 @@
 /*
  * may_raise.c - see may_raise.h.
  *
- * Walks expressions and plans as the executor has them. Functions of the catalogue say
- * whether they raise; a few others are listed here. Called when a run starts, by
+ * Walks expressions and plans as the executor has them; what an expression's node may raise
+ * is planner/expression/may_raise_expression.c's to say. Called when a run starts, by
  * first_row.c, first_row_seek.c and GpuScan.
  */
 #include "postgres.h"
@@ -15,15 +15,13 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
-#include "pg/planner/expression/aggregate_kind.h"
+#include "pg/planner/expression/may_raise_expression.h"
 #include "pg/stage/may_raise.h"
-#include "pg/planner/expression/function_lookup.h"
 
 typedef struct Walk
 {
@@ -33,50 +31,6 @@ typedef struct Walk
 
 static bool raises(Node *node, Walk *walk);
 static bool plan_raises(Plan *plan, Walk *walk);
-
-/* Of dates and times: those that fail where a result is millions of days away only. */
-static bool
-is_harmless_time_function(Oid f)
-{
-	return TB_IS_ONE_OF(f, F_NOW, F_DATE_PLI, F_DATE_MII, F_DATE_PL_INTERVAL,
-						F_DATE_MI_INTERVAL, F_TIMESTAMP_PL_INTERVAL,
-						F_TIMESTAMP_MI_INTERVAL, F_TIMESTAMPTZ_PL_INTERVAL,
-						F_TIMESTAMPTZ_MI_INTERVAL, F_DATE_TIMESTAMPTZ, F_TIMESTAMP_DATE,
-						F_TIMESTAMPTZ_DATE, F_TIMESTAMP_TIMESTAMPTZ,
-						F_TIMESTAMPTZ_TIMESTAMP);
-}
-
-static bool
-is_harmless_number_function(Oid f)
-{
-	return TB_IS_ONE_OF(f, F_SCALE, F_INT4_INT2, F_INT8_INT2, F_INT8_INT4, F_FLOAT8_INT2,
-						F_FLOAT8_INT4, F_FLOAT8_INT8, F_FLOAT8_FLOAT4, F_NUMERIC_INT2,
-						F_NUMERIC_INT4, F_NUMERIC_INT8, F_NUMERIC_ADD, F_NUMERIC_SUB,
-						F_NUMERIC_MUL, F_NUMERIC_UMINUS);
-}
-
-static bool
-function_raises(Oid f, void *context)
-{
-	switch (tb_aggregate_kind(f))
-	{
-		case TB_AGGREGATE_UNKNOWN:
-			return !tb_function_never_raises(f) && !is_harmless_time_function(f) &&
-				!is_harmless_number_function(f);
-		case TB_AGGREGATE_SUM:
-		case TB_AGGREGATE_AVG:
-			/* Floats overflow. */
-			return TB_IS_ONE_OF(f, F_SUM_FLOAT4, F_SUM_FLOAT8, F_AVG_FLOAT4, F_AVG_FLOAT8);
-		default:
-			return false;
-	}
-}
-
-bool
-tb_function_may_raise(Oid funcid)
-{
-	return function_raises(funcid, NULL);
-}
 
 static bool
 is_equality(const OpExpr *qual)
@@ -183,46 +137,13 @@ raises(Node *node, Walk *walk)
 {
 	if (node == NULL)
 		return false;
-	switch (nodeTag(node))
+	if (IsA(node, Param))
 	{
-		case T_Param:
-		{
-			SubPlanState *initplan = pending_initplan((Param *) node, walk->estate);
+		SubPlanState *initplan = pending_initplan((Param *) node, walk->estate);
 
-			return walk->initplans && initplan != NULL && initplan_raises(initplan, walk);
-		}
-		case T_Const:
-		case T_Var:
-		case T_CaseTestExpr:
-		case T_SQLValueFunction:
-		case T_SortGroupClause:
-			return false;
-		case T_FuncExpr:
-		case T_OpExpr:
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-		case T_ScalarArrayOpExpr:
-		case T_Aggref:
-			if (check_functions_in_node(node, function_raises, NULL))
-				return true;
-			break;
-		case T_List:
-		case T_TargetEntry:
-		case T_RelabelType:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_CaseExpr:
-		case T_CaseWhen:
-		case T_CoalesceExpr:
-		case T_MinMaxExpr:
-		case T_ArrayExpr:
-		case T_GroupingFunc:
-			break;
-		default:
-			return true;
+		return walk->initplans && initplan != NULL && initplan_raises(initplan, walk);
 	}
-	return expression_tree_walker(node, raises, walk);
+	return tb_node_may_raise(node) || expression_tree_walker(node, raises, walk);
 }
 
 static bool

@@ -34,7 +34,4 @@ extern bool tb_plan_may_raise(Plan *plan, EState *estate);
 /* What is computed of columns; InitPlans do not count. */
 extern bool tb_expr_may_raise(Node *expr, EState *estate);
 
-/* A function, or an aggregate. */
-extern bool tb_function_may_raise(Oid funcid);
-
 #endif

@@ -31,7 +31,7 @@
 #include "pg/nodes/rewrite/harmless_query.h"
 #include "pg/nodes/rewrite/wanted_groups.h"
 #include "pg/planner/expression/aggregate_kind.h"
-#include "pg/stage/may_raise.h"
+#include "pg/planner/expression/may_raise_expression.h"
 
 #define GROUPS_NAME "correlated_groups"
 

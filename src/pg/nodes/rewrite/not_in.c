@@ -30,7 +30,7 @@
 #include "pg/nodes/rewrite/harmless_query.h"
 #include "pg/nodes/rewrite/not_in.h"
 #include "pg/nodes/rewrite/wanted_groups.h"
-#include "pg/stage/may_raise.h"
+#include "pg/planner/expression/may_raise_expression.h"
 
 /* x = y of one row, and the subquery. NULL: it is no NOT IN of one column. */
 static SubLink *

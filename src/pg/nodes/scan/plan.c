@@ -26,6 +26,7 @@
 #include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/brin_path.h"
 #include "pg/planner/expression/expression.h"
+#include "pg/planner/expression/may_raise_expression.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
@@ -62,37 +63,54 @@ tb_scan_init(void)
 	RegisterCustomScanMethods(&scan_methods);
 }
 
+/* Clauses that stay with PostgreSQL, in its order. */
+typedef struct Stayed
+{
+	bool  any;
+	Index level;	   /* security level of the first */
+	bool  is_volatile; /* one of them is */
+} Stayed;
+
+/* Why the device must not evaluate a clause before those that stay; NULL: it may. */
+static const char *
+why_not_before(const Stayed *stayed, const RestrictInfo *rinfo)
+{
+	if (stayed->any && rinfo->security_level > stayed->level && !rinfo->leakproof)
+		return "a filter must not run before one of a lower security level";
+	if (stayed->is_volatile && tb_expression_may_raise((Node *) rinfo->clause))
+		return "a filter that may raise an error must not run before a volatile one";
+	return NULL;
+}
+
 /* The clauses that the device takes. Once one of a level stays with
- * PostgreSQL, only leakproof ones of higher levels may overtake it. */
+ * PostgreSQL, only leakproof ones of higher levels may overtake it. Those that may raise
+ * overtake others, since what a chunk raises is left to PostgreSQL, in its order; except
+ * for volatile ones, which must not run twice. */
 static List *
 translate_clauses(TbTranslator *t, List *clauses, const char *part)
 {
 	List	 *result = NIL;
-	bool	  stayed = false;
-	Index	  stayed_level = 0;
+	Stayed	  stayed = {0};
 	ListCell *lc;
 
 	foreach(lc, clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		const char	 *reason = why_not_before(&stayed, rinfo);
 		TbValue		  value;
 
-		if (stayed && rinfo->security_level > stayed_level && !rinfo->leakproof)
-		{
-			tb_planning_note(part,
-							 "a filter must not run before one of a lower security level");
-			continue;
-		}
-		if (tb_translate(t, rinfo->clause, &value))
+		if (reason == NULL && tb_translate(t, rinfo->clause, &value))
 		{
 			tb_builder_add_filter(t->builder, &value);
 			result = lappend(result, rinfo);
 			continue;
 		}
-		tb_planning_note(part, "%s", t->reason);
-		if (!stayed)
-			stayed_level = rinfo->security_level;
-		stayed = true;
+		tb_planning_note(part, "%s", reason != NULL ? reason : t->reason);
+		if (!stayed.any)
+			stayed.level = rinfo->security_level;
+		stayed.any = true;
+		stayed.is_volatile = stayed.is_volatile ||
+			contain_volatile_functions((Node *) rinfo->clause);
 	}
 	return result;
 }
@@ -267,21 +285,32 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 }
 
 /*
- * What the node evaluates of a row that the device did not filter: all clauses,
- * in PostgreSQL's order, since one that the device took may raise where an
- * earlier one that it did not take has dropped the row. They run again as the
- * plan's qual, so clauses that must run once, or own a subplan, are left there
- * and only the device's are evaluated first.
+ * What the node evaluates of a row that the device did not filter: all clauses up to the
+ * last that the device took, in PostgreSQL's order, since one that it took may raise where
+ * an earlier one that it did not take has dropped the row. Those run again as the plan's
+ * qual, in which volatile ones must be alone: what the device took behind such a one never
+ * raises.
  */
 static List *
-evaluated_clauses(ScanPlan *plan, List *clauses, List *others)
+evaluated_clauses(const ScanPlan *plan, const List *clauses)
 {
-	List *all = extract_actual_clauses(clauses, false);
-	Node *rest = (Node *) extract_actual_clauses(others, false);
+	List	 *result = NIL;
+	int		  last = 0;
+	ListCell *lc;
 
-	if (contain_volatile_functions(rest) || contain_subplans(rest))
-		return extract_actual_clauses(plan->device_clauses, false);
-	return copyObject(all);
+	foreach(lc, clauses)
+		if (list_member_ptr(plan->device_clauses, lfirst(lc)))
+			last = foreach_current_index(lc);
+	foreach(lc, clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (foreach_current_index(lc) <= last && !rinfo->pseudoconstant &&
+			(list_member_ptr(plan->device_clauses, rinfo) ||
+			 !contain_volatile_functions((Node *) rinfo->clause)))
+			result = lappend(result, copyObject(rinfo->clause));
+	}
+	return result;
 }
 
 static Plan *
@@ -304,7 +333,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
 	scan->custom_exprs = list_make4(extract_actual_clauses(plan->device_clauses, false),
-									plan->params, evaluated_clauses(plan, clauses, others),
+									plan->params, evaluated_clauses(plan, clauses),
 									brin_condition);
 	scan->custom_private = tb_private_make(tb_stages_of_program(plan->relid, plan->program,
 																&plan->work,
