@@ -73,6 +73,8 @@ SUITES = {
     "write-files": ([str(BUILD / "python/bin/python"), "test/write_files.py"], []),
     "write-faults": ([str(BUILD / "python/bin/python"), "test/write_faults.py"], ["--rounds", "300"]),
     "file-differential": ([str(BUILD / "python/bin/python"), "test/file_differential.py"], ["--queries", "100000"]),
+    "file-mutations": ([str(BUILD / "python/bin/python"), "test/file_mutations.py"],
+                       ["--arrow", "1000000", "--parquet", "100000"]),
     "arrow-fdw": ([str(BUILD / "python/bin/python"), "test/arrow_fdw.py"], ["--mutations", "100000"]),
     "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
     "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),

@@ -109,7 +109,8 @@ POSTGRES_REFERENCE = "src/engine/testing/postgres_checksum.c"
 LLVM_FOLDERS = ("src/compiler/codegen/", "src/compiler/jit/")
 LLVM = re.compile(r"^(llvm|llvm-c|lld|clang)/")
 # libarrow starts threads when it is loaded: never in a backend. Its headers are slow to compile.
-ARROW_FOLDERS = ("packaging/arrow/", "src/engine/source/files/arrow/", "src/export/", "src/file_reader/")
+ARROW_FOLDERS = ("packaging/arrow/", "src/engine/source/files/arrow/", "src/export/", "src/file_reader/",
+                 "test/file_mutations/")
 ARROW = re.compile(r"^(arrow|parquet)/")
 CUDA = re.compile(r"^(cuda|cuda_runtime|nvrtc|cufile|nvToolsExt)[\w]*\.h$")
 LOST_ATOMICS = re.compile(r"__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)")

@@ -52,7 +52,9 @@ class ParquetFile final : public BatchFile {
     for (int group = 0; group < metadata_->num_row_groups(); group++) {
       const auto row_group = metadata_->RowGroup(group);
       for (const int leaf : leaves_of({column}))
-        bytes += std::max<int64_t>(row_group->ColumnChunk(leaf)->total_compressed_size(), 0);
+        if (__builtin_add_overflow(bytes, std::max<int64_t>(row_group->ColumnChunk(leaf)->total_compressed_size(), 0),
+                                   &bytes))
+          throw ReaderError(sqlstate::corrupt, "a column's size is beyond what files can have");
     }
     return bytes;
   }

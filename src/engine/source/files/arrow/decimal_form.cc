@@ -19,11 +19,12 @@ __int128 power_of_ten(int exponent) {
 }  // namespace
 
 bool decimal_form(int scale, const WantedColumn& wanted, DecimalForm* form) {
-  const int shift = wanted.scale - scale;
+  // Of the file: it may be any integer.
+  const int64_t shift = int64_t{wanted.scale} - scale;
   if (shift < 0 || shift > kNum128Digits) return false;
   if (wanted.type != TB_TYPE_NUM64 && wanted.type != TB_TYPE_NUM128) return false;
   const int most = wanted.type == TB_TYPE_NUM128 ? kNum128Digits : kNum64Digits;
-  form->factor = power_of_ten(shift);
+  form->factor = power_of_ten(static_cast<int>(shift));
   form->beyond = power_of_ten(wanted.digits > 0 ? static_cast<int>(wanted.digits) : most);
   return true;
 }

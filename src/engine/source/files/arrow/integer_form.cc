@@ -69,10 +69,11 @@ bool date_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerF
 }
 
 bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, IntegerForm* form) {
-  const int shift = wanted.scale - type.scale();
+  // Of the file: it may be any integer.
+  const int64_t shift = int64_t{wanted.scale} - type.scale();
   if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kNum64Digits) return false;
   const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kNum64Digits;
-  form->multiply = power_of_ten(shift);
+  form->multiply = power_of_ten(static_cast<int>(shift));
   form->greatest = power_of_ten(digits) - 1;
   form->least = -form->greatest;
   return true;
