@@ -25,6 +25,7 @@ from pg_client import ConnectionLost  # noqa: E402
 from random_indexes import with_indexes  # noqa: E402
 from random_joins import JoinMaker, make_tables  # noqa: E402
 from random_queries import ZONES, QueryMaker  # noqa: E402
+from random_scales import OneScaleMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
 from run_sql import CACHED, DIRECT, OFF, check_counters  # noqa: E402
 
@@ -57,6 +58,7 @@ class Sessions:
     """The plain and the forced session, opened again when lost."""
 
     def __init__(self, server, device, forced=DIRECT):
+        self.device = device
         self._server = server
         both = {**SAME_REPRESENTATIVE, "statement_timeout": STATEMENT_TIMEOUT}
         self._settings = ({**OFF, **both}, {**forced, **both, "pg_turbine.device": device})
@@ -105,13 +107,15 @@ def report(seed, tables, query, found, shown):
             print("  table:\n    " + ";\n    ".join(table.statements) + ";", flush=True)
 
 
-def make_maker(source, seed):
-    """(tables, maker of queries) of a seed: every other one joins several."""
+def make_maker(source, seed, one_scale):
+    """(tables, maker of queries) of a seed: every other one joins several.
+
+    `one_scale`: it must not matter which of equal numerics comes first."""
     if seed % 2 == 0:
         tables = make_tables(source)
         return tables, JoinMaker(source, tables)
     table = make_table(source, "fuzzed")
-    return [table], QueryMaker(source, table)
+    return [table], (OneScaleMaker if one_scale else QueryMaker)(source, table)
 
 
 def run_table(server, sessions, seed, queries, use=None):
@@ -119,7 +123,7 @@ def run_table(server, sessions, seed, queries, use=None):
 
     `use`: of the cache, which the tables are loaded into."""
     source = random.Random(seed)
-    tables, maker = make_maker(source, seed)
+    tables, maker = make_maker(source, seed, sessions.device == "gpu")
     tables = [with_indexes(source, table) for table in tables]
     for table in tables:
         create(server, table)

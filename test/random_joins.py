@@ -11,10 +11,10 @@ by a column of few values.
 Used by: differential.py, join_fuzz.py.
 """
 
-import re
 from dataclasses import replace
 
-from random_queries import COMPARISONS, INTEGERS, NUMBERS, QueryMaker
+from random_queries import COMPARISONS, INTEGERS, NUMBERS
+from random_scales import OneScaleMaker
 from random_tables import Table, define_table, fill_table
 
 SIZES = (0, 1, 31, 33, 100, 100, 300, 300)
@@ -24,8 +24,6 @@ MOST_TABLES = 6
 COMPARABLE = (("int2", "int4", "int8", "numeric"), ("float4", "float8", "positive", "wild"), ("text",), ("bpchar",),
               ("date",), ("timestamp",), ("timestamptz",), ("bool",), ("int4", "float8"), ("date", "timestamp"),
               ("text", "bpchar"), ("numeric", "float8"), ("date", "timestamptz"), ("timestamp", "timestamptz"))
-# Kinds of columns where equal values may have different scales.
-MIXED_SCALES = ("n_free", "n_mixed", "n_zeros", "n_plain", "n_odd")
 # Sides of a join that are planned by themselves: their rows are sent. %s: a table.
 OTHER_PLANS = ("(SELECT * FROM %s OFFSET 0)", "(SELECT DISTINCT * FROM %s)", "(SELECT * FROM %s ORDER BY id LIMIT 40)",
                "(SELECT * FROM %s UNION ALL SELECT * FROM %s WHERE id < 9)", "(SELECT * FROM %s WHERE id < 0 OFFSET 0)")
@@ -44,7 +42,7 @@ def make_tables(random):
     return fill_tables(random, define_tables(random))
 
 
-class JoinMaker(QueryMaker):
+class JoinMaker(OneScaleMaker):
     """Makes queries over a set of tables; `self.table` is the join under way."""
 
     def __init__(self, random, tables):
@@ -92,25 +90,6 @@ class JoinMaker(QueryMaker):
         if form == 3:
             return f"abs({column.name})"
         return f"(- {column.name})" if form == 4 else column.name
-
-    # Of equal numerics that print differently (1 and 1.00) a group shows the first
-    # row's, and min and max any: which comes first is the join's to choose.
-
-    def one_scale(self, text):
-        """The expression with numerics of one scale."""
-        for column in self.table.columns:
-            if column.kind.name in MIXED_SCALES:
-                text = re.sub(rf"(?<![\w.]){re.escape(column.name)}(?!\w)", f"round({column.name}, 3)", text)
-        return text
-
-    def key(self):
-        text = self.one_scale(super().key())
-        # Of a column's value and a number of another scale.
-        return f"round({text}, 3)" if text.endswith((", 1)", ", 0.000)")) and not text.startswith("round(") else text
-
-    def aggregate(self):
-        text = super().aggregate()
-        return self.one_scale(text) if text.startswith(("min(", "max(")) else text
 
     # Conditions
 
