@@ -17,13 +17,14 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 PROGRAM = BUILD / "test/file_mutations/turbine_file_mutations"
+FAILED = BUILD / "test/file_mutations/failed"  # files that a reader failed on stay here
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 
 
 def spoil_and_read(bases, file_format, first, count):
     """(passed, failed)"""
     run = subprocess.run([str(PROGRAM), "--bases", bases, "--format", file_format, "--first", str(first), "--count", str(count),
-                          "--jobs", str(os.cpu_count()), "--keep", bases], stdout=subprocess.PIPE, text=True, errors="replace")
+                          "--jobs", str(os.cpu_count()), "--keep", str(FAILED)], stdout=subprocess.PIPE, text=True, errors="replace")
     print(run.stdout, end="", flush=True)
     found = SUMMARY.findall(run.stdout)
     passed, failed = map(int, found[-1]) if found else (0, 0)
@@ -40,6 +41,7 @@ def main():
     parser.add_argument("--first", type=int, default=5000000, help="number of the first file")
     options = parser.parse_args()
     subprocess.run(["cmake", "--build", str(BUILD), "--target", "turbine_file_mutations"], check=True, stdout=subprocess.DEVNULL)
+    FAILED.mkdir(exist_ok=True)
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="file_mutations_") as bases:
         subprocess.run([sys.executable, str(REPOSITORY / "test/file_mutation_bases.py"), bases], check=True)
