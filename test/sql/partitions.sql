@@ -436,3 +436,30 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET min_parallel_index_scan_size;
+-- A join keeps PostgreSQL's plan of itself besides, so a subquery is planned twice: EXPLAIN knows the partitions of both.
+CREATE TABLE kept_twice (k int, v int) PARTITION BY RANGE (k);
+CREATE TABLE kept_twice_1 PARTITION OF kept_twice FOR VALUES FROM (0) TO (5000);
+CREATE TABLE kept_twice_2 PARTITION OF kept_twice FOR VALUES FROM (5000) TO (10000);
+INSERT INTO kept_twice SELECT i % 10000, i FROM generate_series(1, 20000) i;
+CREATE INDEX ON kept_twice (v);
+CREATE TABLE beside_twice AS SELECT i % 1000 AS v, i AS w FROM generate_series(1, 50000) i;
+ANALYZE kept_twice;
+ANALYZE beside_twice;
+CREATE FUNCTION sort_keys_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line LIKE '%Sort Key%' THEN RETURN NEXT trim(line); END IF;
+  END LOOP;
+END $$;
+SET pg_turbine.enable_sort = off;
+SET pg_turbine.enable_scan = off;
+-- offloaded: GpuPreAgg
+SELECT count(*) FROM beside_twice b JOIN (SELECT k, v FROM kept_twice ORDER BY v LIMIT 100) s ON b.v = s.v;
+SELECT sort_keys_of('SELECT count(*) FROM beside_twice b JOIN (SELECT k, v FROM kept_twice ORDER BY v LIMIT 100) s ON b.v = s.v');
+-- offloaded: GpuJoin
+SELECT b.w, s.k FROM beside_twice b JOIN (SELECT k, v FROM kept_twice ORDER BY v LIMIT 100) s ON b.v = s.v;
+SELECT sort_keys_of('SELECT b.w, s.k FROM beside_twice b JOIN (SELECT k, v FROM kept_twice ORDER BY v LIMIT 100) s ON b.v = s.v');
+RESET pg_turbine.enable_scan;
+RESET pg_turbine.enable_sort;

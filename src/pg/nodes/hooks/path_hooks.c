@@ -16,6 +16,7 @@
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
+#include "pg/nodes/hooks/append_relations.h"
 #include "pg/nodes/hooks/path_hooks.h"
 #include "pg/planner/planning.h"
 
@@ -77,6 +78,7 @@ add_upper_paths(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel
 	{
 		tb_distinct_branch_add_path(root, input_rel, output_rel);
 		tb_subquery_time_note(root, output_rel);
+		tb_append_relations_note(root);
 	}
 	tb_sort_add_path(root, step, input_rel, output_rel);
 }

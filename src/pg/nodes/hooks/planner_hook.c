@@ -13,6 +13,7 @@
 #include "optimizer/planner.h"
 #include "tcop/utility.h"
 
+#include "pg/nodes/hooks/append_relations.h"
 #include "pg/nodes/hooks/hash_join_order.h"
 #include "pg/nodes/hooks/planner_hook.h"
 #include "pg/nodes/offer/noted_nodes.h"
@@ -44,6 +45,7 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 	TbPlanningState planning = tb_planning_enter(may_cursor_run_backward(cursor_options));
 	TbSerialPaths	outer = tb_serial_paths_begin();
 	List		   *outer_nodes = tb_noted_nodes_begin();
+	List		   *outer_levels = tb_append_relations_begin();
 	PlannedStmt *volatile result = NULL;
 
 	PG_TRY();
@@ -52,9 +54,11 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 			result = previous_planner(parse, query_string, cursor_options, params);
 		else
 			result = standard_planner(parse, query_string, cursor_options, params);
+		tb_append_relations_separate(result);
 	}
 	PG_FINALLY();
 	{
+		tb_append_relations_end(outer_levels);
 		tb_serial_paths_end(outer);
 		tb_noted_nodes_end(outer_nodes);
 		tb_planning_leave(&planning);
