@@ -95,9 +95,13 @@ def write_file(source, path, names, types, values):
     data = pa.table([pa.array(column, arrow) for column, arrow in zip(values, types)], names=names)
     rows = max(1, source.choice((100, 1000, 5000, 100000)))
     if path.suffix == ".parquet":
+        blooms = {name: {"ndv": 100, "fpp": 0.01} for name, arrow in zip(names, types)
+                  if not pa.types.is_boolean(arrow) and source.random() < 0.3}
         pq.write_table(data, path, row_group_size=rows, compression=source.choice(("none", "snappy", "zstd", "gzip", "lz4", "brotli")),
                        use_dictionary=source.random() < 0.7, data_page_version=source.choice(("1.0", "2.0")),
-                       write_statistics=source.random() < 0.8, data_page_size=source.choice((1000, 100000)))
+                       write_statistics=source.random() < 0.8, data_page_size=source.choice((1000, 100000)),
+                       write_page_index=source.random() < 0.5, write_batch_size=source.choice((200, 1024)),
+                       bloom_filter_options=blooms)
     else:
         # One dictionary a column, as files must have it.
         data = data.combine_chunks()

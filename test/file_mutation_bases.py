@@ -57,6 +57,11 @@ def main():
     numbers = pa.table({"i": pa.array(range(300), pa.int32()), "l": pa.array([n * n for n in range(300)], pa.int64()),
                         "t": [f"text {n % 50}" for n in range(300)], "f": [n / 3 for n in range(300)]})
     encodings = {"i": "DELTA_BINARY_PACKED", "l": "DELTA_BINARY_PACKED", "t": "DELTA_BYTE_ARRAY", "f": "BYTE_STREAM_SPLIT"}
+    # Indexes of many pages, and Bloom filters.
+    blooms = {name: {"ndv": 50, "fpp": 0.1} for name in ("i", "l", "t")}
+    for name, compression in (("indexed", "none"), ("indexed_zstd", "zstd"), ("indexed_snappy", "snappy")):
+        pq.write_table(numbers, folder / f"{name}.parquet", row_group_size=200, write_page_index=True, data_page_size=100,
+                       write_batch_size=16, compression=compression, bloom_filter_options=blooms)
     pq.write_table(numbers, folder / "distances.parquet", use_dictionary=False, column_encoding=encodings, compression="none",
                    row_group_size=200)
 

@@ -4,13 +4,14 @@
 Each case asks one query of a foreign table twice, plain and forced onto a device, and compares rows or errors: declared
 types that hold less than the file (lengths, digits, rounded times, domains, NOT NULL), databases of other encodings,
 files that change while a query reads them; Parquet files of every kind of pages (parquet_pages.py). Then what EXPLAIN says
-was read: batches excluded, cached, neither.
+was read: batches excluded, by statistics, page indexes and Bloom filters; cached; neither.
 Must never: compare the engine with itself: each case says whether it must be the engine's.
 Called by: make test-file-scans, test/run_all.py, with the Python of build/python, which has pyarrow.
 """
 
 import datetime
 import decimal
+import json
 import os
 import re
 import sys
@@ -146,6 +147,76 @@ def reads(bench, server, files):
                 bench.equal(f"{name}, cache {use}", shown, (excluded, cached, cached == 0))
 
 
+INDEXED_ROWS = 100000
+
+
+def indexed_table():
+    """Row i has the number i, and the later half 1,000,000 more; every text but `text 77` has some rows."""
+    rows = range(INDEXED_ROWS)
+    numbers = [i if i < INDEXED_ROWS // 2 else i + 1000000 for i in rows]
+    kinds = [i * 7919 % 1000 for i in rows]
+    return pa.table({
+        "a": pa.array(numbers, pa.int32()), "l": pa.array([None if n % 5 == 0 else n * 1000 for n in numbers], pa.int64()),
+        "b": pa.array([2 * kind for kind in kinds], pa.int32()),
+        "n": pa.array([decimal.Decimal(2 * kind).scaleb(-2) for kind in kinds], pa.decimal128(12, 2)),
+        "d": pa.array([datetime.date(2000, 1, 1) + datetime.timedelta(2 * kind) for kind in kinds], pa.date32()),
+        "t": [f"text {kind if kind != 77 else 78}" for kind in kinds]})
+
+
+ODD = ", ".join(str(n) for n in range(2001, 2101, 2))
+# Of one row group: (condition, whether a Bloom filter or the pages exclude it, whether some of its pages are left out).
+INDEXED = (
+    ("a BETWEEN 100 AND 200", 0, 0, True), ("a > 500000 AND a < 600000", 0, 1, False), ("l = 60000000", 0, 1, False),
+    ("a IN (7, 1099999)", 0, 0, False), ("a = 7 OR b = 4", 0, 0, False), ("b = 2", 0, 0, False), ("b = 1", 1, 0, False),
+    ("b IN (1, 3, 5)", 1, 0, False), ("b IN (1, 2)", 0, 0, False),
+    (f"b IN ({ODD})", 1, 0, False), (f"b IN (2, {ODD})", 0, 0, False), (f"n IN ({ODD}, 0.01)", 1, 0, False),
+    ("t IN ('text 77', '')", 1, 0, False), ("b = 1 OR b IS NULL", 0, 0, False), ("b IN (1, NULL)", 0, 0, False),
+    ("n = 0.02", 0, 0, False), ("n = 0.01", 1, 0, False),
+    ("d = '2000-01-02'", 1, 0, False), ("t = 'text 77'", 1, 0, False), ("t IN ('text 77', 'text 1')", 0, 0, False),
+    ("t = 'text 5' AND a < 300", 0, 0, True), ("a < 300 AND l IS NULL", 0, 0, True), ("t = '' || 'text 5'", 0, 0, False))
+
+
+def indexes(bench, server, files):
+    """Page indexes and Bloom filters: rows are right, and EXPLAIN tells what they left out."""
+    blooms = {name: {"ndv": 1000, "fpp": 0.001} for name in ("b", "n", "d", "t")}
+    for compression, dictionary, version in (("none", [], "1.0"), ("zstd", ["b", "n", "d", "t"], "1.0"),
+                                             ("snappy", ["b", "n", "d", "t"], "2.0")):
+        path = files.folder / "indexed.parquet"
+        pq.write_table(indexed_table(), path, compression=compression, use_dictionary=dictionary, data_page_version=version,
+                       write_page_index=True, data_page_size=4000, write_batch_size=500, bloom_filter_options=blooms)
+        os.chmod(path, 0o644)
+        with server.connect(settings=OFF) as plain, server.connect(settings=CACHED) as forced:
+            foreign(plain, "a int, l bigint, b int, n numeric(12,2), d date, t text", path)
+            for condition, by_bloom, by_pages, some in INDEXED:
+                sql = f"SELECT t, count(*), sum(a), sum(l), min(d), sum(n) FROM t WHERE {condition} GROUP BY t"
+                expected = plain.run(sql)
+                for use in ("off", "on", "on"):
+                    name = f"{condition}, {compression}, cache {use}"
+                    forced.query(f"SET pg_turbine.enable_cache = {use}")
+                    bench.check(name, answers.difference(expected, forced.run(sql)))
+                    if use == "on":
+                        continue
+                    plan = json.loads(forced.value(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}"))[0]["Plan"]
+                    while "File Batches" not in plan:
+                        plan = plan["Plans"][0]
+                    shown = tuple(plan[f"File Batches Excluded{how}"] for how in ("", " by Bloom Filter", " by Pages"))
+                    bench.equal(f"{name}: batches excluded", shown, (by_bloom + by_pages, by_bloom, by_pages))
+                    left_out = 0 < plan["File Pages Excluded"] < plan["File Pages"]
+                    bench.equal(f"{name}: pages excluded", left_out, some)
+                    size = sum(c.total_compressed_size for c in columns_of(path))
+                    bench.equal(f"{name}: less than half is read", plan["File Bytes Read"] < size / 2,
+                                bool(some or by_bloom or by_pages))
+        with server.connect(settings={**CACHED, "pg_turbine.enable_cache": "off"}) as session:
+            text = plan_of(session, "SELECT count(*), sum(a) FROM t WHERE a BETWEEN 100 AND 200", analyze=True)
+            found = re.search(r"Excluded by File Indexes: batches by Bloom filter=0 by pages=0 pages=\d+ of \d+", text)
+            bench.equal(f"EXPLAIN as text, {compression}", bool(found), True)
+
+
+def columns_of(path):
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    return [group.column(i) for i in range(group.num_columns)]
+
+
 def replaced(bench, server, files):
     """A file that another takes the place of: each answer is of one of them, and later ones are of the last."""
     sql = "SELECT count(*), min(a), max(a), sum(a) FROM t"
@@ -187,7 +258,7 @@ def main():
     bench = Bench()
     with cluster.Cluster("file-scans") as server:
         files = Files(server)
-        for case in (declared, encodings, reads, replaced, parquet_pages.pages, parquet_pages.spoilt):
+        for case in (declared, encodings, reads, indexes, replaced, parquet_pages.pages, parquet_pages.spoilt):
             case(bench, server, files)
             print(f"  {case.__name__}: done", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

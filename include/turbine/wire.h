@@ -614,8 +614,15 @@ typedef struct TbQueryDone
 	uint64_t rows_sorted_on_gpu; /* by its windows and its order; 0: the host has sorted */
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
 	uint64_t	file_batches;				   /* of FILE_PARTs */
-	uint64_t file_batches_excluded; /* of these: their statistics say that no row passes */
-	uint64_t file_batches_cached;	/* of these: no row had to be read */
+	uint64_t file_batches_excluded; /* of these, not read: their statistics or their indexes
+									 * say that no row passes */
+	uint64_t file_batches_excluded_by_bloom; /* of these: a Bloom filter has no value that
+											  * passes */
+	uint64_t file_batches_excluded_by_pages; /* of these: the least and greatest values of
+											  * all pages */
+	uint64_t file_pages; /* of batches that were read: those that an index tells of */
+	uint64_t file_pages_excluded;	   /* of these: not read */
+	uint64_t file_batches_cached;	   /* of these: no row had to be read */
 	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment
 										* shared by what threads and streams were at; WAIT:
 										* nothing was done */

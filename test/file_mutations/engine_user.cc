@@ -189,6 +189,7 @@ class EngineUser final : public FileUser {
     for (uint32_t batch = 0; batch < file->batches(); batch++) {
       (void)file->bytes(batch);
       if (file->zones(batch).size() != wanted.size()) throw std::logic_error("zones of other columns");
+      if (random.one_in(2)) read_by_indexes(*file, wanted, batch, random, rows);
       Digest digest(wanted.size());
       const auto reader = file->read(batch);
       bool is_whole = true;
@@ -205,6 +206,37 @@ class EngineUser final : public FileUser {
       outcome.digest = outcome.digest * 31 + digest.sum();
       if (format_ == TB_COLUMN_FILE_PARQUET && is_whole) compare(fd, wanted, batch, file->rows(batch), digest);
     }
+  }
+
+  /* Asks the batch's indexes, and reads some of its rows. */
+  static void read_by_indexes(const TableFile& file, const std::vector<WantedColumn>& wanted, uint32_t batch,
+                              RandomNumbers& random, std::vector<ColumnRows>& rows) {
+    for (const PageZones& pages : file.page_zones(batch, std::vector<uint8_t>(wanted.size(), 1)))
+      if (pages.first_rows.empty() || pages.first_rows[0] != 0 || pages.first_rows.size() != pages.zones.size())
+        throw std::logic_error("pages without their rows");
+    for (size_t i = 0; i < wanted.size(); i++) {
+      ColumnEquality equality{i, {}, {}};
+      if (tb_type_is_text(wanted[i].type))
+        equality.texts = {"text 7", ""};
+      else
+        equality.integers = {1, -5, int64_t{1} << 40};
+      (void)file.lacks(batch, equality);
+    }
+    RowRanges ranges;
+    const uint64_t end = std::min<uint64_t>(file.rows(batch), kMostRows);
+    for (uint64_t row = random.below(20); row < end; row += 1 + random.below(20)) {
+      const uint64_t count = std::min<uint64_t>(1 + random.below(20), end - row);
+      ranges.push_back({row, count});
+      row += count;
+    }
+    if (ranges.empty()) return;
+    const auto reader = file.read_rows(batch, ranges);
+    for (const RowRange& range : ranges) {
+      reader->read(static_cast<uint32_t>(range.count), rows);
+      for (const ColumnRows& column : rows)
+        if (column.rows() != range.count) throw std::logic_error("other rows than were wanted");
+    }
+    (void)reader->left_out();
   }
 
   /* With columns that libparquet has decoded, and the same conversion of values. If it takes the file for malformed,

@@ -275,10 +275,16 @@ void QueryExecution::batches_wait(uint32_t count) {
 
 void QueryExecution::decoded(std::vector<ChunkTask> tasks) { start_tasks()(std::move(tasks)); }
 
-void QueryExecution::batch_done(uint64_t bytes, uint64_t us, std::exception_ptr error) {
+void QueryExecution::batch_done(const BatchRead& read, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
-  totals_.bytes_read += bytes;
-  totals_.decode_us += us;
+  totals_.bytes_read += read.bytes;
+  totals_.decode_us += read.us;
+  totals_.rows_in += read.rows_excluded;
+  totals_.file_batches_excluded += read.excluded != BatchRead::kNot;
+  totals_.file_batches_excluded_by_bloom += read.excluded == BatchRead::kByBloomFilter;
+  totals_.file_batches_excluded_by_pages += read.excluded == BatchRead::kByPages;
+  totals_.file_pages += read.left_out.of_pages;
+  totals_.file_pages_excluded += read.left_out.pages;
   running_--;
   if (failed_) return;
   if (error) fail_locked(make_failure(error));

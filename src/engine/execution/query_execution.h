@@ -90,7 +90,7 @@ class QueryExecution final : private FillObserver, private FileObserver {
   void filled(uint32_t slot, const ChunkFill& fill) override;
   void batches_wait(uint32_t count) override;
   void decoded(std::vector<ChunkTask> tasks) override;
-  void batch_done(uint64_t bytes, uint64_t us, std::exception_ptr error) override;
+  void batch_done(const BatchRead& read, std::exception_ptr error) override;
   SegmentSource::StartTasks start_tasks();
   void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);

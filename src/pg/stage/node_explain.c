@@ -152,7 +152,36 @@ tb_explain_segments(const char *prefix, const TbRunStats *stats, ExplainState *e
 							done->cached_bytes, es);
 }
 
-/* Files of columns, and their batches: those whose statistics exclude them are not read. */
+/* What indexes in files have left out: Bloom filters, and least and greatest values of
+ * pages. */
+static void
+explain_file_indexes(const TbQueryDone *done, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		if (done->file_batches_excluded_by_bloom + done->file_batches_excluded_by_pages +
+				done->file_pages_excluded >
+			0)
+			ExplainPropertyText("Excluded by File Indexes",
+								psprintf("batches by Bloom filter=" UINT64_FORMAT
+										 " by pages=" UINT64_FORMAT " pages=" UINT64_FORMAT
+										 " of " UINT64_FORMAT,
+										 done->file_batches_excluded_by_bloom,
+										 done->file_batches_excluded_by_pages,
+										 done->file_pages_excluded, done->file_pages),
+								es);
+		return;
+	}
+	ExplainPropertyUInteger("File Batches Excluded by Bloom Filter", NULL,
+							done->file_batches_excluded_by_bloom, es);
+	ExplainPropertyUInteger("File Batches Excluded by Pages", NULL,
+							done->file_batches_excluded_by_pages, es);
+	ExplainPropertyUInteger("File Pages", NULL, done->file_pages, es);
+	ExplainPropertyUInteger("File Pages Excluded", NULL, done->file_pages_excluded, es);
+}
+
+/* Files of columns, and their batches: those that statistics or indexes exclude are not
+ * read. */
 static void
 explain_files(const TbRunStats *stats, ExplainState *es)
 {
@@ -170,12 +199,14 @@ explain_files(const TbRunStats *stats, ExplainState *es)
 									 done->file_batches_excluded, done->file_batches_cached,
 									 (done->bytes_read + 1023) / 1024),
 							es);
+		explain_file_indexes(done, es);
 		return;
 	}
 	ExplainPropertyUInteger("Files", NULL, stats->files, es);
 	ExplainPropertyUInteger("File Batches", NULL, done->file_batches, es);
 	ExplainPropertyUInteger("File Batches Excluded", NULL, done->file_batches_excluded, es);
 	ExplainPropertyUInteger("File Batches Cached", NULL, done->file_batches_cached, es);
+	explain_file_indexes(done, es);
 	ExplainPropertyUInteger("File Bytes Read", "B", done->bytes_read, es);
 }
 

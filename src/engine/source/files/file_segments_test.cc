@@ -16,7 +16,7 @@ class Batches final : public TableFile {
   std::vector<StoredColumn::Zone> zones(uint32_t) const override { return {}; }
   const FileVersion& version() const override { return version_; }
   void check_unchanged() const override {}
-  std::unique_ptr<BatchReader> read(uint32_t) const override { return nullptr; }
+  std::unique_ptr<BatchReader> read_rows(uint32_t, const RowRanges&) const override { return nullptr; }
 
  private:
   const std::vector<uint64_t> rows_;

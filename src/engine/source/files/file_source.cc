@@ -63,6 +63,28 @@ std::string decoded_with(const WantedColumn& column) {
   return bytes + column.text;
 }
 
+/* Those of a batch that may pass, as far as its columns' pages tell. */
+RowRanges rows_of_pages(const TableFile& file, uint32_t batch, const SegmentSource& segments) {
+  const uint64_t nrows = file.rows(batch);
+  const std::vector<PageZones> columns = file.page_zones(batch, segments.zone_columns());
+  if (columns.empty()) return {{0, nrows}};
+  const std::vector<StoredColumn::Zone> of_batch = file.zones(batch);
+  std::vector<size_t> page(columns.size());
+  RowRanges rows;
+  for (uint64_t first = 0, end; first < nrows; first = end) {
+    std::vector<StoredColumn::Zone> zones = of_batch;
+    end = nrows;
+    for (size_t i = 0; i < columns.size(); i++) {
+      const PageZones& pages = columns[i];
+      while (page[i] + 1 < pages.first_rows.size() && pages.first_rows[page[i] + 1] <= first) page[i]++;
+      if (page[i] + 1 < pages.first_rows.size()) end = std::min(end, pages.first_rows[page[i] + 1]);
+      if (pages.zones[page[i]].known) zones[pages.column] = pages.zones[page[i]];
+    }
+    if (!segments.excludes(zones.data())) append_rows(rows, {first, end - first});
+  }
+  return rows;
+}
+
 }  // namespace
 
 struct FileSource::Part {
@@ -176,10 +198,10 @@ void FileSource::run_job() {
   }
   if (batch) {
     const Stopwatch stopwatch;
-    uint64_t bytes = 0;
+    BatchRead read;
     std::exception_ptr error;
     try {
-      bytes = read_batch(*batch);
+      read_batch(*batch, read);
     } catch (const FileError& e) {
       error = std::make_exception_ptr(DeviceError(
           TB_FALLBACK_VALUE, batch->part->name + ", batch " + std::to_string(batch->number) + ": " + e.what()));
@@ -188,7 +210,8 @@ void FileSource::run_job() {
     }
     batch.reset();
     if (error) drop_waiting();
-    observer_.batch_done(bytes, stopwatch.microseconds(), error);
+    read.us = stopwatch.microseconds();
+    observer_.batch_done(read, error);
   }
   std::lock_guard lock(mutex_);
   if (!waiting_.empty() && !stopped_)
@@ -225,15 +248,44 @@ std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const
   return dictionaries;
 }
 
-/* Returns the bytes of the batch. */
-uint64_t FileSource::read_batch(const Batch& batch) {
+/* What the file's indexes tell is read here, by the pool's threads, and only of batches that are to be read. */
+void FileSource::read_batch(const Batch& batch, BatchRead& read) {
   const Part& part = *batch.part;
-  const auto reader = part.file->read(batch.number);
+  const RowRanges rows = wanted_rows(part, batch.number, read);
+  // What an index of another version said does not count.
+  part.file->check_unchanged();
+  if (!rows.empty()) read_segments(part, batch.number, rows, read);
+}
+
+/* Whole segments, without those that the store has: all rows of the others. */
+RowRanges FileSource::wanted_rows(const Part& part, uint32_t batch, BatchRead& read) const {
+  RowRanges rows, wanted;
+  const auto& equalities = segments_.equalities();
+  if (std::any_of(equalities.begin(), equalities.end(),
+                  [&](const ColumnEquality& equality) { return part.file->lacks(batch, equality); })) {
+    read.excluded = BatchRead::kByBloomFilter;
+  } else {
+    rows = rows_of_pages(*part.file, batch, segments_);
+    if (rows.empty()) read.excluded = BatchRead::kByPages;
+  }
+  for (const FileSegments::Segment& place : part.segments.of_batch(batch)) {
+    if (part.has(place)) continue;
+    if (any_row(rows, place.first_row, uint64_t{place.first_row} + place.nrows))
+      append_rows(wanted, {place.first_row, place.nrows});
+    else
+      read.rows_excluded += place.nrows;
+  }
+  if (wanted.empty() && read.excluded == BatchRead::kNot) read.excluded = BatchRead::kByPages;
+  return wanted;
+}
+
+void FileSource::read_segments(const Part& part, uint32_t batch, const RowRanges& rows, BatchRead& read) {
+  const auto reader = part.file->read_rows(batch, rows);
   std::vector<ColumnRows> columns;
   const auto dictionaries = text_dictionaries(part);
   for (size_t i = 0; i < dictionaries.size(); i++) columns.emplace_back(program_.columns()[i].type, dictionaries[i]);
   auto morsel = std::make_shared<SegmentMorsel>();
-  uint64_t rows = 0, sequence = 0;
+  uint64_t task_rows = 0, sequence = 0;
   const auto flush = [&] {
     if (morsel->segments.empty()) return;
     morsel->columns = part.stored.columns;
@@ -243,21 +295,23 @@ uint64_t FileSource::read_batch(const Batch& batch) {
     task.segments = std::move(morsel);
     observer_.decoded({std::move(task)});
     morsel = std::make_shared<SegmentMorsel>();
-    rows = 0;
+    task_rows = 0;
   };
-  for (const FileSegments::Segment& place : part.segments.of_batch(batch.number)) {
+  for (const FileSegments::Segment& place : part.segments.of_batch(batch)) {
+    if (!any_row(rows, place.first_row, uint64_t{place.first_row} + place.nrows)) continue;
     if (stopped_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     reader->read(place.nrows, columns);
     part.file->check_unchanged();
-    if (part.has(place)) continue;
     if (morsel->segments.empty()) sequence = place.number;
     auto segment = keep(part, place, columns);
     morsel->segments.push_back({segment, segment->blocks});
-    rows += place.nrows;
-    if (rows >= part.task_rows) flush();
+    task_rows += place.nrows;
+    if (task_rows >= part.task_rows) flush();
   }
   flush();
-  return part.file->bytes(batch.number);
+  read.left_out = reader->left_out();
+  const uint64_t bytes = part.file->bytes(batch);
+  read.bytes = bytes - std::min(bytes, read.left_out.bytes);
 }
 
 /* The rows as a segment, which enters the store where there is one. */

@@ -3,8 +3,8 @@
  *
  * Each file is a part of the input. What the column store has of it becomes tasks at once
  * (segments/segment_source.h); of the rest, batches whose statistics say that some row may pass are
- * decoded on the host's threads, segment by segment, and each segment is a task as soon as it is
- * there. It enters the store on the way.
+ * decoded on the host's threads, segment by segment, but for segments that the file's indexes exclude,
+ * and each segment is a task as soon as it is there. It enters the store on the way.
  *
  * The session's thread calls; jobs run on the pool's threads and report to an observer.
  */
@@ -29,6 +29,16 @@
 
 namespace turbine {
 
+/* What became of a batch that waited. */
+struct BatchRead {
+  enum Excluded { kNot, kByBloomFilter, kByPages };
+  Excluded excluded = kNot;
+  uint64_t rows_excluded = 0;
+  BatchReader::LeftOut left_out;  // of a batch that was read
+  uint64_t bytes = 0;             // of the file
+  uint64_t us = 0;
+};
+
 /* Any thread. */
 class FileObserver {
  public:
@@ -37,8 +47,8 @@ class FileObserver {
   virtual void batches_wait(uint32_t count) = 0;
   /* Rows of a batch that has been decoded. */
   virtual void decoded(std::vector<ChunkTask> tasks) = 0;
-  /* A batch has ended: so many bytes of the file; `error` if it could not be read. The job's last act but one. */
-  virtual void batch_done(uint64_t bytes, uint64_t us, std::exception_ptr error) = 0;
+  /* A batch has ended; `error` if it could not be read. The job's last act but one. */
+  virtual void batch_done(const BatchRead& read, std::exception_ptr error) = 0;
 };
 
 class FileSource {
@@ -70,7 +80,9 @@ class FileSource {
   void start_jobs();
   void run_job();
   void drop_waiting();
-  uint64_t read_batch(const Batch& batch);
+  void read_batch(const Batch& batch, BatchRead& read);
+  RowRanges wanted_rows(const Part& part, uint32_t batch, BatchRead& read) const;
+  void read_segments(const Part& part, uint32_t batch, const RowRanges& rows, BatchRead& read);
   std::shared_ptr<const Segment> keep(const Part& part, const FileSegments::Segment& place,
                                       std::vector<ColumnRows>& columns);
 

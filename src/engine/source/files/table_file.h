@@ -17,6 +17,8 @@
 
 #include "engine/source/files/column_rows.h"
 #include "engine/source/files/file_version.h"
+#include "engine/source/files/row_ranges.h"
+#include "engine/source/segments/equality_filter.h"
 #include "engine/store/segment.h"
 
 namespace turbine {
@@ -41,13 +43,26 @@ struct WantedColumn {
   std::string text;
 };
 
-/* Reads the rows of one batch in their order. One thread at a time. */
+/* Reads the wanted rows of one batch in their order. One thread at a time. */
 class BatchReader {
  public:
   virtual ~BatchReader() = default;
-  /* The next rows of all columns, in place of what `columns` has. The batch has that many left. Throws FileError,
-   * bad_alloc. */
+  /* The next rows of all columns, in place of what `columns` has. The range at hand has that many left. Throws
+   * FileError, bad_alloc. */
   virtual void read(uint32_t nrows, std::vector<ColumnRows>& columns) = 0;
+  /* What it does not read of the file, since no row of it is wanted. */
+  struct LeftOut {
+    uint64_t pages = 0, of_pages = 0;  // of all columns whose pages an index tells
+    uint64_t bytes = 0;
+  };
+  virtual LeftOut left_out() const { return {}; }
+};
+
+/* What a file says of the rows of a column's pages. */
+struct PageZones {
+  size_t column = 0;                 // of the wanted ones
+  std::vector<uint64_t> first_rows;  // of the batch; ascending, the first is 0
+  std::vector<StoredColumn::Zone> zones;  // by page
 };
 
 /* Any thread. */
@@ -60,12 +75,20 @@ class TableFile {
   virtual uint64_t bytes(uint32_t batch) const = 0;
   /* By column: what the file says about the batch's least and greatest values. */
   virtual std::vector<StoredColumn::Zone> zones(uint32_t batch) const = 0;
+  /* Those of the pages of columns whose flag is set, where the file has an index of them. Reads the file. Throws
+   * FileError, bad_alloc. */
+  virtual std::vector<PageZones> page_zones(uint32_t, const std::vector<uint8_t>&) const { return {}; }
+  /* Whether the batch has a Bloom filter which says that no row has one of the values. Reads the file. Throws
+   * FileError, bad_alloc. */
+  virtual bool lacks(uint32_t, const ColumnEquality&) const { return false; }
   /* Of the file when it was opened. */
   virtual const FileVersion& version() const = 0;
   /* Throws FileError if somebody has written to it since. */
   virtual void check_unchanged() const = 0;
-  /* Throws FileError, bad_alloc. */
-  virtual std::unique_ptr<BatchReader> read(uint32_t batch) const = 0;
+  /* Rows of a batch, at least one. Throws FileError, bad_alloc. */
+  virtual std::unique_ptr<BatchReader> read_rows(uint32_t batch, const RowRanges& rows) const = 0;
+  /* All of them. */
+  std::unique_ptr<BatchReader> read(uint32_t batch) const { return read_rows(batch, {{0, rows(batch)}}); }
 };
 
 }  // namespace turbine

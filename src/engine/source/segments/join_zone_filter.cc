@@ -85,6 +85,10 @@ bool JoinZoneFilter::Key::misses(const StoredColumn::Zone& zone) const {
   return first > last || !table->may_have_key(first, last);
 }
 
+void JoinZoneFilter::mark_columns(std::vector<uint8_t>& flags) const {
+  for (const Key& key : keys_) flags[key.column] = 1;
+}
+
 bool JoinZoneFilter::excludes(const Segment& segment, const std::vector<uint32_t>& columns) const {
   return all_ || std::any_of(keys_.begin(), keys_.end(),
                              [&](const Key& key) { return key.misses(segment.find(columns[key.column])->zone); });

@@ -29,6 +29,8 @@ class JoinZoneFilter {
   bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const;
   /* The same of zones by source column. */
   bool excludes(const StoredColumn::Zone* zones) const;
+  /* Sets the flag of each source column that it looks at. */
+  void mark_columns(std::vector<uint8_t>& flags) const;
   /* Whether it excludes nothing. */
   bool empty() const { return !all_ && keys_.empty(); }
 

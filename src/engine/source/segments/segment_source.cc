@@ -201,6 +201,13 @@ SegmentSource::Excluded SegmentSource::excluded(const Zones&... zones) const {
 
 bool SegmentSource::excludes(const StoredColumn::Zone* zones) const { return excluded(zones) != Excluded::kNot; }
 
+std::vector<uint8_t> SegmentSource::zone_columns() const {
+  std::vector<uint8_t> flags(program_->source_columns());
+  filter_zones_.mark_columns(flags);
+  join_zones_.mark_columns(flags);
+  return flags;
+}
+
 /* The earlier the first rows of an order are seen, the more segments can be left out for them. */
 void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
   struct Place {

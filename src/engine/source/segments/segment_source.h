@@ -24,6 +24,7 @@
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/mapped_files.h"
 #include "engine/source/heap/relation_files.h"
+#include "engine/source/segments/equality_filter.h"
 #include "engine/source/segments/join_zone_filter.h"
 #include "engine/source/segments/zone_filter.h"
 #include "engine/store/column_store.h"
@@ -45,6 +46,7 @@ class SegmentSource final : public ChunkSource {
         program_(std::move(program)),
         params_(std::move(params)),
         filter_zones_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())),
+        equalities_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())),
         join_zones_(*program_, tables) {}
 
   /* Tasks are to have the segments of a part in this order, as far as that is known when they are made. Before the
@@ -81,6 +83,10 @@ class SegmentSource final : public ChunkSource {
 
   /* Whether no row of so many, whose columns have these zones, passes. Any thread. */
   bool excludes(const StoredColumn::Zone* zones) const;
+  /* Source columns that this depends on, by flags. Any thread. */
+  std::vector<uint8_t> zone_columns() const;
+  /* What values rows that pass must have. Any thread. */
+  const std::vector<ColumnEquality>& equalities() const { return equalities_.equalities(); }
 
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
@@ -127,6 +133,7 @@ class SegmentSource final : public ChunkSource {
   const std::shared_ptr<const Program> program_;
   const std::shared_ptr<const std::string> params_;
   const ZoneFilter filter_zones_;
+  const EqualityFilter equalities_;
   const JoinZoneFilter join_zones_;
   std::optional<ZoneOrder> order_;  // none: that of the file
   std::vector<Part> parts_;  // number 1 is the first

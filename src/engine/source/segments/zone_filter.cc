@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/source/segments/early_filters.h"
 #include "turbine/functions.h"
 
 namespace turbine {
@@ -67,28 +68,12 @@ int64_t integer_of(const TbParam& param, uint32_t type) {
   }
 }
 
-/* Filters that are evaluated before any FULL join. */
-size_t filters_before_joins(const Program& program) {
-  size_t count = program.filters().size();
-  for (const TbJoin& join : program.joins())
-    if (join.kind == TB_JOIN_FULL) count = std::min<size_t>(count, join.nfilters);
-  return count;
-}
-
 }  // namespace
 
 ZoneFilter::ZoneFilter(const Program& program, const TbParamBlock* params) {
-  for (const uint32_t filter : program.filters().first(filters_before_joins(program))) {
-    const TbExpr& expr = program.expr(filter);
-    if (expr.flags & TB_EX_RAISES) break;
-    add(program, params, expr);
-  }
-}
-
-void ZoneFilter::add(const Program& program, const TbParamBlock* params, const TbExpr& filter) {
-  if (filter.op == TB_EXPR_CALL) add_comparison(program, params, filter);
-  if (filter.op != TB_EXPR_AND) return;
-  for (const uint32_t arg : program.args(filter)) add(program, params, program.expr(arg));
+  visit_early_filters(program, [&](const TbExpr& filter) {
+    if (filter.op == TB_EXPR_CALL) add_comparison(program, params, filter);
+  });
 }
 
 void ZoneFilter::add_comparison(const Program& program, const TbParamBlock* params, const TbExpr& call) {
@@ -125,6 +110,10 @@ bool ZoneFilter::Interval::misses(const StoredColumn::Zone& zone) const {
   return zone.known && (zone.greatest <= least || zone.least > greatest);
 #endif
   return zone.known && (zone.greatest < least || zone.least > greatest);
+}
+
+void ZoneFilter::mark_columns(std::vector<uint8_t>& flags) const {
+  for (const Interval& interval : intervals_) flags[interval.column] = 1;
 }
 
 bool ZoneFilter::excludes(const Segment& segment, const std::vector<uint32_t>& columns) const {

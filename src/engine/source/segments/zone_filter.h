@@ -3,9 +3,7 @@
  * and the greatest of a column can pass.
  *
  * Takes comparisons of a column of integers, dates, timestamps or numerics with a
- * parameter, ANDed. Only filters before the first that may raise: a row that is not looked
- * at raises nothing, where PostgreSQL would have raised. And only those that come before the
- * first FULL join: the rows that later ones drop count as matches.
+ * parameter, ANDed, of the filters that may leave rows out (early_filters.h).
  */
 #pragma once
 
@@ -28,6 +26,8 @@ class ZoneFilter {
   bool excludes(const Segment& segment, const std::vector<uint32_t>& columns) const;
   /* The same of zones by source column. */
   bool excludes(const StoredColumn::Zone* zones) const;
+  /* Sets the flag of each source column that it looks at. */
+  void mark_columns(std::vector<uint8_t>& flags) const;
 
  private:
   /* What passes of a column: values from `least` to `greatest`. */
@@ -36,7 +36,6 @@ class ZoneFilter {
     int64_t least, greatest;
     bool misses(const StoredColumn::Zone& zone) const;
   };
-  void add(const Program& program, const TbParamBlock* params, const TbExpr& filter);
   void add_comparison(const Program& program, const TbParamBlock* params, const TbExpr& call);
 
   std::vector<Interval> intervals_;

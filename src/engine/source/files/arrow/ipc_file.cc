@@ -70,7 +70,7 @@ class IpcFile final : public TableFile {
   const FileVersion& version() const override { return opened_.version; }
   void check_unchanged() const override { opened_.check_unchanged(); }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;
-  std::unique_ptr<BatchReader> read(uint32_t batch) const override;
+  std::unique_ptr<BatchReader> read_rows(uint32_t batch, const RowRanges& rows) const override;
 
  private:
   using Reader = std::shared_ptr<arrow::ipc::RecordBatchFileReader>;
@@ -113,22 +113,22 @@ class IpcFile final : public TableFile {
 class IpcBatchReader final : public BatchReader {
  public:
   IpcBatchReader(std::shared_ptr<arrow::RecordBatch> batch, const std::vector<BoundColumn>& columns,
-                 const std::vector<int>& fields)
-      : batch_(std::move(batch)), columns_(columns), bound_(columns, fields, *batch_->schema()) {
+                 const std::vector<int>& fields, const RowRanges& rows)
+      : batch_(std::move(batch)), columns_(columns), bound_(columns, fields, *batch_->schema()), rows_(rows) {
     bound_.check(*batch_);
   }
   void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
     for (ColumnRows& column : columns) column.clear();
     append_constants(columns_, nrows, columns);
-    bound_.append(*batch_, row_, nrows, columns);
-    row_ += nrows;
+    rows_.take(nrows);
+    bound_.append(*batch_, static_cast<int64_t>(rows_.row() - nrows), nrows, columns);
   }
 
  private:
   const std::shared_ptr<arrow::RecordBatch> batch_;
   const std::vector<BoundColumn>& columns_;
   const BoundRows bound_;
-  int64_t row_ = 0;
+  RowCursor rows_;
 };
 
 std::vector<StoredColumn::Zone> IpcFile::zones(uint32_t batch) const {
@@ -153,15 +153,15 @@ std::vector<StoredColumn::Zone> IpcFile::zones(uint32_t batch) const {
   return zones;
 }
 
-std::unique_ptr<BatchReader> IpcFile::read(uint32_t batch) const {
+std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges& rows) const {
   if (fields_.empty()) return read_constants(columns_);
   Reader reader = take_reader();
   auto read = reader->ReadRecordBatch(static_cast<int>(batch));
   check_status(read.status());
   give_back(std::move(reader));
-  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch))
+  if (static_cast<uint64_t>((*read)->num_rows()) != this->rows(batch))
     throw FileError("Arrow file: a batch's number of rows");
-  return std::make_unique<IpcBatchReader>(*read, columns_, fields_);
+  return std::make_unique<IpcBatchReader>(*read, columns_, fields_, rows);
 }
 
 }  // namespace

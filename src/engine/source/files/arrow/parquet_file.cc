@@ -5,11 +5,9 @@
  * (parquet/row_group_reader.h), which decodes some thousand rows at a time, so that no row group has to be in memory.
  */
 #include <algorithm>
-#include <cstring>
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
-#include <arrow/type_traits.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
@@ -18,51 +16,14 @@
 #include <parquet/statistics.h>
 
 #include "engine/source/files/arrow/arrow_file.h"
-#include "engine/source/files/arrow/integer_form.h"
+#include "engine/source/files/arrow/parquet/bloom_filter.h"
+#include "engine/source/files/arrow/parquet/integer_bounds.h"
+#include "engine/source/files/arrow/parquet/page_index.h"
 #include "engine/source/files/arrow/parquet/parquet_errors.h"
 #include "engine/source/files/arrow/parquet/row_group_reader.h"
 
 namespace turbine {
 namespace {
-
-/* A decimal's bytes, the highest first; false: it takes more than 64 bits. */
-bool big_endian(const std::string& bytes, int64_t* value) {
-  if (bytes.empty()) return false;
-  const uint8_t sign = static_cast<uint8_t>(bytes[0]) & 0x80 ? 0xff : 0;
-  uint64_t result = sign ? UINT64_MAX : 0;
-  for (size_t i = 0; i < bytes.size(); i++) {
-    const auto byte = static_cast<uint8_t>(bytes[i]);
-    if (i + 8 < bytes.size() && byte != sign) return false;
-    result = result << 8 | byte;
-  }
-  *value = static_cast<int64_t>(result);
-  return (*value < 0) == (sign != 0);
-}
-
-/* Least and greatest of a column chunk, as the integers that the file's type is. */
-bool integer_bounds(const parquet::Statistics& statistics, const arrow::DataType& type, int64_t* least,
-                    int64_t* greatest) {
-  if (!statistics.HasMinMax() || type.id() == arrow::Type::UINT64) return false;
-  switch (statistics.physical_type()) {
-    case parquet::Type::INT32: {
-      const auto& typed = static_cast<const parquet::Int32Statistics&>(statistics);
-      const bool is_unsigned = type.id() == arrow::Type::UINT32;
-      *least = is_unsigned ? int64_t{static_cast<uint32_t>(typed.min())} : int64_t{typed.min()};
-      *greatest = is_unsigned ? int64_t{static_cast<uint32_t>(typed.max())} : int64_t{typed.max()};
-      return true;
-    }
-    case parquet::Type::INT64: {
-      const auto& typed = static_cast<const parquet::Int64Statistics&>(statistics);
-      *least = typed.min();
-      *greatest = typed.max();
-      return true;
-    }
-    case parquet::Type::FIXED_LEN_BYTE_ARRAY:
-      return arrow::is_decimal(type.id()) && big_endian(statistics.EncodeMin(), least) &&
-             big_endian(statistics.EncodeMax(), greatest);
-    default: return false;
-  }
-}
 
 class ParquetFile final : public TableFile {
  public:
@@ -103,9 +64,15 @@ class ParquetFile final : public TableFile {
   const FileVersion& version() const override { return opened_.version; }
   void check_unchanged() const override { opened_.check_unchanged(); }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;
-  std::unique_ptr<BatchReader> read(uint32_t batch) const override;
+  std::vector<PageZones> page_zones(uint32_t batch, const std::vector<uint8_t>& columns) const override;
+  bool lacks(uint32_t batch, const ColumnEquality& equality) const override;
+  std::unique_ptr<BatchReader> read_rows(uint32_t batch, const RowRanges& rows) const override;
 
  private:
+  /* False: the column's values are no integers. */
+  bool bounds_form(size_t column, BoundsForm* form) const;
+  /* Of a column that is in the file. */
+  std::unique_ptr<parquet::ColumnChunkMetaData> chunk(uint32_t batch, size_t column) const;
   /* By top-level field: its column; -1: it has several. */
   static std::vector<int> leaf_columns(const parquet::arrow::FileReader& reader) {
     std::vector<int> leaves;
@@ -132,31 +99,73 @@ class ParquetFile final : public TableFile {
   ParquetColumns known_;
 };
 
+bool ParquetFile::bounds_form(size_t column, BoundsForm* form) const {
+  const BoundColumn& bound = known_.columns[column];
+  if (bound.field == BoundColumn::kConstant || bound.wanted.display_scale) return false;
+  form->type = known_.schema->field(bound.field)->type().get();
+  form->column = known_.metadata->schema()->Column(known_.leaves[static_cast<size_t>(bound.field)]);
+  return integer_form(*form->type, bound.wanted, &form->form);
+}
+
+std::unique_ptr<parquet::ColumnChunkMetaData> ParquetFile::chunk(uint32_t batch, size_t column) const {
+  const auto field = static_cast<size_t>(known_.columns[column].field);
+  return known_.metadata->RowGroup(static_cast<int>(batch))->ColumnChunk(known_.leaves[field]);
+}
+
 std::vector<StoredColumn::Zone> ParquetFile::zones(uint32_t batch) const {
   return translated([&] {
     std::vector<StoredColumn::Zone> zones(known_.columns.size());
-    const auto group = known_.metadata->RowGroup(static_cast<int>(batch));
     for (size_t i = 0; i < known_.columns.size(); i++) {
       const BoundColumn& column = known_.columns[i];
       if (column.field == BoundColumn::kConstant) zones[i] = constant_zone(column.wanted);
-      if (column.field == BoundColumn::kConstant || column.wanted.display_scale) continue;
-      const arrow::DataType& type = *known_.schema->field(column.field)->type();
-      IntegerForm form;
-      if (!integer_form(type, column.wanted, &form)) continue;
-      const auto chunk = group->ColumnChunk(known_.leaves[static_cast<size_t>(column.field)]);
-      const auto statistics = chunk->is_stats_set() ? chunk->statistics() : nullptr;
-      StoredColumn::Zone& zone = zones[i];
-      int64_t min = 0, max = 0;
-      zone.known = statistics && integer_bounds(*statistics, type, &min, &max) && form.convert(min, &zone.least) &&
-                   form.convert(max, &zone.greatest);
+      BoundsForm form;
+      if (!bounds_form(i, &form)) continue;
+      const auto of_column = chunk(batch, i);
+      const auto statistics = of_column->is_stats_set() ? of_column->statistics() : nullptr;
+      if (statistics && statistics->HasMinMax())
+        zones[i] = integer_zone(form, statistics->EncodeMin(), statistics->EncodeMax());
     }
     return zones;
   });
 }
 
-std::unique_ptr<BatchReader> ParquetFile::read(uint32_t batch) const {
+std::vector<PageZones> ParquetFile::page_zones(uint32_t batch, const std::vector<uint8_t>& columns) const {
+  std::vector<PageZones> all;
+  const uint64_t nrows = rows(batch);
+  for (size_t i = 0; i < known_.columns.size(); i++) {
+    BoundsForm form;
+    if (!columns[i] || !bounds_form(i, &form) || form.column->max_repetition_level() != 0) continue;
+    translated(known_.columns[i].wanted.name, [&] {
+      const auto of_column = chunk(batch, i);
+      if (!of_column->is_stats_set() || of_column->crypto_metadata()) return;
+      PageZones pages{i, {}, {}};
+      for (const PagePlace& place : page_places(opened_, *of_column, nrows))
+        pages.first_rows.push_back(place.first_row);
+      if (pages.first_rows.empty()) return;
+      pages.zones = turbine::page_zones(opened_, *of_column, form, pages.first_rows.size());
+      if (!pages.zones.empty()) all.push_back(std::move(pages));
+    });
+  }
+  return all;
+}
+
+bool ParquetFile::lacks(uint32_t batch, const ColumnEquality& equality) const {
+  const BoundColumn& bound = known_.columns[equality.column];
+  if (bound.field == BoundColumn::kConstant || bound.wanted.display_scale) return false;
+  return translated(bound.wanted.name, [&] {
+    const auto of_column = chunk(batch, equality.column);
+    BoundsForm form;
+    const bool is_integer = bounds_form(equality.column, &form);
+    if (!is_integer && bound.wanted.type != TB_TYPE_TEXT) return false;
+    const int leaf = known_.leaves[static_cast<size_t>(bound.field)];
+    return bloom_filter_excludes(opened_, *of_column, *known_.metadata->schema()->Column(leaf),
+                                 is_integer ? &form : nullptr, equality);
+  });
+}
+
+std::unique_ptr<BatchReader> ParquetFile::read_rows(uint32_t batch, const RowRanges& rows) const {
   if (known_.fields.empty()) return read_constants(known_.columns);
-  return read_row_group(opened_, known_, batch, [this] { return open(); });
+  return read_row_group(opened_, known_, batch, rows, [this] { return open(); });
 }
 
 }  // namespace

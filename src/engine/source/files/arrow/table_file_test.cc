@@ -84,11 +84,12 @@ std::string to_ipc(const arrow::Table& table, arrow::Compression::type compressi
   return (*sink->Finish())->ToString();
 }
 
-std::string to_parquet(const arrow::Table& table, bool dictionary) {
+std::string to_parquet(const arrow::Table& table, bool dictionary, bool indexed = false) {
   auto sink = *arrow::io::BufferOutputStream::Create();
   parquet::WriterProperties::Builder properties;
   properties.compression(parquet::Compression::ZSTD);
   if (!dictionary) properties.disable_dictionary();
+  if (indexed) properties.enable_write_page_index()->data_pagesize(4000)->write_batch_size(500);
   EXPECT_TRUE(
       parquet::arrow::WriteTable(table, arrow::default_memory_pool(), sink, kBatchRows, properties.build()).ok());
   return (*sink->Finish())->ToString();
@@ -216,6 +217,71 @@ TEST(TableFile, WhatDoesNotFitIsAnError) {
   const WantedColumn not_null = wanted("i32", TB_TYPE_INT4, 0, false);
   std::vector<ColumnRows> rows = rows_for({not_null});
   EXPECT_THROW(open(not_null)->read(0)->read(10, rows), FileError);
+}
+
+/* Some runs of rows of each batch; returns the pages that were left out. */
+uint64_t expect_some_rows(const std::string& content, uint32_t format, std::mt19937& random, uint32_t apart) {
+  const MemoryFile file(content);
+  const auto table = open_table_file(file.fd(), format, all_columns());
+  std::vector<ColumnRows> columns = rows_for(all_columns());
+  uint64_t left_out = 0;
+  for (uint32_t batch = 0; batch < table->batches(); batch++) {
+    RowRanges ranges;
+    for (uint64_t row = random() % apart; row < table->rows(batch); row += 1 + random() % apart) {
+      ranges.push_back({row, std::min<uint64_t>(1 + random() % 700, table->rows(batch) - row)});
+      row = ranges.back().end();
+    }
+    if (ranges.empty()) continue;
+    const auto reader = table->read_rows(batch, ranges);
+    for (const RowRange& range : ranges) {
+      for (uint64_t row = range.first; row < range.end();) {
+        const auto count = static_cast<uint32_t>(std::min<uint64_t>(1 + random() % 400, range.end() - row));
+        reader->read(count, columns);
+        for (uint32_t i = 0; i < count; i++) expect_row(columns, i, batch * kBatchRows + static_cast<int64_t>(row + i));
+        row += count;
+      }
+    }
+    left_out += reader->left_out().pages;
+  }
+  return left_out;
+}
+
+TEST(TableFile, ReadsSomeRows) {
+  const auto table = make_table();
+  std::mt19937 random(1);
+  const std::string arrow = to_ipc(*table, arrow::Compression::ZSTD);
+  for (int i = 0; i < 4; i++) expect_some_rows(arrow, TB_COLUMN_FILE_ARROW, random, 2000);
+  for (const bool dictionary : {false, true}) {
+    const std::string plain = to_parquet(*table, dictionary), indexed = to_parquet(*table, dictionary, true);
+    for (const uint32_t apart : {300, 3000, 20000}) {
+      EXPECT_EQ(expect_some_rows(plain, TB_COLUMN_FILE_PARQUET, random, apart), 0u);
+      const uint64_t left_out = expect_some_rows(indexed, TB_COLUMN_FILE_PARQUET, random, apart);
+      if (apart > 300) EXPECT_GT(left_out, 0u);
+    }
+  }
+}
+
+TEST(TableFile, PagesHaveTheirLeastAndGreatestValues) {
+  const std::string content = to_parquet(*make_table(), false, true);
+  const MemoryFile file(content);
+  const auto table = open_table_file(file.fd(), TB_COLUMN_FILE_PARQUET, all_columns());
+  std::vector<uint8_t> asked(all_columns().size());
+  EXPECT_TRUE(table->page_zones(1, asked).empty());
+  asked[0] = 1;
+  const std::vector<PageZones> columns = table->page_zones(1, asked);
+  ASSERT_EQ(columns.size(), 1u);
+  const PageZones& pages = columns[0];
+  EXPECT_EQ(pages.column, 0u);
+  ASSERT_GT(pages.first_rows.size(), 5u);
+  ASSERT_EQ(pages.zones.size(), pages.first_rows.size());
+  for (size_t i = 0; i < pages.zones.size(); i++) {
+    const int64_t first = kBatchRows + static_cast<int64_t>(pages.first_rows[i]);
+    const int64_t end = kBatchRows +
+                        static_cast<int64_t>(i + 1 < pages.zones.size() ? pages.first_rows[i + 1] : table->rows(1));
+    ASSERT_TRUE(pages.zones[i].known);
+    EXPECT_TRUE(pages.zones[i].least >= first && pages.zones[i].least <= first + 2) << i;
+    EXPECT_TRUE(pages.zones[i].greatest < end && pages.zones[i].greatest >= end - 3) << i;
+  }
 }
 
 /* Whatever is wrong with a file is an error, or its rows are read: nothing else. */

@@ -80,13 +80,13 @@ bool ChunkPages::can_read(const parquet::ColumnDescriptor& column, const parquet
   });
 }
 
-ChunkPages::ChunkPages(std::unique_ptr<PageSource> source, const parquet::ColumnDescriptor& column, uint64_t rows)
+ChunkPages::ChunkPages(std::unique_ptr<PageSource> source, const parquet::ColumnDescriptor& column)
     : source_(std::move(source)),
       nullable_(column.max_definition_level() > 0),
       width_(fixed_width(column)),
       is_flags_(column.physical_type() == parquet::Type::BOOLEAN),
       is_integer_(column.physical_type() == parquet::Type::INT32 || column.physical_type() == parquet::Type::INT64),
-      rows_left_(rows),
+      rows_left_(source_->rows()),
       valid_(nullable_ ? new uint8_t[kMostSegmentRows] : nullptr),
       room_(new uint32_t[kMostSegmentRows]) {}
 
@@ -97,6 +97,7 @@ ValueRun ChunkPages::next(uint32_t most) {
   run.form = form_;
   run.rows = run.values = std::min(most, left_);
   left_ -= run.rows;
+  row_ += run.rows;
   if (nullable_ && !levels_.take_ones(run.rows)) {
     run.values = levels_.read_flags(run.rows, valid_.get());
     if (run.values < run.rows) run.valid = valid_.get();
@@ -128,6 +129,25 @@ ValueRun ChunkPages::next(uint32_t most) {
       break;
   }
   return run;
+}
+
+/* Rows of pages that are there are read and dropped: pages may be longer than what is not wanted. */
+void ChunkPages::skip(uint64_t rows) {
+  const std::vector<PagePlace>& chosen = source_->chosen();
+  for (const uint64_t end = row_ + rows; row_ < end;) {
+    if (left_ == 0 && chosen_ < chosen.size() && chosen[chosen_].first_row > row_)
+      row_ = std::min(chosen[chosen_].first_row, end);
+    else
+      next(static_cast<uint32_t>(std::min<uint64_t>(end - row_, kMostSegmentRows)));
+  }
+}
+
+void ChunkPages::check_chosen() {
+  const std::vector<PagePlace>& chosen = source_->chosen();
+  if (chosen.empty()) return;
+  if (chosen_ >= chosen.size() || chosen[chosen_].first_row != row_ || chosen[chosen_].rows != left_)
+    throw FileError("a page of other rows than its index says");
+  chosen_++;
 }
 
 void ChunkPages::read_texts(uint32_t count) {
@@ -162,6 +182,7 @@ bool ChunkPages::next_page() {
   }
   if (left_ > rows_left_) throw FileError("its pages hold more rows than the row group");
   rows_left_ -= left_;
+  check_chosen();
   return true;
 }
 

@@ -49,8 +49,7 @@ class ChunkPages {
   /* Whether all of the chunk's encodings, as the metadata says, can be read here. */
   static bool can_read(const parquet::ColumnDescriptor& column, const parquet::ColumnChunkMetaData& chunk);
 
-  /* `rows`: of the row group. */
-  ChunkPages(std::unique_ptr<PageSource> source, const parquet::ColumnDescriptor& column, uint64_t rows);
+  ChunkPages(std::unique_ptr<PageSource> source, const parquet::ColumnDescriptor& column);
 
   /* Before the first rows: the chunk's dictionary, empty if it has none. Valid until rows are read. Throws as next().
    */
@@ -60,12 +59,19 @@ class ChunkPages {
    * what libparquet throws. */
   ValueRun next(uint32_t most);
 
+  /* Rows that are not wanted, the next ones. After read_dictionary(). Throws as next(). */
+  void skip(uint64_t rows);
+
   /* After the last row: throws FileError if more follow. */
   void check_end();
+
+  const BatchReader::LeftOut& left_out() const { return source_->left_out(); }
 
  private:
   /* Returns false if there is none. */
   bool next_page();
+  /* A page has begun whose rows an index tells. */
+  void check_chosen();
   void take_dictionary();
   /* Pages of either version, that page_ is. */
   void begin_v1();
@@ -78,7 +84,9 @@ class ChunkPages {
   const bool nullable_;
   const uint32_t width_;  // bytes of a value; 0: texts, or bits
   const bool is_flags_, is_integer_;
-  uint64_t rows_left_;  // of the chunk, behind the page
+  uint64_t rows_left_;  // of the pages that there are, behind the page
+  uint64_t row_ = 0;  // of the chunk: the next one
+  size_t chosen_ = 0;  // pages that have begun, of those whose rows an index tells
 
   DictionaryEntries dictionary_;
   std::vector<std::string_view> dictionary_texts_;

@@ -34,13 +34,14 @@ struct ChunkReader {
   std::unique_ptr<ChunkPages> pages;
   bool begun = false;
 
-  /* Appends rows to its columns. */
-  void read(uint32_t nrows, std::vector<ColumnRows>& columns) {
+  /* Passes rows by. Then appends some to its columns. */
+  void read(uint64_t skipped, uint32_t nrows, std::vector<ColumnRows>& columns) {
     if (!begun) {
       const DictionaryEntries& dictionary = pages->read_dictionary();
       for (const Made& one : made) one.values->take_dictionary(dictionary);
       begun = true;
     }
+    pages->skip(skipped);
     while (nrows > 0) {
       const ValueRun run = pages->next(nrows);
       for (const Made& one : made) one.values->append(run, columns[one.column]);
@@ -56,8 +57,14 @@ class ArrowBatches {
                const std::vector<BoundColumn>& columns, const std::vector<int>& fields)
       : file_(std::move(file)), batches_(open(*file_, batch, leaves)), bound_(columns, fields, *batches_->schema()) {}
 
-  /* Appends rows to their columns. */
-  void read(uint32_t nrows, std::vector<ColumnRows>& columns) {
+  /* Passes rows by. Then appends some to their columns. */
+  void read(uint64_t skipped, uint32_t nrows, std::vector<ColumnRows>& columns) {
+    while (skipped > 0) {
+      if (!batch_ || row_ == batch_->num_rows()) next_batch();
+      const auto count = std::min(skipped, static_cast<uint64_t>(batch_->num_rows() - row_));
+      row_ += static_cast<int64_t>(count);
+      skipped -= count;
+    }
     while (nrows > 0) {
       if (!batch_ || row_ == batch_->num_rows()) next_batch();
       const auto count = static_cast<uint32_t>(std::min<int64_t>(nrows, batch_->num_rows() - row_));
@@ -92,10 +99,10 @@ class ArrowBatches {
 
 class RowGroupBatchReader final : public BatchReader {
  public:
-  RowGroupBatchReader(const OpenedFile& opened, const ParquetColumns& file, uint32_t batch,
+  RowGroupBatchReader(const OpenedFile& opened, const ParquetColumns& file, uint32_t batch, const RowRanges& rows,
                       const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow)
-      : wanted_(file.columns) {
-    translated([&] { open(opened, file, static_cast<int>(batch)); });
+      : wanted_(file.columns), rows_(rows) {
+    translated([&] { open(opened, file, static_cast<int>(batch), rows); });
     if (other_fields_.empty()) return;
     std::vector<int> leaves;
     for (const int field : other_fields_) leaves.push_back(file.leaves[static_cast<size_t>(field)]);
@@ -105,17 +112,26 @@ class RowGroupBatchReader final : public BatchReader {
   void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
     for (ColumnRows& column : columns) column.clear();
     append_constants(wanted_, nrows, columns);
+    const uint64_t skipped = rows_.take(nrows);
     rows_left_ -= nrows;
     for (ChunkReader& chunk : chunks_)
       translated(chunk.name, [&] {
-        chunk.read(nrows, columns);
+        chunk.read(skipped, nrows, columns);
         if (rows_left_ == 0) chunk.pages->check_end();
       });
-    if (others_) others_->read(nrows, columns);
+    if (others_) others_->read(skipped, nrows, columns);
+  }
+  LeftOut left_out() const override {
+    LeftOut all;
+    for (const ChunkReader& chunk : chunks_) {
+      const LeftOut& some = chunk.pages->left_out();
+      all = {all.pages + some.pages, all.of_pages + some.of_pages, all.bytes + some.bytes};
+    }
+    return all;
   }
 
  private:
-  void open(const OpenedFile& opened, const ParquetColumns& file, int batch) {
+  void open(const OpenedFile& opened, const ParquetColumns& file, int batch, const RowRanges& rows) {
     parquet::ReaderProperties properties(file_memory());
     file_ = parquet::ParquetFileReader::Open(opened.file, properties, file.metadata);
     row_group_ = file_->RowGroup(batch);
@@ -129,8 +145,8 @@ class RowGroupBatchReader final : public BatchReader {
       const int leaf = file.leaves[static_cast<size_t>(field)];
       translated(chunk.name, [&] {
         chunk.pages = std::make_unique<ChunkPages>(
-            std::make_unique<PageSource>(opened, *file.metadata, *row_group_, leaf),
-            *file.metadata->schema()->Column(leaf), rows_left_);
+            std::make_unique<PageSource>(opened, *file.metadata, *row_group_, leaf, rows),
+            *file.metadata->schema()->Column(leaf));
       });
       chunks_.push_back(std::move(chunk));
     }
@@ -158,7 +174,8 @@ class RowGroupBatchReader final : public BatchReader {
   const std::vector<BoundColumn>& wanted_;
   std::unique_ptr<parquet::ParquetFileReader> file_;
   std::shared_ptr<parquet::RowGroupReader> row_group_;
-  uint64_t rows_left_ = 0;
+  RowCursor rows_;
+  uint64_t rows_left_ = 0;  // of the row group, if all of them are wanted
   std::vector<ChunkReader> chunks_;
   std::vector<int> other_fields_;
   std::unique_ptr<ArrowBatches> others_;
@@ -167,9 +184,9 @@ class RowGroupBatchReader final : public BatchReader {
 }  // namespace
 
 std::unique_ptr<BatchReader> read_row_group(
-    const OpenedFile& opened, const ParquetColumns& columns, uint32_t batch,
+    const OpenedFile& opened, const ParquetColumns& columns, uint32_t batch, const RowRanges& rows,
     const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow) {
-  return std::make_unique<RowGroupBatchReader>(opened, columns, batch, open_arrow);
+  return std::make_unique<RowGroupBatchReader>(opened, columns, batch, rows, open_arrow);
 }
 
 }  // namespace turbine

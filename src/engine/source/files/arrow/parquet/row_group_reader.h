@@ -30,10 +30,10 @@ struct ParquetColumns {
   std::vector<int> fields;           // that these are read of, ascending
 };
 
-/* `open_arrow`: opens libparquet's own reader of the file, which costs more, if it is needed. Throws FileError,
- * bad_alloc. */
+/* `rows`: of the row group, that are wanted. `open_arrow`: opens libparquet's own reader of the file, which costs more,
+ * if it is needed. Throws FileError, bad_alloc. */
 std::unique_ptr<BatchReader> read_row_group(
-    const OpenedFile& opened, const ParquetColumns& columns, uint32_t batch,
+    const OpenedFile& opened, const ParquetColumns& columns, uint32_t batch, const RowRanges& rows,
     const std::function<std::unique_ptr<parquet::arrow::FileReader>()>& open_arrow);
 
 }  // namespace turbine
