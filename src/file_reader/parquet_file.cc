@@ -41,8 +41,7 @@ class ParquetFile final : public BatchFile {
     std::vector<BatchSize> sizes;
     for (int group = 0; group < metadata_->num_row_groups(); group++) {
       const auto row_group = metadata_->RowGroup(group);
-      if (row_group->num_rows() < 0) throw ReaderError(sqlstate::corrupt, "a row group has fewer than no rows");
-      sizes.push_back({row_group->num_rows(), std::max<int64_t>(row_group->total_byte_size(), 0)});
+      sizes.push_back({rows_of(*row_group), std::max<int64_t>(row_group->total_byte_size(), 0)});
     }
     return sizes;
   }
@@ -75,7 +74,7 @@ class ParquetFile final : public BatchFile {
     const std::vector<int> leaves = leaves_of(columns);
     for (int group = 0; group < metadata_->num_row_groups(); group++) {
       if (!wanted(group)) continue;
-      const int64_t rows = metadata_->RowGroup(group)->num_rows();
+      const int64_t rows = rows_of(*metadata_->RowGroup(group));
       if (columns.empty()) {
         consume(group, *arrow::RecordBatch::Make(arrow::schema({}), rows, arrow::ArrayVector{}));
         continue;
@@ -94,6 +93,11 @@ class ParquetFile final : public BatchFile {
   }
 
  private:
+  static int64_t rows_of(const parquet::RowGroupMetaData& row_group) {
+    if (row_group.num_rows() < 0) throw ReaderError(sqlstate::corrupt, "a row group has fewer than no rows");
+    return row_group.num_rows();
+  }
+
   /* Leaf columns of top-level ones. */
   std::vector<int> leaves_of(const std::vector<int>& columns) const {
     std::vector<int> leaves;
