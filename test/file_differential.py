@@ -173,7 +173,7 @@ class FileTables:
 def run_table(server, sessions, files, seed, queries, partitioned):
     """(agreed, differed, offloaded) of the queries over the seed's tables."""
     source = random.Random(seed)
-    tables, maker = differential.make_maker(source, seed)
+    tables, maker = differential.make_maker(source, seed, sessions.device == "gpu")
     for table in tables:
         differential.create(server, table)
     files.make(source, tables, partitioned)
