@@ -80,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 13
+#define TB_WIRE_VERSION 14
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
