@@ -27,10 +27,13 @@ from random_joins import JoinMaker, make_tables  # noqa: E402
 from random_queries import ZONES, QueryMaker  # noqa: E402
 from random_scales import OneScaleMaker  # noqa: E402
 from random_tables import make_table  # noqa: E402
+from random_unions import Unions  # noqa: E402
 from run_sql import CACHED, DIRECT, OFF, check_counters  # noqa: E402
 
 QUERIES_A_TABLE = 25
 LEAST_OFFLOADED = 0.5
+# Of the queries of one table, those that read it in parts.
+UNION_SHARE = 0.15
 # Of so many tables some have all-visible blocks; of one, it is chance.
 MANY_TABLES = 40
 # Of the blocks that queries over loaded tables read. Of texts in TOAST tables and of numerics without a form nothing is kept.
@@ -134,8 +137,9 @@ def run_table(server, sessions, seed, queries, use=None):
     sessions.forced.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET pg_turbine.debug_full_code = {source.choice(('on', 'off'))}")
     failed = fast = indexed = 0
+    unions = Unions(seed, tables[0], UNION_SHARE) if len(tables) == 1 else None
     for _ in range(queries):
-        query = maker.query()
+        query = unions.of(maker.query()) if unions else maker.query()
         shown = uses(sessions.forced, query, ("Gpu", "BRIN cond"))
         fast, indexed = fast + shown[0], indexed + shown[1]
         found = check_query(sessions, query)
