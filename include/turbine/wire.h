@@ -622,7 +622,7 @@ typedef struct TbQueryDone
 											  * all pages */
 	uint64_t file_pages; /* of batches that were read: those that an index tells of */
 	uint64_t file_pages_excluded;	   /* of these: not read */
-	uint64_t file_batches_cached;	   /* of these: no row had to be read */
+	uint64_t file_batches_cached;	   /* of file_batches: no row was read */
 	uint64_t phase_ns[TB_PHASE_COUNT]; /* PROFILE: from READY until now, each moment
 										* shared by what threads and streams were at; WAIT:
 										* nothing was done */

@@ -8,6 +8,7 @@
 
 #include "compiler/codegen/loop_emitter.h"
 #include "compiler/codegen/row_emitter.h"
+#include "turbine/integer_equality.h"
 #include "turbine/kernel.h"
 
 namespace turbine {
@@ -18,20 +19,8 @@ namespace {
 
 /* What x = ANY (array) and x <> ALL (array) are made of, of types that compare as integers of at most 64 bits. */
 bool compares_integers(uint32_t function, bool any) {
+  if (tb_function_equals_integers(function)) return any;
   switch (function) {
-    case TB_FN_INT2EQ:
-    case TB_FN_INT4EQ:
-    case TB_FN_INT8EQ:
-    case TB_FN_INT24EQ:
-    case TB_FN_INT42EQ:
-    case TB_FN_INT28EQ:
-    case TB_FN_INT82EQ:
-    case TB_FN_INT48EQ:
-    case TB_FN_INT84EQ:
-    case TB_FN_DATE_EQ:
-    case TB_FN_TIMESTAMP_EQ:
-    case TB_FN_TIMESTAMPTZ_EQ:
-    case TB_FN_NUM64EQ: return any;
     case TB_FN_INT2NE:
     case TB_FN_INT4NE:
     case TB_FN_INT8NE:

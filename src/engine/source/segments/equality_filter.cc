@@ -9,33 +9,13 @@
 #include <utility>
 
 #include "engine/source/segments/early_filters.h"
-#include "turbine/functions.h"
+#include "turbine/integer_equality.h"
 
 namespace turbine {
 namespace {
 
 /* Longer lists cost more than what they leave out. */
 constexpr uint32_t kMostValues = 1000;
-
-/* Functions under which values are equal that are stored as the same integer. */
-bool equals_integers(uint32_t function) {
-  switch (function) {
-    case TB_FN_INT2EQ:
-    case TB_FN_INT4EQ:
-    case TB_FN_INT8EQ:
-    case TB_FN_INT24EQ:
-    case TB_FN_INT42EQ:
-    case TB_FN_INT28EQ:
-    case TB_FN_INT82EQ:
-    case TB_FN_INT48EQ:
-    case TB_FN_INT84EQ:
-    case TB_FN_NUM64EQ:
-    case TB_FN_DATE_EQ:
-    case TB_FN_TIMESTAMP_EQ:
-    case TB_FN_TIMESTAMPTZ_EQ: return true;
-    default: return false;
-  }
-}
 
 int64_t integer_at(const uint8_t* bytes, uint32_t width) {
   int64_t value = 0;
@@ -69,7 +49,7 @@ class Reading {
     const bool is_list = filter.op == TB_EXPR_ANY;
     if (!is_list && filter.op != TB_EXPR_CALL) return false;
     const bool is_text = filter.index == TB_FN_TEXTEQ;
-    if (!is_text && !equals_integers(filter.index)) return false;
+    if (!is_text && !tb_function_equals_integers(filter.index)) return false;
     const TbExpr* left = &program_.expr(program_.args(filter)[0]);
     const TbExpr* right = &program_.expr(program_.args(filter)[1]);
     if (!is_list && left->op == TB_EXPR_PARAM) std::swap(left, right);
