@@ -11,18 +11,17 @@
  *   host shared object                     PTX kernels
  *   tb_decode   (TbDecodeArgs *)           tb_decode               source HEAP
  *   tb_pipeline (TbPipelineArgs *)         tb_rows                 sink ROWS
- *                                          tb_probe                joins, or sink PROJECT
- *                                          tb_reserve, tb_apply    grouped AGGREGATE
- *                                          tb_reduce               ungrouped AGGREGATE
- *                                          tb_project              sink PROJECT
+ *                                          tb_probe                joins, sinks PROJECT,
+ * BUILD tb_reserve, tb_apply    grouped AGGREGATE tb_reduce               ungrouped
+ * AGGREGATE tb_project              sinks PROJECT, BUILD
  *
  * tb_decode turns heap pages into columns. The pipeline consumes columns,
  * whatever filled them; of those in the set tb_late_columns (uint64_t
  * [TB_MAX_COLUMNS / 64], host), which it reads only of rows that some filter or join
- * has let pass, it consumes codes as well. BUILD runs on the host only: its table is one
- * block of memory without addresses, which is copied to the device that probes it.
+ * has let pass, it consumes codes as well. BUILD makes one block of memory without
+ * addresses, which is copied to whichever device probes it.
  *
- * On the GPU a program with joins, or with sink PROJECT, runs tb_probe first: it
+ * On the GPU a program with joins, or with sink PROJECT or BUILD, runs tb_probe first: it
  * filters, probes and writes tuples (row, match of each join); the sink's kernels
  * then run over tuples instead of rows, and evaluate no filter again. Its kernels read
  * columns by their places (TbColumnPlace), so segments of the column cache need not be

@@ -133,10 +133,14 @@ TEST(RowStore, BuildsWithCanonicalKeys) {
     }
 }
 
-/* A table is built on the host and copied. */
-TEST(RowStore, BuildHasNoGpuForm) {
-  const Program program = Program::parse(build_program({{TB_TYPE_INT4, true}}, {}));
-  EXPECT_THROW(compile_program(program, TB_TARGET_PTX, "sm_90", ""), CompileError);
+TEST(RowStore, BuildHasKernelsOfAGpu) {
+  for (const bool nullable : {false, true}) {
+    const Program program = Program::parse(build_program({{TB_TYPE_INT4, nullable}}, {}));
+    const CompiledArtifact code = compile_program(program, TB_TARGET_PTX, "sm_90", "");
+    const std::string ptx(code.bytes.data());
+    EXPECT_NE(ptx.find(".entry tb_probe("), std::string::npos);
+    EXPECT_NE(ptx.find(".entry tb_project("), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -266,12 +266,25 @@ TEST_F(TurbinedJoinTest, RowsThatBelieAUniquePlanAreRefused) {
   EXPECT_EQ(reply.as<TbFailure>().reason, static_cast<uint32_t>(TB_FALLBACK_VALUE));
 }
 
-TEST_F(TurbinedJoinTest, TablesAreBuiltOnTheHostWhateverTheDevice) {
+TEST_F(TurbinedJoinTest, TablesAreBuiltOnTheHostUnlessAnotherDeviceIsNamed) {
   auto client = connect();
-  client->send_query(build_program(), 10, 7, 0);
-  const Reply reply = client->receive();
+  client->send_query(build_program(), 10, TB_ANY_DEVICE, TB_QUERY_GPU_OK);
+  Reply reply = client->receive();
   ASSERT_EQ(reply.type, TB_MSG_READY);
   EXPECT_EQ(reply.as<TbReady>().device, static_cast<uint32_t>(TB_DEVICE_HOST));
+
+  client = connect();
+  client->send_query(build_program(), 10, 7, kAllowHost);
+  reply = client->receive();
+  ASSERT_EQ(reply.type, TB_MSG_READY);
+  EXPECT_EQ(reply.as<TbReady>().device, static_cast<uint32_t>(TB_DEVICE_HOST));
+  EXPECT_EQ(reply.as<TbReady>().host_because, static_cast<uint32_t>(TB_FALLBACK_NO_DEVICE));
+
+  client = connect();
+  client->send_query(build_program(), 10, 7, 0);
+  reply = client->receive();
+  ASSERT_EQ(reply.type, TB_MSG_REFUSED);
+  EXPECT_EQ(reply.as<TbFailure>().reason, static_cast<uint32_t>(TB_FALLBACK_NO_DEVICE));
 }
 
 TEST_F(TurbinedJoinTest, RowsBeyondTheBudgetFailOnlyTheirQuery) {

@@ -26,7 +26,9 @@ constexpr uint64_t kNeighbours = 4;
 
 }  // namespace
 
-bool needs_probe(const Program& program) { return !program.joins().empty() || program.sink() == TB_SINK_PROJECT; }
+bool needs_probe(const Program& program) {
+  return !program.joins().empty() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD;
+}
 
 GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char* name, Over over)
     : program_(program), over_(over), ir_(builder.context()), rows_(builder, program, ir_) {

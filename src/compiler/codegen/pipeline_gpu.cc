@@ -125,22 +125,31 @@ void SinkKernel::emit_reduce() {
 }
 
 /* A row of the store a tuple, in any order; none where there is no room, and then
- * store->full is set. */
+ * store->full is set. Nobody finds a row with a NULL key, so a BUILD leaves it out. */
 void SinkKernel::emit_project() {
   Value* store = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
   store_.bind(store);
   llvm::AllocaInst* offset_slot = ir_.CreateAlloca(ir_.getInt64Ty(), nullptr, "arena_offset");
-  Carried end = grid_loop({ir_.getInt32(0)}, [&](Value*, const Carried& now) -> Carried {
+  auto with_errors = [&](Value* errors) {
+    Value* of_row = rows_.take_errors();
+    return of_row ? ir_.CreateOr(errors, of_row) : errors;
+  };
+  auto keep_row = [&](const Carried& now) -> Carried {
     Value* bytes = store_.text_bytes();
     Value* at = rows_.call_rt("rt_store_reserve", {store, bytes ? bytes : ir_.getInt64(0), offset_slot});
-    Value* before = rows_.take_errors();
-    Carried written = emit_if(rows_, "store", ir_.CreateICmpNE(at, ir_.getInt64(~uint64_t{0})), now, [&]() -> Carried {
+    const Carried before = {with_errors(now[0])};
+    return emit_if(rows_, "store", ir_.CreateICmpNE(at, ir_.getInt64(~uint64_t{0})), before, [&]() -> Carried {
       Value* offset = ir_.CreateLoad(ir_.getInt64Ty(), offset_slot);
+      if (store_.nkeys() != 0) store_.write_hash(at);
       for (size_t column = 0; column < store_.columns(); column++) offset = store_.write(column, at, offset);
-      Value* errors = rows_.take_errors();
-      return {errors ? ir_.CreateOr(now[0], errors) : now[0]};
+      return {with_errors(before[0])};
     });
-    return {before ? ir_.CreateOr(written[0], before) : written[0]};
+  };
+  Carried end = grid_loop({ir_.getInt32(0)}, [&](Value*, const Carried& now) -> Carried {
+    Value* null = store_.drops_null_keys() ? store_.null_key() : nullptr;
+    if (!null) return keep_row(now);
+    const Carried asked = {with_errors(now[0])};
+    return emit_if(rows_, "key", ir_.CreateNot(null), asked, [&] { return keep_row(asked); });
   });
   finish(end[0]);
 }
@@ -148,12 +157,12 @@ void SinkKernel::emit_project() {
 }  // namespace
 
 void emit_gpu_pipeline(ModuleBuilder& builder, const Program& program, const GroupLayout& layout) {
-  if (program.sink() == TB_SINK_BUILD) throw std::runtime_error("tables of joins are built on the host");
   if (needs_probe(program)) emit_gpu_probe(builder, program);
   auto kernel = [&](const char* name) { return SinkKernel(builder, program, layout, name); };
   switch (program.sink()) {
     case TB_SINK_ROWS: return kernel("tb_rows").emit_rows();
-    case TB_SINK_PROJECT: return kernel("tb_project").emit_project();
+    case TB_SINK_PROJECT:
+    case TB_SINK_BUILD: return kernel("tb_project").emit_project();
     default: break;
   }
   if (!program.grouped()) return kernel("tb_reduce").emit_reduce();

@@ -146,7 +146,7 @@ class DeviceQuery {
   /* After finish(): the device's own sort, as long as the query lives; or null. */
   virtual KeySort* key_sort() { return nullptr; }
 
-  /* BUILD, after finish(): the table. Only the host device builds. */
+  /* BUILD, after finish(): the table. */
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }
 
   virtual DeviceQueryStats stats() const = 0;

@@ -133,6 +133,18 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
   return grant;
 }
 
+Admission::Grant Admission::reserve(uint32_t device, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  Ledger& ledger = ledgers_[device];
+  if (bytes > ledger.free()) throw DeviceError(TB_FALLBACK_ADMISSION, "other queries hold the device's memory");
+  ledger.used += bytes;
+  Grant grant;
+  grant.admission_ = this;
+  grant.device_ = device;
+  grant.device_bytes_ = bytes;
+  return grant;
+}
+
 Admission::Usage Admission::usage(uint32_t device) {
   std::lock_guard lock(mutex_);
   const Ledger& ledger = ledgers_[device];

@@ -60,6 +60,9 @@ class Admission {
   /* Throws DeviceError: never possible (memory), or not in time (admission). */
   Grant admit(const Claim& claim, uint32_t wait_ms, const IsCancelled& cancelled);
 
+  /* Memory of a device for what a query leaves behind, which is there already. Never waits. Throws DeviceError. */
+  Grant reserve(uint32_t device, uint64_t bytes);
+
   struct Usage {
     uint64_t budget, used;
     uint32_t queries_running;

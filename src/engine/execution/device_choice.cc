@@ -11,8 +11,8 @@
 namespace turbine {
 
 DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t wanted, uint32_t flags) {
-  // Tables are built on the host, whoever probes them.
-  if (program.sink() == TB_SINK_BUILD) return {TB_DEVICE_HOST};
+  // Most tables are too small for a GPU to be worth it: whoever wants one to build there names it.
+  if (program.sink() == TB_SINK_BUILD && wanted == TB_ANY_DEVICE) return {TB_DEVICE_HOST};
   // A GPU takes texts as numbers of one dictionary alone, which a file's need not be.
   const auto source = program.columns().first(program.source_columns());
   if (program.source() == TB_SOURCE_FILES &&

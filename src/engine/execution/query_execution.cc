@@ -217,7 +217,7 @@ void QueryExecution::layout(const LayoutRequest& request, const IsCancelled& can
 bool QueryExecution::take_kept_table(const SegmentsRequest& request) {
   if (kept_) throw ProtocolError("SEGMENTS of more than was wanted");
   kept_source_.reset();
-  if (ready_.device != TB_DEVICE_HOST || !engine_.column_store.enabled()) return false;
+  if (!engine_.column_store.enabled()) return false;
   kept_source_ = join_table_source(*program_, *params_, request);
   if (kept_source_) kept_ = engine_.kept_tables.find(*kept_source_);
   if (!kept_) return false;
@@ -504,7 +504,8 @@ void QueryExecution::apply_plan() {
   totals_.sort_us = stopwatch.microseconds();
 }
 
-/* From here on the table is the connection's, with its part of the grant. */
+/* From here on the table is the connection's, with its part of the grant. A GPU's query has been granted nothing
+ * of the host's memory, where its table lies as well. */
 void QueryExecution::keep_table() {
   std::shared_ptr<const JoinTable> table = kept_ ? kept_->table : device_query_->take_table();
   if (!table) throw DeviceError(TB_FALLBACK_COMPILE, "the device has built no table");
@@ -515,9 +516,12 @@ void QueryExecution::keep_table() {
     const KeyBounds& bounds = table->bounds()[key];
     if (!bounds.empty()) totals_.key_bounds[key] = {bounds.min, bounds.max, 1};
   }
-  if (kept_source_ && !kept_) engine_.kept_tables.add(*kept_source_, {table, totals_.rows_in, totals_.rows_passed});
   // A kept table's memory is the cache's.
-  tables_.keep(table_number_, table, grant_.split(kept_ ? 0 : table->charged_bytes()));
+  const uint64_t bytes = kept_ ? 0 : table->charged_bytes();
+  tables_.keep(
+      table_number_, table,
+      ready_.device == TB_DEVICE_HOST ? grant_.split(bytes) : engine_.admission.reserve(TB_DEVICE_HOST, bytes));
+  if (kept_source_ && !kept_) engine_.kept_tables.add(*kept_source_, {table, totals_.rows_in, totals_.rows_passed});
 }
 
 /* Nothing is in flight any more: slots are the session's thread's alone. */

@@ -117,6 +117,12 @@
 #define STORED_VALUE_BYTES 3.0
 #define GPU_STORED_BYTES_PER_US 14000.0
 
+/* A join table built there: its start; a row of it, and its way to the host, of so many
+ * bytes. */
+#define GPU_BUILD_STARTUP_US 500.0
+#define GPU_BUILT_ROW_NS 1.5
+#define BUILT_ROW_BYTES 40.0
+
 double
 tb_cost_cached(Oid relid, const TbProgramCost *program)
 {
@@ -459,11 +465,62 @@ tb_cost_weighed_us(double now, double later, double rival_us)
 	return later < rival_us * PROMISING ? Max(later, now / ADVANCE) : now;
 }
 
+/* Rows, their table and its copy in the host's memory. Cached texts that are not a
+ * dictionary's numbers the host alone takes. */
+static bool
+may_build_on(const TbDeviceInfo *gpu, int index, const TbWork *work)
+{
+	if (gpu->kind == 0 || !may_run_on(gpu, index, work))
+		return false;
+	if (work->program.texts > 0 && work->cached > 0 && !work->cached_on_gpu)
+		return false;
+	return work->built * BUILT_ROW_BYTES * 3 < gpu->memory_budget / 4.0;
+}
+
+/* Of a BUILD without its start. A GPU builds large tables alone, unless it was asked for.
+ */
+static double
+build_us(const TbWork *work, uint32 *device)
+{
+	TbDeviceInfo devices[TB_MAX_DEVICES];
+	int			 count = tb_devices_snapshot(devices, TB_MAX_DEVICES);
+	int			 threads = count > 0 ? Max((int) devices[TB_DEVICE_HOST].units, 1) : 1;
+	bool		 gpu_wanted = tb_guc_device_choice() == TB_CHOOSE_GPU ||
+		tb_guc_device_choice() == TB_CHOOSE_GPU_INDEX;
+	double best = host_us(work, threads);
+
+	*device = TB_DEVICE_HOST;
+	for (int i = 0; i < count; i++)
+	{
+		double us;
+
+		if (!may_build_on(&devices[i], i, work))
+			continue;
+		us = gpu_us(work, &devices[i], threads) - GPU_STARTUP_US + GPU_BUILD_STARTUP_US +
+			work->built * GPU_BUILT_ROW_NS / 1000.0;
+		if (us >= best && !(gpu_wanted && *device == TB_DEVICE_HOST))
+			continue;
+		best = us;
+		*device = (uint32) i;
+	}
+	return best;
+}
+
+uint32
+tb_build_device(const TbWork *work)
+{
+	uint32 device;
+
+	(void) build_us(work, &device);
+	return device;
+}
+
 Cost
 tb_cost_build(const TbWork *work)
 {
-	return (STAGE_US + compile_us(&work->program) + host_us(work, tb_cost_processors())) /
-		US_PER_UNIT +
+	uint32 device;
+
+	return (STAGE_US + compile_us(&work->program) + build_us(work, &device)) / US_PER_UNIT +
 		disk_cost(work);
 }
 

@@ -64,8 +64,11 @@ extern double tb_cost_least_us(const TbLeastWork *work, bool later);
 /* What no program over a table can cost less than. */
 extern Cost tb_cost_least(bool cached);
 
-/* The same of a join table, which the host builds. */
+/* The same of a join table, on the device that builds it. */
 extern Cost tb_cost_build(const TbWork *work);
+
+/* The device that builds it: an index of turbined's. */
+extern uint32 tb_build_device(const TbWork *work);
 
 /* What decides between shapes of a join, in nanoseconds of one thread: to read so many rows
  * of a few columns; to make them a join table; to look into one so often, by one key or by

@@ -123,11 +123,14 @@ show_table(Shower *shower, const TbRunStats *stats)
 	ExplainState	  *es = shower->es;
 	const TbQueryDone *done = &stats->service.done;
 
+	bool on_gpu = stats->service.ready.device != TB_DEVICE_HOST && done->table_kept == 0;
+
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
+		const char *place = on_gpu ? " on the GPU" : "";
 		const char *times = done->table_kept ? " kept" :
-			!es->timing						 ? "" :
-						  psprintf(" built in %.1f ms", done->finish_us / 1000.0);
+			!es->timing ? psprintf("%s%s", on_gpu ? " built" : "", place) :
+						  psprintf(" built in %.1f ms%s", done->finish_us / 1000.0, place);
 
 		ExplainPropertyText("Inner Table",
 							psprintf("%s rows=" UINT64_FORMAT " of " UINT64_FORMAT
@@ -162,6 +165,8 @@ show_table(Shower *shower, const TbRunStats *stats)
 	ExplainPropertyUInteger("Inner Blocks Cached", NULL, stats->blocks.cached, es);
 	tb_explain_segments("Inner ", stats, es);
 	ExplainPropertyBool("Inner Table Kept", done->table_kept != 0, es);
+	if (on_gpu)
+		ExplainPropertyBool("Inner Table Built On GPU", true, es);
 	if (stats->feeders.launched > 0)
 		ExplainPropertyUInteger("Inner Feeders", NULL, stats->feeders.launched, es);
 }

@@ -172,14 +172,17 @@ is_last(const TbStageRun *run, int index)
 static uint32
 device_of(const TbStageRun *run, int index)
 {
-	const char *reason;
-	uint32		device = TB_DEVICE_HOST;
+	const TbRunStage *stage = &run->stages[index];
+	const char		 *reason;
+	uint32			  device = TB_DEVICE_HOST;
 
-	/* Join tables are built by the host whatever probes them; rows that are sent lie in its
-	 * memory; a GPU does not take all texts of files beside heap tables. */
-	if (is_last(run, index) && run->stages[index].source == NULL &&
-		!run->stages[index].info.has_files)
-		(void) tb_choose_device(&run->stages[index].info.work, &device, &reason);
+	/* Rows that are sent lie in the host's memory; a GPU does not take all texts of files
+	 * beside heap tables. */
+	if (stage->source != NULL || stage->info.has_files)
+		return TB_DEVICE_HOST;
+	if (!is_last(run, index))
+		return tb_build_device(&stage->info.work);
+	(void) tb_choose_device(&stage->info.work, &device, &reason);
 	return device;
 }
 

@@ -77,10 +77,11 @@ CudaCode::CudaCode(std::shared_ptr<CudaContext> context, std::span<const uint8_t
   module_ = load_module(driver, image.c_str(), 0);
   try {
     if (program.source() == TB_SOURCE_HEAP) decode = kernel("tb_decode");
-    if (!program.joins().empty() || program.sink() == TB_SINK_PROJECT) probe = kernel("tb_probe");
+    const bool keeps_rows = program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD;
+    if (!program.joins().empty() || keeps_rows) probe = kernel("tb_probe");
     if (program.sink() == TB_SINK_ROWS) {
       rows = kernel("tb_rows");
-    } else if (program.sink() == TB_SINK_PROJECT) {
+    } else if (keeps_rows) {
       project = kernel("tb_project");
     } else if (program.grouped()) {
       reserve = kernel("tb_reserve");

@@ -21,12 +21,12 @@ class CudaCode : public LoadedCode {
   ~CudaCode() override;
 
   Function decode = nullptr;   // of a heap
-  Function probe = nullptr;    // joins, or PROJECT
+  Function probe = nullptr;    // joins, PROJECT, BUILD
   Function rows = nullptr;     // ROWS
   Function reserve = nullptr;  // grouped AGGREGATE
   Function apply = nullptr;
   Function reduce = nullptr;   // ungrouped AGGREGATE
-  Function project = nullptr;  // PROJECT
+  Function project = nullptr;  // PROJECT, BUILD
 
  private:
   Function kernel(const char* name) const;

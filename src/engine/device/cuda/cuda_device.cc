@@ -55,10 +55,6 @@ uint64_t task_rows(const Program& program, bool large, uint64_t memory) {
   return std::clamp(std::bit_floor(rows), kSegmentTaskRows, kLargeTaskRows);
 }
 
-void refuse_what_only_the_host_runs(const Program& program) {
-  if (program.sink() == TB_SINK_BUILD) throw DeviceError(TB_FALLBACK_NO_DEVICE, "tables are built on the host");
-}
-
 }  // namespace
 
 int target_capability(int major, int minor) { return std::min(major * 10 + minor, kNewestCapability); }
@@ -66,7 +62,8 @@ int target_capability(int major, int minor) { return std::min(major * 10 + minor
 CudaDevice::CudaDevice(std::shared_ptr<CudaContext> context, uint32_t number, uint64_t cache_size)
     : context_(std::move(context)),
       cache_(std::make_shared<GpuCache>(context_, number, cache_size)),
-      sort_code_(std::make_shared<RadixCode>(context_, kSortRegisters)) {}
+      sort_code_(std::make_shared<RadixCode>(context_, kSortRegisters)),
+      table_code_(std::make_shared<TableCode>(context_)) {}
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
@@ -128,6 +125,8 @@ Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t 
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
   context_->enter(context_->driver());
+  // It takes the driver a while, and will be wanted when the rows are there.
+  if (program.sink() == TB_SINK_BUILD) table_code_->ready();
   return std::make_shared<CudaCode>(context_, artifact, program);
 }
 
@@ -160,7 +159,6 @@ void CudaDevice::unregister_slot_memory(void* base) {
 
 QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint32_t slot_pages,
                              uint32_t nslots) const {
-  refuse_what_only_the_host_runs(program);
   const uint64_t lanes = std::min(nslots, CudaQuery::kLanes);
   // Slots of this size are those of large relations. Tasks end with a whole segment.
   const uint64_t budget = context_->device_memory().budget();
@@ -180,13 +178,12 @@ std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> pr
                                                std::shared_ptr<const std::string> params,
                                                std::shared_ptr<LoadedCode> code, JoinTables tables,
                                                double estimated_rows, uint64_t budget, QueryProfile* profile) {
-  refuse_what_only_the_host_runs(*program);
   auto cuda_code = std::dynamic_pointer_cast<const CudaCode>(code);
   if (!cuda_code) throw DeviceError(TB_FALLBACK_COMPILE, "code that was not loaded on a GPU");
   auto faults = fault_from_query(QueryFaultScope::armed());
   context_->enter(context_->driver());
   try {
-    return std::make_unique<CudaQuery>(context_, cache_, sort_code_, std::move(faults), std::move(program),
+    return std::make_unique<CudaQuery>(context_, cache_, sort_code_, table_code_, std::move(faults), std::move(program),
                                        std::move(params), std::move(cuda_code), std::move(tables), estimated_rows,
                                        budget, profile);
   } catch (const std::bad_alloc&) {

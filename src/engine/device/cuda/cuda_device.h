@@ -10,6 +10,7 @@
 
 #include "engine/device/cuda/cuda_context.h"
 #include "engine/device/cuda/gpu_cache.h"
+#include "engine/device/cuda/build/table_code.h"
 #include "engine/device/cuda/sort/radix_code.h"
 #include "engine/device/device.h"
 
@@ -42,6 +43,7 @@ class CudaDevice : public Device {
   std::shared_ptr<CudaContext> context_;
   std::shared_ptr<GpuCache> cache_;
   std::shared_ptr<RadixCode> sort_code_;
+  std::shared_ptr<TableCode> table_code_;
   std::mutex pinned_mutex_;            // protects what follows
   std::map<void*, uint64_t> pinned_;  // those that this device has pinned
 };

@@ -7,6 +7,7 @@
 
 #include "engine/device/cuda/testing/fake_device.h"
 #include "engine/device/cuda/testing/query_run.h"
+#include "engine/device/cuda/testing/table_kernels_on_host.h"
 
 namespace turbine::cuda::testing {
 namespace {
@@ -177,14 +178,139 @@ TEST(CudaJoinTables, NeedsAreEnough) {
   }
 }
 
-TEST(CudaJoinTables, BuildsAreRefused) {
+/* BUILD (v, v): rows with v < 0 are filtered, those with v % 10 = 3 have a NULL key. */
+std::shared_ptr<const Program> build_program() {
   turbine::testing::ProgramWriter writer;
   const uint32_t v = writer.column(TB_TYPE_INT4);
   writer.keys = {v};
   writer.outputs = {v};
-  const auto program = std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_BUILD)));
-  JoinDevice device(*program, {});
-  EXPECT_THROW((*device).needs(*program, 1, 128, 2), DeviceError);
+  return std::make_shared<const Program>(Program::parse(writer.blob(TB_SINK_BUILD)));
+}
+
+void fake_probe_of_build(void* arguments) {
+  auto& args = *static_cast<TbPipelineArgs*>(arguments);
+  for (uint32_t row = args.nrows; row-- > args.first_row;) {
+    if (fake_column_value(args, row) < 0) continue;
+    args.rows_passed++;
+    if (args.ntuples++ < args.tuple_capacity) args.tuples[args.ntuples - 1] = tb_test_row_number(&args, row);
+  }
+}
+
+void fake_project_of_build(void* arguments) {
+  auto& args = *static_cast<TbPipelineArgs*>(arguments);
+  TbRowStore& store = *args.store;
+  for (uint64_t tuple = 0; tuple < args.ntuples; tuple++) {
+    const int32_t v = fake_column_value(args, args.tuples[tuple]);
+    if (v % 10 == 3) continue;
+    for (int column : {0, 1}) static_cast<int32_t*>(store.columns[column].values)[store.nrows] = v;
+    store.hashes[store.nrows++] = fake_hash(v);
+  }
+}
+
+class BuildDevice : public FakeDevice {
+ public:
+  explicit BuildDevice(const FakeOptions& options = {}, uint64_t cache_size = 64 << 20)
+      : FakeDevice(
+            options,
+            [](FakeDriver& fake) {
+              fake.set_kernel("tb_decode", fake_decode);
+              fake.set_kernel("tb_probe", fake_probe_of_build);
+              fake.set_kernel("tb_project", fake_project_of_build);
+              set_table_kernels(fake);
+            },
+            cache_size) {}
+};
+
+/* Throws DeviceError. */
+std::shared_ptr<const JoinTable> build_on(Device& device, std::vector<Chunk> chunks, uint64_t fault = 0,
+                                          uint64_t budget = kNoLimit) {
+  const auto program = build_program();
+  const std::shared_ptr<LoadedCode> code = device.load(fake_artifact(), *program);
+  auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
+  std::unique_ptr<DeviceQuery> query;
+  {
+    QueryFaultScope scope(fault);
+    query = device.start(program, params, code, {}, 0, budget, nullptr);
+  }
+  submit_all(*query, chunks);
+  for (const Chunk& chunk : chunks)
+    if (chunk.error) std::rethrow_exception(chunk.error);
+  const uint64_t rows = query->finish();
+  std::shared_ptr<const JoinTable> table = query->take_table();
+  EXPECT_EQ(table->rows(), rows);
+  return table;
+}
+
+std::map<int32_t, uint64_t> expected_rows(const std::vector<FakePage>& pages) {
+  std::map<int32_t, uint64_t> rows;
+  for (const FakePage& page : pages)
+    for (uint32_t i = 0; i < page.nrows; i++)
+      if (page.values[i] >= 0 && page.values[i] % 10 != 3) rows[page.values[i]]++;
+  return rows;
+}
+
+/* DIRECT: all keys' rows by look-up. */
+std::map<int32_t, uint64_t> rows_of(const JoinTable& table) {
+  const TbJoinTable& t = *table.raw();
+  const auto* block = reinterpret_cast<const uint8_t*>(&t);
+  const auto* buckets = reinterpret_cast<const uint32_t*>(block + t.buckets);
+  const auto* next = reinterpret_cast<const uint32_t*>(block + t.next);
+  const auto* values = reinterpret_cast<const int32_t*>(block + t.columns[1].values);
+  std::map<int32_t, uint64_t> rows;
+  EXPECT_EQ(t.kind, static_cast<uint32_t>(TB_TABLE_DIRECT));
+  for (uint64_t place = 0; place < t.key_span; place++)
+    for (uint32_t row = buckets[place]; row != 0; row = next[row - 1]) {
+      EXPECT_EQ(values[row - 1], t.key_min + static_cast<int64_t>(place));
+      rows[values[row - 1]]++;
+    }
+  return rows;
+}
+
+TEST(CudaJoinTables, AreBuiltOnTheDevice) {
+  BuildDevice device;
+  auto pages = make_pages(100, 1500);
+  pages[3].nrows = std::max(pages[3].nrows, 1u);
+  pages[3].values[0] = -5;
+  const auto table = build_on(*device, chunks_of(pages));
+  EXPECT_EQ(rows_of(*table), expected_rows(pages));
+  EXPECT_GT((*device).info().cache_used, table->raw()->total_size) << "the copy is there for whoever probes it";
+  EXPECT_EQ(build_on(*device, {})->rows(), 0u);
+}
+
+TEST(CudaJoinTables, FindLittleMemory) {
+  const auto pages = make_pages(64, 1500);
+  bool worked = false;
+  uint64_t refused = 0;
+  for (uint64_t budget = 64 << 10; !worked && budget < uint64_t{64} << 20; budget = budget * 5 / 4) {
+    BuildDevice device({.most_delay_us = 0}, 0);
+    try {
+      EXPECT_EQ(rows_of(*build_on(*device, chunks_of(pages), 0, budget)), expected_rows(pages));
+      worked = true;
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_MEMORY) << error.what();
+      refused++;
+    }
+  }
+  EXPECT_TRUE(worked);
+  EXPECT_GT(refused, 0u);
+}
+
+TEST(CudaJoinTables, AreRightOrRefusedWhicheverCallFails) {
+  const auto pages = make_pages(24, 1000);
+  uint64_t refused = 0, worked = 0;
+  for (const Result result : {kOutOfMemory, kIllegalAddress})
+    for (uint32_t call = 1; call < 400; call += 3) {
+      BuildDevice device({.most_delay_us = 0});
+      try {
+        EXPECT_EQ(rows_of(*build_on(*device, chunks_of(pages), encode_query_fault(call, result))),
+                  expected_rows(pages));
+        worked++;
+      } catch (const DeviceError&) {
+        refused++;
+      }
+    }
+  EXPECT_GT(refused, 80u);
+  EXPECT_GT(worked, 0u);
 }
 
 class EveryCallOfAJoinFails : public ::testing::TestWithParam<std::tuple<Shape, Matches, Result>> {};

@@ -14,13 +14,6 @@
 namespace turbine {
 namespace {
 
-/* Wider than this, a hash table takes less memory: a rank word has 8 bytes for 32
- * keys, a hash table at least 16 bytes a row. But as long as the rank words stay in a
- * core's L2 cache (1 MB), one look at a bit beats hashing, however few rows there are. */
-constexpr uint64_t kPlacesPerRow = 64;
-constexpr uint64_t kAlwaysNarrow = 4 << 20;
-constexpr uint64_t kMostPlaces = 0xfffffffeu;  // row numbers have 32 bits
-
 template <class T>
 T load(const uint8_t* values, uint64_t row) {
   T value;
@@ -29,10 +22,6 @@ T load(const uint8_t* values, uint64_t row) {
 }
 
 }  // namespace
-
-bool is_integer_key(const KeptRowLayout& shape, size_t key) { return is_integer_key(shape.columns[key].type); }
-
-bool integer_key(const KeptRowLayout& shape) { return shape.nkeys == 1 && is_integer_key(shape, 0); }
 
 int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row) {
   switch (tb_type_width(type)) {
@@ -43,7 +32,7 @@ int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row) {
 }
 
 uint64_t KeyRange::rank(int64_t key) const {
-  const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(min);
+  const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(places.min);
   const TbRankWord word = reinterpret_cast<const TbRankWord*>(ranks->data())[place / 32];
   return word.before + static_cast<uint32_t>(std::popcount(word.bits & ((1u << (place % 32)) - 1)));
 }
@@ -74,15 +63,11 @@ KeyBounds bounds_of_key(const KeptRowLayout& shape, const KeptParts& parts, size
 std::optional<KeyRange> narrow_key_range(const KeptRowLayout& shape, const KeptParts& parts, const KeyBounds& bounds,
                                          WorkerPool& pool, MemoryBudget& budget) {
   const uint32_t type = shape.columns[0].type;
-  const int64_t min = bounds.min, max = bounds.max;
-  KeyRange range;
+  const std::optional<KeyPlaces> places = narrow_key_places(bounds, parts.rows());
+  if (!places) return {};
+  KeyRange range{*places, {}};
   if (parts.rows() == 0) return range;
-  if (bounds.empty()) return {};
-  const uint64_t last = static_cast<uint64_t>(max) - static_cast<uint64_t>(min);
-  if (last >= std::min(std::max(parts.rows() * kPlacesPerRow, kAlwaysNarrow), kMostPlaces)) return {};
-  range.min = min;
-  range.span = last + 1;
-  range.ranks.emplace(budget, range.words() * sizeof(TbRankWord));
+  range.ranks.emplace(budget, places->words() * sizeof(TbRankWord));
 
   auto* words = reinterpret_cast<TbRankWord*>(range.ranks->data());
   // Rows without a key have no place in its order.
@@ -90,14 +75,14 @@ std::optional<KeyRange> narrow_key_range(const KeptRowLayout& shape, const KeptP
   parts.each(pool, [&](const KeptParts::Part& part) {
     for (uint64_t i = 0; i < part.count && unique.load(std::memory_order_relaxed); i++) {
       const int64_t key = integer_value(type, part.store->values(0), part.first + i);
-      const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(min);
+      const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(places->min);
       const uint32_t bit = 1u << (place % 32);
       if (std::atomic_ref(words[place / 32].bits).fetch_or(bit, std::memory_order_relaxed) & bit) unique = false;
     }
   });
-  range.unique = unique;
+  range.places.unique = unique;
   uint32_t before = 0;
-  for (uint64_t i = 0; i < range.words(); i++) {
+  for (uint64_t i = 0; i < places->words(); i++) {
     words[i].before = before;
     before += static_cast<uint32_t>(std::popcount(words[i].bits));
   }

@@ -7,15 +7,9 @@
 #include <optional>
 
 #include "engine/device/host/kept_parts.h"
-#include "engine/device/key_bounds.h"
+#include "engine/device/join_table_layout.h"
 
 namespace turbine {
-
-/* Is key number `key` stored as an integer? */
-bool is_integer_key(const KeptRowLayout& shape, size_t key);
-
-/* Are rows with these keys candidates for look-up by the key itself? */
-bool integer_key(const KeptRowLayout& shape);
 
 /* Of an integer key, in one pass over the rows. */
 KeyBounds bounds_of_key(const KeptRowLayout& shape, const KeptParts& parts, size_t key, WorkerPool& pool);
@@ -23,13 +17,11 @@ KeyBounds bounds_of_key(const KeptRowLayout& shape, const KeptParts& parts, size
 /* Key `row` of a column of an integer type, as a number. */
 int64_t integer_value(uint32_t type, const uint8_t* values, uint64_t row);
 
+/* Where look-ups may find rows by their one integer key. */
 struct KeyRange {
-  int64_t min = 0;
-  uint64_t span = 0;           // key - min < span; 0: no rows
-  bool unique = true;          // and every row has a key
+  KeyPlaces places;
   std::optional<HostBuffer> ranks;  // unique: TbRankWord for every 32 values of key - min
 
-  uint64_t words() const { return (span + 31) / 32; }
   uint64_t rank(int64_t key) const;  // of a key that is there
 };
 

@@ -30,19 +30,21 @@ bool has_text(const KeptRowLayout& shape) {
 
 }  // namespace
 
-/* Size of the arrays. A byte for nothing comes first, so that no offset is 0. */
-uint64_t LaneRows::lay_out(const KeptRowLayout& shape, uint64_t capacity, std::vector<Column>* columns) {
-  uint64_t size = kArrayAlignment;
+/* A byte for nothing comes first, so that no offset is 0. */
+LaneRows::Arrays LaneRows::lay_out(const KeptRowLayout& shape, uint64_t capacity) {
+  Arrays arrays;
+  arrays.size = kArrayAlignment;
+  auto take = [&arrays](uint64_t bytes) {
+    const uint64_t offset = arrays.size;
+    arrays.size += aligned(bytes);
+    return offset;
+  };
   for (const KeptColumn& column : shape.columns) {
-    Column arrays{size, 0};
-    size += aligned(capacity * tb_type_width(column.type));
-    if (column.nullable) {
-      arrays.valid = size;
-      size += aligned(capacity);
-    }
-    if (columns) columns->push_back(arrays);
+    const uint64_t values = take(capacity * tb_type_width(column.type));
+    arrays.columns.push_back({values, column.nullable ? take(capacity) : 0});
   }
-  return size;
+  if (shape.nkeys > 0) arrays.hashes = take(capacity * sizeof(uint64_t));
+  return arrays;
 }
 
 uint64_t LaneRows::first_text(const KeptRowLayout& shape, uint64_t capacity) {
@@ -52,7 +54,7 @@ uint64_t LaneRows::first_text(const KeptRowLayout& shape, uint64_t capacity) {
 
 uint64_t LaneRows::device_bytes(const KeptRowLayout& shape, uint64_t capacity) {
   const uint64_t text = first_text(shape, capacity);
-  return MemoryPool::rounded(header_size(shape)) + MemoryPool::rounded(lay_out(shape, capacity, nullptr)) +
+  return MemoryPool::rounded(header_size(shape)) + MemoryPool::rounded(lay_out(shape, capacity).size) +
          (text ? MemoryPool::rounded(text) : 0);
 }
 
@@ -65,8 +67,8 @@ void LaneRows::ensure(uint64_t capacity) {
   if (capacity_ < capacity || !arrays_) {
     arrays_.reset();
     capacity_ = 0;
-    columns_.clear();
-    arrays_ = pool.allocate(driver_, lay_out(shape_, capacity, &columns_), &account_);
+    layout_ = lay_out(shape_, capacity);
+    arrays_ = pool.allocate(driver_, layout_.size, &account_);
     capacity_ = capacity;
   }
   const uint64_t text = first_text(shape_, capacity);
@@ -76,12 +78,14 @@ void LaneRows::ensure(uint64_t capacity) {
 void LaneRows::reset(Stream stream) {
   TbRowStore& header = host_header();
   auto* columns = reinterpret_cast<TbColumnData*>(&header + 1);
-  for (size_t i = 0; i < columns_.size(); i++) {
-    columns[i].values = reinterpret_cast<void*>(arrays_.device() + columns_[i].values);
-    columns[i].valid = columns_[i].valid ? reinterpret_cast<uint8_t*>(arrays_.device() + columns_[i].valid) : nullptr;
+  for (size_t i = 0; i < layout_.columns.size(); i++) {
+    const Column& column = layout_.columns[i];
+    columns[i].values = reinterpret_cast<void*>(arrays_.device() + column.values);
+    columns[i].valid = column.valid ? reinterpret_cast<uint8_t*>(arrays_.device() + column.valid) : nullptr;
   }
   header = {};
   header.columns = reinterpret_cast<TbColumnData*>(header_.device() + sizeof(TbRowStore));
+  header.hashes = layout_.hashes ? reinterpret_cast<uint64_t*>(arrays_.device() + layout_.hashes) : nullptr;
   header.capacity = capacity_;
   header.arena = reinterpret_cast<uint8_t*>(text_.device());
   header.arena_capacity = std::min(text_.size(), kMostText);
@@ -98,25 +102,27 @@ void LaneRows::grow_text() {
 void LaneRows::copy_out(const TbRowStore& store, Stream stream) {
   if (store.nrows > capacity_ || store.arena_used > text_.size())
     throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more rows than there is room for");
-  std::vector<Column> places;
-  const uint64_t columns_size = lay_out(shape_, store.nrows, &places);
+  const Arrays to = lay_out(shape_, store.nrows);
+  const std::vector<Column>& places = to.columns;
+  const uint64_t columns_size = to.size;
   const uint64_t size = columns_size + store.arena_used;
   if (staging_.size() < size) {
     const uint64_t before = staging_.size();
     staging_.reset();
     staging_ = context_.pinned_memory().allocate(driver_, std::max(size, 2 * before), nullptr);
   }
-  auto fetch = [&](uint64_t to, DevicePtr from, uint64_t bytes) {
-    if (bytes) driver_.check(driver_.memcpy_dtoh_async(staging_.host() + to, from, bytes, stream));
-    return staging_.host() + to;
+  auto fetch = [&](uint64_t at, DevicePtr from, uint64_t bytes) {
+    if (bytes) driver_.check(driver_.memcpy_dtoh_async(staging_.host() + at, from, bytes, stream));
+    return staging_.host() + at;
   };
   staged_ = {};
   staged_.nrows = store.nrows;
   for (size_t i = 0; i < places.size(); i++) {
     const uint64_t width = tb_type_width(shape_.columns[i].type);
     StagedRows::Column column{};
-    column.values = fetch(places[i].values, arrays_.device() + columns_[i].values, store.nrows * width);
-    if (places[i].valid) column.valid = fetch(places[i].valid, arrays_.device() + columns_[i].valid, store.nrows);
+    column.values = fetch(places[i].values, arrays_.device() + layout_.columns[i].values, store.nrows * width);
+    if (places[i].valid)
+      column.valid = fetch(places[i].valid, arrays_.device() + layout_.columns[i].valid, store.nrows);
     staged_.columns.push_back(column);
     staged_.bytes += store.nrows * (width + (column.valid ? 1 : 0));
   }

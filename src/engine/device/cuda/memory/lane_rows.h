@@ -41,11 +41,21 @@ class LaneRows {
   void copy_out(const TbRowStore& store, Stream stream);
   const StagedRows& staged() const { return staged_; }  // once copied
 
+  /* The store's columns, of the device's addresses. */
+  std::span<const TbColumnData> columns() const {
+    return {reinterpret_cast<const TbColumnData*>(host_header_.host() + sizeof(TbRowStore)), shape_.columns.size()};
+  }
+
  private:
   struct Column {
     uint64_t values, valid;  // in arrays_; valid 0: none
   };
-  static uint64_t lay_out(const KeptRowLayout& shape, uint64_t capacity, std::vector<Column>* columns);
+  struct Arrays {
+    std::vector<Column> columns;
+    uint64_t hashes = 0;  // where there are keys
+    uint64_t size = 0;
+  };
+  static Arrays lay_out(const KeptRowLayout& shape, uint64_t capacity);
   static uint64_t first_text(const KeptRowLayout& shape, uint64_t capacity);
   TbRowStore& host_header() const { return *reinterpret_cast<TbRowStore*>(host_header_.host()); }
 
@@ -54,7 +64,7 @@ class LaneRows {
   const KeptRowLayout& shape_;
   MemoryAccount& account_;
   uint64_t capacity_ = 0;
-  std::vector<Column> columns_;
+  Arrays layout_;
   Block header_, arrays_, text_;  // device; header_: TbRowStore, and a TbColumnData a column
   Block host_header_, staging_;   // pinned
   StagedRows staged_;

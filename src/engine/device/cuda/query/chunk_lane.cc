@@ -69,7 +69,7 @@ uint64_t lane_bytes_a_row(const Program& program) {
   uint64_t bytes = 0;
   if (groups_rows(program)) bytes += sizeof(uint32_t);
   if (probes(program)) bytes += tuples_size(program, 1);
-  if (program.sink() == TB_SINK_PROJECT) {
+  if (keeps_rows(program)) {
     constexpr uint64_t kMany = 1 << 20;
     bytes += LaneRows::device_bytes(kept_row_layout(program), kMany) / kMany;
   }
@@ -83,7 +83,7 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segm
                    MemoryPool::rounded(places_size(program, array_rows)) + MemoryPool::rounded(arguments_size(program));
   if (groups_rows(program)) bytes += MemoryPool::rounded(rows * sizeof(uint32_t));
   if (probes(program)) bytes += MemoryPool::rounded(tuples_size(program, rows));
-  if (program.sink() == TB_SINK_PROJECT) bytes += LaneRows::device_bytes(kept_row_layout(program), rows);
+  if (keeps_rows(program)) bytes += LaneRows::device_bytes(kept_row_layout(program), rows);
   return bytes;
 }
 
@@ -113,6 +113,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(kept_row_layout(*program), projected_rows_limit());
+  if (program->sink() == TB_SINK_BUILD) parts.emplace(*context, driver, kept_row_layout(*program), account);
   if (stream_profile) stream_profile->tables_sent(copy.get());
 }
 
@@ -142,6 +143,7 @@ ChunkLane::ChunkLane(QueryResources& query)
   host_arguments_ = query_.context->pinned_memory().allocate(query_.driver, size, nullptr);
   outcome_ = query_.context->pinned_memory().allocate(query_.driver, sizeof(Outcome), nullptr);
   if (query_.rows) rows_.emplace(*query_.context, query_.driver, query_.rows->shape(), query_.account);
+  if (query_.parts) rows_.emplace(*query_.context, query_.driver, query_.parts->shape(), query_.account);
 }
 
 void ChunkLane::ensure_memory(uint64_t bytes, uint64_t rows) {

@@ -11,12 +11,12 @@
  *              after the table grew: reserve_again()                  then fetch_ids()
  *   ungrouped  copy, tb_decode, tb_reduce, outcome to host            fetch_ids()
  *
- * A program with joins, or of sink PROJECT, probes its rows first:
+ * A program with joins, or of sink PROJECT or BUILD, probes its rows first:
  *
  *   probing    copy, tb_decode, tb_probe, outcome to host             sink_tuples()
  *              where no row makes two tuples the sink's kernel follows at once
  *   sink       of the tuples: tb_reserve, tb_reduce or tb_project     as above, or
- *              PROJECT                                                copy_rows(),
+ *              PROJECT, BUILD                                         copy_rows(),
  *                                                                     take_rows()
  *   next_rows() probes the chunk's next rows, where not all were at first
  *
@@ -37,6 +37,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/device/cuda/build/table_parts.h"
 #include "engine/device/cuda/cuda_code.h"
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/memory/device_join_tables.h"
@@ -67,6 +68,7 @@ struct QueryResources {
   const bool one_tuple;                // no row makes more than one
   std::optional<GroupTable> groups;    // AGGREGATE
   std::optional<ProjectedRows> rows;   // PROJECT
+  std::optional<TableParts> parts;     // BUILD
   /* Last, so that they go first: their destructors wait for their work, before
    * the memory that it uses goes back to the pool. */
   UniqueStream copy, compute, out;
@@ -89,8 +91,13 @@ struct QueryResources {
   uint64_t tables_bytes() const { return tables ? tables->bytes_copied() : 0; }
 };
 
+/* Does tb_project keep its rows? */
+inline bool keeps_rows(const Program& program) {
+  return program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD;
+}
+
 /* Does the program run tb_probe? */
-inline bool probes(const Program& program) { return !program.joins().empty() || program.sink() == TB_SINK_PROJECT; }
+inline bool probes(const Program& program) { return !program.joins().empty() || keeps_rows(program); }
 
 /* Does it note each row's group? Those that probe do so for tuples. */
 inline bool groups_rows(const Program& program) { return program.grouped() && !probes(program); }
@@ -131,8 +138,8 @@ class ChunkLane {
   /* PROBING was reached: starts the sink, or probes fewer rows where the tuples
    * had no room. False if there are no tuples: the rows are done with. */
   bool sink_tuples();
-  /* PROJECT, SINKING was reached: copies the rows, or projects again where there
-   * was no room. False if there are none. */
+  /* PROJECT and BUILD, SINKING was reached: copies the rows, or projects again where
+   * there was no room. False if there are none. */
   bool copy_rows();
   void take_rows();
   /* False if there are none. */
@@ -229,7 +236,7 @@ class ChunkLane {
   Block host_arguments_, outcome_;  // pinned
   Block tuples_;     // device: 1 + njoins arrays; grouped: and group_of_row
   uint64_t tuple_capacity_ = 0;
-  std::optional<LaneRows> rows_;  // PROJECT
+  std::optional<LaneRows> rows_;  // PROJECT, BUILD
   std::optional<SegmentBatch> batch_;  // of a task of segments
   uint64_t row_capacity_ = 0;
   LaneLayout layout_;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <new>
 
+#include "engine/device/cuda/build/device_table_build.h"
 #include "engine/device/excluded_segments.h"
 #include "engine/profile/stopwatch.h"
 
@@ -56,14 +57,15 @@ bool is_empty(const ChunkTask& task) {
 }  // namespace
 
 CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
-                     std::shared_ptr<RadixCode> sort_code, std::shared_ptr<FaultInjector> faults,
-                     std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
-                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
-                     QueryProfile* profile)
+                     std::shared_ptr<RadixCode> sort_code, std::shared_ptr<TableCode> table_code,
+                     std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
+                     std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
+                     double estimated_rows, uint64_t budget, QueryProfile* profile)
     : context_(context),
       resources_(std::move(context), std::move(cache), std::move(faults), std::move(program), std::move(params),
                  std::move(code), std::move(tables), estimated_rows, budget, profile),
       sort_code_(std::move(sort_code)),
+      table_code_(std::move(table_code)),
       key_sort_(*context_, *sort_code_, resources_.driver, resources_.account) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
@@ -238,7 +240,7 @@ bool CudaQuery::advance_sink(ChunkLane& lane) {
     lane.apply();
     return true;
   }
-  return resources_.rows && lane.copy_rows();
+  return keeps_rows(*resources_.program) && lane.copy_rows();
 }
 
 /* Grows the group table, and reserves anew for every chunk not applied: their
@@ -293,6 +295,7 @@ uint64_t CudaQuery::finish() {
     if (resources_.tables) resources_.tables->keep_copies(resources_.driver, resources_.copy.get());
     const uint64_t ngroups = resources_.groups ? resources_.groups->finish(resources_.compute.get()) : 0;
     lanes_.clear();  // their memory is of use to other queries while results are fetched
+    if (resources_.parts) return finish_table();
     if (!resources_.groups) return resources_.rows ? resources_.rows->size() : 0;
     std::lock_guard lock(mutex_);
     finish_us_ += stopwatch.microseconds();
@@ -300,6 +303,22 @@ uint64_t CudaQuery::finish() {
   } catch (...) {
     std::rethrow_exception(as_device_error(std::current_exception()));
   }
+}
+
+/* Where copies of tables may stay, whoever probes this one finds it on the device. */
+uint64_t CudaQuery::finish_table() {
+  const Stopwatch stopwatch;
+  JoinTableCopies& copies = resources_.cache->join_tables;
+  ParallelWork work(resources_.cache->threads(), {});
+  BuiltTable built = build_table(
+      *resources_.parts, {*context_, table_code_->kernels(resources_.driver), resources_.driver, resources_.account,
+                          copies.capacity(), host_memory_, resources_.compute.get(), work});
+  if (built.table->raw()->total_size <= copies.capacity()) copies.keep(built.table, std::move(built.copy));
+  table_ = std::move(built.table);
+  std::lock_guard lock(mutex_);
+  finish_us_ += stopwatch.microseconds();
+  bytes_fetched_ += built.bytes_copied;
+  return table_->rows();
 }
 
 ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {

@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/device/cuda/build/table_code.h"
 #include "engine/device/cuda/query/chunk_lane.h"
 #include "engine/device/cuda/sort/device_key_sort.h"
 
@@ -36,9 +37,10 @@ class CudaQuery : public DeviceQuery {
 
   /* The context must be current. Throws DeviceError. */
   CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache, std::shared_ptr<RadixCode> sort_code,
-            std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
-            std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
-            double estimated_rows, uint64_t budget, QueryProfile* profile);
+            std::shared_ptr<TableCode> table_code, std::shared_ptr<FaultInjector> faults,
+            std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+            std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+            QueryProfile* profile);
   ~CudaQuery() override;
 
   void submit(const ChunkTask& task, Done done) override;
@@ -51,6 +53,7 @@ class CudaQuery : public DeviceQuery {
   bool rows_stay() const override { return resources_.rows.has_value(); }
   MemoryBudget& host_memory() override { return resources_.rows ? resources_.rows->budget() : host_memory_; }
   KeySort* key_sort() override { return &key_sort_; }
+  std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
   DeviceQueryStats stats() const override;
 
  private:
@@ -66,6 +69,7 @@ class CudaQuery : public DeviceQuery {
   };
 
   void run();
+  uint64_t finish_table();
   bool step(std::deque<Pending>& arrived);
   void start_pending();
   void exclude_segments(Pending& pending) const;
@@ -79,9 +83,11 @@ class CudaQuery : public DeviceQuery {
 
   std::shared_ptr<CudaContext> context_;
   QueryResources resources_;
-  MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there
+  MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there, and a table
   const std::shared_ptr<RadixCode> sort_code_;
+  const std::shared_ptr<TableCode> table_code_;
   DeviceKeySort key_sort_;  // the query's thread's
+  std::shared_ptr<const JoinTable> table_;  // BUILD, likewise
 
   std::shared_ptr<const RowLimit> limit_;           // PROJECT, before the first chunk; null: all rows are wanted
 

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/device/cuda/sort/key_staging.h"
+#include "engine/device/cuda/memory/pinned_staging.h"
 #include "engine/device/cuda/sort/radix_kernels.h"
 #include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/profile/stopwatch.h"
@@ -59,7 +59,7 @@ class RadixRun {
   /* Until the digits' counts are here. */
   void send() {
     auto word_memory = [this](uint8_t* memory, unsigned w) {
-      return reinterpret_cast<uint32_t*>(memory) + w * staging_.piece_rows();
+      return reinterpret_cast<uint32_t*>(memory) + w * staging_.piece_items();
     };
     staging_.send(
         [&](uint64_t first, uint64_t n, uint8_t* memory) {
@@ -98,7 +98,7 @@ class RadixRun {
 
   void fetch(const TakeSortedRows& take) {
     auto rows_of = [](uint8_t* memory) { return reinterpret_cast<uint32_t*>(memory); };
-    auto agree_of = [this](uint8_t* memory) { return memory + staging_.piece_rows() * sizeof(uint32_t); };
+    auto agree_of = [this](uint8_t* memory) { return memory + staging_.piece_items() * sizeof(uint32_t); };
     staging_.fetch(
         [&](uint64_t first, uint64_t n, uint8_t* memory) {
           if (digits_.empty()) return;
@@ -218,7 +218,7 @@ class RadixRun {
   std::vector<Digit> digits_;
   Block device_, pinned_;
   UniqueStream stream_;
-  KeyStaging staging_;
+  PinnedStaging staging_;
   StreamWait wait_;  // last
 };
 

@@ -15,7 +15,7 @@
  */
 #include "engine/device/cuda/sort/radix_kernels.h"
 
-#include "engine/device/cuda/sort/gpu_threads.h"
+#include "engine/device/cuda/gpu_threads.h"
 
 typedef struct SortShared
 {

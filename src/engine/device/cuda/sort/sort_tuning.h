@@ -15,13 +15,6 @@ inline constexpr uint64_t kSortRowsPerThread = 4 << 10;
 /* Below that many not even one thread is slower. */
 inline constexpr uint64_t kLeastSortRows = 64 << 10;
 
-/* Threads that fill pinned memory; each has two pieces of it. Pieces of 64 K rows make copies of
- * 256 kB a word, which the bus moves at nearly its best. */
-inline constexpr unsigned kMostStagers = 16;
-inline constexpr uint64_t kMostPieceRows = 64 << 10;
-inline constexpr uint64_t kLeastPieceRows = 8 << 10;
-inline constexpr uint64_t kPiecesPerStager = 4;
-
 /* Blocks of threads for each multiprocessor, in kernels whose grid may be any. */
 inline constexpr unsigned kCountBlocks = 8;
 inline constexpr unsigned kAgreeBlocks = 8;

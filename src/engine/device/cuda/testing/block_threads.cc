@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/device/cuda/sort/gpu_threads.h"
+#include "engine/device/cuda/gpu_threads.h"
 
 namespace turbine::cuda::testing {
 namespace {

@@ -1,6 +1,6 @@
 /*
- * gpu_threads.h - what a kernel written in C asks of the GPU: who it is, barriers, and the
- * exchange of values within a warp.
+ * gpu_threads.h - what a kernel written in C asks of the GPU: who it is, barriers, the exchange
+ * of values within a warp, and atomic steps on device memory, which order nothing else.
  *
  * All lanes of a warp must come to the same exchange, and all threads of a block to the
  * same barrier. On the host these are functions of testing/block_threads.cc, which runs
@@ -38,6 +38,8 @@ static inline uint32_t tb_shuffle_up(uint32_t value, uint32_t by) {
 static inline uint32_t tb_shuffle(uint32_t value, uint32_t lane) {
   return (uint32_t)__nvvm_shfl_sync_idx_i32(TB_ALL_LANES, (int)value, (int)lane, 31);
 }
+static inline void tb_atomic_min(int64_t* word, int64_t value) { __atomic_fetch_min(word, value, __ATOMIC_RELAXED); }
+static inline void tb_atomic_max(int64_t* word, int64_t value) { __atomic_fetch_max(word, value, __ATOMIC_RELAXED); }
 
 #else
 
@@ -61,6 +63,25 @@ uint32_t tb_shuffle_up(uint32_t value, uint32_t by);
 uint32_t tb_shuffle(uint32_t value, uint32_t lane);
 void* tb_memory_of_block(void);
 
+/* Threads take turns. */
+static inline void tb_atomic_min(int64_t* word, int64_t value) { *word = value < *word ? value : *word; }
+static inline void tb_atomic_max(int64_t* word, int64_t value) { *word = value > *word ? value : *word; }
+
 #endif
+
+/* The value before. */
+static inline uint32_t tb_atomic_or(uint32_t* word, uint32_t bits) {
+  return __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
+}
+static inline uint32_t tb_atomic_exchange(uint32_t* word, uint32_t value) {
+  return __atomic_exchange_n(word, value, __ATOMIC_RELAXED);
+}
+/* Only if it is `expected`. */
+static inline uint64_t tb_atomic_replace(uint64_t* word, uint64_t expected, uint64_t value) {
+  __atomic_compare_exchange_n(word, &expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+static inline uint32_t tb_atomic_load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+static inline uint64_t tb_atomic_load_wide(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
 
 #endif

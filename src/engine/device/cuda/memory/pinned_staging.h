@@ -1,5 +1,5 @@
 /*
- * key_staging.h - pinned memory in pieces, which the host's threads fill or empty while other
+ * pinned_staging.h - pinned memory in pieces, which the host's threads fill or empty while other
  * pieces cross the bus.
  *
  * Each thread has two pieces in turn and makes its own driver calls, all on one stream.
@@ -14,16 +14,16 @@
 
 namespace turbine::cuda {
 
-class KeyStaging {
+class PinnedStaging {
  public:
-  /* For `count` rows of at most `row_bytes`. The context must be current. Throws DeviceError. */
-  KeyStaging(CudaContext& context, const Driver& driver, Stream stream, uint64_t count, uint64_t row_bytes,
-             ParallelWork& work);
+  /* For `count` items of at most `item_bytes`. The context must be current. Throws DeviceError. */
+  PinnedStaging(CudaContext& context, const Driver& driver, Stream stream, uint64_t count, uint64_t item_bytes,
+                ParallelWork& work);
 
-  /* Most rows of a piece; room for so many is what a piece's memory has. */
-  uint64_t piece_rows() const { return piece_rows_; }
+  /* Most items of a piece; room for so many is what a piece's memory has. */
+  uint64_t piece_items() const { return piece_items_; }
 
-  /* fill(first, n, memory) puts rows there on a thread of the host, send(first, n, memory) starts their
+  /* fill(first, n, memory) puts items there on a thread of the host, send(first, n, memory) starts their
    * copy. Returns when all copies have been started. Throws DeviceError. */
   template <class Fill, class Send>
   void send(Fill fill, Send send) {
@@ -32,14 +32,14 @@ class KeyStaging {
       Piece* other = piece + 1;
       for (uint64_t first; next(first); std::swap(piece, other)) {
         wait(*piece);
-        fill(first, rows_from(first), piece->memory);
-        send(first, rows_from(first), piece->memory);
+        fill(first, items_from(first), piece->memory);
+        send(first, items_from(first), piece->memory);
         mark(*piece);
       }
     });
   }
 
-  /* fetch(first, n, memory) starts a copy of rows, take(first, n, memory) uses them on the same thread.
+  /* fetch(first, n, memory) starts a copy of items, take(first, n, memory) uses them on the same thread.
    * Returns when all have been taken. Throws DeviceError. */
   template <class Fetch, class Take>
   void fetch(Fetch fetch, Take take) {
@@ -51,11 +51,11 @@ class KeyStaging {
       auto take_before = [&] {
         if (!waits) return;
         wait(*other);
-        take(before, rows_from(before), other->memory);
+        take(before, items_from(before), other->memory);
       };
       for (; next(first); std::swap(piece, other), before = first, waits = true) {
         wait(*piece);
-        fetch(first, rows_from(first), piece->memory);
+        fetch(first, items_from(first), piece->memory);
         mark(*piece);
         take_before();
       }
@@ -73,7 +73,7 @@ class KeyStaging {
 
   void each_thread(const std::function<void(uint64_t)>& job);
   bool next(uint64_t& first);
-  uint64_t rows_from(uint64_t first) const { return std::min(piece_rows_, count_ - first); }
+  uint64_t items_from(uint64_t first) const { return std::min(piece_items_, count_ - first); }
   void wait(Piece& piece);
   void mark(Piece& piece) {
     piece.copied.record(stream_);
@@ -85,7 +85,7 @@ class KeyStaging {
   const Stream stream_;
   const uint64_t count_;
   ParallelWork& work_;
-  uint64_t threads_, piece_rows_;
+  uint64_t threads_, piece_items_;
   Block memory_;
   std::deque<Piece> pieces_;  // two a thread
   std::atomic<uint64_t> next_{0};
