@@ -20,7 +20,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
 SUITES += arrow-fdw
 SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin cached-reports feeder-faults feeder-races
-SUITES += gpu-faults protocol column-cache cache-loading cache-cycles mvcc moved-pages races mutants reports core
+SUITES += gpu-faults protocol column-cache cache-loading compile-hints cache-cycles mvcc moved-pages races mutants reports core
 SUITES += file-scans file-differential file-mutations to-file write-files write-faults pg2arrow mysql2arrow
 SUITES += c-sql c-reports
 

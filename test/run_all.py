@@ -66,6 +66,7 @@ SUITES = {
     "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
     "column-cache": (PYTHON + ["test/column_cache.py"], []),
     "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
+    "compile-hints": (PYTHON + ["test/compile_hints.py"], []),
     "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
@@ -103,8 +104,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # What these check does not depend on how soon something happens, so two of them run side by side, longest first.
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "arrow-fdw", "joins", "truth", "reports", "races",
-           "feeder-races", "cached-reports", "cache-loading", "file-scans", "file-differential", "to-file", "write-files",
-           "cached-differential", "cached-truth",
+           "feeder-races", "cached-reports", "cache-loading", "compile-hints", "file-scans", "file-differential",
+           "to-file", "write-files", "cached-differential", "cached-truth",
            "cached-joins", "brin", "sqlsmith", "moved-pages", "cached-brin", "pg2arrow", "mysql2arrow", "c-sql", "c-reports")
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.

@@ -16,6 +16,7 @@
 #include "pg/nodes/hooks/append_relations.h"
 #include "pg/nodes/hooks/hash_join_order.h"
 #include "pg/nodes/hooks/planner_hook.h"
+#include "pg/nodes/offer/compile_hints.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
@@ -46,6 +47,7 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 	TbSerialPaths	outer = tb_serial_paths_begin();
 	List		   *outer_nodes = tb_noted_nodes_begin();
 	List		   *outer_levels = tb_append_relations_begin();
+	List		   *outer_hints = tb_compile_hints_begin();
 	PlannedStmt *volatile result = NULL;
 
 	PG_TRY();
@@ -55,9 +57,11 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 		else
 			result = standard_planner(parse, query_string, cursor_options, params);
 		tb_append_relations_separate(result);
+		tb_compile_hints_send();
 	}
 	PG_FINALLY();
 	{
+		tb_compile_hints_end(outer_hints);
 		tb_append_relations_end(outer_levels);
 		tb_serial_paths_end(outer);
 		tb_noted_nodes_end(outer_nodes);

@@ -16,11 +16,14 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
+#include "pg/nodes/offer/compile_hints.h"
 #include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/cost.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/plain_plan_time.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/program/stage.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
 
@@ -182,6 +185,37 @@ tb_plan_rivals_leave_room(PlannerInfo *root, const RelOptInfo *rel, const RelOpt
 						   rival.us) < rival.us;
 }
 
+/* Less than this, and waiting for PostgreSQL is not worth a compilation. */
+#define SLOW_US 5000.0
+
+/* Stages that lose to PostgreSQL's path now, but would not if their programs had been
+ * compiled. */
+static void
+note_missing_code(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
+{
+	double	  compilation = 0;
+	double	  charged = 0;
+	double	  us;
+	ListCell *lc;
+
+	if (rival->us < SLOW_US)
+		return;
+	foreach(lc, stages)
+	{
+		const TbWork *work = &((const TbStage *) lfirst(lc))->info.work;
+		bool		  builds = lnext(stages, lc) != NULL;
+
+		compilation += tb_cost_kept_compilation_us(work, builds, true);
+		charged += tb_cost_kept_compilation_us(work, builds, false);
+	}
+	if (compilation <= 0 || cost - compilation / TB_US_PER_UNIT >= rival->cost)
+		return;
+	us = tb_stages_us(root, stages, cost, false) - (compilation - charged);
+	if (tb_cost_weighed_us(us, tb_stages_us(root, stages, cost, true), rival->us) <
+		rival->us)
+		tb_compile_hints_note(stages);
+}
+
 void
 tb_plan_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Path *path)
 {
@@ -194,12 +228,18 @@ tb_plan_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Pat
 		!tb_stages_stay_in_memory(stages))
 		return;
 	rival = rival_of(root, rel);
-	if (rival.us <= 0 || cost >= rival.cost)
+	if (rival.us <= 0)
 		return;
+	if (cost >= rival.cost)
+	{
+		note_missing_code(root, stages, cost, &rival);
+		return;
+	}
 	us = tb_cost_weighed_us(tb_stages_us(root, stages, cost, false),
 							tb_stages_us(root, stages, cost, true), rival.us);
 	if (us < rival.us)
 		return;
+	note_missing_code(root, stages, cost, &rival);
 	path->total_cost = Max(path->total_cost, rival.cost * us / rival.us);
 	path->startup_cost = Max(path->startup_cost, Min(path->total_cost, rival.cost));
 }

@@ -190,17 +190,89 @@ has_node_of_ours(const Plan *plan)
 	return has_node_of_ours(plan->lefttree) || has_node_of_ours(plan->righttree);
 }
 
+/* What the programs of our nodes are charged that their times leave out, see stage.h. */
+static double overcharged_us(const Plan *plan, bool later);
+
+static double
+overcharged_us_of_all(const List *plans, bool later)
+{
+	double	  us = 0;
+	ListCell *lc;
+
+	foreach(lc, plans)
+		us += overcharged_us(lfirst(lc), later);
+	return us;
+}
+
+static double
+overcharged_us_of_node(const CustomScan *node, bool later)
+{
+	int	   nstages = is_ours(node) ? tb_private_nstages(node) : 0;
+	double us = overcharged_us_of_all(node->custom_plans, later);
+
+	for (int i = 0; i < nstages; i++)
+	{
+		TbStageInfo info = tb_private_stage(node, i);
+
+		us += tb_stage_overcharged_us(&info.work, i == nstages - 1, later);
+	}
+	return us;
+}
+
+static double
+overcharged_us(const Plan *plan, bool later)
+{
+	double us = 0;
+
+	if (plan == NULL)
+		return 0;
+	check_stack_depth();
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			us = overcharged_us_of_node((const CustomScan *) plan, later);
+			break;
+		case T_SubqueryScan:
+			us = overcharged_us(((const SubqueryScan *) plan)->subplan, later);
+			break;
+		case T_Append:
+			us = overcharged_us_of_all(((const Append *) plan)->appendplans, later);
+			break;
+		case T_MergeAppend:
+			us = overcharged_us_of_all(((const MergeAppend *) plan)->mergeplans, later);
+			break;
+		default:
+			break;
+	}
+	return us + overcharged_us(plan->lefttree, later) +
+		overcharged_us(plan->righttree, later);
+}
+
+/* Like a node's own, it may take a little longer now where it is much faster later. */
+static double
+rewritten_us(const PlannedStmt *rewritten, double rival_us)
+{
+	double us = rewritten->planTree->total_cost * TB_US_PER_UNIT;
+	double now = us - overcharged_us(rewritten->planTree, false) -
+		overcharged_us_of_all(rewritten->subplans, false);
+	double later = us - overcharged_us(rewritten->planTree, true) -
+		overcharged_us_of_all(rewritten->subplans, true);
+
+	return tb_cost_weighed_us(now, later, rival_us);
+}
+
 bool
 tb_rewritten_plan_wins(const PlannedStmt *rewritten, const PlannedStmt *written,
 					   const TbSubqueryTime *time)
 {
-	Cost cost = rewritten->planTree->total_cost;
-	bool ours = has_node_of_ours(rewritten->planTree) ||
+	double us = written_us(written, time);
+	bool   ours = has_node_of_ours(rewritten->planTree) ||
 		some_has_node_of_ours(rewritten->subplans);
 
 	if (tb_guc_debug_force_offload)
 		return ours;
-	if (!ours && cost >= written->planTree->total_cost * MUCH_CHEAPER)
+	if (!ours &&
+		rewritten->planTree->total_cost >= written->planTree->total_cost * MUCH_CHEAPER)
 		return false;
-	return cost * TB_US_PER_UNIT < written_us(written, time) * CLEARLY_FASTER;
+	return rewritten_us(rewritten, us) < us * CLEARLY_FASTER;
 }

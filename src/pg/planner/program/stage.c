@@ -55,6 +55,20 @@ cost_of_program(const TbWork *work, bool is_last)
 }
 
 double
+tb_stage_overcharged_us(const TbWork *work, bool is_last, bool later)
+{
+	double us = tb_cost_kept_compilation_us(work, !is_last, later);
+	TbWork cached = *work;
+
+	if (!later || !tb_guc_enable_cache)
+		return us;
+	cached.cached = cached.all_visible;
+	return us +
+		(cost_of_program(work, is_last) - cost_of_program(&cached, is_last)) *
+		TB_US_PER_UNIT;
+}
+
+double
 tb_stages_us(PlannerInfo *root, List *stages, Cost cost, bool later)
 {
 	double	  us = (cost - tb_cost_disabled(stages)) * TB_US_PER_UNIT;
@@ -63,19 +77,11 @@ tb_stages_us(PlannerInfo *root, List *stages, Cost cost, bool later)
 	foreach(lc, stages)
 	{
 		const TbStage *stage = lfirst(lc);
-		bool		   is_last = lnext(stages, lc) == NULL;
-		TbWork		   cached = stage->info.work;
 
 		if (stage->source != NULL)
 			us += tb_plain_plan_us(root, stage->source) -
 				stage->source->total_cost * TB_US_PER_UNIT;
-		us -= tb_cost_kept_compilation_us(&stage->info.work, !is_last, later);
-		if (!later || !tb_guc_enable_cache)
-			continue;
-		cached.cached = cached.all_visible;
-		us -= (cost_of_program(&stage->info.work, is_last) -
-			   cost_of_program(&cached, is_last)) *
-			TB_US_PER_UNIT;
+		us -= tb_stage_overcharged_us(&stage->info.work, lnext(stages, lc) == NULL, later);
 	}
 	return us;
 }

@@ -79,6 +79,11 @@ extern List *tb_stage_plans(List *stages, List *plans);
 /* Of all stages, from the start of the first until the last chunk is done. */
 extern Cost tb_cost_stages(List *stages);
 
+/* Of what a stage's program is charged, what its time leaves out: a part of its
+ * compilation, or `later`, once all that can be is cached and all code is known, that and
+ * reading. */
+extern double tb_stage_overcharged_us(const TbWork *work, bool is_last, bool later);
+
 /* What `cost`, which contains that of the stages, is in microseconds: without what the user
  * has disabled, and with a part of each compilation, since code is kept. `later`: once all
  * that can be is cached, and all code is known. */
