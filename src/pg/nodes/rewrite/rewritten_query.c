@@ -2,7 +2,8 @@
  * rewritten_query.c - see rewritten_query.h. Called by the planner hook.
  *
  * Goes through all levels of a query and puts together what became of their conditions.
- * What may be replaced, and by what, correlated_aggregates.c and not_in.c say. A join may
+ * What may be replaced, and by what, correlated_aggregates.c, not_in.c and
+ * union_aggregates.c say. A join may
  * drop rows before a condition is evaluated, so conditions are replaced only where none may
  * raise an error.
  */
@@ -18,6 +19,7 @@
 #include "pg/nodes/rewrite/harmless_query.h"
 #include "pg/nodes/rewrite/not_in.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
+#include "pg/nodes/rewrite/union_aggregates.h"
 
 typedef struct Rewriter
 {
@@ -133,26 +135,29 @@ replace_in(Node *node, Rewriter *rewriter)
 		return expression_tree_walker(node, replace_in, rewriter);
 	(void) query_tree_walker((Query *) node, replace_in, rewriter, 0);
 	replace_in_level((Query *) node, rewriter);
+	if (tb_aggregate_arms((Query *) node))
+		rewriter->replaced++;
 	return false;
 }
 
-/* Whether the query or one in its FROM or WITH has a subquery in an expression. */
+/* Whether the query or one in its FROM or WITH has a subquery in an expression, or a set
+ * operation. */
 static bool
-has_sublinks(const Query *query)
+has_candidates(const Query *query)
 {
 	ListCell *lc;
 
-	if (query->hasSubLinks)
+	if (query->hasSubLinks || query->setOperations != NULL)
 		return true;
 	foreach(lc, query->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
 
-		if (rte->rtekind == RTE_SUBQUERY && has_sublinks(rte->subquery))
+		if (rte->rtekind == RTE_SUBQUERY && has_candidates(rte->subquery))
 			return true;
 	}
 	foreach(lc, query->cteList)
-		if (has_sublinks((Query *) lfirst_node(CommonTableExpr, lc)->ctequery))
+		if (has_candidates((Query *) lfirst_node(CommonTableExpr, lc)->ctequery))
 			return true;
 	return false;
 }
@@ -167,7 +172,8 @@ find_replaceable(Node *node, void *context)
 	if (tb_is_not_in(node))
 		return true;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, find_replaceable, context, 0);
+		return tb_may_aggregate_arms((Query *) node) ||
+			query_tree_walker((Query *) node, find_replaceable, context, 0);
 	return expression_tree_walker(node, find_replaceable, context);
 }
 
@@ -177,7 +183,7 @@ tb_rewritten_query(Query *query)
 	Rewriter rewriter = {0};
 	Query	*copy;
 
-	if (query->commandType != CMD_SELECT || !has_sublinks(query) ||
+	if (query->commandType != CMD_SELECT || !has_candidates(query) ||
 		!find_replaceable((Node *) query, NULL))
 		return NULL;
 	copy = copyObject(query);
