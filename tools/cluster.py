@@ -33,6 +33,8 @@ BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
 SERVER_USER = "postgres"
 DEFAULT_LOCALE = "C.UTF-8"
+# SQLSTATEs of a server that starts, recovers, or ends its sessions after a crash.
+RECOVERS = ("57P03", "57P02", "57P01")
 _PR_SET_PDEATHSIG = 1
 
 BASE_SETTINGS = {
@@ -254,13 +256,21 @@ class Cluster:
                 session.query("CREATE EXTENSION IF NOT EXISTS pg_turbine")
 
     def wait_for_service(self, seconds=30):
-        """Waits until a device is usable; returns the seconds that took."""
+        """Waits until a device is usable, also while the server recovers; returns the seconds that took."""
         started = time.monotonic()
-        with self.connect() as session:
-            while time.monotonic() - started < seconds:
-                if session.query("SELECT 1 FROM turbine.devices WHERE usable"):
-                    return time.monotonic() - started
-                time.sleep(0.02)
+        while time.monotonic() - started < seconds:
+            try:
+                with self.connect() as session:
+                    while time.monotonic() - started < seconds:
+                        if session.query("SELECT 1 FROM turbine.devices WHERE usable"):
+                            return time.monotonic() - started
+                        time.sleep(0.02)
+            except (OSError, ConnectionLost):
+                time.sleep(0.05)
+            except DatabaseError as error:
+                if error.sqlstate not in RECOVERS:
+                    raise
+                time.sleep(0.05)
         raise RuntimeError(f"no usable device after {seconds} s; the server's log ends:\n{self.log_tail()}")
 
     def descendants(self):
