@@ -15,7 +15,8 @@ DECLARE found bigint := figure(query, 'Segments: taken=\d+ excluded by[a-z0-9= ]
 BEGIN
   IF found IS NULL THEN RETURN current_setting('pg_turbine.direct_threshold', true) IS DISTINCT FROM '0' OR current_setting('pg_turbine.enabled') = 'off'; END IF;
   EXECUTE $q$SELECT units FROM turbine.devices WHERE kind = 'host'$q$ INTO threads;
-  RETURN found BETWEEN CASE WHEN by = 'order' AND threads > 16 THEN 0 ELSE few END AND many;
+  -- Each thread may have begun a segment or two before the first rows are there.
+  RETURN found BETWEEN CASE WHEN by = 'order' THEN greatest(least(few, many - 2 * threads), 0) ELSE few END AND many;
 END $$;
 -- 18 segments: in the order of time, but for a few rows; `n` has NULLs in one half of them.
 CREATE TABLE f (id int, ts timestamp, d date, tz timestamptz, s smallint, b bigint, k int, n int, v int, nm numeric(12,2), x double precision, pad text);
