@@ -70,6 +70,12 @@ def main():
             bench.equal("queries that ran", session.value("SELECT value FROM turbine.stat_queries WHERE counter = 'queries'"), ran)
             bench.check("its rows", answers.difference(plain.run(sql), session.run(sql)))
 
+            session.query("SET geqo_threshold = 2")
+            others = star("count(*), max(v), min(a)")
+            bench.equal("ours soon after a genetic search", becomes_ours(session, others), True)
+            bench.check("its rows", answers.difference(plain.run(others), session.run(others)))
+            session.query("RESET geqo_threshold")
+
             quick = "SELECT g, count(*), sum(id) FROM small GROUP BY g"
             for _ in range(5):
                 ours = is_ours(session, quick)

@@ -173,17 +173,8 @@ static uint32
 device_of(const TbStageRun *run, int index)
 {
 	const TbRunStage *stage = &run->stages[index];
-	const char		 *reason;
-	uint32			  device = TB_DEVICE_HOST;
 
-	/* Rows that are sent lie in the host's memory; a GPU does not take all texts of files
-	 * beside heap tables. */
-	if (stage->source != NULL || stage->info.has_files)
-		return TB_DEVICE_HOST;
-	if (!is_last(run, index))
-		return tb_build_device(&stage->info.work);
-	(void) tb_choose_device(&stage->info.work, &device, &reason);
-	return device;
+	return tb_stage_device(&stage->info, stage->source != NULL, !is_last(run, index));
 }
 
 static bool

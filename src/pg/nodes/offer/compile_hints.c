@@ -62,20 +62,6 @@ tb_compile_hints_note(List *stages)
 	}
 }
 
-static uint32
-device_of(const TbStage *stage, bool builds)
-{
-	const char *reason;
-	uint32		device = TB_DEVICE_HOST;
-
-	if (stage->source != NULL || stage->info.has_files)
-		return TB_DEVICE_HOST;
-	if (builds)
-		return tb_build_device(&stage->info.work);
-	(void) tb_choose_device(&stage->info.work, &device, &reason);
-	return device;
-}
-
 void
 tb_compile_hints_send(void)
 {
@@ -90,7 +76,9 @@ tb_compile_hints_send(void)
 		const TbStage *stage = lfirst(lc);
 		bool		   builds = stage->program->sink == TB_SINK_BUILD;
 
-		if (!tb_program_prepare(connection.conn, stage->program, device_of(stage, builds),
+		if (!tb_program_prepare(connection.conn, stage->program,
+								tb_stage_device(&stage->info, stage->source != NULL,
+												builds),
 								&why))
 			return;
 		/* From now on it is as good as there: who comes first waits for the rest of it. */

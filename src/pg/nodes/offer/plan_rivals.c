@@ -198,7 +198,8 @@ note_missing_code(PlannerInfo *root, List *stages, Cost cost, const Rival *rival
 	double	  us;
 	ListCell *lc;
 
-	if (rival->us < SLOW_US)
+	/* What a genetic search has tried is freed before planning ends. */
+	if (rival->us < SLOW_US || root->join_search_private != NULL)
 		return;
 	foreach(lc, stages)
 	{

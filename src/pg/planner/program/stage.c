@@ -13,6 +13,7 @@
 #include "pg/planner/program/stage.h"
 #include "pg/settings/guc.h"
 #include "pg/source/heap/feeders/feeder_count.h"
+#include "turbine/wire.h"
 
 static Cost
 cost_of_leaf_indexes(const TbStage *stage)
@@ -52,6 +53,22 @@ static Cost
 cost_of_program(const TbWork *work, bool is_last)
 {
 	return is_last ? tb_cost_run(work) : tb_cost_build(work);
+}
+
+uint32
+tb_stage_device(const TbStageInfo *info, bool sent, bool builds)
+{
+	const char *reason;
+	uint32		device = TB_DEVICE_HOST;
+
+	/* Rows that are sent lie in the host's memory; a GPU does not take all texts of files
+	 * beside heap tables. */
+	if (sent || info->has_files)
+		return TB_DEVICE_HOST;
+	if (builds)
+		return tb_build_device(&info->work);
+	(void) tb_choose_device(&info->work, &device, &reason);
+	return device;
 }
 
 double

@@ -79,6 +79,10 @@ extern List *tb_stage_plans(List *stages, List *plans);
 /* Of all stages, from the start of the first until the last chunk is done. */
 extern Cost tb_cost_stages(List *stages);
 
+/* The device that runs a stage's program: an index of turbined's. `sent`: its rows are
+ * those of a plan. */
+extern uint32 tb_stage_device(const TbStageInfo *info, bool sent, bool builds);
+
 /* Of what a stage's program is charged, what its time leaves out: a part of its
  * compilation, or `later`, once all that can be is cached and all code is known, that and
  * reading. */

@@ -16,7 +16,7 @@
  */
 #include "engine/device/cuda/build/table_kernels.h"
 
-#include "engine/device/cuda/gpu_threads.h"
+#include "engine/device/cuda/block_sum.h"
 
 typedef struct BuildShared
 {
@@ -86,32 +86,11 @@ shuffle_wide(int64_t value, uint32_t lane)
 	return (int64_t) ((uint64_t) high << 32 | low);
 }
 
-/* The sum of the values of the threads before, and of all. Two barriers. */
 static inline uint32_t
-sum_of_threads_before(uint32_t thread, uint32_t value, uint32_t *total)
+sum_of_threads_before(uint32_t value, uint32_t *total)
 {
-	const uint32_t lane = thread % 32, warp = thread / 32;
-	uint32_t	   sum = value, before = 0;
-
-	*total = 0;
-	TB_UNROLL
-	for (uint32_t by = 1; by < 32; by *= 2)
-	{
-		const uint32_t other = tb_shuffle_up(sum, by);
-
-		sum += lane >= by ? other : 0;
-	}
-	if (lane == 31)
-		block_memory.warp_sums[warp] = sum;
-	tb_block_barrier();
-	TB_UNROLL
-	for (uint32_t w = 0; w < TB_BUILD_WARPS; w++)
-	{
-		before += w < warp ? block_memory.warp_sums[w] : 0;
-		*total += block_memory.warp_sums[w];
-	}
-	tb_block_barrier();
-	return before + sum - value;
+	return tb_sum_of_threads_before((uint32_t *) block_memory.warp_sums, TB_BUILD_WARPS,
+									value, total);
 }
 
 /* Grid: any. */
@@ -221,7 +200,7 @@ tb_table_sums(TbTableBuild *build)
 		tb_thread() * WORDS_OF_THREAD;
 	uint32_t total;
 
-	(void) sum_of_threads_before(tb_thread(), keys_of_thread(build, first), &total);
+	(void) sum_of_threads_before(keys_of_thread(build, first), &total);
 	if (tb_thread() == 0)
 		build->tile_sums[tb_block()] = total;
 }
@@ -237,8 +216,7 @@ tb_table_scan(TbTableBuild *build)
 	{
 		const uint64_t tile = first + tb_thread();
 		uint32_t	   total;
-		const uint32_t before = sum_of_threads_before(tb_thread(),
-													  tile < ntiles ?
+		const uint32_t before = sum_of_threads_before(tile < ntiles ?
 														  build->tile_sums[tile] :
 														  0,
 													  &total);
@@ -257,7 +235,7 @@ tb_table_ranks(TbTableBuild *build)
 		tb_thread() * WORDS_OF_THREAD;
 	uint32_t total;
 	uint32_t before = build->tile_sums[tb_block()] +
-		sum_of_threads_before(tb_thread(), keys_of_thread(build, first), &total);
+		sum_of_threads_before(keys_of_thread(build, first), &total);
 
 	for (uint64_t w = first; w < first + WORDS_OF_THREAD && w < build->nwords; w++)
 	{

@@ -15,7 +15,7 @@
  */
 #include "engine/device/cuda/sort/radix_kernels.h"
 
-#include "engine/device/cuda/gpu_threads.h"
+#include "engine/device/cuda/block_sum.h"
 
 typedef struct SortShared
 {
@@ -90,30 +90,6 @@ tb_sort_count(TbSortCount *args)
 		if (block_memory.exchange[i] != 0)
 			__atomic_fetch_add(&args->counts[0][0] + i, block_memory.exchange[i],
 							   __ATOMIC_RELAXED);
-}
-
-/* The sum of the values of the threads before. Two barriers; warp_sums is its own. */
-static inline uint32_t
-sum_of_threads_before(uint32_t thread, uint32_t value)
-{
-	const uint32_t lane = lane_of(thread), warp = thread / TB_SORT_WARP;
-	uint32_t	   sum = value, before = 0;
-
-	TB_UNROLL
-	for (uint32_t by = 1; by < TB_SORT_WARP; by *= 2)
-	{
-		const uint32_t other = tb_shuffle_up(sum, by);
-
-		sum += lane >= by ? other : 0;
-	}
-	if (lane == TB_SORT_WARP - 1)
-		block_memory.warp_sums[warp] = sum;
-	tb_block_barrier();
-	TB_UNROLL
-	for (uint32_t w = 0; w < TB_SORT_WARPS; w++)
-		before += w < warp ? block_memory.warp_sums[w] : 0;
-	tb_block_barrier();
-	return before + sum - value;
 }
 
 /* Rows with the digit's value `bin` in all tiles before `tile`. */
@@ -237,7 +213,9 @@ tb_sort_pass(TbSortPass *args)
 
 	tiles[tile * TB_SORT_BINS + thread] = own | (tile == 0 ? TB_SORT_SUM : TB_SORT_OWN);
 
-	const uint32_t start = sum_of_threads_before(thread, total);
+	uint32_t	   all;
+	const uint32_t start = tb_sum_of_threads_before((uint32_t *) block_memory.warp_sums,
+													TB_SORT_WARPS, total, &all);
 
 	TB_UNROLL
 	for (uint32_t w = 0; w < TB_SORT_WARPS; w++)
