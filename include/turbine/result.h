@@ -22,7 +22,7 @@
 #include "program.h"
 
 #define TB_RESULT_MAGIC 0x52505442u /* "BTPR" */
-#define TB_RESULT_VERSION 3
+#define TB_RESULT_VERSION 4
 
 #define TB_MAX_SORT_KEYS 64 /* of all passes together */
 #define TB_MAX_WINDOW_PASSES 16
@@ -216,7 +216,8 @@ typedef struct TbEstimate
 
 /*
  * The header; the arrays follow at 8-aligned offsets. 88 bytes. With estimates there are no
- * passes, conditions and keys, and `limit` is about their keys.
+ * passes and conditions, and `limit` is about their keys; where none of them is a key there
+ * may be an order without a limit.
  */
 /* rows that are peers of the last within the limit stay too */
 #define TB_RESULT_WITH_TIES 0x01u

@@ -80,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 14
+#define TB_WIRE_VERSION 15
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -210,6 +210,9 @@ typedef struct TbQuery
 	uint32_t join_table;  /* BUILD: the table's number, < TB_MAX_JOIN_TABLES and
 						   * free; else 0 */
 	uint32_t result_size; /* of the result plan (result.h); 0: none */
+	/* AGGREGATE, PROJECT: a bit for each of the first 64 columns of the results that nobody
+	 * reads. RESULT_BATCH has no values of it: its offsets are 0. */
+	uint64_t unread_columns;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan. Without one the block's padding may be left out */
 } TbQuery;

@@ -44,6 +44,9 @@ struct ResultBatch {
   Text text = Text::kView;
 };
 
+/* Of TbQuery's unread_columns. */
+inline bool is_unread_column(uint64_t unread, size_t column) { return column < 64 && (unread >> column & 1) != 0; }
+
 /* The text of a row; "" where it is NULL. */
 inline std::string_view text_at(const ResultBatch& batch, const ResultColumn& column, uint64_t row) {
   if (column.is_null(row)) return {};

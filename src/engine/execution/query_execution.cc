@@ -61,6 +61,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   columns_.emplace(*program_);
   check_table_number(request.query);
   table_number_ = request.query.join_table;
+  unread_columns_ = request.query.unread_columns;
   const JoinTables probed = probed_join_tables(*program_, tables_);
   segments_.emplace(engine_.column_store, program_, params_, probed);
   files_.emplace(engine_.column_store, *program_, *segments_, engine_.workers, static_cast<FileObserver&>(*this));
@@ -145,7 +146,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     device_query->limit_rows(limit);
   }
   if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
-    output_.emplace(*program_, plan_ ? &*plan_ : nullptr);
+    output_.emplace(*program_, plan_ ? &*plan_ : nullptr, unread_columns_);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
   cached_columns_.resize(slots.nslots);
@@ -497,7 +498,7 @@ void QueryExecution::finish() {
 void QueryExecution::apply_plan() {
   const Span span(profile_.get(), TB_SPAN_SORT);
   const Stopwatch stopwatch;
-  result_run_.emplace(*plan_, *device_query_, engine_.workers, cancelled_);
+  result_run_.emplace(*plan_, *device_query_, unread_columns_, engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
   totals_.groups = result_run_->run(totals_.groups);
   totals_.rows_sorted_on_gpu = result_run_->sort_place().rows_on_device;

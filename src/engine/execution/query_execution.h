@@ -113,6 +113,7 @@ class QueryExecution final : private FillObserver, private FileObserver {
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
   std::optional<ResultPlan> plan_;
+  uint64_t unread_columns_ = 0;  // as TbQuery says
   const IsCancelled cancelled_;
   CodeDemand demand_;
   uint32_t host_because_ = TB_FALLBACK_NONE;  // why not the GPU that was asked for

@@ -59,7 +59,7 @@ void write_texts(const ResultBatch& batch, const ResultColumn& column, uint8_t* 
 
 }  // namespace
 
-ResultOutput::ResultOutput(const Program& program, const ResultPlan* plan) {
+ResultOutput::ResultOutput(const Program& program, const ResultPlan* plan, uint64_t unread) : unread_(unread) {
   if (program.sink() == TB_SINK_AGGREGATE) {
     const GroupLayout layout = group_layout(program);
     for (const auto* fields : {&layout.keys, &layout.states})
@@ -73,6 +73,10 @@ ResultOutput::ResultOutput(const Program& program, const ResultPlan* plan) {
 }
 
 void ResultOutput::add_column(uint32_t type, bool nullable) {
+  if (is_unread_column(unread_, columns_.size())) {
+    columns_.push_back({0, false, false, true});
+    return;
+  }
   columns_.push_back({tb_type_width(type), nullable, tb_type_is_text(type) != 0});
   has_text_ |= columns_.back().text;
 }
@@ -118,6 +122,7 @@ std::vector<uint8_t> ResultOutput::write(const Fetch& fetch, uint64_t first, uin
   uint64_t at = 0;
   for (size_t i = 0; i < columns_.size(); i++) {
     const Column& column = columns_[i];
+    if (column.unread) continue;  // offsets are 0
     const ResultColumn& from = batch.columns[i];
     uint64_t offsets[2] = {at, 0};
     if (column.text)

@@ -18,8 +18,8 @@ namespace turbine {
 
 class ResultOutput {
  public:
-  /* AGGREGATE or PROJECT; `plan`: null if there is none. */
-  explicit ResultOutput(const Program& program, const ResultPlan* plan = nullptr);
+  /* AGGREGATE or PROJECT; `plan`: null if there is none. `unread`: as TbQuery says. */
+  explicit ResultOutput(const Program& program, const ResultPlan* plan = nullptr, uint64_t unread = 0);
 
   /* As DeviceQuery::fetch(). */
   using Fetch = std::function<ResultBatch(uint64_t first, uint64_t count)>;
@@ -37,12 +37,14 @@ class ResultOutput {
     uint32_t width;
     bool nullable;
     bool text;
+    bool unread = false;
   };
   void add_column(uint32_t type, bool nullable);
   uint64_t columns_bytes(uint64_t rows) const;
   uint64_t most_rows(uint64_t left, uint64_t size) const;
   uint64_t rows_that_fit(const ResultBatch& batch, uint64_t size) const;
 
+  const uint64_t unread_;
   std::vector<Column> columns_;
   bool has_text_ = false;
 };

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "engine/result/estimate/likely_rows.h"
-#include "engine/result/window/window_column.h"
+#include "engine/result/rows/row_conditions.h"
 #include "engine/result/window/window_pass.h"
 
 namespace turbine {
@@ -18,14 +18,18 @@ namespace {
 
 /* Of a device whose rows do not stay: rows a fetch. */
 constexpr uint64_t kFetchRows = 64 << 10;
+/* The same where all threads look at each of them. */
+constexpr uint64_t kEstimatedRows = 512 << 10;
 /* Looking for the first rows pays only where they are a small part of all. */
 constexpr uint64_t kBestShare = 16;
 
 }  // namespace
 
-ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, WorkerPool& pool, std::function<bool()> cancelled)
+ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, WorkerPool& pool,
+                     std::function<bool()> cancelled)
     : plan_(plan),
       query_(query),
+      unread_(unread),
       work_(pool, std::move(cancelled)),
       rows_(std::make_unique<ResultRows>(plan.own_columns(), query.host_memory())) {}
 
@@ -42,7 +46,7 @@ uint64_t ResultRun::run(uint64_t nrows) {
     run_passes();
     order_all();
   }
-  gather_.emplace(*rows_);
+  gather_.emplace(*rows_, unread_);
   return sorted_->size();
 }
 
@@ -88,7 +92,7 @@ void ResultRun::collect_likely(uint64_t nrows) {
   } else {
     std::vector<uint32_t> likely;
     for (uint64_t at = 0; at < nrows;) {
-      const ResultBatch batch = query_.fetch(at, std::min(nrows - at, kFetchRows));
+      const ResultBatch batch = query_.fetch(at, std::min(nrows - at, kEstimatedRows));
       at += batch.nrows;
       ResultRows here(plan_.own_columns(), query_.host_memory());
       here.borrow(batch);
@@ -98,7 +102,11 @@ void ResultRun::collect_likely(uint64_t nrows) {
       rows_->copy(batch, likely);
     }
   }
-  sorted_.emplace(likely_rows(*rows_, plan_, work_));
+  RowList list = likely_rows(*rows_, plan_, work_);
+  if (plan_.order().empty())
+    sorted_.emplace(std::move(list));
+  else
+    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_, &place_));
 }
 
 void ResultRun::run_passes() {
@@ -123,45 +131,36 @@ void ResultRun::sort_for(const TbWindowPass& pass) {
   sorted_keys_ = keys;
 }
 
-bool ResultRun::passes_conditions(RowRef row) const {
-  for (const TbResultCondition& condition : plan_.conditions()) {
-    const ColumnReader column(*rows_, condition.column);
-    if (column.is_null(row)) return false;
-    const __int128 value = column.integer(row), bound = condition.bound;
-    const bool strict = condition.flags & TB_CONDITION_STRICT;
-    if (condition.flags & TB_CONDITION_EQUAL      ? value != bound
-        : condition.flags & TB_CONDITION_AT_LEAST ? (strict ? value <= bound : value < bound)
-                                                  : (strict ? value >= bound : value > bound))
-      return false;
-  }
-  return true;
-}
-
 /* The conditions, and the final order. */
 void ResultRun::order_all() {
   const bool all = plan_.conditions().empty();
   if (sorted_by(plan_.order())) {
-    if (!all) sorted_->keep_if([this](uint64_t i) { return passes_conditions((*sorted_)[i]); });
+    if (!all) {
+      // Bytes by the rows' numbers are found in the caches where the columns are not.
+      const HostBuffer passing = passing_rows(plan_, *rows_, work_);
+      sorted_->keep_if([&](uint64_t i) { return passing.data()[rows_->number((*sorted_)[i])] != 0; });
+    }
     row_order(plan_).cut(*sorted_);
     return;
   }
   sorted_.reset();
-  RowList list(rows_->budget(), 1);
-  for (uint64_t number = 0; number < rows_->size() && !all; number++) {
-    if (number % kBlockRows == 0) work_.check();
-    if (const RowRef row = rows_->ref(number); passes_conditions(row)) list.push_back(row);
-  }
   if (all && plan_.limit() <= rows_->size() / kBestShare) {
-    list = best_candidates(*rows_, row_order(plan_), work_);
-    sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_, &place_));
-  } else {
-    sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_),
-                               work_, &place_));
+    const RowList best = best_candidates(*rows_, row_order(plan_), work_);
+    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), row_order(plan_), work_, &place_));
+    return;
   }
+  RowList list(rows_->budget(), 1);
+  if (!all) {
+    const HostBuffer passing = passing_rows(plan_, *rows_, work_);
+    for (uint64_t number = 0; number < rows_->size(); number++)
+      if (passing.data()[number]) list.push_back(rows_->ref(number));
+  }
+  sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_),
+                             work_, &place_));
 }
 
 ResultBatch ResultRun::fetch(uint64_t first, uint64_t count) {
-  return gather_->gather(sorted_->rows().refs().subspan(first, std::min(count, sorted_->size() - first)));
+  return gather_->gather(sorted_->rows().refs().subspan(first, std::min(count, sorted_->size() - first)), work_);
 }
 
 }  // namespace turbine

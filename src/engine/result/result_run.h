@@ -22,15 +22,16 @@ namespace turbine {
 
 class ResultRun {
  public:
-  /* `cancelled` is asked on the thread that makes this. `query` must outlive it. */
-  ResultRun(const ResultPlan& plan, DeviceQuery& query, WorkerPool& pool, std::function<bool()> cancelled);
+  /* `cancelled` is asked on the thread that makes this. `query` must outlive it. `unread`: as TbQuery says. */
+  ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, WorkerPool& pool,
+            std::function<bool()> cancelled);
 
   /* `nrows`: as finish() said. Returns how many rows there are now. Throws
    * DeviceError. */
   uint64_t run(uint64_t nrows);
 
   /* Rows from `first` on, at least one and at most `count`; with the columns of
-   * window functions. Valid until the next call. */
+   * window functions; those that are unread have no values. Valid until the next call. */
   ResultBatch fetch(uint64_t first, uint64_t count);
 
   /* Where rows were sorted, after run(). */
@@ -43,11 +44,11 @@ class ResultRun {
   void run_passes();
   void sort_for(const TbWindowPass& pass);
   bool sorted_by(std::span<const TbSortKey> keys) const;
-  bool passes_conditions(RowRef row) const;
   void order_all();
 
   const ResultPlan& plan_;
   DeviceQuery& query_;
+  const uint64_t unread_;
   ParallelWork work_;
   std::unique_ptr<ResultRows> rows_;
   std::optional<SortedRows> sorted_;

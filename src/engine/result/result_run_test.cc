@@ -114,6 +114,30 @@ TEST(ResultOrder, ManyRowsOverAllThreads) {
   }
 }
 
+/* Columns that nobody reads have no values; the others are what they would be. More rows than one thread gathers. */
+TEST(ResultOrder, UnreadColumns) {
+  std::mt19937_64 random(7);
+  const TestTable table = random_table(random, {TB_TYPE_TEXT, TB_TYPE_INT4}, 30000, false);
+  PlanWriter writer(3);
+  writer.order({{1, 0}, {2, 0}});
+  const ResultPlan plan = ResultPlan::parse(writer.blob(), table.program());
+  TableQuery query(table, true, 1 << 20), whole(table, true, 1 << 20);
+  const Rows all = run(writer, table, whole);
+  ResultRun run(plan, query, 0b011, pool(), {});
+  ASSERT_EQ(run.run(table.rows.size()), all.size());
+  for (uint64_t at = 0; at < all.size();) {
+    const ResultBatch batch = run.fetch(at, all.size() - at);
+    ASSERT_EQ(batch.columns.size(), 3u);
+    EXPECT_EQ(batch.columns[0].values, nullptr);
+    EXPECT_EQ(batch.columns[1].values, nullptr);
+    for (uint64_t i = 0; i < batch.nrows; i++, at++) {
+      int64_t number;
+      memcpy(&number, batch.columns[2].at(i), sizeof number);
+      ASSERT_EQ(number, static_cast<int64_t>(std::get<__int128>(all[at][2])));
+    }
+  }
+}
+
 /* What comes to lie in the wide buckets of the parallel sort. */
 TEST(ResultOrder, OneValueOutweighsAllOthers) {
   TestTable table;

@@ -26,7 +26,8 @@ typedef struct Batch
 struct TbResultBatches
 {
 	uint32		   ncolumns;
-	uint32		  *types; /* TbType of each column */
+	uint32		  *types;  /* TbType of each column */
+	uint64		   unread; /* as TbQuery says */
 	List		  *batches;
 	int			   next;
 	Size		   memory; /* of batches kept there */
@@ -53,6 +54,12 @@ add_function_types(uint32 *types, const TbResultPlan *result)
 													 functions[i].arg == TB_NONE ?
 														 TB_TYPE_INVALID :
 														 types[functions[i].arg]);
+}
+
+static bool
+is_unread(const TbResultBatches *batches, uint32 column)
+{
+	return column < 64 && (batches->unread & (UINT64CONST(1) << column)) != 0;
 }
 
 static TbResultBatches *
@@ -97,6 +104,8 @@ check_bounds(const TbResultBatches *batches, const TbResultBatch *groups, uint64
 	{
 		uint64 bytes = (uint64) groups->nrows * tb_type_width(batches->types[i]);
 
+		if (is_unread(batches, i))
+			continue;
 		if (!within(groups->columns[i].values, bytes, slot_size))
 			return 0;
 		size = ALIGN_SECTION(size) + bytes;
@@ -151,6 +160,8 @@ copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const ch
 	memcpy(copy, groups, used);
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
+		if (is_unread(batches, i))
+			continue;
 		copy->columns[i].values = copy_section(to, &used, slot + groups->columns[i].values,
 											   (Size) groups->nrows *
 												   tb_type_width(batches->types[i]));
@@ -164,7 +175,8 @@ copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const ch
 	Assert(used == size);
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
-		if (tb_type_is_text(batches->types[i]) && !views_are_inside(copy, i))
+		if (tb_type_is_text(batches->types[i]) && !is_unread(batches, i) &&
+			!views_are_inside(copy, i))
 		{
 			pfree(copy);
 			return NULL;
@@ -220,6 +232,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 											tb_service_query_spec(query)->result);
 	uint64			 nrows = 0;
 
+	batches->unread = tb_service_query_spec(query)->unread_columns;
 	for (;;)
 	{
 		TbIncoming message;

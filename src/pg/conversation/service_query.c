@@ -291,6 +291,7 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 		header.join_table = query->spec.join_table;
 	header.program_size = program->total_size;
 	header.params_size = params->total_size;
+	header.unread_columns = query->spec.unread_columns;
 
 	/* Each section begins at a multiple of eight. */
 	parts[0].iov_base = &header;

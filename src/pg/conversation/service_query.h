@@ -31,6 +31,7 @@ typedef struct TbProgramSpec
 	uint64				shape;			   /* of the program: TbProgramCost; 0: unknown */
 	double				estimated_rows;	   /* of the input */
 	double				estimated_results; /* groups, or rows kept: BUILD, PROJECT */
+	uint64				unread_columns;	   /* wire.h */
 	uint32				join_table; /* BUILD: the number of the table that it makes */
 	TbProfile		   *profile;	/* of the node, or NULL */
 	TbStageConnection  *connection; /* that the stages of a node share; NULL: a

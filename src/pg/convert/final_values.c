@@ -271,7 +271,31 @@ static bool
 is_made_elsewhere(const TbOutput *out)
 {
 	return out->kind == TB_OUT_GROUPING || out->kind == TB_OUT_COMPUTED_KEY ||
-		out->kind == TB_OUT_GROUP_FILTER;
+		out->kind == TB_OUT_GROUP_FILTER || out->kind == TB_OUT_UNREAD;
+}
+
+static uint64
+column_bit(uint32 column)
+{
+	return column < 64 ? UINT64CONST(1) << column : 0;
+}
+
+uint64
+tb_output_columns(const TbOutput *output)
+{
+	uint64 columns = 0;
+
+	if (is_made_elsewhere(output))
+		return 0;
+	columns = column_bit(output->first);
+	if (output->kind == TB_OUT_AVG_NUMERIC || output->kind == TB_OUT_AVG_FLOAT8 ||
+		output->kind == TB_OUT_EXTREME_NUMERIC)
+		columns |= column_bit(output->second);
+	if (output->display != TB_NONE)
+		columns |= column_bit(output->display);
+	if (output->display != TB_NONE && output->kind == TB_OUT_KEY)
+		columns |= column_bit(output->least_display);
+	return columns;
 }
 
 void

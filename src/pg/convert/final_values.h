@@ -24,7 +24,8 @@ typedef enum TbOutputKind
 	TB_OUT_BOOL,			/* of an integer: is it not 0? */
 	TB_OUT_GROUPING,		/* GROUPING(), number `second`: see set_fold.h */
 	TB_OUT_COMPUTED_KEY,	/* of columns before it: computed_columns.h */
-	TB_OUT_GROUP_FILTER		/* the same; of no interest to anybody else */
+	TB_OUT_GROUP_FILTER,	/* the same; of no interest to anybody else */
+	TB_OUT_UNREAD			/* nobody reads it, and it has no columns */
 } TbOutputKind;
 
 /* A column of the node's scan tuple. Columns count keys, then states; in folded groups then
@@ -42,6 +43,9 @@ typedef struct TbOutput
 	int32  scale;		  /* numeric */
 	int32  padding;		  /* bpchar: characters, with blanks; else 0 */
 } TbOutput;
+
+/* A bit for each of the first 64 columns that the output's value is made of. */
+extern uint64 tb_output_columns(const TbOutput *output);
 
 /*
  * Row `row` of the batch. What is passed by reference is allocated in the

@@ -6,7 +6,9 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "executor/executor.h"
+#include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 
 #include "pg/stage/plan_private.h"
@@ -23,6 +25,33 @@ tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
 	cursor->outputs = tb_private_outputs((CustomScan *) css->ss.ps.plan, &size);
 	cursor->noutputs = size / sizeof(TbOutput);
 	tb_run_cursor_leave(cursor);
+}
+
+void
+tb_run_cursor_leave_unread(TbRunCursor *cursor)
+{
+	const Plan *plan = cursor->run->css->ss.ps.plan;
+	TbOutput   *outputs = palloc(sizeof(TbOutput) * Max(cursor->noutputs, 1));
+	Bitmapset  *read = NULL;
+	uint64		read_columns = 0;
+	uint64		columns = 0;
+
+	pull_varattnos((Node *) plan->targetlist, INDEX_VAR, &read);
+	pull_varattnos((Node *) plan->qual, INDEX_VAR, &read);
+	for (int i = 0; i < cursor->noutputs; i++)
+	{
+		outputs[i] = cursor->outputs[i];
+		columns |= tb_output_columns(&outputs[i]);
+		if (bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, read))
+			read_columns |= tb_output_columns(&outputs[i]);
+		else
+			outputs[i] = (TbOutput) {.kind = TB_OUT_UNREAD,
+									 .display = TB_NONE,
+									 .least_display = TB_NONE};
+	}
+	bms_free(read);
+	cursor->outputs = outputs;
+	cursor->run->unread_columns = columns & ~read_columns;
 }
 
 void

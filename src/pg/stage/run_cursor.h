@@ -37,6 +37,10 @@ typedef struct TbRunCursor
 /* Prepares expressions and child plans only. */
 extern void tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags);
 
+/* What the node's target list and conditions do not read does not come back. Not for a node
+ * that makes rows of others. */
+extern void tb_run_cursor_leave_unread(TbRunCursor *cursor);
+
 /* The node is called, and returns: its profile's clock goes in between. */
 extern void tb_run_cursor_enter(TbRunCursor *cursor);
 extern void tb_run_cursor_leave(TbRunCursor *cursor);

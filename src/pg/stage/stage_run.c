@@ -222,6 +222,7 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	spec->estimated_rows = stage->info.work.rows;
 	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
+	spec->unread_columns = is_last(run, index) ? run->unread_columns : 0;
 	spec->profile = run->profile;
 	spec->connection = run->nstages > 1 ? &run->connection : NULL;
 	spec->join_table = stage->info.join_table;

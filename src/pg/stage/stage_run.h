@@ -39,8 +39,9 @@ typedef struct TbRunStage
 typedef struct TbStageRun
 {
 	CustomScanState *css;
-	double			 groups; /* estimate for the last stage */
-	TbResultPlan	*result; /* of the last stage; NULL: none */
+	double			 groups;		 /* estimate for the last stage */
+	uint64			 unread_columns; /* of its results: wire.h */
+	TbResultPlan	*result;		 /* of the last stage; NULL: none */
 	int				 nstages;
 	TbRunStage		*stages;
 	MemoryContext	 context; /* of one run: parameters */

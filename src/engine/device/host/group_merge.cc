@@ -9,13 +9,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 
 namespace turbine {
 namespace {
 
 /* Below this many rows to move, starting threads costs more than they save. */
 constexpr uint64_t kSerialRows = 32 << 10;
-constexpr uint64_t kMaxPartitions = 64;
+/* A partition's groups are looked up at random: so many stay in a core's own cache. */
+constexpr uint64_t kPartitionGroups = 16 << 10;
+constexpr uint64_t kMaxPartitions = 256;
+/* Rows of a partition lie far apart in their table: so many are on their way at a time. */
+constexpr uint64_t kRowsAhead = 16;
 
 uint64_t partition_of(const uint8_t* row, unsigned bits) {
   uint64_t hash;
@@ -28,10 +33,10 @@ struct PartitionedRows {
   HostBuffer numbers;
   std::vector<uint64_t> starts;  // one a partition, and the end
 
-  const uint32_t* begin(uint64_t partition) const {
-    return reinterpret_cast<const uint32_t*>(numbers.data()) + starts[partition];
+  std::span<const uint32_t> of(uint64_t partition) const {
+    const auto* all = reinterpret_cast<const uint32_t*>(numbers.data());
+    return {all + starts[partition], all + starts[partition + 1]};
   }
-  uint64_t count(uint64_t partition) const { return starts[partition + 1] - starts[partition]; }
 };
 
 PartitionedRows partition_rows(const HostGroupTable& table, unsigned bits, MemoryBudget& budget) {
@@ -50,6 +55,16 @@ uint32_t add_row(const GroupFold& fold, HostGroupTable& into, const HostGroupTab
   bool fresh;
   uint8_t* row = into.find_or_copy(fold, from.row(number), from.arena(), &fresh);
   return fresh ? 0 : fold.fold(row, into, from.row(number), from.arena());
+}
+
+uint32_t add_rows(const GroupFold& fold, HostGroupTable& into, const HostGroupTable& from,
+                  std::span<const uint32_t> numbers) {
+  uint32_t errors = 0;
+  for (size_t i = 0; i < numbers.size(); i++) {
+    if (i + kRowsAhead < numbers.size()) __builtin_prefetch(from.row(numbers[i + kRowsAhead]));
+    errors |= add_row(fold, into, from, numbers[i]);
+  }
+  return errors;
 }
 
 }  // namespace
@@ -81,7 +96,10 @@ void MergedGroups::merge_into_largest(std::vector<std::unique_ptr<HostGroupTable
 void MergedGroups::merge_partitions(std::vector<std::unique_ptr<HostGroupTable>> tables, WorkerPool& pool,
                                     MemoryBudget& budget) {
   // Twice as many partitions as threads even out their sizes.
-  const unsigned bits = std::bit_width(std::bit_ceil(std::min<uint64_t>(pool.size() * 2, kMaxPartitions))) - 1;
+  uint64_t groups = 0;
+  for (const auto& table : tables) groups += table->size();
+  const uint64_t wanted = std::max<uint64_t>(pool.size() * 2, groups / kPartitionGroups);
+  const unsigned bits = std::bit_width(std::bit_ceil(std::min(wanted, kMaxPartitions))) - 1;
   std::vector<std::unique_ptr<PartitionedRows>> rows(tables.size());
   pool.run_all(tables.size(), [&](uint64_t i) {
     rows[i] = std::make_unique<PartitionedRows>(partition_rows(*tables[i], bits, budget));
@@ -91,13 +109,10 @@ void MergedGroups::merge_partitions(std::vector<std::unique_ptr<HostGroupTable>>
   std::atomic<uint32_t> errors{0};
   pool.run_all(parts_.size(), [&](uint64_t p) {
     uint64_t most = 0;
-    for (const auto& table_rows : rows) most = std::max(most, table_rows->count(p));
+    for (const auto& table_rows : rows) most = std::max<uint64_t>(most, table_rows->of(p).size());
     auto part = std::make_unique<HostGroupTable>(fold_.layout().row_size, most, budget);
     uint32_t part_errors = 0;
-    for (size_t t = 0; t < tables.size(); t++) {
-      const uint32_t* numbers = rows[t]->begin(p);
-      for (uint64_t i = 0; i < rows[t]->count(p); i++) part_errors |= add_row(fold_, *part, *tables[t], numbers[i]);
-    }
+    for (size_t t = 0; t < tables.size(); t++) part_errors |= add_rows(fold_, *part, *tables[t], rows[t]->of(p));
     errors.fetch_or(part_errors);
     parts_[p] = std::move(part);
   });

@@ -21,6 +21,8 @@ constexpr uint64_t kFirstArena = 64 << 10;
  * size; large ones double, so as to waste less than half of the memory. */
 constexpr uint64_t kSmallCapacity = 1 << 20;
 constexpr uint64_t kMaxGroups = 0xfffffff0u;  // buckets hold group number + 1
+/* Groups whose buckets are on their way while those before are entered. */
+constexpr uint64_t kGroupsAhead = 16;
 
 uint64_t row_hash(const uint8_t* row) {
   uint64_t hash;
@@ -73,6 +75,8 @@ bool HostGroupTable::ensure_rows(uint64_t groups) {
 
 void HostGroupTable::rebuild_buckets() {
   for (uint64_t group = 0; group < raw_.ngroups; group++) {
+    if (group + kGroupsAhead < raw_.ngroups)
+      __builtin_prefetch(&raw_.buckets[row_hash(row(group + kGroupsAhead)) & raw_.bucket_mask], 1);
     uint64_t bucket = row_hash(row(group)) & raw_.bucket_mask;
     while (raw_.buckets[bucket] != 0) bucket = (bucket + 1) & raw_.bucket_mask;
     raw_.buckets[bucket] = static_cast<uint32_t>(group + 1);

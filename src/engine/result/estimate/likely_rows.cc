@@ -28,7 +28,7 @@ struct Candidate {
 
 /* Candidates are cut down when there are twice as many as the limit, and some. */
 constexpr uint64_t kSpareCandidates = 2048;
-constexpr uint64_t kPartRows = 128 << 10;
+constexpr uint64_t kPartRows = 32 << 10;
 /* Looking for the first rows pays only where they are a part of all. */
 constexpr uint64_t kLimitShare = 2;
 

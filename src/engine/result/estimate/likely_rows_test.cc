@@ -110,6 +110,23 @@ TEST(LikelyRows, ConditionsDropAndDoubtsStay) {
   }
 }
 
+TEST(LikelyRows, ConditionsBesideAnOrder) {
+  std::mt19937_64 random(6);
+  const TestTable table = sums_table(random, 120000, 10);
+  PlanWriter writer(3);
+  writer.estimate(TB_ESTIMATE_OF_CONDITION, {column(1), constant(7), operation(TB_ESTIMATE_LESS)});
+  writer.order({{2, TB_SORT_DESCENDING}});
+  std::vector<__int128> right;
+  for (const auto& row : table.rows)
+    if (std::get<__int128>(row[1]) < 7) right.insert(right.begin(), std::get<__int128>(row[2]));
+  for (bool stay : {false, true}) {
+    TableQuery query(table, stay, 50000);
+    std::vector<__int128> numbers;
+    for (const auto& row : run(writer, table, query)) numbers.push_back(std::get<__int128>(row[2]));
+    EXPECT_EQ(numbers, right);
+  }
+}
+
 TEST(LikelyRows, RowsThatMayRaiseStayBehindTheLimit) {
   std::mt19937_64 random(4);
   const TestTable table = sums_table(random, 20000, 500);

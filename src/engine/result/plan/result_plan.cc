@@ -146,7 +146,9 @@ void ResultPlan::check_estimates() const {
   }
   if (nkeys > TB_MAX_ESTIMATED_KEYS) fail("too many estimated keys");
   if (next_step != steps_.size()) fail("steps without an estimate");
-  if (!estimates_.empty() && (!keys_.empty() || !passes_.empty() || !conditions_.empty() || with_ties()))
+  if (estimates_.empty()) return;
+  if (!passes_.empty() || !conditions_.empty() || with_ties()) fail("estimates beside windows or ties");
+  if (!keys_.empty() && (nkeys > 0 || ndistinct() > 0 || limit() != TB_NO_LIMIT))
     fail("estimates beside another order");
 }
 

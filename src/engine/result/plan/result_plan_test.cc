@@ -299,6 +299,21 @@ TEST(ResultPlan, EveryViolationOfAnEstimateIsFound) {
   }
 }
 
+/* Beside conditions alone. */
+TEST(ResultPlan, AnOrderBesideEstimates) {
+  const TbEstimateStep integer{TB_ESTIMATE_COLUMN, 0, 0, kInt4, -1, 1};
+  PlanWriter writer(kColumns);
+  writer.estimate(TB_ESTIMATE_OF_CONDITION, {integer}).order({{kText, 0}});
+  EXPECT_TRUE(valid(writer));
+  PlanWriter limited = writer;
+  EXPECT_FALSE(valid(limited.limit(3)));
+  PlanWriter distinct = writer;
+  distinct.header.ndistinct = 1;
+  EXPECT_FALSE(valid(distinct));
+  writer.estimate(TB_ESTIMATE_OF_KEY, {integer});
+  EXPECT_FALSE(valid(writer));
+}
+
 /* Sections are the header's to tell; wherever they point, nothing outside is read. */
 TEST(ResultPlan, SectionsStayInside) {
   const std::vector<uint8_t> blob = full_plan().blob();

@@ -12,11 +12,20 @@ namespace {
 
 /* Enough to fill a slot; few enough to stay in the cache. */
 constexpr uint64_t kMostRows = 32 << 10;
+/* What one thread gathers at a time: more than waking it costs. */
+constexpr uint64_t kPartRows = 4 << 10;
+/* Rows lie anywhere: so many are on their way at a time. */
+constexpr size_t kRowsAhead = 16;
 
 template <size_t kWidth>
 void gather_values(const ResultRows& rows, size_t column, std::span<const RowRef> refs, uint8_t* to) {
-  for (size_t i = 0; i < refs.size(); i++)
+  for (size_t i = 0; i < refs.size(); i++) {
+    if (i + kRowsAhead < refs.size()) {
+      const RowRef ahead = refs[i + kRowsAhead];
+      __builtin_prefetch(rows.batch_of(ahead).columns[column].at(ref_row(ahead)));
+    }
     memcpy(to + i * kWidth, rows.batch_of(refs[i]).columns[column].at(ref_row(refs[i])), kWidth);
+  }
 }
 
 void gather_texts(const ResultRows& rows, size_t column, std::span<const RowRef> refs, uint8_t* to) {
@@ -48,30 +57,49 @@ uint64_t row_bytes(const ResultRows& rows) {
 
 }  // namespace
 
-RowGather::RowGather(const ResultRows& rows)
+RowGather::RowGather(const ResultRows& rows, uint64_t unread)
     : rows_(rows),
+      unread_(unread),
       capacity_(std::clamp<uint64_t>(rows.size(), 1, kMostRows)),
       memory_(rows.budget(), row_bytes(rows) * capacity_ + 32 * rows.columns().size()) {}
 
-ResultBatch RowGather::gather(std::span<const RowRef> refs) {
+/* Elements from `first` on are those of these references. */
+void RowGather::gather_part(std::span<const RowRef> refs, size_t first, const std::vector<Target>& targets) const {
+  for (size_t c = 0; c < targets.size(); c++) {
+    if (targets[c].values == nullptr) continue;
+    gather_column(rows_, c, refs, targets[c].values + first * tb_type_width(rows_.columns()[c].type));
+    if (uint8_t* const valid = targets[c].valid)
+      for (size_t i = 0; i < refs.size(); i++)
+        valid[first + i] = !rows_.batch_of(refs[i]).columns[c].is_null(ref_row(refs[i]));
+  }
+}
+
+ResultBatch RowGather::gather(std::span<const RowRef> refs, ParallelWork& work) {
   refs = refs.first(std::min<uint64_t>(refs.size(), capacity_));
   ResultBatch batch;
   batch.nrows = refs.size();
+  std::vector<Target> targets;
   uint8_t* at = memory_.data();
-  for (size_t c = 0; c < rows_.columns().size(); c++) {
-    const ColumnShape& shape = rows_.columns()[c];
+  for (const ColumnShape& shape : rows_.columns()) {
+    if (is_unread_column(unread_, targets.size())) {
+      targets.push_back({nullptr, nullptr});
+      batch.columns.push_back({nullptr, 0, nullptr, 0});
+      continue;
+    }
     const uint32_t width = tb_type_width(shape.type);
-    ResultColumn column{at, width, nullptr, 1, tb_type_is_text(shape.type) != 0};
-    gather_column(rows_, c, refs, at);
+    Target& target = targets.emplace_back(Target{at, nullptr});
     at += refs.size() * width;
     if (shape.nullable) {
-      for (size_t i = 0; i < refs.size(); i++) at[i] = !rows_.batch_of(refs[i]).columns[c].is_null(ref_row(refs[i]));
-      column.valid = at;
+      target.valid = at;
       at += refs.size();
     }
     at += (16 - reinterpret_cast<uintptr_t>(at) % 16) % 16;
-    batch.columns.push_back(column);
+    batch.columns.push_back({target.values, width, target.valid, 1, tb_type_is_text(shape.type) != 0});
   }
+  work.each((refs.size() + kPartRows - 1) / kPartRows, [&](uint64_t part) {
+    const size_t first = part * kPartRows;
+    gather_part(refs.subspan(first, std::min<size_t>(kPartRows, refs.size() - first)), first, targets);
+  });
   return batch;
 }
 

@@ -199,13 +199,18 @@ struct Stretch {
   State state;
   uint64_t first, next;  // rows [first, next) are in it
 
+  /* `argument`: what the state reads of a row. */
   template <class Counts>
-  void move_to(const SortedRows& sorted, uint64_t start, uint64_t end, Counts counts) {
+  void move_to(const WindowPartition& partition, uint64_t start, uint64_t end, const ColumnReader& argument,
+               Counts counts) {
+    const SortedRows& sorted = partition.rows;
     for (; first < std::min(start, next); first++)
       if (counts(sorted[first])) state.remove(sorted[first]);
     if (start > next) first = next = start;
-    for (; next < end; next++)
+    for (; next < end; next++) {
+      if (argument.exists()) partition.look_ahead(next, [&argument](RowRef row) { argument.prefetch(row); });
       if (counts(sorted[next])) state.add(sorted[next]);
+    }
   }
 };
 
@@ -251,6 +256,7 @@ class FrameAggregate {
   void each(WindowFrame& frame, F f) const {
     for (uint64_t place = partition_.begin; place < partition_.end; place++) {
       if (place % kBlockRows == 0) work_.check();
+      partition_.look_ahead(place, [this](RowRef row) { to_.prefetch(row); });
       frame.move_to(place);
       f(partition_.rows[place]);
     }
@@ -261,7 +267,7 @@ class FrameAggregate {
     WindowFrame frame(rule_, partition_);
     Stretch<State> whole{std::move(state), partition_.begin, partition_.begin};
     each(frame, [&](RowRef row) {
-      whole.move_to(partition_.rows, frame.start(), frame.end(), counted());
+      whole.move_to(partition_, frame.start(), frame.end(), arg_, counted());
       whole.state.emit(whole.state.total(), row, to_);
     });
   }
@@ -273,8 +279,8 @@ class FrameAggregate {
     Stretch<State> before{std::move(first), partition_.begin, partition_.begin};
     Stretch<State> behind{std::move(second), partition_.begin, partition_.begin};
     each(frame, [&](RowRef row) {
-      before.move_to(partition_.rows, frame.start(), frame.hole_start(), counted());
-      behind.move_to(partition_.rows, frame.hole_end(), frame.end(), counted());
+      before.move_to(partition_, frame.start(), frame.hole_start(), arg_, counted());
+      behind.move_to(partition_, frame.hole_end(), frame.end(), arg_, counted());
       typename State::Total total = before.state.total();
       if (frame.current_stays() && counts(row)) before.state.join(total, before.state.of_row(row));
       before.state.join(total, behind.state.total());

@@ -21,6 +21,8 @@ class ColumnReader {
   uint32_t type() const { return type_; }
   bool is_null(RowRef ref) const { return of(ref).is_null(ref_row(ref)); }
   const uint8_t* at(RowRef ref) const { return of(ref).at(ref_row(ref)); }
+  /* It will be read soon. */
+  void prefetch(RowRef ref) const { __builtin_prefetch(at(ref)); }
   std::string_view text(RowRef ref) const { return text_at(rows_.batch_of(ref), of(ref), ref_row(ref)); }
   /* Of BOOL. */
   bool is_true(RowRef ref) const { return !is_null(ref) && *at(ref) != 0; }
@@ -82,6 +84,9 @@ class ColumnWriter {
     memcpy(values_.data() + number * width_, column.at(from), width_);
     valid_.data()[number] = 1;
   }
+
+  /* It will be written soon. */
+  void prefetch(RowRef ref) const { __builtin_prefetch(values_.data() + rows_.number(ref) * width_, 1); }
 
   const ColumnShape& shape() const { return shape_; }
   HostBuffer take_values() { return std::move(values_); }

@@ -51,6 +51,7 @@ class PartitionFunction {
   void each(F f) const {
     for (uint64_t place = partition_.begin; place < partition_.end; place++) {
       if (place % kBlockRows == 0) work_.check();
+      partition_.look_ahead(place, [this](RowRef row) { to_.prefetch(row); });
       f(place, partition_.rows[place]);
     }
   }
@@ -64,6 +65,7 @@ class PartitionFunction {
       const auto value = f(start, end, ++group);
       for (; start < end; start++) {
         if (start % kBlockRows == 0) work_.check();
+        partition_.look_ahead(start, [this](RowRef row) { to_.prefetch(row); });
         to_.set(partition_.rows[start], value);
       }
     }
@@ -84,6 +86,7 @@ class PartitionFunction {
   void shifted(__int128 by) const {
     const ColumnReader arg(rows_, function_.arg), other(rows_, function_.other);
     each([&](uint64_t place, RowRef row) {
+      partition_.look_ahead(place, [&arg](RowRef ahead) { arg.prefetch(ahead); });
       const __int128 from = __int128{place} + by;
       if (from >= partition_.begin && from < partition_.end)
         to_.copy(row, arg, partition_.rows[static_cast<uint64_t>(from)]);

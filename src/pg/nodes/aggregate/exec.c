@@ -39,7 +39,9 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
 	node->sets = tb_grouping_sets_unpack((CustomScan *) css->ss.ps.plan);
-	if (node->sets != NULL)
+	if (node->sets == NULL)
+		tb_run_cursor_leave_unread(cursor);
+	else
 		node->computed = tb_computed_columns_begin(css, cursor->outputs, cursor->noutputs,
 												   node->sets->nkeys);
 	/* The kept plan's tuples are returned in its own kind of slot. */

@@ -114,6 +114,22 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 								tb_computed_columns_dropped(node->computed), es);
 }
 
+/* Groups that the engine has dropped because of HAVING. */
+static void
+explain_dropped(const TbPreAggState *node, ExplainState *es)
+{
+	const TbStageRun   *run = node->cursor.run;
+	const TbResultPlan *result = run->result;
+	const TbQueryDone  *done;
+
+	if (!es->analyze || result == NULL || result->estimates.count == 0 ||
+		result->limit != TB_NO_LIMIT || node->cursor.falling_back)
+		return;
+	done = &tb_stage_run_stats(run, run->nstages - 1)->service.done;
+	ExplainPropertyUInteger("Groups Removed by GPU Filter", NULL,
+							done->rows_sorted - done->groups, es);
+}
+
 void
 tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
@@ -126,5 +142,6 @@ tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	else
 		ExplainPropertyText("Scan On", tb_stage_run_table_name(node->cursor.run), es);
 	explain_keys(node, ancestors, es);
+	explain_dropped(node, es);
 	tb_explain_run(&node->cursor, ancestors, es);
 }

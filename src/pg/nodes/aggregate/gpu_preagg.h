@@ -16,6 +16,7 @@
  *              of all keys
  *   folded_group.c, fold_state.c  one such group, one state of it
  *   fold_estimate.c  what that takes
+ *   dropped_groups.c  HAVING in the engine
  *   grouping_sets.c  grouping sets in the plan
  *   explain.c  what EXPLAIN shows
  */

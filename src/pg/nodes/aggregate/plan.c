@@ -23,6 +23,7 @@
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
+#include "pg/nodes/aggregate/dropped_groups.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/nodes/offer/noted_nodes.h"
@@ -286,7 +287,9 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 												  lcons(kept, tb_stage_sources(analysis->stages)),
 												  analysis, &path_methods);
 
-	tb_preagg_cost(root, analysis, analysis->result_groups, &path->path);
+	tb_preagg_cost(root, analysis,
+				   tb_dropped_groups_some(analysis) ? kept->rows : analysis->result_groups,
+				   &path->path);
 	return path;
 }
 
@@ -528,6 +531,8 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 										   analysis->outputs, sizeof(TbOutput) * columns);
 	if (analysis->nsets > 0)
 		scan->custom_private = add_sets(scan->custom_private, analysis);
+	if (tb_dropped_groups_some(analysis))
+		tb_private_set_result(scan->custom_private, tb_dropped_groups_result(analysis));
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;
 }

@@ -19,7 +19,10 @@
 static void
 begin_join(CustomScanState *css, EState *estate, int eflags)
 {
-	tb_run_cursor_open(&((TbJoinState *) css)->cursor, css, eflags);
+	TbRunCursor *cursor = &((TbJoinState *) css)->cursor;
+
+	tb_run_cursor_open(cursor, css, eflags);
+	tb_run_cursor_leave_unread(cursor);
 }
 
 /* A row of the kept plan into the scan slot; valid until its next one. */

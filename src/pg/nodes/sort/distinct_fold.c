@@ -136,7 +136,7 @@ tb_distinct_fold_add(TbSortInput *input, TbResultBuilder *builder)
 		keys = lappend(keys, key);
 	}
 	tb_result_add_pass(builder, &pass, keys);
-	foreach(lc, input->outputs)
+	foreach(lc, input->columns.outputs)
 		fold_output(&folder, lfirst(lc), foreach_current_index(lc) < folder.nkeys);
 	first.column = add_function(&folder, TB_WINDOW_ROW_NUMBER, TB_NONE, false);
 	tb_result_add_condition(builder, &first);

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "pg/nodes/sort/input.h"
-#include "pg/nodes/sort/result_plan.h"
+#include "pg/nodes/results/result_plan.h"
 
 /* Whether the engine can do it. */
 extern bool tb_distinct_fold_qualifies(const TbAggAnalysis *groups, const char **reason);

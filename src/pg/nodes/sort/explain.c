@@ -212,7 +212,7 @@ show_result(const Shower *shower)
 		show_conditions(shower);
 	show_keys(shower, "Sort Key", result->first_key, result->nkeys);
 	show_keys(shower, "Unique Key", result->first_key, result->ndistinct);
-	if (result->estimates.count > 0)
+	if (result->estimates.count > 0 && result->limit != TB_NO_LIMIT)
 		ExplainPropertyUInteger("Likely Groups", NULL, result->limit, shower->es);
 	else if (result->limit != TB_NO_LIMIT)
 		ExplainPropertyUInteger((result->flags & TB_RESULT_WITH_TIES) ? "Limit With Ties" :

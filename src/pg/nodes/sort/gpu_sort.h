@@ -25,7 +25,7 @@
 #include "nodes/pathnodes.h"
 
 #include "pg/nodes/sort/input.h"
-#include "pg/nodes/sort/result_plan.h"
+#include "pg/nodes/results/result_plan.h"
 #include "pg/stage/plan_private.h"
 
 /* What the node is to do, in terms of the query. */

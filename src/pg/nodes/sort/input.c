@@ -6,7 +6,6 @@
  */
 #include "postgres.h"
 
-#include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -25,17 +24,6 @@ count_columns(const TbStage *last)
 
 	return program->sink == TB_SINK_PROJECT ? program->outputs.count :
 											  program->keys.count + program->aggs.count;
-}
-
-void
-tb_sort_input_add(TbSortInput *input, Expr *expr, const TbOutput *output)
-{
-	AttrNumber number = list_length(input->scan_tlist) + 1;
-
-	input->scan_tlist = lappend(input->scan_tlist,
-								makeTargetEntry(expr, number, NULL, false));
-	input->outputs = lappend(input->outputs,
-							 memcpy(palloc(sizeof(*output)), output, sizeof(*output)));
 }
 
 /* The references that clauses of the query have to the expression. */
@@ -87,7 +75,7 @@ static Path *
 kept_rows(PlannerInfo *root, const TbSortInput *input, const TbJoinTree *tree)
 {
 	RelOptInfo *rel = input->rel;
-	PathTarget *target = tb_target_of(root, input->scan_tlist);
+	PathTarget *target = tb_target_of(root, input->columns.scan_tlist);
 	Path	   *path;
 
 	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
@@ -123,8 +111,8 @@ tb_sort_input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const cha
 	input->rel = rel;
 	input->stages = projection->stages;
 	foreach(lc, exprs)
-		tb_sort_input_add(input, lfirst(lc),
-						  &projection->outputs[foreach_current_index(lc)]);
+		tb_result_columns_add(&input->columns, lfirst(lc),
+							  &projection->outputs[foreach_current_index(lc)]);
 	input->ncolumns = count_columns(llast(input->stages));
 	input->rows = rel->rows;
 	input->kept = kept_rows(root, input, tree);
@@ -142,38 +130,10 @@ tb_sort_input_of_groups(PlannerInfo *root, const CustomPath *preagg)
 	input->groups = analysis;
 	input->stages = analysis->stages;
 	foreach(lc, analysis->scan_tlist)
-		tb_sort_input_add(input, lfirst_node(TargetEntry, lc)->expr,
-						  &analysis->outputs[foreach_current_index(lc)]);
+		tb_result_columns_add(&input->columns, lfirst_node(TargetEntry, lc)->expr,
+							  &analysis->outputs[foreach_current_index(lc)]);
 	input->ncolumns = count_columns(llast(input->stages));
 	input->rows = analysis->groups;
 	input->kept = linitial(preagg->custom_paths);
 	return input;
-}
-
-const TbOutput *
-tb_sort_input_find(const TbSortInput *input, Expr *expr)
-{
-	ListCell *entry;
-	ListCell *output;
-
-	forboth(entry, input->scan_tlist, output, input->outputs)
-		if (equal(lfirst_node(TargetEntry, entry)->expr, expr))
-			return lfirst(output);
-	return NULL;
-}
-
-bool
-tb_output_is_ordered(const TbOutput *output)
-{
-	switch (output->kind)
-	{
-		case TB_OUT_KEY:
-		case TB_OUT_VALUE:
-		case TB_OUT_SUM_NUMERIC:
-		case TB_OUT_SUM_FLOAT8:
-		case TB_OUT_BOOL:
-			return true;
-		default:
-			return false;
-	}
 }

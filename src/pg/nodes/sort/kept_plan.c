@@ -71,7 +71,7 @@ windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 		else if (plan->input->groups != NULL)
 			target = root->upper_targets[UPPERREL_WINDOW];
 		else
-			target = tb_target_of(root, plan->input->scan_tlist);
+			target = tb_target_of(root, plan->input->columns.scan_tlist);
 		path = (Path *) create_windowagg_path(root, rel, path, target, own, clause,
 											  top ? top_quals : NIL, top);
 	}

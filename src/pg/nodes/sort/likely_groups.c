@@ -13,7 +13,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
-#include "pg/nodes/sort/estimate.h"
+#include "pg/nodes/results/estimate.h"
 #include "pg/nodes/sort/likely_groups.h"
 #include "pg/nodes/sort/sort_key.h"
 
@@ -24,7 +24,7 @@ add_conditions(const TbSortPlan *plan, TbResultBuilder *builder, const char **re
 
 	foreach(lc, tb_preagg_quals(plan->input->groups))
 	{
-		List *steps = tb_estimate_steps(plan->input, lfirst(lc));
+		List *steps = tb_estimate_steps(&plan->input->columns, lfirst(lc));
 
 		if (steps == NIL)
 		{
@@ -70,7 +70,7 @@ add_keys(PlannerInfo *root, const TbSortPlan *plan, TbResultBuilder *builder,
 
 		if ((!last || lnext(clauses, lc) == NULL) &&
 			tb_sort_key_flags(clause, expr, &flags, reason))
-			steps = tb_estimate_steps(plan->input, expr);
+			steps = tb_estimate_steps(&plan->input->columns, expr);
 		if (steps == NIL)
 		{
 			tb_result_add_estimate(builder, TB_ESTIMATE_OF_KEY, 0,
@@ -104,9 +104,9 @@ add_errors(PlannerInfo *root, const TbSortPlan *plan, TbResultBuilder *builder,
 			return false;
 		}
 		if (!contain_leaked_vars(expr) || list_member(estimated, expr) ||
-			tb_sort_input_find(plan->input, (Expr *) expr) != NULL)
+			tb_result_columns_find(&plan->input->columns, (Expr *) expr) != NULL)
 			continue;
-		steps = tb_estimate_steps(plan->input, (Expr *) expr);
+		steps = tb_estimate_steps(&plan->input->columns, (Expr *) expr);
 		if (steps == NIL)
 		{
 			*reason =

@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
+#include "pg/nodes/aggregate/dropped_groups.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
@@ -217,6 +218,12 @@ estimate_distinct(PlannerInfo *root, double rows)
 							   rows, NULL, NULL);
 }
 
+static bool
+folds_distinct(const TbSortPlan *plan)
+{
+	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
+}
+
 /* DISTINCT ON, the final order, the limit. */
 static bool
 add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
@@ -243,10 +250,15 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
 										   tb_sort_distinct_pathkeys(root);
 	if (ndistinct > 0)
 		plan->returned = estimate_distinct(root, plan->returned);
-	/* HAVING drops groups after they came back, and so do PostgreSQL's filters. */
+	/* HAVING drops groups after they came back, and so do PostgreSQL's filters; those that
+	 * surely fall the engine need not sort. */
 	if (plan->request.order &&
 		(plan->request.groups == NULL || tb_preagg_quals(plan->input->groups) == NIL))
 		limit = rows_needed(parse);
+	else if (plan->request.order && plan->request.windows == NIL &&
+			 !plan->request.distinct && !folds_distinct(plan) &&
+			 tb_dropped_groups_add(plan->input->groups, builder))
+		plan->returned = Min(plan->returned, plan->input->kept->rows);
 	if (limit != TB_NO_LIMIT)
 	{
 		tb_result_set_limit(builder, limit, parse->limitOption == LIMIT_OPTION_WITH_TIES);
@@ -280,7 +292,7 @@ check_target(PlannerInfo *root, const TbSortPlan *plan, const char **reason)
 	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
 	{
 		if (!must_compute(root, &plan->request, lfirst(lc)) ||
-			tb_sort_input_find(plan->input, lfirst(lc)) != NULL)
+			tb_result_columns_find(&plan->input->columns, lfirst(lc)) != NULL)
 			continue;
 		*reason =
 			"an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
@@ -309,12 +321,6 @@ check_groups(const TbSortRequest *request, const TbSortInput *input, const char 
 	else
 		return true;
 	return false;
-}
-
-static bool
-folds_distinct(const TbSortPlan *plan)
-{
-	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
 }
 
 /* The engine does all that is requested. */
@@ -485,8 +491,8 @@ fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
 	bool				all = result->limit == TB_NO_LIMIT || result->passes.count > 0 ||
 		result->ndistinct > 0;
 	double rows = all ? plan->input->rows : plan->returned;
-	int	   width = tb_target_of(root, plan->input->scan_tlist)->width + KEPT_ROW_BYTES;
-	bool   range = false;
+	int width = tb_target_of(root, plan->input->columns.scan_tlist)->width + KEPT_ROW_BYTES;
+	bool range = false;
 
 	for (uint32 i = 0; i < result->passes.count; i++)
 		range |= tb_pass_has_range_offset(&tb_result_passes(result)[i]);
@@ -603,7 +609,7 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 {
 	TbSortPlan		  *plan = linitial(path->custom_private);
 	const TbSortInput *input = plan->input;
-	int				   columns = list_length(input->scan_tlist);
+	int				   columns = list_length(input->columns.scan_tlist);
 	List			  *children = tb_stage_plans(input->stages, custom_plans);
 	CustomScan		  *scan = makeNode(CustomScan);
 
@@ -613,10 +619,10 @@ plan_sort(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->flags = path->flags;
 	scan->custom_plans = children;
 	scan->custom_exprs = tb_stage_params(input->stages);
-	scan->custom_scan_tlist = lappend(copyObject(input->scan_tlist),
+	scan->custom_scan_tlist = lappend(copyObject(input->columns.scan_tlist),
 									  tb_stage_notes(input->stages, columns + 1));
 	scan->custom_private = tb_private_make(input->stages, input->rows,
-										   output_array(input->outputs),
+										   output_array(input->columns.outputs),
 										   sizeof(TbOutput) * columns);
 	tb_private_set_result(scan->custom_private, plan->result);
 	scan->methods = &scan_methods;

@@ -57,7 +57,7 @@ check_collation(Expr *expr, const TbOutput *output, bool order, const char **rea
 static const TbOutput *
 find_output(const TbSortInput *input, Expr *expr, const char **reason)
 {
-	const TbOutput *output = tb_sort_input_find(input, expr);
+	const TbOutput *output = tb_result_columns_find(&input->columns, expr);
 
 	if (output == NULL)
 		*reason =

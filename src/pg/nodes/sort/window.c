@@ -174,7 +174,7 @@ order_key(const Windows *w, const List *keys)
 		return NULL;
 	expr = get_sortgroupclause_expr(linitial_node(SortGroupClause, w->clause->orderClause),
 									w->root->processed_tlist);
-	return tb_sort_input_find(w->input, (Expr *) expr);
+	return tb_result_columns_find(&w->input->columns, (Expr *) expr);
 }
 
 /* Keys and frame. */
@@ -202,7 +202,7 @@ add_pass(Windows *w)
 static const TbOutput *
 find_column(Windows *w, Expr *expr)
 {
-	const TbOutput *output = tb_sort_input_find(w->input, expr);
+	const TbOutput *output = tb_result_columns_find(&w->input->columns, expr);
 
 	if (output != NULL && output->kind != TB_OUT_BOOL && tb_output_is_ordered(output))
 		return output;
@@ -479,7 +479,7 @@ add_call(Windows *w, WindowFunc *node)
 	}
 	if (!choose_output(w, &call))
 		return false;
-	tb_sort_input_add(w->input, (Expr *) node, &call.output);
+	tb_result_columns_add(&w->input->columns, (Expr *) node, &call.output);
 	return true;
 }
 
@@ -559,7 +559,7 @@ add_condition(Windows *w, Node *clause)
 
 	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2 &&
 		split_condition((OpExpr *) clause, &function, &bound, &operator))
-		output = tb_sort_input_find(w->input, function);
+		output = tb_result_columns_find(&w->input->columns, function);
 	if (output == NULL || output->kind != TB_OUT_VALUE ||
 		(output->type != TB_TYPE_INT8 && output->type != TB_TYPE_INT4) ||
 		!bound_value(bound, &condition.bound) ||

@@ -10,7 +10,7 @@
 #include "postgres.h"
 
 #include "pg/nodes/sort/input.h"
-#include "pg/nodes/sort/result_plan.h"
+#include "pg/nodes/results/result_plan.h"
 
 /* The clauses (WindowClause) that are in use, in the order in which a path of
  * PostgreSQL's computes them; NIL: there is no such path. */

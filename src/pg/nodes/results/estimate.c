@@ -1,5 +1,5 @@
 /*
- * estimate.c - see estimate.h. Called by likely_groups.c.
+ * estimate.c - see estimate.h. Called by likely_groups.c and dropped_groups.c.
  *
  * Knows PostgreSQL's arithmetic, casts and comparisons of numbers, and reads aggregates off
  * their states. The engine's intervals are wide enough for whatever PostgreSQL rounds; an
@@ -23,7 +23,7 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-#include "pg/nodes/sort/estimate.h"
+#include "pg/nodes/results/estimate.h"
 #include "pg/planner/expression/aggregate_kind.h"
 
 /* Whole numbers up to here are doubles. */
@@ -33,8 +33,8 @@
 
 typedef struct Estimator
 {
-	const TbSortInput *input;
-	List			  *steps; /* TbEstimateStep * */
+	const TbResultColumns *columns;
+	List				  *steps; /* TbEstimateStep * */
 } Estimator;
 
 /* Functions whose value is an operation on their arguments, in their result's domain. */
@@ -403,7 +403,7 @@ estimate_coalesce(Estimator *e, const CoalesceExpr *expr)
 static bool
 estimate(Estimator *e, Expr *expr)
 {
-	const TbOutput *output = tb_sort_input_find(e->input, expr);
+	const TbOutput *output = tb_result_columns_find(e->columns, expr);
 
 	check_stack_depth();
 	if (output != NULL)
@@ -456,9 +456,9 @@ depth_of(const List *steps)
 }
 
 List *
-tb_estimate_steps(const TbSortInput *input, Expr *expr)
+tb_estimate_steps(const TbResultColumns *columns, Expr *expr)
 {
-	Estimator e = {.input = input};
+	Estimator e = {.columns = columns};
 
 	if (!estimate(&e, expr) || depth_of(e.steps) > TB_MAX_ESTIMATE_DEPTH)
 		return NIL;

@@ -6,7 +6,7 @@
  */
 #include "postgres.h"
 
-#include "pg/nodes/sort/result_plan.h"
+#include "pg/nodes/results/result_plan.h"
 
 struct TbResultBuilder
 {
