@@ -106,9 +106,13 @@ SELECT count(*) FROM sales s JOIN refunds r USING (customer, day) WHERE NOT EXIS
   AND r.reason IN (SELECT id FROM reasons WHERE kind > 10);
 -- end for
 RESET pg_turbine.debug_join_shape;
--- More tables than are searched.
+-- More tables than are searched: in some orders, and in all.
 SET join_collapse_limit = 20;
 SET from_collapse_limit = 20;
+-- offloaded: GpuPreAgg
+SELECT count(*), sum(s.amount) FROM sales s JOIN stores t1 ON t1.id = s.store JOIN days d1 ON d1.id = s.day JOIN customers c1 ON c1.id = s.customer JOIN products p1 ON p1.id = s.product
+  JOIN stores t2 ON t2.id = t1.city JOIN days d2 ON d2.id = d1.month JOIN customers c2 ON c2.id = c1.region JOIN brands b ON b.id = p1.brand JOIN reasons r1 ON r1.id = s.amount
+  JOIN reasons r2 ON r2.id = r1.kind WHERE d2.id < 3 AND c2.segment = 1;
 SET geqo = off;
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(s.amount) FROM sales s JOIN stores t1 ON t1.id = s.store JOIN days d1 ON d1.id = s.day JOIN customers c1 ON c1.id = s.customer JOIN products p1 ON p1.id = s.product

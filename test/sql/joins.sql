@@ -257,6 +257,7 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET max_parallel_workers_per_gather;
 SET geqo_threshold = 2;
+-- offloaded: GpuPreAgg
 SELECT count(*) FROM fact JOIN dim_a ON a_id = dim_a.id JOIN dim_c ON c_id = dim_c.id;
 RESET geqo_threshold;
 SET from_collapse_limit = 1;

@@ -10,6 +10,7 @@
 #include "optimizer/geqo.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "utils/memutils.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
@@ -24,6 +25,10 @@ static set_rel_pathlist_hook_type	previous_rel_hook = NULL;
 static set_join_pathlist_hook_type	previous_join_hook = NULL;
 static create_upper_paths_hook_type previous_upper_hook = NULL;
 static join_search_hook_type		previous_search_hook = NULL;
+
+/* Where the relations of the search that is under way stay. A genetic search makes those of
+ * orders that it only tries in a context of their own. */
+static MemoryContext search_context = NULL;
 
 static void
 add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
@@ -40,7 +45,7 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 {
 	if (previous_join_hook)
 		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (tb_planning_enabled())
+	if (tb_planning_enabled() && CurrentMemoryContext == search_context)
 		tb_join_note_path(root, joinrel);
 }
 
@@ -48,14 +53,17 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *initial_rels)
 {
-	RelOptInfo *rel;
+	MemoryContext outer_context = search_context;
+	RelOptInfo	 *rel;
 
+	search_context = CurrentMemoryContext;
 	if (previous_search_hook)
 		rel = previous_search_hook(root, levels, initial_rels);
 	else if (enable_geqo && levels >= geqo_threshold)
 		rel = geqo(root, levels, initial_rels);
 	else
 		rel = standard_join_search(root, levels, initial_rels);
+	search_context = outer_context;
 	if (tb_planning_enabled())
 		tb_join_add_path(root, rel);
 	return rel;

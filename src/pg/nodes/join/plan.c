@@ -97,7 +97,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 void
 tb_join_note_path(PlannerInfo *root, RelOptInfo *joinrel)
 {
-	if (joinrel->reloptkind != RELOPT_JOINREL || root->join_rel_level == NULL)
+	if (joinrel->reloptkind != RELOPT_JOINREL)
 		return;
 	/* What costs so little is not gathered from workers either: a larger join's
 	 * plan keeps it as it is, and needs no note of it. */

@@ -198,8 +198,7 @@ note_missing_code(PlannerInfo *root, List *stages, Cost cost, const Rival *rival
 	double	  us;
 	ListCell *lc;
 
-	/* What a genetic search has tried is freed before planning ends. */
-	if (rival->us < SLOW_US || root->join_search_private != NULL)
+	if (rival->us < SLOW_US)
 		return;
 	foreach(lc, stages)
 	{

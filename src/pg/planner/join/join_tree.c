@@ -566,9 +566,7 @@ read_noted(PlannerInfo *root, RelOptInfo *joinrel, const char **reason)
 	else if (!tb_guc_enable_join)
 		*reason = "pg_turbine.enable_join is off";
 	else if (path == NULL)
-		*reason =
-			"PostgreSQL has no plan for the join without parallel workers, or more tables than "
-			"geqo_threshold";
+		*reason = "PostgreSQL has no plan for the join without parallel workers";
 	else
 		return tb_join_tree_of_path(root, path, reason);
 	return NULL;
