@@ -82,6 +82,7 @@ class Fuzz:
         if self.use:
             self.use.load()
         self.both(f"SET timezone = '{source.choice(ZONES)}'")
+        self.both(f"SET geqo_threshold = {source.choice((2, 3, 12))}")
         maker = JoinMaker(source, sets[0])
         for _ in range(SHAPES):
             query = self.wanted(maker)

@@ -12,7 +12,6 @@
 #include <system_error>
 
 #include "engine/device/cuda/query/cuda_query.h"
-#include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/device/query_fault.h"
 #include "engine/store/column_codes.h"
 
@@ -62,8 +61,7 @@ int target_capability(int major, int minor) { return std::min(major * 10 + minor
 CudaDevice::CudaDevice(std::shared_ptr<CudaContext> context, uint32_t number, uint64_t cache_size)
     : context_(std::move(context)),
       cache_(std::make_shared<GpuCache>(context_, number, cache_size)),
-      sort_code_(std::make_shared<RadixCode>(context_, kSortRegisters)),
-      table_code_(std::make_shared<TableCode>(context_)) {}
+      kernels_(std::make_shared<EmbeddedKernels>(context_)) {}
 
 CudaDevice::~CudaDevice() {
   context_->enter_to_release();
@@ -126,7 +124,8 @@ Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
   context_->enter(context_->driver());
   // It takes the driver a while, and will be wanted when the rows are there.
-  if (program.sink() == TB_SINK_BUILD) table_code_->ready();
+  if (program.sink() == TB_SINK_BUILD) kernels_->tables.ready();
+  if (program.grouped()) kernels_->groups.ready();
   return std::make_shared<CudaCode>(context_, artifact, program);
 }
 
@@ -183,7 +182,7 @@ std::unique_ptr<DeviceQuery> CudaDevice::start(std::shared_ptr<const Program> pr
   auto faults = fault_from_query(QueryFaultScope::armed());
   context_->enter(context_->driver());
   try {
-    return std::make_unique<CudaQuery>(context_, cache_, sort_code_, table_code_, std::move(faults), std::move(program),
+    return std::make_unique<CudaQuery>(context_, cache_, kernels_, std::move(faults), std::move(program),
                                        std::move(params), std::move(cuda_code), std::move(tables), estimated_rows,
                                        budget, profile);
   } catch (const std::bad_alloc&) {

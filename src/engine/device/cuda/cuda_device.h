@@ -10,8 +10,7 @@
 
 #include "engine/device/cuda/cuda_context.h"
 #include "engine/device/cuda/gpu_cache.h"
-#include "engine/device/cuda/build/table_code.h"
-#include "engine/device/cuda/sort/radix_code.h"
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/device.h"
 
 namespace turbine::cuda {
@@ -42,8 +41,7 @@ class CudaDevice : public Device {
  private:
   std::shared_ptr<CudaContext> context_;
   std::shared_ptr<GpuCache> cache_;
-  std::shared_ptr<RadixCode> sort_code_;
-  std::shared_ptr<TableCode> table_code_;
+  std::shared_ptr<EmbeddedKernels> kernels_;
   std::mutex pinned_mutex_;            // protects what follows
   std::map<void*, uint64_t> pinned_;  // those that this device has pinned
 };

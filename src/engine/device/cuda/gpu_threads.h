@@ -76,7 +76,14 @@ static inline uint32_t tb_atomic_or(uint32_t* word, uint32_t bits) {
 static inline uint32_t tb_atomic_exchange(uint32_t* word, uint32_t value) {
   return __atomic_exchange_n(word, value, __ATOMIC_RELAXED);
 }
+static inline uint32_t tb_atomic_add(uint32_t* word, uint32_t value) {
+  return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+}
 /* Only if it is `expected`. */
+static inline uint32_t tb_atomic_replace_word(uint32_t* word, uint32_t expected, uint32_t value) {
+  __atomic_compare_exchange_n(word, &expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 static inline uint64_t tb_atomic_replace(uint64_t* word, uint64_t expected, uint64_t value) {
   __atomic_compare_exchange_n(word, &expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;

@@ -88,11 +88,13 @@ uint64_t lane_device_bytes(const Program& program, uint64_t pages, uint64_t segm
 }
 
 QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::shared_ptr<GpuCache> cache_,
-                               std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program_,
-                               std::shared_ptr<const std::string> params_, std::shared_ptr<const CudaCode> code_,
-                               JoinTables join_tables, double estimated_rows, uint64_t budget, QueryProfile* profile_)
+                               std::shared_ptr<EmbeddedKernels> kernels_, std::shared_ptr<FaultInjector> faults,
+                               std::shared_ptr<const Program> program_, std::shared_ptr<const std::string> params_,
+                               std::shared_ptr<const CudaCode> code_, JoinTables join_tables, double estimated_rows,
+                               uint64_t budget, QueryProfile* profile_)
     : context(std::move(context_)),
       cache(std::move(cache_)),
+      kernels(std::move(kernels_)),
       driver(context->driver_with(std::move(faults))),
       program(std::move(program_)),
       params(std::move(params_)),
@@ -111,7 +113,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
   if (!join_tables.empty())
     tables.emplace(*context, driver, cache->join_tables, std::move(join_tables), account, copy.get());
   if (program->sink() == TB_SINK_AGGREGATE)
-    groups.emplace(*context, driver, *program, account, estimated_rows, compute.get());
+    groups.emplace(*context, kernels->groups, driver, *program, account, estimated_rows, compute.get());
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(kept_row_layout(*program), projected_rows_limit());
   if (program->sink() == TB_SINK_BUILD) parts.emplace(*context, driver, kept_row_layout(*program), account);
   if (stream_profile) stream_profile->tables_sent(copy.get());

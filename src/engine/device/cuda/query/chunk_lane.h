@@ -40,8 +40,9 @@
 #include "engine/device/cuda/build/table_parts.h"
 #include "engine/device/cuda/cuda_code.h"
 #include "engine/device/cuda/driver/stream.h"
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/memory/device_join_tables.h"
-#include "engine/device/cuda/memory/group_table.h"
+#include "engine/device/cuda/groups/group_table.h"
 #include "engine/device/cuda/memory/lane_rows.h"
 #include "engine/device/cuda/memory/matched_rows.h"
 #include "engine/device/cuda/query/row_range.h"
@@ -54,6 +55,7 @@ namespace turbine::cuda {
 struct QueryResources {
   std::shared_ptr<CudaContext> context;
   std::shared_ptr<GpuCache> cache;
+  std::shared_ptr<EmbeddedKernels> kernels;
   uint64_t segment_query = 0;  // begin_query() of the tier
   Driver driver;
   std::shared_ptr<const Program> program;
@@ -75,9 +77,10 @@ struct QueryResources {
   std::optional<StreamProfile> stream_profile;  // with a profile
 
   QueryResources(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
-                 std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
-                 std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code,
-                 JoinTables join_tables, double estimated_rows, uint64_t budget, QueryProfile* profile);
+                 std::shared_ptr<EmbeddedKernels> kernels, std::shared_ptr<FaultInjector> faults,
+                 std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                 std::shared_ptr<const CudaCode> code, JoinTables join_tables, double estimated_rows, uint64_t budget,
+                 QueryProfile* profile);
 
   /* Copies the layout's parameters to the device, on `copy`, unless they are
    * there. Throws DeviceError. */

@@ -57,16 +57,14 @@ bool is_empty(const ChunkTask& task) {
 }  // namespace
 
 CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
-                     std::shared_ptr<RadixCode> sort_code, std::shared_ptr<TableCode> table_code,
-                     std::shared_ptr<FaultInjector> faults, std::shared_ptr<const Program> program,
-                     std::shared_ptr<const std::string> params, std::shared_ptr<const CudaCode> code, JoinTables tables,
-                     double estimated_rows, uint64_t budget, QueryProfile* profile)
+                     std::shared_ptr<EmbeddedKernels> kernels, std::shared_ptr<FaultInjector> faults,
+                     std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
+                     std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
+                     QueryProfile* profile)
     : context_(context),
-      resources_(std::move(context), std::move(cache), std::move(faults), std::move(program), std::move(params),
-                 std::move(code), std::move(tables), estimated_rows, budget, profile),
-      sort_code_(std::move(sort_code)),
-      table_code_(std::move(table_code)),
-      key_sort_(*context_, *sort_code_, resources_.driver, resources_.account) {
+      resources_(std::move(context), std::move(cache), std::move(kernels), std::move(faults), std::move(program),
+                 std::move(params), std::move(code), std::move(tables), estimated_rows, budget, profile),
+      key_sort_(*context_, resources_.kernels->sort, resources_.driver, resources_.account) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);
@@ -310,9 +308,9 @@ uint64_t CudaQuery::finish_table() {
   const Stopwatch stopwatch;
   JoinTableCopies& copies = resources_.cache->join_tables;
   ParallelWork work(resources_.cache->threads(), {});
-  BuiltTable built = build_table(
-      *resources_.parts, {*context_, table_code_->kernels(resources_.driver), resources_.driver, resources_.account,
-                          copies.capacity(), host_memory_, resources_.compute.get(), work});
+  BuiltTable built = build_table(*resources_.parts,
+                                 {*context_, resources_.kernels->tables.kernels(resources_.driver), resources_.driver,
+                                  resources_.account, copies.capacity(), host_memory_, resources_.compute.get(), work});
   if (built.table->raw()->total_size <= copies.capacity()) copies.keep(built.table, std::move(built.copy));
   table_ = std::move(built.table);
   std::lock_guard lock(mutex_);

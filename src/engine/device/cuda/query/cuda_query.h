@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/device/cuda/build/table_code.h"
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/query/chunk_lane.h"
 #include "engine/device/cuda/sort/device_key_sort.h"
 
@@ -36,8 +36,8 @@ class CudaQuery : public DeviceQuery {
   static constexpr uint32_t kLanes = 3;
 
   /* The context must be current. Throws DeviceError. */
-  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache, std::shared_ptr<RadixCode> sort_code,
-            std::shared_ptr<TableCode> table_code, std::shared_ptr<FaultInjector> faults,
+  CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
+            std::shared_ptr<EmbeddedKernels> kernels, std::shared_ptr<FaultInjector> faults,
             std::shared_ptr<const Program> program, std::shared_ptr<const std::string> params,
             std::shared_ptr<const CudaCode> code, JoinTables tables, double estimated_rows, uint64_t budget,
             QueryProfile* profile);
@@ -84,8 +84,6 @@ class CudaQuery : public DeviceQuery {
   std::shared_ptr<CudaContext> context_;
   QueryResources resources_;
   MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there, and a table
-  const std::shared_ptr<RadixCode> sort_code_;
-  const std::shared_ptr<TableCode> table_code_;
   DeviceKeySort key_sort_;  // the query's thread's
   std::shared_ptr<const JoinTable> table_;  // BUILD, likewise
 

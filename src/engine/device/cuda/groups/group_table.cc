@@ -3,13 +3,14 @@
  *
  * Called by the query's worker. It must never grow while a kernel runs on the table.
  */
-#include "engine/device/cuda/memory/group_table.h"
+#include "engine/device/cuda/groups/group_table.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "engine/device/cuda/driver/stream.h"
+#include "engine/device/cuda/groups/growth_kernels.h"
 
 namespace turbine::cuda {
 
@@ -21,6 +22,7 @@ constexpr uint64_t kArenaBytesPerText = 32;
 constexpr uint64_t kSmallestArena = uint64_t{1} << 20;
 constexpr uint64_t kPreferredGrowth = 4;
 constexpr uint64_t kSmallestGrowth = 2;
+constexpr uint64_t kGrowthBlocks = 8;  // of a multiprocessor
 
 uint64_t text_fields(const GroupLayout& layout) {
   auto is_text = [](const GroupField& field) { return tb_type_is_text(field.type) != 0; };
@@ -114,9 +116,10 @@ GroupTableShape initial_group_table(const Program& program, double estimated_gro
   }
 }
 
-GroupTable::GroupTable(CudaContext& context, const Driver& driver, const Program& program, MemoryAccount& account,
-                       double estimated_groups, Stream stream)
+GroupTable::GroupTable(CudaContext& context, GroupCode& code, const Driver& driver, const Program& program,
+                       MemoryAccount& account, double estimated_groups, Stream stream)
     : context_(context),
+      code_(code),
       driver_(driver),
       account_(account),
       grouped_(program.grouped()),
@@ -196,22 +199,26 @@ void GroupTable::write_rows(const std::vector<uint8_t>& rows, Stream stream) {
 /* Makes the table have `shape` and hold exactly `rows`. The arena keeps its
  * bytes. An old table's memory goes first, so that the peak is the new one. */
 void GroupTable::replace(const GroupTableShape& shape, const std::vector<uint8_t>& rows, Stream stream) {
-  const uint64_t arena_used = arena_ ? std::min(header_of(header_copy_).arena_used, shape_.arena_capacity) : 0;
   buckets_.reset();
   rows_.reset();
-  if (shape.arena_capacity > (arena_ ? shape_.arena_capacity : 0)) {
-    Block arena = context_.device_memory().allocate(driver_, shape.arena_capacity, &account_);
-    if (arena_used) driver_.check(driver_.memcpy_dtod_async(arena.device(), arena_.device(), arena_used, stream));
-    synchronize(stream);
-    arena_ = std::move(arena);
-    shape_.arena_capacity = shape.arena_capacity;
-  }
+  grow_arena(shape, stream);
   allocate(shape);
   write_rows(rows, stream);
-  TbGroupTable& header = header_of(header_copy_);
-  header.ngroups = grouped_ ? rows.size() / shape_.row_size : 1;
-  header.arena_used = arena_used;
+  header_of(header_copy_).ngroups = grouped_ ? rows.size() / shape_.row_size : 1;
   write_header(stream);
+}
+
+/* The header's copy says how much of it is used, afterwards no more than there was room for. */
+void GroupTable::grow_arena(const GroupTableShape& shape, Stream stream) {
+  const uint64_t used = arena_ ? std::min(header_of(header_copy_).arena_used, shape_.arena_capacity) : 0;
+  header_of(header_copy_).arena_used = used;
+  if (shape.arena_capacity <= (arena_ ? shape_.arena_capacity : 0)) return;
+  Block arena = context_.device_memory().allocate(driver_, shape.arena_capacity, &account_);
+  const StreamWait wait(driver_, stream);  // whichever of the two goes
+  if (used) driver_.check(driver_.memcpy_dtod_async(arena.device(), arena_.device(), used, stream));
+  synchronize(stream);
+  arena_ = std::move(arena);
+  shape_.arena_capacity = shape.arena_capacity;
 }
 
 /* Grows what was found full; both, if the counters do not tell. */
@@ -231,6 +238,71 @@ GroupTableShape GroupTable::grown_shape(uint64_t factor) const {
 void GroupTable::grow(Stream stream) {
   read_header(stream);
   if (!grouped_) throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "an ungrouped aggregate's texts do not fit");
+  if (!grow_on_device(stream)) grow_through_host(stream);
+}
+
+/* False, with the table as it was but for its arena: there is no room for both, or the kernel is not there yet. */
+bool GroupTable::grow_on_device(Stream stream) {
+  const GroupTableShape old = shape_, shape = grown_shape(kPreferredGrowth);
+  if (!code_.ready() || shape.group_capacity > kLargestCapacity || shape.device_bytes() > account_.available())
+    return false;
+  const uint64_t ngroups = header_of(header_copy_).ngroups;
+  Block buckets, rows;
+  try {
+    grow_arena(shape, stream);
+    buckets = std::move(buckets_);
+    rows = std::move(rows_);
+    allocate(shape);
+    const StreamWait wait(driver_, stream);  // the old ones go
+    driver_.check(driver_.memset_d8_async(buckets_.device(), 0, shape_.buckets_bytes(), stream));
+    driver_.check(driver_.memset_d8_async(rows_.device(), 0, shape_.rows_bytes(), stream));
+    header_of(header_copy_).ngroups = move_groups(old, buckets, rows, stream);
+    write_header(stream);
+    return true;
+  } catch (const DeviceError& error) {
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+  }
+  header_of(header_copy_).ngroups = ngroups;
+  if (buckets || rows) {
+    buckets_ = std::move(buckets);
+    rows_ = std::move(rows);
+    shape_.group_capacity = old.group_capacity;
+    shape_.bucket_count = old.bucket_count;
+  }
+  return false;
+}
+
+/* From a table of that shape to the present one, which is empty. Returns how many there are. */
+uint32_t GroupTable::move_groups(const GroupTableShape& old, const Block& buckets, const Block& rows, Stream stream) {
+  const Block device = context_.device_memory().allocate(driver_, sizeof(TbGroupGrowth), &account_);
+  const Block pinned = context_.pinned_memory().allocate(driver_, sizeof(TbGroupGrowth), nullptr);
+  const StreamWait wait(driver_, stream);
+  auto& growth = *reinterpret_cast<TbGroupGrowth*>(pinned.host());
+  growth = {};
+  growth.old_buckets = reinterpret_cast<const uint32_t*>(buckets.device());
+  growth.old_rows = reinterpret_cast<const uint8_t*>(rows.device());
+  growth.old_bucket_count = old.bucket_count;
+  growth.old_capacity = old.group_capacity;
+  growth.buckets = reinterpret_cast<uint32_t*>(buckets_.device());
+  growth.rows = reinterpret_cast<uint8_t*>(rows_.device());
+  growth.bucket_mask = shape_.bucket_count - 1;
+  growth.row_size = shape_.row_size;
+  driver_.check(driver_.memcpy_htod_async(device.device(), pinned.host(), sizeof growth, stream));
+  DevicePtr argument = device.device();
+  void* parameters[] = {&argument};
+  const uint64_t most = uint64_t{context_.properties().multiprocessors} * kGrowthBlocks;
+  const auto grid = static_cast<unsigned>(
+      std::min((old.bucket_count + TB_GROWTH_THREADS - 1) / TB_GROWTH_THREADS, most));
+  driver_.check(driver_.launch_kernel(code_.grow(driver_), grid, 1u, 1u, TB_GROWTH_THREADS, 1u, 1u, 0u, stream,
+                                      parameters, static_cast<void**>(nullptr)));
+  driver_.check(driver_.memcpy_dtoh_async(pinned.host(), device.device(), sizeof growth, stream));
+  synchronize(stream);
+  if (growth.ngroups > old.group_capacity)
+    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports more groups than there were");
+  return growth.ngroups;
+}
+
+void GroupTable::grow_through_host(Stream stream) {
   const std::vector<uint8_t> rows = read_live_rows(stream);
   // The old buckets and rows are free for the new ones, the old arena is not.
   const uint64_t room = account_.available() + buckets_.size() + rows_.size();

@@ -4,7 +4,8 @@
  * Owns the header that kernels see, buckets, rows and arena, and their growth.
  * Grouped: tb_reserve finds or inserts groups and sets `full` where there was
  * no room; grow() then makes room, keeps every complete group and its state,
- * and drops rows that were numbered but never entered into the buckets. A group's
+ * and drops rows that were numbered but never entered into the buckets: a kernel moves the
+ * groups where both tables have room on the device, else they go through the host. A group's
  * number may change in grow(), so group numbers of chunks that are reserved but
  * not applied are void afterwards. Ungrouped: row 0 alone, whose MIN, MAX and
  * float SUM states start as the values that change nothing (valid byte 0).
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "engine/device/cuda/cuda_context.h"
+#include "engine/device/cuda/groups/group_code.h"
 #include "engine/device/device.h"
 
 namespace turbine::cuda {
@@ -42,9 +44,9 @@ GroupTableShape initial_group_table(const Program& program, double estimated_gro
 
 class GroupTable {
  public:
-  /* Allocates and clears the table, asynchronously on `stream`. */
-  GroupTable(CudaContext& context, const Driver& driver, const Program& program, MemoryAccount& account,
-             double estimated_groups, Stream stream);
+  /* Allocates and clears the table, asynchronously on `stream`. All must outlive it. */
+  GroupTable(CudaContext& context, GroupCode& code, const Driver& driver, const Program& program,
+             MemoryAccount& account, double estimated_groups, Stream stream);
 
   DevicePtr header() const { return header_.device(); }
 
@@ -70,9 +72,14 @@ class GroupTable {
   std::vector<uint8_t> read_live_rows(Stream stream);
   void write_rows(const std::vector<uint8_t>& rows, Stream stream);
   GroupTableShape grown_shape(uint64_t factor) const;
+  bool grow_on_device(Stream stream);
+  uint32_t move_groups(const GroupTableShape& old, const Block& buckets, const Block& rows, Stream stream);
+  void grow_arena(const GroupTableShape& shape, Stream stream);
+  void grow_through_host(Stream stream);
   void replace(const GroupTableShape& shape, const std::vector<uint8_t>& rows, Stream stream);
 
   CudaContext& context_;
+  GroupCode& code_;
   const Driver& driver_;
   MemoryAccount& account_;
   const bool grouped_;
