@@ -353,6 +353,8 @@ RT_EXPORT void rt_bucket_publish(uint32_t* bucket, uint32_t entry) {
  * table->full set, where either has no room; the table then has to grow. */
 RT_EXPORT uint32_t rt_group_reserve(TbGroupTable* table, uint64_t text_bytes, uint64_t* arena_offset) {
   *arena_offset = 0;
+  // Millions of rows may come yet: all would wait for one counter.
+  if (*(volatile uint32_t*)&table->full) return TB_NONE;
   if (text_bytes != 0) {
     *arena_offset = __atomic_fetch_add(&table->arena_used, text_bytes, __ATOMIC_RELAXED);
     if (*arena_offset + text_bytes > table->arena_capacity) {

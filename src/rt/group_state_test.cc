@@ -132,8 +132,12 @@ TEST(GroupState, BucketsAreClaimedOnceAndTablesFillUp) {
   EXPECT_EQ(table.full, 0u);
   EXPECT_EQ(rt_group_reserve(&table, 8, &at), TB_NONE);
   EXPECT_EQ(table.full, 1u);
+  EXPECT_EQ(rt_group_reserve(&table, 0, &at), TB_NONE) << "until it has grown";
+  EXPECT_EQ(table.ngroups, 1u);
+  table.full = 0;
   EXPECT_EQ(rt_group_reserve(&table, 0, &at), 1u);
   EXPECT_EQ(rt_group_reserve(&table, 0, &at), TB_NONE);
+  EXPECT_EQ(table.full, 1u);
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ constexpr uint64_t kSmallestCapacity = 4096;
 constexpr uint64_t kLargestCapacity = uint64_t{1} << 31;  // group numbers are 32 bits, one is TB_NONE
 constexpr uint64_t kArenaBytesPerText = 32;
 constexpr uint64_t kSmallestArena = uint64_t{1} << 20;
+/* A chunk's rows are looked up once more after each growth: a small table grows at once by much. */
+constexpr uint64_t kLargestGrowth = 16;
+constexpr uint64_t kShareOfSmallTables = 8;  // of what memory there is
 constexpr uint64_t kPreferredGrowth = 4;
 constexpr uint64_t kSmallestGrowth = 2;
 constexpr uint64_t kGrowthBlocks = 8;  // of a multiprocessor
@@ -243,7 +246,9 @@ void GroupTable::grow(Stream stream) {
 
 /* False, with the table as it was but for its arena: there is no room for both, or the kernel is not there yet. */
 bool GroupTable::grow_on_device(Stream stream) {
-  const GroupTableShape old = shape_, shape = grown_shape(kPreferredGrowth);
+  const GroupTableShape old = shape_;
+  GroupTableShape shape = grown_shape(kLargestGrowth);
+  if (shape.device_bytes() > account_.available() / kShareOfSmallTables) shape = grown_shape(kPreferredGrowth);
   if (!code_.ready() || shape.group_capacity > kLargestCapacity || shape.device_bytes() > account_.available())
     return false;
   const uint64_t ngroups = header_of(header_copy_).ngroups;
