@@ -167,6 +167,18 @@ TEST(Pipeline, ExtremesAndZones) {
   EXPECT_NE(CompiledPipeline(z.blob(TB_SINK_ROWS)).ptx().find("tb_rows"), std::string::npos);
 }
 
+/* See jit/negations.h. */
+TEST(Pipeline, NoNegationIsLeftToTheGpusCompiler) {
+  ProgramWriter w;
+  const uint32_t a = w.column(TB_TYPE_INT4), b = w.column(TB_TYPE_INT2);
+  w.aggregate(TB_AGG_MAX, w.call(TB_FN_INT4UM, {a}));
+  w.aggregate(TB_AGG_MIN, w.call(TB_FN_INT2UM, {b}));
+  CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
+  EXPECT_NE(code.ptx().find("max.s"), std::string::npos);
+  EXPECT_EQ(code.ptx().find("neg.s32"), std::string::npos);
+  EXPECT_EQ(code.ptx().find("neg.s16"), std::string::npos);
+}
+
 TEST(Pipeline, UngroupedAggregates) {
   ProgramWriter w;
   const uint32_t a = w.column(TB_TYPE_INT4, true), b = w.column(TB_TYPE_INT8, true), c = w.column(TB_TYPE_FLOAT8, true);

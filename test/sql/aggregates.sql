@@ -93,3 +93,21 @@ SELECT sum(f / 3), avg(f / 7), sum(v / 3.0::float8) FROM g;
 SELECT k, sum(f * 0.1), avg(f::float4) FROM g GROUP BY k;
 DROP TABLE copy_of_g;
 DROP TABLE g;
+-- Extremes of expressions, each alone: a GPU's compiler has lost the sign of some.
+CREATE TABLE signs (i2 smallint NOT NULL, i4 int NOT NULL, i8 bigint NOT NULL, n numeric(10,2) NOT NULL, f float8 NOT NULL, r real NOT NULL, d date NOT NULL, m int);
+INSERT INTO signs SELECT i, i, i * 3000000000, i / 4.0, i / 8.0, i / 2.0, date '2000-01-01' + i, nullif(i, i / 3 * 3) FROM generate_series(3, 1106) i;
+ANALYZE signs;
+-- for x in -i2 -i4 -i8 -n -f -r -m 0-i4 1-i4 i4-5000 -i4-1 -(i4-2000) -i8-i4 -n-i4 -f*2 d-i4 i4/(-2) i4%(-7) abs(-i4) -(i4*2) -(-i4) nullif(-i4,-3) coalesce(-m,-2000) greatest(-i4,-2000) least(-i4,2000)
+-- offloaded: GpuPreAgg
+SELECT max(:x) FROM signs;
+-- offloaded: GpuPreAgg
+SELECT min(:x) FROM signs;
+-- offloaded: GpuPreAgg
+SELECT max(:x) FROM signs WHERE i4 > 1000;
+-- offloaded: GpuPreAgg
+SELECT max(:x), min(:x) FROM signs;
+-- offloaded: GpuPreAgg
+SELECT i4 % 5, max(:x) FROM signs GROUP BY 1;
+-- offloaded: GpuPreAgg
+SELECT max(:x) FILTER (WHERE i4 < 9) FROM signs;
+-- end for

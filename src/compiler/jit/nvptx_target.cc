@@ -26,6 +26,7 @@
 #include <string_view>
 
 #include "compiler/jit/compile_program.h"
+#include "compiler/jit/negations.h"
 #include "compiler/jit/targets.h"
 
 namespace turbine {
@@ -89,6 +90,7 @@ void optimize_nvptx(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
   passes.addPass(llvm::GlobalDCEPass());
   passes.run(module, modules);
+  hide_negations(module);
   check_resolved(module);
 }
 
