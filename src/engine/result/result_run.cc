@@ -20,6 +20,9 @@ namespace {
 constexpr uint64_t kFetchRows = 64 << 10;
 /* The same where all threads look at each of them. */
 constexpr uint64_t kEstimatedRows = 512 << 10;
+/* Dropping rows pays only where they are many: of so many that are looked at first, so many of 8. */
+constexpr uint64_t kSampledRows = 32 << 10;
+constexpr uint64_t kLeastDropped = 4;
 /* Looking for the first rows pays only where they are a small part of all. */
 constexpr uint64_t kBestShare = 16;
 
@@ -37,7 +40,10 @@ uint64_t ResultRun::run(uint64_t nrows) {
   place_.device = query_.key_sort();
   // Any rows will do.
   if (plan_.only_best() && plan_.order().empty() && !plan_.with_ties()) nrows = std::min(nrows, plan_.limit());
-  if (!plan_.estimates().empty()) {
+  if (plan_.only_drops()) {
+    all_come_ = !drop_rows(nrows);
+    if (all_come_) return nrows;
+  } else if (!plan_.estimates().empty()) {
     collect_likely(nrows);
   } else if (plan_.only_best() && plan_.limit() <= nrows / kBestShare) {
     collect_best(nrows);
@@ -46,7 +52,7 @@ uint64_t ResultRun::run(uint64_t nrows) {
     run_passes();
     order_all();
   }
-  gather_.emplace(*rows_, unread_);
+  if (!gather_) gather_.emplace(*rows_, sorted_->size(), unread_);
   return sorted_->size();
 }
 
@@ -109,6 +115,30 @@ void ResultRun::collect_likely(uint64_t nrows) {
     sorted_.emplace(order_rows(*rows_, list.data(), list.size(), row_order(plan_), work_, &place_));
 }
 
+/* By the first of them. */
+bool ResultRun::drops_many(uint64_t nrows) {
+  if (nrows == 0) return false;
+  const ResultBatch batch = query_.fetch(0, std::min(nrows, kSampledRows));
+  ResultRows first(plan_.own_columns(), query_.host_memory());
+  first.borrow(batch);
+  return batch.nrows - likely_rows(first, plan_, work_).size() >= batch.nrows * kLeastDropped / 8;
+}
+
+/* False: all may as well come, since few would be dropped, or there is no memory for those that stay. */
+bool ResultRun::drop_rows(uint64_t nrows) {
+  try {
+    if (!drops_many(nrows)) return false;
+    collect_likely(nrows);
+    gather_.emplace(*rows_, sorted_->size(), unread_);
+    return true;
+  } catch (const DeviceError& error) {
+    if (error.reason != TB_FALLBACK_HOST_MEMORY) throw;
+  }
+  sorted_.reset();
+  rows_.reset();
+  return false;
+}
+
 void ResultRun::run_passes() {
   for (const TbWindowPass& pass : plan_.passes()) {
     sort_for(pass);
@@ -160,6 +190,7 @@ void ResultRun::order_all() {
 }
 
 ResultBatch ResultRun::fetch(uint64_t first, uint64_t count) {
+  if (all_come_) return query_.fetch(first, count);
   return gather_->gather(sorted_->rows().refs().subspan(first, std::min(count, sorted_->size() - first)), work_);
 }
 

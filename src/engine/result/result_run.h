@@ -41,6 +41,8 @@ class ResultRun {
   void collect(uint64_t nrows);
   void collect_best(uint64_t nrows);
   void collect_likely(uint64_t nrows);
+  bool drops_many(uint64_t nrows);
+  bool drop_rows(uint64_t nrows);
   void run_passes();
   void sort_for(const TbWindowPass& pass);
   bool sorted_by(std::span<const TbSortKey> keys) const;
@@ -55,6 +57,7 @@ class ResultRun {
   std::span<const TbSortKey> sorted_keys_;  // what sorted_ is sorted by
   std::optional<RowGather> gather_;
   SortPlace place_;
+  bool all_come_ = false;  // as the device has them
 };
 
 }  // namespace turbine

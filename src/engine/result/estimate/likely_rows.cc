@@ -29,7 +29,7 @@ struct Candidate {
 /* Candidates are cut down when there are twice as many as the limit, and some. */
 constexpr uint64_t kSpareCandidates = 2048;
 constexpr uint64_t kPartRows = 32 << 10;
-/* Looking for the first rows pays only where they are a part of all. */
+/* Looking for the first rows pays only where they are a part of all. TB_NO_LIMIT is more than that. */
 constexpr uint64_t kLimitShare = 2;
 
 class Candidates {
@@ -42,7 +42,7 @@ class Candidates {
     if (bounded_ && !candidate.doubtful && candidate.earliest >= bound_) return;
     if ((size_ + 1) * sizeof(Candidate) > memory_.size()) memory_.grow(2 * memory_.size());
     data()[size_++] = candidate;
-    if (limit_ != TB_NO_LIMIT && size_ >= most_) reduce();
+    if (size_ >= most_) reduce();
   }
 
   void reduce() {
@@ -108,7 +108,8 @@ class BlockEstimates {
   BlockEstimates(const ResultRows& rows, const ResultPlan& plan) : rows_(rows), plan_(plan) {}
 
   /* Rows [first, first + n) of the batch. */
-  void add_to(Candidates& candidates, uint64_t batch, uint64_t first, size_t n) {
+  template <class Rows>
+  void add_to(Rows& candidates, uint64_t batch, uint64_t first, size_t n) {
     const std::span<const TbEstimate> estimates = plan_.estimates();
     for (size_t e = 0; e < estimates.size(); e++)
       estimate_rows(plan_.steps(estimates[e]), rows_.columns(), rows_.batch(batch), first, n, values_[e]);
@@ -131,34 +132,69 @@ class BlockEstimates {
   Interval values_[TB_MAX_ESTIMATES][kEstimateRows];
 };
 
-}  // namespace
+/* Without a limit nothing need be known of a row but whether it surely fails. */
+class PassingRows {
+ public:
+  explicit PassingRows(MemoryBudget& budget) : list_(budget, 1) {}
+  void add(const Candidate& candidate) { list_.push_back(candidate.ref); }
+  const RowList& list() const { return list_; }
 
-RowList likely_rows(const ResultRows& rows, const ResultPlan& plan, ParallelWork& work) {
-  struct Part {
-    uint64_t batch, first, count;
-  };
+ private:
+  RowList list_;
+};
+
+struct Part {
+  uint64_t batch, first, count;
+};
+
+std::vector<Part> parts_of(const ResultRows& rows) {
   std::vector<Part> parts;
   for (uint64_t b = 0; b < rows.batches(); b++)
     for (uint64_t first = 0, count = rows.batch(b).nrows; first < count; first += kPartRows)
       parts.push_back({b, first, std::min(kPartRows, count - first)});
+  return parts;
+}
 
-  const uint64_t limit = plan.limit() > 0 && plan.limit() <= rows.size() / kLimitShare ? plan.limit() : TB_NO_LIMIT;
+template <class Rows>
+void add_part(Rows& to, const ResultRows& rows, const ResultPlan& plan, const Part& part, ParallelWork& work) {
+  const auto estimates = std::make_unique<BlockEstimates>(rows, plan);
+  for (uint64_t done = 0; done < part.count; done += kEstimateRows) {
+    if (done % kBlockRows == 0) work.check();
+    estimates->add_to(to, part.batch, part.first + done, std::min<uint64_t>(kEstimateRows, part.count - done));
+  }
+}
+
+RowList passing_rows(const ResultRows& rows, const ResultPlan& plan, ParallelWork& work) {
+  const std::vector<Part> parts = parts_of(rows);
+  RowList all(rows.budget(), 1);
+  std::mutex mutex;
+  work.each(parts.size(), [&](uint64_t p) {
+    PassingRows passing(rows.budget());
+    add_part(passing, rows, plan, parts[p], work);
+    std::lock_guard lock(mutex);
+    const uint64_t before = all.size();
+    all.resize(before + passing.list().size());
+    std::copy_n(passing.list().data(), passing.list().size(), all.data() + before);
+  });
+  return all;
+}
+
+}  // namespace
+
+RowList likely_rows(const ResultRows& rows, const ResultPlan& plan, ParallelWork& work) {
+  const uint64_t limit = plan.limit();
+  if (limit == 0 || limit > rows.size() / kLimitShare) return passing_rows(rows, plan, work);
+  const std::vector<Part> parts = parts_of(rows);
   Candidates all(rows.budget(), limit);
   std::mutex mutex;
   work.each(parts.size(), [&](uint64_t p) {
-    const Part& part = parts[p];
     Candidates candidates(rows.budget(), limit);
-    const auto estimates = std::make_unique<BlockEstimates>(rows, plan);
-    for (uint64_t done = 0; done < part.count; done += kEstimateRows) {
-      if (done % kBlockRows == 0) work.check();
-      estimates->add_to(candidates, part.batch, part.first + done,
-                        std::min<uint64_t>(kEstimateRows, part.count - done));
-    }
-    if (limit != TB_NO_LIMIT) candidates.reduce();
+    add_part(candidates, rows, plan, parts[p], work);
+    candidates.reduce();
     std::lock_guard lock(mutex);
     for (const Candidate& candidate : candidates) all.add(candidate);
   });
-  if (limit != TB_NO_LIMIT) all.reduce();
+  all.reduce();
   RowList list(rows.budget(), 1);
   for (const Candidate& candidate : all) list.push_back(candidate.ref);
   return list;

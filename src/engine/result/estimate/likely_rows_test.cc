@@ -127,6 +127,25 @@ TEST(LikelyRows, ConditionsBesideAnOrder) {
   }
 }
 
+/* Where few rows would be dropped, or there is no memory for those that stay, all come: PostgreSQL looks at them. */
+TEST(LikelyRows, DroppingFewIsNotWorthIt) {
+  std::mt19937_64 random(7);
+  const TestTable table = sums_table(random, 100000, 10);
+  for (bool stay : {false, true})
+    for (const double bound : {1.0, 3.0, 8.0}) {
+      PlanWriter writer(3);
+      writer.estimate(TB_ESTIMATE_OF_CONDITION, {column(1), constant(bound), operation(TB_ESTIMATE_LESS)});
+      TableQuery query(table, stay, 50000);
+      const auto passing = static_cast<size_t>(
+          std::count_if(table.rows.begin(), table.rows.end(),
+                        [&](const auto& row) { return static_cast<double>(std::get<__int128>(row[1])) < bound; }));
+      EXPECT_EQ(run(writer, table, query).size(), bound < 5 ? passing : table.rows.size()) << bound;
+      TableQuery little(table, stay, 50000, 2 << 20);
+      EXPECT_GE(run(writer, table, little).size(), passing);
+      EXPECT_EQ(little.host_memory().used(), 0u);
+    }
+}
+
 TEST(LikelyRows, RowsThatMayRaiseStayBehindTheLimit) {
   std::mt19937_64 random(4);
   const TestTable table = sums_table(random, 20000, 500);

@@ -133,6 +133,11 @@ void ResultPlan::check_condition(size_t index, const TbResultCondition& conditio
   if ((condition.flags & TB_CONDITION_EQUAL) && condition.flags != TB_CONDITION_EQUAL) fail(name + ": flags");
 }
 
+bool ResultPlan::only_drops() const {
+  return !estimates_.empty() && estimates_.back().role == TB_ESTIMATE_OF_CONDITION && order().empty() &&
+         limit() == TB_NO_LIMIT;
+}
+
 void ResultPlan::check_estimates() const {
   uint64_t next_step = 0, nkeys = 0;
   for (size_t i = 0; i < estimates_.size(); i++) {

@@ -51,6 +51,9 @@ class ResultPlan {
     return std::span(steps_).subspan(estimate.first_step, estimate.nsteps);
   }
 
+  /* Are estimates of conditions all that there is? PostgreSQL looks at the rows that come back all the same. */
+  bool only_drops() const;
+
   /* The sink's columns alone. */
   std::vector<ColumnShape> own_columns() const {
     return {columns_.begin(), columns_.begin() + static_cast<ptrdiff_t>(sink_columns())};

@@ -57,10 +57,10 @@ uint64_t row_bytes(const ResultRows& rows) {
 
 }  // namespace
 
-RowGather::RowGather(const ResultRows& rows, uint64_t unread)
+RowGather::RowGather(const ResultRows& rows, uint64_t references, uint64_t unread)
     : rows_(rows),
       unread_(unread),
-      capacity_(std::clamp<uint64_t>(rows.size(), 1, kMostRows)),
+      capacity_(std::clamp<uint64_t>(references, 1, kMostRows)),
       memory_(rows.budget(), row_bytes(rows) * capacity_ + 32 * rows.columns().size()) {}
 
 /* Elements from `first` on are those of these references. */

@@ -13,8 +13,8 @@ namespace turbine {
 
 class RowGather {
  public:
-  /* `unread`: a bit for each of the first 64 columns that is left out. */
-  explicit RowGather(const ResultRows& rows, uint64_t unread = 0);
+  /* For at most so many references. `unread`: a bit for each of the first 64 columns that is left out. */
+  RowGather(const ResultRows& rows, uint64_t references, uint64_t unread);
 
   /* The rows of some of these references, from the first on; at least one, if there
    * is one. Texts stay where they are. Valid until the next call. Throws DeviceError if the query was closed. */
