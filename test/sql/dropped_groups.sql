@@ -77,3 +77,13 @@ SELECT count(*) FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY d, id
 SELECT k, d FROM (SELECT k, d, t, row_number() OVER (PARTITION BY k ORDER BY d, id) x FROM g) s WHERE x = 3;
 -- offloaded: GpuSort
 SELECT 1 FROM (SELECT k, d, row_number() OVER (PARTITION BY k ORDER BY d, id) x FROM g) s WHERE x = 3;
+-- That groups are dropped by the engine at all; where most pass, they come.
+CREATE FUNCTION drops(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE line text; shown text := '';
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' || query LOOP shown := shown || line || E'\n'; END LOOP;
+  RETURN shown !~ 'Custom Scan' OR substring(shown FROM 'Groups Removed by GPU Filter: (\d+)')::int > 0;
+END $$;
+SELECT drops('SELECT k, sum(n) FROM g GROUP BY k HAVING sum(n) > 150');
+SELECT drops('SELECT k, t, count(*) FROM g GROUP BY k, t HAVING count(*) > 5 ORDER BY k');
+SELECT drops('SELECT k FROM g GROUP BY k HAVING count(*) >= 1') = (current_setting('pg_turbine.enabled') = 'off');

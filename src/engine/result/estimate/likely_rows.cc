@@ -133,9 +133,9 @@ class BlockEstimates {
 };
 
 /* Without a limit nothing need be known of a row but whether it surely fails. */
-class PassingRows {
+class RowsThatMayPass {
  public:
-  explicit PassingRows(MemoryBudget& budget) : list_(budget, 1) {}
+  explicit RowsThatMayPass(MemoryBudget& budget) : list_(budget, 1) {}
   void add(const Candidate& candidate) { list_.push_back(candidate.ref); }
   const RowList& list() const { return list_; }
 
@@ -164,12 +164,12 @@ void add_part(Rows& to, const ResultRows& rows, const ResultPlan& plan, const Pa
   }
 }
 
-RowList passing_rows(const ResultRows& rows, const ResultPlan& plan, ParallelWork& work) {
+RowList rows_that_may_pass(const ResultRows& rows, const ResultPlan& plan, ParallelWork& work) {
   const std::vector<Part> parts = parts_of(rows);
   RowList all(rows.budget(), 1);
   std::mutex mutex;
   work.each(parts.size(), [&](uint64_t p) {
-    PassingRows passing(rows.budget());
+    RowsThatMayPass passing(rows.budget());
     add_part(passing, rows, plan, parts[p], work);
     std::lock_guard lock(mutex);
     const uint64_t before = all.size();
@@ -183,7 +183,7 @@ RowList passing_rows(const ResultRows& rows, const ResultPlan& plan, ParallelWor
 
 RowList likely_rows(const ResultRows& rows, const ResultPlan& plan, ParallelWork& work) {
   const uint64_t limit = plan.limit();
-  if (limit == 0 || limit > rows.size() / kLimitShare) return passing_rows(rows, plan, work);
+  if (limit == 0 || limit > rows.size() / kLimitShare) return rows_that_may_pass(rows, plan, work);
   const std::vector<Part> parts = parts_of(rows);
   Candidates all(rows.budget(), limit);
   std::mutex mutex;

@@ -57,9 +57,3 @@ tb_dropped_groups_result(const TbAggAnalysis *analysis)
 
 	return tb_dropped_groups_add(analysis, builder) ? tb_result_finish(builder) : NULL;
 }
-
-bool
-tb_dropped_groups_some(const TbAggAnalysis *analysis)
-{
-	return tb_preagg_quals(analysis) != NIL && tb_dropped_groups_result(analysis) != NULL;
-}

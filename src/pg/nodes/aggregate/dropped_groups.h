@@ -19,7 +19,4 @@ extern bool tb_dropped_groups_add(const TbAggAnalysis *analysis, TbResultBuilder
 /* The result plan that does nothing else; NULL: the engine can drop none. */
 extern TbResultPlan *tb_dropped_groups_result(const TbAggAnalysis *analysis);
 
-/* Whether the engine can drop some. */
-extern bool tb_dropped_groups_some(const TbAggAnalysis *analysis);
-
 #endif

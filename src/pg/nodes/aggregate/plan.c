@@ -288,7 +288,8 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 												  analysis, &path_methods);
 
 	tb_preagg_cost(root, analysis,
-				   tb_dropped_groups_some(analysis) ? kept->rows : analysis->result_groups,
+				   tb_dropped_groups_result(analysis) != NULL ? kept->rows :
+																analysis->result_groups,
 				   &path->path);
 	return path;
 }
@@ -518,6 +519,7 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	CustomScan	  *scan = makeNode(CustomScan);
 	List		  *children = tb_stage_plans(analysis->stages, custom_plans);
 	int			   columns = list_length(analysis->scan_tlist);
+	TbResultPlan  *result = tb_dropped_groups_result(analysis);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = tb_preagg_quals(analysis);
@@ -531,8 +533,8 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 										   analysis->outputs, sizeof(TbOutput) * columns);
 	if (analysis->nsets > 0)
 		scan->custom_private = add_sets(scan->custom_private, analysis);
-	if (tb_dropped_groups_some(analysis))
-		tb_private_set_result(scan->custom_private, tb_dropped_groups_result(analysis));
+	if (result != NULL)
+		tb_private_set_result(scan->custom_private, result);
 	scan->methods = &scan_methods;
 	return &scan->scan.plan;
 }
