@@ -12,6 +12,7 @@ Called by: the Makefile.
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -30,6 +31,7 @@ PYTHON = [sys.executable]
 PACKAGES_PYTHON = [str(BUILD / "python" / "bin" / "python")]
 
 IN_C = ["env", "TURBINE_LOCALE=C"]
+COMPILED = BUILD / "compiled-code"
 ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 
 # suite: (command, what the nightly run adds)
@@ -101,12 +103,15 @@ ON_REQUEST = {
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
 
-# What these check does not depend on how soon something happens, so two of them run side by side, longest first.
+# What these check does not depend on how soon something happens, so two of them run side by side: the longest first,
+# and behind them those whose programs they have compiled (tools/compiled_code.py).
 # Each has clusters of its own, and none keeps two processors busy.
-UNTIMED = ("sql", "differential", "cached-sql", "feeder-sql", "core", "arrow-fdw", "joins", "truth", "reports", "races",
-           "feeder-races", "cached-reports", "cache-loading", "compile-hints", "file-scans", "file-differential",
-           "to-file", "write-files", "cached-differential", "cached-truth",
-           "cached-joins", "brin", "sqlsmith", "moved-pages", "cached-brin", "pg2arrow", "mysql2arrow", "c-sql", "c-reports")
+UNTIMED = ("sql", "core", "differential", "arrow-fdw", "joins", "reports", "races", "truth", "file-mutations",
+           "file-differential", "cache-loading", "compile-hints", "file-scans", "to-file", "write-files", "brin",
+           "sqlsmith", "moved-pages", "pg2arrow", "mysql2arrow", "feeder-races", "feeder-sql", "cached-sql", "mutants",
+           "cached-differential", "cached-joins", "cached-truth", "cached-brin", "cached-reports", "c-reports", "c-sql")
+# Of these, what asks whether something is compiled begins without the programs of other suites.
+COMPILING = ("compile-hints",)
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
 REPEATED_LINES = 25
@@ -134,8 +139,11 @@ def run(name, command, side_by_side):
         print(f"=== {name}", flush=True)
     started = time.monotonic()
     lines = []
+    environment = dict(os.environ)
+    if side_by_side and name not in COMPILING:
+        environment["TURBINE_COMPILED_CODE"] = str(COMPILED)
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE,
-                          text=True, errors="replace") as process:
+                          text=True, errors="replace", env=environment) as process:
         for line in process.stdout:
             lines.append(line)
             if not side_by_side:
@@ -166,6 +174,7 @@ def main():
 
     outcomes = {name: outcome(name) for name in names if name not in untimed}
     if untimed:
+        shutil.rmtree(COMPILED, ignore_errors=True)
         cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
         outcomes.update(zip(untimed, lanes.map(outcome, untimed)))

@@ -11,7 +11,8 @@ SQLSTATE and message. Statements marked
 `-- offloaded: NODE` must be planned with that node, or the test would compare
 PostgreSQL with itself.
 Must never: store expected output.
-Called by: make test-sql, test/run_all.py. Options: --device, --only, --feeders, --cached, --stock
+Called by: make test-sql, test/run_all.py, test/mutants.py. Options: --device, --only, --feeders, --cached,
+--until-difference, --stock
 (no extension: proves the scripts themselves).
 """
 
@@ -114,8 +115,15 @@ def clean_pages(server, session, statement, database, use):
             admin.query("CHECKPOINT")
 
 
-def run_script(server, statements, database, settings, check=False, use=None):
-    """[(outcome, complaint)] of all statements, in a database of their own."""
+def first_difference(statements, plain):
+    """What tells of the i-th statement and its outcome whether that is another answer than plain's."""
+    return lambda i, outcome: i < len(plain) and plain[i][0] and answers.difference(
+        plain[i][0], outcome, statements[i].ordered, statements[i].floats)
+
+
+def run_script(server, statements, database, settings, check=False, use=None, until=None):
+    """[(outcome, complaint)] of all statements, or of those until one of which until(i, outcome) holds; in a
+    database of their own."""
     with server.connect() as admin:
         admin.query(f"CREATE DATABASE {database} TEMPLATE template1")
     outcomes = []
@@ -124,6 +132,8 @@ def run_script(server, statements, database, settings, check=False, use=None):
             for statement in statements:
                 complaint = check_node(session, statement) if check else None
                 outcomes.append((session.run(statement.text), complaint))
+                if until and until(len(outcomes) - 1, outcomes[-1][0]):
+                    break
                 if database in ("direct", "cached"):
                     clean_pages(server, session, statement, database, use)
     except ConnectionLost as lost:
@@ -174,6 +184,7 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated script names")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the scripts")
+    parser.add_argument("--until-difference", action="store_true", help="ends with the first answer that differs")
     parser.add_argument("--cached", action="store_true", help="forced, with all columns loaded first, and nothing else")
     parser.add_argument("--feeders", action="store_true", help="forced, with parallel workers feeding, and nothing else")
     options = parser.parse_args()
@@ -191,10 +202,15 @@ def main():
             plain = run_script(server, statements, "plain", OFF)
             device = {"pg_turbine.device": options.device}
             for mode, settings in modes:
-                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock, use)
-                good, bad = compare(f"{script.stem} ({mode})", statements, plain, actual)
+                until = first_difference(statements, plain) if options.until_difference else None
+                actual = run_script(server, statements, mode, {**settings, **device}, not options.stock, use, until)
+                run = statements[:len(actual)] if until and actual[-1][0] else statements
+                good, bad = compare(f"{script.stem} ({mode})", run, plain, actual)
                 print(f"  {script.stem}, {mode}: {good} statements equal, {bad} not", flush=True)
                 passed, failed = passed + good, failed + bad
+                if until and actual[-1][0] and until(len(actual) - 1, actual[-1][0]):
+                    print(f"{passed} passed, {failed} failed")
+                    return 1
         if not options.stock:
             # A script alone may have no table whose blocks can be read directly.
             blocks = "blocks_fed" if options.feeders else "blocks_cached" if options.cached else "blocks_direct"

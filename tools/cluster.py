@@ -24,6 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import compiled_code
 from pg_client import Connection, ConnectionLost, DatabaseError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -31,6 +32,8 @@ BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 # The name of a program that is wrong on purpose, to be staged instead of the
 # right one: see test/mutants.py.
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
+# No mutant, or one whose compiler and service are the right ones.
+PROGRAMS_AS_EVER = ("", "asserted")
 SERVER_USER = "postgres"
 DEFAULT_LOCALE = "C.UTF-8"
 # SQLSTATEs of a server that starts, recovers, or ends its sessions after a crash.
@@ -222,6 +225,8 @@ class Cluster:
             run_as_server([self.bindir / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
                            f"--locale={cluster_locale()}", "-E", "UTF8"])
             self._write_settings()
+            if self.extension:
+                compiled_code.lend(self.data, _server_account())
         return self.start_program([self.bindir / "postgres", "-D", self.data])
 
     def start_program(self, command):
@@ -324,6 +329,8 @@ class Cluster:
 
     def remove(self):
         self.stop()
+        if self.extension and MUTANT in PROGRAMS_AS_EVER:
+            compiled_code.keep(self.data)
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self):

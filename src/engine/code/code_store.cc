@@ -96,7 +96,7 @@ std::string content_hash(const std::string& bytes) {
 }
 
 CodeStore::CodeStore(std::string directory, uint64_t max_bytes)
-    : directory_(std::move(directory)), max_bytes_(max_bytes) {
+    : directory_(std::move(directory)), max_bytes_(max_bytes), total_(max_bytes) {
   if (directory_.empty()) return;
   std::error_code error;
   fs::create_directories(fs::path(directory_).parent_path(), error);
@@ -146,34 +146,42 @@ void CodeStore::put(const std::string& key, const std::string& artifact) {
     unlink(temporary.c_str());
     return;
   }
-  evict();
+  note_added(bytes.size());
 }
 
 void CodeStore::remove(const std::string& key) {
   if (usable_) unlink(path(key).c_str());
 }
 
+/* What is in the directory at first is not known: the first file added makes evict() look. */
+void CodeStore::note_added(uint64_t bytes) {
+  std::lock_guard lock(evicting_);
+  total_ += bytes;
+  if (total_ > max_bytes_) evict();
+}
+
+/* Under the lock. */
 void CodeStore::evict() {
   struct File {
     fs::path path;
     fs::file_time_type used;
     uint64_t size;
   };
-  std::lock_guard lock(evicting_);
   std::vector<File> files;
-  uint64_t total = 0;
+  total_ = 0;
   std::error_code error;
   for (fs::directory_iterator it(directory_, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     const uint64_t size = it->file_size(ignored);
     if (ignored) continue;
     files.push_back({it->path(), it->last_write_time(ignored), size});
-    total += size;
+    total_ += size;
   }
+  if (total_ <= max_bytes_) return;
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
   for (const File& file : files) {
-    if (total <= max_bytes_) break;
-    if (fs::remove(file.path, error)) total -= file.size;
+    if (total_ <= max_bytes_ - max_bytes_ / 8) break;
+    if (fs::remove(file.path, error)) total_ -= file.size;
   }
 }
 

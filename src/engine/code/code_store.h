@@ -4,7 +4,7 @@
  * A file holds its full key, so that a hash collision is a miss, and a
  * checksum, so that a torn or changed file is one too (and is removed). Files
  * appear whole, by rename. The total size is bounded: what was used longest
- * ago goes first. The directory is ours alone (mode 0700): its files are code
+ * ago goes first, an eighth of the bound at a time. The directory is ours alone (mode 0700): its files are code
  * that this process will run.
  */
 #pragma once
@@ -29,12 +29,14 @@ class CodeStore {
   std::string path(const std::string& key) const;
 
  private:
+  void note_added(uint64_t bytes);
   void evict();
 
   const std::string directory_;
   const uint64_t max_bytes_;
   bool usable_ = false;
-  std::mutex evicting_;
+  std::mutex evicting_;  // guards total_
+  uint64_t total_;       // at least what the files have; looking at all of them takes long where there are thousands
 };
 
 /* 128 bits of a byte string, as hexadecimal digits: names files. */

@@ -120,7 +120,9 @@ TEST(TextDictionary, ThreadsAgree) {
   EXPECT_EQ(wrong, 0);
   for (int i = 0; i < kTexts; i++)
     for (int t = 1; t < kThreads; t++)
-      if (seen[0][i] >= 0 && seen[t][i] >= 0) ASSERT_EQ(seen[0][i], seen[t][i]);
+      if (seen[0][i] >= 0 && seen[t][i] >= 0) {
+        ASSERT_EQ(seen[0][i], seen[t][i]);
+      }
 }
 
 }  // namespace

@@ -114,7 +114,9 @@ TEST(EqualityFilter, TakesOrsOfOneColumnAlone) {
     params.add(2);
     const auto found = equalities(w, params);
     ASSERT_EQ(found.size(), one_column ? 1u : 0u);
-    if (one_column) EXPECT_EQ(found[0].integers, Integers({1, 2}));
+    if (one_column) {
+      EXPECT_EQ(found[0].integers, Integers({1, 2}));
+    }
   }
 }
 

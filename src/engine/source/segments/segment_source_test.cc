@@ -149,7 +149,9 @@ TEST_F(TakenSegments, ComeInTheFilesOrderOrInTheQuerys) {
     up.visit_by({0, false, false});
     down.visit_by({0, true, false});
     EXPECT_EQ(values_of_tasks(plain), in_file);
-    if (run == 0) EXPECT_EQ(head_.flags & TB_SEGMENTS_TAKEN_ONE_DICTIONARY, 0u) << "nobody has looked at all";
+    if (run == 0) {
+      EXPECT_EQ(head_.flags & TB_SEGMENTS_TAKEN_ONE_DICTIONARY, 0u) << "nobody has looked at all";
+    }
     EXPECT_EQ(values_of_tasks(up), ascending);
     EXPECT_EQ(values_of_tasks(down), descending);
     EXPECT_EQ(head_.excluded, 0u);

@@ -256,7 +256,9 @@ TEST(TableFile, ReadsSomeRows) {
     for (const uint32_t apart : {300, 3000, 20000}) {
       EXPECT_EQ(expect_some_rows(plain, TB_COLUMN_FILE_PARQUET, random, apart), 0u);
       const uint64_t left_out = expect_some_rows(indexed, TB_COLUMN_FILE_PARQUET, random, apart);
-      if (apart > 300) EXPECT_GT(left_out, 0u);
+      if (apart > 300) {
+        EXPECT_GT(left_out, 0u);
+      }
     }
   }
 }
