@@ -87,7 +87,7 @@ def shapes_shown(plan):
 
 def check_node(session, statement):
     """A complaint about where and how the statement is planned to run, or None."""
-    if not statement.node and not statement.stays and not statement.shape and statement.subplans is None:
+    if not (statement.node or statement.stays or statement.shape or statement.shows) and statement.subplans is None:
         return None
     plan = plan_of(session, statement)
     shown = node_names(plan) if plan else ""
@@ -98,6 +98,9 @@ def check_node(session, statement):
     subplans = [node for node in workload.plan_nodes(plan) if node.get("Parent Relationship") == "SubPlan"] if plan else []
     if statement.subplans not in (None, len(subplans)):
         return f"EXPLAIN shows {len(subplans)} subqueries that run for each row, not {statement.subplans}"
+    properties = [f"{name}: {value}" for node in workload.plan_nodes(plan) for name, value in node.items()] if plan else []
+    if statement.shows and statement.shows not in properties:
+        return f"EXPLAIN does not show {statement.shows}"
     shapes = shapes_shown(plan) if plan else []
     if statement.shape and statement.shape not in shapes:
         return f"EXPLAIN shows {'; '.join(shapes) or 'no join of ours'}, not {statement.shape}"

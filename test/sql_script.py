@@ -8,6 +8,7 @@ A directive is a comment line of its own before a statement:
                          ... must show this: a streams, and probes the join table of b, then, as a
                          left join, that of c joined with d
   -- subplans: N         ... must show so many subqueries that run for each row
+  -- shows: NAME: TEXT    ... must show this property of some node
   -- ordered             rows are compared in order
   -- floats              float columns may differ in their last digits
   -- for NAME in A B C ... -- end for
@@ -29,7 +30,7 @@ _TOKEN = re.compile(r"""
     | ;
     | [^;'"$/\-eE]+ | .""", re.VERBOSE | re.DOTALL)
 _LOOP = re.compile(r"^-- for (\w+) in ([^\n]*)\n(.*?)^-- end for *\n", re.MULTILINE | re.DOTALL)
-_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|ordered|floats) *$")
+_DIRECTIVE = re.compile(r"^-- (offloaded: *(\w+)|not offloaded|shape: *(.+?)|subplans: *(\d+)|shows: *(.+?)|ordered|floats) *$")
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Statement:
     stays: bool = False     # must not be offloaded
     shape: str = ""         # what joins must look like
     subplans: int = None    # subqueries that run for each row
+    shows: str = ""         # a property of EXPLAIN and its value
     ordered: bool = False
     floats: bool = False
     line: int = 0
@@ -64,6 +66,7 @@ def _directives(statement, comments):
         statement.shape = found.group(3) or statement.shape
         if found.group(4):
             statement.subplans = int(found.group(4))
+        statement.shows = found.group(5) or statement.shows
         statement.stays |= word == "not offloaded"
         statement.ordered |= word == "ordered"
         statement.floats |= word == "floats"

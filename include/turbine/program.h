@@ -192,8 +192,8 @@ typedef enum TbAggKind
 {
 	TB_AGG_COUNT = 1, /* arg TB_NONE: rows; else non-NULL values.
 					   * state: int64 */
-	TB_AGG_SUM_INT,	  /* int2/int4 -> exact int64 sum (overflow of
-					   * 64 bits is a verdict) */
+	TB_AGG_SUM_INT,	  /* int2/int4, on the host int8 -> exact int64 sum
+					   * (overflow of 64 bits is a verdict) */
 	TB_AGG_SUM_WIDE,  /* int8, NUM64, NUM128 -> exact int128 sum */
 	TB_AGG_SUM_FLOAT, /* float4/float8 -> float8 sum; a finite value of
 					   * tb_float_sum_limit() or more is a verdict */

@@ -80,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 15
+#define TB_WIRE_VERSION 16
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -213,9 +213,27 @@ typedef struct TbQuery
 	/* AGGREGATE, PROJECT: a bit for each of the first 64 columns of the results that nobody
 	 * reads. RESULT_BATCH has no values of it: its offsets are 0. */
 	uint64_t unread_columns;
+	uint32_t continuation_size; /* of the TbContinuation with what follows it; 0: none */
+	uint32_t reserved;
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
-	 * plan. Without one the block's padding may be left out */
+	 * plan, padded to 8; the continuation. What is not there needs no padding before it */
 } TbQuery;
+
+/*
+ * AGGREGATE, PROJECT: a second program, whose source is the rows that the first one and its
+ * result plan leave, and which the host runs. What comes back is the second one's rows,
+ * which unread_columns speaks of then. Its source is TB_SOURCE_ROWS, its sink AGGREGATE or
+ * PROJECT, it has no joins.
+ */
+typedef struct TbContinuation
+{
+	uint32_t program_size;
+	uint32_t ncolumns;		   /* of the program's source */
+	uint64_t params_size;
+	double	 estimated_groups; /* AGGREGATE */
+	/* uint32_t columns[ncolumns]: which column of the rows each of the source is, of the
+	 * same type; padded to 8; program bytes, padded to 8; the parameter block */
+} TbContinuation;
 
 #define TB_MAX_JOIN_TABLES 64 /* of one connection */
 
@@ -615,6 +633,8 @@ typedef struct TbQueryDone
 	uint64_t sort_us;			 /* result plan: windows, order, limit */
 	uint64_t rows_sorted;		 /* rows that it was given */
 	uint64_t rows_sorted_on_gpu; /* by its windows and its order; 0: the host has sorted */
+	uint64_t rows_continued;	 /* rows that the continuation was given */
+	uint64_t continuation_us;
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
 	uint64_t	file_batches;				   /* of FILE_PARTs */
 	uint64_t file_batches_excluded; /* of these, not read: their statistics or their indexes

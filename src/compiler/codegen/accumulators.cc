@@ -34,6 +34,8 @@ size_t carried_count(const TbAgg& agg) {
 }  // namespace
 
 void Accumulators::require_supported(const TbAgg& agg) {
+  if (rows_.builder().gpu() && agg.kind == TB_AGG_SUM_INT && agg.type == TB_TYPE_INT8)
+    throw std::runtime_error("narrow sums of bigint have no GPU code");
   if (!min_max(agg)) return;
   if (rows_.builder().gpu() && tb_type_is_text(agg.type))
     throw std::runtime_error("min and max of text have no GPU code");
@@ -168,9 +170,18 @@ Carried Accumulators::step(const Carried& carried, Value* row_passes) {
     auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
     switch (agg.kind) {
       case TB_AGG_COUNT: break;
-      case TB_AGG_SUM_INT:
-        out[at] = ir.CreateAdd(carried[at], kept(ir.CreateSExt(in.value, ir.getInt64Ty()), ir.getInt64(0)));
+      case TB_AGG_SUM_INT: {
+        Value* v = kept(ir.CreateSExt(in.value, ir.getInt64Ty()), ir.getInt64(0));
+        if (agg.type == TB_TYPE_INT8) {
+          Value* sum = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_with_overflow, carried[at], v);
+          out[at] = ir.CreateExtractValue(sum, 0);
+          rows_.add_errors(overflow_if(ir.CreateExtractValue(sum, 1), TB_ERR_STATE_OVERFLOW), nullptr);
+        } else {
+          // No chunk has so many values that these could overflow.
+          out[at] = ir.CreateAdd(carried[at], v);
+        }
         break;
+      }
       case TB_AGG_SUM_WIDE:
         if (agg.type == TB_TYPE_NUM128) {
           Value* v = kept(in.value, llvm::ConstantInt::get(ir.getInt128Ty(), 0));

@@ -102,7 +102,7 @@ class Client {
 
   void send_query(const ProgramWriter& blob, uint64_t nblocks, uint32_t device = TB_ANY_DEVICE,
                   uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
-                  const std::vector<uint8_t>& result_plan = {}) {
+                  const std::vector<uint8_t>& result_plan = {}, const std::string& continuation = {}) {
     const std::vector<uint8_t> program = blob.blob();
     const std::string params = params_block({});
     TbQuery query{};
@@ -118,13 +118,32 @@ class Client {
     rest.resize((rest.size() + 7) / 8 * 8);
     rest += params;
     if (!result_plan.empty()) rest.resize((rest.size() + 7) / 8 * 8);
-    send_struct(TB_MSG_QUERY, query, rest + std::string(result_plan.begin(), result_plan.end()));
+    rest.append(result_plan.begin(), result_plan.end());
+    query.continuation_size = static_cast<uint32_t>(continuation.size());
+    if (!continuation.empty()) rest.resize((rest.size() + 7) / 8 * 8);
+    send_struct(TB_MSG_QUERY, query, rest + continuation);
+  }
+
+  /* A second program, whose source columns are these of the first one's rows. */
+  static std::string continuation(const ProgramWriter& second, const std::vector<uint32_t>& columns) {
+    const std::vector<uint8_t> program = second.blob();
+    const std::string params = params_block({});
+    TbContinuation head{};
+    head.program_size = static_cast<uint32_t>(program.size());
+    head.ncolumns = static_cast<uint32_t>(columns.size());
+    head.params_size = params.size();
+    std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+    bytes.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof(uint32_t));
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    bytes.append(program.begin(), program.end());
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    return bytes + params;
   }
 
   /* Starts a query; its slot memory is mapped. */
   bool start(const ProgramWriter& blob, uint64_t nblocks, uint32_t flags = TB_QUERY_ALLOW_HOST, uint32_t table = 0,
-             const std::vector<uint8_t>& result_plan = {}) {
-    send_query(blob, nblocks, TB_ANY_DEVICE, flags, table, result_plan);
+             const std::vector<uint8_t>& result_plan = {}, const std::string& continuation = {}) {
+    send_query(blob, nblocks, TB_ANY_DEVICE, flags, table, result_plan, continuation);
     const Reply reply = receive();
     if (reply.type != TB_MSG_READY) {
       if (reply.type == TB_MSG_REFUSED) fprintf(stderr, "refused: %s\n", reply.as<TbFailure>().message);

@@ -52,6 +52,7 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   } catch (const ProgramError& e) {
     throw ProtocolError(e.what());
   }
+  take_continuation(request);
   params_ = std::make_shared<const std::string>(reinterpret_cast<const char*>(request.params.data()),
                                                 request.params.size());
   if (request.query.flags & (TB_QUERY_PROFILE | TB_QUERY_TRACE))
@@ -76,6 +77,13 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
     host_because_ = e.reason;
     start(request, TB_DEVICE_HOST, probed, last_slot_memory, cancelled);
   }
+}
+
+void QueryExecution::take_continuation(const QueryRequest& request) {
+  if (request.continuation.empty()) return;
+  if (program_->sink() != TB_SINK_AGGREGATE && program_->sink() != TB_SINK_PROJECT)
+    throw ProtocolError("QUERY of another sink with a continuation");
+  continuation_.emplace(parse_continuation(request.continuation), plan_ ? plan_->columns() : result_columns(*program_));
 }
 
 void QueryExecution::check_table_number(const TbQuery& query) const {
@@ -124,6 +132,9 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     return engine_.code.get(device, *program_, cancelled, demand_);
   }();
   if (code.improve) engine_.compile_ahead.improve(device, program_);
+  if (continuation_)
+    continuation_->compile(engine_.code, *engine_.devices[TB_DEVICE_HOST], cancelled,
+                           {demand_.full, query.estimated_groups});
 
   const Stopwatch queued;
   Admission::Grant grant = [&] {
@@ -145,7 +156,9 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     if (limit->zone_order()) segments_->visit_by(*limit->zone_order());
     device_query->limit_rows(limit);
   }
-  if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
+  if (continuation_)
+    output_.emplace(continuation_->program(), nullptr, unread_columns_);
+  else if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr, unread_columns_);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);
   slots_.open(slots, slot_memory_->base() + ready_.first_slot_offset, profile_.get());
@@ -181,7 +194,8 @@ QueryExecution::~QueryExecution() {
     lock.lock();
     reads_finished_.wait(lock, [this] { return slots_.reading() == 0; });
   }
-  result_run_.reset();         // what it keeps counts against the device query's budget
+  continuation_.reset();  // what they keep counts against the device query's budget
+  result_run_.reset();
   device_query_.reset();  // waits for its chunks
   if (leave_slots_)
     engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
@@ -488,6 +502,7 @@ void QueryExecution::finish() {
   const Stopwatch stopwatch;
   totals_.groups = kept_ ? kept_->table->rows() : device_query_->finish();
   if (plan_) apply_plan();
+  if (continuation_) run_continuation();
   if (output_) rows_out_ = totals_.groups;
   if (program_->sink() == TB_SINK_BUILD) keep_table();
   totals_.finish_us += stopwatch.microseconds();
@@ -498,11 +513,29 @@ void QueryExecution::finish() {
 void QueryExecution::apply_plan() {
   const Span span(profile_.get(), TB_SPAN_SORT);
   const Stopwatch stopwatch;
-  result_run_.emplace(*plan_, *device_query_, unread_columns_, engine_.workers, cancelled_);
+  result_run_.emplace(*plan_, *device_query_, continuation_ ? continuation_->columns_unread() : unread_columns_,
+                      engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
   totals_.groups = result_run_->run(totals_.groups);
   totals_.rows_sorted_on_gpu = result_run_->sort_place().rows_on_device;
   totals_.sort_us = stopwatch.microseconds();
+}
+
+ResultBatch QueryExecution::fetch(uint64_t first, uint64_t count) {
+  return result_run_ ? result_run_->fetch(first, count) : device_query_->fetch(first, count);
+}
+
+/* The rows sent are those of the second program. */
+void QueryExecution::run_continuation() {
+  const Span span(profile_.get(), TB_SPAN_SORT);
+  const Stopwatch stopwatch;
+  ResultOutput rows(*program_, plan_ ? &*plan_ : nullptr, continuation_->columns_unread());
+  ParallelWork work(engine_.workers, cancelled_);
+  totals_.rows_continued = totals_.groups;
+  totals_.groups = continuation_->run({[this](uint64_t first, uint64_t count) { return fetch(first, count); }, &rows,
+                                       totals_.groups, device_query_->host_memory()},
+                                      *engine_.devices[TB_DEVICE_HOST], work, profile_.get());
+  totals_.continuation_us = stopwatch.microseconds();
 }
 
 /* From here on the table is the connection's, with its part of the grant. A GPU's query has been granted nothing
@@ -529,7 +562,7 @@ void QueryExecution::keep_table() {
 void QueryExecution::send_rows() {
   const Stopwatch stopwatch;
   const ResultOutput::Fetch fetch = [this](uint64_t first, uint64_t count) {
-    return result_run_ ? result_run_->fetch(first, count) : device_query_->fetch(first, count);
+    return continuation_ ? continuation_->fetch(first, count) : this->fetch(first, count);
   };
   for (uint32_t i = 0; i < slots_.size() && next_row_ < rows_out_; i++) {
     if (slots_.state(i) != SlotState::kOurs) continue;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/execution/connection_join_tables.h"
+#include "engine/execution/continuation.h"
 #include "engine/execution/kept_join_tables.h"
 #include "engine/execution/engine.h"
 #include "engine/execution/result_output.h"
@@ -102,6 +103,9 @@ class QueryExecution final : private FillObserver, private FileObserver {
   void finish();
   bool take_kept_table(const SegmentsRequest& request);
   void apply_plan();
+  void take_continuation(const QueryRequest& request);
+  void run_continuation();
+  ResultBatch fetch(uint64_t first, uint64_t count);
   void send_rows();
   void keep_table();
   void send_done();
@@ -113,6 +117,7 @@ class QueryExecution final : private FillObserver, private FileObserver {
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
   std::optional<ResultPlan> plan_;
+  std::optional<Continuation> continuation_;
   uint64_t unread_columns_ = 0;  // as TbQuery says
   const IsCancelled cancelled_;
   CodeDemand demand_;

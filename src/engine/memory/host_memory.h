@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -21,6 +22,7 @@ class MemoryBudget {
   void reserve(uint64_t bytes);  // throws DeviceError
   void release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  uint64_t free() const { return limit_ - std::min(used(), limit_); }
 
  private:
   const uint64_t limit_;

@@ -90,7 +90,7 @@ class SinkCheck {
   static bool takes(uint32_t kind, uint32_t type) {
     switch (kind) {
       case TB_AGG_COUNT: return true;
-      case TB_AGG_SUM_INT: return type == TB_TYPE_INT2 || type == TB_TYPE_INT4;
+      case TB_AGG_SUM_INT: return type == TB_TYPE_INT2 || type == TB_TYPE_INT4 || type == TB_TYPE_INT8;
       case TB_AGG_SUM_WIDE: return type == TB_TYPE_INT8 || tb_type_is_numeric(type);
       case TB_AGG_SUM_FLOAT: return type == TB_TYPE_FLOAT4 || type == TB_TYPE_FLOAT8;
       case TB_AGG_MIN:

@@ -27,14 +27,36 @@ QueryRequest parse_query(std::span<const uint8_t> payload) {
   const uint64_t params_at = padded(query.program_size);
   if (params_at > payload.size() || query.params_size > payload.size() - params_at)
     throw ProtocolError("QUERY's sizes do not match");
-  const uint64_t plan_at = params_at + padded(query.params_size);
-  // Parameters that end the message need no padding.
-  const bool ends = query.result_size == 0 && payload.size() == params_at + query.params_size;
-  if (!ends && (plan_at > payload.size() || payload.size() - plan_at != query.result_size))
-    throw ProtocolError("QUERY's sizes do not match");
   request.program = payload.first(query.program_size);
   request.params = payload.subspan(params_at, query.params_size);
-  if (query.result_size > 0) request.result_plan = payload.subspan(plan_at);
+  // What ends the message needs no padding.
+  uint64_t at = params_at + query.params_size;
+  const auto take = [&](uint64_t size) -> std::span<const uint8_t> {
+    if (size == 0) return {};
+    at = padded(at);
+    if (at > payload.size() || size > payload.size() - at) throw ProtocolError("QUERY's sizes do not match");
+    const auto part = payload.subspan(at, size);
+    at += size;
+    return part;
+  };
+  request.result_plan = take(query.result_size);
+  request.continuation = take(query.continuation_size);
+  if (at != payload.size() && padded(at) != payload.size()) throw ProtocolError("QUERY's sizes do not match");
+  return request;
+}
+
+ContinuationRequest parse_continuation(std::span<const uint8_t> bytes) {
+  const auto head = read_head<TbContinuation>(bytes, "QUERY's continuation");
+  const uint64_t columns_size = uint64_t{head.ncolumns} * sizeof(uint32_t);
+  const uint64_t program_at = padded(columns_size);
+  const uint64_t params_at = program_at + padded(head.program_size);
+  if (params_at > bytes.size() || bytes.size() - params_at != head.params_size)
+    throw ProtocolError("sizes of QUERY's continuation do not match");
+  ContinuationRequest request{head.estimated_groups, {}, {}, {}};
+  request.columns.resize(head.ncolumns);
+  if (head.ncolumns > 0) memcpy(request.columns.data(), bytes.data(), columns_size);
+  request.program = bytes.subspan(program_at, head.program_size);
+  request.params = bytes.subspan(params_at);
   return request;
 }
 

@@ -20,6 +20,14 @@ struct QueryRequest {
   std::span<const uint8_t> program;
   std::span<const uint8_t> params;
   std::span<const uint8_t> result_plan;  // empty: none
+  std::span<const uint8_t> continuation;  // TbContinuation and what follows it; empty: none
+};
+
+struct ContinuationRequest {
+  double estimated_groups;
+  std::vector<uint32_t> columns;
+  std::span<const uint8_t> program;
+  std::span<const uint8_t> params;
 };
 
 struct LayoutRequest {
@@ -60,6 +68,7 @@ struct FilePartRequest {
 
 /* All throw ProtocolError. */
 QueryRequest parse_query(std::span<const uint8_t> payload);
+ContinuationRequest parse_continuation(std::span<const uint8_t> bytes);
 LayoutRequest parse_layout(std::span<const uint8_t> payload);
 PrepareRequest parse_prepare(std::span<const uint8_t> payload);
 ChunkRequest parse_chunk(std::span<const uint8_t> payload);

@@ -23,7 +23,6 @@
 #include "pg/bridge/failure.h"
 
 #define READ_SIZE (64 * 1024)
-#define MAX_PARTS 8
 
 /* Held messages that go even if more are to come. */
 #define MAX_HELD 4
@@ -327,11 +326,11 @@ bool
 tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts, int nparts,
 				   const int *fds, int nfds, TbFailure *why)
 {
-	struct iovec whole[MAX_PARTS + 1];
+	struct iovec whole[TB_MAX_MESSAGE_PARTS + 1];
 	TbMessage	 header = {.type = type};
 	size_t		 length = 0;
 
-	Assert(nparts <= MAX_PARTS && nfds <= TB_MAX_FDS);
+	Assert(nparts <= TB_MAX_MESSAGE_PARTS && nfds <= TB_MAX_FDS);
 	for (int i = 0; i < nparts; i++)
 	{
 		whole[i + 1] = parts[i];

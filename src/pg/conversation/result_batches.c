@@ -227,12 +227,13 @@ add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
 TbResultBatches *
 tb_result_batches_collect(TbServiceQuery *query, bool fed)
 {
-	const TbReady	*ready = tb_service_query_ready(query);
-	TbResultBatches *batches = make_batches(tb_service_query_spec(query)->program,
-											tb_service_query_spec(query)->result);
-	uint64			 nrows = 0;
+	const TbReady		*ready = tb_service_query_ready(query);
+	const TbProgramSpec *spec = tb_service_query_spec(query);
+	TbResultBatches		*batches = make_batches(tb_results_program(spec),
+												tb_results_plan(spec));
+	uint64				 nrows = 0;
 
-	batches->unread = tb_service_query_spec(query)->unread_columns;
+	batches->unread = spec->unread_columns;
 	for (;;)
 	{
 		TbIncoming message;

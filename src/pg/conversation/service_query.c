@@ -262,15 +262,55 @@ tb_service_query_note_fallback(TbServiceQuery *query)
 	tb_stat_fallback(&query->failure, query->input_name);
 }
 
+/* The parts of a message whose sections begin at multiples of eight. */
+typedef struct Sections
+{
+	struct iovec parts[TB_MAX_MESSAGE_PARTS];
+	int			 nparts;
+	Size		 bytes; /* since the header */
+} Sections;
+
+static void
+add_part(Sections *sections, const void *bytes, Size size)
+{
+	Assert(sections->nparts < (int) lengthof(sections->parts));
+	sections->parts[sections->nparts].iov_base = unconstify(void *, bytes);
+	sections->parts[sections->nparts++].iov_len = size;
+	sections->bytes += size;
+}
+
+static void
+add_section(Sections *sections, const void *bytes, Size size)
+{
+	add_part(sections, padding, TYPEALIGN(8, sections->bytes) - sections->bytes);
+	add_part(sections, bytes, size);
+}
+
+static void
+add_continuation(Sections *sections, const TbContinuationProgram *continuation,
+				 TbContinuation *header, const TbParamBlock *params)
+{
+	header->program_size = continuation->program->total_size;
+	header->ncolumns = continuation->ncolumns;
+	header->params_size = params->total_size;
+	header->estimated_groups = continuation->groups;
+	add_section(sections, header, sizeof(*header));
+	add_section(sections, continuation->columns, sizeof(uint32) * continuation->ncolumns);
+	add_section(sections, continuation->program, continuation->program->total_size);
+	add_section(sections, params, params->total_size);
+}
+
 bool
 tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 {
-	const TbProgram	   *program = query->spec.program;
-	const TbParamBlock *params = query->spec.params;
-	const TbResultPlan *result = query->spec.result;
-	TbQuery				header = {0};
-	struct iovec		parts[6];
-	int					nparts = 4;
+	const TbProgram				*program = query->spec.program;
+	const TbParamBlock			*params = query->spec.params;
+	const TbResultPlan			*result = query->spec.result;
+	const TbContinuationProgram *continuation = query->spec.continuation;
+	TbParamBlock no_params = {.magic = TB_PARAMS_MAGIC, .total_size = sizeof(TbParamBlock)};
+	TbContinuation continuation_header = {0};
+	TbQuery		   header = {0};
+	Sections	   sections = {0};
 
 	header.device = query->spec.device;
 	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
@@ -293,26 +333,30 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	header.params_size = params->total_size;
 	header.unread_columns = query->spec.unread_columns;
 
-	/* Each section begins at a multiple of eight. */
-	parts[0].iov_base = &header;
-	parts[0].iov_len = sizeof(header);
-	parts[1].iov_base = unconstify(TbProgram *, program);
-	parts[1].iov_len = program->total_size;
-	parts[2].iov_base = padding;
-	parts[2].iov_len = TYPEALIGN(8, program->total_size) - program->total_size;
-	parts[3].iov_base = unconstify(TbParamBlock *, params);
-	parts[3].iov_len = params->total_size;
+	add_part(&sections, &header, sizeof(header));
+	sections.bytes = 0;
+	add_section(&sections, program, program->total_size);
+	add_section(&sections, params, params->total_size);
 	if (result != NULL)
 	{
 		header.result_size = result->total_size;
-		parts[4].iov_base = padding;
-		parts[4].iov_len = TYPEALIGN(8, params->total_size) - params->total_size;
-		parts[5].iov_base = unconstify(TbResultPlan *, result);
-		parts[5].iov_len = result->total_size;
-		nparts = 6;
+		add_section(&sections, result, result->total_size);
+	}
+	if (continuation != NULL)
+	{
+		Size begin = TYPEALIGN(8, sections.bytes);
+
+		add_continuation(&sections, continuation, &continuation_header, &no_params);
+		header.continuation_size = sections.bytes - begin;
+		/* Both compile at once. */
+		if (!kept(query,
+				  tb_program_prepare(query->conn, continuation->program, TB_DEVICE_HOST,
+									 &query->failure)))
+			return false;
 	}
 	tb_profile_query_begins(query->spec.profile);
-	return tb_service_query_send_parts(query, TB_MSG_QUERY, parts, nparts, NULL, 0);
+	return tb_service_query_send_parts(query, TB_MSG_QUERY, sections.parts, sections.nparts,
+									   NULL, 0);
 }
 
 /* Every number of READY, before any of them is used. */

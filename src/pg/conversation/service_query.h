@@ -17,26 +17,42 @@
 #include "turbine/wire.h"
 
 #include "pg/bridge/connection.h"
+#include "pg/conversation/continuation_program.h"
 #include "pg/profile/profile.h"
 #include "pg/conversation/stage_connection.h"
 
 /* A program to run; the caller's memory stays valid until the query's end. */
 typedef struct TbProgramSpec
 {
-	const TbProgram	   *program;
-	const TbParamBlock *params;
-	const TbResultPlan *result;			   /* AGGREGATE, PROJECT: what is done with the
-											* results before they come back, or NULL */
-	uint32				device;			   /* wire.h: index or TB_ANY_DEVICE */
-	uint64				shape;			   /* of the program: TbProgramCost; 0: unknown */
-	double				estimated_rows;	   /* of the input */
-	double				estimated_results; /* groups, or rows kept: BUILD, PROJECT */
-	uint64				unread_columns;	   /* wire.h */
-	uint32				join_table; /* BUILD: the number of the table that it makes */
-	TbProfile		   *profile;	/* of the node, or NULL */
-	TbStageConnection  *connection; /* that the stages of a node share; NULL: a
-									 * connection for this query alone */
+	const TbProgram				*program;
+	const TbParamBlock			*params;
+	const TbResultPlan			*result;	   /* AGGREGATE, PROJECT: what is done with the
+												* results before they come back, or NULL */
+	const TbContinuationProgram *continuation; /* what is done with them after that, or
+												* NULL: its rows are the results */
+	uint32						 device;	   /* wire.h: index or TB_ANY_DEVICE */
+	uint64						 shape; /* of the program: TbProgramCost; 0: unknown */
+	double						 estimated_rows; /* of the input */
+	double			   estimated_results;		 /* groups, or rows kept: BUILD, PROJECT */
+	uint64			   unread_columns;			 /* wire.h */
+	uint32			   join_table; /* BUILD: the number of the table that it makes */
+	TbProfile		  *profile;	   /* of the node, or NULL */
+	TbStageConnection *connection; /* that the stages of a node share; NULL: a
+									* connection for this query alone */
 } TbProgramSpec;
+
+/* The program whose rows come back, and the plan that has been applied to them, or NULL. */
+static inline const TbProgram *
+tb_results_program(const TbProgramSpec *spec)
+{
+	return spec->continuation != NULL ? spec->continuation->program : spec->program;
+}
+
+static inline const TbResultPlan *
+tb_results_plan(const TbProgramSpec *spec)
+{
+	return spec->continuation != NULL ? NULL : spec->result;
+}
 
 /* What the service says of a query. */
 typedef struct TbServiceStats

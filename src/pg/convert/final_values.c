@@ -307,6 +307,11 @@ tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups,
 		isnull[i] = is_made_elsewhere(&outputs[i]) ||
 			!is_valid(groups, outputs[i].first, row);
 		values[i] = isnull[i] ? (Datum) 0 : compute(&outputs[i], groups, row);
+		if (outputs[i].kind == TB_OUT_COUNT && isnull[i])
+		{
+			values[i] = Int64GetDatum(0);
+			isnull[i] = false;
+		}
 	}
 }
 
@@ -320,7 +325,8 @@ tb_final_empty(const TbOutput *outputs, int noutputs, const TbProgram *program,
 	{
 		const TbAgg *agg = &aggs[outputs[i].first];
 
-		isnull[i] = agg->kind != TB_AGG_COUNT;
+		isnull[i] = is_made_elsewhere(&outputs[i]) ||
+			(agg->kind != TB_AGG_COUNT && outputs[i].kind != TB_OUT_COUNT);
 		values[i] = Int64GetDatum(0);
 	}
 }

@@ -13,6 +13,7 @@ typedef enum TbOutputKind
 {
 	TB_OUT_KEY,			/* first: key */
 	TB_OUT_VALUE,		/* MIN, MAX, COUNT, SUM of a narrow integer */
+	TB_OUT_COUNT,		/* SUM of counts: 0 where there is none */
 	TB_OUT_SUM_NUMERIC, /* of int8 and numeric */
 	TB_OUT_SUM_FLOAT4,
 	TB_OUT_SUM_FLOAT8,

@@ -157,6 +157,7 @@ tb_private_make(List *stages, double groups, const void *outputs, Size outputs_s
 	result = lappend(result, tb_bytes_node(outputs, outputs_size));
 	result = lappend(result, NIL);
 	result = lappend(result, tb_bytes_node(NULL, 0));
+	result = lappend(result, NIL);
 	Assert(list_length(result) == TB_PRIVATE_COUNT);
 	return result;
 }
@@ -167,6 +168,16 @@ tb_private_set_result(List *custom_private, const TbResultPlan *result)
 	Assert(list_length(custom_private) == TB_PRIVATE_COUNT);
 	lfirst(list_nth_cell(custom_private,
 						 TB_PRIVATE_RESULT)) = tb_bytes_node(result, result->total_size);
+}
+
+void
+tb_private_set_continuation(List *custom_private, const TbContinuationProgram *continuation)
+{
+	lfirst(list_nth_cell(custom_private, TB_PRIVATE_CONTINUATION)) =
+		list_make3(tb_bytes_node(continuation->program, continuation->program->total_size),
+				   tb_bytes_node(continuation->columns,
+								 sizeof(uint32) * continuation->ncolumns),
+				   tb_bytes_node(&continuation->groups, sizeof(double)));
 }
 
 List *
@@ -306,6 +317,23 @@ tb_private_result(const CustomScan *plan)
 	void *bytes = tb_node_bytes(plan->custom_private, TB_PRIVATE_RESULT, &size);
 
 	return size > 0 ? bytes : NULL;
+}
+
+TbContinuationProgram *
+tb_private_continuation(const CustomScan *plan)
+{
+	List				  *packed = list_nth(plan->custom_private, TB_PRIVATE_CONTINUATION);
+	TbContinuationProgram *result;
+	Size				   size;
+
+	if (packed == NIL)
+		return NULL;
+	result = palloc0(sizeof(TbContinuationProgram));
+	result->program = tb_node_bytes(packed, 0, &size);
+	result->columns = tb_node_bytes(packed, 1, &size);
+	result->ncolumns = size / sizeof(uint32);
+	result->groups = *(double *) tb_node_bytes(packed, 2, &size);
+	return result;
 }
 
 List *

@@ -18,6 +18,7 @@
 #include "turbine/result.h"
 
 #include "pg/planner/join/pruning_keys.h"
+#include "pg/conversation/continuation_program.h"
 #include "pg/planner/program/stage.h"
 
 /* Names of the nodes, in EXPLAIN and as methods of plans. */
@@ -29,12 +30,14 @@
 /* Indexes into custom_private. */
 typedef enum TbPrivateIndex
 {
-	TB_PRIVATE_RELIDS,	/* OID list: the tables, in the order of stages */
-	TB_PRIVATE_STAGES,	/* list of TbPrivateStage lists */
-	TB_PRIVATE_GROUPS,	/* Const, float8: estimated groups */
-	TB_PRIVATE_OUTPUTS, /* Const, bytea: TbOutput[] */
-	TB_PRIVATE_SETS,	/* NIL, or a list of TbPrivateSets */
-	TB_PRIVATE_RESULT,	/* Const, bytea: TbResultPlan, or nothing */
+	TB_PRIVATE_RELIDS,		 /* OID list: the tables, in the order of stages */
+	TB_PRIVATE_STAGES,		 /* list of TbPrivateStage lists */
+	TB_PRIVATE_GROUPS,		 /* Const, float8: estimated groups */
+	TB_PRIVATE_OUTPUTS,		 /* Const, bytea: TbOutput[] */
+	TB_PRIVATE_SETS,		 /* NIL, or a list of TbPrivateSets */
+	TB_PRIVATE_RESULT,		 /* Const, bytea: TbResultPlan, or nothing */
+	TB_PRIVATE_CONTINUATION, /* NIL, or a list: Const, bytea: the program; Const, bytea:
+							  * uint32[], columns; Const, float8: estimated groups */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
 
@@ -59,6 +62,10 @@ extern void	 *tb_node_bytes(const List *list, int index, Size *size);
 
 /* Gives what tb_private_make made a result plan for the last stage. */
 extern void tb_private_set_result(List *custom_private, const TbResultPlan *result);
+
+/* The same of a second program, over the last stage's rows. */
+extern void tb_private_set_continuation(List						*custom_private,
+										const TbContinuationProgram *continuation);
 
 /* A single stage of a program over one table; child plan number `brin_plan` scans
  * its indexes, -1: none does. */
@@ -88,6 +95,8 @@ extern int32		*tb_private_source_columns(const CustomScan *plan, int stage);
 extern double		 tb_private_groups(const CustomScan *plan);
 extern void			*tb_private_outputs(const CustomScan *plan, Size *size);
 extern TbResultPlan *tb_private_result(const CustomScan *plan); /* NULL: none */
+extern TbContinuationProgram *
+tb_private_continuation(const CustomScan *plan);				/* the same */
 
 /* Lists of the parameters of each stage, for custom_exprs. */
 extern List *tb_stage_params(List *stages);

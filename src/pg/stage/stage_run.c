@@ -105,6 +105,7 @@ tb_stage_run_make(CustomScanState *css, int eflags)
 	run->css = css;
 	run->groups = tb_private_groups(plan);
 	run->result = tb_private_result(plan);
+	run->continuation = tb_private_continuation(plan);
 	run->nstages = tb_private_nstages(plan);
 	Assert(run->nstages > 0);
 	run->stages = palloc0(sizeof(TbRunStage) * run->nstages);
@@ -221,6 +222,7 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	spec->shape = stage->info.work.program.shape;
 	spec->estimated_rows = stage->info.work.rows;
 	spec->result = is_last(run, index) ? run->result : NULL;
+	spec->continuation = is_last(run, index) ? run->continuation : NULL;
 	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
 	spec->unread_columns = is_last(run, index) ? run->unread_columns : 0;
 	spec->profile = run->profile;

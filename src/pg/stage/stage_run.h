@@ -38,14 +38,15 @@ typedef struct TbRunStage
 
 typedef struct TbStageRun
 {
-	CustomScanState *css;
-	double			 groups;		 /* estimate for the last stage */
-	uint64			 unread_columns; /* of its results: wire.h */
-	TbResultPlan	*result;		 /* of the last stage; NULL: none */
-	int				 nstages;
-	TbRunStage		*stages;
-	MemoryContext	 context; /* of one run: parameters */
-	PlanState		*kept;	  /* NULL until it is needed */
+	CustomScanState		  *css;
+	double				   groups;		   /* estimate for the last stage */
+	uint64				   unread_columns; /* of its results: wire.h */
+	TbResultPlan		  *result;		   /* of the last stage; NULL: none */
+	TbContinuationProgram *continuation;   /* behind that; NULL: none */
+	int					   nstages;
+	TbRunStage			  *stages;
+	MemoryContext		   context; /* of one run: parameters */
+	PlanState			  *kept;	/* NULL until it is needed */
 
 	TbStageConnection connection;
 	TbProgramRun	 *program; /* the one under way */

@@ -38,8 +38,12 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
+	node->returned = cursor->run->continuation != NULL ?
+		cursor->run->continuation->program :
+		node->program;
 	node->sets = tb_grouping_sets_unpack((CustomScan *) css->ss.ps.plan);
-	if (node->sets == NULL)
+	node->folds = node->sets != NULL && cursor->run->continuation == NULL;
+	if (!node->folds)
 		tb_run_cursor_leave_unread(cursor);
 	else
 		node->computed = tb_computed_columns_begin(css, cursor->outputs, cursor->noutputs,
@@ -156,7 +160,7 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 		node->checked_slot = ExecInitExtraTupleSlot(node->css.ss.ps.state,
 													slot->tts_tupleDescriptor,
 													&TTSOpsMinimalTuple);
-	if (node->sets != NULL)
+	if (node->folds)
 		fold = tb_set_fold_begin(&node->css.ss.ps, node->sets, node->program,
 								 cursor->outputs, cursor->noutputs,
 								 slot->tts_tupleDescriptor);
@@ -211,8 +215,8 @@ forget_checked(TbPreAggState *node)
 static TupleTableSlot *
 store_empty(TbPreAggState *node, TupleTableSlot *slot)
 {
-	Assert(node->program->keys.count == 0 && !node->cursor.falling_back);
-	tb_final_empty(node->cursor.outputs, node->cursor.noutputs, node->program,
+	Assert(node->returned->keys.count == 0 && !node->cursor.falling_back);
+	tb_final_empty(node->cursor.outputs, node->cursor.noutputs, node->returned,
 				   slot->tts_values, slot->tts_isnull);
 	slot->tts_isnull[node->cursor.noutputs] = true;
 	node->cursor.returned_row = true;
@@ -228,7 +232,7 @@ next_group(ScanState *ss)
 
 	ExecClearTuple(slot);
 	if (!cursor->falling_back && node->checked == NULL &&
-		(node->sets != NULL ||
+		(node->folds ||
 		 (!cursor->finished &&
 		  tb_final_may_be_ambiguous(cursor->outputs, cursor->noutputs))))
 	{
@@ -242,8 +246,8 @@ next_group(ScanState *ss)
 		cursor->returned_row = true;
 		return tb_run_cursor_store(cursor, slot);
 	}
-	if (cursor->finished && !cursor->returned_row && node->program->keys.count == 0 &&
-		node->sets == NULL)
+	if (cursor->finished && !cursor->returned_row && node->returned->keys.count == 0 &&
+		!node->folds)
 		return store_empty(node, slot);
 	return slot;
 }

@@ -78,6 +78,28 @@ explain_computed(const TbPreAggState *node, List *keys, ExplainState *es)
 		ExplainPropertyList("Group Key", visible, es);
 }
 
+/* What the service said of the last stage's run; NULL: it has not run. */
+static const TbQueryDone *
+query_done(const TbPreAggState *node)
+{
+	TbStageRun		 *run = node->cursor.run;
+	const TbRunStats *stats = tb_stage_run_stats(run, run->nstages - 1);
+
+	return stats != NULL ? &stats->service.done : NULL;
+}
+
+/* Where groups that differ only in the key of DISTINCT become one. */
+static void
+explain_regrouped(const TbPreAggState *node, ExplainState *es)
+{
+	const TbQueryDone *done = query_done(node);
+
+	ExplainPropertyText("Distinct Values Combined",
+						node->folds ? "by PostgreSQL" : "by the engine", es);
+	if (!node->folds && es->analyze && !node->cursor.falling_back && done != NULL)
+		ExplainPropertyUInteger("Distinct Groups", NULL, done->rows_continued, es);
+}
+
 static void
 explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 {
@@ -97,6 +119,7 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), ps, ancestors, es);
 		tb_explain_list("Distinct Key", key_exprs(plan, nkeys - 1, nkeys), ps, ancestors,
 						es);
+		explain_regrouped(node, es);
 		return;
 	}
 	texts = tb_explain_texts(key_exprs(plan, 0, nkeys + sets->ncomputed), ps, ancestors,
@@ -118,14 +141,12 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 static void
 explain_dropped(const TbPreAggState *node, ExplainState *es)
 {
-	const TbStageRun   *run = node->cursor.run;
-	const TbResultPlan *result = run->result;
-	const TbQueryDone  *done;
+	const TbResultPlan *result = node->cursor.run->result;
+	const TbQueryDone  *done = query_done(node);
 
 	if (!es->analyze || result == NULL || result->estimates.count == 0 ||
-		result->limit != TB_NO_LIMIT || node->cursor.falling_back)
+		result->limit != TB_NO_LIMIT || node->cursor.falling_back || done == NULL)
 		return;
-	done = &tb_stage_run_stats(run, run->nstages - 1)->service.done;
 	ExplainPropertyUInteger("Groups Removed by GPU Filter", NULL,
 							done->rows_sorted - done->groups, es);
 }

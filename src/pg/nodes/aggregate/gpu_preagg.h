@@ -12,6 +12,7 @@
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
  *   distinct_branch.c  distinct rows for PostgreSQL's set operations
  *   exec.c     groups out of the query; the fallback
+ *   regroup.c  groups with DISTINCT aggregates out of those of all keys, in the engine
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
  *   folded_group.c, fold_state.c  one such group, one state of it
@@ -82,6 +83,7 @@ typedef struct TbAggAnalysis
 								   * FILTER is computed; then no distincts */
 	List		*distincts;		  /* TbDistinct *: states of aggregates with DISTINCT;
 								   * not NIL: the last key is theirs */
+	struct TbRegroup *regroup;	  /* how the engine folds them: regroup.h; NULL: not */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. Filters of the probe
@@ -122,10 +124,12 @@ extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
 
 typedef struct TbPreAggState
 {
-	CustomScanState			  css;
-	TbRunCursor				  cursor;
-	TbProgram				 *program;	/* of the last stage */
-	TbGroupingSets			 *sets;		/* or NULL */
+	CustomScanState css;
+	TbRunCursor		cursor;
+	TbProgram	   *program;  /* of the last stage */
+	TbProgram	   *returned; /* whose groups come back: that, or the one behind it */
+	TbGroupingSets *sets;	  /* or NULL */
+	bool			folds;	  /* groups to those of the sets: the engine does not */
 	struct TbComputedColumns *computed; /* of what is folded; or NULL */
 	Tuplestorestate			 *checked;	/* all groups, where they are looked at before
 										 * the first is returned, or made of others */

@@ -26,6 +26,7 @@
 #include "pg/nodes/aggregate/dropped_groups.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/grouping_sets.h"
+#include "pg/nodes/aggregate/regroup.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/offer/plan_rivals.h"
@@ -257,12 +258,13 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	/* A look-up and a store. */
-	path->startup_cost += analysis->folded *
-		(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
+	path->startup_cost += analysis->regroup != NULL ? analysis->regroup->cost :
+													  analysis->folded *
+			(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
 	path->startup_cost += cost_of_computed(root, analysis);
 	/* More come back than are returned. */
-	if (analysis->distincts != NIL || analysis->hidden != 0 ||
-		analysis->group_filters != NIL)
+	if ((analysis->distincts != NIL && analysis->regroup == NULL) ||
+		analysis->hidden != 0 || analysis->group_filters != NIL)
 		path->startup_cost += Max(analysis->groups - returned, 0) *
 			tb_cost_returned_group();
 	path->total_cost = path->startup_cost +
@@ -378,7 +380,9 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	}
 	if (!tb_offer_finds_device(&analysis->work, part))
 		return NULL;
-	if (analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
+	analysis->regroup = tb_regroup_make(analysis);
+	if (analysis->regroup == NULL && analysis->folded_bytes > get_hash_memory_limit() &&
+		!tb_guc_debug_force_offload)
 	{
 		tb_planning_note(
 			part, "the folded groups are estimated to take more memory than hash_mem");
@@ -530,7 +534,12 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	scan->custom_scan_tlist = lappend(list_copy(analysis->scan_tlist),
 									  tb_stage_notes(analysis->stages, columns + 1));
 	scan->custom_private = tb_private_make(analysis->stages, analysis->groups,
-										   analysis->outputs, sizeof(TbOutput) * columns);
+										   analysis->regroup != NULL ?
+											   analysis->regroup->outputs :
+											   analysis->outputs,
+										   sizeof(TbOutput) * columns);
+	if (analysis->regroup != NULL)
+		tb_private_set_continuation(scan->custom_private, &analysis->regroup->program);
 	if (analysis->nsets > 0)
 		scan->custom_private = add_sets(scan->custom_private, analysis);
 	if (result != NULL)

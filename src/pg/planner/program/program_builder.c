@@ -371,6 +371,21 @@ tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typid, int32 ty
 }
 
 TbValue
+tb_builder_result_column(TbBuilder *builder, uint32 column, TbTypeInfo info, bool nullable)
+{
+	TbColumn added = {0};
+	TbValue	 value;
+
+	Assert(builder->desc == NULL);
+	if (find_column(builder, column + 1, 0, &value))
+		return value;
+	added.attnum = column + 1;
+	added.flags = nullable ? TB_COL_NULLABLE : 0;
+	added.missing_param = TB_NONE;
+	return add_column(builder, added, info);
+}
+
+TbValue
 tb_builder_payload(TbBuilder *builder, uint32 join, uint32 output, TbTypeInfo info,
 				   bool stored_nullable)
 {

@@ -58,6 +58,11 @@ extern bool tb_builder_column(TbBuilder *builder, AttrNumber attnum, TbValue *va
 extern bool tb_builder_row_column(TbBuilder *builder, AttrNumber attnum, Oid typid,
 								  int32 typmod, TbValue *value);
 
+/* The same of a source that is the rows of an earlier program: their column number
+ * `column`, from 0. */
+extern TbValue tb_builder_result_column(TbBuilder *builder, uint32 column, TbTypeInfo info,
+										bool nullable);
+
 /* The attnums of the columns that the rows are sent with, in their order; after
  * everything has been added. */
 extern List *tb_builder_row_columns(const TbBuilder *builder);

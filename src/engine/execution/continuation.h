@@ -1,0 +1,62 @@
+/*
+ * continuation.h - a query's second program: over the rows that the first one and its
+ * result plan leave, on the host, whichever device has made them.
+ *
+ * The rows become chunks of columns, as a backend would send those of a plan, and run on
+ * all of the host's threads. Memory is charged to the query (DeviceQuery::host_memory).
+ * The session's thread only.
+ */
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/code/code_cache.h"
+#include "engine/device/device.h"
+#include "engine/execution/result_output.h"
+#include "engine/result/plan/column_shape.h"
+#include "engine/threads/parallel_work.h"
+#include "engine/wire/requests.h"
+
+namespace turbine {
+
+class Continuation {
+ public:
+  /* `rows`: the columns of the rows that will come. Throws ProtocolError for a program that cannot read them. */
+  Continuation(const ContinuationRequest& request, const std::vector<ColumnShape>& rows);
+
+  const Program& program() const { return *program_; }
+
+  /* The code, before anything runs. Throws DeviceError. */
+  void compile(CodeCache& cache, Device& host, const IsCancelled& cancelled, CodeDemand demand);
+
+  struct Input {
+    ResultOutput::Fetch fetch;  // rows of the first program
+    ResultOutput* output;       // that writes them; reads no columns but columns_read()
+    uint64_t nrows;
+    MemoryBudget& memory;
+  };
+  /* Returns how many rows there are now. Throws DeviceError, also where a value needs PostgreSQL. */
+  uint64_t run(const Input& input, Device& host, ParallelWork& work, QueryProfile* profile);
+
+  /* Rows from `first` on, after run(): as DeviceQuery::fetch(). */
+  ResultBatch fetch(uint64_t first, uint64_t count) { return query_->fetch(first, count); }
+
+  /* Columns of the rows that the program does not read, as TbQuery's unread_columns. */
+  uint64_t columns_unread() const { return unread_; }
+
+ private:
+  class Chunk;
+  class Chunks;
+
+  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const std::string> params_;
+  std::vector<uint32_t> columns_;  // of the rows: of each of the source's
+  uint64_t unread_ = 0;
+  double estimated_groups_;
+  std::shared_ptr<LoadedCode> code_;
+  std::unique_ptr<DeviceQuery> query_;
+};
+
+}  // namespace turbine

@@ -1,0 +1,20 @@
+/*
+ * continuation_program.h - a second program, over the rows of the first and its result plan
+ * (wire.h: TbContinuation). It has no parameters.
+ */
+#ifndef TURBINE_PG_CONTINUATION_PROGRAM_H
+#define TURBINE_PG_CONTINUATION_PROGRAM_H
+
+#include "postgres.h"
+
+#include "turbine/program.h"
+
+typedef struct TbContinuationProgram
+{
+	TbProgram *program;
+	uint32	  *columns; /* of the rows: which each of its source's columns is */
+	uint32	   ncolumns;
+	double	   groups;	/* estimated */
+} TbContinuationProgram;
+
+#endif

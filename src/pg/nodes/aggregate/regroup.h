@@ -1,0 +1,27 @@
+/*
+ * regroup.h - the groups of GROUP BY out of those that have the key of DISTINCT besides,
+ * by a second program of the engine.
+ *
+ * As set_fold.h in the backend and nodes/sort/distinct_fold.h below an order, but with all
+ * threads, and with nothing that comes back except what is returned.
+ */
+#ifndef TURBINE_PG_AGGREGATE_REGROUP_H
+#define TURBINE_PG_AGGREGATE_REGROUP_H
+
+#include "postgres.h"
+
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/conversation/continuation_program.h"
+
+typedef struct TbRegroup
+{
+	TbContinuationProgram program;
+	TbOutput			 *outputs; /* of its groups, one an entry of scan_tlist */
+	Cost				  cost;	   /* of all groups */
+} TbRegroup;
+
+/* NULL if there is no DISTINCT, if states can not be combined that way, or if there are too
+ * few groups for a program of their own. */
+extern TbRegroup *tb_regroup_make(const TbAggAnalysis *analysis);
+
+#endif
