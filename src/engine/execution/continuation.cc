@@ -23,12 +23,13 @@ namespace {
 
 /* Some 10,000 rows: a chunk is worth a job, and stays in a processor's cache. */
 constexpr uint64_t kChunkBytes = 512 << 10;
+constexpr uint64_t kMostRows = 32 << 10;
 constexpr uint64_t kAlignment = 64;
 
 uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
 void check_column(const TbColumn& column, const ColumnShape& from) {
-  if (column.join != 0 || column.type != from.type || ((column.flags & TB_COL_NULLABLE) != 0) != from.nullable ||
+  if (column.join != 0 || column.type != from.type || (from.nullable && !(column.flags & TB_COL_NULLABLE)) ||
       (column.flags & TB_COL_DISPLAY_SCALE) || (tb_type_is_numeric(column.type) && column.scale != from.scale))
     throw ProtocolError("continuation: a column of the source is not one of the rows");
 }
@@ -40,12 +41,15 @@ class Continuation::Chunk {
  public:
   Chunk(MemoryBudget& memory, size_t ncolumns)
       : header_(aligned(sizeof(TbColumnsChunk) + ncolumns * sizeof(TbColumnsChunk::columns[0]))),
-        memory_(memory, header_ + kChunkBytes) {}
+        memory_(memory, header_ + kChunkBytes + kMostRows) {
+    memset(memory_.data() + all_valid(), 1, kMostRows);
+  }
 
   /* As many rows from `first` on as there is room for; returns their number. */
   uint32_t fill(ResultOutput& output, const ResultOutput::Fetch& fetch, uint64_t first, uint64_t left,
                 std::span<const uint32_t> columns) {
-    const std::vector<uint8_t> written = output.write(fetch, first, left, memory_.data() + header_, kChunkBytes);
+    const std::vector<uint8_t> written = output.write(fetch, first, std::min(left, kMostRows), memory_.data() + header_,
+                                                      kChunkBytes);
     TbResultBatch batch;
     memcpy(&batch, written.data(), sizeof batch);
     auto* chunk = reinterpret_cast<TbColumnsChunk*>(memory_.data());
@@ -56,8 +60,8 @@ class Continuation::Chunk {
     for (size_t i = 0; i < columns.size(); i++) {
       uint64_t offsets[2];
       memcpy(offsets, written.data() + sizeof batch + columns[i] * sizeof offsets, sizeof offsets);
-      // Values never begin where `valid` bytes could: 0 is none.
-      chunk->columns[i] = {header_ + offsets[0], offsets[1] ? header_ + offsets[1] : 0};
+      // No column begins with its `valid` bytes: 0 is none, where no row has a NULL.
+      chunk->columns[i] = {header_ + offsets[0], offsets[1] ? header_ + offsets[1] : all_valid()};
     }
     return batch.nrows;
   }
@@ -73,6 +77,8 @@ class Continuation::Chunk {
   bool running = false;
 
  private:
+  uint64_t all_valid() const { return header_ + kChunkBytes; }
+
   const uint64_t header_;
   HostBuffer memory_;
 };
@@ -170,7 +176,7 @@ void Continuation::compile(CodeCache& cache, Device& host, const IsCancelled& ca
 
 uint64_t Continuation::run(const Input& input, Device& host, ParallelWork& work, QueryProfile* profile) {
   const unsigned nchunks = std::min<unsigned>(work.threads() + 2, TB_MAX_SLOTS);
-  const uint64_t chunks_bytes = nchunks * HostBuffer::charged(kChunkBytes + kAlignment);
+  const uint64_t chunks_bytes = nchunks * HostBuffer::charged(kChunkBytes + kMostRows + TB_MAX_COLUMNS * kAlignment);
   // Chunks, and what fetching takes, are charged beside it.
   const uint64_t free = input.memory.free();
   const uint64_t bytes = free - std::min(free, chunks_bytes + free / 8);

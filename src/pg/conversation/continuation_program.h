@@ -1,6 +1,6 @@
 /*
  * continuation_program.h - a second program, over the rows of the first and its result plan
- * (wire.h: TbContinuation). It has no parameters.
+ * (wire.h: TbContinuation).
  */
 #ifndef TURBINE_PG_CONTINUATION_PROGRAM_H
 #define TURBINE_PG_CONTINUATION_PROGRAM_H

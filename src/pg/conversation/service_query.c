@@ -307,10 +307,9 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	const TbParamBlock			*params = query->spec.params;
 	const TbResultPlan			*result = query->spec.result;
 	const TbContinuationProgram *continuation = query->spec.continuation;
-	TbParamBlock no_params = {.magic = TB_PARAMS_MAGIC, .total_size = sizeof(TbParamBlock)};
-	TbContinuation continuation_header = {0};
-	TbQuery		   header = {0};
-	Sections	   sections = {0};
+	TbContinuation				 continuation_header = {0};
+	TbQuery						 header = {0};
+	Sections					 sections = {0};
 
 	header.device = query->spec.device;
 	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
@@ -346,7 +345,8 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	{
 		Size begin = TYPEALIGN(8, sections.bytes);
 
-		add_continuation(&sections, continuation, &continuation_header, &no_params);
+		add_continuation(&sections, continuation, &continuation_header,
+						 query->spec.continuation_params);
 		header.continuation_size = sections.bytes - begin;
 		/* Both compile at once. */
 		if (!kept(query,

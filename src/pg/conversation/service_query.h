@@ -30,7 +30,8 @@ typedef struct TbProgramSpec
 												* results before they come back, or NULL */
 	const TbContinuationProgram *continuation; /* what is done with them after that, or
 												* NULL: its rows are the results */
-	uint32						 device;	   /* wire.h: index or TB_ANY_DEVICE */
+	const TbParamBlock			*continuation_params; /* of that */
+	uint32						 device;			  /* wire.h: index or TB_ANY_DEVICE */
 	uint64						 shape; /* of the program: TbProgramCost; 0: unknown */
 	double						 estimated_rows; /* of the input */
 	double			   estimated_results;		 /* groups, or rows kept: BUILD, PROJECT */

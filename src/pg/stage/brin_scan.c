@@ -14,12 +14,13 @@
 #include "storage/bufmgr.h"
 
 #include "pg/stage/brin_scan.h"
+#include "pg/stage/plan_private.h"
 #include "pg/stage/node_explain.h"
 
 void
 tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, int child, int eflags)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	CustomScan *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
 
 	if (child < 0)
 		return;

@@ -14,6 +14,7 @@
 
 #include "pg/stage/first_row.h"
 #include "pg/stage/plan_parts.h"
+#include "pg/stage/plan_private.h"
 #include "pg/stage/first_row_seek.h"
 
 typedef struct Asker
@@ -348,7 +349,7 @@ tb_first_row_reaches(TbStageRun *run)
 {
 	CustomScanState *css = run->css;
 	Asker			 a = {.run = run, .estate = css->ss.ps.state};
-	CustomScan		*plan = (CustomScan *) css->ss.ps.plan;
+	CustomScan		*plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
 	MemoryContext	 old;
 	bool			 result;
 

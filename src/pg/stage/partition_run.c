@@ -26,7 +26,7 @@
 static void
 take_layouts(TbPartitionRun *run, CustomScanState *css, int stage)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	CustomScan *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
 
 	run->leaf_layouts = tb_private_leaf_layouts(plan, stage);
 	run->nlayouts = tb_private_nlayouts(plan, stage);
@@ -59,7 +59,8 @@ stand_in(CustomScanState *css, int index)
 {
 	AppendState *state = makeNode(AppendState);
 
-	state->ps.plan = list_nth(((CustomScan *) css->ss.ps.plan)->custom_plans, index);
+	state->ps.plan = list_nth(tb_stages_plan((CustomScan *) css->ss.ps.plan)->custom_plans,
+							  index);
 	state->ps.state = css->ss.ps.state;
 	return &state->ps;
 }
@@ -91,7 +92,8 @@ take_pruning_keys(TbPartitionRun *run, const CustomScan *plan, int stage)
 static void
 init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflags)
 {
-	int32 *plans = tb_private_leaf_brins((CustomScan *) css->ss.ps.plan, stage);
+	int32 *plans = tb_private_leaf_brins(tb_stages_plan((CustomScan *) css->ss.ps.plan),
+										 stage);
 
 	run->blocks = palloc0(sizeof(TbBlockSet *) * run->nleaves);
 	if (plans == NULL)
@@ -104,7 +106,7 @@ init_index_scans(TbPartitionRun *run, CustomScanState *css, int stage, int eflag
 TbPartitionRun *
 tb_partition_run_make(CustomScanState *css, int stage, int eflags)
 {
-	CustomScan		   *plan = (CustomScan *) css->ss.ps.plan;
+	CustomScan		   *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
 	TbStageInfo			info = tb_private_stage(plan, stage);
 	List			   *rtis = tb_private_notes(plan, stage).leaves;
 	PartitionPruneInfo *pruning = prune_info(plan, info.pruner);

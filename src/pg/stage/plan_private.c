@@ -195,13 +195,31 @@ tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work, in
 	return list_make1(stage);
 }
 
+/* Below what PostgreSQL puts around a subquery. */
+static CustomScan *
+node_below(Plan *plan)
+{
+	while (!IsA(plan, CustomScan))
+		plan = IsA(plan, SubqueryScan) ? ((SubqueryScan *) plan)->subplan : plan->lefttree;
+	return (CustomScan *) plan;
+}
+
+CustomScan *
+tb_stages_plan(const CustomScan *plan)
+{
+	if (list_nth(plan->custom_private, TB_PRIVATE_STAGES) != NIL)
+		return unconstify(CustomScan *, plan);
+	return node_below(lsecond(plan->custom_plans));
+}
+
 List *
 tb_private_relids(const CustomScan *plan)
 {
-	if (list_length(plan->custom_private) != TB_PRIVATE_COUNT ||
-		!IsA(linitial(plan->custom_private), OidList))
+	if (list_length(plan->custom_private) != TB_PRIVATE_COUNT)
 		return NIL;
-	return linitial(plan->custom_private);
+	plan = tb_stages_plan(plan);
+	return IsA(linitial(plan->custom_private), OidList) ? linitial(plan->custom_private) :
+														  NIL;
 }
 
 static List *

@@ -72,6 +72,11 @@ extern void tb_private_set_continuation(List						*custom_private,
 extern List *tb_stages_of_program(Oid relid, const TbProgram *program, const TbWork *work,
 								  int brin_plan);
 
+/* The plan that has the stages which the node runs: its own, or that of a node of ours
+ * below it, whose rows it aggregates in the engine and which is never executed itself. The
+ * functions that ask for stages, relids and the estimate of groups want this one. */
+extern CustomScan *tb_stages_plan(const CustomScan *plan);
+
 extern List *tb_private_relids(const CustomScan *plan);
 extern int	 tb_private_nstages(const CustomScan *plan);
 

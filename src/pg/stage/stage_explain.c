@@ -33,7 +33,7 @@ static void show_joins(Shower *shower, int stage);
 static CustomScan *
 plan_of(const Shower *shower)
 {
-	return (CustomScan *) shower->run->css->ss.ps.plan;
+	return tb_stages_plan((CustomScan *) shower->run->css->ss.ps.plan);
 }
 
 static const char *
@@ -346,7 +346,9 @@ explain_stages(TbStageRun *run, bool falling_back, List *ancestors, ExplainState
 	Shower shower = {.run = run, .ran = es->analyze, .ancestors = ancestors, .es = es};
 	int	   last = run->nstages - 1;
 	const TbRunStats *stats = tb_stage_run_stats(run, last);
-	TbStageNotes	  notes = tb_private_notes((CustomScan *) run->css->ss.ps.plan, last);
+	TbStageNotes	  notes = tb_private_notes(tb_stages_plan(
+											   (CustomScan *) run->css->ss.ps.plan),
+											   last);
 
 	show_filters(&shower, last > 0);
 	if (!es->analyze)

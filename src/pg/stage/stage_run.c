@@ -48,7 +48,7 @@ are_harmless(List *exprs)
 static void
 prepare_stage(TbStageRun *run, int index, int eflags)
 {
-	CustomScan *plan = (CustomScan *) run->css->ss.ps.plan;
+	CustomScan *plan = tb_stages_plan((CustomScan *) run->css->ss.ps.plan);
 	TbRunStage *stage = &run->stages[index];
 	List	   *params = list_nth(plan->custom_exprs, index);
 
@@ -99,13 +99,17 @@ list_files(TbStageRun *run)
 TbStageRun *
 tb_stage_run_make(CustomScanState *css, int eflags)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	CustomScan *own = (CustomScan *) css->ss.ps.plan;
+	CustomScan *plan = tb_stages_plan(own);
 	TbStageRun *run = palloc0(sizeof(TbStageRun));
 
 	run->css = css;
 	run->groups = tb_private_groups(plan);
 	run->result = tb_private_result(plan);
-	run->continuation = tb_private_continuation(plan);
+	run->continuation = tb_private_continuation(own);
+	if (own != plan)
+		run->continuation_params = ExecInitExprList(linitial(own->custom_exprs),
+													&css->ss.ps);
 	run->nstages = tb_private_nstages(plan);
 	Assert(run->nstages > 0);
 	run->stages = palloc0(sizeof(TbRunStage) * run->nstages);
@@ -223,6 +227,16 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	spec->estimated_rows = stage->info.work.rows;
 	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->continuation = is_last(run, index) ? run->continuation : NULL;
+	if (spec->continuation != NULL)
+		spec->continuation_params = tb_param_block_make(spec->continuation->program,
+														run->continuation_params,
+														run->css->ss.ps.ps_ExprContext);
+	if (spec->continuation != NULL && spec->continuation_params == NULL)
+	{
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "a parameter's value has no form that devices know");
+		return false;
+	}
 	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
 	spec->unread_columns = is_last(run, index) ? run->unread_columns : 0;
 	spec->profile = run->profile;

@@ -39,10 +39,11 @@ typedef struct TbRunStage
 typedef struct TbStageRun
 {
 	CustomScanState		  *css;
-	double				   groups;		   /* estimate for the last stage */
-	uint64				   unread_columns; /* of its results: wire.h */
-	TbResultPlan		  *result;		   /* of the last stage; NULL: none */
-	TbContinuationProgram *continuation;   /* behind that; NULL: none */
+	double				   groups;				/* estimate for the last stage */
+	uint64				   unread_columns;		/* of its results: wire.h */
+	TbResultPlan		  *result;				/* of the last stage; NULL: none */
+	TbContinuationProgram *continuation;		/* behind that; NULL: none */
+	List				  *continuation_params; /* ExprState */
 	int					   nstages;
 	TbRunStage			  *stages;
 	MemoryContext		   context; /* of one run: parameters */

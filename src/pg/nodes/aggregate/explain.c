@@ -106,8 +106,8 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 	PlanState			 *ps = unconstify(PlanState *, &node->css.ss.ps);
 	const CustomScan	 *plan = (CustomScan *) ps->plan;
 	const TbGroupingSets *sets = node->sets;
-	int					  nkeys = node->program->keys.count;
-	List				 *texts;
+	int	  nkeys = (sets == NULL ? node->returned : node->program)->keys.count;
+	List *texts;
 
 	if (sets == NULL)
 	{
@@ -151,11 +151,26 @@ explain_dropped(const TbPreAggState *node, ExplainState *es)
 							done->rows_sorted - done->groups, es);
 }
 
+/* What makes the rows that are aggregated, where these are no table's. */
+static void
+explain_below(const TbPreAggState *node, ExplainState *es)
+{
+	const CustomScan  *plan = (const CustomScan *) node->css.ss.ps.plan;
+	const CustomScan  *below = tb_stages_plan(plan);
+	const TbQueryDone *done = query_done(node);
+
+	if (below == plan)
+		return;
+	ExplainPropertyText("Rows Of", below->methods->CustomName, es);
+	if (es->analyze && !node->cursor.falling_back && done != NULL)
+		ExplainPropertyUInteger("Rows Below", NULL, done->rows_continued, es);
+}
+
 void
 tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	TbPreAggState *node = (TbPreAggState *) css;
-	uint32		   nkeys = node->program->keys.count;
+	uint32		   nkeys = node->returned->keys.count;
 
 	ExplainPropertyText("Reduction", nkeys == 0 ? "NoGroup" : "Local", es);
 	if (node->cursor.run->nstages > 1)
@@ -163,6 +178,7 @@ tb_preagg_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	else
 		ExplainPropertyText("Scan On", tb_stage_run_table_name(node->cursor.run), es);
 	explain_keys(node, ancestors, es);
+	explain_below(node, es);
 	explain_dropped(node, es);
 	tb_explain_run(&node->cursor, ancestors, es);
 }

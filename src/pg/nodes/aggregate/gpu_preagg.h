@@ -83,7 +83,10 @@ typedef struct TbAggAnalysis
 								   * FILTER is computed; then no distincts */
 	List		*distincts;		  /* TbDistinct *: states of aggregates with DISTINCT;
 								   * not NIL: the last key is theirs */
-	struct TbRegroup *regroup;	  /* how the engine folds them: regroup.h; NULL: not */
+	struct TbRegroup   *regroup;  /* how the engine folds them: regroup.h; NULL: not */
+	struct TbRowsBelow *below;	  /* what is aggregated: rows of another node, by regroup's
+								   * program over what the stages, that node's, leave; NULL:
+								   * the stages' own groups */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. Filters of the probe
@@ -91,6 +94,11 @@ typedef struct TbAggAnalysis
  * rows that PostgreSQL sends. */
 extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 										bool late_filters, const char **reason);
+
+/* The same of the rows of a node below. */
+extern TbAggAnalysis *tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request,
+											 struct TbRowsBelow *below,
+											 const char		   **reason);
 
 /* plan.c: whether a path was added. Quietly: if not, no reason is noted. */
 extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,

@@ -27,6 +27,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/nodes/aggregate/regroup.h"
+#include "pg/nodes/below/rows_below.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/offer/plan_rivals.h"
@@ -98,7 +99,8 @@ make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 		 input_rel->reloptkind != RELOPT_JOINREL) ||
 		IS_DUMMY_REL(input_rel) || root->parse->hasTargetSRFs)
 		return false;
-	if (input_rel->reloptkind == RELOPT_BASEREL && input_rel->rtekind != RTE_RELATION)
+	if (input_rel->reloptkind == RELOPT_BASEREL && input_rel->rtekind != RTE_RELATION &&
+		(input_rel->rtekind != RTE_SUBQUERY || step != UPPERREL_GROUP_AGG))
 		return false;
 	memset(request, 0, sizeof(*request));
 	request->rel = input_rel;
@@ -107,10 +109,16 @@ make_request(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_rel,
 	return request_distinct(root, input_rel, request);
 }
 
-/* PostgreSQL's plan of the input: a scan, or the join that was noted. */
+/* PostgreSQL's plan of the input: a scan, the join that was noted, or a subquery. */
 static Path *
-make_kept_input(PlannerInfo *root, RelOptInfo *rel, const TbJoinTree *tree)
+make_kept_input(PlannerInfo *root, const TbAggAnalysis *analysis)
 {
+	RelOptInfo		 *rel = analysis->request.rel;
+	const TbJoinTree *tree = analysis->request.tree;
+
+	if (analysis->below != NULL)
+		return (Path *) create_projection_path(root, rel, analysis->below->path,
+											   rel->reltarget);
 	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
 		return tb_partitions_append(root, rel, tree->partitions);
 	if (rel->reloptkind == RELOPT_BASEREL)
@@ -168,7 +176,7 @@ static Path *
 make_kept_path(PlannerInfo *root, RelOptInfo *output_rel, const TbAggAnalysis *analysis)
 {
 	const TbAggRequest *request = &analysis->request;
-	Path			   *path = make_kept_input(root, request->rel, request->tree);
+	Path			   *path = make_kept_input(root, analysis);
 	AggStrategy			strategy = AGG_PLAIN;
 	AggClauseCosts		costs;
 
@@ -252,9 +260,10 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	QualCost having;
 
 	cost_qual_eval(&having, analysis->request.having, root);
-	path->startup_cost = tb_cost_startup(&analysis->work) +
-		tb_cost_stages(analysis->stages) + tb_cost_disabled(analysis->stages) +
-		having.startup + path->pathtarget->cost.startup;
+	path->startup_cost = having.startup + path->pathtarget->cost.startup;
+	path->startup_cost += analysis->below != NULL ? tb_rows_below_cost(analysis->below) :
+													tb_cost_startup(&analysis->work) +
+			tb_cost_stages(analysis->stages) + tb_cost_disabled(analysis->stages);
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	/* A look-up and a store. */
@@ -286,7 +295,10 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 										  request->distinct_input ? analysis->groups :
 																			kept->rows,
 												  0,
-												  lcons(kept, tb_stage_sources(analysis->stages)),
+												  lcons(kept,
+												analysis->below != NULL ?
+															list_make1(analysis->below->path) :
+															tb_stage_sources(analysis->stages)),
 												  analysis, &path_methods);
 
 	tb_preagg_cost(root, analysis,
@@ -352,6 +364,32 @@ analyze(PlannerInfo *root, const TbAggRequest *request, const char **reason)
 	return cost_of(root, of_groups) <= cost_of(root, of_rows) ? of_groups : of_rows;
 }
 
+/* Of the rows of a node below. */
+static CustomPath *
+make_path_over_rows(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
+					const char *part)
+{
+	TbAggAnalysis *analysis = NULL;
+	const char	  *reason = "grouping sets of a subquery's rows";
+	TbRowsBelow	  *below;
+	Path		  *kept = NULL;
+
+	request->tree = palloc0(sizeof(TbJoinTree));
+	request->tree->probe_side = request->rel;
+	below = request->sets == NIL ? tb_rows_below(request->rel, &reason) : NULL;
+	if (below != NULL)
+		analysis = tb_preagg_analyze_rows(root, request, below, &reason);
+	if (analysis != NULL)
+	{
+		reason = "a grouping key can be neither hashed nor sorted";
+		kept = make_kept_path(root, output_rel, analysis);
+	}
+	if (kept != NULL)
+		return make_path(root, output_rel, analysis, kept);
+	tb_planning_note(part, "%s", reason);
+	return NULL;
+}
+
 CustomPath *
 tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *request,
 					const char *part)
@@ -365,6 +403,8 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 		tb_planning_note(part, "pg_turbine.enable_aggregate is off");
 		return NULL;
 	}
+	if (request->rel->rtekind == RTE_SUBQUERY && request->rel->reloptkind == RELOPT_BASEREL)
+		return make_path_over_rows(root, output_rel, request, part);
 	if (request->sets != NIL && !sets_qualify(request, &reason))
 	{
 		tb_planning_note(part, "%s", reason);
@@ -405,12 +445,10 @@ static void
 note_other_input(PlannerInfo *root, const char *what, RelOptInfo *rel)
 {
 	if (rel->reloptkind == RELOPT_BASEREL && rel->rtekind != RTE_RELATION &&
-		rel->rtekind != RTE_RESULT)
+		rel->rtekind != RTE_RESULT && rel->rtekind != RTE_SUBQUERY)
 		tb_planning_note(psprintf("%s %s", what,
 								  planner_rt_fetch(rel->relid, root)->eref->aliasname),
-						 rel->rtekind == RTE_SUBQUERY ?
-							 "the input is a subquery, which is a plan of its own" :
-							 "the input is no table");
+						 "the input is no table");
 }
 
 bool
@@ -429,7 +467,10 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 		!make_request(root, step, input_rel, output_rel, extra, &request) ||
 		!tb_plan_rivals_leave_room(root, output_rel, input_rel))
 		return false;
-	if (input_rel->reloptkind == RELOPT_BASEREL)
+	if (input_rel->rtekind == RTE_SUBQUERY && input_rel->reloptkind == RELOPT_BASEREL)
+		part = psprintf("%s %s", what,
+						planner_rt_fetch(input_rel->relid, root)->eref->aliasname);
+	else if (input_rel->reloptkind == RELOPT_BASEREL)
 		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
 	else
 		part = tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
@@ -437,7 +478,9 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 	if (path == NULL)
 		return false;
 	stages = ((TbAggAnalysis *) linitial(path->custom_private))->stages;
-	tb_noted_nodes_note(output_rel, path);
+	/* What GpuSort would do is done to the stages' own groups. */
+	if (((TbAggAnalysis *) linitial(path->custom_private))->below == NULL)
+		tb_noted_nodes_note(output_rel, path);
 	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
 		return false;
 	tb_plan_rivals_bound(root, output_rel, stages, &path->path);
@@ -521,19 +564,23 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 {
 	TbAggAnalysis *analysis = linitial(path->custom_private);
 	CustomScan	  *scan = makeNode(CustomScan);
-	List		  *children = tb_stage_plans(analysis->stages, custom_plans);
+	bool		   over_rows = analysis->below != NULL;
+	/* Of rows of a node below, its plan is a child and has the stages. */
+	List		  *stages = over_rows ? NIL : analysis->stages;
+	List		  *children = tb_stage_plans(stages, custom_plans);
 	int			   columns = list_length(analysis->scan_tlist);
-	TbResultPlan  *result = tb_dropped_groups_result(analysis);
+	TbResultPlan  *result = over_rows ? NULL : tb_dropped_groups_result(analysis);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = tb_preagg_quals(analysis);
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = children;
-	scan->custom_exprs = tb_stage_params(analysis->stages);
+	scan->custom_exprs = over_rows ? list_make1(analysis->regroup->params) :
+									 tb_stage_params(stages);
 	scan->custom_scan_tlist = lappend(list_copy(analysis->scan_tlist),
-									  tb_stage_notes(analysis->stages, columns + 1));
-	scan->custom_private = tb_private_make(analysis->stages, analysis->groups,
+									  tb_stage_notes(stages, columns + 1));
+	scan->custom_private = tb_private_make(stages, analysis->groups,
 										   analysis->regroup != NULL ?
 											   analysis->regroup->outputs :
 											   analysis->outputs,

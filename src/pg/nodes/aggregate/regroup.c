@@ -10,14 +10,10 @@
 
 #include "pg/nodes/aggregate/regroup.h"
 #include "pg/source/heap/feeders/feeder_count.h"
-#include "pg/planner/program/program_builder.h"
 
 /* Backends fold some million groups a second; a program that is not compiled yet takes tens
  * of milliseconds. */
 #define LEAST_GROUPS 10000
-
-/* Adding a group to another: 2 cores take 20 ns. */
-#define GROUP_US 0.02
 
 typedef struct Regrouper
 {
@@ -156,11 +152,11 @@ add_outputs(const Regrouper *r)
 	return outputs;
 }
 
-/* Which columns of the groups the program's source has, in their order. */
+/* Which columns of the rows the program's source has, in their order. */
 static void
-set_columns(const Regrouper *r, TbContinuationProgram *program)
+set_columns(const TbBuilder *builder, TbContinuationProgram *program)
 {
-	List	 *columns = tb_builder_row_columns(r->builder);
+	List	 *columns = tb_builder_row_columns(builder);
 	ListCell *lc;
 
 	program->ncolumns = list_length(columns);
@@ -170,12 +166,26 @@ set_columns(const Regrouper *r, TbContinuationProgram *program)
 }
 
 TbRegroup *
-tb_regroup_make(const TbAggAnalysis *analysis)
+tb_regroup_finish(TbBuilder *builder, double groups)
 {
 	TbRegroup	 *result = palloc0(sizeof(TbRegroup));
-	Regrouper	  r = {.groups = analysis};
 	TbProgramCost cost;
-	List		 *params;
+
+	result->program.program = tb_builder_finish(builder, TB_SINK_AGGREGATE, &result->params,
+												&cost);
+	if (result->program.program == NULL)
+		return NULL;
+	set_columns(builder, &result->program);
+	result->program.groups = groups;
+	return result;
+}
+
+TbRegroup *
+tb_regroup_make(const TbAggAnalysis *analysis)
+{
+	TbRegroup *result;
+	TbOutput  *outputs;
+	Regrouper  r = {.groups = analysis};
 
 	r.program = ((const TbStage *) llast(analysis->stages))->program;
 	r.aggs = (const TbAgg *) ((const char *) r.program + r.program->aggs.offset);
@@ -183,14 +193,12 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 	if (!qualifies(&r))
 		return NULL;
 	r.builder = tb_builder_create(NULL);
-	result->outputs = add_outputs(&r);
-	result->program.program = tb_builder_finish(r.builder, TB_SINK_AGGREGATE, &params,
-												&cost);
-	if (result->program.program == NULL)
+	outputs = add_outputs(&r);
+	result = tb_regroup_finish(r.builder, analysis->result_groups);
+	if (result == NULL)
 		return NULL;
-	Assert(params == NIL);
-	set_columns(&r, &result->program);
-	result->program.groups = analysis->result_groups;
-	result->cost = analysis->groups * GROUP_US / TB_US_PER_UNIT;
+	Assert(result->params == NIL);
+	result->outputs = outputs;
+	result->cost = analysis->groups * TB_REGROUPED_ROW_US / TB_US_PER_UNIT;
 	return result;
 }
