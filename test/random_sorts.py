@@ -172,6 +172,37 @@ class SortForms:
         return (f"SELECT {', '.join(keys)}, count(*), {call} FROM {self.table.name}{self.where()}"
                 f" GROUP BY {', '.join(keys)}")
 
+    # Aggregates over rows that a window pass or a grouping has made
+
+    def rows_below(self):
+        """A subquery with columns x of any type, y of some that has an order, z of integers."""
+        form = self.random.randrange(4)
+        source = f"FROM {self.table.name}{self.where()}"
+        y = self.column(("int2", "int4", "int8", "date", "text")).name
+        if form == 0:
+            having = f" HAVING count(*) {self.random.choice(('> 1', '<> 2', '= 1'))}" if self.chance(0.4) else ""
+            return f"SELECT {y} AS y, count(*) AS x, max({self.integer(1)}) AS z {source} GROUP BY {y}{having}"
+        z = self.integer(1)
+        if form == 1:
+            z = f"{z} - lag({self.integer(0)}) OVER ({self.window(True)})"
+        if form == 2:
+            z = f"sum({self.integer(0)}) OVER ({self.window(self.chance(0.5))})"
+        return f"SELECT {y} AS y, {self.window_call()} AS x, {z} AS z {source}"
+
+    def aggregates_of_rows_query(self):
+        calls = self.random.sample(("count(*)", "count(x)", "sum(z)", "max(y)", "min(z)", "avg(z)", "count(z - 1)",
+                                    "sum(z % 5)", "count(*) FILTER (WHERE z > 3)", "count(DISTINCT x)", "bool_or(z = 2)"),
+                                   self.random.choice((1, 2, 3)))
+        keys = self.random.choice(([], [], ["y"], ["z % 7"], ["y", "z"]))
+        query = f"SELECT {', '.join(keys + calls)} FROM ({self.rows_below()}) q"
+        if self.chance(0.4):
+            query += f" WHERE {self.random.choice(('z <> 0', 'y IS NOT NULL', 'z BETWEEN 1 AND 40', 'x IS NOT NULL'))}"
+        if keys:
+            query += f" GROUP BY {', '.join(keys)}"
+        if self.chance(0.2):
+            query += " HAVING count(*) > 1"
+        return query
+
     # Aggregates over distinct values: folded, or computed by PostgreSQL of distinct rows
 
     def distinct_aggregate_query(self):
@@ -216,4 +247,4 @@ class SortForms:
         return (self.sorted_query, self.limited_query, self.limited_query, self.ties_query, self.distinct_on_query,
                 self.top_groups_query, self.window_query, self.window_query, self.best_rows_query,
                 self.group_window_query, self.distinct_aggregate_query, self.distinct_beside_plain_query,
-                self.distinct_beside_plain_query)
+                self.distinct_beside_plain_query, self.aggregates_of_rows_query, self.aggregates_of_rows_query)
