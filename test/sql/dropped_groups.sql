@@ -65,13 +65,16 @@ SELECT s FROM (SELECT t, z, sum(n) AS s, avg(a), max(t) FROM g GROUP BY t, z) x;
 -- ordered
 -- offloaded: GpuSort
 SELECT s FROM (SELECT k, t, sum(n) AS s FROM g GROUP BY k, t ORDER BY t, k LIMIT 50) x;
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
+-- shows: Rows Of: GpuSort
 SELECT count(*), sum(x) FROM (SELECT rank() OVER (PARTITION BY t, z ORDER BY n, k DESC) x FROM g) s;
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
+-- shows: Rows Of: GpuSort
 SELECT count(*), sum(x) FROM (SELECT a - lag(a) OVER (PARTITION BY t ORDER BY d, id, k) x FROM g) s;
 -- offloaded: GpuSort
 SELECT t, x FROM (SELECT t, z, d, lead(t, 2) OVER (PARTITION BY z ORDER BY d, id, k) x FROM g) s WHERE t > 't5';
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
+-- shows: Rows Of: GpuSort
 SELECT count(*) FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY d, id) x FROM g) s WHERE x <= 2;
 -- offloaded: GpuSort
 SELECT k, d FROM (SELECT k, d, t, row_number() OVER (PARTITION BY k ORDER BY d, id) x FROM g) s WHERE x = 3;

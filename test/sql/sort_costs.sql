@@ -21,9 +21,11 @@ SELECT DISTINCT ON (g) g, id, v FROM big ORDER BY g, v DESC, id;
 SELECT g, s, sum(v) FROM big GROUP BY g, s ORDER BY sum(v) DESC, g, s LIMIT 20;
 -- offloaded: GpuSort
 SELECT * FROM (SELECT id, g, rank() OVER (PARTITION BY g ORDER BY v DESC, id) AS place FROM big) x WHERE place <= 2;
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
+-- shows: Rows Of: GpuSort
 SELECT count(*), sum(running) FROM (SELECT sum(v) OVER (PARTITION BY g ORDER BY id) AS running FROM big OFFSET 0) x;
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
+-- shows: Rows Of: GpuSort
 SELECT count(*), sum(near) FROM (SELECT count(*) OVER (PARTITION BY g ORDER BY v RANGE BETWEEN 10 PRECEDING AND 5 FOLLOWING EXCLUDE TIES) AS near FROM big OFFSET 0) x;
 -- offloaded: GpuSort
 SELECT v, id FROM big ORDER BY v FETCH FIRST 7 ROWS WITH TIES;

@@ -108,7 +108,8 @@ SELECT id, rank() OVER (ORDER BY t COLLATE "en-x-icu", id) FROM w;
 -- Several windows; the same order with different frames; ties must be the same.
 -- offloaded: GpuSort
 SELECT id, row_number() OVER a, sum(k) OVER b, rank() OVER c, lag(id) OVER d, count(*) OVER e FROM w WINDOW a AS (PARTITION BY g ORDER BY id), b AS (PARTITION BY g ORDER BY id ROWS 3 PRECEDING), c AS (ORDER BY n), d AS (PARTITION BY c ORDER BY id DESC), e AS (PARTITION BY g);
--- offloaded: GpuSort
+-- offloaded: GpuPreAgg
+-- shows: Rows Of: GpuSort
 SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY g ORDER BY k) - count(*) OVER (PARTITION BY g ORDER BY k ROWS UNBOUNDED PRECEDING) AS zero FROM w) x WHERE zero <> 0;
 -- offloaded: GpuSort
 SELECT id, row_number() OVER (ORDER BY id) + rank() OVER (PARTITION BY g ORDER BY id) AS both, n / sum(n) OVER (PARTITION BY g) FROM w;
