@@ -36,7 +36,7 @@ ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 
 # What workers read and decode, and how a scan ends; not what is done with its results. Every statement starts workers.
 FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_order,free_numeric,full_joins,join_filters,"
-               "join_keys,joins,late_parts,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,table_shapes,"
+               "join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,table_shapes,"
                "text,toast,types,visibility")
 
 # suite: (command, what the nightly run adds)
