@@ -15,6 +15,7 @@
 
 #include "engine/memory/host_memory.h"
 #include "engine/wire/device_error.h"
+#include "engine/wire/failure.h"
 #include "engine/wire/protocol_error.h"
 #include "turbine/wire.h"
 
@@ -125,10 +126,7 @@ class Continuation::Chunks {
   void check() {
     std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
-    constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
-    if (errors_ != 0)
-      throw DeviceError(errors_ & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE,
-                        "a value made of several rows needs PostgreSQL");
+    if (errors_ != 0) throw DeviceError(verdict_reason(errors_), "a value made of several rows needs PostgreSQL");
   }
 
  private:
@@ -170,8 +168,10 @@ Continuation::Continuation(const ContinuationRequest& request, const std::vector
   }
 }
 
-void Continuation::compile(CodeCache& cache, Device& host, const IsCancelled& cancelled, CodeDemand demand) {
-  code_ = cache.get(host, *program_, cancelled, demand).code;
+bool Continuation::compile(CodeCache& cache, Device& host, const IsCancelled& cancelled, CodeDemand demand) {
+  const CodeCache::Result result = cache.get(host, *program_, cancelled, demand);
+  code_ = result.code;
+  return result.improve;
 }
 
 uint64_t Continuation::run(const Input& input, Device& host, ParallelWork& work, QueryProfile* profile) {

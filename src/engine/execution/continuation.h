@@ -26,10 +26,10 @@ class Continuation {
   /* `rows`: the columns of the rows that will come. Throws ProtocolError for a program that cannot read them. */
   Continuation(const ContinuationRequest& request, const std::vector<ColumnShape>& rows);
 
-  const Program& program() const { return *program_; }
+  const std::shared_ptr<const Program>& program() const { return program_; }
 
-  /* The code, before anything runs. Throws DeviceError. */
-  void compile(CodeCache& cache, Device& host, const IsCancelled& cancelled, CodeDemand demand);
+  /* The code, before anything runs. Whether better code is worth it: CodeCache::Result. Throws DeviceError. */
+  bool compile(CodeCache& cache, Device& host, const IsCancelled& cancelled, CodeDemand demand);
 
   struct Input {
     ResultOutput::Fetch fetch;  // rows of the first program

@@ -28,9 +28,7 @@ constexpr double kSortBytesPerRow = 48;
 
 /* Fails a query whose rows do not go back one by one, for a chunk's verdict. */
 TbFailure verdict_failure(uint32_t verdict) {
-  constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
-  return make_failure(verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE, verdict,
-                      "a row's values need PostgreSQL");
+  return make_failure(verdict_reason(verdict), verdict, "a row's values need PostgreSQL");
 }
 
 /* Does the query's state on the device grow with its input? */
@@ -86,6 +84,12 @@ void QueryExecution::take_continuation(const QueryRequest& request) {
   continuation_.emplace(parse_continuation(request.continuation), plan_ ? plan_->columns() : result_columns(*program_));
 }
 
+void QueryExecution::compile_continuation(const TbQuery& query, const IsCancelled& cancelled) {
+  Device& host = *engine_.devices[TB_DEVICE_HOST];
+  if (continuation_->compile(engine_.code, host, cancelled, {demand_.full, query.estimated_groups}))
+    engine_.compile_ahead.improve(host, continuation_->program());
+}
+
 void QueryExecution::check_table_number(const TbQuery& query) const {
   if (program_->sink() != TB_SINK_BUILD) {
     if (query.join_table != 0) throw ProtocolError("QUERY that builds no table names one");
@@ -132,9 +136,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     return engine_.code.get(device, *program_, cancelled, demand_);
   }();
   if (code.improve) engine_.compile_ahead.improve(device, program_);
-  if (continuation_)
-    continuation_->compile(engine_.code, *engine_.devices[TB_DEVICE_HOST], cancelled,
-                           {demand_.full, query.estimated_groups});
+  if (continuation_) compile_continuation(query, cancelled);
 
   const Stopwatch queued;
   Admission::Grant grant = [&] {
@@ -157,7 +159,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     device_query->limit_rows(limit);
   }
   if (continuation_)
-    output_.emplace(continuation_->program(), nullptr, unread_columns_);
+    output_.emplace(*continuation_->program(), nullptr, unread_columns_);
   else if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)
     output_.emplace(*program_, plan_ ? &*plan_ : nullptr, unread_columns_);
   slot_memory_ = engine_.slot_memory.take(slots.total_bytes(), device, *last_slot_memory);

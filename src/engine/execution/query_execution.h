@@ -104,6 +104,7 @@ class QueryExecution final : private FillObserver, private FileObserver {
   bool take_kept_table(const SegmentsRequest& request);
   void apply_plan();
   void take_continuation(const QueryRequest& request);
+  void compile_continuation(const TbQuery& query, const IsCancelled& cancelled);
   void run_continuation();
   ResultBatch fetch(uint64_t first, uint64_t count);
   void send_rows();

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "engine/wire/device_error.h"
+#include "turbine/kernel.h"
 
 namespace turbine {
 namespace {
@@ -35,6 +36,11 @@ TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& mes
   failure.reason = reason;
   message.copy(failure.message, sizeof failure.message - 1);
   return failure;
+}
+
+TbFallback verdict_reason(uint32_t verdict) {
+  constexpr uint32_t kRaised = TB_ERR_OVERFLOW | TB_ERR_DIVISION_BY_ZERO | TB_ERR_DOMAIN;
+  return verdict & kRaised ? TB_FALLBACK_RAISED : TB_FALLBACK_VALUE;
 }
 
 TbFailure make_failure(std::exception_ptr error) {

@@ -14,6 +14,9 @@ namespace turbine {
 
 TbFailure make_failure(uint32_t reason, uint32_t verdict, const std::string& message);
 
+/* Why a query fails whose rows do not go back one by one, for a chunk's verdict (TB_ERR_*, not 0). */
+TbFallback verdict_reason(uint32_t verdict);
+
 /* What an exception that ends a query tells its backend. */
 TbFailure make_failure(std::exception_ptr error);
 

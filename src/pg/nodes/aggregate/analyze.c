@@ -18,7 +18,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -26,14 +25,11 @@
 #include "pg/nodes/aggregate/analyzer.h"
 #include "pg/nodes/aggregate/computed_arguments.h"
 #include "pg/nodes/aggregate/fold_estimate.h"
-#include "pg/nodes/aggregate/regroup.h"
-#include "pg/nodes/below/rows_below.h"
 #include "pg/planner/expression/aggregate_kind.h"
 #include "pg/planner/program/output_column.h"
 #include "pg/planner/expression/collation_order.h"
 #include "pg/planner/join/join_program.h"
 #include "pg/planner/join/late_filters.h"
-#include "pg/source/heap/feeders/feeder_count.h"
 
 static bool
 refuse(TbAnalyzer *a, const char *reason)
@@ -339,8 +335,8 @@ collect_walker(Node *node, TbAnalyzer *a)
 	}
 }
 
-static bool
-build(TbAnalyzer *a, const TbAggRequest *request)
+bool
+tb_analyzer_build(TbAnalyzer *a, const TbAggRequest *request)
 {
 	if (!request->distinct_input &&
 		(distinct_walker((Node *) request->target->exprs, a) ||
@@ -409,8 +405,8 @@ estimate_hidden_groups(PlannerInfo *root, const TbAggAnalysis *result)
  * tenth of a table's rows at the most; that is fair as a number of rows that come out,
  * but each of these groups costs, and an index in their order should win then.
  */
-static void
-estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
+void
+tb_analyzer_estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 {
 	List  *keys = list_truncate(list_copy(result->keys), result->grouped_keys);
 	double rows = result->request.rel->rows;
@@ -459,92 +455,6 @@ store_outputs(TbAnalyzer *a)
 	}
 }
 
-/* Literals and parameters of prepared statements: the others are known when the node below
- * has begun. */
-static bool
-params_are_known(List *params)
-{
-	ListCell *lc;
-
-	foreach(lc, params)
-		if (!IsA(lfirst(lc), Const) &&
-			!(IsA(lfirst(lc), Param) && lfirst_node(Param, lc)->paramkind == PARAM_EXTERN))
-			return false;
-	return true;
-}
-
-/* What PostgreSQL evaluates of the rows that come out of the node below: its HAVING, then
- * filters that are not in there already. */
-static bool
-add_row_filters(TbAnalyzer *a, const TbRowsBelow *below)
-{
-	List	 *filters = list_concat_copy(below->having,
-										 extract_actual_clauses(below->rel->baserestrictinfo,
-																false));
-	ListCell *lc;
-
-	if (extract_actual_clauses(below->rel->baserestrictinfo, true) != NIL)
-		return refuse(a, "a filter without columns over a subquery");
-	foreach(lc, filters)
-	{
-		TbValue value;
-
-		if (!tb_translate(a->t, lfirst(lc), &value))
-			return translator_refused(a);
-		tb_builder_add_filter(a->t->builder, &value);
-	}
-	return true;
-}
-
-/* The second program. */
-static bool
-finish_rows(TbAnalyzer *a)
-{
-	TbAggAnalysis *result = a->result;
-	ListCell	  *lc;
-
-	if (result->distincts != NIL || result->folds || result->nsets > 0 ||
-		result->computed != NIL || result->computed_states != NIL || result->hidden != 0 ||
-		result->group_filters != NIL)
-		return refuse(a,
-					  "groups of a subquery's rows that PostgreSQL would have to combine");
-	estimate_groups(a->root, result);
-	result->regroup = tb_regroup_finish(a->t->builder, result->groups);
-	if (result->regroup == NULL)
-		return refuse(a, "keys, aggregates or expressions are too many");
-	if (!params_are_known(result->regroup->params))
-		return refuse(a, "a parameter that is computed beside a subquery");
-	result->outputs = palloc(sizeof(TbOutput) * list_length(a->outputs));
-	foreach(lc, a->outputs)
-		result->outputs[foreach_current_index(lc)] = *(TbOutput *) lfirst(lc);
-	result->regroup->outputs = result->outputs;
-	result->regroup->cost = result->below->node->path.rows * TB_REGROUPED_ROW_US /
-		TB_US_PER_UNIT;
-	return true;
-}
-
-TbAggAnalysis *
-tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request, TbRowsBelow *below,
-					   const char **reason)
-{
-	TbAnalyzer	 a = {0};
-	TbTranslator t;
-
-	tb_rows_below_translator(below, root, &t);
-	a.root = root;
-	a.t = &t;
-	a.result = palloc0(sizeof(TbAggAnalysis));
-	a.result->request = *request;
-	a.result->late_factor = 1;
-	a.result->below = below;
-	a.result->stages = below->stages;
-	a.result->work = ((TbStage *) llast(below->stages))->info.work;
-	if (add_row_filters(&a, below) && build(&a, request) && finish_rows(&a))
-		return a.result;
-	*reason = a.reason;
-	return NULL;
-}
-
 TbAggAnalysis *
 tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filters,
 				  const char **reason)
@@ -561,7 +471,7 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 	a.result->request = *request;
 	a.result->late_factor = tb_late_filters_factor(root, a.late_filters);
 	a.t = tb_join_program_translator(program);
-	if (build(&a, request))
+	if (tb_analyzer_build(&a, request))
 		a.result->stages = tb_join_program_finish(program, TB_SINK_AGGREGATE, &a.reason);
 	tb_join_program_end(program);
 	if (a.result->stages == NIL)
@@ -571,7 +481,7 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 	}
 	store_outputs(&a);
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
-	estimate_groups(root, a.result);
+	tb_analyzer_estimate_groups(root, a.result);
 	tb_estimate_folding(root, a.result);
 	return a.result;
 }

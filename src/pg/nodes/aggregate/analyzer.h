@@ -2,6 +2,7 @@
  * analyzer.h - what the files of GpuPreAgg's analysis share; nobody else includes it.
  *
  *   analyze.c     aggregates, outputs, sets, estimates
+ *   analyze_rows.c  the same of the rows of a node below
  *   group_keys.c  what the device groups by, and what PostgreSQL computes of it
  *   computed_arguments.c  aggregates of what PostgreSQL computes
  */
@@ -50,6 +51,13 @@ extern bool tb_analyzer_has_output(const TbAnalyzer *a, Node *node);
 
 /* Whether all aggregates with DISTINCT have the same FILTER. */
 extern bool tb_analyzer_has_common_filter(const TbAnalyzer *a);
+
+/* analyze.c: keys, aggregates and outputs into the translator's program. False, with the
+ * reason. */
+extern bool tb_analyzer_build(TbAnalyzer *a, const TbAggRequest *request);
+
+/* analyze.c: fills in groups and result_groups. */
+extern void tb_analyzer_estimate_groups(PlannerInfo *root, TbAggAnalysis *result);
 
 /* States follow the keys, which are complete as soon as there is one. */
 extern TbAggStates tb_analyzer_states(TbAnalyzer *a);

@@ -12,6 +12,8 @@
  *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
  *   distinct_branch.c  distinct rows for PostgreSQL's set operations
  *   exec.c     groups out of the query; the fallback
+ *   analyze_rows.c  the same over the rows of a node below
+ *   second_program.c  a program over rows that an earlier one has made
  *   regroup.c  groups with DISTINCT aggregates out of those of all keys, in the engine
  *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
  *              of all keys
@@ -83,10 +85,11 @@ typedef struct TbAggAnalysis
 								   * FILTER is computed; then no distincts */
 	List		*distincts;		  /* TbDistinct *: states of aggregates with DISTINCT;
 								   * not NIL: the last key is theirs */
-	struct TbRegroup   *regroup;  /* how the engine folds them: regroup.h; NULL: not */
-	struct TbRowsBelow *below;	  /* what is aggregated: rows of another node, by regroup's
-								   * program over what the stages, that node's, leave; NULL:
-								   * the stages' own groups */
+	struct TbSecondProgram
+					   *second;	  /* over the stages' rows: how the engine folds groups with
+								   * DISTINCT (regroup.h), or aggregates `below`; NULL */
+	struct TbRowsBelow *below;	  /* another node, whose stages these are and whose rows are
+								   * aggregated; NULL: the stages are its own */
 } TbAggAnalysis;
 
 /* analyze.c: NULL, with *reason set, if a device can not compute it. Filters of the probe
@@ -95,7 +98,7 @@ typedef struct TbAggAnalysis
 extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 										bool late_filters, const char **reason);
 
-/* The same of the rows of a node below. */
+/* analyze_rows.c: the same of the rows of a node below. */
 extern TbAggAnalysis *tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request,
 											 struct TbRowsBelow *below,
 											 const char		   **reason);

@@ -267,13 +267,13 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	/* A look-up and a store. */
-	path->startup_cost += analysis->regroup != NULL ? analysis->regroup->cost :
-													  analysis->folded *
+	path->startup_cost += analysis->second != NULL ? analysis->second->cost :
+													 analysis->folded *
 			(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
 	path->startup_cost += cost_of_computed(root, analysis);
 	/* More come back than are returned. */
-	if ((analysis->distincts != NIL && analysis->regroup == NULL) ||
-		analysis->hidden != 0 || analysis->group_filters != NIL)
+	if ((analysis->distincts != NIL && analysis->second == NULL) || analysis->hidden != 0 ||
+		analysis->group_filters != NIL)
 		path->startup_cost += Max(analysis->groups - returned, 0) *
 			tb_cost_returned_group();
 	path->total_cost = path->startup_cost +
@@ -420,8 +420,8 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	}
 	if (!tb_offer_finds_device(&analysis->work, part))
 		return NULL;
-	analysis->regroup = tb_regroup_make(analysis);
-	if (analysis->regroup == NULL && analysis->folded_bytes > get_hash_memory_limit() &&
+	analysis->second = tb_regroup_make(analysis);
+	if (analysis->second == NULL && analysis->folded_bytes > get_hash_memory_limit() &&
 		!tb_guc_debug_force_offload)
 	{
 		tb_planning_note(
@@ -576,17 +576,17 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = children;
-	scan->custom_exprs = over_rows ? list_make1(analysis->regroup->params) :
+	scan->custom_exprs = over_rows ? list_make1(analysis->second->params) :
 									 tb_stage_params(stages);
 	scan->custom_scan_tlist = lappend(list_copy(analysis->scan_tlist),
 									  tb_stage_notes(stages, columns + 1));
 	scan->custom_private = tb_private_make(stages, analysis->groups,
-										   analysis->regroup != NULL ?
-											   analysis->regroup->outputs :
+										   analysis->second != NULL ?
+											   analysis->second->outputs :
 											   analysis->outputs,
 										   sizeof(TbOutput) * columns);
-	if (analysis->regroup != NULL)
-		tb_private_set_continuation(scan->custom_private, &analysis->regroup->program);
+	if (analysis->second != NULL)
+		tb_private_set_continuation(scan->custom_private, &analysis->second->program);
 	if (analysis->nsets > 0)
 		scan->custom_private = add_sets(scan->custom_private, analysis);
 	if (result != NULL)

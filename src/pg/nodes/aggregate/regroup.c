@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "pg/nodes/aggregate/regroup.h"
-#include "pg/source/heap/feeders/feeder_count.h"
 
 /* Backends fold some million groups a second; a program that is not compiled yet takes tens
  * of milliseconds. */
@@ -152,40 +151,12 @@ add_outputs(const Regrouper *r)
 	return outputs;
 }
 
-/* Which columns of the rows the program's source has, in their order. */
-static void
-set_columns(const TbBuilder *builder, TbContinuationProgram *program)
-{
-	List	 *columns = tb_builder_row_columns(builder);
-	ListCell *lc;
-
-	program->ncolumns = list_length(columns);
-	program->columns = palloc(sizeof(uint32) * Max(program->ncolumns, 1));
-	foreach(lc, columns)
-		program->columns[foreach_current_index(lc)] = lfirst_int(lc) - 1;
-}
-
-TbRegroup *
-tb_regroup_finish(TbBuilder *builder, double groups)
-{
-	TbRegroup	 *result = palloc0(sizeof(TbRegroup));
-	TbProgramCost cost;
-
-	result->program.program = tb_builder_finish(builder, TB_SINK_AGGREGATE, &result->params,
-												&cost);
-	if (result->program.program == NULL)
-		return NULL;
-	set_columns(builder, &result->program);
-	result->program.groups = groups;
-	return result;
-}
-
-TbRegroup *
+TbSecondProgram *
 tb_regroup_make(const TbAggAnalysis *analysis)
 {
-	TbRegroup *result;
-	TbOutput  *outputs;
-	Regrouper  r = {.groups = analysis};
+	TbSecondProgram *result;
+	TbOutput		*outputs;
+	Regrouper		 r = {.groups = analysis};
 
 	r.program = ((const TbStage *) llast(analysis->stages))->program;
 	r.aggs = (const TbAgg *) ((const char *) r.program + r.program->aggs.offset);
@@ -194,11 +165,10 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 		return NULL;
 	r.builder = tb_builder_create(NULL);
 	outputs = add_outputs(&r);
-	result = tb_regroup_finish(r.builder, analysis->result_groups);
+	result = tb_second_program_finish(r.builder, analysis->groups, analysis->result_groups);
 	if (result == NULL)
 		return NULL;
 	Assert(result->params == NIL);
 	result->outputs = outputs;
-	result->cost = analysis->groups * TB_REGROUPED_ROW_US / TB_US_PER_UNIT;
 	return result;
 }

@@ -62,7 +62,7 @@ take_sorted(TbRowsBelow *below, const TbSortPlan *plan)
 	return true;
 }
 
-/* Where PostgreSQL shows one of several equal values, or none of the columns. */
+/* Whether the value that PostgreSQL returns is just that of the column. */
 static bool
 comes_as_it_is(const TbOutput *output)
 {
