@@ -80,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 16
+#define TB_WIRE_VERSION 17
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -633,6 +633,7 @@ typedef struct TbQueryDone
 	uint64_t sort_us;			 /* result plan: windows, order, limit */
 	uint64_t rows_sorted;		 /* rows that it was given */
 	uint64_t rows_sorted_on_gpu; /* by its windows and its order; 0: the host has sorted */
+	uint64_t windows_on_gpu;	 /* window functions that it computed */
 	uint64_t rows_continued;	 /* rows that the continuation was given */
 	uint64_t continuation_us;
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */

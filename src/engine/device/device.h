@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 
+#include "engine/device/device_window.h"
 #include "engine/device/join_table.h"
 #include "engine/device/key_sort.h"
 #include "engine/device/result_batch.h"
@@ -145,6 +146,8 @@ class DeviceQuery {
 
   /* After finish(): the device's own sort, as long as the query lives; or null. */
   virtual KeySort* key_sort() { return nullptr; }
+  /* Likewise its own window functions. */
+  virtual DeviceWindow* window() { return nullptr; }
 
   /* BUILD, after finish(): the table. */
   virtual std::shared_ptr<const JoinTable> take_table() { return nullptr; }

@@ -43,6 +43,9 @@ class Continuation {
   /* Rows from `first` on, after run(): as DeviceQuery::fetch(). */
   ResultBatch fetch(uint64_t first, uint64_t count) { return query_->fetch(first, count); }
 
+  /* Groups and sums of rows, whatever their order. */
+  bool folds_rows() const { return program_->sink() == TB_SINK_AGGREGATE; }
+
   /* Columns of the rows that the program does not read, as TbQuery's unread_columns. */
   uint64_t columns_unread() const { return unread_; }
 

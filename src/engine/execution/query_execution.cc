@@ -516,10 +516,11 @@ void QueryExecution::apply_plan() {
   const Span span(profile_.get(), TB_SPAN_SORT);
   const Stopwatch stopwatch;
   result_run_.emplace(*plan_, *device_query_, continuation_ ? continuation_->columns_unread() : unread_columns_,
-                      engine_.workers, cancelled_);
+                      continuation_ && continuation_->folds_rows(), engine_.workers, cancelled_);
   totals_.rows_sorted = totals_.groups;
   totals_.groups = result_run_->run(totals_.groups);
   totals_.rows_sorted_on_gpu = result_run_->sort_place().rows_on_device;
+  totals_.windows_on_gpu = result_run_->sort_place().windows_on_device;
   totals_.sort_us = stopwatch.microseconds();
 }
 

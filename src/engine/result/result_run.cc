@@ -11,6 +11,7 @@
 
 #include "engine/result/estimate/likely_rows.h"
 #include "engine/result/rows/row_conditions.h"
+#include "engine/result/window/device_window_pass.h"
 #include "engine/result/window/window_pass.h"
 
 namespace turbine {
@@ -28,16 +29,18 @@ constexpr uint64_t kBestShare = 16;
 
 }  // namespace
 
-ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, WorkerPool& pool,
+ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, bool any_order, WorkerPool& pool,
                      std::function<bool()> cancelled)
     : plan_(plan),
       query_(query),
       unread_(unread),
+      any_order_(any_order),
       work_(pool, std::move(cancelled)),
       rows_(std::make_unique<ResultRows>(plan.own_columns(), query.host_memory())) {}
 
 uint64_t ResultRun::run(uint64_t nrows) {
   place_.device = query_.key_sort();
+  place_.window = query_.window();
   // Any rows will do.
   if (plan_.only_best() && plan_.order().empty() && !plan_.with_ties()) nrows = std::min(nrows, plan_.limit());
   if (plan_.only_drops()) {
@@ -52,6 +55,7 @@ uint64_t ResultRun::run(uint64_t nrows) {
     run_passes();
     order_all();
   }
+  if (!sorted_) return rows_->size();
   if (!gather_) gather_.emplace(*rows_, sorted_->size(), unread_);
   return sorted_->size();
 }
@@ -141,9 +145,27 @@ bool ResultRun::drop_rows(uint64_t nrows) {
 
 void ResultRun::run_passes() {
   for (const TbWindowPass& pass : plan_.passes()) {
+    if (run_on_device(pass)) continue;
     sort_for(pass);
     compute_window_pass(plan_, pass, *rows_, *sorted_, work_);
   }
+}
+
+/* May the rows come in the order of their numbers, for want of a better one? */
+bool ResultRun::has_own_order() const {
+  return any_order_ && plan_.order().empty() && plan_.limit() == TB_NO_LIMIT && plan_.ndistinct() == 0;
+}
+
+/* Conditions are the device's where one pass is all. Of rows that they leave it is not known what they agree in. */
+bool ResultRun::run_on_device(const TbWindowPass& pass) {
+  const bool last = &pass == &plan_.passes().back(), alone = last && plan_.passes().size() == 1;
+  WindowPassWish wish{};
+  wish.conditions = alone && plan_.ndistinct() == 0 && !plan_.with_ties() && asks_conditions(plan_, pass);
+  wish.order = !wish.conditions && !(last && has_own_order());
+  if (!compute_window_pass_on_device(plan_, pass, wish, *rows_, sorted_, work_, place_)) return false;
+  sorted_keys_ = plan_.keys(pass);
+  conditions_asked_ = wish.conditions;
+  return true;
 }
 
 /* An order by more keys will do, if these are its first. */
@@ -163,35 +185,61 @@ void ResultRun::sort_for(const TbWindowPass& pass) {
 
 /* The conditions, and the final order. */
 void ResultRun::order_all() {
-  const bool all = plan_.conditions().empty();
+  const RowOrder order = row_order(plan_);
+  const bool all = plan_.conditions().empty() || conditions_asked_;
+  if (has_own_order()) {
+    if (all && !conditions_asked_)
+      sorted_.reset();
+    else if (!all)
+      sorted_.emplace(passing_refs(plan_, *rows_, nullptr, rows_->size(), work_));
+    return;
+  }
   if (sorted_by(plan_.order())) {
-    if (!all) {
-      // Bytes by the rows' numbers are found in the caches where the columns are not.
+    // What is kept of the order tells no more what neighbours agree in.
+    if (!all && (order.ties || order.ndistinct > 0)) {
       const HostBuffer passing = passing_rows(plan_, *rows_, work_);
       sorted_->keep_if([&](uint64_t i) { return passing.data()[rows_->number((*sorted_)[i])] != 0; });
+    } else if (!all) {
+      sorted_.emplace(passing_refs(plan_, *rows_, sorted_->rows().data(), sorted_->size(), work_));
     }
-    row_order(plan_).cut(*sorted_);
+    order.cut(*sorted_);
+    return;
+  }
+  if (conditions_asked_) {
+    sorted_.emplace(order_rows(*rows_, sorted_->rows().data(), sorted_->size(), order, work_, &place_));
     return;
   }
   sorted_.reset();
   if (all && plan_.limit() <= rows_->size() / kBestShare) {
-    const RowList best = best_candidates(*rows_, row_order(plan_), work_);
-    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), row_order(plan_), work_, &place_));
+    const RowList best = best_candidates(*rows_, order, work_);
+    sorted_.emplace(order_rows(*rows_, best.data(), best.size(), order, work_, &place_));
     return;
   }
-  RowList list(rows_->budget(), 1);
-  if (!all) {
-    const HostBuffer passing = passing_rows(plan_, *rows_, work_);
-    for (uint64_t number = 0; number < rows_->size(); number++)
-      if (passing.data()[number]) list.push_back(rows_->ref(number));
+  if (all) {
+    sorted_.emplace(order_rows(*rows_, nullptr, rows_->size(), order, work_, &place_));
+    return;
   }
-  sorted_.emplace(order_rows(*rows_, all ? nullptr : list.data(), all ? rows_->size() : list.size(), row_order(plan_),
-                             work_, &place_));
+  const RowList list = passing_refs(plan_, *rows_, nullptr, rows_->size(), work_);
+  sorted_.emplace(order_rows(*rows_, list.data(), list.size(), order, work_, &place_));
 }
 
 ResultBatch ResultRun::fetch(uint64_t first, uint64_t count) {
   if (all_come_) return query_.fetch(first, count);
+  if (!sorted_) return fetch_unsorted(first, count);
   return gather_->gather(sorted_->rows().refs().subspan(first, std::min(count, sorted_->size() - first)), work_);
+}
+
+/* Where the rows lie. */
+ResultBatch ResultRun::fetch_unsorted(uint64_t first, uint64_t count) const {
+  const RowRef ref = rows_->ref(first);
+  ResultBatch batch = rows_->batch_of(ref);
+  const uint64_t row = ref_row(ref);
+  batch.nrows = std::min(count, batch.nrows - row);
+  for (ResultColumn& column : batch.columns) {
+    column.values += row * column.stride;
+    if (column.valid) column.valid += row * column.valid_stride;
+  }
+  return batch;
 }
 
 }  // namespace turbine

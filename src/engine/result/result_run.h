@@ -22,8 +22,9 @@ namespace turbine {
 
 class ResultRun {
  public:
-  /* `cancelled` is asked on the thread that makes this. `query` must outlive it. `unread`: as TbQuery says. */
-  ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, WorkerPool& pool,
+  /* `cancelled` is asked on the thread that makes this. `query` must outlive it. `unread`: as TbQuery says.
+   * `any_order`: nobody cares for the order of the rows where the plan names none. */
+  ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, bool any_order, WorkerPool& pool,
             std::function<bool()> cancelled);
 
   /* `nrows`: as finish() said. Returns how many rows there are now. Throws
@@ -44,20 +45,25 @@ class ResultRun {
   bool drops_many(uint64_t nrows);
   bool drop_rows(uint64_t nrows);
   void run_passes();
+  bool run_on_device(const TbWindowPass& pass);
+  bool has_own_order() const;
   void sort_for(const TbWindowPass& pass);
   bool sorted_by(std::span<const TbSortKey> keys) const;
   void order_all();
+  ResultBatch fetch_unsorted(uint64_t first, uint64_t count) const;
 
   const ResultPlan& plan_;
   DeviceQuery& query_;
   const uint64_t unread_;
+  const bool any_order_;
   ParallelWork work_;
   std::unique_ptr<ResultRows> rows_;
   std::optional<SortedRows> sorted_;
   std::span<const TbSortKey> sorted_keys_;  // what sorted_ is sorted by
   std::optional<RowGather> gather_;
   SortPlace place_;
-  bool all_come_ = false;  // as the device has them
+  bool conditions_asked_ = false;  // of all rows, which are in sorted_
+  bool all_come_ = false;          // as the device has them
 };
 
 }  // namespace turbine

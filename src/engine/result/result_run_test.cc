@@ -123,7 +123,7 @@ TEST(ResultOrder, UnreadColumns) {
   const ResultPlan plan = ResultPlan::parse(writer.blob(), table.program());
   TableQuery query(table, true, 1 << 20), whole(table, true, 1 << 20);
   const Rows all = run(writer, table, whole);
-  ResultRun run(plan, query, 0b011, pool(), {});
+  ResultRun run(plan, query, 0b011, false, pool(), {});
   ASSERT_EQ(run.run(table.rows.size()), all.size());
   for (uint64_t at = 0; at < all.size();) {
     const ResultBatch batch = run.fetch(at, all.size() - at);

@@ -35,35 +35,55 @@ void pack_words(const ResultRows& rows, const RowRef* list, const KeyPacking& pa
   });
 }
 
-/* References of rows that are known by their places in the list, or by their numbers. */
-void take_refs(const ResultRows& rows, const RowRef* list, const uint32_t* numbers, uint64_t n, RowRef* refs) {
-  if (list)
-    for (uint64_t i = 0; i < n; i++) refs[i] = list[numbers[i]];
-  else if (rows.batches() == 1)
+}  // namespace
+
+bool SortPlace::note_failure(const DeviceError& error) {
+  if (!only_the_device(error.reason)) return false;
+  if (failure == TB_FALLBACK_NONE) {
+    failure = error.reason;
+    message = error.what();
+  }
+  return true;
+}
+
+unsigned packed_device_words(const KeyPacking& packing) {
+  return std::max(1u, (packing.bits() + kWordBits - 1) / kWordBits);
+}
+
+bool fits_device(const KeyPacking& packing) {
+  return packing.exact() && packed_device_words(packing) <= kMostSortWords;
+}
+
+KeySortInput packed_keys(const ResultRows& rows, const RowRef* list, uint64_t count, const KeyPacking& packing,
+                         std::vector<uint8_t>& key_of_bit) {
+  const unsigned words = packed_device_words(packing);
+  for (unsigned bit = 0; bit < words * kWordBits; bit++)
+    key_of_bit.push_back(static_cast<uint8_t>(bit < packing.bits() ? packing.key_of_bit(bit) : packing.first_cut()));
+  KeySortInput input{count, words, [&rows, list, &packing, words](uint64_t first, uint64_t n, uint32_t* const* to) {
+                       pack_words(rows, list, packing, words, first, n, to);
+                     }};
+  input.key_of_bit = key_of_bit;
+  input.nkeys = static_cast<unsigned>(packing.first_cut());
+  return input;
+}
+
+void refs_of_numbers(const ResultRows& rows, const uint32_t* numbers, uint64_t n, RowRef* refs) {
+  if (rows.batches() == 1)
     for (uint64_t i = 0; i < n; i++) refs[i] = row_ref(0, numbers[i]);
   else
     for (uint64_t i = 0; i < n; i++) refs[i] = rows.ref(numbers[i]);
 }
 
-}  // namespace
-
 std::optional<SortedRows> sort_rows_on_device(const ResultRows& rows, const RowRef* list, uint64_t count,
                                               const KeyPacking& packing, bool agree, ParallelWork& work,
                                               SortPlace& place) {
-  const unsigned words = std::max(1u, (packing.bits() + kWordBits - 1) / kWordBits);
-  if (!place.device || !packing.exact() || words > kMostSortWords || !place.device->pays(count, words, work.threads()))
+  if (!place.device || !fits_device(packing) ||
+      !place.device->pays(count, packed_device_words(packing), work.threads()))
     return std::nullopt;
 
-  KeySortInput input{count, words, [&](uint64_t first, uint64_t n, uint32_t* const* to) {
-                       pack_words(rows, list, packing, words, first, n, to);
-                     }};
   std::vector<uint8_t> key_of_bit;
-  if (agree) {
-    for (unsigned bit = 0; bit < words * kWordBits; bit++)
-      key_of_bit.push_back(static_cast<uint8_t>(bit < packing.bits() ? packing.key_of_bit(bit) : packing.first_cut()));
-    input.key_of_bit = key_of_bit;
-    input.nkeys = static_cast<unsigned>(packing.first_cut());
-  }
+  KeySortInput input = packed_keys(rows, list, count, packing, key_of_bit);
+  if (!agree) input.key_of_bit = {};
   SortedRows sorted(RowList(HostBuffer(rows.budget(), count * sizeof(RowRef)), count));
   HostBuffer agreeing(rows.budget(), agree ? count : 1);
   try {
@@ -71,16 +91,15 @@ std::optional<SortedRows> sort_rows_on_device(const ResultRows& rows, const RowR
     place.device->sort(
         input,
         [&](uint64_t first, uint64_t n, const uint32_t* numbers, const uint8_t* agree_of) {
-          take_refs(rows, list, numbers, n, refs + first);
+          if (list)
+            for (uint64_t i = 0; i < n; i++) refs[first + i] = list[numbers[i]];
+          else
+            refs_of_numbers(rows, numbers, n, refs + first);
           if (agree_of) std::copy_n(agree_of, n, agreeing.data() + first);
         },
         work);
   } catch (const DeviceError& error) {
-    if (!only_the_device(error.reason)) throw;
-    if (place.failure == TB_FALLBACK_NONE) {
-      place.failure = error.reason;
-      place.message = error.what();
-    }
+    if (!place.note_failure(error)) throw;
     return std::nullopt;
   }
   place.rows_on_device += count;

@@ -86,7 +86,7 @@ TEST(RowPruning, TheFirstRowsStay) {
       MemoryBudget budget_{uint64_t{1} << 30};
     };
     auto first_rows = [&](DeviceQuery& query, uint64_t nrows) {
-      ResultRun run(plan, query, 0, pool(), {});
+      ResultRun run(plan, query, 0, false, pool(), {});
       const uint64_t count = run.run(nrows);
       Rows rows;
       while (rows.size() < count) {

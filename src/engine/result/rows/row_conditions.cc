@@ -6,6 +6,9 @@
  */
 #include "engine/result/rows/row_conditions.h"
 
+#include <numeric>
+#include <vector>
+
 #include "engine/result/order/ordered_value.h"
 #include "engine/result/rows/row_parts.h"
 
@@ -49,6 +52,36 @@ HostBuffer passing_rows(const ResultPlan& plan, const ResultRows& rows, Parallel
                    });
   });
   return passing;
+}
+
+RowList passing_refs(const ResultPlan& plan, const ResultRows& rows, const RowRef* list, uint64_t count,
+                     ParallelWork& work) {
+  // Bytes by the rows' numbers are found in the caches where the columns are not.
+  const HostBuffer passing = passing_rows(plan, rows, work);
+  const RowParts parts(count, work.threads());
+  auto of_part = [&](uint64_t p, auto f) {
+    for_row_blocks(rows, list, parts.first(p), parts.count(p),
+                   [&](const ResultBatch&, const RowRef* refs, size_t n, uint64_t) {
+                     work.check();
+                     for (size_t i = 0; i < n; i++) f(refs[i], passing.data()[rows.number(refs[i])]);
+                   });
+  };
+  std::vector<uint64_t> starts(parts.size() + 1);
+  work.each(parts.size(), [&](uint64_t p) {
+    uint64_t pass = 0;
+    of_part(p, [&pass](RowRef, uint8_t passes) { pass += passes; });
+    starts[p + 1] = pass;
+  });
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  RowList kept(rows.budget(), std::max<uint64_t>(starts.back(), 1));
+  kept.resize(starts.back());
+  work.each(parts.size(), [&](uint64_t p) {
+    RowRef* to = kept.data() + starts[p];
+    of_part(p, [&to](RowRef ref, uint8_t passes) {
+      if (passes) *to++ = ref;
+    });
+  });
+  return kept;
 }
 
 }  // namespace turbine

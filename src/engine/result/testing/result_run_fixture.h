@@ -27,7 +27,7 @@ inline Rows run(const PlanWriter& writer, const TestTable& table, DeviceQuery& q
   const ResultPlan plan = ResultPlan::parse(writer.blob(), table.program());
   std::vector<uint32_t> types;
   for (const ColumnShape& column : plan.columns()) types.push_back(column.type);
-  ResultRun run(plan, query, 0, pool(), std::move(cancelled));
+  ResultRun run(plan, query, 0, false, pool(), std::move(cancelled));
   const uint64_t count = run.run(table.rows.size());
   Rows rows;
   while (rows.size() < count) {

@@ -185,10 +185,14 @@ show_figures(const Shower *shower, const TbRunStats *stats)
 										 "" :
 										 psprintf(" in %.1f ms", done->sort_us / 1000.0)),
 							es);
+		if (done->windows_on_gpu > 0)
+			ExplainPropertyUInteger("Window Functions On GPU", NULL, done->windows_on_gpu,
+									es);
 		return;
 	}
 	ExplainPropertyUInteger("Sorted Rows", NULL, done->rows_sorted, es);
 	ExplainPropertyBool("Sorted On GPU", done->rows_sorted_on_gpu > 0, es);
+	ExplainPropertyUInteger("Window Functions On GPU", NULL, done->windows_on_gpu, es);
 	if (es->timing)
 		ExplainPropertyFloat("Sort Time", "ms", done->sort_us / 1000.0, 3, es);
 }

@@ -64,7 +64,8 @@ CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCa
     : context_(context),
       resources_(std::move(context), std::move(cache), std::move(kernels), std::move(faults), std::move(program),
                  std::move(params), std::move(code), std::move(tables), estimated_rows, budget, profile),
-      key_sort_(*context_, resources_.kernels->sort, resources_.driver, resources_.account) {
+      key_sort_(*context_, resources_.kernels->sort, resources_.driver, resources_.account),
+      window_(*context_, resources_.kernels->sort, resources_.kernels->windows, resources_.driver, resources_.account) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);

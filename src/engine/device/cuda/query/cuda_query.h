@@ -27,6 +27,7 @@
 #include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/query/chunk_lane.h"
 #include "engine/device/cuda/sort/device_key_sort.h"
+#include "engine/device/cuda/window/cuda_window.h"
 
 namespace turbine::cuda {
 
@@ -53,6 +54,7 @@ class CudaQuery : public DeviceQuery {
   bool rows_stay() const override { return resources_.rows.has_value(); }
   MemoryBudget& host_memory() override { return resources_.rows ? resources_.rows->budget() : host_memory_; }
   KeySort* key_sort() override { return &key_sort_; }
+  DeviceWindow* window() override { return &window_; }
   std::shared_ptr<const JoinTable> take_table() override { return std::move(table_); }
   DeviceQueryStats stats() const override;
 
@@ -85,6 +87,7 @@ class CudaQuery : public DeviceQuery {
   QueryResources resources_;
   MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there, and a table
   DeviceKeySort key_sort_;  // the query's thread's
+  CudaWindow window_;       // likewise
   std::shared_ptr<const JoinTable> table_;  // BUILD, likewise
 
   std::shared_ptr<const RowLimit> limit_;           // PROJECT, before the first chunk; null: all rows are wanted

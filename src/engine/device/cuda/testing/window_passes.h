@@ -1,0 +1,151 @@
+/*
+ * window_passes.h - random window passes over a table of a test, by a device and by the host, which must
+ * agree. Not part of the product.
+ */
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/device/cuda/cuda_context.h"
+#include "engine/device/cuda/window/cuda_window.h"
+#include "engine/result/testing/result_run_fixture.h"
+
+namespace turbine::cuda::testing {
+
+using namespace turbine::testing;
+
+/* Takes any number of rows, and counts what it computes. */
+class AnyWindow : public DeviceWindow {
+ public:
+  explicit AnyWindow(DeviceWindow& window) : window_(window) {}
+  bool pays(uint64_t, unsigned, unsigned) const override { return true; }
+  std::unique_ptr<DeviceWindowRun> run(const WindowInput& input, ParallelWork& work) override {
+    runs++;
+    with_conditions += !input.conditions.empty();
+    return window_.run(input, work);
+  }
+  int runs = 0, with_conditions = 0;
+
+ private:
+  DeviceWindow& window_;
+};
+
+/* A table's rows, of a device that computes windows. */
+class WindowQuery final : public DeviceQuery {
+ public:
+  WindowQuery(const TestTable& table, bool stay, DeviceWindow* window) : rows_(table, stay, 700), window_(window) {}
+  void submit(const ChunkTask& task, Done done) override { rows_.submit(task, std::move(done)); }
+  uint64_t finish() override { return rows_.finish(); }
+  bool rows_stay() const override { return rows_.rows_stay(); }
+  MemoryBudget& host_memory() override { return rows_.host_memory(); }
+  DeviceQueryStats stats() const override { return {}; }
+  ResultBatch fetch(uint64_t first, uint64_t count) override { return rows_.fetch(first, count); }
+  DeviceWindow* window() override { return window_; }
+
+ private:
+  TableQuery rows_;
+  DeviceWindow* const window_;
+};
+
+constexpr uint8_t kArguments[] = {TB_TYPE_INT2,      TB_TYPE_INT4,  TB_TYPE_INT8,       TB_TYPE_DATE,
+                                  TB_TYPE_TIMESTAMP, TB_TYPE_NUM64, TB_TYPE_TIMESTAMPTZ};
+inline bool has_sums(uint8_t type) {
+  return type == TB_TYPE_INT2 || type == TB_TYPE_INT4 || type == TB_TYPE_INT8 || type == TB_TYPE_NUM64;
+}
+
+constexpr uint32_t kArgument = 1, kOther = 2, kFilter = 3;  // columns of a window_table(); the last tells rows apart
+
+inline TestTable window_table(std::mt19937_64& random, uint8_t argument, size_t nrows, bool few) {
+  return random_table(random, {TB_TYPE_INT4, argument, argument, TB_TYPE_BOOL, TB_TYPE_DATE}, nrows, few);
+}
+
+/* A pass over it, by the key that splits it, some other and the row's number, so that every row has its place; or,
+ * with peers, without the number, and then with functions that do not tell them apart. `sums`: its argument has such.
+ */
+inline void add_random_pass(std::mt19937_64& random, PlanWriter& writer, bool sums) {
+  static const uint8_t modes[] = {TB_FRAME_ROWS, TB_FRAME_RANGE, TB_FRAME_GROUPS};
+  static const uint64_t offsets[] = {0, 1, 2, 7, 100, UINT64_MAX};
+  const bool peers = random() % 3 == 0;
+  std::vector<TbSortKey> keys{{0, static_cast<uint32_t>(random() % 4)}, {4, static_cast<uint32_t>(random() % 4)}};
+  if (!peers) keys.push_back({5, static_cast<uint32_t>(random() % 4)});
+  if (random() % 8 == 0) keys.clear();
+  const auto npartition = static_cast<uint32_t>(random() % (std::min<size_t>(keys.size(), 2) + 1));
+  uint8_t mode = modes[random() % 3], start = 1 + random() % 4, end = 2 + random() % 4;
+  if (peers || keys.empty()) mode = mode == TB_FRAME_ROWS ? TB_FRAME_GROUPS : mode;
+  if (mode == TB_FRAME_RANGE) {
+    if (tb_bound_is_offset(start)) start = TB_BOUND_UNBOUNDED_PRECEDING;
+    if (tb_bound_is_offset(end)) end = TB_BOUND_CURRENT_ROW;
+  }
+  if (start > end) std::swap(start, end);
+  if (start == TB_BOUND_UNBOUNDED_FOLLOWING) start = TB_BOUND_CURRENT_ROW;
+  if (end == TB_BOUND_UNBOUNDED_PRECEDING) end = TB_BOUND_CURRENT_ROW;
+  writer.pass(keys, npartition, mode, start, end, tb_bound_is_offset(start) ? offsets[random() % 6] : 0,
+              tb_bound_is_offset(end) ? offsets[random() % 6] : 0);
+  const uint32_t filter = random() % 3 == 0 ? kFilter : TB_NONE;
+  const bool ranks = peers || keys.empty();
+  for (size_t i = 0, n = 1 + random() % 5; i < n; i++) {
+    const auto shift = static_cast<int64_t>(random() % 5) - 1;
+    switch (random() % (ranks ? 8 : 15)) {
+      case 0: writer.function(TB_WINDOW_RANK); break;
+      case 1: writer.function(TB_WINDOW_DENSE_RANK); break;
+      case 2: writer.function(TB_WINDOW_PERCENT_RANK); break;
+      case 3: writer.function(TB_WINDOW_CUME_DIST); break;
+      case 4: writer.function(TB_WINDOW_COUNT, random() % 2 ? kArgument : TB_NONE, 0, TB_NONE, filter); break;
+      case 5: writer.function(sums ? TB_WINDOW_SUM : TB_WINDOW_COUNT, kArgument, 0, TB_NONE, filter); break;
+      case 6: writer.function(TB_WINDOW_MIN, kArgument, 0, TB_NONE, filter); break;
+      case 7: writer.function(TB_WINDOW_MAX, kArgument, 0, TB_NONE, filter); break;
+      case 8: writer.function(TB_WINDOW_ROW_NUMBER); break;
+      case 9: writer.function(TB_WINDOW_NTILE, TB_NONE, 1 + static_cast<int64_t>(random() % 9)); break;
+      case 10: writer.function(TB_WINDOW_LAG, kArgument, shift, random() % 2 ? kOther : TB_NONE); break;
+      case 11: writer.function(TB_WINDOW_LEAD, kArgument, random() % 20 ? shift : INT64_MIN); break;
+      case 12: writer.function(TB_WINDOW_FIRST_VALUE, kArgument); break;
+      case 13: writer.function(TB_WINDOW_LAST_VALUE, kArgument); break;
+      default: writer.function(TB_WINDOW_NTH_VALUE, kArgument, 1 + static_cast<int64_t>(random() % 4));
+    }
+  }
+}
+
+inline bool is_condition_kind(uint32_t kind) {
+  return kind == TB_WINDOW_ROW_NUMBER || kind == TB_WINDOW_RANK || kind == TB_WINDOW_DENSE_RANK ||
+         kind == TB_WINDOW_COUNT;
+}
+
+inline void add_random_conditions(std::mt19937_64& random, PlanWriter& writer) {
+  static const uint32_t flags[] = {0, TB_CONDITION_STRICT, TB_CONDITION_AT_LEAST,
+                                   TB_CONDITION_AT_LEAST | TB_CONDITION_STRICT, TB_CONDITION_EQUAL};
+  for (size_t f = 0; f < writer.functions.size(); f++)
+    if (is_condition_kind(writer.functions[f].kind) && random() % 2)
+      writer.conditions.push_back(
+          {writer.header.ncolumns + static_cast<uint32_t>(f), flags[random() % 5], static_cast<int64_t>(random() % 6)});
+}
+
+/* All rows that a plan leaves, in the order of their numbers where none is asked for. */
+inline Rows rows_of(const PlanWriter& writer, const TestTable& table, DeviceQuery& query, bool any_order) {
+  const ResultPlan plan = ResultPlan::parse(writer.blob(), table.program());
+  std::vector<uint32_t> types;
+  for (const ColumnShape& column : plan.columns()) types.push_back(column.type);
+  ResultRun run(plan, query, 0, any_order, pool(), {});
+  const uint64_t count = run.run(table.rows.size());
+  Rows rows;
+  while (rows.size() < count) {
+    const ResultBatch batch = run.fetch(rows.size(), count - rows.size());
+    for (uint64_t i = 0; i < batch.nrows; i++) rows.push_back(read_row(batch, types, i));
+  }
+  const size_t number = table.columns.size() - 1;
+  if (any_order)
+    std::sort(rows.begin(), rows.end(),
+              [number](const auto& a, const auto& b) { return compare_values(a[number], b[number]) < 0; });
+  return rows;
+}
+
+/* One plan, by the host and by the device. */
+inline void expect_same(const PlanWriter& writer, const TestTable& table, bool any_order, DeviceWindow& window) {
+  WindowQuery host(table, true, nullptr), device(table, any_order, &window);
+  const Rows expected = rows_of(writer, table, host, any_order), found = rows_of(writer, table, device, any_order);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); i++) ASSERT_EQ(found[i], expected[i]) << "row " << i;
+}
+
+}  // namespace turbine::cuda::testing

@@ -1,0 +1,81 @@
+/*
+ * cuda_window_run.h - one pass of window functions on a GPU, and its values as long as they are wanted.
+ *
+ * Made by cuda_window.cc. All functions throw DeviceError, and leave nothing behind if they do.
+ */
+#pragma once
+
+#include <vector>
+
+#include "engine/device/cuda/sort/radix_run.h"
+#include "engine/device/cuda/window/window_code.h"
+#include "engine/device/cuda/window/window_kernels.h"
+#include "engine/device/device_window.h"
+
+namespace turbine::cuda {
+
+class CudaWindowRun : public DeviceWindowRun {
+ public:
+  /* All must outlive it. The context must be current. */
+  CudaWindowRun(CudaContext& context, const RadixKernels& sort, const WindowKernels& kernels, const Driver& driver,
+                MemoryAccount& account, const WindowInput& input, ParallelWork& work);
+  ~CudaWindowRun() override;
+
+  void compute(ParallelWork& work);
+
+  uint64_t rows() const override { return nstay_; }
+  void fetch_order(const TakeSortedRows& take, ParallelWork& work) override;
+  void fetch_values(size_t call, const TakeValues& take, ParallelWork& work) override;
+
+ private:
+  /* An array of values on the device, and one of bytes if some may be NULL. */
+  struct Column {
+    Block values, valid;
+    TbWindowColumn on_device(uint64_t width) const;
+  };
+  /* What a scan finds of each place. */
+  struct Scanned {
+    uint32_t arg, filter, kind;
+    Block sums, best, counts;
+  };
+  /* What kernels are told, on the device and in pinned memory. */
+  struct Arguments {
+    TbWindowScan scan;
+    TbWindowEmit emit;
+    TbWindowTake take;
+  };
+
+  Block array(uint64_t count, uint64_t width) const;
+  Column column(uint64_t count, uint64_t width, bool nullable) const;
+  TbWindowColumn argument(uint32_t column) const;
+  TbWindowOrder order() const;
+  Arguments& arguments() const { return *reinterpret_cast<Arguments*>(pinned_.host()); }
+  DevicePtr on_device(const void* argument) const;
+  void copy_arguments(const void* argument, uint64_t bytes) const;
+  void launch(Function kernel, unsigned grid, const void* argument) const;
+  unsigned blocks() const;
+
+  void send_columns(ParallelWork& work);
+  void find_bounds();
+  void scan(TbWindowScan& scan);
+  const Scanned& scanned(const TbWindowFunction& function);
+  void emit();
+  void keep_passing();
+  TbWindowFunctionCall call(size_t c);
+
+  CudaContext& context_;
+  const WindowKernels kernels_;
+  const Driver& driver_;
+  MemoryAccount& account_;
+  const WindowInput& input_;
+  const uint32_t nrows_;
+  RadixRun sort_;
+  Block pinned_, arguments_;
+  std::vector<Column> columns_, values_;
+  std::vector<std::unique_ptr<Scanned>> scanned_;
+  Block bounds_, partition_starts_, peer_starts_, tiles_;
+  Block passing_, counts_, stay_;  // with conditions
+  uint64_t nstay_;
+};
+
+}  // namespace turbine::cuda

@@ -1,0 +1,165 @@
+/*
+ * cuda_window_test.cc - window functions with the GPU's own kernels on a fake driver: values are the
+ * host's, whatever the pass, and whichever driver call fails.
+ */
+#include <gtest/gtest.h>
+
+#include "engine/device/cuda/sort/sort_tuning.h"
+#include "engine/device/cuda/testing/fake_driver.h"
+#include "engine/device/cuda/testing/radix_on_host.h"
+#include "engine/device/cuda/testing/window_on_host.h"
+#include "engine/device/cuda/testing/window_passes.h"
+#include "engine/device/cuda/window/window_kernels.h"
+
+namespace turbine::cuda::testing {
+namespace {
+
+constexpr uint64_t kEnough = uint64_t{1} << 30;
+
+class CudaWindowTest : public ::testing::Test {
+ protected:
+  CudaWindowTest() { open({}); }
+  ~CudaWindowTest() override {
+    if (fake_) close();
+  }
+
+  void open(const FakeOptions& options) {
+    if (fake_) close();
+    fake_ = std::make_unique<FakeDriver>(options);
+    set_radix_kernels(*fake_);
+    set_window_kernels(*fake_);
+    context_ = std::make_shared<CudaContext>(fake_->table(), 0, 13000, kEnough);
+    sort_ = std::make_unique<RadixCode>(context_, kSortRegisters);
+    code_ = std::make_unique<WindowCode>(context_);
+  }
+  void close() {
+    EXPECT_EQ(context_->device_memory().used(), 0u);
+    EXPECT_EQ(context_->pinned_memory().used(), 0u);
+    sort_.reset();
+    code_.reset();
+    context_.reset();
+    EXPECT_EQ(fake_->leaks(), std::vector<std::string>());
+    EXPECT_EQ(fake_->misuse(), std::vector<std::string>());
+    fake_.reset();
+  }
+
+  std::unique_ptr<FakeDriver> fake_;
+  std::shared_ptr<CudaContext> context_;
+  std::unique_ptr<RadixCode> sort_;
+  std::unique_ptr<WindowCode> code_;
+};
+
+TEST_F(CudaWindowTest, RandomPasses) {
+  std::mt19937_64 random(5);
+  const Driver driver = context_->driver();
+  MemoryAccount account(kEnough);
+  CudaWindow window(*context_, *sort_, *code_, driver, account);
+  AnyWindow any(window);
+  for (int round = 0; round < 150; round++) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const uint8_t argument = kArguments[random() % std::size(kArguments)];
+    static const size_t sizes[] = {1, 2, 33, 700, TB_SCAN_TILE, TB_SCAN_TILE + 1, 5000};
+    const TestTable table = window_table(random, argument, sizes[random() % std::size(sizes)], random() % 2);
+    PlanWriter writer(6);
+    for (size_t pass = 0, n = 1 + random() % 2; pass < n; pass++) add_random_pass(random, writer, has_sums(argument));
+    if (random() % 2) add_random_conditions(random, writer);
+    const bool any_order = random() % 2;
+    if (!any_order) writer.order({{5, 0}});
+    expect_same(writer, table, any_order, any);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(any.runs, 150);
+  EXPECT_GT(any.with_conditions, 5);
+}
+
+/* The pass's own order, which the plan names as its last. */
+TEST_F(CudaWindowTest, OrderOfThePass) {
+  std::mt19937_64 random(6);
+  const Driver driver = context_->driver();
+  MemoryAccount account(kEnough);
+  CudaWindow window(*context_, *sort_, *code_, driver, account);
+  AnyWindow any(window);
+  const TestTable table = window_table(random, TB_TYPE_INT4, 3000, true);
+  for (const uint64_t limit : {uint64_t{40}, uint64_t{TB_NO_LIMIT}})
+    for (const bool conditions : {false, true}) {
+      PlanWriter writer(6);
+      writer.pass({{0, 0}, {5, TB_SORT_DESCENDING}}, 1);
+      const uint32_t rank = writer.function(TB_WINDOW_RANK);
+      if (conditions) writer.conditions.push_back({rank, 0, 3});
+      writer.order({{0, 0}, {5, TB_SORT_DESCENDING}}).limit(limit);
+      expect_same(writer, table, false, any);
+    }
+  EXPECT_EQ(any.runs, 4);
+  EXPECT_EQ(any.with_conditions, 2);
+}
+
+/* A sum of bigints that has to be one. */
+TEST_F(CudaWindowTest, SumsThatDoNotFit) {
+  TestTable table;
+  table.columns = {{TB_TYPE_INT8, false}};
+  for (int i = 0; i < 3; i++) table.rows.push_back({Cell(static_cast<__int128>(INT64_MAX))});
+  PlanWriter writer(1);
+  writer.pass({}, 0);
+  writer.function(TB_WINDOW_SUM, 0, 1);
+  const Driver driver = context_->driver();
+  MemoryAccount account(kEnough);
+  CudaWindow window(*context_, *sort_, *code_, driver, account);
+  AnyWindow any(window);
+  WindowQuery query(table, true, &any);
+  try {
+    rows_of(writer, table, query, false);
+    FAIL() << "a sum that does not fit";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_VALUE);
+  }
+}
+
+/* What fails on the device is computed by the host. */
+TEST_F(CudaWindowTest, EveryCallFails) {
+  std::mt19937_64 random(7);
+  const TestTable table = window_table(random, TB_TYPE_INT4, 700, true);
+  PlanWriter writer(6);
+  writer.pass({{0, 0}, {5, 0}}, 1, TB_FRAME_ROWS);
+  const uint32_t number = writer.function(TB_WINDOW_ROW_NUMBER);
+  writer.function(TB_WINDOW_SUM, kArgument);
+  writer.conditions.push_back({number, 0, 4});
+  writer.order({{5, 0}});
+  WindowQuery host(table, true, nullptr);
+  const Rows expected = rows_of(writer, table, host, false);
+  uint64_t failed = 0;
+  for (uint64_t nth = 1;; nth++) {
+    open({});
+    sort_->kernels(context_->driver());
+    code_->kernels(context_->driver());
+    const auto faults = std::make_shared<FaultInjector>(nth, kOutOfMemory);
+    const Driver driver = context_->driver_with(faults);
+    MemoryAccount account(kEnough);
+    CudaWindow window(*context_, *sort_, *code_, driver, account);
+    AnyWindow any(window);
+    WindowQuery query(table, true, &any);
+    ASSERT_EQ(rows_of(writer, table, query, false), expected) << "call " << nth;
+    if (faults->calls() < nth) break;
+    failed++;
+  }
+  EXPECT_GT(failed, 40u);
+}
+
+TEST_F(CudaWindowTest, MemoryThatIsNotThere) {
+  std::mt19937_64 random(8);
+  const TestTable table = window_table(random, TB_TYPE_INT8, 5000, true);
+  PlanWriter writer(6);
+  writer.pass({{0, 0}}, 1);
+  writer.function(TB_WINDOW_SUM, kArgument);
+  writer.order({{5, 0}});
+  const Driver driver = context_->driver();
+  for (const uint64_t limit : {1u << 10, 64u << 10, 256u << 10, 400u << 10}) {
+    MemoryAccount account(limit);
+    CudaWindow window(*context_, *sort_, *code_, driver, account);
+    AnyWindow any(window);
+    expect_same(writer, table, false, any);
+    EXPECT_EQ(account.available(), limit);
+  }
+}
+
+}  // namespace
+}  // namespace turbine::cuda::testing

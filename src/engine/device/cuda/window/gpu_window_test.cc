@@ -1,0 +1,62 @@
+/*
+ * gpu_window_test.cc - window functions on a real GPU: values are the host's. Skipped where there is none.
+ */
+#include <gtest/gtest.h>
+
+#include "engine/device/cuda/driver/driver_functions.h"
+#include "engine/device/cuda/sort/sort_tuning.h"
+#include "engine/device/cuda/testing/window_passes.h"
+
+namespace turbine::cuda::testing {
+namespace {
+
+class GpuWindowTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    const DriverFunctions* table = load_driver(&why);
+    if (!table) GTEST_SKIP() << why;
+    try {
+      const Driver driver(*table, &health_, nullptr);
+      driver.check(driver.init(0u));
+      int version = 0;
+      driver.check(driver.driver_get_version(&version));
+      DeviceOrdinal ordinal = 0;
+      driver.check(driver.device_get(&ordinal, 0));
+      context_ = std::make_shared<CudaContext>(*table, ordinal, version, 0);
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    sort_ = std::make_unique<RadixCode>(context_, kSortRegisters);
+    code_ = std::make_unique<WindowCode>(context_);
+  }
+
+  DeviceHealth health_;
+  std::shared_ptr<CudaContext> context_;
+  MemoryAccount account_{UINT64_MAX};
+  std::unique_ptr<RadixCode> sort_;
+  std::unique_ptr<WindowCode> code_;
+};
+
+TEST_F(GpuWindowTest, RandomPasses) {
+  std::mt19937_64 random(9);
+  const Driver driver = context_->driver();
+  CudaWindow window(*context_, *sort_, *code_, driver, account_);
+  AnyWindow any(window);
+  for (int round = 0; round < 120; round++) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const uint8_t argument = kArguments[random() % std::size(kArguments)];
+    static const size_t sizes[] = {1, 777, 30'000, 100'000};
+    const TestTable table = window_table(random, argument, sizes[round % std::size(sizes)], random() % 2);
+    PlanWriter writer(6);
+    for (size_t pass = 0, n = 1 + random() % 2; pass < n; pass++) add_random_pass(random, writer, has_sums(argument));
+    if (random() % 2) add_random_conditions(random, writer);
+    const bool any_order = random() % 2;
+    if (!any_order) writer.order({{5, 0}});
+    expect_same(writer, table, any_order, any);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace turbine::cuda::testing

@@ -1,0 +1,82 @@
+/*
+ * device_window.h - window functions that a device computes in the order of its own sort (key_sort.h), for
+ * the results of a query that has run there.
+ *
+ * Rows are known by their numbers, as in the sort. What the functions read goes to the device
+ * piece by piece, packed on the host's threads; their values come back likewise, of all rows by
+ * their numbers, or, where there are conditions on them, of the rows that pass, in order.
+ */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/device/key_sort.h"
+#include "turbine/result.h"
+
+namespace turbine {
+
+/* Functions of one pass; what reads more is the host's. */
+inline constexpr size_t kMostDeviceWindowCalls = 8;
+inline constexpr size_t kMostDeviceWindowColumns = 2 * kMostDeviceWindowCalls;
+inline constexpr size_t kMostDeviceWindowConditions = 8;
+
+/* A column that functions read. */
+struct WindowColumn {
+  uint32_t width;  // bytes of a value: 1, 2, 4, 8 or 16
+  bool nullable;
+  /* Sets the values of rows first + i, i < n; and whether each is one, if the column is nullable. Any
+   * thread, pieces in any order. */
+  std::function<void(uint64_t first, uint64_t n, uint8_t* values, uint8_t* valid)> pack;
+};
+
+struct WindowCall {
+  TbWindowFunction function;  // `arg`, `other` and `filter` are WindowInput's columns
+  uint32_t width;             // of its values
+  bool nullable;
+};
+
+struct WindowInput {
+  KeySortInput keys;  // with key_of_bit
+  TbWindowPass pass;
+  std::vector<WindowColumn> columns;
+  std::vector<WindowCall> calls;
+  /* `column`: a call of type INT8 or INT4. Only rows that pass all of them stay. */
+  std::vector<TbResultCondition> conditions;
+};
+
+/* Can a device compute such a function in such a pass? `arg`: TbType of its argument, TB_TYPE_INVALID without one.
+ * Sums of floats are added up in their order, and texts and numerics of 128 bits have no place there. */
+bool is_device_window(const TbWindowPass& pass, const TbWindowFunction& function, uint32_t arg);
+
+/* What a device has computed, which lies there. Calls as KeySort::sort's; the WindowInput must still live. */
+class DeviceWindowRun {
+ public:
+  virtual ~DeviceWindowRun() = default;
+
+  /* Rows that stay: all, unless there are conditions. */
+  virtual uint64_t rows() const = 0;
+
+  /* The rows that stay, in their order; of conditions without `agree`. */
+  virtual void fetch_order(const TakeSortedRows& take, ParallelWork& work) = 0;
+
+  /* Values of a call, with whether each is one if it is nullable: of all rows by number, or of those that stay
+   * by place. Any thread, pieces in any order. */
+  using TakeValues = std::function<void(uint64_t first, uint64_t n, const uint8_t* values, const uint8_t* valid)>;
+  virtual void fetch_values(size_t call, const TakeValues& take, ParallelWork& work) = 0;
+};
+
+class DeviceWindow {
+ public:
+  virtual ~DeviceWindow() = default;
+
+  /* Is it faster than `threads` threads of the host are? */
+  virtual bool pays(uint64_t count, unsigned words, unsigned threads) const = 0;
+
+  /* At most kMostDeviceWindowCalls, -Columns and -Conditions; at least one row. One at a time, by the query's thread.
+   * Throws DeviceError, as KeySort::sort does, and for a value that PostgreSQL would refuse. `input` must outlive what
+   * is returned. */
+  virtual std::unique_ptr<DeviceWindowRun> run(const WindowInput& input, ParallelWork& work) = 0;
+};
+
+}  // namespace turbine
