@@ -144,6 +144,10 @@ class DeviceQuery {
   /* What the query may use of the host's memory, its rows there included. */
   virtual MemoryBudget& host_memory() = 0;
 
+  /* PROJECT, before the first chunk: rows may stay on the device, whose windows (below) want them. They come to the
+   * host when fetch() asks for them. */
+  virtual void keep_rows_on_device() {}
+
   /* After finish(): the device's own sort, as long as the query lives; or null. */
   virtual KeySort* key_sort() { return nullptr; }
   /* Likewise its own window functions. */

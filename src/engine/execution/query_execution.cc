@@ -15,6 +15,7 @@
 #include "engine/execution/device_choice.h"
 #include "engine/execution/probed_join_tables.h"
 #include "engine/profile/stopwatch.h"
+#include "engine/result/window/device_window_pass.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 
@@ -158,6 +159,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
     if (limit->zone_order()) segments_->visit_by(*limit->zone_order());
     device_query->limit_rows(limit);
   }
+  if (program_->sink() == TB_SINK_PROJECT && plan_ && wants_rows_on_device(*plan_)) device_query->keep_rows_on_device();
   if (continuation_)
     output_.emplace(*continuation_->program(), nullptr, unread_columns_);
   else if (program_->sink() == TB_SINK_AGGREGATE || program_->sink() == TB_SINK_PROJECT)

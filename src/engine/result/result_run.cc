@@ -27,6 +27,8 @@ constexpr uint64_t kLeastDropped = 4;
 /* Looking for the first rows pays only where they are a small part of all. */
 constexpr uint64_t kBestShare = 16;
 
+bool same_key(const TbSortKey& a, const TbSortKey& b) { return a.column == b.column && a.flags == b.flags; }
+
 }  // namespace
 
 ResultRun::ResultRun(const ResultPlan& plan, DeviceQuery& query, uint64_t unread, bool any_order, WorkerPool& pool,
@@ -50,6 +52,8 @@ uint64_t ResultRun::run(uint64_t nrows) {
     collect_likely(nrows);
   } else if (plan_.only_best() && plan_.limit() <= nrows / kBestShare) {
     collect_best(nrows);
+  } else if (place_.window && place_.window->has_rows() && run_plan_on_device(nrows)) {
+    return sorted_ ? sorted_->size() : rows_->size();
   } else {
     collect(nrows);
     run_passes();
@@ -156,6 +160,23 @@ bool ResultRun::has_own_order() const {
   return any_order_ && plan_.order().empty() && plan_.limit() == TB_NO_LIMIT && plan_.ndistinct() == 0;
 }
 
+/* Rows come in the pass's order, which may be the last one, or in any. */
+bool ResultRun::run_plan_on_device(uint64_t nrows) {
+  if (!wants_rows_on_device(plan_)) return false;
+  const RowOrder order = row_order(plan_);
+  sorted_keys_ = plan_.keys(plan_.passes().front());
+  const bool in_order = order.keys.size() <= sorted_keys_.size() &&
+                        std::equal(order.keys.begin(), order.keys.end(), sorted_keys_.begin(), same_key);
+  if (!compute_plan_on_device(plan_, nrows, has_own_order(), in_order ? order.limit : TB_NO_LIMIT, unread_, rows_,
+                              work_, place_))
+    return false;
+  if (!in_order) {
+    sorted_.emplace(order_rows(*rows_, nullptr, rows_->size(), order, work_, &place_));
+    gather_.emplace(*rows_, sorted_->size(), unread_);
+  }
+  return true;
+}
+
 /* Conditions are the device's where one pass is all. Of rows that they leave it is not known what they agree in. */
 bool ResultRun::run_on_device(const TbWindowPass& pass) {
   const bool last = &pass == &plan_.passes().back(), alone = last && plan_.passes().size() == 1;
@@ -171,8 +192,7 @@ bool ResultRun::run_on_device(const TbWindowPass& pass) {
 /* An order by more keys will do, if these are its first. */
 bool ResultRun::sorted_by(std::span<const TbSortKey> keys) const {
   if (!sorted_ || keys.size() > sorted_keys_.size()) return false;
-  return std::equal(keys.begin(), keys.end(), sorted_keys_.begin(),
-                    [](const TbSortKey& a, const TbSortKey& b) { return a.column == b.column && a.flags == b.flags; });
+  return std::equal(keys.begin(), keys.end(), sorted_keys_.begin(), same_key);
 }
 
 void ResultRun::sort_for(const TbWindowPass& pass) {

@@ -45,6 +45,7 @@ class ResultRun {
   bool drops_many(uint64_t nrows);
   bool drop_rows(uint64_t nrows);
   void run_passes();
+  bool run_plan_on_device(uint64_t nrows);
   bool run_on_device(const TbWindowPass& pass);
   bool has_own_order() const;
   void sort_for(const TbWindowPass& pass);

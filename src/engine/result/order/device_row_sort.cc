@@ -54,16 +54,21 @@ bool fits_device(const KeyPacking& packing) {
   return packing.exact() && packed_device_words(packing) <= kMostSortWords;
 }
 
-KeySortInput packed_keys(const ResultRows& rows, const RowRef* list, uint64_t count, const KeyPacking& packing,
-                         std::vector<uint8_t>& key_of_bit) {
-  const unsigned words = packed_device_words(packing);
-  for (unsigned bit = 0; bit < words * kWordBits; bit++)
+KeySortInput words_and_bits(uint64_t count, const KeyPacking& packing, std::vector<uint8_t>& key_of_bit) {
+  KeySortInput input{count, packed_device_words(packing), {}};
+  for (unsigned bit = 0; bit < input.words * kWordBits; bit++)
     key_of_bit.push_back(static_cast<uint8_t>(bit < packing.bits() ? packing.key_of_bit(bit) : packing.first_cut()));
-  KeySortInput input{count, words, [&rows, list, &packing, words](uint64_t first, uint64_t n, uint32_t* const* to) {
-                       pack_words(rows, list, packing, words, first, n, to);
-                     }};
   input.key_of_bit = key_of_bit;
   input.nkeys = static_cast<unsigned>(packing.first_cut());
+  return input;
+}
+
+KeySortInput packed_keys(const ResultRows& rows, const RowRef* list, uint64_t count, const KeyPacking& packing,
+                         std::vector<uint8_t>& key_of_bit) {
+  KeySortInput input = words_and_bits(count, packing, key_of_bit);
+  input.pack = [&rows, list, &packing, words = input.words](uint64_t first, uint64_t n, uint32_t* const* to) {
+    pack_words(rows, list, packing, words, first, n, to);
+  };
   return input;
 }
 

@@ -40,6 +40,9 @@ unsigned packed_device_words(const KeyPacking& packing);
 KeySortInput packed_keys(const ResultRows& rows, const RowRef* list, uint64_t count, const KeyPacking& packing,
                          std::vector<uint8_t>& key_of_bit);
 
+/* The same of rows that the device packs. */
+KeySortInput words_and_bits(uint64_t count, const KeyPacking& packing, std::vector<uint8_t>& key_of_bit);
+
 /* References of rows that are known by their numbers. */
 void refs_of_numbers(const ResultRows& rows, const uint32_t* numbers, uint64_t n, RowRef* refs);
 

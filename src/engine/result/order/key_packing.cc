@@ -35,7 +35,7 @@ KeyPacking::KeyPacking(std::span<const TbSortKey> keys, const std::vector<Column
   for (size_t i = 0; i < keys.size(); i++) {
     const TbSortKey& key = keys[i];
     keys_.push_back({key.column, columns[key.column].type, (key.flags & TB_SORT_DESCENDING) != 0,
-                     (key.flags & TB_SORT_NULLS_FIRST) != 0, std::move(statistics[i])});
+                     (key.flags & TB_SORT_NULLS_FIRST) != 0, columns[key.column].nullable, std::move(statistics[i])});
     if (first_cut_ == nkeys_) add_key(i);
   }
   words_ = std::max(1u, (used_ + 63) / 64);
@@ -101,6 +101,21 @@ void KeyPacking::read_codes(const Field& field, const ResultBatch& batch, const 
   if (field.part != Part::kNotNull && s.nulls)
     for (size_t i = 0; i < n; i++)
       if (column.is_null(ref_row(refs[i]))) codes[i] = 0;
+}
+
+std::optional<std::vector<PackedField>> KeyPacking::fields_on_device() const {
+  std::vector<PackedField> fields;
+  for (const Field& field : fields_) {
+    const Key& key = keys_[field.key];
+    PackedField::Part part = PackedField::Part::kNotNull;
+    if (field.part == Part::kHigh) part = PackedField::Part::kHigh;
+    if (field.part == Part::kLow) part = PackedField::Part::kLow;
+    if (field.part == Part::kBytes || field.part == Part::kLength || fields.size() == kMostPackedFields)
+      return std::nullopt;
+    fields.push_back({key.column, key.type, part, key.descending, key.nulls_first, key.nullable, field.bits,
+                      field.offset, key.statistics.least, key.statistics.greatest});
+  }
+  return fields;
 }
 
 void KeyPacking::pack(const ResultBatch& batch, const RowRef* refs, size_t n, uint64_t* words, size_t stride) const {

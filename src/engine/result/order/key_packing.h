@@ -11,6 +11,9 @@
  */
 #pragma once
 
+#include <optional>
+
+#include "engine/device/device_window.h"
 #include "engine/result/order/key_statistics.h"
 
 namespace turbine {
@@ -33,6 +36,9 @@ class KeyPacking {
   /* The key that bit `bit` belongs to, 0 being the most significant. */
   size_t key_of_bit(unsigned bit) const { return key_of_bit_[bit]; }
 
+  /* For a device that packs the keys itself, or nothing: texts, or too many of them. */
+  std::optional<std::vector<PackedField>> fields_on_device() const;
+
   /* Sets the words of `n` rows of a batch: row i's are at words[i * stride]. */
   void pack(const ResultBatch& batch, const RowRef* refs, size_t n, uint64_t* words, size_t stride) const;
 
@@ -47,7 +53,7 @@ class KeyPacking {
   };
   struct Key {
     uint32_t column, type;
-    bool descending, nulls_first;
+    bool descending, nulls_first, nullable;
     KeyStatistics statistics;
   };
   void add_field(size_t key, Part part, unsigned bits, unsigned chunk = 0);

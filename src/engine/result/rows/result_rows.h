@@ -59,6 +59,11 @@ class ResultRows {
 
   /* Rows whose memory stays as long as this. */
   void borrow(const ResultBatch& batch);
+  /* Likewise, with the memory that they lie in. */
+  void take(const ResultBatch& batch, std::vector<HostBuffer> memory) {
+    borrow(batch);
+    for (HostBuffer& buffer : memory) owned_.push_back(std::move(buffer));
+  }
   /* Copies of the rows of a batch with these numbers in it; and of rows of another. */
   void copy(const ResultBatch& batch, std::span<const uint32_t> rows);
   void copy(const ResultRows& from, std::span<const RowRef> refs);

@@ -37,7 +37,7 @@ WindowColumn column_of(const ResultRows& rows, uint32_t column) {
   const ColumnShape& shape = rows.columns()[column];
   const uint32_t width = tb_type_width(shape.type);
   const bool nullable = shape.nullable;
-  return {width, nullable,
+  return {column, width, nullable,
           [&rows, column, width, nullable](uint64_t first, uint64_t n, uint8_t* values, uint8_t* valid) {
             for_row_blocks(rows, nullptr, first, n,
                            [&](const ResultBatch& batch, const RowRef* refs, size_t m, uint64_t place) {
@@ -49,57 +49,92 @@ WindowColumn column_of(const ResultRows& rows, uint32_t column) {
           }};
 }
 
-/* One pass. */
-class DevicePass {
+/* What a device is told of a pass over rows that the host has, or it has itself. */
+class PassInput {
  public:
-  DevicePass(const ResultPlan& plan, const TbWindowPass& pass, WindowPassWish wish, ResultRows& rows,
-             const KeyPacking& packing, ParallelWork& work)
-      : plan_(plan), pass_(pass), wish_(wish), rows_(rows), packing_(packing), work_(work) {
-    input_.keys = packed_keys(rows, nullptr, rows.size(), packing, key_of_bit_);
+  /* `rows`: null, of rows that the device has. */
+  PassInput(const ResultPlan& plan, const TbWindowPass& pass, const ResultRows* rows)
+      : plan_(plan), first_column_(static_cast<uint32_t>(plan.sink_columns()) + pass.first_function), rows_(rows) {
     input_.pass = pass;
     for (const TbWindowFunction& function : plan.functions(pass)) add_call(function);
-    if (!wish.conditions) return;
-    for (TbResultCondition condition : plan.conditions()) {
-      condition.column -= first_column();
+  }
+
+  void add_conditions() {
+    for (TbResultCondition condition : plan_.conditions()) {
+      condition.column -= first_column_;
       input_.conditions.push_back(condition);
     }
   }
 
-  void run(DeviceWindow& device, std::optional<SortedRows>& sorted) {
-    const std::unique_ptr<DeviceWindowRun> run = device.run(input_, work_);
-    sorted.reset();
-    if (wish_.conditions || wish_.order) fetch_order(*run, sorted);
-    std::vector<HostBuffer> values, valid;
-    for (size_t c = 0; c < input_.calls.size(); c++) {
-      const WindowCall& call = input_.calls[c];
-      values.emplace_back(rows_.budget(), rows_.size() * call.width);
-      valid.emplace_back(rows_.budget(), call.nullable ? rows_.size() : 1);
-      fetch_values(*run, c, sorted, values.back(), valid.back());
-    }
-    for (size_t c = 0; c < input_.calls.size(); c++)
-      rows_.add_column(plan_.columns()[first_column() + c], std::move(values[c]), std::move(valid[c]));
-  }
+  WindowInput& input() { return input_; }
+  const ColumnShape& shape(size_t call) const { return plan_.columns()[first_column_ + call]; }
 
  private:
-  uint32_t first_column() const { return static_cast<uint32_t>(plan_.sink_columns()) + pass_.first_function; }
-
   uint32_t add_column(uint32_t column) {
     if (column == TB_NONE) return TB_NONE;
-    const auto known = std::find(columns_.begin(), columns_.end(), column);
-    if (known != columns_.end()) return static_cast<uint32_t>(known - columns_.begin());
-    columns_.push_back(column);
-    input_.columns.push_back(column_of(rows_, column));
-    return static_cast<uint32_t>(columns_.size() - 1);
+    for (size_t i = 0; i < input_.columns.size(); i++)
+      if (input_.columns[i].column == column) return static_cast<uint32_t>(i);
+    const ColumnShape& shape = plan_.columns()[column];
+    input_.columns.push_back(rows_ ? column_of(*rows_, column)
+                                   : WindowColumn{column, tb_type_width(shape.type), shape.nullable, {}});
+    return static_cast<uint32_t>(input_.columns.size() - 1);
   }
 
   void add_call(TbWindowFunction function) {
-    const ColumnShape& shape = plan_.columns()[first_column() + input_.calls.size()];
+    const ColumnShape& of_call = shape(input_.calls.size());
     function.arg = add_column(function.arg);
     function.other = add_column(function.other);
     function.filter = add_column(function.filter);
-    input_.calls.push_back({function, tb_type_width(shape.type), shape.nullable});
+    input_.calls.push_back({function, tb_type_width(of_call.type), of_call.nullable});
   }
 
+  const ResultPlan& plan_;
+  const uint32_t first_column_;
+  const ResultRows* const rows_;
+  WindowInput input_;
+};
+
+/* Values of a column as they come, for one place after the other. */
+struct DenseColumn {
+  HostBuffer values, valid;
+
+  DenseColumn(MemoryBudget& budget, uint64_t count, uint32_t width, bool nullable)
+      : values(budget, std::max<uint64_t>(count * width, 1)),
+        valid(budget, nullable ? std::max<uint64_t>(count, 1) : 1) {}
+
+  auto taker(uint64_t width) {
+    return [this, width](uint64_t first, uint64_t n, const uint8_t* from, const uint8_t* from_valid) {
+      memcpy(values.data() + first * width, from, n * width);
+      if (from_valid) memcpy(valid.data() + first, from_valid, n);
+    };
+  }
+};
+
+/* One pass over rows that the host has. */
+class DevicePass {
+ public:
+  DevicePass(const ResultPlan& plan, const TbWindowPass& pass, WindowPassWish wish, ResultRows& rows,
+             const KeyPacking& packing, ParallelWork& work)
+      : pass_(plan, pass, &rows), wish_(wish), rows_(rows), work_(work) {
+    pass_.input().keys = packed_keys(rows, nullptr, rows.size(), packing, key_of_bit_);
+    if (wish.conditions) pass_.add_conditions();
+  }
+
+  void run(DeviceWindow& device, std::optional<SortedRows>& sorted) {
+    const std::unique_ptr<DeviceWindowRun> run = device.run(pass_.input(), work_);
+    sorted.reset();
+    if (wish_.conditions || wish_.order) fetch_order(*run, sorted);
+    const std::vector<WindowCall>& calls = pass_.input().calls;
+    std::vector<DenseColumn> columns;
+    for (size_t c = 0; c < calls.size(); c++) {
+      columns.emplace_back(rows_.budget(), rows_.size(), calls[c].width, calls[c].nullable);
+      fetch_values(*run, c, sorted, columns.back());
+    }
+    for (size_t c = 0; c < calls.size(); c++)
+      rows_.add_column(pass_.shape(c), std::move(columns[c].values), std::move(columns[c].valid));
+  }
+
+ private:
   void fetch_order(DeviceWindowRun& run, std::optional<SortedRows>& sorted) {
     const uint64_t count = run.rows();
     HostBuffer refs(rows_.budget(), std::max<uint64_t>(count, 1) * sizeof(RowRef));
@@ -116,35 +151,87 @@ class DevicePass {
   }
 
   /* With conditions values come by place, and else by number, as they are kept. */
-  void fetch_values(DeviceWindowRun& run, size_t c, const std::optional<SortedRows>& sorted, HostBuffer& values,
-                    HostBuffer& valid) const {
-    const uint64_t width = input_.calls[c].width;
+  void fetch_values(DeviceWindowRun& run, size_t c, const std::optional<SortedRows>& sorted, DenseColumn& to) {
+    const uint64_t width = pass_.input().calls[c].width;
+    if (!wish_.conditions) return run.fetch_values(c, run.rows(), to.taker(width), work_);
     run.fetch_values(
-        c,
+        c, run.rows(),
         [&](uint64_t first, uint64_t n, const uint8_t* from, const uint8_t* from_valid) {
-          if (!wish_.conditions) {
-            memcpy(values.data() + first * width, from, n * width);
-            if (from_valid) memcpy(valid.data() + first, from_valid, n);
-            return;
-          }
           for (uint64_t i = 0; i < n; i++) {
             const uint64_t number = rows_.number((*sorted)[first + i]);
-            memcpy(values.data() + number * width, from + i * width, width);
-            if (from_valid) valid.data()[number] = from_valid[i];
+            memcpy(to.values.data() + number * width, from + i * width, width);
+            if (from_valid) to.valid.data()[number] = from_valid[i];
           }
         },
         work_);
   }
 
-  const ResultPlan& plan_;
-  const TbWindowPass& pass_;
+  PassInput pass_;
   const WindowPassWish wish_;
   ResultRows& rows_;
-  const KeyPacking& packing_;
   ParallelWork& work_;
-  WindowInput input_;
   std::vector<uint8_t> key_of_bit_;
-  std::vector<uint32_t> columns_;  // the rows' columns that input_.columns are
+};
+
+/* A plan of one pass over rows that the device has. */
+class DevicePlan {
+ public:
+  DevicePlan(const ResultPlan& plan, const KeyPacking& packing, std::vector<PackedField> fields, uint64_t nrows,
+             bool any_order)
+      : plan_(plan), pass_(plan, plan.passes().front(), nullptr) {
+    WindowInput& input = pass_.input();
+    input.keys = words_and_bits(nrows, packing, key_of_bit_);
+    input.fields = std::move(fields);
+    input.on_device = true;
+    input.by_place = !any_order;
+    pass_.add_conditions();
+  }
+
+  void run(DeviceWindow& device, uint64_t limit, uint64_t unread, std::unique_ptr<ResultRows>& rows,
+           ParallelWork& work) {
+    MemoryBudget& budget = rows->budget();
+    const std::unique_ptr<DeviceWindowRun> run = device.run(pass_.input(), work);
+    const uint64_t count = std::min(limit, run->rows());
+    std::vector<HostBuffer> memory;
+    ResultBatch batch;
+    batch.nrows = count;
+    auto keep = [&](DenseColumn& column, const ColumnShape& shape) {
+      batch.columns.push_back(
+          {column.values.data(), tb_type_width(shape.type), shape.nullable ? column.valid.data() : nullptr, 1});
+      memory.push_back(std::move(column.values));
+      memory.push_back(std::move(column.valid));
+    };
+    for (uint32_t c = 0; c < plan_.sink_columns(); c++) {
+      const ColumnShape& shape = plan_.columns()[c];
+      const uint32_t width = tb_type_width(shape.type);
+      if (is_unread_column(unread, c) && !orders_by(c)) {
+        batch.columns.push_back({nullptr, 0, nullptr, 0});
+        continue;
+      }
+      DenseColumn column(budget, count, width, shape.nullable);
+      run->fetch_column({c, width, shape.nullable, {}}, count, column.taker(width), work);
+      keep(column, shape);
+    }
+    for (size_t c = 0; c < pass_.input().calls.size(); c++) {
+      const uint32_t width = pass_.input().calls[c].width;
+      DenseColumn column(budget, count, width, pass_.input().calls[c].nullable);
+      run->fetch_values(c, count, column.taker(width), work);
+      keep(column, pass_.shape(c));
+    }
+    rows = std::make_unique<ResultRows>(plan_.columns(), budget);
+    rows->take(batch, std::move(memory));
+  }
+
+ private:
+  /* The host sorts what is left. */
+  bool orders_by(uint32_t column) const {
+    return std::any_of(plan_.order().begin(), plan_.order().end(),
+                       [column](const TbSortKey& key) { return key.column == column; });
+  }
+
+  const ResultPlan& plan_;
+  PassInput pass_;
+  std::vector<uint8_t> key_of_bit_;
 };
 
 /* Columns that functions read, each as often as it is read. */
@@ -172,6 +259,46 @@ bool asks_conditions(const ResultPlan& plan, const TbWindowPass& pass) {
          std::all_of(plan.conditions().begin(), plan.conditions().end(), [&](const TbResultCondition& condition) {
            return condition.column >= first && condition.column - first < pass.nfunctions;
          });
+}
+
+bool wants_rows_on_device(const ResultPlan& plan) {
+  if (plan.passes().size() != 1 || plan.ndistinct() > 0 || plan.with_ties()) return false;
+  const TbWindowPass& pass = plan.passes().front();
+  const std::vector<ColumnShape> columns = plan.own_columns();
+  return is_device_pass(plan, pass) && pass.nkeys <= kMostDeviceWindowKeys &&
+         (plan.conditions().empty() || asks_conditions(plan, pass)) &&
+         std::none_of(columns.begin(), columns.end(),
+                      [](const ColumnShape& column) { return tb_type_is_text(column.type); });
+}
+
+bool compute_plan_on_device(const ResultPlan& plan, uint64_t nrows, bool any_order, uint64_t limit, uint64_t unread,
+                            std::unique_ptr<ResultRows>& rows, ParallelWork& work, SortPlace& place) {
+  const TbWindowPass& pass = plan.passes().front();
+  const std::span<const TbSortKey> keys = plan.keys(pass);
+  // What the sort takes at most, before anything is known of the keys.
+  if (!place.window->pays(nrows, kMostSortWords, work.threads())) return false;
+  try {
+    std::vector<WindowKey> of_device;
+    for (const TbSortKey& key : keys) of_device.push_back({key.column, plan.columns()[key.column].type});
+    std::vector<KeyStatistics> statistics;
+    for (const WindowKeyRange& range : place.window->key_ranges(of_device)) {
+      KeyStatistics& to = statistics.emplace_back();
+      to.nulls = range.nulls;
+      to.values = range.values;
+      to.least = range.least;
+      to.greatest = range.greatest;
+    }
+    const KeyPacking packing(keys, plan.columns(), std::move(statistics));
+    std::optional<std::vector<PackedField>> fields = packing.fields_on_device();
+    if (!fits_device(packing) || !fields) return false;
+    DevicePlan(plan, packing, std::move(*fields), nrows, any_order).run(*place.window, limit, unread, rows, work);
+  } catch (const DeviceError& error) {
+    if (!place.note_failure(error)) throw;
+    return false;
+  }
+  place.rows_on_device += nrows;
+  place.windows_on_device += pass.nfunctions;
+  return true;
 }
 
 bool compute_window_pass_on_device(const ResultPlan& plan, const TbWindowPass& pass, WindowPassWish wish,

@@ -32,7 +32,7 @@ T* pointer(DevicePtr address) {
 
 class Build {
  public:
-  Build(TableParts& parts, const TableBuildResources& r)
+  Build(DeviceRows& parts, const TableBuildResources& r)
       : parts_(parts),
         shape_(parts.shape()),
         r_(r),
@@ -72,7 +72,7 @@ class Build {
     auto* data = reinterpret_cast<TbColumnData*>(host_arguments_.host() + part_columns_at());
     DevicePtr on_device = arguments_.device() + part_columns_at();
     uint64_t row = 0, text = 0;
-    for (const TableParts::Part& from : parts_.parts()) {
+    for (const DeviceRows::Part& from : parts_.parts()) {
       *part++ = {pointer<const TbColumnData>(on_device), from.hashes, from.nrows, row, b.ntiles, text};
       data = std::copy(from.columns.begin(), from.columns.end(), data);
       on_device += from.columns.size() * sizeof(TbColumnData);
@@ -183,7 +183,7 @@ class Build {
   void place_columns(const JoinTableLayout& layout) {
     if (parts_.rows() == 0) return;
     DevicePtr text = table_->device() + layout.header().bytes;
-    for (const TableParts::Part& part : parts_.parts()) {
+    for (const DeviceRows::Part& part : parts_.parts()) {
       copy_on_device(text, part.text, part.text_size);
       text += part.text_size;
     }
@@ -226,7 +226,7 @@ class Build {
     return block;
   }
 
-  TableParts& parts_;
+  DeviceRows& parts_;
   const KeptRowLayout& shape_;
   const TableBuildResources& r_;
   const uint64_t nparts_, arguments_size_;
@@ -238,7 +238,7 @@ class Build {
 
 }  // namespace
 
-BuiltTable build_table(TableParts& parts, const TableBuildResources& resources) {
+BuiltTable build_table(DeviceRows& parts, const TableBuildResources& resources) {
   return Build(parts, resources).run();
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "engine/device/cuda/build/table_code.h"
-#include "engine/device/cuda/build/table_parts.h"
+#include "engine/device/cuda/memory/device_rows.h"
 #include "engine/device/join_table.h"
 #include "engine/threads/parallel_work.h"
 
@@ -33,6 +33,6 @@ struct TableBuildResources {
 
 /* Takes the parts, whose copies may still be in flight on the same stream. The context must be current. Throws
  * DeviceError; then nothing is in flight. */
-BuiltTable build_table(TableParts& parts, const TableBuildResources& resources);
+BuiltTable build_table(DeviceRows& parts, const TableBuildResources& resources);
 
 }  // namespace turbine::cuda

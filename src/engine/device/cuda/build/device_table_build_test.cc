@@ -47,7 +47,7 @@ class TableGpu {
     context_->enter(driver);
     cuda::MemoryAccount account(limit);
     ParallelWork work(pool, {});
-    cuda::TableParts parts(*context_, driver, shape, account);
+    cuda::DeviceRows parts(*context_, driver, shape, account);
     const cuda::UniqueStream stream(context_->streams(), driver);
     for (const auto& store : stores) send(parts, *store, driver, stream.get());
     cuda::BuiltTable built = cuda::build_table(
@@ -60,7 +60,7 @@ class TableGpu {
 
  private:
   /* As a lane leaves them. */
-  void send(cuda::TableParts& parts, const HostRowStore& store, const cuda::Driver& driver, cuda::Stream stream) {
+  void send(cuda::DeviceRows& parts, const HostRowStore& store, const cuda::Driver& driver, cuda::Stream stream) {
     std::vector<cuda::Block> blocks;
     const cuda::StreamWait wait(driver, stream);
     auto to_device = [&](const void* from, uint64_t bytes) -> void* {

@@ -37,7 +37,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/device/cuda/build/table_parts.h"
+#include "engine/device/cuda/memory/device_rows.h"
 #include "engine/device/cuda/cuda_code.h"
 #include "engine/device/cuda/driver/stream.h"
 #include "engine/device/cuda/embedded_kernels.h"
@@ -70,7 +70,8 @@ struct QueryResources {
   const bool one_tuple;                // no row makes more than one
   std::optional<GroupTable> groups;    // AGGREGATE
   std::optional<ProjectedRows> rows;   // PROJECT
-  std::optional<TableParts> parts;     // BUILD
+  std::optional<DeviceRows> parts;     // BUILD
+  std::optional<DeviceRows> kept;      // PROJECT, if asked for; what finds no room here is in `rows`
   /* Last, so that they go first: their destructors wait for their work, before
    * the memory that it uses goes back to the pool. */
   UniqueStream copy, compute, out;
@@ -144,6 +145,8 @@ class ChunkLane {
   /* PROJECT and BUILD, SINKING was reached: copies the rows, or projects again where
    * there was no room. False if there are none. */
   bool copy_rows();
+  bool keep_on_device(const TbRowStore& store);
+  void stage_rows(const TbRowStore& store);
   void take_rows();
   /* False if there are none. */
   bool next_rows();
@@ -244,6 +247,7 @@ class ChunkLane {
   uint64_t row_capacity_ = 0;
   LaneLayout layout_;
 
+  bool staged_ = false;           // PROJECT: the rows are on their way to the host
   State state_ = State::FREE;
   ChunkTask task_{};
   bool input_accounted_ = false;

@@ -91,16 +91,34 @@ bool ChunkLane::copy_rows() {
   if (store.nrows == 0) return false;
   state_ = State::COPYING;
   if (query_.stream_profile) ids_begin_.record(query_.out.get());
+  staged_ = false;
   if (query_.parts)
     query_.parts->append(store, rows_->columns(), query_.out.get());
-  else
-    rows_->copy_out(store, query_.out.get());
+  else if (!keep_on_device(store))
+    stage_rows(store);
   ids_end_.record(query_.out.get());
   return true;
 }
 
+/* False: they are to come to the host, since the device has no room for them. */
+bool ChunkLane::keep_on_device(const TbRowStore& store) {
+  if (!query_.kept) return false;
+  try {
+    query_.kept->append(store, rows_->columns(), query_.out.get());
+    return true;
+  } catch (const DeviceError& error) {
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+    return false;
+  }
+}
+
+void ChunkLane::stage_rows(const TbRowStore& store) {
+  rows_->copy_out(store, query_.out.get());
+  staged_ = true;
+}
+
 void ChunkLane::take_rows() {
-  if (!query_.rows) return;
+  if (!query_.rows || !staged_) return;
   query_.rows->append(rows_->staged());
   bytes_from_device_ += rows_->staged().bytes;
 }

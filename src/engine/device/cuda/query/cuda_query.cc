@@ -14,6 +14,7 @@
 #include <new>
 
 #include "engine/device/cuda/build/device_table_build.h"
+#include "engine/device/cuda/memory/bring_rows.h"
 #include "engine/device/excluded_segments.h"
 #include "engine/profile/stopwatch.h"
 
@@ -65,7 +66,8 @@ CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCa
       resources_(std::move(context), std::move(cache), std::move(kernels), std::move(faults), std::move(program),
                  std::move(params), std::move(code), std::move(tables), estimated_rows, budget, profile),
       key_sort_(*context_, resources_.kernels->sort, resources_.driver, resources_.account),
-      window_(*context_, resources_.kernels->sort, resources_.kernels->windows, resources_.driver, resources_.account) {
+      window_(*context_, {resources_.kernels->sort, resources_.kernels->windows, resources_.kernels->keys},
+              resources_.driver, resources_.account) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
   busy_.reserve(kLanes);
   lanes_.reserve(kLanes);
@@ -285,6 +287,11 @@ void CudaQuery::wait_until_idle() {
   if (error_) std::rethrow_exception(error_);
 }
 
+void CudaQuery::keep_rows_on_device() {
+  if (!resources_.rows) return;
+  resources_.kept.emplace(*context_, resources_.driver, resources_.rows->shape(), resources_.account);
+}
+
 uint64_t CudaQuery::finish() {
   wait_until_idle();
   const Stopwatch stopwatch;
@@ -295,6 +302,7 @@ uint64_t CudaQuery::finish() {
     const uint64_t ngroups = resources_.groups ? resources_.groups->finish(resources_.compute.get()) : 0;
     lanes_.clear();  // their memory is of use to other queries while results are fetched
     if (resources_.parts) return finish_table();
+    if (resources_.kept) return finish_kept_rows();
     if (!resources_.groups) return resources_.rows ? resources_.rows->size() : 0;
     std::lock_guard lock(mutex_);
     finish_us_ += stopwatch.microseconds();
@@ -320,7 +328,29 @@ uint64_t CudaQuery::finish_table() {
   return table_->rows();
 }
 
+/* Where there was no room for all on the device, they are the host's. */
+uint64_t CudaQuery::finish_kept_rows() {
+  if (resources_.rows->size() > 0) bring_kept_rows();
+  window_.set_rows(&*resources_.kept);
+  return resources_.rows->size() + resources_.kept->rows();
+}
+
+void CudaQuery::bring_kept_rows() {
+  const Span span(resources_.profile, TB_SPAN_COPY_FROM_GPU);
+  context_->enter(resources_.driver);
+  const uint64_t bytes = bring_to_host(*resources_.kept, *resources_.rows,
+                                       {*context_, resources_.driver, resources_.compute.get()});
+  resources_.kept->clear();
+  std::lock_guard lock(mutex_);
+  bytes_fetched_ += bytes;
+}
+
 ResultBatch CudaQuery::fetch(uint64_t first, uint64_t count) {
+  try {
+    if (resources_.kept && resources_.kept->rows() > 0) bring_kept_rows();
+  } catch (...) {
+    std::rethrow_exception(as_device_error(std::current_exception()));
+  }
   if (resources_.rows) return resources_.rows->fetch(first, count);
   const Stopwatch stopwatch;
   try {

@@ -49,6 +49,7 @@ class CudaQuery : public DeviceQuery {
     limit_ = limit;
     if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
   }
+  void keep_rows_on_device() override;
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override;
   bool rows_stay() const override { return resources_.rows.has_value(); }
@@ -72,6 +73,8 @@ class CudaQuery : public DeviceQuery {
 
   void run();
   uint64_t finish_table();
+  uint64_t finish_kept_rows();
+  void bring_kept_rows();
   bool step(std::deque<Pending>& arrived);
   void start_pending();
   void exclude_segments(Pending& pending) const;

@@ -56,6 +56,10 @@ void RadixRun::send() {
           driver_.check(driver_.memcpy_htod_async(array(w) + first * sizeof(uint32_t), word_memory(memory, w),
                                                   n * sizeof(uint32_t), stream_.get()));
       });
+  count();
+}
+
+void RadixRun::count() {
   TbSortCount& count = arguments().count;
   count = {};
   for (unsigned w = 0; w < input_.words; w++) count.words[w] = pointer(array(w));

@@ -25,6 +25,9 @@ class RadixRun {
 
   /* Packs and copies the keys; until the digits' counts are here. */
   void send();
+  /* Or somebody else has put the keys where they belong, on the stream. */
+  DevicePtr word(unsigned w) const { return array(w); }
+  void count();
   /* Until the order is there, on the device. */
   void sort();
   /* The order, as KeySort::sort() gives it. */

@@ -1,5 +1,6 @@
 /*
- * window_on_host.cc - window_kernels.c compiled for the host, thread by thread.
+ * window_on_host.cc - window_kernels.c compiled for the host, thread by thread; and so key_kernels.c, by
+ * keys_on_host.cc.
  *
  * Called by the fake driver's streams. The product must never link it.
  */
@@ -12,6 +13,7 @@
 namespace turbine::cuda::testing {
 
 void set_window_kernels(FakeDriver& fake) {
+  set_key_kernels(fake);
   auto tiles = [](void* args) { return static_cast<TbWindowScan*>(args)->ntiles; };
   fake.set_kernel("tb_window_totals", [tiles](void* args) {
     run_blocks({tiles(args), TB_SCAN_THREADS, kBlockMemoryBytes},

@@ -8,6 +8,8 @@
 
 namespace turbine::cuda::testing {
 
+/* With those that pack keys. */
 void set_window_kernels(FakeDriver& fake);
+void set_key_kernels(FakeDriver& fake);
 
 }  // namespace turbine::cuda::testing

@@ -9,12 +9,71 @@
 #include <algorithm>
 
 #include "engine/device/cuda/cuda_context.h"
+#include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/device/cuda/window/cuda_window.h"
 #include "engine/result/testing/result_run_fixture.h"
 
 namespace turbine::cuda::testing {
 
 using namespace turbine::testing;
+
+/* The kernels, on one GPU. */
+struct WindowCodes {
+  explicit WindowCodes(const std::shared_ptr<CudaContext>& context)
+      : sort(context, kSortRegisters), window(context), keys(context) {}
+  CudaWindow::Code all() { return {sort, window, keys}; }
+  void load(const Driver& driver) {
+    sort.kernels(driver);
+    window.kernels(driver);
+    keys.kernels(driver);
+  }
+  RadixCode sort;
+  WindowCode window;
+  KeyCode keys;
+};
+
+/* A table's rows in the memory of a device, in parts. */
+class RowsOnDevice {
+ public:
+  RowsOnDevice(CudaContext& context, const Driver& driver, const TestTable& table, MemoryAccount& account)
+      : rows_(context, driver, kept_row_layout(table.program()), account), stream_(context.streams(), driver) {
+    TableQuery from(table, true, 1300);
+    for (uint64_t at = 0; at < table.rows.size();) {
+      const ResultBatch batch = from.fetch(at, table.rows.size());
+      append(context, driver, batch);
+      at += batch.nrows;
+    }
+  }
+  DeviceRows& rows() { return rows_; }
+
+ private:
+  void append(CudaContext& context, const Driver& driver, const ResultBatch& batch) {
+    std::vector<Block> blocks;
+    std::vector<TbColumnData> columns;
+    auto send = [&](const uint8_t* first, uint64_t stride, uint64_t width) {
+      std::vector<uint8_t> dense(batch.nrows * width);
+      for (uint64_t i = 0; i < batch.nrows; i++) memcpy(&dense[i * width], first + i * stride, width);
+      blocks.push_back(context.device_memory().allocate(driver, dense.size(), nullptr));
+      driver.check(driver.memcpy_htod_async(blocks.back().device(), dense.data(), dense.size(), stream_.get()));
+      driver.check(driver.stream_synchronize(stream_.get()));
+      return reinterpret_cast<uint8_t*>(blocks.back().device());
+    };
+    for (size_t c = 0; c < batch.columns.size(); c++) {
+      const ResultColumn& from = batch.columns[c];
+      TbColumnData& to = columns.emplace_back();
+      to = {};
+      to.values = send(from.values, from.stride, tb_type_width(rows_.shape().columns[c].type));
+      if (from.valid) to.valid = send(from.valid, from.valid_stride, 1);
+    }
+    TbRowStore store{};
+    store.nrows = batch.nrows;
+    rows_.append(store, columns, stream_.get());
+    driver.check(driver.stream_synchronize(stream_.get()));
+  }
+
+  DeviceRows rows_;
+  UniqueStream stream_;
+};
 
 /* Takes any number of rows, and counts what it computes. */
 class AnyWindow : public DeviceWindow {
@@ -24,9 +83,12 @@ class AnyWindow : public DeviceWindow {
   std::unique_ptr<DeviceWindowRun> run(const WindowInput& input, ParallelWork& work) override {
     runs++;
     with_conditions += !input.conditions.empty();
+    of_own_rows += input.on_device;
     return window_.run(input, work);
   }
-  int runs = 0, with_conditions = 0;
+  bool has_rows() const override { return window_.has_rows(); }
+  std::vector<WindowKeyRange> key_ranges(std::span<const WindowKey> keys) override { return window_.key_ranges(keys); }
+  int runs = 0, with_conditions = 0, of_own_rows = 0;
 
  private:
   DeviceWindow& window_;
@@ -121,6 +183,31 @@ inline void add_random_conditions(std::mt19937_64& random, PlanWriter& writer) {
           {writer.header.ncolumns + static_cast<uint32_t>(f), flags[random() % 5], static_cast<int64_t>(random() % 6)});
 }
 
+/* Of any type, so that all keys are packed on the device. */
+inline TestTable keys_table(std::mt19937_64& random, size_t nrows, bool few) {
+  static const uint8_t types[] = {TB_TYPE_BOOL,   TB_TYPE_INT2, TB_TYPE_INT4,  TB_TYPE_INT8,  TB_TYPE_FLOAT4,
+                                  TB_TYPE_FLOAT8, TB_TYPE_DATE, TB_TYPE_NUM64, TB_TYPE_NUM128};
+  return random_table(random, {types[random() % 9], types[random() % 9], types[random() % 9]}, nrows, few);
+}
+
+inline PlanWriter keys_plan(std::mt19937_64& random) {
+  PlanWriter writer(4);
+  std::vector<TbSortKey> keys;
+  for (uint32_t c = 0; c < 3; c++)
+    if (random() % 3) keys.push_back({c, static_cast<uint32_t>(random() % 4)});
+  keys.push_back({3, static_cast<uint32_t>(random() % 2)});
+  writer.pass(keys, static_cast<uint32_t>(random() % keys.size()), TB_FRAME_ROWS);
+  const uint32_t number = writer.function(TB_WINDOW_ROW_NUMBER);
+  writer.function(TB_WINDOW_LAG, static_cast<uint32_t>(random() % 4), 1);
+  if (random() % 2) writer.conditions.push_back({number, 0, 3});
+  if (random() % 2)
+    writer.order(keys);
+  else
+    writer.order({{3, 0}});
+  if (random() % 3 == 0) writer.limit(random() % 2000);
+  return writer;
+}
+
 /* All rows that a plan leaves, in the order of their numbers where none is asked for. */
 inline Rows rows_of(const PlanWriter& writer, const TestTable& table, DeviceQuery& query, bool any_order) {
   const ResultPlan plan = ResultPlan::parse(writer.blob(), table.program());
@@ -140,12 +227,19 @@ inline Rows rows_of(const PlanWriter& writer, const TestTable& table, DeviceQuer
   return rows;
 }
 
+inline bool same_cell(const Cell& a, const Cell& b) {
+  const auto* x = std::get_if<double>(&a);
+  return x && b.index() == a.index() ? compare_values(a, b) == 0 : a == b;
+}
+
 /* One plan, by the host and by the device. */
 inline void expect_same(const PlanWriter& writer, const TestTable& table, bool any_order, DeviceWindow& window) {
   WindowQuery host(table, true, nullptr), device(table, any_order, &window);
   const Rows expected = rows_of(writer, table, host, any_order), found = rows_of(writer, table, device, any_order);
   ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); i++) ASSERT_EQ(found[i], expected[i]) << "row " << i;
+  for (size_t i = 0; i < found.size(); i++)
+    ASSERT_TRUE(std::equal(found[i].begin(), found[i].end(), expected[i].begin(), expected[i].end(), same_cell))
+        << "row " << i;
 }
 
 }  // namespace turbine::cuda::testing

@@ -13,6 +13,11 @@ namespace {
 
 static_assert(kMostDeviceWindowCalls == TB_WINDOW_MOST_CALLS);
 static_assert(kMostDeviceWindowConditions == TB_WINDOW_MOST_CONDITIONS);
+static_assert(kMostPackedFields == TB_KEY_MOST_FIELDS && kMostDeviceWindowKeys == TB_KEY_MOST_KEYS);
+static_assert(TB_KEY_THREADS == TB_SCAN_THREADS);
+static_assert(static_cast<uint32_t>(PackedField::Part::kNotNull) == TB_KEY_NOT_NULL &&
+              static_cast<uint32_t>(PackedField::Part::kHigh) == TB_KEY_HIGH &&
+              static_cast<uint32_t>(PackedField::Part::kLow) == TB_KEY_LOW);
 
 constexpr unsigned kEmitBlocks = 8;  // a multiprocessor
 
@@ -23,15 +28,17 @@ T* pointer(const Block& block) {
 
 }  // namespace
 
-CudaWindowRun::CudaWindowRun(CudaContext& context, const RadixKernels& sort, const WindowKernels& kernels,
-                             const Driver& driver, MemoryAccount& account, const WindowInput& input, ParallelWork& work)
+CudaWindowRun::CudaWindowRun(CudaContext& context, const WindowRunKernels& kernels, const Driver& driver,
+                             MemoryAccount& account, const DeviceRows::Part* rows, const WindowInput& input,
+                             ParallelWork& work)
     : context_(context),
       kernels_(kernels),
       driver_(driver),
       account_(account),
+      rows_(rows),
       input_(input),
       nrows_(static_cast<uint32_t>(input.keys.count)),
-      sort_(context, sort, driver, account, input.keys, work),
+      sort_(context, kernels.sort, driver, account, input.keys, work),
       pinned_(context.pinned_memory().allocate(driver, sizeof(Arguments), nullptr)),
       arguments_(context.device_memory().allocate(driver, sizeof(Arguments), &account)),
       nstay_(input.keys.count) {}
@@ -58,7 +65,14 @@ TbWindowColumn CudaWindowRun::Column::on_device(uint64_t width) const {
 }
 
 TbWindowColumn CudaWindowRun::argument(uint32_t column) const {
-  return column == TB_NONE ? TbWindowColumn{} : columns_[column].on_device(input_.columns[column].width);
+  if (column == TB_NONE) return {};
+  return rows_ ? row_column(input_.columns[column]) : columns_[column].on_device(input_.columns[column].width);
+}
+
+/* Of rows that the device has. */
+TbWindowColumn CudaWindowRun::row_column(const WindowColumn& column) const {
+  const TbColumnData& data = rows_->columns[column.column];
+  return {static_cast<const uint8_t*>(data.values), column.nullable ? data.valid : nullptr, column.width};
 }
 
 TbWindowOrder CudaWindowRun::order() const {
@@ -92,12 +106,38 @@ unsigned CudaWindowRun::blocks() const {
 }
 
 void CudaWindowRun::compute(ParallelWork& work) {
-  sort_.send();
-  send_columns(work);
+  if (rows_) {
+    pack_keys();
+    sort_.count();
+  } else {
+    sort_.send();
+    send_columns(work);
+  }
   sort_.sort();
   find_bounds();
   emit();
   if (!input_.conditions.empty()) keep_passing();
+}
+
+void CudaWindowRun::pack_keys() {
+  TbKeyPack& pack = arguments().pack;
+  pack = {};
+  for (const PackedField& from : input_.fields) {
+    TbKeyField& to = pack.fields[pack.nfields++];
+    const TbColumnData& data = rows_->columns[from.column];
+    to.column = {static_cast<const uint8_t*>(data.values), from.nullable ? data.valid : nullptr, from.type, 0};
+    to.least = from.least;
+    to.greatest = from.greatest;
+    to.part = static_cast<uint32_t>(from.part);
+    to.shift = 128 - from.offset - from.bits;
+    to.descending = from.descending;
+    to.nulls_first = from.nulls_first;
+  }
+  pack.nwords = input_.keys.words;
+  for (unsigned w = 0; w < pack.nwords; w++) pack.words[w] = reinterpret_cast<uint32_t*>(sort_.word(w));
+  pack.nrows = nrows_;
+  copy_arguments(&pack, sizeof pack);
+  launch(kernels_.keys.pack, blocks(), &pack);
 }
 
 void CudaWindowRun::send_columns(ParallelWork& work) {
@@ -125,9 +165,9 @@ void CudaWindowRun::scan(TbWindowScan& scan) {
   scan.ntiles = (nrows_ + TB_SCAN_TILE - 1) / TB_SCAN_TILE;
   arguments().scan = scan;
   copy_arguments(&arguments().scan, sizeof scan);
-  launch(kernels_.totals, scan.ntiles, &arguments().scan);
-  launch(kernels_.before, 1, &arguments().scan);
-  launch(kernels_.scan, scan.ntiles, &arguments().scan);
+  launch(kernels_.window.totals, scan.ntiles, &arguments().scan);
+  launch(kernels_.window.before, 1, &arguments().scan);
+  launch(kernels_.window.scan, scan.ntiles, &arguments().scan);
   driver_.check(driver_.stream_synchronize(sort_.stream()));
 }
 
@@ -204,8 +244,9 @@ void CudaWindowRun::emit() {
   emit.partition_starts = pointer<const uint32_t>(partition_starts_);
   emit.peer_starts = pointer<const uint32_t>(peer_starts_);
   emit.passing = pointer<uint8_t>(passing_);
+  emit.by_place = by_place();
   copy_arguments(&emit, sizeof emit);
-  launch(kernels_.emit, blocks(), &emit);
+  launch(kernels_.window.emit, blocks(), &emit);
   driver_.check(
       driver_.memcpy_dtoh_async(&emit.overflow, on_device(&emit.overflow), sizeof emit.overflow, sort_.stream()));
   driver_.check(driver_.stream_synchronize(sort_.stream()));
@@ -248,7 +289,7 @@ void CudaWindowRun::keep_passing() {
     take.valid[c] = pointer<uint8_t>(to.valid);
   }
   copy_arguments(&take, sizeof take);
-  launch(kernels_.take, blocks(), &take);
+  launch(kernels_.window.take, blocks(), &take);
   driver_.check(driver_.stream_synchronize(sort_.stream()));
   values_ = std::move(kept);
 }
@@ -268,22 +309,45 @@ void CudaWindowRun::fetch_order(const TakeSortedRows& take, ParallelWork& work) 
       });
 }
 
-void CudaWindowRun::fetch_values(size_t call, const TakeValues& take, ParallelWork& work) {
-  if (nstay_ == 0) return;
-  const uint64_t width = input_.calls[call].width;
-  const Column& from = values_[call];
-  PinnedStaging staging(context_, driver_, sort_.stream(), nstay_, width + 1, work);
+void CudaWindowRun::fetch_values(size_t call, uint64_t count, const TakeValues& take, ParallelWork& work) {
+  fetch(values_[call].on_device(input_.calls[call].width), count, take, work);
+}
+
+/* By number, or gathered in the order of those that stay. */
+void CudaWindowRun::fetch_column(const WindowColumn& column, uint64_t count, const TakeValues& take,
+                                 ParallelWork& work) {
+  const TbWindowColumn from = row_column(column);
+  const auto* order = stay_ ? pointer<const uint32_t>(stay_) : reinterpret_cast<const uint32_t*>(sort_.order());
+  if (!by_place() || !order || count == 0) return fetch(from, count, take, work);
+  const Column gathered = this->column(count, column.width, column.nullable);
   const StreamWait wait(driver_, sort_.stream());
-  const uint64_t valid_at = staging.piece_items() * width;
+  TbGather& gather = arguments().gather;
+  gather = {from.values,
+            from.valid,
+            order,
+            pointer<uint8_t>(gathered.values),
+            pointer<uint8_t>(gathered.valid),
+            static_cast<uint32_t>(column.width),
+            static_cast<uint32_t>(count)};
+  copy_arguments(&gather, sizeof gather);
+  launch(kernels_.keys.gather, blocks(), &gather);
+  driver_.check(driver_.stream_synchronize(sort_.stream()));
+  fetch(gathered.on_device(column.width), count, take, work);
+}
+
+void CudaWindowRun::fetch(const TbWindowColumn& from, uint64_t count, const TakeValues& take, ParallelWork& work) {
+  if (count == 0) return;
+  PinnedStaging staging(context_, driver_, sort_.stream(), count, from.width + 1, work);
+  const StreamWait wait(driver_, sort_.stream());
+  const auto values = reinterpret_cast<DevicePtr>(from.values), valid = reinterpret_cast<DevicePtr>(from.valid);
+  const uint64_t width = from.width, valid_at = staging.piece_items() * width;
   staging.fetch(
       [&](uint64_t first, uint64_t n, uint8_t* memory) {
-        driver_.check(
-            driver_.memcpy_dtoh_async(memory, from.values.device() + first * width, n * width, sort_.stream()));
-        if (from.valid)
-          driver_.check(driver_.memcpy_dtoh_async(memory + valid_at, from.valid.device() + first, n, sort_.stream()));
+        driver_.check(driver_.memcpy_dtoh_async(memory, values + first * width, n * width, sort_.stream()));
+        if (valid) driver_.check(driver_.memcpy_dtoh_async(memory + valid_at, valid + first, n, sort_.stream()));
       },
       [&](uint64_t first, uint64_t n, uint8_t* memory) {
-        take(first, n, memory, from.valid ? memory + valid_at : nullptr);
+        take(first, n, memory, valid ? memory + valid_at : nullptr);
       });
 }
 

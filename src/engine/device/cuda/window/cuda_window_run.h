@@ -7,25 +7,35 @@
 
 #include <vector>
 
+#include "engine/device/cuda/memory/device_rows.h"
 #include "engine/device/cuda/sort/radix_run.h"
+#include "engine/device/cuda/window/key_code.h"
+#include "engine/device/cuda/window/key_kernels.h"
 #include "engine/device/cuda/window/window_code.h"
 #include "engine/device/cuda/window/window_kernels.h"
 #include "engine/device/device_window.h"
 
 namespace turbine::cuda {
 
+struct WindowRunKernels {
+  RadixKernels sort;
+  WindowKernels window;
+  KeyKernels keys;
+};
+
 class CudaWindowRun : public DeviceWindowRun {
  public:
-  /* All must outlive it. The context must be current. */
-  CudaWindowRun(CudaContext& context, const RadixKernels& sort, const WindowKernels& kernels, const Driver& driver,
-                MemoryAccount& account, const WindowInput& input, ParallelWork& work);
+  /* All must outlive it. `rows`: one part, where the device has them; else null. The context must be current. */
+  CudaWindowRun(CudaContext& context, const WindowRunKernels& kernels, const Driver& driver, MemoryAccount& account,
+                const DeviceRows::Part* rows, const WindowInput& input, ParallelWork& work);
   ~CudaWindowRun() override;
 
   void compute(ParallelWork& work);
 
   uint64_t rows() const override { return nstay_; }
   void fetch_order(const TakeSortedRows& take, ParallelWork& work) override;
-  void fetch_values(size_t call, const TakeValues& take, ParallelWork& work) override;
+  void fetch_values(size_t call, uint64_t count, const TakeValues& take, ParallelWork& work) override;
+  void fetch_column(const WindowColumn& column, uint64_t count, const TakeValues& take, ParallelWork& work) override;
 
  private:
   /* An array of values on the device, and one of bytes if some may be NULL. */
@@ -43,6 +53,8 @@ class CudaWindowRun : public DeviceWindowRun {
     TbWindowScan scan;
     TbWindowEmit emit;
     TbWindowTake take;
+    TbKeyPack pack;
+    TbGather gather;
   };
 
   Block array(uint64_t count, uint64_t width) const;
@@ -55,6 +67,9 @@ class CudaWindowRun : public DeviceWindowRun {
   void launch(Function kernel, unsigned grid, const void* argument) const;
   unsigned blocks() const;
 
+  bool by_place() const { return input_.by_place || !input_.conditions.empty(); }
+  TbWindowColumn row_column(const WindowColumn& column) const;
+  void pack_keys();
   void send_columns(ParallelWork& work);
   void find_bounds();
   void scan(TbWindowScan& scan);
@@ -62,11 +77,13 @@ class CudaWindowRun : public DeviceWindowRun {
   void emit();
   void keep_passing();
   TbWindowFunctionCall call(size_t c);
+  void fetch(const TbWindowColumn& from, uint64_t count, const TakeValues& take, ParallelWork& work);
 
   CudaContext& context_;
-  const WindowKernels kernels_;
+  const WindowRunKernels kernels_;
   const Driver& driver_;
   MemoryAccount& account_;
+  const DeviceRows::Part* const rows_;
   const WindowInput& input_;
   const uint32_t nrows_;
   RadixRun sort_;

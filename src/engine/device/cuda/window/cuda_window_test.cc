@@ -4,7 +4,6 @@
  */
 #include <gtest/gtest.h>
 
-#include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/device/cuda/testing/fake_driver.h"
 #include "engine/device/cuda/testing/radix_on_host.h"
 #include "engine/device/cuda/testing/window_on_host.h"
@@ -29,14 +28,12 @@ class CudaWindowTest : public ::testing::Test {
     set_radix_kernels(*fake_);
     set_window_kernels(*fake_);
     context_ = std::make_shared<CudaContext>(fake_->table(), 0, 13000, kEnough);
-    sort_ = std::make_unique<RadixCode>(context_, kSortRegisters);
-    code_ = std::make_unique<WindowCode>(context_);
+    codes_ = std::make_unique<WindowCodes>(context_);
   }
   void close() {
     EXPECT_EQ(context_->device_memory().used(), 0u);
     EXPECT_EQ(context_->pinned_memory().used(), 0u);
-    sort_.reset();
-    code_.reset();
+    codes_.reset();
     context_.reset();
     EXPECT_EQ(fake_->leaks(), std::vector<std::string>());
     EXPECT_EQ(fake_->misuse(), std::vector<std::string>());
@@ -45,17 +42,16 @@ class CudaWindowTest : public ::testing::Test {
 
   std::unique_ptr<FakeDriver> fake_;
   std::shared_ptr<CudaContext> context_;
-  std::unique_ptr<RadixCode> sort_;
-  std::unique_ptr<WindowCode> code_;
+  std::unique_ptr<WindowCodes> codes_;
 };
 
 TEST_F(CudaWindowTest, RandomPasses) {
   std::mt19937_64 random(5);
   const Driver driver = context_->driver();
   MemoryAccount account(kEnough);
-  CudaWindow window(*context_, *sort_, *code_, driver, account);
+  CudaWindow window(*context_, codes_->all(), driver, account);
   AnyWindow any(window);
-  for (int round = 0; round < 150; round++) {
+  for (int round = 0; round < 100; round++) {
     SCOPED_TRACE("round " + std::to_string(round));
     const uint8_t argument = kArguments[random() % std::size(kArguments)];
     static const size_t sizes[] = {1, 2, 33, 700, TB_SCAN_TILE, TB_SCAN_TILE + 1, 5000};
@@ -66,9 +62,14 @@ TEST_F(CudaWindowTest, RandomPasses) {
     const bool any_order = random() % 2;
     if (!any_order) writer.order({{5, 0}});
     expect_same(writer, table, any_order, any);
+    RowsOnDevice resident(*context_, driver, table, account);
+    window.set_rows(&resident.rows());
+    expect_same(writer, table, any_order, any);
+    window.set_rows(nullptr);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(any.runs, 150);
+  EXPECT_GT(any.of_own_rows, 20);
+  EXPECT_GT(any.runs, 100);
   EXPECT_GT(any.with_conditions, 5);
 }
 
@@ -77,7 +78,7 @@ TEST_F(CudaWindowTest, OrderOfThePass) {
   std::mt19937_64 random(6);
   const Driver driver = context_->driver();
   MemoryAccount account(kEnough);
-  CudaWindow window(*context_, *sort_, *code_, driver, account);
+  CudaWindow window(*context_, codes_->all(), driver, account);
   AnyWindow any(window);
   const TestTable table = window_table(random, TB_TYPE_INT4, 3000, true);
   for (const uint64_t limit : {uint64_t{40}, uint64_t{TB_NO_LIMIT}})
@@ -103,7 +104,7 @@ TEST_F(CudaWindowTest, SumsThatDoNotFit) {
   writer.function(TB_WINDOW_SUM, 0, 1);
   const Driver driver = context_->driver();
   MemoryAccount account(kEnough);
-  CudaWindow window(*context_, *sort_, *code_, driver, account);
+  CudaWindow window(*context_, codes_->all(), driver, account);
   AnyWindow any(window);
   WindowQuery query(table, true, &any);
   try {
@@ -117,7 +118,7 @@ TEST_F(CudaWindowTest, SumsThatDoNotFit) {
 /* What fails on the device is computed by the host. */
 TEST_F(CudaWindowTest, EveryCallFails) {
   std::mt19937_64 random(7);
-  const TestTable table = window_table(random, TB_TYPE_INT4, 700, true);
+  const TestTable table = window_table(random, TB_TYPE_INT4, 150, true);
   PlanWriter writer(6);
   writer.pass({{0, 0}, {5, 0}}, 1, TB_FRAME_ROWS);
   const uint32_t number = writer.function(TB_WINDOW_ROW_NUMBER);
@@ -127,20 +128,26 @@ TEST_F(CudaWindowTest, EveryCallFails) {
   WindowQuery host(table, true, nullptr);
   const Rows expected = rows_of(writer, table, host, false);
   uint64_t failed = 0;
-  for (uint64_t nth = 1;; nth++) {
-    open({});
-    sort_->kernels(context_->driver());
-    code_->kernels(context_->driver());
-    const auto faults = std::make_shared<FaultInjector>(nth, kOutOfMemory);
-    const Driver driver = context_->driver_with(faults);
-    MemoryAccount account(kEnough);
-    CudaWindow window(*context_, *sort_, *code_, driver, account);
-    AnyWindow any(window);
-    WindowQuery query(table, true, &any);
-    ASSERT_EQ(rows_of(writer, table, query, false), expected) << "call " << nth;
-    if (faults->calls() < nth) break;
-    failed++;
-  }
+  for (const bool own_rows : {false, true})
+    for (uint64_t nth = 1;; nth += own_rows ? 1 : 4) {
+      open({});
+      codes_->load(context_->driver());
+      const auto faults = std::make_shared<FaultInjector>(nth, kOutOfMemory);
+      const Driver driver = context_->driver_with(faults);
+      MemoryAccount account(kEnough);
+      CudaWindow window(*context_, codes_->all(), driver, account);
+      AnyWindow any(window);
+      const Driver sound = context_->driver();
+      std::optional<RowsOnDevice> resident;
+      if (own_rows) {
+        resident.emplace(*context_, sound, table, account);
+        window.set_rows(&resident->rows());
+      }
+      WindowQuery query(table, true, &any);
+      ASSERT_EQ(rows_of(writer, table, query, false), expected) << "call " << nth;
+      if (faults->calls() < nth) break;
+      failed++;
+    }
   EXPECT_GT(failed, 40u);
 }
 
@@ -154,11 +161,31 @@ TEST_F(CudaWindowTest, MemoryThatIsNotThere) {
   const Driver driver = context_->driver();
   for (const uint64_t limit : {1u << 10, 64u << 10, 256u << 10, 400u << 10}) {
     MemoryAccount account(limit);
-    CudaWindow window(*context_, *sort_, *code_, driver, account);
+    CudaWindow window(*context_, codes_->all(), driver, account);
     AnyWindow any(window);
     expect_same(writer, table, false, any);
     EXPECT_EQ(account.available(), limit);
   }
+}
+
+/* Keys of every type, packed on the device; orders and limits of the plan. */
+TEST_F(CudaWindowTest, KeysOfRowsOnDevice) {
+  std::mt19937_64 random(10);
+  const Driver driver = context_->driver();
+  MemoryAccount account(kEnough);
+  CudaWindow window(*context_, codes_->all(), driver, account);
+  AnyWindow any(window);
+  for (int round = 0; round < 50; round++) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const TestTable table = keys_table(random, 1 + random() % 3000, random() % 2);
+    const PlanWriter writer = keys_plan(random);
+    RowsOnDevice resident(*context_, driver, table, account);
+    window.set_rows(&resident.rows());
+    expect_same(writer, table, false, any);
+    window.set_rows(nullptr);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(any.of_own_rows, 50 / 2);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "engine/device/cuda/driver/driver_functions.h"
-#include "engine/device/cuda/sort/sort_tuning.h"
 #include "engine/device/cuda/testing/window_passes.h"
 
 namespace turbine::cuda::testing {
@@ -27,21 +26,19 @@ class GpuWindowTest : public ::testing::Test {
     } catch (const DeviceError& error) {
       GTEST_SKIP() << error.what();
     }
-    sort_ = std::make_unique<RadixCode>(context_, kSortRegisters);
-    code_ = std::make_unique<WindowCode>(context_);
+    codes_ = std::make_unique<WindowCodes>(context_);
   }
 
   DeviceHealth health_;
   std::shared_ptr<CudaContext> context_;
   MemoryAccount account_{UINT64_MAX};
-  std::unique_ptr<RadixCode> sort_;
-  std::unique_ptr<WindowCode> code_;
+  std::unique_ptr<WindowCodes> codes_;
 };
 
 TEST_F(GpuWindowTest, RandomPasses) {
   std::mt19937_64 random(9);
   const Driver driver = context_->driver();
-  CudaWindow window(*context_, *sort_, *code_, driver, account_);
+  CudaWindow window(*context_, codes_->all(), driver, account_);
   AnyWindow any(window);
   for (int round = 0; round < 120; round++) {
     SCOPED_TRACE("round " + std::to_string(round));
@@ -54,8 +51,32 @@ TEST_F(GpuWindowTest, RandomPasses) {
     const bool any_order = random() % 2;
     if (!any_order) writer.order({{5, 0}});
     expect_same(writer, table, any_order, any);
+    RowsOnDevice resident(*context_, driver, table, account_);
+    window.set_rows(&resident.rows());
+    expect_same(writer, table, any_order, any);
+    window.set_rows(nullptr);
     if (HasFatalFailure()) return;
   }
+  EXPECT_GT(any.of_own_rows, 40);
+}
+
+/* Keys of every type, packed on the device; orders and limits of the plan. */
+TEST_F(GpuWindowTest, KeysOfRowsOnDevice) {
+  std::mt19937_64 random(10);
+  const Driver driver = context_->driver();
+  CudaWindow window(*context_, codes_->all(), driver, account_);
+  AnyWindow any(window);
+  for (int round = 0; round < 100; round++) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const TestTable table = keys_table(random, 1 + random() % 60'000, random() % 2);
+    const PlanWriter writer = keys_plan(random);
+    RowsOnDevice resident(*context_, driver, table, account_);
+    window.set_rows(&resident.rows());
+    expect_same(writer, table, false, any);
+    window.set_rows(nullptr);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(any.of_own_rows, 100 / 2);
 }
 
 }  // namespace

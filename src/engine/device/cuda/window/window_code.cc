@@ -10,8 +10,6 @@ TURBINE_EMBED(turbine_window_ptx, TURBINE_WINDOW_PTX)
 
 namespace turbine::cuda {
 
-std::string_view window_ptx() { return turbine_window_ptx; }
-
 WindowCode::WindowCode(std::shared_ptr<CudaContext> context)
     : code_(std::move(context), turbine_window_ptx,
             {"tb_window_totals", "tb_window_before", "tb_window_scan", "tb_window_emit", "tb_window_take"}, 0) {}

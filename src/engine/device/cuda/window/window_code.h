@@ -9,9 +9,6 @@
 
 namespace turbine::cuda {
 
-/* Ends in a NUL, which is not counted. */
-std::string_view window_ptx();
-
 struct WindowKernels {
   Function totals, before, scan, emit, take;
 };

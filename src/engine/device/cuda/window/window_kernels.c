@@ -518,7 +518,7 @@ tb_window_emit(TbWindowEmit *args)
 	{
 		const RowPlace at = find_place(args, (uint32_t) place);
 		const uint32_t row = row_at(&args->order, (uint32_t) place);
-		const uint32_t to = args->passing != 0 ? (uint32_t) place : row;
+		const uint32_t to = args->by_place ? (uint32_t) place : row;
 		int			   passes = 1;
 
 		for (uint32_t c = 0; c < args->ncalls; c++)

@@ -90,11 +90,11 @@ typedef struct TbWindowEmit {
   const uint64_t* bounds;
   const uint32_t* partition_starts;
   const uint32_t* peer_starts;
-  uint8_t* passing; /* by place, with conditions: values are written by place then, else by number */
+  uint8_t* passing; /* by place, with conditions */
   uint32_t ncalls;
   uint32_t nconditions;
   uint32_t overflow; /* set: a sum does not fit its type */
-  uint32_t reserved; /* 0 */
+  uint32_t by_place; /* values are written by place, as always with conditions; 0: by number */
   TbWindowFunctionCall calls[TB_WINDOW_MOST_CALLS];
   TbResultCondition conditions[TB_WINDOW_MOST_CONDITIONS];
 } TbWindowEmit;

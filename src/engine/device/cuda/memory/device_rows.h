@@ -1,5 +1,6 @@
 /*
- * table_parts.h - the rows of a BUILD, kept in device memory until the input has ended.
+ * device_rows.h - the rows of a BUILD, or of a PROJECT whose windows the device computes, kept in device
+ * memory until the input has ended.
  *
  * Rows come from the lanes in ranges, in whatever order these are ready; each range is a part, in a
  * block as large as its rows. Used by one thread at a time: the query's worker until it is idle,
@@ -16,10 +17,10 @@
 
 namespace turbine::cuda {
 
-class TableParts {
+class DeviceRows {
  public:
   /* All must outlive it; memory is charged to the account. */
-  TableParts(CudaContext& context, const Driver& driver, KeptRowLayout shape, MemoryAccount& account)
+  DeviceRows(CudaContext& context, const Driver& driver, KeptRowLayout shape, MemoryAccount& account)
       : context_(context), driver_(driver), shape_(std::move(shape)), account_(account) {}
 
   struct Part {
@@ -33,6 +34,14 @@ class TableParts {
   /* Starts copying the rows of a store, whose columns are given, to a part of their own, on `stream`. All of its
    * addresses are the device's. Throws DeviceError. */
   void append(const TbRowStore& store, std::span<const TbColumnData> columns, Stream stream);
+
+  /* Makes one part of all, on `stream`; waits for it. Of rows without texts and keys. Throws DeviceError, and then
+   * nothing has changed. */
+  void merge(Stream stream);
+  void clear() {
+    parts_.clear();
+    rows_ = text_size_ = 0;
+  }
 
   const KeptRowLayout& shape() const { return shape_; }
   const std::vector<Part>& parts() const { return parts_; }
