@@ -43,6 +43,10 @@ TIMED_OUT = "57014"
 # Of equal numerics that print differently a hash aggregate shows the first row's,
 # a sort any: both sides hash.
 SAME_REPRESENTATIVE = {"enable_sort": "off"}
+# What is sorted nevertheless looks so dear then that PostgreSQL compiles it, which takes longer than all else.
+WITHOUT_JIT = {"jit": "off"}
+# Of so many tables one is read with it.
+JIT_EVERY = 9
 
 
 def create(server, table):
@@ -63,7 +67,7 @@ class Sessions:
     def __init__(self, server, device, forced=DIRECT):
         self.device = device
         self._server = server
-        both = {**SAME_REPRESENTATIVE, "statement_timeout": STATEMENT_TIMEOUT}
+        both = {**SAME_REPRESENTATIVE, **WITHOUT_JIT, "statement_timeout": STATEMENT_TIMEOUT}
         self._settings = ({**OFF, **both}, {**forced, **both, "pg_turbine.device": device})
         self.open()
 
@@ -135,6 +139,8 @@ def run_table(server, sessions, seed, queries, use=None):
     zone = source.choice(ZONES)
     sessions.plain.query(f"SET timezone = '{zone}'")
     sessions.forced.query(f"SET timezone = '{zone}'")
+    for session in (sessions.plain, sessions.forced):
+        session.query(f"SET jit = {'on' if seed % JIT_EVERY == 0 else 'off'}")
     sessions.forced.query(f"SET pg_turbine.debug_full_code = {source.choice(('on', 'off'))}")
     failed = fast = indexed = 0
     unions = Unions(seed, tables[0], UNION_SHARE) if len(tables) == 1 else None

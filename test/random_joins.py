@@ -1,8 +1,8 @@
 """random_joins.py - seeded random queries that join random tables.
 
 Owns: the shape of FROM clauses (trees of inner, left, right, full and cross
-joins of up to six tables; two tables joined many to many, each with others that
-filter it), join conditions of every type and of several keys,
+joins of up to six tables; two tables joined many to many, with filters of either
+or with others that filter it), join conditions of every type and of several keys,
 EXISTS, IN and NOT EXISTS, and sides that are no table but rows of another plan.
 What is selected and filtered is random_queries.py's grammar over the columns of
 all joined tables.
@@ -114,7 +114,7 @@ class JoinMaker(OneScaleMaker):
     def equality(self, left, right):
         """A join condition between two aliases that finds few rows."""
         a, b = f"{self.first(left)}.id", f"{self.first(right)}.id"
-        form = self.random.randrange(13)
+        form = self.random.randrange(14)
         pair = self.pair(left, right)
         if form == 9:
             return f"{a} / 3 = {b} / 3"     # three of each key on either side
@@ -123,6 +123,8 @@ class JoinMaker(OneScaleMaker):
         if form == 11:
             more = [p for p in (self.pair(left, right) for _ in range(self.random.randint(1, 3))) if p]
             return " AND ".join([f"{a} % 60 = {b} % 60"] + [f"{x} = {y}" for x, y in more])
+        if form == 13:
+            return f"md5(({a} % 100)::text) = md5({b}::text)"   # devices have no such function
         if form == 12:
             return f"{a} + {b} = {self.random.choice((50, 200))}"
         if form < 3 and pair:
@@ -147,7 +149,7 @@ class JoinMaker(OneScaleMaker):
 
     def side_condition(self, tables):
         self.table = self.merged(tables)
-        return self.condition(1)
+        return self.odd_condition() if self.chance(0.12) else self.condition(1)
 
     def on(self, left, right):
         text = self.equality(self.random.choice(left), self.random.choice(right))
@@ -205,7 +207,11 @@ class JoinMaker(OneScaleMaker):
         """A join condition of many rows with many."""
         a, b = self.first(left), self.first(right)
         text = f"{self.few_values(a)} = {self.few_values(b)}"
-        if self.chance(0.5):
+        pair = self.pair(left, right) if self.chance(0.3) else None
+        if pair:
+            # Keys with NULLs, and many of one value.
+            text = f"{pair[0]} = {pair[1]} AND {a}.id % 40 = {b}.id % 40"
+        elif self.chance(0.5):
             modulus = self.random.choice((2, 3))
             text += f" AND {a}.id % {modulus} = {b}.id % {modulus}"
         if self.chance(0.25):
@@ -217,7 +223,7 @@ class JoinMaker(OneScaleMaker):
         left, right, *others = aliases
         sides = {left.name: [left], right.name: [right]}
         parts = [(f"JOIN {right.name}", self.pair_on(left, right))]
-        self.filters = []
+        self.filters = [self.side_condition([side]) for side in (left, right) if self.chance(0.25 if others else 0.6)]
         for other in others:
             side = self.random.choice(list(sides.values()))
             of, name = self.first(self.random.choice(side)), self.first(other)
@@ -251,7 +257,7 @@ class JoinMaker(OneScaleMaker):
         aliases = [self.alias(f"t{i}", self.random.choice(self.tables)) for i in range(count)]
         self.wide_join_left = self.cross_join_left = True
         self.filters = []
-        text = self.fact_pair(aliases) if count > 2 and self.chance(0.25) else self.tree(aliases)
+        text = self.fact_pair(aliases) if self.chance(0.25 if count > 2 else 0.12) else self.tree(aliases)
         self.existences = [self.existence(aliases) for _ in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
         self.id = "t0.id"
         self.ids = [f"{self.first(alias)}.id" for alias in aliases]
@@ -265,6 +271,8 @@ class JoinMaker(OneScaleMaker):
 
     def rows_query(self):
         columns = [c.name for c in self.random.sample(self.table.columns, min(3, len(self.table.columns)))]
+        if self.chance(0.2):
+            columns.append(self.odd_target())
         where = self.where()
         where += f"{' AND' if where else ' WHERE'} coalesce(t0.id, 1) % 5 = 1"
         return f"SELECT t0.id, {', '.join(columns)} FROM {self.table.name}{where}"

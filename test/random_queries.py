@@ -1,6 +1,6 @@
 """random_queries.py - seeded random queries over one random table.
 
-Owns: a small grammar of expressions by type family, and the query forms.
+Owns: a small grammar of expressions by type family, and the plain query forms.
 Sums of floats are exact (dyadic values) or of positive numbers only, so that
 an answer that differs in more than its last digits is a defect.
 Must never: make a query whose answer PostgreSQL leaves open (LIMIT without a
@@ -8,6 +8,8 @@ total order).
 Used by: differential.py, random_joins.py.
 """
 
+from random_grouping_sets import GroupingSetForms
+from random_odd_values import OddValues
 from random_sorts import SortForms
 from random_subqueries import SubqueryForms
 from random_totals import TotalForms
@@ -22,7 +24,7 @@ PATTERNS = ("'%a%'", "'a%'", "'%b'", "'_b%'", "'%1_2%'", "'s%'", "'%ä%'", "''",
             "'é%'", "'%😀'")
 
 
-class QueryMaker(SortForms, TotalForms, SubqueryForms):
+class QueryMaker(OddValues, SortForms, TotalForms, GroupingSetForms, SubqueryForms):
     def __init__(self, random, table):
         self.random, self.table = random, table
         self.id = "id"
@@ -171,32 +173,6 @@ class QueryMaker(SortForms, TotalForms, SubqueryForms):
             values.append("NULL")
         return f"{column.name} {self.random.choice(('', 'NOT '))}IN ({', '.join(values)})"
 
-    def odd_value(self):
-        """An expression that devices do not have; of any column."""
-        column = self.random.choice(self.table.columns)
-        form = self.random.randrange(4)
-        if form == 0 and column.family in ("text", "bpchar"):
-            return self.random.choice((f"reverse({column.name})", f"regexp_replace({column.name}, 'a.', '-')",
-                                       f"initcap({column.name})"))
-        if form == 1 and column.family in TIMES:
-            return f"to_char({column.name}, '{self.random.choice(('YYYY-MM', 'Dy', 'DDD', 'IW'))}')"
-        if form == 2 and column.family in INTEGERS:
-            return f"(left(md5(({self.integer(1)})::text), {self.random.choice((1, 2, 32))}))"
-        if form == 3:
-            return f"CASE WHEN {self.comparison(0)} THEN md5({column.name}::text) ELSE 'none' END"
-        return f"(left(md5({column.name}::text), 1))"
-
-    def odd_condition(self):
-        form = self.random.randrange(4)
-        column = self.column(("text", "bpchar"))
-        if form == 0 and column:
-            return f"{column.name} {self.random.choice(('~', '!~', '~*'))} '{self.random.choice(('a', '^s', 'b$', '[0-9]'))}'"
-        if form == 1:
-            return f"({self.odd_value()} < '8' OR {self.comparison(0)})"
-        if form == 2:
-            return f"NOT ({self.odd_value()} > 'a')"
-        return f"{self.odd_value()} {self.random.choice(COMPARISONS)} '{self.random.choice(('4', '8', 'c'))}'"
-
     def condition(self, depth):
         if depth > 0 and self.chance(0.4):
             form = self.random.randrange(4)
@@ -236,19 +212,6 @@ class QueryMaker(SortForms, TotalForms, SubqueryForms):
 
     # Queries
 
-    def odd_aggregate(self):
-        """Of an argument or with a FILTER that devices do not have."""
-        form = self.random.randrange(4)
-        if form == 0:
-            text = f"{self.random.choice(('min', 'max', 'count'))}({self.odd_value()})"
-        elif form == 1:
-            text = f"{self.random.choice(('sum', 'avg', 'max'))}(length({self.odd_value()}))"
-        elif form == 2:
-            text = f"{self.random.choice(('bool_and', 'bool_or'))}({self.odd_condition()})"
-        else:
-            return f"{self.plain_aggregate()} FILTER (WHERE {self.odd_condition()})"
-        return f"{text} FILTER (WHERE {self.condition(0)})" if self.chance(0.2) else text
-
     def aggregate(self):
         if self.chance(0.1):
             return self.odd_aggregate()
@@ -277,7 +240,7 @@ class QueryMaker(SortForms, TotalForms, SubqueryForms):
 
     def key(self):
         if self.chance(0.15):
-            return self.odd_value()
+            return self.odd_integer() if self.chance(0.3) else self.odd_value()
         form = self.random.randrange(8)
         if form == 6 and (column := self.column(TIMES)):
             return self.time(column)
@@ -292,10 +255,16 @@ class QueryMaker(SortForms, TotalForms, SubqueryForms):
             return f"extract(year FROM {column.name})"
         return self.random.choice(self.table.columns).name
 
+    def odd_target(self):
+        """One of a row's values that devices do not have."""
+        return self.random.choice((self.odd_value, self.odd_value, self.odd_integer))()
+
     def rows_query(self):
         columns = [c.name for c in self.random.sample(self.table.columns, self.random.randint(1, 3))]
         if self.chance(0.3):
             columns.append(self.number(1))
+        if self.chance(0.2):
+            columns.append(self.odd_target())
         where = self.where()
         if self.chance(0.15):
             return f"SELECT {', '.join(columns)} FROM {self.table.name}{where} ORDER BY {self.id}, {columns[0]} LIMIT 20"
@@ -305,31 +274,20 @@ class QueryMaker(SortForms, TotalForms, SubqueryForms):
         aggregates = ", ".join(self.aggregate() for _ in range(self.random.randint(1, 4)))
         return f"SELECT {aggregates} FROM {self.table.name}{self.where()}"
 
-    def grouping_sets(self, keys):
-        """Some of the keys at a time."""
-        form = self.random.randrange(4)
-        if form == 0:
-            return f"ROLLUP ({', '.join(keys)})"
-        if form == 1:
-            return f"CUBE ({', '.join(keys)})"
-        if form == 2:
-            return f"{keys[0]}, CUBE ({', '.join(keys)})"
-        sets = [f"({', '.join(self.random.sample(keys, self.random.randint(0, len(keys))))})" for _ in range(3)]
-        return f"GROUPING SETS ({', '.join(sets)}, ({', '.join(keys)}))"
-
     def group_query(self):
         parts = [self.key() for _ in range(self.random.choice((1, 1, 2, 3)))]
         keys = ", ".join(parts)
         grouping = self.grouping_sets(parts) if self.chance(0.2) else keys
         aggregates = ", ".join(self.aggregate() for _ in range(self.random.randint(0, 3)))
-        having = f" HAVING {self.random.choice(('count(*) > 2', f'min({self.id}) < 500', f'sum({self.id}) % 2 = 0'))}" \
-            if self.chance(0.2) else ""
+        conditions = ("count(*) > 2", f"min({self.id}) < 500", f"sum({self.id}) % 2 = 0", self.odd_having())
+        having = f" HAVING {self.random.choice(conditions)}" if self.chance(0.2) else ""
         which = f"GROUPING({keys})" if grouping != keys and self.chance(0.5) else ""
         targets = ", ".join(filter(None, (keys, which, aggregates)))
         return f"SELECT {targets} FROM {self.table.name}{self.where()} GROUP BY {grouping}{having}"
 
     def query(self):
-        if self.chance(0.4):
-            return self.random.choice(self.sort_forms() + self.total_forms() + self.subquery_forms())()
+        if self.chance(0.45):
+            return self.random.choice(self.sort_forms() + self.total_forms() + self.grouping_set_forms() * 2
+                                      + self.subquery_forms())()
         return self.random.choice((self.rows_query, self.rows_query, self.aggregate_query, self.group_query,
                                    self.group_query))()

@@ -53,7 +53,8 @@ class SortForms:
 
     def some_columns(self):
         columns = self.random.sample(self.table.columns, min(self.random.randint(1, 3), len(self.table.columns)))
-        return [c.name for c in columns]
+        odd = [self.odd_target()] if self.chance(0.1) else []
+        return [c.name for c in columns] + odd
 
     # Order and limit
 
@@ -133,17 +134,17 @@ class SortForms:
             return f"{self.random.choice(PEER_RANKS)} OVER ({self.window(False)})"
         if form == 1:
             return f"{self.random.choice(RANKS)} OVER ({self.window(True)})"
-        column = self.exact_column().name
+        column = self.odd_target() if self.chance(0.12) else self.exact_column().name
         if form == 2:
             call = self.random.choice((f"lag({column})", f"lead({column}, 2)", f"lag({column}, 1, {column})",
                                        f"first_value({column})", f"last_value({column})", f"nth_value({column}, 2)"))
             frame = self.frame(self.random.choice(("ROWS", "GROUPS")), COUNTS) if self.chance(0.3) else ""
             return f"{call} OVER ({self.window(True)}{frame})"
-        exact = self.column(("int2", "int4", "int8", "numeric")).name
+        exact = self.odd_integer() if self.chance(0.12) else self.column(("int2", "int4", "int8", "numeric")).name
         argument = self.random.choice((f"count({column})", "count(*)", f"sum({exact})", f"avg({exact})",
                                        f"min({exact})", f"max({self.integer(0)})"))
         if self.chance(0.2):
-            argument += f" FILTER (WHERE {self.condition(0)})"
+            argument += f" FILTER (WHERE {self.odd_condition() if self.chance(0.2) else self.condition(0)})"
         if form == 3:
             return f"{argument} OVER ({self.window(False)})"
         if form > 5:
@@ -164,6 +165,31 @@ class SortForms:
         return (f"SELECT * FROM (SELECT {', '.join(self.some_columns())}, {rank} AS place FROM {self.table.name}"
                 f"{self.where()}) x WHERE place {self.random.choice(('<= 2', '< 5', '= 1'))}")
 
+    def running_call(self):
+        """Over the window w: of the rows before, of all so far, or of those around."""
+        exact = self.column(("int2", "int4", "int8", "numeric")).name
+        column = self.odd_target() if self.chance(0.12) else self.exact_column().name
+        if self.chance(0.3):
+            return self.random.choice((f"lag({column})", f"lead({column}, 2)", f"lag({column}, 3, {column})")) + " OVER w"
+        call = self.random.choice((f"sum({exact})", f"sum({exact})", f"avg({exact})", f"min({exact})", f"max({exact})",
+                                   f"count({column})", f"first_value({column})", f"last_value({column})"))
+        moving = (" ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", " ROWS 6 PRECEDING", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+                  " ROWS UNBOUNDED PRECEDING", self.frame("ROWS", COUNTS))
+        return f"{call} OVER (w{self.random.choice(moving)})" if self.chance(0.7) else f"{call} OVER w"
+
+    def best_running_rows_query(self):
+        """The same with totals of the rows passed on the way; or aggregates of those that are left."""
+        calls = [f"{self.running_call()} AS w{i}" for i in range(self.random.choice((1, 2, 2, 3)))]
+        columns = [f"{text} AS c{i}" for i, text in enumerate(self.some_columns())]
+        window = f"{self.partition()} ORDER BY {self.total_order([self.sort_key()] if self.chance(0.6) else [])}".strip()
+        rows = (f"SELECT {', '.join(columns + calls)}, row_number() OVER w AS place FROM {self.table.name}{self.where()}"
+                f" WINDOW w AS ({window})")
+        kept = self.random.choice(("place <= 3", "place <= 3", "place = 1", "place < 10 AND w0 IS NOT NULL",
+                                   "place > 2 AND place <= 5"))
+        targets = self.random.choice(("*", "*", "count(*), count(w0), sum(place)", "place, count(*), count(DISTINCT c0)"))
+        grouping = " GROUP BY place" if targets.startswith("place") else ""
+        return f"SELECT {targets} FROM ({rows}) x WHERE {kept}{grouping}"
+
     def group_window_query(self):
         keys = [self.key() for _ in range(self.random.choice((1, 2)))]
         call = self.random.choice((f"rank() OVER (ORDER BY count(*), max({self.id}))",
@@ -176,13 +202,18 @@ class SortForms:
 
     def rows_below(self):
         """A subquery with columns x of any type, y of some that has an order, z of integers."""
-        form = self.random.randrange(4)
+        form = self.random.randrange(5)
         source = f"FROM {self.table.name}{self.where()}"
         y = self.column(("int2", "int4", "int8", "date", "text")).name
         if form == 0:
             having = f" HAVING count(*) {self.random.choice(('> 1', '<> 2', '= 1'))}" if self.chance(0.4) else ""
-            return f"SELECT {y} AS y, count(*) AS x, max({self.integer(1)}) AS z {source} GROUP BY {y}{having}"
+            x, more = self.random.choice(("count(*)", self.exact_total())), self.random.choice(("", f", {self.key()}"))
+            return f"SELECT {y} AS y, {x} AS x, max({self.integer(1)}) AS z {source} GROUP BY {y}{more}{having}"
         z = self.integer(1)
+        if form == 4:
+            key = self.sort_key()
+            return (f"SELECT DISTINCT ON ({key}) {y} AS y, {self.exact_column().name} AS x, {z} AS z {source}"
+                    f" ORDER BY {self.total_order([key])}")
         if form == 1:
             z = f"{z} - lag({self.integer(0)}) OVER ({self.window(True)})"
         if form == 2:
@@ -246,5 +277,6 @@ class SortForms:
     def sort_forms(self):
         return (self.sorted_query, self.limited_query, self.limited_query, self.ties_query, self.distinct_on_query,
                 self.top_groups_query, self.window_query, self.window_query, self.best_rows_query,
+                self.best_running_rows_query, self.best_running_rows_query,
                 self.group_window_query, self.distinct_aggregate_query, self.distinct_beside_plain_query,
                 self.distinct_beside_plain_query, self.aggregates_of_rows_query, self.aggregates_of_rows_query)

@@ -1,6 +1,6 @@
 """random_subqueries.py - query forms with subqueries in expressions.
 
-Owns: aggregates of the rows that belong to an outer row, as values and as conditions; NOT IN.
+Owns: aggregates of the rows that belong to an outer row, as values and as conditions; NOT IN, also beside what may raise.
 Columns, aggregates and conditions are those of the maker that it is part of.
 Must never: run a subquery for more than some dozens of outer rows, for PostgreSQL reads the
 table for each; refer to joined tables, whose columns have names of their own.
@@ -69,5 +69,33 @@ class SubqueryForms:
         return (f"SELECT {self.random.choice(('count(*)', f'count(*), min({self.id})', f'count({column.name}), max({self.id})'))}"
                 f" FROM {self.table.name} o WHERE {value} NOT IN (SELECT {other.name} FROM {self.table.name} x WHERE {few}){rest}")
 
+    def raising_condition(self):
+        """That raises for all rows, for some, for one or for none."""
+        a, b = self.integer(0), self.integer(0)
+        point = self.random.choice((0, 7, 33, 300, 2049, 100000))
+        numeric, text = self.column(("numeric", "float8")), self.column(("text", "bpchar"))
+        return self.random.choice((
+            f"{a} / ({self.id} - {point}) <> 5", f"{a} / ({self.id} - {point}) <> 5", f"{a} % nullif({b}, 0) < 5",
+            f"({a} / {b}) >= 0", f"CASE WHEN {b} <> 0 THEN {a} / {b} < 100 END", f"({b} = 0 OR {a} % {b} <> 1)",
+            f"({self.id} * {self.random.choice((1000, 300000, 2000000000))}) <> 8", f"({a})::smallint <> 3",
+            f"{numeric.name} / ({self.id} - {point}) < 50" if numeric else f"1 / ({self.id} - {point}) = 0",
+            f"{text.name}::int > 3" if text and self.chance(0.5) else f"sqrt({point} - {self.id}) < 60"))
+
+    def not_in_beside_errors_query(self):
+        """Conditions beside NOT IN, in its subquery or behind it raise errors. Which rows they see follows from
+        what PostgreSQL thinks that conditions cost, and is the same however the table is read."""
+        column = self.random.choice(self.table.columns)
+        few = self.random.choice((f"{self.id} % 7 = 3", f"{self.id} < 40", f"{self.id} < 0", self.condition(0)))
+        if self.chance(0.6):
+            few += f" AND {column.name} IS NOT NULL"
+        if self.chance(0.25):
+            few += f" AND {self.raising_condition()}"
+        parts = [f"{column.name} NOT IN (SELECT {column.name} FROM {self.table.name} x WHERE {few})", self.raising_condition()]
+        if self.chance(0.3):
+            parts.append(self.condition(0))
+        self.random.shuffle(parts)
+        targets = self.random.choice(("count(*)", f"count(*), max({self.id})", self.id, f"sum({self.integer(0)} / {self.id})"))
+        return f"SELECT {targets} FROM {self.table.name} o WHERE {' AND '.join(parts)}"
+
     def subquery_forms(self):
-        return (self.correlated_query, self.not_in_query) if " " not in self.table.name else ()
+        return (self.correlated_query, self.not_in_query, self.not_in_beside_errors_query) if " " not in self.table.name else ()
