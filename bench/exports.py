@@ -116,7 +116,8 @@ def main():
         if DUCKDB in cases:
             file = Path(folder) / "file"
             run_case(server, CASES["turbine.to_parquet, zstd"], file)
-            subprocess.run(duckdb("CREATE TABLE lineorder AS SELECT * FROM read_parquet('{file}')", file), check=True)
+            load = duckdb("CREATE TABLE lineorder AS SELECT * FROM read_parquet('{file}')", file)
+            subprocess.run(load, stdout=subprocess.DEVNULL, check=True)
         for number in range(options.rounds + 1):
             for name, case in cases.items():
                 run = run_case(server, case, Path(folder) / "file")
