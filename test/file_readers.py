@@ -7,7 +7,7 @@ In the exact form a date is its days since 1970, a time, timestamp or duration i
 days, nanoseconds), a float the shortest text that denotes it, and everything else what Python has for it. So dates that
 Python lacks are compared, too, NaN equals itself, and -0.0 is not 0.0.
 Must never: say what a file should hold; its users ask the server.
-Used by: pg2arrow.py, mysql2arrow.py, to_file.py, write_files.py.
+Used by: pg2arrow.py, mysql2arrow.py, exported_files.py, to_file.py, write_files.py.
 """
 
 import datetime
