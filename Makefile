@@ -87,7 +87,7 @@ bench: build python-packages
 bench-sessions: build
 	@$(PYTHON) bench/sessions.py $(BENCH_ARGS)
 
-# pg2arrow beside psql's COPY.
+# pg2arrow, to_arrow and to_parquet beside COPY of psql and of DuckDB.
 bench-exports: build python-packages
 	@$(BUILD)/python/bin/python bench/exports.py $(BENCH_ARGS)
 

@@ -4,7 +4,7 @@ Owns: for each type the PostgreSQL type that it is read as, a generator of value
 server's text of a value must be read as for a comparison with the value that was written. Values
 are compared as Python's, so no part of the product takes part in the comparison.
 Must never: look at anything that the server returned.
-Used by: arrow_fdw.py.
+Used by: arrow_fdw.py, write_files.py, postgres_values.py.
 """
 
 import datetime

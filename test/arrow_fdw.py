@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """arrow_fdw.py - foreign tables over Arrow and Parquet files answer what is in the files, or with an error.
 
-Files are written by pyarrow, in every type, compression and encoding; what the server answers is compared
-with the values that were written. `--only` takes cases by name: the functions of CASES.
+Files are written by pyarrow, in every type, compression and encoding, and by polars and DuckDB; what the server
+answers is compared with the values that were written. `--only` takes cases by name: the functions of CASES.
 Must never: leave the folder of its own server, or take an answer of the server for the truth.
 Called by: make test-arrow-fdw, test/run_all.py, with the Python of build/python, which has pyarrow.
 """
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import arrow_columns  # noqa: E402
 import arrow_mutations  # noqa: E402
 import cluster  # noqa: E402
+import other_writers  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 
 COLUMNS = arrow_columns.columns()
@@ -113,6 +114,28 @@ def types(bench, session, files, rng):
     compare(bench, session, "no rows, parquet", PARQUET_COLUMNS, none,
             files.parquet("none.parquet", arrow_columns.make_table(PARQUET_COLUMNS, none)))
     encodings(bench, session, files, rng)
+
+
+def others(bench, session, files, rng):
+    """Files that polars and DuckDB write, of every type that they have."""
+    def of(names, rows, nulls):
+        wanted = [column for column in names if column.name not in lacking]
+        values = arrow_columns.make_values(wanted, rng, rows, nulls)
+        return wanted, values, arrow_columns.make_table(wanted, values)
+
+    lacking = other_writers.LACKING["polars"]
+    for rows, nulls in ((300, 0.2), (0, 0)):
+        wanted, values, table = of(COLUMNS, rows, nulls)
+        for name, path in other_writers.by_polars(table, files.folder):
+            compare(bench, session, f"{name}, {rows} rows", wanted, values, path)
+    for version in (1, 2):
+        lacking = [*other_writers.LACKING["DuckDB"], *(other_writers.DELTAS if version == 2 else ())]
+        wanted, values, table = of(COLUMNS, 2100, 0.2)
+        for name, path in other_writers.by_duckdb(table, files.folder, (version,)):
+            compare(bench, session, name, wanted, values, path)
+        none = {column.name: [] for column in wanted}
+        for name, path in other_writers.by_duckdb(table.slice(0, 0), files.folder, (version,)):
+            compare(bench, session, f"{name}, no rows", wanted, none, path)
 
 
 def encodings(bench, session, files, rng):
@@ -628,7 +651,7 @@ def mutations(bench, session, files, rng, server, count):
     arrow_mutations.run(bench, session, files, rng, server, count)
 
 
-CASES = (types, imports, places, mistakes, skipping, queries, rights, changes, processes, mutations)
+CASES = (types, others, imports, places, mistakes, skipping, queries, rights, changes, processes, mutations)
 WITH_SERVER = (queries, rights, processes)
 
 

@@ -3,7 +3,8 @@
 
 Each case asks one query of a foreign table twice, plain and forced onto a device, and compares rows or errors: declared
 types that hold less than the file (lengths, digits, rounded times, domains, NOT NULL), databases of other encodings,
-files that change while a query reads them; Parquet files of every kind of pages (parquet_pages.py). Then what EXPLAIN says
+files that change while a query reads them; Parquet files of every kind of pages (parquet_pages.py); files that polars
+and DuckDB write (other_writers.py). Then what EXPLAIN says
 was read: batches excluded, by statistics, page indexes and Bloom filters; cached; neither.
 Must never: compare the engine with itself: each case says whether it must be the engine's.
 Called by: make test-file-scans, test/run_all.py, with the Python of build/python, which has pyarrow.
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+import other_writers  # noqa: E402
 import parquet_pages  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 from run_sql import CACHED, OFF  # noqa: E402
@@ -254,11 +256,25 @@ def replaced(bench, server, files):
         bench.equal("written in place", (before, session.value("SELECT sum(a) FROM t")), ("499500", "504500"))
 
 
+def others(bench, server, files):
+    """Files of polars and DuckDB, with their dictionaries, statistics and Bloom filters."""
+    table = other_writers.engine_table()
+    with server.connect(settings=OFF) as plain, server.connect(settings={**CACHED, "pg_turbine.enable_cache": "off"}) as forced:
+        for written in (other_writers.by_polars, other_writers.by_duckdb):
+            for name, path in written(table, files.folder):
+                foreign(plain, other_writers.COLUMNS, path)
+                for condition in other_writers.CONDITIONS:
+                    sql = other_writers.QUERY.format(condition)
+                    bench.check(f"{name}: {condition}", answers.difference(plain.run(sql), forced.run(sql)))
+                bench.check(f"{name}: planned for the engine", None if "Gpu" in plan_of(forced, sql) else "PostgreSQL's")
+                bench.equal(f"{name}: rows", plain.value("SELECT count(*) FROM t"), str(other_writers.ROWS))
+
+
 def main():
     bench = Bench()
     with cluster.Cluster("file-scans") as server:
         files = Files(server)
-        for case in (declared, encodings, reads, indexes, replaced, parquet_pages.pages, parquet_pages.spoilt):
+        for case in (declared, encodings, reads, indexes, replaced, others, parquet_pages.pages, parquet_pages.spoilt):
             case(bench, server, files)
             print(f"  {case.__name__}: done", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

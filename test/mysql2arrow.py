@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """mysql2arrow.py - files that mysql2arrow writes hold what the server has.
 
-The oracles: pyarrow reads the files, and PyMySQL, a client of its own, the tables. Checked
-are every type with random values and NULLs, zero dates, zero rows, many batches, append,
-workers under concurrent updates, Parquet, passwords and errors. What the program shares
-with pg2arrow is tested there.
+The oracles: pyarrow, DuckDB and polars read the files, and PyMySQL, a client of its own, the
+tables. Checked are every type with random values, edge values and NULLs, zero dates, zero rows,
+many batches, append, workers under concurrent updates, Parquet, passwords and errors. What the
+program shares with pg2arrow is tested there.
 Called by: make test-mysql2arrow, test/run_all.py. Options: --only.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import file_readers  # noqa: E402
 from exported_files import Checks, read_ipc, read_parquet, run_program, statistics  # noqa: E402
 from mysql_server import DATABASE, MysqlServer  # noqa: E402
 
@@ -109,6 +110,18 @@ TYPES = {
     "c_blob": ("LONGBLOB", lambda chance: raw(chance) * chance.choice((1, 1, 100)), "binary", same),
     "c_odd`name": ("INT", integers(0, 9), "int32", same),
 }
+# What random values leave out, in the first rows.
+EDGES = {
+    "c_float": (-3.4028234663852886e38, 3.4028234663852886e38, 1.1754943508222875e-38, 0.0),
+    "c_double": (-1.7976931348623157e308, 1.7976931348623157e308, 2.2250738585072014e-308, 0.0),
+    "c_dec_9_4": ("99999.9999", "-99999.9999", "0.0001", "0"), "c_udec": ("9999999.999", "0.001", "0"),
+    "c_dec_38_0": ("9" * 38, "-" + "9" * 38, "0"), "c_dec_65_30": ("9" * 35 + "." + "9" * 30, "-" + "9" * 35 + "." + "9" * 30, "1e-30"),
+    "c_date": ("0001-01-01", "1969-12-31", "1970-01-01", "9999-12-31"),
+    "c_datetime": ("1000-01-01 00:00:00", "1969-12-31 23:59:59.999999", "1970-01-01", "9999-12-31 23:59:59.999999"),
+    "c_timestamp": ("1970-01-01 00:00:01", "2038-01-19 03:14:07.999999"), "c_time": ("-838:59:59", "838:59:59", "-00:00:00.001", "0"),
+    "c_char": ("",), "c_varchar": ("",), "c_text": ("", "é" * 500000), "c_set": ("", "a,b,c"), "c_varbinary": (b"", bytes(3000)),
+    "c_blob": (b"", bytes(range(256)) * 2000),
+}
 
 
 def quoted(name):
@@ -131,9 +144,12 @@ class Suite:
         chance = random.Random(11)
         columns = ", ".join(f"{quoted(name)} {spec[0]}" for name, spec in TYPES.items())
         self.query(f"CREATE TABLE everything (n INT PRIMARY KEY, {columns})")
-        rows = [[n] + [None if chance.random() < 0.15 else spec[1](chance) for spec in TYPES.values()] for n in range(ROWS)]
+        edges = {(column, n): value for column, values in EDGES.items() for n, value in enumerate(values)}
+        rows = [[n] + [edges.get((column, n), None if chance.random() < 0.15 else spec[1](chance)) for column, spec in TYPES.items()]
+                for n in range(ROWS)]
         with self.session.cursor() as cursor:
             cursor.executemany(f"INSERT INTO everything VALUES ({', '.join(['%s'] * (len(TYPES) + 1))})", rows)
+        self.everything = {"n": list(range(ROWS)), **{column: self.expected(column, spec) for column, spec in TYPES.items()}}
         self.query("CREATE TABLE numbers (id BIGINT PRIMARY KEY, v INT, note VARCHAR(20))")
         self.query("INSERT INTO numbers SELECT seq, seq % 10, CONCAT('n', seq) FROM seq_1_to_100000")
         self.query("CREATE TABLE empty LIKE numbers")
@@ -141,6 +157,11 @@ class Suite:
         self.query("INSERT INTO pair VALUES (1), (2)")
         self.query("CREATE TABLE keyless (v INT)")
         self.query("INSERT INTO keyless SELECT seq FROM seq_1_to_1000")
+
+    def expected(self, column, spec):
+        """The exact values of the table everything."""
+        rows = self.query(f"SELECT {spec[4] if len(spec) > 4 else quoted(column)} FROM everything ORDER BY n")
+        return [None if value is None else file_readers.exact(spec[3](value)) for value, in rows]
 
     def path(self, name):
         return self.folder / name
@@ -162,39 +183,41 @@ class Suite:
         self.checks.check(f"{name}: message", "" if message in done.stderr else done.stderr or "none")
         self.checks.equal(f"{name}: files", sorted(self.folder.iterdir()), before)
 
-    def compare_everything(self, name, table):
-        numbers = table.column("n").to_pylist()
+    def compare_everything(self, name, path):
+        """The file has what the table everything has, in each engine."""
+        table = (read_parquet if path.suffix == ".parquet" else read_ipc)(path)[0]
         for column, spec in TYPES.items():
-            array = table.column(column)
-            self.checks.equal(f"{name}: type of {column}", str(array.type), spec[2])
-            shown = spec[4] if len(spec) > 4 else quoted(column)
-            expected = {n: None if value is None else spec[3](value)
-                        for n, value in self.query(f"SELECT n, {shown} FROM everything")}
-            wrong = [(n, value, expected[n]) for n, value in zip(numbers, array.to_pylist()) if value != expected[n]]
-            self.checks.check(f"{name}: {column}", f"{len(wrong)} values differ, as {str(wrong[0])[:300]}" if wrong else "")
-        self.checks.equal(f"{name}: rows", sorted(numbers), list(range(ROWS)))
+            self.checks.equal(f"{name}: type of {column}", str(table.column(column).type), spec[2])
+        file_readers.compare(self.checks, name, path, "n", self.everything)
 
     def test_types(self):
         self.export("-t", "everything", "-o", self.path("types.arrow"), "--invalid=error")
-        self.compare_everything("types", read_ipc(self.path("types.arrow"))[0])
+        self.compare_everything("types", self.path("types.arrow"))
 
     def test_types_of_query(self):
         self.export("-c", "SELECT * FROM everything ORDER BY n DESC", "-o", self.path("query.arrow"), "-s", "200k",
                     "--invalid=error")
         table, batches = read_ipc(self.path("query.arrow"))
         self.checks.check("query: batches", "" if len(batches) > 5 else batches)
-        self.compare_everything("query", table)
+        self.compare_everything("query", self.path("query.arrow"))
         self.checks.equal("query: order", table.column("n").to_pylist(), list(range(ROWS - 1, -1, -1)))
 
     def test_types_in_parallel(self):
         self.export("-t", f"{DATABASE}.everything", "-n", "3", "-o", self.path("parallel.arrow"), "--invalid=error")
-        self.compare_everything("parallel", read_ipc(self.path("parallel.arrow"))[0])
+        self.compare_everything("parallel", self.path("parallel.arrow"))
 
     def test_types_in_parquet(self):
         for compression in ("zstd", "snappy", "lz4", "none"):
             path = self.path(f"{compression}.parquet")
-            self.export("-t", "everything", "--parquet", f"--compression={compression}", "-o", path, "--invalid=error")
-            self.compare_everything(compression, read_parquet(path)[0])
+            self.export("-t", "everything", "--parquet", f"--compression={compression}", "-s", "1m", "-o", path, "--invalid=error")
+            self.compare_everything(compression, path)
+            self.checks.check(f"{compression}: row groups", "" if len(read_parquet(path)[1]) > 1 else "one")
+
+    def test_compressed_ipc(self):
+        for compression in ("zstd", "lz4"):
+            path = self.path(f"{compression}.arrow")
+            self.export("-t", "everything", f"--compression={compression}", "-s", "1m", "-o", path, "--invalid=error")
+            self.compare_everything(compression, path)
 
     def test_enum_as_text(self):
         self.export("-c", "SELECT c_enum FROM everything ORDER BY n", "--enum=text", "-o", self.path("enum.arrow"))
@@ -226,6 +249,10 @@ class Suite:
         for workers in ("1", "3"):
             self.export("-t", "empty", "-n", workers, "-o", self.path("empty.arrow"))
             self.checks.equal("zero rows", read_ipc(self.path("empty.arrow"))[0].num_rows, 0)
+        for name, options in (("none.arrow", ()), ("none.parquet", ("--parquet",))):
+            self.export("-c", "SELECT * FROM everything WHERE n < 0", "-o", self.path(name), *options)
+            nothing = dict.fromkeys(["n", *TYPES], [])
+            file_readers.compare(self.checks, f"zero rows of every type, {name}", self.path(name), "n", nothing)
 
     def test_append_and_statistics(self):
         path = self.path("grown.arrow")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """to_file.py - turbine.to_arrow and turbine.to_parquet write what the query returns, or nothing.
 
-What was written is read by pyarrow and compared with what the server returns for the same query, and read back by
-arrow_fdw and compared by the server itself. Errors, cancelled queries and killed programs leave an older file as it was,
+What was written is read by pyarrow, DuckDB and polars and compared with what the server returns for the same query, and
+read back by arrow_fdw and compared by the server itself. Errors, cancelled queries and killed programs leave an older file as it was,
 and nothing beside it.
 Called by: make test-to-file, test/run_all.py, with the Python of build/python, which has pyarrow.
 """
@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
+import file_readers  # noqa: E402
+import postgres_values  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 from run_sql import FORCED, OFF  # noqa: E402
 
@@ -37,6 +39,10 @@ COLUMNS = {
     "interval": "i % 40 * interval '1 month 3 days 2 hours'", "uuid": "md5(i::text)::uuid", "int[]": "ARRAY[i, NULL, i + 1]",
 }
 ROWS = 20000
+# (file, function, its options)
+FILES = (("none.arrow", "to_arrow", ""), ("lz4.arrow", "to_arrow", ", 'lz4'"), ("zstd.arrow", "to_arrow", ", 'zstd', false"),
+         ("zstd.parquet", "to_parquet", ""), ("snappy.parquet", "to_parquet", ", 'snappy'"), ("lz4.parquet", "to_parquet", ", 'lz4'"),
+         ("none.parquet", "to_parquet", ", 'none'"))
 
 
 def make(server):
@@ -55,10 +61,7 @@ def make(server):
 def round_trips(bench, server, folder):
     """Every type, both formats, each compression: as pyarrow and arrow_fdw read them."""
     with server.connect(settings=OFF) as session:
-        for name, function, options in (
-                ("none.arrow", "to_arrow", ""), ("lz4.arrow", "to_arrow", ", 'lz4'"), ("zstd.arrow", "to_arrow", ", 'zstd', false"),
-                ("zstd.parquet", "to_parquet", ""), ("snappy.parquet", "to_parquet", ", 'snappy'"),
-                ("lz4.parquet", "to_parquet", ", 'lz4'"), ("none.parquet", "to_parquet", ", 'none'")):
+        for name, function, options in FILES:
             path = folder / name
             bench.equal(f"{name}: rows", session.value(f"SELECT turbine.{function}('SELECT * FROM t', '{path}'{options})"), str(ROWS))
             table = pq.read_table(path) if name.endswith("parquet") else pa.ipc.open_file(pa.memory_map(str(path))).read_all()
@@ -75,6 +78,21 @@ def round_trips(bench, server, folder):
             there = ", ".join(["id"] + [f"{column}::{kind}" for column, kind in kinds.items()])
             found = session.value(f"SELECT count(*) FROM (SELECT {there} FROM t EXCEPT ALL SELECT * FROM back) x")
             bench.equal(f"{name}: rows that do not come back", found, "0")
+
+
+def edges(bench, server, folder):
+    """The least, greatest and oddest values of every type, no rows, and many batches, as each engine reads them."""
+    with server.connect(settings=OFF) as session:
+        postgres_values.make_edges(session)
+        # Some 40 MB, of which a batch takes 16.
+        session.query("CREATE TABLE many AS SELECT row_number() OVER () AS id, e.* FROM edges e, generate_series(1, 20)")
+        for table, key, condition, files in (("edges", "n", "true", FILES), ("edges", "n", "n < 0", FILES),
+                                             ("many", "id", "true", (FILES[0], FILES[3]))):
+            for name, function, options in files:
+                path, label = folder / f"edges-{name}", f"{name}: {table} where {condition}"
+                session.query(f"SELECT turbine.{function}('SELECT * FROM {table} WHERE {condition}', '{path}'{options})")
+                expected = postgres_values.expected_of(session, table, key, function == "to_parquet", condition)
+                file_readers.compare(bench, label, path, key, expected)
 
 
 def queries(bench, server, folder):
@@ -190,7 +208,7 @@ def main():
         # The server's account writes there, and we read.
         os.chmod(folder, 0o777)
         make(server)
-        for case in (round_trips, queries, mistakes, retention, interrupted):
+        for case in (round_trips, edges, queries, mistakes, retention, interrupted):
             started = time.monotonic()
             case(bench, server, folder)
             print(f"  {case.__name__}: {time.monotonic() - started:.0f} s", flush=True)

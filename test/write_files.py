@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """write_files.py - INSERT, COPY and TRUNCATE of writable foreign tables.
 
-Files that pyarrow has made get rows of every type, and pyarrow must find in them what was inserted; new files must be
-what turbine.to_arrow writes; and what a transaction sees, keeps and takes back is compared with a heap table to which the
-same is done. Processes that are killed, and full disks: write_faults.py.
+Files that pyarrow has made get rows of every type, and pyarrow, DuckDB and polars must find in them what was inserted;
+new files must be what turbine.to_arrow writes, with the edge values of every type; and what a transaction sees, keeps and
+takes back is compared with a heap table to which the same is done. Processes that are killed, and full disks: write_faults.py.
 Called by: make test-write-files, test/run_all.py, with the Python of build/python, which has pyarrow.
 """
 
@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import cluster  # noqa: E402
+import file_readers  # noqa: E402
+import postgres_values  # noqa: E402
 from arrow_columns import TYPES, columns, definition, make_table, make_values  # noqa: E402
 from cache_bench import Bench  # noqa: E402
 from run_sql import FORCED, OFF  # noqa: E402
@@ -94,6 +96,12 @@ def types_of_files(bench, server, folder):
             for name, part in (("id", wanted[0]), (column.name, column)):
                 right = [value for table in expected for value in values_of(part, table[name])]
                 bench.equal(f"{column.name}: {name}", values_of(part, found[name]), right)
+            # JSON's texts may differ.
+            if column.name not in ONLY_READ and column.sql != "jsonb":
+                parts = {name: [table[name] for table in tables] for name in ("id", column.name)}
+                file_readers.compare(bench, f"{column.name}: read", path, None, {
+                    name: [value for part in same for value in file_readers.exact_column(part, file_readers.kind_of(part.type))]
+                    for name, same in parts.items()})
 
 
 def new_files(bench, server, folder):
@@ -121,6 +129,15 @@ def new_files(bench, server, folder):
             bench.check(f"{name}: schema", None if found.schema.equals(right.schema) else str(found.schema))
             bench.check(f"{name}: rows", None if found.equals(right) else "they differ")
             bench.equal(f"{name}: rows back", session.value("SELECT count(*) FROM (SELECT * FROM t EXCEPT ALL SELECT * FROM w) x"), "0")
+        postgres_values.make_edges(session)
+        path = folder / "edges.arrow"
+        make_writable(session, "w", postgres_values.definition(), path)
+        # Each INSERT adds a batch.
+        for condition in ("n < 5", "n < 0", "n >= 5"):
+            session.query(f"INSERT INTO w SELECT * FROM edges WHERE {condition}")
+        file_readers.compare(bench, "edges", path, "n", postgres_values.expected_of(session, "edges", "n", False))
+        session.query("TRUNCATE w")
+        file_readers.compare(bench, "edges, emptied", path, "n", postgres_values.expected_of(session, "edges", "n", False, "n < 0"))
         bench.equal("the empty file's rights", oct((folder / "empty.arrow").stat().st_mode & 0o777), "0o640")
 
 
