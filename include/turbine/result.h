@@ -281,6 +281,60 @@ tb_window_type(uint32_t kind, uint32_t arg)
 	}
 }
 
+/* Signed integers of 2, 4 or 8 bytes, in their order. */
+static inline int
+tb_window_integer(uint32_t type)
+{
+	switch (type)
+	{
+		case TB_TYPE_INT2:
+		case TB_TYPE_INT4:
+		case TB_TYPE_INT8:
+		case TB_TYPE_DATE:
+		case TB_TYPE_TIMESTAMP:
+		case TB_TYPE_TIMESTAMPTZ:
+		case TB_TYPE_NUM64:
+			return 1;
+		default:
+			return 0;
+	}
+}
+
+/*
+ * Can a GPU compute the function in such a pass? `arg`: TbType of its argument, or
+ * TB_TYPE_INVALID. Sums of floats are added up in their order, and texts and sums of 128
+ * bits have no place there; of MIN and MAX the best so far is known from a partition's
+ * first row on.
+ */
+static inline int
+tb_window_on_gpu(const TbWindowPass *pass, uint32_t kind, uint32_t arg)
+{
+	if (pass->exclusion != TB_EXCLUDE_NONE || tb_pass_has_range_offset(pass))
+		return 0;
+	switch (kind)
+	{
+		case TB_WINDOW_LAG:
+		case TB_WINDOW_LEAD:
+		case TB_WINDOW_FIRST_VALUE:
+		case TB_WINDOW_LAST_VALUE:
+		case TB_WINDOW_NTH_VALUE:
+			return !tb_type_is_text(arg);
+		case TB_WINDOW_SUM:
+			return tb_window_integer(arg);
+		case TB_WINDOW_MIN:
+		case TB_WINDOW_MAX:
+			return tb_window_integer(arg) &&
+				pass->start_bound == TB_BOUND_UNBOUNDED_PRECEDING;
+		default:
+			return 1;
+	}
+}
+
+/* What one pass may have there. */
+#define TB_GPU_WINDOW_KEYS 8
+#define TB_GPU_WINDOW_FUNCTIONS 8
+#define TB_GPU_WINDOW_CONDITIONS 8
+
 #ifdef __cplusplus
 static_assert(sizeof(TbSortKey) == 8, "TbSortKey layout");
 static_assert(sizeof(TbWindowPass) == 56, "TbWindowPass layout");

@@ -17,9 +17,9 @@
 namespace turbine {
 
 /* Functions of one pass; what reads more is the host's. */
-inline constexpr size_t kMostDeviceWindowCalls = 8;
+inline constexpr size_t kMostDeviceWindowCalls = TB_GPU_WINDOW_FUNCTIONS;
 inline constexpr size_t kMostDeviceWindowColumns = 2 * kMostDeviceWindowCalls;
-inline constexpr size_t kMostDeviceWindowConditions = 8;
+inline constexpr size_t kMostDeviceWindowConditions = TB_GPU_WINDOW_CONDITIONS;
 
 /* A column that functions read. */
 struct WindowColumn {
@@ -51,7 +51,7 @@ inline constexpr size_t kMostPackedFields = 32;
 struct WindowKey {
   uint32_t column, type;  // of the query's rows; TbType, not of texts
 };
-inline constexpr size_t kMostDeviceWindowKeys = 8;
+inline constexpr size_t kMostDeviceWindowKeys = TB_GPU_WINDOW_KEYS;
 
 struct WindowCall {
   TbWindowFunction function;  // `arg`, `other` and `filter` are WindowInput's columns
@@ -71,10 +71,6 @@ struct WindowInput {
   /* `column`: a call of type INT8 or INT4. Only rows that pass all of them stay. */
   std::vector<TbResultCondition> conditions;
 };
-
-/* Can a device compute such a function in such a pass? `arg`: TbType of its argument, TB_TYPE_INVALID without one.
- * Sums of floats are added up in their order, and texts and numerics of 128 bits have no place there. */
-bool is_device_window(const TbWindowPass& pass, const TbWindowFunction& function, uint32_t arg);
 
 /* What a device has computed, which lies there. Calls as KeySort::sort's; the WindowInput must still live. */
 class DeviceWindowRun {

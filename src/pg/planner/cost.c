@@ -124,6 +124,13 @@
 #define BUILT_ROW_BYTES 40.0
 #define CACHED_TO_BUILD 0.5 /* share of the table */
 
+/* Windows over rows that stay there (one H200: 24 M rows, of which few are left, 9 ms):
+ * their start; a row; and one that is left, on its way to the host, and what is made of it
+ * there (24 M rows 130 ms). */
+#define GPU_WINDOW_STARTUP_US 1000.0
+#define GPU_WINDOW_ROW_NS 0.4
+#define GPU_LEFT_ROW_NS 5.0
+
 /* On the host a thread takes so many rows of a join table at a time, and more threads than
  * these do not build it any faster: they wait for memory (16 threads: 43 K rows 0.9 ms, 700
  * K rows 4, 2.6 M rows 11). */
@@ -273,7 +280,7 @@ host_us(const TbWork *work, int threads)
 	double us = Max(read_us(work, compute, threads), 0) + compute / Max(threads, 1);
 	double paid = Max(work->paid_us - compile_us(&work->program), 0);
 
-	return us - Min(paid, Min(filling_us(work, Max(threads, 1)), us));
+	return us - Min(paid, Min(filling_us(work, Max(threads, 1)), us)) + work->result_us;
 }
 
 /* Bytes of cached columns that cross the bus in each run. Where the GPU has room for all of
@@ -285,6 +292,16 @@ stored_transfer_us(const TbWork *work, const TbDeviceInfo *gpu)
 		STORED_VALUE_BYTES;
 
 	return bytes > (double) gpu->cache_size ? bytes / GPU_STORED_BYTES_PER_US : 0;
+}
+
+/* Of rows that are returned, or that windows are computed of. */
+static double
+gpu_rows_us(const TbWork *work)
+{
+	if (work->result_us > 0)
+		return GPU_WINDOW_STARTUP_US +
+			(work->projected * GPU_WINDOW_ROW_NS + work->left * GPU_LEFT_ROW_NS) / 1000.0;
+	return work->projected * PROJECTED_ROW_NS / 1000.0;
 }
 
 /* It takes no rows that the backend forms, and texts only where they are numbers of a
@@ -304,7 +321,7 @@ gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
 		Max(read_us(work, 0, threads), (work->pages - cached_pages(work)) * GPU_PAGE_US) +
 		stored_transfer_us(work, gpu) +
 		(work->rows + work->probes + work->candidates + work->matches) * row_ns / 1000.0 +
-		work->projected * PROJECTED_ROW_NS / 1000.0;
+		gpu_rows_us(work);
 }
 
 /* Pages that are not cached: charged like PostgreSQL's sequential scan. */
@@ -613,6 +630,13 @@ Cost
 tb_cost_windows(double rows, int values)
 {
 	return cost_of_result_work(rows * values * WINDOW_VALUE_NS);
+}
+
+void
+tb_cost_result_on_gpu(TbWork *work, Cost cost, double left)
+{
+	work->result_us = cost * US_PER_UNIT;
+	work->left = left;
 }
 
 bool

@@ -32,6 +32,10 @@ typedef struct TbWork
 	double		  cached;			/* fraction of the pages that need not be read */
 	bool		  cached_on_gpu;	/* a GPU need not read them either, for texts */
 	double		  paid_us; /* by scans, that reading columns now would have saved */
+	/* With a result plan that a GPU may run over rows which stay there; else 0 and charged
+	 * elsewhere: what the host takes for it, and the rows that are left of them. */
+	double		  result_us;
+	double		  left;
 	TbProgramCost program;
 } TbWork;
 
@@ -120,6 +124,9 @@ extern Cost tb_cost_function(void);
 /* Of GpuSort: to sort so many rows by so many keys; `kept` of them are wanted. */
 extern Cost tb_cost_sort(double rows, int nkeys, double kept);
 extern Cost tb_cost_windows(double rows, int values);
+
+/* Such costs are charged as the devices of the work would take them. */
+extern void tb_cost_result_on_gpu(TbWork *work, Cost cost, double left);
 
 /* Whether the service may keep so many bytes for a query and still serve others. */
 extern bool tb_cost_fits_in_memory(double bytes);

@@ -247,7 +247,7 @@ bool is_device_pass(const ResultPlan& plan, const TbWindowPass& pass) {
   if (functions.size() > kMostDeviceWindowCalls || columns_read(functions) > kMostDeviceWindowColumns) return false;
   return std::all_of(functions.begin(), functions.end(), [&](const TbWindowFunction& function) {
     const uint32_t arg = function.arg == TB_NONE ? uint32_t{TB_TYPE_INVALID} : plan.columns()[function.arg].type;
-    return is_device_window(pass, function, arg);
+    return tb_window_on_gpu(&pass, function.kind, arg) != 0;
   });
 }
 

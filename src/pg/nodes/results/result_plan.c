@@ -182,6 +182,12 @@ tb_result_passes(const TbResultPlan *plan)
 	return (const TbWindowPass *) ((const char *) plan + plan->passes.offset);
 }
 
+const TbWindowFunction *
+tb_result_functions(const TbResultPlan *plan)
+{
+	return (const TbWindowFunction *) ((const char *) plan + plan->functions.offset);
+}
+
 const TbResultCondition *
 tb_result_conditions(const TbResultPlan *plan)
 {

@@ -48,6 +48,7 @@ extern TbResultPlan *tb_result_finish(const TbResultBuilder *builder);
 /* Its arrays. */
 extern const TbSortKey		   *tb_result_keys(const TbResultPlan *plan);
 extern const TbWindowPass	   *tb_result_passes(const TbResultPlan *plan);
+extern const TbWindowFunction  *tb_result_functions(const TbResultPlan *plan);
 extern const TbResultCondition *tb_result_conditions(const TbResultPlan *plan);
 
 #endif

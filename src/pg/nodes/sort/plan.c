@@ -25,6 +25,7 @@
 #include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/sort/distinct_fold.h"
 #include "pg/nodes/sort/gpu_sort.h"
+#include "pg/nodes/sort/gpu_windows.h"
 #include "pg/nodes/sort/likely_groups.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
@@ -430,8 +431,6 @@ cost_steps(const TbSortPlan *plan)
 	if (plan->request.order || plan->request.distinct)
 		cost += tb_cost_sort(rows, Max(result->nkeys, result->estimates.count),
 							 result->ndistinct > 0 ? rows : plan->returned);
-	if (!enable_sort)
-		cost += disable_cost;
 	return cost;
 }
 
@@ -440,6 +439,15 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
 	Cost steps = cost_steps(plan);
 
+	if (tb_sort_windows_on_gpu(plan))
+	{
+		TbStage *last = llast(plan->input->stages);
+
+		tb_cost_result_on_gpu(&last->info.work, steps, plan->returned);
+		steps = 0;
+	}
+	if (!enable_sort)
+		steps += disable_cost;
 	if (folds_distinct(plan))
 	{
 		/* The backend folds nothing. That others pass to the engine's pass costs about what
