@@ -100,7 +100,7 @@ TYPES = {
     "c_ints": ("int4[]", "(SELECT array_agg(CASE WHEN x % 3 = 0 THEN NULL ELSE x END) FROM generate_series(1, n % 7) x)",
                "list<item: int32>", json.loads, "to_json({0})"),
     "c_texts": ("text[]", "ARRAY['a', NULL, md5(random()::text)]", "list<item: string>", json.loads, "to_json({0})"),
-    "c_inets": ("inet[]", "ARRAY['10.0.0.1'::inet, NULL]", "list<item: string>", json.loads, "to_json({0}::text[])"),
+    "c_inets": ("inet[]", "ARRAY['10.0.0.1'::inet, NULL]", "list<item: string>", json.loads, "to_json({0}::text::text[])"),
     "c_moods": ("mood[]", "ARRAY['ok', 'sad']::mood[]", "list<item: string>", json.loads, "to_json({0})"),
     "c_pair": ("pair", "ROW((random() * 9)::int, md5(random()::text), ARRAY[1.5, n])::pair",
                "struct<a: int32, b: string, c: list<item: decimal128(9, 2)>>",

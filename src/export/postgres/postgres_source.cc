@@ -80,8 +80,13 @@ std::string PostgresSource::selected_columns(bool of_table) const {
   std::string list;
   for (size_t i = 0; i < names_.size(); i++) {
     if (i > 0) list += ", ";
-    list += of_table ? quoted(names_[i]) : "c" + std::to_string(i);
-    if (const char* cast = cast_of(types_[i])) list += std::string("::pg_catalog.") + cast;
+    const std::string column = of_table ? quoted(names_[i]) : "c" + std::to_string(i);
+    const char* cast = cast_of(types_[i]);
+    // As the type prints it: inet's cast to text adds the mask. format() makes a NULL an empty text, and a row of NULLs
+    // IS NULL.
+    list += cast ? "CASE WHEN " + column + " IS DISTINCT FROM NULL THEN pg_catalog.format('%s', " + column +
+                       ")::pg_catalog." + cast + " END"
+                 : column;
   }
   return list;
 }
