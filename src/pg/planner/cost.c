@@ -95,14 +95,6 @@
 #define PLANNED_TABLE_US 15.0
 #define WORTH_PLANNINGS 4
 
-/* Sorting, a row and a doubling of the rows that are kept: the first key; each further
- * one. Of the first few rows of many most cost one comparison. A window function's
- * value. */
-#define SORT_ROW_NS 3.5
-#define SORT_KEY_NS 0.5
-#define WINDOW_VALUE_NS 60.0
-#define SORT_THREADS 8
-
 /* A partition: its start, and that its last chunk is not full. */
 #define PARTITION_US 50.0
 
@@ -130,6 +122,13 @@
 #define GPU_WINDOW_STARTUP_US 1000.0
 #define GPU_WINDOW_ROW_NS 0.4
 #define GPU_LEFT_ROW_NS 5.0
+
+/* A GPU's queries read nothing into the cache. Where one that finds it there takes less
+ * than PROMISING of the time, the host runs it first, if so many later runs save what that
+ * takes longer; and while nobody has code, since a GPU's first run compiles for 0.25 to 1.2
+ * s, the host's for 0.02 to 0.1. */
+#define RUNS_TO_PAY 16.0
+#define GPU_COMPILE_US 250000.0
 
 /* On the host a thread takes so many rows of a join table at a time, and more threads than
  * these do not build it any faster: they wait for memory (16 threads: 43 K rows 0.9 ms, 700
@@ -161,6 +160,7 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 	work.program = *program;
 	work.cached = tb_cost_cached(relid, program);
 	work.cached_on_gpu = work.cached > 0 && tb_advice_on_gpu(relid, program->attributes);
+	work.stays_cached = OidIsValid(relid) && tb_advice_stays(relid, program->attributes);
 	if (tb_guc_enable_cache && OidIsValid(relid) && !program->rows)
 		work.paid_us = tb_advice_paid_us(relid);
 	return work;
@@ -356,6 +356,24 @@ may_run_on(const TbDeviceInfo *info, int index, const TbWork *work)
 	}
 }
 
+/* Is it worth while that the host runs it, so that a GPU finds the columns cached later? */
+static bool
+fills_for_gpu(const TbWork *work, const TbDeviceInfo *gpu, int threads, double us)
+{
+	TbWork later = *work;
+	double later_us;
+
+	if (tb_guc_device_choice() != TB_CHOOSE_AUTO || !tb_guc_enable_cache ||
+		!work->stays_cached || work->cached >= work->all_visible)
+		return false;
+	later.cached = later.all_visible;
+	later.cached_on_gpu = true;
+	later_us = gpu_us(&later, gpu, threads);
+	return later_us < us * PROMISING &&
+		host_us(work, threads) - us < RUNS_TO_PAY * (us - later_us) +
+			(tb_advice_has_code(work->program.shape) ? 0 : GPU_COMPILE_US);
+}
+
 int
 tb_cost_processors(void)
 {
@@ -400,6 +418,10 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 			*index = i;
 		}
 	}
+	/* The first run is dearer, and no more than the GPU's time is charged. */
+	if (*index > 0 && may_run_on(&devices[TB_DEVICE_HOST], TB_DEVICE_HOST, work) &&
+		fills_for_gpu(work, &devices[*index], threads, best))
+		*index = TB_DEVICE_HOST;
 	/* No device: what the host would need, for forced plans. */
 	return *index < 0 ? host_us(work, threads) : best;
 }
@@ -608,35 +630,6 @@ Cost
 tb_cost_function(void)
 {
 	return FUNCTION_US / US_PER_UNIT;
-}
-
-/* Of work that the host's threads share. */
-static Cost
-cost_of_result_work(double ns)
-{
-	return ns / 1000.0 / Min(tb_cost_processors(), SORT_THREADS) / US_PER_UNIT;
-}
-
-Cost
-tb_cost_sort(double rows, int nkeys, double kept)
-{
-	double sorted = Min(rows, kept);
-	double row_ns = SORT_ROW_NS + SORT_KEY_NS * Max(nkeys - 1, 0);
-
-	return cost_of_result_work((rows + sorted * log2(Max(sorted, 2))) * row_ns);
-}
-
-Cost
-tb_cost_windows(double rows, int values)
-{
-	return cost_of_result_work(rows * values * WINDOW_VALUE_NS);
-}
-
-void
-tb_cost_result_on_gpu(TbWork *work, Cost cost, double left)
-{
-	work->result_us = cost * US_PER_UNIT;
-	work->left = left;
 }
 
 bool

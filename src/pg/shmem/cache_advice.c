@@ -19,6 +19,8 @@
 
 /* A share that differs by less is not worth a write. */
 #define SAME_SHARE 0.01
+/* Of a table's blocks, so that reading its columns into the cache is worth it. */
+#define LEAST_STAYING 0.5
 
 void
 tb_advice_note_code(uint64 shape)
@@ -110,6 +112,15 @@ tb_advice_on_gpu(Oid relid, TbAttributes attributes)
 	TbTableAdvice advice;
 
 	return look_up(relid, &advice) && (attributes & ~advice.on_gpu) == 0;
+}
+
+bool
+tb_advice_stays(Oid relid, TbAttributes attributes)
+{
+	TbTableAdvice advice;
+
+	return !look_up(relid, &advice) || (attributes & ~advice.attributes) != 0 ||
+		advice.share >= LEAST_STAYING;
 }
 
 bool

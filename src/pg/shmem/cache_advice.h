@@ -41,6 +41,10 @@ extern double tb_advice_cached_share(Oid relid, TbAttributes attributes);
 /* Whether a GPU takes them as they are cached, texts included. */
 extern bool tb_advice_on_gpu(Oid relid, TbAttributes attributes);
 
+/* False: queries have read these columns into the cache, and later ones have found less
+ * than half there. */
+extern bool tb_advice_stays(Oid relid, TbAttributes attributes);
+
 /* Whether anything of the table is likely to be cached. */
 extern bool tb_advice_has_columns(Oid relid);
 

@@ -5,6 +5,10 @@
  */
 #include "postgres.h"
 
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/selfuncs.h"
+
 #include "pg/nodes/sort/gpu_windows.h"
 
 /* The type of a result's column; of one that no output names, any number's. */
@@ -56,4 +60,44 @@ tb_sort_windows_on_gpu(const TbSortPlan *plan)
 			return false;
 	}
 	return true;
+}
+
+/* Does the condition say how many rows of a partition stay at most? */
+static bool
+limits_partition(const TbResultPlan *result, const TbResultCondition *condition)
+{
+	switch (tb_result_functions(result)[condition->column - result->ncolumns].kind)
+	{
+		case TB_WINDOW_ROW_NUMBER:
+		case TB_WINDOW_RANK:
+		case TB_WINDOW_DENSE_RANK:
+			return (condition->flags & TB_CONDITION_AT_LEAST) == 0;
+		default:
+			return false;
+	}
+}
+
+double
+tb_sort_rows_left(PlannerInfo *root, const TbSortPlan *plan)
+{
+	const TbResultPlan		*result = plan->result;
+	const TbResultCondition *conditions = tb_result_conditions(result);
+	const WindowClause		*window = linitial(plan->request.windows);
+	double					 left = Min(plan->returned, plan->input->rows);
+	double					 partitions = -1;
+
+	for (uint32 i = 0; i < result->conditions.count; i++)
+	{
+		if (!limits_partition(result, &conditions[i]))
+			continue;
+		if (partitions < 0)
+			partitions = window->partitionClause == NIL ?
+				1 :
+				estimate_num_groups(root,
+									get_sortgrouplist_exprs(window->partitionClause,
+															root->processed_tlist),
+									plan->input->rows, NULL, NULL);
+		left = Min(left, partitions * Max((double) conditions[i].bound, 0));
+	}
+	return left;
 }

@@ -13,4 +13,8 @@
  * enough rows, the costs say. */
 extern bool tb_sort_windows_on_gpu(const TbSortPlan *plan);
 
+/* Rows that are left of those that it sorts, estimated: by run conditions on ranks, which
+ * PostgreSQL's estimate of rows does not know, and by LIMIT. */
+extern double tb_sort_rows_left(PlannerInfo *root, const TbSortPlan *plan);
+
 #endif

@@ -443,7 +443,7 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 	{
 		TbStage *last = llast(plan->input->stages);
 
-		tb_cost_result_on_gpu(&last->info.work, steps, plan->returned);
+		tb_cost_result_on_gpu(&last->info.work, steps, tb_sort_rows_left(root, plan));
 		steps = 0;
 	}
 	if (!enable_sort)

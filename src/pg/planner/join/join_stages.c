@@ -102,6 +102,17 @@ are_on_gpu(const TbPartitions *partitions, const TbProgramCost *program)
 	return true;
 }
 
+static bool
+all_stay(const TbPartitions *partitions, const TbProgramCost *program)
+{
+	ListCell *lc;
+
+	foreach(lc, partitions->leaves)
+		if (!tb_advice_stays(((const TbLeaf *) lfirst(lc))->relid, program->attributes))
+			return false;
+	return true;
+}
+
 /* What reading the partitions takes instead of the table. */
 static bool
 describe_partitions(TbJoinProgram *program, const TbJoinSide *side, TbStage *stage)
@@ -129,6 +140,7 @@ describe_partitions(TbJoinProgram *program, const TbJoinSide *side, TbStage *sta
 	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
 	work->cached = cached_share(partitions, &work->program);
 	work->cached_on_gpu = are_on_gpu(partitions, &work->program);
+	work->stays_cached = all_stay(partitions, &work->program);
 	return true;
 }
 
