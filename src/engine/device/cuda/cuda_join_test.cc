@@ -69,6 +69,34 @@ TEST_P(CudaJoin, LittleMemoryMeansFewerRowsAtATime) {
   EXPECT_TRUE(worked);
 }
 
+/* Rows stay on the device until somebody fetches them; where there is no room for all, they go to the host at once. */
+TEST_P(CudaJoin, RowsStayOnTheDevice) {
+  const auto [shape, matches] = GetParam();
+  if (shape != Shape::PROJECT) return;
+  const auto program = fake_program(shape);
+  JoinDevice device(*program, {});
+  const auto pages = make_pages(64, 1500);
+  const JoinTables tables = fake_tables(matches);
+  auto run = [&](uint64_t budget) {
+    auto chunks = chunks_of(pages);
+    const Answer answer = run_query(*device, program, chunks, budget, 0, fake_artifact(), tables, nullptr, true);
+    expect_join(shape, answer, pages, matches, chunks);
+  };
+  run(kNoLimit);
+  int worked = 0, refused = 0;
+  for (uint64_t budget = 64 << 10; worked < 12 && budget < uint64_t{256} << 20; budget = budget * 9 / 8) {
+    try {
+      run(budget);
+      worked++;
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_MEMORY) << error.what();
+      refused++;
+    }
+  }
+  EXPECT_EQ(worked, 12);
+  EXPECT_GT(refused, 0);
+}
+
 /* Only rows with large values are wanted. */
 class LargeValues final : public RowLimit {
  public:

@@ -20,30 +20,46 @@ constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / k
 
 }  // namespace
 
+namespace {
+
+/* Views count from the text of all of their part, so that such a part comes as a whole. */
+uint64_t rows_at_once(const DeviceRows::Part& part) { return part.text_size ? part.nrows : kRowsAtOnce; }
+
+uint64_t staged_bytes(const KeptRowLayout& shape, const DeviceRows::Part& part) {
+  const uint64_t rows = std::min(rows_at_once(part), part.nrows);
+  uint64_t size = aligned(part.text_size);
+  for (const KeptColumn& column : shape.columns) size += aligned(rows * tb_type_width(column.type)) + aligned(rows);
+  return size;
+}
+
+}  // namespace
+
 uint64_t bring_to_host(const DeviceRows& from, ProjectedRows& to, const BringResources& r) {
   const KeptRowLayout& shape = from.shape();
-  const uint64_t most = std::min(kRowsAtOnce, from.rows());
-  uint64_t size = 0, bytes = 0;
-  for (const KeptColumn& column : shape.columns) size += aligned(most * tb_type_width(column.type)) + aligned(most);
-  const Block pinned = r.context.pinned_memory().allocate(r.driver, std::max<uint64_t>(size, 1), nullptr);
+  uint64_t size = 1, bytes = 0;
+  for (const DeviceRows::Part& part : from.parts()) size = std::max(size, staged_bytes(shape, part));
+  const Block pinned = r.context.pinned_memory().allocate(r.driver, size, nullptr);
   const StreamWait wait(r.driver, r.stream);
   for (const DeviceRows::Part& part : from.parts())
-    for (uint64_t first = 0; first < part.nrows; first += kRowsAtOnce) {
+    for (uint64_t first = 0; first < part.nrows; first += rows_at_once(part)) {
       StagedRows rows;
-      rows.nrows = std::min(kRowsAtOnce, part.nrows - first);
+      rows.nrows = std::min(rows_at_once(part), part.nrows - first);
       uint8_t* at = pinned.host();
-      auto copy = [&](const void* array, uint64_t width) {
-        const uint64_t n = rows.nrows * width;
-        const DevicePtr address = reinterpret_cast<DevicePtr>(array) + first * width;
-        r.driver.check(r.driver.memcpy_dtoh_async(at, address, static_cast<size_t>(n), r.stream));
+      auto copy = [&](DevicePtr address, uint64_t n) {
+        if (n) r.driver.check(r.driver.memcpy_dtoh_async(at, address, static_cast<size_t>(n), r.stream));
         bytes += n;
         return std::exchange(at, at + aligned(n));
       };
+      auto copy_rows = [&](const void* array, uint64_t width) {
+        return copy(reinterpret_cast<DevicePtr>(array) + first * width, rows.nrows * width);
+      };
       for (size_t i = 0; i < shape.columns.size(); i++) {
         StagedRows::Column& column = rows.columns.emplace_back();
-        column.values = copy(part.columns[i].values, tb_type_width(shape.columns[i].type));
-        column.valid = shape.columns[i].nullable ? copy(part.columns[i].valid, 1) : nullptr;
+        column.values = copy_rows(part.columns[i].values, tb_type_width(shape.columns[i].type));
+        column.valid = shape.columns[i].nullable ? copy_rows(part.columns[i].valid, 1) : nullptr;
       }
+      rows.text = copy(part.text, part.text_size);
+      rows.text_size = part.text_size;
       r.driver.check(r.driver.stream_synchronize(r.stream));
       to.append(rows);
     }

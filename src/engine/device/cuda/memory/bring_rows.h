@@ -15,8 +15,8 @@ struct BringResources {
   Stream stream;
 };
 
-/* Appends all rows of `from`, which have no texts and no keys, to those of the host, and waits. Returns the bytes that
- * have crossed the bus. The context must be current. Throws DeviceError; then some rows may be there twice. */
+/* Appends all rows of `from`, which have no keys, to those of the host, and waits. Returns the bytes that have crossed
+ * the bus. The context must be current. Throws DeviceError; then some rows may be there twice. */
 uint64_t bring_to_host(const DeviceRows& from, ProjectedRows& to, const BringResources& resources);
 
 }  // namespace turbine::cuda

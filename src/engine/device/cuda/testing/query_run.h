@@ -185,7 +185,7 @@ inline std::span<const uint8_t> fake_artifact() {
 inline Answer run_query(Device& device, const std::shared_ptr<const Program>& program, std::vector<Chunk>& chunks,
                         uint64_t budget = kNoLimit, uint64_t fault = 0,
                         std::span<const uint8_t> artifact = fake_artifact(), const JoinTables& tables = {},
-                        const std::shared_ptr<const RowLimit>& limit = nullptr) {
+                        const std::shared_ptr<const RowLimit>& limit = nullptr, bool keep_on_device = false) {
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   std::shared_ptr<LoadedCode> code = device.load(artifact, *program);
   std::unique_ptr<DeviceQuery> query;
@@ -194,6 +194,7 @@ inline Answer run_query(Device& device, const std::shared_ptr<const Program>& pr
     query = device.start(program, params, code, tables, 0, budget, nullptr);
   }
   if (limit) query->limit_rows(limit);
+  if (keep_on_device) query->keep_rows_on_device();
   submit_all(*query, chunks);
   for (const Chunk& chunk : chunks) EXPECT_EQ(chunk.times_done, 1);
   for (const Chunk& chunk : chunks)
