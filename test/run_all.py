@@ -74,6 +74,7 @@ SUITES = {
     "column-cache": (PYTHON + ["test/column_cache.py"], []),
     "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
     "compile-hints": (PYTHON + ["test/compile_hints.py"], []),
+    "device-choice": (PYTHON + ["test/device_choice.py"], []),
     "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
@@ -112,7 +113,7 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # and behind them those whose programs they have compiled (tools/compiled_code.py).
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "core", "differential", "arrow-fdw", "joins", "reports", "races", "truth", "file-mutations",
-           "file-differential", "cache-loading", "compile-hints", "file-scans", "to-file", "write-files", "brin",
+           "file-differential", "cache-loading", "compile-hints", "device-choice", "file-scans", "to-file", "write-files", "brin",
            "sqlsmith", "moved-pages", "pg2arrow", "mysql2arrow", "feeder-races", "feeder-sql", "cached-sql", "mutants",
            "cached-differential", "cached-joins", "cached-truth", "cached-brin", "cached-reports", "c-reports", "c-sql")
 # Of these, what asks whether something is compiled begins without the programs of other suites.

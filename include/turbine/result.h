@@ -281,25 +281,6 @@ tb_window_type(uint32_t kind, uint32_t arg)
 	}
 }
 
-/* Signed integers of 2, 4 or 8 bytes, in their order. */
-static inline int
-tb_window_integer(uint32_t type)
-{
-	switch (type)
-	{
-		case TB_TYPE_INT2:
-		case TB_TYPE_INT4:
-		case TB_TYPE_INT8:
-		case TB_TYPE_DATE:
-		case TB_TYPE_TIMESTAMP:
-		case TB_TYPE_TIMESTAMPTZ:
-		case TB_TYPE_NUM64:
-			return 1;
-		default:
-			return 0;
-	}
-}
-
 /*
  * Can a GPU compute the function in such a pass? `arg`: TbType of its argument, or
  * TB_TYPE_INVALID. Sums of floats are added up in their order, and texts and sums of 128
@@ -320,10 +301,10 @@ tb_window_on_gpu(const TbWindowPass *pass, uint32_t kind, uint32_t arg)
 		case TB_WINDOW_NTH_VALUE:
 			return !tb_type_is_text(arg);
 		case TB_WINDOW_SUM:
-			return tb_window_integer(arg);
+			return tb_type_is_integer(arg);
 		case TB_WINDOW_MIN:
 		case TB_WINDOW_MAX:
-			return tb_window_integer(arg) &&
+			return tb_type_is_integer(arg) &&
 				pass->start_bound == TB_BOUND_UNBOUNDED_PRECEDING;
 		default:
 			return 1;

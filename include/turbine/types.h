@@ -80,6 +80,25 @@ tb_type_is_text(uint32_t type)
 	return type == TB_TYPE_TEXT || type == TB_TYPE_BPCHAR;
 }
 
+/* Signed integers of 2, 4 or 8 bytes, in their order; NUM64 in units of its scale. */
+static inline int
+tb_type_is_integer(uint32_t type)
+{
+	switch (type)
+	{
+		case TB_TYPE_INT2:
+		case TB_TYPE_INT4:
+		case TB_TYPE_INT8:
+		case TB_TYPE_DATE:
+		case TB_TYPE_TIMESTAMP:
+		case TB_TYPE_TIMESTAMPTZ:
+		case TB_TYPE_NUM64:
+			return 1;
+		default:
+			return 0;
+	}
+}
+
 static inline int
 tb_type_is_numeric(uint32_t type)
 {

@@ -140,25 +140,6 @@ write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 	}
 }
 
-/* Whether devices look for elements of the type as they look for integers. */
-static bool
-is_searched(uint8 type)
-{
-	switch (type)
-	{
-		case TB_TYPE_INT2:
-		case TB_TYPE_INT4:
-		case TB_TYPE_INT8:
-		case TB_TYPE_DATE:
-		case TB_TYPE_TIMESTAMP:
-		case TB_TYPE_TIMESTAMPTZ:
-		case TB_TYPE_NUM64:
-			return true;
-		default:
-			return false;
-	}
-}
-
 static int64
 integer_at(const char *values, int i, uint32 width)
 {
@@ -248,7 +229,8 @@ write_array(ParamWriter *writer, TbParam *param, Datum datum, const TbParamShape
 		else if (!write_element(writer, values, i, elements[i], shape))
 			return false;
 	}
-	if (is_searched(shape->type))
+	/* Devices look for elements of such a type in order. */
+	if (tb_type_is_integer(shape->type))
 		sort_array(writer, param, values, width);
 	return true;
 }

@@ -129,6 +129,9 @@
  * s, the host's for 0.02 to 0.1. */
 #define RUNS_TO_PAY 16.0
 #define GPU_COMPILE_US 250000.0
+/* What is cached to that share is filled: texts may keep a GPU from taking it all the same.
+ */
+#define LEAST_CACHED 0.5
 
 /* On the host a thread takes so many rows of a join table at a time, and more threads than
  * these do not build it any faster: they wait for memory (16 threads: 43 K rows 0.9 ms, 700
@@ -364,7 +367,7 @@ fills_for_gpu(const TbWork *work, const TbDeviceInfo *gpu, int threads, double u
 	double later_us;
 
 	if (tb_guc_device_choice() != TB_CHOOSE_AUTO || !tb_guc_enable_cache ||
-		!work->stays_cached || work->cached >= work->all_visible)
+		!work->stays_cached || work->cached >= work->all_visible * LEAST_CACHED)
 		return false;
 	later.cached = later.all_visible;
 	later.cached_on_gpu = true;

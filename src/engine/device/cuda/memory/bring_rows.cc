@@ -18,10 +18,6 @@ constexpr uint64_t kAlignment = 64;
 
 constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-}  // namespace
-
-namespace {
-
 /* Views count from the text of all of their part, so that such a part comes as a whole. */
 uint64_t rows_at_once(const DeviceRows::Part& part) { return part.text_size ? part.nrows : kRowsAtOnce; }
 

@@ -9,9 +9,9 @@
 #include <numeric>
 #include <random>
 
-#include "engine/device/cuda/driver/driver_functions.h"
 #include "engine/device/cuda/sort/device_key_sort.h"
 #include "engine/device/cuda/sort/sort_tuning.h"
+#include "engine/device/cuda/testing/real_gpu.h"
 
 namespace turbine::cuda::testing {
 namespace {
@@ -32,25 +32,13 @@ constexpr Values kValues[] = {
     {"equal", [](std::mt19937&, uint64_t) { return 42u; }},
 };
 
-class GpuSortTest : public ::testing::Test {
+class GpuSortTest : public RealGpuTest {
  protected:
   GpuSortTest() : pool_("sort", 4), work_(pool_, {}) {}
 
   void SetUp() override {
-    std::string why;
-    const DriverFunctions* table = load_driver(&why);
-    if (!table) GTEST_SKIP() << why;
-    try {
-      const Driver driver(*table, &health_, nullptr);
-      driver.check(driver.init(0u));
-      int version = 0;
-      driver.check(driver.driver_get_version(&version));
-      DeviceOrdinal ordinal = 0;
-      driver.check(driver.device_get(&ordinal, 0));
-      context_ = std::make_shared<CudaContext>(*table, ordinal, version, 0);
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
+    RealGpuTest::SetUp();
+    if (!context_) return;
     code_ = std::make_unique<RadixCode>(context_, kSortRegisters);
     sort_ = std::make_unique<DeviceKeySort>(*context_, *code_, context_->driver(), account_);
   }
@@ -102,9 +90,6 @@ class GpuSortTest : public ::testing::Test {
 
   WorkerPool pool_;
   ParallelWork work_;
-  DeviceHealth health_;
-  std::shared_ptr<CudaContext> context_;
-  MemoryAccount account_{UINT64_MAX};
   std::unique_ptr<RadixCode> code_;
   std::unique_ptr<DeviceKeySort> sort_;
 };

@@ -33,10 +33,9 @@ RadixRun::RadixRun(CudaContext& context, const RadixKernels& kernels, const Driv
       tiles_((nrows_ + TB_SORT_TILE - 1) / TB_SORT_TILE),
       array_bytes_(aligned(input.count * sizeof(uint32_t))),
       tiles_at_(2 * (input.words + 1) * array_bytes_),
-      arguments_at_(tiles_at_ + tiles_bytes()),
-      device_(context.device_memory().allocate(driver, arguments_at_ + sizeof(Arguments), &account)),
-      pinned_(context.pinned_memory().allocate(driver, sizeof(Arguments), nullptr)),
+      device_(context.device_memory().allocate(driver, tiles_at_ + tiles_bytes(), &account)),
       stream_(context.streams(), driver),
+      arguments_(context, driver, account, stream_.get()),
       staging_(context, driver, stream_.get(), input.count,
                std::max<uint64_t>(input.words * sizeof(uint32_t), sizeof(uint32_t) + 1), work),
       wait_(driver, stream_.get()) {}
@@ -60,24 +59,24 @@ void RadixRun::send() {
 }
 
 void RadixRun::count() {
-  TbSortCount& count = arguments().count;
+  TbSortCount& count = arguments_.host().count;
   count = {};
   for (unsigned w = 0; w < input_.words; w++) count.words[w] = pointer(array(w));
   count.nrows = nrows_;
   count.nwords = input_.words;
-  copy_arguments(&count, sizeof count);
-  launch(kernels_.count, blocks(kCountBlocks), &count);
-  driver_.check(driver_.memcpy_dtoh_async(count.counts, on_device(count.counts), counts_bytes(), stream_.get()));
+  arguments_.send(&count, sizeof count);
+  arguments_.launch(kernels_.count, blocks(kCountBlocks), TB_SORT_THREADS, &count);
+  arguments_.fetch(count.counts, counts_bytes());
   driver_.check(driver_.stream_synchronize(stream_.get()));
   choose_digits();
 }
 
 void RadixRun::sort() {
   for (size_t i = 0; i < digits_.size(); i++) prepare_pass(i);
-  if (!digits_.empty()) copy_arguments(arguments().passes, digits_.size() * sizeof(TbSortPass));
+  if (!digits_.empty()) arguments_.send(arguments_.host().passes, digits_.size() * sizeof(TbSortPass));
   for (size_t i = 0; i < digits_.size(); i++) {
     driver_.check(driver_.memset_d8_async(device_.device() + tiles_at_, 0, tiles_bytes(), stream_.get()));
-    launch(kernels_.pass, tiles_, &arguments().passes[i]);
+    arguments_.launch(kernels_.pass, tiles_, TB_SORT_THREADS, &arguments_.host().passes[i]);
   }
   if (wants_agree() && !digits_.empty()) compare_neighbours();
   driver_.check(driver_.stream_synchronize(stream_.get()));
@@ -109,27 +108,11 @@ unsigned RadixRun::blocks(unsigned a_multiprocessor) const {
                   context_.properties().multiprocessors * a_multiprocessor);
 }
 
-DevicePtr RadixRun::on_device(const void* argument) const {
-  return device_.device() + arguments_at_ +
-         static_cast<uint64_t>(static_cast<const uint8_t*>(argument) - pinned_.host());
-}
-
-void RadixRun::copy_arguments(const void* from, uint64_t bytes) const {
-  driver_.check(driver_.memcpy_htod_async(on_device(from), from, bytes, stream_.get()));
-}
-
-void RadixRun::launch(Function kernel, unsigned grid, const void* argument) const {
-  DevicePtr on_gpu = on_device(argument);
-  void* parameters[] = {&on_gpu};
-  driver_.check(driver_.launch_kernel(kernel, grid, 1u, 1u, TB_SORT_THREADS, 1u, 1u, 0u, stream_.get(), parameters,
-                                      static_cast<void**>(nullptr)));
-}
-
 /* Those that tell rows apart, least significant first. */
 void RadixRun::choose_digits() {
   for (unsigned w = input_.words; w-- > 0;)
     for (unsigned d = 0; d < TB_SORT_WORD_DIGITS; d++) {
-      const uint32_t* counts = arguments().count.counts[w * TB_SORT_WORD_DIGITS + d];
+      const uint32_t* counts = arguments_.host().count.counts[w * TB_SORT_WORD_DIGITS + d];
       if (std::find(counts, counts + TB_SORT_BINS, nrows_) == counts + TB_SORT_BINS) digits_.push_back({w, d});
     }
 }
@@ -142,7 +125,7 @@ bool RadixRun::needed_after(size_t i, unsigned word) const {
 }
 
 void RadixRun::prepare_pass(size_t i) {
-  TbSortPass& pass = arguments().passes[i];
+  TbSortPass& pass = arguments_.host().passes[i];
   pass = {};
   auto move = [&](unsigned a, bool keep) {
     pass.from[pass.narrays] = pointer(array(a));
@@ -161,13 +144,13 @@ void RadixRun::prepare_pass(size_t i) {
   pass.tiles = pointer(device_.device() + tiles_at_);
   pass.nrows = nrows_;
   pass.shift = digit.digit * TB_SORT_DIGIT_BITS;
-  const uint32_t* counts = arguments().count.counts[digit.word * TB_SORT_WORD_DIGITS + digit.digit];
+  const uint32_t* counts = arguments_.host().count.counts[digit.word * TB_SORT_WORD_DIGITS + digit.digit];
   std::exclusive_scan(counts, counts + TB_SORT_BINS, pass.starts, 0u);
 }
 
 /* Words without a pass are equal in all rows, so any order of theirs will do. */
 void RadixRun::compare_neighbours() {
-  TbSortAgree& agree = arguments().agree;
+  TbSortAgree& agree = arguments_.host().agree;
   agree = {};
   for (unsigned w = 0; w < input_.words; w++) agree.words[w] = pointer(array(w));
   agree.agree = reinterpret_cast<uint8_t*>(agree_array());
@@ -175,8 +158,8 @@ void RadixRun::compare_neighbours() {
   agree.nwords = input_.words;
   agree.nkeys = input_.nkeys;
   std::copy_n(input_.key_of_bit.begin(), std::min(input_.key_of_bit.size(), sizeof agree.key_of_bit), agree.key_of_bit);
-  copy_arguments(&agree, sizeof agree);
-  launch(kernels_.agree, blocks(kAgreeBlocks), &agree);
+  arguments_.send(&agree, sizeof agree);
+  arguments_.launch(kernels_.agree, blocks(kAgreeBlocks), TB_SORT_THREADS, &agree);
 }
 
 }  // namespace turbine::cuda

@@ -10,6 +10,7 @@
 #include <array>
 #include <vector>
 
+#include "engine/device/cuda/memory/kernel_arguments.h"
 #include "engine/device/cuda/memory/pinned_staging.h"
 #include "engine/device/cuda/sort/radix_code.h"
 #include "engine/device/cuda/sort/radix_kernels.h"
@@ -53,7 +54,6 @@ class RadixRun {
     unsigned word, digit;  // digit of the word, from the least significant
   };
 
-  Arguments& arguments() const { return *reinterpret_cast<Arguments*>(pinned_.host()); }
   bool wants_agree() const { return !input_.key_of_bit.empty(); }
   uint64_t tiles_bytes() const { return uint64_t{tiles_} * TB_SORT_BINS * sizeof(uint32_t); }
   uint64_t counts_bytes() const { return uint64_t{input_.words} * sizeof(TbSortCount::counts) / TB_SORT_MOST_WORDS; }
@@ -65,9 +65,6 @@ class RadixRun {
   /* A byte a row, where the rows' numbers do not lie. */
   DevicePtr agree_array() const { return place(input_.words, !moved_[input_.words]); }
 
-  DevicePtr on_device(const void* argument) const;
-  void copy_arguments(const void* from, uint64_t bytes) const;
-  void launch(Function kernel, unsigned grid, const void* argument) const;
   void choose_digits();
   bool needed_after(size_t i, unsigned word) const;
   void prepare_pass(size_t i);
@@ -78,11 +75,12 @@ class RadixRun {
   const Driver& driver_;
   const KeySortInput& input_;
   const uint32_t nrows_, tiles_;
-  const uint64_t array_bytes_, tiles_at_, arguments_at_;
+  const uint64_t array_bytes_, tiles_at_;
   std::array<bool, kMostSortWords + 1> moved_{};  // words, and the rows' numbers: the second of two places
   std::vector<Digit> digits_;
-  Block device_, pinned_;
+  Block device_;
   UniqueStream stream_;
+  KernelArguments<Arguments> arguments_;
   PinnedStaging staging_;
   StreamWait wait_;  // last
 };

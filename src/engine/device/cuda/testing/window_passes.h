@@ -242,4 +242,50 @@ inline void expect_same(const PlanWriter& writer, const TestTable& table, bool a
         << "row " << i;
 }
 
+/* What random rounds need of a GPU, real or not. */
+struct WindowRounds {
+  CudaContext& context;
+  CudaWindow& window;
+  AnyWindow& any;  // of that window
+  const Driver& driver;
+  MemoryAccount& account;
+
+  /* A plan over rows that the host has, and over the same on the device. */
+  void run(const PlanWriter& writer, const TestTable& table, bool any_order) const {
+    expect_same(writer, table, any_order, any);
+    RowsOnDevice resident(context, driver, table, account);
+    window.set_rows(&resident.rows());
+    expect_same(writer, table, any_order, any);
+    window.set_rows(nullptr);
+  }
+
+  void random_passes(unsigned seed, int rounds, std::span<const size_t> sizes) const {
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < rounds && !::testing::Test::HasFatalFailure(); round++) {
+      SCOPED_TRACE("round " + std::to_string(round));
+      const uint8_t argument = kArguments[random() % std::size(kArguments)];
+      const TestTable table = window_table(random, argument, sizes[random() % sizes.size()], random() % 2);
+      PlanWriter writer(6);
+      for (size_t pass = 0, n = 1 + random() % 2; pass < n; pass++) add_random_pass(random, writer, has_sums(argument));
+      if (random() % 2) add_random_conditions(random, writer);
+      const bool any_order = random() % 2;
+      if (!any_order) writer.order({{5, 0}});
+      run(writer, table, any_order);
+    }
+    EXPECT_GT(any.runs, rounds);
+    EXPECT_GT(any.of_own_rows, rounds / 5);
+    EXPECT_GT(any.with_conditions, rounds / 20);
+  }
+
+  void random_keys(unsigned seed, int rounds, size_t most_rows) const {
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < rounds && !::testing::Test::HasFatalFailure(); round++) {
+      SCOPED_TRACE("round " + std::to_string(round));
+      const TestTable table = keys_table(random, 1 + random() % most_rows, random() % 2);
+      run(keys_plan(random), table, false);
+    }
+    EXPECT_GT(any.of_own_rows, rounds / 2);
+  }
+};
+
 }  // namespace turbine::cuda::testing

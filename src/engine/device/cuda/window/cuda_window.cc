@@ -14,8 +14,6 @@ namespace turbine::cuda {
 namespace {
 
 constexpr unsigned kRangeBlocks = 4;  // a multiprocessor
-/* Behind what the kernel is told; its numbers have 16 bytes. */
-constexpr uint64_t kRangesAt = (sizeof(TbKeyRanges) + 255) / 256 * 256;
 
 }  // namespace
 
@@ -34,12 +32,12 @@ std::vector<WindowKeyRange> CudaWindow::key_ranges(std::span<const WindowKey> ke
   const auto nblocks = static_cast<unsigned>(
       std::min<uint64_t>((rows.nrows + TB_KEY_THREADS - 1) / TB_KEY_THREADS,
                          uint64_t{context_.properties().multiprocessors} * kRangeBlocks));
-  const uint64_t bytes = nblocks * keys.size() * sizeof(TbKeyRange), size = kRangesAt + bytes;
-  const Block device = context_.device_memory().allocate(driver_, size, &account_);
-  const Block pinned = context_.pinned_memory().allocate(driver_, size, nullptr);
+  const uint64_t bytes = nblocks * keys.size() * sizeof(TbKeyRange);
+  const Block ranges = context_.device_memory().allocate(driver_, bytes, &account_);
+  const Block pinned = context_.pinned_memory().allocate(driver_, bytes, nullptr);
+  const KernelArguments<TbKeyRanges> told(context_, driver_, account_, stream.get());
   const StreamWait wait(driver_, stream.get());
-  const DevicePtr ranges = device.device() + kRangesAt;
-  auto& arguments = *reinterpret_cast<TbKeyRanges*>(pinned.host());
+  TbKeyRanges& arguments = told.host();
   arguments = {};
   for (const WindowKey& key : keys) {
     const TbColumnData& data = rows.columns[key.column];
@@ -47,17 +45,13 @@ std::vector<WindowKeyRange> CudaWindow::key_ranges(std::span<const WindowKey> ke
                                          rows_->shape().columns[key.column].nullable ? data.valid : nullptr, key.type,
                                          0};
   }
-  arguments.ranges = reinterpret_cast<TbKeyRange*>(ranges);
+  arguments.ranges = reinterpret_cast<TbKeyRange*>(ranges.device());
   arguments.nrows = static_cast<uint32_t>(rows.nrows);
   arguments.nblocks = nblocks;
-  driver_.check(driver_.memcpy_htod_async(device.device(), pinned.host(), sizeof(TbKeyRanges), stream.get()));
-  DevicePtr on_gpu = device.device();
-  void* parameters[] = {&on_gpu};
-  driver_.check(driver_.launch_kernel(code_.keys.kernels(driver_).ranges, nblocks, 1u, 1u, unsigned{TB_KEY_THREADS}, 1u,
-                                      1u, 0u, stream.get(), static_cast<void**>(parameters),
-                                      static_cast<void**>(nullptr)));
-  const auto* found = reinterpret_cast<const TbKeyRange*>(pinned.host() + kRangesAt);
-  driver_.check(driver_.memcpy_dtoh_async(pinned.host() + kRangesAt, ranges, bytes, stream.get()));
+  told.send(&arguments, sizeof arguments);
+  told.launch(code_.keys.kernels(driver_).ranges, nblocks, TB_KEY_THREADS, &arguments);
+  const auto* found = reinterpret_cast<const TbKeyRange*>(pinned.host());
+  driver_.check(driver_.memcpy_dtoh_async(pinned.host(), ranges.device(), bytes, stream.get()));
   driver_.check(driver_.stream_synchronize(stream.get()));
   for (size_t i = 0; i < nblocks * keys.size(); i++) {
     WindowKeyRange& range = all[i % keys.size()];

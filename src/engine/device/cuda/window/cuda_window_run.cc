@@ -39,8 +39,7 @@ CudaWindowRun::CudaWindowRun(CudaContext& context, const WindowRunKernels& kerne
       input_(input),
       nrows_(static_cast<uint32_t>(input.keys.count)),
       sort_(context, kernels.sort, driver, account, input.keys, work),
-      pinned_(context.pinned_memory().allocate(driver, sizeof(Arguments), nullptr)),
-      arguments_(context.device_memory().allocate(driver, sizeof(Arguments), &account)),
+      arguments_(context, driver, account, sort_.stream()),
       nstay_(input.keys.count) {}
 
 /* Blocks go back while nothing uses them. */
@@ -85,21 +84,6 @@ TbWindowOrder CudaWindowRun::order() const {
   return order;
 }
 
-DevicePtr CudaWindowRun::on_device(const void* argument) const {
-  return arguments_.device() + static_cast<uint64_t>(static_cast<const uint8_t*>(argument) - pinned_.host());
-}
-
-void CudaWindowRun::copy_arguments(const void* argument, uint64_t bytes) const {
-  driver_.check(driver_.memcpy_htod_async(on_device(argument), argument, bytes, sort_.stream()));
-}
-
-void CudaWindowRun::launch(Function kernel, unsigned grid, const void* argument) const {
-  DevicePtr on_gpu = on_device(argument);
-  void* parameters[] = {&on_gpu};
-  driver_.check(driver_.launch_kernel(kernel, grid, 1u, 1u, TB_SCAN_THREADS, 1u, 1u, 0u, sort_.stream(), parameters,
-                                      static_cast<void**>(nullptr)));
-}
-
 unsigned CudaWindowRun::blocks() const {
   return std::min((nrows_ + TB_SCAN_THREADS - 1) / TB_SCAN_THREADS,
                   context_.properties().multiprocessors * kEmitBlocks);
@@ -120,7 +104,7 @@ void CudaWindowRun::compute(ParallelWork& work) {
 }
 
 void CudaWindowRun::pack_keys() {
-  TbKeyPack& pack = arguments().pack;
+  TbKeyPack& pack = arguments_.host().pack;
   pack = {};
   for (const PackedField& from : input_.fields) {
     TbKeyField& to = pack.fields[pack.nfields++];
@@ -136,7 +120,7 @@ void CudaWindowRun::pack_keys() {
   pack.nwords = input_.keys.words;
   for (unsigned w = 0; w < pack.nwords; w++) pack.words[w] = reinterpret_cast<uint32_t*>(sort_.word(w));
   pack.nrows = nrows_;
-  copy_arguments(&pack, sizeof pack);
+  arguments_.send(&pack, sizeof pack);
   launch(kernels_.keys.pack, blocks(), &pack);
 }
 
@@ -163,11 +147,11 @@ void CudaWindowRun::scan(TbWindowScan& scan) {
   scan.order = order();
   scan.tiles = pointer<TbWindowTotal>(tiles_);
   scan.ntiles = (nrows_ + TB_SCAN_TILE - 1) / TB_SCAN_TILE;
-  arguments().scan = scan;
-  copy_arguments(&arguments().scan, sizeof scan);
-  launch(kernels_.window.totals, scan.ntiles, &arguments().scan);
-  launch(kernels_.window.before, 1, &arguments().scan);
-  launch(kernels_.window.scan, scan.ntiles, &arguments().scan);
+  arguments_.host().scan = scan;
+  arguments_.send(&arguments_.host().scan, sizeof scan);
+  launch(kernels_.window.totals, scan.ntiles, &arguments_.host().scan);
+  launch(kernels_.window.before, 1, &arguments_.host().scan);
+  launch(kernels_.window.scan, scan.ntiles, &arguments_.host().scan);
   driver_.check(driver_.stream_synchronize(sort_.stream()));
 }
 
@@ -230,7 +214,7 @@ TbWindowFunctionCall CudaWindowRun::call(size_t c) {
 }
 
 void CudaWindowRun::emit() {
-  TbWindowEmit& emit = arguments().emit;
+  TbWindowEmit& emit = arguments_.host().emit;
   emit = {};
   for (const WindowCall& call : input_.calls) values_.push_back(column(nrows_, call.width, call.nullable));
   for (size_t c = 0; c < input_.calls.size(); c++) emit.calls[c] = call(c);
@@ -245,10 +229,9 @@ void CudaWindowRun::emit() {
   emit.peer_starts = pointer<const uint32_t>(peer_starts_);
   emit.passing = pointer<uint8_t>(passing_);
   emit.by_place = by_place();
-  copy_arguments(&emit, sizeof emit);
+  arguments_.send(&emit, sizeof emit);
   launch(kernels_.window.emit, blocks(), &emit);
-  driver_.check(
-      driver_.memcpy_dtoh_async(&emit.overflow, on_device(&emit.overflow), sizeof emit.overflow, sort_.stream()));
+  arguments_.fetch(&emit.overflow, sizeof emit.overflow);
   driver_.check(driver_.stream_synchronize(sort_.stream()));
   if (emit.overflow) throw DeviceError(TB_FALLBACK_VALUE, "a window's sum does not fit its type");
   scanned_.clear();
@@ -266,14 +249,14 @@ void CudaWindowRun::keep_passing() {
   passing.passing = pointer<const uint8_t>(passing_);
   passing.counts = pointer<uint32_t>(counts_);
   scan(passing);
-  uint32_t& count = arguments().take.ncalls;  // its place, until the count is known
+  uint32_t& count = arguments_.host().take.ncalls;  // its place, until the count is known
   driver_.check(driver_.memcpy_dtoh_async(&count, counts_.device() + (uint64_t{nrows_} - 1) * sizeof count,
                                           sizeof count, sort_.stream()));
   driver_.check(driver_.stream_synchronize(sort_.stream()));
   nstay_ = count;
   if (nstay_ == 0) return;
 
-  TbWindowTake& take = arguments().take;
+  TbWindowTake& take = arguments_.host().take;
   take = {};
   stay_ = array(nstay_, sizeof(uint32_t));
   take.order = order();
@@ -288,7 +271,7 @@ void CudaWindowRun::keep_passing() {
     take.values[c] = pointer<uint8_t>(to.values);
     take.valid[c] = pointer<uint8_t>(to.valid);
   }
-  copy_arguments(&take, sizeof take);
+  arguments_.send(&take, sizeof take);
   launch(kernels_.window.take, blocks(), &take);
   driver_.check(driver_.stream_synchronize(sort_.stream()));
   values_ = std::move(kept);
@@ -321,7 +304,7 @@ void CudaWindowRun::fetch_column(const WindowColumn& column, uint64_t count, con
   if (!by_place() || !order || count == 0) return fetch(from, count, take, work);
   const Column gathered = this->column(count, column.width, column.nullable);
   const StreamWait wait(driver_, sort_.stream());
-  TbGather& gather = arguments().gather;
+  TbGather& gather = arguments_.host().gather;
   gather = {from.values,
             from.valid,
             order,
@@ -329,7 +312,7 @@ void CudaWindowRun::fetch_column(const WindowColumn& column, uint64_t count, con
             pointer<uint8_t>(gathered.valid),
             static_cast<uint32_t>(column.width),
             static_cast<uint32_t>(count)};
-  copy_arguments(&gather, sizeof gather);
+  arguments_.send(&gather, sizeof gather);
   launch(kernels_.keys.gather, blocks(), &gather);
   driver_.check(driver_.stream_synchronize(sort_.stream()));
   fetch(gathered.on_device(column.width), count, take, work);

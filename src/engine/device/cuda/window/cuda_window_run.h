@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/device/cuda/memory/device_rows.h"
+#include "engine/device/cuda/memory/kernel_arguments.h"
 #include "engine/device/cuda/sort/radix_run.h"
 #include "engine/device/cuda/window/key_code.h"
 #include "engine/device/cuda/window/key_kernels.h"
@@ -61,10 +62,9 @@ class CudaWindowRun : public DeviceWindowRun {
   Column column(uint64_t count, uint64_t width, bool nullable) const;
   TbWindowColumn argument(uint32_t column) const;
   TbWindowOrder order() const;
-  Arguments& arguments() const { return *reinterpret_cast<Arguments*>(pinned_.host()); }
-  DevicePtr on_device(const void* argument) const;
-  void copy_arguments(const void* argument, uint64_t bytes) const;
-  void launch(Function kernel, unsigned grid, const void* argument) const;
+  void launch(Function kernel, unsigned grid, const void* argument) const {
+    arguments_.launch(kernel, grid, TB_SCAN_THREADS, argument);
+  }
   unsigned blocks() const;
 
   bool by_place() const { return input_.by_place || !input_.conditions.empty(); }
@@ -87,7 +87,7 @@ class CudaWindowRun : public DeviceWindowRun {
   const WindowInput& input_;
   const uint32_t nrows_;
   RadixRun sort_;
-  Block pinned_, arguments_;
+  KernelArguments<Arguments> arguments_;
   std::vector<Column> columns_, values_;
   std::vector<std::unique_ptr<Scanned>> scanned_;
   Block bounds_, partition_starts_, peer_starts_, tiles_;

@@ -46,31 +46,21 @@ class CudaWindowTest : public ::testing::Test {
 };
 
 TEST_F(CudaWindowTest, RandomPasses) {
-  std::mt19937_64 random(5);
+  static const size_t sizes[] = {1, 2, 33, 700, TB_SCAN_TILE, TB_SCAN_TILE + 1, 5000};
   const Driver driver = context_->driver();
   MemoryAccount account(kEnough);
   CudaWindow window(*context_, codes_->all(), driver, account);
   AnyWindow any(window);
-  for (int round = 0; round < 100; round++) {
-    SCOPED_TRACE("round " + std::to_string(round));
-    const uint8_t argument = kArguments[random() % std::size(kArguments)];
-    static const size_t sizes[] = {1, 2, 33, 700, TB_SCAN_TILE, TB_SCAN_TILE + 1, 5000};
-    const TestTable table = window_table(random, argument, sizes[random() % std::size(sizes)], random() % 2);
-    PlanWriter writer(6);
-    for (size_t pass = 0, n = 1 + random() % 2; pass < n; pass++) add_random_pass(random, writer, has_sums(argument));
-    if (random() % 2) add_random_conditions(random, writer);
-    const bool any_order = random() % 2;
-    if (!any_order) writer.order({{5, 0}});
-    expect_same(writer, table, any_order, any);
-    RowsOnDevice resident(*context_, driver, table, account);
-    window.set_rows(&resident.rows());
-    expect_same(writer, table, any_order, any);
-    window.set_rows(nullptr);
-    if (HasFatalFailure()) return;
-  }
-  EXPECT_GT(any.of_own_rows, 20);
-  EXPECT_GT(any.runs, 100);
-  EXPECT_GT(any.with_conditions, 5);
+  WindowRounds{*context_, window, any, driver, account}.random_passes(5, 100, sizes);
+}
+
+/* Keys of every type, packed on the device; orders and limits of the plan. */
+TEST_F(CudaWindowTest, KeysOfRowsOnDevice) {
+  const Driver driver = context_->driver();
+  MemoryAccount account(kEnough);
+  CudaWindow window(*context_, codes_->all(), driver, account);
+  AnyWindow any(window);
+  WindowRounds{*context_, window, any, driver, account}.random_keys(10, 50, 3000);
 }
 
 /* The pass's own order, which the plan names as its last. */
@@ -166,26 +156,6 @@ TEST_F(CudaWindowTest, MemoryThatIsNotThere) {
     expect_same(writer, table, false, any);
     EXPECT_EQ(account.available(), limit);
   }
-}
-
-/* Keys of every type, packed on the device; orders and limits of the plan. */
-TEST_F(CudaWindowTest, KeysOfRowsOnDevice) {
-  std::mt19937_64 random(10);
-  const Driver driver = context_->driver();
-  MemoryAccount account(kEnough);
-  CudaWindow window(*context_, codes_->all(), driver, account);
-  AnyWindow any(window);
-  for (int round = 0; round < 50; round++) {
-    SCOPED_TRACE("round " + std::to_string(round));
-    const TestTable table = keys_table(random, 1 + random() % 3000, random() % 2);
-    const PlanWriter writer = keys_plan(random);
-    RowsOnDevice resident(*context_, driver, table, account);
-    window.set_rows(&resident.rows());
-    expect_same(writer, table, false, any);
-    window.set_rows(nullptr);
-    if (HasFatalFailure()) return;
-  }
-  EXPECT_GT(any.of_own_rows, 50 / 2);
 }
 
 }  // namespace

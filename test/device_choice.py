@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""device_choice.py - which device the planner takes at default costs, where there is a GPU.
+
+A GPU's queries read nothing into the column cache. So a query that a GPU would take less than half as long for with
+cached columns is the host's first, which reads them, and the GPU's from then on. What a GPU cannot compute of windows
+is the host's, cached or not.
+Where there is no GPU it is the stand-in driver's, on which no kernel runs: only plans are looked at, and what is run is
+the host's.
+Called by: make test-device-choice, test/run_all.py.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import cluster  # noqa: E402
+from cache_bench import Bench  # noqa: E402
+from gpu_faults import has_driver, stand_in_folder  # noqa: E402
+
+ROWS = 2000000
+# Few threads, which a GPU of any size beats.
+SETTINGS = {"shared_buffers": "512MB", "pg_turbine.host_threads": "2"}
+COLUMNS = "i AS id, i % 1000 AS k, hashint4(i) % 100000 AS v"
+SUMS = "SELECT k, count(*), sum(v), sum(v + k), sum(v * 2), min(v), max(v), sum(v - k), sum(k - v) FROM {} GROUP BY k"
+RANKS = "SELECT k, v FROM (SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM {}) s WHERE r <= 2"
+
+
+class DeviceChoice:
+    def __init__(self, server, bench):
+        self.session, self.bench = server.connect(), bench
+        self.session.query("SET work_mem = '512MB'")
+
+    def table(self, name, vacuumed=True):
+        self.session.query(f"CREATE TABLE {name} AS SELECT {COLUMNS} FROM generate_series(1, {ROWS}) i")
+        self.session.query(f"{'VACUUM ' if vacuumed else ''}ANALYZE {name}")
+
+    def device(self, sql):
+        lines = [row[0].strip() for row in self.session.query("EXPLAIN (VERBOSE) " + sql)]
+        devices = [line.split()[1] for line in lines if line.startswith("Device:")]
+        return devices[0] if devices else "none"
+
+    def expect(self, name, sql, device):
+        self.bench.equal(f"{name}: {sql}", self.device(sql), device)
+
+    def first_on_host(self):
+        for name, form in (("groups", SUMS), ("ranks", RANKS)):
+            table = f"of_{name}"
+            self.table(table)
+            sql = form.format(table)
+            self.expect(f"{name}, nothing cached", sql, "CPU")
+            self.session.query(sql)  # so it runs there, and reads the columns
+            self.expect(f"{name}, cached", sql, "GPU0")
+
+    def nothing_to_wait_for(self):
+        self.table("loose", vacuumed=False)
+        self.expect("never vacuumed, so that nothing is cached", SUMS.format("loose"), "GPU0")
+        self.table("uncached")
+        self.session.query("SET pg_turbine.enable_cache = off")
+        self.expect("without the cache", SUMS.format("uncached"), "GPU0")
+        self.session.query("RESET pg_turbine.enable_cache")
+        self.session.query("SET pg_turbine.device = gpu")
+        self.expect("asked for", SUMS.format("uncached"), "GPU0")
+        self.session.query("RESET pg_turbine.device")
+
+
+def main():
+    bench = Bench()
+    folder = None if has_driver() else stand_in_folder()
+    if folder:
+        os.environ["LD_LIBRARY_PATH"] = folder
+    try:
+        with cluster.Cluster("device-choice", settings=SETTINGS) as server:
+            choice = DeviceChoice(server, bench)
+            choice.first_on_host()
+            choice.nothing_to_wait_for()
+    finally:
+        if folder:
+            shutil.rmtree(folder)
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
