@@ -13,7 +13,7 @@ truth_table.py, brin.py, report_queries.py.
 OURS = "relnamespace <> ALL ('{pg_catalog,information_schema}'::regnamespace[])"
 LOADABLE = f"relkind IN ('r', 'm') AND relpersistence = 'p' AND {OURS}"
 WAYS = ("blocks_cached", "blocks_direct", "blocks_buffered")
-# A GPU takes rows for GpuScan, and texts that no dictionary has, from pages.
+# A GPU takes rows for GpuScan from pages.
 LEAST_ON_GPU = 0.1
 
 

@@ -250,12 +250,12 @@ def sanitize_unit(tally, sanitizer, tool, output, seconds):
         print("  unit: no turbine_cuda_test here", flush=True)
         return
     # What only measures, and what faults on purpose, is left out.
-    runs = {f"unit-{tool}": "GpuTest.*-*ZzFault*:*BadCode*:*StreamingRate*:*MachineCode*"}
+    runs = {f"unit-{tool}": "GpuTest.*-*BadCode*:*StreamingRate*:*MachineCode*"}
     if tool == "memcheck":
-        runs["unit-fault"] = "GpuTest.ZzFault*"
+        runs["unit-fault"] = "GpuDeathTest.*"
     for name, tests in runs.items():
         started = time.monotonic()
-        command = command_of(sanitizer, tool, log_name(output, name), False) + [str(program), f"--gtest_filter={tests}"]
+        command = command_of(sanitizer, tool, log_name(output, name), name == "unit-fault") + [str(program), f"--gtest_filter={tests}"]
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                   timeout=seconds, check=False)

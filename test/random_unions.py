@@ -8,7 +8,7 @@ Used by: differential.py.
 import random
 import re
 
-from random_queries import QueryMaker
+from random_scales import OneScaleMaker
 
 
 class Unions:
@@ -16,14 +16,16 @@ class Unions:
 
     def __init__(self, seed, table, share):
         self._random = random.Random(f"unions of {seed}")
-        self._maker = QueryMaker(self._random, table)
+        self._maker = OneScaleMaker(self._random, table)
         self._table, self._share = table, share
 
     def of(self, query):
         """The query, or the same of parts."""
         if self._random.random() >= self._share:
             return query
-        text = re.sub(rf"\bFROM {self._table.name}\b( (?=[a-z]))?", self._parts, query)
+        # PostgreSQL sorts for them, and a sort may put any of equal keys first.
+        text = self._maker.one_scale(query) if "(DISTINCT " in query else query
+        text = re.sub(rf"\bFROM {self._table.name}\b( (?=[a-z]))?", self._parts, text)
         result = type(query)(text)
         if hasattr(query, "keys"):
             result.keys = query.keys

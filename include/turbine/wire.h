@@ -80,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 17
+#define TB_WIRE_VERSION 18
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -403,9 +403,7 @@ typedef struct TbSegments
 } TbSegments;
 
 #define TB_SEGMENTS_TAKEN_ALL 0x01u /* what was asked for; the first bits are left out */
-#define TB_SEGMENTS_TAKEN_ONE_DICTIONARY \
-	0x02u /* texts are numbers of one for each column: known of what \
-		   * an earlier query has found */
+#define TB_SEGMENTS_TAKEN_NOT_LOOKED 0x02u /* the device takes none for this program */
 typedef struct TbSegmentsTaken
 {
 	uint32_t part;

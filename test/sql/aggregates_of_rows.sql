@@ -104,6 +104,14 @@ SELECT sum(x) FROM (SELECT 100 / (v - lag(v) OVER (ORDER BY id)) AS x FROM a) q;
 SELECT sum(100 / x) FROM (SELECT v - lag(v) OVER (ORDER BY id) AS x FROM a) q;
 SELECT sum(100 / x) FROM (SELECT v - lag(v) OVER (ORDER BY id) AS x FROM a) q WHERE x <> 0;
 SELECT sum(x * 4000000000000000000) FROM (SELECT lag(b) OVER (ORDER BY id) AS x FROM a) q;
+-- What PostgreSQL computes of a subquery's rows raises where nobody asks for it, or for no row that is left: the order of
+-- a window that is not used, columns beside the one of the filter.
+SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY k ORDER BY 100 / (v - 7), id) AS x, lag(v) OVER (ORDER BY id) AS z FROM a) q WHERE z > 3;
+SELECT sum(y) FROM (SELECT 100 / (v - 7) AS y, lag(v) OVER (ORDER BY id) AS z FROM a) q WHERE z > 1000000;
+SELECT sum(y) FROM (SELECT 100 / (v - 7) AS y, lag(v) OVER (ORDER BY id) AS z FROM a WHERE v <> 7) q WHERE z > 1000000;
+SELECT count(*) FROM (SELECT k, 100 / (count(*) - count(*)) AS y, max(v) AS m FROM a GROUP BY k) q WHERE m > 3;
+SELECT sum(y) FROM (SELECT k, 100 / (min(v) - min(v)) AS y, max(v) AS m FROM a GROUP BY k) q WHERE m > 1000000;
+SELECT sum(y) FROM (SELECT k, 100 / (min(v) - min(v)) AS y, max(v) AS m FROM a GROUP BY k HAVING max(v) > 1000000) q;
 -- No rows, one row, an empty table; a partitioned one; joins below.
 -- offloaded: GpuPreAgg
 -- shows: Rows Of: GpuSort

@@ -7,13 +7,14 @@
 #include "engine/code/compile_ahead.h"
 
 #include <algorithm>
-#include <thread>
+
+#include "engine/limits/usable_processors.h"
 
 namespace turbine {
 namespace {
 
 /* The threads only wait for compiler processes; those share the processors. */
-unsigned compile_threads() { return std::clamp(std::thread::hardware_concurrency(), 2u, 16u); }
+unsigned compile_threads() { return std::clamp(usable_processors(), 2u, 16u); }
 
 /* A few large joins' worth; a backend that floods us loses hints, no more. */
 constexpr unsigned kMostOutstanding = 64;

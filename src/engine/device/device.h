@@ -183,7 +183,6 @@ class Device {
   struct SegmentShape {
     uint64_t rows = 0;   // of a task, about; 0: they take none
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
-    bool plain_texts = true;  // also those that are not one dictionary's: looking costs a little
   };
   /* Of a file of so many blocks. */
   virtual SegmentShape segment_shape(const Program&, uint64_t) const { return {}; }

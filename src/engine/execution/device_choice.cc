@@ -6,18 +6,11 @@
  */
 #include "engine/execution/device_choice.h"
 
-#include <algorithm>
-
 namespace turbine {
 
 DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t wanted, uint32_t flags) {
   // Most tables are too small for a GPU to be worth it: whoever wants one to build there names it.
   if (program.sink() == TB_SINK_BUILD && wanted == TB_ANY_DEVICE) return {TB_DEVICE_HOST};
-  // A GPU takes texts as numbers of one dictionary alone, which a file's need not be.
-  const auto source = program.columns().first(program.source_columns());
-  if (program.source() == TB_SOURCE_FILES &&
-      std::any_of(source.begin(), source.end(), [](const TbColumn& c) { return tb_type_is_text(c.type) != 0; }))
-    return {TB_DEVICE_HOST};
   auto usable = [&engine](uint32_t index) {
     return index < engine.devices.size() && engine.devices[index]->info().usable != 0;
   };

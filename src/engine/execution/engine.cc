@@ -7,9 +7,9 @@
 #include "engine/execution/engine.h"
 
 #include <algorithm>
-#include <thread>
 
-#include "engine/memory/memory_limit.h"
+#include "engine/limits/memory_limit.h"
+#include "engine/limits/usable_processors.h"
 
 namespace turbine {
 namespace {
@@ -19,7 +19,7 @@ constexpr uint64_t kKeptTablesShare = 16;
 
 /* Readers mostly copy from the page cache, and else wait for the disk: a few
  * more than processors keep a drive's queue filled on small machines. */
-unsigned reader_threads() { return std::clamp(std::thread::hardware_concurrency(), 4u, 16u); }
+unsigned reader_threads() { return std::clamp(usable_processors(), 4u, 16u); }
 
 std::vector<uint64_t> budgets(const std::vector<std::unique_ptr<Device>>& devices) {
   std::vector<uint64_t> result;

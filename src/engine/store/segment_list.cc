@@ -43,11 +43,8 @@ SegmentList::SegmentList(std::vector<TakenSegment> segments, std::shared_ptr<con
     set_bits(taken, bits_.data());
     for (size_t i = 0; i < columns_->size(); i++) {
       const Segment::Column& column = *taken.segment->find((*columns_)[i]);
-      const StoredColumn& first = *segments_[0].segment->find((*columns_)[i])->data;
       zones_.push_back(column.zone);
       narrow(common_zones_[i], column.zone);
-      if (tb_type_is_text(column.data->type()) || column.data->dictionary() != first.dictionary())
-        one_dictionary_ = false;
     }
   }
 }

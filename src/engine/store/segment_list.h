@@ -32,8 +32,6 @@ class SegmentList {
   uint64_t bytes() const;
   /* A bit a block. */
   const std::vector<uint8_t>& bits() const { return bits_; }
-  /* Whether each column of texts is numbers of one dictionary. */
-  bool one_dictionary() const { return one_dictionary_; }
   /* Of a segment's columns, in their order. */
   const StoredColumn::Zone* zones(size_t segment) const { return &zones_[segment * columns_->size()]; }
 
@@ -51,7 +49,6 @@ class SegmentList {
   std::vector<StoredColumn::Zone> zones_, common_zones_;
   std::vector<uint8_t> bits_;
   uint64_t rows_ = 0, blocks_ = 0;
-  bool one_dictionary_ = true;
   mutable std::mutex mutex_;  // protects what follows
   mutable std::map<std::pair<uint64_t, uint64_t>, Morsels> morsels_;
 };

@@ -72,7 +72,6 @@ TEST_F(SegmentListTest, SaysWhatItsSegmentsSay) {
   ASSERT_NE(list, nullptr);
   EXPECT_EQ(list->bits(), bits_);
   EXPECT_EQ(list->blocks(), kBlocks - 4);
-  EXPECT_TRUE(list->one_dictionary());
   uint64_t rows = 0;
   for (size_t i = 0; i < all.size(); i++) {
     rows += all[i].segment->rows_of_blocks(all[i].blocks);

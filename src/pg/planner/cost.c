@@ -129,8 +129,7 @@
  * s, the host's for 0.02 to 0.1. */
 #define RUNS_TO_PAY 16.0
 #define GPU_COMPILE_US 250000.0
-/* What is cached to that share is filled: texts may keep a GPU from taking it all the same.
- */
+/* What is cached to that share is filled: the rest may be what changes all the time. */
 #define LEAST_CACHED 0.5
 
 /* On the host a thread takes so many rows of a join table at a time, and more threads than
@@ -162,7 +161,6 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 	work.reaching = work.passing;
 	work.program = *program;
 	work.cached = tb_cost_cached(relid, program);
-	work.cached_on_gpu = work.cached > 0 && tb_advice_on_gpu(relid, program->attributes);
 	work.stays_cached = OidIsValid(relid) && tb_advice_stays(relid, program->attributes);
 	if (tb_guc_enable_cache && OidIsValid(relid) && !program->rows)
 		work.paid_us = tb_advice_paid_us(relid);
@@ -307,8 +305,7 @@ gpu_rows_us(const TbWork *work)
 	return work->projected * PROJECTED_ROW_NS / 1000.0;
 }
 
-/* It takes no rows that the backend forms, and texts only where they are numbers of a
- * dictionary: others are charged as if nothing were cached. */
+/* Rows that the backend forms it takes from pages, as if nothing were cached. */
 static double
 gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
 {
@@ -316,7 +313,7 @@ gpu_us(const TbWork *host_work, const TbDeviceInfo *gpu, int threads)
 	const TbWork *work = &of_gpu;
 	double		  row_ns;
 
-	if (work->program.rows || (work->program.texts > 0 && !work->cached_on_gpu))
+	if (work->program.rows)
 		of_gpu.cached = 0;
 	row_ns = GPU_ROW_NS + (GPU_STORED_ROW_NS - GPU_ROW_NS) * cached_fraction(work);
 	/* Transfers and kernels run while the next chunk is read. */
@@ -370,7 +367,6 @@ fills_for_gpu(const TbWork *work, const TbDeviceInfo *gpu, int threads, double u
 		!work->stays_cached || work->cached >= work->all_visible * LEAST_CACHED)
 		return false;
 	later.cached = later.all_visible;
-	later.cached_on_gpu = true;
 	later_us = gpu_us(&later, gpu, threads);
 	return later_us < us * PROMISING &&
 		host_us(work, threads) - us < RUNS_TO_PAY * (us - later_us) +
@@ -515,15 +511,13 @@ tb_cost_weighed_us(double now, double later, double rival_us)
 }
 
 /* Rows, their table and its copy have to fit. The host alone keeps the columns that it
- * reads, and takes cached texts that are not a dictionary's numbers. */
+ * reads. */
 static bool
 may_build_on(const TbDeviceInfo *gpu, int index, const TbWork *work)
 {
 	if (gpu->kind == 0 || !may_run_on(gpu, index, work))
 		return false;
-	if (tb_guc_enable_cache &&
-		(work->cached < CACHED_TO_BUILD ||
-		 (work->program.texts > 0 && !work->cached_on_gpu)))
+	if (tb_guc_enable_cache && work->cached < CACHED_TO_BUILD)
 		return false;
 	return work->built * BUILT_ROW_BYTES * 3 < gpu->memory_budget / 4.0;
 }

@@ -30,7 +30,6 @@ typedef struct TbWork
 	double		  built;			/* rows that become a join table */
 	double		  projected;		/* rows that are returned */
 	double		  cached;			/* fraction of the pages that need not be read */
-	bool		  cached_on_gpu;	/* a GPU need not read them either, for texts */
 	bool		  stays_cached; /* what is read into the cache is likely to stay there */
 	double		  paid_us;		/* by scans, that reading columns now would have saved */
 	/* With a result plan that a GPU may run over rows which stay there; else 0 and charged

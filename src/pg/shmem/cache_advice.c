@@ -67,8 +67,7 @@ look_up(Oid relid, TbTableAdvice *advice)
 }
 
 void
-tb_advice_note_columns(Oid relid, TbAttributes attributes, double found, double cached,
-					   bool on_gpu)
+tb_advice_note_columns(Oid relid, TbAttributes attributes, double found, double cached)
 {
 	TbSharedState *shared = tb_shared_state();
 	TbTableAdvice  advice;
@@ -86,11 +85,9 @@ tb_advice_note_columns(Oid relid, TbAttributes attributes, double found, double 
 	/* Columns that ought to have been there tell what really stays. */
 	advice.share = (attributes & ~advice.attributes) == 0 ? found : cached;
 	if (known && (attributes & ~advice.attributes) == 0 &&
-		fabs(before - advice.share) < SAME_SHARE &&
-		on_gpu == ((attributes & ~advice.on_gpu) == 0))
+		fabs(before - advice.share) < SAME_SHARE)
 		return;
 	advice.attributes |= attributes;
-	advice.on_gpu = on_gpu ? advice.on_gpu | attributes : advice.on_gpu & ~attributes;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	*place_of(shared, relid) = advice;
 	LWLockRelease(shared->lock);
@@ -104,14 +101,6 @@ tb_advice_cached_share(Oid relid, TbAttributes attributes)
 	if (!look_up(relid, &advice) || (attributes & ~advice.attributes) != 0)
 		return 0;
 	return advice.share;
-}
-
-bool
-tb_advice_on_gpu(Oid relid, TbAttributes attributes)
-{
-	TbTableAdvice advice;
-
-	return look_up(relid, &advice) && (attributes & ~advice.on_gpu) == 0;
 }
 
 bool

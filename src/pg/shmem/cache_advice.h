@@ -30,16 +30,12 @@ extern void tb_advice_note_code(uint64 shape);
 extern bool tb_advice_has_code(uint64 shape);
 
 /* Of this share of a table's blocks these columns are cached now. `found`: before the query
- * that tells so had read the others. `on_gpu`: texts are numbers of a dictionary, without
- * which a GPU reads pages. */
+ * that tells so had read the others. */
 extern void tb_advice_note_columns(Oid relid, TbAttributes attributes, double found,
-								   double cached, bool on_gpu);
+								   double cached);
 
 /* The share of a table's blocks of which all these columns are likely to be cached. */
 extern double tb_advice_cached_share(Oid relid, TbAttributes attributes);
-
-/* Whether a GPU takes them as they are cached, texts included. */
-extern bool tb_advice_on_gpu(Oid relid, TbAttributes attributes);
 
 /* False: queries have read these columns into the cache, and later ones have found less
  * than half there. */

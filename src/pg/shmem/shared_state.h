@@ -46,7 +46,6 @@ typedef struct TbTableAdvice
 	Oid	   relid;
 	uint64 generation; /* of the service that keeps the columns */
 	uint64 attributes; /* TbAttributes */
-	uint64 on_gpu;	   /* of these, those that a GPU takes as they are cached */
 	double share;	   /* of the table's blocks */
 	double paid_us;	   /* tb_advice_note_paid */
 } TbTableAdvice;

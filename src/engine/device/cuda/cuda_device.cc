@@ -112,13 +112,10 @@ void CudaDevice::forget_dropped() {
   context_->device_memory().release_unused();
 }
 
-/* Row ids stay with what reads pages, and texts of no dictionary too. */
+/* Row ids stay with what reads pages. */
 Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t nblocks) const {
   if (program.sink() == TB_SINK_ROWS) return {};
-  const auto columns = program.columns().first(program.source_columns());
-  const bool texts = std::any_of(columns.begin(), columns.end(),
-                                 [](const TbColumn& column) { return tb_type_is_text(column.type); });
-  return {task_rows(program, nblocks >= kLargeRelation, context_->device_memory().budget()), 1, !texts};
+  return {task_rows(program, nblocks >= kLargeRelation, context_->device_memory().budget()), 1};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {

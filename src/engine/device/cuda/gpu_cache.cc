@@ -6,7 +6,8 @@
 #include "engine/device/cuda/gpu_cache.h"
 
 #include <algorithm>
-#include <thread>
+
+#include "engine/limits/usable_processors.h"
 
 namespace turbine::cuda {
 namespace {
@@ -26,8 +27,7 @@ GpuCache::GpuCache(const std::shared_ptr<CudaContext>& context, uint32_t device,
 WorkerPool& GpuCache::threads() {
   std::lock_guard lock(mutex_);
   if (!threads_)
-    threads_ = std::make_unique<WorkerPool>("gpu columns",
-                                            std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads));
+    threads_ = std::make_unique<WorkerPool>("gpu columns", std::clamp(usable_processors(), 1u, kMostThreads));
   return *threads_;
 }
 

@@ -159,16 +159,25 @@ TEST_F(GpuTest, StreamingRate) {
   device().unregister_slot_memory(memory.data());
 }
 
-/* Last: the context is lost for the rest of the process. */
-TEST_F(GpuTest, ZzFaultQuarantinesTheDevice) {
-  auto pages = make_pages(200, 1000);
-  pages[100].nrows = 1;
-  pages[100].values[0] = kFaultInSink;
-  auto chunks = chunks_of(pages);
-  EXPECT_THROW(run(Shape::ROWS, chunks), DeviceError);
-  EXPECT_EQ(device().info().usable, 0u);
-  std::cout << "  message: " << device().info().message << "\n";
-  EXPECT_THROW(device().load(artifact(), *fake_program(Shape::ROWS)), DeviceError);
+/* The context is lost for the rest of the process, so it is one of its own. */
+class GpuDeathTest : public GpuTest {
+ protected:
+  [[noreturn]] void fault_and_exit() {
+    auto pages = make_pages(200, 1000);
+    pages[100].nrows = 1;
+    pages[100].values[0] = kFaultInSink;
+    auto chunks = chunks_of(pages);
+    EXPECT_THROW(run(Shape::ROWS, chunks), DeviceError);
+    EXPECT_EQ(device().info().usable, 0u);
+    EXPECT_THROW(device().load(artifact(), *fake_program(Shape::ROWS)), DeviceError);
+    std::cerr << "message: " << device().info().message << "\n";
+    std::_Exit(HasFailure() ? 1 : 0);
+  }
+};
+
+TEST_F(GpuDeathTest, AFaultQuarantinesTheDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(fault_and_exit(), ::testing::ExitedWithCode(0), "message: .*address");
 }
 
 }  // namespace

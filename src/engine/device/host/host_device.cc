@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <thread>
 
 #include "engine/device/host/host_group_table.h"
 #include "engine/device/host/host_row_store.h"
-#include "engine/memory/memory_limit.h"
+#include "engine/limits/memory_limit.h"
+#include "engine/limits/usable_processors.h"
 
 namespace turbine {
 namespace {
@@ -111,7 +111,7 @@ std::string host_cpu_fingerprint() {
 }
 
 HostDevice::HostDevice(const HostDeviceOptions& options)
-    : workers_(options.threads ? options.threads : std::max(std::thread::hardware_concurrency(), 1u)),
+    : workers_(options.threads ? options.threads : usable_processors()),
       decode_queue_(pool_, usual_decoded_chunks(workers_.size()), most_decoded_chunks(workers_.size())),
       pool_("worker", static_cast<unsigned>(workers_.size()), [this] { return decode_queue_.start_waiting(); }) {
   info_.kind = 0;

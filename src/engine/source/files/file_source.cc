@@ -132,8 +132,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   if (fd < 0) throw ProtocolError("FILE_PART without its file");
   if (request.part.format != TB_COLUMN_FILE_ARROW && request.part.format != TB_COLUMN_FILE_PARQUET)
     throw ProtocolError("FILE_PART of an unknown format");
-  if (shape.rows == 0 || !shape.plain_texts)
-    throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take texts of files");
+  if (shape.rows == 0) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take files");
   try {
     std::vector<WantedColumn> wanted = wanted_columns(request);
     std::vector<ColumnKey> keys;

@@ -84,6 +84,7 @@ class SegmentSource::Answer {
     head_.part = request.segments.part;
     if (names_excluded) excluded_.resize(request.bits.size());
   }
+  void not_looked() { head_.flags |= TB_SEGMENTS_TAKEN_NOT_LOOKED; }
   void add(const TakenSegment& some) {
     head_.segments++;
     head_.blocks += static_cast<uint64_t>(std::popcount(some.blocks));
@@ -91,7 +92,6 @@ class SegmentSource::Answer {
     set_bits(some, taken_.data());
   }
   void add(const SegmentList& list) {
-    if (list.one_dictionary()) head_.flags |= TB_SEGMENTS_TAKEN_ONE_DICTIONARY;
     head_.segments += list.segments().size();
     head_.blocks += list.blocks();
     head_.rows += list.rows();
@@ -168,19 +168,6 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   return part;
 }
 
-/* Where a device takes texts of one dictionary alone, the first segment of a part says which. */
-bool SegmentSource::fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape) {
-  if (shape.plain_texts) return true;
-  std::vector<const TextDictionary*> dictionaries;
-  for (const uint32_t number : *part.columns) {
-    const StoredColumn& column = *some.segment->find(number)->data;
-    if (tb_type_is_text(column.type())) return false;
-    dictionaries.push_back(column.dictionary());
-  }
-  if (part.dictionaries.empty()) part.dictionaries = dictionaries;
-  return part.dictionaries == dictionaries;
-}
-
 std::vector<ChunkTask> SegmentSource::tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels) {
   std::vector<ChunkTask> tasks;
   for (auto& morsel : morsels) {
@@ -228,7 +215,6 @@ void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
 void SegmentSource::take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
                               bool last, const StartTasks& start) {
-  std::erase_if(segments, [&](const TakenSegment& some) { return !fits(part, some, shape); });
   std::erase_if(segments, [&](const TakenSegment& some) {
     answer.add(some);
     const Excluded by = excluded(*some.segment, *part.columns);
@@ -294,9 +280,10 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
 
   Part part = store_.enabled() ? part_of(request, layouts) : Part();
   Answer answer(request, rows_sink());
+  if (shape.rows == 0) answer.not_looked();
   if (shape.rows > 0 && part.table) {
     const auto list = rows_sink() ? nullptr : part.table->kept_list(*part.columns, known_of(request));
-    if (list && (shape.plain_texts || list->one_dictionary()))
+    if (list)
       take_list(part, *list, shape, answer, start);
     else
       search(part, request, shape, answer, start);

@@ -104,8 +104,6 @@ class SegmentSource final : public ChunkSource {
  private:
   using Segments = std::vector<TakenSegment>;
   struct Part : StoredPart {
-    /* By column: that of all segments that are taken, where a device takes no other. */
-    std::vector<const TextDictionary*> dictionaries;
     Segments rest;     // too few for a task, or to be ordered, while others are looked for
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
   };
@@ -122,7 +120,6 @@ class SegmentSource final : public ChunkSource {
   void put_in_order(const Part& part, Segments& segments) const;
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last,
                  const StartTasks& start);
-  static bool fits(Part& part, const TakenSegment& some, const Device::SegmentShape& shape);
   std::vector<ChunkTask> tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
   void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer,
                  const StartTasks& start);

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "nodes/makefuncs.h"
 #include "optimizer/restrictinfo.h"
 
 #include "pg/nodes/aggregate/analyzer.h"
@@ -28,15 +29,39 @@ params_are_known(List *params)
 	return true;
 }
 
-/* What PostgreSQL evaluates of the rows that come out of the node below: its HAVING, then
- * filters that are not in there already. */
+static Expr *
+null_test(Expr *arg, NullTestType type)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = arg;
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+/* True of every row that raises nothing: where no one else would evaluate the expression,
+ * PostgreSQL does, also what only a window that is not used was ordered by. */
+static Expr *
+evaluated(Expr *expr)
+{
+	return makeBoolExpr(OR_EXPR,
+						list_make2(null_test(expr, IS_NOT_NULL), null_test(expr, IS_NULL)),
+						-1);
+}
+
+/* What PostgreSQL evaluates of the rows that come out of the node below: its HAVING, the
+ * subquery's columns, then filters that are not in there already. */
 static bool
 add_row_filters(TbAnalyzer *a, const TbRowsBelow *below)
 {
-	List	 *filters = list_concat_copy(below->having,
-										 extract_actual_clauses(below->rel->baserestrictinfo,
-																false));
+	List	 *filters = list_copy(below->having);
 	ListCell *lc;
+
+	foreach(lc, below->raising)
+		filters = lappend(filters, evaluated(lfirst(lc)));
+	filters = list_concat(filters,
+						  extract_actual_clauses(below->rel->baserestrictinfo, false));
 
 	if (extract_actual_clauses(below->rel->baserestrictinfo, true) != NIL)
 		return tb_analyzer_refuse(a, "a filter without columns over a subquery");

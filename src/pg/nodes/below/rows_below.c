@@ -19,6 +19,7 @@
 #include "pg/nodes/below/rows_below.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/planner/cost.h"
+#include "pg/planner/expression/may_raise_expression.h"
 
 /* The table that there is not; no range table is that long. */
 #define RESULTS_VARNO 1000000000
@@ -150,10 +151,12 @@ tb_rows_below(RelOptInfo *rel, const char **reason)
 	foreach(lc, rel->subroot->processed_tlist)
 	{
 		TargetEntry *entry = lfirst_node(TargetEntry, lc);
+		Node		*column = columns_mutator((Node *) entry->expr, below);
 
 		if (!entry->resjunk)
-			below->columns = lappend(below->columns,
-									 columns_mutator((Node *) entry->expr, below));
+			below->columns = lappend(below->columns, column);
+		if (tb_expression_may_raise(column))
+			below->raising = lappend(below->raising, column);
 	}
 	below->having = (List *) columns_mutator((Node *) below->having, below);
 	return below;

@@ -23,6 +23,7 @@ typedef struct TbRowsBelow
 	List			 *scan_tlist; /* TargetEntry: the columns of its results */
 	const TbOutput	 *outputs;	  /* the same */
 	List			 *columns;	  /* Expr: the subquery's columns, made of those */
+	List			 *raising;	  /* Expr: of its whole target, what may raise an error */
 	List			 *having;	  /* Expr: what rows must meet, the same */
 } TbRowsBelow;
 

@@ -90,18 +90,6 @@ cached_share(const TbPartitions *partitions, const TbProgramCost *program)
 	return pages / Max(partitions->pages, 1);
 }
 
-/* Whether a GPU takes all of them as they are cached. */
-static bool
-are_on_gpu(const TbPartitions *partitions, const TbProgramCost *program)
-{
-	ListCell *lc;
-
-	foreach(lc, partitions->leaves)
-		if (!tb_advice_on_gpu(((const TbLeaf *) lfirst(lc))->relid, program->attributes))
-			return false;
-	return true;
-}
-
 static bool
 all_stay(const TbPartitions *partitions, const TbProgramCost *program)
 {
@@ -131,7 +119,6 @@ describe_partitions(TbJoinProgram *program, const TbJoinSide *side, TbStage *sta
 	if (!tb_program_raises_before_output(stage->program))
 		stage->pruning_keys = side->pruning_keys;
 	stage->info.nleaves = list_length(partitions->leaves);
-	stage->info.has_files = partitions->has_files;
 	stage->info.pruned = partitions->pruned;
 	work->partitions = stage->info.nleaves;
 	work->pages = partitions->pages;
@@ -139,7 +126,6 @@ describe_partitions(TbJoinProgram *program, const TbJoinSide *side, TbStage *sta
 	work->rows = partitions->tuples;
 	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
 	work->cached = cached_share(partitions, &work->program);
-	work->cached_on_gpu = are_on_gpu(partitions, &work->program);
 	work->stays_cached = all_stay(partitions, &work->program);
 	return true;
 }

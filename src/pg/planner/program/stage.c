@@ -61,9 +61,8 @@ tb_stage_device(const TbStageInfo *info, bool sent, bool builds)
 	const char *reason;
 	uint32		device = TB_DEVICE_HOST;
 
-	/* Rows that are sent lie in the host's memory; a GPU does not take all texts of files
-	 * beside heap tables. */
-	if (sent || info->has_files)
+	/* Rows that are sent lie in the host's memory. */
+	if (sent)
 		return TB_DEVICE_HOST;
 	if (builds)
 		return tb_build_device(&info->work);

@@ -28,7 +28,6 @@ typedef struct TbStageInfo
 	bool   needed;		 /* no row here: no row of the whole query */
 	bool   late_filters; /* rows that come out have not met all filters yet */
 	int32  nleaves;		 /* of a partitioned table; else 0 */
-	bool   has_files;	 /* some of these are files */
 	int32  pruned;		 /* partitions that are not among them */
 	int32  pruner;		 /* what prunes leaves when values are known: its index
 						  * among the child plans; -1: nothing */

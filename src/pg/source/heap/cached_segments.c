@@ -269,7 +269,7 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 		add_bits(segments->excluded_bits, set, size);
 	}
 	*ndoubtful = answer.doubtful;
-	segments->one_dictionary = (answer.flags & TB_SEGMENTS_TAKEN_ONE_DICTIONARY) != 0;
+	segments->not_looked = (answer.flags & TB_SEGMENTS_TAKEN_NOT_LOOKED) != 0;
 	segments->blocks += answer.blocks;
 	segments->excluded += answer.excluded;
 	segments->rows += answer.rows;

@@ -26,15 +26,15 @@ typedef struct TbCachedSegments
 	uint8	  *bits; /* a block: wanted and all-visible; then those that turbined takes */
 	uint8	  *doubtful_bits; /* a block: turbined has it, of another LSN of the map */
 	uint64	   doubtful;	  /* blocks */
+	bool	   not_looked;	  /* the device takes none for the program */
 	uint64	   blocks;		  /* taken */
 	uint64	   excluded;	  /* of these, without a row that passes */
 	uint64	   rows;		  /* of the blocks taken */
 	uint64	   excluded_rows; /* of those excluded */
 	uint64	   segments;	  /* taken, or blocks of them */
-	bool   one_dictionary;	  /* texts of a column are numbers of one, as far as is known */
-	uint64 excluded_by_filter;
-	uint64 excluded_by_join;
-	bool   input_ended; /* all of the input was taken, in answer to the first question */
+	uint64	   excluded_by_filter;
+	uint64	   excluded_by_join;
+	bool input_ended; /* all of the input was taken, in answer to the first question */
 
 	/* ROWS: blocks that are taken wait to be asked for in chunks (tb_cached_segments_run),
 	 * unless they are excluded. */

@@ -372,12 +372,13 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 		double			  found = part->cached != NULL ? part->cached->blocks : 0;
 		double			  all = part->blocks_to_read;
 
+		if (part->cached != NULL && part->cached->not_looked)
+			continue;
 		/* What is true of few blocks need not be so of the table. */
 		if (all < tb_guc_direct_threshold || all < part->nblocks / 2)
 			continue;
 		tb_advice_note_columns(RelationGetRelid(part->rel), parts->attributes, found / all,
-							   Min(found + part->stats.blocks_direct, all) / all,
-							   part->cached != NULL && part->cached->one_dictionary);
+							   Min(found + part->stats.blocks_direct, all) / all);
 	}
 }
 

@@ -40,17 +40,23 @@ TbColumnPlace place_of_array(uint32_t type, DevicePtr values, DevicePtr valid, u
 
 TbColumnPlace place_of_stored(const StoredColumn& column, DevicePtr address, const DeviceDictionary& dictionary,
                               DevicePtr filler) {
+  const auto* host = static_cast<const uint8_t*>(column.values());
   const bool plain = column.width() == StoredColumn::kPlain;
   const uint32_t width = plain ? tb_type_width(column.type()) : column.width();
   TbColumnPlace place{};
   place.data.values = at<void>(width == 0 ? filler : address);
   place.data.bytes = at<const uint8_t>(dictionary.bytes);
   if (column.valid()) {
-    place.data.valid = at<uint8_t>(
-        address + static_cast<uint64_t>(column.valid() - static_cast<const uint8_t*>(column.values())));
+    place.data.valid = at<uint8_t>(address + static_cast<uint64_t>(column.valid() - host));
     place.codes.valid_mask = ~uint32_t{0};
   } else {
     place.data.valid = at<uint8_t>(filler);
+  }
+  if (tb_type_is_text(column.type())) {
+    place.data.bytes = at<const uint8_t>(address + static_cast<uint64_t>(column.text() - host));
+    place.codes.views = at<const TbTextView>(address);
+    place.codes.row_mask = ~uint64_t{0};
+    return place;
   }
   place.codes.base = plain ? 0 : column.base();
   place.codes.mask = width == 0 ? 0 : lowest_bytes(width);

@@ -21,13 +21,14 @@ TbColumnPlace place_of_array(uint32_t type, DevicePtr values, DevicePtr valid, u
 /* A dictionary's copy. */
 struct DeviceDictionary {
   DevicePtr views = 0, bytes = 0;
+  bool operator==(const DeviceDictionary&) const = default;
 };
 
 /* TB_STRETCH_ROWS bytes and a word, of which the first is not 0: what is read where a segment has nothing to say of
  * a row. */
 inline constexpr uint64_t kFillerSize = TB_STRETCH_ROWS + sizeof(uint64_t);
 
-/* Of a stored column whose copy is at `address`. A text's dictionary is `dictionary`. */
+/* Of a stored column whose copy is at `address`. Texts are numbers in `dictionary`, or lie in the copy themselves. */
 TbColumnPlace place_of_stored(const StoredColumn& column, DevicePtr address, const DeviceDictionary& dictionary,
                               DevicePtr filler);
 

@@ -57,6 +57,18 @@ struct Values {
   std::string text = "some bytes to point to";
 };
 
+/* Texts that no dictionary has: views, then their bytes. */
+std::shared_ptr<const StoredColumn> column_of_texts(const Values& values, const ColumnPiece& piece, uint32_t nrows,
+                                                    bool nullable) {
+  auto column = std::make_shared<StoredColumn>(
+      StoredColumn::Shape{.type = TB_TYPE_TEXT, .nullable = nullable, .nulls = have_nulls({&piece, 1})}, nrows,
+      values.text.size());
+  memcpy(column->values(), values.bytes.data(), uint64_t{nrows} * values.width);
+  memcpy(column->text(), values.text.data(), values.text.size());
+  copy_valid({&piece, 1}, *column);
+  return column;
+}
+
 TEST(ColumnPlace, OfStoredColumns) {
   std::mt19937_64 random(9);
   std::vector<uint64_t> filler(kFillerSize / 8, 0x0101010101010101);
@@ -70,7 +82,10 @@ TEST(ColumnPlace, OfStoredColumns) {
     const ColumnPiece piece{&origin, 0, nrows, 0};
     std::shared_ptr<const StoredColumn> column;
     DeviceDictionary copy;
-    if (type == TB_TYPE_TEXT) {
+    const bool plain_texts = random() % 2;
+    if (type == TB_TYPE_TEXT && plain_texts) {
+      column = column_of_texts(values, piece, nrows, nullable);
+    } else if (type == TB_TYPE_TEXT) {
       std::vector<int32_t> codes(nrows);
       auto dictionary = std::make_shared<TextDictionary>();
       ASSERT_TRUE(dictionary->encode(piece, codes.data()));
@@ -82,6 +97,7 @@ TEST(ColumnPlace, OfStoredColumns) {
       column = encode_column(type, nullable, nrows, {&piece, 1});
     }
     const TbColumnPlace place = place_of_stored(*column, address_of(column->values()), copy, address_of(filler.data()));
+    if (type == TB_TYPE_TEXT) ASSERT_EQ(place.data.bytes, plain_texts ? column->text() : column->dictionary()->bytes());
     std::vector<uint64_t> decoded(2 * nrows);
     const TbColumnData expected = decode_column(*column, 0, nrows, decoded.data());
     for (uint32_t i = 0; i < nrows; i++) {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/memory/memory_limit.h"
+#include "engine/limits/memory_limit.h"
 
 namespace turbine::cuda {
 

@@ -45,6 +45,7 @@ void SegmentBatch::release() {
   morsel_.reset();
   missing_.clear();
   pieces_.clear();
+  dictionaries_.clear();
 }
 
 /* Columns and runs of rows. */
@@ -53,6 +54,7 @@ void SegmentBatch::lay_out() {
   bytes_ = 0;
   columns_.clear();
   runs_.clear();
+  dictionaries_.clear();
   for (size_t s = 0; s < morsel_->segments.size(); s++) {
     const TakenSegment& taken = morsel_->segments[s];
     prefetch(*morsel_, s);
@@ -60,6 +62,7 @@ void SegmentBatch::lay_out() {
     for (size_t i = 0; i < ncolumns_; i++) {
       columns_.push_back(segment.find((*morsel_->columns)[i])->data.get());
       bytes_ += columns_.back()->bytes();
+      if (const auto& dictionary = columns_.back()->shape().dictionary) dictionaries_[dictionary] = {};
     }
     auto add = [&](uint32_t first, uint32_t end) {
       for (; first < end; first += TB_RUN_ROWS) {
@@ -120,7 +123,6 @@ void SegmentBatch::prepare(const std::shared_ptr<const SegmentMorsel>& morsel, s
   release();
   morsel_ = morsel;
   ncolumns_ = ncolumns;
-  dictionaries_.assign(ncolumns, {});
   try {
     known_ = tier_.find_description(morsel, query_, pins_);
     if (known_) return;
@@ -132,28 +134,56 @@ void SegmentBatch::prepare(const std::shared_ptr<const SegmentMorsel>& morsel, s
   }
 }
 
-/* All segments of a task have one dictionary (Device::SegmentShape). Where its copy has moved since the task was
- * described, the task is described anew. */
-void SegmentBatch::copy_dictionaries(Stream stream) {
-  const Segment& first = *morsel_->segments[0].segment;
-  bool moved = false;
-  for (size_t i = 0; i < ncolumns_; i++) {
-    const auto& dictionary = first.find((*morsel_->columns)[i])->data->shape().dictionary;
-    if (!dictionary) continue;
-    dictionaries_[i] = tier_.dictionary(driver_, dictionary, stream, pins_);
-    moved = moved || (known_ && known_->views[i] != dictionaries_[i].views);
+/* Whether the dictionaries' copies are where the task's description says. Entries may have come since. */
+bool SegmentBatch::find_dictionaries(Stream stream) {
+  bool there = true;
+  for (const SegmentTier::NamedDictionary& named : known_->dictionaries) {
+    const std::shared_ptr<TextDictionary> original = named.original.lock();
+    there = there && original && tier_.dictionary(driver_, original, stream, pins_) == named.copy;
   }
-  if (!moved) return;
-  known_.reset();
-  lay_out();
-  find_memory();
+  return there;
+}
+
+/* Where a copy has moved since the task was described, the task is described anew. */
+void SegmentBatch::copy_dictionaries(Stream stream) {
+  if (known_) {
+    if (find_dictionaries(stream)) return;
+    known_.reset();
+    lay_out();
+    find_memory();
+  }
+  for (auto& [dictionary, copy] : dictionaries_) copy = tier_.dictionary(driver_, dictionary, stream, pins_);
 }
 
 void SegmentBatch::describe(uint8_t* description, DevicePtr filler) const {
   auto* places = reinterpret_cast<TbColumnPlace*>(description);
-  for (size_t i = 0; i < columns_.size(); i++)
-    places[i] = place_of_stored(*columns_[i], addresses_[i], dictionaries_[i % ncolumns_], filler);
+  for (size_t i = 0; i < columns_.size(); i++) {
+    const auto& dictionary = columns_[i]->shape().dictionary;
+    places[i] = place_of_stored(*columns_[i], addresses_[i],
+                                dictionary ? dictionaries_.find(dictionary)->second : DeviceDictionary(), filler);
+  }
   memcpy(description + places_size(), runs_.data(), runs_.size() * sizeof(TbRowRun));
+}
+
+/* A column that is larger than the most that crosses at once is a piece of its own. */
+void SegmentBatch::add_uploads(const Piece& piece, std::vector<ColumnUpload::Piece>* uploads) {
+  if (piece.size <= ColumnUpload::kMostPiece) {
+    uploads->push_back({address_of(piece), piece.size, [this, &piece](uint8_t* to) {
+                          for (size_t i = piece.first; i < piece.end; i++) {
+                            const StoredColumn& column = *columns_[missing_[i]];
+                            memcpy(to, column.values(), column.bytes());
+                            to += aligned(column.bytes());
+                          }
+                        }});
+    return;
+  }
+  const StoredColumn& column = *columns_[missing_[piece.first]];
+  for (uint64_t from = 0; from < column.bytes(); from += ColumnUpload::kMostPiece) {
+    const uint64_t size = std::min(column.bytes() - from, ColumnUpload::kMostPiece);
+    uploads->push_back({address_of(piece) + from, size, [&column, from, size](uint8_t* to) {
+                          memcpy(to, static_cast<const uint8_t*>(column.values()) + from, size);
+                        }});
+  }
 }
 
 uint64_t SegmentBatch::upload_pieces(Stream stream) {
@@ -166,13 +196,7 @@ uint64_t SegmentBatch::upload_pieces(Stream stream) {
       at += aligned(columns_[missing_[i]]->bytes());
     }
     copied += piece.size;
-    uploads.push_back({address_of(piece), piece.size, [this, &piece](uint8_t* to) {
-                         for (size_t i = piece.first; i < piece.end; i++) {
-                           const StoredColumn& column = *columns_[missing_[i]];
-                           memcpy(to, column.values(), column.bytes());
-                           to += aligned(column.bytes());
-                         }
-                       }});
+    add_uploads(piece, &uploads);
   }
   if (uploads.empty()) return 0;
   if (!columns_upload_) columns_upload_.emplace(context_, driver_, cache_.threads());
@@ -199,7 +223,7 @@ void SegmentBatch::keep() {
   }
   if (!known_ && all_stay && morsel_->lasting && tier_.capacity() > 0) {
     SegmentTier::Description description{places(), runs(), nruns(), nrows_, bytes_, {}};
-    for (const DeviceDictionary& dictionary : dictionaries_) description.views.push_back(dictionary.views);
+    for (const auto& [dictionary, copy] : dictionaries_) description.dictionaries.push_back({dictionary, copy});
     tier_.keep_description(morsel_, std::move(description), std::move(description_), pins_);
   }
   release();

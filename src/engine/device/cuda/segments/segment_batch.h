@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -57,7 +58,9 @@ class SegmentBatch {
   void lay_out();
   void find_memory();
   void cut_pieces();
+  bool find_dictionaries(Stream stream);
   void copy_dictionaries(Stream stream);
+  void add_uploads(const Piece& piece, std::vector<ColumnUpload::Piece>* uploads);
   uint64_t upload_pieces(Stream stream);
   void describe(uint8_t* description, DevicePtr filler) const;
   uint64_t places_size() const { return columns_.size() * sizeof(TbColumnPlace); }
@@ -83,7 +86,7 @@ class SegmentBatch {
   std::vector<TbRowRun> runs_;
   std::vector<size_t> missing_;  // of columns_
   std::vector<Piece> pieces_;
-  std::vector<DeviceDictionary> dictionaries_;  // by column; none where it is no text
+  std::map<std::shared_ptr<TextDictionary>, DeviceDictionary> dictionaries_;  // of the columns
   Block description_;  // device: places, then runs
   Block own_;          // device: columns that the tier has no room for
   Block staged_;       // pinned: the description

@@ -13,6 +13,7 @@
 #include "engine/device/cuda/testing/fake_device.h"
 #include "engine/device/cuda/testing/fake_joins.h"
 #include "engine/device/cuda/testing/query_run.h"
+#include "engine/device/cuda/testing/row_places.h"
 #include "engine/store/column_codes.h"
 
 namespace turbine::cuda::testing {
@@ -307,6 +308,91 @@ TEST_F(SegmentBatchTest, EachDriverCallFailsInTurn) {
   }
   EXPECT_GT(failed, 20u);
   expect_right(run());
+}
+
+/* Column 0 has these texts, as numbers in the dictionary if there is one. */
+std::shared_ptr<const Segment> segment_of_texts(const std::vector<std::string>& texts,
+                                                const std::shared_ptr<TextDictionary>& dictionary) {
+  auto segment = std::make_shared<Segment>();
+  const auto nrows = static_cast<uint32_t>(texts.size());
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    segment->row_start[i + 1] = std::min(nrows, (i + 1) * kRowsABlock);
+    if (segment->rows_of(i) > 0) segment->blocks |= BlockMask{1} << i;
+  }
+  std::string bytes;
+  std::vector<TbTextView> views;
+  for (const std::string& text : texts) {
+    views.push_back({static_cast<uint32_t>(text.size()), 0, 0, static_cast<uint32_t>(bytes.size())});
+    bytes += text;
+  }
+  std::shared_ptr<const StoredColumn> column;
+  if (dictionary) {
+    const ColumnOrigin origin{reinterpret_cast<const uint8_t*>(views.data()), nullptr,
+                              reinterpret_cast<const uint8_t*>(bytes.data())};
+    std::vector<int32_t> codes(nrows);
+    EXPECT_TRUE(dictionary->encode({&origin, 0, nrows, 0}, codes.data()));
+    const ColumnOrigin coded{reinterpret_cast<const uint8_t*>(codes.data()), nullptr, nullptr};
+    const ColumnPiece piece{&coded, 0, nrows, 0};
+    column = encode_texts(dictionary, false, nrows, {&piece, 1});
+  } else {
+    auto plain = std::make_shared<StoredColumn>(
+        StoredColumn::Shape{.type = TB_TYPE_TEXT, .nullable = false, .nulls = false}, nrows, bytes.size());
+    memcpy(plain->values(), views.data(), nrows * sizeof(TbTextView));
+    memcpy(plain->text(), bytes.data(), bytes.size());
+    column = plain;
+  }
+  segment->columns.emplace_back(0, segment->blocks, column);
+  return segment;
+}
+
+/* Of one dictionary, of another, of none; some of them larger than what crosses at once. */
+TEST(SegmentBatchTexts, AreFoundWhateverTheyAreKeptAs) {
+  FakeDriver fake{FakeOptions{}};
+  DeviceOrdinal ordinal = 0;
+  auto context = std::make_shared<CudaContext>(fake.table(), ordinal, 13000, uint64_t{1} << 30);
+  for (const uint64_t capacity : {uint64_t{0}, uint64_t{64} << 20}) {
+    const Driver& driver = context->driver();
+    GpuCache cache(context, 1, capacity);
+    const UniqueStream stream(context->streams(), driver);
+    std::mt19937 random(12);
+    std::vector<std::vector<std::string>> texts;
+    auto morsel = std::make_shared<SegmentMorsel>();
+    morsel->columns = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{0});
+    morsel->lasting = true;
+    const std::array dictionaries = {std::make_shared<TextDictionary>(), std::make_shared<TextDictionary>(),
+                                     std::shared_ptr<TextDictionary>()};
+    for (size_t s = 0; s < 12; s++) {
+      const auto& dictionary = dictionaries[random() % 3];
+      const size_t least = !dictionary && s % 2 ? 900 : 0;
+      std::vector<std::string> some(1 + random() % (TB_SEGMENT_BLOCKS * kRowsABlock));
+      for (std::string& text : some) text = std::to_string(random() % 500) + std::string(least, 'x');
+      const auto segment = segment_of_texts(some, dictionary);
+      morsel->segments.push_back({segment, segment->blocks});
+      texts.push_back(some);
+    }
+    for (int round = 0; round < 3; round++) {
+      SegmentBatch batch(*context, driver, cache, cache.tier.begin_query());
+      batch.prepare(morsel, 1);
+      const uint64_t copied = batch.upload(stream.get());
+      driver.check(driver.stream_synchronize(stream.get()));
+      EXPECT_EQ(copied > 0, capacity == 0 || round == 0);
+      for (size_t s = 0; s < texts.size(); s++) {
+        const TbColumnPlace& place = reinterpret_cast<const TbColumnPlace*>(batch.places())[s];
+        for (uint32_t row = 0; row < texts[s].size(); row++) {
+          const auto code = static_cast<uint32_t>(tb_test_element(&place, row));
+          const TbTextView& view = place.codes.views[code + (row & place.codes.row_mask)];
+          ASSERT_EQ(std::string(reinterpret_cast<const char*>(place.data.bytes) + view.offset, view.length),
+                    texts[s][row]);
+        }
+      }
+      batch.keep();
+      // New entries may move a dictionary, and so what names it.
+      const auto segment = segment_of_texts(std::vector<std::string>(50, std::to_string(random())), dictionaries[0]);
+    }
+  }
+  context.reset();
+  EXPECT_EQ(fake.leaks(), std::vector<std::string>());
+  EXPECT_EQ(fake.misuse(), std::vector<std::string>());
 }
 
 /* What lies in a fake GPU's memory is there to be read. */

@@ -71,13 +71,19 @@ class SegmentTier {
   /* The column's copy in the extent is complete. The extent is still pinned. */
   void publish(const StoredColumn& column, const Extent& extent, DevicePtr address);
 
+  /* A dictionary, and where its copy was when somebody named it. */
+  struct NamedDictionary {
+    std::weak_ptr<TextDictionary> original;
+    DeviceDictionary copy;
+  };
+
   /* Where the columns of a morsel's segments are and which of their rows are taken, in device memory. It
    * lasts as long as the morsel and the slabs do. */
   struct Description {
     DevicePtr places = 0, runs = 0;
     uint32_t nruns = 0, nrows = 0;
     uint64_t bytes = 0;  // of the columns
-    std::vector<DevicePtr> views;  // by column, of the dictionaries that the places name
+    std::vector<NamedDictionary> dictionaries;  // that the places name
   };
   /* Null: there is none. All that it names is pinned. */
   std::shared_ptr<const Description> find_description(const std::shared_ptr<const SegmentMorsel>& morsel,
