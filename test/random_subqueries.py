@@ -88,11 +88,14 @@ class SubqueryForms:
         few = self.random.choice((f"{self.id} % 7 = 3", f"{self.id} < 40", f"{self.id} < 0", self.condition(0)))
         if self.chance(0.6):
             few += f" AND {column.name} IS NOT NULL"
+        # A device's filters go first: they may leave no row for which the subquery would run and raise.
+        beside = [self.raising_condition()]
+        if self.chance(0.3):
+            beside.append(self.condition(0))
         if self.chance(0.25):
             few += f" AND {self.raising_condition()}"
-        parts = [f"{column.name} NOT IN (SELECT {column.name} FROM {self.table.name} x WHERE {few})", self.raising_condition()]
-        if self.chance(0.3):
-            parts.append(self.condition(0))
+            beside = []
+        parts = [f"{column.name} NOT IN (SELECT {column.name} FROM {self.table.name} x WHERE {few})", *beside]
         self.random.shuffle(parts)
         targets = self.random.choice(("count(*)", f"count(*), max({self.id})", self.id, f"sum({self.integer(0)} / {self.id})"))
         return f"SELECT {targets} FROM {self.table.name} o WHERE {' AND '.join(parts)}"

@@ -119,7 +119,8 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   const bool prune = plan_ && plan_->only_best() && program_->sink() == TB_SINK_PROJECT;
   // What is pruned takes little, however many rows there are.
   const double estimated_rows = prune ? 0 : query.estimated_groups;
-  const Device::ChunkShape shape = device.chunk_shape(query.nblocks, query.flags & TB_QUERY_COPIED);
+  nblocks_ = query.nblocks;
+  const Device::ChunkShape shape = device.chunk_shape(nblocks_, query.flags & TB_QUERY_COPIED);
   const SlotShape slots(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
   ready_ = {};
   ready_.slot_pages = slots.pages;
@@ -274,7 +275,7 @@ void QueryExecution::file_part(const FilePartRequest& request) {
   kept_source_.reset();
   FileSource::Added added;
   try {
-    const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_, UINT32_MAX);
+    const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_, nblocks_);
     added = files_->add(request, heap_->files().fd(0), shape, start_tasks());
   } catch (const DeviceError&) {
     std::lock_guard lock(mutex_);
@@ -318,7 +319,8 @@ void QueryExecution::segments(const SegmentsRequest& request) {
     if (input_ended_ || next_sequence_ > 0) throw ProtocolError("SEGMENTS after CHUNK");
   }
   if (take_kept_table(request)) return;
-  const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(*program_, request.segments.nblocks);
+  const Device::SegmentShape shape = engine_.devices[ready_.device]->segment_shape(
+      *program_, std::min<uint64_t>(request.segments.nblocks, nblocks_));
   const SegmentSource::StartTasks start = start_tasks();
   const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
                                          ? segments_->take_unchanged(request, heap_->files(), engine_.mapped_files,

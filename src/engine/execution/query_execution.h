@@ -138,6 +138,7 @@ class QueryExecution final : private FillObserver, private FileObserver {
   std::optional<ResultOutput> output_;  // AGGREGATE, PROJECT
   std::optional<ResultRun> result_run_;    // with a plan, once the device has finished
 
+  uint64_t nblocks_ = 0;  // as QUERY says: what device memory was claimed for
   std::mutex mutex_;  // the fields below
   std::condition_variable reads_finished_;
   SlotTable slots_;

@@ -115,7 +115,8 @@ void CudaDevice::forget_dropped() {
 /* Row ids stay with what reads pages. */
 Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t nblocks) const {
   if (program.sink() == TB_SINK_ROWS) return {};
-  return {task_rows(program, nblocks >= kLargeRelation, context_->device_memory().budget()), 1};
+  const bool large = nblocks >= kLargeRelation || program.source() == TB_SOURCE_FILES;
+  return {task_rows(program, large, context_->device_memory().budget()), 1};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {
@@ -156,11 +157,12 @@ void CudaDevice::unregister_slot_memory(void* base) {
 QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint32_t slot_pages,
                              uint32_t nslots) const {
   const uint64_t lanes = std::min(nslots, CudaQuery::kLanes);
-  // Slots of this size are those of large relations. Tasks end with a whole segment.
+  // Slots of this size are those of large relations; files need none. Tasks end with a whole segment.
+  const bool large = slot_pages == kLargeSlot || program.source() == TB_SOURCE_FILES;
   const uint64_t budget = context_->device_memory().budget();
   const uint64_t segment_rows = program.sink() == TB_SINK_ROWS
                                     ? 0
-                                    : task_rows(program, slot_pages == kLargeSlot, budget) + kMostSegmentRows;
+                                    : task_rows(program, large, budget) + kMostSegmentRows;
   uint64_t bytes = lanes * lane_device_bytes(program, slot_pages, segment_rows);
   if (program.sink() == TB_SINK_AGGREGATE) bytes += initial_group_table(program, estimated_rows, budget).device_bytes();
   return {bytes};

@@ -177,7 +177,7 @@ class GpuDeathTest : public GpuTest {
 
 TEST_F(GpuDeathTest, AFaultQuarantinesTheDevice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(fault_and_exit(), ::testing::ExitedWithCode(0), "message: .*address");
+  EXPECT_EXIT(fault_and_exit(), ::testing::ExitedWithCode(0), "message: .*ADDRESS");
 }
 
 }  // namespace
