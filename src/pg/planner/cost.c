@@ -504,10 +504,16 @@ tb_cost_kept_compilation_us(const TbWork *work, bool builds, bool later)
 	return charged * (later ? 1 : 1 - COMPILATION_SHARE);
 }
 
+bool
+tb_cost_is_promising(double later, double rival_us)
+{
+	return later < rival_us * PROMISING;
+}
+
 double
 tb_cost_weighed_us(double now, double later, double rival_us)
 {
-	return later < rival_us * PROMISING ? Max(later, now / ADVANCE) : now;
+	return tb_cost_is_promising(later, rival_us) ? Max(later, now / ADVANCE) : now;
 }
 
 /* Rows, their table and its copy have to fit. The host alone keeps the columns that it

@@ -112,6 +112,9 @@ extern double tb_cost_kept_compilation_us(const TbWork *work, bool builds, bool 
  */
 extern double tb_cost_weighed_us(double now, double later, double rival_us);
 
+/* Whether it is so much faster later. */
+extern bool tb_cost_is_promising(double later, double rival_us);
+
 /* Threads of the service on the host, one for each processor that it may use. */
 extern int tb_cost_processors(void);
 

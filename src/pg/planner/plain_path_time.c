@@ -118,16 +118,39 @@ filters_beside_index(PlannerInfo *root, RelOptInfo *rel, const IndexPath *path)
 	return filters;
 }
 
+/* How often a path that depends on other tables runs, as get_loop_count() of indxpath.c
+ * has it: once for each row of the smallest of them. */
+static double
+loops_of(PlannerInfo *root, const IndexPath *path)
+{
+	const ParamPathInfo *info = path->path.param_info;
+	double				 loops = 0;
+	int					 relid = -1;
+
+	while (info != NULL && (relid = bms_next_member(info->ppi_req_outer, relid)) >= 0)
+	{
+		const RelOptInfo *outer = root->simple_rel_array[relid];
+
+		if (outer != NULL && outer->rows > 0 && (loops == 0 || outer->rows < loops))
+			loops = outer->rows;
+	}
+	return Max(loops, 1);
+}
+
 /*
  * How many pages an index scan comes to, one after another. The path does not say how far
  * its index is in the table's order; its cost does, which PostgreSQL has put between those
- * of the two extremes (cost_index).
+ * of the two extremes (cost_index). A page that an earlier run of the path has read costs
+ * it nothing, but is come to all the same.
  */
 static double
 visited_pages(PlannerInfo *root, const RelOptInfo *rel, const IndexPath *path, double rows)
 {
+	double loops = loops_of(root, path);
 	double least = ceil(path->indexselectivity * rel->pages);
-	double fetched = index_pages_fetched(rows, rel->pages, path->indexinfo->pages, root);
+	double fetched = index_pages_fetched(rows * loops, rel->pages, path->indexinfo->pages,
+										 root) /
+		loops;
 	double most_cost;
 	double least_cost;
 	double cost;
@@ -136,11 +159,18 @@ visited_pages(PlannerInfo *root, const RelOptInfo *rel, const IndexPath *path, d
 	if (path->path.pathtype == T_IndexOnlyScan)
 	{
 		least = ceil(least * (1.0 - rel->allvisfrac));
-		fetched = ceil(fetched * (1.0 - rel->allvisfrac));
+		fetched *= 1.0 - rel->allvisfrac;
 		rows *= 1.0 - rel->allvisfrac;
 	}
 	most_cost = fetched * random_page_cost;
 	least_cost = random_page_cost + Max(least - 1, 0) * seq_page_cost;
+	if (loops > 1)
+	{
+		fetched = index_pages_fetched(least * loops, rel->pages, path->indexinfo->pages,
+									  root) /
+			loops;
+		least_cost = fetched * random_page_cost;
+	}
 	cost = path->path.total_cost - path->indextotalcost - rows * cpu_tuple_cost;
 	unordered = most_cost > least_cost ?
 		Min(Max((cost - least_cost) / (most_cost - least_cost), 0), 1) :

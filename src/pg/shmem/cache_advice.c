@@ -44,6 +44,45 @@ tb_advice_has_code(uint64 shape)
 		pg_atomic_read_u64(&shared->code_shapes[shape % TB_CODE_SHAPES]) == shape;
 }
 
+/* An entry: most bits of a shape, and a time in units. */
+#define FOREGONE_BITS 24
+#define FOREGONE_MASK ((UINT64CONST(1) << FOREGONE_BITS) - 1)
+#define FOREGONE_UNIT_US 16.0
+
+static pg_atomic_uint64 *
+foregone_of(TbSharedState *shared, uint64 shape)
+{
+	return &shared->foregone[shape % TB_FOREGONE_SHAPES];
+}
+
+double
+tb_advice_foregone_us(uint64 shape)
+{
+	TbSharedState *shared = tb_shared_state();
+	uint64		   entry;
+
+	if (shared == NULL || shape == 0)
+		return 0;
+	entry = pg_atomic_read_u64(foregone_of(shared, shape));
+	return ((entry ^ shape) & ~FOREGONE_MASK) == 0 ?
+		(double) (entry & FOREGONE_MASK) * FOREGONE_UNIT_US :
+		0;
+}
+
+/* Of two that note at once one may be lost. */
+void
+tb_advice_note_foregone(uint64 shape, double us)
+{
+	TbSharedState *shared = tb_shared_state();
+	double		   units = (tb_advice_foregone_us(shape) + us) / FOREGONE_UNIT_US;
+
+	if (shared == NULL || shape == 0)
+		return;
+	pg_atomic_write_u64(foregone_of(shared, shape),
+						(shape & ~FOREGONE_MASK) |
+							(uint64) Min(Max(units, 0), (double) FOREGONE_MASK));
+}
+
 static TbTableAdvice *
 place_of(TbSharedState *shared, Oid relid)
 {

@@ -29,6 +29,13 @@ tb_attribute(int attnum)
 extern void tb_advice_note_code(uint64 shape);
 extern bool tb_advice_has_code(uint64 shape);
 
+/*
+ * Microseconds that a node of this shape would have saved with its columns cached, in all
+ * plans that were made without it: what reading them may cost.
+ */
+extern void	  tb_advice_note_foregone(uint64 shape, double us);
+extern double tb_advice_foregone_us(uint64 shape);
+
 /* Of this share of a table's blocks these columns are cached now. `found`: before the query
  * that tells so had read the others. */
 extern void tb_advice_note_columns(Oid relid, TbAttributes attributes, double found,

@@ -50,6 +50,8 @@ startup_shared_memory(void)
 		pg_atomic_init_u64(&shared_state->generation, 0);
 		for (int i = 0; i < TB_CODE_SHAPES; i++)
 			pg_atomic_init_u64(&shared_state->code_shapes[i], 0);
+		for (int i = 0; i < TB_FOREGONE_SHAPES; i++)
+			pg_atomic_init_u64(&shared_state->foregone[i], 0);
 		for (int i = 0; i < TB_COUNTER_COUNT; i++)
 			pg_atomic_init_u64(&shared_state->counters[i], 0);
 		pg_atomic_init_u64(&shared_state->host_instead_logged, 0);

@@ -38,6 +38,7 @@ typedef enum TbCounter
 
 /* Places for what cache_advice.h keeps. */
 #define TB_CODE_SHAPES 4096
+#define TB_FOREGONE_SHAPES 1024
 #define TB_TABLE_ADVICE 2048
 
 typedef struct TbTableAdvice
@@ -63,8 +64,9 @@ typedef struct TbSharedState
 	TbCacheLoad	  loads[TB_MAX_CACHE_LOADS];
 
 	/* atomic */
-	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES]; /* 0: none */
-	pg_atomic_uint64 generation;				  /* turbined's; 0 while it is down */
+	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES];  /* 0: none */
+	pg_atomic_uint64 foregone[TB_FOREGONE_SHAPES]; /* cache_advice.c; 0: none */
+	pg_atomic_uint64 generation;				   /* turbined's; 0 while it is down */
 	pg_atomic_uint64 counters[TB_COUNTER_COUNT];
 	pg_atomic_uint64 fallbacks[TB_FALLBACK_COUNT];
 	pg_atomic_uint64 host_instead_logged;				 /* TimestampTz, as below */

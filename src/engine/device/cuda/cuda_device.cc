@@ -160,9 +160,8 @@ QueryNeeds CudaDevice::needs(const Program& program, double estimated_rows, uint
   // Slots of this size are those of large relations; files need none. Tasks end with a whole segment.
   const bool large = slot_pages == kLargeSlot || program.source() == TB_SOURCE_FILES;
   const uint64_t budget = context_->device_memory().budget();
-  const uint64_t segment_rows = program.sink() == TB_SINK_ROWS
-                                    ? 0
-                                    : task_rows(program, large, budget) + kMostSegmentRows;
+  const uint64_t segment_rows = program.sink() == TB_SINK_ROWS ? 0
+                                                               : task_rows(program, large, budget) + kMostSegmentRows;
   uint64_t bytes = lanes * lane_device_bytes(program, slot_pages, segment_rows);
   if (program.sink() == TB_SINK_AGGREGATE) bytes += initial_group_table(program, estimated_rows, budget).device_bytes();
   return {bytes};

@@ -8,7 +8,8 @@
  * that is faster keeps its own cost. The rival is what PostgreSQL would take: only what
  * loses to that makes a query slower.
  *
- * Owns nothing. Must never make a path cheaper. Called where nodes are offered.
+ * Owns nothing. Must never make a path cheaper but for one that has been paid for
+ * (is_paid_for). Called where nodes are offered.
  */
 #include "postgres.h"
 
@@ -216,6 +217,49 @@ note_missing_code(PlannerInfo *root, List *stages, Cost cost, const Rival *rival
 		tb_compile_hints_note(stages);
 }
 
+/* What a plan costs that is to be taken before another of this cost. */
+#define TAKEN_SHARE 0.9
+
+static bool
+all_stay_cached(List *stages)
+{
+	ListCell *lc;
+
+	foreach(lc, stages)
+		if (!((const TbStage *) lfirst(lc))->info.work.stays_cached)
+			return false;
+	return true;
+}
+
+/*
+ * Stages that lose only because their columns are not cached yet would lose for ever, and
+ * the rival, cheap as it is, would take its time each time. What the plans made so far
+ * would have saved pays for reading the columns once.
+ */
+static bool
+is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
+{
+	uint64 shape = ((const TbStage *) llast(stages))->info.work.program.shape;
+	double later = tb_stages_us(root, stages, cost, true);
+	double foregone;
+
+	if (!tb_guc_enable_cache || shape == 0 || tb_planning_is_recording() ||
+		!tb_cost_is_promising(later, rival->us) || !all_stay_cached(stages))
+		return false;
+	foregone = tb_advice_foregone_us(shape);
+	if (foregone > 0 && foregone > tb_stages_us(root, stages, cost, false) - rival->us)
+		return true;
+	tb_advice_note_foregone(shape, rival->us - later);
+	return false;
+}
+
+static void
+undercut(Path *path, const Rival *rival)
+{
+	path->total_cost = Min(path->total_cost, rival->cost * TAKEN_SHARE);
+	path->startup_cost = Min(path->startup_cost, path->total_cost);
+}
+
 void
 tb_plan_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Path *path)
 {
@@ -232,12 +276,15 @@ tb_plan_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Pat
 		return;
 	if (cost >= rival.cost)
 	{
-		note_missing_code(root, stages, cost, &rival);
+		if (is_paid_for(root, stages, cost, &rival))
+			undercut(path, &rival);
+		else
+			note_missing_code(root, stages, cost, &rival);
 		return;
 	}
 	us = tb_cost_weighed_us(tb_stages_us(root, stages, cost, false),
 							tb_stages_us(root, stages, cost, true), rival.us);
-	if (us < rival.us)
+	if (us < rival.us || is_paid_for(root, stages, cost, &rival))
 		return;
 	note_missing_code(root, stages, cost, &rival);
 	path->total_cost = Max(path->total_cost, rival.cost * us / rival.us);
