@@ -234,21 +234,26 @@ all_stay_cached(List *stages)
 /*
  * Stages that lose only because their columns are not cached yet would lose for ever, and
  * the rival, cheap as it is, would take its time each time. What the plans made so far
- * would have saved pays for reading the columns once.
+ * would have saved pays for reading the columns once, and again if they do not stay.
  */
 static bool
 is_paid_for(PlannerInfo *root, List *stages, Cost cost, const Rival *rival)
 {
 	uint64 shape = ((const TbStage *) llast(stages))->info.work.program.shape;
 	double later = tb_stages_us(root, stages, cost, true);
+	double extra;
 	double foregone;
 
 	if (!tb_guc_enable_cache || shape == 0 || tb_planning_is_recording() ||
 		!tb_cost_is_promising(later, rival->us) || !all_stay_cached(stages))
 		return false;
+	extra = Max(tb_stages_us(root, stages, cost, false) - rival->us, 0);
 	foregone = tb_advice_foregone_us(shape);
-	if (foregone > 0 && foregone > tb_stages_us(root, stages, cost, false) - rival->us)
+	if (foregone > 0 && foregone > extra)
+	{
+		tb_advice_note_foregone(shape, -extra);
 		return true;
+	}
 	tb_advice_note_foregone(shape, rival->us - later);
 	return false;
 }
