@@ -9,6 +9,7 @@
 #include <arrow/util/compression.h>
 #include <parquet/properties.h>
 
+#include "export/dictionary_choice.h"
 #include "export/export_error.h"
 
 namespace turbine::exporting {
@@ -17,7 +18,9 @@ namespace {
 /* Compresses nearly as well as higher levels, at twice their speed. */
 constexpr int kZstdLevel = 1;
 
-std::shared_ptr<parquet::WriterProperties> writer_properties(const ParquetOptions& options) {
+/* `first`: rows that say which columns get a dictionary; null: there are none. */
+std::shared_ptr<parquet::WriterProperties> writer_properties(const ParquetOptions& options,
+                                                             const arrow::RecordBatch* first) {
   parquet::WriterProperties::Builder builder;
   builder.compression(options.compression)
       ->max_row_group_length(1LL << 30)
@@ -25,25 +28,24 @@ std::shared_ptr<parquet::WriterProperties> writer_properties(const ParquetOption
       ->enable_statistics();
   if (options.compression == arrow::Compression::ZSTD) builder.compression_level(kZstdLevel);
   if (!options.dictionary) builder.disable_dictionary();
+  for (int i = 0; options.dictionary && first != nullptr && i < first->num_columns(); i++)
+    if (!is_worth_dictionary(first->column(i))) builder.disable_dictionary(first->column_name(i));
   return builder.build();
 }
 
 class ParquetWriter : public TableWriter {
  public:
-  ParquetWriter(const std::string& path, const std::shared_ptr<arrow::Schema>& schema, const ParquetOptions& options)
-      : file_(path) {
-    parquet::ArrowWriterProperties::Builder arrow_builder;
-    arrow_builder.store_schema()->set_use_threads(true);
-    writer_ = value_of(parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), file_.stream(),
-                                                        writer_properties(options), arrow_builder.build()));
-  }
+  ParquetWriter(const std::string& path, std::shared_ptr<arrow::Schema> schema, const ParquetOptions& options)
+      : file_(path), schema_(std::move(schema)), options_(options) {}
 
   void write(const arrow::RecordBatch& batch) override {
+    if (writer_ == nullptr) open(&batch);
     check(writer_->NewBufferedRowGroup());
     check(writer_->WriteRecordBatch(batch));
   }
 
   void finish() override {
+    if (writer_ == nullptr) open(nullptr);
     check(writer_->Close());
     bytes_ = value_of(file_.stream()->Tell());
     file_.commit(false);
@@ -52,7 +54,16 @@ class ParquetWriter : public TableWriter {
   int64_t bytes() const override { return bytes_ > 0 ? bytes_ : file_.stream()->Tell().ValueOr(0); }
 
  private:
+  void open(const arrow::RecordBatch* first) {
+    parquet::ArrowWriterProperties::Builder arrow_builder;
+    arrow_builder.store_schema()->set_use_threads(true);
+    writer_ = value_of(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), file_.stream(),
+                                                        writer_properties(options_, first), arrow_builder.build()));
+  }
+
   ReplacingFile file_;
+  const std::shared_ptr<arrow::Schema> schema_;
+  const ParquetOptions options_;
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
   int64_t bytes_ = 0;
 };

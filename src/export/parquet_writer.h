@@ -19,7 +19,7 @@ namespace turbine::exporting {
 
 struct ParquetOptions {
   arrow::Compression::type compression;
-  bool dictionary; /* encode columns by dictionary as long as that is smaller */
+  bool dictionary; /* for columns that are worth one */
 };
 
 /* Throws ExportError, as all functions of the writer do. */

@@ -31,6 +31,7 @@
 #include "turbine/file_writer.h"
 
 #include "pg/export/file_writer.h"
+#include "pg/export/value_bytes.h"
 #include "pg/files/child_program.h"
 
 #define BLOCK_BYTES (256 * 1024)
@@ -39,11 +40,12 @@
 
 typedef struct WrittenColumn
 {
-	int		 attribute; /* attnum - 1 */
-	Oid		 type;		/* whose send function; 0: texts, by the output function */
-	int32	 modifier;
-	Oid		 element;	/* of an array; else 0 */
-	FmgrInfo function;
+	int			attribute; /* attnum - 1 */
+	Oid			type;	   /* whose send function; 0: texts, by the output function */
+	int32		modifier;
+	Oid			element;   /* of an array; else 0 */
+	TbValueForm form;
+	FmgrInfo	function;  /* CALLED */
 } WrittenColumn;
 
 struct TbFileWriter
@@ -110,6 +112,9 @@ describe_column(Form_pg_attribute att, bool parquet, WrittenColumn *column)
 	Oid	  function;
 	bool  is_varlena;
 
+	column->form = tb_value_form(type);
+	if (is_text(type) && GetDatabaseEncoding() != PG_UTF8)
+		column->form = TB_VALUE_CALLED;
 	/* Texts inside arrays would be in the server's encoding. */
 	if (OidIsValid(element) &&
 		(!is_sent_in_binary(element, parquet) ||
@@ -422,7 +427,9 @@ tb_file_writer_start(const TbFileTarget *target, TupleDesc desc)
 static void
 append_value(StringInfo to, WrittenColumn *column, Datum value)
 {
-	if (OidIsValid(column->type))
+	if (column->form != TB_VALUE_CALLED)
+		tb_value_append(to, column->form, value);
+	else if (OidIsValid(column->type))
 	{
 		bytea *sent = SendFunctionCall(&column->function, value);
 		int	   length = VARSIZE(sent) - VARHDRSZ;
