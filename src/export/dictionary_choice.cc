@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kSample = 16384;
 
-/* Of 6.0 M rows of 17 columns, in row groups of 170,000 rows, with zstd: libparquet's choice, a dictionary until it has
- * 1 MB, took 1.8 times the processor time and made a file a quarter larger. */
+/* Of lineorder, 6.0 M rows of 17 columns, in row groups of 16 MB, with zstd: libparquet's own choice, a dictionary
+ * until it has 1 MB, took 3.4 s more of the processor's time and made a file of 170 MB instead of 124. */
 constexpr double kMostDistinct = 0.5;
 
 /* Rows that lie as far apart as there is room for: values that come several times in a row are not taken for few. */
