@@ -75,6 +75,7 @@ SUITES = {
     "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
     "compile-hints": (PYTHON + ["test/compile_hints.py"], []),
     "device-choice": (PYTHON + ["test/device_choice.py"], []),
+    "paid-plans": (PYTHON + ["test/paid_plans.py"], []),
     "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
@@ -113,8 +114,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # and behind them those whose programs they have compiled (tools/compiled_code.py).
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "core", "differential", "arrow-fdw", "joins", "reports", "races", "truth", "file-mutations",
-           "file-differential", "cache-loading", "compile-hints", "device-choice", "file-scans", "to-file", "write-files", "brin",
-           "sqlsmith", "moved-pages", "pg2arrow", "mysql2arrow", "feeder-races", "feeder-sql", "cached-sql", "mutants",
+           "file-differential", "cache-loading", "compile-hints", "device-choice", "paid-plans", "file-scans", "to-file", "write-files",
+           "brin", "sqlsmith", "moved-pages", "pg2arrow", "mysql2arrow", "feeder-races", "feeder-sql", "cached-sql", "mutants",
            "cached-differential", "cached-joins", "cached-truth", "cached-brin", "cached-reports", "c-reports", "c-sql")
 # Of these, what asks whether something is compiled begins without the programs of other suites.
 COMPILING = ("compile-hints",)
