@@ -49,7 +49,30 @@ PREPARE p (numeric, int) AS SELECT k, count(*) FROM g GROUP BY k HAVING sum(n) >
 EXECUTE p (100, 2);
 EXECUTE p (200, 3);
 EXECUTE p (NULL, 3);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE p (100, 2);
+EXECUTE p (200, 3);
+EXECUTE p (NULL, 3);
+EXECUTE p ('NaN', 0);
+EXECUTE p (-1e300, 1);
+RESET plan_cache_mode;
 DEALLOCATE p;
+-- The value of a subquery, that is known when the groups are: NULL, NaN, of several types, above and below everything.
+-- for value in (SELECT/**/max(n)+10/**/FROM/**/g/**/WHERE/**/id<3000) (SELECT/**/min(a)/**/FROM/**/g/**/WHERE/**/id<0) (SELECT/**/f/**/FROM/**/g/**/WHERE/**/k=5001) (SELECT/**/count(*)/**/FROM/**/g) (SELECT/**/-max(b)/**/FROM/**/g) (SELECT/**/1e200::float8) coalesce((SELECT/**/min(a)/**/FROM/**/g/**/WHERE/**/id<0),7)
+-- offloaded: GpuPreAgg
+SELECT k, sum(n), count(*) FROM g GROUP BY k HAVING sum(n) > :value;
+-- offloaded: GpuPreAgg
+SELECT k FROM g WHERE k < 5001 GROUP BY k HAVING NOT (sum(a) >= :value) OR max(f) = :value;
+-- ordered
+SELECT k, sum(a) FROM g WHERE k < 5001 GROUP BY k HAVING count(*) <= :value ORDER BY sum(a) * :value, k LIMIT 9;
+-- end for
+-- offloaded: GpuPreAgg
+SELECT k, max(d) FROM g GROUP BY k HAVING max(d) > (SELECT max(d) - 30 FROM g WHERE id < 500);
+-- One that raises an error, where a group is looked at and where there is none; one for each row outside.
+SELECT k FROM g GROUP BY k HAVING count(*) > (SELECT 1 / (count(*) - 8026) FROM g);
+SELECT k FROM g WHERE k < 0 GROUP BY k HAVING count(*) > (SELECT 1 / (count(*) - 8026) FROM g);
+SELECT k FROM g GROUP BY k HAVING count(*) > (SELECT id FROM g WHERE id < 3);
+SELECT o.id, (SELECT count(*) FROM (SELECT k FROM g GROUP BY k HAVING sum(a) > o.a * 3) s) FROM g o WHERE o.id < 6;
 -- Values that print differently: of groups that are dropped, that stay, and that nobody reads.
 SELECT u, count(*) FROM g GROUP BY u HAVING count(*) > 10;
 SELECT u, count(*) FROM g GROUP BY u HAVING count(*) < 10;
@@ -89,4 +112,5 @@ BEGIN
 END $$;
 SELECT drops('SELECT k, sum(n) FROM g GROUP BY k HAVING sum(n) > 150');
 SELECT drops('SELECT k, t, count(*) FROM g GROUP BY k, t HAVING count(*) > 5 ORDER BY k');
+SELECT drops('SELECT k, sum(n) FROM g GROUP BY k HAVING sum(n) > (SELECT avg(n) * 4 FROM g)');
 SELECT drops('SELECT k FROM g GROUP BY k HAVING count(*) >= 1') = (current_setting('pg_turbine.enabled') = 'off');

@@ -146,6 +146,15 @@ raises(Node *node, Walk *walk)
 	return tb_node_may_raise(node) || expression_tree_walker(node, raises, walk);
 }
 
+bool
+tb_param_may_raise(const Param *param, EState *estate)
+{
+	Walk		  walk = {.estate = estate, .initplans = true};
+	SubPlanState *initplan = pending_initplan(param, estate);
+
+	return initplan != NULL && initplan_raises(initplan, &walk);
+}
+
 static bool
 some_plan_raises(List *plans, Walk *walk)
 {

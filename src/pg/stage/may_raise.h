@@ -31,6 +31,9 @@ extern bool tb_risk_is_in(const TbRisk *risk, Node *expr, EState *estate);
 /* InitPlans that have not run count as what they would do. */
 extern bool tb_plan_may_raise(Plan *plan, EState *estate);
 
+/* Whether the parameter's InitPlan, if it has not run, may. */
+extern bool tb_param_may_raise(const Param *param, EState *estate);
+
 /* What is computed of columns; InitPlans do not count. */
 extern bool tb_expr_may_raise(Node *expr, EState *estate);
 

@@ -27,6 +27,7 @@
 #include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/aggregate/grouping_sets.h"
+#include "pg/nodes/results/estimate_params.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/stage/plan_private.h"
 
@@ -38,6 +39,12 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
+	if (tb_estimate_has_params(cursor->run->result))
+	{
+		node->planned = cursor->run->result;
+		cursor->run->result = palloc(node->planned->total_size);
+		memcpy(cursor->run->result, node->planned, node->planned->total_size);
+	}
 	node->returned = cursor->run->continuation != NULL ?
 		cursor->run->continuation->program :
 		node->program;
@@ -264,6 +271,9 @@ next_tuple(CustomScanState *css)
 	TbRunCursor	   *cursor = &((TbPreAggState *) css)->cursor;
 	TupleTableSlot *slot;
 
+	if (!cursor->started && ((TbPreAggState *) css)->planned != NULL)
+		tb_estimate_bind_params(((TbPreAggState *) css)->planned, cursor->run->result,
+								&css->ss.ps);
 	tb_run_cursor_start(cursor);
 	if (!cursor->falling_back)
 	{

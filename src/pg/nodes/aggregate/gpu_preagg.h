@@ -138,6 +138,7 @@ typedef struct TbPreAggState
 	CustomScanState css;
 	TbRunCursor		cursor;
 	TbProgram	   *program;  /* of the last stage */
+	TbResultPlan   *planned;  /* with parameters, whose values the run's has; or NULL */
 	TbProgram	   *returned; /* whose groups come back: that, or the one behind it */
 	TbGroupingSets *sets;	  /* or NULL */
 	bool			folds;	  /* groups to those of the sets: the engine does not */

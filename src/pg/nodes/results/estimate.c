@@ -24,6 +24,7 @@
 #include "utils/timestamp.h"
 
 #include "pg/nodes/results/estimate.h"
+#include "pg/nodes/results/estimate_params.h"
 #include "pg/planner/expression/aggregate_kind.h"
 
 /* Whole numbers up to here are doubles. */
@@ -256,6 +257,18 @@ estimate_constant(Estimator *e, const Const *constant)
 	return true;
 }
 
+/* Its value is known when a run starts. */
+static bool
+estimate_param(Estimator *e, const Param *param)
+{
+	if (!TB_IS_ONE_OF(param->paramtype, INT2OID, INT4OID, INT8OID, NUMERICOID, FLOAT8OID,
+					  DATEOID, TIMESTAMPOID, TIMESTAMPTZOID) ||
+		(param->paramkind != PARAM_EXEC && param->paramkind != PARAM_EXTERN))
+		return false;
+	*add_step(e, TB_ESTIMATE_CONSTANT) = tb_estimate_param_step(param);
+	return true;
+}
+
 static bool
 is_plain_cast(Oid function)
 {
@@ -412,6 +425,8 @@ estimate(Estimator *e, Expr *expr)
 	{
 		case T_Const:
 			return estimate_constant(e, (Const *) expr);
+		case T_Param:
+			return estimate_param(e, (Param *) expr);
 		case T_OpExpr:
 			return estimate_operator(e, (OpExpr *) expr);
 		case T_FuncExpr:
