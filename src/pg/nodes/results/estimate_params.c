@@ -145,8 +145,12 @@ tb_estimate_has_params(const TbResultPlan *result)
 void
 tb_estimate_bind_params(const TbResultPlan *planned, TbResultPlan *bound, PlanState *node)
 {
+	/* A node below a subquery may start thousands of times. */
+	MemoryContext old = MemoryContextSwitchTo(node->ps_ExprContext->ecxt_per_tuple_memory);
+
 	memcpy(bound, planned, planned->total_size);
 	for (uint32 i = 0; i < bound->steps.count; i++)
 		if (is_of_param(steps_of(bound) + i))
 			bind(steps_of(bound) + i, node);
+	MemoryContextSwitchTo(old);
 }
