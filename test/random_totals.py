@@ -55,12 +55,21 @@ class TotalForms:
                 return key
         return f"({self.id} % 10)"
 
+    def value_of_subquery(self):
+        """A number that is computed once; now and then it is NULL."""
+        if " " in self.table.name:
+            return "7"
+        total = self.random.choice((f"max({self.id})", f"avg({self.id})", "count(*)", f"sum({self.integer(0)})",
+                                    f"min({self.integer(0)}) / 3"))
+        rows = self.random.choice((f"{self.id} % 5 = 1", f"{self.id} < 3", f"{self.id} < 0", self.condition(0)))
+        return f"(SELECT {total} FROM {self.table.name} x WHERE {rows})"
+
     def likely_groups_query(self):
         keys = [self.one_form_key() for _ in range(self.random.choice((1, 1, 2)))]
         totals = [self.total(2) for _ in range(self.random.choice((1, 1, 2)))]
         shown = totals + ([self.total(1)] if self.chance(0.3) else [])
         having = f" HAVING {self.total(1)} {self.random.choice(('>', '<', '>=', '<=', '=', '<>'))}" \
-                 f" {self.random.choice(('0', '5', '99.5', '-20', self.total(1)))}" if self.chance(0.4) else ""
+                 f" {self.random.choice(('0', '5', '99.5', '-20', self.total(1), self.value_of_subquery()))}" if self.chance(0.4) else ""
         if self.chance(0.1):
             having = f" HAVING {self.odd_having()}"
         order = [f"{i + 1}{self.direction()}" for i in range(len(totals))]
