@@ -103,6 +103,11 @@ def queries(bench, server, folder):
         bench.equal("groups", session.value(f"SELECT turbine.to_parquet($q${sql}$q$, '{path}')"), "7")
         written = [(row["region"], str(row["count"]), str(row["total"])) for row in pq.read_table(path).to_pylist()]
         bench.equal("groups: rows", written, session.query(sql))
+        path = folder / "dictionaries.parquet"
+        rows = "SELECT i AS differ, i % 5 AS few, i / 4 AS runs FROM generate_series(1, 40000) i"
+        session.query(f"SELECT turbine.to_parquet('{rows}', '{path}')")
+        columns = [pq.read_metadata(path).row_group(0).column(i) for i in range(3)]
+        bench.equal("columns with a dictionary", [c.path_in_schema for c in columns if c.has_dictionary_page], ["few"])
         path = folder / "none.parquet"
         bench.equal("no rows", session.value(f"SELECT turbine.to_parquet('SELECT * FROM t WHERE id < 0', '{path}')"), "0")
         bench.equal("no rows: columns", pq.read_table(path).num_columns, len(COLUMNS) + 1)

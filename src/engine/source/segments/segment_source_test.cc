@@ -149,8 +149,6 @@ TEST_F(TakenSegments, ComeInTheFilesOrderOrInTheQuerys) {
     up.visit_by({0, false, false});
     down.visit_by({0, true, false});
     EXPECT_EQ(values_of_tasks(plain), in_file);
-    if (run == 0) {
-    }
     EXPECT_EQ(values_of_tasks(up), ascending);
     EXPECT_EQ(values_of_tasks(down), descending);
     EXPECT_EQ(head_.excluded, 0u);
