@@ -114,6 +114,45 @@ QUERIES = {
         "SELECT s.status FROM sales s UNION SELECT i.brand FROM items i ORDER BY 1 LIMIT 10",
         f"SELECT i.brand, s.store_id FROM {_ITEMS} WHERE s.online EXCEPT SELECT i.brand, s.store_id FROM {_ITEMS} WHERE NOT s.online",
         "SELECT count(*) FROM (SELECT to_char(s.day, 'YYYY-MM') FROM sales s UNION SELECT md5(s.status) FROM sales s) u"),
+    "grouping sets": (
+        "SELECT s.status, s.online, s.store_id, s.quantity % 7 AS q, s.discount, extract(year FROM s.day) AS y, "
+        "extract(month FROM s.day) AS m, s.item_id % 5 AS i, count(*), sum(s.price) FROM sales s "
+        "GROUP BY ROLLUP (1, 2, 3, 4, 5, 6, 7, 8)",
+        "SELECT s.status, s.online, s.quantity % 7 AS q, s.discount, s.store_id, count(*), sum(s.quantity), avg(s.price) FROM sales s "
+        "GROUP BY CUBE (1, 2, 3, 4, 5)",
+        "SELECT s.status, s.store_id, s.day, sum(s.quantity), rank() OVER (PARTITION BY s.status ORDER BY sum(s.quantity) DESC, "
+        "s.store_id, s.day) FROM sales s GROUP BY ROLLUP (1, 2, 3)",
+        "SELECT s.status, s.store_id, count(DISTINCT s.item_id), count(*) FROM sales s GROUP BY ROLLUP (1, 2)",
+        f"SELECT i.category, i.brand, s.store_id, sum(s.price) AS p FROM {_ITEMS} GROUP BY CUBE (1, 2, 3) ORDER BY p DESC, 1, 2, 3 "
+        "LIMIT 20"),
+    "NOT IN and correlated subqueries": (
+        "SELECT s.status, count(*) FROM sales s WHERE s.item_id NOT IN (SELECT r.item_id FROM returns r WHERE r.reason = 'late') "
+        "GROUP BY 1",
+        "SELECT count(*) FROM sales s WHERE s.customer_id NOT IN (SELECT r.customer_id FROM returns r WHERE r.refund > 300)",
+        "SELECT count(*), sum(s.price) FROM sales s WHERE s.price > (SELECT 1.9 * avg(o.price) FROM sales o WHERE o.item_id = s.item_id)",
+        "SELECT i.brand, count(*) FROM items i WHERE i.cost < (SELECT max(r.refund) FROM returns r WHERE r.item_id = i.item_id) "
+        "GROUP BY 1",
+        "SELECT c.segment, count(*) FROM customers c WHERE 3 < (SELECT count(*) FROM returns r WHERE r.customer_id = c.customer_id) "
+        "GROUP BY 1",
+        "SELECT c.customer_id, (SELECT sum(s.price) FROM sales s WHERE s.customer_id = c.customer_id) AS p FROM customers c "
+        "ORDER BY p DESC NULLS LAST, 1 LIMIT 10"),
+    "windows by months and days": (
+        "SELECT w.store_id, max(w.m) FROM (SELECT s.store_id, sum(s.quantity) OVER (PARTITION BY s.store_id ORDER BY s.day RANGE "
+        "BETWEEN interval '1 month' PRECEDING AND CURRENT ROW) AS m FROM sales s) w GROUP BY 1",
+        "SELECT w.status, min(w.n) FROM (SELECT s.status, count(*) OVER (PARTITION BY s.customer_id ORDER BY s.sold_at RANGE BETWEEN "
+        "interval '3 days' PRECEDING AND interval '1 month' FOLLOWING) AS n FROM sales s) w GROUP BY 1",
+        "SELECT w.item_id, max(w.q) FROM (SELECT s.item_id, avg(s.quantity) OVER (PARTITION BY s.item_id ORDER BY s.day RANGE BETWEEN "
+        "interval '7 days' PRECEDING AND CURRENT ROW) AS q FROM sales s) w GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10"),
+    "many to many": (
+        f"SELECT i.category, count(*), sum(s.quantity * r.quantity) FROM {_ITEMS} JOIN returns r ON s.item_id = r.item_id "
+        "JOIN customers c ON r.customer_id = c.customer_id WHERE c.segment = 'office' AND i.brand = 'brand 13' AND s.online GROUP BY 1",
+        "SELECT r.reason, count(*), sum(r.refund) FROM sales s JOIN returns r ON s.customer_id = r.customer_id "
+        "JOIN stores t ON s.store_id = t.store_id JOIN items i ON r.item_id = i.item_id "
+        "WHERE t.area > 800 AND i.size BETWEEN 5 AND 7 AND s.day >= r.day GROUP BY 1"),
+    "select list above rows": (
+        f"SELECT s.sale_id, regexp_replace(s.note, '[0-9]+', '#', 'g') FROM {_ITEMS} WHERE i.brand = 'brand 13' AND s.quantity > 40",
+        "SELECT s.sale_id, md5(s.note), to_char(s.sold_at, 'YYYY') FROM sales s WHERE s.price > 900 AND s.online",
+        f"SELECT s.sale_id, initcap(c.city), band(s.quantity) FROM {_CUSTOMERS} WHERE c.segment = 'office' AND s.quantity < 5"),
     "long lists": tuple(
         f"SELECT count(*), sum(s.quantity) FROM sales s WHERE s.item_id IN ({_numbers(count, 20000)})"
         for count in (20, 200, 2000, 10000)) + (

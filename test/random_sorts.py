@@ -14,8 +14,9 @@ PEER_RANKS = ("rank()", "dense_rank()", "percent_rank()", "cume_dist()")
 BOUNDS = ("UNBOUNDED PRECEDING", "{} PRECEDING", "CURRENT ROW", "{} FOLLOWING", "UNBOUNDED FOLLOWING")
 COUNTS = ("0", "1", "2", "7")
 EXCLUSIONS = (" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS")
-INTERVALS = ("'0'", "'7 days'", "'1 day'", "'36 hours'", "'90 minutes 7 seconds'", "'1000 days 1 second'", "'1 month'",
-             "'1 day -25 hours'", "'-1 second'", "'9000000 days'")
+INTERVALS = ("'0'", "'7 days'", "'1 day'", "'36 hours'", "'90 minutes 7 seconds'", "'1 month'", "'3 months -40 days'",
+             "'1 year 2 months 1 second'", "'1000 days 1 second'", "'1 month -100 days'", "'1 day -25 hours'", "'-1 second'",
+             "'9000000 days'", "'3000000 months'")
 INTEGER_DISTANCES = ("0", "1", "10", "100", "32767", "1000003", "9223372036854775807", "-1", "NULL")
 FLOAT_DISTANCES = ("0", "0.125", "1.5", "100", "1e300", "'Infinity'", "'NaN'", "-0.5")
 # Distances between the values of a key that RANGE frames may have, some of which raise an error.
@@ -115,7 +116,7 @@ class SortForms:
         distances = DISTANCES[column.family]
         # Mostly of those that are no error.
         if self.chance(0.8):
-            distances = distances[:5]
+            distances = distances[:8 if distances is INTERVALS else 5]
         return f"{self.partition()} ORDER BY {column.name}{self.direction()}{self.frame('RANGE', distances)}".strip()
 
     def window(self, total):

@@ -72,14 +72,16 @@ typedef enum TbFrameExclusion
 
 /*
  * One sort, and what is computed in its order. Rows that agree in the first
- * `npartition` keys are a partition, those that agree in all are peers. 56 bytes.
+ * `npartition` keys are a partition, those that agree in all are peers. 64 bytes.
  *
  * An offset counts rows (ROWS) or groups of peers (GROUPS); its upper half is zero
  * then. Of RANGE there is exactly one key behind those of the partition, and an offset
  * is a distance between its values, never negative, as PostgreSQL's in_range functions
  * count it: of integers and numerics a signed 128-bit integer in units of the key's
  * scale, of dates and timestamps microseconds in the lower half, of floats the bits of
- * a double there, which is no NaN.
+ * a double there, which is no NaN. Where rows differ in how far it takes them (months,
+ * and days of a time zone), a column has what each row's key becomes by it, and the
+ * offset is zero: TIMESTAMPTZ of such a key, TIMESTAMP of a DATE or TIMESTAMP.
  */
 typedef struct TbWindowPass
 {
@@ -97,6 +99,8 @@ typedef struct TbWindowPass
 	uint64_t start_offset_high; /* its upper half */
 	uint64_t end_offset;
 	uint64_t end_offset_high;
+	uint32_t start_limit; /* that column; TB_NONE: the offset is a distance */
+	uint32_t end_limit;
 } TbWindowPass;
 
 typedef enum TbWindowKind
@@ -318,7 +322,7 @@ tb_window_on_gpu(const TbWindowPass *pass, uint32_t kind, uint32_t arg)
 
 #ifdef __cplusplus
 static_assert(sizeof(TbSortKey) == 8, "TbSortKey layout");
-static_assert(sizeof(TbWindowPass) == 56, "TbWindowPass layout");
+static_assert(sizeof(TbWindowPass) == 64, "TbWindowPass layout");
 static_assert(sizeof(TbWindowFunction) == 32, "TbWindowFunction layout");
 static_assert(sizeof(TbResultCondition) == 16, "TbResultCondition layout");
 static_assert(sizeof(TbEstimateStep) == 24, "TbEstimateStep layout");

@@ -129,6 +129,38 @@ TEST_F(CompiledContinuationTest, GroupsGroups) {
   EXPECT_EQ(rows, expected);
 }
 
+/* SELECT v, GROUPING's number, count(*), sum(c) FROM (SELECT v, count(*) c FROM s GROUP BY v) x GROUP BY each set. */
+TEST_F(CompiledContinuationTest, MakesTheGroupsOfSets) {
+  ProgramWriter second = over_rows();
+  const uint32_t set = second.column(TB_TYPE_INT4), count = second.column(TB_TYPE_INT8),
+                 value = second.column(TB_TYPE_INT4, true);
+  second.keys = {value, set};
+  second.aggregate(TB_AGG_COUNT);
+  second.aggregate(TB_AGG_SUM_INT, count);
+  const uint64_t all = ~uint64_t{0}, without = ~uint64_t{4};
+  for (const std::vector<uint64_t>& sets : {std::vector<uint64_t>{all},
+                                            {without},
+                                            {without, all},
+                                            {all, without, without, all, without},
+                                            std::vector<uint64_t>(TB_MAX_SETS, without)})
+    for (const int32_t distinct : {0, 1, 20000}) {
+      auto client = connect();
+      ASSERT_TRUE(client->start(groups(), 1000, TB_QUERY_ALLOW_HOST, 0, {},
+                                Client::continuation(second, {TB_NONE, 1, 0}, sets)));
+      const int64_t sent = send_values(*client, distinct);
+      const auto [rows, end] = results(*client, {TB_TYPE_INT4, TB_TYPE_INT4, TB_TYPE_INT8, TB_TYPE_INT8});
+      ASSERT_EQ(end.type, TB_MSG_QUERY_DONE);
+      EXPECT_EQ(end.as<TbQueryDone>().rows_continued, static_cast<uint64_t>(distinct));
+      std::vector<Row> expected;
+      for (size_t s = 0; s < sets.size(); s++) {
+        if (sets[s] != all && distinct > 0) expected.push_back({{}, s, distinct, sent});
+        for (int32_t i = 0; sets[s] == all && i < distinct; i++) expected.push_back({i, s, 1, i % 7 + 1});
+      }
+      std::sort(expected.begin(), expected.end());
+      EXPECT_EQ(rows, expected) << sets.size() << " sets, " << distinct << " values";
+    }
+}
+
 /* SELECT sum(v), count(*) FROM (SELECT v, count(*) FROM s GROUP BY v ORDER BY v DESC LIMIT 10) x */
 TEST_F(CompiledContinuationTest, TakesWhatAResultPlanLeaves) {
   PlanWriter plan(2);
@@ -197,17 +229,27 @@ TEST_F(CompiledContinuationTest, ProgramsThatCannotReadTheRowsEndTheConnection) 
   without_nulls.aggregate(TB_AGG_COUNT, without_nulls.column(TB_TYPE_INT4));
   of_rows.sink = TB_SINK_ROWS;
   of_rows.filters = {of_rows.expr(TB_EXPR_IS_NULL, TB_TYPE_BOOL, 0, 0, {of_rows.column(TB_TYPE_INT4, true)})};
+  ProgramWriter of_sets = over_rows(), of_count = over_rows();
+  of_sets.keys = {of_sets.column(TB_TYPE_INT4, true), of_sets.column(TB_TYPE_INT4)};
+  of_count.keys = {of_count.column(TB_TYPE_INT8)};
   const std::string whole = Client::continuation(good, {0});
-  const std::string broken[] = {Client::continuation(good, {2}),
-                                Client::continuation(good, {}),
-                                Client::continuation(good, {0, 1}),
-                                Client::continuation(of_pages, {0}),
-                                Client::continuation(of_another_type, {0}),
-                                Client::continuation(without_nulls, {0}),
-                                Client::continuation(of_rows, {0}),
-                                whole.substr(0, 8),
-                                whole.substr(0, whole.size() - 8),
-                                whole + std::string(8, '\0')};
+  const std::string broken[] = {
+      Client::continuation(good, {2}),
+      Client::continuation(good, {}),
+      Client::continuation(good, {0, 1}),
+      Client::continuation(of_pages, {0}),
+      Client::continuation(of_another_type, {0}),
+      Client::continuation(without_nulls, {0}),
+      Client::continuation(of_rows, {0}),
+      Client::continuation(good, {TB_NONE}),                                 // no sets
+      Client::continuation(of_sets, {0, TB_NONE}, {1}),                      // lacks its number
+      Client::continuation(of_count, {1}, {0}),                              // has no NULLs
+      Client::continuation(of_count, {TB_NONE}, {1}),                        // of its type
+      Client::continuation(of_sets, {0, TB_NONE}, std::vector<uint64_t>(TB_MAX_SETS + 1, 2)),       // too many
+      Client::continuation(of_sets, {0, TB_NONE}, {2}).substr(0, sizeof(TbContinuation) + 4),
+      whole.substr(0, 8),
+      whole.substr(0, whole.size() - 8),
+      whole + std::string(8, '\0')};
   auto client = connect();
   EXPECT_TRUE(client->start(groups(), 10, TB_QUERY_ALLOW_HOST, 0, {}, whole));
   for (size_t i = 0; i < std::size(broken); i++) {

@@ -105,6 +105,7 @@ SET work_mem = '64kB';
 SELECT count(*), sum(n), sum(g), sum(s) FROM (SELECT count(*) n, GROUPING(price, big) g, sum(qty) s FROM sales GROUP BY CUBE (price, big)) x;
 -- offloaded: GpuPreAgg
 SELECT count(*), sum(n) FROM (SELECT region, city, day, item, count(*) n FROM sales GROUP BY CUBE (region, city, day, item)) x;
+SELECT count(*), sum(n) FROM (SELECT region, md5(item::text || qty), price, count(*) n FROM sales GROUP BY ROLLUP (1, 2, 3)) x;
 RESET work_mem;
 -- offloaded: GpuPreAgg
 SELECT region || city, upper(region), count(*) FROM sales GROUP BY ROLLUP (region, city);
@@ -136,6 +137,38 @@ SELECT abs(k), g, v, w, count(*), sum(v), min(w), max(v) FROM floats GROUP BY CU
 PREPARE sets(int) AS SELECT region, item, count(*), sum(qty) FROM sales WHERE item > $1 GROUP BY CUBE (region, item);
 EXECUTE sets(8);
 EXECUTE sets(20);
+-- By the engine, where there are many groups.
+CREATE TABLE many (a int, b int, c text, d date, n numeric(12,3), free numeric, f float8, r real, k bigint, flag bool);
+INSERT INTO many SELECT nullif(i % 40, 3), i * 7 % 101, nullif('c' || i % 9, 'c4'), date '2024-01-01' + i % 60, i % 977 / 8.0, round(i % 40 / 4.0, i % 3), (i % 256) / 8.0, (i % 64) / 4.0, i::bigint * 1000000007, i % 3 = 0 FROM generate_series(1, 40000) i;
+ANALYZE many;
+-- for sets in ROLLUP(a,b,c) CUBE(a,b,c) ROLLUP(b,(a,c)),CUBE(d) GROUPING/**/SETS((a,b),(b,c),(a,c),(),(),(a,b,c),(a,b,c))
+-- offloaded: GpuPreAgg
+-- shows: Grouping Sets Combined: by the engine
+SELECT a, b, c, GROUPING(a, b, c), GROUPING(c), count(*), count(n), sum(k), sum(n), avg(n), avg(k), min(d), max(c), min(f), bool_or(flag), bool_and(flag) FROM many GROUP BY :sets;
+-- offloaded: GpuPreAgg
+-- shows: Grouping Sets Combined: by the engine
+SELECT a, b, c, GROUPING(b), sum(f), avg(f), sum(r), avg(r), sum(free), avg(free), max(free) FROM many WHERE k % 5 > 0 GROUP BY :sets;
+-- offloaded: GpuPreAgg
+SELECT a, b, c, count(*) FROM many GROUP BY :sets HAVING count(*) > 30 AND GROUPING(a) = 1;
+SELECT a, b, count(*) FROM many WHERE a > 1000 GROUP BY :sets, a, b;
+-- end for
+-- offloaded: GpuPreAgg
+SELECT a, b, sum(n) FROM many WHERE a > 1000 GROUP BY ROLLUP (a, b);
+-- offloaded: GpuPreAgg
+SELECT a, b, count(*), GROUPING(a), GROUPING(a, b), sum(n) FROM many WHERE a > 1000 GROUP BY GROUPING SETS ((), (a), (), (a, b), (b)) ORDER BY 4;
+-- offloaded: GpuPreAgg
+SELECT GROUPING(b), count(*) FROM many GROUP BY ROLLUP (a, b, d) HAVING sum(n) > 100000;
+-- offloaded: GpuPreAgg
+SELECT b, free, count(*) FROM many GROUP BY CUBE (b, free);
+-- offloaded: GpuPreAgg
+SELECT b, f, r, count(*) FROM many GROUP BY ROLLUP (r, f, b);
+-- offloaded: GpuPreAgg
+SELECT x.a, x.t, count(*) FROM (SELECT a, sum(k) AS t, b FROM many GROUP BY ROLLUP (a, b)) x GROUP BY 1, 2;
+SELECT a, (SELECT count(*) FROM (SELECT b, c, sum(k) FROM many i WHERE i.a = o.a GROUP BY ROLLUP (b, c)) x) FROM (SELECT DISTINCT a FROM many WHERE a < 6) o;
+-- offloaded: GpuPreAgg
+SELECT i, (SELECT count(*) FROM (SELECT b, c, d, sum(k) FROM many WHERE b < i GROUP BY ROLLUP (b, c, d)) x) FROM generate_series(0, 90, 30) i;
+-- offloaded: GpuPreAgg
+SELECT a, b, c, sum(k * 100000007) FROM many GROUP BY ROLLUP (a, b, c);
 SET plan_cache_mode = force_generic_plan;
 EXECUTE sets(9);
 EXECUTE sets(NULL);

@@ -267,13 +267,19 @@ SELECT id, count(*) OVER (ORDER BY f8 RANGE BETWEEN :offset PRECEDING AND CURREN
 -- not offloaded
 SELECT id, count(*) OVER (ORDER BY f4 RANGE BETWEEN CURRENT ROW AND :offset FOLLOWING) FROM r;
 -- end for
--- for offset in '-1day' '1month' '1year' 'P1DT-25H' 'P1DT-1H' '-1hour' '2000000000days'
+-- for offset in '1month' '1year' 'P1M-5D' 'P1DT-1H' '2000000000days'
+-- for key in d ts tz
+SELECT id, count(*) OVER (ORDER BY :key RANGE BETWEEN interval :offset PRECEDING AND CURRENT ROW) FROM r;
+SELECT id, count(*) OVER (PARTITION BY v ORDER BY :key DESC RANGE BETWEEN interval :offset FOLLOWING AND UNBOUNDED FOLLOWING) FROM r;
+-- end for
+-- end for
+-- for offset in '-1day' 'P1DT-25H' '-1hour' 'P1M-31D'
 -- for key in d ts tz
 -- not offloaded
 SELECT id, count(*) OVER (ORDER BY :key RANGE BETWEEN interval :offset PRECEDING AND CURRENT ROW) FROM r;
 -- end for
 -- end for
--- not offloaded
+-- offloaded: GpuSort
 SELECT id, count(*) OVER (ORDER BY tz RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW) FROM r;
 SELECT id, count(*) OVER (ORDER BY id, v RANGE 3 PRECEDING) FROM r;
 SELECT id, count(*) OVER (ORDER BY id::text RANGE 3 PRECEDING) FROM r;

@@ -94,6 +94,25 @@ SELECT id, count(1) OVER (ORDER BY id), count(t) OVER (PARTITION BY g), sum(id +
 SELECT id, row_number() OVER (), lag(id) OVER (), first_value(id) OVER (), sum(k) OVER (ROWS 2 PRECEDING) FROM w;
 -- offloaded: GpuSort
 SELECT id, sum(k) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), count(*) OVER () FROM w;
+-- RANGE frames by months, and by days of a time zone.
+-- for span in P1M P2M-10D P1Y3D P1MT36H
+-- offloaded: GpuSort
+SELECT id, d, count(*) OVER p, sum(k) OVER p, max(t) OVER p FROM w WINDOW p AS (PARTITION BY g ORDER BY d RANGE BETWEEN interval ':span' PRECEDING AND CURRENT ROW);
+-- offloaded: GpuSort
+SELECT id, ts, count(*) OVER p, sum(k) OVER p, first_value(ts) OVER p, last_value(ts) OVER p FROM w WINDOW p AS (ORDER BY ts DESC NULLS LAST RANGE BETWEEN interval ':span' PRECEDING AND interval '2 days' FOLLOWING);
+-- offloaded: GpuSort
+SELECT id, count(*) OVER p, count(*) OVER q FROM w WINDOW p AS (ORDER BY d DESC RANGE BETWEEN interval ':span' FOLLOWING AND interval '5 months' FOLLOWING EXCLUDE TIES), q AS (PARTITION BY c ORDER BY d RANGE BETWEEN interval '4 months' PRECEDING AND interval ':span' PRECEDING);
+-- for zone in UTC America/New_York Europe/Berlin
+SET timezone = ':zone';
+-- offloaded: GpuSort
+SELECT id, at, count(*) OVER p, sum(id) OVER p FROM (SELECT id, g, (d + interval '90 minutes')::timestamptz AS at FROM w) w WINDOW p AS (PARTITION BY g ORDER BY at RANGE BETWEEN interval ':span' PRECEDING AND interval '7 days' FOLLOWING);
+RESET timezone;
+-- end for
+-- end for
+SELECT id, count(*) OVER (ORDER BY d RANGE BETWEEN interval '-1 month' PRECEDING AND CURRENT ROW) FROM w;
+SELECT id, count(*) OVER (ORDER BY d RANGE BETWEEN interval '3000000 months' PRECEDING AND CURRENT ROW) FROM w;
+SELECT id, row_number() OVER (ORDER BY d, id), rank() OVER (ORDER BY d RANGE BETWEEN interval '1 month' PRECEDING AND CURRENT ROW) FROM w;
+SELECT d, count(*), sum(count(*)) OVER (ORDER BY d RANGE BETWEEN interval '1 month' PRECEDING AND CURRENT ROW) FROM w GROUP BY d;
 -- Frames and functions that stay.
 SELECT id, sum(k) OVER (ORDER BY k RANGE BETWEEN 3 PRECEDING AND 1 FOLLOWING), sum(k) OVER (ORDER BY id ROWS 3 PRECEDING EXCLUDE CURRENT ROW) FROM w;
 -- floats

@@ -125,14 +125,17 @@ class Client {
   }
 
   /* A second program, whose source columns are these of the first one's rows. */
-  static std::string continuation(const ProgramWriter& second, const std::vector<uint32_t>& columns) {
+  static std::string continuation(const ProgramWriter& second, const std::vector<uint32_t>& columns,
+                                  const std::vector<uint64_t>& sets = {}) {
     const std::vector<uint8_t> program = second.blob();
     const std::string params = params_block({});
     TbContinuation head{};
     head.program_size = static_cast<uint32_t>(program.size());
     head.ncolumns = static_cast<uint32_t>(columns.size());
     head.params_size = params.size();
+    head.nsets = static_cast<uint32_t>(sets.size());
     std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+    bytes.append(reinterpret_cast<const char*>(sets.data()), sets.size() * sizeof(uint64_t));
     bytes.append(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof(uint32_t));
     bytes.resize((bytes.size() + 7) / 8 * 8);
     bytes.append(program.begin(), program.end());

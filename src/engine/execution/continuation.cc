@@ -24,10 +24,14 @@ namespace {
 
 /* Some 10,000 rows: a chunk is worth a job, and stays in a processor's cache. */
 constexpr uint64_t kChunkBytes = 512 << 10;
-constexpr uint64_t kMostRows = 32 << 10;
+constexpr uint64_t kMostRows = 32 << 10, kLeastRows = 2 << 10;
+/* Numbers of sets that a chunk has: one a row and set. */
+constexpr uint64_t kMostNumbers = 256 << 10;
 constexpr uint64_t kAlignment = 64;
 
 uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
+
+bool is_in(uint64_t set, size_t column) { return column >= 64 || (set >> column & 1); }
 
 void check_column(const TbColumn& column, const ColumnShape& from) {
   if (column.join != 0 || column.type != from.type || (from.nullable && !(column.flags & TB_COL_NULLABLE)) ||
@@ -37,58 +41,91 @@ void check_column(const TbColumn& column, const ColumnShape& from) {
 
 }  // namespace
 
-/* Rows as columns, and whether the device has them. */
+/* What lies in a chunk's memory, by offsets. The device sees as many chunks as there are sets, each with a header of
+ * its own and all with the same values. */
+struct ChunkShape {
+  ChunkShape(std::span<const uint32_t> source, std::span<const uint64_t> of_sets)
+      : columns(source),
+        sets(of_sets),
+        header(aligned(sizeof(TbColumnsChunk) + source.size() * sizeof(TbColumnsChunk::columns[0]))),
+        tasks(std::max<uint64_t>(of_sets.size(), 1)),
+        rows(of_sets.empty() ? kMostRows : std::clamp(kMostNumbers / of_sets.size(), kLeastRows, kMostRows)),
+        values(tasks * header),
+        all_valid(values + kChunkBytes),
+        all_null(all_valid + rows),
+        numbers(all_null + rows),
+        size(numbers + of_sets.size() * rows * sizeof(int32_t)) {}
+
+  std::span<const uint32_t> columns;  // as Continuation's
+  std::span<const uint64_t> sets;
+  uint64_t header, tasks, rows;
+  uint64_t values, all_valid, all_null, numbers, size;
+};
+
+/* Rows as columns, and how many tasks of theirs the device has. */
 class Continuation::Chunk {
  public:
-  Chunk(MemoryBudget& memory, size_t ncolumns)
-      : header_(aligned(sizeof(TbColumnsChunk) + ncolumns * sizeof(TbColumnsChunk::columns[0]))),
-        memory_(memory, header_ + kChunkBytes + kMostRows) {
-    memset(memory_.data() + all_valid(), 1, kMostRows);
+  Chunk(MemoryBudget& memory, const ChunkShape& shape) : shape_(shape), memory_(memory, shape.size) {
+    memset(memory_.data() + shape.all_valid, 1, shape.rows);
+    memset(memory_.data() + shape.all_null, 0, shape.rows);
+    auto* numbers = reinterpret_cast<int32_t*>(memory_.data() + shape.numbers);
+    for (size_t set = 0; set < shape.sets.size(); set++)
+      std::fill_n(numbers + set * shape.rows, shape.rows, static_cast<int32_t>(set));
   }
 
   /* As many rows from `first` on as there is room for; returns their number. */
-  uint32_t fill(ResultOutput& output, const ResultOutput::Fetch& fetch, uint64_t first, uint64_t left,
-                std::span<const uint32_t> columns) {
-    const std::vector<uint8_t> written = output.write(fetch, first, std::min(left, kMostRows), memory_.data() + header_,
-                                                      kChunkBytes);
+  uint32_t fill(ResultOutput& output, const ResultOutput::Fetch& fetch, uint64_t first, uint64_t left) {
+    const std::vector<uint8_t> written = output.write(fetch, first, std::min(left, shape_.rows),
+                                                      memory_.data() + shape_.values, kChunkBytes);
     TbResultBatch batch;
     memcpy(&batch, written.data(), sizeof batch);
-    auto* chunk = reinterpret_cast<TbColumnsChunk*>(memory_.data());
-    chunk->nrows = batch.nrows;
-    chunk->ncolumns = static_cast<uint32_t>(columns.size());
-    chunk->bytes_offset = header_ + batch.bytes_offset;
-    chunk->bytes_size = batch.bytes_size;
-    for (size_t i = 0; i < columns.size(); i++) {
-      uint64_t offsets[2];
-      memcpy(offsets, written.data() + sizeof batch + columns[i] * sizeof offsets, sizeof offsets);
-      // No column begins with its `valid` bytes: 0 is none, where no row has a NULL.
-      chunk->columns[i] = {header_ + offsets[0], offsets[1] ? header_ + offsets[1] : all_valid()};
-    }
+    for (uint64_t task = 0; task < shape_.tasks; task++) write_header(task, batch, written.data() + sizeof batch);
     return batch.nrows;
   }
 
-  ChunkTask task(uint64_t sequence) {
+  ChunkTask task(uint64_t number, uint64_t sequence) {
     ChunkTask task{};
     task.sequence = sequence;
     task.kind = TB_CHUNK_COLUMNS;
-    task.data = memory_.data();
+    task.data = memory_.data() + number * shape_.header;
     return task;
   }
 
-  bool running = false;
+  uint64_t running = 0;
 
  private:
-  uint64_t all_valid() const { return header_ + kChunkBytes; }
+  /* `offsets`: of each column of the rows, as a RESULT_BATCH has them. */
+  void write_header(uint64_t task, const TbResultBatch& batch, const uint8_t* offsets) {
+    const uint64_t at = task * shape_.header;
+    auto* chunk = reinterpret_cast<TbColumnsChunk*>(memory_.data() + at);
+    chunk->nrows = batch.nrows;
+    chunk->ncolumns = static_cast<uint32_t>(shape_.columns.size());
+    chunk->bytes_offset = shape_.values + batch.bytes_offset - at;
+    chunk->bytes_size = batch.bytes_size;
+    for (size_t i = 0; i < shape_.columns.size(); i++) {
+      if (shape_.columns[i] == TB_NONE) {
+        chunk->columns[i] = {shape_.numbers + task * shape_.rows * sizeof(int32_t) - at, shape_.all_valid - at};
+        continue;
+      }
+      uint64_t of[2];
+      memcpy(of, offsets + shape_.columns[i] * sizeof of, sizeof of);
+      // No column begins with its `valid` bytes: 0 is none, where no row has a NULL.
+      uint64_t valid = of[1] ? shape_.values + of[1] : shape_.all_valid;
+      if (!shape_.sets.empty() && !is_in(shape_.sets[task], i)) valid = shape_.all_null;
+      chunk->columns[i] = {shape_.values + of[0] - at, valid - at};
+    }
+  }
 
-  const uint64_t header_;
+  const ChunkShape& shape_;
   HostBuffer memory_;
 };
 
 /* A few chunks, which are filled again as soon as the device is done with them. */
 class Continuation::Chunks {
  public:
-  Chunks(MemoryBudget& memory, size_t ncolumns, unsigned count, DeviceQuery& query) : query_(query) {
-    for (unsigned i = 0; i < count; i++) chunks_.push_back(std::make_unique<Chunk>(memory, ncolumns));
+  Chunks(MemoryBudget& memory, const ChunkShape& shape, unsigned count, DeviceQuery& query)
+      : shape_(shape), query_(query) {
+    for (unsigned i = 0; i < count; i++) chunks_.push_back(std::make_unique<Chunk>(memory, shape));
   }
   ~Chunks() {
     query_.stop();
@@ -98,23 +135,25 @@ class Continuation::Chunks {
   Chunk& free_one() {
     await([this] { return running_ < chunks_.size(); });
     std::lock_guard lock(mutex_);
-    return **std::find_if(chunks_.begin(), chunks_.end(), [](const auto& chunk) { return !chunk->running; });
+    return **std::find_if(chunks_.begin(), chunks_.end(), [](const auto& chunk) { return chunk->running == 0; });
   }
 
   void submit(Chunk& chunk) {
     {
       std::lock_guard lock(mutex_);
-      chunk.running = true;
+      chunk.running = shape_.tasks;
       running_++;
     }
-    query_.submit(chunk.task(sequence_++), [this, &chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
-      std::lock_guard lock(mutex_);
-      chunk.running = false;
-      running_--;
-      errors_ |= outcome.errors;
-      if (error && !error_) error_ = error;
-      changed_.notify_all();
-    });
+    for (uint64_t task = 0; task < shape_.tasks; task++)
+      query_.submit(chunk.task(task, sequence_++),
+                    [this, &chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
+                      std::lock_guard lock(mutex_);
+                      errors_ |= outcome.errors;
+                      if (error && !error_) error_ = error;
+                      if (--chunk.running > 0) return;
+                      running_--;
+                      changed_.notify_all();
+                    });
   }
 
   void finish() {
@@ -136,6 +175,7 @@ class Continuation::Chunks {
     changed_.wait(lock, condition);
   }
 
+  const ChunkShape& shape_;
   DeviceQuery& query_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   uint64_t sequence_ = 0;
@@ -147,7 +187,7 @@ class Continuation::Chunks {
 };
 
 Continuation::Continuation(const ContinuationRequest& request, const std::vector<ColumnShape>& rows)
-    : columns_(request.columns), estimated_groups_(request.estimated_groups) {
+    : columns_(request.columns), sets_(request.sets), estimated_groups_(request.estimated_groups) {
   try {
     program_ = std::make_shared<const Program>(Program::parse(request.program));
     check_params(*program_, request.params);
@@ -162,8 +202,16 @@ Continuation::Continuation(const ContinuationRequest& request, const std::vector
   if (columns_.size() != program_->source_columns()) throw ProtocolError("continuation: number of columns");
   unread_ = ~uint64_t{0};
   for (size_t i = 0; i < columns_.size(); i++) {
+    const TbColumn& column = program_->columns()[i];
+    const bool in_all = std::all_of(sets_.begin(), sets_.end(), [i](uint64_t set) { return is_in(set, i); });
+    if (!in_all && !(column.flags & TB_COL_NULLABLE))
+      throw ProtocolError("continuation: a column that sets lack has no NULLs");
+    if (columns_[i] == TB_NONE && !sets_.empty()) {
+      check_column(column, {TB_TYPE_INT4, 0, false});
+      continue;
+    }
     if (columns_[i] >= rows.size()) throw ProtocolError("continuation: no such column");
-    check_column(program_->columns()[i], rows[columns_[i]]);
+    check_column(column, rows[columns_[i]]);
     if (columns_[i] < 64) unread_ &= ~(uint64_t{1} << columns_[i]);
   }
 }
@@ -175,8 +223,9 @@ bool Continuation::compile(CodeCache& cache, Device& host, const IsCancelled& ca
 }
 
 uint64_t Continuation::run(const Input& input, Device& host, ParallelWork& work, QueryProfile* profile) {
+  const ChunkShape shape(columns_, sets_);
   const unsigned nchunks = std::min<unsigned>(work.threads() + 2, TB_MAX_SLOTS);
-  const uint64_t chunks_bytes = nchunks * HostBuffer::charged(kChunkBytes + kMostRows + TB_MAX_COLUMNS * kAlignment);
+  const uint64_t chunks_bytes = nchunks * HostBuffer::charged(shape.size);
   // Chunks, and what fetching takes, are charged beside it.
   const uint64_t free = input.memory.free();
   const uint64_t bytes = free - std::min(free, chunks_bytes + free / 8);
@@ -187,12 +236,12 @@ uint64_t Continuation::run(const Input& input, Device& host, ParallelWork& work,
     ~Reserved() { memory.release(bytes); }
   } reserved{input.memory, bytes};
   query_ = host.start(program_, params_, code_, {}, estimated_groups_, bytes, profile);
-  Chunks chunks(input.memory, columns_.size(), nchunks, *query_);
+  Chunks chunks(input.memory, shape, nchunks, *query_);
   for (uint64_t next = 0; next < input.nrows;) {
     work.check();
     chunks.check();
     Chunk& chunk = chunks.free_one();
-    next += chunk.fill(*input.output, input.fetch, next, input.nrows - next, columns_);
+    next += chunk.fill(*input.output, input.fetch, next, input.nrows - next);
     chunks.submit(chunk);
   }
   chunks.finish();

@@ -3,7 +3,8 @@
  * result plan leave, on the host, whichever device has made them.
  *
  * The rows become chunks of columns, as a backend would send those of a plan, and run on
- * all of the host's threads. Memory is charged to the query (DeviceQuery::host_memory).
+ * all of the host's threads; with sets, each chunk as often as there are sets, over the same
+ * values. Memory is charged to the query (DeviceQuery::host_memory).
  * The session's thread only.
  */
 #pragma once
@@ -55,7 +56,8 @@ class Continuation {
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const std::string> params_;
-  std::vector<uint32_t> columns_;  // of the rows: of each of the source's
+  std::vector<uint32_t> columns_;  // of the rows: of each of the source's; TB_NONE: the set's number
+  std::vector<uint64_t> sets_;     // a bit for each of the first 64 of columns_; empty: each row once
   uint64_t unread_ = 0;
   double estimated_groups_;
   std::shared_ptr<LoadedCode> code_;

@@ -47,14 +47,18 @@ QueryRequest parse_query(std::span<const uint8_t> payload) {
 
 ContinuationRequest parse_continuation(std::span<const uint8_t> bytes) {
   const auto head = read_head<TbContinuation>(bytes, "QUERY's continuation");
+  if (head.nsets > TB_MAX_SETS) throw ProtocolError("QUERY's continuation has too many sets");
+  const uint64_t sets_size = uint64_t{head.nsets} * sizeof(uint64_t);
   const uint64_t columns_size = uint64_t{head.ncolumns} * sizeof(uint32_t);
-  const uint64_t program_at = padded(columns_size);
+  const uint64_t program_at = sets_size + padded(columns_size);
   const uint64_t params_at = program_at + padded(head.program_size);
   if (params_at > bytes.size() || bytes.size() - params_at != head.params_size)
     throw ProtocolError("sizes of QUERY's continuation do not match");
-  ContinuationRequest request{head.estimated_groups, {}, {}, {}};
+  ContinuationRequest request{head.estimated_groups, {}, {}, {}, {}};
+  request.sets.resize(head.nsets);
+  if (head.nsets > 0) memcpy(request.sets.data(), bytes.data(), sets_size);
   request.columns.resize(head.ncolumns);
-  if (head.ncolumns > 0) memcpy(request.columns.data(), bytes.data(), columns_size);
+  if (head.ncolumns > 0) memcpy(request.columns.data(), bytes.data() + sets_size, columns_size);
   request.program = bytes.subspan(program_at, head.program_size);
   request.params = bytes.subspan(params_at);
   return request;

@@ -25,6 +25,7 @@ struct QueryRequest {
 
 struct ContinuationRequest {
   double estimated_groups;
+  std::vector<uint64_t> sets;
   std::vector<uint32_t> columns;
   std::span<const uint8_t> program;
   std::span<const uint8_t> params;

@@ -47,7 +47,7 @@ extern uint64 tb_connection_generation(const TbConnection *conn);
 /* How many connections of this backend are in use. */
 extern int tb_connections_in_use(void);
 
-#define TB_MAX_MESSAGE_PARTS 16
+#define TB_MAX_MESSAGE_PARTS 20
 
 /* Sends one message whose payload is the concatenation of `parts`, with
  * descriptors. False: closed, see *why. */

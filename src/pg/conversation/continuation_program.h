@@ -15,6 +15,9 @@ typedef struct TbContinuationProgram
 	uint32	  *columns; /* of the rows: which each of its source's columns is */
 	uint32	   ncolumns;
 	double	   groups;	/* estimated */
+	uint64	  *sets;	/* a bit for each of `columns`, of which those that lack it are NULL
+						 * in the rows of the set, and TB_NONE is its number */
+	uint32	   nsets;	/* 0: each row comes once */
 } TbContinuationProgram;
 
 #endif

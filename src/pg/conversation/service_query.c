@@ -294,7 +294,9 @@ add_continuation(Sections *sections, const TbContinuationProgram *continuation,
 	header->ncolumns = continuation->ncolumns;
 	header->params_size = params->total_size;
 	header->estimated_groups = continuation->groups;
+	header->nsets = continuation->nsets;
 	add_section(sections, header, sizeof(*header));
+	add_section(sections, continuation->sets, sizeof(uint64) * continuation->nsets);
 	add_section(sections, continuation->columns, sizeof(uint32) * continuation->ncolumns);
 	add_section(sections, continuation->program, continuation->program->total_size);
 	add_section(sections, params, params->total_size);

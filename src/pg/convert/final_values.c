@@ -270,8 +270,9 @@ tb_final_is_unambiguous(const TbOutput *outputs, int noutputs, const TbResultBat
 static bool
 is_made_elsewhere(const TbOutput *out)
 {
-	return out->kind == TB_OUT_GROUPING || out->kind == TB_OUT_COMPUTED_KEY ||
-		out->kind == TB_OUT_GROUP_FILTER || out->kind == TB_OUT_UNREAD;
+	return (out->kind == TB_OUT_GROUPING && out->first == TB_NONE) ||
+		out->kind == TB_OUT_COMPUTED_KEY || out->kind == TB_OUT_GROUP_FILTER ||
+		out->kind == TB_OUT_UNREAD;
 }
 
 static uint64
@@ -320,13 +321,14 @@ tb_final_empty(const TbOutput *outputs, int noutputs, const TbProgram *program,
 			   Datum *values, bool *isnull)
 {
 	const TbAgg *aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
+	uint32		 nkeys = program->keys.count;
 
 	for (int i = 0; i < noutputs; i++)
 	{
-		const TbAgg *agg = &aggs[outputs[i].first];
+		const TbOutput *out = &outputs[i];
 
-		isnull[i] = is_made_elsewhere(&outputs[i]) ||
-			(agg->kind != TB_AGG_COUNT && outputs[i].kind != TB_OUT_COUNT);
+		isnull[i] = is_made_elsewhere(out) || out->first < nkeys ||
+			(aggs[out->first - nkeys].kind != TB_AGG_COUNT && out->kind != TB_OUT_COUNT);
 		values[i] = Int64GetDatum(0);
 	}
 }

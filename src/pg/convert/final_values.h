@@ -23,7 +23,8 @@ typedef enum TbOutputKind
 							 * different scales: both states of
 							 * tb_numeric_with_display(), second: below */
 	TB_OUT_BOOL,			/* of an integer: is it not 0? */
-	TB_OUT_GROUPING,		/* GROUPING(), number `second`: see set_fold.h */
+	TB_OUT_GROUPING,		/* GROUPING(), number `second`: see set_fold.h. first: the
+							 * set's number, which the caller replaces; or TB_NONE */
 	TB_OUT_COMPUTED_KEY,	/* of columns before it: computed_columns.h */
 	TB_OUT_GROUP_FILTER,	/* the same; of no interest to anybody else */
 	TB_OUT_UNREAD			/* nobody reads it, and it has no columns */
@@ -65,7 +66,8 @@ extern bool tb_final_is_unambiguous(const TbOutput *outputs, int noutputs,
 									const TbResultBatch *groups, uint32 row);
 #define TB_SCALES_DIFFER "equal numerics print with different scales"
 
-/* What an aggregation without keys over no rows returns. */
+/* What an aggregation without keys over no rows returns, and a grouping set without keys.
+ */
 extern void tb_final_empty(const TbOutput *outputs, int noutputs, const TbProgram *program,
 						   Datum *values, bool *isnull);
 

@@ -174,10 +174,11 @@ void
 tb_private_set_continuation(List *custom_private, const TbContinuationProgram *continuation)
 {
 	lfirst(list_nth_cell(custom_private, TB_PRIVATE_CONTINUATION)) =
-		list_make3(tb_bytes_node(continuation->program, continuation->program->total_size),
+		list_make4(tb_bytes_node(continuation->program, continuation->program->total_size),
 				   tb_bytes_node(continuation->columns,
 								 sizeof(uint32) * continuation->ncolumns),
-				   tb_bytes_node(&continuation->groups, sizeof(double)));
+				   tb_bytes_node(&continuation->groups, sizeof(double)),
+				   tb_bytes_node(continuation->sets, sizeof(uint64) * continuation->nsets));
 }
 
 List *
@@ -351,6 +352,8 @@ tb_private_continuation(const CustomScan *plan)
 	result->columns = tb_node_bytes(packed, 1, &size);
 	result->ncolumns = size / sizeof(uint32);
 	result->groups = *(double *) tb_node_bytes(packed, 2, &size);
+	result->sets = tb_node_bytes(packed, 3, &size);
+	result->nsets = size / sizeof(uint64);
 	return result;
 }
 

@@ -109,6 +109,8 @@ void ResultPlan::check_pass(size_t index, const TbWindowPass& pass) const {
   if (pass.exclusion > TB_EXCLUDE_TIES) fail(name + ": what the frame excludes");
   check_offset(name, pass, start, pass.start_offset_high, pass.start_offset);
   check_offset(name, pass, end, pass.end_offset_high, pass.end_offset);
+  check_limit(name, pass, start, pass.start_limit);
+  check_limit(name, pass, end, pass.end_limit);
 }
 
 void ResultPlan::check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high,
@@ -121,6 +123,16 @@ void ResultPlan::check_offset(const std::string& name, const TbWindowPass& pass,
   const uint32_t type = columns_[keys(pass)[pass.npartition].column].type;
   if (!has_range_offsets(type)) fail(name + ": range by an offset of such a key");
   if (!is_range_offset(type, high, low)) fail(name + ": offset of a range");
+}
+
+void ResultPlan::check_limit(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint32_t limit) const {
+  if (limit == TB_NONE) return;
+  if (pass.frame_mode != TB_FRAME_RANGE || !tb_bound_is_offset(bound)) fail(name + ": limit without an offset");
+  if (limit >= columns_.size()) fail(name + ": no such limit");
+  const uint32_t key = columns_[keys(pass)[pass.npartition].column].type;
+  if (!is_time_type(key)) fail(name + ": limit of such a key");
+  if (columns_[limit].type != (key == TB_TYPE_TIMESTAMPTZ ? TB_TYPE_TIMESTAMPTZ : TB_TYPE_TIMESTAMP))
+    fail(name + ": type of a limit");
 }
 
 void ResultPlan::check_condition(size_t index, const TbResultCondition& condition) const {

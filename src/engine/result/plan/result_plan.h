@@ -67,6 +67,7 @@ class ResultPlan {
   void check_pass(size_t index, const TbWindowPass& pass) const;
   void check_offset(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint64_t high,
                     uint64_t low) const;
+  void check_limit(const std::string& name, const TbWindowPass& pass, uint8_t bound, uint32_t limit) const;
   void check_condition(size_t index, const TbResultCondition& condition) const;
   void check_estimates() const;
   void check_estimate(size_t index) const;

@@ -136,6 +136,8 @@ TEST(ResultPlan, EveryViolationIsFound) {
       [](PlanWriter& p) { p.passes[1].start_bound = TB_BOUND_CURRENT_ROW, p.passes[1].end_bound = TB_BOUND_PRECEDING; },
       [](PlanWriter& p) { p.passes[0].exclusion = TB_EXCLUDE_TIES + 1; },
       [](PlanWriter& p) { p.passes[0].start_offset_high = 1; },
+      [](PlanWriter& p) { p.passes[0].start_limit = kInt4; },  // without an offset
+      [](PlanWriter& p) { p.passes[1].end_limit = kInt4; },    // of rows
       [](PlanWriter& p) { p.passes[1].end_offset_high = 1; },  // of rows
       // Functions.
       [](PlanWriter& p) { p.functions[0].kind = 0; },

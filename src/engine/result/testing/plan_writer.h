@@ -55,6 +55,7 @@ class PlanWriter {
     p.start_offset_high = static_cast<uint64_t>(start_offset >> 64);
     p.end_offset = static_cast<uint64_t>(end_offset);
     p.end_offset_high = static_cast<uint64_t>(end_offset >> 64);
+    p.start_limit = p.end_limit = TB_NONE;
     passes.push_back(p);
     return passes.back();
   }

@@ -22,16 +22,23 @@ class FrameRule {
   FrameRule(const ResultPlan& plan, const TbWindowPass& pass, const ResultRows& rows, const SortedRows& sorted,
             ParallelWork& work)
       : pass_(pass) {
-    if (tb_pass_has_range_offset(&pass)) key_.emplace(rows, sorted, plan.keys(pass)[pass.npartition], work);
+    if (!tb_pass_has_range_offset(&pass)) return;
+    const TbSortKey key = plan.keys(pass)[pass.npartition];
+    key_.emplace(rows, sorted, key, work);
+    if (pass.start_limit != TB_NONE) start_limits_.emplace(rows, sorted, TbSortKey{pass.start_limit, key.flags}, work);
+    if (pass.end_limit != TB_NONE) end_limits_.emplace(rows, sorted, TbSortKey{pass.end_limit, key.flags}, work);
   }
 
   const TbWindowPass& pass() const { return pass_; }
   const std::optional<RangeKey>& key() const { return key_; }
+  /* Null: the offset is a distance. */
+  const RangeKey* start_limits() const { return start_limits_ ? &*start_limits_ : nullptr; }
+  const RangeKey* end_limits() const { return end_limits_ ? &*end_limits_ : nullptr; }
   bool excludes() const { return pass_.exclusion != TB_EXCLUDE_NONE; }
 
  private:
   const TbWindowPass& pass_;
-  std::optional<RangeKey> key_;
+  std::optional<RangeKey> key_, start_limits_, end_limits_;
 };
 
 class WindowFrame {
@@ -46,10 +53,11 @@ class WindowFrame {
     if (!rule.key()) return;
     using enum RangeEnd::Side;
     if (tb_bound_is_offset(pass_.start_bound))
-      range_start_.emplace(*rule.key(), partition, kStart, pass_.start_bound, pass_.start_offset_high,
-                           pass_.start_offset);
+      range_start_.emplace(*rule.key(), rule.start_limits(), partition, kStart, pass_.start_bound,
+                           pass_.start_offset_high, pass_.start_offset);
     if (tb_bound_is_offset(pass_.end_bound))
-      range_end_.emplace(*rule.key(), partition, kEnd, pass_.end_bound, pass_.end_offset_high, pass_.end_offset);
+      range_end_.emplace(*rule.key(), rule.end_limits(), partition, kEnd, pass_.end_bound, pass_.end_offset_high,
+                         pass_.end_offset);
   }
 
   /* To the frame of the row at `place`: the partition's first, then each next one. */

@@ -77,13 +77,26 @@ class Definition {
     if (pass_.start_bound == TB_BOUND_CURRENT_ROW)
       in = order >= 0;
     else if (pass_.start_bound != TB_BOUND_UNBOUNDED_PRECEDING)
-      in = reaches(current, other, order, pass_.start_bound, offset(pass_.start_offset_high, pass_.start_offset), true);
+      in = pass_.start_limit != TB_NONE ? reaches_limit(current, other, order, pass_.start_limit, true)
+                                        : reaches(current, other, order, pass_.start_bound,
+                                                  offset(pass_.start_offset_high, pass_.start_offset), true);
     if (pass_.end_bound == TB_BOUND_CURRENT_ROW)
       in = in && order <= 0;
     else if (pass_.end_bound != TB_BOUND_UNBOUNDED_FOLLOWING)
-      in = in &&
-           reaches(current, other, order, pass_.end_bound, offset(pass_.end_offset_high, pass_.end_offset), false);
+      in = in && (pass_.end_limit != TB_NONE ? reaches_limit(current, other, order, pass_.end_limit, false)
+                                             : reaches(current, other, order, pass_.end_bound,
+                                                       offset(pass_.end_offset_high, pass_.end_offset), false));
     return in;
+  }
+
+  /* Likewise, of a frame that ends where the current row's limit says. */
+  bool reaches_limit(__int128 current, __int128 other, int order, uint32_t limit, bool start) const {
+    const TbSortKey& key = keys_[pass_.npartition];
+    const Cell &value = row(other)[key.column], &base = row(current)[key.column];
+    if (is_null(value) || is_null(base)) return start ? order >= 0 : order <= 0;
+    const bool date = types_[key.column] == TB_TYPE_DATE;
+    const __int128 at = std::get<__int128>(value) * (date ? kDay : 1), end = std::get<__int128>(row(current)[limit]);
+    return start != ((key.flags & TB_SORT_DESCENDING) != 0) ? at >= end : at <= end;
   }
 
   /* Is the other row not before the start (not behind the end) that lies an offset
@@ -433,6 +446,39 @@ TEST(WindowPass, RangesAtTheEndsOfTheType) {
               if (::testing::Test::HasFatalFailure()) return;
             }
   }
+}
+
+/* Ends that lie as far away as each row says, by steps, as months are. */
+TEST(WindowPass, LimitsOfRows) {
+  std::mt19937_64 random(7);
+  for (uint8_t type : {TB_TYPE_DATE, TB_TYPE_TIMESTAMP, TB_TYPE_TIMESTAMPTZ})
+    for (int round = 0; round < 200; round++) {
+      const uint8_t of_limit = type == TB_TYPE_TIMESTAMPTZ ? TB_TYPE_TIMESTAMPTZ : TB_TYPE_TIMESTAMP;
+      const auto flags = static_cast<uint32_t>(random() % 4);
+      const bool descending = (flags & TB_SORT_DESCENDING) != 0;
+      TestTable table;
+      table.columns = {{type, true}, {of_limit, true}, {of_limit, true}, {TB_TYPE_INT8, false}};
+      for (int i = 0; i < 40; i++) {
+        const auto number = static_cast<__int128>(table.rows.size());
+        if (random() % 8 == 0) {
+          table.rows.push_back({Cell(), Cell(), Cell(), number});
+          continue;
+        }
+        const auto days = static_cast<__int128>(random() % 120);
+        const auto month = [&](__int128 away) { return (days / 30 + away) * 30 * kDay; };
+        table.rows.push_back({type == TB_TYPE_DATE ? days : days * kDay, month(descending ? 1 : -1),
+                              month(descending ? -1 : 2), number});
+      }
+      PlanWriter writer(4);
+      TbWindowPass& pass = writer.pass({{0, flags}}, 0, TB_FRAME_RANGE, TB_BOUND_PRECEDING, TB_BOUND_FOLLOWING);
+      if (round % 3 != 0) pass.start_limit = 1;
+      if (round % 3 != 1) pass.end_limit = 2;
+      writer.function(TB_WINDOW_COUNT);
+      writer.function(TB_WINDOW_SUM, 3);
+      SCOPED_TRACE("type " + std::to_string(type) + ", round " + std::to_string(round));
+      check(writer, table, true, 100);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
 }
 
 /* Many partitions, shared out among threads; and one that nobody can share. */

@@ -2,8 +2,9 @@
  * window_range.h - ends of RANGE frames that lie an offset away from the current row, as
  * PostgreSQL's in_range functions and nodeWindowAgg.c say.
  *
- * The bound grows or falls with the order key, so that an end is a cursor that never goes
- * back. Where PostgreSQL's arithmetic would leave the range of timestamps it raises an
+ * An end is a cursor that never goes back, since the bound grows or falls with the order key;
+ * where a time zone's local times repeat it may not, and PostgreSQL's cursor does not go
+ * back either. Where PostgreSQL's arithmetic would leave the range of timestamps it raises an
  * error: there the query goes back to it.
  */
 #pragma once
@@ -29,9 +30,8 @@ constexpr __int128 kBeforeAllTimes = INT64_MIN, kAfterAllTimes = INT64_MAX;
 void check_timestamp(__int128 value);  // throws DeviceError
 
 /*
- * The one order key of a pass, of all rows in their order. Read once, in parallel, since
- * a row's place in memory has nothing to do with its place in the order, and every
- * function's cursors come by it.
+ * The one order key of a pass, or what it becomes by an offset, of all rows in their order. Read once, in parallel,
+ * since a row's place in memory has nothing to do with its place in the order, and every function's cursors come by it.
  */
 class RangeKey {
  public:
@@ -63,9 +63,11 @@ class RangeEnd {
  public:
   enum class Side { kStart, kEnd };
 
-  /* `high`, `low`: the offset, as TbWindowPass has it. */
-  RangeEnd(const RangeKey& key, const WindowPartition& partition, Side side, uint8_t bound, uint64_t high, uint64_t low)
+  /* `high`, `low`: the offset, as TbWindowPass has it, if there are no limits. */
+  RangeEnd(const RangeKey& key, const RangeKey* limits, const WindowPartition& partition, Side side, uint8_t bound,
+           uint64_t high, uint64_t low)
       : key_(key),
+        limits_(limits),
         partition_(partition),
         start_(side == Side::kStart),
         subtract_((bound == TB_BOUND_PRECEDING) != key.descending()),
@@ -88,7 +90,9 @@ class RangeEnd {
       if (!start_) return key_.nulls_first() ? null : current_null;
       return key_.nulls_first() ? null && !current_null : !null && current_null;
     }
-    const RangeKey::Value &value = key_.at(place_), &base = key_.at(current);
+    const RangeKey::Value& value = key_.at(place_);
+    if (limits_) return start_ != reaches(value.integer, limits_->at(current).integer);
+    const RangeKey::Value& base = key_.at(current);
     return start_ != (key_.is_float() ? in_range(value.number, base.number) : in_range(value.integer, base.integer));
   }
 
@@ -102,8 +106,10 @@ class RangeEnd {
     } else if (key_.is_time()) {
       check_timestamp(sum);
     }
-    return less_ ? value <= sum : value >= sum;
+    return reaches(value, sum);
   }
+
+  bool reaches(__int128 value, __int128 limit) const { return less_ ? value <= limit : value >= limit; }
 
   /* NaN is above all; from infinity an infinite distance reaches everything. */
   bool in_range(double value, double base) const {
@@ -115,6 +121,7 @@ class RangeEnd {
   }
 
   const RangeKey& key_;
+  const RangeKey* const limits_;
   const WindowPartition& partition_;
   const bool start_, subtract_, less_;
   const __int128 distance_;

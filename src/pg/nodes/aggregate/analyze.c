@@ -135,6 +135,7 @@ add_grouping(TbAnalyzer *a, GroupingFunc *function)
 		a->result->functions = lappend_int(a->result->functions, value);
 	}
 	output.kind = TB_OUT_GROUPING;
+	output.first = TB_NONE;
 	output.second = list_length(a->result->functions) / nsets - 1;
 	output.display = TB_NONE;
 	tb_analyzer_add_output(a, &output, (Expr *) function, 0);

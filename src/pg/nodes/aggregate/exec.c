@@ -70,6 +70,26 @@ give_up_on_value(TbPreAggState *node, const char *message)
 	tb_run_cursor_fall_back(&node->cursor, message);
 }
 
+/* The next group that has come back, in the slot. */
+static TupleTableSlot *
+store_group(TbPreAggState *node, TupleTableSlot *slot)
+{
+	TbRunCursor *cursor = &node->cursor;
+
+	(void) tb_run_cursor_store(cursor, slot);
+	if (node->sets != NULL && node->sets->nfunctions > 0)
+		for (int i = 0; i < cursor->noutputs; i++)
+			if (cursor->outputs[i].kind == TB_OUT_GROUPING)
+			{
+				/* Of all of them the value is the number of the set. */
+				tb_grouping_values(node->sets, DatumGetInt32(slot->tts_values[i]),
+								   cursor->outputs, cursor->noutputs, slot->tts_values,
+								   slot->tts_isnull);
+				break;
+			}
+	return slot;
+}
+
 /* Keeps the row in the slot. */
 static void
 keep_row(TbPreAggState *node, TupleTableSlot *slot)
@@ -182,7 +202,7 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 			break;
 		}
 		if (fold == NULL)
-			keep_row(node, tb_run_cursor_store(cursor, slot));
+			keep_row(node, store_group(node, slot));
 		else if (!fold_group(node, fold, slot))
 			break;
 	}
@@ -218,16 +238,36 @@ forget_checked(TbPreAggState *node)
 	node->checked = NULL;
 }
 
-/* Without keys there is a row even of no input. */
+/* Without keys there is a row even of no input. `set`: which of them; -1: of none. */
 static TupleTableSlot *
-store_empty(TbPreAggState *node, TupleTableSlot *slot)
+store_empty(TbPreAggState *node, int set, TupleTableSlot *slot)
 {
-	Assert(node->returned->keys.count == 0 && !node->cursor.falling_back);
-	tb_final_empty(node->cursor.outputs, node->cursor.noutputs, node->returned,
-				   slot->tts_values, slot->tts_isnull);
-	slot->tts_isnull[node->cursor.noutputs] = true;
-	node->cursor.returned_row = true;
+	TbRunCursor *cursor = &node->cursor;
+
+	Assert(!cursor->falling_back);
+	tb_final_empty(cursor->outputs, cursor->noutputs, node->returned, slot->tts_values,
+				   slot->tts_isnull);
+	if (set >= 0)
+		tb_grouping_values(node->sets, set, cursor->outputs, cursor->noutputs,
+						   slot->tts_values, slot->tts_isnull);
+	slot->tts_isnull[cursor->noutputs] = true;
 	return ExecStoreVirtualTuple(slot);
+}
+
+/* After the last group, if there was none. */
+static TupleTableSlot *
+next_empty(TbPreAggState *node, TupleTableSlot *slot)
+{
+	if (node->sets != NULL)
+	{
+		while (node->next_empty_set < node->sets->nsets)
+			if (node->sets->sets[node->next_empty_set++] == 0)
+				return store_empty(node, node->next_empty_set - 1, slot);
+		return slot;
+	}
+	if (node->returned->keys.count > 0 || node->next_empty_set++ > 0)
+		return slot;
+	return store_empty(node, -1, slot);
 }
 
 static TupleTableSlot *
@@ -251,11 +291,10 @@ next_group(ScanState *ss)
 	if (tb_run_cursor_advance(cursor))
 	{
 		cursor->returned_row = true;
-		return tb_run_cursor_store(cursor, slot);
+		return store_group(node, slot);
 	}
-	if (cursor->finished && !cursor->returned_row && node->returned->keys.count == 0 &&
-		!node->folds)
-		return store_empty(node, slot);
+	if (cursor->finished && !cursor->returned_row && !node->folds && !cursor->falling_back)
+		return next_empty(node, slot);
 	return slot;
 }
 
@@ -314,6 +353,7 @@ rescan(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	forget_checked(node);
+	node->next_empty_set = 0;
 	tb_run_cursor_rescan(&node->cursor);
 	ExecScanReScan(&css->ss);
 }

@@ -125,7 +125,11 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 	texts = tb_explain_texts(key_exprs(plan, 0, nkeys + sets->ncomputed), ps, ancestors,
 							 es);
 	if (node->computed == NULL || sets->nsets > 1)
+	{
 		explain_sets(sets, texts, es);
+		ExplainPropertyText("Grouping Sets Combined",
+							node->folds ? "by PostgreSQL" : "by the engine", es);
+	}
 	else
 		explain_computed(node, texts, es);
 	if (node->computed == NULL)

@@ -142,6 +142,7 @@ typedef struct TbPreAggState
 	TbProgram	   *returned; /* whose groups come back: that, or the one behind it */
 	TbGroupingSets *sets;	  /* or NULL */
 	bool			folds;	  /* groups to those of the sets: the engine does not */
+	int				next_empty_set;		/* of those that have a row even of no input */
 	struct TbComputedColumns *computed; /* of what is folded; or NULL */
 	Tuplestorestate			 *checked;	/* all groups, where they are looked at before
 										 * the first is returned, or made of others */

@@ -3,16 +3,21 @@
  *
  * The second program groups the first one's groups by all keys but the last, that of
  * DISTINCT: it counts and adds this, and adds and compares the states of plain aggregates.
- * It must leave alone what depends on the order or the number of additions, and keys that
- * print differently though they are equal.
+ * Of grouping sets it meets each group once a set, without the keys that the set lacks,
+ * and with the set's number, which is its last key. It must leave alone what depends on
+ * the order or the number of additions of distinct values, and there keys that print
+ * differently though they are equal.
  */
 #include "postgres.h"
 
 #include "pg/nodes/aggregate/regroup.h"
+#include "pg/settings/guc.h"
 
 /* Backends fold some million groups a second; a program that is not compiled yet takes tens
  * of milliseconds. */
 #define LEAST_GROUPS 10000
+/* So that tests need not have as many. */
+#define LEAST_FORCED 300
 
 typedef struct Regrouper
 {
@@ -20,7 +25,9 @@ typedef struct Regrouper
 	const TbProgram		*program; /* that makes the groups */
 	const TbAgg			*aggs;
 	TbBuilder			*builder;
-	uint32				 nkeys; /* that of DISTINCT included */
+	bool				 by_sets;
+	uint32				 nkeys;		/* that of DISTINCT included */
+	uint32				 new_nkeys; /* without it, and with the number of the set */
 } Regrouper;
 
 static bool
@@ -32,15 +39,22 @@ states_combine(const Regrouper *r)
 	return true;
 }
 
+/* Of sums over groups the order is as free as it is over rows. */
 static bool
-qualifies(const Regrouper *r)
+sets_qualify(const TbAggAnalysis *groups)
+{
+	return groups->distincts == NIL &&
+		groups->folded >= (tb_guc_debug_force_offload ? LEAST_FORCED : LEAST_GROUPS) &&
+		list_length(groups->keys) < TB_MAX_KEYS;
+}
+
+static bool
+distincts_qualify(const Regrouper *r)
 {
 	const TbAggAnalysis *groups = r->groups;
 	ListCell			*lc;
 
-	if (groups->distincts == NIL || groups->folds || groups->request.sets != NIL ||
-		groups->computed != NIL || groups->computed_states != NIL || groups->hidden != 0 ||
-		groups->group_filters != NIL || groups->groups < LEAST_GROUPS)
+	if (groups->distincts == NIL || groups->folds || groups->groups < LEAST_GROUPS)
 		return false;
 	if (groups->outputs[r->nkeys - 1].display != TB_NONE)
 		return false;
@@ -48,6 +62,17 @@ qualifies(const Regrouper *r)
 		if (((const TbDistinct *) lfirst(lc))->counter != TB_NONE)
 			return false;
 	return states_combine(r);
+}
+
+static bool
+qualifies(const Regrouper *r)
+{
+	const TbAggAnalysis *groups = r->groups;
+
+	if (groups->computed != NIL || groups->computed_states != NIL || groups->hidden != 0 ||
+		groups->group_filters != NIL)
+		return false;
+	return r->by_sets ? sets_qualify(groups) : distincts_qualify(r);
 }
 
 /* A column of the groups. */
@@ -79,7 +104,7 @@ add_state(const Regrouper *r, TbAggKind kind, uint32 column)
 {
 	TbValue value = group_column(r, column);
 
-	return r->nkeys - 1 + tb_builder_add_agg(r->builder, kind, &value, NULL);
+	return r->new_nkeys + tb_builder_add_agg(r->builder, kind, &value, NULL);
 }
 
 /* The column of the second program's groups that the state becomes: of the first program,
@@ -110,10 +135,15 @@ is_count(const Regrouper *r, uint32 column)
 static void
 regroup_output(const Regrouper *r, TbOutput *output, bool is_key)
 {
-	if (is_key)
+	if (output->kind == TB_OUT_GROUPING)
+	{
+		output->first = r->new_nkeys - 1;
+		output->type = TB_TYPE_INT4;
+	}
+	else if (is_key)
 	{
 		/* Nobody sees the key of DISTINCT, which no group has any more. */
-		if (output->first == r->nkeys - 1)
+		if (output->first >= r->new_nkeys)
 			output->kind = TB_OUT_COMPUTED_KEY;
 	}
 	else
@@ -121,7 +151,8 @@ regroup_output(const Regrouper *r, TbOutput *output, bool is_key)
 		if (output->kind == TB_OUT_VALUE && is_count(r, output->first))
 			output->kind = TB_OUT_COUNT;
 		output->first = regrouped_state(r, output->first);
-		if (output->kind == TB_OUT_AVG_NUMERIC || output->kind == TB_OUT_EXTREME_NUMERIC)
+		if (output->kind == TB_OUT_AVG_NUMERIC || output->kind == TB_OUT_AVG_FLOAT8 ||
+			output->kind == TB_OUT_EXTREME_NUMERIC)
 			output->second = regrouped_state(r, output->second);
 	}
 	if (output->display == TB_NONE)
@@ -137,11 +168,18 @@ add_outputs(const Regrouper *r)
 	int		  noutputs = list_length(r->groups->scan_tlist);
 	TbOutput *outputs = palloc(sizeof(TbOutput) * noutputs);
 
-	for (uint32 key = 0; key + 1 < r->nkeys; key++)
+	for (uint32 key = 0; key < (r->by_sets ? r->nkeys : r->new_nkeys); key++)
 	{
 		TbValue value = group_column(r, key);
 
 		tb_builder_add_key(r->builder, &value);
+	}
+	if (r->by_sets)
+	{
+		TbTypeInfo info = {.type = TB_TYPE_INT4};
+		TbValue number = tb_builder_result_column(r->builder, TB_SET_COLUMN, info, false);
+
+		tb_builder_add_key(r->builder, &number);
 	}
 	for (int i = 0; i < noutputs; i++)
 	{
@@ -149,6 +187,32 @@ add_outputs(const Regrouper *r)
 		regroup_output(r, &outputs[i], i < (int) r->nkeys);
 	}
 	return outputs;
+}
+
+/* By columns of the second program's source what the sets are by keys. */
+static void
+set_sets(const Regrouper *r, TbContinuationProgram *program)
+{
+	program->nsets = r->groups->nsets;
+	program->sets = palloc(sizeof(uint64) * program->nsets);
+	for (uint32 set = 0; set < program->nsets; set++)
+	{
+		program->sets[set] = PG_UINT64_MAX;
+		for (uint32 i = 0; i < program->ncolumns; i++)
+			if (program->columns[i] < r->nkeys &&
+				(r->groups->sets[set] & (UINT64CONST(1) << program->columns[i])) == 0)
+				program->sets[set] &= ~(UINT64CONST(1) << i);
+	}
+}
+
+/* All keys are among the columns that a set tells apart. */
+static bool
+keys_come_first(const Regrouper *r, const TbContinuationProgram *program)
+{
+	for (uint32 i = 64; i < program->ncolumns; i++)
+		if (program->columns[i] < r->nkeys)
+			return false;
+	return program->nsets <= TB_MAX_SETS;
 }
 
 TbSecondProgram *
@@ -161,13 +225,23 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 	r.program = ((const TbStage *) llast(analysis->stages))->program;
 	r.aggs = (const TbAgg *) ((const char *) r.program + r.program->aggs.offset);
 	r.nkeys = r.program->keys.count;
+	r.by_sets = analysis->request.sets != NIL;
+	r.new_nkeys = r.by_sets ? r.nkeys + 1 : r.nkeys - 1;
 	if (!qualifies(&r))
 		return NULL;
 	r.builder = tb_builder_create(NULL);
 	outputs = add_outputs(&r);
-	result = tb_second_program_finish(r.builder, analysis->groups, analysis->result_groups);
+	result = tb_second_program_finish(r.builder,
+									  analysis->groups * (r.by_sets ? analysis->nsets : 1),
+									  analysis->result_groups);
 	if (result == NULL)
 		return NULL;
+	if (r.by_sets)
+	{
+		set_sets(&r, &result->program);
+		if (!keys_come_first(&r, &result->program))
+			return NULL;
+	}
 	Assert(result->params == NIL);
 	result->outputs = outputs;
 	return result;

@@ -20,7 +20,9 @@ set_columns(const TbBuilder *builder, TbContinuationProgram *program)
 	program->ncolumns = list_length(columns);
 	program->columns = palloc(sizeof(uint32) * Max(program->ncolumns, 1));
 	foreach(lc, columns)
-		program->columns[foreach_current_index(lc)] = lfirst_int(lc) - 1;
+		program->columns[foreach_current_index(lc)] = lfirst_int(lc) - 1 == TB_SET_COLUMN ?
+			TB_NONE :
+			(uint32) lfirst_int(lc) - 1;
 }
 
 TbSecondProgram *

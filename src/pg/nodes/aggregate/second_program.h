@@ -22,8 +22,11 @@ typedef struct TbSecondProgram
 	Cost	  cost;				  /* of all rows */
 } TbSecondProgram;
 
-/* What the builder holds. `rows` go in, `groups` come out, estimated. NULL if a limit is
- * exceeded. */
+/* The column of the rows that has the number of their set, where these come once a set. */
+#define TB_SET_COLUMN (TB_MAX_COLUMNS * 2)
+
+/* What the builder holds. `rows` go in, `groups` come out, estimated; where rows come once
+ * a set, all of them count. NULL if a limit is exceeded. */
 extern TbSecondProgram *tb_second_program_finish(TbBuilder *builder, double rows,
 												 double groups);
 

@@ -279,20 +279,23 @@ tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
 	return has_room(fold, why);
 }
 
-/* What GROUPING() is in rows of the set. */
+void
+tb_grouping_values(const TbGroupingSets *sets, int set, const TbOutput *outputs,
+				   int noutputs, Datum *values, bool *isnull)
+{
+	for (int i = 0; i < noutputs; i++)
+	{
+		if (outputs[i].kind != TB_OUT_GROUPING)
+			continue;
+		isnull[i] = false;
+		values[i] = Int32GetDatum(sets->functions[outputs[i].second * sets->nsets + set]);
+	}
+}
+
 static void
 set_functions(const TbSetFold *fold, int set, Datum *values, bool *isnull)
 {
-	for (int i = 0; i < fold->noutputs; i++)
-	{
-		const TbOutput *out = &fold->outputs[i];
-
-		if (out->kind != TB_OUT_GROUPING)
-			continue;
-		isnull[i] = false;
-		values[i] = Int32GetDatum(
-			fold->sets->functions[out->second * fold->sets->nsets + set]);
-	}
+	tb_grouping_values(fold->sets, set, fold->outputs, fold->noutputs, values, isnull);
 }
 
 bool

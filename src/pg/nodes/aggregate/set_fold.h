@@ -57,6 +57,10 @@ typedef struct TbGroupingSets
 
 typedef struct TbSetFold TbSetFold;
 
+/* What GROUPING() is in rows of the set. */
+extern void tb_grouping_values(const TbGroupingSets *sets, int set, const TbOutput *outputs,
+							   int noutputs, Datum *values, bool *isnull);
+
 /* About what a folded group takes whose rows have so many columns. */
 extern Size tb_set_fold_group_bytes(int ncolumns);
 

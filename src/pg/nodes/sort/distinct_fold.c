@@ -121,6 +121,8 @@ tb_distinct_fold_add(TbSortInput *input, TbResultBuilder *builder)
 								.builder = builder,
 								.nkeys = list_length(input->groups->keys)};
 	TbWindowPass	  pass = {.npartition = folder.nkeys - 1,
+							  .start_limit = TB_NONE,
+							  .end_limit = TB_NONE,
 							  .frame_mode = TB_FRAME_ROWS,
 							  .start_bound = TB_BOUND_UNBOUNDED_PRECEDING,
 							  .end_bound = TB_BOUND_UNBOUNDED_FOLLOWING};

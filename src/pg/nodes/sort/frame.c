@@ -2,15 +2,18 @@
  * frame.c - see frame.h.
  *
  * A RANGE frame's offset is what the key's in_range function adds and subtracts. In the
- * engine it is a number in the key's own units, so that it must be the same for every
- * row: intervals with months are not, nor are days where a time zone says how long they
- * last. Offsets that raise an error raise it in PostgreSQL. Called by window.c.
+ * engine it is a number in the key's own units, the same for every row. Intervals with
+ * months are not, nor are days where a time zone says how long they last: there a column
+ * of the rows has what the key becomes. Offsets that raise an error raise it in
+ * PostgreSQL. Called by window.c.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
 #include "pg/convert/numeric_format.h"
@@ -25,9 +28,10 @@ typedef struct RangeOffset
 /* One end of a frame. */
 typedef struct FrameEnd
 {
-	const Node *expr;	  /* NULL: no offset */
-	Oid			in_range; /* of RANGE */
-	bool		outwards; /* the larger the offset, the more rows */
+	const Node	   *expr;	  /* NULL: no offset */
+	Oid				in_range; /* of RANGE */
+	bool			outwards; /* the larger the offset, the more rows */
+	const TbOutput *limit;	  /* NULL: none */
 } FrameEnd;
 
 /* Rows or groups. */
@@ -158,7 +162,7 @@ convert_offset(const FrameEnd *end, const Const *value, const TbOutput *key,
 
 /* Whether rows differ in how far the interval takes them. */
 static bool
-varies(const FrameEnd *end, const Const *value)
+varies(Oid in_range, const Const *value)
 {
 	const Interval *interval;
 
@@ -167,7 +171,57 @@ varies(const FrameEnd *end, const Const *value)
 	interval = DatumGetIntervalP(value->constvalue);
 	return interval->month != 0 ||
 		(interval->day != 0 &&
-		 end->in_range == F_IN_RANGE_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL_BOOL_BOOL);
+		 in_range == F_IN_RANGE_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL_BOOL_BOOL);
+}
+
+static bool
+is_negative(const Const *interval)
+{
+	Interval zero = {0};
+
+	return DatumGetBool(
+		DirectFunctionCall2(interval_lt, interval->constvalue, IntervalPGetDatum(&zero)));
+}
+
+/* The function that adds or subtracts an interval as that in_range function does. */
+static Oid
+limit_function(Oid in_range, bool subtract)
+{
+	switch (in_range)
+	{
+		case F_IN_RANGE_DATE_DATE_INTERVAL_BOOL_BOOL:
+			return subtract ? F_DATE_MI_INTERVAL : F_DATE_PL_INTERVAL;
+		case F_IN_RANGE_TIMESTAMP_TIMESTAMP_INTERVAL_BOOL_BOOL:
+			return subtract ? F_TIMESTAMP_MI_INTERVAL : F_TIMESTAMP_PL_INTERVAL;
+		case F_IN_RANGE_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL_BOOL_BOOL:
+			return subtract ? F_TIMESTAMPTZ_MI_INTERVAL : F_TIMESTAMPTZ_PL_INTERVAL;
+		default:
+			return InvalidOid;
+	}
+}
+
+Expr *
+tb_frame_limit(const WindowClause *clause, TbFrameSide side, const Node *key)
+{
+	bool  start = side == TB_FRAME_START;
+	Node *offset = start ? clause->startOffset : clause->endOffset;
+	Oid	  in_range = start ? clause->startInRangeFunc : clause->endInRangeFunc;
+	bool  preceding = (clause->frameOptions &
+					   (start ? FRAMEOPTION_START_OFFSET_PRECEDING :
+								FRAMEOPTION_END_OFFSET_PRECEDING)) != 0;
+	Oid	  function = limit_function(in_range, preceding == clause->inRangeAsc);
+
+	if (!(clause->frameOptions & FRAMEOPTION_RANGE) || !OidIsValid(function) ||
+		offset == NULL || !IsA(offset, Const) || ((Const *) offset)->constisnull ||
+		!varies(in_range, (Const *) offset) || is_negative((Const *) offset))
+		return NULL;
+	return (Expr *)
+		makeFuncExpr(function,
+					 in_range == F_IN_RANGE_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL_BOOL_BOOL ?
+						 TIMESTAMPTZOID :
+						 TIMESTAMPOID,
+					 list_make2((void *) key, offset), InvalidOid, InvalidOid,
+					 COERCE_EXPLICIT_CALL);
 }
 
 static const char *
@@ -179,8 +233,11 @@ range_offset(const FrameEnd *end, const Const *value, const TbOutput *key,
 			   "a partition";
 	if (!is_key_type(end->in_range, key->type))
 		return "a RANGE frame with an offset over an order key of such a type";
-	if (varies(end, value))
-		return "a RANGE frame with an offset in months, or in days of a time zone";
+	if (end->limit != NULL)
+		return NULL;
+	if (varies(end->in_range, value))
+		return "a RANGE frame with an offset in months, or in days of a time zone, that is "
+			   "negative or over groups";
 	if (!convert_offset(end, value, key, offset))
 		return "a RANGE frame with an offset that is negative, not a number or too large";
 	return NULL;
@@ -225,8 +282,8 @@ choose_bounds(int options, TbWindowPass *pass)
 }
 
 bool
-tb_frame_choose(const WindowClause *clause, const TbOutput *key, TbWindowPass *pass,
-				const char **reason)
+tb_frame_choose(const WindowClause *clause, const TbOutput *key, const TbOutput *limits[2],
+				TbWindowPass *pass, const char **reason)
 {
 	FrameEnd	start = {clause->startOffset, clause->startInRangeFunc};
 	FrameEnd	end = {clause->endOffset, clause->endInRangeFunc};
@@ -237,6 +294,8 @@ tb_frame_choose(const WindowClause *clause, const TbOutput *key, TbWindowPass *p
 	choose_bounds(clause->frameOptions, pass);
 	start.outwards = pass->start_bound == TB_BOUND_PRECEDING;
 	end.outwards = pass->end_bound == TB_BOUND_FOLLOWING;
+	start.limit = limits[TB_FRAME_START];
+	end.limit = limits[TB_FRAME_END];
 	against = choose_offset(&start, pass->frame_mode, key, &start_offset);
 	if (against == NULL)
 		against = choose_offset(&end, pass->frame_mode, key, &end_offset);
@@ -249,5 +308,7 @@ tb_frame_choose(const WindowClause *clause, const TbOutput *key, TbWindowPass *p
 	pass->start_offset_high = start_offset.high;
 	pass->end_offset = end_offset.low;
 	pass->end_offset_high = end_offset.high;
+	pass->start_limit = start.limit != NULL ? start.limit->first : TB_NONE;
+	pass->end_limit = end.limit != NULL ? end.limit->first : TB_NONE;
 	return true;
 }

@@ -15,12 +15,24 @@
 
 #include "pg/convert/final_values.h"
 
+typedef enum TbFrameSide
+{
+	TB_FRAME_START,
+	TB_FRAME_END
+} TbFrameSide;
+
+/* What `key`, the window's one order key, becomes by the offset of that side, if rows
+ * differ in how far it takes them (TbWindowPass); else NULL. */
+extern Expr *tb_frame_limit(const WindowClause *clause, TbFrameSide side, const Node *key);
+
 /*
- * Sets mode, bounds, offsets and exclusion of the pass. `key`: the column of the one
- * order key, if it tells rows of a partition apart; else NULL. False, with *reason, if
- * the frame, or an error that it will raise, is PostgreSQL's.
+ * Sets mode, bounds, offsets, limits and exclusion of the pass. `key`: the column of the
+ * one order key, if it tells rows of a partition apart; else NULL. `limits`: those of
+ * tb_frame_limit, by side; NULL: no such column. False, with *reason, if the frame, or an
+ * error that it will raise, is PostgreSQL's.
  */
 extern bool tb_frame_choose(const WindowClause *clause, const TbOutput *key,
-							TbWindowPass *pass, const char **reason);
+							const TbOutput *limits[2], TbWindowPass *pass,
+							const char **reason);
 
 #endif

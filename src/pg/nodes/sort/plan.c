@@ -408,12 +408,14 @@ analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
 }
 
 /* In values of window functions: those of a frame that excludes rows come from both
- * sides of the hole, and of RANGE frames by offsets the keys are read once more. */
+ * sides of the hole, and of RANGE frames by offsets the keys and limits are read once
+ * more. */
 static int
 values_of_pass(const TbWindowPass *pass)
 {
 	return pass->nfunctions * (pass->exclusion != TB_EXCLUDE_NONE ? 2 : 1) +
-		(tb_pass_has_range_offset(pass) ? 1 : 0);
+		(tb_pass_has_range_offset(pass) ? 1 : 0) + (pass->start_limit != TB_NONE) +
+		(pass->end_limit != TB_NONE);
 }
 
 /* Of all steps in the engine. */
@@ -500,11 +502,17 @@ fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
 		result->ndistinct > 0;
 	double rows = all ? plan->input->rows : plan->returned;
 	int width = tb_target_of(root, plan->input->columns.scan_tlist)->width + KEPT_ROW_BYTES;
-	bool range = false;
+	int keys = 0; /* of the pass that has most, limits included */
 
 	for (uint32 i = 0; i < result->passes.count; i++)
-		range |= tb_pass_has_range_offset(&tb_result_passes(result)[i]);
-	return tb_cost_fits_in_memory(rows * (width + (range ? RANGE_KEY_BYTES : 0)));
+	{
+		const TbWindowPass *pass = &tb_result_passes(result)[i];
+
+		if (tb_pass_has_range_offset(pass))
+			keys = Max(keys,
+					   1 + (pass->start_limit != TB_NONE) + (pass->end_limit != TB_NONE));
+	}
+	return tb_cost_fits_in_memory(rows * (width + keys * RANGE_KEY_BYTES));
 }
 
 /* NULL, with the reason noted, if PostgreSQL must do it. */

@@ -131,6 +131,19 @@ default_of(const WindowFunc *call)
 	return lthird(call->args);
 }
 
+/* What a RANGE frame's ends are compared with, where that takes a column. */
+static Expr *
+frame_limit(PlannerInfo *root, const WindowClause *clause, TbFrameSide side)
+{
+	SortGroupClause *key;
+
+	if (list_length(clause->orderClause) != 1)
+		return NULL;
+	key = linitial_node(SortGroupClause, clause->orderClause);
+	return tb_frame_limit(clause, side,
+						  get_sortgroupclause_expr(key, root->processed_tlist));
+}
+
 List *
 tb_window_exprs(PlannerInfo *root, List *windows)
 {
@@ -148,6 +161,13 @@ tb_window_exprs(PlannerInfo *root, List *windows)
 								   get_sortgroupclause_expr(lfirst_node(SortGroupClause,
 																		lc),
 															root->processed_tlist));
+		for (int side = TB_FRAME_START; side <= TB_FRAME_END; side++)
+		{
+			Expr *limit = frame_limit(root, clause, side);
+
+			if (limit != NULL)
+				result = list_append_unique(result, limit);
+		}
 		foreach(lc, functions_of(root, clause))
 		{
 			WindowFunc *call = lfirst_node(WindowFunc, lc);
@@ -181,8 +201,16 @@ order_key(const Windows *w, const List *keys)
 static bool
 add_pass(Windows *w)
 {
-	List *keys = NIL;
+	List		   *keys = NIL;
+	const TbOutput *limits[2] = {NULL, NULL};
 
+	for (int side = TB_FRAME_START; side <= TB_FRAME_END; side++)
+	{
+		Expr *limit = frame_limit(w->root, w->clause, side);
+
+		if (limit != NULL)
+			limits[side] = tb_result_columns_find(&w->input->columns, limit);
+	}
 	memset(&w->pass, 0, sizeof(w->pass));
 	w->frames_used = false;
 	if (!tb_sort_keys_add(w->root, w->input, w->clause->partitionClause, false, &keys,
@@ -191,7 +219,7 @@ add_pass(Windows *w)
 	w->pass.npartition = list_length(keys);
 	if (!tb_sort_keys_add(w->root, w->input, w->clause->orderClause, true, &keys,
 						  &w->reason) ||
-		!tb_frame_choose(w->clause, order_key(w, keys), &w->pass, &w->reason))
+		!tb_frame_choose(w->clause, order_key(w, keys), limits, &w->pass, &w->reason))
 		return false;
 	w->nkeys = list_length(keys);
 	tb_result_add_pass(w->builder, &w->pass, keys);
