@@ -23,8 +23,10 @@
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
-/* Microseconds that a query takes whose second planning is worth its time. */
-#define SLOW_US 5000.0
+/* What planning takes for each of a query's tables, and the share of the query's time that
+ * the second one may take. */
+#define PLANNING_US_OF_TABLE 150.0
+#define PLANNING_SHARE 0.02
 
 /* A rewritten plan must take less than this share of the other's time. */
 #define CLEARLY_FASTER 0.8
@@ -137,10 +139,22 @@ written_us(const PlannedStmt *written, const TbSubqueryTime *time)
 	return Max(time->us - shorter, time->us * share);
 }
 
+static double
+planning_us(const PlannedStmt *written)
+{
+	int		  tables = 0;
+	ListCell *lc;
+
+	foreach(lc, written->rtable)
+		tables += lfirst_node(RangeTblEntry, lc)->rtekind == RTE_RELATION;
+	return PLANNING_US_OF_TABLE * tables;
+}
+
 bool
 tb_written_plan_is_slow(const PlannedStmt *written, const TbSubqueryTime *time)
 {
-	return tb_guc_debug_force_offload || written_us(written, time) > SLOW_US;
+	return tb_guc_debug_force_offload ||
+		written_us(written, time) * PLANNING_SHARE > planning_us(written);
 }
 
 static bool has_node_of_ours(const Plan *plan);

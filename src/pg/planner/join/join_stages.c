@@ -9,6 +9,7 @@
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
 
@@ -225,6 +226,57 @@ finish_side(TbJoinProgram *program, TbJoinSide *side, TbSink sink, List **stages
 	return true;
 }
 
+/* Whether all tables that the stage probes are among those that are built by then. */
+static bool
+can_run(const TbStage *stage, const Bitmapset *built)
+{
+	const TbJoin *joins = (const TbJoin *) ((const char *) stage->program +
+											stage->program->joins.offset);
+
+	for (uint32 i = 0; i < stage->program->joins.count; i++)
+		if (!bms_is_member(joins[i].join_table, built))
+			return false;
+	return true;
+}
+
+/* What building its table takes, roughly: in rows of a table. */
+static double
+effort(const TbStage *stage)
+{
+	return stage->source != NULL ? stage->source->total_cost / Max(cpu_tuple_cost, 1e-6) :
+								   stage->info.work.rows;
+}
+
+/* Small tables first: if one of them has no row that passes, the others are not read. The
+ * last stage stays the last. */
+static List *
+order_stages(List *stages)
+{
+	List	  *left = list_copy_head(stages, list_length(stages) - 1);
+	List	  *result = NIL;
+	Bitmapset *built = NULL;
+
+	while (left != NIL)
+	{
+		TbStage	 *least = NULL;
+		ListCell *lc;
+
+		foreach(lc, left)
+		{
+			TbStage *stage = lfirst(lc);
+
+			if (can_run(stage, built) && (least == NULL || effort(stage) < effort(least)))
+				least = stage;
+		}
+		Assert(least != NULL);
+		left = list_delete_ptr(left, least);
+		built = bms_add_member(built, least->info.join_table);
+		result = lappend(result, least);
+	}
+	bms_free(built);
+	return lappend(result, llast(stages));
+}
+
 /* A node's first child plan is the kept one. */
 static void
 number_sources(List *stages)
@@ -258,6 +310,7 @@ tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
 		program->reason = "joins are too many";
 	else if (finish_side(program, program->main, sink, &stages))
 	{
+		stages = order_stages(stages);
 		number_sources(stages);
 		return stages;
 	}
