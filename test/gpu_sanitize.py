@@ -255,10 +255,11 @@ def sanitize_unit(tally, sanitizer, tool, output, seconds):
         runs["unit-fault"] = "GpuDeathTest.*"
     for name, tests in runs.items():
         started = time.monotonic()
-        command = command_of(sanitizer, tool, log_name(output, name), name == "unit-fault") + [str(program), f"--gtest_filter={tests}"]
+        command = command_of(sanitizer, tool, log_name(output, name), False) + [str(program), f"--gtest_filter={tests}"]
+        environment = {**os.environ, **({"TURBINE_FAULT_HERE": "1"} if name == "unit-fault" else {})}
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                  timeout=seconds, check=False)
+                                  timeout=seconds, check=False, env=environment)
         except subprocess.TimeoutExpired:
             tally.check(name, f"took more than {seconds:.0f} s")
             continue

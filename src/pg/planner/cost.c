@@ -73,9 +73,11 @@
 #define COMPILATION_SHARE 0.25
 
 /* A node that will take less than that part of PostgreSQL's time once its columns are
- * cached and its code is known, may take so much longer now. */
+ * cached and its code is known, is to take less than this part of it now: what is read the
+ * first time is estimated worst, and one that has to wait is paid for by the next runs
+ * (plan_rivals.c). */
 #define PROMISING 0.5
-#define ADVANCE 1.1
+#define CLEARLY 0.9
 
 /* Each process of a parallel scan runs a query for so many shares of the table. */
 #define SHARES_OF_PROCESS 3
@@ -513,7 +515,7 @@ tb_cost_is_promising(double later, double rival_us)
 double
 tb_cost_weighed_us(double now, double later, double rival_us)
 {
-	return tb_cost_is_promising(later, rival_us) ? Max(later, now / ADVANCE) : now;
+	return tb_cost_is_promising(later, rival_us) ? Max(later, now / CLEARLY) : now;
 }
 
 /* Rows, their table and its copy have to fit. The host alone keeps the columns that it

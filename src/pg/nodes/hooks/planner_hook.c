@@ -15,6 +15,7 @@
 
 #include "pg/nodes/hooks/append_relations.h"
 #include "pg/nodes/hooks/hash_join_order.h"
+#include "pg/nodes/hooks/nest_loop_inputs.h"
 #include "pg/nodes/hooks/planner_hook.h"
 #include "pg/nodes/offer/compile_hints.h"
 #include "pg/nodes/offer/noted_nodes.h"
@@ -108,7 +109,10 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 		plan_once(parse, query_string, cursor_options, params, NULL);
 
 	if (result != NULL)
+	{
 		tb_hash_join_order(result);
+		tb_keep_nest_loop_inputs(result);
+	}
 	return result;
 }
 

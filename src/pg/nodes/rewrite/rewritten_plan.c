@@ -23,9 +23,9 @@
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
-/* What planning takes for each of a query's tables, and the share of the query's time that
- * the second one may take. */
-#define PLANNING_US_OF_TABLE 150.0
+/* What planning takes for each of a query's tables with nodes of ours, and the share of the
+ * query's time that the second one may take. */
+#define PLANNING_US_OF_TABLE 350.0
 #define PLANNING_SHARE 0.02
 
 /* A rewritten plan must take less than this share of the other's time. */

@@ -12,8 +12,10 @@
  */
 #include "postgres.h"
 
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "pgstat.h"
 
 #include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/scan/plain_rivals.h"
@@ -24,6 +26,9 @@
 /* So much of the rival's cost makes add_path() take another path instead, and changes
  * nothing else: costs that are 1 % apart are equal to it. */
 #define INSTEAD_OF_RIVAL 0.98
+
+/* Statistics are believed if so much of the table has not changed since. */
+#define NEW_SHARE 0.5
 
 typedef struct Rival
 {
@@ -147,4 +152,33 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 	if (looped.us < 0 || looped.us >= us || looped.cost >= rival.cost)
 		return 0;
 	return Min(looped.cost * us / looped.us, rival.cost * INSTEAD_OF_RIVAL);
+}
+
+static bool
+calls_function(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, FuncExpr) || expression_tree_walker(node, calls_function, context);
+}
+
+static bool
+is_newer_than_statistics(Oid relid, const RelOptInfo *rel)
+{
+	const PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(relid);
+
+	return entry != NULL && entry->changes_since_analyze > NEW_SHARE * Max(rel->tuples, 1);
+}
+
+bool
+tb_plain_rivals_have_workers(PlannerInfo *root, RelOptInfo *rel, Oid relid)
+{
+	const Path *serial = cheapest(rel->pathlist);
+	const Path *partial = cheapest(rel->partial_pathlist);
+
+	return partial != NULL &&
+		(serial == NULL ||
+		 partial->total_cost + parallel_setup_cost < serial->total_cost) &&
+		calls_function((Node *) root->processed_tlist, NULL) &&
+		is_newer_than_statistics(relid, rel);
 }

@@ -19,4 +19,11 @@
 extern Cost tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work,
 								  List *others, int workers);
 
+/*
+ * Whether a GpuScan without workers would be a gamble: PostgreSQL's own scan would have
+ * some, and functions of the rows that come back are left to it, whose number nobody knows
+ * since most of the table is newer than its statistics.
+ */
+extern bool tb_plain_rivals_have_workers(PlannerInfo *root, RelOptInfo *rel, Oid relid);
+
 #endif

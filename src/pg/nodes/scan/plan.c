@@ -218,19 +218,24 @@ workers_have(List *params)
 	return true;
 }
 
-/* For workers of PostgreSQL's, in whose plans the node is then; BRIN's blocks are not
- * shared. */
-static void
-offer_partial_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *whole)
+/* How many processes may share the scan beside the leader; BRIN's blocks are not shared. */
+static int
+workers_of(const RelOptInfo *rel, const ScanPlan *plan)
 {
-	int			workers = compute_parallel_worker(rel, rel->pages, -1,
-												  max_parallel_workers_per_gather);
+	if (!rel->consider_parallel || !bms_is_empty(rel->lateral_relids) ||
+		plan->brin != NULL || !workers_have(plan->params))
+		return 0;
+	return compute_parallel_worker(unconstify(RelOptInfo *, rel), rel->pages, -1,
+								   max_parallel_workers_per_gather);
+}
+
+/* For workers of PostgreSQL's, in whose plans the node is then. */
+static void
+offer_partial_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *whole, int workers)
+{
 	ScanPlan   *plan;
 	CustomPath *path;
 
-	if (!rel->consider_parallel || !bms_is_empty(rel->lateral_relids) || workers <= 0 ||
-		whole->brin != NULL || !workers_have(whole->params))
-		return;
 	plan = palloc(sizeof(ScanPlan));
 	*plan = *whole;
 	/* The workers read what feeders would. */
@@ -270,6 +275,7 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	const char *part;
 	ScanPlan   *plan;
+	int			workers;
 
 	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel, rel->pathlist))
 		return;
@@ -279,9 +285,13 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	plan = analyze(root, rel, rte, part);
 	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
 		return;
-	tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
-				  list_make1_oid(rte->relid));
-	offer_partial_path(root, rel, plan);
+	workers = workers_of(rel, plan);
+	if (workers <= 0 || tb_guc_debug_force_offload ||
+		!tb_plain_rivals_have_workers(root, rel, rte->relid))
+		tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
+					  list_make1_oid(rte->relid));
+	if (workers > 0)
+		offer_partial_path(root, rel, plan, workers);
 }
 
 /*
