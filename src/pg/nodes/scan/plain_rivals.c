@@ -171,7 +171,7 @@ is_newer_than_statistics(Oid relid, const RelOptInfo *rel)
 }
 
 bool
-tb_plain_rivals_have_workers(PlannerInfo *root, RelOptInfo *rel, Oid relid)
+tb_plain_rivals_gamble(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
 	const Path *serial = cheapest(rel->pathlist);
 	const Path *partial = cheapest(rel->partial_pathlist);
@@ -179,6 +179,7 @@ tb_plain_rivals_have_workers(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	return partial != NULL &&
 		(serial == NULL ||
 		 partial->total_cost + parallel_setup_cost < serial->total_cost) &&
-		calls_function((Node *) root->processed_tlist, NULL) &&
+		(bms_membership(root->all_baserels) == BMS_MULTIPLE ||
+		 calls_function((Node *) root->processed_tlist, NULL)) &&
 		is_newer_than_statistics(relid, rel);
 }

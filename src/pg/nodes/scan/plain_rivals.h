@@ -20,10 +20,10 @@ extern Cost tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWo
 								  List *others, int workers);
 
 /*
- * Whether a GpuScan without workers would be a gamble: PostgreSQL's own scan would have
- * some, and functions of the rows that come back are left to it, whose number nobody knows
+ * Whether a GpuScan would be a gamble: joins, or functions of its rows, are left to
+ * PostgreSQL, whose own scan would have workers, and how many rows come back nobody knows,
  * since most of the table is newer than its statistics.
  */
-extern bool tb_plain_rivals_have_workers(PlannerInfo *root, RelOptInfo *rel, Oid relid);
+extern bool tb_plain_rivals_gamble(PlannerInfo *root, RelOptInfo *rel, Oid relid);
 
 #endif

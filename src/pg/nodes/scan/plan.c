@@ -285,11 +285,14 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	plan = analyze(root, rel, rte, part);
 	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
 		return;
+	if (!tb_guc_debug_force_offload && tb_plain_rivals_gamble(root, rel, rte->relid))
+	{
+		tb_planning_note(part, "most of the table is newer than its statistics");
+		return;
+	}
 	workers = workers_of(rel, plan);
-	if (workers <= 0 || tb_guc_debug_force_offload ||
-		!tb_plain_rivals_have_workers(root, rel, rte->relid))
-		tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
-					  list_make1_oid(rte->relid));
+	tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
+				  list_make1_oid(rte->relid));
 	if (workers > 0)
 		offer_partial_path(root, rel, plan, workers);
 }
