@@ -8,12 +8,25 @@
 
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "utils/builtins.h"
 
 #include "pg/stage/plan_private.h"
 #include "pg/planner/program/layout_program.h"
+
+bool
+tb_is_node_of_ours(const Plan *plan)
+{
+	const char *name;
+
+	if (!IsA(plan, CustomScan))
+		return false;
+	name = ((const CustomScan *) plan)->methods->CustomName;
+	return strcmp(name, TB_GPU_SCAN_NAME) == 0 || strcmp(name, TB_GPU_JOIN_NAME) == 0 ||
+		strcmp(name, TB_GPU_PREAGG_NAME) == 0 || strcmp(name, TB_GPU_SORT_NAME) == 0;
+}
 
 /* A stage's list. */
 typedef enum TbPrivateStage

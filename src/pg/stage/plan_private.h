@@ -27,6 +27,9 @@
 #define TB_GPU_PREAGG_NAME "GpuPreAgg"
 #define TB_GPU_SORT_NAME "GpuSort"
 
+/* Whether the plan's top is one of them. */
+extern bool tb_is_node_of_ours(const Plan *plan);
+
 /* Indexes into custom_private. */
 typedef enum TbPrivateIndex
 {

@@ -24,15 +24,9 @@ typedef struct Walk
 static bool
 is_ours(const Plan *plan)
 {
-	const char *name;
-
 	while (plan != NULL && IsA(plan, SubqueryScan))
 		plan = ((const SubqueryScan *) plan)->subplan;
-	if (plan == NULL || !IsA(plan, CustomScan))
-		return false;
-	name = ((const CustomScan *) plan)->methods->CustomName;
-	return strcmp(name, TB_GPU_SCAN_NAME) == 0 || strcmp(name, TB_GPU_JOIN_NAME) == 0 ||
-		strcmp(name, TB_GPU_PREAGG_NAME) == 0 || strcmp(name, TB_GPU_SORT_NAME) == 0;
+	return plan != NULL && tb_is_node_of_ours(plan);
 }
 
 static List *

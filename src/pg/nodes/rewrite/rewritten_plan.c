@@ -171,15 +171,6 @@ some_has_node_of_ours(const List *plans)
 }
 
 static bool
-is_ours(const CustomScan *scan)
-{
-	const char *name = scan->methods->CustomName;
-
-	return strcmp(name, TB_GPU_SCAN_NAME) == 0 || strcmp(name, TB_GPU_JOIN_NAME) == 0 ||
-		strcmp(name, TB_GPU_PREAGG_NAME) == 0 || strcmp(name, TB_GPU_SORT_NAME) == 0;
-}
-
-static bool
 has_node_of_ours(const Plan *plan)
 {
 	if (plan == NULL)
@@ -188,7 +179,7 @@ has_node_of_ours(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			if (is_ours((const CustomScan *) plan) ||
+			if (tb_is_node_of_ours(plan) ||
 				some_has_node_of_ours(((const CustomScan *) plan)->custom_plans))
 				return true;
 			break;
@@ -221,7 +212,7 @@ overcharged_us_of_all(const List *plans, bool later)
 static double
 overcharged_us_of_node(const CustomScan *node, bool later)
 {
-	int	   nstages = is_ours(node) ? tb_private_nstages(node) : 0;
+	int	   nstages = tb_is_node_of_ours((const Plan *) node) ? tb_private_nstages(node) : 0;
 	double us = overcharged_us_of_all(node->custom_plans, later);
 
 	for (int i = 0; i < nstages; i++)
