@@ -5,7 +5,7 @@ The queries are asked in the forms of query_forms.py. Each runs with pg_turbine.
 medians are compared. A query has lost if it takes more than 10 % and 5 ms longer; where it seems so it is measured again,
 more often, before that is said. A plan without a node of ours is PostgreSQL's own: only its planning is timed, and has lost if
 it adds more than 2 % to the query. Answers are compared, up to the last digits of floating-point numbers.
-The first run, which may compile and reads uncached rows, is told apart.
+The first run, which may compile and reads uncached rows, is told apart; which plan a warm query has is asked behind it.
 Writes never_slower.json and never_slower.md. Exit status 1 if a query lost, failed, or answered otherwise.
 Called by: make never-slower [BENCH_ARGS=...].
 """

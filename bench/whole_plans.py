@@ -2,7 +2,8 @@
 """whole_plans.py - queries with a part that devices lack, beside PostgreSQL with parallel workers.
 
 One function that is not in the catalogue, as a grouping key, in a filter of the large table or of a joined one, in the
-select list; constant and repeated keys; orders and HAVING over what is computed of aggregates; long IN lists. Over the
+select list; constant and repeated keys; orders and HAVING over what is computed of aggregates; long IN lists; grouping sets,
+subqueries, windows by months and days, joins many to many. Over the
 tables of a shop (random_reports.py), vacuumed and warm, at default costs: medians, the two taking turns, answers
 compared. Tells which nodes of ours each plan has. Writes whole_plans.json and whole_plans.md. Exit status 1 if an answer differs.
 Called by: make whole-plans [BENCH_ARGS=...].

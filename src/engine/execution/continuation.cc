@@ -49,12 +49,17 @@ struct ChunkShape {
         sets(of_sets),
         header(aligned(sizeof(TbColumnsChunk) + source.size() * sizeof(TbColumnsChunk::columns[0]))),
         tasks(std::max<uint64_t>(of_sets.size(), 1)),
-        rows(of_sets.empty() ? kMostRows : std::clamp(kMostNumbers / of_sets.size(), kLeastRows, kMostRows)),
+        rows(rows_of(of_sets.size())),
         values(tasks * header),
         all_valid(values + kChunkBytes),
         all_null(all_valid + rows),
         numbers(all_null + rows),
         size(numbers + of_sets.size() * rows * sizeof(int32_t)) {}
+
+  /* A multiple of the alignment: what follows is aligned like it. */
+  static uint64_t rows_of(uint64_t nsets) {
+    return nsets == 0 ? kMostRows : std::clamp(kMostNumbers / nsets, kLeastRows, kMostRows) / kAlignment * kAlignment;
+  }
 
   std::span<const uint32_t> columns;  // as Continuation's
   std::span<const uint64_t> sets;

@@ -38,9 +38,6 @@
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
-/* Each takes a hash table, and a look-up a group. */
-#define MAX_SETS 256
-
 static Plan *plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 						 List *clauses, List *custom_plans);
 
@@ -316,7 +313,8 @@ sets_qualify(const TbAggRequest *request, const char **reason)
 		*reason = "grouping sets without keys";
 	else if (list_length(request->group_clause) > TB_MAX_KEYS)
 		*reason = "the keys of grouping sets are too many";
-	else if (list_length(request->sets) > MAX_SETS)
+	/* Each takes a hash table and a look-up a group, or a run over all groups. */
+	else if (list_length(request->sets) > TB_MAX_SETS)
 		*reason = "grouping sets are too many";
 	else if (!grouping_is_hashable(request->group_clause))
 		*reason = "a key of grouping sets can not be hashed";

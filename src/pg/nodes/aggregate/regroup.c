@@ -214,7 +214,7 @@ keys_come_first(const Regrouper *r, const TbContinuationProgram *program)
 	for (uint32 i = 64; i < program->ncolumns; i++)
 		if (program->columns[i] < r->nkeys)
 			return false;
-	return program->nsets <= TB_MAX_SETS;
+	return true;
 }
 
 TbSecondProgram *

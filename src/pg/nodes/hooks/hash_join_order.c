@@ -10,6 +10,7 @@
 #include "nodes/extensible.h"
 
 #include "pg/nodes/hooks/hash_join_order.h"
+#include "pg/nodes/hooks/plan_walk.h"
 #include "pg/stage/plan_private.h"
 
 /* What nodes of ours add to the plan's startup cost. */
@@ -51,58 +52,23 @@ added_startup(const Plan *plan)
 	}
 }
 
-static void order_plan(Plan *plan);
-
+/* Nodes come before those below them, which must still say what they add above. */
 static void
-order_plans(List *plans)
+order_join(Plan *plan, void *context)
 {
-	ListCell *lc;
+	Plan *outer = plan->lefttree;
+	Cost  startup;
 
-	foreach(lc, plans)
-		order_plan(lfirst(lc));
-}
-
-static void
-order_plan(Plan *plan)
-{
-	if (plan == NULL)
+	if (!IsA(plan, HashJoin))
 		return;
-	check_stack_depth();
-	switch (nodeTag(plan))
-	{
-		case T_CustomScan:
-			order_plans(((CustomScan *) plan)->custom_plans);
-			break;
-		case T_SubqueryScan:
-			order_plan(((SubqueryScan *) plan)->subplan);
-			break;
-		case T_Append:
-			order_plans(((Append *) plan)->appendplans);
-			break;
-		case T_MergeAppend:
-			order_plans(((MergeAppend *) plan)->mergeplans);
-			break;
-		case T_HashJoin:
-		{
-			Plan *outer = plan->lefttree;
-			Cost  startup = outer->startup_cost - added_startup(outer);
-
-			if (startup < plan->righttree->total_cost &&
-				outer->startup_cost >= plan->righttree->total_cost)
-				outer->startup_cost = Max(startup, 0);
-			break;
-		}
-		default:
-			break;
-	}
-	/* Last: what is below must still say what it adds above. */
-	order_plan(plan->lefttree);
-	order_plan(plan->righttree);
+	startup = outer->startup_cost - added_startup(outer);
+	if (startup < plan->righttree->total_cost &&
+		outer->startup_cost >= plan->righttree->total_cost)
+		outer->startup_cost = Max(startup, 0);
 }
 
 void
 tb_hash_join_order(PlannedStmt *stmt)
 {
-	order_plan(stmt->planTree);
-	order_plans(stmt->subplans);
+	tb_walk_plan(stmt, order_join, NULL);
 }

@@ -14,12 +14,8 @@
 #include "optimizer/planmain.h"
 
 #include "pg/nodes/hooks/nest_loop_inputs.h"
+#include "pg/nodes/hooks/plan_walk.h"
 #include "pg/stage/plan_private.h"
-
-typedef struct Walk
-{
-	int next_id; /* of a node that is added */
-} Walk;
 
 static bool
 is_ours(const Plan *plan)
@@ -48,7 +44,7 @@ references_to(List *tlist)
 }
 
 static Plan *
-materialize(Plan *input, Walk *walk)
+materialize(Plan *input, int id)
 {
 	Material *node = makeNode(Material);
 	Plan	 *plan = &node->plan;
@@ -58,7 +54,7 @@ materialize(Plan *input, Walk *walk)
 	plan->plan_rows = input->plan_rows;
 	plan->plan_width = input->plan_width;
 	plan->parallel_safe = input->parallel_safe;
-	plan->plan_node_id = walk->next_id++;
+	plan->plan_node_id = id;
 	plan->targetlist = references_to(input->targetlist);
 	plan->lefttree = input;
 	plan->extParam = bms_copy(input->extParam);
@@ -74,47 +70,12 @@ fits(const Plan *plan)
 		work_mem * 1024.0;
 }
 
-static void keep_inputs(Plan *plan, Walk *walk);
-
 static void
-keep_inputs_of_all(List *plans, Walk *walk)
+keep_input(Plan *plan, void *next_id)
 {
-	ListCell *lc;
-
-	foreach(lc, plans)
-		keep_inputs(lfirst(lc), walk);
-}
-
-static void
-keep_inputs(Plan *plan, Walk *walk)
-{
-	if (plan == NULL)
-		return;
-	check_stack_depth();
-	switch (nodeTag(plan))
-	{
-		case T_CustomScan:
-			keep_inputs_of_all(((CustomScan *) plan)->custom_plans, walk);
-			break;
-		case T_SubqueryScan:
-			keep_inputs(((SubqueryScan *) plan)->subplan, walk);
-			break;
-		case T_Append:
-			keep_inputs_of_all(((Append *) plan)->appendplans, walk);
-			break;
-		case T_MergeAppend:
-			keep_inputs_of_all(((MergeAppend *) plan)->mergeplans, walk);
-			break;
-		case T_NestLoop:
-			if (((NestLoop *) plan)->nestParams == NIL && is_ours(plan->righttree) &&
-				fits(plan->righttree))
-				plan->righttree = materialize(plan->righttree, walk);
-			break;
-		default:
-			break;
-	}
-	keep_inputs(plan->lefttree, walk);
-	keep_inputs(plan->righttree, walk);
+	if (IsA(plan, NestLoop) && ((NestLoop *) plan)->nestParams == NIL &&
+		is_ours(plan->righttree) && fits(plan->righttree))
+		plan->righttree = materialize(plan->righttree, (*(int *) next_id)++);
 }
 
 /* Beyond the numbers that PostgreSQL gives to nodes. */
@@ -123,8 +84,7 @@ keep_inputs(Plan *plan, Walk *walk)
 void
 tb_keep_nest_loop_inputs(PlannedStmt *stmt)
 {
-	Walk walk = {.next_id = FIRST_ID};
+	int next_id = FIRST_ID;
 
-	keep_inputs(stmt->planTree, &walk);
-	keep_inputs_of_all(stmt->subplans, &walk);
+	tb_walk_plan(stmt, keep_input, &next_id);
 }

@@ -282,14 +282,14 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	part = tb_planning_part("scan of", rte->relid);
 	if (!may_offer(root, rel, rte, part))
 		return;
-	plan = analyze(root, rel, rte, part);
-	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
-		return;
 	if (!tb_guc_debug_force_offload && tb_plain_rivals_gamble(root, rel, rte->relid))
 	{
 		tb_planning_note(part, "most of the table is newer than its statistics");
 		return;
 	}
+	plan = analyze(root, rel, rte, part);
+	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
+		return;
 	workers = workers_of(rel, plan);
 	tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
 				  list_make1_oid(rte->relid));
