@@ -191,22 +191,45 @@ append_of_tables(PlannerInfo *root, RelOptInfo *rel)
 	return tb_partitions_append(root, rel, partitions);
 }
 
-Path *
-tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel)
+/* The cheapest without parameters; NULL: none. */
+static Path *
+cheapest(RelOptInfo *rel, bool (*accept)(Path *path))
 {
 	Path	 *best = NULL;
 	ListCell *lc;
 
-	if (rel->reloptkind != RELOPT_BASEREL)
-		return NULL;
 	foreach(lc, rel->pathlist)
 	{
 		Path *path = lfirst(lc);
 
-		if (path->param_info == NULL && is_serial(path) &&
+		if (path->param_info == NULL && accept(path) &&
 			(best == NULL || path->total_cost < best->total_cost))
 			best = path;
 	}
+	return best;
+}
+
+/*
+ * Whether the path is a subquery that has its workers within itself, and is not run by
+ * workers. Its plans were made when it was planned; there may be none without a Gather.
+ */
+static bool
+is_subquery_with_workers(Path *path)
+{
+	return IsA(path, SubqueryScanPath) && !path->parallel_aware &&
+		!path->parallel_safe && path->parallel_workers == 0;
+}
+
+Path *
+tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel)
+{
+	Path *best;
+
+	if (rel->reloptkind != RELOPT_BASEREL)
+		return NULL;
+	best = cheapest(rel, is_serial);
+	if (best == NULL && rel->rtekind == RTE_SUBQUERY)
+		best = cheapest(rel, is_subquery_with_workers);
 	if (best == NULL && rel->rtekind == RTE_RELATION)
 	{
 		RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
@@ -324,6 +347,8 @@ serial(PlannerInfo *root, Path *path)
 				return is_serial(path) ? path : NULL;
 			return serial_wrapper(root, path, sizeof(UniquePath),
 								  &((UniquePath *) path)->subpath, false);
+		case T_SubqueryScanPath:
+			return is_serial(path) || is_subquery_with_workers(path) ? path : NULL;
 		default:
 			return is_serial(path) ? path : NULL;
 	}

@@ -1,6 +1,7 @@
 /*
  * serial_paths.h - for each join, PostgreSQL's cheapest path that no parallel
- * worker takes part in: the plan that an accelerated node keeps.
+ * worker takes part in: the plan that an accelerated node keeps. Only a subquery may
+ * have a Gather within itself.
  */
 #ifndef TURBINE_PG_SERIAL_PATHS_H
 #define TURBINE_PG_SERIAL_PATHS_H
