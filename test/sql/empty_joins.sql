@@ -62,3 +62,29 @@ END $$;
 SELECT count(*) FROM divided t WHERE t.x > 1 AND EXISTS (SELECT 1 FROM nobody e WHERE e.k = t.k);
 SELECT falls_back('SELECT count(*) FROM divided t WHERE t.x > 1 AND EXISTS (SELECT 1 FROM nobody e WHERE e.k = t.k)');
 SELECT falls_back('SELECT count(*) FROM divided t WHERE t.x > 1 AND EXISTS (SELECT 1 FROM gone e WHERE e.k = t.k)');
+-- The smallest of the tables that are joined is read first: where no row of it is left, the large ones are not read.
+CREATE FUNCTION is_unread(query text, joined text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  within boolean := false;
+  unread boolean := true;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' || query LOOP
+    IF line ~ 'Depth \d+:' THEN within := line LIKE '% on ' || joined || '%'; END IF;
+    IF within AND line ~ 'Inner Blocks:.*=[1-9]' THEN unread := false; END IF;
+  END LOOP;
+  RETURN unread;
+END $$;
+CREATE TABLE drives (id int, k int, d int);
+INSERT INTO drives SELECT i, i % 1000, i % 5000 FROM generate_series(1, 30000) i;
+CREATE TABLE small (k int, z int);
+INSERT INTO small SELECT i, i FROM generate_series(1, 50) i;
+ANALYZE drives;
+ANALYZE small;
+-- offloaded: GpuPreAgg
+SELECT count(*) FROM drives JOIN divided ON divided.id = drives.d JOIN small ON small.k = drives.k WHERE small.z < 0;
+-- for filter in small.z<0 small.z>100
+SELECT is_unread('SELECT count(*) FROM drives JOIN divided ON divided.id = drives.d JOIN small ON small.k = drives.k WHERE :filter', 'divided');
+SELECT is_unread('SELECT count(*) FROM small JOIN drives ON small.k = drives.k JOIN divided ON divided.id = drives.d WHERE :filter', 'divided');
+SELECT is_unread('SELECT count(*) FROM drives WHERE d IN (SELECT id FROM divided) AND EXISTS (SELECT 1 FROM small WHERE small.k = drives.k AND :filter)', 'divided');
+-- end for

@@ -252,6 +252,12 @@ SET max_parallel_workers_per_gather = 4;
 SELECT grp, count(*), sum(price) FROM fact JOIN dim_a ON fact.a_id = dim_a.id LEFT JOIN dim_c ON c_id = dim_c.id GROUP BY grp;
 -- offloaded: GpuJoin
 SELECT x.id, y.id FROM fact x JOIN fact y ON x.id = y.a_id JOIN dim_b ON dim_b.x = y.qty WHERE x.id < 30;
+-- But for those of a subquery, which has no other plan.
+SET enable_sort = off;
+-- offloaded: GpuPreAgg
+-- shows: Node Type: Gather
+SELECT grp, count(*), sum(g.first) FROM fact JOIN (SELECT a_id, (array_agg(qty))[1] * 0 + count(*)::int AS first FROM fact GROUP BY a_id) g USING (a_id) JOIN dim_a ON a_id = dim_a.id GROUP BY grp;
+RESET enable_sort;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;

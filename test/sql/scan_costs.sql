@@ -63,4 +63,26 @@ ANALYZE few;
 SELECT t.id, few.name FROM t JOIN few ON few.v = t.v WHERE t.n > 500 AND t.s ~ '^ab' AND few.name ~ 'name';
 -- not offloaded
 SELECT max(reverse(t.s)) FROM t JOIN few ON few.v = t.v WHERE t.n <> 500 AND few.name ~ '1';
-DROP TABLE t, wide, few;
+-- Most of a table is newer than its statistics: how many rows a scan gives to a join is not known, and PostgreSQL's workers
+-- may be what the join needs.
+SET max_parallel_workers_per_gather = 2;
+SET pg_turbine.enable_join = off;
+SET pg_turbine.enable_aggregate = off;
+CREATE TABLE grown (id int, v int, s text);
+INSERT INTO grown SELECT i, i % 1000, md5(i::text) FROM generate_series(1, 200000) i;
+ANALYZE grown;
+INSERT INTO grown SELECT i, i % 1000, md5(i::text) FROM generate_series(200001, 400000) i;
+SELECT pg_stat_force_next_flush();
+-- not offloaded
+SELECT count(*), max(reverse(grown.s)) FROM grown JOIN few ON few.v = grown.id % 5 WHERE grown.v = 777;
+-- not offloaded
+SELECT id, reverse(s) FROM grown WHERE v = 777;
+ANALYZE grown;
+-- offloaded: GpuScan
+SELECT count(*), max(reverse(grown.s)) FROM grown JOIN few ON few.v = grown.id % 5 WHERE grown.v = 777;
+-- offloaded: GpuScan
+SELECT id, reverse(s) FROM grown WHERE v = 777;
+RESET pg_turbine.enable_join;
+RESET pg_turbine.enable_aggregate;
+SET max_parallel_workers_per_gather = 0;
+DROP TABLE t, wide, few, grown;

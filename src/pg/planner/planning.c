@@ -29,6 +29,7 @@ tb_planning_enter(bool may_run_backward)
 
 	state.planning = true;
 	state.may_run_backward = may_run_backward;
+	state.cached_of = NULL;
 	return outer;
 }
 
@@ -37,6 +38,7 @@ tb_planning_leave(const TbPlanningState *outer)
 {
 	state.planning = outer->planning;
 	state.may_run_backward = outer->may_run_backward;
+	state.cached_of = NULL; /* memory of a run of the planner may be another's later */
 }
 
 TbPlanningState
@@ -148,7 +150,26 @@ tb_planning_runs_in_loops(const PlannerInfo *root, const Path *path)
 	return runs_in_loops(root, path, 0);
 }
 
-/* Whether columns of any of its tables, or of their partitions, are likely to be cached. */
+static bool has_cached_columns(const PlannerInfo *root, const RelOptInfo *rel);
+
+/* Whether columns of the table or of its partitions are likely to be cached. */
+static bool
+table_has_cached_columns(const PlannerInfo *root, int relid)
+{
+	const RelOptInfo *table = root->simple_rel_array[relid];
+
+	if (root->simple_rte_array[relid]->rtekind != RTE_RELATION || table == NULL)
+		return false;
+	if (tb_advice_has_columns(root->simple_rte_array[relid]->relid))
+		return true;
+	for (int i = 0; i < table->nparts; i++)
+		if (table->part_rels[i] != NULL && has_cached_columns(root, table->part_rels[i]))
+			return true;
+	return false;
+}
+
+/* Whether columns of any of its tables, or of their partitions, are likely to be cached.
+ * Asked for each join that is considered, so answers are kept for the first 64 tables. */
 static bool
 has_cached_columns(const PlannerInfo *root, const RelOptInfo *rel)
 {
@@ -156,18 +177,24 @@ has_cached_columns(const PlannerInfo *root, const RelOptInfo *rel)
 	const Relids relids = rel->relids != NULL ? rel->relids : root->all_baserels;
 	int			 relid = -1;
 
+	if (state.cached_of != root)
+	{
+		state.cached_of = root;
+		state.asked = state.cached = 0;
+	}
 	while ((relid = bms_next_member(relids, relid)) >= 0)
 	{
-		const RelOptInfo *table = root->simple_rel_array[relid];
+		uint64 bit = relid < 64 ? UINT64CONST(1) << relid : 0;
 
-		if (root->simple_rte_array[relid]->rtekind != RTE_RELATION || table == NULL)
-			continue;
-		if (tb_advice_has_columns(root->simple_rte_array[relid]->relid))
+		if ((state.asked & bit) == 0 && table_has_cached_columns(root, relid))
+		{
+			state.asked |= bit;
+			state.cached |= bit;
 			return true;
-		for (int i = 0; i < table->nparts; i++)
-			if (table->part_rels[i] != NULL &&
-				has_cached_columns(root, table->part_rels[i]))
-				return true;
+		}
+		state.asked |= bit;
+		if ((state.cached & bit) != 0)
+			return true;
 	}
 	return false;
 }

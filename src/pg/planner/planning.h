@@ -23,6 +23,12 @@ typedef struct TbPlanningState
 	bool  may_run_backward;
 	bool  recording; /* for turbine.why_not */
 	List *reasons;	 /* TbReason */
+
+	/* Of which of a query level's tables it was asked whether columns are cached, and of
+	 * which they are: a bit for each index of the range table below 64. */
+	const PlannerInfo *cached_of;
+	uint64			   asked;
+	uint64			   cached;
 } TbPlanningState;
 
 /* Around each run of the planner, nested ones too. What a nested run has noted is kept. */

@@ -175,7 +175,7 @@ tb_plan_rivals_leave_room(PlannerInfo *root, const RelOptInfo *rel, const RelOpt
 	if (tb_guc_debug_force_offload || tb_planning_is_recording() || input->relids == NULL)
 		return true;
 	work = least_work(root, input);
-	/* A join by itself. */
+	/* A join or a scan by itself. */
 	if (rel == input)
 		work.returned = rel->rows;
 	if (work.pages > effective_cache_size)

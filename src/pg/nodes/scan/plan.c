@@ -22,6 +22,7 @@
 #include "optimizer/restrictinfo.h"
 
 #include "pg/nodes/offer/offer.h"
+#include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/brin_path.h"
@@ -277,7 +278,8 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	ScanPlan   *plan;
 	int			workers;
 
-	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel, rel->pathlist))
+	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel, rel->pathlist) ||
+		!tb_plan_rivals_leave_room(root, rel, rel))
 		return;
 	part = tb_planning_part("scan of", rte->relid);
 	if (!may_offer(root, rel, rte, part))

@@ -216,8 +216,8 @@ cheapest(RelOptInfo *rel, bool (*accept)(Path *path))
 static bool
 is_subquery_with_workers(Path *path)
 {
-	return IsA(path, SubqueryScanPath) && !path->parallel_aware &&
-		!path->parallel_safe && path->parallel_workers == 0;
+	return IsA(path, SubqueryScanPath) && !path->parallel_aware && !path->parallel_safe &&
+		path->parallel_workers == 0;
 }
 
 Path *
