@@ -35,7 +35,12 @@ SELECT max(reverse(s)), count(*) FROM t WHERE v <> 3;
 SELECT id, v, s FROM t WHERE v >= 10;
 -- offloaded: GpuScan
 SELECT id, s FROM t WHERE v = 777;
+-- What stands above the scan takes longer than the scan, and workers share it.
+-- shows: Node Type: Gather
+SELECT max(regexp_replace(s, '[0-9]+', '#', 'g')), count(*) FROM t WHERE v < 50;
 SET max_parallel_workers_per_gather = 0;
+-- offloaded: GpuScan
+SELECT max(regexp_replace(s, '[0-9]+', '#', 'g')), count(*) FROM t WHERE v < 50;
 -- Indexes: rows that lie together, rows that do not, none but the index.
 CREATE INDEX ON t (id);
 CREATE INDEX ON t (v, id);

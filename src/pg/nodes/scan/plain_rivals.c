@@ -19,6 +19,7 @@
 
 #include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/scan/plain_rivals.h"
+#include "pg/planner/expression/function_lookup.h"
 #include "pg/planner/plain_evaluation.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"
@@ -29,6 +30,10 @@
 
 /* Statistics are believed if so much of the table has not changed since. */
 #define NEW_SHARE 0.5
+
+/* A call of what the engine does not have: to_char, md5, PL/pgSQL; regular expressions take
+ * several times as long. */
+#define CALL_US 2.0
 
 typedef struct Rival
 {
@@ -110,6 +115,29 @@ looped_rival(PlannerInfo *root, RelOptInfo *rel)
 	return best;
 }
 
+static bool
+count_calls(Node *node, int *calls)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && !tb_function_is_known(((FuncExpr *) node)->funcid))
+		(*calls)++;
+	return expression_tree_walker(node, count_calls, calls);
+}
+
+/* What one process takes to call the functions of the query's results, where each row of
+ * the table meets them: workers would share that. */
+static double
+results_us(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	int calls = 0;
+
+	if (bms_membership(root->all_baserels) != BMS_SINGLETON)
+		return 0;
+	(void) count_calls((Node *) root->processed_tlist, &calls);
+	return calls * CALL_US * rel->rows;
+}
+
 static double
 our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
 	   double processes, const Rival *rival)
@@ -128,6 +156,7 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 	Rival  rival = rival_of(root, rel,
 							cheapest(workers > 0 ? rel->partial_pathlist : rel->pathlist));
 	double processes = workers > 0 ? tb_plain_busy_processes(workers) : 1;
+	double above = 0; /* the scan, in one process */
 	Rival  looped;
 	double us;
 
@@ -139,11 +168,17 @@ tb_plain_rivals_bound(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, Li
 		Rival gathered = gathered_rival(root, rel);
 
 		if (gathered.us > 0 && (rival.us < 0 || gathered.cost < rival.cost))
+		{
+			const Path *partial = cheapest(rel->partial_pathlist);
+
 			rival = gathered;
+			above = results_us(root, rel);
+			rival.us += above / tb_plain_busy_processes(partial->parallel_workers);
+		}
 	}
 	if (rival.us <= 0)
 		return 0;
-	us = our_us(root, rel, work, others, processes, &rival);
+	us = our_us(root, rel, work, others, processes, &rival) + above;
 	if (us >= rival.us)
 		return rival.cost * us / rival.us;
 	/* Where PostgreSQL would loop over an index instead of scanning, and be faster, it is
