@@ -10,12 +10,16 @@
  * ("none", "lz4", "zstd", "snappy"); then of an ADDITION text like, of a MERGE text old,
  * uint32 additions, per addition text name; then, except of a MERGE, uint32 columns; per
  * column: text name, uint32 object id of its type, int32 type modifier, uint32 object id of
- * the element's type (of an array; else 0). Id 0: texts. then rows in blocks, each a uint32
- * length, not 0, and whole rows: per column an int32 length in network order, -1 for NULL,
- * and the bytes of the type's send function; and a length of 0 at the end. A pipe that ends
- * before means that the backend gave up: no file is made. Up comes one TbWriterAnswer per
- * request and the text of its message, at the end or as soon as something is wrong; then
- * the program ends.
+ * the element's type (of an array; else 0), uint32 width of its values (1, 2, 4, 8, 16; 0:
+ * each has its own). Id 0: texts. Then rows in blocks: a TbWriterBlock, then for each
+ * column a TbWriterPart; of a column with a width, if any value is NULL, a byte for each
+ * row, 0 of a NULL; of one without, int32 lengths, -1 of a NULL; then the bytes of the
+ * part. Those of a width are the machine's numbers, one for each row, a NULL too, but of 16
+ * and of other columns what the type's send function makes of it. Each of these parts is
+ * filled up to a multiple of TB_WRITER_ALIGNMENT. A block of no rows is the end. A pipe
+ * that ends before means that the backend gave up: no file is made. Up comes one
+ * TbWriterAnswer per request and the text of its message, at the end or as soon as
+ * something is wrong; then the program ends.
  *
  * Of ADDITION and MERGE all names are those of files in the folder, and the path is a new
  * file's, which is neither renamed nor removed by the program. An ADDITION is an Arrow file
@@ -39,6 +43,21 @@
 #define TB_WRITER_EMPTIED 0x20u /* of a MERGE: only the columns of `old`, not its rows */
 
 #define TB_WRITER_FOLDER 3
+
+/* Bytes; what is read of a block lies at multiples of it. */
+#define TB_WRITER_ALIGNMENT 8
+
+typedef struct TbWriterBlock
+{
+	uint32_t length; /* of what follows, in bytes */
+	uint32_t rows;
+} TbWriterBlock;
+
+typedef struct TbWriterPart
+{
+	uint32_t nulls;
+	uint32_t bytes; /* of the values */
+} TbWriterPart;
 
 typedef enum TbWriterResult
 {

@@ -38,10 +38,34 @@ void BatchBuilder::append(const std::vector<FieldBytes>& fields) {
       }
     }
   } catch (const ValueError& error) {
-    fail(i, error.what());
+    fail(i, 0, error.what());
   }
+  count(1, bytes);
+}
+
+void BatchBuilder::append(const std::vector<ColumnBytes>& columns) {
+  const int64_t rows = columns[0].rows;
+  int64_t bytes = row_bytes_ * rows;
+  size_t i = 0;
+  try {
+    for (; i < decoders_.size(); i++) {
+      decoders_[i]->append(columns[i]);
+      if (value_bytes_[i] != kFixed) {
+        bytes += columns[i].bytes;
+        value_bytes_[i] += columns[i].bytes;
+      }
+    }
+  } catch (const ValueError& error) {
+    fail(i, decoders_[i]->failed_row(), error.what());
+  }
+  count(rows, bytes);
+}
+
+void BatchBuilder::count(int64_t rows, int64_t bytes) {
+  const bool is_sampled = rows_ < kSampleRows && rows_ + rows >= kSampleRows;
   bytes_ += bytes;
-  if (++rows_ == kSampleRows && !full()) reserve_rest();
+  rows_ += rows;
+  if (is_sampled && !full()) reserve_rest();
 }
 
 /* Builders that double their memory again and again touch twice as much of it, which costs
@@ -56,9 +80,10 @@ void BatchBuilder::reserve_rest() {
   }
 }
 
-void BatchBuilder::fail(size_t column, const char* what) const {
+/* `row`: of those that are added. */
+void BatchBuilder::fail(size_t column, int64_t row, const char* what) const {
   throw ExportError(ExitCode::kValue, "column \"" + names_[column] + "\", row " +
-                                          std::to_string(rows_before_ + rows_ + 1) + " of this worker: " + what);
+                                          std::to_string(rows_before_ + rows_ + row + 1) + " of this worker: " + what);
 }
 
 std::shared_ptr<arrow::RecordBatch> BatchBuilder::finish() {

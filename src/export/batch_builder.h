@@ -24,6 +24,8 @@ class BatchBuilder {
 
   /* Throws ExportError with the column's name if a value cannot be held. */
   void append(const std::vector<FieldBytes>& fields);
+  /* Several rows. */
+  void append(const std::vector<ColumnBytes>& columns);
   std::shared_ptr<arrow::RecordBatch> finish();
 
   /* A warning for each column in which values became NULL. */
@@ -37,7 +39,8 @@ class BatchBuilder {
   /* Rows of a batch after which the rest of it is reserved by their sizes. */
   static constexpr int64_t kSampleRows = 4096;
 
-  [[noreturn]] void fail(size_t column, const char* what) const;
+  [[noreturn]] void fail(size_t column, int64_t row, const char* what) const;
+  void count(int64_t rows, int64_t bytes);
   void reserve_rest();
 
   std::vector<std::string> names_;

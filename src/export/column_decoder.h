@@ -24,6 +24,16 @@ struct FieldBytes {
   int32_t length = -1; /* bytes; -1: NULL */
 };
 
+/* Values of one column for several rows, borrowed while they are added. */
+struct ColumnBytes {
+  int64_t rows = 0;
+  int width = 0;                    /* bytes of each value, NULL or not; 0: `lengths` has them */
+  const uint8_t* valid = nullptr;   /* of a width: 0 of a NULL; null: there is none */
+  const int32_t* lengths = nullptr; /* -1: NULL */
+  const char* data = nullptr;       /* of a width, a number in the machine's order; lies at a multiple of 8 */
+  int64_t bytes = 0;                /* of `data` */
+};
+
 /* What becomes of a value that the file's type cannot hold. */
 enum class InvalidValue { kError, kNull };
 
@@ -44,6 +54,13 @@ class ColumnDecoder {
     }
   }
 
+  /* Adds the values of several rows. Throws as `append` does; `failed_row` says then at which. */
+  void append(const ColumnBytes& column) {
+    failed_row_ = 0;
+    append_rows(column);
+  }
+  int64_t failed_row() const { return failed_row_; }
+
   /* The array's type; a dictionary's differs from its builder's. */
   virtual std::shared_ptr<arrow::DataType> type() const { return builder_->type(); }
   /* The values since the last call, as an array; the decoder is empty afterwards. */
@@ -62,6 +79,10 @@ class ColumnDecoder {
  protected:
   virtual void append_value(const char* data, int32_t length) = 0;
 
+  /* One value after the other, in the form that `append_value` takes. Decoders of much that there is have better
+   * ways. */
+  virtual void append_rows(const ColumnBytes& column);
+
   void append_null() { keep(builder_->AppendNull()); }
 
   void keep(const arrow::Status& status) {
@@ -79,6 +100,7 @@ class ColumnDecoder {
   std::shared_ptr<arrow::ArrayBuilder> builder_;
   InvalidValue invalid_;
   int64_t invalid_values_ = 0;
+  int64_t failed_row_ = 0;
 };
 
 using ColumnDecoders = std::vector<std::unique_ptr<ColumnDecoder>>;

@@ -82,11 +82,12 @@ class BatchQueue {
 constexpr int64_t kRowsBetweenLooks = 4096;
 
 void read_rows(RowSource& rows, BatchBuilder& builder, BatchQueue& queue, Progress& progress) {
-  std::vector<FieldBytes> fields;
   int64_t uncounted = 0;
-  while (rows.next(fields)) {
-    builder.append(fields);
-    if (++uncounted == kRowsBetweenLooks) {
+  for (;;) {
+    const int64_t before = builder.rows();
+    if (!rows.add(builder)) break;
+    uncounted += builder.rows() - before;
+    if (uncounted >= kRowsBetweenLooks) {
       progress.add_rows(uncounted);
       uncounted = 0;
       if (queue.failed()) return;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "export/column_decoder.h"
+#include "export/batch_builder.h"
 
 namespace turbine::exporting {
 
@@ -19,8 +19,25 @@ namespace turbine::exporting {
 class RowSource {
  public:
   virtual ~RowSource() = default;
+  /* Adds a row, or several; false at the end. Throws ExportError. */
+  virtual bool add(BatchBuilder& builder) = 0;
+};
+
+/* Rows that come one by one. */
+class FieldRows : public RowSource {
+ public:
+  bool add(BatchBuilder& builder) final {
+    if (!next(fields_)) return false;
+    builder.append(fields_);
+    return true;
+  }
+
+ protected:
   /* Fills a row's fields, borrowed until the next call; false at the end. Throws ExportError. */
   virtual bool next(std::vector<FieldBytes>& fields) = 0;
+
+ private:
+  std::vector<FieldBytes> fields_;
 };
 
 class ExportSource {

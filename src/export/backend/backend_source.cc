@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/postgres/binary_reader.h"
+#include <algorithm>
+
 #include "export/postgres/decoders.h"
 #include "turbine/file_writer.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr uint32_t kMostTextBytes = 1 << 20;
 constexpr uint32_t kMostColumns = 1 << 16;
+constexpr uint32_t kMostWidth = 16;
 
 [[noreturn]] void damaged() { throw ExportError(ExitCode::kServer, "the backend's request is damaged"); }
 
@@ -48,41 +50,61 @@ std::string read_text(int input) {
 
 class BlockRows final : public RowSource {
  public:
-  BlockRows(int input, size_t columns, int64_t& rows) : input_(input), columns_(columns), rows_(rows) {}
+  BlockRows(int input, const std::vector<int>& widths, int64_t& rows)
+      : input_(input), widths_(widths), rows_(rows), columns_(widths.size()) {}
 
-  bool next(std::vector<FieldBytes>& fields) override {
-    fields.resize(columns_);
-    if (place_ == block_.size() && !next_block()) return false;
-    const char* const end = block_.data() + block_.size();
-    const char* place = block_.data() + place_;
-    for (FieldBytes& field : fields) {
-      if (end - place < 4) damaged();
-      field.length = big_endian<int32_t>(place);
-      field.data = place += 4;
-      if (field.length > end - place) damaged();
-      if (field.length > 0) place += field.length;
-    }
-    place_ = static_cast<size_t>(place - block_.data());
-    rows_++;
+  bool add(BatchBuilder& builder) override {
+    TbWriterBlock head;
+    read_all(input_, &head, sizeof head);
+    if (head.rows == 0) return false;
+    if (head.length % TB_WRITER_ALIGNMENT != 0) damaged();
+    block_.resize(head.length / sizeof(uint64_t));
+    read_all(input_, block_.data(), head.length);
+    place_ = reinterpret_cast<const char*>(block_.data());
+    end_ = place_ + head.length;
+    for (size_t i = 0; i < columns_.size(); i++) columns_[i] = read_column(head.rows, widths_[i]);
+    builder.append(columns_);
+    rows_ += head.rows;
     return true;
   }
 
  private:
-  bool next_block() {
-    uint32_t length;
-    read_all(input_, &length, sizeof length);
-    if (length == 0) return false;
-    block_.resize(length);
-    read_all(input_, block_.data(), length);
-    place_ = 0;
-    return true;
+  /* So many bytes of the block. */
+  const char* take(uint64_t bytes) {
+    const char* part = place_;
+    const uint64_t filled = (bytes + TB_WRITER_ALIGNMENT - 1) / TB_WRITER_ALIGNMENT * TB_WRITER_ALIGNMENT;
+    if (filled > static_cast<uint64_t>(end_ - place_)) damaged();
+    place_ += filled;
+    return part;
+  }
+
+  ColumnBytes read_column(uint32_t rows, int width) {
+    ColumnBytes column;
+    TbWriterPart part;
+    memcpy(&part, take(sizeof part), sizeof part);
+    column.rows = rows;
+    column.width = width;
+    column.bytes = part.bytes;
+    if (width == 0) {
+      column.lengths = reinterpret_cast<const int32_t*>(take(uint64_t{rows} * sizeof(int32_t)));
+      uint64_t bytes = 0;
+      for (uint32_t i = 0; i < rows; i++) bytes += static_cast<uint64_t>(std::max(column.lengths[i], 0));
+      if (bytes != part.bytes) damaged();
+    } else if (uint64_t{rows} * static_cast<uint64_t>(width) != part.bytes) {
+      damaged();
+    } else if (part.nulls > 0) {
+      column.valid = reinterpret_cast<const uint8_t*>(take(rows));
+    }
+    column.data = take(part.bytes);
+    return column;
   }
 
   const int input_;
-  const size_t columns_;
+  const std::vector<int>& widths_;
   int64_t& rows_;
-  std::vector<char> block_;
-  size_t place_ = 0;
+  std::vector<ColumnBytes> columns_;
+  std::vector<uint64_t> block_;
+  const char *place_ = nullptr, *end_ = nullptr;
 };
 
 arrow::Compression::type compression_of(const std::string& name, bool parquet) {
@@ -148,6 +170,9 @@ BackendSource::BackendSource(int input, const WriterRequest& request)
   for (uint32_t i = 0; i < count; i++) {
     names_.push_back(read_text(input_));
     types_.push_back(read_type(request.options.parquet));
+    const uint32_t width = read_number(input_);
+    if (width > kMostWidth) damaged();
+    widths_.push_back(static_cast<int>(width));
   }
 }
 
@@ -158,8 +183,6 @@ ColumnDecoders BackendSource::make_decoders() const {
   return decoders;
 }
 
-std::unique_ptr<RowSource> BackendSource::open(int) {
-  return std::make_unique<BlockRows>(input_, names_.size(), rows_);
-}
+std::unique_ptr<RowSource> BackendSource::open(int) { return std::make_unique<BlockRows>(input_, widths_, rows_); }
 
 }  // namespace turbine::exporting

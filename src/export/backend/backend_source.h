@@ -51,6 +51,7 @@ class BackendSource : public ExportSource {
   bool check_utf8_ = false;
   std::vector<std::string> names_;
   std::vector<PgType> types_;
+  std::vector<int> widths_; /* of values, as the backend sends them */
   int64_t rows_ = 0;
 };
 

@@ -14,15 +14,14 @@
 
 namespace turbine::exporting {
 
-class StatementRows : public RowSource {
+class StatementRows : public FieldRows {
  public:
   /* Runs the queries of `parts` until none is left; other workers take theirs from it too. */
   StatementRows(std::shared_ptr<MysqlConnection> connection, QueryParts& parts,
                 const std::vector<MysqlColumn>& columns);
 
-  bool next(std::vector<FieldBytes>& fields) override;
-
  private:
+  bool next(std::vector<FieldBytes>& fields) override;
   bool start_next_query();
   void bind();
   void fetch_longer(size_t column);

@@ -12,15 +12,14 @@
 
 namespace turbine::exporting {
 
-class CopyRows : public RowSource {
+class CopyRows : public FieldRows {
  public:
   /* Copies the queries of `parts` until none is left; other workers take theirs from it too. */
   CopyRows(std::shared_ptr<PgConnection> connection, QueryParts& parts, size_t columns);
   ~CopyRows() override;
 
-  bool next(std::vector<FieldBytes>& fields) override;
-
  private:
+  bool next(std::vector<FieldBytes>& fields) override;
   bool start_next_query();
   bool next_message();
 

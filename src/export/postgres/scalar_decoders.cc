@@ -11,7 +11,9 @@
 #include <arrow/util/utf8.h>
 
 #include <limits>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "export/label_decoder.h"
 #include "export/postgres/binary_reader.h"
@@ -35,6 +37,43 @@ class FixedDecoder : public BuilderDecoder<Builder> {
     this->make_room();
     this->builder_->UnsafeAppend(big_endian<Value>(data));
   }
+
+  void append_rows(const ColumnBytes& column) override {
+    if (column.width != sizeof(Value)) return ColumnDecoder::append_rows(column);
+    this->keep(this->builder_->AppendValues(reinterpret_cast<const Value*>(column.data), column.rows, column.valid));
+  }
+};
+
+/* Dates and times, which Arrow counts from another day, and of which it lacks some. */
+template <typename Builder, typename Value>
+class CountedDecoder : public BuilderDecoder<Builder> {
+ protected:
+  using BuilderDecoder<Builder>::BuilderDecoder;
+
+  /* What Arrow has for it; false: nothing. */
+  virtual bool convert(Value& value) const = 0;
+  virtual std::string lacking(Value value) const = 0;
+
+ private:
+  void append_value(const char* data, int32_t length) override {
+    this->need(length, sizeof(Value));
+    auto value = big_endian<Value>(data);
+    if (!convert(value)) return this->reject(lacking(value));
+    this->keep(this->builder_->Append(value));
+  }
+
+  void append_rows(const ColumnBytes& column) override {
+    const auto* values = reinterpret_cast<const Value*>(column.data);
+    if (column.width != sizeof(Value)) return ColumnDecoder::append_rows(column);
+    converted_.assign(values, values + column.rows);
+    bool all = true;
+    for (Value& value : converted_) all = convert(value) && all;
+    /* One that is NULL or not: which is to be looked at one by one. */
+    if (!all) return ColumnDecoder::append_rows(column);
+    this->keep(this->builder_->AppendValues(converted_.data(), column.rows, column.valid));
+  }
+
+  std::vector<Value> converted_;
 };
 
 class BoolDecoder : public BuilderDecoder<arrow::BooleanBuilder> {
@@ -45,6 +84,11 @@ class BoolDecoder : public BuilderDecoder<arrow::BooleanBuilder> {
   void append_value(const char* data, int32_t length) override {
     need(length, 1);
     keep(builder_->Append(data[0] != 0));
+  }
+
+  void append_rows(const ColumnBytes& column) override {
+    if (column.width != 1) return ColumnDecoder::append_rows(column);
+    keep(builder_->AppendValues(reinterpret_cast<const uint8_t*>(column.data), column.rows, column.valid));
   }
 };
 
@@ -71,6 +115,21 @@ class TextDecoder : public BuilderDecoder<arrow::StringBuilder> {
     builder_->UnsafeAppend(text);
   }
 
+  void append_rows(const ColumnBytes& column) override {
+    if (column.width != 0 || skipped_ != 0 || check_utf8_) return ColumnDecoder::append_rows(column);
+    reserve_bytes(column.rows, column.bytes);
+    const char* place = column.data;
+    for (int64_t i = 0; i < column.rows; i++) {
+      const int32_t length = column.lengths[i];
+      if (length < 0) {
+        builder_->UnsafeAppendNull();
+      } else {
+        builder_->UnsafeAppend(place, length);
+        place += length;
+      }
+    }
+  }
+
   int skipped_;
   bool check_utf8_;
 };
@@ -95,57 +154,64 @@ class UuidDecoder : public BuilderDecoder<arrow::FixedSizeBinaryBuilder> {
     need(length, 16);
     keep(builder_->Append(data));
   }
-};
 
-class DateDecoder : public BuilderDecoder<arrow::Date32Builder> {
- public:
-  explicit DateDecoder(InvalidValue invalid) : BuilderDecoder(std::make_shared<arrow::Date32Builder>(), invalid) {}
-
- private:
-  void append_value(const char* data, int32_t length) override {
-    need(length, 4);
-    const auto days = big_endian<int32_t>(data);
-    if (days == std::numeric_limits<int32_t>::max()) return reject("the date infinity");
-    if (days == std::numeric_limits<int32_t>::min()) return reject("the date -infinity");
-    keep(builder_->Append(days + kDaysTo2000));
+  void append_rows(const ColumnBytes& column) override {
+    if (column.width != 16) return ColumnDecoder::append_rows(column);
+    keep(builder_->AppendValues(reinterpret_cast<const uint8_t*>(column.data), column.rows, column.valid));
   }
 };
 
-class TimeDecoder : public BuilderDecoder<arrow::Time64Builder> {
+class DateDecoder : public CountedDecoder<arrow::Date32Builder, int32_t> {
+ public:
+  explicit DateDecoder(InvalidValue invalid) : CountedDecoder(std::make_shared<arrow::Date32Builder>(), invalid) {}
+
+ private:
+  static constexpr int32_t kInfinity = std::numeric_limits<int32_t>::max();
+  static constexpr int32_t kMinusInfinity = std::numeric_limits<int32_t>::min();
+
+  bool convert(int32_t& days) const override {
+    if (days == kInfinity || days == kMinusInfinity) return false;
+    days += kDaysTo2000;
+    return true;
+  }
+  std::string lacking(int32_t days) const override {
+    return days == kInfinity ? "the date infinity" : "the date -infinity";
+  }
+};
+
+class TimeDecoder : public CountedDecoder<arrow::Time64Builder, int64_t> {
  public:
   explicit TimeDecoder(InvalidValue invalid)
-      : BuilderDecoder(
+      : CountedDecoder(
             std::make_shared<arrow::Time64Builder>(arrow::time64(arrow::TimeUnit::MICRO), arrow::default_memory_pool()),
             invalid) {}
 
  private:
-  void append_value(const char* data, int32_t length) override {
-    need(length, 8);
-    const auto micros = big_endian<int64_t>(data);
-    if (micros >= kMicrosPerDay) return reject("the time 24:00:00");
-    keep(builder_->Append(micros));
-  }
+  bool convert(int64_t& micros) const override { return micros < kMicrosPerDay; }
+  std::string lacking(int64_t) const override { return "the time 24:00:00"; }
 };
 
-class TimestampDecoder : public BuilderDecoder<arrow::TimestampBuilder> {
+class TimestampDecoder : public CountedDecoder<arrow::TimestampBuilder, int64_t> {
  public:
   /* `zone`: "UTC" for moments, empty for local times. */
   TimestampDecoder(const char* zone, InvalidValue invalid)
-      : BuilderDecoder(std::make_shared<arrow::TimestampBuilder>(arrow::timestamp(arrow::TimeUnit::MICRO, zone),
+      : CountedDecoder(std::make_shared<arrow::TimestampBuilder>(arrow::timestamp(arrow::TimeUnit::MICRO, zone),
                                                                  arrow::default_memory_pool()),
                        invalid) {}
 
  private:
-  void append_value(const char* data, int32_t length) override {
-    need(length, 8);
-    const auto micros = big_endian<int64_t>(data);
-    if (micros == std::numeric_limits<int64_t>::max()) return reject("the timestamp infinity");
-    if (micros == std::numeric_limits<int64_t>::min()) return reject("the timestamp -infinity");
-    int64_t since_1970;
-    if (__builtin_add_overflow(micros, kMicrosTo2000, &since_1970)) {
-      return reject("a timestamp after the year 294246");
-    }
-    keep(builder_->Append(since_1970));
+  static constexpr int64_t kInfinity = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kMinusInfinity = std::numeric_limits<int64_t>::min();
+
+  bool convert(int64_t& micros) const override {
+    if (micros > kInfinity - kMicrosTo2000 || micros == kMinusInfinity) return false;
+    micros += kMicrosTo2000;
+    return true;
+  }
+  std::string lacking(int64_t micros) const override {
+    if (micros == kInfinity) return "the timestamp infinity";
+    if (micros == kMinusInfinity) return "the timestamp -infinity";
+    return "a timestamp after the year 294246";
   }
 };
 

@@ -2,7 +2,8 @@
  * file_writer.c - see file_writer.h; include/turbine/file_writer.h has what is said to the
  * process.
  *
- * Owns the process and both pipes. Rows gather in blocks of 256 kB. Every wait ends at an
+ * Owns the process and both pipes. Rows gather, column by column, in blocks of
+ * BLOCK_ROWS or some 256 kB. Every wait ends at an
  * interrupt. A process that has answered before the rows' end has met an error: the answer
  * says which.
  */
@@ -16,124 +17,40 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
 #include "turbine/file_writer.h"
 
 #include "pg/export/file_writer.h"
-#include "pg/export/value_bytes.h"
+#include "pg/export/written_column.h"
 #include "pg/files/child_program.h"
 
 #define BLOCK_BYTES (256 * 1024)
+#define BLOCK_ROWS 1024
 #define PIPE_BYTES (1024 * 1024)
 #define PIPES 2
 
-typedef struct WrittenColumn
-{
-	int			attribute; /* attnum - 1 */
-	Oid			type;	   /* whose send function; 0: texts, by the output function */
-	int32		modifier;
-	Oid			element;   /* of an array; else 0 */
-	TbValueForm form;
-	FmgrInfo	function;  /* CALLED */
-} WrittenColumn;
-
 struct TbFileWriter
 {
-	pid_t		   pid; /* 0: none */
-	int			   input;
-	int			   output;
-	int			   nexternal; /* descriptors that fd.c counts */
-	bool		   in_folder; /* whose files are the caller's to remove */
-	MemoryContext  file;	  /* for the file that is made */
-	MemoryContext  row;		  /* values of one row as they are sent */
-	int			   ncolumns;
-	WrittenColumn *columns;
-	StringInfoData block; /* rows, behind room for their length */
+	pid_t			 pid; /* 0: none */
+	int				 input;
+	int				 output;
+	int				 nexternal; /* descriptors that fd.c counts */
+	bool			 in_folder; /* whose files are the caller's to remove */
+	MemoryContext	 file;		/* for the file that is made */
+	MemoryContext	 row;		/* values of one row as they are sent */
+	int				 ncolumns;
+	TbWrittenColumn *columns;
+	int				 nrows; /* of the block */
+	Size			 bytes;
+	StringInfoData	 block; /* as it is sent */
 };
-
-/* Types whose binary form the program reads; all fixed object ids. */
-static bool
-is_sent_in_binary(Oid type, bool parquet)
-{
-	switch (type)
-	{
-		case BOOLOID:
-		case BYTEAOID:
-		case NAMEOID:
-		case INT8OID:
-		case INT2OID:
-		case INT4OID:
-		case TEXTOID:
-		case OIDOID:
-		case JSONOID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case BPCHAROID:
-		case VARCHAROID:
-		case DATEOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case NUMERICOID:
-		case UUIDOID:
-		case JSONBOID:
-			return true;
-		case INTERVALOID: /* libparquet writes none */
-			return !parquet;
-		default:
-			return false;
-	}
-}
-
-static bool
-is_text(Oid type)
-{
-	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID ||
-		type == JSONOID;
-}
-
-static void
-describe_column(Form_pg_attribute att, bool parquet, WrittenColumn *column)
-{
-	int32 modifier = att->atttypmod;
-	Oid	  type = getBaseTypeAndTypmod(att->atttypid, &modifier);
-	Oid	  element = get_element_type(type);
-	Oid	  function;
-	bool  is_varlena;
-
-	column->form = tb_value_form(type);
-	if (is_text(type) && GetDatabaseEncoding() != PG_UTF8)
-		column->form = TB_VALUE_CALLED;
-	/* Texts inside arrays would be in the server's encoding. */
-	if (OidIsValid(element) &&
-		(!is_sent_in_binary(element, parquet) ||
-		 (is_text(element) && GetDatabaseEncoding() != PG_UTF8)))
-		element = type = InvalidOid;
-	else if (!OidIsValid(element) && !is_sent_in_binary(type, parquet))
-		type = InvalidOid;
-	/* Texts are sent as they are, in UTF-8, which send functions do not promise. */
-	if (OidIsValid(type) && !OidIsValid(element) && is_text(type))
-		type = InvalidOid;
-	column->type = type;
-	column->modifier = OidIsValid(type) ? modifier : -1;
-	column->element = element;
-	if (OidIsValid(type))
-		getTypeBinaryOutputInfo(att->atttypid, &function, &is_varlena);
-	else
-		getTypeOutputInfo(att->atttypid, &function, &is_varlena);
-	fmgr_info(function, &column->function);
-}
 
 static void
 append_number(StringInfo to, uint32 number)
@@ -234,23 +151,21 @@ send_bytes(TbFileWriter *writer, const char *from, size_t size)
 }
 
 static void
-begin_block(TbFileWriter *writer)
-{
-	resetStringInfo(&writer->block);
-	append_number(&writer->block, 0);
-}
-
-static void
 send_block(TbFileWriter *writer)
 {
-	uint32 length = writer->block.len - sizeof(uint32);
+	TbWriterBlock head = {.rows = writer->nrows};
 
-	if (length > 0)
-	{
-		memcpy(writer->block.data, &length, sizeof(length));
-		send_bytes(writer, writer->block.data, writer->block.len);
-	}
-	begin_block(writer);
+	if (writer->nrows == 0)
+		return;
+	resetStringInfo(&writer->block);
+	appendBinaryStringInfo(&writer->block, (const char *) &head, sizeof(head));
+	for (int i = 0; i < writer->ncolumns; i++)
+		tb_written_column_move(&writer->block, &writer->columns[i]);
+	head.length = writer->block.len - sizeof(head);
+	memcpy(writer->block.data, &head, sizeof(head));
+	send_bytes(writer, writer->block.data, writer->block.len);
+	writer->nrows = 0;
+	writer->bytes = 0;
 }
 
 /* As the file system has it. */
@@ -293,7 +208,7 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 	append_number(&request, writer->ncolumns);
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
-		const WrittenColumn *column = &writer->columns[i];
+		const TbWrittenColumn *column = &writer->columns[i];
 
 		if (target->names != NULL)
 			append_name(&request, target->names[column->attribute]);
@@ -302,6 +217,7 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 		append_number(&request, column->type);
 		append_number(&request, column->modifier);
 		append_number(&request, column->element);
+		append_number(&request, column->width);
 	}
 	send_bytes(writer, request.data, request.len);
 	pfree(request.data);
@@ -371,19 +287,20 @@ tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target, TupleDesc
 	MemoryContextReset(writer->file);
 	old = MemoryContextSwitchTo(writer->file);
 	writer->ncolumns = 0;
-	writer->columns = palloc0(sizeof(WrittenColumn) * Max(desc->natts, 1));
+	writer->columns = palloc0(sizeof(TbWrittenColumn) * Max(desc->natts, 1));
 	for (int i = 0; i < desc->natts; i++)
 	{
-		WrittenColumn *column = &writer->columns[writer->ncolumns];
+		TbWrittenColumn *column = &writer->columns[writer->ncolumns];
 
 		if (TupleDescAttr(desc, i)->attisdropped)
 			continue;
+		tb_written_column_init(column, TupleDescAttr(desc, i), target->parquet, BLOCK_ROWS);
 		column->attribute = i;
-		describe_column(TupleDescAttr(desc, i), target->parquet, column);
 		writer->ncolumns++;
 	}
+	writer->nrows = 0;
+	writer->bytes = 0;
 	initStringInfo(&writer->block);
-	begin_block(writer);
 	send_request(writer, target, desc);
 	MemoryContextSwitchTo(old);
 }
@@ -423,31 +340,6 @@ tb_file_writer_start(const TbFileTarget *target, TupleDesc desc)
 	return writer;
 }
 
-/* A value as its column is sent. */
-static void
-append_value(StringInfo to, WrittenColumn *column, Datum value)
-{
-	if (column->form != TB_VALUE_CALLED)
-		tb_value_append(to, column->form, value);
-	else if (OidIsValid(column->type))
-	{
-		bytea *sent = SendFunctionCall(&column->function, value);
-		int	   length = VARSIZE(sent) - VARHDRSZ;
-
-		append_number(to, pg_hton32(length));
-		appendBinaryStringInfo(to, VARDATA(sent), length);
-	}
-	else
-	{
-		char *text = OutputFunctionCall(&column->function, value);
-		char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
-		int	  length = strlen(utf8);
-
-		append_number(to, pg_hton32(length));
-		appendBinaryStringInfo(to, utf8, length);
-	}
-}
-
 void
 tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 {
@@ -456,23 +348,21 @@ tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 	slot_getallattrs(slot);
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
-		WrittenColumn *column = &writer->columns[i];
+		TbWrittenColumn *column = &writer->columns[i];
 
-		if (slot->tts_isnull[column->attribute])
-			append_number(&writer->block, (uint32) -1);
-		else
-			append_value(&writer->block, column, slot->tts_values[column->attribute]);
+		writer->bytes += tb_written_column_add(column, slot->tts_values[column->attribute],
+											   slot->tts_isnull[column->attribute]);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(writer->row);
-	if (writer->block.len >= BLOCK_BYTES)
+	if (++writer->nrows == BLOCK_ROWS || writer->bytes >= BLOCK_BYTES)
 		send_block(writer);
 }
 
 int64
 tb_file_writer_finish(TbFileWriter *writer)
 {
-	static const uint32 end = 0;
+	static const TbWriterBlock end = {0};
 
 	send_block(writer);
 	send_bytes(writer, (const char *) &end, sizeof(end));

@@ -1,0 +1,258 @@
+/*
+ * written_column.c - see written_column.h. Called by file_writer.c for every value of a
+ * file.
+ *
+ * Most types' own bytes are what the writer wants; calling their send function would take
+ * many times as long as copying them. Owns the values of a block that is not sent yet.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "utils/lsyscache.h"
+#include "utils/uuid.h"
+
+#include "turbine/file_writer.h"
+
+#include "pg/export/written_column.h"
+
+/* Types whose binary form the program reads; all fixed object ids. */
+static bool
+is_sent_in_binary(Oid type, bool parquet)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case BYTEAOID:
+		case NAMEOID:
+		case INT8OID:
+		case INT2OID:
+		case INT4OID:
+		case TEXTOID:
+		case OIDOID:
+		case JSONOID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case BPCHAROID:
+		case VARCHAROID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case NUMERICOID:
+		case UUIDOID:
+		case JSONBOID:
+			return true;
+		case INTERVALOID: /* libparquet writes none */
+			return !parquet;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_text(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID ||
+		type == JSONOID;
+}
+
+/* 0: its values have several. */
+static int
+width_of(Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+			return 1;
+		case INT2OID:
+			return 2;
+		case INT4OID:
+		case OIDOID:
+		case FLOAT4OID:
+		case DATEOID:
+			return 4;
+		case INT8OID:
+		case FLOAT8OID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return 8;
+		case UUIDOID:
+			return UUID_LEN;
+		default:
+			return 0;
+	}
+}
+
+/* Whether its bytes as they are stored are what is sent. */
+static bool
+is_sent_as_stored(Oid type)
+{
+	if (type == BYTEAOID)
+		return true;
+	return is_text(type) && type != NAMEOID && GetDatabaseEncoding() == PG_UTF8;
+}
+
+void
+tb_written_column_init(TbWrittenColumn *column, Form_pg_attribute att, bool parquet,
+					   int most_rows)
+{
+	int32 modifier = att->atttypmod;
+	Oid	  type = getBaseTypeAndTypmod(att->atttypid, &modifier);
+	Oid	  element = get_element_type(type);
+	Oid	  function;
+	bool  is_varlena;
+
+	memset(column, 0, sizeof(*column));
+	column->width = width_of(type);
+	column->is_varlena = is_sent_as_stored(type);
+	/* Texts inside arrays would be in the server's encoding. */
+	if (OidIsValid(element) &&
+		(!is_sent_in_binary(element, parquet) ||
+		 (is_text(element) && GetDatabaseEncoding() != PG_UTF8)))
+		element = type = InvalidOid;
+	else if (!OidIsValid(element) && !is_sent_in_binary(type, parquet))
+		type = InvalidOid;
+	/* Texts are sent as they are, in UTF-8, which send functions do not promise. */
+	if (OidIsValid(type) && !OidIsValid(element) && is_text(type))
+		type = InvalidOid;
+	column->type = type;
+	column->modifier = OidIsValid(type) ? modifier : -1;
+	column->element = element;
+	if (OidIsValid(type))
+		getTypeBinaryOutputInfo(att->atttypid, &function, &is_varlena);
+	else
+		getTypeOutputInfo(att->atttypid, &function, &is_varlena);
+	fmgr_info(function, &column->function);
+	if (column->width > 0)
+		column->valid = palloc(most_rows);
+	else
+		column->lengths = palloc(sizeof(int32) * most_rows);
+	initStringInfo(&column->values);
+	if (column->width > 0)
+		enlargeStringInfo(&column->values, column->width * most_rows);
+}
+
+/* There is room for all rows of a block. */
+static Size
+add_fixed(TbWrittenColumn *column, Datum value, bool is_null)
+{
+	char *place = column->values.data + column->values.len;
+
+	column->valid[column->nrows++] = is_null ? 0 : 1;
+	column->values.len += column->width;
+	if (is_null)
+	{
+		column->nnulls++;
+		memset(place, 0, column->width);
+		return column->width;
+	}
+	switch (column->width)
+	{
+		case 1:
+			*place = DatumGetBool(value) ? 1 : 0;
+			break;
+		case 2:
+		{
+			uint16 bytes = DatumGetUInt16(value);
+
+			memcpy(place, &bytes, sizeof(bytes));
+			break;
+		}
+		case 4:
+		{
+			uint32 bytes = DatumGetUInt32(value);
+
+			memcpy(place, &bytes, sizeof(bytes));
+			break;
+		}
+		case 8:
+		{
+			uint64 bytes = (uint64) DatumGetInt64(value);
+
+			memcpy(place, &bytes, sizeof(bytes));
+			break;
+		}
+		default:
+			memcpy(place, DatumGetUUIDP(value)->data, UUID_LEN);
+			break;
+	}
+	return column->width;
+}
+
+static Size
+add_bytes(TbWrittenColumn *column, const char *bytes, Size length)
+{
+	StringInfo values = &column->values;
+
+	if (values->len + length >= (Size) values->maxlen)
+		enlargeStringInfo(values, length);
+	memcpy(values->data + values->len, bytes, length);
+	values->len += length;
+	column->lengths[column->nrows++] = length;
+	return length + sizeof(int32);
+}
+
+static Size
+add_varying(TbWrittenColumn *column, Datum value)
+{
+	if (column->is_varlena)
+	{
+		struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+
+		return add_bytes(column, VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
+	}
+	if (OidIsValid(column->type))
+	{
+		bytea *sent = SendFunctionCall(&column->function, value);
+
+		return add_bytes(column, VARDATA(sent), VARSIZE(sent) - VARHDRSZ);
+	}
+	else
+	{
+		char *text = OutputFunctionCall(&column->function, value);
+		char *utf8 = pg_server_to_any(text, strlen(text), PG_UTF8);
+
+		return add_bytes(column, utf8, strlen(utf8));
+	}
+}
+
+Size
+tb_written_column_add(TbWrittenColumn *column, Datum value, bool is_null)
+{
+	if (column->width > 0)
+		return add_fixed(column, value, is_null);
+	if (!is_null)
+		return add_varying(column, value);
+	column->nnulls++;
+	column->lengths[column->nrows++] = -1;
+	return sizeof(int32);
+}
+
+/* Parts of a block begin at multiples of TB_WRITER_ALIGNMENT. */
+static void
+append_part(StringInfo block, const void *bytes, Size length)
+{
+	static const char padding[TB_WRITER_ALIGNMENT] = {0};
+	Size			  rest = length % TB_WRITER_ALIGNMENT;
+
+	appendBinaryStringInfo(block, bytes, length);
+	if (rest != 0)
+		appendBinaryStringInfo(block, padding, TB_WRITER_ALIGNMENT - rest);
+}
+
+void
+tb_written_column_move(StringInfo block, TbWrittenColumn *column)
+{
+	TbWriterPart part = {.nulls = column->nnulls, .bytes = column->values.len};
+
+	append_part(block, &part, sizeof(part));
+	if (column->width == 0)
+		append_part(block, column->lengths, sizeof(int32) * column->nrows);
+	else if (column->nnulls > 0)
+		append_part(block, column->valid, column->nrows);
+	append_part(block, column->values.data, column->values.len);
+	column->nrows = column->nnulls = 0;
+	resetStringInfo(&column->values);
+}

@@ -1,0 +1,43 @@
+/*
+ * written_column.h - a column of rows on their way to a file: its values gather here, one
+ * behind the other, and go to the writer as a part of a block
+ * (include/turbine/file_writer.h).
+ */
+#ifndef TURBINE_PG_WRITTEN_COLUMN_H
+#define TURBINE_PG_WRITTEN_COLUMN_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+
+typedef struct TbWrittenColumn
+{
+	int	  attribute; /* attnum - 1 */
+	Oid	  type;		 /* whose send function; 0: texts, by the output function */
+	int32 modifier;
+	Oid	  element;	 /* of an array; else 0 */
+	int	  width;	 /* bytes of each value; 0: it has lengths */
+
+	bool is_varlena; /* a value's own bytes are sent; else what the function makes of it */
+	FmgrInfo function;
+
+	int			   nrows;
+	int			   nnulls;
+	uint8		  *valid;	/* of fixed width */
+	int32		  *lengths; /* of others; -1: NULL */
+	StringInfoData values;
+} TbWrittenColumn;
+
+/* Room for so many rows, in the current memory context. */
+extern void tb_written_column_init(TbWrittenColumn *column, Form_pg_attribute att,
+								   bool parquet, int most_rows);
+
+/* May leave memory in the current context. Returns the bytes that it added. */
+extern Size tb_written_column_add(TbWrittenColumn *column, Datum value, bool is_null);
+
+/* Appends the column's part of a block; the column is empty afterwards. */
+extern void tb_written_column_move(StringInfo block, TbWrittenColumn *column);
+
+#endif
