@@ -1,5 +1,7 @@
 /*
- * column_decoder.cc - see column_decoder.h. Called for columns whose decoders have no way of their own for many rows.
+ * column_decoder.cc - see column_decoder.h.
+ *
+ * Owns nothing. Called for columns whose decoders have no way of their own for many rows.
  */
 #include "export/column_decoder.h"
 

@@ -346,13 +346,8 @@ tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(writer->row);
 
 	slot_getallattrs(slot);
-	for (int i = 0; i < writer->ncolumns; i++)
-	{
-		TbWrittenColumn *column = &writer->columns[i];
-
-		writer->bytes += tb_written_column_add(column, slot->tts_values[column->attribute],
-											   slot->tts_isnull[column->attribute]);
-	}
+	writer->bytes += tb_written_columns_add(writer->columns, writer->ncolumns,
+											slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(writer->row);
 	if (++writer->nrows == BLOCK_ROWS || writer->bytes >= BLOCK_BYTES)

@@ -134,46 +134,42 @@ tb_written_column_init(TbWrittenColumn *column, Form_pg_attribute att, bool parq
 		enlargeStringInfo(&column->values, column->width * most_rows);
 }
 
+static void
+add_null(TbWrittenColumn *column)
+{
+	column->nnulls++;
+	if (column->width == 0)
+		column->lengths[column->nrows++] = -1;
+	else
+	{
+		memset(column->values.data + column->values.len, 0, column->width);
+		column->valid[column->nrows++] = 0;
+		column->values.len += column->width;
+	}
+}
+
 /* There is room for all rows of a block. */
-static Size
-add_fixed(TbWrittenColumn *column, Datum value, bool is_null)
+static inline Size
+add_fixed(TbWrittenColumn *column, Datum value)
 {
 	char *place = column->values.data + column->values.len;
 
-	column->valid[column->nrows++] = is_null ? 0 : 1;
+	column->valid[column->nrows++] = 1;
 	column->values.len += column->width;
-	if (is_null)
-	{
-		column->nnulls++;
-		memset(place, 0, column->width);
-		return column->width;
-	}
 	switch (column->width)
 	{
 		case 1:
 			*place = DatumGetBool(value) ? 1 : 0;
 			break;
 		case 2:
-		{
-			uint16 bytes = DatumGetUInt16(value);
-
-			memcpy(place, &bytes, sizeof(bytes));
+			*(uint16 *) place = DatumGetUInt16(value);
 			break;
-		}
 		case 4:
-		{
-			uint32 bytes = DatumGetUInt32(value);
-
-			memcpy(place, &bytes, sizeof(bytes));
+			*(uint32 *) place = DatumGetUInt32(value);
 			break;
-		}
 		case 8:
-		{
-			uint64 bytes = (uint64) DatumGetInt64(value);
-
-			memcpy(place, &bytes, sizeof(bytes));
+			*(int64 *) place = DatumGetInt64(value);
 			break;
-		}
 		default:
 			memcpy(place, DatumGetUUIDP(value)->data, UUID_LEN);
 			break;
@@ -219,15 +215,26 @@ add_varying(TbWrittenColumn *column, Datum value)
 }
 
 Size
-tb_written_column_add(TbWrittenColumn *column, Datum value, bool is_null)
+tb_written_columns_add(TbWrittenColumn *columns, int ncolumns, const Datum *values,
+					   const bool *nulls)
 {
-	if (column->width > 0)
-		return add_fixed(column, value, is_null);
-	if (!is_null)
-		return add_varying(column, value);
-	column->nnulls++;
-	column->lengths[column->nrows++] = -1;
-	return sizeof(int32);
+	Size bytes = 0;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		TbWrittenColumn *column = &columns[i];
+
+		if (unlikely(nulls[column->attribute]))
+		{
+			add_null(column);
+			bytes += column->width + sizeof(int32);
+		}
+		else if (column->width > 0)
+			bytes += add_fixed(column, values[column->attribute]);
+		else
+			bytes += add_varying(column, values[column->attribute]);
+	}
+	return bytes;
 }
 
 /* Parts of a block begin at multiples of TB_WRITER_ALIGNMENT. */

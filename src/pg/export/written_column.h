@@ -34,8 +34,10 @@ typedef struct TbWrittenColumn
 extern void tb_written_column_init(TbWrittenColumn *column, Form_pg_attribute att,
 								   bool parquet, int most_rows);
 
-/* May leave memory in the current context. Returns the bytes that it added. */
-extern Size tb_written_column_add(TbWrittenColumn *column, Datum value, bool is_null);
+/* Adds a row's values, by attnum - 1. May leave memory in the current context. Returns the
+ * bytes that it added. */
+extern Size tb_written_columns_add(TbWrittenColumn *columns, int ncolumns,
+								   const Datum *values, const bool *nulls);
 
 /* Appends the column's part of a block; the column is empty afterwards. */
 extern void tb_written_column_move(StringInfo block, TbWrittenColumn *column);
