@@ -149,6 +149,27 @@ def reads(bench, server, files):
                 bench.equal(f"{name}, cache {use}", shown, (excluded, cached, cached == 0))
 
 
+REWRITES = 300
+
+
+def rewritten(bench, server, files):
+    """A file is written over, of the same size, and queried at once: kernels before Linux 6.13 may leave its times as they were."""
+    path = files.write("rewritten.arrow", numbers(0, 1000), rows=100)
+    first = Path(path).read_bytes()
+    files.write("rewritten.arrow", numbers(5000, 1000), rows=100)
+    contents = ((first, sum(range(1000))), (Path(path).read_bytes(), sum(range(5000, 6000))))
+    bench.equal("rewritten: size", len(contents[1][0]), len(first))
+    with server.connect(settings=CACHED) as session:
+        foreign(session, "a int, b smallint", path)
+        wrong = 0
+        for number in range(REWRITES):
+            content, total = contents[number % 2]
+            with open(path, "r+b") as file:
+                file.write(content)
+            wrong += session.value("SELECT sum(a) FROM t") != str(total)
+        bench.equal(f"rewritten, {REWRITES} times", wrong, 0)
+
+
 INDEXED_ROWS = 100000
 
 
@@ -274,7 +295,7 @@ def main():
     bench = Bench()
     with cluster.Cluster("file-scans") as server:
         files = Files(server)
-        for case in (declared, encodings, reads, indexes, replaced, others, parquet_pages.pages, parquet_pages.spoilt):
+        for case in (declared, encodings, reads, rewritten, indexes, replaced, others, parquet_pages.pages, parquet_pages.spoilt):
             case(bench, server, files)
             print(f"  {case.__name__}: done", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

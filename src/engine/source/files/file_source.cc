@@ -140,8 +140,9 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
       keys.push_back(file_column_key(program_.columns()[i], decoded_with(wanted[i])));
     auto file = open_table_file(fd, request.part.format, std::move(wanted));
     FileSegments segments(*file);
-    SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(),
-                                                         (request.part.flags & TB_FILE_PART_CACHED) != 0, shape, start);
+    const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
+    SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(), cached,
+                                                         shape, start);
     auto part = std::make_shared<Part>(Part{++parts_, file_name(fd), std::move(file), std::move(segments),
                                             std::move(taken.part), std::move(taken.bits), shape.rows});
     Added added;

@@ -6,6 +6,7 @@
 #include "engine/source/files/file_version.h"
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include "engine/source/files/table_file.h"
 
@@ -14,7 +15,16 @@ namespace {
 
 int64_t nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec; }
 
+/* Two ticks of the slowest clock that kernels are built with. */
+constexpr int64_t kSettlesNs = 20'000'000;
+
 }  // namespace
+
+bool is_settled(const FileVersion& version) {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now) - version.inode_changed_ns > kSettlesNs;
+}
 
 FileVersion file_version(int fd) {
   struct stat status;

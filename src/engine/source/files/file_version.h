@@ -16,6 +16,13 @@ struct FileVersion {
   auto operator<=>(const FileVersion&) const = default;
 };
 
+/*
+ * Whether whoever writes to the file from now on makes another version of it. Times of files go on with the kernel's
+ * clock, some milliseconds at a time: what is read of a file that has changed right now may be written over with the
+ * version still the same, so it must not be kept.
+ */
+bool is_settled(const FileVersion& version);
+
 /* Of an open file; throws FileError if it is none that can be read like one. */
 FileVersion file_version(int fd);
 

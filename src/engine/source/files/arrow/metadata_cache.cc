@@ -18,6 +18,7 @@ std::shared_ptr<const void> MetadataCache::find(const FileVersion& version) {
 }
 
 void MetadataCache::add(const FileVersion& version, std::shared_ptr<const void> metadata) {
+  if (!is_settled(version)) return;
   std::lock_guard lock(mutex_);
   if (kept_.size() >= kMostFiles)
     kept_.erase(std::min_element(kept_.begin(), kept_.end(),

@@ -18,6 +18,7 @@ class MetadataCache {
  public:
   /* Null: not kept. */
   std::shared_ptr<const void> find(const FileVersion& version);
+  /* Unless the version may stay the same though the file changes (is_settled). */
   void add(const FileVersion& version, std::shared_ptr<const void> metadata);
 
  private:
