@@ -339,6 +339,24 @@ class Suite:
         self.checks.equal("row-level security", sorted(read_ipc(self.path("secured.arrow"))[0].column(0).to_pylist()),
                           list(range(7)))
 
+    def test_tables_that_copy_does_not_take_by_name(self):
+        """And one that it does, of which a column was dropped."""
+        for statement in ("CREATE TABLE dropped (a int4, gone text, b text)", "INSERT INTO dropped VALUES (1, 'x', 'one'), (2, 'y', NULL)",
+                          "ALTER TABLE dropped DROP COLUMN gone",
+                          "CREATE TABLE made (a int4, twice int4 GENERATED ALWAYS AS (a * 2) STORED)", "INSERT INTO made VALUES (1), (2)",
+                          "CREATE TABLE parent (a int4)", "CREATE TABLE child (more text) INHERITS (parent)",
+                          "INSERT INTO parent VALUES (1)", "INSERT INTO child VALUES (2, 'x')",
+                          "CREATE MATERIALIZED VIEW stored AS SELECT 7 AS a",
+                          "CREATE TABLE watched (a int4)", "INSERT INTO watched VALUES (1), (2)",
+                          "ALTER TABLE watched ENABLE ROW LEVEL SECURITY", "CREATE POLICY one ON watched USING (a = 1)",
+                          "CREATE ROLE watcher LOGIN", "GRANT SELECT ON watched TO watcher"):
+            self.session.query(statement)
+        for name, user, expected in (("dropped", (), [{"a": 1, "b": "one"}, {"a": 2, "b": None}]),
+                                     ("made", (), [{"a": 1, "twice": 2}, {"a": 2, "twice": 4}]), ("parent", (), [{"a": 1}, {"a": 2}]),
+                                     ("stored", (), [{"a": 7}]), ("watched", ("-U", "watcher"), [{"a": 1}])):
+            self.export(*user, "-t", name, "-o", self.path("named.arrow"))
+            self.checks.equal(name, read_ipc(self.path("named.arrow"))[0].to_pylist(), expected)
+
     def test_one_snapshot(self):
         """Sums stay what they are while rows move between blocks: each row is seen once."""
         self.session.query("CREATE TABLE moving AS SELECT i AS id, 100 AS v FROM generate_series(1, 50000) i")

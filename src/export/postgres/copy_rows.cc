@@ -29,7 +29,7 @@ CopyRows::~CopyRows() { PQfreemem(message_); }
 bool CopyRows::start_next_query() {
   std::string query;
   if (!parts_.take(query)) return false;
-  connection_->run("COPY (" + query + ") TO STDOUT (FORMAT binary)");
+  connection_->run("COPY " + query + " TO STDOUT (FORMAT binary)");
   copying_ = at_header_ = true;
   return true;
 }

@@ -14,7 +14,8 @@ namespace turbine::exporting {
 
 class CopyRows : public FieldRows {
  public:
-  /* Copies the queries of `parts` until none is left; other workers take theirs from it too. */
+  /* Copies `parts` until none is left: queries in parentheses, or a table's name and columns, as COPY takes them; other
+   * workers take theirs from them too. */
   CopyRows(std::shared_ptr<PgConnection> connection, QueryParts& parts, size_t columns);
   ~CopyRows() override;
 

@@ -7,6 +7,7 @@
  */
 #include "export/postgres/postgres_source.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -41,21 +42,19 @@ PostgresSource::PostgresSource(const Options& options)
     const std::string query = "SELECT * FROM " + table.name;
     look_up_columns(query);
     estimate_rows(query);
-    parts_ = std::make_unique<QueryParts>(divide_table(*connection_, table, selected_columns(true), options.workers));
+    parts_ = std::make_unique<QueryParts>(copied_of(table));
     if (options.workers > 1) export_snapshot();
   } else {
     std::string query = without_semicolon(options.command);
     look_up_columns(query);
     estimate_rows(query);
-    bool cast = false;
-    for (const PgType& type : types_) cast = cast || cast_of(type) != nullptr;
-    if (cast) {
+    if (any_is_cast()) {
       std::string aliases;
       for (size_t i = 0; i < types_.size(); i++) aliases += (i == 0 ? "c" : ", c") + std::to_string(i);
       query = "SELECT " + selected_columns(false) + " FROM (" + query + "\n) AS q (" + aliases + ")";
     }
     /* On a line of its own: the query may end in a comment. */
-    parts_ = std::make_unique<QueryParts>(std::vector<std::string>{query + "\n"});
+    parts_ = std::make_unique<QueryParts>(std::vector<std::string>{"(" + query + "\n)"});
   }
 }
 
@@ -74,6 +73,21 @@ void PostgresSource::look_up_columns(const std::string& query) {
     }
     types_.push_back(std::move(type));
   }
+}
+
+bool PostgresSource::any_is_cast() const {
+  return std::any_of(types_.begin(), types_.end(), [](const PgType& type) { return cast_of(type) != nullptr; });
+}
+
+/* What COPY is told of a table, by its parts. */
+std::vector<std::string> PostgresSource::copied_of(const NamedTable& table) const {
+  const std::string columns = selected_columns(true);
+  if (options_.workers == 1 && !any_is_cast() && is_copied_by_name(*connection_, table)) {
+    return {table.name + " (" + columns + ")"};
+  }
+  std::vector<std::string> parts = divide_table(*connection_, table, columns, options_.workers);
+  for (std::string& part : parts) part = "(" + part + ")";
+  return parts;
 }
 
 std::string PostgresSource::selected_columns(bool of_table) const {

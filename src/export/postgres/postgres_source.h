@@ -27,6 +27,8 @@ class PostgresSource : public ExportSource {
 
  private:
   void look_up_columns(const std::string& query);
+  bool any_is_cast() const;
+  std::vector<std::string> copied_of(const NamedTable& table) const;
   std::string selected_columns(bool of_table) const;
   void export_snapshot();
   void estimate_rows(const std::string& query);

@@ -28,6 +28,15 @@ NamedTable find_table(PgConnection& connection, const std::string& table) {
   return {PQgetvalue(found.get(), 0, 0), PQgetvalue(found.get(), 0, 1)};
 }
 
+bool is_copied_by_name(PgConnection& connection, const NamedTable& table) {
+  const auto found = connection.run(
+      "SELECT 1 FROM pg_catalog.pg_class c WHERE c.oid = $1::pg_catalog.oid AND c.relkind = 'r' "
+      "AND NOT c.relhassubclass AND NOT c.relrowsecurity AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a "
+      "WHERE a.attrelid = c.oid AND a.attgenerated <> '')",
+      {table.oid});
+  return PQntuples(found.get()) == 1;
+}
+
 std::vector<std::string> divide_table(PgConnection& connection, const NamedTable& table, const std::string& columns,
                                       int workers) {
   const std::string select = "SELECT " + columns + " FROM ";
