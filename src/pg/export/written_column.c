@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/tupmacs.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/lsyscache.h"
@@ -156,24 +157,10 @@ add_fixed(TbWrittenColumn *column, Datum value)
 
 	column->valid[column->nrows++] = 1;
 	column->values.len += column->width;
-	switch (column->width)
-	{
-		case 1:
-			*place = DatumGetBool(value) ? 1 : 0;
-			break;
-		case 2:
-			*(uint16 *) place = DatumGetUInt16(value);
-			break;
-		case 4:
-			*(uint32 *) place = DatumGetUInt32(value);
-			break;
-		case 8:
-			*(int64 *) place = DatumGetInt64(value);
-			break;
-		default:
-			memcpy(place, DatumGetUUIDP(value)->data, UUID_LEN);
-			break;
-	}
+	if (column->width == UUID_LEN)
+		memcpy(place, DatumGetUUIDP(value)->data, UUID_LEN);
+	else
+		store_att_byval(place, value, column->width);
 	return column->width;
 }
 
