@@ -138,6 +138,14 @@ def mistakes(bench, server, folder):
                 ("two queries", f"SELECT turbine.to_arrow('SELECT 1; SELECT 2', '{path}')", BAD_OPTION)):
             bench.fails(name, session, sql, sqlstate)
             bench.equal(f"{name}: the older file", pq.read_table(path)["a"].to_pylist(), [42])
+        for value in ("date '2020-01-01' + i", "timestamp '2020-01-01' + i * interval '1 hour'", "time '00:00' + i * interval '1 second'",
+                      "ARRAY[timestamptz '2020-01-01 00:00:00+00' + i * interval '1 hour']"):
+            bad = ("ARRAY['infinity'::timestamptz]" if "ARRAY" in value else
+                   "time '24:00'" if value.startswith("time ") else f"{value.split()[0]} 'infinity'")
+            query = f"SELECT i, CASE WHEN i = 2500 THEN {bad} WHEN i % 3 <> 0 THEN {value} END AS wrong FROM generate_series(1, 5000) i"
+            error = session.run(f"SELECT turbine.to_arrow($q${query}$q$, '{path}')").error
+            detail = error.fields.get("D", "") if error else "no error"
+            bench.check(f"which row: {bad}", None if 'column "wrong", row 2500 of' in detail else detail)
         outcome = session.run(f"SELECT turbine.to_arrow('CREATE TABLE x ()', '{path}')")
         bench.check("no query", None if outcome.error else "a table was made")
     for role, sqlstate in (("reader", DENIED), ("writer", "00000")):

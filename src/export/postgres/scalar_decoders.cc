@@ -68,7 +68,7 @@ class CountedDecoder : public BuilderDecoder<Builder> {
     converted_.assign(values, values + column.rows);
     bool all = true;
     for (Value& value : converted_) all = convert(value) && all;
-    /* One that is NULL or not: which is to be looked at one by one. */
+    /* A NULL is 0 here, so one of the values is to be refused: which is seen one by one. */
     if (!all) return ColumnDecoder::append_rows(column);
     this->keep(this->builder_->AppendValues(converted_.data(), column.rows, column.valid));
   }

@@ -1,9 +1,8 @@
 /* file_version_test.cc - versions of files that have changed right now, and what is kept of them. */
 #include "engine/source/files/file_version.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -16,10 +15,8 @@ namespace turbine {
 namespace {
 
 TEST(FileVersionTest, WhatHasChangedRightNowIsNotKept) {
-  char path[] = "/tmp/file-version-XXXXXX";
-  const int fd = mkstemp(path);
+  const int fd = memfd_create("rows", MFD_CLOEXEC);
   ASSERT_GE(fd, 0);
-  unlink(path);
   ASSERT_EQ(write(fd, "rows", 4), 4);
   const FileVersion version = file_version(fd);
   const auto metadata = std::make_shared<const int>(1);

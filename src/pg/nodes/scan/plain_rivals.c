@@ -23,6 +23,7 @@
 #include "pg/planner/plain_evaluation.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 
 /* So much of the rival's cost makes add_path() take another path instead, and changes
  * nothing else: costs that are 1 % apart are equal to it. */
@@ -30,10 +31,6 @@
 
 /* Statistics are believed if so much of the table has not changed since. */
 #define NEW_SHARE 0.5
-
-/* A call of what the engine does not have: to_char, md5, PL/pgSQL; regular expressions take
- * several times as long. */
-#define CALL_US 2.0
 
 typedef struct Rival
 {
@@ -135,7 +132,7 @@ results_us(const PlannerInfo *root, const RelOptInfo *rel)
 	if (bms_membership(root->all_baserels) != BMS_SINGLETON)
 		return 0;
 	(void) count_calls((Node *) root->processed_tlist, &calls);
-	return calls * CALL_US * rel->rows;
+	return calls * tb_cost_function() * TB_US_PER_UNIT * rel->rows;
 }
 
 static double
