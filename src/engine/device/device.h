@@ -22,6 +22,7 @@
 #include "engine/device/key_sort.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
+#include "engine/device/staged_columns.h"
 #include "engine/memory/host_memory.h"
 #include "engine/profile/query_profile.h"
 #include "engine/program/program.h"
@@ -74,6 +75,7 @@ struct ChunkTask {
   std::shared_ptr<DecodedPages> decoded = nullptr;  // of just these pages, by decode_ahead(); or null
   std::shared_ptr<SegmentFill> keep = nullptr;  // PAGES: takes what is decoded of them; or null
   std::shared_ptr<const SegmentMorsel> segments = nullptr;  // kSegments
+  std::shared_ptr<const StagedColumns> staged = nullptr;    // all columns of these; or null
   /* kUnmatchedRows: rows of a FULL join's table, of which those count that no tuple
    * has matched. After all chunks of the source, and of earlier FULL joins. */
   uint32_t join = 0;
@@ -122,6 +124,11 @@ class DeviceQuery {
   using ReadPages = std::function<PagesRead(uint32_t first, uint32_t count, uint8_t* pages)>;
   using DecodedAhead = std::function<void(PagesRead, std::shared_ptr<DecodedPages>)>;
   virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
+
+  /* For columns of a task to come, of so many bytes (StagedColumns::bytes_of): copies that the thread makes which has
+   * decoded them reach the device sooner. Waits a little where too much is under way already. Null: there is no need of it, or no memory.
+   * Any thread. */
+  virtual std::shared_ptr<StagedColumns> stage_columns(uint64_t) { return nullptr; }
 
   /* Chunks to be decoded ahead that wait for those of other queries. */
   virtual size_t waiting() const { return 0; }
@@ -182,7 +189,9 @@ class Device {
   /* How the program's queries take kSegments. */
   struct SegmentShape {
     uint64_t rows = 0;   // of a task, about; 0: they take none
+    uint64_t decoded_rows = rows;  // of one whose rows are decoded only now: the device starts while others are
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
+    uint32_t threads = 0;  // of its own, that want processors beside those that decode
   };
   /* Of a file of so many blocks. */
   virtual SegmentShape segment_shape(const Program&, uint64_t) const { return {}; }

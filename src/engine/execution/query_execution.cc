@@ -64,7 +64,8 @@ QueryExecution::QueryExecution(Engine& engine, MessageSink& sink, const QueryReq
   unread_columns_ = request.query.unread_columns;
   const JoinTables probed = probed_join_tables(*program_, tables_);
   segments_.emplace(engine_.column_store, program_, params_, probed);
-  files_.emplace(engine_.column_store, *program_, *segments_, engine_.workers, static_cast<FileObserver&>(*this));
+  files_.emplace(engine_.column_store, *program_, *segments_, engine_.workers, static_cast<FileObserver&>(*this),
+                 profile_.get());
 
   const DeviceChoice choice = choose_device(engine_, *program_, request.query.device, request.query.flags);
   host_because_ = choice.host_because;
@@ -288,21 +289,21 @@ void QueryExecution::file_part(const FilePartRequest& request) {
   totals_.file_batches_cached += added.batches_cached;
 }
 
-void QueryExecution::batches_wait(uint32_t count) {
+void QueryExecution::pieces_wait(uint32_t count) {
   std::lock_guard lock(mutex_);
   running_ += count;
 }
 
 void QueryExecution::decoded(std::vector<ChunkTask> tasks) { start_tasks()(std::move(tasks)); }
 
-void QueryExecution::batch_done(const BatchRead& read, std::exception_ptr error) {
+void QueryExecution::piece_done(const BatchesRead& read, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   totals_.bytes_read += read.bytes;
   totals_.decode_us += read.us;
   totals_.rows_in += read.rows_excluded;
-  totals_.file_batches_excluded += read.excluded != BatchRead::kNot;
-  totals_.file_batches_excluded_by_bloom += read.excluded == BatchRead::kByBloomFilter;
-  totals_.file_batches_excluded_by_pages += read.excluded == BatchRead::kByPages;
+  totals_.file_batches_excluded += read.excluded_by_bloom + read.excluded_by_pages;
+  totals_.file_batches_excluded_by_bloom += read.excluded_by_bloom;
+  totals_.file_batches_excluded_by_pages += read.excluded_by_pages;
   totals_.file_pages += read.left_out.of_pages;
   totals_.file_pages_excluded += read.left_out.pages;
   running_--;

@@ -89,9 +89,10 @@ class QueryExecution final : private FillObserver, private FileObserver {
   ChunkSource& source_of(uint32_t kind);
   void waits_for_drive(uint32_t slot) override;
   void filled(uint32_t slot, const ChunkFill& fill) override;
-  void batches_wait(uint32_t count) override;
+  void pieces_wait(uint32_t count) override;
+  std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override { return device_query_->stage_columns(bytes); }
   void decoded(std::vector<ChunkTask> tasks) override;
-  void batch_done(const BatchRead& read, std::exception_ptr error) override;
+  void piece_done(const BatchesRead& read, std::exception_ptr error) override;
   SegmentSource::StartTasks start_tasks();
   void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);

@@ -132,6 +132,7 @@ struct SegmentMorsel {
   std::shared_ptr<const std::vector<uint32_t>> columns;  // as StoredPart says
   uint32_t first_block = 0;  // ROWS: from which row ids count pages
   bool lasting = false;      // other queries will have the very same one
+  bool stored = true;        // the store has the segments: other queries will find their columns
 };
 
 /* Calls f(first row, end) for the rows of these blocks, in as few pieces as there are. */

@@ -33,6 +33,11 @@ constexpr uint64_t kMostSlots = 8;          // kLanes on the device; a read take
  * no more than such a share of what queries may use. */
 constexpr uint64_t kSegmentTaskRows = 256 << 10;
 constexpr uint64_t kLargeTaskRows = 8 << 20;
+
+/* Of a task whose rows are decoded only now: few enough that every thread that decodes has staged some, no fewer than
+ * the task's fixed cost pays for. */
+constexpr uint64_t kDecodedTaskBytes = uint64_t{4} << 20;
+constexpr uint64_t kLeastDecodedRows = 64 << 10;
 constexpr uint64_t kLargeTaskBytes = 256 << 20;
 constexpr uint64_t kTasksOfMemory = 128;
 
@@ -116,7 +121,11 @@ void CudaDevice::forget_dropped() {
 Device::SegmentShape CudaDevice::segment_shape(const Program& program, uint64_t nblocks) const {
   if (program.sink() == TB_SINK_ROWS) return {};
   const bool large = nblocks >= kLargeRelation || program.source() == TB_SOURCE_FILES;
-  return {task_rows(program, large, context_->device_memory().budget()), 1};
+  const uint64_t rows = task_rows(program, large, context_->device_memory().budget());
+  uint64_t of_row = 1;  // at most, as they cross
+  for (const TbColumn& column : program.columns().first(program.source_columns())) of_row += tb_type_width(column.type);
+  const uint64_t decoded = std::max(kDecodedTaskBytes / of_row, kLeastDecodedRows);
+  return {.rows = rows, .decoded_rows = std::min(rows, decoded), .threads = 1};
 }
 
 std::shared_ptr<LoadedCode> CudaDevice::load(std::span<const uint8_t> artifact, const Program& program) {

@@ -125,7 +125,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
 }
 
 Device::SegmentShape HostDevice::segment_shape(const Program&, uint64_t) const {
-  return {kSegmentTaskRows, kTasksPerThread * std::max(pool_.size(), 1u)};
+  return {.rows = kSegmentTaskRows, .tasks = kTasksPerThread * std::max(pool_.size(), 1u)};
 }
 
 Device::ChunkShape HostDevice::chunk_shape(uint64_t nblocks, bool copied) const {

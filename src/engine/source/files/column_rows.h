@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,7 +28,8 @@ class ColumnRows {
   explicit ColumnRows(uint32_t type, std::shared_ptr<TextDictionary> dictionary = nullptr)
       : width_(tb_type_width(type)),
         dictionary_(std::move(dictionary)),
-        values_(new uint8_t[uint64_t{kMostSegmentRows} * tb_type_width(type)]) {}
+        values_(static_cast<uint8_t*>(
+            operator new[](uint64_t{kMostSegmentRows} * tb_type_width(type), std::align_val_t{kAlignment}))) {}
 
   void clear() {
     rows_ = 0;
@@ -92,6 +94,13 @@ class ColumnRows {
   TbColumnData data() const { return {values_.get(), has_nulls_ ? valid_.get() : nullptr, bytes_.data()}; }
 
  private:
+  /* A page. The kernel copies a file's pages slowly to memory whose place within a page is a little behind theirs:
+   * processors take such loads for what has just been stored. */
+  static constexpr size_t kAlignment = 4096;
+  struct Free {
+    void operator()(uint8_t* memory) const { operator delete[](memory, std::align_val_t{kAlignment}); }
+  };
+
   void add_rows(uint32_t count) {
     if (has_nulls_) memset(valid_.get() + rows_, 1, count);
     rows_ += count;
@@ -116,7 +125,8 @@ class ColumnRows {
   uint32_t rows_ = 0;
   bool is_coded_ = false;
   bool has_nulls_ = false;
-  std::unique_ptr<uint8_t[]> values_, valid_;
+  std::unique_ptr<uint8_t[], Free> values_;
+  std::unique_ptr<uint8_t[]> valid_;
   std::vector<uint8_t> bytes_;
 };
 

@@ -12,7 +12,6 @@ class Batches final : public TableFile {
   explicit Batches(std::vector<uint64_t> rows) : rows_(std::move(rows)) {}
   uint32_t batches() const override { return static_cast<uint32_t>(rows_.size()); }
   uint64_t rows(uint32_t batch) const override { return rows_[batch]; }
-  uint64_t bytes(uint32_t) const override { return 0; }
   std::vector<StoredColumn::Zone> zones(uint32_t) const override { return {}; }
   const FileVersion& version() const override { return version_; }
   void check_unchanged() const override {}

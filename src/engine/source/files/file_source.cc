@@ -1,9 +1,9 @@
 /*
  * file_source.cc - see file_source.h.
  *
- * Owns the batches that wait and what is known of each part. A job reads one batch and then, if more
+ * Owns the pieces of batches that wait and what is known of each part. A job reads one piece and then, if more
  * wait, posts the next job behind all that waits for the pool: so what it has decoded runs in between,
- * and no more batches are in memory than there are threads.
+ * and no more pieces are in memory than there are threads.
  */
 #include "engine/source/files/file_source.h"
 
@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/profile/query_profile.h"
 #include "engine/profile/stopwatch.h"
 #include "engine/source/files/arrow/open_table_file.h"
 #include "engine/store/segment_merge.h"
@@ -26,6 +27,9 @@ namespace {
 /* Behind all tasks of other parts: sums of floating-point numbers are folded in this order. */
 constexpr uint64_t kFirstSequence = uint64_t{1} << 48;
 constexpr unsigned kSegmentBits = 26;
+
+/* So many even out the end. */
+constexpr uint64_t kPiecesOfThread = 4;
 
 /* No relation's: no database has the number 0. */
 TbFileIdentity identity_of(const FileVersion& version) {
@@ -88,13 +92,26 @@ RowRanges rows_of_pages(const TableFile& file, uint32_t batch, const SegmentSour
 }  // namespace
 
 struct FileSource::Part {
-  uint32_t number;
+  Part(uint32_t number, std::string name, std::unique_ptr<TableFile> file, FileSegments segments, StoredPart stored,
+       std::vector<uint8_t> taken, uint64_t task_rows)
+      : number(number),
+        name(std::move(name)),
+        file(std::move(file)),
+        segments(std::move(segments)),
+        stored(std::move(stored)),
+        taken(std::move(taken)),
+        task_rows(task_rows) {}
+
+  const uint32_t number;
   std::string name;
   std::unique_ptr<TableFile> file;
   FileSegments segments;
   StoredPart stored;
   std::vector<uint8_t> taken;  // blocks that the store has
   uint64_t task_rows;
+  /* Rows of jobs that have ended, for the next ones. */
+  mutable std::mutex mutex;
+  mutable std::vector<std::vector<ColumnRows>> idle_rows;
 
   bool has(const FileSegments::Segment& segment) const {
     const uint32_t block = segment_first_block(segment.number);
@@ -133,22 +150,23 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   if (request.part.format != TB_COLUMN_FILE_ARROW && request.part.format != TB_COLUMN_FILE_PARQUET)
     throw ProtocolError("FILE_PART of an unknown format");
   if (shape.rows == 0) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take files");
+  threads_ = std::max(workers_.size(), shape.threads + 1) - shape.threads;
   try {
-    std::vector<WantedColumn> wanted = wanted_columns(request);
+    std::vector<WantedColumn> columns = wanted_columns(request);
     std::vector<ColumnKey> keys;
-    for (size_t i = 0; i < wanted.size(); i++)
-      keys.push_back(file_column_key(program_.columns()[i], decoded_with(wanted[i])));
-    auto file = open_table_file(fd, request.part.format, std::move(wanted));
+    for (size_t i = 0; i < columns.size(); i++)
+      keys.push_back(file_column_key(program_.columns()[i], decoded_with(columns[i])));
+    auto file = open_table_file(fd, request.part.format, std::move(columns));
     FileSegments segments(*file);
     const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
     SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(), cached,
                                                          shape, start);
-    auto part = std::make_shared<Part>(Part{++parts_, file_name(fd), std::move(file), std::move(segments),
-                                            std::move(taken.part), std::move(taken.bits), shape.rows});
+    auto part = std::make_shared<Part>(++parts_, file_name(fd), std::move(file), std::move(segments),
+                                       std::move(taken.part), std::move(taken.bits), shape.decoded_rows);
     Added added;
     added.batches = part->file->batches();
     added.rows_excluded = taken.rows_excluded;
-    std::vector<Batch> waiting;
+    std::vector<uint32_t> wanted;
     for (uint32_t i = 0; i < part->file->batches(); i++) {
       const auto places = part->segments.of_batch(i);
       if (std::all_of(places.begin(), places.end(), [&](const auto& place) { return part->has(place); })) {
@@ -161,12 +179,13 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
           if (!part->has(place)) added.rows_excluded += place.nrows;
         continue;
       }
-      waiting.push_back({part, i});
+      wanted.push_back(i);
     }
-    observer_.batches_wait(static_cast<uint32_t>(waiting.size()));
+    std::vector<Piece> waiting = pieces_of(part, wanted);
+    observer_.pieces_wait(static_cast<uint32_t>(waiting.size()));
     {
       std::lock_guard lock(mutex_);
-      waiting_.insert(waiting_.end(), waiting.begin(), waiting.end());
+      std::move(waiting.begin(), waiting.end(), std::back_inserter(waiting_));
     }
     start_jobs();
     return added;
@@ -175,43 +194,75 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   }
 }
 
+/* Of the segments that the store has not got. A piece makes one task or more, yet every thread shall have several. Where
+ * its rows do not cost what all of the batch does, a batch is cut. */
+std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const Part>& part,
+                                                     const std::vector<uint32_t>& batches) const {
+  uint64_t rows = 0;
+  for (const uint32_t batch : batches) rows += part->file->rows(batch);
+  const uint64_t of_piece = std::min(part->task_rows, rows / (kPiecesOfThread * threads_));
+  std::vector<Piece> pieces;
+  Piece piece{part, {}};
+  uint64_t so_far = 0;
+  const auto flush = [&] {
+    if (!piece.rows.empty()) pieces.push_back(piece);
+    piece.rows.clear();
+    so_far = 0;
+  };
+  const auto add = [&](uint32_t batch, RowRange range) {
+    if (!piece.rows.empty() && piece.rows.back().batch == batch && piece.rows.back().range.end() == range.first)
+      piece.rows.back().range.count += range.count;
+    else
+      piece.rows.push_back({batch, range});
+    so_far += range.count;
+    if (so_far >= of_piece) flush();
+  };
+  for (const uint32_t batch : batches) {
+    if (!part->file->reads_rows_apart()) {
+      add(batch, {0, part->file->rows(batch)});
+      continue;
+    }
+    for (const FileSegments::Segment& place : part->segments.of_batch(batch))
+      if (!part->has(place)) add(batch, {place.first_row, place.nrows});
+  }
+  flush();
+  return pieces;
+}
+
 void FileSource::start_jobs() {
   unsigned count = 0;
   {
     std::lock_guard lock(mutex_);
-    const auto wanted = static_cast<unsigned>(std::min<size_t>(waiting_.size() + jobs_, workers_.size()));
+    const auto wanted = static_cast<unsigned>(std::min<size_t>(waiting_.size() + jobs_, threads_));
     count = wanted > jobs_ ? wanted - jobs_ : 0;
     jobs_ += count;
   }
   for (unsigned i = 0; i < count; i++) workers_.post([this](unsigned) { run_job(); });
 }
 
-/* One batch. Under the lock to the end: the destructor may run as soon as it is free. */
+/* One piece. Under the lock to the end: the destructor may run as soon as it is free. */
 void FileSource::run_job() {
-  std::optional<Batch> batch;
+  std::optional<Piece> piece;
   {
     std::lock_guard lock(mutex_);
     if (!waiting_.empty()) {
-      batch = std::move(waiting_.front());
+      piece = std::move(waiting_.front());
       waiting_.pop_front();
     }
   }
-  if (batch) {
+  if (piece) {
     const Stopwatch stopwatch;
-    BatchRead read;
+    BatchesRead read;
     std::exception_ptr error;
     try {
-      read_batch(*batch, read);
-    } catch (const FileError& e) {
-      error = std::make_exception_ptr(DeviceError(
-          TB_FALLBACK_VALUE, batch->part->name + ", batch " + std::to_string(batch->number) + ": " + e.what()));
+      read_piece(*piece, read);
     } catch (...) {
       error = std::current_exception();
     }
-    batch.reset();
+    piece.reset();
     if (error) drop_waiting();
     read.us = stopwatch.microseconds();
-    observer_.batch_done(read, error);
+    observer_.piece_done(read, error);
   }
   std::lock_guard lock(mutex_);
   if (!waiting_.empty() && !stopped_)
@@ -248,70 +299,126 @@ std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const
   return dictionaries;
 }
 
+/* Segments become tasks, of so many rows each. */
+class FileSource::Tasks {
+ public:
+  Tasks(const Part& part, FileObserver& observer) : part_(part), observer_(observer) {}
+  void add(const FileSegments::Segment& place, const std::shared_ptr<const Segment>& segment) {
+    if (!morsel_) start(place, *segment);
+    morsel_->segments.push_back({segment, segment->blocks});
+    if (staged_ && !staged_->add(*segment, *part_.stored.columns)) staged_.reset();
+    rows_ += place.nrows;
+    if (rows_ >= part_.task_rows) flush();
+  }
+  void flush() {
+    if (!morsel_) return;
+    ChunkTask task{};
+    task.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_;
+    task.kind = kSegments;
+    task.segments = std::move(morsel_);
+    task.staged = std::move(staged_);
+    observer_.decoded({std::move(task)});
+    morsel_.reset();
+    staged_.reset();
+  }
+
+ private:
+  /* The task's others are taken for as large as the first segment, and a little more. */
+  void start(const FileSegments::Segment& place, const Segment& segment) {
+    morsel_ = std::make_shared<SegmentMorsel>();
+    morsel_->columns = part_.stored.columns;
+    morsel_->stored = part_.stored.table != nullptr;
+    const uint64_t segments = part_.task_rows / std::max(place.nrows, 1u) + 1;
+    const uint64_t bytes = StagedColumns::bytes_of(segment, *part_.stored.columns) * segments;
+    staged_ = observer_.stage_columns(bytes + bytes / 8);
+    first_segment_ = place.number;
+    rows_ = 0;
+  }
+
+  const Part& part_;
+  FileObserver& observer_;
+  std::shared_ptr<SegmentMorsel> morsel_;  // null: none has begun
+  std::shared_ptr<StagedColumns> staged_;
+  uint64_t first_segment_ = 0, rows_ = 0;
+};
+
 /* What the file's indexes tell is read here, by the pool's threads, and only of batches that are to be read. */
-void FileSource::read_batch(const Batch& batch, BatchRead& read) {
-  const Part& part = *batch.part;
-  const RowRanges rows = wanted_rows(part, batch.number, read);
-  // What an index of another version said does not count.
-  part.file->check_unchanged();
-  if (!rows.empty()) read_segments(part, batch.number, rows, read);
+void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
+  const Part& part = *piece.part;
+  Tasks tasks(part, observer_);
+  for (const Piece::Rows& some : piece.rows) {
+    try {
+      const RowRanges rows = wanted_rows(part, some, read);
+      // What an index of another version said does not count.
+      part.file->check_unchanged();
+      if (!rows.empty()) read_segments(part, some.batch, rows, tasks, read);
+    } catch (const FileError& e) {
+      throw DeviceError(TB_FALLBACK_VALUE, part.name + ", batch " + std::to_string(some.batch) + ": " + e.what());
+    }
+  }
+  tasks.flush();
 }
 
 /* Whole segments, without those that the store has: all rows of the others. */
-RowRanges FileSource::wanted_rows(const Part& part, uint32_t batch, BatchRead& read) const {
+RowRanges FileSource::wanted_rows(const Part& part, const Piece::Rows& of, BatchesRead& read) const {
   RowRanges rows, wanted;
   const auto& equalities = segments_.equalities();
-  if (std::any_of(equalities.begin(), equalities.end(),
-                  [&](const ColumnEquality& equality) { return part.file->lacks(batch, equality); })) {
-    read.excluded = BatchRead::kByBloomFilter;
-  } else {
-    rows = rows_of_pages(*part.file, batch, segments_);
-    if (rows.empty()) read.excluded = BatchRead::kByPages;
-  }
-  for (const FileSegments::Segment& place : part.segments.of_batch(batch)) {
-    if (part.has(place)) continue;
-    if (any_row(rows, place.first_row, uint64_t{place.first_row} + place.nrows))
+  const bool by_bloom =
+      std::any_of(equalities.begin(), equalities.end(),
+                  [&](const ColumnEquality& equality) { return part.file->lacks(of.batch, equality); });
+  if (!by_bloom) rows = rows_of_pages(*part.file, of.batch, segments_);
+  for (const FileSegments::Segment& place : part.segments.of_batch(of.batch)) {
+    const uint64_t end = uint64_t{place.first_row} + place.nrows;
+    if (part.has(place) || !any_row({of.range}, place.first_row, end)) continue;
+    if (any_row(rows, place.first_row, end))
       append_rows(wanted, {place.first_row, place.nrows});
     else
       read.rows_excluded += place.nrows;
   }
-  if (wanted.empty() && read.excluded == BatchRead::kNot) read.excluded = BatchRead::kByPages;
+  if (by_bloom)
+    read.excluded_by_bloom++;
+  else if (wanted.empty())
+    read.excluded_by_pages++;
   return wanted;
 }
 
-void FileSource::read_segments(const Part& part, uint32_t batch, const RowRanges& rows, BatchRead& read) {
-  const auto reader = part.file->read_rows(batch, rows);
+/* For all columns, with memory of a job before where there was one. */
+std::vector<ColumnRows> FileSource::take_rows(const Part& part) {
+  {
+    std::lock_guard lock(part.mutex);
+    if (!part.idle_rows.empty()) {
+      std::vector<ColumnRows> columns = std::move(part.idle_rows.back());
+      part.idle_rows.pop_back();
+      return columns;
+    }
+  }
   std::vector<ColumnRows> columns;
   const auto dictionaries = text_dictionaries(part);
   for (size_t i = 0; i < dictionaries.size(); i++) columns.emplace_back(program_.columns()[i].type, dictionaries[i]);
-  auto morsel = std::make_shared<SegmentMorsel>();
-  uint64_t task_rows = 0, sequence = 0;
-  const auto flush = [&] {
-    if (morsel->segments.empty()) return;
-    morsel->columns = part.stored.columns;
-    ChunkTask task{};
-    task.sequence = kFirstSequence + (uint64_t{part.number} << kSegmentBits) + sequence;
-    task.kind = kSegments;
-    task.segments = std::move(morsel);
-    observer_.decoded({std::move(task)});
-    morsel = std::make_shared<SegmentMorsel>();
-    task_rows = 0;
-  };
+  return columns;
+}
+
+void FileSource::read_segments(const Part& part, uint32_t batch, const RowRanges& rows, Tasks& tasks,
+                               BatchesRead& read) {
+  const auto reader = part.file->read_rows(batch, rows);
+  std::vector<ColumnRows> columns = take_rows(part);
   for (const FileSegments::Segment& place : part.segments.of_batch(batch)) {
     if (!any_row(rows, place.first_row, uint64_t{place.first_row} + place.nrows)) continue;
     if (stopped_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
-    reader->read(place.nrows, columns);
-    part.file->check_unchanged();
-    if (morsel->segments.empty()) sequence = place.number;
-    auto segment = keep(part, place, columns);
-    morsel->segments.push_back({segment, segment->blocks});
-    task_rows += place.nrows;
-    if (task_rows >= part.task_rows) flush();
+    {
+      const Span span(profile_, TB_SPAN_READ, place.number);
+      reader->read(place.nrows, columns);
+      part.file->check_unchanged();
+    }
+    const Span span(profile_, TB_SPAN_DECODE, place.number);
+    tasks.add(place, keep(part, place, columns));
   }
-  flush();
-  read.left_out = reader->left_out();
-  const uint64_t bytes = part.file->bytes(batch);
-  read.bytes = bytes - std::min(bytes, read.left_out.bytes);
+  const BatchReader::LeftOut left_out = reader->left_out();
+  read.left_out = {read.left_out.pages + left_out.pages, read.left_out.of_pages + left_out.of_pages,
+                   read.left_out.bytes + left_out.bytes};
+  read.bytes += reader->bytes();
+  std::lock_guard lock(part.mutex);
+  part.idle_rows.push_back(std::move(columns));
 }
 
 /* The rows as a segment, which enters the store where there is one. */

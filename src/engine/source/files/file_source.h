@@ -4,7 +4,8 @@
  * Each file is a part of the input. What the column store has of it becomes tasks at once
  * (segments/segment_source.h); of the rest, batches whose statistics say that some row may pass are
  * decoded on the host's threads, segment by segment, but for segments that the file's indexes exclude,
- * and each segment is a task as soon as it is there. It enters the store on the way.
+ * and some segments are a task as soon as they are there. They enter the store on the way. A job decodes a batch,
+ * or a piece of one where a piece costs no more than its rows.
  *
  * The session's thread calls; jobs run on the pool's threads and report to an observer.
  */
@@ -29,12 +30,11 @@
 
 namespace turbine {
 
-/* What became of a batch that waited. */
-struct BatchRead {
-  enum Excluded { kNot, kByBloomFilter, kByPages };
-  Excluded excluded = kNot;
+/* What became of batches that waited, or of parts of them. */
+struct BatchesRead {
+  uint32_t excluded_by_bloom = 0, excluded_by_pages = 0;  // batches
   uint64_t rows_excluded = 0;
-  BatchReader::LeftOut left_out;  // of a batch that was read
+  BatchReader::LeftOut left_out;  // of what was read
   uint64_t bytes = 0;             // of the file
   uint64_t us = 0;
 };
@@ -43,19 +43,26 @@ struct BatchRead {
 class FileObserver {
  public:
   virtual ~FileObserver() = default;
-  /* So many more batches are to be read: the input has not ended before they are. */
-  virtual void batches_wait(uint32_t count) = 0;
+  /* So many more pieces are to be read: the input has not ended before they are. */
+  virtual void pieces_wait(uint32_t count) = 0;
+  /* As the device query's. */
+  virtual std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) = 0;
   /* Rows of a batch that has been decoded. */
   virtual void decoded(std::vector<ChunkTask> tasks) = 0;
-  /* A batch has ended; `error` if it could not be read. The job's last act but one. */
-  virtual void batch_done(const BatchRead& read, std::exception_ptr error) = 0;
+  /* One has ended; `error` if it could not be read. The job's last act but one. */
+  virtual void piece_done(const BatchesRead& read, std::exception_ptr error) = 0;
 };
 
 class FileSource {
  public:
   FileSource(ColumnStore& store, const Program& program, SegmentSource& segments, WorkerPool& workers,
-             FileObserver& observer)
-      : store_(store), program_(program), segments_(segments), workers_(workers), observer_(observer) {}
+             FileObserver& observer, QueryProfile* profile)
+      : store_(store),
+        program_(program),
+        segments_(segments),
+        workers_(workers),
+        observer_(observer),
+        profile_(profile) {}
   ~FileSource() { stop(); }
 
   struct Added {
@@ -71,18 +78,26 @@ class FileSource {
 
  private:
   struct Part;
-  struct Batch {
+  /* What one job decodes: rows of one batch, or of several that follow one another. */
+  struct Piece {
+    struct Rows {
+      uint32_t batch;
+      RowRange range;  // whole segments
+    };
     std::shared_ptr<const Part> part;
-    uint32_t number;
+    std::vector<Rows> rows;
   };
+  class Tasks;
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
   std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const Part& part);
   void start_jobs();
   void run_job();
   void drop_waiting();
-  void read_batch(const Batch& batch, BatchRead& read);
-  RowRanges wanted_rows(const Part& part, uint32_t batch, BatchRead& read) const;
-  void read_segments(const Part& part, uint32_t batch, const RowRanges& rows, BatchRead& read);
+  std::vector<Piece> pieces_of(const std::shared_ptr<const Part>& part, const std::vector<uint32_t>& batches) const;
+  void read_piece(const Piece& piece, BatchesRead& read);
+  RowRanges wanted_rows(const Part& part, const Piece::Rows& rows, BatchesRead& read) const;
+  std::vector<ColumnRows> take_rows(const Part& part);
+  void read_segments(const Part& part, uint32_t batch, const RowRanges& rows, Tasks& tasks, BatchesRead& read);
   std::shared_ptr<const Segment> keep(const Part& part, const FileSegments::Segment& place,
                                       std::vector<ColumnRows>& columns);
 
@@ -91,12 +106,14 @@ class FileSource {
   SegmentSource& segments_;
   WorkerPool& workers_;
   FileObserver& observer_;
+  QueryProfile* const profile_;  // null: nobody asks
   uint32_t parts_ = 0;  // so far
+  uint32_t threads_ = 1;  // that decode at once
 
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;  // the fields below
   std::condition_variable idle_;
-  std::deque<Batch> waiting_;
+  std::deque<Piece> waiting_;
   unsigned jobs_ = 0;
   /* By column: of texts that are not cached, so that they are numbers as well. For all parts. */
   std::vector<std::shared_ptr<TextDictionary>> dictionaries_;

@@ -56,6 +56,8 @@ class BatchReader {
     uint64_t bytes = 0;
   };
   virtual LeftOut left_out() const { return {}; }
+  /* Of the file, that the wanted rows take. */
+  virtual uint64_t bytes() const = 0;
 };
 
 /* What a file says of the rows of a column's pages. */
@@ -71,8 +73,8 @@ class TableFile {
   virtual ~TableFile() = default;
   virtual uint32_t batches() const = 0;
   virtual uint64_t rows(uint32_t batch) const = 0;
-  /* Bytes of the batch's columns in the file. */
-  virtual uint64_t bytes(uint32_t batch) const = 0;
+  /* Whether rows of a batch can be read for what they alone cost. */
+  virtual bool reads_rows_apart() const { return false; }
   /* By column: what the file says about the batch's least and greatest values. */
   virtual std::vector<StoredColumn::Zone> zones(uint32_t batch) const = 0;
   /* Those of the pages of columns whose flag is set, where the file has an index of them. Reads the file. Throws

@@ -218,7 +218,7 @@ void ChunkLane::prepare(const ChunkTask& task) {
 
 void ChunkLane::prepare_segments(const ChunkTask& task) {
   if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.cache, query_.segment_query);
-  batch_->prepare(task.segments, ncolumns_);
+  batch_->prepare(task.segments, task.staged, ncolumns_);
   try {
     ensure_results(batch_->nrows());
   } catch (...) {

@@ -160,6 +160,7 @@ class ChunkLane {
   /* What is in flight has been waited for. */
   void release() {
     if (batch_) batch_->release();
+    task_.staged.reset();
     state_ = State::FREE;
   }
 

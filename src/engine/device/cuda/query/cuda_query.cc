@@ -7,7 +7,6 @@
 #include "engine/device/cuda/query/cuda_query.h"
 
 #include <pthread.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +16,7 @@
 #include "engine/device/cuda/memory/bring_rows.h"
 #include "engine/device/excluded_segments.h"
 #include "engine/profile/stopwatch.h"
+#include "engine/threads/short_turns.h"
 
 namespace turbine::cuda {
 
@@ -40,6 +40,24 @@ std::exception_ptr as_device_error(std::exception_ptr error) {
     return std::make_exception_ptr(DeviceError(TB_FALLBACK_DEVICE_LOST, other.what()));
   }
 }
+
+/* A task crosses in a tenth of a millisecond. */
+constexpr std::chrono::milliseconds kStagingPatience{5};
+
+class PinnedColumns final : public StagedColumns {
+ public:
+  PinnedColumns(Block block, uint64_t bytes, StagingLimit& limit)
+      : StagedColumns(block.host(), bytes), block_(std::move(block)), bytes_(bytes), limit_(limit) {}
+  ~PinnedColumns() override {
+    block_.reset();
+    limit_.give_back(bytes_);
+  }
+
+ private:
+  Block block_;
+  const uint64_t bytes_;
+  StagingLimit& limit_;
+};
 
 bool has_no_rows(const SegmentMorsel& morsel) {
   return std::all_of(morsel.segments.begin(), morsel.segments.end(),
@@ -69,8 +87,8 @@ CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCa
       window_(*context_, {resources_.kernels->sort, resources_.kernels->windows, resources_.kernels->keys},
               resources_.driver, resources_.account) {
   worker_stats_.bytes_to_device = stats_.bytes_to_device = resources_.tables_bytes();
-  busy_.reserve(kLanes);
-  lanes_.reserve(kLanes);
+  busy_.reserve(kMostLanes);
+  lanes_.reserve(kMostLanes);
   worker_ = std::thread([this] { run(); });
   context_->queries_running.fetch_add(1, std::memory_order_relaxed);
   context_->queries_total.fetch_add(1, std::memory_order_relaxed);
@@ -88,6 +106,19 @@ CudaQuery::~CudaQuery() {
   resources_.wait_to_release();
 }
 
+std::shared_ptr<StagedColumns> CudaQuery::stage_columns(uint64_t bytes) {
+  if (!staging_.take(bytes, kStagingPatience)) return nullptr;
+  try {
+    context_->enter(resources_.driver);
+    Block block = context_->pinned_memory().allocate(resources_.driver, bytes, nullptr);
+    return std::make_shared<PinnedColumns>(std::move(block), bytes, staging_);
+  } catch (const DeviceError& error) {
+    staging_.give_back(bytes);
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+    return nullptr;
+  }
+}
+
 void CudaQuery::submit(const ChunkTask& task, Done done) {
   std::lock_guard lock(mutex_);
   arrived_.push_back({task, std::move(done)});
@@ -98,7 +129,7 @@ void CudaQuery::submit(const ChunkTask& task, Done done) {
 void CudaQuery::run() {
   using Clock = std::chrono::steady_clock;
   pthread_setname_np(pthread_self(), "gpu query");
-  prctl(PR_SET_TIMERSLACK, 1000ul);  // nanoseconds: short sleeps are to be short
+  want_short_turns();
   context_->enter_to_release();  // a failure shows in the first checked call
   Clock::time_point last_step = Clock::now();
   for (;;) {
@@ -171,8 +202,10 @@ bool CudaQuery::step(std::deque<Pending>& arrived) {
 /* What rows that have come by now leave to be read of a task. Counts add up where it is asked again, since no lane
  * had memory. */
 void CudaQuery::exclude_segments(Pending& pending) const {
-  if (pending.task.kind == kSegments && limit_)
-    pending.task.segments = without_excluded(pending.task.segments, *limit_, pending.excluded);
+  if (pending.task.kind != kSegments || !limit_) return;
+  auto left = without_excluded(pending.task.segments, *limit_, pending.excluded);
+  if (left != pending.task.segments) pending.task.staged.reset();
+  pending.task.segments = std::move(left);
 }
 
 /* Starts chunks while there are lanes. */
@@ -196,9 +229,10 @@ void CudaQuery::start_pending() {
 }
 
 /* A free lane with memory for the chunk, or null for now. Fewer lanes are slower
- * but right, so lack of memory for another one only limits their number. */
+ * but right, so lack of memory for another one only limits their number. The first are taken first: what is large never
+ * gets to more than kLanes of them. */
 ChunkLane* CudaQuery::free_lane(const ChunkTask& task) {
-  if (busy_.size() >= lane_limit_) return nullptr;
+  if (busy_.size() >= std::min(lane_limit_, task.staged ? kMostLanes : kLanes)) return nullptr;
   try {
     auto free = std::find_if(lanes_.begin(), lanes_.end(),
                              [](const auto& lane) { return lane->state() == ChunkLane::State::FREE; });

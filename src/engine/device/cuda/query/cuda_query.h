@@ -27,6 +27,7 @@
 #include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/query/chunk_lane.h"
 #include "engine/device/cuda/sort/device_key_sort.h"
+#include "engine/device/cuda/memory/staging_limit.h"
 #include "engine/device/cuda/window/cuda_window.h"
 
 namespace turbine::cuda {
@@ -35,6 +36,9 @@ class CudaQuery : public DeviceQuery {
  public:
   /* Most chunks on the device at once: copy, decode and sink of three overlap. */
   static constexpr uint32_t kLanes = 3;
+  /* Where all but those have columns that were staged: such tasks are small, so that each step takes no longer than it
+   * takes to notice its end. */
+  static constexpr uint32_t kMostLanes = 8;
 
   /* The context must be current. Throws DeviceError. */
   CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCache> cache,
@@ -44,11 +48,13 @@ class CudaQuery : public DeviceQuery {
             QueryProfile* profile);
   ~CudaQuery() override;
 
+  void stop() override { staging_.end(); }
   void submit(const ChunkTask& task, Done done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
     limit_ = limit;
     if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
   }
+  std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override;
   void keep_rows_on_device() override;
   uint64_t finish() override;
   ResultBatch fetch(uint64_t first, uint64_t count) override;
@@ -93,11 +99,16 @@ class CudaQuery : public DeviceQuery {
   CudaWindow window_;       // likewise
   std::shared_ptr<const JoinTable> table_;  // BUILD, likewise
 
+  /* Some for every thread that decodes, no more than the pool keeps. */
+  static constexpr uint64_t kMostStagedBytes = uint64_t{128} << 20;
+  StagingLimit staging_{kMostStagedBytes};  // of columns that are not on the device yet
+
+
   std::shared_ptr<const RowLimit> limit_;           // PROJECT, before the first chunk; null: all rows are wanted
 
   // The worker's.
   std::vector<std::unique_ptr<ChunkLane>> lanes_;
-  uint32_t lane_limit_ = kLanes;  // falls where memory for more is lacking
+  uint32_t lane_limit_ = kMostLanes;  // falls where memory for more is lacking
   std::deque<Pending> pending_;
   std::vector<Busy> busy_;  // in order of start
   DeviceQueryStats worker_stats_;

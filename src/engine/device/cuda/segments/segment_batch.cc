@@ -12,12 +12,11 @@
 namespace turbine::cuda {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
-
 /* Space in a slab is given out in pieces that waste little of it at its end. */
 constexpr uint64_t kPiecesOfSlab = 4;
 
-uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+/* Bytes that it takes among others. */
+uint64_t size_of(const StoredColumn& column) { return StagedColumns::bytes_of(column); }
 
 /* What the next segments are known by: a thread that goes through thousands would wait for little
  * else. Of one the segment itself, of a nearer one its list of columns, of the next these. */
@@ -43,6 +42,7 @@ void SegmentBatch::release() {
   pins_.release();
   known_.reset();
   morsel_.reset();
+  staged_columns_.reset();
   missing_.clear();
   pieces_.clear();
   dictionaries_.clear();
@@ -89,7 +89,7 @@ void SegmentBatch::find_memory() {
   MemoryPool& device = context_.device_memory();
   uint64_t own_size = 0;
   for (Piece& piece : pieces_) {
-    piece.extent = tier_.reserve(driver_, piece.size, query_, pins_);
+    if (morsel_->stored) piece.extent = tier_.reserve(driver_, piece.size, query_, pins_);
     piece.own_at = own_size;
     if (!piece.extent.address) own_size += piece.size;
   }
@@ -109,19 +109,28 @@ void SegmentBatch::find_memory() {
 
 void SegmentBatch::cut_pieces() {
   pieces_.clear();
+  uint64_t all = 0;
+  for (const size_t i : missing_) all += size_of(*columns_[i]);
+  if (staged_columns_ && missing_.size() == columns_.size() && staged_columns_->size() == all && all > 0) {
+    pieces_.push_back({0, missing_.size(), all, {}, 0});
+    return;
+  }
+  staged_columns_.reset();
   const uint64_t most = tier_.capacity() == 0 ? ColumnUpload::kMostPiece
                                               : std::min(ColumnUpload::kMostPiece, tier_.slab_size() / kPiecesOfSlab);
   for (size_t i = 0; i < missing_.size(); i++) {
-    const uint64_t size = aligned(columns_[missing_[i]]->bytes());
+    const uint64_t size = size_of(*columns_[missing_[i]]);
     if (pieces_.empty() || pieces_.back().size + size > most) pieces_.push_back({i, i, 0, {}, 0});
     pieces_.back().size += size;
     pieces_.back().end = i + 1;
   }
 }
 
-void SegmentBatch::prepare(const std::shared_ptr<const SegmentMorsel>& morsel, size_t ncolumns) {
+void SegmentBatch::prepare(const std::shared_ptr<const SegmentMorsel>& morsel,
+                           std::shared_ptr<const StagedColumns> staged, size_t ncolumns) {
   release();
   morsel_ = morsel;
+  staged_columns_ = std::move(staged);
   ncolumns_ = ncolumns;
   try {
     known_ = tier_.find_description(morsel, query_, pins_);
@@ -172,7 +181,7 @@ void SegmentBatch::add_uploads(const Piece& piece, std::vector<ColumnUpload::Pie
                           for (size_t i = piece.first; i < piece.end; i++) {
                             const StoredColumn& column = *columns_[missing_[i]];
                             memcpy(to, column.values(), column.bytes());
-                            to += aligned(column.bytes());
+                            to += size_of(column);
                           }
                         }});
     return;
@@ -193,12 +202,15 @@ uint64_t SegmentBatch::upload_pieces(Stream stream) {
     uint64_t at = 0;
     for (size_t i = piece.first; i < piece.end; i++) {
       addresses_[missing_[i]] = address_of(piece) + at;
-      at += aligned(columns_[missing_[i]]->bytes());
+      at += size_of(*columns_[missing_[i]]);
     }
     copied += piece.size;
-    add_uploads(piece, &uploads);
+    if (staged_columns_)
+      driver_.check(driver_.memcpy_htod_async(address_of(piece), staged_columns_->memory(), piece.size, stream));
+    else
+      add_uploads(piece, &uploads);
   }
-  if (uploads.empty()) return 0;
+  if (uploads.empty()) return copied;
   if (!columns_upload_) columns_upload_.emplace(context_, driver_, cache_.threads());
   columns_upload_->copy(uploads, stream);
   return copied;

@@ -3,8 +3,8 @@
  *
  * Nothing is decoded: kernels are told where each column of each segment is and how its elements become
  * values (memory/column_place.h), and which runs of rows are taken. That is the task's description. Columns
- * that the tier has no copy of are copied first, into space of the tier's or, where there is none,
- * the batch's own.
+ * that the tier has no copy of are copied first, into space of the tier's or, where there is none or no other query
+ * will ask for them, the batch's own.
  *
  * Steps, on the query's worker: prepare(), upload() and, once all of it is complete, keep(); release() in
  * any case.
@@ -18,6 +18,7 @@
 
 #include "engine/device/cuda/segments/column_upload.h"
 #include "engine/device/cuda/gpu_cache.h"
+#include "engine/device/staged_columns.h"
 
 namespace turbine::cuda {
 
@@ -28,8 +29,10 @@ class SegmentBatch {
   SegmentBatch(CudaContext& context, const Driver& driver, GpuCache& cache, uint64_t query)
       : context_(context), driver_(driver), cache_(cache), tier_(cache.tier), query_(query), pins_(cache.tier) {}
 
-  /* Of the first `ncolumns` columns. Throws DeviceError; then nothing is pinned. */
-  void prepare(const std::shared_ptr<const SegmentMorsel>& morsel, size_t ncolumns);
+  /* Of the first `ncolumns` columns. `staged`: copies of all of them, or null. Throws DeviceError; then nothing is
+   * pinned. */
+  void prepare(const std::shared_ptr<const SegmentMorsel>& morsel, std::shared_ptr<const StagedColumns> staged,
+               size_t ncolumns);
   uint32_t nrows() const { return known_ ? known_->nrows : nrows_; }
   /* Of the columns. */
   uint64_t bytes() const { return known_ ? known_->bytes : bytes_; }
@@ -77,6 +80,7 @@ class SegmentBatch {
   SegmentTier::Pins pins_;
 
   std::shared_ptr<const SegmentMorsel> morsel_;
+  std::shared_ptr<const StagedColumns> staged_columns_;  // until they have crossed; null: none, or of no use
   std::shared_ptr<const SegmentTier::Description> known_;  // of the morsel; null: it is described anew
   size_t ncolumns_ = 0;
   uint32_t nrows_ = 0;

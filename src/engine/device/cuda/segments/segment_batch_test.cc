@@ -372,7 +372,7 @@ TEST(SegmentBatchTexts, AreFoundWhateverTheyAreKeptAs) {
     }
     for (int round = 0; round < 3; round++) {
       SegmentBatch batch(*context, driver, cache, cache.tier.begin_query());
-      batch.prepare(morsel, 1);
+      batch.prepare(morsel, nullptr, 1);
       const uint64_t copied = batch.upload(stream.get());
       driver.check(driver.stream_synchronize(stream.get()));
       EXPECT_EQ(copied > 0, capacity == 0 || round == 0);

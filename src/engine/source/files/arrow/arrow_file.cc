@@ -82,6 +82,7 @@ class ConstantReader final : public BatchReader {
     for (ColumnRows& column : rows) column.clear();
     append_constants(columns_, nrows, rows);
   }
+  uint64_t bytes() const override { return 0; }
 
  private:
   const std::vector<BoundColumn>& columns_;

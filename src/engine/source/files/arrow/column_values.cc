@@ -58,6 +58,7 @@ class Integers final : public ColumnValues {
     if (!in_range) check(array, from, count);
     mark_nulls(array, from, count, wanted_, rows);
   }
+  bool as_they_are() const override { return sizeof(From) == sizeof(To) && form_.identity() && form_.least == INT64_MIN; }
 
  private:
   /* What lies under a NULL may be anything. */
@@ -102,6 +103,7 @@ class Floats final : public ColumnValues {
       std::copy(values, values + count, to);
     mark_nulls(array, from, count, wanted_, rows);
   }
+  bool as_they_are() const override { return std::is_same_v<From, To>; }
 
  private:
   const WantedColumn wanted_;

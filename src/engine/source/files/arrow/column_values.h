@@ -21,6 +21,8 @@ class ColumnValues {
   /* Appends the array's values from `from` on. The array is of the column's type in the file, and valid as far as
    * arrow::Array::Validate tells. Throws FileError, bad_alloc. */
   virtual void append(const arrow::Array& array, int64_t from, uint32_t count, ColumnRows& rows) const = 0;
+  /* Are values of the file, byte for byte, those of the rows? */
+  virtual bool as_they_are() const { return false; }
 };
 
 /* Throws FileError if values of the type do not become the wanted ones without PostgreSQL's help. */

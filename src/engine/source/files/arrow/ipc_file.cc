@@ -1,13 +1,16 @@
 /*
  * ipc_file.cc - Arrow IPC files. A batch is a record batch.
  *
- * Owns readers of libarrow, as many as threads read at once: each knows the file's dictionaries. The minimum and
- * maximum of each batch are in the fields' metadata, as pg2arrow writes them: "min_values" and "max_values", lists
- * of integers as they are stored, with commas between them.
+ * Columns of numbers and the like that are not compressed are read from where they lie (ipc/primitive_column.h);
+ * libarrow reads the others, a batch at a time. Owns readers of libarrow, as many as threads read at once: each knows
+ * the file's dictionaries. The minimum and maximum of each batch are in the fields' metadata, as pg2arrow writes
+ * them: "min_values" and "max_values", lists of integers as they are stored, with commas between them.
  */
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include <arrow/ipc/reader.h>
@@ -17,30 +20,25 @@
 
 #include "engine/source/files/arrow/arrow_file.h"
 #include "engine/source/files/arrow/integer_form.h"
-#include "engine/source/files/arrow/ipc_footer.h"
+#include "engine/source/files/arrow/ipc/batch_layout.h"
+#include "engine/source/files/arrow/ipc/primitive_column.h"
 
 namespace turbine {
 namespace {
 
-/* What a file says about itself. */
-struct IpcMetadata {
-  std::vector<IpcBatch> batches;
-};
-
-/* The value of a batch in such a list; false: it has none. */
-bool listed_value(const std::string& list, uint32_t batch, int64_t* value) {
-  size_t start = 0;
-  for (uint32_t i = 0; i < batch; i++) {
-    start = list.find(',', start);
-    if (start == std::string::npos) return false;
-    start++;
+/* The values of such a list, by batch; none where something else is listed. */
+std::vector<std::optional<int64_t>> listed_values(const std::string& list) {
+  std::vector<std::optional<int64_t>> values;
+  for (std::string_view rest = list;; rest.remove_prefix(rest.find(',') + 1)) {
+    std::string_view item = rest.substr(0, rest.find(','));
+    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
+    while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+    values.emplace_back();
+    if (error == std::errc() && end == item.data() + item.size()) values.back() = value;
+    if (rest.find(',') == std::string_view::npos) return values;
   }
-  const std::string_view rest = std::string_view(list).substr(start);
-  std::string_view item = rest.substr(0, rest.find(','));
-  while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
-  while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
-  const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), *value);
-  return error == std::errc() && end == item.data() + item.size();
 }
 
 class IpcFile final : public TableFile {
@@ -55,20 +53,17 @@ class IpcFile final : public TableFile {
     if (static_cast<size_t>((*reader)->num_record_batches()) != metadata_->batches.size())
       throw FileError("Arrow file: the number of its batches");
     columns_ = bind_columns(*schema_, std::move(wanted));
-    fields_ = bound_fields(columns_);
-    options_.included_fields = fields_;
+    places_ = field_places(*schema_);
+    find_primitive();
+    for (const BoundColumn& column : columns_) listed_.push_back(listed_bounds(column));
+    options_.included_fields = library_fields_;
   }
 
   uint32_t batches() const override { return static_cast<uint32_t>(metadata_->batches.size()); }
   uint64_t rows(uint32_t batch) const override { return metadata_->batches[batch].rows; }
-  /* Columns share the body, by their width at best. */
-  uint64_t bytes(uint32_t batch) const override {
-    return schema_->num_fields() == 0
-               ? 0
-               : metadata_->batches[batch].bytes * fields_.size() / static_cast<uint64_t>(schema_->num_fields());
-  }
   const FileVersion& version() const override { return opened_.version; }
   void check_unchanged() const override { opened_.check_unchanged(); }
+  bool reads_rows_apart() const override { return library_fields_.empty(); }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;
   std::unique_ptr<BatchReader> read_rows(uint32_t batch, const RowRanges& rows) const override;
 
@@ -76,11 +71,33 @@ class IpcFile final : public TableFile {
   using Reader = std::shared_ptr<arrow::ipc::RecordBatchFileReader>;
 
   void find_metadata() {
-    metadata_ = std::static_pointer_cast<const IpcMetadata>(metadata_cache().find(opened_.version));
+    metadata_ = std::static_pointer_cast<const IpcBatches>(metadata_cache().find(opened_.version));
     if (metadata_) return;
-    metadata_ = std::make_shared<const IpcMetadata>(IpcMetadata{read_ipc_batches(*opened_.file)});
+    metadata_ = std::make_shared<const IpcBatches>(read_ipc_batches(*opened_.file));
     metadata_cache().add(opened_.version, metadata_);
   }
+
+  /* What the field's metadata lists, by batch. */
+  struct ListedBounds {
+    std::vector<std::optional<int64_t>> least, greatest;
+    IntegerForm form;
+  };
+  ListedBounds listed_bounds(const BoundColumn& column) const;
+
+  /* Which columns need no libarrow. */
+  void find_primitive() {
+    const bool as_written = metadata_->little_endian && std::endian::native == std::endian::little &&
+                            std::none_of(metadata_->batches.begin(), metadata_->batches.end(),
+                                         [](const IpcBatch& batch) { return batch.compressed; });
+    for (const int field : bound_fields(columns_))
+      if (as_written && places_[static_cast<size_t>(field)].known() && has_primitive_layout(*schema_->field(field)->type()))
+        primitive_fields_.push_back(field);
+      else
+        library_fields_.push_back(field);
+  }
+
+  std::shared_ptr<arrow::RecordBatch> read_by_library(uint32_t batch) const;
+  uint64_t library_bytes(uint32_t batch, const BatchLayout& layout) const;
 
   Reader take_reader() const {
     {
@@ -101,35 +118,71 @@ class IpcFile final : public TableFile {
   }
 
   const OpenedFile opened_;
-  std::shared_ptr<const IpcMetadata> metadata_;
+  std::shared_ptr<const IpcBatches> metadata_;
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<BoundColumn> columns_;
-  std::vector<int> fields_;
+  std::vector<ListedBounds> listed_;  // by column; empty: its field lists nothing that can be used
+  std::vector<FieldPlace> places_;    // by field
+  std::vector<int> primitive_fields_, library_fields_;  // of the columns, ascending
   arrow::ipc::IpcReadOptions options_ = arrow::ipc::IpcReadOptions::Defaults();
   mutable std::mutex mutex_;
   mutable std::vector<Reader> idle_;
 };
 
+/* Columns that libarrow has read. */
+struct LibraryColumns {
+  std::shared_ptr<arrow::RecordBatch> batch;
+  BoundRows bound;
+};
+
 class IpcBatchReader final : public BatchReader {
  public:
-  IpcBatchReader(std::shared_ptr<arrow::RecordBatch> batch, const std::vector<BoundColumn>& columns,
-                 const std::vector<int>& fields, const RowRanges& rows)
-      : batch_(std::move(batch)), columns_(columns), bound_(columns, fields, *batch_->schema()), rows_(rows) {
-    bound_.check(*batch_);
+  struct Primitive {
+    size_t column;  // of the bound ones
+    PrimitiveColumn values;
+  };
+  IpcBatchReader(const OpenedFile& opened, const std::vector<BoundColumn>& columns, std::vector<Primitive> primitive,
+                 std::optional<LibraryColumns> library, uint64_t bytes, const RowRanges& rows)
+      : opened_(opened),
+        columns_(columns),
+        primitive_(std::move(primitive)),
+        library_(std::move(library)),
+        bytes_(bytes),
+        rows_(rows) {
+    if (library_) library_->bound.check(*library_->batch);
   }
   void read(uint32_t nrows, std::vector<ColumnRows>& columns) override {
     for (ColumnRows& column : columns) column.clear();
     append_constants(columns_, nrows, columns);
     rows_.take(nrows);
-    bound_.append(*batch_, static_cast<int64_t>(rows_.row() - nrows), nrows, columns);
+    const uint64_t from = rows_.row() - nrows;
+    for (const Primitive& primitive : primitive_)
+      primitive.values.append(*opened_.file, from, nrows, room_, columns[primitive.column]);
+    if (library_) library_->bound.append(*library_->batch, static_cast<int64_t>(from), nrows, columns);
   }
+  uint64_t bytes() const override { return bytes_; }
 
  private:
-  const std::shared_ptr<arrow::RecordBatch> batch_;
+  const OpenedFile& opened_;
   const std::vector<BoundColumn>& columns_;
-  const BoundRows bound_;
+  const std::vector<Primitive> primitive_;
+  const std::optional<LibraryColumns> library_;
+  const uint64_t bytes_;
   RowCursor rows_;
+  std::vector<uint8_t> room_;
 };
+
+IpcFile::ListedBounds IpcFile::listed_bounds(const BoundColumn& column) const {
+  ListedBounds bounds;
+  if (column.field == BoundColumn::kConstant || column.wanted.display_scale) return bounds;
+  const arrow::Field& field = *schema_->field(column.field);
+  if (!field.metadata() || !integer_form(*field.type(), column.wanted, &bounds.form)) return bounds;
+  const auto least = field.metadata()->Get("min_values"), greatest = field.metadata()->Get("max_values");
+  if (!least.ok() || !greatest.ok()) return bounds;
+  bounds.least = listed_values(*least);
+  bounds.greatest = listed_values(*greatest);
+  return bounds;
+}
 
 std::vector<StoredColumn::Zone> IpcFile::zones(uint32_t batch) const {
   std::vector<StoredColumn::Zone> zones(columns_.size());
@@ -138,30 +191,60 @@ std::vector<StoredColumn::Zone> IpcFile::zones(uint32_t batch) const {
       zones[i] = constant_zone(columns_[i].wanted);
       continue;
     }
-    const arrow::Field& field = *schema_->field(columns_[i].field);
-    IntegerForm form;
-    if (!field.metadata() || columns_[i].wanted.display_scale ||
-        !integer_form(*field.type(), columns_[i].wanted, &form))
-      continue;
-    const auto least = field.metadata()->Get("min_values"), greatest = field.metadata()->Get("max_values");
-    StoredColumn::Zone& zone = zones[i];
-    int64_t min = 0, max = 0;
-    zone.known = least.ok() && greatest.ok() && listed_value(*least, batch, &min) &&
-                 listed_value(*greatest, batch, &max) && form.convert(min, &zone.least) &&
-                 form.convert(max, &zone.greatest);
+    const ListedBounds& listed = listed_[i];
+    if (batch >= listed.least.size() || batch >= listed.greatest.size()) continue;
+    const auto least = listed.least[batch], greatest = listed.greatest[batch];
+    zones[i].known = least && greatest && listed.form.convert(*least, &zones[i].least) &&
+                     listed.form.convert(*greatest, &zones[i].greatest);
   }
   return zones;
 }
 
-std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges& rows) const {
-  if (fields_.empty()) return read_constants(columns_);
+std::shared_ptr<arrow::RecordBatch> IpcFile::read_by_library(uint32_t batch) const {
   Reader reader = take_reader();
   auto read = reader->ReadRecordBatch(static_cast<int>(batch));
   check_status(read.status());
   give_back(std::move(reader));
-  if (static_cast<uint64_t>((*read)->num_rows()) != this->rows(batch))
-    throw FileError("Arrow file: a batch's number of rows");
-  return std::make_unique<IpcBatchReader>(*read, columns_, fields_, rows);
+  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch)) throw FileError("Arrow file: a batch's number of rows");
+  return *read;
+}
+
+/* Where it is not known which buffers are a field's, fields share the body. */
+uint64_t IpcFile::library_bytes(uint32_t batch, const BatchLayout& layout) const {
+  uint64_t bytes = 0;
+  for (const int field : library_fields_) {
+    const FieldPlace& place = places_[static_cast<size_t>(field)];
+    if (!place.known()) {
+      bytes += static_cast<uint64_t>(metadata_->batches[batch].body_bytes / schema_->num_fields());
+      continue;
+    }
+    for (uint64_t i = place.first_buffer; i < uint64_t{place.first_buffer} + place.buffers; i++)
+      if (i < layout.buffers.size()) bytes += static_cast<uint64_t>(std::max<int64_t>(layout.buffers[i].length, 0));
+  }
+  return bytes;
+}
+
+std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges& rows) const {
+  if (primitive_fields_.empty() && library_fields_.empty()) return read_constants(columns_);
+  const IpcBatch& from = metadata_->batches[batch];
+  const BatchLayout layout = read_batch_layout(*opened_.file, from);
+  std::optional<LibraryColumns> library;
+  uint64_t bytes = 0;
+  if (!library_fields_.empty()) {
+    auto read = read_by_library(batch);
+    library.emplace(LibraryColumns{read, BoundRows(columns_, library_fields_, *read->schema())});
+    bytes += library_bytes(batch, layout);
+  }
+  uint64_t nrows = 0;
+  for (const RowRange& range : rows) nrows += range.count;
+  std::vector<IpcBatchReader::Primitive> primitive;
+  for (size_t i = 0; i < columns_.size(); i++) {
+    if (!std::binary_search(primitive_fields_.begin(), primitive_fields_.end(), columns_[i].field)) continue;
+    const FieldPlace& place = places_[static_cast<size_t>(columns_[i].field)];
+    primitive.push_back({i, PrimitiveColumn(columns_[i], schema_->field(columns_[i].field)->type(), place, from, layout)});
+    bytes += primitive.back().values.bytes(nrows);
+  }
+  return std::make_unique<IpcBatchReader>(opened_, columns_, std::move(primitive), std::move(library), bytes, rows);
 }
 
 }  // namespace

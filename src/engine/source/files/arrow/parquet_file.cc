@@ -51,16 +51,6 @@ class ParquetFile final : public TableFile {
           std::max<int64_t>(known_.metadata->RowGroup(static_cast<int>(batch))->num_rows(), 0));
     });
   }
-  uint64_t bytes(uint32_t batch) const override {
-    return translated([&] {
-      const auto group = known_.metadata->RowGroup(static_cast<int>(batch));
-      uint64_t bytes = 0;
-      for (const int field : known_.fields)
-        bytes += static_cast<uint64_t>(std::max<int64_t>(
-            group->ColumnChunk(known_.leaves[static_cast<size_t>(field)])->total_compressed_size(), 0));
-      return bytes;
-    });
-  }
   const FileVersion& version() const override { return opened_.version; }
   void check_unchanged() const override { opened_.check_unchanged(); }
   std::vector<StoredColumn::Zone> zones(uint32_t batch) const override;

@@ -156,7 +156,7 @@ void expect_table(const std::string& content, uint32_t format) {
   int64_t row = 0;
   for (uint32_t batch = 0; batch < table->batches(); batch++) {
     const auto reader = table->read(batch);
-    EXPECT_GT(table->bytes(batch), 0u);
+    EXPECT_GT(reader->bytes(), 0u);
     for (uint64_t left = table->rows(batch), run = 1; left > 0; run = run * 3 % 8191) {
       const auto count = static_cast<uint32_t>(std::min(left, run));
       reader->read(count, columns);

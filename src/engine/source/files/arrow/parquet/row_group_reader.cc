@@ -129,6 +129,7 @@ class RowGroupBatchReader final : public BatchReader {
     }
     return all;
   }
+  uint64_t bytes() const override { return bytes_ - std::min(bytes_, left_out().bytes); }
 
  private:
   void open(const OpenedFile& opened, const ParquetColumns& file, int batch, const RowRanges& rows) {
@@ -137,12 +138,14 @@ class RowGroupBatchReader final : public BatchReader {
     row_group_ = file_->RowGroup(batch);
     rows_left_ = static_cast<uint64_t>(std::max<int64_t>(row_group_->metadata()->num_rows(), 0));
     for (const int field : file.fields) {
+      const int leaf = file.leaves[static_cast<size_t>(field)];
+      bytes_ += static_cast<uint64_t>(
+          std::max<int64_t>(row_group_->metadata()->ColumnChunk(leaf)->total_compressed_size(), 0));
       ChunkReader chunk = chunk_of(file, field);
       if (chunk.made.empty()) {
         other_fields_.push_back(field);
         continue;
       }
-      const int leaf = file.leaves[static_cast<size_t>(field)];
       translated(chunk.name, [&] {
         chunk.pages = std::make_unique<ChunkPages>(
             std::make_unique<PageSource>(opened, *file.metadata, *row_group_, leaf, rows),
@@ -176,6 +179,7 @@ class RowGroupBatchReader final : public BatchReader {
   std::shared_ptr<parquet::RowGroupReader> row_group_;
   RowCursor rows_;
   uint64_t rows_left_ = 0;  // of the row group, if all of them are wanted
+  uint64_t bytes_ = 0;      // of its columns
   std::vector<ChunkReader> chunks_;
   std::vector<int> other_fields_;
   std::unique_ptr<ArrowBatches> others_;

@@ -1,0 +1,166 @@
+/*
+ * batch_layout.cc - see batch_layout.h.
+ *
+ * Owns nothing. Called when a file is opened, and for each batch that is read. Field numbers are those of the
+ * specification's tables.
+ */
+#include "engine/source/files/arrow/ipc/batch_layout.h"
+
+#include <cstring>
+#include <optional>
+
+#include <arrow/extension_type.h>
+#include <arrow/type.h>
+#include <arrow/type_traits.h>
+
+#include "engine/source/files/arrow/ipc/flat_table.h"
+
+namespace turbine {
+namespace {
+
+constexpr char kMagic[] = "ARROW1";
+constexpr int64_t kMagicSize = 6;
+constexpr int64_t kMostFooterBytes = 1 << 30;
+constexpr int64_t kMostHeaderBytes = 64 << 20;
+constexpr uint32_t kContinuation = 0xffffffff;
+
+/* File.fbs. */
+struct Block {
+  int64_t offset;
+  int32_t metadata_length;
+  int32_t padding;
+  int64_t body_length;
+};
+static_assert(sizeof(Block) == 24);
+
+FlatTable read_footer(arrow::io::RandomAccessFile& file, int64_t size) {
+  if (size < 2 * kMagicSize + 4) corrupt_ipc("it is too short");
+  auto tail = file.ReadAt(size - kMagicSize - 4, kMagicSize + 4);
+  if (!tail.ok() || (*tail)->size() != kMagicSize + 4 || memcmp((*tail)->data() + 4, kMagic, kMagicSize) != 0)
+    corrupt_ipc("it does not end as one");
+  int32_t length;
+  memcpy(&length, (*tail)->data(), sizeof length);
+  if (length <= 0 || length > kMostFooterBytes || length > size - 2 * kMagicSize - 4)
+    corrupt_ipc("the size of its footer");
+  return FlatTable::read(file, size - kMagicSize - 4 - length, length);
+}
+
+bool is_little_endian(const FlatTable& footer) {
+  constexpr uint32_t kSchema = 1, kEndianness = 0;
+  const uint64_t schema = footer.field(footer.root(), kSchema);
+  if (schema == 0) return true;
+  const uint64_t endianness = footer.field(footer.follow(schema), kEndianness);
+  return endianness == 0 || footer.at<int16_t>(endianness) == 0;
+}
+
+/* A batch's header. */
+class Header {
+ public:
+  static constexpr uint32_t kLength = 0, kNodes = 1, kBuffers = 2, kCompression = 3;
+
+  Header(arrow::io::RandomAccessFile& file, int64_t offset, int32_t bytes) : message_(read(file, offset, bytes)) {
+    constexpr uint32_t kHeaderType = 1, kHeader = 2;
+    constexpr uint8_t kRecordBatch = 3;
+    const uint64_t type = message_.field(message_.root(), kHeaderType);
+    const uint64_t header = message_.field(message_.root(), kHeader);
+    if (type == 0 || header == 0 || message_.at<uint8_t>(type) != kRecordBatch) corrupt_ipc("a batch is none");
+    table_ = message_.follow(header);
+  }
+  uint64_t rows() const {
+    const uint64_t length = message_.field(table_, kLength);
+    const int64_t rows = length == 0 ? 0 : message_.at<int64_t>(length);
+    if (rows < 0) corrupt_ipc("a batch has fewer than no rows");
+    return static_cast<uint64_t>(rows);
+  }
+  bool compressed() const { return message_.field(table_, kCompression) != 0; }
+  BatchLayout layout() const {
+    return {message_.structs<IpcNode>(table_, kNodes), message_.structs<IpcBuffer>(table_, kBuffers)};
+  }
+
+ private:
+  static FlatTable read(arrow::io::RandomAccessFile& file, int64_t offset, int32_t bytes) {
+    const FlatTable prefix = FlatTable::read(file, offset, 8);
+    const int64_t start = prefix.at<uint32_t>(0) == kContinuation ? 8 : 4;
+    if (bytes <= start) corrupt_ipc("the header of a batch is empty");
+    return FlatTable::read(file, offset + start, bytes - start);
+  }
+
+  FlatTable message_;
+  uint64_t table_ = 0;
+};
+
+/* Of an array, its children's among them; none: it is not known. */
+struct Parts {
+  uint32_t nodes, buffers;
+};
+std::optional<Parts> parts_of(const arrow::DataType& type) {
+  Parts parts{1, 0};
+  switch (type.id()) {
+    case arrow::Type::NA: return parts;
+    case arrow::Type::EXTENSION: return parts_of(*static_cast<const arrow::ExtensionType&>(type).storage_type());
+    case arrow::Type::DICTIONARY: parts.buffers = 2; return parts;
+    case arrow::Type::STRING:
+    case arrow::Type::BINARY:
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::LARGE_BINARY: parts.buffers = 3; return parts;
+    case arrow::Type::LIST:
+    case arrow::Type::LARGE_LIST:
+    case arrow::Type::MAP: parts.buffers = 2; break;
+    case arrow::Type::STRUCT:
+    case arrow::Type::FIXED_SIZE_LIST: parts.buffers = 1; break;
+    default:
+      if (!arrow::is_primitive(type.id()) && !arrow::is_decimal(type.id()) &&
+          type.id() != arrow::Type::FIXED_SIZE_BINARY)
+        return std::nullopt;
+      parts.buffers = 2;
+      return parts;
+  }
+  for (const auto& field : type.fields()) {
+    const auto child = parts_of(*field->type());
+    if (!child) return std::nullopt;
+    parts.nodes += child->nodes;
+    parts.buffers += child->buffers;
+  }
+  return parts;
+}
+
+}  // namespace
+
+IpcBatches read_ipc_batches(arrow::io::RandomAccessFile& file) {
+  constexpr uint32_t kRecordBatches = 3;
+  const auto size = file.GetSize();
+  if (!size.ok()) corrupt_ipc("its size is not known");
+  const FlatTable footer = read_footer(file, *size);
+  IpcBatches all{is_little_endian(footer), {}};
+  for (const Block& block : footer.structs<Block>(footer.root(), kRecordBatches)) {
+    if (block.offset < 0 || block.metadata_length < 0 || block.metadata_length > kMostHeaderBytes ||
+        block.body_length < 0 || block.offset > *size - block.metadata_length ||
+        block.body_length > *size - block.metadata_length - block.offset)
+      corrupt_ipc("a batch leaves the file");
+    const Header header(file, block.offset, block.metadata_length);
+    all.batches.push_back(
+        {header.rows(), block.offset, block.metadata_length, block.body_length, header.compressed()});
+  }
+  return all;
+}
+
+BatchLayout read_batch_layout(arrow::io::RandomAccessFile& file, const IpcBatch& batch) {
+  const Header header(file, batch.offset, batch.header_bytes);
+  if (header.rows() != batch.rows) corrupt_ipc("a batch's number of rows");
+  return header.layout();
+}
+
+std::vector<FieldPlace> field_places(const arrow::Schema& schema) {
+  std::vector<FieldPlace> places(static_cast<size_t>(schema.num_fields()));
+  uint32_t node = 0, buffer = 0;
+  for (size_t i = 0; i < places.size(); i++) {
+    const auto parts = parts_of(*schema.field(static_cast<int>(i))->type());
+    if (!parts) break;
+    places[i] = {node, buffer, parts->buffers};
+    node += parts->nodes;
+    buffer += parts->buffers;
+  }
+  return places;
+}
+
+}  // namespace turbine

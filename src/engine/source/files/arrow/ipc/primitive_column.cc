@@ -1,0 +1,89 @@
+/*
+ * primitive_column.cc - see primitive_column.h.
+ *
+ * Owns what one column of one batch is converted by. Called by ipc_file.cc. Must never read beyond what the batch's
+ * header has said and the file's size allows.
+ */
+#include "engine/source/files/arrow/ipc/primitive_column.h"
+
+#include <arrow/array.h>
+#include <arrow/buffer.h>
+#include <arrow/type.h>
+#include <arrow/type_traits.h>
+
+namespace turbine {
+namespace {
+
+/* Of the array that conversions read; room enough for vectors behind it. */
+constexpr uint64_t kAlignment = 64;
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+uint64_t bytes_of_bits(uint64_t count) { return count / 8 + (count % 8 != 0); }
+
+}  // namespace
+
+bool has_primitive_layout(const arrow::DataType& type) {
+  return (arrow::is_primitive(type.id()) && !arrow::is_interval(type.id())) || arrow::is_decimal(type.id());
+}
+
+PrimitiveColumn::PrimitiveColumn(const BoundColumn& bound, std::shared_ptr<arrow::DataType> type,
+                                 const FieldPlace& place, const IpcBatch& batch, const BatchLayout& layout)
+    : name_(bound.wanted.name),
+      type_(std::move(type)),
+      conversion_(column_values(*type_, bound.wanted)),
+      bits_(static_cast<uint32_t>(static_cast<const arrow::FixedWidthType&>(*type_).bit_width())) {
+  if (place.first_node >= layout.nodes.size() || place.first_buffer + 1 >= layout.buffers.size())
+    throw FileError("a batch without some columns");
+  const IpcNode& node = layout.nodes[place.first_node];
+  if (node.length < 0 || static_cast<uint64_t>(node.length) != batch.rows)
+    throw FileError("columns of a batch differ in length");
+  if (node.nulls > node.length) throw FileError("column \"" + name_ + "\": more NULLs than rows");
+  has_nulls_ = node.nulls != 0;  // less than 0: nobody has counted them
+  if (has_nulls_) valid_ = place_of(layout.buffers[place.first_buffer], 1, batch);
+  values_ = place_of(layout.buffers[place.first_buffer + 1], bits_, batch);
+}
+
+int64_t PrimitiveColumn::place_of(const IpcBuffer& buffer, uint64_t bits, const IpcBatch& batch) const {
+  uint64_t needed;
+  if (buffer.offset < 0 || buffer.length < 0 || buffer.offset > batch.body_bytes ||
+      buffer.length > batch.body_bytes - buffer.offset || __builtin_mul_overflow(batch.rows, bits, &needed) ||
+      bytes_of_bits(needed) > static_cast<uint64_t>(buffer.length))
+    throw FileError("column \"" + name_ + "\": its values leave the batch");
+  return batch.offset + batch.header_bytes + buffer.offset;
+}
+
+uint64_t PrimitiveColumn::bytes(uint64_t rows) const {
+  return bytes_of_bits(rows * bits_) + (has_nulls_ ? bytes_of_bits(rows) : 0);
+}
+
+void PrimitiveColumn::read(arrow::io::ReadableFile& file, int64_t place, uint64_t first, uint64_t bytes,
+                           uint8_t* to) const {
+  const auto read = file.ReadAt(place + static_cast<int64_t>(first), static_cast<int64_t>(bytes), to);
+  check_status(read.status());
+  if (*read != static_cast<int64_t>(bytes)) throw FileError("column \"" + name_ + "\": the file ends before its values");
+}
+
+void PrimitiveColumn::append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
+                             ColumnRows& rows) const {
+  if (conversion_->as_they_are() && !has_nulls_)
+    return read(file, values_, from * bits_ / 8, uint64_t{count} * bits_ / 8, rows.append<uint8_t>(count));
+  // Bits are read from a whole byte on.
+  const uint64_t start = has_nulls_ || bits_ < 8 ? from / 8 * 8 : from, nrows = from - start + count;
+  const uint64_t values_bytes = bytes_of_bits(nrows * bits_), valid_bytes = has_nulls_ ? bytes_of_bits(nrows) : 0;
+  const uint64_t valid_at = aligned(values_bytes), needed = valid_at + aligned(valid_bytes) + kAlignment;
+  if (room.size() < needed) room.resize(needed);
+  auto* const memory = reinterpret_cast<uint8_t*>(aligned(reinterpret_cast<uintptr_t>(room.data())));
+  read(file, values_, start * bits_ / 8, values_bytes, memory);
+  if (has_nulls_) read(file, valid_, start / 8, valid_bytes, memory + valid_at);
+  const auto buffer = [](const uint8_t* bytes, uint64_t size) {
+    return std::make_shared<arrow::Buffer>(bytes, static_cast<int64_t>(size));
+  };
+  const auto array = arrow::MakeArray(arrow::ArrayData::Make(
+      type_, static_cast<int64_t>(nrows),
+      {has_nulls_ ? buffer(memory + valid_at, valid_bytes) : nullptr, buffer(memory, values_bytes)},
+      has_nulls_ ? arrow::kUnknownNullCount : 0));
+  conversion_->append(*array, static_cast<int64_t>(from - start), count, rows);
+}
+
+}  // namespace turbine

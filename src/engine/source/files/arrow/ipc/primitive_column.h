@@ -1,0 +1,51 @@
+/*
+ * primitive_column.h - a column of a batch whose values lie in the file one behind the other, of a width of their own.
+ *
+ * Such columns (Arrow's primitive layout: numbers, decimals, dates, times, booleans) are read a run of rows at a time,
+ * into memory that stays in the processor's cache until the rows are in a segment; values that are the wanted ones
+ * already are read to where rows keep them. libarrow would read the whole batch's column first.
+ */
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/type_fwd.h>
+
+#include "engine/source/files/arrow/arrow_file.h"
+#include "engine/source/files/arrow/ipc/batch_layout.h"
+
+namespace turbine {
+
+/* Does the file have values of the type so, unless they are compressed? */
+bool has_primitive_layout(const arrow::DataType& type);
+
+class PrimitiveColumn {
+ public:
+  /* Of such a type. Throws FileError for a place that the batch has not got. */
+  PrimitiveColumn(const BoundColumn& bound, std::shared_ptr<arrow::DataType> type, const FieldPlace& place,
+                  const IpcBatch& batch, const BatchLayout& layout);
+
+  /* Appends the values from the batch's row `from` on. `room`: memory for what is converted, kept from one run of rows
+   * to the next. Throws FileError, bad_alloc. */
+  void append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
+              ColumnRows& rows) const;
+
+  /* Of the file, that so many rows take. */
+  uint64_t bytes(uint64_t rows) const;
+
+ private:
+  /* In the file, of a buffer that has so many bits a row. */
+  int64_t place_of(const IpcBuffer& buffer, uint64_t bits, const IpcBatch& batch) const;
+  void read(arrow::io::ReadableFile& file, int64_t place, uint64_t first, uint64_t bytes, uint8_t* to) const;
+
+  std::string name_;
+  std::shared_ptr<arrow::DataType> type_;
+  std::unique_ptr<const ColumnValues> conversion_;
+  uint32_t bits_;  // of a value
+  bool has_nulls_;
+  int64_t values_ = 0, valid_ = 0;  // places in the file
+};
+
+}  // namespace turbine
