@@ -149,6 +149,40 @@ def reads(bench, server, files):
                 bench.equal(f"{name}, cache {use}", shown, (excluded, cached, cached == 0))
 
 
+def bytes_of(session, sql):
+    """That EXPLAIN says were read of files."""
+    plan = session.query(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}")[0][0]
+    plan = plan if isinstance(plan, (list, dict)) else json.loads(plan)
+    found = re.findall(r'"File Bytes Read": (\d+)', json.dumps(plan))
+    return int(found[0]) if found else None
+
+
+def read_bytes(bench, server, files):
+    """Of an Arrow file that is not compressed, just the bytes of the columns that a query refers to, whatever lies beside
+    them; NULLs take a bit of each row of a batch that has some."""
+    rows, of_batch = 50000, 7000
+    ints = pa.array(range(rows), pa.int32())
+    table = pa.table({"lists": pa.array([[i, i + 1] for i in range(rows)], pa.list_(pa.int64())), "a": ints,
+                      "words": pa.array([f"word {i % 100}" for i in range(rows)]).dictionary_encode(),
+                      "n": pa.array([None if 100 < i < 200 else i for i in range(rows)], pa.int64()),
+                      "text": pa.array([f"text {i}" for i in range(rows)]), "d": ints.cast(pa.decimal128(12, 2)),
+                      "f": ints.cast(pa.float64()), "ok": pa.array([i % 3 == 0 for i in range(rows)])})
+    path = files.write("widths.arrow", table, rows=of_batch)
+    batches = [min(of_batch, rows - first) for first in range(0, rows, of_batch)]
+    wanted = {"sum(a)": 4 * rows, "sum(f) + sum(a)": 12 * rows, "sum(d)": 16 * rows, "sum(a) FILTER (WHERE ok)":
+              4 * rows + sum((count + 7) // 8 for count in batches), "sum(n)": 8 * rows + (batches[0] + 7) // 8,
+              "count(*)": 0, "min(a), max(a)": 4 * rows}
+    with server.connect(settings={**CACHED, "pg_turbine.enable_cache": "off"}) as session:
+        foreign(session, "a int, n bigint, d numeric(12,2), f float8, ok boolean", path)
+        for expression, count in wanted.items():
+            sql = f"SELECT {expression} FROM t"
+            session.query("SET pg_turbine.enabled = on")
+            got, read = session.query(sql), bytes_of(session, sql)
+            session.query("SET pg_turbine.enabled = off")
+            bench.equal(f"{expression}: rows", got, session.query(sql))
+            bench.equal(f"{expression}: bytes", read, count)
+
+
 REWRITES = 300
 
 
@@ -295,7 +329,8 @@ def main():
     bench = Bench()
     with cluster.Cluster("file-scans") as server:
         files = Files(server)
-        for case in (declared, encodings, reads, rewritten, indexes, replaced, others, parquet_pages.pages, parquet_pages.spoilt):
+        for case in (declared, encodings, reads, read_bytes, rewritten, indexes, replaced, others, parquet_pages.pages,
+                     parquet_pages.spoilt):
             case(bench, server, files)
             print(f"  {case.__name__}: done", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

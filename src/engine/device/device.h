@@ -126,8 +126,8 @@ class DeviceQuery {
   virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
 
   /* For columns of a task to come, of so many bytes (StagedColumns::bytes_of): copies that the thread makes which has
-   * decoded them reach the device sooner. Waits a little where too much is under way already. Null: there is no need of it, or no memory.
-   * Any thread. */
+   * decoded them reach the device sooner. Waits a little where too much is under way already. Null: there is no need of
+   * it, or no memory. Any thread. */
   virtual std::shared_ptr<StagedColumns> stage_columns(uint64_t) { return nullptr; }
 
   /* Chunks to be decoded ahead that wait for those of other queries. */
@@ -180,7 +180,7 @@ class Device {
 
   virtual TbDeviceInfo info() const = 0;
   virtual TbTarget target() const = 0;
-  virtual std::string cpu() const = 0;       // for TbCompileRequest
+  virtual std::string cpu() const = 0;  // for TbCompileRequest
   virtual std::string features() const = 0;
 
   /* Whether it runs quick code until full code is there. */
@@ -188,7 +188,7 @@ class Device {
 
   /* How the program's queries take kSegments. */
   struct SegmentShape {
-    uint64_t rows = 0;   // of a task, about; 0: they take none
+    uint64_t rows = 0;  // of a task, about; 0: they take none
     uint64_t decoded_rows = rows;  // of one whose rows are decoded only now: the device starts while others are
     uint32_t tasks = 1;  // at least so many, where there are blocks enough
     uint32_t threads = 0;  // of its own, that want processors beside those that decode

@@ -24,7 +24,9 @@ class StagedColumns {
 
   /* Of a column, where the next one begins on this alignment. */
   static constexpr uint64_t kAlignment = 64;
-  static uint64_t bytes_of(const StoredColumn& column) { return (column.bytes() + kAlignment - 1) / kAlignment * kAlignment; }
+  static uint64_t bytes_of(const StoredColumn& column) {
+    return (column.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   /* Of these columns of a segment. */
   static uint64_t bytes_of(const Segment& segment, const std::vector<uint32_t>& columns) {

@@ -28,8 +28,8 @@ class ColumnRows {
   explicit ColumnRows(uint32_t type, std::shared_ptr<TextDictionary> dictionary = nullptr)
       : width_(tb_type_width(type)),
         dictionary_(std::move(dictionary)),
-        values_(static_cast<uint8_t*>(
-            operator new[](uint64_t{kMostSegmentRows} * tb_type_width(type), std::align_val_t{kAlignment}))) {}
+        values_(static_cast<uint8_t*>(operator new[](uint64_t{kMostSegmentRows} * tb_type_width(type),
+                                                     std::align_val_t{kAlignment}))) {}
 
   void clear() {
     rows_ = 0;

@@ -194,8 +194,8 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   }
 }
 
-/* Of the segments that the store has not got. A piece makes one task or more, yet every thread shall have several. Where
- * its rows do not cost what all of the batch does, a batch is cut. */
+/* Of the segments that the store has not got. A piece makes one task or more, yet every thread shall have several.
+ * Where its rows do not cost what all of the batch does, a batch is cut. */
 std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const Part>& part,
                                                      const std::vector<uint32_t>& batches) const {
   uint64_t rows = 0;
@@ -363,9 +363,9 @@ void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
 RowRanges FileSource::wanted_rows(const Part& part, const Piece::Rows& of, BatchesRead& read) const {
   RowRanges rows, wanted;
   const auto& equalities = segments_.equalities();
-  const bool by_bloom =
-      std::any_of(equalities.begin(), equalities.end(),
-                  [&](const ColumnEquality& equality) { return part.file->lacks(of.batch, equality); });
+  const bool by_bloom = std::any_of(equalities.begin(), equalities.end(), [&](const ColumnEquality& equality) {
+    return part.file->lacks(of.batch, equality);
+  });
   if (!by_bloom) rows = rows_of_pages(*part.file, of.batch, segments_);
   for (const FileSegments::Segment& place : part.segments.of_batch(of.batch)) {
     const uint64_t end = uint64_t{place.first_row} + place.nrows;

@@ -96,15 +96,14 @@ class CudaQuery : public DeviceQuery {
   QueryResources resources_;
   MemoryBudget host_memory_{projected_rows_limit()};  // of groups that are sorted there, and a table
   DeviceKeySort key_sort_;  // the query's thread's
-  CudaWindow window_;       // likewise
+  CudaWindow window_;  // likewise
   std::shared_ptr<const JoinTable> table_;  // BUILD, likewise
 
   /* Some for every thread that decodes, no more than the pool keeps. */
   static constexpr uint64_t kMostStagedBytes = uint64_t{128} << 20;
   StagingLimit staging_{kMostStagedBytes};  // of columns that are not on the device yet
 
-
-  std::shared_ptr<const RowLimit> limit_;           // PROJECT, before the first chunk; null: all rows are wanted
+  std::shared_ptr<const RowLimit> limit_;  // PROJECT, before the first chunk; null: all rows are wanted
 
   // The worker's.
   std::vector<std::unique_ptr<ChunkLane>> lanes_;
@@ -119,7 +118,7 @@ class CudaQuery : public DeviceQuery {
   uint64_t unfinished_ = 0;  // submitted, `done` has not returned
   bool stop_ = false;
   std::exception_ptr error_;
-  DeviceQueryStats stats_;       // of complete chunks
+  DeviceQueryStats stats_;  // of complete chunks
   uint64_t finish_us_ = 0, bytes_fetched_ = 0;
 
   std::thread worker_;  // last: starts when all else is there

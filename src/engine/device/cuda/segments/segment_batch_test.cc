@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/device/cuda/driver/stream.h"
+#include "engine/device/cuda/memory/staging_limit.h"
 #include "engine/device/cuda/testing/fake_device.h"
 #include "engine/device/cuda/testing/fake_joins.h"
 #include "engine/device/cuda/testing/query_run.h"
@@ -288,6 +289,43 @@ TEST_F(SegmentBatchTest, ACacheThatIsTooSmall) {
   EXPECT_LT(run().stats.bytes_to_device, first);
 }
 
+/* Copies that were made before cross at once; they are of no use for what is on the device already. */
+TEST_F(SegmentBatchTest, StagedColumns) {
+  for (const bool stored : {true, false}) {
+    open(Shape::GROUPED, uint64_t{1} << 30);
+    chunks_.clear();
+    counts_.clear();
+    make_chunks(8, 30);
+    for (Chunk& chunk : chunks_) {
+      chunk.staged = true;
+      auto morsel = std::make_shared<SegmentMorsel>(*chunk.segments);
+      morsel->stored = stored;
+      chunk.segments = morsel;
+    }
+    const Answer first = run(), second = run();
+    expect_right(first);
+    expect_right(second);
+    EXPECT_EQ(second.stats.bytes_to_device < first.stats.bytes_to_device / 2, stored);
+    device_.reset();
+  }
+}
+
+/* Beside some that were not; and each driver call fails in turn. */
+TEST_F(SegmentBatchTest, StagedColumnsBesideOthers) {
+  open(Shape::UNGROUPED, uint64_t{1} << 30);
+  make_chunks(10, 12);
+  for (size_t i = 0; i < chunks_.size(); i += 2) chunks_[i].staged = true;
+  expect_right(run());
+  for (uint64_t fault = 1; fault < 400; fault += 7) {
+    try {
+      expect_right(run(fault));
+    } catch (const DeviceError&) {
+      device_.reset();
+      open(Shape::UNGROUPED, uint64_t{1} << 30);
+    }
+  }
+}
+
 TEST_F(SegmentBatchTest, EachDriverCallFailsInTurn) {
   open(Shape::GROUPED, uint64_t{1} << 30);
   uint32_t failed = 0;
@@ -393,6 +431,29 @@ TEST(SegmentBatchTexts, AreFoundWhateverTheyAreKeptAs) {
   context.reset();
   EXPECT_EQ(fake.leaks(), std::vector<std::string>());
   EXPECT_EQ(fake.misuse(), std::vector<std::string>());
+}
+
+TEST(StagedColumns, WithoutRoomIsRefused) {
+  std::vector<uint8_t> memory(1000);
+  StagedColumns staged(memory.data(), 300);
+  const auto segment = segment_of_texts({"a", "b", "c"}, std::make_shared<TextDictionary>());
+  const uint64_t bytes = StagedColumns::bytes_of(*segment, {0});
+  for (uint64_t size = bytes; size <= 300; size += bytes) EXPECT_TRUE(staged.add(*segment, {0}));
+  EXPECT_FALSE(staged.add(*segment, {0}));
+  EXPECT_LE(staged.size(), 300u);
+}
+
+TEST(StagingLimit, WaitsForRoom) {
+  StagingLimit limit(100);
+  EXPECT_FALSE(limit.take(101, std::chrono::milliseconds(1000)));
+  ASSERT_TRUE(limit.take(60, std::chrono::milliseconds(0)));
+  EXPECT_FALSE(limit.take(60, std::chrono::milliseconds(1)));
+  std::thread other([&] { limit.give_back(60); });
+  EXPECT_TRUE(limit.take(60, std::chrono::milliseconds(10000)));
+  other.join();
+  std::thread ending([&] { limit.end(); });
+  EXPECT_FALSE(limit.take(60, std::chrono::milliseconds(10000)));
+  ending.join();
 }
 
 /* What lies in a fake GPU's memory is there to be read. */

@@ -40,6 +40,7 @@ struct Chunk {
   std::vector<uint32_t> ids;
   const ChunkLayout* layout = nullptr;
   std::shared_ptr<const SegmentMorsel> segments;
+  bool staged = false;  // copies of the segments' columns, where the device takes them
   ChunkOutcome outcome;
   std::exception_ptr error;
   int times_done = 0;
@@ -102,6 +103,16 @@ class Completion {
   size_t missing_;
 };
 
+/* Null: the device takes none. */
+inline std::shared_ptr<const StagedColumns> stage(DeviceQuery& query, const SegmentMorsel& morsel) {
+  uint64_t bytes = 0;
+  for (const TakenSegment& taken : morsel.segments) bytes += StagedColumns::bytes_of(*taken.segment, *morsel.columns);
+  const auto staged = query.stage_columns(bytes);
+  for (const TakenSegment& taken : morsel.segments)
+    if (staged && !staged->add(*taken.segment, *morsel.columns)) return nullptr;
+  return staged;
+}
+
 inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
   Completion completion(chunks.size());
   for (size_t i = 0; i < chunks.size(); i++) {
@@ -114,6 +125,7 @@ inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
                    static_cast<uint32_t>(chunk.ids.size()),
                    chunk.layout};
     task.segments = chunk.segments;
+    if (chunk.staged) task.staged = stage(query, *chunk.segments);
     query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
       chunk.outcome = outcome;
       chunk.error = error;

@@ -58,7 +58,9 @@ class Integers final : public ColumnValues {
     if (!in_range) check(array, from, count);
     mark_nulls(array, from, count, wanted_, rows);
   }
-  bool as_they_are() const override { return sizeof(From) == sizeof(To) && form_.identity() && form_.least == INT64_MIN; }
+  bool as_they_are() const override {
+    return sizeof(From) == sizeof(To) && form_.identity() && form_.least == INT64_MIN;
+  }
 
  private:
   /* What lies under a NULL may be anything. */

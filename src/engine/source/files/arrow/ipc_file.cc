@@ -90,7 +90,8 @@ class IpcFile final : public TableFile {
                             std::none_of(metadata_->batches.begin(), metadata_->batches.end(),
                                          [](const IpcBatch& batch) { return batch.compressed; });
     for (const int field : bound_fields(columns_))
-      if (as_written && places_[static_cast<size_t>(field)].known() && has_primitive_layout(*schema_->field(field)->type()))
+      if (as_written && places_[static_cast<size_t>(field)].known() &&
+          has_primitive_layout(*schema_->field(field)->type()))
         primitive_fields_.push_back(field);
       else
         library_fields_.push_back(field);
@@ -205,7 +206,8 @@ std::shared_ptr<arrow::RecordBatch> IpcFile::read_by_library(uint32_t batch) con
   auto read = reader->ReadRecordBatch(static_cast<int>(batch));
   check_status(read.status());
   give_back(std::move(reader));
-  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch)) throw FileError("Arrow file: a batch's number of rows");
+  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch))
+    throw FileError("Arrow file: a batch's number of rows");
   return *read;
 }
 
@@ -241,7 +243,8 @@ std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges&
   for (size_t i = 0; i < columns_.size(); i++) {
     if (!std::binary_search(primitive_fields_.begin(), primitive_fields_.end(), columns_[i].field)) continue;
     const FieldPlace& place = places_[static_cast<size_t>(columns_[i].field)];
-    primitive.push_back({i, PrimitiveColumn(columns_[i], schema_->field(columns_[i].field)->type(), place, from, layout)});
+    primitive.push_back(
+        {i, PrimitiveColumn(columns_[i], schema_->field(columns_[i].field)->type(), place, from, layout)});
     bytes += primitive.back().values.bytes(nrows);
   }
   return std::make_unique<IpcBatchReader>(opened_, columns_, std::move(primitive), std::move(library), bytes, rows);

@@ -138,8 +138,7 @@ IpcBatches read_ipc_batches(arrow::io::RandomAccessFile& file) {
         block.body_length > *size - block.metadata_length - block.offset)
       corrupt_ipc("a batch leaves the file");
     const Header header(file, block.offset, block.metadata_length);
-    all.batches.push_back(
-        {header.rows(), block.offset, block.metadata_length, block.body_length, header.compressed()});
+    all.batches.push_back({header.rows(), block.offset, block.metadata_length, block.body_length, header.compressed()});
   }
   return all;
 }

@@ -61,7 +61,8 @@ void PrimitiveColumn::read(arrow::io::ReadableFile& file, int64_t place, uint64_
                            uint8_t* to) const {
   const auto read = file.ReadAt(place + static_cast<int64_t>(first), static_cast<int64_t>(bytes), to);
   check_status(read.status());
-  if (*read != static_cast<int64_t>(bytes)) throw FileError("column \"" + name_ + "\": the file ends before its values");
+  if (*read != static_cast<int64_t>(bytes))
+    throw FileError("column \"" + name_ + "\": the file ends before its values");
 }
 
 void PrimitiveColumn::append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
