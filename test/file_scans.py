@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import answers  # noqa: E402
 import cluster  # noqa: E402
+import file_filters  # noqa: E402
 import other_writers  # noqa: E402
 import parquet_pages  # noqa: E402
 from cache_bench import Bench  # noqa: E402
@@ -330,7 +331,7 @@ def main():
     with cluster.Cluster("file-scans") as server:
         files = Files(server)
         for case in (declared, encodings, reads, read_bytes, rewritten, indexes, replaced, others, parquet_pages.pages,
-                     parquet_pages.spoilt):
+                     parquet_pages.spoilt, file_filters.filters):
             case(bench, server, files)
             print(f"  {case.__name__}: done", flush=True)
     print(f"{bench.passed} passed, {bench.failed} failed")

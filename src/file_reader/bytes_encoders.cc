@@ -22,6 +22,10 @@ class BytesEncoder final : public ArrayEncoder<ArrayType> {
 
 template <typename ArrayType>
 class TextEncoder final : public ArrayEncoder<ArrayType> {
+ public:
+  TextEncoder() { arrow::util::InitializeUTF8(); }
+
+ private:
   void value(int64_t row, ByteBuffer& out) override {
     const std::string_view text = this->array_->GetView(row);
     if constexpr (std::is_same_v<ArrayType, arrow::FixedSizeBinaryArray>) {

@@ -10,6 +10,19 @@
 
 #include "pg/planner/plain_scan.h"
 
+/* The wrapper's, or what a node of ours has kept of it: the planner has dropped it for that
+ * then. */
+static const ForeignPath *
+foreign_path_of(const Path *path)
+{
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	if (IsA(path, CustomPath) && ((const CustomPath *) path)->custom_paths != NIL)
+		path = linitial(((const CustomPath *) path)->custom_paths);
+	return IsA(path, ForeignPath) && path->param_info == NULL ? (const ForeignPath *) path :
+																NULL;
+}
+
 static const ForeignPath *
 foreign_path(const RelOptInfo *rel)
 {
@@ -17,12 +30,10 @@ foreign_path(const RelOptInfo *rel)
 
 	foreach(lc, rel->pathlist)
 	{
-		Path *path = lfirst(lc);
+		const ForeignPath *path = foreign_path_of(lfirst(lc));
 
-		if (IsA(path, ProjectionPath))
-			path = ((ProjectionPath *) path)->subpath;
-		if (IsA(path, ForeignPath) && path->param_info == NULL)
-			return (const ForeignPath *) path;
+		if (path != NULL)
+			return path;
 	}
 	elog(ERROR, "a foreign table has no path of its wrapper");
 }

@@ -27,6 +27,7 @@ added_startup(const Plan *plan)
 			const char *name = ((const CustomScan *) plan)->methods->CustomName;
 
 			return strcmp(name, TB_GPU_SCAN_NAME) == 0 ||
+					strcmp(name, TB_GPU_FILE_SCAN_NAME) == 0 ||
 					strcmp(name, TB_GPU_JOIN_NAME) == 0 ?
 				plan->startup_cost :
 				0;

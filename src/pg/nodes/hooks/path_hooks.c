@@ -15,6 +15,7 @@
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
+#include "pg/nodes/scan/file_scan.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/hooks/append_relations.h"
@@ -36,7 +37,10 @@ add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (previous_rel_hook)
 		previous_rel_hook(root, rel, rti, rte);
 	if (tb_planning_enabled())
+	{
 		tb_scan_add_path(root, rel, rte);
+		tb_file_scan_add_path(root, rel, rte);
+	}
 }
 
 static void

@@ -9,7 +9,6 @@
  */
 #include "postgres.h"
 
-#include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -132,26 +131,5 @@ static Plan *
 plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 		  List *custom_plans)
 {
-	TbProjection *plan = linitial(path->custom_private);
-	CustomScan	 *scan = makeNode(CustomScan);
-	List		 *children = tb_stage_plans(plan->stages, custom_plans);
-	int			  columns = 0;
-	ListCell	 *lc;
-
-	foreach(lc, plan->exprs)
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(copyObject(lfirst(lc)), ++columns,
-														  NULL, false));
-	scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-									  tb_stage_notes(plan->stages, columns + 1));
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = NIL;
-	scan->scan.scanrelid = 0;
-	scan->flags = path->flags;
-	scan->custom_plans = children;
-	scan->custom_exprs = tb_stage_params(plan->stages);
-	scan->custom_private = tb_private_make(plan->stages, rel->rows, plan->outputs,
-										   sizeof(TbOutput) * columns);
-	scan->methods = &scan_methods;
-	return &scan->scan.plan;
+	return tb_projection_plan(path, rel->rows, tlist, custom_plans, &scan_methods);
 }

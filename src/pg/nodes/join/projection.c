@@ -1,5 +1,6 @@
 /*
- * projection.c - see projection.h. Called by the planning of GpuJoin and GpuSort.
+ * projection.c - see projection.h. Called by the planning of GpuJoin, GpuFileScan and
+ * GpuSort.
  *
  * Translates what is returned of a join into outputs of its programs, or says why that
  * can not be. It must never change PostgreSQL's expressions.
@@ -11,6 +12,7 @@
 #include "pg/nodes/join/projection.h"
 #include "pg/planner/program/output_column.h"
 #include "pg/planner/join/join_program.h"
+#include "pg/stage/plan_private.h"
 
 static bool
 add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
@@ -56,4 +58,31 @@ tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs, const char 
 		projection->stages = tb_join_program_finish(program, TB_SINK_PROJECT, reason);
 	tb_join_program_end(program);
 	return projection->stages != NIL ? projection : NULL;
+}
+
+Plan *
+tb_projection_plan(const CustomPath *path, double rows, List *tlist, List *custom_plans,
+				   const CustomScanMethods *methods)
+{
+	TbProjection *plan = linitial(path->custom_private);
+	CustomScan	 *scan = makeNode(CustomScan);
+	int			  columns = 0;
+	ListCell	 *lc;
+
+	foreach(lc, plan->exprs)
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(lc)), ++columns,
+														  NULL, false));
+	scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+									  tb_stage_notes(plan->stages, columns + 1));
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = NIL;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_plans = tb_stage_plans(plan->stages, custom_plans);
+	scan->custom_exprs = tb_stage_params(plan->stages);
+	scan->custom_private = tb_private_make(plan->stages, rows, plan->outputs,
+										   sizeof(TbOutput) * columns);
+	scan->methods = methods;
+	return &scan->scan.plan;
 }

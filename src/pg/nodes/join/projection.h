@@ -6,6 +6,8 @@
 
 #include "postgres.h"
 
+#include "nodes/extensible.h"
+
 #include "pg/convert/final_values.h"
 #include "pg/planner/join/join_tree.h"
 
@@ -19,5 +21,10 @@ typedef struct TbProjection
 /* NULL, with *reason, if a device can not compute it. */
 extern TbProjection *tb_projection_make(PlannerInfo *root, TbJoinTree *tree, List *exprs,
 										const char **reason);
+
+/* The plan of a path whose custom_private is a projection: the scan tuple has its
+ * expressions. */
+extern Plan *tb_projection_plan(const CustomPath *path, double rows, List *tlist,
+								List *custom_plans, const CustomScanMethods *methods);
 
 #endif

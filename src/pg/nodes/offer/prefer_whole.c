@@ -43,7 +43,8 @@ is_ours(const Path *path)
 	if (!IsA(path, CustomPath))
 		return false;
 	name = ((const CustomPath *) path)->methods->CustomName;
-	return strcmp(name, TB_GPU_JOIN_NAME) == 0 || strcmp(name, TB_GPU_SCAN_NAME) == 0;
+	return strcmp(name, TB_GPU_JOIN_NAME) == 0 || strcmp(name, TB_GPU_SCAN_NAME) == 0 ||
+		strcmp(name, TB_GPU_FILE_SCAN_NAME) == 0;
 }
 
 static bool

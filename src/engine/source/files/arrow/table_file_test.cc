@@ -7,6 +7,7 @@
 #include <random>
 
 #include <arrow/array.h>
+#include <arrow/array/builder_dict.h>
 #include <arrow/builder.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/writer.h>
@@ -72,6 +73,12 @@ std::shared_ptr<arrow::Table> make_table() {
       column_of(arrow::BooleanBuilder(), [](int64_t row) { return row % 3 == 0; }),
       column_of(arrow::StringBuilder(), text_of)};
   return arrow::Table::Make(arrow::schema(fields), arrays);
+}
+
+std::shared_ptr<arrow::Array> make_dictionary(const std::shared_ptr<arrow::Array>& texts) {
+  arrow::StringDictionary32Builder builder;
+  EXPECT_TRUE(builder.AppendArray(*texts).ok());
+  return *builder.Finish();
 }
 
 std::string to_ipc(const arrow::Table& table, arrow::Compression::type compression) {
@@ -217,6 +224,27 @@ TEST(TableFile, WhatDoesNotFitIsAnError) {
   const WantedColumn not_null = wanted("i32", TB_TYPE_INT4, 0, false);
   std::vector<ColumnRows> rows = rows_for({not_null});
   EXPECT_THROW(open(not_null)->read(0)->read(10, rows), FileError);
+}
+
+/* Plain ones and those of a dictionary, of either format. */
+TEST(TableFile, TextsThatAreNoUtf8AreAnError) {
+  for (const char* text : {"\xff\xfe", "ab\xc3", "\xed\xa0\x80", "\xc0\x80"}) {
+    arrow::StringBuilder builder;
+    for (int row = 0; row < 40; row++) EXPECT_TRUE(builder.Append(row == 23 ? text : "fine \xc3\xa4").ok());
+    const std::shared_ptr<arrow::Array> plain = *builder.Finish();
+    for (const auto& array : {plain, make_dictionary(plain)}) {
+      const auto table = arrow::Table::Make(arrow::schema({arrow::field("t", array->type())}), {array});
+      for (const std::string& content :
+           {to_ipc(*table, arrow::Compression::UNCOMPRESSED), to_parquet(*table, true), to_parquet(*table, false)}) {
+        const MemoryFile file(content);
+        const WantedColumn column = wanted("t", TB_TYPE_TEXT);
+        std::vector<ColumnRows> rows = rows_for({column});
+        const auto opened = open_table_file(
+            file.fd(), content.starts_with("PAR1") ? TB_COLUMN_FILE_PARQUET : TB_COLUMN_FILE_ARROW, {column});
+        EXPECT_THROW(opened->read(0)->read(40, rows), FileError) << array->type()->ToString();
+      }
+    }
+  }
 }
 
 /* Some runs of rows of each batch; returns the pages that were left out. */
