@@ -105,7 +105,8 @@ def write_file(source, path, names, types, values):
     else:
         # One dictionary a column, as files must have it.
         data = data.combine_chunks()
-        with pa.ipc.new_file(str(path), data.schema, options=pa.ipc.IpcWriteOptions(
+        new = source.choice((pa.ipc.new_file, pa.ipc.new_file, pa.ipc.new_stream))
+        with new(str(path), data.schema, options=pa.ipc.IpcWriteOptions(
                 compression=source.choice((None, "lz4", "zstd")))) as writer:
             writer.write_table(data, max_chunksize=rows)
     os.chmod(path, 0o644)

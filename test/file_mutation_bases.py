@@ -29,9 +29,9 @@ PARQUET = (
 )
 
 
-def write_arrow(folder, name, table, compression, batch_rows=BATCH_ROWS):
+def write_arrow(folder, name, table, compression, new=pa.ipc.new_file, batch_rows=BATCH_ROWS):
     with pa.OSFile(str(folder / f"{name}.arrow"), "wb") as sink:
-        with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        with new(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
             for batch in table.to_batches(max_chunksize=batch_rows):
                 writer.write_batch(batch)
 
@@ -50,6 +50,8 @@ def main():
         for part, table in tables(rng, False, rows):
             for number, compression in enumerate(dict.fromkeys(ARROW)):
                 write_arrow(folder, f"{rows}_{part}_{number}", table, compression)
+            if rows > 0:
+                write_arrow(folder, f"stream_{part}", table, None, pa.ipc.new_stream)
     for rows in (ROWS, 0):
         for part, table in tables(rng, True, rows):
             for name, options in PARQUET:

@@ -80,7 +80,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 19
+#define TB_WIRE_VERSION 20
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -439,8 +439,9 @@ typedef struct TbSegmentsTaken
  */
 typedef enum TbColumnFileFormat
 {
-	TB_COLUMN_FILE_ARROW = 1, /* IPC file */
-	TB_COLUMN_FILE_PARQUET
+	TB_COLUMN_FILE_ARROW = 1,	/* IPC file */
+	TB_COLUMN_FILE_PARQUET,
+	TB_COLUMN_FILE_ARROW_STREAM /* IPC stream */
 } TbColumnFileFormat;
 
 #define TB_FILE_PART_CACHED \

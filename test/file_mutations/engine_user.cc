@@ -127,7 +127,9 @@ std::vector<ColumnRows> rows_for(const std::vector<WantedColumn>& wanted, bool w
 class EngineUser final : public FileUser {
  public:
   explicit EngineUser(const std::string& content)
-      : format_(content.ends_with("PAR1") ? TB_COLUMN_FILE_PARQUET : TB_COLUMN_FILE_ARROW) {
+      : format_(content.ends_with("PAR1")       ? TB_COLUMN_FILE_PARQUET
+                : content.starts_with("ARROW1") ? TB_COLUMN_FILE_ARROW
+                                                : TB_COLUMN_FILE_ARROW_STREAM) {
     const MemoryFile file(content);
     const int fd = dup(file.fd());
     const auto opened = file_reader::open_batch_file(*arrow::io::ReadableFile::Open(fd));

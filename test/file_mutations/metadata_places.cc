@@ -28,19 +28,29 @@ void add_words(size_t begin, size_t end, std::vector<MetadataPlace>& places) {
 }
 
 /* Messages begin at multiples of 8 with a continuation and the length of their flatbuffer. */
+void add_messages(const std::string& content, size_t begin, size_t end, std::vector<MetadataPlace>& places) {
+  for (size_t at = begin; at + 8 <= end; at += 8) {
+    if (word_at(content, at) != 0xffffffff) continue;
+    const uint32_t length = word_at(content, at + 4);
+    if (length == 0 || length > end - at - 8) continue;
+    add_words(at, at + 8 + length, places);
+    at += (length + 7) / 8 * 8;
+  }
+}
+
 std::vector<MetadataPlace> arrow_places(const std::string& content) {
   std::vector<MetadataPlace> places;
   const size_t footer_end = content.size() - kArrowMagic - 4;
   const size_t footer = footer_end - word_at(content, footer_end);
   if (footer > footer_end) throw std::runtime_error("no Arrow file");
-  for (size_t at = 8; at + 8 <= footer; at += 8) {
-    if (word_at(content, at) != 0xffffffff) continue;
-    const uint32_t length = word_at(content, at + 4);
-    if (length == 0 || length > footer - at - 8) continue;
-    add_words(at, at + 8 + length, places);
-    at += (length + 7) / 8 * 8;
-  }
+  add_messages(content, 8, footer, places);
   add_words(footer, footer_end + 4, places);
+  return places;
+}
+
+std::vector<MetadataPlace> stream_places(const std::string& content) {
+  std::vector<MetadataPlace> places;
+  add_messages(content, 0, content.size(), places);
   return places;
 }
 
@@ -144,6 +154,7 @@ std::vector<MetadataPlace> metadata_places(const std::string& content) {
   if (content.size() < 24) throw std::runtime_error("file too short");
   if (content.ends_with("PAR1")) return parquet_places(content);
   if (content.ends_with("ARROW1")) return arrow_places(content);
+  if (word_at(content, 0) == 0xffffffff) return stream_places(content);
   throw std::runtime_error("neither an Arrow file nor a Parquet file");
 }
 

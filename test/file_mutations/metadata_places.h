@@ -1,9 +1,9 @@
 /*
  * metadata_places.h - where the metadata of a sound file has its numbers: counts, lengths, offsets, kinds.
  *
- * Of an Arrow file these are the words of its flatbuffers: the schema, the header of each batch, the footer. Of a
- * Parquet file they are the integers of thrift's compact protocol: of the footer, and of the page headers that
- * the footer's offsets lead to.
+ * Of an Arrow file or stream these are the words of its flatbuffers: the schema, the header of each batch, the footer.
+ * Of a Parquet file they are the integers of thrift's compact protocol: of the footer, and of the page headers that the
+ * footer's offsets lead to.
  */
 #pragma once
 

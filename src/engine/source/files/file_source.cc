@@ -147,7 +147,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   if (program_.source() == TB_SOURCE_ROWS || program_.sink() == TB_SINK_ROWS)
     throw ProtocolError("FILE_PART for a program that takes none");
   if (fd < 0) throw ProtocolError("FILE_PART without its file");
-  if (request.part.format != TB_COLUMN_FILE_ARROW && request.part.format != TB_COLUMN_FILE_PARQUET)
+  if (request.part.format < TB_COLUMN_FILE_ARROW || request.part.format > TB_COLUMN_FILE_ARROW_STREAM)
     throw ProtocolError("FILE_PART of an unknown format");
   if (shape.rows == 0) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take files");
   threads_ = std::max(workers_.size(), shape.threads + 1) - shape.threads;

@@ -157,8 +157,10 @@ send_file(FilesSource *files, const TbFilesPart *of, const TbTableFile *file)
 			return send_part(files, of, file, TB_COLUMN_FILE_ARROW);
 		case TB_FILE_PARQUET:
 			return send_part(files, of, file, TB_COLUMN_FILE_PARQUET);
+		case TB_FILE_ARROW_STREAM:
+			return send_part(files, of, file, TB_COLUMN_FILE_ARROW_STREAM);
 		default:
-			return give_up(files, "a file is an Arrow stream");
+			return give_up(files, "a file of an unknown format");
 	}
 }
 

@@ -143,7 +143,7 @@ std::unique_ptr<TableFile> open_table_file(int fd, uint32_t format, std::vector<
   check_status(file.status());
   opened.file = *file;
   if (format == TB_COLUMN_FILE_PARQUET) return open_parquet_file(std::move(opened), std::move(wanted));
-  return open_ipc_file(std::move(opened), std::move(wanted));
+  return open_ipc_file(std::move(opened), std::move(wanted), format == TB_COLUMN_FILE_ARROW_STREAM);
 }
 
 }  // namespace turbine

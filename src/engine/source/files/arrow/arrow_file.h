@@ -76,7 +76,7 @@ arrow::MemoryPool* file_memory();
 /* Throws a FileError, or bad_alloc, unless the status is good. */
 void check_status(const arrow::Status& status);
 
-std::unique_ptr<TableFile> open_ipc_file(OpenedFile opened, std::vector<WantedColumn> wanted);
+std::unique_ptr<TableFile> open_ipc_file(OpenedFile opened, std::vector<WantedColumn> wanted, bool is_stream);
 std::unique_ptr<TableFile> open_parquet_file(OpenedFile opened, std::vector<WantedColumn> wanted);
 
 }  // namespace turbine

@@ -1,5 +1,5 @@
 /*
- * ipc_file.cc - Arrow IPC files. A batch is a record batch.
+ * ipc_file.cc - Arrow IPC files and streams. A batch is a record batch.
  *
  * Columns of numbers and the like that are not compressed are read from where they lie (ipc/primitive_column.h);
  * libarrow reads the others, a batch at a time. Owns readers of libarrow, as many as threads read at once: each knows
@@ -21,6 +21,7 @@
 #include "engine/source/files/arrow/arrow_file.h"
 #include "engine/source/files/arrow/integer_form.h"
 #include "engine/source/files/arrow/ipc/batch_layout.h"
+#include "engine/source/files/arrow/ipc/message_stream.h"
 #include "engine/source/files/arrow/ipc/primitive_column.h"
 
 namespace turbine {
@@ -43,15 +44,12 @@ std::vector<std::optional<int64_t>> listed_values(const std::string& list) {
 
 class IpcFile final : public TableFile {
  public:
-  IpcFile(OpenedFile opened, std::vector<WantedColumn> wanted) : opened_(std::move(opened)) {
+  IpcFile(OpenedFile opened, std::vector<WantedColumn> wanted, bool is_stream)
+      : opened_(std::move(opened)), is_stream_(is_stream) {
     find_metadata();
     options_.memory_pool = file_memory();
     options_.use_threads = false;
-    auto reader = arrow::ipc::RecordBatchFileReader::Open(opened_.file, options_);
-    check_status(reader.status());
-    schema_ = (*reader)->schema();
-    if (static_cast<size_t>((*reader)->num_record_batches()) != metadata_->batches.size())
-      throw FileError("Arrow file: the number of its batches");
+    schema_ = is_stream_ ? open_stream({metadata_->before.front()})->schema() : schema_of_file();
     columns_ = bind_columns(*schema_, std::move(wanted));
     places_ = field_places(*schema_);
     find_primitive();
@@ -73,8 +71,23 @@ class IpcFile final : public TableFile {
   void find_metadata() {
     metadata_ = std::static_pointer_cast<const IpcBatches>(metadata_cache().find(opened_.version));
     if (metadata_) return;
-    metadata_ = std::make_shared<const IpcBatches>(read_ipc_batches(*opened_.file));
+    metadata_ = std::make_shared<const IpcBatches>(is_stream_ ? read_ipc_stream(*opened_.file)
+                                                              : read_ipc_batches(*opened_.file));
     metadata_cache().add(opened_.version, metadata_);
+  }
+
+  std::shared_ptr<arrow::Schema> schema_of_file() const {
+    auto reader = arrow::ipc::RecordBatchFileReader::Open(opened_.file, options_);
+    check_status(reader.status());
+    if (static_cast<size_t>((*reader)->num_record_batches()) != metadata_->batches.size())
+      throw FileError("Arrow file: the number of its batches");
+    return (*reader)->schema();
+  }
+  std::shared_ptr<arrow::ipc::RecordBatchStreamReader> open_stream(std::vector<IpcMessage> messages) const {
+    auto stream = std::make_shared<MessageStream>(*opened_.file, std::move(messages));
+    auto reader = arrow::ipc::RecordBatchStreamReader::Open(std::move(stream), options_);
+    check_status(reader.status());
+    return *reader;
   }
 
   /* What the field's metadata lists, by batch. */
@@ -98,6 +111,8 @@ class IpcFile final : public TableFile {
   }
 
   std::shared_ptr<arrow::RecordBatch> read_by_library(uint32_t batch) const;
+  std::shared_ptr<arrow::RecordBatch> read_of_file(uint32_t batch) const;
+  std::shared_ptr<arrow::RecordBatch> read_of_stream(uint32_t batch) const;
   uint64_t library_bytes(uint32_t batch, const BatchLayout& layout) const;
 
   Reader take_reader() const {
@@ -119,6 +134,7 @@ class IpcFile final : public TableFile {
   }
 
   const OpenedFile opened_;
+  const bool is_stream_;
   std::shared_ptr<const IpcBatches> metadata_;
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<BoundColumn> columns_;
@@ -201,14 +217,30 @@ std::vector<StoredColumn::Zone> IpcFile::zones(uint32_t batch) const {
   return zones;
 }
 
-std::shared_ptr<arrow::RecordBatch> IpcFile::read_by_library(uint32_t batch) const {
+std::shared_ptr<arrow::RecordBatch> IpcFile::read_of_stream(uint32_t batch) const {
+  std::vector<IpcMessage> messages;
+  for (const IpcMessage& message : metadata_->before)
+    if (message.batch <= batch) messages.push_back(message);
+  const IpcBatch& of = metadata_->batches[batch];
+  messages.push_back({of.offset, of.header_bytes + of.body_bytes, batch});
+  std::shared_ptr<arrow::RecordBatch> read;
+  check_status(open_stream(std::move(messages))->ReadNext(&read));
+  if (!read) throw FileError("Arrow stream: a batch is none");
+  return read;
+}
+
+std::shared_ptr<arrow::RecordBatch> IpcFile::read_of_file(uint32_t batch) const {
   Reader reader = take_reader();
   auto read = reader->ReadRecordBatch(static_cast<int>(batch));
   check_status(read.status());
   give_back(std::move(reader));
-  if (static_cast<uint64_t>((*read)->num_rows()) != rows(batch))
-    throw FileError("Arrow file: a batch's number of rows");
   return *read;
+}
+
+std::shared_ptr<arrow::RecordBatch> IpcFile::read_by_library(uint32_t batch) const {
+  auto read = is_stream_ ? read_of_stream(batch) : read_of_file(batch);
+  if (static_cast<uint64_t>(read->num_rows()) != rows(batch)) throw FileError("Arrow file: a batch's number of rows");
+  return read;
 }
 
 /* Where it is not known which buffers are a field's, fields share the body. */
@@ -252,8 +284,8 @@ std::unique_ptr<BatchReader> IpcFile::read_rows(uint32_t batch, const RowRanges&
 
 }  // namespace
 
-std::unique_ptr<TableFile> open_ipc_file(OpenedFile opened, std::vector<WantedColumn> wanted) {
-  return std::make_unique<IpcFile>(std::move(opened), std::move(wanted));
+std::unique_ptr<TableFile> open_ipc_file(OpenedFile opened, std::vector<WantedColumn> wanted, bool is_stream) {
+  return std::make_unique<IpcFile>(std::move(opened), std::move(wanted), is_stream);
 }
 
 }  // namespace turbine

@@ -91,6 +91,16 @@ std::string to_ipc(const arrow::Table& table, arrow::Compression::type compressi
   return (*sink->Finish())->ToString();
 }
 
+std::string to_stream(const arrow::Table& table, arrow::Compression::type compression) {
+  auto sink = *arrow::io::BufferOutputStream::Create();
+  auto options = arrow::ipc::IpcWriteOptions::Defaults();
+  if (compression != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(compression);
+  auto writer = *arrow::ipc::MakeStreamWriter(sink, table.schema(), options);
+  EXPECT_TRUE(writer->WriteTable(table, kBatchRows).ok());
+  EXPECT_TRUE(writer->Close().ok());
+  return (*sink->Finish())->ToString();
+}
+
 std::string to_parquet(const arrow::Table& table, bool dictionary, bool indexed = false) {
   auto sink = *arrow::io::BufferOutputStream::Create();
   parquet::WriterProperties::Builder properties;
@@ -184,6 +194,60 @@ TEST(TableFile, ReadsArrowFiles) {
   expect_table(to_ipc(*table, arrow::Compression::UNCOMPRESSED), TB_COLUMN_FILE_ARROW);
   expect_table(to_ipc(*table, arrow::Compression::LZ4_FRAME), TB_COLUMN_FILE_ARROW);
   expect_table(to_ipc(*table, arrow::Compression::ZSTD), TB_COLUMN_FILE_ARROW);
+}
+
+TEST(TableFile, ReadsArrowStreams) {
+  const auto table = make_table();
+  for (const auto compression : {arrow::Compression::UNCOMPRESSED, arrow::Compression::ZSTD}) {
+    const std::string stream = to_stream(*table, compression);
+    expect_table(stream, TB_COLUMN_FILE_ARROW_STREAM);
+    // Whoever writes it may leave out what says that it has ended.
+    expect_table(stream.substr(0, stream.size() - 8), TB_COLUMN_FILE_ARROW_STREAM);
+  }
+}
+
+/* Each batch's dictionary is another one, or has more than the one before. */
+TEST(TableFile, StreamsMayChangeTheirDictionaries) {
+  for (const bool grows : {false, true}) {
+    const auto type = arrow::dictionary(arrow::int32(), arrow::utf8());
+    const auto schema = arrow::schema({arrow::field("t", type), arrow::field("i32", arrow::int32())});
+    auto sink = *arrow::io::BufferOutputStream::Create();
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    options.emit_dictionary_deltas = grows;
+    auto writer = *arrow::ipc::MakeStreamWriter(sink, schema, options);
+    arrow::StringBuilder words;
+    for (int batch = 0; batch < 4; batch++) {
+      if (!grows) words.Reset();
+      for (int i = 0; i < 3; i++) EXPECT_TRUE(words.Append("word " + std::to_string(batch * 3 + i)).ok());
+      arrow::StringBuilder copy;
+      const auto so_far = *words.Finish();
+      EXPECT_TRUE(words.AppendArraySlice(*so_far->data(), 0, so_far->length()).ok());
+      arrow::Int32Builder codes, numbers;
+      for (int row = 0; row < 100; row++)
+        EXPECT_TRUE(codes.Append(static_cast<int32_t>(so_far->length()) - 1 - row % 3).ok() &&
+                    numbers.Append(row).ok());
+      EXPECT_TRUE(
+          writer
+              ->WriteRecordBatch(*arrow::RecordBatch::Make(
+                  schema, 100, {*arrow::DictionaryArray::FromArrays(type, *codes.Finish(), so_far), *numbers.Finish()}))
+              .ok());
+    }
+    EXPECT_TRUE(writer->Close().ok());
+    const MemoryFile file((*sink->Finish())->ToString());
+    const std::vector<WantedColumn> columns{wanted("t", TB_TYPE_TEXT), wanted("i32", TB_TYPE_INT4)};
+    const auto table = open_table_file(file.fd(), TB_COLUMN_FILE_ARROW_STREAM, columns);
+    ASSERT_EQ(table->batches(), 4u);
+    for (const uint32_t batch : {3u, 0u, 2u, 1u}) {
+      std::vector<ColumnRows> rows = rows_for(columns);
+      table->read(batch)->read(100, rows);
+      for (uint32_t row = 0; row < 100; row++) {
+        const auto view = value_at<TbTextView>(rows[0], row);
+        EXPECT_EQ(std::string(reinterpret_cast<const char*>(rows[0].data().bytes) + view.offset, view.length),
+                  "word " + std::to_string(batch * 3 + 2 - row % 3));
+        EXPECT_EQ(value_at<int32_t>(rows[1], row), static_cast<int32_t>(row));
+      }
+    }
+  }
 }
 
 TEST(TableFile, ReadsParquetFiles) {
@@ -343,10 +407,12 @@ void mutate(std::string content, uint32_t format, uint32_t seed) {
 TEST(TableFile, SurvivesMutatedFiles) {
   const auto table = make_table()->Slice(0, 3000);
   const std::string plain = to_ipc(*table, arrow::Compression::UNCOMPRESSED),
-                    packed = to_ipc(*table, arrow::Compression::ZSTD), parquet = to_parquet(*table, true);
+                    packed = to_ipc(*table, arrow::Compression::ZSTD),
+                    stream = to_stream(*table, arrow::Compression::UNCOMPRESSED), parquet = to_parquet(*table, true);
   for (uint32_t seed = 0; seed < 300; seed++) {
     mutate(plain, TB_COLUMN_FILE_ARROW, seed);
     mutate(packed, TB_COLUMN_FILE_ARROW, seed);
+    mutate(stream, TB_COLUMN_FILE_ARROW_STREAM, seed);
     mutate(parquet, TB_COLUMN_FILE_PARQUET, seed);
   }
 }

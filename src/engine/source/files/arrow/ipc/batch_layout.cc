@@ -45,12 +45,22 @@ FlatTable read_footer(arrow::io::RandomAccessFile& file, int64_t size) {
   return FlatTable::read(file, size - kMagicSize - 4 - length, length);
 }
 
-bool is_little_endian(const FlatTable& footer) {
-  constexpr uint32_t kSchema = 1, kEndianness = 0;
-  const uint64_t schema = footer.field(footer.root(), kSchema);
+/* `schema`: the field that has it; 0: there is none. */
+bool is_little_endian(const FlatTable& flat, uint64_t schema) {
+  constexpr uint32_t kEndianness = 0;
   if (schema == 0) return true;
-  const uint64_t endianness = footer.field(footer.follow(schema), kEndianness);
-  return endianness == 0 || footer.at<int16_t>(endianness) == 0;
+  const uint64_t endianness = flat.field(flat.follow(schema), kEndianness);
+  return endianness == 0 || flat.at<int16_t>(endianness) == 0;
+}
+
+/* Message.fbs. */
+constexpr uint32_t kHeaderType = 1, kHeader = 2, kBodyLength = 3;
+constexpr uint8_t kSchemaMessage = 1, kDictionaryBatch = 2, kRecordBatch = 3;
+
+uint8_t type_of(const FlatTable& message) {
+  const uint64_t type = message.field(message.root(), kHeaderType);
+  if (type == 0 || message.field(message.root(), kHeader) == 0) corrupt_ipc("a message is none");
+  return message.at<uint8_t>(type);
 }
 
 /* A batch's header. */
@@ -59,12 +69,8 @@ class Header {
   static constexpr uint32_t kLength = 0, kNodes = 1, kBuffers = 2, kCompression = 3;
 
   Header(arrow::io::RandomAccessFile& file, int64_t offset, int32_t bytes) : message_(read(file, offset, bytes)) {
-    constexpr uint32_t kHeaderType = 1, kHeader = 2;
-    constexpr uint8_t kRecordBatch = 3;
-    const uint64_t type = message_.field(message_.root(), kHeaderType);
-    const uint64_t header = message_.field(message_.root(), kHeader);
-    if (type == 0 || header == 0 || message_.at<uint8_t>(type) != kRecordBatch) corrupt_ipc("a batch is none");
-    table_ = message_.follow(header);
+    if (type_of(message_) != kRecordBatch) corrupt_ipc("a batch is none");
+    table_ = message_.follow(message_.field(message_.root(), kHeader));
   }
   uint64_t rows() const {
     const uint64_t length = message_.field(table_, kLength);
@@ -127,11 +133,11 @@ std::optional<Parts> parts_of(const arrow::DataType& type) {
 }  // namespace
 
 IpcBatches read_ipc_batches(arrow::io::RandomAccessFile& file) {
-  constexpr uint32_t kRecordBatches = 3;
+  constexpr uint32_t kSchema = 1, kRecordBatches = 3;
   const auto size = file.GetSize();
   if (!size.ok()) corrupt_ipc("its size is not known");
   const FlatTable footer = read_footer(file, *size);
-  IpcBatches all{is_little_endian(footer), {}};
+  IpcBatches all{is_little_endian(footer, footer.field(footer.root(), kSchema)), {}, {}};
   for (const Block& block : footer.structs<Block>(footer.root(), kRecordBatches)) {
     if (block.offset < 0 || block.metadata_length < 0 || block.metadata_length > kMostHeaderBytes ||
         block.body_length < 0 || block.offset > *size - block.metadata_length ||
@@ -140,6 +146,59 @@ IpcBatches read_ipc_batches(arrow::io::RandomAccessFile& file) {
     const Header header(file, block.offset, block.metadata_length);
     all.batches.push_back({header.rows(), block.offset, block.metadata_length, block.body_length, header.compressed()});
   }
+  return all;
+}
+
+namespace {
+
+/* A message of a stream. */
+struct Message {
+  uint8_t type;
+  int32_t header_bytes;
+  int64_t body_bytes;
+  uint64_t bytes() const { return static_cast<uint64_t>(header_bytes) + static_cast<uint64_t>(body_bytes); }
+};
+
+/* False: the stream has ended. */
+bool read_message(arrow::io::RandomAccessFile& file, int64_t offset, int64_t size, IpcBatches& all, Message* message) {
+  if (size - offset < 8) return false;
+  const FlatTable prefix = FlatTable::read(file, offset, 8);
+  const bool marked = prefix.at<uint32_t>(0) == kContinuation;
+  const auto length = prefix.at<int32_t>(marked ? 4 : 0);
+  const int32_t start = marked ? 8 : 4;
+  if (length == 0) return false;
+  if (length < 0 || length > kMostHeaderBytes || length > size - offset - start)
+    corrupt_ipc("a message leaves the stream");
+  const FlatTable flat = FlatTable::read(file, offset + start, length);
+  const uint64_t body = flat.field(flat.root(), kBodyLength);
+  *message = {type_of(flat), start + length, body == 0 ? 0 : flat.at<int64_t>(body)};
+  if (message->body_bytes < 0 || message->body_bytes > size - offset - message->header_bytes)
+    corrupt_ipc("a message leaves the stream");
+  if (message->type == kSchemaMessage) all.little_endian = is_little_endian(flat, flat.field(flat.root(), kHeader));
+  return true;
+}
+
+}  // namespace
+
+IpcBatches read_ipc_stream(arrow::io::RandomAccessFile& file) {
+  const auto size = file.GetSize();
+  if (!size.ok()) corrupt_ipc("its size is not known");
+  IpcBatches all;
+  Message message{};
+  for (int64_t offset = 0; read_message(file, offset, *size, all, &message);
+       offset += static_cast<int64_t>(message.bytes())) {
+    if ((message.type == kSchemaMessage) != all.before.empty())
+      corrupt_ipc("a stream's schema is not its first message");
+    if (message.type == kRecordBatch) {
+      const Header header(file, offset, message.header_bytes);
+      all.batches.push_back({header.rows(), offset, message.header_bytes, message.body_bytes, header.compressed()});
+    } else if (message.type == kSchemaMessage || message.type == kDictionaryBatch) {
+      all.before.push_back({offset, static_cast<int64_t>(message.bytes()), all.batches.size()});
+    } else {
+      corrupt_ipc("a message that is no batch");
+    }
+  }
+  if (all.before.empty()) corrupt_ipc("a stream without a schema");
   return all;
 }
 

@@ -1,5 +1,5 @@
 /*
- * batch_layout.h - where the record batches of an Arrow IPC file are, and where a batch has its columns.
+ * batch_layout.h - where the record batches of an Arrow IPC file or stream are, and where a batch has its columns.
  *
  * libarrow tells the rows of a batch only once it has read it, and the places of its buffers not at all. So the
  * two small flatbuffers that say it are read here: the file's footer, and the header of each batch
@@ -24,13 +24,21 @@ struct IpcBatch {
   bool compressed;
 };
 
-struct IpcBatches {
-  bool little_endian;
-  std::vector<IpcBatch> batches;
+/* Of a stream: a message that batches behind it are read with. */
+struct IpcMessage {
+  int64_t offset, bytes;  // with its body
+  size_t batch;           // the first one behind it
 };
 
-/* Of the whole file. Throws FileError. */
+struct IpcBatches {
+  bool little_endian = true;
+  std::vector<IpcBatch> batches;
+  std::vector<IpcMessage> before;  // of a stream: its schema, then its dictionaries
+};
+
+/* Of a whole file, and of a whole stream, which has no footer: each message says how long it is. Throws FileError. */
 IpcBatches read_ipc_batches(arrow::io::RandomAccessFile& file);
+IpcBatches read_ipc_stream(arrow::io::RandomAccessFile& file);
 
 /* Message.fbs. Of an array: its values, and how many of them are NULL. */
 struct IpcNode {
