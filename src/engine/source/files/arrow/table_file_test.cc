@@ -81,24 +81,19 @@ std::shared_ptr<arrow::Array> make_dictionary(const std::shared_ptr<arrow::Array
   return *builder.Finish();
 }
 
-std::string to_ipc(const arrow::Table& table, arrow::Compression::type compression) {
+std::string to_ipc(const arrow::Table& table, arrow::Compression::type compression, bool as_stream = false) {
   auto sink = *arrow::io::BufferOutputStream::Create();
   auto options = arrow::ipc::IpcWriteOptions::Defaults();
   if (compression != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(compression);
-  auto writer = *arrow::ipc::MakeFileWriter(sink, table.schema(), options);
+  auto writer = as_stream ? *arrow::ipc::MakeStreamWriter(sink, table.schema(), options)
+                          : *arrow::ipc::MakeFileWriter(sink, table.schema(), options);
   EXPECT_TRUE(writer->WriteTable(table, kBatchRows).ok());
   EXPECT_TRUE(writer->Close().ok());
   return (*sink->Finish())->ToString();
 }
 
 std::string to_stream(const arrow::Table& table, arrow::Compression::type compression) {
-  auto sink = *arrow::io::BufferOutputStream::Create();
-  auto options = arrow::ipc::IpcWriteOptions::Defaults();
-  if (compression != arrow::Compression::UNCOMPRESSED) options.codec = *arrow::util::Codec::Create(compression);
-  auto writer = *arrow::ipc::MakeStreamWriter(sink, table.schema(), options);
-  EXPECT_TRUE(writer->WriteTable(table, kBatchRows).ok());
-  EXPECT_TRUE(writer->Close().ok());
-  return (*sink->Finish())->ToString();
+  return to_ipc(table, compression, true);
 }
 
 std::string to_parquet(const arrow::Table& table, bool dictionary, bool indexed = false) {
