@@ -211,7 +211,7 @@ void CudaQuery::exclude_segments(Pending& pending) const {
 /* Starts chunks while there are lanes. */
 void CudaQuery::start_pending() {
   while (!pending_.empty()) {
-    if (busy_.size() < lane_limit_) exclude_segments(pending_.front());
+    if (busy_.size() < lanes_for(pending_.front().task)) exclude_segments(pending_.front());
     const ChunkTask task = pending_.front().task;
     if (is_empty(task)) {
       const Pending done = std::move(pending_.front());
@@ -232,7 +232,7 @@ void CudaQuery::start_pending() {
  * but right, so lack of memory for another one only limits their number. The first are taken first: what is large never
  * gets to more than kLanes of them. */
 ChunkLane* CudaQuery::free_lane(const ChunkTask& task) {
-  if (busy_.size() >= std::min(lane_limit_, task.staged ? kMostLanes : kLanes)) return nullptr;
+  if (busy_.size() >= lanes_for(task)) return nullptr;
   try {
     auto free = std::find_if(lanes_.begin(), lanes_.end(),
                              [](const auto& lane) { return lane->state() == ChunkLane::State::FREE; });

@@ -84,6 +84,7 @@ class CudaQuery : public DeviceQuery {
   bool step(std::deque<Pending>& arrived);
   void start_pending();
   void exclude_segments(Pending& pending) const;
+  uint32_t lanes_for(const ChunkTask& task) const { return std::min(lane_limit_, task.staged ? kMostLanes : kLanes); }
   ChunkLane* free_lane(const ChunkTask& task);
   bool advance(Busy& busy);
   bool advance_sink(ChunkLane& lane);

@@ -70,7 +70,8 @@ class IpcFile final : public TableFile {
 
   void find_metadata() {
     metadata_ = std::static_pointer_cast<const IpcBatches>(metadata_cache().find(opened_.version));
-    if (metadata_) return;
+    // Of a file that somebody took for the other kind nothing of it is of use.
+    if (metadata_ && metadata_->before.empty() != is_stream_) return;
     metadata_ = std::make_shared<const IpcBatches>(is_stream_ ? read_ipc_stream(*opened_.file)
                                                               : read_ipc_batches(*opened_.file));
     metadata_cache().add(opened_.version, metadata_);
