@@ -122,6 +122,48 @@ def queries(bench, server, folder):
         bench.equal("its own snapshot", pq.read_table(path)["id"].to_pylist(), [0])
 
 
+def device_rows(bench, server, folder):
+    """Rows that a node on a device returns leave it as columns: the same files as of PostgreSQL's rows."""
+    shared = ", ".join(f"c{i}" for i, kind in enumerate(COLUMNS) if kind not in ("bytea", "interval", "int[]", "time", "uuid"))
+    with server.connect(settings=OFF) as session:
+        session.query(f"CREATE TABLE kinds AS SELECT id, {shared}, left('abcdefgh', id % 9)::char(8) AS padded, "
+                      "(CASE WHEN id % 3 > 0 THEN -id END)::numeric(38,3) AS wide, repeat('long text ', id % 400) AS long FROM t; "
+                      "CREATE TABLE fewer AS SELECT * FROM kinds WHERE id % 4 = 0; CREATE TABLE infinite AS SELECT id, "
+                      "CASE WHEN id = 19000 THEN 'infinity' WHEN id % 2 = 0 THEN date '2026-11-01' + id % 100 END AS day FROM kinds; "
+                      "ANALYZE kinds; ANALYZE fewer; ANALYZE infinite; "
+                      f"SELECT turbine.to_parquet('SELECT * FROM kinds', '{folder}/kinds.parquet')")
+        columns = ", ".join(row[0] + " " + row[1] for row in session.query(
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'kinds'::regclass AND attnum > 0"))
+        session.query(f"CREATE FOREIGN TABLE of_file ({columns}) SERVER arrow_fdw OPTIONS (file '{folder}/kinds.parquet')")
+    with server.connect(settings=FORCED) as session, server.connect(settings=OFF) as plain:
+        for node, sql, ordered in (
+                ("GpuSort", "SELECT * FROM fewer ORDER BY id DESC", True),
+                ("GpuSort", f"SELECT {shared}, padded, long, id FROM kinds WHERE c2 % 5 > 1 ORDER BY c3, id", True),
+                ("GpuSort", "SELECT id, rank() OVER w, sum(c6) OVER w AS total, sum(c2) OVER w, lag(c8) OVER w FROM kinds WINDOW w AS "
+                            "(PARTITION BY c8 ORDER BY id)", False),
+                ("GpuJoin", "SELECT a.*, b.c8 AS other, b.c7 AS c, b.wide AS w FROM kinds a LEFT JOIN fewer b ON a.id = b.id", False),
+                ("GpuJoin", "SELECT b.c11, a.c0, a.c2 + b.c2 AS sum FROM kinds a, fewer b WHERE a.c2 = b.c2", False),
+                ("GpuFileScan", "SELECT * FROM of_file WHERE id % 7 < 5", False)):
+            plan = session.query(f"EXPLAIN (COSTS OFF) {sql}")[0][0]
+            bench.check(f"{node} is first in the plan: {sql}", None if node in plan else plan)
+            tables = []
+            for function in ("to_arrow", "to_parquet"):
+                for connection in (session, plain):
+                    path = folder / f"columns.{function}"
+                    connection.query(f"SELECT turbine.{function}($q${sql}$q$, '{path}')")
+                    found = pq.read_table(path) if function == "to_parquet" else pa.ipc.open_file(str(path)).read_all()
+                    found = found.replace_schema_metadata(None).cast(pa.schema([f.remove_metadata() for f in found.schema]))
+                    tables.append(found if ordered else found.sort_by([(name, "ascending") for name in found.column_names]))
+                    bench.check(f"{function} of {sql}: rows", None if found.num_rows > 1000 else f"{found.num_rows} rows")
+                bench.check(f"{function} of {sql}", None if tables[-1].equals(tables[-2]) else
+                            f"{tables[-2].slice(0, 3).to_pylist()} and {tables[-1].slice(0, 3).to_pylist()}")
+        sql = "SELECT day, id FROM infinite ORDER BY id"
+        found = [connection.run(f"SELECT turbine.to_parquet($q${sql}$q$, '{folder}/infinite.parquet')").error.fields
+                 for connection in (session, plain)]
+        bench.equal("a value without a form among columns", found[0]["D"], found[1]["D"])
+        bench.check("its row", None if 'column "day", row 19000 of' in found[0]["D"] else found[0]["D"])
+
+
 def mistakes(bench, server, folder):
     """An error, and the older file stays; nothing is left beside it."""
     path = folder / "kept.parquet"
@@ -221,7 +263,7 @@ def main():
         # The server's account writes there, and we read.
         os.chmod(folder, 0o777)
         make(server)
-        for case in (round_trips, edges, queries, mistakes, retention, interrupted):
+        for case in (round_trips, edges, queries, device_rows, mistakes, retention, interrupted):
             started = time.monotonic()
             case(bench, server, folder)
             print(f"  {case.__name__}: {time.monotonic() - started:.0f} s", flush=True)

@@ -14,12 +14,14 @@
  * each has its own). Id 0: texts. Then rows in blocks: a TbWriterBlock, then for each
  * column a TbWriterPart; of a column with a width, if any value is NULL, a byte for each
  * row, 0 of a NULL; of one without, int32 lengths, -1 of a NULL; then the bytes of the
- * part. Those of a width are the machine's numbers, one for each row, a NULL too, but of 16
- * and of other columns what the type's send function makes of it. Each of these parts is
- * filled up to a multiple of TB_WRITER_ALIGNMENT. A block of no rows is the end. A pipe
- * that ends before means that the backend gave up: no file is made. Up comes one
- * TbWriterAnswer per request and the text of its message, at the end or as soon as
- * something is wrong; then the program ends.
+ * part. Those of a width are the machine's numbers, one for each row, a NULL too (0), but
+ * of uuids and of other columns what the type's send function makes of it. Each of these
+ * parts is filled up to a multiple of TB_WRITER_ALIGNMENT. Numerics with a width, which is
+ * 16 then and not in an ADDITION, are signed integers of that size in units of their
+ * modifier's scale, or one of TB_WRITER_NO_DECIMAL and TB_WRITER_NAN as the upper half. A
+ * block of no rows is the end. A pipe that ends before means that the backend gave up: no
+ * file is made. Up comes one TbWriterAnswer per request and the text of its message, at the
+ * end or as soon as something is wrong; then the program ends.
  *
  * Of ADDITION and MERGE all names are those of files in the folder, and the path is a new
  * file's, which is neither renamed nor removed by the program. An ADDITION is an Arrow file
@@ -46,6 +48,10 @@
 
 /* Bytes; what is read of a block lies at multiples of it. */
 #define TB_WRITER_ALIGNMENT 8
+
+/* Upper halves of what is no decimal of 38 digits. */
+#define TB_WRITER_NAN INT64_MIN
+#define TB_WRITER_NO_DECIMAL (INT64_MIN + 1) /* the modifier does not take it */
 
 typedef struct TbWriterBlock
 {

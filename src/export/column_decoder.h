@@ -10,6 +10,7 @@
 #include <arrow/array/builder_base.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct ColumnBytes {
   const char* data = nullptr;       /* of a width, a number in the machine's order; lies at a multiple of 8 */
   int64_t bytes = 0;                /* of `data` */
 };
+
+/* A decimal of 16 bytes is an integer in units of its scale, or NaN if this is its upper half; others that are no
+ * decimal of 38 digits are out of the precision of every type. */
+inline constexpr int64_t kDecimalNan = std::numeric_limits<int64_t>::min();
 
 /* What becomes of a value that the file's type cannot hold. */
 enum class InvalidValue { kError, kNull };
@@ -82,6 +87,9 @@ class ColumnDecoder {
   /* One value after the other, in the form that `append_value` takes. Decoders of much that there is have better
    * ways. */
   virtual void append_rows(const ColumnBytes& column);
+
+  /* For failed_row(), before what may throw. */
+  void fail_at(int64_t row) { failed_row_ = row; }
 
   void append_null() { keep(builder_->AppendNull()); }
 

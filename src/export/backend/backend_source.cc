@@ -48,6 +48,8 @@ std::string read_text(int input) {
   return text;
 }
 
+static_assert(kDecimalNan == TB_WRITER_NAN);
+
 class BlockRows final : public RowSource {
  public:
   BlockRows(int input, const std::vector<int>& widths, int64_t& rows)

@@ -14,7 +14,9 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "export/postgres/binary_reader.h"
 #include "export/postgres/decoders.h"
@@ -84,6 +86,36 @@ class DecimalDecoder : public ColumnDecoder {
     Integer value{0};
     if (!gather(numeric, value)) return reject("a numeric that does not fit its precision and scale");
     keep(builder_->Append(Wide::decimal(value, numeric.sign == kNegative)));
+  }
+
+  /* With a width: as integers of the column's scale. */
+  void append_rows(const ColumnBytes& column) override {
+    if constexpr (std::is_same_v<Wide, Wide128>) {
+      if (column.width == arrow::Decimal128Type::kByteWidth) return append_integers(column);
+    }
+    ColumnDecoder::append_rows(column);
+  }
+
+  void append_integers(const ColumnBytes& column) {
+    keep(builder_->Reserve(column.rows));
+    for (int64_t row = 0; row < column.rows; row++) {
+      if (column.valid != nullptr && column.valid[row] == 0) {
+        builder_->UnsafeAppendNull();
+        continue;
+      }
+      fail_at(row);
+      std::array<uint64_t, 2> halves;
+      std::memcpy(halves.data(), column.data + row * arrow::Decimal128Type::kByteWidth, sizeof(halves));
+      const auto high = static_cast<int64_t>(halves[1]);
+      const arrow::Decimal128 value(high, halves[0]);
+      if (high == kDecimalNan) {
+        reject("the numeric NaN");
+      } else if (!value.FitsInPrecision(precision_)) {
+        reject("a numeric that does not fit its precision and scale");
+      } else {
+        builder_->UnsafeAppend(value);
+      }
+    }
   }
 
   /* The digits as an integer of the column's scale; false if some would be lost. The number

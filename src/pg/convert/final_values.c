@@ -299,21 +299,43 @@ tb_output_columns(const TbOutput *output)
 	return columns;
 }
 
+Datum
+tb_final_value(const TbOutput *output, const TbResultBatch *groups, uint32 row,
+			   bool *isnull)
+{
+	*isnull = is_made_elsewhere(output) || !is_valid(groups, output->first, row);
+	if (!*isnull)
+		return compute(output, groups, row);
+	if (output->kind == TB_OUT_COUNT)
+	{
+		*isnull = false;
+		return Int64GetDatum(0);
+	}
+	return (Datum) 0;
+}
+
+bool
+tb_final_is_column(const TbOutput *output)
+{
+	switch (output->kind)
+	{
+		case TB_OUT_SUM_FLOAT8:
+			return true;
+		case TB_OUT_KEY:
+		case TB_OUT_VALUE:
+			return !tb_type_is_text(output->type) && output->type != TB_TYPE_NUM64 &&
+				output->type != TB_TYPE_NUM128;
+		default:
+			return false;
+	}
+}
+
 void
 tb_final_row(const TbOutput *outputs, int noutputs, const TbResultBatch *groups, uint32 row,
 			 Datum *values, bool *isnull)
 {
 	for (int i = 0; i < noutputs; i++)
-	{
-		isnull[i] = is_made_elsewhere(&outputs[i]) ||
-			!is_valid(groups, outputs[i].first, row);
-		values[i] = isnull[i] ? (Datum) 0 : compute(&outputs[i], groups, row);
-		if (outputs[i].kind == TB_OUT_COUNT && isnull[i])
-		{
-			values[i] = Int64GetDatum(0);
-			isnull[i] = false;
-		}
-	}
+		values[i] = tb_final_value(&outputs[i], groups, row, &isnull[i]);
 }
 
 void

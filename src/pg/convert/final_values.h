@@ -49,6 +49,14 @@ typedef struct TbOutput
 /* A bit for each of the first 64 columns that the output's value is made of. */
 extern uint64 tb_output_columns(const TbOutput *output);
 
+/* One output's value in a row of the batch, as of all of them below. */
+extern Datum tb_final_value(const TbOutput *output, const TbResultBatch *groups, uint32 row,
+							bool *isnull);
+
+/* Whether the output's values are those of its column, of fixed width, as they lie there.
+ */
+extern bool tb_final_is_column(const TbOutput *output);
+
 /*
  * Row `row` of the batch. What is passed by reference is allocated in the
  * current context. Raises where PostgreSQL's final functions do.

@@ -294,7 +294,8 @@ tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target, TupleDesc
 
 		if (TupleDescAttr(desc, i)->attisdropped)
 			continue;
-		tb_written_column_init(column, TupleDescAttr(desc, i), target->parquet, BLOCK_ROWS);
+		tb_written_column_init(column, TupleDescAttr(desc, i), target->parquet,
+							   !target->is_addition, BLOCK_ROWS);
 		column->attribute = i;
 		writer->ncolumns++;
 	}
@@ -352,6 +353,34 @@ tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot)
 	MemoryContextReset(writer->row);
 	if (++writer->nrows == BLOCK_ROWS || writer->bytes >= BLOCK_BYTES)
 		send_block(writer);
+}
+
+void
+tb_file_writer_add_batch(TbFileWriter *writer, const List *outputs,
+						 const TbResultBatch *batch, uint32 first)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->row);
+
+	while (first < batch->nrows)
+	{
+		uint32 nrows = Min(batch->nrows - first, BLOCK_ROWS - writer->nrows);
+
+		for (int i = 0; i < writer->ncolumns; i++)
+		{
+			TbWrittenColumn *column = &writer->columns[i];
+
+			writer->bytes += tb_written_column_add_rows(column,
+														list_nth(outputs,
+																 column->attribute),
+														batch, first, nrows);
+		}
+		MemoryContextReset(writer->row);
+		first += nrows;
+		writer->nrows += nrows;
+		if (writer->nrows == BLOCK_ROWS || writer->bytes >= BLOCK_BYTES)
+			send_block(writer);
+	}
+	MemoryContextSwitchTo(old);
 }
 
 int64

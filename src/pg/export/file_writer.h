@@ -12,6 +12,8 @@
 #include "executor/tuptable.h"
 #include "nodes/pg_list.h"
 
+#include "turbine/wire.h"
+
 typedef struct TbFileWriter TbFileWriter;
 
 typedef struct TbFileTarget
@@ -58,6 +60,11 @@ extern TbFileWriter *tb_file_writer_start(const TbFileTarget *target, TupleDesc 
 /* Raises an error if a value has no place in such a file, as far as the writer has noticed.
  */
 extern void tb_file_writer_add(TbFileWriter *writer, TupleTableSlot *slot);
+
+/* As above, the rows of a batch from number `first` on; outputs: TbOutput *, by attnum - 1.
+ */
+extern void tb_file_writer_add_batch(TbFileWriter *writer, const List *outputs,
+									 const TbResultBatch *batch, uint32 first);
 
 /* The rows are complete: the file is in its place afterwards. Returns their number; raises
  * an error if it can not be. */

@@ -1,6 +1,6 @@
 /*
  * written_column.c - see written_column.h. Called by file_writer.c for every value of a
- * file.
+ * file, or for those that a device has returned together.
  *
  * Most types' own bytes are what the writer wants; calling their send function would take
  * many times as long as copying them. Owns the values of a block that is not sent yet.
@@ -15,6 +15,8 @@
 
 #include "turbine/file_writer.h"
 
+#include "pg/convert/numeric_format.h"
+#include "pg/convert/type_map.h"
 #include "pg/export/written_column.h"
 
 /* Types whose binary form the program reads; all fixed object ids. */
@@ -86,6 +88,16 @@ width_of(Oid type)
 	}
 }
 
+/* Whether it is sent as an integer in units of its modifier's scale. */
+static bool
+is_decimal(Oid type, int32 modifier, int *scale)
+{
+	int precision;
+
+	return type == NUMERICOID && tb_numeric_typmod(modifier, &precision, scale) &&
+		precision <= TB_NUM128_DIGITS && *scale >= 0 && *scale <= precision;
+}
+
 /* Whether its bytes as they are stored are what is sent. */
 static bool
 is_sent_as_stored(Oid type)
@@ -97,7 +109,7 @@ is_sent_as_stored(Oid type)
 
 void
 tb_written_column_init(TbWrittenColumn *column, Form_pg_attribute att, bool parquet,
-					   int most_rows)
+					   bool own_types, int most_rows)
 {
 	int32 modifier = att->atttypmod;
 	Oid	  type = getBaseTypeAndTypmod(att->atttypid, &modifier);
@@ -107,6 +119,9 @@ tb_written_column_init(TbWrittenColumn *column, Form_pg_attribute att, bool parq
 
 	memset(column, 0, sizeof(*column));
 	column->width = width_of(type);
+	column->is_decimal = own_types && is_decimal(type, modifier, &column->scale);
+	if (column->is_decimal)
+		column->width = sizeof(tb_int128);
 	column->is_varlena = is_sent_as_stored(type);
 	/* Texts inside arrays would be in the server's encoding. */
 	if (OidIsValid(element) &&
@@ -149,6 +164,18 @@ add_null(TbWrittenColumn *column)
 	}
 }
 
+static void
+store_decimal(char *place, Numeric numeric, int scale)
+{
+	tb_int128 value = 0;
+
+	if (!tb_numeric_to_int128(numeric, scale, &value))
+		value = (tb_int128) (numeric_is_nan(numeric) ? TB_WRITER_NAN :
+													   TB_WRITER_NO_DECIMAL) *
+			((tb_int128) 1 << 64);
+	memcpy(place, &value, sizeof(value));
+}
+
 /* There is room for all rows of a block. */
 static inline Size
 add_fixed(TbWrittenColumn *column, Datum value)
@@ -157,7 +184,9 @@ add_fixed(TbWrittenColumn *column, Datum value)
 
 	column->valid[column->nrows++] = 1;
 	column->values.len += column->width;
-	if (column->width == UUID_LEN)
+	if (column->is_decimal)
+		store_decimal(place, DatumGetNumeric(value), column->scale);
+	else if (column->width == UUID_LEN)
 		memcpy(place, DatumGetUUIDP(value)->data, UUID_LEN);
 	else
 		store_att_byval(place, value, column->width);
@@ -201,6 +230,17 @@ add_varying(TbWrittenColumn *column, Datum value)
 	}
 }
 
+static inline Size
+add_value(TbWrittenColumn *column, Datum value, bool isnull)
+{
+	if (unlikely(isnull))
+	{
+		add_null(column);
+		return column->width + sizeof(int32);
+	}
+	return column->width > 0 ? add_fixed(column, value) : add_varying(column, value);
+}
+
 Size
 tb_written_columns_add(TbWrittenColumn *columns, int ncolumns, const Datum *values,
 					   const bool *nulls)
@@ -208,18 +248,122 @@ tb_written_columns_add(TbWrittenColumn *columns, int ncolumns, const Datum *valu
 	Size bytes = 0;
 
 	for (int i = 0; i < ncolumns; i++)
-	{
-		TbWrittenColumn *column = &columns[i];
+		bytes += add_value(&columns[i], values[columns[i].attribute],
+						   nulls[columns[i].attribute]);
+	return bytes;
+}
 
-		if (unlikely(nulls[column->attribute]))
+/* Which values there are; those that are not become 0. */
+static void
+add_validity(TbWrittenColumn *column, const uint8 *valid, uint32 nrows, Size width)
+{
+	uint8 *to = column->valid + column->nrows;
+	char  *values = column->values.data + column->values.len;
+
+	if (valid == NULL)
+	{
+		memset(to, 1, nrows);
+		return;
+	}
+	for (uint32 i = 0; i < nrows; i++)
+	{
+		to[i] = valid[i] != 0;
+		if (to[i])
+			continue;
+		memset(values + i * width, 0, width);
+		column->nnulls++;
+	}
+}
+
+/* Values that lie in the batch as the file's column has them. */
+static Size
+add_stored(TbWrittenColumn *column, const char *values, const uint8 *valid, uint32 nrows)
+{
+	Size bytes = (Size) nrows * column->width;
+
+	memcpy(column->values.data + column->values.len, values, bytes);
+	add_validity(column, valid, nrows, column->width);
+	column->values.len += bytes;
+	column->nrows += nrows;
+	return bytes;
+}
+
+/* Numerics of 64 bits as 128. */
+static Size
+add_widened(TbWrittenColumn *column, const char *values, const uint8 *valid, uint32 nrows)
+{
+	char *to = column->values.data + column->values.len;
+
+	for (uint32 i = 0; i < nrows; i++)
+	{
+		int64	  narrow;
+		tb_int128 wide;
+
+		memcpy(&narrow, values + (Size) i * sizeof(narrow), sizeof(narrow));
+		wide = narrow;
+		memcpy(to + (Size) i * sizeof(wide), &wide, sizeof(wide));
+	}
+	add_validity(column, valid, nrows, sizeof(tb_int128));
+	column->values.len += nrows * sizeof(tb_int128);
+	column->nrows += nrows;
+	return nrows * sizeof(tb_int128);
+}
+
+static Size
+add_texts(TbWrittenColumn *column, const TbTextView *views, const uint8 *valid,
+		  uint32 nrows, const char *bytes)
+{
+	Size added = 0;
+
+	for (uint32 i = 0; i < nrows; i++)
+	{
+		if (valid != NULL && valid[i] == 0)
 		{
 			add_null(column);
-			bytes += column->width + sizeof(int32);
+			added += sizeof(int32);
 		}
-		else if (column->width > 0)
-			bytes += add_fixed(column, values[column->attribute]);
 		else
-			bytes += add_varying(column, values[column->attribute]);
+			added += add_bytes(column, bytes + views[i].offset, views[i].length);
+	}
+	return added;
+}
+
+Size
+tb_written_column_add_rows(TbWrittenColumn *column, const TbOutput *output,
+						   const TbResultBatch *batch, uint32 first, uint32 nrows)
+{
+	const char	*base = (const char *) batch;
+	const char	*values;
+	const uint8 *valid = NULL;
+	bool		 is_key = output->kind == TB_OUT_KEY && output->display == TB_NONE;
+	Size		 bytes = 0;
+
+	if (is_key || tb_final_is_column(output))
+	{
+		values = base + batch->columns[output->first].values +
+			(Size) first * tb_type_width(output->type);
+		if (batch->columns[output->first].valid != 0)
+			valid = (const uint8 *) base + batch->columns[output->first].valid + first;
+		if (tb_final_is_column(output) && !column->is_decimal &&
+			column->width == tb_type_width(output->type))
+			return add_stored(column, values, valid, nrows);
+		if (column->is_decimal && output->scale == column->scale)
+		{
+			if (output->type == TB_TYPE_NUM128)
+				return add_stored(column, values, valid, nrows);
+			if (output->type == TB_TYPE_NUM64)
+				return add_widened(column, values, valid, nrows);
+		}
+		if (tb_type_is_text(output->type) && output->padding == 0 && column->is_varlena)
+			return add_texts(column, (const TbTextView *) values, valid, nrows,
+							 base + batch->bytes_offset);
+	}
+	for (uint32 row = first; row < first + nrows; row++)
+	{
+		bool  isnull;
+		Datum value = tb_final_value(output, batch, row, &isnull);
+
+		bytes += add_value(column, value, isnull);
 	}
 	return bytes;
 }

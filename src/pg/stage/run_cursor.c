@@ -169,6 +169,16 @@ tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot)
 	return ExecStoreVirtualTuple(slot);
 }
 
+const TbResultBatch *
+tb_run_cursor_take_batch(TbRunCursor *cursor, uint32 *first)
+{
+	Assert(cursor->batch != NULL && cursor->next_row < cursor->batch->nrows);
+	*first = cursor->next_row;
+	cursor->next_row = cursor->batch->nrows;
+	cursor->returned_row = true;
+	return cursor->batch;
+}
+
 void
 tb_run_cursor_rescan(TbRunCursor *cursor)
 {

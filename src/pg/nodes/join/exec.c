@@ -98,6 +98,31 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = tb_join_explain,
 };
 
+TbRunCursor *
+tb_join_bare_cursor(PlanState *state, List **outputs)
+{
+	TbRunCursor *cursor;
+	ListCell	*lc;
+
+	if (state == NULL || !IsA(state, CustomScanState) ||
+		((CustomScanState *) state)->methods->ExecCustomScan != exec_join ||
+		state->plan->qual != NIL)
+		return NULL;
+	cursor = &((TbJoinState *) state)->cursor;
+	*outputs = NIL;
+	foreach(lc, state->plan->targetlist)
+	{
+		const TargetEntry *entry = lfirst(lc);
+		const Var		  *var = (const Var *) entry->expr;
+
+		if (entry->resjunk || !IsA(var, Var) || var->varno != INDEX_VAR ||
+			var->varattno < 1 || var->varattno > cursor->noutputs)
+			return NULL;
+		*outputs = lappend(*outputs, &cursor->outputs[var->varattno - 1]);
+	}
+	return cursor;
+}
+
 Node *
 tb_join_create_state(CustomScan *plan)
 {

@@ -34,6 +34,10 @@ typedef struct TbJoinState
 /* exec.c */
 extern Node *tb_join_create_state(CustomScan *plan);
 
+/* The cursor of such a node (GpuJoin, GpuFileScan, GpuSort over a table or join) whose rows
+ * are nothing but columns of results; outputs: one a column of the rows. NULL of others. */
+extern TbRunCursor *tb_join_bare_cursor(PlanState *state, List **outputs);
+
 /* explain.c */
 extern void tb_join_explain(CustomScanState *node, List *ancestors,
 							struct ExplainState *es);
