@@ -178,7 +178,8 @@ namespace {
 
 /* The smallest form of values of the shape's type. */
 std::shared_ptr<const StoredColumn> encode_values(StoredColumn::Shape shape, uint32_t nrows,
-                                                  std::span<const ColumnPiece> pieces) {
+                                                  std::span<const ColumnPiece> pieces,
+                                                  const ColumnMemory& memory = {}) {
   if (has_range(shape.type)) {
     ValueRange range;
     for (const ColumnPiece& piece : pieces) extend_range(range, shape.type, piece);
@@ -197,7 +198,9 @@ std::shared_ptr<const StoredColumn> encode_values(StoredColumn::Shape shape, uin
   } else {
     shape.nulls = have_nulls(pieces);
   }
-  auto column = std::make_shared<StoredColumn>(shape, nrows);
+  std::shared_ptr<uint8_t> place = memory ? memory(StoredColumn::bytes_of(shape, nrows)) : nullptr;
+  auto column = place ? std::make_shared<StoredColumn>(shape, nrows, std::move(place))
+                      : std::make_shared<StoredColumn>(shape, nrows);
   for (const ColumnPiece& piece : pieces) write_values(piece, *column);
   copy_valid(pieces, *column);
   return column;
@@ -206,8 +209,8 @@ std::shared_ptr<const StoredColumn> encode_values(StoredColumn::Shape shape, uin
 }  // namespace
 
 std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
-                                                  std::span<const ColumnPiece> pieces) {
-  return encode_values({type, nullable, false}, nrows, pieces);
+                                                  std::span<const ColumnPiece> pieces, const ColumnMemory& memory) {
+  return encode_values({type, nullable, false}, nrows, pieces, memory);
 }
 
 std::shared_ptr<const StoredColumn> encode_texts(std::shared_ptr<TextDictionary> dictionary, bool nullable,

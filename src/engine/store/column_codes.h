@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -22,10 +23,13 @@ namespace turbine {
 /* Rows that a segment can have. */
 inline constexpr uint32_t kMostSegmentRows = TB_SEGMENT_BLOCKS * TB_MAX_TUPLES_PER_PAGE;
 
+/* Where a column of so many bytes is to be; null: in memory of its own. */
+using ColumnMemory = std::function<std::shared_ptr<uint8_t>(uint64_t)>;
+
 /* A column of `nrows` rows in its smallest form, with the least and greatest of its values; of any type but
- * text. Rows that no piece has are undefined. Throws bad_alloc. */
+ * text. Rows that no piece has are undefined. `memory`: none is its own, too. Throws bad_alloc. */
 std::shared_ptr<const StoredColumn> encode_column(uint32_t type, bool nullable, uint32_t nrows,
-                                                  std::span<const ColumnPiece> pieces);
+                                                  std::span<const ColumnPiece> pieces, const ColumnMemory& memory = {});
 
 /* The same of texts, whose values are INT4: their numbers in the dictionary. */
 std::shared_ptr<const StoredColumn> encode_texts(std::shared_ptr<TextDictionary> dictionary, bool nullable,

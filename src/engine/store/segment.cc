@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace turbine {
 namespace {
@@ -23,23 +24,47 @@ uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * 
 
 void StoredColumn::Free::operator()(uint8_t* memory) const { free(memory); }
 
-StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size) : shape_(shape) {
-  const uint32_t width = shape.width == kPlain ? tb_type_width(shape.type) : shape.width;
-  // Codes are read as elements of the type's width.
-  size_ = aligned(uint64_t{nrows} * width + (shape.width == kPlain ? 0 : sizeof(int64_t)));
-  if (shape.nulls) {
+namespace {
+
+/* Codes are read as elements of the type's width. */
+uint64_t bytes_of_values(const StoredColumn::Shape& shape, uint32_t nrows) {
+  const bool is_plain = shape.width == StoredColumn::kPlain;
+  const uint64_t width = is_plain ? tb_type_width(shape.type) : shape.width;
+  return aligned(nrows * width + (is_plain ? 0 : sizeof(int64_t)));
+}
+
+}  // namespace
+
+void StoredColumn::lay_out(uint32_t nrows, uint64_t text_size) {
+  size_ = bytes_of_values(shape_, nrows);
+  if (shape_.nulls) {
     valid_offset_ = std::max(size_, kAlignment);
     size_ = valid_offset_ + aligned(nrows);
   }
-  if (tb_type_is_text(shape.type)) {
+  if (tb_type_is_text(shape_.type)) {
     text_offset_ = std::max(size_, kAlignment);
     size_ = text_offset_ + aligned(text_size);
   }
   size_ = std::max(size_, kAlignment);
-  memory_.reset(static_cast<uint8_t*>(aligned_alloc(kAlignment, size_)));
-  if (!memory_) throw std::bad_alloc();
+}
+
+StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size) : shape_(shape) {
+  lay_out(nrows, text_size);
+  own_.reset(static_cast<uint8_t*>(aligned_alloc(kAlignment, size_)));
+  if (!own_) throw std::bad_alloc();
+  memory_ = own_.get();
   // Rows of blocks that it does not have are looked up as well.
-  if (shape.dictionary) memset(memory_.get(), 0, size_);
+  if (shape.dictionary) memset(memory_, 0, size_);
+}
+
+StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, std::shared_ptr<uint8_t> memory)
+    : shape_(shape), borrowed_(std::move(memory)), memory_(borrowed_.get()) {
+  lay_out(nrows, 0);
+}
+
+uint64_t StoredColumn::bytes_of(const Shape& shape, uint32_t nrows) {
+  const uint64_t values = std::max(bytes_of_values(shape, nrows), kAlignment);
+  return shape.nulls ? values + aligned(nrows) : values;
 }
 
 Segment::Segment(const Segment& other)

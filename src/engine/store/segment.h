@@ -53,15 +53,20 @@ class StoredColumn {
   /* `text_size`: bytes that views will count from; 0 for other types. Throws bad_alloc. */
   StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size = 0);
 
+  /* In somebody else's memory, of bytes_of() on an alignment of 64, which stays as long as the column. */
+  StoredColumn(const Shape& shape, uint32_t nrows, std::shared_ptr<uint8_t> memory);
+  /* Of a shape that has no texts of its own. */
+  static uint64_t bytes_of(const Shape& shape, uint32_t nrows);
+
   const Shape& shape() const { return shape_; }
   uint32_t type() const { return shape_.type; }
   bool nullable() const { return shape_.nullable; }
   uint32_t width() const { return shape_.width; }
   int64_t base() const { return shape_.base; }
   const TextDictionary* dictionary() const { return shape_.dictionary.get(); }
-  void* values() const { return memory_.get(); }  // or codes
-  uint8_t* valid() const { return valid_offset_ ? memory_.get() + valid_offset_ : nullptr; }
-  uint8_t* text() const { return text_offset_ ? memory_.get() + text_offset_ : nullptr; }
+  void* values() const { return memory_; }  // or codes
+  uint8_t* valid() const { return valid_offset_ ? memory_ + valid_offset_ : nullptr; }
+  uint8_t* text() const { return text_offset_ ? memory_ + text_offset_ : nullptr; }
   uint64_t bytes() const { return size_; }
 
   /* Where a device has a copy of it; only the device that has written it knows what this says. 0: none. */
@@ -73,9 +78,12 @@ class StoredColumn {
   struct Free {
     void operator()(uint8_t* memory) const;
   };
+  void lay_out(uint32_t nrows, uint64_t text_size);
   Shape shape_;
   uint64_t valid_offset_ = 0, text_offset_ = 0, size_ = 0;
-  std::unique_ptr<uint8_t[], Free> memory_;
+  std::unique_ptr<uint8_t[], Free> own_;     // the memory, or null:
+  const std::shared_ptr<uint8_t> borrowed_;  // of somebody else
+  uint8_t* memory_;
 };
 
 /* One version of a segment. */

@@ -92,6 +92,10 @@ class Merge {
   }
 
   void add_decoded(const DecodedBlocks::Column& column) {
+    if (column.made) {
+      after_->columns.emplace_back(column.number, decoded_.blocks, column.made);
+      return;
+    }
     if (column.dictionary && add_coded_texts(column)) return;
     const Segment::Column* own = before_ ? before_->find(column.number) : nullptr;
     const BlockMask kept = own ? own->blocks & ~decoded_.blocks : 0;

@@ -25,6 +25,9 @@ struct DecodedBlocks {
     TbColumnData data;  // texts' views count from data.bytes
     std::shared_ptr<TextDictionary> dictionary = nullptr;  // of text; null: none is to be used
     bool coded = false;  // values are INT4: the texts' numbers in the dictionary, under NULL too
+    /* All rows of the segment, as they are to be kept: the arrays do not matter. Only where there is no version
+     * before. */
+    std::shared_ptr<const StoredColumn> made = nullptr;
   };
 
   uint32_t first_block = 0;  // of the segment

@@ -38,6 +38,9 @@ class ColumnRows {
     bytes_.clear();
   }
 
+  /* Where the next rows' values go, after clear(); null: to its own memory. For rows that are no texts. */
+  void write_to(uint8_t* memory) { place_ = memory ? memory : values_.get(); }
+
   uint32_t rows() const { return rows_; }
   bool has_nulls() const { return has_nulls_; }
 
@@ -50,7 +53,7 @@ class ColumnRows {
   int32_t* append_codes(uint32_t count) {
     if (rows_ > 0 && !is_coded_) return nullptr;
     is_coded_ = true;
-    int32_t* const place = reinterpret_cast<int32_t*>(values_.get()) + rows_;
+    int32_t* const place = reinterpret_cast<int32_t*>(place_) + rows_;
     add_rows(count);
     return place;
   }
@@ -62,17 +65,17 @@ class ColumnRows {
     // From the last on, since views are wider.
     for (uint32_t i = rows_; i-- > 0;) {
       int32_t code;
-      memcpy(&code, values_.get() + uint64_t{i} * sizeof code, sizeof code);
+      memcpy(&code, place_ + uint64_t{i} * sizeof code, sizeof code);
       const auto [place, is_new] = copied.try_emplace(code);
       if (is_new) place->second = copy(dictionary_->views()[code]);
-      memcpy(values_.get() + uint64_t{i} * sizeof(TbTextView), &place->second, sizeof(TbTextView));
+      memcpy(place_ + uint64_t{i} * sizeof(TbTextView), &place->second, sizeof(TbTextView));
     }
   }
 
   /* Adds rows, to be written to the array that is returned: none is NULL yet. They are not coded. */
   template <class T>
   T* append(uint32_t count) {
-    T* const place = reinterpret_cast<T*>(values_.get() + uint64_t{rows_} * width_);
+    T* const place = reinterpret_cast<T*>(place_ + uint64_t{rows_} * width_);
     add_rows(count);
     return place;
   }
@@ -91,7 +94,7 @@ class ColumnRows {
   /* Texts' views count from here; it grows. */
   std::vector<uint8_t>& bytes() { return bytes_; }
 
-  TbColumnData data() const { return {values_.get(), has_nulls_ ? valid_.get() : nullptr, bytes_.data()}; }
+  TbColumnData data() const { return {place_, has_nulls_ ? valid_.get() : nullptr, bytes_.data()}; }
 
  private:
   /* A page. The kernel copies a file's pages slowly to memory whose place within a page is a little behind theirs:
@@ -126,6 +129,7 @@ class ColumnRows {
   bool is_coded_ = false;
   bool has_nulls_ = false;
   std::unique_ptr<uint8_t[], Free> values_;
+  uint8_t* place_ = values_.get();
   std::unique_ptr<uint8_t[]> valid_;
   std::vector<uint8_t> bytes_;
 };

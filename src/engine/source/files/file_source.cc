@@ -24,10 +24,6 @@
 namespace turbine {
 namespace {
 
-/* Behind all tasks of other parts: sums of floating-point numbers are folded in this order. */
-constexpr uint64_t kFirstSequence = uint64_t{1} << 48;
-constexpr unsigned kSegmentBits = 26;
-
 /* So many even out the end. */
 constexpr uint64_t kPiecesOfThread = 4;
 
@@ -89,35 +85,14 @@ RowRanges rows_of_pages(const TableFile& file, uint32_t batch, const SegmentSour
   return rows;
 }
 
+/* By column. */
+std::vector<uint8_t> constant_columns(const FilePartRequest& request) {
+  std::vector<uint8_t> constant;
+  for (const TbPartColumn& column : request.columns) constant.push_back(column.is_constant != 0);
+  return constant;
+}
+
 }  // namespace
-
-struct FileSource::Part {
-  Part(uint32_t number, std::string name, std::unique_ptr<TableFile> file, FileSegments segments, StoredPart stored,
-       std::vector<uint8_t> taken, uint64_t task_rows)
-      : number(number),
-        name(std::move(name)),
-        file(std::move(file)),
-        segments(std::move(segments)),
-        stored(std::move(stored)),
-        taken(std::move(taken)),
-        task_rows(task_rows) {}
-
-  const uint32_t number;
-  std::string name;
-  std::unique_ptr<TableFile> file;
-  FileSegments segments;
-  StoredPart stored;
-  std::vector<uint8_t> taken;  // blocks that the store has
-  uint64_t task_rows;
-  /* Rows of jobs that have ended, for the next ones. */
-  mutable std::mutex mutex;
-  mutable std::vector<std::vector<ColumnRows>> idle_rows;
-
-  bool has(const FileSegments::Segment& segment) const {
-    const uint32_t block = segment_first_block(segment.number);
-    return taken[block / 8] >> (block % 8) & 1;
-  }
-};
 
 std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& request) const {
   if (request.columns.size() != program_.source_columns()) throw ProtocolError("FILE_PART: number of columns");
@@ -161,8 +136,9 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
     SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(), cached,
                                                          shape, start);
-    auto part = std::make_shared<Part>(++parts_, file_name(fd), std::move(file), std::move(segments),
-                                       std::move(taken.part), std::move(taken.bits), shape.decoded_rows);
+    auto part = std::make_shared<FilePart>(++parts_, file_name(fd), std::move(file), std::move(segments),
+                                           std::move(taken.part), std::move(taken.bits), shape.decoded_rows,
+                                           constant_columns(request), memory_);
     Added added;
     added.batches = part->file->batches();
     added.rows_excluded = taken.rows_excluded;
@@ -196,7 +172,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
 
 /* Of the segments that the store has not got. A piece makes one task or more, yet every thread shall have several.
  * Where its rows do not cost what all of the batch does, a batch is cut. */
-std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const Part>& part,
+std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const FilePart>& part,
                                                      const std::vector<uint32_t>& batches) const {
   uint64_t rows = 0;
   for (const uint32_t batch : batches) rows += part->file->rows(batch);
@@ -283,7 +259,7 @@ void FileSource::stop() {
 }
 
 /* By column; null: it has none. */
-std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const Part& part) {
+std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const FilePart& part) {
   std::vector<std::shared_ptr<TextDictionary>> dictionaries(program_.source_columns());
   std::lock_guard lock(mutex_);
   dictionaries_.resize(dictionaries.size());
@@ -299,53 +275,10 @@ std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const
   return dictionaries;
 }
 
-/* Segments become tasks, of so many rows each. */
-class FileSource::Tasks {
- public:
-  Tasks(const Part& part, FileObserver& observer) : part_(part), observer_(observer) {}
-  void add(const FileSegments::Segment& place, const std::shared_ptr<const Segment>& segment) {
-    if (!morsel_) start(place, *segment);
-    morsel_->segments.push_back({segment, segment->blocks});
-    if (staged_ && !staged_->add(*segment, *part_.stored.columns)) staged_.reset();
-    rows_ += place.nrows;
-    if (rows_ >= part_.task_rows) flush();
-  }
-  void flush() {
-    if (!morsel_) return;
-    ChunkTask task{};
-    task.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_;
-    task.kind = kSegments;
-    task.segments = std::move(morsel_);
-    task.staged = std::move(staged_);
-    observer_.decoded({std::move(task)});
-    morsel_.reset();
-    staged_.reset();
-  }
-
- private:
-  /* The task's others are taken for as large as the first segment, and a little more. */
-  void start(const FileSegments::Segment& place, const Segment& segment) {
-    morsel_ = std::make_shared<SegmentMorsel>();
-    morsel_->columns = part_.stored.columns;
-    morsel_->stored = part_.stored.table != nullptr;
-    const uint64_t segments = part_.task_rows / std::max(place.nrows, 1u) + 1;
-    const uint64_t bytes = StagedColumns::bytes_of(segment, *part_.stored.columns) * segments;
-    staged_ = observer_.stage_columns(bytes + bytes / 8);
-    first_segment_ = place.number;
-    rows_ = 0;
-  }
-
-  const Part& part_;
-  FileObserver& observer_;
-  std::shared_ptr<SegmentMorsel> morsel_;  // null: none has begun
-  std::shared_ptr<StagedColumns> staged_;
-  uint64_t first_segment_ = 0, rows_ = 0;
-};
-
 /* What the file's indexes tell is read here, by the pool's threads, and only of batches that are to be read. */
 void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
-  const Part& part = *piece.part;
-  Tasks tasks(part, observer_);
+  const FilePart& part = *piece.part;
+  SegmentTasks tasks(part, program_, observer_);
   for (const Piece::Rows& some : piece.rows) {
     try {
       const RowRanges rows = wanted_rows(part, some, read);
@@ -360,7 +293,7 @@ void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
 }
 
 /* Whole segments, without those that the store has: all rows of the others. */
-RowRanges FileSource::wanted_rows(const Part& part, const Piece::Rows& of, BatchesRead& read) const {
+RowRanges FileSource::wanted_rows(const FilePart& part, const Piece::Rows& of, BatchesRead& read) const {
   RowRanges rows, wanted;
   const auto& equalities = segments_.equalities();
   const bool by_bloom = std::any_of(equalities.begin(), equalities.end(), [&](const ColumnEquality& equality) {
@@ -383,7 +316,7 @@ RowRanges FileSource::wanted_rows(const Part& part, const Piece::Rows& of, Batch
 }
 
 /* For all columns, with memory of a job before where there was one. */
-std::vector<ColumnRows> FileSource::take_rows(const Part& part) {
+std::vector<ColumnRows> FileSource::take_rows(const FilePart& part) {
   {
     std::lock_guard lock(part.mutex);
     if (!part.idle_rows.empty()) {
@@ -398,20 +331,23 @@ std::vector<ColumnRows> FileSource::take_rows(const Part& part) {
   return columns;
 }
 
-void FileSource::read_segments(const Part& part, uint32_t batch, const RowRanges& rows, Tasks& tasks,
+void FileSource::read_segments(const FilePart& part, uint32_t batch, const RowRanges& rows, SegmentTasks& tasks,
                                BatchesRead& read) {
   const auto reader = part.file->read_rows(batch, rows);
+  const std::vector<StoredColumn::Zone> zones = part.file->zones(batch);
+  tasks.begin_batch(*reader);
   std::vector<ColumnRows> columns = take_rows(part);
   for (const FileSegments::Segment& place : part.segments.of_batch(batch)) {
     if (!any_row(rows, place.first_row, uint64_t{place.first_row} + place.nrows)) continue;
     if (stopped_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
+    tasks.begin_segment(place, columns);
     {
       const Span span(profile_, TB_SPAN_READ, place.number);
       reader->read(place.nrows, columns);
       part.file->check_unchanged();
     }
     const Span span(profile_, TB_SPAN_DECODE, place.number);
-    tasks.add(place, keep(part, place, columns));
+    tasks.add(place, keep(part, place, columns, zones, tasks));
   }
   const BatchReader::LeftOut left_out = reader->left_out();
   read.left_out = {read.left_out.pages + left_out.pages, read.left_out.of_pages + left_out.of_pages,
@@ -422,8 +358,9 @@ void FileSource::read_segments(const Part& part, uint32_t batch, const RowRanges
 }
 
 /* The rows as a segment, which enters the store where there is one. */
-std::shared_ptr<const Segment> FileSource::keep(const Part& part, const FileSegments::Segment& place,
-                                                std::vector<ColumnRows>& columns) {
+std::shared_ptr<const Segment> FileSource::keep(const FilePart& part, const FileSegments::Segment& place,
+                                                std::vector<ColumnRows>& columns,
+                                                const std::vector<StoredColumn::Zone>& zones, SegmentTasks& tasks) {
   DecodedBlocks decoded;
   decoded.first_block = segment_first_block(place.number);
   decoded.map_lsn = kFileLsn;
@@ -440,7 +377,7 @@ std::shared_ptr<const Segment> FileSource::keep(const Part& part, const FileSegm
     const bool is_coded = columns[i].is_coded();
     decoded.columns.push_back({(*part.stored.columns)[i], column.type, (column.flags & TB_COL_NULLABLE) != 0,
                                columns[i].data(), is_coded || part.stored.table ? columns[i].dictionary() : nullptr,
-                               is_coded});
+                               is_coded, tasks.read_once(i, columns[i], zones[i])});
   }
   std::shared_ptr<Segment> segment = merge_segment(nullptr, decoded);
   if (part.stored.table) store_.add(*part.stored.table, decoded, segment);

@@ -21,7 +21,9 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/source/files/file_segments.h"
+#include "engine/source/files/file_observer.h"
+#include "engine/source/files/file_part.h"
+#include "engine/source/files/segment_tasks.h"
 #include "engine/source/files/table_file.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/store/column_store.h"
@@ -29,29 +31,6 @@
 #include "engine/wire/requests.h"
 
 namespace turbine {
-
-/* What became of batches that waited, or of parts of them. */
-struct BatchesRead {
-  uint32_t excluded_by_bloom = 0, excluded_by_pages = 0;  // batches
-  uint64_t rows_excluded = 0;
-  BatchReader::LeftOut left_out;  // of what was read
-  uint64_t bytes = 0;             // of the file
-  uint64_t us = 0;
-};
-
-/* Any thread. */
-class FileObserver {
- public:
-  virtual ~FileObserver() = default;
-  /* So many more pieces are to be read: the input has not ended before they are. */
-  virtual void pieces_wait(uint32_t count) = 0;
-  /* As the device query's. */
-  virtual std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) = 0;
-  /* Rows of a batch that has been decoded. */
-  virtual void decoded(std::vector<ChunkTask> tasks) = 0;
-  /* One has ended; `error` if it could not be read. The job's last act but one. */
-  virtual void piece_done(const BatchesRead& read, std::exception_ptr error) = 0;
-};
 
 class FileSource {
  public:
@@ -77,29 +56,29 @@ class FileSource {
   void stop();
 
  private:
-  struct Part;
   /* What one job decodes: rows of one batch, or of several that follow one another. */
   struct Piece {
     struct Rows {
       uint32_t batch;
       RowRange range;  // whole segments
     };
-    std::shared_ptr<const Part> part;
+    std::shared_ptr<const FilePart> part;
     std::vector<Rows> rows;
   };
-  class Tasks;
   std::vector<WantedColumn> wanted_columns(const FilePartRequest& request) const;
-  std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const Part& part);
+  std::vector<std::shared_ptr<TextDictionary>> text_dictionaries(const FilePart& part);
   void start_jobs();
   void run_job();
   void drop_waiting();
-  std::vector<Piece> pieces_of(const std::shared_ptr<const Part>& part, const std::vector<uint32_t>& batches) const;
+  std::vector<Piece> pieces_of(const std::shared_ptr<const FilePart>& part, const std::vector<uint32_t>& batches) const;
   void read_piece(const Piece& piece, BatchesRead& read);
-  RowRanges wanted_rows(const Part& part, const Piece::Rows& rows, BatchesRead& read) const;
-  std::vector<ColumnRows> take_rows(const Part& part);
-  void read_segments(const Part& part, uint32_t batch, const RowRanges& rows, Tasks& tasks, BatchesRead& read);
-  std::shared_ptr<const Segment> keep(const Part& part, const FileSegments::Segment& place,
-                                      std::vector<ColumnRows>& columns);
+  RowRanges wanted_rows(const FilePart& part, const Piece::Rows& rows, BatchesRead& read) const;
+  std::vector<ColumnRows> take_rows(const FilePart& part);
+  void read_segments(const FilePart& part, uint32_t batch, const RowRanges& rows, SegmentTasks& tasks,
+                     BatchesRead& read);
+  std::shared_ptr<const Segment> keep(const FilePart& part, const FileSegments::Segment& place,
+                                      std::vector<ColumnRows>& columns, const std::vector<StoredColumn::Zone>& zones,
+                                      SegmentTasks& tasks);
 
   ColumnStore& store_;
   const Program& program_;
@@ -107,6 +86,7 @@ class FileSource {
   WorkerPool& workers_;
   FileObserver& observer_;
   QueryProfile* const profile_;  // null: nobody asks
+  const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();
   uint32_t parts_ = 0;  // so far
   uint32_t threads_ = 1;  // that decode at once
 

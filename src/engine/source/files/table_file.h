@@ -50,6 +50,8 @@ class BatchReader {
   /* The next rows of all columns, in place of what `columns` has. The range at hand has that many left. Throws
    * FileError, bad_alloc. */
   virtual void read(uint32_t nrows, std::vector<ColumnRows>& columns) = 0;
+  /* Of a wanted column; false where the file promises that there are none. */
+  virtual bool may_have_nulls(size_t column) const = 0;
   /* What it does not read of the file, since no row of it is wanted. */
   struct LeftOut {
     uint64_t pages = 0, of_pages = 0;  // of all columns whose pages an index tells

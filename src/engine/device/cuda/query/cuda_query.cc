@@ -44,19 +44,25 @@ std::exception_ptr as_device_error(std::exception_ptr error) {
 /* A task crosses in a tenth of a millisecond. */
 constexpr std::chrono::milliseconds kStagingPatience{5};
 
+/* May outlive its query: columns of segments lie there. */
 class PinnedColumns final : public StagedColumns {
  public:
-  PinnedColumns(Block block, uint64_t bytes, StagingLimit& limit)
-      : StagedColumns(block.host(), bytes), block_(std::move(block)), bytes_(bytes), limit_(limit) {}
+  PinnedColumns(std::shared_ptr<CudaContext> context, Block block, uint64_t bytes, std::shared_ptr<StagingLimit> limit)
+      : StagedColumns(block.host(), bytes),
+        context_(std::move(context)),
+        block_(std::move(block)),
+        bytes_(bytes),
+        limit_(std::move(limit)) {}
   ~PinnedColumns() override {
     block_.reset();
-    limit_.give_back(bytes_);
+    limit_->give_back(bytes_);
   }
 
  private:
+  const std::shared_ptr<CudaContext> context_;  // the block's
   Block block_;
   const uint64_t bytes_;
-  StagingLimit& limit_;
+  const std::shared_ptr<StagingLimit> limit_;
 };
 
 bool has_no_rows(const SegmentMorsel& morsel) {
@@ -107,13 +113,13 @@ CudaQuery::~CudaQuery() {
 }
 
 std::shared_ptr<StagedColumns> CudaQuery::stage_columns(uint64_t bytes) {
-  if (!staging_.take(bytes, kStagingPatience)) return nullptr;
+  if (!staging_->take(bytes, kStagingPatience)) return nullptr;
   try {
     context_->enter(resources_.driver);
     Block block = context_->pinned_memory().allocate(resources_.driver, bytes, nullptr);
-    return std::make_shared<PinnedColumns>(std::move(block), bytes, staging_);
+    return std::make_shared<PinnedColumns>(context_, std::move(block), bytes, staging_);
   } catch (const DeviceError& error) {
-    staging_.give_back(bytes);
+    staging_->give_back(bytes);
     if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
     return nullptr;
   }

@@ -48,7 +48,7 @@ class CudaQuery : public DeviceQuery {
             QueryProfile* profile);
   ~CudaQuery() override;
 
-  void stop() override { staging_.end(); }
+  void stop() override { staging_->end(); }
   void submit(const ChunkTask& task, Done done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
     limit_ = limit;
@@ -102,7 +102,8 @@ class CudaQuery : public DeviceQuery {
 
   /* Some for every thread that decodes, no more than the pool keeps. */
   static constexpr uint64_t kMostStagedBytes = uint64_t{128} << 20;
-  StagingLimit staging_{kMostStagedBytes};  // of columns that are not on the device yet
+  /* Of columns that are not on the device yet. */
+  const std::shared_ptr<StagingLimit> staging_ = std::make_shared<StagingLimit>(kMostStagedBytes);
 
   std::shared_ptr<const RowLimit> limit_;  // PROJECT, before the first chunk; null: all rows are wanted
 

@@ -111,8 +111,9 @@ void SegmentBatch::cut_pieces() {
   pieces_.clear();
   uint64_t all = 0;
   for (const size_t i : missing_) all += size_of(*columns_[i]);
-  if (staged_columns_ && missing_.size() == columns_.size() && staged_columns_->size() == all && all > 0) {
-    pieces_.push_back({0, missing_.size(), all, {}, 0});
+  if (staged_columns_ && missing_.size() == columns_.size() && staged_columns_->offsets().size() == columns_.size() &&
+      all > 0) {
+    pieces_.push_back({0, missing_.size(), staged_columns_->size(), {}, 0});
     return;
   }
   staged_columns_.reset();
@@ -201,7 +202,7 @@ uint64_t SegmentBatch::upload_pieces(Stream stream) {
   for (const Piece& piece : pieces_) {
     uint64_t at = 0;
     for (size_t i = piece.first; i < piece.end; i++) {
-      addresses_[missing_[i]] = address_of(piece) + at;
+      addresses_[missing_[i]] = address_of(piece) + (staged_columns_ ? staged_columns_->offsets()[i] : at);
       at += size_of(*columns_[missing_[i]]);
     }
     copied += piece.size;

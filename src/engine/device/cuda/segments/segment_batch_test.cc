@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <random>
@@ -310,6 +311,25 @@ TEST_F(SegmentBatchTest, StagedColumns) {
   }
 }
 
+/* Columns that are nowhere else. */
+TEST_F(SegmentBatchTest, StagedColumnsInPlace) {
+  for (const Shape shape : {Shape::UNGROUPED, Shape::GROUPED}) {
+    open(shape, uint64_t{1} << 30);
+    chunks_.clear();
+    counts_.clear();
+    count_ = sum_ = 0;
+    make_chunks(9, 30);
+    for (Chunk& chunk : chunks_) {
+      chunk.staged = chunk.in_place = true;
+      auto morsel = std::make_shared<SegmentMorsel>(*chunk.segments);
+      morsel->stored = false;
+      chunk.segments = morsel;
+    }
+    expect_right(run());
+    device_.reset();
+  }
+}
+
 /* Beside some that were not; and each driver call fails in turn. */
 TEST_F(SegmentBatchTest, StagedColumnsBesideOthers) {
   open(Shape::UNGROUPED, uint64_t{1} << 30);
@@ -441,6 +461,26 @@ TEST(StagedColumns, WithoutRoomIsRefused) {
   for (uint64_t size = bytes; size <= 300; size += bytes) EXPECT_TRUE(staged.add(*segment, {0}));
   EXPECT_FALSE(staged.add(*segment, {0}));
   EXPECT_LE(staged.size(), 300u);
+  EXPECT_EQ(staged.place(64), nullptr);
+}
+
+TEST(StagedColumns, WhatLiesThereIsNotCopied) {
+  const auto memory = std::make_shared<std::array<uint8_t, 4096>>();
+  StagedColumns staged(memory->data(), memory->size());
+  for (int round = 0; round < 3; round++) {
+    const auto segment = std::make_shared<Segment>(*segment_of({1, 2, 3}));
+    const StoredColumn& coded = *segment->columns[0].data;
+    const uint64_t before = staged.size();
+    const std::shared_ptr<uint8_t> place(memory, staged.place(coded.bytes()));
+    memset(place.get(), 7, coded.bytes());
+    segment->columns.emplace_back(1, segment->blocks, std::make_shared<StoredColumn>(coded.shape(), 3, place));
+    ASSERT_TRUE(staged.add(*segment, {0, 1}));
+    ASSERT_EQ(staged.offsets().size(), 2 * static_cast<size_t>(round + 1));
+    const uint64_t copied = staged.offsets()[staged.offsets().size() - 2], there = staged.offsets().back();
+    EXPECT_EQ(staged.memory() + there, place.get());
+    EXPECT_EQ(memcmp(staged.memory() + copied, coded.values(), coded.bytes()), 0);
+    EXPECT_EQ(staged.size(), before + 2 * StagedColumns::bytes_of(coded));
+  }
 }
 
 TEST(StagingLimit, WaitsForRoom) {

@@ -41,6 +41,7 @@ struct Chunk {
   const ChunkLayout* layout = nullptr;
   std::shared_ptr<const SegmentMorsel> segments;
   bool staged = false;  // copies of the segments' columns, where the device takes them
+  bool in_place = false;  // every second segment has its columns there alone
   ChunkOutcome outcome;
   std::exception_ptr error;
   int times_done = 0;
@@ -103,13 +104,32 @@ class Completion {
   size_t missing_;
 };
 
-/* Null: the device takes none. */
-inline std::shared_ptr<const StagedColumns> stage(DeviceQuery& query, const SegmentMorsel& morsel) {
+/* The segment with each column, as far as they have codes or plain values alone, moved to where the device fetches it.
+ */
+inline std::shared_ptr<const Segment> moved(const Segment& segment, const std::shared_ptr<StagedColumns>& staged) {
+  auto moved = std::make_shared<Segment>(segment);
+  for (Segment::Column& column : moved->columns) {
+    const StoredColumn& data = *column.data;
+    const std::shared_ptr<uint8_t> place(staged, staged->place(data.bytes()));
+    memcpy(place.get(), data.values(), data.bytes());
+    column.data = std::make_shared<StoredColumn>(data.shape(), segment.nrows(), place);
+  }
+  return moved;
+}
+
+/* Null: the device takes none. `in_place`: every second segment lies there alone. */
+inline std::shared_ptr<const StagedColumns> stage(DeviceQuery& query, std::shared_ptr<const SegmentMorsel>& morsel,
+                                                  bool in_place) {
   uint64_t bytes = 0;
-  for (const TakenSegment& taken : morsel.segments) bytes += StagedColumns::bytes_of(*taken.segment, *morsel.columns);
+  for (const TakenSegment& taken : morsel->segments) bytes += StagedColumns::bytes_of(*taken.segment, *morsel->columns);
   const auto staged = query.stage_columns(bytes);
-  for (const TakenSegment& taken : morsel.segments)
-    if (staged && !staged->add(*taken.segment, *morsel.columns)) return nullptr;
+  auto changed = std::make_shared<SegmentMorsel>(*morsel);
+  for (size_t i = 0; i < changed->segments.size() && staged; i++) {
+    TakenSegment& taken = changed->segments[i];
+    if (in_place && i % 2 == 1) taken.segment = moved(*taken.segment, staged);
+    if (!staged->add(*taken.segment, *morsel->columns)) return nullptr;
+  }
+  if (in_place) morsel = changed;
   return staged;
 }
 
@@ -125,7 +145,7 @@ inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
                    static_cast<uint32_t>(chunk.ids.size()),
                    chunk.layout};
     task.segments = chunk.segments;
-    if (chunk.staged) task.staged = stage(query, *chunk.segments);
+    if (chunk.staged) task.staged = stage(query, task.segments, chunk.in_place);
     query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
       chunk.outcome = outcome;
       chunk.error = error;

@@ -82,6 +82,7 @@ class ConstantReader final : public BatchReader {
     for (ColumnRows& column : rows) column.clear();
     append_constants(columns_, nrows, rows);
   }
+  bool may_have_nulls(size_t column) const override { return columns_[column].wanted.is_null; }
   uint64_t bytes() const override { return 0; }
 
  private:

@@ -178,6 +178,12 @@ class IpcBatchReader final : public BatchReader {
       primitive.values.append(*opened_.file, from, nrows, room_, columns[primitive.column]);
     if (library_) library_->bound.append(*library_->batch, static_cast<int64_t>(from), nrows, columns);
   }
+  bool may_have_nulls(size_t column) const override {
+    if (columns_[column].field == BoundColumn::kConstant) return columns_[column].wanted.is_null;
+    const auto own = std::find_if(primitive_.begin(), primitive_.end(),
+                                  [&](const Primitive& primitive) { return primitive.column == column; });
+    return own == primitive_.end() || own->values.may_have_nulls();
+  }
   uint64_t bytes() const override { return bytes_; }
 
  private:

@@ -32,6 +32,8 @@ class PrimitiveColumn {
   void append(arrow::io::ReadableFile& file, uint64_t from, uint32_t count, std::vector<uint8_t>& room,
               ColumnRows& rows) const;
 
+  bool may_have_nulls() const { return has_nulls_; }
+
   /* Of the file, that so many rows take. */
   uint64_t bytes(uint64_t rows) const;
 

@@ -15,6 +15,7 @@
 #include <parquet/column_reader.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <parquet/statistics.h>
 
 #include "engine/source/files/arrow/parquet/chunk_pages.h"
 #include "engine/source/files/arrow/parquet/chunk_values.h"
@@ -32,6 +33,7 @@ struct ChunkReader {
   std::string name;
   std::vector<Made> made;
   std::unique_ptr<ChunkPages> pages;
+  bool nulls = true;  // there may be some
   bool begun = false;
 
   /* Passes rows by. Then appends some to its columns. */
@@ -121,6 +123,13 @@ class RowGroupBatchReader final : public BatchReader {
       });
     if (others_) others_->read(skipped, nrows, columns);
   }
+  bool may_have_nulls(size_t column) const override {
+    if (wanted_[column].field == BoundColumn::kConstant) return wanted_[column].wanted.is_null;
+    for (const ChunkReader& chunk : chunks_)
+      for (const ChunkReader::Made& made : chunk.made)
+        if (made.column == column) return chunk.nulls;
+    return true;
+  }
   LeftOut left_out() const override {
     LeftOut all;
     for (const ChunkReader& chunk : chunks_) {
@@ -147,12 +156,19 @@ class RowGroupBatchReader final : public BatchReader {
         continue;
       }
       translated(chunk.name, [&] {
+        chunk.nulls = may_have_nulls_in(leaf);
         chunk.pages = std::make_unique<ChunkPages>(
             std::make_unique<PageSource>(opened, *file.metadata, *row_group_, leaf, rows),
             *file.metadata->schema()->Column(leaf));
       });
       chunks_.push_back(std::move(chunk));
     }
+  }
+
+  bool may_have_nulls_in(int leaf) const {
+    if (row_group_->metadata()->schema()->Column(leaf)->max_definition_level() == 0) return false;
+    const auto statistics = row_group_->metadata()->ColumnChunk(leaf)->statistics();
+    return !statistics || !statistics->HasNullCount() || statistics->null_count() != 0;
   }
 
   /* Without columns if libparquet has to read it. */
