@@ -138,6 +138,7 @@ def device_rows(bench, server, folder):
     with server.connect(settings=FORCED) as session, server.connect(settings=OFF) as plain:
         for node, sql, ordered in (
                 ("GpuSort", "SELECT * FROM fewer ORDER BY id DESC", True),
+                ("GpuSort", "SELECT c8, c3, padded FROM kinds ORDER BY c5 DESC NULLS LAST, id", True),
                 ("GpuSort", f"SELECT {shared}, padded, long, id FROM kinds WHERE c2 % 5 > 1 ORDER BY c3, id", True),
                 ("GpuSort", "SELECT id, rank() OVER w, sum(c6) OVER w AS total, sum(c2) OVER w, lag(c8) OVER w FROM kinds WINDOW w AS "
                             "(PARTITION BY c8 ORDER BY id)", False),
@@ -188,6 +189,11 @@ def mistakes(bench, server, folder):
             error = session.run(f"SELECT turbine.to_arrow($q${query}$q$, '{path}')").error
             detail = error.fields.get("D", "") if error else "no error"
             bench.check(f"which row: {bad}", None if 'column "wrong", row 2500 of' in detail else detail)
+        query = ("SELECT i, (CASE WHEN i = 2500 THEN 'NaN' WHEN i % 3 <> 0 THEN i / 4.0 END)::numeric(12,2) AS wrong "
+                 "FROM generate_series(1, 5000) i")
+        error = session.run(f"SELECT turbine.to_arrow($q${query}$q$, '{path}')").error
+        detail = error.fields.get("D", "") if error else "no error"
+        bench.check("which row: NaN", None if 'column "wrong", row 2500 of' in detail and "NaN" in detail else detail)
         outcome = session.run(f"SELECT turbine.to_arrow('CREATE TABLE x ()', '{path}')")
         bench.check("no query", None if outcome.error else "a table was made")
     for role, sqlstate in (("reader", DENIED), ("writer", "00000")):

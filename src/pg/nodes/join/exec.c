@@ -115,8 +115,10 @@ tb_join_bare_cursor(PlanState *state, List **outputs)
 		const TargetEntry *entry = lfirst(lc);
 		const Var		  *var = (const Var *) entry->expr;
 
-		if (entry->resjunk || !IsA(var, Var) || var->varno != INDEX_VAR ||
-			var->varattno < 1 || var->varattno > cursor->noutputs)
+		if (entry->resjunk) /* of the order alone; behind all others */
+			continue;
+		if (!IsA(var, Var) || var->varno != INDEX_VAR || var->varattno < 1 ||
+			var->varattno > cursor->noutputs)
 			return NULL;
 		*outputs = lappend(*outputs, &cursor->outputs[var->varattno - 1]);
 	}

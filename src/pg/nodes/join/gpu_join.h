@@ -35,7 +35,8 @@ typedef struct TbJoinState
 extern Node *tb_join_create_state(CustomScan *plan);
 
 /* The cursor of such a node (GpuJoin, GpuFileScan, GpuSort over a table or join) whose rows
- * are nothing but columns of results; outputs: one a column of the rows. NULL of others. */
+ * are nothing but columns of results; outputs: one a column of the rows, without junk.
+ * NULL of others. */
 extern TbRunCursor *tb_join_bare_cursor(PlanState *state, List **outputs);
 
 /* explain.c */

@@ -79,10 +79,11 @@ Block MemoryPool::allocate(const Driver& driver, uint64_t bytes, MemoryAccount* 
   try {
     std::lock_guard lock(mutex_);
     if (size > budget_ || lent_ > budget_ - size) throw_no_memory("the device's memory budget is used up", size);
-    auto found = free_.find(size);
-    if (found != free_.end() && !found->second.empty()) {
-      address = found->second.back();
-      found->second.pop_back();
+    FreeBlocks& found = free_[size];
+    found.last_asked = ++asked_;
+    if (!found.addresses.empty()) {
+      address = found.addresses.back();
+      found.addresses.pop_back();
       cached_ -= size;
     } else {
       if (lent_ + cached_ + size > budget_) trim(budget_ - lent_ - size);
@@ -119,7 +120,7 @@ void MemoryPool::give_back(uint64_t address, uint64_t size) noexcept {
   lent_ -= size;
   cached_ += size;
   try {
-    free_[size].push_back(address);
+    free_[size].addresses.push_back(address);
   } catch (const std::bad_alloc&) {
     cached_ -= size;
     driver_.note(driver_.ctx_set_current(context_));
@@ -135,14 +136,23 @@ void MemoryPool::release_unused() noexcept {
   trim(0);
 }
 
+/* Those that nobody has asked for longest go first. By size they would be the largest: what a query of today takes and
+ * gives back all the time, beside what one of yesterday has left. */
 void MemoryPool::trim(uint64_t max_cached) noexcept {
   if (cached_ <= max_cached) return;
   driver_.note(driver_.ctx_set_current(context_));
-  for (auto entry = free_.rbegin(); entry != free_.rend() && cached_ > max_cached; ++entry) {
-    while (!entry->second.empty() && cached_ > max_cached) {
-      const uint64_t address = entry->second.back();
-      entry->second.pop_back();
-      cached_ -= entry->first;
+  while (cached_ > max_cached) {
+    auto oldest = free_.end();
+    for (auto entry = free_.begin(); entry != free_.end(); ++entry)
+      if (!entry->second.addresses.empty() &&
+          (oldest == free_.end() || entry->second.last_asked < oldest->second.last_asked))
+        oldest = entry;
+    if (oldest == free_.end()) return;
+    std::vector<uint64_t>& addresses = oldest->second.addresses;
+    while (!addresses.empty() && cached_ > max_cached) {
+      const uint64_t address = addresses.back();
+      addresses.pop_back();
+      cached_ -= oldest->first;
       driver_.note(kind_ == Kind::DEVICE ? driver_.mem_free(address)
                                          : driver_.mem_free_host(reinterpret_cast<void*>(address)));
     }

@@ -68,7 +68,7 @@ class MemoryPool {
  public:
   enum class Kind { DEVICE, PINNED };
 
-  /* Keeps up to `max_cached` bytes of blocks that nobody uses. */
+  /* Keeps up to `max_cached` bytes of blocks that nobody uses, of the sizes that were asked for last. */
   MemoryPool(Kind kind, const Driver& driver, Context context, uint64_t budget, uint64_t max_cached);
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
@@ -100,7 +100,12 @@ class MemoryPool {
   const uint64_t max_cached_;
 
   mutable std::mutex mutex_;  // protects what follows
-  std::map<uint64_t, std::vector<uint64_t>> free_;  // by size
+  struct FreeBlocks {
+    std::vector<uint64_t> addresses;
+    uint64_t last_asked = 0;  // a tick of asked_
+  };
+  std::map<uint64_t, FreeBlocks> free_;  // by size
+  uint64_t asked_ = 0;
   uint64_t lent_ = 0;
   uint64_t cached_ = 0;
 };

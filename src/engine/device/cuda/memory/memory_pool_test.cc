@@ -1,0 +1,39 @@
+/* memory_pool_test.cc - blocks that are given back are lent again, and which of them stay. */
+#include "engine/device/cuda/memory/memory_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "engine/device/cuda/cuda_context.h"
+#include "engine/device/cuda/testing/fake_driver.h"
+
+namespace turbine::cuda::testing {
+namespace {
+
+/* What one query has left, together with what another takes again and again, is more than the pool keeps: what is
+ * taken again stays. */
+TEST(MemoryPool, KeepsWhatIsAskedFor) {
+  constexpr uint64_t kMega = uint64_t{1} << 20;
+  FakeDriver fake{FakeOptions{}};
+  DeviceOrdinal ordinal = 0;
+  auto context = std::make_shared<CudaContext>(fake.table(), ordinal, 13000, uint64_t{1} << 30);
+  for (const uint64_t left : {kMega, 2 * kMega, 8 * kMega, 12 * kMega}) {
+    MemoryPool& pool = context->pinned_memory();
+    const auto take = [&](uint64_t bytes, uint64_t all) {
+      std::vector<Block> blocks;
+      while (blocks.size() * bytes < all) blocks.push_back(pool.allocate(context->driver(), bytes, nullptr));
+    };
+    take(left, 200 * kMega);
+    for (int i = 0; i < 3; i++) take(5 * kMega, 150 * kMega);
+    const uint64_t calls = fake.calls();
+    for (int i = 0; i < 10; i++) take(5 * kMega, 150 * kMega);
+    EXPECT_EQ(fake.calls(), calls) << left;
+  }
+  context.reset();
+  EXPECT_EQ(fake.leaks(), std::vector<std::string>());
+  EXPECT_EQ(fake.misuse(), std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace turbine::cuda::testing
