@@ -134,7 +134,8 @@ def numbers(first, count):
 
 
 def reads(bench, server, files):
-    """EXPLAIN tells what was read: nothing of what statistics exclude, nothing twice unless the cache is off."""
+    """EXPLAIN tells what was read: nothing of what statistics exclude, nothing twice unless the cache is off, or has
+    forgotten it."""
     sql = "SELECT b, count(*), sum(a) FROM t WHERE a BETWEEN 2500 AND 4500 GROUP BY b"
     # Arrow files have statistics only where pg2arrow and to_arrow have written them.
     for name, excluded in (("numbers.parquet", 7), ("numbers.arrow", 0)):
@@ -148,6 +149,18 @@ def reads(bench, server, files):
                 found = re.search(r"Files: 1 batches=10 excluded=(\d+) cached=(\d+) read=(\d+)kB", plan)
                 shown = found and (int(found[1]), int(found[2]), int(found[3]) > 0)
                 bench.equal(f"{name}, cache {use}", shown, (excluded, cached, cached == 0))
+            session.query("SET pg_turbine.enable_cache = on")
+            dropped = [int(session.value("SELECT turbine.cache_drop('t')")) for _ in range(2)]
+            bench.check(f"{name}: dropped once", None if dropped[0] > 0 == dropped[1] else dropped)
+            found = re.search(r"Files: 1 batches=10 excluded=\d+ cached=(\d+)", plan_of(session, sql, analyze=True))
+            bench.equal(f"{name}: cached after that", found and int(found[1]), 0)
+    with server.connect(settings=CACHED) as session:
+        # On the same device as the one that is dropped.
+        path = files.write("other.arrow", numbers(0, 500))
+        session.query(f"CREATE FOREIGN TABLE other (a int, b smallint) SERVER arrow_fdw OPTIONS (file '{path}')")
+        counted = [session.query(f"SELECT sum(a) FROM {table}") for table in ("other", "t", "other")]
+        session.query("SELECT turbine.cache_drop('t')")
+        bench.check("another file stays", None if "cached=1 " in plan_of(session, "SELECT sum(a) FROM other", analyze=True) else counted)
 
 
 def bytes_of(session, sql):

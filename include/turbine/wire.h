@@ -115,9 +115,11 @@ typedef enum TbMessageType
 	TB_MSG_SEGMENTS_TAKEN, /* TbSegmentsTaken */
 	TB_MSG_CACHE_REPORT,   /* no payload */
 	TB_MSG_CACHE_REPORTED, /* TbCacheReported */
-	TB_MSG_CACHE_DROP,	   /* TbFileIdentity: of one relation, whatever inode and birth */
-	TB_MSG_CACHE_DROPPED,  /* TbCacheDropped */
-	TB_MSG_FILE_PART	   /* TbFilePart; no reply */
+	TB_MSG_CACHE_DROP, /* TbFileIdentity: of one relation, whatever inode and birth; or of a
+						* file of columns (no database; the number is its device's),
+						* whatever birth */
+	TB_MSG_CACHE_DROPPED, /* TbCacheDropped */
+	TB_MSG_FILE_PART	  /* TbFilePart; no reply */
 } TbMessageType;
 
 typedef struct TbMessage

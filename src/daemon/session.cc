@@ -276,7 +276,7 @@ void Session::report_cache() {
 void Session::drop_cached(std::span<const uint8_t> payload) {
   const auto file = read_struct<TbFileIdentity>(payload);
   Engine& engine = context_.engine;
-  const TbCacheDropped reply{engine.column_store.drop(file.tablespace, file.database, file.file_number) +
+  const TbCacheDropped reply{engine.column_store.drop(file) +
                              engine.kept_tables.drop(file.tablespace, file.database, file.file_number)};
   for (const auto& device : engine.devices) device->forget_dropped();
   outbox_.post(TB_MSG_CACHE_DROPPED, bytes_of(reply), -1);

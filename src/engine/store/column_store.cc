@@ -545,12 +545,14 @@ std::vector<TbCachedColumn> ColumnStore::report(size_t most) {
   return columns;
 }
 
-uint64_t ColumnStore::drop(uint32_t tablespace, uint32_t database, uint32_t file_number) {
+uint64_t ColumnStore::drop(const TbFileIdentity& file) {
   std::lock_guard lock(tables_mutex_);
   uint64_t bytes = 0;
   std::erase_if(tables_, [&](const auto& entry) {
-    const TbFileIdentity& file = entry.second->file_;
-    if (file.tablespace != tablespace || file.database != database || file.file_number != file_number) return false;
+    const TbFileIdentity& own = entry.second->file_;
+    if (own.tablespace != file.tablespace || own.database != file.database || own.file_number != file.file_number ||
+        (file.database == 0 && own.inode != file.inode))
+      return false;
     bytes += entry.second->drop();
     return true;
   });

@@ -183,9 +183,9 @@ class ColumnStore {
   /* What is kept of each column, files in order; at most so many. */
   std::vector<TbCachedColumn> report(size_t most);
 
-  /* Forgets a relation's file, all that ever had its number; returns the bytes. Queries that
-   * run keep what they have taken, and add nothing to it any more. */
-  uint64_t drop(uint32_t tablespace, uint32_t database, uint32_t file_number);
+  /* Forgets a relation's file, all that ever had its number; or a file of columns, which has no database, all that
+   * it ever held; returns the bytes. Queries that run keep what they have taken, and add nothing to it any more. */
+  uint64_t drop(const TbFileIdentity& file);
 
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   uint64_t capacity() const { return capacity_; }

@@ -201,7 +201,7 @@ TEST_F(ColumnStoreTest, ADeltaIsEvictedAndForgottenWithItsSegment) {
   ASSERT_EQ(columns.size(), 1u);
   EXPECT_EQ(columns[0].rows, kRows) << "of each block once";
   EXPECT_EQ(columns[0].good_blocks + columns[0].doubtful_blocks, 64u);
-  EXPECT_GT(store_.drop(1, 2, 3), 0u);
+  EXPECT_GT(store_.drop({1, 2, 3, 0, 0, 0}), 0u);
   EXPECT_EQ(store_.used(), 0u);
   EXPECT_TRUE(store_.merge_next()) << "of a table that is there no more";
   EXPECT_EQ(store_.used(), 0u);
@@ -219,7 +219,7 @@ TEST_F(ColumnStoreTest, ADeltaIsEvictedAndForgottenWithItsSegment) {
     ASSERT_LE(small.used(), small.capacity());
   }
   while (small.merge_next()) ASSERT_LE(small.used(), small.capacity());
-  small.drop(9, 9, 9);
+  small.drop({9, 9, 9, 0, 0, 0});
   EXPECT_EQ(small.used(), 0u);
 }
 
@@ -333,8 +333,8 @@ TEST_F(ColumnStoreTest, AStoreWithRoomTakesAllAgain) {
   };
   fill({9, 9, 1, 0, 9, 9}, 400);
   EXPECT_LT(fill({9, 9, 2, 0, 9, 9}, 30), 30u) << "full of what nobody finds";
-  small.drop(9, 9, 1);
-  small.drop(9, 9, 2);
+  small.drop({9, 9, 1, 0, 0, 0});
+  small.drop({9, 9, 2, 0, 0, 0});
   EXPECT_EQ(fill({9, 9, 3, 0, 9, 9}, 30), 30u);
 }
 
@@ -373,8 +373,8 @@ TEST_F(ColumnStoreTest, DroppedTablesAreForgotten) {
   add(1, 77, {0});
   const auto taken = find({0}, 77).good;
   const uint64_t used = store_.used();
-  EXPECT_EQ(store_.drop(1, 2, 4), 0u);
-  EXPECT_EQ(store_.drop(1, 2, 3), used);
+  EXPECT_EQ(store_.drop({1, 2, 4, 0, 0, 0}), 0u);
+  EXPECT_EQ(store_.drop({1, 2, 3, 0, 0, 0}), used);
   EXPECT_EQ(store_.used(), 0u);
   EXPECT_EQ(taken[0].segment->nrows(), kRows);
   table_->confirm(taken[0], 78);
@@ -409,7 +409,7 @@ TEST_F(ColumnStoreTest, ManyThreadsAddConfirmAndFind) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0u);
   EXPECT_LE(store_.used(), store_.capacity());
-  store_.drop(1, 2, 3);
+  store_.drop({1, 2, 3, 0, 0, 0});
   EXPECT_EQ(store_.used(), 0u) << "all is counted";
 }
 

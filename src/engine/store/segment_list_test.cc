@@ -132,7 +132,7 @@ TEST_F(SegmentListTest, GoesWithAnyChangeOfTheTable) {
   EXPECT_EQ(kept(), nullptr) << "changed while it was searched";
   search();
   ASSERT_NE(kept(), nullptr);
-  store_.drop(1, 2, 3);
+  store_.drop({1, 2, 3, 0, 0, 0});
   EXPECT_EQ(kept(), nullptr);
 }
 
@@ -149,7 +149,7 @@ TEST_F(SegmentListTest, CountsAsMemory) {
   const uint64_t before = store_.used();
   search();
   EXPECT_GE(store_.used(), before + kept()->bytes());
-  store_.drop(1, 2, 3);
+  store_.drop({1, 2, 3, 0, 0, 0});
   EXPECT_EQ(store_.used(), 0u);
 }
 
@@ -157,7 +157,7 @@ TEST_F(SegmentListTest, KeepsNoSegmentThatWasEvicted) {
   search();
   std::weak_ptr<const Segment> segment = kept()->segments()[0].segment;
   ASSERT_FALSE(segment.expired());
-  store_.drop(1, 2, 3);
+  store_.drop({1, 2, 3, 0, 0, 0});
   EXPECT_TRUE(segment.expired());
 }
 

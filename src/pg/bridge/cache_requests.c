@@ -54,18 +54,14 @@ tb_cache_report(TbFailure *why)
 	return report;
 }
 
-bool
-tb_cache_drop(const RelFileNode *node, uint64 *bytes, TbFailure *why)
+static bool
+drop(const TbFileIdentity *file, uint64 *bytes, TbFailure *why)
 {
-	TbFileIdentity file = {0};
-	TbIncoming	   message;
-	TbConnection  *conn;
-	bool		   ok;
+	TbIncoming	  message;
+	TbConnection *conn;
+	bool		  ok;
 
-	file.tablespace = node->spcNode;
-	file.database = node->dbNode;
-	file.file_number = node->relNode;
-	conn = tb_request(TB_MSG_CACHE_DROP, &file, sizeof(file), TIMEOUT_MS, &message, why);
+	conn = tb_request(TB_MSG_CACHE_DROP, file, sizeof(*file), TIMEOUT_MS, &message, why);
 	if (conn == NULL)
 		return false;
 	ok = message.type == TB_MSG_CACHE_DROPPED && message.length == sizeof(TbCacheDropped);
@@ -78,4 +74,22 @@ tb_cache_drop(const RelFileNode *node, uint64 *bytes, TbFailure *why)
 	}
 	finish(conn, ok, why);
 	return ok;
+}
+
+bool
+tb_cache_drop(const RelFileNode *node, uint64 *bytes, TbFailure *why)
+{
+	TbFileIdentity file = {.tablespace = node->spcNode,
+						   .database = node->dbNode,
+						   .file_number = node->relNode};
+
+	return drop(&file, bytes, why);
+}
+
+bool
+tb_cache_drop_file(uint64 device, uint64 inode, uint64 *bytes, TbFailure *why)
+{
+	TbFileIdentity file = {.file_number = (uint32) device, .inode = inode};
+
+	return drop(&file, bytes, why);
 }

@@ -17,4 +17,7 @@ extern TbCacheReported *tb_cache_report(TbFailure *why);
 /* Drops all that is cached of this file. *bytes: what it took. False with *why as above. */
 extern bool tb_cache_drop(const RelFileNode *node, uint64 *bytes, TbFailure *why);
 
+/* The same of an Arrow or Parquet file, by its device and inode. */
+extern bool tb_cache_drop_file(uint64 device, uint64 inode, uint64 *bytes, TbFailure *why);
+
 #endif

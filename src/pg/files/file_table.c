@@ -218,6 +218,33 @@ make_table(Oid relid, bool is_read)
 	return table;
 }
 
+List *
+tb_file_table_versions(Oid relid)
+{
+	Relation	   relation = table_open(relid, NoLock);
+	TbFileOptions *options = tb_file_options_read(GetForeignTable(relid)->options);
+	List		  *versions = NIL;
+	ListCell	  *cell;
+
+	tb_file_options_check_role(relation->rd_rel->relowner);
+	table_close(relation, NoLock);
+	foreach(cell, tb_file_list(options))
+	{
+		const TbListedFile *file = lfirst(cell);
+		struct stat			status;
+
+		CHECK_FOR_INTERRUPTS();
+		if (stat(file->path, &status) == 0)
+		{
+			TbFileVersion *version = palloc(sizeof(TbFileVersion));
+
+			tb_file_version(&status, version);
+			versions = lappend(versions, version);
+		}
+	}
+	return versions;
+}
+
 TbFileTable *
 tb_file_table(Oid relid)
 {

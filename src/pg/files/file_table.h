@@ -16,6 +16,8 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
+
 #include "pg/files/file_description.h"
 #include "pg/files/file_identity.h"
 
@@ -67,6 +69,12 @@ extern TbFileTable *tb_file_table(Oid relid);
  * this moment, whoever writes. The descriptors are the current resource owner's.
  */
 extern TbFileTable *tb_file_table_to_read(Oid relid);
+
+/*
+ * Which files they are now: a list of TbFileVersion, without those that are not there.
+ * Raises an error as above, but looks into none of them.
+ */
+extern List *tb_file_table_versions(Oid relid);
 
 /*
  * Opens a file of the table for reading. Rights were checked when the table was made. The

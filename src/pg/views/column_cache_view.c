@@ -24,6 +24,8 @@
 #include "utils/timestamp.h"
 
 #include "pg/bridge/cache_requests.h"
+#include "pg/files/file_relation.h"
+#include "pg/files/file_table.h"
 
 #define CACHE_COLUMNS 8
 
@@ -106,6 +108,26 @@ turbine_column_cache(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Of files that are there: of others nothing is found any more, and what they have gives
+ * way first. */
+static uint64
+drop_files(Oid relid)
+{
+	uint64	  sum = 0;
+	ListCell *lc;
+
+	foreach(lc, tb_file_table_versions(relid))
+	{
+		const TbFileVersion *file = lfirst(lc);
+		uint64				 bytes = 0;
+		TbFailure			 why;
+
+		if (tb_cache_drop_file(file->device, file->inode, &bytes, &why))
+			sum += bytes;
+	}
+	return sum;
+}
+
 /* Partitions and children are dropped with their table, as VACUUM does them. */
 Datum
 turbine_cache_drop(PG_FUNCTION_ARGS)
@@ -133,6 +155,8 @@ turbine_cache_drop(PG_FUNCTION_ARGS)
 		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
 			tb_cache_drop(&rel->rd_node, &bytes, &why))
 			sum += bytes;
+		if (tb_is_file_table(RelationGetRelid(rel), rel->rd_rel->relkind))
+			sum += drop_files(RelationGetRelid(rel));
 		table_close(rel, NoLock);
 	}
 	PG_RETURN_INT64((int64) sum);
