@@ -26,9 +26,7 @@ class StagedColumns {
 
   /* Of a column, where the next one begins on this alignment. */
   static constexpr uint64_t kAlignment = 64;
-  static uint64_t bytes_of(const StoredColumn& column) {
-    return (column.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-  }
+  static uint64_t bytes_of(const StoredColumn& column) { return aligned(column.bytes()); }
 
   /* Of these columns of a segment. */
   static uint64_t bytes_of(const Segment& segment, const std::vector<uint32_t>& columns) {
@@ -40,7 +38,7 @@ class StagedColumns {
   /* Memory where a column of the segment that is added next, or several of them each behind the one before by its
    * bytes_of(), can be written, which are not copied then. Null: there is no room. */
   uint8_t* place(uint64_t bytes) {
-    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    bytes = aligned(bytes);
     if (bytes > capacity_ - placed_) return nullptr;
     placed_ += bytes;
     return memory_ + placed_ - bytes;
@@ -69,6 +67,7 @@ class StagedColumns {
   uint64_t size() const { return size_; }
 
  private:
+  static uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
   /* In memory that place() has handed out. */
   bool is_there(const StoredColumn& column) const {
     const std::less<const uint8_t*> before;

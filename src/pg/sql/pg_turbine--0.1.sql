@@ -35,8 +35,8 @@ AS 'MODULE_PATHNAME', 'turbine_column_cache';
 CREATE VIEW turbine.column_cache AS SELECT * FROM turbine.column_cache();
 GRANT SELECT ON turbine.column_cache TO PUBLIC;
 
--- Forgets what is kept of a table, with its partitions and children; returns the bytes. For
--- the table's owner.
+-- Forgets what is kept of a table, or of the files of a foreign table, with its partitions
+-- and children; returns the bytes. For the table's owner.
 CREATE FUNCTION turbine.cache_drop(relation regclass) RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_cache_drop';

@@ -1,6 +1,6 @@
 /*
  * column_cache_view.c - turbine.column_cache: what the service keeps of which columns; and
- * turbine.cache_drop(), which makes it forget a table's.
+ * turbine.cache_drop(), which makes it forget a table's, or those of its files.
  *
  * turbined knows files and attribute numbers; names come from the catalogs here. So only
  * files of this database are shown that still belong to a relation. Called by SQL. While

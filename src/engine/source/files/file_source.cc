@@ -377,7 +377,7 @@ std::shared_ptr<const Segment> FileSource::keep(const FilePart& part, const File
     const bool is_coded = columns[i].is_coded();
     decoded.columns.push_back({(*part.stored.columns)[i], column.type, (column.flags & TB_COL_NULLABLE) != 0,
                                columns[i].data(), is_coded || part.stored.table ? columns[i].dictionary() : nullptr,
-                               is_coded, tasks.read_once(i, columns[i], zones[i])});
+                               is_coded, tasks.made_column(i, columns[i], zones[i])});
   }
   std::shared_ptr<Segment> segment = merge_segment(nullptr, decoded);
   if (part.stored.table) store_.add(*part.stored.table, decoded, segment);

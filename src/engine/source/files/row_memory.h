@@ -1,8 +1,9 @@
 /*
  * row_memory.h - memory for values that a query reads once, kept from one segment to the next.
  *
- * What the system gives anew costs more than to write it: a fault and zeros for each page. The memory is as much as
- * was in use at once, and goes with its last user. Any thread.
+ * What the system gives anew costs more than to write it: a fault and zeros for each page. Blocks stay that
+ * are too small for a later segment, so it may become a few times what was in use at once; it goes with its last user.
+ * Any thread.
  */
 #pragma once
 

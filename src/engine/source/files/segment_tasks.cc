@@ -58,8 +58,8 @@ void SegmentTasks::begin_segment(const FileSegments::Segment& place, std::vector
   }
 }
 
-std::shared_ptr<const StoredColumn> SegmentTasks::read_once(size_t column, const ColumnRows& rows,
-                                                            const StoredColumn::Zone& zone) {
+std::shared_ptr<const StoredColumn> SegmentTasks::made_column(size_t column, const ColumnRows& rows,
+                                                              const StoredColumn::Zone& zone) {
   // A file may have broken its promise.
   if (!once_[column] || rows.has_nulls()) return nullptr;
   const TbColumn& of = program_.columns()[column];

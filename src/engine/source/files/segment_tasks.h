@@ -30,7 +30,8 @@ class SegmentTasks {
   void begin_segment(const FileSegments::Segment& place, std::vector<ColumnRows>& columns);
   /* A column of the segment, of which nothing else is to be made; null: it is to be stored as any other. `zone`: the
    * batch's. Throws bad_alloc. */
-  std::shared_ptr<const StoredColumn> read_once(size_t column, const ColumnRows& rows, const StoredColumn::Zone& zone);
+  std::shared_ptr<const StoredColumn> made_column(size_t column, const ColumnRows& rows,
+                                                  const StoredColumn::Zone& zone);
   /* The segment with all its columns. */
   void add(const FileSegments::Segment& place, const std::shared_ptr<const Segment>& segment);
   /* What there is becomes a task. */

@@ -101,7 +101,7 @@ class SegmentTasksTest : public ::testing::Test {
     }
     for (uint32_t i = 0; i < kColumns; i++)
       decoded.columns.push_back({(*part_->stored.columns)[i], program_.columns()[i].type, true, rows_[i].data(),
-                                 nullptr, false, tasks_->read_once(i, rows_[i], {true, -1, 1})});
+                                 nullptr, false, tasks_->made_column(i, rows_[i], {true, -1, 1})});
     tasks_->add(place, merge_segment(nullptr, decoded));
     number_++;
     return written;
