@@ -274,6 +274,11 @@ typedef struct TbJoinTable
 static_assert(sizeof(TbJoinTable) == 96, "TbJoinTable layout");
 #endif
 
+/* GPU: a kernel begins to look whether its query is over after so many cycles of its
+ * multiprocessor's clock, some 10 ms: the flag is in the host's memory, which shorter
+ * kernels never read. So setting it waits for no queue of the driver. */
+#define TB_STOP_PATIENCE (1u << 24)
+
 typedef enum TbPipelineStatus
 {
 	TB_PIPELINE_DONE = 0,
@@ -327,9 +332,11 @@ typedef struct TbPipelineArgs
 	uint32_t	errors;					 /* TB_ERR_*; |= */
 	uint32_t	reserved;
 	/*
-	 * Host: null, or set by another thread when nobody wants the result any more.
-	 * Joins of one tile may make any number of tuples, or look at any number of
-	 * candidates, so they look here now and then, and return with STOPPED.
+	 * Null, or set by another thread when nobody wants the result any more. Joins of
+	 * one tile may make any number of tuples, or look at any number of candidates, so
+	 * they look here now and then. The host's code returns with STOPPED. A GPU's kernels
+	 * read the host's memory for it, from 10 ms on, and end within some milliseconds with
+	 * results that mean nothing.
 	 */
 	const uint32_t		*stop;
 	/*

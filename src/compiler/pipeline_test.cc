@@ -298,6 +298,21 @@ TEST(Pipeline, SumsOfLargeFloatsAreVerdicts) {
     }
 }
 
+/* In a full table nobody claims a bucket, and nobody waits for one without pause: rows of one frequent key would do so
+ * one after the other, for seconds. */
+void expect_full_tables_are_left_alone(const std::string& ptx) {
+  const size_t begin = ptx.find(".visible .entry tb_reserve("), claim = ptx.find("atom.cas", begin);
+  ASSERT_NE(begin, std::string::npos);
+  ASSERT_NE(claim, std::string::npos);
+  const std::string full = "+" + std::to_string(offsetof(TbGroupTable, full)) + "]";
+  const size_t look = ptx.find("ld.volatile.u32", begin);
+  bool looks_first = false;
+  for (size_t at = look; at < claim && at != std::string::npos; at = ptx.find("ld.volatile.u32", at + 1))
+    looks_first |= ptx.substr(at, ptx.find(';', at) - at).find(full) != std::string::npos;
+  EXPECT_TRUE(looks_first);
+  EXPECT_NE(ptx.find("nanosleep", begin), std::string::npos);
+}
+
 TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
   ProgramWriter w;
   const uint32_t k = w.column(TB_TYPE_INT4, true), s = w.column(TB_TYPE_TEXT, true), v = w.column(TB_TYPE_INT8, true);
@@ -308,6 +323,7 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
   CompiledPipeline code(w.blob(TB_SINK_AGGREGATE));
   EXPECT_NE(code.ptx().find("tb_reserve"), std::string::npos);
   EXPECT_NE(code.ptx().find("tb_apply"), std::string::npos);
+  expect_full_tables_are_left_alone(code.ptx());
   const GroupLayout layout = group_layout(code.program());
   std::mt19937_64 random(3);
   const std::string params = ParamWriter().block();

@@ -336,6 +336,34 @@ RT_EXPORT bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const
   return ((words[at / 8] ^ load_partial(key + at, rest)) & mask) == 0;
 }
 
+/* The multiprocessor's clock, for rt_stop_wanted. */
+RT_EXPORT uint32_t rt_clock() {
+#ifdef __NVPTX__
+  return (uint32_t)__nvvm_read_ptx_sreg_clock();
+#else
+  return 0;
+#endif
+}
+
+/* True if the query of a kernel that started at `started` is over. `stop` may be null: nobody can stop it. The clock's
+ * 32 bits come round every few seconds; then a look is skipped, which the next one makes good. */
+RT_EXPORT bool rt_stop_wanted(const uint32_t* stop, uint32_t started) {
+#ifdef __NVPTX__
+  if (rt_clock() - started < TB_STOP_PATIENCE) return false;
+#else
+  (void)started;
+#endif
+  return stop && *(const volatile uint32_t*)stop != 0;
+}
+
+/* Between two looks at a bucket that another thread is filling: thousands of threads would keep the memory's queue so
+ * full that the owner's writes wait. */
+RT_EXPORT void rt_bucket_wait() {
+#ifdef __NVPTX__
+  asm volatile("nanosleep.u32 100;");
+#endif
+}
+
 /* Takes an empty bucket; returns what was there (0: it is ours now). */
 RT_EXPORT uint32_t rt_bucket_claim(uint32_t* bucket) {
   uint32_t expected = 0;

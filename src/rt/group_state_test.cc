@@ -21,6 +21,8 @@ void rt_warp_sum_f64(void* state, double value);
 void rt_peers_sum_f64(void* state, uint8_t* valid, double value, bool pass, uint32_t peers);
 bool rt_key_eq_text_shared(const char* key, uint32_t key_length, const char* stored, uint32_t stored_length);
 uint32_t rt_bucket_claim(uint32_t* bucket);
+uint32_t rt_clock();
+bool rt_stop_wanted(const uint32_t* stop, uint32_t started);
 void rt_bucket_publish(uint32_t* bucket, uint32_t entry);
 uint32_t rt_group_reserve(TbGroupTable* table, uint64_t text_bytes, uint64_t* arena_offset);
 }
@@ -138,6 +140,14 @@ TEST(GroupState, BucketsAreClaimedOnceAndTablesFillUp) {
   EXPECT_EQ(rt_group_reserve(&table, 0, &at), 1u);
   EXPECT_EQ(rt_group_reserve(&table, 0, &at), TB_NONE);
   EXPECT_EQ(table.full, 1u);
+}
+
+TEST(GroupState, AStopIsSeenAndNobodyMayBeThereToAskForIt) {
+  uint32_t stop = 0;
+  EXPECT_FALSE(rt_stop_wanted(nullptr, rt_clock()));
+  EXPECT_FALSE(rt_stop_wanted(&stop, rt_clock()));
+  stop = 1;
+  EXPECT_TRUE(rt_stop_wanted(&stop, rt_clock()));
 }
 
 }  // namespace

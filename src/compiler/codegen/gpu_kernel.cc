@@ -24,6 +24,10 @@ namespace {
  * cache from the second row on. */
 constexpr uint64_t kNeighbours = 4;
 
+/* Candidates of a join that one row looks at, or tuples that it makes, between two looks whether the query is over: a
+ * few milliseconds. */
+constexpr uint32_t kCandidatesBetweenLooks = 4096;
+
 }  // namespace
 
 bool needs_probe(const Program& program) {
@@ -47,6 +51,29 @@ GpuKernel::GpuKernel(ModuleBuilder& builder, const Program& program, const char*
   blocks_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   thread_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   threads_ = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+  stop_ = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, stop));
+  started_ = rows_.call_rt("rt_clock", {});
+}
+
+Value* GpuKernel::stop_wanted() { return rows_.call_rt("rt_stop_wanted", {stop_, started_}); }
+
+/*
+ * next = candidates + 1; wanted = next % 4096 == 0 && stop_wanted();
+ * if (!wanted) candidates = next;     // so that loops around this one look at once, too
+ */
+Value* GpuKernel::candidate_stops() {
+  if (!candidates_) {
+    llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+    candidates_ = at_entry.CreateAlloca(ir_.getInt32Ty(), nullptr, "candidates");
+    at_entry.CreateStore(ir_.getInt32(0), candidates_);
+  }
+  Value* before = ir_.CreateLoad(ir_.getInt32Ty(), candidates_);
+  Value* next = ir_.CreateAdd(before, ir_.getInt32(1));
+  Value* time = ir_.CreateICmpEQ(ir_.CreateAnd(next, ir_.getInt32(kCandidatesBetweenLooks - 1)), ir_.getInt32(0));
+  Value* wanted = emit_if(rows_, "look", time, {ir_.getFalse()}, [&]() -> Carried { return {stop_wanted()}; })[0];
+  ir_.CreateStore(ir_.CreateSelect(wanted, before, next), candidates_);
+  return wanted;
 }
 
 Value* GpuKernel::special(unsigned id) {
@@ -60,6 +87,7 @@ Carried GpuKernel::grid_loop(const Carried& init, Step body) {
 /*
  * for (job = block; job < jobs; job += blocks) {
  *   run = runs ? runs[job] : the job's rows of the arrays; ... places of the run's stretch ...
+ *   if (the query is over) the run has no rows;
  *   ask for what the loop reads of the run; begin_run();
  *   for (first = max(run.to, first_row) + 4 * thread; first < min(run.to + run.count, nrows); first += 4 * threads)
  *     for (row = first; row < first + 4 and within the run; row++) body(row);
@@ -87,7 +115,8 @@ Carried GpuKernel::loop_over_rows(const Carried& init, Step body) {
         const Run run = load_run(job);
         bind_stretch(run.stretch);
         Value* begin = larger(run.to, first_row);
-        Value* end = smaller(ir_.CreateAdd(run.to, run.count), nrows);
+        // Every thread still comes to the run's barriers, whatever the others have seen.
+        Value* end = ir_.CreateSelect(stop_wanted(), begin, smaller(ir_.CreateAdd(run.to, run.count), nrows));
         // In 32 bits, as a task's rows are numbered.
         llvm::Type* i32 = ir_.getInt32Ty();
         auto narrow = [&](Value* value) { return ir_.CreateTrunc(value, i32); };
@@ -166,8 +195,10 @@ Carried GpuKernel::loop_over_tuples(const Carried& init, Step body) {
   return emit_loop(
       rows_, "tuple", first, end, init,
       [&](Value* tuple, const Carried& now) {
-        begin_tuple(tuple);
-        return body(tuple, now);
+        return emit_if(rows_, "tuple.wanted", ir_.CreateNot(stop_wanted()), now, [&] {
+          begin_tuple(tuple);
+          return body(tuple, now);
+        });
       },
       options);
 }

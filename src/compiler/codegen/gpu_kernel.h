@@ -39,6 +39,11 @@ class GpuKernel {
                     Value* passed_over = nullptr);
   /* All threads arrive here, warps whole. */
   void finish(Value* errors);
+  /* i1: the query is over, and the kernel has run for a while (rt_stop_wanted). Threads may hear of it at different
+   * times, so all still go through their barriers, with nothing to do. */
+  Value* stop_wanted();
+  /* The same for a loop over what one row finds, once an iteration: looks now and then. */
+  Value* candidate_stops();
   void add_total(uint64_t offset, Value* amount);
 
   const Program& program_;
@@ -64,6 +69,8 @@ class GpuKernel {
 
   Value *places_ = nullptr, *runs_ = nullptr;
   Value* stretch_ = nullptr;  // of the row that has been started
+  Value *stop_ = nullptr, *started_ = nullptr;
+  llvm::AllocaInst* candidates_ = nullptr;  // that the thread has looked at; programs whose rows look at many
 };
 
 /* The program's rows become tuples first. */

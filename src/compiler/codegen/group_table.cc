@@ -16,6 +16,14 @@ namespace turbine {
 using llvm::BasicBlock;
 using llvm::Value;
 
+namespace {
+
+/* Looks at a bucket that another thread is filling, which takes it some microseconds: these take a hundred
+ * milliseconds. */
+constexpr uint32_t kPatience = 1u << 16;
+
+}  // namespace
+
 void GroupTableEmitter::bind(Value* table) {
   auto& ir = rows_.ir();
   table_ = table;
@@ -215,18 +223,28 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
 }
 
 /*
- * for (bucket = hash & mask;;) {
+ * for (bucket = hash & mask, patience = kPatience;;) {
  *   entry = buckets[bucket];
- *   if (entry == 0) entry = compare-and-swap(buckets[bucket], 0, BUSY);
+ *   if (entry == 0) {
+ *     if (table->full) return NONE;           // nothing enters any more
+ *     entry = compare-and-swap(buckets[bucket], 0, BUSY);
+ *   }
  *   if (entry == 0) {                         // the bucket is ours
  *     group = rt_group_reserve(table, text bytes, &arena offset);
  *     if (group == NONE) { buckets[bucket] = 0; return NONE; }
  *     write row; fence; buckets[bucket] = group + 1; return group;
  *   }
- *   if (entry == BUSY) continue;              // its owner is about to publish
+ *   if (entry == BUSY) {                      // its owner is about to publish
+ *     if (--patience == 0) { table->full = 1; return NONE; }
+ *     wait a little; continue;
+ *   }
  *   if (keys equal) return entry - 1;
  *   bucket = (bucket + 1) & mask;
  * }
+ *
+ * The look at `full` comes before the claim: a frequent key that is not in a full table would otherwise have each of
+ * its millions of rows claim its bucket and free it again, one after the other, while all others wait for them.
+ * A thread that has lost patience says that the table is full: then it grows, and all rows look again.
  */
 Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accumulators) {
   auto& ir = rows_.ir();
@@ -236,19 +254,28 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   BasicBlock *before = ir.GetInsertBlock(), *probe = block("probe"), *claim = block("probe.claim"),
              *taken = block("probe.taken"), *occupied = block("probe.occupied"), *compare = block("probe.compare"),
              *next = block("probe.next"), *insert = block("probe.insert"), *write = block("probe.write"),
-             *full = block("probe.full"), *found = block("probe.found");
+             *full = block("probe.full"), *found = block("probe.found"), *open = block("probe.open"),
+             *busy = block("probe.busy"), *wait = block("probe.wait"), *impatient = block("probe.impatient");
   llvm::IRBuilder<> at_entry(&parent->getEntryBlock(), parent->getEntryBlock().getFirstInsertionPt());
   llvm::AllocaInst* arena_at = at_entry.CreateAlloca(ir.getInt64Ty(), nullptr, "arena_offset");
   Value* home = ir.CreateAnd(hash, mask_);
+  Value* full_at = rows_.at(table_, offsetof(TbGroupTable, full));
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(probe);
   llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 3, "bucket");
   bucket->addIncoming(home, before);
+  llvm::PHINode* patience = ir.CreatePHI(ir.getInt32Ty(), 3, "patience");
+  patience->addIncoming(ir.getInt32(kPatience), before);
   Value* bucket_at = rows_.index(ir.getInt32Ty(), buckets_, bucket);
   llvm::LoadInst* seen = ir.CreateLoad(ir.getInt32Ty(), bucket_at);
   seen->setVolatile(true);
-  ir.CreateCondBr(ir.CreateICmpEQ(seen, ir.getInt32(0)), claim, taken);
+  ir.CreateCondBr(ir.CreateICmpEQ(seen, ir.getInt32(0)), open, taken);
+
+  ir.SetInsertPoint(open);
+  llvm::LoadInst* is_full = ir.CreateLoad(ir.getInt32Ty(), full_at);
+  is_full->setVolatile(true);
+  ir.CreateCondBr(ir.CreateICmpEQ(is_full, ir.getInt32(0)), claim, found);
 
   ir.SetInsertPoint(claim);
   Value* swapped = rows_.call_rt("rt_bucket_claim", {bucket_at});
@@ -258,8 +285,22 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   llvm::PHINode* entry = ir.CreatePHI(ir.getInt32Ty(), 2);
   entry->addIncoming(seen, probe);
   entry->addIncoming(swapped, claim);
-  bucket->addIncoming(bucket, taken);
-  ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(TB_BUCKET_BUSY)), probe, occupied);
+  ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(TB_BUCKET_BUSY)), busy, occupied);
+
+  ir.SetInsertPoint(busy);
+  Value* left = ir.CreateSub(patience, ir.getInt32(1));
+  ir.CreateCondBr(ir.CreateICmpEQ(left, ir.getInt32(0)), impatient, wait);
+
+  ir.SetInsertPoint(wait);
+  rows_.call_rt("rt_bucket_wait", {});
+  bucket->addIncoming(bucket, wait);
+  patience->addIncoming(left, wait);
+  ir.CreateBr(probe);
+
+  ir.SetInsertPoint(impatient);
+  llvm::StoreInst* give_up = ir.CreateStore(ir.getInt32(1), full_at);
+  give_up->setVolatile(true);
+  ir.CreateBr(found);
 
   ir.SetInsertPoint(occupied);
   Value* group = ir.CreateSub(entry, ir.getInt32(1));
@@ -273,6 +314,7 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
 
   ir.SetInsertPoint(next);
   bucket->addIncoming(ir.CreateAnd(ir.CreateAdd(bucket, ir.getInt64(1)), mask_), next);
+  patience->addIncoming(patience, next);
   ir.CreateBr(probe);
 
   ir.SetInsertPoint(insert);
@@ -296,10 +338,10 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   ir.CreateBr(found);
 
   ir.SetInsertPoint(found);
-  llvm::PHINode* result = ir.CreatePHI(ir.getInt32Ty(), 3, "group");
+  llvm::PHINode* result = ir.CreatePHI(ir.getInt32Ty(), 5, "group");
   result->addIncoming(group, compared);
   result->addIncoming(fresh, written);
-  result->addIncoming(ir.getInt32(TB_NONE), not_written);
+  for (BasicBlock* without : {open, impatient, not_written}) result->addIncoming(ir.getInt32(TB_NONE), without);
   return result;
 }
 

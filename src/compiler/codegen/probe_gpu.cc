@@ -286,7 +286,10 @@ Carried ProbeKernel::after_join(size_t j, const Carried& now) {
 
 /*
  * pass = false;
- * for (row = head; row is there && !pass; row = next(row)) { found = row; pass = residual(row); }
+ * for (row = head; row is there && !pass; row = next(row)) {
+ *   found = row; pass = residual(row);
+ *   if (the query is over) break;
+ * }
  *
  * A given row passes as it is.
  */
@@ -306,7 +309,10 @@ JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
         rows_.set_match(static_cast<uint32_t>(j), c[0]);
         Value* pass = rows_.truth(rows_.eval(program_.joins()[j].residual, nullptr));
         Value* errors = rows_.take_errors();
-        return {unique ? none() : probes_[j].next(c[0]), c[0], pass, errors ? ir_.CreateOr(c[3], errors) : c[3]};
+        Carried next = {none(), c[0], pass, errors ? ir_.CreateOr(c[3], errors) : c[3]};
+        if (unique) return next;
+        next[0] = ir_.CreateSelect(candidate_stops(), none(), probes_[j].next(c[0]));
+        return next;
       });
   now.back() = end[3];
   return {end[2], end[1]};
@@ -317,7 +323,7 @@ JoinMatch ProbeKernel::with_residual(size_t j, JoinMatch head, Carried& now) {
  * while (more) {
  *   pass = given || (row is there && residual(row)); matched |= pass; following = given ? NONE : next(row);
  *   if (pass || ((LEFT || FULL) && following == NONE && !matched)) ... the rest with pass ? row : NONE ...
- *   row = following; more = following != NONE;
+ *   row = following; more = following != NONE && !(the query is over);
  * }
  */
 Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
@@ -354,6 +360,7 @@ Carried ProbeKernel::fan_out(size_t j, JoinMatch head, const Carried& now) {
           if (full_.is_full(j)) full_.mark(j, matches_[j]);
           return after_join(j, inner);
         });
+        more = ir_.CreateAnd(more, ir_.CreateNot(candidate_stops()));
         Carried next = {following, matched, more};
         next.append(after);
         return next;

@@ -110,6 +110,10 @@ class DeviceQuery {
   /* The query is over: what is in flight may end early. Any thread. */
   virtual void stop() {}
 
+  /* finish() asks now and then while it waits, on its own thread: true once nobody wants the result, and finish()
+   * throws. Before finish(). */
+  virtual void cancelled_by(std::function<bool()> cancelled) { (void)cancelled; }
+
   using Done = std::function<void(const ChunkOutcome&, std::exception_ptr)>;
   /* Starts a chunk; `done` is called exactly once, from any thread, maybe
    * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */

@@ -171,6 +171,7 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   cached_columns_.resize(slots.nslots);
   grant_ = std::move(grant);
   device_query_ = std::move(device_query);
+  device_query_->cancelled_by(cancelled_);
 
   ready_.device = index;
   ready_.code_source = static_cast<uint32_t>(code.source);

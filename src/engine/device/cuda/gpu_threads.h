@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "turbine/kernel.h"
+
 #ifdef __NVPTX__
 
 #define TB_KERNEL __attribute__((nvptx_kernel)) void
@@ -38,6 +40,7 @@ static inline uint32_t tb_shuffle_up(uint32_t value, uint32_t by) {
 static inline uint32_t tb_shuffle(uint32_t value, uint32_t lane) {
   return (uint32_t)__nvvm_shfl_sync_idx_i32(TB_ALL_LANES, (int)value, (int)lane, 31);
 }
+static inline uint32_t tb_clock(void) { return (uint32_t)__nvvm_read_ptx_sreg_clock(); }
 static inline void tb_atomic_min(int64_t* word, int64_t value) { __atomic_fetch_min(word, value, __ATOMIC_RELAXED); }
 static inline void tb_atomic_max(int64_t* word, int64_t value) { __atomic_fetch_max(word, value, __ATOMIC_RELAXED); }
 
@@ -63,11 +66,23 @@ uint32_t tb_shuffle_up(uint32_t value, uint32_t by);
 uint32_t tb_shuffle(uint32_t value, uint32_t lane);
 void* tb_memory_of_block(void);
 
+/* Long ago. */
+static inline uint32_t tb_clock(void) { return 0; }
 /* Threads take turns. */
 static inline void tb_atomic_min(int64_t* word, int64_t value) { *word = value < *word ? value : *word; }
 static inline void tb_atomic_max(int64_t* word, int64_t value) { *word = value > *word ? value : *word; }
 
 #endif
+
+/* Is the query of a kernel that started at `started` (tb_clock) over? */
+static inline uint32_t tb_stop_wanted(const uint32_t* stop, uint32_t started) {
+#ifdef __NVPTX__
+  if (tb_clock() - started < TB_STOP_PATIENCE) return 0;
+#else
+  (void)started;
+#endif
+  return stop != 0 && *(const volatile uint32_t*)stop != 0;
+}
 
 /* The value before. */
 static inline uint32_t tb_atomic_or(uint32_t* word, uint32_t bits) {

@@ -7,8 +7,10 @@
 #include "engine/device/cuda/build/device_table_build.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "engine/device/cuda/build/table_kernels.h"
 #include "engine/device/cuda/driver/stream.h"
@@ -25,6 +27,10 @@ constexpr unsigned kBlocksPerMultiprocessor = 8;
 /* The table comes back in units of so many bytes; its size is a multiple. */
 constexpr uint64_t kUnit = 16;
 
+/* A step takes some 100 us; one that takes longer is worth a nap. */
+constexpr int kLooksBeforeSleep = 100;
+constexpr std::chrono::microseconds kSleep{20};
+
 template <class T>
 T* pointer(DevicePtr address) {
   return reinterpret_cast<T*>(address);
@@ -40,6 +46,7 @@ class Build {
         arguments_size_(columns_at() + shape_.columns.size() * sizeof(TbBuildColumn)),
         host_arguments_(r.context.pinned_memory().allocate(r.driver, arguments_size_, nullptr)),
         arguments_(r.context.device_memory().allocate(r.driver, arguments_size_, &r.account)),
+        fetched_(r.driver),
         wait_(r.driver, r.stream) {}
 
   BuiltTable run() {
@@ -95,6 +102,7 @@ class Build {
     b.nkeys = static_cast<uint32_t>(shape_.nkeys);
     b.nbounds = static_cast<uint32_t>(std::min<size_t>(shape_.nkeys, TB_MAX_KEY_BOUNDS));
     b.keeps_null_keys = shape_.keeps_null_keys;
+    b.stop = r_.stop.address();
     for (TbBuildBounds& bounds : b.bounds)
       bounds = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
     send(0, arguments_size_);
@@ -107,7 +115,23 @@ class Build {
   void fetch() const {
     r_.driver.check(
         r_.driver.memcpy_dtoh_async(host_arguments_.host(), arguments_.device(), sizeof(TbTableBuild), r_.stream));
-    r_.driver.check(r_.driver.stream_synchronize(r_.stream));
+    fetched_.record(r_.stream);
+    for (int looks = 0; !fetched_.reached(); looks++) {
+      check_wanted();
+      if (looks < kLooksBeforeSleep)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(kSleep);
+    }
+  }
+  /* Kernels in flight end soon if nobody wants the table. */
+  void check_wanted() const {
+    try {
+      r_.work.check();
+    } catch (...) {
+      r_.stop.set();
+      throw;
+    }
   }
   void launch(Function kernel, uint64_t blocks) const {
     DevicePtr arguments = arguments_.device();
@@ -233,6 +257,7 @@ class Build {
   Block host_arguments_, host_header_;  // pinned
   Block arguments_, words_, tile_sums_;
   std::shared_ptr<const Block> table_;
+  UniqueEvent fetched_;
   StreamWait wait_;  // last
 };
 

@@ -8,6 +8,7 @@
 
 #include "engine/device/cuda/build/table_code.h"
 #include "engine/device/cuda/memory/device_rows.h"
+#include "engine/device/cuda/memory/stop_word.h"
 #include "engine/device/join_table.h"
 #include "engine/threads/parallel_work.h"
 
@@ -28,6 +29,7 @@ struct TableBuildResources {
   uint64_t room_for_copy;       // a copy of at most so many bytes is not the query's, and may stay
   MemoryBudget& host_memory;
   Stream stream;
+  const StopWord& stop;         // set if `work` finds that the query was closed
   ParallelWork& work;
 };
 

@@ -38,6 +38,9 @@ class TableGpu {
     EXPECT_EQ(fake_.misuse(), std::vector<std::string>());
   }
   FakeDriver& fake() { return fake_; }
+  /* The query is closed from now on. */
+  void close() { closed_ = true; }
+  bool stop_was_set() const { return stopped_; }
 
   /* Of rows in several parts. Throws DeviceError. */
   std::shared_ptr<const JoinTable> build(const KeptRowLayout& shape, const KeptParts::Stores& stores, WorkerPool& pool,
@@ -46,12 +49,19 @@ class TableGpu {
     const cuda::Driver driver = context_->driver_with(std::move(faults));
     context_->enter(driver);
     cuda::MemoryAccount account(limit);
-    ParallelWork work(pool, {});
+    ParallelWork work(pool, [this] { return closed_; });
     cuda::DeviceRows parts(*context_, driver, shape, account);
     const cuda::UniqueStream stream(context_->streams(), driver);
     for (const auto& store : stores) send(parts, *store, driver, stream.get());
-    cuda::BuiltTable built = cuda::build_table(
-        parts, {*context_, code_->kernels(driver), driver, account, kEnough, budget, stream.get(), work});
+    const cuda::StopWord stop(*context_, driver);
+    cuda::BuiltTable built;
+    try {
+      built = cuda::build_table(
+          parts, {*context_, code_->kernels(driver), driver, account, kEnough, budget, stream.get(), stop, work});
+    } catch (...) {
+      stopped_ = stop.is_set();
+      throw;
+    }
     EXPECT_EQ(
         memcmp(built.table->raw(), reinterpret_cast<const void*>(built.copy->device()), built.table->raw()->total_size),
         0);
@@ -82,6 +92,7 @@ class TableGpu {
     driver.check(driver.stream_synchronize(stream));
   }
 
+  bool closed_ = false, stopped_ = false;
   FakeDriver fake_;
   std::shared_ptr<cuda::CudaContext> context_;
   std::unique_ptr<cuda::TableCode> code_;
@@ -144,6 +155,21 @@ TEST_P(EveryCallOfABuildFails, RightOrRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryCallOfABuildFails, ::testing::Values(0, 1, int64_t{1} << 40));
+
+/* Once the query is closed, kernels leave rows out and no table comes of it. */
+TEST_F(TableTest, AClosedQueryBuildsNothing) {
+  shape({TB_TYPE_INT8}, {{TB_TYPE_INT4, 0, false}});
+  for (int32_t i = 0; i < 20000; i++) add({value_of(int64_t{5})}, {value_of(i)});
+  TableGpu gpu({.most_delay_us = 60'000});  // so that somebody asks whether it is
+  gpu.close();
+  try {
+    gpu.build(shape_, stores_, pool_, budget_);
+    FAIL() << "built";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_NONE);
+  }
+  EXPECT_TRUE(gpu.stop_was_set());
+}
 
 TEST_F(TableTest, LittleMemoryIsAnError) {
   shape({TB_TYPE_INT4}, {{TB_TYPE_INT8, 0, false}});

@@ -407,11 +407,13 @@ add_at_place(TbTableBuild *build, uint64_t place, uint32_t row)
 	return before != 0;
 }
 
-/* Grid: any. Of HASH and DIRECT. */
+/* Grid: any. Of HASH and DIRECT. Rows of one key wait for each other, so it may take long
+ * and looks whether somebody still wants the table. */
 TB_KERNEL
 tb_table_buckets(TbTableBuild *build)
 {
 	const uint32_t hashed = build->table->kind == TB_TABLE_HASH;
+	const uint32_t started = tb_clock();
 	uint32_t	   chained = 0;
 
 	for (uint64_t tile = tb_block(); tile < build->ntiles; tile += tb_blocks())
@@ -419,6 +421,8 @@ tb_table_buckets(TbTableBuild *build)
 		const TbBuildPart *part = part_of(build, tile);
 		const uint64_t	   first = (tile - part->first_tile) * TB_BUILD_TILE;
 
+		if (tb_stop_wanted(build->stop, started))
+			break;
 		for (uint64_t i = first + tb_thread(); i < first + TB_BUILD_TILE && i < part->nrows;
 			 i += TB_BUILD_THREADS)
 		{

@@ -62,6 +62,8 @@ typedef struct TbTableBuild {
   uint32_t duplicates; /* tb_table_mark: some rows have the same key */
   uint32_t chained; /* tb_table_buckets: likewise */
   uint32_t reserved;
+        /* In the host's memory: not 0 once nobody wants the table any more. */
+  const uint32_t* stop;
 } TbTableBuild;
 
 #endif

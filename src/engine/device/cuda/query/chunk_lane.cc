@@ -101,6 +101,7 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
       code(std::move(code_)),
       account(budget),
       profile(profile_),
+      stop(*context, driver),
       one_tuple(at_most_one_tuple(*program, join_tables)),
       copy(context->streams(), driver),
       compute(context->streams(), driver),
@@ -236,6 +237,7 @@ void ChunkLane::fill_arguments() {
   arguments = {};
   TbPipelineArgs& pipeline = arguments.pipeline;
   pipeline.params = device_pointer<const TbParamBlock>(query_.device_params.device());
+  pipeline.stop = query_.stop.address();
   if (groups_rows(*query_.program)) pipeline.group_of_row = device_pointer<uint32_t>(group_of_row_.device());
   if (query_.groups) pipeline.groups = device_pointer<TbGroupTable>(query_.groups->header());
   if (query_.tables) pipeline.tables = device_pointer<const TbJoinTable* const>(query_.tables->addresses());

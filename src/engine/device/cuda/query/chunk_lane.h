@@ -45,6 +45,7 @@
 #include "engine/device/cuda/groups/group_table.h"
 #include "engine/device/cuda/memory/lane_rows.h"
 #include "engine/device/cuda/memory/matched_rows.h"
+#include "engine/device/cuda/memory/stop_word.h"
 #include "engine/device/cuda/query/row_range.h"
 #include "engine/device/cuda/query/stream_profile.h"
 #include "engine/device/cuda/segments/segment_batch.h"
@@ -63,6 +64,7 @@ struct QueryResources {
   std::shared_ptr<const CudaCode> code;
   MemoryAccount account;
   QueryProfile* const profile;         // null: nobody asks
+  const StopWord stop;
   Block device_params;               // filled by the first thing on `copy`
   std::map<const ChunkLayout*, Block> layout_params;  // of those in use
   std::optional<DeviceJoinTables> tables;  // where there are joins
@@ -195,6 +197,7 @@ class ChunkLane {
   void ensure_arrays(uint64_t rows);
   void ensure_results(uint64_t rows);
   void ensure_tuples(uint64_t capacity);
+  void make_room_for_tuples(uint64_t found);
   void prepare_segments(const ChunkTask& task);
   TbColumnData* column_arguments() const;
   void fill_arguments();

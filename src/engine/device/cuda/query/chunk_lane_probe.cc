@@ -8,6 +8,7 @@
  */
 #include "engine/device/cuda/query/chunk_lane.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace turbine::cuda {
@@ -15,6 +16,10 @@ namespace turbine::cuda {
 namespace {
 
 constexpr uint64_t kMostTuples = uint64_t{1} << 32;  // group numbers and row numbers have 32 bits
+
+/* Room for so many is made before a chunk's rows are probed in pieces: a small table whose rows have thousands of
+ * matches each would be probed row by row, some 100 us each. */
+constexpr uint64_t kRoomForTuples = uint64_t{4} << 20;
 
 }  // namespace
 
@@ -59,12 +64,25 @@ bool ChunkLane::sink_tuples() {
     run_sink(sink_kernel(), tuple_threads(found));
     return true;
   }
-  if (!range_.shrink(found, tuple_capacity_)) {
+  make_room_for_tuples(found);
+  if (found > tuple_capacity_ && !range_.shrink(found, tuple_capacity_)) {
     if (found > kMostTuples) throw DeviceError(TB_FALLBACK_DEVICE_MEMORY, "a row joins with too many others");
     ensure_tuples(std::bit_ceil(found));
   }
   probe_again();
   return true;
+}
+
+/* As far as the query has memory for it. */
+void ChunkLane::make_room_for_tuples(uint64_t found) {
+  const uint64_t before = tuple_capacity_, wanted = std::min(std::bit_ceil(found), kRoomForTuples);
+  if (wanted <= before) return;
+  try {
+    ensure_tuples(wanted);
+  } catch (const DeviceError& error) {
+    if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
+    ensure_tuples(before);
+  }
 }
 
 bool ChunkLane::copy_rows() {

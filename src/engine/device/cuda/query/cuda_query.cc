@@ -100,7 +100,13 @@ CudaQuery::CudaQuery(std::shared_ptr<CudaContext> context, std::shared_ptr<GpuCa
   context_->queries_total.fetch_add(1, std::memory_order_relaxed);
 }
 
+void CudaQuery::stop() {
+  staging_->end();
+  resources_.stop.set();
+}
+
 CudaQuery::~CudaQuery() {
+  resources_.stop.set();
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
@@ -305,6 +311,7 @@ void CudaQuery::complete(const Done& done, const ChunkOutcome& outcome, std::exc
 
 /* Ends the query: nothing of it reads a slot or writes ids after this. */
 void CudaQuery::fail(std::exception_ptr error) {
+  resources_.stop.set();
   resources_.wait_to_release();
   {
     std::lock_guard lock(mutex_);
@@ -356,10 +363,11 @@ uint64_t CudaQuery::finish() {
 uint64_t CudaQuery::finish_table() {
   const Stopwatch stopwatch;
   JoinTableCopies& copies = resources_.cache->join_tables;
-  ParallelWork work(resources_.cache->threads(), {});
-  BuiltTable built = build_table(*resources_.parts,
-                                 {*context_, resources_.kernels->tables.kernels(resources_.driver), resources_.driver,
-                                  resources_.account, copies.capacity(), host_memory_, resources_.compute.get(), work});
+  ParallelWork work(resources_.cache->threads(), cancelled_);
+  BuiltTable built =
+      build_table(*resources_.parts, {*context_, resources_.kernels->tables.kernels(resources_.driver),
+                                      resources_.driver, resources_.account, copies.capacity(), host_memory_,
+                                      resources_.compute.get(), resources_.stop, work});
   if (built.table->raw()->total_size <= copies.capacity()) copies.keep(built.table, std::move(built.copy));
   table_ = std::move(built.table);
   std::lock_guard lock(mutex_);

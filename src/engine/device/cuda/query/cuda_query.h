@@ -7,8 +7,8 @@
  * queues. The worker sleeps between two looks at its lanes, the longer the longer it has
  * waited: callbacks of the driver cost more than the looks.
  *
- * Errors: the first one ends the query: the streams are waited for, then every
- * chunk in flight or submitted later is done with that DeviceError, and
+ * Errors: the first one ends the query: its kernels are told to end, the streams are
+ * waited for, then every chunk in flight or submitted later is done with that DeviceError, and
  * finish() throws it.
  *
  * Lock protocol: mutex_ protects what is marked so; it is never held during a
@@ -48,7 +48,8 @@ class CudaQuery : public DeviceQuery {
             QueryProfile* profile);
   ~CudaQuery() override;
 
-  void stop() override { staging_->end(); }
+  void stop() override;
+  void cancelled_by(std::function<bool()> cancelled) override { cancelled_ = std::move(cancelled); }
   void submit(const ChunkTask& task, Done done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
     limit_ = limit;
@@ -105,6 +106,7 @@ class CudaQuery : public DeviceQuery {
   /* Of columns that are not on the device yet. */
   const std::shared_ptr<StagingLimit> staging_ = std::make_shared<StagingLimit>(kMostStagedBytes);
 
+  std::function<bool()> cancelled_;  // asked by finish(); empty: never
   std::shared_ptr<const RowLimit> limit_;  // PROJECT, before the first chunk; null: all rows are wanted
 
   // The worker's.

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "engine/device/cuda/cuda_device.h"
 #include "engine/device/cuda/find_gpus.h"
@@ -297,6 +299,36 @@ TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
         [&](const ChunkOutcome&, std::exception_ptr) { done++; });
   query.reset();
   EXPECT_EQ(done.load(), chunks.size());
+}
+
+/* A kernel that would run for a minute ends as soon as it is told that nobody waits: by stop(), as a session that
+ * ends its query calls it, and by the destructor alone. */
+TEST_F(CudaQueryTest, ClosingAQueryEndsItsKernels) {
+  using Clock = std::chrono::steady_clock;
+  for (const bool by_stop : {true, false}) {
+    open(Shape::ROWS);
+    std::atomic<bool> begun{false}, told{false};
+    fake_->set_kernel("tb_rows", [&](void* arguments) {
+      const auto* stop = static_cast<const TbPipelineArgs*>(arguments)->stop;
+      begun = true;
+      for (const auto until = Clock::now() + std::chrono::minutes(1); !told && Clock::now() < until;)
+        told = *const_cast<const volatile uint32_t*>(stop) != 0;
+    });
+    auto chunks = chunks_of(make_pages(10, 100));
+    auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
+    auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit, nullptr);
+    Chunk& chunk = chunks[0];
+    query->submit(
+        {0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(), static_cast<uint32_t>(chunk.ids.size())},
+        [](const ChunkOutcome&, std::exception_ptr) {});
+    while (!begun) std::this_thread::yield();
+    const auto closed = Clock::now();
+    if (by_stop) query->stop();
+    query.reset();
+    EXPECT_TRUE(told);
+    EXPECT_LT(Clock::now() - closed, std::chrono::seconds(10));
+    TearDown();
+  }
 }
 
 TEST_F(CudaQueryTest, QueriesShareADevice) {

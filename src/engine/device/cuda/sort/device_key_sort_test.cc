@@ -286,6 +286,19 @@ TEST_F(DeviceKeySortTest, ClosedQuery) {
   }
 }
 
+/* A block that never tells what its tile has: the others wait for a while, then all end and the sort fails. */
+TEST_F(DeviceKeySortTest, ATileThatNeverTellsIsAnError) {
+  lose_a_tile(*fake_);
+  Keys keys(1, 5 * TB_SORT_TILE);
+  for (size_t i = 0; i < keys.keys.size(); i++) keys.keys[i] = {static_cast<uint32_t>(i % 7)};
+  try {
+    sort(keys, false);
+    FAIL() << "sorted without a tile";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.reason, TB_FALLBACK_DEVICE_LOST);
+  }
+}
+
 TEST_F(DeviceKeySortTest, PaysForManyRows) {
   const Driver driver = context_->driver_with(nullptr);
   MemoryAccount account(kEnough);

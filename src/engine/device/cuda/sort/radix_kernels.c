@@ -7,8 +7,8 @@
  * shared memory, and learns where its rows of each digit's value go from the tiles before
  * it: each tells first how many it has itself, then how many there are up to its end, and
  * a later tile adds up what has been told so far, backwards until it meets such a sum.
- * Tiles are taken in order, so who waits waits for a block that runs. Rows of equal keys
- * keep their order.
+ * Tiles are taken in order, so who waits waits for a block that runs; and should it wait in
+ * vain, it says so and all blocks end. Rows of equal keys keep their order.
  *
  * Compiled to PTX with the engine (radix_code.cc), and for the host by
  * testing/radix_on_host.cc. Must never write outside of [0, nrows), whatever keys are.
@@ -26,6 +26,7 @@ typedef struct SortShared
 	uint32_t base[TB_SORT_BINS];
 	uint32_t warp_sums[TB_SORT_WARPS];
 	uint32_t tile;
+	uint32_t failed;
 } SortShared;
 
 TB_BLOCK_MEMORY(SortShared);
@@ -92,18 +93,42 @@ tb_sort_count(TbSortCount *args)
 							   __ATOMIC_RELAXED);
 }
 
-/* Rows with the digit's value `bin` in all tiles before `tile`. */
+/* What a tile has told of a digit's value; 0 if it told nothing for too long, or another
+ * block has waited in vain. */
 static inline uint32_t
-rows_of_tiles_before(const volatile uint32_t *tiles, uint32_t tile, uint32_t bin)
+wait_for_tile(TbSortPass *args, uint32_t tile, uint32_t bin)
+{
+	const volatile uint32_t *told = &args->tiles[tile * TB_SORT_BINS + bin];
+
+	for (uint32_t looks = 1; looks < TB_SORT_PATIENCE; looks++)
+	{
+		const uint32_t now = *told;
+
+		if (now != 0)
+			return now;
+		if (looks % 1024 == 0 && tb_atomic_load(&args->failed))
+			return 0;
+		tb_wait_a_little();
+	}
+	return 0;
+}
+
+/* Rows with the digit's value `bin` in all tiles before `tile`. 0, and in *failed 1: one of
+ * them has told nothing. */
+static inline uint32_t
+rows_of_tiles_before(TbSortPass *args, uint32_t tile, uint32_t bin, uint32_t *failed)
 {
 	uint32_t sum = 0;
 
 	while (tile-- > 0)
 	{
-		uint32_t told;
+		const uint32_t told = wait_for_tile(args, tile, bin);
 
-		while ((told = tiles[tile * TB_SORT_BINS + bin]) == 0)
-			tb_wait_a_little();
+		if (told == 0)
+		{
+			*failed = 1;
+			return 0;
+		}
 		sum += told & TB_SORT_COUNT;
 		if (told & TB_SORT_SUM)
 			break;
@@ -159,7 +184,10 @@ tb_sort_pass(TbSortPass *args)
 	uint32_t		   word[TB_SORT_ITEMS], place[TB_SORT_ITEMS];
 
 	if (thread == 0)
+	{
 		block_memory.tile = __atomic_fetch_add(&args->next_tile, 1, __ATOMIC_RELAXED);
+		block_memory.failed = 0;
+	}
 	for (uint32_t i = thread; i < TB_SORT_WARPS * TB_SORT_BINS; i += TB_SORT_THREADS)
 		block_memory.counts[i / TB_SORT_BINS][i % TB_SORT_BINS] = 0;
 	tb_block_barrier();
@@ -224,12 +252,24 @@ tb_sort_pass(TbSortPass *args)
 		block_memory.base[thread] = args->starts[thread] - start;
 	else
 	{
-		const uint32_t before = rows_of_tiles_before(tiles, tile, thread);
+		uint32_t	   failed = 0;
+		const uint32_t before = rows_of_tiles_before(args, tile, thread, &failed);
 
-		tiles[tile * TB_SORT_BINS + thread] = (before + own) | TB_SORT_SUM;
-		block_memory.base[thread] = args->starts[thread] + before - start;
+		if (failed)
+		{
+			tb_atomic_or(&args->failed, 1);
+			block_memory.failed = 1;
+		}
+		else
+		{
+			tiles[tile * TB_SORT_BINS + thread] = (before + own) | TB_SORT_SUM;
+			block_memory.base[thread] = args->starts[thread] + before - start;
+		}
 	}
 	tb_block_barrier();
+	/* Places that are not known would lie anywhere. */
+	if (block_memory.failed)
+		return;
 
 	/* Through shared memory, so that what is written together lies together. */
 	TB_UNROLL

@@ -29,6 +29,11 @@
 #define TB_SORT_SUM (1u << 31)
 #define TB_SORT_COUNT (TB_SORT_OWN - 1)
 
+/* Looks at an earlier tile that has told nothing yet, which is a matter of microseconds: these take seconds. */
+#ifndef TB_SORT_PATIENCE /* tests have less */
+#define TB_SORT_PATIENCE (1u << 22)
+#endif
+
 typedef struct TbSortCount {
   const uint32_t* words[TB_SORT_MOST_WORDS];
   uint32_t nrows;
@@ -47,7 +52,7 @@ typedef struct TbSortPass {
   uint32_t shift;      /* of the digit in its word */
   uint32_t numbers; /* the array that has the rows' numbers, if these are their places yet */
   uint32_t next_tile;     /* 0 at first */
-  uint32_t reserved;     /* 0 */
+  uint32_t failed;     /* out; starts as 0: a tile has waited in vain, and the order means nothing */
   uint32_t starts[TB_SORT_BINS];  /* where rows with a value begin */
 } TbSortPass;
 

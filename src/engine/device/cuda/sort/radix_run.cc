@@ -79,7 +79,11 @@ void RadixRun::sort() {
     arguments_.launch(kernels_.pass, tiles_, TB_SORT_THREADS, &arguments_.host().passes[i]);
   }
   if (wants_agree() && !digits_.empty()) compare_neighbours();
+  if (!digits_.empty()) arguments_.fetch(arguments_.host().passes, digits_.size() * sizeof(TbSortPass));
   driver_.check(driver_.stream_synchronize(stream_.get()));
+  const auto failed = [](const TbSortPass& pass) { return pass.failed != 0; };
+  if (std::any_of(arguments_.host().passes, arguments_.host().passes + digits_.size(), failed))
+    throw DeviceError(TB_FALLBACK_DEVICE_LOST, "a tile of a sort waited in vain for the tiles before it");
 }
 
 void RadixRun::fetch(const TakeSortedRows& take) {

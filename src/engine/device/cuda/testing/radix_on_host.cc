@@ -7,6 +7,7 @@
 
 #include "engine/device/cuda/testing/block_threads.h"
 
+#define TB_SORT_PATIENCE (1u << 13)  // blocks that run take a few hundred turns
 #include "engine/device/cuda/sort/radix_kernels.c"  // once more, for another target
 
 namespace turbine::cuda::testing {
@@ -21,6 +22,16 @@ void set_radix_kernels(FakeDriver& fake) {
   });
   fake.set_kernel("tb_sort_agree", [](void* args) {
     run_blocks({3, TB_SORT_THREADS, kBlockMemoryBytes}, [args] { tb_sort_agree(static_cast<TbSortAgree*>(args)); });
+  });
+}
+
+void lose_a_tile(FakeDriver& fake) {
+  fake.set_kernel("tb_sort_pass", [](void* args) {
+    auto* pass = static_cast<TbSortPass*>(args);
+    const unsigned tiles = (pass->nrows + TB_SORT_TILE - 1) / TB_SORT_TILE;
+    run_blocks({1, TB_SORT_THREADS, kBlockMemoryBytes}, [pass] { tb_sort_pass(pass); });
+    pass->next_tile++;
+    run_blocks({tiles - 2, TB_SORT_THREADS, kBlockMemoryBytes}, [pass] { tb_sort_pass(pass); });
   });
 }
 
