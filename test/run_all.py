@@ -95,6 +95,7 @@ SUITES = {
     "file-scans": Suite(PACKAGES_PYTHON + ["test/file_scans.py"]),
     "to-file": Suite(PACKAGES_PYTHON + ["test/to_file.py"]),
     "write-files": Suite(PACKAGES_PYTHON + ["test/write_files.py"]),
+    "upgrade": Suite(PACKAGES_PYTHON + ["test/upgrade.py"]),
     "brin": Suite(PYTHON + ["test/brin.py"], ("--races", "20000")),
     "sqlsmith": Suite(PYTHON + ["test/sqlsmith.py"], ("--queries", "1000000")),
     "moved-pages": Suite(PYTHON + ["test/moved_pages.py"]),
@@ -191,7 +192,7 @@ def main():
         shutil.rmtree(COMPILED, ignore_errors=True)
         cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
-        outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside)))
+        outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside), strict=True))
     failing = [name for name, (_, failed, _) in outcomes.items() if failed]
     for name in failing:
         print(f"=== {name}, how it ended\n" + "".join(outcomes[name][2]), end="")
