@@ -303,6 +303,10 @@ def cases_of(row, most):
         pools[2:] = [[SCALE], [SCALE]]
     if row.variant == 'typmod':
         pools[1] = [SCALE, SCALE + 1, 5, 9, 17, 18] + ([19, 30, 38] if row.result == 'NUM128' else [])
+    if row.symbol == 'rt_seconds_to_timestamptz':
+        bounds = [-210866803200.0, 9224318016000.0]
+        pools[0] = VALUES['FLOAT8'] + bounds + [math.nextafter(b, to) for b in bounds for to in (-math.inf, math.inf)] + \
+            [0.5e-6, 1.5e-6, 2.5e-6, 946684800.0000005, 946684800.0000015, 1700000000.1234565, 1e12, -1e11]
     if row.zoned:
         pools[-1] = [None]
     if row.symbol in ('rt_text_substr', 'rt_text_substr_no_len', 'rt_text_left', 'rt_text_right'):
