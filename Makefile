@@ -7,6 +7,7 @@ PYTHON     ?= python3
 DEMO_ARGS  ?=
 BENCH_ARGS ?=
 CHECK_ARGS ?=
+LINT_ARGS  ?=
 LOCALE     ?=
 
 # The locale of the clusters of tests and benchmarks: C.UTF-8, as a new cluster has it, or
@@ -18,7 +19,7 @@ endif
 export TURBINE_BUILD := $(abspath $(BUILD))
 
 .PHONY: all deps build demo test test-unit test-nightly test-sanitize check-layers check-format
-.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
 .PHONY: python-packages bench-exports bench-files
 .PHONY: gpu-bundle install clean
@@ -66,7 +67,12 @@ check-glossary:
 	@$(PYTHON) tools/check_glossary.py $(CHECK_ARGS)
 
 # How files look: .editorconfig, .clang-format and src/pg/.clang-format.
-check-format: deps
+check-# Linters: ruff, shellcheck, and clang-tidy for C and C++ that differ from a commit.
+# LINT_ARGS="--since main", "--all" (hours on two cores), or paths.
+lint: deps python-packages
+	@$(PYTHON) tools/check_lint.py --tidy $(LINT_ARGS)
+
+format: deps
 	@$(PYTHON) tools/check_format.py
 
 format: deps

@@ -62,6 +62,7 @@ class Suite(NamedTuple):
 SUITES = {
     "layers": Suite(PYTHON + ["tools/check_tree.py"], alone=True),
     "format": Suite(PYTHON + ["tools/check_format.py"], alone=True),
+    "lint": Suite(PYTHON + ["tools/check_lint.py"], alone=True),
     "unit": Suite(PYTHON + ["test/run_unit.py"], alone=True),
     "pg-units": Suite(PYTHON + ["test/pg_units.py"], alone=True),
     "faults": Suite(PYTHON + ["test/faults.py"], ("--rounds", "1000"), alone=True),

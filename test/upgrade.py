@@ -310,7 +310,7 @@ def other_release(bench, _):
                 bench.equal("the answer", session.query(query), expected)
                 time.sleep(1)
             bench.equal("no device", session.query("SELECT * FROM turbine.devices WHERE usable"), [])
-            lines = [line for line in server.logfile.read_text(errors="replace").splitlines() if "of another release" in line]
+            lines = [line for line in server.logfile.read_text(errors="replace").splitlines() if "cannot be used" in line]
             bench.equal("the log says it once", len(lines), 1)
             service.unlink()
             service.symlink_to(server.service_program())
@@ -319,7 +319,8 @@ def other_release(bench, _):
                     os.kill(pid, signal.SIGKILL)
             server.wait_for_service()
             bench.equal("the right service", session.query(query), expected)
-            bench.equal("on a device", "Custom Scan" in session.value(f"EXPLAIN {query}") + session.query(f"EXPLAIN {query}")[1][0], True)
+            plan = "\n".join(row[0] for row in session.query(f"EXPLAIN {query}"))
+            bench.check("on a device", None if "Custom Scan" in plan else plan)
     finally:
         server.remove()
 

@@ -50,7 +50,7 @@ RT_EXPORT int32_t rt_timestamp_to_date(int64_t timestamp) {
   return timestamp == kTimestampMinusInfinity ? kDateMinusInfinity : date;
 }
 
-/* Seconds since 1970. They are shifted before they are scaled, as PostgreSQL does it: the rounding is part of the answer. */
+/* Seconds since 1970. They are shifted before they are scaled, as PostgreSQL does: rounding is part of the result. */
 RT_EXPORT int64_t rt_seconds_to_timestamptz(double seconds, uint32_t* errors) {
   constexpr double kShift = 86400.0 * (kPostgresEpochJulian - kUnixEpochJulian);
   constexpr double kLeast = 86400.0 * kDateMin + kShift, kEnd = 86400.0 * kTimestampEndDate + kShift;
