@@ -7,6 +7,7 @@ PYTHON     ?= python3
 DEMO_ARGS  ?=
 BENCH_ARGS ?=
 CHECK_ARGS ?=
+LINT_ARGS  ?=
 LOCALE     ?=
 
 # The locale of the clusters of tests and benchmarks: C.UTF-8, as a new cluster has it, or
@@ -17,15 +18,8 @@ endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
-SUITES += arrow-fdw
-SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin cached-reports feeder-faults feeder-races
-SUITES += gpu-faults protocol column-cache cache-loading cache-cycles mvcc moved-pages races mutants reports core
-SUITES += file-scans file-differential file-mutations to-file write-files write-faults pg2arrow mysql2arrow
-SUITES += c-sql c-reports compile-hints device-choice paid-plans
-
-.PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
-.PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
+.PHONY: all deps build demo test test-unit test-nightly test-sanitize check-layers check-format
+.PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
 .PHONY: python-packages bench-exports bench-files
 .PHONY: gpu-bundle install clean
@@ -52,7 +46,8 @@ test: build python-packages
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-$(SUITES:%=test-%): test-%: build python-packages
+# One suite by its name in test/run_all.py, the one list of them.
+test-%: build python-packages
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.
@@ -72,7 +67,12 @@ check-glossary:
 	@$(PYTHON) tools/check_glossary.py $(CHECK_ARGS)
 
 # How files look: .editorconfig, .clang-format and src/pg/.clang-format.
-check-format: deps
+check-# Linters: ruff, shellcheck, and clang-tidy for C and C++ that differ from a commit.
+# LINT_ARGS="--since main", "--all" (hours on two cores), or paths.
+lint: deps python-packages
+	@$(PYTHON) tools/check_lint.py --tidy $(LINT_ARGS)
+
+format: deps
 	@$(PYTHON) tools/check_format.py
 
 format: deps

@@ -114,8 +114,8 @@ def agrees(left, right, tolerance=1e-9):
         return False
     a = sorted((tuple(map(_value, row)) for row in left), key=_order)
     b = sorted((tuple(map(_value, row)) for row in right), key=_order)
-    for x, y in zip(a, b):
-        for p, q in zip(x, y):
+    for x, y in zip(a, b, strict=True):
+        for p, q in zip(x, y, strict=True):
             if p == q:
                 continue
             if not (isinstance(p, float) and isinstance(q, float)) or \

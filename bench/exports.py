@@ -29,6 +29,7 @@ from foundation import processor  # noqa: E402
 
 PSQL = "psql, COPY binary"
 DUCKDB = "DuckDB, COPY to Parquet, zstd"
+PROCESSORS = os.cpu_count() or 2
 # In a process of its own, as the others' clients are: so it is measured as they are.
 DUCKDB_RUN = """import sys, duckdb
 duckdb.connect(sys.argv[1], config={"threads": int(sys.argv[2])}).execute(sys.argv[3])"""
@@ -43,7 +44,7 @@ def pg2arrow(*options):
                                  *options]
 
 
-def duckdb(command, file, threads=os.cpu_count() or 2):
+def duckdb(command, file, threads=PROCESSORS):
     return [sys.executable, "-c", DUCKDB_RUN, str(file.parent / "duckdb"), str(threads), command.format(file=file)]
 
 
@@ -124,7 +125,7 @@ def main():
                 if number > 0:      # the first round warms caches
                     runs[name].append(run)
                     log(f"  {name}: {run[0]:.2f} s, {run[4]:.0%} idle, others {run[3]:.1f} s")
-    medians = {name: [statistics.median(values) for values in zip(*found)] for name, found in runs.items()}
+    medians = {name: [statistics.median(values) for values in zip(*found, strict=True)] for name, found in runs.items()}
     base = medians[PSQL]
     print(f"{rows:,} rows, {processor()}, {os.cpu_count()} processors, {options.rounds} rounds, medians"
           "\n\n| case | wall s | ratio | client's processor s | server's | others' | cores idle | file MB | client's memory MB |\n"

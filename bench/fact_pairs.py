@@ -108,15 +108,15 @@ def measure(server, sql, runs):
     with contextlib.ExitStack() as stack:
         sessions = [stack.enter_context(server.connect()) for _ in PLANS]
         answers, times = [], [[] for _ in PLANS]
-        for session, plan in zip(sessions, PLANS):
+        for session, plan in zip(sessions, PLANS, strict=True):
             workload.apply(session, plan)
             answers.append(session.query(sql))
             session.query(sql)
         for _ in range(runs):
-            for session, taken in zip(sessions, times):
+            for session, taken in zip(sessions, times, strict=True):
                 taken.append(workload.timed(session, sql)[0])
         agree = all(workload.same_answer(answers[0], answer) for answer in answers)
-        medians = {plan.label: round(statistics.median(taken), 1) for plan, taken in zip(PLANS, times)}
+        medians = {plan.label: round(statistics.median(taken), 1) for plan, taken in zip(PLANS, times, strict=True)}
         return medians, agree, shape_of(sessions[-1], sql)
 
 

@@ -91,7 +91,7 @@ def make_engines(server, folder, threads):
 def measure(engines, sql, runs):
     """{label: median ms}, {label: ms of the first run}."""
     times = {engine.label: [] for engine in engines}
-    for run in range(runs + 1):
+    for _ in range(runs + 1):
         reference = None
         for engine in engines:
             ms, rows = engine.run(sql)

@@ -32,7 +32,7 @@ CODE_FOLDER = "pg_turbine/cache"  # below the data directory: compiled code
 
 
 def processor():
-    for line in open("/proc/cpuinfo", encoding="utf-8"):
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.machine()
@@ -77,10 +77,10 @@ def measure(server, state, plans, query, runs):
     plans take turns, so that what else the machine does meets each of them."""
     with contextlib.ExitStack() as stack:
         sessions = [stack.enter_context(server.connect()) for _ in plans]
-        answers = [prepare(session, state, plan, query) for session, plan in zip(sessions, plans)]
+        answers = [prepare(session, state, plan, query) for session, plan in zip(sessions, plans, strict=True)]
         times = [[workload.timed(session, query.sql)[0] for session in sessions] for _ in range(runs)]
         entries = {plan.label: entry_of(session, query, [round_times[i] for round_times in times])
-                   for i, (session, plan) in enumerate(zip(sessions, plans))}
+                   for i, (session, plan) in enumerate(zip(sessions, plans, strict=True))}
     return entries, all(workload.same_answer(answers[0], other) for other in answers[1:])
 
 

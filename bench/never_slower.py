@@ -62,7 +62,7 @@ def same_cell(x, y):
 def same_rows(left, right):
     return len(left) == len(right) and all(
         len(a) == len(b) and all(map(same_cell, a, b))
-        for a, b in zip(sorted(left, key=str), sorted(right, key=str)))
+        for a, b in zip(sorted(left, key=str), sorted(right, key=str), strict=True))
 
 
 def lost(off, on):

@@ -171,7 +171,7 @@ def measure(servers, query, options):
 def ratio(times, other, clock):
     """`on` over `other`: the median of the ratios of samples taken right after each other,
     which a machine whose speed drifts disturbs less than medians of all samples."""
-    return statistics.median(on / than for on, than in zip(times["on"][clock], times[other][clock]))
+    return statistics.median(on / than for on, than in zip(times["on"][clock], times[other][clock], strict=True))
 
 
 def judge(times, limit):

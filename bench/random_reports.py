@@ -276,7 +276,7 @@ KINDS = (("star", 6), ("one_table", 4), ("top_groups", 3), ("top_rows", 3), ("ro
 def reports(seed, schema, count):
     """{name: SQL}: `count` of them, no two the same."""
     maker = ReportMaker(seed, schema)
-    kinds, weights = zip(*KINDS)
+    kinds, weights = zip(*KINDS, strict=True)
     found, seen = {}, set()
     while len(found) < count:
         kind = maker.random.choices(kinds, weights)[0]

@@ -6,6 +6,7 @@ never vacuumed.
 Used by: bench/reports.py, test/report_queries.py.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -55,7 +56,7 @@ def _create(session, name, columns, variant):
                               f"FOR VALUES WITH (MODULUS 4, REMAINDER {i})")
         else:
             edges = ["MINVALUE", *bounds, "MAXVALUE"]
-            for i, (low, high) in enumerate(zip(edges, edges[1:])):
+            for i, (low, high) in enumerate(itertools.pairwise(edges)):
                 session.query(f"CREATE TABLE {name}_{i} PARTITION OF {name} FOR VALUES FROM ({low}) TO ({high})")
             session.query(f"CREATE TABLE {name}_default PARTITION OF {name} DEFAULT")
     else:

@@ -50,7 +50,7 @@ def parse_arguments():
 
 
 def processor():
-    for line in open("/proc/cpuinfo", encoding="utf-8"):
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.machine()

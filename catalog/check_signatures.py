@@ -10,6 +10,7 @@ import argparse
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import function_rows
 
@@ -28,13 +29,13 @@ def pg_config(pg_config_path, option):
 
 
 def read_macros(path):
-    return {m[1]: int(m[2]) for m in re.finditer(r'^#define (F_\w+) (\d+)$', open(path).read(), re.M)}
+    return {m[1]: int(m[2]) for m in re.finditer(r'^#define (F_\w+) (\d+)$', Path(path).read_text(), re.M)}
 
 
 def read_functions(path):
     """oid -> (name, result, [arguments]) from the bootstrap catalog."""
     functions, inside = {}, False
-    for line in open(path):
+    for line in Path(path).read_text().splitlines(keepends=True):
         if line.startswith('create '):
             inside = line.startswith('create pg_proc ')
         m = inside and re.match(
@@ -62,7 +63,7 @@ def check(row, macros, functions):
         return f'PostgreSQL has arguments {args}, the row {expected}'
     if result != result_type:
         return f'PostgreSQL returns {result}, the row {row.result}'
-    signature = '%s(%s)' % (name, ','.join(SQL_NAMES[a] for a in args))
+    signature = f"{name}({','.join(SQL_NAMES[a] for a in args)})"
     if signature != row.signature:
         return f'the signature is {signature}'
     return None

@@ -1,6 +1,7 @@
 """Writes docs/functions.md from functions.def, or checks that it is up to date."""
 import argparse
 import sys
+from pathlib import Path
 
 import function_rows
 
@@ -46,7 +47,7 @@ def main():
         with open(options.write, 'w') as f:
             f.write(text)
         return 0
-    if open(options.check).read() == text:
+    if Path(options.check).read_text() == text:
         return 0
     print(f'{options.check} is out of date: run {sys.argv[0]} --write')
     return 1

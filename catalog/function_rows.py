@@ -1,6 +1,7 @@
 """The rows of functions.def, for the scripts that check and document them."""
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 ROW = re.compile(
     r'^TB_FUNCTION\((\w+), (\w+), (\w+), \(([^)]*)\), ([^,]+), (\d+), "([^"]*)", (\w+), "([^"]*)"\)$')
@@ -30,10 +31,10 @@ class Row:
 def read(path):
     """All rows in order; a line that starts like a row and is none is an error."""
     rows, section = [], ''
-    text = open(path).read()
+    text = Path(path).read_text()
     # Sections may wrap: give each one line.
     text = SECTION.sub(lambda m: '/* ---- ' + re.sub(r'\s*\n \*\s*', ' ', m.group(1)) + ' ---- */', text)
-    for number, line in enumerate(text.splitlines(), 1):
+    for line in text.splitlines():
         found = SECTION.match(line)
         if found:
             section = found.group(1)

@@ -45,8 +45,8 @@ def _close_rows(left, right, types):
     def key(row):
         exact = tuple("" if v is None else "=" + v for i, v in enumerate(row) if i not in floats)
         return exact, tuple(_order(row[i]) for i in floats)
-    for a, b in zip(sorted(left, key=key), sorted(right, key=key)):
-        for i, (x, y) in enumerate(zip(a, b)):
+    for a, b in zip(sorted(left, key=key), sorted(right, key=key), strict=True):
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
             if x != y and not (i in floats and _close(x, y, TOLERANCE[types[i]])):
                 return False
     return True
@@ -82,10 +82,10 @@ def _sort_value(text, oid):
 def order_difference(reference, actual, keys):
     """None if both results come in the same order of their first columns, whatever
     the order of rows that agree in those."""
-    for left, right in zip(reference.results, actual.results):
+    for left, right in zip(reference.results, actual.results, strict=True):
         types = left.types[:keys]
-        for i, (a, b) in enumerate(zip(left.rows, right.rows)):
-            if [_sort_value(*v) for v in zip(a[:keys], types)] != [_sort_value(*v) for v in zip(b[:keys], types)]:
+        for i, (a, b) in enumerate(zip(left.rows, right.rows, strict=True)):
+            if [_sort_value(*v) for v in zip(a[:keys], types, strict=True)] != [_sort_value(*v) for v in zip(b[:keys], types, strict=True)]:
                 return f"row {i} in order has the key {b[:keys]}, not {a[:keys]}"
     return None
 
@@ -98,7 +98,7 @@ def difference(reference, actual, ordered=False, floats=False):
         return f"message \"{reference.error.message}\" became \"{actual.error.message}\""
     if len(reference.results) != len(actual.results):
         return f"{len(reference.results)} results became {len(actual.results)}"
-    for left, right in zip(reference.results, actual.results):
+    for left, right in zip(reference.results, actual.results, strict=True):
         if left.tag != right.tag:
             return f"tag {left.tag} became {right.tag}"
         found = _rows_difference(left, right, ordered, floats)

@@ -254,7 +254,7 @@ def first_difference(wanted, values, rows):
     if len(rows) != expected:
         return f"{len(rows)} rows instead of {expected}"
     for number, row in enumerate(rows):
-        for column, text in zip(wanted, row):
+        for column, text in zip(wanted, row, strict=True):
             value = values[column.name][number]
             found = None if text is None else column.read(text)
             right = None if value is None else column.expect(value)

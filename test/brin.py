@@ -129,7 +129,7 @@ def complaint_of_counts(node, fetched, counted, settings):
     if settings is BUFFERED and fetched != left:
         return f"{left} blocks are left, PostgreSQL fetched {fetched}"
     # What the service has decoded, whatever the way that it came.
-    rows = node["Rows Removed by GPU Filter"] if "Rows Removed by GPU Filter" in node else 0
+    rows = node.get("Rows Removed by GPU Filter", 0)
     if rows > left * MOST_ROWS_A_BLOCK:
         return f"{left} blocks are left, but {rows} rows were filtered"
     return None

@@ -229,7 +229,7 @@ def costs(bench, server):
         session.query("CHECKPOINT")
         first = node(session, grouped)
         bench.check("a small table", f"{first}" if "Gpu" in first else None)
-        for run in range(2):
+        for _ in range(2):
             forced.query(grouped)
         bench.check("cached", None if "GpuPreAgg" in node(session, grouped) else node(session, grouped))
         bench.check("other columns", node(session, "SELECT id % 7, count(*) FROM e GROUP BY 1") if "Gpu" in node(

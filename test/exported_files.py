@@ -89,4 +89,4 @@ def statistics(path, column):
     if b"min_values" not in metadata:
         return []
     least, greatest = (metadata[key].decode().split(",") for key in (b"min_values", b"max_values"))
-    return [tuple(None if value == "null" else int(value) for value in pair) for pair in zip(least, greatest)]
+    return [tuple(None if value == "null" else int(value) for value in pair) for pair in zip(least, greatest, strict=True)]

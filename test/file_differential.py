@@ -92,10 +92,10 @@ def write_file(source, path, names, types, values):
     """One file of random properties."""
     if path.suffix == ".parquet":
         types = [parquet_type(arrow) for arrow in types]
-    data = pa.table([pa.array(column, arrow) for column, arrow in zip(values, types)], names=names)
+    data = pa.table([pa.array(column, arrow) for column, arrow in zip(values, types, strict=True)], names=names)
     rows = max(1, source.choice((100, 1000, 5000, 100000)))
     if path.suffix == ".parquet":
-        blooms = {name: {"ndv": 100, "fpp": 0.01} for name, arrow in zip(names, types)
+        blooms = {name: {"ndv": 100, "fpp": 0.01} for name, arrow in zip(names, types, strict=True)
                   if not pa.types.is_boolean(arrow) and source.random() < 0.3}
         pq.write_table(data, path, row_group_size=rows, compression=source.choice(("none", "snappy", "zstd", "gzip", "lz4", "brotli")),
                        use_dictionary=source.random() < 0.7, data_page_version=source.choice(("1.0", "2.0")),
@@ -120,7 +120,7 @@ def write_files(source, folder, table, values):
     types = [arrow_type(source, column.kind) for column in table.columns]
     count = len(values[0])
     cuts = sorted(source.randint(0, count) for _ in range(source.randint(0, 3)))
-    for i, (first, end) in enumerate(zip([0, *cuts], [*cuts, count])):
+    for i, (first, end) in enumerate(zip([0, *cuts], [*cuts, count], strict=True)):
         path = folder / f"{i}.{source.choice(('arrow', 'parquet'))}"
         write_file(source, path, names, types, [column[first:end] for column in values])
 

@@ -122,7 +122,7 @@ def exact_column(column, kind):
     """The exact values of a column that pyarrow calls `kind`, whatever the engine has made of it."""
     if kind == "interval" and pa.types.is_struct(column.type):
         parts = [part.cast(pa.int64()).to_pylist() for part in column.combine_chunks().flatten()]
-        return [None if None in value else value for value in zip(*parts)]
+        return [None if None in value else value for value in zip(*parts, strict=True)]
     if kind == "duration" and pa.types.is_interval(column.type):
         return [value and value.nanoseconds // 1000 for value in column.to_pylist()]
     counted = column.cast(whole(column.type, False))
@@ -154,7 +154,7 @@ def exact(value):
 def first_difference(expected, found):
     if len(found) != len(expected):
         return f"{len(found)} rows instead of {len(expected)}"
-    for row, (right, value) in enumerate(zip(expected, found)):
+    for row, (right, value) in enumerate(zip(expected, found, strict=True)):
         if value != right:
             return f"row {row}: {str(value)[:200]} instead of {str(right)[:200]}"
     return None

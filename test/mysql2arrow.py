@@ -251,7 +251,7 @@ class Suite:
             self.checks.equal("zero rows", read_ipc(self.path("empty.arrow"))[0].num_rows, 0)
         for name, options in (("none.arrow", ()), ("none.parquet", ("--parquet",))):
             self.export("-c", "SELECT * FROM everything WHERE n < 0", "-o", self.path(name), *options)
-            nothing = dict.fromkeys(["n", *TYPES], [])
+            nothing = {column: [] for column in ("n", *TYPES)}
             file_readers.compare(self.checks, f"zero rows of every type, {name}", self.path(name), "n", nothing)
 
     def test_append_and_statistics(self):
@@ -263,7 +263,7 @@ class Suite:
         self.checks.equal("rows", ids, list(range(1, 100001)))
         starts = [sum(batches[:i]) for i in range(len(batches))]
         self.checks.equal("statistics", statistics(path, "id"),
-                          [(ids[start], ids[start + rows - 1]) for start, rows in zip(starts, batches)])
+                          [(ids[start], ids[start + rows - 1]) for start, rows in zip(starts, batches, strict=True)])
         self.refused("other columns", USAGE, "other columns", "-t", "keyless", "--append", path)
 
     def test_workers(self):

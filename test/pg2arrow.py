@@ -273,7 +273,7 @@ class Suite:
         self.export("-c", query, "-o", self.path("special.arrow"))
         table, _ = read_ipc(self.path("special.arrow"))
         expected = self.session.query(query)
-        self.checks.equal("numeric as text", [list(row) for row in zip(*(table.column(i).to_pylist() for i in (1, 2)))],
+        self.checks.equal("numeric as text", [list(row) for row in zip(*(table.column(i).to_pylist() for i in (1, 2)), strict=True)],
                           [list(row[1:]) for row in expected])
         self.checks.equal("special floats", str(table.column(0).to_pylist()), "[nan, inf, -inf, -0.0]")
 

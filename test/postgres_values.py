@@ -129,5 +129,5 @@ def make_edges(session, table="edges"):
     session.query(f"CREATE TABLE {table} ({definition()})")
     for n in range(max(map(len, EDGES.values())) + 2):
         values = [literal(values[n % (len(values) + 1)]) if n % (len(values) + 1) < len(values) else "NULL" for values in EDGES.values()]
-        listed = ", ".join(f"({value})::{kind}" for value, kind in zip(values, EDGES))
+        listed = ", ".join(f"({value})::{kind}" for value, kind in zip(values, EDGES, strict=True))
         session.query(f"INSERT INTO {table} VALUES ({n}, {listed})")

@@ -145,7 +145,7 @@ def _partitions(random, name, definitions):
     scheme = random.choice(("RANGE (id)", "HASH (id)", "LIST ((id % 3))"))
     if scheme.startswith("RANGE"):
         cuts = sorted(random.sample((10, 40, 300, 1000, 2048, 4000, 9000), random.randint(1, 4)))
-        bounds = [f"FOR VALUES FROM ({low}) TO ({high})" for low, high in zip([0, *cuts], cuts)] + ["DEFAULT"]
+        bounds = [f"FOR VALUES FROM ({low}) TO ({high})" for low, high in zip([0, *cuts], cuts, strict=False)] + ["DEFAULT"]
     elif scheme.startswith("HASH"):
         modulus = random.randint(1, 4)
         bounds = [f"FOR VALUES WITH (MODULUS {modulus}, REMAINDER {i})" for i in range(modulus)]

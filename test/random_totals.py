@@ -118,7 +118,7 @@ class TotalForms:
         names = [f"a{i}" for i in range(len(keys))] + [f"n{i}" for i in range(len(totals))]
         plain = self.chance(0.25)
         values = [f"({self.id} % {self.random.choice((3, 5))})::bigint" if plain else self.total_of(t) for t in totals]
-        targets = ", ".join(f"{value} AS {name}" for value, name in zip(keys + values, names))
+        targets = ", ".join(f"{value} AS {name}" for value, name in zip(keys + values, names, strict=True))
         having = f" HAVING {self.random.choice(('count(*) > 1', f'avg({self.id}) > 99.5', self.odd_having()))}" \
             if self.chance(0.25) else ""
         grouping = "" if plain else f" GROUP BY {', '.join(keys)}{having}"

@@ -87,7 +87,7 @@ def check(suite, variant, options):
         sessions = {mode: server.connect(settings={**settings, "pg_turbine.device": options.device,
                                                    "statement_timeout": "300s"})
                     for mode, settings in modes.items()}
-        accelerated = {mode: 0 for mode in modes}
+        accelerated = dict.fromkeys(modes, 0)
         for name, sql in queries.items():
             if options.query and name != options.query:
                 continue

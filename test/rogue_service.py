@@ -97,7 +97,7 @@ class SlotMemory:
 
     def take(self, payload, fds):
         form, names = FIELDS[READY]
-        self.ready = dict(zip(names, form.unpack(payload)))
+        self.ready = dict(zip(names, form.unpack(payload), strict=True))
         if fds:
             self.memory = mmap.mmap(fds[0], self.ready["memory_size"])
 
@@ -209,7 +209,7 @@ class Relay:
         if not where:
             return True
         form, names = FIELDS[kind]
-        values = dict(zip(names, form.unpack_from(payload)))
+        values = dict(zip(names, form.unpack_from(payload), strict=True))
         return all(values[name] == value for name, value in where.items())
 
     def spoil(self, target, kind, payload, fds, order):
@@ -225,7 +225,7 @@ class Relay:
     @staticmethod
     def with_fields(kind, payload, fields):
         form, names = FIELDS[kind]
-        values = dict(zip(names, form.unpack_from(payload)))
+        values = dict(zip(names, form.unpack_from(payload), strict=True))
         for name, value in fields.items():
             values[name] = bytes(value, "latin-1") if isinstance(value, str) else value
         return form.pack(*values.values()) + payload[form.size:]
@@ -301,7 +301,7 @@ class Relay:
     def do_memory(self, target, kind, payload, fds, order):
         """READY or ATTACHED with another kind of memory."""
         form, names = FIELDS[kind]
-        what, size = order["what"], dict(zip(names, form.unpack(payload)))["memory_size"]
+        what, size = order["what"], dict(zip(names, form.unpack(payload), strict=True))["memory_size"]
         fields = {"has_fd": 1} if kind == READY else {}
         if what == "none":
             fd = None
@@ -394,7 +394,7 @@ class Relay:
         """Connections that are no backend's, while this one goes on."""
         source, opened = random.Random(order.get("random", 1)), []
         greeting = message(HELLO, struct.pack("<II16siI", 0x57505442, 1, source.randbytes(16), 1, 0))
-        for i in range(order["count"]):
+        for _ in range(order["count"]):
             stranger = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             stranger.connect(REAL_SOCKET)
             opened.append(stranger)
@@ -513,7 +513,7 @@ def main():
     while real.poll() is None:
         try:
             client, _ = listener.accept()
-        except socket.timeout:
+        except TimeoutError:
             continue
         client.settimeout(None)
         try:

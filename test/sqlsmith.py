@@ -71,7 +71,7 @@ def read_log(server):
             if waiting and line.startswith("\t"):
                 statements[waiting].append(line[1:])
             continue
-        pid, state, kind, text = found.groups()
+        _, state, kind, text = found.groups()
         waiting = None
         if kind in ("ERROR", "FATAL", "PANIC"):
             states[state] += 1
@@ -134,7 +134,7 @@ def run_round(options, seed, queries):
             except ConnectionLost as lost:
                 complaint = f"the instance restarted: {lost}"
                 server._wait_until_up()
-        for process, output in zip(running, outputs):
+        for process, output in zip(running, outputs, strict=True):
             if process.returncode != 0:
                 complaint = complaint or f"sqlsmith ended with {process.returncode}: {output[-500:]}"
         print(f"  seed {seed}: {queries} queries, {time.monotonic() - started:.0f} s", flush=True)

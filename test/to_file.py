@@ -218,7 +218,7 @@ def retention(bench, server, folder):
         session.query(f"SELECT turbine.to_parquet('SELECT * FROM log_1 ORDER BY at', '{path}')")
         session.query(f"BEGIN; ALTER TABLE log DETACH PARTITION log_1; CREATE FOREIGN TABLE log_1_file PARTITION OF log FOR VALUES "
                       f"FROM ('2026-10-01') TO ('2026-10-02') SERVER arrow_fdw OPTIONS (file '{path}'); DROP TABLE log_1; COMMIT")
-        for sql, rows in zip(asked, before):
+        for sql, rows in zip(asked, before, strict=True):
             bench.equal(f"retention: {sql}", session.query(sql), rows)
             plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {sql}"))
             bench.check(f"retention, one node: {sql}", None if "Gpu" in plan and "Files: 1" in plan else plan)

@@ -73,7 +73,7 @@ def types_of_files(bench, server, folder):
         for column in columns()[1:]:
             wanted = [columns()[0], column]
             tables = []
-            for part in range(3):
+            for _ in range(3):
                 values = make_values(wanted, rng, 60, 0.2)
                 if column.name == "fixed_char":
                     # A char(3) of two characters has three and four bytes with its blank.
@@ -490,7 +490,7 @@ def engine(bench, server, folder):
                               f"FROM generate_series({step * 20000}, {step * 20000 + 19999}) i")
             for attempt in ("first", "again"):
                 bench.equal(f"step {step}, {attempt}", session.query(asked.format("w")), session.query(asked.format("h2")))
-            session.query(f"BEGIN; INSERT INTO w VALUES (-1, 1, 'mine', 1)")
+            session.query("BEGIN; INSERT INTO w VALUES (-1, 1, 'mine', 1)")
             bench.equal(f"step {step}: in the transaction", session.value("SELECT count(*) FROM w WHERE k >= 0"), str(step * 20000 + 20001))
             session.query("ROLLBACK")
         plan = "\n".join(row[0] for row in session.query(f"EXPLAIN (ANALYZE, COSTS OFF) {asked.format('w')}"))

@@ -50,7 +50,7 @@ def files_of_project(root):
     listed = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if listed.returncode != 0:
         complain_about_setup("check_format.py needs a git checkout: it asks git which files are the project's")
-    paths = sorted(set(os.fsdecode(name) for name in listed.stdout.split(b"\0") if name))
+    paths = sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})
     return [path for path in paths if (root / path).is_file() and not (root / path).is_symlink()]
 
 

@@ -266,7 +266,7 @@ class Tree:
         """Cycles of the table, between parts, and between files (x.c and x.h are one) of several folders."""
         for kind, edges, example in self.graphs():
             while (cycle := find_cycle(edges)) is not None:
-                steps = list(zip(cycle, cycle[1:] + cycle[:1]))
+                steps = list(zip(cycle, cycle[1:] + cycle[:1], strict=True))
                 shown = " -> ".join(f"{a} ({example[a, b]})" if (a, b) in example else a for a, b in steps)
                 self.complain("cycles", cycle[0], f"cycle between {kind}: {shown} -> {cycle[0]}")
                 # The next one found does not use the last step of this one.

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # install_python_packages.sh FOLDER - a virtual environment with what tests and
 # benchmarks take from PyPI: TPC-H's generator, DuckDB to compare with, and for the
-# export programs pyarrow, polars and DuckDB, which read their files, and a client of MySQL.
+# export programs pyarrow, polars and DuckDB, which read their files, and a client of MySQL; ruff,
+# the linter.
 #
 # Idempotent. Called by the Makefile.
 set -euo pipefail
 
 folder=$1
-packages=(tpchgen-cli==4.0.0 duckdb==2.0.0 polars==2.1.0 pyarrow==26.0.1 PyMySQL==1.1.2)
+packages=(tpchgen-cli==4.0.0 duckdb==2.0.0 polars==2.1.0 pyarrow==26.0.1 PyMySQL==1.1.2 ruff==0.17.5)
 stamp="$folder/${packages[*]}"
 
 if [ -e "$stamp" ]; then

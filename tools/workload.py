@@ -184,8 +184,8 @@ def same_answer(left, right, float_columns=()):
         return True
     if not float_columns or len(left) != len(right):
         return False
-    for a, b in zip(sorted(left, key=str), sorted(right, key=str)):
-        for column, (x, y) in enumerate(zip(a, b)):
+    for a, b in zip(sorted(left, key=str), sorted(right, key=str), strict=True):
+        for column, (x, y) in enumerate(zip(a, b, strict=True)):
             if x != y and not (column in float_columns and close(x, y)):
                 return False
     return True

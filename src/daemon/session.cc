@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -30,6 +31,15 @@ bool equal_secrets(const uint8_t* a, const uint8_t* b, size_t size) {
   unsigned difference = 0;
   for (size_t i = 0; i < size; i++) difference |= a[i] ^ b[i];
   return difference == 0;
+}
+
+/* Once: the supervisor's library may be of that release, too, and it asks many times a second. */
+void log_other_release(uint32_t version) {
+  static std::atomic<bool> logged{false};
+  if (!logged.exchange(true))
+    log_message(LogLevel::kError,
+                "backends speak version %u of the protocol, this program speaks %u: restart PostgreSQL", version,
+                TB_WIRE_VERSION);
 }
 
 }  // namespace
@@ -141,9 +151,11 @@ void Session::handle(const MessageReader::Message& message) {
 void Session::hello(std::span<const uint8_t> payload) {
   const auto hello = read_struct<TbHello>(payload);
   if (greeted_) throw ProtocolError("HELLO twice");
-  if (hello.magic != TB_WIRE_MAGIC || hello.version != TB_WIRE_VERSION) throw ProtocolError("another version's HELLO");
+  if (hello.magic != TB_WIRE_MAGIC) throw ProtocolError("no HELLO of pg_turbine");
   if (!equal_secrets(hello.nonce, context_.nonce.data(), context_.nonce.size())) throw ProtocolError("wrong nonce");
-  greeted_ = true;
+  // A backend of another release learns our version from WELCOME and leaves; nothing else is taken from it.
+  greeted_ = hello.version == TB_WIRE_VERSION;
+  if (!greeted_) log_other_release(hello.version);
   peer_pid_ = hello.pid;
   TbWelcome welcome{};
   welcome.version = TB_WIRE_VERSION;

@@ -31,6 +31,16 @@ TEST_F(TurbinedTest, WrongNonceIsClosedWithoutAWord) {
   EXPECT_NE(connect(), nullptr);
 }
 
+TEST_F(TurbinedTest, AnotherReleaseLearnsTheVersionOnly) {
+  Client client(socket_path());
+  const Reply reply = client.hello(kNonce, TB_WIRE_VERSION + 1);
+  ASSERT_EQ(reply.type, TB_MSG_WELCOME);
+  EXPECT_EQ(reply.as<TbWelcome>().version, static_cast<uint32_t>(TB_WIRE_VERSION));
+  client.send(TB_MSG_STATUS);
+  EXPECT_EQ(client.receive().type, 0u);
+  EXPECT_NE(connect(), nullptr);
+}
+
 TEST_F(TurbinedTest, NothingIsAnsweredBeforeHello) {
   Client client(socket_path());
   client.send(TB_MSG_STATUS);

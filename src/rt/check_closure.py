@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 HOST_MAY_NEED = {'exp', 'log', 'log10', 'pow', 'sin', 'cos', 'tan', 'cbrt', 'rint', 'rintf', 'ceil',
                  'floor', 'trunc', 'fma', 'memcpy', 'memmove', 'memset', '_GLOBAL_OFFSET_TABLE_'}
@@ -99,7 +100,7 @@ def check_ptx(rows, functions, tools, bitcode, folder):
     run(tools['opt'], linked, '-o', short, '-passes=internalize,globaldce,cgscc(inline),globaldce',
         '--internalize-public-api-list=' + ','.join('kernel_' + s for s in symbols))
     run(tools['llc'], '-mcpu=sm_90', '-mattr=+ptx80', short, '-o', ptx)
-    text = open(ptx).read()
+    text = Path(ptx).read_text()
     unresolved = re.findall(r'^\.extern .*', text, re.M)
     for line in unresolved:
         print('unresolved in PTX:', line)

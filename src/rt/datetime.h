@@ -26,6 +26,7 @@ constexpr int32_t kDateMin = -kPostgresEpochJulian;              // 4714-11-24 B
 constexpr int32_t kDateEnd = 2147483494 - kPostgresEpochJulian;  // first day after the last
 constexpr int32_t kTimestampEndDate = 109203528 - kPostgresEpochJulian;
 constexpr int64_t kTimestampMin = kDateMin * kMicrosPerDay;
+constexpr int64_t kTimestampEnd = kTimestampEndDate * kMicrosPerDay;
 
 RT_INLINE bool date_is_finite(int32_t date) { return (date != kDateMinusInfinity) & (date != kDateInfinity); }
 

@@ -50,11 +50,23 @@ RT_EXPORT int32_t rt_timestamp_to_date(int64_t timestamp) {
   return timestamp == kTimestampMinusInfinity ? kDateMinusInfinity : date;
 }
 
+/* Seconds since 1970. They are shifted before they are scaled, as PostgreSQL does: rounding is part of the result. */
+RT_EXPORT int64_t rt_seconds_to_timestamptz(double seconds, uint32_t* errors) {
+  constexpr double kShift = 86400.0 * (kPostgresEpochJulian - kUnixEpochJulian);
+  constexpr double kLeast = 86400.0 * kDateMin + kShift, kEnd = 86400.0 * kTimestampEndDate + kShift;
+  const bool plus = seconds == __builtin_inf(), minus = seconds == -__builtin_inf();
+  // False for NaN.
+  const bool in_range = (seconds >= kLeast) & (seconds < kEnd);
+  const double shifted = (in_range ? seconds : 0) - kShift;
+  const int64_t micros = (int64_t)__builtin_rint(shifted * (double)kMicrosPerSecond);
+  raise_if(!(plus | minus | (in_range & (micros < kTimestampEnd))), TB_ERR_OVERFLOW, errors);
+  return plus ? kTimestampInfinity : minus ? kTimestampMinusInfinity : micros;
+}
+
 /* ---- timestamps and parts of intervals; infinities stay ---- */
 
 namespace {
 
-constexpr int64_t kTimestampEnd = 9223371331200000000;
 constexpr int32_t kMonthsBound = 12 * 310000;  // beyond every timestamp's year
 
 RT_INLINE int64_t checked_timestamp(int64_t before, int64_t result, bool failed, uint32_t* errors) {

@@ -71,12 +71,12 @@ def _is_plan(statement, lines):
 def _same_but_floats(left, right):
     if len(left) != len(right):
         return False
-    for a, b in zip(left, right):
+    for a, b in zip(left, right, strict=True):
         if a == b:
             continue
         if _FLOAT.sub("#", a).split() != _FLOAT.sub("#", b).split():
             return False
-        for x, y in zip(_FLOAT.findall(a), _FLOAT.findall(b)):
+        for x, y in zip(_FLOAT.findall(a), _FLOAT.findall(b), strict=True):
             x, y = float(x), float(y)
             if abs(x - y) > FLOAT_TOLERANCE * max(abs(x), abs(y)):
                 return False
@@ -91,7 +91,8 @@ def _without_layout(lines):
 def _fewer_notices(left, right):
     """The same answer with fewer notices, none of them new."""
     def split(lines):
-        return ([l for l in lines if not l.startswith("NOTICE:")], Counter(l for l in lines if l.startswith("NOTICE:")))
+        return ([line for line in lines if not line.startswith("NOTICE:")],
+                Counter(line for line in lines if line.startswith("NOTICE:")))
     (answer, notices), (other, fewer) = split(left), split(right)
     return answer == other and not fewer - notices
 
@@ -120,7 +121,7 @@ def _pairs(reference, actual, script):
         left, right = isolation_segments(reference), isolation_segments(actual)
         if [head for head, _ in left] != [head for head, _ in right]:
             return [("whole output", reference.splitlines(), actual.splitlines())]
-        return [(head, a, b) for (head, a), (_, b) in zip(left, right)]
+        return [(head, a, b) for (head, a), (_, b) in zip(left, right, strict=True)]
     left, right = psql_segments(reference, script), psql_segments(actual, script)
     lines, pairs, before = echoed_lines(script), [], 0
     for end in sorted(set(left) | set(right)):

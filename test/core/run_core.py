@@ -182,7 +182,7 @@ def show_difference(name, kind, statement, left, right):
     print(f"--- {name}: {kind}\n{statement[-1500:]}", flush=True)
     for sign, lines, others in (("-", left, right), ("+", right, left)):
         known = set(others)
-        for line in [l for l in lines if l not in known][:12]:
+        for line in [other for other in lines if other not in known][:12]:
             print(f"    {sign} {line}", flush=True)
 
 

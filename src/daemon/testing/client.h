@@ -90,10 +90,10 @@ class Client {
     return poll(&p, 1, ms) == 0;
   }
 
-  Reply hello(const uint8_t* nonce = kNonce) {
+  Reply hello(const uint8_t* nonce = kNonce, uint32_t version = TB_WIRE_VERSION) {
     TbHello hello{};
     hello.magic = TB_WIRE_MAGIC;
-    hello.version = TB_WIRE_VERSION;
+    hello.version = version;
     memcpy(hello.nonce, nonce, sizeof hello.nonce);
     hello.pid = getpid();
     send_struct(TB_MSG_HELLO, hello);

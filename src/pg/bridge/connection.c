@@ -239,6 +239,7 @@ handshake(TbConnection *conn, TbFailure *why)
 {
 	TbSharedState *shared = tb_shared_state();
 	TbHello		   hello = {.magic = TB_WIRE_MAGIC, .version = TB_WIRE_VERSION};
+	TbWelcome	   welcome;
 	TbIncoming	   message;
 
 	LWLockAcquire(shared->lock, LW_SHARED);
@@ -257,13 +258,22 @@ handshake(TbConnection *conn, TbFailure *why)
 		case TB_RECEIVED:
 			break;
 	}
-	if (message.type != TB_MSG_WELCOME || message.length != sizeof(TbWelcome) ||
-		((const TbWelcome *) message.payload)->version != TB_WIRE_VERSION)
+	if (message.type != TB_MSG_WELCOME || message.length != sizeof(TbWelcome))
 	{
 		tb_failure_set(why, TB_FALLBACK_PROTOCOL, "turbined speaks another protocol");
 		return false;
 	}
-	conn->generation = ((const TbWelcome *) message.payload)->generation;
+	memcpy(&welcome, message.payload, sizeof(welcome));
+	if (welcome.version != TB_WIRE_VERSION)
+	{
+		tb_failure_set(
+			why, TB_FALLBACK_PROTOCOL,
+			"turbined is of another release: it speaks version %u of the protocol, "
+			"the server's library speaks %u",
+			welcome.version, TB_WIRE_VERSION);
+		return false;
+	}
+	conn->generation = welcome.generation;
 	return true;
 }
 

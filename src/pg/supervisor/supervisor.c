@@ -251,6 +251,13 @@ service_silent(const TbFailure *why)
 		tb_devices_withdraw();
 		reset_plan_caches();
 	}
+	else if (why->reason == TB_FALLBACK_PROTOCOL && may_log())
+		ereport(LOG,
+				(errmsg("pg_turbine service (PID %d) cannot be used: %s", (int) service.pid,
+						why->message),
+				 errhint(
+					 "Restart PostgreSQL, so that it loads the library of the installed "
+					 "package.")));
 	if (!TimestampDifferenceExceeds(service.answered_at, GetCurrentTimestamp(), HUNG_MS))
 		return;
 	ereport(LOG,

@@ -375,7 +375,7 @@ tb_heap_parts_note_cached(const TbHeapParts *parts)
 		if (part->cached != NULL && part->cached->not_looked)
 			continue;
 		/* What is true of few blocks need not be so of the table. */
-		if (all < tb_guc_direct_threshold || all < part->nblocks / 2)
+		if (all < tb_guc_direct_threshold || all < part->nblocks / 2.0)
 			continue;
 		tb_advice_note_columns(RelationGetRelid(part->rel), parts->attributes, found / all,
 							   Min(found + part->stats.blocks_direct, all) / all);
