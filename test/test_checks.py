@@ -201,13 +201,18 @@ class Scan(unittest.TestCase):
 
 GLOSSARY = """# Page
 
-## Glossary
+## Terms
 Words.
 
+### Some
 | term | meaning | never |
 |---|---|---|
 | slot | a place | – |
 | slot memory | shared | `SharedSegment`, `shared (a\\|b)` except in `src/b.c`, `docs/` |
+
+### Others
+| term | meaning | never |
+|---|---|---|
 | driver | CUDA's | `\\bdriver\\b` only in `src/pg/` |
 
 ## More
@@ -217,7 +222,7 @@ Words.
 
 class Glossary(TreeCase):
     def hits(self, files, glossary=GLOSSARY):
-        self.write({"ARCHITECTURE.md": glossary, **files})
+        self.write({check_glossary.GLOSSARY: glossary, **files})
         return {row.term: hits for row, hits in check_glossary.check(self.root) if hits}
 
     def test_rows(self):
@@ -229,9 +234,9 @@ class Glossary(TreeCase):
     def test_hits(self):
         self.assertEqual(self.hits({"src/a.c": "x\nSharedSegment s;\nshared b\n", "src/b.c": "shared a\n",
                                     "docs/x.md": "shared a\n", "README.md": "SharedSegments\n",
-                                    "bench/a.py": "SharedSegment\n"}),
-                         {"slot memory": [("README.md", 1, "SharedSegment"), ("src/a.c", 2, "SharedSegment"),
-                                          ("src/a.c", 3, "shared b")]})
+                                    "ARCHITECTURE.md": "\nSharedSegment\n", "bench/a.py": "SharedSegment\n"}),
+                         {"slot memory": [("ARCHITECTURE.md", 2, "SharedSegment"), ("README.md", 1, "SharedSegment"),
+                                          ("src/a.c", 2, "SharedSegment"), ("src/a.c", 3, "shared b")]})
 
     def test_only_in(self):
         self.assertEqual(self.hits({"src/pg/a.c": "driver\ndrivers\n", "src/engine/a.cc": "driver\n"}),
@@ -249,13 +254,14 @@ class Glossary(TreeCase):
                 check_glossary.read_glossary(glossary)
 
     def test_a_hit_fails(self):
-        self.write({"ARCHITECTURE.md": GLOSSARY, "src/a.c": "int a;\n"})
+        self.write({check_glossary.GLOSSARY: GLOSSARY, "src/a.c": "int a;\n"})
         self.assertEqual(quietly(check_glossary.main, "--root", self.root), 0)
         self.write({"src/a.c": "SharedSegment\n"})
         self.assertEqual(quietly(check_glossary.main, "--root", self.root), 1)
 
     def test_the_page_of_this_tree(self):
-        rows = check_glossary.read_glossary((check_glossary.REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+        page = check_glossary.REPOSITORY / check_glossary.GLOSSARY
+        rows = check_glossary.read_glossary(page.read_text(encoding="utf-8"))
         self.assertGreater(len(rows), 40)
 
 

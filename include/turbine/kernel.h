@@ -8,12 +8,16 @@
  * argument struct (on the GPU that pointer is the kernel's only parameter, to
  * device memory) and returns nothing: outcomes are in the struct.
  *
- *   host shared object                     PTX kernels
- *   tb_decode   (TbDecodeArgs *)           tb_decode               source HEAP
- *   tb_pipeline (TbPipelineArgs *)         tb_rows                 sink ROWS
- *                                          tb_probe                joins, sinks PROJECT,
- * BUILD tb_reserve, tb_apply    grouped AGGREGATE tb_reduce               ungrouped
- * AGGREGATE tb_project              sinks PROJECT, BUILD
+ *   host shared object
+ *     tb_decode (TbDecodeArgs *)      source HEAP
+ *     tb_pipeline (TbPipelineArgs *)  all else
+ *   PTX kernels
+ *     tb_decode                       source HEAP
+ *     tb_probe                        joins, sinks PROJECT, BUILD
+ *     tb_rows                         sink ROWS
+ *     tb_reserve, tb_apply            grouped AGGREGATE
+ *     tb_reduce                       ungrouped AGGREGATE
+ *     tb_project                      sinks PROJECT, BUILD
  *
  * tb_decode turns heap pages into columns. The pipeline consumes columns,
  * whatever filled them; of those in the set tb_late_columns (uint64_t

@@ -5,9 +5,11 @@
  * compiler read it (src/engine/program). It describes the *shape* of one
  * pipeline: how to decode the table's tuples, which join tables to probe, which
  * expressions to evaluate, and the sink. A node that joins runs several
- * programs: one BUILD a join table, and one that probes them. It holds no literal and no
- * address: constants are parameters (params.h), so that equal shapes are equal bytes, and
- * the bytes are the key of the code cache. All padding and reserved fields are zero.
+ * programs: one BUILD per join table, and one that probes them.
+ *
+ * It holds no literal and no address, since constants are parameters (params.h). So equal
+ * shapes are equal bytes, and the bytes are the key of the code cache. All padding and
+ * reserved fields are zero.
  *
  * The blob is the header followed by the arrays, each at the 8-aligned offset
  * that the header gives, in native byte order.

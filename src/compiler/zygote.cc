@@ -1,12 +1,12 @@
 /*
- * zygote.cc - see compile.h for the protocol.
+ * zygote.cc - the compiler process that forks a child for each program; see compile.h for the protocol.
  *
- * LLVM may abort() and can not be cancelled, so nothing is compiled here but
- * once, at the start, to warm up; each request gets a forked child. The zygote
- * itself only receives and forks: it has one thread, holds no request's
- * descriptor after the fork, and ends when its socket closes or its parent
- * changes. A child always answers, unless it is killed outright: fatal errors,
- * signals and the time limit all write a reply first.
+ * LLVM may abort() and cannot be cancelled. So the zygote compiles nothing, except once at its start, to warm
+ * up; each request gets a forked child. The zygote only receives and forks: it has one thread, and holds no
+ * descriptor of a request after the fork. It ends when its socket closes or its parent changes.
+ *
+ * A child always answers, unless it is killed outright: fatal errors, signals and the time limit write a reply
+ * first.
  */
 #include "compiler/zygote.h"
 

@@ -1,8 +1,8 @@
 /*
- * main.cc - turbined: starts the engine and serves backends until SIGTERM, or
- * until its parent (PostgreSQL's supervisor process) is gone.
+ * main.cc - turbined: starts the engine and serves backends.
  *
- * Started by src/pg/supervisor; never links PostgreSQL code.
+ * It runs until SIGTERM, or until its parent (PostgreSQL's supervisor process) is gone. Started by
+ * src/pg/supervisor. It never links code of PostgreSQL.
  */
 #include <errno.h>
 #include <signal.h>

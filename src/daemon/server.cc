@@ -1,8 +1,8 @@
 /*
  * server.cc - the listening socket and its sessions.
  *
- * Owns the listening socket and the threads of sessions, and joins them at the end. Called by
- * main.cc. It must check who connects before it reads a byte of theirs.
+ * Owns both, and joins the threads of sessions at the end. Called by main.cc. Must check who connects before it
+ * reads a byte from them.
  */
 #include "daemon/server.h"
 

@@ -1,10 +1,9 @@
 /*
- * session.h - one backend's connection: handshake, and then queries, one at a
- * time, with the join tables that a node's first queries build for its last one.
+ * session.h - one backend's connection: the handshake, then queries, one at a time, with the join tables that
+ * the first queries of a node build for its last one.
  *
- * Runs on a thread of its own until the peer closes, breaks the protocol, or
- * the daemon stops. Whatever goes wrong stays here: nothing thrown leaves
- * run(), and leaving it gives back all that the session held.
+ * A session runs on a thread of its own until the peer closes, breaks the protocol, or the daemon stops.
+ * Whatever goes wrong stays here: run() throws nothing, and gives back all that the session held.
  */
 #pragma once
 

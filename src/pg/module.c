@@ -1,8 +1,9 @@
 /*
  * module.c - the extension's entry: makes the settings, nodes, hooks and the supervisor
- * known to PostgreSQL. Holds nothing else.
+ * known to PostgreSQL.
  *
- * Called once, by the postmaster, while it loads shared_preload_libraries.
+ * The postmaster calls _PG_init once, while it loads shared_preload_libraries. This file
+ * holds nothing else. Start reading at src/pg/README.md.
  */
 #include "postgres.h"
 

@@ -1,9 +1,8 @@
 /*
- * pipeline_host.cc - tb_pipeline: tile loops, see pipeline.h.
+ * pipeline_host.cc - emits tb_pipeline for the host, see pipeline.h.
  *
- * Owns the loop over tiles, the order of filters and joins, and what happens when there is no
- * room. Called by pipeline.cc once per compilation; what it emits must never wait, and looks
- * at the stop flag between tiles.
+ * Owns the loop over tiles, the order of filters and joins, and the exit if there is no room. Called by
+ * pipeline.cc once per compilation. Emitted code must never wait, and looks at the stop flag between tiles.
  */
 #include "compiler/codegen/pipeline_host.h"
 

@@ -1,13 +1,12 @@
 /*
  * row_emitter.h - emits the evaluation of a program's expressions for one row.
  *
- * The loops around it decide which row (a tile's index on the host, a thread's
- * on the GPU) and what becomes of the result; the values are the same SSA in
- * both shapes. Nothing here branches for cheap operations, so that the host's
- * dense loops stay vectorisable; errors are kept per row and count only where
- * the operation was wanted (`active`) and its operands were not NULL.
+ * The loops around it decide which row that is (a tile's index on the host, a thread's on the GPU) and what
+ * becomes of the result. The values are the same SSA in both shapes. Cheap operations never branch, so the
+ * host's dense loops can be vectorised. Errors are kept per row. An error counts only if the operation was
+ * wanted (`active`) and its operands were not NULL.
  *
- * Used by filter, aggregate and rows emission; owns no block of its caller.
+ * Used by the emission of filters, aggregates and rows. Owns no block of its caller.
  */
 #pragma once
 

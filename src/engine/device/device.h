@@ -6,8 +6,8 @@
  * to one query; submit(), finish() and fetch() are called by that query's
  * thread, `done` callbacks come from device threads.
  *
- * Errors: anything that ends the query is a DeviceError; execution/ turns it
- * into FAILED. What concerns one chunk's values is its ChunkOutcome::errors.
+ * Errors: a DeviceError ends the query; execution/ turns it into FAILED. A doubt
+ * about one chunk's values is in its ChunkOutcome::errors.
  */
 #pragma once
 

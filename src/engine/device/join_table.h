@@ -1,10 +1,9 @@
 /*
- * join_table.h - a join table that a BUILD has made: one block of host memory,
- * which any device may read in place or copy.
+ * join_table.h - a join table that a BUILD has made: one block of host memory, which any device may read in
+ * place or copy.
  *
- * Immutable, shared by the queries that probe it. Its memory was part of the
- * BUILD's budget and is no query's any more: whoever keeps the table accounts
- * for charged_bytes().
+ * Immutable, and shared by the queries that probe it. Its memory was part of the BUILD's budget and is no
+ * query's any more. Whoever keeps the table accounts for charged_bytes().
  */
 #pragma once
 

@@ -1,12 +1,11 @@
 /*
- * admission.h - who may run: memory of devices and of the host, granted before
- * a query starts.
+ * admission.h - which queries may run: memory of the devices and of the host is granted before a query starts.
  *
- * A query states its needs once and gets all of them or waits, in order of
- * arrival at its device, for a bounded time; while it waits it holds nothing
- * but the join tables that its connection has built (see Claim::holds).
- * What it was granted is its limit, growth included, so that a running query
- * never competes for memory. Thread-safe.
+ * A query states its needs once. It gets all of them, or waits for a bounded time, in order of arrival at its
+ * device. While it waits it holds nothing, except the join tables that its connection has built (see
+ * Claim::holds). Its grant is its limit, growth included, so a running query never competes for memory.
+ *
+ * Thread-safe.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * continuation.h - a query's second program: over the rows that the first one and its
- * result plan leave, on the host, whichever device has made them.
+ * continuation.h - a query's second program, over the rows that the first program and its result plan leave.
  *
- * The rows become chunks of columns, as a backend would send those of a plan, and run on
- * all of the host's threads; with sets, each chunk as often as there are sets, over the same
- * values. Memory is charged to the query (DeviceQuery::host_memory).
+ * It runs on the host, whichever device has made the rows. The rows become chunks of columns, like the rows of a
+ * plan that a backend sends, and run on all of the host's threads. With grouping sets each chunk runs once per
+ * set, over the same values. Memory is charged to the query (DeviceQuery::host_memory).
+ *
  * The session's thread only.
  */
 #pragma once

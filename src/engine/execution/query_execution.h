@@ -1,14 +1,12 @@
 /*
  * query_execution.h - one query of one connection, from QUERY to QUERY_DONE.
  *
- * Ties the connection's messages to a device: admission, code, the tables that
- * it probes, the slots, the sources of its chunks, and the output
- * of result rows, or the table that it builds. Owns all that the query holds;
- * the destructor waits for what is in flight and gives everything back.
+ * Ties the connection's messages to a device: admission, compiled code, the join tables that are probed, the
+ * slots, the sources of chunks, and the output: result rows, or the join table that is built. Owns all that the
+ * query holds. The destructor waits for what is in flight and gives everything back.
  *
- * Threads: the session's thread calls everything here. Completions come from
- * reader and device threads; they touch slots under mutex_ and post messages,
- * and what takes long (finish, output) is left to the session's thread, which
+ * Threads: the session's thread calls everything here. Completions come from reader and device threads. These
+ * touch slots under mutex_ and post messages. Long work (finish, output) is left to the session's thread, which
  * they wake. Lock order: mutex_, then the outbox's.
  */
 #pragma once

@@ -1,10 +1,10 @@
 /*
- * unmatched_rows.h - the chunks that follow those of the source where there are FULL
- * joins: of the rows of each one's table, in the order of the joins.
+ * unmatched_rows.h - the chunks that follow those of the source if there are FULL joins: the rows of each join
+ * table that no row matched.
  *
- * Rows of a later join's table may be matched by those of an earlier one, so a
- * join's chunks are made once all before it are done. Those of one join go in waves
- * of as many as may be in flight.
+ * A row of a later join's table may be matched by an unmatched row of an earlier join. So the chunks of a join
+ * are made when all chunks before it are done, in the order of the joins. The chunks of one join go in waves of
+ * as many as may be in flight.
  */
 #pragma once
 

@@ -1,11 +1,9 @@
 /*
- * result_run.h - runs a query's result plan, between the device's finish() and
- * the first row that is sent.
+ * result_run.h - runs a query's result plan, between the device's finish() and the first row that is sent.
  *
- * Called by execution/ on the session's thread; the work is done by the host's
- * worker threads. Memory is charged to the query (DeviceQuery::host_memory). Rows
- * of a device that keeps them in host memory are not copied; where only the first
- * of an order are wanted, only candidates for these are kept.
+ * Called by execution/ on the session's thread; the host's worker threads share the work. Memory is charged to
+ * the query (DeviceQuery::host_memory). Rows that a device keeps in host memory are not copied. If only the
+ * first rows of an order are wanted, only candidates for these are kept.
  */
 #pragma once
 

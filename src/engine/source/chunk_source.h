@@ -1,14 +1,12 @@
 /*
  * chunk_source.h - a source: whatever fills the chunks of a query.
  *
- * execution/ drives a chunk through a slot and asks the chunk's source four things: may the
- * chunk be (check), does the source fill it and then to do so (fills, fill), and is what
- * lies in the slot safe for generated code (check_content). Which source a chunk has
- * follows from its kind (include/turbine/wire.h). To add one, make a folder beside heap/ and
- * columns/; execution/query_execution.cc makes a query's sources.
+ * execution/ drives a chunk through a slot, and asks the chunk's source three questions: may the chunk be as it
+ * is (check), does the source fill it (fills, then fill), and is the slot's content safe for generated code
+ * (check_content)? The kind of a chunk selects its source (include/turbine/wire.h). To add a source, make a
+ * folder beside heap/ and columns/; execution/query_execution.cc makes a query's sources.
  *
- * The session's thread calls sources. They fill on threads of their own and report to a
- * FillObserver.
+ * The session's thread calls sources. They fill on threads of their own and report to a FillObserver.
  */
 #pragma once
 

@@ -1,15 +1,16 @@
 /*
- * column_store.h - decoded columns of heap files in host memory, for queries to come.
+ * column_store.h - the column cache: decoded columns of heap files in host memory, for later queries.
  *
- * Knows nothing of visibility. Whoever adds blocks has confirmed them under the LSN of
- * their page of the visibility map; whoever takes some shows that page's LSN and bits of
- * now, and gets those that were good under the same LSN. Of the others that it asks for, those
- * are good again whose pages have the LSN that they were decoded with (confirm()).
- * A few blocks that replace others of a segment are kept beside it as its delta, so that the query
- * that has decoded them copies no more than these. Whoever has time merges the two (merge_next()).
- * The store lives and dies with the service: after a crash LSNs may be used again.
+ * It knows nothing of visibility. Whoever adds blocks has confirmed them under the LSN of their page of the
+ * visibility map. Whoever takes blocks shows that page's present LSN and bits, and gets the blocks that were
+ * good under the same LSN. Other blocks are good again if their pages still have the LSN that they were decoded
+ * with (confirm()).
  *
- * Thread-safe. What was taken stays whatever is evicted: it is a reference.
+ * If a few blocks of a segment change, the new ones are kept beside the segment as its delta. So the query that
+ * decoded them copies only these. Whoever has time merges the two (merge_next()).
+ *
+ * The store lives and dies with the service: after a crash LSNs may be used again. Thread-safe. A taken segment
+ * is a reference, so it stays although it is evicted.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
  * connection.c - life, pool and ownership of connections: see connection.h.
  *
- * Owns the process-wide array of connections. The resource release callback
- * closes what an aborted (sub)transaction or portal leaves behind, before
- * locks are released, so that no other backend finds the daemon still reading
- * files of a relation whose lock it has just got.
+ * Owns the array of connections of this backend. When a transaction, subtransaction or
+ * portal aborts, the resource release callback closes the connections that it left. It
+ * does so before locks are released. Otherwise another backend might get the lock on a
+ * relation whose files turbined still reads.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* struct ucred */

@@ -1,10 +1,11 @@
 /*
- * service_query.h - the conversation with turbined about one query: QUERY, READY, what
- * is sent and received in between, QUERY_DONE or a failure.
+ * service_query.h - the conversation with turbined about one query: QUERY, READY, the
+ * messages in between, QUERY_DONE or a failure.
  *
- * It knows nothing of where the input comes from. Failures of the service never raise:
- * a function returns false (or TB_RECEIVED_LOST), tb_service_query_failure() says why,
- * and the connection has been given back or closed. Nothing may be sent after that.
+ * It does not know where the input comes from. It never raises an error for a failure of
+ * the service: a function returns false (or TB_RECEIVED_LOST), tb_service_query_failure()
+ * gives the reason, and the connection has been given back or closed. After that nothing
+ * may be sent.
  */
 #ifndef TURBINE_PG_SERVICE_QUERY_H
 #define TURBINE_PG_SERVICE_QUERY_H

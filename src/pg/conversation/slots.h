@@ -1,15 +1,17 @@
 /*
  * slots.h - the slots of a query and the chunks in flight through them.
  *
- * A slot is a part of the slot memory. It is the backend's until its chunk is sent and
- * again once the chunk is done; in between turbined may write to it at any time.
+ * A slot is a part of the slot memory. It is the backend's until its chunk is sent, and
+ * again once the chunk is done. In between turbined may write to it at any time.
  *
  *   FREE --send--> READING --release--> RUNNING --CHUNK_DONE--> DONE --free--> FREE
  *
- * While READING, a chunk with runs is unread until CHUNK_READ: turbined reads them from
- * the relation's files, and the backend confirms them before it releases the chunk. DONE
- * may be HANDED_OUT while a node returns rows from the slot's pages. What a chunk holds is
- * its source's to know. turbined's side of the same: src/engine/slots/slot_table.h.
+ * A chunk with runs is read by turbined, from the relation's files. Its slot is READING
+ * and unread until CHUNK_READ. Then the backend confirms the runs and releases the chunk.
+ * A DONE slot may be HANDED_OUT while a node returns rows from its pages.
+ *
+ * The source knows what a chunk holds; this file does not. turbined's side of the same:
+ * src/engine/slots/slot_table.h.
  */
 #ifndef TURBINE_PG_SLOTS_H
 #define TURBINE_PG_SLOTS_H

@@ -1,10 +1,13 @@
 /*
- * cost.c - what running a program costs, and on which device it is least.
+ * cost.c - what running a program costs, and which device runs it at least cost.
  *
- * Times are estimated in microseconds from the figures below and turned into
- * PostgreSQL's units. PostgreSQL charges 0.0125 for a tuple and one operator,
- * which takes it 60-100 ns: a unit is about 7 us. Reading from disk costs
- * everybody the same and is charged as PostgreSQL does.
+ * Times are estimated in microseconds from the figures below, and turned into
+ * PostgreSQL's units. PostgreSQL charges 0.0125 for a tuple and one operator, which takes
+ * it 60-100 ns; so a unit is about 7 us. Reading from a drive takes both as long, and is
+ * charged as PostgreSQL charges it.
+ *
+ * Owns the figures. Called by the nodes' planning, and when a query starts. Must estimate
+ * only: nothing is read or sent here.
  */
 #include "postgres.h"
 

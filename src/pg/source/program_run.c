@@ -1,12 +1,15 @@
 /*
- * program_run.c - see program_run.h.
+ * program_run.c - one program run over one source, see program_run.h.
  *
- * Phases: begin (connection, QUERY, READY), input (chunks until the source has no more and
- * none is in flight), results, end. All slots are kept busy. Result batches are kept until
- * QUERY_DONE: only then is it certain that PostgreSQL's plan is not needed after all.
+ * Phases:
+ *   begin     connection, QUERY, READY
+ *   input     chunks, until the source has no more and none is in flight
+ *   results   result batches are kept until QUERY_DONE. Only then is it certain that
+ *             PostgreSQL's plan is not needed
+ *   end       the connection is given back
  *
- * Owns the conversation, the slots and the source. Must not know what any source sends.
- * Called by the stages of a node.
+ * All slots are kept busy. Owns the conversation, the slots and the source. Must not know
+ * what a source sends. Called by the stages of a node.
  */
 #include "postgres.h"
 

@@ -2,15 +2,17 @@
  * source.h - what feeds a program: the interface of all sources.
  *
  * A source puts chunks into slots: pages of a heap relation, or columns. program_run.c
- * drives it; the source decides what goes into the next chunk and sends it. To add one,
- * make a folder beside heap/ and plan_rows/, embed TbSource as the first member of the
- * source's own struct, and fill in the methods; if the service has to read it, its other
- * half is a folder in src/engine/source. GpuScan alone does not come through here
- * (heap/heap_scan.h): its rows are tuples that the backend holds.
+ * drives it. The source decides what goes into the next chunk, and sends it.
  *
- * Methods that return bool return false only after the service was lost, or was given up
- * with tb_service_query_give_up(): nothing is sent then. They raise PostgreSQL's own
- * errors only.
+ * To add a source, make a folder beside heap/ and plan_rows/, embed TbSource as the first
+ * member of the source's struct, and fill in the methods. If the service has to read the
+ * input, the source's other half is a folder in src/engine/source. GpuScan alone does not
+ * come through here (heap/heap_scan.h), because its rows are tuples that the backend
+ * holds.
+ *
+ * A method that returns bool returns false only after the service was lost, or was given
+ * up with tb_service_query_give_up(). Nothing is sent then. Methods raise PostgreSQL's
+ * own errors only.
  */
 #ifndef TURBINE_PG_SOURCE_H
 #define TURBINE_PG_SOURCE_H

@@ -1,11 +1,14 @@
 /*
- * first_row.c - see first_row.h.
+ * first_row.c - whether PostgreSQL would evaluate what a run evaluates ahead, see
+ * first_row.h.
  *
- * Walks the kept plan in the order in which its nodes fetch their first rows, and asks
- * it for them (first_row_seek.c). A join that would be dear to ask is taken to have a row
- * if its sides have one each: that is the one thing that is not proved (README, Limits).
- * Called by stage_run.c, once in a node's life: a rescan with something left to prove
- * is refused.
+ * Walks the kept plan in the order in which its nodes fetch their first rows, and asks it
+ * for those rows (first_row_seek.c). One thing is not proved: a join that would be
+ * expensive to ask is taken to have a row if its sides have one each.
+ *
+ * Called by stage_run.c, once in a node's life. A rescan that has something left to prove
+ * is refused. Must not change the plan, and must evaluate nothing that PostgreSQL would
+ * not evaluate by then.
  */
 #include "postgres.h"
 

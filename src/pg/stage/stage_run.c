@@ -1,10 +1,15 @@
 /*
- * stage_run.c - see stage_run.h.
+ * stage_run.c - runs the stages of a node, see stage_run.h.
  *
- * Owns the connection of the stages and the program under way; both are released by
- * tb_stage_run_end, or by the resource owner. Must not evaluate a table's
- * parameters before something is known to be read there: they might raise where
- * PostgreSQL would not. Called by the nodes' exec.c.
+ * Phases: connect and announce all programs, run each BUILD to its end, start the last
+ * stage, return its results. An empty table that every row must match ends the run early,
+ * and a failure ends it for PostgreSQL's plan.
+ *
+ * Owns the connection of the stages and the program under way. tb_stage_run_end releases
+ * both, or the resource owner does. Called by the nodes' exec.c.
+ *
+ * Must not evaluate a table's parameters before something is known to be read there: they
+ * might raise an error that PostgreSQL would not raise.
  */
 #include "postgres.h"
 

@@ -1,14 +1,17 @@
 /*
  * supervisor.c - the background worker "pg_turbine supervisor".
  *
- * It only supervises: starts turbined, notices its death (SIGCHLD sets the
- * latch), starts it again, and asks it once a second for the devices, which it
- * publishes in shared memory. It must never crash, since the postmaster would
- * restart every session: so no device code, no LLVM, and exits with 0 or 1.
+ * It only supervises. It starts turbined, notices its death (SIGCHLD sets the latch), and
+ * starts it again. Once a second it asks turbined for the devices and publishes them in
+ * shared memory.
  *
- * States: DOWN (no process; restart_at says when to try), STARTING (a process
- * that does not answer, or not yet), UP. Leaving or entering UP resets the plan
- * caches of all sessions.
+ * It must never crash, since the postmaster would restart every session then. So it has
+ * no device code and no LLVM, and it exits with 0 or 1.
+ *
+ * States:
+ *   DOWN       there is no process; restart_at says when to start one
+ *   STARTING   there is a process that does not answer, or not yet
+ *   UP         it answers. Entering or leaving UP resets the plan caches of all sessions
  */
 #include "postgres.h"
 

@@ -1,21 +1,23 @@
 /*
  * exec.c - GpuPreAgg: returns the groups of an aggregation.
  *
- * Phases: BeginCustomScan prepares expressions only. The first fetch runs all
- * stages, the last one's whole input too; then groups come in batches, each turned
- * into a tuple of the scan slot (custom_scan_tlist), on which ExecScan evaluates
- * HAVING and the target list. If the run gives up before its first group,
- * PostgreSQL's kept plan is initialized and its tuples are returned as they are: it
- * computes the same target list and HAVING.
+ * Phases:
+ *   begin         expressions are prepared; nothing is sent
+ *   first fetch   all stages run, the last one's whole input too
+ *   fetches       groups come in batches. Each becomes a tuple of the scan slot
+ *                 (custom_scan_tlist), on which ExecScan evaluates HAVING and the target
+ *                 list
  *
- * Where equal numerics that print differently may be in one group, all groups are
- * looked at, and kept, before the first is returned: if it matters which of
- * them PostgreSQL would show, it is asked. The same where groups of all keys are folded
- * to those of grouping sets, or of keys that PostgreSQL computes of them.
+ * If the run gives up before its first group, PostgreSQL's kept plan is initialized. Its
+ * tuples are returned as they are, since it computes the same target list and HAVING.
  *
- * Owns: the cursor over the run, and the kept groups. Values live in the per-tuple
- * memory context. Called by the executor. Must never fall back after a group has been
- * returned.
+ * In two cases all groups are looked at, and kept, before the first is returned. In the
+ * first, a group may hold equal numerics that print differently; if it matters which of
+ * them PostgreSQL would show, PostgreSQL is asked. In the second, groups are folded here:
+ * to grouping sets, or by keys that PostgreSQL computes of them.
+ *
+ * Owns the cursor over the run, and the kept groups. Values live in the per-tuple memory
+ * context. Called by the executor. Must never fall back after it has returned a group.
  */
 #include "postgres.h"
 

@@ -1,11 +1,14 @@
 /*
  * plan.c - GpuPreAgg: the path, PostgreSQL's kept plan, and the plan.
  *
- * The kept plan is made here, of paths that nobody else can free: a hash or sorted
- * aggregate over a sequential scan or a noted join, with no Gather; of grouping sets,
- * what PostgreSQL has chosen for them over the same. It is the path's
- * only custom_path, so that setrefs and parameters treat it like any child,
- * and runs only if the device gives up. Called by the upper-path hook.
+ * The kept plan is made here, of paths that nobody else can free: a hashed or sorted
+ * aggregate over a sequential scan or a noted join, without a Gather. For grouping sets
+ * it is what PostgreSQL has chosen over the same input. It is the first of the path's
+ * custom_paths, so that setrefs and parameters treat it like any child. It runs only if
+ * the device gives up.
+ *
+ * Called by the upper-path hook. Must offer nothing whose groups PostgreSQL could not
+ * return as well.
  */
 #include "postgres.h"
 

@@ -1,9 +1,12 @@
 /*
  * path_hooks.c - where the planner asks for paths.
  *
- * Owns the three path hooks and that of the join search; calls those found there before
- * first. Decides
- * nothing but whether planning is accelerated at all.
+ * Owns the hooks for relations, joins and upper steps, and the hook of the join search.
+ * Each calls the hook that it found first, then the nodes' planning. The join hook only
+ * notes paths: a GpuJoin is offered when the search has ended (nodes/join/plan.c says
+ * why).
+ *
+ * Must decide nothing, except whether planning is accelerated at all.
  */
 #include "postgres.h"
 

@@ -1,10 +1,12 @@
 /*
- * planner_hook.c - see planner_hook.h.
+ * planner_hook.c - the hooks around a whole run of the planner, see planner_hook.h.
  *
- * Owns planner_hook and ProcessUtility_hook and always calls the hook found
- * there before. planner_hook keeps the state of planning, saved and restored
- * around nested planning, and plans a query twice that can be written another
- * way; the utility hook sees EXPLAIN.
+ * Phases of one planning: put the outer run's state aside, plan, mend the finished plan,
+ * put the state back. A query that can be written another way is planned twice, and the
+ * better plan is taken (nodes/rewrite/rewritten_plan.h). The utility hook sees EXPLAIN.
+ *
+ * Owns planner_hook and ProcessUtility_hook. Must always call the hook that it found
+ * there, and must restore the outer state if planning raises an error.
  */
 #include "postgres.h"
 

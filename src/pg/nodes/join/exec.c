@@ -1,14 +1,17 @@
 /*
  * exec.c - GpuJoin: returns the joined rows.
  *
- * Phases: BeginCustomScan prepares expressions only. The first fetch runs all
- * stages; then rows come in batches, each turned into a tuple of the scan slot
- * (custom_scan_tlist), which ExecScan projects. If the run gives up, PostgreSQL's
- * kept plan is initialized: it returns the same columns, which go the same way.
+ * Phases:
+ *   begin         expressions are prepared; nothing is sent
+ *   first fetch   all stages run
+ *   fetches       rows come in batches. Each becomes a tuple of the scan slot
+ *                 (custom_scan_tlist), which ExecScan projects
  *
- * Owns: the cursor over the run, which owns the rest. Values live in the per-tuple
- * memory context. Called by the executor. Must never fall back after a row has been
- * returned.
+ * If the run gives up, PostgreSQL's kept plan is initialized. It returns the same
+ * columns, which take the same way.
+ *
+ * Owns the cursor over the run, which owns the rest. Values live in the per-tuple memory
+ * context. Called by the executor. Must never fall back after it has returned a row.
  */
 #include "postgres.h"
 

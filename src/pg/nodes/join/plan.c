@@ -1,11 +1,13 @@
 /*
  * plan.c - GpuJoin: the path for the whole join of a query level, and the plan.
  *
- * The join hook runs once for each pair of relations that may make a join, and the best
- * of PostgreSQL's paths may come last: they are only noted then. A path is offered when the
- * search for joins has ended, since PostgreSQL drops a path that costs more than one of
- * ours, though it may be faster. The cheapest that was noted is read as a tree, and is the
- * kept plan as well: the path's only custom_path, run only if the device gives up.
+ * The join hook runs once for each pair of relations that may be joined. The best of
+ * PostgreSQL's paths may come last, so the hook only notes paths. Our path is offered
+ * when the search for joins has ended: add_path would drop a path of PostgreSQL's that
+ * costs more than ours, although it may be faster.
+ *
+ * The cheapest path that was noted is read as a tree. It is also the kept plan: the
+ * node's first child plan, which runs only if the device gives up.
  */
 #include "postgres.h"
 

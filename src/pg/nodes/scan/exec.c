@@ -1,18 +1,22 @@
 /*
  * exec.c - GpuScan: returns the rows of a table that pass the filters.
  *
- * Phases: BeginCustomScan prepares expressions only; the first fetch evaluates
- * the parameters and starts the query; then chunks come in block order, and of
- * each chunk the rows that the device passed, merged in row order with those
- * that it deferred. A chunk that the device did not filter is filtered here,
- * with the same clauses by ExecQual. In a parallel plan each participant takes shares of
- * the table's blocks (block_shares.h) and runs a query for each. EndCustomScan and
- * ReScanCustomScan end the query, ShutdownCustomScan its parallel workers.
+ * Phases:
+ *   begin         expressions are prepared; nothing is sent
+ *   first fetch   parameters are evaluated, the query starts
+ *   fetches       chunks come in the order of blocks. A chunk's rows are those that the
+ *                 device passed and those that it deferred, merged in row order
+ *   end, rescan   the query ends; ShutdownCustomScan ends its parallel workers
  *
- * Owns: the heap scan (source/heap/heap_scan.h), or a plain table scan in its place. Its
- * tuple slots hold tuples that the scan owns until its next tuple. Called by the executor.
- * Must never fail because of the service, and must leave PostgreSQL's own clauses
- * (plan.qual) and the projection to ExecScan.
+ * If the device did not filter a chunk, it is filtered here, with the same clauses, by
+ * ExecQual. In a parallel plan each participant takes shares of the table's blocks
+ * (block_shares.h) and runs a query for each.
+ *
+ * Owns the heap scan (source/heap/heap_scan.h), or a plain table scan in its place. Tuple
+ * slots hold tuples that the scan owns until its next tuple. Called by the executor.
+ *
+ * Must never fail because of the service. Must leave PostgreSQL's own clauses (plan.qual)
+ * and the projection to ExecScan.
  */
 #include "postgres.h"
 

@@ -1,14 +1,13 @@
 /*
  * plan.c - GpuScan: which filters go to the device, the paths and the plan.
  *
- * There are two: of the whole table, and a partial one, so that what PostgreSQL does with
- * the rows (its joins, its aggregates, functions that devices do not have) can be done by
- * its parallel workers. Each of them then asks for shares of the blocks (block_shares.h).
+ * There are two paths: one of the whole table, and a partial one. Above the partial path
+ * PostgreSQL's parallel workers can do what devices lack: joins of PostgreSQL's, its
+ * aggregates, unknown functions. Each worker takes shares of the blocks (block_shares.h).
  *
- * Called by the path hook for every table. Must not add a path where
- * relation_check.h says no, and must keep the order of security levels: a
- * filter goes to the device before PostgreSQL's, so all filters of a lower
- * level must be there too.
+ * Called by the path hook for every table. Must add no path if relation_check.h says no.
+ * Must keep the order of security levels: a filter runs on the device before PostgreSQL's
+ * filters, so all filters of a lower level must run there too.
  */
 #include "postgres.h"
 

@@ -1,9 +1,12 @@
 /*
  * plan.c - GpuSort: at which steps of a query it is offered, the paths and the plan.
  *
- * Each step starts from the table, join or aggregation below and adds one more thing
- * to do: window functions, DISTINCT ON, ORDER BY with LIMIT. What was offered at a
- * step is noted for the next one. Called by the upper-path hook.
+ * Each step starts from the table, join or aggregation below and adds one more thing to
+ * do: window functions, DISTINCT ON, ORDER BY with LIMIT. What was offered at a step is
+ * noted for the next one, so the last step has everything in one node.
+ *
+ * Called by the upper-path hook. Must decline a step if rows are dropped that PostgreSQL
+ * would raise an error for.
  */
 #include "postgres.h"
 

@@ -1,19 +1,21 @@
 /*
- * join_shape.c - see join_shape.h. Called by join_tree.c.
+ * join_shape.c - in which shape a join runs, see join_shape.h. Called by join_tree.c.
  *
  * Three shapes are compared:
- *   the chain      PostgreSQL's tree as it was read, with the probes of each stream in the
- *                  order of join_order.c: the largest table streams through the join tables
- *                  of all others. Right for stars, and join tables of single tables may be
- *                  kept from earlier queries; so it wins unless another is clearly cheaper
+ *   the chain      PostgreSQL's tree as it was read, with the probes of each stream in
+ *                  the order of join_order.c. The largest table streams through the join
+ *                  tables of all others. This is right for stars, and join tables of
+ *                  single tables may be kept from earlier queries. So it wins unless
+ *                  another shape is clearly cheaper
  *   the search's   the cheapest tree over all connected sets of a region's items
- *                  (join_region.h), found by dynamic programming: a set's best stream is
- *                  that of one of its parts, which probes the join table of the rest. What
- *                  lies behind LEFT and FULL joins keeps the order of the chain
- *   PostgreSQL's   as it was read: where ours has larger intermediate results, it knew
- * better
+ *                  (join_region.h), found by dynamic programming. The best stream of a
+ *                  set is the best stream of one of its parts, which probes the join
+ *                  table of the rest. Joins behind LEFT and FULL joins keep the order of
+ *                  the chain
+ *   PostgreSQL's   as it was read. It is taken if both of ours have larger intermediate
+ *                  results
  *
- * Then build sides of the shape are filtered by join tables that are finished before
+ * Then join tables that are finished filter later build sides of the shape
  * (join_filter.c).
  */
 #include "postgres.h"

@@ -1,15 +1,16 @@
 /*
- * join_tree.c - reads a join path of PostgreSQL's as a tree of streams and
- * tables.
+ * join_tree.c - reads a join path of PostgreSQL's as a tree of streams and tables.
  *
- * Only what the path means is taken from it: which relations are joined in which
- * order, of what kind each join is, and its clauses. How PostgreSQL would do it
- * (sorting, hashing, by index, with a cache) is looked through. A clause stands
- * at the first join that has all its relations; those of parameterized paths were
- * pushed below that, and come up again.
+ * Only the meaning of the path is taken: which relations are joined in which order, the
+ * kind of each join, and its clauses. The way in which PostgreSQL would do it (sorting,
+ * hashing, by index, with a cache) is looked through. A clause stands at the first join
+ * that has all its relations. Clauses of parameterized paths were pushed below that join,
+ * and come up again.
  *
- * Sides may change: of an inner or full join either may be the stream. Of the others
- * only the one that keeps its rows. Called by the nodes' plan.c.
+ * Sides may change: either side of an INNER or FULL join may be the stream. In all other
+ * joins it is the side whose rows come out.
+ *
+ * Called by the nodes' plan.c. Must decline whatever is not proved.
  */
 #include "postgres.h"
 

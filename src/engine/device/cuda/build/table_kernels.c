@@ -3,11 +3,13 @@
  * kept.
  *
  *   tb_table_bounds   smallest and largest value of the first keys
- *   tb_table_mark     a bit for each value of one narrow integer key, and whether any comes
- * twice tb_table_sums, tb_table_scan, tb_table_ranks how many keys come before those of
- * each rank word: sums of tiles of words, what comes before each tile, then before each
- * word tb_table_place    columns to their places, in the order of the keys or that of the
- * rows tb_table_buckets  rows into buckets, equal keys into chains
+ *   tb_table_mark     a bit for each value of one narrow integer key, and whether any
+ *                     value comes twice
+ *   tb_table_sums, tb_table_scan, tb_table_ranks
+ *                     how many keys come before those of each rank word: sums of tiles
+ *                     of words, what comes before each tile, then before each word
+ *   tb_table_place    columns to their places, in the order of the keys or of the rows
+ *   tb_table_buckets  rows into buckets, equal keys into chains
  *
  * What the host does (device/host/join_table_build.cc) with the same layout; look-ups find
  * the same rows. Compiled to PTX with the engine (table_code.cc), and for the host by
