@@ -18,8 +18,8 @@ BEGIN, END = '<!-- generated: operators -->\n', '<!-- end of what is generated -
 INTERNAL = {'textlen', 'dround', 'dtrunc', 'dexp', 'dlog1', 'dlog10', 'like', 'notlike'}
 TYPE_NAMES = {'timestamp without time zone': 'timestamp', 'timestamp with time zone': 'timestamptz',
               'character': 'char', 'bpchar': 'char'}
-FAMILIES = (('Numbers and booleans', {'boolean', 'smallint', 'integer', 'bigint', 'real', 'double precision', 'numeric'}),
-            ('Dates and times', {'date', 'timestamp', 'timestamptz', 'interval'}), ('Text', {'text', 'char'}))
+FAMILIES = ('Numbers and booleans', 'Dates and times', 'Text')
+TIMES, TEXTS = {'date', 'timestamp', 'timestamptz', 'interval'}, {'text', 'char'}
 # Called by name as often as by their operator.
 ALSO_CALLED = {'starts_with'}
 OPERATOR_NAMES = {'~~': 'LIKE', '!~~': 'NOT LIKE'}
@@ -89,13 +89,11 @@ class Form:
 
     @property
     def family(self):
-        types = set(self.types[1:] if self.kind == 'field' else self.types)
-        if self.kind == 'field':
+        """Text only if no date or time is there: AT TIME ZONE and fields have texts, too."""
+        types = set(self.types)
+        if self.kind == 'field' or types & TIMES:
             return 'Dates and times'
-        for name, members in reversed(FAMILIES):
-            if types & members and not (name == 'Text' and types & FAMILIES[1][1]):
-                return name
-        raise SystemExit(f'no family has {self.types}')
+        return 'Text' if types & TEXTS else 'Numbers and booleans'
 
 
 def code(words):
@@ -186,7 +184,7 @@ def document(rows, macros, operators, casts):
         raise SystemExit(f'not in functions.def any more: {unknown}')
     forms = [form for form in forms if not (form.kind == 'call' and form.name in INTERNAL)]
     lines = []
-    for family, _ in FAMILIES:
+    for family in FAMILIES:
         own = [form for form in forms if form.family == family]
         binary = [form for form in own if form.kind in ('operator', 'zone') and len(form.types) == 2]
         intervals = [form for form in own if form.kind == 'interval']
