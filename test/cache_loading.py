@@ -466,7 +466,7 @@ def many_databases(bench):
         list_others(server, listed, MOST_DATABASES, 0)
         server.start()
         server.wait_for_service()
-        told = f"LOG:  {DATABASES} columns are not loaded into the column cache again"
+        told = f"LOG:  {DATABASES} columns were not loaded into the column cache again"
         bench.check("more than are loaded", None if soon(lambda: told in server.logfile.read_text(errors="replace"), LOAD_SECONDS)
                     else "the log does not tell")
 

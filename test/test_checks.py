@@ -8,6 +8,7 @@ Run by run_unit.py.
 import contextlib
 import io
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,9 +17,12 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import check_documents  # noqa: E402
 import check_format  # noqa: E402
 import check_glossary  # noqa: E402
 import check_layers  # noqa: E402
+import document_settings  # noqa: E402
+import document_sql  # noqa: E402
 import run_all  # noqa: E402
 import source_scan  # noqa: E402
 
@@ -262,6 +266,168 @@ class Glossary(TreeCase):
         page = check_glossary.REPOSITORY / check_glossary.GLOSSARY
         rows = check_glossary.read_glossary(page.read_text(encoding="utf-8"))
         self.assertGreater(len(rows), 40)
+
+
+class Documents(TreeCase):
+    def complaints(self, files):
+        """Of a tree of Markdown pages, which git must know about: what is wrong, without the page's name."""
+        subprocess.run(["git", "init", "-q", str(self.root)], check=True)
+        self.write(files)
+        return [complaint.partition(": ")[2] for complaints in check_documents.check(self.root).values()
+                for complaint in complaints]
+
+    def test_links_that_resolve(self):
+        self.assertEqual(self.complaints({
+            "README.md": "# Top\n[a](docs/a.md), [b](docs/a.md#two-words-1 \"title\"), [c](docs/), [d](#top),\n"
+                         "[e](https://a.b/c), [f](mailto:a@b.c), ![g](docs/a%20b.svg), [the `code`](docs/a.md)\n\n"
+                         "[h]: docs/a.md#named\n<img src=\"docs/a%20b.svg\">\n",
+            "docs/a.md": "## Two words\n## Two `words`!\n<a name=\"named\"></a>\n[up](../README.md#top)\n",
+            "docs/a b.svg": "<svg/>\n"}), [])
+
+    def test_links_that_do_not(self):
+        for text, expected in (
+                ("[a](b.md)", "b.md: there is no such file"),
+                ("one\n\n[a]: b.md", "b.md: there is no such file"),
+                ("<img src=\"b.png\">", "b.png: there is no such file"),
+                ("[`a`](b.md)", "b.md: there is no such file"),
+                ("## B\n[a](#c)", "#c: there is no such heading"),
+                ("## B\n[a](#b-1)", "#b-1: there is no such heading"),
+                ("```\n## C\n```\n[a](#c)", "#c: there is no such heading"),
+                ("[a](/a.md)", "/a.md: not relative"),
+                ("[a](../../etc/passwd)", "../../etc/passwd: leads out of the repository")):
+            with self.subTest(text):
+                self.setUp()
+                self.assertEqual(self.complaints({"docs/a.md": text + "\n"}), [expected])
+
+    def test_what_is_no_link(self):
+        self.assertEqual(self.complaints({"a.md": "`[a](b.md)`, ``c ` [a](b.md)``\n```\n[a](b.md)\n```\n"
+                                                  "~~~\n```\n[a](b.md)\n~~~\na[1](see below)\n"}), [])
+
+    def test_lengths(self):
+        for path, text, expected in (
+                ("README.md", "a\n" * 90, []), ("README.md", "a\n" * 91, ["91 lines, the limit is 90"]),
+                ("ARCHITECTURE.md", "a | - b\n" * 1000, []),
+                ("ARCHITECTURE.md", "a\n" * 2001, ["2001 words, the limit is 2000"]),
+                ("docs/x/a.md", "a " * 2501, ["2501 words, the limit is 2500"]),
+                ("docs/a.md", "```\n" + "a " * 2501 + "\n```\n", ["2501 words, the limit is 2500"]),
+                ("src/README.md", "a\n" * 3000, [])):
+            with self.subTest(path=path, expected=expected):
+                self.setUp()
+                self.assertEqual(self.complaints({path: text}), expected)
+
+    def test_a_complaint_fails(self):
+        self.assertEqual(self.complaints({"a.md": "[a](a.md)\n"}), [])
+        self.assertEqual(quietly(check_documents.main, "--root", self.root), 0)
+        self.write({"a.md": "[a](b.md)\n"})
+        self.assertEqual(quietly(check_documents.main, "--root", self.root), 1)
+
+
+SETTINGS = """
+static const BoolSetting bool_settings[] = {
+    {"pg_turbine.on", "Turns it on.", "If it \\"is\\" off, "
+     "nothing happens.", &on, true, GUC_EXPLAIN | GUC_NO_SHOW_ALL},
+};
+static const char *const names[][2] = {{"pg_turbine.on", "off"}};
+void
+define(void)
+{
+    DefineCustomIntVariable("pg_turbine.size", "Sets the size.", /* a comment, */ "0 means none.", &size, 64,
+                            0, 1024 * 1024, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+}
+"""
+
+
+class SettingsPage(TreeCase):
+    def setUp(self):
+        super().setUp()
+        self.write({"src/pg/a.c": SETTINGS, "docs/other.md": ""})
+        self.sections = document_settings.SECTIONS
+        self.addCleanup(setattr, document_settings, "SECTIONS", self.sections)
+        document_settings.SECTIONS = (("All", "", ("on", "size")),)
+
+    def test_rows(self):
+        settings = document_settings.read_settings(self.root)
+        rows = [line for line in document_settings.page(settings).splitlines() if line.startswith("| `")]
+        self.assertEqual(rows, [
+            '| `pg_turbine.on` | on | `on`, `off` | session | Turns it on. If it "is" off, nothing happens. |',
+            "| `pg_turbine.size` | 64 MB | 0 to 1048576 (MB) | restart | Sets the size. 0 means none. |"])
+
+    def test_a_page_that_is_out_of_date_fails(self):
+        self.assertEqual(quietly(document_settings.main, "--root", self.root, "--write"), 0)
+        self.assertEqual(quietly(document_settings.main, "--root", self.root), 0)
+        self.write({"src/pg/a.c": SETTINGS.replace("&size, 64,", "&size, 65,")})
+        self.assertEqual(quietly(document_settings.main, "--root", self.root), 1)
+
+    def test_what_cannot_be_shown_fails(self):
+        for text in (SETTINGS.replace('"0 means none."', "NULL"), SETTINGS.replace("pg_turbine.size", "pg_turbine.sized"),
+                     SETTINGS.replace("&on, true", "&on, 1, true")):
+            self.write({"src/pg/a.c": text})
+            self.assertRaises(document_settings.DefinitionError, document_settings.read_settings, self.root)
+
+
+SCRIPT = """-- About this file.
+\\echo Use "CREATE EXTENSION"
+
+CREATE SCHEMA turbine;
+
+-- == Views ==
+
+-- What there is.
+-- More of it.
+--   one: the first
+CREATE FUNCTION turbine.things(
+    OUT a int, -- a number
+    OUT b text[]) -- texts (all)
+RETURNS SETOF record
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'things';
+CREATE VIEW turbine.things AS SELECT * FROM turbine.things();
+GRANT SELECT ON turbine.things TO PUBLIC;
+
+-- Does it.
+CREATE FUNCTION turbine.act(
+    a regclass, -- the table
+    b text DEFAULT 'x') -- how
+RETURNS bigint
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'act';
+"""
+
+
+class SqlPage(TreeCase):
+    def test_objects(self):
+        text = document_sql.page(document_sql.read_script(SCRIPT))
+        for expected in ("## Views\n", "### turbine.things (view)\n\nWhat there is.\nMore of it.\n", "| `one` | the first |",
+                         "| `a` | `int` | a number |", "| `b` | `text[]` | texts (all) |",
+                         "`turbine.act(a regclass, b text DEFAULT 'x') → bigint`", "| `b` | how |"):
+            self.assertIn(expected, text)
+        self.assertNotIn("About this file", text)
+
+    def test_what_is_refused(self):
+        for text in (SCRIPT.replace("-- Does it.\n", ""), SCRIPT + "CREATE TYPE turbine.t;\n",
+                     SCRIPT.replace("a regclass,", "a,"), SCRIPT.replace("--   one: the first\n", "--   one: 1\n-- More.\n")):
+            self.assertRaises(document_sql.ScriptError, document_sql.read_script, text)
+
+    def test_a_page_that_is_out_of_date_fails(self):
+        counters = 'static const char *const counter_names[] = {\n\t[TB_COUNTER_A] = "a",\n};\n'
+        fallbacks = '\t[TB_FALLBACK_NONE] = "none",\n\t[TB_FALLBACK_B] = "b",\n'
+        script = SCRIPT.replace("turbine.things", "turbine.stat_queries").replace(
+            "--   one: the first", "--   a: one\n--   fallback_b: two")
+        files = {document_sql.COUNTERS[0]: counters, document_sql.FALLBACKS[0]: fallbacks,
+                 "src/pg/sql/pg_turbine--0.1.sql": script, "docs/other.md": ""}
+        self.write(files)
+        self.assertEqual(quietly(document_sql.main, "--root", self.root, "--write"), 0)
+        self.assertEqual(quietly(document_sql.main, "--root", self.root), 0)
+        for path, text in (("src/pg/sql/pg_turbine--0.1.sql", script.replace("a number", "a digit")),
+                           (document_sql.COUNTERS[0], counters.replace('"a"', '"c"'))):
+            self.write({**files, path: text})
+            self.assertEqual(quietly(document_sql.main, "--root", self.root), 1)
+
+    def test_the_script_of_this_tree(self):
+        script = (document_sql.REPOSITORY / "src/pg/sql/pg_turbine--0.1.sql").read_text(encoding="utf-8")
+        objects = [item for section in document_sql.read_script(script) for item in section.objects]
+        self.assertGreater(len(objects), 10)
+        self.assertTrue(all(item.text for item in objects))
 
 
 CONFIG = """root = true

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check_tree.py - the checks of the source tree that need no program of their own: layers and glossary.
+"""check_tree.py - the checks of the source tree that need nothing built: layers, words, documents.
 
-Runs check_layers.py and check_glossary.py, passes their output on, and adds up
-their results. A check that dies counts as one failure.
+Runs the programs of CHECKS one after the other, passes their output on, and adds
+up their results. A check that dies counts as one failure.
 Called by: test/run_all.py (suite "layers"). The last line is `N passed, N failed`.
 """
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent
-CHECKS = ("check_layers.py", "check_glossary.py")
+CHECKS = ("check_layers.py", "check_glossary.py", "check_documents.py", "document_settings.py", "document_sql.py")
 
 
 def main():

@@ -195,7 +195,7 @@ begin_loading(void)
 	}
 	if (left_out > 0)
 		ereport(LOG,
-				(errmsg("%u columns are not loaded into the column cache again", left_out),
+				(errmsg("%u columns were not loaded into the column cache again", left_out),
 				 errdetail("They are of other databases than the first %d in the list.",
 						   MOST_DATABASES)));
 	if (list.columns != NULL)

@@ -160,8 +160,8 @@ tb_cache_load(Oid relid, const Bitmapset *attnums)
 	if (!tb_service_is_up())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the column cache is not there"),
-				 errdetail("The service of pg_turbine is not running.")));
+				 errmsg("the column cache is not available"),
+				 errdetail("The pg_turbine service is not running.")));
 	nest_level = NewGUCNestLevel();
 	set_for_loading();
 	run_with_progress(rel, known_columns(rel, attnums));
@@ -210,14 +210,14 @@ columns_of_names(Oid relid, ArrayType *names)
 					(errcode(name == NULL ? ERRCODE_NULL_VALUE_NOT_ALLOWED :
 											ERRCODE_UNDEFINED_COLUMN),
 					 name == NULL ?
-						 errmsg("names of columns must not be null") :
+						 errmsg("column names must not be null") :
 						 errmsg("column \"%s\" of relation \"%s\" does not exist", name,
 								get_rel_name(relid))));
 		result = bms_add_member(result, attnum);
 	}
 	if (result == NULL)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no column to load"),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no columns to load"),
 				 errhint("Leave out the second argument to load all columns.")));
 	return result;
 }
@@ -270,7 +270,7 @@ obstacle_in_service(void)
 	TbCacheReported *report = tb_cache_report(&why);
 
 	if (report == NULL)
-		return (TbLoadObstacle) {"The service of pg_turbine does not answer."};
+		return (TbLoadObstacle) {"The pg_turbine service does not answer."};
 	if (report->capacity == 0)
 		return (TbLoadObstacle) {"The column cache has no memory.",
 								 "Set pg_turbine.cache_size_host and restart the server."};
@@ -292,7 +292,7 @@ load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 	{
 		ereport(WARNING,
 				(errmsg("table \"%s\" is not loaded", get_rel_name(leaf)),
-				 errdetail("Its policy of the column cache is \"off\".")));
+				 errdetail("Its cache policy is \"off\".")));
 		return tb_cached_bytes(leaf);
 	}
 	rel = table_open(leaf, NoLock);

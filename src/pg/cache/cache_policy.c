@@ -72,7 +72,7 @@ check_label(const ObjectAddress *object, const char *label)
 	if (object->classId != RelationRelationId || object->objectSubId != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only tables have labels of the provider \"%s\"", PROVIDER)));
+				 errmsg("only tables can have labels of provider \"%s\"", PROVIDER)));
 	kind = get_rel_relkind(object->objectId);
 	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
 		kind != RELKIND_MATVIEW)
@@ -80,11 +80,12 @@ check_label(const ObjectAddress *object, const char *label)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", get_rel_name(object->objectId))));
 	if (label != NULL && !parse_label(label, &policy))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid label \"%s\" of the provider \"%s\"", label, PROVIDER),
-				 errhint(
-					 "Labels are \"cache auto\", \"cache off\" and \"cache pinned\".")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid label \"%s\" for provider \"%s\"", label, PROVIDER),
+			 errhint(
+				 "Valid labels are \"cache auto\", \"cache off\" and \"cache pinned\".")));
 	CacheInvalidateRelcacheByRelid(object->objectId);
 }
 
@@ -167,8 +168,8 @@ turbine_cache_policy(PG_FUNCTION_ARGS)
 	if (!parse_policy(name, &policy))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid policy of the column cache: \"%s\"", name),
-				 errhint("Policies are \"auto\", \"off\" and \"pinned\".")));
+				 errmsg("invalid cache policy \"%s\"", name),
+				 errhint("Valid policies are \"auto\", \"off\" and \"pinned\".")));
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));

@@ -74,11 +74,11 @@ raise_answer(const TbWriterAnswer *answer, const char *message)
 	if (answer->result == TB_WRITER_BAD_COLUMN)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
-				 errmsg("the file does not take the rows"), errdetail("%s", message)));
+				 errmsg("the file cannot hold the rows"), errdetail("%s", message)));
 	if (answer->result == TB_WRITER_BAD_VALUE)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("a row has no place in the file"), errdetail("%s", message)));
+				 errmsg("a row does not fit the file"), errdetail("%s", message)));
 	ereport(ERROR,
 			(errcode(ERRCODE_IO_ERROR), errmsg("could not write the file"),
 			 errdetail("%s", message)));

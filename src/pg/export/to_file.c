@@ -50,7 +50,7 @@ receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
 	if (receiver->writer != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the query is more than one")));
+				 errmsg("the query must be a single statement")));
 	if (desc->natts == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -110,12 +110,14 @@ static void
 check_rights(const char *path)
 {
 	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to write a file of the server"),
-				 errdetail("Only roles with privileges of the role \"%s\" may.",
-						   "pg_write_server_files"),
-				 errhint("pg2arrow writes files on the client.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to write server files"),
+			 errdetail(
+				 "Only roles with privileges of the \"%s\" role may write files of the server.",
+				 "pg_write_server_files"),
+			 errhint("Use pg2arrow to write files on the client.")));
 	if (!is_absolute_path(path))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
@@ -130,7 +132,9 @@ check_compression(const char *compression)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized compression \"%s\"", compression),
-				 errhint("\"none\", \"lz4\", \"zstd\" and, of Parquet, \"snappy\".")));
+				 errhint(
+					 "Valid values are \"none\", \"lz4\", \"zstd\" and, for Parquet files, "
+					 "\"snappy\".")));
 }
 
 /* Whether it is one query that changes nothing: what a portal runs step by step. */
@@ -215,7 +219,7 @@ write_file(const char *query, const TbFileTarget *target)
 		if (kept->writer == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the query returns no rows")));
+					 errmsg("the query does not return rows")));
 		rows = tb_file_writer_finish(kept->writer);
 	}
 	PG_FINALLY();
@@ -237,8 +241,8 @@ turbine_to_arrow(PG_FUNCTION_ARGS)
 	if (strcmp(target.compression, "snappy") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("Arrow files have no compression \"snappy\""),
-				 errhint("\"none\", \"lz4\" or \"zstd\".")));
+				 errmsg("compression \"snappy\" is not supported for Arrow files"),
+				 errhint("Valid values are \"none\", \"lz4\" and \"zstd\".")));
 	PG_RETURN_INT64(write_file(text_to_cstring(PG_GETARG_TEXT_PP(0)), &target));
 }
 

@@ -84,8 +84,8 @@ absolute_path(const DefElem *option, char *path)
 	if (!is_absolute_path(path))
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
-				 errmsg("option \"%s\" wants absolute paths", option->defname),
-				 errdetail("\"%s\" is a relative one.", path)));
+				 errmsg("option \"%s\" requires absolute paths", option->defname),
+				 errdetail("\"%s\" is a relative path.", path)));
 	return path;
 }
 
@@ -155,19 +155,20 @@ tb_file_options_read(List *options)
 		places++;
 	}
 	if (places != 1)
-		ereport(ERROR,
-				(errcode(places == 0 ? ERRCODE_FDW_DYNAMIC_PARAMETER_VALUE_NEEDED :
-									   ERRCODE_FDW_INVALID_OPTION_NAME),
-				 errmsg(
-					 "exactly one of the options file, files, dir and pattern is wanted")));
+		ereport(
+			ERROR,
+			(errcode(places == 0 ? ERRCODE_FDW_DYNAMIC_PARAMETER_VALUE_NEEDED :
+								   ERRCODE_FDW_INVALID_OPTION_NAME),
+			 errmsg(
+				 "exactly one of the options file, files, dir and pattern is required")));
 	if (read->suffix != NULL && read->dir == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-				 errmsg("option \"suffix\" needs option \"dir\"")));
+				 errmsg("option \"suffix\" requires option \"dir\"")));
 	if (read->writable && !is_one_file)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-				 errmsg("option \"writable\" needs option \"file\""),
+				 errmsg("option \"writable\" requires option \"file\""),
 				 errdetail("Rows are written to one Arrow IPC file.")));
 	if (read->pattern != NULL)
 		tb_file_pattern_check(read->pattern);
@@ -197,7 +198,7 @@ tb_file_options_of_writable(Oid relid, Oid owner)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign table \"%s\" is not writable", get_rel_name(relid)),
-				 errhint("Its option writable has to be set.")));
+				 errhint("Set its option \"writable\" to true.")));
 	tb_file_options_check_role(owner);
 	tb_file_options_check_writer(owner);
 	return options;

@@ -35,7 +35,8 @@ resolve(const char *path)
 
 	if (slash[1] == '\0' || strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" names no file", path)));
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("\"%s\" does not name a file", path)));
 	if (realpath(folder, real_folder) == NULL)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -43,7 +44,7 @@ resolve(const char *path)
 	if (strcmp(real_folder, "/") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("files of the root folder are not written to")));
+				 errmsg("files in the root folder cannot be written to")));
 	return psprintf("%s/%s", real_folder, slash + 1);
 }
 
@@ -95,11 +96,12 @@ check_format(const TbWrittenFile *file)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("Parquet file \"%s\" cannot be written to", file->path),
-				 errhint("turbine.to_parquet writes new files; only Arrow IPC files get "
-						 "more rows.")));
+				 errhint(
+					 "Only Arrow IPC files can take more rows. Use turbine.to_parquet to "
+					 "write a new file.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("file \"%s\" is no Arrow IPC file", file->path),
+			 errmsg("file \"%s\" is not an Arrow IPC file", file->path),
 			 errdetail("Arrow streams and other files are not written to.")));
 }
 
@@ -226,10 +228,12 @@ tb_written_file_take_rights(const TbWrittenFile *file, const char *new_name)
 		close(fd);
 	errno = saved;
 	if (!is_done)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not give a new file the owner and rights of \"%s\": %m",
-						file->path)));
+		ereport(
+			ERROR,
+			(errcode_for_file_access(),
+			 errmsg(
+				 "could not set the owner and permissions of the new file for \"%s\": %m",
+				 file->path)));
 }
 
 static void

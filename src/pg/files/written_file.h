@@ -34,8 +34,8 @@ typedef struct TbWrittenFile
  * an error if it can not. */
 extern TbWrittenFile *tb_written_file_open(const char *path);
 
-/* Takes in the file's present state. Raises an error if it is no Arrow IPC file that can be
- * appended to: another format, a link, no regular file. */
+/* Takes in the file's present state. Raises an error if it is not an Arrow IPC file that
+ * can be appended to: another format, a link, no regular file. */
 extern void tb_written_file_look(TbWrittenFile *file);
 
 /* Raises an error if the file is not as it was looked at. */

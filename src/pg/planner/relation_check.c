@@ -207,7 +207,7 @@ tb_rows_qualify(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const ch
 			}
 			break;
 		default:
-			*reason = "a relation of a kind whose rows can not be sent";
+			*reason = "a relation of a kind whose rows cannot be sent";
 			return false;
 	}
 	if (is_volatile)

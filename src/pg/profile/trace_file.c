@@ -89,9 +89,9 @@ void
 tb_trace_file_init(void)
 {
 	DefineCustomStringVariable(
-		"pg_turbine.trace_file",
-		"Adds to this file what accelerated queries do, as a trace for Perfetto.",
-		"A path on the server, relative to the data directory. Empty means none.",
+		"pg_turbine.trace_file", "Sets the file that traces of accelerated queries go to.",
+		"A path on the server, relative to the data directory. Empty means no trace. "
+		"Perfetto opens the file, and tools/trace_summary.py sums it up.",
 		&trace_file, "", PGC_SUSET, GUC_SUPERUSER_ONLY, NULL, assign_trace_file, NULL);
 }
 

@@ -48,46 +48,63 @@ typedef struct BoolSetting
 {
 	const char *name;
 	const char *description;
+	const char *details; /* when to change it; docs/settings.md is made of both */
 	bool	   *variable;
 	bool		boot_value;
 	int			flags;
 } BoolSetting;
 
 static const BoolSetting bool_settings[] = {
-	{"pg_turbine.enabled", "Plans queries for the devices of pg_turbine.", &tb_guc_enabled,
-	 true, 0},
-	{"pg_turbine.enable_scan", "Enables the planner's use of GpuScan.", &tb_guc_enable_scan,
-	 true, GUC_EXPLAIN},
-	{"pg_turbine.enable_join", "Enables the planner's use of GpuJoin.", &tb_guc_enable_join,
-	 true, GUC_EXPLAIN},
+	{"pg_turbine.enabled", "Enables the planner's use of pg_turbine.",
+	 "Turn it off to compare a query with PostgreSQL's own plan, or to rule pg_turbine out "
+	 "while looking for a fault.",
+	 &tb_guc_enabled, true, 0},
+	{"pg_turbine.enable_scan", "Enables the planner's use of GpuScan.",
+	 "GpuScan and GpuFileScan filter rows and return them. Other nodes read tables "
+	 "themselves and are not affected.",
+	 &tb_guc_enable_scan, true, GUC_EXPLAIN},
+	{"pg_turbine.enable_join", "Enables the planner's use of joins on devices.",
+	 "If it is off, aggregates and sorts above a join stay with PostgreSQL too.",
+	 &tb_guc_enable_join, true, GUC_EXPLAIN},
 	{"pg_turbine.enable_aggregate", "Enables the planner's use of GpuPreAgg.",
+	 "If it is off, aggregates and GROUP BY stay with PostgreSQL.",
 	 &tb_guc_enable_aggregate, true, GUC_EXPLAIN},
-	{"pg_turbine.enable_sort", "Enables the planner's use of GpuSort.", &tb_guc_enable_sort,
-	 true, GUC_EXPLAIN},
-	{"pg_turbine.enable_brin", "Enables the use of BRIN indexes by accelerated scans.",
+	{"pg_turbine.enable_sort", "Enables the planner's use of GpuSort.",
+	 "If it is off, ORDER BY with LIMIT and window functions stay with PostgreSQL.",
+	 &tb_guc_enable_sort, true, GUC_EXPLAIN},
+	{"pg_turbine.enable_brin", "Enables the use of BRIN indexes by accelerated nodes.",
+	 "If it is off, blocks that a BRIN index excludes are read all the same.",
 	 &tb_guc_enable_brin, true, GUC_EXPLAIN},
-	{"pg_turbine.enable_cache", "Enables the use of cached columns of tables.",
+	{"pg_turbine.enable_cache", "Enables the use of the column cache.",
+	 "If it is off, queries of this session neither find cached columns nor add any.",
 	 &tb_guc_enable_cache, true, GUC_EXPLAIN},
 	{"pg_turbine.enable_partitionwise",
-	 "Enables accelerated plans below partitioned tables.", &tb_guc_enable_partitionwise,
-	 true, GUC_EXPLAIN},
+	 "Enables the planner's use of one node for all partitions of a table.",
+	 "If it is off, partitioned tables and their partitions stay with PostgreSQL.",
+	 &tb_guc_enable_partitionwise, true, GUC_EXPLAIN},
 	{"pg_turbine.allow_inexact_math",
-	 "Lets a GPU compute functions whose results may differ in the last bits.",
+	 "Lets a GPU compute functions whose last digit may differ from PostgreSQL's.",
+	 "These are exp, ln, log, power, cbrt, sin, cos and tan. If it is off, the CPU computes "
+	 "them, and results are PostgreSQL's to the last bit.",
 	 &tb_guc_allow_inexact_math, false, GUC_EXPLAIN},
-	{"pg_turbine.debug_force_offload", "Takes every offloadable path whatever its cost.",
+	{"pg_turbine.debug_force_offload", "Takes every possible accelerated plan.",
+	 "For tests: queries that PostgreSQL runs faster become slower.",
 	 &tb_guc_debug_force_offload, false, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN},
 	{"pg_turbine.debug_plain_explain",
-	 "EXPLAIN without ANALYZE shows the unaccelerated plan.", &tb_guc_debug_plain_explain,
-	 false, GUC_NOT_IN_SAMPLE},
-	{"pg_turbine.debug_full_code",
-	 "Waits for fully optimised code, however small the input.", &tb_guc_debug_full_code,
-	 false, GUC_NOT_IN_SAMPLE},
+	 "Makes EXPLAIN without ANALYZE show PostgreSQL's own plan.",
+	 "For tests that compare plans: EXPLAIN ANALYZE and queries are accelerated all the "
+	 "same.",
+	 &tb_guc_debug_plain_explain, false, GUC_NOT_IN_SAMPLE},
+	{"pg_turbine.debug_full_code", "Waits for fully optimized code, even for few rows.",
+	 "For tests: otherwise a query of few rows starts with code that compiles faster.",
+	 &tb_guc_debug_full_code, false, GUC_NOT_IN_SAMPLE},
 };
 
 typedef struct IntSetting
 {
 	const char *name;
 	const char *description;
+	const char *details;
 	int		   *variable;
 	int			boot_value;
 	int			min_value;
@@ -98,17 +115,24 @@ typedef struct IntSetting
 
 static const IntSetting int_settings[] = {
 	{"pg_turbine.direct_threshold",
-	 "Reads all-visible blocks of tables of at least this size directly from their files.",
+	 "Sets the number of blocks from which a query reads a table from its files.",
+	 "Only all-visible blocks that are not dirty are read so. Other blocks, and smaller "
+	 "tables, go through shared buffers. Raise it if shared buffers hold your tables and "
+	 "the page cache does not.",
 	 &tb_guc_direct_threshold, 64, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BLOCKS | GUC_EXPLAIN},
 	{"pg_turbine.file_reader_memory",
-	 "Memory that reading an Arrow or Parquet file may take.", &tb_guc_file_reader_memory,
-	 2048, 64, 1024 * 1024, PGC_SUSET, GUC_UNIT_MB},
+	 "Sets the maximum memory of each process that reads a foreign table's file.",
+	 "Raise it if a query of a Parquet file with large row groups fails with \"out of "
+	 "memory\".",
+	 &tb_guc_file_reader_memory, 2048, 64, 1024 * 1024, PGC_SUSET, GUC_UNIT_MB},
 	{"pg_turbine.debug_stop_commit",
 	 "Stops the process at this step of committing foreign tables, as SIGSTOP does.",
-	 &tb_guc_debug_stop_commit, 0, 0, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE},
+	 "For tests of crashes. 0 stops nothing.", &tb_guc_debug_stop_commit, 0, 0, INT_MAX,
+	 PGC_SUSET, GUC_NOT_IN_SAMPLE},
 	{"pg_turbine.debug_stop_writer",
 	 "Stops file writers of foreign tables at this step of a file, as SIGSTOP does.",
-	 &tb_guc_debug_stop_writer, 0, 0, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE},
+	 "For tests of crashes. 0 stops nothing.", &tb_guc_debug_stop_writer, 0, 0, INT_MAX,
+	 PGC_SUSET, GUC_NOT_IN_SAMPLE},
 };
 
 static const struct config_enum_entry join_shapes[] = {
@@ -249,30 +273,32 @@ tb_guc_init(void)
 	{
 		const BoolSetting *s = &bool_settings[i];
 
-		DefineCustomBoolVariable(s->name, s->description, NULL, s->variable, s->boot_value,
-								 PGC_USERSET, s->flags, NULL, NULL, NULL);
+		DefineCustomBoolVariable(s->name, s->description, s->details, s->variable,
+								 s->boot_value, PGC_USERSET, s->flags, NULL, NULL, NULL);
 	}
 	for (int i = 0; i < (int) lengthof(int_settings); i++)
 	{
 		const IntSetting *s = &int_settings[i];
 
-		DefineCustomIntVariable(s->name, s->description, NULL, s->variable, s->boot_value,
-								s->min_value, s->max_value, s->context, s->flags, NULL,
-								NULL, NULL);
+		DefineCustomIntVariable(s->name, s->description, s->details, s->variable,
+								s->boot_value, s->min_value, s->max_value, s->context,
+								s->flags, NULL, NULL, NULL);
 	}
 	DefineCustomStringVariable(
-		"pg_turbine.device",
-		"The device that runs accelerated plans: auto, cpu, gpu, gpu0, gpu1, ...", NULL,
+		"pg_turbine.device", "Selects the device that runs accelerated plans.",
+		"auto: the device that should be fastest, by cost. cpu: the cores. gpu: any GPU. "
+		"gpu0, gpu1, ...: this GPU. Without a usable GPU, gpu leaves queries to PostgreSQL.",
 		&device_setting, "auto", PGC_USERSET, GUC_EXPLAIN, check_device, assign_device,
 		NULL);
 	DefineCustomEnumVariable("pg_turbine.debug_join_shape",
-							 "The shape of accelerated joins, whatever it costs.", NULL,
-							 &tb_guc_debug_join_shape, TB_SHAPE_AUTO, join_shapes,
-							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL,
-							 NULL);
+							 "Selects the shape of accelerated joins, whatever it costs.",
+							 "For tests of join orders.", &tb_guc_debug_join_shape,
+							 TB_SHAPE_AUTO, join_shapes, PGC_USERSET,
+							 GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomStringVariable(
-		"pg_turbine.debug_fault",
-		"Makes the Nth driver call of each query on a GPU fail: N:RESULT.", NULL,
+		"pg_turbine.debug_fault", "Makes a driver call of each query on a GPU fail.",
+		"For tests: N:RESULT has the number of the call, from 1, and the CUresult that it "
+		"fails with. Empty means none.",
 		&debug_fault_setting, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, check_debug_fault,
 		assign_debug_fault, NULL);
 }

@@ -24,34 +24,45 @@ void
 tb_service_settings_init(void)
 {
 	DefineCustomStringVariable("pg_turbine.service_path",
-							   "The program that runs as the pg_turbine service.",
-							   "Empty means the one installed with the extension.",
+							   "Sets the path of the service's program.",
+							   "Empty means the one that is installed with the extension.",
 							   &tb_service_path, "", PGC_POSTMASTER, GUC_SUPERUSER_ONLY,
 							   NULL, NULL, NULL);
-	DefineCustomIntVariable("pg_turbine.host_threads", "Threads of the host device.",
-							"0 means one for each processor.", &tb_host_threads, 0, 0, 1024,
-							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_turbine.host_threads",
+							"Sets the number of threads that run queries on the CPU.",
+							"0 means one for each processor that the server may use. Lower "
+							"it to leave processors to other work.",
+							&tb_host_threads, 0, 0, 1024, PGC_POSTMASTER, 0, NULL, NULL,
+							NULL);
 	DefineCustomIntVariable("pg_turbine.memory_budget",
-							"Host memory that accelerated queries may use together.",
-							"0 means a quarter of the machine's.", &tb_memory_budget_mb, 0,
-							0, INT_MAX, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+							"Sets the maximum host memory of all accelerated queries.",
+							"0 means a quarter of the memory that the machine or the "
+							"container has. A query that does not fit waits for "
+							"pg_turbine.admission_wait, then PostgreSQL runs it.",
+							&tb_memory_budget_mb, 0, 0, INT_MAX, PGC_POSTMASTER,
+							GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.cache_size_host",
-							"Host memory that columns of tables are kept in.",
-							"-1 means a quarter of the machine's, 0 none.",
+							"Sets the host memory of the column cache.",
+							"-1 means a quarter of the memory that the machine or the "
+							"container has, 0 means no cache. It comes on top of "
+							"pg_turbine.memory_budget and shared_buffers.",
 							&tb_cache_size_host_mb, -1, -1, INT_MAX, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.cache_size_gpu",
-							"Memory of each GPU that columns of tables are kept in.",
-							"-1 means 40 percent of what queries may use, 0 none.",
+							"Sets the memory of each GPU for copies of cached columns.",
+							"-1 means 40 percent of the GPU memory that queries may use, 0 "
+							"means no copies.",
 							&tb_cache_size_gpu_mb, -1, -1, INT_MAX, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("pg_turbine.cache_autoload",
-							 "Loads after a start what was cached before it.", NULL,
+							 "Loads after a start the columns that were cached before it.",
+							 "Turn it off if reading the tables would disturb the first "
+							 "minutes after a start.",
 							 &tb_cache_autoload, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.admission_wait",
-							"How long a query may wait for device memory.",
-							"After that PostgreSQL's own plan runs. A session that "
-							"already runs something on a device never waits.",
+							"Sets how long a query may wait for device memory.",
+							"After that PostgreSQL runs its own plan. A session that "
+							"already runs something on a device does not wait.",
 							&tb_admission_wait_ms, 1000, 0, INT_MAX, PGC_USERSET,
 							GUC_UNIT_MS, NULL, NULL, NULL);
 }

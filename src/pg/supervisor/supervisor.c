@@ -261,7 +261,7 @@ service_silent(const TbFailure *why)
 	if (!TimestampDifferenceExceeds(service.answered_at, GetCurrentTimestamp(), HUNG_MS))
 		return;
 	ereport(LOG,
-			(errmsg("pg_turbine service (PID %d) is killed, since it does not answer",
+			(errmsg("pg_turbine service (PID %d) was killed because it did not answer",
 					(int) service.pid)));
 	tb_service_kill_group(service.pid);
 	service.answered_at = GetCurrentTimestamp();

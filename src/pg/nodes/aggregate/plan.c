@@ -320,7 +320,7 @@ sets_qualify(const TbAggRequest *request, const char **reason)
 	else if (list_length(request->sets) > TB_MAX_SETS)
 		*reason = "grouping sets are too many";
 	else if (!grouping_is_hashable(request->group_clause))
-		*reason = "a key of grouping sets can not be hashed";
+		*reason = "a key of grouping sets cannot be hashed";
 	else
 		return true;
 	return false;

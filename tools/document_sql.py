@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""document_sql.py - writes docs/sql-reference.md from the extension's script, or checks that it is up to date.
+
+Owns: how the comments of src/pg/sql/pg_turbine--*.sql become a page. A heading
+"-- == ... ==" begins a section. The comment above a function or wrapper says
+what it does; its lines "--   word: text" become a table, and a comment beside an
+argument or column says what that is. A view shows the columns of the function
+of the same name. An object without a comment is an error, except if a wrapper
+refers to it. So is a table of the counters of turbine.stat_queries that has
+other names than the sources.
+Called by: tools/check_tree.py (--check), a person (--write). With --check the
+last line is `N passed, N failed`, counted in objects.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGE = "docs/sql-reference.md"
+SCRIPTS = "src/pg/sql/pg_turbine--*.sql"
+COUNTERS = ("src/pg/views/stat_queries_view.c", r'\] = "(\w+)"', "")
+FALLBACKS = ("src/pg/shmem/query_counters.c", r'\[TB_FALLBACK_\w+\] = "(\w+)"', "fallback_")
+
+HEADER = """# SQL reference
+
+This page is generated from `src/pg/sql/` by `tools/document_sql.py`: do not edit it. `CREATE EXTENSION pg_turbine` creates
+these objects, the functions and views in the schema `turbine`. The settings have [a page of their own](settings.md), and so
+have [the programs that export tables](pg2arrow.md).
+"""
+
+
+class ScriptError(Exception):
+    """The script is not written as this program reads it."""
+
+
+@dataclass
+class Object:
+    kind: str  # "function", "view" or "wrapper"
+    name: str
+    text: str
+    words: list  # (word, meaning)
+    arguments: list = field(default_factory=list)  # (name, type, default, meaning)
+    columns: list = field(default_factory=list)
+    result: str = ""
+
+
+@dataclass
+class Section:
+    title: str
+    objects: list
+
+
+def read_comment(lines):
+    """Prose and table of a comment."""
+    prose, words = [], []
+    for line in lines:
+        row = re.match(r"--   (\w+): (.+)", line)
+        if row:
+            words.append(row.groups())
+        elif words:
+            raise ScriptError(f"a line behind a table: {line}")
+        else:
+            prose.append(line[2:].strip())
+    return "\n".join(prose), words
+
+
+_ARGUMENT = re.compile(r"(OUT )?(\w+) ([\w\[\]]+)(?: DEFAULT ('[^']*'|\w+))?")
+
+
+def read_arguments(lines):
+    """Arguments and columns: what stands between the brackets of a function, one a line, each with its comment."""
+    arguments, columns = [], []
+    for line in lines:
+        code, _, comment = line.partition("--")
+        found = _ARGUMENT.match(code.strip())
+        if not found:
+            raise ScriptError(f"an argument that is not understood: {line}")
+        out, name, kind, default = found.groups()
+        (columns if out else arguments).append((name, kind, default or "", comment.strip()))
+    return arguments, columns
+
+
+def read_function(statement, comment):
+    name = re.match(r"CREATE FUNCTION turbine\.(\w+)\(", statement[0]).group(1)
+    if statement[0].rstrip().endswith("("):
+        end = next(i for i, line in enumerate(statement) if re.match(r"[^-]*\)(?:\s*--.*)?$", line.rstrip()) and
+                   not re.search(r"\w\(.*\)\s*$", line.partition("--")[0]))
+        arguments, columns = read_arguments(statement[1:end + 1])
+    elif "()" in statement[0]:
+        arguments, columns = [], []
+    else:
+        raise ScriptError(f"the arguments of {name} do not stand on lines of their own")
+    text, words = read_comment(comment)
+    result = re.search(r"RETURNS (SETOF record|\w+)", "\n".join(statement)).group(1)
+    return Object("function", name, text, words, arguments, columns, result)
+
+
+def statements(text):
+    """(comment lines, statement lines), and ([heading], []) for headings."""
+    comment, statement = [], []
+    for line in text.splitlines():
+        heading = re.fullmatch(r"-- == (.*) ==", line)
+        if heading:
+            yield [heading.group(1)], []
+        elif statement or (line.strip() and not line.startswith(("--", "\\"))):
+            statement.append(line)
+            if line.partition("--")[0].rstrip().endswith(";"):
+                yield comment, statement
+                comment, statement = [], []
+        elif line.startswith("--"):
+            comment.append(line)
+        else:
+            comment = []
+
+
+def read_script(text):
+    """The sections with their objects, in order."""
+    sections, bare = [], {}
+    for comment, statement in statements(text):
+        if not statement:
+            sections.append(Section(comment[0], []))
+            continue
+        first = statement[0]
+        if first.startswith("CREATE FUNCTION"):
+            if comment and "_handler" in first:  # the wrapper's comment stands above the functions that it needs
+                words = read_comment(comment)
+                sections[-1].objects.append(Object("wrapper", "", *words))
+            elif comment:
+                sections[-1].objects.append(read_function(statement, comment))
+            else:
+                bare[re.search(r"turbine\.(\w+)", first).group(1)] = first
+        elif first.startswith("CREATE VIEW"):
+            name = re.search(r"turbine\.(\w+)", first).group(1)
+            next(o for s in sections for o in s.objects if o.name == name).kind = "view"
+        elif first.startswith("CREATE FOREIGN DATA WRAPPER"):
+            wrapper = sections[-1].objects[-1]
+            wrapper.name = first.split()[-1].rstrip(";")
+            for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
+                bare.pop(function, None)
+        elif not first.startswith(("CREATE SCHEMA", "CREATE SERVER", "GRANT")):
+            raise ScriptError(f"a statement that is not understood: {first}")
+    if bare:
+        raise ScriptError(f"no comment above {', '.join(sorted(bare))}")
+    return sections
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+
+
+def object_lines(item):
+    if item.kind == "function":
+        arguments = ", ".join(f"{name} {kind}" + (f" DEFAULT {default}" if default else "")
+                              for name, kind, default, _ in item.arguments)
+        result = "SETOF record" if item.columns else item.result
+        lines = [f"### turbine.{item.name}", "", f"`turbine.{item.name}({arguments}) → {result}`", ""]
+    elif item.kind == "view":
+        lines = [f"### turbine.{item.name} (view)", ""]
+    else:
+        lines = [f"### {item.name} (foreign-data wrapper and server)", ""]
+    lines += [item.text, ""]
+    if item.words:
+        lines += table(("value", "meaning"), [(f"`{word}`", meaning) for word, meaning in item.words]) + [""]
+    if item.arguments:
+        lines += table(("argument", "meaning"), [(f"`{name}`", meaning) for name, _, _, meaning in item.arguments])
+        lines.append("")
+    if item.columns:
+        lines += table(("column", "type", "meaning"), [(f"`{name}`", f"`{kind}`", meaning)
+                                                       for name, kind, _, meaning in item.columns]) + [""]
+    return lines
+
+
+def page(sections):
+    lines = [HEADER]
+    for section in sections:
+        lines += [f"## {section.title}", ""]
+        for item in section.objects:
+            lines += object_lines(item)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def check_counters(root, sections):
+    """The names in the table of turbine.stat_queries are the sources'."""
+    known = []
+    for path, pattern, prefix in (COUNTERS, FALLBACKS):
+        known += [prefix + name for name in re.findall(pattern, (root / path).read_text(encoding="utf-8"))
+                  if prefix + name != "fallback_none"]
+    told = [word for s in sections for o in s.objects if o.name == "stat_queries" for word, _ in o.words]
+    if known != told:
+        raise ScriptError(f"counters in the sources or in the comment only, or in another order: {known} {told}")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=Path, default=REPOSITORY)
+    parser.add_argument("--write", action="store_true", help="write the page instead of checking it")
+    options = parser.parse_args(arguments)
+    script = sorted(options.root.glob(SCRIPTS))[-1]
+    try:
+        sections = read_script(script.read_text(encoding="utf-8"))
+        check_counters(options.root, sections)
+    except ScriptError as error:
+        print(f"{script.relative_to(options.root)}: {error}\n0 passed, 1 failed")
+        return 1
+    text, file = page(sections), options.root / PAGE
+    if options.write:
+        file.write_text(text, encoding="utf-8")
+        return 0
+    count = sum(len(section.objects) for section in sections)
+    fresh = file.exists() and file.read_text(encoding="utf-8") == text
+    if not fresh:
+        print(f"{PAGE} is out of date: run tools/document_sql.py --write")
+    print(f"{count if fresh else 0} passed, {0 if fresh else count} failed")
+    return 0 if fresh else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
