@@ -210,6 +210,8 @@ class Cluster:
         if extension:
             preload = self.settings.get("shared_preload_libraries")
             self.settings["shared_preload_libraries"] = ",".join(filter(None, [preload, "pg_turbine"]))
+            # On a machine that runs other tests besides, a compilation may take long, and no plan is to change for it.
+            self.settings.setdefault("pg_turbine.compile_wait", "30s")
         self.directory = Path(tempfile.mkdtemp(prefix=f"pgt-{name}-"))
         self.data = self.directory / "data"
         self.logfile = self.directory / "log"

@@ -216,7 +216,8 @@ typedef struct TbQuery
 	 * reads. RESULT_BATCH has no values of it: its offsets are 0. */
 	uint64_t unread_columns;
 	uint32_t continuation_size; /* of the TbContinuation with what follows it; 0: none */
-	uint32_t reserved;
+	uint32_t compile_wait_ms; /* how long the query may wait for its code; 0: as long as it
+							   * takes */
 	/* program bytes, padded to 8; the parameter block, padded to 8; the result
 	 * plan, padded to 8; the continuation. What is not there needs no padding before it */
 } TbQuery;

@@ -54,7 +54,7 @@ RowValue RowEmitter::search_sorted(const TbExpr& e, bool any, Value* active) {
   const auto args = program_.args(e);
   const RowValue x = eval(args[0], active);
   const TbExpr& array_expr = program_.expr(args[1]);
-  const RowValue array = params_[array_expr.index];
+  const RowValue array = param(array_expr.index);
   const uint32_t element_type = program_.params()[array_expr.index].type;
   const uint32_t width = tb_type_width(element_type);
   Value* zero = ir_.getInt64(0);
@@ -101,7 +101,7 @@ RowValue RowEmitter::search_all(const TbExpr& e, bool any, Value* active) {
   const auto args = program_.args(e);
   const RowValue x = eval(args[0], active);
   const TbExpr& array_expr = program_.expr(args[1]);
-  const RowValue array = params_[array_expr.index];
+  const RowValue array = param(array_expr.index);
   const uint32_t element_type = program_.params()[array_expr.index].type;
   const uint32_t width = tb_type_width(element_type);
 

@@ -6,6 +6,8 @@
  */
 #include "compiler/codegen/filter.h"
 
+#include "compiler/codegen/expression_walk.h"
+
 namespace turbine {
 
 namespace {
@@ -14,19 +16,22 @@ namespace {
  * selection saves. */
 constexpr uint32_t kDenseCost = 12;
 
-bool fixed_and_simple(const Program& program, uint32_t index) {
-  const TbExpr& e = program.expr(index);
+bool fixed_and_simple(const TbExpr& e) {
   if (tb_type_is_text(e.type) || e.type == TB_TYPE_NUM128) return false;
   if (e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL) return false;
-  if (e.op == TB_EXPR_CALL && tb_functions[e.index].cost >= kDenseCost) return false;
-  for (uint32_t arg : program.args(e))
-    if (!fixed_and_simple(program, arg)) return false;
-  return true;
+  return e.op != TB_EXPR_CALL || tb_functions[e.index].cost < kDenseCost;
 }
 
 }  // namespace
 
-bool is_dense(const Program& program, uint32_t expr) { return fixed_and_simple(program, expr); }
+bool is_dense(const Program& program, uint32_t expr) {
+  bool dense = true;
+  walk_expression(program, expr, [&](const TbExpr& e) {
+    dense = dense && fixed_and_simple(e);
+    return dense;
+  });
+  return dense;
+}
 
 FilterPlan plan_filters(const Program& program, const std::vector<uint32_t>& filters) {
   FilterPlan plan;

@@ -7,19 +7,19 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/expression_walk.h"
+
 namespace turbine {
 
 namespace {
 
 /* Marks the joins whose columns the expression reads. */
 void mark_joins(const Program& program, uint32_t expr, std::vector<bool>& used) {
-  if (expr == TB_NONE) return;
-  const TbExpr& e = program.expr(expr);
-  if (e.op == TB_EXPR_COLUMN) {
-    if (const uint16_t join = program.columns()[e.index].join) used[join - 1u] = true;
-    return;
-  }
-  for (uint32_t arg : program.args(e)) mark_joins(program, arg, used);
+  walk_expression(program, expr, [&](const TbExpr& e) {
+    const uint16_t join = e.op == TB_EXPR_COLUMN ? program.columns()[e.index].join : 0;
+    if (join != 0) used[join - 1u] = true;
+    return true;
+  });
 }
 
 std::vector<bool> used_matches(const Program& program) {

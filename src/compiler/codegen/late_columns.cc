@@ -11,6 +11,7 @@
 
 #include <array>
 
+#include "compiler/codegen/expression_walk.h"
 #include "compiler/codegen/filter.h"
 
 namespace turbine {
@@ -26,10 +27,10 @@ bool has_codes(const TbColumn& column) {
 
 /* The expression is read of every row. */
 void keep_early(const Program& program, uint32_t expr, std::vector<bool>& late) {
-  if (expr == TB_NONE) return;
-  const TbExpr& e = program.expr(expr);
-  if (e.op == TB_EXPR_COLUMN && !is_source_text(program.columns()[e.index])) late[e.index] = false;
-  for (uint32_t arg : program.args(e)) keep_early(program, arg, late);
+  walk_expression(program, expr, [&](const TbExpr& e) {
+    if (e.op == TB_EXPR_COLUMN && !is_source_text(program.columns()[e.index])) late[e.index] = false;
+    return true;
+  });
 }
 
 }  // namespace

@@ -11,8 +11,12 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <map>
+#include <memory>
 #include <string>
+#include <tuple>
 
+#include "compiler/codegen/expression_parts.h"
 #include "engine/program/program.h"
 #include "turbine/compile.h"
 
@@ -37,7 +41,12 @@ class ModuleBuilder {
    * nothing; the caller adds blocks. */
   llvm::Function* entry_point(llvm::StringRef name);
 
+  /* Functions of parts, by expression and the range of its operands: all loops of the module call the same. */
+  using PartKey = std::tuple<uint32_t, uint32_t, uint32_t>;
+  std::map<PartKey, std::unique_ptr<ExpressionPart>>& parts() { return parts_; }
+
  private:
+  std::map<PartKey, std::unique_ptr<ExpressionPart>> parts_;
   llvm::Module& module_;
   const llvm::Module& rt_;
   TbTarget target_;

@@ -22,10 +22,20 @@ namespace {
 /* Calls at least this dear are branched around where nobody wants them. */
 constexpr uint32_t kBranchCost = 12;
 
+/* Weight of one function's expressions. NVIDIA's assembler grows faster with its input than LLVM does, and on the
+ * host an expression in one piece may be vectorised. */
+constexpr uint32_t kMostWeightHost = 256;
+constexpr uint32_t kMostWeightGpu = 192;
+
 }  // namespace
 
 RowEmitter::RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir)
-    : builder_(builder), program_(program), ir_(ir) {}
+    : RowEmitter(builder, program, ir,
+                 std::make_shared<ExpressionParts>(program, builder.gpu() ? kMostWeightGpu : kMostWeightHost)) {}
+
+RowEmitter::RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir,
+                       std::shared_ptr<const ExpressionParts> parts)
+    : builder_(builder), program_(program), ir_(ir), params_(program.params().size()), parts_(std::move(parts)) {}
 
 llvm::Type* RowEmitter::type_of(uint32_t tb_type) {
   switch (tb_type) {
@@ -81,7 +91,9 @@ void RowEmitter::bind(Value* columns, Value* bytes, Value* params, Value* tables
       columns_[i].valid = load(ir_.getPtrTy(), columns, base + offsetof(TbColumnData, valid));
     columns_[i].bytes = tb_type_is_text(cols[i].type) ? text_base(columns, base, bytes) : bytes;
   }
-  for (uint32_t i = 0; i < program_.params().size(); i++) params_.push_back(load_param(i));
+  // What only parts read they load themselves: hundreds of values would be in nobody's registers.
+  for (uint32_t i = 0; i < program_.params().size(); i++)
+    if (parts_->is_read_outside(i)) params_[i] = load_param(i);
 }
 
 void RowEmitter::bind_codes(const std::vector<bool>& late, Value* codes) {
@@ -166,6 +178,11 @@ void RowEmitter::bind_payload(uint32_t column, Value* tables) {
   bound.valid_mask = ir_.CreateSExt(ir_.CreateICmpNE(offset, ir_.getInt64(0)), ir_.getInt64Ty());
 }
 
+const RowValue& RowEmitter::param(uint32_t i) {
+  if (!params_[i].value) params_[i] = load_param(i);
+  return params_[i];
+}
+
 RowValue RowEmitter::load_param(uint32_t i) {
   const TbParamShape& shape = program_.params()[i];
   const uint64_t base = sizeof(TbParamBlock) + i * sizeof(TbParam);
@@ -188,6 +205,8 @@ void RowEmitter::begin_row(Value* row, llvm::MDNode* access_group) {
   access_group_ = access_group;
   errors_ = nullptr;
   loaded_.assign(program_.columns().size(), RowValue{});
+  framed_.assign(program_.columns().size(), false);
+  known_.clear();
   matches_.assign(program_.joins().size(), nullptr);
 }
 
@@ -201,6 +220,22 @@ Value* RowEmitter::or_maybe(Value* a, Value* b) {
   if (!a) return b;
   if (!b) return a;
   return ir_.CreateOr(a, b);
+}
+
+/* The condition under which an operand is wanted. */
+Value* RowEmitter::narrow(Value* active, Value* condition) {
+  Value* narrowed = and_maybe(active, condition);
+  if (active && narrowed != active && llvm::isa<llvm::Instruction>(narrowed)) narrowed_.emplace(narrowed, active);
+  return narrowed;
+}
+
+bool RowEmitter::is_narrowed_from(Value* active, Value* wider) const {
+  if (!wider) return true;
+  while (active && active != wider) {
+    const auto found = narrowed_.find(active);
+    active = found == narrowed_.end() ? nullptr : found->second;
+  }
+  return active == wider;
 }
 
 Value* RowEmitter::not_null(const RowValue& v) { return v.null ? ir_.CreateNot(v.null) : nullptr; }
@@ -296,6 +331,7 @@ Value* RowEmitter::coded_view(uint32_t column) {
 RowValue RowEmitter::eval_column(const TbExpr& e) {
   RowValue& v = loaded_[e.index];
   if (v.value) return v;
+  if (in_part_) return v = read_from_frame(e.index);
   const TbColumn& column = program_.columns()[e.index];
   const ColumnPlace place = column.join == 0 ? source_place(e.index) : payload_place(e.index);
   v.null = place.null;
@@ -452,12 +488,12 @@ RowValue RowEmitter::null_of(const TbExpr& e) {
  * AND: stops at the first false, as PostgreSQL does: later operands are wanted
  * only while none was false. OR: the mirror image.
  */
-RowValue RowEmitter::eval_logic(const TbExpr& e, bool is_and, Value* active) {
+RowValue RowEmitter::eval_logic(const Operands& operands, bool is_and, Value* active) {
   Value *all = nullptr, *decided = nullptr;
   bool nullable = false;
-  for (uint32_t arg : program_.args(e)) {
-    Value* wanted = decided ? and_maybe(active, ir_.CreateNot(decided)) : active;
-    RowValue v = eval(arg, wanted);
+  for (size_t i = 0; i < operands.count; i++) {
+    Value* wanted = decided ? narrow(active, ir_.CreateNot(decided)) : active;
+    RowValue v = operands.eval(i, wanted);
     nullable |= v.null != nullptr;
     Value* neutral = is_and ? v.value : ir_.CreateNot(v.value);   // keeps going
     Value* deciding = ir_.CreateNot(neutral);
@@ -491,27 +527,44 @@ RowValue RowEmitter::eval_test(const TbExpr& e, Value* active) {
   return out;
 }
 
-RowValue RowEmitter::eval_case(const TbExpr& e, Value* active) {
-  const auto args = program_.args(e);
-  llvm::SmallVector<std::pair<Value*, RowValue>, 4> arms;
-  Value* remaining = active;
-  for (size_t i = 0; i + 1 < args.size(); i += 2) {
-    Value* cond = truth(eval(args[i], remaining));
-    arms.emplace_back(cond, eval(args[i + 1], and_maybe(remaining, cond)));
-    remaining = and_maybe(remaining, ir_.CreateNot(cond));
-  }
-  RowValue out = eval(args[args.size() - 1], remaining);
-  for (size_t i = arms.size(); i-- > 0;) out = select(arms[i].first, arms[i].second, out);
-  return out;
+RowValue RowEmitter::eval_case(uint32_t expr, Value* active) {
+  Arms arms;
+  Value* remaining = eval_arms(expr, parts_->operands(expr), active, arms);
+  return select_arm(arms, eval(program_.args(program_.expr(expr)).back(), remaining));
 }
 
-RowValue RowEmitter::eval_coalesce(const TbExpr& e, Value* active) {
+/* Appends those of a CASE; returns the condition under which none was taken. */
+Value* RowEmitter::eval_arms(uint32_t expr, Range range, Value* active, Arms& arms) {
+  const auto args = program_.args(program_.expr(expr));
+  const std::vector<Range> groups = parts_->groups(expr, range);
+  Value* remaining = active;
+  for (const Range& group : groups) {
+    Value* found = nullptr;
+    const RowValue value = call_part(expr, group, remaining, &found);
+    arms.emplace_back(found, value);
+    remaining = narrow(remaining, ir_.CreateNot(found));
+  }
+  if (!groups.empty()) return remaining;
+  for (size_t i = range.begin; i < range.end; i += 2) {
+    Value* cond = truth(eval(args[i], remaining));
+    arms.emplace_back(cond, eval(args[i + 1], narrow(remaining, cond)));
+    remaining = narrow(remaining, ir_.CreateNot(cond));
+  }
+  return remaining;
+}
+
+RowValue RowEmitter::select_arm(const Arms& arms, RowValue otherwise) {
+  for (size_t i = arms.size(); i-- > 0;) otherwise = select(arms[i].first, arms[i].second, otherwise);
+  return otherwise;
+}
+
+RowValue RowEmitter::eval_coalesce(const Operands& operands, Value* active) {
   llvm::SmallVector<RowValue, 4> values;
   Value* wanted = active;
-  for (uint32_t arg : program_.args(e)) {
-    values.push_back(eval(arg, wanted));
+  for (size_t i = 0; i < operands.count; i++) {
+    values.push_back(operands.eval(i, wanted));
     if (!values.back().null) break;
-    wanted = and_maybe(wanted, values.back().null);
+    wanted = narrow(wanted, values.back().null);
   }
   RowValue out = values.back();
   for (size_t i = values.size() - 1; i-- > 0;) out = select(ir_.CreateNot(values[i].null), values[i], out);
@@ -534,11 +587,10 @@ RowValue RowEmitter::eval_distinct(const TbExpr& e, Value* active) {
  * best = args[0];
  * for (v in args[1..]) if (v is not NULL && (best is NULL || best < v)) best = v;
  */
-RowValue RowEmitter::eval_extreme(const TbExpr& e, bool greatest, Value* active) {
-  const auto args = program_.args(e);
-  RowValue best = eval(args[0], active);
-  for (size_t i = 1; i < args.size(); i++) {
-    const RowValue v = eval(args[i], active);
+RowValue RowEmitter::eval_extreme(const TbExpr& e, const Operands& operands, bool greatest, Value* active) {
+  RowValue best = operands.eval(0, active);
+  for (size_t i = 1; i < operands.count; i++) {
+    const RowValue v = operands.eval(i, active);
     const RowValue less = eval_call(e.index, {greatest ? best : v, greatest ? v : best}, e, e.scale, active);
     Value* take = and_maybe(less.value, not_null(less));
     if (best.null) take = ir_.CreateOr(take, best.null);
@@ -577,15 +629,40 @@ RowValue RowEmitter::eval_rescale(const TbExpr& e, Value* active) {
   return v;
 }
 
+/* What several expressions use is evaluated once where it can be: once in each function. */
 RowValue RowEmitter::eval(uint32_t expr, Value* active) {
+  const bool shared = parts_->is_shared(expr);
+  if (shared) {
+    const auto found = known_.find(expr);
+    if (found != known_.end() && is_narrowed_from(active, found->second.active)) return found->second.value;
+  }
+  const RowValue value = parts_->is_part(expr) ? call_part(expr, {0, 0}, active) : eval_here(expr, active);
+  if (shared) known_[expr] = {value, active};
+  return value;
+}
+
+/* AND, OR, COALESCE, GREATEST, LEAST: of such lists the list is the same as of their operands. */
+RowValue RowEmitter::eval_list(uint32_t expr, Range range, Value* active) {
+  const TbExpr& e = program_.expr(expr);
+  const auto args = program_.args(e);
+  const std::vector<Range> groups = parts_->groups(expr, range);
+  auto group = [&](size_t i, Value* wanted) { return call_part(expr, groups[i], wanted); };
+  auto operand = [&](size_t i, Value* wanted) { return eval(args[range.begin + i], wanted); };
+  Operands operands{range.end - range.begin, operand};
+  if (!groups.empty()) operands = {groups.size(), group};
+  switch (e.op) {
+    case TB_EXPR_AND: return eval_logic(operands, true, active);
+    case TB_EXPR_OR: return eval_logic(operands, false, active);
+    case TB_EXPR_COALESCE: return eval_coalesce(operands, active);
+    default: return eval_extreme(e, operands, e.op == TB_EXPR_GREATEST, active);
+  }
+}
+
+RowValue RowEmitter::eval_here(uint32_t expr, Value* active) {
   const TbExpr& e = program_.expr(expr);
   switch (e.op) {
     case TB_EXPR_COLUMN: return eval_column(e);
-    case TB_EXPR_PARAM: {
-      RowValue v = params_[e.index];
-      if (!v.value) return null_of(e);
-      return v;
-    }
+    case TB_EXPR_PARAM: return param(e.index);
     case TB_EXPR_CALL: {
       llvm::SmallVector<RowValue, 4> args;
       int16_t scale = 0;
@@ -600,16 +677,16 @@ RowValue RowEmitter::eval(uint32_t expr, Value* active) {
       }
       return eval_call(e.index, args, e, scale, active);
     }
-    case TB_EXPR_AND: return eval_logic(e, true, active);
-    case TB_EXPR_OR: return eval_logic(e, false, active);
-    case TB_EXPR_CASE: return eval_case(e, active);
-    case TB_EXPR_COALESCE: return eval_coalesce(e, active);
+    case TB_EXPR_AND:
+    case TB_EXPR_OR:
+    case TB_EXPR_COALESCE:
+    case TB_EXPR_GREATEST:
+    case TB_EXPR_LEAST: return eval_list(expr, parts_->operands(expr), active);
+    case TB_EXPR_CASE: return eval_case(expr, active);
     case TB_EXPR_IS_DISTINCT: return eval_distinct(e, active);
     case TB_EXPR_ANY: return eval_array(e, true, active);
     case TB_EXPR_ALL: return eval_array(e, false, active);
     case TB_EXPR_RESCALE: return eval_rescale(e, active);
-    case TB_EXPR_GREATEST: return eval_extreme(e, true, active);
-    case TB_EXPR_LEAST: return eval_extreme(e, false, active);
     default: return eval_test(e, active);
   }
 }

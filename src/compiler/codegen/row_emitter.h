@@ -10,8 +10,11 @@
  */
 #pragma once
 
+#include <map>
+#include <memory>
 #include <vector>
 
+#include "compiler/codegen/expression_parts.h"
 #include "compiler/codegen/module_builder.h"
 
 namespace turbine {
@@ -56,13 +59,23 @@ class RowEmitter {
    * which that join's columns are read; after begin_row(). */
   void set_match(uint32_t join, llvm::Value* match) { matches_[join] = match; }
 
+  /* A shared expression's value, where `active` or what was narrowed from it holds. */
+  struct KnownValue {
+    RowValue value;
+    llvm::Value* active;
+  };
+
   /* Values loaded while one of these lives are forgotten when it ends: for code in
    * a loop or branch that the rest of the row is not dominated by. */
   class LoadScope {
    public:
-    explicit LoadScope(RowEmitter& rows) : rows_(rows), loaded_(rows.loaded_), matches_(rows.matches_) {}
+    explicit LoadScope(RowEmitter& rows)
+        : rows_(rows), loaded_(rows.loaded_), known_(rows.known_), matches_(rows.matches_) {}
     ~LoadScope() {
       rows_.loaded_ = std::move(loaded_);
+      // Other rows' columns may have taken the places of these.
+      rows_.framed_.assign(rows_.framed_.size(), false);
+      rows_.known_ = std::move(known_);
       rows_.matches_ = std::move(matches_);
     }
     LoadScope(const LoadScope&) = delete;
@@ -71,6 +84,7 @@ class RowEmitter {
    private:
     RowEmitter& rows_;
     std::vector<RowValue> loaded_;
+    std::map<uint32_t, KnownValue> known_;
     std::vector<llvm::Value*> matches_;
   };
 
@@ -111,6 +125,9 @@ class RowEmitter {
   ModuleBuilder& builder() { return builder_; }
 
  private:
+  RowEmitter(ModuleBuilder& builder, const Program& program, llvm::IRBuilder<>& ir,
+             std::shared_ptr<const ExpressionParts> parts);
+
   /* Where one column's value of the row is in memory. */
   struct ColumnPlace {
     llvm::Value* value;  // pointer
@@ -131,20 +148,49 @@ class RowEmitter {
                      llvm::Value* active);
   RowValue call_now(const TbFunction& fn, llvm::ArrayRef<RowValue> args, const TbExpr& e, int16_t arg_scale,
                     llvm::Value* active);
-  RowValue eval_logic(const TbExpr& e, bool is_and, llvm::Value* active);
+  /* Operands of a list, or groups of them. */
+  struct Operands {
+    size_t count;
+    llvm::function_ref<RowValue(size_t i, llvm::Value* active)> eval;
+  };
+  /* Of a CASE: under which condition (i1) which value. */
+  using Arms = llvm::SmallVector<std::pair<llvm::Value*, RowValue>, 4>;
+
+  RowValue eval_here(uint32_t expr, llvm::Value* active);
+  using Range = ExpressionParts::Range;
+  RowValue eval_list(uint32_t expr, Range range, llvm::Value* active);
+  RowValue eval_logic(const Operands& operands, bool is_and, llvm::Value* active);
+  RowValue eval_coalesce(const Operands& operands, llvm::Value* active);
+  RowValue eval_extreme(const TbExpr& e, const Operands& operands, bool greatest, llvm::Value* active);
   RowValue eval_test(const TbExpr& e, llvm::Value* active);
-  RowValue eval_case(const TbExpr& e, llvm::Value* active);
-  RowValue eval_coalesce(const TbExpr& e, llvm::Value* active);
+  RowValue eval_case(uint32_t expr, llvm::Value* active);
+  llvm::Value* eval_arms(uint32_t expr, Range range, llvm::Value* active, Arms& arms);
+  RowValue select_arm(const Arms& arms, RowValue otherwise);
   RowValue eval_distinct(const TbExpr& e, llvm::Value* active);
   RowValue eval_array(const TbExpr& e, bool any, llvm::Value* active);
   RowValue search_sorted(const TbExpr& e, bool any, llvm::Value* active);
   RowValue search_all(const TbExpr& e, bool any, llvm::Value* active);
-  RowValue eval_extreme(const TbExpr& e, bool greatest, llvm::Value* active);
   RowValue eval_rescale(const TbExpr& e, llvm::Value* active);
   RowValue load_param(uint32_t index);
+  const RowValue& param(uint32_t index);
+  llvm::Value* narrow(llvm::Value* active, llvm::Value* condition);
+  bool is_narrowed_from(llvm::Value* active, llvm::Value* wider) const;
   RowValue select(llvm::Value* cond, const RowValue& a, const RowValue& b);
   RowValue null_of(const TbExpr& e);
   llvm::Value* error_slot();
+
+  /* row_parts.cc. Operands of a list, or all of the expression if the range is empty; of arms of a CASE `found`:
+   * whether one was taken. */
+  RowValue call_part(uint32_t expr, Range range, llvm::Value* active, llvm::Value** found = nullptr);
+  const ExpressionPart& part(uint32_t expr, Range range);
+  void emit_part(ExpressionPart& part, uint32_t expr, Range range);
+  void begin_part(ExpressionPart& part);
+  RowValue eval_group(uint32_t expr, Range range, llvm::Value** found);
+  void put_into_frame(const std::vector<bool>& columns);
+  RowValue read_from_frame(uint32_t column);
+  void write_slot(llvm::Value* slot, const TbExpr& type, const RowValue& value);
+  llvm::Value* slot_of(uint32_t column);
+  llvm::Value* frame();
 
   ModuleBuilder& builder_;
   const Program& program_;
@@ -166,6 +212,12 @@ class RowEmitter {
   bool places_ = false;  // elements are read by aligned words
   std::vector<RowValue> params_, loaded_;
   std::vector<llvm::Value*> matches_;
+  std::shared_ptr<const ExpressionParts> parts_;
+  std::map<uint32_t, KnownValue> known_;              // shared expressions of the row
+  std::map<llvm::Value*, llvm::Value*> narrowed_;     // a condition and the wider one that it was made of
+  llvm::Value* frame_ = nullptr;                      // where parts find columns and put their results
+  std::vector<bool> framed_;                          // columns of the row that are there
+  ExpressionPart* in_part_ = nullptr;                 // emits its body
 };
 
 }  // namespace turbine

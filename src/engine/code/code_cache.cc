@@ -7,7 +7,10 @@
  */
 #include "engine/code/code_cache.h"
 
-#include <chrono>
+#include <algorithm>
+
+#include "engine/code/compile_time.h"
+#include "engine/limits/usable_processors.h"
 
 namespace turbine {
 namespace {
@@ -16,8 +19,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kCancelCheck{50};
 
 /* Quick code takes some 50 ns longer for a row, a compilation in full 100 ms and
- * more of a processor. */
+ * more of a processor. One that takes longer has to wait for more rows. */
 constexpr double kRowsWorthFullCode = 500000;
+constexpr std::chrono::milliseconds kUsualFullCompilation{200};
+
+/* The threads only wait for compiler processes; those share the processors. */
+unsigned compile_threads() { return std::clamp(usable_processors(), 4u, 32u); }
 
 /* A compiler may have been killed; what fails again and again is left alone. */
 constexpr int kMostFailures = 3;
@@ -40,10 +47,24 @@ std::span<const uint8_t> bytes_of(const std::string& s) {
   return {reinterpret_cast<const uint8_t*>(s.data()), s.size()};
 }
 
+constexpr std::chrono::milliseconds kNoLimit{0};
+/* Of code that will not be there in time: it may be there already, by another query. */
+constexpr std::chrono::milliseconds kHardly{1};
+
+std::chrono::milliseconds wait_for(Device& device, const Program& program, const CodeDemand& demand) {
+  if (demand.wait == kNoLimit) return kNoLimit;
+  const TbEffort effort = device.runs_quick_code() && !demand.full ? TB_EFFORT_QUICK : TB_EFFORT_FULL;
+  return expected_compile_time(program, device.target(), effort) > demand.wait ? kHardly : demand.wait;
+}
+
 }  // namespace
 
 CodeCache::CodeCache(CompilerClient& compiler, CodeStore& store, std::string host_tag, size_t max_loaded)
-    : compiler_(compiler), store_(store), host_tag_(std::move(host_tag)), max_loaded_(max_loaded) {}
+    : compiler_(compiler),
+      store_(store),
+      host_tag_(std::move(host_tag)),
+      max_loaded_(max_loaded),
+      pool_("code", compile_threads()) {}
 
 CodeCache::Key CodeCache::key_of(Device& device, const Program& program) const {
   std::string key;
@@ -67,10 +88,11 @@ CodeCache::Result CodeCache::get(Device& device, const Program& program, const I
   Result result{nullptr, Source::kMemory, 0};
   if (fresh) {
     lock.unlock();
-    result.source = load_entry(device, program, key, demand.full, entry);
+    load_within(device, program, key, demand, entry, cancelled);
     lock.lock();
+    result.source = entry->source;
   } else {
-    wait_loaded(lock, entry, cancelled);
+    wait_loaded(lock, entry, cancelled, wait_for(device, program, demand));
     counters_.memory_hits++;
   }
   if (demand.full && entry->quick) {
@@ -79,15 +101,37 @@ CodeCache::Result CodeCache::get(Device& device, const Program& program, const I
     lock.lock();
   }
   result.code = entry->code;
-  result.improve = wants_improvement(*entry, demand);
+  result.improve = wants_improvement(*entry, program, demand);
   result.ms = ms_since(start);
   return result;
 }
 
+/* Loads a new entry, or leaves it to a thread that does. */
+void CodeCache::load_within(Device& device, const Program& program, const Key& key, const CodeDemand& demand,
+                            const std::shared_ptr<Entry>& entry, const IsCancelled& cancelled) {
+  if (demand.wait == kNoLimit) {
+    load_entry(device, program, key, demand.full, entry);
+    return;
+  }
+  pool_.post([this, &device, program, key, full = demand.full, entry](unsigned) {
+    try {
+      load_entry(device, program, key, full, entry);
+    } catch (const std::exception&) {
+      // The entry has it.
+    }
+  });
+  // What was compiled before is only read.
+  const bool stored = store_.has(key.stored) || store_.has(quick_key(key.stored));
+  std::unique_lock lock(mutex_);
+  wait_loaded(lock, entry, cancelled, stored ? demand.wait : wait_for(device, program, demand));
+}
+
 /* Under the lock. Says so once. */
-bool CodeCache::wants_improvement(Entry& entry, const CodeDemand& demand) {
+bool CodeCache::wants_improvement(Entry& entry, const Program& program, const CodeDemand& demand) {
   entry.rows += demand.rows;
   if (!entry.quick || entry.asked || entry.rows < kRowsWorthFullCode) return false;
+  const double times = expected_compile_time(program, TB_TARGET_HOST, TB_EFFORT_FULL) / kUsualFullCompilation;
+  if (entry.rows < kRowsWorthFullCode * times) return false;
   entry.asked = true;
   return true;
 }
@@ -146,6 +190,8 @@ CodeCache::Source CodeCache::load_entry(Device& device, const Program& program, 
     failure = std::current_exception();
   }
   std::lock_guard lock(mutex_);
+  entry->failure = failure;
+  entry->source = source;
   finish_entry(key.loaded, entry);
   if (failure) std::rethrow_exception(failure);
   (source == Source::kDisk ? counters_.disk_hits : counters_.compiled)++;
@@ -172,16 +218,23 @@ void CodeCache::finish_entry(const std::string& key, const std::shared_ptr<Entry
 }
 
 std::shared_ptr<LoadedCode> CodeCache::wait_loaded(std::unique_lock<std::mutex>& lock, std::shared_ptr<Entry> entry,
-                                                   const IsCancelled& cancelled) {
+                                                   const IsCancelled& cancelled, std::chrono::milliseconds wait) {
+  const auto start = Clock::now();
   while (entry->state == Entry::kLoading) {
-    changed_.wait_for(lock, kCancelCheck);
+    const auto left = wait == kNoLimit ? kCancelCheck : wait - (Clock::now() - start);
+    if (left <= Clock::duration::zero())
+      throw DeviceError(TB_FALLBACK_COMPILE, "code that takes long to compile is not ready yet");
+    changed_.wait_for(lock, std::min<Clock::duration>(left, kCancelCheck));
     if (entry->state != Entry::kLoading || !cancelled) continue;
     lock.unlock();
     const bool give_up = cancelled();
     lock.lock();
     if (give_up) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
   }
-  if (entry->state == Entry::kFailed) throw DeviceError(TB_FALLBACK_COMPILE, entry->error);
+  if (entry->state == Entry::kFailed) {
+    if (entry->failure) std::rethrow_exception(entry->failure);
+    throw DeviceError(TB_FALLBACK_COMPILE, entry->error);
+  }
   // It may have been evicted meanwhile; then it has no place in the list.
   if (entry->used != used_.end()) used_.splice(used_.begin(), used_, entry->used);
   return entry->code;

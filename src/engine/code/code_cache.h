@@ -6,13 +6,16 @@
  * full besides once enough rows have gone through it; improve() does that, while
  * queries run.
  *
- * Requests for one key wait for one compilation. Loaded code is kept for the
+ * Requests for one key wait for one compilation. A request may stop waiting, and the
+ * compilation goes on for later ones. Loaded code is kept for the
  * programs used last and belongs to who holds it, so that eviction never pulls
  * code from under a query. Thread-safe.
  */
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <map>
 #include <memory>
@@ -22,12 +25,15 @@
 #include "engine/code/code_store.h"
 #include "engine/code/compiler_client.h"
 #include "engine/device/device.h"
+#include "engine/threads/worker_pool.h"
 
 namespace turbine {
 
 struct CodeDemand {
   bool full = false;  // no quick code
   double rows = 0;    // that will go through it
+  /* The longest that the query waits, 0: as long as it takes. Code that is expected later is not waited for at all. */
+  std::chrono::milliseconds wait{0};
 };
 
 class CodeCache {
@@ -40,10 +46,10 @@ class CodeCache {
   struct Result {
     std::shared_ptr<LoadedCode> code;
     Source source;
-    float ms;              // spent in here
+    float ms;  // spent in here
     bool improve = false;  // it is worth it: somebody please call improve()
   };
-  /* Throws DeviceError. */
+  /* Throws DeviceError; TB_FALLBACK_COMPILE also if the code is not there in time. */
   Result get(Device& device, const Program& program, const IsCancelled& cancelled, CodeDemand demand = {});
 
   /* Makes quick code full, if the program has quick code; takes as long as a
@@ -66,10 +72,12 @@ class CodeCache {
     enum { kLoading, kLoaded, kFailed } state = kLoading;
     std::shared_ptr<LoadedCode> code;
     std::string error;
+    std::exception_ptr failure;
+    Source source = Source::kMemory;  // where it came from
     bool quick = false;
-    bool asked = false;      // somebody was told to improve it
+    bool asked = false;  // somebody was told to improve it
     bool improving = false;  // it is being done
-    int failures = 0;        // to do it
+    int failures = 0;  // to do it
     double rows = 0;
     std::list<std::string>::iterator used;  // position in used_, when loaded
   };
@@ -81,12 +89,14 @@ class CodeCache {
   Key key_of(Device& device, const Program& program) const;
   Source load_entry(Device& device, const Program& program, const Key& key, bool full,
                     const std::shared_ptr<Entry>& entry);
+  void load_within(Device& device, const Program& program, const Key& key, const CodeDemand& demand,
+                   const std::shared_ptr<Entry>& entry, const IsCancelled& cancelled);
   std::shared_ptr<LoadedCode> wait_loaded(std::unique_lock<std::mutex>& lock, std::shared_ptr<Entry> entry,
-                                          const IsCancelled& cancelled);
+                                          const IsCancelled& cancelled, std::chrono::milliseconds wait);
   Source load(Device& device, const Program& program, const std::string& key, bool full, Entry& entry);
   std::shared_ptr<LoadedCode> load_stored(Device& device, const Program& program, const std::string& key);
   std::string compile(Device& device, const Program& program, TbEffort effort);
-  bool wants_improvement(Entry& entry, const CodeDemand& demand);
+  bool wants_improvement(Entry& entry, const Program& program, const CodeDemand& demand);
   void finish_entry(const std::string& key, const std::shared_ptr<Entry>& entry);
 
   CompilerClient& compiler_;
@@ -99,6 +109,7 @@ class CodeCache {
   std::map<std::string, std::shared_ptr<Entry>> entries_;
   std::list<std::string> used_;  // keys of loaded entries, newest first
   Counters counters_{};
+  WorkerPool pool_;  // compilations that a query may stop waiting for; last: its threads use what is above
 };
 
 }  // namespace turbine

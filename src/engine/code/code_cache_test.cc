@@ -317,6 +317,52 @@ TEST_F(CodeCacheTest, ACompilerThatIsSlowIsWaitedFor) {
   EXPECT_EQ(open()->cache.get(device_, program(1), {}).source, Source::kCompiled);
 }
 
+/* Milliseconds until the query is told that its code is not there. */
+double ms_to_give_up(CodeCache& cache, Device& device, const Program& program, int wait_ms) {
+  CodeDemand demand;
+  demand.wait = std::chrono::milliseconds(wait_ms);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    cache.get(device, program, {}, demand);
+    ADD_FAILURE() << "has code";
+  } catch (const DeviceError& e) {
+    EXPECT_EQ(e.reason, TB_FALLBACK_COMPILE);
+  }
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST_F(CodeCacheTest, AQueryStopsWaitingAndTheCompilationGoesOn) {
+  set_script("busy:");
+  auto instance = open();
+  EXPECT_LT(ms_to_give_up(instance->cache, device_, program(1), 150), 2000);
+  EXPECT_LT(ms_to_give_up(instance->cache, device_, program(1), 150), 2000) << "it waits for another's";
+  EXPECT_EQ(instance->cache.get(device_, program(1), {}).source, Source::kMemory);
+  EXPECT_EQ(instance->cache.counters().compiled, 1u);
+}
+
+TEST_F(CodeCacheTest, CodeThatIsThereInTimeIsWaitedFor) {
+  CodeDemand demand;
+  demand.wait = std::chrono::seconds(30);
+  EXPECT_EQ(open()->cache.get(device_, program(1), {}, demand).source, Source::kCompiled);
+  EXPECT_EQ(open()->cache.get(device_, program(1), {}, demand).source, Source::kDisk);
+  setenv("TURBINE_TEST_COMPILER", "fail:no such luck", 1);
+  EXPECT_THROW(open()->cache.get(device_, program(2), {}, demand), DeviceError);
+}
+
+/* What will certainly take longer is not waited for at all, unless it was compiled before. */
+TEST_F(CodeCacheTest, CodeThatIsExpectedLateIsNotWaitedFor) {
+  testing::ProgramWriter blob = testing::rows_program();
+  while (blob.exprs.size() < TB_MAX_EXPRS) blob.exprs.push_back(blob.exprs[0]);
+  const Program large = Program::parse(blob.blob());
+  set_script("busy:");
+  auto instance = open();
+  EXPECT_LT(ms_to_give_up(instance->cache, device_, large, 1500), 1000);
+  EXPECT_EQ(instance->cache.get(device_, large, {}).source, Source::kMemory);
+  CodeDemand demand;
+  demand.wait = std::chrono::milliseconds(1500);
+  EXPECT_EQ(open()->cache.get(device_, large, {}, demand).source, Source::kDisk);
+}
+
 TEST_F(CodeCacheTest, NoCompilerIsAnError) {
   CompilerClient compiler(directory_ + "/absent", 5);
   CodeStore store("", 0);

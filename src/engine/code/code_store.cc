@@ -108,6 +108,8 @@ CodeStore::CodeStore(std::string directory, uint64_t max_bytes)
 
 std::string CodeStore::path(const std::string& key) const { return directory_ + "/" + content_hash(key) + kSuffix; }
 
+bool CodeStore::has(const std::string& key) const { return usable_ && access(path(key).c_str(), R_OK) == 0; }
+
 std::optional<std::string> CodeStore::get(const std::string& key) {
   if (!usable_) return {};
   const std::string name = path(key);

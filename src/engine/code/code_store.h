@@ -22,6 +22,8 @@ class CodeStore {
   CodeStore(std::string directory, uint64_t max_bytes);
 
   std::optional<std::string> get(const std::string& key);
+  /* There is a file of the key, which get() may still find to be another's. */
+  bool has(const std::string& key) const;
   void put(const std::string& key, const std::string& artifact);
   void remove(const std::string& key);
 

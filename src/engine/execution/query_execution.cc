@@ -133,10 +133,12 @@ void QueryExecution::start(const QueryRequest& request, uint32_t index, const Jo
   busy_ = shape.busy;
   QueryNeeds needs = device.needs(*program_, estimated_rows, ready_.slot_pages, ready_.nslots);
   needs.device_bytes += device.table_bytes(*program_, probed);
-  demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows};
+  demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows, {}};
+  CodeDemand bounded = demand_;
+  bounded.wait = std::chrono::milliseconds(query.compile_wait_ms);
   const CodeCache::Result code = [&] {
     const Span span(profile_.get(), TB_SPAN_COMPILE);
-    return engine_.code.get(device, *program_, cancelled, demand_);
+    return engine_.code.get(device, *program_, cancelled, bounded);
   }();
   if (code.improve) engine_.compile_ahead.improve(device, program_);
   if (continuation_) compile_continuation(query, cancelled);

@@ -327,6 +327,9 @@ tb_service_query_send_query(TbServiceQuery *query, uint64 nblocks, bool copied)
 	header.estimated_groups = query->spec.estimated_results;
 	/* A backend that holds a grant must not wait for another. */
 	header.wait_ms = tb_connections_in_use() > 1 ? 0 : tb_admission_wait_ms;
+	/* A plan that is forced is to run. */
+	if (!tb_guc_debug_force_offload && !tb_guc_debug_full_code)
+		header.compile_wait_ms = (uint32) tb_compile_wait_ms;
 	header.debug_fault = tb_guc_debug_fault();
 	if (program->sink == TB_SINK_BUILD)
 		header.join_table = query->spec.join_table;

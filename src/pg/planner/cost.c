@@ -18,6 +18,7 @@
 
 #include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
+#include "pg/settings/service_settings.h"
 #include "pg/planner/cost.h"
 #include "pg/shmem/cache_advice.h"
 #include "pg/shmem/device_list.h"
@@ -32,6 +33,13 @@
  * is not known to have code, so that a first run is rarely a loss. */
 #define STARTUP_US 500.0
 #define COMPILE_SHARE_US 20000.0
+/* What each expression beyond the usual number adds to that. A GPU's code takes longer,
+ * since it is assembled as well: the host runs a query whose GPU code is expected later
+ * than pg_turbine.compile_wait. */
+#define USUAL_NODES 100
+#define COMPILED_NODE_US 70.0
+#define GPU_COMPILED_US 200000.0
+#define GPU_COMPILED_NODE_US 1500.0
 #define GPU_STARTUP_US 1500.0
 
 /* A page from the operating system's cache, by a thread of the daemon, and what its
@@ -275,7 +283,20 @@ filling_us(const TbWork *work, int threads)
 static double
 compile_us(const TbProgramCost *program)
 {
-	return tb_advice_has_code(program->shape) ? 0 : COMPILE_SHARE_US;
+	double unusual = Max((double) program->nodes - USUAL_NODES, 0);
+
+	return tb_advice_has_code(program->shape) ?
+		0 :
+		COMPILE_SHARE_US + unusual * COMPILED_NODE_US;
+}
+
+/* Whether nobody waits for the GPU's code, as far as the program's size tells. */
+static bool
+gpu_code_comes_late(const TbProgramCost *program)
+{
+	return tb_compile_wait_ms > 0 && !tb_advice_has_code(program->shape) &&
+		GPU_COMPILED_US + program->nodes * GPU_COMPILED_NODE_US >
+		tb_compile_wait_ms * 1000.0;
 }
 
 /* What compilation has left of what was paid is taken off here. */
@@ -426,6 +447,9 @@ cheapest_device(const TbWork *work, int *index, int *ndevices)
 	if (*index > 0 && may_run_on(&devices[TB_DEVICE_HOST], TB_DEVICE_HOST, work) &&
 		fills_for_gpu(work, &devices[*index], threads, best))
 		*index = TB_DEVICE_HOST;
+	if (*index > 0 && may_run_on(&devices[TB_DEVICE_HOST], TB_DEVICE_HOST, work) &&
+		gpu_code_comes_late(&work->program))
+		return host_us(work, threads);
 	/* No device: what the host would need, for forced plans. */
 	return *index < 0 ? host_us(work, threads) : best;
 }

@@ -19,6 +19,7 @@ int	  tb_cache_size_gpu_mb = -1;
 int	  tb_cache_size_host_mb = -1;
 bool  tb_cache_autoload = true;
 int	  tb_admission_wait_ms = 0;
+int	  tb_compile_wait_ms = 0;
 
 void
 tb_service_settings_init(void)
@@ -65,4 +66,11 @@ tb_service_settings_init(void)
 							"already runs something on a device does not wait.",
 							&tb_admission_wait_ms, 1000, 0, INT_MAX, PGC_USERSET,
 							GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_turbine.compile_wait",
+							"How long a query may wait for its code to be compiled.",
+							"After that the host runs it instead of a GPU, or PostgreSQL's "
+							"own plan does; the compilation goes on for later queries. 0 "
+							"means as long as it takes.",
+							&tb_compile_wait_ms, 1000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
 }

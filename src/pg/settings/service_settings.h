@@ -14,6 +14,7 @@ extern int	 tb_memory_budget_mb;	/* 0: the service's default */
 extern int	 tb_cache_size_gpu_mb;	/* -1: the service's default */
 extern int	 tb_cache_size_host_mb; /* -1: the service's default */
 extern int	 tb_admission_wait_ms;
+extern int	 tb_compile_wait_ms;
 extern bool	 tb_cache_autoload;
 
 extern void tb_service_settings_init(void);

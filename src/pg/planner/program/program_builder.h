@@ -127,6 +127,8 @@ typedef struct TbProgramCost
 	uint32 filters;
 	uint32 probes;	   /* keys and conditions of joins */
 	uint32 others;	   /* of the sink: keys, arguments, outputs */
+	uint32 nodes;	   /* that are compiled: expressions, and what states, keys and
+						* outputs add */
 	int	   columns;	   /* of the tuple, that are decoded */
 	int	   numerics;   /* of those */
 	int	   texts;	   /* of those */

@@ -14,6 +14,9 @@
 #include "pg/planner/program/tuple_layout.h"
 #include "pg/shmem/cache_advice.h"
 
+/* What an aggregate's state, a key or an output adds to the code, in expressions. */
+#define NODES_OF_RESULT 4
+
 /* Old index -> new index of what is reachable; TB_NONE for the rest. */
 typedef struct Renumbering
 {
@@ -311,6 +314,9 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 
 	memset(cost, 0, sizeof(*cost));
 	estimate_decoding(b, r, cost);
+	cost->nodes = r->nexprs +
+		NODES_OF_RESULT *
+			(b->agg_list.count + list_length(b->keys) + list_length(b->outputs));
 	foreach(lc, b->filters)
 		cost->filters += expr_cost(b, lfirst_int(lc));
 	foreach(lc, b->keys)
