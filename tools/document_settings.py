@@ -36,7 +36,8 @@ SECTIONS = (
         "enabled", "device", "enable_scan", "enable_join", "enable_aggregate", "enable_sort", "enable_partitionwise",
         "enable_brin", "enable_cache", "allow_inexact_math")),
     ("Memory and threads", "", (
-        "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "file_reader_memory")),
+        "memory_budget", "cache_size_host", "cache_size_gpu", "host_threads", "admission_wait", "compile_wait",
+        "file_reader_memory")),
     ("Reading and loading", "", ("direct_threshold", "cache_autoload")),
     ("Diagnosis and installation", "", ("trace_file", "service_path")),
     ("For tests of pg_turbine", "Leave these alone: they serve the project's own tests.\n", (

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""document_sql.py - writes docs/sql-reference.md from the extension's script, or checks that it is up to date.
+"""document_sql.py - writes docs/sql-reference.md from the extension's newest script, or checks that it is up to date.
 
 Owns: how the comments of src/pg/sql/pg_turbine--*.sql become a page. A heading
 "-- == ... ==" begins a section. The comment above a function or wrapper says
@@ -140,7 +140,7 @@ def read_script(text):
             wrapper.name = first.split()[-1].rstrip(";")
             for function in re.findall(r"turbine\.(\w+)", "\n".join(statement)):
                 bare.pop(function, None)
-        elif not first.startswith(("CREATE SCHEMA", "CREATE SERVER", "GRANT")):
+        elif not first.startswith(("CREATE SCHEMA", "CREATE SERVER", "GRANT", "COMMENT ON")):
             raise ScriptError(f"a statement that is not understood: {first}")
     if bare:
         raise ScriptError(f"no comment above {', '.join(sorted(bare))}")
@@ -199,7 +199,8 @@ def main(arguments=None):
     parser.add_argument("--root", type=Path, default=REPOSITORY)
     parser.add_argument("--write", action="store_true", help="write the page instead of checking it")
     options = parser.parse_args(arguments)
-    script = sorted(options.root.glob(SCRIPTS))[-1]
+    # The newest release that is whole: upgrades have two versions in their names.
+    script = max(path for path in options.root.glob(SCRIPTS) if path.stem.count("--") == 1)
     try:
         sections = read_script(script.read_text(encoding="utf-8"))
         check_counters(options.root, sections)

@@ -280,7 +280,7 @@ static_assert(sizeof(TbJoinTable) == 96, "TbJoinTable layout");
 
 /* GPU: a kernel begins to look whether its query is over after so many cycles of its
  * multiprocessor's clock, some 10 ms: the flag is in the host's memory, which shorter
- * kernels never read. So setting it waits for no queue of the driver. */
+ * kernels never read. So setting it waits for no queue of the GPU. */
 #define TB_STOP_PATIENCE (1u << 24)
 
 typedef enum TbPipelineStatus

@@ -1,85 +1,91 @@
+-- docs/sql-reference.md is made of this file by tools/document_sql.py: of the comments above the objects, beside their
+-- arguments and columns, and of the headings "-- == ... ==". Indented lines "--   word: text" become a table.
 \echo Use "CREATE EXTENSION pg_turbine" to load this file. \quit
 
 CREATE SCHEMA turbine;
 GRANT USAGE ON SCHEMA turbine TO PUBLIC;
 
--- The devices that the service offers, with what they are doing.
-CREATE FUNCTION turbine.devices(
-	OUT index int, OUT kind text, OUT name text, OUT target text, OUT units int,
-	OUT memory_total bigint, OUT memory_budget bigint, OUT memory_used bigint,
-	OUT cache_size bigint, OUT cache_used bigint,
-	OUT usable bool, OUT queries_running int, OUT queries_total bigint,
-	OUT message text)
-RETURNS SETOF record
-LANGUAGE C STRICT VOLATILE PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'turbine_devices';
-CREATE VIEW turbine.devices AS SELECT * FROM turbine.devices();
-GRANT SELECT ON turbine.devices TO PUBLIC;
+-- == Why is this query slow? ==
 
--- Counters since the server started: queries, and why parts fell back.
-CREATE FUNCTION turbine.stat_queries(OUT counter text, OUT value bigint)
+-- Says which parts of a query stay with PostgreSQL, and why: one row for each part. The query is planned, not run. Whoever
+-- asks needs the privileges that EXPLAIN needs. No rows: everything that pg_turbine knows of is accelerated.
+CREATE FUNCTION turbine.why_not(
+	query text, -- one or more statements
+	OUT part text, -- the part of the query: a scan of a table, an aggregate, a join, a sort
+	OUT reason text) -- why PostgreSQL runs it
 RETURNS SETOF record
-LANGUAGE C STRICT VOLATILE PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'turbine_stat_queries';
-CREATE VIEW turbine.stat_queries AS SELECT * FROM turbine.stat_queries();
-GRANT SELECT ON turbine.stat_queries TO PUBLIC;
-
--- Columns of this database's tables that the service keeps decoded.
-CREATE FUNCTION turbine.column_cache(
-	OUT relation regclass, OUT column_name text, OUT bytes bigint, OUT rows bigint,
-	OUT good_blocks bigint, OUT doubtful_blocks bigint, OUT hits bigint,
-	OUT last_hit timestamptz)
-RETURNS SETOF record
-LANGUAGE C STRICT VOLATILE PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'turbine_column_cache';
-CREATE VIEW turbine.column_cache AS SELECT * FROM turbine.column_cache();
-GRANT SELECT ON turbine.column_cache TO PUBLIC;
-
--- Forgets what is kept of a table, or of the files of a foreign table, with its partitions
--- and children; returns the bytes. For the table's owner.
-CREATE FUNCTION turbine.cache_drop(relation regclass) RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'turbine_cache_drop';
+AS 'MODULE_PATHNAME', 'turbine_why_not';
 
--- Reads columns of a table into the cache, with its partitions and children; all columns
--- if none are named. Returns what is cached of the table then, in bytes. A NOTICE says why
--- nothing of a table can be loaded.
-CREATE FUNCTION turbine.cache_load(relation regclass, columns text[] DEFAULT NULL) RETURNS bigint
-LANGUAGE C VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'turbine_cache_load';
-
--- Loads that run now, those after a restart included. A block counts once for every pass.
-CREATE FUNCTION turbine.cache_loads(
-	OUT pid int, OUT relation regclass, OUT blocks_done bigint, OUT blocks_total bigint)
-RETURNS SETOF record
-LANGUAGE C STRICT VOLATILE PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'turbine_cache_loads';
-CREATE VIEW turbine.cache_loads AS SELECT * FROM turbine.cache_loads();
-GRANT SELECT ON turbine.cache_loads TO PUBLIC;
-
--- What the cache does with a table: "auto", "off" (its columns are not kept) or "pinned"
--- (they give way last). A partition does as its table, unless it has a policy itself. For
--- the table's owner; kept as a security label, so that pg_dump saves it.
-CREATE FUNCTION turbine.cache_policy(relation regclass, policy text) RETURNS void
-LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'turbine_cache_policy';
-
--- What the devices can compute.
+-- Functions and operators that devices can compute, one row for each combination of types.
 CREATE FUNCTION turbine.functions(
-	OUT name text, OUT signature text, OUT variant text, OUT result text,
-	OUT arguments text[], OUT raises bool, OUT exact bool, OUT cost int)
+	OUT name text, -- the name in the catalogue of pg_turbine
+	OUT signature text, -- the function of PostgreSQL, as regprocedure shows it
+	OUT variant text, -- the form that constant arguments must have; empty: any
+	OUT result text, -- type of the result
+	OUT arguments text[], -- types of the arguments, as a device gets them
+	OUT raises bool, -- whether it may end in one of PostgreSQL's errors
+	OUT exact bool, -- whether a GPU's result equals PostgreSQL's to the last bit
+	OUT cost int) -- of one call, in comparisons of integers
 RETURNS SETOF record
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_functions';
 CREATE VIEW turbine.functions AS SELECT * FROM turbine.functions();
 GRANT SELECT ON turbine.functions TO PUBLIC;
 
--- The parts of a query that stay with PostgreSQL, and why. The query is
--- planned, not run.
-CREATE FUNCTION turbine.why_not(query text, OUT part text, OUT reason text)
+-- == Monitoring ==
+
+-- The devices of the running service, one row each. No rows: the service is not running.
+CREATE FUNCTION turbine.devices(
+	OUT index int, -- 0 is the CPU; GPU n of pg_turbine.device is n + 1
+	OUT kind text, -- host (the CPU) or cuda (a GPU)
+	OUT name text, -- as the hardware calls itself
+	OUT target text, -- processor that machine code is compiled for
+	OUT units int, -- threads of the CPU, multiprocessors of a GPU
+	OUT memory_total bigint, -- bytes
+	OUT memory_budget bigint, -- bytes that all queries together may use
+	OUT memory_used bigint, -- bytes that running queries have been granted
+	OUT cache_size bigint, -- bytes for copies of cached columns; NULL for the CPU
+	OUT cache_used bigint, -- bytes of such copies; NULL for the CPU
+	OUT usable bool, -- false: it failed, and takes no more queries
+	OUT queries_running int, -- now
+	OUT queries_total bigint, -- since the service started
+	OUT message text) -- why it is not usable
 RETURNS SETOF record
-LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'turbine_why_not';
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_devices';
+CREATE VIEW turbine.devices AS SELECT * FROM turbine.devices();
+GRANT SELECT ON turbine.devices TO PUBLIC;
+
+-- Counters since the server started, of all sessions and databases.
+--   queries: accelerated nodes that were run, each with the joins below it
+--   chunks_evaluated: chunks of rows that PostgreSQL filtered, because a device could not
+--   rows_deferred: rows with compressed or out-of-line values that PostgreSQL unpacked
+--   blocks_buffered: blocks that were read through shared buffers
+--   blocks_direct: blocks that were read straight from files
+--   blocks_moved: blocks that were read straight from files and changed meanwhile, so that they were read again
+--   blocks_fed: blocks that parallel workers copied from shared buffers
+--   blocks_cached: blocks that were found in the column cache
+--   service_starts: starts of the service; 1 if it has never failed
+--   host_instead: queries of a GPU that the CPU took over
+--   fallback_no_service: queries that went back to PostgreSQL because the service was not there
+--   fallback_no_device: the device is absent or has failed
+--   fallback_device_memory: not enough memory of the device
+--   fallback_host_memory: not enough host memory
+--   fallback_device_lost: the GPU failed while the query ran
+--   fallback_compile: the compiler failed or took too long
+--   fallback_admission: pg_turbine.admission_wait was over
+--   fallback_value: a value that devices cannot hold
+--   fallback_raised: a row that may raise an error, which PostgreSQL then raises or not
+--   fallback_protocol: backend and service misunderstood each other: a bug, which we want to hear of
+CREATE FUNCTION turbine.stat_queries(
+	OUT counter text,
+	OUT value bigint)
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_stat_queries';
+CREATE VIEW turbine.stat_queries AS SELECT * FROM turbine.stat_queries();
+GRANT SELECT ON turbine.stat_queries TO PUBLIC;
 
 -- The release of the library that this session has loaded. It differs from the extension's
 -- (pg_extension.extversion) after an upgrade of the package, until ALTER EXTENSION UPDATE
@@ -88,7 +94,80 @@ CREATE FUNCTION turbine.version() RETURNS text
 LANGUAGE C STRICT STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_version';
 
--- Foreign tables over Arrow and Parquet files of the server; docs/arrow_fdw.md.
+-- == Column cache ==
+
+-- The columns of this database's tables that are cached in host memory. Columns of foreign tables' files are cached too, but
+-- not shown.
+CREATE FUNCTION turbine.column_cache(
+	OUT relation regclass, -- table, partition or materialized view
+	OUT column_name text, -- ctid: the numbers of the rows
+	OUT bytes bigint, -- memory that the column takes
+	OUT rows bigint, -- values that are cached
+	OUT good_blocks bigint, -- blocks that were valid at the last look
+	OUT doubtful_blocks bigint, -- blocks that may have changed since; the next query looks
+	OUT hits bigint, -- queries that have used the column
+	OUT last_hit timestamptz) -- the last of them
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_column_cache';
+CREATE VIEW turbine.column_cache AS SELECT * FROM turbine.column_cache();
+GRANT SELECT ON turbine.column_cache TO PUBLIC;
+
+-- Reads columns of a table into the cache, with its partitions and children. Returns what is cached of the table then, in
+-- bytes. A NOTICE says why nothing of a table can be loaded. Needs SELECT on the table, and row-level security that shows
+-- all rows.
+CREATE FUNCTION turbine.cache_load(
+	relation regclass, -- the table
+	columns text[] DEFAULT NULL) -- NULL: all columns of types that devices know
+RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_load';
+
+-- Loads of this database that run now, among them those after a restart. A block counts once for every pass over the table; a
+-- pass reads up to 16 columns.
+CREATE FUNCTION turbine.cache_loads(
+	OUT pid int, -- process that loads
+	OUT relation regclass, -- the table
+	OUT blocks_done bigint, -- blocks that were read
+	OUT blocks_total bigint) -- blocks to read
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_loads';
+CREATE VIEW turbine.cache_loads AS SELECT * FROM turbine.cache_loads();
+GRANT SELECT ON turbine.cache_loads TO PUBLIC;
+
+-- Forgets what is cached of a table with its partitions and children, or of the files of a foreign table. Returns the bytes.
+-- Only the table's owner may.
+CREATE FUNCTION turbine.cache_drop(
+	relation regclass) -- the table
+RETURNS bigint
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_drop';
+
+-- Says what the cache does with a table. A partition does as its table, unless it has a policy itself. Only the table's owner
+-- may. The policy is a security label, so pg_dump saves it: the call does what
+-- `SECURITY LABEL FOR pg_turbine ON TABLE name IS 'cache pinned'` does.
+--   auto: columns are cached, and give way to more useful ones; the default
+--   pinned: columns are cached, and give way last
+--   off: columns are not cached
+CREATE FUNCTION turbine.cache_policy(
+	relation regclass, -- the table
+	policy text) -- auto, pinned or off
+RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_cache_policy';
+
+-- == Arrow and Parquet files ==
+
+-- The foreign-data wrapper of Arrow and Parquet files on the server, with a server of the same name.
+-- [Its page](arrow_fdw.md) has the options of its tables, the types and the rights.
+--   file: table option: one file, absolute path
+--   files: table option: several files, separated by commas
+--   dir: table option: the files of a folder, and of its folders called key=value
+--   suffix: table option: with dir: how names of files end
+--   pattern: table option: paths with `*`, `?` and `${name}`
+--   writable: table option: true: the file takes INSERT, COPY FROM and TRUNCATE
+--   column_name: column option: name of the column in the files, if it differs
 CREATE FUNCTION turbine.arrow_fdw_handler() RETURNS fdw_handler
 LANGUAGE C STRICT
 AS 'MODULE_PATHNAME', 'turbine_arrow_fdw_handler';
@@ -99,13 +178,23 @@ CREATE FOREIGN DATA WRAPPER arrow_fdw
 HANDLER turbine.arrow_fdw_handler VALIDATOR turbine.arrow_fdw_validator;
 CREATE SERVER arrow_fdw FOREIGN DATA WRAPPER arrow_fdw;
 
--- A query's rows as a file of the server, in whole or not at all; their number. For roles that may write such
--- files; docs/arrow_fdw.md.
-CREATE FUNCTION turbine.to_arrow(query text, path text, compression text DEFAULT 'none', statistics boolean DEFAULT true)
+-- Writes a query's rows to an Arrow IPC file of the server, in whole or not at all. Returns the number of rows. Needs the
+-- privileges of `pg_write_server_files`. It runs every query that `COPY (query) TO` runs, INSERT, UPDATE and DELETE with
+-- RETURNING included. [More](arrow_fdw.md#from-tables-to-files).
+CREATE FUNCTION turbine.to_arrow(
+	query text, -- one statement
+	path text, -- absolute path of the file
+	compression text DEFAULT 'none', -- none, lz4 or zstd
+	statistics boolean DEFAULT true) -- store the least and greatest value of each record batch
 RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_to_arrow';
-CREATE FUNCTION turbine.to_parquet(query text, path text, compression text DEFAULT 'zstd')
+
+-- The same for a Parquet file, which always has statistics.
+CREATE FUNCTION turbine.to_parquet(
+	query text, -- one statement
+	path text, -- absolute path of the file
+	compression text DEFAULT 'zstd') -- none, lz4, zstd or snappy
 RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_to_parquet';

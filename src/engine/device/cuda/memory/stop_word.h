@@ -30,7 +30,9 @@ class StopWord {
   const uint32_t* address() const { return reinterpret_cast<const uint32_t*>(word_.host()); }
 
  private:
-  std::atomic_ref<uint32_t> value() const { return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(word_.host())); }
+  std::atomic_ref<uint32_t> value() const {
+    return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(word_.host()));
+  }
 
   const Block word_;
 };

@@ -364,10 +364,9 @@ uint64_t CudaQuery::finish_table() {
   const Stopwatch stopwatch;
   JoinTableCopies& copies = resources_.cache->join_tables;
   ParallelWork work(resources_.cache->threads(), cancelled_);
-  BuiltTable built =
-      build_table(*resources_.parts, {*context_, resources_.kernels->tables.kernels(resources_.driver),
-                                      resources_.driver, resources_.account, copies.capacity(), host_memory_,
-                                      resources_.compute.get(), resources_.stop, work});
+  BuiltTable built = build_table(*resources_.parts, {*context_, resources_.kernels->tables.kernels(resources_.driver),
+                                                     resources_.driver, resources_.account, copies.capacity(),
+                                                     host_memory_, resources_.compute.get(), resources_.stop, work});
   if (built.table->raw()->total_size <= copies.capacity()) copies.keep(built.table, std::move(built.copy));
   table_ = std::move(built.table);
   std::lock_guard lock(mutex_);
