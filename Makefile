@@ -21,7 +21,7 @@ SUITES := layers format profile sql truth brin differential joins sqlsmith fault
 SUITES += arrow-fdw
 SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin cached-reports feeder-faults feeder-races
 SUITES += gpu-faults protocol column-cache cache-loading cache-cycles mvcc moved-pages races mutants reports core
-SUITES += file-scans file-differential file-mutations to-file write-files write-faults pg2arrow mysql2arrow
+SUITES += file-scans file-values file-differential file-mutations to-file write-files write-faults pg2arrow mysql2arrow
 SUITES += c-sql c-reports compile-hints device-choice paid-plans
 
 .PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format

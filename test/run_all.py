@@ -79,6 +79,7 @@ SUITES = {
     "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
     "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
     "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
+    "file-values": ([str(BUILD / "python/bin/python"), "test/file_values.py"], []),
     "to-file": ([str(BUILD / "python/bin/python"), "test/to_file.py"], []),
     "write-files": ([str(BUILD / "python/bin/python"), "test/write_files.py"], []),
     "write-faults": ([str(BUILD / "python/bin/python"), "test/write_faults.py"], ["--rounds", "300"]),
@@ -114,7 +115,8 @@ _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 # and behind them those whose programs they have compiled (tools/compiled_code.py).
 # Each has clusters of its own, and none keeps two processors busy.
 UNTIMED = ("sql", "core", "differential", "arrow-fdw", "joins", "reports", "races", "truth", "file-mutations",
-           "file-differential", "cache-loading", "compile-hints", "device-choice", "paid-plans", "file-scans", "to-file", "write-files",
+           "file-differential", "cache-loading", "compile-hints", "device-choice", "paid-plans", "file-scans", "file-values", "to-file",
+           "write-files",
            "brin", "sqlsmith", "moved-pages", "pg2arrow", "mysql2arrow", "feeder-races", "feeder-sql", "cached-sql", "mutants",
            "cached-differential", "cached-joins", "cached-truth", "cached-brin", "cached-reports", "c-reports", "c-sql")
 # Of these, what asks whether something is compiled begins without the programs of other suites.
