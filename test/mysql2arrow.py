@@ -310,6 +310,19 @@ class Suite:
         self.export("-w", *arguments, env={**os.environ, "MYSQL_PWD": "secret"})
         self.checks.equal("with a password", read_ipc(self.path("password.arrow"))[0].num_rows, 1000)
 
+    def test_arguments(self):
+        """The database stands without an option, as the server's own client has it; without -o a temporary file is named."""
+        query = "SELECT database() AS d"
+        place = ["-h", self.server.socket, "-u", "root"]
+        for arguments in ([DATABASE], ["-d", DATABASE]):
+            done = run_program("mysql2arrow", place + arguments + ["-c", query], env={**os.environ, "TMPDIR": str(self.folder)})
+            self.checks.equal(f"exit status of {arguments}: {done.stderr}", done.returncode, 0)
+            name = Path(done.stdout.rstrip("\n"))
+            self.checks.equal("a temporary file", (name.parent, name.suffix, name.name.startswith("mysql2arrow.")),
+                              (self.folder, ".arrow", True))
+            self.checks.equal("its row", read_ipc(name)[0].to_pylist(), [{"d": DATABASE}])
+        self.refused("a second argument", USAGE, "no option", "-t", "numbers", "other")
+
     def test_settings_and_progress(self):
         done = self.export("-c", "SELECT @@sort_buffer_size AS b, @@sql_mode AS m FROM numbers", "--set", "sort_buffer_size:1048576",
                            "--set", "sql_mode:ANSI_QUOTES", "--progress", "-o", self.path("set.arrow"))

@@ -11,6 +11,7 @@ Called by: make test-pg2arrow, test/run_all.py. Options: --only.
 
 import argparse
 import json
+import os
 import random
 import signal
 import struct
@@ -490,12 +491,47 @@ class Suite:
 
     def test_wrong_options(self):
         out = ("-o", self.path("no.arrow"))
-        for text, arguments in (("one of -t", out), ("one of -t", ("-t", "few", "-c", "SELECT 1") + out), ("-o FILE", ("-t", "few")),
+        for text, arguments in (("one of -t", out), ("one of -t", ("-t", "few", "-c", "SELECT 1") + out),
                                 ("needs -t", ("-c", "SELECT 1", "-n", "2") + out), ("up to 1g", ("-t", "few", "-s", "0") + out),
                                 ("--append", ("-t", "few", "--parquet", "--append", self.path("no.arrow"))),
-                                ("snappy", ("-t", "few", "--compression=snappy") + out), ("nonsense", ("nonsense",)),
+                                ("snappy", ("-t", "few", "--compression=snappy") + out),
+                                ("nonsense", ("me", "nonsense", "-t", "few") + out),
                                 ("--nonsense", ("--nonsense",)), ("zstd", ("-t", "few", "--compression=gzip") + out)):
             self.refused(f"wrong options {text}", USAGE, text, *arguments)
+
+    def test_arguments(self):
+        """Database and user as psql takes them, and the user's own letters."""
+        query, place = "SELECT current_user::text AS u, current_database()::text AS d", ["-h", self.server.directory]
+        self.session.query("CREATE ROLE other LOGIN")
+        self.session.query("CREATE DATABASE elsewhere")
+        cases = ((["elsewhere", "other"], ("other", "elsewhere")), (["-d", "elsewhere", "other"], ("other", "elsewhere")),
+                 (["-u", "other", "elsewhere"], ("other", "elsewhere")), (["--user=other", "-d", "elsewhere"], ("other", "elsewhere")),
+                 (["-U", "other", "elsewhere"], ("other", "elsewhere")))
+        for number, (arguments, expected) in enumerate(cases):
+            path = self.path(f"arguments{number}.arrow")
+            done = run_program("pg2arrow", place + arguments + ["-c", query, "-o", path])
+            self.checks.equal(f"exit status of {arguments}: {done.stderr}", done.returncode, 0)
+            row = read_ipc(path)[0].to_pylist()[0]
+            self.checks.equal(f"user and database of {arguments}", (row["u"], row["d"]), expected)
+
+    def test_temporary_file(self):
+        """Without -o the file is a temporary one, whose name is the program's output."""
+        folder = self.path("temporary")
+        folder.mkdir()
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        for arguments, suffix, read in (((), ".arrow", read_ipc), (("--parquet",), ".parquet", read_parquet)):
+            done = self.export("-t", "few", *arguments, env=environment)
+            name = Path(done.stdout.rstrip("\n"))
+            self.checks.equal(f"its name: {name}", (name.parent, name.suffix, name.name.startswith("pg2arrow.")),
+                              (folder, suffix, True))
+            self.checks.equal(f"its rows: {name}", read(name)[0].num_rows, 100)
+        self.checks.equal("with -o nothing is printed", self.export("-t", "few", "-o", self.path("named.arrow")).stdout, "")
+        before = sorted(folder.iterdir())
+        done = self.run("-c", "SELECT 1 / (id - 150000) FROM numbers", env=environment)
+        self.checks.equal("a failure: status, output, files", (done.returncode, done.stdout, sorted(folder.iterdir())),
+                          (SERVER, "", before))
+        done = self.run("-t", "few", env={**environment, "TMPDIR": "/absent"})
+        self.checks.equal("no folder", (done.returncode, "temporary file" in done.stderr), (FILE, True))
 
     def test_errors(self):
         out = ("-o", self.path("no.arrow"))

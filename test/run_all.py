@@ -94,6 +94,7 @@ SUITES = {
     "device-choice": Suite(PYTHON + ["test/device_choice.py"]),
     "paid-plans": Suite(PYTHON + ["test/paid_plans.py"]),
     "file-scans": Suite(PACKAGES_PYTHON + ["test/file_scans.py"]),
+    "file-values": Suite(PACKAGES_PYTHON + ["test/file_values.py"]),
     "to-file": Suite(PACKAGES_PYTHON + ["test/to_file.py"]),
     "write-files": Suite(PACKAGES_PYTHON + ["test/write_files.py"]),
     "upgrade": Suite(PACKAGES_PYTHON + ["test/upgrade.py"]),

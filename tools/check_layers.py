@@ -42,6 +42,9 @@ PARTS = {
     "catalog": ("catalog", "tables contract"),
     "rt": ("src/rt", "tables contract catalog"),
 
+    # What both readers of files share.
+    "file_values": ("src/file_values", ""),
+
     # The engine.
     "program": ("src/engine/program", "tables contract catalog"),
     "profile": ("src/engine/profile", "contract"),
@@ -60,13 +63,14 @@ PARTS = {
     "code": ("src/engine/code", "tables contract catalog program wire threads limits device"),
     "slots": ("src/engine/slots", "tables contract catalog program profile wire device"),
     "source": ("src/engine/source",
-               "tables contract catalog program profile rt wire threads limits memory store device code slots"),
+               "tables contract catalog program profile rt wire threads limits memory store device code slots "
+               "file_values"),
     "result": ("src/engine/result", "tables contract catalog program profile wire threads memory group_fold device"),
     "execution": ("src/engine/execution",
              "tables contract catalog program profile wire threads limits memory device machine code slots store source "
              "result"),
 
-    "file_reader": ("src/file_reader", "contract"),
+    "file_reader": ("src/file_reader", "contract file_values"),
     "compiler": ("src/compiler", "tables contract catalog program rt"),
     "daemon": ("src/daemon",
                "tables contract catalog program profile wire device machine code slots source result execution"),
@@ -111,7 +115,7 @@ LLVM_FOLDERS = ("src/compiler/codegen/", "src/compiler/jit/")
 LLVM = re.compile(r"^(llvm|llvm-c|lld|clang)/")
 # libarrow starts threads when it is loaded: never in a backend. Its headers are slow to compile.
 ARROW_FOLDERS = ("packaging/arrow/", "src/engine/source/files/arrow/", "src/export/", "src/file_reader/",
-                 "test/file_mutations/")
+                 "src/file_values/", "test/file_mutations/")
 ARROW = re.compile(r"^(arrow|parquet)/")
 CUDA = re.compile(r"^(cuda|cuda_runtime|nvrtc|cufile|nvToolsExt)[\w]*\.h$")
 LOST_ATOMICS = re.compile(r"__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)")

@@ -98,14 +98,21 @@ void read_rows(RowSource& rows, BatchBuilder& builder, BatchQueue& queue, Progre
   if (builder.rows() > 0) queue.push(builder.finish());
 }
 
-std::unique_ptr<TableWriter> make_writer(const Options& options, const std::shared_ptr<arrow::Schema>& schema) {
-  if (options.parquet) {
-    return make_parquet_writer(options.output, schema, {options.compression, options.dictionary});
-  }
+/* `temporary`: becomes the name of the file if the options name none. */
+std::unique_ptr<OutputFile> make_file(const Options& options, std::string& temporary) {
+  if (!options.output.empty()) return std::make_unique<ReplacingFile>(options.output);
+  auto file = std::make_unique<TemporaryFile>(options.temporary_name, options.parquet ? ".parquet" : ".arrow");
+  temporary = file->old_name();
+  return file;
+}
+
+std::unique_ptr<TableWriter> make_writer(const Options& options, const std::shared_ptr<arrow::Schema>& schema,
+                                         std::string& temporary) {
   ValueRanges ranges;
-  if (options.statistics) ranges = ValueRanges(*schema, options.statistics_columns);
-  return std::make_unique<IpcWriter>(std::make_unique<ReplacingFile>(options.output), options.append, schema,
-                                     std::move(ranges), options.compression);
+  if (options.statistics && !options.parquet) ranges = ValueRanges(*schema, options.statistics_columns);
+  auto file = make_file(options, temporary);
+  if (options.parquet) return make_parquet_writer(std::move(file), schema, {options.compression, options.dictionary});
+  return std::make_unique<IpcWriter>(std::move(file), options.append, schema, std::move(ranges), options.compression);
 }
 
 }  // namespace
@@ -116,7 +123,9 @@ std::unique_ptr<TableWriter> make_writer(const Options& options, const std::shar
 void choose_allocator() { setenv("ARROW_DEFAULT_MEMORY_POOL", "jemalloc", /*overwrite=*/0); }
 
 void run_export(ExportSource& source, const Options& options) {
-  run_export(source, options, [&](const auto& schema) { return make_writer(options, schema); });
+  std::string temporary;
+  run_export(source, options, [&](const auto& schema) { return make_writer(options, schema, temporary); });
+  if (!temporary.empty()) printf("%s\n", temporary.c_str());
 }
 
 void run_export(ExportSource& source, const Options& options, const WriterMaker& make) {

@@ -38,6 +38,7 @@ constexpr option kLongOptions[] = {
     {"host", required_argument, nullptr, 'h'},
     {"port", required_argument, nullptr, 'p'},
     {"username", required_argument, nullptr, 'U'},
+    {"user", required_argument, nullptr, 'u'},
     {"no-password", no_argument, nullptr, 'w'},
     {"password", no_argument, nullptr, 'W'},
     {"command", required_argument, nullptr, 'c'},
@@ -63,14 +64,14 @@ constexpr option kLongOptions[] = {
 constexpr char kHelpText[] =
     "%s exports a table or a query's result of %s to an Arrow IPC or Parquet file.\n"
     "\n"
-    "  %s [CONNECTION] {-t TABLE | -c QUERY} {-o FILE | --append FILE} [OPTIONS]\n"
+    "  %s [CONNECTION] {-t TABLE | -c QUERY} [-o FILE | --append FILE] [OPTIONS] %s\n"
     "  %s --dump FILE\n"
     "\n"
     "Connection:\n"
     "  -d, --dbname=NAME        database\n"
     "  -h, --host=HOST          %s\n"
     "  -p, --port=PORT          port\n"
-    "  -U, --username=NAME      user\n"
+    "  -u, -U, --username=NAME  user\n"
     "  -w, --no-password        never ask for a password\n"
     "  -W, --password           ask for a password first\n"
     "      --set=NAME:VALUE     SET NAME to VALUE before the query; may be repeated\n"
@@ -79,7 +80,7 @@ constexpr char kHelpText[] =
     "  -c, --command=QUERY      export what a query returns\n"
     "  -n, --num-workers=N      read a table through N connections with one snapshot (default 1)\n"
     "File:\n"
-    "  -o, --output=FILE        write a new file\n"
+    "  -o, --output=FILE        write a new file; without it a temporary one, whose name is printed\n"
     "      --append=FILE        append record batches to an Arrow IPC file of the same columns\n"
     "  -s, --segment-size=SIZE  size of a record batch, with k, m or g (default 256m)\n"
     "      --stat[=COLUMNS]     store least and greatest values of each record batch\n"
@@ -139,6 +140,7 @@ void read_connection_option(Options& options, int letter, const std::string& val
     case 'd': options.database = value; break;
     case 'h': options.host = value; break;
     case 'p': options.port = value; break;
+    case 'u':
     case 'U': options.user = value; break;
     case 'w': options.password = Password::kNever; break;
     case 'W': options.password = Password::kAsk; break;
@@ -203,10 +205,20 @@ void read_other_option(Options& options, int letter, const std::string& value) {
   }
 }
 
+/* What stands without an option: the database and then the user, of those that no option has named. */
+void read_arguments(Options& options, const Program& program, int argc, char** argv) {
+  std::vector<std::string*> places = {&options.database, &options.user};
+  places.resize(static_cast<size_t>(program.most_arguments));
+  std::erase_if(places, [](const std::string* place) { return !place->empty(); });
+  for (size_t i = 0; optind < argc; optind++, i++) {
+    if (i >= places.size()) refuse("\"" + std::string(argv[optind]) + "\" is no option; --help lists those there are");
+    *places[i] = argv[optind];
+  }
+}
+
 void check_together(Options& options, bool compression_given) {
   if (!options.dump.empty()) return;
   if (options.command.empty() == options.table.empty()) refuse("give one of -t TABLE and -c QUERY");
-  if (options.output.empty()) refuse("give -o FILE or --append FILE");
   if (options.workers > 1 && options.table.empty()) refuse("-n divides a table: it needs -t");
   if (options.parquet && options.append) refuse("--append is for Arrow IPC files, not for Parquet");
   if (!options.parquet && options.compression == arrow::Compression::SNAPPY) {
@@ -225,11 +237,12 @@ Options read_options(const Program& program, int argc, char** argv) {
   bool compression_given = false;
   opterr = 0;
   int letter;
-  while ((letter = getopt_long(argc, argv, ":d:h:p:U:wWc:t:o:s:n:", kLongOptions, nullptr)) >= 0) {
+  while ((letter = getopt_long(argc, argv, ":d:h:p:u:U:wWc:t:o:s:n:", kLongOptions, nullptr)) >= 0) {
     const std::string value = optarg == nullptr ? "" : optarg;
     switch (letter) {
       case kHelp:
-        printf(kHelpText, program.name, program.server, program.name, program.name, program.host_help);
+        printf(kHelpText, program.name, program.server, program.name, program.arguments, program.name,
+               program.host_help);
         exit(0);
       case ':': refuse(std::string(argv[optind - 1]) + " needs a value");
       case '?': refuse("unknown option " + std::string(argv[optind - 1]) + "; --help lists those there are");
@@ -239,7 +252,8 @@ Options read_options(const Program& program, int argc, char** argv) {
         read_other_option(options, letter, value);
     }
   }
-  if (optind < argc) refuse("\"" + std::string(argv[optind]) + "\" is no option; --help lists those there are");
+  read_arguments(options, program, argc, argv);
+  options.temporary_name = program.name;
   check_together(options, compression_given);
   return options;
 }

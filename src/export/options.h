@@ -30,7 +30,8 @@ struct Options {
   int workers = 1;
 
   /* Where to. */
-  std::string output;
+  std::string output;         /* empty: a temporary file, whose name is printed */
+  std::string temporary_name; /* how it begins */
   bool append = false;
   bool parquet = false;
   bool dictionary = true;
@@ -54,6 +55,8 @@ struct Program {
   const char* name;      /* "pg2arrow" */
   const char* server;    /* "PostgreSQL" */
   const char* host_help; /* what -h takes */
+  const char* arguments; /* what may stand without an option, as its own client has it: "[DATABASE [USER]]" */
+  int most_arguments;    /* how many of them: 1 or 2 */
 };
 
 /* Reads the command line. Prints and exits for --help and --version. Throws ExportError of

@@ -1,5 +1,5 @@
 /*
- * output_file.cc - temporary names, and their removal when a signal ends the program.
+ * output_file.cc - temporary names, and the removal of their files when a signal ends the program.
  *
  * Owns the handlers of SIGINT, SIGTERM and SIGHUP, which do nothing but unlink and exit.
  * A program writes one file, so there is one name to remove.
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdlib>
 #include <filesystem>
 
 #include "export/export_error.h"
@@ -41,6 +42,15 @@ std::string resolved(const std::string& path) {
   return realpath(path.c_str(), buffer) != nullptr ? buffer : path;
 }
 
+/* While the file is written, signals remove it. */
+void remove_on_signals(const std::string& path) {
+  if (path.size() >= sizeof to_remove) throw ExportError(ExitCode::kFile, "the name of the file is too long");
+  struct sigaction action{};
+  action.sa_handler = remove_and_exit;
+  strcpy(to_remove, path.c_str());
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal_number, &action, nullptr);
+}
+
 }  // namespace
 
 ReplacingFile::ReplacingFile(const std::string& path) : path_(resolved(path)) {
@@ -49,13 +59,7 @@ ReplacingFile::ReplacingFile(const std::string& path) : path_(resolved(path)) {
   if (exists && !S_ISREG(found.st_mode)) throw ExportError(ExitCode::kFile, "\"" + path + "\" is not a regular file");
   const std::filesystem::path target(path_);
   temporary_ = (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()))).string();
-  if (temporary_.size() >= sizeof to_remove) throw ExportError(ExitCode::kFile, "the name of the file is too long");
-
-  struct sigaction action{};
-  action.sa_handler = remove_and_exit;
-  strcpy(to_remove, temporary_.c_str());
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal_number, &action, nullptr);
-
+  remove_on_signals(temporary_);
   auto opened = arrow::io::FileOutputStream::Open(temporary_);
   if (!opened.ok()) {
     to_remove[0] = 0;
@@ -115,6 +119,37 @@ void ReplacingFile::commit(bool durable) {
   check(stream_->Close());
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename the new file to", path_);
   temporary_.clear();
+  to_remove[0] = 0;
+}
+
+TemporaryFile::TemporaryFile(const std::string& name, const std::string& suffix) {
+  const char* folder = getenv("TMPDIR");
+  path_ = std::string(folder == nullptr || *folder == 0 ? "/tmp" : folder) + "/" + name + ".XXXXXX" + suffix;
+  const int file = mkostemps(path_.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
+  if (file < 0) fail("cannot make a temporary file", path_);
+  auto opened = arrow::io::FileOutputStream::Open(file);
+  if (!opened.ok()) {
+    close(file);
+    unlink(path_.c_str());
+    throw ExportError(ExitCode::kFile, "cannot write \"" + path_ + "\": " + opened.status().message());
+  }
+  stream_ = opened.MoveValueUnsafe();
+  remove_on_signals(path_);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (is_complete_) return;
+  unlink(path_.c_str());
+  to_remove[0] = 0;
+}
+
+int TemporaryFile::open_old() const { throw ExportError(ExitCode::kFile, "a temporary file begins with nothing"); }
+
+void TemporaryFile::commit(bool durable) {
+  step();
+  if (durable && fsync(stream_->file_descriptor()) != 0) fail("cannot flush", path_);
+  check(stream_->Close());
+  is_complete_ = true;
   to_remove[0] = 0;
 }
 

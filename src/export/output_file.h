@@ -2,7 +2,8 @@
  * output_file.h - a file that is there in whole or not at all.
  *
  * A ReplacingFile is written under a temporary name beside its own and renamed when it is
- * complete. On errors, SIGINT, SIGTERM and SIGHUP the temporary file is removed.
+ * complete. A TemporaryFile has no name of the user's choice, so nobody looks for it before
+ * it is told. On errors, SIGINT, SIGTERM and SIGHUP the file that is being written is removed.
  */
 #pragma once
 
@@ -60,6 +61,21 @@ class ReplacingFile final : public OutputFile {
 
  private:
   std::string path_, temporary_;
+};
+
+class TemporaryFile final : public OutputFile {
+ public:
+  /* In TMPDIR, or /tmp; called "NAME.XXXXXXSUFFIX". */
+  TemporaryFile(const std::string& name, const std::string& suffix);
+  ~TemporaryFile() override;
+
+  int open_old() const override;
+  const std::string& old_name() const override { return path_; }
+  void commit(bool durable) override;
+
+ private:
+  std::string path_;
+  bool is_complete_ = false;
 };
 
 }  // namespace turbine::exporting

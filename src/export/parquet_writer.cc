@@ -35,8 +35,8 @@ std::shared_ptr<parquet::WriterProperties> writer_properties(const ParquetOption
 
 class ParquetWriter : public TableWriter {
  public:
-  ParquetWriter(const std::string& path, std::shared_ptr<arrow::Schema> schema, const ParquetOptions& options)
-      : file_(path), schema_(std::move(schema)), options_(options) {}
+  ParquetWriter(std::unique_ptr<OutputFile> file, std::shared_ptr<arrow::Schema> schema, const ParquetOptions& options)
+      : file_(std::move(file)), schema_(std::move(schema)), options_(options) {}
 
   void write(const arrow::RecordBatch& batch) override {
     if (writer_ == nullptr) open(&batch);
@@ -47,21 +47,21 @@ class ParquetWriter : public TableWriter {
   void finish() override {
     if (writer_ == nullptr) open(nullptr);
     check(writer_->Close());
-    bytes_ = value_of(file_.stream()->Tell());
-    file_.commit(false);
+    bytes_ = value_of(file_->stream()->Tell());
+    file_->commit(false);
   }
 
-  int64_t bytes() const override { return bytes_ > 0 ? bytes_ : file_.stream()->Tell().ValueOr(0); }
+  int64_t bytes() const override { return bytes_ > 0 ? bytes_ : file_->stream()->Tell().ValueOr(0); }
 
  private:
   void open(const arrow::RecordBatch* first) {
     parquet::ArrowWriterProperties::Builder arrow_builder;
     arrow_builder.store_schema()->set_use_threads(true);
-    writer_ = value_of(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), file_.stream(),
+    writer_ = value_of(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), file_->stream(),
                                                         writer_properties(options_, first), arrow_builder.build()));
   }
 
-  ReplacingFile file_;
+  const std::unique_ptr<OutputFile> file_;
   const std::shared_ptr<arrow::Schema> schema_;
   const ParquetOptions options_;
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
@@ -70,9 +70,10 @@ class ParquetWriter : public TableWriter {
 
 }  // namespace
 
-std::unique_ptr<TableWriter> make_parquet_writer(const std::string& path, const std::shared_ptr<arrow::Schema>& schema,
+std::unique_ptr<TableWriter> make_parquet_writer(std::unique_ptr<OutputFile> file,
+                                                 const std::shared_ptr<arrow::Schema>& schema,
                                                  const ParquetOptions& options) {
-  return std::make_unique<ParquetWriter>(path, schema, options);
+  return std::make_unique<ParquetWriter>(std::move(file), schema, options);
 }
 
 }  // namespace turbine::exporting

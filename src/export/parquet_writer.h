@@ -10,7 +10,6 @@
 #include <parquet/arrow/writer.h>
 
 #include <memory>
-#include <string>
 
 #include "export/output_file.h"
 #include "export/table_writer.h"
@@ -23,7 +22,8 @@ struct ParquetOptions {
 };
 
 /* Throws ExportError, as all functions of the writer do. */
-std::unique_ptr<TableWriter> make_parquet_writer(const std::string& path, const std::shared_ptr<arrow::Schema>& schema,
+std::unique_ptr<TableWriter> make_parquet_writer(std::unique_ptr<OutputFile> file,
+                                                 const std::shared_ptr<arrow::Schema>& schema,
                                                  const ParquetOptions& options);
 
 }  // namespace turbine::exporting

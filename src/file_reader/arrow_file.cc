@@ -43,6 +43,14 @@ std::optional<std::string> nth_text(std::string_view list, int number) {
   return std::string(list);
 }
 
+/* Whether the type has such an integer; MakeScalar would cut its bits off. */
+bool has_integer(const arrow::DataType& type, int64_t value) {
+  const int bits = static_cast<const arrow::FixedWidthType&>(type).bit_width();
+  if (bits == 64) return true;
+  if (arrow::is_unsigned_integer(type.id())) return value >= 0 && value < int64_t{1} << bits;
+  return value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1);
+}
+
 /* A number in a column's own units as a value of its type; null if it is none. */
 std::shared_ptr<arrow::Scalar> parse_bound(const std::shared_ptr<arrow::DataType>& type, const std::string& text) {
   if (arrow::is_decimal(type->id())) {
@@ -64,6 +72,7 @@ std::shared_ptr<arrow::Scalar> parse_bound(const std::shared_ptr<arrow::DataType
   int64_t value;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end.ec != std::errc() || end.ptr != text.data() + text.size()) return nullptr;
+  if (!has_integer(*type, value)) return nullptr;
   auto scalar = arrow::MakeScalar(type, value);
   return scalar.ok() ? *scalar : nullptr;
 }

@@ -43,6 +43,12 @@ class BatchFile {
   /* What the file says of it, if it does. */
   virtual std::optional<BatchBounds> bounds(int batch, int column) = 0;
 
+  /* An array of a piece as values of the schema's type, of which some formats store a wider one. Throws for values that
+   * the type lacks. The array has passed ValidateFull. */
+  virtual std::shared_ptr<arrow::Array> as_declared(int, const std::shared_ptr<arrow::Array>& stored) const {
+    return stored;
+  }
+
   /* Reads the columns (top-level fields, ascending) of the batches that are wanted. Pieces
    * have them in that order. */
   using Wanted = std::function<bool(int batch)>;

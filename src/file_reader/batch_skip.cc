@@ -14,8 +14,7 @@
 #include <cmath>
 #include <functional>
 
-#include "file_reader/reader_error.h"
-#include "file_reader/time_values.h"
+#include "file_values/integer_form.h"
 
 namespace turbine::file_reader {
 
@@ -53,6 +52,13 @@ std::optional<T> parse_number(const std::string& text) {
   return value;
 }
 
+/* Nothing: the type lacks it, so values of the batch may be errors, which have to be raised. */
+std::optional<int64_t> made(const IntegerForm& form, int64_t value) {
+  int64_t result;
+  if (!form.convert(value, &result)) return std::nullopt;
+  return result;
+}
+
 /* A scalar as PostgreSQL's integer, days or microseconds. */
 std::optional<int64_t> as_integer(const arrow::Scalar& scalar) {
   const auto get = [&](auto type_tag) -> int64_t {
@@ -67,17 +73,17 @@ std::optional<int64_t> as_integer(const arrow::Scalar& scalar) {
     case arrow::Type::UINT8: return get(std::type_identity<arrow::UInt8Scalar>{});
     case arrow::Type::UINT16: return get(std::type_identity<arrow::UInt16Scalar>{});
     case arrow::Type::UINT32: return get(std::type_identity<arrow::UInt32Scalar>{});
-    case arrow::Type::DATE32: return to_date(get(std::type_identity<arrow::Date32Scalar>{}), false);
-    case arrow::Type::DATE64: return to_date(get(std::type_identity<arrow::Date64Scalar>{}), true);
+    case arrow::Type::DATE32: return made(date_form(false), get(std::type_identity<arrow::Date32Scalar>{}));
+    case arrow::Type::DATE64: return made(date_form(true), get(std::type_identity<arrow::Date64Scalar>{}));
     case arrow::Type::TIME32:
-      return to_microseconds(get(std::type_identity<arrow::Time32Scalar>{}),
-                             static_cast<const arrow::Time32Type&>(*scalar.type).unit());
+      return made(time_form(static_cast<const arrow::Time32Type&>(*scalar.type).unit()),
+                  get(std::type_identity<arrow::Time32Scalar>{}));
     case arrow::Type::TIME64:
-      return to_microseconds(get(std::type_identity<arrow::Time64Scalar>{}),
-                             static_cast<const arrow::Time64Type&>(*scalar.type).unit());
+      return made(time_form(static_cast<const arrow::Time64Type&>(*scalar.type).unit()),
+                  get(std::type_identity<arrow::Time64Scalar>{}));
     case arrow::Type::TIMESTAMP:
-      return to_timestamp(get(std::type_identity<arrow::TimestampScalar>{}),
-                          static_cast<const arrow::TimestampType&>(*scalar.type).unit());
+      return made(timestamp_form(static_cast<const arrow::TimestampType&>(*scalar.type).unit()),
+                  get(std::type_identity<arrow::TimestampScalar>{}));
     default: return std::nullopt;
   }
 }
@@ -151,28 +157,24 @@ std::optional<std::string> as_text(const arrow::Scalar& scalar) {
 
 bool may_satisfy(const BatchBounds& batch, const Bound& bound, TbReaderTarget target) {
   if (!batch.least->is_valid || !batch.greatest->is_valid) return true;
-  try {
-    switch (target) {
-      case TB_TARGET_INT2:
-      case TB_TARGET_INT4:
-      case TB_TARGET_INT8:
-      case TB_TARGET_DATE:
-      case TB_TARGET_TIME:
-      case TB_TARGET_TIMESTAMP:
-      case TB_TARGET_TIMESTAMPTZ:
-        return any_overlaps(bound, as_integer(*batch.least), as_integer(*batch.greatest), parse_number<int64_t>);
-      case TB_TARGET_FLOAT4:
-      case TB_TARGET_FLOAT8:
-        if (bound.compare == TB_COMPARE_GREATER || bound.compare == TB_COMPARE_GREATER_EQUAL) return true;
-        return any_overlaps(bound, as_double(*batch.least), as_double(*batch.greatest), parse_number<double>);
-      case TB_TARGET_NUMERIC: return number_may_satisfy(batch, bound);
-      case TB_TARGET_TEXT:
-        return any_overlaps(bound, as_text(*batch.least), as_text(*batch.greatest),
-                            [](const std::string& text) { return std::optional(text); });
-      default: return true;
-    }
-  } catch (const ReaderError&) {
-    return true;  // a bound that PostgreSQL's type does not hold
+  switch (target) {
+    case TB_TARGET_INT2:
+    case TB_TARGET_INT4:
+    case TB_TARGET_INT8:
+    case TB_TARGET_DATE:
+    case TB_TARGET_TIME:
+    case TB_TARGET_TIMESTAMP:
+    case TB_TARGET_TIMESTAMPTZ:
+      return any_overlaps(bound, as_integer(*batch.least), as_integer(*batch.greatest), parse_number<int64_t>);
+    case TB_TARGET_FLOAT4:
+    case TB_TARGET_FLOAT8:
+      if (bound.compare == TB_COMPARE_GREATER || bound.compare == TB_COMPARE_GREATER_EQUAL) return true;
+      return any_overlaps(bound, as_double(*batch.least), as_double(*batch.greatest), parse_number<double>);
+    case TB_TARGET_NUMERIC: return number_may_satisfy(batch, bound);
+    case TB_TARGET_TEXT:
+      return any_overlaps(bound, as_text(*batch.least), as_text(*batch.greatest),
+                          [](const std::string& text) { return std::optional(text); });
+    default: return true;
   }
 }
 

@@ -6,12 +6,15 @@
 #include <arrow/extension_type.h>
 #include <arrow/scalar.h>
 #include <arrow/util/float16.h>
+#include <arrow/util/string.h>
 
 #include <charconv>
 #include <cmath>
 
 #include "file_reader/list_items.h"
+#include "file_reader/stored_types.h"
 #include "file_reader/value_encoder.h"
+#include "file_values/int96.h"
 
 namespace turbine::file_reader {
 
@@ -48,10 +51,32 @@ void write_bytes(std::string_view bytes, std::string& out) {
   out += '"';
 }
 
+[[noreturn]] void raise_time(const std::string& value, const arrow::DataType& type) {
+  throw ReaderError(sqlstate::time_out_of_range, "value " + value + " of type " + type.ToString() + " is out of range");
+}
+
+void write_int96(const arrow::ExtensionArray& array, int64_t row, std::string& out) {
+  int64_t moment;
+  const auto& bytes = static_cast<const arrow::FixedSizeBinaryArray&>(*array.storage());
+  /* libarrow counts from 1970. */
+  if (!int96_timestamp(bytes.GetValue(row), &moment) ||
+      __builtin_add_overflow(moment, kEpochDays * kMicrosecondsPerDay, &moment))
+    raise_time("with the bytes " + arrow::HexEncode(bytes.GetView(row)), *array.type());
+  const std::string text = arrow::TimestampScalar(moment, arrow::TimeUnit::MICRO).ToString();
+  if (text.starts_with('<')) raise_time(text, *array.type());
+  write_string(text, out);
+}
+
 /* A value that libarrow writes as text. */
 void write_scalar(const arrow::Array& array, int64_t row, std::string& out) {
   const auto scalar = check(array.GetScalar(row));
   const auto type = array.type_id();
+  if (type == arrow::Type::DATE64) {
+    const int64_t value = static_cast<const arrow::Date64Array&>(array).Value(row);
+    if (value % kMillisecondsPerDay != 0) raise_time(std::to_string(value), *array.type());
+  }
+  /* What has no text gets one that says so. */
+  if (arrow::is_temporal(type) && scalar->ToString().starts_with('<')) raise_time(scalar->ToString(), *array.type());
   const bool number = arrow::is_integer(type) || arrow::is_decimal(type) || type == arrow::Type::BOOL;
   if (number)
     out += scalar->ToString();
@@ -145,6 +170,7 @@ void write_json(const arrow::Array& array, int64_t row, std::string& out) {
       return write_json(*dictionary.dictionary(), dictionary.GetValueIndex(row), out);
     }
     case arrow::Type::EXTENSION:
+      if (is_int96(*array.type())) return write_int96(static_cast<const arrow::ExtensionArray&>(array), row, out);
       return write_json(*static_cast<const arrow::ExtensionArray&>(array).storage(), row, out);
     default: break;
   }

@@ -89,11 +89,14 @@ EncoderPtr make_float(const Target& target) {
 template <typename ArrayType, typename Decimal>
 class DecimalEncoder final : public ArrayEncoder<ArrayType> {
  public:
-  explicit DecimalEncoder(int scale) : scale_(scale) {}
+  explicit DecimalEncoder(const arrow::DecimalType& type) : precision_(type.precision()), scale_(type.scale()) {}
 
  private:
   void value(int64_t row, ByteBuffer& out) override {
     const Decimal decimal(this->array_->GetValue(row));
+    if (!decimal.FitsInPrecision(precision_))
+      throw ReaderError(sqlstate::out_of_range, "value " + decimal.ToString(scale_) + " is out of range for " +
+                                                    this->array_->type()->ToString());
     if constexpr (std::is_same_v<Decimal, arrow::Decimal128>) {
       /* Most decimals are small. */
       const auto low = static_cast<int64_t>(decimal.low_bits());
@@ -104,7 +107,7 @@ class DecimalEncoder final : public ArrayEncoder<ArrayType> {
     append_numeric(negative, std::string_view(digits).substr(negative ? 1 : 0), scale_, out);
   }
 
-  const int scale_;
+  const int precision_, scale_;
 };
 
 }  // namespace
@@ -126,15 +129,15 @@ EncoderPtr make_number_encoder(const arrow::DataType& type, const Target& target
     default: break;
   }
   if (target.kind != TB_TARGET_NUMERIC || !arrow::is_decimal(type.id())) return nullptr;
-  const int scale = static_cast<const arrow::DecimalType&>(type).scale();
+  const auto& decimal = static_cast<const arrow::DecimalType&>(type);
   switch (type.id()) {
     case arrow::Type::DECIMAL32:
-      return std::make_unique<DecimalEncoder<arrow::Decimal32Array, arrow::Decimal32>>(scale);
+      return std::make_unique<DecimalEncoder<arrow::Decimal32Array, arrow::Decimal32>>(decimal);
     case arrow::Type::DECIMAL64:
-      return std::make_unique<DecimalEncoder<arrow::Decimal64Array, arrow::Decimal64>>(scale);
+      return std::make_unique<DecimalEncoder<arrow::Decimal64Array, arrow::Decimal64>>(decimal);
     case arrow::Type::DECIMAL128:
-      return std::make_unique<DecimalEncoder<arrow::Decimal128Array, arrow::Decimal128>>(scale);
-    default: return std::make_unique<DecimalEncoder<arrow::Decimal256Array, arrow::Decimal256>>(scale);
+      return std::make_unique<DecimalEncoder<arrow::Decimal128Array, arrow::Decimal128>>(decimal);
+    default: return std::make_unique<DecimalEncoder<arrow::Decimal256Array, arrow::Decimal256>>(decimal);
   }
 }
 

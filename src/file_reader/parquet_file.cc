@@ -1,6 +1,7 @@
 /*
  * parquet_file.cc - Parquet files, read page by page. Metadata is checked by libparquet as it
- * is parsed; counts of rows are checked against the pages here.
+ * is parsed; counts of rows are checked against the pages here. Types that libparquet would convert with a loss are
+ * read as they are stored (stored_types.h).
  */
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
@@ -10,6 +11,7 @@
 
 #include "file_reader/batch_file.h"
 #include "file_reader/reader_error.h"
+#include "file_reader/stored_types.h"
 
 namespace turbine::file_reader {
 
@@ -28,10 +30,18 @@ class ParquetFile final : public BatchFile {
     arrow_properties.set_use_threads(false);
     arrow_properties.set_batch_size(kPieceRows);
     arrow_properties.set_pre_buffer(false);
-    reader_ = check(parquet::arrow::FileReader::Make(reader_pool(), parquet::ParquetFileReader::Open(file, properties),
-                                                     arrow_properties));
-    check(reader_->GetSchema(&schema_));
-    metadata_ = reader_->parquet_reader()->metadata();
+    /* UUID and JSON are types of the file, whether or not its writer has kept an Arrow schema in it. */
+    arrow_properties.set_arrow_extensions_enabled(true);
+    auto opened = parquet::ParquetFileReader::Open(file, properties);
+    metadata_ = opened->metadata();
+    stored_types_ = std::make_unique<StoredTypes>(*metadata_);
+    reader_ = check(parquet::arrow::FileReader::Make(reader_pool(), std::move(opened), arrow_properties));
+    std::shared_ptr<arrow::Schema> stored;
+    check(reader_->GetSchema(&stored));
+    arrow::FieldVector fields;
+    for (int column = 0; column < stored->num_fields(); column++)
+      fields.push_back(stored->field(column)->WithType(stored_types_->declared(field_of(column))));
+    schema_ = arrow::schema(std::move(fields), stored->metadata());
   }
 
   FileFormat format() const override { return FileFormat::parquet; }
@@ -59,8 +69,8 @@ class ParquetFile final : public BatchFile {
   }
 
   std::optional<BatchBounds> bounds(int batch, int column) override {
-    const auto& field = reader_->manifest().schema_fields[static_cast<size_t>(column)];
-    if (!field.is_leaf()) return std::nullopt;
+    const auto& field = field_of(column);
+    if (!field.is_leaf() || stored_types_->is_int96_column(field.column_index)) return std::nullopt;
     const auto chunk = metadata_->RowGroup(batch)->ColumnChunk(field.column_index);
     if (!chunk->is_stats_set()) return std::nullopt;
     const auto statistics = chunk->statistics();
@@ -68,6 +78,10 @@ class ParquetFile final : public BatchFile {
     BatchBounds found;
     if (!parquet::arrow::StatisticsAsScalars(*statistics, &found.least, &found.greatest).ok()) return std::nullopt;
     return found;
+  }
+
+  std::shared_ptr<arrow::Array> as_declared(int column, const std::shared_ptr<arrow::Array>& stored) const override {
+    return StoredTypes::convert(stored, schema_->field(column)->type());
   }
 
   void read(const std::vector<int>& columns, const Wanted& wanted, const Consume& consume) override {
@@ -98,6 +112,10 @@ class ParquetFile final : public BatchFile {
     return row_group.num_rows();
   }
 
+  const parquet::arrow::SchemaField& field_of(int column) const {
+    return reader_->manifest().schema_fields[static_cast<size_t>(column)];
+  }
+
   /* Leaf columns of top-level ones. */
   std::vector<int> leaves_of(const std::vector<int>& columns) const {
     std::vector<int> leaves;
@@ -105,12 +123,13 @@ class ParquetFile final : public BatchFile {
       if (field.is_leaf()) leaves.push_back(field.column_index);
       for (const auto& child : field.children) self(self, child);
     };
-    for (const int column : columns) add(add, reader_->manifest().schema_fields[static_cast<size_t>(column)]);
+    for (const int column : columns) add(add, field_of(column));
     return leaves;
   }
 
-  std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
+  std::unique_ptr<StoredTypes> stored_types_;
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::shared_ptr<arrow::Schema> schema_;
 };
 

@@ -4,6 +4,9 @@
  * Every array is validated as a whole before a value of it is looked at: offsets, indices
  * of dictionaries and UTF-8 come from the file.
  */
+#include <arrow/array.h>
+#include <arrow/type_traits.h>
+
 #include <algorithm>
 #include <map>
 
@@ -15,6 +18,24 @@
 namespace turbine::file_reader {
 
 namespace {
+
+/* Whether encoders look at every value themselves, and so say better what is wrong with one. */
+bool has_checked_values(arrow::Type::type type) {
+  return type == arrow::Type::DATE64 || arrow::is_time(type) || arrow::is_decimal(type);
+}
+
+void validate(const arrow::Array& array) {
+  const auto status = array.ValidateFull();
+  if (status.ok()) return;
+  const auto says = [&](const char* what) { return status.message().find(what) != std::string::npos; };
+  const bool is_time = says("acceptable range") || says("whole number of days"), is_number = says("fit in precision");
+  if ((is_time || is_number) && has_checked_values(array.type_id())) return;
+  throw ReaderError(is_time        ? sqlstate::time_out_of_range
+                    : is_number    ? sqlstate::out_of_range
+                    : says("UTF8") ? sqlstate::bad_text
+                                   : sqlstate::corrupt,
+                    status.message());
+}
 
 class FileScan {
  public:
@@ -89,12 +110,12 @@ class FileScan {
       const auto& array = piece.column(column.place);
       if (array->length() != piece.num_rows())
         raise(ReaderError(sqlstate::corrupt, "has other rows than its batch"), column, batch);
-      const auto status = array->ValidateFull();
-      if (!status.ok()) {
-        const bool text = status.message().find("UTF8") != std::string::npos;
-        raise(ReaderError(text ? sqlstate::bad_text : sqlstate::corrupt, status.message()), column, batch);
+      try {
+        validate(*array);
+        column.encoder->bind(file_.as_declared(column.number, array));
+      } catch (const ReaderError& error) {
+        raise(error, column, batch);
       }
-      column.encoder->bind(array);
     }
     for (int64_t row = 0; row < piece.num_rows(); row++) append_row(batch, row);
   }

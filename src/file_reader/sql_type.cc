@@ -7,6 +7,7 @@
 #include <arrow/extension_type.h>
 
 #include "file_reader/list_items.h"
+#include "file_reader/stored_types.h"
 #include "file_reader/value_encoder.h"
 
 namespace turbine::file_reader {
@@ -20,6 +21,7 @@ std::string list_type(const arrow::DataType& type) {
 }
 
 std::string extension_type(const arrow::ExtensionType& type) {
+  if (is_int96(type)) return "timestamp";
   if (type.extension_name() == "arrow.uuid") return "uuid";
   if (type.extension_name() == "arrow.json") return "jsonb";
   return sql_type(*type.storage_type());

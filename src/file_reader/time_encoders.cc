@@ -5,50 +5,48 @@
  * timestamp alone: what a conversion means would depend on the session.
  */
 #include <arrow/array.h>
+#include <arrow/extension_type.h>
 
-#include "file_reader/time_values.h"
+#include "file_reader/reader_error.h"
 #include "file_reader/value_encoder.h"
+#include "file_values/int96.h"
+#include "file_values/integer_form.h"
 
 namespace turbine::file_reader {
 
 namespace {
 
-/* PostgreSQL's ranges: datatype/timestamp.h. */
-constexpr int64_t kFirstDay = -2'451'545;
-constexpr int64_t kEndDay = 2'145'031'949;
-constexpr int64_t kFirstMicrosecond = -211'813'488'000'000'000;
-constexpr int64_t kEndMicrosecond = 9'223'371'331'200'000'000;
-
-template <typename ArrayType>
-class DateEncoder final : public ArrayEncoder<ArrayType> {
-  void value(int64_t row, ByteBuffer& out) override {
-    out.field(to_date(this->array_->Value(row), std::is_same_v<ArrayType, arrow::Date64Array>));
-  }
-};
-
-/* An encoder of one integer each with a unit. */
-template <typename ArrayType>
-class UnitEncoder : public ArrayEncoder<ArrayType> {
+/* Integers that a form makes days or microseconds of. */
+template <typename ArrayType, typename Wanted>
+class CountEncoder final : public ArrayEncoder<ArrayType> {
  public:
-  explicit UnitEncoder(arrow::TimeUnit::type unit) : unit_(unit) {}
+  CountEncoder(const IntegerForm& form, const Target& target) : form_(form), name_(target_name(target)) {}
 
- protected:
-  const arrow::TimeUnit::type unit_;
-};
-
-template <typename ArrayType>
-class TimeEncoder final : public UnitEncoder<ArrayType> {
-  using UnitEncoder<ArrayType>::UnitEncoder;
+ private:
   void value(int64_t row, ByteBuffer& out) override {
-    const int64_t time = to_microseconds(this->array_->Value(row), this->unit_);
-    if (time < 0 || time > kMicrosecondsPerDay) throw ReaderError(sqlstate::time_out_of_range, "time is out of range");
-    out.field(time);
+    int64_t count;
+    const int64_t value = this->array_->Value(row);
+    if (!form_.convert(value, &count))
+      throw ReaderError(sqlstate::time_out_of_range, "value " + std::to_string(value) + " of type " +
+                                                         this->array_->type()->ToString() + " is out of range for " +
+                                                         name_);
+    out.field(static_cast<Wanted>(count));
   }
+
+  const IntegerForm form_;
+  const std::string name_;
 };
 
-class TimestampEncoder final : public UnitEncoder<arrow::TimestampArray> {
-  using UnitEncoder::UnitEncoder;
-  void value(int64_t row, ByteBuffer& out) override { out.field(to_timestamp(array_->Value(row), unit_)); }
+class Int96Encoder final : public ArrayEncoder<arrow::ExtensionArray> {
+  void bound() override { bytes_ = static_cast<const arrow::FixedSizeBinaryArray*>(array_->storage().get()); }
+  void value(int64_t row, ByteBuffer& out) override {
+    int64_t moment;
+    if (!int96_timestamp(bytes_->GetValue(row), &moment))
+      throw ReaderError(sqlstate::time_out_of_range, "a value of type INT96 is out of range for timestamp");
+    out.field(moment);
+  }
+
+  const arrow::FixedSizeBinaryArray* bytes_ = nullptr;
 };
 
 void append_interval(int64_t microseconds, int32_t days, int32_t months, ByteBuffer& out) {
@@ -59,11 +57,20 @@ void append_interval(int64_t microseconds, int32_t days, int32_t months, ByteBuf
   out.end_field(begin);
 }
 
-class DurationEncoder final : public UnitEncoder<arrow::DurationArray> {
-  using UnitEncoder::UnitEncoder;
+class DurationEncoder final : public ArrayEncoder<arrow::DurationArray> {
+ public:
+  explicit DurationEncoder(arrow::TimeUnit::type unit) : form_(duration_form(unit)) {}
+
+ private:
   void value(int64_t row, ByteBuffer& out) override {
-    append_interval(to_microseconds(array_->Value(row), unit_), 0, 0, out);
+    int64_t microseconds;
+    if (!form_.convert(array_->Value(row), &microseconds))
+      throw ReaderError(sqlstate::time_out_of_range, "value " + std::to_string(array_->Value(row)) + " of type " +
+                                                         array_->type()->ToString() + " is out of range for interval");
+    append_interval(microseconds, 0, 0, out);
   }
+
+  const IntegerForm form_;
 };
 
 class MonthsEncoder final : public ArrayEncoder<arrow::MonthIntervalArray> {
@@ -95,40 +102,39 @@ EncoderPtr make_interval_encoder(const arrow::DataType& type) {
   }
 }
 
-}  // namespace
-
-int32_t to_date(int64_t value, bool milliseconds) {
-  const int64_t days = (milliseconds ? floor_divide(value, kMillisecondsPerDay) : value) - kEpochDays;
-  if (days < kFirstDay || days >= kEndDay) throw ReaderError(sqlstate::time_out_of_range, "date is out of range");
-  return static_cast<int32_t>(days);
+template <typename ArrayType, typename Type>
+EncoderPtr make_time_of_day(const arrow::DataType& type, const Target& target) {
+  const IntegerForm form = time_form(static_cast<const Type&>(type).unit());
+  return std::make_unique<CountEncoder<ArrayType, int64_t>>(form, target);
 }
 
-int64_t to_timestamp(int64_t value, arrow::TimeUnit::type unit) {
-  int64_t moment;
-  if (__builtin_sub_overflow(to_microseconds(value, unit), kEpochDays * kMicrosecondsPerDay, &moment) ||
-      moment < kFirstMicrosecond || moment >= kEndMicrosecond)
-    throw ReaderError(sqlstate::time_out_of_range, "timestamp is out of range");
-  return moment;
+}  // namespace
+
+EncoderPtr make_int96_encoder(const Target& target) {
+  return target.kind == TB_TARGET_TIMESTAMP ? std::make_unique<Int96Encoder>() : nullptr;
 }
 
 EncoderPtr make_time_encoder(const arrow::DataType& type, const Target& target) {
   switch (target.kind) {
     case TB_TARGET_DATE:
-      if (type.id() == arrow::Type::DATE32) return std::make_unique<DateEncoder<arrow::Date32Array>>();
-      if (type.id() == arrow::Type::DATE64) return std::make_unique<DateEncoder<arrow::Date64Array>>();
+      if (type.id() == arrow::Type::DATE32)
+        return std::make_unique<CountEncoder<arrow::Date32Array, int32_t>>(date_form(false), target);
+      if (type.id() == arrow::Type::DATE64)
+        return std::make_unique<CountEncoder<arrow::Date64Array, int32_t>>(date_form(true), target);
       return nullptr;
     case TB_TARGET_TIME:
       if (type.id() == arrow::Type::TIME32)
-        return std::make_unique<TimeEncoder<arrow::Time32Array>>(static_cast<const arrow::Time32Type&>(type).unit());
+        return make_time_of_day<arrow::Time32Array, arrow::Time32Type>(type, target);
       if (type.id() == arrow::Type::TIME64)
-        return std::make_unique<TimeEncoder<arrow::Time64Array>>(static_cast<const arrow::Time64Type&>(type).unit());
+        return make_time_of_day<arrow::Time64Array, arrow::Time64Type>(type, target);
       return nullptr;
     case TB_TARGET_TIMESTAMP:
     case TB_TARGET_TIMESTAMPTZ: {
       if (type.id() != arrow::Type::TIMESTAMP) return nullptr;
       const auto& timestamp = static_cast<const arrow::TimestampType&>(type);
       if (timestamp.timezone().empty() != (target.kind == TB_TARGET_TIMESTAMP)) return nullptr;
-      return std::make_unique<TimestampEncoder>(timestamp.unit());
+      const IntegerForm form = timestamp_form(timestamp.unit());
+      return std::make_unique<CountEncoder<arrow::TimestampArray, int64_t>>(form, target);
     }
     case TB_TARGET_INTERVAL: return make_interval_encoder(type);
     default: return nullptr;

@@ -7,6 +7,8 @@
 #include <arrow/array/array_run_end.h>
 #include <arrow/extension_type.h>
 
+#include "file_reader/stored_types.h"
+
 namespace turbine::file_reader {
 
 namespace {
@@ -90,6 +92,7 @@ EncoderPtr make_wrapper(const arrow::DataType& type, const Target& target) {
       return std::make_unique<RunEndEncoder>(make_encoder(*runs.value_type(), target));
     }
     case arrow::Type::EXTENSION: {
+      if (is_int96(type)) return make_int96_encoder(target);
       const auto& extension = static_cast<const arrow::ExtensionType&>(type);
       return std::make_unique<ExtensionEncoder>(make_encoder(*extension.storage_type(), target));
     }

@@ -33,6 +33,7 @@ EncoderPtr make_encoder(const arrow::DataType& type, const Target& target);
 
 /* Its parts, one for each group of targets; null where the type does not fit. */
 EncoderPtr make_number_encoder(const arrow::DataType& type, const Target& target);
+EncoderPtr make_int96_encoder(const Target& target);  // of stored_types.h
 EncoderPtr make_time_encoder(const arrow::DataType& type, const Target& target);
 EncoderPtr make_bytes_encoder(const arrow::DataType& type, const Target& target);
 EncoderPtr make_nested_encoder(const arrow::DataType& type, const Target& target);

@@ -20,12 +20,15 @@
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+#include <parquet/schema.h>
 
 #include "engine/source/files/arrow/arrow_file.h"
 #include "engine/source/files/arrow/column_values.h"
 #include "engine/source/files/arrow/open_table_file.h"
 #include "engine/source/files/file_segments.h"
 #include "file_reader/batch_file.h"
+#include "file_reader/stored_types.h"
 #include "memory_file.h"
 #include "random_numbers.h"
 #include "readers.h"
@@ -106,7 +109,9 @@ std::vector<WantedColumn> declarations(const arrow::Field& field) {
         TB_TYPE_TIMESTAMP, TB_TYPE_TIMESTAMPTZ, TB_TYPE_NUM64, TB_TYPE_NUM128, TB_TYPE_TEXT, TB_TYPE_BPCHAR}) {
     column.type = type;
     try {
-      (void)column_values(*field.type(), column);
+      // The engine takes Parquet's INT96 for this one.
+      (void)column_values(
+          file_reader::is_int96(*field.type()) ? *arrow::timestamp(arrow::TimeUnit::MICRO) : *field.type(), column);
       columns.push_back(column);
     } catch (const FileError&) {
       // Left to the other reader.
@@ -284,8 +289,13 @@ class EngineUser final : public FileUser {
       const std::vector<BoundColumn> bound = bind_columns(*schema, wanted);
       const std::vector<int> fields = bound_fields(bound);
       std::vector<int> leaves;
-      for (const int field : fields)
+      for (const int field : fields) {
         leaves.push_back((*reader)->manifest().schema_fields[static_cast<size_t>(field)].column_index);
+        // Of which libparquet makes other timestamps, if the file is spoilt.
+        if ((*reader)->parquet_reader()->metadata()->schema()->Column(leaves.back())->physical_type() ==
+            parquet::Type::INT96)
+          return std::nullopt;
+      }
       auto batches = (*reader)->GetRecordBatchReader({static_cast<int>(batch)}, leaves);
       if (!batches.ok()) return std::nullopt;
       const BoundRows values(bound, fields, *(*batches)->schema());

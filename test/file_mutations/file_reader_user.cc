@@ -104,6 +104,9 @@ class ShortFile final : public BatchFile {
   std::vector<BatchSize> batch_sizes() override { return file_.batch_sizes(); }
   int64_t column_bytes(int column) override { return file_.column_bytes(column); }
   std::optional<BatchBounds> bounds(int batch, int column) override { return file_.bounds(batch, column); }
+  std::shared_ptr<arrow::Array> as_declared(int column, const std::shared_ptr<arrow::Array>& stored) const override {
+    return file_.as_declared(column, stored);
+  }
   void read(const std::vector<int>& columns, const Wanted& wanted, const Consume& consume) override {
     int64_t rows = 0;
     file_.read(columns, wanted, [&](int batch, const arrow::RecordBatch& piece) {

@@ -19,8 +19,8 @@ using namespace turbine::exporting;
 int main(int argc, char** argv) {
   choose_allocator();
   try {
-    const Options options = read_options({"mysql2arrow", "MySQL or MariaDB", "host, or path of the unix socket"}, argc,
-                                         argv);
+    const Options options = read_options(
+        {"mysql2arrow", "MySQL or MariaDB", "host, or path of the unix socket", "[DATABASE]", 1}, argc, argv);
     /* Before there are threads; each thread's own part comes with its first call. */
     mysql_library_init(0, nullptr, nullptr);
     if (!options.dump.empty()) {

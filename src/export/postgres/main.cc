@@ -17,7 +17,8 @@ using namespace turbine::exporting;
 int main(int argc, char** argv) {
   choose_allocator();
   try {
-    const Options options = read_options({"pg2arrow", "PostgreSQL", "host, or folder of the unix socket"}, argc, argv);
+    const Options options = read_options(
+        {"pg2arrow", "PostgreSQL", "host, or folder of the unix socket", "[DATABASE [USER]]", 2}, argc, argv);
     if (!options.dump.empty()) {
       dump_file(options.dump);
     } else {

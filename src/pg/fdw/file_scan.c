@@ -47,6 +47,7 @@ struct TbFileScan
 	int			  next_file;
 	OpenRequest	  requests[MAX_REQUESTS]; /* the oldest is being answered */
 	int			  nrequests;
+	const char	 *column;				  /* that a value is read of; NULL: none */
 	TbReaderBytes bytes;				  /* rows of a frame */
 	uint32		  rows;					  /* of them, not read yet */
 
@@ -228,25 +229,44 @@ next_frame(TbFileScan *scan)
 	}
 }
 
+/* The file reader's errors say it themselves; those of a type's own function do not. */
+static void
+name_value(void *argument)
+{
+	const TbFileScan *scan = argument;
+
+	if (scan->column != NULL)
+		errcontext("column \"%s\" of file \"%s\"", scan->column,
+				   scan->requests[0].file->path);
+}
+
 bool
 tb_file_scan_next(TbFileScan *scan, Datum *values, bool *nulls)
 {
+	ErrorContextCallback context = {error_context_stack, name_value, scan};
+
 	if (scan->rows == 0 && !next_frame(scan))
 		return false;
 	memset(nulls, true, sizeof(bool) * scan->attributes->natts);
+	error_context_stack = &context;
 	for (int i = 0; i < scan->ncolumns; i++)
 	{
 		ScanColumn *column = &scan->columns[i];
 
 		if (column->reader != NULL)
+		{
+			scan->column = scan->table->columns[column->attribute].name;
 			values[column->attribute] = tb_value_read(column->reader, &scan->bytes,
 													  &nulls[column->attribute]);
+		}
 		else
 		{
 			values[column->attribute] = column->value;
 			nulls[column->attribute] = column->isnull;
 		}
 	}
+	scan->column = NULL;
+	error_context_stack = context.previous;
 	scan->rows--;
 	return true;
 }

@@ -291,7 +291,7 @@ std::unique_ptr<const ColumnValues> integers(const arrow::DataType& type, const 
 
 std::unique_ptr<const ColumnValues> decimals(const arrow::DecimalType& type, const WantedColumn& wanted) {
   DecimalForm form;
-  if (!decimal_form(type.scale(), wanted, &form)) return nullptr;
+  if (!decimal_form(type, wanted, &form)) return nullptr;
   const bool wide = type.id() == arrow::Type::DECIMAL256;
   if (wanted.type == TB_TYPE_NUM64) {
     if (wide) return std::make_unique<Decimals<arrow::Decimal256, int64_t>>(form, wanted);

@@ -5,6 +5,10 @@
  */
 #include "engine/source/files/arrow/decimal_form.h"
 
+#include <algorithm>
+
+#include <arrow/type.h>
+
 namespace turbine {
 namespace {
 
@@ -18,14 +22,15 @@ __int128 power_of_ten(int exponent) {
 
 }  // namespace
 
-bool decimal_form(int scale, const WantedColumn& wanted, DecimalForm* form) {
+bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, DecimalForm* form) {
   // Of the file: it may be any integer.
-  const int64_t shift = int64_t{wanted.scale} - scale;
+  const int64_t shift = int64_t{wanted.scale} - type.scale();
   if (shift < 0 || shift > kNum128Digits) return false;
   if (wanted.type != TB_TYPE_NUM64 && wanted.type != TB_TYPE_NUM128) return false;
   const int most = wanted.type == TB_TYPE_NUM128 ? kNum128Digits : kNum64Digits;
   form->factor = power_of_ten(static_cast<int>(shift));
-  form->beyond = power_of_ten(wanted.digits > 0 ? static_cast<int>(wanted.digits) : most);
+  const int64_t digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : most;
+  form->beyond = power_of_ten(static_cast<int>(std::min(digits, type.precision() + shift)));
   return true;
 }
 

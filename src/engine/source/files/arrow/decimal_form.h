@@ -3,11 +3,13 @@
  */
 #pragma once
 
+#include <arrow/type_fwd.h>
+
 #include "engine/source/files/table_file.h"
 
 namespace turbine {
 
-/* The value is multiplied, and must then have no more digits than the column's type allows. */
+/* The value is multiplied, and must then have no more digits than the column's type and the file's allow. */
 struct DecimalForm {
   __int128 factor = 1;
   __int128 beyond = 1;  // every value is nearer to zero
@@ -18,7 +20,7 @@ struct DecimalForm {
   }
 };
 
-/* Whether decimals of this scale become values of the wanted type, NUM64 or NUM128, and how. */
-bool decimal_form(int scale, const WantedColumn& wanted, DecimalForm* form);
+/* Whether decimals become values of the wanted type, NUM64 or NUM128, and how. */
+bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, DecimalForm* form);
 
 }  // namespace turbine

@@ -6,20 +6,12 @@
  */
 #include "engine/source/files/arrow/integer_form.h"
 
-#include <limits>
+#include <algorithm>
 
 #include <arrow/type.h>
 
 namespace turbine {
 namespace {
-
-/* PostgreSQL counts from 2000-01-01. */
-constexpr int64_t kEpochDays = 10957;
-constexpr int64_t kEpochMicroseconds = kEpochDays * 86400 * 1000000;
-constexpr int64_t kMillisecondsPerDay = 86400000;
-/* What PostgreSQL's types can hold, infinities apart (datetime.h, timestamp.h). */
-constexpr int64_t kLeastDate = -2451545, kGreatestDate = 2145031948;
-constexpr int64_t kLeastTimestamp = -211813488000000000, kGreatestTimestamp = 9223371331200000000 - 1;
 
 constexpr int kNum64Digits = 18;
 
@@ -44,39 +36,20 @@ int signed_bytes(arrow::Type::type id) {
   }
 }
 
-bool timestamp_form(const arrow::TimestampType& type, const WantedColumn& wanted, IntegerForm* form) {
-  const bool zoned = !type.timezone().empty();
-  if (wanted.type != (zoned ? TB_TYPE_TIMESTAMPTZ : TB_TYPE_TIMESTAMP)) return false;
-  switch (type.unit()) {
-    case arrow::TimeUnit::SECOND: form->multiply = 1000000; break;
-    case arrow::TimeUnit::MILLI: form->multiply = 1000; break;
-    case arrow::TimeUnit::MICRO: break;
-    case arrow::TimeUnit::NANO: form->divide = 1000; break;
-  }
-  form->add = -kEpochMicroseconds;
-  form->least = kLeastTimestamp;
-  form->greatest = kGreatestTimestamp;
-  return true;
-}
-
-bool date_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerForm* form) {
-  if (wanted.type != TB_TYPE_DATE) return false;
-  if (type.id() == arrow::Type::DATE64) form->divide = kMillisecondsPerDay;
-  form->add = -kEpochDays;
-  form->least = kLeastDate;
-  form->greatest = kGreatestDate;
-  return true;
-}
-
 bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, IntegerForm* form) {
   // Of the file: it may be any integer.
   const int64_t shift = int64_t{wanted.scale} - type.scale();
   if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kNum64Digits) return false;
   const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kNum64Digits;
   form->multiply = power_of_ten(static_cast<int>(shift));
-  form->greatest = power_of_ten(digits) - 1;
+  // Nor may the value have more digits than the file's own type.
+  form->greatest = power_of_ten(static_cast<int>(std::min<int64_t>(digits, type.precision() + shift))) - 1;
   form->least = -form->greatest;
   return true;
+}
+
+bool is_timestamp(const arrow::TimestampType& type, const WantedColumn& wanted) {
+  return wanted.type == (type.timezone().empty() ? TB_TYPE_TIMESTAMP : TB_TYPE_TIMESTAMPTZ);
 }
 
 bool plain_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerForm* form) {
@@ -98,8 +71,10 @@ bool integer_form(const arrow::DataType& type, const WantedColumn& wanted, Integ
   *form = IntegerForm();
   switch (type.id()) {
     case arrow::Type::DATE32:
-    case arrow::Type::DATE64: return date_form(type, wanted, form);
-    case arrow::Type::TIMESTAMP: return timestamp_form(static_cast<const arrow::TimestampType&>(type), wanted, form);
+    case arrow::Type::DATE64: *form = date_form(type.id() == arrow::Type::DATE64); return wanted.type == TB_TYPE_DATE;
+    case arrow::Type::TIMESTAMP:
+      *form = timestamp_form(static_cast<const arrow::TimestampType&>(type).unit());
+      return is_timestamp(static_cast<const arrow::TimestampType&>(type), wanted);
     case arrow::Type::DECIMAL32:
     case arrow::Type::DECIMAL64:
     case arrow::Type::DECIMAL128:

@@ -21,6 +21,7 @@
 #include "engine/source/files/arrow/parquet/page_index.h"
 #include "engine/source/files/arrow/parquet/parquet_errors.h"
 #include "engine/source/files/arrow/parquet/row_group_reader.h"
+#include "file_values/parquet_columns.h"
 
 namespace turbine {
 namespace {
@@ -79,6 +80,7 @@ class ParquetFile final : public TableFile {
       arrow_properties.set_pre_buffer(false);
       arrow_properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
       auto file = parquet::ParquetFileReader::Open(opened_.file, properties, known_.metadata);
+      if (!known_.metadata) choose_columns(*file->metadata(), enum_as_text);
       auto reader = parquet::arrow::FileReader::Make(file_memory(), std::move(file), arrow_properties);
       check_status(reader.status());
       return std::move(*reader);

@@ -25,9 +25,8 @@ namespace {
 
 /* The file's integer that becomes this one. False: none does. `form` must not round. */
 bool inverse(const IntegerForm& form, int64_t value, int64_t* stored) {
-  if (value < form.least || value > form.greatest || __builtin_sub_overflow(value, form.add, &value)) return false;
-  *stored = value / form.multiply;
-  return value % form.multiply == 0;
+  return value >= form.least && value <= form.greatest && value % form.multiply == 0 &&
+         !__builtin_sub_overflow(value / form.multiply, form.add, stored);
 }
 
 /* As the decimal of so many bytes that is stored, the highest first. False: it takes more. */

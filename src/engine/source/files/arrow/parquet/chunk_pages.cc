@@ -17,6 +17,7 @@
 
 #include "engine/source/files/arrow/parquet/value_loops.h"
 #include "engine/source/files/table_file.h"
+#include "file_values/int96.h"
 
 namespace turbine {
 namespace {
@@ -27,6 +28,7 @@ uint32_t fixed_width(const parquet::ColumnDescriptor& column) {
     case parquet::Type::FLOAT: return 4;
     case parquet::Type::INT64:
     case parquet::Type::DOUBLE: return 8;
+    case parquet::Type::INT96: return kInt96Bytes;
     case parquet::Type::FIXED_LEN_BYTE_ARRAY: return static_cast<uint32_t>(std::max(column.type_length(), 0));
     default: return 0;
   }
@@ -68,6 +70,8 @@ bool ChunkPages::can_read(const parquet::ColumnDescriptor& column, const parquet
     case parquet::Type::FIXED_LEN_BYTE_ARRAY:
       if (column.type_length() <= 0) return false;
       break;
+    // libparquet would not give its values as they are: next_page refuses encodings that it cannot have.
+    case parquet::Type::INT96: return true;
     default: return false;
   }
   // Levels' encodings are among them. BIT_PACKED is named by writers that have none; if there are some, next_page sees.

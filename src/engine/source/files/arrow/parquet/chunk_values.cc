@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <arrow/type.h>
@@ -20,6 +21,7 @@
 #include "engine/source/files/arrow/integer_form.h"
 #include "engine/source/files/arrow/parquet/value_loops.h"
 #include "engine/source/files/arrow/text_form.h"
+#include "file_values/int96.h"
 
 namespace turbine {
 namespace {
@@ -32,7 +34,7 @@ void append_nulls(const ValueRun& run, const WantedColumn& wanted, ColumnRows& r
   rows.set_valid(run.rows, run.valid);
 }
 
-/* Integers that a page stores as `Stored`, of the file's type `From`, which may be narrower. */
+/* Integers that a page stores as `Stored`, of the file's type `From`: as wide, or narrower, which not all fit. */
 template <class Stored, class From, class To>
 class IntegerConversion {
  public:
@@ -42,34 +44,52 @@ class IntegerConversion {
     if (form_.identity() && form_.least == INT64_MIN) {
       if constexpr (std::is_same_v<Stored, From> && std::is_same_v<From, To>) {
         if (count > 0) memcpy(to, from, uint64_t{count} * sizeof(To));
-      } else {
-        for (uint32_t i = 0; i < count; i++) to[i] = static_cast<To>(value_at(from, i));
+        return;
       }
+      bool all_fit = true;
+      for (uint32_t i = 0; i < count; i++) {
+        to[i] = static_cast<To>(static_cast<From>(stored_at(from, i)));
+        all_fit &= fits(stored_at(from, i));
+      }
+      if (!all_fit) fail(from, count);
       return;
     }
     bool in_range = true;
     for (uint32_t i = 0; i < count; i++) {
       int64_t value = 0;
-      in_range &= form_.convert(static_cast<int64_t>(value_at(from, i)), &value);
+      in_range &= convert(stored_at(from, i), &value);
       to[i] = static_cast<To>(value);
     }
     if (!in_range) fail(from, count);
   }
 
  private:
-  static From value_at(const uint8_t* from, uint32_t place) {
+  static Stored stored_at(const uint8_t* from, uint32_t place) {
     Stored value;
     memcpy(&value, from + uint64_t{place} * sizeof value, sizeof value);
-    return static_cast<From>(value);
+    return value;
+  }
+  static bool fits(Stored value) { return sizeof(From) == sizeof(Stored) || std::in_range<From>(value); }
+  bool convert(Stored value, int64_t* result) const {
+    return fits(value) && form_.convert(static_cast<int64_t>(static_cast<From>(value)), result);
   }
   [[noreturn]] void fail(const uint8_t* from, uint32_t count) const {
     uint32_t place = 0;
-    for (int64_t value; place + 1 < count && form_.convert(static_cast<int64_t>(value_at(from, place)), &value);)
-      place++;
-    throw FileError("value " + std::to_string(value_at(from, place)) + " is out of the type's range");
+    for (int64_t value; place + 1 < count && convert(stored_at(from, place), &value);) place++;
+    throw FileError("value " + std::to_string(stored_at(from, place)) + " is out of the type's range");
   }
 
   const IntegerForm form_;
+};
+
+class Int96Conversion {
+ public:
+  using Value = int64_t;
+  void run(const uint8_t* from, uint32_t count, int64_t* to) const {
+    bool in_range = true;
+    for (uint32_t i = 0; i < count; i++, from += kInt96Bytes) in_range &= int96_timestamp(from, to + i);
+    if (!in_range) throw FileError("a timestamp is out of the type's range");
+  }
 };
 
 template <class From, class To>
@@ -308,7 +328,7 @@ std::unique_ptr<ChunkValues> decimals_to(const parquet::ColumnDescriptor& column
 std::unique_ptr<ChunkValues> decimals(const parquet::ColumnDescriptor& column, const arrow::DataType& type,
                                       const WantedColumn& wanted) {
   DecimalForm form;
-  if (!decimal_form(static_cast<const arrow::DecimalType&>(type).scale(), wanted, &form)) return nullptr;
+  if (!decimal_form(static_cast<const arrow::DecimalType&>(type), wanted, &form)) return nullptr;
   if (wanted.type == TB_TYPE_NUM64) return decimals_to<int64_t>(column, form, wanted);
   return decimals_to<__int128>(column, form, wanted);
 }
@@ -356,6 +376,7 @@ std::unique_ptr<ChunkValues> chunk_values(const parquet::ColumnDescriptor& colum
     return std::make_unique<TextValues>(wanted);
   }
   if (is_decimal) return decimals(column, type, wanted);
+  if (stored == parquet::Type::INT96 && wanted.type == TB_TYPE_TIMESTAMP) return fixed(Int96Conversion(), wanted);
   IntegerForm form;
   return integer_form(type, wanted, &form) ? integers(stored, type, form, wanted) : nullptr;
 }

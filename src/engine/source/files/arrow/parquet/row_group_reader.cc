@@ -11,6 +11,7 @@
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/column_reader.h>
 #include <parquet/file_reader.h>
@@ -99,6 +100,11 @@ class ArrowBatches {
   int64_t row_ = 0;
 };
 
+/* Parquet has no integers of fewer than 32 bits. */
+bool is_narrower_than_stored(const arrow::DataType& type) {
+  return arrow::is_integer(type.id()) && static_cast<const arrow::FixedWidthType&>(type).bit_width() < 32;
+}
+
 class RowGroupBatchReader final : public BatchReader {
  public:
   RowGroupBatchReader(const OpenedFile& opened, const ParquetColumns& file, uint32_t batch, const RowRanges& rows,
@@ -177,7 +183,12 @@ class RowGroupBatchReader final : public BatchReader {
     const parquet::ColumnDescriptor& column = *file.metadata->schema()->Column(leaf);
     ChunkReader chunk;
     chunk.name = file.schema->field(field)->name();
-    if (!ChunkPages::can_read(column, *row_group_->metadata()->ColumnChunk(leaf))) return chunk;
+    if (!ChunkPages::can_read(column, *row_group_->metadata()->ColumnChunk(leaf))) {
+      // libparquet cuts bits off that such integers should not have.
+      if (is_narrower_than_stored(*file.schema->field(field)->type()))
+        throw FileError("column \"" + chunk.name + "\": integers of fewer bits in an encoding that is not read");
+      return chunk;
+    }
     for (size_t i = 0; i < wanted_.size(); i++) {
       if (wanted_[i].field != field) continue;
       auto values = chunk_values(column, *file.schema->field(field)->type(), wanted_[i].wanted);
