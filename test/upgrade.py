@@ -314,9 +314,7 @@ def other_release(bench, _):
             bench.equal("the log says it once", len(lines), 1)
             service.unlink()
             service.symlink_to(server.service_program())
-            for pid, name in server.descendants().items():
-                if name == "foreign":
-                    os.kill(pid, signal.SIGKILL)
+            os.kill(int(re.search(r"service \(PID (\d+)\)", lines[0]).group(1)), signal.SIGKILL)
             server.wait_for_service()
             bench.equal("the right service", session.query(query), expected)
             plan = "\n".join(row[0] for row in session.query(f"EXPLAIN {query}"))
