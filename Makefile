@@ -17,14 +17,7 @@ endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-SUITES := layers format profile sql truth brin differential joins sqlsmith faults join-faults feeders feeder-sql
-SUITES += arrow-fdw
-SUITES += cached-sql cached-truth cached-differential cached-joins cached-brin cached-reports feeder-faults feeder-races
-SUITES += gpu-faults protocol column-cache cache-loading cache-cycles mvcc moved-pages races mutants reports core
-SUITES += file-scans file-differential file-mutations to-file write-files write-faults pg2arrow mysql2arrow
-SUITES += c-sql c-reports compile-hints device-choice paid-plans
-
-.PHONY: all deps build demo test test-unit $(SUITES:%=test-%) test-nightly test-sanitize check-layers check-format
+.PHONY: all deps build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
 .PHONY: python-packages bench-exports bench-files
@@ -52,7 +45,8 @@ test: build python-packages
 test-unit: build
 	@$(PYTHON) test/run_all.py layers unit
 
-$(SUITES:%=test-%): test-%: build python-packages
+# One suite by its name in test/run_all.py, the one list of them.
+test-%: build python-packages
 	@$(PYTHON) test/run_all.py $*
 
 # The long forms: hours rather than minutes.

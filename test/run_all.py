@@ -19,6 +19,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "tools"))
@@ -39,86 +40,91 @@ FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_
                "join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,table_shapes,"
                "text,toast,types,visibility")
 
-# suite: (command, what the nightly run adds)
+
+class Suite(NamedTuple):
+    """One suite: a command, and how it runs among the others."""
+    command: list
+    # What the nightly run adds.
+    nightly: tuple = ()
+    # Nothing may run beside it: it checks how soon something happens, or keeps all processors busy. All other suites
+    # run two at a time; each has clusters of its own.
+    alone: bool = False
+    # It asks whether something is compiled, so it starts without the programs of other suites.
+    compiles: bool = False
+    # It runs another suite once more in the collation C. `make test LOCALE=C` leaves it out: all suites run in C then.
+    repeats_in_c: bool = False
+    # Only if it is named.
+    on_request: bool = False
+
+
+# The one list of suites: `make test-NAME` takes every name. First run those that run alone, then all others, in this
+# order: the longest first, and suites that compile programs before suites that reuse them (tools/compiled_code.py).
 SUITES = {
-    "layers": (PYTHON + ["tools/check_tree.py"], []),
-    "format": (PYTHON + ["tools/check_format.py"], []),
-    "unit": (PYTHON + ["test/run_unit.py"], []),
-    "pg-units": (PYTHON + ["test/pg_units.py"], []),
-    "sql": (PYTHON + ["test/run_sql.py"], []),
-    "truth": (PYTHON + ["test/truth_table.py"], []),
-    "brin": (PYTHON + ["test/brin.py"], ["--races", "20000"]),
-    "differential": (PYTHON + ["test/differential.py", "--queries", "900"], ["--queries", "1000000"]),
-    "sqlsmith": (PYTHON + ["test/sqlsmith.py"], ["--queries", "1000000"]),
-    "faults": (PYTHON + ["test/faults.py"], ["--rounds", "1000"]),
-    "feeders": (PYTHON + ["test/feeders.py"], ["--rounds", "200"]),
-    # Everything cached: tables are loaded into the column cache first.
-    "cached-sql": (PYTHON + ["test/run_sql.py", "--cached"], []),
-    "cached-truth": (PYTHON + ["test/truth_table.py", "--cached"], []),
-    "cached-differential": (PYTHON + ["test/differential.py", "--cached", "--seed", "1001", "--queries", "250"],
-                            ["--queries", "100000"]),
-    "cached-joins": (PYTHON + ["test/join_fuzz.py", "--cached", "--seed", "1001", "--sets", "8", "--queries", "200"],
-                     ["--queries", "100000"]),
-    "cached-brin": (PYTHON + ["test/brin.py", "--cached", "--races", "100"], ["--races", "20000"]),
-    "cached-reports": (PYTHON + ["test/report_queries.py", "--cached"], ["--sf", "0.2"]),
+    "layers": Suite(PYTHON + ["tools/check_tree.py"], alone=True),
+    "format": Suite(PYTHON + ["tools/check_format.py"], alone=True),
+    "unit": Suite(PYTHON + ["test/run_unit.py"], alone=True),
+    "pg-units": Suite(PYTHON + ["test/pg_units.py"], alone=True),
+    "faults": Suite(PYTHON + ["test/faults.py"], ("--rounds", "1000"), alone=True),
+    "feeders": Suite(PYTHON + ["test/feeders.py"], ("--rounds", "200"), alone=True),
+    "feeder-faults": Suite(PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
+                                     "terminate_backends,kill_service,stop_service,kill_backend"],
+                           ("--rounds", "1000"), alone=True),
+    "join-faults": Suite(PYTHON + ["test/join_faults.py"], ("--rounds", "30"), alone=True),
+    "gpu-faults": Suite(PYTHON + ["test/gpu_faults.py"], ("--sticky", "40"), alone=True),
+    "profile": Suite(PYTHON + ["test/profile.py"], alone=True),
+    "protocol": Suite(PYTHON + ["test/protocol.py"], ("--fuzz", "5000"), alone=True),
+    "column-cache": Suite(PYTHON + ["test/column_cache.py"], alone=True),
+    "cache-cycles": Suite(PYTHON + ["test/cache_cycles.py"], ("--cycles", "1000"), alone=True),
+    "mvcc": Suite(PYTHON + ["test/mvcc.py"], ("--seconds", "1800"), alone=True),
+    "write-faults": Suite(PACKAGES_PYTHON + ["test/write_faults.py"], ("--rounds", "300"), alone=True),
+    "sql": Suite(PYTHON + ["test/run_sql.py"]),
+    "core": Suite(PYTHON + ["test/core/run_core.py"]),
+    "differential": Suite(PYTHON + ["test/differential.py", "--queries", "900"], ("--queries", "1000000")),
+    "arrow-fdw": Suite(PACKAGES_PYTHON + ["test/arrow_fdw.py"], ("--mutations", "100000")),
+    "joins": Suite(PYTHON + ["test/join_fuzz.py", "--queries", "400"], ("--queries", "100000")),
+    "reports": Suite(PYTHON + ["test/report_queries.py"], ("--sf", "0.2")),
+    "races": Suite(PYTHON + ["test/races.py"], ("--races", "100000")),
+    "truth": Suite(PYTHON + ["test/truth_table.py"]),
+    "file-mutations": Suite(PACKAGES_PYTHON + ["test/file_mutations.py"],
+                            ("--arrow", "1000000", "--parquet", "100000")),
+    "file-differential": Suite(PACKAGES_PYTHON + ["test/file_differential.py"], ("--queries", "100000")),
+    "cache-loading": Suite(PYTHON + ["test/cache_loading.py"]),
+    "compile-hints": Suite(PYTHON + ["test/compile_hints.py"], compiles=True),
+    "device-choice": Suite(PYTHON + ["test/device_choice.py"]),
+    "paid-plans": Suite(PYTHON + ["test/paid_plans.py"]),
+    "file-scans": Suite(PACKAGES_PYTHON + ["test/file_scans.py"]),
+    "to-file": Suite(PACKAGES_PYTHON + ["test/to_file.py"]),
+    "write-files": Suite(PACKAGES_PYTHON + ["test/write_files.py"]),
+    "brin": Suite(PYTHON + ["test/brin.py"], ("--races", "20000")),
+    "sqlsmith": Suite(PYTHON + ["test/sqlsmith.py"], ("--queries", "1000000")),
+    "moved-pages": Suite(PYTHON + ["test/moved_pages.py"]),
+    "pg2arrow": Suite(PACKAGES_PYTHON + ["test/pg2arrow.py"]),
+    "mysql2arrow": Suite(PACKAGES_PYTHON + ["test/mysql2arrow.py"]),
+    "feeder-races": Suite(PYTHON + ["test/races.py", "--feeders", "--races", "2000"], ("--races", "100000")),
     # With the module whose assertions are switched on.
-    "feeder-sql": (ASSERTED + PYTHON + ["test/run_sql.py", "--feeders", "--only", FED_SCRIPTS], ["--only", ""]),
-    "feeder-faults": (PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
-                                "terminate_backends,kill_service,stop_service,kill_backend"], ["--rounds", "1000"]),
-    "feeder-races": (PYTHON + ["test/races.py", "--feeders", "--races", "2000"], ["--races", "100000"]),
-    "joins": (PYTHON + ["test/join_fuzz.py", "--queries", "400"], ["--queries", "100000"]),
-    "join-faults": (PYTHON + ["test/join_faults.py"], ["--rounds", "30"]),
-    "gpu-faults": (PYTHON + ["test/gpu_faults.py"], ["--sticky", "40"]),
-    "profile": (PYTHON + ["test/profile.py"], []),
-    "protocol": (PYTHON + ["test/protocol.py"], ["--fuzz", "5000"]),
-    "column-cache": (PYTHON + ["test/column_cache.py"], []),
-    "cache-loading": (PYTHON + ["test/cache_loading.py"], []),
-    "compile-hints": (PYTHON + ["test/compile_hints.py"], []),
-    "device-choice": (PYTHON + ["test/device_choice.py"], []),
-    "paid-plans": (PYTHON + ["test/paid_plans.py"], []),
-    "cache-cycles": (PYTHON + ["test/cache_cycles.py"], ["--cycles", "1000"]),
-    "mvcc": (PYTHON + ["test/mvcc.py"], ["--seconds", "1800"]),
-    "file-scans": ([str(BUILD / "python/bin/python"), "test/file_scans.py"], []),
-    "to-file": ([str(BUILD / "python/bin/python"), "test/to_file.py"], []),
-    "write-files": ([str(BUILD / "python/bin/python"), "test/write_files.py"], []),
-    "write-faults": ([str(BUILD / "python/bin/python"), "test/write_faults.py"], ["--rounds", "300"]),
-    "file-differential": ([str(BUILD / "python/bin/python"), "test/file_differential.py"], ["--queries", "100000"]),
-    "file-mutations": ([str(BUILD / "python/bin/python"), "test/file_mutations.py"],
-                       ["--arrow", "1000000", "--parquet", "100000"]),
-    "arrow-fdw": ([str(BUILD / "python/bin/python"), "test/arrow_fdw.py"], ["--mutations", "100000"]),
-    "moved-pages": (PYTHON + ["test/moved_pages.py"], []),
-    "races": (PYTHON + ["test/races.py"], ["--races", "100000"]),
-    "mutants": (PYTHON + ["test/mutants.py"], []),
-    "reports": (PYTHON + ["test/report_queries.py"], ["--sf", "0.2"]),
-    "core": (PYTHON + ["test/core/run_core.py"], []),
-    "pg2arrow": (PACKAGES_PYTHON + ["test/pg2arrow.py"], []),
-    "mysql2arrow": (PACKAGES_PYTHON + ["test/mysql2arrow.py"], []),
-    "c-sql": (IN_C + PYTHON + ["test/run_sql.py", "--only",
-                               "aggregates,collations,join_keys,sorting,text,windows"], []),
-    "c-reports": (IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"], []),
-}
-# What the collation of a cluster decides, in C besides: all others run in C.UTF-8, which a
-# new cluster has. Where TURBINE_LOCALE makes all of them run in C, these would repeat them.
-ONLY_IN_C = ("c-sql", "c-reports")
-ON_REQUEST = {
-    "sanitize": (PYTHON + ["test/run_unit.py", "--sanitize"], []),
+    "feeder-sql": Suite(ASSERTED + PYTHON + ["test/run_sql.py", "--feeders", "--only", FED_SCRIPTS], ("--only", "")),
+    # Everything cached: tables are loaded into the column cache first.
+    "cached-sql": Suite(PYTHON + ["test/run_sql.py", "--cached"]),
+    "mutants": Suite(PYTHON + ["test/mutants.py"]),
+    "cached-differential": Suite(PYTHON + ["test/differential.py", "--cached", "--seed", "1001", "--queries", "250"],
+                                 ("--queries", "100000")),
+    "cached-joins": Suite(PYTHON + ["test/join_fuzz.py", "--cached", "--seed", "1001", "--sets", "8",
+                                    "--queries", "200"], ("--queries", "100000")),
+    "cached-truth": Suite(PYTHON + ["test/truth_table.py", "--cached"]),
+    "cached-brin": Suite(PYTHON + ["test/brin.py", "--cached", "--races", "100"], ("--races", "20000")),
+    "cached-reports": Suite(PYTHON + ["test/report_queries.py", "--cached"], ("--sf", "0.2")),
+    # What the collation of a cluster decides: all others run in C.UTF-8, which a new cluster has.
+    "c-reports": Suite(IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"], repeats_in_c=True),
+    "c-sql": Suite(IN_C + PYTHON + ["test/run_sql.py", "--only",
+                                      "aggregates,collations,join_keys,sorting,text,windows"], repeats_in_c=True),
+    "sanitize": Suite(PYTHON + ["test/run_unit.py", "--sanitize"], alone=True, on_request=True),
     # After that one, which builds the programs.
-    "sanitize-protocol": (PYTHON + ["test/protocol.py", "--fuzz", "500",
-                                    "--turbined", "build-sanitize/src/daemon/turbined",
-                                    "--compiler", "build-sanitize/src/compiler/turbine-compiler"], []),
+    "sanitize-protocol": Suite(PYTHON + ["test/protocol.py", "--fuzz", "500",
+                                         "--turbined", "build-sanitize/src/daemon/turbined",
+                                         "--compiler", "build-sanitize/src/compiler/turbine-compiler"],
+                               alone=True, on_request=True),
 }
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
-
-
-# What these check does not depend on how soon something happens, so two of them run side by side: the longest first,
-# and behind them those whose programs they have compiled (tools/compiled_code.py).
-# Each has clusters of its own, and none keeps two processors busy.
-UNTIMED = ("sql", "core", "differential", "arrow-fdw", "joins", "reports", "races", "truth", "file-mutations",
-           "file-differential", "cache-loading", "compile-hints", "device-choice", "paid-plans", "file-scans", "to-file", "write-files",
-           "brin", "sqlsmith", "moved-pages", "pg2arrow", "mysql2arrow", "feeder-races", "feeder-sql", "cached-sql", "mutants",
-           "cached-differential", "cached-joins", "cached-truth", "cached-brin", "cached-reports", "c-reports", "c-sql")
-# Of these, what asks whether something is compiled begins without the programs of other suites.
-COMPILING = ("compile-hints",)
 _terminal = threading.Lock()
 # Of a suite that failed, the summary shows the last lines again: a log may be read from its end only.
 REPEATED_LINES = 25
@@ -126,7 +132,8 @@ REPEATED_LINES = 25
 
 def default_suites():
     in_c = cluster.cluster_locale() == "C"
-    return [name for name in SUITES if not (in_c and name in ONLY_IN_C)]
+    return [name for name, suite in SUITES.items()
+            if not suite.on_request and not (in_c and suite.repeats_in_c)]
 
 
 def passed_and_failed(name, last_line, status):
@@ -138,16 +145,18 @@ def passed_and_failed(name, last_line, status):
     return passed, failed
 
 
-def run(name, command, side_by_side):
+def run(name, nightly, side_by_side):
     """Runs one suite, its output passed on, at once or in one piece at the end.
 
     Returns (passed, failed, the output's last lines)."""
     if not side_by_side:
         print(f"=== {name}", flush=True)
+    suite = SUITES[name]
+    command = suite.command + list(suite.nightly if nightly else ())
     started = time.monotonic()
     lines = []
     environment = dict(os.environ)
-    if side_by_side and name not in COMPILING:
+    if side_by_side and not suite.compiles:
         environment["TURBINE_COMPILED_CODE"] = str(COMPILED)
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE,
                           text=True, errors="replace", env=environment) as process:
@@ -169,22 +178,20 @@ def main():
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--nightly", action="store_true")
     options = parser.parse_args()
-    known = {**SUITES, **ON_REQUEST}
     names = options.suites or default_suites()
-    untimed = [name for name in UNTIMED if name in names]
-    if len(untimed) < 2:
-        untimed = []
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        parser.error(f"no suite is called {' or '.join(unknown)}; there are {' '.join(SUITES)}")
+    beside = [name for name, suite in SUITES.items() if name in names and not suite.alone]
+    if len(beside) < 2:
+        beside = []
 
-    def outcome(name):
-        command, nightly = known[name]
-        return run(name, command + (nightly if options.nightly else []), name in untimed)
-
-    outcomes = {name: outcome(name) for name in names if name not in untimed}
-    if untimed:
+    outcomes = {name: run(name, options.nightly, False) for name in names if name not in beside}
+    if beside:
         shutil.rmtree(COMPILED, ignore_errors=True)
         cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
-        outcomes.update(zip(untimed, lanes.map(outcome, untimed)))
+        outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside)))
     failing = [name for name, (_, failed, _) in outcomes.items() if failed]
     for name in failing:
         print(f"=== {name}, how it ended\n" + "".join(outcomes[name][2]), end="")

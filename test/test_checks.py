@@ -7,16 +7,19 @@ Run by run_unit.py.
 
 import contextlib
 import io
+import re
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import check_format  # noqa: E402
 import check_glossary  # noqa: E402
 import check_layers  # noqa: E402
+import run_all  # noqa: E402
 import source_scan  # noqa: E402
 
 
@@ -316,6 +319,33 @@ class Format(TreeCase):
                           ("src/engine/a.cc", "src/engine/a.h", "src/engine/a.c", "src/pg/x/a.h",
                            "include/turbine/a.h", "catalog/a.def", "test/a.py")],
                          [check_format.CPP_STYLE] * 2 + [check_format.C_STYLE] * 3 + [None] * 2)
+
+
+class Suites(unittest.TestCase):
+    """The list of suites of run_all.py and the programs of test/ belong to each other."""
+    # Programs that no suite names, and why.
+    UNSCHEDULED = {
+        "test/run_all.py": "it runs the suites",
+        "test/test_checks.py": "run_unit.py runs it", "test/test_harness.py": "run_unit.py runs it",
+        "test/rogue_service.py": "protocol.py starts it", "test/file_mutation_bases.py": "file_mutations.py starts it",
+        "test/gpu_sanitize.py": "it needs a GPU and compute-sanitizer"}
+
+    def test_every_program_is_run(self):
+        run = {argument for suite in run_all.SUITES.values() for argument in suite.command if argument.startswith("test/")}
+        programs = {str(path.relative_to(run_all.REPOSITORY)) for path in (run_all.REPOSITORY / "test").rglob("*.py")
+                    if '\nif __name__ == "__main__":\n' in path.read_text(encoding="utf-8")}
+        self.assertEqual(run, programs - self.UNSCHEDULED.keys())
+
+    def test_no_name_is_a_target_of_its_own(self):
+        makefile = (run_all.REPOSITORY / "Makefile").read_text(encoding="utf-8")
+        targets = set(re.findall(r"^test-([\w-]+):", makefile, re.MULTILINE))
+        self.assertEqual(targets & run_all.SUITES.keys(), {"unit", "sanitize"})
+
+    def test_what_repeats_a_suite_in_c(self):
+        with mock.patch.object(run_all.cluster, "cluster_locale", return_value="C"):
+            in_c = run_all.default_suites()
+        with mock.patch.object(run_all.cluster, "cluster_locale", return_value="C.UTF-8"):
+            self.assertEqual(set(run_all.default_suites()) - set(in_c), {"c-sql", "c-reports"})
 
 
 if __name__ == "__main__":
