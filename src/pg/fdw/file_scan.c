@@ -252,7 +252,7 @@ tb_file_scan_next(TbFileScan *scan, Datum *values, bool *nulls)
 }
 
 static void
-stop(TbFileScan *scan)
+stop_scan(TbFileScan *scan)
 {
 	if (scan->reader != NULL)
 		tb_file_reader_release(scan->reader);
@@ -266,7 +266,7 @@ stop(TbFileScan *scan)
 void
 tb_file_scan_restart(TbFileScan *scan, List *bounds)
 {
-	stop(scan);
+	stop_scan(scan);
 	scan->bounds = bounds;
 	scan->next_file = 0;
 }
@@ -280,7 +280,7 @@ tb_file_scan_counters(const TbFileScan *scan)
 void
 tb_file_scan_end(TbFileScan *scan)
 {
-	stop(scan);
+	stop_scan(scan);
 	MemoryContextDelete(scan->request_context);
 	MemoryContextDelete(scan->file_context);
 }

@@ -21,9 +21,9 @@ constexpr int64_t kMillisecondsPerDay = 86400000;
 constexpr int64_t kLeastDate = -2451545, kGreatestDate = 2145031948;
 constexpr int64_t kLeastTimestamp = -211813488000000000, kGreatestTimestamp = 9223371331200000000 - 1;
 
-constexpr int kNum64Digits = 18;
+constexpr int kMostDigits = 18;
 
-int64_t power_of_ten(int exponent) {
+int64_t power_of_ten_64(int exponent) {
   int64_t power = 1;
   for (int i = 0; i < exponent; i++) power *= 10;
   return power;
@@ -71,10 +71,10 @@ bool date_form(const arrow::DataType& type, const WantedColumn& wanted, IntegerF
 bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, IntegerForm* form) {
   // Of the file: it may be any integer.
   const int64_t shift = int64_t{wanted.scale} - type.scale();
-  if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kNum64Digits) return false;
-  const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kNum64Digits;
-  form->multiply = power_of_ten(static_cast<int>(shift));
-  form->greatest = power_of_ten(digits) - 1;
+  if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kMostDigits) return false;
+  const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kMostDigits;
+  form->multiply = power_of_ten_64(static_cast<int>(shift));
+  form->greatest = power_of_ten_64(digits) - 1;
   form->least = -form->greatest;
   return true;
 }
