@@ -18,7 +18,7 @@ endif
 
 export TURBINE_BUILD := $(abspath $(BUILD))
 
-.PHONY: all deps build demo test test-unit test-nightly test-sanitize check-layers check-format
+.PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
 .PHONY: never-slower bench-fact-pairs whole-plans
 .PHONY: python-packages bench-exports bench-files
@@ -29,13 +29,16 @@ all: build
 deps:
 	@tools/install_deps.sh
 
-build: deps
+configure: deps
 	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) >$(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+
+build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
-# Builds, starts a private server, runs the same queries with and without
+# Builds the programs that it runs, starts a private server, runs the same queries with and without
 # acceleration, and compares answers and times. DEMO_ARGS="--rows 50000000 --sf 10".
-demo: build
+demo: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target demo_programs
 	@$(PYTHON) tools/demo.py $(DEMO_ARGS)
 
 # Everything a merge needs, in the default collation of a new cluster and, what depends on

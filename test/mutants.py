@@ -2,7 +2,7 @@
 """mutants.py - programs that are wrong on purpose must be noticed.
 
 A suite that passes says something only if it fails on a defect. Each mutant has
-one (a switch TB_MUTANT_* in the source, see test/CMakeLists.txt) and a suite in
+one (a switch TB_MUTANT in the source, see include/turbine/mutant.h) and a suite in
 short form that must report a difference between answers; that the same suite
 passes without the mutant is what the rest of the run shows.
 Must never: count a server or a service that does not start as noticed.

@@ -2,7 +2,7 @@
 """run_all.py - runs the test suites and sums up.
 
 Owns: the list of suites, each a command whose last line says `N passed, N
-failed`, and the last line of `make test`. A suite that dies, or whose output
+failed`, the table of what ran, and the last line of `make test`. A suite that dies, or whose output
 ends otherwise, counts as a failure.
 Suites that check how soon something happens run first and alone, all others two
 at a time. Must never: hide a failure; the exit status is 0 only if all suites passed.
@@ -36,14 +36,15 @@ COMPILED = BUILD / "compiled-code"
 ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 
 # What workers read and decode, and how a scan ends; not what is done with its results. Every statement starts workers.
-FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_order,free_numeric,full_joins,join_filters,"
-               "join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,table_shapes,"
-               "text,toast,types,visibility")
+FED_SCRIPTS = ("aggregates,brin,cached_columns,collations,errors,feeders,filter_order,free_numeric,full_joins,"
+               "join_filters,join_keys,joins,lazy_errors,numeric,parallel_scans,partitions,rights,row_counts,"
+               "table_shapes,text,toast,types,visibility")
 
 
 class Suite(NamedTuple):
-    """One suite: a command, and how it runs among the others."""
+    """One suite: a command, what it proves, and how it runs among the others."""
     command: list
+    proves: str
     # What the nightly run adds.
     nightly: tuple = ()
     # Nothing may run beside it: it checks how soon something happens, or keeps all processors busy. All other suites
@@ -60,72 +61,206 @@ class Suite(NamedTuple):
 # The one list of suites: `make test-NAME` takes every name. First run those that run alone, then all others, in this
 # order: the longest first, and suites that compile programs before suites that reuse them (tools/compiled_code.py).
 SUITES = {
-    "layers": Suite(PYTHON + ["tools/check_tree.py"], alone=True),
-    "format": Suite(PYTHON + ["tools/check_format.py"], alone=True),
-    "lint": Suite(PYTHON + ["tools/check_lint.py"], alone=True),
-    "unit": Suite(PYTHON + ["test/run_unit.py"], alone=True),
-    "pg-units": Suite(PYTHON + ["test/pg_units.py"], alone=True),
-    "faults": Suite(PYTHON + ["test/faults.py"], ("--rounds", "1000"), alone=True),
-    "feeders": Suite(PYTHON + ["test/feeders.py"], ("--rounds", "200"), alone=True),
-    "feeder-faults": Suite(PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
-                                     "terminate_backends,kill_service,stop_service,kill_backend"],
-                           ("--rounds", "1000"), alone=True),
-    "join-faults": Suite(PYTHON + ["test/join_faults.py"], ("--rounds", "30"), alone=True),
-    "gpu-faults": Suite(PYTHON + ["test/gpu_faults.py"], ("--sticky", "40"), alone=True),
-    "profile": Suite(PYTHON + ["test/profile.py"], alone=True),
-    "protocol": Suite(PYTHON + ["test/protocol.py"], ("--fuzz", "5000"), alone=True),
-    "column-cache": Suite(PYTHON + ["test/column_cache.py"], alone=True),
-    "cache-cycles": Suite(PYTHON + ["test/cache_cycles.py"], ("--cycles", "1000"), alone=True),
-    "mvcc": Suite(PYTHON + ["test/mvcc.py"], ("--seconds", "1800"), alone=True),
-    "write-faults": Suite(PACKAGES_PYTHON + ["test/write_faults.py"], ("--rounds", "300"), alone=True),
-    "sql": Suite(PYTHON + ["test/run_sql.py"]),
-    "core": Suite(PYTHON + ["test/core/run_core.py"]),
-    "differential": Suite(PYTHON + ["test/differential.py", "--queries", "900"], ("--queries", "1000000")),
-    "arrow-fdw": Suite(PACKAGES_PYTHON + ["test/arrow_fdw.py"], ("--mutations", "100000")),
-    "joins": Suite(PYTHON + ["test/join_fuzz.py", "--queries", "400"], ("--queries", "100000")),
-    "reports": Suite(PYTHON + ["test/report_queries.py"], ("--sf", "0.2")),
-    "races": Suite(PYTHON + ["test/races.py"], ("--races", "100000")),
-    "truth": Suite(PYTHON + ["test/truth_table.py"]),
-    "file-mutations": Suite(PACKAGES_PYTHON + ["test/file_mutations.py"],
-                            ("--arrow", "1000000", "--parquet", "100000")),
-    "file-differential": Suite(PACKAGES_PYTHON + ["test/file_differential.py"], ("--queries", "100000")),
-    "cache-loading": Suite(PYTHON + ["test/cache_loading.py"]),
-    "compile-hints": Suite(PYTHON + ["test/compile_hints.py"], compiles=True),
-    "device-choice": Suite(PYTHON + ["test/device_choice.py"]),
-    "paid-plans": Suite(PYTHON + ["test/paid_plans.py"]),
-    "file-scans": Suite(PACKAGES_PYTHON + ["test/file_scans.py"]),
-    "file-values": Suite(PACKAGES_PYTHON + ["test/file_values.py"]),
-    "to-file": Suite(PACKAGES_PYTHON + ["test/to_file.py"]),
-    "write-files": Suite(PACKAGES_PYTHON + ["test/write_files.py"]),
-    "upgrade": Suite(PACKAGES_PYTHON + ["test/upgrade.py"]),
-    "brin": Suite(PYTHON + ["test/brin.py"], ("--races", "20000")),
-    "sqlsmith": Suite(PYTHON + ["test/sqlsmith.py"], ("--queries", "1000000")),
-    "moved-pages": Suite(PYTHON + ["test/moved_pages.py"]),
-    "pg2arrow": Suite(PACKAGES_PYTHON + ["test/pg2arrow.py"]),
-    "mysql2arrow": Suite(PACKAGES_PYTHON + ["test/mysql2arrow.py"]),
-    "feeder-races": Suite(PYTHON + ["test/races.py", "--feeders", "--races", "2000"], ("--races", "100000")),
+    "layers": Suite(
+        PYTHON + ["tools/check_tree.py"],
+        "the tree keeps its layers, sizes and words"),
+    "format": Suite(
+        PYTHON + ["tools/check_format.py"],
+        "files look as the style says"),
+    "lint": Suite(
+        PYTHON + ["tools/check_lint.py"],
+        "Python and shell programs have no defect that linters know"),
+    "unit": Suite(
+        PYTHON + ["test/run_unit.py"],
+        "classes and functions do what they state, without a server; the harness notices what is wrong",
+        alone=True),
+    "pg-units": Suite(
+        PYTHON + ["test/pg_units.py"],
+        "pure functions of the extension do what they state"),
+    "faults": Suite(
+        PYTHON + ["test/faults.py"],
+        "cancelled, killed and starved processes cost a query at most, never an answer",
+        ("--rounds", "1000"), alone=True),
+    "feeders": Suite(
+        PYTHON + ["test/feeders.py"],
+        "feeder workers start, share, stop and fail without a wrong answer",
+        ("--rounds", "200"), alone=True),
+    "feeder-faults": Suite(
+        PYTHON + ["test/faults.py", "--feeders", "--only", "cancel,statement_timeout,many_sessions,"
+            "terminate_backends,kill_service,stop_service,kill_backend"],
+        "the same faults while feeder workers read",
+        ("--rounds", "1000"), alone=True),
+    "join-faults": Suite(
+        PYTHON + ["test/join_faults.py"],
+        "joins end, or are cancelled, in time and within their memory",
+        ("--rounds", "30"), alone=True),
+    "gpu-faults": Suite(
+        PYTHON + ["test/gpu_faults.py"],
+        "a driver call that fails stays in its query, whichever it is",
+        ("--sticky", "40"), alone=True),
+    "profile": Suite(
+        PYTHON + ["test/profile.py"],
+        "phases add up to the execution time, traces are whole",
+        alone=True),
+    "protocol": Suite(
+        PYTHON + ["test/protocol.py"],
+        "a service or a backend that lies harms neither",
+        ("--fuzz", "5000"), alone=True),
+    "column-cache": Suite(
+        PYTHON + ["test/column_cache.py"],
+        "the cache shows, forgets and evicts what it should",
+        alone=True),
+    "cache-cycles": Suite(
+        PYTHON + ["test/cache_cycles.py"],
+        "fills, drops and kills leave no memory behind",
+        ("--cycles", "1000"), alone=True),
+    "mvcc": Suite(
+        PYTHON + ["test/mvcc.py"],
+        "an invariant holds beside everything that may happen to a table",
+        ("--seconds", "1800"), alone=True),
+    "write-faults": Suite(
+        PACKAGES_PYTHON + ["test/write_faults.py"],
+        "kills and full disks leave files whole",
+        ("--rounds", "300"), alone=True),
+    "sql": Suite(
+        PYTHON + ["test/run_sql.py"],
+        "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered"),
+    "core": Suite(
+        PYTHON + ["test/core/run_core.py"],
+        "PostgreSQL's own regression and isolation tests pass"),
+    "differential": Suite(
+        PYTHON + ["test/differential.py", "--queries", "900"],
+        "random queries give PostgreSQL's answers",
+        ("--queries", "1000000")),
+    "arrow-fdw": Suite(
+        PACKAGES_PYTHON + ["test/arrow_fdw.py"],
+        "foreign tables show what pyarrow, polars and DuckDB have written",
+        ("--mutations", "100000")),
+    "joins": Suite(
+        PYTHON + ["test/join_fuzz.py", "--queries", "400"],
+        "random joins give PostgreSQL's answers",
+        ("--queries", "100000")),
+    "reports": Suite(
+        PYTHON + ["test/report_queries.py"],
+        "SSB, TPC-H and web log reports give PostgreSQL's answers over tables of many shapes",
+        ("--sf", "0.2")),
+    "races": Suite(
+        PYTHON + ["test/races.py"],
+        "answers hold while others write",
+        ("--races", "100000")),
+    "truth": Suite(
+        PYTHON + ["test/truth_table.py"],
+        "every function of the catalogue agrees with PostgreSQL at the edges of its types"),
+    "file-mutations": Suite(
+        PACKAGES_PYTHON + ["test/file_mutations.py"],
+        "no spoilt file harms a reader",
+        ("--arrow", "1000000", "--parquet", "100000")),
+    "file-differential": Suite(
+        PACKAGES_PYTHON + ["test/file_differential.py"],
+        "random queries of files give PostgreSQL's answers",
+        ("--queries", "100000")),
+    "cache-loading": Suite(
+        PYTHON + ["test/cache_loading.py"],
+        "loads, policies, restarts and standbys fill the cache as they state"),
+    "compile-hints": Suite(
+        PYTHON + ["test/compile_hints.py"],
+        "a query that only compilation kept from devices is accelerated when it comes again",
+        compiles=True),
+    "device-choice": Suite(
+        PYTHON + ["test/device_choice.py"],
+        "the planner takes the device that its costs favour"),
+    "paid-plans": Suite(
+        PYTHON + ["test/paid_plans.py"],
+        "columns are read into the cache if many plans would have gained, and only then"),
+    "file-scans": Suite(
+        PACKAGES_PYTHON + ["test/file_scans.py"],
+        "the engine reads declared types, changed files and all encodings of Parquet"),
+    "file-values": Suite(
+        PACKAGES_PYTHON + ["test/file_values.py"],
+        "values at the edges of every type and unit are exact or errors, in both readers of files"),
+    "to-file": Suite(
+        PACKAGES_PYTHON + ["test/to_file.py"],
+        "files that SQL functions write hold the rows that PostgreSQL has"),
+    "write-files": Suite(
+        PACKAGES_PYTHON + ["test/write_files.py"],
+        "rows written to foreign tables keep transactions, rights and types"),
+    "upgrade": Suite(
+        PACKAGES_PYTHON + ["test/upgrade.py"],
+        "an old extension can be updated, dumped and restored"),
+    "brin": Suite(
+        PYTHON + ["test/brin.py"],
+        "blocks that BRIN indexes exclude hold no row of the answer",
+        ("--races", "20000")),
+    "sqlsmith": Suite(
+        PYTHON + ["test/sqlsmith.py"],
+        "SQLsmith's queries crash nothing and meet no internal error",
+        ("--queries", "1000000")),
+    "moved-pages": Suite(
+        PYTHON + ["test/moved_pages.py"],
+        "pages that change under a read are read again"),
+    "pg2arrow": Suite(
+        PACKAGES_PYTHON + ["test/pg2arrow.py"],
+        "exported files hold what the server has"),
+    "mysql2arrow": Suite(
+        PACKAGES_PYTHON + ["test/mysql2arrow.py"],
+        "files exported from MariaDB hold what the server has"),
+    "feeder-races": Suite(
+        PYTHON + ["test/races.py", "--feeders", "--races", "2000"],
+        "answers hold while others write and feeders read",
+        ("--races", "100000")),
     # With the module whose assertions are switched on.
-    "feeder-sql": Suite(ASSERTED + PYTHON + ["test/run_sql.py", "--feeders", "--only", FED_SCRIPTS], ("--only", "")),
+    "feeder-sql": Suite(
+        ASSERTED + PYTHON + ["test/run_sql.py", "--feeders", "--only", FED_SCRIPTS],
+        "test/sql with every scan fed by workers, assertions switched on",
+        ("--only", "")),
     # Everything cached: tables are loaded into the column cache first.
-    "cached-sql": Suite(PYTHON + ["test/run_sql.py", "--cached"]),
-    "mutants": Suite(PYTHON + ["test/mutants.py"]),
-    "cached-differential": Suite(PYTHON + ["test/differential.py", "--cached", "--seed", "1001", "--queries", "250"],
-                                 ("--queries", "100000")),
-    "cached-joins": Suite(PYTHON + ["test/join_fuzz.py", "--cached", "--seed", "1001", "--sets", "8",
-                                    "--queries", "200"], ("--queries", "100000")),
-    "cached-truth": Suite(PYTHON + ["test/truth_table.py", "--cached"]),
-    "cached-brin": Suite(PYTHON + ["test/brin.py", "--cached", "--races", "100"], ("--races", "20000")),
-    "cached-reports": Suite(PYTHON + ["test/report_queries.py", "--cached"], ("--sf", "0.2")),
+    "cached-sql": Suite(
+        PYTHON + ["test/run_sql.py", "--cached"],
+        "test/sql with every table cached"),
+    "mutants": Suite(
+        PYTHON + ["test/mutants.py"],
+        "each defect put in on purpose is noticed"),
+    "cached-differential": Suite(
+        PYTHON + ["test/differential.py", "--cached", "--seed", "1001", "--queries", "250"],
+        "random queries of cached tables give PostgreSQL's answers",
+        ("--queries", "100000")),
+    "cached-joins": Suite(
+        PYTHON + ["test/join_fuzz.py", "--cached", "--seed", "1001", "--sets", "8",
+            "--queries", "200"],
+        "random joins of cached tables give PostgreSQL's answers",
+        ("--queries", "100000")),
+    "cached-truth": Suite(
+        PYTHON + ["test/truth_table.py", "--cached"],
+        "every function over cached columns agrees with PostgreSQL"),
+    "cached-brin": Suite(
+        PYTHON + ["test/brin.py", "--cached", "--races", "100"],
+        "BRIN beside cached columns",
+        ("--races", "20000")),
+    "cached-reports": Suite(
+        PYTHON + ["test/report_queries.py", "--cached"],
+        "reports over cached tables give PostgreSQL's answers",
+        ("--sf", "0.2")),
     # What the collation of a cluster decides: all others run in C.UTF-8, which a new cluster has.
-    "c-reports": Suite(IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"], repeats_in_c=True),
-    "c-sql": Suite(IN_C + PYTHON + ["test/run_sql.py", "--only",
-                                      "aggregates,collations,join_keys,sorting,text,windows"], repeats_in_c=True),
-    "sanitize": Suite(PYTHON + ["test/run_unit.py", "--sanitize"], alone=True, on_request=True),
+    "c-reports": Suite(
+        IN_C + PYTHON + ["test/report_queries.py", "--variants", "1"],
+        "reports in the collation C",
+        repeats_in_c=True),
+    "c-sql": Suite(
+        IN_C + PYTHON + ["test/run_sql.py", "--only",
+            "aggregates,collations,join_keys,sorting,text,windows"],
+        "what collations decide, in C",
+        repeats_in_c=True),
+    "sanitize": Suite(
+        PYTHON + ["test/run_unit.py", "--sanitize"],
+        "unit tests under ASAN and UBSAN",
+        alone=True, on_request=True),
     # After that one, which builds the programs.
-    "sanitize-protocol": Suite(PYTHON + ["test/protocol.py", "--fuzz", "500",
-                                         "--turbined", "build-sanitize/src/daemon/turbined",
-                                         "--compiler", "build-sanitize/src/compiler/turbine-compiler"],
-                               alone=True, on_request=True),
+    "sanitize-protocol": Suite(
+        PYTHON + ["test/protocol.py", "--fuzz", "500",
+            "--turbined", "build-sanitize/src/daemon/turbined",
+            "--compiler", "build-sanitize/src/compiler/turbine-compiler"],
+        "the protocol suite against a service under ASAN and UBSAN",
+        alone=True, on_request=True),
 }
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 _terminal = threading.Lock()
@@ -148,10 +283,18 @@ def passed_and_failed(name, last_line, status):
     return passed, failed
 
 
-def run(name, nightly, side_by_side):
-    """Runs one suite, its output passed on, at once or in one piece at the end.
+class Outcome(NamedTuple):
+    passed: int
+    failed: int
+    seconds: float
+    # Of the suite and of all processes it has waited for, its servers among them.
+    processor_seconds: float
+    # The output's end.
+    last_lines: list
 
-    Returns (passed, failed, the output's last lines)."""
+
+def run(name, nightly, side_by_side):
+    """Runs one suite, its output passed on, at once or in one piece at the end."""
     if not side_by_side:
         print(f"=== {name}", flush=True)
     suite = SUITES[name]
@@ -167,13 +310,24 @@ def run(name, nightly, side_by_side):
             lines.append(line)
             if not side_by_side:
                 print(line, end="", flush=True)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - started
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     with _terminal:
         if side_by_side:
             print(f"=== {name}\n" + "".join(lines), end="", flush=True)
         passed, failed = passed_and_failed(name, last, process.returncode)
-        print(f"=== {name}: {passed} passed, {failed} failed, {time.monotonic() - started:.0f} s", flush=True)
-    return passed, failed, lines[-REPEATED_LINES:]
+        print(f"=== {name}: {passed} passed, {failed} failed, {seconds:.0f} s", flush=True)
+    return Outcome(passed, failed, seconds, used.ru_utime + used.ru_stime, lines[-REPEATED_LINES:])
+
+
+def print_table(outcomes):
+    """What ran, how long, and what it proves."""
+    print(f"{'suite':<20}{'seconds':>8}{'processor':>11}{'passed':>8}{'failed':>8}  proves")
+    for name, outcome in outcomes.items():
+        print(f"{name:<20}{outcome.seconds:>8.0f}{outcome.processor_seconds:>11.0f}{outcome.passed:>8}"
+              f"{outcome.failed:>8}  {SUITES[name].proves}")
 
 
 def main():
@@ -195,12 +349,14 @@ def main():
         cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
         outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside), strict=True))
-    failing = [name for name, (_, failed, _) in outcomes.items() if failed]
+    failing = [name for name, outcome in outcomes.items() if outcome.failed]
     for name in failing:
-        print(f"=== {name}, how it ended\n" + "".join(outcomes[name][2]), end="")
+        print(f"=== {name}, how it ended\n" + "".join(outcomes[name].last_lines), end="")
+    print_table(outcomes)
     if failing:
         print(f"failing suites: {' '.join(failing)}")
-    passed, failed = (sum(outcome[part] for outcome in outcomes.values()) for part in (0, 1))
+    passed = sum(outcome.passed for outcome in outcomes.values())
+    failed = sum(outcome.failed for outcome in outcomes.values())
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failing else 0
 

@@ -29,8 +29,8 @@ from pg_client import Connection, ConnectionLost, DatabaseError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
-# The name of a program that is wrong on purpose, to be staged instead of the
-# right one: see test/mutants.py.
+# The defect of programs that are wrong on purpose, which are staged instead of the
+# right ones: see test/mutants.py. "asserted": the module with assertions.
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
 # No mutant, or one whose compiler and service are the right ones.
 PROGRAMS_AS_EVER = ("", "asserted")
@@ -161,9 +161,9 @@ def stage(with_extension=True):
 def _stage_mutant(pkglibdir):
     """Puts the mutant's programs over those just installed, as new files: a
     running server may have the old ones mapped."""
-    programs = list((BUILD / "mutants" / MUTANT).iterdir())
+    programs = list((BUILD / "mutants" / ("asserted" if MUTANT == "asserted" else "programs")).iterdir())
     if not programs:
-        raise RuntimeError(f"mutant {MUTANT} is not built")
+        raise RuntimeError("the mutants are not built")
     for program in programs:
         target = (pkglibdir if program.suffix == ".so" else pkglibdir / "pg_turbine") / program.name
         copy = target.with_name(program.name + ".new")

@@ -36,4 +36,8 @@ class RowRandom {
   uint64_t state_;
 };
 
+/* A number that is known to fit. */
+inline int16_t small(int64_t value) { return static_cast<int16_t>(value); }
+inline bool one_in(int64_t n, RowRandom& random) { return random.between(1, n) == 1; }
+
 }  // namespace turbine::datagen

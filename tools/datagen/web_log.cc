@@ -41,8 +41,6 @@ constexpr std::string_view kCurrencies[] = {"USD", "EUR", "GBP", "JPY", "PLN"};
 
 enum ReferrerKind : int16_t { kDirect, kSearch, kSocial, kInternal, kExternal, kCampaign };
 
-int16_t small(int64_t value) { return static_cast<int16_t>(value); }
-bool one_in(int64_t n, RowRandom& random) { return random.between(1, n) == 1; }
 /* Exponentially distributed whole numbers. */
 int32_t waiting(double mean, RowRandom& random) { return static_cast<int32_t>(-mean * std::log(1 - random.unit())); }
 

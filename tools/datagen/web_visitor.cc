@@ -42,9 +42,6 @@ constexpr Screen kDesktopScreens[] = {{1920, 1080}, {1366, 768}, {1536, 864},  {
 constexpr Screen kPhoneScreens[] = {{390, 844}, {360, 800}, {412, 915}, {393, 873}, {414, 896}, {375, 667}, {430, 932}};
 constexpr Screen kTabletScreens[] = {{768, 1024}, {810, 1080}, {800, 1280}, {1024, 1366}};
 
-int16_t small(int64_t value) { return static_cast<int16_t>(value); }
-bool one_in(int64_t n, RowRandom& random) { return random.between(1, n) == 1; }
-
 /* The earlier an entry, the more often it comes. */
 template <class T, size_t N>
 const T& frequent(const T (&values)[N], RowRandom& random) {

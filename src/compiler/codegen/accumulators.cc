@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "turbine/kernel.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 
@@ -52,9 +53,7 @@ AggInput Accumulators::input(size_t i, Value* row_passes) {
     RowValue v = rows_.eval(agg.arg, in.pass);
     in.value = v.value;
     in.length = v.length;
-#ifndef TB_MUTANT_NULL_IS_AGGREGATED
-    in.pass = rows_.and_maybe(in.pass, rows_.not_null(v));
-#endif
+    if (!TB_MUTANT(null_is_aggregated)) in.pass = rows_.and_maybe(in.pass, rows_.not_null(v));
   }
   return in;
 }

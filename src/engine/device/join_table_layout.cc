@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/memory/alignment.h"
 #include "engine/wire/device_error.h"
 
 namespace turbine {
@@ -28,8 +29,6 @@ constexpr uint64_t kAlwaysDirect = 4096;
 constexpr uint64_t kPlacesPerRow = 64;
 constexpr uint64_t kAlwaysNarrow = 4 << 20;
 constexpr uint64_t kMostPlaces = 0xfffffffeu;  // row numbers have 32 bits
-
-uint64_t aligned(uint64_t size) { return (size + 63) & ~uint64_t{63}; }
 
 }  // namespace
 
@@ -71,10 +70,10 @@ JoinTableLayout::JoinTableLayout(const KeptRowLayout& shape, uint64_t rows, uint
     default: break;
   }
 
-  uint64_t at = aligned(sizeof header_ + shape.columns.size() * sizeof(Column));
+  uint64_t at = host_aligned(sizeof header_ + shape.columns.size() * sizeof(Column));
   auto take = [&at](uint64_t size) {
     const uint64_t offset = at;
-    at += aligned(size);
+    at += host_aligned(size);
     return offset;
   };
   if (header_.kind != TB_TABLE_ALL) header_.buckets = take(buckets_size_);
@@ -99,7 +98,7 @@ void JoinTableLayout::write_header(uint8_t* block) const {
 }
 
 uint64_t JoinTableLayout::size_with_chains() const {
-  return header_.total_size + (may_have_chains() ? aligned(header_.nrows * sizeof(uint32_t)) : 0);
+  return header_.total_size + (may_have_chains() ? host_aligned(header_.nrows * sizeof(uint32_t)) : 0);
 }
 
 }  // namespace turbine

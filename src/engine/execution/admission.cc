@@ -16,7 +16,7 @@
 namespace turbine {
 namespace {
 
-constexpr std::chrono::milliseconds kCancelCheck{50};
+constexpr std::chrono::milliseconds kWaitCancelCheck{50};
 constexpr uint32_t kHolderWaitMs = 100;
 
 TbFallback memory_reason(uint32_t device) {
@@ -118,7 +118,7 @@ Admission::Grant Admission::admit(const Claim& claim, uint32_t wait_ms, const Is
       leave();
       throw DeviceError(TB_FALLBACK_ADMISSION, "other queries hold the device's memory");
     }
-    changed_.wait_until(lock, std::min(deadline, now + kCancelCheck));
+    changed_.wait_until(lock, std::min(deadline, now + kWaitCancelCheck));
     if (!cancelled) continue;
     lock.unlock();
     const bool give_up = cancelled();

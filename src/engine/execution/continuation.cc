@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 
+#include "engine/memory/alignment.h"
 #include "engine/memory/host_memory.h"
 #include "engine/wire/device_error.h"
 #include "engine/wire/failure.h"
@@ -27,9 +28,6 @@ constexpr uint64_t kChunkBytes = 512 << 10;
 constexpr uint64_t kMostRows = 32 << 10, kLeastRows = 2 << 10;
 /* Numbers of sets that a chunk has: one a row and set. */
 constexpr uint64_t kMostNumbers = 256 << 10;
-constexpr uint64_t kAlignment = 64;
-
-uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
 bool is_in(uint64_t set, size_t column) { return column >= 64 || (set >> column & 1); }
 
@@ -47,7 +45,7 @@ struct ChunkShape {
   ChunkShape(std::span<const uint32_t> source, std::span<const uint64_t> of_sets)
       : columns(source),
         sets(of_sets),
-        header(aligned(sizeof(TbColumnsChunk) + source.size() * sizeof(TbColumnsChunk::columns[0]))),
+        header(host_aligned(sizeof(TbColumnsChunk) + source.size() * sizeof(TbColumnsChunk::columns[0]))),
         tasks(std::max<uint64_t>(of_sets.size(), 1)),
         rows(rows_of(of_sets.size())),
         values(tasks * header),
@@ -58,7 +56,8 @@ struct ChunkShape {
 
   /* A multiple of the alignment: what follows is aligned like it. */
   static uint64_t rows_of(uint64_t nsets) {
-    return nsets == 0 ? kMostRows : std::clamp(kMostNumbers / nsets, kLeastRows, kMostRows) / kAlignment * kAlignment;
+    return nsets == 0 ? kMostRows
+                      : std::clamp(kMostNumbers / nsets, kLeastRows, kMostRows) / kHostAlignment * kHostAlignment;
   }
 
   std::span<const uint32_t> columns;  // as Continuation's

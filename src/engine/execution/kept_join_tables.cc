@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "turbine/mutant.h"
+
 namespace turbine {
 namespace {
 
@@ -53,9 +55,8 @@ std::optional<KeptJoinTable> KeptJoinTables::find(const JoinTableSource& source)
   const auto found = entries_.find(source.build);
   if (found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
-#ifndef TB_MUTANT_KEPT_TABLE_UNCHECKED
-  if (entry.source.nblocks != source.nblocks || entry.source.map_lsn != source.map_lsn) return std::nullopt;
-#endif
+  const bool is_same = entry.source.nblocks == source.nblocks && entry.source.map_lsn == source.map_lsn;
+  if (!is_same && !TB_MUTANT(kept_table_unchecked)) return std::nullopt;
   entry.last_used = ++clock_;
   return entry.table;
 }

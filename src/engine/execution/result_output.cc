@@ -11,15 +11,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/memory/alignment.h"
 #include "engine/program/kept_row_layout.h"
 #include "turbine/wire.h"
 
 namespace turbine {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
-
-uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
 template <size_t kWidth>
 void copy_strided(uint8_t* to, const uint8_t* from, uint64_t stride, uint64_t count) {
@@ -83,7 +80,8 @@ void ResultOutput::add_column(uint32_t type, bool nullable) {
 
 uint64_t ResultOutput::columns_bytes(uint64_t rows) const {
   uint64_t bytes = 0;
-  for (const Column& column : columns_) bytes += aligned(rows * column.width) + (column.nullable ? aligned(rows) : 0);
+  for (const Column& column : columns_)
+    bytes += host_aligned(rows * column.width) + (column.nullable ? host_aligned(rows) : 0);
   return bytes;
 }
 
@@ -92,7 +90,7 @@ uint64_t ResultOutput::most_rows(uint64_t left, uint64_t size) const {
   uint64_t row_bytes = 0;
   for (const Column& column : columns_) row_bytes += column.width + (column.nullable ? 1 : 0);
   uint64_t count = row_bytes ? std::min(left, size / row_bytes) : left;
-  while (count > 0 && columns_bytes(count) > size) count -= std::min<uint64_t>(count, kAlignment);
+  while (count > 0 && columns_bytes(count) > size) count -= std::min<uint64_t>(count, kHostAlignment);
   return std::min<uint64_t>(std::max<uint64_t>(count, 1), UINT32_MAX);
 }
 
@@ -129,11 +127,11 @@ std::vector<uint8_t> ResultOutput::write(const Fetch& fetch, uint64_t first, uin
       write_texts(batch, from, to + at, to + header.bytes_offset, &header.bytes_size);
     else
       copy_values(column.width, to + at, from.values, from.stride, batch.nrows);
-    at += aligned(batch.nrows * column.width);
+    at += host_aligned(batch.nrows * column.width);
     if (column.nullable) {
       offsets[1] = at;
       copy_values(1, to + at, from.valid, from.valid_stride, batch.nrows);
-      at += aligned(batch.nrows);
+      at += host_aligned(batch.nrows);
     }
     memcpy(payload.data() + sizeof header + i * column_entry, offsets, column_entry);
   }

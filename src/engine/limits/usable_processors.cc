@@ -20,7 +20,7 @@ uint32_t processors_for(int64_t quota, int64_t period) {
   return static_cast<uint32_t>(std::clamp<int64_t>((quota + period - 1) / period, 1, UINT32_MAX));
 }
 
-int64_t number_in(const std::string& path) {
+int64_t microseconds_in(const std::string& path) {
   std::ifstream file(path);
   int64_t value;
   return file >> value ? value : 0;
@@ -34,7 +34,7 @@ uint32_t quota_of_version_2(const std::string& folder) {
 }
 
 uint32_t quota_of_version_1(const std::string& folder) {
-  return processors_for(number_in(folder + "/cpu.cfs_quota_us"), number_in(folder + "/cpu.cfs_period_us"));
+  return processors_for(microseconds_in(folder + "/cpu.cfs_quota_us"), microseconds_in(folder + "/cpu.cfs_period_us"));
 }
 
 /* More than 1,024 processors do not fit: the library's count then. */

@@ -13,6 +13,8 @@
 #include <limits>
 #include <vector>
 
+#include "turbine/mutant.h"
+
 namespace turbine {
 namespace {
 
@@ -265,11 +267,7 @@ TbColumnData coded_column(const StoredColumn& column, TbColumnCodes* codes) {
   const uint32_t width = plain ? tb_type_width(column.type()) : column.width();
   if (width == 0) data.values = all_valid();
   codes->base = plain ? 0 : column.base();
-#ifdef TB_MUTANT_CODE_MASK_IGNORED
-  codes->mask = ~uint64_t{0};
-#else
-  codes->mask = width == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * width) - 1;
-#endif
+  codes->mask = width == 8 || TB_MUTANT(code_mask_ignored) ? ~uint64_t{0} : (uint64_t{1} << 8 * width) - 1;
   codes->shift = width == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(width));
   return data;
 }

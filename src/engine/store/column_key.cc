@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include "turbine/mutant.h"
+
 namespace turbine {
 namespace {
 
@@ -37,10 +39,7 @@ ColumnKey column_key(const Program& program, size_t column, const TbParamBlock* 
   append(key, c.digits);
   append(key, attribute.length);
   append(key, attribute.align);
-  if (c.missing_param == TB_NONE) return column_key;
-#ifdef TB_MUTANT_MISSING_VALUE_FORGOTTEN
-  return column_key;
-#endif
+  if (c.missing_param == TB_NONE || TB_MUTANT(missing_value_forgotten)) return column_key;
   const TbParam* missing = tb_param(params, c.missing_param);
   append(key, missing->is_null);
   if (tb_type_is_text(c.type))

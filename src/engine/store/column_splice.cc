@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/store/column_codes.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -30,10 +31,7 @@ bool has_codes_for(const StoredColumn& column, const ValueRange& range) {
 }
 
 StoredColumn::Zone wider(const StoredColumn::Zone& zone, const ValueRange& range) {
-#ifdef TB_MUTANT_ZONE_NOT_WIDENED
-  return zone;
-#endif
-  if (!zone.known) return zone;
+  if (!zone.known || TB_MUTANT(zone_not_widened)) return zone;
   return {true, std::min(zone.least, range.min), std::max(zone.greatest, range.max)};
 }
 

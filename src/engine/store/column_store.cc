@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "engine/store/segment_delta.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -124,9 +125,9 @@ std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint
     if (kept.columns != columns || kept.nblocks != known.nblocks ||
         memcmp(kept.bits.data(), known.bits, kept.bits.size()) != 0)
       continue;
-#ifndef TB_MUTANT_LIST_LSN_IGNORED
-    if (memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) != 0) continue;
-#endif
+    if (memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) != 0 &&
+        !TB_MUTANT(list_lsn_ignored))
+      continue;
     const uint32_t tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
     if (second - kept.noted >= kNoteAfter) {
       kept.noted = second;
@@ -172,11 +173,8 @@ void look_at(const std::shared_ptr<const Segment>& segment, BlockMask blocks, ui
   if (blocks == 0) return;
   segment->last_used.store(search.tick, std::memory_order_relaxed);
   segment->last_hit.store(search.second, std::memory_order_relaxed);
-#ifdef TB_MUTANT_MAP_LSN_IGNORED
-  const BlockMask good = blocks;
-#else
-  const BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
-#endif
+  BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
+  if (TB_MUTANT(map_lsn_ignored)) good = blocks;
   if (good != 0) found->good.push_back({segment, good});
   // A newer version is none of a query that has seen the map before.
   if (blocks != good && segment->map_lsn <= lsn) found->doubtful.push_back({segment, blocks & ~good});
@@ -227,9 +225,7 @@ void StoredTable::count_hit(const std::vector<uint32_t>& columns, uint32_t tick,
 void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {
   auto version = std::make_shared<Segment>(*unchanged.segment);
   version->good = unchanged.blocks | (version->map_lsn == map_lsn ? version->good : 0);
-#ifdef TB_MUTANT_OLD_BLOCKS_STAY_GOOD
-  version->good |= unchanged.segment->good;
-#endif
+  if (TB_MUTANT(old_blocks_stay_good)) version->good |= unchanged.segment->good;
   version->map_lsn = map_lsn;
   std::lock_guard lock(mutex_);
   const uint32_t number = segment_number(version->first_block);

@@ -12,13 +12,12 @@
 #include <new>
 #include <utility>
 
+#include "engine/memory/alignment.h"
+
 namespace turbine {
 namespace {
 
-constexpr uint64_t kAlignment = 64;  // of generated code's loads
 constexpr uint32_t kSegmentsPerMapPage = (TB_BLOCKS_PER_MAP_PAGE + TB_SEGMENT_BLOCKS - 1) / TB_SEGMENT_BLOCKS;
-
-uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -30,7 +29,7 @@ namespace {
 uint64_t bytes_of_values(const StoredColumn::Shape& shape, uint32_t nrows) {
   const bool is_plain = shape.width == StoredColumn::kPlain;
   const uint64_t width = is_plain ? tb_type_width(shape.type) : shape.width;
-  return aligned(nrows * width + (is_plain ? 0 : sizeof(int64_t)));
+  return host_aligned(nrows * width + (is_plain ? 0 : sizeof(int64_t)));
 }
 
 }  // namespace
@@ -38,19 +37,19 @@ uint64_t bytes_of_values(const StoredColumn::Shape& shape, uint32_t nrows) {
 void StoredColumn::lay_out(uint32_t nrows, uint64_t text_size) {
   size_ = bytes_of_values(shape_, nrows);
   if (shape_.nulls) {
-    valid_offset_ = std::max(size_, kAlignment);
-    size_ = valid_offset_ + aligned(nrows);
+    valid_offset_ = std::max(size_, kHostAlignment);
+    size_ = valid_offset_ + host_aligned(nrows);
   }
   if (tb_type_is_text(shape_.type)) {
-    text_offset_ = std::max(size_, kAlignment);
-    size_ = text_offset_ + aligned(text_size);
+    text_offset_ = std::max(size_, kHostAlignment);
+    size_ = text_offset_ + host_aligned(text_size);
   }
-  size_ = std::max(size_, kAlignment);
+  size_ = std::max(size_, kHostAlignment);
 }
 
 StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, uint64_t text_size) : shape_(shape) {
   lay_out(nrows, text_size);
-  own_.reset(static_cast<uint8_t*>(aligned_alloc(kAlignment, size_)));
+  own_.reset(static_cast<uint8_t*>(aligned_alloc(kHostAlignment, size_)));
   if (!own_) throw std::bad_alloc();
   memory_ = own_.get();
   // Rows of blocks that it does not have are looked up as well.
@@ -63,8 +62,8 @@ StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, std::shared_ptr<u
 }
 
 uint64_t StoredColumn::bytes_of(const Shape& shape, uint32_t nrows) {
-  const uint64_t values = std::max(bytes_of_values(shape, nrows), kAlignment);
-  return shape.nulls ? values + aligned(nrows) : values;
+  const uint64_t values = std::max(bytes_of_values(shape, nrows), kHostAlignment);
+  return shape.nulls ? values + host_aligned(nrows) : values;
 }
 
 Segment::Segment(const Segment& other)

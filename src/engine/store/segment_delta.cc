@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/store/column_codes.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -75,12 +76,9 @@ std::shared_ptr<const Segment> merge_delta(const std::shared_ptr<const Segment>&
                          (delta.map_lsn == lsn ? delta.good : 0);
   // All blocks first, so that of columns which the delta lacks no old rows stay; then those that have only some.
   std::vector<BlockMask> steps{delta.blocks};
-#ifdef TB_MUTANT_DELTA_LOST
-  steps.clear();
-#else
   for (const Segment::Column& column : delta.columns)
     if (std::find(steps.begin(), steps.end(), column.blocks) == steps.end()) steps.push_back(column.blocks);
-#endif
+  if (TB_MUTANT(delta_lost)) steps.clear();
   auto merged = std::make_shared<Segment>(*main);
   for (const BlockMask blocks : steps)
     if (auto next = merge_segment(merged.get(), DeltaBlocks(*main, delta, blocks).get())) merged = std::move(next);

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "rt/text_hash.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -109,12 +110,8 @@ bool TextDictionary::append(uint32_t entry, uint32_t hash, const uint8_t* text, 
   if (!views_.grow_to((uint64_t{entry} + 1) * sizeof(TbTextView)) || !texts_.grow_to(text_end_ + length)) return false;
   memcpy(texts_.start + text_end_, text, length);
   uint32_t id = next_id();
-#ifdef TB_MUTANT_IDS_COLLIDE
-  id = entry + 1;
-#endif
-#ifdef TB_MUTANT_HASH_FORGOTTEN
-  hash = prefix_of(text, length);
-#endif
+  if (TB_MUTANT(ids_collide)) id = entry + 1;
+  if (TB_MUTANT(hash_forgotten)) hash = prefix_of(text, length);
   reinterpret_cast<TbTextView*>(views_.start)[entry] = {length, id != 0 ? hash : prefix_of(text, length), id,
                                                         static_cast<uint32_t>(text_end_)};
   text_end_ += length;
@@ -164,9 +161,7 @@ bool TextDictionary::encode(const ColumnPiece& piece, int32_t* codes) {
     const uint8_t* text = piece.origin->text + view.offset;
     // Equal texts often follow one another.
     bool same = last_code != kNone && last.length == view.length;
-#ifndef TB_MUTANT_NEIGHBOUR_IS_SAME
-    same = same && memcmp(piece.origin->text + last.offset, text, view.length) == 0;
-#endif
+    same = same && (TB_MUTANT(neighbour_is_same) || memcmp(piece.origin->text + last.offset, text, view.length) == 0);
     if (same) {
       codes[i] = static_cast<int32_t>(last_code);
       continue;

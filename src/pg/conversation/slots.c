@@ -10,6 +10,7 @@
 #include "turbine/kernel.h"
 
 #include "pg/conversation/slots.h"
+#include "turbine/mutant.h"
 
 typedef struct Slot
 {
@@ -180,9 +181,8 @@ tb_slots_release(TbSlots *slots, uint32 slot, bool rewritten)
 	TbChunkRelease release = {.slot = slot, .rewritten = rewritten};
 
 	Assert(slots->slots[slot].state == TB_SLOT_READING && !slots->slots[slot].unread);
-#ifdef TB_MUTANT_REWRITTEN_UNTOLD
-	release.rewritten = 0;
-#endif
+	if (TB_MUTANT(rewritten_untold))
+		release.rewritten = 0;
 	slots->slots[slot].state = TB_SLOT_RUNNING;
 	return tb_service_query_send(slots->query, TB_MSG_CHUNK_RELEASE, &release,
 								 sizeof(release));

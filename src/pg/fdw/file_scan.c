@@ -272,7 +272,7 @@ tb_file_scan_next(TbFileScan *scan, Datum *values, bool *nulls)
 }
 
 static void
-stop(TbFileScan *scan)
+stop_scan(TbFileScan *scan)
 {
 	if (scan->reader != NULL)
 		tb_file_reader_release(scan->reader);
@@ -286,7 +286,7 @@ stop(TbFileScan *scan)
 void
 tb_file_scan_restart(TbFileScan *scan, List *bounds)
 {
-	stop(scan);
+	stop_scan(scan);
 	scan->bounds = bounds;
 	scan->next_file = 0;
 }
@@ -300,7 +300,7 @@ tb_file_scan_counters(const TbFileScan *scan)
 void
 tb_file_scan_end(TbFileScan *scan)
 {
-	stop(scan);
+	stop_scan(scan);
 	MemoryContextDelete(scan->request_context);
 	MemoryContextDelete(scan->file_context);
 }

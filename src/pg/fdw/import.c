@@ -50,7 +50,7 @@ name_in_file(const char *name, const char *path)
 }
 
 static void
-add_column(Columns *columns, const char *name, const char *type, const char *path)
+add_imported_column(Columns *columns, const char *name, const char *type, const char *path)
 {
 	char *own = pstrdup(name);
 
@@ -85,13 +85,13 @@ add_file_columns(Columns *columns, const TbListedFile *file)
 					 errmsg("column \"%s\" is not imported", column->name),
 					 errdetail("There is no PostgreSQL type for %s.", column->arrow_type)));
 		else
-			add_column(columns, name_in_file(column->name, file->path), column->sql_type,
-					   file->path);
+			add_imported_column(columns, name_in_file(column->name, file->path),
+								column->sql_type, file->path);
 	}
 	for (int i = 0; i < file->nkeys; i++)
 	{
 		if (!is_name_taken(columns, file->keys[i].name))
-			add_column(columns, file->keys[i].name, "text", file->path);
+			add_imported_column(columns, file->keys[i].name, "text", file->path);
 	}
 }
 

@@ -50,7 +50,7 @@ take(Answer *answer, void *data, Size length)
 }
 
 static uint32
-take_number(Answer *answer)
+take_answer_number(Answer *answer)
 {
 	uint32 number;
 
@@ -79,7 +79,7 @@ take_bool(Answer *answer)
 static char *
 take_text(Answer *answer)
 {
-	uint32 length = take_number(answer);
+	uint32 length = take_answer_number(answer);
 	char  *text;
 
 	if (length > answer->end - answer->at)
@@ -94,7 +94,7 @@ take_text(Answer *answer)
 static int
 take_count(Answer *answer, Size least_bytes)
 {
-	uint32 count = take_number(answer);
+	uint32 count = take_answer_number(answer);
 
 	if (count > (answer->end - answer->at) / least_bytes)
 		ereport(ERROR,
@@ -109,7 +109,7 @@ parse_description(const char *bytes, uint32 length)
 	TbFileDescription *description = palloc0(sizeof(TbFileDescription));
 	Answer			   answer = {bytes, bytes + length};
 
-	description->format = (TbFileFormat) take_number(&answer);
+	description->format = (TbFileFormat) take_answer_number(&answer);
 	description->ncolumns = take_count(&answer, 22);
 	description->columns = palloc0(sizeof(TbFileColumn) * Max(description->ncolumns, 1));
 	description->column_bytes = palloc0(sizeof(int64) * Max(description->ncolumns, 1));

@@ -27,7 +27,7 @@ typedef struct OpenFile
 } OpenFile;
 
 static OpenFile *open_files = NULL;
-static bool		 callback_registered = false;
+static bool		 file_callback_registered = false;
 
 static void
 close_first(OpenFile **place)
@@ -41,7 +41,8 @@ close_first(OpenFile **place)
 }
 
 static void
-release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
+release_files_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel,
+					   void *arg)
 {
 	OpenFile **place = &open_files;
 
@@ -182,10 +183,10 @@ reserve(const char *path)
 {
 	OpenFile *file;
 
-	if (!callback_registered)
+	if (!file_callback_registered)
 	{
-		RegisterResourceReleaseCallback(release_callback, NULL);
-		callback_registered = true;
+		RegisterResourceReleaseCallback(release_files_callback, NULL);
+		file_callback_registered = true;
 	}
 	file = MemoryContextAlloc(TopMemoryContext, sizeof(OpenFile));
 	if (!AcquireExternalFD())

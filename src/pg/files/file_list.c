@@ -39,7 +39,7 @@ add_file(Listing *listing, const char *path, const TbFileKeys *keys)
 }
 
 static char *
-path_in(const char *folder, const char *name)
+path_in_folder(const char *folder, const char *name)
 {
 	return psprintf("%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
 }
@@ -131,7 +131,7 @@ list_folder(Listing *listing, const char *folder, const TbFileKeys *keys, int de
 		CHECK_FOR_INTERRUPTS();
 		if (entry->d_name[0] == '.' || entry->d_name[0] == '_')
 			continue;
-		path = path_in(folder, entry->d_name);
+		path = path_in_folder(folder, entry->d_name);
 		if (is_folder(path))
 		{
 			/* A link might lead round in a circle. */
@@ -159,7 +159,7 @@ list_pattern(Listing *listing, const char *folder, const char *pattern,
 
 	if (!tb_file_pattern_is_open(part))
 	{
-		char	   *path = path_in(folder, part);
+		char	   *path = path_in_folder(folder, part);
 		struct stat status;
 
 		if (slash != NULL)
@@ -183,7 +183,7 @@ list_pattern(Listing *listing, const char *folder, const char *pattern,
 		CHECK_FOR_INTERRUPTS();
 		if (!tb_file_pattern_match(part, entry->d_name, &inner))
 			continue;
-		path = path_in(folder, entry->d_name);
+		path = path_in_folder(folder, entry->d_name);
 		if (slash == NULL)
 		{
 			if (!is_folder(path))

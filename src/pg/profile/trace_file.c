@@ -247,7 +247,7 @@ add_time(StringInfo events, const char *key, uint64 ns)
 }
 
 static void
-add_span(StringInfo events, int pid, const TbSpan *span)
+write_span(StringInfo events, int pid, const TbSpan *span)
 {
 	if (span->kind >= TB_SPAN_KIND_COUNT || span->end_ns < span->begin_ns)
 		return;
@@ -301,7 +301,7 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 		TbSpan span;
 
 		memcpy(&span, &spans[i], sizeof(span));
-		add_span(&events, pid, &span);
+		write_span(&events, pid, &span);
 		if (events.len > FLUSH_BYTES)
 		{
 			append_events(&events);

@@ -37,7 +37,7 @@ tb_program_run_context(void)
 }
 
 static bool
-start(TbProgramRun *run)
+start_run(TbProgramRun *run)
 {
 	TbSource   *source = run->source;
 	TbInputSize size = {0};
@@ -68,7 +68,7 @@ tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *in
 	/* The stages of a node count as one query. */
 	if (spec->program->sink != TB_SINK_BUILD)
 		tb_stat_add(TB_COUNTER_QUERIES, 1);
-	ok = start(run);
+	ok = start_run(run);
 	if (!ok)
 	{
 		tb_service_query_note_fallback(run->query);

@@ -22,6 +22,7 @@
 #include "utils/typcache.h"
 
 #include "pg/stage/leaf_exclusion.h"
+#include "turbine/mutant.h"
 
 List *
 tb_leaf_constraint(Relation leaf)
@@ -93,9 +94,8 @@ tb_leaf_bounds(Relation leaf, AttrNumber attnum, const TbKeyBounds *bounds)
 	Expr			 *least;
 	Expr			 *most;
 
-#ifdef TB_MUTANT_ONLY_LEAST_KEY
-	single = true;
-#endif
+	if (TB_MUTANT(only_least_key))
+		single = true;
 	/* Of one value more can be proved by equality: that it is in a list. */
 	least = comparison(column,
 					   single ? BTEqualStrategyNumber : BTGreaterEqualStrategyNumber,

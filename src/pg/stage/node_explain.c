@@ -272,7 +272,7 @@ explain_transfer(const TbRunStats *stats, ExplainState *es)
 /* Where the service spent its time: sums over threads and over chunks that
  * overlap, so they may exceed the query's. */
 static void
-explain_stages(const TbRunStats *stats, ExplainState *es)
+explain_run_stages(const TbRunStats *stats, ExplainState *es)
 {
 	const TbQueryDone *done = &stats->service.done;
 
@@ -311,7 +311,7 @@ tb_explain_stats(const TbRunStats *stats, ExplainState *es)
 	{
 		explain_jit(stats, es);
 		explain_transfer(stats, es);
-		explain_stages(stats, es);
+		explain_run_stages(stats, es);
 	}
 	if (stats->rows_deferred > 0)
 		ExplainPropertyUInteger("Rows Detoasted", NULL, stats->rows_deferred, es);

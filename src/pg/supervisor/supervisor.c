@@ -91,7 +91,7 @@ handle_sigchld(SIGNAL_ARGS)
 
 /* Trouble that may repeat every second deserves a line a minute. */
 static bool
-may_log(void)
+may_log_restart(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -172,7 +172,7 @@ start_service(void)
 	service.started_at = service.answered_at = GetCurrentTimestamp();
 	if (service.pid < 0)
 	{
-		if (may_log())
+		if (may_log_restart())
 			ereport(LOG,
 					(errmsg("could not start the pg_turbine service: %m"),
 					 errhint("Check the installation, or pg_turbine.service_path.")));
@@ -208,7 +208,7 @@ reap_service(void)
 		waitpid(service.pid, &status, WNOHANG) != service.pid)
 		return;
 	tb_service_kill_group(service.pid);
-	if (was_up || may_log())
+	if (was_up || may_log_restart())
 		log_end(status);
 	if (was_up)
 	{

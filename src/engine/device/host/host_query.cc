@@ -12,7 +12,9 @@
 #include <numeric>
 
 #include "engine/device/excluded_segments.h"
+#include "engine/memory/alignment.h"
 #include "engine/store/column_codes.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -28,18 +30,13 @@ constexpr uint64_t kMostAheadBytes = 2 << 20;
 /* Generated code reads the flag as a plain word. */
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
 
-uint64_t aligned(uint64_t size) { return (size + 63) & ~uint64_t{63}; }
-
 /* How many rows of a decoded batch count: all. The mutant loses one in 100,000. */
-#ifdef TB_MUTANT_ROW_DROPPED
 uint32_t counted_rows(uint32_t nrows) {
+  if (!TB_MUTANT(row_dropped)) return nrows;
   static std::atomic<uint64_t> seen{0};
   const uint64_t before = seen.fetch_add(nrows);
   return before / 100000 != (before + nrows) / 100000 ? nrows - 1 : nrows;
 }
-#else
-uint32_t counted_rows(uint32_t nrows) { return nrows; }
-#endif
 
 /* What the header of a heap page says: its LSN, and whether it is all-visible. Both may
  * change beside a direct read; the map tells whether the rows have. */
@@ -84,7 +81,7 @@ HostQuery::BatchLayout HostQuery::batch_layout(const Program& program) {
   uint64_t at = 64;  // so that 0 can mean none
   auto take = [&at](uint64_t size) {
     const uint64_t offset = at;
-    at += aligned(size);
+    at += host_aligned(size);
     return offset;
   };
   for (const TbColumn& column : program.columns().first(program.source_columns())) {

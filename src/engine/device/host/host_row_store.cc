@@ -14,19 +14,21 @@
 namespace turbine {
 namespace {
 
-constexpr uint64_t kFirstArena = 4 << 10;
+constexpr uint64_t kFirstTextArena = 4 << 10;
 /* Text views have offsets of 32 bits. */
 constexpr uint64_t kMostArena = 1ull << 32;
 /* Growth remaps pages and copies nothing, so that small steps cost little; they
  * are a share of what is there because each is a system call a column. */
-constexpr uint64_t kSmallCapacity = 1 << 18;
+constexpr uint64_t kSmallRowCapacity = 1 << 18;
 
-uint64_t next_capacity(uint64_t capacity) { return capacity < kSmallCapacity ? capacity * 4 : capacity + capacity / 2; }
+uint64_t next_capacity(uint64_t capacity) {
+  return capacity < kSmallRowCapacity ? capacity * 4 : capacity + capacity / 2;
+}
 
 }  // namespace
 
 uint64_t HostRowStore::bytes_for(const KeptRowLayout& shape, bool hashes, uint64_t capacity) {
-  uint64_t bytes = HostBuffer::charged(kFirstArena);
+  uint64_t bytes = HostBuffer::charged(kFirstTextArena);
   for (const KeptColumn& column : shape.columns) {
     bytes += HostBuffer::charged(capacity * tb_type_width(column.type));
     if (column.nullable) bytes += HostBuffer::charged(capacity);
@@ -35,7 +37,7 @@ uint64_t HostRowStore::bytes_for(const KeptRowLayout& shape, bool hashes, uint64
 }
 
 HostRowStore::HostRowStore(const KeptRowLayout& shape, bool hashes, uint64_t capacity, MemoryBudget& budget)
-    : budget_(budget), arena_(budget, kFirstArena) {
+    : budget_(budget), arena_(budget, kFirstTextArena) {
   columns_.reserve(shape.columns.size());
   for (const KeptColumn& column : shape.columns) {
     const uint32_t width = tb_type_width(column.type);
@@ -102,7 +104,7 @@ HostBuffer HostRowStore::texts_of(std::span<const uint32_t> rows, uint64_t* used
           f(reinterpret_cast<const TbTextView*>(column.values.data())[row]);
   };
   each([&](const TbTextView& view) { size += view.length; });
-  HostBuffer texts(budget_, std::max(size, kFirstArena));
+  HostBuffer texts(budget_, std::max(size, kFirstTextArena));
   *used = 0;
   each([&](const TbTextView& view) {
     memcpy(texts.data() + *used, arena_.data() + view.offset, view.length);

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kCacheLine = 64;
 
 /* Texts and what is wide stay where they are: they would push the rest out. */
-constexpr uint64_t kMostBytes = 64 << 10;
+constexpr uint64_t kMostCopiedBytes = 64 << 10;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void SegmentColumns::look_up(Columns& columns) {
 
 void SegmentColumns::prefetch() const {
   for (const StoredColumn* column : next_) {
-    if (!column || column->bytes() > kMostBytes) continue;
+    if (!column || column->bytes() > kMostCopiedBytes) continue;
     const auto* values = static_cast<const uint8_t*>(column->values());
     for (uint64_t at = 0; at < column->bytes(); at += kCacheLine) __builtin_prefetch(values + at, 0, 2);
   }

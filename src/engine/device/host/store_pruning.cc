@@ -12,7 +12,7 @@ namespace turbine {
 namespace {
 
 /* Numbers of a batch's rows have 32 bits. */
-constexpr uint64_t kMostRows = uint64_t{1} << 32;
+constexpr uint64_t kMostPrunedRows = uint64_t{1} << 32;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ ResultBatch store_batch(const KeptRowLayout& shape, const HostRowStore& store, u
 }
 
 void StorePruning::prune(const RowLimit* limit, const KeptRowLayout& shape, HostRowStore& store, MemoryBudget& budget) {
-  if (limit == nullptr || store.size() < limit->worth_pruning(kept_) || store.size() >= kMostRows) return;
+  if (limit == nullptr || store.size() < limit->worth_pruning(kept_) || store.size() >= kMostPrunedRows) return;
   store.keep(limit->rows_that_stay(store_batch(shape, store, 0, store.size()), budget));
   kept_ = store.size();
 }

@@ -13,6 +13,8 @@
 #include <array>
 #include <mutex>
 
+#include "turbine/mutant.h"
+
 namespace turbine {
 namespace {
 
@@ -78,9 +80,7 @@ class Candidates {
 /* Narrows what is known of a candidate by an estimate. False: it does not pass. */
 bool note_estimate(const TbEstimate& estimate, const Interval& value, size_t key, Candidate& candidate) {
   if (value.is_doubt()) {
-#ifdef TB_MUTANT_DOUBT_DROPPED
-    return false;
-#endif
+    if (TB_MUTANT(doubt_dropped)) return false;
     candidate.doubtful = true;
     return true;
   }

@@ -17,7 +17,7 @@ namespace {
 
 /* So many rows are looked at for each that stays, or at once. */
 constexpr uint64_t kShare = 2;
-constexpr uint64_t kSpareRows = 64 << 10;
+constexpr uint64_t kRowsWithoutBound = 64 << 10;
 /* Where a bound saves reading segments, some soon give a first one, and a few more a better one. */
 constexpr uint64_t kFirstSpareRows = 1 << 10;
 constexpr uint64_t kBoundSpareRows = 8 << 10;
@@ -57,7 +57,7 @@ RowPruning::RowPruning(const ResultPlan& plan, const Program& program) : plan_(p
 
 uint64_t RowPruning::worth_pruning(uint64_t kept) const {
   const uint64_t rows = kShare * std::max(kept, std::min(plan_.limit(), kMostLimit));
-  if (!bound_) return rows + kSpareRows;
+  if (!bound_) return rows + kRowsWithoutBound;
   if (bound_->noted()) return rows + kBoundSpareRows;
   return std::max(kShare * kept, std::min(plan_.limit(), kMostLimit)) + kFirstSpareRows;
 }

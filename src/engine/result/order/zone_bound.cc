@@ -5,18 +5,19 @@
  */
 #include "engine/result/order/zone_bound.h"
 
+#include "turbine/mutant.h"
+
 namespace turbine {
 
 /* A NULL has the first or the last rank, which it shares with one integer: nothing strictly after or before that
  * one is mistaken. */
 bool ZoneBound::excludes(const StoredColumn& column) const {
   const int64_t bound = rank_.load(std::memory_order_relaxed);
-#if defined(TB_MUTANT_TIES_EXCLUDED)
-  return bound != ZoneOrder::kLast && order_.first_rank(column) >= bound;
-#elif defined(TB_MUTANT_NULLS_EXCLUDED)
-  StoredColumn::Zone zone = column.shape().zone;
-  return zone.known && order_.rank(order_.descending ? zone.greatest : zone.least) > bound;
-#endif
+  if (TB_MUTANT(ties_excluded)) return bound != ZoneOrder::kLast && order_.first_rank(column) >= bound;
+  if (TB_MUTANT(nulls_excluded)) {
+    const StoredColumn::Zone zone = column.shape().zone;
+    return zone.known && order_.rank(order_.descending ? zone.greatest : zone.least) > bound;
+  }
   return order_.first_rank(column) > bound;
 }
 

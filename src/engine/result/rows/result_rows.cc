@@ -9,14 +9,12 @@
 #include <cstring>
 
 #include "engine/device/device.h"
+#include "engine/memory/alignment.h"
 
 namespace turbine {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kMostBatches = uint64_t{1} << (64 - kRefBatchShift);
-
-uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
 /* Copies rows into one block of memory: columns, then texts. `batch_at(i)` and
  * `row_at(i)` say where row i lies. */
@@ -25,7 +23,7 @@ HostBuffer copy_rows(const std::vector<ColumnShape>& columns, MemoryBudget& budg
                      RowAt row_at, ResultBatch* copied) {
   uint64_t size = 0;
   for (size_t c = 0; c < columns.size(); c++) {
-    size += aligned(n * tb_type_width(columns[c].type)) + (columns[c].nullable ? aligned(n) : 0);
+    size += host_aligned(n * tb_type_width(columns[c].type)) + (columns[c].nullable ? host_aligned(n) : 0);
     if (tb_type_is_text(columns[c].type))
       for (uint64_t i = 0; i < n; i++) size += text_at(batch_at(i), batch_at(i).columns[c], row_at(i)).size();
   }
@@ -37,11 +35,11 @@ HostBuffer copy_rows(const std::vector<ColumnShape>& columns, MemoryBudget& budg
     const bool text = tb_type_is_text(columns[c].type);
     ResultColumn column{at, width, nullptr, 1, text};
     for (uint64_t i = 0; i < n && !text; i++) memcpy(at + i * width, batch_at(i).columns[c].at(row_at(i)), width);
-    at += aligned(n * width);
+    at += host_aligned(n * width);
     if (columns[c].nullable) {
       column.valid = at;
       for (uint64_t i = 0; i < n; i++) at[i] = !batch_at(i).columns[c].is_null(row_at(i));
-      at += aligned(n);
+      at += host_aligned(n);
     }
     copied->columns.push_back(column);
   }

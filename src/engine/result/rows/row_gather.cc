@@ -13,7 +13,7 @@ namespace {
 /* Enough to fill a slot; few enough to stay in the cache. */
 constexpr uint64_t kMostRows = 32 << 10;
 /* What one thread gathers at a time: more than waking it costs. */
-constexpr uint64_t kPartRows = 4 << 10;
+constexpr uint64_t kGatheredRows = 4 << 10;
 /* Rows lie anywhere: so many are on their way at a time. */
 constexpr size_t kRowsAhead = 16;
 
@@ -96,9 +96,9 @@ ResultBatch RowGather::gather(std::span<const RowRef> refs, ParallelWork& work) 
     at += (16 - reinterpret_cast<uintptr_t>(at) % 16) % 16;
     batch.columns.push_back({target.values, width, target.valid, 1, tb_type_is_text(shape.type) != 0});
   }
-  work.each((refs.size() + kPartRows - 1) / kPartRows, [&](uint64_t part) {
-    const size_t first = part * kPartRows;
-    gather_part(refs.subspan(first, std::min<size_t>(kPartRows, refs.size() - first)), first, targets);
+  work.each((refs.size() + kGatheredRows - 1) / kGatheredRows, [&](uint64_t part) {
+    const size_t first = part * kGatheredRows;
+    gather_part(refs.subspan(first, std::min<size_t>(kGatheredRows, refs.size() - first)), first, targets);
   });
   return batch;
 }

@@ -24,9 +24,9 @@ int64_t integer_at(const uint8_t* bytes, uint32_t width) {
   return static_cast<int64_t>(static_cast<uint64_t>(value) << unused) >> unused;
 }
 
-class Reading {
+class EqualityReading {
  public:
-  Reading(const Program& program, const TbParamBlock* params) : program_(program), params_(params) {}
+  EqualityReading(const Program& program, const TbParamBlock* params) : program_(program), params_(params) {}
 
   /* False: the condition is no such thing. */
   bool read(const TbExpr& filter, ColumnEquality* equality) const {
@@ -96,7 +96,7 @@ class Reading {
 }  // namespace
 
 EqualityFilter::EqualityFilter(const Program& program, const TbParamBlock* params) {
-  const Reading reading(program, params);
+  const EqualityReading reading(program, params);
   visit_early_filters(program, [&](const TbExpr& filter) {
     ColumnEquality equality;
     if (reading.read(filter, &equality)) equalities_.push_back(std::move(equality));

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "turbine/functions.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -30,9 +31,7 @@ bool raises_before_sink(const Program& program) {
 }
 
 bool loses_rows_without_match(const TbJoin& join) {
-#ifdef TB_MUTANT_UNMATCHED_SEGMENT_EXCLUDED
-  return join.kind != TB_JOIN_ANTI;
-#endif
+  if (TB_MUTANT(unmatched_segment_excluded)) return join.kind != TB_JOIN_ANTI;
   return join.kind == TB_JOIN_INNER || join.kind == TB_JOIN_SEMI;
 }
 
@@ -77,11 +76,7 @@ void JoinZoneFilter::add(const Program& program, const TbJoin& join, const std::
 bool JoinZoneFilter::Key::misses(const StoredColumn::Zone& zone) const {
   if (!zone.known) return false;
   const int64_t first = std::max(zone.least, least);
-#ifdef TB_MUTANT_GREATEST_KEY_FORGOTTEN
-  const int64_t last = std::min(zone.greatest, greatest - 1);
-#else
-  const int64_t last = std::min(zone.greatest, greatest);
-#endif
+  const int64_t last = std::min(zone.greatest, TB_MUTANT(greatest_key_forgotten) ? greatest - 1 : greatest);
   return first > last || !table->may_have_key(first, last);
 }
 

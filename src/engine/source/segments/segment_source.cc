@@ -17,6 +17,7 @@
 #include "engine/source/heap/page_lsns.h"
 #include "engine/store/column_key.h"
 #include "engine/wire/protocol_error.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -39,14 +40,13 @@ StoredTable::Known known_of(const SegmentsRequest& request) {
 
 /* Of dirty blocks the file's LSN may be an old one: the backend has told what shared buffers have. */
 void put_dirty_lsns(const SegmentsRequest& request, std::span<const uint32_t> blocks, uint64_t* lsns) {
-#ifndef TB_MUTANT_DIRTY_LSN_IGNORED
+  if (TB_MUTANT(dirty_lsn_ignored)) return;
   auto dirty = std::lower_bound(request.dirty.begin(), request.dirty.end(), blocks.front());
   for (size_t i = 0; i < blocks.size() && dirty != request.dirty.end(); i++) {
     while (dirty != request.dirty.end() && *dirty < blocks[i]) ++dirty;
     if (dirty != request.dirty.end() && *dirty == blocks[i])
       lsns[i] = request.dirty_lsn[static_cast<size_t>(dirty - request.dirty.begin())];
   }
-#endif
 }
 
 /* Of the segment's blocks, those whose pages have not changed since. */
@@ -61,11 +61,7 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const SegmentsRequest& 
   BlockMask unchanged = 0;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t place = blocks[i] - segment.first_block;
-#ifdef TB_MUTANT_PAGE_LSN_IGNORED
-    const bool same = lsns[i] != 0;
-#else
-    const bool same = lsns[i] != 0 && lsns[i] == segment.page_lsn[place];
-#endif
+    const bool same = lsns[i] != 0 && (lsns[i] == segment.page_lsn[place] || TB_MUTANT(page_lsn_ignored));
     if (same) unchanged |= BlockMask{1} << place;
   }
   return unchanged;

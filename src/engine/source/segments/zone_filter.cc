@@ -12,6 +12,7 @@
 
 #include "engine/source/segments/early_filters.h"
 #include "turbine/functions.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
 namespace {
@@ -106,9 +107,7 @@ void ZoneFilter::add_comparison(const Program& program, const TbParamBlock* para
 }
 
 bool ZoneFilter::Interval::misses(const StoredColumn::Zone& zone) const {
-#ifdef TB_MUTANT_ZONE_TOO_NARROW
-  return zone.known && (zone.greatest <= least || zone.least > greatest);
-#endif
+  if (TB_MUTANT(zone_too_narrow)) return zone.known && (zone.greatest <= least || zone.least > greatest);
   return zone.known && (zone.greatest < least || zone.least > greatest);
 }
 

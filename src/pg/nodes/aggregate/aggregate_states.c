@@ -15,7 +15,7 @@
 #include "pg/planner/program/output_column.h"
 
 static bool
-refuse(TbAggStates *s, const char *reason)
+refuse_states(TbAggStates *s, const char *reason)
 {
 	s->reason = reason;
 	return false;
@@ -23,7 +23,7 @@ refuse(TbAggStates *s, const char *reason)
 
 /* The column of a state: states follow the keys. */
 static uint32
-state_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *filter)
+add_state_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *filter)
 {
 	return s->nkeys + tb_builder_add_agg(s->translator->builder, kind, arg, filter);
 }
@@ -31,7 +31,7 @@ state_column(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *
 uint32
 tb_agg_count_column(TbAggStates *s, const TbValue *arg, const TbValue *filter)
 {
-	return state_column(s, TB_AGG_COUNT, arg && arg->nullable ? arg : NULL, filter);
+	return add_state_column(s, TB_AGG_COUNT, arg && arg->nullable ? arg : NULL, filter);
 }
 
 /* The column of the largest display scale among the values (or the smallest, for
@@ -59,7 +59,7 @@ tb_agg_display_column(TbAggStates *s, TbAggKind kind, const TbValue *arg,
 		condition = tb_builder_expr(b, TB_EXPR_AND, boolean, 0, 2, conditions,
 									filter->nullable);
 	}
-	return state_column(s, kind, &scale, &condition);
+	return add_state_column(s, kind, &scale, &condition);
 }
 
 static bool
@@ -71,14 +71,14 @@ sum_output(TbAggStates *s, const TbValue *arg, const TbValue *filter, TbOutput *
 		case TB_TYPE_INT4:
 			out->kind = TB_OUT_VALUE;
 			out->type = TB_TYPE_INT8;
-			out->first = state_column(s, TB_AGG_SUM_INT, arg, filter);
+			out->first = add_state_column(s, TB_AGG_SUM_INT, arg, filter);
 			return true;
 		case TB_TYPE_INT8:
 		case TB_TYPE_NUM64:
 		case TB_TYPE_NUM128:
 			out->kind = TB_OUT_SUM_NUMERIC;
 			out->type = TB_TYPE_NUM128;
-			out->first = state_column(s, TB_AGG_SUM_WIDE, arg, filter);
+			out->first = add_state_column(s, TB_AGG_SUM_WIDE, arg, filter);
 			out->display = tb_agg_display_column(s, TB_AGG_MAX, arg, filter);
 			return true;
 		case TB_TYPE_FLOAT4:
@@ -86,10 +86,10 @@ sum_output(TbAggStates *s, const TbValue *arg, const TbValue *filter, TbOutput *
 			out->kind = arg->info.type == TB_TYPE_FLOAT4 ? TB_OUT_SUM_FLOAT4 :
 														   TB_OUT_SUM_FLOAT8;
 			out->type = TB_TYPE_FLOAT8;
-			out->first = state_column(s, TB_AGG_SUM_FLOAT, arg, filter);
+			out->first = add_state_column(s, TB_AGG_SUM_FLOAT, arg, filter);
 			return true;
 		default:
-			return refuse(s, "sum or avg of a type that devices do not sum");
+			return refuse_states(s, "sum or avg of a type that devices do not sum");
 	}
 }
 
@@ -116,11 +116,11 @@ extreme_numeric_output(TbAggStates *s, TbAggKind kind, const TbValue *arg,
 
 	if (!tb_numeric_with_display(s->translator, arg, false, &above) ||
 		!tb_numeric_with_display(s->translator, arg, true, &below))
-		return refuse(s, s->translator->reason);
+		return refuse_states(s, s->translator->reason);
 	out->kind = TB_OUT_EXTREME_NUMERIC;
 	out->type = above.info.type;
-	out->first = state_column(s, kind, &above, filter);
-	out->second = state_column(s, kind, &below, filter);
+	out->first = add_state_column(s, kind, &above, filter);
+	out->second = add_state_column(s, kind, &below, filter);
 	return true;
 }
 
@@ -135,7 +135,7 @@ bool_output(TbAggStates *s, TbAggKind kind, const TbValue *arg, const TbValue *f
 
 	out->kind = TB_OUT_BOOL;
 	out->type = TB_TYPE_INT4;
-	out->first = state_column(s, kind, &number, filter);
+	out->first = add_state_column(s, kind, &number, filter);
 	return true;
 }
 
@@ -147,16 +147,17 @@ extreme_output(TbAggStates *s, const Aggref *aggref, TbAggKind kind, const TbVal
 
 	if (tb_type_is_text(arg->info.type) &&
 		!tb_collation_orders_by_bytes(aggref->inputcollid))
-		return refuse(s, "min or max of text by a collation that does not compare bytes");
+		return refuse_states(
+			s, "min or max of text by a collation that does not compare bytes");
 	if (arg->info.type == TB_TYPE_BOOL)
-		return refuse(s, "min or max of boolean");
+		return refuse_states(s, "min or max of boolean");
 	if (arg->display_scale != TB_NONE)
 		return extreme_numeric_output(s, kind, arg, filter, out);
 	if (!tb_output_padding(expr, arg, &out->padding, &s->reason))
 		return false;
 	out->kind = TB_OUT_VALUE;
 	out->type = arg->info.type;
-	out->first = state_column(s, kind, arg, filter);
+	out->first = add_state_column(s, kind, arg, filter);
 	return true;
 }
 
@@ -188,7 +189,7 @@ tb_agg_choose_output(TbAggStates *s, const Aggref *aggref, const TbValue *arg,
 		case TB_AGGREGATE_UNKNOWN:
 			break;
 	}
-	return refuse(s,
-				  psprintf("aggregate %s is not in the catalogue",
-						   get_func_name(aggref->aggfnoid)));
+	return refuse_states(s,
+						 psprintf("aggregate %s is not in the catalogue",
+								  get_func_name(aggref->aggfnoid)));
 }

@@ -89,7 +89,7 @@ visible_keys(const TbAnalyzer *a)
 
 /* A bit for each key of each set; the keys are complete. */
 static void
-add_sets(TbAnalyzer *a)
+analyze_sets(TbAnalyzer *a)
 {
 	TbAggAnalysis	   *result = a->result;
 	const TbAggRequest *request = &result->request;
@@ -345,7 +345,7 @@ tb_analyzer_build(TbAnalyzer *a, const TbAggRequest *request)
 		return false;
 	if (!tb_analyzer_add_keys(a))
 		return false;
-	add_sets(a);
+	analyze_sets(a);
 	if (collect_walker((Node *) request->target->exprs, a) ||
 		collect_walker((Node *) request->having, a) ||
 		(!a->result->folds && collect_walker((Node *) a->result->group_filters, a)))

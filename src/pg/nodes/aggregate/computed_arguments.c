@@ -29,7 +29,7 @@ typedef struct ComputedAggregate
 } ComputedAggregate;
 
 static bool
-refuse(TbAnalyzer *a, const char *reason)
+refuse_argument(TbAnalyzer *a, const char *reason)
 {
 	return tb_analyzer_refuse(a, reason);
 }
@@ -83,7 +83,8 @@ has_state(TbAnalyzer *a, const Aggref *aggref, Expr *argument)
 		case TB_AGGREGATE_SUM:
 		case TB_AGGREGATE_AVG:
 			return integer ||
-				refuse(a,
+				refuse_argument(
+					   a,
 					   "sum or avg of what PostgreSQL computes of groups, and is no integer");
 		case TB_AGGREGATE_BOOL_AND:
 		case TB_AGGREGATE_BOOL_OR:
@@ -94,12 +95,13 @@ has_state(TbAnalyzer *a, const Aggref *aggref, Expr *argument)
 				return true;
 			return integer || type == DATEOID || type == TIMESTAMPOID ||
 				type == TIMESTAMPTZOID ||
-				refuse(a,
+				refuse_argument(
+					   a,
 					   "min or max of what PostgreSQL computes of groups, of such a type");
 		case TB_AGGREGATE_UNKNOWN:
 			break;
 	}
-	return refuse(a, "an aggregate that is not in the catalogue");
+	return refuse_argument(a, "an aggregate that is not in the catalogue");
 }
 
 /* `reason`: why devices do not have it. */
@@ -112,7 +114,7 @@ add_computed(TbAnalyzer *a, const Aggref *aggref, Expr *expr, bool is_filter,
 	ListCell		  *lc;
 
 	if (!tb_computed_inputs(a->t, expr, a->result->keys, &inputs))
-		return refuse(a, reason);
+		return refuse_argument(a, reason);
 	found->aggref = aggref;
 	found->filtered = is_filter;
 	found->argument = list_length(a->arguments);
@@ -216,9 +218,9 @@ filtered_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
 		value = &argument;
 	}
 	if (!translated)
-		return refuse(a, a->t->reason);
+		return refuse_argument(a, a->t->reason);
 	if (!tb_agg_choose_output(&states, aggref, value, NULL, out))
-		return refuse(a, states.reason);
+		return refuse_argument(a, states.reason);
 	state.computed = computed_number(a, found);
 	state.filtered = true;
 	state.column = out->first;
@@ -310,5 +312,5 @@ tb_computed_arguments_output(TbAnalyzer *a, const Aggref *aggref, TbOutput *out)
 		value_output(a, found, out);
 		return true;
 	}
-	return refuse(a, NULL);
+	return refuse_argument(a, NULL);
 }

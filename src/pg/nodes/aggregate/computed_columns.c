@@ -21,6 +21,7 @@
 
 #include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/planner/program/output_column.h"
+#include "turbine/mutant.h"
 
 typedef struct Finder
 {
@@ -30,7 +31,7 @@ typedef struct Finder
 	bool		  conditional; /* below something that evaluates it for some rows only */
 } Finder;
 
-static bool find_walker(Node *node, Finder *finder);
+static bool find_column_walker(Node *node, Finder *finder);
 
 /* Whether a device can group by it, and equal values are alike. */
 static bool
@@ -79,14 +80,14 @@ find_below(Node *node, Finder *finder)
 	bool failed;
 
 	finder->conditional = outer || is_conditional(node);
-	failed = expression_tree_walker(node, find_walker, finder);
+	failed = expression_tree_walker(node, find_column_walker, finder);
 	finder->conditional = outer;
 	return failed;
 }
 
 /* True if some part can be no input, with the translator's reason. */
 static bool
-find_walker(Node *node, Finder *finder)
+find_column_walker(Node *node, Finder *finder)
 {
 	if (node == NULL || IsA(node, Const) || IsA(node, Param))
 		return false;
@@ -134,7 +135,7 @@ tb_computed_inputs(TbTranslator *t, Expr *expr, List *keys, List **inputs)
 		return false;
 	/* Of a column of a kind that a device groups by otherwise, it is the input itself. */
 	if (IsA(expr, Var))
-		return !find_walker((Node *) expr, &finder);
+		return !find_column_walker((Node *) expr, &finder);
 	return !find_below((Node *) expr, &finder);
 }
 
@@ -244,13 +245,11 @@ tb_computed_columns_add(TbComputedColumns *columns, TupleTableSlot *slot)
 		   sizeof(bool) * (columns->noutputs + 1 - columns->nkeys));
 	ExecClearTuple(slot);
 	econtext->ecxt_scantuple = ExecStoreVirtualTuple(slot);
-#ifndef TB_MUTANT_NO_GROUP_FILTER
-	if (!ExecQual(columns->filter, econtext))
+	if (!TB_MUTANT(no_group_filter) && !ExecQual(columns->filter, econtext))
 	{
 		columns->dropped++;
 		return false;
 	}
-#endif
 	for (int i = 0; i < columns->ncomputed; i++)
 	{
 		int column = columns->nkeys + i;

@@ -9,6 +9,7 @@
 #include "utils/date.h"
 
 #include "pg/nodes/aggregate/computed_states.h"
+#include "turbine/mutant.h"
 
 /* An integer, date or time as it is. */
 static int64
@@ -66,9 +67,8 @@ tb_computed_value(const TbComputedState *state, Datum argument, int64 rows,
 	tb_int128 wide;
 	int64	  sum;
 
-#ifdef TB_MUTANT_ROWS_FORGOTTEN
-	rows = 1;
-#endif
+	if (TB_MUTANT(rows_forgotten))
+		rows = 1;
 	result->length = 0;
 	switch (state->kind)
 	{

@@ -28,7 +28,7 @@ typedef struct EstimatedSet
 } EstimatedSet;
 
 static int
-by_keys(const void *left, const void *right)
+by_key_set(const void *left, const void *right)
 {
 	return pg_popcount64(((const EstimatedSet *) right)->keys) -
 		pg_popcount64(((const EstimatedSet *) left)->keys);
@@ -74,7 +74,7 @@ collect_sets(PlannerInfo *root, const TbAggAnalysis *analysis, EstimatedSet *set
 			sets[count].keys = analysis->sets[i];
 			sets[count++].groups = groups_of(root, analysis, analysis->sets[i]);
 		}
-	qsort(sets, count, sizeof(EstimatedSet), by_keys);
+	qsort(sets, count, sizeof(EstimatedSet), by_key_set);
 	return count;
 }
 

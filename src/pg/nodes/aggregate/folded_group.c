@@ -10,6 +10,7 @@
 #include "pg/convert/numeric_format.h"
 #include "pg/nodes/aggregate/fold_state.h"
 #include "pg/nodes/aggregate/folded_group.h"
+#include "turbine/mutant.h"
 
 struct TbFoldedGroups
 {
@@ -165,10 +166,8 @@ takes_part(const TbFoldedGroups *groups, const TbDistinct *distinct,
 {
 	int64 count;
 
-#ifndef TB_MUTANT_NULL_IS_DISTINCT
-	if (!is_valid(batch, groups->sets->nkeys - 1, row))
+	if (!is_valid(batch, groups->sets->nkeys - 1, row) && !TB_MUTANT(null_is_distinct))
 		return false;
-#endif
 	if (distinct->counter == TB_NONE)
 		return true;
 	memcpy(&count,

@@ -29,7 +29,7 @@
 #include "pg/planner/program/output_column.h"
 
 static bool
-refuse(TbAnalyzer *a, const char *reason)
+refuse_key(TbAnalyzer *a, const char *reason)
 {
 	return tb_analyzer_refuse(a, reason);
 }
@@ -39,15 +39,15 @@ translate_key(TbAnalyzer *a, Expr *expr, TbValue *value)
 {
 	/* A parameter as key would be confused with the program's own parameters. */
 	if (!contain_var_clause((Node *) expr))
-		return refuse(a, "a grouping key without columns");
+		return refuse_key(a, "a grouping key without columns");
 	if (!tb_translate(a->t, expr, value))
-		return refuse(a, a->t->reason);
+		return refuse_key(a, a->t->reason);
 	if (!tb_type_is_text(value->info.type))
 		return true;
 	if (!OidIsValid(exprCollation((Node *) expr)))
-		return refuse(a, "no collation is known for a grouping key");
+		return refuse_key(a, "no collation is known for a grouping key");
 	if (!get_collation_isdeterministic(exprCollation((Node *) expr)))
-		return refuse(a, "a grouping key's collation is not deterministic");
+		return refuse_key(a, "a grouping key's collation is not deterministic");
 	return true;
 }
 
@@ -119,7 +119,7 @@ add_distinct_key(TbAnalyzer *a)
 	bool	translated;
 
 	if (list_length(a->result->keys) >= TB_MAX_KEYS)
-		return refuse(a, "the keys are too many");
+		return refuse_key(a, "the keys are too many");
 	/* PostgreSQL computes it for rows that pass one of the filters. */
 	a->t->conditional += conditional;
 	translated = translate_key(a, expr, &value);
@@ -145,7 +145,7 @@ add_hidden_keys(TbAnalyzer *a, const List *exprs)
 
 	foreach(lc, exprs)
 		if (!tb_computed_inputs(a->t, lfirst(lc), a->result->keys, &inputs))
-			return refuse(a, a->t->reason);
+			return refuse_key(a, a->t->reason);
 	foreach(lc, inputs)
 	{
 		Expr   *expr = lfirst(lc);
@@ -154,10 +154,10 @@ add_hidden_keys(TbAnalyzer *a, const List *exprs)
 		int32	padding;
 
 		if (list_length(a->result->keys) >= TB_MAX_KEYS)
-			return refuse(a, "the keys are too many");
+			return refuse_key(a, "the keys are too many");
 		if (!tb_translate(a->t, expr, &value) ||
 			!tb_output_padding(expr, &value, &padding, &a->t->reason))
-			return refuse(a, a->t->reason);
+			return refuse_key(a, a->t->reason);
 		if (hidden)
 			a->result->hidden |= UINT64CONST(1) << list_length(a->result->keys);
 		add_translated_key(a, &value, padding, expr, hidden ? tb_hidden_key(expr) : expr,
@@ -192,7 +192,7 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 		{
 			/* The planner would take one column for both above the node. */
 			if (result->request.sets != NIL)
-				return refuse(a, "a key of grouping sets is repeated");
+				return refuse_key(a, "a key of grouping sets is repeated");
 			result->clause_keys = lappend_int(result->clause_keys,
 											  foreach_current_index(lc));
 			return true;
@@ -206,7 +206,7 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 	reason = a->reason;
 	if (!may_be_computed(a, expr) ||
 		(result->request.sets != NIL && list_member(result->computed, expr)))
-		return refuse(a, reason);
+		return refuse_key(a, reason);
 	result->clause_keys = lappend_int(result->clause_keys,
 									  -1 - list_length(result->computed));
 	result->computed = lappend(result->computed, expr);
@@ -262,7 +262,7 @@ add_input_columns(TbAnalyzer *a, const TbAggRequest *request)
 			continue;
 		reason = a->reason;
 		if (!may_be_computed(a, lfirst(lc)))
-			return refuse(a, reason);
+			return refuse_key(a, reason);
 		a->result->computed = lappend(a->result->computed, lfirst(lc));
 	}
 	return true;
@@ -296,13 +296,13 @@ check_computed(TbAnalyzer *a)
 	const TbAggAnalysis *result = a->result;
 
 	if (list_length(result->keys) + list_length(result->computed) > TB_MAX_KEYS)
-		return refuse(a, "the keys are too many");
+		return refuse_key(a, "the keys are too many");
 	if (a->distinct != NULL)
-		return refuse(
+		return refuse_key(
 			a,
 			"an aggregate with DISTINCT beside a filter or key that PostgreSQL computes");
 	if (!grouping_is_hashable(result->request.group_clause))
-		return refuse(a, "a grouping key can not be hashed");
+		return refuse_key(a, "a grouping key can not be hashed");
 	return true;
 }
 

@@ -310,7 +310,7 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 
 /* Whether groups of all keys can be folded to those of the sets. */
 static bool
-sets_qualify(const TbAggRequest *request, const char **reason)
+grouping_sets_qualify(const TbAggRequest *request, const char **reason)
 {
 	if (request->group_clause == NIL)
 		*reason = "grouping sets without keys";
@@ -406,7 +406,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	}
 	if (request->rel->rtekind == RTE_SUBQUERY && request->rel->reloptkind == RELOPT_BASEREL)
 		return make_path_over_rows(root, output_rel, request, part);
-	if (request->sets != NIL && !sets_qualify(request, &reason))
+	if (request->sets != NIL && !grouping_sets_qualify(request, &reason))
 	{
 		tb_planning_note(part, "%s", reason);
 		return NULL;

@@ -23,6 +23,7 @@
 #include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/folded_group.h"
 #include "pg/nodes/aggregate/set_fold.h"
+#include "turbine/mutant.h"
 
 /* Groups between two looks at the memory that tables take. */
 #define MEMORY_CHECK 1024
@@ -207,11 +208,8 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 {
 	ExecClearTuple(fold->keys);
 	for (int key = 0; key < all_keys(fold->sets); key++)
-#ifdef TB_MUTANT_ABSENT_KEY_SHOWN
-		fold->keys->tts_isnull[key] = isnull[key];
-#else
-		fold->keys->tts_isnull[key] = isnull[key] || (set & (UINT64CONST(1) << key)) == 0;
-#endif
+		fold->keys->tts_isnull[key] = isnull[key] ||
+			((set & (UINT64CONST(1) << key)) == 0 && !TB_MUTANT(absent_key_shown));
 	ExecStoreVirtualTuple(fold->keys);
 }
 
@@ -332,7 +330,7 @@ get_keys(TbSetFold *fold, const SetTable *table, TupleHashEntry entry, Datum *va
 
 /* The next group of the table; *entry is NULL for one without keys. */
 static TbResultBatch *
-next_group(SetTable *table, TupleHashEntry *entry)
+next_table_group(SetTable *table, TupleHashEntry *entry)
 {
 	bool first = !table->begun;
 
@@ -348,7 +346,7 @@ next_group(SetTable *table, TupleHashEntry *entry)
 
 /* How many groups a table that is made has. */
 static uint64
-groups_of(const SetTable *table)
+groups_in_table(const SetTable *table)
 {
 	return table->groups == NULL ? 1 : table->groups->hashtab->members;
 }
@@ -361,7 +359,7 @@ smallest_containing(TbSetFold *fold, const SetTable *table)
 
 	for (SetTable *other = fold->tables; other < table; other++)
 		if (other->context != NULL && contains(other, table) &&
-			(best == NULL || groups_of(other) < groups_of(best)))
+			(best == NULL || groups_in_table(other) < groups_in_table(best)))
 			best = other;
 	Assert(best != NULL);
 	return best;
@@ -377,7 +375,7 @@ make_of_another(TbSetFold *fold, SetTable *table, const char **why)
 
 	make_table(fold, table);
 	from->begun = false;
-	while ((group = next_group(from, &entry)) != NULL)
+	while ((group = next_table_group(from, &entry)) != NULL)
 	{
 		bool isnull[TB_MAX_KEYS];
 
@@ -430,7 +428,7 @@ tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, const char **why)
 
 		if (table->context == NULL && !make_of_another(fold, table, why))
 			return false;
-		group = next_group(table, &entry);
+		group = next_table_group(table, &entry);
 		if (group == NULL)
 		{
 			let_go(fold, fold->next_table + 1);

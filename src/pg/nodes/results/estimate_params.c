@@ -101,7 +101,7 @@ evaluate(const Param *param, PlanState *node, Datum *value, bool *isnull)
 
 /* The step of the value, as that of a constant. */
 static void
-bind(TbEstimateStep *step, PlanState *node)
+bind_step(TbEstimateStep *step, PlanState *node)
 {
 	TbResultColumns none = {NIL, NIL};
 	Search			search = {.number = step->column};
@@ -151,6 +151,6 @@ tb_estimate_bind_params(const TbResultPlan *planned, TbResultPlan *bound, PlanSt
 	memcpy(bound, planned, planned->total_size);
 	for (uint32 i = 0; i < bound->steps.count; i++)
 		if (is_of_param(steps_of(bound) + i))
-			bind(steps_of(bound) + i, node);
+			bind_step(steps_of(bound) + i, node);
 	MemoryContextSwitchTo(old);
 }

@@ -143,7 +143,7 @@ not_exists(const Query *subquery, Node *condition)
 
 /* count(arg), NULL: count(*). */
 static TargetEntry *
-count_of(Var *arg, AttrNumber number)
+count_column(Var *arg, AttrNumber number)
 {
 	Aggref *count = makeNode(Aggref);
 
@@ -172,8 +172,8 @@ add_counts(Query *query, const Query *subquery)
 	Query		  *counts = read_subquery(subquery, NULL);
 
 	counts->hasAggs = true;
-	counts->targetList = list_make2(count_of(NULL, 1),
-									count_of(column_of_subquery(subquery), 2));
+	counts->targetList = list_make2(count_column(NULL, 1),
+									count_column(column_of_subquery(subquery), 2));
 	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = counts;
 	rte->alias = makeAlias("not_in_counts", NIL);

@@ -166,7 +166,7 @@ column_for(Arms *arms, Expr *expression)
 }
 
 static Var *
-add_column(void *arms, Expr *aggregate)
+add_arm_column(void *arms, Expr *aggregate)
 {
 	return column_for(arms, aggregate);
 }
@@ -194,7 +194,7 @@ of_distinct_values(Arms *arms, const Aggref *aggregate)
 static Expr *
 combined(Arms *arms, Aggref *aggregate)
 {
-	TbPartColumns columns = {add_column, arms};
+	TbPartColumns columns = {add_arm_column, arms};
 
 	if (aggregate->aggdistinct != NIL)
 		return has_distinct_value(aggregate) ? of_distinct_values(arms, aggregate) : NULL;

@@ -21,16 +21,16 @@
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
-static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
-					   List *clauses, List *custom_plans);
+static Plan *plan_file_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path,
+							List *tlist, List *clauses, List *custom_plans);
 static Node *create_state(CustomScan *plan);
 
-static const CustomPathMethods path_methods = {
+static const CustomPathMethods file_path_methods = {
 	.CustomName = TB_GPU_FILE_SCAN_NAME,
-	.PlanCustomPath = plan_scan,
+	.PlanCustomPath = plan_file_scan,
 };
 
-static const CustomScanMethods scan_methods = {
+static const CustomScanMethods file_scan_methods = {
 	.CustomName = TB_GPU_FILE_SCAN_NAME,
 	.CreateCustomScanState = create_state,
 };
@@ -38,7 +38,7 @@ static const CustomScanMethods scan_methods = {
 void
 tb_file_scan_init(void)
 {
-	RegisterCustomScanMethods(&scan_methods);
+	RegisterCustomScanMethods(&file_scan_methods);
 }
 
 static const char *
@@ -78,7 +78,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 	path = tb_offer_make_path(rel, rel->reltarget, rel->rows, CUSTOMPATH_SUPPORT_PROJECTION,
 							  lcons(tb_plain_scan(root, rel),
 									tb_stage_sources(plan->stages)),
-							  plan, &path_methods);
+							  plan, &file_path_methods);
 	tb_join_cost(plan->stages, &path->path);
 	return path;
 }
@@ -106,10 +106,10 @@ tb_file_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 }
 
 static Plan *
-plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
-		  List *custom_plans)
+plan_file_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+			   List *clauses, List *custom_plans)
 {
-	return tb_projection_plan(path, rel->rows, tlist, custom_plans, &scan_methods);
+	return tb_projection_plan(path, rel->rows, tlist, custom_plans, &file_scan_methods);
 }
 
 /* That of a join, but for the name. */

@@ -48,7 +48,7 @@ typedef struct Folder
 } Folder;
 
 static uint32
-add_function(const Folder *folder, TbWindowKind kind, uint32 column, bool narrow)
+add_fold_function(const Folder *folder, TbWindowKind kind, uint32 column, bool narrow)
 {
 	TbWindowFunction function = {.kind = kind,
 								 .arg = column,
@@ -65,11 +65,11 @@ fold_state(const Folder *folder, uint32 kind, uint32 column, bool narrow)
 	switch (kind)
 	{
 		case TB_AGG_MIN:
-			return add_function(folder, TB_WINDOW_MIN, column, false);
+			return add_fold_function(folder, TB_WINDOW_MIN, column, false);
 		case TB_AGG_MAX:
-			return add_function(folder, TB_WINDOW_MAX, column, false);
+			return add_fold_function(folder, TB_WINDOW_MAX, column, false);
 		default:
-			return add_function(folder, TB_WINDOW_SUM, column, narrow);
+			return add_fold_function(folder, TB_WINDOW_SUM, column, narrow);
 	}
 }
 
@@ -90,7 +90,7 @@ fold_column(const Folder *folder, uint32 column)
 							  aggs[state].kind == TB_AGG_SUM_INT);
 	distinct = list_nth(groups->distincts, state - program->aggs.count);
 	if (distinct->kind == TB_AGG_COUNT)
-		return add_function(folder, TB_WINDOW_COUNT, distinct->column, false);
+		return add_fold_function(folder, TB_WINDOW_COUNT, distinct->column, false);
 	return fold_state(folder, distinct->kind, distinct->column, false);
 }
 
@@ -140,6 +140,6 @@ tb_distinct_fold_add(TbSortInput *input, TbResultBuilder *builder)
 	tb_result_add_pass(builder, &pass, keys);
 	foreach(lc, input->columns.outputs)
 		fold_output(&folder, lfirst(lc), foreach_current_index(lc) < folder.nkeys);
-	first.column = add_function(&folder, TB_WINDOW_ROW_NUMBER, TB_NONE, false);
+	first.column = add_fold_function(&folder, TB_WINDOW_ROW_NUMBER, TB_NONE, false);
 	tb_result_add_condition(builder, &first);
 }

@@ -42,7 +42,7 @@ find_expr(const Shower *shower, uint32 column)
 /* Whether the pass is that of distinct_fold.c, whose condition is on no function of the
  * query's. */
 static bool
-folds_distinct(const Shower *shower)
+shows_folded_distinct(const Shower *shower)
 {
 	const TbResultPlan *result = shower->result;
 
@@ -203,7 +203,7 @@ show_result(const Shower *shower)
 	const TbResultPlan *result = shower->result;
 	const TbWindowPass *passes = tb_result_passes(result);
 
-	if (folds_distinct(shower))
+	if (shows_folded_distinct(shower))
 		show_keys(shower, "Folded Group Key", passes[0].first_key, passes[0].nkeys);
 	else if (result->passes.count > 0)
 	{
@@ -212,7 +212,7 @@ show_result(const Shower *shower)
 			show_pass(shower, &passes[i]);
 		ExplainCloseGroup("Windows", "Windows", false, shower->es);
 	}
-	if (!folds_distinct(shower))
+	if (!shows_folded_distinct(shower))
 		show_conditions(shower);
 	show_keys(shower, "Sort Key", result->first_key, result->nkeys);
 	show_keys(shower, "Unique Key", result->first_key, result->ndistinct);

@@ -59,7 +59,7 @@ typedef struct SideEquality
 
 /* False: it is none by which rows of the inner side can be found. */
 static bool
-split_equality(const RestrictInfo *rinfo, Relids inner, SideEquality *equality)
+split_side_equality(const RestrictInfo *rinfo, Relids inner, SideEquality *equality)
 {
 	Oid left_type;
 	Oid right_type;
@@ -109,7 +109,7 @@ describe_table(TbTreeJoin *join)
 		SideEquality		equality;
 		TableKey		   *key;
 
-		if (!split_equality(rinfo, join->inner->relids, &equality))
+		if (!split_side_equality(rinfo, join->inner->relids, &equality))
 			continue; /* no key */
 		key = palloc(sizeof(TableKey));
 		*key = (TableKey) {equality.inner, equality.inner_type, class_of(rinfo)};
@@ -147,7 +147,7 @@ equate(PlannerInfo *root, const TbTreeJoin *other, const RestrictInfo *condition
 	Oid			  equals = InvalidOid;
 	ListCell	 *lc;
 
-	if (!split_equality(condition, other->inner->probe_side->relids, &equality) ||
+	if (!split_side_equality(condition, other->inner->probe_side->relids, &equality) ||
 		!equal(condition->mergeopfamilies, key->ec->ec_opfamilies) ||
 		castNode(OpExpr, condition->clause)->inputcollid != key->ec->ec_collation ||
 		!is_of_class(key->ec, equality.outer))
@@ -295,7 +295,7 @@ filter_build_side(PlannerInfo *root, TbTreeJoin *join, List *built)
 /* `built`: BuiltTables that are finished before anything of the tree is read, and in which
  * every row of the tree that comes out at last has a match. */
 static void
-add_filters(PlannerInfo *root, TbJoinTree *tree, List *built)
+add_join_filters(PlannerInfo *root, TbJoinTree *tree, List *built)
 {
 	List	 *finished = list_copy(built);
 	int		  region = tb_region_length(tree);
@@ -309,7 +309,7 @@ add_filters(PlannerInfo *root, TbJoinTree *tree, List *built)
 		bool		must_match = join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI;
 
 		/* Of LEFT and ANTI joins what is inside knows of no match outside. */
-		add_filters(root, join->inner, must_match ? finished : NIL);
+		add_join_filters(root, join->inner, must_match ? finished : NIL);
 		if (join->kind == TB_JOIN_FULL)
 			finished = NIL;
 		filter_build_side(root, join, finished);
@@ -323,5 +323,5 @@ add_filters(PlannerInfo *root, TbJoinTree *tree, List *built)
 void
 tb_join_tree_add_filters(PlannerInfo *root, TbJoinTree *tree)
 {
-	add_filters(root, tree, NIL);
+	add_join_filters(root, tree, NIL);
 }

@@ -68,7 +68,7 @@ without_joins(const TbJoinTree *tree)
 }
 
 static void
-add_conditions(TbRegion *region, const TbTreeJoin *join)
+add_region_conditions(TbRegion *region, const TbTreeJoin *join)
 {
 	ListCell *lc;
 
@@ -82,7 +82,7 @@ add_conditions(TbRegion *region, const TbTreeJoin *join)
 }
 
 static bool
-add_joins(TbRegion *region, const TbJoinTree *tree, int njoins)
+add_region_joins(TbRegion *region, const TbJoinTree *tree, int njoins)
 {
 	if (!add_item(region, without_joins(tree), NULL))
 		return false;
@@ -95,9 +95,9 @@ add_joins(TbRegion *region, const TbJoinTree *tree, int njoins)
 			done = add_item(region, join->inner, join);
 		else
 		{
-			add_conditions(region, join);
+			add_region_conditions(region, join);
 			done = is_region(join->inner) ?
-				add_joins(region, join->inner, list_length(join->inner->joins)) :
+				add_region_joins(region, join->inner, list_length(join->inner->joins)) :
 				add_item(region, join->inner, NULL);
 		}
 		if (!done)
@@ -185,7 +185,7 @@ tb_region_collect(PlannerInfo *root, const TbJoinTree *tree, int njoins, TbRegio
 
 	memset(region, 0, sizeof(*region));
 	region->root = root;
-	if (!add_joins(region, tree, njoins))
+	if (!add_region_joins(region, tree, njoins))
 		return false;
 	for (int i = 0; i < region->nitems; i++)
 		if (region->items[i].filter != NULL && !find_required(region, &region->items[i]))

@@ -103,7 +103,7 @@ copy_shape(const TbJoinTree *tree, bool chain)
 
 /* Whether the rows of the set's stream can go through joins: rows of a plan can not. */
 static bool
-may_stream(const Search *search, uint32 set)
+may_stream_set(const Search *search, uint32 set)
 {
 	if ((set & (set - 1)) != 0)
 		return true;
@@ -146,7 +146,7 @@ consider_filter(Search *search, uint32 set, int number)
 	const Stream	   *of = &search->streams[probe];
 	double				rejected;
 
-	if (!is_found(search, probe) || !may_stream(search, probe) ||
+	if (!is_found(search, probe) || !may_stream_set(search, probe) ||
 		(item->required & ~probe) != 0)
 		return;
 	if (stream->rows < 0)
@@ -169,7 +169,8 @@ consider_join(Search *search, uint32 probe, uint32 build)
 	double			rejected;
 	int				nkeys;
 
-	if (!is_found(search, probe) || !is_found(search, build) || !may_stream(search, probe))
+	if (!is_found(search, probe) || !is_found(search, build) ||
+		!may_stream_set(search, probe))
 		return;
 	if (!tb_region_connected(region, probe, build, &nkeys) && !search->crosses)
 		return;

@@ -13,6 +13,7 @@
 
 #include "pg/planner/partitions.h"
 #include "pg/planner/join/pruning_keys.h"
+#include "turbine/mutant.h"
 
 /*
  * What the row loses at an INNER or SEMI join never comes out. A FULL join before it
@@ -29,12 +30,9 @@ tb_join_prunes(const TbJoinTree *tree, const TbTreeJoin *join)
 	{
 		const TbTreeJoin *each = lfirst(lc);
 
-#ifdef TB_MUTANT_UNMATCHED_PRUNED
 		if (each == join)
-			return true;
-#endif
-		if (each == join)
-			return join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI;
+			return join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI ||
+				TB_MUTANT(unmatched_pruned);
 		if (each->kind == TB_JOIN_FULL)
 			return false;
 	}

@@ -32,7 +32,7 @@ typedef struct Maker
 } Maker;
 
 static bool
-add_param(Maker *m, TbColumn *column, Const *value)
+add_constant_param(Maker *m, TbColumn *column, Const *value)
 {
 	TbParamShape *shape = &m->shapes[list_length(m->params)];
 
@@ -79,17 +79,18 @@ add_missing_value(Maker *m, TbColumn *column)
 		scale = tb_numeric_display_scale(DatumGetNumeric(value));
 		if (scale < 0 || scale > TB_MAX_DISPLAY_SCALE)
 			return refuse_value(m);
-		return add_param(m, column,
-						 makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-								   Int32GetDatum(scale), false, true));
+		return add_constant_param(m, column,
+								  makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+											Int32GetDatum(scale), false, true));
 	}
 	if (tb_type_is_numeric(column->type) &&
 		!numeric_has_form(DatumGetNumeric(value), column))
 		return refuse_value(m);
-	return add_param(m, column,
-					 makeConst(att->atttypid, att->atttypmod, att->attcollation,
-							   att->attlen, datumCopy(value, att->attbyval, att->attlen),
-							   false, att->attbyval));
+	return add_constant_param(m, column,
+							  makeConst(att->atttypid, att->atttypmod, att->attcollation,
+										att->attlen,
+										datumCopy(value, att->attbyval, att->attlen), false,
+										att->attbyval));
 }
 
 static bool
@@ -114,7 +115,7 @@ translate_columns(Maker *m, const TbProgram *program, const TbLeaf *leaf)
 }
 
 static TbSection
-reserve(uint32 *total, uint32 count, Size element)
+reserve_section(uint32 *total, uint32 count, Size element)
 {
 	TbSection section = {.count = count, .offset = *total};
 
@@ -135,10 +136,11 @@ serialize(const Maker *m, const TbProgram *program)
 	header.sink = TB_SINK_AGGREGATE;
 	header.source = TB_SOURCE_HEAP;
 	header.encoding = program->encoding;
-	header.attributes = reserve(&total, m->desc->natts, sizeof(TbAttribute));
-	header.columns = reserve(&total, m->ncolumns, sizeof(TbColumn));
-	header.params = reserve(&total, nparams, sizeof(TbParamShape));
-	header.exprs = header.args = header.filters = header.keys = reserve(&total, 0, 1);
+	header.attributes = reserve_section(&total, m->desc->natts, sizeof(TbAttribute));
+	header.columns = reserve_section(&total, m->ncolumns, sizeof(TbColumn));
+	header.params = reserve_section(&total, nparams, sizeof(TbParamShape));
+	header.exprs = header.args = header.filters = header.keys = reserve_section(&total, 0,
+																				1);
 	header.aggs = header.outputs = header.joins = header.exprs;
 	header.total_size = total;
 	blob = palloc0(total);

@@ -23,6 +23,7 @@
 #include "pg/shmem/cache_progress.h"
 #include "pg/source/heap/heap_chunks.h"
 #include "pg/source/heap/relation_statistics.h"
+#include "turbine/mutant.h"
 
 typedef struct RunList
 {
@@ -126,9 +127,7 @@ add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 
 	TbRun	   *last = list->count > 0 ? &list->runs[list->count - 1] : NULL;
 
 	if (last != NULL && last->page + last->count == page &&
-#ifndef TB_MUTANT_GAP_READ_THROUGH
-		last->block + last->count == block &&
-#endif
+		(last->block + last->count == block || TB_MUTANT(gap_read_through)) &&
 		TB_VM_PAGE(last->block) == TB_VM_PAGE(block))
 	{
 		last->count++;
@@ -356,9 +355,8 @@ tb_heap_chunks_read(TbHeapChunks *chunks, uint32 slot, TbReadOutcome outcome)
 	/* Decoded pages are nowhere else: one that has moved takes all with it. */
 	all = outcome == TB_READ_FAILED ||
 		(!confirm_runs(chunks, chunk) && outcome == TB_READ_DECODED);
-#ifdef TB_MUTANT_MOVED_ALONE
-	all = outcome == TB_READ_FAILED;
-#endif
+	if (TB_MUTANT(moved_alone))
+		all = outcome == TB_READ_FAILED;
 	if (all)
 		memset(chunks->unmoved, false, chunk->npages * sizeof(bool));
 	return replace_moved(chunks, slot) && release_if_complete(chunks, slot);

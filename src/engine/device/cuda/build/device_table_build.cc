@@ -23,7 +23,7 @@ namespace {
 
 static_assert(TB_BUILD_MOST_BOUNDS == TB_MAX_KEY_BOUNDS);
 
-constexpr unsigned kBlocksPerMultiprocessor = 8;
+constexpr unsigned kBuildBlocksPerMultiprocessor = 8;
 /* The table comes back in units of so many bytes; its size is a multiple. */
 constexpr uint64_t kUnit = 16;
 
@@ -141,7 +141,7 @@ class Build {
                                             static_cast<void**>(nullptr)));
   }
   void over_rows(Function kernel) const {
-    const uint64_t most = uint64_t{r_.context.properties().multiprocessors} * kBlocksPerMultiprocessor;
+    const uint64_t most = uint64_t{r_.context.properties().multiprocessors} * kBuildBlocksPerMultiprocessor;
     if (build().ntiles > 0) launch(kernel, std::min(build().ntiles, most));
   }
   void zero(const Block& block, uint64_t bytes) const {

@@ -9,22 +9,21 @@
 #include <utility>
 
 #include "engine/device/cuda/driver/stream.h"
+#include "engine/memory/alignment.h"
 
 namespace turbine::cuda {
 namespace {
 
 constexpr uint64_t kRowsAtOnce = 256 << 10;
-constexpr uint64_t kAlignment = 64;
-
-constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /* Views count from the text of all of their part, so that such a part comes as a whole. */
 uint64_t rows_at_once(const DeviceRows::Part& part) { return part.text_size ? part.nrows : kRowsAtOnce; }
 
 uint64_t staged_bytes(const KeptRowLayout& shape, const DeviceRows::Part& part) {
   const uint64_t rows = std::min(rows_at_once(part), part.nrows);
-  uint64_t size = aligned(part.text_size);
-  for (const KeptColumn& column : shape.columns) size += aligned(rows * tb_type_width(column.type)) + aligned(rows);
+  uint64_t size = host_aligned(part.text_size);
+  for (const KeptColumn& column : shape.columns)
+    size += host_aligned(rows * tb_type_width(column.type)) + host_aligned(rows);
   return size;
 }
 
@@ -44,7 +43,7 @@ uint64_t bring_to_host(const DeviceRows& from, ProjectedRows& to, const BringRes
       auto copy = [&](DevicePtr address, uint64_t n) {
         if (n) r.driver.check(r.driver.memcpy_dtoh_async(at, address, static_cast<size_t>(n), r.stream));
         bytes += n;
-        return std::exchange(at, at + aligned(n));
+        return std::exchange(at, at + host_aligned(n));
       };
       auto copy_rows = [&](const void* array, uint64_t width) {
         return copy(reinterpret_cast<DevicePtr>(array) + first * width, rows.nrows * width);

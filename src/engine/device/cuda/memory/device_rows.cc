@@ -6,13 +6,10 @@
 #include "engine/device/cuda/memory/device_rows.h"
 
 #include "engine/device/cuda/driver/stream.h"
+#include "engine/memory/alignment.h"
 
 namespace turbine::cuda {
 namespace {
-
-constexpr uint64_t kAlignment = 256;
-
-uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 DevicePtr address_of(const void* pointer) { return reinterpret_cast<DevicePtr>(pointer); }
 
@@ -23,9 +20,9 @@ void DeviceRows::append(const TbRowStore& store, std::span<const TbColumnData> c
   if (n == 0) return;
   uint64_t size = 0;
   for (const KeptColumn& column : shape_.columns)
-    size += aligned(n * tb_type_width(column.type)) + (column.nullable ? aligned(n) : 0);
-  if (shape_.nkeys > 0) size += aligned(n * sizeof(uint64_t));
-  size += aligned(store.arena_used);
+    size += device_aligned(n * tb_type_width(column.type)) + (column.nullable ? device_aligned(n) : 0);
+  if (shape_.nkeys > 0) size += device_aligned(n * sizeof(uint64_t));
+  size += device_aligned(store.arena_used);
 
   Part part;
   part.memory = context_.device_memory().allocate(driver_, size, &account_);
@@ -33,7 +30,7 @@ void DeviceRows::append(const TbRowStore& store, std::span<const TbColumnData> c
   auto copy = [&](DevicePtr from, uint64_t bytes) {
     const DevicePtr to = at;
     if (bytes) driver_.check(driver_.memcpy_dtod_async(to, from, static_cast<size_t>(bytes), stream));
-    at += aligned(bytes);
+    at += device_aligned(bytes);
     return to;
   };
   for (size_t i = 0; i < columns.size(); i++) {
@@ -57,7 +54,7 @@ void DeviceRows::merge(Stream stream) {
   if (parts_.size() < 2) return;
   uint64_t size = 0;
   for (const KeptColumn& column : shape_.columns)
-    size += aligned(rows_ * tb_type_width(column.type)) + (column.nullable ? aligned(rows_) : 0);
+    size += device_aligned(rows_ * tb_type_width(column.type)) + (column.nullable ? device_aligned(rows_) : 0);
   Part all;
   all.memory = context_.device_memory().allocate(driver_, size, &account_);
   all.hashes = nullptr;
@@ -73,7 +70,7 @@ void DeviceRows::merge(Stream stream) {
       driver_.check(driver_.memcpy_dtod_async(begin + row * width, array(part), part.nrows * width, stream));
       row += part.nrows;
     }
-    at += aligned(rows_ * width);
+    at += device_aligned(rows_ * width);
     return begin;
   };
   for (size_t i = 0; i < shape_.columns.size(); i++) {

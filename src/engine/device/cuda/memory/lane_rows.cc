@@ -8,16 +8,15 @@
 
 #include <algorithm>
 
+#include "engine/memory/alignment.h"
+
 namespace turbine::cuda {
 
 namespace {
 
-constexpr uint64_t kArrayAlignment = 256;
 constexpr uint64_t kSmallestText = uint64_t{64} << 10;
 constexpr uint64_t kMostText = uint64_t{1} << 32;  // offsets of views have 32 bits
 constexpr uint64_t kTextGrowth = 4;
-
-uint64_t aligned(uint64_t bytes) { return (bytes + kArrayAlignment - 1) / kArrayAlignment * kArrayAlignment; }
 
 uint64_t header_size(const KeptRowLayout& shape) {
   return sizeof(TbRowStore) + shape.columns.size() * sizeof(TbColumnData);
@@ -33,10 +32,10 @@ bool has_text(const KeptRowLayout& shape) {
 /* A byte for nothing comes first, so that no offset is 0. */
 LaneRows::Arrays LaneRows::lay_out(const KeptRowLayout& shape, uint64_t capacity) {
   Arrays arrays;
-  arrays.size = kArrayAlignment;
+  arrays.size = kDeviceAlignment;
   auto take = [&arrays](uint64_t bytes) {
     const uint64_t offset = arrays.size;
-    arrays.size += aligned(bytes);
+    arrays.size += device_aligned(bytes);
     return offset;
   };
   for (const KeptColumn& column : shape.columns) {

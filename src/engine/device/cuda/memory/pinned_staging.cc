@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "engine/memory/alignment.h"
+
 namespace turbine::cuda {
 namespace {
 
@@ -22,7 +24,6 @@ constexpr uint64_t kPiecesPerStager = 4;
 /* A copy takes some 10 us; one that takes longer waits for others. */
 constexpr int kLooksBeforeSleep = 100;
 constexpr std::chrono::microseconds kSleep{20};
-constexpr uint64_t kAlignment = 256;
 
 }  // namespace
 
@@ -32,7 +33,7 @@ PinnedStaging::PinnedStaging(CudaContext& context, const Driver& driver, Stream 
   threads_ = std::min(kMostStagers, work.threads());
   piece_items_ = std::clamp(count / (threads_ * kPiecesPerStager) + 1, kLeastPieceItems, kMostPieceItems);
   threads_ = std::clamp<uint64_t>((count + piece_items_ - 1) / piece_items_, 1, threads_);
-  const uint64_t piece_bytes = (piece_items_ * item_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const uint64_t piece_bytes = device_aligned(piece_items_ * item_bytes);
   memory_ = context.pinned_memory().allocate(driver, 2 * threads_ * piece_bytes, nullptr);
   for (uint64_t i = 0; i < 2 * threads_; i++) pieces_.emplace_back(driver, memory_.host() + i * piece_bytes);
 }

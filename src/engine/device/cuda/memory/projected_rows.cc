@@ -16,7 +16,7 @@ namespace turbine::cuda {
 namespace {
 
 constexpr uint64_t kFirstCapacity = 4096;
-constexpr uint64_t kMostText = uint64_t{1} << 32;  // of one store
+constexpr uint64_t kMostStoreText = uint64_t{1} << 32;  // of one store
 constexpr uint64_t kShareOfMemory = 16;
 
 /* Copies views whose text now begins at `base`. False if one is out of bounds. */
@@ -38,7 +38,7 @@ bool append_views(const StagedRows& rows, const StagedRows::Column& from, TbText
 }  // namespace
 
 HostRowStore& ProjectedRows::store_for(uint64_t text_size) {
-  if (stores_.empty() || stores_.back()->arena_used() + text_size > kMostText) {
+  if (stores_.empty() || stores_.back()->arena_used() + text_size > kMostStoreText) {
     stores_.push_back(std::make_unique<HostRowStore>(shape_, false, kFirstCapacity, budget_));
     pruning_ = {};
   }

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "engine/device/cuda/query/row_id_order.h"
+#include "engine/memory/alignment.h"
 
 namespace turbine::cuda {
 
@@ -19,11 +20,10 @@ namespace {
 constexpr unsigned kThreadsPerBlock = TB_BLOCK_THREADS;
 constexpr unsigned kBlocksPerMultiprocessor = 8;  // 2,048 threads: all that one holds
 constexpr unsigned kWarp = 32;
-constexpr uint64_t kArrayAlignment = 256;
 
 uint64_t append_array(uint64_t& size, uint64_t bytes) {
   const uint64_t offset = size;
-  size += (bytes + kArrayAlignment - 1) / kArrayAlignment * kArrayAlignment;
+  size += device_aligned(bytes);
   return offset;
 }
 

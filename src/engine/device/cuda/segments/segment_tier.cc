@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "engine/memory/alignment.h"
+
 namespace turbine::cuda {
 namespace {
 
@@ -23,12 +25,10 @@ constexpr uint64_t kQueriesKept = 32;
 /* Queries from one look for slabs without columns to the next. */
 constexpr uint64_t kQueriesALook = 64;
 
-constexpr uint64_t kAlignment = 64;
-
 /* A place: device, slab, generation and offset in units of the alignment. */
 constexpr uint32_t kOffsetBits = 22, kGenerationBits = 24, kSlabBits = 10;
 constexpr uint32_t kLastGeneration = (1u << kGenerationBits) - 1;
-static_assert(kMostSlabSize / kAlignment <= uint64_t{1} << kOffsetBits);
+static_assert(kMostSlabSize / kHostAlignment <= uint64_t{1} << kOffsetBits);
 
 }  // namespace
 
@@ -71,7 +71,7 @@ void SegmentTier::give_back_slabs() {
 
 uint64_t SegmentTier::place_of(uint32_t slab, uint64_t offset) const {
   return ((uint64_t{device_} << kSlabBits | slab) << kGenerationBits | slabs_[slab].generation) << kOffsetBits |
-         offset / kAlignment;
+         offset / kHostAlignment;
 }
 
 void SegmentTier::pin(uint32_t slab, uint64_t query, Pins& pins) {
@@ -99,7 +99,7 @@ void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t qu
     const uint64_t place = columns[i]->device_place.load(std::memory_order_relaxed);
     if (place >> (kSlabBits + kGenerationBits + kOffsetBits) != device_) continue;
     const auto slab = static_cast<uint32_t>(place >> (kGenerationBits + kOffsetBits) & ((1u << kSlabBits) - 1));
-    const uint64_t offset = (place & ((uint64_t{1} << kOffsetBits) - 1)) * kAlignment;
+    const uint64_t offset = (place & ((uint64_t{1} << kOffsetBits) - 1)) * kHostAlignment;
     if (slab >= slabs_.size() || place_of(slab, offset) != place) continue;
     if (slab != last) pin(last = slab, query, pins);
     addresses[i] = slabs_[slab].memory.device() + offset;
@@ -144,7 +144,7 @@ SegmentTier::Extent SegmentTier::reserve(const Driver& driver, uint64_t bytes, u
   if ((open_ == UINT32_MAX || slabs_[open_].given + bytes > slab_size_) && !open_slab(driver, query)) return {};
   Slab& slab = slabs_[open_];
   const Extent extent{slab.memory.device() + slab.given, open_};
-  slab.given += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  slab.given += host_aligned(bytes);
   pin(open_, query, pins);
   return extent;
 }

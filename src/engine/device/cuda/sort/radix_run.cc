@@ -10,14 +10,12 @@
 #include <numeric>
 
 #include "engine/device/cuda/sort/sort_tuning.h"
+#include "engine/memory/alignment.h"
 
 namespace turbine::cuda {
 namespace {
 
 static_assert(kMostSortWords == TB_SORT_MOST_WORDS);
-
-constexpr uint64_t kAlignment = 256;
-constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 uint32_t* pointer(DevicePtr address) { return reinterpret_cast<uint32_t*>(address); }
 
@@ -31,7 +29,7 @@ RadixRun::RadixRun(CudaContext& context, const RadixKernels& kernels, const Driv
       input_(input),
       nrows_(static_cast<uint32_t>(input.count)),
       tiles_((nrows_ + TB_SORT_TILE - 1) / TB_SORT_TILE),
-      array_bytes_(aligned(input.count * sizeof(uint32_t))),
+      array_bytes_(device_aligned(input.count * sizeof(uint32_t))),
       tiles_at_(2 * (input.words + 1) * array_bytes_),
       device_(context.device_memory().allocate(driver, tiles_at_ + tiles_bytes(), &account)),
       stream_(context.streams(), driver),

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNum64Digits = 18;
 
-int64_t power_of_ten(int exponent) {
+int64_t power_of_ten_64(int exponent) {
   int64_t power = 1;
   for (int i = 0; i < exponent; i++) power *= 10;
   return power;
@@ -41,9 +41,9 @@ bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, In
   const int64_t shift = int64_t{wanted.scale} - type.scale();
   if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kNum64Digits) return false;
   const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kNum64Digits;
-  form->multiply = power_of_ten(static_cast<int>(shift));
+  form->multiply = power_of_ten_64(static_cast<int>(shift));
   // Nor may the value have more digits than the file's own type.
-  form->greatest = power_of_ten(static_cast<int>(std::min<int64_t>(digits, type.precision() + shift))) - 1;
+  form->greatest = power_of_ten_64(static_cast<int>(std::min<int64_t>(digits, type.precision() + shift))) - 1;
   form->least = -form->greatest;
   return true;
 }

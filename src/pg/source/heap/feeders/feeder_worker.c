@@ -29,6 +29,7 @@
 #include "pg/source/heap/visibility/buffered_read.h"
 #include "pg/source/heap/feeders/feeder_queue.h"
 #include "pg/source/heap/feeders/feeders.h"
+#include "turbine/mutant.h"
 
 /* How long the service may take to answer, which it does at once or never. */
 #define ATTACH_TIMEOUT_MS 5000
@@ -118,9 +119,7 @@ fill_unit(Feeder *feeder, const TbFeederUnit *unit)
 
 	open_part(feeder, unit->part);
 	for (uint32 i = 0; i < unit->count; i++)
-#ifdef TB_MUTANT_PAGE_NOT_FED
-		if (i + 1 < unit->count)
-#endif
+		if (i + 1 < unit->count || !TB_MUTANT(page_not_fed))
 			tb_buffered_read(&feeder->reader, unit->pages[i].block,
 							 pages + (Size) unit->pages[i].page * TB_PAGE_SIZE);
 	tb_feeder_queue_filled(feeder->queue, unit, true);

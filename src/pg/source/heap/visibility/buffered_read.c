@@ -26,6 +26,7 @@
 #include "pg/source/heap/visibility/buffered_read.h"
 
 #include "turbine/types.h"
+#include "turbine/mutant.h"
 
 StaticAssertDecl(TB_PAGE_SIZE == BLCKSZ, "page size");
 StaticAssertDecl(TB_MAX_TUPLES_PER_PAGE == MaxHeapTuplesPerPage, "tuples a page");
@@ -66,14 +67,9 @@ tb_buffered_end(TbBufferedReader *reader)
 static inline bool
 visible_by_hints(HeapTupleHeader tuple, TransactionId snapshot_xmin)
 {
-#ifdef TB_MUTANT_DELETED_IS_VISIBLE
-	if ((tuple->t_infomask & HEAP_XMIN_COMMITTED) == 0)
-		return false;
-#else
-	if ((tuple->t_infomask & HEAP_XMAX_INVALID) == 0 ||
+	if (((tuple->t_infomask & HEAP_XMAX_INVALID) == 0 && !TB_MUTANT(deleted_is_visible)) ||
 		(tuple->t_infomask & HEAP_XMIN_COMMITTED) == 0)
 		return false;
-#endif
 	return HeapTupleHeaderXminFrozen(tuple) ||
 		TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(tuple), snapshot_xmin);
 }

@@ -47,6 +47,7 @@
 #include "pg/source/heap/visibility/direct_classify.h"
 #include "pg/source/heap/visibility/dirty_buffers.h"
 #include "pg/settings/guc.h"
+#include "turbine/mutant.h"
 
 /* Buffer headers swept in the time of one look-up. */
 #define HEADERS_PER_LOOKUP 24
@@ -223,9 +224,8 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 {
 	if (direct->small || !tb_visibility_map_bit(direct->map, block))
 		return false;
-#ifdef TB_MUTANT_DIRTY_IS_CLEAN
-	return true; /* reads files that lag behind the buffers */
-#endif
+	if (TB_MUTANT(dirty_is_clean))
+		return true; /* reads files that lag behind the buffers */
 	if (direct->dirty != NULL && !direct->copied_late[TB_VM_PAGE(block)])
 		return !tb_dirty_buffers_has(direct->dirty, block);
 	if (direct->dirty == NULL && ++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
@@ -261,21 +261,17 @@ tb_direct_lsn(const TbDirect *direct, BlockNumber block)
 	return direct->map->lsn[TB_VM_PAGE(block)];
 }
 
-#ifdef TB_MUTANT_NO_RECHECK
-/* Takes what was read while others changed it. */
-void
-tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block, uint32 count,
-				  bool *unmoved)
-{
-	memset(unmoved, true, count * sizeof(bool));
-}
-#else
 void
 tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block, uint32 count,
 				  bool *unmoved)
 {
 	uint32 page = TB_VM_PAGE(block);
 
+	if (TB_MUTANT(no_recheck))
+	{
+		memset(unmoved, true, count * sizeof(bool));
+		return;
+	}
 	if (tb_visibility_map_check(direct->map, lsn, block, count, unmoved) ||
 		direct->map->lsn[page] != lsn)
 		return;
@@ -283,4 +279,3 @@ tb_direct_confirm(TbDirect *direct, XLogRecPtr lsn, BlockNumber block, uint32 co
 	tb_visibility_map_refresh(direct->map, page);
 	direct->copied_late[page] = true;
 }
-#endif

@@ -11,13 +11,12 @@
 #include <arrow/type.h>
 #include <arrow/type_traits.h>
 
+#include "engine/memory/alignment.h"
+
 namespace turbine {
 namespace {
 
 /* Of the array that conversions read; room enough for vectors behind it. */
-constexpr uint64_t kAlignment = 64;
-
-uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 uint64_t bytes_of_bits(uint64_t count) { return count / 8 + (count % 8 != 0); }
 
@@ -72,9 +71,9 @@ void PrimitiveColumn::append(arrow::io::ReadableFile& file, uint64_t from, uint3
   // Bits are read from a whole byte on.
   const uint64_t start = has_nulls_ || bits_ < 8 ? from / 8 * 8 : from, nrows = from - start + count;
   const uint64_t values_bytes = bytes_of_bits(nrows * bits_), valid_bytes = has_nulls_ ? bytes_of_bits(nrows) : 0;
-  const uint64_t valid_at = aligned(values_bytes), needed = valid_at + aligned(valid_bytes) + kAlignment;
+  const uint64_t valid_at = host_aligned(values_bytes), needed = valid_at + host_aligned(valid_bytes) + kHostAlignment;
   if (room.size() < needed) room.resize(needed);
-  auto* const memory = reinterpret_cast<uint8_t*>(aligned(reinterpret_cast<uintptr_t>(room.data())));
+  auto* const memory = reinterpret_cast<uint8_t*>(host_aligned(reinterpret_cast<uintptr_t>(room.data())));
   read(file, values_, start * bits_ / 8, values_bytes, memory);
   if (has_nulls_) read(file, valid_, start / 8, valid_bytes, memory + valid_at);
   const auto buffer = [](const uint8_t* bytes, uint64_t size) {
