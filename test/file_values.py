@@ -107,7 +107,7 @@ def moment_kinds():
         width = 32 if unit in ("s", "ms") else 64
         yield Kind(f"time[{unit}]", (pa.time32 if width == 32 else pa.time64)(unit), "time",
                    edges(width, 86400 * second),
-                   lambda raw, micros=microseconds, second=second: micros(raw) if 0 <= raw <= 86400 * second else None,
+                   lambda raw, micros=microseconds, second=second: micros(raw) if 0 <= raw < 86400 * second + (second < 10 ** 9) else None,
                    "encode(time_send(v), 'hex')", sent, in_engine=False, formats=formats)
         span = (1 << 63) * second // 10 ** 6
         yield Kind(f"duration[{unit}]", pa.duration(unit), "interval", edges(64, *(limit for limit in (span, -span) if unit != "ns")),

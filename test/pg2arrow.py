@@ -495,7 +495,7 @@ class Suite:
                                 ("needs -t", ("-c", "SELECT 1", "-n", "2") + out), ("up to 1g", ("-t", "few", "-s", "0") + out),
                                 ("--append", ("-t", "few", "--parquet", "--append", self.path("no.arrow"))),
                                 ("snappy", ("-t", "few", "--compression=snappy") + out),
-                                ("nonsense", ("me", "nonsense", "-t", "few") + out),
+                                ("no option", ("nonsense", "-t", "few") + out),
                                 ("--nonsense", ("--nonsense",)), ("zstd", ("-t", "few", "--compression=gzip") + out)):
             self.refused(f"wrong options {text}", USAGE, text, *arguments)
 

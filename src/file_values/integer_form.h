@@ -73,11 +73,11 @@ inline IntegerForm timestamp_form(arrow::TimeUnit::type unit) {
   return form;
 }
 
-/* Of the day: 24:00:00 is a time, too. */
+/* Of the day: 24:00:00 is a time, too. In nanoseconds it is none, because what is beyond it would be rounded to it. */
 inline IntegerForm time_form(arrow::TimeUnit::type unit) {
   IntegerForm form = duration_form(unit);
   form.least = 0;
-  form.greatest = kMicrosecondsPerDay;
+  form.greatest = unit == arrow::TimeUnit::NANO ? kMicrosecondsPerDay - 1 : kMicrosecondsPerDay;
   return form;
 }
 

@@ -80,6 +80,8 @@ TEST(IntegerForm, TimesOfDayAndDurations) {
   EXPECT_EQ(converted(time_form(arrow::TimeUnit::SECOND), 86'400), kMicrosecondsPerDay);
   EXPECT_EQ(converted(time_form(arrow::TimeUnit::SECOND), 86'401), std::nullopt);
   EXPECT_EQ(converted(time_form(arrow::TimeUnit::NANO), -1), std::nullopt);
+  EXPECT_EQ(converted(time_form(arrow::TimeUnit::NANO), kNanosecondsPerDay - 1), kMicrosecondsPerDay - 1);
+  EXPECT_EQ(converted(time_form(arrow::TimeUnit::NANO), kNanosecondsPerDay + 1), std::nullopt);
   EXPECT_EQ(converted(time_form(arrow::TimeUnit::NANO), 1'999), 1);
   EXPECT_EQ(converted(duration_form(arrow::TimeUnit::NANO), -1), -1);
   EXPECT_EQ(converted(duration_form(arrow::TimeUnit::SECOND), kGreatest), std::nullopt);
