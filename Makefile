@@ -70,13 +70,13 @@ check-glossary:
 	@$(PYTHON) tools/check_glossary.py $(CHECK_ARGS)
 
 # How files look: .editorconfig, .clang-format and src/pg/.clang-format.
-check-# Linters: ruff, shellcheck, and clang-tidy for C and C++ that differ from a commit.
+check-format: deps
+	@$(PYTHON) tools/check_format.py
+
+# Linters: ruff, shellcheck, and clang-tidy for C and C++ that differ from a commit.
 # LINT_ARGS="--since main", "--all" (hours on two cores), or paths.
 lint: deps python-packages
 	@$(PYTHON) tools/check_lint.py --tidy $(LINT_ARGS)
-
-format: deps
-	@$(PYTHON) tools/check_format.py
 
 format: deps
 	@$(PYTHON) tools/check_format.py --write

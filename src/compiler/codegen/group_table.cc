@@ -20,7 +20,7 @@ namespace {
 
 /* Looks at a bucket that another thread is filling, which takes it some microseconds: these take a hundred
  * milliseconds. */
-constexpr uint32_t kPatience = 1u << 16;
+constexpr uint32_t kBucketPatience = 1u << 16;
 
 }  // namespace
 
@@ -223,7 +223,7 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
 }
 
 /*
- * for (bucket = hash & mask, patience = kPatience;;) {
+ * for (bucket = hash & mask, patience = kBucketPatience;;) {
  *   entry = buckets[bucket];
  *   if (entry == 0) {
  *     if (table->full) return NONE;           // nothing enters any more
@@ -266,7 +266,7 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 3, "bucket");
   bucket->addIncoming(home, before);
   llvm::PHINode* patience = ir.CreatePHI(ir.getInt32Ty(), 3, "patience");
-  patience->addIncoming(ir.getInt32(kPatience), before);
+  patience->addIncoming(ir.getInt32(kBucketPatience), before);
   Value* bucket_at = rows_.index(ir.getInt32Ty(), buckets_, bucket);
   llvm::LoadInst* seen = ir.CreateLoad(ir.getInt32Ty(), bucket_at);
   seen->setVolatile(true);

@@ -14,14 +14,14 @@ namespace turbine {
 namespace {
 
 /* The threads only wait for compiler processes; those share the processors. */
-unsigned compile_threads() { return std::clamp(usable_processors(), 2u, 16u); }
+unsigned ahead_threads() { return std::clamp(usable_processors(), 2u, 16u); }
 
 /* A few large joins' worth; a backend that floods us loses hints, no more. */
 constexpr unsigned kMostOutstanding = 64;
 
 }  // namespace
 
-CompileAhead::CompileAhead(CodeCache& code) : code_(code), pool_("compile", compile_threads()) {}
+CompileAhead::CompileAhead(CodeCache& code) : code_(code), pool_("compile", ahead_threads()) {}
 
 CompileAhead::~CompileAhead() { stopping_ = true; }
 

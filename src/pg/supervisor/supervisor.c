@@ -251,7 +251,7 @@ service_silent(const TbFailure *why)
 		tb_devices_withdraw();
 		reset_plan_caches();
 	}
-	else if (why->reason == TB_FALLBACK_PROTOCOL && may_log())
+	else if (why->reason == TB_FALLBACK_PROTOCOL && may_log_restart())
 		ereport(LOG,
 				(errmsg("pg_turbine service (PID %d) cannot be used: %s", (int) service.pid,
 						why->message),

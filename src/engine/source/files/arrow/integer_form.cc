@@ -13,7 +13,7 @@
 namespace turbine {
 namespace {
 
-constexpr int kNum64Digits = 18;
+constexpr int kMostIntegerDigits = 18;
 
 int64_t power_of_ten_64(int exponent) {
   int64_t power = 1;
@@ -39,8 +39,8 @@ int signed_bytes(arrow::Type::type id) {
 bool decimal_form(const arrow::DecimalType& type, const WantedColumn& wanted, IntegerForm* form) {
   // Of the file: it may be any integer.
   const int64_t shift = int64_t{wanted.scale} - type.scale();
-  if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kNum64Digits) return false;
-  const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kNum64Digits;
+  if (wanted.type != TB_TYPE_NUM64 || shift < 0 || shift > kMostIntegerDigits) return false;
+  const int digits = wanted.digits > 0 ? static_cast<int>(wanted.digits) : kMostIntegerDigits;
   form->multiply = power_of_ten_64(static_cast<int>(shift));
   // Nor may the value have more digits than the file's own type.
   form->greatest = power_of_ten_64(static_cast<int>(std::min<int64_t>(digits, type.precision() + shift))) - 1;
