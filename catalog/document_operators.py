@@ -6,6 +6,7 @@ calls a function, PostgreSQL's own catalogs say (postgres.bki). Rows that differ
 share a line. Called by: ctest (functions_doc, with --check), a person (with --write).
 """
 import argparse
+import pathlib
 import re
 import sys
 
@@ -31,7 +32,7 @@ ZONE = "in the session's time zone"
 def read_bki(path, table):
     """The rows of a catalog, as lists of words."""
     inside = False
-    for line in open(path):
+    for line in pathlib.Path(path).read_text(encoding='utf-8').splitlines():
         if line.startswith('create '):
             inside = line.startswith(f'create {table} ')
         elif inside and line.startswith('insert ('):
@@ -217,10 +218,10 @@ def main():
     operators, casts = read_callers(check_signatures.pg_config(options.pg_config, '--sharedir') + '/postgres.bki')
     part = document(function_rows.read(options.catalog), macros, operators, casts)
     path = options.write or options.check
-    old = open(path).read()
+    old = pathlib.Path(path).read_text(encoding='utf-8')
     new = with_part(old, path, part)
     if options.write:
-        with open(path, 'w') as f:
+        with open(path, 'w', encoding='utf-8') as f:
             f.write(new)
         return 0
     if old == new:

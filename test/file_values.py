@@ -299,7 +299,8 @@ def good_values(bench, kind, name, sessions):
     # What the file holds is no matter of the plan.
     bench.equal(f"{name}: planned for the engine", uses_engine(forced, grouped), kind.sql not in ("time", "interval", "numeric(76,10)"))
     # PostgreSQL's own text of the least interval is not read back.
-    literals = [row[0] for row, value in zip(plain.query("SELECT v::text FROM t ORDER BY n"), wanted)
+    literals = [row[0] for row, value in zip(plain.query("SELECT v::text FROM t ORDER BY n"), wanted,
+                                                      strict=True)
                 if kind.sql != "interval" or value != LEAST_INTERVAL]
     sought = [value for value in wanted if kind.sql != "interval" or value != LEAST_INTERVAL]
     for operator, compare in COMPARISONS.items():
@@ -314,7 +315,7 @@ def good_values(bench, kind, name, sessions):
 
 def impossible_value(bench, kind, name, path, sessions):
     """Both say the same of it."""
-    for reader, session in zip(("the wrapper's scan", "the engine"), sessions):
+    for reader, session in zip(("the wrapper's scan", "the engine"), sessions, strict=True):
         outcome = session.run("SELECT n, max(v) FROM t GROUP BY n")
         bench.equal(f"{name}, {reader}: {outcome.rows}", outcome.sqlstate, kind.state)
         if outcome.error:
@@ -344,7 +345,7 @@ def imported(session, path):
 
 
 def same(bench, name, sessions, sql, rows):
-    for reader, session in zip(("the wrapper's scan", "the engine"), sessions):
+    for reader, session in zip(("the wrapper's scan", "the engine"), sessions, strict=True):
         outcome = session.run(sql)
         bench.equal(f"{name}, {reader}: {outcome.error or ''}", outcome.rows, rows)
 
@@ -384,7 +385,7 @@ def int96_forms(bench, files, sessions):
         rows = sorted((str(moment), "300") for moment in near if moment) + [(None, "300")]
         same(bench, f"pyarrow's INT96, dictionary {dictionary}", sessions, "SELECT v::text, count(*) FROM f GROUP BY v ORDER BY 1", rows)
     marks = [datetime.datetime(2000, 1, 1) + datetime.timedelta(days=day) for day in range(len(MOMENTS) - 1)]
-    others = dict(zip(marks, map(twelve, MOMENTS)))
+    others = dict(zip(marks, map(twelve, MOMENTS), strict=False))
     inner = pa.array([{"a": mark} for mark in marks] + [None], pa.struct([("a", pa.timestamp("us"))]))
     for name, column, sql, wanted in (
             ("list", pa.array([marks[:2], None, marks[2:] + [None], []], pa.list_(pa.timestamp("us"))), "timestamp[]",

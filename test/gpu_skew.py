@@ -162,7 +162,7 @@ class Skew:
 
     def web_log(self):
         queries = list(web_log.QUERIES.items())[:7]
-        for name, sql in queries[:-1]:
+        for _, sql in queries[:-1]:
             self.gpu.query(sql)
         self.run_case("web log", "w7, 85 %", queries[-1][1], self.options.web_log_runs)
 

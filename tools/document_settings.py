@@ -124,7 +124,7 @@ def settings_of(text):
         if shape not in SHAPES or len(arguments) != 3 + len(SHAPES[shape]):
             raise DefinitionError(f"{token}: its definition is not understood")
         found.append(Setting(arguments[0][len(PREFIX):], arguments[1], arguments[2], shape[0].lower(),
-                             dict(zip(SHAPES[shape], arguments[3:]))))
+                             dict(zip(SHAPES[shape], arguments[3:], strict=False))))
     return found
 
 

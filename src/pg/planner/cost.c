@@ -1,13 +1,9 @@
 /*
  * cost.c - what running a program costs, and which device runs it at least cost.
  *
- * Times are estimated in microseconds from the figures below, and turned into
- * PostgreSQL's units. PostgreSQL charges 0.0125 for a tuple and one operator, which takes
- * it 60-100 ns; so a unit is about 7 us. Reading from a drive takes both as long, and is
- * charged as PostgreSQL charges it.
- *
- * Owns the figures. Called by the nodes' planning, and when a query starts. Must estimate
- * only: nothing is read or sent here.
+ * Times are in microseconds, turned into PostgreSQL's units: it charges 0.0125 for a tuple
+ * and one operator, which take it 60-100 ns; so a unit is about 7 us. Reads from a drive
+ * are charged as PostgreSQL charges them. Must estimate only: nothing is read or sent here.
  */
 #include "postgres.h"
 
