@@ -424,7 +424,7 @@ class SqlPage(TreeCase):
             self.assertEqual(quietly(document_sql.main, "--root", self.root), 1)
 
     def test_the_script_of_this_tree(self):
-        script = (document_sql.REPOSITORY / "src/pg/sql/pg_turbine--0.1.sql").read_text(encoding="utf-8")
+        script = document_sql.newest_script(document_sql.REPOSITORY).read_text(encoding="utf-8")
         objects = [item for section in document_sql.read_script(script) for item in section.objects]
         self.assertGreater(len(objects), 10)
         self.assertTrue(all(item.text for item in objects))
@@ -500,7 +500,7 @@ class Suites(unittest.TestCase):
         "test/run_all.py": "it runs the suites",
         "test/test_checks.py": "run_unit.py runs it", "test/test_harness.py": "run_unit.py runs it",
         "test/rogue_service.py": "protocol.py starts it", "test/file_mutation_bases.py": "file_mutations.py starts it",
-        "test/gpu_sanitize.py": "it needs a GPU and compute-sanitizer"}
+        "test/gpu_sanitize.py": "it needs a GPU and compute-sanitizer", "test/gpu_skew.py": "it needs a GPU"}
 
     def test_every_program_is_run(self):
         run = {argument for suite in run_all.SUITES.values() for argument in suite.command if argument.startswith("test/")}

@@ -194,13 +194,18 @@ def check_counters(root, sections):
         raise ScriptError(f"counters in the sources or in the comment only, or in another order: {known} {told}")
 
 
+def newest_script(root):
+    """The script of the newest release. Upgrades have two versions in their names."""
+    scripts = [path for path in root.glob(SCRIPTS) if path.stem.count("--") == 1]
+    return max(scripts, key=lambda path: [int(n) for n in re.findall(r"\d+", path.stem)])
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, default=REPOSITORY)
     parser.add_argument("--write", action="store_true", help="write the page instead of checking it")
     options = parser.parse_args(arguments)
-    # The newest release that is whole: upgrades have two versions in their names.
-    script = max(path for path in options.root.glob(SCRIPTS) if path.stem.count("--") == 1)
+    script = newest_script(options.root)
     try:
         sections = read_script(script.read_text(encoding="utf-8"))
         check_counters(options.root, sections)
