@@ -15,7 +15,7 @@ FIRST_OWN_OID = 16384
 NOT_COMPARED = ("oid", "relfilenode", "relfrozenxid", "relminmxid", "relpages", "reltuples", "relallvisible")
 
 # Within values: where in a script an expression stood, and a number that the server stamps attributes with.
-NOT_COMPARED_WITHIN = re.compile(r" :location -?\d+|\bpg_attver=\d+")
+NOT_COMPARED_WITHIN = re.compile(r" :(?:stmt_)?location -?\d+| :stmt_len -?\d+|\bpg_attver=\d+")
 
 OBJECTS = """
 WITH RECURSIVE owned(classid, objid) AS (
