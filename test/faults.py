@@ -233,8 +233,7 @@ def kill_compiler(bench):
         with bench.session() as session:
             victims = compilers(bench, session)
             bench.check("compiler runs", None if victims else "no turbine-compiler process")
-            for pid in victims:
-                os.kill(pid, signal.SIGKILL)
+            cluster.signal_running(victims, signal.SIGKILL)
             # A shape that was never compiled; every other one a join.
             join = "JOIN lineorder r USING (lo_orderkey, lo_linenumber)" if number % 2 else ""
             query = f"SELECT count(*), sum(l.lo_tax + {number}) FROM lineorder l {join} WHERE " + " AND ".join(
@@ -257,8 +256,7 @@ def stop_compiler(bench):
         with bench.session() as session:
             victims = compilers(bench, session)
             bench.check("compiler runs", None if victims else "no turbine-compiler process")
-            for pid in victims:
-                os.kill(pid, signal.SIGSTOP)
+            cluster.signal_running(victims, signal.SIGSTOP)
             started = time.monotonic()
             outcome = session.run(query)
             seconds = time.monotonic() - started - usual

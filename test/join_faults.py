@@ -214,8 +214,8 @@ def kill_in_phases(bench):
                 victim = bench.server.service_pid()
                 compilers = [pid for pid, program in bench.server.descendants().items()
                              if program.startswith("turbine-compile")]
-                for pid in compilers if bench.random.random() < 0.3 else [victim] if victim else []:
-                    os.kill(pid, signal.SIGKILL)
+                victims = compilers if bench.random.random() < 0.3 else [victim] if victim else []
+                cluster.signal_running(victims, signal.SIGKILL)
                 outcome = session.finish()
                 bench.check(f"kill, {name}", answers.difference(expected[name], outcome))
             bench.server.wait_for_service()

@@ -120,6 +120,15 @@ def run_as_server(command, **options):
     return output
 
 
+def signal_running(pids, number):
+    """Sends a signal to each of these processes that still runs: one that was found a moment ago may have ended."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
 def _link_tree(source, target, skip_prefix):
     """Mirrors a folder by symbolic links (folders themselves are real)."""
     target.mkdir(parents=True, exist_ok=True)
