@@ -73,7 +73,7 @@ SUITES = {
     "unit": Suite(
         PYTHON + ["test/run_unit.py"],
         "classes and functions do what they state, without a server; the harness notices what is wrong",
-        alone=True),
+        ("--long",), alone=True),
     "pg-units": Suite(
         PYTHON + ["test/pg_units.py"],
         "pure functions of the extension do what they state"),

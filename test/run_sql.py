@@ -19,6 +19,7 @@ Called by: make test-sql, test/run_all.py, test/mutants.py. Options: --device, -
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -202,14 +203,18 @@ def main():
         use = CacheUse(server, options.device) if options.cached else None
         for script in scripts:
             statements = sql_script.read_script(script.read_text(encoding="utf-8"))
+            began = time.monotonic()
             plain = run_script(server, statements, "plain", OFF)
+            plain_seconds = time.monotonic() - began
             device = {"pg_turbine.device": options.device}
             for mode, settings in modes:
                 until = first_difference(statements, plain) if options.until_difference else None
+                began = time.monotonic()
                 actual = run_script(server, statements, mode, {**settings, **device}, not options.stock, use, until)
                 run = statements[:len(actual)] if until and actual[-1][0] else statements
                 good, bad = compare(f"{script.stem} ({mode})", run, plain, actual)
-                print(f"  {script.stem}, {mode}: {good} statements equal, {bad} not", flush=True)
+                print(f"  {script.stem}, {mode}: {good} statements equal, {bad} not, "
+                      f"{time.monotonic() - began:.1f} s, plain {plain_seconds:.1f} s", flush=True)
                 passed, failed = passed + good, failed + bad
                 if until and actual[-1][0] and until(len(actual) - 1, actual[-1][0]):
                     print(f"{passed} passed, {failed} failed")

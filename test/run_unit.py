@@ -58,7 +58,10 @@ def build_sanitized():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--long", action="store_true", help="every call fails in its turn, not one in so many")
     options = parser.parse_args()
+    if options.long:
+        os.environ["TURBINE_LONG_FORM"] = "1"
     if options.sanitize:
         passed, failed = run_ctest(build_sanitized(), SANITIZED_TIMEOUT)
     else:

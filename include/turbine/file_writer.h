@@ -1,33 +1,39 @@
 /*
  * file_writer.h - what a backend says to its turbine-file-writer, and the answer.
  *
- * The backend starts the program with pipes as standard input and output, and for the
- * tables of arrow_fdw with a folder as descriptor TB_WRITER_FOLDER. Down go requests, one
- * after the other, until the pipe ends between two of them. A request has numbers in the
- * machine's byte order, a text as uint32 length and bytes in UTF-8: uint32 TB_WRITER_MAGIC,
- * uint32 flags (TB_WRITER_*), uint32 stop (0, or the number of the write before which the
- * program stops itself, for tests), text path, text compression
- * ("none", "lz4", "zstd", "snappy"); then of an ADDITION text like, of a MERGE text old,
- * uint32 additions, per addition text name; then, except of a MERGE, uint32 columns; per
- * column: text name, uint32 object id of its type, int32 type modifier, uint32 object id of
- * the element's type (of an array; else 0), uint32 width of its values (1, 2, 4, 8, 16; 0:
- * each has its own). Id 0: texts. Then rows in blocks: a TbWriterBlock, then for each
- * column a TbWriterPart; of a column with a width, if any value is NULL, a byte for each
- * row, 0 of a NULL; of one without, int32 lengths, -1 of a NULL; then the bytes of the
- * part. Those of a width are the machine's numbers, one for each row, a NULL too (0), but
- * of uuids and of other columns what the type's send function makes of it. Each of these
- * parts is filled up to a multiple of TB_WRITER_ALIGNMENT. Numerics with a width, which is
- * 16 then and not in an ADDITION, are signed integers of that size in units of their
- * modifier's scale, or one of TB_WRITER_NO_DECIMAL and TB_WRITER_NAN as the upper half. A
- * block of no rows is the end. A pipe that ends before means that the backend gave up: no
- * file is made. Up comes one TbWriterAnswer per request and the text of its message, at the
- * end or as soon as something is wrong; then the program ends.
+ * The backend starts the program with pipes as standard input and output. For tables of
+ * arrow_fdw it also passes a folder, as descriptor TB_WRITER_FOLDER. Requests go down,
+ * one after the other, until the pipe ends between two of them. A pipe that ends
+ * elsewhere means that the backend gave up: no file is made. For each request one
+ * TbWriterAnswer and the text of its message come up, at the end or as soon as something
+ * is wrong. After an error the program ends.
  *
- * Of ADDITION and MERGE all names are those of files in the folder, and the path is a new
- * file's, which is neither renamed nor removed by the program. An ADDITION is an Arrow file
- * of the rows, with the columns of the file `like` (empty: those of the rows), but without
- * its dictionaries. A MERGE is the file `old` (empty: none) with the rows of the additions
- * behind it, on disk when the answer comes.
+ * Numbers have the machine's byte order. A text is a uint32 length and its bytes: names
+ * of files as the file system has them, all others in UTF-8.
+ *
+ *   request  uint32 TB_WRITER_MAGIC, uint32 flags (TB_WRITER_*), uint32 stop (for tests:
+ *            the number of the write before which the program stops itself; 0: none),
+ *            text path, text compression ("none", "lz4", "zstd", "snappy"); for an
+ *            ADDITION text like; for a MERGE text old, uint32 additions, and for each
+ *            text name. A MERGE ends here
+ *   columns  uint32 count; for each: text name, uint32 object id of its type (0: texts),
+ *            int32 type modifier, uint32 object id of an array's element type (else 0),
+ *            uint32 width of its values (1, 2, 4, 8, 16; 0: each has its own)
+ *   rows     blocks, of which one without rows is the end. A block is a TbWriterBlock,
+ *            then for each column a TbWriterPart and its pieces, each filled up to a
+ *            multiple of TB_WRITER_ALIGNMENT. With a width: if any value is NULL, a byte
+ *            for each row, 0 for a NULL; then the values, 0 for a NULL. Without: int32
+ *            lengths, -1 for a NULL; then the bytes of the values
+ *   values   with a width the machine's numbers; uuids, and values without a width, as
+ *            the type's send function makes them. Numerics whose modifier gives a scale
+ *            have width 16, except in an ADDITION: signed integers in units of that
+ *            scale, or TB_WRITER_NO_DECIMAL or TB_WRITER_NAN as the upper half
+ *
+ * In an ADDITION and a MERGE all names of files are names in the folder. The path is a
+ * new file's, which the program neither renames nor removes. An ADDITION is an Arrow file
+ * of the rows. It has the columns of the file `like` (empty: those of the rows), but no
+ * dictionaries. A MERGE is the file `old` (empty: none) with the rows of the additions
+ * behind it. It is on disk when the answer comes.
  */
 #ifndef TURBINE_FILE_WRITER_H
 #define TURBINE_FILE_WRITER_H

@@ -1,16 +1,17 @@
 /*
- * kernel.h - the interface between generated code, the device library
- * (src/rt) and the engine. One header for host objects, host bitcode and
- * NVPTX bitcode: fixed-width fields and pointers of the device's own address
- * space only.
+ * kernel.h - the interface between generated code, the device library (src/rt) and the
+ * engine.
  *
- * A compiled program has these entry points; each takes ONE pointer to its
- * argument struct (on the GPU that pointer is the kernel's only parameter, to
- * device memory) and returns nothing: outcomes are in the struct.
+ * One header serves host objects, host bitcode and NVPTX bitcode. So it has only
+ * fixed-width fields and pointers of the device's own address space.
+ *
+ * A compiled program has these entry points. Each takes ONE pointer to its argument
+ * struct and returns nothing: outcomes are in the struct. On the GPU that pointer is the
+ * kernel's only parameter, and points to device memory.
  *
  *   host shared object
  *     tb_decode (TbDecodeArgs *)      source HEAP
- *     tb_pipeline (TbPipelineArgs *)  all else
+ *     tb_pipeline (TbPipelineArgs *)  every program
  *   PTX kernels
  *     tb_decode                       source HEAP
  *     tb_probe                        joins, sinks PROJECT, BUILD
@@ -19,17 +20,17 @@
  *     tb_reduce                       ungrouped AGGREGATE
  *     tb_project                      sinks PROJECT, BUILD
  *
- * tb_decode turns heap pages into columns. The pipeline consumes columns,
- * whatever filled them; of those in the set tb_late_columns (uint64_t
- * [TB_MAX_COLUMNS / 64], host), which it reads only of rows that some filter or join
- * has let pass, it consumes codes as well. BUILD makes one block of memory without
- * addresses, which is copied to whichever device probes it.
+ * tb_decode turns heap pages into columns. The pipeline consumes columns, whatever filled
+ * them. On the host it may read some columns as codes (TbColumnCodes): those that no loop
+ * over all rows reads. The symbol tb_late_columns (uint64_t[TB_MAX_COLUMNS / 64]) has
+ * their set. Of the rows that BUILD keeps, the engine makes one block of memory without
+ * addresses, which any device may copy and probe.
  *
- * On the GPU a program with joins, or with sink PROJECT or BUILD, runs tb_probe first: it
- * filters, probes and writes tuples (row, match of each join); the sink's kernels
- * then run over tuples instead of rows, and evaluate no filter again. Its kernels read
- * columns by their places (TbColumnPlace), so segments of the column cache need not be
- * decoded.
+ * On the GPU a program with joins, or with sink PROJECT or BUILD, runs tb_probe first.
+ * tb_probe filters and probes rows, and writes tuples: a row and its match in each join.
+ * The sink's kernels then run over tuples instead of rows, and evaluate no filter again.
+ * Kernels read columns by their places (TbColumnPlace), so segments of the column cache
+ * need not be decoded.
  */
 #ifndef TURBINE_KERNEL_H
 #define TURBINE_KERNEL_H

@@ -1,8 +1,10 @@
 /*
- * params.h - the values of a program's parameters, one block a execution.
+ * params.h - the values of a program's parameters, for one execution.
  *
- * The block starts with the header, then TbParam[count], then the bytes of
- * text and array values; generated code reads it in place, on any device.
+ * The block starts with the header, then TbParam[count], then the bytes of texts, arrays
+ * and time zones (zone.h). A backend writes it (src/pg/convert/param_block.c), and the
+ * engine checks it (check_params). Generated code reads it in place, on any device, and
+ * checks nothing.
  */
 #ifndef TURBINE_PARAMS_H
 #define TURBINE_PARAMS_H
@@ -40,8 +42,7 @@ typedef struct TbParam
  *      0    4  magic
  *      4    4  count
  *      8    8  total_size
- *     16    8  timezone_offset_us  reserved, zero
- *     24    8  reserved, zero
+ *     16   16  reserved, zero
  *     32    -  TbParam[count]
  */
 typedef struct TbParamBlock

@@ -1,18 +1,18 @@
 /*
  * program.h - the serialized query program.
  *
- * A backend builds it (src/pg/planner/program/program_builder.c), the daemon and the
- * compiler read it (src/engine/program). It describes the *shape* of one
- * pipeline: how to decode the table's tuples, which join tables to probe, which
- * expressions to evaluate, and the sink. A node that joins runs several
- * programs: one BUILD per join table, and one that probes them.
+ * A backend builds it (src/pg/planner/program/program_builder.c). The daemon and the
+ * compiler read it (src/engine/program). It describes the *shape* of one pipeline: how to
+ * decode the table's tuples, which join tables to probe, which expressions to evaluate,
+ * and the sink. A node that joins runs several programs: one BUILD per join table, then
+ * one for what the node returns.
  *
- * It holds no literal and no address, since constants are parameters (params.h). So equal
+ * It holds no literal and no address: constants are parameters (params.h). So equal
  * shapes are equal bytes, and the bytes are the key of the code cache. All padding and
  * reserved fields are zero.
  *
- * The blob is the header followed by the arrays, each at the 8-aligned offset
- * that the header gives, in native byte order.
+ * The blob is the header followed by the arrays, each at the 8-aligned offset that the
+ * header gives, in native byte order.
  */
 #ifndef TURBINE_PROGRAM_H
 #define TURBINE_PROGRAM_H

@@ -1,20 +1,24 @@
 /*
- * result.h - what is done with the rows of an AGGREGATE or PROJECT before they
- * are returned: window functions, conditions on them, order, limit.
+ * result.h - the result plan: what is done with the rows of an AGGREGATE or PROJECT
+ * before they are returned. It has window functions, conditions on them, an order and a
+ * limit.
  *
- * A backend writes it behind a QUERY's parameters, the engine reads it. It is no
- * part of the program: no code is generated for it, and queries that differ in
- * nothing else share their code. All padding and reserved fields are zero.
+ * A backend writes it behind a QUERY's parameters, and the engine reads it. It is no part
+ * of the program, since no code is generated for it: queries that differ only in their
+ * result plans share their code. All padding and reserved fields are zero.
  *
- * Columns are numbered as results carry them: keys and states of an AGGREGATE,
+ * Columns are numbered as results carry them: first keys and states of an AGGREGATE, or
  * outputs of a PROJECT; then one for each window function, in their order.
  *
- * Steps, in this order: for each window pass, rows are sorted by its keys and its
- * functions computed; rows for which a condition is not true are dropped; rows are
- * sorted by the plan's keys; of rows that agree in the first `ndistinct` of them,
- * the first stays; the first `limit` rows stay. What is sorted by equal keys has
- * no order among itself. Instead of all that, a plan may have estimates, by which rows
- * are dropped and not sorted.
+ * The steps, in this order:
+ *   1  for each window pass, rows are sorted by its keys, and its functions are computed
+ *   2  rows for which a condition is not true are dropped
+ *   3  rows are sorted by the plan's keys
+ *   4  of rows that agree in the first `ndistinct` of these keys, the first stays
+ *   5  the first `limit` rows stay
+ * Rows with equal keys have no order among themselves. A plan may have estimates instead
+ * of passes and conditions (TbEstimateOp). They drop rows, and leave exact values to
+ * PostgreSQL.
  */
 #ifndef TURBINE_RESULT_H
 #define TURBINE_RESULT_H

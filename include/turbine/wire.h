@@ -20,20 +20,20 @@
  *   D READY {slots}          with the slot memory's memfd, or REFUSED {reason}
  *   B SEGMENTS {blocks}      for each part of the input of which segments may be cached;
  *     D SEGMENTS_TAKEN       what D takes from its own columns: B sends no such block.
- *                            B need not wait for READY; behind a QUERY that D refuses
- *                            it ignores them
+ *                            B need not wait for READY. D ignores them after a QUERY
+ *                            that it refuses
  *   then, for every chunk, in a slot of the memory that is free:
  *     B CHUNK {slot, pages, runs to read}    B has filled the other pages
- *     D CHUNK_READ                     only if it has runs: bytes are there, or
- *                                      D has made of them what it needs
+ *     D CHUNK_READ                     only if the chunk has runs: their pages are in
+ *                                      the slot, or D has decoded them already
  *     B CHUNK_RELEASE                  for every chunk; one with runs only after
  *                                      re-checking the visibility map (and
  *                                      rewriting pages that moved)
  *     D CHUNK_DONE {row ids, deferred rows, verdict}
- *   B owns the slot again after CHUNK_DONE; a chunk with runs may be released
- *   only after its CHUNK_READ, and no sink consumes it before. Runs ascend and do
- *   not overlap. Both sides may hold such messages back, in order, for as long as
- *   they do not wait themselves.
+ *   B owns the slot again after CHUNK_DONE. It may release a chunk with runs only after
+ *   its CHUNK_READ, and no sink consumes a chunk before its release. Runs ascend and do
+ *   not overlap. A side may hold messages about chunks back, in order, as long as it does
+ *   not wait itself.
  *   B INPUT_END
  *   AGGREGATE, PROJECT: D RESULT_BATCH {slot, rows} as slots allow, B SLOT_FREE {slot} ...
  *   D TRACE ...                  if the QUERY asked for it
@@ -44,32 +44,33 @@
  *
  * At INPUT_END all slots belong to D until it passes them by RESULT_BATCH.
  *
- * A partitioned table is the input of one query, partition after partition; a
- * chunk's pages are of one of them. FILES within the query are those of the
- * partition that follows: the first of them, file 0, replaces what chunks sent
- * later read from. Partitions whose tuples are laid out otherwise than the QUERY's
- * program says have a LAYOUT, sent before their first chunk.
+ * A partitioned table is the input of one query, partition after partition. All pages of a
+ * chunk belong to one partition. FILES within the query are those of the partition that
+ * follows: from file 0 on, they replace the files that later chunks are read from. If the
+ * tuples of a partition are not laid out as the QUERY's program says, a LAYOUT comes before
+ * its first chunk.
  *
- * Files of columns (Arrow, Parquet) are parts of a query's input as well: after READY,
- * FILES with the descriptor of one, as file 0, and FILE_PART. D reads them itself, and no
- * chunk comes of them. Their leaves may stand beside a heap's in one partitioned table.
+ * Files of columns (Arrow, Parquet) may be parts of a query's input as well. After READY, B
+ * sends FILES with the descriptor of one, as file 0, then FILE_PART. D reads the file
+ * itself: B sends no chunk for it. A partitioned table may have both such files and heap
+ * tables as leaves.
  *
  * Between queries B may ask what the column cache holds (CACHE_REPORT, CACHE_REPORTED), and
  * have it forget a file (CACHE_DROP, CACHE_DROPPED).
  *
- * A join: B PREPARE {program} for each of its programs, so that they are compiled
- * at the same time; then a QUERY for every join table, sink BUILD, whose table the
- * connection keeps after QUERY_DONE under the number that the QUERY gave it, for
- * later QUERYs to probe; at last the QUERY of another sink. All tables are dropped
- * when that one is over, however it ended, when a BUILD fails, by a QUERY_CLOSE
+ * A join: B sends PREPARE {program} for each of its programs, so that they are compiled at
+ * the same time. Then it sends a QUERY with sink BUILD for every join table. The connection
+ * keeps the table after QUERY_DONE, under the number that the QUERY gave it, and later
+ * QUERYs probe it. The last QUERY has another sink. All tables are dropped when that one is
+ * over, however it ended. They are also dropped when a BUILD fails, by a QUERY_CLOSE
  * between queries, and with the connection.
  *
- * Parallel feeding: other processes of B's query (parallel workers) fill pages of
- * the query's slots, told which by B. To map the slot memory a feeder opens a connection
- * of its own and sends ATTACH {lease of READY}; D answers ATTACHED with the memfd,
- * or REFUSED where that query is over. It sends nothing else: chunks are B's. While
- * the feeder's connection is open the memory goes to no other query, so that a
- * feeder that outlives B's query writes into memory that nobody reads.
+ * Parallel feeding: B's parallel workers (feeders) fill pages of the query's slots. B tells
+ * them which. To map the slot memory, a feeder opens a connection of its own and sends
+ * ATTACH {lease of READY}. D answers ATTACHED with the memfd, or REFUSED if that query is
+ * over. A feeder sends nothing else: all messages about chunks are B's. While a feeder's
+ * connection is open, D gives the memory to no other query. So a feeder that outlives B's
+ * query writes into memory that nobody reads.
  */
 #ifndef TURBINE_WIRE_H
 #define TURBINE_WIRE_H

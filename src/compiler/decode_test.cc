@@ -270,7 +270,8 @@ void verify_ptx(const Decoder& decoder) {
 }
 
 TEST(Decode, RandomTables) {
-  for (uint64_t seed = 1; seed <= 40; seed++) {
+  const auto seeds = static_cast<uint64_t>(testing::rounds(40));
+  for (uint64_t seed = 1; seed <= seeds; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     Table table = random_table(random);

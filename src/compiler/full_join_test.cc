@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/testing/join_contents.h"
+#include "compiler/testing/effort.h"
 #include "compiler/testing/join_reference.h"
 
 namespace turbine {
@@ -132,7 +133,7 @@ std::vector<CellColumn> with_nulls(std::vector<CellColumn> keys, Random& random)
   return keys;
 }
 
-void check_one_join(const std::vector<CellColumn>& keys, uint64_t seed) {
+void check_full_join(const std::vector<CellColumn>& keys, uint64_t seed) {
   Random random(seed);
   CompiledPipeline build(build_program(keys, kPayload, true));
   int variant = 0;
@@ -172,12 +173,12 @@ void check_one_join(const std::vector<CellColumn>& keys, uint64_t seed) {
     }
 }
 
-TEST(FullJoin, Int4) { check_one_join({nullable(TB_TYPE_INT4)}, 1); }
-TEST(FullJoin, Int8) { check_one_join({nullable(TB_TYPE_INT8)}, 2); }
-TEST(FullJoin, Text) { check_one_join({nullable(TB_TYPE_TEXT)}, 3); }
-TEST(FullJoin, Float8) { check_one_join({nullable(TB_TYPE_FLOAT8)}, 4); }
-TEST(FullJoin, Int4AndText) { check_one_join({nullable(TB_TYPE_INT4), nullable(TB_TYPE_TEXT)}, 5); }
-TEST(FullJoin, Numeric128AndBool) { check_one_join({nullable(TB_TYPE_NUM128, 2), nullable(TB_TYPE_BOOL)}, 6); }
+TEST(FullJoin, Int4) { check_full_join({nullable(TB_TYPE_INT4)}, 1); }
+TEST(FullJoin, Int8) { check_full_join({nullable(TB_TYPE_INT8)}, 2); }
+TEST(FullJoin, Text) { check_full_join({nullable(TB_TYPE_TEXT)}, 3); }
+TEST(FullJoin, Float8) { check_full_join({nullable(TB_TYPE_FLOAT8)}, 4); }
+TEST(FullJoin, Int4AndText) { check_full_join({nullable(TB_TYPE_INT4), nullable(TB_TYPE_TEXT)}, 5); }
+TEST(FullJoin, Numeric128AndBool) { check_full_join({nullable(TB_TYPE_NUM128, 2), nullable(TB_TYPE_BOOL)}, 6); }
 
 TEST(FullJoin, Keyless) {
   Random random(20);
@@ -226,7 +227,7 @@ TEST(FullJoin, AmongOthers) {
   CompiledPipeline build_int(build_program(int_key, kPayload, true)),
       build_text(build_program(text_key, kPayload, true));
   const uint8_t kinds[] = {TB_JOIN_INNER, TB_JOIN_LEFT, TB_JOIN_SEMI, TB_JOIN_ANTI, TB_JOIN_FULL, TB_JOIN_FULL};
-  for (int round = 0; round < 40; round++) {
+  for (int round = 0; round < rounds(40); round++) {
     JoinQuery q;
     q.source = {nullable(TB_TYPE_INT4), nullable(TB_TYPE_INT4), nullable(TB_TYPE_TEXT)};
     std::vector<std::unique_ptr<InnerTable>> owned;

@@ -19,7 +19,7 @@ const std::vector<CellColumn> kKey = {{TB_TYPE_INT4, true}};
 const std::vector<CellColumn> kPayload = {{TB_TYPE_INT4, true}, {TB_TYPE_TEXT, true}};
 
 /* Integers below `domain`, texts of as many values. */
-std::vector<CellColumn> filled(std::vector<CellColumn> types, size_t rows, Random& random, uint32_t domain) {
+std::vector<CellColumn> filled_columns(std::vector<CellColumn> types, size_t rows, Random& random, uint32_t domain) {
   for (CellColumn& c : types)
     for (size_t row = 0; row < rows; row++) {
       const uint32_t n = static_cast<uint32_t>(random() % domain);
@@ -79,12 +79,12 @@ void check_aggregates(bool grouped, bool texts, uint8_t kind, bool unique) {
   if (unique)
     for (int i = 0; i < 30; i++) keys[0].cells.push_back(cell(i * 2));
   else
-    keys = filled(kKey, 60, random, 40);
-  InnerTable table(build, keys, filled(kPayload, keys[0].cells.size(), random, 50));
+    keys = filled_columns(kKey, 60, random, 40);
+  InnerTable table(build, keys, filled_columns(kPayload, keys[0].cells.size(), random, 50));
   for (TbTableKind table_kind : {TB_TABLE_HASH, TB_TABLE_DIRECT}) {
     table.index(table_kind);
     for (uint32_t n : {0u, 1u, 33u, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7}) {
-      const auto source = filled(q.source, n, random, 60);
+      const auto source = filled_columns(q.source, n, random, 60);
       const JoinReference reference(q, source, {&table});
       std::map<std::string, Sums> expected, found;
       auto key_of = [](const Cell& a, const Cell& b) { return (a ? "'" + *a : "null") + "|" + (b ? *b : "null"); };
@@ -162,7 +162,7 @@ TEST(JoinAggregate, StopsInsideAFanOut) {
   const size_t rows = 3 * TB_TILE_ROWS;
   std::vector<CellColumn> keys = kKey;
   keys[0].cells.assign(rows, cell(int32_t{1}));
-  InnerTable table(build, keys, filled(kPayload, rows, random, 50));
+  InnerTable table(build, keys, filled_columns(kPayload, rows, random, 50));
   table.index(TB_TABLE_HASH);
   const TbJoinTable* pointer = table.table();
   std::vector<CellColumn> source = q.source;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/testing/growing_groups.h"
+#include "compiler/testing/effort.h"
 #include "compiler/testing/join_contents.h"
 #include "compiler/testing/join_reference.h"
 #include "engine/program/group_layout.h"
@@ -176,7 +177,7 @@ TEST(JoinPipeline, JoinsInARow) {
   const std::vector<CellColumn> int_key = {nullable(TB_TYPE_INT4)}, text_key = {nullable(TB_TYPE_TEXT)};
   CompiledPipeline build_int(build_program(int_key, kPayload)), build_text(build_program(text_key, kPayload));
   const uint8_t kinds[] = {TB_JOIN_INNER, TB_JOIN_LEFT, TB_JOIN_SEMI, TB_JOIN_ANTI};
-  for (int round = 0; round < 24; round++) {
+  for (int round = 0; round < rounds(24); round++) {
     JoinQuery q;
     q.source = {nullable(TB_TYPE_INT4), nullable(TB_TYPE_INT4), nullable(TB_TYPE_TEXT)};
     std::vector<std::unique_ptr<InnerTable>> owned;

@@ -75,19 +75,19 @@ class ManyCandidates {
   std::unique_ptr<InnerTable> table_;
 };
 
-struct Shape {
+struct JoinShape {
   uint8_t kind;
   bool keyed, residual;
 };
 
-const Shape kShapes[] = {{TB_JOIN_INNER, true, true},   {TB_JOIN_INNER, false, true}, {TB_JOIN_INNER, true, false},
-                         {TB_JOIN_INNER, false, false}, {TB_JOIN_LEFT, true, true},   {TB_JOIN_LEFT, false, true},
-                         {TB_JOIN_SEMI, true, true},    {TB_JOIN_SEMI, false, true},  {TB_JOIN_ANTI, true, true},
-                         {TB_JOIN_ANTI, false, true}};
+const JoinShape kShapes[] = {{TB_JOIN_INNER, true, true},   {TB_JOIN_INNER, false, true}, {TB_JOIN_INNER, true, false},
+                             {TB_JOIN_INNER, false, false}, {TB_JOIN_LEFT, true, true},   {TB_JOIN_LEFT, false, true},
+                             {TB_JOIN_SEMI, true, true},    {TB_JOIN_SEMI, false, true},  {TB_JOIN_ANTI, true, true},
+                             {TB_JOIN_ANTI, false, true}};
 
 /* A match after more candidates than are looked at in one go, and none at all. */
 TEST(JoinStop, RightRowsOfManyCandidates) {
-  for (const Shape& s : kShapes) {
+  for (const JoinShape& s : kShapes) {
     if (!s.residual) continue;
     SCOPED_TRACE("kind " + std::to_string(s.kind) + (s.keyed ? ", keyed" : ""));
     ManyCandidates join(s.kind, s.keyed, s.residual);
@@ -103,7 +103,7 @@ TEST(JoinStop, RightRowsOfManyCandidates) {
 
 TEST(JoinStop, StopsBeforeTheFirstTuple) {
   const std::atomic<uint32_t> stop{1};
-  for (const Shape& s : kShapes) {
+  for (const JoinShape& s : kShapes) {
     SCOPED_TRACE("kind " + std::to_string(s.kind) + (s.keyed ? ", keyed" : "") + (s.residual ? ", residual" : ""));
     ManyCandidates join(s.kind, s.keyed, s.residual);
     EXPECT_EQ(join.run(3, 5, &stop), TB_PIPELINE_STOPPED);
@@ -113,7 +113,7 @@ TEST(JoinStop, StopsBeforeTheFirstTuple) {
 
 /* Within one tile, whose candidates would take far longer than the wait. */
 TEST(JoinStop, StopsInTheMiddleOfATile) {
-  for (const Shape& s : kShapes) {
+  for (const JoinShape& s : kShapes) {
     if (!s.residual) continue;
     SCOPED_TRACE("kind " + std::to_string(s.kind) + (s.keyed ? ", keyed" : ""));
     ManyCandidates join(s.kind, s.keyed, s.residual);

@@ -48,7 +48,7 @@ struct TestColumn {
 };
 
 template <class T>
-T read(const uint8_t* row, uint32_t offset) {
+T read_at(const uint8_t* row, uint32_t offset) {
   T v;
   std::memcpy(&v, row + offset, sizeof v);
   return v;
@@ -232,22 +232,22 @@ TEST(Pipeline, UngroupedAggregates) {
       const auto& s = layout.states;
       EXPECT_EQ(run.args.errors, 0u);
       EXPECT_EQ(run.args.rows_passed, static_cast<uint64_t>(count));
-      EXPECT_EQ(read<int64_t>(row, s[0].value_offset), count);
-      EXPECT_EQ(read<int64_t>(row, s[1].value_offset), count_b);
+      EXPECT_EQ(read_at<int64_t>(row, s[0].value_offset), count);
+      EXPECT_EQ(read_at<int64_t>(row, s[1].value_offset), count_b);
       EXPECT_EQ(row[s[2].valid_offset], count > 0);
       EXPECT_EQ(row[s[3].valid_offset], count_b > 0);
       EXPECT_EQ(row[s[5].valid_offset], count_b > 0);
       EXPECT_EQ(row[s[6].valid_offset], any_c);
       if (count) {
-        EXPECT_EQ(read<int64_t>(row, s[2].value_offset), sum_a);
+        EXPECT_EQ(read_at<int64_t>(row, s[2].value_offset), sum_a);
       }
       if (count_b) {
-        EXPECT_TRUE(read<__int128>(row, s[3].value_offset) == sum_b);
-        EXPECT_EQ(read<int64_t>(row, s[5].value_offset), min_b);
+        EXPECT_TRUE(read_at<__int128>(row, s[3].value_offset) == sum_b);
+        EXPECT_EQ(read_at<int64_t>(row, s[5].value_offset), min_b);
       }
       if (any_c) {
-        EXPECT_EQ(read<double>(row, s[4].value_offset), sum_c);  // integers: exact
-        EXPECT_EQ(read<double>(row, s[6].value_offset), max_c);
+        EXPECT_EQ(read_at<double>(row, s[4].value_offset), sum_c);  // integers: exact
+        EXPECT_EQ(read_at<double>(row, s[6].value_offset), max_c);
       }
     }
 }
@@ -367,19 +367,19 @@ TEST(Pipeline, GroupsOfIntegerAndTextKeys) {
       for (uint64_t g = 0; g < table.t.ngroups; g++) {
         const uint8_t* row = table.t.rows + g * layout.row_size;
         std::string key = row[layout.keys[0].valid_offset]
-                              ? std::to_string(read<int32_t>(row, layout.keys[0].value_offset))
+                              ? std::to_string(read_at<int32_t>(row, layout.keys[0].value_offset))
                               : "null";
-        const auto text = read<TbGroupText>(row, layout.keys[1].value_offset);
+        const auto text = read_at<TbGroupText>(row, layout.keys[1].value_offset);
         key += "|" + (row[layout.keys[1].valid_offset]
                           ? "'" + std::string(reinterpret_cast<char*>(table.t.arena) + text.offset, text.length)
                           : "null");
         ASSERT_TRUE(expected.count(key)) << key;
         const Expected& e = expected[key];
-        EXPECT_EQ(read<int64_t>(row, layout.states[0].value_offset), e.count);
+        EXPECT_EQ(read_at<int64_t>(row, layout.states[0].value_offset), e.count);
         EXPECT_EQ(row[layout.states[1].valid_offset], e.max >= 0);
-        EXPECT_TRUE(read<__int128>(row, layout.states[1].value_offset) == e.sum);
+        EXPECT_TRUE(read_at<__int128>(row, layout.states[1].value_offset) == e.sum);
         if (e.max >= 0) {
-          EXPECT_EQ(read<int64_t>(row, layout.states[2].value_offset), e.max);
+          EXPECT_EQ(read_at<int64_t>(row, layout.states[2].value_offset), e.max);
         }
       }
     }
@@ -430,9 +430,9 @@ TEST(Pipeline, TextExtremesPerGroupAndOverall) {
     ASSERT_EQ(table.t.ngroups, expected.size());
     for (uint64_t g = 0; g < table.t.ngroups; g++) {
       const uint8_t* row = table.t.rows + g * layout.row_size;
-      const auto& [least, most] = expected.at(grouped ? read<int32_t>(row, layout.keys[0].value_offset) : 0);
+      const auto& [least, most] = expected.at(grouped ? read_at<int32_t>(row, layout.keys[0].value_offset) : 0);
       auto text = [&](size_t state) {
-        const auto t = read<TbGroupText>(row, layout.states[state].value_offset);
+        const auto t = read_at<TbGroupText>(row, layout.states[state].value_offset);
         return std::string(reinterpret_cast<char*>(table.t.arena) + t.offset, t.length);
       };
       EXPECT_EQ(text(0), least);

@@ -12,7 +12,7 @@ namespace {
 using namespace testing;
 using Random = std::mt19937_64;
 
-constexpr uint32_t kRowCounts[] = {
+constexpr uint32_t kStoreRowCounts[] = {
     0, 1, 31, 33, TB_TILE_ROWS - 1, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7};
 
 const std::vector<CellColumn> kAllTypes = {
@@ -50,7 +50,7 @@ TEST(RowStore, ProjectsEveryType) {
   const int16_t top = 10000;
   p.scalar(&top, 2);
   const std::string params = p.block();
-  for (uint32_t n : kRowCounts)
+  for (uint32_t n : kStoreRowCounts)
     for (int null_mode : {0, 1, 2}) {
       const auto source = filled(kAllTypes, n, random, null_mode);
       const CellMemory memory(source);
@@ -91,7 +91,7 @@ TEST(RowStore, BuildsWithCanonicalKeys) {
   const float floats[] = {-0.0f, 0.0f, std::nanf("3"), std::nanf("")};
   Random random(2);
   const std::string params = ParamWriter().block();
-  for (uint32_t n : kRowCounts)
+  for (uint32_t n : kStoreRowCounts)
     for (int null_mode : {0, 1, 2}) {
       std::vector<CellColumn> source = keys;
       auto payload = filled(outputs, n, random, null_mode);

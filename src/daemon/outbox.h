@@ -1,10 +1,9 @@
 /*
- * outbox.h - messages on their way to one backend.
+ * outbox.h - messages on their way to one backend. Owned by the backend's session.
  *
- * Any thread posts; what the socket does not take at once is kept in order and
- * sent by the session's thread, so that no device thread ever waits for a slow
- * backend. What a backend can leave unread is bounded by the protocol (a few
- * messages a slot).
+ * Any thread posts. The socket takes what it can at once. The rest is kept in order, and
+ * sent by the session's thread. So no device thread ever waits for a slow backend. The
+ * protocol bounds what a backend can leave unread: a few messages a slot.
  */
 #pragma once
 

@@ -8,6 +8,7 @@
 
 #include <arrow/builder.h>
 #include <arrow/compute/api_vector.h>
+#include <arrow/datum.h>
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 /*
- * answer.h - answers requests, with frames down the pipe.
+ * answer.h - answers requests, with frames up the pipe to the backend (turbine/file_reader.h). Called by
+ * main.cc.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * accumulators.cc - aggregate states, emitted in registers and in group rows.
+ * accumulators.cc - emits aggregate states in registers and in group rows.
  *
- * Called by the sinks' emitters of both targets. Owns no loop. It must never emit a
- * branch into step(): host loops vectorise because there is none.
+ * Called by the sinks' emitters of both targets. Owns no loop. It must never emit a branch into
+ * step(), except for MIN and MAX of text: host loops vectorise because there is none.
  */
 #include "compiler/codegen/accumulators.h"
 
@@ -295,13 +295,16 @@ Value* Accumulators::fold_atomic(const Carried& carried, Value* state_row) {
     const GroupField& field = layout_.states[i];
     Value* state = rows_.at(state_row, field.value_offset);
     Value* seen = carried[at + carried_count(agg) - 1];
+    // Counts have no valid byte.
     if (agg.kind == TB_AGG_COUNT) {
       rows_.call_rt("rt_warp_sum_u64", {state, seen});
       at += 1;
       continue;
     }
+    // Mark the state as valid.
     Value* valid = rows_.at(state_row, field.valid_offset);
     rows_.call_rt("rt_warp_mark_u8", {valid, ir.CreateICmpNE(seen, ir.getInt64(0))});
+    // Combine the warp's values.
     if (agg.kind == TB_AGG_SUM_INT) {
       rows_.call_rt("rt_warp_sum_u64", {state, carried[at]});
     } else if (agg.kind == TB_AGG_SUM_WIDE) {
@@ -328,6 +331,7 @@ Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
   auto kept = [&](Value* v, Value* neutral) { return in.pass ? ir.CreateSelect(in.pass, v, neutral) : v; };
   Value* pass = in.pass ? in.pass : ir.getTrue();
   llvm::Type* type = rows_.memory_type(field.type);
+  // Counts have no valid byte.
   if (agg.kind == TB_AGG_COUNT) {
     Value* old = rows_.load(type, group_row, field.value_offset);
     rows_.store(ir.CreateAdd(old, ir.CreateZExt(pass, ir.getInt64Ty())), group_row, field.value_offset);
@@ -337,9 +341,11 @@ Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
     apply_text(agg, field, in, group_row);
     return nullptr;
   }
+  // Was there a value before?
   Value* errors = nullptr;
   Value* old_valid = rows_.load(ir.getInt8Ty(), group_row, field.valid_offset);
   Value* had = ir.CreateICmpNE(old_valid, ir.getInt8(0));
+  // Combine: a filtered row changes nothing.
   if (agg.kind == TB_AGG_SUM_WIDE) {
     Value* zero = llvm::ConstantInt::get(ir.getInt128Ty(), 0);
     errors = combine_sum_wide(kept(ir.CreateSExt(in.value, ir.getInt128Ty()), zero), group_row, field);
@@ -361,6 +367,7 @@ Value* Accumulators::apply(size_t i, const AggInput& in, Value* group_row) {
     Value* v = agg.type == TB_TYPE_BOOL ? to_key(agg.type, in.value) : in.value;
     rows_.store(ir.CreateSelect(ir.CreateAnd(pass, wins), v, old), group_row, field.value_offset);
   }
+  // The state is valid now.
   rows_.store(ir.CreateOr(old_valid, ir.CreateZExt(pass, ir.getInt8Ty())), group_row, field.valid_offset);
   return errors;
 }

@@ -1,18 +1,18 @@
 /*
- * accumulators.h - aggregate states in registers, for ungrouped aggregation,
- * and in group rows, for grouped.
+ * accumulators.h - emits aggregate states: in registers for ungrouped aggregation, in group rows
+ * for grouped.
  *
- * Registers: every aggregate contributes a few values that a loop carries;
- * step() combines a row into them without a branch, so that host loops
- * vectorise; fold() combines them into the state row once a tile (host) or
- * once a thread (GPU, by atomics).
+ * Registers: a loop carries a few values for every aggregate. step() combines a row into them
+ * without a branch, so that host loops vectorise; only MIN and MAX of text branch, since their
+ * states are in memory. fold() combines the values into the state row once per tile on the host.
+ * fold_atomic() does so once per thread on the GPU.
  *
- * A 64-bit value summed to 128 bits is carried as two sums, of its low 32 bits
- * (unsigned) and its high 32 bits (signed): exact for 2^31 rows, and both
- * vectorise where a 128-bit add does not.
+ * A 64-bit value that is summed to 128 bits is carried as two sums: of its low 32 bits (unsigned)
+ * and of its high 32 bits (signed). They are exact for 2^31 rows, and vectorise where a 128-bit add
+ * does not.
  *
- * Float minima and maxima are carried as integers whose order is PostgreSQL's:
- * NaN (one bit pattern) above infinity.
+ * Float minima and maxima are carried as integers in PostgreSQL's order: NaN (one bit pattern) is
+ * above infinity.
  */
 #pragma once
 

@@ -1,10 +1,9 @@
 /*
  * aggregate_sink.cc - the AGGREGATE sink of tb_pipeline.
  *
- * Ungrouped programs add to one row of states; grouped ones reserve all groups of a tile
- * first, which may fail, and then apply, which can not. Called by pipeline_host.cc once
- * a compilation; what it emits runs for each tile, and must never add to a state before every group of the tile has its
- * place.
+ * Ungrouped programs add to one row of states. Grouped programs first reserve all groups of a tile, which may
+ * fail. Then they apply, which cannot fail. Called by pipeline_host.cc once per compilation. The emitted code
+ * runs for each tile, and must never add to a state before every group of the tile has its place.
  */
 #include <llvm/IR/Intrinsics.h>
 

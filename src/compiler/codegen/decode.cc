@@ -1,6 +1,7 @@
 /*
- * decode.cc - emits tb_decode: the loops over pages and line pointers, around
- * what decode_tuple.h does with one tuple.
+ * decode.cc - emits tb_decode: the loops over pages and line pointers, around what
+ * decode_tuple.h does with one tuple. Called by jit/ once per compilation; only programs
+ * with source HEAP have a tb_decode.
  *
  * Host: one thread, rows in order.
  *
@@ -10,12 +11,11 @@
  *       case ROW: store(nrows++); case DEFERRED: deferred[ndeferred++] = id;
  *       case CORRUPT: errors |= TB_ERR_CORRUPT; } }
  *
- * GPU: a warp takes a page, its lanes 32 line pointers at a time. A page's rows
- * lie together and in order, so the warp goes over the page twice: first it
- * counts rows and reserves their place with one atomic, then it writes them.
- * Both are one loop, of twice as many steps, so that the tuple's code exists
- * once. All branches around warp primitives are uniform; a launch's blocks are
- * whole warps.
+ * GPU: a warp takes a page, its lanes 32 line pointers at a time. A page's rows lie
+ * together and in order, so the warp goes over the page twice: it counts the rows and
+ * reserves their place with one atomic, then it writes them. Both passes are one loop
+ * with twice as many steps, so that the tuple's code exists once. All branches around
+ * warp primitives are uniform; a launch's blocks are whole warps.
  */
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/MDBuilder.h>
@@ -210,6 +210,7 @@ void DecodeEmitter::emit_host() {
   llvm::BasicBlock* page_next = block("page.next");
   llvm::BasicBlock* done = block("done");
 
+  // For each page.
   llvm::BasicBlock* page_loop = enter("page.loop");
   llvm::Value* page = get(page_);
   ir_.CreateCondBr(ir_.CreateICmpULT(page, npages_), body, done);
@@ -218,6 +219,7 @@ void DecodeEmitter::emit_host() {
   llvm::Value* address = page_address(page);
   llvm::Value* lines = count_lines(address);
   set(line_, ir_.getInt32(0));
+  // For each line pointer.
   llvm::BasicBlock* line_loop = enter("line.loop");
   ir_.CreateCondBr(ir_.CreateICmpULT(get(line_), lines), line_body, page_next);
 
@@ -227,11 +229,13 @@ void DecodeEmitter::emit_host() {
   add(line_, ir_.getInt32(1));
   ir_.CreateBr(line_loop);
 
+  // The page is done.
   ir_.SetInsertPoint(page_next);
   host_page_end(page);
   add(page_, ir_.getInt32(1));
   ir_.CreateBr(page_loop);
 
+  // Report counts and errors.
   ir_.SetInsertPoint(done);
   ir_.CreateStore(get(nrows_), argument_address(offsetof(TbDecodeArgs, nrows)));
   ir_.CreateStore(get(ndeferred_), argument_address(offsetof(TbDecodeArgs, ndeferred)));
@@ -261,22 +265,26 @@ void DecodeEmitter::host_line(llvm::Value* page, llvm::Value* address, llvm::Bas
   llvm::Value* pointer = line_pointer(address, line);
   ir_.CreateCondBr(is_normal(pointer), tuple_block, next);
 
+  // What does the tuple yield?
   ir_.SetInsertPoint(tuple_block);
   const LocatedTuple tuple = tuples_.locate(address, pointer);
   llvm::SwitchInst* outcome = ir_.CreateSwitch(tuple.status, is_row, 2);
   outcome->addCase(ir_.getInt32(kTupleDeferred), is_deferred);
   outcome->addCase(ir_.getInt32(kTupleCorrupt), is_corrupt);
 
+  // A row.
   ir_.SetInsertPoint(is_row);
   store_row(tuple, get(nrows_), row_id(page, line));
   add(nrows_, ir_.getInt32(1));
   ir_.CreateBr(next);
 
+  // A row for the backend.
   ir_.SetInsertPoint(is_deferred);
   store_id(deferred_, get(ndeferred_), row_id(page, line));
   add(ndeferred_, ir_.getInt32(1));
   ir_.CreateBr(next);
 
+  // A verdict.
   ir_.SetInsertPoint(is_corrupt);
   note_errors(ir_.getInt32(TB_ERR_CORRUPT));
   ir_.CreateBr(next);
@@ -320,6 +328,7 @@ void DecodeEmitter::emit_gpu() {
   step_ = variable(ir_.getInt32Ty(), "step");
   count_ = variable(ir_.getInt32Ty(), "count");
   base_ = variable(ir_.getInt32Ty(), "base");
+  // Number the warps of the grid.
   llvm::Value* thread = special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   llvm::Value* threads = special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
   llvm::Value* block_index = special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
@@ -334,6 +343,7 @@ void DecodeEmitter::emit_gpu() {
   llvm::BasicBlock* page_next = block("page.next");
   llvm::BasicBlock* done = block("done");
 
+  // For each page of this warp.
   llvm::BasicBlock* page_loop = enter("page.loop");
   llvm::Value* page = get(page_);
   ir_.CreateCondBr(ir_.CreateICmpULT(page, npages_), body, done);
@@ -344,6 +354,7 @@ void DecodeEmitter::emit_gpu() {
   llvm::Value* batches = ir_.CreateLShr(ir_.CreateAdd(lines, ir_.getInt32(kWarp - 1)), 5, "batches");
   set(step_, ir_.getInt32(0));
   set(count_, ir_.getInt32(0));
+  // Batches to count, then to write.
   llvm::BasicBlock* step_loop = enter("step.loop");
   ir_.CreateCondBr(ir_.CreateICmpULT(get(step_), ir_.CreateShl(batches, 1)), step_body, page_next);
 
@@ -352,10 +363,12 @@ void DecodeEmitter::emit_gpu() {
   add(step_, ir_.getInt32(1));
   ir_.CreateBr(step_loop);
 
+  // The page is done.
   ir_.SetInsertPoint(page_next);
   add(page_, warps);
   ir_.CreateBr(page_loop);
 
+  // Report errors, if any.
   ir_.SetInsertPoint(done);
   llvm::BasicBlock* report = block("report");
   llvm::BasicBlock* leave = block("leave");
@@ -380,12 +393,14 @@ llvm::Value* DecodeEmitter::gpu_line(llvm::Value* batches) {
 void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Value* lines, llvm::Value* batches) {
   llvm::BasicBlock* turn = block("step.turn");
   llvm::BasicBlock* batch = block("step.batch");
+  // Between the passes: reserve rows.
   llvm::Value* first_write = ir_.CreateICmpEQ(get(step_), batches);
   ir_.CreateCondBr(first_write, turn, batch);
   ir_.SetInsertPoint(turn);
   set(base_, reserve(get(count_)));
   ir_.CreateBr(batch);
 
+  // Locate this lane's tuple.
   ir_.SetInsertPoint(batch);
   llvm::Value* line = gpu_line(batches);
   llvm::BasicBlock* in_page = block("line.in_page");
@@ -400,6 +415,7 @@ void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Valu
   llvm::BasicBlock* located = ir_.GetInsertBlock();
   ir_.CreateBr(vote);
 
+  // Lanes meet, with or without tuple.
   ir_.SetInsertPoint(vote);
   auto carry = [&](llvm::Value*& value, llvm::Value* otherwise) {
     if (value == nullptr) return;
@@ -421,6 +437,7 @@ void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Valu
     carry_defined(column.absent);
   }
 
+  // Which lanes have a row?
   llvm::Value* is_row = ir_.CreateICmpEQ(tuple.status, ir_.getInt32(kTupleRow), "is.row");
   llvm::Value* mask = ballot(is_row);
   llvm::BasicBlock* counting = block("counting");
@@ -430,11 +447,13 @@ void DecodeEmitter::gpu_step(llvm::Value* page, llvm::Value* address, llvm::Valu
   llvm::BasicBlock* next = block("step.next");
   ir_.CreateCondBr(ir_.CreateICmpULT(get(step_), batches), counting, writing);
 
+  // First pass.
   ir_.SetInsertPoint(counting);
   add(count_, population(mask));
   gpu_note(tuple.status, row_id(page, line));
   ir_.CreateBr(next);
 
+  // Second pass.
   ir_.SetInsertPoint(writing);
   ir_.CreateCondBr(is_row, write, written);
   ir_.SetInsertPoint(write);

@@ -1,11 +1,11 @@
 /*
- * filter.h - splits a program's conjuncts into what a dense loop over a tile
- * evaluates at once, and what deserves a selection first.
+ * filter.h - splits a program's conjuncts into those that one dense loop over a tile evaluates at
+ * once, and those that deserve a selection first.
  *
- * Dense: cheap, of fixed-width values, vectorisable. The dense conjuncts are
- * the longest such prefix in PostgreSQL's order, and of the rest those that
- * can not raise; so a row never raises where PostgreSQL would have dropped it
- * before, but for rows that also an earlier expensive conjunct drops.
+ * A conjunct is dense if it is cheap, vectorisable, and made of fixed-width values. The dense loop
+ * takes the longest dense prefix in PostgreSQL's order, and of the later dense conjuncts those that
+ * cannot raise. So no conjunct raises for a row that PostgreSQL would have dropped before. But a
+ * later dense conjunct may drop a row for which an earlier, selective one would have raised.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
  * full_join.h - what FULL joins add to a pipeline, on either target.
  *
- * A row of a FULL join's table that is a match gets its byte set (mark). When the
- * source is through, the pipeline runs over the rows without one: their chunks have
- * no columns to speak of, all are NULL, and tuples begin behind the join. So the code
- * of earlier joins and filters is passed over (`passes_over`), and what follows is
- * the same code for both kinds of tuples.
+ * When a row of a FULL join's table is a match, its byte is set (mark()). Once all rows of the
+ * source are through, the pipeline runs over the table's rows without a byte. Their chunks bring no
+ * columns: all columns of the source are NULL, and their tuples begin behind the join. So these
+ * tuples pass over the code of earlier joins and filters (passes_over()). The code that follows is
+ * the same for both kinds of tuples.
  */
 #pragma once
 

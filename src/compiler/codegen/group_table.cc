@@ -176,6 +176,7 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
   Value* home = ir.CreateAnd(hash, mask_);
   ir.CreateBr(probe);
 
+  // Is the bucket empty?
   ir.SetInsertPoint(probe);
   llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 2, "bucket");
   bucket->addIncoming(home, before);
@@ -183,26 +184,31 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
   Value* entry = ir.CreateLoad(ir.getInt32Ty(), bucket_at);
   ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(0)), insert, occupied);
 
+  // Same hash?
   ir.SetInsertPoint(occupied);
   Value* group = ir.CreateSub(entry, ir.getInt32(1));
   Value* candidate = row(group);
   Value* same_hash = ir.CreateICmpEQ(rows_.load(ir.getInt64Ty(), candidate, 0), hash);
   ir.CreateCondBr(same_hash, compare, next);
 
+  // Same keys?
   ir.SetInsertPoint(compare);
   Value* equal = keys_equal(candidate, false);
   BasicBlock* compared = ir.GetInsertBlock();
   ir.CreateCondBr(equal, found, next);
 
+  // On to the next bucket.
   ir.SetInsertPoint(next);
   bucket->addIncoming(ir.CreateAnd(ir.CreateAdd(bucket, ir.getInt64(1)), mask_), next);
   ir.CreateBr(probe);
 
+  // Number the group, fill the bucket.
   ir.SetInsertPoint(insert);
   Value* ngroups = rows_.load(ir.getInt64Ty(), table_, offsetof(TbGroupTable, ngroups));
   Value* fresh = ir.CreateTrunc(ngroups, ir.getInt32Ty());
   rows_.store(ir.CreateAdd(ngroups, ir.getInt64(1)), table_, offsetof(TbGroupTable, ngroups));
   ir.CreateStore(ir.CreateAdd(fresh, ir.getInt32(1)), bucket_at);
+  // Write hash, keys, empty states.
   Value* new_row = row(fresh);
   ir.CreateMemSet(new_row, ir.getInt8(0), layout_.row_size, llvm::Align(8));
   rows_.store(hash, new_row, 0);
@@ -215,6 +221,7 @@ Value* GroupTableEmitter::find_or_insert(Value* hash) {
   BasicBlock* inserted = ir.GetInsertBlock();
   ir.CreateBr(found);
 
+  // Old group, or the new one.
   ir.SetInsertPoint(found);
   llvm::PHINode* result = ir.CreatePHI(ir.getInt32Ty(), 2, "group");
   result->addIncoming(group, compared);
@@ -262,6 +269,7 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   Value* full_at = rows_.at(table_, offsetof(TbGroupTable, full));
   ir.CreateBr(probe);
 
+  // Look at the bucket.
   ir.SetInsertPoint(probe);
   llvm::PHINode* bucket = ir.CreatePHI(ir.getInt64Ty(), 3, "bucket");
   bucket->addIncoming(home, before);
@@ -272,56 +280,67 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   seen->setVolatile(true);
   ir.CreateCondBr(ir.CreateICmpEQ(seen, ir.getInt32(0)), open, taken);
 
+  // A full table takes nothing in.
   ir.SetInsertPoint(open);
   llvm::LoadInst* is_full = ir.CreateLoad(ir.getInt32Ty(), full_at);
   is_full->setVolatile(true);
   ir.CreateCondBr(ir.CreateICmpEQ(is_full, ir.getInt32(0)), claim, found);
 
+  // Make the bucket ours.
   ir.SetInsertPoint(claim);
   Value* swapped = rows_.call_rt("rt_bucket_claim", {bucket_at});
   ir.CreateCondBr(ir.CreateICmpEQ(swapped, ir.getInt32(0)), insert, taken);
 
+  // Somebody else has it.
   ir.SetInsertPoint(taken);
   llvm::PHINode* entry = ir.CreatePHI(ir.getInt32Ty(), 2);
   entry->addIncoming(seen, probe);
   entry->addIncoming(swapped, claim);
   ir.CreateCondBr(ir.CreateICmpEQ(entry, ir.getInt32(TB_BUCKET_BUSY)), busy, occupied);
 
+  // Its row is being written.
   ir.SetInsertPoint(busy);
   Value* left = ir.CreateSub(patience, ir.getInt32(1));
   ir.CreateCondBr(ir.CreateICmpEQ(left, ir.getInt32(0)), impatient, wait);
 
+  // Look again a little later.
   ir.SetInsertPoint(wait);
   rows_.call_rt("rt_bucket_wait", {});
   bucket->addIncoming(bucket, wait);
   patience->addIncoming(left, wait);
   ir.CreateBr(probe);
 
+  // Call the table full.
   ir.SetInsertPoint(impatient);
   llvm::StoreInst* give_up = ir.CreateStore(ir.getInt32(1), full_at);
   give_up->setVolatile(true);
   ir.CreateBr(found);
 
+  // Same hash?
   ir.SetInsertPoint(occupied);
   Value* group = ir.CreateSub(entry, ir.getInt32(1));
   Value* candidate = row(group);
   ir.CreateCondBr(ir.CreateICmpEQ(load_row(ir.getInt64Ty(), candidate, 0, true), hash), compare, next);
 
+  // Same keys?
   ir.SetInsertPoint(compare);
   Value* equal = keys_equal(candidate, true);
   BasicBlock* compared = ir.GetInsertBlock();
   ir.CreateCondBr(equal, found, next);
 
+  // On to the next bucket.
   ir.SetInsertPoint(next);
   bucket->addIncoming(ir.CreateAnd(ir.CreateAdd(bucket, ir.getInt64(1)), mask_), next);
   patience->addIncoming(patience, next);
   ir.CreateBr(probe);
 
+  // Reserve a row and text bytes.
   ir.SetInsertPoint(insert);
   Value* bytes = text_bytes();
   Value* fresh = rows_.call_rt("rt_group_reserve", {table_, bytes ? bytes : ir.getInt64(0), arena_at});
   ir.CreateCondBr(ir.CreateICmpEQ(fresh, ir.getInt32(TB_NONE)), full, write);
 
+  // Write the row, then publish it.
   ir.SetInsertPoint(write);
   Value* new_row = row(fresh);
   ir.CreateMemSet(new_row, ir.getInt8(0), layout_.row_size, llvm::Align(8));
@@ -332,11 +351,13 @@ Value* GroupTableEmitter::find_or_insert_atomic(Value* hash, Accumulators& accum
   BasicBlock* written = ir.GetInsertBlock();
   ir.CreateBr(found);
 
+  // Give the bucket back.
   ir.SetInsertPoint(full);
   rows_.call_rt("rt_bucket_publish", {bucket_at, ir.getInt32(0)});
   BasicBlock* not_written = ir.GetInsertBlock();
   ir.CreateBr(found);
 
+  // A group, or none.
   ir.SetInsertPoint(found);
   llvm::PHINode* result = ir.CreatePHI(ir.getInt32Ty(), 5, "group");
   result->addIncoming(group, compared);

@@ -1,16 +1,14 @@
 /*
  * group_table.h - emits look-up and insertion in a TbGroupTable.
  *
- * Open addressing, linear probing over group numbers; rows keep the hash, so
- * that most mismatches cost one compare and tables grow without the keys.
- * NULL keys equal each other, float keys follow PostgreSQL (NaN = NaN,
- * -0 = 0), text keys compare by bytes.
+ * Open addressing, linear probing; buckets hold group numbers. Rows keep the hash. So most
+ * mismatches cost one comparison, and tables grow without looking at keys. NULL keys equal each
+ * other, float keys follow PostgreSQL (NaN = NaN, -0 = 0), text keys compare by bytes.
  *
- * Host: one thread owns the table and has checked that there is room.
- * GPU: all threads share it. An inserter claims an empty bucket with BUSY, writes
- * the row, fences, then publishes the group number; who sees BUSY waits. Rows
- * are read with volatile loads, since another multiprocessor may have written
- * them a moment ago.
+ * Host: one thread owns the table, and has checked that there is room. GPU: all threads share it. A
+ * thread claims an empty bucket with BUSY, writes the row, fences, then publishes the group number.
+ * A thread that sees BUSY waits. Rows are read with volatile loads, since another multiprocessor
+ * may have written them a moment ago.
  */
 #pragma once
 

@@ -1,13 +1,12 @@
 /*
- * join_lookup.cc - the joins of tb_pipeline, one at a time: the first match of
- * every tuple of a batch.
+ * join_lookup.cc - emits the joins of tb_pipeline, one at a time: the first match of every tuple of
+ * a batch.
  *
- * Joins that keep or drop tuples (unique INNER, LEFT and FULL, SEMI, ANTI) are done
- * with that. Those that fan out (join_expand.cc) take the matches as heads of
- * chains, and check the residual there.
+ * For joins that keep or drop tuples (unique INNER, LEFT and FULL, SEMI, ANTI) this is all. Joins
+ * that fan out (join_expand.cc) take the matches as heads of chains, and check the residual there.
  *
- * The kind of the table is known at run time only: a switch outside the loop over
- * tuples, a loop for each kind that the keys allow.
+ * The kind of a table is known only at run time. So a switch stands outside the loop over tuples,
+ * with a loop for each kind that the keys allow. Called by pipeline_host.cc once per compilation.
  */
 #include <cstddef>
 
@@ -82,6 +81,7 @@ Carried HostPipeline::emit_lookup_loop(size_t j, const TupleBatch& in, bool bran
 Carried HostPipeline::emit_lookup_mask(size_t j, const TupleBatch& in, Lookup lookup) {
   JoinProbe& probe = probes_[j];
   const TupleBatch source = without_match(in, j);
+  // Tell LLVM that iterations are independent.
   LoopOptions options;
   options.parallel_group = new_access_group(rows_);
   auto mark = [&](llvm::StoreInst* store) {
@@ -91,14 +91,17 @@ Carried HostPipeline::emit_lookup_mask(size_t j, const TupleBatch& in, Lookup lo
   Carried end = emit_loop(
       rows_, "join.mask", ir_.getInt64(0), in.count, {ir_.getInt32(0)},
       [&](Value* i, const Carried& now) -> Carried {
+        // Look the tuple up.
         begin_tuple(source, i, options.parallel_group);
         probe.eval_keys();
         JoinMatch match = check_residual(j, lookup(i));
         Value* errors = rows_.take_errors();
+        // Store the match.
         if (in.matches[j]) {
           Value* row = keeps_all(j) ? ir_.CreateSelect(match.hit, match.row, ir_.getInt32(TB_NONE)) : match.row;
           mark(ir_.CreateStore(row, word_at(in.matches[j], i)));
         }
+        // Does the tuple stay?
         if (!keeps_all(j)) {
           Value* keep = program_.joins()[j].kind == TB_JOIN_ANTI ? ir_.CreateNot(match.hit) : match.hit;
           mark(ir_.CreateStore(ir_.CreateZExt(keep, ir_.getInt8Ty()), rows_.index(ir_.getInt8Ty(), mask_, i)));
@@ -107,6 +110,7 @@ Carried HostPipeline::emit_lookup_mask(size_t j, const TupleBatch& in, Lookup lo
       },
       options);
   probe.access_group(nullptr);
+  // Drop tuples by the mask.
   TupleBatch out = in;
   if (!keeps_all(j)) select_by_mask(out);
   return {out.count, end[0]};

@@ -1,6 +1,6 @@
 /*
- * probe_gpu.cc - tb_probe: a thread takes a row through filters and joins, as
- * nested branches and loops, and appends the tuples that come out.
+ * probe_gpu.cc - emits tb_probe: a thread takes a row through filters and joins, as nested branches and
+ * loops, and appends the tuples that come out.
  *
  *   if (filters) {
  *     for (match of the first join, or none) if (residual, filters of the join)
@@ -8,15 +8,15 @@
  *         found += (row, matches);
  *   }
  *
- * What a block finds in a run of rows it collects in shared memory, and puts it with the task's tuples at the
- * run's end; without room there, a tuple goes to the task's at once.
+ * A block collects the tuples of a run of rows in shared memory, and moves them to the task's tuples at the
+ * run's end. A tuple that finds no room there goes to the task's tuples at once.
  *
- * Where a step keeps few rows, the threads of a warp would go through the rest each by itself, most idle. So the
- * rows that the filters leave, or else the first join, are set aside in shared memory, and the block's threads
- * share them out anew. That needs joins that do not fan out.
+ * If a step keeps few rows, most threads of a warp would idle while the others go on. So the rows that pass
+ * the filters (without filters, the first join) are set aside in shared memory, and the block's threads share
+ * them out anew. Programs with joins that fan out do not do so, nor those with FULL joins.
  *
- * A row that stands for one of a FULL join's table (full_join.h) begins there, if that
- * was no match.
+ * A row may stand for a row of a FULL join's table (full_join.h). It begins at that join, unless the table's
+ * row was a match.
  */
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>

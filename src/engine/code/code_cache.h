@@ -1,15 +1,12 @@
 /*
- * code_cache.h - from a program to code loaded on a device: in memory, else on
- * disk, else compiled.
+ * code_cache.h - from a program to code loaded on a device: from memory, else from disk, else compiled.
  *
- * Where the device can run quick code, a program is compiled quickly first, and in
- * full besides once enough rows have gone through it; improve() does that, while
- * queries run.
+ * If the device can run quick code, a program is compiled quickly first. Once enough rows have gone through
+ * that code, get() asks its caller to call improve(), which compiles the program in full while queries run.
  *
- * Requests for one key wait for one compilation. A request may stop waiting, and the
- * compilation goes on for later ones. Loaded code is kept for the
- * programs used last and belongs to who holds it, so that eviction never pulls
- * code from under a query. Thread-safe.
+ * Requests for one key wait for one compilation. A request may stop waiting; the compilation goes on for
+ * later requests. The cache keeps the code of the programs that were used last. It shares loaded code with
+ * the queries that run it, so eviction never pulls code from under a query. Thread-safe.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
  * compiler_client.h - the daemon's side of turbine-compiler (compile.h).
  *
- * Starts the zygote when it is first needed and again whenever it has died.
- * Each request waits for its own status pipe, so any number of threads may
- * compile at once; a compiler that crashes costs one request, one that makes no
- * progress is replaced.
+ * Owns the zygote. Starts it when it is first needed, and again if it has died or its binary was
+ * replaced. Each request waits for its own status pipe, so any number of threads may compile at
+ * once. A compiler that crashes costs one request. A zygote that makes no progress is ended; the
+ * next request starts another. Called by the code cache.
  */
 #pragma once
 

@@ -1,13 +1,15 @@
 /*
- * device.h - what the engine asks of a device. Implemented by device/host
- * (threads) and device/cuda (driver API); execution/ knows only this.
+ * device.h - what the engine asks of a device. Implemented by device/host (threads) and device/cuda (driver
+ * API); execution/ knows only this interface.
  *
- * Threads: a Device may be used by many queries at once. A DeviceQuery belongs
- * to one query; submit(), finish() and fetch() are called by that query's
- * thread, `done` callbacks come from device threads.
+ * Lifetime: a Device lives as long as the engine. A DeviceQuery belongs to one query, and its destructor
+ * waits for what is in flight.
  *
- * Errors: a DeviceError ends the query; execution/ turns it into FAILED. A doubt
- * about one chunk's values is in its ChunkOutcome::errors.
+ * Threads: many queries may use a Device at once. The query's thread calls submit(), finish() and fetch() of
+ * its DeviceQuery. Device threads call `done`.
+ *
+ * Errors: a DeviceError ends the query; execution/ turns it into FAILED. The verdict on one chunk's values is
+ * in its ChunkOutcome::errors.
  */
 #pragma once
 

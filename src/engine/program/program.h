@@ -1,12 +1,12 @@
 /*
  * program.h - a validated, read-only view of a serialized program.
  *
- * Owns a copy of the blob. parse() checks everything that later code relies
- * on: magic, sizes, every index and type, that operands precede their users,
- * argument types against the catalogue, that no expression uses a joined column
- * before its join. After it, no reader needs to check; that joins fit the tables
- * which they name is to be checked by execution/probed_join_tables.h.
- * Used by the daemon, the compiler and tests; knows neither LLVM nor CUDA.
+ * Owns a copy of the blob. parse() checks everything that later code relies on: magic, sizes, every index and
+ * type, and argument types against the catalogue. It also checks that operands precede their users, and that
+ * no expression uses a joined column before its join. So no reader needs to check again. One check is left to
+ * execution/probed_join_tables.h: whether joins fit the tables that they name.
+ *
+ * Used by the daemon, the compiler and tests. Must never know LLVM or CUDA.
  */
 #pragma once
 

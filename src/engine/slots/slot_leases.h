@@ -1,11 +1,10 @@
 /*
- * slot_leases.h - which query has which slot memory, and who else has it
- * mapped.
+ * slot_leases.h - which query has which slot memory, and which feeders have it mapped.
  *
- * A query's feeders (ATTACH in wire.h) write to its slots without a word to us,
- * and may do so for a moment after the query's backend has died. So slot memory that
- * a feeder is still attached to waits here after its query. With the last feeder it
- * goes back to the pool, and thereby to other queries.
+ * A query's feeders (ATTACH in wire.h) write to its slots without telling turbined. They
+ * may still do so for a moment after the query's backend has died. So slot memory that a
+ * feeder is attached to waits here when its query is over. It goes back to the pool, and
+ * thereby to other queries, with the last feeder.
  */
 #pragma once
 

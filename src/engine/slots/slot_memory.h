@@ -1,12 +1,12 @@
 /*
- * slot_memory.h - slot memory, turbined's side: what backends and the daemon share. A query's slots
- * lie in one SlotMemory. The pool keeps those that wait for their next query.
+ * slot_memory.h - slot memory, turbined's side: memory that backends and the daemon share. A query's
+ * slots lie in one SlotMemory.
  *
- * A SlotMemory is a memfd sealed against shrinking and growing, so that neither
- * side can make the other die of SIGBUS. It is registered with its device once, not per
- * query, and that is why there is a pool: pinning takes 60 ms per GiB and more, and all
- * other calls of a GPU's driver wait meanwhile. Queries that send no chunk need none of
- * it. A cap bounds the idle ones and their descriptors; the oldest goes first.
+ * A SlotMemory is a memfd that is sealed against shrinking and growing. So neither side can make the
+ * other die of SIGBUS. It is registered with its device when its first chunk comes, and once, not per
+ * query: pinning takes 60 ms per GiB and more, and all other calls of a GPU's driver wait meanwhile.
+ * That is why a pool keeps idle slot memory for later queries. The pool bounds the bytes and the number
+ * of idle ones; the oldest goes first.
  */
 #pragma once
 

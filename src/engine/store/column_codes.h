@@ -1,11 +1,13 @@
 /*
- * column_codes.h - values of a stored column in fewer bytes: their distance from a base.
+ * column_codes.h - values of a stored column in fewer bytes: each as its distance from a base.
  *
- * Types of 2, 4 and 8 bytes are taken for integers, floating-point ones too: what counts is
- * that the bits come back. A code has 0 (all values are the base), 1, 2 or 4 bytes; base
- * and width are the segment's own, so one outlier widens 64 blocks and no more. Texts and
- * 16-byte types stay as they are, but for texts of a dictionary, whose numbers are kept as such
- * integers. A column without NULLs keeps no array for them.
+ * Types of 2, 4 and 8 bytes are encoded as integers. Floating-point types are, too, since only the bits have
+ * to come back. A code has 0 (all values are the base), 1, 2 or 4 bytes. Base and width belong to one
+ * segment, so an outlier widens 64 blocks and no more. Types of 16 bytes stay as they are. So do texts,
+ * unless they have a dictionary: then the numbers of its entries are encoded. A column without NULLs keeps no
+ * array for them.
+ *
+ * Called where segments are made (segment_merge.cc, source/files/) and where the host reads them.
  */
 #pragma once
 

@@ -1,15 +1,14 @@
 /*
  * segment.h - decoded columns of a run of blocks, as the store keeps them.
  *
- * A segment is TB_SEGMENT_BLOCKS blocks of a file, or fewer at the end of a page of the
- * visibility map. A version of it has the rows of some of these blocks, and not every
- * column has the values of all of them. What is here never changes: whoever has something
- * to add makes another version, which shares the columns that stay as they are. So
- * readers need no lock, only a reference.
+ * A segment is TB_SEGMENT_BLOCKS blocks of a file, or fewer at the end of a page of the visibility map. A
+ * version of it has the rows of some of these blocks. A column of the version may lack the values of some of
+ * these rows. Rows and columns of a version never change: whoever has something to add makes another version,
+ * which shares the columns that stay as they are. So readers need no lock, only a reference.
  *
- * A block is good if it was all-visible under the version's LSN of the visibility map and
- * its rows are what the block had then. Others may be so all the same: then the LSN of
- * the block's page is still the one that it was decoded with.
+ * A block is good if it was all-visible under the version's LSN of the visibility map, and its rows are those
+ * that the block had then. The rows of another block may still be right: they are if the LSN of its page is
+ * the one that it was decoded with.
  */
 #pragma once
 

@@ -12,8 +12,8 @@
 namespace turbine {
 namespace {
 
-constexpr uint64_t kLsn = 7;
-constexpr uint32_t kSegments = 40, kBlocks = kSegments * TB_SEGMENT_BLOCKS;
+constexpr uint64_t kListLsn = 7;
+constexpr uint32_t kSegments = 40, kListBlocks = kSegments * TB_SEGMENT_BLOCKS;
 
 class SegmentListTest : public ::testing::Test {
  protected:
@@ -23,7 +23,7 @@ class SegmentListTest : public ::testing::Test {
     for (uint32_t s = 0; s < kSegments; s++) add(s, 1);
   }
   /* Blocks of a segment, of a few rows each. */
-  void add(uint32_t s, uint64_t page_lsn, uint64_t map_lsn = kLsn) {
+  void add(uint32_t s, uint64_t page_lsn, uint64_t map_lsn = kListLsn) {
     DecodedBlocks blocks{};
     blocks.first_block = segment_first_block(s);
     blocks.map_lsn = map_lsn;
@@ -38,7 +38,7 @@ class SegmentListTest : public ::testing::Test {
     blocks.columns.push_back({(*columns_)[0], TB_TYPE_INT4, false, {values.data(), nullptr, nullptr}, nullptr});
     store_.add(*table_, blocks);
   }
-  StoredTable::Known known() const { return {kBlocks, map_lsn_.data(), bits_.data()}; }
+  StoredTable::Known known() const { return {kListBlocks, map_lsn_.data(), bits_.data()}; }
   /* As a query searches. */
   std::vector<TakenSegment> search(const std::function<void()>& meanwhile = {}) {
     StoredTable::Search search;
@@ -60,8 +60,8 @@ class SegmentListTest : public ::testing::Test {
   ColumnStore store_{uint64_t{64} << 20};
   std::shared_ptr<StoredTable> table_;
   std::shared_ptr<const std::vector<uint32_t>> columns_;
-  std::vector<uint64_t> map_lsn_ = {kLsn};
-  std::vector<uint8_t> bits_ = std::vector<uint8_t>(kBlocks / 8, 0xff);
+  std::vector<uint64_t> map_lsn_ = {kListLsn};
+  std::vector<uint8_t> bits_ = std::vector<uint8_t>(kListBlocks / 8, 0xff);
 };
 
 TEST_F(SegmentListTest, SaysWhatItsSegmentsSay) {
@@ -71,7 +71,7 @@ TEST_F(SegmentListTest, SaysWhatItsSegmentsSay) {
   const auto list = kept();
   ASSERT_NE(list, nullptr);
   EXPECT_EQ(list->bits(), bits_);
-  EXPECT_EQ(list->blocks(), kBlocks - 4);
+  EXPECT_EQ(list->blocks(), kListBlocks - 4);
   uint64_t rows = 0;
   for (size_t i = 0; i < all.size(); i++) {
     rows += all[i].segment->rows_of_blocks(all[i].blocks);
@@ -94,8 +94,8 @@ TEST_F(SegmentListTest, CommonZoneLiesWithinEveryOther) {
 TEST_F(SegmentListTest, MorselsHaveEachSegmentOnceAndAreTheSameEachTime) {
   search();
   const auto list = kept();
-  const auto morsels = list->morsels(500, kBlocks);
-  EXPECT_EQ(list->morsels(500, kBlocks), morsels);
+  const auto morsels = list->morsels(500, kListBlocks);
+  EXPECT_EQ(list->morsels(500, kListBlocks), morsels);
   EXPECT_GT(morsels.size(), 5u);
   size_t next = 0;
   for (const auto& morsel : morsels) {
@@ -126,7 +126,7 @@ TEST_F(SegmentListTest, GoesWithAnyChangeOfTheTable) {
   EXPECT_EQ(kept(), nullptr);
   const auto all = search();
   ASSERT_NE(kept(), nullptr);
-  table_->confirm(all[0], kLsn + 1);
+  table_->confirm(all[0], kListLsn + 1);
   EXPECT_EQ(kept(), nullptr);
   search([this] { add(4, 3); });
   EXPECT_EQ(kept(), nullptr) << "changed while it was searched";

@@ -1,9 +1,10 @@
 /*
- * worker_pool.h - a fixed set of threads that run jobs, in the order posted unless said.
+ * worker_pool.h - a fixed set of threads that run jobs, in the order in which they were posted,
+ * except those of post_first().
  *
- * The host device has one for all queries, readers of files and the compiling ahead
- * have one each.
- * Jobs must not throw and must not wait for other jobs of the pool.
+ * The host device has one pool for all queries. Others serve single purposes, such as reading files
+ * or compiling. Jobs must not throw, and must not wait for other jobs of their pool. The destructor
+ * runs what was posted.
  */
 #pragma once
 

@@ -157,6 +157,7 @@ copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const ch
 	TbResultBatch *copy = palloc(size);
 	char		  *to = (char *) copy;
 
+	/* The head, then columns, then texts. */
 	memcpy(copy, groups, used);
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
@@ -172,6 +173,7 @@ copy_batch(const TbResultBatches *batches, const TbResultBatch *groups, const ch
 	}
 	copy->bytes_offset = copy_section(to, &used, slot + groups->bytes_offset,
 									  groups->bytes_size);
+	/* Check texts in the copy. */
 	Assert(used == size);
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
@@ -195,6 +197,7 @@ add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
 	Size				 size;
 	TbResultBatch		*copy;
 
+	/* Check it, copy it. */
 	if (message->length < offsetof(TbResultBatch, columns) ||
 		groups->ncolumns != batches->ncolumns ||
 		message->length !=
@@ -208,6 +211,7 @@ add_batch(TbResultBatches *batches, const TbIncoming *message, const char *slot,
 	if (copy == NULL)
 		return false;
 
+	/* Keep it in memory or file. */
 	batch = palloc0(sizeof(Batch));
 	batch->size = size;
 	batches->batches = lappend(batches->batches, batch);
@@ -241,6 +245,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 
 		if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 			break;
+		/* The last message. */
 		if (message.type == TB_MSG_QUERY_DONE)
 		{
 			if (tb_service_query_take_done(query, &message, nrows, fed))
@@ -254,6 +259,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 												   "unexpected message instead of groups");
 			break;
 		}
+		/* Take the rows out. */
 		memcpy(&slot_free.slot, message.payload + offsetof(TbResultBatch, slot),
 			   sizeof(slot_free.slot));
 		if (slot_free.slot >= ready->nslots ||
@@ -264,6 +270,7 @@ tb_result_batches_collect(TbServiceQuery *query, bool fed)
 			break;
 		}
 		nrows += ((const TbResultBatch *) message.payload)->nrows;
+		/* The slot is turbined's again. */
 		if (!tb_service_query_send(query, TB_MSG_SLOT_FREE, &slot_free, sizeof(slot_free)))
 			break;
 	}

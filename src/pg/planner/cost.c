@@ -1,9 +1,10 @@
 /*
  * cost.c - what running a program costs, and which device runs it at least cost.
  *
- * Times are in microseconds, turned into PostgreSQL's units: it charges 0.0125 for a tuple
- * and one operator, which take it 60-100 ns; so a unit is about 7 us. Reads from a drive
- * are charged as PostgreSQL charges them. Must estimate only: nothing is read or sent here.
+ * Times are in microseconds, turned into PostgreSQL's units. PostgreSQL charges 0.0125
+ * for a tuple and one operator, which take it 60-100 ns: so a unit is about 7 us. Reads
+ * from a drive are charged as PostgreSQL charges them. Owns the figures. Must estimate
+ * only: nothing is read or sent here.
  */
 #include "postgres.h"
 

@@ -2,10 +2,11 @@
  * plain_path_time.c - see plain_path_time.h.
  *
  * Owns the figures, in microseconds on one core; those of filters are in
- * plain_evaluation.c. Pages are in shared buffers, or in the operating system's cache where
- * a scan does not keep them. Must never look at what PostgreSQL's cost of a path says,
- * except for the order of an index, which the path does not keep. Called by
- * nodes/scan/plain_rivals.c.
+ * plain_evaluation.c. Pages are in shared buffers, or in the operating system's cache if
+ * a scan does not keep them. Must not look at PostgreSQL's cost of a path, except for how
+ * far its index is in the table's order, which the path does not keep. Called by
+ * plain_plan_time.c, and by the planning of GpuScan and of other nodes (plain_rivals.c,
+ * plan_rivals.c).
  */
 #include "postgres.h"
 
@@ -156,12 +157,14 @@ visited_pages(PlannerInfo *root, const RelOptInfo *rel, const IndexPath *path, d
 	double cost;
 	double unordered;
 
+	/* All-visible pages are not visited. */
 	if (path->path.pathtype == T_IndexOnlyScan)
 	{
 		least = ceil(least * (1.0 - rel->allvisfrac));
 		fetched *= 1.0 - rel->allvisfrac;
 		rows *= 1.0 - rel->allvisfrac;
 	}
+	/* The two extremes of cost_index(). */
 	most_cost = fetched * random_page_cost;
 	least_cost = random_page_cost + Max(least - 1, 0) * seq_page_cost;
 	if (loops > 1)
@@ -171,6 +174,7 @@ visited_pages(PlannerInfo *root, const RelOptInfo *rel, const IndexPath *path, d
 			loops;
 		least_cost = fetched * random_page_cost;
 	}
+	/* Where between them is the path? */
 	cost = path->path.total_cost - path->indextotalcost - rows * cpu_tuple_cost;
 	unordered = most_cost > least_cost ?
 		Min(Max((cost - least_cost) / (most_cost - least_cost), 0), 1) :

@@ -1,11 +1,11 @@
 /*
- * plain_path_time.h - how long PostgreSQL's own scan of a table takes, if its pages are in
- * memory.
+ * plain_path_time.h - how long PostgreSQL's own scan of a table takes, if its pages are
+ * in memory.
  *
- * PostgreSQL's costs do not say that. They are proportions, with a drive's in them: a page
- * that is in memory takes it a tenth of what seq_page_cost is worth at the cost of a row,
- * and a page of an index scan a thirtieth. Among its own paths that matters little, but we
- * are beside them with times.
+ * PostgreSQL's costs do not say that. They are proportions, and include a drive's times.
+ * At the price of a row, seq_page_cost is worth ten times what a page in memory takes,
+ * and random_page_cost thirty times what a page of an index scan takes. Among
+ * PostgreSQL's own paths that matters little. But the costs of our paths are times.
  */
 #ifndef TURBINE_PG_PLAIN_PATH_TIME_H
 #define TURBINE_PG_PLAIN_PATH_TIME_H

@@ -1,14 +1,14 @@
 /*
  * plain_plan_time.c - see plain_plan_time.h.
  *
- * Scans take what plain_path_time.c says. What PostgreSQL charges for its other nodes is
- * work of the processor, and is believed: a node's cost less those of its children, at the
- * price of a unit. Processes of a parallel plan that are more than the processors wait for
- * each other, which PostgreSQL's costs leave out.
+ * Scans take what plain_path_time.c says. For other nodes PostgreSQL's charge is
+ * believed, since it is work of the processor: a node's cost less those of its children,
+ * at the price of a unit. If a parallel plan has more processes than there are
+ * processors, they wait for each other. PostgreSQL's costs leave that out.
  *
- * Owns the figures of nodes for which that is far from true: processor time over a million
- * rows on an Intel Xeon, beside the charge. Must never change a path. Called where nodes
- * are offered.
+ * Owns the figures of nodes for which the charge is far from true: processor time over a
+ * million rows on an Intel Xeon, beside the charge. Must never change a path. Called
+ * where nodes and rewritten queries are compared with PostgreSQL's plans.
  */
 #include "postgres.h"
 

@@ -1,12 +1,13 @@
 /*
  * partition_run.c - see partition_run.h.
  *
- * PostgreSQL prunes: an Append of the leaves is one of the node's child plans, never
- * initialized, and what it carries is evaluated here as nodeAppend.c would. Leaves
- * are numbered in that plan's order. By join tables, which stage_run.c knows, it is
- * the leaves' constraints that prune. Relations are the executor's to close. Called
- * by stage_run.c. Must not look at parameters but in tb_partition_run_choose: to
- * compute them may raise.
+ * PostgreSQL prunes. One of the node's child plans is an Append of the leaves, which is
+ * never initialized. What it carries is evaluated here, as nodeAppend.c would. Leaves are
+ * numbered in that plan's order. Pruning by join tables goes by the leaves' constraints
+ * (leaf_exclusion.c); stage_run.c knows the tables. The executor closes relations. Called
+ * by stage_run.c.
+ *
+ * Must look at parameters in tb_partition_run_choose only: to compute them may raise.
  */
 #include "postgres.h"
 
@@ -308,7 +309,7 @@ tb_partition_run_specify(const TbPartitionRun *run, ExprContext *econtext,
 		part->rel = leaf_relation(run, run->read[i]);
 		part->layout = run->leaf_layouts[run->read[i]];
 		/* 0: the stage's own program. */
-		Assert(part->layout >= 0 && part->layout <= run->nlayouts);
+		Assert(part->layout <= run->nlayouts);
 		part->blocks = run->blocks[run->read[i]];
 		nparts++;
 	}

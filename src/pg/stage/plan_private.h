@@ -1,11 +1,13 @@
 /*
- * plan_private.h - what our nodes keep in CustomScan's custom_private: only nodes
- * that PostgreSQL can copy.
+ * plan_private.h - what our nodes keep in CustomScan's custom_private: only nodes that
+ * PostgreSQL can copy.
  *
- * A node runs one program or several, the stages: all but the last build a table
- * that later ones probe. What holds Vars travels in custom_scan_tlist, as an
- * entry behind the node's columns, since there the planner renumbers tables and
- * looks nothing up.
+ * A node runs one program or several, the stages. All stages but the last build a join
+ * table, which later ones probe. Expressions with Vars travel in custom_scan_tlist
+ * instead, as an entry behind the node's columns. There the planner renumbers tables, and
+ * looks no columns up.
+ *
+ * Written by the nodes' planning, read by their execution and EXPLAIN.
  */
 #ifndef TURBINE_PG_PLAN_PRIVATE_H
 #define TURBINE_PG_PLAN_PRIVATE_H

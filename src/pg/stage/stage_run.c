@@ -1,9 +1,9 @@
 /*
  * stage_run.c - runs the stages of a node, see stage_run.h.
  *
- * Phases: connect and announce all programs, run each BUILD to its end, start the last
- * stage, return its results. An empty table that every row must match ends the run early,
- * and a failure ends it for PostgreSQL's plan.
+ * Phases: connect and announce all programs (if there are several stages), run each BUILD
+ * to its end, start the last stage, return its results. The run ends early if a table
+ * that every row must match is empty. If anything fails, PostgreSQL's plan runs.
  *
  * Owns the connection of the stages and the program under way. tb_stage_run_end releases
  * both, or the resource owner does. Called by the nodes' exec.c.
@@ -219,6 +219,7 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 
 	memset(spec, 0, sizeof(*spec));
 	spec->program = stage->program;
+	/* Values of the parameters. */
 	spec->params = tb_param_block_make(stage->program, stage->params,
 									   run->css->ss.ps.ps_ExprContext);
 	if (spec->params == NULL)
@@ -227,9 +228,11 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 					   "a parameter's value has no form that devices know");
 		return false;
 	}
+	/* Device and estimates. */
 	spec->device = device_of(run, index);
 	spec->shape = stage->info.work.program.shape;
 	spec->estimated_rows = stage->info.work.rows;
+	/* What only the last stage has. */
 	spec->result = is_last(run, index) ? run->result : NULL;
 	spec->continuation = is_last(run, index) ? run->continuation : NULL;
 	if (spec->continuation != NULL)
@@ -562,6 +565,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 
 	Assert(run->program == NULL && run->connection.conn == NULL);
 	memset(why, 0, sizeof(*why));
+	/* May it run at all? */
 	if (!tb_isolation_qualifies())
 	{
 		tb_failure_set(why, TB_FALLBACK_NONE, "the isolation level is serializable");
@@ -579,10 +583,12 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	}
 	else if (run->nstages > 1 && !connect_stages(run, why))
 		result = TB_RUN_FALLBACK;
+	/* Build the tables, start the last stage. */
 	for (int i = 0; i < run->nstages; i++)
 		run->stages[i].ran = false;
 	for (int i = 0; i < run->nstages && result == TB_RUN_STARTED; i++)
 		result = run_stage(run, i, why);
+	/* Nothing comes out: is that certain? */
 	if (result == TB_RUN_EMPTY && skipped_stage_may_raise(run))
 	{
 		tb_failure_set(why, TB_FALLBACK_VALUE,

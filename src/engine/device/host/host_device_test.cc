@@ -33,7 +33,7 @@ using testing::heap_pages;
 using testing::params_block;
 
 constexpr uint32_t kIds = 200 * TB_MAX_TUPLES_PER_PAGE;
-constexpr uint64_t kPlenty = 1ull << 32;
+constexpr uint64_t kQueryMemory = 1ull << 32;
 
 std::vector<uint8_t> file_bytes(const char* path) {
   std::ifstream in(path, std::ios::binary);
@@ -43,7 +43,7 @@ std::vector<uint8_t> file_bytes(const char* path) {
 /* A query with its chunks' outcomes. */
 class QueryRun {
  public:
-  QueryRun(HostDevice& device, const testing::ProgramWriter& blob, const char* code, uint64_t budget = kPlenty,
+  QueryRun(HostDevice& device, const testing::ProgramWriter& blob, const char* code, uint64_t budget = kQueryMemory,
            JoinTables tables = {})
       : program_(std::make_shared<const Program>(Program::parse(blob.blob()))),
         query_(device.start(program_, std::make_shared<const std::string>(params_block({})),
@@ -479,7 +479,7 @@ TEST_F(HostDeviceTest, TablesAreBuiltAndProbed) {
     EXPECT_EQ(table->unique(), copies == 1);
     EXPECT_EQ(table->rows(), values.size());
 
-    QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kPlenty, {table});
+    QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kQueryMemory, {table});
     std::vector<Row> expected;
     std::vector<int32_t> keys;
     for (int32_t key = -1000 * step; key < 41000 * step; key += (step + 1) / 2)
@@ -495,7 +495,7 @@ TEST_F(HostDeviceTest, TablesAreBuiltAndProbed) {
 TEST_F(HostDeviceTest, EmptyTablesMatchNothing) {
   QueryRun build(device_, testing::build_program(), TB_TEST_CODE_JOIN);
   ASSERT_EQ(build.query().finish(), 0u);
-  QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kPlenty, {build.query().take_table()});
+  QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kQueryMemory, {build.query().take_table()});
   probe.submit(heap_page({0, 1, 2}));
   EXPECT_TRUE(projected(probe, 1 << 16).empty());
 }
@@ -505,7 +505,7 @@ TEST_F(HostDeviceTest, ProbesCountTheirTuples) {
   build.submit(heap_page({7, 7, 7, 8}));
   build.wait();
   build.query().finish();
-  QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kPlenty, {build.query().take_table()});
+  QueryRun probe(device_, testing::probe_program(0), TB_TEST_CODE_JOIN, kQueryMemory, {build.query().take_table()});
   auto& chunk = probe.submit(heap_page({7, 8, 9}));
   probe.wait();
   EXPECT_EQ(chunk.outcome.rows_passed, 3u);

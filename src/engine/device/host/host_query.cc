@@ -218,6 +218,7 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, con
 ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
   Progress progress{task, {}, {}};
   if (sink_) sink_->begin_chunk(worker);
+  // Run what it brings.
   if (task.kind == TB_CHUNK_COLUMNS)
     run_columns(worker, progress);
   else if (task.kind == kSegments)
@@ -230,6 +231,7 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
     run_pages(worker, progress);
 
   ChunkOutcome& outcome = progress.outcome;
+  // A verdict: nothing counts.
   if (outcome.errors != 0) {
     outcome.nrows = 0;
     return outcome;
@@ -239,6 +241,7 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
     outcome.nrows = 0;
     return outcome;
   }
+  // Deferred rows follow row ids.
   std::copy(progress.deferred.begin(), progress.deferred.end(), task.ids + outcome.nrows);
   outcome.ndeferred = static_cast<uint32_t>(progress.deferred.size());
   if (sink_) sink_->end_chunk(worker, task.sequence);
@@ -490,6 +493,7 @@ void HostQuery::run_unmatched(unsigned worker, Progress& progress) {
 /* Runs all rows of the call through the pipeline; returns whether to go on. */
 bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& call) {
   ChunkOutcome& outcome = progress.outcome;
+  // Fill in the arguments.
   call.params = params();
   call.tables = raw_tables_.empty() ? nullptr : raw_tables_.data();
   call.matched = matched_.arrays();
@@ -499,6 +503,7 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
   call.stop = reinterpret_cast<const uint32_t*>(&stop_);
   call.query = this;
   call.worker = worker;
+  // Where do results go?
   if (sink_) {
     sink_->attach(worker, call);
   } else {
@@ -509,11 +514,13 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
     call.out_rowids = progress.task.ids + outcome.nrows;
   }
 
+  // Run the generated code.
   const Span span(profile_, TB_SPAN_PIPELINE, progress.task.sequence);
   const uint64_t start = monotonic_ns();
   code_->entries().pipeline(&call);
   compute_ns_.fetch_add(monotonic_ns() - start, std::memory_order_relaxed);
 
+  // Did it get through?
   outcome.errors |= call.errors;
   if (outcome.errors != 0) return false;
   if (call.error) std::rethrow_exception(call.error);
@@ -521,6 +528,7 @@ bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& 
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     throw DeviceError(TB_FALLBACK_COMPILE, "compiled code stopped by itself");
   }
+  // Add up its counts.
   outcome.nrows += call.nout;
   outcome.rows_passed += call.rows_passed;
   for (size_t i = 0; i < TB_MAX_JOINS; i++) outcome.join_rows[i] += call.join_rows[i];

@@ -1,21 +1,18 @@
 /*
  * host_query.h - one query on the host device.
  *
- * A chunk is one job of the device's pool. The thread that runs it decodes a
- * batch of pages into its own column arrays, small enough to stay in L2, and
- * runs the pipeline over them, which leaves row ids in the chunk's slot, or
- * groups or rows in the sink (host_sink.h). finish() is the sink's. Rows of tables that
- * a FULL join has not matched come as chunks too, their columns NULL.
+ * A task is one job of the device's pool: a chunk, cached segments, or rows of a table that a FULL join has
+ * not matched (their columns are NULL). The job decodes a batch of pages into its thread's own column arrays,
+ * which stay in L2, and runs the pipeline over them. That leaves row ids in the chunk's slot, or groups or
+ * rows in the sink (host_sink.h). finish() is the sink's.
  *
- * Pages that the service reads itself are decoded in a job before that one, which
- * also reads them, a batch at a time: decoding from L2 takes a quarter of what it
- * takes from memory, and what is decoded is a small part of the pages. Where nobody
- * wants the pages once they are decoded they go through memory of the thread that
- * the caches never let go of, so that no page is ever written to memory. The chunk's
- * job, after the backend has confirmed the pages, comes before all jobs that wait.
+ * Pages that turbined reads itself may be read and decoded in an earlier job, batch by batch: decoding from
+ * L2 takes a quarter of the time that it takes from memory. If nobody wants the pages afterwards, they are
+ * read into memory of the thread that stays in its caches, so they never reach main memory. When the backend
+ * has confirmed the pages, the chunk's own job runs before all jobs that wait.
  *
- * Generated code asks for room in the middle of its work. What that throws waits
- * until the code has returned: nothing unwinds through it.
+ * Generated code asks for room in the middle of its work. An exception that this throws is kept until the
+ * code has returned: nothing unwinds through it.
  */
 #pragma once
 

@@ -14,10 +14,8 @@ namespace {
 
 using namespace testing;
 
-constexpr double kInfinity = Interval::kInfinity;
-
 TbEstimateStep column(uint32_t number, int16_t scale = 0) {
-  return {TB_ESTIMATE_COLUMN, 0, scale, number, -kInfinity, kInfinity};
+  return {TB_ESTIMATE_COLUMN, 0, scale, number, -Interval::kInfinity, Interval::kInfinity};
 }
 TbEstimateStep constant(double value) { return {TB_ESTIMATE_CONSTANT, 0, 0, TB_NONE, value, value}; }
 TbEstimateStep operation(uint8_t op, uint8_t domain = TB_DOMAIN_NUMERIC) {

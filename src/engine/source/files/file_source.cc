@@ -1,9 +1,9 @@
 /*
  * file_source.cc - see file_source.h.
  *
- * Owns the pieces of batches that wait and what is known of each part. A job reads one piece and then, if more
- * wait, posts the next job behind all that waits for the pool: so what it has decoded runs in between,
- * and no more pieces are in memory than there are threads.
+ * Owns the pieces of batches that wait, and what is known of each part. A job reads one piece. If more wait,
+ * it then posts the next job, behind all that waits for the pool. So tasks of the decoded rows run in
+ * between, and no more pieces are in memory than there are threads. Called by execution/ for FILE_PART.
  */
 #include "engine/source/files/file_source.h"
 
@@ -119,6 +119,7 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
 
 FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const Device::SegmentShape& shape,
                                   const SegmentSource::StartTasks& start) {
+  // Check the request.
   if (program_.source() == TB_SOURCE_ROWS || program_.sink() == TB_SINK_ROWS)
     throw ProtocolError("FILE_PART for a program that takes none");
   if (fd < 0) throw ProtocolError("FILE_PART without its file");
@@ -127,18 +128,21 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
   if (shape.rows == 0) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take files");
   threads_ = std::max(workers_.size(), shape.threads + 1) - shape.threads;
   try {
+    // Open the file.
     std::vector<WantedColumn> columns = wanted_columns(request);
     std::vector<ColumnKey> keys;
     for (size_t i = 0; i < columns.size(); i++)
       keys.push_back(file_column_key(program_.columns()[i], decoded_with(columns[i])));
     auto file = open_table_file(fd, request.part.format, std::move(columns));
     FileSegments segments(*file);
+    // Take what the store has.
     const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
     SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(), cached,
                                                          shape, start);
     auto part = std::make_shared<FilePart>(++parts_, file_name(fd), std::move(file), std::move(segments),
                                            std::move(taken.part), std::move(taken.bits), shape.decoded_rows,
                                            constant_columns(request), memory_);
+    // Which batches are left to read?
     Added added;
     added.batches = part->file->batches();
     added.rows_excluded = taken.rows_excluded;
@@ -157,6 +161,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
       }
       wanted.push_back(i);
     }
+    // Queue them for the threads.
     std::vector<Piece> waiting = pieces_of(part, wanted);
     observer_.pieces_wait(static_cast<uint32_t>(waiting.size()));
     {
@@ -174,6 +179,7 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
  * Where its rows do not cost what all of the batch does, a batch is cut. */
 std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const FilePart>& part,
                                                      const std::vector<uint32_t>& batches) const {
+  // How large is a piece?
   uint64_t rows = 0;
   for (const uint32_t batch : batches) rows += part->file->rows(batch);
   const uint64_t of_piece = std::min(part->task_rows, rows / (kPiecesOfThread * threads_));
@@ -185,6 +191,7 @@ std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const
     piece.rows.clear();
     so_far = 0;
   };
+  // Rows that follow others join them.
   const auto add = [&](uint32_t batch, RowRange range) {
     if (!piece.rows.empty() && piece.rows.back().batch == batch && piece.rows.back().range.end() == range.first)
       piece.rows.back().range.count += range.count;
@@ -193,6 +200,7 @@ std::vector<FileSource::Piece> FileSource::pieces_of(const std::shared_ptr<const
     so_far += range.count;
     if (so_far >= of_piece) flush();
   };
+  // Whole batches, or their missing segments.
   for (const uint32_t batch : batches) {
     if (!part->file->reads_rows_apart()) {
       add(batch, {0, part->file->rows(batch)});
@@ -218,6 +226,7 @@ void FileSource::start_jobs() {
 
 /* One piece. Under the lock to the end: the destructor may run as soon as it is free. */
 void FileSource::run_job() {
+  // Take a piece.
   std::optional<Piece> piece;
   {
     std::lock_guard lock(mutex_);
@@ -226,6 +235,7 @@ void FileSource::run_job() {
       waiting_.pop_front();
     }
   }
+  // Read it, and report.
   if (piece) {
     const Stopwatch stopwatch;
     BatchesRead read;
@@ -241,6 +251,7 @@ void FileSource::run_job() {
     observer_.piece_done(read, error);
   }
   std::lock_guard lock(mutex_);
+  // The next piece, later.
   if (!waiting_.empty() && !stopped_)
     workers_.post([this](unsigned) { run_job(); });
   else if (--jobs_ == 0)

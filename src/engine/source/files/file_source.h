@@ -1,13 +1,14 @@
 /*
- * file_source.h - rows that a query takes of files of columns.
+ * file_source.h - rows that a query takes from files of columns.
  *
- * Each file is a part of the input. What the column store has of it becomes tasks at once
- * (segments/segment_source.h); of the rest, batches whose statistics say that some row may pass are
- * decoded on the host's threads, segment by segment, but for segments that the file's indexes exclude,
- * and some segments are a task as soon as they are there. They enter the store on the way. A job decodes a batch,
- * or a piece of one where a piece costs no more than its rows.
+ * Each file is a part of the input. Segments of it that the column store has become tasks at once
+ * (segments/segment_source.h). The host's threads decode the other rows, except batches that the file's
+ * statistics exclude. A job decodes one or several batches, or a part of one if that costs no more than
+ * its rows. It goes segment by segment, leaves out those that the file's indexes exclude, and makes a
+ * task as soon as enough segments are there. Segments enter the store on the way.
  *
- * The session's thread calls; jobs run on the pool's threads and report to an observer.
+ * The session's thread calls. Jobs run on the pool's threads and report to an observer. stop() waits for
+ * them.
  */
 #pragma once
 

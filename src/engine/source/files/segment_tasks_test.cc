@@ -119,16 +119,19 @@ class SegmentTasksTest : public ::testing::Test {
     for (size_t s = 0; s < task.segments->segments.size(); s++)
       for (uint32_t i = 0; i < kColumns; i++) {
         const StoredColumn& stored = column(task, s, i);
-        if (task.staged)
+        if (task.staged) {
           EXPECT_EQ(
               memcmp(task.staged->memory() + task.staged->offsets()[s * kColumns + i], stored.values(), stored.bytes()),
               0);
+        }
         if (i == kText) continue;
         const auto* values = static_cast<const int32_t*>(decode_column(stored, 0, kRows, room.data()).values);
         for (uint32_t row = 0; row < kRows; row++)
           ASSERT_EQ(values[row], value(i, first_segment + static_cast<uint32_t>(s), row));
       }
-    if (task.staged) EXPECT_EQ(task.staged->offsets().size(), task.segments->segments.size() * kColumns);
+    if (task.staged) {
+      EXPECT_EQ(task.staged->offsets().size(), task.segments->segments.size() * kColumns);
+    }
   }
 
   const std::vector<uint8_t> blob_ = program_of_columns().blob();

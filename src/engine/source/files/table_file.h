@@ -1,10 +1,11 @@
 /*
- * table_file.h - a file of columns (Arrow, Parquet): batches of rows, whose columns can be read one
- * by one.
+ * table_file.h - a file of columns (Arrow, Parquet): batches of rows, whose columns can be read one by
+ * one.
  *
- * What is here knows nothing of a library; arrow/ has the formats. A file is opened for the columns
- * that one program reads of it, and names an error where it has not got them or holds something else.
- * What a file says is never trusted: offsets and indexes are checked before anything follows them.
+ * This interface knows no library; arrow/ has the formats. A file is opened (arrow/open_table_file.h)
+ * for the columns that one program reads. If it lacks one of them or holds something else there, a
+ * FileError says so. What a file says is never trusted: offsets and indexes are checked before anything
+ * follows them.
  */
 #pragma once
 

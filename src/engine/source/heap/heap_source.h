@@ -1,11 +1,12 @@
 /*
- * heap_source.h - the source of chunks of heap pages: the backend writes some of a
- * chunk's pages, and names runs of blocks that are read here from the relation's files.
+ * heap_source.h - the source of chunks of heap pages. The backend writes some of a chunk's pages,
+ * and names runs of blocks for the others; these are read here from the relation's files.
  *
- * The device may read runs ahead and decode them at once, if the operating system has
- * them in memory; else reader threads do, which may wait for a drive.
+ * If the operating system has a chunk's runs in memory, the device may read them ahead and decode
+ * them at once. Otherwise reader threads read them, and may wait for a drive.
  *
- * The session's thread calls everything. Fills hold the files that they began with.
+ * The session's thread calls everything. A fill holds the files that it began with, and must end
+ * before this object. Knows nothing of visibility: the backend confirms what was read.
  */
 #pragma once
 

@@ -13,17 +13,17 @@
 namespace turbine {
 namespace {
 
-constexpr uint32_t kPages = 100;
+constexpr uint32_t kMapPages = 100;
 
 uint64_t lsn_of(uint32_t page) { return uint64_t{page + 1} << 32 | (page + 7); }
 
 /* Only the headers are written. */
 void write_headers(int fd) {
-  for (uint32_t page = 0; page < kPages; page++) {
+  for (uint32_t page = 0; page < kMapPages; page++) {
     const uint32_t lsn[2] = {page + 1, page + 7};
     ASSERT_EQ(pwrite(fd, lsn, sizeof lsn, off_t{page} * TB_PAGE_SIZE), ssize_t{sizeof lsn});
   }
-  ASSERT_EQ(ftruncate(fd, off_t{kPages} * TB_PAGE_SIZE), 0);
+  ASSERT_EQ(ftruncate(fd, off_t{kMapPages} * TB_PAGE_SIZE), 0);
 }
 
 int file_on_drive() {
@@ -46,7 +46,7 @@ void expect_lsns(const RelationFiles& files) {
     const std::vector<uint64_t> lsns = read(files, many);
     for (uint32_t i = 0; i < kMostPageLsns; i++) EXPECT_EQ(lsns[i], lsn_of(i + 20));
     // Behind the file's end, and in a file that was not passed.
-    EXPECT_EQ(read(files, {3, kPages, 5, 2 * kFileBlocks, 0}),
+    EXPECT_EQ(read(files, {3, kMapPages, 5, 2 * kFileBlocks, 0}),
               (std::vector<uint64_t>{lsn_of(3), 0, lsn_of(5), 0, lsn_of(0)}));
     EXPECT_EQ(read(files, {kFileBlocks + 1}), std::vector<uint64_t>{lsn_of(1)});
   }
@@ -71,10 +71,11 @@ TEST_F(PageLsnsTest, AreTheSameOfMappedFiles) {
   const PageLsns pages(files_, mapped, 2 * kFileBlocks + 10);
   EXPECT_EQ(mapped.size(), 2u);
   // In both files, behind their ends, and in a file that was not passed.
-  const std::vector<uint32_t> blocks{3, kPages - 1, kPages, kFileBlocks + 1, kFileBlocks + kPages, 2 * kFileBlocks};
+  const std::vector<uint32_t> blocks{
+      3, kMapPages - 1, kMapPages, kFileBlocks + 1, kFileBlocks + kMapPages, 2 * kFileBlocks};
   std::vector<uint64_t> lsns(blocks.size(), 99);
   pages.read(blocks, lsns.data());
-  EXPECT_EQ(lsns, (std::vector<uint64_t>{lsn_of(3), lsn_of(kPages - 1), 0, lsn_of(1), 0, 0}));
+  EXPECT_EQ(lsns, (std::vector<uint64_t>{lsn_of(3), lsn_of(kMapPages - 1), 0, lsn_of(1), 0, 0}));
 }
 
 TEST_F(PageLsnsTest, AreReadWhereNoFileCanBeMapped) {
@@ -87,8 +88,8 @@ TEST_F(PageLsnsTest, AreReadWhereNoFileCanBeMapped) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_EQ(mapped.size(), 0u);
   uint64_t lsns[2] = {99, 99};
-  pages.read(std::vector<uint32_t>{kPages - 1, kFileBlocks + 1}, lsns);
-  EXPECT_EQ(lsns[0], lsn_of(kPages - 1));
+  pages.read(std::vector<uint32_t>{kMapPages - 1, kFileBlocks + 1}, lsns);
+  EXPECT_EQ(lsns[0], lsn_of(kMapPages - 1));
   EXPECT_EQ(lsns[1], lsn_of(1));
 }
 

@@ -1,15 +1,15 @@
 /*
  * segment_source.h - rows that a query takes from the column store instead of from pages.
  *
- * The backend tells, for each part of its input, which file it is and which blocks it
- * wants that are all-visible, under which LSNs of the visibility map. What the store has
- * of them becomes tasks of the device; the backend sends no such block. And what the
- * device decodes of the other blocks is kept for queries to come.
+ * For each part of its input the backend names the file, the all-visible blocks that it wants, and
+ * the LSNs of the visibility map under which they are all-visible. What the store has of these
+ * blocks becomes tasks of the device, and the backend sends no such block. What the device decodes
+ * of other blocks is kept for queries to come.
  *
- * Where the sink is ROWS no task runs at once: the backend asks for the row ids of blocks by
- * chunks, which become tasks one by one, in the order of the table.
+ * With sink ROWS no task runs at once. The backend asks for the row ids of blocks by chunks, in the
+ * order of the table, and each chunk becomes a task.
  *
- * The session's thread only. Tasks and fills stand on their own.
+ * The session's thread only. Tasks and fills do not need this object once they are made.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /*
  * analyze.c - GpuPreAgg: what of a query the device computes.
  *
- * Adds grouping expressions and Aggrefs to the program of a tree, and says
- * for each column of the node's scan tuple how it comes out of keys and states
- * (final_values.h). Whatever stands above them in the target list or in HAVING is
- * PostgreSQL's projection; it may refer to nothing else. Called by plan.c.
+ * Adds grouping expressions and Aggrefs to the program of a tree. Says for each column of
+ * the node's scan tuple how it comes out of keys and states (final_values.h). Whatever
+ * stands above them in the target list or in HAVING is PostgreSQL's projection; it may
+ * refer to nothing else. Called by plan.c.
  *
- * What aggregates with DISTINCT count and add becomes a key, the last one, that no
- * expression above may refer to; their states are the backend's (set_fold.h).
+ * The argument of aggregates with DISTINCT becomes a key, the last one. No expression
+ * above may refer to it. The states of these aggregates are made from the device's
+ * groups, in the backend (set_fold.h) or by a second program of the engine (regroup.h).
  */
 #include "postgres.h"
 
@@ -467,6 +468,7 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 
 	if (program == NULL)
 		return NULL;
+	/* Make the programs. */
 	a.root = root;
 	a.result = palloc0(sizeof(TbAggAnalysis));
 	a.result->request = *request;
@@ -480,8 +482,10 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 		*reason = a.reason;
 		return NULL;
 	}
+	/* What groups are made of. */
 	store_outputs(&a);
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
+	/* How many there will be. */
 	tb_analyzer_estimate_groups(root, a.result);
 	tb_estimate_folding(root, a.result);
 	return a.result;

@@ -1,12 +1,13 @@
 /*
  * regroup.c - see regroup.h. Called by the planning of GpuPreAgg.
  *
- * The second program groups the first one's groups by all keys but the last, that of
- * DISTINCT: it counts and adds this, and adds and compares the states of plain aggregates.
- * Of grouping sets it meets each group once a set, without the keys that the set lacks,
- * and with the set's number, which is its last key. It must leave alone what depends on
- * the order or the number of additions of distinct values, and there keys that print
- * differently though they are equal.
+ * The second program groups the first one's groups. For aggregates with DISTINCT it
+ * groups by all keys but the last, that of DISTINCT. It counts and adds this key, and
+ * combines the states of plain aggregates. For grouping sets it gets each group once per
+ * set: keys that the set lacks are NULL, and the set's number is its last key.
+ *
+ * Must decline, with DISTINCT, states that depend on the order of additions (float sums),
+ * and keys that print differently though they are equal.
  */
 #include "postgres.h"
 
@@ -224,6 +225,7 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 	TbOutput		*outputs;
 	Regrouper		 r = {.groups = analysis};
 
+	/* Can the engine do it? */
 	r.program = ((const TbStage *) llast(analysis->stages))->program;
 	r.aggs = (const TbAgg *) ((const char *) r.program + r.program->aggs.offset);
 	r.nkeys = r.program->keys.count;
@@ -231,6 +233,7 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 	r.new_nkeys = r.by_sets ? r.nkeys + 1 : r.nkeys - 1;
 	if (!qualifies(&r))
 		return NULL;
+	/* Make the second program. */
 	r.builder = tb_builder_create(NULL);
 	outputs = add_outputs(&r);
 	result = tb_second_program_finish(r.builder,
@@ -238,6 +241,7 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 									  analysis->result_groups);
 	if (result == NULL)
 		return NULL;
+	/* Which keys each set has. */
 	if (r.by_sets)
 	{
 		set_sets(&r, &result->program);

@@ -1,15 +1,15 @@
 /*
  * set_fold.c - see set_fold.h.
  *
- * Groups of all keys go only into the sets that no other one contains. Each of the others
- * is made when its rows are asked for, out of the smallest set before it that contains it;
- * sets come by how many keys they have, so a ROLLUP folds fewer groups with every step. A
- * set that no later one is made of is let go.
+ * Groups of all keys are added only to sets that no other set contains. Every other set
+ * is made when its rows are asked for, from the smallest earlier set that contains it.
+ * Sets with more keys come earlier, so a ROLLUP folds fewer groups with every step. A set
+ * is freed when no later set will be made from it.
  *
  * A folded group (folded_group.h) has its keys in the hash table's tuple. A set without
- * keys has its one group from the start, for it returns a row even of no input. Sums stay
- * exact; one that overflows, or a table that outgrows hash_mem, sends the query to
- * PostgreSQL, which nobody has seen a row of by then. Called by exec.c.
+ * keys has its one group from the start, since it returns a row even of no input. Sums
+ * stay exact. If a sum overflows, or a table outgrows hash_mem, PostgreSQL's plan runs:
+ * nobody has seen a row by then. Called by exec.c.
  */
 #include "postgres.h"
 
@@ -426,14 +426,17 @@ tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, const char **why)
 		TupleHashEntry entry;
 		TbResultBatch *group;
 
+		/* Made when first asked for. */
 		if (table->context == NULL && !make_of_another(fold, table, why))
 			return false;
 		group = next_table_group(table, &entry);
+		/* The set is through. */
 		if (group == NULL)
 		{
 			let_go(fold, fold->next_table + 1);
 			continue;
 		}
+		/* The group becomes a row. */
 		get_keys(fold, table, entry, values, isnull);
 		tb_final_row(fold->outputs + nkeys, fold->noutputs - nkeys,
 					 tb_folded_group_view(fold->folded, group), 0, values + nkeys,

@@ -1,11 +1,11 @@
 /*
  * rows_below.c - see rows_below.h. Called by the planning of GpuPreAgg.
  *
- * A subquery's columns are expressions over the node's scan tuple; parts of them that are
- * columns of that tuple become Vars of a table that there is not, which the translator
- * finds in the engine's results. It must take no value that PostgreSQL makes of several
- * columns, or that its rows do not come out with as they are: averages, numerics that print
- * with different scales.
+ * A subquery's columns are expressions over the node's scan tuple. Parts of them that are
+ * columns of that tuple become Vars of a table that does not exist (RESULTS_VARNO). The
+ * translator finds these Vars in the engine's results. Must decline values that
+ * PostgreSQL makes of several columns, such as averages, and values that change on their
+ * way out, such as numerics that print with different scales.
  */
 #include "postgres.h"
 

@@ -1,7 +1,7 @@
 /*
- * rows_below.h - the rows of a GpuSort or a GpuPreAgg that make a subquery, as columns of
- * the engine's results: what an aggregation above is a second program over (wire.h:
- * TbContinuation), so that no row leaves the engine.
+ * rows_below.h - the rows of a subquery that a GpuSort or a GpuPreAgg computes, as
+ * columns of the engine's results. An aggregation above runs over them as a second
+ * program (wire.h: TbContinuation), so that no row leaves the engine.
  */
 #ifndef TURBINE_PG_ROWS_BELOW_H
 #define TURBINE_PG_ROWS_BELOW_H

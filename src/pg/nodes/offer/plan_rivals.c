@@ -1,14 +1,14 @@
 /*
  * plan_rivals.c - see plan_rivals.h.
  *
- * Costs of ours are times. PostgreSQL's are not: what it charges for a page that lies in
- * memory, above all one that an index leads to, is many times what it takes
- * (plain_path_time.h). So a node of ours might cost less than nested loops over indexes and
- * take longer. It is given the rival's cost times the proportion of their times then. One
- * that is faster keeps its own cost. The rival is what PostgreSQL would take: only what
- * loses to that makes a query slower.
+ * Our costs are times. PostgreSQL's are not: it charges many times what a page in memory
+ * takes, above all a page that an index leads to (plain_path_time.h). So a node of ours
+ * might cost less than nested loops over indexes, and take longer. Such a node is given
+ * the rival's cost times the proportion of their times. A node that is faster keeps its
+ * own cost. The rival is the path that PostgreSQL would take: only a node that wins
+ * against that one can make a query slower.
  *
- * Owns nothing. Must never make a path cheaper but for one that has been paid for
+ * Owns nothing. Must never make a path cheaper, except one that has been paid for
  * (is_paid_for). Called where nodes are offered.
  */
 #include "postgres.h"

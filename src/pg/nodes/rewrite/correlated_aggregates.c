@@ -1,19 +1,19 @@
 /*
  * correlated_aggregates.c - see correlated_aggregates.h. Called by rewritten_query.c.
  *
- * What makes it the same:
- *   - An aggregate without GROUP BY has a row even of no rows. An outer row without a group
- *     gets what the subquery's expression is of no rows: NULL, or what count = 0 makes of
- * it.
- *   - The subquery's equalities find the rows of one group: those are equal by the operator
- *     that groups. NULL equals nothing, and the group of NULLs has no outer row.
- *   - Groups that no outer row asks for may be computed as well (wanted_groups.c leaves out
- * many), so nothing of the subquery may raise an error or be volatile; nor may the other
- * conditions of an outer query whose WHERE has the subquery, since a join may drop rows
- * before they are evaluated.
+ * Why both queries have the same answer:
+ *   - An aggregate without GROUP BY has a row even of no rows. An outer row without a
+ *     group gets the value that the subquery's expression has then: NULL, or what
+ *     count = 0 makes of it.
+ *   - The subquery's equalities find the rows of one group, since they use the operator
+ *     that groups. NULL equals nothing, so the group of NULLs has no outer row.
+ *   - Groups that no outer row asks for may be computed as well (wanted_groups.c leaves
+ *     out many). So nothing in the subquery may raise an error or be volatile. If the
+ *     subquery is in WHERE, the same holds for the other conditions there, since a join
+ *     may drop rows before they are evaluated.
  *
- * Must decline all that is not proved here: PostgreSQL's own plan is always there. Whether
- * it is worth it others decide (rewritten_plan.c).
+ * Must decline all that is not proved here: PostgreSQL's own plan is always there.
+ * Whether it is worth it is decided in rewritten_plan.c.
  */
 #include "postgres.h"
 

@@ -1,11 +1,10 @@
 /*
  * rewritten_query.c - see rewritten_query.h. Called by the planner hook.
  *
- * Goes through all levels of a query and puts together what became of their conditions.
- * What may be replaced, and by what, correlated_aggregates.c, not_in.c and
- * union_aggregates.c say. A join may
- * drop rows before a condition is evaluated, so conditions are replaced only where none may
- * raise an error.
+ * Goes through all levels of a query, and puts together what became of their conditions.
+ * What may be replaced, and by what, is said by correlated_aggregates.c, not_in.c and
+ * union_aggregates.c. A join may drop rows before a condition is evaluated, so conditions
+ * are replaced only where none may raise an error.
  */
 #include "postgres.h"
 
@@ -99,16 +98,19 @@ replace_in_level(Query *query, Rewriter *rewriter)
 	if (query->commandType != CMD_SELECT || !query->hasSubLinks || query->rowMarks != NIL ||
 		query->setOperations != NULL || query->jointree->fromlist == NIL)
 		return;
+	/* WHERE, then the select list. */
 	replace_in_conditions(&level, &above, &below, rewriter);
 	if (selects_rows(query))
 		query->targetList = (List *)
 			tb_join_correlated_aggregates((Node *) query->targetList, &level);
+	/* No join: conditions are one again. */
 	if (level.joins == NIL)
 	{
 		above = list_concat(above, below);
 		query->jointree->quals = above == NIL ? NULL : (Node *) make_ands_explicit(above);
 		return;
 	}
+	/* Stack the joins on FROM. */
 	from = (Node *) makeFromExpr(query->jointree->fromlist,
 								 below == NIL ? NULL : (Node *) make_ands_explicit(below));
 	foreach(lc, level.joins)
@@ -118,6 +120,7 @@ replace_in_level(Query *query, Rewriter *rewriter)
 		join->larg = from;
 		from = (Node *) join;
 	}
+	/* Their conditions stand above. */
 	query->jointree = makeFromExpr(list_make1(from),
 								   above == NIL ? NULL :
 												  (Node *) make_ands_explicit(above));

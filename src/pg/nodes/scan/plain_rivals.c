@@ -1,12 +1,12 @@
 /*
  * plain_rivals.c - see plain_rivals.h.
  *
- * What PostgreSQL charges for pages is several times what they take where they are in
- * memory. Our costs are times, so a GpuScan that takes longer than PostgreSQL's scan, since
- * it forms so many rows, would look much cheaper. It is therefore given the rival's cost
- * times the proportion of their times. One that is faster keeps its own cost, which is
- * compared with those of other nodes of ours. The rival is the path that
- * PostgreSQL would take without us: only what it would lose to can make a query slower.
+ * PostgreSQL charges several times what pages take that are in memory. Our costs are
+ * times. So a GpuScan would look much cheaper than PostgreSQL's scan, even if it takes
+ * longer because it forms many rows. It is then given the rival's cost times the
+ * proportion of their times. A GpuScan that is faster keeps its own cost, which is
+ * compared with those of other nodes of ours. The rival is the path that PostgreSQL would
+ * take without us: only a GpuScan that wins against that one can make a query slower.
  *
  * Owns nothing. Must never make a GpuScan cheaper. Called by plan.c.
  */

@@ -1,11 +1,13 @@
 /*
  * expression.c - translation: dispatch, columns, literals and parameters.
  *
- * An expression without columns is a parameter: PostgreSQL computes it when
- * the query starts. That is only right where PostgreSQL would have computed it
- * too, or where computing it has no effect: literals and bare parameters
- * always, anything else (it may raise, or run an InitPlan) only where every
- * row reaches it.
+ * An expression without columns becomes a parameter: PostgreSQL computes it when the
+ * query starts. That is right only if PostgreSQL would have computed it too, or if
+ * computing it has no effect. Literals and bare parameters always qualify. Anything else
+ * may raise, or run an InitPlan, so it qualifies only where every row reaches it.
+ *
+ * Called through expression.h by whoever plans a program. Must never raise because of
+ * what it is given: it says why it refuses.
  */
 #include "postgres.h"
 

@@ -1,10 +1,10 @@
 /*
  * expression_time.c - dates and times: fields, time zones, constant intervals.
  *
- * Rows that need a time zone have it as a last argument of their own: a
- * parameter that becomes the zone's table when the query starts, so that it is
- * the SQL session's zone of then. Constant intervals become calls for their months,
- * days and microseconds, in PostgreSQL's order.
+ * Catalogue rows that need a time zone take it as their last argument: a parameter that
+ * becomes the zone's table when the query starts. So it is the zone that the SQL session
+ * has then. Constant intervals become calls for their months, days and microseconds, in
+ * PostgreSQL's order. Called by expression_call.c.
  */
 #include "postgres.h"
 
@@ -280,6 +280,7 @@ translate_interval(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 	TbValue		 x;
 	int			 row;
 
+	/* Take the interval. */
 	if (!IsA(literal, Const) || literal->constisnull)
 		return tb_refuse(t, "an interval that is not a constant");
 	span = *DatumGetIntervalP(literal->constvalue);
@@ -287,17 +288,20 @@ translate_interval(TbTranslator *t, Oid funcid, List *args, TbValue *value)
 		return tb_refuse(t, "an interval that is out of range");
 	if (!tb_translate(t, linitial(args), &x))
 		return false;
+	/* A date becomes a timestamp. */
 	if (x.info.type == TB_TYPE_DATE)
 	{
 		row = tb_plain_row(F_TIMESTAMP_DATE, "", 1, &x);
 		x = tb_call_row(t, row, 1, &x);
 	}
+	/* Subtraction adds the opposite. */
 	if (subtract)
 	{
 		span.month = -span.month;
 		span.day = -span.day;
 		span.time = -span.time;
 	}
+	/* Add part after part. */
 	funcid = x.info.type == TB_TYPE_TIMESTAMPTZ ? F_TIMESTAMPTZ_PL_INTERVAL :
 												  F_TIMESTAMP_PL_INTERVAL;
 	if (!add_part(t, funcid, "months", INT4OID, span.month, &x) ||

@@ -1,11 +1,13 @@
 /*
  * join_program.c - see join_program.h.
  *
- * A side is a tree with its program under construction. A column of another table
- * than the side's probe side is a payload column of one of its joins: an output is
- * added to the program of that join's inner side, which may in turn get it from
- * one of its own joins. Equalities between the sides become keys, everything else
- * is the join's residual condition.
+ * A side is a tree with its program under construction. It reads the columns of its probe
+ * side itself. A column of another table is a payload column of one of its joins: an
+ * output is added to the program of that join's inner side, which may in turn get it from
+ * one of its own joins. Equalities between the sides become keys. Everything else is the
+ * join's residual condition.
+ *
+ * Called by the nodes' planning. join_stages.c makes stages of the sides.
  */
 #include "postgres.h"
 
@@ -376,6 +378,7 @@ add_joins(TbJoinProgram *program, TbJoinSide *side)
 			add_shared_join(program, side, lfirst(lc));
 			continue;
 		}
+		/* Make the inner side first. */
 		join = palloc0(sizeof(TbSideJoin));
 		join->join = lfirst(lc);
 		join->shown = palloc0(sizeof(TbStageJoin));
@@ -384,15 +387,18 @@ add_joins(TbJoinProgram *program, TbJoinSide *side)
 								false);
 		if (join->inner == NULL)
 			return false;
+		/* Number its table, add the join. */
 		join->inner->join_table = program->ntables++;
 		join->index = tb_builder_add_join(side->t.builder, join->join->kind,
 										  join->inner->join_table);
 		side->joins = lappend(side->joins, join);
+		/* A barrier for filters. */
 		if (join->join->kind == TB_JOIN_FULL)
 		{
 			tb_builder_full_join(side->t.builder, join->index, join->join->nfilters);
 			tb_builder_keep_null_keys(join->inner->t.builder);
 		}
+		/* Keys and residual. */
 		if (!add_conditions(program, side, join, outer))
 			return false;
 		program->built = lappend(program->built, join);

@@ -45,6 +45,7 @@ mark_reachable(TbBuilder *b, bool *live)
 {
 	ListCell *lc;
 
+	/* What the program uses directly. */
 	foreach(lc, b->filters)
 		live[lfirst_int(lc)] = true;
 	foreach(lc, b->keys)
@@ -68,6 +69,7 @@ mark_reachable(TbBuilder *b, bool *live)
 		if (b->aggs[i].filter != TB_NONE)
 			live[b->aggs[i].filter] = true;
 	}
+	/* And what that is made of. */
 	for (uint32 i = b->expr_list.count; i-- > 0;)
 	{
 		for (int a = 0; live[i] && a < b->exprs[i].expr.nargs; a++)
@@ -313,10 +315,12 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 	ListCell *lc;
 
 	memset(cost, 0, sizeof(*cost));
+	/* Reading the source. */
 	estimate_decoding(b, r, cost);
 	cost->nodes = r->nexprs +
 		NODES_OF_RESULT *
 			(b->agg_list.count + list_length(b->keys) + list_length(b->outputs));
+	/* Work for each row. */
 	foreach(lc, b->filters)
 		cost->filters += expr_cost(b, lfirst_int(lc));
 	foreach(lc, b->keys)
@@ -334,6 +338,7 @@ estimate(const TbBuilder *b, const Renumbering *r, TbProgramCost *cost)
 			cost->probes += expr_cost(b, lfirst_int(key));
 		cost->probes += expr_cost(b, join->join.residual);
 	}
+	/* May a GPU's digits differ? */
 	for (uint32 i = 0; i < b->expr_list.count; i++)
 	{
 		const TbExpr *e = &b->exprs[i].expr;
@@ -374,6 +379,7 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 		return NULL;
 	estimate(builder, &r, cost);
 
+	/* The header. */
 	header.magic = TB_PROGRAM_MAGIC;
 	header.version = TB_PROGRAM_VERSION;
 	header.sink = sink;
@@ -382,6 +388,7 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 										TB_SOURCE_ROWS;
 	header.flags = builder->keep_null_keys ? TB_PROGRAM_KEEPS_NULL_KEYS : 0;
 	header.encoding = GetDatabaseEncoding();
+	/* Places of the sections. */
 	header.attributes = reserve(&total, builder->desc ? builder->desc->natts : 0,
 								sizeof(TbAttribute));
 	header.columns = reserve(&total, r.ncolumns, sizeof(TbColumn));
@@ -395,6 +402,7 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 	header.joins = reserve(&total, list_length(builder->joins), sizeof(TbJoin));
 	header.total_size = total;
 
+	/* Write the sections. */
 	program = palloc0(total);
 	*program = header;
 	write_columns(builder, program, &r);
@@ -404,6 +412,7 @@ tb_builder_finish(TbBuilder *builder, TbSink sink, List **params, TbProgramCost 
 	write_indexes((char *) program, program->outputs, builder->outputs, &r);
 	write_aggs(builder, program, &r);
 	*params = write_params(builder, program, &r);
+	/* What costs need to know. */
 	cost->rows = sink == TB_SINK_ROWS;
 	cost->shape = hash_bytes_extended((const unsigned char *) program, total, 0);
 	if (builder->desc != NULL)

@@ -1,16 +1,16 @@
 /*
- * block_set.h - the blocks of a relation that a query has to read.
+ * block_set.h - the blocks of a relation that a query has to read: a range, which is a
+ * parallel worker's share, or the bitmap of an index scan. Of the bitmap only the blocks
+ * count, since every row is filtered anyway.
  *
- * Either a range of them, a parallel worker's share; or made of the bitmap of an index
- * scan, of which only the blocks count: every row is filtered anyway. Blocks added to the
- * relation after the index scan are not in the set, nor need they be. A tuple that the
- * query's snapshot sees was inserted before the snapshot was taken, which is before the
- * index was scanned, so its block was part of the relation by then; and of the blocks that
- * the relation has when it is scanned, an index leaves out only those that it knows cannot
- * match: BRIN returns a range without a summary, or with one in the making, as matching,
- * and a summary is widened before the inserting transaction can commit. (A sequential scan
- * ends at the relation's length when it starts, for the same reason.) Hence the one rule
- * for callers: take the snapshot, then scan the index, never the other way around.
+ * Blocks added to the relation after the index scan are not in the set, and need not be.
+ * A tuple that the query's snapshot sees was inserted before the snapshot was taken, so
+ * before the index was scanned. Its block was part of the relation by then. (A sequential
+ * scan ends at the relation's length when it starts, for the same reason.) Of these
+ * blocks, an index leaves out only those that it knows cannot match. BRIN returns a range
+ * as matching if it has no summary, or one in the making; and a summary is widened before
+ * the inserting transaction can commit. Hence the one rule for callers: take the
+ * snapshot, then scan the index, never the other way around.
  */
 #ifndef TURBINE_PG_BLOCK_SET_H
 #define TURBINE_PG_BLOCK_SET_H

@@ -157,6 +157,7 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 	*ok = true;
 	if (policy == TB_CACHE_OFF)
 		return NULL;
+	/* Name the file and part. */
 	segments = palloc0(sizeof(TbCachedSegments));
 	segments->direct = direct;
 	head = &segments->question;
@@ -166,6 +167,7 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 	head->layout = layout;
 	head->nblocks = Min(nblocks, MOST_BLOCKS);
 	head->nmap_pages = (head->nblocks - 1) / TB_BLOCKS_PER_MAP_PAGE + 1;
+	/* What turbined may rely on. */
 	if (RecoveryInProgress())
 		head->flags |= TB_SEGMENTS_RECOVERY;
 	if (policy == TB_CACHE_PINNED)
@@ -174,6 +176,7 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 		head->flags |= TB_SEGMENTS_LOAD;
 	if (alone && wanted == NULL && nblocks <= MOST_BLOCKS)
 		head->flags |= TB_SEGMENTS_WHOLE;
+	/* Which blocks are wanted? */
 	segments->bits = palloc(bits_size(segments));
 	segments->lsn = palloc(head->nmap_pages * sizeof(uint64));
 	segments->in_chunks = in_chunks;
@@ -182,6 +185,7 @@ tb_cached_segments_ask(TbServiceQuery *query, Relation rel, TbDirect *direct,
 								   segments->bits);
 	if (head->asked == 0)
 		return NULL;
+	/* May the answer end the input? */
 	if ((head->flags & TB_SEGMENTS_WHOLE) != 0 && !in_chunks && head->asked == nblocks)
 		head->flags |= TB_SEGMENTS_ENDS;
 	*ok = send_question(query, head, segments->lsn, &none, segments->bits);
@@ -234,11 +238,13 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 	bool			all;
 	bool			names_excluded;
 
+	/* Take the message. */
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 		return false;
 	if (message.type != TB_MSG_SEGMENTS_TAKEN || message.length < sizeof(answer))
 		return tb_service_query_protocol_error(query, "unexpected answer to SEGMENTS");
 	memcpy(&answer, message.payload, sizeof(answer));
+	/* Check sizes and numbers. */
 	bits = (const uint8 *) message.payload + sizeof(answer);
 	all = (answer.flags & TB_SEGMENTS_TAKEN_ALL) != 0;
 	names_excluded = segments->in_chunks && answer.excluded > 0;
@@ -250,10 +256,12 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 		answer.excluded_by_join > answer.segments - answer.excluded_by_filter ||
 		(answer.doubtful > 0 && doubtful == NULL))
 		return tb_service_query_protocol_error(query, "malformed SEGMENTS_TAKEN");
+	/* Blocks that are taken. */
 	set = all ? asked : take_set(&bits, asked, size, answer.blocks);
 	if (set == NULL)
 		return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
 	add_bits(taken, set, size);
+	/* Blocks to ask for again. */
 	if (answer.doubtful > 0)
 	{
 		set = take_set(&bits, asked, size, answer.doubtful);
@@ -261,6 +269,7 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 			return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
 		memcpy(doubtful, set, size);
 	}
+	/* Blocks without a row that passes. */
 	if (names_excluded)
 	{
 		set = take_set(&bits, taken, size, answer.excluded);
@@ -268,6 +277,7 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 			return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
 		add_bits(segments->excluded_bits, set, size);
 	}
+	/* Add up the figures. */
 	*ndoubtful = answer.doubtful;
 	segments->not_looked = (answer.flags & TB_SEGMENTS_TAKEN_NOT_LOOKED) != 0;
 	segments->blocks += answer.blocks;

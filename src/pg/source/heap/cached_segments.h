@@ -2,9 +2,10 @@
  * cached_segments.h - blocks of a heap relation that need not be read, since turbined has
  * kept their columns.
  *
- * The visibility map is all that is asked: what it calls all-visible under the LSN that a
- * segment was confirmed with is what the query's snapshot sees, and changes that come
- * later are invisible to it.
+ * The first question goes by the visibility map alone. If the map calls a block
+ * all-visible under the LSN that its segment was confirmed with, the segment has what the
+ * query's snapshot sees. Changes that come later are invisible to the snapshot. If the
+ * map has another LSN, a second question goes by the LSN of the block's page.
  */
 #ifndef TURBINE_PG_CACHED_SEGMENTS_H
 #define TURBINE_PG_CACHED_SEGMENTS_H

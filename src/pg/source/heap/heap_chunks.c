@@ -1,20 +1,21 @@
 /*
  * heap_chunks.c - see heap_chunks.h.
  *
- * When turbined has read a chunk's runs they are confirmed against the visibility map.
- * What moved is read buffered (all of it, if the slot does not hold what did not move),
- * and the chunk is released. A chunk without runs is released at once.
+ * When turbined has read a chunk's runs, they are confirmed against the visibility map.
+ * Pages that moved are read buffered (all pages of the runs, if the slot does not hold
+ * the others). Then the chunk is released. A chunk without runs is released at once.
  *
  * With feeders (feeders.h) the pages to be copied are left to them, and to what the
- * leader copies between messages: the chunk is sent at once, and released when it
- * has been filled as well.
+ * leader copies between messages. The chunk is sent at once, and released when it has
+ * been filled as well.
  *
- * A page in a slot may be read by the node only after its chunk is DONE: pages
- * of runs are confirmed by then. If a chunk was decoded on the way, the slot holds only
- * those pages that its row ids refer to. Called by the heap source and by heap scans.
+ * The node may read a page in a slot only after its chunk is DONE: runs are confirmed by
+ * then. If a chunk was decoded on the way, the slot holds only the pages that its row ids
+ * refer to. Called by the heap source and by heap scans.
  *
- * Of blocks whose columns turbined has, ROWS gets row ids without any page. Their tuples
- * are as visible as when the map was looked at: whoever removes one waits for the snapshot.
+ * If turbined has the columns of blocks, ROWS gets their row ids without any page. Their
+ * tuples are as visible as when the map was looked at: whoever removes one waits for the
+ * snapshot.
  */
 #include "postgres.h"
 

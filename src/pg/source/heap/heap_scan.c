@@ -1,17 +1,17 @@
 /*
  * heap_scan.c - see heap_scan.h.
  *
- * Chunks are sent ahead, the more the longer the node has asked for them. A scan
- * that loses the service goes on locally from the first block not yet delivered:
- * chunks are read buffered into private memory and the node evaluates them.
+ * Chunks are sent ahead: more of them, the longer the node has asked for them. A scan
+ * that loses the service goes on locally from the first block not yet delivered. It reads
+ * chunks buffered into private memory, and the node evaluates them.
  *
- * Where turbined has columns of blocks it is asked for their row ids alone, in the same
- * order, and tuples are taken from shared buffers. That pays as long as few pages have rows
- * that pass; else the rest of the table is read as if nothing were cached.
+ * If turbined has the columns of blocks, it is asked for their row ids alone, in the same
+ * order, and tuples are taken from shared buffers. That pays as long as few pages have
+ * rows that pass. Otherwise the rest of the table is read as if nothing were cached.
  *
  * Rows go to the node, and to the user's functions, between chunks. So feeders are
- * launched only if the whole statement is in parallel mode; they come once some
- * chunks were wanted, and stay to the end or until the executor shuts the node down.
+ * launched only if the whole statement is in parallel mode. They come once some chunks
+ * were wanted, and stay to the end or until the executor shuts the node down.
  *
  * Owns its memory context, the conversation, the slots and the feeders. Must never hand
  * out a chunk before those of earlier blocks. Called by GpuScan.
@@ -287,10 +287,12 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 	const BlockNumber *blocks = tb_heap_chunks_blocks(scan->chunks, slot, &npages);
 	bool			   cached = tb_heap_chunks_is_cached(scan->chunks, slot);
 
+	/* Choose the tuples' pages. */
 	if (cached && done->verdict != 0)
 		tb_heap_chunks_read_pages(scan->chunks, slot);
 	tb_heap_tuples_set_pages(scan->tuples, tb_heap_chunks_part(scan->chunks, slot), blocks,
 							 npages, cached && done->verdict == 0 ? NULL : pages);
+	/* The node evaluates all rows. */
 	if (done->verdict != 0)
 	{
 		chunk->verdict = done->verdict;
@@ -298,6 +300,7 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 	}
 	else
 	{
+		/* Rows passed, rows deferred. */
 		chunk->rowids = tb_heap_tuples_take_ids(scan->tuples,
 												(const uint32 *) (pages +
 																  ready->ids_offset),
@@ -311,6 +314,7 @@ deliver(TbHeapScan *scan, uint32 slot, TbRowChunk *chunk)
 		if (cached)
 			judge_cached(scan, chunk, npages);
 	}
+	/* The slot is the node's now. */
 	tb_slots_hand_out(scan->slots, slot);
 	scan->current_slot = slot;
 	scan->queue_head = (scan->queue_head + 1) % TB_MAX_SLOTS;

@@ -19,7 +19,7 @@ typedef enum TbFilesSent
 	TB_FILES_LOST  /* the connection is closed */
 } TbFilesSent;
 
-/* Opens the main fork's slot memorys for reading, sends the descriptors, closes
+/* Opens the main fork's relation files for reading, sends the descriptors, closes
  * its own. They are for the query to come, or for what the one under way reads
  * next. */
 extern TbFilesSent tb_relation_files_send(TbServiceQuery *query, Relation rel,

@@ -11,10 +11,10 @@
  *   tb_table_place    columns to their places, in the order of the keys or of the rows
  *   tb_table_buckets  rows into buckets, equal keys into chains
  *
- * What the host does (device/host/join_table_build.cc) with the same layout; look-ups find
- * the same rows. Compiled to PTX with the engine (table_code.cc), and for the host by
- * testing/table_kernels_on_host.cc. Must never write outside of the table, whatever keys
- * are.
+ * The table has the layout that the host would make (device/host/join_table_build.cc),
+ * and look-ups find the same rows in it. Compiled to PTX with the engine (table_code.cc),
+ * and for the host by testing/table_kernels_on_host.cc. Must never write outside of the
+ * table, whatever keys are.
  */
 #include "engine/device/cuda/build/table_kernels.h"
 
@@ -109,6 +109,7 @@ tb_table_bounds(TbTableBuild *build)
 		min[key] = INT64_MAX;
 		max[key] = INT64_MIN;
 	}
+	/* Bounds of this thread's rows. */
 	for (uint64_t tile = tb_block(); tile < build->ntiles; tile += tb_blocks())
 	{
 		const TbBuildPart *part = part_of(build, tile);
@@ -133,11 +134,13 @@ tb_table_bounds(TbTableBuild *build)
 				}
 		}
 	}
+	/* Tell of NULL keys. */
 	if (nulls)
 		tb_atomic_or(&build->null_keys, 1);
 	TB_UNROLL
 	for (uint32_t key = 0; key < TB_BUILD_MOST_BOUNDS; key++)
 	{
+		/* Then of the warp. */
 		TB_UNROLL
 		for (uint32_t by = 16; by > 0; by /= 2)
 		{
@@ -147,6 +150,7 @@ tb_table_bounds(TbTableBuild *build)
 			min[key] = other_min < min[key] ? other_min : min[key];
 			max[key] = other_max > max[key] ? other_max : max[key];
 		}
+		/* Then of the table. */
 		if (thread % 32 == 0 && key < build->nbounds && min[key] <= max[key])
 		{
 			tb_atomic_min(&build->bounds[key].min, min[key]);

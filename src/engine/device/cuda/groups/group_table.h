@@ -1,17 +1,16 @@
 /*
  * group_table.h - a query's TbGroupTable in device memory.
  *
- * Owns the header that kernels see, buckets, rows and arena, and their growth.
- * Grouped: tb_reserve finds or inserts groups and sets `full` where there was
- * no room; grow() then makes room, keeps every complete group and its state,
- * and drops rows that were numbered but never entered into the buckets: a kernel moves the
- * groups where both tables have room on the device, else they go through the host. A group's
- * number may change in grow(), so group numbers of chunks that are reserved but
- * not applied are void afterwards. Ungrouped: row 0 alone, whose MIN, MAX and
- * float SUM states start as the values that change nothing (valid byte 0).
+ * Owns the header that kernels see, buckets, rows and arena, and their growth. Grouped: tb_reserve
+ * finds or inserts groups, and sets `full` if there was no room. Then grow() makes room. It keeps
+ * every complete group and its state, and drops rows that were numbered but never entered into the
+ * buckets. A kernel moves the groups if the device has room for both tables; otherwise they go
+ * through the host. grow() may change a group's number, so group numbers of chunks that are
+ * reserved but not applied are void afterwards. Ungrouped: row 0 alone. Its MIN, MAX and float SUM
+ * states start as values that change nothing (valid byte 0).
  *
- * A bucket search starts at (hash & bucket_mask) and goes up by one, as generated
- * code does; the hash is the first field of a row.
+ * A bucket search starts at (hash & bucket_mask) and goes up by one, as generated code does. The
+ * hash is the first field of a row.
  *
  * Threads: one at a time, with the context current.
  */

@@ -97,7 +97,9 @@ TEST(ColumnPlace, OfStoredColumns) {
       column = encode_column(type, nullable, nrows, {&piece, 1});
     }
     const TbColumnPlace place = place_of_stored(*column, address_of(column->values()), copy, address_of(filler.data()));
-    if (type == TB_TYPE_TEXT) ASSERT_EQ(place.data.bytes, plain_texts ? column->text() : column->dictionary()->bytes());
+    if (type == TB_TYPE_TEXT) {
+      ASSERT_EQ(place.data.bytes, plain_texts ? column->text() : column->dictionary()->bytes());
+    }
     std::vector<uint64_t> decoded(2 * nrows);
     const TbColumnData expected = decode_column(*column, 0, nrows, decoded.data());
     for (uint32_t i = 0; i < nrows; i++) {

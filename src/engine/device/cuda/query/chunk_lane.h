@@ -1,9 +1,8 @@
 /*
  * chunk_lane.h - the device memory, events and launches of one chunk in flight.
  *
- * A query has a few lanes; a chunk occupies one from start() until its `done`.
- * The lane's steps are called by the query's worker (cuda_query.cc), each when
- * the one before has been reached():
+ * A query has a few lanes. A chunk occupies one from start() until its `done`. The query's worker
+ * (cuda_query.cc) calls the lane's steps, each when the one before has been reached():
  *
  *   sink       start()                                                next step
  *   ROWS       copy, tb_decode, tb_rows, outcome to host              fetch_ids()
@@ -11,25 +10,24 @@
  *              after the table grew: reserve_again()                  then fetch_ids()
  *   ungrouped  copy, tb_decode, tb_reduce, outcome to host            fetch_ids()
  *
- * A program with joins, or of sink PROJECT or BUILD, probes its rows first:
+ * A program with joins, or with sink PROJECT or BUILD, probes its rows first:
  *
  *   probing    copy, tb_decode, tb_probe, outcome to host             sink_tuples()
- *              where no row makes two tuples the sink's kernel follows at once
+ *              the sink's kernel follows at once if no row makes
+ *              two tuples
  *   sink       of the tuples: tb_reserve, tb_reduce or tb_project     as above, or
  *              PROJECT, BUILD                                         copy_rows(),
  *                                                                     take_rows()
- *   next_rows() probes the chunk's next rows, where not all were at first
+ *   next_rows() probes the chunk's next rows, if not all were probed at first
  *
- * A task of segments has no tb_decode: kernels read columns as they are stored (segments/segment_batch.h).
+ * Only chunks of pages need tb_decode. Kernels read segments as they are stored
+ * (segments/segment_batch.h), and rows that the backend sends are columns already. For rows of a
+ * table that a FULL join has not matched nothing is copied: all columns are NULL.
  *
- * A source of rows has no tb_decode, nor have rows of a table that a FULL join has not
- * matched: of those there is nothing to copy, all columns are NULL.
- *
- * Three streams of the query are used: `copy` for what goes to the device, `compute` for
- * kernels and outcomes, `out` for row ids and rows. tb_decode's row count reaches the
- * pipeline's arguments by a copy on the device, so that the host is not in the loop. A
- * lane's memory is used by one chunk at a time, so no stream ever waits for a lane to be
- * free.
+ * A query has three streams: `copy` for what goes to the device, `compute` for kernels and
+ * outcomes, `out` for row ids and rows. tb_decode's row count reaches the pipeline's arguments by a
+ * copy on the device, so the host is not in the loop. One chunk at a time uses a lane's memory, so
+ * no stream ever waits for a lane to be free.
  */
 #pragma once
 

@@ -1,19 +1,19 @@
 /*
- * cuda_query.h - one query on a GPU: its chunks through its lanes.
+ * cuda_query.h - one query on a GPU: takes its chunks through its lanes.
  *
- * Each query has a worker thread that makes all its driver calls while chunks
- * are in flight: it starts pending chunks in free lanes, advances lanes whose
- * step was reached, grows the group table, and calls `done`. submit() only
- * queues. The worker sleeps between two looks at its lanes, the longer the longer it has
- * waited: callbacks of the driver cost more than the looks.
+ * A worker thread makes all driver calls of the query while chunks are in flight, except
+ * allocations of stage_columns(). It starts pending chunks in free lanes, advances lanes whose step
+ * was reached, grows the group table, and calls `done`. submit() only queues. Between two looks at
+ * its lanes the worker sleeps, longer the longer it has waited: callbacks of the driver cost more
+ * than the looks.
  *
- * Errors: the first one ends the query: its kernels are told to end, the streams are
- * waited for, then every chunk in flight or submitted later is done with that DeviceError, and
- * finish() throws it.
+ * Errors: the first one ends the query. Its kernels are told to end, and its streams are waited
+ * for. Then every chunk in flight or submitted later is done with that DeviceError, and finish()
+ * throws it.
  *
- * Lock protocol: mutex_ protects what is marked so; it is never held during a
- * driver call or a `done`. The lanes and resources_ belong to the worker until
- * the query is idle, and then to the query's thread in finish().
+ * Lock protocol: mutex_ protects what is marked so. It is never held during a driver call or a
+ * `done`. The lanes and resources_ belong to the worker until the query is idle, then to the
+ * query's thread in finish().
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /*
  * segment_batch.h - the stored columns of one task, as a pipeline's kernels read them.
  *
- * Nothing is decoded: kernels are told where each column of each segment is and how its elements become
- * values (memory/column_place.h), and which runs of rows are taken. That is the task's description. Columns
- * that the tier has no copy of are copied first, into space of the tier's or, where there is none or no other query
- * will ask for them, the batch's own.
+ * Nothing is decoded. Kernels are told where each column of each segment is, how its elements become values
+ * (memory/column_place.h), and which runs of rows are taken: this is the task's description. Columns that the
+ * tier has no copy of are copied first. The copy goes into space of the tier, or into the batch's own if the
+ * tier has no room or no other query will ask for the column.
  *
- * Steps, on the query's worker: prepare(), upload() and, once all of it is complete, keep(); release() in
- * any case.
+ * Steps, on the query's worker: prepare(), upload() and, once all of it is complete, keep(); release() in any
+ * case.
  */
 #pragma once
 

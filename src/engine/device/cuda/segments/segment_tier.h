@@ -1,17 +1,14 @@
 /*
- * segment_tier.h - copies of stored columns in a GPU's memory, in their encoded form, for queries to
- * come.
+ * segment_tier.h - copies of stored columns in a GPU's memory, in their encoded form, for queries to come.
  *
- * Memory is taken in slabs, whose space is given out once, from the beginning to the end; where
- * the tier is full, a slab that no query of late has used is emptied as a whole. One whose columns have all gone from
- * the host is given back. A column's place is
- * written into the column itself (StoredColumn::device_place) with the generation of its slab,
- * so that a place in a slab that was emptied since is none, and nothing is kept of columns
- * that went.
+ * Memory is taken in slabs. A slab's space is given out once, from its beginning to its end. If the tier is
+ * full, a slab that no recent query has used is emptied as a whole. A slab is given back once the host has
+ * dropped all of its columns. A column itself holds its place (StoredColumn::device_place), with the
+ * generation of its slab. Emptying a slab begins a new generation, which makes old places invalid. So the
+ * tier keeps no list of columns.
  *
- * A lane pins the slabs that its kernels read. Copies are published once they are complete.
- *
- * Thread-safe.
+ * A lane pins the slabs that its kernels read. Copies are published once they are complete. The tier also
+ * keeps dictionaries, and descriptions of tasks that come again. One per GPU (gpu_cache.h). Thread-safe.
  */
 #pragma once
 

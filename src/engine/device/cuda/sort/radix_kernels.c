@@ -1,14 +1,14 @@
 /*
  * radix_kernels.c - sorts packed keys on a GPU: a radix sort from the least significant
- * digit on, each pass of which reads and writes every row once.
+ * digit on. Each pass reads and writes every row once.
  *
- * tb_sort_count counts the values of all digits at once, so that passes whose digit is the
- * same in all rows are left out. A block of tb_sort_pass takes a tile of rows, orders it in
- * shared memory, and learns where its rows of each digit's value go from the tiles before
- * it: each tells first how many it has itself, then how many there are up to its end, and
- * a later tile adds up what has been told so far, backwards until it meets such a sum.
- * Tiles are taken in order, so who waits waits for a block that runs; and should it wait in
- * vain, it says so and all blocks end. Rows of equal keys keep their order.
+ * tb_sort_count counts the values of all digits at once. A pass is left out if its digit
+ * is the same in all rows. A block of tb_sort_pass takes a tile of rows, orders it in
+ * shared memory, and learns from the tiles before it where its rows go. For each value of
+ * the digit, a tile first tells how many rows it has itself, then how many there are up
+ * to its end. A later tile goes backwards and adds up what it reads, until it meets such
+ * a sum. Tiles are taken in order, so a block waits only for blocks that run. If it waits
+ * in vain, it says so, and all blocks end. Rows with equal keys keep their order.
  *
  * Compiled to PTX with the engine (radix_code.cc), and for the host by
  * testing/radix_on_host.cc. Must never write outside of [0, nrows), whatever keys are.
@@ -152,6 +152,7 @@ move_other_arrays(const TbSortPass *args, uint32_t begin, uint32_t tile_rows, ui
 		if (to == 0)
 			continue;
 		tb_block_barrier();
+		/* To the tile's order. */
 		TB_UNROLL
 		for (uint32_t k = 0; k < TB_SORT_ITEMS; k++)
 		{
@@ -162,6 +163,7 @@ move_other_arrays(const TbSortPass *args, uint32_t begin, uint32_t tile_rows, ui
 																	   from[begin + at];
 		}
 		tb_block_barrier();
+		/* To their targets. */
 		TB_UNROLL
 		for (uint32_t k = 0; k < TB_SORT_ITEMS; k++)
 		{

@@ -135,7 +135,7 @@ inline void add_random_pass(std::mt19937_64& random, PlanWriter& writer, bool su
   if (random() % 8 == 0) keys.clear();
   const auto npartition = static_cast<uint32_t>(random() % (std::min<size_t>(keys.size(), 2) + 1));
   uint8_t mode = modes[random() % 3], start = 1 + random() % 4, end = 2 + random() % 4;
-  if (peers || keys.empty()) mode = mode == TB_FRAME_ROWS ? TB_FRAME_GROUPS : mode;
+  if (peers || keys.empty()) mode = mode == TB_FRAME_ROWS ? uint8_t{TB_FRAME_GROUPS} : mode;
   if (mode == TB_FRAME_RANGE) {
     if (tb_bound_is_offset(start)) start = TB_BOUND_UNBOUNDED_PRECEDING;
     if (tb_bound_is_offset(end)) end = TB_BOUND_CURRENT_ROW;

@@ -1,12 +1,13 @@
 /*
  * window_kernels.c - window functions over sorted rows on a GPU.
  *
- * tb_window_totals, tb_window_before and tb_window_scan are one scan; tb_window_emit
- * computes a pass's functions of each place from what scans have found, and asks the
- * conditions; tb_window_take moves the places that pass together.
+ * tb_window_totals, tb_window_before and tb_window_scan make one scan: the total of each
+ * tile, what comes before each tile, then the running total at each place. tb_window_emit
+ * computes a pass's functions at each place from the results of scans, and checks the
+ * conditions. tb_window_take moves the places that pass together.
  *
  * Compiled to PTX with the engine (window_code.cc), and for the host by
- * testing/window_on_host.cc. Sums are of 2^30 values of 64 bits at most, so 128 bits never
+ * testing/window_on_host.cc. A sum has at most 2^30 values of 64 bits, so 128 bits never
  * overflow. Must never read outside of [0, nrows), whatever offsets a frame has.
  */
 #include "engine/device/cuda/window/window_kernels.h"

@@ -23,8 +23,8 @@
 namespace turbine {
 namespace {
 
-constexpr int64_t kRows = 40000, kBatchRows = 15000;
-constexpr int64_t kEpochMicroseconds = int64_t{10957} * 86400 * 1000000;
+constexpr int64_t kFileRows = 40000, kBatchRows = 15000;
+constexpr int64_t kMicrosecondsTo2000 = int64_t{10957} * 86400 * 1000000;
 
 WantedColumn wanted(const std::string& name, uint32_t type, int scale = 0, bool nullable = true) {
   WantedColumn column;
@@ -40,7 +40,7 @@ std::string text_of(int64_t row) { return row % 5 == 0 ? "" : "text " + std::to_
 
 template <class Builder, class Value>
 std::shared_ptr<arrow::Array> column_of(Builder&& builder, Value&& value) {
-  for (int64_t row = 0; row < kRows; row++) {
+  for (int64_t row = 0; row < kFileRows; row++) {
     const arrow::Status status = is_null(row) ? builder.AppendNull() : builder.Append(value(row));
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
@@ -142,7 +142,7 @@ void expect_row(const std::vector<ColumnRows>& columns, uint32_t at, int64_t row
   ASSERT_EQ(value_at<int64_t>(columns[0], at), row);
   ASSERT_EQ(value_at<int32_t>(columns[1], at), 65535 - row % 1000);
   ASSERT_EQ(value_at<int32_t>(columns[2], at), row % 9000 - 10957);
-  ASSERT_EQ(value_at<int64_t>(columns[3], at), (row * 1000003 - 5) * 1000 - kEpochMicroseconds);
+  ASSERT_EQ(value_at<int64_t>(columns[3], at), (row * 1000003 - 5) * 1000 - kMicrosecondsTo2000);
   ASSERT_EQ(value_at<int64_t>(columns[4], at), (row * 7 - 100) * 100);
   const auto high = static_cast<__int128>(row % 2 ? -row : row);
   ASSERT_TRUE(value_at<__int128>(columns[5], at) == ((high << 64) | static_cast<uint64_t>(row)));
@@ -178,10 +178,10 @@ void expect_table(const std::string& content, uint32_t format) {
     const auto zones = table->zones(batch);
     ASSERT_TRUE(zones[0].known);
     EXPECT_LE(zones[0].least, batch * kBatchRows + 1);
-    EXPECT_GE(zones[0].greatest, std::min((batch + 1) * kBatchRows, kRows) - 2);
+    EXPECT_GE(zones[0].greatest, std::min((batch + 1) * kBatchRows, kFileRows) - 2);
     EXPECT_FALSE(zones[8].known);
   }
-  EXPECT_EQ(row, kRows);
+  EXPECT_EQ(row, kFileRows);
 }
 
 TEST(TableFile, ReadsArrowFiles) {

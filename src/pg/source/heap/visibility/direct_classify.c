@@ -1,28 +1,27 @@
 /*
  * direct_classify.c - see direct_classify.h.
  *
- * Dirty or not. A tuple change is older than the all-visible bit that covers
- * it. If, at any moment after the bit was seen, the block's buffer is clean or
- * absent, the change has been written to the file (BM_DIRTY falls only when the
- * write is done, and a buffer is evicted only after that). So the map is copied
- * first, buffers are looked at later. Changes after the look clear the bit,
- * which the confirmation sees.
+ * When a block is dirty. A tuple change is older than the all-visible bit that covers it.
+ * If the block's buffer is clean or absent at any moment after the bit was seen, the
+ * change has been written to the file: BM_DIRTY falls only when the write is done, and a
+ * buffer is evicted only after that. So the map is copied first, and buffers are looked
+ * at later. A change after the look clears the bit, which the confirmation sees.
  *
- * Looking costs about 100 ns a block through the buffer table, or a few
- * nanoseconds a *buffer* by sweeping all headers once, without locks: a block
- * whose change is not yet in the file sits in one buffer, dirty and under the
- * same tag, from before the bit was set until it is written; any other tag or
- * flag that an unlocked read sees belongs to a block that is on file. So the
- * query looks up block by block until that has cost as much as a sweep.
+ * How it looks. Through the buffer table a look costs about 100 ns a block. A sweep of
+ * all headers, without locks, costs a few nanoseconds a *buffer*. A block whose change is
+ * not yet in the file sits in one buffer, dirty and under the same tag, from before the
+ * bit was set until it is written. Any other tag or flag that an unlocked read sees
+ * belongs to a block that is on file. So the query looks up block by block, until that
+ * has cost as much as a sweep.
  *
- * The look can not be saved by comparing the map page's LSN with the last
- * checkpoint's: COPY FREEZE into a table of its own transaction adds rows under
- * bits that are set, without a new LSN, so after its commit a dirty block can
- * lie under a map page older than any checkpoint.
+ * The look cannot be saved by comparing the map page's LSN with the last checkpoint's.
+ * COPY FREEZE into a table of its own transaction adds rows under bits that are set,
+ * without a new LSN. So after its commit a dirty block can lie under a map page older
+ * than any checkpoint.
  *
- * A dirty block that was decoded before needs no copy if its page in shared buffers has the
- * LSN that it had then. The map was copied before the look: a change that the snapshot
- * could see had been made, with its LSN, before the bit was set.
+ * A dirty block that was decoded before needs no copy if its page in shared buffers has
+ * the LSN that it had then. The map was copied before the look: a change that the
+ * snapshot could see had been made, with its LSN, before the bit was set.
  *
  * Relies on buf_internals.h; only reads there.
  */

@@ -35,9 +35,9 @@ std::vector<uint32_t> random_values(std::mt19937& random, size_t count, uint32_t
 }
 
 /* In memory of its own, which ends where the bytes do: a sanitizer sees what is read beyond. */
-class Bytes {
+class ExactBytes {
  public:
-  explicit Bytes(const std::vector<uint8_t>& bytes) : size_(bytes.size()), bytes_(new uint8_t[bytes.size()]) {
+  explicit ExactBytes(const std::vector<uint8_t>& bytes) : size_(bytes.size()), bytes_(new uint8_t[bytes.size()]) {
     std::copy(bytes.begin(), bytes.end(), bytes_.get());
   }
   const uint8_t* begin() const { return bytes_.get(); }
@@ -54,7 +54,7 @@ TEST(BitUnpacking, EveryWidthFromEveryPlace) {
   for (uint32_t width = 1; width <= kMostPackedBits; width++) {
     for (const size_t size : {1, 7, 8, 9, 31, 64, 200, 1000}) {
       const std::vector<uint32_t> values = random_values(random, size, width);
-      const Bytes bytes(pack(values, width));
+      const ExactBytes bytes(pack(values, width));
       for (size_t first = 0; first < size; first += 1 + random() % 13) {
         const size_t count = 1 + random() % (size - first);
         std::vector<uint32_t> numbers(count);
@@ -69,7 +69,7 @@ TEST(BitUnpacking, EveryWidthFromEveryPlace) {
 TEST(BitUnpacking, Flags) {
   std::mt19937 random(2);
   const std::vector<uint32_t> values = random_values(random, 999, 1);
-  const Bytes bytes(pack(values, 1));
+  const ExactBytes bytes(pack(values, 1));
   for (uint32_t first = 0; first < 999; first += 1 + random() % 17) {
     const auto count = static_cast<uint32_t>(1 + random() % (999 - first));
     std::vector<uint8_t> flags(count);
@@ -110,7 +110,7 @@ TEST(HybridRuns, RandomRunsInRandomPieces) {
   for (uint32_t round = 0; round < 2000; round++) {
     const uint32_t width = round % 33;
     std::vector<uint32_t> values;
-    const Bytes bytes(random_runs(random, width, values));
+    const ExactBytes bytes(random_runs(random, width, values));
     HybridRuns runs(bytes.begin(), bytes.end(), width);
     std::vector<uint32_t> read(values.size());
     for (size_t at = 0; at < read.size();) {
@@ -131,7 +131,7 @@ TEST(HybridRuns, FlagsAreTheSameValues) {
   uint32_t taken = 0;
   for (uint32_t round = 0; round < 500; round++) {
     std::vector<uint32_t> values;
-    const Bytes bytes(random_runs(random, 1, values));
+    const ExactBytes bytes(random_runs(random, 1, values));
     HybridRuns runs(bytes.begin(), bytes.end(), 1);
     std::vector<uint8_t> flags(values.size());
     uint32_t ones = 0;
@@ -154,7 +154,7 @@ TEST(HybridRuns, FlagsAreTheSameValues) {
 
 TEST(HybridRuns, WhatIsSpoiltIsAnError) {
   const auto read = [](const std::vector<uint8_t>& content, uint32_t width, uint32_t count) {
-    const Bytes bytes(content);
+    const ExactBytes bytes(content);
     HybridRuns runs(bytes.begin(), bytes.end(), width);
     std::vector<uint32_t> values(count);
     runs.read(count, values.data());
@@ -181,7 +181,7 @@ TEST(HybridRuns, AnyBytes) {
   for (uint32_t round = 0; round < 20000; round++) {
     std::vector<uint8_t> content(random() % 64);
     std::generate(content.begin(), content.end(), [&] { return static_cast<uint8_t>(random()); });
-    const Bytes bytes(content);
+    const ExactBytes bytes(content);
     HybridRuns runs(bytes.begin(), bytes.end(), round % 33);
     std::vector<uint32_t> values(1 + random() % 500);
     std::vector<uint8_t> flags(values.size());
