@@ -33,6 +33,7 @@ PACKAGES_PYTHON = [str(BUILD / "python" / "bin" / "python")]
 
 IN_C = ["env", "TURBINE_LOCALE=C"]
 COMPILED = BUILD / "compiled-code"
+PLAIN_ANSWERS = BUILD / "plain-answers"
 ASSERTED = ["env", "TURBINE_MUTANT=asserted"]
 
 # What workers read and decode, and how a scan ends; not what is done with its results. Every statement starts workers.
@@ -124,12 +125,13 @@ SUITES = {
         ("--rounds", "300"), alone=True),
     "sql": Suite(
         PYTHON + ["test/run_sql.py"],
-        "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered"),
+        "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered",
+        ("--full-code",)),
     "core": Suite(
         PYTHON + ["test/core/run_core.py"],
         "PostgreSQL's own regression and isolation tests pass"),
     "differential": Suite(
-        PYTHON + ["test/differential.py", "--queries", "900"],
+        PYTHON + ["test/differential.py", "--queries", "500"],
         "random queries give PostgreSQL's answers",
         ("--queries", "1000000")),
     "arrow-fdw": Suite(
@@ -137,7 +139,7 @@ SUITES = {
         "foreign tables show what pyarrow, polars and DuckDB have written",
         ("--mutations", "100000")),
     "joins": Suite(
-        PYTHON + ["test/join_fuzz.py", "--queries", "400"],
+        PYTHON + ["test/join_fuzz.py", "--queries", "250"],
         "random joins give PostgreSQL's answers",
         ("--queries", "100000")),
     "reports": Suite(
@@ -145,7 +147,7 @@ SUITES = {
         "SSB, TPC-H and web log reports give PostgreSQL's answers over tables of many shapes",
         ("--sf", "0.2")),
     "races": Suite(
-        PYTHON + ["test/races.py"],
+        PYTHON + ["test/races.py", "--races", "4000"],
         "answers hold while others write",
         ("--races", "100000")),
     "truth": Suite(
@@ -304,6 +306,7 @@ def run(name, nightly, side_by_side):
     environment = dict(os.environ)
     if side_by_side and not suite.compiles:
         environment["TURBINE_COMPILED_CODE"] = str(COMPILED)
+        environment["TURBINE_PLAIN_ANSWERS"] = str(PLAIN_ANSWERS)
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE,
                           text=True, errors="replace", env=environment) as process:
         for line in process.stdout:
@@ -346,6 +349,7 @@ def main():
     outcomes = {name: run(name, options.nightly, False) for name in names if name not in beside}
     if beside:
         shutil.rmtree(COMPILED, ignore_errors=True)
+        shutil.rmtree(PLAIN_ANSWERS, ignore_errors=True)
         cluster.stage()     # what both would do at once
     with ThreadPoolExecutor(max_workers=2) as lanes:
         outcomes.update(zip(beside, lanes.map(lambda name: run(name, options.nightly, True), beside), strict=True))

@@ -24,6 +24,9 @@ class DatabaseError(Exception):
         self.fields = fields
         super().__init__(f"{self.sqlstate}: {self.message}")
 
+    def __reduce__(self):
+        return DatabaseError, (self.fields,)
+
 
 class ConnectionLost(Exception):
     """The server closed the connection without an answer."""

@@ -8,6 +8,7 @@
 #include "engine/code/code_cache.h"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/code/compile_time.h"
 #include "engine/limits/usable_processors.h"
@@ -113,13 +114,19 @@ void CodeCache::load_within(Device& device, const Program& program, const Key& k
     load_entry(device, program, key, demand.full, entry);
     return;
   }
-  pool_.post([this, &device, program, key, full = demand.full, entry](unsigned) {
-    try {
-      load_entry(device, program, key, full, entry);
-    } catch (const std::exception&) {
-      // The entry has it.
-    }
-  });
+  try {
+    pool_.post([this, &device, program, key, full = demand.full, entry](unsigned) {
+      try {
+        load_entry(device, program, key, full, entry);
+      } catch (const std::exception&) {
+        // The entry has it.
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    // Others may wait for the entry already, so somebody must load it.
+    load_entry(device, program, key, demand.full, entry);
+    return;
+  }
   // What was compiled before is only read.
   const bool stored = store_.has(key.stored) || store_.has(quick_key(key.stored));
   std::unique_lock lock(mutex_);

@@ -9,7 +9,7 @@
  * its DeviceQuery. Device threads call `done`.
  *
  * Errors: a DeviceError ends the query; execution/ turns it into FAILED. The verdict on one chunk's values is
- * in its ChunkOutcome::errors.
+ * in its TaskOutcome::errors.
  */
 #pragma once
 
@@ -24,12 +24,10 @@
 #include "engine/device/key_sort.h"
 #include "engine/device/result_batch.h"
 #include "engine/device/row_limit.h"
-#include "engine/device/staged_columns.h"
+#include "engine/device/task.h"
 #include "engine/memory/host_memory.h"
 #include "engine/profile/query_profile.h"
 #include "engine/program/program.h"
-#include "engine/store/segment.h"
-#include "engine/store/segment_fill.h"
 #include "engine/wire/device_error.h"
 #include "turbine/compile.h"
 #include "turbine/kernel.h"
@@ -45,59 +43,6 @@ class LoadedCode {
   /* Better code of the same program, for calls to come, those of running queries
    * too. Any thread. Throws DeviceError. */
   virtual void improve(std::span<const uint8_t>) {}
-};
-
-/* How tuples of some chunks lie on their pages, where it is not as the query's
- * program says: code of a program that only decodes, and its parameters. */
-struct ChunkLayout {
-  std::shared_ptr<LoadedCode> code;
-  std::shared_ptr<const std::string> params;
-  std::shared_ptr<const Program> program = nullptr;
-};
-
-/* How reading pages went. kNotCached: a drive would have to be waited for. */
-enum class PagesRead { kDone, kNotCached, kFailed };
-
-/* What a device has made of a chunk's pages ahead of its task. */
-class DecodedPages {
- public:
-  virtual ~DecodedPages() = default;
-  bool in_slot = true;  // the chunk's memory holds the pages as well
-};
-
-/* One chunk, in memory that backend and daemon share. */
-struct ChunkTask {
-  uint64_t sequence;         // number of the chunk in the query
-  uint32_t kind;             // TB_CHUNK_PAGES or TB_CHUNK_COLUMNS
-  uint8_t* data;             // pages; or a TbColumnsChunk already bounds-checked
-  uint32_t npages;
-  uint32_t* ids;             // out: row ids, then deferred row ids
-  uint32_t ids_capacity;     // entries
-  const ChunkLayout* layout = nullptr;  // of pages; null: the program's own. Outlives the query
-  std::shared_ptr<DecodedPages> decoded = nullptr;  // of just these pages, by decode_ahead(); or null
-  std::shared_ptr<SegmentFill> keep = nullptr;  // PAGES: takes what is decoded of them; or null
-  std::shared_ptr<const SegmentMorsel> segments = nullptr;  // kSegments
-  std::shared_ptr<const StagedColumns> staged = nullptr;    // all columns of these; or null
-  /* kUnmatchedRows: rows of a FULL join's table, of which those count that no tuple
-   * has matched. After all chunks of the source, and of earlier FULL joins. */
-  uint32_t join = 0;
-  uint64_t first_row = 0;
-  uint32_t nrows = 0;  // at most TB_MAX_TUPLES_PER_PAGE for every page that a slot has
-};
-/* Kinds of a ChunkTask that no message has. */
-inline constexpr uint32_t kUnmatchedRows = 0x100;
-inline constexpr uint32_t kSegments = 0x101;  // columns that the store has kept
-
-struct ChunkOutcome {
-  uint32_t errors = 0;  // TB_ERR_*: nothing of the chunk was output or applied
-  uint32_t nrows = 0;   // ROWS: entries of ids
-  uint32_t ndeferred = 0;
-  uint64_t rows_in = 0;
-  uint64_t rows_passed = 0;
-  uint64_t join_rows[TB_MAX_JOINS] = {};  // tuples after each join
-  // kSegments
-  uint64_t cached_bytes = 0;  // of the columns that were read
-  uint64_t segments_excluded = 0, blocks_excluded = 0;  // by RowLimit: not read, and no part of rows_in
 };
 
 struct DeviceQueryStats {
@@ -116,10 +61,10 @@ class DeviceQuery {
    * throws. Before finish(). */
   virtual void cancelled_by(std::function<bool()> cancelled) { (void)cancelled; }
 
-  using Done = std::function<void(const ChunkOutcome&, std::exception_ptr)>;
+  using Done = std::function<void(const TaskOutcome&, std::exception_ptr)>;
   /* Starts a chunk; `done` is called exactly once, from any thread, maybe
    * before submit returns. At most TB_MAX_SLOTS chunks are in flight. */
-  virtual void submit(const ChunkTask& task, Done done) = 0;
+  virtual void submit(const Task& task, Done done) = 0;
 
   /* Reads a chunk's pages and decodes them piece by piece, while the processor's
    * caches hold them, before the backend has confirmed them: what comes of it is
@@ -129,7 +74,7 @@ class DeviceQuery {
    * unless false was returned: the device does not, or not now. */
   using ReadPages = std::function<PagesRead(uint32_t first, uint32_t count, uint8_t* pages)>;
   using DecodedAhead = std::function<void(PagesRead, std::shared_ptr<DecodedPages>)>;
-  virtual bool decode_ahead(const ChunkTask&, const ReadPages&, const DecodedAhead&) { return false; }
+  virtual bool decode_ahead(const Task&, const ReadPages&, const DecodedAhead&) { return false; }
 
   /* For columns of a task to come, of so many bytes (StagedColumns::bytes_of): copies that the thread makes which has
    * decoded them reach the device sooner. Waits a little where too much is under way already. Null: there is no need of
@@ -192,7 +137,7 @@ class Device {
   /* Whether it runs quick code until full code is there. */
   virtual bool runs_quick_code() const { return false; }
 
-  /* How the program's queries take kSegments. */
+  /* How the program's queries take segments. */
   struct SegmentShape {
     uint64_t rows = 0;  // of a task, about; 0: they take none
     uint64_t decoded_rows = rows;  // of one whose rows are decoded only now: the device starts while others are

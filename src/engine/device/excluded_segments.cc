@@ -10,13 +10,13 @@
 
 namespace turbine {
 
-void note_excluded(const TakenSegment& taken, ChunkOutcome& outcome) {
+void note_excluded(const TakenSegment& taken, TaskOutcome& outcome) {
   outcome.segments_excluded++;
   outcome.blocks_excluded += static_cast<uint64_t>(std::popcount(taken.blocks));
 }
 
 std::shared_ptr<const SegmentMorsel> without_excluded(const std::shared_ptr<const SegmentMorsel>& morsel,
-                                                      const RowLimit& limit, ChunkOutcome& outcome) {
+                                                      const RowLimit& limit, TaskOutcome& outcome) {
   const auto excluded = [&](const TakenSegment& taken) { return limit.excludes(*taken.segment, *morsel->columns); };
   const auto first = std::find_if(morsel->segments.begin(), morsel->segments.end(), excluded);
   if (first == morsel->segments.end()) return morsel;

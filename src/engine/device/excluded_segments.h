@@ -11,10 +11,10 @@
 namespace turbine {
 
 /* Counts a segment that is not read. */
-void note_excluded(const TakenSegment& taken, ChunkOutcome& outcome);
+void note_excluded(const TakenSegment& taken, TaskOutcome& outcome);
 
 /* The segments of a morsel that have to be read: itself if all have. Counts the others. */
 std::shared_ptr<const SegmentMorsel> without_excluded(const std::shared_ptr<const SegmentMorsel>& morsel,
-                                                      const RowLimit& limit, ChunkOutcome& outcome);
+                                                      const RowLimit& limit, TaskOutcome& outcome);
 
 }  // namespace turbine

@@ -87,12 +87,8 @@ class Continuation::Chunk {
     return batch.nrows;
   }
 
-  ChunkTask task(uint64_t number, uint64_t sequence) {
-    ChunkTask task{};
-    task.sequence = sequence;
-    task.kind = TB_CHUNK_COLUMNS;
-    task.data = memory_.data() + number * shape_.header;
-    return task;
+  Task task(uint64_t number, uint64_t sequence) {
+    return {.sequence = sequence, .input = ColumnsInput{memory_.data() + number * shape_.header}};
   }
 
   uint64_t running = 0;
@@ -150,7 +146,7 @@ class Continuation::Chunks {
     }
     for (uint64_t task = 0; task < shape_.tasks; task++)
       query_.submit(chunk.task(task, sequence_++),
-                    [this, &chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
+                    [this, &chunk](const TaskOutcome& outcome, std::exception_ptr error) {
                       std::lock_guard lock(mutex_);
                       errors_ |= outcome.errors;
                       if (error && !error_) error_ = error;

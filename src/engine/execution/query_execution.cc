@@ -260,7 +260,7 @@ bool QueryExecution::take_kept_table(const SegmentsRequest& request) {
 }
 
 SegmentSource::StartTasks QueryExecution::start_tasks() {
-  return [this](const std::vector<ChunkTask>& tasks) {
+  return [this](const std::vector<Task>& tasks) {
     {
       std::lock_guard lock(mutex_);
       running_ += static_cast<uint32_t>(tasks.size());
@@ -297,7 +297,7 @@ void QueryExecution::pieces_wait(uint32_t count) {
   running_ += count;
 }
 
-void QueryExecution::decoded(std::vector<ChunkTask> tasks) { start_tasks()(std::move(tasks)); }
+void QueryExecution::decoded(std::vector<Task> tasks) { start_tasks()(std::move(tasks)); }
 
 void QueryExecution::piece_done(const BatchesRead& read, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
@@ -353,7 +353,7 @@ void QueryExecution::chunk(const ChunkRequest& chunk) {
                                  chunk.kind == TB_CHUNK_SEGMENTS ? segments_->morsel_of(chunk) : nullptr};
   slots_.begin(chunk, fills);
   if (!fills) return;
-  const ChunkTask task = slots_.task(chunk.slot, source.layout(chunk.layout));
+  const Task task = slots_.task(chunk.slot, source.layout(chunk.layout));
   // The source may report at once, which takes the lock.
   lock.unlock();
   source.fill(chunk, task, *device_query_, *this);
@@ -388,7 +388,7 @@ void QueryExecution::tell(uint32_t slot, TbMessageType type, std::span<const uin
 }
 
 void QueryExecution::chunk_release(const TbChunkRelease& release) {
-  ChunkTask task{};
+  Task task{};
   {
     std::lock_guard lock(mutex_);
     if (failed_) return;
@@ -398,17 +398,16 @@ void QueryExecution::chunk_release(const TbChunkRelease& release) {
     task = slots_.submit(release.slot, source.layout(slots_.layout(release.slot)), release.rewritten == 0);
     // Pages that the backend has replaced are not what its map page's LSN speaks of.
     CachedColumns cached = std::exchange(cached_columns_[release.slot], {});
-    if (release.rewritten == 0) task.keep = std::move(cached.fill);
-    if (cached.morsel) task.kind = kSegments;
-    task.segments = std::move(cached.morsel);
+    if (auto* pages = task.as<PagesInput>(); pages && release.rewritten == 0) pages->keep = std::move(cached.fill);
+    if (cached.morsel) task.input = SegmentsInput{std::move(cached.morsel)};
     running_++;
   }
-  device_query_->submit(task, [this, slot = release.slot](const ChunkOutcome& outcome, std::exception_ptr error) {
+  device_query_->submit(task, [this, slot = release.slot](const TaskOutcome& outcome, std::exception_ptr error) {
     chunk_done(slot, outcome, error);
   });
 }
 
-void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error) {
+void QueryExecution::chunk_done(uint32_t slot, const TaskOutcome& outcome, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   slots_.done(slot);
   running_--;
@@ -429,7 +428,7 @@ void QueryExecution::chunk_done(uint32_t slot, const ChunkOutcome& outcome, std:
   if (input_ended_ && running_ == 0) sink_.wake();
 }
 
-void QueryExecution::add_to_totals(const ChunkOutcome& outcome) {
+void QueryExecution::add_to_totals(const TaskOutcome& outcome) {
   totals_.rows_in += outcome.rows_in;
   totals_.rows_passed += outcome.rows_passed;
   totals_.cached_bytes += outcome.cached_bytes;
@@ -442,7 +441,7 @@ void QueryExecution::add_to_totals(const ChunkOutcome& outcome) {
  * if there are none. */
 bool QueryExecution::submit_unmatched() {
   if (!unmatched_) return false;
-  std::vector<ChunkTask> tasks;
+  std::vector<Task> tasks;
   {
     std::lock_guard lock(mutex_);
     tasks = unmatched_->next(&next_sequence_);
@@ -453,13 +452,13 @@ bool QueryExecution::submit_unmatched() {
 }
 
 /* They are counted as running already. */
-void QueryExecution::submit_without_slot(const std::vector<ChunkTask>& tasks) {
-  for (const ChunkTask& task : tasks)
+void QueryExecution::submit_without_slot(const std::vector<Task>& tasks) {
+  for (const Task& task : tasks)
     device_query_->submit(
-        task, [this](const ChunkOutcome& outcome, std::exception_ptr error) { done_without_slot(outcome, error); });
+        task, [this](const TaskOutcome& outcome, std::exception_ptr error) { done_without_slot(outcome, error); });
 }
 
-void QueryExecution::done_without_slot(const ChunkOutcome& outcome, std::exception_ptr error) {
+void QueryExecution::done_without_slot(const TaskOutcome& outcome, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   running_--;
   if (failed_) return;

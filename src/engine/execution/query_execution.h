@@ -89,15 +89,15 @@ class QueryExecution final : private FillObserver, private FileObserver {
   void filled(uint32_t slot, const ChunkFill& fill) override;
   void pieces_wait(uint32_t count) override;
   std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override { return device_query_->stage_columns(bytes); }
-  void decoded(std::vector<ChunkTask> tasks) override;
+  void decoded(std::vector<Task> tasks) override;
   void piece_done(const BatchesRead& read, std::exception_ptr error) override;
   SegmentSource::StartTasks start_tasks();
   void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
-  void chunk_done(uint32_t slot, const ChunkOutcome& outcome, std::exception_ptr error);
+  void chunk_done(uint32_t slot, const TaskOutcome& outcome, std::exception_ptr error);
   bool submit_unmatched();
-  void submit_without_slot(const std::vector<ChunkTask>& tasks);
-  void done_without_slot(const ChunkOutcome& outcome, std::exception_ptr error);
-  void add_to_totals(const ChunkOutcome& outcome);
+  void submit_without_slot(const std::vector<Task>& tasks);
+  void done_without_slot(const TaskOutcome& outcome, std::exception_ptr error);
+  void add_to_totals(const TaskOutcome& outcome);
   void fail_locked(const TbFailure& failure);
   void finish();
   bool take_kept_table(const SegmentsRequest& request);

@@ -16,19 +16,14 @@ UnmatchedRows::UnmatchedRows(const Program& program, const JoinTables& tables, u
     if (program.joins()[j].kind == TB_JOIN_FULL && tables[j]->rows() > 0) tables_.push_back({j, tables[j]->rows()});
 }
 
-std::vector<ChunkTask> UnmatchedRows::next(uint64_t* sequence) {
-  std::vector<ChunkTask> tasks;
+std::vector<Task> UnmatchedRows::next(uint64_t* sequence) {
+  std::vector<Task> tasks;
   if (table_ == tables_.size()) return tasks;
   const Table& table = tables_[table_];
   while (row_ < table.nrows && tasks.size() < TB_MAX_SLOTS) {
-    ChunkTask task{};
-    task.sequence = (*sequence)++;
-    task.kind = kUnmatchedRows;
-    task.join = table.join;
-    task.first_row = row_;
-    task.nrows = static_cast<uint32_t>(std::min<uint64_t>(rows_a_chunk_, table.nrows - row_));
-    row_ += task.nrows;
-    tasks.push_back(task);
+    const auto nrows = static_cast<uint32_t>(std::min<uint64_t>(rows_a_chunk_, table.nrows - row_));
+    tasks.push_back({.sequence = (*sequence)++, .input = UnmatchedInput{table.join, row_, nrows}});
+    row_ += nrows;
   }
   if (row_ == table.nrows) {
     table_++;

@@ -20,7 +20,7 @@ class UnmatchedRows {
 
   /* To be run at the same time, when all before are done; empty: that was all.
    * `sequence`: number of the next chunk in the query; moves on. */
-  std::vector<ChunkTask> next(uint64_t* sequence);
+  std::vector<Task> next(uint64_t* sequence);
 
  private:
   struct Table {

@@ -34,13 +34,14 @@ TEST(UnmatchedRows, JoinByJoinInWaves) {
     const auto tasks = unmatched.next(&sequence);
     if (tasks.empty()) break;
     waves.push_back(tasks.size());
-    for (const ChunkTask& task : tasks) {
-      EXPECT_EQ(task.kind, kUnmatchedRows);
+    for (const Task& task : tasks) {
+      const auto* input = task.as<UnmatchedInput>();
+      ASSERT_TRUE(input);
       EXPECT_EQ(task.sequence, expected++);
-      EXPECT_EQ(task.join, tasks[0].join) << "one join's at a time";
-      EXPECT_EQ(task.first_row, rows[task.join]) << "no row twice, none left out";
-      EXPECT_LE(task.nrows, 100u);
-      rows[task.join] += task.nrows;
+      EXPECT_EQ(input->join, tasks[0].as<UnmatchedInput>()->join) << "one join's at a time";
+      EXPECT_EQ(input->first_row, rows[input->join]) << "no row twice, none left out";
+      EXPECT_LE(input->nrows, 100u);
+      rows[input->join] += input->nrows;
     }
   }
   EXPECT_EQ(rows, (std::vector<uint64_t>{250, 0, 0, many, 0}));

@@ -49,16 +49,15 @@ void SlotTable::begin(const ChunkRequest& chunk, bool source_fills) {
   if (source_fills) reading_++;
 }
 
-ChunkTask SlotTable::task(uint32_t index, const ChunkLayout* layout) const {
+Task SlotTable::task(uint32_t index, const ChunkLayout* layout) const {
   const Slot& slot = slots_[index];
-  ChunkTask task{};
-  task.sequence = slot.sequence;
-  task.kind = slot.kind;
-  task.data = base(index);
-  task.npages = slot.npages;
-  task.layout = layout;
-  task.ids = reinterpret_cast<uint32_t*>(base(index) + shape_.ids_offset);
-  task.ids_capacity = shape_.max_rows();
+  Task task{.sequence = slot.sequence,
+            .ids = reinterpret_cast<uint32_t*>(base(index) + shape_.ids_offset),
+            .ids_capacity = shape_.max_rows()};
+  if (slot.kind == TB_CHUNK_COLUMNS)
+    task.input = ColumnsInput{base(index)};
+  else
+    task.input = PagesInput{.pages = base(index), .npages = slot.npages, .layout = layout};
   return task;
 }
 
@@ -79,10 +78,10 @@ TbReadOutcome SlotTable::filled(uint32_t index, bool ok, std::shared_ptr<Decoded
   return slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED : TB_READ_DONE;
 }
 
-ChunkTask SlotTable::submit(uint32_t index, const ChunkLayout* layout, bool unchanged) {
+Task SlotTable::submit(uint32_t index, const ChunkLayout* layout, bool unchanged) {
   Slot& slot = slots_[index];
-  ChunkTask result = task(index, layout);
-  if (unchanged) result.decoded = slot.decoded;
+  Task result = task(index, layout);
+  if (auto* pages = result.as<PagesInput>(); pages && unchanged) pages->decoded = slot.decoded;
   slot.decoded.reset();
   trace(index, TB_SPAN_SLOT_HELD);
   slot.state = SlotState::kRunning;

@@ -65,13 +65,13 @@ class SlotTable {
   /* kBackend -> kReading if the source fills the chunk, else kHeld. */
   void begin(const ChunkRequest& chunk, bool source_fills);
   /* The chunk as the device gets it. */
-  ChunkTask task(uint32_t slot, const ChunkLayout* layout) const;
+  Task task(uint32_t slot, const ChunkLayout* layout) const;
   /* The source's threads wait for a drive, until the slot is filled. */
   void wait_for_drive(uint32_t slot);
   /* kReading -> kHeld. */
   TbReadOutcome filled(uint32_t slot, bool ok, std::shared_ptr<DecodedPages> decoded);
   /* kHeld -> kRunning. `unchanged`: the pages are still those that were decoded. */
-  ChunkTask submit(uint32_t slot, const ChunkLayout* layout, bool unchanged);
+  Task submit(uint32_t slot, const ChunkLayout* layout, bool unchanged);
   /* kRunning -> kBackend. */
   void done(uint32_t slot);
 

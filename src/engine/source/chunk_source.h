@@ -50,7 +50,7 @@ class ChunkSource {
 
   /* Begins to fill the slot that `task` describes. The observer hears of it, maybe before
    * this returns, and whatever goes wrong. `device` may read the chunk ahead. */
-  virtual void fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQuery& device, FillObserver& observer) = 0;
+  virtual void fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) = 0;
 
   /* Throws ProtocolError if the slot holds what generated code must not read. */
   virtual void check_content(const uint8_t* slot, const SlotShape& shape) const = 0;

@@ -62,8 +62,10 @@ tb_service_settings_init(void)
 							 &tb_cache_autoload, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.admission_wait",
 							"Sets how long a query may wait for device memory.",
-							"After that PostgreSQL runs its own plan. A session that "
-							"already runs something on a device does not wait.",
+							"After that the host runs it instead of a GPU, or, "
+							"without memory there either, PostgreSQL's own plan does. "
+							"A session that already runs something on a device does "
+							"not wait.",
 							&tb_admission_wait_ms, 1000, 0, INT_MAX, PGC_USERSET,
 							GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("pg_turbine.compile_wait",

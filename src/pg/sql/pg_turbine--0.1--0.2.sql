@@ -13,8 +13,8 @@ COMMENT ON FUNCTION turbine.devices() IS 'devices that the service offers, and w
 COMMENT ON VIEW turbine.devices IS 'devices that the service offers, and what they are doing';
 COMMENT ON FUNCTION turbine.stat_queries() IS 'counters since the server started: queries, and why parts of them fell back to PostgreSQL';
 COMMENT ON VIEW turbine.stat_queries IS 'counters since the server started: queries, and why parts of them fell back to PostgreSQL';
-COMMENT ON FUNCTION turbine.column_cache() IS 'columns of this database''s tables and files that are cached';
-COMMENT ON VIEW turbine.column_cache IS 'columns of this database''s tables and files that are cached';
+COMMENT ON FUNCTION turbine.column_cache() IS 'columns of this database''s tables that are cached in host memory';
+COMMENT ON VIEW turbine.column_cache IS 'columns of this database''s tables that are cached in host memory';
 COMMENT ON FUNCTION turbine.cache_drop(regclass) IS 'removes a table''s columns from the cache; returns their bytes';
 COMMENT ON FUNCTION turbine.cache_load(regclass, text[]) IS 'loads columns of a table into the cache; returns the bytes that are cached of the table';
 COMMENT ON FUNCTION turbine.cache_loads() IS 'loads of the column cache that run now';

@@ -192,7 +192,7 @@ FullAnswer run_full(Device& device, const std::shared_ptr<const Program>& progra
   }
   submit_all(*query, chunks);
   FullAnswer answer;
-  auto count = [&](const ChunkOutcome& outcome, std::exception_ptr error) {
+  auto count = [&](const TaskOutcome& outcome, std::exception_ptr error) {
     if (error) std::rethrow_exception(error);
     EXPECT_EQ(outcome.errors, 0u);
     answer.rows_in += outcome.rows_in;
@@ -202,15 +202,13 @@ FullAnswer run_full(Device& device, const std::shared_ptr<const Program>& progra
   for (const Chunk& chunk : chunks) count(chunk.outcome, chunk.error);
 
   const uint64_t nrows = tables[0]->rows(), nchunks = (nrows + kRowsAChunk - 1) / kRowsAChunk;
-  std::vector<std::pair<ChunkOutcome, std::exception_ptr>> outcomes(nchunks);
+  std::vector<std::pair<TaskOutcome, std::exception_ptr>> outcomes(nchunks);
   Completion completion(nchunks);
   for (uint64_t i = 0; i < nchunks; i++) {
-    ChunkTask task{};
-    task.sequence = chunks.size() + i;
-    task.kind = kUnmatchedRows;
-    task.first_row = i * kRowsAChunk;
-    task.nrows = static_cast<uint32_t>(std::min<uint64_t>(kRowsAChunk, nrows - task.first_row));
-    query->submit(task, [&outcomes, &completion, i](const ChunkOutcome& outcome, std::exception_ptr error) {
+    const uint64_t first_row = i * kRowsAChunk;
+    const auto count_of_rows = static_cast<uint32_t>(std::min<uint64_t>(kRowsAChunk, nrows - first_row));
+    const Task task{.sequence = chunks.size() + i, .input = UnmatchedInput{0, first_row, count_of_rows}};
+    query->submit(task, [&outcomes, &completion, i](const TaskOutcome& outcome, std::exception_ptr error) {
       outcomes[i] = {outcome, error};
       completion.one();
     });

@@ -142,8 +142,11 @@ TEST_F(GpuTest, StreamingRate) {
   for (uint32_t done = 0; done < kChunks; done += kSlots) {
     Completion completion(kSlots);
     for (uint32_t slot = 0; slot < kSlots; slot++)
-      query->submit({done + slot, TB_CHUNK_PAGES, reinterpret_cast<uint8_t*>(&memory[slot * kPages]), kPages, ids, 1},
-                    [&](const ChunkOutcome&, std::exception_ptr error) {
+      query->submit({.sequence = done + slot,
+                     .input = PagesInput{.pages = reinterpret_cast<uint8_t*>(&memory[slot * kPages]), .npages = kPages},
+                     .ids = ids,
+                     .ids_capacity = 1},
+                    [&](const TaskOutcome&, std::exception_ptr error) {
                       EXPECT_FALSE(error);
                       completion.one();
                     });

@@ -40,6 +40,14 @@ std::vector<uint8_t> file_bytes(const char* path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/* `ids`: room for kIds of them. */
+Task pages_task(uint64_t sequence, std::vector<uint8_t>& pages, uint32_t* ids) {
+  return {.sequence = sequence,
+          .input = PagesInput{.pages = pages.data(), .npages = static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE)},
+          .ids = ids,
+          .ids_capacity = kIds};
+}
+
 /* A query with its chunks' outcomes. */
 class QueryRun {
  public:
@@ -52,13 +60,13 @@ class QueryRun {
   struct Chunk {
     std::vector<uint8_t> data;
     std::vector<uint32_t> ids = std::vector<uint32_t>(kIds);
-    ChunkOutcome outcome;
+    TaskOutcome outcome;
     std::exception_ptr error;
     bool in_slot = true;              // when decoded ahead
     std::vector<uint8_t> as_decoded;  // `data` then
   };
 
-  Chunk& submit(std::vector<uint8_t> data, uint32_t kind = TB_CHUNK_PAGES) {
+  Chunk& submit(std::vector<uint8_t> data, bool columns = false) {
     chunks_.push_back(std::make_unique<Chunk>());
     Chunk* chunk = chunks_.back().get();
     chunk->data = std::move(data);
@@ -66,15 +74,15 @@ class QueryRun {
       std::lock_guard lock(mutex_);
       waiting_++;
     }
-    const auto npages = static_cast<uint32_t>(kind == TB_CHUNK_PAGES ? chunk->data.size() / TB_PAGE_SIZE : 0);
-    query_->submit({chunks_.size() - 1, kind, chunk->data.data(), npages, chunk->ids.data(), kIds},
-                   [this, chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
-                     std::lock_guard lock(mutex_);
-                     chunk->outcome = outcome;
-                     chunk->error = error;
-                     waiting_--;
-                     done_.notify_all();
-                   });
+    Task task = pages_task(chunks_.size() - 1, chunk->data, chunk->ids.data());
+    if (columns) task.input = ColumnsInput{chunk->data.data()};
+    query_->submit(task, [this, chunk](const TaskOutcome& outcome, std::exception_ptr error) {
+      std::lock_guard lock(mutex_);
+      chunk->outcome = outcome;
+      chunk->error = error;
+      waiting_--;
+      done_.notify_all();
+    });
     return *chunk;
   }
   /* The same by way of decode_ahead(): the pages are elsewhere at first, and gone once
@@ -87,9 +95,7 @@ class QueryRun {
       std::lock_guard lock(mutex_);
       waiting_++;
     }
-    const ChunkTask task{chunks_.size() - 1, TB_CHUNK_PAGES,
-                         chunk->data.data(), static_cast<uint32_t>(pages.size() / TB_PAGE_SIZE),
-                         chunk->ids.data(),  kIds};
+    const Task task = pages_task(chunks_.size() - 1, chunk->data, chunk->ids.data());
     auto read = [&pages](uint32_t first, uint32_t count, uint8_t* to) {
       memcpy(to, pages.data() + uint64_t{first} * TB_PAGE_SIZE, uint64_t{count} * TB_PAGE_SIZE);
       return PagesRead::kDone;
@@ -101,9 +107,9 @@ class QueryRun {
           chunk->in_slot = decoded && decoded->in_slot;
           chunk->as_decoded = chunk->data;
           memset(chunk->data.data(), 0xff, chunk->data.size());
-          ChunkTask with = task;
-          with.decoded = std::move(decoded);
-          query_->submit(with, [this, chunk](const ChunkOutcome& outcome, std::exception_ptr error) {
+          Task with = task;
+          with.as<PagesInput>()->decoded = std::move(decoded);
+          query_->submit(with, [this, chunk](const TaskOutcome& outcome, std::exception_ptr error) {
             std::lock_guard lock(mutex_);
             chunk->outcome = outcome;
             chunk->error = error;
@@ -194,7 +200,7 @@ TEST_F(HostDeviceTest, WhatIsNotReadIsNotDecoded) {
     std::vector<uint32_t> ids(kIds);
     std::promise<PagesRead> told;
     uint32_t calls = 0;
-    const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 100, ids.data(), kIds};
+    const Task task = pages_task(0, pages, ids.data());
     auto read = [&](uint32_t first, uint32_t, uint8_t*) {
       calls++;
       return first == 0 ? PagesRead::kDone : answer;  // the second batch is missing
@@ -213,7 +219,7 @@ TEST_F(HostDeviceTest, OnlySoManyChunksAreAhead) {
   std::vector<uint8_t> pages = heap_pages(values, 90);
   QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
   std::vector<uint32_t> ids(kIds);
-  const ChunkTask task{0, TB_CHUNK_PAGES, pages.data(), 10, ids.data(), kIds};
+  const Task task = pages_task(0, pages, ids.data());
   auto read = [](uint32_t, uint32_t, uint8_t*) { return PagesRead::kDone; };
   std::mutex mutex;
   std::condition_variable changed;
@@ -276,7 +282,7 @@ std::vector<uint8_t> columns_chunk(const std::vector<int32_t>& values) {
 
 TEST_F(HostDeviceTest, ColumnsChunksReturnRowNumbers) {
   QueryRun run(device_, testing::rows_program(), TB_TEST_CODE_ROWS);
-  auto& chunk = run.submit(columns_chunk({1, 2, 3, 4, 6}), TB_CHUNK_COLUMNS);
+  auto& chunk = run.submit(columns_chunk({1, 2, 3, 4, 6}), true);
   run.wait();
   ASSERT_EQ(chunk.outcome.nrows, 3u);
   EXPECT_EQ(chunk.ids[0], 1u);
@@ -307,7 +313,7 @@ TEST_F(HostDeviceTest, GroupsEqualAMap) {
       chunks.push_back(std::move(values));
     }
     chunks.push_back({5, 5, 6});
-    run.submit(columns_chunk({5, 5, 6}), TB_CHUNK_COLUMNS);
+    run.submit(columns_chunk({5, 5, 6}), true);
     EXPECT_EQ(run.groups(1 << 20), expected_groups(chunks)) << distinct;
     if (distinct == 200000) {
       EXPECT_GT(run.query().stats().table_grows, 0u);
@@ -561,7 +567,7 @@ TEST_F(HostDeviceTest, RowsAsTheSourceNeedNoDecoder) {
   memcpy(chunk.data() + sizeof header, columns, sizeof columns);
   const int32_t values[] = {4, 5};
   memcpy(chunk.data() + 128, values, sizeof values);
-  run.submit(chunk, TB_CHUNK_COLUMNS);
+  run.submit(chunk, true);
   EXPECT_EQ(projected(run, 4096), (std::vector<Row>{{4, 4, "v4"}, {5, 5, "-"}}));
 }
 

@@ -137,14 +137,14 @@ void HostQuery::end_job() {
   if (--in_flight_ == 0) idle_.notify_all();
 }
 
-void HostQuery::submit(const ChunkTask& task, Done done) {
+void HostQuery::submit(const Task& task, Done done) {
   begin_job();
   WorkerPool::Job job = [this, task, done = std::move(done)](unsigned worker) {
-    ChunkOutcome outcome;
+    TaskOutcome outcome;
     std::exception_ptr error;
     try {
       if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
-      outcome = run_chunk(worker, task);
+      outcome = run_task(worker, task);
     } catch (...) {
       error = std::current_exception();
     }
@@ -152,18 +152,20 @@ void HostQuery::submit(const ChunkTask& task, Done done) {
     end_job();
   };
   decode_queue_.start_overdue();
-  if (task.decoded)
+  const auto* pages = task.as<PagesInput>();
+  if (pages && pages->decoded)
     pool_.post_first(std::move(job));
   else
     pool_.post(std::move(job));
 }
 
-bool HostQuery::decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) {
-  if (task.kind != TB_CHUNK_PAGES || batch_.size > kMostAheadBytes) return false;
+bool HostQuery::decode_ahead(const Task& task, const ReadPages& read, const DecodedAhead& done) {
+  if (!task.as<PagesInput>() || batch_.size > kMostAheadBytes) return false;
   DecodeQueue::Job job = [this, task, read, done](unsigned worker, std::shared_ptr<DecodedChunk> chunk) {
     PagesRead result = PagesRead::kFailed;
     try {
-      if (!stop_) result = chunk ? read_and_decode(worker, task, read, *chunk) : PagesRead::kNotCached;
+      if (!stop_)
+        result = chunk ? read_and_decode(worker, task, *task.as<PagesInput>(), read, *chunk) : PagesRead::kNotCached;
     } catch (...) {
       result = PagesRead::kNotCached;  // the chunk's own job will meet it again
     }
@@ -190,14 +192,14 @@ bool HostQuery::wants_pages() const {
          std::any_of(columns.begin(), columns.end(), [](const TbColumn& c) { return tb_type_is_text(c.type); });
 }
 
-PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, const ReadPages& read,
+PagesRead HostQuery::read_and_decode(unsigned worker, const Task& task, const PagesInput& input, const ReadPages& read,
                                      DecodedChunk& chunk) {
-  const Decoder decoder = decoder_of(task);
+  const Decoder decoder = decoder_of(input);
   chunk.in_slot = wants_pages();
-  for (uint32_t first = 0; first < task.npages; first += kBatchPages) {
+  for (uint32_t first = 0; first < input.npages; first += kBatchPages) {
     if (stop_) return PagesRead::kFailed;
-    const uint32_t count = std::min(kBatchPages, task.npages - first);
-    uint8_t* const own = task.data + uint64_t{first} * TB_PAGE_SIZE;
+    const uint32_t count = std::min(kBatchPages, input.npages - first);
+    uint8_t* const own = input.pages + uint64_t{first} * TB_PAGE_SIZE;
     uint8_t* const pages = chunk.in_slot ? own : workers_[worker].pages();
     const PagesRead result = [&] {
       const Span span(profile_, TB_SPAN_READ, task.sequence);
@@ -207,7 +209,7 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, con
     DecodedBatch& batch = chunk.add(batch_.size);
     batch.first_page = first;
     batch.npages = count;
-    decode_batch(task, decoder, pages, batch);
+    decode_batch(task.sequence, decoder, pages, batch);
     note_pages(pages, batch);
     // The backend will look at the rows that are left to it.
     if (batch.ndeferred > 0 && pages != own) memcpy(own, pages, uint64_t{count} * TB_PAGE_SIZE);
@@ -215,22 +217,17 @@ PagesRead HostQuery::read_and_decode(unsigned worker, const ChunkTask& task, con
   return PagesRead::kDone;
 }
 
-ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
+TaskOutcome HostQuery::run_task(unsigned worker, const Task& task) {
   Progress progress{task, {}, {}};
   if (sink_) sink_->begin_chunk(worker);
   // Run what it brings.
-  if (task.kind == TB_CHUNK_COLUMNS)
-    run_columns(worker, progress);
-  else if (task.kind == kSegments)
-    run_segments(worker, progress);
-  else if (const auto* decoded = dynamic_cast<const DecodedChunk*>(task.decoded.get()))
-    run_decoded(worker, progress, *decoded);
-  else if (task.kind == kUnmatchedRows)
-    run_unmatched(worker, progress);
-  else
-    run_pages(worker, progress);
+  std::visit(EachKind{[&](const PagesInput& input) { run_pages(worker, progress, input); },
+                      [&](const ColumnsInput& input) { run_columns(worker, progress, input); },
+                      [&](const SegmentsInput& input) { run_segments(worker, progress, input); },
+                      [&](const UnmatchedInput& input) { run_unmatched(worker, progress, input); }},
+             task.input);
 
-  ChunkOutcome& outcome = progress.outcome;
+  TaskOutcome& outcome = progress.outcome;
   // A verdict: nothing counts.
   if (outcome.errors != 0) {
     outcome.nrows = 0;
@@ -249,49 +246,50 @@ ChunkOutcome HostQuery::run_chunk(unsigned worker, const ChunkTask& task) {
 }
 
 /* The chunk's own layout, or the program's. */
-HostQuery::Decoder HostQuery::decoder_of(const ChunkTask& task) const {
+HostQuery::Decoder HostQuery::decoder_of(const PagesInput& input) const {
   Decoder decoder{code_->entries().decode, params()};
-  if (task.layout) {
-    const auto* code = dynamic_cast<const HostCode*>(task.layout->code.get());
+  if (input.layout) {
+    const auto* code = dynamic_cast<const HostCode*>(input.layout->code.get());
     if (!code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
-    decoder = {code->entries().decode, reinterpret_cast<const TbParamBlock*>(task.layout->params->data())};
+    decoder = {code->entries().decode, reinterpret_cast<const TbParamBlock*>(input.layout->params->data())};
   }
   if (!decoder.decode) throw DeviceError(TB_FALLBACK_PROTOCOL, "pages for a program of rows");
   return decoder;
 }
 
-void HostQuery::run_pages(unsigned worker, Progress& progress) {
-  const Decoder decoder = decoder_of(progress.task);
+void HostQuery::run_pages(unsigned worker, Progress& progress, const PagesInput& input) {
+  if (input.decoded) return run_decoded(worker, progress, input, static_cast<const DecodedChunk&>(*input.decoded));
+  const Decoder decoder = decoder_of(input);
   DecodedBatch& batch = workers_[worker].batch(batch_.size);
-  for (uint32_t first = 0; first < progress.task.npages; first += kBatchPages) {
+  for (uint32_t first = 0; first < input.npages; first += kBatchPages) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
     batch.first_page = first;
-    batch.npages = std::min(kBatchPages, progress.task.npages - first);
-    const uint8_t* pages = progress.task.data + uint64_t{first} * TB_PAGE_SIZE;
-    decode_batch(progress.task, decoder, pages, batch);
-    if (progress.task.keep) {
+    batch.npages = std::min(kBatchPages, input.npages - first);
+    const uint8_t* pages = input.pages + uint64_t{first} * TB_PAGE_SIZE;
+    decode_batch(progress.task.sequence, decoder, pages, batch);
+    if (input.keep) {
       note_pages(pages, batch);
-      keep_batch(progress.task, batch);
+      keep_batch(input, batch);
     }
-    if (!run_batch(worker, progress, batch)) return;
+    if (!run_batch(worker, progress, input, batch)) return;
   }
 }
 
-void HostQuery::run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk) {
+void HostQuery::run_decoded(unsigned worker, Progress& progress, const PagesInput& input, const DecodedChunk& chunk) {
   for (const DecodedBatch& batch : chunk.batches()) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
-    keep_batch(progress.task, batch);
-    if (!run_batch(worker, progress, batch)) return;
+    keep_batch(input, batch);
+    if (!run_batch(worker, progress, input, batch)) return;
   }
 }
 
 /* The backend has confirmed the pages: queries to come need not decode them. */
-void HostQuery::keep_batch(const ChunkTask& task, const DecodedBatch& batch) const {
-  if (!task.keep || batch.errors != 0) return;
+void HostQuery::keep_batch(const PagesInput& input, const DecodedBatch& batch) const {
+  if (!input.keep || batch.errors != 0) return;
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
-  task.keep->add(batch.first_page, batch.pages, columns, task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE,
-                 rowids_of(batch));
+  input.keep->add(batch.first_page, batch.pages, columns, input.pages + uint64_t{batch.first_page} * TB_PAGE_SIZE,
+                  rowids_of(batch));
 }
 
 /* What the store asks of each page, once it is decoded. */
@@ -320,8 +318,8 @@ void HostQuery::columns_of(const DecodedBatch& batch, TbColumnData* columns) con
   }
 }
 
-void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
-  const Span span(profile_, TB_SPAN_DECODE, task.sequence);
+void HostQuery::decode_batch(uint64_t sequence, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch) {
+  const Span span(profile_, TB_SPAN_DECODE, sequence);
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
   TbDecodeArgs decode{};
@@ -344,7 +342,7 @@ void HostQuery::decode_batch(const ChunkTask& task, const Decoder& decoder, cons
 }
 
 /* Returns whether to go on. */
-bool HostQuery::run_batch(unsigned worker, Progress& progress, const DecodedBatch& batch) {
+bool HostQuery::run_batch(unsigned worker, Progress& progress, const PagesInput& input, const DecodedBatch& batch) {
   progress.outcome.errors |= batch.errors;
   if (progress.outcome.errors != 0) return false;
   progress.outcome.rows_in += batch.nrows;
@@ -358,7 +356,7 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, const DecodedBatc
   columns_of(batch, columns);
   PipelineCall call{};
   call.columns = columns;
-  call.bytes = progress.task.data + uint64_t{batch.first_page} * TB_PAGE_SIZE;
+  call.bytes = input.pages + uint64_t{batch.first_page} * TB_PAGE_SIZE;
   call.rowids = rowids_of(batch);
   call.nrows = counted_rows(batch.nrows);
   const uint32_t before = progress.outcome.nrows;
@@ -368,13 +366,13 @@ bool HostQuery::run_batch(unsigned worker, Progress& progress, const DecodedBatc
 }
 
 /* Rows that the backend has made into columns: one call, ids are row numbers. */
-void HostQuery::run_columns(unsigned worker, Progress& progress) {
-  const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(progress.task.data);
+void HostQuery::run_columns(unsigned worker, Progress& progress, const ColumnsInput& input) {
+  const TbColumnsChunk* chunk = &input.chunk();
   TbColumnData columns[TB_MAX_COLUMNS];
   for (size_t i = 0; i < batch_.columns.size(); i++) {
     const auto& column = chunk->columns[i];
-    columns[i].values = progress.task.data + column.values;
-    columns[i].valid = batch_.columns[i].valid ? progress.task.data + column.valid : nullptr;
+    columns[i].values = input.data + column.values;
+    columns[i].valid = batch_.columns[i].valid ? input.data + column.valid : nullptr;
     columns[i].bytes = nullptr;
   }
   const uint32_t nrows = chunk->nrows;
@@ -384,15 +382,15 @@ void HostQuery::run_columns(unsigned worker, Progress& progress) {
 
   PipelineCall call{};
   call.columns = columns;
-  call.bytes = progress.task.data + chunk->bytes_offset;
+  call.bytes = input.data + chunk->bytes_offset;
   call.rowids = rows_sink() ? numbers.data() : nullptr;
   call.nrows = nrows;
   run_pipeline(worker, progress, call);
 }
 
 /* Columns that earlier queries have decoded. What a limit leaves may get clear from one segment to the next. */
-void HostQuery::run_segments(unsigned worker, Progress& progress) {
-  const SegmentMorsel& morsel = *progress.task.segments;
+void HostQuery::run_segments(unsigned worker, Progress& progress, const SegmentsInput& input) {
+  const SegmentMorsel& morsel = *input.morsel;
   const DecodedBatch& batch = workers_[worker].batch(batch_.size);
   SegmentColumns stored(morsel, batch_.columns.size());
   for (const TakenSegment& taken : morsel.segments) {
@@ -402,7 +400,7 @@ void HostQuery::run_segments(unsigned worker, Progress& progress) {
       note_excluded(taken, progress.outcome);
       continue;
     }
-    if (!run_segment(worker, progress, stored, taken, batch)) return;
+    if (!run_segment(worker, progress, morsel, stored, taken, batch)) return;
     if (sink_) sink_->end_segment(worker);
   }
   // Two versions of one segment may have been taken, for different blocks.
@@ -411,26 +409,25 @@ void HostQuery::run_segments(unsigned worker, Progress& progress) {
 }
 
 /* As many calls as there are gaps between the blocks that are taken. Returns whether to go on. */
-bool HostQuery::run_segment(unsigned worker, Progress& progress, const SegmentColumns& stored,
-                            const TakenSegment& taken, const DecodedBatch& batch) {
+bool HostQuery::run_segment(unsigned worker, Progress& progress, const SegmentMorsel& morsel,
+                            const SegmentColumns& stored, const TakenSegment& taken, const DecodedBatch& batch) {
   bool goes_on = true;
   each_row_range(*taken.segment, taken.blocks, [&](uint32_t first, uint32_t end) {
     if (!goes_on) return;
     TbColumnData columns[TB_MAX_COLUMNS];
     TbColumnCodes codes[TB_MAX_COLUMNS];
-    decode_segment(progress.task, stored, first, end, batch.memory.data(), columns, codes);
+    decode_segment(progress.task.sequence, stored, first, end, batch.memory.data(), columns, codes);
     progress.outcome.rows_in += end - first;
     PipelineCall call{};
     call.columns = columns;
     call.codes = codes;
     call.first_row = first;
     call.nrows = first + counted_rows(end - first);
-    if (rows_sink()) call.rowids = write_rowids(*progress.task.segments, taken, first, end, batch);
+    if (rows_sink()) call.rowids = write_rowids(morsel, taken, first, end, batch);
     goes_on = run_pipeline(worker, progress, call);
   });
   for (size_t i = 0; i < batch_.columns.size(); i++) progress.outcome.cached_bytes += stored[i].bytes();
-  if (rows_sink())
-    progress.outcome.cached_bytes += taken.segment->find(progress.task.segments->columns->back())->data->bytes();
+  if (rows_sink()) progress.outcome.cached_bytes += taken.segment->find(morsel.columns->back())->data->bytes();
   return goes_on;
 }
 
@@ -454,9 +451,9 @@ const uint32_t* HostQuery::write_rowids(const SegmentMorsel& morsel, const Taken
 
 /* Rows [first, end) as the pipeline reads them: as codes, or decoded to the batch's arrays. Better
  * code, which may come between this and the call, calls the same columns late. */
-void HostQuery::decode_segment(const ChunkTask& task, const SegmentColumns& stored, uint32_t first, uint32_t end,
+void HostQuery::decode_segment(uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end,
                                uint8_t* room, TbColumnData* columns, TbColumnCodes* codes) {
-  const Span span(profile_, TB_SPAN_DECODE, task.sequence);
+  const Span span(profile_, TB_SPAN_DECODE, sequence);
   const HostCode::Entries& code = code_->entries();
   const uint64_t start = monotonic_ns();
   for (size_t i = 0; i < batch_.columns.size(); i++) {
@@ -468,31 +465,31 @@ void HostQuery::decode_segment(const ChunkTask& task, const SegmentColumns& stor
 }
 
 /* What a thread has for row ids holds the numbers of the rows. */
-void HostQuery::run_unmatched(unsigned worker, Progress& progress) {
+void HostQuery::run_unmatched(unsigned worker, Progress& progress, const UnmatchedInput& input) {
   const DecodedBatch& batch = workers_[worker].batch(batch_.size);
   uint8_t* area = batch.memory.data();
   TbColumnData columns[TB_MAX_COLUMNS];
   columns_of(batch, columns);
   const std::span<uint32_t> numbers(reinterpret_cast<uint32_t*>(area + batch_.rowids), kBatchRows);
-  uint64_t next = progress.task.first_row;
-  const uint64_t end = next + progress.task.nrows;
+  uint64_t next = input.first_row;
+  const uint64_t end = next + input.nrows;
   while (next < end) {
     if (stop_) throw DeviceError(TB_FALLBACK_NONE, "query was closed");
-    const size_t found = matched_.take_unmatched(progress.task.join, &next, end, numbers);
+    const size_t found = matched_.take_unmatched(input.join, &next, end, numbers);
     for (const BatchLayout::Column& column : batch_.columns) memset(area + column.valid, 0, found);
     PipelineCall call{};
     call.columns = columns;
     call.bytes = area;
     call.nrows = static_cast<uint32_t>(found);
     call.unmatched = numbers.data();
-    call.full_join = progress.task.join + 1;
+    call.full_join = input.join + 1;
     if (found > 0 && !run_pipeline(worker, progress, call)) return;
   }
 }
 
 /* Runs all rows of the call through the pipeline; returns whether to go on. */
 bool HostQuery::run_pipeline(unsigned worker, Progress& progress, PipelineCall& call) {
-  ChunkOutcome& outcome = progress.outcome;
+  TaskOutcome& outcome = progress.outcome;
   // Fill in the arguments.
   call.params = params();
   call.tables = raw_tables_.empty() ? nullptr : raw_tables_.data();

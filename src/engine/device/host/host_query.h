@@ -53,8 +53,8 @@ class HostQuery final : public DeviceQuery {
   void stop() override;
   size_t waiting() const override { return decode_queue_.waiting(this); }
 
-  void submit(const ChunkTask& task, Done done) override;
-  bool decode_ahead(const ChunkTask& task, const ReadPages& read, const DecodedAhead& done) override;
+  void submit(const Task& task, Done done) override;
+  bool decode_ahead(const Task& task, const ReadPages& read, const DecodedAhead& done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
     limit_ = limit;
     if (sink_) sink_->limit_rows(std::move(limit));
@@ -77,8 +77,8 @@ class HostQuery final : public DeviceQuery {
   };
   /* What one chunk has produced so far. */
   struct Progress {
-    const ChunkTask& task;
-    ChunkOutcome outcome;
+    const Task& task;
+    TaskOutcome outcome;
     std::vector<uint32_t> deferred;
   };
   /* The arguments of a pipeline, and what its call for room needs. */
@@ -97,28 +97,29 @@ class HostQuery final : public DeviceQuery {
     HostCode::Decode decode;
     const TbParamBlock* params;
   };
-  Decoder decoder_of(const ChunkTask& task) const;
+  Decoder decoder_of(const PagesInput& input) const;
   void columns_of(const DecodedBatch& batch, TbColumnData* columns) const;
   uint32_t* rowids_of(const DecodedBatch& batch) const;
   void begin_job();
   void end_job();
-  PagesRead read_and_decode(unsigned worker, const ChunkTask& task, const ReadPages& read, DecodedChunk& chunk);
-  void decode_batch(const ChunkTask& task, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
-  ChunkOutcome run_chunk(unsigned worker, const ChunkTask& task);
-  void run_pages(unsigned worker, Progress& progress);
-  void run_decoded(unsigned worker, Progress& progress, const DecodedChunk& chunk);
-  bool run_batch(unsigned worker, Progress& progress, const DecodedBatch& batch);
+  PagesRead read_and_decode(unsigned worker, const Task& task, const PagesInput& input, const ReadPages& read,
+                            DecodedChunk& chunk);
+  void decode_batch(uint64_t sequence, const Decoder& decoder, const uint8_t* pages, DecodedBatch& batch);
+  TaskOutcome run_task(unsigned worker, const Task& task);
+  void run_pages(unsigned worker, Progress& progress, const PagesInput& input);
+  void run_decoded(unsigned worker, Progress& progress, const PagesInput& input, const DecodedChunk& chunk);
+  bool run_batch(unsigned worker, Progress& progress, const PagesInput& input, const DecodedBatch& batch);
   void note_pages(const uint8_t* pages, DecodedBatch& batch) const;
-  void keep_batch(const ChunkTask& task, const DecodedBatch& batch) const;
-  void run_columns(unsigned worker, Progress& progress);
-  void run_segments(unsigned worker, Progress& progress);
-  bool run_segment(unsigned worker, Progress& progress, const SegmentColumns& stored, const TakenSegment& taken,
-                   const DecodedBatch& batch);
-  void decode_segment(const ChunkTask& task, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
+  void keep_batch(const PagesInput& input, const DecodedBatch& batch) const;
+  void run_columns(unsigned worker, Progress& progress, const ColumnsInput& input);
+  void run_segments(unsigned worker, Progress& progress, const SegmentsInput& input);
+  bool run_segment(unsigned worker, Progress& progress, const SegmentMorsel& morsel, const SegmentColumns& stored,
+                   const TakenSegment& taken, const DecodedBatch& batch);
+  void decode_segment(uint64_t sequence, const SegmentColumns& stored, uint32_t first, uint32_t end, uint8_t* room,
                       TbColumnData* columns, TbColumnCodes* codes);
   const uint32_t* write_rowids(const SegmentMorsel& morsel, const TakenSegment& taken, uint32_t first, uint32_t end,
                                const DecodedBatch& batch) const;
-  void run_unmatched(unsigned worker, Progress& progress);
+  void run_unmatched(unsigned worker, Progress& progress, const UnmatchedInput& input);
   bool run_pipeline(unsigned worker, Progress& progress, PipelineCall& call);
   static uint32_t make_room(TbPipelineArgs* args, uint64_t rows, uint64_t bytes) noexcept;
 

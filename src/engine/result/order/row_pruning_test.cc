@@ -73,7 +73,7 @@ TEST(RowPruning, TheFirstRowsStay) {
     class StoreQuery final : public DeviceQuery {
      public:
       StoreQuery(const KeptRowLayout& shape, const HostRowStore& store) : shape_(shape), store_(store) {}
-      void submit(const ChunkTask&, Done) override {}
+      void submit(const Task&, Done) override {}
       uint64_t finish() override { return store_.size(); }
       bool rows_stay() const override { return true; }
       MemoryBudget& host_memory() override { return budget_; }

@@ -80,7 +80,7 @@ class TableQuery final : public DeviceQuery {
   TableQuery(const TestTable& table, bool stay, uint64_t batch_rows, uint64_t budget = uint64_t{4} << 30)
       : table_(table), stay_(stay), batch_rows_(batch_rows), budget_(budget) {}
 
-  void submit(const ChunkTask&, Done) override {}
+  void submit(const Task&, Done) override {}
   uint64_t finish() override { return table_.rows.size(); }
   bool rows_stay() const override { return stay_; }
   MemoryBudget& host_memory() override { return budget_; }

@@ -15,7 +15,7 @@ void ColumnsSource::check(const ChunkRequest& chunk, const SlotShape&) const {
   if (chunk.npages != 0 || !chunk.runs.empty() || chunk.layout != 0) throw ProtocolError("columns chunk with pages");
 }
 
-void ColumnsSource::fill(const ChunkRequest& chunk, const ChunkTask&, DeviceQuery&, FillObserver& observer) {
+void ColumnsSource::fill(const ChunkRequest& chunk, const Task&, DeviceQuery&, FillObserver& observer) {
   observer.filled(chunk.slot, {.ok = true});
 }
 

@@ -17,7 +17,7 @@ class ColumnsSource final : public ChunkSource {
 
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
   bool fills(const ChunkRequest&) const override { return false; }
-  void fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQuery& device, FillObserver& observer) override;
+  void fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) override;
   void check_content(const uint8_t* slot, const SlotShape& shape) const override;
   const ChunkLayout* layout(uint32_t) const override { return nullptr; }
 

@@ -31,7 +31,7 @@ class FileObserver {
   /* As the device query's. */
   virtual std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) = 0;
   /* Rows of a batch that has been decoded. */
-  virtual void decoded(std::vector<ChunkTask> tasks) = 0;
+  virtual void decoded(std::vector<Task> tasks) = 0;
   /* One has ended; `error` if it could not be read. The job's last act but one. */
   virtual void piece_done(const BatchesRead& read, std::exception_ptr error) = 0;
 };

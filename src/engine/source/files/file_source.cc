@@ -221,7 +221,17 @@ void FileSource::start_jobs() {
     count = wanted > jobs_ ? wanted - jobs_ : 0;
     jobs_ += count;
   }
-  for (unsigned i = 0; i < count; i++) workers_.post([this](unsigned) { run_job(); });
+  for (unsigned posted = 0; posted < count; posted++) {
+    try {
+      workers_.post([this](unsigned) { run_job(); });
+    } catch (...) {
+      // stop() waits for jobs that run, and for no others.
+      std::lock_guard lock(mutex_);
+      jobs_ -= count - posted;
+      if (jobs_ == 0) idle_.notify_all();
+      throw;
+    }
+  }
 }
 
 /* One piece. Under the lock to the end: the destructor may run as soon as it is free. */

@@ -106,12 +106,8 @@ void SegmentTasks::add(const FileSegments::Segment& place, const std::shared_ptr
 
 void SegmentTasks::flush() {
   if (!morsel_) return;
-  ChunkTask task{};
-  task.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_;
-  task.kind = kSegments;
-  task.segments = std::move(morsel_);
-  task.staged = std::move(staged_);
-  observer_.decoded({std::move(task)});
+  observer_.decoded({{.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_,
+                      .input = SegmentsInput{std::move(morsel_), std::move(staged_)}}});
   morsel_.reset();
   staged_.reset();
 }

@@ -52,15 +52,15 @@ class Promises final : public BatchReader {
 class Observer final : public FileObserver {
  public:
   uint64_t memory = 0;  // of a task's staged columns
-  std::vector<ChunkTask> tasks;
+  std::vector<Task> tasks;
   void pieces_wait(uint32_t) override {}
   std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override {
     if (bytes > memory) return nullptr;
     const std::shared_ptr<uint8_t> place(static_cast<uint8_t*>(aligned_alloc(4096, memory)), free);
     return {new StagedColumns(place.get(), bytes), [place](StagedColumns* staged) { delete staged; }};
   }
-  void decoded(std::vector<ChunkTask> some) override {
-    for (ChunkTask& task : some) tasks.push_back(std::move(task));
+  void decoded(std::vector<Task> some) override {
+    for (Task& task : some) tasks.push_back(std::move(task));
   }
   void piece_done(const BatchesRead&, std::exception_ptr) override {}
 };
@@ -110,27 +110,29 @@ class SegmentTasksTest : public ::testing::Test {
     const uint32_t mixed = (row + segment * kRows) * 2654435761u;
     return static_cast<int32_t>(column == kNarrow ? mixed % 100 : column == kWide ? mixed : 42u);
   }
-  const StoredColumn& column(const ChunkTask& task, size_t segment, size_t number) const {
-    return *task.segments->segments[segment].segment->find((*part_->stored.columns)[number])->data;
+  const StoredColumn& column(const Task& task, size_t segment, size_t number) const {
+    return *task.as<SegmentsInput>()->morsel->segments[segment].segment->find((*part_->stored.columns)[number])->data;
   }
   /* All values, and that the staged columns are those of the segments. */
-  void expect_right(const ChunkTask& task, uint32_t first_segment) {
+  void expect_right(const Task& task, uint32_t first_segment) {
     std::vector<int32_t> room(kRows);
-    for (size_t s = 0; s < task.segments->segments.size(); s++)
+    for (size_t s = 0; s < task.as<SegmentsInput>()->morsel->segments.size(); s++)
       for (uint32_t i = 0; i < kColumns; i++) {
         const StoredColumn& stored = column(task, s, i);
-        if (task.staged) {
-          EXPECT_EQ(
-              memcmp(task.staged->memory() + task.staged->offsets()[s * kColumns + i], stored.values(), stored.bytes()),
-              0);
+        if (task.as<SegmentsInput>()->staged) {
+          EXPECT_EQ(memcmp(task.as<SegmentsInput>()->staged->memory() +
+                               task.as<SegmentsInput>()->staged->offsets()[s * kColumns + i],
+                           stored.values(), stored.bytes()),
+                    0);
         }
         if (i == kText) continue;
         const auto* values = static_cast<const int32_t*>(decode_column(stored, 0, kRows, room.data()).values);
         for (uint32_t row = 0; row < kRows; row++)
           ASSERT_EQ(values[row], value(i, first_segment + static_cast<uint32_t>(s), row));
       }
-    if (task.staged) {
-      EXPECT_EQ(task.staged->offsets().size(), task.segments->segments.size() * kColumns);
+    if (task.as<SegmentsInput>()->staged) {
+      EXPECT_EQ(task.as<SegmentsInput>()->staged->offsets().size(),
+                task.as<SegmentsInput>()->morsel->segments.size() * kColumns);
     }
   }
 
@@ -152,7 +154,7 @@ TEST_F(SegmentTasksTest, ValuesStayWhereTheyWereRead) {
   for (uint32_t i = 0; i < 3; i++) {
     const auto written = add();
     ASSERT_EQ(observer_.tasks.size(), 1u);
-    const ChunkTask task = std::move(observer_.tasks.front());
+    const Task task = std::move(observer_.tasks.front());
     observer_.tasks.clear();
     expect_right(task, i);
     for (const int read : {kNarrow, kWide}) {
@@ -176,16 +178,17 @@ TEST_F(SegmentTasksTest, StagedColumnsAreCodedIfThatIsLess) {
   tasks_->flush();
   ASSERT_EQ(observer_.tasks.size(), 3u);
   uint32_t first = 0;
-  for (const ChunkTask& task : observer_.tasks) {
-    ASSERT_TRUE(task.staged);
+  for (const Task& task : observer_.tasks) {
+    ASSERT_TRUE(task.as<SegmentsInput>()->staged);
     expect_right(task, first);
-    for (size_t s = 0; s < task.segments->segments.size(); s++, first++) {
+    for (size_t s = 0; s < task.as<SegmentsInput>()->morsel->segments.size(); s++, first++) {
       EXPECT_EQ(column(task, s, kNarrow).width(), 1u);
       EXPECT_EQ(column(task, s, kWide).width(), StoredColumn::kPlain);
       EXPECT_EQ(column(task, s, kWide).values() == wide[first], first > 0);
     }
     // A byte, four, none and a text of a row: no copy is there twice.
-    EXPECT_LT(task.staged->size(), task.segments->segments.size() * (kRows * (1 + 4 + sizeof(TbTextView)) + 2000));
+    EXPECT_LT(task.as<SegmentsInput>()->staged->size(),
+              task.as<SegmentsInput>()->morsel->segments.size() * (kRows * (1 + 4 + sizeof(TbTextView)) + 2000));
   }
 }
 
@@ -199,10 +202,10 @@ TEST_F(SegmentTasksTest, WithoutRoomNothingIsStaged) {
   }
   tasks_->flush();
   uint32_t first = 0;
-  for (const ChunkTask& task : observer_.tasks) {
+  for (const Task& task : observer_.tasks) {
     expect_right(task, first);
-    EXPECT_EQ(task.staged != nullptr, first < 20) << first;
-    first += static_cast<uint32_t>(task.segments->segments.size());
+    EXPECT_EQ(task.as<SegmentsInput>()->staged != nullptr, first < 20) << first;
+    first += static_cast<uint32_t>(task.as<SegmentsInput>()->morsel->segments.size());
   }
   EXPECT_EQ(first, 40u);
 }
@@ -215,7 +218,7 @@ TEST_F(SegmentTasksTest, NullsAreKept) {
       reader_.nulls = !promised;
       tasks_->begin_batch(reader_);
       for (int i = 0; i < 4; i++) add(i % 2 == 1);
-      for (const ChunkTask& task : observer_.tasks) {
+      for (const Task& task : observer_.tasks) {
         EXPECT_EQ(column(task, 0, kWide).valid(), nullptr);
         ASSERT_NE(column(task, 1, kWide).valid(), nullptr);
         EXPECT_EQ(column(task, 1, kWide).valid()[7], 0);

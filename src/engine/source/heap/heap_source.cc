@@ -110,12 +110,12 @@ void HeapSource::check(const ChunkRequest& chunk, const SlotShape& shape) const 
   check_runs(chunk.copied, chunk.npages);
 }
 
-void HeapSource::fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQuery& device, FillObserver& observer) {
+void HeapSource::fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) {
   files_in_use_ = true;
   std::shared_ptr<Fill> fill;
   bool ahead = false;
   try {
-    fill = std::make_shared<Fill>(observer, chunk, task.data, files_);
+    fill = std::make_shared<Fill>(observer, chunk, task.as<PagesInput>()->pages, files_);
     ahead = read_ahead(fill, task, device);
   } catch (const std::bad_alloc&) {
     // Nothing has begun.
@@ -129,8 +129,8 @@ void HeapSource::fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQu
 
 /* Has the device read the runs and decode them; false if it does not. The chunk must
  * consist of runs alone: the backend, or its feeders, may still be writing other pages. */
-bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const ChunkTask& task, DeviceQuery& device) {
-  if (pages_of(fill->runs) != task.npages) return false;
+bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task, DeviceQuery& device) {
+  if (pages_of(fill->runs) != task.as<PagesInput>()->npages) return false;
   auto read = [this, fill](uint32_t first, uint32_t count, uint8_t* pages) {
     const Stopwatch stopwatch;
     const CachedRead read = read_cached(*fill->files, fill->runs, first, count, verify_checksums_, pages);

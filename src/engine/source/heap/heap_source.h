@@ -38,13 +38,13 @@ class HeapSource final : public ChunkSource {
 
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
   bool fills(const ChunkRequest& chunk) const override { return !chunk.runs.empty(); }
-  void fill(const ChunkRequest& chunk, const ChunkTask& task, DeviceQuery& device, FillObserver& observer) override;
+  void fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) override;
   void check_content(const uint8_t*, const SlotShape&) const override {}  // decoding checks pages
   const ChunkLayout* layout(uint32_t number) const override { return layouts_.find(number); }
 
  private:
   struct Fill;
-  bool read_ahead(const std::shared_ptr<Fill>& fill, const ChunkTask& task, DeviceQuery& device);
+  bool read_ahead(const std::shared_ptr<Fill>& fill, const Task& task, DeviceQuery& device);
   void start_reads(const std::shared_ptr<Fill>& fill);
   void read_part(Fill& fill, const std::vector<TbRun>& part);
 

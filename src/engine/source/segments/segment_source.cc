@@ -164,14 +164,10 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   return part;
 }
 
-std::vector<ChunkTask> SegmentSource::tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels) {
-  std::vector<ChunkTask> tasks;
+std::vector<Task> SegmentSource::tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels) {
+  std::vector<Task> tasks;
   for (auto& morsel : morsels) {
-    ChunkTask task{};
-    task.sequence = kFirstSequence + tasks_++;
-    task.kind = kSegments;
-    task.segments = std::move(morsel);
-    tasks.push_back(std::move(task));
+    tasks.push_back({.sequence = kFirstSequence + tasks_++, .input = SegmentsInput{std::move(morsel)}});
   }
   return tasks;
 }
@@ -221,7 +217,7 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
   std::move(segments.begin(), segments.end(), std::back_inserter(to));
   if (rows_sink() || (order_ && !last)) return;
   if (order_) put_in_order(part, part.rest);
-  std::vector<ChunkTask> tasks = tasks_of(
+  std::vector<Task> tasks = tasks_of(
       cut_morsels(part.rest, part.columns, shape.rows, part.nblocks / shape.tasks, last));
   if (!tasks.empty()) start(std::move(tasks));
 }

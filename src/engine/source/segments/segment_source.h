@@ -59,7 +59,7 @@ class SegmentSource final : public ChunkSource {
     uint64_t rows_excluded = 0;  // that are in no task, since none of them passes
   };
   /* Gets tasks as soon as there are some: others are still to be found. */
-  using StartTasks = std::function<void(std::vector<ChunkTask>)>;
+  using StartTasks = std::function<void(std::vector<Task>)>;
 
   /* Answers the first SEGMENTS of a part. `shape`: how the device takes segments; where it does
    * not, the part is known all the same. Throws ProtocolError. */
@@ -91,7 +91,7 @@ class SegmentSource final : public ChunkSource {
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
   bool fills(const ChunkRequest&) const override { return false; }
-  void fill(const ChunkRequest&, const ChunkTask&, DeviceQuery&, FillObserver&) override {}
+  void fill(const ChunkRequest&, const Task&, DeviceQuery&, FillObserver&) override {}
   void check_content(const uint8_t*, const SlotShape&) const override {}
   const ChunkLayout* layout(uint32_t) const override { return nullptr; }
   /* What the chunk's task reads. */
@@ -120,7 +120,7 @@ class SegmentSource final : public ChunkSource {
   void put_in_order(const Part& part, Segments& segments) const;
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last,
                  const StartTasks& start);
-  std::vector<ChunkTask> tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
+  std::vector<Task> tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
   void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer,
                  const StartTasks& start);
   void search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer,

@@ -116,10 +116,11 @@ class TakenSegments : public ::testing::Test {
   std::vector<int32_t> values_of_tasks(SegmentSource& source) {
     std::vector<int32_t> found;
     const Device::SegmentShape shape{.rows = 1, .tasks = 1};
-    const auto taken = source.take(request(), ChunkLayouts(), shape, [&](const std::vector<ChunkTask>& tasks) {
-      for (const ChunkTask& task : tasks) {
-        EXPECT_EQ(task.segments->segments.size(), 1u);
-        found.push_back(kValues[task.segments->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
+    const auto taken = source.take(request(), ChunkLayouts(), shape, [&](const std::vector<Task>& tasks) {
+      for (const Task& task : tasks) {
+        EXPECT_EQ(task.as<SegmentsInput>()->morsel->segments.size(), 1u);
+        found.push_back(
+            kValues[task.as<SegmentsInput>()->morsel->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
       }
     });
     EXPECT_EQ(taken.blocks, kBlocks);

@@ -201,25 +201,25 @@ void ChunkLane::ensure_tuples(uint64_t capacity) {
   tuple_capacity_ = capacity;
 }
 
-void ChunkLane::prepare(const ChunkTask& task) {
-  if (task.kind == TB_CHUNK_PAGES) {
-    ensure_memory(uint64_t{task.npages} * TB_PAGE_SIZE, uint64_t{task.npages} * TB_MAX_TUPLES_PER_PAGE);
-    if (task.layout) query_.prepare_layout(*task.layout);
-  } else if (task.kind == kUnmatchedRows) {
-    ensure_memory(0, task.nrows);
-  } else if (task.kind == kSegments) {
-    prepare_segments(task);
-  } else {
-    const auto* chunk = reinterpret_cast<const TbColumnsChunk*>(task.data);
-    if (chunk->ncolumns != ncolumns_)
-      throw DeviceError(TB_FALLBACK_PROTOCOL, "a chunk of columns does not match the program");
-    ensure_memory(chunk->bytes_size, chunk->nrows);
-  }
+void ChunkLane::prepare(const Task& task) {
+  std::visit(EachKind{[&](const PagesInput& input) {
+                        ensure_memory(uint64_t{input.npages} * TB_PAGE_SIZE,
+                                      uint64_t{input.npages} * TB_MAX_TUPLES_PER_PAGE);
+                        if (input.layout) query_.prepare_layout(*input.layout);
+                      },
+                      [&](const ColumnsInput& input) {
+                        if (input.chunk().ncolumns != ncolumns_)
+                          throw DeviceError(TB_FALLBACK_PROTOCOL, "a chunk of columns does not match the program");
+                        ensure_memory(input.chunk().bytes_size, input.chunk().nrows);
+                      },
+                      [&](const SegmentsInput& input) { prepare_segments(input); },
+                      [&](const UnmatchedInput& input) { ensure_memory(0, input.nrows); }},
+             task.input);
 }
 
-void ChunkLane::prepare_segments(const ChunkTask& task) {
+void ChunkLane::prepare_segments(const SegmentsInput& input) {
   if (!batch_) batch_.emplace(*query_.context, query_.driver, *query_.cache, query_.segment_query);
-  batch_->prepare(task.segments, task.staged, ncolumns_);
+  batch_->prepare(input.morsel, input.staged, ncolumns_);
   try {
     ensure_results(batch_->nrows());
   } catch (...) {
@@ -246,8 +246,8 @@ void ChunkLane::fill_arguments() {
   if (probes_) point_to_tuples();
 }
 
-/* What a chunk has whose columns are arrays of the lane. */
-void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity) {
+/* What a task has whose columns are arrays of the lane: `npages` of them decoded, in `layout` or the program's. */
+void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity, const ChunkLayout* layout) {
   fill_arguments();
   Arguments& arguments = host_arguments();
   TbColumnData* columns = column_arguments();
@@ -265,9 +265,8 @@ void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity) {
   arguments.decode.columns = device_pointer<TbColumnData>(arguments_.device(), sizeof(Arguments));
   arguments.decode.rowids = rowids;
   arguments.decode.deferred = device_pointer<uint32_t>(arrays_.device(), layout_.deferred);
-  arguments.decode.params = task_.layout
-                                ? device_pointer<const TbParamBlock>(query_.layout_params.at(task_.layout).device())
-                                : arguments.pipeline.params;
+  arguments.decode.params = layout ? device_pointer<const TbParamBlock>(query_.layout_params.at(layout).device())
+                                   : arguments.pipeline.params;
 
   arguments.pipeline.places = device_pointer<const TbColumnPlace>(places_.device());
   arguments.pipeline.bytes = device_pointer<const uint8_t>(data_.device());
@@ -292,37 +291,37 @@ void ChunkLane::upload(DevicePtr to, const void* from, uint64_t bytes) {
 
 void ChunkLane::upload_arguments() {
   upload(arguments_.device(), host_arguments_.host(), arguments_size(*query_.program));
-  if (task_.kind == kSegments || places_sent_) return;
+  if (task_.as<SegmentsInput>() || places_sent_) return;
   upload(places_.device(), host_places_.host(), places_size(*query_.program, row_capacity_));
   places_sent_ = true;
 }
 
-void ChunkLane::upload_pages() {
-  fill_arrays(task_.npages, uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE);
+void ChunkLane::upload_pages(const PagesInput& input) {
+  fill_arrays(input.npages, uint64_t{input.npages} * TB_MAX_TUPLES_PER_PAGE, input.layout);
   upload_arguments();
-  upload(data_.device(), task_.data, uint64_t{task_.npages} * TB_PAGE_SIZE);
+  upload(data_.device(), input.pages, uint64_t{input.npages} * TB_PAGE_SIZE);
 }
 
 /* Columns are copied one by one: their places in the slot need not have the
  * alignment that kernels load with. */
-void ChunkLane::upload_columns() {
-  const auto& chunk = *reinterpret_cast<const TbColumnsChunk*>(task_.data);
-  fill_arrays(0, chunk.nrows);
+void ChunkLane::upload_columns(const ColumnsInput& input) {
+  const TbColumnsChunk& chunk = input.chunk();
+  fill_arrays(0, chunk.nrows, nullptr);
   host_arguments().pipeline.nrows = chunk.nrows;
   upload_arguments();
   const auto columns = query_.program->columns();
   for (size_t i = 0; i < ncolumns_; i++) {
-    upload(arrays_.device() + layout_.columns[i].values, task_.data + chunk.columns[i].values,
+    upload(arrays_.device() + layout_.columns[i].values, input.data + chunk.columns[i].values,
            uint64_t{chunk.nrows} * tb_type_width(columns[i].type));
     if (!(columns[i].flags & TB_COL_NULLABLE)) continue;
     const DevicePtr valid = arrays_.device() + layout_.columns[i].valid;
     if (chunk.columns[i].valid) {
-      upload(valid, task_.data + chunk.columns[i].valid, chunk.nrows);
+      upload(valid, input.data + chunk.columns[i].valid, chunk.nrows);
     } else {
       query_.driver.check(query_.driver.memset_d8_async(valid, 1, static_cast<size_t>(chunk.nrows), query_.copy.get()));
     }
   }
-  upload(data_.device(), task_.data + chunk.bytes_offset, chunk.bytes_size);
+  upload(data_.device(), input.data + chunk.bytes_offset, chunk.bytes_size);
   if (rows_sink_) {
     row_numbers_.resize(chunk.nrows);
     std::iota(row_numbers_.begin(), row_numbers_.end(), 0u);
@@ -330,16 +329,16 @@ void ChunkLane::upload_columns() {
   }
 }
 
-void ChunkLane::upload_unmatched() {
-  fill_arrays(0, task_.nrows);
+void ChunkLane::upload_unmatched(const UnmatchedInput& input) {
+  fill_arrays(0, input.nrows, nullptr);
   TbPipelineArgs& pipeline = host_arguments().pipeline;
-  pipeline.nrows = task_.nrows;
-  pipeline.full_join = task_.join + 1;
-  pipeline.first_unmatched = task_.first_row;
+  pipeline.nrows = input.nrows;
+  pipeline.full_join = input.join + 1;
+  pipeline.first_unmatched = input.first_row;
   upload_arguments();
   for (const LaneLayout::Column& column : layout_.columns)
     query_.driver.check(query_.driver.memset_d8_async(arrays_.device() + column.valid, 0,
-                                                      static_cast<size_t>(task_.nrows), query_.copy.get()));
+                                                      static_cast<size_t>(input.nrows), query_.copy.get()));
 }
 
 void ChunkLane::upload_segments() {
@@ -362,17 +361,17 @@ void ChunkLane::launch(Function kernel, uint64_t threads, DevicePtr arguments) c
                                                   static_cast<void**>(nullptr)));
 }
 
-Function ChunkLane::decode_kernel() const {
-  if (!task_.layout) return query_.code->decode;
-  const auto* code = dynamic_cast<const CudaCode*>(task_.layout->code.get());
+Function ChunkLane::decode_kernel(const PagesInput& input) const {
+  if (!input.layout) return query_.code->decode;
+  const auto* code = dynamic_cast<const CudaCode*>(input.layout->code.get());
   if (!code) throw DeviceError(TB_FALLBACK_COMPILE, "code of another device");
   return code->decode;
 }
 
 void ChunkLane::run_decode() {
   decode_begin_.record(query_.compute.get());
-  if (task_.kind == TB_CHUNK_PAGES) {
-    launch(decode_kernel(), uint64_t{task_.npages} * kWarp, decode_arguments());
+  if (const auto* input = task_.as<PagesInput>()) {
+    launch(decode_kernel(*input), uint64_t{input->npages} * kWarp, decode_arguments());
     query_.driver.check(query_.driver.memcpy_dtod_async(pipeline_arguments() + offsetof(TbPipelineArgs, nrows),
                                                         decode_arguments() + offsetof(TbDecodeArgs, nrows),
                                                         sizeof(uint32_t), query_.compute.get()));
@@ -393,14 +392,14 @@ void ChunkLane::read_outcome() {
 
 /* Rows that the chunk may have, before it is known how many it has. */
 uint64_t ChunkLane::most_rows() const {
-  return task_.kind == TB_CHUNK_PAGES ? uint64_t{task_.npages} * TB_MAX_TUPLES_PER_PAGE
-                                      : host_arguments().pipeline.nrows;
+  const auto* input = task_.as<PagesInput>();
+  return input ? uint64_t{input->npages} * TB_MAX_TUPLES_PER_PAGE : host_arguments().pipeline.nrows;
 }
 
 /* Threads of a kernel that goes over the rows: a block for each of its runs. */
 uint64_t ChunkLane::row_threads() const {
-  const uint64_t runs = task_.kind == kSegments ? batch_->nruns()
-                                                : (most_rows() + TB_RUN_ROWS_OF_ARRAYS - 1) / TB_RUN_ROWS_OF_ARRAYS;
+  const uint64_t runs = task_.as<SegmentsInput>() ? batch_->nruns()
+                                                  : (most_rows() + TB_RUN_ROWS_OF_ARRAYS - 1) / TB_RUN_ROWS_OF_ARRAYS;
   return runs * kThreadsPerBlock;
 }
 
@@ -429,19 +428,16 @@ void ChunkLane::run_sink(Function kernel, uint64_t threads) {
   run_last(kernel, threads);
 }
 
-void ChunkLane::start(const ChunkTask& task) {
+void ChunkLane::start(const Task& task) {
   task_ = task;
   bytes_to_device_ = bytes_from_device_ = 0;
   rows_known_ = input_accounted_ = false;
   copy_begin_.record(query_.copy.get());
-  if (task_.kind == TB_CHUNK_PAGES)
-    upload_pages();
-  else if (task_.kind == kUnmatchedRows)
-    upload_unmatched();
-  else if (task_.kind == kSegments)
-    upload_segments();
-  else
-    upload_columns();
+  std::visit(EachKind{[&](const PagesInput& input) { upload_pages(input); },
+                      [&](const ColumnsInput& input) { upload_columns(input); },
+                      [&](const SegmentsInput&) { upload_segments(); },
+                      [&](const UnmatchedInput& input) { upload_unmatched(input); }},
+             task_.input);
   copy_end_.record(query_.copy.get());
   copy_end_.hold(query_.compute.get());
   run_decode();
@@ -529,7 +525,7 @@ void ChunkLane::record_spans() {
   if (!input_accounted_) {
     profile.add_tables();
     profile.add(TB_SPAN_COPY_TO_GPU, chunk, copy_begin_, copy_end_, profile.copy_track());
-    if (task_.kind == TB_CHUNK_PAGES)
+    if (task_.as<PagesInput>())
       profile.add(TB_SPAN_KERNEL_DECODE, chunk, decode_begin_, decode_end_, profile.compute_track());
   }
   if (state_ == State::FETCHING || state_ == State::COPYING) {
@@ -553,14 +549,14 @@ void ChunkLane::account_times(DeviceQueryStats& stats) {
     stats.compute_us += sink_end_.microseconds_since(sink_begin_);
 }
 
-ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
-  ChunkOutcome result;
-  if (task_.kind == kSegments) {
+TaskOutcome ChunkLane::finish(DeviceQueryStats& stats) {
+  TaskOutcome result;
+  if (task_.as<SegmentsInput>()) {
     result.cached_bytes = batch_->bytes();
     batch_->keep();
   }
   result.errors = errors();
-  result.rows_in = task_.kind == kUnmatchedRows ? 0 : decoded_;
+  result.rows_in = task_.as<UnmatchedInput>() ? 0 : decoded_;
   result.rows_passed = outcome().pipeline.rows_passed;
   for (size_t i = 0; i < query_.program->joins().size(); i++) result.join_rows[i] = outcome().pipeline.join_rows[i];
   stats.bytes_to_device += bytes_to_device_;
@@ -572,9 +568,9 @@ ChunkOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   stats.bytes_from_device += (uint64_t{result.nrows} + result.ndeferred) * sizeof(uint32_t);
   const std::span<uint32_t> ids(task_.ids, result.nrows);
   const std::span<uint32_t> deferred(task_.ids + result.nrows, result.ndeferred);
-  const bool sound = (task_.kind == TB_CHUNK_PAGES ? sort_page_row_ids(ids, task_.npages)
-                                                   : sort_row_numbers(ids, decoded_)) &&
-                     sort_page_row_ids(deferred, task_.npages);
+  const auto* pages = task_.as<PagesInput>();
+  const bool sound = (pages ? sort_page_row_ids(ids, pages->npages) : sort_row_numbers(ids, decoded_)) &&
+                     sort_page_row_ids(deferred, pages ? pages->npages : 0);
   if (!sound) throw DeviceError(TB_FALLBACK_DEVICE_LOST, "the device reports row ids that the chunk does not have");
   return result;
 }

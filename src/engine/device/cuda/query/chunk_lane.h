@@ -134,9 +134,9 @@ class ChunkLane {
 
   /* Device memory for the chunk; keeps what an earlier one had if it is enough.
    * Throws DeviceError, the lane then is as it was or without memory. */
-  void prepare(const ChunkTask& task);
+  void prepare(const Task& task);
 
-  void start(const ChunkTask& task);
+  void start(const Task& task);
   void reserve_again();
   void apply();
   /* PROBING was reached: starts the sink, or probes fewer rows where the tuples
@@ -160,18 +160,18 @@ class ChunkLane {
   /* What is in flight has been waited for. */
   void release() {
     if (batch_) batch_->release();
-    task_.staged.reset();
+    if (auto* input = task_.as<SegmentsInput>()) input->staged.reset();
     state_ = State::FREE;
   }
 
   /* Once reached: what the kernels left. */
   uint32_t errors() const;
   bool table_full() const;
-  const ChunkTask& task() const { return task_; }
+  const Task& task() const { return task_; }
 
   /* After the last step; sorts the ids. Throws DeviceError if the device's
    * numbers make no sense. */
-  ChunkOutcome finish(DeviceQueryStats& stats);
+  TaskOutcome finish(DeviceQueryStats& stats);
   /* Adds the step's times; once a step is reached. */
   void account_times(DeviceQueryStats& stats);
   uint64_t bytes_to_device() const { return bytes_to_device_; }
@@ -196,18 +196,18 @@ class ChunkLane {
   void ensure_results(uint64_t rows);
   void ensure_tuples(uint64_t capacity);
   void make_room_for_tuples(uint64_t found);
-  void prepare_segments(const ChunkTask& task);
+  void prepare_segments(const SegmentsInput& input);
   TbColumnData* column_arguments() const;
   void fill_arguments();
-  void fill_arrays(uint32_t npages, uint64_t row_capacity);
+  void fill_arrays(uint32_t npages, uint64_t row_capacity, const ChunkLayout* layout);
   void point_to_tuples();
   void upload(DevicePtr to, const void* from, uint64_t bytes);
   void upload_arguments();
-  void upload_pages();
-  void upload_columns();
-  void upload_unmatched();
+  void upload_pages(const PagesInput& input);
+  void upload_columns(const ColumnsInput& input);
+  void upload_unmatched(const UnmatchedInput& input);
   void upload_segments();
-  Function decode_kernel() const;
+  Function decode_kernel(const PagesInput& input) const;
   void run_decode();
   Function sink_kernel() const;
   uint64_t most_rows() const;
@@ -251,7 +251,7 @@ class ChunkLane {
 
   bool staged_ = false;           // PROJECT: the rows are on their way to the host
   State state_ = State::FREE;
-  ChunkTask task_{};
+  Task task_{};
   bool input_accounted_ = false;
   bool rows_known_ = false;  // an outcome was read: decoded_, and where it probes range_
   uint32_t decoded_ = 0;

@@ -70,13 +70,12 @@ bool has_no_rows(const SegmentMorsel& morsel) {
                      [](const TakenSegment& taken) { return taken.segment->rows_of_blocks(taken.blocks) == 0; });
 }
 
-bool is_empty(const ChunkTask& task) {
-  switch (task.kind) {
-    case TB_CHUNK_PAGES: return task.npages == 0;
-    case kUnmatchedRows: return task.nrows == 0;
-    case kSegments: return has_no_rows(*task.segments);
-    default: return reinterpret_cast<const TbColumnsChunk*>(task.data)->nrows == 0;
-  }
+bool is_empty(const Task& task) {
+  return std::visit(EachKind{[](const PagesInput& input) { return input.npages == 0; },
+                             [](const ColumnsInput& input) { return input.chunk().nrows == 0; },
+                             [](const SegmentsInput& input) { return has_no_rows(*input.morsel); },
+                             [](const UnmatchedInput& input) { return input.nrows == 0; }},
+                    task.input);
 }
 
 }  // namespace
@@ -131,7 +130,7 @@ std::shared_ptr<StagedColumns> CudaQuery::stage_columns(uint64_t bytes) {
   }
 }
 
-void CudaQuery::submit(const ChunkTask& task, Done done) {
+void CudaQuery::submit(const Task& task, Done done) {
   std::lock_guard lock(mutex_);
   arrived_.push_back({task, std::move(done)});
   unfinished_++;
@@ -199,7 +198,7 @@ bool CudaQuery::step(std::deque<Pending>& arrived) {
     }
     // The slot is the backend's again as soon as `done` is called.
     ChunkLane& lane = *busy_[i].lane;
-    ChunkOutcome outcome = lane.finish(worker_stats_);
+    TaskOutcome outcome = lane.finish(worker_stats_);
     outcome.segments_excluded = busy_[i].excluded.segments_excluded;
     outcome.blocks_excluded = busy_[i].excluded.blocks_excluded;
     lane.release();
@@ -214,17 +213,18 @@ bool CudaQuery::step(std::deque<Pending>& arrived) {
 /* What rows that have come by now leave to be read of a task. Counts add up where it is asked again, since no lane
  * had memory. */
 void CudaQuery::exclude_segments(Pending& pending) const {
-  if (pending.task.kind != kSegments || !limit_) return;
-  auto left = without_excluded(pending.task.segments, *limit_, pending.excluded);
-  if (left != pending.task.segments) pending.task.staged.reset();
-  pending.task.segments = std::move(left);
+  auto* input = pending.task.as<SegmentsInput>();
+  if (!input || !limit_) return;
+  auto left = without_excluded(input->morsel, *limit_, pending.excluded);
+  if (left != input->morsel) input->staged.reset();
+  input->morsel = std::move(left);
 }
 
 /* Starts chunks while there are lanes. */
 void CudaQuery::start_pending() {
   while (!pending_.empty()) {
     if (busy_.size() < lanes_for(pending_.front().task)) exclude_segments(pending_.front());
-    const ChunkTask task = pending_.front().task;
+    const Task task = pending_.front().task;
     if (is_empty(task)) {
       const Pending done = std::move(pending_.front());
       pending_.pop_front();
@@ -243,7 +243,7 @@ void CudaQuery::start_pending() {
 /* A free lane with memory for the chunk, or null for now. Fewer lanes are slower
  * but right, so lack of memory for another one only limits their number. The first are taken first: what is large never
  * gets to more than kLanes of them. */
-ChunkLane* CudaQuery::free_lane(const ChunkTask& task) {
+ChunkLane* CudaQuery::free_lane(const Task& task) {
   if (busy_.size() >= lanes_for(task)) return nullptr;
   try {
     auto free = std::find_if(lanes_.begin(), lanes_.end(),
@@ -299,7 +299,7 @@ void CudaQuery::grow_table() {
     if (busy.lane->reserved_only()) busy.lane->reserve_again();
 }
 
-void CudaQuery::complete(const Done& done, const ChunkOutcome& outcome, std::exception_ptr error) {
+void CudaQuery::complete(const Done& done, const TaskOutcome& outcome, std::exception_ptr error) {
   {
     std::lock_guard lock(mutex_);
     stats_ = worker_stats_;

@@ -50,7 +50,7 @@ class CudaQuery : public DeviceQuery {
 
   void stop() override;
   void cancelled_by(std::function<bool()> cancelled) override { cancelled_ = std::move(cancelled); }
-  void submit(const ChunkTask& task, Done done) override;
+  void submit(const Task& task, Done done) override;
   void limit_rows(std::shared_ptr<const RowLimit> limit) override {
     limit_ = limit;
     if (resources_.rows) resources_.rows->limit_rows(std::move(limit));
@@ -68,14 +68,14 @@ class CudaQuery : public DeviceQuery {
 
  private:
   struct Pending {
-    ChunkTask task;
+    Task task;
     Done done;
-    ChunkOutcome excluded = {};  // of its segments, by the limit
+    TaskOutcome excluded = {};  // of its segments, by the limit
   };
   struct Busy {
     ChunkLane* lane;
     Done done;
-    ChunkOutcome excluded;
+    TaskOutcome excluded;
   };
 
   void run();
@@ -85,12 +85,17 @@ class CudaQuery : public DeviceQuery {
   bool step(std::deque<Pending>& arrived);
   void start_pending();
   void exclude_segments(Pending& pending) const;
-  uint32_t lanes_for(const ChunkTask& task) const { return std::min(lane_limit_, task.staged ? kMostLanes : kLanes); }
-  ChunkLane* free_lane(const ChunkTask& task);
+  /* Are its columns in pinned memory already? */
+  static bool is_staged(const Task& task) {
+    const auto* input = task.as<SegmentsInput>();
+    return input && input->staged;
+  }
+  uint32_t lanes_for(const Task& task) const { return std::min(lane_limit_, is_staged(task) ? kMostLanes : kLanes); }
+  ChunkLane* free_lane(const Task& task);
   bool advance(Busy& busy);
   bool advance_sink(ChunkLane& lane);
   void grow_table();
-  void complete(const Done& done, const ChunkOutcome& outcome, std::exception_ptr error);
+  void complete(const Done& done, const TaskOutcome& outcome, std::exception_ptr error);
   void fail(std::exception_ptr error);
   void wait_until_idle();
 

@@ -293,10 +293,7 @@ TEST_F(CudaQueryTest, ClosingAQueryMidwayCompletesEveryChunk) {
   auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
   auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit, nullptr);
   std::atomic<size_t> done{0};
-  for (Chunk& chunk : chunks)
-    query->submit(
-        {0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(), static_cast<uint32_t>(chunk.ids.size())},
-        [&](const ChunkOutcome&, std::exception_ptr) { done++; });
+  for (Chunk& chunk : chunks) query->submit(task_of(chunk, 0), [&](const TaskOutcome&, std::exception_ptr) { done++; });
   query.reset();
   EXPECT_EQ(done.load(), chunks.size());
 }
@@ -318,9 +315,7 @@ TEST_F(CudaQueryTest, ClosingAQueryEndsItsKernels) {
     auto params = std::make_shared<const std::string>(turbine::testing::ParamWriter().block());
     auto query = device().start(program_, params, device().load(fake_artifact(), *program_), {}, 0, kNoLimit, nullptr);
     Chunk& chunk = chunks[0];
-    query->submit(
-        {0, chunk.kind, chunk.data.data(), chunk.npages, chunk.ids.data(), static_cast<uint32_t>(chunk.ids.size())},
-        [](const ChunkOutcome&, std::exception_ptr) {});
+    query->submit(task_of(chunk, 0), [](const TaskOutcome&, std::exception_ptr) {});
     while (!begun) std::this_thread::yield();
     const auto closed = Clock::now();
     if (by_stop) query->stop();

@@ -82,7 +82,6 @@ class SegmentBatchTest : public ::testing::Test {
         morsel->segments.push_back(taken);
       }
       Chunk chunk;
-      chunk.kind = kSegments;
       chunk.segments = morsel;
       chunks_.push_back(std::move(chunk));
     }
@@ -174,7 +173,7 @@ TEST_F(SegmentBatchTest, SegmentsBehindALimitAreNotRead) {
       const Answer answer = run_query(**device_, program_, chunks_, kNoLimit, 0, fake_artifact(),
                                       fake_tables(Matches::UNIQUE), limit);
       EXPECT_EQ(answer.rows, expected_join(pages, Matches::UNIQUE).rows);
-      ChunkOutcome all;
+      TaskOutcome all;
       for (const Chunk& chunk : chunks_) {
         all.segments_excluded += chunk.outcome.segments_excluded;
         all.blocks_excluded += chunk.outcome.blocks_excluded;

@@ -35,14 +35,14 @@ inline std::vector<FakePage> make_pages(uint32_t npages, int32_t distinct, uint3
 /* A chunk as a backend sees it: its part of the pages, and room for its ids. */
 struct Chunk {
   std::vector<uint8_t> data;
-  uint32_t kind = TB_CHUNK_PAGES;
+  bool is_columns = false;  // else pages, or `segments`
   uint32_t npages = 0;
   std::vector<uint32_t> ids;
   const ChunkLayout* layout = nullptr;
   std::shared_ptr<const SegmentMorsel> segments;
   bool staged = false;  // copies of the segments' columns, where the device takes them
   bool in_place = false;  // every second segment has its columns there alone
-  ChunkOutcome outcome;
+  TaskOutcome outcome;
   std::exception_ptr error;
   int times_done = 0;
 };
@@ -65,7 +65,7 @@ inline Chunk columns_chunk(const std::vector<int32_t>& values) {
   const size_t header = sizeof(TbColumnsChunk) + 2 * sizeof(uint64_t);
   const uint64_t at = header + 1;
   Chunk chunk;
-  chunk.kind = TB_CHUNK_COLUMNS;
+  chunk.is_columns = true;
   chunk.data.resize(at + values.size() * sizeof(int32_t));
   TbColumnsChunk columns{};
   columns.nrows = static_cast<uint32_t>(values.size());
@@ -133,20 +133,25 @@ inline std::shared_ptr<const StagedColumns> stage(DeviceQuery& query, std::share
   return staged;
 }
 
+inline Task task_of(Chunk& chunk, uint64_t sequence) {
+  Task task{.sequence = sequence, .ids = chunk.ids.data(), .ids_capacity = static_cast<uint32_t>(chunk.ids.size())};
+  if (chunk.segments)
+    task.input = SegmentsInput{chunk.segments};
+  else if (chunk.is_columns)
+    task.input = ColumnsInput{chunk.data.data()};
+  else
+    task.input = PagesInput{.pages = chunk.data.data(), .npages = chunk.npages, .layout = chunk.layout};
+  return task;
+}
+
 inline void submit_all(DeviceQuery& query, std::vector<Chunk>& chunks) {
   Completion completion(chunks.size());
   for (size_t i = 0; i < chunks.size(); i++) {
     Chunk& chunk = chunks[i];
-    ChunkTask task{i,
-                   chunk.kind,
-                   chunk.data.data(),
-                   chunk.npages,
-                   chunk.ids.data(),
-                   static_cast<uint32_t>(chunk.ids.size()),
-                   chunk.layout};
-    task.segments = chunk.segments;
-    if (chunk.staged) task.staged = stage(query, task.segments, chunk.in_place);
-    query.submit(task, [&](const ChunkOutcome& outcome, std::exception_ptr error) {
+    Task task = task_of(chunk, i);
+    if (auto* input = task.as<SegmentsInput>(); input && chunk.staged)
+      input->staged = stage(query, input->morsel, chunk.in_place);
+    query.submit(task, [&](const TaskOutcome& outcome, std::exception_ptr error) {
       chunk.outcome = outcome;
       chunk.error = error;
       chunk.times_done++;
@@ -250,7 +255,7 @@ inline void expect_rows(const std::vector<FakePage>& pages, const std::vector<Ch
           expected.push_back(TB_ROWID(page, i + 1));
       }
     }
-    const ChunkOutcome& outcome = chunks[c].outcome;
+    const TaskOutcome& outcome = chunks[c].outcome;
     ASSERT_EQ(outcome.errors, 0u);
     ASSERT_EQ(outcome.nrows, expected.size());
     ASSERT_EQ(outcome.ndeferred, deferred.size());

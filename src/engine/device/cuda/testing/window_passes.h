@@ -98,7 +98,7 @@ class AnyWindow : public DeviceWindow {
 class WindowQuery final : public DeviceQuery {
  public:
   WindowQuery(const TestTable& table, bool stay, DeviceWindow* window) : rows_(table, stay, 700), window_(window) {}
-  void submit(const ChunkTask& task, Done done) override { rows_.submit(task, std::move(done)); }
+  void submit(const Task& task, Done done) override { rows_.submit(task, std::move(done)); }
   uint64_t finish() override { return rows_.finish(); }
   bool rows_stay() const override { return rows_.rows_stay(); }
   MemoryBudget& host_memory() override { return rows_.host_memory(); }
