@@ -2,8 +2,8 @@
 """run_sql.py - every script of test/sql, plain and forced, compared statement by statement.
 
 PostgreSQL itself is the expected output: each script runs in a fresh database
-with pg_turbine.enabled=off, in another with every offloadable plan forced, and
-in a third where besides every ANALYZE also vacuums and checkpoints, so that
+with pg_turbine.enabled=off, in another with every offloadable plan forced, and,
+of what direct reads may change, in a third where besides every ANALYZE also vacuums and checkpoints, so that
 blocks are read directly from the files; with --feeders only, in one where parallel
 workers feed what is not, with --cached only, in one where every ANALYZE also loads all
 columns of all tables into the cache. Statements must agree in rows,
@@ -47,6 +47,10 @@ CACHED = DIRECT
 FULL_CODE = {"pg_turbine.debug_full_code": "on"}
 FULL_CODE_SCRIPTS = ("aggregates", "datetime", "float_sums", "free_numeric", "full_joins", "join_keys", "lazy_errors",
                      "numeric", "text", "time_zones", "toast", "types")
+# What direct reads may change. Unless they are named, other scripts run in direct mode with --full-code only: with
+# --cached they read the same blocks directly, and then their columns.
+DIRECT_SCRIPTS = (*FULL_CODE_SCRIPTS, "brin", "cached_columns", "excluded_segments", "filter_order", "found_segments",
+                  "parallel_scans", "partitions", "row_counts", "scan_costs", "table_shapes", "visibility")
 # Of the blocks that statements over loaded tables read; those that a script has changed come otherwise.
 LEAST_CACHED = 0.5
 # Parallel workers feed wherever they may, and the backend leaves all of it to them.
@@ -217,7 +221,7 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated script names")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--stock", action="store_true", help="without the extension: proves the scripts")
-    parser.add_argument("--full-code", action="store_true", help="full code of all scripts in direct mode")
+    parser.add_argument("--full-code", action="store_true", help="all scripts in direct mode, and in full code")
     parser.add_argument("--until-difference", action="store_true", help="ends with the first answer that differs")
     parser.add_argument("--cached", action="store_true", help="forced, with all columns loaded first, and nothing else")
     parser.add_argument("--feeders", action="store_true", help="forced, with parallel workers feeding, and nothing else")
@@ -241,6 +245,8 @@ def main():
             plain_seconds = time.monotonic() - began
             device = {"pg_turbine.device": options.device}
             for mode, settings in modes:
+                if mode == "direct" and not (options.only or options.full_code or script.stem in DIRECT_SCRIPTS):
+                    continue
                 until = first_difference(statements, plain) if options.until_difference else None
                 began = time.monotonic()
                 in_full = mode == "direct" and (options.full_code or script.stem in FULL_CODE_SCRIPTS)
