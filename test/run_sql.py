@@ -45,12 +45,12 @@ CACHED = DIRECT
 # What quick code does in the other mode, full code does in direct mode: of scripts on what values become. Of all others
 # with --full-code, since compiling in full is most of their time.
 FULL_CODE = {"pg_turbine.debug_full_code": "on"}
-FULL_CODE_SCRIPTS = ("aggregates", "datetime", "float_sums", "free_numeric", "full_joins", "join_keys", "lazy_errors",
-                     "numeric", "text", "time_zones", "toast", "types")
+FULL_CODE_SCRIPTS = ("aggregates", "datetime", "float_sums", "free_numeric", "lazy_errors", "numeric", "text",
+                     "time_zones", "toast", "types")
 # What direct reads may change. Unless they are named, other scripts run in direct mode with --full-code only: with
 # --cached they read the same blocks directly, and then their columns.
 DIRECT_SCRIPTS = (*FULL_CODE_SCRIPTS, "brin", "cached_columns", "excluded_segments", "filter_order", "found_segments",
-                  "parallel_scans", "partitions", "row_counts", "scan_costs", "table_shapes", "visibility")
+                  "full_joins", "join_keys", "parallel_scans", "partitions", "row_counts", "scan_costs", "table_shapes", "visibility")
 # Of the blocks that statements over loaded tables read; those that a script has changed come otherwise.
 LEAST_CACHED = 0.5
 # Parallel workers feed wherever they may, and the backend leaves all of it to them.
