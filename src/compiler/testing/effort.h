@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "engine/program/testing/long_form.h"
 #include "turbine/compile.h"
 
 namespace turbine::testing {
@@ -16,10 +17,7 @@ inline TbEffort effort() {
   return name != nullptr && std::string_view(name) == "quick" ? TB_EFFORT_QUICK : TB_EFFORT_FULL;
 }
 
-/* Of random rounds that compile a program each: all in the long form (TURBINE_LONG_FORM) and where compiling is quick,
- * else a third. */
-inline int rounds(int all) {
-  return effort() == TB_EFFORT_FULL && std::getenv("TURBINE_LONG_FORM") == nullptr ? (all + 2) / 3 : all;
-}
+/* Of random rounds that compile a program each: all in the long form and where compiling is quick, else a third. */
+inline int rounds(int all) { return effort() == TB_EFFORT_FULL && !is_long_form() ? (all + 2) / 3 : all; }
 
 }  // namespace turbine::testing

@@ -8,7 +8,6 @@
 #include "engine/code/code_cache.h"
 
 #include <algorithm>
-#include <new>
 
 #include "engine/code/compile_time.h"
 #include "engine/limits/usable_processors.h"
@@ -122,7 +121,7 @@ void CodeCache::load_within(Device& device, const Program& program, const Key& k
         // The entry has it.
       }
     });
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // Others may wait for the entry already, so somebody must load it.
     load_entry(device, program, key, demand.full, entry);
     return;

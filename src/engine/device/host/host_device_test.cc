@@ -66,6 +66,15 @@ class QueryRun {
     std::vector<uint8_t> as_decoded;  // `data` then
   };
 
+  DeviceQuery::Done noting(Chunk* chunk) {
+    return [this, chunk](const TaskOutcome& outcome, std::exception_ptr error) {
+      std::lock_guard lock(mutex_);
+      chunk->outcome = outcome;
+      chunk->error = error;
+      waiting_--;
+      done_.notify_all();
+    };
+  }
   Chunk& submit(std::vector<uint8_t> data, bool columns = false) {
     chunks_.push_back(std::make_unique<Chunk>());
     Chunk* chunk = chunks_.back().get();
@@ -76,13 +85,7 @@ class QueryRun {
     }
     Task task = pages_task(chunks_.size() - 1, chunk->data, chunk->ids.data());
     if (columns) task.input = ColumnsInput{chunk->data.data()};
-    query_->submit(task, [this, chunk](const TaskOutcome& outcome, std::exception_ptr error) {
-      std::lock_guard lock(mutex_);
-      chunk->outcome = outcome;
-      chunk->error = error;
-      waiting_--;
-      done_.notify_all();
-    });
+    query_->submit(task, noting(chunk));
     return *chunk;
   }
   /* The same by way of decode_ahead(): the pages are elsewhere at first, and gone once
@@ -109,13 +112,7 @@ class QueryRun {
           memset(chunk->data.data(), 0xff, chunk->data.size());
           Task with = task;
           with.as<PagesInput>()->decoded = std::move(decoded);
-          query_->submit(with, [this, chunk](const TaskOutcome& outcome, std::exception_ptr error) {
-            std::lock_guard lock(mutex_);
-            chunk->outcome = outcome;
-            chunk->error = error;
-            waiting_--;
-            done_.notify_all();
-          });
+          query_->submit(with, noting(chunk));
         }));
     wait();
     return *chunk;

@@ -12,7 +12,7 @@
 #include "engine/device/cuda/testing/fake_driver.h"
 #include "engine/device/cuda/testing/table_kernels_on_host.h"
 #include "engine/device/testing/join_table_cases.h"
-#include "engine/testing/long_form.h"
+#include "engine/program/testing/long_form.h"
 
 namespace turbine {
 namespace {

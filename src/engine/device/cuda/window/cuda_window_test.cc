@@ -7,7 +7,7 @@
 #include "engine/device/cuda/testing/fake_driver.h"
 #include "engine/device/cuda/testing/radix_on_host.h"
 #include "engine/device/cuda/testing/window_on_host.h"
-#include "engine/testing/long_form.h"
+#include "engine/program/testing/long_form.h"
 #include "engine/device/cuda/testing/window_passes.h"
 #include "engine/device/cuda/window/window_kernels.h"
 
