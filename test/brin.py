@@ -117,16 +117,16 @@ def counter(session, *names):
     return sum(int(session.value(f"SELECT value FROM turbine.stat_queries WHERE counter = '{name}'")) for name in names)
 
 
-def complaint_of_counts(node, fetched, counted, settings):
+def complaint_of_counts(node, fetched, counted, cached, buffered):
     """What the figures of one execution have against each other."""
     left = node["BRIN blocks"] - node["BRIN skipped"]
     read = sum(node.get(f"Blocks {how}", 0) for how in ("Buffered", "Direct", "Cached"))
     if read != left or counted != left:
         return f"{left} blocks are left, EXPLAIN says {read} were read, the counters {counted}"
     # A scan reads its rows' pages where many are wanted.
-    if settings is CACHED and node["Custom Plan Provider"] != "GpuScan" and node.get("Blocks Cached", 0) != left:
+    if cached and node["Custom Plan Provider"] != "GpuScan" and node.get("Blocks Cached", 0) != left:
         return f"{left} blocks are left, of which {node.get('Blocks Cached', 0)} came from the cache"
-    if settings is BUFFERED and fetched != left:
+    if buffered and fetched != left:
         return f"{left} blocks are left, PostgreSQL fetched {fetched}"
     # What the service has decoded, whatever the way that it came.
     rows = node.get("Rows Removed by GPU Filter", 0)
@@ -159,7 +159,8 @@ def skipped(bench):
                     bench.check(query, "no node of ours uses an index")
                     continue
                 days = int("days" in query and after > before)
-                bench.check(query, complaint_of_counts(node, fetched, after - before - days, settings))
+                bench.check(query, complaint_of_counts(node, fetched, after - before - days, bench.use is not None,
+                                                        settings is BUFFERED))
                 blocks = node["BRIN blocks"]
                 bench.check(query, None if node["BRIN skipped"] >= least * blocks
                             else f"only {node['BRIN skipped']} of {blocks} blocks were skipped")
