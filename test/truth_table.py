@@ -170,6 +170,11 @@ def _attempt_function(table, call):
         END $$"""
 
 
+def listed(ids, length):
+    """The ids as SQL writes them, some of them more than once: lists of one length are parameters of one compiled program."""
+    return ",".join(map(str, itertools.islice(itertools.cycle(ids), length)))
+
+
 class Checker:
     """Compares both sides. A query whose values the device cannot hold, or that
     raises, is answered by PostgreSQL and says nothing about the device: such a
@@ -189,12 +194,12 @@ class Checker:
     def fallbacks(self):
         return self.plain.value("SELECT sum(value) FROM turbine.stat_queries WHERE counter LIKE 'fallback%'")
 
-    def computed(self, query, ids):
-        """(number of arguments that the device answered for, first complaint)"""
+    def computed(self, query, ids, length):
+        """(number of arguments that the device answered for, first complaint). length: of the list of ids in the query."""
         if not ids:
             return 0, None
         before = self.fallbacks()
-        text = query.format(ids=",".join(map(str, ids)))
+        text = query.format(ids=listed(ids, length))
         complaint = answers.difference(self.plain.run(text), self.forced.run(text))
         if complaint:
             return 0, f"{complaint}\n    {text[:400]}"
@@ -203,18 +208,18 @@ class Checker:
         if len(ids) == 1:
             return 0, None
         middle = len(ids) // 2
-        left, complaint = self.computed(query, ids[:middle])
+        left, complaint = self.computed(query, ids[:middle], length)
         if complaint:
             return left, complaint
-        right, complaint = self.computed(query, ids[middle:])
+        right, complaint = self.computed(query, ids[middle:], length)
         return left + right, complaint
 
-    def check(self, row, table, call, ids):
+    def check(self, row, table, call, ids, length):
         query = self.QUERY.format(calls=call, table=table, ids="{ids}")
-        if "GpuPreAgg" not in node_shown(self.forced, Statement(query.format(ids=1))):
+        if "GpuPreAgg" not in node_shown(self.forced, Statement(query.format(ids=listed([1], length)))):
             self.failures[row.name].append(f"not offloaded\n    {query}")
             return
-        count, complaint = self.computed(query, ids)
+        count, complaint = self.computed(query, ids, length)
         if complaint or not count:
             self.failures[row.name].append(complaint or f"the device never answered\n    {query}")
         self.on_device += count
@@ -234,15 +239,16 @@ class Checker:
                 return
         for row in rows:
             for call in row.calls():
-                self.check(row, table, call, ids)
+                self.check(row, table, call, ids, len(ids))
 
     def check_raising(self, row, table):
         for call in row.calls():
             states = outcomes_by_row(self.plain, table, call)
-            self.check(row, table, call, states.pop("00000", []))
+            length = sum(map(len, states.values()))
+            self.check(row, table, call, states.pop("00000", []), length)
             for ids in states.values():
                 for row_id in (ids[0], ids[-1])[:ERROR_ROWS]:
-                    text = self.QUERY.format(calls=call, table=table, ids=row_id)
+                    text = self.QUERY.format(calls=call, table=table, ids=listed([row_id], length))
                     complaint = answers.difference(self.plain.run(text), self.forced.run(text))
                     if complaint:
                         self.failures[row.name].append(f"{complaint}\n    {text[:400]}")
