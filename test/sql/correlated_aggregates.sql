@@ -5,8 +5,8 @@ CREATE TABLE supplies (part int, supplier int, available int, cost numeric(9,2),
 INSERT INTO parts SELECT i, i % 40, i % 7, 'part' || i FROM generate_series(1, 500) i;
 INSERT INTO parts VALUES (501, NULL, NULL, NULL), (502, 1, 1, 'no lines');
 INSERT INTO lines SELECT i, nullif(i * 7 % 480, 11), i % 20, i % 50 + i % 3 * 0.25, i % 997 / 4.0, date '2020-01-01' + i % 900, 'c' || i % 60,
-  i * 7 % 480, i % 13 / 8.0 FROM generate_series(1, 20000) i;
-INSERT INTO supplies SELECT nullif(i % 500, 3), i % 20, i % 300, i % 83 / 2.0, 'c' || i % 70 FROM generate_series(1, 4000) i;
+  i * 7 % 480, i % 13 / 8.0 FROM generate_series(1, 6000) i;
+INSERT INTO supplies SELECT nullif(i % 500, 3), i % 20, i % 300, i % 83 / 2.0, 'c' || i % 70 FROM generate_series(1, 1500) i;
 ANALYZE parts;
 ANALYZE lines;
 ANALYZE supplies;
@@ -25,7 +25,7 @@ SELECT count(*), min(name) FROM parts WHERE id IN (SELECT part FROM supplies s W
 -- No rows: count is 0, and what is made of it; all else is NULL.
 -- offloaded: GpuPreAgg
 -- subplans: 0
-SELECT p.brand, count(*) FROM parts p WHERE (SELECT count(*) FROM lines l WHERE l.part = p.id) < 40 GROUP BY p.brand;
+SELECT p.brand, count(*) FROM parts p WHERE (SELECT count(*) FROM lines l WHERE l.part = p.id) < 13 GROUP BY p.brand;
 -- offloaded: GpuPreAgg
 -- subplans: 0
 SELECT p.id, (SELECT count(*) FROM lines l WHERE l.part = p.id AND l.price > 240), (SELECT sum(quantity) FROM lines l WHERE l.part = p.id AND l.id < 300) FROM parts p;
@@ -112,7 +112,7 @@ DEALLOCATE cheap;
 -- subplans: 1
 SELECT count(*) FROM parts p WHERE p.brand = 7 AND 2 < (SELECT max(100 / (l.id - 3)) FROM lines l WHERE l.part = p.id);
 -- subplans: 1
-SELECT count(*) FROM parts p WHERE p.id > 479 AND 0 < (SELECT count(*) / (count(*) - 41) FROM lines l WHERE l.part = p.id);
+SELECT count(*) FROM parts p WHERE p.id > 479 AND 0 < (SELECT count(*) / (count(*) - 13) FROM lines l WHERE l.part = p.id);
 -- subplans: 1
 SELECT p.id, (SELECT 100 / count(*) FROM lines l WHERE l.part = p.id) FROM parts p WHERE p.id < 10;
 -- subplans: 1
@@ -144,7 +144,7 @@ SELECT p.brand, (SELECT count(*) FROM lines l WHERE l.part = p.brand) FROM parts
 SELECT p.id FROM parts p WHERE p.size > (SELECT count(*) FROM lines l WHERE l.part = p.id) FOR UPDATE;
 UPDATE parts p SET size = (SELECT count(*) FROM lines l WHERE l.part = p.id) WHERE p.brand = 5;
 SELECT id, size FROM parts WHERE brand = 5;
-DELETE FROM parts p WHERE 40 > (SELECT count(*) FROM lines l WHERE l.part = p.id AND l.price > 3);
+DELETE FROM parts p WHERE 13 > (SELECT count(*) FROM lines l WHERE l.part = p.id AND l.price > 3);
 SELECT count(*) FROM parts;
 INSERT INTO supplies SELECT id, 1, (SELECT count(*) FROM lines l WHERE l.part = p.id), 0, 'x' FROM parts p;
 SELECT available, count(*) FROM supplies WHERE code = 'x' GROUP BY available;
