@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "daemon/log.h"
-#include "engine/execution/device_choice.h"
+#include "engine/execution/query_device.h"
 #include "engine/wire/failure.h"
 #include "engine/wire/message_bytes.h"
 
@@ -138,13 +138,13 @@ void Session::handle(const MessageReader::Message& message) {
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
   switch (message.type) {
-    case TB_MSG_CHUNK: return query_->chunk(parse_chunk(message.payload));
-    case TB_MSG_CHUNK_RELEASE: return query_->chunk_release(read_struct<TbChunkRelease>(message.payload));
+    case TB_MSG_CHUNK: return query_->input().chunk(parse_chunk(message.payload));
+    case TB_MSG_CHUNK_RELEASE: return query_->input().chunk_release(read_struct<TbChunkRelease>(message.payload));
     case TB_MSG_SLOT_FREE: return query_->slot_free(read_struct<TbSlotFree>(message.payload));
     case TB_MSG_LAYOUT: return layout(message.payload);
-    case TB_MSG_SEGMENTS: return query_->segments(parse_segments(message.payload));
-    case TB_MSG_FILE_PART: return query_->file_part(parse_file_part(message.payload));
-    default: return query_->input_end();
+    case TB_MSG_SEGMENTS: return query_->input().segments(parse_segments(message.payload));
+    case TB_MSG_FILE_PART: return query_->input().file_part(parse_file_part(message.payload));
+    default: return query_->input().end();
   }
 }
 
@@ -167,7 +167,7 @@ void Session::hello(std::span<const uint8_t> payload) {
 void Session::files(std::span<const uint8_t> payload) {
   const auto files = read_struct<TbFiles>(payload);
   if (files.count == 0 || files.count > TB_MAX_FDS) throw ProtocolError("FILES: bad count");
-  if (query_) return query_->files(files.first_file, reader_.take_fds(files.count));
+  if (query_) return query_->input().files(files.first_file, reader_.take_fds(files.count));
   if (!files_.add(files.first_file, reader_.take_fds(files.count))) throw ProtocolError("FILES: bad file numbers");
 }
 
@@ -190,7 +190,7 @@ void Session::query(std::span<const uint8_t> payload) {
 }
 
 void Session::layout(std::span<const uint8_t> payload) {
-  query_->layout(parse_layout(payload), [this] { return peer_gone(); });
+  query_->input().layout(parse_layout(payload), [this] { return peer_gone(); });
 }
 
 /* The query is over before it began: so is the join that it was part of. */

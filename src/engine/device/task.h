@@ -68,9 +68,11 @@ struct UnmatchedInput {
   uint32_t nrows = 0;  // at most TB_MAX_TUPLES_PER_PAGE for every page that a slot has
 };
 
+using TaskInput = std::variant<PagesInput, ColumnsInput, SegmentsInput, UnmatchedInput>;
+
 struct Task {
   uint64_t sequence = 0;  // its number in the query
-  std::variant<PagesInput, ColumnsInput, SegmentsInput, UnmatchedInput> input{};
+  TaskInput input{};
   uint32_t* ids = nullptr;    // out, ROWS: row ids, then deferred row ids
   uint32_t ids_capacity = 0;  // entries
 

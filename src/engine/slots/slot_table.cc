@@ -37,11 +37,10 @@ void SlotTable::check_state(uint32_t slot, SlotState state) const {
   if (slots_[slot].state != state) throw ProtocolError("slot " + std::to_string(slot) + " is in another state");
 }
 
-void SlotTable::begin(const ChunkRequest& chunk, bool source_fills) {
+void SlotTable::begin(const ChunkRequest& chunk, TaskInput input, bool source_fills) {
   Slot& slot = slots_[chunk.slot];
   slot.kind = chunk.kind;
-  slot.npages = chunk.npages;
-  slot.layout = chunk.layout;
+  slot.input = std::move(input);
   slot.sequence = chunk.sequence;
   slot.ahead = false;
   trace(chunk.slot, TB_SPAN_KIND_COUNT);
@@ -49,16 +48,12 @@ void SlotTable::begin(const ChunkRequest& chunk, bool source_fills) {
   if (source_fills) reading_++;
 }
 
-Task SlotTable::task(uint32_t index, const ChunkLayout* layout) const {
+Task SlotTable::task(uint32_t index) const {
   const Slot& slot = slots_[index];
-  Task task{.sequence = slot.sequence,
-            .ids = reinterpret_cast<uint32_t*>(base(index) + shape_.ids_offset),
-            .ids_capacity = shape_.max_rows()};
-  if (slot.kind == TB_CHUNK_COLUMNS)
-    task.input = ColumnsInput{base(index)};
-  else
-    task.input = PagesInput{.pages = base(index), .npages = slot.npages, .layout = layout};
-  return task;
+  return {.sequence = slot.sequence,
+          .input = slot.input,
+          .ids = reinterpret_cast<uint32_t*>(base(index) + shape_.ids_offset),
+          .ids_capacity = shape_.max_rows()};
 }
 
 void SlotTable::wait_for_drive(uint32_t slot) {
@@ -71,18 +66,23 @@ TbReadOutcome SlotTable::filled(uint32_t index, bool ok, std::shared_ptr<Decoded
   if (std::exchange(slot.at_drive, false)) at_drives_--;
   trace(index, TB_SPAN_SLOT_TO_BE_READ);
   slot.state = SlotState::kHeld;
-  slot.decoded = std::move(decoded);
-  slot.ahead = slot.decoded != nullptr;
+  slot.ahead = decoded != nullptr;
   reading_--;
+  const bool in_slot = !decoded || decoded->in_slot;
+  if (auto* pages = std::get_if<PagesInput>(&slot.input)) pages->decoded = std::move(decoded);
   if (!ok) return TB_READ_FAILED;
-  return slot.decoded && !slot.decoded->in_slot ? TB_READ_DECODED : TB_READ_DONE;
+  return in_slot ? TB_READ_DONE : TB_READ_DECODED;
 }
 
-Task SlotTable::submit(uint32_t index, const ChunkLayout* layout, bool unchanged) {
+Task SlotTable::submit(uint32_t index, bool unchanged) {
   Slot& slot = slots_[index];
-  Task result = task(index, layout);
-  if (auto* pages = result.as<PagesInput>(); pages && unchanged) pages->decoded = slot.decoded;
-  slot.decoded.reset();
+  Task result = task(index);
+  slot.input = {};
+  if (auto* pages = result.as<PagesInput>(); pages && !unchanged) {
+    // Not what was decoded, nor what the map page's LSN speaks of.
+    pages->decoded.reset();
+    pages->keep.reset();
+  }
   trace(index, TB_SPAN_SLOT_HELD);
   slot.state = SlotState::kRunning;
   return result;

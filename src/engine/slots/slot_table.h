@@ -58,20 +58,19 @@ class SlotTable {
   SlotState state(uint32_t slot) const { return slots_[slot].state; }
   /* Of the chunk in it. */
   uint32_t kind(uint32_t slot) const { return slots_[slot].kind; }
-  uint32_t layout(uint32_t slot) const { return slots_[slot].layout; }
   /* The device has read and decoded the chunk before its release. */
   bool ahead(uint32_t slot) const { return slots_[slot].ahead; }
 
-  /* kBackend -> kReading if the source fills the chunk, else kHeld. */
-  void begin(const ChunkRequest& chunk, bool source_fills);
+  /* kBackend -> kReading if the source fills the chunk, else kHeld. `input`: what its task will read. */
+  void begin(const ChunkRequest& chunk, TaskInput input, bool source_fills);
   /* The chunk as the device gets it. */
-  Task task(uint32_t slot, const ChunkLayout* layout) const;
+  Task task(uint32_t slot) const;
   /* The source's threads wait for a drive, until the slot is filled. */
   void wait_for_drive(uint32_t slot);
   /* kReading -> kHeld. */
   TbReadOutcome filled(uint32_t slot, bool ok, std::shared_ptr<DecodedPages> decoded);
   /* kHeld -> kRunning. `unchanged`: the pages are still those that were decoded. */
-  Task submit(uint32_t slot, const ChunkLayout* layout, bool unchanged);
+  Task submit(uint32_t slot, bool unchanged);
   /* kRunning -> kBackend. */
   void done(uint32_t slot);
 
@@ -90,13 +89,11 @@ class SlotTable {
   struct Slot {
     SlotState state = SlotState::kBackend;
     uint32_t kind = 0;
-    uint32_t npages = 0;
-    uint32_t layout = 0;
     uint64_t sequence = 0;
+    TaskInput input;  // kReading, kHeld
     bool ahead = false;
-    bool at_drive = false;                  // kReading
-    std::shared_ptr<DecodedPages> decoded;  // kHeld: by the device, from the pages as they were read
-    uint64_t since_ns = 0;                  // traced: when the state began
+    bool at_drive = false;  // kReading
+    uint64_t since_ns = 0;  // traced: when the state began
   };
   void trace(uint32_t slot, TbSpanKind ended);
 

@@ -3,7 +3,7 @@
  * device it costs least.
  *
  * The device is chosen here, as a query starts; turbined takes another only if it may
- * (TB_ANY_DEVICE, or the GPU is gone): src/engine/execution/device_choice.h.
+ * (TB_ANY_DEVICE, or the GPU is gone): src/engine/execution/query_device.h.
  */
 #ifndef TURBINE_PG_COST_H
 #define TURBINE_PG_COST_H

@@ -15,10 +15,6 @@ void ColumnsSource::check(const ChunkRequest& chunk, const SlotShape&) const {
   if (chunk.npages != 0 || !chunk.runs.empty() || chunk.layout != 0) throw ProtocolError("columns chunk with pages");
 }
 
-void ColumnsSource::fill(const ChunkRequest& chunk, const Task&, DeviceQuery&, FillObserver& observer) {
-  observer.filled(chunk.slot, {.ok = true});
-}
-
 void ColumnsSource::check_content(const uint8_t* slot, const SlotShape& shape) const {
   check_columns_chunk(program_, {slot, shape.ids_offset}, shape.max_rows());
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "engine/source/chunk_source.h"
+#include "engine/source/source.h"
 
 namespace turbine {
 
@@ -16,10 +16,8 @@ class ColumnsSource final : public ChunkSource {
   explicit ColumnsSource(const Program& program) : program_(program) {}
 
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
-  bool fills(const ChunkRequest&) const override { return false; }
-  void fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) override;
+  TaskInput input(const ChunkRequest&, uint8_t* slot) const override { return ColumnsInput{slot}; }
   void check_content(const uint8_t* slot, const SlotShape& shape) const override;
-  const ChunkLayout* layout(uint32_t) const override { return nullptr; }
 
  private:
   const Program& program_;

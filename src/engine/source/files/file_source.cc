@@ -117,14 +117,14 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
   return wanted;
 }
 
-FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const Device::SegmentShape& shape,
-                                  const SegmentSource::StartTasks& start) {
+void FileSource::add(const FilePartRequest& request, int fd) {
   // Check the request.
   if (program_.source() == TB_SOURCE_ROWS || program_.sink() == TB_SINK_ROWS)
     throw ProtocolError("FILE_PART for a program that takes none");
   if (fd < 0) throw ProtocolError("FILE_PART without its file");
   if (request.part.format < TB_COLUMN_FILE_ARROW || request.part.format > TB_COLUMN_FILE_ARROW_STREAM)
     throw ProtocolError("FILE_PART of an unknown format");
+  const Device::SegmentShape shape = sink().segment_shape(UINT64_MAX);
   if (shape.rows == 0) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take files");
   threads_ = std::max(workers_.size(), shape.threads + 1) - shape.threads;
   try {
@@ -137,39 +137,41 @@ FileSource::Added FileSource::add(const FilePartRequest& request, int fd, const 
     FileSegments segments(*file);
     // Take what the store has.
     const bool cached = (request.part.flags & TB_FILE_PART_CACHED) != 0 && is_settled(file->version());
-    SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(), cached,
-                                                         shape, start);
+    SegmentSource::FileTaken taken = segments_.take_file(identity_of(file->version()), keys, segments.blocks(), cached);
     auto part = std::make_shared<FilePart>(++parts_, file_name(fd), std::move(file), std::move(segments),
                                            std::move(taken.part), std::move(taken.bits), shape.decoded_rows,
                                            constant_columns(request), memory_);
     // Which batches are left to read?
-    Added added;
-    added.batches = part->file->batches();
-    added.rows_excluded = taken.rows_excluded;
+    uint64_t excluded = 0, in_cache = 0, rows_excluded = 0;
     std::vector<uint32_t> wanted;
     for (uint32_t i = 0; i < part->file->batches(); i++) {
       const auto places = part->segments.of_batch(i);
       if (std::all_of(places.begin(), places.end(), [&](const auto& place) { return part->has(place); })) {
-        added.batches_cached++;
+        in_cache++;
         continue;
       }
       if (segments_.excludes(part->file->zones(i).data())) {
-        added.batches_excluded++;
+        excluded++;
         for (const auto& place : places)
-          if (!part->has(place)) added.rows_excluded += place.nrows;
+          if (!part->has(place)) rows_excluded += place.nrows;
         continue;
       }
       wanted.push_back(i);
     }
+    sink().totals().change([&](TbQueryDone& totals) {
+      totals.rows_in += rows_excluded;
+      totals.file_batches += part->file->batches();
+      totals.file_batches_excluded += excluded;
+      totals.file_batches_cached += in_cache;
+    });
     // Queue them for the threads.
     std::vector<Piece> waiting = pieces_of(part, wanted);
-    observer_.pieces_wait(static_cast<uint32_t>(waiting.size()));
+    sink().pieces_wait(static_cast<uint32_t>(waiting.size()));
     {
       std::lock_guard lock(mutex_);
       std::move(waiting.begin(), waiting.end(), std::back_inserter(waiting_));
     }
     start_jobs();
-    return added;
   } catch (const FileError& e) {
     throw DeviceError(TB_FALLBACK_VALUE, file_name(fd) + ": " + e.what());
   }
@@ -258,7 +260,8 @@ void FileSource::run_job() {
     piece.reset();
     if (error) drop_waiting();
     read.us = stopwatch.microseconds();
-    observer_.piece_done(read, error);
+    note(read);
+    sink().piece_done(error);
   }
   std::lock_guard lock(mutex_);
   // The next piece, later.
@@ -266,6 +269,19 @@ void FileSource::run_job() {
     workers_.post([this](unsigned) { run_job(); });
   else if (--jobs_ == 0)
     idle_.notify_all();
+}
+
+void FileSource::note(const BatchesRead& read) {
+  sink().totals().change([&](TbQueryDone& totals) {
+    totals.bytes_read += read.bytes;
+    totals.decode_us += read.us;
+    totals.rows_in += read.rows_excluded;
+    totals.file_batches_excluded += read.excluded_by_bloom + read.excluded_by_pages;
+    totals.file_batches_excluded_by_bloom += read.excluded_by_bloom;
+    totals.file_batches_excluded_by_pages += read.excluded_by_pages;
+    totals.file_pages += read.left_out.of_pages;
+    totals.file_pages_excluded += read.left_out.pages;
+  });
 }
 
 void FileSource::drop_waiting() {
@@ -299,7 +315,7 @@ std::vector<std::shared_ptr<TextDictionary>> FileSource::text_dictionaries(const
 /* What the file's indexes tell is read here, by the pool's threads, and only of batches that are to be read. */
 void FileSource::read_piece(const Piece& piece, BatchesRead& read) {
   const FilePart& part = *piece.part;
-  SegmentTasks tasks(part, program_, observer_);
+  SegmentTasks tasks(part, program_, sink());
   for (const Piece::Rows& some : piece.rows) {
     try {
       const RowRanges rows = wanted_rows(part, some, read);

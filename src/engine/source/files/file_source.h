@@ -7,7 +7,7 @@
  * its rows. It goes segment by segment, leaves out those that the file's indexes exclude, and makes a
  * task as soon as enough segments are there. Segments enter the store on the way.
  *
- * The session's thread calls. Jobs run on the pool's threads and report to an observer. stop() waits for
+ * The session's thread calls. Jobs run on the pool's threads and report to the sink. stop() waits for
  * them.
  */
 #pragma once
@@ -22,41 +22,39 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/source/files/file_observer.h"
 #include "engine/source/files/file_part.h"
 #include "engine/source/files/segment_tasks.h"
 #include "engine/source/files/table_file.h"
 #include "engine/source/segments/segment_source.h"
+#include "engine/source/source.h"
 #include "engine/store/column_store.h"
 #include "engine/threads/worker_pool.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {
 
-class FileSource {
+class FileSource final : public Source {
  public:
   FileSource(ColumnStore& store, const Program& program, SegmentSource& segments, WorkerPool& workers,
-             FileObserver& observer, QueryProfile* profile)
-      : store_(store),
-        program_(program),
-        segments_(segments),
-        workers_(workers),
-        observer_(observer),
-        profile_(profile) {}
-  ~FileSource() { stop(); }
+             QueryProfile* profile)
+      : store_(store), program_(program), segments_(segments), workers_(workers), profile_(profile) {}
+  ~FileSource() override { FileSource::stop(); }
 
-  struct Added {
-    uint64_t batches = 0, batches_excluded = 0, batches_cached = 0;
-    uint64_t rows_excluded = 0;  // of batches, and of segments that the store has
-  };
-  /* A part whose file is open at `fd`, which stays the caller's. Throws FileError, ProtocolError. */
-  Added add(const FilePartRequest& request, int fd, const Device::SegmentShape& shape,
-            const SegmentSource::StartTasks& start);
+  /* A part whose file is open at `fd`, which stays the caller's. Throws DeviceError, ProtocolError. */
+  void add(const FilePartRequest& request, int fd);
 
   /* No job runs any more after this. */
-  void stop();
+  void stop() override;
 
  private:
+  /* What became of batches that waited, or of parts of them. */
+  struct BatchesRead {
+    uint32_t excluded_by_bloom = 0, excluded_by_pages = 0;  // batches
+    uint64_t rows_excluded = 0;
+    BatchReader::LeftOut left_out;  // of what was read
+    uint64_t bytes = 0;             // of the file
+    uint64_t us = 0;
+  };
   /* What one job decodes: rows of one batch, or of several that follow one another. */
   struct Piece {
     struct Rows {
@@ -73,6 +71,7 @@ class FileSource {
   void drop_waiting();
   std::vector<Piece> pieces_of(const std::shared_ptr<const FilePart>& part, const std::vector<uint32_t>& batches) const;
   void read_piece(const Piece& piece, BatchesRead& read);
+  void note(const BatchesRead& read);
   RowRanges wanted_rows(const FilePart& part, const Piece::Rows& rows, BatchesRead& read) const;
   std::vector<ColumnRows> take_rows(const FilePart& part);
   void read_segments(const FilePart& part, uint32_t batch, const RowRanges& rows, SegmentTasks& tasks,
@@ -85,7 +84,6 @@ class FileSource {
   const Program& program_;
   SegmentSource& segments_;
   WorkerPool& workers_;
-  FileObserver& observer_;
   QueryProfile* const profile_;  // null: nobody asks
   const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>();
   uint32_t parts_ = 0;  // so far

@@ -89,7 +89,7 @@ void SegmentTasks::start(const FileSegments::Segment& place, uint64_t segment_by
   morsel_->stored = part_.stored.table != nullptr;
   const uint64_t segments = part_.task_rows / std::max(place.nrows, 1u) + 1;
   const uint64_t bytes = segment_bytes * segments;
-  staged_ = observer_.stage_columns(bytes + bytes / 8);
+  staged_ = sink_.stage_columns(bytes + bytes / 8);
   first_segment_ = place.number;
   rows_ = 0;
 }
@@ -106,8 +106,8 @@ void SegmentTasks::add(const FileSegments::Segment& place, const std::shared_ptr
 
 void SegmentTasks::flush() {
   if (!morsel_) return;
-  observer_.decoded({{.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_,
-                      .input = SegmentsInput{std::move(morsel_), std::move(staged_)}}});
+  sink_.run({{.sequence = kFirstSequence + (uint64_t{part_.number} << kSegmentBits) + first_segment_,
+              .input = SegmentsInput{std::move(morsel_), std::move(staged_)}}});
   morsel_.reset();
   staged_.reset();
 }

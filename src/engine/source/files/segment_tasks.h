@@ -14,15 +14,15 @@
 
 #include "engine/device/staged_columns.h"
 #include "engine/program/program.h"
-#include "engine/source/files/file_observer.h"
 #include "engine/source/files/file_part.h"
+#include "engine/source/source.h"
 
 namespace turbine {
 
 class SegmentTasks {
  public:
-  SegmentTasks(const FilePart& part, const Program& program, FileObserver& observer)
-      : part_(part), program_(program), observer_(observer) {}
+  SegmentTasks(const FilePart& part, const Program& program, TaskSink& sink)
+      : part_(part), program_(program), sink_(sink) {}
 
   /* The next segments are read by this. */
   void begin_batch(const BatchReader& reader);
@@ -44,7 +44,7 @@ class SegmentTasks {
 
   const FilePart& part_;
   const Program& program_;
-  FileObserver& observer_;
+  TaskSink& sink_;
   std::shared_ptr<SegmentMorsel> morsel_;  // null: none has begun
   std::shared_ptr<StagedColumns> staged_;
   uint64_t first_segment_ = 0, rows_ = 0;

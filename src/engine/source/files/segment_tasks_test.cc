@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/program/testing/program_writer.h"
+#include "engine/source/testing/recording_sink.h"
 #include "engine/store/column_codes.h"
 #include "engine/store/segment_merge.h"
 
@@ -49,33 +50,27 @@ class Promises final : public BatchReader {
   uint64_t bytes() const override { return 0; }
 };
 
-class Observer final : public FileObserver {
+class StagingSink final : public testing::RecordingSink {
  public:
   uint64_t memory = 0;  // of a task's staged columns
-  std::vector<Task> tasks;
-  void pieces_wait(uint32_t) override {}
   std::shared_ptr<StagedColumns> stage_columns(uint64_t bytes) override {
     if (bytes > memory) return nullptr;
     const std::shared_ptr<uint8_t> place(static_cast<uint8_t*>(aligned_alloc(4096, memory)), free);
     return {new StagedColumns(place.get(), bytes), [place](StagedColumns* staged) { delete staged; }};
   }
-  void decoded(std::vector<Task> some) override {
-    for (Task& task : some) tasks.push_back(std::move(task));
-  }
-  void piece_done(const BatchesRead&, std::exception_ptr) override {}
 };
 
 class SegmentTasksTest : public ::testing::Test {
  protected:
   void open(uint64_t memory, uint64_t task_rows) {
-    observer_.memory = memory;
+    sink_.memory = memory;
     auto file = std::make_unique<OneBatch>(uint64_t{kRows} * 10);
     FileSegments segments(*file);
     StoredPart stored;
     stored.columns = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{3, 2, 1, 0});
     part_ = std::make_unique<FilePart>(1, "file", std::move(file), std::move(segments), stored, std::vector<uint8_t>(),
                                        task_rows, std::vector<uint8_t>{0, 0, 1, 0}, std::make_shared<RowMemory>());
-    tasks_ = std::make_unique<SegmentTasks>(*part_, program_, observer_);
+    tasks_ = std::make_unique<SegmentTasks>(*part_, program_, sink_);
     rows_.clear();
     for (uint32_t i = 0; i < kColumns; i++) rows_.emplace_back(program_.columns()[i].type);
   }
@@ -138,7 +133,7 @@ class SegmentTasksTest : public ::testing::Test {
 
   const std::vector<uint8_t> blob_ = program_of_columns().blob();
   const Program program_ = Program::parse(blob_);
-  Observer observer_;
+  StagingSink sink_;
   Promises reader_;
   std::unique_ptr<FilePart> part_;
   std::unique_ptr<SegmentTasks> tasks_;
@@ -153,9 +148,9 @@ TEST_F(SegmentTasksTest, ValuesStayWhereTheyWereRead) {
   std::vector<const void*> places;
   for (uint32_t i = 0; i < 3; i++) {
     const auto written = add();
-    ASSERT_EQ(observer_.tasks.size(), 1u);
-    const Task task = std::move(observer_.tasks.front());
-    observer_.tasks.clear();
+    ASSERT_EQ(sink_.tasks.size(), 1u);
+    const Task task = std::move(sink_.tasks.front());
+    sink_.tasks.clear();
     expect_right(task, i);
     for (const int read : {kNarrow, kWide}) {
       EXPECT_EQ(column(task, 0, static_cast<size_t>(read)).values(), written[static_cast<size_t>(read)]);
@@ -176,9 +171,9 @@ TEST_F(SegmentTasksTest, StagedColumnsAreCodedIfThatIsLess) {
   std::vector<const void*> wide;
   for (int i = 0; i < 7; i++) wide.push_back(add()[kWide]);
   tasks_->flush();
-  ASSERT_EQ(observer_.tasks.size(), 3u);
+  ASSERT_EQ(sink_.tasks.size(), 3u);
   uint32_t first = 0;
-  for (const Task& task : observer_.tasks) {
+  for (const Task& task : sink_.tasks) {
     ASSERT_TRUE(task.as<SegmentsInput>()->staged);
     expect_right(task, first);
     for (size_t s = 0; s < task.as<SegmentsInput>()->morsel->segments.size(); s++, first++) {
@@ -197,12 +192,12 @@ TEST_F(SegmentTasksTest, WithoutRoomNothingIsStaged) {
   open(uint64_t{4} << 20, 3 * kRows);
   tasks_->begin_batch(reader_);
   for (int i = 0; i < 40; i++) {
-    if (i == 20) observer_.memory = 10;
+    if (i == 20) sink_.memory = 10;
     add();
   }
   tasks_->flush();
   uint32_t first = 0;
-  for (const Task& task : observer_.tasks) {
+  for (const Task& task : sink_.tasks) {
     expect_right(task, first);
     EXPECT_EQ(task.as<SegmentsInput>()->staged != nullptr, first < 20) << first;
     first += static_cast<uint32_t>(task.as<SegmentsInput>()->morsel->segments.size());
@@ -218,14 +213,14 @@ TEST_F(SegmentTasksTest, NullsAreKept) {
       reader_.nulls = !promised;
       tasks_->begin_batch(reader_);
       for (int i = 0; i < 4; i++) add(i % 2 == 1);
-      for (const Task& task : observer_.tasks) {
+      for (const Task& task : sink_.tasks) {
         EXPECT_EQ(column(task, 0, kWide).valid(), nullptr);
         ASSERT_NE(column(task, 1, kWide).valid(), nullptr);
         EXPECT_EQ(column(task, 1, kWide).valid()[7], 0);
         EXPECT_EQ(column(task, 1, kWide).valid()[8], 1);
       }
-      EXPECT_EQ(observer_.tasks.size(), 2u);
-      observer_.tasks.clear();
+      EXPECT_EQ(sink_.tasks.size(), 2u);
+      sink_.tasks.clear();
     }
 }
 

@@ -52,7 +52,7 @@ PagesRead pages_read(CachedRead read) {
 
 /* One chunk on its way from files to its slot. */
 struct HeapSource::Fill {
-  FillObserver& observer;
+  TaskSink& sink;
   const uint32_t slot;
   const uint64_t sequence;
   uint8_t* const to;
@@ -64,8 +64,8 @@ struct HeapSource::Fill {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> us{0};
 
-  Fill(FillObserver& observer, const ChunkRequest& chunk, uint8_t* to, std::shared_ptr<const RelationFiles> files)
-      : observer(observer),
+  Fill(TaskSink& sink, const ChunkRequest& chunk, uint8_t* to, std::shared_ptr<const RelationFiles> files)
+      : sink(sink),
         slot(chunk.slot),
         sequence(chunk.sequence),
         to(to),
@@ -79,13 +79,14 @@ struct HeapSource::Fill {
       bytes += part_bytes;
     else
       failed = true;
-    if (parts_left.fetch_sub(1, std::memory_order_acq_rel) == 1) observer.filled(slot, {!failed, bytes, us});
+    if (parts_left.fetch_sub(1, std::memory_order_acq_rel) == 1) sink.filled(slot, {!failed, bytes, us});
   }
 };
 
-HeapSource::HeapSource(const Program& program, RelationFiles files, bool verify_checksums, WorkerPool& readers,
-                       QueryProfile* profile)
+HeapSource::HeapSource(const Program& program, const SegmentSource& segments, RelationFiles files,
+                       bool verify_checksums, WorkerPool& readers, QueryProfile* profile)
     : program_(program),
+      segments_(segments),
       files_(std::make_shared<RelationFiles>(std::move(files))),
       verify_checksums_(verify_checksums),
       readers_(readers),
@@ -110,13 +111,20 @@ void HeapSource::check(const ChunkRequest& chunk, const SlotShape& shape) const 
   check_runs(chunk.copied, chunk.npages);
 }
 
-void HeapSource::fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) {
+TaskInput HeapSource::input(const ChunkRequest& chunk, uint8_t* slot) const {
+  return PagesInput{.pages = slot,
+                    .npages = chunk.npages,
+                    .layout = layouts_.find(chunk.layout),
+                    .keep = segments_.fill_of(chunk)};
+}
+
+void HeapSource::fill(const ChunkRequest& chunk, const Task& task) {
   files_in_use_ = true;
   std::shared_ptr<Fill> fill;
   bool ahead = false;
   try {
-    fill = std::make_shared<Fill>(observer, chunk, task.as<PagesInput>()->pages, files_);
-    ahead = read_ahead(fill, task, device);
+    fill = std::make_shared<Fill>(sink(), chunk, task.as<PagesInput>()->pages, files_);
+    ahead = read_ahead(fill, task);
   } catch (const std::bad_alloc&) {
     // Nothing has begun.
   }
@@ -124,12 +132,12 @@ void HeapSource::fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& 
   if (fill)
     start_reads(fill);
   else
-    observer.filled(chunk.slot, {.ok = false});
+    sink().filled(chunk.slot, {.ok = false});
 }
 
 /* Has the device read the runs and decode them; false if it does not. The chunk must
  * consist of runs alone: the backend, or its feeders, may still be writing other pages. */
-bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task, DeviceQuery& device) {
+bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task) {
   if (pages_of(fill->runs) != task.as<PagesInput>()->npages) return false;
   auto read = [this, fill](uint32_t first, uint32_t count, uint8_t* pages) {
     const Stopwatch stopwatch;
@@ -137,7 +145,7 @@ bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task,
     fill->us += stopwatch.microseconds();
     return pages_read(read);
   };
-  return device.decode_ahead(task, read, [this, fill](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
+  return sink().decode_ahead(task, read, [this, fill](PagesRead read, std::shared_ptr<DecodedPages> decoded) {
     if (read == PagesRead::kNotCached) {
       fill->us = 0;  // what was tried is read again
       start_reads(fill);
@@ -145,13 +153,13 @@ bool HeapSource::read_ahead(const std::shared_ptr<Fill>& fill, const Task& task,
     }
     const bool ok = read == PagesRead::kDone;
     const uint64_t bytes = ok ? pages_of(fill->runs) * TB_PAGE_SIZE : 0;
-    fill->observer.filled(fill->slot, {ok, bytes, fill->us, std::move(decoded)});
+    fill->sink.filled(fill->slot, {ok, bytes, fill->us, std::move(decoded)});
   });
 }
 
 /* Shares the runs out among reader threads. */
 void HeapSource::start_reads(const std::shared_ptr<Fill>& fill) {
-  fill->observer.waits_for_drive(fill->slot);
+  fill->sink.waits_for_drive(fill->slot);
   std::vector<std::vector<TbRun>> parts;
   try {
     parts = split_runs(fill->runs, kPagesPerRead);

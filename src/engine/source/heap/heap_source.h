@@ -14,18 +14,20 @@
 #include <vector>
 
 #include "engine/profile/query_profile.h"
-#include "engine/source/chunk_source.h"
+#include "engine/source/source.h"
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/relation_files.h"
+#include "engine/source/segments/segment_source.h"
 #include "engine/threads/worker_pool.h"
 
 namespace turbine {
 
 class HeapSource final : public ChunkSource {
  public:
-  /* `program`, `readers` and `profile` (or null) outlive this, and this outlives its fills. */
-  HeapSource(const Program& program, RelationFiles files, bool verify_checksums, WorkerPool& readers,
-             QueryProfile* profile);
+  /* `segments`: says what of the pages the column store keeps. All that is passed by reference, and `profile` (or
+   * null), outlives this, and this outlives its fills. */
+  HeapSource(const Program& program, const SegmentSource& segments, RelationFiles files, bool verify_checksums,
+             WorkerPool& readers, QueryProfile* profile);
 
   /* FILES within the query: of the same relation, or, from its first file on, of the
    * next one. Throws ProtocolError. */
@@ -37,18 +39,19 @@ class HeapSource final : public ChunkSource {
   ChunkLayouts& layouts() { return layouts_; }
 
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
+  TaskInput input(const ChunkRequest& chunk, uint8_t* slot) const override;
   bool fills(const ChunkRequest& chunk) const override { return !chunk.runs.empty(); }
-  void fill(const ChunkRequest& chunk, const Task& task, DeviceQuery& device, FillObserver& observer) override;
-  void check_content(const uint8_t*, const SlotShape&) const override {}  // decoding checks pages
-  const ChunkLayout* layout(uint32_t number) const override { return layouts_.find(number); }
+  void fill(const ChunkRequest& chunk, const Task& task) override;
+  // Decoding checks pages: there is nothing to check in a slot.
 
  private:
   struct Fill;
-  bool read_ahead(const std::shared_ptr<Fill>& fill, const Task& task, DeviceQuery& device);
+  bool read_ahead(const std::shared_ptr<Fill>& fill, const Task& task);
   void start_reads(const std::shared_ptr<Fill>& fill);
   void read_part(Fill& fill, const std::vector<TbRun>& part);
 
   const Program& program_;
+  const SegmentSource& segments_;
   std::shared_ptr<RelationFiles> files_;  // of chunks to come
   bool files_in_use_ = false;             // some chunk reads from files_
   ChunkLayouts layouts_;                  // the device's chunks point to them

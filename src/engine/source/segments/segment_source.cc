@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <iterator>
 #include <mutex>
 #include <numeric>
@@ -107,7 +106,7 @@ class SegmentSource::Answer {
   const std::vector<uint8_t>& bits() const { return taken_; }
   uint64_t rows() const { return head_.rows; }
   uint64_t rows_excluded() const { return head_.excluded_rows; }
-  Taken finish(bool rows_sink) {
+  Taken finish() {
     Taken result;
     const bool all = head_.blocks == asked_;
     if (all) head_.flags |= TB_SEGMENTS_TAKEN_ALL;
@@ -120,7 +119,6 @@ class SegmentSource::Answer {
     if (head_.doubtful > 0) append(doubtful_);
     if (names_excluded_ && head_.excluded > 0) append(excluded_);
     result.blocks = head_.blocks;
-    result.rows_excluded = rows_sink ? 0 : head_.excluded_rows;
     return result;
   }
 
@@ -164,12 +162,23 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   return part;
 }
 
-std::vector<Task> SegmentSource::tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels) {
+void SegmentSource::run_tasks(std::vector<std::shared_ptr<const SegmentMorsel>> morsels) {
   std::vector<Task> tasks;
   for (auto& morsel : morsels) {
     tasks.push_back({.sequence = kFirstSequence + tasks_++, .input = SegmentsInput{std::move(morsel)}});
   }
-  return tasks;
+  if (!tasks.empty()) sink().run(std::move(tasks));
+}
+
+/* Rows that are in no task, since none of them passes, are rows of the input. */
+void SegmentSource::note_excluded(const Answer& answer) {
+  sink().totals().change([&](TbQueryDone& totals) { totals.rows_in += answer.rows_excluded(); });
+}
+
+SegmentSource::Taken SegmentSource::finish(Answer& answer) {
+  // The backend asks for all that was taken for ROWS, but for what is excluded.
+  if (!rows_sink()) note_excluded(answer);
+  return answer.finish();
 }
 
 template <class... Zones>
@@ -206,7 +215,7 @@ void SegmentSource::put_in_order(const Part& part, Segments& segments) const {
 
 /* Of what is taken, what may have rows that pass becomes tasks, now or when the backend asks. */
 void SegmentSource::take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer,
-                              bool last, const StartTasks& start) {
+                              bool last) {
   std::erase_if(segments, [&](const TakenSegment& some) {
     answer.add(some);
     const Excluded by = excluded(*some.segment, *part.columns);
@@ -217,14 +226,12 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
   std::move(segments.begin(), segments.end(), std::back_inserter(to));
   if (rows_sink() || (order_ && !last)) return;
   if (order_) put_in_order(part, part.rest);
-  std::vector<Task> tasks = tasks_of(
-      cut_morsels(part.rest, part.columns, shape.rows, part.nblocks / shape.tasks, last));
-  if (!tasks.empty()) start(std::move(tasks));
+  run_tasks(cut_morsels(part.rest, part.columns, shape.rows, part.nblocks / shape.tasks, last));
 }
 
 /* What another query has found goes without a look at each segment. */
 void SegmentSource::take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape,
-                              Answer& answer, const StartTasks& start) {
+                              Answer& answer) {
   const uint64_t most_blocks = part.nblocks / shape.tasks;
   const size_t count = list.segments().size();
   const bool look = excludes(list.common_zones());
@@ -238,18 +245,18 @@ void SegmentSource::take_list(const Part& part, const SegmentList& list, const D
       answer.exclude(list.segments()[i], by);
   }
   const bool all = !look || stay.size() == count;
-  if (all && !order_) return start(tasks_of(list.morsels(shape.rows, most_blocks)));
+  if (all && !order_) return run_tasks(list.morsels(shape.rows, most_blocks));
   Segments others;
   if (all) others.assign(list.segments().begin(), list.segments().end());
   for (size_t i = 0; i < stay.size() && !all; i++) others.push_back(list.segments()[stay[i]]);
   if (order_) put_in_order(part, others);
-  if (!others.empty()) start(tasks_of(cut_morsels(others, part.columns, shape.rows, most_blocks, true)));
+  if (!others.empty()) run_tasks(cut_morsels(others, part.columns, shape.rows, most_blocks, true));
 }
 
 /* Segment by segment; what has been found is kept for the next query, where nothing was doubtful and the table does
  * not change all the time. */
 void SegmentSource::search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape,
-                           Answer& answer, const StartTasks& start) {
+                           Answer& answer) {
   StoredTable::Search search;
   StoredTable::Found found;
   Segments all;
@@ -259,35 +266,35 @@ void SegmentSource::search(Part& part, const SegmentsRequest& request, const Dev
     for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
     keep = keep && search.keep && found.doubtful.empty();
     if (keep) all.insert(all.end(), found.good.begin(), found.good.end());
-    take_some(part, found.good, shape, answer, !more, start);
+    take_some(part, found.good, shape, answer, !more);
   }
   if (keep) part.table->keep_list(part.columns, known_of(request), search, std::move(all));
 }
 
-SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts,
-                                         const Device::SegmentShape& shape, const StartTasks& start) {
+SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts) {
   check_program();
   check_number(request.segments.part);
   if (!layouts.has(request.segments.layout)) throw ProtocolError("SEGMENTS of an unknown layout");
 
+  const Device::SegmentShape shape = sink().segment_shape(request.segments.nblocks);
   Part part = store_.enabled() ? part_of(request, layouts) : Part();
   Answer answer(request, rows_sink());
   if (shape.rows == 0) answer.not_looked();
   if (shape.rows > 0 && part.table) {
     const auto list = rows_sink() ? nullptr : part.table->kept_list(*part.columns, known_of(request));
     if (list)
-      take_list(part, *list, shape, answer, start);
+      take_list(part, *list, shape, answer);
     else
-      search(part, request, shape, answer, start);
+      search(part, request, shape, answer);
   }
   parts_.push_back(std::move(part));
-  return answer.finish(rows_sink());
+  return finish(answer);
 }
 
 /* All blocks are under one LSN that never changes: another state of the file is another file. */
 SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns,
-                                                  uint32_t nblocks, bool cached, const Device::SegmentShape& shape,
-                                                  const StartTasks& start) {
+                                                  uint32_t nblocks, bool cached) {
+  const Device::SegmentShape shape = sink().segment_shape(UINT64_MAX);
   const auto number = static_cast<uint32_t>(parts_.size() + 1);
   check_number(number);
   SegmentsRequest request{};
@@ -303,11 +310,12 @@ SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, co
   if (part.table && nblocks > 0) {
     const auto list = part.table->kept_list(*part.columns, known_of(request));
     if (list)
-      take_list(part, *list, shape, answer, start);
+      take_list(part, *list, shape, answer);
     else
-      search(part, request, shape, answer, start);
+      search(part, request, shape, answer);
   }
-  FileTaken taken{part, answer.bits(), answer.rows(), answer.rows_excluded()};
+  FileTaken taken{part, answer.bits(), answer.rows()};
+  note_excluded(answer);
   if (!taken.part.columns) {
     std::vector<uint32_t> numbers(columns.size());
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -318,8 +326,7 @@ SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, co
 }
 
 SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& request, const RelationFiles& files,
-                                                   MappedFiles& mapped, const Device::SegmentShape& shape,
-                                                   WorkerPool& readers, const StartTasks& start) {
+                                                   MappedFiles& mapped, WorkerPool& readers) {
   check_program();
   const uint32_t number = request.segments.part;
   if (number == 0 || number > parts_.size() || !parts_[number - 1].table ||
@@ -344,11 +351,11 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   for (const TakenSegment& some : doubtful)
     if (some.blocks != 0) found.good.push_back(some);
   Answer answer(request, rows_sink());
-  take_some(part, found.good, shape, answer, true, start);
+  take_some(part, found.good, sink().segment_shape(request.segments.nblocks), answer, true);
   std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
     return a.segment->first_block < b.segment->first_block;
   });
-  return answer.finish(rows_sink());
+  return finish(answer);
 }
 
 /* One version of a segment may have been taken for some blocks and a newer one for others; no

@@ -13,14 +13,13 @@
  */
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "engine/device/device.h"
 #include "engine/device/zone_order.h"
-#include "engine/source/chunk_source.h"
+#include "engine/source/source.h"
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/mapped_files.h"
 #include "engine/source/heap/relation_files.h"
@@ -56,30 +55,25 @@ class SegmentSource final : public ChunkSource {
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
     uint64_t blocks = 0;
-    uint64_t rows_excluded = 0;  // that are in no task, since none of them passes
   };
-  /* Gets tasks as soon as there are some: others are still to be found. */
-  using StartTasks = std::function<void(std::vector<Task>)>;
 
-  /* Answers the first SEGMENTS of a part. `shape`: how the device takes segments; where it does
-   * not, the part is known all the same. Throws ProtocolError. */
-  Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts, const Device::SegmentShape& shape,
-             const StartTasks& start);
+  /* Answers the first SEGMENTS of a part. Tasks run as soon as there are some, while others are still to be found.
+   * Where the device takes no segments, the part is known all the same. Throws ProtocolError. */
+  Taken take(const SegmentsRequest& request, const ChunkLayouts& layouts);
 
   /* Answers the second: of the blocks whose pages are what they were when they were decoded, in `files` or as the
    * request says of dirty ones. Waits for `readers`, not for drives. Throws ProtocolError. */
   Taken take_unchanged(const SegmentsRequest& request, const RelationFiles& files, MappedFiles& mapped,
-                       const Device::SegmentShape& shape, WorkerPool& readers, const StartTasks& start);
+                       WorkerPool& readers);
 
   /* A part that is a file of columns, whose blocks are all as good as they ever were: what is there of it becomes
    * tasks. Not `cached`: nothing is there, and nothing is kept. Throws ProtocolError. */
   struct FileTaken {
     StoredPart part;            // where the rest may be kept; no table: nowhere
     std::vector<uint8_t> bits;  // of blocks that are taken
-    uint64_t rows = 0, rows_excluded = 0;
+    uint64_t rows = 0;
   };
-  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns, uint32_t nblocks, bool cached,
-                      const Device::SegmentShape& shape, const StartTasks& start);
+  FileTaken take_file(const TbFileIdentity& file, const std::vector<ColumnKey>& columns, uint32_t nblocks, bool cached);
 
   /* Whether no row of so many, whose columns have these zones, passes. Any thread. */
   bool excludes(const StoredColumn::Zone* zones) const;
@@ -90,12 +84,7 @@ class SegmentSource final : public ChunkSource {
 
   /* A chunk of blocks that were taken for ROWS: there is nothing to fill or to check in its slot. */
   void check(const ChunkRequest& chunk, const SlotShape& shape) const override;
-  bool fills(const ChunkRequest&) const override { return false; }
-  void fill(const ChunkRequest&, const Task&, DeviceQuery&, FillObserver&) override {}
-  void check_content(const uint8_t*, const SlotShape&) const override {}
-  const ChunkLayout* layout(uint32_t) const override { return nullptr; }
-  /* What the chunk's task reads. */
-  std::shared_ptr<const SegmentMorsel> morsel_of(const ChunkRequest& chunk) const;
+  TaskInput input(const ChunkRequest& chunk, uint8_t*) const override { return SegmentsInput{morsel_of(chunk)}; }
 
   /* What may be kept of a chunk, once it is confirmed; null: nothing. Throws
    * ProtocolError for a chunk of an unknown part. */
@@ -118,13 +107,13 @@ class SegmentSource final : public ChunkSource {
   template <class... Zones>
   Excluded excluded(const Zones&... zones) const;
   void put_in_order(const Part& part, Segments& segments) const;
-  void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last,
-                 const StartTasks& start);
-  std::vector<Task> tasks_of(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
-  void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer,
-                 const StartTasks& start);
-  void search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer,
-              const StartTasks& start);
+  void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last);
+  std::shared_ptr<const SegmentMorsel> morsel_of(const ChunkRequest& chunk) const;
+  void run_tasks(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
+  void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer);
+  void search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer);
+  void note_excluded(const Answer& answer);
+  Taken finish(Answer& answer);
 
   ColumnStore& store_;
   const std::shared_ptr<const Program> program_;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/device/host/join_table_build.h"
+#include "engine/source/testing/recording_sink.h"
 #include "engine/testing/hand_written_programs.h"
 
 namespace turbine {
@@ -57,9 +58,10 @@ TEST(SegmentSource, WhatAnotherQueryHasConfirmedIsNotLookedAtAgain) {
   request.bits = bits;
 
   SegmentSource source(store, program, params, {});
-  ChunkLayouts layouts;
-  const Device::SegmentShape shape{.rows = 1000, .tasks = 1};
-  EXPECT_EQ(source.take(request, layouts, shape, [](auto) {}).blocks, 0u);
+  testing::RecordingSink sink;
+  sink.shape = {.rows = 1000, .tasks = 1};
+  source.begin(sink);
+  EXPECT_EQ(source.take(request, ChunkLayouts()).blocks, 0u);
   const auto table = store.table(request.segments.file);
   const ColumnKey key = column_key(*program, 0, reinterpret_cast<const TbParamBlock*>(params->data()));
   const uint32_t number = table->column_numbers({key})[0];
@@ -72,7 +74,7 @@ TEST(SegmentSource, WhatAnotherQueryHasConfirmedIsNotLookedAtAgain) {
   std::thread query([&] {
     const RelationFiles files = changed_pages();
     MappedFiles mapped;
-    EXPECT_EQ(source.take_unchanged(request, files, mapped, shape, readers, [](auto) {}).blocks, TB_SEGMENT_BLOCKS);
+    EXPECT_EQ(source.take_unchanged(request, files, mapped, readers).blocks, TB_SEGMENT_BLOCKS);
   });
   // Long enough for the query to have looked, if it does not wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -115,14 +117,14 @@ class TakenSegments : public ::testing::Test {
   /* The values of the tasks' segments in their order, a task for each; `head_` is what the backend hears. */
   std::vector<int32_t> values_of_tasks(SegmentSource& source) {
     std::vector<int32_t> found;
-    const Device::SegmentShape shape{.rows = 1, .tasks = 1};
-    const auto taken = source.take(request(), ChunkLayouts(), shape, [&](const std::vector<Task>& tasks) {
-      for (const Task& task : tasks) {
-        EXPECT_EQ(task.as<SegmentsInput>()->morsel->segments.size(), 1u);
-        found.push_back(
-            kValues[task.as<SegmentsInput>()->morsel->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
-      }
-    });
+    testing::RecordingSink sink;
+    sink.shape = {.rows = 1, .tasks = 1};
+    source.begin(sink);
+    const auto taken = source.take(request(), ChunkLayouts());
+    for (const Task& task : sink.tasks) {
+      EXPECT_EQ(task.as<SegmentsInput>()->morsel->segments.size(), 1u);
+      found.push_back(kValues[task.as<SegmentsInput>()->morsel->segments[0].segment->first_block / TB_SEGMENT_BLOCKS]);
+    }
     EXPECT_EQ(taken.blocks, kBlocks);
     memcpy(&head_, taken.reply.data(), sizeof head_);
     EXPECT_EQ(head_.segments, std::size(kValues));

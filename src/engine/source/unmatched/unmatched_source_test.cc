@@ -1,9 +1,10 @@
-/* unmatched_rows_test.cc - which rows of which tables follow the source, in what order. */
-#include "engine/execution/unmatched_rows.h"
+/* unmatched_source_test.cc - which rows of which tables follow all other input, in what order. */
+#include "engine/source/unmatched/unmatched_source.h"
 
 #include <gtest/gtest.h>
 
 #include "engine/program/testing/program_writer.h"
+#include "engine/source/testing/recording_sink.h"
 
 namespace turbine {
 namespace {
@@ -23,21 +24,23 @@ Program joins_of(std::vector<uint8_t> kinds) {
   return Program::parse(w.blob(TB_SINK_PROJECT));
 }
 
-TEST(UnmatchedRows, JoinByJoinInWaves) {
+TEST(UnmatchedSource, JoinByJoinInWaves) {
   const Program program = joins_of({TB_JOIN_FULL, TB_JOIN_INNER, TB_JOIN_FULL, TB_JOIN_FULL, TB_JOIN_LEFT});
   const uint64_t many = 100 * (TB_MAX_SLOTS + 2) + 1;
-  UnmatchedRows unmatched(program, {table_of(250), table_of(9), table_of(0), table_of(many), table_of(8)}, 100);
-  uint64_t sequence = 7;
+  UnmatchedSource unmatched(program, {table_of(250), table_of(9), table_of(0), table_of(many), table_of(8)}, 100);
+  testing::RecordingSink sink;
+  unmatched.begin(sink);
   std::vector<uint64_t> rows(program.joins().size());
   std::vector<size_t> waves;
-  for (uint64_t expected = 7;;) {
-    const auto tasks = unmatched.next(&sequence);
-    if (tasks.empty()) break;
+  for (uint64_t before = 0; unmatched.run_rest();) {
+    const auto tasks = std::move(sink.tasks);
+    sink.tasks.clear();
     waves.push_back(tasks.size());
     for (const Task& task : tasks) {
       const auto* input = task.as<UnmatchedInput>();
       ASSERT_TRUE(input);
-      EXPECT_EQ(task.sequence, expected++);
+      EXPECT_GT(task.sequence, before);
+      before = task.sequence;
       EXPECT_EQ(input->join, tasks[0].as<UnmatchedInput>()->join) << "one join's at a time";
       EXPECT_EQ(input->first_row, rows[input->join]) << "no row twice, none left out";
       EXPECT_LE(input->nrows, 100u);
@@ -46,14 +49,16 @@ TEST(UnmatchedRows, JoinByJoinInWaves) {
   }
   EXPECT_EQ(rows, (std::vector<uint64_t>{250, 0, 0, many, 0}));
   EXPECT_EQ(waves, (std::vector<size_t>{3, TB_MAX_SLOTS, 3}));
-  EXPECT_TRUE(unmatched.next(&sequence).empty());
+  EXPECT_FALSE(unmatched.run_rest());
 }
 
-TEST(UnmatchedRows, NoneWithoutFullJoins) {
+TEST(UnmatchedSource, NoneWithoutFullJoins) {
   const Program program = joins_of({TB_JOIN_LEFT, TB_JOIN_INNER});
-  UnmatchedRows unmatched(program, {table_of(250), table_of(9)}, 100);
-  uint64_t sequence = 0;
-  EXPECT_TRUE(unmatched.next(&sequence).empty());
+  UnmatchedSource unmatched(program, {table_of(250), table_of(9)}, 100);
+  testing::RecordingSink sink;
+  unmatched.begin(sink);
+  EXPECT_FALSE(unmatched.run_rest());
+  EXPECT_TRUE(sink.tasks.empty());
 }
 
 }  // namespace

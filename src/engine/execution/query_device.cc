@@ -1,0 +1,157 @@
+/*
+ * query_device.cc - which device runs a query, and what the query holds for it.
+ *
+ * Called by a QUERY and a PREPARE on the session's thread. A device that refuses must leave nothing behind: another
+ * one may be tried.
+ */
+#include "engine/execution/query_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/device/query_fault.h"
+#include "engine/execution/query_output.h"
+#include "engine/profile/stopwatch.h"
+
+namespace turbine {
+namespace {
+
+/* Does the query's state on the device grow with its input? */
+bool grows(const Program& program) {
+  if (program.grouped() || program.sink() == TB_SINK_PROJECT || program.sink() == TB_SINK_BUILD) return true;
+  return std::any_of(program.aggs().begin(), program.aggs().end(),
+                     [](const TbAgg& agg) { return tb_type_is_text(tb_agg_state_type(&agg)); });
+}
+
+}  // namespace
+
+DeviceChoice choose_device(Engine& engine, const Program& program, uint32_t wanted, uint32_t flags) {
+  // Most tables are too small for a GPU to be worth it: whoever wants one to build there names it.
+  if (program.sink() == TB_SINK_BUILD && wanted == TB_ANY_DEVICE) return {TB_DEVICE_HOST};
+  auto usable = [&engine](uint32_t index) {
+    return index < engine.devices.size() && engine.devices[index]->info().usable != 0;
+  };
+  if (wanted != TB_ANY_DEVICE) {
+    if (usable(wanted)) return {wanted};
+    if (flags & TB_QUERY_ALLOW_HOST) return {TB_DEVICE_HOST, TB_FALLBACK_NO_DEVICE};
+    throw DeviceError(TB_FALLBACK_NO_DEVICE, "no usable device " + std::to_string(wanted));
+  }
+  // Any: the GPU with the fewest queries.
+  uint32_t best = TB_DEVICE_HOST;
+  uint32_t fewest = UINT32_MAX;
+  for (uint32_t i = 1; (flags & TB_QUERY_GPU_OK) && i < engine.devices.size(); i++) {
+    const uint32_t running = engine.admission.usage(i).queries_running;
+    if (!usable(i) || running >= fewest) continue;
+    best = i;
+    fewest = running;
+  }
+  return {best};
+}
+
+void QueryDevice::start(const Start& start, QueryOutput& output) {
+  program_ = start.program;
+  const TbQuery& query = start.request.query;
+  const DeviceChoice choice = choose_device(engine_, *program_, query.device, query.flags);
+  uint32_t host_because = choice.host_because;
+  try {
+    start_on(choice.device, start, output);
+  } catch (const DeviceError& e) {
+    if (choice.device == TB_DEVICE_HOST || !(query.flags & TB_QUERY_ALLOW_HOST) || e.reason == TB_FALLBACK_NONE) throw;
+    host_because = e.reason;
+    start_on(TB_DEVICE_HOST, start, output);
+  }
+  ready_.host_because = host_because;
+}
+
+/* Everything that can be refused; holds nothing if it throws. */
+void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& output) {
+  Device& device = *engine_.devices[index];
+  const TbQuery& query = start.request.query;
+  ready_ = {};
+  ready_.device = index;
+
+  // What will the query need?
+  nblocks_ = query.nblocks;
+  const Device::ChunkShape shape = device.chunk_shape(nblocks_, query.flags & TB_QUERY_COPIED);
+  slots_ = SlotShape(shape.slot_pages, std::clamp<uint32_t>(shape.nslots, 1, TB_MAX_SLOTS));
+  busy_ = shape.busy;
+  // What is pruned takes little, however many rows there are.
+  const double estimated_rows = output.keeps_few() ? 0 : query.estimated_groups;
+  QueryNeeds needs = device.needs(*program_, estimated_rows, slots_.pages, slots_.nslots);
+  needs.device_bytes += device.table_bytes(*program_, start.probed);
+
+  // Code, that of the output included.
+  demand_ = {(query.flags & TB_QUERY_FULL_CODE) != 0, query.estimated_rows, {}};
+  CodeDemand bounded = demand_;
+  bounded.wait = std::chrono::milliseconds(query.compile_wait_ms);
+  const CodeCache::Result code = [&] {
+    const Span span(start.profile, TB_SPAN_COMPILE);
+    return engine_.code.get(device, *program_, start.cancelled, bounded);
+  }();
+  if (code.improve) engine_.compile_ahead.improve(device, program_);
+  output.compile(demand_.full);
+
+  // Memory.
+  const Stopwatch queued;
+  Admission::Grant grant = [&] {
+    const Span span(start.profile, TB_SPAN_ADMISSION);
+    Admission::Claim claim{index, needs.device_bytes, slots_.total_bytes(), grows(*program_) || output.has_plan(),
+                           start.holds_tables};
+    if (index == TB_DEVICE_HOST) claim.device_bytes += output.plan_bytes(device.info().memory_budget);
+    return engine_.admission.admit(claim, query.wait_ms, start.cancelled);
+  }();
+  ready_.queue_ms = static_cast<float>(queued.microseconds()) / 1000;
+
+  // The device's query.
+  const Span span(start.profile, TB_SPAN_START);
+  std::unique_ptr<DeviceQuery> device_query;
+  {
+    QueryFaultScope fault(query.debug_fault);
+    device_query = device.start(program_, start.params, code.code, start.probed, estimated_rows, grant.device_bytes(),
+                                start.profile);
+  }
+  slot_memory_ = engine_.slot_memory.take(slots_.total_bytes(), device, start.last_slot_memory);
+  grant_ = std::move(grant);
+  query_ = std::move(device_query);
+  query_->cancelled_by(start.cancelled);
+  ready_.code_source = static_cast<uint32_t>(code.source);
+  ready_.compile_ms = code.ms;
+}
+
+uint64_t QueryDevice::send_ready(QueryReport& report, uint64_t last_slot_memory) {
+  ready_.slot_pages = slots_.pages;
+  ready_.nslots = slots_.nslots;
+  ready_.ids_offset = slots_.ids_offset;
+  ready_.slot_size = slots_.size;
+  ready_.memory_id = slot_memory_->id();
+  ready_.memory_size = slot_memory_->size();
+  ready_.lease = engine_.leases.begin(*slot_memory_);
+  ready_.has_fd = slot_memory_->id() != last_slot_memory;
+  report.post(TB_MSG_READY, bytes_of(ready_), ready_.has_fd ? slot_memory_->fd() : -1);
+  return ready_.memory_id;
+}
+
+void QueryDevice::end(bool leave_slots) {
+  if (!query_) return;
+  query_.reset();  // waits for its tasks
+  if (leave_slots)
+    engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
+  else
+    engine_.leases.end(ready_.lease, std::move(slot_memory_));
+  engine_.merger.wake();
+}
+
+Device::SegmentShape QueryDevice::segment_shape(uint64_t nblocks) const {
+  return engine_.devices[ready_.device]->segment_shape(*program_, std::min(nblocks, nblocks_));
+}
+
+LayoutCode QueryDevice::layout_code() const {
+  return {engine_.code, engine_.compile_ahead, *engine_.devices[ready_.device], demand_};
+}
+
+/* A GPU's query has been granted nothing of the host's memory, where its table lies as well. */
+Admission::Grant QueryDevice::grant_of_table(uint64_t bytes) {
+  return ready_.device == TB_DEVICE_HOST ? grant_.split(bytes) : engine_.admission.reserve(TB_DEVICE_HOST, bytes);
+}
+
+}  // namespace turbine
