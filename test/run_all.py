@@ -95,34 +95,10 @@ SUITES = {
         PYTHON + ["test/join_faults.py"],
         "joins end, or are cancelled, in time and within their memory",
         ("--rounds", "30"), alone=True),
-    "gpu-faults": Suite(
-        PYTHON + ["test/gpu_faults.py"],
-        "a driver call that fails stays in its query, whichever it is",
-        ("--sticky", "40"), alone=True),
     "profile": Suite(
         PYTHON + ["test/profile.py"],
         "phases add up to the execution time, traces are whole",
         alone=True),
-    "protocol": Suite(
-        PYTHON + ["test/protocol.py"],
-        "a service or a backend that lies harms neither",
-        ("--fuzz", "5000"), alone=True),
-    "column-cache": Suite(
-        PYTHON + ["test/column_cache.py"],
-        "the cache shows, forgets and evicts what it should",
-        alone=True),
-    "cache-cycles": Suite(
-        PYTHON + ["test/cache_cycles.py"],
-        "fills, drops and kills leave no memory behind",
-        ("--cycles", "1000"), alone=True),
-    "mvcc": Suite(
-        PYTHON + ["test/mvcc.py"],
-        "an invariant holds beside everything that may happen to a table",
-        ("--seconds", "1800"), alone=True),
-    "write-faults": Suite(
-        PACKAGES_PYTHON + ["test/write_faults.py"],
-        "kills and full disks leave files whole",
-        ("--rounds", "300"), alone=True),
     "sql": Suite(
         PYTHON + ["test/run_sql.py"],
         "every statement of test/sql gives PostgreSQL's answer, forced and not, direct and buffered",
@@ -153,6 +129,29 @@ SUITES = {
     "truth": Suite(
         PYTHON + ["test/truth_table.py"],
         "every function of the catalogue agrees with PostgreSQL at the edges of its types"),
+    "mvcc": Suite(
+        PYTHON + ["test/mvcc.py"],
+        "an invariant holds beside everything that may happen to a table",
+        ("--seconds", "1800")),
+    "gpu-faults": Suite(
+        PYTHON + ["test/gpu_faults.py"],
+        "a driver call that fails stays in its query, whichever it is",
+        ("--sticky", "40")),
+    "protocol": Suite(
+        PYTHON + ["test/protocol.py"],
+        "a service or a backend that lies harms neither",
+        ("--fuzz", "5000")),
+    "column-cache": Suite(
+        PYTHON + ["test/column_cache.py"],
+        "the cache shows, forgets and evicts what it should"),
+    "cache-cycles": Suite(
+        PYTHON + ["test/cache_cycles.py"],
+        "fills, drops and kills leave no memory behind",
+        ("--cycles", "1000")),
+    "write-faults": Suite(
+        PACKAGES_PYTHON + ["test/write_faults.py"],
+        "kills and full disks leave files whole",
+        ("--rounds", "300")),
     "file-mutations": Suite(
         PACKAGES_PYTHON + ["test/file_mutations.py"],
         "no spoilt file harms a reader",
