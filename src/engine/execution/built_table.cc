@@ -10,8 +10,8 @@
 
 namespace turbine {
 
-BuiltTable::BuiltTable(Engine& engine, const Program& program, const std::string& params,
-                       ConnectionJoinTables& tables, uint32_t number)
+BuiltTable::BuiltTable(Engine& engine, const Program& program, const std::string& params, ConnectionJoinTables& tables,
+                       uint32_t number)
     : engine_(engine), program_(program), params_(params), tables_(tables), number_(number) {
   if (program.sink() != TB_SINK_BUILD) {
     if (number != 0) throw ProtocolError("QUERY that builds no table names one");

@@ -1,9 +1,9 @@
 /*
  * query_input.cc - see query_input.h.
  *
- * Owns a query's sources, and the states of its slots while there is input. Called by query_execution.cc for messages of
- * the backend, by sources' threads, and by device threads when a task has ended. It must never hold its mutex while a
- * source or a device may report at once.
+ * Owns a query's sources, and the states of its slots while there is input. Called by query_execution.cc for messages
+ * of the backend, by sources' threads, and by device threads when a task has ended. It must never hold its mutex while
+ * a source or a device may report at once.
  */
 #include "engine/execution/query_input.h"
 
@@ -115,10 +115,10 @@ void QueryInput::segments(const SegmentsRequest& request) {
     if (ended_ || chunks_began_) throw ProtocolError("SEGMENTS after CHUNK");
   }
   if (take_kept_table(request)) return;
-  const SegmentSource::Taken taken =
-      request.segments.flags & TB_SEGMENTS_CLEAN
-          ? segments_.take_unchanged(request, heap_.files(), engine_.mapped_files, engine_.readers)
-          : segments_.take(request, heap_.layouts());
+  const SegmentSource::Taken taken = request.segments.flags & TB_SEGMENTS_CLEAN
+                                         ? segments_.take_unchanged(request, heap_.files(), engine_.mapped_files,
+                                                                    engine_.readers)
+                                         : segments_.take(request, heap_.layouts());
   const bool all = taken.blocks == request.segments.nblocks;
   // Blocks that come otherwise may be of another state by then.
   if (!all) table_.is_not_kept();
@@ -228,8 +228,8 @@ void QueryInput::run(std::vector<Task> tasks) {
     running_ += static_cast<uint32_t>(tasks.size());
   }
   for (const Task& task : tasks)
-    device_.query().submit(
-        task, [this](const TaskOutcome& outcome, std::exception_ptr error) { task_done(outcome, error); });
+    device_.query().submit(task,
+                           [this](const TaskOutcome& outcome, std::exception_ptr error) { task_done(outcome, error); });
 }
 
 void QueryInput::task_done(const TaskOutcome& outcome, std::exception_ptr error) {

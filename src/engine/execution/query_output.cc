@@ -107,9 +107,9 @@ void QueryOutput::run_continuation() {
   ResultOutput rows(*program_, plan_ ? &*plan_ : nullptr, continuation_->columns_unread());
   ParallelWork work(engine_.workers, cancelled_);
   const uint64_t continued = nrows_;
-  nrows_ = continuation_->run({[this](uint64_t first, uint64_t count) { return fetch(first, count); }, &rows, nrows_,
-                               query_->host_memory()},
-                              *engine_.devices[TB_DEVICE_HOST], work, profile_);
+  nrows_ = continuation_->run(
+      {[this](uint64_t first, uint64_t count) { return fetch(first, count); }, &rows, nrows_, query_->host_memory()},
+      *engine_.devices[TB_DEVICE_HOST], work, profile_);
   totals_.change([&](TbQueryDone& totals) {
     totals.rows_continued = continued;
     totals.continuation_us = stopwatch.microseconds();

@@ -1,15 +1,16 @@
 /*
- * program_run.c - one program run over one source, see program_run.h.
+ * program_run.c - one program run over its sources, see program_run.h.
  *
  * Phases:
  *   begin     connection, QUERY, READY
- *   input     chunks, until the source has no more and none is in flight
+ *   input     chunks of the sources, until none has more and none is in flight
  *   results   result batches are kept until QUERY_DONE. Only then is it certain that
  *             PostgreSQL's plan is not needed
  *   end       the connection is given back
  *
- * All slots are kept busy. Owns the conversation, the slots and the source. Must not know
- * what a source sends. Called by the stages of a node.
+ * All slots are kept busy. What is said of a chunk goes to the source that has sent it.
+ * Owns the conversation, the slots and the sources. Must not know what a source sends.
+ * Called by the stages of a node.
  */
 #include "postgres.h"
 
@@ -22,11 +23,12 @@
 struct TbProgramRun
 {
 	MemoryContext	 context;
-	TbSource		*source;
+	List			*sources;
+	TbSource		*sender[TB_MAX_SLOTS]; /* of the chunk in each slot */
 	TbServiceQuery	*query;
-	TbSlots			*slots;	  /* NULL before READY */
+	TbSlots			*slots;				   /* NULL before READY */
 	bool			 input_done;
-	TbResultBatches *batches; /* once all have come */
+	TbResultBatches *batches;			   /* once all have come */
 };
 
 MemoryContext
@@ -39,23 +41,47 @@ tb_program_run_context(void)
 static bool
 start_run(TbProgramRun *run)
 {
-	TbSource   *source = run->source;
-	TbInputSize size = {0};
+	TbInputSize all = {0};
+	ListCell   *lc;
 
 	/* What goes before READY goes together. */
-	if (!tb_service_query_connect(run->query) || !tb_service_query_hold(run->query, true) ||
-		!source->methods->announce(source, run->query, &size) ||
-		!tb_service_query_send_query(run->query, size.nblocks, size.copied) ||
-		(source->methods->ask != NULL && !source->methods->ask(source, run->query)) ||
-		!tb_service_query_await_ready(run->query) ||
+	if (!tb_service_query_connect(run->query) || !tb_service_query_hold(run->query, true))
+		return false;
+	foreach(lc, run->sources)
+	{
+		TbSource   *source = lfirst(lc);
+		TbInputSize size = {0};
+
+		if (!source->methods->announce(source, run->query, &size))
+			return false;
+		all.nblocks += size.nblocks;
+		all.copied = all.copied || size.copied;
+	}
+	if (!tb_service_query_send_query(run->query, all.nblocks, all.copied))
+		return false;
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (source->methods->ask != NULL && !source->methods->ask(source, run->query))
+			return false;
+	}
+	if (!tb_service_query_await_ready(run->query) ||
 		!tb_service_query_hold(run->query, false))
 		return false;
 	run->slots = tb_slots_make(run->query);
-	return source->methods->begin(source, run->query, run->slots);
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (!source->methods->begin(source, run->query, run->slots))
+			return false;
+	}
+	return true;
 }
 
 TbProgramRun *
-tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *input_name,
+tb_program_run_begin(const TbProgramSpec *spec, List *sources, const char *input_name,
 					 MemoryContext context, TbFailure *why)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
@@ -63,7 +89,7 @@ tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *in
 	bool		  ok;
 
 	run->context = context;
-	run->source = source;
+	run->sources = sources;
 	run->query = tb_service_query_make(spec, input_name);
 	/* The stages of a node count as one query. */
 	if (spec->program->sink != TB_SINK_BUILD)
@@ -85,13 +111,12 @@ tb_program_run_begin(const TbProgramSpec *spec, TbSource *source, const char *in
 static bool
 serve_messages(TbProgramRun *run, bool wait, bool *any)
 {
-	TbSource *source = run->source;
-
 	*any = false;
 	for (;;)
 	{
 		TbIncoming	message;
 		TbSlotEvent event;
+		TbSource   *sender;
 		TbReceived	received = tb_service_query_receive(run->query, wait, &message);
 
 		if (received == TB_RECEIVED_LOST)
@@ -100,16 +125,54 @@ serve_messages(TbProgramRun *run, bool wait, bool *any)
 			return true;
 		if (!tb_slots_take(run->slots, &message, &event))
 			return false;
+		sender = run->sender[event.slot];
 		if (event.type == TB_MSG_CHUNK_DONE)
 		{
-			if (!source->methods->chunk_done(source, event.slot))
+			if (!sender->methods->chunk_done(sender, event.slot))
 				return false;
 		}
-		else if (!source->methods->chunk_read(source, event.slot, event.outcome))
+		else if (!sender->methods->chunk_read(sender, event.slot, event.outcome))
 			return false;
 		wait = false;
 		*any = true;
 	}
+}
+
+/* Takes in what other processes have done for any source; *any: there was something. */
+static bool
+poll_sources(TbProgramRun *run, bool *any)
+{
+	ListCell *lc;
+
+	*any = false;
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+		bool	  some = false;
+
+		if (source->methods->poll != NULL && !source->methods->poll(source, &some))
+			return false;
+		*any = *any || some;
+	}
+	return true;
+}
+
+/* Helps the other processes of the first source that has such. */
+static TbSourceHelp
+help_sources(TbProgramRun *run)
+{
+	ListCell *lc;
+
+	foreach(lc, run->sources)
+	{
+		TbSource	*source = lfirst(lc);
+		TbSourceHelp help = source->methods->help != NULL ? source->methods->help(source) :
+															TB_HELP_NONE;
+
+		if (help != TB_HELP_NONE)
+			return help;
+	}
+	return TB_HELP_NONE;
 }
 
 /*
@@ -120,26 +183,42 @@ serve_messages(TbProgramRun *run, bool wait, bool *any)
 static bool
 idle(TbProgramRun *run)
 {
-	TbSource	*source = run->source;
 	TbSourceHelp help;
 	bool		 any;
 
-	if (source->methods->help == NULL)
-		return serve_messages(run, true, &any);
 	if (!tb_service_query_flush(run->query))
 		return false;
-	help = source->methods->help(source);
+	help = help_sources(run);
 	if (help == TB_HELP_NONE)
 		return serve_messages(run, true, &any);
 	if (!serve_messages(run, false, &any))
 		return false;
 	if (help == TB_HELP_DONE || any)
 		return true;
-	if (!source->methods->poll(source, &any))
+	if (!poll_sources(run, &any))
 		return false;
 	if (!any)
 		tb_service_query_wait(run->query);
 	return true;
+}
+
+/* Sends the next chunk of the first source that has one. */
+static TbSourceFill
+fill(TbProgramRun *run, int slot)
+{
+	ListCell *lc;
+
+	foreach(lc, run->sources)
+	{
+		TbSource	*source = lfirst(lc);
+		TbSourceFill filled = source->methods->fill(source, slot);
+
+		if (filled == TB_FILL_SENT)
+			run->sender[slot] = source;
+		if (filled != TB_FILL_NOTHING)
+			return filled;
+	}
+	return TB_FILL_NOTHING;
 }
 
 /* One step: sends a chunk if one is due and a slot is free, else waits. *finished when
@@ -147,13 +226,12 @@ idle(TbProgramRun *run)
 static bool
 step(TbProgramRun *run, bool *finished)
 {
-	TbSource *source = run->source;
-	int		  slot = tb_slots_find_free(run->slots);
-	bool	  any;
+	int	 slot = tb_slots_find_free(run->slots);
+	bool any;
 
-	if (source->methods->poll != NULL && !source->methods->poll(source, &any))
+	if (!poll_sources(run, &any))
 		return false;
-	switch (source->methods->fill(source, slot))
+	switch (fill(run, slot))
 	{
 		case TB_FILL_SENT:
 			return serve_messages(run, false, &any);
@@ -169,24 +247,41 @@ step(TbProgramRun *run, bool *finished)
 static bool
 run_input(TbProgramRun *run)
 {
-	const TbSourceMethods *methods = run->source->methods;
-	TbProfile			  *profile = tb_service_query_spec(run->query)->profile;
-	TbClock				   before = tb_profile_enter(profile, TB_CLOCK_READ);
-	bool				   finished = false;
-	bool				   ok;
+	TbProfile *profile = tb_service_query_spec(run->query)->profile;
+	TbClock	   before = tb_profile_enter(profile, TB_CLOCK_READ);
+	bool	   finished = false;
+	bool	   ended = true; /* the service knows it */
+	bool	   ok;
+	ListCell  *lc;
 
-	if (methods->begin_input != NULL)
-		methods->begin_input(run->source);
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (source->methods->begin_input != NULL)
+			source->methods->begin_input(source);
+	}
 	ok = tb_service_query_hold(run->query, true);
 	while (ok && !finished)
 		ok = step(run, &finished);
 	ok = ok && tb_service_query_hold(run->query, false);
 	/* Parallel workers end while the service does what is left to do: all pages are there.
 	 */
-	if (methods->ended == NULL || !methods->ended(run->source))
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		ended = ended && source->methods->ended != NULL && source->methods->ended(source);
+	}
+	if (!ended)
 		ok = ok && tb_service_query_send(run->query, TB_MSG_INPUT_END, NULL, 0);
-	if (methods->end_input != NULL)
-		methods->end_input(run->source, !ok);
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (source->methods->end_input != NULL)
+			source->methods->end_input(source, !ok);
+	}
 	(void) tb_profile_enter(profile, before);
 	return ok;
 }
@@ -194,10 +289,17 @@ run_input(TbProgramRun *run)
 void
 tb_program_run_stats(const TbProgramRun *run, TbRunStats *stats)
 {
+	ListCell *lc;
+
 	memset(stats, 0, sizeof(*stats));
 	stats->service = *tb_service_query_stats(run->query);
-	if (run->source->methods->report != NULL)
-		run->source->methods->report(run->source, stats);
+	foreach(lc, run->sources)
+	{
+		const TbSource *source = lfirst(lc);
+
+		if (source->methods->report != NULL)
+			source->methods->report(source, stats);
+	}
 }
 
 static bool
@@ -213,7 +315,8 @@ was_fed(const TbProgramRun *run)
 static bool
 run_to_end(TbProgramRun *run)
 {
-	bool ok = tb_service_query_connected(run->query) && run_input(run);
+	bool	  ok = tb_service_query_connected(run->query) && run_input(run);
+	ListCell *lc;
 
 	if (ok && tb_service_query_spec(run->query)->program->sink == TB_SINK_BUILD)
 		ok = tb_service_query_await_done(run->query, was_fed(run));
@@ -224,8 +327,13 @@ run_to_end(TbProgramRun *run)
 	}
 	if (!ok)
 		tb_service_query_note_fallback(run->query);
-	else if (run->source->methods->count_rows != NULL)
-		run->source->methods->count_rows(run->source);
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (ok && source->methods->count_rows != NULL)
+			source->methods->count_rows(source);
+	}
 	return ok;
 }
 
@@ -269,10 +377,16 @@ void
 tb_program_run_end(TbProgramRun *run)
 {
 	TbRunStats stats;
+	ListCell  *lc;
 
 	/* First whoever writes to slots. */
-	if (run->source->methods->end != NULL)
-		run->source->methods->end(run->source);
+	foreach(lc, run->sources)
+	{
+		TbSource *source = lfirst(lc);
+
+		if (source->methods->end != NULL)
+			source->methods->end(source);
+	}
 	tb_program_run_stats(run, &stats);
 	tb_run_stats_count(&stats);
 	tb_service_query_end(run->query);

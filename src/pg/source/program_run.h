@@ -1,5 +1,5 @@
 /*
- * program_run.h - one program run over one source: the door from plan nodes to the engine
+ * program_run.h - one program run over its sources: the door from plan nodes to the engine
  * for programs whose results come after the end of the input (AGGREGATE, PROJECT) or stay
  * in the service (BUILD). Programs that return row ids have heap/heap_scan.h.
  *
@@ -17,13 +17,14 @@
 
 typedef struct TbProgramRun TbProgramRun;
 
-/* Starts the program over a source, which the run owns from now on, as it owns `context`,
- * the memory context that the source was made in. NULL, with *why, if it can not start. */
-extern TbProgramRun *tb_program_run_begin(const TbProgramSpec *spec, TbSource *source,
+/* Starts the program over sources (TbSource), which the run owns from now on, as it owns
+ * `context`, the memory context that they were made in. NULL, with *why, if it can not
+ * start. */
+extern TbProgramRun *tb_program_run_begin(const TbProgramSpec *spec, List *sources,
 										  const char *input_name, MemoryContext context,
 										  TbFailure *why);
 
-/* A memory context to make a source in. */
+/* A memory context to make sources in. */
 extern MemoryContext tb_program_run_context(void);
 
 /* BUILD: runs the input to its end; the join table stays with the stages' connection.
@@ -48,7 +49,7 @@ extern TbResultsNext tb_program_run_next(TbProgramRun *run, const TbResultBatch 
 /* For EXPLAIN, at any time before the end. */
 extern void tb_program_run_stats(const TbProgramRun *run, TbRunStats *stats);
 
-/* Ends the run, its source and its memory context. */
+/* Ends the run, its sources and its memory context. */
 extern void tb_program_run_end(TbProgramRun *run);
 
 #endif

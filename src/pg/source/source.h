@@ -1,5 +1,6 @@
 /*
- * source.h - what feeds a program: the interface of all sources.
+ * source.h - what feeds a program in one run: the interface of all sources. Inputs open
+ * them (input.h).
  *
  * A source puts chunks into slots: pages of a heap relation, or columns. program_run.c
  * drives it. The source decides what goes into the next chunk, and sends it.

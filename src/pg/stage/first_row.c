@@ -57,14 +57,10 @@ is_stage_table(const Asker *a, Plan *plan)
 	}
 	for (int i = 0; i < a->run->nstages; i++)
 	{
-		const TbRunStage *stage = &a->run->stages[i];
+		const TbInput *input = a->run->stages[i].input;
 
-		if (stage->source == NULL && stage->rti == rti)
+		if (input->methods->reads(input, rti))
 			return true;
-		for (int leaf = 0; stage->partitions != NULL && leaf < stage->partitions->nleaves;
-			 leaf++)
-			if (stage->partitions->rtis[leaf] == rti)
-				return true;
 	}
 	return false;
 }
@@ -363,8 +359,8 @@ tb_first_row_reaches(TbStageRun *run)
 		if (!stage->harmless)
 			tb_risk_add_params(&a.risk, list_nth(plan->custom_exprs, i), &css->ss.ps);
 		/* Those of the last stage are fetched when PostgreSQL would fetch them. */
-		if (stage->source != NULL && i < run->nstages - 1 &&
-			tb_plan_may_raise(stage->source->plan, a.estate))
+		if (stage->input->plan != NULL && i < run->nstages - 1 &&
+			tb_plan_may_raise(stage->input->plan->plan, a.estate))
 			a.sources = true;
 	}
 	if (!a.sources && !a.risk.others && bms_is_empty(a.risk.initplans))

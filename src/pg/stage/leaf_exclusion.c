@@ -5,7 +5,7 @@
  * lists, several levels and the default partition, whose constraint is that no
  * sibling's holds, and proves nothing of hash partitions. A row with a NULL key has no
  * match either, so that the conditions, which are strict, hold of every row that has
- * one. Called by partition_run.c.
+ * one. Called by partitions_input.c.
  */
 #include "postgres.h"
 

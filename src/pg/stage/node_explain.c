@@ -360,3 +360,26 @@ tb_explain_times(TbProfile *profile, ExplainState *es)
 	appendStringInfoString(&text, "ms");
 	ExplainPropertyText("Time", text.data, es);
 }
+
+void
+tb_explain_index(const TbIndexUse *use, const char *prefix, List *condition,
+				 PlanState *node, List *ancestors, ExplainState *es)
+{
+	const char *skipped = psprintf("%sBRIN skipped", prefix);
+
+	if (!use->used)
+		return;
+	tb_explain_filter(psprintf("%sBRIN cond", prefix), condition, node, ancestors, es);
+	if (!es->analyze || !use->ran)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyText(skipped,
+							psprintf(UINT64_FORMAT " blocks (of " UINT64_FORMAT ")",
+									 use->skipped, use->blocks),
+							es);
+		return;
+	}
+	ExplainPropertyUInteger(skipped, NULL, use->skipped, es);
+	ExplainPropertyUInteger(psprintf("%sBRIN blocks", prefix), NULL, use->blocks, es);
+}

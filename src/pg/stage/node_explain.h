@@ -9,6 +9,7 @@
 #include "commands/explain.h"
 #include "nodes/execnodes.h"
 
+#include "pg/source/input.h"
 #include "pg/source/run_stats.h"
 #include "pg/planner/cost.h"
 
@@ -26,15 +27,19 @@ extern void tb_explain_list(const char *label, List *exprs, PlanState *node,
 extern List *tb_explain_texts(List *exprs, PlanState *node, List *ancestors,
 							  ExplainState *es);
 
+/* "BRIN cond", and in ANALYZE "BRIN skipped"; `prefix` is put before both. */
+extern void tb_explain_index(const TbIndexUse *use, const char *prefix, List *condition,
+							 PlanState *node, List *ancestors, ExplainState *es);
+
 /* The device that the plan would take. */
 extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
 
-/* Device, Blocks, JIT, Transferred, of a query that has run. */
 /* Of cached columns: what was left out, and by what; and what was read. Labels begin with
  * the prefix. Nothing if none were taken. */
 extern void tb_explain_segments(const char *prefix, const TbRunStats *stats,
 								ExplainState *es);
 
+/* Device, Blocks, JIT, Transferred, of a query that has run. */
 extern void tb_explain_stats(const TbRunStats *stats, ExplainState *es);
 
 /* Where the node's wall time went, in all its runs so far. */

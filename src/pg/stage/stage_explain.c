@@ -17,6 +17,7 @@
 
 #include "pg/stage/plan_private.h"
 #include "pg/stage/node_explain.h"
+#include "pg/stage/partitions_input.h"
 #include "pg/stage/stage_explain.h"
 
 typedef struct Shower
@@ -175,18 +176,20 @@ show_table(Shower *shower, const TbRunStats *stats)
 static void
 show_index(Shower *shower, int stage, const char *prefix)
 {
-	TbStageNotes	  notes = tb_private_notes(plan_of(shower), stage);
-	const TbRunStage *of = &shower->run->stages[stage];
-	TbBrinScan scan = of->partitions != NULL ? tb_partition_run_brin(of->partitions) :
-											   of->brin;
+	TbStageNotes   notes = tb_private_notes(plan_of(shower), stage);
+	const TbInput *input = shower->run->stages[stage].input;
+	TbIndexUse	   use;
 
-	tb_brin_scan_explain(&scan, prefix, notes.brin_condition, &shower->run->css->ss.ps,
-						 shower->ancestors, shower->es);
+	if (input->methods->index_use == NULL)
+		return;
+	use = input->methods->index_use(input);
+	tb_explain_index(&use, prefix, notes.brin_condition, &shower->run->css->ss.ps,
+					 shower->ancestors, shower->es);
 }
 
 /* What one leaf has delivered. */
 static void
-show_leaf(Shower *shower, const TbPartitionRun *run, int leaf)
+show_leaf(Shower *shower, const TbPartitionsShown *run, int leaf)
 {
 	ExplainState	  *es = shower->es;
 	const TbPartStats *stats = &run->stats[leaf];
@@ -215,17 +218,18 @@ show_leaf(Shower *shower, const TbPartitionRun *run, int leaf)
 static void
 show_partitions(Shower *shower, int stage)
 {
-	const TbRunStage	 *of = &shower->run->stages[stage];
-	const TbPartitionRun *run = of->partitions;
-	bool				  has_run = shower->ran && run != NULL &&
-		(tb_stage_run_stats(shower->run, stage) != NULL || run->removed_by_join > 0);
-	ExplainState *es = shower->es;
-	int			  all = of->info.nleaves + of->info.pruned;
-	int			  left;
+	const TbRunStage *of = &shower->run->stages[stage];
+	ExplainState	 *es = shower->es;
+	int				  all = of->info.nleaves + of->info.pruned;
+	TbPartitionsShown run;
+	bool has_stats = shower->ran && tb_stage_run_stats(shower->run, stage) != NULL;
+	bool has_run;
+	int	 left;
 
-	if (run == NULL)
+	if (!tb_partitions_input_shown(of->input, &run))
 		return;
-	left = has_run ? run->nread : run->nvalid;
+	has_run = shower->ran && (has_stats || run.removed_by_join > 0);
+	left = has_run ? run.nread : run.nvalid;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 		ExplainPropertyText("Partitions", psprintf("%d of %d", left, all), es);
 	else
@@ -233,15 +237,14 @@ show_partitions(Shower *shower, int stage)
 		ExplainPropertyInteger("Partitions Read", NULL, left, es);
 		ExplainPropertyInteger("Partitions Pruned", NULL, all - left, es);
 	}
-	if (has_run && run->npruning_keys > 0 &&
-		(run->removed_by_join > 0 || es->format != EXPLAIN_FORMAT_TEXT))
-		ExplainPropertyInteger("Partitions Removed by Join", NULL, run->removed_by_join,
-							   es);
+	if (has_run && run.prunes_by_joins &&
+		(run.removed_by_join > 0 || es->format != EXPLAIN_FORMAT_TEXT))
+		ExplainPropertyInteger("Partitions Removed by Join", NULL, run.removed_by_join, es);
 	if (!has_run || !es->verbose)
 		return;
 	ExplainOpenGroup("Partitions", "Partitions", false, es);
-	for (int i = 0; i < run->nread; i++)
-		show_leaf(shower, run, run->read[i]);
+	for (int i = 0; i < run.nread; i++)
+		show_leaf(shower, &run, run.read[i]);
 	ExplainCloseGroup("Partitions", "Partitions", false, es);
 }
 

@@ -16,17 +16,12 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/bufmgr.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "pg/bridge/failure.h"
-#include "pg/source/files/files_source.h"
-#include "pg/source/heap/heap_source.h"
-#include "pg/source/plan_rows/plan_rows_source.h"
-#include "pg/source/source_pair.h"
+#include "pg/source/heap/brin_scan.h"
 #include "pg/stage/first_row.h"
+#include "pg/stage/input_kinds.h"
 #include "pg/convert/param_block.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/stage_run.h"
@@ -61,44 +56,7 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	stage->program = tb_private_program(plan, index);
 	stage->params = ExecInitExprList(params, &run->css->ss.ps);
 	stage->harmless = are_harmless(params);
-	stage->rti = tb_private_notes(plan, index).rti;
-	tb_brin_scan_init(&stage->brin, run->css, stage->info.brin_plan, eflags);
-	if (stage->info.nleaves > 0)
-		stage->partitions = tb_partition_run_make(run->css, index, eflags);
-	if (stage->info.source_plan < 0)
-	{
-		/* Raises where nobody may read it yet: a materialized view without rows. */
-		(void) ExecOpenScanRelation(run->css->ss.ps.state, stage->rti, eflags);
-		return;
-	}
-	stage->source_columns = tb_private_source_columns(plan, index);
-	stage->source = ExecInitNode(list_nth(plan->custom_plans, stage->info.source_plan),
-								 run->css->ss.ps.state, eflags);
-	run->css->custom_ps = lappend(run->css->custom_ps, stage->source);
-}
-
-static Relation
-table_of(const TbStageRun *run, int index)
-{
-	Assert(run->stages[index].source == NULL);
-	return ExecGetRangeTableRelation(run->css->ss.ps.state, run->stages[index].rti);
-}
-
-/* As they are when the node begins, as its snapshot is: what is written later, in this
- * transaction or another one, is not read. */
-static void
-list_files(TbStageRun *run)
-{
-	for (int i = 0; i < run->nstages; i++)
-	{
-		TbRunStage *stage = &run->stages[i];
-
-		if (stage->partitions != NULL)
-			tb_partition_run_list_files(stage->partitions);
-		else if (stage->source == NULL &&
-				 table_of(run, i)->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-			stage->files = tb_file_table_to_read(RelationGetRelid(table_of(run, i)));
-	}
+	stage->input = tb_stage_input_make(run->css, index, eflags);
 }
 
 TbStageRun *
@@ -122,8 +80,6 @@ tb_stage_run_make(CustomScanState *css, int eflags)
 										 "pg_turbine stages", ALLOCSET_SMALL_SIZES);
 	for (int i = 0; i < run->nstages; i++)
 		prepare_stage(run, i, eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
-		list_files(run);
 	return run;
 }
 
@@ -184,7 +140,7 @@ device_of(const TbStageRun *run, int index)
 {
 	const TbRunStage *stage = &run->stages[index];
 
-	return tb_stage_device(&stage->info, stage->source != NULL, !is_last(run, index));
+	return tb_stage_device(&stage->info, stage->input->plan != NULL, !is_last(run, index));
 }
 
 static bool
@@ -194,8 +150,8 @@ prepare_programs(TbStageRun *run, int index, TbFailure *why)
 	uint32		device = device_of(run, index);
 
 	return tb_program_prepare(run->connection.conn, stage->program, device, why) &&
-		(stage->partitions == NULL ||
-		 tb_partition_run_prepare(stage->partitions, run->connection.conn, device, why));
+		(stage->input->methods->prepare == NULL ||
+		 stage->input->methods->prepare(stage->input, run->connection.conn, device, why));
 }
 
 /* Announces all programs at once, so that they compile side by side; with the first QUERY,
@@ -253,196 +209,100 @@ specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 	return true;
 }
 
-/* What a stage reads of its table, of which `blocks` says which blocks; NULL: all. */
+/* Starts the stage's program over what its input has chosen. */
 static bool
-specify_input(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
-			  TbHeapInput *input, TbFailure *why)
+begin_program(TbStageRun *run, int index, TbFailure *why)
 {
-	TbRunStage *stage = &run->stages[index];
-
-	memset(input, 0, sizeof(*input));
-	input->rel = rel;
-	input->snapshot = run->css->ss.ps.state->es_snapshot;
-	input->blocks = blocks;
-	input->attributes = stage->info.work.program.attributes;
-	input->engine_us = tb_cost_engine_us(&stage->info.work, device_of(run, index));
-	if (stage->partitions == NULL ||
-		tb_partition_run_specify(stage->partitions, run->css->ss.ps.ps_ExprContext, input))
-		return true;
-	tb_failure_set(why, TB_FALLBACK_VALUE,
-				   "a parameter's value has no form that devices know");
-	return false;
-}
-
-/* The columns that a program wants of the plan's next row. What nodes allocate
- * when they first run must outlive our query. */
-static bool
-next_source_row(void *source, Datum *values, bool *nulls)
-{
-	TbRunStage	   *stage = source;
-	MemoryContext	old = MemoryContextSwitchTo(stage->source->state->es_query_cxt);
-	TupleTableSlot *slot = ExecProcNode(stage->source);
-
-	MemoryContextSwitchTo(old);
-	if (TupIsNull(slot))
-		return false;
-	for (int i = 0; i < stage->info.nsource_columns; i++)
-		values[i] = slot_getattr(slot, stage->source_columns[i] + 1, &nulls[i]);
-	return true;
-}
-
-/* Starts the stage's program over the source, which it owns with its context. `heap`: the
- * source, or the part of it, that reads heap tables; NULL: there is none. */
-static bool
-begin_program(TbStageRun *run, int index, const TbProgramSpec *spec, TbSource *source,
-			  TbSource *heap, const char *input_name, MemoryContext context, TbFailure *why)
-{
-	/* A connection runs one query at a time. */
-	Assert(run->program == NULL);
-	run->current = index;
-	run->input = heap;
-	run->program = tb_program_run_begin(spec, source, input_name, context, why);
-	return run->program != NULL;
-}
-
-static bool
-begin_over_rows(TbStageRun *run, int index, TbFailure *why)
-{
+	TbRunStage	 *stage = &run->stages[index];
+	TbInput		 *input = stage->input;
+	TbInputUse	  use = {.snapshot = run->css->ss.ps.state->es_snapshot,
+						 .attributes = stage->info.work.program.attributes,
+						 .engine_us = tb_cost_engine_us(&stage->info.work,
+														device_of(run, index)),
+						 .econtext = run->css->ss.ps.ps_ExprContext};
 	TbProgramSpec spec;
 	MemoryContext context;
 	MemoryContext old;
-	TbSource	 *source;
+	List		 *sources = NIL;
+	bool		  opened;
 
+	/* A connection runs one query at a time. */
+	Assert(run->program == NULL);
 	if (!specify(run, index, &spec, why))
 		return false;
 	context = tb_program_run_context();
 	old = MemoryContextSwitchTo(context);
-	source = tb_plan_rows_source_make(next_source_row, &run->stages[index]);
+	opened = input->methods->open(input, &use, &sources, why);
 	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, NULL, "rows of a plan", context, why);
-}
-
-/* The foreign tables that the stage reads, in an array of the current context. */
-static int
-file_parts(TbRunStage *stage, Relation rel, TbFilesPart **parts)
-{
-	if (stage->partitions != NULL)
-		return tb_partition_run_file_parts(stage->partitions, rel, parts);
-	if (stage->files == NULL)
-		return 0;
-	*parts = palloc0(sizeof(TbFilesPart));
-	(*parts)->table = stage->files;
-	(*parts)->desc = RelationGetDescr(rel);
-	return 1;
-}
-
-static bool
-begin_over_table(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks,
-				 TbFailure *why)
-{
-	TbRunStage	 *stage = &run->stages[index];
-	TbProgramSpec spec;
-	TbHeapInput	  input;
-	TbFilesPart	 *parts;
-	int			  nfiles = file_parts(stage, rel, &parts);
-	MemoryContext context;
-	MemoryContext old;
-	TbSource	 *source = NULL;
-	TbSource	 *heap = NULL;
-
-	if (!specify(run, index, &spec, why) ||
-		!specify_input(run, index, rel, blocks, &input, why))
+	if (!opened)
+	{
+		MemoryContextDelete(context);
 		return false;
-	context = tb_program_run_context();
-	old = MemoryContextSwitchTo(context);
-	if (stage->files == NULL && (nfiles == 0 || input.nparts > 0))
-		source = heap = tb_heap_source_make(&input);
-	if (nfiles > 0)
-		source = tb_files_source_make(parts, nfiles);
-	if (nfiles > 0 && heap != NULL)
-		source = tb_source_pair_make(source, heap);
-	MemoryContextSwitchTo(old);
-	return begin_program(run, index, &spec, source, heap, RelationGetRelationName(rel),
-						 context, why);
+	}
+	run->current = index;
+	run->program = tb_program_run_begin(&spec, sources, input->name, context, why);
+	return run->program != NULL;
+}
+
+/* What the input has delivered, for EXPLAIN. */
+static void
+note_stats(TbStageRun *run)
+{
+	TbRunStage *stage = &run->stages[run->current];
+
+	tb_program_run_stats(run->program, &stage->stats);
+	if (stage->input->methods->note != NULL)
+		stage->input->methods->note(stage->input);
+	stage->have_stats = true;
 }
 
 static void
 end_program(TbStageRun *run)
 {
-	TbRunStage *stage = &run->stages[run->current];
-
 	if (run->program == NULL)
 		return;
-	tb_program_run_stats(run->program, &stage->stats);
-	if (stage->partitions != NULL)
-		tb_partition_run_note(stage->partitions, run->input);
-	stage->have_stats = true;
+	note_stats(run);
 	tb_program_run_end(run->program);
 	run->program = NULL;
-	run->input = NULL;
+}
+
+static void
+close_input(TbRunStage *stage)
+{
+	if (stage->input->methods->close != NULL)
+		stage->input->methods->close(stage->input);
 }
 
 /* Runs a stage that makes a join table. */
 static bool
-build(TbStageRun *run, int index, Relation rel, const TbBlockSet *blocks, TbFailure *why)
+build(TbStageRun *run, int index, TbFailure *why)
 {
-	bool begun = rel != NULL ? begin_over_table(run, index, rel, blocks, why) :
-							   begin_over_rows(run, index, why);
-	bool built = begun && tb_program_run_build(run->program, why);
+	bool built = begin_program(run, index, why) && tb_program_run_build(run->program, why);
 
 	end_program(run);
+	close_input(&run->stages[index]);
 	return built;
 }
 
-/* Whether nothing is to be read of the stage's table; else *blocks, or NULL for all,
- * says what. */
-static bool
-nothing_to_read(TbRunStage *stage, Relation rel, TbBlockSet **blocks)
-{
-	/* Partitions are chosen as PostgreSQL would on its first row; not before anything
-	 * is known to be read. */
-	if (stage->partitions != NULL)
-	{
-		tb_partition_run_choose(stage->partitions);
-		return tb_partition_run_chosen_blocks(stage->partitions) == 0;
-	}
-	if (stage->files != NULL)
-		return stage->files->nrows == 0;
-	if (RelationGetNumberOfBlocks(rel) == 0)
-		return true;
-	*blocks = tb_brin_scan_run(&stage->brin, rel);
-	return *blocks != NULL && tb_block_set_count(*blocks) == 0;
-}
-
+/* What this run has built as that table, for inputs. */
 static const TbQueryDone *
-table_built(const TbStageRun *run, uint32 table)
+table_built(const void *of, uint32 table)
 {
+	const TbStageRun *run = of;
+
 	for (int i = 0; i < run->nstages - 1; i++)
 		if (run->stages[i].info.join_table == table && run->stages[i].have_stats)
 			return &run->stages[i].stats.service.done;
 	elog(ERROR, "no stage has built table %u", table);
 }
 
-/*
- * Leaves out partitions of which no row has a match in the tables that the stage
- * probes, all built by now in this run. Whether there is nothing left.
- */
+/* Whether something is left once what has no match in the tables that the stage probes is
+ * left out. */
 static bool
 prune_by_joins(TbStageRun *run, TbRunStage *stage)
 {
-	TbPartitionRun *partitions = stage->partitions;
-
-	if (partitions == NULL || partitions->npruning_keys == 0)
-		return false;
-	for (int i = 0; i < partitions->npruning_keys; i++)
-	{
-		const TbPruningRun *key = &partitions->pruning_keys[i];
-		const TbQueryDone  *done = table_built(run, key->key.join_table);
-
-		tb_partition_run_prune(partitions, key, done->groups,
-							   &done->key_bounds[key->key.key]);
-	}
-	return tb_partition_run_chosen_blocks(partitions) == 0;
+	return stage->input->methods->prune == NULL ||
+		stage->input->methods->prune(stage->input, table_built, run);
 }
 
 /* Starts one stage, and finishes it if it is a join table. */
@@ -450,12 +310,9 @@ static TbRunStart
 run_stage(TbStageRun *run, int index, TbFailure *why)
 {
 	TbRunStage *stage = &run->stages[index];
-	Relation	rel = stage->source == NULL ? table_of(run, index) : NULL;
-	TbBlockSet *blocks = NULL;
-	bool		built;
 
 	CHECK_FOR_INTERRUPTS();
-	if (rel != NULL && nothing_to_read(stage, rel, &blocks))
+	if (!stage->input->methods->choose(stage->input))
 	{
 		if (stage->info.needed)
 			return TB_RUN_EMPTY;
@@ -467,35 +324,16 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 		}
 	}
 	/* PostgreSQL would meet rows: parameters that may raise are computed, for nothing. */
-	else if (rel != NULL && prune_by_joins(run, stage) && stage->info.needed &&
-			 stage->harmless)
+	else if (!prune_by_joins(run, stage) && stage->info.needed && stage->harmless)
 		return TB_RUN_EMPTY;
 	if (is_last(run, index))
-		return (rel != NULL ? begin_over_table(run, index, rel, blocks, why) :
-							  begin_over_rows(run, index, why)) ?
-			TB_RUN_STARTED :
-			TB_RUN_FALLBACK;
-	built = build(run, index, rel, blocks, why);
-	if (blocks != NULL)
-		tb_block_set_free(blocks);
-	if (!built)
+		return begin_program(run, index, why) ? TB_RUN_STARTED : TB_RUN_FALLBACK;
+	if (!build(run, index, why))
 		return TB_RUN_FALLBACK;
 	stage->ran = true;
 	if (stage->info.needed && stage->stats.service.done.groups == 0)
 		return TB_RUN_EMPTY;
 	return TB_RUN_STARTED;
-}
-
-static bool
-has_no_blocks(TbStageRun *run, int index)
-{
-	const TbRunStage *stage = &run->stages[index];
-
-	if (stage->partitions != NULL)
-		return tb_partition_run_blocks(stage->partitions) == 0;
-	if (stage->files != NULL)
-		return stage->files->nrows == 0;
-	return RelationGetNumberOfBlocks(table_of(run, index)) == 0;
 }
 
 static bool
@@ -541,7 +379,7 @@ skipped_stage_may_raise(const TbStageRun *run)
 	for (int i = 0; i < run->nstages; i++)
 		if (!run->stages[i].ran &&
 			(rows_may_raise(run->stages[i].program) || run->stages[i].info.late_filters ||
-			 (is_last(run, i) && run->stages[i].source != NULL)))
+			 (is_last(run, i) && run->stages[i].input->plan != NULL)))
 			return true;
 	return false;
 }
@@ -551,9 +389,12 @@ static bool
 some_needed_table_is_empty(TbStageRun *run)
 {
 	for (int i = 0; i < run->nstages; i++)
-		if (run->stages[i].info.needed && run->stages[i].source == NULL &&
-			has_no_blocks(run, i))
+	{
+		const TbInput *input = run->stages[i].input;
+
+		if (run->stages[i].info.needed && input->methods->is_empty(input))
 			return true;
+	}
 	return false;
 }
 
@@ -614,17 +455,15 @@ tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch, TbFailure *why)
 const char *
 tb_stage_run_table_name(const TbStageRun *run)
 {
-	const EState *estate = run->css->ss.ps.state;
-
-	return get_rel_name(
-		exec_rt_fetch(run->stages[run->nstages - 1].rti, unconstify(EState *, estate))
-			->relid);
+	return run->stages[run->nstages - 1].input->name;
 }
 
 void
 tb_stage_run_end(TbStageRun *run)
 {
 	end_program(run);
+	for (int i = 0; i < run->nstages; i++)
+		close_input(&run->stages[i]);
 	tb_stage_connection_end(&run->connection);
 	MemoryContextReset(run->context);
 }
@@ -635,11 +474,6 @@ tb_stage_run_stats(TbStageRun *run, int index)
 	TbRunStage *stage = &run->stages[index];
 
 	if (run->program != NULL && run->current == index)
-	{
-		tb_program_run_stats(run->program, &stage->stats);
-		if (stage->partitions != NULL)
-			tb_partition_run_note(stage->partitions, run->input);
-		stage->have_stats = true;
-	}
+		note_stats(run);
 	return stage->have_stats ? &stage->stats : NULL;
 }

@@ -11,25 +11,18 @@
 
 #include "pg/source/program_run.h"
 #include "pg/conversation/stage_connection.h"
-#include "pg/stage/brin_scan.h"
-#include "pg/files/file_table.h"
-#include "pg/stage/partition_run.h"
 #include "pg/planner/program/stage.h"
+#include "pg/source/input.h"
 
 /* A stage, prepared. */
 typedef struct TbRunStage
 {
-	TbStageInfo		   info;
-	TbProgram		  *program;
-	List			  *params;	   /* ExprState */
-	bool			   harmless;   /* params are literals and the like */
-	Index			   rti;		   /* of its table */
-	TbPartitionRun	  *partitions; /* where the table is partitioned; else NULL */
-	const TbFileTable *files;	   /* of a foreign table, within one run; else NULL */
-	PlanState		  *source;	   /* rows of a plan; one of custom_ps */
-	int32			  *source_columns;
-	TbBrinScan		   brin;
-	bool			   ran; /* in this run: its join table is built */
+	TbStageInfo info;
+	TbProgram  *program;
+	List	   *params;	  /* ExprState */
+	bool		harmless; /* params are literals and the like */
+	TbInput	   *input;
+	bool		ran;	  /* in this run: its join table is built */
 
 	/* EXPLAIN: of the last run */
 	TbRunStats stats;
@@ -51,7 +44,6 @@ typedef struct TbStageRun
 
 	TbStageConnection connection;
 	TbProgramRun	 *program; /* the one under way */
-	TbSource		 *input;   /* its source */
 	int				  current; /* its stage */
 	bool			  asked;   /* first_row.c has looked, and never does again */
 	TbProfile		 *profile; /* NULL: nobody asks */

@@ -65,12 +65,7 @@ struct HeapSource::Fill {
   std::atomic<uint64_t> us{0};
 
   Fill(TaskSink& sink, const ChunkRequest& chunk, uint8_t* to, std::shared_ptr<const RelationFiles> files)
-      : sink(sink),
-        slot(chunk.slot),
-        sequence(chunk.sequence),
-        to(to),
-        files(std::move(files)),
-        runs(chunk.runs) {}
+      : sink(sink), slot(chunk.slot), sequence(chunk.sequence), to(to), files(std::move(files)), runs(chunk.runs) {}
 
   /* The chunk is filled when all its parts have been tried: the backend may write to
    * the slot then. */
@@ -112,10 +107,8 @@ void HeapSource::check(const ChunkRequest& chunk, const SlotShape& shape) const 
 }
 
 TaskInput HeapSource::input(const ChunkRequest& chunk, uint8_t* slot) const {
-  return PagesInput{.pages = slot,
-                    .npages = chunk.npages,
-                    .layout = layouts_.find(chunk.layout),
-                    .keep = segments_.fill_of(chunk)};
+  return PagesInput{
+      .pages = slot, .npages = chunk.npages, .layout = layouts_.find(chunk.layout), .keep = segments_.fill_of(chunk)};
 }
 
 void HeapSource::fill(const ChunkRequest& chunk, const Task& task) {

@@ -58,7 +58,10 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 										  ALLOCSET_SMALL_SIZES);
 	node->program = tb_private_program(plan, 0);
 	node->work = tb_private_stage(plan, 0).work;
-	tb_brin_scan_init(&node->brin, css, tb_private_stage(plan, 0).brin_plan, eflags);
+	if (tb_private_stage(plan, 0).brin_plan >= 0)
+		tb_brin_scan_init(&node->brin, css,
+						  list_nth(plan->custom_plans, tb_private_stage(plan, 0).brin_plan),
+						  eflags);
 	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
 	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs,

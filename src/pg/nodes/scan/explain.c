@@ -22,8 +22,8 @@ tb_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 
 	tb_explain_filter("GPU Filter", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
 					  &css->ss.ps, ancestors, es);
-	tb_brin_scan_explain(&node->brin, "", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
-						 &css->ss.ps, ancestors, es);
+	tb_explain_index(&node->brin.use, "", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
+					 &css->ss.ps, ancestors, es);
 	if (!es->analyze)
 	{
 		tb_explain_device_choice(&node->work, es);

@@ -19,7 +19,7 @@
 #include "pg/nodes/scan/block_shares.h"
 #include "pg/planner/cost.h"
 #include "pg/source/heap/heap_scan.h"
-#include "pg/stage/brin_scan.h"
+#include "pg/source/heap/brin_scan.h"
 #include "pg/stage/plan_private.h"
 
 typedef struct TbScanState

@@ -5,7 +5,7 @@
  * runs when a query over the table starts, not before: it evaluates parameters, which
  * might raise where nothing is read. The bitmap becomes a set of blocks, what it
  * says of rows is dropped. Owns nothing: plan states belong to the executor, sets to
- * the caller's context. Called by the nodes' exec.c and explain.c.
+ * the caller's context. Called by table_input.c and GpuScan's exec.c.
  */
 #include "postgres.h"
 
@@ -13,20 +13,17 @@
 #include "nodes/tidbitmap.h"
 #include "storage/bufmgr.h"
 
-#include "pg/stage/brin_scan.h"
-#include "pg/stage/plan_private.h"
-#include "pg/stage/node_explain.h"
+#include "pg/source/heap/brin_scan.h"
 
 void
-tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, int child, int eflags)
+tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, Plan *plan, int eflags)
 {
-	CustomScan *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
-
-	if (child < 0)
+	if (plan == NULL)
 		return;
-	scan->index_scan = ExecInitNode(list_nth(plan->custom_plans, child), css->ss.ps.state,
+	scan->index_scan = ExecInitNode(plan, css->ss.ps.state,
 									eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	css->custom_ps = lappend(css->custom_ps, scan->index_scan);
+	scan->use.used = true;
 }
 
 TbBlockSet *
@@ -43,18 +40,18 @@ tb_brin_scan_run(TbBrinScan *scan, Relation rel)
 	/* What plan nodes allocate when they first run must outlive our query. */
 	old = MemoryContextSwitchTo(scan->index_scan->state->es_query_cxt);
 	/* With other parameters it rescans itself. */
-	if (scan->ran && scan->index_scan->chgParam == NULL)
+	if (scan->use.ran && scan->index_scan->chgParam == NULL)
 		ExecReScan(scan->index_scan);
 	bitmap = (TIDBitmap *) MultiExecProcNode(scan->index_scan);
 	MemoryContextSwitchTo(old);
 	if (bitmap == NULL || !IsA(bitmap, TIDBitmap))
 		elog(ERROR, "unrecognized result from subplan");
 
-	scan->ran = true;
+	scan->use.ran = true;
 	nblocks = RelationGetNumberOfBlocks(rel);
 	set = tb_block_set_of_bitmap(bitmap, nblocks);
-	scan->blocks = nblocks;
-	scan->skipped = nblocks - tb_block_set_count(set);
+	scan->use.blocks = nblocks;
+	scan->use.skipped = nblocks - tb_block_set_count(set);
 	tbm_free(bitmap);
 	return set;
 }
@@ -71,27 +68,4 @@ tb_brin_scan_rescan(PlanState *index_scan, Bitmapset *changed)
 {
 	if (changed != NULL)
 		UpdateChangedParamSet(index_scan, changed);
-}
-
-void
-tb_brin_scan_explain(const TbBrinScan *scan, const char *prefix, List *condition,
-					 PlanState *node, List *ancestors, ExplainState *es)
-{
-	const char *skipped = psprintf("%sBRIN skipped", prefix);
-
-	if (scan->index_scan == NULL)
-		return;
-	tb_explain_filter(psprintf("%sBRIN cond", prefix), condition, node, ancestors, es);
-	if (!es->analyze || !scan->ran)
-		return;
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-	{
-		ExplainPropertyText(skipped,
-							psprintf(UINT64_FORMAT " blocks (of " UINT64_FORMAT ")",
-									 scan->skipped, scan->blocks),
-							es);
-		return;
-	}
-	ExplainPropertyUInteger(skipped, NULL, scan->skipped, es);
-	ExplainPropertyUInteger(psprintf("%sBRIN blocks", prefix), NULL, scan->blocks, es);
 }

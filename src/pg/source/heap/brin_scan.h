@@ -6,24 +6,20 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "nodes/execnodes.h"
 #include "utils/relcache.h"
 
 #include "pg/source/heap/block_set.h"
+#include "pg/source/input.h"
 
 typedef struct TbBrinScan
 {
 	PlanState *index_scan; /* one of custom_ps; NULL: no index is used */
-	bool	   ran;
-
-	/* EXPLAIN: of the last run */
-	uint64 blocks; /* of the table */
-	uint64 skipped;
+	TbIndexUse use;		   /* for EXPLAIN */
 } TbBrinScan;
 
-/* Initializes the node's child plan of that number; -1: there is none. */
-extern void tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, int child,
+/* Initializes the index scan `plan`, a child of the node's; NULL: there is none. */
+extern void tb_brin_scan_init(TbBrinScan *scan, CustomScanState *css, Plan *plan,
 							  int eflags);
 
 /*
@@ -38,10 +34,5 @@ extern bool tb_is_index_scan(const PlanState *child);
 
 /* The next run is with other parameters, or the same. */
 extern void tb_brin_scan_rescan(PlanState *index_scan, Bitmapset *changed);
-
-/* "BRIN cond", and in ANALYZE "BRIN skipped"; `prefix` is put before both. */
-extern void tb_brin_scan_explain(const TbBrinScan *scan, const char *prefix,
-								 List *condition, PlanState *node, List *ancestors,
-								 ExplainState *es);
 
 #endif

@@ -1,0 +1,21 @@
+/*
+ * files_input.h - a foreign table of arrow_fdw as an input: the table that a program reads,
+ * or a leaf of it.
+ */
+#ifndef TURBINE_PG_FILES_INPUT_H
+#define TURBINE_PG_FILES_INPUT_H
+
+#include "postgres.h"
+
+#include "pg/source/files/files_source.h"
+#include "pg/source/input.h"
+
+/* Entry `rti` of the range table. Its files are those that there are now: what is written
+ * later, in this transaction or another one, is not read. Lives in the current memory
+ * context. */
+extern TbInput *tb_files_input_make(CustomScanState *css, Index rti, int eflags);
+
+/* A leaf of the partitioned table `of`; false: it is no table of files. */
+extern bool tb_files_input_leaf(const TbInput *input, TupleDesc of, TbFilesPart *part);
+
+#endif
