@@ -69,6 +69,16 @@ class Layers(TreeCase):
             "include/turbine/wire.h": '#include "../../catalog/types.def"\n', "catalog/types.def": "",
             "catalog/types.c": HEAD + '#include "turbine/wire.h"\n'}), [])
 
+    def test_guards(self):
+        def lacking(path, text):
+            return self.complaints({path: text}, ("guards",))
+        guarded = "#ifndef {0}\n#define {0}\nint a;\n#endif\n"
+        self.assertEqual(lacking("src/pg/feed/a_b.h", guarded.format("TURBINE_PG_FEED_A_B_H")), [])
+        self.assertEqual(lacking("include/turbine/wire.h", guarded.format("TURBINE_WIRE_H")), [])
+        self.assertEqual(lacking("src/engine/a.h", "#pragma once\n"), [])
+        self.assertEqual(len(lacking("src/pg/feed/c.h", guarded.format("TURBINE_PG_C_H"))), 1)
+        self.assertEqual(len(lacking("src/pg/feed/d.h", "int a;\n")), 2)
+
     def test_headers_of_others(self):
         for path, spelled in (("src/engine/execution/a.cc", "postgres.h"), ("src/daemon/a.cc", "llvm/IR/Module.h"),
                               ("src/compiler/a.cc", "llvm/IR/Module.h"), ("src/engine/device/cuda/a.cc", "cuda.h"),
@@ -140,21 +150,21 @@ class Layers(TreeCase):
                                  "src/engine/device/d.h": "int d;\n"}, ("cycles",))
         self.assertEqual([text.partition(":")[0] for _, _, text in found], ["cycle between parts"])
 
-    def test_file_of_701_lines(self):
-        self.assertEqual(self.complaints({"src/pg/feed/a.c": HEAD + "\n" * (700 - 6)}), [])
-        self.refused("size", {"src/pg/feed/a.c": HEAD + "\n" * (701 - 6)})
+    def test_file_of_1001_lines(self):
+        self.assertEqual(self.complaints({"src/pg/feed/a.c": HEAD + "\n" * (1000 - 6)}), [])
+        self.refused("size", {"src/pg/feed/a.c": HEAD + "\n" * (1001 - 6)})
 
     def test_tables_may_be_long(self):
         self.assertEqual(self.complaints({"catalog/a.def": "A(1)\n" * 2000}), [])
 
-    def test_function_of_121_lines(self):
+    def test_function_of_151_lines(self):
         c = HEAD + "static int\nf(void)\n{\n%s\treturn 1;\n}\n"
-        self.assertEqual(self.complaints({"src/pg/feed/a.c": c % ("\t/* } */\n" * 115)}), [])
-        self.assertIn("line 7: f has 121 lines", self.refused("size", {"src/pg/feed/a.c": c % ("\t;\n" * 116)})[2])
+        self.assertEqual(self.complaints({"src/pg/feed/a.c": c % ("\t/* } */\n" * 145)}), [])
+        self.assertIn("line 7: f has 151 lines", self.refused("size", {"src/pg/feed/a.c": c % ("\t;\n" * 146)})[2])
 
-    def test_python_function_of_121_lines(self):
-        self.assertEqual(self.complaints({"test/a.py": "def f():\n" + "    pass\n" * 119}), [])
-        self.refused("size", {"test/a.py": "def f():\n" + "    pass\n" * 120})
+    def test_python_function_of_151_lines(self):
+        self.assertEqual(self.complaints({"test/a.py": "def f():\n" + "    pass\n" * 149}), [])
+        self.refused("size", {"test/a.py": "def f():\n" + "    pass\n" * 150})
 
     def test_what_cannot_be_measured_is_refused(self):
         self.refused("size", {"src/pg/feed/a.c": HEAD + "int f(void) {\n"})

@@ -1,8 +1,8 @@
 /*
  * cache_requests.h - asks turbined what its column cache holds, and to forget a file.
  */
-#ifndef TURBINE_PG_CACHE_REQUESTS_H
-#define TURBINE_PG_CACHE_REQUESTS_H
+#ifndef TURBINE_PG_BRIDGE_CACHE_REQUESTS_H
+#define TURBINE_PG_BRIDGE_CACHE_REQUESTS_H
 
 #include "postgres.h"
 

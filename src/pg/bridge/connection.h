@@ -14,8 +14,8 @@
  * sending too. Nothing here raises for the daemon's sake: a connection that
  * fails is closed and *why says why.
  */
-#ifndef TURBINE_PG_CONNECTION_H
-#define TURBINE_PG_CONNECTION_H
+#ifndef TURBINE_PG_BRIDGE_CONNECTION_H
+#define TURBINE_PG_BRIDGE_CONNECTION_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * connection_internal.h - the connection's fields, for connection.c (life and
  * ownership) and message_io.c (bytes) alone.
  */
-#ifndef TURBINE_PG_CONNECTION_INTERNAL_H
-#define TURBINE_PG_CONNECTION_INTERNAL_H
+#ifndef TURBINE_PG_BRIDGE_CONNECTION_INTERNAL_H
+#define TURBINE_PG_BRIDGE_CONNECTION_INTERNAL_H
 
 #include "postgres.h"
 

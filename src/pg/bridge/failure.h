@@ -2,8 +2,8 @@
  * failure.h - fills a TbFailure: why the service could not do something.
  * Never raises; the text is cut to the struct's size.
  */
-#ifndef TURBINE_PG_FAILURE_H
-#define TURBINE_PG_FAILURE_H
+#ifndef TURBINE_PG_BRIDGE_FAILURE_H
+#define TURBINE_PG_BRIDGE_FAILURE_H
 
 #include "postgres.h"
 

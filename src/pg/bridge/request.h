@@ -1,8 +1,8 @@
 /*
  * request.h - one message to turbined that has one answer.
  */
-#ifndef TURBINE_PG_REQUEST_H
-#define TURBINE_PG_REQUEST_H
+#ifndef TURBINE_PG_BRIDGE_REQUEST_H
+#define TURBINE_PG_BRIDGE_REQUEST_H
 
 #include "pg/bridge/connection.h"
 

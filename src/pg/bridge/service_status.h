@@ -1,8 +1,8 @@
 /*
  * service_status.h - asks turbined how it is.
  */
-#ifndef TURBINE_PG_SERVICE_STATUS_H
-#define TURBINE_PG_SERVICE_STATUS_H
+#ifndef TURBINE_PG_BRIDGE_SERVICE_STATUS_H
+#define TURBINE_PG_BRIDGE_SERVICE_STATUS_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * The daemon makes it, the backend maps it. Memory that could shrink under
  * a reader would kill it by SIGBUS, so only one sealed against that is mapped.
  */
-#ifndef TURBINE_PG_SLOT_MEMORY_H
-#define TURBINE_PG_SLOT_MEMORY_H
+#ifndef TURBINE_PG_BRIDGE_SLOT_MEMORY_H
+#define TURBINE_PG_BRIDGE_SLOT_MEMORY_H
 
 #include "postgres.h"
 

@@ -7,8 +7,8 @@
  * the other. Of more than 1,024 databases the first in the list are loaded; the log tells
  * of the others.
  */
-#ifndef TURBINE_PG_CACHE_AUTOLOAD_H
-#define TURBINE_PG_CACHE_AUTOLOAD_H
+#ifndef TURBINE_PG_CACHE_CACHE_AUTOLOAD_H
+#define TURBINE_PG_CACHE_CACHE_AUTOLOAD_H
 
 #include "postgres.h"
 

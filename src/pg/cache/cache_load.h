@@ -1,8 +1,8 @@
 /*
  * cache_load.h - reads tables into the column cache before anybody asks for them.
  */
-#ifndef TURBINE_PG_CACHE_LOAD_H
-#define TURBINE_PG_CACHE_LOAD_H
+#ifndef TURBINE_PG_CACHE_CACHE_LOAD_H
+#define TURBINE_PG_CACHE_CACHE_LOAD_H
 
 #include "postgres.h"
 

@@ -8,8 +8,8 @@
  * The provider is registered only once a session names it: SECURITY LABEL without a
  * provider means what it meant before, as long as nobody else's provider is there, or one.
  */
-#ifndef TURBINE_PG_CACHE_POLICY_H
-#define TURBINE_PG_CACHE_POLICY_H
+#ifndef TURBINE_PG_CACHE_CACHE_POLICY_H
+#define TURBINE_PG_CACHE_CACHE_POLICY_H
 
 #include "postgres.h"
 

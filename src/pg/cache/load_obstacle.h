@@ -1,8 +1,8 @@
 /*
  * load_obstacle.h - why the column cache would keep nothing of a table.
  */
-#ifndef TURBINE_PG_LOAD_OBSTACLE_H
-#define TURBINE_PG_LOAD_OBSTACLE_H
+#ifndef TURBINE_PG_CACHE_LOAD_OBSTACLE_H
+#define TURBINE_PG_CACHE_LOAD_OBSTACLE_H
 
 #include "postgres.h"
 

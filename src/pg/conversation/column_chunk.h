@@ -6,8 +6,8 @@
  * The backend detoasts them and adds them here; a full chunk is written into a
  * slot as TbColumnsChunk and sent.
  */
-#ifndef TURBINE_PG_COLUMN_CHUNK_H
-#define TURBINE_PG_COLUMN_CHUNK_H
+#ifndef TURBINE_PG_CONVERSATION_COLUMN_CHUNK_H
+#define TURBINE_PG_CONVERSATION_COLUMN_CHUNK_H
 
 #include "postgres.h"
 

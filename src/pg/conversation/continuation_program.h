@@ -2,8 +2,8 @@
  * continuation_program.h - a second program, over the rows of the first and its result plan
  * (wire.h: TbContinuation).
  */
-#ifndef TURBINE_PG_CONTINUATION_PROGRAM_H
-#define TURBINE_PG_CONTINUATION_PROGRAM_H
+#ifndef TURBINE_PG_CONVERSATION_CONTINUATION_PROGRAM_H
+#define TURBINE_PG_CONVERSATION_CONTINUATION_PROGRAM_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * A result batch is a RESULT_BATCH message and what its slot holds: rows in columns, be
  * they groups (AGGREGATE) or kept rows (PROJECT).
  */
-#ifndef TURBINE_PG_RESULT_BATCHES_H
-#define TURBINE_PG_RESULT_BATCHES_H
+#ifndef TURBINE_PG_CONVERSATION_RESULT_BATCHES_H
+#define TURBINE_PG_CONVERSATION_RESULT_BATCHES_H
 
 #include "postgres.h"
 

@@ -393,7 +393,7 @@ take_slot_memory(TbServiceQuery *query)
 	{
 		if (memory->base == NULL || memory->id != ready->memory_id ||
 			memory->size < ready->memory_size)
-			return tb_service_query_protocol_error(query, "unknown shared memory memory");
+			return tb_service_query_protocol_error(query, "unknown slot memory");
 		return true;
 	}
 	fd = tb_connection_take_fd(query->conn);

@@ -7,8 +7,8 @@
  * gives the reason, and the connection has been given back or closed. After that nothing
  * may be sent.
  */
-#ifndef TURBINE_PG_SERVICE_QUERY_H
-#define TURBINE_PG_SERVICE_QUERY_H
+#ifndef TURBINE_PG_CONVERSATION_SERVICE_QUERY_H
+#define TURBINE_PG_CONVERSATION_SERVICE_QUERY_H
 
 #include "postgres.h"
 

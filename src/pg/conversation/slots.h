@@ -13,8 +13,8 @@
  * The source knows what a chunk holds; this file does not. turbined's side of the same:
  * src/engine/slots/slot_table.h.
  */
-#ifndef TURBINE_PG_SLOTS_H
-#define TURBINE_PG_SLOTS_H
+#ifndef TURBINE_PG_CONVERSATION_SLOTS_H
+#define TURBINE_PG_CONVERSATION_SLOTS_H
 
 #include "postgres.h"
 

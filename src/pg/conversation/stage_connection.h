@@ -3,8 +3,8 @@
  * build join tables, which stay with the connection, and the one that probes
  * them.
  */
-#ifndef TURBINE_PG_STAGE_CONNECTION_H
-#define TURBINE_PG_STAGE_CONNECTION_H
+#ifndef TURBINE_PG_CONVERSATION_STAGE_CONNECTION_H
+#define TURBINE_PG_CONVERSATION_STAGE_CONNECTION_H
 
 #include "postgres.h"
 

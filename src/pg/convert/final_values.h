@@ -1,8 +1,8 @@
 /*
  * final_values.h - PostgreSQL's values out of group keys and aggregate states.
  */
-#ifndef TURBINE_PG_FINAL_VALUES_H
-#define TURBINE_PG_FINAL_VALUES_H
+#ifndef TURBINE_PG_CONVERT_FINAL_VALUES_H
+#define TURBINE_PG_CONVERT_FINAL_VALUES_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * and its .c are the only ones of src/pg that know it. src/rt/decode_numeric.cc reads the
  * same layout on devices.
  */
-#ifndef TURBINE_PG_NUMERIC_FORMAT_H
-#define TURBINE_PG_NUMERIC_FORMAT_H
+#ifndef TURBINE_PG_CONVERT_NUMERIC_FORMAT_H
+#define TURBINE_PG_CONVERT_NUMERIC_FORMAT_H
 
 #include "postgres.h"
 

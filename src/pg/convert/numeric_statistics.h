@@ -2,8 +2,8 @@
  * numeric_statistics.h - a form for the values of a numeric column that is
  * declared without precision and scale.
  */
-#ifndef TURBINE_PG_NUMERIC_STATISTICS_H
-#define TURBINE_PG_NUMERIC_STATISTICS_H
+#ifndef TURBINE_PG_CONVERT_NUMERIC_STATISTICS_H
+#define TURBINE_PG_CONVERT_NUMERIC_STATISTICS_H
 
 #include "postgres.h"
 

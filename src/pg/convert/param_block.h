@@ -1,8 +1,8 @@
 /*
  * param_block.h - the values of a program's parameters, when a query starts.
  */
-#ifndef TURBINE_PG_PARAM_BLOCK_H
-#define TURBINE_PG_PARAM_BLOCK_H
+#ifndef TURBINE_PG_CONVERT_PARAM_BLOCK_H
+#define TURBINE_PG_CONVERT_PARAM_BLOCK_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * type_map.h - PostgreSQL types as types of the engine.
  */
-#ifndef TURBINE_PG_TYPE_MAP_H
-#define TURBINE_PG_TYPE_MAP_H
+#ifndef TURBINE_PG_CONVERT_TYPE_MAP_H
+#define TURBINE_PG_CONVERT_TYPE_MAP_H
 
 #include "postgres.h"
 

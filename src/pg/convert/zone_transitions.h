@@ -1,8 +1,8 @@
 /*
  * zone_transitions.h - a time zone as devices read it (turbine/zone.h).
  */
-#ifndef TURBINE_PG_ZONE_TRANSITIONS_H
-#define TURBINE_PG_ZONE_TRANSITIONS_H
+#ifndef TURBINE_PG_CONVERT_ZONE_TRANSITIONS_H
+#define TURBINE_PG_CONVERT_ZONE_TRANSITIONS_H
 
 #include "postgres.h"
 

@@ -3,8 +3,8 @@
  *
  * A process makes one file after the other. After any error it can only be ended.
  */
-#ifndef TURBINE_PG_FILE_WRITER_H
-#define TURBINE_PG_FILE_WRITER_H
+#ifndef TURBINE_PG_EXPORT_FILE_WRITER_H
+#define TURBINE_PG_EXPORT_FILE_WRITER_H
 
 #include "postgres.h"
 

@@ -3,8 +3,8 @@
  * behind the other, and go to the writer as a part of a block
  * (include/turbine/file_writer.h).
  */
-#ifndef TURBINE_PG_WRITTEN_COLUMN_H
-#define TURBINE_PG_WRITTEN_COLUMN_H
+#ifndef TURBINE_PG_EXPORT_WRITTEN_COLUMN_H
+#define TURBINE_PG_EXPORT_WRITTEN_COLUMN_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * The transaction's commit makes the files of their additions (pending_file.h); an abort of
  * the statement's (sub)transaction ends the writer and forgets the addition.
  */
-#ifndef TURBINE_PG_ADDITION_H
-#define TURBINE_PG_ADDITION_H
+#ifndef TURBINE_PG_FDW_ADDITION_H
+#define TURBINE_PG_FDW_ADDITION_H
 
 #include "postgres.h"
 

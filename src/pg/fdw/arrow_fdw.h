@@ -1,8 +1,8 @@
 /*
  * arrow_fdw.h - the callbacks of the foreign data wrapper, a file for each of its duties.
  */
-#ifndef TURBINE_PG_ARROW_FDW_H
-#define TURBINE_PG_ARROW_FDW_H
+#ifndef TURBINE_PG_FDW_ARROW_FDW_H
+#define TURBINE_PG_FDW_ARROW_FDW_H
 
 #include "postgres.h"
 

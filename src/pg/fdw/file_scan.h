@@ -1,8 +1,8 @@
 /*
  * file_scan.h - rows of the files of a file table, one after the other.
  */
-#ifndef TURBINE_PG_FILE_SCAN_H
-#define TURBINE_PG_FILE_SCAN_H
+#ifndef TURBINE_PG_FDW_FILE_SCAN_H
+#define TURBINE_PG_FDW_FILE_SCAN_H
 
 #include "postgres.h"
 

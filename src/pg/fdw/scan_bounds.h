@@ -4,8 +4,8 @@
  * A bound is a condition `column operator value` of the query's, which PostgreSQL
  * evaluates all the same for each row that comes.
  */
-#ifndef TURBINE_PG_SCAN_BOUNDS_H
-#define TURBINE_PG_SCAN_BOUNDS_H
+#ifndef TURBINE_PG_FDW_SCAN_BOUNDS_H
+#define TURBINE_PG_FDW_SCAN_BOUNDS_H
 
 #include "postgres.h"
 

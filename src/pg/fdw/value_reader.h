@@ -1,8 +1,8 @@
 /*
  * value_reader.h - values of one type from the bytes that turbine-file-reader sends.
  */
-#ifndef TURBINE_PG_VALUE_READER_H
-#define TURBINE_PG_VALUE_READER_H
+#ifndef TURBINE_PG_FDW_VALUE_READER_H
+#define TURBINE_PG_FDW_VALUE_READER_H
 
 #include "postgres.h"
 

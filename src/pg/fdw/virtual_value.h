@@ -1,8 +1,8 @@
 /*
  * virtual_value.h - values of virtual columns, and conditions that leave out whole files.
  */
-#ifndef TURBINE_PG_VIRTUAL_VALUE_H
-#define TURBINE_PG_VIRTUAL_VALUE_H
+#ifndef TURBINE_PG_FDW_VIRTUAL_VALUE_H
+#define TURBINE_PG_FDW_VIRTUAL_VALUE_H
 
 #include "postgres.h"
 

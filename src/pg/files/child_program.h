@@ -1,8 +1,8 @@
 /*
  * child_program.h - starts our own programs that a backend uses: file readers and writers.
  */
-#ifndef TURBINE_PG_CHILD_PROGRAM_H
-#define TURBINE_PG_CHILD_PROGRAM_H
+#ifndef TURBINE_PG_FILES_CHILD_PROGRAM_H
+#define TURBINE_PG_FILES_CHILD_PROGRAM_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * turbine-file-reader describes a file once; the backend keeps its answer by the file's
  * identity.
  */
-#ifndef TURBINE_PG_FILE_DESCRIPTION_H
-#define TURBINE_PG_FILE_DESCRIPTION_H
+#ifndef TURBINE_PG_FILES_FILE_DESCRIPTION_H
+#define TURBINE_PG_FILES_FILE_DESCRIPTION_H
 
 #include "postgres.h"
 

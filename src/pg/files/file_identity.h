@@ -4,8 +4,8 @@
  * Only regular files are opened, and never one that a symbolic link leads to out of the
  * folder it was found in. Descriptors belong to the resource owner that opened them.
  */
-#ifndef TURBINE_PG_FILE_IDENTITY_H
-#define TURBINE_PG_FILE_IDENTITY_H
+#ifndef TURBINE_PG_FILES_FILE_IDENTITY_H
+#define TURBINE_PG_FILES_FILE_IDENTITY_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * file_list.h - the files that a table's options name at this moment.
  */
-#ifndef TURBINE_PG_FILE_LIST_H
-#define TURBINE_PG_FILE_LIST_H
+#ifndef TURBINE_PG_FILES_FILE_LIST_H
+#define TURBINE_PG_FILES_FILE_LIST_H
 
 #include "postgres.h"
 

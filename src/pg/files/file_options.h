@@ -4,8 +4,8 @@
  * A table has one of `file`, `files`, `dir` and `pattern`; docs/arrow_fdw.md describes
  * them. Who sets or uses them must be allowed to read any file of the server.
  */
-#ifndef TURBINE_PG_FILE_OPTIONS_H
-#define TURBINE_PG_FILE_OPTIONS_H
+#ifndef TURBINE_PG_FILES_FILE_OPTIONS_H
+#define TURBINE_PG_FILES_FILE_OPTIONS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * file_pattern.h - patterns of paths: `*`, `?` and `${name}`, none of which matches a
  * slash.
  */
-#ifndef TURBINE_PG_FILE_PATTERN_H
-#define TURBINE_PG_FILE_PATTERN_H
+#ifndef TURBINE_PG_FILES_FILE_PATTERN_H
+#define TURBINE_PG_FILES_FILE_PATTERN_H
 
 #include "postgres.h"
 

@@ -5,8 +5,8 @@
  * that started it; an aborted owner ends the process. One that has answered everything is
  * kept for the next.
  */
-#ifndef TURBINE_PG_FILE_READER_PROCESS_H
-#define TURBINE_PG_FILE_READER_PROCESS_H
+#ifndef TURBINE_PG_FILES_FILE_READER_PROCESS_H
+#define TURBINE_PG_FILES_FILE_READER_PROCESS_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * file_relation.h - whether a relation is a foreign table of arrow_fdw.
  */
-#ifndef TURBINE_PG_FILE_RELATION_H
-#define TURBINE_PG_FILE_RELATION_H
+#ifndef TURBINE_PG_FILES_FILE_RELATION_H
+#define TURBINE_PG_FILES_FILE_RELATION_H
 
 #include "postgres.h"
 

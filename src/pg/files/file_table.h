@@ -11,8 +11,8 @@
  *
  * Everything is allocated in the memory context of the caller and never changes.
  */
-#ifndef TURBINE_PG_FILE_TABLE_H
-#define TURBINE_PG_FILE_TABLE_H
+#ifndef TURBINE_PG_FILES_FILE_TABLE_H
+#define TURBINE_PG_FILES_FILE_TABLE_H
 
 #include "postgres.h"
 

@@ -9,8 +9,8 @@
  * The first change takes a lock on the file's folder and name, whichever table of whichever
  * database names it, which is held until the (sub)transaction ends.
  */
-#ifndef TURBINE_PG_PENDING_FILE_H
-#define TURBINE_PG_PENDING_FILE_H
+#ifndef TURBINE_PG_FILES_PENDING_FILE_H
+#define TURBINE_PG_FILES_PENDING_FILE_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * links in between changes nothing. Files that are not complete have names of their own
  * beside it, by which the next writer recognises what a crash has left.
  */
-#ifndef TURBINE_PG_WRITTEN_FILE_H
-#define TURBINE_PG_WRITTEN_FILE_H
+#ifndef TURBINE_PG_FILES_WRITTEN_FILE_H
+#define TURBINE_PG_FILES_WRITTEN_FILE_H
 
 #include "postgres.h"
 

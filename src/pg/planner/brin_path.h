@@ -6,8 +6,8 @@
  * renumbering and privileges are PostgreSQL's then. Only its index part is kept,
  * since our node reads the table itself.
  */
-#ifndef TURBINE_PG_BRIN_PATH_H
-#define TURBINE_PG_BRIN_PATH_H
+#ifndef TURBINE_PG_PLANNER_BRIN_PATH_H
+#define TURBINE_PG_PLANNER_BRIN_PATH_H
 
 #include "postgres.h"
 

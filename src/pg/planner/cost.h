@@ -5,8 +5,8 @@
  * The device is chosen here, as a query starts; turbined takes another only if it may
  * (TB_ANY_DEVICE, or the GPU is gone): src/engine/execution/query_device.h.
  */
-#ifndef TURBINE_PG_COST_H
-#define TURBINE_PG_COST_H
+#ifndef TURBINE_PG_PLANNER_COST_H
+#define TURBINE_PG_PLANNER_COST_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * partitions.h - a partitioned table as one input: its leaf partitions that the
  * planner has not pruned, to be read by one program, one after the other.
  */
-#ifndef TURBINE_PG_PARTITIONS_H
-#define TURBINE_PG_PARTITIONS_H
+#ifndef TURBINE_PG_PLANNER_PARTITIONS_H
+#define TURBINE_PG_PLANNER_PARTITIONS_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * PostgreSQL charges cpu_operator_cost for nearly every operator, be it an integer's
  * comparison or a LIKE over a long text, which takes many times as long.
  */
-#ifndef TURBINE_PG_PLAIN_EVALUATION_H
-#define TURBINE_PG_PLAIN_EVALUATION_H
+#ifndef TURBINE_PG_PLANNER_PLAIN_EVALUATION_H
+#define TURBINE_PG_PLANNER_PLAIN_EVALUATION_H
 
 #include "postgres.h"
 

@@ -7,8 +7,8 @@
  * and random_page_cost thirty times what a page of an index scan takes. Among
  * PostgreSQL's own paths that matters little. But the costs of our paths are times.
  */
-#ifndef TURBINE_PG_PLAIN_PATH_TIME_H
-#define TURBINE_PG_PLAIN_PATH_TIME_H
+#ifndef TURBINE_PG_PLANNER_PLAIN_PATH_TIME_H
+#define TURBINE_PG_PLANNER_PLAIN_PATH_TIME_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * plain_plan_time.h - how long a plan of PostgreSQL's own takes, if its tables are in
  * memory: plain_path_time.h for joins and for what stands above them.
  */
-#ifndef TURBINE_PG_PLAIN_PLAN_TIME_H
-#define TURBINE_PG_PLAIN_PLAN_TIME_H
+#ifndef TURBINE_PG_PLANNER_PLAIN_PLAN_TIME_H
+#define TURBINE_PG_PLANNER_PLAIN_PLAN_TIME_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * plain_scan.h - PostgreSQL's own scan of a table, for kept plans.
  */
-#ifndef TURBINE_PG_PLAIN_SCAN_H
-#define TURBINE_PG_PLAIN_SCAN_H
+#ifndef TURBINE_PG_PLANNER_PLAIN_SCAN_H
+#define TURBINE_PG_PLANNER_PLAIN_SCAN_H
 
 #include "postgres.h"
 

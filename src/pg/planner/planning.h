@@ -2,8 +2,8 @@
  * planning.h - what holds for the planning of the current statement: whether
  * accelerated plans may be made, and the reasons why parts were not.
  */
-#ifndef TURBINE_PG_PLANNING_H
-#define TURBINE_PG_PLANNING_H
+#ifndef TURBINE_PG_PLANNER_PLANNING_H
+#define TURBINE_PG_PLANNER_PLANNING_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * relation_check.h - may this table of this query be read by us at all?
  */
-#ifndef TURBINE_PG_RELATION_CHECK_H
-#define TURBINE_PG_RELATION_CHECK_H
+#ifndef TURBINE_PG_PLANNER_RELATION_CHECK_H
+#define TURBINE_PG_PLANNER_RELATION_CHECK_H
 
 #include "postgres.h"
 

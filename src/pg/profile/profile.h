@@ -7,8 +7,8 @@
  *
  * Everything takes NULL for a profile that nobody asked for, and does nothing then.
  */
-#ifndef TURBINE_PG_PROFILE_H
-#define TURBINE_PG_PROFILE_H
+#ifndef TURBINE_PG_PROFILE_PROFILE_H
+#define TURBINE_PG_PROFILE_PROFILE_H
 
 #include "postgres.h"
 

@@ -3,8 +3,8 @@
  * it), and what it asks for: spans as JSON that Perfetto and
  * chrome://tracing open.
  */
-#ifndef TURBINE_PG_TRACE_FILE_H
-#define TURBINE_PG_TRACE_FILE_H
+#ifndef TURBINE_PG_PROFILE_TRACE_FILE_H
+#define TURBINE_PG_PROFILE_TRACE_FILE_H
 
 #include "postgres.h"
 

@@ -3,8 +3,8 @@
  *
  * Owned by guc.c; everyone else only reads them.
  */
-#ifndef TURBINE_PG_GUC_H
-#define TURBINE_PG_GUC_H
+#ifndef TURBINE_PG_SETTINGS_GUC_H
+#define TURBINE_PG_SETTINGS_GUC_H
 
 #include "postgres.h"
 

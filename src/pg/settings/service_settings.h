@@ -3,8 +3,8 @@
  * started with, fixed at server start since a reload must not restart it, and
  * how long queries may wait for it.
  */
-#ifndef TURBINE_PG_SERVICE_SETTINGS_H
-#define TURBINE_PG_SERVICE_SETTINGS_H
+#ifndef TURBINE_PG_SETTINGS_SERVICE_SETTINGS_H
+#define TURBINE_PG_SETTINGS_SERVICE_SETTINGS_H
 
 #include "postgres.h"
 

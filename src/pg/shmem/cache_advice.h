@@ -6,8 +6,8 @@
  * another's. A wrong one makes a plan dearer or cheaper than it is, and the query that runs
  * it puts it right. All of it is lost with the postmaster; columns also with the service.
  */
-#ifndef TURBINE_PG_CACHE_ADVICE_H
-#define TURBINE_PG_CACHE_ADVICE_H
+#ifndef TURBINE_PG_SHMEM_CACHE_ADVICE_H
+#define TURBINE_PG_SHMEM_CACHE_ADVICE_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * A backend has at most one. One that died leaves an entry that nobody shows and that the
  * next load takes.
  */
-#ifndef TURBINE_PG_CACHE_PROGRESS_H
-#define TURBINE_PG_CACHE_PROGRESS_H
+#ifndef TURBINE_PG_SHMEM_CACHE_PROGRESS_H
+#define TURBINE_PG_SHMEM_CACHE_PROGRESS_H
 
 #include "postgres.h"
 

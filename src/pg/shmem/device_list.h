@@ -4,8 +4,8 @@
  * Written by the supervisor, read by the planner, EXPLAIN and
  * turbine.devices. A snapshot may be up to a polling period old.
  */
-#ifndef TURBINE_PG_DEVICE_LIST_H
-#define TURBINE_PG_DEVICE_LIST_H
+#ifndef TURBINE_PG_SHMEM_DEVICE_LIST_H
+#define TURBINE_PG_SHMEM_DEVICE_LIST_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  *
  * All counters are shared atomics; they start at zero with the postmaster.
  */
-#ifndef TURBINE_PG_QUERY_COUNTERS_H
-#define TURBINE_PG_QUERY_COUNTERS_H
+#ifndef TURBINE_PG_SHMEM_QUERY_COUNTERS_H
+#define TURBINE_PG_SHMEM_QUERY_COUNTERS_H
 
 #include "postgres.h"
 

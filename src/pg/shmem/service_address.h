@@ -1,8 +1,8 @@
 /*
  * service_address.h - where turbined's socket and its files lie.
  */
-#ifndef TURBINE_PG_SERVICE_ADDRESS_H
-#define TURBINE_PG_SERVICE_ADDRESS_H
+#ifndef TURBINE_PG_SHMEM_SERVICE_ADDRESS_H
+#define TURBINE_PG_SHMEM_SERVICE_ADDRESS_H
 
 /* Paths relative to the data directory, which is every process's working directory:
  * a socket's path must be short whatever the data directory is called. */

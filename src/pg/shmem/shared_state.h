@@ -6,8 +6,8 @@
  * counters). Nothing here is trusted for a query's correctness: it is advice
  * about the service and statistics.
  */
-#ifndef TURBINE_PG_SHARED_STATE_H
-#define TURBINE_PG_SHARED_STATE_H
+#ifndef TURBINE_PG_SHMEM_SHARED_STATE_H
+#define TURBINE_PG_SHMEM_SHARED_STATE_H
 
 #include "postgres.h"
 

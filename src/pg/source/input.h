@@ -9,8 +9,8 @@
  * To add an input, embed TbInput as the first member of a struct beside its source, fill in
  * the methods, and make it in stage/input_kinds.c.
  */
-#ifndef TURBINE_PG_INPUT_H
-#define TURBINE_PG_INPUT_H
+#ifndef TURBINE_PG_SOURCE_INPUT_H
+#define TURBINE_PG_SOURCE_INPUT_H
 
 #include "postgres.h"
 

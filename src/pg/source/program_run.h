@@ -7,8 +7,8 @@
  * a fallback. PostgreSQL's own errors (cancel, I/O, serialization failures) are raised as
  * ever, and the resource owner releases everything held.
  */
-#ifndef TURBINE_PG_PROGRAM_RUN_H
-#define TURBINE_PG_PROGRAM_RUN_H
+#ifndef TURBINE_PG_SOURCE_PROGRAM_RUN_H
+#define TURBINE_PG_SOURCE_PROGRAM_RUN_H
 
 #include "postgres.h"
 

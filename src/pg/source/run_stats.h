@@ -5,8 +5,8 @@
  * what the source counted; read by stage/node_explain.c. A figure of a new source goes
  * here.
  */
-#ifndef TURBINE_PG_RUN_STATS_H
-#define TURBINE_PG_RUN_STATS_H
+#ifndef TURBINE_PG_SOURCE_RUN_STATS_H
+#define TURBINE_PG_SOURCE_RUN_STATS_H
 
 #include "postgres.h"
 

@@ -15,8 +15,8 @@
  * up with tb_service_query_give_up(). Nothing is sent then. Methods raise PostgreSQL's
  * own errors only.
  */
-#ifndef TURBINE_PG_SOURCE_H
-#define TURBINE_PG_SOURCE_H
+#ifndef TURBINE_PG_SOURCE_SOURCE_H
+#define TURBINE_PG_SOURCE_SOURCE_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * reaches them it never gets there, and raises none of their errors. So where they may
  * raise, PostgreSQL's own plan is asked for the rows that it would see first.
  */
-#ifndef TURBINE_PG_FIRST_ROW_H
-#define TURBINE_PG_FIRST_ROW_H
+#ifndef TURBINE_PG_STAGE_FIRST_ROW_H
+#define TURBINE_PG_STAGE_FIRST_ROW_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * first_row_seek.h - a quick look for a first row, by PostgreSQL's own nodes.
  */
-#ifndef TURBINE_PG_FIRST_ROW_SEEK_H
-#define TURBINE_PG_FIRST_ROW_SEEK_H
+#ifndef TURBINE_PG_STAGE_FIRST_ROW_SEEK_H
+#define TURBINE_PG_STAGE_FIRST_ROW_SEEK_H
 
 #include "postgres.h"
 

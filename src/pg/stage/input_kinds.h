@@ -1,8 +1,8 @@
 /*
  * input_kinds.h - makes the input of a stage.
  */
-#ifndef TURBINE_PG_INPUT_KINDS_H
-#define TURBINE_PG_INPUT_KINDS_H
+#ifndef TURBINE_PG_STAGE_INPUT_KINDS_H
+#define TURBINE_PG_STAGE_INPUT_KINDS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * leaf_exclusion.h - whether a leaf partition's constraint rules out every value that
  * the key of a join has in its join table.
  */
-#ifndef TURBINE_PG_LEAF_EXCLUSION_H
-#define TURBINE_PG_LEAF_EXCLUSION_H
+#ifndef TURBINE_PG_STAGE_LEAF_EXCLUSION_H
+#define TURBINE_PG_STAGE_LEAF_EXCLUSION_H
 
 #include "postgres.h"
 

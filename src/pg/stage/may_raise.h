@@ -6,8 +6,8 @@
  * "No" is a promise; "yes" is said of all that is not known to be harmless. Running out
  * of something is no such error.
  */
-#ifndef TURBINE_PG_MAY_RAISE_H
-#define TURBINE_PG_MAY_RAISE_H
+#ifndef TURBINE_PG_STAGE_MAY_RAISE_H
+#define TURBINE_PG_STAGE_MAY_RAISE_H
 
 #include "postgres.h"
 

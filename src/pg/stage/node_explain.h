@@ -1,8 +1,8 @@
 /*
  * node_explain.h - what EXPLAIN shows of any accelerated node.
  */
-#ifndef TURBINE_PG_NODE_EXPLAIN_H
-#define TURBINE_PG_NODE_EXPLAIN_H
+#ifndef TURBINE_PG_STAGE_NODE_EXPLAIN_H
+#define TURBINE_PG_STAGE_NODE_EXPLAIN_H
 
 #include "postgres.h"
 

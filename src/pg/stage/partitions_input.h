@@ -2,8 +2,8 @@
  * partitions_input.h - the leaves of a stage's partitioned table as one input: a list of
  * inputs, of which those are read that are left once parameters and join tables are known.
  */
-#ifndef TURBINE_PG_PARTITIONS_INPUT_H
-#define TURBINE_PG_PARTITIONS_INPUT_H
+#ifndef TURBINE_PG_STAGE_PARTITIONS_INPUT_H
+#define TURBINE_PG_STAGE_PARTITIONS_INPUT_H
 
 #include "postgres.h"
 

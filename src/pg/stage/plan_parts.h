@@ -2,8 +2,8 @@
  * plan_parts.h - what a plan of PostgreSQL's is made of: inputs and clauses, with scans
  * of ours in it as the scans that PostgreSQL would do.
  */
-#ifndef TURBINE_PG_PLAN_PARTS_H
-#define TURBINE_PG_PLAN_PARTS_H
+#ifndef TURBINE_PG_STAGE_PLAN_PARTS_H
+#define TURBINE_PG_STAGE_PLAN_PARTS_H
 
 #include "postgres.h"
 

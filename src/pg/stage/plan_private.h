@@ -9,8 +9,8 @@
  *
  * Written by the nodes' planning, read by their execution and EXPLAIN.
  */
-#ifndef TURBINE_PG_PLAN_PRIVATE_H
-#define TURBINE_PG_PLAN_PRIVATE_H
+#ifndef TURBINE_PG_STAGE_PLAN_PRIVATE_H
+#define TURBINE_PG_STAGE_PLAN_PRIVATE_H
 
 #include "postgres.h"
 

@@ -7,8 +7,8 @@
  * batches. It falls back when it starts or between batches, never after a row has
  * been returned. What the kept plan's rows become is the node's business.
  */
-#ifndef TURBINE_PG_RUN_CURSOR_H
-#define TURBINE_PG_RUN_CURSOR_H
+#ifndef TURBINE_PG_STAGE_RUN_CURSOR_H
+#define TURBINE_PG_STAGE_RUN_CURSOR_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * stage_explain.h - what EXPLAIN shows of the stages of a node.
  */
-#ifndef TURBINE_PG_STAGE_EXPLAIN_H
-#define TURBINE_PG_STAGE_EXPLAIN_H
+#ifndef TURBINE_PG_STAGE_STAGE_EXPLAIN_H
+#define TURBINE_PG_STAGE_STAGE_EXPLAIN_H
 
 #include "postgres.h"
 

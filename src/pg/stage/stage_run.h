@@ -2,8 +2,8 @@
  * stage_run.h - runs the stages of a node: join tables in order, then the
  * program that probes them, all under one snapshot and on one connection.
  */
-#ifndef TURBINE_PG_STAGE_RUN_H
-#define TURBINE_PG_STAGE_RUN_H
+#ifndef TURBINE_PG_STAGE_STAGE_RUN_H
+#define TURBINE_PG_STAGE_STAGE_RUN_H
 
 #include "postgres.h"
 

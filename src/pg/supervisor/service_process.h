@@ -1,8 +1,8 @@
 /*
  * service_process.h - starts and ends the turbined process.
  */
-#ifndef TURBINE_PG_SERVICE_PROCESS_H
-#define TURBINE_PG_SERVICE_PROCESS_H
+#ifndef TURBINE_PG_SUPERVISOR_SERVICE_PROCESS_H
+#define TURBINE_PG_SUPERVISOR_SERVICE_PROCESS_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * supervisor.h - the background worker that keeps turbined running.
  */
-#ifndef TURBINE_PG_SUPERVISOR_H
-#define TURBINE_PG_SUPERVISOR_H
+#ifndef TURBINE_PG_SUPERVISOR_SUPERVISOR_H
+#define TURBINE_PG_SUPERVISOR_SUPERVISOR_H
 
 #include "postgres.h"
 

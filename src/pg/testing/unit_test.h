@@ -6,8 +6,8 @@
  * assertions. `postgres -C` loads it before it would print a setting: PostgreSQL's memory
  * contexts, lists, numerics and time zones are there, but neither catalogs nor buffers.
  */
-#ifndef TURBINE_PG_UNIT_TEST_H
-#define TURBINE_PG_UNIT_TEST_H
+#ifndef TURBINE_PG_TESTING_UNIT_TEST_H
+#define TURBINE_PG_TESTING_UNIT_TEST_H
 
 #include "postgres.h"
 

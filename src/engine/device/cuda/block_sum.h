@@ -1,8 +1,8 @@
 /*
  * block_sum.h - sums over the threads of a block, for kernels written in C.
  */
-#ifndef TURBINE_BLOCK_SUM_H
-#define TURBINE_BLOCK_SUM_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_BLOCK_SUM_H
+#define TURBINE_ENGINE_DEVICE_CUDA_BLOCK_SUM_H
 
 #include "engine/device/cuda/gpu_threads.h"
 

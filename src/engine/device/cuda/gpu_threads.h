@@ -6,8 +6,8 @@
  * same barrier. On the host these are functions of testing/block_threads.cc, which runs
  * the threads one at a time and checks just that.
  */
-#ifndef TURBINE_GPU_THREADS_H
-#define TURBINE_GPU_THREADS_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_GPU_THREADS_H
+#define TURBINE_ENGINE_DEVICE_CUDA_GPU_THREADS_H
 
 #include <stdint.h>
 

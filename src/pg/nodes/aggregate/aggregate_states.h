@@ -2,8 +2,8 @@
  * aggregate_states.h - the states that a device keeps for an aggregate, and how its value
  * comes out of them.
  */
-#ifndef TURBINE_PG_AGGREGATE_STATES_H
-#define TURBINE_PG_AGGREGATE_STATES_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_AGGREGATE_STATES_H
+#define TURBINE_PG_NODES_AGGREGATE_AGGREGATE_STATES_H
 
 #include "postgres.h"
 

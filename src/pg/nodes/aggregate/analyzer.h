@@ -6,8 +6,8 @@
  *   group_keys.c  what the device groups by, and what PostgreSQL computes of it
  *   computed_arguments.c  aggregates of what PostgreSQL computes
  */
-#ifndef TURBINE_PG_AGGREGATE_ANALYZER_H
-#define TURBINE_PG_AGGREGATE_ANALYZER_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_ANALYZER_H
+#define TURBINE_PG_NODES_AGGREGATE_ANALYZER_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * computed_arguments.h - aggregates whose argument or FILTER devices do not have.
  */
-#ifndef TURBINE_PG_COMPUTED_ARGUMENTS_H
-#define TURBINE_PG_COMPUTED_ARGUMENTS_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_COMPUTED_ARGUMENTS_H
+#define TURBINE_PG_NODES_AGGREGATE_COMPUTED_ARGUMENTS_H
 
 #include "postgres.h"
 

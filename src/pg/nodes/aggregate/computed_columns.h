@@ -6,8 +6,8 @@
  * once a row. They are columns of the node's scan tuple behind the device's keys
  * (TB_OUT_COMPUTED_KEY, TB_OUT_GROUP_FILTER).
  */
-#ifndef TURBINE_PG_COMPUTED_COLUMNS_H
-#define TURBINE_PG_COMPUTED_COLUMNS_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_COMPUTED_COLUMNS_H
+#define TURBINE_PG_NODES_AGGREGATE_COMPUTED_COLUMNS_H
 
 #include "postgres.h"
 

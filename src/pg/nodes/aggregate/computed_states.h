@@ -3,8 +3,8 @@
  * PostgreSQL computes it once for each group of the device, and folded groups count and add
  * it as often as the group has rows.
  */
-#ifndef TURBINE_PG_COMPUTED_STATES_H
-#define TURBINE_PG_COMPUTED_STATES_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_COMPUTED_STATES_H
+#define TURBINE_PG_NODES_AGGREGATE_COMPUTED_STATES_H
 
 #include "postgres.h"
 

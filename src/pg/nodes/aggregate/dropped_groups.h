@@ -2,8 +2,8 @@
  * dropped_groups.h - groups that surely do not pass HAVING need not come back from the
  * engine.
  */
-#ifndef TURBINE_PG_DROPPED_GROUPS_H
-#define TURBINE_PG_DROPPED_GROUPS_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_DROPPED_GROUPS_H
+#define TURBINE_PG_NODES_AGGREGATE_DROPPED_GROUPS_H
 
 #include "postgres.h"
 

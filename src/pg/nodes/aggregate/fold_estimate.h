@@ -1,8 +1,8 @@
 /*
  * fold_estimate.h - what it takes to fold groups to those of grouping sets (set_fold.h).
  */
-#ifndef TURBINE_PG_FOLD_ESTIMATE_H
-#define TURBINE_PG_FOLD_ESTIMATE_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_FOLD_ESTIMATE_H
+#define TURBINE_PG_NODES_AGGREGATE_FOLD_ESTIMATE_H
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 

@@ -1,8 +1,8 @@
 /*
  * fold_state.h - two values of an aggregate's state become one.
  */
-#ifndef TURBINE_PG_FOLD_STATE_H
-#define TURBINE_PG_FOLD_STATE_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_FOLD_STATE_H
+#define TURBINE_PG_NODES_AGGREGATE_FOLD_STATE_H
 
 #include "postgres.h"
 

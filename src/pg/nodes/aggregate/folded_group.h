@@ -5,8 +5,8 @@
  * It is a TbResultBatch of one row without values of keys, so that final functions are
  * those of any other group.
  */
-#ifndef TURBINE_PG_FOLDED_GROUP_H
-#define TURBINE_PG_FOLDED_GROUP_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_FOLDED_GROUP_H
+#define TURBINE_PG_NODES_AGGREGATE_FOLDED_GROUP_H
 
 #include "postgres.h"
 

@@ -23,8 +23,8 @@
  *   grouping_sets.c  grouping sets in the plan
  *   explain.c  what EXPLAIN shows
  */
-#ifndef TURBINE_PG_GPU_PREAGG_H
-#define TURBINE_PG_GPU_PREAGG_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_GPU_PREAGG_H
+#define TURBINE_PG_NODES_AGGREGATE_GPU_PREAGG_H
 
 #include "postgres.h"
 

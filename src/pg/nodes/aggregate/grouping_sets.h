@@ -1,8 +1,8 @@
 /*
  * grouping_sets.h - the grouping sets of a GpuPreAgg as they travel in its plan.
  */
-#ifndef TURBINE_PG_GROUPING_SETS_H
-#define TURBINE_PG_GROUPING_SETS_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_GROUPING_SETS_H
+#define TURBINE_PG_NODES_AGGREGATE_GROUPING_SETS_H
 
 #include "postgres.h"
 

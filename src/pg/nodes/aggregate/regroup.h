@@ -6,8 +6,8 @@
  * As set_fold.h in the backend and nodes/sort/distinct_fold.h below an order, but with all
  * threads, and with nothing that comes back except what is returned.
  */
-#ifndef TURBINE_PG_AGGREGATE_REGROUP_H
-#define TURBINE_PG_AGGREGATE_REGROUP_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_REGROUP_H
+#define TURBINE_PG_NODES_AGGREGATE_REGROUP_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * second_program.h - the program of a GpuPreAgg over rows that an earlier program has made
  * (wire.h: TbContinuation), planned.
  */
-#ifndef TURBINE_PG_SECOND_PROGRAM_H
-#define TURBINE_PG_SECOND_PROGRAM_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_SECOND_PROGRAM_H
+#define TURBINE_PG_NODES_AGGREGATE_SECOND_PROGRAM_H
 
 #include "postgres.h"
 

@@ -13,8 +13,8 @@
  * their values with each group of the device. Keys that a device groups by only so that
  * they can be computed are in no set.
  */
-#ifndef TURBINE_PG_AGGREGATE_SET_FOLD_H
-#define TURBINE_PG_AGGREGATE_SET_FOLD_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_SET_FOLD_H
+#define TURBINE_PG_NODES_AGGREGATE_SET_FOLD_H
 
 #include "postgres.h"
 

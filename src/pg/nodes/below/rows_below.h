@@ -3,8 +3,8 @@
  * columns of the engine's results. An aggregation above runs over them as a second
  * program (wire.h: TbContinuation), so that no row leaves the engine.
  */
-#ifndef TURBINE_PG_ROWS_BELOW_H
-#define TURBINE_PG_ROWS_BELOW_H
+#ifndef TURBINE_PG_NODES_BELOW_ROWS_BELOW_H
+#define TURBINE_PG_NODES_BELOW_ROWS_BELOW_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * each: the range table gets an entry for each, but the AppendRelInfos are the same ones,
  * renumbered twice, and point past its end, where EXPLAIN writes.
  */
-#ifndef TURBINE_PG_APPEND_RELATIONS_H
-#define TURBINE_PG_APPEND_RELATIONS_H
+#ifndef TURBINE_PG_NODES_HOOKS_APPEND_RELATIONS_H
+#define TURBINE_PG_NODES_HOOKS_APPEND_RELATIONS_H
 
 #include "postgres.h"
 

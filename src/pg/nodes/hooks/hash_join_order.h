@@ -2,8 +2,8 @@
  * hash_join_order.h - which side PostgreSQL's hash joins ask for a row first, where their
  * outer side is one of our nodes.
  */
-#ifndef TURBINE_PG_HASH_JOIN_ORDER_H
-#define TURBINE_PG_HASH_JOIN_ORDER_H
+#ifndef TURBINE_PG_NODES_HOOKS_HASH_JOIN_ORDER_H
+#define TURBINE_PG_NODES_HOOKS_HASH_JOIN_ORDER_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * nest_loop_inputs.h - nodes of ours that nested loops of PostgreSQL's run again.
  */
-#ifndef TURBINE_PG_NEST_LOOP_INPUTS_H
-#define TURBINE_PG_NEST_LOOP_INPUTS_H
+#ifndef TURBINE_PG_NODES_HOOKS_NEST_LOOP_INPUTS_H
+#define TURBINE_PG_NODES_HOOKS_NEST_LOOP_INPUTS_H
 
 #include "postgres.h"
 

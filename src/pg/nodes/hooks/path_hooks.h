@@ -1,8 +1,8 @@
 /*
  * path_hooks.h - where the planner asks for paths.
  */
-#ifndef TURBINE_PG_PATH_HOOKS_H
-#define TURBINE_PG_PATH_HOOKS_H
+#ifndef TURBINE_PG_NODES_HOOKS_PATH_HOOKS_H
+#define TURBINE_PG_NODES_HOOKS_PATH_HOOKS_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * plan_walk.h - all nodes of a finished plan.
  */
-#ifndef TURBINE_PG_PLAN_WALK_H
-#define TURBINE_PG_PLAN_WALK_H
+#ifndef TURBINE_PG_NODES_HOOKS_PLAN_WALK_H
+#define TURBINE_PG_NODES_HOOKS_PLAN_WALK_H
 
 #include "postgres.h"
 

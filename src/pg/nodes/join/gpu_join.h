@@ -5,8 +5,8 @@
  *   exec.c     rows out of the run; the fallback
  *   explain.c  what EXPLAIN shows
  */
-#ifndef TURBINE_PG_GPU_JOIN_H
-#define TURBINE_PG_GPU_JOIN_H
+#ifndef TURBINE_PG_NODES_JOIN_GPU_JOIN_H
+#define TURBINE_PG_NODES_JOIN_GPU_JOIN_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * projection.h - the programs that return expressions over a tree's rows.
  */
-#ifndef TURBINE_PG_PROJECTION_H
-#define TURBINE_PG_PROJECTION_H
+#ifndef TURBINE_PG_NODES_JOIN_PROJECTION_H
+#define TURBINE_PG_NODES_JOIN_PROJECTION_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * their code: else a query whose plan takes less than its compilation would stay with
  * PostgreSQL for ever, however often it comes.
  */
-#ifndef TURBINE_PG_COMPILE_HINTS_H
-#define TURBINE_PG_COMPILE_HINTS_H
+#ifndef TURBINE_PG_NODES_OFFER_COMPILE_HINTS_H
+#define TURBINE_PG_NODES_OFFER_COMPILE_HINTS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * noted_nodes.h - what accelerated node computes a relation, for nodes that sort
  * what it returns.
  */
-#ifndef TURBINE_PG_NOTED_NODES_H
-#define TURBINE_PG_NOTED_NODES_H
+#ifndef TURBINE_PG_NODES_OFFER_NOTED_NODES_H
+#define TURBINE_PG_NODES_OFFER_NOTED_NODES_H
 
 #include "postgres.h"
 

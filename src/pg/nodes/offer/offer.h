@@ -4,8 +4,8 @@
  * Used by every node's plan.c, so that a path is made, forced and noted in one way.
  * turbine.why_not asks which offers the plan left.
  */
-#ifndef TURBINE_PG_OFFER_H
-#define TURBINE_PG_OFFER_H
+#ifndef TURBINE_PG_NODES_OFFER_OFFER_H
+#define TURBINE_PG_NODES_OFFER_OFFER_H
 
 #include "postgres.h"
 

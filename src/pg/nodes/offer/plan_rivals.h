@@ -2,8 +2,8 @@
  * plan_rivals.h - GpuJoin, GpuPreAgg and GpuSort beside PostgreSQL's own plans for the
  * same, compared by times.
  */
-#ifndef TURBINE_PG_PLAN_RIVALS_H
-#define TURBINE_PG_PLAN_RIVALS_H
+#ifndef TURBINE_PG_NODES_OFFER_PLAN_RIVALS_H
+#define TURBINE_PG_NODES_OFFER_PLAN_RIVALS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * prefer_whole.h - among accelerated plans of about the same cost, the one that does
  * more in its node.
  */
-#ifndef TURBINE_PG_PREFER_WHOLE_H
-#define TURBINE_PG_PREFER_WHOLE_H
+#ifndef TURBINE_PG_NODES_OFFER_PREFER_WHOLE_H
+#define TURBINE_PG_NODES_OFFER_PREFER_WHOLE_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * estimate.h - what PostgreSQL computes of groups, as estimates of the engine's.
  */
-#ifndef TURBINE_PG_ESTIMATE_H
-#define TURBINE_PG_ESTIMATE_H
+#ifndef TURBINE_PG_NODES_RESULTS_ESTIMATE_H
+#define TURBINE_PG_NODES_RESULTS_ESTIMATE_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * estimate_params.h - parameters in estimates of HAVING: values that are known when a run
  * starts, such as those of a subquery that is computed once.
  */
-#ifndef TURBINE_PG_ESTIMATE_PARAMS_H
-#define TURBINE_PG_ESTIMATE_PARAMS_H
+#ifndef TURBINE_PG_NODES_RESULTS_ESTIMATE_PARAMS_H
+#define TURBINE_PG_NODES_RESULTS_ESTIMATE_PARAMS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * result_columns.h - what expressions of the query the columns of a node's scan tuple are,
  * and how their values come out of a last stage's results.
  */
-#ifndef TURBINE_PG_RESULT_COLUMNS_H
-#define TURBINE_PG_RESULT_COLUMNS_H
+#ifndef TURBINE_PG_NODES_RESULTS_RESULT_COLUMNS_H
+#define TURBINE_PG_NODES_RESULTS_RESULT_COLUMNS_H
 
 #include "postgres.h"
 

@@ -5,8 +5,8 @@
  * Adding never fails; finishing checks the limits. All memory is the current
  * context's.
  */
-#ifndef TURBINE_PG_RESULT_PLAN_H
-#define TURBINE_PG_RESULT_PLAN_H
+#ifndef TURBINE_PG_NODES_RESULTS_RESULT_PLAN_H
+#define TURBINE_PG_NODES_RESULTS_RESULT_PLAN_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * aggregate_parts.h - an aggregate of all rows by aggregates of parts of them.
  */
-#ifndef TURBINE_PG_AGGREGATE_PARTS_H
-#define TURBINE_PG_AGGREGATE_PARTS_H
+#ifndef TURBINE_PG_NODES_REWRITE_AGGREGATE_PARTS_H
+#define TURBINE_PG_NODES_REWRITE_AGGREGATE_PARTS_H
 
 #include "postgres.h"
 

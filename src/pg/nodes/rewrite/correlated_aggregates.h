@@ -8,8 +8,8 @@
  *     ON g.k = o.k WHERE o.x < g.v
  * which the engine can do, and PostgreSQL runs for each outer row as it was written.
  */
-#ifndef TURBINE_PG_CORRELATED_AGGREGATES_H
-#define TURBINE_PG_CORRELATED_AGGREGATES_H
+#ifndef TURBINE_PG_NODES_REWRITE_CORRELATED_AGGREGATES_H
+#define TURBINE_PG_NODES_REWRITE_CORRELATED_AGGREGATES_H
 
 #include "postgres.h"
 

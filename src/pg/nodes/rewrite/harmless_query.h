@@ -2,8 +2,8 @@
  * harmless_query.h - whether parts of a query may be evaluated for more rows, or for fewer,
  * than its text says, and nobody notices.
  */
-#ifndef TURBINE_PG_HARMLESS_QUERY_H
-#define TURBINE_PG_HARMLESS_QUERY_H
+#ifndef TURBINE_PG_NODES_REWRITE_HARMLESS_QUERY_H
+#define TURBINE_PG_NODES_REWRITE_HARMLESS_QUERY_H
 
 #include "postgres.h"
 

@@ -8,8 +8,8 @@
  * with c, (SELECT count(*) AS n1, count(y) AS n2 FROM s), as one more table of one row. The
  * first is an antijoin; the second is left out if neither x nor y is ever NULL.
  */
-#ifndef TURBINE_PG_NOT_IN_H
-#define TURBINE_PG_NOT_IN_H
+#ifndef TURBINE_PG_NODES_REWRITE_NOT_IN_H
+#define TURBINE_PG_NODES_REWRITE_NOT_IN_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * rewritten_plan.h - which of two plans is taken: of a query as it was written, or of the
  * same with joins in place of subqueries.
  */
-#ifndef TURBINE_PG_REWRITTEN_PLAN_H
-#define TURBINE_PG_REWRITTEN_PLAN_H
+#ifndef TURBINE_PG_NODES_REWRITE_REWRITTEN_PLAN_H
+#define TURBINE_PG_NODES_REWRITE_REWRITTEN_PLAN_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * rewritten_query.h - a query written another way: joins in place of subqueries.
  */
-#ifndef TURBINE_PG_REWRITTEN_QUERY_H
-#define TURBINE_PG_REWRITTEN_QUERY_H
+#ifndef TURBINE_PG_NODES_REWRITE_REWRITTEN_QUERY_H
+#define TURBINE_PG_NODES_REWRITE_REWRITTEN_QUERY_H
 
 #include "postgres.h"
 

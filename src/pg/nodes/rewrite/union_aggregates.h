@@ -2,8 +2,8 @@
  * union_aggregates.h - aggregation over a UNION ALL, written as an aggregation of each arm
  * and one of their groups.
  */
-#ifndef TURBINE_PG_UNION_AGGREGATES_H
-#define TURBINE_PG_UNION_AGGREGATES_H
+#ifndef TURBINE_PG_NODES_REWRITE_UNION_AGGREGATES_H
+#define TURBINE_PG_NODES_REWRITE_UNION_AGGREGATES_H
 
 #include "postgres.h"
 

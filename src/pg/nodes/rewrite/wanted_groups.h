@@ -2,8 +2,8 @@
  * wanted_groups.h - which groups a query can ask for, as a condition on the rows that are
  * grouped.
  */
-#ifndef TURBINE_PG_WANTED_GROUPS_H
-#define TURBINE_PG_WANTED_GROUPS_H
+#ifndef TURBINE_PG_NODES_REWRITE_WANTED_GROUPS_H
+#define TURBINE_PG_NODES_REWRITE_WANTED_GROUPS_H
 
 #include "postgres.h"
 

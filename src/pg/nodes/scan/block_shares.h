@@ -5,8 +5,8 @@
  * another. Lies in the plan's dynamic shared memory. The leader makes it before workers
  * start, or before they start anew; then anybody takes shares.
  */
-#ifndef TURBINE_PG_BLOCK_SHARES_H
-#define TURBINE_PG_BLOCK_SHARES_H
+#ifndef TURBINE_PG_NODES_SCAN_BLOCK_SHARES_H
+#define TURBINE_PG_NODES_SCAN_BLOCK_SHARES_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * Files have no tuples that PostgreSQL could look up by a row's id, as GpuScan does: the
  * device returns the columns that are wanted, like a GpuJoin of one table.
  */
-#ifndef TURBINE_PG_FILE_SCAN_H
-#define TURBINE_PG_FILE_SCAN_H
+#ifndef TURBINE_PG_NODES_SCAN_FILE_SCAN_H
+#define TURBINE_PG_NODES_SCAN_FILE_SCAN_H
 
 #include "postgres.h"
 

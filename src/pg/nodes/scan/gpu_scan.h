@@ -6,8 +6,8 @@
  *   block_shares.c  participants of a parallel plan share the table
  *   explain.c       what EXPLAIN shows
  */
-#ifndef TURBINE_PG_GPU_SCAN_H
-#define TURBINE_PG_GPU_SCAN_H
+#ifndef TURBINE_PG_NODES_SCAN_GPU_SCAN_H
+#define TURBINE_PG_NODES_SCAN_GPU_SCAN_H
 
 #include "postgres.h"
 

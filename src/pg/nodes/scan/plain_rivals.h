@@ -1,8 +1,8 @@
 /*
  * plain_rivals.h - GpuScan beside PostgreSQL's own scans of the table, compared by times.
  */
-#ifndef TURBINE_PG_PLAIN_RIVALS_H
-#define TURBINE_PG_PLAIN_RIVALS_H
+#ifndef TURBINE_PG_NODES_SCAN_PLAIN_RIVALS_H
+#define TURBINE_PG_NODES_SCAN_PLAIN_RIVALS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * distinct_fold.h - groups of GROUP BY out of those that a device has made with the
  * argument of aggregates with DISTINCT as one more key, by the engine.
  */
-#ifndef TURBINE_PG_SORT_DISTINCT_FOLD_H
-#define TURBINE_PG_SORT_DISTINCT_FOLD_H
+#ifndef TURBINE_PG_NODES_SORT_DISTINCT_FOLD_H
+#define TURBINE_PG_NODES_SORT_DISTINCT_FOLD_H
 
 #include "postgres.h"
 

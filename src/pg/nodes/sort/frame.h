@@ -4,8 +4,8 @@
  * Used by window.c. A frame is taken only if its bounds are constants, or offsets that the
  * engine compares as PostgreSQL would.
  */
-#ifndef TURBINE_PG_SORT_FRAME_H
-#define TURBINE_PG_SORT_FRAME_H
+#ifndef TURBINE_PG_NODES_SORT_FRAME_H
+#define TURBINE_PG_NODES_SORT_FRAME_H
 
 #include "postgres.h"
 

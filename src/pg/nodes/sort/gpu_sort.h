@@ -16,8 +16,8 @@
  * Execution is that of the node below, GpuJoin or GpuPreAgg: the last stage's results
  * come back as if they had been computed in that order.
  */
-#ifndef TURBINE_PG_GPU_SORT_H
-#define TURBINE_PG_GPU_SORT_H
+#ifndef TURBINE_PG_NODES_SORT_GPU_SORT_H
+#define TURBINE_PG_NODES_SORT_GPU_SORT_H
 
 #include "postgres.h"
 

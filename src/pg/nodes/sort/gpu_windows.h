@@ -2,8 +2,8 @@
  * gpu_windows.h - whether a GPU would compute a node's window functions itself, over rows
  * that stay there.
  */
-#ifndef TURBINE_PG_GPU_WINDOWS_H
-#define TURBINE_PG_GPU_WINDOWS_H
+#ifndef TURBINE_PG_NODES_SORT_GPU_WINDOWS_H
+#define TURBINE_PG_NODES_SORT_GPU_WINDOWS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * input.h - what is sorted: the results of a last stage, and which of their columns an
  * expression of the query is.
  */
-#ifndef TURBINE_PG_SORT_INPUT_H
-#define TURBINE_PG_SORT_INPUT_H
+#ifndef TURBINE_PG_NODES_SORT_INPUT_H
+#define TURBINE_PG_NODES_SORT_INPUT_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * likely_groups.h - the first groups of an order that only PostgreSQL computes: the engine
  * drops those that are surely not among them.
  */
-#ifndef TURBINE_PG_SORT_LIKELY_GROUPS_H
-#define TURBINE_PG_SORT_LIKELY_GROUPS_H
+#ifndef TURBINE_PG_NODES_SORT_LIKELY_GROUPS_H
+#define TURBINE_PG_NODES_SORT_LIKELY_GROUPS_H
 
 #include "postgres.h"
 

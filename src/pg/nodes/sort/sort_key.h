@@ -2,8 +2,8 @@
  * sort_key.h - clauses of ORDER BY, PARTITION BY and DISTINCT ON as keys of a result
  * plan.
  */
-#ifndef TURBINE_PG_SORT_KEY_H
-#define TURBINE_PG_SORT_KEY_H
+#ifndef TURBINE_PG_NODES_SORT_SORT_KEY_H
+#define TURBINE_PG_NODES_SORT_SORT_KEY_H
 
 #include "postgres.h"
 

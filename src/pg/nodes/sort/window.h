@@ -4,8 +4,8 @@
  * Used by the planning of GpuSort. A pass is one order of the rows with all functions that
  * are computed over it; all window functions of the query go to the engine, or none.
  */
-#ifndef TURBINE_PG_SORT_WINDOW_H
-#define TURBINE_PG_SORT_WINDOW_H
+#ifndef TURBINE_PG_NODES_SORT_WINDOW_H
+#define TURBINE_PG_NODES_SORT_WINDOW_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * aggregate_kind.h - which of PostgreSQL's aggregates a function is, as an aggregate
  * or over a window.
  */
-#ifndef TURBINE_PG_AGGREGATE_KIND_H
-#define TURBINE_PG_AGGREGATE_KIND_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_AGGREGATE_KIND_H
+#define TURBINE_PG_PLANNER_EXPRESSION_AGGREGATE_KIND_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * collation_order.h - whether a collation orders text by its bytes.
  */
-#ifndef TURBINE_PG_COLLATION_ORDER_H
-#define TURBINE_PG_COLLATION_ORDER_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_COLLATION_ORDER_H
+#define TURBINE_PG_PLANNER_EXPRESSION_COLLATION_ORDER_H
 
 #include "postgres.h"
 

@@ -5,8 +5,8 @@
  * expressions that compute it, or says why there are none. It never raises because
  * of what it is given.
  */
-#ifndef TURBINE_PG_EXPRESSION_H
-#define TURBINE_PG_EXPRESSION_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_H
+#define TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_H
 
 #include "postgres.h"
 

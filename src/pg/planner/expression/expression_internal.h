@@ -9,8 +9,8 @@
  *   expression_time.c       fields, time zones, intervals
  *   like_pattern.c          what a LIKE pattern looks for
  */
-#ifndef TURBINE_PG_EXPRESSION_INTERNAL_H
-#define TURBINE_PG_EXPRESSION_INTERNAL_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
+#define TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
 
 #include "pg/planner/expression/expression.h"
 

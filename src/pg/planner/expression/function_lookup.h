@@ -4,8 +4,8 @@
  * Answers from catalog/functions.def alone: built-in functions have fixed
  * OIDs, so no system catalog is read.
  */
-#ifndef TURBINE_PG_FUNCTION_LOOKUP_H
-#define TURBINE_PG_FUNCTION_LOOKUP_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_FUNCTION_LOOKUP_H
+#define TURBINE_PG_PLANNER_EXPRESSION_FUNCTION_LOOKUP_H
 
 #include "postgres.h"
 

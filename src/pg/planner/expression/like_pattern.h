@@ -1,8 +1,8 @@
 /*
  * like_pattern.h - what a LIKE pattern looks for.
  */
-#ifndef TURBINE_PG_LIKE_PATTERN_H
-#define TURBINE_PG_LIKE_PATTERN_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_LIKE_PATTERN_H
+#define TURBINE_PG_PLANNER_EXPRESSION_LIKE_PATTERN_H
 
 #include "postgres.h"
 

@@ -5,8 +5,8 @@
  * "No" is a promise; "yes" is said of all that is not known to be harmless. Running out of
  * something is no such error.
  */
-#ifndef TURBINE_PG_MAY_RAISE_EXPRESSION_H
-#define TURBINE_PG_MAY_RAISE_EXPRESSION_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_MAY_RAISE_EXPRESSION_H
+#define TURBINE_PG_PLANNER_EXPRESSION_MAY_RAISE_EXPRESSION_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * reason_text.h - the text of a why-not reason.
  */
-#ifndef TURBINE_PG_REASON_TEXT_H
-#define TURBINE_PG_REASON_TEXT_H
+#ifndef TURBINE_PG_PLANNER_EXPRESSION_REASON_TEXT_H
+#define TURBINE_PG_PLANNER_EXPRESSION_REASON_TEXT_H
 
 #include "postgres.h"
 

@@ -4,8 +4,8 @@
  * In nanoseconds of one thread, from the figures of planner/cost.c. What is the same
  * whatever the shape (stages, compilation, the sink) is left out.
  */
-#ifndef TURBINE_PG_JOIN_COST_H
-#define TURBINE_PG_JOIN_COST_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_COST_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_COST_H
 
 #include "pg/planner/join/join_tree.h"
 

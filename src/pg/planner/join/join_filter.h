@@ -1,8 +1,8 @@
 /*
  * join_filter.h - join tables that are finished filter the build sides after them.
  */
-#ifndef TURBINE_PG_JOIN_FILTER_H
-#define TURBINE_PG_JOIN_FILTER_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_FILTER_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_FILTER_H
 
 #include "pg/planner/join/join_tree.h"
 

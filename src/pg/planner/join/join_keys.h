@@ -2,8 +2,8 @@
  * join_keys.h - which equalities find rows of a join table, and in what common
  * type.
  */
-#ifndef TURBINE_PG_JOIN_KEYS_H
-#define TURBINE_PG_JOIN_KEYS_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_KEYS_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_KEYS_H
 
 #include "postgres.h"
 

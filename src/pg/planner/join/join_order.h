@@ -1,8 +1,8 @@
 /*
  * join_order.h - the order in which a stream's rows go through their joins.
  */
-#ifndef TURBINE_PG_JOIN_ORDER_H
-#define TURBINE_PG_JOIN_ORDER_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_ORDER_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_ORDER_H
 
 #include "pg/planner/join/join_tree.h"
 

@@ -2,8 +2,8 @@
  * join_program.h - the programs of a tree: one that its probe side streams through,
  * and one that builds each join table.
  */
-#ifndef TURBINE_PG_JOIN_PROGRAM_H
-#define TURBINE_PG_JOIN_PROGRAM_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_PROGRAM_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_PROGRAM_H
 
 #include "postgres.h"
 

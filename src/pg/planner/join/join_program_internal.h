@@ -2,8 +2,8 @@
  * join_program_internal.h - the programs of a tree under construction: join_program.c
  * translates into them, join_stages.c makes stages of them.
  */
-#ifndef TURBINE_PG_JOIN_PROGRAM_INTERNAL_H
-#define TURBINE_PG_JOIN_PROGRAM_INTERNAL_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_PROGRAM_INTERNAL_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_PROGRAM_INTERNAL_H
 
 #include "pg/planner/join/join_program.h"
 

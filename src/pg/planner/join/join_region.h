@@ -5,8 +5,8 @@
  * ANTI), which drop rows of a stream that has the inputs they refer to. Both are items,
  * numbered from 0; a set of items is a word of bits.
  */
-#ifndef TURBINE_PG_JOIN_REGION_H
-#define TURBINE_PG_JOIN_REGION_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_REGION_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_REGION_H
 
 #include "pg/planner/join/join_tree.h"
 

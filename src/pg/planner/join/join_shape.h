@@ -1,8 +1,8 @@
 /*
  * join_shape.h - in which order tables are joined, and which of them before others.
  */
-#ifndef TURBINE_PG_JOIN_SHAPE_H
-#define TURBINE_PG_JOIN_SHAPE_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_SHAPE_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_SHAPE_H
 
 #include "pg/planner/join/join_tree.h"
 

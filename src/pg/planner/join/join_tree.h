@@ -5,8 +5,8 @@
  * that its rows go through in order. The inner side of a join is a tree again,
  * whose rows are built into a table first.
  */
-#ifndef TURBINE_PG_JOIN_TREE_H
-#define TURBINE_PG_JOIN_TREE_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_TREE_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_TREE_H
 
 #include "postgres.h"
 

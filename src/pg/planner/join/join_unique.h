@@ -1,8 +1,8 @@
 /*
  * join_unique.h - whether a row can find one match at most.
  */
-#ifndef TURBINE_PG_JOIN_UNIQUE_H
-#define TURBINE_PG_JOIN_UNIQUE_H
+#ifndef TURBINE_PG_PLANNER_JOIN_JOIN_UNIQUE_H
+#define TURBINE_PG_PLANNER_JOIN_JOIN_UNIQUE_H
 
 #include "pg/planner/join/join_tree.h"
 

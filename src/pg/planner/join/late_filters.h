@@ -2,8 +2,8 @@
  * late_filters.h - filters of a probe side that its program lacks, so that they are applied
  * to what comes out of it.
  */
-#ifndef TURBINE_PG_LATE_FILTERS_H
-#define TURBINE_PG_LATE_FILTERS_H
+#ifndef TURBINE_PG_PLANNER_JOIN_LATE_FILTERS_H
+#define TURBINE_PG_PLANNER_JOIN_LATE_FILTERS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * pruning_keys.h - keys of joins by whose values in a finished join table leaves of
  * the partitioned table that probes it can be left out.
  */
-#ifndef TURBINE_PG_PRUNING_KEYS_H
-#define TURBINE_PG_PRUNING_KEYS_H
+#ifndef TURBINE_PG_PLANNER_JOIN_PRUNING_KEYS_H
+#define TURBINE_PG_PLANNER_JOIN_PRUNING_KEYS_H
 
 #include "postgres.h"
 

@@ -3,8 +3,8 @@
  * worker takes part in: the plan that an accelerated node keeps. Only a subquery may
  * have a Gather within itself.
  */
-#ifndef TURBINE_PG_SERIAL_PATHS_H
-#define TURBINE_PG_SERIAL_PATHS_H
+#ifndef TURBINE_PG_PLANNER_JOIN_SERIAL_PATHS_H
+#define TURBINE_PG_PLANNER_JOIN_SERIAL_PATHS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * layout_program.h - programs that decode the tuples of partitions which are laid out
  * otherwise than the program of their table says (LAYOUT in wire.h).
  */
-#ifndef TURBINE_PG_LAYOUT_PROGRAM_H
-#define TURBINE_PG_LAYOUT_PROGRAM_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_LAYOUT_PROGRAM_H
+#define TURBINE_PG_PLANNER_PROGRAM_LAYOUT_PROGRAM_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * output_column.h - how a value of a program is returned as it is.
  */
-#ifndef TURBINE_PG_OUTPUT_COLUMN_H
-#define TURBINE_PG_OUTPUT_COLUMN_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_OUTPUT_COLUMN_H
+#define TURBINE_PG_PLANNER_PROGRAM_OUTPUT_COLUMN_H
 
 #include "postgres.h"
 

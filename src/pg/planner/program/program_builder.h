@@ -5,8 +5,8 @@
  * Adding never fails and needs no undoing: finishing keeps only what filters,
  * keys and aggregates reach. All memory is the current context's.
  */
-#ifndef TURBINE_PG_PROGRAM_BUILDER_H
-#define TURBINE_PG_PROGRAM_BUILDER_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_PROGRAM_BUILDER_H
+#define TURBINE_PG_PLANNER_PROGRAM_PROGRAM_BUILDER_H
 
 #include "postgres.h"
 

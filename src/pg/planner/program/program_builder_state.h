@@ -5,8 +5,8 @@
  *   program_builder.c    expressions are added
  *   program_serialize.c  what is reachable becomes a program
  */
-#ifndef TURBINE_PG_PROGRAM_BUILDER_STATE_H
-#define TURBINE_PG_PROGRAM_BUILDER_STATE_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_PROGRAM_BUILDER_STATE_H
+#define TURBINE_PG_PLANNER_PROGRAM_PROGRAM_BUILDER_STATE_H
 
 #include "pg/planner/program/program_builder.h"
 

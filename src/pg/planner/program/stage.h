@@ -4,8 +4,8 @@
  * Filled by the planning of the nodes, packed into the plan by stage/plan_private.c, run by
  * stage/stage_run.c.
  */
-#ifndef TURBINE_PG_STAGE_H
-#define TURBINE_PG_STAGE_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_STAGE_H
+#define TURBINE_PG_PLANNER_PROGRAM_STAGE_H
 
 #include "postgres.h"
 

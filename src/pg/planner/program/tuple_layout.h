@@ -1,8 +1,8 @@
 /*
  * tuple_layout.h - how a table's tuples are laid out, as programs say it.
  */
-#ifndef TURBINE_PG_TUPLE_LAYOUT_H
-#define TURBINE_PG_TUPLE_LAYOUT_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_TUPLE_LAYOUT_H
+#define TURBINE_PG_PLANNER_PROGRAM_TUPLE_LAYOUT_H
 
 #include "postgres.h"
 

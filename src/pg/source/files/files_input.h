@@ -2,8 +2,8 @@
  * files_input.h - a foreign table of arrow_fdw as an input: the table that a program reads,
  * or a leaf of it.
  */
-#ifndef TURBINE_PG_FILES_INPUT_H
-#define TURBINE_PG_FILES_INPUT_H
+#ifndef TURBINE_PG_SOURCE_FILES_FILES_INPUT_H
+#define TURBINE_PG_SOURCE_FILES_FILES_INPUT_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * files_source.h - the files of a foreign table of arrow_fdw as a source.
  */
-#ifndef TURBINE_PG_FILES_SOURCE_H
-#define TURBINE_PG_FILES_SOURCE_H
+#ifndef TURBINE_PG_SOURCE_FILES_FILES_SOURCE_H
+#define TURBINE_PG_SOURCE_FILES_FILES_SOURCE_H
 
 #include "postgres.h"
 

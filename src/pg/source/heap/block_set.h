@@ -12,8 +12,8 @@
  * the inserting transaction can commit. Hence the one rule for callers: take the
  * snapshot, then scan the index, never the other way around.
  */
-#ifndef TURBINE_PG_BLOCK_SET_H
-#define TURBINE_PG_BLOCK_SET_H
+#ifndef TURBINE_PG_SOURCE_HEAP_BLOCK_SET_H
+#define TURBINE_PG_SOURCE_HEAP_BLOCK_SET_H
 
 #include "postgres.h"
 

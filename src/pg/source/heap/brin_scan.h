@@ -1,8 +1,8 @@
 /*
  * brin_scan.h - asks BRIN indexes which blocks of a node's table can match.
  */
-#ifndef TURBINE_PG_BRIN_SCAN_H
-#define TURBINE_PG_BRIN_SCAN_H
+#ifndef TURBINE_PG_SOURCE_HEAP_BRIN_SCAN_H
+#define TURBINE_PG_SOURCE_HEAP_BRIN_SCAN_H
 
 #include "postgres.h"
 

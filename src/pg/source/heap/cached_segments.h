@@ -7,8 +7,8 @@
  * query's snapshot sees. Changes that come later are invisible to the snapshot. If the
  * map has another LSN, a second question goes by the LSN of the block's page.
  */
-#ifndef TURBINE_PG_CACHED_SEGMENTS_H
-#define TURBINE_PG_CACHED_SEGMENTS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_CACHED_SEGMENTS_H
+#define TURBINE_PG_SOURCE_HEAP_CACHED_SEGMENTS_H
 
 #include "postgres.h"
 

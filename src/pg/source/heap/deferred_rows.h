@@ -5,8 +5,8 @@
  * The backend copies them, detoasts them into a chunk of columns, and sends that when it
  * is full or nothing else is left.
  */
-#ifndef TURBINE_PG_DEFERRED_ROWS_H
-#define TURBINE_PG_DEFERRED_ROWS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_DEFERRED_ROWS_H
+#define TURBINE_PG_SOURCE_HEAP_DEFERRED_ROWS_H
 
 #include "postgres.h"
 

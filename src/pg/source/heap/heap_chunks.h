@@ -7,8 +7,8 @@
  * blocks from the files; all other blocks are copied from shared buffers. For ROWS a chunk
  * may be blocks that turbined has columns of instead: then it has no pages.
  */
-#ifndef TURBINE_PG_HEAP_CHUNKS_H
-#define TURBINE_PG_HEAP_CHUNKS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_HEAP_CHUNKS_H
+#define TURBINE_PG_SOURCE_HEAP_HEAP_CHUNKS_H
 
 #include "postgres.h"
 

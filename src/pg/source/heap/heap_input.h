@@ -2,8 +2,8 @@
  * heap_input.h - what of which heap relations a program reads: the input of a heap
  * source or a heap scan. Plain data; what it points to is the caller's until the end.
  */
-#ifndef TURBINE_PG_HEAP_INPUT_H
-#define TURBINE_PG_HEAP_INPUT_H
+#ifndef TURBINE_PG_SOURCE_HEAP_HEAP_INPUT_H
+#define TURBINE_PG_SOURCE_HEAP_HEAP_INPUT_H
 
 #include "postgres.h"
 

@@ -7,8 +7,8 @@
  * classification of blocks and its own files, which are sent when its turn comes. Chunks
  * of earlier parts may still be under way then, and point to theirs.
  */
-#ifndef TURBINE_PG_HEAP_PARTS_H
-#define TURBINE_PG_HEAP_PARTS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_HEAP_PARTS_H
+#define TURBINE_PG_SOURCE_HEAP_HEAP_PARTS_H
 
 #include "postgres.h"
 

@@ -5,8 +5,8 @@
  * A scan never fails for a device's sake: chunks that the engine can not filter come back
  * for the node to evaluate, and without the service all chunks do.
  */
-#ifndef TURBINE_PG_HEAP_SCAN_H
-#define TURBINE_PG_HEAP_SCAN_H
+#ifndef TURBINE_PG_SOURCE_HEAP_HEAP_SCAN_H
+#define TURBINE_PG_SOURCE_HEAP_HEAP_SCAN_H
 
 #include "postgres.h"
 

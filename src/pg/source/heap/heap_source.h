@@ -1,8 +1,8 @@
 /*
  * heap_source.h - heap relations as a source: a table, or the leaves of a partitioned one.
  */
-#ifndef TURBINE_PG_HEAP_SOURCE_H
-#define TURBINE_PG_HEAP_SOURCE_H
+#ifndef TURBINE_PG_SOURCE_HEAP_HEAP_SOURCE_H
+#define TURBINE_PG_SOURCE_HEAP_HEAP_SOURCE_H
 
 #include "postgres.h"
 

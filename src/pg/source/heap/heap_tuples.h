@@ -4,8 +4,8 @@
  * One chunk at a time is the current one. Its pages may lie in a slot, which is memory
  * that another process can write; what is read there is copied before it is checked.
  */
-#ifndef TURBINE_PG_HEAP_TUPLES_H
-#define TURBINE_PG_HEAP_TUPLES_H
+#ifndef TURBINE_PG_SOURCE_HEAP_HEAP_TUPLES_H
+#define TURBINE_PG_SOURCE_HEAP_HEAP_TUPLES_H
 
 #include "postgres.h"
 

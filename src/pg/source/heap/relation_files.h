@@ -2,8 +2,8 @@
  * relation_files.h - sends turbined the files that a relation is stored in, open.
  * turbined's side: src/engine/source/heap/relation_files.h.
  */
-#ifndef TURBINE_PG_RELATION_FILES_H
-#define TURBINE_PG_RELATION_FILES_H
+#ifndef TURBINE_PG_SOURCE_HEAP_RELATION_FILES_H
+#define TURBINE_PG_SOURCE_HEAP_RELATION_FILES_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * relation_statistics.h - what pg_stat_user_tables and pg_statio_user_tables count of our
  * scans. Blocks that went through shared buffers PostgreSQL has counted itself.
  */
-#ifndef TURBINE_PG_RELATION_STATISTICS_H
-#define TURBINE_PG_RELATION_STATISTICS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_RELATION_STATISTICS_H
+#define TURBINE_PG_SOURCE_HEAP_RELATION_STATISTICS_H
 
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * table_input.h - a heap table as an input: the table that a program reads, or a leaf of
  * it.
  */
-#ifndef TURBINE_PG_TABLE_INPUT_H
-#define TURBINE_PG_TABLE_INPUT_H
+#ifndef TURBINE_PG_SOURCE_HEAP_TABLE_INPUT_H
+#define TURBINE_PG_SOURCE_HEAP_TABLE_INPUT_H
 
 #include "postgres.h"
 

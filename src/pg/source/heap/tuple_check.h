@@ -1,8 +1,8 @@
 /*
  * tuple_check.h - whether a tuple from shared memory can be deformed.
  */
-#ifndef TURBINE_PG_TUPLE_CHECK_H
-#define TURBINE_PG_TUPLE_CHECK_H
+#ifndef TURBINE_PG_SOURCE_HEAP_TUPLE_CHECK_H
+#define TURBINE_PG_SOURCE_HEAP_TUPLE_CHECK_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * plan_rows_input.h - the rows that a plan of PostgreSQL's returns, as an input.
  */
-#ifndef TURBINE_PG_PLAN_ROWS_INPUT_H
-#define TURBINE_PG_PLAN_ROWS_INPUT_H
+#ifndef TURBINE_PG_SOURCE_PLAN_ROWS_PLAN_ROWS_INPUT_H
+#define TURBINE_PG_SOURCE_PLAN_ROWS_PLAN_ROWS_INPUT_H
 
 #include "postgres.h"
 

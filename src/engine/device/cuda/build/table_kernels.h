@@ -5,8 +5,8 @@
  * host completes from step to step: bounds of the keys; which keys there are, where they are narrow
  * enough; then the columns at their places, and the buckets.
  */
-#ifndef TURBINE_TABLE_KERNELS_H
-#define TURBINE_TABLE_KERNELS_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_BUILD_TABLE_KERNELS_H
+#define TURBINE_ENGINE_DEVICE_CUDA_BUILD_TABLE_KERNELS_H
 
 #include "turbine/kernel.h"
 

@@ -1,8 +1,8 @@
 /*
  * growth_kernels.h - what the kernel that moves groups to a larger table is told.
  */
-#ifndef TURBINE_GROWTH_KERNELS_H
-#define TURBINE_GROWTH_KERNELS_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_GROUPS_GROWTH_KERNELS_H
+#define TURBINE_ENGINE_DEVICE_CUDA_GROUPS_GROWTH_KERNELS_H
 
 #include <stdint.h>
 

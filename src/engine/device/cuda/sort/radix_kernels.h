@@ -6,8 +6,8 @@
  * numbers. Counted in tb_sort_count, moved pass by pass in tb_sort_pass, compared in
  * tb_sort_agree.
  */
-#ifndef TURBINE_RADIX_KERNELS_H
-#define TURBINE_RADIX_KERNELS_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_SORT_RADIX_KERNELS_H
+#define TURBINE_ENGINE_DEVICE_CUDA_SORT_RADIX_KERNELS_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * Values are compared as unsigned integers of the same order, as the host's are (result/order/ordered_value.h,
  * key_packing.h). All addresses are of device memory.
  */
-#ifndef TURBINE_KEY_KERNELS_H
-#define TURBINE_KEY_KERNELS_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_WINDOW_KEY_KERNELS_H
+#define TURBINE_ENGINE_DEVICE_CUDA_WINDOW_KEY_KERNELS_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  * Frames are two places, so sums are differences of sums from the first place on. All addresses
  * are of device memory.
  */
-#ifndef TURBINE_WINDOW_KERNELS_H
-#define TURBINE_WINDOW_KERNELS_H
+#ifndef TURBINE_ENGINE_DEVICE_CUDA_WINDOW_WINDOW_KERNELS_H
+#define TURBINE_ENGINE_DEVICE_CUDA_WINDOW_WINDOW_KERNELS_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  *
  * The one rule, for the planner, which guesses, and for the query, which knows.
  */
-#ifndef TURBINE_PG_FEEDER_COUNT_H
-#define TURBINE_PG_FEEDER_COUNT_H
+#ifndef TURBINE_PG_SOURCE_HEAP_FEEDERS_FEEDER_COUNT_H
+#define TURBINE_PG_SOURCE_HEAP_FEEDERS_FEEDER_COUNT_H
 
 #include "postgres.h"
 

@@ -10,8 +10,8 @@
  * instructions at a time, and nothing raises under it. The pages of a slot are those
  * of whoever has taken them; everything else of the service's memory is the leader's.
  */
-#ifndef TURBINE_PG_FEEDER_QUEUE_H
-#define TURBINE_PG_FEEDER_QUEUE_H
+#ifndef TURBINE_PG_SOURCE_HEAP_FEEDERS_FEEDER_QUEUE_H
+#define TURBINE_PG_SOURCE_HEAP_FEEDERS_FEEDER_QUEUE_H
 
 #include "postgres.h"
 

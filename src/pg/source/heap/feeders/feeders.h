@@ -10,8 +10,8 @@
  * than the input is fed, within one call of the node; where rows come back meanwhile,
  * it is the planner's to say that the whole statement runs in it.
  */
-#ifndef TURBINE_PG_FEEDERS_H
-#define TURBINE_PG_FEEDERS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_FEEDERS_FEEDERS_H
+#define TURBINE_PG_SOURCE_HEAP_FEEDERS_FEEDERS_H
 
 #include "postgres.h"
 

@@ -1,8 +1,8 @@
 /*
  * buffer_lookup.h - whether blocks are in shared buffers, without reading them.
  */
-#ifndef TURBINE_PG_BUFFER_LOOKUP_H
-#define TURBINE_PG_BUFFER_LOOKUP_H
+#ifndef TURBINE_PG_SOURCE_HEAP_VISIBILITY_BUFFER_LOOKUP_H
+#define TURBINE_PG_SOURCE_HEAP_VISIBILITY_BUFFER_LOOKUP_H
 
 #include "postgres.h"
 

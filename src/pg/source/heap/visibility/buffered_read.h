@@ -2,8 +2,8 @@
  * buffered_read.h - copies a heap page out of shared buffers with only the
  * tuples that the snapshot sees.
  */
-#ifndef TURBINE_PG_BUFFERED_READ_H
-#define TURBINE_PG_BUFFERED_READ_H
+#ifndef TURBINE_PG_SOURCE_HEAP_VISIBILITY_BUFFERED_READ_H
+#define TURBINE_PG_SOURCE_HEAP_VISIBILITY_BUFFERED_READ_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * buffers. That alone proves nothing: after the daemon has read the block, it
  * must be confirmed (tb_direct_confirm) before anyone uses the bytes.
  */
-#ifndef TURBINE_PG_DIRECT_CLASSIFY_H
-#define TURBINE_PG_DIRECT_CLASSIFY_H
+#ifndef TURBINE_PG_SOURCE_HEAP_VISIBILITY_DIRECT_CLASSIFY_H
+#define TURBINE_PG_SOURCE_HEAP_VISIBILITY_DIRECT_CLASSIFY_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * (direct_classify.c says why). Which buffer a block is in is a hint, since buffers change
  * hands: whoever follows it compares the buffer's tag.
  */
-#ifndef TURBINE_PG_DIRTY_BUFFERS_H
-#define TURBINE_PG_DIRTY_BUFFERS_H
+#ifndef TURBINE_PG_SOURCE_HEAP_VISIBILITY_DIRTY_BUFFERS_H
+#define TURBINE_PG_SOURCE_HEAP_VISIBILITY_DIRTY_BUFFERS_H
 
 #include "postgres.h"
 

@@ -6,8 +6,8 @@
  * looks again, the same way. What an unmoved bit and LSN promise is stated in
  * visibility_map.c.
  */
-#ifndef TURBINE_PG_VISIBILITY_MAP_H
-#define TURBINE_PG_VISIBILITY_MAP_H
+#ifndef TURBINE_PG_SOURCE_HEAP_VISIBILITY_VISIBILITY_MAP_H
+#define TURBINE_PG_SOURCE_HEAP_VISIBILITY_VISIBILITY_MAP_H
 
 #include "postgres.h"
 
