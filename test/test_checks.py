@@ -255,6 +255,10 @@ class Glossary(TreeCase):
         self.assertEqual(self.hits({"src/pg/a.c": "driver\ndrivers\n", "src/engine/a.cc": "driver\n"}),
                          {"driver": [("src/pg/a.c", 1, "driver")]})
 
+    def test_words_inside_identifiers(self):
+        self.assertEqual(self.hits({"src/pg/a.c": "choose_driver();\nchooseDriver;\nscrewdriver\n"}),
+                         {"driver": [("src/pg/a.c", 1, "driver"), ("src/pg/a.c", 2, "driver")]})
+
     def test_names_of_files(self):
         self.assertEqual(self.hits({"src/SharedSegment.h": ""}),
                          {"slot memory": [("src/SharedSegment.h", 0, "SharedSegment")]})

@@ -93,6 +93,11 @@ def read_files(root):
     return files
 
 
+def words_of(line):
+    """The line with the words of its identifiers apart: \\bdriver\\b is in choose_driver and in chooseDriver as well."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda capital: " " + capital.group().lower(), line.replace("_", " "))
+
+
 def concerns(retired, path):
     """Whether a retired spelling is looked for in a file."""
     is_named = any(path == place or (place.endswith("/") and path.startswith(place)) for place in retired.places)
@@ -109,7 +114,7 @@ def hits_of(row, files):
             if found:
                 hits.append((path, 0, found.group()))
             for number, line in enumerate(lines, 1):
-                found = pattern.search(line)
+                found = pattern.search(line) or pattern.search(words_of(line))
                 if found:
                     hits.append((path, number, found.group()))
     return sorted(hits)

@@ -289,7 +289,7 @@ tb_join_is_barrier(const TbTreeJoin *join)
 
 /* Of an inner or full join: the larger table streams. */
 static void
-choose_driver(Sides *sides)
+choose_probe_side(Sides *sides)
 {
 	bool inner_streams = may_stream(sides->inner);
 
@@ -321,7 +321,7 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 			if (sides->inner->unique != NULL)
 				sides->kind = TB_JOIN_SEMI;
 			else
-				choose_driver(sides);
+				choose_probe_side(sides);
 			return true;
 		case JOIN_LEFT:
 			sides->kind = TB_JOIN_LEFT;
@@ -338,7 +338,7 @@ choose_sides(Reader *r, JoinType jointype, Sides *sides)
 			return true;
 		case JOIN_FULL:
 			sides->kind = TB_JOIN_FULL;
-			choose_driver(sides);
+			choose_probe_side(sides);
 			return true;
 		default:
 			return refuse(r, "a join of a kind that devices do not do");
