@@ -30,7 +30,7 @@ class FullJoinRun {
     code_ = std::make_unique<CompiledPipeline>(program_.w.blob(TB_SINK_PROJECT));
   }
 
-  void check(const std::vector<CellColumn>& source, const std::vector<const InnerTable*>& tables) {
+  void check(const std::vector<CellColumn>& source, const std::vector<const BuiltRows*>& tables) {
     const JoinReference reference(q_, source, tables);
     std::vector<std::string> expected, found;
     for (const Tuple& t : reference.tuples) {
@@ -55,7 +55,7 @@ class FullJoinRun {
  private:
   static void show(std::string& row, const Cell& c) { row += c ? "=" + *c + "|" : "null|"; }
 
-  void run_all(const std::vector<CellColumn>& source, size_t rows, const std::vector<const InnerTable*>& tables,
+  void run_all(const std::vector<CellColumn>& source, size_t rows, const std::vector<const BuiltRows*>& tables,
                GrowingStore& store) {
     matched_.clear();
     raw_tables_.clear();
@@ -158,7 +158,7 @@ void check_full_join(const std::vector<CellColumn>& keys, uint64_t seed) {
           auto inner = inner_keys(keys, content, random);
           if (nulls) inner = with_nulls(inner, random);
           const size_t rows = inner[0].cells.size();
-          InnerTable table(build, inner, filled(kPayload, rows, random, 60));
+          BuiltRows table(build, inner, filled(kPayload, rows, random, 60));
           ASSERT_EQ(table.store.s.nrows, rows) << "rows with NULL keys stay";
           for (TbTableKind table_kind : kinds_of(inner, content != kDuplicates)) {
             table.index(table_kind);
@@ -191,7 +191,7 @@ TEST(FullJoin, Keyless) {
     q.joins = {shape};
     FullJoinRun run(q);
     for (size_t rows : {0, 1, 7}) {
-      InnerTable table(build, {}, filled(kPayload, rows, random, 60));
+      BuiltRows table(build, {}, filled(kPayload, rows, random, 60));
       table.index(TB_TABLE_ALL);
       for (uint32_t n : kRowCounts) run.check(filled(q.source, n, random, 60), {&table});
     }
@@ -211,7 +211,7 @@ TEST(FullJoin, ManyMatchesAndMoreLeft) {
     q.joins = {shape};
     FullJoinRun run(q);
     const size_t rows = 9 * TB_TILE_ROWS + 5;
-    InnerTable table(build, filled(keys, rows, random, 4), filled(kPayload, rows, random, 60));
+    BuiltRows table(build, filled(keys, rows, random, 4), filled(kPayload, rows, random, 60));
     for (TbTableKind kind : {TB_TABLE_HASH, TB_TABLE_DIRECT}) {
       table.index(kind);
       run.check(filled(q.source, 12, random, 2), {&table});
@@ -230,8 +230,8 @@ TEST(FullJoin, AmongOthers) {
   for (int round = 0; round < rounds(40); round++) {
     JoinQuery q;
     q.source = {nullable(TB_TYPE_INT4), nullable(TB_TYPE_INT4), nullable(TB_TYPE_TEXT)};
-    std::vector<std::unique_ptr<InnerTable>> owned;
-    std::vector<const InnerTable*> tables;
+    std::vector<std::unique_ptr<BuiltRows>> owned;
+    std::vector<const BuiltRows*> tables;
     const size_t joins = 2 + random() % 3, full = random() % joins;
     std::vector<int> visible = {-1};
     std::string trace;
@@ -250,7 +250,7 @@ TEST(FullJoin, AmongOthers) {
       auto keys = inner_keys(by_text ? text_key : int_key, content, random);
       if (random() % 2) keys = with_nulls(keys, random);
       auto outputs = filled(kPayload, keys[0].cells.size(), random, 60);
-      owned.push_back(std::make_unique<InnerTable>(by_text ? build_text : build_int, keys, outputs));
+      owned.push_back(std::make_unique<BuiltRows>(by_text ? build_text : build_int, keys, outputs));
       const auto possible = kinds_of(keys, content != kDuplicates);
       owned.back()->index(possible[random() % possible.size()]);
       tables.push_back(owned.back().get());

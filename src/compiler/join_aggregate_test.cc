@@ -80,7 +80,7 @@ void check_aggregates(bool grouped, bool texts, uint8_t kind, bool unique) {
     for (int i = 0; i < 30; i++) keys[0].cells.push_back(cell(i * 2));
   else
     keys = filled_columns(kKey, 60, random, 40);
-  InnerTable table(build, keys, filled_columns(kPayload, keys[0].cells.size(), random, 50));
+  BuiltRows table(build, keys, filled_columns(kPayload, keys[0].cells.size(), random, 50));
   for (TbTableKind table_kind : {TB_TABLE_HASH, TB_TABLE_DIRECT}) {
     table.index(table_kind);
     for (uint32_t n : {0u, 1u, 33u, TB_TILE_ROWS, TB_TILE_ROWS + 1, 3 * TB_TILE_ROWS + 7}) {
@@ -162,7 +162,7 @@ TEST(JoinAggregate, StopsInsideAFanOut) {
   const size_t rows = 3 * TB_TILE_ROWS;
   std::vector<CellColumn> keys = kKey;
   keys[0].cells.assign(rows, cell(int32_t{1}));
-  InnerTable table(build, keys, filled_columns(kPayload, rows, random, 50));
+  BuiltRows table(build, keys, filled_columns(kPayload, rows, random, 50));
   table.index(TB_TABLE_HASH);
   const TbJoinTable* pointer = table.table();
   std::vector<CellColumn> source = q.source;
@@ -204,7 +204,7 @@ TEST(JoinAggregate, ErrorsOfLiveTuplesOnly) {
     payload[0].cells.push_back(key == 3 ? cell(INT32_MAX) : cell(-key));
     payload[1].cells.push_back("t");
   }
-  InnerTable table(build, keys, payload);
+  BuiltRows table(build, keys, payload);
   for (TbTableKind kind : {TB_TABLE_HASH, TB_TABLE_DIRECT, TB_TABLE_DENSE}) {
     table.index(kind);
     const TbJoinTable* pointers[] = {table.table(), table.table()};

@@ -30,7 +30,7 @@ class ProjectRun {
     code_ = std::make_unique<CompiledPipeline>(program_.w.blob(TB_SINK_PROJECT));
   }
 
-  void check(const std::vector<CellColumn>& source, const std::vector<const InnerTable*>& tables) {
+  void check(const std::vector<CellColumn>& source, const std::vector<const BuiltRows*>& tables) {
     const JoinReference reference(q_, source, tables);
     std::vector<std::string> expected, found;
     for (const Tuple& t : reference.tuples) {
@@ -43,7 +43,7 @@ class ProjectRun {
     p.scalar(&q_.limit, 4);
     const std::string params = p.block();
     std::vector<const TbJoinTable*> pointers;
-    for (const InnerTable* table : tables) pointers.push_back(table->table());
+    for (const BuiltRows* table : tables) pointers.push_back(table->table());
     GrowingStore store(code_->program());
     PipelineCall run(memory.data, static_cast<uint32_t>(source[0].cells.size()), params);
     run.args.bytes = memory.bytes();
@@ -100,7 +100,7 @@ void check_one_join(const std::vector<CellColumn>& keys, uint64_t seed) {
         if (content == kAllNull && !keys[0].nullable) continue;
         auto inner = inner_keys(inner_types, content, random);
         const size_t rows = inner.empty() ? 0 : inner[0].cells.size();
-        InnerTable table(build, inner, filled(kPayload, rows, random, 60));
+        BuiltRows table(build, inner, filled(kPayload, rows, random, 60));
         for (TbTableKind table_kind : table_kinds(keys, content != kDuplicates)) {
           table.index(table_kind);
           for (uint32_t n : kRowCounts) {
@@ -142,7 +142,7 @@ TEST(JoinPipeline, Keyless) {
       q.joins = {shape};
       ProjectRun run(q);
       for (size_t rows : {0, 1, 7}) {
-        InnerTable table(build, {}, filled(kPayload, rows, random, 60));
+        BuiltRows table(build, {}, filled(kPayload, rows, random, 60));
         table.index(TB_TABLE_ALL);
         for (uint32_t n : kRowCounts) run.check(filled(q.source, n, random, 60), {&table});
       }
@@ -163,7 +163,7 @@ TEST(JoinPipeline, ChainsLongerThanABatch) {
       q.joins = {shape};
       ProjectRun run(q);
       const size_t rows = 3 * TB_TILE_ROWS + 5;
-      InnerTable table(build, filled(keys, rows, random, 2), filled(kPayload, rows, random, 60));
+      BuiltRows table(build, filled(keys, rows, random, 2), filled(kPayload, rows, random, 60));
       table.index(TB_TABLE_HASH);
       run.check(filled(q.source, 12, random, 3), {&table});
       table.index(TB_TABLE_DIRECT);
@@ -180,8 +180,8 @@ TEST(JoinPipeline, JoinsInARow) {
   for (int round = 0; round < rounds(24); round++) {
     JoinQuery q;
     q.source = {nullable(TB_TYPE_INT4), nullable(TB_TYPE_INT4), nullable(TB_TYPE_TEXT)};
-    std::vector<std::unique_ptr<InnerTable>> owned;
-    std::vector<const InnerTable*> tables;
+    std::vector<std::unique_ptr<BuiltRows>> owned;
+    std::vector<const BuiltRows*> tables;
     const size_t joins = 2 + random() % 2;
     int payload = -1;  // a join whose columns can be used
     std::string trace;
@@ -199,7 +199,7 @@ TEST(JoinPipeline, JoinsInARow) {
       auto keys = inner_keys(by_text ? text_key : int_key, content, random);
       const size_t rows = keys[0].cells.size();
       auto outputs = filled(kPayload, rows, random, 60);
-      owned.push_back(std::make_unique<InnerTable>(by_text ? build_text : build_int, keys, outputs));
+      owned.push_back(std::make_unique<BuiltRows>(by_text ? build_text : build_int, keys, outputs));
       const auto possible = table_kinds(keys, content != kDuplicates);
       owned.back()->index(possible[random() % possible.size()]);
       tables.push_back(owned.back().get());

@@ -38,7 +38,7 @@ class ManyCandidates {
       for (CellColumn& key : keys) key.cells.push_back(cell<int32_t>(1));
       payload[0].cells.push_back(cell<int32_t>(row + 1 == kInnerRows ? 100 : 0));
     }
-    table_ = std::make_unique<InnerTable>(build_, keys, payload);
+    table_ = std::make_unique<BuiltRows>(build_, keys, payload);
     table_->index(keyed ? TB_TABLE_HASH : TB_TABLE_ALL);
   }
 
@@ -72,7 +72,7 @@ class ManyCandidates {
   CompiledPipeline build_;
   JoinQuery query_;
   std::unique_ptr<CompiledPipeline> code_;
-  std::unique_ptr<InnerTable> table_;
+  std::unique_ptr<BuiltRows> table_;
 };
 
 struct JoinShape {

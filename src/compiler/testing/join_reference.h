@@ -100,9 +100,9 @@ inline std::vector<uint8_t> build_program(const std::vector<CellColumn>& keys, c
 }
 
 /* The rows of a join table, and the table that generated code makes of them. */
-class InnerTable {
+class BuiltRows {
  public:
-  InnerTable(const CompiledPipeline& build, std::vector<CellColumn> keys, std::vector<CellColumn> outputs)
+  BuiltRows(const CompiledPipeline& build, std::vector<CellColumn> keys, std::vector<CellColumn> outputs)
       : keys(std::move(keys)), outputs(std::move(outputs)), store(build.program()) {
     std::vector<CellColumn> all = this->keys;
     all.insert(all.end(), this->outputs.begin(), this->outputs.end());
@@ -133,7 +133,7 @@ using Tuple = std::vector<int64_t>;
 
 class JoinReference {
  public:
-  JoinReference(const JoinQuery& q, const std::vector<CellColumn>& source, const std::vector<const InnerTable*>& tables)
+  JoinReference(const JoinQuery& q, const std::vector<CellColumn>& source, const std::vector<const BuiltRows*>& tables)
       : q_(q), source_(source), tables_(tables) {
     const size_t n = source.empty() ? 0 : source[0].cells.size();
     for (size_t row = 0; row < n; row++) {
@@ -166,7 +166,7 @@ class JoinReference {
   }
   void join(size_t j) {
     const JoinShape& shape = q_.joins[j];
-    const InnerTable& inner = *tables_[j];
+    const BuiltRows& inner = *tables_[j];
     std::map<std::string, std::vector<int64_t>> by_key;
     for (size_t row = 0; row < inner.rows(); row++) {
       std::string key;
@@ -221,7 +221,7 @@ class JoinReference {
 
   const JoinQuery& q_;
   const std::vector<CellColumn>& source_;
-  const std::vector<const InnerTable*> tables_;
+  const std::vector<const BuiltRows*> tables_;
 };
 
 }  // namespace turbine::testing
