@@ -188,6 +188,9 @@ SUITES = {
     "upgrade": Suite(
         PACKAGES_PYTHON + ["test/upgrade.py"],
         "an old extension can be updated, dumped and restored"),
+    "new-input": Suite(
+        PYTHON + ["test/new_input.py"],
+        "an input that is added from outside gives PostgreSQL's answers"),
     "brin": Suite(
         PYTHON + ["test/brin.py"],
         "blocks that BRIN indexes exclude hold no row of the answer",

@@ -95,6 +95,7 @@ PARTS = {
     "pg.source.heap": ("src/pg/source/heap", ABOVE),
     "pg.source.plan_rows": ("src/pg/source/plan_rows", ABOVE),
     "pg.planner": ("src/pg/planner", ABOVE),
+    "pg.source.numbers": ("src/pg/source/numbers", ABOVE),  # an input of tests
     "pg.stage": ("src/pg/stage", ABOVE),
     "pg.nodes.offer": ("src/pg/nodes/offer", ABOVE),
     "pg.nodes": ("src/pg/nodes", ABOVE),

@@ -33,7 +33,7 @@ BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 # right ones: see test/mutants.py. "asserted": the module with assertions.
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
 # No mutant, or one whose compiler and service are the right ones.
-PROGRAMS_AS_EVER = ("", "asserted")
+PROGRAMS_AS_EVER = ("", "asserted", "numbers")
 SERVER_USER = "postgres"
 DEFAULT_LOCALE = "C.UTF-8"
 # SQLSTATEs of a server that starts, recovers, or ends its sessions after a crash.
@@ -170,7 +170,7 @@ def stage(with_extension=True):
 def _stage_mutant(pkglibdir):
     """Puts the mutant's programs over those just installed, as new files: a
     running server may have the old ones mapped."""
-    programs = list((BUILD / "mutants" / ("asserted" if MUTANT == "asserted" else "programs")).iterdir())
+    programs = list((BUILD / "mutants" / (MUTANT if MUTANT in PROGRAMS_AS_EVER else "programs")).iterdir())
     if not programs:
         raise RuntimeError("the mutants are not built")
     for program in programs:
@@ -181,9 +181,9 @@ def _stage_mutant(pkglibdir):
 
 
 def _stage_root():
-    """build/stage (mutants have one of their own), or a folder in /tmp where the
+    """build/stage (other programs have one of their own), or a folder in /tmp where the
     servers' account cannot reach the build tree (a checkout below root's home)."""
-    root = BUILD / ("stage-mutant" if MUTANT else "stage")
+    root = BUILD / ("-".join(["stage", *([MUTANT if MUTANT in PROGRAMS_AS_EVER else "mutant"] if MUTANT else [])]))
     root.mkdir(parents=True, exist_ok=True)
     account = _server_account()
     if account is None:

@@ -50,10 +50,10 @@
  * tuples of a partition are not laid out as the QUERY's program says, a LAYOUT comes before
  * its first chunk.
  *
- * Files of columns (Arrow, Parquet) may be parts of a query's input as well. After READY, B
- * sends FILES with the descriptor of one, as file 0, then FILE_PART. D reads the file
- * itself: B sends no chunk for it. A partitioned table may have both such files and heap
- * tables as leaves.
+ * Parts of a query's input may be what D reads itself, such as files of columns (Arrow,
+ * Parquet). After READY, B sends FILES with the descriptor of a file, as file 0, then PART.
+ * B sends no chunk for it. A partitioned table may have both such files and heap tables as
+ * leaves.
  *
  * Between queries B may ask what the column cache holds (CACHE_REPORT, CACHE_REPORTED), and
  * have it forget a file (CACHE_DROP, CACHE_DROPPED).
@@ -81,7 +81,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 20
+#define TB_WIRE_VERSION 21
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -120,7 +120,7 @@ typedef enum TbMessageType
 						* file of columns (no database; the number is its device's),
 						* whatever birth */
 	TB_MSG_CACHE_DROPPED, /* TbCacheDropped */
-	TB_MSG_FILE_PART	  /* TbFilePart; no reply */
+	TB_MSG_PART			  /* TbPart; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -434,12 +434,32 @@ typedef struct TbSegmentsTaken
 	 * if any are excluded, as many again for these */
 } TbSegmentsTaken;
 
+/* Who reads a part of the input. */
+typedef enum TbPartKind
+{
+	TB_PART_FILE = 1, /* TbFilePart */
+	TB_PART_NUMBERS	  /* TbNumbersPart; in tests only */
+} TbPartKind;
+
+/* A part of the input that D reads itself, after all SEGMENTS. */
+typedef struct TbPart
+{
+	uint32_t kind; /* TbPartKind */
+	uint32_t reserved;
+	/* what its kind says */
+} TbPart;
+
+/* The numbers from 1 to `count`, as the only column of the program's source. */
+typedef struct TbNumbersPart
+{
+	uint64_t count;
+} TbNumbersPart;
+
 /*
- * A file of columns that is a part of the input, after all SEGMENTS: file 0 of the FILES
- * before. D reads the columns that the program's source has, of those batches (Arrow's
- * record batches, Parquet's row groups) that may have a row that passes. A file that has
- * not what is asked for, or a value that the column's type can not hold, is a FAILED with
- * reason VALUE.
+ * A file of columns: file 0 of the FILES before. D reads the columns that the program's
+ * source has, of those batches (Arrow's record batches, Parquet's row groups) that may have
+ * a row that passes. A file that has not what is asked for, or a value that the column's
+ * type can not hold, is a FAILED with reason VALUE.
  */
 typedef enum TbColumnFileFormat
 {
@@ -650,7 +670,7 @@ typedef struct TbQueryDone
 	uint64_t rows_continued;	 /* rows that the continuation was given */
 	uint64_t continuation_us;
 	TbKeyBounds key_bounds[TB_MAX_KEY_BOUNDS]; /* BUILD */
-	uint64_t	file_batches;				   /* of FILE_PARTs */
+	uint64_t	file_batches;				   /* of parts that are files */
 	uint64_t file_batches_excluded; /* of these, not read: their statistics or their indexes
 									 * say that no row passes */
 	uint64_t file_batches_excluded_by_bloom; /* of these: a Bloom filter has no value that
@@ -694,6 +714,8 @@ static_assert(sizeof(TbRun) == 12, "TbRun layout");
 static_assert(sizeof(TbFileIdentity) == 32, "TbFileIdentity layout");
 static_assert(sizeof(TbSegments) == 64, "TbSegments layout");
 static_assert(sizeof(TbSegmentsTaken) == 72, "TbSegmentsTaken layout");
+static_assert(sizeof(TbPart) == 8, "TbPart layout");
+static_assert(sizeof(TbNumbersPart) == 8, "TbNumbersPart layout");
 static_assert(sizeof(TbFilePart) == 16, "TbFilePart layout");
 static_assert(sizeof(TbPartColumn) == 40, "TbPartColumn layout");
 static_assert(sizeof(TbCachedColumn) == 88, "TbCachedColumn layout");

@@ -132,8 +132,7 @@ void Session::handle(const MessageReader::Message& message) {
   }
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
                      message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END ||
-                     message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS ||
-                     message.type == TB_MSG_FILE_PART;
+                     message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS || message.type == TB_MSG_PART;
   if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
@@ -143,7 +142,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_SLOT_FREE: return query_->slot_free(read_struct<TbSlotFree>(message.payload));
     case TB_MSG_LAYOUT: return layout(message.payload);
     case TB_MSG_SEGMENTS: return query_->input().segments(parse_segments(message.payload));
-    case TB_MSG_FILE_PART: return query_->input().file_part(parse_file_part(message.payload));
+    case TB_MSG_PART: return query_->input().part(parse_part(message.payload));
     default: return query_->input().end();
   }
 }

@@ -33,9 +33,11 @@ QueryInput::QueryInput(const Query& query, RelationFiles files, bool verify_chec
       segments_(engine_.column_store, program_, query.params, query.probed),
       heap_(*program_, segments_, std::move(files), verify_checksums, engine_.readers, profile_),
       columns_(*program_),
-      files_(engine_.column_store, *program_, segments_, engine_.workers, profile_),
       probed_(query.probed),
-      sources_{&segments_, &heap_, &columns_, &files_} {}
+      sources_{&segments_, &heap_, &columns_} {
+  const PartNeeds needs{engine_.column_store, *program_, segments_, engine_.workers, profile_};
+  for (const auto& [kind, make] : part_kinds()) sources_.push_back((parts_[kind] = make(needs)).get());
+}
 
 void QueryInput::begin(const ZoneOrder* order) {
   if (order) segments_.visit_by(*order);
@@ -73,13 +75,15 @@ void QueryInput::layout(const LayoutRequest& request, const IsCancelled& cancell
   }
 }
 
-/* The file is read and decoded beside what runs. */
-void QueryInput::file_part(const FilePartRequest& request) {
+/* It is read and decoded beside what runs. */
+void QueryInput::part(const PartRequest& request) {
   if (report_.failed()) return;
-  check_open("FILE_PART");
+  check_open("PART");
+  const auto source = parts_.find(request.kind);
+  if (source == parts_.end()) throw ProtocolError("PART of an unknown kind");
   table_.is_not_kept();
   try {
-    files_.add(request, heap_.files().fd(0));
+    source->second->add(request.bytes, heap_.files().fd(0));
   } catch (const DeviceError&) {
     fail(std::current_exception());
   }

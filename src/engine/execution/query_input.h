@@ -7,6 +7,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,8 +21,8 @@
 #include "engine/execution/query_report.h"
 #include "engine/slots/slot_table.h"
 #include "engine/source/columns/columns_source.h"
-#include "engine/source/files/file_source.h"
 #include "engine/source/heap/heap_source.h"
+#include "engine/source/part_kinds.h"
 #include "engine/source/segments/segment_source.h"
 #include "engine/source/unmatched/unmatched_source.h"
 #include "engine/wire/requests.h"
@@ -51,7 +52,7 @@ class QueryInput final : private TaskSink {
   void files(uint32_t first_file, const std::vector<int>& fds) { heap_.add_files(first_file, fds); }
   void layout(const LayoutRequest& request, const IsCancelled& cancelled);
   void segments(const SegmentsRequest& request);
-  void file_part(const FilePartRequest& request);
+  void part(const PartRequest& request);
   void chunk(const ChunkRequest& chunk);
   void chunk_release(const TbChunkRelease& release);
   void end();
@@ -98,7 +99,7 @@ class QueryInput final : private TaskSink {
   SegmentSource segments_;
   HeapSource heap_;  // the device's chunks point to its layouts
   ColumnsSource columns_;
-  FileSource files_;
+  std::map<uint32_t, std::unique_ptr<PartSource>> parts_;  // by kind
   std::optional<UnmatchedSource> unmatched_;  // where there are FULL joins
   const JoinTables& probed_;
   std::vector<Source*> sources_;  // all of them

@@ -5,12 +5,14 @@
  * A source is told once, by begin(), whom it reports to: a TaskSink, which the query's input implements
  * (execution/query_input.h). Input takes one of two ways:
  *
- * - Tasks that need no slot: the source makes them, whenever it has some, and the sink runs them.
+ * - Tasks that need no slot: the source makes them, whenever it has some, and the sink runs them. Of some sources the
+ *   backend says part by part what they are to read.
  * - Chunks, which the backend names and which go through slots. A source of chunks is asked three questions: may the
  *   chunk be as it is (check), does the source fill it (fills, then fill), and is the slot's content safe for
  *   generated code (check_content)? The kind of a chunk selects its source (include/turbine/wire.h).
  *
- * To add a source, make a folder beside heap/ and columns/, and make the source in execution/query_input.cc.
+ * To add a source, make a folder beside heap/ and files/. A source of parts is made by part_kinds.h, all others in
+ * execution/query_input.cc.
  *
  * The session's thread calls sources. Their own threads report to the sink.
  */
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/device/device.h"
@@ -82,6 +85,14 @@ class Source {
 
  private:
   TaskSink* sink_ = nullptr;
+};
+
+/* A source whose input a backend names part by part (PART). */
+class PartSource : public Source {
+ public:
+  /* `bytes`: of a PART of its kind. `fd`: file 0 of the FILES before, the caller's; -1: there is none. Throws
+   * DeviceError, ProtocolError. */
+  virtual void add(std::span<const uint8_t> bytes, int fd) = 0;
 };
 
 class ChunkSource : public Source {

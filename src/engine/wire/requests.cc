@@ -108,17 +108,23 @@ static std::vector<uint8_t> segment_bits(uint32_t nblocks, std::span<const uint8
   return bits;
 }
 
+PartRequest parse_part(std::span<const uint8_t> payload) {
+  const auto part = read_head<TbPart>(payload, "PART");
+  return {part.kind, payload};
+}
+
 FilePartRequest parse_file_part(std::span<const uint8_t> payload) {
   FilePartRequest request;
-  request.part = read_head<TbFilePart>(payload, "FILE_PART");
+  request.part = read_head<TbFilePart>(payload, "PART of a file");
   const uint64_t size = uint64_t{request.part.ncolumns} * sizeof(TbPartColumn);
-  if (request.part.ncolumns > TB_MAX_COLUMNS || payload.size() < size) throw ProtocolError("FILE_PART without columns");
+  if (request.part.ncolumns > TB_MAX_COLUMNS || payload.size() < size)
+    throw ProtocolError("PART of a file without columns");
   request.columns.resize(request.part.ncolumns);
   if (size > 0) memcpy(request.columns.data(), payload.data(), size);
   request.bytes = payload.subspan(size);
   for (const TbPartColumn& column : request.columns)
     if (column.offset > request.bytes.size() || column.length > request.bytes.size() - column.offset)
-      throw ProtocolError("FILE_PART: bytes of a column");
+      throw ProtocolError("PART of a file: bytes of a column");
   return request;
 }
 

@@ -61,6 +61,11 @@ struct ChunkRequest {
   std::vector<TbRun> runs, copied;
 };
 
+struct PartRequest {
+  uint32_t kind;                   // TB_PART_*
+  std::span<const uint8_t> bytes;  // what its kind says
+};
+
 struct FilePartRequest {
   TbFilePart part;
   std::vector<TbPartColumn> columns;
@@ -74,6 +79,8 @@ LayoutRequest parse_layout(std::span<const uint8_t> payload);
 PrepareRequest parse_prepare(std::span<const uint8_t> payload);
 ChunkRequest parse_chunk(std::span<const uint8_t> payload);
 SegmentsRequest parse_segments(std::span<const uint8_t> payload);
-FilePartRequest parse_file_part(std::span<const uint8_t> payload);
+PartRequest parse_part(std::span<const uint8_t> payload);
+/* Of a part that is a file. */
+FilePartRequest parse_file_part(std::span<const uint8_t> bytes);
 
 }  // namespace turbine

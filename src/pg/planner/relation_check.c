@@ -21,6 +21,7 @@
 #include "utils/snapmgr.h"
 
 #include "pg/files/file_relation.h"
+#include "pg/planner/foreign_inputs.h"
 #include "pg/settings/guc.h"
 #include "pg/planner/relation_check.h"
 
@@ -55,7 +56,7 @@ check_entry(RelOptInfo *rel, RangeTblEntry *rte)
 	if (rte->inh)
 		return "it is a partitioned table or has children";
 	if (rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW &&
-		!tb_is_file_table(rte->relid, rte->relkind))
+		tb_foreign_input(rte->relid, rte->relkind) == NULL)
 		return "it is not a table";
 	if (rte->tablesample != NULL)
 		return "TABLESAMPLE";

@@ -1,13 +1,13 @@
 /*
- * input_kinds.c - the one place that knows all kinds of inputs. Called when the executor
- * prepares a node's stages, and by partitions_input.c for leaves.
+ * input_kinds.c - the one place that knows all kinds of inputs, with the table of those of
+ * foreign tables (planner/foreign_inputs.c). Called when the executor prepares a node's
+ * stages, and by partitions_input.c for leaves.
  */
 #include "postgres.h"
 
-#include "catalog/pg_class.h"
 #include "executor/executor.h"
 
-#include "pg/source/files/files_input.h"
+#include "pg/planner/foreign_inputs.h"
 #include "pg/source/heap/table_input.h"
 #include "pg/source/plan_rows/plan_rows_input.h"
 #include "pg/stage/input_kinds.h"
@@ -23,9 +23,11 @@ child_plan(const CustomScan *plan, int number)
 TbInput *
 tb_relation_input_make(CustomScanState *css, Index rti, Plan *index_scan, int eflags)
 {
-	if (exec_rt_fetch(rti, css->ss.ps.state)->relkind == RELKIND_FOREIGN_TABLE)
-		return tb_files_input_make(css, rti, eflags);
-	return tb_table_input_make(css, rti, index_scan, eflags);
+	const RangeTblEntry *rte = exec_rt_fetch(rti, css->ss.ps.state);
+	TbMakeForeignInput	 make = tb_foreign_input(rte->relid, rte->relkind);
+
+	return make != NULL ? make(css, rti, eflags) :
+						  tb_table_input_make(css, rti, index_scan, eflags);
 }
 
 TbInput *

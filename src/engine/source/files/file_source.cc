@@ -3,7 +3,7 @@
  *
  * Owns the pieces of batches that wait, and what is known of each part. A job reads one piece. If more wait,
  * it then posts the next job, behind all that waits for the pool. So tasks of the decoded rows run in
- * between, and no more pieces are in memory than there are threads. Called by execution/ for FILE_PART.
+ * between, and no more pieces are in memory than there are threads. Called by execution/ for PART.
  */
 #include "engine/source/files/file_source.h"
 
@@ -95,7 +95,7 @@ std::vector<uint8_t> constant_columns(const FilePartRequest& request) {
 }  // namespace
 
 std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& request) const {
-  if (request.columns.size() != program_.source_columns()) throw ProtocolError("FILE_PART: number of columns");
+  if (request.columns.size() != program_.source_columns()) throw ProtocolError("PART of a file: number of columns");
   std::vector<WantedColumn> wanted;
   for (size_t i = 0; i < request.columns.size(); i++) {
     const TbColumn& column = program_.columns()[i];
@@ -117,13 +117,14 @@ std::vector<WantedColumn> FileSource::wanted_columns(const FilePartRequest& requ
   return wanted;
 }
 
-void FileSource::add(const FilePartRequest& request, int fd) {
+void FileSource::add(std::span<const uint8_t> bytes, int fd) {
   // Check the request.
+  const FilePartRequest request = parse_file_part(bytes);
   if (program_.source() == TB_SOURCE_ROWS || program_.sink() == TB_SINK_ROWS)
-    throw ProtocolError("FILE_PART for a program that takes none");
-  if (fd < 0) throw ProtocolError("FILE_PART without its file");
+    throw ProtocolError("PART of a file for a program that takes none");
+  if (fd < 0) throw ProtocolError("PART of a file without its file");
   if (request.part.format < TB_COLUMN_FILE_ARROW || request.part.format > TB_COLUMN_FILE_ARROW_STREAM)
-    throw ProtocolError("FILE_PART of an unknown format");
+    throw ProtocolError("PART of a file of an unknown format");
   const Device::SegmentShape shape = sink().segment_shape(UINT64_MAX);
   if (shape.rows == 0) throw DeviceError(TB_FALLBACK_NO_DEVICE, "the device does not take files");
   threads_ = std::max(workers_.size(), shape.threads + 1) - shape.threads;

@@ -33,15 +33,14 @@
 
 namespace turbine {
 
-class FileSource final : public Source {
+class FileSource final : public PartSource {
  public:
   FileSource(ColumnStore& store, const Program& program, SegmentSource& segments, WorkerPool& workers,
              QueryProfile* profile)
       : store_(store), program_(program), segments_(segments), workers_(workers), profile_(profile) {}
   ~FileSource() override { FileSource::stop(); }
 
-  /* A part whose file is open at `fd`, which stays the caller's. Throws DeviceError, ProtocolError. */
-  void add(const FilePartRequest& request, int fd);
+  void add(std::span<const uint8_t> bytes, int fd) override;
 
   /* No job runs any more after this. */
   void stop() override;

@@ -20,7 +20,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
-#include "pg/files/file_relation.h"
+#include "pg/planner/foreign_inputs.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/scan/gpu_scan.h"
@@ -264,7 +264,7 @@ may_offer(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *pa
 		tb_planning_note(part, "a cursor without NO SCROLL may run backward");
 	else if (rte->relkind == RELKIND_FOREIGN_TABLE)
 	{
-		if (!tb_is_file_table(rte->relid, rte->relkind)) /* file_scan.c */
+		if (tb_foreign_input(rte->relid, rte->relkind) == NULL) /* file_scan.c */
 			tb_planning_note(part, "it is not a table");
 	}
 	else if (!tb_relation_qualifies(root, rel, rte, &reason))

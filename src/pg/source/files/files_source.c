@@ -123,11 +123,12 @@ send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 												   program->columns.offset);
 	TbPartColumn	 described[TB_MAX_COLUMNS];
 	StringInfoData	 bytes;
+	TbPart			 kind = {.kind = TB_PART_FILE};
 	TbFilePart		 part = {.format = format,
 							 .flags = tb_guc_enable_cache ? TB_FILE_PART_CACHED : 0};
 	TbFiles			 message = {.first_file = 0, .count = 1};
 	struct iovec	 head = {.iov_base = &message, .iov_len = sizeof(message)};
-	struct iovec	 parts[3];
+	struct iovec	 parts[4];
 	int				 fd;
 	bool			 sent;
 
@@ -136,13 +137,14 @@ send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 		if (!describe_column(of, file, &columns[i], &described[part.ncolumns++], &bytes))
 			return give_up(files,
 						   "a value of a virtual column has no form that devices know");
-	parts[0] = (struct iovec) {.iov_base = &part, .iov_len = sizeof(part)};
-	parts[1] = (struct iovec) {.iov_base = described,
+	parts[0] = (struct iovec) {.iov_base = &kind, .iov_len = sizeof(kind)};
+	parts[1] = (struct iovec) {.iov_base = &part, .iov_len = sizeof(part)};
+	parts[2] = (struct iovec) {.iov_base = described,
 							   .iov_len = sizeof(TbPartColumn) * part.ncolumns};
-	parts[2] = (struct iovec) {.iov_base = bytes.data, .iov_len = bytes.len};
+	parts[3] = (struct iovec) {.iov_base = bytes.data, .iov_len = bytes.len};
 	fd = tb_table_file_open(file);
 	sent = tb_service_query_send_parts(files->query, TB_MSG_FILES, &head, 1, &fd, 1) &&
-		tb_service_query_send_parts(files->query, TB_MSG_FILE_PART, parts, 3, NULL, 0);
+		tb_service_query_send_parts(files->query, TB_MSG_PART, parts, 4, NULL, 0);
 	tb_file_close(fd);
 	pfree(bytes.data);
 	return sent;
