@@ -37,8 +37,8 @@ def spoil_and_read(bases, file_format, first, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--arrow", type=int, default=20000, help="files")
-    parser.add_argument("--parquet", type=int, default=4000, help="files")
+    parser.add_argument("--arrow", type=int, default=6000, help="files")
+    parser.add_argument("--parquet", type=int, default=1500, help="files")
     parser.add_argument("--first", type=int, default=5000000, help="number of the first file")
     options = parser.parse_args()
     subprocess.run(["cmake", "--build", str(BUILD), "--target", "turbine_file_mutations"], check=True, stdout=subprocess.DEVNULL)
