@@ -12,6 +12,7 @@
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 
+#include "pg/source/heap/brin_scan.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/source/heap/table_input.h"
 
