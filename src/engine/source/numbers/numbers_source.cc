@@ -65,7 +65,9 @@ class NumbersSource final : public PartSource {
     // The program may say that there are NULLs, which there are not.
     std::vector<uint8_t> valid(nrows, 1);
     if (program_.source_columns() == 1)
-      decoded.columns.push_back({0, TB_TYPE_INT4, (program_.columns()[0].flags & TB_COL_NULLABLE) != 0,
+      decoded.columns.push_back({0,
+                                 TB_TYPE_INT4,
+                                 (program_.columns()[0].flags & TB_COL_NULLABLE) != 0,
                                  {values.data(), valid.data(), nullptr}});
     return merge_segment(nullptr, decoded);
   }
