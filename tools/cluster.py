@@ -31,6 +31,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TURBINE_BUILD", REPOSITORY / "build")).resolve()
 # The defect of programs that are wrong on purpose, which are staged instead of the
 # right ones: see test/mutants.py. "asserted": the module with assertions.
+# "numbers": with an input that is in no product, see test/new_input.py.
 MUTANT = os.environ.get("TURBINE_MUTANT", "")
 # No mutant, or one whose compiler and service are the right ones.
 PROGRAMS_AS_EVER = ("", "asserted", "numbers")
@@ -183,7 +184,7 @@ def _stage_mutant(pkglibdir):
 def _stage_root():
     """build/stage (other programs have one of their own), or a folder in /tmp where the
     servers' account cannot reach the build tree (a checkout below root's home)."""
-    root = BUILD / ("-".join(["stage", *([MUTANT if MUTANT in PROGRAMS_AS_EVER else "mutant"] if MUTANT else [])]))
+    root = BUILD / (f"stage-{MUTANT if MUTANT in PROGRAMS_AS_EVER else 'mutant'}" if MUTANT else "stage")
     root.mkdir(parents=True, exist_ok=True)
     account = _server_account()
     if account is None:

@@ -43,7 +43,7 @@ typedef enum TbSourceKind
 	TB_SOURCE_ROWS = 2, /* chunks of columns only: rows of another plan
 						 * of PostgreSQL. No attributes; column i has
 						 * attnum i + 1; no tb_decode */
-	TB_SOURCE_FILES = 3 /* files of columns (FILE_PART). Attributes as of a
+	TB_SOURCE_FILES = 3 /* parts that D reads (PART). Attributes as of a
 						 * heap; no tb_decode; no missing values; sinks
 						 * other than ROWS */
 } TbSourceKind;

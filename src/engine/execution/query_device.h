@@ -61,7 +61,6 @@ class QueryDevice {
   /* READY. Returns the id of the slot memory that the connection has mapped then. */
   uint64_t send_ready(QueryReport& report, uint64_t last_slot_memory);
 
-  bool started() const { return query_ != nullptr; }
   DeviceQuery& query() const { return *query_; }
   /* All slots', and where the first lies. */
   const SlotShape& slots() const { return slots_; }

@@ -61,9 +61,6 @@ class QueryInput final : private TaskSink {
   bool is_through();
   SlotTable& slots() { return slots_; }
 
-  /* Fails the query for what is being thrown. */
-  void fail(std::exception_ptr error);
-
   /* No source begins anything any more, nor fills a slot. After the device's query was told to stop. */
   void stop();
 
@@ -81,6 +78,7 @@ class QueryInput final : private TaskSink {
   void waits_for_drive(uint32_t slot) override;
   void filled(uint32_t slot, const ChunkFill& fill) override;
 
+  void fail(std::exception_ptr error);
   void check_open(const char* message);
   ChunkSource& source_of(uint32_t kind);
   bool take_kept_table(const SegmentsRequest& request);

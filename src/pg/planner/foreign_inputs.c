@@ -7,7 +7,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "foreign/foreign.h"
 
 #include "pg/files/file_relation.h"
 #include "pg/planner/foreign_inputs.h"

@@ -70,7 +70,7 @@ typedef struct TbInputMethods
 	/* The sources are gone. May be NULL. */
 	void (*close)(TbInput *input);
 
-	/* Whether it reads this entry of the range table. */
+	/* Whether it reads this entry of the range table besides its own. May be NULL: no. */
 	bool (*reads)(const TbInput *input, Index rti);
 
 	/* May be NULL: it never uses any. */
@@ -81,7 +81,15 @@ struct TbInput
 {
 	const TbInputMethods *methods;
 	const char			 *name; /* for messages */
+	Index				  rti;	/* its table's entry in the range table; 0: none */
 	PlanState			 *plan; /* whose rows it is, one of custom_ps; NULL: a table's */
 };
+
+static inline bool
+tb_input_reads(const TbInput *input, Index rti)
+{
+	return input->rti == rti ||
+		(input->methods->reads != NULL && input->methods->reads(input, rti));
+}
 
 #endif

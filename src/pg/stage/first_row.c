@@ -57,9 +57,7 @@ is_stage_table(const Asker *a, Plan *plan)
 	}
 	for (int i = 0; i < a->run->nstages; i++)
 	{
-		const TbInput *input = a->run->stages[i].input;
-
-		if (input->methods->reads(input, rti))
+		if (tb_input_reads(a->run->stages[i].input, rti))
 			return true;
 	}
 	return false;

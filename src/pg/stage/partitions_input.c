@@ -43,7 +43,6 @@ typedef struct PartitionsInput
 {
 	TbInput				 base;
 	EState				*estate;
-	Index				 rti;	  /* of the partitioned table */
 	int					 nleaves; /* that were planned */
 	Index				*rtis;	  /* of the leaves */
 	TbInput			   **leaves;  /* NULL: was pruned when the executor started */
@@ -322,7 +321,7 @@ static bool
 partitions_open(TbInput *input, const TbInputUse *use, List **sources, TbFailure *why)
 {
 	PartitionsInput *run = (PartitionsInput *) input;
-	Relation		 table = ExecGetRangeTableRelation(run->estate, run->rti);
+	Relation		 table = ExecGetRangeTableRelation(run->estate, run->base.rti);
 	TbHeapLeaf		*leaves = palloc0(sizeof(TbHeapLeaf) * Max(run->nread, 1));
 	TbFilesPart		*files = palloc0(sizeof(TbFilesPart) * Max(run->nread, 1));
 	TbHeapLayout	*layouts = palloc(sizeof(TbHeapLayout) * Max(run->nlayouts, 1));
@@ -426,8 +425,6 @@ partitions_reads(const TbInput *input, Index rti)
 {
 	const PartitionsInput *run = (const PartitionsInput *) input;
 
-	if (run->rti == rti)
-		return true;
 	for (int leaf = 0; leaf < run->nleaves; leaf++)
 		if (run->rtis[leaf] == rti)
 			return true;
@@ -460,7 +457,7 @@ tb_partitions_input_make(CustomScanState *css, int stage, int eflags)
 	run->base.methods = &partitions_methods;
 	run->base.name = get_rel_name(exec_rt_fetch(notes.rti, css->ss.ps.state)->relid);
 	run->estate = css->ss.ps.state;
-	run->rti = notes.rti;
+	run->base.rti = notes.rti;
 	run->rtis = palloc(sizeof(Index) * list_length(notes.leaves));
 	foreach(lc, notes.leaves)
 		run->rtis[run->nleaves++] = lfirst_int(lc);

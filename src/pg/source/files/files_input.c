@@ -17,7 +17,6 @@ typedef struct FilesInput
 {
 	TbInput			   base;
 	EState			  *estate;
-	Index			   rti;
 	const TbFileTable *files; /* NULL: only explained */
 } FilesInput;
 
@@ -36,7 +35,7 @@ files_input_choose(TbInput *input)
 static TupleDesc
 descriptor_of(const FilesInput *files)
 {
-	return RelationGetDescr(ExecGetRangeTableRelation(files->estate, files->rti));
+	return RelationGetDescr(ExecGetRangeTableRelation(files->estate, files->base.rti));
 }
 
 static bool
@@ -51,17 +50,10 @@ files_input_open(TbInput *input, const TbInputUse *use, List **sources, TbFailur
 	return true;
 }
 
-static bool
-files_input_reads(const TbInput *input, Index rti)
-{
-	return ((const FilesInput *) input)->rti == rti;
-}
-
 static const TbInputMethods files_input_methods = {
 	.is_empty = files_input_is_empty,
 	.choose = files_input_choose,
 	.open = files_input_open,
-	.reads = files_input_reads,
 };
 
 TbInput *
@@ -73,7 +65,7 @@ tb_files_input_make(CustomScanState *css, Index rti, int eflags)
 	files->base.methods = &files_input_methods;
 	files->base.name = get_rel_name(relid);
 	files->estate = css->ss.ps.state;
-	files->rti = rti;
+	files->base.rti = rti;
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		files->files = tb_file_table_to_read(relid);
 	return &files->base;

@@ -20,7 +20,6 @@ typedef struct TableInput
 {
 	TbInput		base;
 	EState	   *estate;
-	Index		rti;
 	TbBrinScan	brin;
 	TbBlockSet *blocks; /* that are read in this run; NULL: all */
 } TableInput;
@@ -30,7 +29,7 @@ relation_of(const TbInput *input)
 {
 	const TableInput *table = (const TableInput *) input;
 
-	return ExecGetRangeTableRelation(table->estate, table->rti);
+	return ExecGetRangeTableRelation(table->estate, table->base.rti);
 }
 
 static bool
@@ -74,12 +73,6 @@ table_input_close(TbInput *input)
 	table->blocks = NULL;
 }
 
-static bool
-table_input_reads(const TbInput *input, Index rti)
-{
-	return ((const TableInput *) input)->rti == rti;
-}
-
 static TbIndexUse
 table_input_index_use(const TbInput *input)
 {
@@ -91,7 +84,6 @@ static const TbInputMethods table_input_methods = {
 	.choose = table_input_choose,
 	.open = table_input_open,
 	.close = table_input_close,
-	.reads = table_input_reads,
 	.index_use = table_input_index_use,
 };
 
@@ -103,7 +95,7 @@ tb_table_input_make(CustomScanState *css, Index rti, Plan *index_scan, int eflag
 	table->estate = css->ss.ps.state;
 	table->base.methods = &table_input_methods;
 	table->base.name = get_rel_name(exec_rt_fetch(rti, table->estate)->relid);
-	table->rti = rti;
+	table->base.rti = rti;
 	tb_brin_scan_init(&table->brin, css, index_scan, eflags);
 	return &table->base;
 }

@@ -41,7 +41,6 @@ count_of(Oid relid)
 typedef struct NumbersInput
 {
 	TbInput base;
-	Index	rti;
 	int64	count;
 } NumbersInput;
 
@@ -103,17 +102,10 @@ numbers_open(TbInput *input, const TbInputUse *use, List **sources, TbFailure *w
 	return true;
 }
 
-static bool
-numbers_reads(const TbInput *input, Index rti)
-{
-	return ((const NumbersInput *) input)->rti == rti;
-}
-
 static const TbInputMethods numbers_input_methods = {
 	.is_empty = numbers_is_empty,
 	.choose = numbers_choose,
 	.open = numbers_open,
-	.reads = numbers_reads,
 };
 
 static TbInput *
@@ -123,7 +115,7 @@ make_numbers_input(CustomScanState *css, Index rti, int eflags)
 
 	input->base.methods = &numbers_input_methods;
 	input->base.name = "numbers";
-	input->rti = rti;
+	input->base.rti = rti;
 	input->count = count_of(exec_rt_fetch(rti, css->ss.ps.state)->relid);
 	return &input->base;
 }
@@ -176,7 +168,8 @@ numbers_iterate(ForeignScanState *node)
 	ExecClearTuple(slot);
 	if (*last == count_of(RelationGetRelid(node->ss.ss_currentRelation)))
 		return slot;
-	slot->tts_values[0] = Int32GetDatum((int32)++ * last);
+	(*last)++;
+	slot->tts_values[0] = Int32GetDatum((int32) *last);
 	slot->tts_isnull[0] = false;
 	return ExecStoreVirtualTuple(slot);
 }

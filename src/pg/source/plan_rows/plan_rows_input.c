@@ -156,17 +156,10 @@ plan_rows_open(TbInput *input, const TbInputUse *use, List **sources, TbFailure 
 	return true;
 }
 
-static bool
-plan_rows_reads(const TbInput *input, Index rti)
-{
-	return false;
-}
-
 static const TbInputMethods plan_rows_input_methods = {
 	.is_empty = plan_rows_is_empty,
 	.choose = plan_rows_choose,
 	.open = plan_rows_open,
-	.reads = plan_rows_reads,
 };
 
 TbInput *
