@@ -16,19 +16,6 @@
 #include "pg/stage/plan_private.h"
 #include "pg/planner/program/layout_program.h"
 
-bool
-tb_is_node_of_ours(const Plan *plan)
-{
-	const char *name;
-
-	if (!IsA(plan, CustomScan))
-		return false;
-	name = ((const CustomScan *) plan)->methods->CustomName;
-	return strcmp(name, TB_GPU_SCAN_NAME) == 0 || strcmp(name, TB_GPU_JOIN_NAME) == 0 ||
-		strcmp(name, TB_GPU_FILE_SCAN_NAME) == 0 || strcmp(name, TB_GPU_PREAGG_NAME) == 0 ||
-		strcmp(name, TB_GPU_SORT_NAME) == 0;
-}
-
 /* A stage's list. */
 typedef enum TbPrivateStage
 {

@@ -19,19 +19,10 @@
 #include "turbine/program.h"
 #include "turbine/result.h"
 
+#include "pg/plans/our_nodes.h"
 #include "pg/planner/join/pruning_keys.h"
 #include "pg/conversation/continuation_program.h"
 #include "pg/planner/program/stage.h"
-
-/* Names of the nodes, in EXPLAIN and as methods of plans. */
-#define TB_GPU_SCAN_NAME "GpuScan"
-#define TB_GPU_FILE_SCAN_NAME "GpuFileScan"
-#define TB_GPU_JOIN_NAME "GpuJoin"
-#define TB_GPU_PREAGG_NAME "GpuPreAgg"
-#define TB_GPU_SORT_NAME "GpuSort"
-
-/* Whether the plan's top is one of them. */
-extern bool tb_is_node_of_ours(const Plan *plan);
 
 /* Indexes into custom_private. */
 typedef enum TbPrivateIndex
@@ -46,16 +37,6 @@ typedef enum TbPrivateIndex
 							  * uint32[], columns; Const, float8: estimated groups */
 	TB_PRIVATE_COUNT
 } TbPrivateIndex;
-
-/* custom_exprs of a GpuScan; those of other nodes are lists of the stages' parameters. */
-typedef enum TbScanExprs
-{
-	TB_SCAN_EXPRS_FILTERS,	 /* the device's filters, as PostgreSQL has them */
-	TB_SCAN_EXPRS_PARAMS,	 /* of the program */
-	TB_SCAN_EXPRS_EVALUATED, /* what rows that the device did not filter must
-							  * pass before they are returned */
-	TB_SCAN_EXPRS_BRIN		 /* condition of the index scan */
-} TbScanExprs;
 
 /* `stages`: TbStages. */
 extern List *tb_private_make(List *stages, double groups, const void *outputs,

@@ -19,8 +19,9 @@
 #include "utils/memutils.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/errors/first_row.h"
+#include "pg/errors/may_raise.h"
 #include "pg/source/heap/brin_scan.h"
-#include "pg/stage/first_row.h"
 #include "pg/stage/input_kinds.h"
 #include "pg/convert/param_block.h"
 #include "pg/stage/plan_private.h"
@@ -336,37 +337,6 @@ run_stage(TbStageRun *run, int index, TbFailure *why)
 	return TB_RUN_STARTED;
 }
 
-static bool
-expr_raises(const TbProgram *program, uint32 expr)
-{
-	const TbExpr *exprs = (const TbExpr *) ((const char *) program + program->exprs.offset);
-
-	return expr != TB_NONE && (exprs[expr].flags & TB_EX_RAISES) != 0;
-}
-
-/* Whether a row may raise an error on the program's way to its sink. */
-static bool
-rows_may_raise(const TbProgram *program)
-{
-	const char	 *bytes = (const char *) program;
-	const uint32 *args = (const uint32 *) (bytes + program->args.offset);
-	const uint32 *filters = (const uint32 *) (bytes + program->filters.offset);
-	const TbJoin *joins = (const TbJoin *) (bytes + program->joins.offset);
-
-	for (uint32 i = 0; i < program->filters.count; i++)
-		if (expr_raises(program, filters[i]))
-			return true;
-	for (uint32 i = 0; i < program->joins.count; i++)
-	{
-		for (uint32 key = 0; key < joins[i].nkeys; key++)
-			if (expr_raises(program, args[joins[i].first_key + key]))
-				return true;
-		if (expr_raises(program, joins[i].residual))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Whether a stage that has not run may raise an error for a row of its table. No row
  * can come out of the node any more, but PostgreSQL may have begun with that table:
@@ -378,7 +348,8 @@ skipped_stage_may_raise(const TbStageRun *run)
 {
 	for (int i = 0; i < run->nstages; i++)
 		if (!run->stages[i].ran &&
-			(rows_may_raise(run->stages[i].program) || run->stages[i].info.late_filters ||
+			(tb_program_raises_before_output(run->stages[i].program) ||
+			 run->stages[i].info.late_filters ||
 			 (is_last(run, i) && run->stages[i].input->plan != NULL)))
 			return true;
 	return false;
@@ -398,6 +369,30 @@ some_needed_table_is_empty(TbStageRun *run)
 	return false;
 }
 
+/* Whether PostgreSQL would compute the parameters of all stages, and fetch the rows of the
+ * plans that join tables are built of, where either may raise. */
+static bool
+postgres_reaches(TbStageRun *run)
+{
+	CustomScan *plan = tb_stages_plan((CustomScan *) run->css->ss.ps.plan);
+	TbAhead		ahead = {.node = &run->css->ss.ps,
+						 .kept = linitial(plan->custom_plans),
+						 .asked = &run->asked};
+
+	for (int i = 0; i < run->nstages; i++)
+	{
+		TbRunStage *stage = &run->stages[i];
+
+		ahead.inputs = lappend(ahead.inputs, stage->input);
+		if (!stage->harmless)
+			ahead.params = lappend(ahead.params, list_nth(plan->custom_exprs, i));
+		/* Those of the last stage are fetched when PostgreSQL would fetch them. */
+		if (stage->input->plan != NULL && !is_last(run, i))
+			ahead.fetched = lappend(ahead.fetched, stage->input->plan->plan);
+	}
+	return tb_postgres_reaches(&ahead);
+}
+
 TbRunStart
 tb_stage_run_start(TbStageRun *run, TbFailure *why)
 {
@@ -414,7 +409,7 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	}
 	else if (some_needed_table_is_empty(run))
 		result = TB_RUN_EMPTY;
-	else if (!tb_first_row_reaches(run))
+	else if (!postgres_reaches(run))
 	{
 		tb_failure_set(
 			why, TB_FALLBACK_VALUE,

@@ -45,7 +45,7 @@ typedef struct TbStageRun
 	TbStageConnection connection;
 	TbProgramRun	 *program; /* the one under way */
 	int				  current; /* its stage */
-	bool			  asked;   /* first_row.c has looked, and never does again */
+	bool			  asked;   /* PostgreSQL's plan was looked at: TbAhead */
 	TbProfile		 *profile; /* NULL: nobody asks */
 } TbStageRun;
 

@@ -15,21 +15,15 @@
 #include "optimizer/optimizer.h"
 
 #include "pg/convert/numeric_format.h"
+#include "pg/errors/may_raise.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/below/rows_below.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/expression/may_raise_expression.h"
+#include "pg/plans/our_nodes.h"
 
 /* The table that there is not; no range table is that long. */
 #define RESULTS_VARNO 1000000000
-
-static bool
-is_node(const Path *path, const char *name)
-{
-	return IsA(path, CustomPath) &&
-		strcmp(((const CustomPath *) path)->methods->CustomName, name) == 0;
-}
 
 static bool
 take_groups(TbRowsBelow *below, const TbAggAnalysis *groups)
@@ -118,16 +112,18 @@ static bool
 take_path(TbRowsBelow *below, Path *path)
 {
 	const Path *node;
+	TbNodeKind	kind;
 
 	path = below_projections(path);
 	if (!IsA(path, SubqueryScanPath) || path->param_info != NULL)
 		return false;
 	node = below_projections(((SubqueryScanPath *) path)->subpath);
-	if (!is_node(node, TB_GPU_SORT_NAME) && !is_node(node, TB_GPU_PREAGG_NAME))
+	kind = tb_node_kind_of_path(node);
+	if (kind != TB_NODE_SORT && kind != TB_NODE_PREAGG)
 		return false;
 	below->path = path;
 	below->node = (const CustomPath *) node;
-	return is_node(node, TB_GPU_SORT_NAME) ?
+	return kind == TB_NODE_SORT ?
 		take_sorted(below, linitial(below->node->custom_private)) :
 		take_groups(below, linitial(below->node->custom_private));
 }

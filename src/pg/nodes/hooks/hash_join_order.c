@@ -7,11 +7,10 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "nodes/extensible.h"
 
 #include "pg/nodes/hooks/hash_join_order.h"
-#include "pg/nodes/hooks/plan_walk.h"
-#include "pg/stage/plan_private.h"
+#include "pg/plans/our_nodes.h"
+#include "pg/plans/plan_walk.h"
 
 /* What nodes of ours add to the plan's startup cost. */
 static Cost
@@ -23,15 +22,7 @@ added_startup(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-		{
-			const char *name = ((const CustomScan *) plan)->methods->CustomName;
-
-			return strcmp(name, TB_GPU_SCAN_NAME) == 0 ||
-					strcmp(name, TB_GPU_FILE_SCAN_NAME) == 0 ||
-					strcmp(name, TB_GPU_JOIN_NAME) == 0 ?
-				plan->startup_cost :
-				0;
-		}
+			return tb_node_returns_table_rows(tb_node_kind(plan)) ? plan->startup_cost : 0;
 		case T_HashJoin:
 		case T_Material:
 		case T_Memoize:
@@ -54,22 +45,23 @@ added_startup(const Plan *plan)
 }
 
 /* Nodes come before those below them, which must still say what they add above. */
-static void
+static bool
 order_join(Plan *plan, void *context)
 {
 	Plan *outer = plan->lefttree;
 	Cost  startup;
 
 	if (!IsA(plan, HashJoin))
-		return;
+		return true;
 	startup = outer->startup_cost - added_startup(outer);
 	if (startup < plan->righttree->total_cost &&
 		outer->startup_cost >= plan->righttree->total_cost)
 		outer->startup_cost = Max(startup, 0);
+	return true;
 }
 
 void
 tb_hash_join_order(PlannedStmt *stmt)
 {
-	tb_walk_plan(stmt, order_join, NULL);
+	tb_walk_statement(stmt, order_join, NULL);
 }

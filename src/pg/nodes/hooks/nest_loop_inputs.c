@@ -14,15 +14,15 @@
 #include "optimizer/planmain.h"
 
 #include "pg/nodes/hooks/nest_loop_inputs.h"
-#include "pg/nodes/hooks/plan_walk.h"
-#include "pg/stage/plan_private.h"
+#include "pg/plans/our_nodes.h"
+#include "pg/plans/plan_walk.h"
 
 static bool
 is_ours(const Plan *plan)
 {
 	while (plan != NULL && IsA(plan, SubqueryScan))
 		plan = ((const SubqueryScan *) plan)->subplan;
-	return plan != NULL && tb_is_node_of_ours(plan);
+	return plan != NULL && tb_node_kind(plan) != TB_NODE_NONE;
 }
 
 static List *
@@ -70,12 +70,13 @@ fits(const Plan *plan)
 		work_mem * 1024.0;
 }
 
-static void
+static bool
 keep_input(Plan *plan, void *next_id)
 {
 	if (IsA(plan, NestLoop) && ((NestLoop *) plan)->nestParams == NIL &&
 		is_ours(plan->righttree) && fits(plan->righttree))
 		plan->righttree = materialize(plan->righttree, (*(int *) next_id)++);
+	return true;
 }
 
 /* Beyond the numbers that PostgreSQL gives to nodes. */
@@ -86,5 +87,5 @@ tb_keep_nest_loop_inputs(PlannedStmt *stmt)
 {
 	int next_id = FIRST_ID;
 
-	tb_walk_plan(stmt, keep_input, &next_id);
+	tb_walk_statement(stmt, keep_input, &next_id);
 }

@@ -8,12 +8,12 @@
 #include "postgres.h"
 
 #include "catalog/partition.h"
-#include "miscadmin.h"
 #include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
 
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/planning.h"
+#include "pg/plans/plan_walk.h"
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
@@ -102,44 +102,30 @@ tb_offers_end(List *outer)
 	offers = outer;
 }
 
-/* Drops the offers that the plan took. */
-static void
-take_offers(Plan *plan, PlannedStmt *stmt)
+/* Drops the offer that the node is. */
+static bool
+take_offer(Plan *plan, void *context)
 {
-	ListCell *lc;
+	CustomScan *node = (CustomScan *) plan;
+	ListCell   *lc;
 
-	if (plan == NULL)
-		return;
-	check_stack_depth();
-	if (IsA(plan, CustomScan))
+	if (!IsA(plan, CustomScan))
+		return true;
+	foreach(lc, offers)
 	{
-		const char *name = ((CustomScan *) plan)->methods->CustomName;
+		Offer *offer = lfirst(lc);
 
-		foreach(lc, offers)
+		if (strcmp(offer->node_name, node->methods->CustomName) == 0 &&
+			equal(offer->relids, tb_private_relids(node)))
 		{
-			Offer *offer = lfirst(lc);
-
-			if (strcmp(offer->node_name, name) == 0 &&
-				equal(offer->relids, tb_private_relids((CustomScan *) plan)))
-			{
-				offers = foreach_delete_current(offers, lc);
-				break;
-			}
+			offers = foreach_delete_current(offers, lc);
+			break;
 		}
-		/* The first is the kept plan, the others feed it. */
-		for_each_from(lc, ((CustomScan *) plan)->custom_plans, 1)
-			take_offers(lfirst(lc), stmt);
 	}
-	take_offers(plan->lefttree, stmt);
-	take_offers(plan->righttree, stmt);
-	if (IsA(plan, Append))
-		foreach(lc, ((Append *) plan)->appendplans)
-			take_offers(lfirst(lc), stmt);
-	if (IsA(plan, MergeAppend))
-		foreach(lc, ((MergeAppend *) plan)->mergeplans)
-			take_offers(lfirst(lc), stmt);
-	if (IsA(plan, SubqueryScan))
-		take_offers(((SubqueryScan *) plan)->subplan, stmt);
+	/* The first is the kept plan, the others feed it. */
+	for_each_from(lc, node->custom_plans, 1)
+		tb_walk_plan(lfirst(lc), take_offer, context);
+	return false;
 }
 
 /* The table, or one that it is a partition of. */
@@ -192,9 +178,7 @@ tb_offers_note_lost(PlannedStmt *stmt)
 	List	 *all_offers = list_copy(offers);
 	ListCell *lc;
 
-	take_offers(stmt->planTree, stmt);
-	foreach(lc, stmt->subplans)
-		take_offers(lfirst(lc), stmt);
+	tb_walk_statement(stmt, take_offer, NULL);
 	foreach(lc, offers)
 	{
 		Offer *offer = lfirst(lc);

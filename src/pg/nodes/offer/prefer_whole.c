@@ -8,7 +8,7 @@
 #include "nodes/extensible.h"
 
 #include "pg/nodes/offer/prefer_whole.h"
-#include "pg/stage/plan_private.h"
+#include "pg/plans/our_nodes.h"
 
 /* add_path() itself takes costs that are 1 % apart for equal. */
 #define ABOUT_EQUAL 1.03
@@ -36,21 +36,9 @@ input_of(const Path *path)
 }
 
 static bool
-is_ours(const Path *path)
-{
-	const char *name;
-
-	if (!IsA(path, CustomPath))
-		return false;
-	name = ((const CustomPath *) path)->methods->CustomName;
-	return strcmp(name, TB_GPU_JOIN_NAME) == 0 || strcmp(name, TB_GPU_SCAN_NAME) == 0 ||
-		strcmp(name, TB_GPU_FILE_SCAN_NAME) == 0;
-}
-
-static bool
 stands_on_ours(const Path *path)
 {
-	while (path != NULL && !is_ours(path))
+	while (path != NULL && !tb_node_returns_table_rows(tb_node_kind_of_path(path)))
 		path = input_of(path);
 	return path != NULL;
 }

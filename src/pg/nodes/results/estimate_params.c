@@ -16,9 +16,9 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
+#include "pg/errors/may_raise.h"
 #include "pg/nodes/results/estimate.h"
 #include "pg/nodes/results/estimate_params.h"
-#include "pg/stage/may_raise.h"
 
 /* In a step's column, beside the number: one of the client's. */
 #define EXTERN_PARAM 0x40000000u

@@ -27,11 +27,11 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "pg/convert/function_lookup.h"
+#include "pg/errors/may_raise.h"
 #include "pg/nodes/rewrite/correlated_aggregates.h"
-#include "pg/nodes/rewrite/harmless_query.h"
 #include "pg/nodes/rewrite/wanted_groups.h"
 #include "pg/planner/expression/aggregate_kind.h"
-#include "pg/planner/expression/may_raise_expression.h"
 
 #define GROUPS_NAME "correlated_groups"
 
@@ -134,7 +134,7 @@ read_correlation(Node *condition)
 	c->inner = c->inner_left ? linitial(clause->args) : lsecond(clause->args);
 	c->outer = c->inner_left ? lsecond(clause->args) : linitial(clause->args);
 	if (!is_column_of((Node *) c->inner, 0) || !is_column_of((Node *) c->outer, 1) ||
-		!func_strict(clause->opfuncid) || tb_function_may_raise(clause->opfuncid) ||
+		!func_strict(clause->opfuncid) || !tb_function_never_raises(clause->opfuncid) ||
 		!groups_as_clause(c))
 		return NULL;
 	return c;

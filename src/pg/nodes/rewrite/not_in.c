@@ -26,11 +26,11 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "pg/convert/function_lookup.h"
+#include "pg/errors/may_raise.h"
 #include "pg/nodes/rewrite/correlated_aggregates.h"
-#include "pg/nodes/rewrite/harmless_query.h"
 #include "pg/nodes/rewrite/not_in.h"
 #include "pg/nodes/rewrite/wanted_groups.h"
-#include "pg/planner/expression/may_raise_expression.h"
 
 /* x = y of one row, and the subquery. NULL: it is no NOT IN of one column. */
 static SubLink *
@@ -232,7 +232,8 @@ static bool
 is_plain_equality(OpExpr *equality)
 {
 	set_opfuncid(equality);
-	return func_strict(equality->opfuncid) && !tb_function_may_raise(equality->opfuncid) &&
+	return func_strict(equality->opfuncid) &&
+		tb_function_never_raises(equality->opfuncid) &&
 		get_mergejoin_opfamilies(equality->opno) != NIL;
 }
 

@@ -179,7 +179,7 @@ has_node_of_ours(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			if (tb_is_node_of_ours(plan) ||
+			if (tb_node_kind(plan) != TB_NODE_NONE ||
 				some_has_node_of_ours(((const CustomScan *) plan)->custom_plans))
 				return true;
 			break;
@@ -212,7 +212,9 @@ overcharged_us_of_all(const List *plans, bool later)
 static double
 overcharged_us_of_node(const CustomScan *node, bool later)
 {
-	int	   nstages = tb_is_node_of_ours((const Plan *) node) ? tb_private_nstages(node) : 0;
+	int	   nstages = tb_node_kind((const Plan *) node) != TB_NODE_NONE ?
+		   tb_private_nstages(node) :
+		   0;
 	double us = overcharged_us_of_all(node->custom_plans, later);
 
 	for (int i = 0; i < nstages; i++)

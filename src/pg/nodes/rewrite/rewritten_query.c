@@ -14,8 +14,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 
+#include "pg/errors/may_raise.h"
 #include "pg/nodes/rewrite/correlated_aggregates.h"
-#include "pg/nodes/rewrite/harmless_query.h"
 #include "pg/nodes/rewrite/not_in.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
 #include "pg/nodes/rewrite/union_aggregates.h"

@@ -32,8 +32,8 @@
 
 #include "pg/convert/param_block.h"
 #include "pg/stage/plan_private.h"
-#include "pg/stage/first_row_seek.h"
 #include "pg/source/heap/relation_statistics.h"
+#include "pg/errors/first_row.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/planner/relation_check.h"
 
@@ -87,15 +87,13 @@ static bool
 evaluates_parameters(TbScanState *node)
 {
 	CustomScan *plan = (CustomScan *) node->css.ss.ps.plan;
-	TbRisk		risk = {0};
 
-	tb_risk_add_params(&risk, list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
-					   &node->css.ss.ps);
-	if (!risk.others && bms_is_empty(risk.initplans))
-		return true;
-	return tb_seek_row_that_passes(node->css.ss.ss_currentRelation,
-								   list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
-								   node->filters, &risk, &node->css.ss.ps);
+	return tb_postgres_reaches_filters(node->css.ss.ss_currentRelation,
+									   list_nth(plan->custom_exprs,
+												TB_SCAN_EXPRS_EVALUATED),
+									   node->filters,
+									   list_nth(plan->custom_exprs, TB_SCAN_EXPRS_PARAMS),
+									   &node->css.ss.ps);
 }
 
 /* The blocks that are this participant's next, or all that BRIN leaves. False: there are

@@ -19,7 +19,7 @@
 
 #include "pg/nodes/offer/plan_rivals.h"
 #include "pg/nodes/scan/plain_rivals.h"
-#include "pg/planner/expression/function_lookup.h"
+#include "pg/convert/function_lookup.h"
 #include "pg/planner/plain_evaluation.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"

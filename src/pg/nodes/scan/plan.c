@@ -20,6 +20,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
+#include "pg/errors/may_raise.h"
 #include "pg/planner/foreign_inputs.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/offer/plan_rivals.h"
@@ -27,7 +28,6 @@
 #include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/brin_path.h"
 #include "pg/planner/expression/expression.h"
-#include "pg/planner/expression/may_raise_expression.h"
 #include "pg/planner/plain_path_time.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"

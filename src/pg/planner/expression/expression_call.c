@@ -22,7 +22,7 @@
 #include "pg/convert/numeric_format.h"
 #include "pg/planner/expression/collation_order.h"
 #include "pg/planner/expression/expression_internal.h"
-#include "pg/planner/expression/function_lookup.h"
+#include "pg/convert/function_lookup.h"
 #include "pg/planner/expression/like_pattern.h"
 
 /* x IN (...) of up to so many constants is spelled out, a comparison each. */

@@ -16,7 +16,7 @@
 
 #include "pg/convert/numeric_format.h"
 #include "pg/planner/expression/expression_internal.h"
-#include "pg/planner/expression/function_lookup.h"
+#include "pg/convert/function_lookup.h"
 
 /* Digits after the point of a quotient: as many as one of at least 10^-4 prints
  * with, and some to spare. */

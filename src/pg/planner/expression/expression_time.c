@@ -20,7 +20,7 @@
 
 #include "pg/convert/zone_transitions.h"
 #include "pg/planner/expression/expression_internal.h"
-#include "pg/planner/expression/function_lookup.h"
+#include "pg/convert/function_lookup.h"
 
 /* About 1900 years each way from 2000: no zone moves such a moment out of range. */
 #define SAFE_DAYS 700000

@@ -15,6 +15,7 @@
 
 #include "turbine/wire.h"
 
+#include "pg/errors/may_raise.h"
 #include "pg/planner/join/join_program_internal.h"
 #include "pg/planner/join/late_filters.h"
 #include "pg/planner/join/pruning_keys.h"

@@ -28,7 +28,4 @@ extern bool tb_join_prunes(const TbJoinTree *tree, const TbTreeJoin *join);
 extern bool tb_is_pruning_key(PlannerInfo *root, const TbJoinTree *tree, const Expr *outer,
 							  const Expr *inner);
 
-/* Whether a program may raise an error about a row that no join lets pass. */
-extern bool tb_program_raises_before_output(const TbProgram *program);
-
 #endif

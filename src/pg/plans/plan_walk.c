@@ -1,15 +1,60 @@
 /*
- * plan_parts.c - see plan_parts.h. Called by first_row.c and first_row_seek.c; plans are
- * never changed.
+ * plan_walk.c - see plan_walk.h. Called by what mends finished plans, by what counts in
+ * them, and by errors/ where a run starts.
  *
- * Owns nothing; copies are made where a scan of ours is shown as PostgreSQL's.
+ * Owns nothing. Bitmap scans' trees have no nodes that anybody here looks for.
  */
 #include "postgres.h"
 
-#include "nodes/extensible.h"
+#include "miscadmin.h"
 
-#include "pg/stage/plan_parts.h"
-#include "pg/stage/plan_private.h"
+#include "pg/plans/our_nodes.h"
+#include "pg/plans/plan_walk.h"
+
+void
+tb_walk_plans(List *plans, TbPlanVisitor visit, void *context)
+{
+	ListCell *lc;
+
+	foreach(lc, plans)
+		tb_walk_plan(lfirst(lc), visit, context);
+}
+
+void
+tb_walk_plan(Plan *plan, TbPlanVisitor visit, void *context)
+{
+	if (plan == NULL)
+		return;
+	check_stack_depth();
+	if (!visit(plan, context))
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			tb_walk_plans(((CustomScan *) plan)->custom_plans, visit, context);
+			break;
+		case T_SubqueryScan:
+			tb_walk_plan(((SubqueryScan *) plan)->subplan, visit, context);
+			break;
+		case T_Append:
+			tb_walk_plans(((Append *) plan)->appendplans, visit, context);
+			break;
+		case T_MergeAppend:
+			tb_walk_plans(((MergeAppend *) plan)->mergeplans, visit, context);
+			break;
+		default:
+			break;
+	}
+	tb_walk_plan(plan->lefttree, visit, context);
+	tb_walk_plan(plan->righttree, visit, context);
+}
+
+void
+tb_walk_statement(PlannedStmt *stmt, TbPlanVisitor visit, void *context)
+{
+	tb_walk_plan(stmt->planTree, visit, context);
+	tb_walk_plans(stmt->subplans, visit, context);
+}
 
 Plan *
 tb_plan_as_postgres(Plan *plan)
@@ -17,8 +62,7 @@ tb_plan_as_postgres(Plan *plan)
 	CustomScan *ours = (CustomScan *) plan;
 	SeqScan	   *scan;
 
-	if (plan == NULL || !IsA(plan, CustomScan) ||
-		strcmp(ours->methods->CustomName, TB_GPU_SCAN_NAME) != 0)
+	if (plan == NULL || tb_node_kind(plan) != TB_NODE_SCAN)
 		return plan;
 	scan = makeNode(SeqScan);
 	scan->scan = ours->scan;

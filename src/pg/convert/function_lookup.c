@@ -26,7 +26,7 @@
 
 #include "utils/fmgroids.h"
 
-#include "pg/planner/expression/function_lookup.h"
+#include "pg/convert/function_lookup.h"
 
 typedef struct OidRow
 {
@@ -37,7 +37,7 @@ typedef struct OidRow
 static OidRow rows_by_oid[] = {
 #define TB_FUNCTION(id, symbol, result, args, flags, cost, variant, pg_oid, signature) \
 	{pg_oid, TB_FN_##id},
-#include "../../../../catalog/functions.def"
+#include "../../../catalog/functions.def"
 #undef TB_FUNCTION
 };
 
@@ -105,11 +105,28 @@ tb_function_is_known(Oid funcid)
 	return is_row_of(first_row(funcid), funcid);
 }
 
+static bool
+is_listed(Oid funcid)
+{
+	static const Oid listed[] = {
+#define TB_NEVER_RAISES(pg_oid) pg_oid,
+#include "../../../catalog/never_raises.def"
+#undef TB_NEVER_RAISES
+	};
+
+	for (int i = 0; i < lengthof(listed); i++)
+		if (listed[i] == funcid)
+			return true;
+	return false;
+}
+
 bool
 tb_function_never_raises(Oid funcid)
 {
 	int first = first_row(funcid);
 
+	if (is_listed(funcid))
+		return true;
 	for (int i = first; is_row_of(i, funcid); i++)
 		if (tb_functions[rows_by_oid[i].row].flags & TB_FN_RAISES)
 			return false;

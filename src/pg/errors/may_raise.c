@@ -1,9 +1,12 @@
 /*
  * may_raise.c - see may_raise.h.
  *
- * Walks expressions and plans as the executor has them; what an expression's node may raise
- * is planner/expression/may_raise_expression.c's to say. Called when a run starts, by
- * first_row.c, first_row_seek.c and GpuScan.
+ * Sections: expressions; queries as they were parsed; programs; expressions and plans as
+ * the executor has them, where InitPlans may still be to run; what is at risk in a run.
+ * Functions of the catalogue say whether they raise; here are operands with which one that
+ * may raise never does, and what else plans consist of.
+ *
+ * Owns nothing. Called by the planner's part of nodes, by rewrites, and where a run starts.
  */
 #include "postgres.h"
 
@@ -11,17 +14,228 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
-#include "pg/planner/expression/may_raise_expression.h"
-#include "pg/stage/may_raise.h"
+#include "pg/convert/function_lookup.h"
+#include "pg/errors/may_raise.h"
+
+/* ---- Expressions ---- */
+
+static bool
+function_raises(Oid funcid, void *context)
+{
+	return !tb_function_never_raises(funcid);
+}
+
+/* The constant that the operand is, after a cast that never raises; NULL: it is none. */
+static const Const *
+constant_operand(Node *operand)
+{
+	const FuncExpr *cast = (const FuncExpr *) operand;
+
+	if (IsA(cast, FuncExpr) && list_length(cast->args) == 1 &&
+		IsA(linitial(cast->args), Const) &&
+		func_volatile(cast->funcid) == PROVOLATILE_IMMUTABLE &&
+		tb_function_never_raises(cast->funcid))
+		operand = eval_const_expressions(NULL, operand);
+	return IsA(operand, Const) ? (const Const *) operand : NULL;
+}
+
+/* Whether the operation's second operand is a constant, with which it never raises: a
+ * divisor but 0 and -1, a pattern without escapes. */
+static bool
+has_harmless_operand(const OpExpr *op)
+{
+	const Const *operand = list_length(op->args) == 2 ?
+		constant_operand(lsecond(op->args)) :
+		NULL;
+
+	if (operand == NULL || operand->constisnull)
+		return false;
+	switch (get_opcode(op->opno))
+	{
+		case F_NUMERIC_DIV:
+			return DatumGetBool(
+				DirectFunctionCall2(numeric_ne, operand->constvalue,
+									DirectFunctionCall1(int4_numeric, Int32GetDatum(0))));
+		case F_INT4DIV:
+		case F_INT84DIV:
+			return DatumGetInt32(operand->constvalue) != 0 &&
+				DatumGetInt32(operand->constvalue) != -1;
+		case F_TEXTLIKE:
+		case F_TEXTNLIKE:
+		case F_BPCHARLIKE:
+		case F_BPCHARNLIKE:
+			return strchr(TextDatumGetCString(operand->constvalue), '\\') == NULL;
+		default:
+			return false;
+	}
+}
+
+/* The node by itself, without what it is computed of. Of Params, subqueries and nodes that
+ * are no expressions the answer is yes: callers who know better do not ask. */
+static bool
+node_may_raise(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_OpExpr:
+			return !has_harmless_operand((OpExpr *) node) &&
+				check_functions_in_node(node, function_raises, NULL);
+		case T_FuncExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_Aggref:
+			return check_functions_in_node(node, function_raises, NULL);
+		case T_Const:
+		case T_Var:
+		case T_CaseTestExpr:
+		case T_SQLValueFunction:
+		case T_SortGroupClause:
+		case T_List:
+		case T_TargetEntry:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+		case T_MinMaxExpr:
+		case T_GroupingFunc:
+			return false;
+		case T_ArrayExpr:
+			/* Its elements are arrays, which may not match. */
+			return ((ArrayExpr *) node)->multidims;
+		default:
+			return true;
+	}
+}
+
+static bool
+planned_raises(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind != PARAM_EXTERN;
+	return node_may_raise(node) || expression_tree_walker(node, planned_raises, context);
+}
+
+bool
+tb_expression_may_raise(Node *expr)
+{
+	return planned_raises(expr, NULL);
+}
+
+/* ---- Queries as they were parsed ---- */
+
+/* Whether the subquery has one row whatever its tables hold. */
+static bool
+returns_one_row(const Query *query)
+{
+	return query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL &&
+		query->havingQual == NULL && query->setOperations == NULL && !query->hasTargetSRFs;
+}
+
+/* Counts of LIMIT may be negative; rows that are locked, and statements in WITH, have
+ * effects. */
+static bool
+is_harmful_query(const Query *query)
+{
+	return query->commandType != CMD_SELECT || query->limitCount != NULL ||
+		query->limitOffset != NULL || query->rowMarks != NIL || query->hasModifyingCTE ||
+		query->hasTargetSRFs || query->hasRecursive;
+}
+
+static bool
+is_harmful(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Query:
+			return is_harmful_query((Query *) node) ||
+				query_tree_walker((Query *) node, is_harmful, context, 0);
+		case T_SubLink:
+		{
+			const SubLink *link = (SubLink *) node;
+
+			if (link->subLinkType != EXISTS_SUBLINK && link->subLinkType != ANY_SUBLINK &&
+				!(link->subLinkType == EXPR_SUBLINK &&
+				  returns_one_row(castNode(Query, link->subselect))))
+				return true;
+			break;
+		}
+		case T_Param:
+			return ((Param *) node)->paramkind != PARAM_EXTERN &&
+				((Param *) node)->paramkind != PARAM_SUBLINK;
+		case T_FromExpr:
+		case T_JoinExpr:
+		case T_RangeTblRef:
+		case T_CommonTableExpr:
+			break;
+		default:
+			if (node_may_raise(node))
+				return true;
+			break;
+	}
+	return expression_tree_walker(node, is_harmful, context);
+}
+
+bool
+tb_query_is_harmless(Node *tree)
+{
+	return !is_harmful(tree, NULL) && !contain_volatile_functions(tree);
+}
+
+/* ---- Programs ---- */
+
+static bool
+program_expr_raises(const TbProgram *program, uint32 expr)
+{
+	const TbExpr *exprs = (const TbExpr *) ((const char *) program + program->exprs.offset);
+
+	return expr != TB_NONE && (exprs[expr].flags & TB_EX_RAISES) != 0;
+}
+
+bool
+tb_program_raises_before_output(const TbProgram *program)
+{
+	const char	 *bytes = (const char *) program;
+	const uint32 *args = (const uint32 *) (bytes + program->args.offset);
+	const uint32 *filters = (const uint32 *) (bytes + program->filters.offset);
+	const TbJoin *joins = (const TbJoin *) (bytes + program->joins.offset);
+
+	for (uint32 i = 0; i < program->filters.count; i++)
+		if (program_expr_raises(program, filters[i]))
+			return true;
+	for (uint32 i = 0; i < program->joins.count; i++)
+	{
+		for (uint32 key = 0; key < joins[i].nkeys; key++)
+			if (program_expr_raises(program, args[joins[i].first_key + key]))
+				return true;
+		if (program_expr_raises(program, joins[i].residual))
+			return true;
+	}
+	return false;
+}
+
+/* ---- Expressions and plans of a run ---- */
 
 typedef struct Walk
 {
@@ -143,7 +357,7 @@ raises(Node *node, Walk *walk)
 
 		return walk->initplans && initplan != NULL && initplan_raises(initplan, walk);
 	}
-	return tb_node_may_raise(node) || expression_tree_walker(node, raises, walk);
+	return node_may_raise(node) || expression_tree_walker(node, raises, walk);
 }
 
 bool
@@ -283,6 +497,8 @@ tb_expr_may_raise(Node *expr, EState *estate)
 	return raises(expr, &walk);
 }
 
+/* ---- What is at risk ---- */
+
 typedef struct Collector
 {
 	TbRisk *risk;
@@ -399,6 +615,12 @@ tb_risk_add_params(TbRisk *risk, List *exprs, PlanState *node)
 	(void) collect_initplans((Node *) exprs, &c);
 	if (!risk->others && raises((Node *) exprs, &c.walk))
 		risk->others = !evaluate_without_error(exprs, node, &c.walk);
+}
+
+bool
+tb_risk_is_empty(const TbRisk *risk)
+{
+	return !risk->others && bms_is_empty(risk->initplans);
 }
 
 typedef struct Search

@@ -3,31 +3,201 @@
  * first_row.h.
  *
  * Walks the kept plan in the order in which its nodes fetch their first rows, and asks it
- * for those rows (first_row_seek.c). One thing is not proved: a join that would be
- * expensive to ask is taken to have a row if its sides have one each.
+ * for those rows. A table is looked at through its own scan node, whose scan is limited to
+ * some blocks: filters, visibility and InitPlans are the executor's. One thing is not
+ * proved: a join that would be expensive to ask is taken to have a row if its sides have
+ * one each.
  *
- * Called by stage_run.c, once in a node's life. A rescan that has something left to prove
- * is refused. Must not change the plan, and must evaluate nothing that PostgreSQL would
- * not evaluate by then.
+ * Owns nothing: plan states it makes it ends; what they leave in the query's memory is why
+ * it looks only once. Must not change the plan, and must evaluate nothing that PostgreSQL
+ * would not evaluate by then. Called by stage_run.c and by GpuScan, once in a node's life.
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
+#include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
 
-#include "pg/stage/first_row.h"
-#include "pg/stage/plan_parts.h"
-#include "pg/stage/plan_private.h"
-#include "pg/stage/first_row_seek.h"
+#include "pg/errors/first_row.h"
+#include "pg/errors/may_raise.h"
+#include "pg/plans/plan_walk.h"
+#include "pg/source/input.h"
+
+/* ---- A quick look for a first row ---- */
+
+/* Blocks at the start of a table, and those spread over the rest. */
+#define FIRST_BLOCKS 16
+#define SPREAD_BLOCKS 24
+
+/* What a first row may cost. */
+#define CHEAP 100.0
+
+/* The i-th part of a table that is looked at: first the start, then block by block. */
+static bool
+part_of_table(BlockNumber nblocks, int i, BlockNumber *start, BlockNumber *count)
+{
+	if (i == 0)
+	{
+		*start = 0;
+		*count = Min(nblocks, FIRST_BLOCKS);
+		return nblocks > 0;
+	}
+	if (i > SPREAD_BLOCKS || nblocks <= FIRST_BLOCKS)
+		return false;
+	/* The last block is the first of them: new rows are there. */
+	*start = FIRST_BLOCKS +
+		(uint64) (nblocks - 1 - FIRST_BLOCKS) * (SPREAD_BLOCKS - i) / (SPREAD_BLOCKS - 1);
+	*count = 1;
+	return true;
+}
+
+static TableScanDesc
+scan_part(Relation rel, Snapshot snapshot, BlockNumber start, BlockNumber count)
+{
+	TableScanDesc scan = table_beginscan_strat(rel, snapshot, 0, NULL, true, false);
+
+	heap_setscanlimits(scan, start, count);
+	return scan;
+}
+
+/* Whether a plan may run a second time beside itself, and change nothing. */
+static bool
+is_repeatable(Plan *plan)
+{
+	Node	 *clauses = (Node *) tb_plan_clauses(plan);
+	ListCell *lc;
+
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_BitmapIndexScan:
+		case T_Append:
+		case T_Hash:
+		case T_HashJoin:
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_Material:
+		case T_Memoize:
+		case T_Sort:
+		case T_Agg:
+		case T_Unique:
+		case T_ValuesScan:
+		case T_FunctionScan:
+		case T_SubqueryScan:
+			break;
+		default:
+			return false;
+	}
+	if (plan->initPlan != NIL || contain_volatile_functions(clauses) ||
+		contain_subplans(clauses))
+		return false;
+	foreach(lc, tb_plan_children(plan))
+		if (!is_repeatable(lfirst(lc)))
+			return false;
+	return true;
+}
+
+static bool
+has_custom_scan(Plan *plan)
+{
+	return plan != NULL &&
+		(IsA(plan, CustomScan) || has_custom_scan(plan->lefttree) ||
+		 has_custom_scan(plan->righttree));
+}
+
+/* Whether it may besides run to its first row: a millisecond or so. */
+static bool
+is_cheap(Plan *plan)
+{
+	return plan->startup_cost +
+			(plan->total_cost - plan->startup_cost) / Max(plan->plan_rows, 1) <=
+		CHEAP &&
+		is_repeatable(plan) && !has_custom_scan(plan);
+}
+
+/* A state of the plan's own: without figures for EXPLAIN, without JIT. */
+static PlanState *
+begin_plan(EState *estate, Plan *plan)
+{
+	int		   instrument = estate->es_instrument;
+	int		   jit_flags = estate->es_jit_flags;
+	PlanState *state;
+
+	estate->es_instrument = 0;
+	estate->es_jit_flags = 0;
+	state = ExecInitNode(plan, estate, 0);
+	estate->es_instrument = instrument;
+	estate->es_jit_flags = jit_flags;
+	return state;
+}
+
+static bool
+has_row(PlanState *state)
+{
+	TupleTableSlot *slot = ExecProcNode(state);
+
+	return !TupIsNull(slot);
+}
+
+/* Whether a sequential scan finds a row where it is looked for: in the table's first
+ * blocks and, where its filter raises nothing, in some spread over it. InitPlans
+ * that rows reach have run then. */
+static bool
+finds_row_of_table(EState *estate, Plan *plan)
+{
+	SeqScanState *state = (SeqScanState *) begin_plan(estate, plan);
+	Relation	  rel = state->ss.ss_currentRelation;
+	BlockNumber	  nblocks = RelationGetNumberOfBlocks(rel);
+	/* Further rows PostgreSQL might not reach, or not before another error. */
+	bool		  ordered = tb_expr_may_raise((Node *) plan->qual, estate) ||
+		tb_expr_may_raise((Node *) plan->targetlist, estate);
+	BlockNumber start;
+	BlockNumber count;
+	bool		found = false;
+
+	for (int i = 0;
+		 !found && (i == 0 || !ordered) && part_of_table(nblocks, i, &start, &count); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (state->ss.ss_currentScanDesc != NULL)
+			table_endscan(state->ss.ss_currentScanDesc);
+		state->ss.ss_currentScanDesc = scan_part(rel, estate->es_snapshot, start, count);
+		found = has_row(&state->ss.ps);
+		ExecClearTuple(state->ss.ss_ScanTupleSlot);
+	}
+	ExecEndNode(&state->ss.ps);
+	return found;
+}
+
+/* Whether the plan has a first row. */
+static bool
+finds_row_of_plan(EState *estate, Plan *plan)
+{
+	PlanState *state = begin_plan(estate, plan);
+	bool	   found = has_row(state);
+
+	ExecEndNode(state);
+	return found;
+}
+
+/* ---- The order of first rows ---- */
 
 typedef struct Asker
 {
-	TbStageRun *run;
-	EState	   *estate;
-	TbRisk		risk;
-	bool		sources;  /* rows that are sent may raise */
-	Bitmapset  *known;	  /* plan_node_ids of which it is known whether */
-	Bitmapset  *yielding; /* they have a row, and those that have */
+	const TbAhead *ahead;
+	EState		  *estate;
+	TbRisk		   risk;
+	bool		   sources;	 /* rows that are sent may raise */
+	Bitmapset	  *known;	 /* plan_node_ids of which it is known whether */
+	Bitmapset	  *yielding; /* they have a row, and those that have */
 } Asker;
 
 static bool reaches(Asker *a, Plan *plan, bool drained);
@@ -42,7 +212,8 @@ node_is_at_risk(Asker *a, Plan *plan)
 static bool
 is_stage_table(const Asker *a, Plan *plan)
 {
-	Index rti;
+	Index	  rti;
+	ListCell *lc;
 
 	switch (nodeTag(plan))
 	{
@@ -55,11 +226,9 @@ is_stage_table(const Asker *a, Plan *plan)
 		default:
 			return false;
 	}
-	for (int i = 0; i < a->run->nstages; i++)
-	{
-		if (tb_input_reads(a->run->stages[i].input, rti))
+	foreach(lc, a->ahead->inputs)
+		if (tb_input_reads(lfirst(lc), rti))
 			return true;
-	}
 	return false;
 }
 
@@ -132,12 +301,12 @@ static bool
 find_row(Asker *a, Plan *plan)
 {
 	if (IsA(plan, SeqScan))
-		return tb_seek_is_repeatable(plan) && tb_seek_row_of_table(a->estate, plan);
+		return is_repeatable(plan) && finds_row_of_table(a->estate, plan);
 	/* It returns no tuples by itself. */
 	if (IsA(plan, Hash))
 		return yields(a, tb_plan_outer(plan));
-	if (tb_seek_is_cheap(plan))
-		return tb_seek_row_of_plan(a->estate, plan);
+	if (is_cheap(plan))
+		return finds_row_of_plan(a->estate, plan);
 	switch (nodeTag(plan))
 	{
 		case T_NestLoop:
@@ -191,7 +360,7 @@ reaches_own(Asker *a, Plan *plan, Plan *input)
 static bool
 table_is_reached(Asker *a, Plan *plan)
 {
-	return (IsA(plan, SeqScan) || tb_seek_is_cheap(plan)) &&
+	return (IsA(plan, SeqScan) || is_cheap(plan)) &&
 		(yields(a, plan) || !node_is_at_risk(a, plan));
 }
 
@@ -278,8 +447,8 @@ join_is_reached(Asker *a, Plan *plan, bool drained)
 	if (!node_is_at_risk(a, plan))
 		return true;
 	/* Conditions, and what is computed of joined rows. */
-	return tb_seek_is_cheap(plan) &&
-		(tb_seek_row_of_plan(a->estate, plan) || !node_is_at_risk(a, plan));
+	return is_cheap(plan) &&
+		(finds_row_of_plan(a->estate, plan) || !node_is_at_risk(a, plan));
 }
 
 /*
@@ -342,32 +511,66 @@ reaches(Asker *a, Plan *plan, bool drained)
 }
 
 bool
-tb_first_row_reaches(TbStageRun *run)
+tb_postgres_reaches(const TbAhead *ahead)
 {
-	CustomScanState *css = run->css;
-	Asker			 a = {.run = run, .estate = css->ss.ps.state};
-	CustomScan		*plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
-	MemoryContext	 old;
-	bool			 result;
+	Asker		  a = {.ahead = ahead, .estate = ahead->node->state};
+	MemoryContext old;
+	ListCell	 *lc;
+	bool		  result;
 
-	for (int i = 0; i < run->nstages; i++)
-	{
-		TbRunStage *stage = &run->stages[i];
-
-		if (!stage->harmless)
-			tb_risk_add_params(&a.risk, list_nth(plan->custom_exprs, i), &css->ss.ps);
-		/* Those of the last stage are fetched when PostgreSQL would fetch them. */
-		if (stage->input->plan != NULL && i < run->nstages - 1 &&
-			tb_plan_may_raise(stage->input->plan->plan, a.estate))
+	/* What may raise at all? */
+	foreach(lc, ahead->params)
+		tb_risk_add_params(&a.risk, lfirst(lc), ahead->node);
+	foreach(lc, ahead->fetched)
+		if (tb_plan_may_raise(lfirst(lc), a.estate))
 			a.sources = true;
-	}
-	if (!a.sources && !a.risk.others && bms_is_empty(a.risk.initplans))
+	if (!a.sources && tb_risk_is_empty(&a.risk))
 		return true;
-	if (run->asked)
+	/* A rescan that has something left to prove is refused. */
+	if (*ahead->asked)
 		return false;
-	run->asked = true;
+	*ahead->asked = true;
+	/* Would PostgreSQL's plan get there for its first row? */
 	old = MemoryContextSwitchTo(a.estate->es_query_cxt);
-	result = reaches(&a, tb_plan_as_postgres(linitial(plan->custom_plans)), false);
+	result = reaches(&a, tb_plan_as_postgres(ahead->kept), false);
 	MemoryContextSwitchTo(old);
 	return result;
+}
+
+bool
+tb_postgres_reaches_filters(Relation rel, List *filters, ExprState *qual, List *params,
+							PlanState *node)
+{
+	ExprContext	   *econtext = node->ps_ExprContext;
+	EState		   *estate = node->state;
+	TupleTableSlot *slot;
+	BlockNumber		nblocks = RelationGetNumberOfBlocks(rel);
+	bool			ordered = tb_expr_may_raise((Node *) filters, estate);
+	BlockNumber		start;
+	BlockNumber		count;
+	bool			done = false;
+	TbRisk			risk = {0};
+
+	tb_risk_add_params(&risk, params, node);
+	if (tb_risk_is_empty(&risk))
+		return true;
+	slot = table_slot_create(rel, NULL);
+
+	for (int i = 0;
+		 !done && (i == 0 || !ordered) && part_of_table(nblocks, i, &start, &count); i++)
+	{
+		TableScanDesc scan = scan_part(rel, estate->es_snapshot, start, count);
+
+		while (!done && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		{
+			CHECK_FOR_INTERRUPTS();
+			ResetExprContext(econtext);
+			econtext->ecxt_scantuple = slot;
+			done = ExecQual(qual, econtext) ||
+				(!risk.others && !tb_risk_is_in(&risk, (Node *) filters, estate));
+		}
+		table_endscan(scan);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return done;
 }

@@ -1,11 +1,11 @@
 /*
  * function_lookup.h - PostgreSQL functions as rows of the catalogue.
  *
- * Answers from catalog/functions.def alone: built-in functions have fixed
- * OIDs, so no system catalog is read.
+ * Answers from catalog/functions.def and never_raises.def alone: built-in functions have
+ * fixed OIDs, so no system catalog is read.
  */
-#ifndef TURBINE_PG_PLANNER_EXPRESSION_FUNCTION_LOOKUP_H
-#define TURBINE_PG_PLANNER_EXPRESSION_FUNCTION_LOOKUP_H
+#ifndef TURBINE_PG_CONVERT_FUNCTION_LOOKUP_H
+#define TURBINE_PG_CONVERT_FUNCTION_LOOKUP_H
 
 #include "postgres.h"
 
@@ -19,7 +19,8 @@ extern int tb_function_find(Oid funcid, const char *variant, int nargs,
 /* Whether any row is of this function. */
 extern bool tb_function_is_known(Oid funcid);
 
-/* Whether it is known, and no row of it may raise. */
+/* Whether a function or an aggregate of PostgreSQL is known to raise no error, whatever its
+ * arguments: catalog/never_raises.def lists it, or none of its rows may raise. */
 extern bool tb_function_never_raises(Oid funcid);
 
 /* Whether a row of this function has a variant that begins like this. */
