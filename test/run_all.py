@@ -338,8 +338,13 @@ def print_table(outcomes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suites", nargs="*")
-    parser.add_argument("--nightly", action="store_true")
+    parser.add_argument("--nightly", action="store_true", help="the long forms")
+    parser.add_argument("--list", action="store_true", help="the suites: what each proves, and its command")
     options = parser.parse_args()
+    if options.list:
+        for name, suite in SUITES.items():
+            print(f"{name:<20}{suite.proves}\n{'':<20}{' '.join(Path(word).name for word in suite.command)}")
+        return 0
     names = options.suites or default_suites()
     unknown = [name for name in names if name not in SUITES]
     if unknown:
