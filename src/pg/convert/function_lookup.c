@@ -106,7 +106,7 @@ tb_function_is_known(Oid funcid)
 }
 
 static bool
-is_listed(Oid funcid)
+is_listed_as_harmless(Oid funcid)
 {
 	static const Oid listed[] = {
 #define TB_NEVER_RAISES(pg_oid) pg_oid,
@@ -125,7 +125,7 @@ tb_function_never_raises(Oid funcid)
 {
 	int first = first_row(funcid);
 
-	if (is_listed(funcid))
+	if (is_listed_as_harmless(funcid))
 		return true;
 	for (int i = first; is_row_of(i, funcid); i++)
 		if (tb_functions[rows_by_oid[i].row].flags & TB_FN_RAISES)

@@ -83,7 +83,7 @@
 /* A node that will take less than that part of PostgreSQL's time once its columns are
  * cached and its code is known, is to take less than this part of it now: what is read the
  * first time is estimated worst, and one that has to wait is paid for by the next runs
- * (plan_rivals.c). */
+ * (postgres/rivals.c). */
 #define PROMISING 0.5
 #define CLEARLY 0.9
 

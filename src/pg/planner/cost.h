@@ -109,7 +109,7 @@ extern double tb_cost_kept_compilation_us(const TbWork *work, bool builds, bool 
  * What a node takes, to be compared with PostgreSQL's `rival_us`: the time `now`. If it
  * will be much faster than the rival `later`, when columns are cached and code is known, it
  * is charged more, so that it must be clearly faster now: a first read is estimated worst.
- * A node that loses by that is paid for by the runs to come (nodes/offer/plan_rivals.c).
+ * A node that loses by that is paid for by the runs to come (postgres/rivals.c).
  */
 extern double tb_cost_weighed_us(double now, double later, double rival_us);
 

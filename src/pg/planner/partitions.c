@@ -21,7 +21,7 @@
 #include "partitioning/partprune.h"
 
 #include "pg/planner/partitions.h"
-#include "pg/planner/plain_scan.h"
+#include "pg/planner/postgres/postgres_scan.h"
 
 bool
 tb_is_partitioned(const RelOptInfo *rel, const RangeTblEntry *rte)
@@ -152,7 +152,7 @@ leaf_scans(PlannerInfo *root, const TbPartitions *partitions)
 	ListCell *lc;
 
 	foreach(lc, partitions->leaves)
-		result = lappend(result, tb_plain_scan(root, ((TbLeaf *) lfirst(lc))->rel));
+		result = lappend(result, tb_postgres_scan(root, ((TbLeaf *) lfirst(lc))->rel));
 	return result;
 }
 

@@ -17,83 +17,55 @@
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
 
-static TbPlanningState state;
+/* What is around everything. */
+static TbPlanning  nothing;
+static TbPlanning *current = &nothing;
 
-/* Within EXPLAIN without ANALYZE. */
-static bool in_plain_explain = false;
-
-TbPlanningState
-tb_planning_enter(bool may_run_backward)
+void
+tb_planning_push(TbPlanning *planning)
 {
-	TbPlanningState outer = state;
-
-	state.planning = true;
-	state.may_run_backward = may_run_backward;
-	state.cached_of = NULL;
-	return outer;
+	planning->outer = current;
+	planning->plain_explain |= current->plain_explain && planning->runs;
+	if (planning->record == NULL)
+		planning->record = current->record;
+	current = planning;
 }
 
 void
-tb_planning_leave(const TbPlanningState *outer)
+tb_planning_pop(TbPlanning *planning)
 {
-	state.planning = outer->planning;
-	state.may_run_backward = outer->may_run_backward;
-	state.cached_of = NULL; /* memory of a run of the planner may be another's later */
+	Assert(current == planning);
+	current = planning->outer;
 }
 
-TbPlanningState
-tb_planning_record(void)
+TbPlanning *
+tb_planning(void)
 {
-	TbPlanningState outer = state;
-
-	memset(&state, 0, sizeof(state));
-	state.recording = true;
-	return outer;
-}
-
-void
-tb_planning_stop_recording(const TbPlanningState *outer)
-{
-	state = *outer;
+	return current;
 }
 
 bool
 tb_planning_is_recording(void)
 {
-	return state.recording;
-}
-
-List *
-tb_planning_reasons(void)
-{
-	return state.reasons;
-}
-
-bool
-tb_planning_enter_plain_explain(bool plain)
-{
-	bool outer = in_plain_explain;
-
-	in_plain_explain = plain;
-	return outer;
+	return current->record != NULL;
 }
 
 bool
 tb_planning_is_wanted(void)
 {
-	return tb_guc_enabled && !(in_plain_explain && tb_guc_debug_plain_explain);
+	return tb_guc_enabled && !(current->plain_explain && tb_guc_debug_plain_explain);
 }
 
 bool
 tb_planning_enabled(void)
 {
-	return state.planning && tb_planning_is_wanted();
+	return current->runs && tb_planning_is_wanted();
 }
 
 bool
 tb_planning_may_run_backward(void)
 {
-	return state.may_run_backward;
+	return current->may_run_backward;
 }
 
 /* Nested loops are followed through so many tables. */
@@ -177,23 +149,23 @@ has_cached_columns(const PlannerInfo *root, const RelOptInfo *rel)
 	const Relids relids = rel->relids != NULL ? rel->relids : root->all_baserels;
 	int			 relid = -1;
 
-	if (state.cached_of != root)
+	if (current->cached_of != root)
 	{
-		state.cached_of = root;
-		state.asked = state.cached = 0;
+		current->cached_of = root;
+		current->asked = current->cached = 0;
 	}
 	while ((relid = bms_next_member(relids, relid)) >= 0)
 	{
 		uint64 bit = relid < 64 ? UINT64CONST(1) << relid : 0;
 
-		if ((state.asked & bit) == 0 && table_has_cached_columns(root, relid))
+		if ((current->asked & bit) == 0 && table_has_cached_columns(root, relid))
 		{
-			state.asked |= bit;
-			state.cached |= bit;
+			current->asked |= bit;
+			current->cached |= bit;
 			return true;
 		}
-		state.asked |= bit;
-		if ((state.cached & bit) != 0)
+		current->asked |= bit;
+		if ((current->cached & bit) != 0)
 			return true;
 	}
 	return false;
@@ -205,7 +177,7 @@ tb_planning_may_win(const PlannerInfo *root, const RelOptInfo *rel, const List *
 	Cost	  least = -1; /* unknown */
 	ListCell *lc;
 
-	if (tb_guc_debug_force_offload || state.recording)
+	if (tb_guc_debug_force_offload || tb_planning_is_recording())
 		return true;
 	foreach(lc, paths)
 	{
@@ -230,13 +202,13 @@ tb_planning_note(const char *part, const char *format, ...)
 	va_list	  args;
 	char	 *text;
 
-	if (!state.recording || part == NULL)
+	if (!tb_planning_is_recording() || part == NULL)
 		return;
 	va_start(args, format);
 	text = tb_reason_text(format, args);
 	va_end(args);
 	/* The planner may look at one part several times. */
-	foreach(lc, state.reasons)
+	foreach(lc, current->record->reasons)
 	{
 		TbReason *seen = lfirst(lc);
 
@@ -246,7 +218,7 @@ tb_planning_note(const char *part, const char *format, ...)
 	reason = palloc(sizeof(TbReason));
 	reason->part = pstrdup(part);
 	reason->reason = text;
-	state.reasons = lappend(state.reasons, reason);
+	current->record->reasons = lappend(current->record->reasons, reason);
 }
 
 const char *
@@ -254,7 +226,7 @@ tb_planning_part(const char *what, Oid relid)
 {
 	char *schema;
 
-	if (!state.recording)
+	if (!tb_planning_is_recording())
 		return NULL;
 	schema = get_namespace_name(get_rel_namespace(relid));
 	return psprintf("%s %s.%s", what, schema ? schema : "?", get_rel_name(relid));

@@ -1,6 +1,7 @@
 /*
  * planning.h - what holds for the planning of the current statement: whether
- * accelerated plans may be made, and the reasons why parts were not.
+ * accelerated plans may be made, the reasons why parts were not, and what a run of the
+ * planner notes for later steps of the same run. The only state that planning has.
  */
 #ifndef TURBINE_PG_PLANNER_PLANNING_H
 #define TURBINE_PG_PLANNER_PLANNING_H
@@ -17,32 +18,55 @@ typedef struct TbReason
 	const char *reason;
 } TbReason;
 
-typedef struct TbPlanningState
+/* What turbine.why_not is told, in the memory that was current when recording began. */
+typedef struct TbRecord
 {
-	bool  planning;	 /* a run of the planner is under way */
-	bool  may_run_backward;
-	bool  recording; /* for turbine.why_not */
-	List *reasons;	 /* TbReason */
+	List *reasons; /* TbReason */
+	List *offers;  /* of nodes/offer/offer.c */
+} TbRecord;
+
+/* How long the plan of a query takes, and its subqueries beside what they are charged. */
+typedef struct TbSubqueryTime
+{
+	double us;	  /* of all, subqueries as they are charged */
+	double share; /* least of all subqueries that aggregate; 0: there is none */
+} TbSubqueryTime;
+
+/*
+ * What holds while something goes on that plans, or that the planner calls: a run of the
+ * planner, a utility command, turbine.why_not. Nested ones have one each. Lists lie in the
+ * memory of the run and go with it.
+ */
+typedef struct TbPlanning
+{
+	struct TbPlanning *outer;
+
+	bool	  runs;			 /* a run of the planner; else what is around one */
+	bool	  may_run_backward;
+	bool	  plain_explain; /* EXPLAIN without ANALYZE; nested ones inherit it */
+	TbRecord *record;		 /* NULL: nobody asks for reasons; inherited */
+
+	/* What a run notes, each list for its own file. */
+	struct HTAB	   *serial_paths;  /* join/serial_paths.c */
+	List		   *compile_hints; /* TbStage: program/compile_hints.c */
+	List		   *noted_nodes;   /* nodes/offer/noted_nodes.c */
+	List		   *append_levels; /* PlannerInfo: nodes/hooks/append_relations.c */
+	TbSubqueryTime *subquery_time; /* nodes/rewrite/; NULL: nobody asks */
+	MemoryContext	join_search;   /* where the search's relations stay */
 
 	/* Of which of a query level's tables it was asked whether columns are cached, and of
 	 * which they are: a bit for each index of the range table below 64. */
 	const PlannerInfo *cached_of;
 	uint64			   asked;
 	uint64			   cached;
-} TbPlanningState;
+} TbPlanning;
 
-/* Around each run of the planner, nested ones too. What a nested run has noted is kept. */
-extern TbPlanningState tb_planning_enter(bool may_run_backward);
-extern void			   tb_planning_leave(const TbPlanningState *outer);
+/* Begins, and ends: in any case, also if an error is raised between them. */
+extern void tb_planning_push(TbPlanning *planning);
+extern void tb_planning_pop(TbPlanning *planning);
 
-/* From now on reasons are recorded, in the current memory context, until the end. */
-extern TbPlanningState tb_planning_record(void);
-extern void			   tb_planning_stop_recording(const TbPlanningState *outer);
-extern bool			   tb_planning_is_recording(void);
-extern List			  *tb_planning_reasons(void);
-
-/* EXPLAIN without ANALYZE begins, or something else does; returns what it was before. */
-extern bool tb_planning_enter_plain_explain(bool plain);
+/* The innermost; never NULL. */
+extern TbPlanning *tb_planning(void);
 
 /* False: plan as if pg_turbine were not there. */
 extern bool tb_planning_enabled(void);
@@ -52,6 +76,9 @@ extern bool tb_planning_is_wanted(void);
 
 /* The plan may have to run backward: a cursor that does not say NO SCROLL. */
 extern bool tb_planning_may_run_backward(void);
+
+/* Whether turbine.why_not asks. */
+extern bool tb_planning_is_recording(void);
 
 /*
  * Whether an accelerated path over `rel` may be worth anything beside these. Not where one

@@ -39,10 +39,10 @@ put_reason(ReturnSetInfo *rsinfo, const char *part, const char *reason)
 static List *
 reasons_of(Query *query, const char *source)
 {
-	TbPlanningState planning = tb_planning_record();
-	List		   *offers = tb_offers_begin();
-	List		   *reasons = NIL;
+	TbRecord   record = {0};
+	TbPlanning planning = {.record = &record};
 
+	tb_planning_push(&planning);
 	PG_TRY();
 	{
 		PlannedStmt *stmt = planner(query, source, CURSOR_OPT_PARALLEL_OK, NULL);
@@ -50,15 +50,13 @@ reasons_of(Query *query, const char *source)
 		/* As EXPLAIN does: no plan of tables that one may not read. */
 		ExecCheckRTPerms(stmt->rtable, true);
 		tb_offers_note_lost(stmt);
-		reasons = tb_planning_reasons();
 	}
 	PG_FINALLY();
 	{
-		tb_planning_stop_recording(&planning);
-		tb_offers_end(offers);
+		tb_planning_pop(&planning);
 	}
 	PG_END_TRY();
-	return reasons;
+	return record.reasons;
 }
 
 /* One statement after rewriting. */

@@ -27,7 +27,7 @@
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/planner/planning.h"
 #include "pg/stage/plan_private.h"
 
@@ -170,7 +170,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 	if (!is_for_us(root, input_rel, output_rel, extra))
 		return false;
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
-		!tb_plan_rivals_leave_room(root, output_rel, input_rel) ||
+		!tb_rivals_leave_room(root, output_rel, input_rel) ||
 		tb_preagg_add_path(root, UPPERREL_GROUP_AGG, input_rel, output_rel, extra, true))
 		return true;
 	request.rel = input_rel;
@@ -182,7 +182,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 		return true;
 	above = aggregated(root, output_rel, extra, &path->path, input_rel->rows);
 	stages = ((TbAggAnalysis *) linitial(path->custom_private))->stages;
-	tb_plan_rivals_bound(root, output_rel, stages, above);
+	tb_rivals_bound(root, output_rel, stages, above);
 	tb_offer_path(output_rel, above, part, TB_GPU_PREAGG_NAME, tb_stage_relids(stages));
 	return true;
 }

@@ -33,10 +33,10 @@
 #include "pg/nodes/below/rows_below.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/planner/join/serial_paths.h"
-#include "pg/planner/plain_scan.h"
+#include "pg/planner/postgres/postgres_scan.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
@@ -122,7 +122,7 @@ make_kept_input(PlannerInfo *root, const TbAggAnalysis *analysis)
 	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
 		return tb_partitions_append(root, rel, tree->partitions);
 	if (rel->reloptkind == RELOPT_BASEREL)
-		return tb_plain_scan(root, rel);
+		return tb_postgres_scan(root, rel);
 	/* The target has become that of the aggregation's input meanwhile. */
 	return (Path *) create_projection_path(root, rel, tb_serial_path_of(rel),
 										   rel->reltarget);
@@ -466,7 +466,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 		note_other_input(root, what, input_rel);
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		!make_request(root, step, input_rel, output_rel, extra, &request) ||
-		!tb_plan_rivals_leave_room(root, output_rel, input_rel))
+		!tb_rivals_leave_room(root, output_rel, input_rel))
 		return false;
 	if (input_rel->rtekind == RTE_SUBQUERY && input_rel->reloptkind == RELOPT_BASEREL)
 		part = psprintf("%s %s", what,
@@ -484,7 +484,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 		tb_noted_nodes_note(output_rel, path);
 	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
 		return false;
-	tb_plan_rivals_bound(root, output_rel, stages, &path->path);
+	tb_rivals_bound(root, output_rel, stages, &path->path);
 	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
 				  tb_stage_relids(stages));

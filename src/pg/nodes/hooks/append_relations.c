@@ -10,30 +10,13 @@
 #include "parser/parsetree.h"
 
 #include "pg/nodes/hooks/append_relations.h"
-
-static List *levels = NIL;
-
-List *
-tb_append_relations_begin(void)
-{
-	List *outer = levels;
-
-	levels = NIL;
-	return outer;
-}
-
-/* The list lies in the run's memory and goes with it. */
-void
-tb_append_relations_end(List *outer)
-{
-	levels = outer;
-}
+#include "pg/planner/planning.h"
 
 void
 tb_append_relations_note(PlannerInfo *root)
 {
 	if (root->append_rel_list != NIL && root->append_rel_array != NULL)
-		levels = lappend(levels, root);
+		tb_planning()->append_levels = lappend(tb_planning()->append_levels, root);
 }
 
 static int
@@ -97,7 +80,7 @@ tb_append_relations_separate(PlannedStmt *stmt)
 {
 	ListCell *lc;
 
-	foreach(lc, levels)
+	foreach(lc, tb_planning()->append_levels)
 		stmt->appendRelations = separate_level(stmt->appendRelations, lfirst(lc),
 											   stmt->rtable);
 }

@@ -21,8 +21,4 @@ extern void tb_append_relations_note(PlannerInfo *root);
  * its own. */
 extern void tb_append_relations_separate(PlannedStmt *stmt);
 
-/* What was noted belongs to one run of the planner, as in serial_paths.h. */
-extern List *tb_append_relations_begin(void);
-extern void	 tb_append_relations_end(List *outer);
-
 #endif

@@ -30,10 +30,6 @@ static set_join_pathlist_hook_type	previous_join_hook = NULL;
 static create_upper_paths_hook_type previous_upper_hook = NULL;
 static join_search_hook_type		previous_search_hook = NULL;
 
-/* Where the relations of the search that is under way stay. A genetic search makes those of
- * orders that it only tries in a context of their own. */
-static MemoryContext search_context = NULL;
-
 static void
 add_rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -52,7 +48,9 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 {
 	if (previous_join_hook)
 		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (tb_planning_enabled() && CurrentMemoryContext == search_context)
+	/* A genetic search makes relations of orders that it only tries in a context of their
+	 * own. */
+	if (tb_planning_enabled() && CurrentMemoryContext == tb_planning()->join_search)
 		tb_join_note_path(root, joinrel);
 }
 
@@ -60,17 +58,18 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *initial_rels)
 {
-	MemoryContext outer_context = search_context;
+	TbPlanning	 *planning = tb_planning();
+	MemoryContext outer_search = planning->join_search; /* of a query level above */
 	RelOptInfo	 *rel;
 
-	search_context = CurrentMemoryContext;
+	planning->join_search = CurrentMemoryContext;
 	if (previous_search_hook)
 		rel = previous_search_hook(root, levels, initial_rels);
 	else if (enable_geqo && levels >= geqo_threshold)
 		rel = geqo(root, levels, initial_rels);
 	else
 		rel = standard_join_search(root, levels, initial_rels);
-	search_context = outer_context;
+	planning->join_search = outer_search;
 	if (tb_planning_enabled())
 		tb_join_add_path(root, rel);
 	return rel;

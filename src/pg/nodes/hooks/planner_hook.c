@@ -1,12 +1,12 @@
 /*
  * planner_hook.c - the hooks around a whole run of the planner, see planner_hook.h.
  *
- * Phases of one planning: put the outer run's state aside, plan, mend the finished plan,
- * put the state back. A query that can be written another way is planned twice, and the
+ * Phases of one planning: push its state (planner/planning.h), plan, mend the finished
+ * plan, pop the state. A query that can be written another way is planned twice, and the
  * better plan is taken (nodes/rewrite/rewritten_plan.h). The utility hook sees EXPLAIN.
  *
  * Owns planner_hook and ProcessUtility_hook. Must always call the hook that it found
- * there, and must restore the outer state if planning raises an error.
+ * there, and must pop the state if planning raises an error.
  */
 #include "postgres.h"
 
@@ -19,13 +19,10 @@
 #include "pg/nodes/hooks/hash_join_order.h"
 #include "pg/nodes/hooks/nest_loop_inputs.h"
 #include "pg/nodes/hooks/planner_hook.h"
-#include "pg/nodes/offer/compile_hints.h"
-#include "pg/nodes/offer/noted_nodes.h"
-#include "pg/nodes/offer/offer.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
-#include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/program/compile_hints.h"
 
 static planner_hook_type		previous_planner = NULL;
 static ProcessUtility_hook_type previous_utility = NULL;
@@ -40,19 +37,17 @@ may_cursor_run_backward(int options)
 	return (options & CURSOR_OPT_FAST_PLAN) != 0 && (options & CURSOR_OPT_NO_SCROLL) == 0;
 }
 
-/* One run of the planner. */
+/* One run of the planner; how long its plan takes, to *time, if that is not NULL. */
 static PlannedStmt *
 plan_once(Query *parse, const char *query_string, int cursor_options, ParamListInfo params,
 		  TbSubqueryTime *time)
 {
-	TbSubqueryTime *outer_time = tb_subquery_time_watch(time);
-	TbPlanningState planning = tb_planning_enter(may_cursor_run_backward(cursor_options));
-	TbSerialPaths	outer = tb_serial_paths_begin();
-	List		   *outer_nodes = tb_noted_nodes_begin();
-	List		   *outer_levels = tb_append_relations_begin();
-	List		   *outer_hints = tb_compile_hints_begin();
+	TbPlanning planning = {.runs = true,
+						   .may_run_backward = may_cursor_run_backward(cursor_options),
+						   .subquery_time = time};
 	PlannedStmt *volatile result = NULL;
 
+	tb_planning_push(&planning);
 	PG_TRY();
 	{
 		if (previous_planner)
@@ -64,12 +59,7 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 	}
 	PG_FINALLY();
 	{
-		tb_compile_hints_end(outer_hints);
-		tb_append_relations_end(outer_levels);
-		tb_serial_paths_end(outer);
-		tb_noted_nodes_end(outer_nodes);
-		tb_planning_leave(&planning);
-		(void) tb_subquery_time_watch(outer_time);
+		tb_planning_pop(&planning);
 	}
 	PG_END_TRY();
 	return result;
@@ -81,25 +71,26 @@ static PlannedStmt *
 plan_both(Query *parse, Query *rewritten, const char *query_string, int cursor_options,
 		  ParamListInfo params)
 {
+	TbRecord	  *record = tb_planning()->record;
+	int			   before = record != NULL ? list_length(record->offers) : 0;
+	int			   written;
 	TbSubqueryTime time = {0};
-	List		  *outer_offers = tb_offers_begin();
+	PlannedStmt	  *other;
 	PlannedStmt	  *result = plan_once(parse, query_string, cursor_options, params, &time);
-	List		  *offers = tb_offers_begin();
 
-	if (tb_written_plan_is_slow(result, &time))
+	if (!tb_written_plan_is_slow(result, &time))
+		return result;
+	written = record != NULL ? list_length(record->offers) : 0;
+	other = plan_once(rewritten, query_string, cursor_options, params, NULL);
+	if (!tb_rewritten_plan_wins(other, result, &time))
 	{
-		PlannedStmt *other = plan_once(rewritten, query_string, cursor_options, params,
-									   NULL);
-		List		*other_offers = tb_offers_begin();
-
-		if (tb_rewritten_plan_wins(other, result, &time))
-		{
-			result = other;
-			offers = other_offers;
-		}
+		if (record != NULL)
+			record->offers = list_truncate(record->offers, written);
+		return result;
 	}
-	tb_offers_end(list_concat(outer_offers, offers));
-	return result;
+	for (; before < written; written--)
+		record->offers = list_delete_nth_cell(record->offers, before);
+	return other;
 }
 
 static PlannedStmt *
@@ -141,8 +132,9 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 				ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
 				DestReceiver *dest, QueryCompletion *qc)
 {
-	bool outer = tb_planning_enter_plain_explain(is_plain_explain(pstmt->utilityStmt));
+	TbPlanning planning = {.plain_explain = is_plain_explain(pstmt->utilityStmt)};
 
+	tb_planning_push(&planning);
 	PG_TRY();
 	{
 		if (previous_utility)
@@ -154,7 +146,7 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 	}
 	PG_FINALLY();
 	{
-		(void) tb_planning_enter_plain_explain(outer);
+		tb_planning_pop(&planning);
 	}
 	PG_END_TRY();
 }

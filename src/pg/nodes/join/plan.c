@@ -18,7 +18,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
@@ -117,14 +117,14 @@ tb_join_add_path(PlannerInfo *root, RelOptInfo *joinrel)
 		!bms_equal(joinrel->relids, root->all_baserels) ||
 		tb_serial_path_of(joinrel) == NULL ||
 		!tb_planning_may_win(root, joinrel, joinrel->pathlist) ||
-		!tb_plan_rivals_leave_room(root, joinrel, joinrel))
+		!tb_rivals_leave_room(root, joinrel, joinrel))
 		return;
 	part = tb_join_part(root, "join of", joinrel->relids);
 	path = consider(root, joinrel, part);
 	if (path == NULL)
 		return;
 	stages = ((TbProjection *) linitial(path->custom_private))->stages;
-	tb_plan_rivals_bound(root, joinrel, stages, &path->path);
+	tb_rivals_bound(root, joinrel, stages, &path->path);
 	tb_offer_path(joinrel, &path->path, part, TB_GPU_JOIN_NAME, tb_stage_relids(stages));
 	set_cheapest(joinrel);
 }

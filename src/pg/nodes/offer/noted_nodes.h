@@ -15,8 +15,4 @@ extern void tb_noted_nodes_note(const RelOptInfo *rel, const CustomPath *path);
 /* The last one noted; NULL: none. */
 extern const CustomPath *tb_noted_node_of(const RelOptInfo *rel);
 
-/* What was noted belongs to one run of the planner, as in serial_paths.h. */
-extern List *tb_noted_nodes_begin(void);
-extern void	 tb_noted_nodes_end(List *outer);
-
 #endif

@@ -1,9 +1,8 @@
 /*
  * offer.c - see offer.h.
  *
- * Owns the list of offers that were made while reasons are recorded; it lies in the
- * memory of the recording and goes with it. Called by the plan.c of every node, and by
- * the hook behind turbine.why_not.
+ * Owns what an offer in the recording's list is (TbRecord). Called by the plan.c of every
+ * node, and by the hook behind turbine.why_not.
  */
 #include "postgres.h"
 
@@ -25,8 +24,6 @@ typedef struct Offer
 	List	   *relids; /* OIDs: tables that it reads */
 	Cost		cost;
 } Offer;
-
-static List *offers = NIL; /* Offer */
 
 CustomPath *
 tb_offer_make_path(RelOptInfo *parent, PathTarget *target, double rows, uint32 flags,
@@ -70,7 +67,7 @@ note_offer(const char *part, const char *node_name, List *relids, Cost cost)
 	offer->node_name = node_name;
 	offer->relids = list_copy(relids);
 	offer->cost = cost;
-	offers = lappend(offers, offer);
+	tb_planning()->record->offers = lappend(tb_planning()->record->offers, offer);
 }
 
 void
@@ -87,38 +84,24 @@ tb_offer_path(RelOptInfo *rel, Path *path, const char *part, const char *node_na
 	add_path(rel, path);
 }
 
-List *
-tb_offers_begin(void)
-{
-	List *outer = offers;
-
-	offers = NIL;
-	return outer;
-}
-
-void
-tb_offers_end(List *outer)
-{
-	offers = outer;
-}
-
 /* Drops the offer that the node is. */
 static bool
 take_offer(Plan *plan, void *context)
 {
+	TbRecord   *record = context;
 	CustomScan *node = (CustomScan *) plan;
 	ListCell   *lc;
 
 	if (!IsA(plan, CustomScan))
 		return true;
-	foreach(lc, offers)
+	foreach(lc, record->offers)
 	{
 		Offer *offer = lfirst(lc);
 
 		if (strcmp(offer->node_name, node->methods->CustomName) == 0 &&
 			equal(offer->relids, tb_private_relids(node)))
 		{
-			offers = foreach_delete_current(offers, lc);
+			record->offers = foreach_delete_current(record->offers, lc);
 			break;
 		}
 	}
@@ -157,7 +140,7 @@ reads_all_of(const Offer *offer, const Offer *part)
 
 /* A join or an aggregation that was taken covers the scans and joins below it. */
 static bool
-is_covered(const Offer *part, List *all_offers)
+is_covered(const Offer *part, const List *left, List *all_offers)
 {
 	ListCell *lc;
 
@@ -166,7 +149,7 @@ is_covered(const Offer *part, List *all_offers)
 		Offer *other = lfirst(lc);
 
 		if (reads_all_of(other, part) && other->node_name != part->node_name &&
-			!list_member_ptr(offers, other))
+			!list_member_ptr(left, other))
 			return true;
 	}
 	return false;
@@ -175,15 +158,16 @@ is_covered(const Offer *part, List *all_offers)
 void
 tb_offers_note_lost(PlannedStmt *stmt)
 {
-	List	 *all_offers = list_copy(offers);
+	TbRecord *record = tb_planning()->record;
+	List	 *all_offers = list_copy(record->offers);
 	ListCell *lc;
 
-	tb_walk_statement(stmt, take_offer, NULL);
-	foreach(lc, offers)
+	tb_walk_statement(stmt, take_offer, record);
+	foreach(lc, record->offers)
 	{
 		Offer *offer = lfirst(lc);
 
-		if (!is_covered(offer, all_offers))
+		if (!is_covered(offer, record->offers, all_offers))
 			tb_planning_note(
 				offer->part,
 				"PostgreSQL's plan is estimated to be cheaper than %s (cost %.2f)",

@@ -35,12 +35,8 @@ extern bool tb_offer_finds_device(const TbWork *work, const char *part);
 extern void tb_offer_path(RelOptInfo *rel, Path *path, const char *part,
 						  const char *node_name, List *relids);
 
-/* Around recording for turbine.why_not. */
-extern List *tb_offers_begin(void);
-extern void	 tb_offers_end(List *outer);
-
-/* Notes, for each offer that the finished plan lacks, that PostgreSQL's path was cheaper.
- */
+/* While turbine.why_not records: notes, for each offer that the finished plan lacks, that
+ * PostgreSQL's path was cheaper. */
 extern void tb_offers_note_lost(PlannedStmt *stmt);
 
 #endif

@@ -2,11 +2,11 @@
  * rewritten_plan.c - see rewritten_plan.h.
  *
  * What PostgreSQL charges for the index scan of a subquery, once for each outer row, is
- * many times what it takes if the pages are in memory (plain_path_time.h). So what nodes
+ * many times what it takes if the pages are in memory (postgres_time.h). So what nodes
  * with such subqueries are charged counts as much shorter as the subqueries are: an error
  * is in favour of the query as it was written.
  *
- * Owns whose time is watched. Must not change a plan. Called by the planner's hooks.
+ * Owns nothing. Must not change a plan. Called by the planner's hooks.
  */
 #include "postgres.h"
 
@@ -18,9 +18,12 @@
 
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/plain_plan_time.h"
+#include "pg/planner/planning.h"
+#include "pg/planner/postgres/postgres_time.h"
 #include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
+#include "pg/plans/our_nodes.h"
+#include "pg/plans/plan_walk.h"
 #include "pg/stage/plan_private.h"
 
 /* What planning takes for each of a query's tables with nodes of ours, and the share of the
@@ -35,17 +38,6 @@
  * are PostgreSQL's, and only where they differ much it is left to estimates of groups. */
 #define MUCH_CHEAPER 0.33
 
-static TbSubqueryTime *watched = NULL;
-
-TbSubqueryTime *
-tb_subquery_time_watch(TbSubqueryTime *time)
-{
-	TbSubqueryTime *before = watched;
-
-	watched = time;
-	return before;
-}
-
 /* Of what the subquery is charged, the part that it takes; 1 if that is not known. */
 static double
 time_share(PlannerInfo *root)
@@ -56,7 +48,7 @@ time_share(PlannerInfo *root)
 
 	if (path == NULL || path->total_cost <= 0)
 		return 1;
-	us = tb_plain_plan_us(root, path);
+	us = tb_postgres_plan_us(root, path);
 	return us > 0 ? Min(us / (path->total_cost * TB_US_PER_UNIT), 1) : 1;
 }
 
@@ -75,11 +67,12 @@ cheapest(const List *paths)
 void
 tb_subquery_time_note(PlannerInfo *root, const RelOptInfo *final_rel)
 {
-	ListCell *lc;
+	TbSubqueryTime *time = tb_planning()->subquery_time;
+	ListCell	   *lc;
 
-	if (watched == NULL || root->parent_root != NULL || final_rel->pathlist == NIL)
+	if (time == NULL || root->parent_root != NULL || final_rel->pathlist == NIL)
 		return;
-	watched->us = tb_plain_plan_us(root, cheapest(final_rel->pathlist));
+	time->us = tb_postgres_plan_us(root, cheapest(final_rel->pathlist));
 	foreach(lc, root->glob->subroots)
 	{
 		PlannerInfo *subroot = lfirst(lc);
@@ -88,8 +81,8 @@ tb_subquery_time_note(PlannerInfo *root, const RelOptInfo *final_rel)
 		if (!subroot->parse->hasAggs || subroot->parse->groupClause != NIL)
 			continue;
 		share = time_share(subroot);
-		if (watched->share == 0 || share < watched->share)
-			watched->share = share;
+		if (time->share == 0 || share < time->share)
+			time->share = share;
 	}
 }
 
@@ -104,16 +97,13 @@ has_correlated_subplan(Node *node, void *context)
 	return expression_tree_walker(node, has_correlated_subplan, context);
 }
 
-/* What nodes with such a subquery are charged for themselves. */
-static Cost
-charged_for_subqueries(const Plan *plan)
+/* Adds what a node with such a subquery is charged for itself. What is below an Append or a
+ * node of ours counts as it is charged. */
+static bool
+add_charge_for_subqueries(Plan *plan, void *charged)
 {
 	Cost children = 0;
-	Cost charged = 0;
 
-	if (plan == NULL)
-		return 0;
-	check_stack_depth();
 	if (plan->lefttree != NULL)
 		children += plan->lefttree->total_cost;
 	if (plan->righttree != NULL)
@@ -122,20 +112,19 @@ charged_for_subqueries(const Plan *plan)
 		has_correlated_subplan((Node *) plan->targetlist, NULL) ||
 		((IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin)) &&
 		 has_correlated_subplan((Node *) ((const Join *) plan)->joinqual, NULL)))
-		charged = Max(plan->total_cost - children, 0);
-	if (IsA(plan, SubqueryScan))
-		charged += charged_for_subqueries(((const SubqueryScan *) plan)->subplan);
-	return charged + charged_for_subqueries(plan->lefttree) +
-		charged_for_subqueries(plan->righttree);
+		*(Cost *) charged += Max(plan->total_cost - children, 0);
+	return !IsA(plan, CustomScan) && !IsA(plan, Append) && !IsA(plan, MergeAppend);
 }
 
 static double
 written_us(const PlannedStmt *written, const TbSubqueryTime *time)
 {
 	double share = time->share > 0 ? time->share : 1;
-	double shorter = charged_for_subqueries(written->planTree) * TB_US_PER_UNIT *
-		(1 - share);
+	Cost   charged = 0;
+	double shorter;
 
+	tb_walk_plan(written->planTree, add_charge_for_subqueries, &charged);
+	shorter = charged * TB_US_PER_UNIT * (1 - share);
 	return Max(time->us - shorter, time->us * share);
 }
 
@@ -157,102 +146,53 @@ tb_written_plan_is_slow(const PlannedStmt *written, const TbSubqueryTime *time)
 		written_us(written, time) * PLANNING_SHARE > planning_us(written);
 }
 
-static bool has_node_of_ours(const Plan *plan);
-
 static bool
-some_has_node_of_ours(const List *plans)
+find_node_of_ours(Plan *plan, void *found)
 {
-	ListCell *lc;
-
-	foreach(lc, plans)
-		if (has_node_of_ours(lfirst(lc)))
-			return true;
-	return false;
+	if (tb_node_kind(plan) != TB_NODE_NONE)
+		*(bool *) found = true;
+	return !*(bool *) found;
 }
 
 static bool
-has_node_of_ours(const Plan *plan)
+has_node_of_ours(const PlannedStmt *stmt)
 {
-	if (plan == NULL)
-		return false;
-	check_stack_depth();
-	switch (nodeTag(plan))
-	{
-		case T_CustomScan:
-			if (tb_node_kind(plan) != TB_NODE_NONE ||
-				some_has_node_of_ours(((const CustomScan *) plan)->custom_plans))
-				return true;
-			break;
-		case T_SubqueryScan:
-			return has_node_of_ours(((const SubqueryScan *) plan)->subplan);
-		case T_Append:
-			return some_has_node_of_ours(((const Append *) plan)->appendplans);
-		case T_MergeAppend:
-			return some_has_node_of_ours(((const MergeAppend *) plan)->mergeplans);
-		default:
-			break;
-	}
-	return has_node_of_ours(plan->lefttree) || has_node_of_ours(plan->righttree);
+	bool found = false;
+
+	tb_walk_statement((PlannedStmt *) stmt, find_node_of_ours, &found);
+	return found;
 }
 
 /* What the programs of our nodes are charged that their times leave out, see stage.h. */
-static double overcharged_us(const Plan *plan, bool later);
-
-static double
-overcharged_us_of_all(const List *plans, bool later)
+typedef struct Overcharge
 {
-	double	  us = 0;
-	ListCell *lc;
+	bool   later;
+	double us;
+} Overcharge;
 
-	foreach(lc, plans)
-		us += overcharged_us(lfirst(lc), later);
-	return us;
-}
-
-static double
-overcharged_us_of_node(const CustomScan *node, bool later)
+static bool
+add_overcharge(Plan *plan, void *context)
 {
-	int	   nstages = tb_node_kind((const Plan *) node) != TB_NODE_NONE ?
-		   tb_private_nstages(node) :
-		   0;
-	double us = overcharged_us_of_all(node->custom_plans, later);
+	Overcharge		 *sum = context;
+	const CustomScan *node = (const CustomScan *) plan;
+	int nstages = tb_node_kind(plan) != TB_NODE_NONE ? tb_private_nstages(node) : 0;
 
 	for (int i = 0; i < nstages; i++)
 	{
 		TbStageInfo info = tb_private_stage(node, i);
 
-		us += tb_stage_overcharged_us(&info.work, i == nstages - 1, later);
+		sum->us += tb_stage_overcharged_us(&info.work, i == nstages - 1, sum->later);
 	}
-	return us;
+	return true;
 }
 
 static double
-overcharged_us(const Plan *plan, bool later)
+overcharged_us(const PlannedStmt *stmt, bool later)
 {
-	double us = 0;
+	Overcharge sum = {.later = later};
 
-	if (plan == NULL)
-		return 0;
-	check_stack_depth();
-	switch (nodeTag(plan))
-	{
-		case T_CustomScan:
-			us = overcharged_us_of_node((const CustomScan *) plan, later);
-			break;
-		case T_SubqueryScan:
-			us = overcharged_us(((const SubqueryScan *) plan)->subplan, later);
-			break;
-		case T_Append:
-			us = overcharged_us_of_all(((const Append *) plan)->appendplans, later);
-			break;
-		case T_MergeAppend:
-			us = overcharged_us_of_all(((const MergeAppend *) plan)->mergeplans, later);
-			break;
-		default:
-			break;
-	}
-	return us + overcharged_us(plan->lefttree, later) +
-		overcharged_us(plan->righttree, later);
+	tb_walk_statement((PlannedStmt *) stmt, add_overcharge, &sum);
+	return sum.us;
 }
 
 /* Like a node's own, it may take a little longer now where it is much faster later. */
@@ -260,10 +200,8 @@ static double
 rewritten_us(const PlannedStmt *rewritten, double rival_us)
 {
 	double us = rewritten->planTree->total_cost * TB_US_PER_UNIT;
-	double now = us - overcharged_us(rewritten->planTree, false) -
-		overcharged_us_of_all(rewritten->subplans, false);
-	double later = us - overcharged_us(rewritten->planTree, true) -
-		overcharged_us_of_all(rewritten->subplans, true);
+	double now = us - overcharged_us(rewritten, false);
+	double later = us - overcharged_us(rewritten, true);
 
 	return tb_cost_weighed_us(now, later, rival_us);
 }
@@ -273,8 +211,7 @@ tb_rewritten_plan_wins(const PlannedStmt *rewritten, const PlannedStmt *written,
 					   const TbSubqueryTime *time)
 {
 	double us = written_us(written, time);
-	bool   ours = has_node_of_ours(rewritten->planTree) ||
-		some_has_node_of_ours(rewritten->subplans);
+	bool   ours = has_node_of_ours(rewritten);
 
 	if (tb_guc_debug_force_offload)
 		return ours;

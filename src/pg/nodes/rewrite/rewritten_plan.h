@@ -10,18 +10,10 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
-/* How long a plan takes, and its subqueries beside what they are charged. */
-typedef struct TbSubqueryTime
-{
-	double us;	  /* of all, subqueries as they are charged */
-	double share; /* least of all subqueries that aggregate; 0: there is none */
-} TbSubqueryTime;
+#include "pg/planner/planning.h"
 
-/* From now on it is found out of the next query that is planned as a whole; NULL: of none.
- * Returns what was watched before. */
-extern TbSubqueryTime *tb_subquery_time_watch(TbSubqueryTime *time);
-
-/* The paths of the query are made. Called by the hook of the last step. */
+/* The paths of the query are made: notes TbPlanning.subquery_time, if it is asked for.
+ * Called by the hook of the last step. */
 extern void tb_subquery_time_note(PlannerInfo *root, const RelOptInfo *final_rel);
 
 /* Whether the plan of the query as it was written takes so long that another is looked for.

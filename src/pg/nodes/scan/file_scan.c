@@ -14,9 +14,9 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/scan/file_scan.h"
-#include "pg/planner/plain_scan.h"
+#include "pg/planner/postgres/postgres_scan.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
@@ -76,7 +76,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 	if (!tb_offer_finds_device(&((TbStage *) llast(plan->stages))->info.work, part))
 		return NULL;
 	path = tb_offer_make_path(rel, rel->reltarget, rel->rows, CUSTOMPATH_SUPPORT_PROJECTION,
-							  lcons(tb_plain_scan(root, rel),
+							  lcons(tb_postgres_scan(root, rel),
 									tb_stage_sources(plan->stages)),
 							  plan, &file_path_methods);
 	tb_join_cost(plan->stages, &path->path);
@@ -93,14 +93,14 @@ tb_file_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	if (rte->rtekind != RTE_RELATION || rte->inh ||
 		!tb_is_file_table(rte->relid, rte->relkind) || rel->baserestrictinfo == NIL ||
 		IS_DUMMY_REL(rel) || !tb_planning_may_win(root, rel, rel->pathlist) ||
-		!tb_plan_rivals_leave_room(root, rel, rel))
+		!tb_rivals_leave_room(root, rel, rel))
 		return;
 	part = tb_planning_part("scan of", rte->relid);
 	path = consider(root, rel, part);
 	if (path == NULL)
 		return;
 	stages = ((TbProjection *) linitial(path->custom_private))->stages;
-	tb_plan_rivals_bound(root, rel, stages, &path->path);
+	tb_rivals_bound(root, rel, stages, &path->path);
 	tb_offer_path(rel, &path->path, part, TB_GPU_FILE_SCAN_NAME,
 				  list_make1_oid(rte->relid));
 }

@@ -23,12 +23,11 @@
 #include "pg/errors/may_raise.h"
 #include "pg/planner/foreign_inputs.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/scan/gpu_scan.h"
-#include "pg/nodes/scan/plain_rivals.h"
 #include "pg/planner/brin_path.h"
 #include "pg/planner/expression/expression.h"
-#include "pg/planner/plain_path_time.h"
+#include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
 #include "pg/settings/guc.h"
@@ -167,7 +166,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 static void
 cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path *path)
 {
-	double	 processes = workers > 0 ? tb_plain_processes(workers) : 1;
+	double	 processes = workers > 0 ? tb_postgres_processes(workers) : 1;
 	List	*others = list_difference_ptr(rel->baserestrictinfo, plan->device_clauses);
 	QualCost qual_cost;
 
@@ -190,8 +189,8 @@ cost_path(PlannerInfo *root, RelOptInfo *rel, ScanPlan *plan, int workers, Path 
 		path->rows * path->pathtarget->cost.per_tuple;
 	if (!tb_guc_debug_force_offload)
 		path->total_cost = Max(path->total_cost,
-							   tb_plain_rivals_bound(root, rel, &plan->work, others,
-													 workers));
+							   tb_rivals_bound_scan(root, rel, &plan->work, others,
+													workers));
 }
 
 static CustomPath *
@@ -282,12 +281,12 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	int			workers;
 
 	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel, rel->pathlist) ||
-		!tb_plan_rivals_leave_room(root, rel, rel))
+		!tb_rivals_leave_room(root, rel, rel))
 		return;
 	part = tb_planning_part("scan of", rte->relid);
 	if (!may_offer(root, rel, rte, part))
 		return;
-	if (!tb_guc_debug_force_offload && tb_plain_rivals_gamble(root, rel, rte->relid))
+	if (!tb_guc_debug_force_offload && tb_rivals_gamble_of_scan(root, rel, rte->relid))
 	{
 		tb_planning_note(part, "most of the table is newer than its statistics");
 		return;

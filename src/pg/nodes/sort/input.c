@@ -13,7 +13,7 @@
 
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/sort/input.h"
-#include "pg/planner/plain_scan.h"
+#include "pg/planner/postgres/postgres_scan.h"
 #include "pg/planner/partitions.h"
 #include "pg/planner/join/serial_paths.h"
 
@@ -80,7 +80,7 @@ kept_rows(PlannerInfo *root, const TbSortInput *input, const TbJoinTree *tree)
 
 	if (rel->reloptkind == RELOPT_BASEREL && tree->partitions != NULL)
 		return tb_partitions_append_target(root, rel, tree->partitions, target);
-	path = rel->reloptkind == RELOPT_BASEREL ? tb_plain_scan(root, rel) :
+	path = rel->reloptkind == RELOPT_BASEREL ? tb_postgres_scan(root, rel) :
 											   tb_serial_path_of(rel);
 	return (Path *) create_projection_path(root, rel, path, target);
 }

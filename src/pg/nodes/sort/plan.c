@@ -25,7 +25,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/sort/distinct_fold.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/gpu_windows.h"
@@ -582,7 +582,7 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 	/* The fold was offered at the step below, and it is one node that may be lost. */
 	if (folds_distinct(plan) && plan->request.order)
 		part = NULL;
-	tb_plan_rivals_bound(root, output_rel, plan->input->stages, offered);
+	tb_rivals_bound(root, output_rel, plan->input->stages, offered);
 	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,
 				  tb_stage_relids(plan->input->stages));
 }
@@ -602,7 +602,7 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 		!(step == UPPERREL_GROUP_AGG ? request_groups(output_rel, &request) :
 									   request_input(input_rel, &request)) ||
 		!request_step(root, step, output_rel, &request) ||
-		!tb_plan_rivals_leave_room(root, output_rel, request.rel))
+		!tb_rivals_leave_room(root, output_rel, request.rel))
 		return;
 	part = part_of(root, step, request.rel);
 	/* Groups that the engine cannot fold the backend can: no reason is noted. */

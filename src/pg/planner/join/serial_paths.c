@@ -19,6 +19,7 @@
 
 #include "pg/planner/partitions.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/planning.h"
 
 typedef struct NotedPath
 {
@@ -27,31 +28,14 @@ typedef struct NotedPath
 	TbReadPath		  read;
 } NotedPath;
 
-static TbSerialPaths noted = NULL;
-
-TbSerialPaths
-tb_serial_paths_begin(void)
-{
-	TbSerialPaths outer = noted;
-
-	noted = NULL;
-	return outer;
-}
-
-/* The table lies in the run's memory and goes with it. */
-void
-tb_serial_paths_end(TbSerialPaths outer)
-{
-	noted = outer;
-}
-
 static NotedPath *
 find_noted(const RelOptInfo *rel, HASHACTION action)
 {
-	bool	   found;
-	NotedPath *entry;
+	TbPlanning *planning = tb_planning();
+	bool		found;
+	NotedPath  *entry;
 
-	if (noted == NULL)
+	if (planning->serial_paths == NULL)
 	{
 		HASHCTL control = {0};
 
@@ -60,10 +44,10 @@ find_noted(const RelOptInfo *rel, HASHACTION action)
 		control.keysize = sizeof(RelOptInfo *);
 		control.entrysize = sizeof(NotedPath);
 		control.hcxt = CurrentMemoryContext;
-		noted = hash_create("pg_turbine serial paths", 64, &control,
-							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		planning->serial_paths = hash_create("pg_turbine serial paths", 64, &control,
+											 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	entry = hash_search(noted, &rel, action, &found);
+	entry = hash_search(planning->serial_paths, &rel, action, &found);
 	if (entry != NULL && !found)
 	{
 		entry->path = NULL;

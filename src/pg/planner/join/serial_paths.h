@@ -33,10 +33,4 @@ extern TbReadPath *tb_serial_path_read(const RelOptInfo *joinrel);
  * NULL: there is none. */
 extern Path *tb_serial_path_of_input(PlannerInfo *root, RelOptInfo *rel);
 
-/* What was noted belongs to one run of the planner: the outer run's is put
- * aside when a run begins, and comes back when it ends. */
-typedef struct HTAB *TbSerialPaths;
-extern TbSerialPaths tb_serial_paths_begin(void);
-extern void			 tb_serial_paths_end(TbSerialPaths outer);
-
 #endif

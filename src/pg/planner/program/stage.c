@@ -9,7 +9,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
-#include "pg/planner/plain_plan_time.h"
+#include "pg/planner/postgres/postgres_time.h"
 #include "pg/planner/program/stage.h"
 #include "pg/settings/guc.h"
 #include "pg/source/heap/feeders/feeder_count.h"
@@ -95,7 +95,7 @@ tb_stages_us(PlannerInfo *root, List *stages, Cost cost, bool later)
 		const TbStage *stage = lfirst(lc);
 
 		if (stage->source != NULL)
-			us += tb_plain_plan_us(root, stage->source) -
+			us += tb_postgres_plan_us(root, stage->source) -
 				stage->source->total_cost * TB_US_PER_UNIT;
 		us -= tb_stage_overcharged_us(&stage->info.work, lnext(stages, lc) == NULL, later);
 	}

@@ -6,21 +6,17 @@
  * their code: else a query whose plan takes less than its compilation would stay with
  * PostgreSQL for ever, however often it comes.
  */
-#ifndef TURBINE_PG_NODES_OFFER_COMPILE_HINTS_H
-#define TURBINE_PG_NODES_OFFER_COMPILE_HINTS_H
+#ifndef TURBINE_PG_PLANNER_PROGRAM_COMPILE_HINTS_H
+#define TURBINE_PG_PLANNER_PROGRAM_COMPILE_HINTS_H
 
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
 
-/* A run of the planner begins, and ends; returns what was noted before, for the end. */
-extern List *tb_compile_hints_begin(void);
-
-/* Tells the service what was noted. Without one nothing happens. */
+/* Tells the service what the run has noted. Without one nothing happens. */
 extern void tb_compile_hints_send(void);
-extern void tb_compile_hints_end(List *outer);
 
-/* `stages`: TbStages of a node that lost; nothing of them may change until the end. */
+/* `stages`: TbStages of a node that lost; nothing of them may change until the run ends. */
 extern void tb_compile_hints_note(List *stages);
 
 #endif

@@ -1,44 +1,28 @@
 /*
- * compile_hints.c - see compile_hints.h. Noted by plan_rivals.c, begun and ended by the
- * planner hook.
+ * compile_hints.c - see compile_hints.h. Noted by rivals.c, sent by the planner hook
+ * when a run of the planner ends.
  *
- * Owns the list of one run of the planner. Must never make planning fail or wait for a
+ * Owns nothing: the list is the run's. Must never make planning fail or wait for a
  * compilation.
  */
 #include "postgres.h"
 
 #include "pg/conversation/stage_connection.h"
-#include "pg/nodes/offer/compile_hints.h"
+#include "pg/planner/program/compile_hints.h"
 #include "pg/planner/program/stage.h"
+#include "pg/planner/planning.h"
 #include "pg/shmem/cache_advice.h"
 
 /* The last programs of a run are those of whole queries; more are not worth the service's
  * time. */
 #define MOST_HINTS 12
 
-static List *hints = NIL; /* TbStage */
-
-List *
-tb_compile_hints_begin(void)
-{
-	List *outer = hints;
-
-	hints = NIL;
-	return outer;
-}
-
-void
-tb_compile_hints_end(List *outer)
-{
-	hints = outer;
-}
-
 static bool
-is_noted(const TbStage *stage)
+is_hinted(const TbStage *stage)
 {
 	ListCell *lc;
 
-	foreach(lc, hints)
+	foreach(lc, tb_planning()->compile_hints)
 		if (((const TbStage *) lfirst(lc))->info.work.program.shape ==
 			stage->info.work.program.shape)
 			return true;
@@ -48,17 +32,18 @@ is_noted(const TbStage *stage)
 void
 tb_compile_hints_note(List *stages)
 {
+	List	**hints = &tb_planning()->compile_hints;
 	ListCell *lc;
 
 	foreach(lc, stages)
 	{
 		TbStage *stage = lfirst(lc);
 
-		if (tb_advice_has_code(stage->info.work.program.shape) || is_noted(stage))
+		if (tb_advice_has_code(stage->info.work.program.shape) || is_hinted(stage))
 			continue;
-		hints = lappend(hints, stage);
-		if (list_length(hints) > MOST_HINTS)
-			hints = list_delete_first(hints);
+		*hints = lappend(*hints, stage);
+		if (list_length(*hints) > MOST_HINTS)
+			*hints = list_delete_first(*hints);
 	}
 }
 
@@ -69,9 +54,10 @@ tb_compile_hints_send(void)
 	TbFailure		  why;
 	ListCell		 *lc;
 
-	if (hints == NIL || !tb_stage_connection_begin(&connection, &why))
+	if (tb_planning()->compile_hints == NIL ||
+		!tb_stage_connection_begin(&connection, &why))
 		return;
-	foreach(lc, hints)
+	foreach(lc, tb_planning()->compile_hints)
 	{
 		const TbStage *stage = lfirst(lc);
 		bool		   builds = stage->program->sink == TB_SINK_BUILD;

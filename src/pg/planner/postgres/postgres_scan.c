@@ -1,5 +1,5 @@
 /*
- * plain_scan.c - see plain_scan.h.
+ * postgres_scan.c - see postgres_scan.h.
  *
  * A wrapper makes its paths once; theirs is copied, since the planner may have given it
  * another target meanwhile.
@@ -8,7 +8,7 @@
 
 #include "optimizer/pathnode.h"
 
-#include "pg/planner/plain_scan.h"
+#include "pg/planner/postgres/postgres_scan.h"
 
 /* The wrapper's, or what a node of ours has kept of it: the planner has dropped it for that
  * then. */
@@ -39,7 +39,7 @@ foreign_path(const RelOptInfo *rel)
 }
 
 Path *
-tb_plain_scan(PlannerInfo *root, RelOptInfo *rel)
+tb_postgres_scan(PlannerInfo *root, RelOptInfo *rel)
 {
 	ForeignPath *path;
 

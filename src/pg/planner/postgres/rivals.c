@@ -1,11 +1,12 @@
 /*
- * plan_rivals.c - see plan_rivals.h.
+ * rivals.c - see rivals.h.
  *
  * Our costs are times. PostgreSQL's are not: it charges many times what a page in memory
- * takes, above all a page that an index leads to (plain_path_time.h). So a node of ours
- * might cost less than nested loops over indexes, and take longer. Such a node is given
- * the rival's cost times the proportion of their times. A node that is faster keeps its
- * own cost. The rival is the path that PostgreSQL would take: only a node that wins
+ * takes, above all a page that an index leads to (postgres_time.h). So a node of ours might
+ * cost less than PostgreSQL's plan, and take longer: nested loops over indexes, or a scan
+ * that forms many rows. Such a node is given the rival's cost times the proportion of their
+ * times. A node that is faster keeps its own cost, which is compared with those of other
+ * nodes of ours. The rival is the path that PostgreSQL would take: only a node that wins
  * against that one can make a query slower.
  *
  * Owns nothing. Must never make a path cheaper, except one that has been paid for
@@ -14,28 +15,47 @@
 #include "postgres.h"
 
 #include "catalog/pg_am.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "pgstat.h"
 
-#include "pg/nodes/offer/compile_hints.h"
-#include "pg/nodes/offer/plan_rivals.h"
+#include "pg/convert/function_lookup.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/plain_path_time.h"
-#include "pg/planner/plain_plan_time.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/postgres/postgres_time.h"
+#include "pg/planner/postgres/rivals.h"
+#include "pg/planner/program/compile_hints.h"
 #include "pg/planner/program/stage.h"
-#include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/cache_advice.h"
+#include "pg/source/heap/feeders/feeder_count.h"
 
+/* PostgreSQL's path that ours is compared with. */
 typedef struct Rival
 {
 	Cost   cost;
 	double us; /* -1: nobody to compare with */
 } Rival;
 
-bool
-tb_returns_joined_rows(const PlannerInfo *root)
+/* With a Gather above, which PostgreSQL puts over a partial path later; `rows` come through
+ * it. */
+static Rival
+gathered_rival(Rival partial, double rows)
+{
+	if (partial.us < 0)
+		return partial;
+	partial.cost += parallel_setup_cost + rows * parallel_tuple_cost;
+	partial.us += tb_postgres_gather_us(rows);
+	return partial;
+}
+
+/* ---- Plans: joins, aggregations, sorts, scans of files ---- */
+
+/* Whether the joined rows are what the query returns, more or less: else it groups them, or
+ * wants only some, and workers would do that before they send any. */
+static bool
+returns_joined_rows(const PlannerInfo *root)
 {
 	const Query *parse = root->parse;
 
@@ -99,21 +119,7 @@ rival_in(PlannerInfo *root, const RelOptInfo *rel, const List *paths)
 		rival.cost = cost;
 	}
 	if (best != NULL && best->total_cost > 0)
-		rival.us = tb_plain_plan_us(root, best) * rival.cost / best->total_cost;
-	return rival;
-}
-
-/* Of the topmost join PostgreSQL gathers partial paths later. */
-static Rival
-gathered_rival(PlannerInfo *root, const RelOptInfo *rel)
-{
-	Rival  rival = rival_in(root, rel, rel->partial_pathlist);
-	double rows = tb_returns_joined_rows(root) ? rel->rows : 0;
-
-	if (rival.us < 0)
-		return rival;
-	rival.cost += parallel_setup_cost + rows * parallel_tuple_cost;
-	rival.us += tb_plain_gather_us(rows);
+		rival.us = tb_postgres_plan_us(root, best) * rival.cost / best->total_cost;
 	return rival;
 }
 
@@ -125,7 +131,8 @@ rival_of(PlannerInfo *root, const RelOptInfo *rel)
 	Rival gathered = {.us = -1};
 
 	if (rel->reloptkind == RELOPT_JOINREL)
-		gathered = gathered_rival(root, rel);
+		gathered = gathered_rival(rival_in(root, rel, rel->partial_pathlist),
+								  returns_joined_rows(root) ? rel->rows : 0);
 	return gathered.us >= 0 && (rival.us < 0 || gathered.cost < rival.cost) ? gathered :
 																			  rival;
 }
@@ -167,7 +174,7 @@ least_work(const PlannerInfo *root, const RelOptInfo *input)
 }
 
 bool
-tb_plan_rivals_leave_room(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *input)
+tb_rivals_leave_room(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *input)
 {
 	TbLeastWork work;
 	Rival		rival;
@@ -266,7 +273,7 @@ undercut(Path *path, const Rival *rival)
 }
 
 void
-tb_plan_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Path *path)
+tb_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Path *path)
 {
 	Rival  rival;
 	Cost   cost = wanted_cost(root, rel, path);
@@ -294,4 +301,179 @@ tb_plan_rivals_bound(PlannerInfo *root, const RelOptInfo *rel, List *stages, Pat
 	note_missing_code(root, stages, cost, &rival);
 	path->total_cost = Max(path->total_cost, rival.cost * us / rival.us);
 	path->startup_cost = Max(path->startup_cost, Min(path->total_cost, rival.cost));
+}
+
+/* ---- Scans of heap tables, which return rows ---- */
+
+/* So much of the rival's cost makes add_path() take another path instead, and changes
+ * nothing else: costs that are 1 % apart are equal to it. */
+#define INSTEAD_OF_RIVAL 0.98
+
+/* Statistics are believed if so much of the table has not changed since. */
+#define NEW_SHARE 0.5
+
+/* Of those that depend on no other table. */
+static const Path *
+cheapest(const List *paths)
+{
+	const Path *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *path = lfirst(lc);
+
+		if (path->param_info == NULL &&
+			(best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	return best;
+}
+
+/* Whether the table's rows are what the query returns, and no join is beside it. */
+static bool
+returns_rows(const PlannerInfo *root)
+{
+	return bms_membership(root->all_baserels) == BMS_SINGLETON && returns_joined_rows(root);
+}
+
+static Rival
+scan_rival(PlannerInfo *root, RelOptInfo *rel, const Path *path)
+{
+	Rival rival = {.us = -1};
+
+	if (path == NULL || path->total_cost >= disable_cost)
+		return rival;
+	rival.cost = path->total_cost;
+	rival.us = tb_postgres_scan_us(root, rel, path);
+	return rival;
+}
+
+/* The cheapest path by an index that nested loops would run for each row of other tables:
+ * all runs of it. */
+static Rival
+looped_rival(PlannerInfo *root, RelOptInfo *rel)
+{
+	Rival	  best = {.us = -1};
+	ListCell *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+		double runs = path->param_info != NULL ? tb_planning_runs_in_loops(root, path) : 0;
+
+		if (runs > 0 && (best.us < 0 || path->total_cost * runs < best.cost))
+		{
+			best.cost = path->total_cost * runs;
+			best.us = tb_postgres_scan_us(root, rel, path) * runs;
+		}
+	}
+	return best;
+}
+
+static bool
+count_calls(Node *node, int *calls)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && !tb_function_is_known(((FuncExpr *) node)->funcid))
+		(*calls)++;
+	return expression_tree_walker(node, count_calls, calls);
+}
+
+/* What one process takes to call the functions of the query's results, where each row of
+ * the table meets them: workers would share that. */
+static double
+results_us(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	int calls = 0;
+
+	if (bms_membership(root->all_baserels) != BMS_SINGLETON)
+		return 0;
+	(void) count_calls((Node *) root->processed_tlist, &calls);
+	return calls * tb_cost_function() * TB_US_PER_UNIT * rel->rows;
+}
+
+static double
+our_us(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
+	   double processes, const Rival *rival)
+{
+	double evaluation = work->passing * tb_postgres_filters_us(root, rel, others) /
+		processes;
+	double now = evaluation + tb_cost_scan_us(work, processes, false);
+	double later = evaluation + tb_cost_scan_us(work, processes, true);
+
+	return tb_cost_weighed_us(now, later, rival->us);
+}
+
+Cost
+tb_rivals_bound_scan(PlannerInfo *root, RelOptInfo *rel, const TbWork *work, List *others,
+					 int workers)
+{
+	Rival  rival = scan_rival(root, rel,
+							  cheapest(workers > 0 ? rel->partial_pathlist : rel->pathlist));
+	double processes = workers > 0 ? tb_postgres_busy_processes(workers) : 1;
+	double above = 0; /* the scan, in one process */
+	Rival  looped;
+	double us;
+
+	/* Both wait for the drive then. */
+	if (rel->pages > effective_cache_size)
+		return 0;
+	if (workers == 0)
+	{
+		Rival gathered = gathered_rival(scan_rival(root, rel,
+												   cheapest(rel->partial_pathlist)),
+										returns_rows(root) ? rel->rows : 0);
+
+		if (gathered.us > 0 && (rival.us < 0 || gathered.cost < rival.cost))
+		{
+			const Path *partial = cheapest(rel->partial_pathlist);
+
+			rival = gathered;
+			above = results_us(root, rel);
+			rival.us += above / tb_postgres_busy_processes(partial->parallel_workers);
+		}
+	}
+	if (rival.us <= 0)
+		return 0;
+	us = our_us(root, rel, work, others, processes, &rival) + above;
+	if (us >= rival.us)
+		return rival.cost * us / rival.us;
+	/* Where PostgreSQL would loop over an index instead of scanning, and be faster, it is
+	 * to choose as it would between those two. */
+	looped = looped_rival(root, rel);
+	if (looped.us < 0 || looped.us >= us || looped.cost >= rival.cost)
+		return 0;
+	return Min(looped.cost * us / looped.us, rival.cost * INSTEAD_OF_RIVAL);
+}
+
+static bool
+calls_function(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, FuncExpr) || expression_tree_walker(node, calls_function, context);
+}
+
+static bool
+is_newer_than_statistics(Oid relid, const RelOptInfo *rel)
+{
+	const PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(relid);
+
+	return entry != NULL && entry->changes_since_analyze > NEW_SHARE * Max(rel->tuples, 1);
+}
+
+bool
+tb_rivals_gamble_of_scan(PlannerInfo *root, RelOptInfo *rel, Oid relid)
+{
+	const Path *serial = cheapest(rel->pathlist);
+	const Path *partial = cheapest(rel->partial_pathlist);
+
+	return partial != NULL &&
+		(serial == NULL ||
+		 partial->total_cost + parallel_setup_cost < serial->total_cost) &&
+		(bms_membership(root->all_baserels) == BMS_MULTIPLE ||
+		 calls_function((Node *) root->processed_tlist, NULL)) &&
+		is_newer_than_statistics(relid, rel);
 }
