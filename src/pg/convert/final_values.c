@@ -3,7 +3,7 @@
  *
  * States are exact, so the results are those of PostgreSQL's own final
  * functions; divisions are PostgreSQL's numeric_div. Called once for each
- * row of results, by nodes/aggregate and by stage/run_cursor.c.
+ * row of results, by nodes/aggregate and by stage/stage_run.c.
  */
 #include "postgres.h"
 

@@ -2,7 +2,7 @@
  * run_stats.h - what a run over a source has done, for EXPLAIN and the counters.
  *
  * Filled by program_run.c and heap_scan.c from what the service said at the end and from
- * what the source counted; read by stage/node_explain.c. A figure of a new source goes
+ * what the source counted; read by stage/explain.c. A figure of a new source goes
  * here.
  */
 #ifndef TURBINE_PG_SOURCE_RUN_STATS_H

@@ -20,7 +20,6 @@
 #include "turbine/result.h"
 
 #include "pg/plans/our_nodes.h"
-#include "pg/planner/join/pruning_keys.h"
 #include "pg/conversation/continuation_program.h"
 #include "pg/planner/program/stage.h"
 

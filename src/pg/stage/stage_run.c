@@ -1,33 +1,47 @@
 /*
- * stage_run.c - runs the stages of a node, see stage_run.h.
+ * stage_run.c - runs the stages of a node, and a cursor over what they deliver, see
+ * stage_run.h.
  *
  * Phases: connect and announce all programs (if there are several stages), run each BUILD
  * to its end, start the last stage, return its results. The run ends early if a table
  * that every row must match is empty. If anything fails, PostgreSQL's plan runs.
  *
- * Owns the connection of the stages and the program under way. tb_stage_run_end releases
- * both, or the resource owner does. Called by the nodes' exec.c.
+ * Owns the connection of the stages, the program under way, and the kept plan's state. The
+ * end of a run releases the first two, or the resource owner does. Called by the nodes'
+ * exec.c.
  *
  * Must not evaluate a table's parameters before something is known to be read there: they
- * might raise an error that PostgreSQL would not raise.
+ * might raise an error that PostgreSQL would not raise. Must never fall back after a row
+ * has been returned.
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/convert/param_block.h"
 #include "pg/errors/first_row.h"
 #include "pg/errors/may_raise.h"
-#include "pg/source/heap/brin_scan.h"
-#include "pg/stage/input_kinds.h"
-#include "pg/convert/param_block.h"
-#include "pg/stage/plan_private.h"
-#include "pg/stage/stage_run.h"
 #include "pg/planner/relation_check.h"
 #include "pg/shmem/query_counters.h"
+#include "pg/source/heap/brin_scan.h"
+#include "pg/stage/stage_input.h"
+#include "pg/stage/plan_private.h"
+#include "pg/stage/stage_run.h"
+
+/* ---- The run ---- */
+
+typedef enum RunStart
+{
+	TB_RUN_STARTED,
+	TB_RUN_EMPTY,	/* no row can come out */
+	TB_RUN_FALLBACK /* PostgreSQL's plan must run, see *why */
+} RunStart;
 
 /* Literals, and parameters that have their value already. */
 static bool
@@ -60,8 +74,10 @@ prepare_stage(TbStageRun *run, int index, int eflags)
 	stage->input = tb_stage_input_make(run->css, index, eflags);
 }
 
-TbStageRun *
-tb_stage_run_make(CustomScanState *css, int eflags)
+/* Prepares expressions, and the plans whose rows are sent, which become the first
+ * of custom_ps; lives as long as the executor state. */
+static TbStageRun *
+make_run(CustomScanState *css, int eflags)
 {
 	CustomScan *own = (CustomScan *) css->ss.ps.plan;
 	CustomScan *plan = tb_stages_plan(own);
@@ -84,8 +100,9 @@ tb_stage_run_make(CustomScanState *css, int eflags)
 	return run;
 }
 
-PlanState *
-tb_stage_run_kept(TbStageRun *run)
+/* The kept plan, initialized behind them when first asked for. */
+static PlanState *
+kept_plan(TbStageRun *run)
 {
 	CustomScanState *css = run->css;
 	EState			*estate = css->ss.ps.state;
@@ -101,8 +118,9 @@ tb_stage_run_kept(TbStageRun *run)
 	return run->kept;
 }
 
-void
-tb_stage_run_end_plans(TbStageRun *run)
+/* Ends, and rescans, all of custom_ps. */
+static void
+end_plans(TbStageRun *run)
 {
 	ListCell *lc;
 
@@ -110,8 +128,8 @@ tb_stage_run_end_plans(TbStageRun *run)
 		ExecEndNode(lfirst(lc));
 }
 
-void
-tb_stage_run_rescan_plans(TbStageRun *run)
+static void
+rescan_plans(TbStageRun *run)
 {
 	ListCell *lc;
 
@@ -307,7 +325,7 @@ prune_by_joins(TbStageRun *run, TbRunStage *stage)
 }
 
 /* Starts one stage, and finishes it if it is a join table. */
-static TbRunStart
+static RunStart
 run_stage(TbStageRun *run, int index, TbFailure *why)
 {
 	TbRunStage *stage = &run->stages[index];
@@ -369,6 +387,17 @@ some_needed_table_is_empty(TbStageRun *run)
 	return false;
 }
 
+/* Ends what runs; start may be called again. */
+static void
+end_stages(TbStageRun *run)
+{
+	end_program(run);
+	for (int i = 0; i < run->nstages; i++)
+		close_input(&run->stages[i]);
+	tb_stage_connection_end(&run->connection);
+	MemoryContextReset(run->context);
+}
+
 /* Whether PostgreSQL would compute the parameters of all stages, and fetch the rows of the
  * plans that join tables are built of, where either may raise. */
 static bool
@@ -393,11 +422,12 @@ postgres_reaches(TbStageRun *run)
 	return tb_postgres_reaches(&ahead);
 }
 
-TbRunStart
-tb_stage_run_start(TbStageRun *run, TbFailure *why)
+/* Builds the join tables and starts the last stage. */
+static RunStart
+start_run(TbStageRun *run, TbFailure *why)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	TbRunStart	  result = TB_RUN_STARTED;
+	RunStart	  result = TB_RUN_STARTED;
 
 	Assert(run->program == NULL && run->connection.conn == NULL);
 	memset(why, 0, sizeof(*why));
@@ -434,12 +464,13 @@ tb_stage_run_start(TbStageRun *run, TbFailure *why)
 	}
 	MemoryContextSwitchTo(old);
 	if (result != TB_RUN_STARTED)
-		tb_stage_run_end(run);
+		end_stages(run);
 	return result;
 }
 
-TbResultsNext
-tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch, TbFailure *why)
+/* Batches of the last stage, as tb_program_run_next. */
+static TbResultsNext
+next_results(TbStageRun *run, const TbResultBatch **batch, TbFailure *why)
 {
 	Assert(run->program != NULL && is_last(run, run->current));
 	CHECK_FOR_INTERRUPTS();
@@ -453,16 +484,6 @@ tb_stage_run_table_name(const TbStageRun *run)
 	return run->stages[run->nstages - 1].input->name;
 }
 
-void
-tb_stage_run_end(TbStageRun *run)
-{
-	end_program(run);
-	for (int i = 0; i < run->nstages; i++)
-		close_input(&run->stages[i]);
-	tb_stage_connection_end(&run->connection);
-	MemoryContextReset(run->context);
-}
-
 const TbRunStats *
 tb_stage_run_stats(TbStageRun *run, int index)
 {
@@ -471,4 +492,191 @@ tb_stage_run_stats(TbStageRun *run, int index)
 	if (run->program != NULL && run->current == index)
 		note_stats(run);
 	return stage->have_stats ? &stage->stats : NULL;
+}
+
+/* ---- The cursor ---- */
+
+void
+tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags)
+{
+	Size	   size;
+	TbProfile *profile = tb_profile_make(css->ss.ps.state);
+
+	cursor->run = make_run(css, eflags);
+	cursor->run->profile = profile;
+	cursor->outputs = tb_private_outputs((CustomScan *) css->ss.ps.plan, &size);
+	cursor->noutputs = size / sizeof(TbOutput);
+	tb_run_cursor_leave(cursor);
+}
+
+void
+tb_run_cursor_leave_unread(TbRunCursor *cursor)
+{
+	const Plan *plan = cursor->run->css->ss.ps.plan;
+	TbOutput   *outputs = palloc(sizeof(TbOutput) * Max(cursor->noutputs, 1));
+	Bitmapset  *read = NULL;
+	uint64		read_columns = 0;
+	uint64		columns = 0;
+
+	pull_varattnos((Node *) plan->targetlist, INDEX_VAR, &read);
+	pull_varattnos((Node *) plan->qual, INDEX_VAR, &read);
+	for (int i = 0; i < cursor->noutputs; i++)
+	{
+		outputs[i] = cursor->outputs[i];
+		columns |= tb_output_columns(&outputs[i]);
+		if (bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, read))
+			read_columns |= tb_output_columns(&outputs[i]);
+		else
+			outputs[i] = (TbOutput) {.kind = TB_OUT_UNREAD,
+									 .display = TB_NONE,
+									 .least_display = TB_NONE};
+	}
+	bms_free(read);
+	cursor->outputs = outputs;
+	cursor->run->unread_columns = columns & ~read_columns;
+}
+
+void
+tb_run_cursor_enter(TbRunCursor *cursor)
+{
+	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_RESULT);
+}
+
+void
+tb_run_cursor_leave(TbRunCursor *cursor)
+{
+	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_STOPPED);
+}
+
+TupleTableSlot *
+tb_run_cursor_kept_tuple(TbRunCursor *cursor)
+{
+	TbClock			before = tb_profile_enter(cursor->run->profile, TB_CLOCK_FALLBACK);
+	TupleTableSlot *slot;
+
+	Assert(cursor->falling_back);
+	slot = ExecProcNode(kept_plan(cursor->run));
+	(void) tb_profile_enter(cursor->run->profile, before);
+	return slot;
+}
+
+static void
+end_run(TbRunCursor *cursor)
+{
+	end_stages(cursor->run);
+	cursor->batch = NULL;
+}
+
+void
+tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why)
+{
+	Assert(!cursor->returned_row && !cursor->falling_back);
+	end_run(cursor);
+	cursor->falling_back = true;
+	strlcpy(cursor->fallback_message, why, sizeof(cursor->fallback_message));
+	(void) kept_plan(cursor->run);
+}
+
+void
+tb_run_cursor_start(TbRunCursor *cursor)
+{
+	TbFailure why;
+	TbClock	  before;
+
+	if (cursor->started)
+		return;
+	cursor->started = true;
+	before = tb_profile_enter(cursor->run->profile, TB_CLOCK_PLAN);
+	switch (start_run(cursor->run, &why))
+	{
+		case TB_RUN_STARTED:
+			break;
+		case TB_RUN_EMPTY:
+			cursor->finished = true;
+			break;
+		case TB_RUN_FALLBACK:
+			tb_run_cursor_fall_back(cursor, why.message);
+			break;
+	}
+	(void) tb_profile_enter(cursor->run->profile, before);
+}
+
+/* False at the end, or if the run falls back. */
+static bool
+next_batch(TbRunCursor *cursor)
+{
+	TbFailure why;
+
+	switch (next_results(cursor->run, &cursor->batch, &why))
+	{
+		case TB_RESULTS_BATCH:
+			cursor->next_row = 0;
+			return true;
+		case TB_RESULTS_FALLBACK:
+			if (cursor->returned_row)
+				elog(ERROR, "pg_turbine gave up after returning rows: %s", why.message);
+			tb_run_cursor_fall_back(cursor, why.message);
+			return false;
+		default:
+			cursor->batch = NULL;
+			cursor->finished = true;
+			return false;
+	}
+}
+
+bool
+tb_run_cursor_advance(TbRunCursor *cursor)
+{
+	while (!cursor->finished && !cursor->falling_back)
+	{
+		if (cursor->batch != NULL && cursor->next_row < cursor->batch->nrows)
+			return true;
+		if (!next_batch(cursor))
+			break;
+	}
+	return false;
+}
+
+TupleTableSlot *
+tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot)
+{
+	ExprContext	 *econtext = cursor->run->css->ss.ps.ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+	Assert(cursor->batch != NULL && cursor->next_row < cursor->batch->nrows);
+	tb_final_row(cursor->outputs, cursor->noutputs, cursor->batch, cursor->next_row++,
+				 slot->tts_values, slot->tts_isnull);
+	MemoryContextSwitchTo(old);
+	slot->tts_isnull[cursor->noutputs] = true; /* the notes of the plan */
+	return ExecStoreVirtualTuple(slot);
+}
+
+const TbResultBatch *
+tb_run_cursor_take_batch(TbRunCursor *cursor, uint32 *first)
+{
+	Assert(cursor->batch != NULL && cursor->next_row < cursor->batch->nrows);
+	*first = cursor->next_row;
+	cursor->next_row = cursor->batch->nrows;
+	cursor->returned_row = true;
+	return cursor->batch;
+}
+
+void
+tb_run_cursor_rescan(TbRunCursor *cursor)
+{
+	end_run(cursor);
+	cursor->started = false;
+	cursor->finished = false;
+	cursor->returned_row = false;
+	cursor->falling_back = false;
+	rescan_plans(cursor->run);
+}
+
+void
+tb_run_cursor_close(TbRunCursor *cursor)
+{
+	(void) tb_profile_enter(cursor->run->profile, TB_CLOCK_PLAN);
+	end_run(cursor);
+	tb_profile_end(cursor->run->profile);
+	end_plans(cursor->run);
 }

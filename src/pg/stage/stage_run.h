@@ -1,6 +1,12 @@
 /*
- * stage_run.h - runs the stages of a node: join tables in order, then the
- * program that probes them, all under one snapshot and on one connection.
+ * stage_run.h - runs the stages of a node: join tables in order, then the program that
+ * probes them, all under one snapshot and on one connection; and a cursor over the rows
+ * that they deliver, with the switch to PostgreSQL's kept plan where they can not.
+ *
+ * A cursor is embedded in the state of every node that runs stages (GpuFileScan, GpuJoin,
+ * GpuPreAgg, GpuSort). A run is started by its first fetch; then rows come in batches. It
+ * falls back when it starts or between batches, never after a row has been returned. What
+ * the kept plan's rows become is the node's business.
  */
 #ifndef TURBINE_PG_STAGE_STAGE_RUN_H
 #define TURBINE_PG_STAGE_STAGE_RUN_H
@@ -9,6 +15,7 @@
 
 #include "nodes/execnodes.h"
 
+#include "pg/convert/final_values.h"
 #include "pg/source/program_run.h"
 #include "pg/conversation/stage_connection.h"
 #include "pg/planner/program/stage.h"
@@ -49,38 +56,65 @@ typedef struct TbStageRun
 	TbProfile		 *profile; /* NULL: nobody asks */
 } TbStageRun;
 
-/* Prepares expressions, and the plans whose rows are sent, which become the first
- * of custom_ps; lives as long as the executor state. */
-extern TbStageRun *tb_stage_run_make(CustomScanState *css, int eflags);
-
-/* The kept plan, initialized behind them when first asked for. */
-extern PlanState *tb_stage_run_kept(TbStageRun *run);
-
-/* Ends, and rescans, all of custom_ps. */
-extern void tb_stage_run_end_plans(TbStageRun *run);
-extern void tb_stage_run_rescan_plans(TbStageRun *run);
-
-typedef enum TbRunStart
-{
-	TB_RUN_STARTED,
-	TB_RUN_EMPTY,	/* no row can come out */
-	TB_RUN_FALLBACK /* PostgreSQL's plan must run, see *why */
-} TbRunStart;
-
-/* Builds the join tables and starts the last stage. */
-extern TbRunStart tb_stage_run_start(TbStageRun *run, TbFailure *why);
-
-/* Batches of the last stage, as tb_program_run_next. */
-extern TbResultsNext tb_stage_run_next(TbStageRun *run, const TbResultBatch **batch,
-									   TbFailure *why);
-
 /* Of the last stage's table, for messages. */
 extern const char *tb_stage_run_table_name(const TbStageRun *run);
 
-/* Ends what runs; start may be called again. */
-extern void tb_stage_run_end(TbStageRun *run);
-
 /* NULL if the stage has not run. */
 extern const TbRunStats *tb_stage_run_stats(TbStageRun *run, int stage);
+
+typedef struct TbRunCursor
+{
+	TbStageRun *run;
+	TbOutput   *outputs; /* one a column of the scan slot, but the last */
+	int			noutputs;
+
+	/* The current run. */
+	const TbResultBatch *batch;
+	uint32				 next_row; /* of the batch */
+	bool				 started;
+	bool				 finished;
+	bool				 returned_row; /* set by the node: no way back */
+	bool				 falling_back; /* the kept plan runs */
+
+	char fallback_message[240];		   /* EXPLAIN */
+} TbRunCursor;
+
+/* Prepares expressions and child plans only. */
+extern void tb_run_cursor_open(TbRunCursor *cursor, CustomScanState *css, int eflags);
+
+/* What the node's target list and conditions do not read does not come back. Not for a node
+ * that makes rows of others. */
+extern void tb_run_cursor_leave_unread(TbRunCursor *cursor);
+
+/* The node is called, and returns: its profile's clock goes in between. */
+extern void tb_run_cursor_enter(TbRunCursor *cursor);
+extern void tb_run_cursor_leave(TbRunCursor *cursor);
+
+/* The kept plan's next tuple. */
+extern TupleTableSlot *tb_run_cursor_kept_tuple(TbRunCursor *cursor);
+
+/* Starts the run, unless it has been: it is under way, finished or falls back then. */
+extern void tb_run_cursor_start(TbRunCursor *cursor);
+
+/* Whether there is a row to be stored; moves to the next batch if need be. False at the
+ * end, or if the run falls back. */
+extern bool tb_run_cursor_advance(TbRunCursor *cursor);
+
+/* The row that there is into the scan slot, its values in the per-tuple memory
+ * context; the cursor is behind it then. */
+extern TupleTableSlot *tb_run_cursor_store(TbRunCursor *cursor, TupleTableSlot *slot);
+
+/* Hands out the rows that are left of the current batch, from number *first on, instead of
+ * storing them; the cursor is behind them then. Valid until it advances. */
+extern const TbResultBatch *tb_run_cursor_take_batch(TbRunCursor *cursor, uint32 *first);
+
+/* Ends the run, if one is under way, and goes on with the kept plan. */
+extern void tb_run_cursor_fall_back(TbRunCursor *cursor, const char *why);
+
+/* For ReScanCustomScan; the kept plan, once made, is used again if it is needed again. */
+extern void tb_run_cursor_rescan(TbRunCursor *cursor);
+
+/* For EndCustomScan. */
+extern void tb_run_cursor_close(TbRunCursor *cursor);
 
 #endif

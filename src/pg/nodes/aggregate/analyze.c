@@ -30,7 +30,6 @@
 #include "pg/planner/program/output_column.h"
 #include "pg/planner/expression/collation_order.h"
 #include "pg/planner/join/join_program.h"
-#include "pg/planner/join/late_filters.h"
 
 static bool
 refuse(TbAnalyzer *a, const char *reason)

@@ -13,8 +13,7 @@
 #include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/stage/plan_private.h"
-#include "pg/stage/node_explain.h"
-#include "pg/stage/stage_explain.h"
+#include "pg/stage/explain.h"
 
 /* Keys come first in the scan tuple. */
 static List *

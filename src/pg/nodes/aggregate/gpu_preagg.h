@@ -35,7 +35,7 @@
 #include "pg/nodes/aggregate/set_fold.h"
 #include "pg/planner/join/join_tree.h"
 #include "pg/stage/plan_private.h"
-#include "pg/stage/run_cursor.h"
+#include "pg/stage/stage_run.h"
 
 /* What the node is to compute, in terms of the query. */
 typedef struct TbAggRequest

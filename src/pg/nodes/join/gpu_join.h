@@ -14,7 +14,7 @@
 #include "nodes/pathnodes.h"
 
 #include "pg/stage/plan_private.h"
-#include "pg/stage/run_cursor.h"
+#include "pg/stage/stage_run.h"
 
 /* plan.c: called by the join hook, for every pair of sides that makes the join; and when
  * PostgreSQL has found all paths of the last one. */

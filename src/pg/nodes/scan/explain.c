@@ -8,7 +8,7 @@
 
 #include "commands/explain.h"
 
-#include "pg/stage/node_explain.h"
+#include "pg/stage/explain.h"
 #include "pg/nodes/scan/gpu_scan.h"
 
 void

@@ -14,7 +14,7 @@
 
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/stage/plan_private.h"
-#include "pg/stage/node_explain.h"
+#include "pg/stage/explain.h"
 #include "pg/nodes/sort/gpu_sort.h"
 
 typedef struct Shower

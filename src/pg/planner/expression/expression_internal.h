@@ -2,12 +2,9 @@
  * expression_internal.h - what the files of the translator share; nobody else
  * includes it.
  *
- *   expression.c            dispatch, columns, literals, parameters
- *   expression_call.c       functions and operators
- *   expression_numeric.c    numeric arithmetic: scales and digits
- *   expression_condition.c  AND, CASE, IS NULL, ...
- *   expression_time.c       fields, time zones, intervals
- *   like_pattern.c          what a LIKE pattern looks for
+ *   expression.c          columns, literals, parameters, conditions; dispatch
+ *   expression_call.c     functions and operators, dates and times among them
+ *   expression_numeric.c  numeric arithmetic: scales and digits
  */
 #ifndef TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
 #define TURBINE_PG_PLANNER_EXPRESSION_EXPRESSION_INTERNAL_H
@@ -27,6 +24,9 @@ tb_simple_type(uint8 type)
 /* expression.c */
 extern TbValue tb_literal(TbTranslator *t, Const *literal, TbTypeInfo info);
 extern bool	   tb_is_null_literal(const TbValue *value);
+/* CASE WHEN conditions[i] THEN values[i] ... ELSE values[n] */
+extern bool	   tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
+							TbValue *values, TbValue *result);
 
 /* expression_call.c */
 extern bool tb_translate_call(TbTranslator *t, Oid funcid, Oid collation, List *args,
@@ -38,13 +38,9 @@ extern bool tb_translate_distinct(TbTranslator *t, OpExpr *expr, TbValue *value)
 extern bool tb_comparison_row(TbTranslator *t, Oid funcid, Oid collation, TbValue *args,
 							  int *row);
 extern bool tb_translate_nullif(TbTranslator *t, OpExpr *expr, TbValue *value);
-extern bool tb_refuse_function(TbTranslator *t, Oid funcid);
-/* The row of a call without numerics, or -1; and a call of that row. */
-extern int	tb_plain_row(Oid funcid, const char *variant, int nargs, const TbValue *args);
-extern TbValue tb_call_row(TbTranslator *t, int row, int nargs, const TbValue *args);
 /* f(args) of translated operands. */
-extern bool	   tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
-								 TbValue *args, TbValue *value);
+extern bool tb_call_on_values(TbTranslator *t, Oid funcid, Oid collation, int nargs,
+							  TbValue *args, TbValue *value);
 
 /* expression_numeric.c */
 extern bool	   tb_numeric_call(TbTranslator *t, Oid funcid, int nargs, TbValue *args,
@@ -58,21 +54,5 @@ extern void	   tb_numeric_unify(TbTranslator *t, int nvalues, TbValue *values);
 extern TbValue tb_numeric_display(TbTranslator *t, const TbValue *value);
 /* Whether values differ in scale or vary themselves; NULL literals don't count. */
 extern bool	   tb_numeric_mixed(int nvalues, const TbValue *values);
-
-/* expression_time.c: what of dates and times needs more than its row. Sets
- * *handled if the function is of that kind. */
-extern bool tb_translate_time(TbTranslator *t, Oid funcid, List *args, TbValue *value,
-							  bool *handled);
-
-/* expression_condition.c */
-extern bool tb_translate_bool(TbTranslator *t, BoolExpr *expr, TbValue *value);
-extern bool tb_translate_null_test(TbTranslator *t, NullTest *expr, TbValue *value);
-extern bool tb_translate_boolean_test(TbTranslator *t, BooleanTest *expr, TbValue *value);
-extern bool tb_translate_case(TbTranslator *t, CaseExpr *expr, TbValue *value);
-extern bool tb_translate_extreme(TbTranslator *t, MinMaxExpr *expr, TbValue *value);
-extern bool tb_translate_coalesce(TbTranslator *t, CoalesceExpr *expr, TbValue *value);
-/* CASE WHEN conditions[i] THEN values[i] ... ELSE values[n] */
-extern bool tb_make_case(TbTranslator *t, int nconditions, const TbValue *conditions,
-						 TbValue *values, TbValue *result);
 
 #endif

@@ -28,7 +28,6 @@
 #include "pg/planner/cost.h"
 #include "pg/planner/join/join_filter.h"
 #include "pg/planner/join/join_keys.h"
-#include "pg/planner/join/join_region.h"
 
 /* What a filter saves must be more than this share of what reading the table takes: the
  * join table of a side without joins may be kept from an earlier query, one with a filter
@@ -298,7 +297,7 @@ static void
 add_join_filters(PlannerInfo *root, TbJoinTree *tree, List *built)
 {
 	List	 *finished = list_copy(built);
-	int		  region = tb_region_length(tree);
+	int		  region = tb_join_tree_region(tree);
 	ListCell *lc;
 
 	check_stack_depth();

@@ -5,33 +5,180 @@
  * side itself. A column of another table is a payload column of one of its joins: an
  * output is added to the program of that join's inner side, which may in turn get it from
  * one of its own joins. Equalities between the sides become keys. Everything else is the
- * join's residual condition.
+ * join's residual condition. At the end the programs of all sides become stages, those
+ * that are probed before those that probe them, each with what it reads and what work that
+ * is.
  *
- * Called by the nodes' planning. join_stages.c makes stages of the sides.
+ * Owns the programs until tb_join_program_end. It must name a pruning key only if leaving
+ * out a leaf can change neither a row nor an error. Called by the nodes' planning.
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "turbine/mutant.h"
 #include "turbine/wire.h"
 
+#include "pg/errors/may_raise.h"
 #include "pg/planner/join/join_keys.h"
-#include "pg/planner/join/join_program_internal.h"
-#include "pg/planner/join/late_filters.h"
+#include "pg/planner/join/join_program.h"
 #include "pg/planner/join/serial_paths.h"
+#include "pg/planner/partitions.h"
+#include "pg/planner/program/layout_program.h"
 #include "pg/planner/relation_check.h"
-#include "pg/planner/join/pruning_keys.h"
+#include "pg/shmem/cache_advice.h"
 
-bool
-tb_join_program_refuse(TbJoinProgram *program, const char *reason)
+/* ---- Filters that the caller applies late ---- */
+
+/* Filters that are estimated to let less pass say that nothing is known. */
+#define LEAST_PASSING 1e-6
+
+/* Whether the filter must not be evaluated before one of these: their security level is
+ * lower, and it is not leakproof. */
+static bool
+must_follow_late_filters(const RestrictInfo *rinfo, const List *late_filters)
+{
+	ListCell *lc;
+
+	foreach(lc, late_filters)
+		if (rinfo->security_level > lfirst_node(RestrictInfo, lc)->security_level &&
+			!rinfo->leakproof)
+			return true;
+	return false;
+}
+
+double
+tb_late_filters_factor(PlannerInfo *root, List *late_filters)
+{
+	double passing = clauselist_selectivity(root, late_filters, 0, JOIN_INNER, NULL);
+
+	return 1 / Max(passing, LEAST_PASSING);
+}
+
+/* ---- Keys by which partitions are left out ---- */
+
+/*
+ * What the row loses at an INNER or SEMI join never comes out. A FULL join before it
+ * would have seen the row, which may have been the only match of an inner row there;
+ * one behind it never does. What LEFT and ANTI joins before it do with the row is for
+ * nobody else.
+ */
+static bool
+join_prunes(const TbJoinTree *tree, const TbTreeJoin *join)
+{
+	ListCell *lc;
+
+	foreach(lc, tree->joins)
+	{
+		const TbTreeJoin *each = lfirst(lc);
+
+		if (each == join)
+			return join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI ||
+				TB_MUTANT(unmatched_pruned);
+		if (each->kind == TB_JOIN_FULL)
+			return false;
+	}
+	return false;
+}
+
+/* Types whose values are integers in a table of the engine, in the same order. */
+static bool
+is_stored_as_integer(Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Not of a table that is a partition itself: to know its leaves' constraints its
+ * ancestors would have to be locked, which the query has not done, and parents are
+ * locked before their partitions.
+ */
+static bool
+is_pruning_key(PlannerInfo *root, const TbJoinTree *tree, const Expr *outer,
+			   const Expr *inner)
+{
+	const Var *var = (const Var *) outer;
+
+	if (!enable_partition_pruning || tree->partitions == NULL || !IsA(outer, Var))
+		return false;
+	return var->varno == tree->probe_side->relid && var->varlevelsup == 0 &&
+		var->varattno > 0 && is_stored_as_integer(var->vartype) &&
+		exprType((const Node *) inner) == var->vartype &&
+		!get_rel_relispartition(planner_rt_fetch(tree->probe_side->relid, root)->relid) &&
+		tb_is_partitioned_by(root, tree->probe_side, var->varattno);
+}
+
+/* ---- Programs ---- */
+
+typedef struct JoinSide JoinSide;
+
+/* A join of a side. */
+typedef struct SideJoin
+{
+	TbTreeJoin	*join;
+	JoinSide	*inner;
+	uint32		 index;	   /* in the side's program */
+	bool		 matching; /* its conditions are being translated */
+	TbStageJoin *shown;
+	List		*stored;   /* StoredKey: the keys of its join table */
+} SideJoin;
+
+typedef struct StoredKey
+{
+	Expr	  *expr;
+	TbTypeInfo info;
+} StoredKey;
+
+struct JoinSide
+{
+	TbTranslator t;
+	TbJoinTree	*tree;
+	Path		*source;	   /* of the rows of another plan; NULL: a table is read */
+	Relation	 relation;	   /* NULL: rows of another plan */
+	List		*joins;		   /* SideJoin */
+	List		*filters;	   /* RestrictInfo: of the tree's, those in the program */
+	List		*pruning_keys; /* TbPruningKey */
+	int			 last_full;	   /* index of the last FULL join; -1: none */
+	uint32		 join_table;   /* number, of inner sides */
+	bool		 needed;	   /* its rows; of FULL joins the probe side's are not */
+	bool		 is_main;
+};
+
+struct TbJoinProgram
+{
+	PlannerInfo *root;
+	JoinSide	*main;
+	uint32		 ntables;
+	List		*built;		   /* SideJoin: those whose join tables are described */
+	List	   **late_filters; /* of the main side; NULL: there must be none */
+	const char	*reason;
+};
+
+/* Notes why; returns false. */
+static bool
+refuse_program(TbJoinProgram *program, const char *reason)
 {
 	program->reason = reason;
 	return false;
@@ -39,7 +186,7 @@ tb_join_program_refuse(TbJoinProgram *program, const char *reason)
 
 /* What the inner side computes as node `expr`, as a node of the side. */
 static TbValue
-add_payload(TbJoinSide *side, const TbSideJoin *join, uint32 expr, TbTypeInfo info,
+add_payload(JoinSide *side, const SideJoin *join, uint32 expr, TbTypeInfo info,
 			bool nullable)
 {
 	uint32 number = tb_builder_add_output(join->inner->t.builder, expr);
@@ -50,7 +197,7 @@ add_payload(TbJoinSide *side, const TbSideJoin *join, uint32 expr, TbTypeInfo in
 /* A column of an inner side: an output of its program. What a numeric prints with,
  * if that varies, is another. */
 static bool
-resolve_payload(TbJoinSide *side, TbSideJoin *join, Var *var, TbValue *value)
+resolve_payload(JoinSide *side, SideJoin *join, Var *var, TbValue *value)
 {
 	TbTranslator *inner = &join->inner->t;
 	TbTypeInfo	  integer = {TB_TYPE_INT4, 0, 0};
@@ -79,12 +226,12 @@ resolve_payload(TbJoinSide *side, TbSideJoin *join, Var *var, TbValue *value)
 static bool
 resolve_column(TbTranslator *t, Var *var, TbValue *value)
 {
-	TbJoinSide *side = t->resolver;
-	ListCell   *lc;
+	JoinSide *side = t->resolver;
+	ListCell *lc;
 
 	foreach(lc, side->joins)
 	{
-		TbSideJoin *join = lfirst(lc);
+		SideJoin *join = lfirst(lc);
 
 		if (bms_is_member(var->varno, join->join->inner->relids))
 			return resolve_payload(side, join, var, value);
@@ -94,20 +241,20 @@ resolve_column(TbTranslator *t, Var *var, TbValue *value)
 
 /* A FULL join is a barrier: filters below it must be there before. */
 static bool
-may_be_late(const TbJoinProgram *program, const TbJoinSide *side)
+may_be_late(const TbJoinProgram *program, const JoinSide *side)
 {
 	return side->is_main && program->late_filters != NULL && side->last_full < 0;
 }
 
 /* Whether it is one of the side's table, and not of joined rows. */
 static bool
-is_own_filter(const TbJoinSide *side, const RestrictInfo *rinfo)
+is_own_filter(const JoinSide *side, const RestrictInfo *rinfo)
 {
 	return list_member_ptr(side->tree->probe_side->baserestrictinfo, rinfo);
 }
 
 static bool
-add_filters(TbJoinProgram *program, TbJoinSide *side)
+add_filters(TbJoinProgram *program, JoinSide *side)
 {
 	List	 *late = NIL;
 	ListCell *lc;
@@ -120,7 +267,7 @@ add_filters(TbJoinProgram *program, TbJoinSide *side)
 		/* Those are the plan's. */
 		if (side->source != NULL && is_own_filter(side, rinfo))
 			continue;
-		if (!tb_must_follow_late_filters(rinfo, late) &&
+		if (!must_follow_late_filters(rinfo, late) &&
 			tb_translate(&side->t, rinfo->clause, &value))
 		{
 			tb_builder_add_filter(side->t.builder, &value);
@@ -129,7 +276,7 @@ add_filters(TbJoinProgram *program, TbJoinSide *side)
 		else if (may_be_late(program, side))
 			late = lappend(late, rinfo);
 		else
-			return tb_join_program_refuse(program, side->t.reason);
+			return refuse_program(program, side->t.reason);
 	}
 	if (side->is_main && program->late_filters != NULL)
 		*program->late_filters = late;
@@ -138,7 +285,7 @@ add_filters(TbJoinProgram *program, TbJoinSide *side)
 
 /* The sides of an equality that can be a key; false: it is none. */
 static bool
-split_equality(const RestrictInfo *rinfo, const TbSideJoin *join, Relids outer,
+split_equality(const RestrictInfo *rinfo, const SideJoin *join, Relids outer,
 			   Expr **outer_expr, Expr **inner_expr)
 {
 	Relids inner = join->join->inner->relids;
@@ -158,14 +305,14 @@ split_equality(const RestrictInfo *rinfo, const TbSideJoin *join, Relids outer,
 
 /* Where leaves of the side's table may be left out by values of the key that is next. */
 static void
-note_pruning_key(TbJoinProgram *program, TbJoinSide *side, const TbSideJoin *join,
+note_pruning_key(TbJoinProgram *program, JoinSide *side, const SideJoin *join,
 				 const Expr *outer_expr, const Expr *inner_expr)
 {
 	TbPruningKey *key;
 	uint32		  number = list_length(join->shown->keys);
 
-	if (number >= TB_MAX_KEY_BOUNDS || !tb_join_prunes(side->tree, join->join) ||
-		!tb_is_pruning_key(program->root, side->tree, outer_expr, inner_expr))
+	if (number >= TB_MAX_KEY_BOUNDS || !join_prunes(side->tree, join->join) ||
+		!is_pruning_key(program->root, side->tree, outer_expr, inner_expr))
 		return;
 	key = palloc0(sizeof(TbPruningKey));
 	key->join_table = join->inner->join_table;
@@ -175,9 +322,9 @@ note_pruning_key(TbJoinProgram *program, TbJoinSide *side, const TbSideJoin *joi
 }
 
 static void
-note_stored_key(TbSideJoin *join, Expr *expr, TbTypeInfo info)
+note_stored_key(SideJoin *join, Expr *expr, TbTypeInfo info)
 {
-	TbStoredKey *key = palloc0(sizeof(TbStoredKey));
+	StoredKey *key = palloc0(sizeof(StoredKey));
 
 	key->expr = expr;
 	key->info = info;
@@ -187,8 +334,8 @@ note_stored_key(TbSideJoin *join, Expr *expr, TbTypeInfo info)
 /* Adds the clause's two expressions as keys of both programs. False with
  * *failed if they can not be computed at all; else it has to be a residual. */
 static bool
-add_key(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join,
-		const RestrictInfo *rinfo, Relids outer, bool *failed)
+add_key(TbJoinProgram *program, JoinSide *side, SideJoin *join, const RestrictInfo *rinfo,
+		Relids outer, bool *failed)
 {
 	Expr   *outer_expr;
 	Expr   *inner_expr;
@@ -200,9 +347,9 @@ add_key(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join,
 		return false;
 	*failed = true;
 	if (!tb_translate(&side->t, outer_expr, &probe))
-		return tb_join_program_refuse(program, side->t.reason);
+		return refuse_program(program, side->t.reason);
 	if (!tb_translate(&join->inner->t, inner_expr, &stored))
-		return tb_join_program_refuse(program, join->inner->t.reason);
+		return refuse_program(program, join->inner->t.reason);
 	*failed = false;
 	if (!tb_join_keys_unify(&side->t, &probe, &join->inner->t, &stored))
 		return false;
@@ -215,7 +362,7 @@ add_key(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join,
 }
 
 static bool
-add_residual(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join, List *clauses,
+add_residual(TbJoinProgram *program, JoinSide *side, SideJoin *join, List *clauses,
 			 TbValue *residual)
 {
 	Expr *condition = make_ands_explicit(clauses);
@@ -228,7 +375,7 @@ add_residual(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join, List *c
 	join->matching = false;
 	side->t.shared = shared;
 	join->shown->others = clauses;
-	return ok || tb_join_program_refuse(program, side->t.reason);
+	return ok || refuse_program(program, side->t.reason);
 }
 
 static int
@@ -245,7 +392,7 @@ last_full_join(const TbJoinTree *tree)
 
 /* Does nothing come of the side without a row of the join's table? */
 static bool
-needs_inner(const TbJoinSide *side, const TbTreeJoin *join, int index)
+needs_inner(const JoinSide *side, const TbTreeJoin *join, int index)
 {
 	return side->needed && index > side->last_full &&
 		(join->kind == TB_JOIN_INNER || join->kind == TB_JOIN_SEMI);
@@ -253,7 +400,7 @@ needs_inner(const TbJoinSide *side, const TbTreeJoin *join, int index)
 
 /* Keys, then what is left as the residual. */
 static bool
-add_conditions(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join, Relids outer)
+add_conditions(TbJoinProgram *program, JoinSide *side, SideJoin *join, Relids outer)
 {
 	List	 *others = NIL;
 	bool	  unique = join->join->unique;
@@ -284,14 +431,14 @@ add_conditions(TbJoinProgram *program, TbJoinSide *side, TbSideJoin *join, Relid
 }
 
 /* The join whose table the shared one probes. */
-static const TbSideJoin *
+static const SideJoin *
 join_that_builds(const TbJoinProgram *program, const TbTreeJoin *shared)
 {
 	ListCell *lc;
 
 	foreach(lc, program->built)
 	{
-		const TbSideJoin *join = lfirst(lc);
+		const SideJoin *join = lfirst(lc);
 
 		if (join->join->inner == shared->inner)
 			return join;
@@ -302,8 +449,8 @@ join_that_builds(const TbJoinProgram *program, const TbTreeJoin *shared)
 /* The side's values of all keys of a table: TbValue, and the clauses' outer expressions.
  * False if some can not be compared with what is stored. */
 static bool
-fit_keys(TbJoinSide *side, const TbTreeJoin *shared, const TbSideJoin *builds,
-		 TbValue *values, List **exprs)
+fit_keys(JoinSide *side, const TbTreeJoin *shared, const SideJoin *builds, TbValue *values,
+		 List **exprs)
 {
 	int number = 0;
 
@@ -311,7 +458,7 @@ fit_keys(TbJoinSide *side, const TbTreeJoin *shared, const TbSideJoin *builds,
 		return false;
 	for (; number < list_length(builds->stored); number++)
 	{
-		const TbStoredKey  *key = list_nth(builds->stored, number);
+		const StoredKey	   *key = list_nth(builds->stored, number);
 		const RestrictInfo *rinfo = list_nth(shared->conditions, number);
 		Expr			   *left = (Expr *) get_leftop(rinfo->clause);
 		Expr			   *right = (Expr *) get_rightop(rinfo->clause);
@@ -330,17 +477,17 @@ fit_keys(TbJoinSide *side, const TbTreeJoin *shared, const TbSideJoin *builds,
 /* A SEMI join with a table that has been built for another join. It only saves work, so it
  * is left out if the keys cannot be compared. */
 static void
-add_shared_join(TbJoinProgram *program, TbJoinSide *side, TbTreeJoin *shared)
+add_shared_join(TbJoinProgram *program, JoinSide *side, TbTreeJoin *shared)
 {
-	const TbSideJoin *builds = join_that_builds(program, shared);
-	TbValue			  values[TB_MAX_KEYS];
-	List			 *exprs = NIL;
-	TbSideJoin		 *join;
+	const SideJoin *builds = join_that_builds(program, shared);
+	TbValue			values[TB_MAX_KEYS];
+	List		   *exprs = NIL;
+	SideJoin	   *join;
 
 	if (builds == NULL || list_length(shared->conditions) > TB_MAX_KEYS ||
 		!fit_keys(side, shared, builds, values, &exprs))
 		return;
-	join = palloc0(sizeof(TbSideJoin));
+	join = palloc0(sizeof(SideJoin));
 	join->join = shared;
 	join->inner = builds->inner;
 	join->shown = palloc0(sizeof(TbStageJoin));
@@ -348,7 +495,7 @@ add_shared_join(TbJoinProgram *program, TbJoinSide *side, TbTreeJoin *shared)
 									  builds->inner->join_table);
 	for (int i = 0; i < list_length(exprs); i++)
 	{
-		const TbStoredKey *key = list_nth(builds->stored, i);
+		const StoredKey *key = list_nth(builds->stored, i);
 
 		tb_builder_join_key(side->t.builder, join->index, &values[i]);
 		note_pruning_key(program, side, join, list_nth(exprs, i), key->expr);
@@ -360,18 +507,18 @@ add_shared_join(TbJoinProgram *program, TbJoinSide *side, TbTreeJoin *shared)
 	side->joins = lappend(side->joins, join);
 }
 
-static TbJoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed,
-							 bool is_main);
+static JoinSide *make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed,
+						   bool is_main);
 
 static bool
-add_joins(TbJoinProgram *program, TbJoinSide *side)
+add_joins(TbJoinProgram *program, JoinSide *side)
 {
 	Relids	  outer = bms_copy(side->tree->probe_side->relids);
 	ListCell *lc;
 
 	foreach(lc, side->tree->joins)
 	{
-		TbSideJoin *join;
+		SideJoin *join;
 
 		if (((TbTreeJoin *) lfirst(lc))->shared)
 		{
@@ -379,7 +526,7 @@ add_joins(TbJoinProgram *program, TbJoinSide *side)
 			continue;
 		}
 		/* Make the inner side first. */
-		join = palloc0(sizeof(TbSideJoin));
+		join = palloc0(sizeof(SideJoin));
 		join->join = lfirst(lc);
 		join->shown = palloc0(sizeof(TbStageJoin));
 		join->inner = make_side(program, join->join->inner,
@@ -408,20 +555,20 @@ add_joins(TbJoinProgram *program, TbJoinSide *side)
 }
 
 static void
-end_side(TbJoinSide *side)
+end_side(JoinSide *side)
 {
 	ListCell *lc;
 
 	foreach(lc, side->joins)
-		if (!((TbSideJoin *) lfirst(lc))->join->shared)
-			end_side(((TbSideJoin *) lfirst(lc))->inner);
+		if (!((SideJoin *) lfirst(lc))->join->shared)
+			end_side(((SideJoin *) lfirst(lc))->inner);
 	if (side->relation != NULL)
 		table_close(side->relation, NoLock);
 }
 
 /* Starts the translation of what reads a table, or rows of another plan. */
 static void
-begin_translation(TbJoinProgram *program, TbJoinSide *side)
+begin_translation(TbJoinProgram *program, JoinSide *side)
 {
 	const TbJoinTree *tree = side->tree;
 
@@ -439,7 +586,7 @@ begin_translation(TbJoinProgram *program, TbJoinSide *side)
 
 /* Whether the engine has all filters of the table itself. */
 static bool
-has_own_filters(TbJoinSide *side)
+has_own_filters(JoinSide *side)
 {
 	ListCell *lc;
 
@@ -457,7 +604,7 @@ has_own_filters(TbJoinSide *side)
 /* A table with filters that the engine lacks: PostgreSQL's plan of it, which applies all of
  * them, and whose rows are sent. */
 static bool
-read_by_plan(TbJoinProgram *program, TbJoinSide *side)
+read_by_plan(TbJoinProgram *program, JoinSide *side)
 {
 	RelOptInfo	  *rel = side->tree->probe_side;
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, program->root);
@@ -468,17 +615,17 @@ read_by_plan(TbJoinProgram *program, TbJoinSide *side)
 	if (side->last_full < 0 && tb_rows_qualify(program->root, rel, rte, &reason))
 		side->source = tb_serial_path_of_input(program->root, rel);
 	if (side->source == NULL)
-		return tb_join_program_refuse(program, refused);
+		return refuse_program(program, refused);
 	table_close(side->relation, NoLock);
 	side->relation = NULL;
 	begin_translation(program, side);
 	return true;
 }
 
-static TbJoinSide *
+static JoinSide *
 make_side(TbJoinProgram *program, TbJoinTree *tree, bool needed, bool is_main)
 {
-	TbJoinSide	  *side = palloc0(sizeof(TbJoinSide));
+	JoinSide	  *side = palloc0(sizeof(JoinSide));
 	RangeTblEntry *rte = planner_rt_fetch(tree->probe_side->relid, program->root);
 
 	side->tree = tree;
@@ -523,4 +670,303 @@ void
 tb_join_program_end(TbJoinProgram *program)
 {
 	end_side(program->main);
+}
+
+/* ---- Stages ---- */
+
+/* Any column will do: it tells which table it is after the planner has
+ * renumbered them. */
+static Var *
+reference_to(const JoinSide *side)
+{
+	return makeVar(side->tree->probe_side->relid, TableOidAttributeNumber, OIDOID, -1,
+				   InvalidOid, 0);
+}
+
+static void
+describe_joins(TbStage *stage, const JoinSide *side, double rows)
+{
+	ListCell *lc;
+
+	foreach(lc, side->joins)
+	{
+		const SideJoin *join = lfirst(lc);
+
+		stage->joins = lappend(stage->joins, join->shown);
+		stage->info.work.probes += rows;
+		if (join->shown->keys == NIL)
+			stage->info.work.candidates += rows * join->join->inner->rows;
+		stage->info.work.matches += join->join->rows;
+		rows = join->join->rows;
+	}
+}
+
+/* Where the plan below returns what the program reads. */
+static bool
+find_source_columns(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
+{
+	ListCell *attnum;
+
+	foreach(attnum, tb_builder_row_columns(side->t.builder))
+	{
+		int		  found = -1;
+		ListCell *lc;
+
+		foreach(lc, stage->source->pathtarget->exprs)
+		{
+			Var *var = lfirst(lc);
+
+			if (IsA(var, Var) && var->varattno == lfirst_int(attnum))
+				found = foreach_current_index(lc);
+		}
+		if (found < 0)
+			return refuse_program(program,
+								  "a column that PostgreSQL's plan does not return");
+		stage->source_columns = lappend_int(stage->source_columns, found);
+	}
+	stage->info.nsource_columns = list_length(stage->source_columns);
+	return true;
+}
+
+/* Of all leaves. */
+static double
+cached_share(const TbPartitions *partitions, const TbProgramCost *program)
+{
+	double	  pages = 0;
+	ListCell *lc;
+
+	foreach(lc, partitions->leaves)
+	{
+		const TbLeaf *leaf = lfirst(lc);
+
+		pages += leaf->rel->pages * tb_cost_cached(leaf->relid, program);
+	}
+	return pages / Max(partitions->pages, 1);
+}
+
+static bool
+all_stay(const TbPartitions *partitions, const TbProgramCost *program)
+{
+	ListCell *lc;
+
+	foreach(lc, partitions->leaves)
+		if (!tb_advice_stays(((const TbLeaf *) lfirst(lc))->relid, program->attributes))
+			return false;
+	return true;
+}
+
+/* What reading the partitions takes instead of the table. */
+static bool
+describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage)
+{
+	const TbPartitions *partitions = side->tree->partitions;
+	TbWork			   *work = &stage->info.work;
+
+	if (partitions == NULL || side->source != NULL)
+		return true;
+	if (!tb_layout_programs(stage->program, partitions, &stage->layouts,
+							&stage->leaf_layouts, &program->reason))
+		return false;
+	stage->partitions = partitions;
+	stage->pruner = tb_partitions_pruner(program->root, side->tree->probe_side, partitions);
+	/* PostgreSQL's plan would meet rows that raise. */
+	if (!tb_program_raises_before_output(stage->program))
+		stage->pruning_keys = side->pruning_keys;
+	stage->info.nleaves = list_length(partitions->leaves);
+	stage->info.pruned = partitions->pruned;
+	work->partitions = stage->info.nleaves;
+	work->pages = partitions->pages;
+	work->all_visible = partitions->all_visible;
+	work->rows = partitions->tuples;
+	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
+	work->cached = cached_share(partitions, &work->program);
+	work->stays_cached = all_stay(partitions, &work->program);
+	return true;
+}
+
+/* What BRIN indexes of the partitions leave of them. */
+static void
+choose_leaf_indexes(PlannerInfo *root, TbStage *stage)
+{
+	TbWork	 *work = &stage->info.work;
+	double	  pages = 0;
+	double	  rows = 0;
+	bool	  found = false;
+	ListCell *lc;
+
+	foreach(lc, stage->partitions->leaves)
+	{
+		RelOptInfo *leaf = ((TbLeaf *) lfirst(lc))->rel;
+		TbWork leaf_work = tb_cost_work(((TbLeaf *) lfirst(lc))->relid, leaf, leaf->rows,
+										&work->program);
+		TbBrinPath *brin = tb_brin_path_choose(root, leaf, &leaf_work);
+
+		stage->leaf_brins = lappend(stage->leaf_brins, brin);
+		found = found || brin != NULL;
+		pages += leaf_work.pages;
+		rows += leaf_work.rows;
+	}
+	if (!found)
+	{
+		stage->leaf_brins = NIL;
+		return;
+	}
+	work->pages = pages;
+	work->rows = rows;
+	work->passing = Min(work->passing, rows);
+}
+
+static bool
+finish_side(TbJoinProgram *program, JoinSide *side, TbSink sink, List **stages)
+{
+	TbStage		 *stage = palloc0(sizeof(TbStage));
+	RelOptInfo	 *rel = side->tree->probe_side;
+	TbProgramCost cost;
+	List  *late = side->is_main && program->late_filters != NULL ? *program->late_filters :
+																   NIL;
+	double factor = tb_late_filters_factor(program->root, late);
+	ListCell *lc;
+
+	/* First, for it says which outputs the tables must have. */
+	stage->program = tb_builder_finish(side->t.builder, sink, &stage->params, &cost);
+	if (stage->program == NULL)
+		return refuse_program(program, "joins, keys or expressions are too many");
+	stage->info.relid = side->relation ? RelationGetRelid(side->relation) : InvalidOid;
+	stage->info.join_table = side->join_table;
+	stage->info.source_plan = -1;
+	stage->info.brin_plan = -1;
+	stage->info.needed = side->needed && side->last_full < 0;
+	stage->info.pruner = -1;
+	stage->info.late_filters = late != NIL;
+	stage->info.work = tb_cost_work(stage->info.relid, rel, rel->rows * factor, &cost);
+	stage->info.work.may_be_fed = side->source == NULL && rel->fdwroutine == NULL;
+	if (side->source != NULL)
+	{
+		stage->info.work.pages = 0;
+		stage->info.work.rows = side->source->rows;
+		stage->info.work.passing = side->source->rows;
+	}
+	if (!describe_partitions(program, side, stage))
+		return false;
+	if (stage->partitions != NULL)
+		choose_leaf_indexes(program->root, stage);
+	else if (side->source == NULL)
+		stage->brin = tb_brin_path_choose(program->root, rel, &stage->info.work);
+	stage->info.work.reaching = side->joins != NIL ? side->tree->rows * factor :
+													 stage->info.work.passing;
+	if (sink == TB_SINK_BUILD)
+		stage->info.work.built = side->tree->rows;
+	if (sink == TB_SINK_PROJECT)
+		stage->info.work.projected = side->tree->rows;
+	stage->source = side->source;
+	if (stage->source != NULL && !find_source_columns(program, side, stage))
+		return false;
+	stage->reference = reference_to(side);
+	stage->filters = get_actual_clauses(side->filters);
+	describe_joins(stage, side, rel->rows * factor);
+	foreach(lc, side->joins)
+	{
+		SideJoin *join = lfirst(lc);
+
+		if (join->join->shared)
+			continue;
+		tb_builder_keep_outputs(join->inner->t.builder,
+								tb_builder_used_outputs(side->t.builder, join->index));
+		if (!finish_side(program, join->inner, TB_SINK_BUILD, stages))
+			return false;
+	}
+	*stages = lappend(*stages, stage);
+	return true;
+}
+
+/* Whether all tables that the stage probes are among those that are built by then. */
+static bool
+can_run(const TbStage *stage, const Bitmapset *built)
+{
+	const TbJoin *joins = (const TbJoin *) ((const char *) stage->program +
+											stage->program->joins.offset);
+
+	for (uint32 i = 0; i < stage->program->joins.count; i++)
+		if (!bms_is_member(joins[i].join_table, built))
+			return false;
+	return true;
+}
+
+/* What building its table takes, roughly: in rows of a table. */
+static double
+effort(const TbStage *stage)
+{
+	return stage->source != NULL ? stage->source->total_cost / Max(cpu_tuple_cost, 1e-6) :
+								   stage->info.work.rows;
+}
+
+/* Small tables first: if one of them has no row that passes, the others are not read. The
+ * last stage stays the last. */
+static List *
+order_stages(List *stages)
+{
+	List	  *left = list_copy_head(stages, list_length(stages) - 1);
+	List	  *result = NIL;
+	Bitmapset *built = NULL;
+
+	while (left != NIL)
+	{
+		TbStage	 *least = NULL;
+		ListCell *lc;
+
+		foreach(lc, left)
+		{
+			TbStage *stage = lfirst(lc);
+
+			if (can_run(stage, built) && (least == NULL || effort(stage) < effort(least)))
+				least = stage;
+		}
+		Assert(least != NULL);
+		left = list_delete_ptr(left, least);
+		built = bms_add_member(built, least->info.join_table);
+		result = lappend(result, least);
+	}
+	bms_free(built);
+	return lappend(result, llast(stages));
+}
+
+/* A node's first child plan is the kept one. */
+static void
+number_sources(List *stages)
+{
+	int		  next = 1;
+	ListCell *lc;
+
+	foreach(lc, stages)
+	{
+		TbStage	 *stage = lfirst(lc);
+		ListCell *leaf;
+
+		if (stage->source != NULL)
+			stage->info.source_plan = next++;
+		if (stage->brin != NULL)
+			stage->info.brin_plan = next++;
+		foreach(leaf, stage->leaf_brins)
+			stage->leaf_brin_plans = lappend_int(stage->leaf_brin_plans,
+												 lfirst(leaf) != NULL ? next++ : -1);
+		if (stage->pruner != NULL)
+			stage->info.pruner = next++;
+	}
+}
+
+List *
+tb_join_program_finish(TbJoinProgram *program, TbSink sink, const char **reason)
+{
+	List *stages = NIL;
+
+	if (program->ntables > TB_MAX_JOIN_TABLES)
+		program->reason = "joins are too many";
+	else if (finish_side(program, program->main, sink, &stages))
+	{
+		stages = order_stages(stages);
+		number_sources(stages);
+		return stages;
+	}
+	*reason = program->reason;
+	return NIL;
 }

@@ -37,4 +37,7 @@ extern List *tb_join_program_finish(TbJoinProgram *program, TbSink sink,
 
 extern void tb_join_program_end(TbJoinProgram *program);
 
+/* Estimated: how many rows there are before these filters for one that they let pass. */
+extern double tb_late_filters_factor(PlannerInfo *root, List *late_filters);
+
 #endif

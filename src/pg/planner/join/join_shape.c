@@ -2,21 +2,22 @@
  * join_shape.c - in which shape a join runs, see join_shape.h. Called by join_tree.c.
  *
  * Three shapes are compared:
- *   the chain      PostgreSQL's tree as it was read, with the probes of each stream in
- *                  the order of join_order.c. The largest table streams through the join
- *                  tables of all others. This is right for stars, and join tables of
- *                  single tables may be kept from earlier queries. So it wins unless
- *                  another shape is clearly cheaper
- *   the search's   the cheapest tree over all connected sets of a region's items
- *                  (join_region.h), found by dynamic programming. The best stream of a
- *                  set is the best stream of one of its parts, which probes the join
- *                  table of the rest. Joins behind LEFT and FULL joins keep the order of
- *                  the chain
+ *   the chain      PostgreSQL's tree as it was read, with the probes of each stream in an
+ *                  order of ours. The largest table streams through the join tables of all
+ *                  others. This is right for stars, and join tables of single tables may be
+ *                  kept from earlier queries. So it wins unless another shape is clearly
+ *                  cheaper
+ *   the search's   the cheapest tree over all connected sets of a region's items, found by
+ *                  dynamic programming. The best stream of a set is the best stream of one
+ *                  of its parts, which probes the join table of the rest. Joins behind LEFT
+ *                  and FULL joins keep the order of the chain
  *   PostgreSQL's   as it was read. It is taken if both of ours have larger intermediate
  *                  results
  *
  * Then join tables that are finished filter later build sides of the shape
  * (join_filter.c).
+ *
+ * Sections: what a tree costs; the order of the chain; regions; the search. Owns nothing.
  */
 #include "postgres.h"
 
@@ -24,16 +25,604 @@
 
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "port/pg_bitutils.h"
 
-#include "pg/settings/guc.h"
 #include "pg/planner/cost.h"
-#include "pg/planner/join/join_cost.h"
 #include "pg/planner/join/join_filter.h"
-#include "pg/planner/join/join_order.h"
-#include "pg/planner/join/join_region.h"
+#include "pg/planner/join/join_keys.h"
 #include "pg/planner/join/join_shape.h"
-#include "pg/planner/join/join_unique.h"
+#include "pg/settings/guc.h"
+
+/* ---- What a tree costs: rows that are read, become a table, look into one, are looked at,
+ * come out ---- */
+
+typedef struct ShapeCost
+{
+	double ns;
+	double joined; /* rows that come out of joins, except the last */
+} ShapeCost;
+
+/* Of clauses as conditions of an inner join of these. */
+static double
+join_selectivity(PlannerInfo *root, List *clauses, Relids outer, Relids inner)
+{
+	SpecialJoinInfo sides = {.type = T_SpecialJoinInfo,
+							 .min_lefthand = outer,
+							 .min_righthand = inner,
+							 .syn_lefthand = outer,
+							 .syn_righthand = inner,
+							 .jointype = JOIN_INNER};
+
+	return clauselist_selectivity(root, clauses, 0, JOIN_INNER, &sides);
+}
+
+/* Rows that keys have found and the other conditions, which leave that share of them, have
+ * dropped, beside `rows` that came out. */
+static double
+rows_rejected_by(double rows, double selectivity)
+{
+	/* Of conditions that nothing is said to pass, none is believed. */
+	return rows / Max(selectivity, 0.0001) - rows;
+}
+
+/* Estimates the rows of the tree and of each of its joins: PostgreSQL's for the same
+ * relations where it has some, else by the fractions of the joins. */
+static void
+estimate_tree(PlannerInfo *root, TbJoinTree *tree)
+{
+	Relids	  joined = bms_copy(tree->probe_side->relids);
+	double	  rows = tree->probe_side->rows;
+	ListCell *lc;
+
+	foreach(lc, tree->joins)
+	{
+		TbTreeJoin		 *join = lfirst(lc);
+		const RelOptInfo *known;
+
+		estimate_tree(root, join->inner);
+		joined = bms_add_members(joined, join->inner->relids);
+		known = find_join_rel(root, joined);
+		rows = known != NULL ? known->rows : clamp_row_est(rows * join->fraction);
+		join->rows = rows;
+	}
+	tree->rows = rows;
+	bms_free(joined);
+}
+
+/* Whether the condition finds rows of the inner side by a key. */
+static bool
+is_key(const RestrictInfo *rinfo, Relids outer, Relids inner)
+{
+	if (!tb_join_key_clause(rinfo))
+		return false;
+	return (bms_is_subset(rinfo->left_relids, outer) &&
+			bms_is_subset(rinfo->right_relids, inner)) ||
+		(bms_is_subset(rinfo->right_relids, outer) &&
+		 bms_is_subset(rinfo->left_relids, inner));
+}
+
+static int
+count_keys(const TbTreeJoin *join, Relids outer)
+{
+	int		  count = 0;
+	ListCell *lc;
+
+	foreach(lc, join->conditions)
+		if (is_key(lfirst(lc), outer, join->inner->relids))
+			count++;
+	return count;
+}
+
+/* Rows of the join table that are looked at without coming out. */
+static double
+rejected_rows(PlannerInfo *root, const TbTreeJoin *join, Relids outer, double rows)
+{
+	List	 *others = NIL;
+	ListCell *lc;
+
+	foreach(lc, join->conditions)
+		if (!is_key(lfirst(lc), outer, join->inner->relids))
+			others = lappend(others, lfirst(lc));
+	if (list_length(others) == list_length(join->conditions))
+		return Max(rows * join->inner->rows - join->rows, 0);
+	if (others == NIL || join->kind != TB_JOIN_INNER)
+		return 0;
+	return rows_rejected_by(join->rows,
+							join_selectivity(root, others, outer, join->inner->relids));
+}
+
+/* Of an estimated tree. */
+static ShapeCost
+tree_cost(PlannerInfo *root, const TbJoinTree *tree)
+{
+	ShapeCost cost = {.ns = tb_cost_scan_ns(tb_join_tree_input_rows(tree))};
+	double	  rows = tree->probe_side->rows;
+	Relids	  outer = bms_copy(tree->probe_side->relids);
+	ListCell *lc;
+
+	foreach(lc, tree->joins)
+	{
+		const TbTreeJoin *join = lfirst(lc);
+		ShapeCost		  inner = tree_cost(root, join->inner);
+
+		cost.ns += inner.ns + tb_cost_build_ns(join->inner->rows) +
+			tb_cost_probe_ns(rows, count_keys(join, outer),
+							 rejected_rows(root, join, outer, rows), join->rows);
+		cost.joined += inner.joined;
+		/* Of its last join, too: they become a join table. */
+		if (join->inner->joins != NIL)
+			cost.joined += join->inner->rows;
+		if (lnext(tree->joins, lc) != NULL)
+			cost.joined += join->rows;
+		outer = bms_add_members(outer, join->inner->relids);
+		rows = join->rows;
+	}
+	bms_free(outer);
+	return cost;
+}
+
+/*
+ * ---- The order of the chain ----
+ *
+ * Whatever the order, the tables are built; so what counts is how many rows are left for
+ * the next probe: joins that drop most come first, those that multiply rows last. This is
+ * the order of stars, and of everything that is not searched. INNER, SEMI and ANTI joins
+ * commute, as long as what a condition refers to has been joined before it. Nothing moves
+ * past a LEFT or FULL join.
+ */
+
+/* Have the joins that its conditions refer to been done? */
+static bool
+is_ready(const TbTreeJoin *join, Relids joined)
+{
+	Relids	  known = bms_union(joined, join->inner->relids);
+	bool	  ready = true;
+	ListCell *lc;
+
+	foreach(lc, join->conditions)
+		if (!bms_is_subset(lfirst_node(RestrictInfo, lc)->clause_relids, known))
+			ready = false;
+	bms_free(known);
+	return ready;
+}
+
+/* The join to do next: of those that are ready up to the next LEFT or FULL join, the one
+ * that leaves fewest rows; the first of equals. */
+static TbTreeJoin *
+choose_next(List *waiting, Relids joined)
+{
+	TbTreeJoin *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, waiting)
+	{
+		TbTreeJoin *join = lfirst(lc);
+
+		if (tb_join_is_barrier(join))
+			return best == NULL ? join : best;
+		if (is_ready(join, joined) && (best == NULL || join->fraction < best->fraction))
+			best = join;
+	}
+	return best;
+}
+
+/* The joins (TbTreeJoin) of a stream that has the columns of `joined` already: those
+ * that drop most rows first. The list is new, the joins are the same. */
+static List *
+joins_in_order(const List *joins, Relids joined)
+{
+	List *waiting = list_copy(joins);
+	List *ordered = NIL;
+
+	joined = bms_copy(joined);
+	while (waiting != NIL)
+	{
+		TbTreeJoin *join = choose_next(waiting, joined);
+
+		/* In PostgreSQL's order each is ready when its turn comes. */
+		Assert(join != NULL);
+		joined = bms_add_members(joined, join->inner->relids);
+		waiting = list_delete_ptr(waiting, join);
+		ordered = lappend(ordered, join);
+	}
+	return ordered;
+}
+
+/*
+ * ---- Regions ----
+ *
+ * PostgreSQL implies equalities of an equivalence class for each join that it considers, so
+ * those of one shape are not those of another: they are asked for anew. All other
+ * conditions stand at the first join that has all that they refer to.
+ */
+
+/* Sets of so many are searched. */
+#define MOST_ITEMS 10
+
+typedef struct RegionItem
+{
+	TbJoinTree		 *tree;		/* the input, or a filter join's inner side */
+	const TbTreeJoin *filter;	/* NULL: an input */
+	uint32			  required; /* by a filter join: the inputs that it refers to */
+	bool			  keyless;	/* a filter join that looks at all rows */
+} RegionItem;
+
+/* What connects two sets of inputs. */
+typedef struct RegionEdge
+{
+	uint32 one;
+	uint32 other;
+	int	   key; /* number of the key that finds rows; equal ones are one key */
+} RegionEdge;
+
+/* A condition that is no equality of an equivalence class. */
+typedef struct RegionClause
+{
+	RestrictInfo *rinfo;
+	uint32		  inputs;
+	double		  selectivity;
+} RegionClause;
+
+typedef struct Region
+{
+	PlannerInfo	 *root;
+	int			  nitems;
+	uint32		  inputs;	  /* of the items, those that are inputs */
+	RegionItem	  items[MOST_ITEMS];
+	List		 *conditions; /* RestrictInfo: of the joins, but for those of classes */
+	RegionEdge	 *edges;
+	int			  nedges;
+	RegionClause *clauses;
+	int			  nclauses;
+} Region;
+
+/* Whether nothing of the tree is lost if its joins are done elsewhere. */
+static bool
+is_region(const TbJoinTree *tree)
+{
+	return tb_join_tree_region(tree) == list_length(tree->joins) &&
+		list_length(tree->filters) == tree->nown;
+}
+
+static bool
+add_item(Region *region, TbJoinTree *tree, const TbTreeJoin *filter)
+{
+	RegionItem *item = &region->items[region->nitems];
+
+	if (region->nitems == MOST_ITEMS)
+		return false;
+	item->tree = tree;
+	item->filter = filter;
+	if (filter == NULL)
+		region->inputs |= (uint32) 1 << region->nitems;
+	region->nitems++;
+	return true;
+}
+
+/* The tree's probe side by itself. */
+static TbJoinTree *
+without_joins(const TbJoinTree *tree)
+{
+	TbJoinTree *alone = palloc(sizeof(TbJoinTree));
+
+	*alone = *tree;
+	alone->relids = tree->probe_side->relids;
+	alone->filters = list_truncate(list_copy(tree->filters), tree->nown);
+	alone->joins = NIL;
+	alone->rows = tree->probe_side->rows;
+	return alone;
+}
+
+static void
+add_region_conditions(Region *region, const TbTreeJoin *join)
+{
+	ListCell *lc;
+
+	foreach(lc, join->conditions)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (rinfo->parent_ec == NULL)
+			region->conditions = list_append_unique_ptr(region->conditions, rinfo);
+	}
+}
+
+static bool
+add_region_joins(Region *region, const TbJoinTree *tree, int njoins)
+{
+	if (!add_item(region, without_joins(tree), NULL))
+		return false;
+	for (int i = 0; i < njoins; i++)
+	{
+		TbTreeJoin *join = list_nth(tree->joins, i);
+		bool		done;
+
+		if (join->kind != TB_JOIN_INNER)
+			done = add_item(region, join->inner, join);
+		else
+		{
+			add_region_conditions(region, join);
+			done = is_region(join->inner) ?
+				add_region_joins(region, join->inner, list_length(join->inner->joins)) :
+				add_item(region, join->inner, NULL);
+		}
+		if (!done)
+			return false;
+	}
+	return true;
+}
+
+/* Of a SEMI join's inner side nothing is left behind it, of an ANTI join's NULLs. */
+static Relids
+visible_relids(const TbJoinTree *tree)
+{
+	Relids	  visible = bms_copy(tree->probe_side->relids);
+	ListCell *lc;
+
+	foreach(lc, tree->joins)
+	{
+		const TbTreeJoin *join = lfirst(lc);
+
+		if (join->kind != TB_JOIN_SEMI && join->kind != TB_JOIN_ANTI)
+			visible = bms_join(visible, visible_relids(join->inner));
+	}
+	return visible;
+}
+
+/* Of the inputs of a set: relations whose columns can be looked at. */
+static Relids
+region_visible(const Region *region, uint32 set)
+{
+	Relids visible = NULL;
+
+	for (int i = 0; i < region->nitems; i++)
+		if (set & region->inputs & ((uint32) 1 << i))
+			visible = bms_join(visible, visible_relids(region->items[i].tree));
+	return visible;
+}
+
+/* The inputs that have the relations; 0 if some are of none, or no longer visible. */
+static uint32
+inputs_of(const Region *region, Relids relids)
+{
+	uint32 set = 0;
+	Relids left = bms_copy(relids);
+
+	for (int i = 0; i < region->nitems; i++)
+	{
+		Relids visible;
+
+		if (region->items[i].filter != NULL)
+			continue;
+		visible = visible_relids(region->items[i].tree);
+		if (bms_overlap(visible, left))
+			set |= (uint32) 1 << i;
+		left = bms_del_members(left, visible);
+		bms_free(visible);
+	}
+	return bms_is_empty(left) ? set : 0;
+}
+
+/* A filter join keeps its conditions, so it must have all that these refer to. */
+static bool
+find_required(const Region *region, RegionItem *item)
+{
+	ListCell *lc;
+
+	item->keyless = true;
+	foreach(lc, item->filter->conditions)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		Relids		  outer = bms_difference(rinfo->clause_relids, item->tree->relids);
+		uint32		  inputs = inputs_of(region, outer);
+
+		if (inputs == 0 && !bms_is_empty(outer))
+			return false;
+		item->required |= inputs;
+		if (tb_join_key_clause(rinfo))
+			item->keyless = false;
+	}
+	return true;
+}
+
+/*
+ * Collects the region at the tree's start: its first `njoins` joins and, of inner sides of
+ * INNER joins, all that are regions as a whole. False: it has too many items, or a
+ * condition that refers to something else. Trees of items are the tree's own; those with
+ * joins wait for being searched themselves.
+ */
+static bool
+region_collect(PlannerInfo *root, const TbJoinTree *tree, int njoins, Region *region)
+{
+	ListCell *lc;
+
+	memset(region, 0, sizeof(*region));
+	region->root = root;
+	if (!add_region_joins(region, tree, njoins))
+		return false;
+	for (int i = 0; i < region->nitems; i++)
+		if (region->items[i].filter != NULL && !find_required(region, &region->items[i]))
+			return false;
+	foreach(lc, region->conditions)
+	{
+		uint32 inputs = inputs_of(region, lfirst_node(RestrictInfo, lc)->clause_relids);
+
+		/* No join of inputs would have it. */
+		if ((inputs & (inputs - 1)) == 0)
+			return false;
+	}
+	return true;
+}
+
+static void
+add_edge(Region *region, uint32 one, uint32 other, int key)
+{
+	RegionEdge edge = {.one = one, .other = other, .key = key};
+
+	if (one == 0 || other == 0 || (one & other) != 0)
+		return;
+	if (region->edges == NULL)
+		region->edges = palloc(sizeof(edge));
+	else
+		region->edges = repalloc(region->edges, sizeof(edge) * (region->nedges + 1));
+	region->edges[region->nedges++] = edge;
+}
+
+/* Any two members of a class may be equated. One with a constant needs no join. */
+static void
+add_edges_of_class(Region *region, const EquivalenceClass *ec, int key)
+{
+	int		  nmembers = list_length(ec->ec_members);
+	uint32	 *inputs = palloc(sizeof(uint32) * nmembers);
+	ListCell *lc;
+
+	foreach(lc, ec->ec_members)
+	{
+		const EquivalenceMember *em = lfirst(lc);
+
+		inputs[foreach_current_index(lc)] = em->em_is_const || em->em_is_child ?
+			0 :
+			inputs_of(region, em->em_relids);
+	}
+	for (int i = 0; i < nmembers; i++)
+		for (int j = 0; j < i; j++)
+			add_edge(region, inputs[i], inputs[j], key);
+	pfree(inputs);
+}
+
+/* A clause has no selectivity of its own among those that keys find if it is a key. */
+static void
+add_clause(Region *region, RestrictInfo *rinfo)
+{
+	RegionClause *clause = &region->clauses[region->nclauses++];
+	bool		  key = tb_join_key_clause(rinfo);
+	Relids		  rest;
+	int			  first = bms_next_member(rinfo->clause_relids, -1);
+
+	clause->rinfo = rinfo;
+	clause->inputs = inputs_of(region, rinfo->clause_relids);
+	clause->selectivity = 1;
+	if (key)
+	{
+		add_edge(region, inputs_of(region, rinfo->left_relids),
+				 inputs_of(region, rinfo->right_relids), -region->nclauses);
+		return;
+	}
+	rest = bms_del_member(bms_copy(rinfo->clause_relids), first);
+	clause->selectivity = join_selectivity(region->root, list_make1(rinfo), rest,
+										   bms_make_singleton(first));
+}
+
+/* Finds what connects inputs. To be called once the trees of all items are what they shall
+ * be, and estimated. */
+static void
+region_connect(Region *region)
+{
+	ListCell *lc;
+
+	foreach(lc, region->root->eq_classes)
+	{
+		const EquivalenceClass *ec = lfirst(lc);
+
+		if (!ec->ec_has_const && list_length(ec->ec_members) > 1)
+			add_edges_of_class(region, ec, foreach_current_index(lc));
+	}
+	region->clauses = palloc(sizeof(RegionClause) *
+							 Max(list_length(region->conditions), 1));
+	foreach(lc, region->conditions)
+		add_clause(region, lfirst(lc));
+}
+
+/* Whether the condition needs both sets, and nothing else. */
+static bool
+joins_sets(const RegionClause *clause, uint32 one, uint32 other)
+{
+	return (clause->inputs & ~(one | other)) == 0 && (clause->inputs & one) != 0 &&
+		(clause->inputs & other) != 0;
+}
+
+/* Whether a condition connects two sets of inputs; `nkeys`: of the keys by which rows are
+ * found, at most 2 are counted. */
+static bool
+region_connected(const Region *region, uint32 one, uint32 other, int *nkeys)
+{
+	int key = 0;
+
+	*nkeys = 0;
+	for (int i = 0; i < region->nedges; i++)
+	{
+		const RegionEdge *edge = &region->edges[i];
+
+		if (((edge->one & ~one) == 0 && (edge->other & ~other) == 0) ||
+			((edge->one & ~other) == 0 && (edge->other & ~one) == 0))
+		{
+			if (*nkeys > 0 && edge->key != key)
+			{
+				*nkeys = 2;
+				break;
+			}
+			*nkeys = 1;
+			key = edge->key;
+		}
+	}
+	if (*nkeys > 0)
+		return true;
+	for (int i = 0; i < region->nclauses; i++)
+		if (joins_sets(&region->clauses[i], one, other))
+			return true;
+	return false;
+}
+
+/* The share of rows found by keys that the other conditions between both leave. */
+static double
+region_selectivity(const Region *region, uint32 one, uint32 other)
+{
+	double selectivity = 1;
+
+	for (int i = 0; i < region->nclauses; i++)
+		if (joins_sets(&region->clauses[i], one, other))
+			selectivity *= region->clauses[i].selectivity;
+	return selectivity;
+}
+
+/* The conditions of an inner join of both. */
+static List *
+region_conditions(const Region *region, uint32 outer, uint32 inner)
+{
+	RelOptInfo *side = makeNode(RelOptInfo);
+	Relids		visible = region_visible(region, outer);
+	List	   *conditions;
+
+	/* PostgreSQL may never have considered this side: all it looks at are the relids. */
+	side->reloptkind = RELOPT_JOINREL;
+	side->relids = region_visible(region, inner);
+	conditions = generate_join_implied_equalities(region->root,
+												  bms_union(visible, side->relids), visible,
+												  side);
+	for (int i = 0; i < region->nclauses; i++)
+		if (joins_sets(&region->clauses[i], outer & region->inputs, inner & region->inputs))
+			conditions = list_append_unique_ptr(conditions, region->clauses[i].rinfo);
+	return conditions;
+}
+
+/* PostgreSQL's estimate of what comes out of a set; negative: it has none. */
+static double
+region_rows(const Region *region, uint32 set)
+{
+	Relids			  relids = NULL;
+	const RelOptInfo *known;
+
+	for (int i = 0; i < region->nitems; i++)
+		if (set & ((uint32) 1 << i))
+			relids = bms_add_members(relids, region->items[i].tree->relids);
+	known = find_join_rel(region->root, relids);
+	bms_free(relids);
+	return known != NULL ? known->rows : -1;
+}
+
+/* ---- The search ---- */
 
 /* Another shape than the chain must cost less than this share of it. */
 #define CLEARLY_CHEAPER 0.9
@@ -52,10 +641,10 @@ typedef struct Stream
 
 typedef struct Search
 {
-	TbRegion region;
-	double	 item_ns[TB_REGION_MOST_ITEMS];
-	Stream	*streams; /* by sets */
-	bool	 crosses; /* sets without a condition between them are joined as well */
+	Region	region;
+	double	item_ns[MOST_ITEMS];
+	Stream *streams; /* by sets */
+	bool	crosses; /* sets without a condition between them are joined as well */
 } Search;
 
 static TbJoinTree *search_tree(PlannerInfo *root, const TbJoinTree *tree);
@@ -97,7 +686,7 @@ copy_shape(const TbJoinTree *tree, bool chain)
 		lfirst(lc) = copy_join(join, copy_shape(join->inner, chain));
 	}
 	if (chain)
-		copy->joins = tb_joins_in_order(copy->joins, tree->probe_side->relids);
+		copy->joins = joins_in_order(copy->joins, tree->probe_side->relids);
 	return copy;
 }
 
@@ -139,12 +728,12 @@ start_input(Search *search, int number)
 static void
 consider_filter(Search *search, uint32 set, int number)
 {
-	const TbRegionItem *item = &search->region.items[number];
-	uint32				build = (uint32) 1 << number;
-	uint32				probe = set & ~build;
-	Stream			   *stream = &search->streams[set];
-	const Stream	   *of = &search->streams[probe];
-	double				rejected;
+	const RegionItem *item = &search->region.items[number];
+	uint32			  build = (uint32) 1 << number;
+	uint32			  probe = set & ~build;
+	Stream			 *stream = &search->streams[set];
+	const Stream	 *of = &search->streams[probe];
+	double			  rejected;
 
 	if (!is_found(search, probe) || !may_stream_set(search, probe) ||
 		(item->required & ~probe) != 0)
@@ -162,26 +751,25 @@ consider_filter(Search *search, uint32 set, int number)
 static void
 consider_join(Search *search, uint32 probe, uint32 build)
 {
-	const TbRegion *region = &search->region;
-	Stream		   *stream = &search->streams[probe | build];
-	const Stream   *outer = &search->streams[probe];
-	const Stream   *inner = &search->streams[build];
-	double			rejected;
-	int				nkeys;
+	const Region *region = &search->region;
+	Stream		 *stream = &search->streams[probe | build];
+	const Stream *outer = &search->streams[probe];
+	const Stream *inner = &search->streams[build];
+	double		  rejected;
+	int			  nkeys;
 
 	if (!is_found(search, probe) || !is_found(search, build) ||
 		!may_stream_set(search, probe))
 		return;
-	if (!tb_region_connected(region, probe, build, &nkeys) && !search->crosses)
+	if (!region_connected(region, probe, build, &nkeys) && !search->crosses)
 		return;
 	if (stream->rows < 0)
 		stream->rows = clamp_row_est(
 			outer->rows * inner->rows *
-			tb_join_selectivity(region->root, tb_region_conditions(region, probe, build),
-								tb_region_visible(region, probe),
-								tb_region_visible(region, build)));
+			join_selectivity(region->root, region_conditions(region, probe, build),
+							 region_visible(region, probe), region_visible(region, build)));
 	rejected = nkeys > 0 ?
-		tb_rejected_rows(stream->rows, tb_region_selectivity(region, probe, build)) :
+		rows_rejected_by(stream->rows, region_selectivity(region, probe, build)) :
 		Max(outer->rows * inner->rows - stream->rows, 0);
 	keep_cheapest(stream,
 				  outer->ns + inner->ns + tb_cost_build_ns(inner->rows) +
@@ -192,10 +780,10 @@ consider_join(Search *search, uint32 probe, uint32 build)
 static void
 search_set(Search *search, uint32 set)
 {
-	const TbRegion *region = &search->region;
-	Stream		   *stream = &search->streams[set];
+	const Region *region = &search->region;
+	Stream		 *stream = &search->streams[set];
 
-	stream->rows = tb_region_rows(region, set);
+	stream->rows = region_rows(region, set);
 	for (int i = 0; i < region->nitems; i++)
 		if ((set & ((uint32) 1 << i)) != 0 && region->items[i].filter != NULL)
 			consider_filter(search, set, i);
@@ -211,9 +799,9 @@ search_sets(Search *search, uint32 all)
 		search->streams[set] = (Stream) {.ns = INFINITY};
 	for (int i = 0; i < search->region.nitems; i++)
 	{
-		const TbRegionItem *item = &search->region.items[i];
+		const RegionItem *item = &search->region.items[i];
 
-		search->item_ns[i] = tb_join_tree_cost(search->region.root, item->tree).ns;
+		search->item_ns[i] = tree_cost(search->region.root, item->tree).ns;
 		if (item->filter == NULL)
 			start_input(search, i);
 	}
@@ -226,11 +814,11 @@ static TbTreeJoin *
 make_join(const Search *search, uint32 probe, uint32 build, TbJoinTree *outer,
 		  TbJoinTree *inner)
 {
-	const TbRegion *region = &search->region;
-	TbTreeJoin	   *join = palloc0(sizeof(TbTreeJoin));
+	const Region *region = &search->region;
+	TbTreeJoin	 *join = palloc0(sizeof(TbTreeJoin));
 
 	join->kind = TB_JOIN_INNER;
-	join->conditions = tb_region_conditions(region, probe, build);
+	join->conditions = region_conditions(region, probe, build);
 	join->inner = inner;
 	join->unique = tb_join_is_unique(region->root, outer->relids, inner, TB_JOIN_INNER,
 									 join->conditions);
@@ -243,10 +831,10 @@ make_join(const Search *search, uint32 probe, uint32 build, TbJoinTree *outer,
 static TbJoinTree *
 make_stream(const Search *search, uint32 set)
 {
-	const Stream	   *stream = &search->streams[set];
-	const TbRegionItem *item;
-	TbJoinTree		   *tree;
-	TbTreeJoin		   *join;
+	const Stream	 *stream = &search->streams[set];
+	const RegionItem *item;
+	TbJoinTree		 *tree;
+	TbTreeJoin		 *join;
 
 	check_stack_depth();
 	if (stream->probe == 0)
@@ -272,16 +860,16 @@ search_region(PlannerInfo *root, const TbJoinTree *tree, int njoins)
 	Search *search = palloc0(sizeof(Search));
 	uint32	all;
 
-	if (njoins == 0 || !tb_region_collect(root, tree, njoins, &search->region))
+	if (njoins == 0 || !region_collect(root, tree, njoins, &search->region))
 		return NULL;
 	for (int i = 0; i < search->region.nitems; i++)
 	{
-		TbRegionItem *item = &search->region.items[i];
+		RegionItem *item = &search->region.items[i];
 
 		item->tree = search_tree(root, item->tree);
-		tb_join_tree_estimate(root, item->tree);
+		estimate_tree(root, item->tree);
 	}
-	tb_region_connect(&search->region);
+	region_connect(&search->region);
 	all = ((uint32) 1 << search->region.nitems) - 1;
 	search->streams = palloc0(sizeof(Stream) * (all + 1));
 	search_sets(search, all);
@@ -314,7 +902,7 @@ search_inner_sides(PlannerInfo *root, const TbJoinTree *tree, int first, int add
 static TbJoinTree *
 search_tree(PlannerInfo *root, const TbJoinTree *tree)
 {
-	int			njoins = tb_region_length(tree);
+	int			njoins = tb_join_tree_region(tree);
 	TbJoinTree *found;
 	int			nfilters;
 	List	   *behind;
@@ -324,24 +912,24 @@ search_tree(PlannerInfo *root, const TbJoinTree *tree)
 	if (found == NULL)
 	{
 		found = copy_tree(tree);
-		found->joins = tb_joins_in_order(search_inner_sides(root, tree, 0, 0),
-										 tree->probe_side->relids);
+		found->joins = joins_in_order(search_inner_sides(root, tree, 0, 0),
+									  tree->probe_side->relids);
 		return found;
 	}
 	/* What holds of the joined rows, behind the filters of the stream that there is now. */
 	nfilters = list_length(found->filters);
 	found->filters = list_concat(found->filters, list_copy_tail(tree->filters, tree->nown));
 	behind = search_inner_sides(root, tree, njoins, nfilters - tree->nown);
-	found->joins = list_concat(found->joins, tb_joins_in_order(behind, found->relids));
+	found->joins = list_concat(found->joins, joins_in_order(behind, found->relids));
 	found->relids = tree->relids;
 	return found;
 }
 
-static TbShapeCost
+static ShapeCost
 estimate(PlannerInfo *root, TbJoinTree *tree)
 {
-	tb_join_tree_estimate(root, tree);
-	return tb_join_tree_cost(root, tree);
+	estimate_tree(root, tree);
+	return tree_cost(root, tree);
 }
 
 /* What was asked for, or NULL. */
@@ -369,9 +957,9 @@ choose_shape(PlannerInfo *root, const TbJoinTree *read)
 	TbJoinTree *theirs = copy_shape(read, false);
 	TbJoinTree *chain = copy_shape(read, true);
 	TbJoinTree *found = search_tree(root, read);
-	TbShapeCost of_theirs = estimate(root, theirs);
-	TbShapeCost of_chain = estimate(root, chain);
-	TbShapeCost of_found = estimate(root, found);
+	ShapeCost	of_theirs = estimate(root, theirs);
+	ShapeCost	of_chain = estimate(root, chain);
+	ShapeCost	of_found = estimate(root, found);
 	double		most = of_theirs.joined * SAME_ROWS;
 	TbJoinTree *forced = forced_shape(theirs, chain, found);
 

@@ -22,18 +22,56 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "pg/settings/guc.h"
 #include "pg/planner/join/join_shape.h"
 #include "pg/planner/join/join_tree.h"
-#include "pg/planner/join/join_unique.h"
+#include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/relation_check.h"
-#include "pg/planner/join/serial_paths.h"
+#include "pg/settings/guc.h"
+
+/* ---- At most one match ---- */
+
+/* Whether at most one row comes out of the tree for each row of its probe side. */
+static bool
+keeps_rows_single(const TbJoinTree *tree)
+{
+	ListCell *lc;
+
+	foreach(lc, tree->joins)
+	{
+		const TbTreeJoin *join = lfirst(lc);
+
+		if (join->kind == TB_JOIN_SEMI || join->kind == TB_JOIN_ANTI)
+			continue;
+		/* A FULL join adds rows. */
+		if (join->kind == TB_JOIN_FULL || !join->unique)
+			return false;
+	}
+	return true;
+}
+
+bool
+tb_join_is_unique(PlannerInfo *root, Relids outer, const TbJoinTree *inner, TbJoinKind kind,
+				  List *conditions)
+{
+	JoinType jointype = kind == TB_JOIN_INNER ? JOIN_INNER : JOIN_LEFT;
+	Relids	 joined;
+	bool	 unique;
+
+	if (kind == TB_JOIN_SEMI || kind == TB_JOIN_ANTI || !keeps_rows_single(inner))
+		return false;
+	joined = bms_union(outer, inner->relids);
+	unique = innerrel_is_unique(root, joined, outer, inner->probe_side, jointype,
+								conditions, false);
+	bms_free(joined);
+	return unique;
+}
 
 /* All tables of a join together, in pages. */
 #define GUESSWORK_PAGES 1000
@@ -608,4 +646,19 @@ tb_join_part(PlannerInfo *root, const char *what, Relids relids)
 		separator = ", ";
 	}
 	return names.data;
+}
+
+int
+tb_join_tree_region(const TbJoinTree *tree)
+{
+	int		  length = 0;
+	ListCell *lc;
+
+	foreach(lc, tree->joins)
+	{
+		if (tb_join_is_barrier(lfirst(lc)))
+			break;
+		length++;
+	}
+	return length;
 }

@@ -67,4 +67,16 @@ extern TbJoinTree *tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel,
 /* "join of a, b", for notes. */
 extern const char *tb_join_part(PlannerInfo *root, const char *what, Relids relids);
 
+/* How many joins of the tree, from the first, are in its region: those before a LEFT or
+ * FULL join, which may be done in any order. */
+extern int tb_join_tree_region(const TbJoinTree *tree);
+
+/*
+ * PostgreSQL's proof for a join of the stream that has the columns of `outer` with the
+ * rows of the tree. It holds of the conditions that equate something with the join
+ * table; the caller must make keys of all of them.
+ */
+extern bool tb_join_is_unique(PlannerInfo *root, Relids outer, const TbJoinTree *inner,
+							  TbJoinKind kind, List *conditions);
+
 #endif

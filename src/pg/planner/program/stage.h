@@ -34,6 +34,14 @@ typedef struct TbStageInfo
 	TbWork work;
 } TbStageInfo;
 
+/* By which leaf partitions are left out once the join table is built. */
+typedef struct TbPruningKey
+{
+	uint32	   join_table; /* number of the join table */
+	uint32	   key;		   /* which of its keys */
+	AttrNumber attnum;	   /* of the partitioned table: what equals it */
+} TbPruningKey;
+
 typedef struct TbStage
 {
 	TbStageInfo info;

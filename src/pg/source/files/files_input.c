@@ -2,7 +2,7 @@
  * files_input.c - see files_input.h.
  *
  * Owns the list of the table's files. Called through the methods of input.h, and by
- * partitions_input.c for leaves.
+ * stage_input.c for leaves.
  */
 #include "postgres.h"
 

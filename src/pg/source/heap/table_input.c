@@ -2,7 +2,7 @@
  * table_input.c - see table_input.h.
  *
  * Owns the index scan that says which blocks can match, and what it said. The executor
- * closes the relation. Called through the methods of input.h, and by partitions_input.c for
+ * closes the relation. Called through the methods of input.h, and by stage_input.c for
  * leaves. It must look at parameters in choose() only, and only where something is read: to
  * compute them may raise.
  */

@@ -1,36 +1,175 @@
 /*
- * partitions_input.c - see partitions_input.h.
+ * stage_input.c - see stage_input.h: the one place that knows all kinds of inputs, with the
+ * table of those of foreign tables (planner/foreign_inputs.c).
  *
- * PostgreSQL prunes. One of the node's child plans is an Append of the leaves, which is
- * never initialized. What it carries is evaluated here, as nodeAppend.c would. Leaves are
- * numbered in that plan's order. Pruning by join tables goes by the leaves' constraints
- * (leaf_exclusion.c); the run knows the tables. Leaves that are heap tables are read by one
- * source together, and those that are files by another one. The executor closes relations.
- * Called through the methods of input.h.
+ * Of a partitioned table, PostgreSQL prunes. One of the node's child plans is an Append of
+ * the leaves, which is never initialized. What it carries is evaluated here, as
+ * nodeAppend.c would. Leaves are numbered in that plan's order. Pruning by join tables goes
+ * by the leaves' constraints; the run knows the tables. Leaves that are heap tables are
+ * read by one source together, and those that are files by another one. The executor closes
+ * relations.
  *
+ * Called when the executor prepares a node's stages, then through the methods of input.h.
  * Must look at parameters in partitions_choose() only: to compute them may raise.
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
+#include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "turbine/mutant.h"
 
 #include "pg/bridge/failure.h"
 #include "pg/conversation/stage_connection.h"
 #include "pg/convert/param_block.h"
-#include "pg/planner/join/pruning_keys.h"
+#include "pg/planner/foreign_inputs.h"
 #include "pg/source/files/files_input.h"
 #include "pg/source/heap/heap_source.h"
 #include "pg/source/heap/table_input.h"
-#include "pg/stage/input_kinds.h"
-#include "pg/stage/leaf_exclusion.h"
-#include "pg/stage/partitions_input.h"
+#include "pg/source/plan_rows/plan_rows_input.h"
 #include "pg/stage/plan_private.h"
+#include "pg/stage/stage_input.h"
+
+/* ---- A relation that is not partitioned ---- */
+
+static Plan *
+child_plan(const CustomScan *plan, int number)
+{
+	return number < 0 ? NULL : list_nth(plan->custom_plans, number);
+}
+
+static TbInput *
+make_relation_input(CustomScanState *css, Index rti, Plan *index_scan, int eflags)
+{
+	const RangeTblEntry *rte = exec_rt_fetch(rti, css->ss.ps.state);
+	TbMakeForeignInput	 make = tb_foreign_input(rte->relid, rte->relkind);
+
+	return make != NULL ? make(css, rti, eflags) :
+						  tb_table_input_make(css, rti, index_scan, eflags);
+}
+
+/*
+ * ---- Which leaves have no match in a join table ----
+ *
+ * The proof is PostgreSQL's own, the one of constraint exclusion: it knows ranges, lists,
+ * several levels and the default partition, whose constraint is that no sibling's holds,
+ * and proves nothing of hash partitions. A row with a NULL key has no match either, so that
+ * the conditions, which are strict, hold of every row that has one.
+ */
+
+/*
+ * What holds of every row of the leaf, as a list of conditions, in the current
+ * context; NIL if nothing is known. The leaf and the partitioned tables above it are
+ * locked.
+ */
+static List *
+constraint_of(Relation leaf)
+{
+	List *constraint = RelationGetPartitionQual(leaf);
+
+	constraint = (List *) expression_planner((Expr *) constraint);
+	return contain_mutable_functions((Node *) constraint) ? NIL : constraint;
+}
+
+/* An integer of the service's as a value of the type; false if it is none. */
+static bool
+value_of(Oid type, int64 number, Datum *value)
+{
+	switch (type)
+	{
+		case INT2OID:
+			*value = Int16GetDatum((int16) number);
+			return number >= PG_INT16_MIN && number <= PG_INT16_MAX;
+		case INT4OID:
+			*value = Int32GetDatum((int32) number);
+			return number >= PG_INT32_MIN && number <= PG_INT32_MAX;
+		case DATEOID:
+			*value = DateADTGetDatum((DateADT) number);
+			return number >= PG_INT32_MIN && number <= PG_INT32_MAX;
+		case INT8OID:
+			*value = Int64GetDatum(number);
+			return true;
+		case TIMESTAMPOID:
+			*value = TimestampGetDatum(number);
+			return true;
+		case TIMESTAMPTZOID:
+			*value = TimestampTzGetDatum(number);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Column, operator of the type's own order, constant; NULL if there is no such. */
+static Expr *
+comparison(Var *column, StrategyNumber strategy, int64 number)
+{
+	const TypeCacheEntry *entry = lookup_type_cache(column->vartype,
+													TYPECACHE_BTREE_OPFAMILY);
+	Oid	   operator= get_opfamily_member(entry->btree_opf, column->vartype, column->vartype,
+										 strategy);
+	Datum  value;
+	Const *constant;
+	Expr  *result;
+
+	if (!OidIsValid(operator) || !value_of(column->vartype, number, &value))
+		return NULL;
+	constant = makeConst(column->vartype, -1, InvalidOid, get_typlen(column->vartype),
+						 value, false, get_typbyval(column->vartype));
+	result = make_opclause(operator, BOOLOID, false, (Expr *) copyObject(column),
+						   (Expr *) constant, InvalidOid, InvalidOid);
+	set_opfuncid((OpExpr *) result);
+	return result;
+}
+
+/* The bounds as conditions on a column of the leaf; NIL if they are none of its
+ * type's. */
+static List *
+leaf_bounds(Relation leaf, AttrNumber attnum, const TbKeyBounds *bounds)
+{
+	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(leaf), attnum - 1);
+	Var				 *column = makeVar(1, attnum, attribute->atttypid, attribute->atttypmod,
+									   attribute->attcollation, 0);
+	bool			  single = bounds->min == bounds->max;
+	Expr			 *least;
+	Expr			 *most;
+
+	if (TB_MUTANT(only_least_key))
+		single = true;
+	/* Of one value more can be proved by equality: that it is in a list. */
+	least = comparison(column,
+					   single ? BTEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+					   bounds->min);
+	most = single ? least : comparison(column, BTLessEqualStrategyNumber, bounds->max);
+	if (bounds->min > bounds->max || least == NULL || most == NULL)
+		return NIL;
+	return single ? list_make1(least) : list_make2(least, most);
+}
+
+/* Whether no row satisfies both: proved, not guessed. */
+static bool
+leaf_is_excluded(List *constraint, List *bounds)
+{
+	return constraint != NIL && bounds != NIL &&
+		predicate_refuted_by(constraint, bounds, false);
+}
+
+/* ---- A partitioned table ---- */
 
 /* A key of a join that prunes leaves. */
 typedef struct PruningRun
@@ -145,11 +284,11 @@ make_leaves(PartitionsInput *run, CustomScanState *css, int stage, int eflags)
 		int leaf = run->valid[i];
 		int child = index_scans == NULL ? -1 : index_scans[leaf];
 
-		run->leaves[leaf] = tb_relation_input_make(css, run->rtis[leaf],
-												   child < 0 ?
-													   NULL :
-													   list_nth(plan->custom_plans, child),
-												   eflags);
+		run->leaves[leaf] = make_relation_input(css, run->rtis[leaf],
+												child < 0 ?
+													NULL :
+													list_nth(plan->custom_plans, child),
+												eflags);
 	}
 }
 
@@ -252,7 +391,7 @@ leaf_constraint(PartitionsInput *run, int leaf)
 	if (run->constraint_known[leaf])
 		return run->constraints[leaf];
 	old = MemoryContextSwitchTo(run->estate->es_query_cxt);
-	run->constraints[leaf] = tb_leaf_constraint(leaf_relation(run, leaf));
+	run->constraints[leaf] = constraint_of(leaf_relation(run, leaf));
 	run->constraint_known[leaf] = true;
 	MemoryContextSwitchTo(old);
 	return run->constraints[leaf];
@@ -265,9 +404,9 @@ can_match(PartitionsInput *run, int leaf, const PruningRun *key, uint64 rows,
 	if (rows == 0)
 		return false;
 	return !bounds->known ||
-		!tb_leaf_is_excluded(leaf_constraint(run, leaf),
-							 tb_leaf_bounds(leaf_relation(run, leaf),
-											key->leaf_attnums[leaf], bounds));
+		!leaf_is_excluded(leaf_constraint(run, leaf),
+						  leaf_bounds(leaf_relation(run, leaf), key->leaf_attnums[leaf],
+									  bounds));
 }
 
 static void
@@ -443,8 +582,10 @@ static const TbInputMethods partitions_methods = {
 	.index_use = partitions_index_use,
 };
 
-TbInput *
-tb_partitions_input_make(CustomScanState *css, int stage, int eflags)
+/* Of the node's stage of that number. Prunes by what is known when the executor starts.
+ * Lives in the current memory context. */
+static TbInput *
+make_partitions_input(CustomScanState *css, int stage, int eflags)
 {
 	CustomScan		   *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
 	TbStageInfo			info = tb_private_stage(plan, stage);
@@ -492,4 +633,23 @@ tb_partitions_input_shown(const TbInput *input, TbPartitionsShown *shown)
 	shown->rtis = run->rtis;
 	shown->stats = run->stats;
 	return true;
+}
+
+/* ---- Any stage ---- */
+
+TbInput *
+tb_stage_input_make(CustomScanState *css, int stage, int eflags)
+{
+	CustomScan *plan = tb_stages_plan((CustomScan *) css->ss.ps.plan);
+	TbStageInfo info = tb_private_stage(plan, stage);
+	Index		rti = tb_private_notes(plan, stage).rti;
+
+	if (info.source_plan >= 0)
+		return tb_plan_rows_input_make(css, child_plan(plan, info.source_plan),
+									   tb_private_source_columns(plan, stage),
+									   info.nsource_columns, eflags);
+	(void) ExecOpenScanRelation(css->ss.ps.state, rti, eflags);
+	if (info.nleaves > 0)
+		return make_partitions_input(css, stage, eflags);
+	return make_relation_input(css, rti, child_plan(plan, info.brin_plan), eflags);
 }

@@ -1,9 +1,10 @@
 /*
- * partitions_input.h - the leaves of a stage's partitioned table as one input: a list of
- * inputs, of which those are read that are left once parameters and join tables are known.
+ * stage_input.h - makes the input of a stage. The leaves of a partitioned table are one
+ * input: a list of inputs, of which those are read that are left once parameters and join
+ * tables are known.
  */
-#ifndef TURBINE_PG_STAGE_PARTITIONS_INPUT_H
-#define TURBINE_PG_STAGE_PARTITIONS_INPUT_H
+#ifndef TURBINE_PG_STAGE_STAGE_INPUT_H
+#define TURBINE_PG_STAGE_STAGE_INPUT_H
 
 #include "postgres.h"
 
@@ -12,11 +13,11 @@
 #include "pg/source/heap/heap_input.h"
 #include "pg/source/input.h"
 
-/* Of the node's stage of that number. Prunes by what is known when the executor starts.
- * Lives in the current memory context. */
-extern TbInput *tb_partitions_input_make(CustomScanState *css, int stage, int eflags);
+/* Of the node's stage of that number, in the current memory context. Raises PostgreSQL's
+ * errors about a table that nobody may read yet: a materialized view without rows. */
+extern TbInput *tb_stage_input_make(CustomScanState *css, int stage, int eflags);
 
-/* For EXPLAIN. */
+/* Of partitions, for EXPLAIN. */
 typedef struct TbPartitionsShown
 {
 	int	 nvalid;		  /* leaves left when the executor started */

@@ -1,8 +1,8 @@
 /*
- * node_explain.h - what EXPLAIN shows of any accelerated node.
+ * explain.h - what EXPLAIN shows of any accelerated node, and of the stages that it runs.
  */
-#ifndef TURBINE_PG_STAGE_NODE_EXPLAIN_H
-#define TURBINE_PG_STAGE_NODE_EXPLAIN_H
+#ifndef TURBINE_PG_STAGE_EXPLAIN_H
+#define TURBINE_PG_STAGE_EXPLAIN_H
 
 #include "postgres.h"
 
@@ -12,6 +12,7 @@
 #include "pg/source/input.h"
 #include "pg/source/run_stats.h"
 #include "pg/planner/cost.h"
+#include "pg/stage/stage_run.h"
 
 /* The expression as EXPLAIN shows it. */
 extern char *tb_explain_expr(Node *expr, PlanState *node, List *ancestors,
@@ -34,15 +35,13 @@ extern void tb_explain_index(const TbIndexUse *use, const char *prefix, List *co
 /* The device that the plan would take. */
 extern void tb_explain_device_choice(const TbWork *work, ExplainState *es);
 
-/* Of cached columns: what was left out, and by what; and what was read. Labels begin with
- * the prefix. Nothing if none were taken. */
-extern void tb_explain_segments(const char *prefix, const TbRunStats *stats,
-								ExplainState *es);
-
 /* Device, Blocks, JIT, Transferred, of a query that has run. */
 extern void tb_explain_stats(const TbRunStats *stats, ExplainState *es);
 
 /* Where the node's wall time went, in all its runs so far. */
 extern void tb_explain_times(TbProfile *profile, ExplainState *es);
+
+/* Tables, filters, joins, and how the run went; last, why PostgreSQL's plan ran. */
+extern void tb_explain_run(const TbRunCursor *cursor, List *ancestors, ExplainState *es);
 
 #endif
