@@ -1,64 +1,79 @@
 /*
- * aggregate_sink.cc - the AGGREGATE sink of tb_pipeline.
+ * aggregate_sink.cc - the sink AGGREGATE of the host's tb_pipeline.
  *
  * Ungrouped programs add to one row of states. Grouped programs first reserve all groups of a tile, which may
  * fail. Then they apply, which cannot fail. Called by pipeline_host.cc once per compilation. The emitted code
  * runs for each tile, and must never add to a state before every group of the tile has its place.
  */
+#include "compiler/codegen/aggregate_sink.h"
+
 #include <llvm/IR/Intrinsics.h>
 
 #include <cstddef>
-
-#include "compiler/codegen/pipeline_host.h"
-#include "turbine/kernel.h"
 
 namespace turbine {
 
 using llvm::Value;
 
-bool HostPipeline::fused() const {
-  if (program_.sink() != TB_SINK_AGGREGATE || program_.grouped()) return false;
-  if (!program_.joins().empty() || !first_filters_.selective.empty()) return false;
-  for (const TbAgg& agg : program_.aggs()) {
-    if (agg.arg != TB_NONE && !is_dense(program_, agg.arg)) return false;
-    if (agg.filter != TB_NONE && !is_dense(program_, agg.filter)) return false;
+bool is_fused(const Program& program, const FilterPlan& filters) {
+  if (program.sink() != TB_SINK_AGGREGATE || program.grouped()) return false;
+  if (!program.joins().empty() || !filters.selective.empty()) return false;
+  for (const TbAgg& agg : program.aggs()) {
+    if (agg.arg != TB_NONE && !is_dense(program, agg.arg)) return false;
+    if (agg.filter != TB_NONE && !is_dense(program, agg.filter)) return false;
   }
   return true;
 }
 
-/* One branch-free loop: filter and aggregates. */
-void HostPipeline::emit_fused_tile(Value* n) {
-  Carried init = accumulators_.init();
-  init.push_back(ir_.getInt64(0));  // rows passed
-  Carried end = emit_loop(rows_, "fused", start_, ir_.CreateAdd(start_, n), init, [&](Value* row, const Carried& now) {
-    rows_.begin_row(row);
-    Value* pass = emit_conjunction(rows_, first_filters_.dense);
-    Value* filter_errors = rows_.take_errors();
-    Carried states(now.begin(), now.end() - 1);
-    Carried next = accumulators_.step(states, pass);
-    if (filter_errors) next.back() = ir_.CreateOr(next.back(), filter_errors);
-    next.push_back(ir_.CreateAdd(now.back(), pass ? ir_.CreateZExt(pass, ir_.getInt64Ty()) : ir_.getInt64(1)));
-    return next;
-  });
-  add_to(offsetof(TbPipelineArgs, rows_passed), end.pop_back_val());
-  or_errors(accumulators_.fold(end, rows_.load(ir_.getPtrTy(), table_, offsetof(TbGroupTable, rows))));
+AggregateSink::AggregateSink(HostTile& tile, const GroupLayout& layout)
+    : tile_(tile),
+      program_(tile.program()),
+      rows_(tile.rows()),
+      ir_(tile.ir()),
+      accumulators_(rows_, program_, layout),
+      groups_(rows_, program_, layout) {}
+
+void AggregateSink::bind() {
+  table_ = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, groups));
+  accumulators_.bind(table_);
 }
 
-void HostPipeline::emit_ungrouped_sink(const TupleBatch& b) {
+void AggregateSink::emit(const TupleBatch& b) { program_.grouped() ? emit_grouped(b) : emit_ungrouped(b); }
+
+/* One branch-free loop: filter and aggregates. */
+void AggregateSink::emit_fused_tile(Value* n, const std::vector<uint32_t>& conjuncts) {
+  Carried init = accumulators_.init();
+  init.push_back(ir_.getInt64(0));  // rows passed
+  Carried end = emit_loop(
+      rows_, "fused", tile_.start(), ir_.CreateAdd(tile_.start(), n), init, [&](Value* row, const Carried& now) {
+        rows_.begin_row(row);
+        Value* pass = emit_conjunction(rows_, conjuncts);
+        Value* filter_errors = rows_.take_errors();
+        Carried states(now.begin(), now.end() - 1);
+        Carried next = accumulators_.step(states, pass);
+        if (filter_errors) next.back() = ir_.CreateOr(next.back(), filter_errors);
+        next.push_back(ir_.CreateAdd(now.back(), pass ? ir_.CreateZExt(pass, ir_.getInt64Ty()) : ir_.getInt64(1)));
+        return next;
+      });
+  tile_.add_to_field(offsetof(TbPipelineArgs, rows_passed), end.pop_back_val());
+  tile_.or_errors(accumulators_.fold(end, rows_.load(ir_.getPtrTy(), table_, offsetof(TbGroupTable, rows))));
+}
+
+void AggregateSink::emit_ungrouped(const TupleBatch& b) {
   if (accumulators_.has_text_states()) emit_group_room(b, emit_state_sizes(b));
   Carried end = emit_loop(rows_, "aggregate", ir_.getInt64(0), b.count, accumulators_.init(),
                           [&](Value* k, const Carried& now) {
-                            begin_tuple(b, k);
+                            tile_.begin_tuple(b, k);
                             return accumulators_.step(now, nullptr);
                           });
-  or_errors(accumulators_.fold(end, rows_.load(ir_.getPtrTy(), table_, offsetof(TbGroupTable, rows))));
+  tile_.or_errors(accumulators_.fold(end, rows_.load(ir_.getPtrTy(), table_, offsetof(TbGroupTable, rows))));
 }
 
 /*
  * Hashes first, with the buckets prefetched; then, once there is room for a batch
  * of new groups, find or insert (reserve); then combine the tuples (apply).
  */
-void HostPipeline::emit_grouped_sink(const TupleBatch& b) {
+void AggregateSink::emit_grouped(const TupleBatch& b) {
   groups_.bind(table_);
   Value* bytes = emit_group_hashes(b);
   emit_group_room(b, bytes);
@@ -67,7 +82,7 @@ void HostPipeline::emit_grouped_sink(const TupleBatch& b) {
   emit_apply(b);
 }
 
-void HostPipeline::emit_group_room(const TupleBatch& b, Value* bytes) {
+void AggregateSink::emit_group_room(const TupleBatch& b, Value* bytes) {
   auto table_field = [&](uint64_t offset) { return rows_.load(ir_.getInt64Ty(), table_, offset); };
   Value* bytes_after = ir_.CreateAdd(table_field(offsetof(TbGroupTable, arena_used)), bytes);
   Value* room = ir_.CreateICmpULE(bytes_after, table_field(offsetof(TbGroupTable, arena_capacity)));
@@ -77,29 +92,29 @@ void HostPipeline::emit_group_room(const TupleBatch& b, Value* bytes) {
     Value* groups_after = ir_.CreateAdd(table_field(offsetof(TbGroupTable, ngroups)), groups);
     room = ir_.CreateAnd(room, ir_.CreateICmpULE(groups_after, table_field(offsetof(TbGroupTable, group_capacity))));
   }
-  emit_room(room, groups, bytes);
+  tile_.emit_room(room, groups, bytes);
 }
 
 /* Ungrouped, with text states: the arena bytes that the batch may need. */
-Value* HostPipeline::emit_state_sizes(const TupleBatch& b) {
+Value* AggregateSink::emit_state_sizes(const TupleBatch& b) {
   Carried end = emit_loop(rows_, "sizes", ir_.getInt64(0), b.count, {ir_.getInt64(0)},
                           [&](Value* k, const Carried& now) -> Carried {
-                            begin_tuple(b, k);
+                            tile_.begin_tuple(b, k);
                             return {ir_.CreateAdd(now[0], accumulators_.text_state_bytes(nullptr))};
                           });
   return end[0];
 }
 
 /* Returns the arena bytes that the batch may need. */
-Value* HostPipeline::emit_group_hashes(const TupleBatch& b) {
+Value* AggregateSink::emit_group_hashes(const TupleBatch& b) {
   Carried end = emit_loop(
       rows_, "hash", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
       [&](Value* k, const Carried& now) -> Carried {
-        begin_tuple(b, k);
+        tile_.begin_tuple(b, k);
         groups_.eval_keys(nullptr);
         Value* errors = rows_.take_errors();
         Value* hash = groups_.hash();
-        ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), hashes_, k));
+        ir_.CreateStore(hash, rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
         ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
                             {groups_.bucket_pointer(hash), ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
         Value* bytes = groups_.text_bytes();
@@ -109,26 +124,26 @@ Value* HostPipeline::emit_group_hashes(const TupleBatch& b) {
         }
         return {bytes ? ir_.CreateAdd(now[0], bytes) : now[0], errors ? ir_.CreateOr(now[1], errors) : now[1]};
       });
-  or_errors(end[1]);
+  tile_.or_errors(end[1]);
   return end[0];
 }
 
-void HostPipeline::emit_reserve(const TupleBatch& b) {
+void AggregateSink::emit_reserve(const TupleBatch& b) {
   emit_loop(rows_, "reserve", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
-    begin_tuple(b, k);
+    tile_.begin_tuple(b, k);
     groups_.eval_keys(nullptr);
-    Value* hash = ir_.CreateLoad(ir_.getInt64Ty(), rows_.index(ir_.getInt64Ty(), hashes_, k));
-    ir_.CreateStore(groups_.find_or_insert(hash), word_at(groups_of_, k));
+    Value* hash = ir_.CreateLoad(ir_.getInt64Ty(), rows_.index(ir_.getInt64Ty(), tile_.hashes(), k));
+    ir_.CreateStore(groups_.find_or_insert(hash), tile_.word_at(tile_.words(), k));
     return {};
   });
 }
 
-void HostPipeline::emit_apply(const TupleBatch& b) {
+void AggregateSink::emit_apply(const TupleBatch& b) {
   Carried end = emit_loop(rows_, "apply", ir_.getInt64(0), b.count, {ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
-                            Value* group = ir_.CreateLoad(ir_.getInt32Ty(), word_at(groups_of_, k));
+                            Value* group = ir_.CreateLoad(ir_.getInt32Ty(), tile_.word_at(tile_.words(), k));
                             Value* group_row = groups_.row(group);
-                            begin_tuple(b, k);
+                            tile_.begin_tuple(b, k);
                             Value* errors = now[0];
                             for (size_t i = 0; i < program_.aggs().size(); i++) {
                               Value* bits = accumulators_.apply(i, accumulators_.input(i, nullptr), group_row);
@@ -137,7 +152,7 @@ void HostPipeline::emit_apply(const TupleBatch& b) {
                             Value* row_errors = rows_.take_errors();
                             return {row_errors ? ir_.CreateOr(errors, row_errors) : errors};
                           });
-  or_errors(end[0]);
+  tile_.or_errors(end[0]);
 }
 
 }  // namespace turbine

@@ -1,7 +1,7 @@
 /*
  * late_columns.cc - see late_columns.h.
  *
- * Called by pipeline_host.cc once a compilation. It follows emit_dense_filter, emit_lookup_mask
+ * Called by pipeline_host.cc once per compilation. It follows emit_dense_filter, emit_lookup_mask
  * and emit_fused_tile: a column that they read would be right as codes too, but slow.
  */
 #include "compiler/codegen/late_columns.h"

@@ -7,7 +7,7 @@
  * Host: tiles of TB_TILE_ROWS rows, which stay in L2. Conjuncts that a dense loop can take fill a byte mask in
  * one vectorised loop. The mask becomes a selection vector, expensive conjuncts shrink it, and the sink runs
  * over it. An ungrouped aggregate whose arguments are dense too is one loop without mask or selection. Joins
- * work on the selection too (pipeline_host.h).
+ * work on the selection too (host_joins.h).
  *
  * GPU: a grid-stride loop with one row per thread. The columns of a conjunct are loaded only if the earlier
  * conjuncts hold. Programs with joins, or with the sink PROJECT, first make tuples of their rows; then the sink

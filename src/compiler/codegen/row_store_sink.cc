@@ -1,87 +1,80 @@
 /*
- * row_store_sink.cc - the sinks PROJECT and BUILD of tb_pipeline: room for the whole batch
+ * row_store_sink.cc - the sinks PROJECT and BUILD of the host's tb_pipeline: room for the whole batch
  * first, then a loop for each column.
  *
- * Called by pipeline_host.cc once a compilation. What it emits runs for each batch of rows
+ * Called by pipeline_host.cc once per compilation. What it emits runs for each batch of rows
  * that have passed filters and joins, and counts no row before all its columns are written.
  */
-#include <cstddef>
+#include "compiler/codegen/row_store_sink.h"
 
-#include "compiler/codegen/pipeline_host.h"
-#include "turbine/kernel.h"
+#include <cstddef>
 
 namespace turbine {
 
 using llvm::Value;
 
-void HostPipeline::emit_store_sink(TupleBatch b) {
-  Value* store = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
+RowStoreSink::RowStoreSink(HostTile& tile)
+    : tile_(tile), rows_(tile.rows()), ir_(tile.ir()), store_(rows_, tile.program()) {}
+
+void RowStoreSink::emit(TupleBatch b) {
+  Value* store = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
   auto counter = [&](uint64_t offset) { return rows_.load(ir_.getInt64Ty(), store, offset); };
-  if (store_.drops_null_keys()) drop_null_keys(b);
+
+  // Nobody finds a row with a NULL key, so it need not be there.
+  if (store_.drops_null_keys())
+    tile_.keep_tuples("keys", b, [&]() -> Value* {
+      Value* null = store_.null_key();
+      return null ? ir_.CreateNot(null) : ir_.getTrue();
+    });
+
+  // Room for all rows and their texts.
   Value* bytes = emit_text_sizes(b);
   Value* rows_after = ir_.CreateAdd(counter(offsetof(TbRowStore, nrows)), b.count);
   Value* bytes_after = ir_.CreateAdd(counter(offsetof(TbRowStore, arena_used)), bytes);
   Value* room = ir_.CreateICmpULE(rows_after, counter(offsetof(TbRowStore, capacity)));
   room = ir_.CreateAnd(room, ir_.CreateICmpULE(bytes_after, counter(offsetof(TbRowStore, arena_capacity))));
-  emit_room(room, b.count, bytes);
+  tile_.emit_room(room, b.count, bytes);
 
+  // Hashes of keys, then the columns.
   store_.bind(store);
   Value* first = counter(offsetof(TbRowStore, nrows));
-  if (store_.nkeys() != 0) emit_store_hashes(b, first);
-  for (size_t column = 0; column < store_.columns(); column++) emit_store_column(b, column, first);
+  if (store_.nkeys() != 0)
+    emit_loop(rows_, "hashes", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
+      tile_.begin_tuple(b, k);
+      store_.write_hash(ir_.CreateAdd(first, k));
+      return {};
+    });
+  for (size_t column = 0; column < store_.columns(); column++) emit_column(b, column, first);
+
+  // Only now the rows count.
   rows_.store(ir_.CreateAdd(first, b.count), store, offsetof(TbRowStore, nrows));
 }
 
-/* Nobody finds a row with a NULL key, so it need not be there. */
-void HostPipeline::drop_null_keys(TupleBatch& b) {
-  Carried end = emit_loop(rows_, "keys", ir_.getInt64(0), b.count, {ir_.getInt64(0), ir_.getInt32(0)},
-                          [&](Value* k, const Carried& now) -> Carried {
-                            Value* place = begin_tuple(b, k);
-                            Value* null = store_.null_key();
-                            Value* errors = rows_.take_errors();
-                            ir_.CreateStore(ir_.CreateTrunc(place, ir_.getInt32Ty()), word_at(b.selection, now[0]));
-                            Value* keep = null ? ir_.CreateNot(null) : ir_.getTrue();
-                            return {ir_.CreateAdd(now[0], ir_.CreateZExt(keep, ir_.getInt64Ty())),
-                                    errors ? ir_.CreateOr(now[1], errors) : now[1]};
-                          });
-  or_errors(end[1]);
-  b.count = end[0];
-  b.places = b.selection;
-}
-
 /* Bytes of the batch's texts. */
-Value* HostPipeline::emit_text_sizes(const TupleBatch& b) {
+Value* RowStoreSink::emit_text_sizes(const TupleBatch& b) {
   bool any = false;
   for (size_t column = 0; column < store_.columns(); column++) any |= store_.is_text(column);
   if (!any) return ir_.getInt64(0);
   Carried end = emit_loop(rows_, "sizes", ir_.getInt64(0), b.count, {ir_.getInt64(0)},
                           [&](Value* k, const Carried& now) -> Carried {
-                            begin_tuple(b, k);
+                            tile_.begin_tuple(b, k);
                             return {ir_.CreateAdd(now[0], store_.text_bytes())};
                           });
   return end[0];
 }
 
-void HostPipeline::emit_store_hashes(const TupleBatch& b, Value* first) {
-  emit_loop(rows_, "hashes", ir_.getInt64(0), b.count, {}, [&](Value* k, const Carried&) -> Carried {
-    begin_tuple(b, k);
-    store_.write_hash(ir_.CreateAdd(first, k));
-    return {};
-  });
-}
-
 /* Text offsets run through the columns: all of one column, then the next one's. */
-void HostPipeline::emit_store_column(const TupleBatch& b, size_t column, Value* first) {
-  Value* store = field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
+void RowStoreSink::emit_column(const TupleBatch& b, size_t column, Value* first) {
+  Value* store = tile_.field(ir_.getPtrTy(), offsetof(TbPipelineArgs, store));
   Value* arena_used = rows_.load(ir_.getInt64Ty(), store, offsetof(TbRowStore, arena_used));
   Carried end = emit_loop(rows_, "column", ir_.getInt64(0), b.count, {arena_used, ir_.getInt32(0)},
                           [&](Value* k, const Carried& now) -> Carried {
-                            begin_tuple(b, k);
+                            tile_.begin_tuple(b, k);
                             Value* offset = store_.write(column, ir_.CreateAdd(first, k), now[0]);
                             Value* errors = rows_.take_errors();
                             return {offset, errors ? ir_.CreateOr(now[1], errors) : now[1]};
                           });
-  or_errors(end[1]);
+  tile_.or_errors(end[1]);
   if (store_.is_text(column)) rows_.store(end[0], store, offsetof(TbRowStore, arena_used));
 }
 
