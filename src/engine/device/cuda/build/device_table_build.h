@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "engine/device/cuda/build/table_code.h"
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/memory/device_rows.h"
 #include "engine/device/cuda/memory/stop_word.h"
 #include "engine/device/join_table.h"

@@ -12,9 +12,9 @@
  *   tb_table_buckets  rows into buckets, equal keys into chains
  *
  * The table has the layout that the host would make (device/host/join_table_build.cc),
- * and look-ups find the same rows in it. Compiled to PTX with the engine (table_code.cc),
- * and for the host by testing/table_kernels_on_host.cc. Must never write outside of the
- * table, whatever keys are.
+ * and look-ups find the same rows in it. Compiled to PTX with the engine
+ * (embedded_kernels.cc), and for the host by testing/table_kernels_on_host.cc. Must never
+ * write outside of the table, whatever keys are.
  */
 #include "engine/device/cuda/build/table_kernels.h"
 

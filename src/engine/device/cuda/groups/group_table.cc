@@ -298,7 +298,7 @@ uint32_t GroupTable::move_groups(const GroupTableShape& old, const Block& bucket
   const uint64_t most = uint64_t{context_.properties().multiprocessors} * kGrowthBlocks;
   const auto grid = static_cast<unsigned>(
       std::min((old.bucket_count + TB_GROWTH_THREADS - 1) / TB_GROWTH_THREADS, most));
-  driver_.check(driver_.launch_kernel(code_.grow(driver_), grid, 1u, 1u, TB_GROWTH_THREADS, 1u, 1u, 0u, stream,
+  driver_.check(driver_.launch_kernel(code_.kernels(driver_).grow, grid, 1u, 1u, TB_GROWTH_THREADS, 1u, 1u, 0u, stream,
                                       parameters, static_cast<void**>(nullptr)));
   driver_.check(driver_.memcpy_dtoh_async(pinned.host(), device.device(), sizeof growth, stream));
   synchronize(stream);

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "engine/device/cuda/cuda_context.h"
-#include "engine/device/cuda/groups/group_code.h"
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/device.h"
 
 namespace turbine::cuda {

@@ -4,8 +4,8 @@
  *   tb_group_grow   each group that a bucket names: a number, its row, a bucket
  *
  * What no bucket names stays behind (groups/group_table.h). Compiled to PTX with the engine
- * (group_code.cc), and for the host by testing/growth_on_host.cc. Must never write outside
- * of the new table, whatever the old one holds.
+ * (embedded_kernels.cc), and for the host by testing/growth_on_host.cc. Must never write
+ * outside of the new table, whatever the old one holds.
  */
 #include "engine/device/cuda/groups/growth_kernels.h"
 

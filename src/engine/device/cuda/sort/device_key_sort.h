@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "engine/device/cuda/driver/stream.h"
-#include "engine/device/cuda/sort/radix_code.h"
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/key_sort.h"
 
 namespace turbine::cuda {

@@ -314,7 +314,7 @@ TEST_F(DeviceKeySortTest, PaysForManyRows) {
 
 /* What the driver is given: three kernels, complete in themselves. */
 TEST(RadixPtx, IsWhole) {
-  const std::string_view ptx = radix_ptx();
+  const std::string_view ptx = embedded_ptx("radix");
   for (const char* entry : {".entry tb_sort_count(", ".entry tb_sort_pass(", ".entry tb_sort_agree("})
     EXPECT_NE(ptx.find(entry), ptx.npos) << entry;
   EXPECT_NE(ptx.find(".target sm_70"), ptx.npos);

@@ -10,7 +10,7 @@
  * a sum. Tiles are taken in order, so a block waits only for blocks that run. If it waits
  * in vain, it says so, and all blocks end. Rows with equal keys keep their order.
  *
- * Compiled to PTX with the engine (radix_code.cc), and for the host by
+ * Compiled to PTX with the engine (embedded_kernels.cc), and for the host by
  * testing/radix_on_host.cc. Must never write outside of [0, nrows), whatever keys are.
  */
 #include "engine/device/cuda/sort/radix_kernels.h"

@@ -10,9 +10,9 @@
 #include <array>
 #include <vector>
 
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/memory/kernel_arguments.h"
 #include "engine/device/cuda/memory/pinned_staging.h"
-#include "engine/device/cuda/sort/radix_code.h"
 #include "engine/device/cuda/sort/radix_kernels.h"
 #include "engine/device/key_sort.h"
 

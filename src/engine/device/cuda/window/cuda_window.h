@@ -9,10 +9,9 @@
  */
 #pragma once
 
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/memory/device_rows.h"
 #include "engine/device/cuda/sort/device_key_sort.h"
-#include "engine/device/cuda/window/key_code.h"
-#include "engine/device/cuda/window/window_code.h"
 #include "engine/device/device_window.h"
 
 namespace turbine::cuda {

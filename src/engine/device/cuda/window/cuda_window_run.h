@@ -7,12 +7,11 @@
 
 #include <vector>
 
+#include "engine/device/cuda/embedded_kernels.h"
 #include "engine/device/cuda/memory/device_rows.h"
 #include "engine/device/cuda/memory/kernel_arguments.h"
 #include "engine/device/cuda/sort/radix_run.h"
-#include "engine/device/cuda/window/key_code.h"
 #include "engine/device/cuda/window/key_kernels.h"
-#include "engine/device/cuda/window/window_code.h"
 #include "engine/device/cuda/window/window_kernels.h"
 #include "engine/device/device_window.h"
 

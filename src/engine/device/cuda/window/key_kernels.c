@@ -2,7 +2,7 @@
  * key_kernels.c - sort keys of rows in a GPU's memory: what their values have in common,
  * and the keys packed without it; and columns in the order that sorting has found.
  *
- * Compiled to PTX with the engine (key_code.cc), and for the host by
+ * Compiled to PTX with the engine (embedded_kernels.cc), and for the host by
  * testing/window_on_host.cc. Must never give two rows an order that their keys do not have.
  */
 #include "engine/device/cuda/window/key_kernels.h"

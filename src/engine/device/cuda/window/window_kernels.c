@@ -6,7 +6,7 @@
  * computes a pass's functions at each place from the results of scans, and checks the
  * conditions. tb_window_take moves the places that pass together.
  *
- * Compiled to PTX with the engine (window_code.cc), and for the host by
+ * Compiled to PTX with the engine (embedded_kernels.cc), and for the host by
  * testing/window_on_host.cc. A sum has at most 2^30 values of 64 bits, so 128 bits never
  * overflow. Must never read outside of [0, nrows), whatever offsets a frame has.
  */
