@@ -43,7 +43,7 @@ PARTS = {
     "catalog": ("catalog", "tables contract"),
     "rt": ("src/rt", "tables contract catalog"),
 
-    # What both readers of files share.
+    # What readers and writers of files share.
     "file_values": ("src/file_values", ""),
 
     # The engine.
@@ -76,11 +76,11 @@ PARTS = {
     "daemon": ("src/daemon",
                "tables contract catalog program profile wire device machine code slots source result execution"),
 
-    # Programs of their own, which share nothing with the service.
-    "export": ("src/export", ""),
+    # Programs of their own, which share with the service what files mean, and nothing else.
+    "export": ("src/export", "file_values"),
     "export.postgres": ("src/export/postgres", "export"),
     "export.mysql": ("src/export/mysql", "export"),
-    "export.backend": ("src/export/backend", "contract export export.postgres"),
+    "export.backend": ("src/export/backend", "contract file_values export export.postgres"),
 
     # The extension. "pg" is what lies in no room (module.c).
     "pg.settings": ("src/pg/settings", ABOVE),

@@ -19,7 +19,7 @@
 #include <cstdio>
 
 #include "export/export_error.h"
-#include "export/value_ranges.h"
+#include "file_values/batch_bounds.h"
 
 namespace turbine::exporting {
 namespace {
@@ -43,11 +43,13 @@ void dump_ipc(const File& file) {
     printf("  batch %d: %lld rows\n", i, static_cast<long long>(batch->num_rows()));
     for (const auto& field : schema->fields()) {
       if (field->metadata() == nullptr) continue;
-      const auto least = split_values(field->metadata()->Get(kMinValues).ValueOr(""));
-      const auto greatest = split_values(field->metadata()->Get(kMaxValues).ValueOr(""));
-      if (static_cast<size_t>(i) < least.size() && static_cast<size_t>(i) < greatest.size()) {
-        printf("    %s: %s to %s\n", field->name().c_str(), least[static_cast<size_t>(i)].c_str(),
-               greatest[static_cast<size_t>(i)].c_str());
+      const std::string all_least = field->metadata()->Get(kMinValues).ValueOr("");
+      const std::string all_greatest = field->metadata()->Get(kMaxValues).ValueOr("");
+      const auto least = listed_bounds(all_least), greatest = listed_bounds(all_greatest);
+      const auto number = static_cast<size_t>(i);
+      if (number < least.size() && number < greatest.size()) {
+        printf("    %s: %s to %s\n", field->name().c_str(), std::string(least[number]).c_str(),
+               std::string(greatest[number]).c_str());
       }
     }
   }

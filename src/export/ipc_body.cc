@@ -7,16 +7,19 @@
 
 #include <algorithm>
 
-#include "export/flat_reader.h"
+#include "export/export_error.h"
+#include "file_values/flat_buffer.h"
 
 namespace turbine::exporting {
 namespace {
+
+void damaged_message() { throw ExportError(ExitCode::kFile, "the file's metadata is damaged"); }
 
 constexpr int kHeaderType = 1, kHeader = 2, kBodyLength = 3; /* fields of Message */
 constexpr uint8_t kDictionaryBatch = 2, kRecordBatch = 3;    /* types of headers */
 constexpr int kDictionaryData = 1;                           /* field of DictionaryBatch */
 constexpr int kBuffers = 2;                                  /* field of RecordBatch */
-constexpr int64_t kBufferBytes = 16;
+constexpr uint64_t kBufferBytes = 16;
 
 constexpr int64_t kPage = 4096;
 /* Buffers from which a page more or less is nothing. */
@@ -39,27 +42,29 @@ IpcBody place_buffers(const std::vector<std::shared_ptr<arrow::Buffer>>& buffers
 }
 
 void put_places(const IpcBody& body, std::string& metadata) {
-  const FlatReader reader(metadata);
-  const int64_t message = reader.root();
-  const int64_t type = reader.field(message, kHeaderType);
-  int64_t batch = reader.referred(message, kHeader);
-  if (type >= 0 && reader.at<uint8_t>(type) == kDictionaryBatch) {
-    batch = reader.referred(batch, kDictionaryData);
-  } else if (type < 0 || reader.at<uint8_t>(type) != kRecordBatch) {
-    batch = -1;
-  }
-  const int64_t buffers = batch < 0 ? -1 : reader.referred(batch, kBuffers);
-  const size_t count = buffers < 0 ? 0 : reader.at<uint32_t>(buffers);
-  const int64_t length = reader.field(message, kBodyLength);
-  if (batch < 0 || count != body.offsets.size() || (length < 0 && body.bytes > 0)) {
+  // The batch that the message brings.
+  const FlatBuffer<damaged_message> reader(metadata);
+  const uint64_t message = reader.root();
+  const uint64_t type = reader.field(message, kHeaderType);
+  const uint8_t kind = type == 0 ? 0 : reader.at<uint8_t>(type);
+  uint64_t batch = kind == kDictionaryBatch || kind == kRecordBatch ? reader.referred(message, kHeader) : 0;
+  if (batch != 0 && kind == kDictionaryBatch) batch = reader.referred(batch, kDictionaryData);
+
+  // Has it the buffers that we place?
+  const uint64_t buffers = batch == 0 ? 0 : reader.referred(batch, kBuffers);
+  const size_t count = buffers == 0 ? 0 : reader.at<uint32_t>(buffers);
+  const uint64_t length = reader.field(message, kBodyLength);
+  if (batch == 0 || count != body.offsets.size() || (length == 0 && body.bytes > 0)) {
     throw ExportError(ExitCode::kFile, "a message of the file has other buffers than it describes");
   }
+
+  // Their places, and the body's length.
   for (size_t i = 0; i < count; i++) {
-    const int64_t place = buffers + 4 + static_cast<int64_t>(i) * kBufferBytes;
+    const uint64_t place = buffers + 4 + i * kBufferBytes;
     (void)reader.at<int64_t>(place);
     memcpy(metadata.data() + place, &body.offsets[i], sizeof(int64_t));
   }
-  if (length >= 0) memcpy(metadata.data() + length, &body.bytes, sizeof(int64_t));
+  if (length != 0) memcpy(metadata.data() + length, &body.bytes, sizeof(int64_t));
 }
 
 }  // namespace turbine::exporting

@@ -1,9 +1,8 @@
 /*
  * ipc_footer.cc - FlatBuffers by hand, for one table.
  *
- * A FlatBuffers table begins with the distance back to its vtable, which holds the table's
- * fields by number; references are distances forward. So the schema's own buffer, as
- * libarrow serializes it, is embedded as it is and its table referred to.
+ * Owns nothing. Called by ipc_writer.cc. References are distances (file_values/flat_buffer.h). So the schema's own
+ * buffer, as libarrow serializes it, is embedded as it is and its table referred to.
  */
 #include "export/ipc_footer.h"
 
@@ -12,26 +11,27 @@
 
 #include <cstring>
 
-#include "export/flat_reader.h"
+#include "export/export_error.h"
+#include "file_values/flat_buffer.h"
 
 namespace turbine::exporting {
 namespace {
+
+void damaged_footer() { throw ExportError(ExitCode::kFile, "the file's metadata is damaged"); }
+
+using FooterReader = FlatBuffer<damaged_footer>;
 
 constexpr int16_t kMetadataV5 = 4;
 constexpr int kMessageHeader = 2; /* field of the table Message */
 constexpr int kSchema = 1, kDictionaries = 2, kBatches = 3;
 
-std::vector<IpcBlock> read_blocks(const FlatReader& reader, int64_t vector, int64_t file_bytes) {
-  std::vector<IpcBlock> blocks;
-  if (vector < 0) return blocks;
-  const uint32_t count = reader.at<uint32_t>(vector);
-  for (uint32_t i = 0; i < count; i++) {
-    const auto block = reader.at<IpcBlock>(vector + 4 + static_cast<int64_t>(i * sizeof(IpcBlock)));
+std::vector<IpcBlock> read_blocks(const FooterReader& reader, int number, int64_t file_bytes) {
+  const std::vector<IpcBlock> blocks = reader.structs<IpcBlock>(reader.root(), static_cast<uint32_t>(number));
+  for (const IpcBlock& block : blocks) {
     if (block.offset < 0 || block.metadata_bytes < 0 || block.body_bytes < 0 || block.offset > file_bytes ||
         block.body_bytes > file_bytes - block.offset - block.metadata_bytes) {
       throw ExportError(ExitCode::kFile, "the file's footer is damaged: a block lies beyond the file");
     }
-    blocks.push_back(block);
   }
   return blocks;
 }
@@ -73,19 +73,17 @@ std::string footer_bytes(const IpcFooter& footer, const arrow::Schema& schema) {
   const std::string schema_bytes(reinterpret_cast<const char*>(message->data()) + 8,
                                  static_cast<size_t>(message->size()) - 8);
   bytes.resize((bytes.size() + 7) / 8 * 8);
-  const FlatReader reader(schema_bytes);
-  const int64_t table = reader.referred(reader.root(), kMessageHeader);
-  const auto distance = static_cast<uint32_t>(static_cast<int64_t>(bytes.size()) + table - 20);
+  const FooterReader reader(schema_bytes);
+  const uint64_t table = reader.referred(reader.root(), kMessageHeader);
+  const auto distance = static_cast<uint32_t>(bytes.size() + table - 20);
   memcpy(bytes.data() + 20, &distance, sizeof distance);
   return bytes + schema_bytes;
 }
 
 IpcFooter parse_footer(const std::string& bytes, int64_t file_bytes) {
-  const FlatReader reader(bytes);
-  const int64_t table = reader.root();
-  if (reader.referred(table, kSchema) < 0) throw ExportError(ExitCode::kFile, "the file's footer is damaged");
-  return {read_blocks(reader, reader.referred(table, kDictionaries), file_bytes),
-          read_blocks(reader, reader.referred(table, kBatches), file_bytes)};
+  const FooterReader reader(bytes);
+  if (reader.referred(reader.root(), kSchema) == 0) throw ExportError(ExitCode::kFile, "the file's footer is damaged");
+  return {read_blocks(reader, kDictionaries, file_bytes), read_blocks(reader, kBatches, file_bytes)};
 }
 
 }  // namespace turbine::exporting

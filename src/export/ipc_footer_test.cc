@@ -77,9 +77,9 @@ TEST(ProgressTest, SaysWhatIsLeft) {
 }
 
 TEST(ValueRangesTest, SplitsLists) {
-  EXPECT_EQ(split_values(""), std::vector<std::string>{});
-  EXPECT_EQ(split_values("1"), std::vector<std::string>{"1"});
-  EXPECT_EQ(split_values("1,null,-3"), (std::vector<std::string>{"1", "null", "-3"}));
+  EXPECT_EQ(listed_bounds(""), std::vector<std::string_view>{});
+  EXPECT_EQ(listed_bounds("1"), std::vector<std::string_view>{"1"});
+  EXPECT_EQ(listed_bounds("1,null,-3"), (std::vector<std::string_view>{"1", "null", "-3"}));
 }
 
 }  // namespace

@@ -100,17 +100,6 @@ ValueRange value_range(const arrow::Array& array) {
   }
 }
 
-std::vector<std::string> split_values(const std::string& list) {
-  std::vector<std::string> values;
-  if (list.empty()) return values;
-  size_t start = 0;
-  for (size_t comma; (comma = list.find(',', start)) != std::string::npos; start = comma + 1) {
-    values.push_back(list.substr(start, comma - start));
-  }
-  values.push_back(list.substr(start));
-  return values;
-}
-
 ValueRanges::ValueRanges(const arrow::Schema& schema, const std::set<std::string>& names)
     : columns_(static_cast<size_t>(schema.num_fields())) {
   for (const std::string& name : names) {
@@ -136,10 +125,11 @@ void ValueRanges::take_over(const arrow::Schema& old, int batches) {
     column.ranges.assign(static_cast<size_t>(batches), {});
     const auto& metadata = old.field(i)->metadata();
     if (metadata == nullptr) continue;
-    const auto least = split_values(metadata->Get(kMinValues).ValueOr(""));
-    const auto greatest = split_values(metadata->Get(kMaxValues).ValueOr(""));
+    const std::string all_least = metadata->Get(kMinValues).ValueOr("");
+    const std::string all_greatest = metadata->Get(kMaxValues).ValueOr("");
+    const auto least = listed_bounds(all_least), greatest = listed_bounds(all_greatest);
     if (least.size() != column.ranges.size() || greatest.size() != column.ranges.size()) continue;
-    for (size_t k = 0; k < least.size(); k++) column.ranges[k] = {least[k], greatest[k]};
+    for (size_t k = 0; k < least.size(); k++) column.ranges[k] = {std::string(least[k]), std::string(greatest[k])};
     column.known = column.known || batches > 0;
   }
 }

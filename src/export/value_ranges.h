@@ -1,10 +1,10 @@
 /*
  * value_ranges.h - the least and greatest value of columns, record batch by record batch.
  *
- * In a file they are custom metadata of a field, which readers use to pass over batches:
- * `min_values` and `max_values`, one value per record batch, separated by commas. A value
- * is an integer: the value's bits as they lie in the column, also for floats. `null` stands
- * for a batch without known bounds: all values NULL, or NaN among them.
+ * In a file they are custom metadata of a field, which readers use to pass over batches
+ * (file_values/batch_bounds.h). A value is an integer: the value's bits as they lie in the
+ * column, also for floats. `null` stands for a batch without known bounds: all values NULL,
+ * or NaN among them.
  */
 #pragma once
 
@@ -15,10 +15,9 @@
 #include <string>
 #include <vector>
 
-namespace turbine::exporting {
+#include "file_values/batch_bounds.h"
 
-inline constexpr char kMinValues[] = "min_values";
-inline constexpr char kMaxValues[] = "max_values";
+namespace turbine::exporting {
 
 /* One batch's bounds of one column, as text; both "null" if they are not known. */
 struct ValueRange {
@@ -49,8 +48,5 @@ class ValueRanges {
   };
   std::vector<Column> columns_;
 };
-
-/* The values of a comma separated list. */
-std::vector<std::string> split_values(const std::string& list);
 
 }  // namespace turbine::exporting

@@ -1,8 +1,8 @@
 /*
  * arrow_file.cc - Arrow IPC files and streams.
  *
- * Bounds are those that some writers keep in a field's custom metadata: min_values and
- * max_values, one number per record batch, separated by commas, in the column's own units.
+ * Owns the readers of libarrow. Called by scan.cc and describe.cc. A batch's bounds are those that some writers keep
+ * in a field's custom metadata (file_values/batch_bounds.h), numbers in the column's own units.
  */
 #include <arrow/ipc/reader.h>
 #include <arrow/util/bit_util.h>
@@ -11,11 +11,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "file_reader/batch_file.h"
 #include "file_reader/reader_error.h"
+#include "file_values/batch_bounds.h"
 
 namespace turbine::file_reader {
 
@@ -27,20 +30,6 @@ arrow::ipc::IpcReadOptions read_options(const std::vector<int>* columns) {
   options.use_threads = false;
   if (columns != nullptr) options.included_fields = *columns;
   return options;
-}
-
-/* The number'th of texts that commas separate. */
-std::optional<std::string> nth_text(std::string_view list, int number) {
-  for (; number > 0; number--) {
-    const size_t comma = list.find(',');
-    if (comma == std::string_view::npos) return std::nullopt;
-    list.remove_prefix(comma + 1);
-  }
-  list = list.substr(0, list.find(','));
-  while (list.starts_with(' ')) list.remove_prefix(1);
-  while (list.ends_with(' ')) list.remove_suffix(1);
-  if (list.empty()) return std::nullopt;
-  return std::string(list);
 }
 
 /* Whether the type has such an integer; MakeScalar would cut its bits off. */
@@ -129,11 +118,11 @@ class ArrowFile final : public BatchFile {
     const auto& field = *schema_->field(column);
     if (!field.HasMetadata()) return std::nullopt;
     const auto value_of = [&](const char* key) -> std::shared_ptr<arrow::Scalar> {
-      const auto list = field.metadata()->Get(key);
-      const auto text = list.ok() ? nth_text(*list, batch) : std::nullopt;
-      return text ? parse_bound(field.type(), *text) : nullptr;
+      const auto& texts = listed(column, key);
+      const auto number = static_cast<size_t>(batch);
+      return number < texts.size() ? parse_bound(field.type(), texts[number]) : nullptr;
     };
-    BatchBounds found = {value_of("min_values"), value_of("max_values")};
+    BatchBounds found = {value_of(kMinValues), value_of(kMaxValues)};
     if (!found.least || !found.greatest) return std::nullopt;
     return found;
   }
@@ -158,6 +147,17 @@ class ArrowFile final : public BatchFile {
   }
 
  private:
+  /* The texts that a field's metadata lists under the key, by batch. */
+  const std::vector<std::string>& listed(int column, const char* key) {
+    const auto [found, is_new] = listed_.try_emplace({column, key});
+    if (is_new) {
+      const std::string list = schema_->field(column)->metadata()->Get(key).ValueOr("");
+      const auto texts = listed_bounds(list);
+      found->second.assign(texts.begin(), texts.end());
+    }
+    return found->second;
+  }
+
   static double typical_width(const arrow::DataType& type) {
     constexpr double unknown = 24;
     if (arrow::is_primitive(type.id()) || arrow::is_decimal(type.id())) return type.bit_width() / 8.0;
@@ -178,6 +178,7 @@ class ArrowFile final : public BatchFile {
   const bool stream_;
   std::shared_ptr<arrow::Schema> schema_;
   int64_t rows_ = 0;
+  std::map<std::pair<int, std::string>, std::vector<std::string>> listed_;  // by column and key
 };
 
 }  // namespace

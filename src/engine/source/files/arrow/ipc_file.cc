@@ -3,8 +3,8 @@
  *
  * Columns of numbers and the like that are not compressed are read from where they lie (ipc/primitive_column.h);
  * libarrow reads the others, a batch at a time. Owns readers of libarrow, as many as threads read at once: each knows
- * the file's dictionaries. The minimum and maximum of each batch are in the fields' metadata, as pg2arrow writes
- * them: "min_values" and "max_values", lists of integers as they are stored, with commas between them.
+ * the file's dictionaries. The minimum and maximum of each batch are in the fields' metadata
+ * (file_values/batch_bounds.h).
  */
 #include <algorithm>
 #include <bit>
@@ -23,23 +23,21 @@
 #include "engine/source/files/arrow/ipc/batch_layout.h"
 #include "engine/source/files/arrow/ipc/message_stream.h"
 #include "engine/source/files/arrow/ipc/primitive_column.h"
+#include "file_values/batch_bounds.h"
 
 namespace turbine {
 namespace {
 
-/* The values of such a list, by batch; none where something else is listed. */
-std::vector<std::optional<int64_t>> listed_values(const std::string& list) {
+/* The integers of a list of bounds, by batch; none where something else is listed. */
+std::vector<std::optional<int64_t>> listed_integers(const std::string& list) {
   std::vector<std::optional<int64_t>> values;
-  for (std::string_view rest = list;; rest.remove_prefix(rest.find(',') + 1)) {
-    std::string_view item = rest.substr(0, rest.find(','));
-    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
-    while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
+  for (const std::string_view text : listed_bounds(list)) {
     int64_t value = 0;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     values.emplace_back();
-    if (error == std::errc() && end == item.data() + item.size()) values.back() = value;
-    if (rest.find(',') == std::string_view::npos) return values;
+    if (error == std::errc() && end == text.data() + text.size()) values.back() = value;
   }
+  return values;
 }
 
 class IpcFile final : public TableFile {
@@ -201,10 +199,10 @@ IpcFile::ListedBounds IpcFile::listed_bounds(const BoundColumn& column) const {
   if (column.field == BoundColumn::kConstant || column.wanted.display_scale) return bounds;
   const arrow::Field& field = *schema_->field(column.field);
   if (!field.metadata() || !integer_form(*field.type(), column.wanted, &bounds.form)) return bounds;
-  const auto least = field.metadata()->Get("min_values"), greatest = field.metadata()->Get("max_values");
+  const auto least = field.metadata()->Get(kMinValues), greatest = field.metadata()->Get(kMaxValues);
   if (!least.ok() || !greatest.ok()) return bounds;
-  bounds.least = listed_values(*least);
-  bounds.greatest = listed_values(*greatest);
+  bounds.least = listed_integers(*least);
+  bounds.greatest = listed_integers(*greatest);
   return bounds;
 }
 

@@ -7,16 +7,44 @@
 #include "engine/source/files/arrow/ipc/batch_layout.h"
 
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
 
+#include <arrow/buffer.h>
 #include <arrow/extension_type.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
 #include <arrow/type.h>
 #include <arrow/type_traits.h>
 
-#include "engine/source/files/arrow/ipc/flat_table.h"
+#include "engine/source/files/table_file.h"
+#include "file_values/flat_buffer.h"
 
 namespace turbine {
 namespace {
+
+[[noreturn]] void corrupt_ipc(const std::string& what) { throw FileError("Arrow file: " + what); }
+
+void corrupt_metadata() { corrupt_ipc("its metadata leaves its buffer"); }
+
+/* A FlatBuffer of a file, with its bytes. */
+class FlatTable : public FlatBuffer<corrupt_metadata> {
+ public:
+  /* So many bytes of the file. Throws FileError. */
+  static FlatTable read(arrow::io::RandomAccessFile& file, int64_t offset, int64_t size) {
+    auto buffer = file.ReadAt(offset, size);
+    if (!buffer.ok() || (*buffer)->size() != size) corrupt_ipc("its metadata can not be read");
+    return FlatTable(*buffer);
+  }
+
+ private:
+  explicit FlatTable(std::shared_ptr<arrow::Buffer> bytes)
+      : FlatBuffer({reinterpret_cast<const char*>(bytes->data()), static_cast<size_t>(bytes->size())}),
+        bytes_(std::move(bytes)) {}
+
+  std::shared_ptr<arrow::Buffer> bytes_;
+};
 
 constexpr char kMagic[] = "ARROW1";
 constexpr int64_t kMagicSize = 6;
