@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "engine/code/compile_time.h"
-#include "engine/limits/usable_processors.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine {
 namespace {

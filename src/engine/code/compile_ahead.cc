@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "engine/limits/usable_processors.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine {
 namespace {

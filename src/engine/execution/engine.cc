@@ -8,8 +8,7 @@
 
 #include <algorithm>
 
-#include "engine/limits/memory_limit.h"
-#include "engine/limits/usable_processors.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine {
 namespace {

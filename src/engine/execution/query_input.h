@@ -20,11 +20,11 @@
 #include "engine/execution/query_device.h"
 #include "engine/execution/query_report.h"
 #include "engine/slots/slot_table.h"
-#include "engine/source/columns/columns_source.h"
+#include "engine/source/columns_source.h"
 #include "engine/source/heap/heap_source.h"
 #include "engine/source/part_kinds.h"
 #include "engine/source/segments/segment_source.h"
-#include "engine/source/unmatched/unmatched_source.h"
+#include "engine/source/unmatched_source.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {

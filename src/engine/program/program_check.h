@@ -20,12 +20,6 @@ namespace turbine {
   program_fail(std::string(kind) + " " + std::to_string(index) + ": " + what);
 }
 
-/* text and bpchar have one physical form, and functions take either. */
-inline bool compatible_types(uint32_t a, uint32_t b) { return a == b || (tb_type_is_text(a) && tb_type_is_text(b)); }
-
-/* A type's scale, of an element of `kind`. */
-void check_scale(const char* kind, size_t index, uint32_t type, int scale);
-
 /* Attributes, parameters and columns: what rows consist of. */
 void check_row_shape(const Program& program);
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "engine/limits/usable_processors.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine::cuda {
 namespace {

@@ -12,8 +12,7 @@
 
 #include "engine/device/host/host_group_table.h"
 #include "engine/device/host/host_row_store.h"
-#include "engine/limits/memory_limit.h"
-#include "engine/limits/usable_processors.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine {
 namespace {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/limits/memory_limit.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine::cuda {
 

@@ -16,7 +16,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
-#include "engine/limits/memory_limit.h"
+#include "engine/limits/process_limits.h"
 #include "engine/source/files/arrow/open_table_file.h"
 #include "turbine/wire.h"
 

@@ -1,18 +1,22 @@
 /*
- * columns_chunk_check.cc - bounds of a chunk of columns in slot memory.
+ * columns_source.cc - chunks of columns that the backend has written, and their bounds in slot memory.
  *
- * Called by the columns source for each chunk. It reads what a backend wrote: no offset
- * or length may be used before it is checked.
+ * Called by execution/ on the session's thread. It reads what a backend wrote: no offset or length may be used before
+ * it is checked, and the device must never see a chunk before.
  */
-#include "engine/source/columns/columns_chunk_check.h"
+#include "engine/source/columns_source.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <span>
 
+#include "engine/program/program.h"
 #include "engine/wire/protocol_error.h"
 #include "turbine/wire.h"
 
 namespace turbine {
+
 namespace {
 
 bool inside(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
@@ -27,8 +31,7 @@ void check_texts(const uint8_t* values, const uint8_t* valid, uint32_t nrows, ui
   }
 }
 
-}  // namespace
-
+/* `slot`: the slot's bytes that a chunk may use. Throws ProtocolError. */
 void check_columns_chunk(const Program& program, std::span<const uint8_t> slot, uint32_t max_rows) {
   const auto& chunk = *reinterpret_cast<const TbColumnsChunk*>(slot.data());
   const uint64_t columns = program.source_columns();
@@ -50,6 +53,16 @@ void check_columns_chunk(const Program& program, std::span<const uint8_t> slot, 
       check_texts(slot.data() + values, column.flags & TB_COL_NULLABLE ? slot.data() + valid : nullptr, chunk.nrows,
                   chunk.bytes_size);
   }
+}
+
+}  // namespace
+
+void ColumnsSource::check(const ChunkRequest& chunk, const SlotShape&) const {
+  if (chunk.npages != 0 || !chunk.runs.empty() || chunk.layout != 0) throw ProtocolError("columns chunk with pages");
+}
+
+void ColumnsSource::check_content(const uint8_t* slot, const SlotShape& shape) const {
+  check_columns_chunk(program_, {slot, shape.ids_offset}, shape.max_rows());
 }
 
 }  // namespace turbine

@@ -1,5 +1,5 @@
 /* unmatched_source_test.cc - which rows of which tables follow all other input, in what order. */
-#include "engine/source/unmatched/unmatched_source.h"
+#include "engine/source/unmatched_source.h"
 
 #include <gtest/gtest.h>
 

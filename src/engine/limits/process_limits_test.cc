@@ -1,4 +1,4 @@
-/* limits_test.cc - the least limit of a process's control groups counts, whatever their version. */
+/* process_limits_test.cc - the least limit of a process's control groups counts, whatever their version. */
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -6,8 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/limits/memory_limit.h"
-#include "engine/limits/usable_processors.h"
+#include "engine/limits/process_limits.h"
 
 namespace turbine {
 namespace {

@@ -3,7 +3,7 @@
  *
  * Owns the position in the joins' tables. Called by execution/ when all tasks before are done, never earlier.
  */
-#include "engine/source/unmatched/unmatched_source.h"
+#include "engine/source/unmatched_source.h"
 
 #include <algorithm>
 
