@@ -14,9 +14,25 @@
 
 #include "postgres.h"
 
+#include <sys/stat.h>
+
 #include "nodes/pg_list.h"
 
-#include "pg/files/written_file.h"
+#include "pg/files/file_identity.h"
+
+/* The file's place: its folder and its state. */
+typedef struct TbWrittenFile
+{
+	char		 *path;	   /* absolute, its folder without links */
+	const char	 *name;	   /* in path */
+	int			  folder;  /* descriptor; -1: closed */
+	uint64		  device;  /* of the folder */
+	uint64		  inode;
+	bool		  exists;  /* may be an empty file */
+	bool		  is_empty;
+	TbFileVersion version; /* if it exists */
+	struct stat	  status;
+} TbWrittenFile;
 
 typedef struct TbPendingFile TbPendingFile;
 
