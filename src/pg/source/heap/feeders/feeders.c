@@ -1,21 +1,38 @@
 /*
- * feeders.c - see feeders.h.
+ * feeders.c - see feeders.h: the queue, the worker's side, the leader's side.
  *
- * Phases: begin (parallel mode, dynamic shared memory, launch), then the leader puts
- * jobs into the queue while it drives the query's chunks, and takes units itself when
- * it has nothing better to do; end. The leader waits for no worker to start: until
- * one does, it is alone, and if none does, it stays so.
+ * The queue lies in dynamic shared memory, which the leader's parallel context owns. Leader
+ * and feeders call it. Its mutex is held for a few instructions, and nothing may raise
+ * under it.
  *
- * Owns the parallel context. If an error ends the query, PostgreSQL ends the workers,
- * and waits for that, before it releases our connection and locks.
+ * A worker maps the query's slot memory, which the service hands out, takes units until
+ * there are none, and lets go of the slot memory. If the service does not know the query
+ * any more, or cannot be reached, the feeder goes and the leader feeds alone. Its only
+ * errors are PostgreSQL's over blocks that it reads, which the leader raises. It owns its
+ * connection, which says to the service that the memory is still written to: the
+ * connection goes last. It must never write a page that it has not taken. PostgreSQL's
+ * parallel infrastructure calls it, and has set up transaction, snapshot, role and settings
+ * as the leader's.
+ *
+ * The leader begins (parallel mode, dynamic shared memory, launch), then puts jobs into the
+ * queue while it drives the query's chunks, and takes units itself when it has nothing
+ * better to do; then it ends. It waits for no worker to start: until one does, it is alone,
+ * and if none does, it stays so. It owns the parallel context. If an error ends the query,
+ * PostgreSQL ends the workers, and waits for that, before it releases our connection and
+ * locks. Called by the heap source and by heap scans.
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "access/parallel.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/shm_mq.h"
 #include "tcop/tcopprot.h"
 #include "utils/backend_status.h"
@@ -23,12 +40,322 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
-#include "pg/source/heap/visibility/buffer_lookup.h"
-#include "pg/source/heap/feeders/feeder_count.h"
-#include "pg/source/heap/feeders/feeder_queue.h"
-#include "pg/source/heap/feeders/feeders.h"
+#include "turbine/mutant.h"
+
+#include "pg/bridge/failure.h"
+#include "pg/bridge/request.h"
 #include "pg/settings/guc.h"
 #include "pg/shmem/device_list.h"
+#include "pg/source/heap/feeders/feeder_count.h"
+#include "pg/source/heap/feeders/feeders.h"
+#include "pg/source/heap/visibility/buffer_lookup.h"
+#include "pg/source/heap/visibility/buffered_read.h"
+
+/* Pages of a unit: 50 us of work, long against taking it, short against what the
+ * leader has to answer meanwhile. */
+#define UNIT_PAGES 32
+
+Size
+tb_feeder_queue_size(const TbReady *ready)
+{
+	return add_size(offsetof(TbFeederQueue, pages),
+					mul_size((Size) ready->nslots * ready->slot_pages,
+							 sizeof(TbFeederPage)));
+}
+
+void
+tb_feeder_queue_init(TbFeederQueue *queue, const TbReady *ready, uint64 generation)
+{
+	memset(queue, 0, offsetof(TbFeederQueue, pages));
+	queue->generation = generation;
+	queue->lease = ready->lease;
+	queue->memory_size = ready->memory_size;
+	queue->first_slot_offset = ready->first_slot_offset;
+	queue->slot_size = ready->slot_size;
+	queue->nslots = ready->nslots;
+	queue->slot_pages = ready->slot_pages;
+	queue->leader = MyProc;
+	SpinLockInit(&queue->mutex);
+	ConditionVariableInit(&queue->more);
+}
+
+TbFeederPage *
+tb_feeder_queue_pages(TbFeederQueue *queue, uint32 slot)
+{
+	return queue->pages + (Size) slot * queue->slot_pages;
+}
+
+void
+tb_feeder_queue_put(TbFeederQueue *queue, uint32 slot, uint32 part, uint32 npages)
+{
+	TbFeederJob *job = &queue->jobs[slot];
+
+	SpinLockAcquire(&queue->mutex);
+	job->part = part;
+	job->npages = npages;
+	job->taken = 0;
+	job->filled = 0;
+	queue->waiting[(queue->first + queue->nwaiting++) % TB_MAX_SLOTS] = slot;
+	SpinLockRelease(&queue->mutex);
+	ConditionVariableBroadcast(&queue->more);
+}
+
+static bool
+take_locked(TbFeederQueue *queue, TbFeederUnit *unit)
+{
+	TbFeederJob *job;
+
+	if (queue->abandoned || queue->nwaiting == 0)
+		return false;
+	unit->slot = queue->waiting[queue->first];
+	job = &queue->jobs[unit->slot];
+	unit->part = job->part;
+	unit->count = Min(UNIT_PAGES, job->npages - job->taken);
+	unit->pages = tb_feeder_queue_pages(queue, unit->slot) + job->taken;
+	job->taken += unit->count;
+	if (job->taken == job->npages)
+	{
+		queue->first = (queue->first + 1) % TB_MAX_SLOTS;
+		queue->nwaiting--;
+	}
+	return true;
+}
+
+bool
+tb_feeder_queue_take(TbFeederQueue *queue, TbFeederUnit *unit)
+{
+	bool taken;
+
+	SpinLockAcquire(&queue->mutex);
+	taken = take_locked(queue, unit);
+	SpinLockRelease(&queue->mutex);
+	return taken;
+}
+
+void
+tb_feeder_queue_filled(TbFeederQueue *queue, const TbFeederUnit *unit, bool by_feeder)
+{
+	TbFeederJob *job = &queue->jobs[unit->slot];
+	bool		 over;
+
+	SpinLockAcquire(&queue->mutex);
+	job->filled += unit->count;
+	over = job->filled == job->npages;
+	if (by_feeder)
+		queue->fed += unit->count;
+	SpinLockRelease(&queue->mutex);
+	if (over && by_feeder)
+		SetLatch(&queue->leader->procLatch);
+}
+
+bool
+tb_feeder_queue_is_over(TbFeederQueue *queue, uint32 slot)
+{
+	const TbFeederJob *job = &queue->jobs[slot];
+	bool			   over;
+
+	SpinLockAcquire(&queue->mutex);
+	over = job->filled == job->npages;
+	SpinLockRelease(&queue->mutex);
+	return over;
+}
+
+void
+tb_feeder_queue_close(TbFeederQueue *queue, bool at_once)
+{
+	SpinLockAcquire(&queue->mutex);
+	queue->closed = true;
+	queue->abandoned |= at_once;
+	SpinLockRelease(&queue->mutex);
+	ConditionVariableBroadcast(&queue->more);
+}
+
+bool
+tb_feeder_queue_await(TbFeederQueue *queue, TbFeederUnit *unit)
+{
+	bool taken;
+
+	ConditionVariablePrepareToSleep(&queue->more);
+	for (;;)
+	{
+		bool over;
+
+		SpinLockAcquire(&queue->mutex);
+		taken = take_locked(queue, unit);
+		over = queue->closed;
+		SpinLockRelease(&queue->mutex);
+		if (taken || over)
+			break;
+		ConditionVariableSleep(&queue->more, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return taken;
+}
+
+void
+tb_feeder_queue_leave(TbFeederQueue *queue)
+{
+	SpinLockAcquire(&queue->mutex);
+	queue->gone++;
+	SpinLockRelease(&queue->mutex);
+	SetLatch(&queue->leader->procLatch);
+}
+
+uint32
+tb_feeder_queue_gone(TbFeederQueue *queue)
+{
+	uint32 gone;
+
+	SpinLockAcquire(&queue->mutex);
+	gone = queue->gone;
+	SpinLockRelease(&queue->mutex);
+	return gone;
+}
+
+/* What is in the parallel context, for the workers: keys of its table of contents. */
+#define KEY_QUEUE UINT64CONST(0x7475726200000001)
+#define KEY_PARTS UINT64CONST(0x7475726200000002)
+#define KEY_BUFFERS UINT64CONST(0x7475726200000003)
+#define KEY_WAL UINT64CONST(0x7475726200000004)
+#define KEY_QUERY UINT64CONST(0x7475726200000005)
+
+/* A relation of the query, by its number there. */
+typedef struct FeederPart
+{
+	Oid			relid;
+	BlockNumber blocks_to_read;
+} FeederPart;
+
+/* How long the service may take to answer, which it does at once or never. */
+#define ATTACH_TIMEOUT_MS 5000
+
+extern PGDLLEXPORT void tb_feeder_main(dsm_segment *seg, shm_toc *toc);
+
+typedef struct Feeder
+{
+	TbFeederQueue	 *queue;
+	const FeederPart *parts;
+	char			 *slots;
+	int64			  part; /* whose relation is open; -1: none */
+	TbBufferedReader  reader;
+} Feeder;
+
+/* Maps the slot memory of the reply to ATTACH. */
+static bool
+take_slot_memory(TbConnection *conn, const TbFeederQueue *queue, const TbIncoming *message,
+				 TbFailure *why)
+{
+	TbAttached attached;
+	int		   fd;
+	bool	   mapped;
+
+	if (message->type == TB_MSG_REFUSED)
+	{
+		tb_failure_from_wire(why, message->payload, message->length);
+		return false;
+	}
+	fd = tb_connection_take_fd(conn);
+	if (message->type != TB_MSG_ATTACHED || message->length != sizeof(attached) || fd < 0)
+	{
+		tb_failure_set(why, TB_FALLBACK_PROTOCOL, "unexpected reply to ATTACH");
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	memcpy(&attached, message->payload, sizeof(attached));
+	mapped = tb_slot_memory_map(tb_connection_slot_memory(conn), fd, attached.memory_id,
+								queue->memory_size, why);
+	close(fd);
+	return mapped;
+}
+
+/* A connection with the query's slot memory; NULL with *why. */
+static TbConnection *
+attach(const TbFeederQueue *queue, TbFailure *why)
+{
+	TbAttach	  request = {.generation = queue->generation, .lease = queue->lease};
+	TbIncoming	  answer;
+	TbConnection *conn = tb_request(TB_MSG_ATTACH, &request, sizeof(request),
+									ATTACH_TIMEOUT_MS, &answer, why);
+
+	if (conn == NULL || take_slot_memory(conn, queue, &answer, why))
+		return conn;
+	tb_connection_close(conn);
+	return NULL;
+}
+
+static void
+close_part(Feeder *feeder)
+{
+	if (feeder->part < 0)
+		return;
+	tb_buffered_end(&feeder->reader);
+	table_close(feeder->reader.rel, NoLock);
+	feeder->part = -1;
+}
+
+static void
+open_part(Feeder *feeder, uint32 part)
+{
+	const FeederPart *info = &feeder->parts[part];
+
+	if (feeder->part == part)
+		return;
+	close_part(feeder);
+	tb_buffered_join(&feeder->reader, table_open(info->relid, AccessShareLock),
+					 GetActiveSnapshot(), info->blocks_to_read);
+	feeder->part = part;
+}
+
+static void
+fill_unit(Feeder *feeder, const TbFeederUnit *unit)
+{
+	char *pages = feeder->slots + (Size) unit->slot * feeder->queue->slot_size;
+
+	open_part(feeder, unit->part);
+	for (uint32 i = 0; i < unit->count; i++)
+		if (i + 1 < unit->count || !TB_MUTANT(page_not_fed))
+			tb_buffered_read(&feeder->reader, unit->pages[i].block,
+							 pages + (Size) unit->pages[i].page * TB_PAGE_SIZE);
+	tb_feeder_queue_filled(feeder->queue, unit, true);
+}
+
+static void
+feed(TbFeederQueue *queue, const FeederPart *parts)
+{
+	Feeder		  feeder = {.queue = queue, .parts = parts, .part = -1};
+	TbFailure	  why;
+	TbFeederUnit  unit;
+	TbConnection *conn = attach(queue, &why);
+
+	if (conn == NULL)
+	{
+		elog(DEBUG1, "pg_turbine: nothing to feed: %s", why.message);
+		return;
+	}
+	feeder.slots = tb_connection_slot_memory(conn)->base + queue->first_slot_offset;
+	while (tb_feeder_queue_await(queue, &unit))
+		fill_unit(&feeder, &unit);
+	close_part(&feeder);
+	tb_connection_close(conn);
+}
+
+void
+tb_feeder_main(dsm_segment *seg, shm_toc *toc)
+{
+	TbFeederQueue *queue = shm_toc_lookup(toc, KEY_QUEUE, false);
+	BufferUsage	  *buffers = shm_toc_lookup(toc, KEY_BUFFERS, false);
+	WalUsage	  *wal = shm_toc_lookup(toc, KEY_WAL, false);
+
+	debug_query_string = shm_toc_lookup(toc, KEY_QUERY, false);
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
+	pgstat_report_query_id(queue->query_id, false);
+
+	InstrStartParallelQuery();
+	feed(queue, shm_toc_lookup(toc, KEY_PARTS, false));
+	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
+	tb_feeder_queue_leave(queue);
+}
 
 struct TbFeeders
 {
@@ -110,7 +437,7 @@ can_be_shared(const TbHeapParts *parts)
 static Size
 parts_size(const TbHeapParts *parts)
 {
-	return mul_size(parts->nparts, sizeof(TbFeederPart));
+	return mul_size(parts->nparts, sizeof(FeederPart));
 }
 
 static const char *
@@ -150,9 +477,9 @@ fill_context(TbFeeders *feeders)
 	const TbReady	*ready = tb_service_query_ready(feeders->query);
 	ParallelContext *context = feeders->context;
 	shm_toc			*toc = context->toc;
-	TbFeederPart	*parts = insert(toc, TB_FEEDER_KEY_PARTS, parts_size(feeders->parts));
+	FeederPart		*parts = insert(toc, KEY_PARTS, parts_size(feeders->parts));
 
-	feeders->queue = insert(toc, TB_FEEDER_KEY_QUEUE, tb_feeder_queue_size(ready));
+	feeders->queue = insert(toc, KEY_QUEUE, tb_feeder_queue_size(ready));
 	tb_feeder_queue_init(feeders->queue, ready,
 						 tb_service_query_generation(feeders->query));
 	feeders->queue->query_id = pgstat_get_my_query_id();
@@ -161,11 +488,10 @@ fill_context(TbFeeders *feeders)
 		parts[i].relid = RelationGetRelid(feeders->parts->parts[i].rel);
 		parts[i].blocks_to_read = feeders->parts->parts[i].blocks_to_read;
 	}
-	feeders->buffers = insert(toc, TB_FEEDER_KEY_BUFFERS,
+	feeders->buffers = insert(toc, KEY_BUFFERS,
 							  mul_size(context->nworkers, sizeof(BufferUsage)));
-	feeders->wal = insert(toc, TB_FEEDER_KEY_WAL,
-						  mul_size(context->nworkers, sizeof(WalUsage)));
-	strcpy(insert(toc, TB_FEEDER_KEY_QUERY, strlen(query_text()) + 1), query_text());
+	feeders->wal = insert(toc, KEY_WAL, mul_size(context->nworkers, sizeof(WalUsage)));
+	strcpy(insert(toc, KEY_QUERY, strlen(query_text()) + 1), query_text());
 }
 
 /* Without shared memory there is a context all the same, of no workers. */

@@ -1,5 +1,5 @@
 /*
- * feeder_queue_test.c - every page of every job is taken once, and a job is over when all
+ * feeders_test.c - every page of every job is taken once, and a job is over when all
  * its pages are filled.
  */
 #include "postgres.h"
@@ -7,7 +7,7 @@
 #include "storage/latch.h"
 #include "storage/proc.h"
 
-#include "pg/source/heap/feeders/feeder_queue.h"
+#include "pg/source/heap/feeders/feeders.h"
 #include "pg/testing/unit_test.h"
 
 #define SLOTS 5
