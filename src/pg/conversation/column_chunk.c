@@ -3,7 +3,7 @@
  *
  * Values gather in private memory, one array a column, and are laid out in the
  * slot when the chunk is full. Owns what it pallocs in the context it was made
- * in. Called by plan_rows_input.c, and by deferred_rows.c for rows
+ * in. Called by plan_rows_input.c, and by heap_source.c for rows
  * that devices could not read.
  */
 #include "postgres.h"

@@ -10,6 +10,8 @@
 #include "postgres.h"
 
 #include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
 
 #include "pg/source/heap/heap_parts.h"
 
@@ -36,5 +38,8 @@ extern const uint32 *tb_heap_tuples_list_visible(TbHeapTuples *tuples, uint32 *c
 /* The tuple of a row id of the current chunk, copied to a buffer that the next call
  * uses again; t_self and t_tableOid are set. */
 extern HeapTuple tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid);
+
+/* True if header, null bitmap and every attribute lie within `length` bytes. */
+extern bool tb_tuple_check(TupleDesc desc, HeapTupleHeader tuple, uint32 length);
 
 #endif

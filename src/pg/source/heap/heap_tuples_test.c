@@ -1,5 +1,5 @@
 /*
- * tuple_check_test.c - tuples from shared memory that are whole, cut off or damaged.
+ * heap_tuples_test.c - tuples from shared memory that are whole, cut off or damaged.
  */
 #include "postgres.h"
 
@@ -7,7 +7,7 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
-#include "pg/source/heap/tuple_check.h"
+#include "pg/source/heap/heap_tuples.h"
 #include "pg/testing/unit_test.h"
 
 static TupleDesc
