@@ -25,7 +25,7 @@ typedef enum TbOutputKind
 	TB_OUT_BOOL,			/* of an integer: is it not 0? */
 	TB_OUT_GROUPING,		/* GROUPING(), number `second`: see set_fold.h. first: the
 							 * set's number, which the caller replaces; or TB_NONE */
-	TB_OUT_COMPUTED_KEY,	/* of columns before it: computed_columns.h */
+	TB_OUT_COMPUTED_KEY,	/* of columns before it: nodes/aggregate/exec.c */
 	TB_OUT_GROUP_FILTER,	/* the same; of no interest to anybody else */
 	TB_OUT_UNREAD			/* nobody reads it, and it has no columns */
 } TbOutputKind;

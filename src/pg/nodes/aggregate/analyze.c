@@ -4,11 +4,15 @@
  * Adds grouping expressions and Aggrefs to the program of a tree. Says for each column of
  * the node's scan tuple how it comes out of keys and states (final_values.h). Whatever
  * stands above them in the target list or in HAVING is PostgreSQL's projection; it may
- * refer to nothing else. Called by plan.c.
+ * refer to nothing else.
  *
  * The argument of aggregates with DISTINCT becomes a key, the last one. No expression
  * above may refer to it. The states of these aggregates are made from the device's
- * groups, in the backend (set_fold.h) or by a second program of the engine (regroup.h).
+ * groups, in the backend (set_fold.h) or by a second program of the engine
+ * (second_program.h).
+ *
+ * Estimates how many groups there will be, and what folding them takes. Called by plan.c,
+ * and by second_program.c for rows of a node below.
  */
 #include "postgres.h"
 
@@ -20,27 +24,26 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "port/pg_bitutils.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
 #include "pg/nodes/aggregate/analyzer.h"
-#include "pg/nodes/aggregate/computed_arguments.h"
-#include "pg/nodes/aggregate/fold_estimate.h"
 #include "pg/planner/expression/aggregate_kind.h"
-#include "pg/planner/program/output_column.h"
 #include "pg/planner/expression/collation_order.h"
 #include "pg/planner/join/join_program.h"
+#include "pg/planner/program/output_column.h"
 
-static bool
-refuse(TbAnalyzer *a, const char *reason)
-{
-	return tb_analyzer_refuse(a, reason);
-}
+#define NONE (-1)
+
+/* Values of a computed key for one of its inputs. PostgreSQL takes the key for unique among
+ * them; but nobody would group by it if they were not many more. */
+#define COMPUTED_SHARE 0.1
 
 static bool
 translator_refused(TbAnalyzer *a)
 {
-	return refuse(a, a->t->reason);
+	return tb_analyzer_refuse(a, a->t->reason);
 }
 
 void
@@ -124,7 +127,8 @@ add_grouping(TbAnalyzer *a, GroupingFunc *function)
 	ListCell *set;
 
 	if (function->agglevelsup != 0 || nsets == 0)
-		return refuse(a, "GROUPING of another query level, or without grouping sets");
+		return tb_analyzer_refuse(
+			a, "GROUPING of another query level, or without grouping sets");
 	foreach(set, a->result->request.sets)
 	{
 		int		  value = 0;
@@ -225,10 +229,10 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 	TbOutput	out = {0};
 
 	if (aggref->aggorder != NIL)
-		return refuse(a, "an aggregate with ORDER BY");
+		return tb_analyzer_refuse(a, "an aggregate with ORDER BY");
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
 		aggref->agglevelsup != 0 || list_length(aggref->args) > 1)
-		return refuse(a, "an aggregate of several arguments");
+		return tb_analyzer_refuse(a, "an aggregate of several arguments");
 	a->reason = NULL;
 	if (tb_computed_arguments_output(a, aggref, &out))
 	{
@@ -261,7 +265,7 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 	if (is_of_distinct_values(aggref))
 		distinct_output(a, aggref, filter_ptr, &out);
 	else if (!tb_agg_choose_output(&states, aggref, arg_ptr, filter_ptr, &out))
-		return refuse(a, states.reason);
+		return tb_analyzer_refuse(a, states.reason);
 	tb_analyzer_add_output(a, &out, (Expr *) aggref, 0);
 	return true;
 }
@@ -280,9 +284,9 @@ add_distinct_argument(TbAnalyzer *a, const Aggref *aggref)
 	Oid	  type = exprType((Node *) arg);
 
 	if (a->result->request.sets != NIL)
-		return refuse(a, "an aggregate with DISTINCT over grouping sets");
+		return tb_analyzer_refuse(a, "an aggregate with DISTINCT over grouping sets");
 	if (a->distinct != NULL && !equal(a->distinct, arg))
-		return refuse(a, "aggregates with DISTINCT of different arguments");
+		return tb_analyzer_refuse(a, "aggregates with DISTINCT of different arguments");
 	if (a->distinct == NULL)
 		a->distinct_filter = aggref->aggfilter;
 	else if (!equal(a->distinct_filter, aggref->aggfilter))
@@ -294,7 +298,7 @@ add_distinct_argument(TbAnalyzer *a, const Aggref *aggref)
 	a->distinct_is_added = true;
 	/* PostgreSQL adds them in ascending order, so the last digits are certain. */
 	if (type == FLOAT4OID || type == FLOAT8OID)
-		return refuse(
+		return tb_analyzer_refuse(
 			a, "a sum of distinct floating-point numbers, which depends on their order");
 	return true;
 }
@@ -324,13 +328,14 @@ collect_walker(Node *node, TbAnalyzer *a)
 		case T_Aggref:
 			return !add_aggref(a, (Aggref *) node);
 		case T_Var:
-			return !refuse(a,
-						   "a column that is neither grouped nor aggregated is returned");
+			return !tb_analyzer_refuse(
+				a, "a column that is neither grouped nor aggregated is returned");
 		case T_GroupingFunc:
 			return !add_grouping(a, (GroupingFunc *) node);
 		case T_PlaceHolderVar:
 		case T_WindowFunc:
-			return !refuse(a, "an expression of a kind that devices do not compute");
+			return !tb_analyzer_refuse(
+				a, "an expression of a kind that devices do not compute");
 		default:
 			return expression_tree_walker(node, collect_walker, a);
 	}
@@ -351,7 +356,7 @@ tb_analyzer_build(TbAnalyzer *a, const TbAggRequest *request)
 		(!a->result->folds && collect_walker((Node *) a->result->group_filters, a)))
 		return false;
 	if (a->result->scan_tlist == NIL)
-		return refuse(a, "nothing is grouped or aggregated");
+		return tb_analyzer_refuse(a, "nothing is grouped or aggregated");
 	return true;
 }
 
@@ -428,6 +433,120 @@ tb_analyzer_estimate_groups(PlannerInfo *root, TbAggAnalysis *result)
 	result->groups = groups_of_pairs(rows, pairs);
 }
 
+/* A set that the backend makes: see set_fold.c, which takes those with most keys first,
+ * makes each of the smallest one that contains it, and lets go of it when none is left to
+ * be made of it. */
+typedef struct EstimatedSet
+{
+	uint64 keys;
+	double groups;
+	int	   source;	 /* the set that it is made of; NONE: the groups of all keys */
+	int	   last_use; /* the last set that is made of it, or itself */
+} EstimatedSet;
+
+static int
+by_key_set(const void *left, const void *right)
+{
+	return pg_popcount64(((const EstimatedSet *) right)->keys) -
+		pg_popcount64(((const EstimatedSet *) left)->keys);
+}
+
+/* Whether the set's groups are the device's. */
+static bool
+is_whole(const TbAggAnalysis *analysis, uint64 set)
+{
+	return analysis->computed == NIL && pg_popcount64(set) == list_length(analysis->keys);
+}
+
+static double
+groups_of(PlannerInfo *root, const TbAggAnalysis *analysis, uint64 set)
+{
+	List	 *all = list_concat_copy(analysis->keys, analysis->computed);
+	List	 *keys = NIL;
+	double	  most = analysis->groups;
+	ListCell *lc;
+
+	foreach(lc, all)
+	{
+		if ((set & (UINT64CONST(1) << foreach_current_index(lc))) == 0)
+			continue;
+		keys = lappend(keys, lfirst(lc));
+		if (foreach_current_index(lc) >= list_length(analysis->keys))
+			most = Max(analysis->groups * COMPUTED_SHARE, 1);
+	}
+	return keys == NIL ?
+		1 :
+		Min(estimate_num_groups(root, keys, analysis->request.rel->rows, NULL, NULL), most);
+}
+
+/* Those that are made here; returns how many. */
+static int
+collect_sets(PlannerInfo *root, const TbAggAnalysis *analysis, EstimatedSet *sets)
+{
+	int count = 0;
+
+	for (int i = 0; i < analysis->nsets; i++)
+		if (!is_whole(analysis, analysis->sets[i]))
+		{
+			sets[count].keys = analysis->sets[i];
+			sets[count++].groups = groups_of(root, analysis, analysis->sets[i]);
+		}
+	qsort(sets, count, sizeof(EstimatedSet), by_key_set);
+	return count;
+}
+
+static void
+choose_sources(EstimatedSet *sets, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		sets[i].source = NONE;
+		sets[i].last_use = i;
+		for (int j = 0; j < i; j++)
+			if ((sets[i].keys & ~sets[j].keys) == 0 &&
+				(sets[i].source == NONE || sets[j].groups < sets[sets[i].source].groups))
+				sets[i].source = j;
+		if (sets[i].source != NONE)
+			sets[sets[i].source].last_use = i;
+	}
+}
+
+/* The most groups that are there at a time: while set after set is made and returned. */
+static double
+most_groups(const EstimatedSet *sets, int count)
+{
+	double most = 0;
+
+	for (int now = 0; now < count; now++)
+	{
+		double there = 0;
+
+		for (int i = 0; i < count; i++)
+			if (i <= now ? sets[i].last_use >= now : sets[i].source == NONE)
+				there += sets[i].groups;
+		most = Max(most, there);
+	}
+	return most;
+}
+
+/* Fills in `folded` and `folded_bytes`, of groups that have been estimated. */
+static void
+estimate_folding(PlannerInfo *root, TbAggAnalysis *analysis)
+{
+	EstimatedSet *sets = palloc0(sizeof(EstimatedSet) * Max(analysis->nsets, 1));
+	int			  count = collect_sets(root, analysis, sets);
+
+	choose_sources(sets, count);
+	/* Groups of all keys are rows of a set that has them all. */
+	analysis->folded = analysis->groups * (analysis->nsets - count);
+	for (int i = 0; i < count; i++)
+		analysis->folded += sets[i].source == NONE ? analysis->groups :
+													 sets[sets[i].source].groups;
+	analysis->folded_bytes = most_groups(sets, count) *
+		tb_set_fold_group_bytes(list_length(analysis->scan_tlist));
+	pfree(sets);
+}
+
 /* The program is complete: where the states of DISTINCT begin is known. */
 static void
 place_distinct(uint32 *column, uint32 begin)
@@ -486,6 +605,6 @@ tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request, bool late_filt
 	a.result->work = ((TbStage *) llast(a.result->stages))->info.work;
 	/* How many there will be. */
 	tb_analyzer_estimate_groups(root, a.result);
-	tb_estimate_folding(root, a.result);
+	estimate_folding(root, a.result);
 	return a.result;
 }

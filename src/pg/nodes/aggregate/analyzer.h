@@ -1,10 +1,9 @@
 /*
  * analyzer.h - what the files of GpuPreAgg's analysis share; nobody else includes it.
  *
- *   analyze.c     aggregates, outputs, sets, estimates
- *   analyze_rows.c  the same of the rows of a node below
- *   group_keys.c  what the device groups by, and what PostgreSQL computes of it
- *   computed_arguments.c  aggregates of what PostgreSQL computes
+ *   analyze.c         aggregates, outputs, sets, estimates
+ *   group_keys.c      what the device groups by, and what PostgreSQL computes of it
+ *   second_program.c  the same of the rows of a node below
  */
 #ifndef TURBINE_PG_NODES_AGGREGATE_ANALYZER_H
 #define TURBINE_PG_NODES_AGGREGATE_ANALYZER_H
@@ -28,7 +27,7 @@ typedef struct TbAnalyzer
 	bool		   filters_differ;		/* not all of them have that */
 	bool		   some_unfiltered;		/* one of them has none */
 	List		  *arguments;			/* Expr: what PostgreSQL computes for aggregates */
-	List		  *computed_aggregates; /* of computed_arguments.c */
+	List		  *computed_aggregates; /* of group_keys.c */
 	const char	  *reason;
 } TbAnalyzer;
 
@@ -68,5 +67,11 @@ extern TbAggStates tb_analyzer_states(TbAnalyzer *a);
  * computed.
  */
 extern bool tb_analyzer_add_keys(TbAnalyzer *a);
+
+/* group_keys.c: whether PostgreSQL computes the aggregate's argument or FILTER; then fills
+ * in how its value comes out of states that only folded groups have, numbered from
+ * TB_FOLDED_COLUMNS. a->reason: why that cannot be; NULL: it is none of them. */
+extern bool tb_computed_arguments_output(TbAnalyzer *a, const Aggref *aggref,
+										 TbOutput *out);
 
 #endif

@@ -16,22 +16,136 @@
  * them PostgreSQL would show, PostgreSQL is asked. In the second, groups are folded here:
  * to grouping sets, or by keys that PostgreSQL computes of them.
  *
- * Owns the cursor over the run, and the kept groups. Values live in the per-tuple memory
+ * What is computed (TbComputedColumns) lies in custom_scan_tlist, where the planner leaves
+ * expressions as they are, and gets its columns here. It is evaluated once a group and not
+ * once a row, of the columns that the device groups by.
+ *
+ * Owns the cursor over the run, the kept groups, and states of computed expressions. Values
+ * live in the per-tuple memory
  * context. Called by the executor. Must never fall back after it has returned a group.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
+#include "turbine/mutant.h"
+
 #include "pg/bridge/failure.h"
-#include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/aggregate/grouping_sets.h"
 #include "pg/nodes/results/estimate_params.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/stage/plan_private.h"
+
+typedef struct Resolver
+{
+	const List *tlist;
+	int			nkeys;
+} Resolver;
+
+static bool
+is_key(Node *node, const Expr *key)
+{
+	return equal(node, key) ||
+		(IsA(key, RelabelType) && equal(node, ((const RelabelType *) key)->arg));
+}
+
+/* Parts that are keys of the device become columns of the scan tuple. */
+static Node *
+resolve(Node *node, Resolver *resolver)
+{
+	if (node == NULL)
+		return NULL;
+	for (int i = 0; i < resolver->nkeys && !IsA(node, List); i++)
+	{
+		const TargetEntry *entry = list_nth_node(TargetEntry, resolver->tlist, i);
+
+		if (is_key(node, entry->expr))
+			return (Node *) makeVar(INDEX_VAR, i + 1, exprType(node), exprTypmod(node),
+									exprCollation(node), 0);
+	}
+	if (IsA(node, Var))
+		elog(ERROR, "a computed column reads what no group has");
+	return expression_tree_mutator(node, resolve, resolver);
+}
+
+/* The expression of a column of the scan tuple, of which filters are wrapped like hidden
+ * keys. */
+static Expr *
+expression_of(const CustomScan *plan, int column, int nkeys, bool wrapped)
+{
+	Resolver resolver = {.tlist = plan->custom_scan_tlist, .nkeys = nkeys};
+	Expr	*expr = list_nth_node(TargetEntry, plan->custom_scan_tlist, column)->expr;
+
+	if (wrapped)
+		expr = castNode(RelabelType, expr)->arg;
+	return (Expr *) resolve((Node *) expr, &resolver);
+}
+
+/* NULL if there are none. `outputs`: of the scan tuple, whose first `nkeys` are a device's
+ * keys. */
+static TbComputedColumns *
+begin_computed(CustomScanState *css, const TbOutput *outputs, int noutputs, int nkeys)
+{
+	const CustomScan  *plan = (CustomScan *) css->ss.ps.plan;
+	TbComputedColumns *columns = palloc0(sizeof(TbComputedColumns));
+	List			  *filters = NIL;
+
+	columns->computed = palloc0(sizeof(ExprState *) * Max(noutputs, 1));
+	for (int i = nkeys; i < noutputs; i++)
+	{
+		/* A key that no row gives a value is wrapped as well. */
+		bool wrapped = outputs[i].kind == TB_OUT_GROUP_FILTER || outputs[i].second != 0;
+
+		if (outputs[i].kind == TB_OUT_COMPUTED_KEY)
+			columns->computed[columns->ncomputed++] = ExecInitExpr(expression_of(plan, i,
+																				 nkeys,
+																				 wrapped),
+																   &css->ss.ps);
+		else if (outputs[i].kind == TB_OUT_GROUP_FILTER)
+			filters = lappend(filters, expression_of(plan, i, nkeys, wrapped));
+	}
+	if (columns->ncomputed == 0 && filters == NIL)
+		return NULL;
+	columns->econtext = css->ss.ps.ps_ExprContext;
+	columns->nkeys = nkeys;
+	columns->noutputs = noutputs;
+	if (filters != NIL)
+		columns->filter = ExecInitQual(filters, &css->ss.ps);
+	return columns;
+}
+
+/*
+ * Of a group whose keys are in the scan slot, in the per-tuple memory: adds the computed
+ * keys there. False if a filter drops it. Raises what PostgreSQL's functions raise.
+ */
+static bool
+add_computed(TbComputedColumns *columns, TupleTableSlot *slot)
+{
+	ExprContext *econtext = columns->econtext;
+
+	/* The columns behind are not known yet; nothing reads them. */
+	memset(slot->tts_isnull + columns->nkeys, true,
+		   sizeof(bool) * (columns->noutputs + 1 - columns->nkeys));
+	ExecClearTuple(slot);
+	econtext->ecxt_scantuple = ExecStoreVirtualTuple(slot);
+	if (!TB_MUTANT(no_group_filter) && !ExecQual(columns->filter, econtext))
+	{
+		columns->dropped++;
+		return false;
+	}
+	for (int i = 0; i < columns->ncomputed; i++)
+	{
+		int column = columns->nkeys + i;
+
+		slot->tts_values[column] = ExecEvalExprSwitchContext(columns->computed[i], econtext,
+															 &slot->tts_isnull[column]);
+	}
+	return true;
+}
 
 static void
 begin_preagg(CustomScanState *css, EState *estate, int eflags)
@@ -55,8 +169,8 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	if (!node->folds)
 		tb_run_cursor_leave_unread(cursor);
 	else
-		node->computed = tb_computed_columns_begin(css, cursor->outputs, cursor->noutputs,
-												   node->sets->nkeys);
+		node->computed = begin_computed(css, cursor->outputs, cursor->noutputs,
+										node->sets->nkeys);
 	/* The kept plan's tuples are returned in its own kind of slot. */
 	css->ss.ps.resultopsfixed = false;
 }
@@ -117,7 +231,7 @@ complete_keys(TbPreAggState *node, TupleTableSlot *slot, uint32 row)
 	tb_final_row(node->cursor.outputs, nkeys, node->cursor.batch, row, slot->tts_values,
 				 slot->tts_isnull);
 	MemoryContextSwitchTo(old);
-	return node->computed == NULL || tb_computed_columns_add(node->computed, slot);
+	return node->computed == NULL || add_computed(node->computed, slot);
 }
 
 /* The group as rows of the sets that have all keys, and into those of the others. */

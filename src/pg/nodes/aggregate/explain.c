@@ -10,7 +10,6 @@
 #include "nodes/execnodes.h"
 #include "utils/lsyscache.h"
 
-#include "pg/nodes/aggregate/computed_columns.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/explain.h"
@@ -137,7 +136,7 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 	tb_explain_filter("Filter of GPU Groups", group_filters(node, plan), ps, ancestors, es);
 	if (es->analyze && group_filters(node, plan) != NIL && !node->cursor.falling_back)
 		ExplainPropertyUInteger("GPU Groups Removed by Filter", NULL,
-								tb_computed_columns_dropped(node->computed), es);
+								node->computed->dropped, es);
 }
 
 /* Groups that the engine has dropped because of HAVING. */

@@ -2,26 +2,17 @@
  * gpu_preagg.h - GpuPreAgg: grouping and aggregation of a table, or of a join of
  * tables, on a device.
  *
- *   analyze.c  what of the query it computes: aggregates, outputs
- *   group_keys.c  what it groups by
- *   computed_arguments.c, computed_states.c  aggregates whose argument or FILTER
- *              PostgreSQL computes of a group's columns
- *   computed_columns.c  keys and filters that PostgreSQL computes of a group's columns
+ *   analyze.c           what of the query it computes: aggregates, outputs, estimates
+ *   group_keys.c        what it groups by, and what PostgreSQL computes of that
  *   aggregate_states.c  the states of one aggregate, and its value out of them
- *   plan.c     the path, the kept plan of PostgreSQL, the plan
- *   distinct_input.c  distinct rows for aggregates of PostgreSQL's with DISTINCT
- *   distinct_branch.c  distinct rows for PostgreSQL's set operations
- *   exec.c     groups out of the query; the fallback
- *   analyze_rows.c  the same over the rows of a node below
- *   second_program.c  a program over rows that an earlier one has made
- *   regroup.c  groups with DISTINCT aggregates out of those of all keys, in the engine
- *   set_fold.c groups of grouping sets, or with DISTINCT aggregates, out of those
- *              of all keys
- *   folded_group.c, fold_state.c  one such group, one state of it
- *   fold_estimate.c  what that takes
- *   dropped_groups.c  HAVING in the engine
- *   grouping_sets.c  grouping sets in the plan
- *   explain.c  what EXPLAIN shows
+ *   second_program.c    what the engine does over groups, or over the rows of a node below
+ *   plan.c              the path, the kept plan of PostgreSQL, HAVING in the engine, the
+ * plan distinct_rows.c     distinct rows for PostgreSQL's aggregates and set operations
+ *   exec.c              groups out of the query; the fallback
+ *   set_fold.c          groups of grouping sets, of GROUP BY with DISTINCT, and by computed
+ *                       keys, out of those of all keys
+ *   fold_state.c        one state of such a group
+ *   explain.c           what EXPLAIN shows
  */
 #ifndef TURBINE_PG_NODES_AGGREGATE_GPU_PREAGG_H
 #define TURBINE_PG_NODES_AGGREGATE_GPU_PREAGG_H
@@ -33,6 +24,7 @@
 
 #include "pg/convert/final_values.h"
 #include "pg/nodes/aggregate/set_fold.h"
+#include "pg/nodes/results/result_plan.h"
 #include "pg/planner/join/join_tree.h"
 #include "pg/stage/plan_private.h"
 #include "pg/stage/stage_run.h"
@@ -87,7 +79,7 @@ typedef struct TbAggAnalysis
 								   * not NIL: the last key is theirs */
 	struct TbSecondProgram
 					   *second;	  /* over the stages' rows: how the engine folds groups with
-								   * DISTINCT (regroup.h), or aggregates `below`; NULL */
+								   * DISTINCT (second_program.h), or aggregates `below`; NULL */
 	struct TbRowsBelow *below;	  /* another node, whose stages these are and whose rows are
 								   * aggregated; NULL: the stages are its own */
 } TbAggAnalysis;
@@ -97,11 +89,6 @@ typedef struct TbAggAnalysis
  * rows that PostgreSQL sends. */
 extern TbAggAnalysis *tb_preagg_analyze(PlannerInfo *root, const TbAggRequest *request,
 										bool late_filters, const char **reason);
-
-/* analyze_rows.c: the same of the rows of a node below. */
-extern TbAggAnalysis *tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request,
-											 struct TbRowsBelow *below,
-											 const char		   **reason);
 
 /* plan.c: whether a path was added. Quietly: if not, no reason is noted. */
 extern bool tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step,
@@ -113,14 +100,11 @@ extern void tb_preagg_init(void);
 extern CustomPath *tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel,
 									   TbAggRequest *request, const char *part);
 
-/* distinct_input.c: what notes call the distinct rows of a table or a join. */
-extern const char *tb_distinct_rows_part(PlannerInfo *root, RelOptInfo *input_rel);
-
-/* distinct_input.c: whether the aggregation is one for it. */
+/* distinct_rows.c: whether the aggregation is one for it. */
 extern bool tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 									   RelOptInfo *output_rel, GroupPathExtraData *extra);
 
-/* distinct_branch.c: called with the last step's relations. */
+/* distinct_rows.c: called with the last step's relations. */
 extern void tb_distinct_branch_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 										RelOptInfo *output_rel);
 
@@ -128,26 +112,51 @@ extern void tb_distinct_branch_add_path(PlannerInfo *root, RelOptInfo *input_rel
  */
 extern List *tb_preagg_quals(const TbAggAnalysis *analysis);
 
+/* Adds estimates of HAVING, and of filters of groups, to a result plan: groups that surely
+ * do not pass need not come back from the engine. PostgreSQL looks at those that come back
+ * all the same. False: nothing of these can be estimated, or groups that come back are not
+ * those that they hold of. */
+extern bool tb_dropped_groups_add(const TbAggAnalysis *analysis, TbResultBuilder *builder);
+
 /* Fills in the path's costs. Per group that is returned: finish it, evaluate HAVING,
  * project. */
 extern void tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis,
 						   double returned, Path *path);
 
+/*
+ * What PostgreSQL computes of a device's group before groups are folded: filters that
+ * devices do not have, and grouping keys of such expressions. They are columns of the
+ * node's scan tuple behind the device's keys (TB_OUT_COMPUTED_KEY, TB_OUT_GROUP_FILTER).
+ */
+typedef struct TbComputedColumns
+{
+	ExprContext *econtext;
+	int			 nkeys;		/* of the device */
+	int			 ncomputed; /* keys behind them */
+	ExprState  **computed;
+	ExprState	*filter;	/* NULL: none */
+	int			 noutputs;
+	uint64		 dropped;	/* groups, by filters, so far */
+} TbComputedColumns;
+
 typedef struct TbPreAggState
 {
-	CustomScanState css;
-	TbRunCursor		cursor;
-	TbProgram	   *program;  /* of the last stage */
-	TbResultPlan   *planned;  /* with parameters, whose values the run's has; or NULL */
-	TbProgram	   *returned; /* whose groups come back: that, or the one behind it */
-	TbGroupingSets *sets;	  /* or NULL */
-	bool			folds;	  /* groups to those of the sets: the engine does not */
-	int				next_empty_set;		/* of those that have a row even of no input */
-	struct TbComputedColumns *computed; /* of what is folded; or NULL */
-	Tuplestorestate			 *checked;	/* all groups, where they are looked at before
-										 * the first is returned, or made of others */
-	TupleTableSlot			 *checked_slot;
+	CustomScanState	   css;
+	TbRunCursor		   cursor;
+	TbProgram		  *program;	 /* of the last stage */
+	TbResultPlan	  *planned;	 /* with parameters, whose values the run's has; or NULL */
+	TbProgram		  *returned; /* whose groups come back: that, or the one behind it */
+	TbGroupingSets	  *sets;	 /* or NULL */
+	bool			   folds;	 /* groups to those of the sets: the engine does not */
+	int				   next_empty_set; /* of those that have a row even of no input */
+	TbComputedColumns *computed;	   /* of what is folded; or NULL */
+	Tuplestorestate	  *checked;		   /* all groups, where they are looked at before
+										* the first is returned, or made of others */
+	TupleTableSlot	  *checked_slot;
 } TbPreAggState;
+
+/* plan.c: NULL if there are none; what it points to is palloc'd. */
+extern TbGroupingSets *tb_grouping_sets_unpack(const CustomScan *plan);
 
 /* exec.c */
 extern Node *tb_preagg_create_state(CustomScan *plan);

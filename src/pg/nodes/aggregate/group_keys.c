@@ -7,6 +7,17 @@
  * Where everything that is computed depends on keys that are grouped by, there is nothing
  * to fold: the projection above computes it, and the filters are the node's.
  *
+ * What is computed reads large parts of its expression if the device has them, since these
+ * have fewer values than their columns. Below CASE and the like it reads only columns,
+ * which cannot raise. What is equal must look the same to PostgreSQL's functions: no
+ * floats, whose -0 and 0 are one group. Numerics that print differently are noticed when
+ * groups come back.
+ *
+ * An aggregate's argument that devices lack becomes a computed key that is in no set; with
+ * a FILTER it is NULL where that is not true, since all of these aggregates pass over NULL.
+ * If a device has the argument and only the FILTER is computed, the device's own state of
+ * the group takes part or not, whatever its type: fewer groups, as the argument is no key.
+ *
  * Called by analyze.c.
  */
 #include "postgres.h"
@@ -23,15 +34,292 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "pg/convert/type_map.h"
 #include "pg/nodes/aggregate/analyzer.h"
-#include "pg/nodes/aggregate/computed_arguments.h"
-#include "pg/nodes/aggregate/computed_columns.h"
+#include "pg/planner/expression/aggregate_kind.h"
+#include "pg/planner/expression/collation_order.h"
 #include "pg/planner/program/output_column.h"
 
-static bool
-refuse_key(TbAnalyzer *a, const char *reason)
+typedef struct Finder
 {
-	return tb_analyzer_refuse(a, reason);
+	TbTranslator *t;
+	List		 *keys;
+	List		**inputs;
+	bool		  conditional; /* below something that evaluates it for some rows only */
+} Finder;
+
+static bool find_column_walker(Node *node, Finder *finder);
+
+/* Whether a device can group by it, and equal values are alike. */
+static bool
+is_input(TbTranslator *t, Expr *expr)
+{
+	TbValue		value;
+	int32		padding;
+	const char *reason;
+
+	if (!tb_translate(t, expr, &value))
+		return false;
+	if (value.info.type == TB_TYPE_FLOAT4 || value.info.type == TB_TYPE_FLOAT8)
+		return tb_refuse(
+			t, "an expression of floating-point numbers, whose 0 and -0 are equal");
+	return tb_output_padding(expr, &value, &padding, &reason) || tb_refuse(t, "%s", reason);
+}
+
+static bool
+is_conditional(const Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_CaseExpr:
+		case T_CoalesceExpr:
+		case T_BoolExpr:
+		case T_MinMaxExpr:
+		case T_NullIfExpr:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Whether a part of the expression may be computed for each row of the input. */
+static bool
+may_be_whole(const Finder *finder, Node *node)
+{
+	return !finder->conditional && !IsA(node, RelabelType) && !IsA(node, CaseWhen) &&
+		!is_conditional(node) && contain_var_clause(node);
+}
+
+static bool
+find_below(Node *node, Finder *finder)
+{
+	bool outer = finder->conditional;
+	bool failed;
+
+	finder->conditional = outer || is_conditional(node);
+	failed = expression_tree_walker(node, find_column_walker, finder);
+	finder->conditional = outer;
+	return failed;
+}
+
+/* True if some part can be no input, with the translator's reason. */
+static bool
+find_column_walker(Node *node, Finder *finder)
+{
+	if (node == NULL || IsA(node, Const) || IsA(node, Param))
+		return false;
+	if (!IsA(node, List) &&
+		(list_member(finder->keys, node) || list_member(*finder->inputs, node)))
+		return false;
+	if (IsA(node, Var))
+	{
+		if (!is_input(finder->t, (Expr *) node))
+			return true;
+		*finder->inputs = lappend(*finder->inputs, node);
+		return false;
+	}
+	if (!IsA(node, List) && may_be_whole(finder, node) &&
+		is_input(finder->t, (Expr *) node))
+	{
+		*finder->inputs = lappend(*finder->inputs, node);
+		return false;
+	}
+	return find_below(node, finder);
+}
+
+/* What the executor evaluates anywhere and any number of times. */
+static bool
+has_other_nodes(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) || IsA(node, GroupingFunc) || IsA(node, WindowFunc) ||
+		IsA(node, PlaceHolderVar) || IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		IsA(node, CurrentOfExpr))
+		return true;
+	if (IsA(node, Var) && ((Var *) node)->varlevelsup != 0)
+		return true;
+	return expression_tree_walker(node, has_other_nodes, context);
+}
+
+/*
+ * Adds to *inputs what a device has to group by so that the expression can be computed,
+ * unless it is among `keys`: parts of the expression that the translator's program
+ * computes, or columns. False, with t->reason, if it must be evaluated row by row.
+ */
+static bool
+find_inputs(TbTranslator *t, Expr *expr, List *keys, List **inputs)
+{
+	Finder finder = {.t = t, .keys = keys, .inputs = inputs};
+
+	if (contain_volatile_functions((Node *) expr) ||
+		expression_returns_set((Node *) expr) || has_other_nodes((Node *) expr, NULL))
+		return false;
+	/* Of a column of a kind that a device groups by otherwise, it is the input itself. */
+	if (IsA(expr, Var))
+		return !find_column_walker((Node *) expr, &finder);
+	return !find_below((Node *) expr, &finder);
+}
+
+/* How a key that is in no set stands in the scan tuple: as what no expression of the query
+ * equals, since it has no value in folded groups. */
+static Expr *
+hidden_key(Expr *expr)
+{
+	return (Expr *) makeRelabelType(expr, exprType((Node *) expr),
+									exprTypmod((Node *) expr), exprCollation((Node *) expr),
+									COERCE_IMPLICIT_CAST);
+}
+
+/* An aggregate, and which of the computed arguments it is of. */
+typedef struct ComputedAggregate
+{
+	const Aggref *aggref;
+	int			  argument;
+	bool		  filtered; /* the argument is its FILTER */
+} ComputedAggregate;
+
+static bool
+is_translated(TbAnalyzer *a, Expr *expr, bool conditional)
+{
+	TbValue value;
+	bool	translated;
+
+	a->t->conditional += conditional;
+	translated = tb_translate(a->t, expr, &value);
+	a->t->conditional -= conditional;
+	return translated;
+}
+
+/* `value` where `filter` is true, else NULL. */
+static Expr *
+filtered(Expr *filter, Expr *value)
+{
+	CaseExpr *expr = makeNode(CaseExpr);
+	CaseWhen *when = makeNode(CaseWhen);
+
+	if (filter == NULL)
+		return value;
+	when->expr = filter;
+	when->result = value;
+	when->location = -1;
+	expr->casetype = exprType((Node *) value);
+	expr->casecollid = exprCollation((Node *) value);
+	expr->args = list_make1(when);
+	expr->defresult = (Expr *) makeNullConst(exprType((Node *) value),
+											 exprTypmod((Node *) value),
+											 exprCollation((Node *) value));
+	expr->location = -1;
+	return (Expr *) expr;
+}
+
+/* Whether folded groups have a state for it. */
+static bool
+has_state(TbAnalyzer *a, const Aggref *aggref, Expr *argument)
+{
+	TbAggregateKind kind = tb_aggregate_kind(aggref->aggfnoid);
+	Oid				type = exprType((Node *) argument);
+	bool			integer = type == INT2OID || type == INT4OID || type == INT8OID;
+
+	switch (kind)
+	{
+		case TB_AGGREGATE_COUNT:
+			return true;
+		case TB_AGGREGATE_SUM:
+		case TB_AGGREGATE_AVG:
+			return integer ||
+				tb_analyzer_refuse(
+					   a,
+					   "sum or avg of what PostgreSQL computes of groups, and is no integer");
+		case TB_AGGREGATE_BOOL_AND:
+		case TB_AGGREGATE_BOOL_OR:
+			return true;
+		case TB_AGGREGATE_MIN:
+		case TB_AGGREGATE_MAX:
+			if (type == TEXTOID && tb_collation_orders_by_bytes(aggref->inputcollid))
+				return true;
+			return integer || type == DATEOID || type == TIMESTAMPOID ||
+				type == TIMESTAMPTZOID ||
+				tb_analyzer_refuse(
+					   a,
+					   "min or max of what PostgreSQL computes of groups, of such a type");
+		case TB_AGGREGATE_UNKNOWN:
+			break;
+	}
+	return tb_analyzer_refuse(a, "an aggregate that is not in the catalogue");
+}
+
+/* `reason`: why devices do not have it. */
+static bool
+add_computed(TbAnalyzer *a, const Aggref *aggref, Expr *expr, bool is_filter,
+			 const char *reason)
+{
+	ComputedAggregate *found = palloc0(sizeof(ComputedAggregate));
+	List			  *inputs = NIL;
+	ListCell		  *lc;
+
+	if (!find_inputs(a->t, expr, a->result->keys, &inputs))
+		return tb_analyzer_refuse(a, reason);
+	found->aggref = aggref;
+	found->filtered = is_filter;
+	found->argument = list_length(a->arguments);
+	foreach(lc, a->arguments)
+		if (equal(lfirst(lc), expr))
+			found->argument = foreach_current_index(lc);
+	if (found->argument == list_length(a->arguments))
+		a->arguments = lappend(a->arguments, expr);
+	a->computed_aggregates = lappend(a->computed_aggregates, found);
+	return true;
+}
+
+static bool
+find_in_aggregate(TbAnalyzer *a, const Aggref *aggref)
+{
+	Expr	   *filter = aggref->aggfilter;
+	Expr	   *argument = NULL;
+	bool		has_argument;
+	const char *reason;
+
+	/* Whatever else is refused later. */
+	if (aggref->aggkind != AGGKIND_NORMAL || list_length(aggref->args) > 1 ||
+		aggref->agglevelsup != 0 || aggref->aggorder != NIL || aggref->aggvariadic)
+		return true;
+	if (aggref->args != NIL)
+		argument = linitial_node(TargetEntry, aggref->args)->expr;
+	has_argument = argument == NULL || is_translated(a, argument, filter != NULL);
+	if (has_argument && (filter == NULL || is_translated(a, filter, false)))
+		return true;
+	reason = a->t->reason;
+	if (aggref->aggdistinct != NIL &&
+		tb_aggregate_kind(aggref->aggfnoid) != TB_AGGREGATE_MIN &&
+		tb_aggregate_kind(aggref->aggfnoid) != TB_AGGREGATE_MAX)
+		return true;
+	if (has_argument)
+		return add_computed(a, aggref, filter, true, reason);
+	return has_state(a, aggref, argument) &&
+		add_computed(a, aggref, filtered(filter, argument), false, reason);
+}
+
+/* True, with the reason, if some aggregate cannot be computed. */
+static bool
+find_walker(Node *node, TbAnalyzer *a)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+		return !find_in_aggregate(a, (Aggref *) node);
+	return expression_tree_walker(node, find_walker, a);
+}
+
+/* Before the keys are complete: finds such aggregates, and adds what is to be computed for
+ * them to a->arguments. False, with the reason, if there is one that cannot be. */
+static bool
+find_computed_arguments(TbAnalyzer *a)
+{
+	const TbAggRequest *request = &a->result->request;
+
+	return !find_walker((Node *) request->target->exprs, a) &&
+		!find_walker((Node *) request->having, a);
 }
 
 static bool
@@ -39,15 +327,15 @@ translate_key(TbAnalyzer *a, Expr *expr, TbValue *value)
 {
 	/* A parameter as key would be confused with the program's own parameters. */
 	if (!contain_var_clause((Node *) expr))
-		return refuse_key(a, "a grouping key without columns");
+		return tb_analyzer_refuse(a, "a grouping key without columns");
 	if (!tb_translate(a->t, expr, value))
-		return refuse_key(a, a->t->reason);
+		return tb_analyzer_refuse(a, a->t->reason);
 	if (!tb_type_is_text(value->info.type))
 		return true;
 	if (!OidIsValid(exprCollation((Node *) expr)))
-		return refuse_key(a, "no collation is known for a grouping key");
+		return tb_analyzer_refuse(a, "no collation is known for a grouping key");
 	if (!get_collation_isdeterministic(exprCollation((Node *) expr)))
-		return refuse_key(a, "a grouping key's collation is not deterministic");
+		return tb_analyzer_refuse(a, "a grouping key's collation is not deterministic");
 	return true;
 }
 
@@ -84,42 +372,24 @@ add_key(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 	return true;
 }
 
-/* The value where the row passes that filter, else NULL, which is no value: of fewer
- * groups, and rows that do not pass can not raise. */
-static Expr *
-filtered_value(const TbAnalyzer *a)
-{
-	Node	 *value = (Node *) a->distinct;
-	CaseExpr *expr = makeNode(CaseExpr);
-	CaseWhen *when = makeNode(CaseWhen);
-
-	when->expr = a->distinct_filter;
-	when->result = a->distinct;
-	when->location = -1;
-	expr->casetype = exprType(value);
-	expr->casecollid = exprCollation(value);
-	expr->args = list_make1(when);
-	expr->defresult = (Expr *) makeNullConst(exprType(value), exprTypmod(value),
-											 exprCollation(value));
-	expr->location = -1;
-	return (Expr *) expr;
-}
-
 /*
- * What aggregates with DISTINCT are of, behind all other keys. Expressions above may
- * contain the same, where it depends on keys; they must not take it from this column,
- * which is NULL in folded groups.
+ * What aggregates with DISTINCT are of, behind all other keys: of rows that pass their
+ * filter, so that there are fewer groups, and rows that do not pass cannot raise.
+ * Expressions above may contain the same, where it depends on keys; they must not take it
+ * from this column, which is NULL in folded groups.
  */
 static bool
 add_distinct_key(TbAnalyzer *a)
 {
-	Expr   *expr = tb_analyzer_has_common_filter(a) ? filtered_value(a) : a->distinct;
+	Expr   *expr = tb_analyzer_has_common_filter(a) ?
+		  filtered(a->distinct_filter, a->distinct) :
+		  a->distinct;
 	TbValue value;
 	bool	conditional = a->filters_differ && !a->some_unfiltered;
 	bool	translated;
 
 	if (list_length(a->result->keys) >= TB_MAX_KEYS)
-		return refuse_key(a, "the keys are too many");
+		return tb_analyzer_refuse(a, "the keys are too many");
 	/* PostgreSQL computes it for rows that pass one of the filters. */
 	a->t->conditional += conditional;
 	translated = translate_key(a, expr, &value);
@@ -129,7 +399,7 @@ add_distinct_key(TbAnalyzer *a)
 	/* How it prints matters to sums only. */
 	if (!a->distinct_is_added)
 		value.display_scale = TB_NONE;
-	add_translated_key(a, &value, 0, a->distinct, tb_hidden_key(expr), 0);
+	add_translated_key(a, &value, 0, a->distinct, hidden_key(expr), 0);
 	return true;
 }
 
@@ -144,8 +414,8 @@ add_hidden_keys(TbAnalyzer *a, const List *exprs)
 	ListCell *lc;
 
 	foreach(lc, exprs)
-		if (!tb_computed_inputs(a->t, lfirst(lc), a->result->keys, &inputs))
-			return refuse_key(a, a->t->reason);
+		if (!find_inputs(a->t, lfirst(lc), a->result->keys, &inputs))
+			return tb_analyzer_refuse(a, a->t->reason);
 	foreach(lc, inputs)
 	{
 		Expr   *expr = lfirst(lc);
@@ -154,14 +424,13 @@ add_hidden_keys(TbAnalyzer *a, const List *exprs)
 		int32	padding;
 
 		if (list_length(a->result->keys) >= TB_MAX_KEYS)
-			return refuse_key(a, "the keys are too many");
+			return tb_analyzer_refuse(a, "the keys are too many");
 		if (!tb_translate(a->t, expr, &value) ||
 			!tb_output_padding(expr, &value, &padding, &a->t->reason))
-			return refuse_key(a, a->t->reason);
+			return tb_analyzer_refuse(a, a->t->reason);
 		if (hidden)
 			a->result->hidden |= UINT64CONST(1) << list_length(a->result->keys);
-		add_translated_key(a, &value, padding, expr, hidden ? tb_hidden_key(expr) : expr,
-						   0);
+		add_translated_key(a, &value, padding, expr, hidden ? hidden_key(expr) : expr, 0);
 	}
 	return true;
 }
@@ -173,7 +442,7 @@ may_be_computed(TbAnalyzer *a, Expr *expr)
 {
 	List *inputs = NIL;
 
-	return tb_computed_inputs(a->t, expr, a->result->keys, &inputs) &&
+	return find_inputs(a->t, expr, a->result->keys, &inputs) &&
 		/* In sets that lack it, PostgreSQL shows a constant all the same. */
 		(a->result->request.sets == NIL || contain_var_clause((Node *) expr));
 }
@@ -192,7 +461,7 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 		{
 			/* The planner would take one column for both above the node. */
 			if (result->request.sets != NIL)
-				return refuse_key(a, "a key of grouping sets is repeated");
+				return tb_analyzer_refuse(a, "a key of grouping sets is repeated");
 			result->clause_keys = lappend_int(result->clause_keys,
 											  foreach_current_index(lc));
 			return true;
@@ -206,7 +475,7 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 	reason = a->reason;
 	if (!may_be_computed(a, expr) ||
 		(result->request.sets != NIL && list_member(result->computed, expr)))
-		return refuse_key(a, reason);
+		return tb_analyzer_refuse(a, reason);
 	result->clause_keys = lappend_int(result->clause_keys,
 									  -1 - list_length(result->computed));
 	result->computed = lappend(result->computed, expr);
@@ -262,7 +531,7 @@ add_input_columns(TbAnalyzer *a, const TbAggRequest *request)
 			continue;
 		reason = a->reason;
 		if (!may_be_computed(a, lfirst(lc)))
-			return refuse_key(a, reason);
+			return tb_analyzer_refuse(a, reason);
 		a->result->computed = lappend(a->result->computed, lfirst(lc));
 	}
 	return true;
@@ -286,7 +555,7 @@ add_computed_outputs(TbAnalyzer *a, uint32 kind, List *exprs, int visible)
 		 * argument has no value in folded groups. */
 		output.second = foreach_current_index(lc) >= visible ||
 			kind == TB_OUT_GROUP_FILTER || !contain_var_clause((Node *) expr);
-		tb_analyzer_add_output(a, &output, output.second ? tb_hidden_key(expr) : expr, 0);
+		tb_analyzer_add_output(a, &output, output.second ? hidden_key(expr) : expr, 0);
 	}
 }
 
@@ -296,13 +565,13 @@ check_computed(TbAnalyzer *a)
 	const TbAggAnalysis *result = a->result;
 
 	if (list_length(result->keys) + list_length(result->computed) > TB_MAX_KEYS)
-		return refuse_key(a, "the keys are too many");
+		return tb_analyzer_refuse(a, "the keys are too many");
 	if (a->distinct != NULL)
-		return refuse_key(
+		return tb_analyzer_refuse(
 			a,
 			"an aggregate with DISTINCT beside a filter or key that PostgreSQL computes");
 	if (!grouping_is_hashable(result->request.group_clause))
-		return refuse_key(a, "a grouping key can not be hashed");
+		return tb_analyzer_refuse(a, "a grouping key can not be hashed");
 	return true;
 }
 
@@ -353,7 +622,7 @@ tb_analyzer_add_keys(TbAnalyzer *a)
 	if (!(request->distinct_input ? add_input_columns(a, request) :
 									add_grouping_keys(a, request)))
 		return false;
-	if (!request->distinct_input && !tb_computed_arguments_find(a))
+	if (!request->distinct_input && !find_computed_arguments(a))
 		return false;
 	result->computed = list_concat(result->computed, a->arguments);
 	result->narguments = list_length(a->arguments);
@@ -378,4 +647,144 @@ tb_analyzer_add_keys(TbAnalyzer *a)
 	if (result->folds)
 		add_computed_outputs(a, TB_OUT_GROUP_FILTER, result->group_filters, 0);
 	return true;
+}
+
+static uint32
+state_column(TbAnalyzer *a, const TbComputedState *state)
+{
+	ListCell *lc;
+
+	foreach(lc, a->result->computed_states)
+		if (memcmp(lfirst(lc), state, sizeof(*state)) == 0)
+			return TB_FOLDED_COLUMNS + foreach_current_index(lc);
+	a->result->computed_states = lappend(a->result->computed_states,
+										 memcpy(palloc(sizeof(*state)), state,
+												sizeof(*state)));
+	return TB_FOLDED_COLUMNS + list_length(a->result->computed_states) - 1;
+}
+
+/* The number of the argument among the computed keys, of which it stands behind those that
+ * are grouped by. */
+static uint32
+computed_number(const TbAnalyzer *a, const ComputedAggregate *found)
+{
+	return list_length(a->result->computed) - list_length(a->arguments) + found->argument;
+}
+
+/* The device's aggregate without its FILTER, of groups that pass. */
+static bool
+filtered_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
+{
+	TbAggStates		states = tb_analyzer_states(a);
+	const Aggref   *aggref = found->aggref;
+	TbComputedState state = {0};
+	TbValue			argument;
+	TbValue		   *value = NULL;
+	bool			translated = true;
+
+	if (aggref->args != NIL)
+	{
+		/* Rows that do not pass the filter do not evaluate it. */
+		a->t->conditional++;
+		translated = tb_translate(a->t, linitial_node(TargetEntry, aggref->args)->expr,
+								  &argument);
+		a->t->conditional--;
+		value = &argument;
+	}
+	if (!translated)
+		return tb_analyzer_refuse(a, a->t->reason);
+	if (!tb_agg_choose_output(&states, aggref, value, NULL, out))
+		return tb_analyzer_refuse(a, states.reason);
+	state.computed = computed_number(a, found);
+	state.filtered = true;
+	state.column = out->first;
+	out->first = state_column(a, &state);
+	if (out->kind == TB_OUT_AVG_NUMERIC || out->kind == TB_OUT_AVG_FLOAT8 ||
+		out->kind == TB_OUT_EXTREME_NUMERIC)
+	{
+		state.column = out->second;
+		out->second = state_column(a, &state);
+	}
+	if (out->display != TB_NONE)
+	{
+		state.column = out->display;
+		out->display = state_column(a, &state);
+	}
+	return true;
+}
+
+/* A state of the computed value in so many rows. */
+static uint32
+value_column(TbAnalyzer *a, const ComputedAggregate *found, TbAggKind kind,
+			 const TbTypeInfo *type)
+{
+	TbAggStates		states = tb_analyzer_states(a);
+	TbComputedState state = {0};
+
+	state.kind = kind;
+	state.computed = computed_number(a, found);
+	state.column = tb_agg_count_column(&states, NULL, NULL);
+	if (kind != TB_AGG_COUNT)
+	{
+		state.is_bool = type->type == TB_TYPE_BOOL;
+		state.type = state.is_bool ? TB_TYPE_INT4 : type->type;
+	}
+	return state_column(a, &state);
+}
+
+static void
+value_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
+{
+	TbAggregateKind kind = tb_aggregate_kind(found->aggref->aggfnoid);
+	Expr		   *argument = list_nth(a->arguments, found->argument);
+	TbTypeInfo		type = {0};
+	bool			least;
+
+	out->display = TB_NONE;
+	if (kind == TB_AGGREGATE_COUNT)
+	{
+		out->kind = TB_OUT_VALUE;
+		out->type = TB_TYPE_INT8;
+		out->first = value_column(a, found, TB_AGG_COUNT, &type);
+		return;
+	}
+	(void) tb_plain_type_of(exprType((Node *) argument), &type);
+	if (kind == TB_AGGREGATE_SUM || kind == TB_AGGREGATE_AVG)
+	{
+		bool narrow = type.type != TB_TYPE_INT8;
+
+		out->type = narrow ? TB_TYPE_INT8 : TB_TYPE_NUM128;
+		out->first = value_column(a, found, narrow ? TB_AGG_SUM_INT : TB_AGG_SUM_WIDE,
+								  &type);
+		out->kind = narrow ? TB_OUT_VALUE : TB_OUT_SUM_NUMERIC;
+		if (kind == TB_AGGREGATE_AVG)
+		{
+			out->kind = TB_OUT_AVG_NUMERIC;
+			out->second = value_column(a, found, TB_AGG_COUNT, &type);
+		}
+		return;
+	}
+	least = kind == TB_AGGREGATE_MIN || kind == TB_AGGREGATE_BOOL_AND;
+	out->kind = type.type == TB_TYPE_BOOL ? TB_OUT_BOOL : TB_OUT_VALUE;
+	out->type = type.type == TB_TYPE_BOOL ? TB_TYPE_INT4 : type.type;
+	out->first = value_column(a, found, least ? TB_AGG_MIN : TB_AGG_MAX, &type);
+}
+
+bool
+tb_computed_arguments_output(TbAnalyzer *a, const Aggref *aggref, TbOutput *out)
+{
+	ListCell *lc;
+
+	foreach(lc, a->computed_aggregates)
+	{
+		const ComputedAggregate *found = lfirst(lc);
+
+		if (!equal(found->aggref, aggref))
+			continue;
+		if (found->filtered)
+			return filtered_output(a, found, out);
+		value_output(a, found, out);
+		return true;
+	}
+	return tb_analyzer_refuse(a, NULL);
 }

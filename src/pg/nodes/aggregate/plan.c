@@ -7,13 +7,19 @@
  * custom_paths, so that setrefs and parameters treat it like any child. It runs only if
  * the device gives up.
  *
- * Called by the upper-path hook. Must offer nothing whose groups PostgreSQL could not
- * return as well.
+ * Groups that surely do not pass HAVING need not come back: the engine gets estimates of
+ * its conditions. One without an estimate is left to PostgreSQL, if it can be evaluated for
+ * some groups alone: what may raise an error, or is volatile, must see all of them.
+ *
+ * Owns the order of the list of grouping sets in custom_private. Called by the upper-path
+ * hook. Must offer nothing whose groups PostgreSQL could not return as well, and never
+ * decide that a group passes.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -21,20 +27,17 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/typcache.h"
 
-#include "pg/nodes/aggregate/dropped_groups.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/aggregate/grouping_sets.h"
-#include "pg/nodes/aggregate/regroup.h"
-#include "pg/nodes/below/rows_below.h"
+#include "pg/nodes/aggregate/second_program.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/offer/prefer_whole.h"
+#include "pg/nodes/results/estimate.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/postgres/postgres_scan.h"
 #include "pg/planner/planning.h"
@@ -219,6 +222,52 @@ tb_preagg_quals(const TbAggAnalysis *analysis)
 		list_concat_copy(analysis->group_filters, analysis->request.having);
 }
 
+static TbResultColumns
+columns_of(const TbAggAnalysis *analysis)
+{
+	TbResultColumns columns = {NIL, NIL};
+	ListCell	   *lc;
+
+	foreach(lc, analysis->scan_tlist)
+		tb_result_columns_add(&columns, lfirst_node(TargetEntry, lc)->expr,
+							  &analysis->outputs[foreach_current_index(lc)]);
+	return columns;
+}
+
+bool
+tb_dropped_groups_add(const TbAggAnalysis *analysis, TbResultBuilder *builder)
+{
+	TbResultColumns columns = columns_of(analysis);
+	List		   *estimates = NIL;
+	ListCell	   *lc;
+
+	if (analysis->keys == NIL || analysis->folds || analysis->nsets > 0)
+		return false;
+	foreach(lc, tb_preagg_quals(analysis))
+	{
+		List *steps = tb_estimate_steps(&columns, lfirst(lc));
+
+		if (steps != NIL)
+			estimates = lappend(estimates, steps);
+		else if (contain_leaked_vars(lfirst(lc)) || contain_volatile_functions(lfirst(lc)))
+			return false;
+	}
+	foreach(lc, estimates)
+		tb_result_add_estimate(builder, TB_ESTIMATE_OF_CONDITION, 0, lfirst(lc));
+	return estimates != NIL;
+}
+
+/* The result plan that does nothing else; NULL: the engine can drop none. */
+static TbResultPlan *
+dropped_groups_result(const TbAggAnalysis *analysis)
+{
+	const TbStage	*last = llast(analysis->stages);
+	TbResultBuilder *builder = tb_result_create(last->program->keys.count +
+												last->program->aggs.count);
+
+	return tb_dropped_groups_add(analysis, builder) ? tb_result_finish(builder) : NULL;
+}
+
 /*
  * What it costs that one process computes of groups what PostgreSQL's workers would share
  * among them, of rows. Nearly all functions say that they cost an operator; those that
@@ -261,7 +310,7 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 
 	cost_qual_eval(&having, analysis->request.having, root);
 	path->startup_cost = having.startup + path->pathtarget->cost.startup;
-	path->startup_cost += analysis->below != NULL ? tb_rows_below_cost(analysis->below) :
+	path->startup_cost += analysis->below != NULL ? analysis->below->cost :
 													tb_cost_startup(&analysis->work) +
 			tb_cost_stages(analysis->stages) + tb_cost_disabled(analysis->stages);
 	if (!enable_hashagg && analysis->keys != NIL)
@@ -302,8 +351,8 @@ make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggAnalysis *analysis, Pa
 												  analysis, &path_methods);
 
 	tb_preagg_cost(root, analysis,
-				   tb_dropped_groups_result(analysis) != NULL ? kept->rows :
-																analysis->result_groups,
+				   dropped_groups_result(analysis) != NULL ? kept->rows :
+															 analysis->result_groups,
 				   &path->path);
 	return path;
 }
@@ -372,14 +421,12 @@ make_path_over_rows(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 {
 	TbAggAnalysis *analysis = NULL;
 	const char	  *reason = "grouping sets of a subquery's rows";
-	TbRowsBelow	  *below;
 	Path		  *kept = NULL;
 
 	request->tree = palloc0(sizeof(TbJoinTree));
 	request->tree->probe_side = request->rel;
-	below = request->sets == NIL ? tb_rows_below(request->rel, &reason) : NULL;
-	if (below != NULL)
-		analysis = tb_preagg_analyze_rows(root, request, below, &reason);
+	if (request->sets == NIL)
+		analysis = tb_preagg_analyze_rows(root, request, &reason);
 	if (analysis != NULL)
 	{
 		reason = "a grouping key can be neither hashed nor sorted";
@@ -527,6 +574,70 @@ key_operators(const TbAggAnalysis *analysis)
 	return operators;
 }
 
+/* The list of grouping sets in custom_private, which PostgreSQL copies with the plan: it
+ * has nothing that is no node. */
+typedef enum TbPrivateSets
+{
+	TB_SETS_SETS,	   /* Const, bytea: uint64[] */
+	TB_SETS_FUNCTIONS, /* Const, bytea: int32[] */
+	TB_SETS_OPERATORS, /* OID list, one a key, computed ones included */
+	TB_SETS_DISTINCTS, /* Const, bytea: TbDistinct[] */
+	TB_SETS_COMPUTED,  /* int list: how many keys are computed */
+	TB_SETS_STATES	   /* Const, bytea: TbComputedState[] */
+} TbPrivateSets;
+
+/* Adds them to custom_private (stage/plan_private.h), which is returned. */
+static List *
+pack_sets(List *private, const TbGroupingSets *sets)
+{
+	List *operators = NIL;
+
+	for (int i = 0; i < sets->nkeys + sets->ncomputed; i++)
+		operators = lappend_oid(operators, sets->operators[i]);
+	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
+		list_make5(tb_bytes_node(sets->sets, sizeof(uint64) * sets->nsets),
+				   tb_bytes_node(sets->functions,
+								 sizeof(int32) * sets->nfunctions * sets->nsets),
+				   operators,
+				   tb_bytes_node(sets->distincts, sizeof(TbDistinct) * sets->ndistincts),
+				   list_make1_int(sets->ncomputed));
+	lfirst(list_nth_cell(private, TB_PRIVATE_SETS)) =
+		lappend(list_nth(private, TB_PRIVATE_SETS),
+				tb_bytes_node(sets->computed_states,
+							  sizeof(TbComputedState) * sets->ncomputed_states));
+	return private;
+}
+
+TbGroupingSets *
+tb_grouping_sets_unpack(const CustomScan *plan)
+{
+	List		   *packed = list_nth(plan->custom_private, TB_PRIVATE_SETS);
+	TbGroupingSets *result;
+	List		   *operators;
+	Oid			   *copy;
+	Size			size;
+
+	if (packed == NIL)
+		return NULL;
+	operators = list_nth(packed, TB_SETS_OPERATORS);
+	result = palloc0(sizeof(TbGroupingSets));
+	result->ncomputed = linitial_int(list_nth(packed, TB_SETS_COMPUTED));
+	result->nkeys = list_length(operators) - result->ncomputed;
+	result->sets = tb_node_bytes(packed, TB_SETS_SETS, &size);
+	result->nsets = size / sizeof(uint64);
+	result->functions = tb_node_bytes(packed, TB_SETS_FUNCTIONS, &size);
+	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
+	result->distincts = tb_node_bytes(packed, TB_SETS_DISTINCTS, &size);
+	result->ndistincts = size / sizeof(TbDistinct);
+	result->computed_states = tb_node_bytes(packed, TB_SETS_STATES, &size);
+	result->ncomputed_states = size / sizeof(TbComputedState);
+	copy = palloc(sizeof(Oid) * Max(list_length(operators), 1));
+	for (int i = 0; i < list_length(operators); i++)
+		copy[i] = list_nth_oid(operators, i);
+	result->operators = copy;
+	return result;
+}
+
 static List *
 add_sets(List *private, const TbAggAnalysis *analysis)
 {
@@ -556,7 +667,7 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 	sets.distincts = distincts;
 	sets.ncomputed_states = list_length(analysis->computed_states);
 	sets.computed_states = states;
-	return tb_grouping_sets_pack(private, &sets);
+	return pack_sets(private, &sets);
 }
 
 static Plan *
@@ -570,7 +681,7 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	List		  *stages = over_rows ? NIL : analysis->stages;
 	List		  *children = tb_stage_plans(stages, custom_plans);
 	int			   columns = list_length(analysis->scan_tlist);
-	TbResultPlan  *result = over_rows ? NULL : tb_dropped_groups_result(analysis);
+	TbResultPlan  *result = over_rows ? NULL : dropped_groups_result(analysis);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = tb_preagg_quals(analysis);

@@ -6,24 +6,34 @@
  * Sets with more keys come earlier, so a ROLLUP folds fewer groups with every step. A set
  * is freed when no later set will be made from it.
  *
- * A folded group (folded_group.h) has its keys in the hash table's tuple. A set without
- * keys has its one group from the start, since it returns a row even of no input. Sums
- * stay exact. If a sum overflows, or a table outgrows hash_mem, PostgreSQL's plan runs:
- * nobody has seen a row by then. Called by exec.c.
+ * A folded group has its keys in the hash table's tuple. It is a TbResultBatch of one row
+ * without values of keys, so that final functions are those of any other group: 16 bytes
+ * for each state (fold_state.h), in which the bytes of a text grow as others take its
+ * place. A set without keys has its one group from the start, since it returns a row even
+ * of no input.
+ *
+ * Sums stay exact. If a sum overflows, or a table outgrows hash_mem, PostgreSQL's plan
+ * runs: nobody has seen a row by then. Called by exec.c.
+ *
+ * Values that PostgreSQL computes come first, then folded groups, then the tables of sets.
  */
 #include "postgres.h"
 
 #include <math.h>
 
+#include "common/int.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/date.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 
-#include "pg/nodes/aggregate/computed_columns.h"
-#include "pg/nodes/aggregate/folded_group.h"
-#include "pg/nodes/aggregate/set_fold.h"
 #include "turbine/mutant.h"
+
+#include "pg/convert/numeric_format.h"
+#include "pg/nodes/aggregate/fold_state.h"
+#include "pg/nodes/aggregate/set_fold.h"
 
 /* Groups between two looks at the memory that tables take. */
 #define MEMORY_CHECK 1024
@@ -33,6 +43,430 @@
 
 /* Tables grow; most sets have few groups. */
 #define FIRST_BUCKETS 64
+
+/* What a group of a device adds to a state whose argument PostgreSQL computes: a number at
+ * `from`, or a text of so many bytes. */
+typedef struct ComputedValue
+{
+	tb_int128	number;
+	const char *from;
+	uint32		length;
+} ComputedValue;
+
+/* An integer, date or time as it is. */
+static int64
+integer_of(const TbComputedState *state, Datum argument)
+{
+	if (state->is_bool)
+		return DatumGetBool(argument);
+	switch (state->type)
+	{
+		case TB_TYPE_INT2:
+			return DatumGetInt16(argument);
+		case TB_TYPE_INT4:
+		case TB_TYPE_DATE:
+			return DatumGetInt32(argument);
+		default:
+			return DatumGetInt64(argument);
+	}
+}
+
+static void
+set_number(ComputedValue *result, const void *bytes, Size size)
+{
+	memcpy(&result->number, bytes, size);
+	result->from = (const char *) &result->number;
+}
+
+static void
+set_extreme(const TbComputedState *state, Datum argument, ComputedValue *result)
+{
+	int64 value;
+	int32 narrow;
+
+	if (tb_type_is_text(state->type))
+	{
+		struct varlena *text = PG_DETOAST_DATUM_PACKED(argument);
+
+		result->from = VARDATA_ANY(text);
+		result->length = VARSIZE_ANY_EXHDR(text);
+		return;
+	}
+	value = integer_of(state, argument);
+	narrow = (int32) value;
+	if (tb_type_width(state->type) == sizeof(int16))
+		set_number(result, &(int16) {(int16) value}, sizeof(int16));
+	else if (tb_type_width(state->type) == sizeof(int32))
+		set_number(result, &narrow, sizeof(narrow));
+	else
+		set_number(result, &value, sizeof(value));
+}
+
+/* Of an argument that is not NULL, in a group of so many rows. What it points to lives as
+ * long as the argument and *result. False: it does not fit. */
+static bool
+computed_value(const TbComputedState *state, Datum argument, int64 rows,
+			   ComputedValue *result)
+{
+	tb_int128 wide;
+	int64	  sum;
+
+	if (TB_MUTANT(rows_forgotten))
+		rows = 1;
+	result->length = 0;
+	switch (state->kind)
+	{
+		case TB_AGG_COUNT:
+			set_number(result, &rows, sizeof(rows));
+			return true;
+		case TB_AGG_SUM_INT:
+			if (pg_mul_s64_overflow(integer_of(state, argument), rows, &sum))
+				return false;
+			set_number(result, &sum, sizeof(sum));
+			return true;
+		case TB_AGG_SUM_WIDE:
+			/* Two numbers of 64 bits. */
+			wide = (tb_int128) integer_of(state, argument) * rows;
+			set_number(result, &wide, sizeof(wide));
+			return true;
+		case TB_AGG_MIN:
+		case TB_AGG_MAX:
+			set_extreme(state, argument, result);
+			return true;
+		default:
+			elog(ERROR, "unknown state %u of a computed argument", state->kind);
+	}
+	return false;
+}
+
+/* What the groups of all sets of a plan have in common. */
+typedef struct FoldedGroups
+{
+	const TbGroupingSets *sets;
+	TbAgg				 *states;	 /* the program's, then those of DISTINCT */
+	int					  nstates;
+	int					  naggs;	 /* of the program */
+	bool				  has_texts; /* among the states */
+	TbResultBatch		 *empty;	 /* a group of no rows; every group begins as a copy */
+	Size				  group_size;
+	Size				  valid_offset;
+} FoldedGroups;
+
+static bool
+is_text(const FoldedGroups *groups, int state)
+{
+	return tb_type_is_text(tb_agg_state_type(&groups->states[state]));
+}
+
+/* COUNT is never NULL, and 0 of nothing; the others are NULL until there is a value.
+ * Keys have no values here; only whether they belong to the set is told. */
+static void
+make_empty(FoldedGroups *groups)
+{
+	int	 ncolumns = groups->sets->nkeys + groups->nstates;
+	Size values = TYPEALIGN(16,
+							offsetof(TbResultBatch, columns) +
+								ncolumns * sizeof(groups->empty->columns[0]));
+	Size valid = values + (Size) ncolumns * 16;
+
+	groups->valid_offset = valid;
+	groups->group_size = valid + ncolumns;
+	groups->empty = palloc0(groups->group_size);
+	groups->empty->nrows = 1;
+	groups->empty->ncolumns = ncolumns;
+	for (int i = 0; i < ncolumns; i++)
+		groups->empty->columns[i].values = values + (Size) i * 16;
+	for (int i = 0; i < ncolumns; i++)
+		if (i < groups->sets->nkeys ||
+			groups->states[i - groups->sets->nkeys].kind != TB_AGG_COUNT)
+			groups->empty->columns[i].valid = valid + i;
+}
+
+static void
+make_states(FoldedGroups *groups, const TbProgram *program)
+{
+	const TbAgg *aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
+
+	groups->naggs = program->aggs.count;
+	/* One of the two. */
+	groups->nstates = groups->naggs + groups->sets->ndistincts +
+		groups->sets->ncomputed_states;
+	groups->states = palloc0(sizeof(TbAgg) * Max(groups->nstates, 1));
+	for (int i = 0; i < groups->naggs; i++)
+		groups->states[i] = aggs[i];
+	for (int i = 0; i < groups->sets->ndistincts; i++)
+	{
+		groups->states[groups->naggs + i].kind = groups->sets->distincts[i].kind;
+		groups->states[groups->naggs + i].type = groups->sets->distincts[i].type;
+	}
+	for (int i = 0; i < groups->sets->ncomputed_states; i++)
+	{
+		const TbComputedState *state = &groups->sets->computed_states[i];
+
+		if (state->filtered)
+			groups->states[groups->naggs + i] = aggs[state->column - groups->sets->nkeys];
+		else
+		{
+			groups->states[groups->naggs + i].kind = state->kind;
+			groups->states[groups->naggs + i].type = state->type;
+		}
+	}
+	for (int i = 0; i < groups->nstates; i++)
+		groups->has_texts = groups->has_texts || is_text(groups, i);
+}
+
+/* In the current context. */
+static FoldedGroups *
+make_folded_groups(const TbGroupingSets *sets, const TbProgram *program)
+{
+	FoldedGroups *groups = palloc0(sizeof(FoldedGroups));
+
+	groups->sets = sets;
+	make_states(groups, program);
+	make_empty(groups);
+	return groups;
+}
+
+/* A group of no rows, of the set with these keys. */
+static TbResultBatch *
+make_folded_group(const FoldedGroups *groups, MemoryContext context, uint64 set)
+{
+	TbResultBatch *group = MemoryContextAlloc(context, groups->group_size);
+
+	memcpy(group, groups->empty, groups->group_size);
+	for (int key = 0; key < groups->sets->nkeys; key++)
+		((char *) group)[groups->valid_offset + key] = (set & (UINT64CONST(1) << key)) != 0;
+	return group;
+}
+
+static bool
+is_valid(const TbResultBatch *batch, uint32 column, uint32 row)
+{
+	uint64 valid = batch->columns[column].valid;
+
+	return valid == 0 || ((const char *) batch)[valid + row] != 0;
+}
+
+static TbStoredText
+stored_text(const FoldedGroups *groups, const TbResultBatch *group, int state)
+{
+	TbStoredText text;
+
+	Assert(is_text(groups, state));
+	memcpy(&text, (const char *) group + group->columns[groups->sets->nkeys + state].values,
+		   sizeof(text));
+	return text;
+}
+
+/* A value that is not NULL into the group's state: a number at `from`, or a text of so many
+ * bytes there. False: the sum does not fit. */
+static bool
+fold_value(const FoldedGroups *groups, MemoryContext context, TbResultBatch *group,
+		   int state, const char *from, uint32 length)
+{
+	const TbAgg *agg = &groups->states[state];
+	int			 column = groups->sets->nkeys + state;
+	char		*to = (char *) group + group->columns[column].values;
+	char		*to_valid = group->columns[column].valid == 0 ?
+			   NULL :
+			   (char *) group + group->columns[column].valid;
+
+	if (is_text(groups, state))
+		tb_fold_text(context, agg, to, *to_valid == 0, from, length);
+	else if (to_valid == NULL || *to_valid != 0)
+		return tb_fold_value(agg, to, from);
+	else
+		memcpy(to, from, tb_type_width(tb_agg_state_type(agg)));
+	if (to_valid != NULL)
+		*to_valid = 1;
+	return true;
+}
+
+/* Whether some row of the group has passed the aggregate's FILTER, with a value. */
+static bool
+takes_part(const FoldedGroups *groups, const TbDistinct *distinct,
+		   const TbResultBatch *batch, uint32 row)
+{
+	int64 count;
+
+	if (!is_valid(batch, groups->sets->nkeys - 1, row) && !TB_MUTANT(null_is_distinct))
+		return false;
+	if (distinct->counter == TB_NONE)
+		return true;
+	memcpy(&count,
+		   (const char *) batch + batch->columns[distinct->counter].values +
+			   (Size) row * sizeof(count),
+		   sizeof(count));
+	return count != 0;
+}
+
+/* What the group adds to such a state, in the state's own type. */
+static void
+distinct_value(const TbDistinct *distinct, const TbResultBatch *batch, uint32 row,
+			   tb_int128 *value)
+{
+	const char *values = (const char *) batch + batch->columns[distinct->column].values;
+	int64		number = 1;
+
+	switch (distinct->kind)
+	{
+		case TB_AGG_COUNT:
+			break;
+		case TB_AGG_SUM_INT:
+			number = distinct->type == TB_TYPE_INT2 ? ((const int16 *) values)[row] :
+													  ((const int32 *) values)[row];
+			break;
+		case TB_AGG_SUM_WIDE:
+			if (distinct->type == TB_TYPE_NUM128)
+				memcpy(value, values + (Size) row * sizeof(*value), sizeof(*value));
+			else
+				*value = ((const int64 *) values)[row];
+			return;
+		case TB_AGG_MAX:
+			memcpy(value, values + (Size) row * sizeof(int32), sizeof(int32));
+			return;
+		default:
+			elog(ERROR, "unknown state %u of an aggregate with DISTINCT", distinct->kind);
+	}
+	memcpy(value, &number, sizeof(number));
+}
+
+/* A state of the device's group into one of the folded group. */
+static bool
+add_device_state(const FoldedGroups *groups, MemoryContext context, TbResultBatch *group,
+				 int state, const TbResultBatch *batch, uint32 column, uint32 row)
+{
+	const char *from = (const char *) batch + batch->columns[column].values +
+		(Size) row * tb_type_width(tb_agg_state_type(&groups->states[state]));
+	TbTextView view = {0};
+
+	if (!is_valid(batch, column, row))
+		return true;
+	if (is_text(groups, state))
+	{
+		memcpy(&view, from, sizeof(view));
+		from = (const char *) batch + batch->bytes_offset + view.offset;
+	}
+	return fold_value(groups, context, group, state, from, view.length);
+}
+
+/* What PostgreSQL has computed of the device's group, and is not NULL. */
+static bool
+add_computed_state(const FoldedGroups *groups, MemoryContext context, TbResultBatch *group,
+				   int number, const TbResultBatch *batch, uint32 row, Datum computed)
+{
+	const TbComputedState *state = &groups->sets->computed_states[number];
+	int					   index = groups->naggs + number;
+	ComputedValue		   value;
+	int64				   rows;
+
+	if (state->filtered)
+		return !DatumGetBool(computed) ||
+			add_device_state(groups, context, group, index, batch, state->column, row);
+	memcpy(&rows,
+		   (const char *) batch + batch->columns[state->column].values +
+			   (Size) row * sizeof(rows),
+		   sizeof(rows));
+	return computed_value(state, computed, rows, &value) &&
+		fold_value(groups, context, group, index, value.from, value.length);
+}
+
+/* Adds a group of all keys, row number `row` of a device's, with its computed keys; texts
+ * are copied to the context of `group`. False: a sum does not fit. */
+static bool
+add_whole_group(const FoldedGroups *groups, MemoryContext context, TbResultBatch *group,
+				const TbResultBatch *batch, uint32 row, const Datum *computed,
+				const bool *isnull)
+{
+	for (int i = 0; i < groups->naggs; i++)
+		if (!add_device_state(groups, context, group, i, batch, groups->sets->nkeys + i,
+							  row))
+			return false;
+	for (int i = 0; i < groups->sets->ncomputed_states; i++)
+	{
+		const TbComputedState *state = &groups->sets->computed_states[i];
+
+		if (!isnull[state->computed] &&
+			!add_computed_state(groups, context, group, i, batch, row,
+								computed[state->computed]))
+			return false;
+	}
+	for (int i = 0; i < groups->sets->ndistincts; i++)
+	{
+		const TbDistinct *distinct = &groups->sets->distincts[i];
+		tb_int128		  value;
+
+		if (!takes_part(groups, distinct, batch, row))
+			continue;
+		distinct_value(distinct, batch, row, &value);
+		if (!fold_value(groups, context, group, groups->naggs + i, (const char *) &value,
+						0))
+			return false;
+	}
+	return true;
+}
+
+/* The same of a folded group. */
+static bool
+add_folded_group(const FoldedGroups *groups, MemoryContext context, TbResultBatch *group,
+				 const TbResultBatch *from)
+{
+	for (int i = 0; i < groups->nstates; i++)
+	{
+		int			column = groups->sets->nkeys + i;
+		const char *value = (const char *) from + from->columns[column].values;
+		uint32		length = 0;
+
+		if (!is_valid(from, column, 0))
+			continue;
+		if (is_text(groups, i))
+		{
+			TbStoredText text = stored_text(groups, from, i);
+
+			value = text.bytes;
+			length = text.length;
+		}
+		if (!fold_value(groups, context, group, i, value, length))
+			return false;
+	}
+	return true;
+}
+
+/* The group, or a copy of it in which texts are as in any TbResultBatch: views of bytes
+ * behind it. */
+static const TbResultBatch *
+view_of(const FoldedGroups *groups, const TbResultBatch *group)
+{
+	Size		   size = groups->group_size;
+	TbResultBatch *copy;
+
+	if (!groups->has_texts)
+		return group;
+	for (int i = 0; i < groups->nstates; i++)
+		if (is_text(groups, i))
+			size += stored_text(groups, group, i).length;
+	copy = palloc(size);
+	memcpy(copy, group, groups->group_size);
+	copy->bytes_offset = groups->group_size;
+	for (int i = 0; i < groups->nstates; i++)
+	{
+		TbStoredText text;
+		TbTextView	 view = {0};
+
+		if (!is_text(groups, i))
+			continue;
+		text = stored_text(groups, group, i);
+		view.length = text.length;
+		view.offset = copy->bytes_size;
+		if (text.length > 0)
+			memcpy((char *) copy + copy->bytes_offset + view.offset, text.bytes,
+				   text.length);
+		copy->bytes_size += text.length;
+		memcpy((char *) copy + copy->columns[groups->sets->nkeys + i].values, &view,
+			   sizeof(view));
+	}
+	return copy;
+}
 
 typedef struct SetTable
 {
@@ -52,7 +486,7 @@ struct TbSetFold
 	const TbGroupingSets *sets;
 	const TbOutput		 *outputs;
 	int					  noutputs;
-	TbFoldedGroups		 *folded;
+	FoldedGroups		 *folded;
 	PlanState			 *node;
 	SetTable			 *tables; /* of the sets without some key, most keys first */
 	int					  ntables;
@@ -66,8 +500,8 @@ struct TbSetFold
 Size
 tb_set_fold_group_bytes(int ncolumns)
 {
-	/* With the stored keys. */
-	return tb_folded_group_bytes(ncolumns) + sizeof(TupleHashEntryData) + 128;
+	/* A state a column, where it is, whether it is valid; the stored keys. */
+	return sizeof(TbResultBatch) + (Size) ncolumns * 40 + sizeof(TupleHashEntryData) + 128;
 }
 
 static int
@@ -125,7 +559,7 @@ make_table(TbSetFold *fold, SetTable *table)
 										   ALLOCSET_START_SMALL_SIZES);
 	old = MemoryContextSwitchTo(table->context);
 	if (table->set == 0)
-		table->total = tb_folded_group_make(fold->folded, table->context, table->set);
+		table->total = make_folded_group(fold->folded, table->context, table->set);
 	else
 		table->groups = make_groups(fold, table);
 	MemoryContextSwitchTo(old);
@@ -189,7 +623,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	fold->sets = sets;
 	fold->outputs = outputs;
 	fold->noutputs = noutputs;
-	fold->folded = tb_folded_groups_make(sets, program);
+	fold->folded = make_folded_groups(sets, program);
 	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
 										  ALLOCSET_SMALL_SIZES);
 	for (int key = 0; key < all_keys(sets); key++)
@@ -213,6 +647,27 @@ mask_keys(TbSetFold *fold, uint64 set, const bool *isnull)
 	ExecStoreVirtualTuple(fold->keys);
 }
 
+/* Whether equal computed keys, from that column on, are the same bit for bit: else it
+ * depends on PostgreSQL's plan which of them it shows. Keys that are not of the set are
+ * NULL in both. */
+static bool
+computed_keys_are_alike(TupleTableSlot *stored, TupleTableSlot *added, int first)
+{
+	TupleDesc desc = added->tts_tupleDescriptor;
+
+	for (int key = first; key < desc->natts; key++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, key);
+		bool			  isnull;
+		Datum			  value = slot_getattr(stored, key + 1, &isnull);
+
+		if (!isnull &&
+			!datum_image_eq(value, added->tts_values[key], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
 /* The group with the keys that fold->keys has the values of; NULL if it has a key that is
  * equal and looks different. */
 static TbResultBatch *
@@ -226,11 +681,11 @@ find_group(TbSetFold *fold, const SetTable *table, const bool *isnull)
 	mask_keys(fold, table->set, isnull);
 	entry = LookupTupleHashEntry(table->groups, fold->keys, &isnew, NULL);
 	if (isnew)
-		entry->additional = tb_folded_group_make(fold->folded, table->context, table->set);
+		entry->additional = make_folded_group(fold->folded, table->context, table->set);
 	else if (fold->sets->ncomputed > 0)
 	{
 		ExecStoreMinimalTuple(entry->firstTuple, fold->stored_keys, false);
-		if (!tb_computed_keys_are_alike(fold->stored_keys, fold->keys, fold->sets->nkeys))
+		if (!computed_keys_are_alike(fold->stored_keys, fold->keys, fold->sets->nkeys))
 			return NULL;
 	}
 	return entry->additional;
@@ -266,9 +721,8 @@ tb_set_fold_add(TbSetFold *fold, const TbResultBatch *batch, uint32 row,
 			continue;
 		group = find_group(fold, table, isnull);
 		if (group == NULL ||
-			!tb_folded_group_add_whole(fold->folded, table->context, group, batch, row,
-									   values + fold->sets->nkeys,
-									   isnull + fold->sets->nkeys))
+			!add_whole_group(fold->folded, table->context, group, batch, row,
+							 values + fold->sets->nkeys, isnull + fold->sets->nkeys))
 		{
 			*why = group == NULL ? KEYS_DIFFER : OUT_OF_RANGE;
 			return false;
@@ -383,7 +837,7 @@ make_of_another(TbSetFold *fold, SetTable *table, const char **why)
 		MemoryContextReset(fold->per_row);
 		get_keys(fold, from, entry, fold->keys->tts_values, isnull);
 		to = find_group(fold, table, isnull);
-		if (to == NULL || !tb_folded_group_add(fold->folded, table->context, to, group))
+		if (to == NULL || !add_folded_group(fold->folded, table->context, to, group))
 		{
 			*why = to == NULL ? KEYS_DIFFER : OUT_OF_RANGE;
 			return false;
@@ -439,8 +893,7 @@ tb_set_fold_next(TbSetFold *fold, Datum *values, bool *isnull, const char **why)
 		/* The group becomes a row. */
 		get_keys(fold, table, entry, values, isnull);
 		tb_final_row(fold->outputs + nkeys, fold->noutputs - nkeys,
-					 tb_folded_group_view(fold->folded, group), 0, values + nkeys,
-					 isnull + nkeys);
+					 view_of(fold->folded, group), 0, values + nkeys, isnull + nkeys);
 		set_functions(fold, table->number, values, isnull);
 		if (!tb_final_is_unambiguous(fold->outputs, fold->noutputs, group, 0))
 			*why = TB_SCALES_DIFFER;

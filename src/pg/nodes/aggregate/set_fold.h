@@ -9,7 +9,7 @@
  * The only set lacks it. A group of all keys has one of the set's distinct values, so
  * what they count and add is that key, once a group.
  *
- * Computed keys (computed_columns.h) stand behind the device's keys: the caller brings
+ * Computed keys (group_keys.c) stand behind the device's keys: the caller brings
  * their values with each group of the device. Keys that a device groups by only so that
  * they can be computed are in no set.
  */
@@ -25,7 +25,6 @@
 #include "turbine/wire.h"
 
 #include "pg/convert/final_values.h"
-#include "pg/nodes/aggregate/computed_states.h"
 
 /* A state of aggregates with DISTINCT; columns are those of a device's groups. In folded
  * groups such states follow those of the program. */
@@ -38,6 +37,20 @@ typedef struct TbDistinct
 	uint32 counter; /* FILTER: the value takes part where this count is
 					 * not 0; else TB_NONE */
 } TbDistinct;
+
+/* A state of an aggregate whose argument or FILTER devices do not have: PostgreSQL computes
+ * it once for each group of the device, and folded groups count and add it as often as the
+ * group has rows. Columns are those of a device's groups. In folded groups such states
+ * follow the program's. */
+typedef struct TbComputedState
+{
+	uint32 kind;	 /* TbAggKind; of a filtered state the program's own */
+	uint32 type;	 /* TbType of the argument */
+	uint32 computed; /* which of the computed keys: the argument, or the filter */
+	uint32 column;	 /* the count of rows; of a filtered state the state */
+	uint32 filtered; /* the computed key tells whether that state takes part */
+	uint32 is_bool;	 /* the argument is boolean, as a number */
+} TbComputedState;
 
 /* The sets of a plan, and what GROUPING() is in each. */
 typedef struct TbGroupingSets

@@ -1,5 +1,5 @@
 /*
- * estimate.c - see estimate.h. Called by likely_groups.c and dropped_groups.c.
+ * estimate.c - see estimate.h. Called by the planning of GpuPreAgg and GpuSort.
  *
  * Knows PostgreSQL's arithmetic, casts and comparisons of numbers, and reads aggregates off
  * their states. The engine's intervals are wide enough for whatever PostgreSQL rounds; an

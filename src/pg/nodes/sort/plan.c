@@ -21,7 +21,6 @@
 #include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
-#include "pg/nodes/aggregate/dropped_groups.h"
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
