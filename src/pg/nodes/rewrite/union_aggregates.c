@@ -16,7 +16,9 @@
  * DISTINCT is a GROUP BY without aggregates. What an aggregate has DISTINCT is one more key
  * of the arms. A WITH query that is read once is a subquery.
  *
- * Which aggregates follow from those of parts, and how, is aggregate_parts.c's to say. Must
+ * Knows by their OIDs which aggregates follow from those of parts. Must decline one whose
+ * value it can not give exactly as PostgreSQL's aggregate over all rows would: float sums
+ * as exactly as parallel plans have them, whose order of adding is no one's either. Must
  * decline what is not proved here, and leave the query as it was then.
  */
 #include "postgres.h"
@@ -31,10 +33,11 @@
 #include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "pg/nodes/rewrite/aggregate_parts.h"
 #include "pg/nodes/rewrite/union_aggregates.h"
+#include "pg/planner/expression/aggregate_kind.h"
 
 /* What a level becomes. Columns of arms are what they group by, then
  * parts of aggregates. */
@@ -165,10 +168,147 @@ column_for(Arms *arms, Expr *expression)
 				   exprTypmod((Node *) expression), exprCollation((Node *) expression), 0);
 }
 
-static Var *
-add_arm_column(void *arms, Expr *aggregate)
+/* An aggregate of one column. */
+static Expr *
+aggregate_of(Oid aggregate, Var *argument, const Aggref *like, Oid type)
 {
-	return column_for(arms, aggregate);
+	Aggref *result = makeNode(Aggref);
+
+	result->aggfnoid = aggregate;
+	result->aggtype = type;
+	result->aggcollid = like->aggcollid;
+	result->inputcollid = like->inputcollid;
+	result->aggargtypes = list_make1_oid(argument->vartype);
+	result->args = list_make1(makeTargetEntry((Expr *) argument, 1, NULL, false));
+	result->aggkind = AGGKIND_NORMAL;
+	result->aggsplit = AGGSPLIT_SIMPLE;
+	result->aggno = result->aggtransno = -1;
+	result->location = -1;
+	return (Expr *) result;
+}
+
+/* Part of an aggregate: another one of the same rows. */
+static Aggref *
+part_of(const Aggref *aggregate, Oid function, Oid type)
+{
+	Aggref *part = (Aggref *) copyObjectImpl(aggregate);
+
+	part->aggfnoid = function;
+	part->aggtype = type;
+	part->aggcollid = part->inputcollid = InvalidOid;
+	return part;
+}
+
+static Expr *
+call(Oid function, Oid type, List *arguments)
+{
+	return (Expr *) makeFuncExpr(function, type, arguments, InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+static Expr *
+as_bigint(Expr *numeric)
+{
+	return call(F_INT8_NUMERIC, INT8OID, list_make1(numeric));
+}
+
+/* The sum of counts; 0 where there is no arm's row. */
+static Expr *
+sum_of_counts(Arms *arms, Aggref *count)
+{
+	Expr *sum = as_bigint(
+		aggregate_of(F_SUM_INT8, column_for(arms, (Expr *) count), count, NUMERICOID));
+	CoalesceExpr *result = makeNode(CoalesceExpr);
+
+	result->coalescetype = INT8OID;
+	result->args = list_make2(sum,
+							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+										Int64GetDatum(0), false, FLOAT8PASSBYVAL));
+	result->location = -1;
+	return (Expr *) result;
+}
+
+/* Of what sum() makes of whole numbers of up to 4 bytes: an int8. */
+static Expr *
+sum_of_small_sums(Arms *arms, Aggref *sum)
+{
+	return as_bigint(
+		aggregate_of(F_SUM_INT8, column_for(arms, (Expr *) sum), sum, NUMERICOID));
+}
+
+static Expr *
+sum_of_numerics(Arms *arms, Aggref *sum)
+{
+	return aggregate_of(F_SUM_NUMERIC, column_for(arms, (Expr *) sum), sum, NUMERICOID);
+}
+
+/* avg() divides numerics, whatever it is of; NULL where there is no value. */
+static Expr *
+quotient(Arms *arms, const Aggref *average, Oid sum, bool small)
+{
+	Aggref *of_values = part_of(average, sum, small ? INT8OID : NUMERICOID);
+	Aggref *count = part_of(average, F_COUNT_ANY, INT8OID);
+	Expr   *total = small ? aggregate_of(F_SUM_INT8, column_for(arms, (Expr *) of_values),
+										 of_values, NUMERICOID) :
+							sum_of_numerics(arms, of_values);
+	Expr   *rows = aggregate_of(F_SUM_INT8, column_for(arms, (Expr *) count), count,
+								NUMERICOID);
+
+	return call(F_NUMERIC_DIV, NUMERICOID, list_make2(total, rows));
+}
+
+/* Minimum and maximum, and what else is of its parts what it is of rows. */
+static Expr *
+same_of_parts(Arms *arms, Aggref *aggregate)
+{
+	return aggregate_of(aggregate->aggfnoid, column_for(arms, (Expr *) aggregate),
+						aggregate, aggregate->aggtype);
+}
+
+/* The aggregate over the rows of all arms, by aggregates of each; NULL: it does not follow
+ * from parts, or nobody has said how. */
+static Expr *
+of_parts(Arms *arms, Aggref *aggregate)
+{
+	Oid function = aggregate->aggfnoid;
+
+	if (aggregate->aggkind != AGGKIND_NORMAL || aggregate->aggdistinct != NIL ||
+		aggregate->aggorder != NIL || aggregate->aggvariadic)
+		return NULL;
+	switch (function)
+	{
+		case F_COUNT_:
+		case F_COUNT_ANY:
+			return sum_of_counts(arms, aggregate);
+		case F_SUM_INT2:
+		case F_SUM_INT4:
+			return sum_of_small_sums(arms, aggregate);
+		case F_SUM_INT8:
+		case F_SUM_NUMERIC:
+			return sum_of_numerics(arms, aggregate);
+		case F_SUM_FLOAT8:
+			return same_of_parts(arms, aggregate);
+		case F_AVG_INT2:
+			return quotient(arms, aggregate, F_SUM_INT2, true);
+		case F_AVG_INT4:
+			return quotient(arms, aggregate, F_SUM_INT4, true);
+		case F_AVG_INT8:
+			return quotient(arms, aggregate, F_SUM_INT8, false);
+		case F_AVG_NUMERIC:
+			return quotient(arms, aggregate, F_SUM_NUMERIC, false);
+		default:
+			break;
+	}
+	switch (tb_aggregate_kind(function))
+	{
+		case TB_AGGREGATE_MIN:
+		case TB_AGGREGATE_MAX:
+		case TB_AGGREGATE_BOOL_AND:
+		case TB_AGGREGATE_BOOL_OR:
+			return same_of_parts(arms, aggregate);
+		default:
+			return NULL;
+	}
 }
 
 /* One value with DISTINCT, and nothing else. */
@@ -194,12 +334,9 @@ of_distinct_values(Arms *arms, const Aggref *aggregate)
 static Expr *
 combined(Arms *arms, Aggref *aggregate)
 {
-	TbPartColumns columns = {add_arm_column, arms};
-
 	if (aggregate->aggdistinct != NIL)
 		return has_distinct_value(aggregate) ? of_distinct_values(arms, aggregate) : NULL;
-	return may_go_down((Node *) aggregate) ? tb_aggregate_of_parts(aggregate, &columns) :
-											 NULL;
+	return may_go_down((Node *) aggregate) ? of_parts(arms, aggregate) : NULL;
 }
 
 /* An expression of the level over the new UNION ALL: keys are columns, aggregates are put
