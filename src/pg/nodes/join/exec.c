@@ -15,9 +15,11 @@
  */
 #include "postgres.h"
 
+#include "commands/explain.h"
 #include "executor/executor.h"
 
 #include "pg/nodes/join/gpu_join.h"
+#include "pg/stage/explain.h"
 
 static void
 begin_join(CustomScanState *css, EState *estate, int eflags)
@@ -90,6 +92,13 @@ rescan(CustomScanState *css)
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	tb_run_cursor_rescan(&((TbJoinState *) css)->cursor);
 	ExecScanReScan(&css->ss);
+}
+
+/* All of it is what stages show, since a join has nothing of its own. */
+void
+tb_join_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	tb_explain_run(&((TbJoinState *) css)->cursor, ancestors, es);
 }
 
 static const CustomExecMethods exec_methods = {

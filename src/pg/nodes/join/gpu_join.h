@@ -1,9 +1,9 @@
 /*
  * gpu_join.h - GpuJoin: all joins of a query level on a device, rows returned.
  *
- *   plan.c     which joins, the path, PostgreSQL's kept plan, the plan
- *   exec.c     rows out of the run; the fallback
- *   explain.c  what EXPLAIN shows
+ *   plan.c        which joins, the path, PostgreSQL's kept plan, the plan
+ *   projection.c  the programs that return expressions over joined rows
+ *   exec.c        rows out of the run; the fallback; what EXPLAIN shows
  */
 #ifndef TURBINE_PG_NODES_JOIN_GPU_JOIN_H
 #define TURBINE_PG_NODES_JOIN_GPU_JOIN_H
@@ -39,7 +39,7 @@ extern Node *tb_join_create_state(CustomScan *plan);
  * NULL of others. */
 extern TbRunCursor *tb_join_bare_cursor(PlanState *state, List **outputs);
 
-/* explain.c */
+/* What EXPLAIN shows. */
 extern void tb_join_explain(CustomScanState *node, List *ancestors,
 							struct ExplainState *es);
 

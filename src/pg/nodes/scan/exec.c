@@ -10,7 +10,7 @@
  *
  * If the device did not filter a chunk, it is filtered here, with the same clauses, by
  * ExecQual. In a parallel plan each participant takes shares of the table's blocks
- * (block_shares.h) and runs a query for each.
+ * (BlockShares) and runs a query for each.
  *
  * Owns the heap scan (source/heap/heap_scan.h), or a plain table scan in its place. Tuple
  * slots hold tuples that the scan owns until its next tuple. Called by the executor.
@@ -23,25 +23,155 @@
 #include "access/heapam.h"
 #include "access/parallel.h"
 #include "access/tableam.h"
+#include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/atomics.h"
 #include "storage/bufmgr.h"
+#include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "pg/convert/param_block.h"
-#include "pg/stage/plan_private.h"
-#include "pg/source/heap/relation_statistics.h"
 #include "pg/errors/first_row.h"
 #include "pg/nodes/scan/gpu_scan.h"
+#include "pg/planner/cost.h"
 #include "pg/planner/relation_check.h"
+#include "pg/source/heap/brin_scan.h"
+#include "pg/source/heap/heap_scan.h"
+#include "pg/source/heap/relation_statistics.h"
+#include "pg/source/heap/visibility/direct_classify.h"
+#include "pg/source/run_stats.h"
+#include "pg/stage/explain.h"
+#include "pg/stage/plan_private.h"
+
+/* A participant, so that unequal ones end together. */
+#define SHARES_EACH 3
+
+/* Asking the service for a share takes some 0.3 ms, in which PostgreSQL reads 150 blocks.
+ */
+#define LEAST_BLOCKS 1024
+
+/*
+ * A table's blocks, shared among the participants of a parallel plan: runs of blocks, some
+ * for each participant, so that whoever is through first takes another. Lies in the plan's
+ * dynamic shared memory. The leader makes it before workers start, or before they start
+ * anew; then anybody takes shares, and waits for nobody.
+ */
+typedef struct BlockShares
+{
+	BlockNumber		 nblocks;		 /* of the table, when it was made */
+	BlockNumber		 blocks;		 /* of a share; the last may have fewer */
+	bool			 created_before; /* TbHeapInput */
+	pg_atomic_uint32 next;			 /* share */
+
+	/* For EXPLAIN ANALYZE: of shares that are through. */
+	slock_t		 mutex;
+	TbBlockStats stats;
+	uint64		 rows_removed;
+} BlockShares;
+
+typedef struct ScanNode
+{
+	CustomScanState css;
+	TbProgram	   *program;
+	TbWork			work;
+	List		   *param_states; /* ExprState */
+	ExprState	   *filters;	  /* TB_SCAN_EXPRS_EVALUATED */
+
+	TbBrinScan brin;			  /* which blocks are read */
+
+	MemoryContext context;		  /* of one scan: parameters */
+	TbProfile	 *profile;		  /* NULL: nobody asks */
+
+	BlockShares *shares; /* in a parallel plan, of which each is a scan; else NULL */
+
+	/* The running scan: one of the first two, or neither. */
+	TbHeapScan	 *query;
+	TableScanDesc plain; /* PostgreSQL's own scan: serializable, or a
+						  * parameter that devices do not know */
+	bool		  started;
+	bool		  finished;
+
+	/* Position in the current chunk. */
+	TbRowChunk chunk;
+	uint32	   next_row;
+	uint32	   next_deferred;
+	bool	   have_chunk;
+
+	/* EXPLAIN ANALYZE; of the scans that have ended. */
+	TbRunStats	 stats;
+	bool		 have_stats;
+	uint64		 rows_removed;
+	TbBlockStats shared_stats; /* of all participants, when the plan was shut down */
+	uint64		 shared_rows_removed;
+	bool		 have_shared;
+} ScanNode;
+
+/* By the leader, of so many participants. */
+static void
+init_block_shares(BlockShares *shares, Relation rel, int participants)
+{
+	BlockNumber count = (BlockNumber) participants * SHARES_EACH;
+
+	memset(shares, 0, sizeof(*shares));
+	shares->nblocks = RelationGetNumberOfBlocks(rel);
+	shares->blocks = Max(shares->nblocks / count + 1, LEAST_BLOCKS);
+	shares->created_before = tb_direct_created_before(rel);
+	pg_atomic_init_u32(&shares->next, 0);
+	SpinLockInit(&shares->mutex);
+}
+
+/* As if no share had been taken. */
+static void
+reset_block_shares(BlockShares *shares)
+{
+	pg_atomic_write_u32(&shares->next, 0);
+}
+
+/* The next share; false: there is none left. */
+static bool
+take_blocks(BlockShares *shares, BlockNumber *first, BlockNumber *end)
+{
+	uint64 begin = (uint64) pg_atomic_fetch_add_u32(&shares->next, 1) * shares->blocks;
+
+	if (begin >= shares->nblocks)
+		return false;
+	*first = (BlockNumber) begin;
+	*end = (BlockNumber) Min(begin + shares->blocks, (uint64) shares->nblocks);
+	return true;
+}
+
+/* What was done with a share. */
+static void
+add_block_stats(BlockShares *shares, const TbBlockStats *stats, uint64 rows_removed)
+{
+	SpinLockAcquire(&shares->mutex);
+	shares->stats.buffered += stats->buffered;
+	shares->stats.direct += stats->direct;
+	shares->stats.cached += stats->cached;
+	shares->stats.excluded += stats->excluded;
+	shares->stats.moved += stats->moved;
+	shares->rows_removed += rows_removed;
+	SpinLockRelease(&shares->mutex);
+}
+
+/* What was done with all that are through. */
+static void
+sum_block_stats(BlockShares *shares, TbBlockStats *stats, uint64 *rows_removed)
+{
+	SpinLockAcquire(&shares->mutex);
+	*stats = shares->stats;
+	*rows_removed = shares->rows_removed;
+	SpinLockRelease(&shares->mutex);
+}
 
 static void
 begin_scan(CustomScanState *css, EState *estate, int eflags)
 {
-	TbScanState *node = (TbScanState *) css;
-	CustomScan	*plan = (CustomScan *) css->ss.ps.plan;
+	ScanNode   *node = (ScanNode *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 
 	node->profile = tb_profile_make(estate);
 
@@ -72,7 +202,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 
 /* Of these blocks, or of the whole table. */
 static void
-start_plain(TbScanState *node, const TbBlockSet *share)
+start_plain(ScanNode *node, const TbBlockSet *share)
 {
 	node->plain = table_beginscan_strat(node->css.ss.ss_currentRelation,
 										node->css.ss.ps.state->es_snapshot, 0, NULL, true,
@@ -84,7 +214,7 @@ start_plain(TbScanState *node, const TbBlockSet *share)
 
 /* Whether PostgreSQL would evaluate them too, where they may raise. Looks once. */
 static bool
-evaluates_parameters(TbScanState *node)
+evaluates_parameters(ScanNode *node)
 {
 	CustomScan *plan = (CustomScan *) node->css.ss.ps.plan;
 
@@ -99,7 +229,7 @@ evaluates_parameters(TbScanState *node)
 /* The blocks that are this participant's next, or all that BRIN leaves. False: there are
  * none. */
 static bool
-choose_blocks(TbScanState *node, Relation rel, TbBlockSet **blocks)
+choose_blocks(ScanNode *node, Relation rel, TbBlockSet **blocks)
 {
 	BlockNumber first;
 	BlockNumber end;
@@ -109,14 +239,14 @@ choose_blocks(TbScanState *node, Relation rel, TbBlockSet **blocks)
 		*blocks = tb_brin_scan_run(&node->brin, rel);
 		return *blocks == NULL || tb_block_set_count(*blocks) > 0;
 	}
-	if (!tb_block_shares_take(node->shares, &first, &end))
+	if (!take_blocks(node->shares, &first, &end))
 		return false;
 	*blocks = tb_block_set_of_range(first, end, node->shares->nblocks);
 	return true;
 }
 
 static void
-start_query(TbScanState *node)
+start_query(ScanNode *node)
 {
 	EState		 *estate = node->css.ss.ps.state;
 	Relation	  rel = node->css.ss.ss_currentRelation;
@@ -184,7 +314,7 @@ start_query(TbScanState *node)
 }
 
 static void
-start(TbScanState *node)
+start(ScanNode *node)
 {
 	TbClock before = tb_profile_enter(node->profile, TB_CLOCK_PLAN);
 
@@ -194,7 +324,7 @@ start(TbScanState *node)
 
 /* Whether a tuple that the device did not filter passes. */
 static bool
-passes(TbScanState *node, TupleTableSlot *slot)
+passes(ScanNode *node, TupleTableSlot *slot)
 {
 	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
 
@@ -208,7 +338,7 @@ passes(TbScanState *node, TupleTableSlot *slot)
 
 /* The chunk's next row id, in order; whether PostgreSQL must filter it. */
 static bool
-next_rowid(TbScanState *node, uint32 *rowid, bool *unfiltered)
+next_rowid(ScanNode *node, uint32 *rowid, bool *unfiltered)
 {
 	const TbRowChunk *chunk = &node->chunk;
 	bool			  row = node->next_row < chunk->nrows;
@@ -232,7 +362,7 @@ next_rowid(TbScanState *node, uint32 *rowid, bool *unfiltered)
 }
 
 static bool
-next_chunk(TbScanState *node)
+next_chunk(ScanNode *node)
 {
 	Assert(node->query != NULL && !node->have_chunk);
 	CHECK_FOR_INTERRUPTS();
@@ -250,7 +380,7 @@ next_chunk(TbScanState *node)
 }
 
 static TupleTableSlot *
-next_plain(TbScanState *node, TupleTableSlot *slot)
+next_plain(ScanNode *node, TupleTableSlot *slot)
 {
 	EState	 *estate = node->css.ss.ps.state;
 	HeapTuple tuple;
@@ -267,7 +397,7 @@ next_plain(TbScanState *node, TupleTableSlot *slot)
 
 /* Of the query's chunks; NULL at the end. */
 static TupleTableSlot *
-next_of_query(TbScanState *node, TupleTableSlot *slot)
+next_of_query(ScanNode *node, TupleTableSlot *slot)
 {
 	uint32 rowid;
 	bool   unfiltered;
@@ -287,12 +417,12 @@ next_of_query(TbScanState *node, TupleTableSlot *slot)
 	}
 }
 
-static void finish(TbScanState *node);
+static void finish(ScanNode *node);
 
 static TupleTableSlot *
 next_tuple(ScanState *ss)
 {
-	TbScanState	   *node = (TbScanState *) ss;
+	ScanNode	   *node = (ScanNode *) ss;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 	TupleTableSlot *found = NULL;
 
@@ -323,13 +453,13 @@ next_tuple(ScanState *ss)
 static bool
 recheck(ScanState *ss, TupleTableSlot *slot)
 {
-	return passes((TbScanState *) ss, slot);
+	return passes((ScanNode *) ss, slot);
 }
 
 static TupleTableSlot *
 exec_scan(CustomScanState *css)
 {
-	TbScanState	   *node = (TbScanState *) css;
+	ScanNode	   *node = (ScanNode *) css;
 	TupleTableSlot *slot;
 
 	(void) tb_profile_enter(node->profile, TB_CLOCK_RESULT);
@@ -340,17 +470,17 @@ exec_scan(CustomScanState *css)
 
 /* Tells the others what was done with a share. */
 static void
-note_share(TbScanState *node)
+note_share(ScanNode *node)
 {
 	TbBlockStats plain = {0};
 
-	tb_block_shares_note(node->shares, node->plain ? &plain : &node->stats.blocks,
-						 node->rows_removed);
+	add_block_stats(node->shares, node->plain ? &plain : &node->stats.blocks,
+					node->rows_removed);
 	node->rows_removed = 0;
 }
 
 static void
-finish(TbScanState *node)
+finish(ScanNode *node)
 {
 	bool ran = node->query != NULL || node->plain != NULL;
 
@@ -376,7 +506,7 @@ finish(TbScanState *node)
 static void
 end_scan(CustomScanState *css)
 {
-	TbScanState *node = (TbScanState *) css;
+	ScanNode *node = (ScanNode *) css;
 
 	(void) tb_profile_enter(node->profile, TB_CLOCK_PLAN);
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
@@ -389,7 +519,7 @@ end_scan(CustomScanState *css)
 static void
 rescan(CustomScanState *css)
 {
-	TbScanState *node = (TbScanState *) css;
+	ScanNode *node = (ScanNode *) css;
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	finish(node);
@@ -404,7 +534,7 @@ rescan(CustomScanState *css)
 static void
 shutdown_scan(CustomScanState *css)
 {
-	TbScanState *node = (TbScanState *) css;
+	ScanNode *node = (ScanNode *) css;
 
 	if (node->shares == NULL)
 	{
@@ -416,7 +546,7 @@ shutdown_scan(CustomScanState *css)
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 	finish(node);
 	node->finished = true;
-	tb_block_shares_sum(node->shares, &node->shared_stats, &node->shared_rows_removed);
+	sum_block_stats(node->shares, &node->shared_stats, &node->shared_rows_removed);
 	node->have_shared = true;
 	node->shares = NULL;
 }
@@ -424,29 +554,70 @@ shutdown_scan(CustomScanState *css)
 static Size
 estimate_shares(CustomScanState *css, ParallelContext *context)
 {
-	return sizeof(TbBlockShares);
+	return sizeof(BlockShares);
 }
 
 static void
 make_shares(CustomScanState *css, ParallelContext *context, void *coordinate)
 {
-	TbScanState *node = (TbScanState *) css;
+	ScanNode *node = (ScanNode *) css;
 
 	node->shares = coordinate;
-	tb_block_shares_init(node->shares, css->ss.ss_currentRelation, context->nworkers + 1);
+	init_block_shares(node->shares, css->ss.ss_currentRelation, context->nworkers + 1);
 }
 
 static void
 reset_shares(CustomScanState *css, ParallelContext *context, void *coordinate)
 {
-	((TbScanState *) css)->shares = coordinate;
-	tb_block_shares_reset(coordinate);
+	((ScanNode *) css)->shares = coordinate;
+	reset_block_shares(coordinate);
 }
 
 static void
 attach_shares(CustomScanState *css, shm_toc *toc, void *coordinate)
 {
-	((TbScanState *) css)->shares = coordinate;
+	((ScanNode *) css)->shares = coordinate;
+}
+
+/* Filters, skipped blocks, the device and, after ANALYZE, what it did. Runs nothing. */
+static void
+explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	ScanNode   *node = (ScanNode *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	double		removed = node->rows_removed;
+	TbRunStats	stats;
+	double		loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
+
+	tb_explain_filter("GPU Filter", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
+					  &css->ss.ps, ancestors, es);
+	tb_explain_index(&node->brin.use, "", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
+					 &css->ss.ps, ancestors, es);
+	if (!es->analyze)
+	{
+		tb_explain_device_choice(&node->work, es);
+		return;
+	}
+	if (node->query)
+	{
+		tb_heap_scan_stats(node->query, &stats);
+		removed += stats.rows_excluded;
+	}
+	if (node->have_shared)
+	{
+		stats = node->stats;
+		stats.blocks = node->shared_stats;
+		removed = node->shared_rows_removed;
+	}
+	if (loops > 0)
+		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, removed / loops, 0, es);
+	if (node->query || node->have_shared)
+		tb_explain_stats(&stats, es);
+	else if (node->have_stats)
+		tb_explain_stats(&node->stats, es);
+	else if (node->plain)
+		ExplainPropertyText("Device", "none", es);
+	tb_explain_times(node->profile, es);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -460,13 +631,13 @@ static const CustomExecMethods exec_methods = {
 	.InitializeDSMCustomScan = make_shares,
 	.ReInitializeDSMCustomScan = reset_shares,
 	.InitializeWorkerCustomScan = attach_shares,
-	.ExplainCustomScan = tb_scan_explain,
+	.ExplainCustomScan = explain_scan,
 };
 
 Node *
 tb_scan_create_state(CustomScan *plan)
 {
-	TbScanState *node = (TbScanState *) newNode(sizeof(TbScanState), T_CustomScanState);
+	ScanNode *node = (ScanNode *) newNode(sizeof(ScanNode), T_CustomScanState);
 
 	node->css.methods = &exec_methods;
 	return (Node *) node;
