@@ -474,7 +474,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	{
 		tb_planning_note(
 			part, "the folded groups are estimated to take more memory than hash_mem");
-		/* With DISTINCT the engine may fold them: see nodes/sort/distinct_fold.c. */
+		/* With DISTINCT the engine may fold them: see nodes/sort/analyze.c. */
 		if (analysis->distincts == NIL)
 			return NULL;
 		analysis->too_large = true;

@@ -39,7 +39,7 @@ find_expr(const Shower *shower, uint32 column)
 	return NULL;
 }
 
-/* Whether the pass is that of distinct_fold.c, whose condition is on no function of the
+/* Whether the pass folds groups with DISTINCT, whose condition is on no function of the
  * query's. */
 static bool
 shows_folded_distinct(const Shower *shower)

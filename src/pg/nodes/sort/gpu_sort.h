@@ -2,16 +2,11 @@
  * gpu_sort.h - GpuSort: order, limit, DISTINCT ON and window functions over the rows
  * of a table or join, or over the groups of an aggregation, on a device.
  *
- *   input.c        what it is done with: rows or groups, as columns of results
- *   sort_key.c     clauses of ORDER BY, PARTITION BY and DISTINCT as keys
- *   window.c       window functions
- *   likely_groups.c, estimate.c  groups that may be the first of an order that PostgreSQL
- *                  computes
- *   distinct_fold.c  groups with DISTINCT aggregates as partitions of a window
- *   kept_plan.c    PostgreSQL's plan for the same
- *   plan.c         the paths and the plan
- *   result_plan.c  the bytes that tell the engine
- *   explain.c      what EXPLAIN shows
+ *   plan.c      at which steps it is offered, the paths, their costs, the plan
+ *   analyze.c   the input, the result plan, PostgreSQL's kept plan
+ *   sort_key.c  clauses of ORDER BY, PARTITION BY and DISTINCT as keys
+ *   window.c    window functions and their frames
+ *   explain.c   what EXPLAIN shows
  *
  * Execution is that of the node below, GpuJoin or GpuPreAgg: the last stage's results
  * come back as if they had been computed in that order.
@@ -24,7 +19,8 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "pg/nodes/sort/input.h"
+#include "pg/nodes/aggregate/gpu_preagg.h"
+#include "pg/nodes/results/result_columns.h"
 #include "pg/nodes/results/result_plan.h"
 #include "pg/stage/plan_private.h"
 
@@ -37,6 +33,20 @@ typedef struct TbSortRequest
 	bool			  distinct; /* DISTINCT ON */
 	bool			  order;	/* ORDER BY, and LIMIT */
 } TbSortRequest;
+
+/* What is sorted: the results of a last stage, and which of their columns an expression of
+ * the query is. */
+typedef struct TbSortInput
+{
+	RelOptInfo			*rel;	   /* the table or join */
+	const TbAggAnalysis *groups;   /* NULL: rows */
+	List				*stages;   /* TbStage */
+	TbResultColumns		 columns;
+	uint32				 ncolumns; /* of the sink */
+	double				 rows;	   /* estimated */
+	Path				*kept;	   /* PostgreSQL's plan: of rows it returns scan_tlist,
+									* of groups their target */
+} TbSortInput;
 
 /* How it does that; a path's custom_private points to it. */
 typedef struct TbSortPlan
@@ -56,15 +66,16 @@ extern void tb_sort_add_path(PlannerInfo *root, UpperRelationKind step,
 							 RelOptInfo *input_rel, RelOptInfo *output_rel);
 extern void tb_sort_init(void);
 
-/* kept_plan.c: the same by PostgreSQL. */
-extern Path *tb_sort_kept_path(PlannerInfo *root, RelOptInfo *output_rel,
-							   const TbSortPlan *plan);
+/* analyze.c: NULL, with *reason, if PostgreSQL must do it. */
+extern TbSortPlan *tb_sort_analyze(PlannerInfo *root, RelOptInfo *output_rel,
+								   const TbSortRequest *request, const char **reason);
 
-/* The order that a window needs of its rows. */
-extern List *tb_sort_window_pathkeys(PlannerInfo *root, const WindowClause *clause);
-
-/* The longer of DISTINCT ON and ORDER BY: one begins with the other. */
-extern List *tb_sort_distinct_pathkeys(PlannerInfo *root);
+/* Whether the engine makes groups of GROUP BY out of those with DISTINCT first. */
+static inline bool
+tb_sort_folds_distinct(const TbSortPlan *plan)
+{
+	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
+}
 
 /* explain.c */
 extern void tb_sort_explain(CustomScanState *node, List *ancestors,

@@ -5,14 +5,11 @@
  * do: window functions, DISTINCT ON, ORDER BY with LIMIT. What was offered at a step is
  * noted for the next one, so the last step has everything in one node.
  *
- * Called by the upper-path hook. Must decline a step if rows are dropped that PostgreSQL
- * would raise an error for.
+ * Called by the upper-path hook. Must offer nothing that its analysis (analyze.c) declines.
  */
 #include "postgres.h"
 
-#include "common/int.h"
 #include "nodes/makefuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -24,14 +21,10 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
-#include "pg/planner/postgres/rivals.h"
-#include "pg/nodes/sort/distinct_fold.h"
 #include "pg/nodes/sort/gpu_sort.h"
-#include "pg/nodes/sort/gpu_windows.h"
-#include "pg/nodes/sort/likely_groups.h"
-#include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
 #include "pg/planner/planning.h"
+#include "pg/planner/postgres/rivals.h"
 #include "pg/settings/guc.h"
 #include "pg/stage/plan_private.h"
 
@@ -121,292 +114,100 @@ request_step(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel,
 	}
 }
 
-static List *
-add_clause_exprs(PlannerInfo *root, List *exprs, List *clauses)
+/* The type of a result's column; of one that no output names, any number's. */
+static uint32
+column_type(const TbSortInput *input, uint32 column)
 {
 	ListCell *lc;
 
-	foreach(lc, clauses)
+	foreach(lc, input->columns.outputs)
 	{
-		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc),
-											  root->processed_tlist);
+		const TbOutput *output = lfirst(lc);
 
-		if (!contain_window_function(expr))
-			exprs = list_append_unique(exprs, expr);
+		if (output->first == column)
+			return output->type;
 	}
-	return exprs;
-}
-
-/* Whether not all rows that are sorted are returned. */
-static bool
-drops_rows(const PlannerInfo *root, const TbSortRequest *request)
-{
-	return request->distinct || (request->order && root->parse->limitCount != NULL);
-}
-
-/*
- * PostgreSQL computes the target before it sorts, and raises errors of rows that it
- * drops then. So must we: of a target that may raise, all is computed by the engine.
- * What is volatile it cannot compute.
- */
-static bool
-must_compute(const PlannerInfo *root, const TbSortRequest *request, Node *expr)
-{
-	return drops_rows(root, request) &&
-		(contain_leaked_vars(expr) || contain_volatile_functions(expr));
-}
-
-/* Of rows: what must be columns for the request, and for the target above. */
-static List *
-needed_exprs(PlannerInfo *root, const TbSortRequest *request)
-{
-	List	 *exprs = tb_window_exprs(root, request->windows);
-	ListCell *lc;
-
-	if (request->distinct)
-		exprs = add_clause_exprs(root, exprs, root->parse->distinctClause);
-	if (request->distinct || request->order)
-		exprs = add_clause_exprs(root, exprs, root->parse->sortClause);
-	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
-	{
-		ListCell *var;
-
-		if (list_member(exprs, lfirst(lc)))
-			continue;
-		if (must_compute(root, request, lfirst(lc)) && !contain_window_function(lfirst(lc)))
-		{
-			exprs = lappend(exprs, lfirst(lc));
-			continue;
-		}
-		foreach(var,
-				pull_var_clause(lfirst(lc),
-								PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS))
-			if (!IsA(lfirst(var), WindowFunc))
-				exprs = list_append_unique(exprs, lfirst(var));
-	}
-	return exprs;
-}
-
-static int64
-constant_count(const Node *expr, int64 if_absent)
-{
-	const Const *value = (const Const *) expr;
-
-	if (expr == NULL || (IsA(expr, Const) && value->constisnull))
-		return if_absent;
-	return IsA(expr, Const) ? DatumGetInt64(value->constvalue) : -1;
-}
-
-/* Rows that LIMIT and OFFSET need; TB_NO_LIMIT if that is not known, or if LIMIT will
- * raise an error. */
-static uint64
-rows_needed(const Query *parse)
-{
-	int64 count = constant_count(parse->limitCount, PG_INT64_MAX);
-	int64 offset = constant_count(parse->limitOffset, 0);
-	int64 sum;
-
-	if (count < 0 || offset < 0 || pg_add_s64_overflow(count, offset, &sum) ||
-		sum == PG_INT64_MAX)
-		return TB_NO_LIMIT;
-	return sum;
-}
-
-static double
-estimate_distinct(PlannerInfo *root, double rows)
-{
-	return estimate_num_groups(root,
-							   get_sortgrouplist_exprs(root->parse->distinctClause,
-													   root->processed_tlist),
-							   rows, NULL, NULL);
+	return TB_TYPE_INT8;
 }
 
 static bool
-folds_distinct(const TbSortPlan *plan)
-{
-	return plan->input->groups != NULL && plan->input->groups->distincts != NIL;
-}
-
-/* DISTINCT ON, the final order, the limit. */
-static bool
-add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
-		  const char **reason)
-{
-	const Query *parse = root->parse;
-	List		*keys = NIL;
-	uint32		 ndistinct;
-	uint64		 limit = TB_NO_LIMIT;
-
-	if (plan->request.distinct &&
-		!tb_sort_keys_add(root, plan->input, parse->distinctClause, true, &keys, reason))
-		return false;
-	ndistinct = list_length(keys);
-	if (plan->request.distinct && ndistinct == 0)
-	{
-		*reason = "DISTINCT ON constants";
-		return false;
-	}
-	if (!tb_sort_keys_add(root, plan->input, parse->sortClause, true, &keys, reason))
-		return false;
-	tb_result_set_order(builder, keys, ndistinct);
-	plan->pathkeys = plan->request.order ? root->sort_pathkeys :
-										   tb_sort_distinct_pathkeys(root);
-	if (ndistinct > 0)
-		plan->returned = estimate_distinct(root, plan->returned);
-	/* HAVING drops groups after they came back, and so do PostgreSQL's filters; those that
-	 * surely fall the engine need not sort. */
-	if (plan->request.order &&
-		(plan->request.groups == NULL || tb_preagg_quals(plan->input->groups) == NIL))
-		limit = rows_needed(parse);
-	else if (plan->request.order && plan->request.windows == NIL &&
-			 !plan->request.distinct && !folds_distinct(plan) &&
-			 tb_dropped_groups_add(plan->input->groups, builder))
-		plan->returned = Min(plan->returned, plan->input->kept->rows);
-	if (limit != TB_NO_LIMIT)
-	{
-		tb_result_set_limit(builder, limit, parse->limitOption == LIMIT_OPTION_WITH_TIES);
-		plan->returned = clamp_row_est(Min(plan->returned, (double) limit));
-	}
-	return true;
-}
-
-/* Without another order rows come in that of the last window, as they do from
- * PostgreSQL. */
-static void
-keep_window_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder)
-{
-	const WindowClause *clause = llast_node(WindowClause, plan->request.windows);
-	const char		   *reason;
-	List			   *keys = NIL;
-
-	if (!tb_sort_keys_add(root, plan->input, clause->partitionClause, true, &keys,
-						  &reason) ||
-		!tb_sort_keys_add(root, plan->input, clause->orderClause, true, &keys, &reason))
-		return;
-	tb_result_set_order(builder, keys, 0);
-	plan->pathkeys = tb_sort_window_pathkeys(root, clause);
-}
-
-static bool
-check_target(PlannerInfo *root, const TbSortPlan *plan, const char **reason)
+has_texts(const TbSortInput *input)
 {
 	ListCell *lc;
 
-	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
-	{
-		if (!must_compute(root, &plan->request, lfirst(lc)) ||
-			tb_result_columns_find(&plan->input->columns, lfirst(lc)) != NULL)
-			continue;
-		*reason =
-			"an expression over results may raise an error, and LIMIT or DISTINCT ON drops rows";
-		return false;
-	}
-	return true;
-}
-
-static bool
-check_groups(const TbSortRequest *request, const TbSortInput *input, const char **reason)
-{
-	if (input->groups->keys == NIL)
-		*reason = "an aggregation without groups has one row";
-	else if (input->groups->request.sets != NIL)
-		*reason = "grouping sets are made of the groups when these have come back";
-	else if (input->groups->distincts != NIL &&
-			 (request->windows != NIL || request->distinct))
-		*reason = "aggregates with DISTINCT below window functions or DISTINCT ON";
-	else if (input->groups->distincts != NIL)
-		return tb_distinct_fold_qualifies(input->groups, reason);
-	else if (input->groups->folds)
-		*reason = "PostgreSQL folds the groups when these have come back";
-	else if (tb_preagg_quals(input->groups) != NIL &&
-			 (request->windows != NIL || request->distinct))
-		*reason = "HAVING or a filter of groups below window functions or DISTINCT ON";
-	else
-		return true;
+	foreach(lc, input->columns.outputs)
+		if (tb_type_is_text(((const TbOutput *) lfirst(lc))->type))
+			return true;
 	return false;
 }
 
-/* The engine does all that is requested. */
-static TbResultPlan *
-make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
+/* Whether a GPU would compute the window functions itself, over rows that stay there. As
+ * the engine decides (src/engine/result/window/device_window_pass.h); that there are enough
+ * rows, the costs say. */
+static bool
+windows_on_gpu(const TbSortPlan *plan)
 {
-	TbResultBuilder *builder = tb_result_create(plan->input->ncolumns);
-	TbResultPlan	*result;
+	const TbResultPlan	   *result = plan->result;
+	const TbWindowPass	   *pass = tb_result_passes(result);
+	const TbWindowFunction *functions = tb_result_functions(result);
 
-	plan->returned = plan->input->rows;
-	if (folds_distinct(plan))
+	if (plan->input->groups != NULL || result->passes.count != 1 || result->ndistinct > 0 ||
+		(result->flags & TB_RESULT_WITH_TIES) != 0 || pass->nkeys > TB_GPU_WINDOW_KEYS ||
+		pass->nfunctions > TB_GPU_WINDOW_FUNCTIONS ||
+		result->conditions.count > TB_GPU_WINDOW_CONDITIONS || has_texts(plan->input))
+		return false;
+	for (uint32 i = 0; i < pass->nfunctions; i++)
 	{
-		tb_distinct_fold_add(plan->input, builder);
-		plan->returned = plan->input->groups->result_groups;
+		uint32 arg = functions[i].arg;
+
+		if (!tb_window_on_gpu(pass, functions[i].kind,
+							  arg == TB_NONE ? TB_TYPE_INVALID :
+											   column_type(plan->input, arg)))
+			return false;
 	}
-	if (!tb_windows_add(root, plan->input, plan->request.windows, builder, reason) ||
-		!check_target(root, plan, reason))
-		return NULL;
-	if (plan->request.windows == NIL && !plan->request.distinct && !plan->request.order)
-		tb_result_set_order(builder, NIL, 0);
-	else if (!plan->request.distinct && !plan->request.order)
-		keep_window_order(root, plan, builder);
-	else if (!add_order(root, plan, builder, reason))
-		return NULL;
-	result = tb_result_finish(builder);
-	if (result == NULL)
-		*reason = "sort keys or window functions are too many";
-	return result;
+	return true;
 }
 
-/* The engine drops groups that are surely not among the first, and PostgreSQL sorts. NULL:
- * it cannot tell. */
-static TbResultPlan *
-make_likely_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
+/* Does the condition say how many rows of a partition stay at most? */
+static bool
+limits_partition(const TbResultPlan *result, const TbResultCondition *condition)
 {
-	const TbSortRequest *request = &plan->request;
-	uint64				 limit = rows_needed(root->parse);
-	TbResultBuilder		*builder;
-
-	if (request->groups == NULL || folds_distinct(plan) || request->windows != NIL ||
-		request->distinct || !request->order || limit == TB_NO_LIMIT || limit == 0 ||
-		root->parse->limitOption == LIMIT_OPTION_WITH_TIES)
-		return NULL;
-	builder = tb_result_create(plan->input->ncolumns);
-	if (!tb_likely_groups_add(root, plan, limit, builder, reason))
-		return NULL;
-	plan->pathkeys = NIL;
-	plan->returned = clamp_row_est(Min(plan->input->rows, (double) limit));
-	plan->likely = true;
-	return tb_result_finish(builder);
+	switch (tb_result_functions(result)[condition->column - result->ncolumns].kind)
+	{
+		case TB_WINDOW_ROW_NUMBER:
+		case TB_WINDOW_RANK:
+		case TB_WINDOW_DENSE_RANK:
+			return (condition->flags & TB_CONDITION_AT_LEAST) == 0;
+		default:
+			return false;
+	}
 }
 
-static TbSortPlan *
-analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
-		const char **reason)
+/* Rows that are left of those that it sorts, estimated: by run conditions on ranks, which
+ * PostgreSQL's estimate of rows does not know, and by LIMIT. */
+static double
+rows_left(PlannerInfo *root, const TbSortPlan *plan)
 {
-	TbSortPlan *plan = palloc0(sizeof(TbSortPlan));
-	const char *other_reason;
+	const TbResultPlan		*result = plan->result;
+	const TbResultCondition *conditions = tb_result_conditions(result);
+	const WindowClause		*window = linitial(plan->request.windows);
+	double					 left = Min(plan->returned, plan->input->rows);
+	double					 partitions = -1;
 
-	plan->request = *request;
-	if (request->groups != NULL)
-		plan->input = tb_sort_input_of_groups(root, request->groups);
-	else
-		plan->input = tb_sort_input_of_rows(root, request->rel, needed_exprs(root, request),
-											reason);
-	if (plan->input == NULL ||
-		(request->groups != NULL && !check_groups(request, plan->input, reason)))
-		return NULL;
-	plan->result = make_result(root, plan, reason);
-	/* An order without its limit, because of HAVING, is the worse of the two. */
-	if (plan->result == NULL ||
-		(plan->result->limit == TB_NO_LIMIT && request->groups != NULL))
+	for (uint32 i = 0; i < result->conditions.count; i++)
 	{
-		TbResultPlan *likely = make_likely_result(root, plan, &other_reason);
-
-		if (likely != NULL)
-			plan->result = likely;
+		if (!limits_partition(result, &conditions[i]))
+			continue;
+		if (partitions < 0)
+			partitions = window->partitionClause == NIL ?
+				1 :
+				estimate_num_groups(root,
+									get_sortgrouplist_exprs(window->partitionClause,
+															root->processed_tlist),
+									plan->input->rows, NULL, NULL);
+		left = Min(left, partitions * Max((double) conditions[i].bound, 0));
 	}
-	if (plan->result == NULL)
-		return NULL;
-	plan->kept = plan->likely ? plan->input->kept :
-								tb_sort_kept_path(root, output_rel, plan);
-	return plan;
+	return left;
 }
 
 /* In values of window functions: those of a frame that excludes rows come from both
@@ -443,16 +244,16 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
 	Cost steps = cost_steps(plan);
 
-	if (tb_sort_windows_on_gpu(plan))
+	if (windows_on_gpu(plan))
 	{
 		TbStage *last = llast(plan->input->stages);
 
-		tb_cost_result_on_gpu(&last->info.work, steps, tb_sort_rows_left(root, plan));
+		tb_cost_result_on_gpu(&last->info.work, steps, rows_left(root, plan));
 		steps = 0;
 	}
 	if (!enable_sort)
 		steps += disable_cost;
-	if (folds_distinct(plan))
+	if (tb_sort_folds_distinct(plan))
 	{
 		/* The backend folds nothing. That others pass to the engine's pass costs about what
 		 * passing them to the backend does. */
@@ -490,33 +291,6 @@ make_path(PlannerInfo *root, TbSortPlan *plan)
 	return path;
 }
 
-/* Beside a row's values: their form as columns, its packed keys, its place; and the key
- * that RANGE frames by offsets look at. */
-#define KEPT_ROW_BYTES 48
-#define RANGE_KEY_BYTES 17
-
-/* All rows are kept until the last has come; of an order with a limit only the first. */
-static bool
-fits_in_memory(PlannerInfo *root, const TbSortPlan *plan)
-{
-	const TbResultPlan *result = plan->result;
-	bool				all = result->limit == TB_NO_LIMIT || result->passes.count > 0 ||
-		result->ndistinct > 0;
-	double rows = all ? plan->input->rows : plan->returned;
-	int width = tb_target_of(root, plan->input->columns.scan_tlist)->width + KEPT_ROW_BYTES;
-	int keys = 0; /* of the pass that has most, limits included */
-
-	for (uint32 i = 0; i < result->passes.count; i++)
-	{
-		const TbWindowPass *pass = &tb_result_passes(result)[i];
-
-		if (tb_pass_has_range_offset(pass))
-			keys = Max(keys,
-					   1 + (pass->start_limit != TB_NONE) + (pass->end_limit != TB_NONE));
-	}
-	return tb_cost_fits_in_memory(rows * (width + keys * RANGE_KEY_BYTES));
-}
-
 /* NULL, with the reason noted, if PostgreSQL must do it. */
 static CustomPath *
 consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request,
@@ -532,12 +306,7 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 	else if (tb_planning_may_run_backward())
 		reason = "a cursor without NO SCROLL may run backward";
 	else
-		plan = analyze(root, output_rel, request, &reason);
-	if (plan != NULL && !tb_guc_debug_force_offload && !fits_in_memory(root, plan))
-	{
-		reason = "the sorted rows are estimated not to fit into the service's memory";
-		plan = NULL;
-	}
+		plan = tb_sort_analyze(root, output_rel, request, &reason);
 	if (plan == NULL)
 	{
 		tb_planning_note(part, "%s", reason);
@@ -579,7 +348,7 @@ offer(PlannerInfo *root, UpperRelationKind step, RelOptInfo *output_rel, CustomP
 		offered = apply_projection_to_path(root, output_rel, offered,
 										   root->upper_targets[UPPERREL_ORDERED]);
 	/* The fold was offered at the step below, and it is one node that may be lost. */
-	if (folds_distinct(plan) && plan->request.order)
+	if (tb_sort_folds_distinct(plan) && plan->request.order)
 		part = NULL;
 	tb_rivals_bound(root, output_rel, plan->input->stages, offered);
 	tb_offer_path(output_rel, offered, part, TB_GPU_SORT_NAME,

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "pg/nodes/sort/input.h"
+#include "pg/nodes/sort/gpu_sort.h"
 
 /*
  * Appends keys (TbSortKey *) for clauses (SortGroupClause) that the planner has not

@@ -9,7 +9,7 @@
 
 #include "postgres.h"
 
-#include "pg/nodes/sort/input.h"
+#include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/results/result_plan.h"
 
 /* The clauses (WindowClause) that are in use, in the order in which a path of
