@@ -60,12 +60,6 @@ tb_analyzer_add_output(TbAnalyzer *a, const TbOutput *output, Expr *expr,
 	a->result->scan_tlist = lappend(a->result->scan_tlist, entry);
 }
 
-bool
-tb_analyzer_has_common_filter(const TbAnalyzer *a)
-{
-	return a->distinct_filter != NULL && !a->filters_differ;
-}
-
 /* The bit of a grouping expression's key: computed ones stand behind the device's. */
 static uint64
 bit_of_clause(const TbAggAnalysis *result, int clause)
@@ -144,14 +138,6 @@ add_grouping(TbAnalyzer *a, GroupingFunc *function)
 	output.display = TB_NONE;
 	tb_analyzer_add_output(a, &output, (Expr *) function, 0);
 	return true;
-}
-
-TbAggStates
-tb_analyzer_states(TbAnalyzer *a)
-{
-	TbAggStates states = {.translator = a->t, .nkeys = list_length(a->result->keys)};
-
-	return states;
 }
 
 /* Minima and maxima are the same however often a value comes. */
@@ -268,12 +254,6 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 		return tb_analyzer_refuse(a, states.reason);
 	tb_analyzer_add_output(a, &out, (Expr *) aggref, 0);
 	return true;
-}
-
-bool
-tb_analyzer_has_output(const TbAnalyzer *a, Node *node)
-{
-	return tlist_member((Expr *) node, a->result->scan_tlist) != NULL;
 }
 
 /* Their states are made of single values, so these must be the same in all of them. */

@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "optimizer/tlist.h"
+
 #include "pg/nodes/aggregate/aggregate_states.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 
@@ -43,13 +45,32 @@ tb_analyzer_refuse(TbAnalyzer *a, const char *reason)
 	return false;
 }
 
+/* Whether it is a column of the scan tuple. */
+static inline bool
+tb_analyzer_has_output(const TbAnalyzer *a, Node *node)
+{
+	return tlist_member((Expr *) node, a->result->scan_tlist) != NULL;
+}
+
+/* Whether all aggregates with DISTINCT have the same FILTER. */
+static inline bool
+tb_analyzer_has_common_filter(const TbAnalyzer *a)
+{
+	return a->distinct_filter != NULL && !a->filters_differ;
+}
+
+/* States follow the keys, which are complete as soon as there is one. */
+static inline TbAggStates
+tb_analyzer_states(TbAnalyzer *a)
+{
+	TbAggStates states = {.translator = a->t, .nkeys = list_length(a->result->keys)};
+
+	return states;
+}
+
 /* analyze.c: a column of the scan tuple more. */
 extern void tb_analyzer_add_output(TbAnalyzer *a, const TbOutput *output, Expr *expr,
 								   Index sortgroupref);
-extern bool tb_analyzer_has_output(const TbAnalyzer *a, Node *node);
-
-/* Whether all aggregates with DISTINCT have the same FILTER. */
-extern bool tb_analyzer_has_common_filter(const TbAnalyzer *a);
 
 /* analyze.c: keys, aggregates and outputs into the translator's program. False, with the
  * reason. */
@@ -57,9 +78,6 @@ extern bool tb_analyzer_build(TbAnalyzer *a, const TbAggRequest *request);
 
 /* analyze.c: fills in groups and result_groups. */
 extern void tb_analyzer_estimate_groups(PlannerInfo *root, TbAggAnalysis *result);
-
-/* States follow the keys, which are complete as soon as there is one. */
-extern TbAggStates tb_analyzer_states(TbAnalyzer *a);
 
 /*
  * group_keys.c: all keys of the request, those of DISTINCT and computed ones too, as the

@@ -36,7 +36,7 @@
 
 #include "pg/bridge/failure.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/results/estimate_params.h"
+#include "pg/nodes/results/estimate.h"
 #include "pg/shmem/query_counters.h"
 #include "pg/stage/plan_private.h"
 

@@ -1,9 +1,15 @@
 /*
- * estimate.c - see estimate.h. Called by the planning of GpuPreAgg and GpuSort.
+ * estimate.c - see estimate.h. Called by the planning of GpuPreAgg and GpuSort, and
+ * when a run of groups starts.
  *
  * Knows PostgreSQL's arithmetic, casts and comparisons of numbers, and reads aggregates off
  * their states. The engine's intervals are wide enough for whatever PostgreSQL rounds; an
  * expression with anything else in it has no estimate.
+ *
+ * Parameters are values that are known when a run starts, such as those of a subquery that
+ * is computed once. A step names its parameter by number; of what type it is says the
+ * node's filter or target, where it stands. Must never evaluate what PostgreSQL might not,
+ * if that may raise an error.
  */
 #include "postgres.h"
 
@@ -13,7 +19,10 @@
 #include "access/stratnum.h"
 #include "access/transam.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/nodeSubplan.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -24,19 +33,38 @@
 #include "utils/timestamp.h"
 
 #include "pg/nodes/results/estimate.h"
-#include "pg/nodes/results/estimate_params.h"
 #include "pg/planner/expression/aggregate_kind.h"
+#include "pg/errors/may_raise.h"
 
 /* Whole numbers up to here are doubles. */
 #define EXACT_DOUBLE 9007199254740992.0
 /* Digits that round() may keep. */
 #define MOST_ROUNDED_DIGITS 30
 
+/* In a step's column, beside the number: one of the client's. */
+#define EXTERN_PARAM 0x40000000u
+
 typedef struct Estimator
 {
 	const TbResultColumns *columns;
 	List				  *steps; /* TbEstimateStep * */
 } Estimator;
+
+static uint32
+number_of(const Param *param)
+{
+	return (uint32) param->paramid | (param->paramkind == PARAM_EXTERN ? EXTERN_PARAM : 0);
+}
+
+/* The step of a parameter in a plan: any value, and which parameter it is. */
+static TbEstimateStep
+param_step(const Param *param)
+{
+	return (TbEstimateStep) {.op = TB_ESTIMATE_CONSTANT,
+							 .column = number_of(param),
+							 .low = -INFINITY,
+							 .high = INFINITY};
+}
 
 /* Functions whose value is an operation on their arguments, in their result's domain. */
 static const struct
@@ -265,7 +293,7 @@ estimate_param(Estimator *e, const Param *param)
 					  DATEOID, TIMESTAMPOID, TIMESTAMPTZOID) ||
 		(param->paramkind != PARAM_EXEC && param->paramkind != PARAM_EXTERN))
 		return false;
-	*add_step(e, TB_ESTIMATE_CONSTANT) = tb_estimate_param_step(param);
+	*add_step(e, TB_ESTIMATE_CONSTANT) = param_step(param);
 	return true;
 }
 
@@ -489,4 +517,121 @@ tb_estimate_of_anything(void)
 	step->low = -INFINITY;
 	step->high = INFINITY;
 	return e.steps;
+}
+
+static bool
+is_of_param(const TbEstimateStep *step)
+{
+	return step->op == TB_ESTIMATE_CONSTANT && step->column != TB_NONE;
+}
+
+typedef struct Search
+{
+	uint32 number;
+	Param *found;
+} Search;
+
+static bool
+find_param(Node *node, Search *search)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && number_of((Param *) node) == search->number)
+	{
+		search->found = (Param *) node;
+		return true;
+	}
+	return expression_tree_walker(node, find_param, search);
+}
+
+static bool
+value_of_client(const Param *param, ExprContext *econtext, Datum *value, bool *isnull)
+{
+	ParamListInfo	 list = econtext->ecxt_param_list_info;
+	ParamExternData	 room;
+	ParamExternData *known;
+
+	if (list == NULL || param->paramid > list->numParams)
+		return false;
+	known = list->paramFetch != NULL ?
+		list->paramFetch(list, param->paramid, false, &room) :
+		&list->params[param->paramid - 1];
+	*value = known->value;
+	*isnull = known->isnull;
+	return known->ptype == param->paramtype;
+}
+
+/* The parameter's value; false if it must not be computed now. */
+static bool
+evaluate(const Param *param, PlanState *node, Datum *value, bool *isnull)
+{
+	ExprContext	  *econtext = node->ps_ExprContext;
+	ParamExecData *known;
+
+	if (param->paramkind == PARAM_EXTERN)
+		return value_of_client(param, econtext, value, isnull);
+	if (tb_param_may_raise(param, node->state))
+		return false;
+	known = &econtext->ecxt_param_exec_vals[param->paramid];
+	if (known->execPlan != NULL)
+		ExecSetParamPlan(known->execPlan, econtext);
+	*value = known->value;
+	*isnull = known->isnull;
+	return true;
+}
+
+/* The step of the value, as that of a constant. */
+static void
+bind_step(TbEstimateStep *step, PlanState *node)
+{
+	TbResultColumns none = {NIL, NIL};
+	Search			search = {.number = step->column};
+	List		   *steps;
+	Datum			value;
+	bool			isnull;
+	int16			length;
+	bool			by_value;
+
+	step->column = TB_NONE;
+	if (!find_param((Node *) node->plan->qual, &search) &&
+		!find_param((Node *) node->plan->targetlist, &search))
+		(void) find_param((Node *) castNode(CustomScan, node->plan)->custom_scan_tlist,
+						  &search);
+	if (search.found == NULL || !evaluate(search.found, node, &value, &isnull))
+		return;
+	get_typlenbyval(search.found->paramtype, &length, &by_value);
+	steps = tb_estimate_steps(&none,
+							  (Expr *) makeConst(search.found->paramtype, -1, InvalidOid,
+												 length, isnull ? (Datum) 0 : value, isnull,
+												 by_value));
+	if (steps != NIL)
+		*step = *(TbEstimateStep *) linitial(steps);
+}
+
+static TbEstimateStep *
+steps_of(TbResultPlan *result)
+{
+	return (TbEstimateStep *) ((char *) result + result->steps.offset);
+}
+
+bool
+tb_estimate_has_params(const TbResultPlan *result)
+{
+	for (uint32 i = 0; result != NULL && i < result->steps.count; i++)
+		if (is_of_param(steps_of((TbResultPlan *) result) + i))
+			return true;
+	return false;
+}
+
+void
+tb_estimate_bind_params(const TbResultPlan *planned, TbResultPlan *bound, PlanState *node)
+{
+	/* A node below a subquery may start thousands of times. */
+	MemoryContext old = MemoryContextSwitchTo(node->ps_ExprContext->ecxt_per_tuple_memory);
+
+	memcpy(bound, planned, planned->total_size);
+	for (uint32 i = 0; i < bound->steps.count; i++)
+		if (is_of_param(steps_of(bound) + i))
+			bind_step(steps_of(bound) + i, node);
+	MemoryContextSwitchTo(old);
 }
