@@ -806,7 +806,8 @@ static bool
 is_plain_equality(OpExpr *equality)
 {
 	set_opfuncid(equality);
-	return func_strict(equality->opfuncid) && tb_function_never_raises(equality->opfuncid) &&
+	return func_strict(equality->opfuncid) &&
+		tb_function_never_raises(equality->opfuncid) &&
 		get_mergejoin_opfamilies(equality->opno) != NIL;
 }
 
