@@ -2,7 +2,7 @@
  * row_pruning.cc - a result plan's limit as sinks know it.
  *
  * Called by sinks while the input comes, on any thread. It must never drop a row that
- * may still be returned.
+ * may still be returned, nor leave out a segment that has one.
  */
 #include "engine/result/order/row_pruning.h"
 
@@ -11,8 +11,22 @@
 #include "engine/program/kept_row_layout.h"
 #include "engine/result/order/ordered_value.h"
 #include "engine/result/order/row_order.h"
+#include "turbine/mutant.h"
 
 namespace turbine {
+
+/* A NULL has the first or the last rank, which it shares with one integer: nothing strictly after or before that
+ * one is mistaken. */
+bool ZoneBound::excludes(const StoredColumn& column) const {
+  const int64_t bound = rank_.load(std::memory_order_relaxed);
+  if (TB_MUTANT(ties_excluded)) return bound != ZoneOrder::kLast && order_.first_rank(column) >= bound;
+  if (TB_MUTANT(nulls_excluded)) {
+    const StoredColumn::Zone zone = column.shape().zone;
+    return zone.known && order_.rank(order_.descending ? zone.greatest : zone.least) > bound;
+  }
+  return order_.first_rank(column) > bound;
+}
+
 namespace {
 
 /* So many rows are looked at for each that stays, or at once. */

@@ -16,9 +16,7 @@
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
-#include "engine/source/files/arrow/decimal_form.h"
-#include "engine/source/files/arrow/integer_form.h"
-#include "engine/source/files/arrow/text_form.h"
+#include "engine/source/files/arrow/value_forms.h"
 
 namespace turbine {
 namespace {

@@ -19,10 +19,10 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "engine/source/files/arrow/arrow_file.h"
-#include "engine/source/files/arrow/integer_form.h"
 #include "engine/source/files/arrow/ipc/batch_layout.h"
 #include "engine/source/files/arrow/ipc/message_stream.h"
 #include "engine/source/files/arrow/ipc/primitive_column.h"
+#include "engine/source/files/arrow/value_forms.h"
 #include "file_values/batch_bounds.h"
 
 namespace turbine {

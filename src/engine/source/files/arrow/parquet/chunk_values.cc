@@ -17,10 +17,8 @@
 #include <arrow/type_traits.h>
 #include <parquet/schema.h>
 
-#include "engine/source/files/arrow/decimal_form.h"
-#include "engine/source/files/arrow/integer_form.h"
 #include "engine/source/files/arrow/parquet/value_loops.h"
-#include "engine/source/files/arrow/text_form.h"
+#include "engine/source/files/arrow/value_forms.h"
 #include "file_values/int96.h"
 
 namespace turbine {

@@ -9,7 +9,7 @@
 
 #include <arrow/type_fwd.h>
 
-#include "engine/source/files/arrow/integer_form.h"
+#include "engine/source/files/arrow/value_forms.h"
 #include "engine/store/segment.h"
 
 namespace parquet {

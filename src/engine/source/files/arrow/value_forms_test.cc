@@ -1,5 +1,5 @@
 /*
- * integer_form_test.cc - dates, times and timestamps of files become PostgreSQL's at every edge of both, or nothing.
+ * value_forms_test.cc - dates, times and timestamps of files become PostgreSQL's at every edge of both, or nothing.
  */
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include <arrow/type.h>
 
-#include "engine/source/files/arrow/integer_form.h"
+#include "engine/source/files/arrow/value_forms.h"
 #include "file_values/int96.h"
 
 namespace turbine {
