@@ -109,6 +109,7 @@ void check_array(std::span<const uint8_t> block, size_t index, uint64_t first, u
 }  // namespace
 
 void check_params(const Program& program, std::span<const uint8_t> block) {
+  // The block is whole.
   TbParamBlock header;
   if (block.size() < sizeof header) throw ProgramError("parameters: bad size");
   memcpy(&header, block.data(), sizeof header);
@@ -118,6 +119,7 @@ void check_params(const Program& program, std::span<const uint8_t> block) {
   if (header.total_size != block.size() || first > block.size()) throw ProgramError("parameters: bad size");
   if (header.reserved[0] != 0 || header.reserved[1] != 0) throw ProgramError("parameters: reserved field");
 
+  // Each value has its shape.
   for (size_t i = 0; i < header.count; i++) {
     const TbParamShape& shape = program.params()[i];
     TbParam value;

@@ -141,8 +141,10 @@ class ExprCheck {
   const TbExpr& arg(const TbExpr& e, uint32_t n) const { return p_.expr(p_.args(e)[n]); }
 
   void check_expr(uint32_t i, const TbExpr& e) {
+    // Arrays are second operands of ANY and ALL only.
     const bool list = e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL;
     for (uint32_t n = 0; n < e.nargs; n++) need(is_array_[p_.args(e)[n]] == (list && n == 1), i, "array operand");
+    // Each operation has its own operands.
     switch (e.op) {
       case TB_EXPR_COLUMN: return check_column_ref(i, e);
       case TB_EXPR_PARAM: return check_param_ref(i, e);
@@ -237,13 +239,15 @@ class ExprCheck {
   /* Generated code takes an expression without the flag for never NULL (or
    * never raising): the flags must cover what the operands imply. */
   void check_flags(uint32_t i, const TbExpr& e) {
+    // May it raise?
     bool raises = false;
-    bool nullable = false;
     if (e.op == TB_EXPR_CALL || e.op == TB_EXPR_IS_DISTINCT || e.op == TB_EXPR_ANY || e.op == TB_EXPR_ALL ||
         e.op == TB_EXPR_GREATEST || e.op == TB_EXPR_LEAST)
       raises = tb_functions[e.index].flags & TB_FN_RAISES;
     for (uint32_t n = 0; n < e.nargs; n++) raises |= (arg(e, n).flags & TB_EX_RAISES) != 0;
 
+    // May it be NULL?
+    bool nullable = false;
     switch (e.op) {
       case TB_EXPR_COLUMN: nullable = p_.columns()[e.index].flags & TB_COL_NULLABLE; break;
       case TB_EXPR_PARAM: nullable = p_.params()[e.index].flags & TB_PARAM_NULLABLE; break;
@@ -268,6 +272,8 @@ class ExprCheck {
         break;
       default: break;
     }
+
+    // The flags must say so.
     need(!nullable || (e.flags & TB_EX_NULLABLE), i, "may be NULL but is not marked so");
     need(!raises || (e.flags & TB_EX_RAISES), i, "may raise but is not marked so");
   }

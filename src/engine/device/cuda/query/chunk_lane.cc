@@ -113,13 +113,16 @@ QueryResources::QueryResources(std::shared_ptr<CudaContext> context_, std::share
       copy(context->streams(), driver),
       compute(context->streams(), driver),
       out(context->streams(), driver) {
+  // Constants.
   segment_query = cache->tier.begin_query();
   if (profile) stream_profile.emplace(driver, *profile, copy);
   device_params = context->device_memory().allocate(driver, params->size(), nullptr);
   driver.check(driver.memcpy_htod_async(device_params.device(), params->data(), params->size(), copy.get()));
+  // Join tables, and marks of their rows.
   if (program->full_joins_end() > 0) matched.emplace(*context, driver, *program, join_tables, account, copy.get());
   if (!join_tables.empty())
     tables.emplace(*context, driver, cache->join_tables, std::move(join_tables), account, copy.get());
+  // What the sink fills.
   if (program->sink() == TB_SINK_AGGREGATE)
     groups.emplace(*context, kernels->groups, driver, *program, account, estimated_rows, compute.get());
   if (program->sink() == TB_SINK_PROJECT) rows.emplace(kept_row_layout(*program), projected_rows_limit());
@@ -255,6 +258,7 @@ void ChunkLane::fill_arguments() {
 
 /* What a task has whose columns are arrays of the lane: `npages` of them decoded, in `layout` or the program's. */
 void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity, const ChunkLayout* layout) {
+  // Where decoding puts columns and row ids.
   fill_arguments();
   Arguments& arguments = host_arguments();
   TbColumnData* columns = column_arguments();
@@ -266,6 +270,7 @@ void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity, const ChunkL
   }
   auto* rowids = rows_sink_ ? device_pointer<uint32_t>(arrays_.device(), layout_.rowids) : nullptr;
 
+  // What is decoded.
   arguments.decode.pages = device_pointer<const uint8_t>(data_.device());
   arguments.decode.npages = npages;
   arguments.decode.capacity = static_cast<uint32_t>(row_capacity);
@@ -275,6 +280,7 @@ void ChunkLane::fill_arrays(uint32_t npages, uint64_t row_capacity, const ChunkL
   arguments.decode.params = layout ? device_pointer<const TbParamBlock>(query_.layout_params.at(layout).device())
                                    : arguments.pipeline.params;
 
+  // What the pipeline reads, and where it leaves row ids.
   arguments.pipeline.places = device_pointer<const TbColumnPlace>(places_.device());
   arguments.pipeline.bytes = device_pointer<const uint8_t>(data_.device());
   arguments.pipeline.rowids = rowids;
@@ -557,6 +563,7 @@ void ChunkLane::account_times(DeviceQueryStats& stats) {
 }
 
 TaskOutcome ChunkLane::finish(DeviceQueryStats& stats) {
+  // Counts, and errors of rows.
   TaskOutcome result;
   if (task_.as<SegmentsInput>()) {
     result.cached_bytes = batch_->bytes();
@@ -570,6 +577,7 @@ TaskOutcome ChunkLane::finish(DeviceQueryStats& stats) {
   stats.bytes_from_device += sizeof(Outcome) + bytes_from_device_;
   if (result.errors != 0) return result;
 
+  // Row ids, which the chunk must have.
   result.nrows = rows_sink_ ? outcome().pipeline.nout : 0;
   result.ndeferred = outcome().decode.ndeferred;
   stats.bytes_from_device += (uint64_t{result.nrows} + result.ndeferred) * sizeof(uint32_t);

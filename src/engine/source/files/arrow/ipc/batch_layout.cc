@@ -128,6 +128,7 @@ struct Parts {
   uint32_t nodes, buffers;
 };
 std::optional<Parts> parts_of(const arrow::DataType& type) {
+  // Its own; arrays without children have no others.
   Parts parts{1, 0};
   switch (type.id()) {
     case arrow::Type::NA: return parts;
@@ -149,6 +150,7 @@ std::optional<Parts> parts_of(const arrow::DataType& type) {
       parts.buffers = 2;
       return parts;
   }
+  // Those of its children.
   for (const auto& field : type.fields()) {
     const auto child = parts_of(*field->type());
     if (!child) return std::nullopt;
