@@ -23,7 +23,13 @@
 
 #include "turbine/wire.h"
 
-#include "pg/bridge/slot_memory.h"
+/* Slot memory, the backend's side: mapped, and part of a connection. */
+typedef struct TbSlotMemory
+{
+	uint64 id; /* turbined's; 0: none mapped */
+	char  *base;
+	uint64 size;
+} TbSlotMemory;
 
 typedef struct TbConnection TbConnection;
 
@@ -94,5 +100,9 @@ extern int tb_connection_take_fd(TbConnection *conn);
 
 /* The connection's slot memory; empty at first. */
 extern TbSlotMemory *tb_connection_slot_memory(TbConnection *conn);
+
+/* Maps the memfd (and leaves closing it to the caller). */
+extern bool tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size,
+							   TbFailure *why);
 
 #endif
