@@ -4,12 +4,22 @@
  * A load is a query that counts the values of columns: it takes the way of every query, so
  * visibility, rights and what may be kept are decided in one place. Called by SQL and by
  * the workers of cache_autoload.c. Must leave the session's settings as they were.
+ *
+ * An obstacle is why the column cache would keep nothing of a table. It says beforehand
+ * what planner/relation_check.c and source/heap/visibility/direct_classify.c would decide
+ * of each block. For that it reads the catalog and the visibility map, and must never
+ * change anything.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -24,15 +34,114 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "pg/bridge/cache_requests.h"
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
-#include "pg/cache/load_obstacle.h"
 #include "pg/convert/type_map.h"
+#include "pg/settings/guc.h"
 #include "pg/shmem/cache_progress.h"
 #include "pg/shmem/device_list.h"
+
+typedef struct LoadObstacle
+{
+	const char *detail; /* a sentence; NULL: nothing is in the way */
+	const char *hint;	/* what to do about it, or NULL */
+} LoadObstacle;
+
+/* Of the table's kind and storage. */
+static LoadObstacle
+storage_obstacle(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		return (LoadObstacle) {"It is a foreign table."};
+	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return (LoadObstacle) {"Its access method is not heap."};
+	if (IsCatalogRelation(rel))
+		return (LoadObstacle) {"It is a system catalog."};
+	switch (rel->rd_rel->relpersistence)
+	{
+		case RELPERSISTENCE_TEMP:
+			return (LoadObstacle) {"It is a temporary table."};
+		case RELPERSISTENCE_UNLOGGED:
+			return (LoadObstacle) {
+				"It is unlogged: nothing tells whether its blocks have changed.",
+				"Make it a logged table with ALTER TABLE ... SET LOGGED."};
+		default:
+			return (LoadObstacle) {NULL};
+	}
+}
+
+/* Of the transaction, and the server's settings. */
+static LoadObstacle
+transaction_obstacle(Relation rel)
+{
+	if (IsolationIsSerializable())
+		return (LoadObstacle) {"The transaction is serializable.",
+							   "Load it in a transaction of another isolation level."};
+	if (old_snapshot_threshold >= 0)
+		return (LoadObstacle) {"old_snapshot_threshold is set."};
+	if (rel->rd_createSubid != InvalidSubTransactionId ||
+		rel->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
+		rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+		return (LoadObstacle) {"This transaction has created or rewritten it.",
+							   "Commit first."};
+	return (LoadObstacle) {NULL};
+}
+
+static LoadObstacle
+block_obstacle(Relation rel)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber all_visible;
+
+	if (nblocks == 0)
+		return (LoadObstacle) {"It is empty."};
+	visibilitymap_count(rel, &all_visible, NULL);
+	if (all_visible == 0)
+		return (LoadObstacle) {"None of its blocks is known to be visible to everybody.",
+							   "VACUUM the table, then load it."};
+	if (nblocks >= TB_FEW_BLOCKS && nblocks < (BlockNumber) tb_guc_direct_threshold)
+		return (LoadObstacle) {
+			psprintf(
+				"It has %u blocks, fewer than pg_turbine.direct_threshold, which is %d.",
+				nblocks, tb_guc_direct_threshold),
+			"Lower pg_turbine.direct_threshold, for the queries that are to use the cache too."};
+	return (LoadObstacle) {NULL};
+}
+
+/* What a query with these settings would find, in this transaction. `columns`: how many
+ * columns devices know. */
+static LoadObstacle
+find_obstacle(Relation rel, int columns)
+{
+	LoadObstacle obstacle = storage_obstacle(rel);
+
+	if (obstacle.detail == NULL && columns == 0)
+		obstacle.detail = "None of the columns has a type that devices know.";
+	if (obstacle.detail == NULL)
+		obstacle = transaction_obstacle(rel);
+	if (obstacle.detail == NULL)
+		obstacle = block_obstacle(rel);
+	return obstacle;
+}
+
+/* Raises an error for what is no table at all. */
+static void
+require_loadable_kind(Relation rel)
+{
+	char kind = rel->rd_rel->relkind;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_MATVIEW &&
+		kind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot load relation \"%s\" into the column cache",
+						RelationGetRelationName(rel)),
+				 errdetail_relkind_not_supported(kind)));
+}
 
 /* Of one pass: what is decoded of a few pages should stay in a core's cache. */
 #define COLUMNS_OF_A_PASS 16
@@ -254,7 +363,7 @@ columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 }
 
 static void
-report_not_loaded(Oid leaf, const TbLoadObstacle *obstacle)
+report_not_loaded(Oid leaf, const LoadObstacle *obstacle)
 {
 	ereport(NOTICE,
 			(errmsg("table \"%s\" is not loaded", get_rel_name(leaf)),
@@ -263,18 +372,18 @@ report_not_loaded(Oid leaf, const TbLoadObstacle *obstacle)
 }
 
 /* Why the service has kept nothing of what a load has read. */
-static TbLoadObstacle
+static LoadObstacle
 obstacle_in_service(void)
 {
 	TbFailure		 why;
 	TbCacheReported *report = tb_cache_report(&why);
 
 	if (report == NULL)
-		return (TbLoadObstacle) {"The pg_turbine service does not answer."};
+		return (LoadObstacle) {"The pg_turbine service does not answer."};
 	if (report->capacity == 0)
-		return (TbLoadObstacle) {"The column cache has no memory.",
-								 "Set pg_turbine.cache_size_host and restart the server."};
-	return (TbLoadObstacle) {
+		return (LoadObstacle) {"The column cache has no memory.",
+							   "Set pg_turbine.cache_size_host and restart the server."};
+	return (LoadObstacle) {
 		"The column cache has kept nothing of it.",
 		"turbine.stat_queries counts what went back to PostgreSQL, and why."};
 }
@@ -283,10 +392,10 @@ obstacle_in_service(void)
 static uint64
 load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 {
-	Bitmapset	  *columns = columns_in_leaf(top, leaf, attnums);
-	Relation	   rel;
-	TbLoadObstacle obstacle;
-	uint64		   bytes;
+	Bitmapset	*columns = columns_in_leaf(top, leaf, attnums);
+	Relation	 rel;
+	LoadObstacle obstacle;
+	uint64		 bytes;
 
 	if (tb_cache_policy_of(leaf) == TB_CACHE_OFF)
 	{
@@ -296,7 +405,7 @@ load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 		return tb_cached_bytes(leaf);
 	}
 	rel = table_open(leaf, NoLock);
-	obstacle = tb_load_obstacle(rel, bms_num_members(known_columns(rel, columns)));
+	obstacle = find_obstacle(rel, bms_num_members(known_columns(rel, columns)));
 	table_close(rel, NoLock);
 	if (obstacle.detail == NULL)
 		tb_cache_load(leaf, columns);
@@ -313,7 +422,7 @@ check_kind(Oid top)
 {
 	Relation rel = relation_open(top, AccessShareLock);
 
-	tb_require_loadable_kind(rel);
+	require_loadable_kind(rel);
 	relation_close(rel, NoLock);
 }
 
