@@ -4,6 +4,11 @@
  * Phases: make, connect, begin (QUERY, READY), messages, end. Owns the query's hold on
  * its connection: `conn` is NULL as soon as the query has lost it or given it back.
  * Called by whatever runs a program over a source; must never raise for the service's sake.
+ *
+ * A connection of stages carries several queries, one after the other. Join tables go with
+ * the last query, with one that fails, and with a QUERY_CLOSE between queries: a node that
+ * ends early sends that, and the connection is idle again. One that ends within a query
+ * never gets here with its connection: the query closes it.
  */
 #include "postgres.h"
 
@@ -12,12 +17,62 @@
 #include "access/xlog.h"
 
 #include "pg/bridge/failure.h"
+#include "pg/conversation/service_query.h"
 #include "pg/settings/guc.h"
 #include "pg/settings/service_settings.h"
 #include "pg/shmem/cache_advice.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
-#include "pg/conversation/service_query.h"
+
+bool
+tb_stage_connection_begin(TbStageConnection *shared, TbFailure *why)
+{
+	shared->conn = tb_connection_acquire(why);
+	if (shared->conn == NULL)
+		return false;
+	shared->serial = tb_connection_serial(shared->conn);
+	return true;
+}
+
+/* The connection, or NULL once it was lost, closed, or is idle again after the last
+ * query. */
+static TbConnection *
+stages_connection(const TbStageConnection *shared)
+{
+	if (shared->conn != NULL && tb_connection_is(shared->conn, shared->serial))
+		return shared->conn;
+	return NULL;
+}
+
+bool
+tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
+				   TbFailure *why)
+{
+	TbPrepare	 header = {0};
+	struct iovec parts[2];
+
+	header.device = device;
+	header.flags = TB_QUERY_ALLOW_HOST | TB_QUERY_GPU_OK;
+	header.program_size = program->total_size;
+	parts[0].iov_base = &header;
+	parts[0].iov_len = sizeof(header);
+	parts[1].iov_base = unconstify(TbProgram *, program);
+	parts[1].iov_len = program->total_size;
+	return tb_connection_send(conn, TB_MSG_PREPARE, parts, 2, NULL, 0, why);
+}
+
+void
+tb_stage_connection_end(TbStageConnection *shared)
+{
+	TbConnection *conn = stages_connection(shared);
+	TbFailure	  why;
+
+	if (conn != NULL &&
+		tb_connection_send_struct(conn, TB_MSG_QUERY_CLOSE, NULL, 0, &why) &&
+		tb_connection_hold(conn, false, &why))
+		tb_connection_release(conn);
+	shared->conn = NULL;
+}
 
 struct TbServiceQuery
 {
@@ -69,7 +124,7 @@ tb_service_query_connect(TbServiceQuery *query)
 		query->conn = tb_connection_acquire(&query->failure);
 	else
 	{
-		query->conn = tb_stage_connection_get(query->spec.connection);
+		query->conn = stages_connection(query->spec.connection);
 		if (query->conn == NULL)
 			tb_failure_set(&query->failure, TB_FALLBACK_NO_SERVICE,
 						   "the connection to turbined was closed");

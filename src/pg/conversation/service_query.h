@@ -20,7 +20,14 @@
 #include "pg/bridge/connection.h"
 #include "pg/conversation/continuation_program.h"
 #include "pg/profile/profile.h"
-#include "pg/conversation/stage_connection.h"
+
+/* A connection for several queries, one after the other: those that build join tables,
+ * which stay with the connection, and the one that probes them. */
+typedef struct TbStageConnection
+{
+	TbConnection *conn;
+	uint64		  serial;
+} TbStageConnection;
 
 /* A program to run; the caller's memory stays valid until the query's end. */
 typedef struct TbProgramSpec
@@ -144,5 +151,15 @@ extern const TbFailure *tb_service_query_failure(const TbServiceQuery *query);
 
 /* Counts and logs the failure, and keeps it for EXPLAIN. */
 extern void tb_service_query_note_fallback(TbServiceQuery *query);
+
+/* False, with *why, if there is no service. */
+extern bool tb_stage_connection_begin(TbStageConnection *shared, TbFailure *why);
+
+/* Announces a program that a query will want, so that it is compiled meanwhile. */
+extern bool tb_program_prepare(TbConnection *conn, const TbProgram *program, uint32 device,
+							   TbFailure *why);
+
+/* Lets go of the connection and of the tables that are with it. */
+extern void tb_stage_connection_end(TbStageConnection *shared);
 
 #endif

@@ -35,7 +35,7 @@
 #include "turbine/mutant.h"
 
 #include "pg/bridge/failure.h"
-#include "pg/conversation/stage_connection.h"
+#include "pg/conversation/service_query.h"
 #include "pg/convert/param_block.h"
 #include "pg/planner/foreign_inputs.h"
 #include "pg/source/files/files_input.h"

@@ -17,7 +17,7 @@
 
 #include "pg/convert/final_values.h"
 #include "pg/source/program_run.h"
-#include "pg/conversation/stage_connection.h"
+#include "pg/conversation/service_query.h"
 #include "pg/planner/program/stage.h"
 #include "pg/source/input.h"
 
