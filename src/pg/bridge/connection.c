@@ -151,6 +151,7 @@ tb_connection_close(TbConnection *conn)
 		return;
 	conn->state = TB_CONNECTION_CLOSED;
 	conn->owner = NULL;
+	/* Close socket and descriptors */
 	if (conn->wait_set != NULL)
 		FreeWaitEventSet(conn->wait_set);
 	conn->wait_set = NULL;
@@ -159,6 +160,7 @@ tb_connection_close(TbConnection *conn)
 	for (int i = 0; i < conn->nfds; i++)
 		close(conn->fds[i]);
 	conn->nfds = 0;
+	/* Forget what was under way */
 	if (conn->in.data != NULL)
 		pfree(conn->in.data);
 	memset(&conn->in, 0, sizeof(conn->in));
@@ -288,6 +290,7 @@ connect_socket(TbFailure *why)
 		tb_failure_set(why, TB_FALLBACK_NO_SERVICE, "socket: %s", strerror(errno));
 		return -1;
 	}
+	/* Connect, with some patience */
 	strlcpy(address.sun_path, TB_SOCKET_PATH, sizeof(address.sun_path));
 	for (int attempt = 0;; attempt++)
 	{
@@ -329,12 +332,14 @@ handshake(TbConnection *conn, TbFailure *why)
 	TbWelcome	   welcome;
 	TbIncoming	   message;
 
+	/* Show the cluster's secret */
 	LWLockAcquire(shared->lock, LW_SHARED);
 	memcpy(hello.nonce, shared->nonce, TB_NONCE_BYTES);
 	LWLockRelease(shared->lock);
 	hello.pid = MyProcPid;
 	if (!tb_connection_send_struct(conn, TB_MSG_HELLO, &hello, sizeof(hello), why))
 		return false;
+	/* Await the answer */
 	switch (tb_connection_receive(conn, HANDSHAKE_TIMEOUT_MS, &message, why))
 	{
 		case TB_RECEIVED_LOST:
@@ -350,6 +355,7 @@ handshake(TbConnection *conn, TbFailure *why)
 		tb_failure_set(why, TB_FALLBACK_PROTOCOL, "turbined speaks another protocol");
 		return false;
 	}
+	/* Compare the versions */
 	memcpy(&welcome, message.payload, sizeof(welcome));
 	if (welcome.version != TB_WIRE_VERSION)
 	{
@@ -409,6 +415,7 @@ connect_new(TbFailure *why)
 					   "too many connections or files open in this session");
 		return NULL;
 	}
+	/* Connect to our own service */
 	fd = connect_socket(why);
 	if (fd < 0 || !peer_is_ours(fd, why))
 	{
@@ -417,6 +424,7 @@ connect_new(TbFailure *why)
 		ReleaseExternalFD();
 		return NULL;
 	}
+	/* Greet it */
 	open_connection(conn, fd);
 	if (!handshake(conn, why))
 	{
@@ -543,6 +551,7 @@ fill(TbConnection *conn, TbFailure *why)
 		lose(conn, why, TB_FALLBACK_PROTOCOL, "turbined sends without end");
 		return FILLED_LOST;
 	}
+	/* Receive what is there */
 	enlargeStringInfo(&conn->in, READ_SIZE);
 	part.iov_base = conn->in.data + conn->in.len;
 	part.iov_len = READ_SIZE;
@@ -558,6 +567,7 @@ fill(TbConnection *conn, TbFailure *why)
 		lose(conn, why, TB_FALLBACK_NO_SERVICE, "turbined closed the connection");
 		return FILLED_LOST;
 	}
+	/* Keep bytes and descriptors */
 	conn->in.len += n;
 	conn->in.data[conn->in.len] = '\0';
 	if (!keep_descriptors(conn, &header))
@@ -666,6 +676,7 @@ send_some(TbConnection *conn, struct iovec *parts, int nparts, const int *fds, i
 
 	header.msg_iov = parts;
 	header.msg_iovlen = nparts;
+	/* Attach the descriptors */
 	if (nfds > 0)
 	{
 		struct cmsghdr *c;
@@ -679,6 +690,7 @@ send_some(TbConnection *conn, struct iovec *parts, int nparts, const int *fds, i
 		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
 	}
+	/* Send what the socket takes */
 	n = sendmsg(conn->socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 		return 0;
@@ -760,6 +772,7 @@ tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts, i
 	size_t		 length = 0;
 
 	Assert(nparts <= TB_MAX_MESSAGE_PARTS && nfds <= TB_MAX_FDS);
+	/* Put the header in front */
 	for (int i = 0; i < nparts; i++)
 	{
 		whole[i + 1] = parts[i];
@@ -772,6 +785,7 @@ tb_connection_send(TbConnection *conn, uint32 type, const struct iovec *parts, i
 	whole[0].iov_len = sizeof(header);
 	nparts++;
 
+	/* Send it, or hold it */
 	if (!conn->holding || nfds > 0 || length > READ_SIZE)
 		return tb_connection_flush(conn, why) &&
 			send_all(conn, whole, nparts, fds, nfds, why);

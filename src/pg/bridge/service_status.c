@@ -21,11 +21,13 @@ copy_reply(const TbIncoming *message, TbFailure *why)
 	{
 		reply = palloc(message->length);
 		memcpy(reply, message->payload, message->length);
+		/* Check the copy */
 		if (reply->ndevices >= 1 && reply->ndevices <= TB_MAX_DEVICES &&
 			reply->generation != 0 &&
 			message->length ==
 				sizeof(TbStatusReply) + reply->ndevices * sizeof(TbDeviceInfo))
 		{
+			/* Texts may hold anything */
 			for (uint32 i = 0; i < reply->ndevices; i++)
 			{
 				TbDeviceInfo *device = &reply->devices[i];

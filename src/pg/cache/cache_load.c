@@ -404,12 +404,15 @@ load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 				 errdetail("Its cache policy is \"off\".")));
 		return tb_cached_bytes(leaf);
 	}
+	/* Look for obstacles */
 	rel = table_open(leaf, NoLock);
 	obstacle = find_obstacle(rel, bms_num_members(known_columns(rel, columns)));
 	table_close(rel, NoLock);
+	/* Load */
 	if (obstacle.detail == NULL)
 		tb_cache_load(leaf, columns);
 	bytes = tb_cached_bytes(leaf);
+	/* Say why nothing was kept */
 	if (obstacle.detail == NULL && bytes == 0)
 		obstacle = obstacle_in_service();
 	if (obstacle.detail != NULL)

@@ -444,6 +444,7 @@ take_slot_memory(TbServiceQuery *query)
 	int			   fd;
 	bool		   mapped;
 
+	/* The memory is mapped already */
 	if (!ready->has_fd)
 	{
 		if (memory->base == NULL || memory->id != ready->memory_id ||
@@ -451,6 +452,7 @@ take_slot_memory(TbServiceQuery *query)
 			return tb_service_query_protocol_error(query, "unknown slot memory");
 		return true;
 	}
+	/* Map new memory */
 	fd = tb_connection_take_fd(query->conn);
 	if (fd < 0)
 		return tb_service_query_protocol_error(query,
@@ -485,6 +487,7 @@ tb_service_query_await_ready(TbServiceQuery *query)
 	TbIncoming message;
 	TbReady	   ready;
 
+	/* Await the reply */
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
 		return false;
 	if (message.type == TB_MSG_REFUSED)
@@ -494,11 +497,13 @@ tb_service_query_await_ready(TbServiceQuery *query)
 	}
 	if (message.type != TB_MSG_READY || message.length != sizeof(TbReady))
 		return tb_service_query_protocol_error(query, "unexpected reply to a query");
+	/* Check a copy of it */
 	memcpy(&ready, message.payload, sizeof(TbReady));
 	tb_profile_ready(query->spec.profile, &ready);
 	if (!ready_is_sane(&ready))
 		return tb_service_query_protocol_error(query, "slots outside of their memory");
 	query->stats.ready = ready;
+	/* Take the slots */
 	if (!take_slot_memory(query))
 		return false;
 	query->slots = tb_connection_slot_memory(query->conn)->base + ready.first_slot_offset;

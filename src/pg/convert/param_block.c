@@ -272,9 +272,11 @@ tb_param_block_make(const TbProgram *program, List *states, ExprContext *econtex
 	uint32				i = 0;
 
 	Assert(list_length(states) == (int) count);
+	/* Make room */
 	writer.params = palloc0(Max(count, 1) * sizeof(TbParam));
 	writer.area_start = sizeof(TbParamBlock) + count * sizeof(TbParam);
 	initStringInfo(&writer.area);
+	/* Evaluate and write each value */
 	foreach(lc, states)
 	{
 		TbParam *param = &writer.params[i];

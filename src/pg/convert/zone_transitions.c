@@ -136,6 +136,7 @@ write_table(const Transitions *t)
 
 	initStringInfo(&table);
 	appendStringInfoSpaces(&table, VARHDRSZ);
+	/* Find range and counts */
 	if (t->valid && t->entries.len / TB_ZONE_ENTRY_SIZE <= PG_UINT16_MAX)
 	{
 		range[0] = *(const int64 *) t->entries.data;
@@ -143,6 +144,7 @@ write_table(const Transitions *t)
 		counts[0] = t->entries.len / TB_ZONE_ENTRY_SIZE;
 		counts[1] = ((range[1] - range[0]) >> TB_ZONE_BUCKET_BITS) + 1;
 	}
+	/* Write head, entries, buckets */
 	appendBinaryStringInfo(&table, (char *) range, sizeof(range));
 	appendBinaryStringInfo(&table, (char *) counts, sizeof(counts));
 	if (counts[0] > 0)

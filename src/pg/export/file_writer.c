@@ -612,6 +612,7 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 	StringInfoData request;
 	uint32		   flags = 0;
 
+	/* Say what is wanted */
 	if (target->parquet)
 		flags |= TB_WRITER_PARQUET;
 	if (target->statistics)
@@ -623,6 +624,7 @@ send_request(TbFileWriter *writer, const TbFileTarget *target, TupleDesc desc)
 	begin_request(&request, flags, target->stop, target->path, target->compression);
 	if (target->is_addition)
 		append_name(&request, target->like);
+	/* Describe the columns */
 	append_number(&request, writer->ncolumns);
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
@@ -682,6 +684,7 @@ tb_file_writer_open(int folder)
 										 ALLOCSET_DEFAULT_SIZES);
 	writer->row = AllocSetContextCreate(CurrentMemoryContext, "pg_turbine exported row",
 										ALLOCSET_DEFAULT_SIZES);
+	/* Start the process */
 	while (writer->nexternal < PIPES && AcquireExternalFD())
 		writer->nexternal++;
 	if (writer->nexternal == PIPES)

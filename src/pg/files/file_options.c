@@ -125,6 +125,7 @@ tb_file_options_read(List *options)
 	bool		   is_one_file = false;
 	ListCell	  *cell;
 
+	/* Read each option */
 	foreach(cell, options)
 	{
 		DefElem *option = lfirst(cell);
@@ -154,6 +155,7 @@ tb_file_options_read(List *options)
 			continue;
 		places++;
 	}
+	/* Refuse what contradicts itself */
 	if (places != 1)
 		ereport(
 			ERROR,

@@ -185,6 +185,7 @@ tb_file_reader_start(void)
 	int			  acquired = 0;
 	int			  error;
 
+	/* An idle one will do */
 	if (reader != NULL)
 	{
 		reader->owner = CurrentResourceOwner;
@@ -195,6 +196,7 @@ tb_file_reader_start(void)
 		RegisterResourceReleaseCallback(release_callback, NULL);
 		callback_registered = true;
 	}
+	/* Start another process */
 	reader = MemoryContextAllocZero(TopMemoryContext, sizeof(TbFileReader));
 	while (acquired < FDS_OF_READER && AcquireExternalFD())
 		acquired++;
@@ -209,6 +211,7 @@ tb_file_reader_start(void)
 				(errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
 				 errmsg("could not start turbine-file-reader: %m")));
 	}
+	/* Give it to its owner */
 	reader->memory_mb = tb_guc_file_reader_memory;
 	reader->owner = CurrentResourceOwner;
 	reader->next = readers;
@@ -271,6 +274,7 @@ tb_file_reader_send(TbFileReader *reader, const StringInfo request, int fd)
 	uint32 length = request->len - sizeof(uint32);
 	int	   sent = 0;
 
+	/* Put its length in front */
 	memcpy(request->data, &length, sizeof(length));
 	reader->unanswered++;
 	reader->is_amid = true;
@@ -285,6 +289,7 @@ tb_file_reader_send(TbFileReader *reader, const StringInfo request, int fd)
 		} control;
 		ssize_t count;
 
+		/* The descriptor goes first */
 		if (sent == 0)
 		{
 			memset(&control, 0, sizeof(control));
@@ -295,6 +300,7 @@ tb_file_reader_send(TbFileReader *reader, const StringInfo request, int fd)
 			message.msg_control = &control;
 			message.msg_controllen = sizeof(control.bytes);
 		}
+		/* Send what the socket takes */
 		count = sendmsg(reader->socket, &message, MSG_NOSIGNAL);
 		if (count > 0)
 			sent += count;
@@ -383,12 +389,14 @@ tb_file_reader_receive(TbFileReader *reader)
 
 	CHECK_FOR_INTERRUPTS();
 	reader->is_amid = true;
+	/* Receive and check the head */
 	receive_bytes(reader, (char *) &frame, sizeof(frame));
 	if (frame.length > TB_READER_MAX_FRAME || frame.kind < TB_FRAME_ROWS ||
 		frame.kind > TB_FRAME_ERROR)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
 				 errmsg("malformed answer of the file reader")));
+	/* Make room for it */
 	if (frame.length > reader->buffer_size || reader->buffer == NULL)
 	{
 		uint32 wanted = Max(frame.length, 2 * TB_READER_FRAME_BYTES);
@@ -399,6 +407,7 @@ tb_file_reader_receive(TbFileReader *reader)
 		reader->buffer = MemoryContextAlloc(TopMemoryContext, wanted);
 		reader->buffer_size = wanted;
 	}
+	/* Receive the frame */
 	receive_bytes(reader, reader->buffer, frame.length);
 	reader->is_amid = false;
 	if (frame.kind == TB_FRAME_DONE || frame.kind == TB_FRAME_ERROR)

@@ -283,6 +283,7 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 
 	if (!tb_trace_file_is_set())
 		return;
+	/* Name the process and tracks */
 	initStringInfo(&events);
 	add_name(&events, "process_name", pid, 0, pid == MyProcPid ? "backend" : "turbined");
 	for (uint32 i = 0; i < ntracks; i++)
@@ -296,6 +297,7 @@ tb_trace_file_add(int pid, const TbSpan *spans, uint32 nspans, const TbTrack *tr
 				*c = '?';
 		add_name(&events, "thread_name", pid, track.track, track.name);
 	}
+	/* Write the spans */
 	for (uint32 i = 0; i < nspans; i++)
 	{
 		TbSpan span;

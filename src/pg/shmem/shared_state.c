@@ -41,10 +41,12 @@ startup_shared_memory(void)
 	if (previous_startup_hook)
 		previous_startup_hook();
 
+	/* Find or make it */
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared_state = ShmemInitStruct("pg_turbine", sizeof(TbSharedState), &found);
 	if (!found)
 	{
+		/* Begin with zeros */
 		memset(shared_state, 0, sizeof(TbSharedState));
 		shared_state->lock = &(GetNamedLWLockTranche(TRANCHE_NAME))->lock;
 		pg_atomic_init_u64(&shared_state->generation, 0);

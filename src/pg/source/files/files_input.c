@@ -135,16 +135,19 @@ send_part(FilesSource *files, const TbFilesPart *of, const TbTableFile *file,
 	int				 fd;
 	bool			 sent;
 
+	/* Describe the columns */
 	initStringInfo(&bytes);
 	for (uint32 i = 0; i < program->columns.count && columns[i].join == 0; i++)
 		if (!describe_column(of, file, &columns[i], &described[part.ncolumns++], &bytes))
 			return give_up(files,
 						   "a value of a virtual column has no form that devices know");
+	/* Put the part together */
 	parts[0] = (struct iovec) {.iov_base = &kind, .iov_len = sizeof(kind)};
 	parts[1] = (struct iovec) {.iov_base = &part, .iov_len = sizeof(part)};
 	parts[2] = (struct iovec) {.iov_base = described,
 							   .iov_len = sizeof(TbPartColumn) * part.ncolumns};
 	parts[3] = (struct iovec) {.iov_base = bytes.data, .iov_len = bytes.len};
+	/* Send file and part */
 	fd = tb_table_file_open(file);
 	sent = tb_service_query_send_parts(files->query, TB_MSG_FILES, &head, 1, &fd, 1) &&
 		tb_service_query_send_parts(files->query, TB_MSG_PART, parts, 4, NULL, 0);

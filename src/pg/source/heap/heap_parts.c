@@ -576,6 +576,7 @@ tb_heap_parts_make(const TbHeapInput *input)
 	parts->nparts = partitioned ? input->nparts : 1;
 	parts->parts = palloc0(sizeof(TbHeapPart) * Max(parts->nparts, 1));
 	parts->layout_numbers = palloc0(sizeof(uint32) * (input->nlayouts + 1));
+	/* Count each part's blocks */
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
 		TbHeapPart *part = &parts->parts[i];
@@ -589,6 +590,7 @@ tb_heap_parts_make(const TbHeapInput *input)
 													  part->nblocks;
 		parts->total_blocks += part->blocks_to_read;
 	}
+	/* Go to the first block */
 	find_blocks(parts);
 	return parts;
 }
@@ -767,6 +769,7 @@ ask_for_doubtful(TbHeapParts *parts, TbServiceQuery *query)
 bool
 tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 {
+	/* Await the answers */
 	for (uint32 i = 0; i < parts->nparts; i++)
 	{
 		TbHeapPart *part = &parts->parts[i];
@@ -776,6 +779,7 @@ tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 		if (!await_segments(part->cached, query))
 			return false;
 	}
+	/* Ask again where VACUUM was */
 	if (!ask_for_doubtful(parts, query))
 		return false;
 	for (uint32 i = 0; i < parts->nparts; i++)
@@ -789,6 +793,7 @@ tb_heap_parts_take_cached(TbHeapParts *parts, TbServiceQuery *query)
 		tb_count_cached_blocks(part->rel,
 							   parts->rows ? part->cached->excluded : part->cached->blocks);
 	}
+	/* Pass over what is taken */
 	if (parts->current != NULL)
 		parts->next_block = block_from(parts->current, parts->next_block);
 	find_blocks(parts);

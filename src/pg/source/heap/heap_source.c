@@ -73,6 +73,7 @@ take_deferred(DeferredRows *deferred, const TbHeapChunks *chunks, uint32 slot)
 
 	if (done->ndeferred == 0)
 		return true;
+	/* Check the row ids */
 	blocks = tb_heap_chunks_blocks(chunks, slot, &npages);
 	tb_heap_tuples_set_pages(deferred->tuples, part, blocks, npages, pages);
 	ids = tb_heap_tuples_take_ids(deferred->tuples,
@@ -81,6 +82,7 @@ take_deferred(DeferredRows *deferred, const TbHeapChunks *chunks, uint32 slot)
 								  done->ndeferred);
 	if (ids == NULL)
 		return tb_service_query_protocol_error(deferred->query, "row id out of range");
+	/* Copy the rows */
 	for (uint32 i = 0; i < done->ndeferred; i++)
 	{
 		PendingRow *row = palloc(sizeof(PendingRow));
@@ -133,9 +135,11 @@ gather_deferred(DeferredRows *deferred)
 		deferred->rows =
 			tb_column_chunk_make(tb_service_query_spec(deferred->query)->program,
 								 (Size) tb_slots_pages(deferred->slots) * TB_PAGE_SIZE);
+	/* Detoasting holds no messages */
 	if (!tb_service_query_flush(deferred->query))
 		return false;
 	before = tb_profile_enter(profile, TB_CLOCK_DETOAST);
+	/* Detoast until it is full */
 	while (ok && deferred->pending != NIL && !deferred->full)
 	{
 		ok = add_last(deferred, &why);

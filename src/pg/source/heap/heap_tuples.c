@@ -225,9 +225,11 @@ tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
 	block = tuples->blocks[page];
 	if (tuples->tuple_buffer == NULL)
 		tuples->tuple_buffer = allocate(tuples, BLCKSZ);
+	/* Copy it, if sane */
 	if (tuples->pages == NULL ||
 		!copy_tuple(tuples, tuples->pages + (Size) page * BLCKSZ, offnum))
 	{
+		/* Read its page anew */
 		if (tuples->read_block != block)
 			read_block(tuples, block);
 		if (!copy_tuple(tuples, tuples->read_page, offnum))
@@ -236,6 +238,7 @@ tb_heap_tuples_get(TbHeapTuples *tuples, uint32 rowid)
 					 errmsg("invalid tuple (%u,%u) in relation \"%s\"", block, offnum,
 							RelationGetRelationName(tuples->part->rel))));
 	}
+	/* Say where it stands */
 	tuples->tuple.t_data = (HeapTupleHeader) tuples->tuple_buffer;
 	tuples->tuple.t_tableOid = RelationGetRelid(tuples->part->rel);
 	ItemPointerSet(&tuples->tuple.t_self, block, offnum);

@@ -524,6 +524,7 @@ tb_feeders_begin(const TbFeederInput *input, TbFeederStats *stats)
 
 	if (wanted == 0)
 		return NULL;
+	/* Launch those that are worth it */
 	feeders = palloc0(sizeof(TbFeeders));
 	feeders->parts = input->parts;
 	feeders->query = input->query;
@@ -531,12 +532,14 @@ tb_feeders_begin(const TbFeederInput *input, TbFeederStats *stats)
 	launch(feeders, wanted);
 	stats->planned = wanted;
 	stats->launched = feeders->context->nworkers_launched;
+	/* None has come */
 	if (stats->launched == 0)
 	{
 		destroy(feeders);
 		pfree(feeders);
 		return NULL;
 	}
+	/* Ready for chunks */
 	feeders->added = palloc0(sizeof(uint32) * tb_service_query_ready(input->query)->nslots);
 	feeders->leader_feeds = parallel_leader_participation;
 	return feeders;
