@@ -183,6 +183,7 @@ distinct_output(TbAnalyzer *a, const Aggref *aggref, const TbValue *filter, TbOu
 	uint32 counter = filter != NULL ? tb_agg_count_column(&states, arg, filter) : TB_NONE;
 	bool   is_narrow = type == TB_TYPE_INT2 || type == TB_TYPE_INT4;
 
+	/* How many values there are. */
 	out->scale = arg->info.scale;
 	out->display = TB_NONE;
 	if (kind != TB_AGGREGATE_SUM)
@@ -194,9 +195,11 @@ distinct_output(TbAnalyzer *a, const Aggref *aggref, const TbValue *filter, TbOu
 		out->first = out->second;
 		return;
 	}
+	/* Their sum, exact. */
 	out->type = is_narrow ? TB_TYPE_INT8 : TB_TYPE_NUM128;
 	out->first = distinct_column(a, is_narrow ? TB_AGG_SUM_INT : TB_AGG_SUM_WIDE, key, type,
 								 counter);
+	/* How it prints. */
 	if (display != TB_NONE)
 		out->display = distinct_column(a, TB_AGG_MAX, display, TB_TYPE_INT4, counter);
 	out->kind = kind == TB_AGGREGATE_AVG ? TB_OUT_AVG_NUMERIC :
@@ -214,11 +217,13 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 	TbAggStates states = tb_analyzer_states(a);
 	TbOutput	out = {0};
 
+	/* What no device has. */
 	if (aggref->aggorder != NIL)
 		return tb_analyzer_refuse(a, "an aggregate with ORDER BY");
 	if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
 		aggref->agglevelsup != 0 || list_length(aggref->args) > 1)
 		return tb_analyzer_refuse(a, "an aggregate of several arguments");
+	/* Does PostgreSQL compute its argument? */
 	a->reason = NULL;
 	if (tb_computed_arguments_output(a, aggref, &out))
 	{
@@ -227,6 +232,7 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 	}
 	if (a->reason != NULL)
 		return false;
+	/* Else the device does. */
 	if (aggref->args != NIL && !is_of_distinct_values(aggref))
 	{
 		bool translated;
@@ -248,6 +254,7 @@ add_aggref(TbAnalyzer *a, Aggref *aggref)
 			return translator_refused(a);
 		filter_ptr = &filter;
 	}
+	/* Its value out of states. */
 	if (is_of_distinct_values(aggref))
 		distinct_output(a, aggref, filter_ptr, &out);
 	else if (!tb_agg_choose_output(&states, aggref, arg_ptr, filter_ptr, &out))

@@ -179,6 +179,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 		!tb_rivals_leave_room(root, output_rel, input_rel) ||
 		tb_preagg_add_path(root, UPPERREL_GROUP_AGG, input_rel, output_rel, extra, true))
 		return true;
+	/* Each row once. */
 	request.rel = input_rel;
 	request.target = input_rel->reltarget;
 	request.distinct_input = true;
@@ -186,6 +187,7 @@ tb_distinct_input_add_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo 
 	path = tb_preagg_make_path(root, output_rel, &request, part);
 	if (path == NULL)
 		return true;
+	/* PostgreSQL's Agg on it. */
 	above = aggregated(root, output_rel, extra, &path->path, input_rel->rows);
 	stages = ((TbAggAnalysis *) linitial(path->custom_private))->stages;
 	tb_rivals_bound(root, output_rel, stages, above);
@@ -279,6 +281,7 @@ tb_distinct_branch_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 		!is_usable(root, input_rel) ||
 		!tb_planning_may_win(root, input_rel, output_rel->pathlist))
 		return;
+	/* Each row once. */
 	request.rel = input_rel;
 	request.target = input_rel->reltarget;
 	request.distinct_input = true;
@@ -286,6 +289,7 @@ tb_distinct_branch_add_path(PlannerInfo *root, RelOptInfo *input_rel,
 	path = tb_preagg_make_path(root, output_rel, &request, part);
 	if (path == NULL)
 		return;
+	/* Less work above it. */
 	saved = cost_saved(input_rel, &path->path);
 	path->path.total_cost = Max(path->path.total_cost - saved, 0);
 	path->path.startup_cost = Min(path->path.startup_cost, path->path.total_cost);

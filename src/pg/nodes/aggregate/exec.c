@@ -94,6 +94,7 @@ begin_computed(CustomScanState *css, const TbOutput *outputs, int noutputs, int 
 	TbComputedColumns *columns = palloc0(sizeof(TbComputedColumns));
 	List			  *filters = NIL;
 
+	/* Prepare the expressions. */
 	columns->computed = palloc0(sizeof(ExprState *) * Max(noutputs, 1));
 	for (int i = nkeys; i < noutputs; i++)
 	{
@@ -108,6 +109,7 @@ begin_computed(CustomScanState *css, const TbOutput *outputs, int noutputs, int 
 		else if (outputs[i].kind == TB_OUT_GROUP_FILTER)
 			filters = lappend(filters, expression_of(plan, i, nkeys, wrapped));
 	}
+	/* Is there any? */
 	if (columns->ncomputed == 0 && filters == NIL)
 		return NULL;
 	columns->econtext = css->ss.ps.ps_ExprContext;
@@ -123,7 +125,7 @@ begin_computed(CustomScanState *css, const TbOutput *outputs, int noutputs, int 
  * keys there. False if a filter drops it. Raises what PostgreSQL's functions raise.
  */
 static bool
-add_computed(TbComputedColumns *columns, TupleTableSlot *slot)
+evaluate_computed(TbComputedColumns *columns, TupleTableSlot *slot)
 {
 	ExprContext *econtext = columns->econtext;
 
@@ -153,17 +155,21 @@ begin_preagg(CustomScanState *css, EState *estate, int eflags)
 	TbPreAggState *node = (TbPreAggState *) css;
 	TbRunCursor	  *cursor = &node->cursor;
 
+	/* The run, and its last program. */
 	tb_run_cursor_open(cursor, css, eflags);
 	node->program = cursor->run->stages[cursor->run->nstages - 1].program;
+	/* Each run binds parameters in a copy. */
 	if (tb_estimate_has_params(cursor->run->result))
 	{
 		node->planned = cursor->run->result;
 		cursor->run->result = palloc(node->planned->total_size);
 		memcpy(cursor->run->result, node->planned, node->planned->total_size);
 	}
+	/* Whose groups come back. */
 	node->returned = cursor->run->continuation != NULL ?
 		cursor->run->continuation->program :
 		node->program;
+	/* Are they folded here? */
 	node->sets = tb_grouping_sets_unpack((CustomScan *) css->ss.ps.plan);
 	node->folds = node->sets != NULL && cursor->run->continuation == NULL;
 	if (!node->folds)
@@ -231,7 +237,7 @@ complete_keys(TbPreAggState *node, TupleTableSlot *slot, uint32 row)
 	tb_final_row(node->cursor.outputs, nkeys, node->cursor.batch, row, slot->tts_values,
 				 slot->tts_isnull);
 	MemoryContextSwitchTo(old);
-	return node->computed == NULL || add_computed(node->computed, slot);
+	return node->computed == NULL || evaluate_computed(node->computed, slot);
 }
 
 /* The group as rows of the sets that have all keys, and into those of the others. */
@@ -242,15 +248,18 @@ fold_group(TbPreAggState *node, TbSetFold *fold, TupleTableSlot *slot)
 	uint32		 row = node->cursor.next_row++;
 	const char	*why;
 
+	/* Its keys, unless a filter drops it. */
 	ResetExprContext(econtext);
 	if (!complete_keys(node, slot, row))
 		return true;
+	/* Into the sets that lack a key. */
 	if (!tb_set_fold_add(fold, node->cursor.batch, row, slot->tts_values, slot->tts_isnull,
 						 &why))
 	{
 		give_up_on_value(node, why);
 		return false;
 	}
+	/* A row of each set that has all. */
 	for (int number = 0;; number++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
@@ -308,6 +317,7 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 								 cursor->outputs, cursor->noutputs,
 								 slot->tts_tupleDescriptor);
 	MemoryContextSwitchTo(old);
+	/* Look at each group. */
 	while (tb_run_cursor_advance(cursor))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -325,6 +335,7 @@ check_groups(TbPreAggState *node, TupleTableSlot *slot)
 	cursor->finished = true;
 	/* A filter may have dropped the last group. */
 	ExecClearTuple(slot);
+	/* The other sets. */
 	if (fold != NULL)
 	{
 		if (!cursor->falling_back)
@@ -393,6 +404,7 @@ next_group(ScanState *ss)
 	TbRunCursor	   *cursor = &node->cursor;
 	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
 
+	/* Must all be looked at first? */
 	ExecClearTuple(slot);
 	if (!cursor->falling_back && node->checked == NULL &&
 		(node->folds ||
@@ -402,6 +414,7 @@ next_group(ScanState *ss)
 		if (!check_groups(node, slot))
 			return slot;
 	}
+	/* Kept groups, then those that come. */
 	if (node->checked != NULL && !cursor->falling_back && next_checked(node, slot))
 		return slot;
 	if (tb_run_cursor_advance(cursor))
@@ -409,6 +422,7 @@ next_group(ScanState *ss)
 		cursor->returned_row = true;
 		return store_group(node, slot);
 	}
+	/* There was none. */
 	if (cursor->finished && !cursor->returned_row && !node->folds && !cursor->falling_back)
 		return next_empty(node, slot);
 	return slot;

@@ -107,11 +107,13 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 	int	  nkeys = (sets == NULL ? node->returned : node->program)->keys.count;
 	List *texts;
 
+	/* Plain groups. */
 	if (sets == NULL)
 	{
 		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys), ps, ancestors, es);
 		return;
 	}
+	/* The key of DISTINCT besides. */
 	if (sets->ndistincts > 0)
 	{
 		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), ps, ancestors, es);
@@ -120,6 +122,7 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 		explain_regrouped(node, es);
 		return;
 	}
+	/* Grouping sets, or computed keys. */
 	texts = tb_explain_texts(key_exprs(plan, 0, nkeys + sets->ncomputed), ps, ancestors,
 							 es);
 	if (node->computed == NULL || sets->nsets > 1)
@@ -132,6 +135,7 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 		explain_computed(node, texts, es);
 	if (node->computed == NULL)
 		return;
+	/* What the device groups by. */
 	tb_explain_list("GPU Group Key", key_exprs(plan, 0, nkeys), ps, ancestors, es);
 	tb_explain_filter("Filter of GPU Groups", group_filters(node, plan), ps, ancestors, es);
 	if (es->analyze && group_filters(node, plan) != NIL && !node->cursor.falling_back)

@@ -284,16 +284,19 @@ find_in_aggregate(TbAnalyzer *a, const Aggref *aggref)
 	if (aggref->aggkind != AGGKIND_NORMAL || list_length(aggref->args) > 1 ||
 		aggref->agglevelsup != 0 || aggref->aggorder != NIL || aggref->aggvariadic)
 		return true;
+	/* Does a device have both? */
 	if (aggref->args != NIL)
 		argument = linitial_node(TargetEntry, aggref->args)->expr;
 	has_argument = argument == NULL || is_translated(a, argument, filter != NULL);
 	if (has_argument && (filter == NULL || is_translated(a, filter, false)))
 		return true;
+	/* With DISTINCT it is refused later. */
 	reason = a->t->reason;
 	if (aggref->aggdistinct != NIL &&
 		tb_aggregate_kind(aggref->aggfnoid) != TB_AGGREGATE_MIN &&
 		tb_aggregate_kind(aggref->aggfnoid) != TB_AGGREGATE_MAX)
 		return true;
+	/* Only the FILTER, or the argument. */
 	if (has_argument)
 		return add_computed(a, aggref, filter, true, reason);
 	return has_state(a, aggref, argument) &&
@@ -413,9 +416,11 @@ add_hidden_keys(TbAnalyzer *a, const List *exprs)
 	List	 *inputs = NIL;
 	ListCell *lc;
 
+	/* What they read. */
 	foreach(lc, exprs)
 		if (!find_inputs(a->t, lfirst(lc), a->result->keys, &inputs))
 			return tb_analyzer_refuse(a, a->t->reason);
+	/* As keys. */
 	foreach(lc, inputs)
 	{
 		Expr   *expr = lfirst(lc);
@@ -456,6 +461,7 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 	const char	  *reason;
 	ListCell	  *lc;
 
+	/* One more name of a key? */
 	foreach(lc, result->keys)
 		if (equal(lfirst(lc), expr))
 		{
@@ -466,12 +472,14 @@ add_clause(TbAnalyzer *a, Expr *expr, Index sortgroupref)
 											  foreach_current_index(lc));
 			return true;
 		}
+	/* A key of the device? */
 	if (add_key(a, expr, sortgroupref))
 	{
 		result->clause_keys = lappend_int(result->clause_keys,
 										  list_length(result->keys) - 1);
 		return true;
 	}
+	/* Else PostgreSQL computes it. */
 	reason = a->reason;
 	if (!may_be_computed(a, expr) ||
 		(result->request.sets != NIL && list_member(result->computed, expr)))
@@ -619,18 +627,22 @@ tb_analyzer_add_keys(TbAnalyzer *a)
 	TbAggAnalysis	   *result = a->result;
 	const TbAggRequest *request = &result->request;
 
+	/* Keys of the query. */
 	if (!(request->distinct_input ? add_input_columns(a, request) :
 									add_grouping_keys(a, request)))
 		return false;
+	/* Arguments and filters that are computed. */
 	if (!request->distinct_input && !find_computed_arguments(a))
 		return false;
 	result->computed = list_concat(result->computed, a->arguments);
 	result->narguments = list_length(a->arguments);
 	result->group_filters = get_actual_clauses(a->late_filters);
+	/* What all of these read. */
 	if (!add_hidden_keys(a, result->computed) || !add_hidden_keys(a, result->group_filters))
 		return false;
 	if (request->distinct_input)
 		result->grouped_keys = list_length(result->keys);
+	/* Is anything folded? */
 	result->folds = result->hidden != 0 || request->sets != NIL || a->arguments != NIL;
 	/* Without keys a device returns a group of no rows, too. */
 	if (!result->folds && request->group_clause != NIL && result->keys == NIL)
@@ -639,9 +651,11 @@ tb_analyzer_add_keys(TbAnalyzer *a)
 		result->computed = NIL;
 	else if ((result->hidden != 0 || result->computed != NIL) && !check_computed(a))
 		return false;
+	/* The key of DISTINCT is the last. */
 	if (a->distinct != NULL && !add_distinct_key(a))
 		return false;
 	add_key_displays(a);
+	/* Computed columns stand behind. */
 	add_computed_outputs(a, TB_OUT_COMPUTED_KEY, result->computed,
 						 list_length(result->computed) - result->narguments);
 	if (result->folds)
@@ -682,6 +696,7 @@ filtered_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
 	TbValue		   *value = NULL;
 	bool			translated = true;
 
+	/* The device's own state. */
 	if (aggref->args != NIL)
 	{
 		/* Rows that do not pass the filter do not evaluate it. */
@@ -695,6 +710,7 @@ filtered_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
 		return tb_analyzer_refuse(a, a->t->reason);
 	if (!tb_agg_choose_output(&states, aggref, value, NULL, out))
 		return tb_analyzer_refuse(a, states.reason);
+	/* Each takes part or not. */
 	state.computed = computed_number(a, found);
 	state.filtered = true;
 	state.column = out->first;
@@ -741,6 +757,7 @@ value_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
 	bool			least;
 
 	out->display = TB_NONE;
+	/* Counts. */
 	if (kind == TB_AGGREGATE_COUNT)
 	{
 		out->kind = TB_OUT_VALUE;
@@ -749,6 +766,7 @@ value_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
 		return;
 	}
 	(void) tb_plain_type_of(exprType((Node *) argument), &type);
+	/* Sums, and what is divided by a count. */
 	if (kind == TB_AGGREGATE_SUM || kind == TB_AGGREGATE_AVG)
 	{
 		bool narrow = type.type != TB_TYPE_INT8;
@@ -764,6 +782,7 @@ value_output(TbAnalyzer *a, const ComputedAggregate *found, TbOutput *out)
 		}
 		return;
 	}
+	/* Extremes; of booleans as numbers. */
 	least = kind == TB_AGGREGATE_MIN || kind == TB_AGGREGATE_BOOL_AND;
 	out->kind = type.type == TB_TYPE_BOOL ? TB_OUT_BOOL : TB_OUT_VALUE;
 	out->type = type.type == TB_TYPE_BOOL ? TB_TYPE_INT4 : type.type;

@@ -308,6 +308,7 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 {
 	QualCost having;
 
+	/* Until the last group is there. */
 	cost_qual_eval(&having, analysis->request.having, root);
 	path->startup_cost = having.startup + path->pathtarget->cost.startup;
 	path->startup_cost += analysis->below != NULL ? analysis->below->cost :
@@ -325,6 +326,7 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 		analysis->group_filters != NIL)
 		path->startup_cost += Max(analysis->groups - returned, 0) *
 			tb_cost_returned_group();
+	/* Rows that are returned. */
 	path->total_cost = path->startup_cost +
 		returned *
 			(cpu_tuple_cost + tb_cost_returned_group() + having.per_tuple +
@@ -446,6 +448,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	const char	  *reason = "";
 	Path		  *kept;
 
+	/* May it be done at all? */
 	if (!tb_guc_enable_aggregate)
 	{
 		tb_planning_note(part, "pg_turbine.enable_aggregate is off");
@@ -458,6 +461,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 		tb_planning_note(part, "%s", reason);
 		return NULL;
 	}
+	/* What the device computes. */
 	request->tree = make_tree(root, request->rel, &reason);
 	if (request->tree != NULL)
 		analysis = analyze(root, request, &reason);
@@ -468,6 +472,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	}
 	if (!tb_offer_finds_device(&analysis->work, part))
 		return NULL;
+	/* Who folds the groups? */
 	analysis->second = tb_regroup_make(analysis);
 	if (analysis->second == NULL && analysis->folded_bytes > get_hash_memory_limit() &&
 		!tb_guc_debug_force_offload)
@@ -479,6 +484,7 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 			return NULL;
 		analysis->too_large = true;
 	}
+	/* PostgreSQL's plan, then ours. */
 	kept = make_kept_path(root, output_rel, analysis);
 	if (kept == NULL)
 	{
@@ -511,10 +517,12 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 
 	if (!quietly)
 		note_other_input(root, what, input_rel);
+	/* Is it worth a look? */
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		!make_request(root, step, input_rel, output_rel, extra, &request) ||
 		!tb_rivals_leave_room(root, output_rel, input_rel))
 		return false;
+	/* What notes call it. */
 	if (input_rel->rtekind == RTE_SUBQUERY && input_rel->reloptkind == RELOPT_BASEREL)
 		part = psprintf("%s %s", what,
 						planner_rt_fetch(input_rel->relid, root)->eref->aliasname);
@@ -522,6 +530,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 		part = tb_planning_part(what, planner_rt_fetch(input_rel->relid, root)->relid);
 	else
 		part = tb_join_part(root, psprintf("%s join of", what), input_rel->relids);
+	/* Make the path. */
 	path = tb_preagg_make_path(root, output_rel, &request, quietly ? NULL : part);
 	if (path == NULL)
 		return false;
@@ -531,6 +540,7 @@ tb_preagg_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_
 		tb_noted_nodes_note(output_rel, path);
 	if (((TbAggAnalysis *) linitial(path->custom_private))->too_large)
 		return false;
+	/* Offer it. */
 	tb_rivals_bound(root, output_rel, stages, &path->path);
 	tb_prefer_whole(output_rel, &path->path);
 	tb_offer_path(output_rel, &path->path, part, TB_GPU_PREAGG_NAME,
@@ -619,18 +629,22 @@ tb_grouping_sets_unpack(const CustomScan *plan)
 
 	if (packed == NIL)
 		return NULL;
+	/* How many keys. */
 	operators = list_nth(packed, TB_SETS_OPERATORS);
 	result = palloc0(sizeof(TbGroupingSets));
 	result->ncomputed = linitial_int(list_nth(packed, TB_SETS_COMPUTED));
 	result->nkeys = list_length(operators) - result->ncomputed;
+	/* Sets, and GROUPING() in each. */
 	result->sets = tb_node_bytes(packed, TB_SETS_SETS, &size);
 	result->nsets = size / sizeof(uint64);
 	result->functions = tb_node_bytes(packed, TB_SETS_FUNCTIONS, &size);
 	result->nfunctions = size / sizeof(int32) / Max(result->nsets, 1);
+	/* States that only folded groups have. */
 	result->distincts = tb_node_bytes(packed, TB_SETS_DISTINCTS, &size);
 	result->ndistincts = size / sizeof(TbDistinct);
 	result->computed_states = tb_node_bytes(packed, TB_SETS_STATES, &size);
 	result->ncomputed_states = size / sizeof(TbComputedState);
+	/* What tells keys apart. */
 	copy = palloc(sizeof(Oid) * Max(list_length(operators), 1));
 	for (int i = 0; i < list_length(operators); i++)
 		copy[i] = list_nth_oid(operators, i);
@@ -650,12 +664,14 @@ add_sets(List *private, const TbAggAnalysis *analysis)
 	TbGroupingSets	 sets = {0};
 	ListCell		*lc;
 
+	/* Lists as arrays. */
 	foreach(lc, analysis->functions)
 		functions[foreach_current_index(lc)] = lfirst_int(lc);
 	foreach(lc, analysis->distincts)
 		distincts[foreach_current_index(lc)] = *(TbDistinct *) lfirst(lc);
 	foreach(lc, analysis->computed_states)
 		states[foreach_current_index(lc)] = *(TbComputedState *) lfirst(lc);
+	/* As execution sees them. */
 	sets.nkeys = list_length(analysis->keys);
 	sets.ncomputed = list_length(analysis->computed);
 	sets.nsets = analysis->nsets;

@@ -201,6 +201,7 @@ is_count(const Regrouper *r, uint32 column)
 static void
 regroup_output(const Regrouper *r, TbOutput *output, bool is_key)
 {
+	/* Its value. */
 	if (output->kind == TB_OUT_GROUPING)
 	{
 		output->first = r->new_nkeys - 1;
@@ -221,6 +222,7 @@ regroup_output(const Regrouper *r, TbOutput *output, bool is_key)
 			output->kind == TB_OUT_EXTREME_NUMERIC)
 			output->second = regrouped_state(r, output->second);
 	}
+	/* How it prints. */
 	if (output->display == TB_NONE)
 		return;
 	output->display = regrouped_state(r, output->display);
@@ -437,6 +439,7 @@ rows_below(RelOptInfo *rel, const char **reason)
 	TbRowsBelow *below = palloc0(sizeof(TbRowsBelow));
 	ListCell	*lc;
 
+	/* Is it a plan of ours? */
 	*reason = "the input is a subquery, which is a plan of its own";
 	if (rel->subroot == NULL || rel->subroot->init_plans != NIL ||
 		rel->subroot->parse->hasSubLinks || rel->lateral_relids != NULL)
@@ -447,6 +450,7 @@ rows_below(RelOptInfo *rel, const char **reason)
 			break;
 	if (lc == NULL || some_row_is_ambiguous(below))
 		return NULL;
+	/* Its columns as those of the results. */
 	foreach(lc, rel->subroot->processed_tlist)
 	{
 		TargetEntry *entry = lfirst_node(TargetEntry, lc);
@@ -603,6 +607,7 @@ tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request, const cha
 
 	if (below == NULL)
 		return NULL;
+	/* Over the columns of these rows. */
 	init_translator(below, root, &t);
 	a.root = root;
 	a.t = &t;
@@ -612,6 +617,7 @@ tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request, const cha
 	a.result->below = below;
 	a.result->stages = below->stages;
 	a.result->work = ((TbStage *) llast(below->stages))->info.work;
+	/* Filters, keys and aggregates. */
 	if (add_row_filters(&a, below) && tb_analyzer_build(&a, request) && finish_rows(&a))
 		return a.result;
 	*reason = a.reason;

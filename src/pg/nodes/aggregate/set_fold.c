@@ -187,18 +187,22 @@ make_states(FoldedGroups *groups, const TbProgram *program)
 {
 	const TbAgg *aggs = (const TbAgg *) ((const char *) program + program->aggs.offset);
 
+	/* How many there are. */
 	groups->naggs = program->aggs.count;
 	/* One of the two. */
 	groups->nstates = groups->naggs + groups->sets->ndistincts +
 		groups->sets->ncomputed_states;
 	groups->states = palloc0(sizeof(TbAgg) * Max(groups->nstates, 1));
+	/* The program's. */
 	for (int i = 0; i < groups->naggs; i++)
 		groups->states[i] = aggs[i];
+	/* Of DISTINCT. */
 	for (int i = 0; i < groups->sets->ndistincts; i++)
 	{
 		groups->states[groups->naggs + i].kind = groups->sets->distincts[i].kind;
 		groups->states[groups->naggs + i].type = groups->sets->distincts[i].type;
 	}
+	/* Of what PostgreSQL computes. */
 	for (int i = 0; i < groups->sets->ncomputed_states; i++)
 	{
 		const TbComputedState *state = &groups->sets->computed_states[i];
@@ -378,10 +382,12 @@ add_whole_group(const FoldedGroups *groups, MemoryContext context, TbResultBatch
 				const TbResultBatch *batch, uint32 row, const Datum *computed,
 				const bool *isnull)
 {
+	/* The program's states. */
 	for (int i = 0; i < groups->naggs; i++)
 		if (!add_device_state(groups, context, group, i, batch, groups->sets->nkeys + i,
 							  row))
 			return false;
+	/* What PostgreSQL has computed. */
 	for (int i = 0; i < groups->sets->ncomputed_states; i++)
 	{
 		const TbComputedState *state = &groups->sets->computed_states[i];
@@ -391,6 +397,7 @@ add_whole_group(const FoldedGroups *groups, MemoryContext context, TbResultBatch
 								computed[state->computed]))
 			return false;
 	}
+	/* The value of DISTINCT. */
 	for (int i = 0; i < groups->sets->ndistincts; i++)
 	{
 		const TbDistinct *distinct = &groups->sets->distincts[i];
@@ -440,11 +447,13 @@ view_of(const FoldedGroups *groups, const TbResultBatch *group)
 	Size		   size = groups->group_size;
 	TbResultBatch *copy;
 
+	/* How long are the texts? */
 	if (!groups->has_texts)
 		return group;
 	for (int i = 0; i < groups->nstates; i++)
 		if (is_text(groups, i))
 			size += stored_text(groups, group, i).length;
+	/* Copy the group, then its texts. */
 	copy = palloc(size);
 	memcpy(copy, group, groups->group_size);
 	copy->bytes_offset = groups->group_size;
@@ -618,6 +627,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	TbSetFold	 *fold = palloc0(sizeof(TbSetFold));
 	TupleDesc	  key_desc = CreateTemplateTupleDesc(all_keys(sets));
 
+	/* What all sets have in common. */
 	fold->context = context;
 	fold->node = node;
 	fold->sets = sets;
@@ -626,6 +636,7 @@ tb_set_fold_begin(PlanState *node, const TbGroupingSets *sets, const TbProgram *
 	fold->folded = make_folded_groups(sets, program);
 	fold->per_row = AllocSetContextCreate(context, "pg_turbine folded group",
 										  ALLOCSET_SMALL_SIZES);
+	/* Keys alone make a tuple. */
 	for (int key = 0; key < all_keys(sets); key++)
 		TupleDescCopyEntry(key_desc, key + 1, desc, key + 1);
 	fold->keys = MakeSingleTupleTableSlot(key_desc, &TTSOpsVirtual);
@@ -827,6 +838,7 @@ make_of_another(TbSetFold *fold, SetTable *table, const char **why)
 	TupleHashEntry entry;
 	TbResultBatch *group, *to;
 
+	/* Read the other from its start. */
 	make_table(fold, table);
 	from->begun = false;
 	while ((group = next_table_group(from, &entry)) != NULL)
@@ -836,6 +848,7 @@ make_of_another(TbSetFold *fold, SetTable *table, const char **why)
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(fold->per_row);
 		get_keys(fold, from, entry, fold->keys->tts_values, isnull);
+		/* Add each of its groups. */
 		to = find_group(fold, table, isnull);
 		if (to == NULL || !add_folded_group(fold->folded, table->context, to, group))
 		{

@@ -21,12 +21,14 @@ add_outputs(TbTranslator *t, TbProjection *projection, const char **reason)
 	TbValue	  value;
 	ListCell *lc;
 
+	/* Room for all. */
 	projection->outputs = palloc0(sizeof(TbOutput) *
 								  Max(list_length(projection->exprs), 1));
 	foreach(lc, projection->exprs)
 	{
 		TbOutput *out = &projection->outputs[count++];
 
+		/* The value, and how it prints. */
 		if (!tb_translate(t, lfirst(lc), &value))
 		{
 			*reason = t->reason;

@@ -377,9 +377,11 @@ estimate_comparison(Estimator *e, const OpExpr *op)
 	bool  swapped = strategy == BTGreaterStrategyNumber ||
 		strategy == BTGreaterEqualStrategyNumber;
 
+	/* Both sides, the less one first. */
 	if (!compares_numbers(exprType((Node *) left), exprType((Node *) right)) ||
 		!estimate(e, swapped ? right : left) || !estimate(e, swapped ? left : right))
 		return false;
+	/* How they are compared. */
 	switch (strategy)
 	{
 		case BTLessStrategyNumber:

@@ -136,6 +136,7 @@ tb_result_finish(const TbResultBuilder *builder)
 	TbResultPlan  header = {0};
 	TbResultPlan *plan;
 
+	/* Is it within the limits? */
 	if (list_length(keys) > TB_MAX_SORT_KEYS ||
 		list_length(builder->passes) > TB_MAX_WINDOW_PASSES ||
 		list_length(builder->functions) > TB_MAX_WINDOW_FUNCTIONS ||
@@ -143,6 +144,7 @@ tb_result_finish(const TbResultBuilder *builder)
 		list_length(builder->steps) > TB_MAX_ESTIMATE_STEPS ||
 		list_length(builder->estimates) > TB_MAX_ESTIMATES)
 		return NULL;
+	/* What the engine reads first. */
 	header.magic = TB_RESULT_MAGIC;
 	header.version = TB_RESULT_VERSION;
 	header.flags = builder->with_ties ? TB_RESULT_WITH_TIES : 0;
@@ -151,6 +153,7 @@ tb_result_finish(const TbResultBuilder *builder)
 	header.ndistinct = builder->ndistinct;
 	header.limit = builder->limit;
 	header.ncolumns = builder->ncolumns;
+	/* Where arrays will lie. */
 	header.keys = reserve(&total, keys, sizeof(TbSortKey));
 	header.passes = reserve(&total, builder->passes, sizeof(TbWindowPass));
 	header.functions = reserve(&total, builder->functions, sizeof(TbWindowFunction));
@@ -159,6 +162,7 @@ tb_result_finish(const TbResultBuilder *builder)
 	header.estimates = reserve(&total, builder->estimates, sizeof(TbEstimate));
 	header.total_size = total;
 
+	/* Write them. */
 	plan = palloc0(total);
 	*plan = header;
 	write_section(plan, plan->keys, keys, sizeof(TbSortKey));

@@ -206,6 +206,7 @@ select_wanted(RangeTblEntry *rte, int rti, List *conditions, List *equalities)
 	RangeTblRef *from = makeNode(RangeTblRef);
 	ListCell	*lc;
 
+	/* The table and its conditions. */
 	from->rtindex = 1;
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
@@ -214,6 +215,7 @@ select_wanted(RangeTblEntry *rte, int rti, List *conditions, List *equalities)
 	query->jointree = makeFromExpr(list_make1(from),
 								   (Node *) make_ands_explicit(conditions));
 	query->hasSubLinks = checkExprHasSubLink((Node *) conditions);
+	/* The columns that groups are asked by. */
 	foreach(lc, equalities)
 	{
 		Var		  *column = copyObject(((GroupEquality *) lfirst(lc))->outer);
@@ -425,6 +427,7 @@ add_key(Query *subquery, Correlation *c)
 	SortGroupClause *group;
 	ListCell		*lc;
 
+	/* Is it one already? */
 	foreach(lc, subquery->targetList)
 	{
 		const TargetEntry *other = lfirst(lc);
@@ -435,6 +438,7 @@ add_key(Query *subquery, Correlation *c)
 			return;
 		}
 	}
+	/* A column, grouped by. */
 	c->column = list_length(subquery->targetList) + 1;
 	target = makeTargetEntry(copyObject(c->inner), c->column,
 							 psprintf("k%d", c->column - 1), false);
@@ -466,6 +470,7 @@ leave_out_unwanted(const Level *level, Query *subquery, List *correlations)
 	SubLink	 *wanted;
 	ListCell *lc;
 
+	/* How groups are asked for. */
 	foreach(lc, correlations)
 	{
 		const Correlation *c = lfirst(lc);
@@ -479,6 +484,7 @@ leave_out_unwanted(const Level *level, Query *subquery, List *correlations)
 			return;
 		equalities = lappend(equalities, equality);
 	}
+	/* As one more condition. */
 	wanted = wanted_groups(level->query, level->demanded, equalities);
 	if (wanted == NULL)
 		return;
@@ -494,12 +500,14 @@ add_groups(Level *level, Query *subquery, Correlated *correlated)
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	ListCell	  *lc;
 
+	/* One group for each asked for. */
 	subquery->jointree->quals = correlated->others == NIL ?
 		NULL :
 		(Node *) make_ands_explicit(correlated->others);
 	leave_out_unwanted(level, subquery, correlated->correlations);
 	foreach(lc, correlated->correlations)
 		add_key(subquery, lfirst(lc));
+	/* As a table. */
 	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = subquery;
 	rte->alias = makeAlias(GROUPS_NAME, NIL);
@@ -681,6 +689,7 @@ read_subquery(const Query *subquery, Node *condition)
 	RangeTblRef	  *from = makeNode(RangeTblRef);
 	ListCell	  *lc;
 
+	/* The subquery as a table. */
 	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = (Query *) copyObject(subquery);
 	rte->alias = makeAlias("not_in", NIL);
@@ -694,6 +703,7 @@ read_subquery(const Query *subquery, Node *condition)
 										  makeString(pstrdup(
 											  target->resname ? target->resname : "y")));
 	}
+	/* A query of it. */
 	from->rtindex = 1;
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
@@ -867,9 +877,11 @@ replace_in_conditions(Level *level, List **above, List **below, int *replaced)
 	List	 *conditions = make_ands_implicit((Expr *) from->quals);
 	ListCell *lc;
 
+	/* May they see other rows? */
 	*below = conditions;
 	if (!may_drop_rows(level->query))
 		return;
+	/* One after the other. */
 	level->demanded = conditions;
 	*below = NIL;
 	foreach(lc, conditions)

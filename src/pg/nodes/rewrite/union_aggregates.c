@@ -275,6 +275,7 @@ of_parts(Arms *arms, Aggref *aggregate)
 	if (aggregate->aggkind != AGGKIND_NORMAL || aggregate->aggdistinct != NIL ||
 		aggregate->aggorder != NIL || aggregate->aggvariadic)
 		return NULL;
+	/* By their OIDs. */
 	switch (function)
 	{
 		case F_COUNT_:
@@ -299,6 +300,7 @@ of_parts(Arms *arms, Aggref *aggregate)
 		default:
 			break;
 	}
+	/* By their kind. */
 	switch (tb_aggregate_kind(function))
 	{
 		case TB_AGGREGATE_MIN:
@@ -349,6 +351,7 @@ over_groups(Node *node, Arms *arms)
 
 	if (node == NULL || arms->declined)
 		return node;
+	/* A key? */
 	foreach(lc, arms->columns)
 	{
 		if (key++ == arms->nkeys)
@@ -356,6 +359,7 @@ over_groups(Node *node, Arms *arms)
 		if (equal(lfirst(lc), node))
 			return (Node *) column_for(arms, lfirst(lc));
 	}
+	/* An aggregate? */
 	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup == 0)
 	{
 		Expr *result = combined(arms, (Aggref *) node);
@@ -363,6 +367,7 @@ over_groups(Node *node, Arms *arms)
 		arms->declined |= result == NULL;
 		return (Node *) result;
 	}
+	/* What is no part of a group. */
 	if (IsA(node, SubLink) || IsA(node, Query) || IsA(node, GroupingFunc) ||
 		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0))
 	{
@@ -447,6 +452,7 @@ converted_columns(const Query *arm, const SetOperationStmt *setop)
 			continue;
 		if (type == NULL)
 			return NIL;
+		/* In the type of the UNION ALL. */
 		column = (Node *) makeVar(1, tle->resno, exprType((Node *) tle->expr),
 								  exprTypmod((Node *) tle->expr),
 								  exprCollation((Node *) tle->expr), 0);
@@ -478,11 +484,13 @@ arm_query(const Arms *arms, Query *arm, RangeTblEntry *like)
 	AttrNumber	   number = 0;
 	ListCell	  *lc;
 
+	/* Its columns as the UNION ALL's. */
 	columns.columns = converted_columns(arm,
 										castNode(SetOperationStmt,
 												 arms->setop->setOperations));
 	if (columns.columns == NIL)
 		return NULL;
+	/* The arm as a table. */
 	arm = copyObject(arm);
 	IncrementVarSublevelsUp((Node *) arm, 1, 1);
 	rte->rtekind = RTE_SUBQUERY;
@@ -491,9 +499,11 @@ arm_query(const Arms *arms, Query *arm, RangeTblEntry *like)
 	rte->alias = copyObject(like->alias);
 	rte->inFromCl = true;
 	reference->rtindex = 1;
+	/* The level's condition. */
 	condition = over_arm(arms->query->jointree->quals, &columns);
 	IncrementVarSublevelsUp(condition, 2, 1);
 
+	/* A query of them. */
 	result->commandType = CMD_SELECT;
 	result->querySource = QSRC_ORIGINAL;
 	result->canSetTag = true;
@@ -501,6 +511,7 @@ arm_query(const Arms *arms, Query *arm, RangeTblEntry *like)
 	result->hasRowSecurity = arm->hasRowSecurity;
 	result->rtable = list_make1(rte);
 	result->jointree = makeFromExpr(list_make1(reference), condition);
+	/* Keys, then parts of aggregates. */
 	foreach(lc, arms->columns)
 	{
 		Node		*value = over_arm(lfirst(lc), &columns);
@@ -572,8 +583,10 @@ union_of_groups(const Arms *arms)
 	List	 *columns = NIL;
 	ListCell *lc;
 
+	/* Each arm by its groups. */
 	if (!replace_arms(arms, setop, setop->setOperations))
 		return NULL;
+	/* The columns of all. */
 	foreach(lc, arms->columns)
 	{
 		Node	  *column = lfirst(lc);
@@ -612,6 +625,7 @@ tb_aggregate_arms(Query *query)
 	Node		  *having;
 	Query		  *groups;
 
+	/* May its rows be grouped below? */
 	if (!tb_may_aggregate_arms(query))
 		return false;
 	rte = input_of(query, &arms.rti, &arms.setop);
@@ -621,6 +635,7 @@ tb_aggregate_arms(Query *query)
 	/* Two keys that are one column would not be in the order of the columns. */
 	if (arms.nkeys != list_length(arms.groups))
 		return false;
+	/* Keys, values of DISTINCT, aggregates. */
 	arms.groups = list_copy(arms.groups);
 	(void) take_distinct_values((Node *) query->targetList, &arms);
 	(void) take_distinct_values(query->havingQual, &arms);
@@ -628,9 +643,11 @@ tb_aggregate_arms(Query *query)
 	having = over_groups(query->havingQual, &arms);
 	if (arms.declined || arms.columns == NIL)
 		return false;
+	/* The new input. */
 	groups = union_of_groups(&arms);
 	if (groups == NULL)
 		return false;
+	/* In place of the old one. */
 	if (rte->rtekind == RTE_CTE)
 	{
 		query->cteList = list_delete_ptr(query->cteList, inlined_cte(query, rte));
@@ -641,6 +658,7 @@ tb_aggregate_arms(Query *query)
 	rte->subquery = groups;
 	rte->eref = makeAlias(rte->eref->aliasname, column_names(list_length(arms.columns)));
 	rte->alias = NULL;
+	/* What is computed of it. */
 	query->jointree->quals = NULL;
 	query->targetList = targets;
 	query->havingQual = having;

@@ -184,6 +184,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	ExecAssignScanProjectionInfoWithVarno(&css->ss, plan->scan.scanrelid);
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
 
+	/* The program, and blocks that it need not read. */
 	node->context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan",
 										  ALLOCSET_SMALL_SIZES);
 	node->program = tb_private_program(plan, 0);
@@ -192,6 +193,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 		tb_brin_scan_init(&node->brin, css,
 						  list_nth(plan->custom_plans, tb_private_stage(plan, 0).brin_plan),
 						  eflags);
+	/* Filters for chunks that come back. */
 	node->filters = ExecInitQual(list_nth(plan->custom_exprs, TB_SCAN_EXPRS_EVALUATED),
 								 &css->ss.ps);
 	node->param_states = ExecInitExprList(list_nth(plan->custom_exprs,
@@ -428,6 +430,7 @@ next_tuple(ScanState *ss)
 
 	while (!node->finished)
 	{
+		/* The next row of this scan. */
 		if (!node->started)
 			start(node);
 		if (node->plain != NULL)
@@ -589,6 +592,7 @@ explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
 	TbRunStats	stats;
 	double		loops = css->ss.ps.instrument ? css->ss.ps.instrument->nloops : 0;
 
+	/* What it will do. */
 	tb_explain_filter("GPU Filter", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_FILTERS),
 					  &css->ss.ps, ancestors, es);
 	tb_explain_index(&node->brin.use, "", list_nth(plan->custom_exprs, TB_SCAN_EXPRS_BRIN),
@@ -598,17 +602,20 @@ explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
 		tb_explain_device_choice(&node->work, es);
 		return;
 	}
+	/* What this process did. */
 	if (node->query)
 	{
 		tb_heap_scan_stats(node->query, &stats);
 		removed += stats.rows_excluded;
 	}
+	/* What all processes did. */
 	if (node->have_shared)
 	{
 		stats = node->stats;
 		stats.blocks = node->shared_stats;
 		removed = node->shared_rows_removed;
 	}
+	/* Figures. */
 	if (loops > 0)
 		ExplainPropertyFloat("Rows Removed by GPU Filter", NULL, removed / loops, 0, es);
 	if (node->query || node->have_shared)

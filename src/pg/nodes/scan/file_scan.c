@@ -62,6 +62,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 	TbProjection *plan = NULL;
 	CustomPath	 *path;
 
+	/* What the device computes. */
 	if (reason == NULL)
 	{
 		tree = tb_join_tree_of_table(root, rel, &reason);
@@ -73,6 +74,7 @@ consider(PlannerInfo *root, RelOptInfo *rel, const char *part)
 		tb_planning_note(part, "%s", reason);
 		return NULL;
 	}
+	/* A path over PostgreSQL's scan. */
 	if (!tb_offer_finds_device(&((TbStage *) llast(plan->stages))->info.work, part))
 		return NULL;
 	path = tb_offer_make_path(rel, rel->reltarget, rel->rows, CUSTOMPATH_SUPPORT_PROJECTION,

@@ -101,12 +101,14 @@ translate_clauses(TbTranslator *t, List *clauses, const char *part)
 		const char	 *reason = why_not_before(&stayed, rinfo);
 		TbValue		  value;
 
+		/* May it go there? */
 		if (reason == NULL && tb_translate(t, rinfo->clause, &value))
 		{
 			tb_builder_add_filter(t->builder, &value);
 			result = lappend(result, rinfo);
 			continue;
 		}
+		/* It stays. */
 		tb_planning_note(part, "%s", reason != NULL ? reason : t->reason);
 		if (!stayed.any)
 			stayed.level = rinfo->security_level;
@@ -138,12 +140,14 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 	TbTranslator  t;
 	TbProgramCost cost;
 
+	/* Filters that go to the device. */
 	tb_translator_init(&t, root, rel->relid, RelationGetDescr(relation));
 	plan->relid = rte->relid;
 	plan->device_clauses = translate_clauses(&t, tb_ordered_clauses(root, rel), part);
 	if (plan->device_clauses != NIL)
 		plan->program = tb_builder_finish(t.builder, TB_SINK_ROWS, &plan->params, &cost);
 	table_close(relation, NoLock);
+	/* Is there a program? */
 	if (plan->device_clauses == NIL)
 		return NULL;
 	if (plan->program == NULL)
@@ -151,6 +155,7 @@ analyze(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const char *part
 		tb_planning_note(part, "the filters are too many");
 		return NULL;
 	}
+	/* What it takes. */
 	plan->work = tb_cost_work(rte->relid, rel,
 							  rel->tuples *
 								  clauselist_selectivity(root, plan->device_clauses, 0,
@@ -282,20 +287,24 @@ tb_scan_add_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	ScanPlan   *plan;
 	int			workers;
 
+	/* Is it worth a look? */
 	if (rte->rtekind != RTE_RELATION || !tb_planning_may_win(root, rel, rel->pathlist) ||
 		!tb_rivals_leave_room(root, rel, rel))
 		return;
 	part = tb_planning_part("scan of", rte->relid);
 	if (!may_offer(root, rel, rte, part))
 		return;
+	/* Are its rows known? */
 	if (!tb_guc_debug_force_offload && tb_rivals_gamble_of_scan(root, rel, rte->relid))
 	{
 		tb_planning_note(part, "most of the table is newer than its statistics");
 		return;
 	}
+	/* What the device computes. */
 	plan = analyze(root, rel, rte, part);
 	if (plan == NULL || !tb_offer_finds_device(&plan->work, part))
 		return;
+	/* A path, and a partial one. */
 	workers = workers_of(rel, plan);
 	tb_offer_path(rel, &make_path(root, rel, plan, 0)->path, part, TB_GPU_SCAN_NAME,
 				  list_make1_oid(rte->relid));

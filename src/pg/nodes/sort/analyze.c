@@ -128,10 +128,12 @@ input_of_rows(PlannerInfo *root, RelOptInfo *rel, List *exprs, const char **reas
 			*reason = "a sorted column is a value of the query, not of its rows";
 			return NULL;
 		}
+	/* Programs that return them. */
 	if (tree != NULL)
 		projection = tb_projection_make(root, tree, exprs, reason);
 	if (projection == NULL)
 		return NULL;
+	/* As an input. */
 	input = palloc0(sizeof(TbSortInput));
 	input->rel = rel;
 	input->stages = projection->stages;
@@ -210,7 +212,9 @@ windowed(PlannerInfo *root, RelOptInfo *rel, const TbSortPlan *plan, Path *path)
 		bool		  top = lnext(clauses, lc) == NULL;
 		ListCell	 *function;
 
+		/* In the window's order. */
 		path = sorted(root, rel, path, window_pathkeys(root, clause));
+		/* The last one has the target. */
 		if (!top)
 		{
 			target = copy_pathtarget(target);
@@ -504,6 +508,7 @@ add_fold_pass(TbSortInput *input, TbResultBuilder *builder)
 	List			 *keys = NIL;
 	ListCell		 *lc;
 
+	/* Partitions are the groups. */
 	for (int i = 0; i < folder.nkeys - 1; i++)
 	{
 		TbSortKey *key = palloc0(sizeof(TbSortKey));
@@ -512,8 +517,10 @@ add_fold_pass(TbSortInput *input, TbResultBuilder *builder)
 		keys = lappend(keys, key);
 	}
 	tb_result_add_pass(builder, &pass, keys);
+	/* Values over whole partitions. */
 	foreach(lc, input->columns.outputs)
 		fold_output(&folder, lfirst(lc), foreach_current_index(lc) < folder.nkeys);
+	/* One row of each stays. */
 	first.column = add_fold_function(&folder, TB_WINDOW_ROW_NUMBER, TB_NONE, false);
 	tb_result_add_condition(builder, &first);
 }
@@ -560,10 +567,12 @@ needed_exprs(PlannerInfo *root, const TbSortRequest *request)
 	List	 *exprs = tb_window_exprs(root, request->windows);
 	ListCell *lc;
 
+	/* Sort keys. */
 	if (request->distinct)
 		exprs = add_clause_exprs(root, exprs, root->parse->distinctClause);
 	if (request->distinct || request->order)
 		exprs = add_clause_exprs(root, exprs, root->parse->sortClause);
+	/* The target, or what it reads. */
 	foreach(lc, root->upper_targets[UPPERREL_DISTINCT]->exprs)
 	{
 		ListCell *var;
@@ -628,6 +637,7 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
 	uint32		 ndistinct;
 	uint64		 limit = TB_NO_LIMIT;
 
+	/* Keys: DISTINCT ON comes first. */
 	if (plan->request.distinct &&
 		!tb_sort_keys_add(root, plan->input, parse->distinctClause, true, &keys, reason))
 		return false;
@@ -639,6 +649,7 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
 	}
 	if (!tb_sort_keys_add(root, plan->input, parse->sortClause, true, &keys, reason))
 		return false;
+	/* The order that comes of it. */
 	tb_result_set_order(builder, keys, ndistinct);
 	plan->pathkeys = plan->request.order ? root->sort_pathkeys : distinct_pathkeys(root);
 	if (ndistinct > 0)
@@ -652,6 +663,7 @@ add_order(PlannerInfo *root, TbSortPlan *plan, TbResultBuilder *builder,
 			 !plan->request.distinct && !tb_sort_folds_distinct(plan) &&
 			 tb_dropped_groups_add(plan->input->groups, builder))
 		plan->returned = Min(plan->returned, plan->input->kept->rows);
+	/* The limit. */
 	if (limit != TB_NO_LIMIT)
 	{
 		tb_result_set_limit(builder, limit, parse->limitOption == LIMIT_OPTION_WITH_TIES);
@@ -723,6 +735,7 @@ make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
 	TbResultBuilder *builder = tb_result_create(plan->input->ncolumns);
 	TbResultPlan	*result;
 
+	/* Groups, windows. */
 	plan->returned = plan->input->rows;
 	if (tb_sort_folds_distinct(plan))
 	{
@@ -732,6 +745,7 @@ make_result(PlannerInfo *root, TbSortPlan *plan, const char **reason)
 	if (!tb_windows_add(root, plan->input, plan->request.windows, builder, reason) ||
 		!check_target(root, plan, reason))
 		return NULL;
+	/* The final order. */
 	if (plan->request.windows == NIL && !plan->request.distinct && !plan->request.order)
 		tb_result_set_order(builder, NIL, 0);
 	else if (!plan->request.distinct && !plan->request.order)
@@ -796,6 +810,7 @@ tb_sort_analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *
 	TbSortPlan *plan = palloc0(sizeof(TbSortPlan));
 	const char *other_reason;
 
+	/* What comes in. */
 	plan->request = *request;
 	if (request->groups != NULL)
 		plan->input = input_of_groups(root, request->groups);
@@ -805,6 +820,7 @@ tb_sort_analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *
 	if (plan->input == NULL ||
 		(request->groups != NULL && !check_groups(request, plan->input, reason)))
 		return NULL;
+	/* What the engine does. */
 	plan->result = make_result(root, plan, reason);
 	/* An order without its limit, because of HAVING, is the worse of the two. */
 	if (plan->result == NULL ||
@@ -817,6 +833,7 @@ tb_sort_analyze(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *
 	}
 	if (plan->result == NULL)
 		return NULL;
+	/* What PostgreSQL does. */
 	plan->kept = plan->likely ? plan->input->kept : kept_path(root, output_rel, plan);
 	if (!tb_guc_debug_force_offload && !fits_in_memory(root, plan))
 	{

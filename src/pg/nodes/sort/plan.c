@@ -244,6 +244,7 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 {
 	Cost steps = cost_steps(plan);
 
+	/* On a GPU rows stay there. */
 	if (windows_on_gpu(plan))
 	{
 		TbStage *last = llast(plan->input->stages);
@@ -253,6 +254,7 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 	}
 	if (!enable_sort)
 		steps += disable_cost;
+	/* The node below. */
 	if (tb_sort_folds_distinct(plan))
 	{
 		/* The backend folds nothing. That others pass to the engine's pass costs about what
@@ -266,6 +268,7 @@ cost_path(PlannerInfo *root, const TbSortPlan *plan, Path *path)
 		tb_preagg_cost(root, plan->input->groups, plan->returned, path);
 	else
 		tb_join_cost(plan->input->stages, path);
+	/* All of it. */
 	path->startup_cost += steps;
 	path->total_cost += steps;
 }
@@ -299,6 +302,7 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 	const char *reason = "";
 	TbSortPlan *plan = NULL;
 
+	/* May it be done at all? */
 	if (!tb_guc_enable_sort)
 		reason = "pg_turbine.enable_sort is off";
 	else if (root->parse->hasTargetSRFs)
@@ -307,6 +311,7 @@ consider(PlannerInfo *root, RelOptInfo *output_rel, const TbSortRequest *request
 		reason = "a cursor without NO SCROLL may run backward";
 	else
 		plan = tb_sort_analyze(root, output_rel, request, &reason);
+	/* Why not. */
 	if (plan == NULL)
 	{
 		tb_planning_note(part, "%s", reason);
@@ -366,12 +371,14 @@ tb_sort_add_path(PlannerInfo *root, UpperRelationKind step, RelOptInfo *input_re
 	if (step != UPPERREL_WINDOW && step != UPPERREL_DISTINCT && step != UPPERREL_ORDERED &&
 		step != UPPERREL_GROUP_AGG)
 		return;
+	/* Is there anything to do? */
 	if (!tb_planning_may_win(root, input_rel, output_rel->pathlist) ||
 		!(step == UPPERREL_GROUP_AGG ? request_groups(output_rel, &request) :
 									   request_input(input_rel, &request)) ||
 		!request_step(root, step, output_rel, &request) ||
 		!tb_rivals_leave_room(root, output_rel, request.rel))
 		return;
+	/* Make the path, and offer it. */
 	part = part_of(root, step, request.rel);
 	/* Groups that the engine cannot fold the backend can: no reason is noted. */
 	path = consider(root, output_rel, &request, step == UPPERREL_GROUP_AGG ? NULL : part);

@@ -474,12 +474,14 @@ tb_window_exprs(PlannerInfo *root, List *windows)
 		WindowClause *clause = lfirst_node(WindowClause, window);
 		ListCell	 *lc;
 
+		/* Keys. */
 		foreach(lc, list_concat_copy(clause->partitionClause, clause->orderClause))
 			result =
 				list_append_unique(result,
 								   get_sortgroupclause_expr(lfirst_node(SortGroupClause,
 																		lc),
 															root->processed_tlist));
+		/* Limits of frames. */
 		for (int side = TB_FRAME_START; side <= TB_FRAME_END; side++)
 		{
 			Expr *limit = frame_limit(root, clause, side);
@@ -487,6 +489,7 @@ tb_window_exprs(PlannerInfo *root, List *windows)
 			if (limit != NULL)
 				result = list_append_unique(result, limit);
 		}
+		/* Arguments, defaults and filters. */
 		foreach(lc, functions_of(root, clause))
 		{
 			WindowFunc *call = lfirst_node(WindowFunc, lc);
@@ -523,6 +526,7 @@ add_pass(Windows *w)
 	List		   *keys = NIL;
 	const TbOutput *limits[2] = {NULL, NULL};
 
+	/* Limits of its frame. */
 	for (int side = TB_FRAME_START; side <= TB_FRAME_END; side++)
 	{
 		Expr *limit = frame_limit(w->root, w->clause, side);
@@ -530,6 +534,7 @@ add_pass(Windows *w)
 		if (limit != NULL)
 			limits[side] = tb_result_columns_find(&w->input->columns, limit);
 	}
+	/* Partition keys, then the order's. */
 	memset(&w->pass, 0, sizeof(w->pass));
 	w->frames_used = false;
 	if (!tb_sort_keys_add(w->root, w->input, w->clause->partitionClause, false, &keys,
@@ -805,6 +810,7 @@ add_call(Windows *w, WindowFunc *node)
 
 	if (follows_table_order(w, node->winfnoid))
 		return refuse(w, "a window function of rows in the order of the table");
+	/* Its argument. */
 	call.function.arg = TB_NONE;
 	call.function.other = TB_NONE;
 	call.function.filter = TB_NONE;
@@ -816,6 +822,7 @@ add_call(Windows *w, WindowFunc *node)
 	}
 	else if (node->winfnoid == F_COUNT_ANY && is_null_constant(linitial(node->args)))
 		return refuse(w, "a count of NULL");
+	/* Its filter. */
 	if (node->aggfilter != NULL)
 	{
 		const TbOutput *filter = find_column(w, node->aggfilter);
@@ -824,6 +831,7 @@ add_call(Windows *w, WindowFunc *node)
 			return false;
 		call.function.filter = filter->first;
 	}
+	/* Its value. */
 	if (!choose_output(w, &call))
 		return false;
 	tb_result_columns_add(&w->input->columns, (Expr *) node, &call.output);
