@@ -6,8 +6,8 @@
  *   group_keys.c        what it groups by, and what PostgreSQL computes of that
  *   aggregate_states.c  the states of one aggregate, and its value out of them
  *   second_program.c    what the engine does over groups, or over the rows of a node below
- *   plan.c              the path, the kept plan of PostgreSQL, HAVING in the engine, the
- * plan distinct_rows.c     distinct rows for PostgreSQL's aggregates and set operations
+ *   plan.c              the path, PostgreSQL's kept plan, HAVING in the engine; the plan
+ *   distinct_rows.c     distinct rows for PostgreSQL's aggregates and set operations
  *   exec.c              groups out of the query; the fallback
  *   set_fold.c          groups of grouping sets, of GROUP BY with DISTINCT, and by computed
  *                       keys, out of those of all keys
