@@ -3,7 +3,7 @@
  *
  * There are two paths: one of the whole table, and a partial one. Above the partial path
  * PostgreSQL's parallel workers can do what devices lack: joins of PostgreSQL's, its
- * aggregates, unknown functions. Each worker takes shares of the blocks (block_shares.h).
+ * aggregates, unknown functions. Each worker takes shares of the blocks (exec.c).
  *
  * Called by the path hook for every table. Must add no path if relation_check.h says no.
  * Must keep the order of security levels: a filter runs on the device before PostgreSQL's
