@@ -7,11 +7,6 @@
  */
 #include "postgres.h"
 
-<<<<<<< HEAD:src/pg/planner/program/compile_hints.c
-#include "pg/conversation/service_query.h"
-#include "pg/planner/program/compile_hints.h"
-=======
->>>>>>> f03e4a5 (Stages share their connection in the conversation; files are one input):src/pg/nodes/offer/compile_hints.c
 #include "pg/planner/program/stage.h"
 #include "pg/planner/planning.h"
 #include "pg/shmem/cache_advice.h"
