@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "pg/conversation/service_query.h"
+#include "pg/planner/program/compile_hints.h"
 #include "pg/planner/program/stage.h"
 #include "pg/planner/planning.h"
 #include "pg/shmem/cache_advice.h"
