@@ -1,6 +1,6 @@
 /*
- * compiled_continuation_test.cc - second programs end to end: the daemon with the real
- * compiler, heap pages in, the second program's rows out.
+ * compiled_continuation_test.cc - continuations end to end: the daemon with the real
+ * compiler, heap pages in, the continuation's rows out.
  */
 #include <map>
 #include <tuple>

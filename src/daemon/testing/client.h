@@ -124,7 +124,7 @@ class Client {
     send_struct(TB_MSG_QUERY, query, rest + continuation);
   }
 
-  /* A second program, whose source columns are these of the first one's rows. */
+  /* A continuation, whose source columns are these of the first one's rows. */
   static std::string continuation(const ProgramWriter& second, const std::vector<uint32_t>& columns,
                                   const std::vector<uint64_t>& sets = {}) {
     const std::vector<uint8_t> program = second.blob();

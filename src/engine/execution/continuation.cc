@@ -2,7 +2,7 @@
  * continuation.cc - see continuation.h. Called by query_execution.cc between the result
  * plan and the first row that is sent.
  *
- * Owns the chunks' memory and the second program's query. Must not return while a chunk
+ * Owns the chunks' memory and the continuation's query. Must not return while a chunk
  * is in flight.
  */
 #include "engine/execution/continuation.h"

@@ -1,5 +1,5 @@
 /*
- * continuation.h - a query's second program, over the rows that the first program and its result plan leave.
+ * continuation.h - a query's other program, over the rows that the first program and its result plan leave.
  *
  * It runs on the host, whichever device has made the rows. The rows become chunks of columns, like the rows of a
  * plan that a backend sends, and run on all of the host's threads. With grouping sets each chunk runs once per

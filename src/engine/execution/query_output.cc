@@ -1,7 +1,7 @@
 /*
  * query_output.cc - see query_output.h.
  *
- * Owns the result plan and the second program of one query. Called by query_execution.cc: first by the device's start,
+ * Owns the result plan and the continuation of one query. Called by query_execution.cc: first by the device's start,
  * then when nothing is in flight any more.
  */
 #include "engine/execution/query_output.h"
@@ -100,7 +100,7 @@ ResultBatch QueryOutput::fetch(uint64_t first, uint64_t count) {
   return result_run_ ? result_run_->fetch(first, count) : query_->fetch(first, count);
 }
 
-/* The rows sent are those of the second program. */
+/* The rows sent are those of the continuation. */
 void QueryOutput::run_continuation() {
   const Span span(profile_, TB_SPAN_SORT);
   const Stopwatch stopwatch;

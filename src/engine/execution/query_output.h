@@ -1,6 +1,6 @@
 /*
  * query_output.h - what becomes of a query's rows once its input is through: the result plan (windows, order, limit),
- * the second program, and result rows in slots.
+ * the continuation, and result rows in slots.
  *
  * The session's thread only.
  */
@@ -33,7 +33,7 @@ class QueryOutput {
   bool keeps_few() const { return plan_ && plan_->only_best() && program_->sink() == TB_SINK_PROJECT; }
   /* Of the host's memory, which has so much for queries: what the plan takes besides. */
   uint64_t plan_bytes(uint64_t budget) const;
-  /* Gets the second program's code. Throws DeviceError. */
+  /* Gets the continuation's code. Throws DeviceError. */
   void compile(bool full);
 
   /* The device's query, before its first task: tells it which rows will be wanted. Returns the order in which they

@@ -1,5 +1,5 @@
 /*
- * continuation_program.h - a second program, over the rows of the first and its result plan
+ * continuation_program.h - a program over the rows of another and its result plan
  * (wire.h: TbContinuation).
  */
 #ifndef TURBINE_PG_CONVERSATION_CONTINUATION_PROGRAM_H

@@ -43,7 +43,7 @@ extern bool tb_guc_debug_full_code;
 extern int	tb_guc_direct_threshold;   /* blocks */
 extern int	tb_guc_file_reader_memory; /* MB */
 extern int	tb_guc_debug_join_shape;   /* TbShapeChoice */
-extern int	tb_guc_debug_stop_commit;  /* a step of fdw/addition.c; 0: none */
+extern int	tb_guc_debug_stop_commit;  /* a step of fdw/modify.c; 0: none */
 extern int	tb_guc_debug_stop_writer;  /* a step of a file writer; 0: none */
 
 /* Relations of fewer blocks are small: to read them takes as long as to decide how. They

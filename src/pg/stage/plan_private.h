@@ -49,7 +49,7 @@ extern void	 *tb_node_bytes(const List *list, int index, Size *size);
 /* Gives what tb_private_make made a result plan for the last stage. */
 extern void tb_private_set_result(List *custom_private, const TbResultPlan *result);
 
-/* The same of a second program, over the last stage's rows. */
+/* The same of a continuation, over the last stage's rows. */
 extern void tb_private_set_continuation(List						*custom_private,
 										const TbContinuationProgram *continuation);
 

@@ -8,11 +8,11 @@
  *
  * The argument of aggregates with DISTINCT becomes a key, the last one. No expression
  * above may refer to it. The states of these aggregates are made from the device's
- * groups, in the backend (set_fold.h) or by a second program of the engine
- * (second_program.h).
+ * groups, in the backend (set_fold.h) or by a continuation of the engine
+ * (continuation.h).
  *
  * Estimates how many groups there will be, and what folding them takes. Called by plan.c,
- * and by second_program.c for rows of a node below.
+ * and by continuation.c for rows of a node below.
  */
 #include "postgres.h"
 

@@ -3,7 +3,7 @@
  *
  *   analyze.c         aggregates, outputs, sets, estimates
  *   group_keys.c      what the device groups by, and what PostgreSQL computes of it
- *   second_program.c  the same of the rows of a node below
+ *   continuation.c  the same of the rows of a node below
  */
 #ifndef TURBINE_PG_NODES_AGGREGATE_ANALYZER_H
 #define TURBINE_PG_NODES_AGGREGATE_ANALYZER_H

@@ -88,7 +88,7 @@ query_done(const TbPreAggState *node)
 
 /* Where groups that differ only in the key of DISTINCT become one. */
 static void
-explain_regrouped(const TbPreAggState *node, ExplainState *es)
+explain_continuation(const TbPreAggState *node, ExplainState *es)
 {
 	const TbQueryDone *done = query_done(node);
 
@@ -119,7 +119,7 @@ explain_keys(const TbPreAggState *node, List *ancestors, ExplainState *es)
 		tb_explain_list("Group Key", key_exprs(plan, 0, nkeys - 1), ps, ancestors, es);
 		tb_explain_list("Distinct Key", key_exprs(plan, nkeys - 1, nkeys), ps, ancestors,
 						es);
-		explain_regrouped(node, es);
+		explain_continuation(node, es);
 		return;
 	}
 	/* Grouping sets, or computed keys. */

@@ -5,7 +5,7 @@
  *   analyze.c           what of the query it computes: aggregates, outputs, estimates
  *   group_keys.c        what it groups by, and what PostgreSQL computes of that
  *   aggregate_states.c  the states of one aggregate, and its value out of them
- *   second_program.c    what the engine does over groups, or over the rows of a node below
+ *   continuation.c    what the engine does over groups, or over the rows of a node below
  *   plan.c              the path, PostgreSQL's kept plan, HAVING in the engine; the plan
  *   distinct_rows.c     distinct rows for PostgreSQL's aggregates and set operations
  *   exec.c              groups out of the query; the fallback
@@ -77,9 +77,9 @@ typedef struct TbAggAnalysis
 								   * FILTER is computed; then no distincts */
 	List		*distincts;		  /* TbDistinct *: states of aggregates with DISTINCT;
 								   * not NIL: the last key is theirs */
-	struct TbSecondProgram
-					   *second;	  /* over the stages' rows: how the engine folds groups with
-								   * DISTINCT (second_program.h), or aggregates `below`; NULL */
+	struct TbContinuationPlan
+		*continuation;			  /* over the stages' rows: how the engine folds groups with
+								   * DISTINCT (continuation.h), or aggregates `below`; NULL */
 	struct TbRowsBelow *below;	  /* another node, whose stages these are and whose rows are
 								   * aggregated; NULL: the stages are its own */
 } TbAggAnalysis;

@@ -32,7 +32,7 @@
 #include "utils/typcache.h"
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/aggregate/second_program.h"
+#include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/postgres/rivals.h"
@@ -317,13 +317,13 @@ tb_preagg_cost(PlannerInfo *root, const TbAggAnalysis *analysis, double returned
 	if (!enable_hashagg && analysis->keys != NIL)
 		path->startup_cost += disable_cost;
 	/* A look-up and a store. */
-	path->startup_cost += analysis->second != NULL ? analysis->second->cost :
-													 analysis->folded *
+	path->startup_cost += analysis->continuation != NULL ? analysis->continuation->cost :
+														   analysis->folded *
 			(cpu_tuple_cost + cpu_operator_cost * list_length(analysis->scan_tlist));
 	path->startup_cost += cost_of_computed(root, analysis);
 	/* More come back than are returned. */
-	if ((analysis->distincts != NIL && analysis->second == NULL) || analysis->hidden != 0 ||
-		analysis->group_filters != NIL)
+	if ((analysis->distincts != NIL && analysis->continuation == NULL) ||
+		analysis->hidden != 0 || analysis->group_filters != NIL)
 		path->startup_cost += Max(analysis->groups - returned, 0) *
 			tb_cost_returned_group();
 	/* Rows that are returned. */
@@ -473,9 +473,9 @@ tb_preagg_make_path(PlannerInfo *root, RelOptInfo *output_rel, TbAggRequest *req
 	if (!tb_offer_finds_device(&analysis->work, part))
 		return NULL;
 	/* Who folds the groups? */
-	analysis->second = tb_regroup_make(analysis);
-	if (analysis->second == NULL && analysis->folded_bytes > get_hash_memory_limit() &&
-		!tb_guc_debug_force_offload)
+	analysis->continuation = tb_continuation_over_groups(analysis);
+	if (analysis->continuation == NULL &&
+		analysis->folded_bytes > get_hash_memory_limit() && !tb_guc_debug_force_offload)
 	{
 		tb_planning_note(
 			part, "the folded groups are estimated to take more memory than hash_mem");
@@ -704,17 +704,17 @@ plan_preagg(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_plans = children;
-	scan->custom_exprs = over_rows ? list_make1(analysis->second->params) :
+	scan->custom_exprs = over_rows ? list_make1(analysis->continuation->params) :
 									 tb_stage_params(stages);
 	scan->custom_scan_tlist = lappend(list_copy(analysis->scan_tlist),
 									  tb_stage_notes(stages, columns + 1));
 	scan->custom_private = tb_private_make(stages, analysis->groups,
-										   analysis->second != NULL ?
-											   analysis->second->outputs :
+										   analysis->continuation != NULL ?
+											   analysis->continuation->outputs :
 											   analysis->outputs,
 										   sizeof(TbOutput) * columns);
-	if (analysis->second != NULL)
-		tb_private_set_continuation(scan->custom_private, &analysis->second->program);
+	if (analysis->continuation != NULL)
+		tb_private_set_continuation(scan->custom_private, &analysis->continuation->program);
 	if (analysis->nsets > 0)
 		scan->custom_private = add_sets(scan->custom_private, analysis);
 	if (result != NULL)

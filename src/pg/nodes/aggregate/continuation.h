@@ -1,5 +1,5 @@
 /*
- * second_program.h - the program of a GpuPreAgg over rows that an earlier program has made
+ * continuation.h - the program of a GpuPreAgg over rows that an earlier program has made
  * (wire.h: TbContinuation), planned.
  *
  * These rows are groups of all keys: the groups of GROUP BY are made out of those that have
@@ -10,8 +10,8 @@
  * Or they are the rows of a subquery that a GpuSort or a GpuPreAgg computes, as columns of
  * the engine's results, so that no row leaves the engine.
  */
-#ifndef TURBINE_PG_NODES_AGGREGATE_SECOND_PROGRAM_H
-#define TURBINE_PG_NODES_AGGREGATE_SECOND_PROGRAM_H
+#ifndef TURBINE_PG_NODES_AGGREGATE_CONTINUATION_H
+#define TURBINE_PG_NODES_AGGREGATE_CONTINUATION_H
 
 #include "postgres.h"
 
@@ -21,13 +21,13 @@
 #include "pg/convert/final_values.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
 
-typedef struct TbSecondProgram
+typedef struct TbContinuationPlan
 {
 	TbContinuationProgram program;
 	List				 *params;  /* Expr: the program's */
 	TbOutput			 *outputs; /* of its groups, one an entry of scan_tlist */
 	Cost				  cost;	   /* of all rows */
-} TbSecondProgram;
+} TbContinuationPlan;
 
 /* The rows of a node below. */
 typedef struct TbRowsBelow
@@ -46,9 +46,9 @@ typedef struct TbRowsBelow
 
 /* Of groups of all keys. NULL if there is neither DISTINCT nor a set, if states cannot be
  * combined that way, or if there are too few groups for a program of their own. */
-extern TbSecondProgram *tb_regroup_make(const TbAggAnalysis *analysis);
+extern TbContinuationPlan *tb_continuation_over_groups(const TbAggAnalysis *analysis);
 
-/* Of the rows of a node below: the whole analysis, with its second program. NULL, with
+/* Of the rows of a node below: the whole analysis, with its continuation. NULL, with
  * *reason, if the subquery has no such node, or if what is aggregated is not the engine's.
  */
 extern TbAggAnalysis *tb_preagg_analyze_rows(PlannerInfo *root, const TbAggRequest *request,

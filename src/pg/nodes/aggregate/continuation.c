@@ -1,12 +1,12 @@
 /*
- * second_program.c - see second_program.h. Called by plan.c.
+ * continuation.c - see continuation.h. Called by plan.c.
  *
- * Over the groups of a first program (tb_regroup_make): for aggregates with DISTINCT it
- * groups by all keys but the last, that of DISTINCT. It counts and adds this key, and
- * combines the states of plain aggregates. For grouping sets it gets each group once per
- * set: keys that the set lacks are NULL, and the set's number is its last key. Must
- * decline, with DISTINCT, states that depend on the order of additions (float sums), and
- * keys that print differently though they are equal.
+ * Over the groups of a first program (tb_continuation_over_groups): for aggregates with
+ * DISTINCT it groups by all keys but the last, that of DISTINCT. It counts and adds this
+ * key, and combines the states of plain aggregates. For grouping sets it gets each group
+ * once per set: keys that the set lacks are NULL, and the set's number is its last key.
+ * Must decline, with DISTINCT, states that depend on the order of additions (float sums),
+ * and keys that print differently though they are equal.
  *
  * Over the rows of a node below (tb_preagg_analyze_rows): keys and aggregates are those of
  * analyze.c, translated to the columns of the engine's rows. A subquery's columns are
@@ -27,7 +27,7 @@
 #include "pg/convert/numeric_format.h"
 #include "pg/nodes/aggregate/analyzer.h"
 #include "pg/nodes/aggregate/gpu_preagg.h"
-#include "pg/nodes/aggregate/second_program.h"
+#include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/planner/cost.h"
 #include "pg/errors/may_raise.h"
@@ -69,11 +69,11 @@ set_columns(const TbBuilder *builder, TbContinuationProgram *program)
 
 /* What the builder holds. `rows` go in, `groups` come out, estimated; where rows come once
  * a set, all of them count. NULL if a limit is exceeded. */
-static TbSecondProgram *
+static TbContinuationPlan *
 finish_program(TbBuilder *builder, double rows, double groups)
 {
-	TbSecondProgram *result = palloc0(sizeof(TbSecondProgram));
-	TbProgramCost	 cost;
+	TbContinuationPlan *result = palloc0(sizeof(TbContinuationPlan));
+	TbProgramCost		cost;
 
 	result->program.program = tb_builder_finish(builder, TB_SINK_AGGREGATE, &result->params,
 												&cost);
@@ -85,7 +85,7 @@ finish_program(TbBuilder *builder, double rows, double groups)
 	return result;
 }
 
-typedef struct Regrouper
+typedef struct OverGroups
 {
 	const TbAggAnalysis *groups;
 	const TbProgram		*program; /* that makes the groups */
@@ -94,10 +94,10 @@ typedef struct Regrouper
 	bool				 by_sets;
 	uint32				 nkeys;		/* that of DISTINCT included */
 	uint32				 new_nkeys; /* without it, and with the number of the set */
-} Regrouper;
+} OverGroups;
 
 static bool
-states_combine(const Regrouper *r)
+states_combine(const OverGroups *r)
 {
 	for (uint32 i = 0; i < r->program->aggs.count; i++)
 		if (r->aggs[i].kind == TB_AGG_SUM_FLOAT)
@@ -115,7 +115,7 @@ sets_qualify(const TbAggAnalysis *groups)
 }
 
 static bool
-distincts_qualify(const Regrouper *r)
+distincts_qualify(const OverGroups *r)
 {
 	const TbAggAnalysis *groups = r->groups;
 	ListCell			*lc;
@@ -131,7 +131,7 @@ distincts_qualify(const Regrouper *r)
 }
 
 static bool
-qualifies(const Regrouper *r)
+qualifies(const OverGroups *r)
 {
 	const TbAggAnalysis *groups = r->groups;
 
@@ -143,7 +143,7 @@ qualifies(const Regrouper *r)
 
 /* A column of the groups. */
 static TbValue
-group_column(const Regrouper *r, uint32 column)
+group_column(const OverGroups *r, uint32 column)
 {
 	const uint32 *keys = (const uint32 *) ((const char *) r->program +
 										   r->program->keys.offset);
@@ -166,17 +166,17 @@ group_column(const Regrouper *r, uint32 column)
 }
 
 static uint32
-add_state(const Regrouper *r, TbAggKind kind, uint32 column)
+add_state(const OverGroups *r, TbAggKind kind, uint32 column)
 {
 	TbValue value = group_column(r, column);
 
 	return r->new_nkeys + tb_builder_add_agg(r->builder, kind, &value, NULL);
 }
 
-/* The column of the second program's groups that the state becomes: of the first program,
+/* The column of the continuation's groups that the state becomes: of the first program,
  * or one of DISTINCT. */
 static uint32
-regrouped_state(const Regrouper *r, uint32 column)
+continued_state(const OverGroups *r, uint32 column)
 {
 	uint32			  state = column - r->nkeys;
 	const TbDistinct *distinct;
@@ -192,14 +192,14 @@ regrouped_state(const Regrouper *r, uint32 column)
 }
 
 static bool
-is_count(const Regrouper *r, uint32 column)
+is_count(const OverGroups *r, uint32 column)
 {
 	return column >= r->nkeys && column - r->nkeys < r->program->aggs.count &&
 		r->aggs[column - r->nkeys].kind == TB_AGG_COUNT;
 }
 
 static void
-regroup_output(const Regrouper *r, TbOutput *output, bool is_key)
+continued_output(const OverGroups *r, TbOutput *output, bool is_key)
 {
 	/* Its value. */
 	if (output->kind == TB_OUT_GROUPING)
@@ -217,21 +217,21 @@ regroup_output(const Regrouper *r, TbOutput *output, bool is_key)
 	{
 		if (output->kind == TB_OUT_VALUE && is_count(r, output->first))
 			output->kind = TB_OUT_COUNT;
-		output->first = regrouped_state(r, output->first);
+		output->first = continued_state(r, output->first);
 		if (output->kind == TB_OUT_AVG_NUMERIC || output->kind == TB_OUT_AVG_FLOAT8 ||
 			output->kind == TB_OUT_EXTREME_NUMERIC)
-			output->second = regrouped_state(r, output->second);
+			output->second = continued_state(r, output->second);
 	}
 	/* How it prints. */
 	if (output->display == TB_NONE)
 		return;
-	output->display = regrouped_state(r, output->display);
+	output->display = continued_state(r, output->display);
 	if (is_key)
-		output->least_display = regrouped_state(r, output->least_display);
+		output->least_display = continued_state(r, output->least_display);
 }
 
 static TbOutput *
-add_outputs(const Regrouper *r)
+add_outputs(const OverGroups *r)
 {
 	int		  noutputs = list_length(r->groups->scan_tlist);
 	TbOutput *outputs = palloc(sizeof(TbOutput) * noutputs);
@@ -252,14 +252,14 @@ add_outputs(const Regrouper *r)
 	for (int i = 0; i < noutputs; i++)
 	{
 		outputs[i] = r->groups->outputs[i];
-		regroup_output(r, &outputs[i], i < (int) r->nkeys);
+		continued_output(r, &outputs[i], i < (int) r->nkeys);
 	}
 	return outputs;
 }
 
-/* By columns of the second program's source what the sets are by keys. */
+/* By columns of the continuation's source what the sets are by keys. */
 static void
-set_sets(const Regrouper *r, TbContinuationProgram *program)
+set_sets(const OverGroups *r, TbContinuationProgram *program)
 {
 	program->nsets = r->groups->nsets;
 	program->sets = palloc(sizeof(uint64) * program->nsets);
@@ -275,7 +275,7 @@ set_sets(const Regrouper *r, TbContinuationProgram *program)
 
 /* All keys are among the columns that a set tells apart. */
 static bool
-keys_come_first(const Regrouper *r, const TbContinuationProgram *program)
+keys_come_first(const OverGroups *r, const TbContinuationProgram *program)
 {
 	for (uint32 i = 64; i < program->ncolumns; i++)
 		if (program->columns[i] < r->nkeys)
@@ -283,12 +283,12 @@ keys_come_first(const Regrouper *r, const TbContinuationProgram *program)
 	return true;
 }
 
-TbSecondProgram *
-tb_regroup_make(const TbAggAnalysis *analysis)
+TbContinuationPlan *
+tb_continuation_over_groups(const TbAggAnalysis *analysis)
 {
-	TbSecondProgram *result;
-	TbOutput		*outputs;
-	Regrouper		 r = {.groups = analysis};
+	TbContinuationPlan *result;
+	TbOutput		   *outputs;
+	OverGroups			r = {.groups = analysis};
 
 	/* Can the engine do it? */
 	r.program = ((const TbStage *) llast(analysis->stages))->program;
@@ -298,7 +298,7 @@ tb_regroup_make(const TbAggAnalysis *analysis)
 	r.new_nkeys = r.by_sets ? r.nkeys + 1 : r.nkeys - 1;
 	if (!qualifies(&r))
 		return NULL;
-	/* Make the second program. */
+	/* Make the continuation. */
 	r.builder = tb_builder_create(NULL);
 	outputs = add_outputs(&r);
 	result = finish_program(r.builder, analysis->groups * (r.by_sets ? analysis->nsets : 1),
@@ -572,7 +572,7 @@ add_row_filters(TbAnalyzer *a, const TbRowsBelow *below)
 	return true;
 }
 
-/* The second program. */
+/* The continuation. */
 static bool
 finish_rows(TbAnalyzer *a)
 {
@@ -585,16 +585,16 @@ finish_rows(TbAnalyzer *a)
 		return tb_analyzer_refuse(
 			a, "groups of a subquery's rows that PostgreSQL would have to combine");
 	tb_analyzer_estimate_groups(a->root, result);
-	result->second = finish_program(a->t->builder, result->below->node->path.rows,
-									result->groups);
-	if (result->second == NULL)
+	result->continuation = finish_program(a->t->builder, result->below->node->path.rows,
+										  result->groups);
+	if (result->continuation == NULL)
 		return tb_analyzer_refuse(a, "keys, aggregates or expressions are too many");
-	if (!params_are_known(result->second->params))
+	if (!params_are_known(result->continuation->params))
 		return tb_analyzer_refuse(a, "a parameter that is computed beside a subquery");
 	result->outputs = palloc(sizeof(TbOutput) * list_length(a->outputs));
 	foreach(lc, a->outputs)
 		result->outputs[foreach_current_index(lc)] = *(TbOutput *) lfirst(lc);
-	result->second->outputs = result->outputs;
+	result->continuation->outputs = result->outputs;
 	return true;
 }
 

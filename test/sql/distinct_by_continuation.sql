@@ -1,4 +1,4 @@
--- Aggregates with DISTINCT of so many values that the engine combines them by a second program.
+-- Aggregates with DISTINCT of so many values that the engine combines them by a continuation.
 CREATE TABLE r (id int, k int, t text, a int, j smallint, b bigint, n numeric(12,2), u numeric, w numeric(30,4), f float8, d date, flag bool, s text, c char(7));
 INSERT INTO r SELECT i, nullif(i % 11, 3), nullif('t' || i % 5, 't4'), nullif(i * 31 % 40009, 17), (i % 30011 - 15000)::smallint, nullif(i, 8) * 1000000007::bigint, nullif(i % 30001, 4) / 4.0, (i % 7) / 2.0, i * 100000000000000.25, (i % 17) / 8.0, date '2000-01-01' + i % 35000, nullif(i % 4, 1)::bool, nullif('text ' || i % 29989, 'text 6'), 'c' || i % 19999 FROM generate_series(1, 80000) i;
 INSERT INTO r (id, k) SELECT i, i % 5 FROM generate_series(90000, 90020) i;
