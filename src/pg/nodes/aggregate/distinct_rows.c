@@ -32,6 +32,7 @@
 
 #include "pg/nodes/aggregate/gpu_preagg.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/planner/join/join_read.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/planner/planning.h"
 #include "pg/stage/plan_private.h"

@@ -35,6 +35,7 @@
 #include "pg/nodes/aggregate/continuation.h"
 #include "pg/nodes/offer/noted_nodes.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/planner/join/join_read.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/offer/prefer_whole.h"
 #include "pg/nodes/results/estimate.h"

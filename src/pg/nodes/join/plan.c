@@ -18,6 +18,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/planner/join/join_read.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/planning.h"

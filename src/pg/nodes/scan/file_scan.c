@@ -14,6 +14,7 @@
 #include "pg/nodes/join/gpu_join.h"
 #include "pg/nodes/join/projection.h"
 #include "pg/nodes/offer/offer.h"
+#include "pg/planner/join/join_read.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/nodes/scan/file_scan.h"
 #include "pg/planner/postgres/postgres_scan.h"

@@ -29,6 +29,7 @@
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/sort_key.h"
 #include "pg/nodes/sort/window.h"
+#include "pg/planner/join/join_read.h"
 #include "pg/planner/join/serial_paths.h"
 #include "pg/planner/partitions.h"
 #include "pg/planner/postgres/postgres_scan.h"

@@ -23,6 +23,7 @@
 #include "pg/nodes/offer/offer.h"
 #include "pg/nodes/sort/gpu_sort.h"
 #include "pg/nodes/sort/window.h"
+#include "pg/planner/join/join_read.h"
 #include "pg/planner/planning.h"
 #include "pg/planner/postgres/rivals.h"
 #include "pg/settings/guc.h"

@@ -1,5 +1,5 @@
 /*
- * join_shape.c - in which shape a join runs, see join_shape.h. Called by join_tree.c.
+ * join_shape.c - in which shape a join runs, see join_shape.h. Called by join_read.c.
  *
  * Three shapes are compared:
  *   the chain      PostgreSQL's tree as it was read, with the probes of each stream in an

@@ -52,21 +52,6 @@ extern double tb_join_tree_input_rows(const TbJoinTree *tree);
 /* Whether rows come out of the join that have no match: nothing moves past it. */
 extern bool tb_join_is_barrier(const TbTreeJoin *join);
 
-/* A table alone. */
-extern TbJoinTree *tb_join_tree_of_table(PlannerInfo *root, RelOptInfo *rel,
-										 const char **reason);
-
-/* What the path of a join computes. NULL, with *reason set, if it is nothing that
- * can be proved to be such a tree. */
-extern TbJoinTree *tb_join_tree_of_path(PlannerInfo *root, Path *path, const char **reason);
-
-/* The same of the path that was noted for a join. */
-extern TbJoinTree *tb_join_tree_noted(PlannerInfo *root, RelOptInfo *joinrel,
-									  const char **reason);
-
-/* "join of a, b", for notes. */
-extern const char *tb_join_part(PlannerInfo *root, const char *what, Relids relids);
-
 /* How many joins of the tree, from the first, are in its region: those before a LEFT or
  * FULL join, which may be done in any order. */
 extern int tb_join_tree_region(const TbJoinTree *tree);
