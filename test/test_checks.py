@@ -298,6 +298,12 @@ class Documents(TreeCase):
             "docs/a.md": "## Two words\n## Two `words`!\n<a name=\"named\"></a>\n[up](../README.md#top)\n",
             "docs/a b.svg": "<svg/>\n"}), [])
 
+    def test_names_of_files(self):
+        self.assertEqual(self.complaints({
+            "README.md": "`a.c`, `src/a.c` and nodeAppend.c; `x.h` was once\n",
+            "src/a.c": "/* see a.c, and\n * b.cc */\n#include \"other.h\"\nint a = s.c; /* not s.c.x */ // or c.def\n"}),
+            ["x.h: there is no such file", "b.cc: there is no such file", "c.def: there is no such file"])
+
     def test_links_that_do_not(self):
         for text, expected in (
                 ("[a](b.md)", "b.md: there is no such file"),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_documents.py - links of the Markdown pages resolve, and pages stay short enough to be read.
+"""check_documents.py - links of the Markdown pages resolve, files that are named exist, and pages stay short enough to
+be read.
 
 Owns: the limits of length below, and what counts as a word: whatever stands
 between blanks and has a letter or a digit, in prose, tables and code alike.
@@ -7,9 +8,11 @@ Links are those of Markdown ([text](target), ![text](target), [name]: target)
 and of HTML (href="target", src="target"), except within code. A relative one
 must name a file or folder of the project, and its anchor a heading of that
 page, spelled as GitHub spells it. Addresses with a scheme are not looked up.
+Pages, and comments of C and C++ files, name source files by their last part (cost.c): one that the project does
+not have must be among OTHERS_FILES.
 Must never: reach for the network, or accept a link out of the repository.
 Called by: tools/check_tree.py. Prints each complaint; the last line is
-`N passed, N failed`, counted in pages.
+`N passed, N failed`, counted in pages and source files.
 """
 
 import argparse
@@ -25,6 +28,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # The limits: pages (folders have a slash at the end), what is counted, and how many. The first that fits holds.
 LIMITS = (("README.md", "lines", 90), ("ARCHITECTURE.md", "words", 2000), ("docs/", "words", 2500))
 
+# Files of PostgreSQL, CUDA and the C library that pages and comments speak of.
+OTHERS_FILES = {"buf_internals.h", "createplan.c", "cuda.h", "fd.c", "fmgroids.h", "indxpath.c", "nodeAppend.c",
+                "nodeHashjoin.c", "nodeWindowAgg.c", "setrefs.c", "timestamp.h", "visibilitymap.c"}
+
+_SOURCE_NAME = re.compile(r"(?<![\w.>@])([A-Za-z]\w*\.(?:c|h|cc|def))\b(?![.(])")
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\s{0,3}\[[^\]]+\]:\s+<?(\S+?)>?(?:\s|$)|"
@@ -105,13 +114,34 @@ def link_complaint(root, page, target, known_anchors):
     return None
 
 
+def named_files(path, text):
+    """(line, name) of each source file that a page, or a comment of a source file, names."""
+    pieces = ([(0, text)] if path.endswith(".md") else
+              [(comment.start(), comment.group(0)) for comment in _COMMENT.finditer(text)])
+    for start, piece in pieces:
+        for name in _SOURCE_NAME.finditer(piece):
+            yield text.count("\n", 0, start + name.start()) + 1, name.group(1)
+
+
+def check_names(root, paths):
+    """{path: complaints} of pages and source files that name a file which is not there."""
+    names = {Path(path).name for path in paths} | OTHERS_FILES
+    found = {}
+    for path in (path for path in paths if path.endswith((".md", ".c", ".h", ".cc"))):
+        text = (root / path).read_text(encoding="utf-8")
+        found[path] = [f"{path}:{line}: {name}: there is no such file"
+                       for line, name in named_files(path, text) if name not in names]
+    return found
+
+
 def check(root):
-    """{page: complaints}, all pages of the project."""
-    known_anchors, found = {}, {}
-    for page in (path for path in files_of_project(root) if path.endswith(".md")):
+    """{path: complaints}, all pages and source files of the project."""
+    paths = list(files_of_project(root))
+    known_anchors, found = {}, check_names(root, paths)
+    for page in (path for path in paths if path.endswith(".md")):
         text = (root / page).read_text(encoding="utf-8")
         too_long = length_complaint(page, text)
-        found[page] = [too_long] if too_long else []
+        found[page] += [too_long] if too_long else []
         for number, target in links(text):
             complaint = link_complaint(root, page, target, known_anchors)
             if complaint:
