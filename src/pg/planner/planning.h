@@ -50,7 +50,7 @@ typedef struct TbPlanning
 	struct HTAB	   *serial_paths;  /* join/serial_paths.c */
 	List		   *compile_hints; /* TbStage: program/compile_hints.c */
 	List		   *noted_nodes;   /* nodes/offer/noted_nodes.c */
-	List		   *append_levels; /* PlannerInfo: nodes/hooks/append_relations.c */
+	List		   *append_levels; /* PlannerInfo: nodes/hooks/plan_passes.c */
 	TbSubqueryTime *subquery_time; /* nodes/rewrite/; NULL: nobody asks */
 	MemoryContext	join_search;   /* where the search's relations stay */
 

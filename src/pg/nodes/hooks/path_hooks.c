@@ -21,8 +21,8 @@
 #include "pg/nodes/scan/file_scan.h"
 #include "pg/nodes/scan/gpu_scan.h"
 #include "pg/nodes/sort/gpu_sort.h"
-#include "pg/nodes/hooks/append_relations.h"
 #include "pg/nodes/hooks/path_hooks.h"
+#include "pg/nodes/hooks/plan_passes.h"
 #include "pg/planner/planning.h"
 
 static set_rel_pathlist_hook_type	previous_rel_hook = NULL;

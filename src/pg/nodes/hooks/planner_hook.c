@@ -15,9 +15,7 @@
 #include "optimizer/planner.h"
 #include "tcop/utility.h"
 
-#include "pg/nodes/hooks/append_relations.h"
-#include "pg/nodes/hooks/hash_join_order.h"
-#include "pg/nodes/hooks/nest_loop_inputs.h"
+#include "pg/nodes/hooks/plan_passes.h"
 #include "pg/nodes/hooks/planner_hook.h"
 #include "pg/nodes/rewrite/rewritten_plan.h"
 #include "pg/nodes/rewrite/rewritten_query.h"
@@ -102,10 +100,7 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 		plan_once(parse, query_string, cursor_options, params, NULL);
 
 	if (result != NULL)
-	{
-		tb_hash_join_order(result);
-		tb_keep_nest_loop_inputs(result);
-	}
+		tb_mend_plan(result);
 	return result;
 }
 
