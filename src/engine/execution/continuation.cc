@@ -1,5 +1,5 @@
 /*
- * continuation.cc - see continuation.h. Called by query_execution.cc between the result
+ * continuation.cc - see continuation.h. Called by query_output.cc between the result
  * plan and the first row that is sent.
  *
  * Owns the chunks' memory and the continuation's query. Must not return while a chunk

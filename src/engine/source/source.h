@@ -11,7 +11,7 @@
  *   chunk be as it is (check), does the source fill it (fills, then fill), and is the slot's content safe for
  *   generated code (check_content)? The kind of a chunk selects its source (include/turbine/wire.h).
  *
- * To add a source, make a file or a folder beside heap/ and files/. A source of parts is made by part_kinds.h, all
+ * To add a source, make a folder beside heap/ and files/. A source of parts is made by part_kinds.h, all
  * others in execution/query_input.cc.
  *
  * The session's thread calls sources. Their own threads report to the sink.

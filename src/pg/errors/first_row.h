@@ -23,11 +23,11 @@ typedef struct TbAhead
 	List	  *params;	/* lists of Expr */
 	List	  *fetched; /* Plan: all rows of it are read */
 	List	  *inputs;	/* TbInput: what programs read in place of the plan's scans */
-	bool	  *asked;	/* PostgreSQL's plan was looked at, which is done once */
+	bool	  *asked;	/* set by the first question; a later one is answered "no" */
 } TbAhead;
 
-/* Whether all of that which may raise would be evaluated, as far as it is worth to look; if
- * not, the kept plan must run. Raises what PostgreSQL would raise on its way there. */
+/* Raises what PostgreSQL would raise on its way. True if PostgreSQL would reach all that
+ * may raise. False also where to look would cost too much: the kept plan must run then. */
 extern bool tb_postgres_reaches(const TbAhead *ahead);
 
 /* The same of one table and its filters (of the node's scan tuples; `qual`: the same, ready

@@ -1,7 +1,8 @@
 /*
- * planning.h - what holds for the planning of the current statement: whether
+ * planning.h - what holds for the innermost planning under way: whether
  * accelerated plans may be made, the reasons why parts were not, and what a run of the
- * planner notes for later steps of the same run. The only state that planning has.
+ * planner notes for later steps of the same run. The only state that lasts
+ * for a run of the planner.
  */
 #ifndef TURBINE_PG_PLANNER_PLANNING_H
 #define TURBINE_PG_PLANNER_PLANNING_H
@@ -25,11 +26,11 @@ typedef struct TbRecord
 	List *offers;  /* of nodes/offer/offer.c */
 } TbRecord;
 
-/* How long the plan of a query takes, and its subqueries beside what they are charged. */
+/* A plan's time, and by what share its subqueries are shorter than they are charged for. */
 typedef struct TbSubqueryTime
 {
 	double us;	  /* of all, subqueries as they are charged */
-	double share; /* least of all subqueries that aggregate; 0: there is none */
+	double share; /* the smallest among the subqueries that aggregate; 0: there is none */
 } TbSubqueryTime;
 
 /*
@@ -46,7 +47,7 @@ typedef struct TbPlanning
 	bool	  plain_explain; /* EXPLAIN without ANALYZE; nested ones inherit it */
 	TbRecord *record;		 /* NULL: nobody asks for reasons; inherited */
 
-	/* What a run notes, each list for its own file. */
+	/* What a run notes, each for its own file. */
 	struct HTAB	   *serial_paths;  /* join/serial_paths.c */
 	List		   *compile_hints; /* TbStage: program/compile_hints.c */
 	List		   *noted_nodes;   /* nodes/offer/noted_nodes.c */
@@ -54,8 +55,8 @@ typedef struct TbPlanning
 	TbSubqueryTime *subquery_time; /* nodes/rewrite/; NULL: nobody asks */
 	MemoryContext	join_search;   /* where the search's relations stay */
 
-	/* Of which of a query level's tables it was asked whether columns are cached, and of
-	 * which they are: a bit for each index of the range table below 64. */
+	/* For tables of this query level: whether it was asked if columns of them are cached,
+	 * and the answer; a bit for each index of the range table below 64. */
 	const PlannerInfo *cached_of;
 	uint64			   asked;
 	uint64			   cached;

@@ -7,7 +7,7 @@
  * programs know inputs by this file only.
  *
  * To add an input, embed TbInput as the first member of a struct beside its source, fill in
- * the methods, and make it in stage/stage_input.c.
+ * the methods, and register it: src/pg/README.md says where.
  */
 #ifndef TURBINE_PG_SOURCE_INPUT_H
 #define TURBINE_PG_SOURCE_INPUT_H

@@ -2,7 +2,8 @@
  * why_not_view.c - turbine.why_not: why parts of a query stay with PostgreSQL.
  *
  * Called by SQL; returns a materialized set. Plans the query as it would be planned, and
- * tells what was noted meanwhile; it must never run it.
+ * tells what was noted meanwhile (planner/planning.h, nodes/offer/offer.h); it must never
+ * run it.
  */
 #include "postgres.h"
 

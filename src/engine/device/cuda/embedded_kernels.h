@@ -1,9 +1,9 @@
 /*
- * embedded_kernels.h - kernels written by hand, on one GPU. Their PTX is a part of this program. The driver
- * compiles it when it is first wanted, which takes 0.1 s.
+ * embedded_kernels.h - kernels written by hand, and how a GPU gets them. Their PTX is a part of this program. The
+ * driver compiles it when it is first wanted, which takes 0.1 s.
  *
- * Kernels of one source are a module. A new source is a row in embedded_kernels.cc and in CMakeLists.txt, and a
- * struct of its kernels here.
+ * Kernels of one source are a module. A new source is two rows in embedded_kernels.cc, one in
+ * src/engine/CMakeLists.txt, and a struct of its kernels here.
  */
 #pragma once
 

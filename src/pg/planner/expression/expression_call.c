@@ -1,12 +1,12 @@
 /*
  * expression_call.c - functions and operators as calls of catalogue rows.
  *
- * Decides which row of the catalogue a call means: by its types, by its collation, and for
- * LIKE by its constant arguments. Rows that need a time zone take it as their last
- * argument: a parameter that becomes the zone's table when the query starts. So it is the
- * zone that the SQL session has then. Constant intervals become calls for their months,
- * days and microseconds, in PostgreSQL's order. Numeric arguments are
- * expression_numeric.c's.
+ * Decides which row of the catalogue a call means: by its types, by its collation, and by
+ * constant arguments: the pattern of LIKE, the field of extract, date_part and date_trunc.
+ * Rows that need a time zone take it as their last argument: a parameter that becomes the
+ * zone's table when the query starts. So it is the zone that the SQL session has then.
+ * Constant intervals become calls for their months, days and microseconds, in PostgreSQL's
+ * order. Numeric arguments are expression_numeric.c's.
  */
 #include "postgres.h"
 
