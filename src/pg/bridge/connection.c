@@ -88,12 +88,14 @@ tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size, TbFailu
 	int			seals = fcntl(fd, F_GET_SEALS);
 	void	   *base;
 
+	/* Could it shrink under us? */
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
 	{
 		tb_failure_set(why, TB_FALLBACK_PROTOCOL,
 					   "shared memory is not sealed against shrinking");
 		return false;
 	}
+	/* Is all of it there? */
 	if (fstat(fd, &st) != 0 || st.st_size < 0 || (uint64) st.st_size < size || size == 0)
 	{
 		tb_failure_set(why, TB_FALLBACK_PROTOCOL,
@@ -107,6 +109,7 @@ tb_slot_memory_map(TbSlotMemory *memory, int fd, uint64 id, uint64 size, TbFailu
 					   strerror(errno));
 		return false;
 	}
+	/* The new memory replaces the old. */
 	unmap_slot_memory(memory);
 	memory->id = id;
 	memory->base = base;
@@ -509,6 +512,7 @@ keep_descriptors(TbConnection *conn, struct msghdr *header)
 {
 	bool ok = (header->msg_flags & MSG_CTRUNC) == 0;
 
+	/* A message may carry several. */
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c))
 	{
 		int count;
@@ -521,6 +525,7 @@ keep_descriptors(TbConnection *conn, struct msghdr *header)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			/* Too many are a protocol error. */
 			if (conn->nfds < TB_MAX_PENDING_FDS)
 				conn->fds[conn->nfds++] = fd;
 			else

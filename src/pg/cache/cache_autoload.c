@@ -182,6 +182,7 @@ begin_loading(void)
 	uint32	   left_out = 0;
 
 	ndatabases = next = 0;
+	/* Databases that have something to load. */
 	for (uint32 i = 0; i < list.count; i++)
 	{
 		const ListedColumn *column = &list.columns[i];
@@ -193,6 +194,7 @@ begin_loading(void)
 		else
 			left_out++;
 	}
+	/* Columns for which no place was left. */
 	if (left_out > 0)
 		ereport(LOG,
 				(errmsg("%u columns were not loaded into the column cache again", left_out),

@@ -314,6 +314,7 @@ columns_of_names(Oid relid, ArrayType *names)
 		char	  *name = nulls[i] ? NULL : TextDatumGetCString(values[i]);
 		AttrNumber attnum = name == NULL ? InvalidAttrNumber : get_attnum(relid, name);
 
+		/* System columns are not cached. */
 		if (attnum <= 0)
 			ereport(ERROR,
 					(errcode(name == NULL ? ERRCODE_NULL_VALUE_NOT_ALLOWED :
@@ -324,6 +325,7 @@ columns_of_names(Oid relid, ArrayType *names)
 								get_rel_name(relid))));
 		result = bms_add_member(result, attnum);
 	}
+	/* An empty array is a mistake. */
 	if (result == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no columns to load"),

@@ -69,6 +69,7 @@ check_label(const ObjectAddress *object, const char *label)
 	TbCachePolicy policy;
 	char		  kind;
 
+	/* Only whole tables have a policy. */
 	if (object->classId != RelationRelationId || object->objectSubId != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -79,6 +80,7 @@ check_label(const ObjectAddress *object, const char *label)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", get_rel_name(object->objectId))));
+	/* NULL removes the label. */
 	if (label != NULL && !parse_label(label, &policy))
 		ereport(
 			ERROR,
@@ -86,6 +88,7 @@ check_label(const ObjectAddress *object, const char *label)
 			 errmsg("invalid label \"%s\" for provider \"%s\"", label, PROVIDER),
 			 errhint(
 				 "Valid labels are \"cache auto\", \"cache off\" and \"cache pinned\".")));
+	/* Backends forget the old policy. */
 	CacheInvalidateRelcacheByRelid(object->objectId);
 }
 
@@ -161,6 +164,7 @@ turbine_cache_policy(PG_FUNCTION_ARGS)
 	ObjectAddress object;
 	TbCachePolicy policy;
 
+	/* Are the arguments valid? */
 	if (get_rel_name(relid) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -170,9 +174,11 @@ turbine_cache_policy(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid cache policy \"%s\"", name),
 				 errhint("Valid policies are \"auto\", \"off\" and \"pinned\".")));
+	/* As SECURITY LABEL would check. */
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
+	/* The policy is kept as a label. */
 	ObjectAddressSet(object, RelationRelationId, relid);
 	name = psprintf("%s%s", LABEL_PREFIX, name);
 	check_label(&object, name);

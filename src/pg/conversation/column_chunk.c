@@ -127,8 +127,10 @@ add_text(TbColumnChunk *rows, const TbColumn *column, Datum datum, char *out,
 	Size			length = VARSIZE_ANY_EXHDR(value);
 	TbTextView		view = {0};
 
+	/* Devices compare without the padding. */
 	if (column->type == TB_TYPE_BPCHAR)
 		length = bpchartruelen(unconstify(char *, data), length);
+	/* Is there space for it? */
 	if (length > rows->bytes_capacity)
 	{
 		tb_failure_set(why, TB_FALLBACK_VALUE,
@@ -137,6 +139,7 @@ add_text(TbColumnChunk *rows, const TbColumn *column, Datum datum, char *out,
 	}
 	if (length > rows->bytes_capacity - rows->bytes_used)
 		return TB_ROW_NO_SPACE;
+	/* The bytes, and a view of them. */
 	view.length = length;
 	view.offset = rows->bytes_used;
 	memcpy(&view.prefix, data, Min(length, sizeof(view.prefix)));
@@ -300,6 +303,7 @@ tb_column_chunk_write(TbColumnChunk *rows, char *slot)
 
 	chunk->nrows = rows->nrows;
 	chunk->ncolumns = rows->ncolumns;
+	/* Values and validity of each column. */
 	for (uint32 i = 0; i < rows->ncolumns; i++)
 	{
 		ChunkColumn *column = &rows->columns[i];
@@ -314,9 +318,11 @@ tb_column_chunk_write(TbColumnChunk *rows, char *slot)
 		memcpy(slot + offset, column->valid, rows->nrows);
 		offset += ALIGN_SECTION(rows->nrows);
 	}
+	/* Bytes of all texts. */
 	chunk->bytes_offset = offset;
 	chunk->bytes_size = rows->bytes_used;
 	memcpy(slot + offset, rows->bytes, rows->bytes_used);
+	/* Ready for the next chunk. */
 	rows->nrows = 0;
 	rows->bytes_used = 0;
 }

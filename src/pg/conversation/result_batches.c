@@ -100,6 +100,7 @@ check_bounds(const TbResultBatches *batches, const TbResultBatch *groups, uint64
 	uint64 size = offsetof(TbResultBatch, columns) +
 		batches->ncolumns * sizeof(groups->columns[0]);
 
+	/* The columns that are read. */
 	for (uint32 i = 0; i < batches->ncolumns; i++)
 	{
 		uint64 bytes = (uint64) groups->nrows * tb_type_width(batches->types[i]);
@@ -115,6 +116,7 @@ check_bounds(const TbResultBatches *batches, const TbResultBatch *groups, uint64
 			return 0;
 		size = ALIGN_SECTION(size) + groups->nrows;
 	}
+	/* Bytes of the texts. */
 	if (!within(groups->bytes_offset, groups->bytes_size, slot_size))
 		return 0;
 	size = ALIGN_SECTION(size) + groups->bytes_size;

@@ -117,6 +117,7 @@ send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied)
 
 	Assert(slot->state == TB_SLOT_FREE);
 	chunk->sequence = slots->sent++;
+	/* Head and runs, without a copy. */
 	parts[0].iov_base = chunk;
 	parts[0].iov_len = offsetof(TbChunk, runs);
 	chunk->nruns = runs.count;
@@ -127,6 +128,7 @@ send_chunk(TbSlots *slots, TbChunk *chunk, TbRuns runs, TbRuns copied)
 	parts[2].iov_len = copied.count * sizeof(TbRun);
 	if (!tb_service_query_send_parts(slots->query, TB_MSG_CHUNK, parts, 3, NULL, 0))
 		return false;
+	/* Now the service has the slot. */
 	slot->state = TB_SLOT_READING;
 	slot->kind = chunk->kind;
 	slot->npages = chunk->npages;

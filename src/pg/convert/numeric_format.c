@@ -44,8 +44,10 @@ view_numeric(Numeric numeric, NumericView *view)
 	uint16		header;
 
 	memcpy(&header, bytes, sizeof(header));
+	/* NaN and infinities have no digits. */
 	if ((header & SIGN_MASK) == FORM_SPECIAL)
 		return false;
+	/* One header word. */
 	if ((header & SIGN_MASK) == FORM_SHORT)
 	{
 		view->negative = (header & SHORT_SIGN) != 0;
@@ -57,6 +59,7 @@ view_numeric(Numeric numeric, NumericView *view)
 		view->ndigits = (size - sizeof(uint16)) / sizeof(int16);
 		return true;
 	}
+	/* Two header words. */
 	view->negative = (header & SIGN_MASK) == SIGN_NEGATIVE;
 	view->display_scale = header & LONG_SCALE_MASK;
 	view->weight = *(const int16 *) (bytes + sizeof(uint16));

@@ -132,6 +132,7 @@ write_element(ParamWriter *writer, uint32 values, int i, Datum datum,
 	{
 		text *bytes = tb_param_text(datum, shape->type, &view.length);
 
+		/* Bytes go behind all values. */
 		view.offset = writer->area_start + writer->area.len;
 		memcpy(&view.prefix, VARDATA_ANY(bytes), Min(view.length, 4));
 		appendBinaryStringInfo(&writer->area, VARDATA_ANY(bytes), view.length);

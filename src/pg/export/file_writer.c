@@ -397,6 +397,7 @@ add_batch_rows(WrittenColumn *column, const TbOutput *output, const TbResultBatc
 			(Size) first * tb_type_width(output->type);
 		if (batch->columns[output->first].valid != 0)
 			valid = (const uint8 *) base + batch->columns[output->first].valid + first;
+		/* Can whole columns be copied? */
 		if (tb_final_is_column(output) && !column->is_decimal &&
 			column->width == tb_type_width(output->type))
 			return add_stored(column, values, valid, nrows);
@@ -411,6 +412,7 @@ add_batch_rows(WrittenColumn *column, const TbOutput *output, const TbResultBatc
 			return add_texts(column, (const TbTextView *) values, valid, nrows,
 							 base + batch->bytes_offset);
 	}
+	/* Otherwise value by value. */
 	for (uint32 row = first; row < first + nrows; row++)
 	{
 		bool  isnull;
@@ -705,10 +707,12 @@ tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target, TupleDesc
 {
 	MemoryContext old;
 
+	/* Nothing remains of the last file. */
 	MemoryContextReset(writer->file);
 	old = MemoryContextSwitchTo(writer->file);
 	writer->ncolumns = 0;
 	writer->columns = palloc0(sizeof(WrittenColumn) * Max(desc->natts, 1));
+	/* Dropped columns are not written. */
 	for (int i = 0; i < desc->natts; i++)
 	{
 		WrittenColumn *column = &writer->columns[writer->ncolumns];
@@ -720,6 +724,7 @@ tb_file_writer_begin(TbFileWriter *writer, const TbFileTarget *target, TupleDesc
 		column->attribute = i;
 		writer->ncolumns++;
 	}
+	/* An empty block, the first request. */
 	writer->nrows = 0;
 	writer->bytes = 0;
 	initStringInfo(&writer->block);

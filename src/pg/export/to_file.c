@@ -70,9 +70,11 @@ take_columns(FileReceiver *receiver, PlanState *state)
 
 	if (cursor == NULL)
 		return;
+	/* EXPLAIN ANALYZE counts this node's rows. */
 	if (state->instrument != NULL)
 		InstrStartNode(state->instrument);
 	tb_run_cursor_enter(cursor);
+	/* Batches go to the writer whole. */
 	while (tb_run_cursor_advance(cursor))
 	{
 		uint32				 first;
@@ -184,6 +186,7 @@ run_query(const char *query, FileReceiver *receiver)
 	if (plan == NULL)
 		elog(ERROR, "the query could not be prepared: %s",
 			 SPI_result_code_string(SPI_result));
+	/* Can a portal run it stepwise? */
 	if (only_selects(plan))
 		run_select(plan, receiver);
 	else

@@ -47,6 +47,7 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double
 	reservoir_init_selection_state(&reservoir, targrows);
 	scan = tb_file_scan_begin(tb_file_table_to_read(RelationGetRelid(relation)), NULL,
 							  attributes, bms_make_singleton(0), NIL);
+	/* Read all rows, keep some. */
 	for (;;)
 	{
 		bool found;
@@ -59,10 +60,12 @@ sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double
 		MemoryContextSwitchTo(saved);
 		if (!found)
 			break;
+		/* Does the sample take it? */
 		place = place_of_row(&reservoir, &rows_to_skip, *totalrows, kept, targrows);
 		*totalrows += 1;
 		if (place < 0)
 			continue;
+		/* It may replace an earlier one. */
 		if (place < kept)
 			heap_freetuple(rows[place]);
 		else

@@ -279,12 +279,14 @@ explain_scan(ForeignScanState *node, ExplainState *es)
 	int64			 batches = 0;
 	uint64			 bytes = 0;
 
+	/* Totals of all files. */
 	for (int i = 0; i < state->table->nfiles; i++)
 	{
 		batches += state->table->files[i].description->nbatches;
 		bytes += state->table->files[i].identity.size;
 	}
 	ExplainPropertyInteger("Files", NULL, state->table->nfiles, es);
+	/* Files that the filters excluded. */
 	if (es->analyze && state->wanted != NULL && state->filters != NIL)
 	{
 		int skipped = 0;
@@ -297,6 +299,7 @@ explain_scan(ForeignScanState *node, ExplainState *es)
 		ExplainPropertyText("File", state->table->files[0].path, es);
 	ExplainPropertyInteger("Size", "kB", (bytes + 1023) / 1024, es);
 	explain_columns(state, es);
+	/* Batches: counted, or known beforehand. */
 	if (es->analyze && state->scan != NULL)
 	{
 		TbFileScanCounters counters = tb_file_scan_counters(state->scan);

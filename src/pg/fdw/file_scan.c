@@ -163,10 +163,12 @@ make_value_reader(Oid type, int32 typmod)
 	check_stack_depth();
 	reader->context = CurrentMemoryContext;
 	reader->typmod = typmod;
+	/* Domains are read as their base type. */
 	reader->type = getBaseTypeAndTypmod(type, &reader->typmod);
 	if (reader->type != type)
 		reader->domain = type;
 	reader->target = target_of(reader->type);
+	/* How values get their form. */
 	switch (reader->target)
 	{
 		case TB_TARGET_ARRAY:
@@ -203,6 +205,7 @@ describe_type(const ValueReader *reader, StringInfo request)
 	append_number(request, reader->target);
 	if (reader->target == TB_TARGET_ARRAY)
 		describe_type(reader->element, request);
+	/* Only composites have fields. */
 	if (reader->target != TB_TARGET_COMPOSITE)
 		return;
 	for (int i = 0; i < reader->attributes->natts; i++)
@@ -214,6 +217,7 @@ describe_type(const ValueReader *reader, StringInfo request)
 
 		if (reader->fields[i] == NULL)
 			continue;
+		/* Files have names in UTF-8. */
 		name = pg_server_to_any(name, strlen(name), PG_UTF8);
 		append_number(request, strlen(name));
 		appendStringInfoString(request, name);
@@ -481,12 +485,14 @@ make_request(TbFileScan *scan, const TbTableFile *file, StringInfo request)
 	int	 ncolumns = 0;
 
 	tb_reader_request_begin(request, TB_READER_SCAN, file->path);
+	/* Places of the columns in answers. */
 	for (int i = 0; i < scan->ncolumns; i++)
 	{
 		places[scan->columns[i].attribute] = -1;
 		if (scan->columns[i].reader != NULL)
 			places[scan->columns[i].attribute] = ncolumns++;
 	}
+	/* Names and types to read. */
 	tb_reader_request_number(request, ncolumns);
 	for (int i = 0; i < scan->ncolumns; i++)
 	{
@@ -497,6 +503,7 @@ make_request(TbFileScan *scan, const TbTableFile *file, StringInfo request)
 		tb_reader_request_text(request, scan->table->columns[column->attribute].name);
 		describe_type(column->reader, request);
 	}
+	/* Bounds let the reader skip batches. */
 	tb_scan_bounds_describe(scan->bounds, file, places, request);
 }
 
@@ -512,6 +519,7 @@ send_ahead(TbFileScan *scan)
 		const TbTableFile *file = &scan->table->files[scan->next_file];
 		OpenRequest		  *open = &scan->requests[scan->nrequests];
 
+		/* Did the filters exclude it? */
 		if (scan->wanted != NULL && !scan->wanted[scan->next_file])
 		{
 			scan->next_file++;
@@ -521,8 +529,10 @@ send_ahead(TbFileScan *scan)
 		saved = MemoryContextSwitchTo(scan->request_context);
 		make_request(scan, file, &request);
 		MemoryContextSwitchTo(saved);
+		/* A long request could block. */
 		if (scan->nrequests > 0 && request.len > MAX_AHEAD_BYTES)
 			return;
+		/* Sent now, answered in order. */
 		open->file = file;
 		open->fd = tb_table_file_open(file);
 		scan->nrequests++;
@@ -576,6 +586,7 @@ finish_file(TbFileScan *scan, const TbReaderAnswer *answer)
 static bool
 next_frame(TbFileScan *scan)
 {
+	/* The first frame starts the reader. */
 	if (scan->reader == NULL)
 	{
 		if (scan->table->nfiles == 0)
@@ -587,11 +598,13 @@ next_frame(TbFileScan *scan)
 		bool		   was_idle = scan->nrequests == 0;
 		TbReaderAnswer answer;
 
+		/* Is another file left? */
 		send_ahead(scan);
 		if (scan->nrequests == 0)
 			return false;
 		if (was_idle)
 			set_virtual_values(scan);
+		/* Rows, or the file's end? */
 		answer = tb_file_reader_receive(scan->reader);
 		if (answer.kind == TB_FRAME_DONE)
 		{
@@ -602,6 +615,7 @@ next_frame(TbFileScan *scan)
 			ereport(ERROR,
 					(errcode(ERRCODE_FDW_ERROR),
 					 errmsg("malformed answer of the file reader")));
+		/* Batches without rows are passed over. */
 		memcpy(&scan->rows, answer.data, sizeof(scan->rows));
 		scan->bytes.at = answer.data + sizeof(scan->rows);
 		scan->bytes.end = answer.data + answer.length;
@@ -629,7 +643,9 @@ tb_file_scan_next(TbFileScan *scan, Datum *values, bool *nulls)
 	if (scan->rows == 0 && !next_frame(scan))
 		return false;
 	memset(nulls, true, sizeof(bool) * scan->attributes->natts);
+	/* Errors name the column. */
 	error_context_stack = &context;
+	/* From the file, or from its path. */
 	for (int i = 0; i < scan->ncolumns; i++)
 	{
 		ScanColumn *column = &scan->columns[i];

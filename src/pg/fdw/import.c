@@ -75,6 +75,7 @@ add_file_columns(Columns *columns, const TbListedFile *file)
 	TbFileDescription *description = tb_file_describe(file->path, fd, &identity);
 
 	tb_file_close(fd);
+	/* Columns in the file. */
 	for (int i = 0; i < description->ncolumns; i++)
 	{
 		const TbFileColumn *column = &description->columns[i];
@@ -88,6 +89,7 @@ add_file_columns(Columns *columns, const TbListedFile *file)
 			add_imported_column(columns, name_in_file(column->name, file->path),
 								column->sql_type, file->path);
 	}
+	/* Columns in its path. */
 	for (int i = 0; i < file->nkeys; i++)
 	{
 		if (!is_name_taken(columns, file->keys[i].name))
@@ -106,6 +108,7 @@ tb_arrow_import(ImportForeignSchemaStmt *stmt, Oid server)
 	const char	  *separator = "";
 
 	tb_file_options_validate(stmt->options, ForeignTableRelationId);
+	/* The first file stands for all. */
 	files = tb_file_list(options);
 	if (files == NIL)
 		ereport(ERROR,
@@ -114,6 +117,7 @@ tb_arrow_import(ImportForeignSchemaStmt *stmt, Oid server)
 	initStringInfo(&columns.text);
 	add_file_columns(&columns, linitial(files));
 
+	/* The table takes over the options. */
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s (%s\n) SERVER %s OPTIONS (",
 					 quote_identifier(stmt->remote_schema), columns.text.data,

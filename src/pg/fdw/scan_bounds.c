@@ -77,6 +77,7 @@ compare_of(Oid operator)
 	Oid				left, right;
 	TypeCacheEntry *type;
 
+	/* What does btree take it for? */
 	op_input_types(operator, & left, &right);
 	if (!OidIsValid(left))
 		return 0;
@@ -225,12 +226,14 @@ value_texts(Datum value, Oid type)
 	bool   by_value;
 	char   align;
 
+	/* A single value. */
 	if (!OidIsValid(element))
 	{
 		char *text = value_text(value, type);
 
 		return text != NULL ? list_make1(text) : NIL;
 	}
+	/* An array of IN or ANY. */
 	get_typlenbyvalalign(element, &length, &by_value, &align);
 	deconstruct_array(DatumGetArrayTypeP(value), element, length, by_value, align, &values,
 					  &nulls, &nvalues);
@@ -240,6 +243,7 @@ value_texts(Datum value, Oid type)
 	{
 		char *text = nulls[i] ? NULL : value_text(values[i], element);
 
+		/* NULL equals nothing. */
 		if (nulls[i])
 			continue;
 		if (text == NULL)
@@ -279,14 +283,17 @@ tb_scan_bounds(const TbBoundClauses *clauses, List *expressions, ExprContext *ec
 		Datum		 value;
 		bool		 isnull;
 
+		/* Is its value known already? */
 		if (!is_ready(state->expr, econtext))
 			continue;
 		value = ExecEvalExpr(state, econtext, &isnull);
 		if (isnull)
 			continue;
+		/* Can the reader compare with it? */
 		values = value_texts(value, exprType((Node *) state->expr));
 		if (values == NIL)
 			continue;
+		/* Compared in the column's type. */
 		bound = palloc(sizeof(TbScanBound));
 		bound->attnum = lfirst_int(attnum);
 		bound->compare = lfirst_int(compare);

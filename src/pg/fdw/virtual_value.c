@@ -80,6 +80,7 @@ is_file_filter(Node *clause, Index relid, const TbFileTable *table)
 	List *arguments;
 	Oid	  operator;
 
+	/* Is it a comparison? */
 	if (IsA(clause, OpExpr))
 	{
 		arguments = ((OpExpr *) clause)->args;
@@ -94,6 +95,7 @@ is_file_filter(Node *clause, Index relid, const TbFileTable *table)
 		return false;
 	if (list_length(arguments) != 2 || !is_comparison(operator))
 		return false;
+	/* The column may stand on either side. */
 	return (is_virtual_column(linitial(arguments), relid, table) &&
 			is_fixed_value(lsecond(arguments))) ||
 		(is_virtual_column(lsecond(arguments), relid, table) &&
@@ -139,10 +141,12 @@ tb_wanted_files(const TbFileTable *table, List *filters, ExprState *state, ScanS
 	Bitmapset	   *offset = NULL, *attributes = NULL;
 	int				member = -1;
 
+	/* Columns that the filters read. */
 	pull_varattnos((Node *) filters, ((Scan *) node->ps.plan)->scanrelid, &offset);
 	while ((member = bms_next_member(offset, member)) >= 0)
 		attributes = bms_add_member(attributes,
 									member + FirstLowInvalidHeapAttributeNumber - 1);
+	/* One row stands for each file. */
 	for (int i = 0; i < table->nfiles; i++)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);

@@ -34,6 +34,7 @@ tb_spawn_program(const char *name, char *const *arguments, int input, int output
 	sigset_t				   signals;
 	int						   error;
 
+	/* Command line. */
 	for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++)
 		argv[i + 1] = arguments[i];
 	snprintf(path, sizeof(path), "%s/pg_turbine/%s", pkglib_path, name);
@@ -46,14 +47,17 @@ tb_spawn_program(const char *name, char *const *arguments, int input, int output
 		posix_spawn_file_actions_destroy(&actions);
 		return error;
 	}
+	/* Signals as a fresh process has them. */
 	sigfillset(&signals);
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	sigemptyset(&signals);
 	posix_spawnattr_setsigmask(&attributes, &signals);
+	/* A group that can be killed. */
 	posix_spawnattr_setpgroup(&attributes, 0);
 	posix_spawnattr_setflags(&attributes,
 							 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
 								 POSIX_SPAWN_SETPGROUP);
+	/* It inherits no other descriptors. */
 	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
 	if (folder >= 0)

@@ -110,6 +110,7 @@ parse_description(const char *bytes, uint32 length)
 	Answer			   answer = {bytes, bytes + length};
 
 	description->format = (TbFileFormat) take_answer_number(&answer);
+	/* Columns. */
 	description->ncolumns = take_count(&answer, 22);
 	description->columns = palloc0(sizeof(TbFileColumn) * Max(description->ncolumns, 1));
 	description->column_bytes = palloc0(sizeof(int64) * Max(description->ncolumns, 1));
@@ -126,6 +127,7 @@ parse_description(const char *bytes, uint32 length)
 		column->has_bounds = take_bool(&answer);
 		description->column_bytes[i] = take_long(&answer);
 	}
+	/* Batches, and their total. */
 	description->nbatches = take_count(&answer, sizeof(TbFileBatch));
 	description->batches = palloc0(sizeof(TbFileBatch) * Max(description->nbatches, 1));
 	for (int i = 0; i < description->nbatches; i++)

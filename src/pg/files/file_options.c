@@ -101,12 +101,14 @@ split_paths(const DefElem *option)
 		char *path = rest;
 		char *end;
 
+		/* Up to the next comma. */
 		comma = strchr(rest, ',');
 		if (comma != NULL)
 		{
 			*comma = '\0';
 			rest = comma + 1;
 		}
+		/* Blanks around paths do not count. */
 		while (*path == ' ')
 			path++;
 		end = path + strlen(path);

@@ -50,6 +50,7 @@ tb_file_pattern_check(const char *pattern)
 {
 	int nkeys = 0;
 
+	/* Are all keys well formed? */
 	for (const char *at = pattern; *at != '\0';)
 	{
 		const char *name, *rest;
@@ -68,6 +69,7 @@ tb_file_pattern_check(const char *pattern)
 		check_no_second(pattern, name, length);
 		at = rest;
 	}
+	/* No way out of the folder. */
 	for (const char *at = pattern; at != NULL; at = strchr(at + 1, '/'))
 	{
 		if (strncmp(at, "/..", 3) == 0 && (at[3] == '/' || at[3] == '\0'))
@@ -85,6 +87,7 @@ match_from(const char *part, const char *name, TbFileKeys *keys)
 
 	CHECK_FOR_INTERRUPTS();
 	length = key_length(part, &key, &rest);
+	/* A key takes one character or more. */
 	if (length > 0)
 	{
 		int before = keys->nkeys;
@@ -104,6 +107,7 @@ match_from(const char *part, const char *name, TbFileKeys *keys)
 	}
 	if (*part == '\0')
 		return *name == '\0';
+	/* A star takes any number. */
 	if (*part == '*')
 	{
 		for (const char *from = name;; from++)
@@ -114,6 +118,7 @@ match_from(const char *part, const char *name, TbFileKeys *keys)
 				return false;
 		}
 	}
+	/* One character each. */
 	if (*name == '\0' || (*part != '?' && *part != *name))
 		return false;
 	return match_from(part + 1, name + 1, keys);

@@ -52,6 +52,7 @@ static bool			 callback_registered = false;
 static void
 end_reader(TbFileReader *reader)
 {
+	/* Out of the list. */
 	for (TbFileReader **place = &readers; *place != NULL; place = &(*place)->next)
 	{
 		if (*place == reader)
@@ -60,10 +61,12 @@ end_reader(TbFileReader *reader)
 			break;
 		}
 	}
+	/* Descriptors. */
 	close(reader->socket);
 	close(reader->pipe);
 	for (int i = 0; i < FDS_OF_READER; i++)
 		ReleaseExternalFD();
+	/* No zombie stays behind. */
 	if (reader->pid > 0)
 	{
 		(void) kill(reader->pid, SIGKILL);

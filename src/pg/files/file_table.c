@@ -77,6 +77,7 @@ place_columns(const TbFileTable *table, TbTableFile *file, const TbListedFile *l
 		file->file_columns[i] = -1;
 		if (column->name == NULL)
 			continue;
+		/* Its value is in the path. */
 		if (column->is_virtual)
 		{
 			const TbFileKey *key = find_key(listed, column->name);
@@ -89,6 +90,7 @@ place_columns(const TbFileTable *table, TbTableFile *file, const TbListedFile *l
 			file->virtual_values[i] = key->value;
 			continue;
 		}
+		/* Its values are in the file. */
 		file->file_columns[i] = find_column(file->description, column->name);
 		if (file->file_columns[i] < 0)
 			ereport(ERROR,
@@ -226,6 +228,7 @@ tb_file_table_versions(Oid relid)
 	List		  *versions = NIL;
 	ListCell	  *cell;
 
+	/* May its owner read files? */
 	tb_file_options_check_role(relation->rd_rel->relowner);
 	table_close(relation, NoLock);
 	foreach(cell, tb_file_list(options))
@@ -234,6 +237,7 @@ tb_file_table_versions(Oid relid)
 		struct stat			status;
 
 		CHECK_FOR_INTERRUPTS();
+		/* A vanished file has no version. */
 		if (stat(file->path, &status) == 0)
 		{
 			TbFileVersion *version = palloc(sizeof(TbFileVersion));

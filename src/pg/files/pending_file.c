@@ -71,20 +71,24 @@ open_place(const char *path)
 	struct stat	   status;
 	char		  *folder;
 
+	/* Folder and name. */
 	file->path = resolve(path);
 	file->name = strrchr(file->path, '/') + 1;
 	folder = pnstrdup(file->path, file->name - 1 - file->path);
+	/* Open the folder, following no link. */
 	if (!AcquireExternalFD())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("out of file descriptors for \"%s\"", path)));
 	file->folder = tb_open_without_links(folder);
+	/* Identity of the folder. */
 	if (file->folder >= 0 && fstat(file->folder, &status) == 0 && S_ISDIR(status.st_mode))
 	{
 		file->device = status.st_dev;
 		file->inode = status.st_ino;
 		return file;
 	}
+	/* No folder: give everything back. */
 	if (file->folder >= 0)
 		close(file->folder);
 	ReleaseExternalFD();
@@ -104,10 +108,12 @@ check_format(const TbWrittenFile *file)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not open file \"%s\": %m", file->path)));
+	/* What does it begin with? */
 	is_read = pread(fd, magic, sizeof(magic), 0) > 0;
 	close(fd);
 	if (is_read && memcmp(magic, ARROW_MAGIC, sizeof(magic)) == 0)
 		return;
+	/* Why is it refused? */
 	if (memcmp(magic, PARQUET_MAGIC, strlen(PARQUET_MAGIC)) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -127,6 +133,7 @@ static void
 look_at_place(TbWrittenFile *file)
 {
 	file->exists = file->is_empty = false;
+	/* A new file is fine. */
 	if (fstatat(file->folder, file->name, &file->status, AT_SYMLINK_NOFOLLOW) != 0)
 	{
 		if (errno == ENOENT)
@@ -135,6 +142,7 @@ look_at_place(TbWrittenFile *file)
 				(errcode_for_file_access(),
 				 errmsg("could not stat file \"%s\": %m", file->path)));
 	}
+	/* What must not be replaced. */
 	if (S_ISLNK(file->status.st_mode))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -145,6 +153,7 @@ look_at_place(TbWrittenFile *file)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a regular file", file->path)));
+	/* To notice changes by others. */
 	tb_file_version(&file->status, &file->version);
 	file->exists = true;
 	file->is_empty = file->status.st_size == 0;
@@ -250,6 +259,7 @@ take_rights(const TbWrittenFile *file, const char *new_name)
 	bool is_done;
 	int	 saved;
 
+	/* Those of the old file, on disk. */
 	is_done = fd >= 0 &&
 		(!file->exists ||
 		 (fstat(fd, &now) == 0 &&
@@ -257,6 +267,7 @@ take_rights(const TbWrittenFile *file, const char *new_name)
 		   fchown(fd, old->st_uid, old->st_gid) == 0) &&
 		  fchmod(fd, old->st_mode & 07777) == 0)) &&
 		fsync(fd) == 0;
+	/* The message needs the first error. */
 	saved = errno;
 	if (fd >= 0)
 		close(fd);

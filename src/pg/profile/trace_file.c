@@ -140,6 +140,7 @@ find_end(int fd, bool *first)
 	char		end[sizeof(ARRAY_END) - 1];
 	off_t		at;
 
+	/* An empty file begins a trace. */
 	if (fstat(fd, &status) != 0)
 	{
 		warn(strerror(errno));
@@ -148,6 +149,7 @@ find_end(int fd, bool *first)
 	*first = status.st_size == 0;
 	if (*first)
 		return 0;
+	/* Only a trace is appended to. */
 	at = status.st_size - (off_t) sizeof(end);
 	if (at < (off_t) strlen(ARRAY_BEGIN) ||
 		pread(fd, end, sizeof(end), at) != sizeof(end) ||
@@ -249,8 +251,10 @@ add_time(StringInfo events, const char *key, uint64 ns)
 static void
 write_span(StringInfo events, int pid, const TbSpan *span)
 {
+	/* Torn, or of an unknown kind? */
 	if (span->kind >= TB_SPAN_KIND_COUNT || span->end_ns < span->begin_ns)
 		return;
+	/* Messages have a moment or a duration. */
 	if (span->kind == TB_SPAN_MESSAGE)
 	{
 		bool instant = span->begin_ns == span->end_ns;
@@ -269,6 +273,7 @@ write_span(StringInfo events, int pid, const TbSpan *span)
 		}
 		return;
 	}
+	/* Work on a chunk. */
 	begin_event(events, span_names[span->kind], 'X', pid, span->track);
 	add_time(events, "ts", span->begin_ns);
 	add_time(events, "dur", span->end_ns - span->begin_ns);

@@ -125,6 +125,7 @@ serve_messages(TbProgramRun *run, bool wait, bool *any)
 			return true;
 		if (!tb_slots_take(run->slots, &message, &event))
 			return false;
+		/* The slot's source takes the answer. */
 		sender = run->sender[event.slot];
 		if (event.type == TB_MSG_CHUNK_DONE)
 		{
@@ -133,6 +134,7 @@ serve_messages(TbProgramRun *run, bool wait, bool *any)
 		}
 		else if (!sender->methods->chunk_read(sender, event.slot, event.outcome))
 			return false;
+		/* Once something came, never wait. */
 		wait = false;
 		*any = true;
 	}

@@ -100,7 +100,7 @@ make_run(CustomScanState *css, int eflags)
 	return run;
 }
 
-/* The kept plan, initialized behind them when first asked for. */
+/* The kept plan, initialized behind the others of custom_ps when first asked for. */
 static PlanState *
 kept_plan(TbStageRun *run)
 {
@@ -118,7 +118,7 @@ kept_plan(TbStageRun *run)
 	return run->kept;
 }
 
-/* Ends, and rescans, all of custom_ps. */
+/* Ends all of custom_ps. */
 static void
 end_plans(TbStageRun *run)
 {
@@ -128,6 +128,7 @@ end_plans(TbStageRun *run)
 		ExecEndNode(lfirst(lc));
 }
 
+/* Rescans all of custom_ps. */
 static void
 rescan_plans(TbStageRun *run)
 {
@@ -187,41 +188,49 @@ connect_stages(TbStageRun *run, TbFailure *why)
 	return true;
 }
 
+/* Computes the parameters of a program. NULL, with *why: a value has no form that devices
+ * know. */
+static TbParamBlock *
+compute_params(const TbStageRun *run, const TbProgram *program, List *params,
+			   TbFailure *why)
+{
+	TbParamBlock *block = tb_param_block_make(program, params,
+											  run->css->ss.ps.ps_ExprContext);
+
+	if (block == NULL)
+		tb_failure_set(why, TB_FALLBACK_VALUE,
+					   "a parameter's value has no form that devices know");
+	return block;
+}
+
 static bool
 specify(TbStageRun *run, int index, TbProgramSpec *spec, TbFailure *why)
 {
 	TbRunStage *stage = &run->stages[index];
+	bool		last = is_last(run, index);
 
 	memset(spec, 0, sizeof(*spec));
 	spec->program = stage->program;
-	/* Values of the parameters. */
-	spec->params = tb_param_block_make(stage->program, stage->params,
-									   run->css->ss.ps.ps_ExprContext);
+	spec->params = compute_params(run, stage->program, stage->params, why);
 	if (spec->params == NULL)
-	{
-		tb_failure_set(why, TB_FALLBACK_VALUE,
-					   "a parameter's value has no form that devices know");
 		return false;
-	}
 	/* Device and estimates. */
 	spec->device = device_of(run, index);
 	spec->shape = stage->info.work.program.shape;
 	spec->estimated_rows = stage->info.work.rows;
+	spec->estimated_results = last ? run->groups : stage->info.work.built;
 	/* What only the last stage has. */
-	spec->result = is_last(run, index) ? run->result : NULL;
-	spec->continuation = is_last(run, index) ? run->continuation : NULL;
+	spec->result = last ? run->result : NULL;
+	spec->unread_columns = last ? run->unread_columns : 0;
+	spec->continuation = last ? run->continuation : NULL;
 	if (spec->continuation != NULL)
-		spec->continuation_params = tb_param_block_make(spec->continuation->program,
-														run->continuation_params,
-														run->css->ss.ps.ps_ExprContext);
-	if (spec->continuation != NULL && spec->continuation_params == NULL)
 	{
-		tb_failure_set(why, TB_FALLBACK_VALUE,
-					   "a parameter's value has no form that devices know");
-		return false;
+		spec->continuation_params = compute_params(run, spec->continuation->program,
+												   run->continuation_params, why);
+		if (spec->continuation_params == NULL)
+			return false;
 	}
-	spec->estimated_results = is_last(run, index) ? run->groups : stage->info.work.built;
-	spec->unread_columns = is_last(run, index) ? run->unread_columns : 0;
+	/* Where it runs. */
 	spec->profile = run->profile;
 	spec->connection = run->nstages > 1 ? &run->connection : NULL;
 	spec->join_table = stage->info.join_table;

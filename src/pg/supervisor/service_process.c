@@ -49,11 +49,13 @@ make_command(ServiceCommand *command)
 {
 	int n = 0;
 
+	/* Which program? */
 	if (tb_service_path != NULL && tb_service_path[0] != '\0')
 		strlcpy(command->path, tb_service_path, sizeof(command->path));
 	else
 		snprintf(command->path, sizeof(command->path), "%s/pg_turbine/turbined",
 				 pkglib_path);
+	/* Arguments as text. */
 	snprintf(command->nonce_fd, sizeof(command->nonce_fd), "%d", NONCE_FD);
 	snprintf(command->host_threads, sizeof(command->host_threads), "%d", tb_host_threads);
 	snprintf(command->memory_budget, sizeof(command->memory_budget), "%dMB",
@@ -61,6 +63,7 @@ make_command(ServiceCommand *command)
 	snprintf(command->column_store, sizeof(command->column_store), "%dMB",
 			 tb_cache_size_host_mb);
 	snprintf(command->gpu_cache, sizeof(command->gpu_cache), "%dMB", tb_cache_size_gpu_mb);
+	/* What it always gets. */
 	command->argv[n++] = "turbined";
 	command->argv[n++] = "--data-dir";
 	command->argv[n++] = ".";
@@ -70,6 +73,7 @@ make_command(ServiceCommand *command)
 	command->argv[n++] = TB_CACHE_DIRECTORY;
 	command->argv[n++] = "--nonce-fd";
 	command->argv[n++] = command->nonce_fd;
+	/* Otherwise the service has defaults. */
 	if (tb_host_threads > 0)
 	{
 		command->argv[n++] = "--host-threads";

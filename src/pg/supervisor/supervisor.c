@@ -162,14 +162,17 @@ start_service(void)
 	uint8		   nonce[TB_NONCE_BYTES];
 	TbSharedState *shared = tb_shared_state();
 
+	/* The nonce proves who it is. */
 	LWLockAcquire(shared->lock, LW_SHARED);
 	memcpy(nonce, shared->nonce, sizeof(nonce));
 	LWLockRelease(shared->lock);
 
+	/* Start it. */
 	make_directory(TB_SERVICE_DIRECTORY);
 	make_directory(TB_CACHE_DIRECTORY);
 	service.pid = tb_service_start(nonce);
 	service.started_at = service.answered_at = GetCurrentTimestamp();
+	/* Try again later. */
 	if (service.pid < 0)
 	{
 		if (may_log_restart())
@@ -242,6 +245,7 @@ service_answered(const TbStatusReply *status)
 static void
 service_silent(const TbFailure *why)
 {
+	/* No new plans for devices. */
 	if (service.state == SERVICE_UP)
 	{
 		ereport(LOG,
@@ -258,6 +262,7 @@ service_silent(const TbFailure *why)
 				 errhint(
 					 "Restart PostgreSQL, so that it loads the library of the installed "
 					 "package.")));
+	/* Has it had enough time? */
 	if (!TimestampDifferenceExceeds(service.answered_at, GetCurrentTimestamp(), HUNG_MS))
 		return;
 	ereport(LOG,

@@ -73,6 +73,7 @@ put_column(ReturnSetInfo *rsinfo, const TbCachedColumn *column)
 	char *name;
 	int	  i = 0;
 
+	/* Dropped, or of another database? */
 	if (!OidIsValid(relation))
 		return;
 	name = name_of_attribute(relation, column->attnum);

@@ -66,10 +66,12 @@ describe_constant(Form_pg_attribute att, const TbColumn *column, const char *val
 
 	to->is_constant = 1;
 	to->is_null = value == NULL;
+	/* NULL needs no value. */
 	if (value == NULL)
 		return true;
 	if (column->flags & TB_COL_DISPLAY_SCALE)
 		return false;
+	/* Paths have values as text. */
 	getTypeInputInfo(att->atttypid, &input, &param);
 	datum = OidInputFunctionCall(input, unconstify(char *, value), param, att->atttypmod);
 	if (tb_type_is_text(column->type))

@@ -127,6 +127,7 @@ add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 
 	BlockNumber block = chunk->blocks[page];
 	TbRun	   *last = list->count > 0 ? &list->runs[list->count - 1] : NULL;
 
+	/* Does it continue the last run? */
 	if (last != NULL && last->page + last->count == page &&
 		(last->block + last->count == block || TB_MUTANT(gap_read_through)) &&
 		TB_VM_PAGE(last->block) == TB_VM_PAGE(block))
@@ -134,6 +135,7 @@ add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 
 		last->count++;
 		return;
 	}
+	/* Many chunks need no list. */
 	if (list->runs == NULL)
 	{
 		MemoryContext context = GetMemoryChunkContext(chunks);
@@ -142,6 +144,7 @@ add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 
 		list->runs = MemoryContextAlloc(context, most * sizeof(TbRun));
 		list->lsn = MemoryContextAlloc(context, most * sizeof(XLogRecPtr));
 	}
+	/* It begins a new run. */
 	list->lsn[list->count] = tb_direct_lsn(chunk->part->direct, block);
 	list->runs[list->count].page = page;
 	list->runs[list->count].block = block;
@@ -330,6 +333,7 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 
 		for (uint32 page = run->page; page < run->page + run->count; page++)
 		{
+			/* Was it good as read? */
 			if (chunks->unmoved[page])
 			{
 				chunk->part->stats.blocks_direct++;
@@ -337,6 +341,7 @@ replace_moved(TbHeapChunks *chunks, uint32 slot)
 				chunks->stats.direct++;
 				continue;
 			}
+			/* The rest comes from shared buffers. */
 			if (!chunk->rewritten && !tb_service_query_flush(chunks->query))
 				return false;
 			chunks->stats.moved++;

@@ -150,14 +150,17 @@ send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 	uint8		*rest = palloc((head->nblocks + 7) / 8);
 	bool		 ok;
 
+	/* Head and LSNs of map pages. */
 	parts[0].iov_base = unconstify(TbSegments *, head);
 	parts[0].iov_len = sizeof(*head);
 	parts[1].iov_base = unconstify(uint64 *, lsn);
 	parts[1].iov_len = head->nmap_pages * sizeof(uint64);
+	/* Pages that are newer in memory. */
 	parts[2].iov_base = dirty->lsn;
 	parts[2].iov_len = dirty->count * sizeof(uint64);
 	parts[3].iov_base = dirty->blocks;
 	parts[3].iov_len = dirty->count * sizeof(uint32);
+	/* Visibility: full pages, then the rest. */
 	parts[4].iov_base = full;
 	parts[4].iov_len = (head->nmap_pages + 7) / 8;
 	parts[5].iov_base = rest;
@@ -346,9 +349,11 @@ add_dirty(const TbCachedSegments *segments, BlockNumber block, DirtyPages *dirty
 	if ((segments->question.flags & TB_SEGMENTS_RECOVERY) != 0 ||
 		dirty->count >= MOST_DIRTY)
 		return false;
+	/* Only a page in shared buffers has one. */
 	lsn = tb_direct_buffer_lsn(segments->direct, block);
 	if (lsn == 0)
 		return false;
+	/* Make room for it. */
 	if (dirty->count == dirty->room)
 	{
 		dirty->room = Max(1024, 2 * dirty->room);

@@ -249,11 +249,13 @@ take_slot_memory(TbConnection *conn, const TbFeederQueue *queue, const TbIncomin
 	int		   fd;
 	bool	   mapped;
 
+	/* Did the service refuse? */
 	if (message->type == TB_MSG_REFUSED)
 	{
 		tb_failure_from_wire(why, message->payload, message->length);
 		return false;
 	}
+	/* The reply comes with a descriptor. */
 	fd = tb_connection_take_fd(conn);
 	if (message->type != TB_MSG_ATTACHED || message->length != sizeof(attached) || fd < 0)
 	{

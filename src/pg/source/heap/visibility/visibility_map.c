@@ -134,9 +134,11 @@ tb_visibility_map_copy(Relation rel, BlockNumber nblocks)
 	map->bits = MemoryContextAllocExtended(CurrentMemoryContext,
 										   (Size) map->npages * BYTES_PER_PAGE,
 										   MCXT_ALLOC_HUGE);
+	/* Beyond the map nothing is visible. */
 	if (length < map->npages)
 		memset(map->bits + (size_t) length * BYTES_PER_PAGE, 0,
 			   (size_t) (map->npages - length) * BYTES_PER_PAGE);
+	/* Copy and count. */
 	for (uint32 page = 0; page < Min(map->npages, length); page++)
 	{
 		BlockNumber covered = blocks_of_page(map, page);
