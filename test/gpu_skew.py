@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """gpu_skew.py - no kernel of a GPU stalls, whatever keys are, and none outlives its query.
 
-Groups, distinct counts, joins, builds of join tables, sorts and windows run a few hundred times each over keys of
-which one has 0, 50, 85 or 99 % of all rows: texts and numbers, few others and many, with statistics that are true and
-with statistics that say there are ten. What depends on which thread comes first shows in some runs only: the slowest
-must take no more than RATIO times the median. Each answer is compared with PostgreSQL's own.
+Groups, distinct counts, joins, builds of join tables, sorts and windows run a few hundred times each, or as often as
+--seconds allow, over keys of which one has 0, 50, 85 or 99 % of all rows: texts and numbers, few others and many, with
+statistics that are true and with statistics that say there are ten. What depends on which thread comes first shows in
+some runs only: the slowest must take no more than RATIO times the median. Each answer is compared with PostgreSQL's own.
 Then the web log's queries w1 to w7, of which w7 counts search phrases: one is 85 % of the rows.
 Then joins of a trillion tuples are cancelled by statement_timeout; another session's query must find the GPU free soon.
 Must never: count a query that did not run on the GPU.

@@ -25,7 +25,9 @@ void
 tb_planning_push(TbPlanning *planning)
 {
 	planning->outer = current;
-	planning->plain_explain |= current->plain_explain && planning->runs;
+	/* Another command within an EXPLAIN is none. */
+	if (planning->runs)
+		planning->plain_explain = current->plain_explain;
 	if (planning->record == NULL)
 		planning->record = current->record;
 	current = planning;

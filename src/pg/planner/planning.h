@@ -44,7 +44,7 @@ typedef struct TbPlanning
 
 	bool	  runs;			 /* a run of the planner; else what is around one */
 	bool	  may_run_backward;
-	bool	  plain_explain; /* EXPLAIN without ANALYZE; nested ones inherit it */
+	bool	  plain_explain; /* EXPLAIN without ANALYZE; the runs within inherit it */
 	TbRecord *record;		 /* NULL: nobody asks for reasons; inherited */
 
 	/* What a run notes, each for its own file. */

@@ -2,8 +2,8 @@
  * our_nodes.c - see our_nodes.h. Called by planning, by what mends finished plans, and
  * where a run starts.
  *
- * Owns nothing. Nodes are known by their name, since a plan of a cached statement may have
- * been made before the library was loaded anew.
+ * Owns nothing. Nodes are known by their name: a path and a plan have methods of different
+ * types, and the name is what both carry.
  */
 #include "postgres.h"
 

@@ -11,8 +11,8 @@
 #include "pg/plans/our_nodes.h"
 #include "pg/plans/plan_walk.h"
 
-void
-tb_walk_plans(List *plans, TbPlanVisitor visit, void *context)
+static void
+walk_plans(List *plans, TbPlanVisitor visit, void *context)
 {
 	ListCell *lc;
 
@@ -31,16 +31,16 @@ tb_walk_plan(Plan *plan, TbPlanVisitor visit, void *context)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			tb_walk_plans(((CustomScan *) plan)->custom_plans, visit, context);
+			walk_plans(((CustomScan *) plan)->custom_plans, visit, context);
 			break;
 		case T_SubqueryScan:
 			tb_walk_plan(((SubqueryScan *) plan)->subplan, visit, context);
 			break;
 		case T_Append:
-			tb_walk_plans(((Append *) plan)->appendplans, visit, context);
+			walk_plans(((Append *) plan)->appendplans, visit, context);
 			break;
 		case T_MergeAppend:
-			tb_walk_plans(((MergeAppend *) plan)->mergeplans, visit, context);
+			walk_plans(((MergeAppend *) plan)->mergeplans, visit, context);
 			break;
 		default:
 			break;
@@ -53,7 +53,7 @@ void
 tb_walk_statement(PlannedStmt *stmt, TbPlanVisitor visit, void *context)
 {
 	tb_walk_plan(stmt->planTree, visit, context);
-	tb_walk_plans(stmt->subplans, visit, context);
+	walk_plans(stmt->subplans, visit, context);
 }
 
 Plan *

@@ -15,7 +15,6 @@ typedef bool (*TbPlanVisitor)(Plan *plan, void *context);
 /* Calls the visitor with each node, before those below it: the children of our nodes, and
  * what the visitor has put there, included. `plan` may be NULL. */
 extern void tb_walk_plan(Plan *plan, TbPlanVisitor visit, void *context);
-extern void tb_walk_plans(List *plans, TbPlanVisitor visit, void *context);
 
 /* The same of all plans of a statement, its subplans included. */
 extern void tb_walk_statement(PlannedStmt *stmt, TbPlanVisitor visit, void *context);

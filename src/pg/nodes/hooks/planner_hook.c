@@ -63,6 +63,17 @@ plan_once(Query *parse, const char *query_string, int cursor_options, ParamListI
 	return result;
 }
 
+/* Takes the offers that were recorded so far, if anybody records. */
+static List *
+take_offers(TbRecord *record)
+{
+	List *offers = record != NULL ? record->offers : NIL;
+
+	if (record != NULL)
+		record->offers = NIL;
+	return offers;
+}
+
 /* The better of the plans of the query as it was written and of the rewritten one. Offers
  * are those of the plan that is taken. */
 static PlannedStmt *
@@ -70,25 +81,26 @@ plan_both(Query *parse, Query *rewritten, const char *query_string, int cursor_o
 		  ParamListInfo params)
 {
 	TbRecord	  *record = tb_planning()->record;
-	int			   before = record != NULL ? list_length(record->offers) : 0;
-	int			   written;
+	List		  *outer_offers = take_offers(record);
 	TbSubqueryTime time = {0};
-	PlannedStmt	  *other;
 	PlannedStmt	  *result = plan_once(parse, query_string, cursor_options, params, &time);
+	List		  *offers = take_offers(record);
 
-	if (!tb_written_plan_is_slow(result, &time))
-		return result;
-	written = record != NULL ? list_length(record->offers) : 0;
-	other = plan_once(rewritten, query_string, cursor_options, params, NULL);
-	if (!tb_rewritten_plan_wins(other, result, &time))
+	if (tb_written_plan_is_slow(result, &time))
 	{
-		if (record != NULL)
-			record->offers = list_truncate(record->offers, written);
-		return result;
+		PlannedStmt *other = plan_once(rewritten, query_string, cursor_options, params,
+									   NULL);
+		List		*other_offers = take_offers(record);
+
+		if (tb_rewritten_plan_wins(other, result, &time))
+		{
+			result = other;
+			offers = other_offers;
+		}
 	}
-	for (; before < written; written--)
-		record->offers = list_delete_nth_cell(record->offers, before);
-	return other;
+	if (record != NULL)
+		record->offers = list_concat(outer_offers, offers);
+	return result;
 }
 
 static PlannedStmt *
