@@ -129,7 +129,7 @@ def dirty(bench, server):
         plain.query(f"INSERT INTO v SELECT i, i, repeat('n', 440 + i % 50) FROM generate_series(1, {ROWS}) i")
         plain.query("VACUUM (ANALYZE) v")
         plain.query("CHECKPOINT")
-        for name, settings in (("one process", CPU), ("feeders", {**CPU, **FEEDING})):
+        for name, settings in (("one process", CPU), ("feeders", {**CPU, **FEEDING, "pg_turbine.enable_cache": "on"})):
             with server.connect(settings=settings) as session:
                 session.query(sql)
                 for turn, price in enumerate(("-price", "price + 5000000000", "NULL")):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """device_choice.py - which device the planner takes at default costs, where there is a GPU.
 
-A GPU's queries read nothing into the column cache. So a query that a GPU would take less than half as long for with
-cached columns is the host's first, which reads them, and the GPU's from then on. What a GPU cannot compute of windows
+What is read into the column cache is decoded by the host, whichever device asks. So a query that a GPU would take less than
+half as long for with cached columns is the host's first, and the GPU's from then on. What a GPU cannot compute of windows
 is the host's, cached or not.
 Where there is no GPU it is the stand-in driver's, on which no kernel runs: only plans are looked at, and what is run is
 the host's.
@@ -33,8 +33,8 @@ class DeviceChoice:
         self.session, self.bench = server.connect(), bench
         self.session.query("SET work_mem = '512MB'")
 
-    def table(self, name, vacuumed=True):
-        self.session.query(f"CREATE TABLE {name} AS SELECT {COLUMNS} FROM generate_series(1, {ROWS}) i")
+    def table(self, name, kind="", vacuumed=True):
+        self.session.query(f"CREATE {kind} TABLE {name} AS SELECT {COLUMNS} FROM generate_series(1, {ROWS}) i")
         self.session.query(f"{'VACUUM ' if vacuumed else ''}ANALYZE {name}")
 
     def device(self, sql):
@@ -48,15 +48,15 @@ class DeviceChoice:
     def first_on_host(self):
         for name, form in (("groups", SUMS), ("ranks", RANKS)):
             table = f"of_{name}"
-            self.table(table)
+            self.table(table, vacuumed=form == RANKS)
             sql = form.format(table)
             self.expect(f"{name}, nothing cached", sql, "CPU")
             self.session.query(sql)  # so it runs there, and reads the columns
             self.expect(f"{name}, cached", sql, "GPU0")
 
     def nothing_to_wait_for(self):
-        self.table("loose", vacuumed=False)
-        self.expect("never vacuumed, so that nothing is cached", SUMS.format("loose"), "GPU0")
+        self.table("loose", "UNLOGGED")
+        self.expect("unlogged, so that nothing is cached", SUMS.format("loose"), "GPU0")
         self.table("uncached")
         self.session.query("SET pg_turbine.enable_cache = off")
         self.expect("without the cache", SUMS.format("uncached"), "GPU0")

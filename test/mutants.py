@@ -32,6 +32,8 @@ class Mutant:
     suite: tuple
 
 
+FRESH = ("fresh_blocks.py", "--until-difference")
+
 MUTANTS = (
     Mutant("no_recheck", "direct reads are not confirmed",
            ("races.py", "--kinds", "cursor", "--races", "100", "--until-difference")),
@@ -93,6 +95,18 @@ MUTANTS = (
            ("run_sql.py", "--cached", "--only", "text_dictionaries")),
     Mutant("missing_value_forgotten", "a column's missing value is no part of what it is",
            ("run_sql.py", "--only", "cached_columns")),
+    Mutant("fresh_in_progress", "rows whose transaction runs are taken for rolled back", FRESH),
+    Mutant("fresh_unseen", "blocks are kept with rows that their reader's snapshot does not see", FRESH),
+    Mutant("fresh_multixact", "a multixact with an updater is taken for one of lockers", FRESH),
+    Mutant("fresh_xmax_uncounted", "deletions are none of the transactions that a block depends on", FRESH),
+    Mutant("fresh_xmax_ignored", "rows are taken for alive whose deletion is not decided", FRESH),
+    Mutant("fresh_xids_ignored", "fresh blocks are for every snapshot", FRESH),
+    Mutant("fresh_overflow_ignored", "a snapshot is taken to name all subtransactions", FRESH),
+    Mutant("fresh_future_ignored", "transactions that began after the snapshot are taken for ended", FRESH),
+    Mutant("fresh_open_ignored", "transactions that are open to the snapshot are taken for ended", FRESH),
+    Mutant("fresh_least_ignored", "only the greatest of a block's transactions counts", FRESH),
+    Mutant("own_changes_ignored", "a transaction with changes of its own is served what others were", FRESH),
+    Mutant("served_by_bounds", "snapshots of the same bounds are taken for the same", FRESH),
     Mutant("row_dropped", "one row in 100,000 is lost", ("run_sql.py", "--only", "row_counts")),
 )
 

@@ -133,6 +133,9 @@ SUITES = {
         PYTHON + ["test/mvcc.py"],
         "an invariant holds beside everything that may happen to a table",
         ("--seconds", "1800")),
+    "fresh-blocks": Suite(
+        PYTHON + ["test/fresh_blocks.py"],
+        "rows that are not all-visible yet are cached, and each snapshot sees its own"),
     "gpu-faults": Suite(
         PYTHON + ["test/gpu_faults.py"],
         "a driver call that fails stays in its query, whichever it is",

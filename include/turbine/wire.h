@@ -18,7 +18,8 @@
  *   B FILES ...              the relation's relation files (direct reading)
  *   B QUERY {program, params}
  *   D READY {slots}          with the slot memory's memfd, or REFUSED {reason}
- *   B SEGMENTS {blocks}      for each part of the input of which segments may be cached;
+ *   B SNAPSHOT {open transactions}   if blocks that are not all-visible may be cached as
+ * well B SEGMENTS {blocks}      for each part of the input of which segments may be cached;
  *     D SEGMENTS_TAKEN       what D takes from its own columns: B sends no such block.
  *                            B need not wait for READY. D ignores them after a QUERY
  *                            that it refuses
@@ -81,7 +82,7 @@
 #include "types.h"
 
 #define TB_WIRE_MAGIC 0x57505442u /* "BTPW" */
-#define TB_WIRE_VERSION 21
+#define TB_WIRE_VERSION 22
 #define TB_MAX_MESSAGE (16u << 20)
 #define TB_MAX_FDS 250	  /* below SCM_MAX_FD */
 #define TB_MAX_SLOTS 64
@@ -120,7 +121,8 @@ typedef enum TbMessageType
 						* file of columns (no database; the number is its device's),
 						* whatever birth */
 	TB_MSG_CACHE_DROPPED, /* TbCacheDropped */
-	TB_MSG_PART			  /* TbPart; no reply */
+	TB_MSG_PART,		  /* TbPart; no reply */
+	TB_MSG_SNAPSHOT		  /* TbSnapshot; no reply */
 } TbMessageType;
 
 typedef struct TbMessage
@@ -369,6 +371,13 @@ typedef struct TbRun
  * dirty ones whose LSNs in shared buffers B sends along. D takes those whose pages have the
  * LSN that they were decoded with: nothing has changed but the map.
  *
+ * Fresh blocks. Blocks that are not all-visible are cached as well, once all transactions
+ * that their rows depend on have ended. B asks for them beside the others if it has told D
+ * of the query's snapshot. D names those of them that it has, and whose transactions have
+ * all ended for the snapshot, with the doubtful ones, and B asks again by the LSNs of their
+ * pages, in shared buffers or in the files. What D has taken that way it takes at once for
+ * a snapshot that sees the same.
+ *
  * What D takes runs at once, unless the sink is ROWS: then B asks for the row ids of blocks
  * that D has taken by CHUNKs of kind SEGMENTS, in its own order, and forms the tuples.
  */
@@ -399,6 +408,8 @@ typedef struct TbFileIdentity
 		   * INPUT_END comes */
 #define TB_SEGMENTS_LOAD \
 	0x20u /* what is read is kept, however full the cache is of others */
+#define TB_SEGMENTS_FRESH 0x40u		 /* blocks whose bit is not set are asked for as well */
+#define TB_SEGMENTS_FRESH_BITS 0x80u /* FRESH: not all of them; bits tell which */
 typedef struct TbSegments
 {
 	TbFileIdentity file;
@@ -407,14 +418,29 @@ typedef struct TbSegments
 	uint32_t	   nblocks;
 	uint32_t	   nmap_pages; /* for that many blocks */
 	uint32_t	   flags;
-	uint32_t	   asked;	   /* blocks whose bit is set */
+	uint32_t	   asked;	   /* blocks, all-visible or not */
 	uint32_t	   ndirty;	   /* CLEAN: of these, whose files lag behind */
 	uint32_t	   reserved;
 	/* uint64_t lsn[nmap_pages], page_lsn[ndirty]; uint32_t dirty[ndirty]: blocks,
 	 * ascending; uint8_t full[(nmap_pages + 7) / 8]: of pages of the map, those whose
 	 * blocks have all their bits set; then the bits of the blocks of the other pages, each
-	 * page's from a byte on */
+	 * page's from a byte on; FRESH_BITS: uint8_t fresh[(nblocks + 7) / 8] */
 } TbSegments;
+
+/* Where a query's snapshot sees what. Transactions by their 64-bit numbers. */
+#define TB_SNAPSHOT_OVERFLOWED \
+	0x01u						   /* some subtransactions are not among the open ones \
+									*/
+#define TB_SNAPSHOT_RECOVERY 0x02u /* taken on a standby */
+#define TB_SNAPSHOT_WRITES 0x04u   /* B's own transaction may have changed rows */
+typedef struct TbSnapshot
+{
+	uint64_t xmin;	/* all before have ended */
+	uint64_t xmax;	/* none from here on had */
+	uint32_t nopen; /* of those between, what had not ended */
+	uint32_t flags;
+	/* uint64_t open[nopen], ascending */
+} TbSnapshot;
 
 #define TB_SEGMENTS_TAKEN_ALL 0x01u /* what was asked for; the first bits are left out */
 #define TB_SEGMENTS_TAKEN_NOT_LOOKED 0x02u /* the device takes none for this program */
@@ -429,7 +455,7 @@ typedef struct TbSegmentsTaken
 	uint64_t segments; /* that `blocks` are of */
 	uint64_t excluded_by_filter; /* of `segments` */
 	uint64_t excluded_by_join;	 /* of the others: no row has a match */
-	uint64_t doubtful;			 /* blocks that B may ask for again */
+	uint64_t doubtful; /* blocks that B may ask for again, fresh ones among them */
 	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these; ROWS:
 	 * if any are excluded, as many again for these */
 } TbSegmentsTaken;
@@ -535,13 +561,34 @@ typedef struct TbChunk
 	uint64_t sequence; /* number of the chunk in the query */
 	uint32_t layout;   /* PAGES: of their tuples; else 0 */
 	uint32_t part;	   /* whose blocks they are, if SEGMENTS has told of it; else 0 */
-	uint64_t map_lsn;  /* of the map page under which all runs, copied ones too, were found
-						* all-visible; 0: of several, or none */
-	uint32_t ncopied;  /* PAGES: runs whose pages B fills from shared buffers, and that may
-						* be kept where they are all-visible */
+	uint64_t map_lsn; /* of the map page under which all runs, and those of the copied pages
+					   * that say so, were found all-visible; TB_NO_MAP_LSN: of several, or
+					   * none */
+	uint32_t ncopied; /* PAGES: runs whose pages B fills from shared buffers, and that may
+					   * be kept where they are all-visible, or fresh */
 	uint32_t reserved;
-	TbRun	 runs[];   /* nruns, then ncopied */
+	TbRun	 runs[];  /* nruns, then ncopied */
 } TbChunk;
+
+#define TB_NO_MAP_LSN UINT64_MAX
+
+/*
+ * What B writes into the header of a page that it has copied, in the place of fields that
+ * nobody needs there, if all transactions have ended that its rows depend on: they may be
+ * kept as a fresh block. Rows that a transaction deleted, or that were never committed, are
+ * not in the copy. The page's LSN stays.
+ */
+#define TB_PAGE_IS_FRESH 0x8000u /* of pd_flags, where PostgreSQL has no such flag */
+typedef struct TbFreshHeader
+{
+	uint64_t lsn;
+	uint16_t
+		least_low; /* pd_checksum: of the lower half of the least transaction's number */
+	uint16_t flags;
+	uint16_t bounds[3];	 /* pd_lower, pd_upper, pd_special */
+	uint16_t least_high; /* pd_pagesize_version */
+	uint32_t greatest;	 /* pd_prune_xid; 0: the rows depend on no transaction */
+} TbFreshHeader;
 
 /*
  * Rows as columns: those of another plan, or what the backend had to detoast.
@@ -714,6 +761,8 @@ static_assert(sizeof(TbRun) == 12, "TbRun layout");
 static_assert(sizeof(TbFileIdentity) == 32, "TbFileIdentity layout");
 static_assert(sizeof(TbSegments) == 64, "TbSegments layout");
 static_assert(sizeof(TbSegmentsTaken) == 72, "TbSegmentsTaken layout");
+static_assert(sizeof(TbSnapshot) == 24, "TbSnapshot layout");
+static_assert(sizeof(TbFreshHeader) == 24, "TbFreshHeader layout");
 static_assert(sizeof(TbPart) == 8, "TbPart layout");
 static_assert(sizeof(TbNumbersPart) == 8, "TbNumbersPart layout");
 static_assert(sizeof(TbFilePart) == 16, "TbFilePart layout");

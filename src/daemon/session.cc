@@ -116,7 +116,8 @@ bool Session::wait_for_events() {
 void Session::handle(const MessageReader::Message& message) {
   if (!greeted_ && message.type != TB_MSG_HELLO) throw ProtocolError("message before HELLO");
   // Sent before the backend could know.
-  if (refused_ && (message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS)) return;
+  if (refused_ && (message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS || message.type == TB_MSG_SNAPSHOT))
+    return;
   refused_ = false;
   switch (message.type) {
     case TB_MSG_HELLO: return hello(message.payload);
@@ -132,7 +133,8 @@ void Session::handle(const MessageReader::Message& message) {
   }
   const bool known = message.type == TB_MSG_CHUNK || message.type == TB_MSG_CHUNK_RELEASE ||
                      message.type == TB_MSG_SLOT_FREE || message.type == TB_MSG_INPUT_END ||
-                     message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS || message.type == TB_MSG_PART;
+                     message.type == TB_MSG_LAYOUT || message.type == TB_MSG_SEGMENTS || message.type == TB_MSG_PART ||
+                     message.type == TB_MSG_SNAPSHOT;
   if (!known) throw ProtocolError("unexpected message " + std::to_string(message.type));
   if (!query_) throw ProtocolError("message " + std::to_string(message.type) + " without a query");
   const Span span(query_->profile(), TB_SPAN_MESSAGE, message.type);
@@ -142,6 +144,7 @@ void Session::handle(const MessageReader::Message& message) {
     case TB_MSG_SLOT_FREE: return query_->slot_free(read_struct<TbSlotFree>(message.payload));
     case TB_MSG_LAYOUT: return layout(message.payload);
     case TB_MSG_SEGMENTS: return query_->input().segments(parse_segments(message.payload));
+    case TB_MSG_SNAPSHOT: return query_->input().snapshot(parse_snapshot(message.payload));
     case TB_MSG_PART: return query_->input().part(parse_part(message.payload));
     default: return query_->input().end();
   }

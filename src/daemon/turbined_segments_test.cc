@@ -254,8 +254,15 @@ TEST_F(SegmentsTest, PagesThatTheBackendReplacedAreNotKept) {
 }
 
 TEST_F(SegmentsTest, NothingIsKeptOfRunsOfSeveralLsns) {
+  read_all(TB_NO_MAP_LSN);
+  EXPECT_EQ(taken({.lsn = TB_NO_MAP_LSN}), 0u);
+}
+
+/* Whoever sets a bit again stamps the map. */
+TEST_F(SegmentsTest, AMapOfLsnZeroIsAsGoodAsAnother) {
   read_all(0);
-  EXPECT_EQ(taken({.lsn = 0}), 0u);
+  EXPECT_EQ(taken({.lsn = 0}), kBlocks);
+  EXPECT_EQ(taken({.lsn = 1}), 0u);
 }
 
 TEST_F(SegmentsTest, OnAPrimaryPagesMustSayThatTheyAreAllVisible) {

@@ -39,7 +39,7 @@ SELECT id, s FROM t WHERE v = 777;
 -- shows: Node Type: Gather
 SELECT max(regexp_replace(s, '[0-9]+', '#', 'g')), count(*) FROM t WHERE v < 50;
 SET max_parallel_workers_per_gather = 0;
--- offloaded: GpuScan
+-- shows: Node Type: Custom Scan
 SELECT max(regexp_replace(s, '[0-9]+', '#', 'g')), count(*) FROM t WHERE v < 50;
 -- Indexes: rows that lie together, rows that do not, none but the index.
 CREATE INDEX ON t (id);

@@ -20,11 +20,13 @@ BuiltTable::BuiltTable(Engine& engine, const Program& program, const std::string
   }
 }
 
-const KeptJoinTable* BuiltTable::find(const SegmentsRequest& request) {
+const KeptJoinTable* BuiltTable::find(const SegmentsRequest& request, const QuerySnapshot* snapshot) {
   if (found_) throw ProtocolError("SEGMENTS of more than was wanted");
+  // What is taken in answer to the second question is what the first one asked for.
+  if (request.segments.flags & TB_SEGMENTS_CLEAN) return nullptr;
   source_.reset();
   if (!engine_.column_store.enabled()) return nullptr;
-  source_ = join_table_source(program_, params_, request);
+  source_ = join_table_source(program_, params_, request, snapshot);
   if (source_) found_ = engine_.kept_tables.find(*source_);
   return found();
 }

@@ -24,13 +24,20 @@ class BuiltTable {
   BuiltTable(Engine& engine, const Program& program, const std::string& params, ConnectionJoinTables& tables,
              uint32_t number);
 
-  /* All segments of the input that these are: the table is there already? Throws ProtocolError. */
-  const KeptJoinTable* find(const SegmentsRequest& request);
+  /* All segments of the input that these are: the table is there already? `snapshot`: null: not told. Throws
+   * ProtocolError. */
+  const KeptJoinTable* find(const SegmentsRequest& request, const QuerySnapshot* snapshot);
   /* What find() has found. */
   const KeptJoinTable* found() const { return found_ ? &*found_ : nullptr; }
 
   /* The input has rows whose state nothing tells: the table is this query's alone. */
   void is_not_kept() { source_.reset(); }
+  /* Some blocks come by chunks: they may be newer than the map was, but are what the snapshot sees. */
+  void has_chunks() {
+    if (!source_) return;
+    source_->map_lsn.clear();
+    if (!source_->snapshot) source_.reset();
+  }
 
   /* From here on the table is the connection's, with its part of the grant. Throws DeviceError. */
   void leave(QueryDevice& device, QueryTotals& totals);

@@ -28,21 +28,27 @@ bool all_blocks(const SegmentsRequest& request) {
   return rest == 0 || (request.bits[nblocks / 8] & ((1u << rest) - 1)) == (1u << rest) - 1;
 }
 
-/* A map page of LSN 0 proves nothing. */
-bool all_logged(const std::vector<uint64_t>& map_lsn) {
-  return std::find(map_lsn.begin(), map_lsn.end(), 0) == map_lsn.end();
+/* Whether the source that a table was built of is what this one is now. */
+bool is_same(const JoinTableSource& built, const JoinTableSource& now) {
+  if (!built.map_lsn.empty() && built.nblocks == now.nblocks && built.map_lsn == now.map_lsn) return true;
+  // Blocks behind those that there were have no rows for the snapshot.
+  return built.snapshot && now.snapshot && built.nblocks <= now.nblocks && built.snapshot->sees_the_same(*now.snapshot);
 }
 
 }  // namespace
 
 std::optional<JoinTableSource> join_table_source(const Program& program, const std::string& params,
-                                                 const SegmentsRequest& request) {
+                                                 const SegmentsRequest& request, const QuerySnapshot* snapshot) {
   const TbSegments& segments = request.segments;
+  const bool all_visible = all_blocks(request);
   if (program.sink() != TB_SINK_BUILD || !program.joins().empty() || segments.part != 1 || segments.layout != 0 ||
-      (segments.flags & TB_SEGMENTS_CLEAN) || !(segments.flags & TB_SEGMENTS_WHOLE) || !all_blocks(request) ||
-      !all_logged(request.map_lsn))
+      (segments.flags & TB_SEGMENTS_CLEAN) || !(segments.flags & TB_SEGMENTS_WHOLE))
     return std::nullopt;
-  JoinTableSource source{{}, segments.nblocks, request.map_lsn};
+  JoinTableSource source;
+  source.nblocks = segments.nblocks;
+  if (all_visible) source.map_lsn = request.map_lsn;
+  if (snapshot && !snapshot->writes && (segments.flags & TB_SEGMENTS_FRESH)) source.snapshot = *snapshot;
+  if (!all_visible && !source.snapshot) return std::nullopt;
   append(source.build, segments.file);
   append(source.build, static_cast<uint64_t>(program.blob().size()));
   source.build.append(reinterpret_cast<const char*>(program.blob().data()), program.blob().size());
@@ -55,8 +61,7 @@ std::optional<KeptJoinTable> KeptJoinTables::find(const JoinTableSource& source)
   const auto found = entries_.find(source.build);
   if (found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
-  const bool is_same = entry.source.nblocks == source.nblocks && entry.source.map_lsn == source.map_lsn;
-  if (!is_same && !TB_MUTANT(kept_table_unchecked)) return std::nullopt;
+  if (!is_same(entry.source, source) && !TB_MUTANT(kept_table_unchecked)) return std::nullopt;
   entry.last_used = ++clock_;
   return entry.table;
 }

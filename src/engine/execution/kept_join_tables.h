@@ -5,7 +5,8 @@
  * A table is the same if the program that builds it, its parameters and its source are. Of a
  * source that means: one file, whose blocks are all all-visible, as many as there were, under
  * the same LSNs of the visibility map. Then the source's columns are what they were, whoever
- * looks at them (store/column_store.h). Only tables are kept that were built from cached
+ * looks at them (store/column_store.h). Or, if some blocks are fresh, a snapshot that sees the
+ * same. Only tables are kept that were built from cached
  * columns alone, and none that another table's rows went into.
  *
  * Thread-safe. Lives and dies with the service, like the column store.
@@ -22,6 +23,7 @@
 
 #include "engine/device/join_table.h"
 #include "engine/program/program.h"
+#include "engine/store/query_snapshot.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {
@@ -30,12 +32,13 @@ namespace turbine {
 struct JoinTableSource {
   std::string build;  // program, parameters and file
   uint32_t nblocks = 0;
-  std::vector<uint64_t> map_lsn;
+  std::vector<uint64_t> map_lsn;          // empty: not all blocks are all-visible
+  std::optional<QuerySnapshot> snapshot;  // none: it is not told, or its transaction writes
 };
 
 /* Of a BUILD that asks for segments of a part; null if its table may not be kept. */
 std::optional<JoinTableSource> join_table_source(const Program& program, const std::string& params,
-                                                 const SegmentsRequest& request);
+                                                 const SegmentsRequest& request, const QuerySnapshot* snapshot);
 
 struct KeptJoinTable {
   std::shared_ptr<const JoinTable> table;

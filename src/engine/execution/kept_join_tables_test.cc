@@ -31,7 +31,7 @@ class KeptJoinTablesTest : public ::testing::Test {
     return Program::parse(w.blob(TB_SINK_BUILD));
   }
   std::optional<JoinTableSource> source(const std::string& params = "p") {
-    return join_table_source(build_, params, request_);
+    return join_table_source(build_, params, request_, snapshot_ ? &*snapshot_ : nullptr);
   }
   KeptJoinTable table(uint64_t bytes = 4096) {
     HostBuffer block(budget_, bytes);
@@ -41,6 +41,7 @@ class KeptJoinTablesTest : public ::testing::Test {
 
   MemoryBudget budget_{UINT64_MAX};
   const Program build_ = build();
+  std::optional<QuerySnapshot> snapshot_;
   SegmentsRequest request_{};
   std::vector<uint8_t>& bits_ = request_.bits;
   KeptJoinTables kept_{64 << 10};
@@ -76,9 +77,6 @@ TEST_F(KeptJoinTablesTest, BlocksThatAreNotAllVisibleBelongToNoSource) {
   bits_[0] = 0x7f;
   EXPECT_FALSE(source());
   bits_[0] = 0xff;
-  request_.map_lsn = {0};
-  EXPECT_FALSE(source()) << "nothing was logged";
-  request_.map_lsn = {77};
   request_.segments.part = 2;
   EXPECT_FALSE(source());
   request_.segments.part = 1;
@@ -87,7 +85,7 @@ TEST_F(KeptJoinTablesTest, BlocksThatAreNotAllVisibleBelongToNoSource) {
   request_.segments.flags = 0;
   EXPECT_FALSE(source()) << "other parts follow, or blocks are left out";
   request_.segments.flags = TB_SEGMENTS_WHOLE;
-  EXPECT_FALSE(join_table_source(build(true), "p", request_)) << "no BUILD";
+  EXPECT_FALSE(join_table_source(build(true), "p", request_, nullptr)) << "no BUILD";
 }
 
 TEST_F(KeptJoinTablesTest, ANewStateTakesThePlaceOfTheOld) {

@@ -91,7 +91,7 @@ void QueryInput::part(const PartRequest& request) {
 
 /* The same table of the same source was built before: as if all blocks were taken. */
 bool QueryInput::take_kept_table(const SegmentsRequest& request) {
-  const KeptJoinTable* kept = table_.find(request);
+  const KeptJoinTable* kept = table_.find(request, segments_.snapshot());
   if (!kept) return false;
   TbSegmentsTaken head{};
   head.part = request.segments.part;
@@ -111,6 +111,11 @@ bool QueryInput::take_kept_table(const SegmentsRequest& request) {
   return true;
 }
 
+void QueryInput::snapshot(const SnapshotRequest& request) {
+  if (report_.failed()) return;
+  segments_.see_by(request);
+}
+
 /* What the store has runs at once, beside the blocks that the backend sends. */
 void QueryInput::segments(const SegmentsRequest& request) {
   if (report_.failed()) return;
@@ -124,8 +129,6 @@ void QueryInput::segments(const SegmentsRequest& request) {
                                                                     engine_.readers)
                                          : segments_.take(request, heap_.layouts());
   const bool all = taken.blocks == request.segments.nblocks;
-  // Blocks that come otherwise may be of another state by then.
-  if (!all) table_.is_not_kept();
   if (all && request.segments.flags & TB_SEGMENTS_ENDS) {
     std::lock_guard lock(mutex_);
     ended_ = true;
@@ -139,6 +142,7 @@ void QueryInput::chunk(const ChunkRequest& chunk) {
   if (report_.failed()) return;
   if (ended_) throw ProtocolError("CHUNK after INPUT_END");
   if (table_.found()) throw ProtocolError("CHUNK for a table that is there");
+  table_.has_chunks();
   slots_.check_state(chunk.slot, SlotState::kBackend);
   ChunkSource& source = source_of(chunk.kind);
   source.check(chunk, slots_.shape());

@@ -51,6 +51,7 @@ class QueryInput final : private TaskSink {
   /* Messages of the backend. Throw ProtocolError; ignored once failed. */
   void files(uint32_t first_file, const std::vector<int>& fds) { heap_.add_files(first_file, fds); }
   void layout(const LayoutRequest& request, const IsCancelled& cancelled);
+  void snapshot(const SnapshotRequest& request);
   void segments(const SegmentsRequest& request);
   void part(const PartRequest& request);
   void chunk(const ChunkRequest& chunk);

@@ -40,6 +40,9 @@ constexpr size_t kFoundAtOnce = 128;
 constexpr size_t kLists = 8;
 constexpr size_t kListFrom = 16;
 
+/* Of a list's segments, so many may have changed: else the search for all is as good. */
+constexpr size_t kListChangedShare = 4;
+
 /* Seconds after which the segments of a list that is in use are noted as used again. */
 constexpr uint32_t kNoteAfter = 10;
 
@@ -47,10 +50,11 @@ constexpr uint32_t kNoteAfter = 10;
 constexpr int kTries = 3;
 
 /* The bits of a segment's blocks: those that the file still has. */
-BlockMask bits_of(const StoredTable::Known& known, uint32_t first_block) {
-  const uint32_t end = std::min(known.nblocks, first_block + segment_blocks(segment_number(first_block)));
+BlockMask bits_of(const uint8_t* bits, uint32_t nblocks, uint32_t first_block) {
+  if (!bits || first_block >= nblocks) return 0;
+  const uint32_t end = std::min(nblocks, first_block + segment_blocks(segment_number(first_block)));
   BlockMask mask = 0;
-  memcpy(&mask, known.bits + first_block / 8, (end - first_block + 7) / 8);
+  memcpy(&mask, bits + first_block / 8, (end - first_block + 7) / 8);
   const uint32_t count = end - first_block;
   return count < TB_SEGMENT_BLOCKS ? mask & ((BlockMask{1} << count) - 1) : mask;
 }
@@ -88,6 +92,7 @@ StoredTable::Found StoredTable::find(const std::vector<uint32_t>& columns, const
     more = find_some(columns, known, &search, &found);
     std::move(found.good.begin(), found.good.end(), std::back_inserter(all.good));
     std::move(found.doubtful.begin(), found.doubtful.end(), std::back_inserter(all.doubtful));
+    std::move(found.fresh.begin(), found.fresh.end(), std::back_inserter(all.fresh));
   }
   return all;
 }
@@ -112,22 +117,115 @@ void StoredTable::prefetch(size_t number) const {
 }
 
 /* Under the lock. */
-void StoredTable::changed() {
+void StoredTable::drop_lists() {
   changes_++;
   for (const KeptList& kept : lists_) store_.used_ -= kept.bytes;
   lists_.clear();
 }
 
+/* Whether the list is what a query takes that knows this: good under a map page's LSN is good for ever, and a snapshot
+ * that sees the same as one that was served is served the same. */
+bool StoredTable::answers(const KeptList& kept, const std::vector<uint32_t>& columns, const Known& known) {
+  if (*kept.columns != columns) return false;
+  if (known.whole && kept.whole && kept.snapshot && known.snapshot && kept.nblocks <= known.nblocks &&
+      kept.snapshot->sees_the_same(*known.snapshot))
+    return true;
+  return !kept.has_fresh && same_map(kept, known);
+}
+
+bool StoredTable::same_map(const KeptList& kept, const Known& known) {
+  if (kept.nblocks != known.nblocks || memcmp(kept.bits.data(), known.bits, kept.bits.size()) != 0) return false;
+  return memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) == 0 ||
+         TB_MUTANT(list_lsn_ignored);
+}
+
+namespace {
+
+/* Of the blocks of an older version, those that a version has as they were. */
+BlockMask same_blocks(const TakenSegment& old, const Segment& segment, BlockMask blocks) {
+  BlockMask same = 0;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+    if ((old.blocks & blocks) >> i & 1)
+      if (segment.page_lsn[i] != 0 && segment.page_lsn[i] == old.segment->page_lsn[i]) same |= BlockMask{1} << i;
+  return same;
+}
+
+/* A version once, with all its blocks. */
+void join_pieces(std::vector<TakenSegment>& taken) {
+  size_t count = 0;
+  for (TakenSegment& some : taken) {
+    const auto end = taken.begin() + static_cast<ptrdiff_t>(count);
+    const auto same = std::find_if(taken.begin(), end,
+                                   [&](const auto& other) { return other.segment == some.segment; });
+    if (same != end)
+      same->blocks |= some.blocks;
+    else
+      std::swap(taken[count++], some);
+  }
+  taken.resize(count);
+}
+
+BlockMask all_blocks(const std::vector<TakenSegment>& taken) {
+  BlockMask blocks = 0;
+  for (const TakenSegment& some : taken) blocks |= some.blocks;
+  return blocks;
+}
+
+}  // namespace
+
+/* Under the lock. Puts the present versions of changed segments into the list, with the blocks that are good now as
+ * well. What the store has in another state stays as the list has it. False: some blocks must be looked at first. */
+bool StoredTable::bring_up_to_date(KeptList& kept, const Known& known) {
+  if (kept.changed.empty()) return true;
+  std::sort(kept.changed.begin(), kept.changed.end());
+  kept.changed.erase(std::unique(kept.changed.begin(), kept.changed.end()), kept.changed.end());
+  if (kept.changed.size() > kept.list->segments().size() / kListChangedShare + 1) return false;
+  SegmentList::Changes changes;
+  const Search unnoted;
+  for (const uint32_t number : kept.changed) {
+    Found found;
+    look(number, *kept.columns, known, unnoted, &found);
+    const auto [first, end] = kept.list->entries_of(number);
+    std::vector<TakenSegment>& now = changes[number];
+    now = found.good;
+    const BlockMask good = all_blocks(found.good);
+    BlockMask covered = good;
+    for (size_t i = first; i < end; i++) {
+      TakenSegment old = kept.list->segments()[i];
+      covered |= old.blocks;
+      old.blocks &= ~good;
+      for (const auto& [version, blocks] : versions_with(number, *kept.columns)) {
+        const BlockMask same = same_blocks(old, *version, blocks);
+        if (same != 0) now.push_back({version, same});
+        old.blocks &= ~same;
+      }
+      if (old.blocks != 0) now.push_back(old);
+    }
+    if (((all_blocks(found.doubtful) | all_blocks(found.fresh)) & ~covered) != 0) return false;
+    join_pieces(now);
+    if (first == end && now.empty()) changes.erase(number);
+  }
+  // What is good under another map is not so under the list's.
+  if (!same_map(kept, known)) kept.has_fresh = true;
+  store_.used_ -= kept.bytes;
+  kept.list = std::make_shared<const SegmentList>(*kept.list, changes, std::max(kept.nblocks, known.nblocks));
+  kept.bytes = kept.list->bytes() + kept.map_lsn.size() * sizeof(uint64_t) + kept.bits.size();
+  store_.used_ += kept.bytes;
+  kept.changed.clear();
+  return true;
+}
+
 std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint32_t>& columns, const Known& known) {
   const uint32_t second = store_.now();
   std::lock_guard lock(mutex_);
-  for (KeptList& kept : lists_) {
-    if (kept.columns != columns || kept.nblocks != known.nblocks ||
-        memcmp(kept.bits.data(), known.bits, kept.bits.size()) != 0)
+  for (size_t i = 0; i < lists_.size(); i++) {
+    KeptList& kept = lists_[i];
+    if (!answers(kept, columns, known)) continue;
+    if (!bring_up_to_date(kept, known)) {
+      store_.used_ -= kept.bytes;
+      lists_.erase(lists_.begin() + static_cast<ptrdiff_t>(i--));
       continue;
-    if (memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) != 0 &&
-        !TB_MUTANT(list_lsn_ignored))
-      continue;
+    }
     const uint32_t tick = store_.clock_.fetch_add(1, std::memory_order_relaxed);
     if (second - kept.noted >= kNoteAfter) {
       kept.noted = second;
@@ -143,20 +241,46 @@ std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint
 }
 
 void StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known,
-                            const Search& search, std::vector<TakenSegment> good) {
-  if (good.size() < kListFrom) return;
+                            const Search& search, std::vector<TakenSegment> taken, bool served) {
+  if (taken.size() < kListFrom && !search.has_fresh) return;
   const uint64_t map_pages = (uint64_t{known.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
-  auto list = std::make_shared<const SegmentList>(std::move(good), columns, known.nblocks);
+  std::stable_sort(taken.begin(), taken.end(), [](const TakenSegment& a, const TakenSegment& b) {
+    return a.segment->first_block < b.segment->first_block;
+  });
+  std::vector<TakenSegment> joined;
+  for (auto first = taken.begin(); first != taken.end();) {
+    const auto end = std::find_if(first, taken.end(), [&](const TakenSegment& other) {
+      return other.segment->first_block != first->segment->first_block;
+    });
+    std::vector<TakenSegment> of_one(first, end);
+    join_pieces(of_one);
+    joined.insert(joined.end(), of_one.begin(), of_one.end());
+    first = end;
+  }
+  auto list = std::make_shared<const SegmentList>(std::move(joined), columns, known.nblocks);
   const uint64_t bytes = list->bytes() + map_pages * sizeof(uint64_t) + known.nblocks / 8;
-  KeptList kept{*columns,
-                known.nblocks,
-                {known.map_lsn, known.map_lsn + map_pages},
-                {known.bits, known.bits + (uint64_t{known.nblocks} + 7) / 8},
-                std::move(list),
-                bytes,
-                search.second};
+  KeptList kept{.columns = columns,
+                .nblocks = known.nblocks,
+                .map_lsn = {known.map_lsn, known.map_lsn + map_pages},
+                .bits = {known.bits, known.bits + (uint64_t{known.nblocks} + 7) / 8},
+                .snapshot = {},
+                .whole = known.whole,
+                .has_fresh = search.has_fresh,
+                .list = std::move(list),
+                .bytes = bytes,
+                .noted = search.second,
+                .changed = {}};
+  if (served && known.snapshot && !known.snapshot->writes) kept.snapshot = *known.snapshot;
+  if (kept.has_fresh && !kept.snapshot) return;
   std::lock_guard lock(mutex_);
   if (changes_ != search.changes) return;
+  // One list of fresh blocks is enough: it goes with the next commit.
+  std::erase_if(lists_, [&](const KeptList& other) {
+    if (*other.columns != *columns || other.has_fresh != kept.has_fresh) return false;
+    if (!kept.has_fresh && !same_map(other, known)) return false;
+    store_.used_ -= other.bytes;
+    return true;
+  });
   if (lists_.size() >= kLists) {
     store_.used_ -= lists_[0].bytes;
     lists_.erase(lists_.begin());
@@ -167,20 +291,78 @@ void StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& 
 
 namespace {
 
-/* Which of these blocks of a version are good now, and which may be. */
-void look_at(const std::shared_ptr<const Segment>& segment, BlockMask blocks, uint64_t lsn,
+void note_use(const Segment& segment, const StoredTable::Search& search) {
+  if (search.tick == 0) return;
+  segment.last_used.store(search.tick, std::memory_order_relaxed);
+  segment.last_hit.store(search.second, std::memory_order_relaxed);
+}
+
+/* Of a version's fresh blocks, those whose transactions have all ended for the query. */
+BlockMask ended_blocks(const Segment& segment, BlockMask blocks, const QuerySnapshot* snapshot) {
+  blocks &= segment.fresh;
+  BlockMask ended = 0;
+  for (uint32_t i = 0; snapshot && i < TB_SEGMENT_BLOCKS && blocks >> i != 0; i++)
+    if ((blocks >> i & 1) && snapshot->has_ended((*segment.xids)[i])) ended |= BlockMask{1} << i;
+  return ended;
+}
+
+/* Which of these all-visible blocks of a version are good now, and which may be. A fresh one may be of a page that has
+ * changed since the query has seen the map: then its transactions have not all ended for the query. */
+void look_at(const std::shared_ptr<const Segment>& segment, BlockMask blocks, const StoredTable::Known& known,
              const StoredTable::Search& search, StoredTable::Found* found) {
   if (blocks == 0) return;
-  segment->last_used.store(search.tick, std::memory_order_relaxed);
-  segment->last_hit.store(search.second, std::memory_order_relaxed);
+  const uint64_t lsn = known.map_lsn[segment->first_block / TB_BLOCKS_PER_MAP_PAGE];
+  note_use(*segment, search);
   BlockMask good = segment->map_lsn == lsn ? blocks & segment->good : 0;
   if (TB_MUTANT(map_lsn_ignored)) good = blocks;
   if (good != 0) found->good.push_back({segment, good});
   // A newer version is none of a query that has seen the map before.
-  if (blocks != good && segment->map_lsn <= lsn) found->doubtful.push_back({segment, blocks & ~good});
+  if (segment->map_lsn > lsn) return;
+  const BlockMask fresh = TB_MUTANT(fresh_doubt_unchecked) ? 0 : segment->fresh;
+  blocks &= ~good & (~fresh | ended_blocks(*segment, blocks, known.snapshot));
+  if (blocks != 0) found->doubtful.push_back({segment, blocks});
+}
+
+/* Which of these blocks, that are not all-visible, the snapshot may see as they were decoded. */
+void look_at_fresh(const std::shared_ptr<const Segment>& segment, BlockMask blocks, const QuerySnapshot& snapshot,
+                   const StoredTable::Search& search, StoredTable::Found* found) {
+  const BlockMask ended = ended_blocks(*segment, blocks, &snapshot);
+  if (ended == 0) return;
+  note_use(*segment, search);
+  found->fresh.push_back({segment, ended});
 }
 
 }  // namespace
+
+/* Under the lock. Blocks of the delta hide those of the main version. */
+std::vector<TakenSegment> StoredTable::versions_with(uint32_t number, const std::vector<uint32_t>& columns) const {
+  std::vector<TakenSegment> versions;
+  if (number >= segments_.size() || !segments_[number].main) return versions;
+  const Kept& kept = segments_[number];
+  versions.push_back({kept.main, blocks_with(*kept.main, columns) & ~kept.hidden()});
+  if (kept.delta) versions.push_back({kept.delta, blocks_with(*kept.delta, columns)});
+  return versions;
+}
+
+/* Under the lock. Adds what there is of a segment. */
+void StoredTable::look(uint32_t number, const std::vector<uint32_t>& columns, const Known& known, const Search& search,
+                       Found* found) const {
+  const Kept& kept = segments_[number];
+  if (!kept.main) return;
+  const uint32_t first_block = kept.main->first_block;
+  const BlockMask wanted = bits_of(known.bits, known.nblocks, first_block);
+  const BlockMask others = known.snapshot ? bits_of(known.others, known.nblocks, first_block) : 0;
+  const auto look_both = [&](const std::shared_ptr<const Segment>& segment, BlockMask hidden) {
+    const BlockMask blocks = blocks_with(*segment, columns) & ~hidden;
+    look_at(segment, blocks & wanted, known, search, found);
+    if ((blocks & others & segment->fresh) != 0) {
+      found->has_fresh = true;
+      look_at_fresh(segment, blocks & others, *known.snapshot, search, found);
+    }
+  };
+  look_both(kept.main, kept.hidden());
+  if (kept.delta) look_both(kept.delta, 0);
+}
 
 bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found) {
   if (search->tick == 0) {
@@ -188,29 +370,27 @@ bool StoredTable::find_some(const std::vector<uint32_t>& columns, const Known& k
     search->second = store_.now();
   }
   const bool begins = search->next == 0;
-  found->good.clear();
-  found->doubtful.clear();
+  *found = {};
   std::lock_guard lock(mutex_);
   nblocks_ = known.nblocks;
   if (begins) {
     search->changes = changes_;
-    search->keep = changes_searched_ == changes_;
+    search->keep = changes_searched_ == changes_ ||
+                   (known.snapshot && searched_for_ && searched_for_->sees_the_same(*known.snapshot));
     changes_searched_ = changes_;
+    if (known.snapshot) searched_for_ = *known.snapshot;
   }
   for (size_t seen = 0; seen < kFoundAtOnce && search->next < segments_.size(); seen++) {
     prefetch(search->next);
-    const Kept& kept = segments_[search->next++];
-    if (!kept.main) continue;
-    const uint32_t first_block = kept.main->first_block;
-    if (first_block >= known.nblocks) {
+    const uint32_t number = search->next++;
+    if (!segments_[number].main) continue;
+    if (segments_[number].main->first_block >= known.nblocks) {
       search->next = UINT32_MAX;
       break;
     }
-    const BlockMask wanted = bits_of(known, first_block);
-    const uint64_t lsn = known.map_lsn[first_block / TB_BLOCKS_PER_MAP_PAGE];
-    look_at(kept.main, blocks_with(*kept.main, columns) & wanted & ~kept.hidden(), lsn, *search, found);
-    if (kept.delta) look_at(kept.delta, blocks_with(*kept.delta, columns) & wanted, lsn, *search, found);
+    look(number, columns, known, *search, found);
   }
+  search->has_fresh = search->has_fresh || found->has_fresh;
   search->hit = search->hit || !found->good.empty();
   if (search->next < segments_.size()) return true;
   if (search->hit) count_hit(columns, search->tick, search->second);
@@ -227,6 +407,8 @@ void StoredTable::confirm(const TakenSegment& unchanged, uint64_t map_lsn) {
   version->good = unchanged.blocks | (version->map_lsn == map_lsn ? version->good : 0);
   if (TB_MUTANT(old_blocks_stay_good)) version->good |= unchanged.segment->good;
   version->map_lsn = map_lsn;
+  version->fresh &= ~unchanged.blocks;
+  if (version->fresh == 0) version->xids = nullptr;
   std::lock_guard lock(mutex_);
   const uint32_t number = segment_number(version->first_block);
   if (number >= segments_.size()) return;
@@ -267,7 +449,13 @@ void StoredTable::forget_dictionaries() {
 
 /* Under the lock. The caller has what is replaced as well, so that nothing is freed here. */
 void StoredTable::publish(uint32_t number, Kept versions) {
-  changed();
+  changes_++;
+  std::erase_if(lists_, [&](KeptList& kept) {
+    kept.changed.push_back(number);
+    const bool too_many = kept.changed.size() > kListFrom + kept.list->segments().size();
+    if (too_many) store_.used_ -= kept.bytes;
+    return too_many;
+  });
   Kept& place = segments_[number];
   store_.used_ += versions.bytes();
   store_.used_ -= place.bytes();
@@ -331,7 +519,7 @@ uint64_t StoredTable::drop() {
   std::vector<Kept> segments;  // freed when the lock is
   std::lock_guard lock(mutex_);
   dropped_ = true;
-  changed();
+  drop_lists();
   segments.swap(segments_);
   uint64_t bytes = 0;
   for (const Kept& kept : segments) bytes += kept.bytes();
@@ -369,32 +557,52 @@ uint32_t ColumnStore::now() const {
   return passed_ + static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(passed).count());
 }
 
-void ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded, std::shared_ptr<Segment> made) {
+/* Of two states of a page the newer one stays. Of all-visible pages the map's LSN says which that is. */
+static BlockMask older_pages(const Segment* main, const Segment* delta, const DecodedBlocks& decoded) {
+  BlockMask older = 0;
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
+    if ((decoded.blocks >> i & 1) == 0) continue;
+    const Segment* has = delta && (delta->blocks >> i & 1) ? delta : main;
+    if (!has || (has->blocks >> i & 1) == 0 || !(decoded.fresh || (has->fresh >> i & 1))) continue;
+    if (has->page_lsn[i] > decoded.page_lsn[i]) older |= BlockMask{1} << i;
+  }
+  return older;
+}
+
+TakenSegment ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded, std::shared_ptr<Segment> made) {
   const uint32_t number = segment_number(decoded.first_block);
+  TakenSegment added{};
   for (int i = 0; i < kTries; i++) {
     StoredTable::Kept before;
-    if (!table.kept_version(number, &before)) return;
-    if (!before.main && !decoded.load && !table.admits(decoded)) return;
-    if (before.main && before.main->map_lsn > decoded.map_lsn) return;
-    if (before.delta && before.delta->map_lsn > decoded.map_lsn) return;
+    if (!table.kept_version(number, &before)) return {};
+    if (!before.main && !decoded.load && !table.admits(decoded)) return {};
+    if (!decoded.fresh && before.main && before.main->map_lsn > decoded.map_lsn) return {};
+    if (!decoded.fresh && before.delta && before.delta->map_lsn > decoded.map_lsn) return {};
+    const BlockMask older = older_pages(before.main.get(), before.delta.get(), decoded);
+    std::optional<DecodedBlocks> rest;
+    if (older != 0) rest.emplace(decoded).blocks &= ~older;
+    const DecodedBlocks& newest = rest ? *rest : decoded;
+    if (newest.blocks == 0) return {};
     StoredTable::Kept versions = before;
     std::shared_ptr<Segment> version;
-    if (before.main && goes_to_delta(*before.main, before.delta.get(), decoded)) {
-      version = merge_segment(before.delta.get(), decoded);
+    if (before.main && goes_to_delta(*before.main, before.delta.get(), newest)) {
+      version = merge_segment(before.delta.get(), newest);
       versions.delta = version;
     } else {
       if (before.delta) versions = {merge_delta(before.main, *before.delta), nullptr};
-      version = made && !versions.main ? std::move(made) : merge_segment(versions.main.get(), decoded);
+      version = made && !versions.main ? std::move(made) : merge_segment(versions.main.get(), newest);
       versions.main = version;
     }
-    if (!version) return;
+    if (!version) return {};
     version->last_used = clock_.load(std::memory_order_relaxed);
     if (before.main) version->last_hit = before.main->last_hit.load(std::memory_order_relaxed);
     if (!table.replace(number, before, std::move(versions))) continue;
     table.note_filled(decoded);
+    added = {version, newest.blocks};
     break;
   }
   if (used() > capacity_) make_room();
+  return added;
 }
 
 void StoredTable::note_filled(const DecodedBlocks& decoded) {
@@ -468,6 +676,7 @@ uint64_t StoredTable::evict(std::span<const EvictionCandidate> of_one_segment, c
   versions = {without(*before.main, of_one_segment), before.delta ? without(*before.delta, of_one_segment) : nullptr};
   if (versions.main->columns.empty()) versions = {};
   const uint64_t bytes = before.bytes() - versions.bytes();
+  drop_lists();
   publish(number, std::move(versions));
   return bytes;
 }

@@ -1,10 +1,14 @@
 /*
  * column_store.h - the column cache: decoded columns of heap files in host memory, for later queries.
  *
- * It knows nothing of visibility. Whoever adds blocks has confirmed them under the LSN of their page of the
+ * It does not decide what is visible. Whoever adds blocks has confirmed them under the LSN of their page of the
  * visibility map. Whoever takes blocks shows that page's present LSN and bits, and gets the blocks that were
  * good under the same LSN. Other blocks are good again if their pages still have the LSN that they were decoded
  * with (confirm()).
+ *
+ * Fresh blocks are not all-visible yet. Whoever takes them shows a snapshot, gets those whose transactions have all
+ * ended for it, and must look at their pages' LSNs. What was served that way serves the next query whose snapshot
+ * sees the same.
  *
  * If a few blocks of a segment change, the new ones are kept beside the segment as its delta. So the query that
  * decoded them copies only these. Whoever has time merges the two (merge_next()).
@@ -22,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,12 +53,17 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
     uint32_t nblocks;
     const uint64_t* map_lsn;  // a map page
     const uint8_t* bits;      // a block: wanted, and all-visible under that LSN
+    const uint8_t* others = nullptr;          // a block: wanted, and not all-visible; null: none
+    const QuerySnapshot* snapshot = nullptr;  // null: fresh blocks are not for the query
+    bool whole = false;                       // every block is wanted
   };
 
   /* Blocks with all these columns, in their order. */
   struct Found {
     std::vector<TakenSegment> good;
     std::vector<TakenSegment> doubtful;  // confirm() may make them good
+    std::vector<TakenSegment> fresh;     // what the snapshot sees, if their pages have not changed
+    bool has_fresh = false;              // there are some, for this snapshot or others
   };
   Found find(const std::vector<uint32_t>& columns, const Known& known);
 
@@ -63,19 +73,20 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
     uint32_t tick = 0, second = 0;  // of the store's clock; 0: not begun
     uint64_t changes = 0;           // of the table, at the beginning
     bool keep = false;              // nothing had changed since another search: keep_list() pays
+    bool has_fresh = false;         // blocks, whatever the snapshot
     bool hit = false;
   };
   /* Some further segments, in place of what `found` has; false: these are the last. */
   bool find_some(const std::vector<uint32_t>& columns, const Known& known, Search* search, Found* found);
 
-  /* What a search like this would find, if one has and nothing has changed since; null: search.
-   * It counts as found. */
+  /* What a search like this would find, if one has found it for the same bits under the same LSNs, or has served a
+   * snapshot that sees the same. What has been added since is in it. Null: search. It counts as found. */
   std::shared_ptr<const SegmentList> kept_list(const std::vector<uint32_t>& columns, const Known& known);
 
-  /* Keeps for the next what a search has found, where nothing was doubtful; unless
-   * something has changed since it began. */
+  /* Keeps what a query takes for the next that asks for the same. `served`: fresh blocks are among it, whose pages have
+   * been looked at for the snapshot. Unless something has changed since the search began. */
   void keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known, const Search& search,
-                 std::vector<TakenSegment> good);
+                 std::vector<TakenSegment> taken, bool served);
 
   /*
    * These blocks of a version are all-visible under this LSN, and their pages are what they
@@ -98,7 +109,7 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   /* What is kept of one segment. A block that the delta has is not there in the main version, whatever
    * that has of it. */
   struct Kept {
-    std::shared_ptr<const Segment> main;   // null: nothing
+    std::shared_ptr<const Segment> main;  // null: nothing
     std::shared_ptr<const Segment> delta;  // null: none; never without a main version
 
     BlockMask hidden() const { return delta ? delta->blocks : 0; }
@@ -107,7 +118,14 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   };
 
   void prefetch(size_t number) const;
-  void changed();
+  void look(uint32_t number, const std::vector<uint32_t>& columns, const Known& known, const Search& search,
+            Found* found) const;
+  struct KeptList;
+  static bool answers(const KeptList& kept, const std::vector<uint32_t>& columns, const Known& known);
+  static bool same_map(const KeptList& kept, const Known& known);
+  bool bring_up_to_date(KeptList& kept, const Known& known);
+  std::vector<TakenSegment> versions_with(uint32_t number, const std::vector<uint32_t>& columns) const;
+  void drop_lists();
   void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
   void offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
   void note_filled(const DecodedBlocks& decoded);
@@ -126,36 +144,41 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   /* Of a column, whatever the segment. */
   struct Hits {
     uint64_t count = 0;
-    int64_t last_us = 0;      // since 1970
-    uint32_t last_used = 0;   // a tick of the store's clock, filled or found
+    int64_t last_us = 0;  // since 1970
+    uint32_t last_used = 0;  // a tick of the store's clock, filled or found
     uint32_t last_found = 0;  // a second of it; 0: never
   };
 
-  /* What was found, of which map. */
+  /* What was found, of which map and for which snapshot. */
   struct KeptList {
-    std::vector<uint32_t> columns;
+    std::shared_ptr<const std::vector<uint32_t>> columns;
     uint32_t nblocks;
     std::vector<uint64_t> map_lsn;
     std::vector<uint8_t> bits;
+    std::optional<QuerySnapshot> snapshot;  // that it has served
+    bool whole;  // every block was wanted
+    bool has_fresh;  // or blocks of another map: it is for that snapshot alone
     std::shared_ptr<const SegmentList> list;
     uint64_t bytes;
     uint32_t noted;  // a second of the store's clock: its segments count as used then
+    std::vector<uint32_t> changed;  // segments that have another version since, in any order, also twice
   };
 
   ColumnStore& store_;
   const TbFileIdentity file_;
   std::atomic<bool> pinned_{false};
   std::mutex looking_;  // no field; taken before mutex_
-  std::mutex mutex_;    // all below
+  std::mutex mutex_;  // all below
   std::map<ColumnKey, uint32_t> numbers_;
-  std::vector<Hits> hits_;                                // by number
-  std::vector<Kept> segments_;                            // by number
+  std::vector<Hits> hits_;  // by number
+  std::vector<Kept> segments_;  // by number
   std::map<uint32_t, std::shared_ptr<TextDictionary>> dictionaries_;  // by number of the column
   std::vector<KeptList> lists_;  // the latest last
   uint64_t changes_ = 0, changes_searched_ = UINT64_MAX;  // the latter: when the last search began
-  uint64_t dictionary_bytes_ = 0;                         // of these, as far as the store has counted them
-  bool dropped_ = false;                                  // nothing is added any more
-  uint32_t nblocks_ = 0;                                  // of the file, when it was last looked at
+  std::optional<QuerySnapshot> searched_for_;  // the snapshot of that
+  uint64_t dictionary_bytes_ = 0;  // of these, as far as the store has counted them
+  bool dropped_ = false;  // nothing is added any more
+  uint32_t nblocks_ = 0;  // of the file, when it was last looked at
 };
 
 class ColumnStore {
@@ -170,12 +193,13 @@ class ColumnStore {
 
   std::shared_ptr<StoredTable> table(const TbFileIdentity& file);
 
-  /* Adds blocks to their segment, unless it has a version of a newer LSN, or there is nothing of the segment and it is
-   * not to enter (fill_admission.h). Evicts columns of segments if the store is full, in the order of eviction_order.h.
-   * Throws bad_alloc. */
-  void add(StoredTable& table, const DecodedBlocks& decoded) { add(table, decoded, nullptr); }
-  /* `made`: what merge_segment() has made of `decoded` alone; it is taken where there is nothing of the segment. */
-  void add(StoredTable& table, const DecodedBlocks& decoded, std::shared_ptr<Segment> made);
+  /* Adds blocks to their segment, unless it has a version of a newer LSN of the map or they are fresh, or there is
+   * nothing of the segment and it is not to enter (fill_admission.h). Of a fresh block the newer page stays. Evicts
+   * columns of segments if the store is full, in the order of eviction_order.h. Throws bad_alloc. */
+  TakenSegment add(StoredTable& table, const DecodedBlocks& decoded) { return add(table, decoded, nullptr); }
+  /* `made`: what merge_segment() has made of `decoded` alone; it is taken where there is nothing of the segment.
+   * Returns the new version and the blocks of it that were added; no segment: nothing was. */
+  TakenSegment add(StoredTable& table, const DecodedBlocks& decoded, std::shared_ptr<Segment> made);
 
   /* Merges one delta that is waiting for it into its segment; false: none is. Takes some 20 us. Throws bad_alloc. */
   bool merge_next();

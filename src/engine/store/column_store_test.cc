@@ -311,7 +311,7 @@ TEST_F(ColumnStoreTest, TablesReadInTurnKeepAPartEach) {
       std::vector<bool> there(kSegments);
       for (const TakenSegment& taken : table->find({0}, {kSegments * TB_SEGMENT_BLOCKS, &lsn, all.data()}).good)
         there[segment_number(taken.segment->first_block)] = true;
-      for (uint32_t i = 0; i < kSegments; i++) there[i] ? void(found++) : small.add(*table, decoded(i, lsn, {0}));
+      for (uint32_t i = 0; i < kSegments; i++) there[i] ? void(found++) : void(small.add(*table, decoded(i, lsn, {0})));
     }
   }
 
@@ -411,6 +411,149 @@ TEST_F(ColumnStoreTest, ManyThreadsAddConfirmAndFind) {
   EXPECT_LE(store_.used(), store_.capacity());
   store_.drop({1, 2, 3, 0, 0, 0});
   EXPECT_EQ(store_.used(), 0u) << "all is counted";
+}
+
+/* Fresh blocks of a segment, and who is given them. */
+class FreshBlocksTest : public ColumnStoreTest {
+ protected:
+  void add_fresh(uint32_t segment, BlockMask blocks, uint64_t page_lsn, XidRange xids,
+                 const std::vector<uint32_t>& numbers = {0}) {
+    DecodedBlocks some = decoded(segment, 0, numbers, blocks, page_lsn);
+    some.fresh = true;
+    some.xids.fill(xids);
+    store_.add(*table_, some);
+  }
+  StoredTable::Found look(const QuerySnapshot& snapshot, uint64_t lsn, const std::vector<uint32_t>& unset) {
+    std::vector<uint8_t> bits(kBlocks / 8, 0xff), others(kBlocks / 8);
+    for (const uint32_t block : unset) {
+      bits[block / 8] &= static_cast<uint8_t>(~(1u << (block % 8)));
+      others[block / 8] |= static_cast<uint8_t>(1u << (block % 8));
+    }
+    return table_->find({0}, {kBlocks, &lsn, bits.data(), others.data(), &snapshot, true});
+  }
+  static QuerySnapshot snapshot(uint64_t xmin, uint64_t xmax, std::vector<uint64_t> open = {}) {
+    QuerySnapshot some;
+    some.xmin = xmin;
+    some.xmax = xmax;
+    some.open = std::move(open);
+    return some;
+  }
+  const QuerySnapshot late_ = snapshot(1000, 1000);
+};
+
+TEST_F(FreshBlocksTest, AreForSnapshotsToWhichNoneOfTheirTransactionsIsOpen) {
+  add_fresh(0, 0b100, 5, {100, 110});
+  const Blocks there{{0, 0b100}};
+  const auto fresh = [this](const QuerySnapshot& some) { return blocks_of(look(some, 77, {2}).fresh); };
+  EXPECT_EQ(fresh(late_), there);
+  EXPECT_EQ(fresh(snapshot(111, 111)), there);
+  EXPECT_EQ(fresh(snapshot(110, 111, {110})), Blocks{}) << "the last one is open";
+  EXPECT_EQ(fresh(snapshot(110, 110)), Blocks{}) << "the last one had not begun";
+  EXPECT_EQ(fresh(snapshot(50, 200, {50, 150})), there) << "open ones before and after";
+  for (const uint64_t open : {100, 105, 110}) EXPECT_EQ(fresh(snapshot(50, 200, {50, open, 150})), Blocks{}) << open;
+  QuerySnapshot some = snapshot(50, 200, {50, 150});
+  some.overflowed = true;
+  EXPECT_EQ(fresh(some), Blocks{}) << "some that are open are not told";
+  some = snapshot(50, 200, {50, 150});
+  some.in_recovery = true;
+  EXPECT_EQ(fresh(some), Blocks{});
+  some.xmin = 111;
+  EXPECT_EQ(fresh(some), there);
+  EXPECT_EQ(blocks_of(look(late_, 77, {}).fresh), Blocks{}) << "it is all-visible by now";
+  EXPECT_EQ(blocks_of(look(late_, 77, {}).doubtful), there);
+}
+
+/* It was all-visible when the query saw the map, and has changed since. */
+TEST_F(FreshBlocksTest, AreNotDoubtfulForAQueryThatDoesNotSeeThem) {
+  add_fresh(0, 0b1, 9, {200, 200});
+  EXPECT_EQ(look(snapshot(150, 150), 77, {}).doubtful.size(), 0u);
+  EXPECT_EQ(look(snapshot(201, 201), 77, {}).doubtful.size(), 1u);
+  EXPECT_EQ(doubtful({0}, 77), Blocks{}) << "nothing is known of the query";
+}
+
+TEST_F(FreshBlocksTest, AreNeverGoodAndTakeThePlaceOfTheBlocksBefore) {
+  add(0, 77, {0});
+  add_fresh(0, 0b11, 6, {100, 100});
+  EXPECT_EQ(good({0}, 77, kBlocks, {0, 1}), (Blocks{{0, kAll & ~BlockMask{3}}}));
+  EXPECT_EQ(good({0}, 77), (Blocks{{0, kAll & ~BlockMask{3}}})) << "even if the bits were set";
+  EXPECT_EQ(blocks_of(look(late_, 77, {0, 1}).fresh), (Blocks{{0, 0b11}}));
+  while (store_.merge_next()) continue;
+  EXPECT_EQ(good({0}, 77), (Blocks{{0, kAll & ~BlockMask{3}}}));
+  EXPECT_EQ(blocks_of(look(late_, 77, {0, 1}).fresh), (Blocks{{0, 0b11}}));
+}
+
+TEST_F(FreshBlocksTest, OfTwoStatesOfAPageTheNewerStays) {
+  add_fresh(0, 0b1, 8, {100, 100});
+  add_fresh(0, 0b1, 7, {90, 90});
+  ASSERT_EQ(look(late_, 77, {0}).fresh.size(), 1u);
+  EXPECT_EQ(look(late_, 77, {0}).fresh[0].segment->page_lsn[0], 8u);
+  add(0, 77, {0}, 0b1, 7);
+  EXPECT_EQ(good({0}, 77), Blocks{}) << "of an older page";
+  add(0, 77, {0}, 0b1, 8);
+  EXPECT_EQ(good({0}, 77), (Blocks{{0, 0b1}})) << "the same page, all-visible by now";
+  EXPECT_EQ(look(late_, 77, {0}).fresh.size(), 0u);
+  add_fresh(0, 0b1, 8, {100, 100});
+  EXPECT_EQ(good({0}, 77), (Blocks{{0, 0b1}})) << "the same page is good still";
+  add_fresh(0, 0b1, 9, {120, 120});
+  EXPECT_EQ(good({0}, 77), Blocks{});
+}
+
+TEST_F(FreshBlocksTest, AreGoodOnceTheyAreAllVisibleAndConfirmed) {
+  add_fresh(0, 0b11, 5, {100, 100});
+  const auto found = look(late_, 90, {0});
+  ASSERT_EQ(blocks_of(found.doubtful), (Blocks{{0, 0b10}}));
+  table_->confirm(found.doubtful[0], 90);
+  EXPECT_EQ(good({0}, 90, kBlocks, {0}), (Blocks{{0, 0b10}}));
+  EXPECT_EQ(blocks_of(look(late_, 90, {0, 1}).fresh), (Blocks{{0, 0b1}}));
+}
+
+TEST_F(FreshBlocksTest, WhatWasServedServesWhoSeesTheSame) {
+  for (uint32_t s = 0; s < 9; s++) add_fresh(s, kAll, 5, {100, 100 + s});
+  const auto columns = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{0});
+  uint64_t lsn = 77;
+  const std::vector<uint8_t> bits(kBlocks / 8), others(kBlocks / 8, 0xff);
+  const auto known = [&](const QuerySnapshot& snapshot, bool whole = true) {
+    return StoredTable::Known{kBlocks, &lsn, bits.data(), others.data(), &snapshot, whole};
+  };
+  const QuerySnapshot served = snapshot(500, 510, {500, 505});
+  StoredTable::Search search;
+  StoredTable::Found found;
+  while (table_->find_some(*columns, known(served), &search, &found)) continue;
+  ASSERT_EQ(found.fresh.size(), 9u);
+  EXPECT_EQ(table_->kept_list(*columns, known(served)), nullptr);
+  table_->keep_list(columns, known(served), search, found.fresh, true);
+  ASSERT_NE(table_->kept_list(*columns, known(served)), nullptr);
+  EXPECT_EQ(table_->kept_list(*columns, known(served))->blocks(), 9u * TB_SEGMENT_BLOCKS);
+  lsn++;
+  EXPECT_NE(table_->kept_list(*columns, known(served)), nullptr) << "the map tells nothing of it";
+  lsn--;
+  EXPECT_EQ(table_->kept_list(*columns, known(served, false)), nullptr) << "not all blocks are wanted";
+  for (const QuerySnapshot& other : {snapshot(500, 511, {500, 505}), snapshot(499, 510, {500, 505}),
+                                     snapshot(500, 510, {500}), snapshot(500, 510, {500, 506})})
+    EXPECT_EQ(table_->kept_list(*columns, known(other)), nullptr);
+  for (const auto flag : {&QuerySnapshot::overflowed, &QuerySnapshot::in_recovery, &QuerySnapshot::writes}) {
+    QuerySnapshot other = served;
+    other.*flag = true;
+    EXPECT_EQ(table_->kept_list(*columns, known(other)), nullptr);
+  }
+  // A column more: the same blocks, other versions.
+  add_fresh(3, kAll, 5, {100, 103}, {1});
+  const auto list = table_->kept_list(*columns, known(served));
+  ASSERT_NE(list, nullptr);
+  EXPECT_NE(list->segments()[3].segment->find(1), nullptr);
+  // A change that the snapshot does not see: it has what it had.
+  add_fresh(4, 0b1, 6, {506, 506});
+  ASSERT_NE(table_->kept_list(*columns, known(served)), nullptr);
+  EXPECT_EQ(table_->kept_list(*columns, known(served))->blocks(), 9u * TB_SEGMENT_BLOCKS);
+}
+
+TEST(QuerySnapshot, KnowsTransactionsByTheirLowerHalves) {
+  QuerySnapshot some;
+  some.xmax = (uint64_t{7} << 32) + 10;
+  EXPECT_EQ(some.whole_xid(9), (uint64_t{7} << 32) + 9);
+  EXPECT_EQ(some.whole_xid(10), some.xmax);
+  EXPECT_EQ(some.whole_xid(0xfffffff0), (uint64_t{6} << 32) + 0xfffffff0);
+  EXPECT_EQ(some.whole_xid(12), (uint64_t{7} << 32) + 12);
 }
 
 }  // namespace

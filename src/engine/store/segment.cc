@@ -70,12 +70,14 @@ Segment::Segment(const Segment& other)
     : first_block(other.first_block),
       blocks(other.blocks),
       good(other.good),
+      fresh(other.fresh),
       map_lsn(other.map_lsn),
       last_used(other.last_used.load(std::memory_order_relaxed)),
       last_hit(other.last_hit.load(std::memory_order_relaxed)),
       columns(other.columns),
       row_start(other.row_start),
-      page_lsn(other.page_lsn) {}
+      page_lsn(other.page_lsn),
+      xids(other.xids) {}
 
 uint32_t Segment::rows_of_blocks(BlockMask some) const {
   if ((blocks & ~some) == 0) return nrows();
@@ -91,7 +93,7 @@ const Segment::Column* Segment::find(uint32_t number) const {
 }
 
 uint64_t Segment::bytes() const {
-  uint64_t sum = sizeof(Segment) + columns.size() * sizeof(Column);
+  uint64_t sum = sizeof(Segment) + columns.size() * sizeof(Column) + (xids ? sizeof *xids : 0);
   for (const Column& column : columns) sum += column.data->bytes();
   return sum;
 }

@@ -9,6 +9,9 @@
  * A block is good if it was all-visible under the version's LSN of the visibility map, and its rows are those
  * that the block had then. The rows of another block may still be right: they are if the LSN of its page is
  * the one that it was decoded with.
+ *
+ * A block is fresh if somebody has decoded it when it was not all-visible: it has the rows that its transactions left,
+ * all of which had ended (query_snapshot.h). That alone makes no block good.
  */
 #pragma once
 
@@ -18,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/store/query_snapshot.h"
 #include "engine/store/text_dictionary.h"
 #include "turbine/types.h"
 #include "turbine/wire.h"
@@ -101,12 +105,14 @@ struct Segment {
   uint32_t first_block = 0;
   BlockMask blocks = 0;  // whose rows are here: a column may have fewer
   BlockMask good = 0;    // of these
+  BlockMask fresh = 0;   // of these
   uint64_t map_lsn = 0;  // of the segment's page of the visibility map
   mutable std::atomic<uint32_t> last_used{0};               // a tick of the store's clock, filled or found
   mutable std::atomic<uint32_t> last_hit{0};                // a second of it, found; 0: never
   std::vector<Column> columns;                              // by ascending number
   std::array<uint32_t, TB_SEGMENT_BLOCKS + 1> row_start{};  // of each block; one that is not here has no rows
   std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};       // of `blocks`
+  std::shared_ptr<const std::array<XidRange, TB_SEGMENT_BLOCKS>> xids;  // of `fresh`; null: there are none
 
   Segment() = default;
   Segment(const Segment& other);

@@ -58,6 +58,15 @@ class DeltaBlocks {
   DecodedBlocks decoded_;
 };
 
+/* The delta's, where it has the block. */
+std::shared_ptr<const std::array<XidRange, TB_SEGMENT_BLOCKS>> xids_of_both(const Segment& main, const Segment& delta) {
+  if (!delta.xids || !main.xids) return delta.xids ? delta.xids : main.xids;
+  auto xids = std::make_shared<std::array<XidRange, TB_SEGMENT_BLOCKS>>(*main.xids);
+  for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+    if (delta.fresh >> i & 1) (*xids)[i] = (*delta.xids)[i];
+  return xids;
+}
+
 }  // namespace
 
 bool goes_to_delta(const Segment& main, const Segment* delta, const DecodedBlocks& decoded) {
@@ -83,6 +92,8 @@ std::shared_ptr<const Segment> merge_delta(const std::shared_ptr<const Segment>&
   for (const BlockMask blocks : steps)
     if (auto next = merge_segment(merged.get(), DeltaBlocks(*main, delta, blocks).get())) merged = std::move(next);
   merged->good = good;
+  merged->fresh = (main->fresh & ~delta.blocks) | delta.fresh;
+  merged->xids = xids_of_both(*main, delta);
   merged->map_lsn = lsn;
   merged->last_used = std::max(main->last_used.load(std::memory_order_relaxed),
                                delta.last_used.load(std::memory_order_relaxed));

@@ -33,8 +33,8 @@ class SegmentFillTest : public ::testing::Test {
     }
   }
   /* Pages of one row each from the chunk's page `page` on; the rows repeat. */
-  void fill(std::vector<TbRun> runs, uint32_t page, uint32_t npages) {
-    SegmentFill fill(store_, program_, part_, std::move(runs), kLsn);
+  void fill(std::vector<TbRun> runs, uint32_t page, uint32_t npages, std::vector<TbRun> copied = {}) {
+    SegmentFill fill(store_, program_, part_, std::move(runs), std::move(copied), kLsn);
     std::vector<DecodedPage> pages;
     for (uint32_t i = 0; i < npages; i++) pages.push_back({100 + i, i + 1, true, true});
     if (spoil_) spoil_(pages);
@@ -72,6 +72,7 @@ class SegmentFillTest : public ::testing::Test {
   std::vector<TbTextView> views_;
   std::vector<uint8_t> valid_;
   std::function<void(std::vector<DecodedPage>&)> spoil_;
+  uint64_t tables_ = 0;
 };
 
 TEST_F(SegmentFillTest, KeepsValuesNullsAndTexts) {
@@ -113,10 +114,53 @@ TEST_F(SegmentFillTest, PagesThatDoNotQualifyAreLeftOut) {
     pages[5].lsn = 0;
   };
   fill({{0, 0, 8}}, 0, 8);
-  EXPECT_EQ(blocks(), (std::vector<uint32_t>{0, 2, 4, 6, 7}));
+  EXPECT_EQ(blocks(), (std::vector<uint32_t>{0, 2, 4, 5, 6, 7}));
   part_.in_recovery = true;
   fill({{0, 0, 8}}, 0, 8);
-  EXPECT_EQ(blocks(), (std::vector<uint32_t>{0, 1, 2, 4, 6, 7})) << "in recovery pages do not say it";
+  EXPECT_EQ(blocks(), (std::vector<uint32_t>{0, 1, 2, 4, 5, 6, 7})) << "in recovery pages do not say it";
+}
+
+/* Only of copies is what the header says of them true. */
+TEST_F(SegmentFillTest, FreshPagesAreThoseThatTheirCopySaysSo) {
+  auto snapshot = std::make_shared<QuerySnapshot>();
+  snapshot->xmin = snapshot->xmax = (uint64_t{1} << 32) + 500;
+  spoil_ = [](auto& pages) {
+    for (DecodedPage& page : pages) {
+      page.all_visible = false;
+      page.fresh = true;
+      page.least = 100;
+      page.greatest = 200;
+    }
+    pages[1].fresh = false;
+    pages[2].lsn = 0;
+    pages[3].whole = false;
+    pages[4].all_visible = true;
+    pages[4].fresh = false;
+    pages[5].least = pages[5].greatest = 0;
+  };
+  const auto keep = [&] {
+    part_.table = store_.table({1, 2, 3, 0, 4, 6 + tables_++});
+    part_.table->column_numbers({{1, TB_TYPE_INT4, ""}, {2, TB_TYPE_TEXT, ""}});
+    fill({}, 0, 8, {{0, 0, 8}});
+    std::vector<uint8_t> bits(125), others(125, 0xff);
+    return part_.table->find({0, 1}, {1000, &kLsn, bits.data(), others.data(), snapshot.get()}).fresh;
+  };
+  EXPECT_TRUE(keep().empty()) << "the snapshot is not told";
+  part_.snapshot = snapshot;
+  const auto fresh = keep();
+  ASSERT_EQ(fresh.size(), 1u);
+  EXPECT_EQ(fresh[0].blocks, BlockMask{0b11100001});
+  EXPECT_EQ((*fresh[0].segment->xids)[0].least, (uint64_t{1} << 32) + 100);
+  EXPECT_EQ((*fresh[0].segment->xids)[7].greatest, (uint64_t{1} << 32) + 200);
+  EXPECT_TRUE((*fresh[0].segment->xids)[5].empty());
+  EXPECT_EQ(blocks(), std::vector<uint32_t>{4});
+  part_.all_visible = std::make_shared<const std::vector<uint8_t>>(125);
+  EXPECT_EQ(keep().size(), 1u);
+  EXPECT_EQ(blocks(), std::vector<uint32_t>{}) << "the map does not say so";
+  part_.all_visible = nullptr;
+  part_.in_recovery = true;
+  EXPECT_EQ(keep().size(), 1u);
+  EXPECT_EQ(blocks(), std::vector<uint32_t>{}) << "a copy may lack rows";
 }
 
 TEST_F(SegmentFillTest, BlocksBehindTheEndAreNot) {

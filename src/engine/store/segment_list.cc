@@ -32,19 +32,98 @@ void narrow(StoredColumn::Zone& common, const StoredColumn::Zone& zone) {
 
 SegmentList::SegmentList(std::vector<TakenSegment> segments, std::shared_ptr<const std::vector<uint32_t>> columns,
                          uint32_t nblocks)
-    : segments_(std::move(segments)),
-      columns_(std::move(columns)),
-      common_zones_(columns_->size()),
-      bits_((uint64_t{nblocks} + 7) / 8) {
-  zones_.reserve(segments_.size() * columns_->size());
-  for (const TakenSegment& taken : segments_) {
-    rows_ += taken.segment->rows_of_blocks(taken.blocks);
-    blocks_ += static_cast<uint64_t>(std::popcount(taken.blocks));
-    set_bits(taken, bits_.data());
-    for (size_t i = 0; i < columns_->size(); i++) {
-      const Segment::Column& column = *taken.segment->find((*columns_)[i]);
-      zones_.push_back(column.zone);
-      narrow(common_zones_[i], column.zone);
+    : columns_(std::move(columns)), common_zones_(columns_->size()), bits_((uint64_t{nblocks} + 7) / 8) {
+  segments_.reserve(segments.size());
+  zones_.reserve(segments.size() * columns_->size());
+  for (const TakenSegment& taken : segments) add(taken);
+  find_common_zones();
+}
+
+void SegmentList::add(const TakenSegment& taken) {
+  segments_.push_back(taken);
+  rows_of_.push_back(taken.segment->rows_of_blocks(taken.blocks));
+  first_blocks_.push_back(taken.segment->first_block);
+  rows_ += rows_of_.back();
+  blocks_ += static_cast<uint64_t>(std::popcount(taken.blocks));
+  set_bits(taken, bits_.data());
+  for (const uint32_t number : *columns_) zones_.push_back(taken.segment->find(number)->zone);
+}
+
+void SegmentList::find_common_zones() {
+  const size_t ncolumns = columns_->size();
+  for (size_t i = 0; i < segments_.size(); i++)
+    for (size_t column = 0; column < ncolumns; column++) narrow(common_zones_[column], zones_[i * ncolumns + column]);
+}
+
+std::pair<size_t, size_t> SegmentList::entries_of(uint32_t number) const {
+  const auto [first, end] = std::equal_range(first_blocks_.begin(), first_blocks_.end(), segment_first_block(number));
+  return {first - first_blocks_.begin(), end - first_blocks_.begin()};
+}
+
+SegmentList::SegmentList(const SegmentList& before, const Changes& changes, uint32_t nblocks)
+    : columns_(before.columns_), common_zones_(columns_->size()), bits_(before.bits_) {
+  const size_t ncolumns = columns_->size();
+  bits_.resize((uint64_t{nblocks} + 7) / 8);
+  rows_ = before.rows_;
+  blocks_ = before.blocks_;
+  segments_.reserve(before.segments_.size() + changes.size());
+  size_t next = 0;  // entry of `before`
+  const auto copy_until = [&](size_t end) {
+    const auto copy = [&](auto& to, const auto& from, size_t each) {
+      const auto at = [&](size_t i) { return from.begin() + static_cast<ptrdiff_t>(i * each); };
+      to.insert(to.end(), at(next), at(end));
+    };
+    copy(segments_, before.segments_, 1);
+    copy(rows_of_, before.rows_of_, 1);
+    copy(first_blocks_, before.first_blocks_, 1);
+    copy(zones_, before.zones_, ncolumns);
+    next = end;
+  };
+  std::vector<Replaced> replaced;
+  for (const auto& [number, taken] : changes) {
+    const auto [first, end] = before.entries_of(number);
+    copy_until(first);
+    for (; next < end; next++) {
+      rows_ -= before.rows_of_[next];
+      blocks_ -= static_cast<uint64_t>(std::popcount(before.segments_[next].blocks));
+    }
+    const uint32_t byte = segment_first_block(number) / 8;
+    for (uint32_t i = byte; i < std::min<size_t>(byte + TB_SEGMENT_BLOCKS / 8, bits_.size()); i++) bits_[i] = 0;
+    replaced.push_back({first, end, taken.size()});
+    for (const TakenSegment& some : taken) add(some);
+  }
+  copy_until(before.segments_.size());
+  find_common_zones();
+  add_morsels(before, replaced);
+}
+
+/* Those of `before` in their order. One that has lost or got an entry is cut anew; what comes behind all of them goes
+ * with the last. */
+void SegmentList::add_morsels(const SegmentList& before, const std::vector<Replaced>& replaced) {
+  std::lock_guard lock(before.mutex_);
+  for (const auto& [key, cut] : before.morsels_) {
+    Morsels& morsels = morsels_[key];
+    auto change = replaced.begin();
+    size_t boundary = 0;              // of the morsels of `before` so far
+    size_t seen = 0, here = 0;        // entries of `before` that are dealt with, and what became of them
+    for (const auto& morsel : cut) {
+      const size_t first = here, seen_first = seen;
+      const bool whole = seen == boundary;
+      boundary += morsel->segments.size();
+      seen = std::max(seen, boundary);
+      here += seen - seen_first;
+      bool same = whole;
+      for (; change != replaced.end() && (change->first < boundary || morsel == cut.back()); ++change) {
+        same = false;
+        if (change->end > seen) here += change->end - std::exchange(seen, change->end);
+        here = here + change->count - (change->end - change->first);
+      }
+      if (same) {
+        morsels.push_back(morsel);
+      } else if (here > first) {
+        const auto at = [this](size_t i) { return segments_.begin() + static_cast<ptrdiff_t>(i); };
+        for (auto& again : lasting_morsels({at(first), at(here)}, key)) morsels.push_back(std::move(again));
+      }
     }
   }
 }
@@ -56,13 +135,16 @@ uint64_t SegmentList::bytes() const {
 std::vector<std::shared_ptr<const SegmentMorsel>> SegmentList::morsels(uint64_t rows, uint64_t most_blocks) const {
   std::lock_guard lock(mutex_);
   Morsels& morsels = morsels_[{rows, most_blocks}];
-  if (morsels.empty()) {
-    std::vector<TakenSegment> all = segments_;
-    for (const auto& morsel : cut_morsels(all, columns_, rows, most_blocks, true)) {
-      auto lasting = std::make_shared<SegmentMorsel>(*morsel);
-      lasting->lasting = true;
-      morsels.push_back(std::move(lasting));
-    }
+  if (morsels.empty()) morsels = lasting_morsels(segments_, {rows, most_blocks});
+  return morsels;
+}
+
+SegmentList::Morsels SegmentList::lasting_morsels(std::vector<TakenSegment> segments, const Shape& shape) const {
+  Morsels morsels;
+  for (const auto& morsel : cut_morsels(segments, columns_, shape.first, shape.second, true)) {
+    auto lasting = std::make_shared<SegmentMorsel>(*morsel);
+    lasting->lasting = true;
+    morsels.push_back(std::move(lasting));
   }
   return morsels;
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/store/segment.h"
@@ -24,6 +25,15 @@ class SegmentList {
   /* Of a file of so many blocks; these columns of each are read. */
   SegmentList(std::vector<TakenSegment> segments, std::shared_ptr<const std::vector<uint32_t>> columns,
               uint32_t nblocks);
+
+  /* What is taken of some segments, by number, in place of what was. */
+  using Changes = std::map<uint32_t, std::vector<TakenSegment>>;
+  /* As `before` but for the changes, and of at least as many blocks. Only they are looked at, and morsels without them
+   * are the very same. `before` is in the order of the file. */
+  SegmentList(const SegmentList& before, const Changes& changes, uint32_t nblocks);
+
+  /* The entries of one segment, [first, end); the list is in the order of the file. */
+  std::pair<size_t, size_t> entries_of(uint32_t number) const;
 
   std::span<const TakenSegment> segments() const { return segments_; }
   uint64_t rows() const { return rows_; }
@@ -44,13 +54,25 @@ class SegmentList {
 
  private:
   using Morsels = std::vector<std::shared_ptr<const SegmentMorsel>>;
-  const std::vector<TakenSegment> segments_;
+  using Shape = std::pair<uint64_t, uint64_t>;  // rows, most blocks
+  /* Entries [first, end) of another list, in whose place there are so many. */
+  struct Replaced {
+    size_t first, end, count;
+  };
+  void add(const TakenSegment& taken);
+  void add_morsels(const SegmentList& before, const std::vector<Replaced>& replaced);
+  void find_common_zones();
+  Morsels lasting_morsels(std::vector<TakenSegment> segments, const Shape& shape) const;
+
+  std::vector<TakenSegment> segments_;
+  std::vector<uint32_t> rows_of_;  // of each
+  std::vector<uint32_t> first_blocks_;  // of each one's segment
   const std::shared_ptr<const std::vector<uint32_t>> columns_;
   std::vector<StoredColumn::Zone> zones_, common_zones_;
   std::vector<uint8_t> bits_;
   uint64_t rows_ = 0, blocks_ = 0;
   mutable std::mutex mutex_;  // protects what follows
-  mutable std::map<std::pair<uint64_t, uint64_t>, Morsels> morsels_;
+  mutable std::map<Shape, Morsels> morsels_;
 };
 
 /* Cuts segments into morsels: each is complete once it has so many rows or blocks. What is too little for one

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
 
 #include "engine/store/column_codes.h"
 #include "engine/store/column_store.h"
@@ -52,7 +53,7 @@ class SegmentListTest : public ::testing::Test {
     }
     if (meanwhile) meanwhile();
     EXPECT_TRUE(search.keep);
-    table_->keep_list(columns_, known(), search, all);
+    table_->keep_list(columns_, known(), search, all, true);
     return all;
   }
   std::shared_ptr<const SegmentList> kept() { return table_->kept_list(*columns_, known()); }
@@ -119,17 +120,61 @@ TEST_F(SegmentListTest, IsForTheSameMapAlone) {
   EXPECT_EQ(table_->kept_list({}, known()), nullptr);
 }
 
-TEST_F(SegmentListTest, GoesWithAnyChangeOfTheTable) {
+TEST_F(SegmentListTest, HasTheVersionsThatTheTableHas) {
   search();
-  ASSERT_NE(kept(), nullptr);
+  const auto before = kept();
+  const auto morsels = before->morsels(500, kListBlocks);
   add(3, 2);
-  EXPECT_EQ(kept(), nullptr);
-  const auto all = search();
-  ASSERT_NE(kept(), nullptr);
-  table_->confirm(all[0], kListLsn + 1);
-  EXPECT_EQ(kept(), nullptr);
+  add(kSegments, 1);
+  map_lsn_[0] = kListLsn;
+  const auto after = kept();
+  ASSERT_NE(after, nullptr);
+  ASSERT_EQ(after->segments().size(), kSegments);
+  for (size_t i = 0; i < kSegments; i++)
+    EXPECT_EQ(after->segments()[i].segment == before->segments()[i].segment, i != 3) << i;
+  const auto cut_again = after->morsels(500, kListBlocks);
+  size_t same = 0;
+  for (const auto& morsel : cut_again) same += std::count(morsels.begin(), morsels.end(), morsel) > 0;
+  EXPECT_EQ(same, morsels.size() - 1);
+  EXPECT_EQ(kept(), after);
+}
+
+/* Whatever changes, the list is that of a search, and so are its morsels. */
+TEST_F(SegmentListTest, IsWhatASearchWouldFind) {
+  std::mt19937 random(7);
+  const auto rest = [&random](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  for (int round = 0; round < 200; round++) {
+    search();
+    ASSERT_NE(kept(), nullptr);
+    kept()->morsels(300 + rest(500), kListBlocks);
+    const uint32_t changes = rest(4);
+    for (uint32_t i = 0; i < changes; i++) add(rest(kSegments), 2 + rest(1000));
+    const auto list = kept();
+    ASSERT_NE(list, nullptr);
+    StoredTable::Found found = table_->find(*columns_, known());
+    ASSERT_EQ(found.good.size(), list->segments().size());
+    uint64_t rows = 0;
+    for (size_t i = 0; i < found.good.size(); i++) {
+      EXPECT_EQ(found.good[i].segment, list->segments()[i].segment);
+      EXPECT_EQ(found.good[i].blocks, list->segments()[i].blocks);
+      EXPECT_EQ(list->zones(i)[0].least, found.good[i].segment->columns[0].zone.least);
+      rows += found.good[i].segment->rows_of_blocks(found.good[i].blocks);
+    }
+    EXPECT_EQ(list->rows(), rows);
+    EXPECT_EQ(list->blocks(), kListBlocks);
+    for (uint64_t size : {300 + rest(500), 500u}) {
+      std::vector<std::shared_ptr<const Segment>> cut;
+      for (const auto& morsel : list->morsels(size, kListBlocks))
+        for (const TakenSegment& taken : morsel->segments) cut.push_back(taken.segment);
+      ASSERT_EQ(cut.size(), list->segments().size());
+      for (size_t i = 0; i < cut.size(); i++) EXPECT_EQ(cut[i], list->segments()[i].segment);
+    }
+  }
+}
+
+TEST_F(SegmentListTest, IsNotKeptIfTheTableChangesMeanwhile) {
   search([this] { add(4, 3); });
-  EXPECT_EQ(kept(), nullptr) << "changed while it was searched";
+  EXPECT_EQ(kept(), nullptr);
   search();
   ASSERT_NE(kept(), nullptr);
   store_.drop({1, 2, 3, 0, 0, 0});

@@ -52,7 +52,9 @@ class Merge {
 
   /* Another query was first. */
   bool nothing_new() const {
-    return before_->map_lsn == decoded_.map_lsn && replaced_ == 0 && (decoded_.blocks & ~before_->good) == 0 &&
+    const BlockMask as_they_are = decoded_.fresh ? before_->fresh : before_->good;
+    return (decoded_.fresh || before_->map_lsn == decoded_.map_lsn) && replaced_ == 0 &&
+           (decoded_.blocks & ~as_they_are) == 0 &&
            std::all_of(decoded_.columns.begin(), decoded_.columns.end(), [this](const DecodedBlocks::Column& column) {
              const Segment::Column* own = before_->find(column.number);
              return own && (decoded_.blocks & ~own->blocks) == 0;
@@ -62,10 +64,11 @@ class Merge {
   void lay_out() {
     after_ = std::make_shared<Segment>();
     after_->first_block = decoded_.first_block;
-    after_->map_lsn = decoded_.map_lsn;
     after_->blocks = decoded_.blocks | (before_ ? before_->blocks : 0);
-    after_->good = decoded_.blocks;
-    if (before_ && before_->map_lsn == decoded_.map_lsn) after_->good |= before_->good;
+    if (decoded_.fresh)
+      lay_out_fresh();
+    else
+      lay_out_good();
     if (before_) after_->page_lsn = before_->page_lsn;
     for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++) {
       uint32_t rows = had(i) ? before_->rows_of(i) : 0;
@@ -76,6 +79,28 @@ class Merge {
       after_->row_start[i + 1] = after_->row_start[i] + rows;
     }
     same_rows_ = before_ && before_->row_start == after_->row_start;
+  }
+
+  void lay_out_good() {
+    after_->map_lsn = decoded_.map_lsn;
+    after_->good = decoded_.blocks;
+    if (!before_) return;
+    if (before_->map_lsn == decoded_.map_lsn) after_->good |= before_->good;
+    after_->fresh = before_->fresh & ~decoded_.blocks;
+    if (after_->fresh != 0) after_->xids = before_->xids;
+  }
+
+  /* A block whose page is the same is good still, if it was. */
+  void lay_out_fresh() {
+    const BlockMask new_blocks = replaced_ | (decoded_.blocks & ~(before_ ? before_->blocks : 0));
+    after_->map_lsn = before_ ? before_->map_lsn : 0;
+    after_->good = before_ ? before_->good & ~new_blocks : 0;
+    after_->fresh = decoded_.blocks | (before_ ? before_->fresh : 0);
+    auto xids = std::make_shared<std::array<XidRange, TB_SEGMENT_BLOCKS>>();
+    if (before_ && before_->xids) *xids = *before_->xids;
+    for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+      if (decoded_.blocks >> i & 1) (*xids)[i] = decoded_.xids[i];
+    after_->xids = std::move(xids);
   }
 
   void add_columns() {

@@ -16,7 +16,7 @@
 
 namespace turbine {
 
-/* Decoded blocks of one segment, all-visible under map_lsn. Borrows the arrays. */
+/* Decoded blocks of one segment, all-visible under map_lsn, or fresh. Borrows the arrays. */
 struct DecodedBlocks {
   struct Column {
     uint32_t number;
@@ -32,11 +32,13 @@ struct DecodedBlocks {
 
   uint32_t first_block = 0;  // of the segment
   BlockMask blocks = 0;
-  uint64_t map_lsn = 0;
-  bool load = false;  // of a load: kept, whoever else is there
+  uint64_t map_lsn = 0;  // not of fresh blocks
+  bool fresh = false;    // all blocks are
+  bool load = false;     // of a load: kept, whoever else is there
   std::array<uint64_t, TB_SEGMENT_BLOCKS> page_lsn{};
   std::array<uint32_t, TB_SEGMENT_BLOCKS> first_row{};  // in the arrays
   std::array<uint32_t, TB_SEGMENT_BLOCKS> row_count{};
+  std::array<XidRange, TB_SEGMENT_BLOCKS> xids{};       // of fresh blocks
   std::vector<Column> columns;
 
   /* Of the arrays, as far as they are of the blocks. */
@@ -48,9 +50,9 @@ struct DecodedBlocks {
   }
 };
 
-/* `before` may be null, and must not be of a newer LSN. Values of a block that both have
- * stay if its page is the same, and go if it is not. Null: there is nothing new. Throws
- * bad_alloc. */
+/* `before` may be null. It must not be of a newer LSN of the map, unless the blocks are fresh, nor have a newer page of
+ * one of them. Values of a block that both have stay if its page is the same, and go if it is not. Null: there is
+ * nothing new. Throws bad_alloc. */
 std::shared_ptr<Segment> merge_segment(const Segment* before, const DecodedBlocks& decoded);
 
 }  // namespace turbine

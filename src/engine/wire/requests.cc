@@ -150,7 +150,37 @@ SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
   if (std::adjacent_find(request.dirty.begin(), request.dirty.end(), std::greater_equal<>()) != request.dirty.end() ||
       (!request.dirty.empty() && request.dirty.back() >= segments.nblocks))
     throw ProtocolError("SEGMENTS with bad dirty blocks");
-  request.bits = segment_bits(segments.nblocks, payload.subspan(0, full_size), payload.subspan(full_size));
+  const auto full = payload.subspan(0, full_size);
+  auto rest = payload.subspan(full_size);
+  const uint64_t bits_size = (uint64_t{segments.nblocks} + 7) / 8;
+  const bool has_fresh_bits = segments.flags & TB_SEGMENTS_FRESH_BITS;
+  if (has_fresh_bits) {
+    if (!(segments.flags & TB_SEGMENTS_FRESH) || rest.size() < bits_size) throw ProtocolError("SEGMENTS' fresh bits");
+    const auto fresh = rest.subspan(rest.size() - bits_size);
+    rest = rest.subspan(0, rest.size() - bits_size);
+    request.fresh.assign(fresh.begin(), fresh.end());
+  }
+  request.bits = segment_bits(segments.nblocks, full, rest);
+  if (!(segments.flags & TB_SEGMENTS_FRESH)) return request;
+  // The others: no block is asked for in both ways.
+  if (!has_fresh_bits) request.fresh.assign(bits_size, 0xff);
+  for (uint64_t i = 0; i < bits_size; i++) request.fresh[i] &= static_cast<uint8_t>(~request.bits[i]);
+  if (segments.nblocks % 8 != 0) request.fresh.back() &= static_cast<uint8_t>((1u << segments.nblocks % 8) - 1);
+  return request;
+}
+
+SnapshotRequest parse_snapshot(std::span<const uint8_t> payload) {
+  SnapshotRequest request;
+  request.snapshot = read_head<TbSnapshot>(payload, "SNAPSHOT");
+  if (payload.size() != request.snapshot.nopen * sizeof(uint64_t))
+    throw ProtocolError("SNAPSHOT's size does not match");
+  request.open.resize(request.snapshot.nopen);
+  if (!payload.empty()) memcpy(request.open.data(), payload.data(), payload.size());
+  const auto& open = request.open;
+  if (request.snapshot.xmin > request.snapshot.xmax ||
+      std::adjacent_find(open.begin(), open.end(), std::greater_equal<>()) != open.end() ||
+      (!open.empty() && (open.front() < request.snapshot.xmin || open.back() >= request.snapshot.xmax)))
+    throw ProtocolError("SNAPSHOT with bad transactions");
   return request;
 }
 

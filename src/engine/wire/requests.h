@@ -45,8 +45,14 @@ struct SegmentsRequest {
   TbSegments segments;
   std::vector<uint64_t> map_lsn;  // a page of the visibility map
   std::vector<uint8_t> bits;      // a bit a block; none is set behind the last
+  std::vector<uint8_t> fresh;     // as many, of other blocks that are asked for; none: empty
   std::vector<uint32_t> dirty;    // blocks, ascending
   std::vector<uint64_t> dirty_lsn;  // of their pages
+};
+
+struct SnapshotRequest {
+  TbSnapshot snapshot;
+  std::vector<uint64_t> open;  // ascending, from xmin on and before xmax
 };
 
 /* TbChunk, whose runs follow it in the message. */
@@ -78,6 +84,7 @@ ContinuationRequest parse_continuation(std::span<const uint8_t> bytes);
 LayoutRequest parse_layout(std::span<const uint8_t> payload);
 PrepareRequest parse_prepare(std::span<const uint8_t> payload);
 ChunkRequest parse_chunk(std::span<const uint8_t> payload);
+SnapshotRequest parse_snapshot(std::span<const uint8_t> payload);
 SegmentsRequest parse_segments(std::span<const uint8_t> payload);
 PartRequest parse_part(std::span<const uint8_t> payload);
 /* Of a part that is a file. */

@@ -7,15 +7,13 @@
  *
  * An obstacle is why the column cache would keep nothing of a table. It says beforehand
  * what planner/relation_check.c and source/heap/visibility/direct_classify.c would decide
- * of each block. For that it reads the catalog and the visibility map, and must never
- * change anything.
+ * of each block. For that it reads the catalog, and must never change anything.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
-#include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
@@ -95,14 +93,9 @@ static LoadObstacle
 block_obstacle(Relation rel)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	BlockNumber all_visible;
 
 	if (nblocks == 0)
 		return (LoadObstacle) {"It is empty."};
-	visibilitymap_count(rel, &all_visible, NULL);
-	if (all_visible == 0)
-		return (LoadObstacle) {"None of its blocks is known to be visible to everybody.",
-							   "VACUUM the table, then load it."};
 	if (nblocks >= TB_FEW_BLOCKS && nblocks < (BlockNumber) tb_guc_direct_threshold)
 		return (LoadObstacle) {
 			psprintf(

@@ -68,7 +68,7 @@ typedef struct TbPagesOrigin
 {
 	uint32 layout;	/* of their tuples */
 	uint32 part;	/* that SEGMENTS has told of; 0: none */
-	uint64 map_lsn; /* under which all runs are all-visible; 0: of several, or none */
+	uint64 map_lsn; /* as TbChunk has it */
 } TbPagesOrigin;
 
 typedef struct TbRuns

@@ -10,8 +10,11 @@
 
 #include <math.h>
 
+#include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 
 #include "pg/source/heap/feeders/feeder_count.h"
 #include "pg/settings/guc.h"
@@ -133,10 +136,10 @@
 #define GPU_WINDOW_ROW_NS 0.4
 #define GPU_LEFT_ROW_NS 5.0
 
-/* A GPU's queries read nothing into the cache. Where one that finds it there takes less
- * than PROMISING of the time, the host runs it first, if so many later runs save what that
- * takes longer; and while nobody has code, since a GPU's first run compiles for 0.25 to 1.2
- * s, the host's for 0.02 to 0.1. */
+/* The host decodes what is read into the cache, whichever device runs the query. Where a
+ * GPU that finds it there takes less than PROMISING of the time, the host runs it first, if
+ * so many later runs save what that takes longer; and while nobody has code, since a GPU's
+ * first run compiles for 0.25 to 1.2 s, the host's for 0.02 to 0.1. */
 #define RUNS_TO_PAY 16.0
 #define GPU_COMPILE_US 250000.0
 /* What is cached to that share is filled: the rest may be what changes all the time. */
@@ -156,6 +159,15 @@ tb_cost_cached(Oid relid, const TbProgramCost *program)
 	return tb_advice_cached_share(relid, program->attributes);
 }
 
+/* Whether blocks of the table that are not all-visible may be cached, as far as can be told
+ * now. */
+static bool
+may_be_fresh(Oid relid)
+{
+	return OidIsValid(relid) && get_rel_persistence(relid) == RELPERSISTENCE_PERMANENT &&
+		!IsolationIsSerializable();
+}
+
 TbWork
 tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCost *program)
 {
@@ -165,6 +177,7 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 	/* Files are read by the service alone: their pages are what the wrapper says of their
 	 * bytes. */
 	work.all_visible = rel->fdwroutine != NULL ? 1 : rel->allvisfrac;
+	work.cacheable = may_be_fresh(relid) ? 1 : work.all_visible;
 	work.parallel_workers = rel->rel_parallel_workers;
 	work.rows = rel->tuples;
 	work.passing = Min(passing, rel->tuples);
@@ -180,16 +193,18 @@ tb_cost_work(Oid relid, const RelOptInfo *rel, double passing, const TbProgramCo
 static double
 cached_pages(const TbWork *work)
 {
-	return Min(work->cached, work->all_visible) * work->pages;
+	return Min(work->cached, work->cacheable) * work->pages;
 }
 
-/* All-visible ones, which the daemon reads. */
+/* All-visible ones, which the daemon reads: of those that are not cached, as many as of
+ * all.
+ */
 static double
 direct_pages(const TbWork *work)
 {
 	if (work->pages < tb_guc_direct_threshold)
 		return 0;
-	return work->all_visible * work->pages - cached_pages(work);
+	return work->all_visible * (work->pages - cached_pages(work));
 }
 
 /* Blocks that PostgreSQL's processes read. */
@@ -271,7 +286,8 @@ compute_us(const TbWork *work)
 static double
 filling_us(const TbWork *work, int threads)
 {
-	double rows = work->pages > 0 ? work->rows * direct_pages(work) / work->pages : 0;
+	double pages = work->cacheable * work->pages - cached_pages(work);
+	double rows = work->pages > 0 ? work->rows * pages / work->pages : 0;
 
 	return direct_pages(work) * DIRECT_PAGE_US / threads +
 		rows * decode_ns(work) / 1000.0 / threads;
@@ -387,9 +403,9 @@ fills_for_gpu(const TbWork *work, const TbDeviceInfo *gpu, int threads, double u
 	double later_us;
 
 	if (tb_guc_device_choice() != TB_CHOOSE_AUTO || !tb_guc_enable_cache ||
-		!work->stays_cached || work->cached >= work->all_visible * LEAST_CACHED)
+		!work->stays_cached || work->cached >= work->cacheable * LEAST_CACHED)
 		return false;
-	later.cached = later.all_visible;
+	later.cached = later.cacheable;
 	later_us = gpu_us(&later, gpu, threads);
 	return later_us < us * PROMISING &&
 		host_us(work, threads) - us < RUNS_TO_PAY * (us - later_us) +
@@ -490,7 +506,7 @@ tb_cost_wanted_pages(TbWork *work)
 
 	if (wanted > work->pages * TB_WANTED_PAGES_SHARE)
 		work->cached = 0;
-	return wanted * Min(work->cached, work->all_visible) * TB_WANTED_PAGE_US / US_PER_UNIT;
+	return wanted * Min(work->cached, work->cacheable) * TB_WANTED_PAGE_US / US_PER_UNIT;
 }
 
 Cost
@@ -511,7 +527,7 @@ tb_cost_scan_us(const TbWork *scanned, double processes, bool later)
 	int	   ndevices;
 
 	if (later && tb_guc_enable_cache)
-		work.cached = work.all_visible;
+		work.cached = work.cacheable;
 	if (!later)
 		us += compile_us(&work.program) * COMPILATION_SHARE;
 	/* May take nothing from the cache after all. */
@@ -542,8 +558,8 @@ tb_cost_weighed_us(double now, double later, double rival_us)
 	return tb_cost_is_promising(later, rival_us) ? Max(later, now / CLEARLY) : now;
 }
 
-/* Rows, their table and its copy have to fit. The host alone keeps the columns that it
- * reads. */
+/* Rows, their table and its copy have to fit. The host decodes what
+ * is to be cached. */
 static bool
 may_build_on(const TbDeviceInfo *gpu, int index, const TbWork *work)
 {

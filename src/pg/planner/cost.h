@@ -17,7 +17,9 @@
 typedef struct TbWork
 {
 	double		  pages;
-	double		  all_visible;		/* fraction of the pages */
+	double		  all_visible;		/* fraction of the pages: read from the files */
+	double		  cacheable;		/* fraction of the pages: those that are not all-visible
+									 * too, once they have been read */
 	double		  rows;				/* of the table */
 	double		  partitions;		/* that it is read as; 0: the table itself */
 	bool		  may_be_fed;		/* by parallel workers */

@@ -20,3 +20,15 @@ tb_run_stats_count(const TbRunStats *stats)
 	tb_stat_add(TB_COUNTER_BLOCKS_MOVED, stats->blocks.moved);
 	tb_stat_add(TB_COUNTER_BLOCKS_FED, stats->feeders.blocks);
 }
+
+void
+tb_block_stats_add(TbBlockStats *to, const TbBlockStats *stats)
+{
+	to->buffered += stats->buffered;
+	for (int i = 0; i < TB_WHY_COUNT; i++)
+		to->why[i] += stats->why[i];
+	to->direct += stats->direct;
+	to->cached += stats->cached;
+	to->excluded += stats->excluded;
+	to->moved += stats->moved;
+}

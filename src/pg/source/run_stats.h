@@ -13,14 +13,26 @@
 #include "pg/conversation/service_query.h"
 
 /* How blocks of heap relations were read. */
+/* Why blocks were buffered, of relations that may be read otherwise. */
+typedef enum TbWhyBuffered
+{
+	TB_WHY_NOT_ALL_VISIBLE, /* the map does not say so; they may be cached now */
+	TB_WHY_DIRTY,			/* in shared buffers, so that the file is older */
+	TB_WHY_CHANGED,			/* since their columns were cached */
+	TB_WHY_UNDECIDED, /* a transaction that their rows depend on runs, or is not seen */
+	TB_WHY_NO_LSN,	  /* not all-visible, and never logged: wal_level = minimal */
+	TB_WHY_COUNT
+} TbWhyBuffered;
+
 typedef struct TbBlockStats
 {
 	uint64 buffered;
+	uint64 why[TB_WHY_COUNT]; /* of these */
 	uint64 direct;
-	uint64 cached;	 /* not read: their columns were kept */
-	uint64 excluded; /* of the cached ones, by least and greatest values */
-	uint64 moved;	 /* direct, then read again: they or others of their
-					  * chunk had moved */
+	uint64 cached;			  /* not read: their columns were kept */
+	uint64 excluded;		  /* of the cached ones, by least and greatest values */
+	uint64 moved;			  /* direct, then read again: they or others of their
+							   * chunk had moved */
 } TbBlockStats;
 
 /* Segments of cached columns; the blocks of those left out are excluded ones. */
@@ -53,5 +65,8 @@ typedef struct TbRunStats
 
 /* Adds them to the counters of turbine.stat_queries, once a run. */
 extern void tb_run_stats_count(const TbRunStats *stats);
+
+/* Adds what other reads of the same run did. */
+extern void tb_block_stats_add(TbBlockStats *to, const TbBlockStats *stats);
 
 #endif

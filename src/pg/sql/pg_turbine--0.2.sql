@@ -8,11 +8,12 @@ GRANT USAGE ON SCHEMA turbine TO PUBLIC;
 -- == Why is this query slow? ==
 
 -- Says which parts of a query stay with PostgreSQL, and why: one row for each part. The query is planned, not run. Whoever
--- asks needs the privileges that EXPLAIN needs. No rows: everything that pg_turbine knows of is accelerated.
+-- asks needs the privileges that EXPLAIN needs. No rows: everything that pg_turbine knows of is accelerated. A row for
+-- the blocks of a table says why its first queries are slower than they could be.
 CREATE FUNCTION turbine.why_not(
 	query text, -- one or more statements
-	OUT part text, -- the part of the query: a scan of a table, an aggregate, a join, a sort
-	OUT reason text) -- why PostgreSQL runs it
+	OUT part text, -- the part of the query: a scan of a table, an aggregate, a join, a sort; or the blocks of a table
+	OUT reason text) -- why PostgreSQL runs it; or why most of the blocks are not all-visible
 RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_why_not';

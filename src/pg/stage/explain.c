@@ -86,6 +86,39 @@ tb_explain_device_choice(const TbWork *work, ExplainState *es)
 		ExplainPropertyText("Device", "CPU", es);
 }
 
+/* Names as users know them from VACUUM. */
+static const char *const why_buffered[TB_WHY_COUNT] = {
+	[TB_WHY_NOT_ALL_VISIBLE] = "not all-visible",
+	[TB_WHY_DIRTY] = "dirty",
+	[TB_WHY_CHANGED] = "changed",
+	[TB_WHY_UNDECIDED] = "undecided",
+	[TB_WHY_NO_LSN] = "no LSN",
+};
+
+/* Why blocks were buffered, where there is more to say than that the table is small. */
+static void
+explain_why_buffered(const char *prefix, const TbBlockStats *blocks, ExplainState *es)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < TB_WHY_COUNT; i++)
+	{
+		if (blocks->why[i] == 0)
+			continue;
+		if (es->format == EXPLAIN_FORMAT_TEXT)
+			appendStringInfo(&text, "%s%s=" UINT64_FORMAT, text.len > 0 ? " " : "",
+							 why_buffered[i], blocks->why[i]);
+		else
+			ExplainPropertyUInteger(psprintf("%sBlocks Buffered, %s", prefix,
+											 why_buffered[i]),
+									NULL, blocks->why[i], es);
+	}
+	if (text.len > 0)
+		ExplainPropertyText(psprintf("%sBuffered Because", prefix), text.data, es);
+	pfree(text.data);
+}
+
 static void
 explain_blocks(const TbRunStats *stats, ExplainState *es)
 {
@@ -108,6 +141,7 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 										 psprintf(" moved=" UINT64_FORMAT,
 												  stats->blocks.moved)),
 							es);
+		explain_why_buffered("", &stats->blocks, es);
 		return;
 	}
 	ExplainPropertyUInteger("Blocks Buffered", NULL, stats->blocks.buffered, es);
@@ -115,6 +149,7 @@ explain_blocks(const TbRunStats *stats, ExplainState *es)
 	ExplainPropertyUInteger("Blocks Cached", NULL, stats->blocks.cached, es);
 	ExplainPropertyUInteger("Blocks Excluded", NULL, stats->blocks.excluded, es);
 	ExplainPropertyUInteger("Blocks Moved", NULL, stats->blocks.moved, es);
+	explain_why_buffered("", &stats->blocks, es);
 }
 
 static const char *
@@ -531,6 +566,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 										 "" :
 										 psprintf(" feeders=%u", stats->feeders.launched)),
 							es);
+		explain_why_buffered("Inner ", &stats->blocks, es);
 		explain_segments("Inner ", stats, es);
 		return;
 	}
@@ -543,6 +579,7 @@ show_table(Shower *shower, const TbRunStats *stats)
 	ExplainPropertyUInteger("Inner Blocks Buffered", NULL, stats->blocks.buffered, es);
 	ExplainPropertyUInteger("Inner Blocks Direct", NULL, stats->blocks.direct, es);
 	ExplainPropertyUInteger("Inner Blocks Cached", NULL, stats->blocks.cached, es);
+	explain_why_buffered("Inner ", &stats->blocks, es);
 	explain_segments("Inner ", stats, es);
 	ExplainPropertyBool("Inner Table Kept", done->table_kept != 0, es);
 	if (on_gpu)

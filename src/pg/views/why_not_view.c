@@ -15,11 +15,13 @@
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
 #include "pg/nodes/offer/offer.h"
 #include "pg/planner/planning.h"
 #include "pg/settings/guc.h"
+#include "pg/views/visibility_hint.h"
 
 extern PGDLLEXPORT Datum turbine_why_not(PG_FUNCTION_ARGS);
 
@@ -36,9 +38,31 @@ put_reason(ReturnSetInfo *rsinfo, const char *part, const char *reason)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
+/* What makes a table's blocks slow to read, of all tables of a plan that has none of our
+ * reasons to be slow. */
+static void
+put_hints(ReturnSetInfo *rsinfo, const PlannedStmt *stmt)
+{
+	List	 *seen = NIL;
+	ListCell *lc;
+
+	foreach(lc, stmt->rtable)
+	{
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+		char				*hint;
+
+		if (rte->rtekind != RTE_RELATION || rte->inh || list_member_oid(seen, rte->relid))
+			continue;
+		seen = lappend_oid(seen, rte->relid);
+		hint = tb_visibility_hint(rte->relid);
+		if (hint != NULL)
+			put_reason(rsinfo, psprintf("blocks of %s", get_rel_name(rte->relid)), hint);
+	}
+}
+
 /* Plans the query and collects TbReasons, in the current context. */
 static List *
-reasons_of(Query *query, const char *source)
+reasons_of(Query *query, const char *source, PlannedStmt **plan)
 {
 	TbRecord   record = {0};
 	TbPlanning planning = {.record = &record};
@@ -51,6 +75,7 @@ reasons_of(Query *query, const char *source)
 		/* As EXPLAIN does: no plan of tables that one may not read. */
 		ExecCheckRTPerms(stmt->rtable, true);
 		tb_offers_note_lost(stmt);
+		*plan = stmt;
 	}
 	PG_FINALLY();
 	{
@@ -64,19 +89,21 @@ reasons_of(Query *query, const char *source)
 static void
 explain_query(ReturnSetInfo *rsinfo, Query *query, const char *source)
 {
-	ListCell *lc;
+	PlannedStmt *stmt = NULL;
+	ListCell	*lc;
 
 	if (query->commandType == CMD_UTILITY)
 	{
 		put_reason(rsinfo, "statement", "it is a utility command");
 		return;
 	}
-	foreach(lc, reasons_of(query, source))
+	foreach(lc, reasons_of(query, source, &stmt))
 	{
 		TbReason *reason = lfirst(lc);
 
 		put_reason(rsinfo, reason->part, reason->reason);
 	}
+	put_hints(rsinfo, stmt);
 }
 
 Datum

@@ -39,15 +39,18 @@ uint32_t counted_rows(uint32_t nrows) {
 }
 
 /* What the header of a heap page says: its LSN, and whether it is all-visible. Both may
- * change beside a direct read; the map tells whether the rows have. */
+ * change beside a direct read; the map tells whether the rows have. Of a copy, what the backend says of its rows. */
 DecodedPage page_header(const uint8_t* page) {
-  constexpr size_t kFlags = 10;
   constexpr uint16_t kAllVisible = 0x0004;
-  uint32_t lsn[2];  // PostgreSQL's PageXLogRecPtr
-  uint16_t flags;
-  memcpy(lsn, page, sizeof lsn);
-  memcpy(&flags, page + kFlags, sizeof flags);
-  return {uint64_t{lsn[0]} << 32 | lsn[1], 0, (flags & kAllVisible) != 0, true};
+  TbFreshHeader header;
+  memcpy(&header, page, sizeof header);
+  return {.lsn = header.lsn << 32 | header.lsn >> 32,  // PostgreSQL's PageXLogRecPtr: the upper half first
+          .row_end = 0,
+          .all_visible = (header.flags & kAllVisible) != 0,
+          .whole = true,
+          .fresh = (header.flags & TB_PAGE_IS_FRESH) != 0,
+          .least = uint32_t{header.least_high} << 16 | header.least_low,
+          .greatest = header.greatest};
 }
 
 MemoryBudget& worker_budget() {

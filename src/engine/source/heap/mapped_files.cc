@@ -78,10 +78,11 @@ bool handle_failed_loads() {
   return handled;
 }
 
-/* PostgreSQL's PageXLogRecPtr: the server may be writing it. */
+/* PostgreSQL's PageXLogRecPtr, the upper half first. The server may be writing it: one load, so that the halves are of
+ * one moment. */
 uint64_t load_lsn(const uint8_t* page) {
-  const auto* words = reinterpret_cast<const volatile uint32_t*>(page);
-  return uint64_t{words[0]} << 32 | words[1];
+  const uint64_t halves = __atomic_load_n(reinterpret_cast<const uint64_t*>(page), __ATOMIC_RELAXED);
+  return halves << 32 | halves >> 32;
 }
 
 }  // namespace

@@ -33,8 +33,10 @@ uint64_t count_blocks(const std::vector<TakenSegment>& segments) {
   return count;
 }
 
-StoredTable::Known known_of(const SegmentsRequest& request) {
-  return {request.segments.nblocks, request.map_lsn.data(), request.bits.data()};
+/* Whether every block is asked for. */
+bool is_whole(const SegmentsRequest& request) {
+  return !(request.segments.flags & (TB_SEGMENTS_CLEAN | TB_SEGMENTS_FRESH_BITS)) &&
+         request.segments.flags & TB_SEGMENTS_FRESH;
 }
 
 /* Of dirty blocks the file's LSN may be an old one: the backend has told what shared buffers have. */
@@ -129,6 +131,28 @@ class SegmentSource::Answer {
   std::vector<uint8_t> taken_, doubtful_, excluded_;
 };
 
+void SegmentSource::see_by(const SnapshotRequest& request) {
+  if (snapshot_) throw ProtocolError("a second SNAPSHOT");
+  auto snapshot = std::make_shared<QuerySnapshot>();
+  snapshot->xmin = request.snapshot.xmin;
+  snapshot->xmax = request.snapshot.xmax;
+  snapshot->open = request.open;
+  snapshot->overflowed = request.snapshot.flags & TB_SNAPSHOT_OVERFLOWED;
+  snapshot->in_recovery = request.snapshot.flags & TB_SNAPSHOT_RECOVERY;
+  snapshot->writes = request.snapshot.flags & TB_SNAPSHOT_WRITES;
+  snapshot_ = std::move(snapshot);
+}
+
+StoredTable::Known SegmentSource::known_of(const SegmentsRequest& request) const {
+  StoredTable::Known known{
+      .nblocks = request.segments.nblocks, .map_lsn = request.map_lsn.data(), .bits = request.bits.data()};
+  known.snapshot = snapshot_.get();
+  if (!snapshot_ || request.fresh.empty()) return known;
+  known.others = request.fresh.data();
+  known.whole = is_whole(request);
+  return known;
+}
+
 void SegmentSource::check_program() const {
   if (program_->source() != TB_SOURCE_HEAP) throw ProtocolError("SEGMENTS for a program that takes none");
 }
@@ -159,6 +183,8 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   part.table->set_pinned((request.segments.flags & TB_SEGMENTS_PINNED) != 0);
   part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;
   part.load = request.segments.flags & TB_SEGMENTS_LOAD;
+  part.snapshot = snapshot_;
+  if (snapshot_) part.all_visible = std::make_shared<const std::vector<uint8_t>>(request.bits);
   return part;
 }
 
@@ -253,22 +279,30 @@ void SegmentSource::take_list(const Part& part, const SegmentList& list, const D
   if (!others.empty()) run_tasks(cut_morsels(others, part.columns, shape.rows, most_blocks, true));
 }
 
-/* Segment by segment; what has been found is kept for the next query, where nothing was doubtful and the table does
- * not change all the time. */
+/* Segment by segment; what has been found is kept for the next query, unless the table changes all the time. */
 void SegmentSource::search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape,
                            Answer& answer) {
-  StoredTable::Search search;
   StoredTable::Found found;
-  Segments all;
-  bool keep = !rows_sink();
+  part.keeps_list = !rows_sink();
+  bool all_found = true;
   for (bool more = true; more;) {
-    more = part.table->find_some(*part.columns, known_of(request), &search, &found);
-    for (const TakenSegment& some : found.doubtful) answer.add_doubtful(some);
-    keep = keep && search.keep && found.doubtful.empty();
-    if (keep) all.insert(all.end(), found.good.begin(), found.good.end());
+    more = part.table->find_some(*part.columns, known_of(request), &part.search, &found);
+    for (const Segments* doubtful : {&found.doubtful, &found.fresh})
+      for (const TakenSegment& some : *doubtful) answer.add_doubtful(some);
+    part.keeps_list = part.keeps_list && part.search.keep && found.doubtful.empty();
+    all_found = all_found && found.fresh.empty();
+    if (part.keeps_list) part.taken.insert(part.taken.end(), found.good.begin(), found.good.end());
     take_some(part, found.good, shape, answer, !more);
   }
-  if (keep) part.table->keep_list(part.columns, known_of(request), search, std::move(all));
+  // The second question adds those that are fresh.
+  if (all_found) keep_list(part, request);
+}
+
+/* What was taken serves whoever sees the same. */
+void SegmentSource::keep_list(Part& part, const SegmentsRequest& request) {
+  if (part.keeps_list) part.table->keep_list(part.columns, known_of(request), part.search, std::move(part.taken), true);
+  part.keeps_list = false;
+  part.taken.clear();
 }
 
 SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts) {
@@ -287,6 +321,7 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
     else
       search(part, request, shape, answer);
   }
+  if (part.keeps_list) part.first_question = request;
   parts_.push_back(std::move(part));
   return finish(answer);
 }
@@ -336,20 +371,25 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   // Whoever looks at the same pages now confirms them for this query as well.
   std::unique_lock look = part.table->look_alone();
   StoredTable::Found found = part.table->find(*part.columns, known_of(request));
-  Segments& doubtful = found.doubtful;
+  const size_t ndoubtful = found.doubtful.size();
+  Segments looked_at = std::move(found.doubtful);
+  std::move(found.fresh.begin(), found.fresh.end(), std::back_inserter(looked_at));
   const PageLsns pages(files, mapped, part.nblocks);
-  readers.run_all((doubtful.size() + kSegmentsPerLook - 1) / kSegmentsPerLook, [&](uint64_t job) {
-    const size_t end = std::min(doubtful.size(), (job + 1) * kSegmentsPerLook);
+  readers.run_all((looked_at.size() + kSegmentsPerLook - 1) / kSegmentsPerLook, [&](uint64_t job) {
+    const size_t end = std::min(looked_at.size(), (job + 1) * kSegmentsPerLook);
     for (size_t i = job * kSegmentsPerLook; i < end; i++) {
-      TakenSegment& some = doubtful[i];
+      TakenSegment& some = looked_at[i];
       some.blocks = unchanged_blocks(some, request, pages);
-      if (some.blocks == 0) continue;
+      // The map says nothing of fresh blocks.
+      if (some.blocks == 0 || i >= ndoubtful) continue;
       part.table->confirm(some, request.map_lsn[some.segment->first_block / TB_BLOCKS_PER_MAP_PAGE]);
     }
   });
   look.unlock();
-  for (const TakenSegment& some : doubtful)
+  for (const TakenSegment& some : looked_at)
     if (some.blocks != 0) found.good.push_back(some);
+  if (part.keeps_list) part.taken.insert(part.taken.end(), found.good.begin(), found.good.end());
+  keep_list(part, part.first_question);
   Answer answer(request, rows_sink());
   take_some(part, found.good, sink().segment_shape(request.segments.nblocks), answer, true);
   std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
@@ -395,12 +435,8 @@ std::shared_ptr<SegmentFill> SegmentSource::fill_of(const ChunkRequest& chunk) c
   if (chunk.part == 0) return nullptr;
   if (chunk.part > parts_.size()) throw ProtocolError("chunk of an unknown part");
   const StoredPart& part = parts_[chunk.part - 1];
-  std::vector<TbRun> runs = chunk.runs;
-  // By page, so that blocks of one segment come together.
-  runs.insert(runs.end(), chunk.copied.begin(), chunk.copied.end());
-  std::sort(runs.begin(), runs.end(), [](const TbRun& a, const TbRun& b) { return a.page < b.page; });
-  if (!part.table || chunk.map_lsn == 0 || runs.empty()) return nullptr;
-  return std::make_shared<SegmentFill>(store_, program_, part, std::move(runs), chunk.map_lsn);
+  if (!part.table || (chunk.runs.empty() && chunk.copied.empty())) return nullptr;
+  return std::make_shared<SegmentFill>(store_, program_, part, chunk.runs, chunk.copied, chunk.map_lsn);
 }
 
 }  // namespace turbine

@@ -48,6 +48,12 @@ class SegmentSource final : public ChunkSource {
         equalities_(*program_, reinterpret_cast<const TbParamBlock*>(params_->data())),
         join_zones_(*program_, tables) {}
 
+  /* Fresh blocks are taken, and kept, as far as this one sees them. Once, before SEGMENTS that ask
+   * for fresh ones. Throws ProtocolError. */
+  void see_by(const SnapshotRequest& request);
+  /* Null: none is told. */
+  const QuerySnapshot* snapshot() const { return snapshot_.get(); }
+
   /* Tasks are to have the segments of a part in this order, as far as that is known when they are made. Before the
    * first SEGMENTS. */
   void visit_by(const ZoneOrder& order) { order_ = order; }
@@ -95,6 +101,10 @@ class SegmentSource final : public ChunkSource {
   struct Part : StoredPart {
     Segments rest;     // too few for a task, or to be ordered, while others are looked for
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
+    Segments taken;    // all that is; only as long as a list of it may be kept
+    StoredTable::Search search;
+    bool keeps_list = false;
+    SegmentsRequest first_question;
   };
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
   StoredPart stored_part(const TbFileIdentity& file, const std::vector<ColumnKey>& keys, uint32_t nblocks) const;
@@ -112,6 +122,7 @@ class SegmentSource final : public ChunkSource {
   void run_tasks(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
   void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer);
   void search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer);
+  void keep_list(Part& part, const SegmentsRequest& request);
   void note_excluded(const Answer& answer);
   Taken finish(Answer& answer);
 
@@ -121,6 +132,8 @@ class SegmentSource final : public ChunkSource {
   const ZoneFilter filter_zones_;
   const EqualityFilter equalities_;
   const JoinZoneFilter join_zones_;
+  StoredTable::Known known_of(const SegmentsRequest& request) const;
+  std::shared_ptr<const QuerySnapshot> snapshot_;  // null: no fresh blocks
   std::optional<ZoneOrder> order_;  // none: that of the file
   std::vector<Part> parts_;  // number 1 is the first
   uint64_t tasks_ = 0;       // so far

@@ -148,11 +148,7 @@ static void
 add_block_stats(BlockShares *shares, const TbBlockStats *stats, uint64 rows_removed)
 {
 	SpinLockAcquire(&shares->mutex);
-	shares->stats.buffered += stats->buffered;
-	shares->stats.direct += stats->direct;
-	shares->stats.cached += stats->cached;
-	shares->stats.excluded += stats->excluded;
-	shares->stats.moved += stats->moved;
+	tb_block_stats_add(&shares->stats, stats);
 	shares->rows_removed += rows_removed;
 	SpinLockRelease(&shares->mutex);
 }

@@ -777,6 +777,7 @@ describe_partitions(TbJoinProgram *program, const JoinSide *side, TbStage *stage
 	work->partitions = stage->info.nleaves;
 	work->pages = partitions->pages;
 	work->all_visible = partitions->all_visible;
+	work->cacheable = Max(work->cacheable, partitions->all_visible);
 	work->rows = partitions->tuples;
 	work->passing = Min(side->tree->probe_side->rows, partitions->tuples);
 	work->cached = cached_share(partitions, &work->program);

@@ -78,7 +78,7 @@ tb_stage_overcharged_us(const TbWork *work, bool is_last, bool later)
 
 	if (!later || !tb_guc_enable_cache)
 		return us;
-	cached.cached = cached.all_visible;
+	cached.cached = cached.cacheable;
 	return us +
 		(cost_of_program(work, is_last) - cost_of_program(&cached, is_last)) *
 		TB_US_PER_UNIT;

@@ -42,9 +42,13 @@ typedef struct HeapChunk
 	bool		 rewritten; /* pages of runs are not as turbined read them */
 	uint32		 npages;
 	BlockNumber *blocks;	/* of each page; room for a slot's */
+	uint8		*why;		/* of each page: TbWhyBuffered, or NO_REASON */
 	RunList		 direct;	/* pages that turbined reads */
 	RunList		 copied;	/* dirty in shared buffers, but all-visible: may be kept */
 } HeapChunk;
+
+/* It is not buffered, or its relation is too small or of a kind to be read otherwise. */
+#define NO_REASON TB_WHY_COUNT
 
 struct TbHeapChunks
 {
@@ -68,7 +72,10 @@ tb_heap_chunks_make(TbServiceQuery *query, TbSlots *slots, TbHeapParts *parts)
 	chunks->slots = slots;
 	chunks->parts = parts;
 	for (uint32 i = 0; i < count; i++)
+	{
 		chunks->chunks[i].blocks = palloc(tb_slots_pages(slots) * sizeof(BlockNumber));
+		chunks->chunks[i].why = palloc(tb_slots_pages(slots));
+	}
 	chunks->unmoved = palloc(tb_slots_pages(slots) * sizeof(bool));
 	return chunks;
 }
@@ -152,18 +159,62 @@ add_to_runs(TbHeapChunks *chunks, const HeapChunk *chunk, RunList *list, uint32 
 	list->count++;
 }
 
-/* May its page be kept although it comes from shared buffers? It is dirty there. No second
- * look is needed: whoever is given it sees the map's LSN and the block's bit as they are
- * now, so nobody has changed the page until then. turbined looks whether the copy says
- * that it is all-visible, so that no row was blanked; in recovery it would not tell. */
+/* May its page be kept although it comes from shared buffers? If it is dirty there, but
+ * all-visible, no second look is needed: whoever is given it sees the map's LSN and the
+ * block's bit as they are now, so nobody has changed the page until then. turbined looks
+ * whether the copy says that it is all-visible, so that no row was blanked; in recovery it
+ * would not tell. Of other pages the copy says whether they may be kept as fresh ones. */
 static bool
 may_keep_copy(const HeapChunk *chunk, BlockNumber block)
 {
 	const TbHeapPart *part = chunk->part;
 
-	return part->cached != NULL && part->direct != NULL &&
-		(part->cached->question.flags & TB_SEGMENTS_RECOVERY) == 0 &&
-		tb_direct_all_visible(part->direct, block);
+	if (part->cached == NULL || part->direct == NULL)
+		return false;
+	return part->reader.marks_fresh ||
+		((part->cached->question.flags & TB_SEGMENTS_RECOVERY) == 0 &&
+		 tb_direct_all_visible(part->direct, block));
+}
+
+/* Why a block is buffered, as far as is known before it is copied. */
+static TbWhyBuffered
+why_buffered(const HeapChunk *chunk, BlockNumber block)
+{
+	const TbHeapPart *part = chunk->part;
+
+	if (part->direct == NULL || tb_direct_is_small(part->direct))
+		return NO_REASON;
+	if (part->cached != NULL && tb_cached_segments_were_doubtful(part->cached, block))
+		return TB_WHY_CHANGED;
+	return tb_direct_all_visible(part->direct, block) ? TB_WHY_DIRTY :
+														TB_WHY_NOT_ALL_VISIBLE;
+}
+
+/* What the copies say besides. */
+static void
+count_reasons(TbHeapChunks *chunks, uint32 slot)
+{
+	const HeapChunk *chunk = &chunks->chunks[slot];
+
+	for (uint32 i = 0; i < chunk->npages; i++)
+	{
+		const TbFreshHeader
+			 *header = (const TbFreshHeader *) (tb_slots_memory(chunks->slots, slot) +
+												(Size) i * TB_PAGE_SIZE);
+		uint8 why = chunk->why[i];
+
+		if (why == NO_REASON)
+			continue;
+		if (why == TB_WHY_NOT_ALL_VISIBLE && header->lsn == 0)
+			why = TB_WHY_NO_LSN;
+		else if (why == TB_WHY_NOT_ALL_VISIBLE && chunk->part->reader.marks_fresh &&
+				 (header->flags & (TB_PAGE_IS_FRESH | PD_ALL_VISIBLE)) == 0)
+			why = TB_WHY_UNDECIDED;
+		chunks->stats.why[why]++;
+		if (chunk->part->cached != NULL &&
+			(header->flags & (TB_PAGE_IS_FRESH | PD_ALL_VISIBLE)) != 0)
+			chunk->part->stats.blocks_kept++;
+	}
 }
 
 /* Once nothing of it is missing. */
@@ -172,8 +223,10 @@ release_if_complete(TbHeapChunks *chunks, uint32 slot)
 {
 	const HeapChunk *chunk = &chunks->chunks[slot];
 
-	return tb_slots_is_unread(chunks->slots, slot) || chunk->filling ||
-		tb_slots_release(chunks->slots, slot, chunk->rewritten);
+	if (tb_slots_is_unread(chunks->slots, slot) || chunk->filling)
+		return true;
+	count_reasons(chunks, slot);
+	return tb_slots_release(chunks->slots, slot, chunk->rewritten);
 }
 
 bool
@@ -207,11 +260,13 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 	*copied = false;
 	for (uint32 page = 0; page < chunk->npages; page++)
 	{
+		chunk->why[page] = NO_REASON;
 		if (direct != NULL && tb_direct_block(direct, chunk->blocks[page]))
 		{
 			add_to_runs(chunks, chunk, &chunk->direct, page);
 			continue;
 		}
+		chunk->why[page] = why_buffered(chunk, chunk->blocks[page]);
 		if (may_keep_copy(chunk, chunk->blocks[page]))
 			add_to_runs(chunks, chunk, &chunk->copied, page);
 		if (chunks->feeders == NULL)
@@ -233,18 +288,19 @@ fill_pages(TbHeapChunks *chunks, uint32 slot, bool *copied)
 	return true;
 }
 
-/* The LSN that all runs were classified under; 0: of several, or there are none. */
-static XLogRecPtr
+/* The LSN that all runs were classified under; TB_NO_MAP_LSN: of several, or there are
+ * none. */
+static uint64
 common_lsn(const HeapChunk *chunk)
 {
 	const RunList *lists[] = {&chunk->direct, &chunk->copied};
-	XLogRecPtr	   lsn = 0;
+	uint64		   lsn = TB_NO_MAP_LSN;
 
 	for (int i = 0; i < lengthof(lists); i++)
 		for (uint32 j = 0; j < lists[i]->count; j++)
 		{
-			if (lsn != 0 && lists[i]->lsn[j] != lsn)
-				return 0;
+			if (lsn != TB_NO_MAP_LSN && lists[i]->lsn[j] != lsn)
+				return TB_NO_MAP_LSN;
 			lsn = lists[i]->lsn[j];
 		}
 	return lsn;
@@ -291,8 +347,6 @@ tb_heap_chunks_send(TbHeapChunks *chunks, uint32 slot)
 	origin.layout = tb_heap_parts_layout_number(chunks->parts, chunk->part);
 	origin.part = chunk->part->cached != NULL ? chunk->part->cached->question.part : 0;
 	origin.map_lsn = common_lsn(chunk);
-	if (origin.map_lsn == 0)
-		chunk->copied.count = 0;
 	if (!tb_slots_send_pages(chunks->slots, slot, &origin, chunk->npages,
 							 runs_of(&chunk->direct), runs_of(&chunk->copied)) ||
 		!release_if_complete(chunks, slot))

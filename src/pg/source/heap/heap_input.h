@@ -55,7 +55,8 @@ typedef struct TbPartStats
 {
 	uint64 blocks_buffered;
 	uint64 blocks_direct;
-	uint64 rows; /* read */
+	uint64 blocks_kept; /* buffered, and cached since */
+	uint64 rows;		/* read */
 } TbPartStats;
 
 #endif

@@ -11,7 +11,8 @@
  * for them goes by the visibility map alone. If the map calls a block all-visible under the
  * LSN that its segment was confirmed with, the segment has what the query's snapshot sees.
  * Changes that come later are invisible to the snapshot. If the map has another LSN, a
- * second question goes by the LSN of the block's page.
+ * second question goes by the LSN of the block's page. So it does for fresh blocks, which
+ * are not all-visible (visibility/fresh_blocks.h).
  */
 #ifndef TURBINE_PG_SOURCE_HEAP_HEAP_PARTS_H
 #define TURBINE_PG_SOURCE_HEAP_HEAP_PARTS_H
@@ -24,35 +25,11 @@
 
 #include "pg/conversation/service_query.h"
 #include "pg/source/heap/block_set.h"
+#include "pg/source/heap/cached_segments.h"
 #include "pg/source/heap/heap_input.h"
 #include "pg/source/heap/visibility/buffered_read.h"
 #include "pg/source/heap/visibility/direct_classify.h"
 #include "pg/source/run_stats.h"
-
-/* A part's question, and turbined's answer. */
-typedef struct TbCachedSegments
-{
-	TbSegments question;
-	TbDirect  *direct;
-	uint64	  *lsn;	 /* a map page */
-	uint8	  *bits; /* a block: wanted and all-visible; then those that turbined takes */
-	uint8	  *doubtful_bits; /* a block: turbined has it, of another LSN of the map */
-	uint64	   doubtful;	  /* blocks */
-	bool	   not_looked;	  /* the device takes none for the program */
-	uint64	   blocks;		  /* taken */
-	uint64	   excluded;	  /* of these, without a row that passes */
-	uint64	   rows;		  /* of the blocks taken */
-	uint64	   excluded_rows; /* of those excluded */
-	uint64	   segments;	  /* taken, or blocks of them */
-	uint64	   excluded_by_filter;
-	uint64	   excluded_by_join;
-	bool input_ended; /* all of the input was taken, in answer to the first question */
-
-	/* ROWS: blocks that are taken wait to be asked for in chunks (tb_heap_parts_take_run),
-	 * unless they are excluded. */
-	bool   in_chunks;
-	uint8 *excluded_bits;
-} TbCachedSegments;
 
 typedef struct TbHeapPart
 {
@@ -87,6 +64,7 @@ typedef struct TbHeapParts
 	TbHeapPart *current;	/* whose blocks are taken; NULL: there is none */
 	BlockNumber next_block; /* of those of the current part that no chunk has */
 
+	bool	snapshot_sent;	/* of the query under way: fresh blocks may be asked for */
 	uint32 *layout_numbers; /* by the input's number: the service's, 0: not sent */
 	uint32	layouts_sent;
 } TbHeapParts;
@@ -155,8 +133,5 @@ extern double tb_heap_parts_buffered_blocks(const TbHeapPart *part);
 extern bool tb_heap_parts_most_is_buffered(const TbHeapParts *parts);
 
 extern void tb_heap_parts_end(TbHeapParts *parts);
-
-/* Blocks that wait to be asked for are read like those that turbined does not have. */
-extern void tb_cached_segments_give_up(TbCachedSegments *segments);
 
 #endif

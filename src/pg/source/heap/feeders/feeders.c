@@ -224,6 +224,7 @@ typedef struct FeederPart
 {
 	Oid			relid;
 	BlockNumber blocks_to_read;
+	bool		marks_fresh; /* TbBufferedReader */
 } FeederPart;
 
 /* How long the service may take to answer, which it does at once or never. */
@@ -306,6 +307,7 @@ open_part(Feeder *feeder, uint32 part)
 	close_part(feeder);
 	tb_buffered_join(&feeder->reader, table_open(info->relid, AccessShareLock),
 					 GetActiveSnapshot(), info->blocks_to_read);
+	feeder->reader.marks_fresh = info->marks_fresh;
 	feeder->part = part;
 }
 
@@ -489,6 +491,7 @@ fill_context(TbFeeders *feeders)
 	{
 		parts[i].relid = RelationGetRelid(feeders->parts->parts[i].rel);
 		parts[i].blocks_to_read = feeders->parts->parts[i].blocks_to_read;
+		parts[i].marks_fresh = feeders->parts->parts[i].reader.marks_fresh;
 	}
 	feeders->buffers = insert(toc, KEY_BUFFERS,
 							  mul_size(context->nworkers, sizeof(BufferUsage)));

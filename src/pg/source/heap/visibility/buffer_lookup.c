@@ -49,6 +49,21 @@ tb_buffer_lookup(Relation rel, BlockNumber block)
 	return state;
 }
 
+/* The LSN of a page that is not locked: one load, so that its halves are of one moment. */
+static XLogRecPtr
+load_lsn(Page page)
+{
+	uint64 halves = *(volatile uint64 *) page;
+
+	StaticAssertStmt(offsetof(PageHeaderData, pd_lsn) == 0 && sizeof(PageXLogRecPtr) == 8,
+					 "a page begins with its LSN");
+#ifdef WORDS_BIGENDIAN
+	return halves;
+#else
+	return halves << 32 | halves >> 32;
+#endif
+}
+
 /* Whether the block is still in that buffer; then its page's LSN. */
 static bool
 recent_page_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr *lsn)
@@ -67,7 +82,7 @@ recent_page_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr *lsn)
 	state = LockBufHdr(header);
 	same = (state & BM_VALID) != 0 && BUFFERTAGS_EQUAL(header->tag, tag);
 	if (same)
-		*lsn = PageGetLSN(page);
+		*lsn = load_lsn(page);
 	UnlockBufHdr(header, state);
 	return same;
 }
@@ -85,7 +100,7 @@ tb_buffer_page_lsn(Relation rel, BlockNumber block, Buffer recent)
 		return lsn;
 	header = find_buffer(rel, block, &partition);
 	if (header != NULL && (pg_atomic_read_u32(&header->state) & BM_VALID) != 0)
-		lsn = PageGetLSN(BufferGetPage(BufferDescriptorGetBuffer(header)));
+		lsn = load_lsn(BufferGetPage(BufferDescriptorGetBuffer(header)));
 	LWLockRelease(partition);
 	return lsn;
 }

@@ -24,6 +24,7 @@
 #include "utils/snapmgr.h"
 
 #include "pg/source/heap/visibility/buffered_read.h"
+#include "pg/source/heap/visibility/fresh_blocks.h"
 
 #include "turbine/types.h"
 #include "turbine/mutant.h"
@@ -95,9 +96,16 @@ visible_by_heapam(TbBufferedReader *reader, Buffer buffer, BlockNumber block,
 	return visible;
 }
 
+static HeapTupleHeader
+tuple_of(Page page, OffsetNumber offnum)
+{
+	return (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offnum));
+}
+
+/* `fresh`: what the rows depend on. */
 static void
 blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block, Page copy,
-				bool all_visible)
+				bool all_visible, TbFreshPage *fresh)
 {
 	TransactionId xmin = reader->snapshot->xmin;
 	bool		  hints_decide = !reader->check_conflicts &&
@@ -111,9 +119,15 @@ blank_invisible(TbBufferedReader *reader, Buffer buffer, BlockNumber block, Page
 		if (!ItemIdIsNormal(lp))
 			continue;
 		if (hints_decide && visible_by_hints((HeapTupleHeader) PageGetItem(copy, lp), xmin))
+		{
+			if (!HeapTupleHeaderXminFrozen(tuple_of(copy, offnum)))
+				tb_fresh_note(fresh, HeapTupleHeaderGetRawXmin(tuple_of(copy, offnum)));
 			continue;
+		}
 		if (!visible_by_heapam(reader, buffer, block, offnum, all_visible))
 			ItemIdSetUnused(lp);
+		if (reader->marks_fresh)
+			tb_fresh_row(fresh, tuple_of(BufferGetPage(buffer), offnum), reader->snapshot);
 	}
 }
 
@@ -142,9 +156,10 @@ void
 tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer recent,
 						char *page)
 {
-	Buffer buffer;
-	Page   source;
-	bool   all_visible;
+	Buffer		buffer;
+	Page		source;
+	bool		all_visible;
+	TbFreshPage fresh;
 
 	CHECK_FOR_INTERRUPTS();
 	buffer = pin_block(reader, block, recent);
@@ -156,7 +171,14 @@ tb_buffered_read_recent(TbBufferedReader *reader, BlockNumber block, Buffer rece
 
 	/* The page's flag may reach a standby without its WAL record. */
 	all_visible = PageIsAllVisible((Page) page) && !reader->snapshot->takenDuringRecovery;
+	tb_fresh_begin(&fresh);
 	if (!all_visible || reader->check_conflicts)
-		blank_invisible(reader, buffer, block, (Page) page, all_visible);
+		blank_invisible(reader, buffer, block, (Page) page, all_visible, &fresh);
+	if (reader->marks_fresh)
+	{
+		/* A hint may have stamped the page, beside our lock, while it was copied. */
+		PageSetLSN((Page) page, BufferGetLSNAtomic(buffer));
+		tb_fresh_mark(&fresh, (Page) page);
+	}
 	UnlockReleaseBuffer(buffer);
 }

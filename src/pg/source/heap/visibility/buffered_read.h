@@ -18,6 +18,8 @@ typedef struct TbBufferedReader
 	Snapshot			 snapshot;
 	BufferAccessStrategy strategy;		  /* or NULL */
 	bool				 check_conflicts; /* SERIALIZABLE: look at every tuple */
+	bool				 marks_fresh;	  /* copies say whether they may be cached as fresh
+										   * blocks (fresh_blocks.h) */
 } TbBufferedReader;
 
 /* Like a sequential scan's start: takes its predicate lock, counts it. */
@@ -30,7 +32,8 @@ extern void tb_buffered_join(TbBufferedReader *reader, Relation rel, Snapshot sn
 extern void tb_buffered_end(TbBufferedReader *reader);
 
 /* Copies the block to `page` (BLCKSZ bytes); line pointers of tuples that the
- * snapshot does not see are unused in the copy. */
+ * snapshot does not see are unused in the copy. If the reader marks fresh blocks, fields of
+ * the copy's header are not what they were. */
 extern void tb_buffered_read(TbBufferedReader *reader, BlockNumber block, char *page);
 
 /* The same of a block that was seen in that buffer lately (InvalidBuffer: in none): if it

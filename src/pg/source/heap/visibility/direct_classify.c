@@ -105,7 +105,8 @@ tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
 		!map_is_promise(rel, snapshot, created_before))
 		return NULL;
 	map = tb_visibility_map_copy(rel, nblocks);
-	if (map->all_visible == 0)
+	/* Blocks that are not all-visible may be cached too. */
+	if (map->all_visible == 0 && !for_cache)
 		return NULL;
 	direct = palloc0(sizeof(TbDirect));
 	direct->rel = rel;
@@ -188,16 +189,13 @@ tb_direct_export(const TbDirect *direct, BlockNumber nblocks, const TbBlockSet *
 		Size end = Min(first + TB_VM_BLOCKS_PER_PAGE / 8, size);
 
 		lsn[page] = map->lsn[page];
-		/* Where nothing was logged an LSN that has not moved proves nothing. */
-		if (lsn[page] == 0)
-			memset(bits + first, 0, end - first);
-		else if (map->full[page])
+		if (map->full[page])
 			memset(bits + first, 0xff, end - first);
 		else
 			export_page(map->bits + 2 * first, bits + first, end - first);
 		if (end == size && nblocks % 8 != 0)
 			bits[size - 1] &= (1 << (nblocks % 8)) - 1;
-		if (wanted == NULL && lsn[page] != 0)
+		if (wanted == NULL)
 			count += map->full[page] ?
 				Min(nblocks - 8 * first, TB_VM_BLOCKS_PER_PAGE) :
 				pg_popcount((const char *) bits + first, end - first);
@@ -218,14 +216,15 @@ sweep_buffers(TbDirect *direct)
 	MemoryContextSwitchTo(context);
 }
 
-bool
-tb_direct_block(TbDirect *direct, BlockNumber block)
+/* Whether the block is on file as it was when the map was copied, or later. A sweep that is
+ * older than the copy of a page of the map says nothing of the blocks that are all-visible
+ * there. */
+static bool
+is_on_file(TbDirect *direct, BlockNumber block, bool sweep_is_old)
 {
-	if (direct->small || !tb_visibility_map_bit(direct->map, block))
-		return false;
 	if (TB_MUTANT(dirty_is_clean))
 		return true; /* reads files that lag behind the buffers */
-	if (direct->dirty != NULL && !direct->copied_late[TB_VM_PAGE(block)])
+	if (direct->dirty != NULL && !sweep_is_old)
 		return !tb_dirty_buffers_has(direct->dirty, block);
 	if (direct->dirty == NULL && ++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
 	{
@@ -233,6 +232,27 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 		return !tb_dirty_buffers_has(direct->dirty, block);
 	}
 	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
+}
+
+bool
+tb_direct_block(TbDirect *direct, BlockNumber block)
+{
+	return !direct->small && tb_visibility_map_bit(direct->map, block) &&
+		is_on_file(direct, block, direct->copied_late[TB_VM_PAGE(block)]);
+}
+
+void
+tb_direct_expect_looks(TbDirect *direct, uint64 looks)
+{
+	if (direct->dirty == NULL && !direct->small &&
+		direct->lookups + looks > (uint64) NBuffers / HEADERS_PER_LOOKUP)
+		sweep_buffers(direct);
+}
+
+bool
+tb_direct_is_on_file(TbDirect *direct, BlockNumber block)
+{
+	return !direct->small && is_on_file(direct, block, false);
 }
 
 Buffer

@@ -26,8 +26,8 @@ typedef struct TbDirect TbDirect;
 extern bool tb_direct_created_before(Relation rel);
 
 /* NULL: nothing of the relation, of which so many blocks will be read, may, or is
- * worth, being read directly. `for_cache`: small relations, of which nothing is worth that,
- * are looked at so that their columns can be kept. `created_before`: what
+ * worth, being read directly. `for_cache`: small relations, and those of which nothing is
+ * all-visible, are looked at so that their columns can be kept. `created_before`: what
  * tb_direct_created_before has said to the leader, if this is a parallel worker. */
 extern TbDirect *tb_direct_begin(Relation rel, Snapshot snapshot, BlockNumber nblocks,
 								 BlockNumber blocks_to_read, bool for_cache,
@@ -42,13 +42,20 @@ extern double tb_direct_share(const TbDirect *direct);
 /*
  * What is known of the first `nblocks` blocks without looking at buffers, for cached
  * columns: the LSN of each map page, and a bit a block that is all-visible, and in `wanted`
- * (NULL: all), under an LSN that proves something. `lsn` has room for each map page, `bits`
- * for each block. Returns how many bits are set.
+ * (NULL: all). `lsn` has room for each map page, `bits` for each block. Returns how many
+ * bits are set.
  */
 extern uint64 tb_direct_export(const TbDirect *direct, BlockNumber nblocks,
 							   const TbBlockSet *wanted, uint64 *lsn, uint8 *bits);
 
 extern bool tb_direct_block(TbDirect *direct, BlockNumber block);
+
+/* So many blocks will be asked for: where a sweep is cheaper, it is made at once. */
+extern void tb_direct_expect_looks(TbDirect *direct, uint64 looks);
+
+/* Whether the file has the block as it was at some moment since the classification began,
+ * whatever the map says of it; false too where files are not read. */
+extern bool tb_direct_is_on_file(TbDirect *direct, BlockNumber block);
 
 /* Of a block that may not be read directly: the LSN of its page in shared buffers, looked
  * up after the map; 0 if it is not there. */

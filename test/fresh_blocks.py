@@ -1,0 +1,523 @@
+#!/usr/bin/env python3
+"""fresh_blocks.py - rows that are not all-visible yet are cached, and each snapshot sees its own.
+
+Each scene makes its own table, does to it what transactions can do, and asks the same questions from cached columns
+and from PostgreSQL under one snapshot: while they run and after they have ended, from snapshots taken before and after,
+with the cache filled by either. No table is ever vacuumed unless the scene says so.
+Must never: take an answer that came from shared buffers for one from the cache.
+Called by: test/run_all.py, mutants.py. Options: --only, --until-difference, --feeders.
+"""
+
+import argparse
+import io
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import answers  # noqa: E402
+import cluster  # noqa: E402
+from cache_bench import CPU, OFF, Bench, cached_blocks  # noqa: E402
+from cache_loading import caught_up, replica  # noqa: E402
+from run_sql import FEEDING  # noqa: E402
+
+ROWS = 12000
+QUESTIONS = ("SELECT count(*), sum(v), min(id), max(id), max(memo COLLATE \"C\") FROM {t}",
+             "SELECT k, count(*), sum(v) FROM {t} GROUP BY k",
+             "SELECT id, v, memo FROM {t} WHERE v % 500 < 3")
+MOST_SUBTRANSACTIONS = 70  # more than a process keeps in shared memory, so that a snapshot is overflowed
+
+
+class Found(Exception):
+    """A difference, where the first one is enough."""
+
+
+class Scenes:
+    def __init__(self, server, bench, options):
+        self.server, self.bench, self.options = server, bench, options
+        self.settings = CPU
+        if options.feeders:
+            self.settings = {**CPU, **FEEDING, "pg_turbine.enable_cache": "on", "parallel_leader_participation": "on"}
+        self.cached = server.connect(settings=self.settings)
+        self.plain = server.connect(settings=OFF)
+        self.scene = self.table = None
+        self.sessions = []
+
+    def session(self, cached=False):
+        session = self.server.connect(settings=self.settings if cached else OFF)
+        self.sessions.append(session)
+        return session
+
+    def make(self, options="", rows=ROWS):
+        self.plain.query(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, k int, v int, memo text) {options}")
+        self.plain.query(f"INSERT INTO t SELECT i, i % 7, i % 1000, 'memo ' || i % 90 FROM generate_series(1, {rows}) i")
+
+    def say(self, name, complaint):
+        self.bench.check(f"{self.scene}, {name}", complaint)
+        if complaint and self.options.until_difference and "became" in complaint:
+            raise Found
+
+    def ask(self, name, session=None, table="t", times=2):
+        """All questions, from the cache as soon as it has the blocks, against PostgreSQL in the same transaction."""
+        session = session or self.cached
+        for question in QUESTIONS:
+            sql = question.format(t=table)
+            for number in range(times):
+                found = session.run(sql)
+                session.query("SET pg_turbine.enabled = off")
+                expected = session.run(sql)
+                session.query("SET pg_turbine.enabled = on")
+                self.say(f"{name}, {number + 1}", answers.difference(expected, found))
+
+    def is_cached(self, name, least, session=None, table="t"):
+        """A vacuous scene proves nothing: so much of the table came from the cache."""
+        session = session or self.cached
+        blocks = int(session.value(f"SELECT pg_relation_size('{table}') / 8192"))
+        found = cached_blocks(session, QUESTIONS[0].format(t=table))
+        self.say(f"{name}: cached", None if found >= least * blocks else f"{found} of {blocks} blocks")
+
+    def run(self, name):
+        self.scene = name
+        try:
+            getattr(self, name)()
+        finally:
+            for session in self.sessions:
+                session.close()
+            self.sessions = []
+            self.plain.run("ROLLBACK")
+
+    # What a transaction does, while it runs and after.
+
+    def inserted(self):
+        self.make()
+        self.ask("committed")
+        self.is_cached("committed", 1)
+        writer = self.session()
+        writer.query("BEGIN; INSERT INTO t SELECT i, 3, 77, 'new' FROM generate_series(1, 300) i")
+        self.ask("open")
+        writer.query("COMMIT")
+        self.ask("committed")
+        self.is_cached("committed later", 1)
+        writer.query("BEGIN; INSERT INTO t SELECT i, 4, 88, 'never' FROM generate_series(1, 300) i")
+        self.ask("open again")
+        writer.query("ROLLBACK")
+        self.ask("rolled back")
+        self.is_cached("rolled back", 1)
+
+    def deleted(self):
+        self.make()
+        self.ask("all")
+        for end in ("ROLLBACK", "COMMIT"):
+            writer = self.session()
+            writer.query("BEGIN; DELETE FROM t WHERE id % 50 = 3")
+            self.ask(f"open before {end}")
+            writer.query(end)
+            self.ask(f"after {end}")
+            self.is_cached(f"after {end}", 1)
+
+    def updated(self):
+        self.make("WITH (fillfactor = 70)")
+        self.ask("all")
+        for end in ("ROLLBACK", "COMMIT", "COMMIT"):
+            writer = self.session()
+            writer.query("BEGIN; UPDATE t SET v = v + 1000 WHERE id % 40 = 7")
+            self.ask(f"open before {end}")
+            writer.query(end)
+            self.ask(f"after {end}")
+            self.is_cached(f"after {end}", 1)
+
+    def locked(self):
+        """A row lock leaves the row as it is, alone, shared, and with an updater among the lockers."""
+        self.make("WITH (fillfactor = 70)")
+        self.plain.query("ALTER TABLE t ADD PRIMARY KEY (id)")
+        self.ask("all")
+        first, second = self.session(), self.session()
+        first.query("BEGIN; SELECT count(*) FROM (SELECT 1 FROM t WHERE id % 30 = 1 FOR UPDATE) s")
+        self.ask("locked")
+        self.is_cached("locked", 1)
+        first.query("COMMIT; BEGIN; SELECT count(*) FROM (SELECT 1 FROM t WHERE id % 30 = 1 FOR KEY SHARE) s")
+        second.query("BEGIN; SELECT count(*) FROM (SELECT 1 FROM t WHERE id % 30 = 1 FOR SHARE) s")
+        self.ask("shared")
+        self.is_cached("shared", 1)
+        second.query("COMMIT; BEGIN; UPDATE t SET v = v + 1000 WHERE id % 30 = 1")
+        self.ask("an updater among lockers")
+        second.query("COMMIT")
+        self.ask("the updater has committed")
+        first.query("COMMIT")
+        self.ask("all have")
+        third = self.session()
+        first.query("BEGIN; SELECT count(*) FROM (SELECT 1 FROM t WHERE id % 30 = 2 FOR KEY SHARE) s")
+        third.query("BEGIN; UPDATE t SET v = v + 1000 WHERE id % 30 = 2")
+        self.ask("another updater")
+        third.query("ROLLBACK")
+        self.ask("it has not committed")
+        first.query("COMMIT")
+        self.ask("end")
+
+    def multixact(self):
+        """An updater among lockers; the new rows lie in other blocks, so that the old ones wait for it alone."""
+        self.make()
+        self.plain.query("ALTER TABLE t ADD PRIMARY KEY (id)")
+        self.ask("all")
+        for end in ("COMMIT", "ROLLBACK"):
+            locker, updater = self.session(), self.session()
+            locker.query("BEGIN; SELECT count(*) FROM (SELECT 1 FROM t WHERE id % 30 = 1 FOR KEY SHARE) s")
+            updater.query("BEGIN; UPDATE t SET v = v + 1000 WHERE id % 30 = 1")
+            self.ask(f"open before {end}")
+            updater.query(end)
+            self.ask(f"{end} of the updater")
+            locker.query("COMMIT")
+            self.ask(f"end, {end}")
+
+    def prepared(self):
+        self.make()
+        self.ask("all")
+        for end in ("COMMIT", "ROLLBACK"):
+            self.plain.query("BEGIN; INSERT INTO t SELECT i, 5, 99, 'two' FROM generate_series(1, 200) i; "
+                             "DELETE FROM t WHERE id % 60 = 5; PREPARE TRANSACTION 'p'")
+            self.ask(f"prepared for {end}")
+            self.plain.query(f"{end} PREPARED 'p'")
+            self.ask(f"{end} PREPARED")
+            self.is_cached(f"{end} PREPARED", 1)
+
+    def speculative(self):
+        """An insertion that another one makes void leaves a row without xmin."""
+        self.make()
+        self.plain.query("ALTER TABLE t ADD PRIMARY KEY (id)")
+        self.ask("all")
+        self.plain.query("INSERT INTO t SELECT i, 1, 1, 'twice' FROM generate_series(1, 500) i ON CONFLICT (id) DO NOTHING")
+        writer = self.session()
+        writer.query("BEGIN; INSERT INTO t SELECT i, 1, 5000, 'again' FROM generate_series(1, 15000, 100) i "
+                     "ON CONFLICT (id) DO UPDATE SET v = 5000")
+        self.ask("open")
+        writer.query("COMMIT")
+        self.ask("committed")
+        self.is_cached("committed", 1)
+
+    def subtransactions(self):
+        self.make()
+        self.ask("all")
+        writer = self.session()
+        writer.query("BEGIN; SAVEPOINT a; INSERT INTO t SELECT i, 1, 11, 'kept' FROM generate_series(1, 200) i; RELEASE a; "
+                     "SAVEPOINT b; INSERT INTO t SELECT i, 2, 22, 'undone' FROM generate_series(1, 200) i; "
+                     "DELETE FROM t WHERE id % 70 = 1; ROLLBACK TO b; SAVEPOINT c; DELETE FROM t WHERE id % 90 = 1; RELEASE c")
+        self.ask("open")
+        writer.query("COMMIT")
+        self.ask("committed")
+        self.is_cached("committed", 1)
+
+    def overflowed(self):
+        """So many subtransactions that snapshots do not name them all: they are between xmin and xmax all the same."""
+        self.make()
+        self.ask("all")
+        reader = self.session(cached=True)
+        writer = self.session()
+        steps = "".join(f"SAVEPOINT s{n}; INSERT INTO t SELECT {n}, 1, 11, 'deep' FROM generate_series(1, 10); RELEASE s{n}; "
+                        for n in range(MOST_SUBTRANSACTIONS))
+        writer.query(f"BEGIN; SELECT pg_current_xact_id(); {steps}")
+        self.plain.query("CREATE TABLE IF NOT EXISTS other (a int); INSERT INTO other VALUES (1)")
+        reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        self.ask("open")
+        writer.query("COMMIT")
+        # Those who see it fill the cache; the reader does not.
+        self.ask("committed")
+        self.is_cached("committed", 1)
+        self.ask("from before", reader)
+        reader.query("COMMIT")
+        self.ask("after", reader)
+
+    # Whose snapshot.
+
+    def own_changes(self):
+        self.make()
+        self.ask("all")
+        own, other = self.session(cached=True), self.session(cached=True)
+        own.query("BEGIN; SELECT pg_current_xact_id()")
+        self.ask("nothing yet", own)
+        own.query("INSERT INTO t SELECT i, 6, 66, 'own' FROM generate_series(1, 300) i")
+        self.ask("own", own)
+        self.ask("another's", other)
+        own.query("DELETE FROM t WHERE id % 80 = 9")
+        self.ask("own deletions", own)
+        self.ask("another's deletions", other)
+        own.query("SAVEPOINT a; UPDATE t SET v = v + 1 WHERE id % 80 = 10; ROLLBACK TO a")
+        self.ask("undone", own)
+        own.query("COMMIT")
+        self.ask("committed", own)
+        self.ask("committed, another", other)
+
+    def older_snapshots(self):
+        """The cache is filled by those who see the changes, then by those who do not."""
+        self.make("WITH (fillfactor = 80)")
+        for change in ("INSERT INTO t SELECT i, 1, 12, 'late' FROM generate_series(1, 300) i", "DELETE FROM t WHERE id % 33 = 5",
+                       "UPDATE t SET v = v + 7 WHERE id % 44 = 6"):
+            old, new = self.session(cached=True), self.session(cached=True)
+            self.ask("before", new)
+            old.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+            self.plain.query(change)
+            self.ask(f"{change}: new", new)
+            self.is_cached(f"{change}: new", 1, new)
+            self.ask(f"{change}: old", old)
+            self.ask(f"{change}: new again", new)
+            old.query("COMMIT")
+            old.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+            self.plain.query(change)
+            self.ask(f"{change}: old first", old)
+            self.ask(f"{change}: new after", new)
+            old.query("COMMIT")
+
+    def between(self):
+        """A transaction ends before an older one: the newest one that rows depend on has ended, another has not."""
+        self.make()
+        self.ask("all")
+        early, late = self.session(), self.session()
+        early.query("BEGIN; SELECT pg_current_xact_id()")
+        late.query("BEGIN; SELECT pg_current_xact_id()")
+        reader = self.session(cached=True)
+        early.query("INSERT INTO t SELECT i, 1, 31, 'early' FROM generate_series(1, 5) i")
+        late.query("INSERT INTO t SELECT i, 1, 32, 'late' FROM generate_series(1, 5) i")
+        late.query("COMMIT")
+        reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        early.query("COMMIT")
+        self.ask("both", times=3)
+        self.is_cached("both", 1)
+        self.ask("one of them is open", reader)
+        reader.query("COMMIT")
+        self.ask("end", reader)
+
+    def open_elsewhere(self):
+        """What is open to a snapshot has changed nothing here: the blocks are as good to it."""
+        self.make()
+        self.plain.query("CREATE TABLE IF NOT EXISTS other (a int)")
+        writer = self.session()
+        writer.query("BEGIN; INSERT INTO other VALUES (1)")
+        self.plain.query("INSERT INTO t SELECT i, 1, 40, 'more' FROM generate_series(1, 2000) i")
+        self.ask("open elsewhere")
+        # All but the block that has rows from before and after the one that is open.
+        self.is_cached("open elsewhere", 0.98)
+        self.plain.query("INSERT INTO other VALUES (2)")
+        self.ask("another transaction ended")
+        self.is_cached("another transaction ended", 0.98)
+        writer.query("COMMIT")
+        self.ask("end")
+
+    def served(self):
+        """Snapshots of the same bounds, in which others are open."""
+        self.make()
+        self.ask("all")
+        first, second, third = self.session(), self.session(), self.session()
+        for session in (first, second, third):
+            session.query("BEGIN; SELECT pg_current_xact_id()")
+        third.query("COMMIT")
+        self.ask("both open", times=3)
+        self.is_cached("both open", 1)
+        second.query("DELETE FROM t WHERE id % 40 = 1; COMMIT")
+        self.ask("one open", times=3)
+        first.query("UPDATE t SET v = v + 1 WHERE id % 41 = 1; COMMIT")
+        self.ask("none", times=3)
+
+    # What happens to the table.
+
+    def vacuumed(self):
+        self.make("WITH (fillfactor = 80)")
+        self.ask("fresh")
+        for change in ("UPDATE t SET v = v + 1 WHERE id % 25 = 4", "DELETE FROM t WHERE id % 26 = 4",
+                       "INSERT INTO t SELECT i, 2, 61, 'more' FROM generate_series(1, 500) i"):
+            self.plain.query(change)
+            self.ask(change)
+            self.plain.query("VACUUM t")
+            self.ask("vacuumed")
+            self.is_cached("vacuumed", 1)
+            self.plain.query("VACUUM (FREEZE) t")
+            self.ask("frozen")
+            self.is_cached("frozen", 1)
+        self.plain.query("CHECKPOINT")
+        self.ask("on file")
+
+    def on_file(self):
+        """Pages that are not in shared buffers are looked at in the file."""
+        self.make()
+        self.ask("dirty")
+        self.plain.query("CHECKPOINT")
+        self.plain.query("CREATE TABLE IF NOT EXISTS other (a int); INSERT INTO other VALUES (1)")
+        self.ask("clean")
+        self.is_cached("clean", 1)
+        self.plain.query("UPDATE t SET v = v + 1 WHERE id % 300 = 4")
+        self.plain.query("CHECKPOINT")
+        self.ask("changed and written")
+        self.plain.query("UPDATE t SET v = v + 1 WHERE id % 300 = 5")
+        self.ask("changed and not written")
+        self.is_cached("changed and not written", 1)
+
+    def rewritten(self):
+        self.make()
+        self.plain.query("CREATE INDEX ON t (v)")
+        self.ask("fresh")
+        for change in ("CLUSTER t USING t_v_idx", "VACUUM (FULL) t", "ALTER TABLE t ALTER k TYPE bigint",
+                       "BEGIN; CREATE TEMP TABLE saved ON COMMIT DROP AS TABLE t; TRUNCATE t; INSERT INTO t TABLE saved; COMMIT",
+                       "BEGIN; TRUNCATE t; ROLLBACK", "ALTER TABLE t ADD extra int DEFAULT 5", "ALTER TABLE t DROP extra",
+                       "TRUNCATE t", "INSERT INTO t SELECT i, i % 7, i, 'anew' FROM generate_series(1, 9000) i"):
+            self.plain.query(change)
+            self.ask(change)
+        self.is_cached("in the end", 1)
+
+    def joined(self):
+        """Join tables of fresh blocks are kept for those who see the same."""
+        self.make()
+        self.plain.query("DROP TABLE IF EXISTS u; CREATE TABLE u AS SELECT i AS id, i % 9 AS w FROM generate_series(0, 999) i")
+        sql = "SELECT u.w, count(*), sum(t.v) FROM t JOIN u ON u.id = t.v GROUP BY u.w"
+        writer, old = self.session(), self.session(cached=True)
+
+        def both(name, session):
+            for number in range(3):
+                found = session.run(sql)
+                session.query("SET pg_turbine.enabled = off")
+                expected = session.run(sql)
+                session.query("SET pg_turbine.enabled = on")
+                self.say(f"{name}, {number + 1}", answers.difference(expected, found))
+        both("first", self.cached)
+        old.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        for change in ("UPDATE u SET w = w + 1 WHERE id % 5 = 0", "INSERT INTO u SELECT i, 3 FROM generate_series(0, 50) i",
+                       "DELETE FROM u WHERE id % 7 = 0"):
+            writer.query(f"BEGIN; {change}")
+            both(f"{change}, open", self.cached)
+            writer.query("COMMIT")
+            both(change, self.cached)
+            both(f"{change}, from before", old)
+            both(f"{change}, again", self.cached)
+        old.query("COMMIT")
+        old.query("BEGIN; SELECT pg_current_xact_id(); INSERT INTO u SELECT i, 4 FROM generate_series(0, 50) i")
+        both("own", old)
+        both("another's", self.cached)
+        old.query("COMMIT")
+
+    def partitions(self):
+        self.plain.query("DROP TABLE IF EXISTS p; CREATE TABLE p (id int, k int, v int, memo text) PARTITION BY RANGE (id); "
+                         "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (6000); "
+                         "CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (6000) TO (100000)")
+        self.plain.query(f"INSERT INTO p SELECT i, i % 7, i % 1000, 'memo' FROM generate_series(1, {ROWS}) i")
+        self.ask("fresh", table="p")
+        writer = self.session()
+        writer.query("BEGIN; UPDATE p SET v = v + 1 WHERE id % 100 = 5; INSERT INTO p SELECT i, 1, 1, 'new' "
+                     "FROM generate_series(5900, 6100) i")
+        self.ask("open", table="p")
+        writer.query("COMMIT")
+        self.ask("committed", table="p")
+
+    def wide(self):
+        """Rows with values out of line are PostgreSQL's; their blocks are cached for questions that do not read them."""
+        self.make()
+        self.plain.query("INSERT INTO t SELECT i, 1, 71, (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 200) j) "
+                         "FROM generate_series(1, 40) i")
+        self.ask("with long texts")
+
+    def few_blocks(self):
+        self.make(rows=300)
+        self.ask("few")
+        self.is_cached("few", 1)
+        self.plain.query("UPDATE t SET v = v + 1 WHERE id = 7")
+        self.ask("changed")
+        self.is_cached("changed", 1)
+
+    def standby(self):
+        """On a standby a snapshot names what its server knows of; after a promotion it is like others."""
+        self.make("WITH (fillfactor = 80)")
+        writer = self.session()
+        other = replica(self.server)
+        try:
+            other.start()
+            other.wait_for_service()
+            with other.connect(settings=self.settings) as reader, other.connect(settings=self.settings) as old:
+                def both(name):
+                    caught_up(self.server, other)
+                    self.ask(name, reader)
+                both("copied")
+                self.is_cached("copied", 1, reader)
+                for change in ("INSERT INTO t SELECT i, 1, 91, 'new' FROM generate_series(1, 300) i", "DELETE FROM t WHERE id % 37 = 2",
+                               "UPDATE t SET v = v + 1 WHERE id % 38 = 3"):
+                    old.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+                    writer.query(f"BEGIN; {change}")
+                    both(f"{change}: open")
+                    writer.query("COMMIT")
+                    both(change)
+                    self.ask(f"{change}: from before", old)
+                    old.query("COMMIT")
+                    both(f"{change}: again")
+                    self.is_cached(change, 1, reader)
+                writer.query("VACUUM t")
+                both("vacuumed")
+                reader.query("SELECT pg_promote()")
+                self.ask("promoted", reader)
+                with other.connect(settings=OFF) as own:
+                    own.query("UPDATE t SET v = v + 1 WHERE id % 39 = 3")
+                self.ask("changed after the promotion", reader)
+                self.is_cached("changed after the promotion", 1, reader)
+        finally:
+            other.remove()
+
+
+def minimal(bench, options):
+    """Under wal_level = minimal a table's own transaction logs none of its pages, and COPY FREEZE none of the map's."""
+    with cluster.Cluster("freshminimal", settings={"wal_level": "minimal", "max_wal_senders": "0", "wal_skip_threshold": "0"}) as server:
+        server.create_extension("postgres")
+        scenes = Scenes(server, bench, options)
+        scenes.scene = "minimal"
+        rows = f"SELECT i AS id, i % 7 AS k, i % 1000 AS v, 'memo ' || i % 90 AS memo FROM generate_series(1, {ROWS}) i"
+        scenes.plain.query(f"CREATE TABLE t AS {rows}")
+        scenes.ask("never vacuumed")
+        plan = "\n".join(row[0] for row in scenes.cached.query(f"EXPLAIN (ANALYZE) {QUESTIONS[0].format(t='t')}"))
+        scenes.say("says why", None if "Buffered Because: no LSN=" in plan else plan)
+        scenes.plain.query("VACUUM t")
+        scenes.ask("vacuumed")
+        scenes.is_cached("vacuumed", 1)
+        for change in ("UPDATE t SET v = v + 1 WHERE id % 50 = 4", "DELETE FROM t WHERE id % 51 = 4"):
+            scenes.plain.query(change)
+            scenes.ask(change)
+            scenes.plain.query("VACUUM t")
+            scenes.ask(f"{change}, vacuumed")
+        scenes.is_cached("changed and vacuumed", 1)
+        # Bits that nothing has logged.
+        copied = "\n".join(f"{i}\t{i % 7}\t{i % 1000}\tmemo" for i in range(ROWS))
+        own = scenes.session(cached=True)
+        own.query("BEGIN; CREATE TABLE f (id int, k int, v int, memo text); TRUNCATE f")
+        own.copy_in("COPY f FROM STDIN (FREEZE)", io.BytesIO((copied + "\n").encode()))
+        scenes.ask("own, frozen", own, "f")
+        own.copy_in("COPY f FROM STDIN (FREEZE)", io.BytesIO(b"1\t1\t1\tmore\n" * 50))
+        scenes.ask("own, more", own, "f")
+        own.query("COMMIT")
+        scenes.ask("frozen", table="f")
+        scenes.is_cached("frozen", 1, table="f")
+        scenes.plain.query("UPDATE f SET v = v + 1 WHERE id % 60 = 1")
+        scenes.ask("frozen, changed", table="f")
+        scenes.plain.query("VACUUM f")
+        scenes.ask("frozen, vacuumed", table="f")
+
+
+SCENES = [name for name, value in vars(Scenes).items() if callable(value) and not name.startswith("_")
+          and name not in ("session", "make", "say", "ask", "is_cached", "run")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="comma-separated scenes")
+    parser.add_argument("--until-difference", action="store_true", help="stop at the first")
+    parser.add_argument("--feeders", action="store_true", help="parallel workers copy the pages")
+    options = parser.parse_args()
+    bench = Bench()
+    with cluster.Cluster("freshblocks", settings={"max_prepared_transactions": "4"}) as server:
+        server.create_extension("postgres")
+        scenes = Scenes(server, bench, options)
+        try:
+            for name in SCENES:
+                if not options.only or name in options.only.split(","):
+                    scenes.run(name)
+            if not options.only or "minimal" in options.only.split(","):
+                minimal(bench, options)
+        except Found:
+            pass
+    print(f"{bench.passed} passed, {bench.failed} failed")
+    return 1 if bench.failed or not bench.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
