@@ -12,9 +12,13 @@
 #include "engine/device/query_fault.h"
 #include "engine/execution/query_output.h"
 #include "engine/profile/stopwatch.h"
+#include "engine/program/decode_program.h"
 
 namespace turbine {
 namespace {
+
+/* What the host's query may use that decodes for a GPU's: it keeps no rows. */
+constexpr uint64_t kKeeperBytes = 16 << 20;
 
 /* Does the query's state on the device grow with its input? */
 bool grows(const Program& program) {
@@ -114,6 +118,11 @@ void QueryDevice::start_on(uint32_t index, const Start& start, QueryOutput& outp
   grant_ = std::move(grant);
   query_ = std::move(device_query);
   query_->cancelled_by(start.cancelled);
+  params_ = start.params;
+  cancelled_ = start.cancelled;
+  profile_ = start.profile;
+  wants_keeper_ = index != TB_DEVICE_HOST && ColumnKeeper::suits(*program_) &&
+                  device.segment_shape(*program_, nblocks_).rows > 0;
   ready_.code_source = static_cast<uint32_t>(code.source);
   ready_.compile_ms = code.ms;
 }
@@ -133,6 +142,7 @@ uint64_t QueryDevice::send_ready(QueryReport& report, uint64_t last_slot_memory)
 
 void QueryDevice::end(bool leave_slots) {
   if (!query_) return;
+  keeper_.reset();
   query_.reset();  // waits for its tasks
   if (leave_slots)
     engine_.leases.abandon(ready_.lease, std::move(slot_memory_));
@@ -143,6 +153,27 @@ void QueryDevice::end(bool leave_slots) {
 
 Device::SegmentShape QueryDevice::segment_shape(uint64_t nblocks) const {
   return engine_.devices[ready_.device]->segment_shape(*program_, std::min(nblocks, nblocks_));
+}
+
+void QueryDevice::submit(const Task& task, DeviceQuery::Done done) {
+  const auto* pages = task.as<PagesInput>();
+  if (wants_keeper_ && pages && pages->keep) make_keeper();
+  if (keeper_ && keeper_->takes(task)) return keeper_->submit(task, *query_, std::move(done));
+  query_->submit(task, std::move(done));
+}
+
+/* Without the host's code the GPU decodes, and nothing is kept. */
+void QueryDevice::make_keeper() {
+  wants_keeper_ = false;
+  try {
+    Device& host = *engine_.devices[TB_DEVICE_HOST];
+    const auto program = std::make_shared<const Program>(Program::parse(decode_program(*program_)));
+    const CodeCache::Result code = engine_.code.get(host, *program, cancelled_, demand_);
+    if (code.improve) engine_.compile_ahead.improve(host, program);
+    keeper_ = std::make_unique<ColumnKeeper>(host.start(program, params_, code.code, {}, 1, kKeeperBytes, profile_));
+  } catch (const DeviceError&) {
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 LayoutCode QueryDevice::layout_code() const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/execution/column_keeper.h"
 #include "engine/execution/engine.h"
 #include "engine/execution/query_report.h"
 #include "engine/program/program.h"
@@ -72,10 +73,13 @@ class QueryDevice {
   Device::SegmentShape segment_shape(uint64_t nblocks) const;
   /* Where code for other layouts comes from. */
   LayoutCode layout_code() const;
+  /* Runs a task; pages whose columns are to be kept go by the host if this is a GPU. The session's thread. */
+  void submit(const Task& task, DeviceQuery::Done done);
   /* Memory for what stays when the query is over, a join table: so many bytes of the host's. */
   Admission::Grant grant_of_table(uint64_t bytes);
 
  private:
+  void make_keeper();
   void start_on(uint32_t index, const Start& start, QueryOutput& output);
 
   Engine& engine_;
@@ -88,6 +92,11 @@ class QueryDevice {
   Admission::Grant grant_;
   std::unique_ptr<SlotMemory> slot_memory_;
   std::unique_ptr<DeviceQuery> query_;
+  std::shared_ptr<const std::string> params_;
+  IsCancelled cancelled_;
+  QueryProfile* profile_ = nullptr;
+  std::unique_ptr<ColumnKeeper> keeper_;  // made for the first task that wants one
+  bool wants_keeper_ = false;
 };
 
 }  // namespace turbine

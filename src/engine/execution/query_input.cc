@@ -196,7 +196,7 @@ void QueryInput::chunk_release(const TbChunkRelease& release) {
     task = slots_.submit(release.slot, release.rewritten == 0);
     running_++;
   }
-  device_.query().submit(task, [this, slot = release.slot](const TaskOutcome& outcome, std::exception_ptr error) {
+  device_.submit(task, [this, slot = release.slot](const TaskOutcome& outcome, std::exception_ptr error) {
     chunk_done(slot, outcome, error);
   });
 }
