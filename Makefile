@@ -20,7 +20,7 @@ export TURBINE_BUILD := $(abspath $(BUILD))
 
 .PHONY: all deps configure build demo test test-unit test-nightly test-sanitize check-layers check-format
 .PHONY: check-glossary format lint bench bench-foundation bench-sessions bench-updates bench-overhead bench-instructions
-.PHONY: never-slower bench-fact-pairs whole-plans
+.PHONY: never-slower bench-fresh-rows bench-fact-pairs whole-plans
 .PHONY: python-packages bench-exports bench-files
 .PHONY: gpu-bundle install clean
 
@@ -101,6 +101,9 @@ bench-files: build python-packages
 # A query of a cached table while another session updates it.
 bench-updates: build
 	@$(PYTHON) bench/updates.py $(BENCH_ARGS)
+
+bench-fresh-rows: build
+	@$(PYTHON) bench/fresh_rows.py $(BENCH_ARGS)
 
 # Two fact tables joined many to many, with dimensions that filter either.
 bench-fact-pairs: build

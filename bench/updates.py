@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""updates.py - queries of a cached table while others update it.
+"""updates.py - queries of a cached table while others write to it.
 
-A Star Schema query runs again and again: alone, then beside a writer that updates so many
-rows a second, by their key, in the newest twentieth of the table (local) or anywhere (spread), with an
-autovacuum that is set for such a table. Every answer is compared with PostgreSQL's, since
-the updates leave the columns that are read as they are. Writes updates.json.
+A Star Schema query runs again and again: alone, beside a writer that appends so many rows a second (appended), and beside
+one that updates rows by their key, in the newest twentieth of the table (local) or anywhere (spread), with an autovacuum that
+is set for such a table, or without any. Every answer is compared with PostgreSQL's, since the updates leave the columns that
+are read as they are, and what is appended has no key that joins. Writes updates.json.
 Exit status 1 if an answer differed.
 Called by: make bench-updates [BENCH_ARGS=...].
 """
@@ -35,6 +35,8 @@ def parse_arguments():
     parser.add_argument("--sf", type=float, default=1.0)
     parser.add_argument("--query", default="q2_1")
     parser.add_argument("--rows", type=int, default=1000, help="updated a second")
+    parser.add_argument("--appended-rows", type=int, default=10000, help="a second")
+    parser.add_argument("--no-autovacuum", action="store_true")
     parser.add_argument("--seconds", type=float, default=60, help="for each kind of writer")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
@@ -75,6 +77,20 @@ class Writer:
             time.sleep(max(0.0, self.started + turn / TRANSACTIONS_A_SECOND - time.monotonic()))
 
 
+class Appender(Writer):
+    """Inserts copies of rows that no part joins, at a steady rate."""
+
+    def _run(self):
+        turn = 0
+        rows = self.rows_a_second // TRANSACTIONS_A_SECOND
+        self.session.query("CREATE TEMP TABLE some AS SELECT * FROM lineorder LIMIT 1; UPDATE some SET lo_partkey = -1")
+        while not self.stop.is_set():
+            self.session.query(f"INSERT INTO lineorder SELECT some.* FROM some, generate_series(1, {rows})")
+            self.rows += rows
+            turn += 1
+            time.sleep(max(0.0, self.started + turn / TRANSACTIONS_A_SECOND - time.monotonic()))
+
+
 def ask(session, sql, expected, seconds):
     """Times in ms, and answers that differed."""
     times, different = [], 0
@@ -102,12 +118,13 @@ def measure(server, options):
         greatest = int(session.value("SELECT max(lo_orderkey) FROM lineorder"))
         session.query("RESET pg_turbine.enabled")
         ask(session, sql, expected, 3)
-        for name, least in (("alone", None), ("local", greatest - greatest // 20), ("spread", 1)):
+        for name, least in (("alone", None), ("appended", 0), ("local", greatest - greatest // 20), ("spread", 1)):
             if least is None:
                 times, wrong = ask(session, sql, expected, min(10, options.seconds))
                 results[name] = figures(times)
             else:
-                with Writer(server, least, greatest, options.rows) as writer:
+                rows = options.appended_rows if name == "appended" else options.rows
+                with (Appender if name == "appended" else Writer)(server, least, greatest, rows) as writer:
                     times, wrong = ask(session, sql, expected, options.seconds)
                 results[name] = {**figures(times), "rows_a_second": round(writer.rate)}
             different += wrong
@@ -117,7 +134,8 @@ def measure(server, options):
 
 def main():
     options = parse_arguments()
-    settings = {"shared_buffers": "2GB", "max_wal_size": "16GB", "autovacuum_naptime": "5s"}
+    settings = {"shared_buffers": "2GB", "max_wal_size": "16GB", "autovacuum_naptime": "5s",
+                "autovacuum": "off" if options.no_autovacuum else "on"}
     with cluster.Cluster("updates", settings=settings) as server:
         log(f"loading ssb, scale factor {options.sf:g}")
         load_ssb(server, options.sf, Variant())
