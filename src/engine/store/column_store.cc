@@ -135,8 +135,7 @@ bool StoredTable::answers(const KeptList& kept, const std::vector<uint32_t>& col
 
 bool StoredTable::same_map(const KeptList& kept, const Known& known) {
   if (kept.nblocks != known.nblocks || memcmp(kept.bits.data(), known.bits, kept.bits.size()) != 0) return false;
-  return memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) == 0 ||
-         TB_MUTANT(list_lsn_ignored);
+  return memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) == 0;
 }
 
 namespace {
@@ -318,7 +317,7 @@ void look_at(const std::shared_ptr<const Segment>& segment, BlockMask blocks, co
   if (good != 0) found->good.push_back({segment, good});
   // A newer version is none of a query that has seen the map before.
   if (segment->map_lsn > lsn) return;
-  const BlockMask fresh = TB_MUTANT(fresh_doubt_unchecked) ? 0 : segment->fresh;
+  const BlockMask fresh = segment->fresh;
   blocks &= ~good & (~fresh | ended_blocks(*segment, blocks, known.snapshot));
   if (blocks != 0) found->doubtful.push_back({segment, blocks});
 }
