@@ -55,7 +55,7 @@ class DeviceChoice:
             self.expect(f"{name}, cached", sql, "GPU0")
 
     def nothing_to_wait_for(self):
-        self.table("loose", "UNLOGGED")
+        self.table("loose", "UNLOGGED", vacuumed=False)
         self.expect("unlogged, so that nothing is cached", SUMS.format("loose"), "GPU0")
         self.table("uncached")
         self.session.query("SET pg_turbine.enable_cache = off")
