@@ -11,6 +11,7 @@ Called by: test/run_all.py, mutants.py. Options: --only, --until-difference, --f
 import argparse
 import io
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -75,6 +76,9 @@ class Scenes:
         blocks = int(session.value(f"SELECT pg_relation_size('{table}') / 8192"))
         found = cached_blocks(session, QUESTIONS[0].format(t=table))
         self.say(f"{name}: cached", None if found >= least * blocks else f"{found} of {blocks} blocks")
+
+    def plan(self, sql, session=None):
+        return "\n".join(row[0] for row in (session or self.cached).query(f"EXPLAIN (ANALYZE) {sql}"))
 
     def run(self, name):
         self.scene = name
@@ -334,6 +338,17 @@ class Scenes:
         self.plain.query("CHECKPOINT")
         self.ask("on file")
 
+    def found_again(self):
+        """A list of found segments ends with the map, although the table has the same bits."""
+        self.make("WITH (fillfactor = 70)", rows=16 * ROWS)
+        self.plain.query("VACUUM t")
+        self.ask("vacuumed", times=4)
+        self.is_cached("vacuumed", 1)
+        for change in ("UPDATE t SET v = v + 1 WHERE id % 900 = 4", "UPDATE t SET v = v + 1 WHERE id % 900 = 5"):
+            self.plain.query(change)
+            self.plain.query("VACUUM t")
+            self.ask(change, times=4)
+
     def on_file(self):
         """Pages that are not in shared buffers are looked at in the file."""
         self.make()
@@ -390,6 +405,47 @@ class Scenes:
         both("own", old)
         both("another's", self.cached)
         old.query("COMMIT")
+
+        # Built once, by whoever comes first.
+        for number in range(2):
+            plan = self.plan(sql)
+            self.say(f"kept, {number + 1}", None if number == 0 or "kept" in plan else plan)
+
+    def explained(self):
+        """Why blocks were buffered; and what turbine.why_not says of the table."""
+        def reason(name, expected, session=None):
+            found = [line for line in self.plan(QUESTIONS[0].format(t="t"), session).splitlines() if "Buffered Because" in line]
+            self.say(name, None if bool(found) == bool(expected) and all(expected in line for line in found) else f"{found}")
+
+        def hint(name, expected):
+            rows = self.cached.query("SELECT part, reason FROM turbine.why_not('SELECT count(*) FROM t')")
+            found = [text for part, text in rows if part == "blocks of t"]
+            self.say(name, None if bool(found) == bool(expected) and all(expected in text for text in found) else f"{rows}")
+        self.make()
+        reason("nothing cached", "not all-visible=")
+        reason("all cached", "")
+        writer = self.session()
+        writer.query("BEGIN; INSERT INTO t SELECT i, 1, 81, 'open' FROM generate_series(1, 900) i")
+        reason("open", "undecided=")
+        writer.query("ROLLBACK")
+        self.ask("rolled back")
+        self.plain.query("UPDATE t SET v = v + 1 WHERE id % 200 = 2")
+        reason("changed", "changed=")
+        self.plain.query("ANALYZE t")
+        hint("never vacuumed", "never vacuumed")
+        holder = self.session()
+        holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t")
+        self.plain.query("UPDATE t SET v = v + 1")
+        self.plain.query("VACUUM t")
+        holder_pid = holder.value("SELECT pg_backend_pid()")
+        # The collector of statistics hears of VACUUM a little later.
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and "process" not in str(self.cached.query("SELECT turbine.why_not('SELECT count(*) FROM t')")):
+            time.sleep(0.2)
+        hint("held back", f"process {holder_pid} has a snapshot")
+        holder.query("COMMIT")
+        self.plain.query("VACUUM t")
+        hint("vacuumed", "")
 
     def partitions(self):
         self.plain.query("DROP TABLE IF EXISTS p; CREATE TABLE p (id int, k int, v int, memo text) PARTITION BY RANGE (id); "
@@ -465,7 +521,7 @@ def minimal(bench, options):
         rows = f"SELECT i AS id, i % 7 AS k, i % 1000 AS v, 'memo ' || i % 90 AS memo FROM generate_series(1, {ROWS}) i"
         scenes.plain.query(f"CREATE TABLE t AS {rows}")
         scenes.ask("never vacuumed")
-        plan = "\n".join(row[0] for row in scenes.cached.query(f"EXPLAIN (ANALYZE) {QUESTIONS[0].format(t='t')}"))
+        plan = scenes.plan(QUESTIONS[0].format(t="t"))
         scenes.say("says why", None if "Buffered Because: no LSN=" in plan else plan)
         scenes.plain.query("VACUUM t")
         scenes.ask("vacuumed")
@@ -494,7 +550,7 @@ def minimal(bench, options):
 
 
 SCENES = [name for name, value in vars(Scenes).items() if callable(value) and not name.startswith("_")
-          and name not in ("session", "make", "say", "ask", "is_cached", "run")]
+          and name not in ("session", "make", "say", "ask", "is_cached", "plan", "run")]
 
 
 def main():

@@ -83,6 +83,7 @@ MUTANTS = (
            ("run_sql.py", "--cached", "--only", "excluded_segments")),
     Mutant("zone_not_widened", "a segment's greatest value stays although a changed block has a greater one",
            ("run_sql.py", "--cached", "--only", "found_segments")),
+    Mutant("list_lsn_ignored", "a list of found segments is taken though the visibility map has moved", FRESH),
     Mutant("code_mask_ignored", "the bytes behind a code are taken for a part of it",
            ("run_sql.py", "--cached", "--only", "found_segments")),
     Mutant("neighbour_is_same", "a text gets the number of the one before it if it is as long",

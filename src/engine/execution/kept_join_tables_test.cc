@@ -88,6 +88,36 @@ TEST_F(KeptJoinTablesTest, BlocksThatAreNotAllVisibleBelongToNoSource) {
   EXPECT_FALSE(join_table_source(build(true), "p", request_, nullptr)) << "no BUILD";
 }
 
+TEST_F(KeptJoinTablesTest, FreshBlocksAreTheSameForWhoSeesTheSame) {
+  request_.segments.flags |= TB_SEGMENTS_FRESH;
+  bits_[0] = 0;
+  EXPECT_FALSE(source()) << "the snapshot is not told";
+  snapshot_.emplace().xmin = 5;
+  snapshot_->xmax = 9;
+  snapshot_->open = {5, 7};
+  const QuerySnapshot built = *snapshot_;
+  kept_.add(*source(), table());
+  EXPECT_TRUE(found());
+  request_.map_lsn = {78};
+  EXPECT_TRUE(found()) << "the map tells nothing of them";
+  set_blocks(21);
+  EXPECT_TRUE(found()) << "a block more has no row for it";
+  bits_[0] = 0;
+  set_blocks(19);
+  EXPECT_FALSE(found()) << "a block less";
+  set_blocks(20);
+  snapshot_->open = {5};
+  EXPECT_FALSE(found()) << "a transaction has ended";
+  snapshot_ = built;
+  EXPECT_TRUE(found());
+  snapshot_->writes = true;
+  EXPECT_FALSE(found()) << "its own changes are not those of others";
+  snapshot_ = built;
+  request_.segments.flags &= ~TB_SEGMENTS_FRESH;
+  request_.map_lsn = {79};
+  EXPECT_FALSE(found()) << "all blocks are all-visible by now: the map is asked";
+}
+
 TEST_F(KeptJoinTablesTest, ANewStateTakesThePlaceOfTheOld) {
   kept_.add(*source(), table());
   const uint64_t used = kept_.used();

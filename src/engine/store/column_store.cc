@@ -135,7 +135,8 @@ bool StoredTable::answers(const KeptList& kept, const std::vector<uint32_t>& col
 
 bool StoredTable::same_map(const KeptList& kept, const Known& known) {
   if (kept.nblocks != known.nblocks || memcmp(kept.bits.data(), known.bits, kept.bits.size()) != 0) return false;
-  return memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) == 0;
+  return memcmp(kept.map_lsn.data(), known.map_lsn, kept.map_lsn.size() * sizeof(uint64_t)) == 0 ||
+         TB_MUTANT(list_lsn_ignored);
 }
 
 namespace {
@@ -240,7 +241,7 @@ std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint
 }
 
 void StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known,
-                            const Search& search, std::vector<TakenSegment> taken, bool served) {
+                            const Search& search, std::vector<TakenSegment> taken) {
   if (taken.size() < kListFrom && !search.has_fresh) return;
   const uint64_t map_pages = (uint64_t{known.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
   std::stable_sort(taken.begin(), taken.end(), [](const TakenSegment& a, const TakenSegment& b) {
@@ -269,7 +270,7 @@ void StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& 
                 .bytes = bytes,
                 .noted = search.second,
                 .changed = {}};
-  if (served && known.snapshot && !known.snapshot->writes) kept.snapshot = *known.snapshot;
+  if (known.snapshot && !known.snapshot->writes) kept.snapshot = *known.snapshot;
   if (kept.has_fresh && !kept.snapshot) return;
   std::lock_guard lock(mutex_);
   if (changes_ != search.changes) return;

@@ -83,10 +83,10 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
    * snapshot that sees the same. What has been added since is in it. Null: search. It counts as found. */
   std::shared_ptr<const SegmentList> kept_list(const std::vector<uint32_t>& columns, const Known& known);
 
-  /* Keeps what a query takes for the next that asks for the same. `served`: fresh blocks are among it, whose pages have
-   * been looked at for the snapshot. Unless something has changed since the search began. */
+  /* Keeps what a query takes for the next that asks for the same, or whose snapshot sees the same: of fresh blocks the
+   * pages have been looked at. Unless something has changed since the search began. */
   void keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known, const Search& search,
-                 std::vector<TakenSegment> taken, bool served);
+                 std::vector<TakenSegment> taken);
 
   /*
    * These blocks of a version are all-visible under this LSN, and their pages are what they

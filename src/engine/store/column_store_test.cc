@@ -521,7 +521,7 @@ TEST_F(FreshBlocksTest, WhatWasServedServesWhoSeesTheSame) {
   while (table_->find_some(*columns, known(served), &search, &found)) continue;
   ASSERT_EQ(found.fresh.size(), 9u);
   EXPECT_EQ(table_->kept_list(*columns, known(served)), nullptr);
-  table_->keep_list(columns, known(served), search, found.fresh, true);
+  table_->keep_list(columns, known(served), search, found.fresh);
   ASSERT_NE(table_->kept_list(*columns, known(served)), nullptr);
   EXPECT_EQ(table_->kept_list(*columns, known(served))->blocks(), 9u * TB_SEGMENT_BLOCKS);
   lsn++;

@@ -53,7 +53,7 @@ class SegmentListTest : public ::testing::Test {
     }
     if (meanwhile) meanwhile();
     EXPECT_TRUE(search.keep);
-    table_->keep_list(columns_, known(), search, all, true);
+    table_->keep_list(columns_, known(), search, all);
     return all;
   }
   std::shared_ptr<const SegmentList> kept() { return table_->kept_list(*columns_, known()); }

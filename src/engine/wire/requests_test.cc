@@ -1,4 +1,5 @@
-/* requests_test.cc - SEGMENTS: bits of map pages that are all set are left out. */
+/* requests_test.cc - SEGMENTS: bits of map pages that are all set are left out; blocks that are not all-visible.
+ * SNAPSHOT. */
 #include "engine/wire/requests.h"
 
 #include <gtest/gtest.h>
@@ -40,6 +41,57 @@ TEST(SegmentsRequest, HasTheBitsOfAllBlocks) {
   std::copy(middle.begin(), middle.end(), expected.begin() + kPageBytes);
   expected.back() = 0x1f;
   EXPECT_EQ(parse_segments(message(1, middle)).bits, expected);
+}
+
+/* Of a part of 20 blocks, of which the map calls the first eight and the tenth all-visible. */
+std::vector<uint8_t> message_of_fresh(uint32_t flags, const std::vector<uint8_t>& fresh) {
+  TbSegments head{};
+  head.nblocks = 20;
+  head.nmap_pages = 1;
+  head.flags = flags;
+  const uint64_t lsn = 7;
+  std::vector<uint8_t> bytes(sizeof head + sizeof lsn);
+  memcpy(bytes.data(), &head, sizeof head);
+  memcpy(bytes.data() + sizeof head, &lsn, sizeof lsn);
+  bytes.insert(bytes.end(), {0, 0xff, 0x02, 0x00});
+  bytes.insert(bytes.end(), fresh.begin(), fresh.end());
+  return bytes;
+}
+
+TEST(SegmentsRequest, AsksForBlocksThatAreNotAllVisible) {
+  using Bits = std::vector<uint8_t>;
+  EXPECT_TRUE(parse_segments(message_of_fresh(0, {})).fresh.empty());
+  EXPECT_EQ(parse_segments(message_of_fresh(TB_SEGMENTS_FRESH, {})).fresh, (Bits{0x00, 0xfd, 0x0f})) << "all others";
+  const uint32_t some = TB_SEGMENTS_FRESH | TB_SEGMENTS_FRESH_BITS;
+  EXPECT_EQ(parse_segments(message_of_fresh(some, {0xff, 0x06, 0xff})).fresh, (Bits{0x00, 0x04, 0x0f}))
+      << "no block is asked for in both ways, and none behind the last";
+  EXPECT_EQ(parse_segments(message_of_fresh(some, {0xff, 0x06, 0xff})).bits, (Bits{0xff, 0x02, 0x00}));
+  EXPECT_THROW(parse_segments(message_of_fresh(TB_SEGMENTS_FRESH_BITS, {1, 2, 3})), ProtocolError);
+  EXPECT_THROW(parse_segments(message_of_fresh(TB_SEGMENTS_FRESH, {1, 2, 3})), ProtocolError);
+  EXPECT_THROW(parse_segments(message_of_fresh(some, {1, 2})), ProtocolError);
+}
+
+std::vector<uint8_t> snapshot_message(uint64_t xmin, uint64_t xmax, const std::vector<uint64_t>& open) {
+  const TbSnapshot head{xmin, xmax, static_cast<uint32_t>(open.size()), TB_SNAPSHOT_WRITES};
+  std::vector<uint8_t> bytes(sizeof head + open.size() * sizeof(uint64_t));
+  memcpy(bytes.data(), &head, sizeof head);
+  if (!open.empty()) memcpy(bytes.data() + sizeof head, open.data(), open.size() * sizeof(uint64_t));
+  return bytes;
+}
+
+TEST(SnapshotRequest, HasItsOpenTransactions) {
+  const SnapshotRequest request = parse_snapshot(snapshot_message(5, 9, {5, 8}));
+  EXPECT_EQ(request.open, (std::vector<uint64_t>{5, 8}));
+  EXPECT_EQ(request.snapshot.flags, TB_SNAPSHOT_WRITES);
+  EXPECT_TRUE(parse_snapshot(snapshot_message(5, 5, {})).open.empty());
+  EXPECT_THROW(parse_snapshot(snapshot_message(6, 5, {})), ProtocolError);
+  EXPECT_THROW(parse_snapshot(snapshot_message(5, 9, {4})), ProtocolError) << "before xmin";
+  EXPECT_THROW(parse_snapshot(snapshot_message(5, 9, {9})), ProtocolError) << "xmax has not begun";
+  EXPECT_THROW(parse_snapshot(snapshot_message(5, 9, {7, 6})), ProtocolError);
+  EXPECT_THROW(parse_snapshot(snapshot_message(5, 9, {7, 7})), ProtocolError);
+  std::vector<uint8_t> cut = snapshot_message(5, 9, {5, 8});
+  cut.pop_back();
+  EXPECT_THROW(parse_snapshot(cut), ProtocolError);
 }
 
 /* The second question of a part of one map page. */

@@ -196,9 +196,8 @@ cached_pages(const TbWork *work)
 	return Min(work->cached, work->cacheable) * work->pages;
 }
 
-/* All-visible ones, which the daemon reads: of those that are not cached, as many as of
- * all.
- */
+/* All-visible ones, which the daemon reads. They have the same share of the pages that are
+ * not cached as of all pages. */
 static double
 direct_pages(const TbWork *work)
 {
@@ -558,8 +557,8 @@ tb_cost_weighed_us(double now, double later, double rival_us)
 	return tb_cost_is_promising(later, rival_us) ? Max(later, now / CLEARLY) : now;
 }
 
-/* Rows, their table and its copy have to fit. The host decodes what
- * is to be cached. */
+/* Rows, their table and its copy have to fit. What is to be cached the host decodes in any
+ * case, so it builds as well. */
 static bool
 may_build_on(const TbDeviceInfo *gpu, int index, const TbWork *work)
 {

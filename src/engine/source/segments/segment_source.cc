@@ -300,7 +300,7 @@ void SegmentSource::search(Part& part, const SegmentsRequest& request, const Dev
 
 /* What was taken serves whoever sees the same. */
 void SegmentSource::keep_list(Part& part, const SegmentsRequest& request) {
-  if (part.keeps_list) part.table->keep_list(part.columns, known_of(request), part.search, std::move(part.taken), true);
+  if (part.keeps_list) part.table->keep_list(part.columns, known_of(request), part.search, std::move(part.taken));
   part.keeps_list = false;
   part.taken.clear();
 }

@@ -7,12 +7,7 @@
  * classification of blocks and its own files, which are sent when its turn comes. Chunks
  * of earlier parts may still be under way then, and point to theirs.
  *
- * Some blocks need not be read, since turbined has kept their columns. The first question
- * for them goes by the visibility map alone. If the map calls a block all-visible under the
- * LSN that its segment was confirmed with, the segment has what the query's snapshot sees.
- * Changes that come later are invisible to the snapshot. If the map has another LSN, a
- * second question goes by the LSN of the block's page. So it does for fresh blocks, which
- * are not all-visible (visibility/fresh_blocks.h).
+ * Some blocks need not be read, since turbined has kept their columns (cached_segments.h).
  */
 #ifndef TURBINE_PG_SOURCE_HEAP_HEAP_PARTS_H
 #define TURBINE_PG_SOURCE_HEAP_HEAP_PARTS_H
