@@ -63,6 +63,8 @@ class Writer:
         self.stop.set()
         self.thread.join()
         self.rate = self.rows / (time.monotonic() - self.started)
+        if self.rate < self.rows_a_second / 2:
+            raise RuntimeError(f"the writer wrote {self.rate:.0f} rows a second, not {self.rows_a_second}")
         self.session.close()
 
     def _run(self):
@@ -83,9 +85,9 @@ class Appender(Writer):
     def _run(self):
         turn = 0
         rows = self.rows_a_second // TRANSACTIONS_A_SECOND
-        self.session.query("CREATE TEMP TABLE some AS SELECT * FROM lineorder LIMIT 1; UPDATE some SET lo_partkey = -1")
+        self.session.query("CREATE TEMP TABLE line AS SELECT * FROM lineorder LIMIT 1; UPDATE line SET lo_partkey = -1")
         while not self.stop.is_set():
-            self.session.query(f"INSERT INTO lineorder SELECT some.* FROM some, generate_series(1, {rows})")
+            self.session.query(f"INSERT INTO lineorder SELECT line.* FROM line, generate_series(1, {rows})")
             self.rows += rows
             turn += 1
             time.sleep(max(0.0, self.started + turn / TRANSACTIONS_A_SECOND - time.monotonic()))
