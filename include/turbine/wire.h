@@ -419,12 +419,13 @@ typedef struct TbSegments
 	uint32_t	   nmap_pages; /* for that many blocks */
 	uint32_t	   flags;
 	uint32_t	   asked;	   /* blocks, all-visible or not */
-	uint32_t	   ndirty;	   /* CLEAN: of these, whose files lag behind */
+	uint32_t	   nbuffered;  /* CLEAN: of these, which B has seen in shared buffers */
 	uint32_t	   reserved;
-	/* uint64_t lsn[nmap_pages], page_lsn[ndirty]; uint32_t dirty[ndirty]: blocks,
-	 * ascending; uint8_t full[(nmap_pages + 7) / 8]: of pages of the map, those whose
-	 * blocks have all their bits set; then the bits of the blocks of the other pages, each
-	 * page's from a byte on; FRESH_BITS: uint8_t fresh[(nblocks + 7) / 8] */
+	/* uint64_t lsn[nmap_pages], page_lsn[nbuffered]; uint32_t buffered[nbuffered]: blocks,
+	 * ascending; uint32_t buffers[nbuffered]: where; uint8_t full[(nmap_pages + 7) / 8]: of
+	 * pages of the map, those whose blocks have all their bits set; then the bits of the
+	 * blocks of the other pages, each page's from a byte on; FRESH_BITS: uint8_t
+	 * fresh[(nblocks + 7) / 8] */
 } TbSegments;
 
 /* Where a query's snapshot sees what. Transactions by their 64-bit numbers. */
@@ -444,6 +445,7 @@ typedef struct TbSnapshot
 
 #define TB_SEGMENTS_TAKEN_ALL 0x01u /* what was asked for; the first bits are left out */
 #define TB_SEGMENTS_TAKEN_NOT_LOOKED 0x02u /* the device takes none for this program */
+#define TB_SEGMENTS_TAKEN_BUFFERS 0x04u	   /* where doubtful blocks were seen last */
 typedef struct TbSegmentsTaken
 {
 	uint32_t part;
@@ -455,9 +457,12 @@ typedef struct TbSegmentsTaken
 	uint64_t segments; /* that `blocks` are of */
 	uint64_t excluded_by_filter; /* of `segments` */
 	uint64_t excluded_by_join;	 /* of the others: no row has a match */
-	uint64_t doubtful; /* blocks that B may ask for again, fresh ones among them */
+	uint64_t doubtful; /* blocks that B may ask for again, fresh ones among them; if there
+						* are any, it asks a second time, and only then is told the figures
+						* of what is taken now */
 	/* uint8_t bits[(nblocks + 7) / 8]; if any are doubtful, as many again for these; ROWS:
-	 * if any are excluded, as many again for these */
+	 * if any are excluded, as many again for these; BUFFERS: uint32_t buffers[doubtful], 0:
+	 * not known */
 } TbSegmentsTaken;
 
 /* Who reads a part of the input. */

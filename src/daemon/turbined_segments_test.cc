@@ -48,8 +48,9 @@ class SegmentsTest : public TurbinedTest {
     uint32_t part = 1;
     uint32_t flags = 0;
     std::vector<uint8_t> bits = std::vector<uint8_t>(kBlocks / 8, 0xff);
-    std::vector<uint32_t> dirty = {};
-    std::vector<uint64_t> dirty_lsn = {};
+    std::vector<uint32_t> buffered = {};
+    std::vector<uint64_t> page_lsn = {};
+    std::vector<uint32_t> buffers = {};
   };
   std::unique_ptr<Client> ask(const Question& question, Reply* reply) {
     auto client = connect();
@@ -67,10 +68,11 @@ class SegmentsTest : public TurbinedTest {
     head.nmap_pages = 1;
     head.flags = question.flags;
     head.asked = count_bits(question.bits);
-    head.ndirty = static_cast<uint32_t>(question.dirty.size());
+    head.nbuffered = static_cast<uint32_t>(question.buffered.size());
     std::string rest(reinterpret_cast<const char*>(&question.lsn), sizeof question.lsn);
-    for (const uint64_t lsn : question.dirty_lsn) rest.append(reinterpret_cast<const char*>(&lsn), sizeof lsn);
-    for (const uint32_t block : question.dirty) rest.append(reinterpret_cast<const char*>(&block), sizeof block);
+    for (const uint64_t lsn : question.page_lsn) rest.append(reinterpret_cast<const char*>(&lsn), sizeof lsn);
+    for (const uint32_t block : question.buffered) rest.append(reinterpret_cast<const char*>(&block), sizeof block);
+    for (const uint32_t buffer : question.buffers) rest.append(reinterpret_cast<const char*>(&buffer), sizeof buffer);
     const bool full = head.asked == kBlocks;
     rest.push_back(full);
     if (!full) rest.append(question.bits.begin(), question.bits.end());
@@ -95,9 +97,9 @@ class SegmentsTest : public TurbinedTest {
     client.send_struct(TB_MSG_FILES, TbFiles{0, 1}, "", {fd});
     close(fd);
   }
-  /* Asks under this LSN, and again for all that is doubtful; blocks taken the second time. `dirty`: by block, LSNs
-   * of pages that files lag behind of. */
-  uint64_t taken_again(uint64_t lsn, uint64_t expected_doubtful, const std::map<uint32_t, uint64_t>& dirty = {}) {
+  /* Asks under this LSN, and again for all that is doubtful; blocks taken the second time. `buffered`: by block, LSNs
+   * of pages in shared buffers. */
+  uint64_t taken_again(uint64_t lsn, uint64_t expected_doubtful, const std::map<uint32_t, uint64_t>& buffered = {}) {
     Reply reply;
     auto client = ask({.lsn = lsn}, &reply);
     const auto first = reply.as<TbSegmentsTaken>();
@@ -106,9 +108,10 @@ class SegmentsTest : public TurbinedTest {
     send_files(*client);
     const auto doubtful = reply.payload.end() - kBlocks / 8;
     Question again{.lsn = lsn, .flags = TB_SEGMENTS_CLEAN, .bits = {doubtful, reply.payload.end()}};
-    for (const auto& [block, page_lsn] : dirty) {
-      again.dirty.push_back(block);
-      again.dirty_lsn.push_back(page_lsn);
+    for (const auto& [block, page_lsn] : buffered) {
+      again.buffered.push_back(block);
+      again.page_lsn.push_back(page_lsn);
+      again.buffers.push_back(1000 + block);
     }
     send_segments(*client, again);
     const auto second = client->receive().as<TbSegmentsTaken>();
@@ -124,7 +127,8 @@ class SegmentsTest : public TurbinedTest {
     EXPECT_EQ(reply.type, static_cast<uint32_t>(TB_MSG_SEGMENTS_TAKEN));
     const auto answer = reply.as<TbSegmentsTaken>();
     EXPECT_EQ(answer.rows, answer.blocks * 10);
-    EXPECT_EQ(reply.payload.size(), sizeof answer + kBlocks / 8 * sets_of(answer));
+    const uint64_t hints = answer.flags & TB_SEGMENTS_TAKEN_BUFFERS ? answer.doubtful : 0;
+    EXPECT_EQ(reply.payload.size(), sizeof answer + kBlocks / 8 * sets_of(answer) + hints * sizeof(uint32_t));
     const uint32_t asked = count_bits(question.bits);
     if (answer.flags & TB_SEGMENTS_TAKEN_ALL)
       EXPECT_EQ(answer.blocks, asked);
@@ -240,6 +244,21 @@ TEST_F(SegmentsTest, OfDirtyPagesTheLsnInSharedBuffersCounts) {
   // Of 3 and 127 the files say what they were, of 64 that it is another.
   EXPECT_EQ(taken_again(kLsn + 1, kBlocks, {{3, before + 1}, {64, before}, {100, before}, {127, 0}}), kBlocks - 2);
   EXPECT_EQ(taken({.lsn = kLsn + 1}), kBlocks - 2);
+  // The next backend is told where they were.
+  Reply reply;
+  ask({.lsn = kLsn + 2}, &reply);
+  const auto answer = reply.as<TbSegmentsTaken>();
+  ASSERT_EQ(answer.doubtful, kBlocks);
+  ASSERT_TRUE(answer.flags & TB_SEGMENTS_TAKEN_BUFFERS);
+  std::vector<uint32_t> buffers(answer.doubtful);
+  ASSERT_EQ(reply.payload.size(), sizeof answer + kBlocks / 8 * sets_of(answer) + 4 * buffers.size());
+  memcpy(buffers.data(), reply.payload.data() + reply.payload.size() - 4 * buffers.size(), 4 * buffers.size());
+  std::map<uint32_t, uint32_t> hints;
+  const size_t doubtful = sizeof answer + kBlocks / 8 * (sets_of(answer) - 1);
+  for (uint32_t block = 0, place = 0; block < kBlocks; block++)
+    if (reply.payload[doubtful + block / 8] >> block % 8 & 1)
+      if (const uint32_t hint = buffers[place++]; hint != 0) hints[block] = hint;
+  EXPECT_EQ(hints, (std::map<uint32_t, uint32_t>{{3, 1003}, {64, 1064}, {100, 1100}, {127, 1127}}));
 }
 
 TEST_F(SegmentsTest, OnlyAPartThatIsKnownCanBeAskedForAgain) {

@@ -31,6 +31,13 @@ const KeptJoinTable* BuiltTable::find(const SegmentsRequest& request, const Quer
   return found();
 }
 
+bool BuiltTable::find_by_list(const std::shared_ptr<const SegmentList>& list) {
+  if (!source_) return false;
+  source_->list = list;
+  found_ = engine_.kept_tables.find_by_list(*source_);
+  return found_.has_value();
+}
+
 void BuiltTable::leave(QueryDevice& device, QueryTotals& totals) {
   const std::shared_ptr<const JoinTable> table = found_ ? found_->table : device.query().take_table();
   if (!table) throw DeviceError(TB_FALLBACK_COMPILE, "the device has built no table");

@@ -27,7 +27,13 @@ class BuiltTable {
   /* All segments of the input that these are: the table is there already? `snapshot`: null: not told. Throws
    * ProtocolError. */
   const KeptJoinTable* find(const SegmentsRequest& request, const QuerySnapshot* snapshot);
-  /* What find() has found. */
+  /* The input is all that a kept list has: the table is there already? */
+  bool find_by_list(const std::shared_ptr<const SegmentList>& list);
+  /* The input was taken, and is kept, as this list; null: it is not. */
+  void is_of_list(const std::shared_ptr<const SegmentList>& list) {
+    if (source_) source_->list = list;
+  }
+  /* What was found. */
   const KeptJoinTable* found() const { return found_ ? &*found_ : nullptr; }
 
   /* The input has rows whose state nothing tells: the table is this query's alone. */
@@ -36,6 +42,7 @@ class BuiltTable {
   void has_chunks() {
     if (!source_) return;
     source_->map_lsn.clear();
+    source_->list.reset();
     if (!source_->snapshot) source_.reset();
   }
 

@@ -66,6 +66,21 @@ std::optional<KeptJoinTable> KeptJoinTables::find(const JoinTableSource& source)
   return entry.table;
 }
 
+std::optional<KeptJoinTable> KeptJoinTables::find_by_list(const JoinTableSource& source) {
+  std::lock_guard lock(mutex_);
+  const auto found = entries_.find(source.build);
+  const auto list = source.list.lock();
+  if (found == entries_.end() || !list || found->second.source.list.lock() != list) return std::nullopt;
+  Entry& entry = found->second;
+  entry.last_used = ++clock_;
+  if (source.snapshot && source.snapshot->xmax >= entry.source.snapshot.value_or(QuerySnapshot{}).xmax) {
+    entry.source.snapshot = source.snapshot;
+    entry.source.nblocks = source.nblocks;
+    entry.source.map_lsn = source.map_lsn;
+  }
+  return entry.table;
+}
+
 void KeptJoinTables::add(const JoinTableSource& source, const KeptJoinTable& table) {
   const uint64_t bytes = table.table->charged_bytes() + source.build.size();
   std::vector<KeptJoinTable> gone;  // freed when the lock is

@@ -6,7 +6,7 @@
  * source that means: one file, whose blocks are all all-visible, as many as there were, under
  * the same LSNs of the visibility map. Then the source's columns are what they were, whoever
  * looks at them (store/column_store.h). Or, if some blocks are fresh, a snapshot that sees the
- * same. Only tables are kept that were built from cached
+ * same, or one that takes the very same list of segments. Only tables are kept that were built from cached
  * columns alone, and none that another table's rows went into.
  *
  * Thread-safe. Lives and dies with the service, like the column store.
@@ -24,6 +24,7 @@
 #include "engine/device/join_table.h"
 #include "engine/program/program.h"
 #include "engine/store/query_snapshot.h"
+#include "engine/store/segment_list.h"
 #include "engine/wire/requests.h"
 
 namespace turbine {
@@ -34,6 +35,7 @@ struct JoinTableSource {
   uint32_t nblocks = 0;
   std::vector<uint64_t> map_lsn;          // empty: not all blocks are all-visible
   std::optional<QuerySnapshot> snapshot;  // none: it is not told, or its transaction writes
+  std::weak_ptr<const SegmentList> list;  // what all its rows were taken by; empty: no such list is kept
 };
 
 /* Of a BUILD that asks for segments of a part; null if its table may not be kept. */
@@ -52,6 +54,8 @@ class KeptJoinTables {
   explicit KeptJoinTables(uint64_t capacity) : capacity_(capacity) {}
 
   std::optional<KeptJoinTable> find(const JoinTableSource& source);
+  /* Of a source whose list is known by now. The table serves the source's snapshot from here on. */
+  std::optional<KeptJoinTable> find_by_list(const JoinTableSource& source);
 
   /* In place of what was built the same way of an earlier state. Those that were not found for
    * longest go if there is no room. Throws bad_alloc. */

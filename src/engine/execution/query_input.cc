@@ -41,6 +41,7 @@ QueryInput::QueryInput(const Query& query, RelationFiles files, bool verify_chec
 
 void QueryInput::begin(const ZoneOrder* order) {
   if (order) segments_.visit_by(*order);
+  segments_.serve_lists_by([this](const auto& list) { return table_.find_by_list(list) && use_kept_table(); });
   if (program_->full_joins_end() > 0) {
     unmatched_.emplace(*program_, probed_, device_.slots().max_rows());
     sources_.push_back(&*unmatched_);
@@ -89,6 +90,16 @@ void QueryInput::part(const PartRequest& request) {
   }
 }
 
+/* Of the table that was found: what its build would count. */
+bool QueryInput::use_kept_table() {
+  report_.totals.change([this](TbQueryDone& totals) {
+    totals.rows_in = table_.found()->rows_in;
+    totals.rows_passed = table_.found()->rows_passed;
+    totals.table_kept = 1;
+  });
+  return true;
+}
+
 /* The same table of the same source was built before: as if all blocks were taken. */
 bool QueryInput::take_kept_table(const SegmentsRequest& request) {
   const KeptJoinTable* kept = table_.find(request, segments_.snapshot());
@@ -98,11 +109,7 @@ bool QueryInput::take_kept_table(const SegmentsRequest& request) {
   head.flags = TB_SEGMENTS_TAKEN_ALL;
   head.blocks = request.segments.nblocks;
   head.rows = kept->rows_in;
-  report_.totals.change([&](TbQueryDone& totals) {
-    totals.rows_in = kept->rows_in;
-    totals.rows_passed = kept->rows_passed;
-    totals.table_kept = 1;
-  });
+  use_kept_table();
   {
     std::lock_guard lock(mutex_);
     ended_ = request.segments.flags & TB_SEGMENTS_ENDS;
@@ -128,6 +135,7 @@ void QueryInput::segments(const SegmentsRequest& request) {
                                          ? segments_.take_unchanged(request, heap_.files(), engine_.mapped_files,
                                                                     engine_.readers)
                                          : segments_.take(request, heap_.layouts());
+  if (!table_.found()) table_.is_of_list(segments_.list_of(request.segments.part));
   const bool all = taken.blocks == request.segments.nblocks;
   if (all && request.segments.flags & TB_SEGMENTS_ENDS) {
     std::lock_guard lock(mutex_);

@@ -82,6 +82,7 @@ class QueryInput final : private TaskSink {
   void fail(std::exception_ptr error);
   void check_open(const char* message);
   ChunkSource& source_of(uint32_t kind);
+  bool use_kept_table();
   bool take_kept_table(const SegmentsRequest& request);
   void tell(uint32_t slot, TbMessageType type, std::span<const uint8_t> payload);
   void chunk_done(uint32_t slot, const TaskOutcome& outcome, std::exception_ptr error);

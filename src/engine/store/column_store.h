@@ -83,10 +83,34 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
    * snapshot that sees the same. What has been added since is in it. Null: search. It counts as found. */
   std::shared_ptr<const SegmentList> kept_list(const std::vector<uint32_t>& columns, const Known& known);
 
+  /* A kept list that serves a query with another snapshot, or of another map, once it has looked at some pages. All
+   * blocks are wanted. */
+  struct Renewal {
+    std::shared_ptr<const SegmentList> list;
+    std::map<uint32_t, Found> again;  // by number: segments that have changed since, as find() finds them now
+    std::vector<uint8_t> look;        // a bit a block: pages to look at
+    uint64_t to_look = 0;             // how many
+    uint64_t state = 0;               // of the kept list when this began
+    size_t seen = 0;                  // of its changes
+  };
+  /* None: search. */
+  std::optional<Renewal> begin_renewal(const std::vector<uint32_t>& columns, const Known& known);
+  /* `changed`: of the blocks to look at, those whose pages have changed or are not known: a bit a block. `known`: as at
+   * the beginning. Returns what the query takes, and keeps it for the next. It is the same list if nothing has changed.
+   * It counts as found. */
+  std::shared_ptr<const SegmentList> end_renewal(const std::vector<uint32_t>& columns, const Known& known,
+                                                 const Renewal& renewal, const std::vector<uint8_t>& changed);
+
+  /* Which buffer a backend has seen each of these blocks in: a hint for the next. */
+  void note_buffers(std::span<const uint32_t> blocks, std::span<const uint32_t> buffers);
+  /* Of the blocks whose bits are set, in their order; 0: none is known. Empty: none of any. */
+  std::vector<uint32_t> buffers_of(const std::vector<uint8_t>& bits, uint64_t count);
+
   /* Keeps what a query takes for the next that asks for the same, or whose snapshot sees the same: of fresh blocks the
-   * pages have been looked at. Unless something has changed since the search began. */
-  void keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns, const Known& known, const Search& search,
-                 std::vector<TakenSegment> taken);
+   * pages have been looked at. Unless something has changed since the search began. Returns it; null: not kept. */
+  std::shared_ptr<const SegmentList> keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns,
+                                               const Known& known, const Search& search,
+                                               std::vector<TakenSegment> taken);
 
   /*
    * These blocks of a version are all-visible under this LSN, and their pages are what they
@@ -121,9 +145,12 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   void look(uint32_t number, const std::vector<uint32_t>& columns, const Known& known, const Search& search,
             Found* found) const;
   struct KeptList;
+  static void note_list_use(KeptList& kept, uint32_t tick, uint32_t second);
   static bool answers(const KeptList& kept, const std::vector<uint32_t>& columns, const Known& known);
   static bool same_map(const KeptList& kept, const Known& known);
   bool bring_up_to_date(KeptList& kept, const Known& known);
+  std::vector<uint32_t> changes_of(const KeptList& kept, const Known& known) const;
+  bool has_more(uint32_t number, const std::vector<uint32_t>& columns, BlockMask blocks) const;
   std::vector<TakenSegment> versions_with(uint32_t number, const std::vector<uint32_t>& columns) const;
   void drop_lists();
   void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
@@ -157,23 +184,29 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
     std::vector<uint8_t> bits;
     std::optional<QuerySnapshot> snapshot;  // that it has served
     bool whole;  // every block was wanted
-    bool has_fresh;  // or blocks of another map: it is for that snapshot alone
+    bool has_fresh;  // or lacks such, or has blocks of another map: it is for that snapshot alone
     std::shared_ptr<const SegmentList> list;
     uint64_t bytes;
     uint32_t noted;  // a second of the store's clock: its segments count as used then
     std::vector<uint32_t> changed;  // segments that have another version since, in any order, also twice
+    std::vector<uint32_t> more;  // segments of which the store has blocks that are not in the list
+    bool mixed = false;  // good under more than one state of the map
+    uint64_t state = 0;  // another one whenever anything above changes, `changed` and `noted` apart
   };
 
   ColumnStore& store_;
   const TbFileIdentity file_;
   std::atomic<bool> pinned_{false};
   std::mutex looking_;  // no field; taken before mutex_
+  std::mutex buffers_mutex_;
+  std::vector<uint32_t> buffers_;  // of blocks, as backends have seen them; 0: not known
   std::mutex mutex_;  // all below
   std::map<ColumnKey, uint32_t> numbers_;
   std::vector<Hits> hits_;  // by number
   std::vector<Kept> segments_;  // by number
   std::map<uint32_t, std::shared_ptr<TextDictionary>> dictionaries_;  // by number of the column
   std::vector<KeptList> lists_;  // the latest last
+  uint64_t list_states_ = 0;  // how many there were
   uint64_t changes_ = 0, changes_searched_ = UINT64_MAX;  // the latter: when the last search began
   std::optional<QuerySnapshot> searched_for_;  // the snapshot of that
   uint64_t dictionary_bytes_ = 0;  // of these, as far as the store has counted them

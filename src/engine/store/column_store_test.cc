@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <thread>
 
 namespace turbine {
@@ -545,6 +546,135 @@ TEST_F(FreshBlocksTest, WhatWasServedServesWhoSeesTheSame) {
   add_fresh(4, 0b1, 6, {506, 506});
   ASSERT_NE(table_->kept_list(*columns, known(served)), nullptr);
   EXPECT_EQ(table_->kept_list(*columns, known(served))->blocks(), 9u * TB_SEGMENT_BLOCKS);
+}
+
+/* Lists that serve other snapshots and maps: blocks 0 to 63 of each of nine segments. */
+class RenewalTest : public FreshBlocksTest {
+ protected:
+  void SetUp() override {
+    for (uint32_t s = 0; s < 8; s++) add_fresh(s, kAll, 5, {100, 100 + s});
+    add(8, 77, {0});
+    memset(bits_.data() + 64, 0xff, 8);
+    memset(others_.data() + 64, 0, 8);
+    StoredTable::Search search;
+    StoredTable::Found found;
+    std::vector<TakenSegment> taken;
+    for (bool more = true; more;) {
+      more = table_->find_some(*columns_, known(served_), &search, &found);
+      for (const auto* some : {&found.good, &found.fresh}) taken.insert(taken.end(), some->begin(), some->end());
+    }
+    list_ = table_->keep_list(columns_, known(served_), search, taken);
+    ASSERT_NE(list_, nullptr);
+    ASSERT_EQ(list_->fresh_blocks().size(), 8u * TB_SEGMENT_BLOCKS);
+  }
+  StoredTable::Known known(const QuerySnapshot& snapshot) {
+    return {kBlocks, &lsn_, bits_.data(), others_.data(), &snapshot, true};
+  }
+  auto begin(const QuerySnapshot& snapshot) { return table_->begin_renewal(*columns_, known(snapshot)); }
+  auto end(const QuerySnapshot& snapshot, const StoredTable::Renewal& renewal, const std::vector<uint32_t>& blocks = {}) {
+    std::vector<uint8_t> changed(kBlocks / 8);
+    for (const uint32_t block : blocks) changed[block / 8] |= static_cast<uint8_t>(1u << block % 8);
+    return table_->end_renewal(*columns_, known(snapshot), renewal, changed);
+  }
+  void set_all_visible(uint32_t block, bool set) {
+    const auto bit = static_cast<uint8_t>(1u << block % 8);
+    bits_[block / 8] = static_cast<uint8_t>(set ? bits_[block / 8] | bit : bits_[block / 8] & ~bit);
+    others_[block / 8] = static_cast<uint8_t>(~bits_[block / 8]);
+  }
+
+  uint64_t lsn_ = 77;
+  std::vector<uint8_t> bits_ = std::vector<uint8_t>(kBlocks / 8);
+  std::vector<uint8_t> others_ = std::vector<uint8_t>(kBlocks / 8, 0xff);
+  const std::shared_ptr<const std::vector<uint32_t>> columns_ =
+      std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{0});
+  const QuerySnapshot served_ = snapshot(500, 510, {500, 505});
+  const QuerySnapshot next_ = snapshot(500, 511, {500});
+  std::shared_ptr<const SegmentList> list_;
+};
+
+TEST_F(RenewalTest, AnUnchangedListIsTheSame) {
+  const auto renewal = begin(next_);
+  ASSERT_TRUE(renewal);
+  EXPECT_EQ(renewal->to_look, 8u * TB_SEGMENT_BLOCKS) << "what the map vouches for needs no look";
+  EXPECT_TRUE(renewal->again.empty());
+  EXPECT_EQ(table_->kept_list(*columns_, known(next_)), nullptr) << "nobody has looked yet";
+  EXPECT_EQ(end(next_, *renewal), list_);
+  EXPECT_EQ(table_->kept_list(*columns_, known(next_)), list_);
+  EXPECT_EQ(table_->kept_list(*columns_, known(served_)), nullptr);
+}
+
+TEST_F(RenewalTest, ChangedPagesLeaveIt) {
+  const auto list = end(next_, *begin(next_), {3, 64, 127});
+  ASSERT_NE(list, list_);
+  EXPECT_EQ(list->blocks(), 9u * TB_SEGMENT_BLOCKS - 3);
+  EXPECT_EQ(list->segments()[0].blocks, kAll & ~BlockMask{8});
+  EXPECT_EQ(list->segments()[1].blocks, kAll >> 2 << 1);
+  EXPECT_EQ(list->fresh_blocks().size(), 8u * TB_SEGMENT_BLOCKS - 3);
+  EXPECT_EQ(list_->blocks(), 9u * TB_SEGMENT_BLOCKS) << "others may still read it";
+  // The store has them as they were, so they are looked at again, and as they are now once somebody has read them.
+  const QuerySnapshot later = snapshot(512, 512);
+  EXPECT_EQ(begin(later)->to_look, 8u * TB_SEGMENT_BLOCKS);
+  add_fresh(0, 0b1000, 6, {507, 507});
+  const auto renewal = begin(later);
+  EXPECT_EQ(end(later, *renewal, {64, 127})->blocks(), 9u * TB_SEGMENT_BLOCKS - 2);
+}
+
+TEST_F(RenewalTest, BlocksOfTransactionsThatAreOpenLeaveItForThatSnapshot) {
+  const QuerySnapshot old = snapshot(103, 200, {103});
+  const auto renewal = begin(old);
+  ASSERT_TRUE(renewal);
+  EXPECT_EQ(renewal->to_look, 3u * TB_SEGMENT_BLOCKS) << "the last xids of three segments are before 103";
+  const auto list = end(old, *renewal);
+  EXPECT_EQ(list->blocks(), 4u * TB_SEGMENT_BLOCKS);
+  EXPECT_EQ(table_->kept_list(*columns_, known(served_)), list_) << "the newer snapshot keeps what it has";
+}
+
+TEST_F(RenewalTest, BlocksThatLostTheirBitsLeaveIt) {
+  set_all_visible(8 * TB_SEGMENT_BLOCKS + 5, false);
+  const auto renewal = begin(next_);
+  ASSERT_TRUE(renewal);
+  EXPECT_EQ(end(next_, *renewal)->blocks(), 9u * TB_SEGMENT_BLOCKS - 1);
+}
+
+TEST_F(RenewalTest, WhereVacuumHasStampedTheMapAllIsFoundAnew) {
+  lsn_++;
+  for (uint32_t block = 0; block < TB_SEGMENT_BLOCKS; block++) set_all_visible(block, true);
+  const auto renewal = begin(next_);
+  ASSERT_TRUE(renewal);
+  EXPECT_EQ(renewal->again.size(), 9u);
+  EXPECT_EQ(renewal->to_look, 9u * TB_SEGMENT_BLOCKS);
+  EXPECT_EQ(end(next_, *renewal, {1, 8 * TB_SEGMENT_BLOCKS})->blocks(), 9u * TB_SEGMENT_BLOCKS - 2);
+}
+
+TEST_F(RenewalTest, WhatIsAddedMeanwhileIsInTheNext) {
+  const auto renewal = begin(next_);
+  add_fresh(9, kAll, 5, {110, 110});
+  EXPECT_EQ(end(next_, *renewal)->blocks(), 9u * TB_SEGMENT_BLOCKS);
+  const QuerySnapshot later = snapshot(512, 512);
+  EXPECT_EQ(end(later, *begin(later))->blocks(), 10u * TB_SEGMENT_BLOCKS);
+}
+
+TEST_F(RenewalTest, OfTwoAtOnceTheFirstIsKept) {
+  const auto one = begin(next_), other = begin(next_);
+  const auto list = end(next_, *one, {0});
+  EXPECT_EQ(end(next_, *other, {0, 1})->blocks(), 9u * TB_SEGMENT_BLOCKS - 2);
+  EXPECT_EQ(table_->kept_list(*columns_, known(next_)), list);
+}
+
+TEST_F(RenewalTest, ATransactionThatWritesRenewsForItselfAlone) {
+  QuerySnapshot own = next_;
+  own.writes = true;
+  EXPECT_EQ(end(own, *begin(own), {0})->blocks(), 9u * TB_SEGMENT_BLOCKS - 1);
+  EXPECT_EQ(table_->kept_list(*columns_, known(served_)), list_);
+}
+
+TEST_F(RenewalTest, BuffersAreHints) {
+  std::vector<uint8_t> bits(kBlocks / 8);
+  bits[1] = 0b101;
+  bits[79] = 0x80;
+  EXPECT_TRUE(table_->buffers_of(bits, 3).empty());
+  table_->note_buffers(std::vector<uint32_t>{7, 8, 10}, std::vector<uint32_t>{70, 80, 100});
+  EXPECT_EQ(table_->buffers_of(bits, 3), (std::vector<uint32_t>{80, 100, 0}));
 }
 
 TEST(QuerySnapshot, KnowsTransactionsByTheirLowerHalves) {

@@ -47,6 +47,22 @@ void SegmentList::add(const TakenSegment& taken) {
   blocks_ += static_cast<uint64_t>(std::popcount(taken.blocks));
   set_bits(taken, bits_.data());
   for (const uint32_t number : *columns_) zones_.push_back(taken.segment->find(number)->zone);
+  add_fresh(taken);
+}
+
+void SegmentList::add_fresh(const TakenSegment& taken) {
+  const Segment& segment = *taken.segment;
+  XidRange all;
+  for (BlockMask fresh = taken.blocks & segment.fresh; fresh != 0; fresh &= fresh - 1) {
+    const auto i = static_cast<uint32_t>(std::countr_zero(fresh));
+    fresh_blocks_.push_back({segment.first_block + i, segment.page_lsn[i]});
+    const XidRange& own = (*segment.xids)[i];
+    if (own.empty()) continue;
+    all.least = std::min(all.least, own.least);
+    all.greatest = std::max(all.greatest, own.greatest);
+  }
+  fresh_end_.push_back(static_cast<uint32_t>(fresh_blocks_.size()));
+  fresh_xids_.push_back(all);
 }
 
 void SegmentList::find_common_zones() {
@@ -77,6 +93,8 @@ SegmentList::SegmentList(const SegmentList& before, const Changes& changes, uint
     copy(rows_of_, before.rows_of_, 1);
     copy(first_blocks_, before.first_blocks_, 1);
     copy(zones_, before.zones_, ncolumns);
+    copy(fresh_xids_, before.fresh_xids_, 1);
+    copy_fresh(before, next, end);
     next = end;
   };
   std::vector<Replaced> replaced;
@@ -95,6 +113,16 @@ SegmentList::SegmentList(const SegmentList& before, const Changes& changes, uint
   copy_until(before.segments_.size());
   find_common_zones();
   add_morsels(before, replaced);
+}
+
+/* Of the entries [first, end) of `before`, which are here already. */
+void SegmentList::copy_fresh(const SegmentList& before, size_t first, size_t end) {
+  const uint32_t begin = first == 0 ? 0 : before.fresh_end_[first - 1];
+  const auto here = static_cast<uint32_t>(fresh_blocks_.size());
+  for (size_t i = first; i < end; i++) fresh_end_.push_back(before.fresh_end_[i] - begin + here);
+  if (end == first) return;
+  const auto blocks = std::span(before.fresh_blocks_).subspan(begin, before.fresh_end_[end - 1] - begin);
+  fresh_blocks_.insert(fresh_blocks_.end(), blocks.begin(), blocks.end());
 }
 
 /* Those of `before` in their order. One that has lost or got an entry is cut anew; what comes behind all of them goes
@@ -129,7 +157,9 @@ void SegmentList::add_morsels(const SegmentList& before, const std::vector<Repla
 }
 
 uint64_t SegmentList::bytes() const {
-  return segments_.size() * (2 * sizeof(TakenSegment) + columns_->size() * sizeof(StoredColumn::Zone)) + bits_.size();
+  const uint64_t of_each = 2 * sizeof(TakenSegment) + columns_->size() * sizeof(StoredColumn::Zone) +
+                           3 * sizeof(uint32_t) + sizeof(XidRange);
+  return segments_.size() * of_each + bits_.size() + fresh_blocks_.size() * sizeof(FreshBlock);
 }
 
 std::vector<std::shared_ptr<const SegmentMorsel>> SegmentList::morsels(uint64_t rows, uint64_t most_blocks) const {

@@ -36,6 +36,8 @@ class SegmentList {
   std::pair<size_t, size_t> entries_of(uint32_t number) const;
 
   std::span<const TakenSegment> segments() const { return segments_; }
+  /* Of an entry's segment. */
+  uint32_t first_block(size_t segment) const { return first_blocks_[segment]; }
   uint64_t rows() const { return rows_; }
   uint64_t blocks() const { return blocks_; }
   /* Memory that it takes, with one set of morsels. */
@@ -44,6 +46,15 @@ class SegmentList {
   const std::vector<uint8_t>& bits() const { return bits_; }
   /* Of a segment's columns, in their order. */
   const StoredColumn::Zone* zones(size_t segment) const { return &zones_[segment * columns_->size()]; }
+
+  /* Those of its blocks that are fresh in the version that it has: ascending, with the LSN of the page of each. */
+  struct FreshBlock {
+    uint32_t block;
+    uint64_t page_lsn;
+  };
+  std::span<const FreshBlock> fresh_blocks() const { return fresh_blocks_; }
+  /* Of an entry's fresh blocks, the least range that has all their transactions; empty: none is fresh. */
+  const XidRange& fresh_xids(size_t segment) const { return fresh_xids_[segment]; }
 
   /* By column: least is the greatest of all segments' least values, greatest the least of their greatest, so it may
    * be the wrong way round. What does not exclude this excludes no segment. */
@@ -60,6 +71,8 @@ class SegmentList {
     size_t first, end, count;
   };
   void add(const TakenSegment& taken);
+  void add_fresh(const TakenSegment& taken);
+  void copy_fresh(const SegmentList& before, size_t first, size_t end);
   void add_morsels(const SegmentList& before, const std::vector<Replaced>& replaced);
   void find_common_zones();
   Morsels lasting_morsels(std::vector<TakenSegment> segments, const Shape& shape) const;
@@ -70,6 +83,9 @@ class SegmentList {
   const std::shared_ptr<const std::vector<uint32_t>> columns_;
   std::vector<StoredColumn::Zone> zones_, common_zones_;
   std::vector<uint8_t> bits_;
+  std::vector<FreshBlock> fresh_blocks_;
+  std::vector<uint32_t> fresh_end_;  // in fresh_blocks_, of each segment's
+  std::vector<XidRange> fresh_xids_;  // of each
   uint64_t rows_ = 0, blocks_ = 0;
   mutable std::mutex mutex_;  // protects what follows
   mutable std::map<Shape, Morsels> morsels_;

@@ -135,8 +135,8 @@ SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
   const uint64_t pages = (uint64_t{segments.nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
   const uint64_t lsn_size = pages * sizeof(uint64_t);
   const uint64_t full_size = (pages + 7) / 8;
-  const uint64_t dirty_size = segments.ndirty * (sizeof(uint64_t) + sizeof(uint32_t));
-  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() < lsn_size + dirty_size + full_size)
+  const uint64_t buffered_size = segments.nbuffered * (sizeof(uint64_t) + 2 * sizeof(uint32_t));
+  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() < lsn_size + buffered_size + full_size)
     throw ProtocolError("SEGMENTS' sizes do not match");
   const auto take = [&payload](auto& values, uint64_t count) {
     values.resize(count);
@@ -145,11 +145,13 @@ SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
     payload = payload.subspan(size);
   };
   take(request.map_lsn, pages);
-  take(request.dirty_lsn, segments.ndirty);
-  take(request.dirty, segments.ndirty);
-  if (std::adjacent_find(request.dirty.begin(), request.dirty.end(), std::greater_equal<>()) != request.dirty.end() ||
-      (!request.dirty.empty() && request.dirty.back() >= segments.nblocks))
-    throw ProtocolError("SEGMENTS with bad dirty blocks");
+  take(request.page_lsn, segments.nbuffered);
+  take(request.buffered, segments.nbuffered);
+  take(request.buffers, segments.nbuffered);
+  const auto& blocks = request.buffered;
+  if (std::adjacent_find(blocks.begin(), blocks.end(), std::greater_equal<>()) != blocks.end() ||
+      (!blocks.empty() && blocks.back() >= segments.nblocks))
+    throw ProtocolError("SEGMENTS with bad blocks in buffers");
   const auto full = payload.subspan(0, full_size);
   auto rest = payload.subspan(full_size);
   const uint64_t bits_size = (uint64_t{segments.nblocks} + 7) / 8;

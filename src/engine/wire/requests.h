@@ -46,8 +46,9 @@ struct SegmentsRequest {
   std::vector<uint64_t> map_lsn;  // a page of the visibility map
   std::vector<uint8_t> bits;      // a bit a block; none is set behind the last
   std::vector<uint8_t> fresh;     // as many, of other blocks that are asked for; none: empty
-  std::vector<uint32_t> dirty;    // blocks, ascending
-  std::vector<uint64_t> dirty_lsn;  // of their pages
+  std::vector<uint32_t> buffered;   // blocks in shared buffers, ascending
+  std::vector<uint64_t> page_lsn;   // of their pages
+  std::vector<uint32_t> buffers;    // where they are
 };
 
 struct SnapshotRequest {

@@ -95,34 +95,39 @@ TEST(SnapshotRequest, HasItsOpenTransactions) {
 }
 
 /* The second question of a part of one map page. */
-std::vector<uint8_t> message_of_dirty(const std::vector<uint32_t>& blocks, size_t lsns) {
+std::vector<uint8_t> message_of_buffered(const std::vector<uint32_t>& blocks, size_t lsns) {
   TbSegments head{};
   head.nblocks = 100;
   head.nmap_pages = 1;
-  head.ndirty = static_cast<uint32_t>(blocks.size());
+  head.nbuffered = static_cast<uint32_t>(blocks.size());
   std::vector<uint64_t> words(1 + lsns);
   for (size_t i = 0; i < words.size(); i++) words[i] = 70 + i;
-  std::vector<uint8_t> bytes(sizeof head + words.size() * sizeof(uint64_t) + blocks.size() * sizeof(uint32_t));
+  std::vector<uint8_t> bytes(sizeof head + words.size() * sizeof(uint64_t) + 2 * blocks.size() * sizeof(uint32_t));
   memcpy(bytes.data(), &head, sizeof head);
   memcpy(bytes.data() + sizeof head, words.data(), words.size() * sizeof(uint64_t));
   if (!blocks.empty())
     memcpy(bytes.data() + sizeof head + words.size() * sizeof(uint64_t), blocks.data(),
            blocks.size() * sizeof(uint32_t));
+  for (size_t i = 0; i < blocks.size(); i++) {
+    const auto buffer = static_cast<uint32_t>(10 + i);
+    memcpy(bytes.data() + bytes.size() - (blocks.size() - i) * sizeof buffer, &buffer, sizeof buffer);
+  }
   bytes.push_back(1);
   return bytes;
 }
 
-TEST(SegmentsRequest, HasTheLsnsOfDirtyPages) {
-  const SegmentsRequest request = parse_segments(message_of_dirty({3, 7, 99}, 3));
+TEST(SegmentsRequest, HasTheLsnsOfPagesInBuffers) {
+  const SegmentsRequest request = parse_segments(message_of_buffered({3, 7, 99}, 3));
   EXPECT_EQ(request.map_lsn, std::vector<uint64_t>{70});
-  EXPECT_EQ(request.dirty, (std::vector<uint32_t>{3, 7, 99}));
-  EXPECT_EQ(request.dirty_lsn, (std::vector<uint64_t>{71, 72, 73}));
-  EXPECT_TRUE(parse_segments(message_of_dirty({}, 0)).dirty.empty());
-  EXPECT_THROW(parse_segments(message_of_dirty({3, 100}, 2)), ProtocolError) << "behind the last block";
-  EXPECT_THROW(parse_segments(message_of_dirty({7, 3}, 2)), ProtocolError);
-  EXPECT_THROW(parse_segments(message_of_dirty({7, 7}, 2)), ProtocolError);
-  EXPECT_THROW(parse_segments(message_of_dirty({3, 7}, 1)), ProtocolError);
-  EXPECT_THROW(parse_segments(message_of_dirty({3, 7}, 3)), ProtocolError);
+  EXPECT_EQ(request.buffered, (std::vector<uint32_t>{3, 7, 99}));
+  EXPECT_EQ(request.page_lsn, (std::vector<uint64_t>{71, 72, 73}));
+  EXPECT_EQ(request.buffers, (std::vector<uint32_t>{10, 11, 12}));
+  EXPECT_TRUE(parse_segments(message_of_buffered({}, 0)).buffered.empty());
+  EXPECT_THROW(parse_segments(message_of_buffered({3, 100}, 2)), ProtocolError) << "behind the last block";
+  EXPECT_THROW(parse_segments(message_of_buffered({7, 3}, 2)), ProtocolError);
+  EXPECT_THROW(parse_segments(message_of_buffered({7, 7}, 2)), ProtocolError);
+  EXPECT_THROW(parse_segments(message_of_buffered({3, 7}, 1)), ProtocolError);
+  EXPECT_THROW(parse_segments(message_of_buffered({3, 7}, 3)), ProtocolError);
 }
 
 TEST(SegmentsRequest, HasNeitherMoreNorLess) {

@@ -23,6 +23,8 @@ namespace {
 
 /* Segments whose pages one job looks at: half a millisecond. */
 constexpr size_t kSegmentsPerLook = 16;
+/* As many blocks of a kept list. */
+constexpr size_t kBlocksPerLook = kSegmentsPerLook * TB_SEGMENT_BLOCKS;
 
 /* Behind all chunks: sums of floating-point numbers are folded in this order. */
 constexpr uint64_t kFirstSequence = uint64_t{1} << 40;
@@ -34,20 +36,42 @@ uint64_t count_blocks(const std::vector<TakenSegment>& segments) {
 }
 
 /* Whether every block is asked for. */
-bool is_whole(const SegmentsRequest& request) {
-  return !(request.segments.flags & (TB_SEGMENTS_CLEAN | TB_SEGMENTS_FRESH_BITS)) &&
-         request.segments.flags & TB_SEGMENTS_FRESH;
+bool is_whole(const TbSegments& segments) {
+  return !(segments.flags & (TB_SEGMENTS_CLEAN | TB_SEGMENTS_FRESH_BITS)) && segments.asked == segments.nblocks;
 }
 
-/* Of dirty blocks the file's LSN may be an old one: the backend has told what shared buffers have. */
-void put_dirty_lsns(const SegmentsRequest& request, std::span<const uint32_t> blocks, uint64_t* lsns) {
+/* Of pages in shared buffers the file's LSN may be an old one: the backend has told what is there. */
+void put_buffered_lsns(const SegmentsRequest& request, std::span<const uint32_t> blocks, uint64_t* lsns) {
   if (TB_MUTANT(dirty_lsn_ignored)) return;
-  auto dirty = std::lower_bound(request.dirty.begin(), request.dirty.end(), blocks.front());
-  for (size_t i = 0; i < blocks.size() && dirty != request.dirty.end(); i++) {
-    while (dirty != request.dirty.end() && *dirty < blocks[i]) ++dirty;
-    if (dirty != request.dirty.end() && *dirty == blocks[i])
-      lsns[i] = request.dirty_lsn[static_cast<size_t>(dirty - request.dirty.begin())];
+  auto buffered = std::lower_bound(request.buffered.begin(), request.buffered.end(), blocks.front());
+  for (size_t i = 0; i < blocks.size() && buffered != request.buffered.end(); i++) {
+    while (buffered != request.buffered.end() && *buffered < blocks[i]) ++buffered;
+    if (buffered != request.buffered.end() && *buffered == blocks[i])
+      lsns[i] = request.page_lsn[static_cast<size_t>(buffered - request.buffered.begin())];
   }
+}
+
+/* Whether a page is what was decoded. */
+bool is_unchanged(uint64_t page_lsn, uint64_t decoded_lsn) {
+  return page_lsn != 0 && (page_lsn == decoded_lsn || TB_MUTANT(page_lsn_ignored));
+}
+
+bool has_bit(const std::vector<uint8_t>& bits, uint32_t block) {
+  return block / 8 < bits.size() && (bits[block / 8] >> block % 8 & 1) != 0;
+}
+
+void clear_bit(std::vector<uint8_t>& bits, uint32_t block) {
+  bits[block / 8] &= static_cast<uint8_t>(~(1u << block % 8));
+}
+
+uint64_t count_bits(const std::vector<uint8_t>& bits) {
+  uint64_t count = 0;
+  for (const uint8_t byte : bits) count += static_cast<uint64_t>(std::popcount(byte));
+  return count;
+}
+
+bool is_asked(const SegmentsRequest& request, uint32_t block) {
+  return has_bit(request.bits, block) || has_bit(request.fresh, block);
 }
 
 /* Of the segment's blocks, those whose pages have not changed since. */
@@ -58,12 +82,11 @@ BlockMask unchanged_blocks(const TakenSegment& doubtful, const SegmentsRequest& 
     if (doubtful.blocks >> i & 1) blocks[count++] = segment.first_block + i;
   uint64_t lsns[TB_SEGMENT_BLOCKS];
   pages.read({blocks, count}, lsns);
-  put_dirty_lsns(request, {blocks, count}, lsns);
+  put_buffered_lsns(request, {blocks, count}, lsns);
   BlockMask unchanged = 0;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t place = blocks[i] - segment.first_block;
-    const bool same = lsns[i] != 0 && (lsns[i] == segment.page_lsn[place] || TB_MUTANT(page_lsn_ignored));
-    if (same) unchanged |= BlockMask{1} << place;
+    if (is_unchanged(lsns[i], segment.page_lsn[place])) unchanged |= BlockMask{1} << place;
   }
   return unchanged;
 }
@@ -101,6 +124,26 @@ class SegmentSource::Answer {
     (by == Excluded::kByFilter ? head_.excluded_by_filter : head_.excluded_by_join)++;
     if (names_excluded_) set_bits(some, excluded_.data());
   }
+  /* Blocks that are taken for sure; what they are of is told with the second answer. */
+  void promise(const std::vector<uint8_t>& bits) {
+    head_.blocks = count_bits(bits);
+    std::copy(bits.begin(), bits.end(), taken_.begin());
+  }
+  /* What was promised is not counted again. */
+  void leave_out(const std::vector<uint8_t>& promised) {
+    for (size_t i = 0; i < promised.size(); i++) taken_[i] &= static_cast<uint8_t>(~promised[i]);
+    head_.blocks = count_bits(taken_);
+  }
+  void add_doubtful(const std::vector<uint8_t>& bits, uint64_t count) {
+    head_.doubtful = count;
+    std::copy(bits.begin(), bits.end(), doubtful_.begin());
+  }
+  /* Where the doubtful ones are, if the message has room for it. */
+  void hint(StoredTable& table) {
+    const uint64_t size = sizeof head_ + 3 * taken_.size() + head_.doubtful * sizeof(uint32_t);
+    if (head_.doubtful > 0 && size <= TB_MAX_MESSAGE) buffers_ = table.buffers_of(doubtful_, head_.doubtful);
+    if (!buffers_.empty()) head_.flags |= TB_SEGMENTS_TAKEN_BUFFERS;
+  }
   void add_doubtful(const TakenSegment& some) {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
     set_bits(some, doubtful_.data());
@@ -114,12 +157,14 @@ class SegmentSource::Answer {
     if (all) head_.flags |= TB_SEGMENTS_TAKEN_ALL;
     result.reply.resize(sizeof head_);
     memcpy(result.reply.data(), &head_, sizeof head_);
-    auto append = [&](const std::vector<uint8_t>& bits) {
-      result.reply.insert(result.reply.end(), bits.begin(), bits.end());
+    auto append = [&](const auto& values) {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+      result.reply.insert(result.reply.end(), bytes, bytes + values.size() * sizeof values[0]);
     };
     if (!all) append(taken_);
     if (head_.doubtful > 0) append(doubtful_);
     if (names_excluded_ && head_.excluded > 0) append(excluded_);
+    append(buffers_);
     result.blocks = head_.blocks;
     return result;
   }
@@ -129,6 +174,7 @@ class SegmentSource::Answer {
   const bool names_excluded_;
   TbSegmentsTaken head_{};
   std::vector<uint8_t> taken_, doubtful_, excluded_;
+  std::vector<uint32_t> buffers_;
 };
 
 void SegmentSource::see_by(const SnapshotRequest& request) {
@@ -147,9 +193,9 @@ StoredTable::Known SegmentSource::known_of(const SegmentsRequest& request) const
   StoredTable::Known known{
       .nblocks = request.segments.nblocks, .map_lsn = request.map_lsn.data(), .bits = request.bits.data()};
   known.snapshot = snapshot_.get();
+  known.whole = is_whole(request.segments);
   if (!snapshot_ || request.fresh.empty()) return known;
   known.others = request.fresh.data();
-  known.whole = is_whole(request);
   return known;
 }
 
@@ -256,13 +302,16 @@ void SegmentSource::take_some(Part& part, Segments& segments, const Device::Segm
 }
 
 /* What another query has found goes without a look at each segment. */
-void SegmentSource::take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape,
-                              Answer& answer) {
+void SegmentSource::take_list(Part& part, const std::shared_ptr<const SegmentList>& kept,
+                              const Device::SegmentShape& shape, Answer& answer) {
+  const SegmentList& list = *kept;
   const uint64_t most_blocks = part.nblocks / shape.tasks;
   const size_t count = list.segments().size();
   const bool look = excludes(list.common_zones());
   std::vector<size_t> stay;
   answer.add(list);
+  part.list = kept;
+  if (list.blocks() == part.nblocks && serves_list_ && serves_list_(kept)) return;
   for (size_t i = 0; i < count && look; i++) {
     const Excluded by = excluded(list.zones(i));
     if (by == Excluded::kNot)
@@ -300,9 +349,90 @@ void SegmentSource::search(Part& part, const SegmentsRequest& request, const Dev
 
 /* What was taken serves whoever sees the same. */
 void SegmentSource::keep_list(Part& part, const SegmentsRequest& request) {
-  if (part.keeps_list) part.table->keep_list(part.columns, known_of(request), part.search, std::move(part.taken));
+  if (part.keeps_list)
+    part.list = part.table->keep_list(part.columns, known_of(request), part.search, std::move(part.taken));
   part.keeps_list = false;
   part.taken.clear();
+}
+
+/* What a query with another snapshot has taken, as far as it is what this one would find. */
+bool SegmentSource::renew_list(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape,
+                               Answer& answer) {
+  part.renewal = part.table->begin_renewal(*part.columns, known_of(request));
+  if (!part.renewal) return false;
+  if (part.renewal->to_look == 0) {
+    take_list(part, part.table->end_renewal(*part.columns, known_of(request), *part.renewal, part.renewal->look), shape,
+              answer);
+    part.renewal.reset();
+    return true;
+  }
+  // What needs no look is taken for sure.
+  part.promised = part.renewal->list->bits();
+  part.promised.resize(request.bits.size());
+  for (const auto& fresh : part.renewal->list->fresh_blocks()) clear_bit(part.promised, fresh.block);
+  for (const auto& [number, found] : part.renewal->again) {
+    const uint32_t byte = segment_first_block(number) / 8;
+    for (size_t i = byte; i < std::min<size_t>(byte + segment_blocks(number) / 8, part.promised.size()); i++)
+      part.promised[i] = 0;
+    for (const TakenSegment& good : found.good) set_bits(good, part.promised.data());
+  }
+  answer.promise(part.promised);
+  answer.add_doubtful(part.renewal->look, part.renewal->to_look);
+  return true;
+}
+
+/* Of the blocks that a renewal looks at, those that are not what the list has: a bit a block. */
+std::vector<uint8_t> SegmentSource::changed_blocks(const StoredTable::Renewal& renewal, const SegmentsRequest& request,
+                                                   const PageLsns& pages, WorkerPool& readers) const {
+  std::vector<uint8_t> changed = renewal.look;
+  // Segments that were found anew.
+  for (const auto& [number, found] : renewal.again)
+    for (const auto* some : {&found.doubtful, &found.fresh})
+      for (TakenSegment taken : *some) {
+        BlockMask asked = 0;
+        for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+          if ((taken.blocks >> i & 1) && is_asked(request, taken.segment->first_block + i)) asked |= BlockMask{1} << i;
+        taken.blocks = asked;
+        if (asked == 0) continue;
+        const BlockMask same = unchanged_blocks(taken, request, pages);
+        for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+          if (same >> i & 1) clear_bit(changed, taken.segment->first_block + i);
+      }
+  // The list's own. Jobs share no byte: each has blocks of its own segments.
+  const auto blocks = renewal.list->fresh_blocks();
+  std::vector<size_t> begin{0};
+  while (begin.back() < blocks.size()) {
+    size_t end = std::min(blocks.size(), begin.back() + kBlocksPerLook);
+    while (end < blocks.size() && blocks[end].block / 8 == blocks[end - 1].block / 8) end++;
+    begin.push_back(end);
+  }
+  readers.run_all(begin.size() - 1, [&](uint64_t job) {
+    const auto own = blocks.subspan(begin[job], begin[job + 1] - begin[job]);
+    auto buffered = std::lower_bound(request.buffered.begin(), request.buffered.end(), own.front().block);
+    std::vector<SegmentList::FreshBlock> in_file;
+    for (const auto& one : own) {
+      if (!has_bit(renewal.look, one.block) || renewal.again.contains(segment_number(one.block)) ||
+          !is_asked(request, one.block))
+        continue;
+      while (buffered != request.buffered.end() && *buffered < one.block) ++buffered;
+      if (buffered == request.buffered.end() || *buffered != one.block || TB_MUTANT(dirty_lsn_ignored)) {
+        in_file.push_back(one);
+        continue;
+      }
+      const auto place = static_cast<size_t>(buffered - request.buffered.begin());
+      if (is_unchanged(request.page_lsn[place], one.page_lsn)) clear_bit(changed, one.block);
+    }
+    for (size_t first = 0; first < in_file.size(); first += kMostPageLsns) {
+      const auto some = std::span(in_file).subspan(first, std::min(kMostPageLsns, in_file.size() - first));
+      uint32_t numbers[kMostPageLsns];
+      uint64_t lsns[kMostPageLsns];
+      for (size_t i = 0; i < some.size(); i++) numbers[i] = some[i].block;
+      pages.read({numbers, some.size()}, lsns);
+      for (size_t i = 0; i < some.size(); i++)
+        if (is_unchanged(lsns[i], some[i].page_lsn)) clear_bit(changed, some[i].block);
+    }
+  });
+  return changed;
 }
 
 SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const ChunkLayouts& layouts) {
@@ -317,11 +447,12 @@ SegmentSource::Taken SegmentSource::take(const SegmentsRequest& request, const C
   if (shape.rows > 0 && part.table) {
     const auto list = rows_sink() ? nullptr : part.table->kept_list(*part.columns, known_of(request));
     if (list)
-      take_list(part, *list, shape, answer);
-    else
+      take_list(part, list, shape, answer);
+    else if (rows_sink() || !renew_list(part, request, shape, answer))
       search(part, request, shape, answer);
+    answer.hint(*part.table);
   }
-  if (part.keeps_list) part.first_question = request;
+  if (part.keeps_list || part.renewal) part.first_question = request;
   parts_.push_back(std::move(part));
   return finish(answer);
 }
@@ -345,7 +476,7 @@ SegmentSource::FileTaken SegmentSource::take_file(const TbFileIdentity& file, co
   if (part.table && nblocks > 0) {
     const auto list = part.table->kept_list(*part.columns, known_of(request));
     if (list)
-      take_list(part, *list, shape, answer);
+      take_list(part, list, shape, answer);
     else
       search(part, request, shape, answer);
   }
@@ -368,6 +499,8 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
       parts_[number - 1].nblocks != request.segments.nblocks)
     throw ProtocolError("SEGMENTS again of another part");
   Part& part = parts_[number - 1];
+  part.table->note_buffers(request.buffered, request.buffers);
+  if (part.renewal) return take_renewed(part, request, PageLsns(files, mapped, part.nblocks), readers);
   // Whoever looks at the same pages now confirms them for this query as well.
   std::unique_lock look = part.table->look_alone();
   StoredTable::Found found = part.table->find(*part.columns, known_of(request));
@@ -395,6 +528,26 @@ SegmentSource::Taken SegmentSource::take_unchanged(const SegmentsRequest& reques
   std::stable_sort(part.waiting.begin(), part.waiting.end(), [](const TakenSegment& a, const TakenSegment& b) {
     return a.segment->first_block < b.segment->first_block;
   });
+  return finish(answer);
+}
+
+SegmentSource::Taken SegmentSource::take_renewed(Part& part, const SegmentsRequest& request, const PageLsns& pages,
+                                                 WorkerPool& readers) {
+  const StoredTable::Renewal& renewal = *part.renewal;
+  const std::vector<uint8_t> changed = changed_blocks(renewal, request, pages, readers);
+  // Whoever comes later finds good what VACUUM has been at, and the page is what it was.
+  for (const auto& [number, found] : renewal.again)
+    for (TakenSegment some : found.doubtful) {
+      for (uint32_t i = 0; i < TB_SEGMENT_BLOCKS; i++)
+        if (has_bit(changed, some.segment->first_block + i)) some.blocks &= ~(BlockMask{1} << i);
+      if (some.blocks != 0)
+        part.table->confirm(some, request.map_lsn[some.segment->first_block / TB_BLOCKS_PER_MAP_PAGE]);
+    }
+  const auto list = part.table->end_renewal(*part.columns, known_of(part.first_question), renewal, changed);
+  Answer answer(request, rows_sink());
+  take_list(part, list, sink().segment_shape(request.segments.nblocks), answer);
+  answer.leave_out(part.promised);
+  part.renewal.reset();
   return finish(answer);
 }
 

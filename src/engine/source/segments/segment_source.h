@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "engine/source/source.h"
 #include "engine/source/heap/chunk_layouts.h"
 #include "engine/source/heap/mapped_files.h"
+#include "engine/source/heap/page_lsns.h"
 #include "engine/source/heap/relation_files.h"
 #include "engine/source/segments/equality_filter.h"
 #include "engine/source/segments/join_zone_filter.h"
@@ -58,6 +60,16 @@ class SegmentSource final : public ChunkSource {
    * first SEGMENTS. */
   void visit_by(const ZoneOrder& order) { order_ = order; }
 
+  /* Before rows of all blocks of a part are taken by a kept list: true: nothing is to run for it, since the query has
+   * what comes of it. Before the first SEGMENTS. */
+  void serve_lists_by(std::function<bool(const std::shared_ptr<const SegmentList>&)> serves) {
+    serves_list_ = std::move(serves);
+  }
+  /* What the part has taken, if it is kept; null: it is not, or the part is not known. */
+  std::shared_ptr<const SegmentList> list_of(uint32_t part) const {
+    return part == 0 || part > parts_.size() ? nullptr : parts_[part - 1].list;
+  }
+
   struct Taken {
     std::vector<uint8_t> reply;  // TbSegmentsTaken and its bits
     uint64_t blocks = 0;
@@ -75,7 +87,7 @@ class SegmentSource final : public ChunkSource {
   /* A part that is a file of columns, whose blocks are all as good as they ever were: what is there of it becomes
    * tasks. Not `cached`: nothing is there, and nothing is kept. Throws ProtocolError. */
   struct FileTaken {
-    StoredPart part;            // where the rest may be kept; no table: nowhere
+    StoredPart part;  // where the rest may be kept; no table: nowhere
     std::vector<uint8_t> bits;  // of blocks that are taken
     uint64_t rows = 0;
   };
@@ -99,11 +111,14 @@ class SegmentSource final : public ChunkSource {
  private:
   using Segments = std::vector<TakenSegment>;
   struct Part : StoredPart {
-    Segments rest;     // too few for a task, or to be ordered, while others are looked for
+    Segments rest;  // too few for a task, or to be ordered, while others are looked for
     Segments waiting;  // ROWS: taken and not excluded, by ascending first block
-    Segments taken;    // all that is; only as long as a list of it may be kept
+    Segments taken;  // all that is; only as long as a list of it may be kept
     StoredTable::Search search;
     bool keeps_list = false;
+    std::optional<StoredTable::Renewal> renewal;  // until the second question
+    std::vector<uint8_t> promised;  // what was taken before its end
+    std::shared_ptr<const SegmentList> list;  // of all that was taken; null: it is not kept
     SegmentsRequest first_question;
   };
   bool rows_sink() const { return program_->sink() == TB_SINK_ROWS; }
@@ -120,7 +135,12 @@ class SegmentSource final : public ChunkSource {
   void take_some(Part& part, Segments& segments, const Device::SegmentShape& shape, Answer& answer, bool last);
   std::shared_ptr<const SegmentMorsel> morsel_of(const ChunkRequest& chunk) const;
   void run_tasks(std::vector<std::shared_ptr<const SegmentMorsel>> morsels);
-  void take_list(const Part& part, const SegmentList& list, const Device::SegmentShape& shape, Answer& answer);
+  void take_list(Part& part, const std::shared_ptr<const SegmentList>& kept, const Device::SegmentShape& shape,
+                 Answer& answer);
+  bool renew_list(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer);
+  std::vector<uint8_t> changed_blocks(const StoredTable::Renewal& renewal, const SegmentsRequest& request,
+                                      const PageLsns& pages, WorkerPool& readers) const;
+  Taken take_renewed(Part& part, const SegmentsRequest& request, const PageLsns& pages, WorkerPool& readers);
   void search(Part& part, const SegmentsRequest& request, const Device::SegmentShape& shape, Answer& answer);
   void keep_list(Part& part, const SegmentsRequest& request);
   void note_excluded(const Answer& answer);
@@ -135,8 +155,9 @@ class SegmentSource final : public ChunkSource {
   StoredTable::Known known_of(const SegmentsRequest& request) const;
   std::shared_ptr<const QuerySnapshot> snapshot_;  // null: no fresh blocks
   std::optional<ZoneOrder> order_;  // none: that of the file
+  std::function<bool(const std::shared_ptr<const SegmentList>&)> serves_list_;
   std::vector<Part> parts_;  // number 1 is the first
-  uint64_t tasks_ = 0;       // so far
+  uint64_t tasks_ = 0;  // so far
 };
 
 }  // namespace turbine

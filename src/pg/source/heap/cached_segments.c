@@ -19,15 +19,15 @@
 #include "pg/cache/cache_policy.h"
 #include "pg/settings/guc.h"
 #include "pg/source/heap/cached_segments.h"
+#include "pg/source/heap/visibility/buffer_lookup.h"
 #include "pg/source/heap/visibility/fresh_blocks.h"
 
 /* Of larger relations, what a message has room for: two bits a block, and LSNs. */
 #define MOST_BLOCKS (1500 * TB_BLOCKS_PER_MAP_PAGE)
-/* Dirty blocks that are asked for by their pages' LSNs; others are copied. */
-#define MOST_DIRTY (1 << 18)
+/* Between the block that is asked of and the one that is fetched. */
+#define AHEAD 4
 StaticAssertDecl(sizeof(TbSegments) + sizeof(TbSegmentsTaken) + MOST_BLOCKS / 4 +
-						 1500 * sizeof(uint64) +
-						 MOST_DIRTY * (sizeof(uint64) + sizeof(uint32)) <
+						 1501 * sizeof(uint64) <
 					 TB_MAX_MESSAGE,
 				 "bits of a part fit into a message");
 StaticAssertDecl(TB_BLOCKS_PER_MAP_PAGE % 64 == 32,
@@ -108,21 +108,22 @@ compress_bits(const TbSegments *head, const uint8 *bits, uint8 *full, uint8 *res
 	return size;
 }
 
-/* Blocks that are dirty in shared buffers, and the LSNs that their pages have there. */
-typedef struct DirtyPages
+/* Blocks in shared buffers, and the LSNs that their pages have there. */
+typedef struct BufferedPages
 {
 	uint32	count;
 	uint32	room;
 	uint64 *lsn;
 	uint32 *blocks; /* ascending */
-} DirtyPages;
+	uint32 *buffers;
+} BufferedPages;
 
 /* `head` says how many of the bits are set. */
 static bool
 send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
-			  const DirtyPages *dirty, const uint8 *bits, const uint8 *fresh_bits)
+			  const BufferedPages *pages, const uint8 *bits, const uint8 *fresh_bits)
 {
-	struct iovec parts[7];
+	struct iovec parts[8];
 	uint8		*full = palloc0((head->nmap_pages + 7) / 8);
 	uint8		*rest = palloc((head->nblocks + 7) / 8);
 	bool		 ok;
@@ -132,22 +133,24 @@ send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 	parts[0].iov_len = sizeof(*head);
 	parts[1].iov_base = unconstify(uint64 *, lsn);
 	parts[1].iov_len = head->nmap_pages * sizeof(uint64);
-	/* Pages that are newer in memory. */
-	parts[2].iov_base = dirty->lsn;
-	parts[2].iov_len = dirty->count * sizeof(uint64);
-	parts[3].iov_base = dirty->blocks;
-	parts[3].iov_len = dirty->count * sizeof(uint32);
+	/* Pages in memory. */
+	parts[2].iov_base = pages->lsn;
+	parts[2].iov_len = pages->count * sizeof(uint64);
+	parts[3].iov_base = pages->blocks;
+	parts[3].iov_len = pages->count * sizeof(uint32);
+	parts[4].iov_base = pages->buffers;
+	parts[4].iov_len = pages->count * sizeof(uint32);
 	/* Visibility: full pages, then the rest. */
-	parts[4].iov_base = full;
-	parts[4].iov_len = (head->nmap_pages + 7) / 8;
-	parts[5].iov_base = rest;
-	parts[5].iov_len = compress_bits(head, bits, full, rest);
+	parts[5].iov_base = full;
+	parts[5].iov_len = (head->nmap_pages + 7) / 8;
+	parts[6].iov_base = rest;
+	parts[6].iov_len = compress_bits(head, bits, full, rest);
 	/* Blocks that are not all-visible, unless all the others are wanted. */
-	parts[6].iov_base = unconstify(uint8 *, fresh_bits);
-	parts[6].iov_len = (head->flags & TB_SEGMENTS_FRESH_BITS) != 0 ?
+	parts[7].iov_base = unconstify(uint8 *, fresh_bits);
+	parts[7].iov_len = (head->flags & TB_SEGMENTS_FRESH_BITS) != 0 ?
 		(head->nblocks + 7) / 8 :
 		0;
-	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 7, NULL, 0);
+	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 8, NULL, 0);
 	pfree(full);
 	pfree(rest);
 	return ok;
@@ -233,7 +236,7 @@ tb_cached_segments_ask(TbServiceQuery *query, const TbCachedQuestion *question,
 	BlockNumber		  nblocks = question->nblocks;
 	TbSegments		 *head;
 	TbCachedSegments *segments;
-	DirtyPages		  none = {0};
+	BufferedPages	  none = {0};
 	TbCachePolicy	  policy = tb_cache_policy_of(RelationGetRelid(question->rel));
 
 	*ok = true;
@@ -322,6 +325,7 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 	const uint8	   *set;
 	bool			all;
 	bool			names_excluded;
+	bool			names_buffers;
 
 	/* Take the message. */
 	if (tb_service_query_receive(query, true, &message) != TB_RECEIVED)
@@ -333,11 +337,14 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 	bits = (const uint8 *) message.payload + sizeof(answer);
 	all = (answer.flags & TB_SEGMENTS_TAKEN_ALL) != 0;
 	names_excluded = segments->in_chunks && answer.excluded > 0;
-	if (message.length !=
-			sizeof(answer) + size * (!all + (answer.doubtful > 0) + names_excluded) ||
+	names_buffers = (answer.flags & TB_SEGMENTS_TAKEN_BUFFERS) != 0;
+	if (answer.doubtful > segments->question.nblocks ||
+		message.length !=
+			sizeof(answer) + size * (!all + (answer.doubtful > 0) + names_excluded) +
+				(names_buffers ? answer.doubtful * sizeof(uint32) : 0) ||
 		(all && answer.blocks != segments->question.asked) ||
-		answer.part != segments->question.part || answer.excluded > answer.blocks ||
-		answer.segments > answer.blocks || answer.excluded_by_filter > answer.segments ||
+		answer.part != segments->question.part ||
+		answer.excluded_by_filter > answer.segments ||
 		answer.excluded_by_join > answer.segments - answer.excluded_by_filter ||
 		(answer.doubtful > 0 && doubtful == NULL))
 		return tb_service_query_protocol_error(query, "malformed SEGMENTS_TAKEN");
@@ -361,6 +368,13 @@ receive_answer(TbCachedSegments *segments, TbServiceQuery *query, const uint8 *a
 		if (set == NULL)
 			return tb_service_query_protocol_error(query, "SEGMENTS_TAKEN of other blocks");
 		add_bits(segments->excluded_bits, set, size);
+	}
+	/* Where to look for the doubtful ones. */
+	if (names_buffers)
+	{
+		segments->buffers = palloc_extended(answer.doubtful * sizeof(uint32),
+											MCXT_ALLOC_HUGE);
+		memcpy(segments->buffers, bits, answer.doubtful * sizeof(uint32));
 	}
 	/* Add up the figures. */
 	*ndoubtful = answer.doubtful;
@@ -407,60 +421,94 @@ is_fresh(const TbCachedSegments *segments, BlockNumber block)
 	return segments->fresh_bits != NULL && has_bit(segments->fresh_bits, block);
 }
 
-/* Notes the page's LSN; false if there is none to be had. On a standby only the file's
- * counts for blocks that the map calls all-visible. */
-static bool
-add_dirty(const TbCachedSegments *segments, BlockNumber block, DirtyPages *dirty)
+/* Blocks in shared buffers that are asked for by their pages' LSNs: as many as a message
+ * has room for, a million if the relation is no larger. Of others, those that are dirty are
+ * copied. */
+static uint32
+most_buffered(const TbCachedSegments *segments)
 {
-	uint64 lsn;
+	Size others = sizeof(TbSegments) + 2 * bits_size(segments) +
+		(segments->question.nmap_pages + 1) * (sizeof(uint64) + 1);
 
-	if (((segments->question.flags & TB_SEGMENTS_RECOVERY) != 0 &&
-		 !is_fresh(segments, block)) ||
-		dirty->count >= MOST_DIRTY)
-		return false;
-	/* Only a page in shared buffers has one. */
-	lsn = tb_direct_buffer_lsn(segments->direct, block);
-	if (lsn == 0)
-		return false;
-	/* Make room for it. */
-	if (dirty->count == dirty->room)
-	{
-		dirty->room = Max(1024, 2 * dirty->room);
-		dirty->lsn = dirty->lsn == NULL ?
-			palloc(dirty->room * sizeof(uint64)) :
-			repalloc(dirty->lsn, dirty->room * sizeof(uint64));
-		dirty->blocks = dirty->blocks == NULL ?
-			palloc(dirty->room * sizeof(uint32)) :
-			repalloc(dirty->blocks, dirty->room * sizeof(uint32));
-	}
-	dirty->lsn[dirty->count] = lsn;
-	dirty->blocks[dirty->count++] = block;
-	return true;
+	return (TB_MAX_MESSAGE - others) / (sizeof(uint64) + 2 * sizeof(uint32));
 }
 
-/* Of doubtful blocks, those whose pages the file has as they are, and those that are dirty
- * in shared buffers. */
-static uint64
-keep_known(TbCachedSegments *segments, DirtyPages *dirty)
+/* Notes the page's LSN and where it was seen. */
+static void
+add_buffered(BufferedPages *pages, BlockNumber block, uint64 lsn, Buffer buffer)
 {
-	uint64 known = 0;
+	/* Make room for it. */
+	if (pages->count == pages->room)
+	{
+		bool first = pages->room == 0;
 
-	tb_direct_expect_looks(segments->direct, segments->doubtful);
+		pages->room = Max(1024, 2 * pages->room);
+		pages->lsn = first ? palloc(pages->room * sizeof(uint64)) :
+							 repalloc(pages->lsn, pages->room * sizeof(uint64));
+		pages->blocks = first ? palloc(pages->room * sizeof(uint32)) :
+								repalloc(pages->blocks, pages->room * sizeof(uint32));
+		pages->buffers = first ? palloc(pages->room * sizeof(uint32)) :
+								 repalloc(pages->buffers, pages->room * sizeof(uint32));
+	}
+	pages->lsn[pages->count] = lsn;
+	pages->blocks[pages->count] = block;
+	pages->buffers[pages->count++] = (uint32) buffer;
+}
+
+/* Of a block whose page turbined must know: false if it is not to be had. `buffer`: where
+ * it was seen lately. */
+static bool
+keep_if_known(TbCachedSegments *segments, BlockNumber block, Buffer buffer,
+			  BufferedPages *pages)
+{
+	bool   fresh = is_fresh(segments, block);
+	uint64 lsn = 0;
+
+	/* What the map calls all-visible: of the file, if it is there. On a standby nowhere
+	 * else. */
+	if (!fresh && tb_direct_block(segments->direct, block))
+		return true;
+	if (!fresh && (segments->question.flags & TB_SEGMENTS_RECOVERY) != 0)
+		return false;
+	/* Only a page in shared buffers has an LSN. */
+	if (pages->count < most_buffered(segments))
+		lsn = tb_direct_buffer_lsn(segments->direct, block, &buffer);
+	if (lsn != 0)
+		add_buffered(pages, block, lsn, buffer);
+	return lsn != 0 || (fresh && tb_direct_is_on_file(segments->direct, block));
+}
+
+/* Of doubtful blocks, those whose pages are known: from shared buffers or from the file. */
+static uint64
+keep_known(TbCachedSegments *segments, BufferedPages *pages)
+{
+	const uint32 *buffers = segments->buffers;
+	uint64		  known = 0;
+	uint64		  place = 0; /* among the doubtful ones */
+	uint64		  unhinted = segments->doubtful;
+
+	if (buffers != NULL)
+		for (uint64 i = 0; i < segments->doubtful; i++)
+			unhinted -= buffers[i] != 0;
+	tb_direct_expect_looks(segments->direct, unhinted);
 	for (BlockNumber block = 0; block < segments->question.nblocks; block++)
 	{
 		uint8 *byte = &segments->doubtful_bits[block / 8];
 
 		if (*byte == 0)
 			block |= 7;
-		else if ((*byte & (1 << (block % 8))) == 0)
-			continue;
-		else if ((is_fresh(segments, block) ?
-					  tb_direct_is_on_file(segments->direct, block) :
-					  tb_direct_block(segments->direct, block)) ||
-				 add_dirty(segments, block, dirty))
-			known++;
-		else
-			*byte &= ~(1 << (block % 8));
+		else if ((*byte & (1 << (block % 8))) != 0)
+		{
+			Buffer buffer = buffers == NULL ? InvalidBuffer : (Buffer) buffers[place];
+
+			if (buffers != NULL && place + AHEAD < segments->doubtful)
+				tb_buffer_fetch_ahead((Buffer) buffers[place + AHEAD]);
+			place++;
+			if (keep_if_known(segments, block, buffer, pages))
+				known++;
+			else
+				*byte &= ~(1 << (block % 8));
+		}
 	}
 	return known;
 }
@@ -468,16 +516,14 @@ keep_known(TbCachedSegments *segments, DirtyPages *dirty)
 bool
 tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query)
 {
-	uint64	   doubtful;
-	DirtyPages dirty = {0};
-	uint8	  *asked;
-	uint8	  *fresh = NULL;
-	bool	   ok;
+	uint64		  doubtful;
+	BufferedPages pages = {0};
+	uint8		 *asked;
+	uint8		 *fresh = NULL;
+	bool		  ok;
 
-	segments->question.asked = keep_known(segments, &dirty);
-	segments->question.ndirty = dirty.count;
-	if (segments->question.asked == 0)
-		return true;
+	segments->question.asked = keep_known(segments, &pages);
+	segments->question.nbuffered = pages.count;
 	segments->question.flags |= TB_SEGMENTS_CLEAN;
 	segments->question.flags &= ~(TB_SEGMENTS_ENDS | TB_SEGMENTS_FRESH);
 	asked = palloc(bits_size(segments));
@@ -493,13 +539,14 @@ tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query)
 			asked[i] &= ~fresh[i];
 		}
 	}
-	ok = send_question(query, &segments->question, segments->lsn, &dirty, asked, fresh) &&
+	ok = send_question(query, &segments->question, segments->lsn, &pages, asked, fresh) &&
 		receive_answer(segments, query, segments->doubtful_bits, segments->bits, NULL,
 					   &doubtful);
-	if (dirty.room > 0)
+	if (pages.room > 0)
 	{
-		pfree(dirty.lsn);
-		pfree(dirty.blocks);
+		pfree(pages.lsn);
+		pfree(pages.blocks);
+		pfree(pages.buffers);
 	}
 	return ok;
 }

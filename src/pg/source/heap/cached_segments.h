@@ -32,17 +32,18 @@ typedef struct TbCachedSegments
 	uint8	  *bits; /* a block: wanted and all-visible; then those that turbined takes */
 	uint8 *
 		fresh_bits; /* a block: wanted and not all-visible; NULL: these are not asked for */
-	uint8 *doubtful_bits; /* a block: turbined has it, of another LSN of the map */
-	uint64 doubtful;	  /* blocks */
-	bool   not_looked;	  /* the device takes none for the program */
-	uint64 blocks;		  /* taken */
-	uint64 excluded;	  /* of these, without a row that passes */
-	uint64 rows;		  /* of the blocks taken */
-	uint64 excluded_rows; /* of those excluded */
-	uint64 segments;	  /* taken, or blocks of them */
-	uint64 excluded_by_filter;
-	uint64 excluded_by_join;
-	bool   input_ended; /* all of the input was taken, in answer to the first question */
+	uint8  *doubtful_bits; /* a block: turbined has it, of another LSN of the map */
+	uint64	doubtful;	   /* blocks */
+	uint32 *buffers; /* where each of them was seen lately, 0: not known; NULL: none is */
+	bool	not_looked;	   /* the device takes none for the program */
+	uint64	blocks;		   /* taken */
+	uint64	excluded;	   /* of these, without a row that passes */
+	uint64	rows;		   /* of the blocks taken */
+	uint64	excluded_rows; /* of those excluded */
+	uint64	segments;	   /* taken, or blocks of them */
+	uint64	excluded_by_filter;
+	uint64	excluded_by_join;
+	bool	input_ended; /* all of the input was taken, in answer to the first question */
 
 	/* ROWS: blocks that are taken wait to be asked for in chunks (tb_heap_parts_take_run),
 	 * unless they are excluded. */

@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 
 #include "pg/source/heap/visibility/buffer_lookup.h"
+#include "turbine/mutant.h"
 
 /* At even distances: what is there lies in long pieces. */
 #define SAMPLED_BLOCKS 16
@@ -64,23 +65,27 @@ load_lsn(Page page)
 #endif
 }
 
-/* Whether the block is still in that buffer; then its page's LSN. */
-static bool
-recent_page_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr *lsn)
+bool
+tb_buffer_recent_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr *lsn)
 {
-	BufferDesc	   *header = GetBufferDescriptor(recent - 1);
-	Page			page = BufferGetPage(recent);
+	BufferDesc	   *header;
+	Page			page;
 	BufferTag		tag;
 	volatile uint32 touched;
 	uint32			state;
 	bool			same;
 
+	if (recent <= InvalidBuffer || recent > NBuffers)
+		return false;
+	header = GetBufferDescriptor(recent - 1);
+	page = BufferGetPage(recent);
 	/* Mapped into this process before the header is locked, which is a spin lock. */
 	touched = ((PageHeader) page)->pd_lsn.xlogid;
 	(void) touched;
 	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
 	state = LockBufHdr(header);
-	same = (state & BM_VALID) != 0 && BUFFERTAGS_EQUAL(header->tag, tag);
+	same = (state & BM_VALID) != 0 &&
+		(BUFFERTAGS_EQUAL(header->tag, tag) || TB_MUTANT(buffer_tag_ignored));
 	if (same)
 		*lsn = load_lsn(page);
 	UnlockBufHdr(header, state);
@@ -90,19 +95,38 @@ recent_page_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr *lsn)
 /* The page is not locked. Of an LSN that is being written both halves are as they were
  * before if the result is that of before. */
 XLogRecPtr
-tb_buffer_page_lsn(Relation rel, BlockNumber block, Buffer recent)
+tb_buffer_page_lsn(Relation rel, BlockNumber block, Buffer *recent)
 {
 	LWLock	   *partition;
 	BufferDesc *header;
 	XLogRecPtr	lsn = InvalidXLogRecPtr;
 
-	if (recent != InvalidBuffer && recent_page_lsn(rel, block, recent, &lsn))
+	if (tb_buffer_recent_lsn(rel, block, *recent, &lsn))
 		return lsn;
+	*recent = InvalidBuffer;
 	header = find_buffer(rel, block, &partition);
 	if (header != NULL && (pg_atomic_read_u32(&header->state) & BM_VALID) != 0)
-		lsn = load_lsn(BufferGetPage(BufferDescriptorGetBuffer(header)));
+	{
+		*recent = BufferDescriptorGetBuffer(header);
+		lsn = load_lsn(BufferGetPage(*recent));
+	}
 	LWLockRelease(partition);
 	return lsn;
+}
+
+/* The header, and of the page its own header and the first line pointers: what is looked at
+ * before the page is copied, which the processor then sees coming. */
+void
+tb_buffer_fetch_ahead(Buffer buffer)
+{
+	const char *page;
+
+	if (buffer <= InvalidBuffer || buffer > NBuffers)
+		return;
+	page = (const char *) BufferGetBlock(buffer);
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1));
+	__builtin_prefetch(page);
+	__builtin_prefetch(page + PG_CACHE_LINE_SIZE);
 }
 
 double

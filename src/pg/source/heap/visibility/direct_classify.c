@@ -44,7 +44,7 @@
 
 #include "pg/source/heap/visibility/buffer_lookup.h"
 #include "pg/source/heap/visibility/direct_classify.h"
-#include "pg/source/heap/visibility/dirty_buffers.h"
+#include "pg/source/heap/visibility/swept_buffers.h"
 #include "pg/settings/guc.h"
 #include "turbine/mutant.h"
 
@@ -58,7 +58,7 @@ struct TbDirect
 	bool			 small; /* all of it is read through the buffers */
 	TbVisibilityMap *map;
 	uint64			 lookups;
-	TbDirtyBuffers	*dirty;		  /* once swept; else NULL */
+	TbSweptBuffers	*swept;		  /* once swept; else NULL */
 	bool			*copied_late; /* a map page: its copy is younger than the sweep,
 								   * which thus says nothing about its blocks */
 };
@@ -211,9 +211,19 @@ sweep_buffers(TbDirect *direct)
 {
 	MemoryContext context = MemoryContextSwitchTo(GetMemoryChunkContext(direct));
 
-	direct->dirty = tb_dirty_buffers_sweep(direct->rel, direct->nblocks);
+	direct->swept = tb_swept_buffers_sweep(direct->rel, direct->nblocks);
 	memset(direct->copied_late, 0, direct->map->npages * sizeof(bool));
 	MemoryContextSwitchTo(context);
+}
+
+/* Another block is to be looked up: sweeps if that was cheaper; false: no sweep so far. */
+static bool
+sweep_in_time(TbDirect *direct)
+{
+	if (direct->swept == NULL && !direct->small &&
+		++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
+		sweep_buffers(direct);
+	return direct->swept != NULL;
 }
 
 /* Whether the block is on file as it was when the map was copied, or later. A sweep that is
@@ -224,13 +234,8 @@ is_on_file(TbDirect *direct, BlockNumber block, bool sweep_is_old)
 {
 	if (TB_MUTANT(dirty_is_clean))
 		return true; /* reads files that lag behind the buffers */
-	if (direct->dirty != NULL && !sweep_is_old)
-		return !tb_dirty_buffers_has(direct->dirty, block);
-	if (direct->dirty == NULL && ++direct->lookups > (uint64) NBuffers / HEADERS_PER_LOOKUP)
-	{
-		sweep_buffers(direct);
-		return !tb_dirty_buffers_has(direct->dirty, block);
-	}
+	if (!sweep_is_old && sweep_in_time(direct))
+		return !tb_swept_buffers_is_dirty(direct->swept, block);
 	return tb_buffer_lookup(direct->rel, block) != TB_BUFFER_DIRTY;
 }
 
@@ -244,7 +249,7 @@ tb_direct_block(TbDirect *direct, BlockNumber block)
 void
 tb_direct_expect_looks(TbDirect *direct, uint64 looks)
 {
-	if (direct->dirty == NULL && !direct->small &&
+	if (direct->swept == NULL && !direct->small &&
 		direct->lookups + looks > (uint64) NBuffers / HEADERS_PER_LOOKUP)
 		sweep_buffers(direct);
 }
@@ -258,14 +263,20 @@ tb_direct_is_on_file(TbDirect *direct, BlockNumber block)
 Buffer
 tb_direct_recent_buffer(const TbDirect *direct, BlockNumber block)
 {
-	return direct->dirty == NULL ? InvalidBuffer :
-								   tb_dirty_buffers_hint(direct->dirty, block);
+	return direct->swept == NULL ? InvalidBuffer :
+								   tb_swept_buffers_hint(direct->swept, block);
 }
 
 XLogRecPtr
-tb_direct_buffer_lsn(const TbDirect *direct, BlockNumber block)
+tb_direct_buffer_lsn(TbDirect *direct, BlockNumber block, Buffer *buffer)
 {
-	return tb_buffer_page_lsn(direct->rel, block, tb_direct_recent_buffer(direct, block));
+	XLogRecPtr lsn;
+
+	if (tb_buffer_recent_lsn(direct->rel, block, *buffer, &lsn))
+		return lsn;
+	sweep_in_time(direct);
+	*buffer = tb_direct_recent_buffer(direct, block);
+	return tb_buffer_page_lsn(direct->rel, block, buffer);
 }
 
 bool

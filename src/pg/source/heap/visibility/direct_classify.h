@@ -57,11 +57,11 @@ extern void tb_direct_expect_looks(TbDirect *direct, uint64 looks);
  * whatever the map says of it; false too where files are not read. */
 extern bool tb_direct_is_on_file(TbDirect *direct, BlockNumber block);
 
-/* Of a block that may not be read directly: the LSN of its page in shared buffers, looked
- * up after the map; 0 if it is not there. */
-extern XLogRecPtr tb_direct_buffer_lsn(const TbDirect *direct, BlockNumber block);
+/* The LSN of the block's page in shared buffers, looked up after the map; 0 if it is not
+ * there. `buffer`: where it was seen lately, or InvalidBuffer; then where it was found. */
+extern XLogRecPtr tb_direct_buffer_lsn(TbDirect *direct, BlockNumber block, Buffer *buffer);
 
-/* The buffer where a dirty block was seen, which may be another block's by now;
+/* The buffer where a block was seen, which may be another block's by now;
  * InvalidBuffer: not known. */
 extern Buffer tb_direct_recent_buffer(const TbDirect *direct, BlockNumber block);
 
