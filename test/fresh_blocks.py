@@ -349,6 +349,26 @@ class Scenes:
             self.plain.query("VACUUM t")
             self.ask(change, times=4)
 
+    def renewed(self):
+        """A list of found segments serves the next snapshot but for what has changed meanwhile."""
+        self.make("WITH (fillfactor = 70)", rows=16 * ROWS)
+        self.plain.query("VACUUM t")
+        self.plain.query("CREATE TABLE IF NOT EXISTS other (a int)")
+        self.ask("vacuumed", times=3)
+        for number in range(3):
+            self.plain.query(f"UPDATE t SET v = v + 1000 WHERE id IN ({5 + number}, {8 * ROWS + number})")
+            self.ask(f"few changes, {number}")
+            self.plain.query(f"DELETE FROM t WHERE id = {9 * ROWS + number}")
+            self.plain.query("INSERT INTO t SELECT -i, 1, 1, 'new' FROM generate_series(1, 9) i")
+            self.ask(f"gone and added, {number}")
+            self.is_cached(f"gone and added, {number}", 1)
+            self.plain.query("INSERT INTO other VALUES (1)")
+            self.ask(f"another table's commit, {number}")
+            self.is_cached(f"another table's commit, {number}", 1)
+        self.plain.query("VACUUM t")
+        self.ask("vacuumed again", times=3)
+        self.is_cached("vacuumed again", 0.99)
+
     def on_file(self):
         """Pages that are not in shared buffers are looked at in the file."""
         self.make()

@@ -109,7 +109,6 @@ MUTANTS = (
     Mutant("renewal_ignores_map", "a list is renewed as if VACUUM had not been at the map", FRESH),
     Mutant("renewal_ignores_bits", "a list is renewed with blocks that have lost their bits", FRESH),
     Mutant("renewal_ignores_xids", "a list is renewed for a snapshot to which its transactions are open", FRESH),
-    Mutant("buffer_tag_ignored", "a page's LSN is taken from a buffer that has another block by now", FRESH),
     Mutant("row_dropped", "one row in 100,000 is lost", ("run_sql.py", "--only", "row_counts")),
 )
 

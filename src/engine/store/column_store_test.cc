@@ -571,7 +571,8 @@ class RenewalTest : public FreshBlocksTest {
     return {kBlocks, &lsn_, bits_.data(), others_.data(), &snapshot, true};
   }
   auto begin(const QuerySnapshot& snapshot) { return table_->begin_renewal(*columns_, known(snapshot)); }
-  auto end(const QuerySnapshot& snapshot, const StoredTable::Renewal& renewal, const std::vector<uint32_t>& blocks = {}) {
+  auto end(const QuerySnapshot& snapshot, const StoredTable::Renewal& renewal,
+           const std::vector<uint32_t>& blocks = {}) {
     std::vector<uint8_t> changed(kBlocks / 8);
     for (const uint32_t block : blocks) changed[block / 8] |= static_cast<uint8_t>(1u << block % 8);
     return table_->end_renewal(*columns_, known(snapshot), renewal, changed);
@@ -585,8 +586,8 @@ class RenewalTest : public FreshBlocksTest {
   uint64_t lsn_ = 77;
   std::vector<uint8_t> bits_ = std::vector<uint8_t>(kBlocks / 8);
   std::vector<uint8_t> others_ = std::vector<uint8_t>(kBlocks / 8, 0xff);
-  const std::shared_ptr<const std::vector<uint32_t>> columns_ =
-      std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{0});
+  const std::shared_ptr<const std::vector<uint32_t>> columns_ = std::make_shared<const std::vector<uint32_t>>(
+      std::vector<uint32_t>{0});
   const QuerySnapshot served_ = snapshot(500, 510, {500, 505});
   const QuerySnapshot next_ = snapshot(500, 511, {500});
   std::shared_ptr<const SegmentList> list_;

@@ -15,7 +15,6 @@
 #include "utils/rel.h"
 
 #include "pg/source/heap/visibility/buffer_lookup.h"
-#include "turbine/mutant.h"
 
 /* At even distances: what is there lies in long pieces. */
 #define SAMPLED_BLOCKS 16
@@ -84,8 +83,7 @@ tb_buffer_recent_lsn(Relation rel, BlockNumber block, Buffer recent, XLogRecPtr 
 	(void) touched;
 	INIT_BUFFERTAG(tag, RelationGetSmgr(rel)->smgr_rnode.node, MAIN_FORKNUM, block);
 	state = LockBufHdr(header);
-	same = (state & BM_VALID) != 0 &&
-		(BUFFERTAGS_EQUAL(header->tag, tag) || TB_MUTANT(buffer_tag_ignored));
+	same = (state & BM_VALID) != 0 && BUFFERTAGS_EQUAL(header->tag, tag);
 	if (same)
 		*lsn = load_lsn(page);
 	UnlockBufHdr(header, state);

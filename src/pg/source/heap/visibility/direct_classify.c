@@ -274,8 +274,13 @@ tb_direct_buffer_lsn(TbDirect *direct, BlockNumber block, Buffer *buffer)
 
 	if (tb_buffer_recent_lsn(direct->rel, block, *buffer, &lsn))
 		return lsn;
-	sweep_in_time(direct);
-	*buffer = tb_direct_recent_buffer(direct, block);
+	*buffer = InvalidBuffer;
+	if (sweep_in_time(direct))
+	{
+		*buffer = tb_direct_recent_buffer(direct, block);
+		if (*buffer == InvalidBuffer)
+			return InvalidXLogRecPtr;
+	}
 	return tb_buffer_page_lsn(direct->rel, block, buffer);
 }
 
