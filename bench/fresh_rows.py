@@ -31,7 +31,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sf", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=6)
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--devices", default="auto", help="comma-separated settings of pg_turbine.device")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
     return parser.parse_args()
 
@@ -40,13 +40,17 @@ class Bench:
     def __init__(self, server, options):
         self.options = options
         self.plain = server.connect(settings={"pg_turbine.enabled": "off"})
-        self.session = server.connect(settings={"pg_turbine.device": options.device})
+        self.sessions = {device: server.connect(settings={"pg_turbine.device": device}) for device in options.devices.split(",")}
         self.expected, self.results, self.different = {}, {}, 0
 
     def commit(self):
         self.plain.query("INSERT INTO other VALUES (1)")
 
     def measure(self, name, before=None):
+        for device, session in self.sessions.items():
+            self.measure_device(name, device, session, before)
+
+    def measure_device(self, name, device, session, before):
         times = {}
         for query, sql in ssb.QUERIES.items():
             times[query] = []
@@ -54,16 +58,17 @@ class Bench:
                 if before:
                     before()
                 started = time.perf_counter()
-                rows = self.session.query(sql)
+                rows = session.query(sql)
                 times[query].append((time.perf_counter() - started) * 1000)
                 self.different += not workload.same_answer(self.expected.setdefault(query, rows), rows)
         medians = {query: statistics.median(some[1:]) for query, some in times.items()}
         mean = statistics.geometric_mean
-        self.results[name] = {"first": mean(some[0] for some in times.values()), "second": mean(some[1] for some in times.values()),
-                              "later": mean(medians.values()), "queries": medians}
-        base = self.results["vacuumed"]["later"]
-        log(f"  {name}: first {self.results[name]['first']:.2f} ms, second {self.results[name]['second']:.2f}, from then on "
-            f"{self.results[name]['later']:.2f}, {self.results[name]['later'] / base:.2f} of vacuumed")
+        result = {"first": mean(some[0] for some in times.values()), "second": mean(some[1] for some in times.values()),
+                  "later": mean(medians.values()), "queries": medians}
+        self.results.setdefault(device, {})[name] = result
+        base = self.results[device]["vacuumed"]["later"]
+        log(f"  {device}, {name}: first {result['first']:.2f} ms, second {result['second']:.2f}, from then on "
+            f"{result['later']:.2f}, {result['later'] / base:.2f} of vacuumed")
 
     def run(self):
         plain = self.plain
