@@ -31,6 +31,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sf", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("--wal-log-hints", action="store_true", help="hint bits move pages' LSNs")
     parser.add_argument("--devices", default="auto", help="comma-separated settings of pg_turbine.device")
     parser.add_argument("--output", default=str(cluster.BUILD / "bench"))
     return parser.parse_args()
@@ -94,7 +95,8 @@ class Bench:
 
 def main():
     options = parse_arguments()
-    with cluster.Cluster("freshrows", settings={"shared_buffers": "4GB", "max_wal_size": "16GB"}) as server:
+    settings = {"shared_buffers": "4GB", "max_wal_size": "16GB", "wal_log_hints": "on" if options.wal_log_hints else "off"}
+    with cluster.Cluster("freshrows", settings=settings) as server:
         log(f"loading ssb, scale factor {options.sf:g}")
         load_ssb(server, options.sf, Variant())
         bench = Bench(server, options)

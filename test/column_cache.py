@@ -288,7 +288,7 @@ def pinned(bench):
             session.query("CREATE TABLE larger AS SELECT random() AS a, random() AS b FROM generate_series(1, 200000)")
             session.query("VACUUM larger")
         with server.connect(settings=CPU) as session:
-            session.query("SELECT turbine.cache_policy('pt', 'pinned')")
+            session.query("SELECT turbine.cache_policy('pt', 'keep')")
             grouped = "SELECT k, sum(id) FROM pt GROUP BY k"
             session.query(grouped)
             whole = blocks_of(session, "pt_1") + blocks_of(session, "pt_2")

@@ -147,6 +147,9 @@ SUITES = {
     "column-cache": Suite(
         PYTHON + ["test/column_cache.py"],
         "the cache shows, forgets and evicts what it should"),
+    "pins": Suite(
+        PYTHON + ["test/pins.py"],
+        "pinned tables stay in memory, over restarts, dumps and replicas"),
     "cache-cycles": Suite(
         PYTHON + ["test/cache_cycles.py"],
         "fills, drops and kills leave no memory behind",

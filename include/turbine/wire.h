@@ -397,10 +397,10 @@ typedef struct TbFileIdentity
 } TbFileIdentity;
 
 #define TB_SEGMENTS_RECOVERY \
-	0x01u						 /* B runs in recovery: pages do not say whether they are \
-								  * all-visible */
-#define TB_SEGMENTS_CLEAN 0x02u	 /* the second question of a part */
-#define TB_SEGMENTS_PINNED 0x04u /* the file's columns give way last */
+	0x01u						/* B runs in recovery: pages do not say whether they are \
+								 * all-visible */
+#define TB_SEGMENTS_CLEAN 0x02u /* the second question of a part */
+#define TB_SEGMENTS_KEEP 0x04u	/* the file's columns give way last */
 #define TB_SEGMENTS_WHOLE \
 	0x08u /* the part is all that the query reads, with all its blocks */
 #define TB_SEGMENTS_ENDS \
@@ -410,6 +410,7 @@ typedef struct TbFileIdentity
 	0x20u /* what is read is kept, however full the cache is of others */
 #define TB_SEGMENTS_FRESH 0x40u		 /* blocks whose bit is not set are asked for as well */
 #define TB_SEGMENTS_FRESH_BITS 0x80u /* FRESH: not all of them; bits tell which */
+#define TB_SEGMENTS_PIN 0x100u		 /* columns of the file stay whatever else needs room */
 typedef struct TbSegments
 {
 	TbFileIdentity file;
@@ -420,9 +421,10 @@ typedef struct TbSegments
 	uint32_t	   flags;
 	uint32_t	   asked;	   /* blocks, all-visible or not */
 	uint32_t	   nbuffered;  /* CLEAN: of these, which B has seen in shared buffers */
-	uint32_t	   reserved;
+	uint32_t	   npinned;	   /* PIN: columns; 0: all */
 	/* uint64_t lsn[nmap_pages], page_lsn[nbuffered]; uint32_t buffered[nbuffered]: blocks,
-	 * ascending; uint32_t buffers[nbuffered]: where; uint8_t full[(nmap_pages + 7) / 8]: of
+	 * ascending; uint32_t buffers[nbuffered]: where; uint32_t pinned[npinned]: attribute
+	 * numbers, ascending; uint8_t full[(nmap_pages + 7) / 8]: of
 	 * pages of the map, those whose blocks have all their bits set; then the bits of the
 	 * blocks of the other pages, each page's from a byte on; FRESH_BITS: uint8_t
 	 * fresh[(nblocks + 7) / 8] */
@@ -529,9 +531,12 @@ typedef struct TbCachedColumn
 {
 	TbFileIdentity file;
 	uint32_t	   attnum;
-	uint32_t	   type; /* TB_TYPE_* */
+	uint32_t	   type;			/* TB_TYPE_* */
 	uint64_t	   bytes;
+	uint64_t	   gpu_bytes;		/* of these, what a GPU has a copy of */
 	uint64_t	   rows;
+	uint32_t	   gpus;			/* bit i: GPU i has some of them */
+	uint32_t	   pinned;			/* its table is pinned, and it with it */
 	uint64_t	   good_blocks;		/* that were good when the map was last looked at */
 	uint64_t	   doubtful_blocks; /* the others */
 	uint64_t	   hits;			/* queries that took blocks of it */
@@ -772,7 +777,7 @@ static_assert(sizeof(TbPart) == 8, "TbPart layout");
 static_assert(sizeof(TbNumbersPart) == 8, "TbNumbersPart layout");
 static_assert(sizeof(TbFilePart) == 16, "TbFilePart layout");
 static_assert(sizeof(TbPartColumn) == 40, "TbPartColumn layout");
-static_assert(sizeof(TbCachedColumn) == 88, "TbCachedColumn layout");
+static_assert(sizeof(TbCachedColumn) == 104, "TbCachedColumn layout");
 static_assert(sizeof(TbCacheReported) == 24, "TbCacheReported layout");
 static_assert(sizeof(TbCacheDropped) == 8, "TbCacheDropped layout");
 static_assert(sizeof(TbChunk) == 48, "TbChunk layout");

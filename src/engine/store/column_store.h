@@ -126,8 +126,15 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   /* Of a text column: what its segments share. */
   std::shared_ptr<TextDictionary> dictionary(uint32_t column);
 
-  /* Its segments are evicted after those of all tables that are not pinned. */
-  void set_pinned(bool pinned) { pinned_.store(pinned, std::memory_order_relaxed); }
+  /* What its owner wants of the cache. */
+  struct Retention {
+    bool keep = false;  // its segments are evicted after those of all tables that have it not
+    bool pin = false;  // columns are not evicted at all:
+    std::vector<uint32_t> pinned;  // these attributes, ascending; none: all
+    bool operator==(const Retention&) const = default;
+    bool pins(uint32_t attnum) const;
+  };
+  void set_retention(const Retention& retention);
 
  private:
   /* What is kept of one segment. A block that the delta has is not there in the main version, whatever
@@ -153,9 +160,13 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   bool has_more(uint32_t number, const std::vector<uint32_t>& columns, BlockMask blocks) const;
   std::vector<TakenSegment> versions_with(uint32_t number, const std::vector<uint32_t>& columns) const;
   void drop_lists();
+  void note_changed(uint32_t number);
   void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
-  void offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
+  uint64_t offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
   void note_filled(const DecodedBlocks& decoded);
+  bool pins();
+  void find_pinned();
+  void mark_pinned(const Kept& kept) const;
   uint64_t evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered);
   bool admits(const DecodedBlocks& decoded);
   void publish(uint32_t number, Kept versions);
@@ -196,12 +207,13 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
 
   ColumnStore& store_;
   const TbFileIdentity file_;
-  std::atomic<bool> pinned_{false};
   std::mutex looking_;  // no field; taken before mutex_
   std::mutex buffers_mutex_;
   std::vector<uint32_t> buffers_;  // of blocks, as backends have seen them; 0: not known
   std::mutex mutex_;  // all below
+  Retention retention_;
   std::map<ColumnKey, uint32_t> numbers_;
+  std::vector<bool> pinned_;  // by number
   std::vector<Hits> hits_;  // by number
   std::vector<Kept> segments_;  // by number
   std::map<uint32_t, std::shared_ptr<TextDictionary>> dictionaries_;  // by number of the column
@@ -247,6 +259,8 @@ class ColumnStore {
 
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   uint64_t capacity() const { return capacity_; }
+  /* Bytes that pinned columns may take. */
+  uint64_t pinnable() const { return capacity_ - capacity_ / 8; }
 
  private:
   friend class StoredTable;
@@ -256,6 +270,7 @@ class ColumnStore {
 
   const uint64_t capacity_;
   FillAdmission admission_;
+  std::atomic<uint64_t> unevictable_{0};  // bytes that the last eviction found pinned
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<uint32_t> passed_{1};
   std::atomic<uint64_t> used_{0};

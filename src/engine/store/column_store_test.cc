@@ -259,7 +259,7 @@ TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
   ColumnStore small(20 * probe.used());
   auto hot = small.table({9, 9, 1, 0, 9, 9}), once = small.table({9, 9, 2, 0, 9, 9}),
        pinned = small.table({9, 9, 3, 0, 9, 9});
-  pinned->set_pinned(true);
+  pinned->set_retention({.keep = true, .pin = false, .pinned = {}});
   for (const auto& table : {hot, once, pinned}) table->column_numbers({{1, TB_TYPE_INT4, ""}});
   const uint64_t lsn = 7;
   const std::vector<uint8_t> all(100 * TB_SEGMENT_BLOCKS / 8, 0xff);
@@ -277,6 +277,42 @@ TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
   for (uint32_t i = 0; i < 100; i++) small.add(*once, decoded(i, lsn, {0}));
   EXPECT_LT(found(*hot), 10u) << "that was long ago";
   EXPECT_EQ(found(*pinned), 2u);
+}
+
+TEST_F(ColumnStoreTest, PinnedColumnsStayAndTakeNoMoreThanThereIs) {
+  ColumnStore probe(1 << 20);
+  auto any = probe.table({9, 9, 9, 0, 9, 9});
+  any->column_numbers({{1, TB_TYPE_INT4, ""}});
+  probe.add(*any, decoded(0, 7, {0}));
+  ColumnStore small(20 * probe.used());
+  auto pinned = small.table({9, 9, 1, 0, 9, 9}), other = small.table({9, 9, 2, 0, 9, 9});
+  pinned->set_retention({.keep = false, .pin = true, .pinned = {2}});
+  for (const auto& table : {pinned, other}) table->column_numbers({{1, TB_TYPE_INT4, ""}, {2, TB_TYPE_INT4, ""}});
+  const uint64_t lsn = 7;
+  const std::vector<uint8_t> all(100 * TB_SEGMENT_BLOCKS / 8, 0xff);
+  const auto found = [&](StoredTable& table, uint32_t column) {
+    return table.find({column}, {100 * TB_SEGMENT_BLOCKS, &lsn, all.data()}).good.size();
+  };
+  for (uint32_t i = 0; i < 4; i++) small.add(*pinned, decoded(i, lsn, {0, 1}));
+  small.pass_time(3600);
+  for (uint32_t round = 0; round < 3; round++) {
+    for (uint32_t i = 0; i < 100; i++) small.add(*other, decoded(i, lsn, {0}));
+    EXPECT_GT(found(*other, 0), 5u);
+  }
+  EXPECT_EQ(found(*pinned, 1), 4u);
+  EXPECT_EQ(found(*pinned, 0), 0u) << "the other column is as others are";
+  for (uint32_t i = 0; i < 100; i++) small.add(*pinned, decoded(i, lsn, {1}));
+  EXPECT_GE(found(*pinned, 1), 8u);
+  EXPECT_LE(small.used(), small.capacity());
+  uint64_t pinned_columns = 0;
+  for (const TbCachedColumn& column : small.report(10)) pinned_columns += column.pinned;
+  EXPECT_EQ(pinned_columns, 1u);
+  // From now on it gives way.
+  pinned->set_retention({});
+  small.pass_time(3600);
+  for (uint32_t i = 0; i < 100; i++) small.add(*other, decoded(i, lsn, {0}));
+  EXPECT_GT(found(*other, 0), 5u);
+  EXPECT_LE(small.used(), small.capacity());
 }
 
 TEST_F(ColumnStoreTest, ColumnsThatNobodyReadsGoBeforeOthersOfTheirSegment) {

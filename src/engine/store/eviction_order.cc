@@ -33,7 +33,7 @@ void EvictionOrder::add(uint32_t table, uint32_t segment, uint32_t column, const
   const float saved = kBlockNs * static_cast<float>(use.blocks) + kValueNs * static_cast<float>(use.rows);
   const float density = saved / static_cast<float>(std::max<uint64_t>(use.bytes, 1));
   const float worth = density / (static_cast<float>(use.age) + 1) / chance_of(table, segment, use.segment_used);
-  const uint32_t rank = (use.pinned ? 2 : 0) + (use.found_lately ? 1 : 0);
+  const uint32_t rank = (use.keep ? 2 : 0) + (use.found_lately ? 1 : 0);
   candidates_.push_back({table, segment, column, rank, worth, use.bytes});
 }
 

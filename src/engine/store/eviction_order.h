@@ -1,8 +1,8 @@
 /*
  * eviction_order.h - which columns of which segments a full store forgets first.
  *
- * What a query has found in the last ten minutes stays after what none has, and pinned tables stay after both.
- * Within each of these classes what saves least goes first: the time that a later query would save by finding the
+ * What a query has found in the last ten minutes stays after what none has, and tables that are to be kept stay after
+ * both. Within each of these classes what saves least goes first: the time that a later query would save by finding the
  * column, for each byte of it, divided by the queries since its last use (what was not used for long is
  * unlikely to be used soon).
  *
@@ -30,7 +30,7 @@ struct EvictionCandidate {
 
 /* What is known of a candidate's use. */
 struct ColumnUse {
-  bool pinned, found_lately;
+  bool keep, found_lately;
   uint32_t age;           // queries since its last use
   uint32_t segment_used;  // when its segment was: any clock
   uint32_t blocks;        // that it has

@@ -30,7 +30,7 @@ std::vector<uint32_t> evicted(const std::vector<ColumnUse>& kinds) {
 TEST(EvictionOrderTest, WhatWasFoundLatelyStaysAndPinnedTablesBeforeAll) {
   ColumnUse found = use(1000), pinned = use(1000000);
   found.found_lately = true;
-  pinned.pinned = true;
+  pinned.keep = true;
   EXPECT_EQ(evicted({found, use(1)}), (std::vector<uint32_t>{0, kMany}));
   EXPECT_EQ(evicted({pinned, found}), (std::vector<uint32_t>{0, kMany}));
 }

@@ -5,8 +5,8 @@
  * most of what is evicted was never found, a store takes only every second of the segments that it has nothing of, then
  * every fourth, up to every sixteenth; where most was found, more again. Which ones is always the same, so that what is
  * taken is there when the table is read the next time, for all its columns.
- * While there is room, all is taken. Tables that are small beside the store are always taken; so are pinned ones, and
- * what somebody has asked to load.
+ * While there is room, all is taken. Tables that are small beside the store are always taken; so are those to be kept,
+ * and what somebody has asked to load.
  *
  * Thread-safe.
  */

@@ -86,6 +86,15 @@ uint32_t Segment::rows_of_blocks(BlockMask some) const {
   return rows;
 }
 
+BlockMask Segment::blocks_with(const std::vector<uint32_t>& numbers) const {
+  BlockMask common = blocks;
+  for (const uint32_t number : numbers) {
+    const Column* column = find(number);
+    common &= column ? column->blocks : 0;
+  }
+  return common;
+}
+
 const Segment::Column* Segment::find(uint32_t number) const {
   for (const Column& column : columns)
     if (column.number == number) return &column;

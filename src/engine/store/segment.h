@@ -75,7 +75,13 @@ class StoredColumn {
   /* Where a device has a copy of it; only the device that has written it knows what this says. 0: none. */
   mutable std::atomic<uint64_t> device_place{0};
   /* What the device counts the columns by whose copies are still of use: each has a reference. */
-  mutable std::atomic<std::shared_ptr<const void>> device_use;
+  struct DeviceUse {
+    uint32_t gpu = 0;                        // its number, from 0 on
+    mutable std::atomic<bool> lost{false};  // the copies are not there any more
+  };
+  mutable std::atomic<std::shared_ptr<const DeviceUse>> device_use;
+  /* Its table is pinned: copies of it stay as long as it does. */
+  mutable std::atomic<bool> pinned{false};
 
  private:
   struct Free {
@@ -122,6 +128,9 @@ struct Segment {
   uint32_t rows_of(uint32_t i) const { return row_start[i + 1] - row_start[i]; }
   /* Rows of all these blocks. */
   uint32_t rows_of_blocks(BlockMask some) const;
+
+  /* Blocks that have all these columns. */
+  BlockMask blocks_with(const std::vector<uint32_t>& numbers) const;
 
   /* Null if the version does not have it. */
   const Column* find(uint32_t number) const;

@@ -7,9 +7,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace turbine {
+
+BlockMask bits_of(const uint8_t* bits, uint32_t nblocks, uint32_t first_block) {
+  if (!bits || first_block >= nblocks) return 0;
+  const uint32_t end = std::min(nblocks, first_block + segment_blocks(segment_number(first_block)));
+  BlockMask mask = 0;
+  memcpy(&mask, bits + first_block / 8, (end - first_block + 7) / 8);
+  const uint32_t count = end - first_block;
+  return count < TB_SEGMENT_BLOCKS ? mask & ((BlockMask{1} << count) - 1) : mask;
+}
 
 /* Segments begin with a byte. */
 void set_bits(const TakenSegment& taken, uint8_t* bits) {

@@ -136,7 +136,9 @@ SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
   const uint64_t lsn_size = pages * sizeof(uint64_t);
   const uint64_t full_size = (pages + 7) / 8;
   const uint64_t buffered_size = segments.nbuffered * (sizeof(uint64_t) + 2 * sizeof(uint32_t));
-  if (segments.nblocks == 0 || segments.nmap_pages != pages || payload.size() < lsn_size + buffered_size + full_size)
+  const uint64_t pinned_size = segments.npinned * sizeof(uint32_t);
+  if (segments.nblocks == 0 || segments.nmap_pages != pages || segments.npinned > TB_MAX_COLUMNS ||
+      payload.size() < lsn_size + buffered_size + pinned_size + full_size)
     throw ProtocolError("SEGMENTS' sizes do not match");
   const auto take = [&payload](auto& values, uint64_t count) {
     values.resize(count);
@@ -148,6 +150,7 @@ SegmentsRequest parse_segments(std::span<const uint8_t> payload) {
   take(request.page_lsn, segments.nbuffered);
   take(request.buffered, segments.nbuffered);
   take(request.buffers, segments.nbuffered);
+  take(request.pinned, segments.npinned);
   const auto& blocks = request.buffered;
   if (std::adjacent_find(blocks.begin(), blocks.end(), std::greater_equal<>()) != blocks.end() ||
       (!blocks.empty() && blocks.back() >= segments.nblocks))

@@ -49,6 +49,7 @@ struct SegmentsRequest {
   std::vector<uint32_t> buffered;   // blocks in shared buffers, ascending
   std::vector<uint64_t> page_lsn;   // of their pages
   std::vector<uint32_t> buffers;    // where they are
+  std::vector<uint32_t> pinned;     // attribute numbers, ascending
 };
 
 struct SnapshotRequest {

@@ -30,6 +30,7 @@
 #include "pg/cache/cache_autoload.h"
 #include "pg/cache/cache_load.h"
 #include "pg/cache/cache_policy.h"
+#include "pg/cache/database_worker.h"
 #include "pg/settings/service_settings.h"
 #include "pg/shmem/service_address.h"
 
@@ -205,48 +206,6 @@ begin_loading(void)
 	state = LOAD_DATABASES;
 }
 
-/* False if there is no place for it now. */
-static bool
-start_worker(Oid database)
-{
-	BackgroundWorker specification;
-	MemoryContext	 old = MemoryContextSwitchTo(TopMemoryContext);
-	bool			 started;
-
-	memset(&specification, 0, sizeof(specification));
-	strlcpy(specification.bgw_name, "pg_turbine cache loader", BGW_MAXLEN);
-	strlcpy(specification.bgw_type, "pg_turbine cache loader", BGW_MAXLEN);
-	specification.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	specification.bgw_start_time = BgWorkerStart_ConsistentState;
-	specification.bgw_restart_time = BGW_NEVER_RESTART;
-	strlcpy(specification.bgw_library_name, "pg_turbine", BGW_MAXLEN);
-	strlcpy(specification.bgw_function_name, "tb_cache_autoload_main", BGW_MAXLEN);
-	specification.bgw_main_arg = ObjectIdGetDatum(database);
-	specification.bgw_notify_pid = MyProcPid;
-	started = RegisterDynamicBackgroundWorker(&specification, &worker);
-	MemoryContextSwitchTo(old);
-	return started;
-}
-
-static bool
-is_at_work(void)
-{
-	pid_t pid;
-
-	if (worker == NULL)
-		return false;
-	switch (GetBackgroundWorkerPid(worker, &pid))
-	{
-		case BGWH_STARTED:
-		case BGWH_NOT_YET_STARTED:
-			return true;
-		default:
-			pfree(worker);
-			worker = NULL;
-			return false;
-	}
-}
-
 bool
 tb_cache_autoload_step(void)
 {
@@ -254,12 +213,17 @@ tb_cache_autoload_step(void)
 		return false;
 	if (state == LOAD_NOT_BEGUN)
 		begin_loading();
-	if (state == LOAD_DATABASES && !is_at_work())
+	if (state == LOAD_DATABASES && !tb_database_worker_is_at_work(&worker))
 	{
 		if (next == ndatabases)
 			state = LOAD_DONE;
-		else if (start_worker(databases[next]))
-			next++;
+		else
+		{
+			worker = tb_database_worker_start("pg_turbine cache loader",
+											  "tb_cache_autoload_main", databases[next]);
+			if (worker != NULL)
+				next++;
+		}
 	}
 	if (state == LOAD_DONE &&
 		TimestampDifferenceExceeds(saved_at, GetCurrentTimestamp(), SAVE_EVERY_MS))
@@ -275,7 +239,7 @@ load_table(Oid relid, const Bitmapset *attnums)
 		return; /* it is being changed */
 	ereport(DEBUG1, (errmsg_internal("loading columns of relation %u", relid)));
 	if (get_rel_name(relid) != NULL && tb_cache_policy_of(relid) != TB_CACHE_OFF)
-		tb_cache_load(relid, attnums);
+		tb_cache_load(relid, attnums, "cpu");
 }
 
 static Oid

@@ -194,13 +194,13 @@ query_of(Relation rel, const Bitmapset *columns, int *attnum)
 
 /* Whatever the session has set, until the nest level ends. */
 static void
-set_for_loading(void)
+set_for_loading(const char *device)
 {
-	static const char *const settings[][2] = {{"pg_turbine.enabled", "on"},
-											  {"pg_turbine.enable_aggregate", "on"},
-											  {"pg_turbine.enable_cache", "on"},
-											  {"pg_turbine.device", "cpu"},
-											  {"pg_turbine.debug_force_offload", "on"}};
+	const char *const settings[][2] = {{"pg_turbine.enabled", "on"},
+									   {"pg_turbine.enable_aggregate", "on"},
+									   {"pg_turbine.enable_cache", "on"},
+									   {"pg_turbine.device", device},
+									   {"pg_turbine.debug_force_offload", "on"}};
 
 	for (int i = 0; i < (int) lengthof(settings); i++)
 		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
@@ -254,7 +254,7 @@ run_with_progress(Relation rel, const Bitmapset *columns)
 }
 
 void
-tb_cache_load(Oid relid, const Bitmapset *attnums)
+tb_cache_load(Oid relid, const Bitmapset *attnums, const char *device)
 {
 	Relation rel = table_open(relid, NoLock);
 	int		 nest_level;
@@ -265,7 +265,7 @@ tb_cache_load(Oid relid, const Bitmapset *attnums)
 				 errmsg("the column cache is not available"),
 				 errdetail("The pg_turbine service is not running.")));
 	nest_level = NewGUCNestLevel();
-	set_for_loading();
+	set_for_loading(device);
 	run_with_progress(rel, known_columns(rel, attnums));
 	AtEOXact_GUC(true, nest_level);
 	table_close(rel, NoLock);
@@ -293,8 +293,8 @@ tb_cached_bytes(Oid relid)
 }
 
 /* A table's columns by their names. */
-static Bitmapset *
-columns_of_names(Oid relid, ArrayType *names)
+Bitmapset *
+tb_columns_of_names(Oid relid, ArrayType *names)
 {
 	Bitmapset *result = NULL;
 	Datum	  *values;
@@ -346,8 +346,8 @@ check_rights(Oid relid)
 }
 
 /* The names of the same columns in a partition, where numbers may differ. */
-static Bitmapset *
-columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
+Bitmapset *
+tb_columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 {
 	Bitmapset *result = NULL;
 	int		   attnum = -1;
@@ -385,9 +385,9 @@ obstacle_in_service(void)
 
 /* Returns what is cached of the leaf then. */
 static uint64
-load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
+load_leaf(Oid top, Oid leaf, const Bitmapset *attnums, const char *device)
 {
-	Bitmapset	*columns = columns_in_leaf(top, leaf, attnums);
+	Bitmapset	*columns = tb_columns_in_leaf(top, leaf, attnums);
 	Relation	 rel;
 	LoadObstacle obstacle;
 	uint64		 bytes;
@@ -405,7 +405,7 @@ load_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 	table_close(rel, NoLock);
 	/* Load */
 	if (obstacle.detail == NULL)
-		tb_cache_load(leaf, columns);
+		tb_cache_load(leaf, columns, device);
 	bytes = tb_cached_bytes(leaf);
 	/* Say why nothing was kept */
 	if (obstacle.detail == NULL && bytes == 0)
@@ -424,29 +424,35 @@ check_kind(Oid top)
 	relation_close(rel, NoLock);
 }
 
-/* With partitions and children; returns what is cached of them then. */
+uint64
+tb_cache_load_all(Oid top, const Bitmapset *attnums, const char *device)
+{
+	uint64	  sum = 0;
+	ListCell *lc;
+
+	foreach(lc, find_all_inheritors(top, AccessShareLock, NULL))
+	{
+		Oid leaf = lfirst_oid(lc);
+
+		if (get_rel_relkind(leaf) != RELKIND_PARTITIONED_TABLE)
+			sum += load_leaf(top, leaf, attnums, device);
+	}
+	return sum;
+}
+
 Datum
 turbine_cache_load(PG_FUNCTION_ARGS)
 {
 	Oid		   top = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
 	Bitmapset *attnums = NULL;
-	uint64	   sum = 0;
-	ListCell  *lc;
 
 	if (!OidIsValid(top))
 		PG_RETURN_NULL();
 	check_rights(top);
 	check_kind(top);
 	if (!PG_ARGISNULL(1))
-		attnums = columns_of_names(top, PG_GETARG_ARRAYTYPE_P(1));
-	foreach(lc, find_all_inheritors(top, AccessShareLock, NULL))
-	{
-		Oid leaf = lfirst_oid(lc);
-
-		if (get_rel_relkind(leaf) != RELKIND_PARTITIONED_TABLE)
-			sum += load_leaf(top, leaf, attnums);
-	}
-	PG_RETURN_INT64((int64) sum);
+		attnums = tb_columns_of_names(top, PG_GETARG_ARRAYTYPE_P(1));
+	PG_RETURN_INT64((int64) tb_cache_load_all(top, attnums, "cpu"));
 }
 
 Datum

@@ -7,14 +7,28 @@
 #include "postgres.h"
 
 #include "nodes/bitmapset.h"
+#include "utils/array.h"
 
 /*
- * Loads columns of one table with storage, in passes of as many as one program takes. Those
- * of types that devices do not know are left out. In a transaction with a snapshot, and
- * under a lock of the table. What is read is what a query would: under its snapshot and
- * the rights of the current user. Raises PostgreSQL's errors, and for want of the service.
+ * Loads columns of one table with storage, onto a device as pg_turbine.device names it, in
+ * passes of as many as one program takes. Those of types that devices do not know are left
+ * out. In a transaction with a snapshot, and under a lock of the table. What is read is
+ * what a query would: under its snapshot and the rights of the current user. Raises
+ * PostgreSQL's errors, and for want of the service.
  */
-extern void tb_cache_load(Oid relid, const Bitmapset *attnums);
+extern void tb_cache_load(Oid relid, const Bitmapset *attnums, const char *device);
+
+/* As turbine.cache_load(), onto this device: a table with its partitions and children;
+ * NULL: all columns. Says what is not loaded, and why. Returns what is cached of them then.
+ */
+extern uint64 tb_cache_load_all(Oid top, const Bitmapset *attnums, const char *device);
+
+/* A table's columns by their names. Raises errors for those that it has not, and for none.
+ */
+extern Bitmapset *tb_columns_of_names(Oid relid, ArrayType *names);
+
+/* The same columns of a partition or child, where numbers may differ. */
+extern Bitmapset *tb_columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums);
 
 /* Does a load run in this backend? */
 extern bool tb_cache_is_loading(void);

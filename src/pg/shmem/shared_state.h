@@ -18,6 +18,7 @@
 #include "turbine/wire.h"
 
 #include "pg/shmem/cache_progress.h"
+#include "pg/shmem/pinned_databases.h"
 
 #define TB_NONCE_BYTES 16
 
@@ -62,6 +63,8 @@ typedef struct TbSharedState
 	TbDeviceInfo  devices[TB_MAX_DEVICES];
 	TbTableAdvice tables[TB_TABLE_ADVICE];
 	TbCacheLoad	  loads[TB_MAX_CACHE_LOADS];
+
+	TbPinnedDatabase pinned_databases[TB_MAX_PINNED_DATABASES];
 
 	/* atomic */
 	pg_atomic_uint64 code_shapes[TB_CODE_SHAPES];  /* 0: none */

@@ -7,6 +7,43 @@ CREATE FUNCTION turbine.version() RETURNS text
 LANGUAGE C STRICT STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'turbine_version';
 
+-- Keeps columns of a table in memory, whatever else needs room: in a GPU's memory, and in host memory, from which they are
+-- copied and where they stay if there is no GPU or no room on it. Partitions are pinned with their table, later ones too.
+-- Reads the columns at once and returns the memory that they take on the host, in bytes; what is written later is read by
+-- queries, or within seconds. Only the owner may. Temporary and unlogged tables, views, foreign tables and catalogs are
+-- refused. A pin is labels of the table and its columns, so pg_dump saves it and replicas have it. To change a pin, pin again.
+CREATE FUNCTION turbine.pin(
+	relation regclass, -- table, partitioned table or materialized view
+	columns text[] DEFAULT NULL, -- NULL: all columns of types that devices know
+	device text DEFAULT NULL) -- gpu (any GPU, else the host; the default), gpu0, gpu1, ..., or host
+RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_pin';
+
+-- Ends turbine.pin(). What is in memory stays as long as there is room. Only the owner may.
+CREATE FUNCTION turbine.unpin(
+	relation regclass) -- the table that was pinned
+RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_unpin';
+
+-- The pinned tables of this database; of partitioned tables their partitions.
+CREATE FUNCTION turbine.gstore(
+	OUT relation regclass, -- table, partition or materialized view
+	OUT columns text[], -- that are pinned; NULL: all
+	OUT device text, -- that was asked for; auto: any GPU
+	OUT places text, -- where copies are that queries read: host, or GPUs; NULL: nothing is cached
+	OUT rows bigint, -- that are cached, of all pinned columns
+	OUT bytes bigint, -- memory that the columns take on the host, as codes
+	OUT gpu_bytes bigint, -- of these, what GPUs have copies of
+	OUT waiting_blocks bigint, -- blocks of the table that wait to be read
+	OUT waiting_bytes bigint) -- bytes that wait to be copied to a GPU, or for room on it
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_gstore';
+CREATE VIEW turbine.gstore AS SELECT * FROM turbine.gstore();
+GRANT SELECT ON turbine.gstore TO PUBLIC;
+
 -- What psql shows with \df+, \dv+, \dn+ and \des+: one COMMENT for every object.
 COMMENT ON SCHEMA turbine IS 'what pg_turbine tells and does: devices, counters, the column cache, files';
 COMMENT ON FUNCTION turbine.devices() IS 'devices that the service offers, and what they are doing';
@@ -19,7 +56,11 @@ COMMENT ON FUNCTION turbine.cache_drop(regclass) IS 'removes a table''s columns 
 COMMENT ON FUNCTION turbine.cache_load(regclass, text[]) IS 'loads columns of a table into the cache; returns the bytes that are cached of the table';
 COMMENT ON FUNCTION turbine.cache_loads() IS 'loads of the column cache that run now';
 COMMENT ON VIEW turbine.cache_loads IS 'loads of the column cache that run now';
-COMMENT ON FUNCTION turbine.cache_policy(regclass, text) IS 'sets what the cache does with a table: auto, off or pinned';
+COMMENT ON FUNCTION turbine.cache_policy(regclass, text) IS 'sets what the cache does with a table: auto, off or keep';
+COMMENT ON FUNCTION turbine.pin(regclass, text[], text) IS 'keeps columns of a table in device memory; returns the bytes that they take on the host';
+COMMENT ON FUNCTION turbine.unpin(regclass) IS 'ends turbine.pin()';
+COMMENT ON FUNCTION turbine.gstore() IS 'pinned tables, and where their columns are';
+COMMENT ON VIEW turbine.gstore IS 'pinned tables, and where their columns are';
 COMMENT ON FUNCTION turbine.functions() IS 'functions and operators that devices compute';
 COMMENT ON VIEW turbine.functions IS 'functions and operators that devices compute';
 COMMENT ON FUNCTION turbine.why_not(text) IS 'parts of a query that stay with PostgreSQL, and why';

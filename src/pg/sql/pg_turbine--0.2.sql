@@ -147,16 +147,53 @@ AS 'MODULE_PATHNAME', 'turbine_cache_drop';
 
 -- Says what the cache does with a table. A partition does as its table, unless it has a policy itself. Only the table's owner
 -- may. The policy is a security label, so pg_dump saves it: the call does what
--- `SECURITY LABEL FOR pg_turbine ON TABLE name IS 'cache pinned'` does.
+-- `SECURITY LABEL FOR pg_turbine ON TABLE name IS 'cache keep'` does.
 --   auto: columns are cached, and give way to more useful ones; the default
---   pinned: columns are cached, and give way last
+--   keep: columns are cached, and give way last
 --   off: columns are not cached
 CREATE FUNCTION turbine.cache_policy(
 	relation regclass, -- the table
-	policy text) -- auto, pinned or off
+	policy text) -- auto, keep or off
 RETURNS void
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_cache_policy';
+
+-- Keeps columns of a table in memory, whatever else needs room: in a GPU's memory, and in host memory, from which they are
+-- copied and where they stay if there is no GPU or no room on it. Partitions are pinned with their table, later ones too.
+-- Reads the columns at once and returns the memory that they take on the host, in bytes; what is written later is read by
+-- queries, or within seconds. Only the owner may. Temporary and unlogged tables, views, foreign tables and catalogs are
+-- refused. A pin is labels of the table and its columns, so pg_dump saves it and replicas have it. To change a pin, pin again.
+CREATE FUNCTION turbine.pin(
+	relation regclass, -- table, partitioned table or materialized view
+	columns text[] DEFAULT NULL, -- NULL: all columns of types that devices know
+	device text DEFAULT NULL) -- gpu (any GPU, else the host; the default), gpu0, gpu1, ..., or host
+RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_pin';
+
+-- Ends turbine.pin(). What is in memory stays as long as there is room. Only the owner may.
+CREATE FUNCTION turbine.unpin(
+	relation regclass) -- the table that was pinned
+RETURNS void
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'turbine_unpin';
+
+-- The pinned tables of this database; of partitioned tables their partitions.
+CREATE FUNCTION turbine.gstore(
+	OUT relation regclass, -- table, partition or materialized view
+	OUT columns text[], -- that are pinned; NULL: all
+	OUT device text, -- that was asked for; auto: any GPU
+	OUT places text, -- where copies are that queries read: host, or GPUs; NULL: nothing is cached
+	OUT rows bigint, -- that are cached, of all pinned columns
+	OUT bytes bigint, -- memory that the columns take on the host, as codes
+	OUT gpu_bytes bigint, -- of these, what GPUs have copies of
+	OUT waiting_blocks bigint, -- blocks of the table that wait to be read
+	OUT waiting_bytes bigint) -- bytes that wait to be copied to a GPU, or for room on it
+RETURNS SETOF record
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'turbine_gstore';
+CREATE VIEW turbine.gstore AS SELECT * FROM turbine.gstore();
+GRANT SELECT ON turbine.gstore TO PUBLIC;
 
 -- == Arrow and Parquet files ==
 
@@ -212,7 +249,11 @@ COMMENT ON FUNCTION turbine.cache_drop(regclass) IS 'removes a table''s columns 
 COMMENT ON FUNCTION turbine.cache_load(regclass, text[]) IS 'loads columns of a table into the cache; returns the bytes that are cached of the table';
 COMMENT ON FUNCTION turbine.cache_loads() IS 'loads of the column cache that run now';
 COMMENT ON VIEW turbine.cache_loads IS 'loads of the column cache that run now';
-COMMENT ON FUNCTION turbine.cache_policy(regclass, text) IS 'sets what the cache does with a table: auto, off or pinned';
+COMMENT ON FUNCTION turbine.cache_policy(regclass, text) IS 'sets what the cache does with a table: auto, off or keep';
+COMMENT ON FUNCTION turbine.pin(regclass, text[], text) IS 'keeps columns of a table in device memory; returns the bytes that they take on the host';
+COMMENT ON FUNCTION turbine.unpin(regclass) IS 'ends turbine.pin()';
+COMMENT ON FUNCTION turbine.gstore() IS 'pinned tables, and where their columns are';
+COMMENT ON VIEW turbine.gstore IS 'pinned tables, and where their columns are';
 COMMENT ON FUNCTION turbine.functions() IS 'functions and operators that devices compute';
 COMMENT ON VIEW turbine.functions IS 'functions and operators that devices compute';
 COMMENT ON FUNCTION turbine.why_not(text) IS 'parts of a query that stay with PostgreSQL, and why';

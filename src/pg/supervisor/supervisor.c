@@ -35,6 +35,7 @@
 
 #include "pg/bridge/service_status.h"
 #include "pg/cache/cache_autoload.h"
+#include "pg/cache/pin_keeper.h"
 #include "pg/settings/service_settings.h"
 #include "pg/shmem/device_list.h"
 #include "pg/shmem/query_counters.h"
@@ -303,6 +304,7 @@ supervise(void)
 	poll_service();
 	if (service.state != SERVICE_UP)
 		return POLL_STARTING_MS;
+	tb_pin_keepers_step();
 	return tb_cache_autoload_step() ? POLL_LOADING_MS : POLL_UP_MS;
 }
 

@@ -226,7 +226,9 @@ SegmentSource::Part SegmentSource::part_of(const SegmentsRequest& request, const
   if (rows_sink()) keys.push_back(line_key());
   Part part;
   static_cast<StoredPart&>(part) = stored_part(request.segments.file, keys, request.segments.nblocks);
-  part.table->set_pinned((request.segments.flags & TB_SEGMENTS_PINNED) != 0);
+  part.table->set_retention({.keep = (request.segments.flags & TB_SEGMENTS_KEEP) != 0,
+                             .pin = (request.segments.flags & TB_SEGMENTS_PIN) != 0,
+                             .pinned = request.pinned});
   part.in_recovery = request.segments.flags & TB_SEGMENTS_RECOVERY;
   part.load = request.segments.flags & TB_SEGMENTS_LOAD;
   part.snapshot = snapshot_;

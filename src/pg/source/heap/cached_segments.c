@@ -120,18 +120,19 @@ typedef struct BufferedPages
 
 /* `head` says how many of the bits are set. */
 static bool
-send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
+send_question(TbServiceQuery *query, const TbCachedSegments *segments,
 			  const BufferedPages *pages, const uint8 *bits, const uint8 *fresh_bits)
 {
-	struct iovec parts[8];
-	uint8		*full = palloc0((head->nmap_pages + 7) / 8);
-	uint8		*rest = palloc((head->nblocks + 7) / 8);
-	bool		 ok;
+	const TbSegments *head = &segments->question;
+	struct iovec	  parts[9];
+	uint8			 *full = palloc0((head->nmap_pages + 7) / 8);
+	uint8			 *rest = palloc((head->nblocks + 7) / 8);
+	bool			  ok;
 
 	/* Head and LSNs of map pages. */
 	parts[0].iov_base = unconstify(TbSegments *, head);
 	parts[0].iov_len = sizeof(*head);
-	parts[1].iov_base = unconstify(uint64 *, lsn);
+	parts[1].iov_base = segments->lsn;
 	parts[1].iov_len = head->nmap_pages * sizeof(uint64);
 	/* Pages in memory. */
 	parts[2].iov_base = pages->lsn;
@@ -140,17 +141,20 @@ send_question(TbServiceQuery *query, const TbSegments *head, const uint64 *lsn,
 	parts[3].iov_len = pages->count * sizeof(uint32);
 	parts[4].iov_base = pages->buffers;
 	parts[4].iov_len = pages->count * sizeof(uint32);
+	/* Columns that stay. */
+	parts[5].iov_base = segments->pinned;
+	parts[5].iov_len = head->npinned * sizeof(uint32);
 	/* Visibility: full pages, then the rest. */
-	parts[5].iov_base = full;
-	parts[5].iov_len = (head->nmap_pages + 7) / 8;
-	parts[6].iov_base = rest;
-	parts[6].iov_len = compress_bits(head, bits, full, rest);
+	parts[6].iov_base = full;
+	parts[6].iov_len = (head->nmap_pages + 7) / 8;
+	parts[7].iov_base = rest;
+	parts[7].iov_len = compress_bits(head, bits, full, rest);
 	/* Blocks that are not all-visible, unless all the others are wanted. */
-	parts[7].iov_base = unconstify(uint8 *, fresh_bits);
-	parts[7].iov_len = (head->flags & TB_SEGMENTS_FRESH_BITS) != 0 ?
+	parts[8].iov_base = unconstify(uint8 *, fresh_bits);
+	parts[8].iov_len = (head->flags & TB_SEGMENTS_FRESH_BITS) != 0 ?
 		(head->nblocks + 7) / 8 :
 		0;
-	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 8, NULL, 0);
+	ok = tb_service_query_send_parts(query, TB_MSG_SEGMENTS, parts, 9, NULL, 0);
 	pfree(full);
 	pfree(rest);
 	return ok;
@@ -180,6 +184,18 @@ export_others(const TbSegments *head, const uint8 *bits, const TbBlockSet *wante
 	for (Size i = 0; i < size; i++)
 		fresh[i] &= ~bits[i];
 	return pg_popcount((const char *) fresh, size);
+}
+
+/* Which columns turbined must not let go. */
+static void
+export_pin(TbCachedSegments *segments, const TbPin *pin)
+{
+	int attnum = -1;
+
+	segments->question.flags |= TB_SEGMENTS_PIN;
+	segments->pinned = palloc(sizeof(uint32) * Max(bms_num_members(pin->columns), 1));
+	while ((attnum = bms_next_member(pin->columns, attnum)) >= 0)
+		segments->pinned[segments->question.npinned++] = (uint32) attnum;
 }
 
 /* Tells turbined of the snapshot, once a query. */
@@ -255,8 +271,10 @@ tb_cached_segments_ask(TbServiceQuery *query, const TbCachedQuestion *question,
 	/* What turbined may rely on. */
 	if (RecoveryInProgress())
 		head->flags |= TB_SEGMENTS_RECOVERY;
-	if (policy == TB_CACHE_PINNED)
-		head->flags |= TB_SEGMENTS_PINNED;
+	if (policy == TB_CACHE_KEEP)
+		head->flags |= TB_SEGMENTS_KEEP;
+	if (policy == TB_CACHE_PIN)
+		export_pin(segments, tb_cache_pin_of(RelationGetRelid(question->rel)));
 	if (tb_cache_is_loading())
 		head->flags |= TB_SEGMENTS_LOAD;
 	if (question->alone && wanted == NULL && nblocks <= MOST_BLOCKS)
@@ -275,8 +293,7 @@ tb_cached_segments_ask(TbServiceQuery *query, const TbCachedQuestion *question,
 	if ((head->flags & TB_SEGMENTS_WHOLE) != 0 && !question->in_chunks &&
 		head->asked == nblocks)
 		head->flags |= TB_SEGMENTS_ENDS;
-	*ok = send_question(query, head, segments->lsn, &none, segments->bits,
-						segments->fresh_bits);
+	*ok = send_question(query, segments, &none, segments->bits, segments->fresh_bits);
 	return segments;
 }
 
@@ -428,7 +445,8 @@ static uint32
 most_buffered(const TbCachedSegments *segments)
 {
 	Size others = sizeof(TbSegments) + 2 * bits_size(segments) +
-		(segments->question.nmap_pages + 1) * (sizeof(uint64) + 1);
+		(segments->question.nmap_pages + 1) * (sizeof(uint64) + 1) +
+		TB_MAX_COLUMNS * sizeof(uint32);
 
 	return (TB_MAX_MESSAGE - others) / (sizeof(uint64) + 2 * sizeof(uint32));
 }
@@ -539,7 +557,7 @@ tb_cached_segments_ask_again(TbCachedSegments *segments, TbServiceQuery *query)
 			asked[i] &= ~fresh[i];
 		}
 	}
-	ok = send_question(query, &segments->question, segments->lsn, &pages, asked, fresh) &&
+	ok = send_question(query, segments, &pages, asked, fresh) &&
 		receive_answer(segments, query, segments->doubtful_bits, segments->bits, NULL,
 					   &doubtful);
 	if (pages.room > 0)

@@ -34,6 +34,7 @@ typedef struct TbCachedSegments
 		fresh_bits; /* a block: wanted and not all-visible; NULL: these are not asked for */
 	uint8  *doubtful_bits; /* a block: turbined has it, of another LSN of the map */
 	uint64	doubtful;	   /* blocks */
+	uint32 *pinned;	 /* attribute numbers that the question has; NULL: it is not pinned */
 	uint32 *buffers; /* where each of them was seen lately, 0: not known; NULL: none is */
 	bool	not_looked;	   /* the device takes none for the program */
 	uint64	blocks;		   /* taken */

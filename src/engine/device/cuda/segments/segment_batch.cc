@@ -89,7 +89,7 @@ void SegmentBatch::find_memory() {
   MemoryPool& device = context_.device_memory();
   uint64_t own_size = 0;
   for (Piece& piece : pieces_) {
-    if (morsel_->stored) piece.extent = tier_.reserve(driver_, piece.size, query_, pins_);
+    if (morsel_->stored) piece.extent = tier_.reserve(driver_, piece.size, query_, is_pinned(piece), pins_);
     piece.own_at = own_size;
     if (!piece.extent.address) own_size += piece.size;
   }
@@ -105,6 +105,13 @@ void SegmentBatch::find_memory() {
     staged_.reset();
     staged_ = context_.pinned_memory().allocate(driver_, description_size(), nullptr);
   }
+}
+
+/* Whether all of its columns are. */
+bool SegmentBatch::is_pinned(const Piece& piece) const {
+  return std::all_of(missing_.begin() + static_cast<ptrdiff_t>(piece.first),
+                     missing_.begin() + static_cast<ptrdiff_t>(piece.end),
+                     [this](size_t i) { return columns_[i]->pinned.load(std::memory_order_relaxed); });
 }
 
 void SegmentBatch::cut_pieces() {

@@ -60,6 +60,7 @@ class SegmentBatch {
 
   void lay_out();
   void find_memory();
+  bool is_pinned(const Piece& piece) const;
   void cut_pieces();
   bool find_dictionaries(Stream stream);
   void copy_dictionaries(Stream stream);

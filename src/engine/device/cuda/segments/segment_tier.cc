@@ -7,6 +7,7 @@
 #include "engine/device/cuda/segments/segment_tier.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/memory/alignment.h"
 
@@ -21,6 +22,9 @@ constexpr uint64_t kSlabs = 16;  // at least so many
 /* A slab stays until so many queries have gone by without it: queries that go again and again through more than there
  * is room for would else find nothing of it. */
 constexpr uint64_t kQueriesKept = 32;
+
+/* A slab of pinned columns is as others once the host has so small a part of them: what is left is copied again. */
+constexpr uint64_t kPinnedShare = 4;
 
 /* Queries from one look for slabs without columns to the next. */
 constexpr uint64_t kQueriesALook = 64;
@@ -65,7 +69,7 @@ void SegmentTier::give_back_slabs() {
     bytes_ -= slab.memory.size();
     slab.memory.reset();
     slab.generation++;
-    if (open_ == i) open_ = UINT32_MAX;
+    std::replace(std::begin(open_), std::end(open_), i, UINT32_MAX);
   }
 }
 
@@ -106,17 +110,32 @@ void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t qu
   }
 }
 
+/* Under the lock. Nothing is in it any more. */
+void SegmentTier::begin_slab(Slab& slab, bool pinned) {
+  if (slab.columns) slab.columns->lost = true;
+  auto use = std::make_shared<StoredColumn::DeviceUse>();
+  use->gpu = device_ - 1;
+  slab.columns = std::move(use);
+  slab.given = slab.published = 0;
+  slab.pinned = pinned;
+}
+
+bool SegmentTier::stays_pinned(const Slab& slab) {
+  return slab.pinned && static_cast<uint64_t>(slab.columns.use_count() - 1) * kPinnedShare >= slab.published;
+}
+
 /* Under the lock. False: there is no room. */
-bool SegmentTier::open_slab(const Driver& driver, uint64_t query) {
+bool SegmentTier::open_slab(const Driver& driver, uint64_t query, bool pinned) {
   const auto without_memory = std::find_if(slabs_.begin(), slabs_.end(), [](const Slab& slab) { return !slab.memory; });
   if (bytes_ + slab_size_ <= capacity_ && (without_memory != slabs_.end() || slabs_.size() < (1u << kSlabBits) - 1)) {
     try {
       Block memory = context_->device_memory().allocate(driver, slab_size_, nullptr);
       bytes_ += memory.size();
-      open_ = static_cast<uint32_t>(without_memory - slabs_.begin());
+      const auto number = static_cast<uint32_t>(without_memory - slabs_.begin());
       if (without_memory == slabs_.end()) slabs_.emplace_back();
-      slabs_[open_].memory = std::move(memory);
-      slabs_[open_].given = 0;
+      slabs_[number].memory = std::move(memory);
+      begin_slab(slabs_[number], pinned);
+      open_[pinned] = number;
       return true;
     } catch (const DeviceError& error) {
       if (error.reason != TB_FALLBACK_DEVICE_MEMORY) throw;
@@ -125,33 +144,37 @@ bool SegmentTier::open_slab(const Driver& driver, uint64_t query) {
   uint32_t oldest = UINT32_MAX;
   for (uint32_t i = 0; i < slabs_.size(); i++) {
     // One whose generations are used up stays as it is: an old place must not come to life again.
-    if (!slabs_[i].memory || slabs_[i].pins > 0 || slabs_[i].last_query + kQueriesKept > query ||
+    const bool of_use = slabs_[i].last_query + kQueriesKept > query && !pinned;
+    if (!slabs_[i].memory || slabs_[i].pins > 0 || of_use || stays_pinned(slabs_[i]) ||
         slabs_[i].generation == kLastGeneration)
       continue;
     if (oldest == UINT32_MAX || slabs_[i].last_query < slabs_[oldest].last_query) oldest = i;
   }
   if (oldest == UINT32_MAX) return false;
   slabs_[oldest].generation++;
-  slabs_[oldest].given = 0;
-  slabs_[oldest].columns = std::make_shared<const char>();
-  open_ = oldest;
+  std::replace(std::begin(open_), std::end(open_), oldest, UINT32_MAX);
+  begin_slab(slabs_[oldest], pinned);
+  open_[pinned] = oldest;
   return true;
 }
 
-SegmentTier::Extent SegmentTier::reserve(const Driver& driver, uint64_t bytes, uint64_t query, Pins& pins) {
+SegmentTier::Extent SegmentTier::reserve(const Driver& driver, uint64_t bytes, uint64_t query, bool pinned,
+                                         Pins& pins) {
   std::lock_guard lock(mutex_);
   if (bytes > slab_size_ || capacity_ == 0) return {};
-  if ((open_ == UINT32_MAX || slabs_[open_].given + bytes > slab_size_) && !open_slab(driver, query)) return {};
-  Slab& slab = slabs_[open_];
-  const Extent extent{slab.memory.device() + slab.given, open_};
+  const uint32_t open = open_[pinned];
+  if ((open == UINT32_MAX || slabs_[open].given + bytes > slab_size_) && !open_slab(driver, query, pinned)) return {};
+  Slab& slab = slabs_[open_[pinned]];
+  const Extent extent{slab.memory.device() + slab.given, open_[pinned]};
   slab.given += host_aligned(bytes);
-  pin(open_, query, pins);
+  pin(open_[pinned], query, pins);
   return extent;
 }
 
 void SegmentTier::publish(const StoredColumn& column, const Extent& extent, DevicePtr address) {
   std::lock_guard lock(mutex_);
   const uint64_t offset = address - slabs_[extent.slab].memory.device();
+  slabs_[extent.slab].published++;
   column.device_use.store(slabs_[extent.slab].columns, std::memory_order_relaxed);
   column.device_place.store(place_of(extent.slab, offset), std::memory_order_relaxed);
 }

@@ -62,8 +62,9 @@ class SegmentTier {
   /* Addresses of columns, 0 where there is no copy, all pinned. */
   void find(std::span<const StoredColumn* const> columns, uint64_t query, Pins& pins, DevicePtr* addresses);
 
-  /* Space for a copy, in one piece; none if all slabs are in use. */
-  Extent reserve(const Driver& driver, uint64_t bytes, uint64_t query, Pins& pins);
+  /* Space for a copy, in one piece; none if all slabs are in use. `pinned`: of columns of pinned tables, in a slab that
+   * has no others, and is never emptied for others as long as the host has a good part of its columns. */
+  Extent reserve(const Driver& driver, uint64_t bytes, uint64_t query, bool pinned, Pins& pins);
 
   /* The column's copy in the extent is complete. The extent is still pinned. */
   void publish(const StoredColumn& column, const Extent& extent, DevicePtr address);
@@ -101,7 +102,9 @@ class SegmentTier {
  private:
   struct Slab {
     Block memory;  // none: given back
-    std::shared_ptr<const char> columns = std::make_shared<const char>();  // each whose copy is here has a reference
+    std::shared_ptr<const StoredColumn::DeviceUse> columns;  // each whose copy is here has a reference
+    uint64_t published = 0;  // columns
+    bool pinned = false;
     uint64_t given = 0;
     uint64_t last_query = 0;
     uint32_t generation = 0;
@@ -124,7 +127,9 @@ class SegmentTier {
   void give_back_slabs();
   void forget_descriptions();
   void pin(uint32_t slab, uint64_t query, Pins& pins);
-  bool open_slab(const Driver& driver, uint64_t query);
+  bool open_slab(const Driver& driver, uint64_t query, bool pinned);
+  void begin_slab(Slab& slab, bool pinned);
+  static bool stays_pinned(const Slab& slab);
   void forget_dictionaries();
   uint64_t place_of(uint32_t slab, uint64_t offset) const;
   void retire(Block block);
@@ -135,7 +140,7 @@ class SegmentTier {
 
   mutable std::mutex mutex_;  // protects what follows
   std::vector<Slab> slabs_;
-  uint32_t open_ = UINT32_MAX;  // slab that space is given out of
+  uint32_t open_[2] = {UINT32_MAX, UINT32_MAX};  // slabs that space is given out of: of others, of pinned columns
   uint64_t queries_ = 0;
   uint64_t bytes_ = 0;  // of slabs and dictionaries
   uint32_t lanes_ = 0;  // that have pins
