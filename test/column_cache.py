@@ -5,7 +5,7 @@
 filters ran over cached columns. `few`: tables of few blocks. `costs`: plans that change with what is
 cached. `drop`: turbine.cache_drop, and who may call it. `small`: a table of many times the cache's size, from several
 sessions. `small_texts`: the same for dictionaries and kept join tables. `off`: no cache at all.
-`pinned`: who gives way. `service`: killed while queries run. Whether cached
+`kept_longest`: who gives way. `service`: killed while queries run. Whether cached
 answers are right beside writers is checked by races.py and mvcc.py; loads, policies and
 restarts by cache_loading.py.
 Must never: take a query that read nothing from the cache for one that did.
@@ -279,9 +279,9 @@ def drop(bench, server):
         bench.check("filled again", None if cached_blocks(session, query) else "nothing cached")
 
 
-def pinned(bench):
-    """A pinned table stays where others go."""
-    with cluster.Cluster("pinnedcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
+def kept_longest(bench):
+    """A table whose policy is keep stays where others go."""
+    with cluster.Cluster("keptcache", settings={"pg_turbine.cache_size_host": "2MB"}) as server:
         server.create_extension("postgres")
         make(server)
         with server.connect(settings=OFF) as session:
@@ -450,7 +450,7 @@ def main():
         make(server)
         for part in (view, rows, dirty, few, kept, costs, drop, service):
             part(bench, server)
-    pinned(bench)
+    kept_longest(bench)
     small(bench)
     small_texts(bench)
     off(bench)

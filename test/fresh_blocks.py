@@ -9,6 +9,7 @@ Called by: test/run_all.py, mutants.py. Options: --only, --until-difference, --f
 """
 
 import argparse
+import re
 import io
 import sys
 import time
@@ -368,6 +369,29 @@ class Scenes:
         self.plain.query("VACUUM t")
         self.ask("vacuumed again", times=3)
         self.is_cached("vacuumed again", 0.99)
+
+    def kept_join_table(self):
+        """A join table of fresh blocks outlives commits of others, and no change of its own table."""
+        self.make()
+        self.plain.query("DROP TABLE IF EXISTS d; CREATE TABLE d AS SELECT i AS k, 'name ' || i AS name FROM generate_series(0, 6) i")
+        self.plain.query("CREATE TABLE IF NOT EXISTS other (a int)")
+        question = "SELECT d.name, count(*), sum(t.v) FROM t JOIN d USING (k) GROUP BY d.name"
+        def asked(name, is_kept):
+            expected = self.plain.run(question)
+            for number in range(3):
+                self.say(f"{name}, {number}", answers.difference(expected, self.cached.run(question)))
+            for number in range(3 if is_kept else 0):
+                self.plain.query("INSERT INTO other VALUES (1)")
+                plan = self.plan(question)
+                # It was kept for its snapshot; from the first commit on its list is known.
+                found = re.search(r"Inner Table: .* kept", plan)
+                self.say(f"{name}: kept after commit {number}", None if found or number == 0 else plan)
+        asked("fresh", True)
+        self.plain.query("UPDATE d SET name = 'another' WHERE k = 3")
+        asked("changed", True)
+        self.plain.query("INSERT INTO d VALUES (3, 'a second match')")
+        asked("added", True)
+        self.plain.query("DROP TABLE d")
 
     def on_file(self):
         """Pages that are not in shared buffers are looked at in the file."""

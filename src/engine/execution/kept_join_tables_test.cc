@@ -68,6 +68,34 @@ TEST_F(KeptJoinTablesTest, TheSameStateOfTheSameSource) {
   EXPECT_TRUE(found());
 }
 
+TEST_F(KeptJoinTablesTest, TheSameListServesAnotherSnapshot) {
+  const auto columns = std::make_shared<const std::vector<uint32_t>>();
+  auto list = std::make_shared<const SegmentList>(std::vector<TakenSegment>(), columns, 20);
+  const auto other = std::make_shared<const SegmentList>(std::vector<TakenSegment>(), columns, 20);
+  request_.segments.flags |= TB_SEGMENTS_FRESH;
+  bits_[0] = 0;
+  const auto with = [this](uint64_t xmax, const std::shared_ptr<const SegmentList>& some) {
+    snapshot_ = QuerySnapshot{.xmin = xmax, .xmax = xmax, .open = {}};
+    JoinTableSource made = *source();
+    made.list = some;
+    return made;
+  };
+  const KeptJoinTable made = table();
+  EXPECT_FALSE(kept_.find_by_list(with(100, list))) << "nothing is built";
+  kept_.add(with(100, list), made);
+  EXPECT_FALSE(kept_.find(with(101, nullptr)));
+  EXPECT_FALSE(kept_.find_by_list(with(101, nullptr)));
+  EXPECT_FALSE(kept_.find_by_list(with(101, other)));
+  ASSERT_TRUE(kept_.find_by_list(with(101, list)));
+  EXPECT_EQ(kept_.find_by_list(with(101, list))->table, made.table);
+  EXPECT_TRUE(kept_.find(with(101, nullptr))) << "from now on without the list";
+  EXPECT_FALSE(kept_.find(with(100, nullptr)));
+  EXPECT_TRUE(kept_.find_by_list(with(100, list))) << "an older snapshot";
+  EXPECT_TRUE(kept_.find(with(101, nullptr))) << "takes nothing from the newer one";
+  kept_.add(with(102, nullptr), table());
+  EXPECT_FALSE(kept_.find_by_list(with(102, list))) << "built of other rows";
+}
+
 TEST_F(KeptJoinTablesTest, BlocksThatAreNotAllVisibleBelongToNoSource) {
   EXPECT_TRUE(source());
   bits_[2] = 0x07;

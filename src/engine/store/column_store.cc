@@ -15,6 +15,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/store/block_bits.h"
 #include "engine/store/segment_delta.h"
 #include "turbine/mutant.h"
 
@@ -27,6 +28,10 @@ constexpr uint64_t kEvictedShare = 16;
 /* A store has room if so much of the capacity is free: more than is evicted at once. */
 constexpr uint64_t kRoomShare = 8;
 
+/* Seconds for which a table is pinned once somebody has said so, and between two looks for pins that have ended. */
+constexpr uint32_t kPinLease = 900;
+constexpr uint32_t kEndPinsEvery = 10;
+
 /* Seconds for which a segment counts as found lately. */
 constexpr uint32_t kLately = 600;
 
@@ -38,6 +43,11 @@ constexpr size_t kFoundAtOnce = 128;
 
 /* Versions that two threads make of one segment at once: a few tries are enough. */
 constexpr int kTries = 3;
+
+/* A column's bytes, with its part of what the segment takes besides, which goes with the last column. */
+uint64_t bytes_with(const Segment& segment, const Segment::Column& column) {
+  return column.data->bytes() + sizeof(Segment) / std::max<size_t>(segment.columns.size(), 1) + sizeof(Segment::Column);
+}
 
 int64_t now_us() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -52,7 +62,7 @@ std::vector<uint32_t> StoredTable::column_numbers(const std::vector<ColumnKey>& 
   for (const ColumnKey& key : keys)
     numbers.push_back(numbers_.emplace(key, static_cast<uint32_t>(numbers_.size())).first->second);
   hits_.resize(numbers_.size());
-  if (pinned_.size() < numbers_.size()) find_pinned();
+  if (pinned_.size() < numbers_.size()) retain(Retention(retention_));
   return numbers;
 }
 
@@ -61,30 +71,51 @@ bool StoredTable::Retention::pins(uint32_t attnum) const {
 }
 
 /* Under the lock. */
-void StoredTable::find_pinned() {
-  pinned_.assign(numbers_.size(), false);
-  for (const auto& [key, number] : numbers_) pinned_[number] = retention_.pins(key.attnum);
-}
-
-bool StoredTable::pins() {
-  std::lock_guard lock(mutex_);
-  return retention_.pin;
-}
-
-/* Under the lock. Says it to devices. */
-void StoredTable::mark_pinned(const Kept& kept) const {
+uint64_t StoredTable::pinned_bytes(const Kept& kept) const {
+  uint64_t bytes = 0;
   for (const auto& segment : {kept.main, kept.delta})
     if (segment)
       for (const Segment::Column& column : segment->columns)
-        column.data->pinned.store(pinned_[column.number], std::memory_order_relaxed);
+        if (pinned_[column.number]) bytes += bytes_with(*segment, column);
+  return bytes;
+}
+
+/* Under the lock. Tells devices, which keep copies of what is pinned. */
+uint64_t StoredTable::mark_pinned(const Kept& kept) const {
+  for (const auto& segment : {kept.main, kept.delta})
+    if (segment)
+      for (const Segment::Column& column : segment->columns) column.data->set_pinned(pinned_[column.number]);
+  return pinned_bytes(kept);
+}
+
+/* Under the lock. */
+void StoredTable::retain(const Retention& retention) {
+  retention_ = retention;
+  pinned_.assign(numbers_.size(), false);
+  for (const auto& [key, number] : numbers_) pinned_[number] = retention_.pins(key.attnum);
+  uint64_t bytes = 0;
+  for (const Kept& kept : segments_) bytes += mark_pinned(kept);
+  store_.pinned_ += bytes - std::exchange(pinned_bytes_, bytes);
 }
 
 void StoredTable::set_retention(const Retention& retention) {
   std::lock_guard lock(mutex_);
-  if (retention_ == retention) return;
-  retention_ = retention;
-  find_pinned();
-  for (const Kept& kept : segments_) mark_pinned(kept);
+  pinned_until_ = store_.now() + kPinLease;
+  if (!(retention_ == retention)) retain(retention);
+}
+
+void StoredTable::end_pin_after(uint32_t second) {
+  std::lock_guard lock(mutex_);
+  if (retention_.pin && pinned_until_ < second) retain({});
+}
+
+/* Now and then. */
+void ColumnStore::end_pins() {
+  const uint32_t second = now();
+  uint32_t due = end_pins_at_.load(std::memory_order_relaxed);
+  if (second < due || !end_pins_at_.compare_exchange_strong(due, second + kEndPinsEvery)) return;
+  std::lock_guard lock(tables_mutex_);
+  for (const auto& [key, table] : tables_) table->end_pin_after(second);
 }
 
 StoredTable::Found StoredTable::find(const std::vector<uint32_t>& columns, const Known& known) {
@@ -284,9 +315,13 @@ void StoredTable::publish(uint32_t number, Kept versions) {
   Kept& place = segments_[number];
   store_.used_ += versions.bytes();
   store_.used_ -= place.bytes();
+  if (retention_.pin) {
+    const uint64_t change = mark_pinned(versions) - pinned_bytes(place);
+    pinned_bytes_ += change;
+    store_.pinned_ += change;
+  }
   const bool waits = place.delta != nullptr;
   place = std::move(versions);
-  if (retention_.pin) mark_pinned(place);
   if (!place.delta || waits) return;
   std::lock_guard lock(store_.merges_mutex_);
   store_.merges_.push_back({weak_from_this(), number});
@@ -327,7 +362,7 @@ void StoredTable::report(std::vector<TbCachedColumn>& columns) {
       TbCachedColumn& entry = own[column.number];
       const BlockMask blocks = column.blocks & ~hidden;
       entry.bytes += column.data->bytes();
-      if (const auto use = column.data->device_use.load(std::memory_order_relaxed); use && !use->lost) {
+      if (const auto use = column.data->device_use(); use && !use->lost) {
         entry.gpu_bytes += column.data->bytes();
         entry.gpus |= 1u << std::min(use->gpu, 31u);
       }
@@ -357,12 +392,16 @@ uint64_t StoredTable::drop() {
   bytes += std::exchange(dictionary_bytes_, 0);
   dictionaries_.clear();
   store_.used_ -= bytes;
+  store_.pinned_ -= std::exchange(pinned_bytes_, 0);
+  std::lock_guard buffers(buffers_mutex_);
+  forget_buffers();
   return bytes;
 }
 
 std::shared_ptr<StoredTable> ColumnStore::table(const TbFileIdentity& file) {
   const std::array<uint64_t, 4> key{uint64_t{file.tablespace} << 32 | file.database, file.file_number, file.inode,
                                     file.birth_ns};
+  end_pins();
   std::lock_guard lock(tables_mutex_);
   std::shared_ptr<StoredTable>& table = tables_[key];
   if (table) return table;
@@ -377,8 +416,11 @@ void ColumnStore::forget_empty_tables() {
   std::erase_if(tables_, [](const auto& entry) {
     if (entry.second.use_count() > 1) return false;
     std::lock_guard lock(entry.second->mutex_);
-    return std::none_of(entry.second->segments_.begin(), entry.second->segments_.end(),
-                        [](const auto& kept) { return kept.main != nullptr; });
+    const bool empty = std::none_of(entry.second->segments_.begin(), entry.second->segments_.end(),
+                                    [](const auto& kept) { return kept.main != nullptr; });
+    std::lock_guard buffers(entry.second->buffers_mutex_);
+    if (empty) entry.second->forget_buffers();
+    return empty;
   });
   many_tables_ = std::max<size_t>(256, 2 * tables_.size());
 }
@@ -406,8 +448,7 @@ TakenSegment ColumnStore::add(StoredTable& table, const DecodedBlocks& decoded, 
   for (int i = 0; i < kTries; i++) {
     StoredTable::Kept before;
     if (!table.kept_version(number, &before)) return {};
-    const bool asks = table.pins() || (!before.main && !decoded.load);
-    if (asks && !table.admits(decoded)) return {};
+    if (!table.admits(decoded, !before.main && !decoded.load)) return {};
     if (!decoded.fresh && before.main && before.main->map_lsn > decoded.map_lsn) return {};
     if (!decoded.fresh && before.delta && before.delta->map_lsn > decoded.map_lsn) return {};
     const BlockMask older = older_pages(before.main.get(), before.delta.get(), decoded);
@@ -444,12 +485,14 @@ void StoredTable::note_filled(const DecodedBlocks& decoded) {
 }
 
 /* Takes the lock. All blocks of the file are taken for as full as these. */
-bool StoredTable::admits(const DecodedBlocks& decoded) {
+bool StoredTable::admits(const DecodedBlocks& decoded, bool is_asked) {
   {
     std::lock_guard lock(mutex_);
-    // Of what is pinned nothing makes room: it may not take the store beyond its size.
-    if (retention_.pin) return store_.used() < store_.capacity() || store_.unevictable_ < store_.pinnable();
-    if (retention_.keep) return true;
+    const bool pinned = std::any_of(decoded.columns.begin(), decoded.columns.end(),
+                                    [this](const auto& column) { return pinned_[column.number]; });
+    // Nothing makes room for what is pinned once it has its share, not even a load.
+    if (pinned) return store_.pinned() < store_.pinnable();
+    if (!is_asked || retention_.keep) return true;
   }
   if (store_.used() < store_.capacity_ - store_.capacity_ / kRoomShare) return true;
   constexpr uint64_t kValueBytes = 3;  // of a code, about
@@ -467,10 +510,9 @@ bool StoredTable::admits(const DecodedBlocks& decoded) {
 }
 
 /* Under the lock. A column of a segment was used when both were: other segments may not be read, and
- * other columns. Returns the bytes of what is pinned. */
-uint64_t StoredTable::offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const {
+ * other columns. */
+void StoredTable::offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const {
   const bool keep = retention_.keep;
-  uint64_t pinned = 0;
   const auto age = [tick](uint32_t used) { return std::max(tick, used) - used; };
   for (uint32_t i = 0; i < segments_.size(); i++) {
     if (!segments_[i].main) continue;
@@ -481,21 +523,14 @@ uint64_t StoredTable::offer_for_eviction(uint32_t table, uint32_t tick, uint32_t
     if (segment.columns.empty())
       order->add(table, i, EvictionCandidate::kNoColumn,
                  {keep, last_found > lately, age(used), used, blocks, segment.nrows(), segment.bytes()});
-    // With the last column goes what the segment takes besides.
-    const uint64_t besides = sizeof(Segment) / std::max<size_t>(segment.columns.size(), 1) + sizeof(Segment::Column);
     for (const Segment::Column& column : segment.columns) {
       const Hits& hits = hits_[column.number];
-      if (pinned_[column.number]) {
-        pinned += column.data->bytes() + besides;
-        continue;
-      }
-      order->add(
-          table, i, column.number,
-          {keep, std::min(last_found, hits.last_found) > lately, age(std::min(used, hits.last_used)), used,
-           static_cast<uint32_t>(std::popcount(column.blocks)), segment.nrows(), column.data->bytes() + besides});
+      if (pinned_[column.number]) continue;
+      order->add(table, i, column.number,
+                 {keep, std::min(last_found, hits.last_found) > lately, age(std::min(used, hits.last_used)), used,
+                  static_cast<uint32_t>(std::popcount(column.blocks)), segment.nrows(), bytes_with(segment, column)});
     }
   }
-  return pinned;
 }
 
 /* The same version without these columns. */
@@ -555,17 +590,15 @@ void ColumnStore::make_room() {
   if (used() <= capacity_) return;  // another thread has been here
   const uint32_t lately = std::max(now(), kLately) - kLately;
   const uint32_t tick = clock_.load(std::memory_order_relaxed);
-  uint64_t pinned = 0;
   EvictionOrder order;
   std::vector<StoredTable*> tables;
   std::vector<std::vector<StoredTable::Kept>> offered;
   for (const auto& [key, table] : tables_) {
     std::lock_guard table_lock(table->mutex_);
-    pinned += table->offer_for_eviction(static_cast<uint32_t>(tables.size()), tick, lately, &order);
+    table->offer_for_eviction(static_cast<uint32_t>(tables.size()), tick, lately, &order);
     tables.push_back(table.get());
     offered.push_back(table->segments_);
   }
-  unevictable_ = pinned;
   const uint64_t wanted = capacity_ - capacity_ / kEvictedShare;
   if (used() <= wanted) return;
   const std::vector<EvictionCandidate> evicted = order.take(used() - wanted);

@@ -129,11 +129,13 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   /* What its owner wants of the cache. */
   struct Retention {
     bool keep = false;  // its segments are evicted after those of all tables that have it not
-    bool pin = false;  // columns are not evicted at all:
+    bool pin = false;  // columns are not evicted, as long as somebody says so now and then:
     std::vector<uint32_t> pinned;  // these attributes, ascending; none: all
     bool operator==(const Retention&) const = default;
     bool pins(uint32_t attnum) const;
   };
+  /* A pin is a lease: it ends a quarter of an hour after it was last set. Nobody tells the store of a table that was
+   * dropped, or whose file is another one now. */
   void set_retention(const Retention& retention);
 
  private:
@@ -154,6 +156,7 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   struct KeptList;
   static void note_list_use(KeptList& kept, uint32_t tick, uint32_t second);
   static bool answers(const KeptList& kept, const std::vector<uint32_t>& columns, const Known& known);
+  static uint64_t bytes_of(const KeptList& kept);
   static bool same_map(const KeptList& kept, const Known& known);
   bool bring_up_to_date(KeptList& kept, const Known& known);
   std::vector<uint32_t> changes_of(const KeptList& kept, const Known& known) const;
@@ -161,14 +164,16 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   std::vector<TakenSegment> versions_with(uint32_t number, const std::vector<uint32_t>& columns) const;
   void drop_lists();
   void note_changed(uint32_t number);
+  void forget_buffers();
   void count_hit(const std::vector<uint32_t>& columns, uint32_t tick, uint32_t second);
-  uint64_t offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
+  void offer_for_eviction(uint32_t table, uint32_t tick, uint32_t lately, EvictionOrder* order) const;
   void note_filled(const DecodedBlocks& decoded);
-  bool pins();
-  void find_pinned();
-  void mark_pinned(const Kept& kept) const;
+  void retain(const Retention& retention);
+  void end_pin_after(uint32_t second);
+  uint64_t pinned_bytes(const Kept& kept) const;
+  uint64_t mark_pinned(const Kept& kept) const;
   uint64_t evict(std::span<const EvictionCandidate> of_one_segment, const Kept& offered);
-  bool admits(const DecodedBlocks& decoded);
+  bool admits(const DecodedBlocks& decoded, bool is_asked);
   void publish(uint32_t number, Kept versions);
   bool kept_version(uint32_t number, Kept* kept);
   bool replace(uint32_t number, const Kept& before, Kept versions);
@@ -209,9 +214,12 @@ class StoredTable : public std::enable_shared_from_this<StoredTable> {
   const TbFileIdentity file_;
   std::mutex looking_;  // no field; taken before mutex_
   std::mutex buffers_mutex_;
-  std::vector<uint32_t> buffers_;  // of blocks, as backends have seen them; 0: not known
+  // By number of a segment: where backends have seen its blocks; 0: not known.
+  std::map<uint32_t, std::array<uint32_t, TB_SEGMENT_BLOCKS>> buffers_;
   std::mutex mutex_;  // all below
   Retention retention_;
+  uint32_t pinned_until_ = 0;  // a second of the store's clock
+  uint64_t pinned_bytes_ = 0;
   std::map<ColumnKey, uint32_t> numbers_;
   std::vector<bool> pinned_;  // by number
   std::vector<Hits> hits_;  // by number
@@ -259,18 +267,21 @@ class ColumnStore {
 
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   uint64_t capacity() const { return capacity_; }
-  /* Bytes that pinned columns may take. */
+  /* Bytes of pinned columns, and how many they may take. */
+  uint64_t pinned() const { return pinned_.load(std::memory_order_relaxed); }
   uint64_t pinnable() const { return capacity_ - capacity_ / 8; }
 
  private:
   friend class StoredTable;
   void make_room();
+  void end_pins();
   void forget_empty_tables();
   uint32_t now() const;
 
   const uint64_t capacity_;
   FillAdmission admission_;
-  std::atomic<uint64_t> unevictable_{0};  // bytes that the last eviction found pinned
+  std::atomic<uint64_t> pinned_{0};
+  std::atomic<uint32_t> end_pins_at_{0};  // a second of the clock
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<uint32_t> passed_{1};
   std::atomic<uint64_t> used_{0};

@@ -40,6 +40,14 @@ class ColumnStoreTest : public ::testing::Test {
     for (uint32_t block : unset) bits[block / 8] &= static_cast<uint8_t>(~(1u << (block % 8)));
     return table_->find(columns, {nblocks, &lsn, bits.data()});
   }
+  /* What a segment of one column takes in a store. */
+  static uint64_t bytes_of_one() {
+    ColumnStore probe(1 << 20);
+    const auto any = probe.table({9, 9, 9, 0, 9, 9});
+    any->column_numbers({{1, TB_TYPE_INT4, ""}});
+    probe.add(*any, decoded(0, 7, {0}));
+    return probe.used();
+  }
   using Blocks = std::vector<std::pair<uint32_t, BlockMask>>;  // by segment
   static Blocks blocks_of(const std::vector<TakenSegment>& segments) {
     Blocks blocks;
@@ -252,11 +260,7 @@ TEST_F(ColumnStoreTest, EvictsWhatWasNotUsedForLongest) {
 }
 
 TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
-  ColumnStore probe(1 << 20);
-  auto any = probe.table({9, 9, 9, 0, 9, 9});
-  any->column_numbers({{1, TB_TYPE_INT4, ""}});
-  probe.add(*any, decoded(0, 7, {0}));
-  ColumnStore small(20 * probe.used());
+  ColumnStore small(20 * bytes_of_one());
   auto hot = small.table({9, 9, 1, 0, 9, 9}), once = small.table({9, 9, 2, 0, 9, 9}),
        pinned = small.table({9, 9, 3, 0, 9, 9});
   pinned->set_retention({.keep = true, .pin = false, .pinned = {}});
@@ -279,12 +283,8 @@ TEST_F(ColumnStoreTest, WhatIsReadOnceDoesNotPushOutWhatIsReadAllTheTime) {
   EXPECT_EQ(found(*pinned), 2u);
 }
 
-TEST_F(ColumnStoreTest, PinnedColumnsStayAndTakeNoMoreThanThereIs) {
-  ColumnStore probe(1 << 20);
-  auto any = probe.table({9, 9, 9, 0, 9, 9});
-  any->column_numbers({{1, TB_TYPE_INT4, ""}});
-  probe.add(*any, decoded(0, 7, {0}));
-  ColumnStore small(20 * probe.used());
+TEST_F(ColumnStoreTest, PinnedColumnsStayAndTakeNoMoreThanTheirShare) {
+  ColumnStore small(20 * bytes_of_one());
   auto pinned = small.table({9, 9, 1, 0, 9, 9}), other = small.table({9, 9, 2, 0, 9, 9});
   pinned->set_retention({.keep = false, .pin = true, .pinned = {2}});
   for (const auto& table : {pinned, other}) table->column_numbers({{1, TB_TYPE_INT4, ""}, {2, TB_TYPE_INT4, ""}});
@@ -295,24 +295,60 @@ TEST_F(ColumnStoreTest, PinnedColumnsStayAndTakeNoMoreThanThereIs) {
   };
   for (uint32_t i = 0; i < 4; i++) small.add(*pinned, decoded(i, lsn, {0, 1}));
   small.pass_time(3600);
+  pinned->set_retention({.keep = false, .pin = true, .pinned = {2}});  // once more
   for (uint32_t round = 0; round < 3; round++) {
     for (uint32_t i = 0; i < 100; i++) small.add(*other, decoded(i, lsn, {0}));
     EXPECT_GT(found(*other, 0), 5u);
   }
   EXPECT_EQ(found(*pinned, 1), 4u);
   EXPECT_EQ(found(*pinned, 0), 0u) << "the other column is as others are";
-  for (uint32_t i = 0; i < 100; i++) small.add(*pinned, decoded(i, lsn, {1}));
+  DecodedBlocks load = decoded(0, lsn, {1});
+  load.load = true;
+  for (uint32_t i = 0; i < 100; i++) {
+    load.first_block = i * TB_SEGMENT_BLOCKS;
+    small.add(*pinned, load);
+  }
   EXPECT_GE(found(*pinned, 1), 8u);
+  EXPECT_LE(small.pinned(), small.pinnable() + bytes_of_one()) << "not even loads go beyond it";
+  EXPECT_GT(small.pinned(), small.pinnable() / 2);
   EXPECT_LE(small.used(), small.capacity());
   uint64_t pinned_columns = 0;
   for (const TbCachedColumn& column : small.report(10)) pinned_columns += column.pinned;
   EXPECT_EQ(pinned_columns, 1u);
-  // From now on it gives way.
-  pinned->set_retention({});
+  // From now on it gives way: nobody has said for long that it is pinned, as if the table was gone.
   small.pass_time(3600);
+  small.table({9, 9, 2, 0, 9, 9});
+  EXPECT_EQ(small.pinned(), 0u);
   for (uint32_t i = 0; i < 100; i++) small.add(*other, decoded(i, lsn, {0}));
   EXPECT_GT(found(*other, 0), 5u);
   EXPECT_LE(small.used(), small.capacity());
+}
+
+TEST_F(ColumnStoreTest, DevicesHearWhatIsPinned) {
+  const auto use = std::make_shared<StoredColumn::DeviceUse>(), other = std::make_shared<StoredColumn::DeviceUse>();
+  add(0, 7, {0, 1});
+  const auto data = find({0, 1}, 7).good[0].segment->columns;
+  data[0].data->set_device_use(use);
+  data[1].data->set_device_use(use);
+  EXPECT_EQ(use->pinned, 0u);
+  table_->set_retention({.keep = false, .pin = true, .pinned = {2}});
+  EXPECT_EQ(use->pinned, 1u) << "a copy that was there before";
+  data[1].data->set_device_use(other);
+  EXPECT_EQ(use->pinned, 0u);
+  EXPECT_EQ(other->pinned, 1u) << "the copy is elsewhere now";
+  add(1, 7, {1});
+  EXPECT_TRUE(find({1}, 7).good[1].segment->find(1)->data->pinned()) << "one that came later";
+  table_->set_retention({});
+  EXPECT_EQ(other->pinned, 0u);
+  {
+    table_->set_retention({.keep = false, .pin = true, .pinned = {}});
+    EXPECT_EQ(use->pinned + other->pinned, 2u);
+    const StoredColumn gone({.type = TB_TYPE_INT4, .nullable = false, .nulls = false}, 8);
+    gone.set_device_use(use);
+    gone.set_pinned(true);
+    EXPECT_EQ(use->pinned, 2u);
+  }
+  EXPECT_EQ(use->pinned, 1u) << "one of them is forgotten";
 }
 
 TEST_F(ColumnStoreTest, ColumnsThatNobodyReadsGoBeforeOthersOfTheirSegment) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/store/block_bits.h"
 #include "engine/store/column_store.h"
 #include "turbine/mutant.h"
 
@@ -25,6 +26,10 @@ constexpr size_t kListChangedShare = 4;
 
 /* Seconds after which the segments of a list that is in use are noted as used again. */
 constexpr uint32_t kNoteAfter = 10;
+
+/* Segments whose blocks' buffers are known, at most: 32 GB of a table. And what each takes, about. */
+constexpr size_t kMostOfBuffers = 65536;
+constexpr uint64_t kBytesOfBuffers = TB_SEGMENT_BLOCKS * sizeof(uint32_t) + 48;
 
 }  // namespace
 
@@ -87,13 +92,27 @@ void join_pieces(std::vector<TakenSegment>& taken) {
   taken.resize(count);
 }
 
-BlockMask all_blocks(const std::vector<TakenSegment>& taken) {
+BlockMask all_blocks(std::span<const TakenSegment> taken) {
   BlockMask blocks = 0;
   for (const TakenSegment& some : taken) blocks |= some.blocks;
   return blocks;
 }
 
+/* What a list has of one segment. */
+std::span<const TakenSegment> entries_of(const SegmentList& list, uint32_t number) {
+  const auto [first, end] = list.entries_of(number);
+  return list.segments().subspan(first, end - first);
+}
+
+size_t map_pages_of(uint32_t nblocks) {
+  return (size_t{nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
+}
+
 }  // namespace
+
+uint64_t StoredTable::bytes_of(const KeptList& kept) {
+  return kept.list->bytes() + kept.map_lsn.size() * sizeof(uint64_t) + kept.bits.size();
+}
 
 /* Under the lock. Puts the present versions of changed segments into the list, with the blocks that are good now as
  * well. What the store has in another state stays as the list has it. False: some blocks must be looked at first. */
@@ -132,7 +151,7 @@ bool StoredTable::bring_up_to_date(KeptList& kept, const Known& known) {
   kept.state = ++list_states_;
   store_.used_ -= kept.bytes;
   kept.list = std::make_shared<const SegmentList>(*kept.list, changes, std::max(kept.nblocks, known.nblocks));
-  kept.bytes = kept.list->bytes() + kept.map_lsn.size() * sizeof(uint64_t) + kept.bits.size();
+  kept.bytes = bytes_of(kept);
   store_.used_ += kept.bytes;
   kept.changed.clear();
   return true;
@@ -157,14 +176,6 @@ std::shared_ptr<const SegmentList> StoredTable::kept_list(const std::vector<uint
   return nullptr;
 }
 
-namespace {
-
-size_t map_pages_of(uint32_t nblocks) {
-  return (size_t{nblocks} + TB_BLOCKS_PER_MAP_PAGE - 1) / TB_BLOCKS_PER_MAP_PAGE;
-}
-
-}  // namespace
-
 std::shared_ptr<const SegmentList> StoredTable::keep_list(const std::shared_ptr<const std::vector<uint32_t>>& columns,
                                                           const Known& known, const Search& search,
                                                           std::vector<TakenSegment> taken) {
@@ -184,19 +195,19 @@ std::shared_ptr<const SegmentList> StoredTable::keep_list(const std::shared_ptr<
     first = end;
   }
   auto list = std::make_shared<const SegmentList>(std::move(joined), columns, known.nblocks);
-  const uint64_t bytes = list->bytes() + map_pages * sizeof(uint64_t) + known.nblocks / 8;
   KeptList kept{.columns = columns,
                 .nblocks = known.nblocks,
                 .map_lsn = {known.map_lsn, known.map_lsn + map_pages},
-                .bits = {known.bits, known.bits + (uint64_t{known.nblocks} + 7) / 8},
+                .bits = {known.bits, known.bits + block_bits_size(known.nblocks)},
                 .snapshot = {},
                 .whole = known.whole,
                 .has_fresh = search.has_fresh,
                 .list = list,
-                .bytes = bytes,
+                .bytes = 0,
                 .noted = search.second,
                 .changed = {},
                 .more = {}};
+  kept.bytes = bytes_of(kept);
   if (known.snapshot && !known.snapshot->writes) kept.snapshot = *known.snapshot;
   if (kept.has_fresh && !kept.snapshot) return nullptr;
   std::lock_guard lock(mutex_);
@@ -205,10 +216,7 @@ std::shared_ptr<const SegmentList> StoredTable::keep_list(const std::shared_ptr<
   for (uint32_t number = 0; known.whole && number < segments_.size(); number++) {
     prefetch(number);
     if (!segments_[number].main) continue;
-    const auto [first, end] = list->entries_of(number);
-    BlockMask blocks = 0;
-    for (size_t i = first; i < end; i++) blocks |= list->segments()[i].blocks;
-    if (has_more(number, *columns, blocks)) kept.more.push_back(number);
+    if (has_more(number, *columns, all_blocks(entries_of(*list, number)))) kept.more.push_back(number);
   }
   // One list of fresh blocks is enough: it goes with the next commit.
   std::erase_if(lists_, [&](const KeptList& other) {
@@ -251,9 +259,9 @@ std::vector<uint32_t> StoredTable::changes_of(const KeptList& kept, const Known&
   }
   // Those that have lost bits of the map. Fresh blocks are looked at in any case.
   std::vector<uint8_t> lost = list.bits();
-  for (size_t i = 0; i < lost.size() && i < (uint64_t{known.nblocks} + 7) / 8; i++)
+  for (size_t i = 0; i < lost.size() && i < block_bits_size(known.nblocks); i++)
     lost[i] &= static_cast<uint8_t>(~known.bits[i]);
-  for (const auto& fresh : list.fresh_blocks()) lost[fresh.block / 8] &= static_cast<uint8_t>(~(1u << fresh.block % 8));
+  for (const auto& fresh : list.fresh_blocks()) clear_bit(lost, fresh.block);
   for (size_t i = 0; i < lost.size() && !TB_MUTANT(renewal_ignores_bits); i++)
     if (lost[i] != 0) numbers.push_back(segment_number(static_cast<uint32_t>(i * 8)));
   std::sort(numbers.begin(), numbers.end());
@@ -274,22 +282,19 @@ std::optional<StoredTable::Renewal> StoredTable::begin_renewal(const std::vector
   nblocks_ = known.nblocks;
   Renewal renewal{.list = kept->list,
                   .again = {},
-                  .look = std::vector<uint8_t>((uint64_t{known.nblocks} + 7) / 8),
+                  .look = std::vector<uint8_t>(block_bits_size(known.nblocks)),
                   .state = kept->state,
                   .seen = kept->changed.size()};
-  for (const auto& fresh : kept->list->fresh_blocks())
-    renewal.look[fresh.block / 8] |= static_cast<uint8_t>(1u << fresh.block % 8);
+  for (const auto& fresh : kept->list->fresh_blocks()) set_bit(renewal.look, fresh.block);
   const Search unnoted;
   for (const uint32_t number : numbers) {
-    const uint32_t byte = segment_first_block(number) / 8;
-    for (size_t i = byte; i < std::min<size_t>(byte + segment_blocks(number) / 8, renewal.look.size()); i++)
-      renewal.look[i] = 0;
+    clear_segment_bits(renewal.look, number);
     Found& found = renewal.again[number];
     look(number, columns, known, unnoted, &found);
     for (const auto* some : {&found.doubtful, &found.fresh})
-      for (const TakenSegment& taken : *some) set_bits(taken, renewal.look.data());
+      for (const TakenSegment& taken : *some) set_bits(taken, renewal.look);
   }
-  for (const uint8_t byte : renewal.look) renewal.to_look += static_cast<uint64_t>(std::popcount(byte));
+  renewal.to_look = count_bits(renewal.look);
   return renewal;
 }
 
@@ -316,23 +321,18 @@ std::shared_ptr<const SegmentList> StoredTable::end_renewal(const std::vector<ui
   SegmentList::Changes changes;
   // Segments that were found anew, without the pages that have changed.
   for (const auto& [number, found] : renewal.again) {
-    const auto [first, end] = before.entries_of(number);
     std::vector<TakenSegment> now = found.good;
     for (const auto* some : {&found.doubtful, &found.fresh})
       for (TakenSegment taken : *some)
         if ((taken.blocks &= ~some_of(taken, changed)) != 0) now.push_back(taken);
     join_pieces(now);
-    if (!are_same(before.segments().subspan(first, end - first), now)) changes[number] = std::move(now);
+    if (!are_same(entries_of(before, number), now)) changes[number] = std::move(now);
   }
   // Of the others, fresh blocks whose pages have changed.
   for (const auto& fresh : before.fresh_blocks()) {
     const uint32_t number = segment_number(fresh.block);
-    if ((changed[fresh.block / 8] >> fresh.block % 8 & 1) == 0 || renewal.again.contains(number) ||
-        changes.contains(number))
-      continue;
-    const auto [first, end] = before.entries_of(number);
-    for (size_t i = first; i < end; i++) {
-      TakenSegment taken = before.segments()[i];
+    if (!has_bit(changed, fresh.block) || renewal.again.contains(number) || changes.contains(number)) continue;
+    for (TakenSegment taken : entries_of(before, number)) {
       if ((taken.blocks &= ~some_of(taken, changed)) != 0) changes[number].push_back(taken);
     }
     changes.try_emplace(number);
@@ -352,19 +352,17 @@ std::shared_ptr<const SegmentList> StoredTable::end_renewal(const std::vector<ui
   for (const auto& [number, taken] : changes)
     if (!renewal.again.contains(number) && has_more(number, columns, all_blocks(taken))) kept->more.push_back(number);
   for (const auto& [number, found] : renewal.again) {
-    const auto [first, end] = list->entries_of(number);
-    BlockMask blocks = 0;
-    for (size_t i = first; i < end; i++) blocks |= list->segments()[i].blocks;
+    const BlockMask blocks = all_blocks(entries_of(*list, number));
     if (number < segments_.size() && has_more(number, columns, blocks)) kept->more.push_back(number);
   }
   store_.used_ -= kept->bytes;
   kept->nblocks = known.nblocks;
   kept->map_lsn.assign(known.map_lsn, known.map_lsn + map_pages_of(known.nblocks));
-  kept->bits.assign(known.bits, known.bits + (uint64_t{known.nblocks} + 7) / 8);
+  kept->bits.assign(known.bits, known.bits + block_bits_size(known.nblocks));
   kept->snapshot = *known.snapshot;
   kept->has_fresh = !list->fresh_blocks().empty() || !kept->more.empty();
   kept->list = list;
-  kept->bytes = list->bytes() + kept->map_lsn.size() * sizeof(uint64_t) + kept->bits.size();
+  kept->bytes = bytes_of(*kept);
   kept->state = ++list_states_;
   store_.used_ += kept->bytes;
   if (second - kept->noted >= kNoteAfter) note_list_use(*kept, tick, second);
@@ -381,19 +379,35 @@ void StoredTable::note_list_use(KeptList& kept, uint32_t tick, uint32_t second) 
 
 void StoredTable::note_buffers(std::span<const uint32_t> blocks, std::span<const uint32_t> buffers) {
   std::lock_guard lock(buffers_mutex_);
-  if (!blocks.empty() && buffers_.size() <= blocks.back()) buffers_.resize(size_t{blocks.back()} + 1);
-  for (size_t i = 0; i < blocks.size(); i++) buffers_[blocks[i]] = buffers[i];
+  const size_t before = buffers_.size();
+  for (size_t i = 0; i < blocks.size(); i++) {
+    const uint32_t number = segment_number(blocks[i]);
+    buffers_[number][blocks[i] - segment_first_block(number)] = buffers[i];
+  }
+  store_.used_ += (buffers_.size() - before) * kBytesOfBuffers;
+  // Buffers that blocks have left long ago are of no use.
+  if (buffers_.size() > kMostOfBuffers) forget_buffers();
+}
+
+/* Under buffers_mutex_. */
+void StoredTable::forget_buffers() {
+  store_.used_ -= buffers_.size() * kBytesOfBuffers;
+  buffers_.clear();
 }
 
 std::vector<uint32_t> StoredTable::buffers_of(const std::vector<uint8_t>& bits, uint64_t count) {
   std::vector<uint32_t> buffers;
   std::lock_guard lock(buffers_mutex_);
-  if (std::all_of(buffers_.begin(), buffers_.end(), [](uint32_t buffer) { return buffer == 0; })) return buffers;
+  if (buffers_.empty()) return buffers;
   buffers.reserve(count);
+  auto segment = buffers_.begin();
   for (size_t i = 0; i < bits.size(); i++)
     for (uint32_t byte = bits[i]; byte != 0; byte &= byte - 1) {
-      const size_t block = i * 8 + static_cast<size_t>(std::countr_zero(byte));
-      buffers.push_back(block < buffers_.size() ? buffers_[block] : 0);
+      const auto block = static_cast<uint32_t>(i * 8 + static_cast<size_t>(std::countr_zero(byte)));
+      const uint32_t number = segment_number(block);
+      while (segment != buffers_.end() && segment->first < number) ++segment;
+      const bool known = segment != buffers_.end() && segment->first == number;
+      buffers.push_back(known ? segment->second[block - segment_first_block(number)] : 0);
     }
   return buffers;
 }

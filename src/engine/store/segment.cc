@@ -7,6 +7,7 @@
 #include "engine/store/segment.h"
 
 #include <algorithm>
+#include <mutex>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -64,6 +65,30 @@ StoredColumn::StoredColumn(const Shape& shape, uint32_t nrows, std::shared_ptr<u
 uint64_t StoredColumn::bytes_of(const Shape& shape, uint32_t nrows) {
   const uint64_t values = std::max(bytes_of_values(shape, nrows), kHostAlignment);
   return shape.nulls ? values + host_aligned(nrows) : values;
+}
+
+namespace {
+
+/* Between a column's pin and its use. Both change seldom. */
+std::mutex pins_mutex;
+
+}  // namespace
+
+void StoredColumn::set_device_use(std::shared_ptr<const DeviceUse> use) const {
+  std::lock_guard lock(pins_mutex);
+  if (pinned()) {
+    if (const auto before = device_use()) before->pinned--;
+    if (use) use->pinned++;
+  }
+  device_use_.store(std::move(use), std::memory_order_relaxed);
+}
+
+void StoredColumn::set_pinned(bool pinned) const {
+  if (this->pinned() == pinned) return;
+  std::lock_guard lock(pins_mutex);
+  if (pinned_.exchange(pinned, std::memory_order_relaxed) == pinned) return;
+  const auto use = device_use();
+  if (use) use->pinned += pinned ? uint64_t{1} : ~uint64_t{0};
 }
 
 Segment::Segment(const Segment& other)

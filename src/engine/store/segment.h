@@ -74,20 +74,28 @@ class StoredColumn {
 
   /* Where a device has a copy of it; only the device that has written it knows what this says. 0: none. */
   mutable std::atomic<uint64_t> device_place{0};
-  /* What the device counts the columns by whose copies are still of use: each has a reference. */
+
+  /* Copies that a device has side by side. Each column whose copy is one of them has a reference. */
   struct DeviceUse {
-    uint32_t gpu = 0;                        // its number, from 0 on
-    mutable std::atomic<bool> lost{false};  // the copies are not there any more
+    uint32_t gpu = 0;                         // its number, from 0 on
+    mutable std::atomic<bool> lost{false};    // the copies are not there any more
+    mutable std::atomic<uint64_t> pinned{0};  // columns
   };
-  mutable std::atomic<std::shared_ptr<const DeviceUse>> device_use;
-  /* Its table is pinned: copies of it stay as long as it does. */
-  mutable std::atomic<bool> pinned{false};
+  /* Null: no device has a copy. Thread-safe, as all that follows. */
+  std::shared_ptr<const DeviceUse> device_use() const { return device_use_.load(std::memory_order_relaxed); }
+  void set_device_use(std::shared_ptr<const DeviceUse> use) const;
+  /* Its table is pinned: a device keeps the copy as long as it is, and can. */
+  bool pinned() const { return pinned_.load(std::memory_order_relaxed); }
+  void set_pinned(bool pinned) const;
+  ~StoredColumn() { set_pinned(false); }
 
  private:
   struct Free {
     void operator()(uint8_t* memory) const;
   };
   void lay_out(uint32_t nrows, uint64_t text_size);
+  mutable std::atomic<std::shared_ptr<const DeviceUse>> device_use_;
+  mutable std::atomic<bool> pinned_{false};
   Shape shape_;
   uint64_t valid_offset_ = 0, text_offset_ = 0, size_ = 0;
   std::unique_ptr<uint8_t[], Free> own_;     // the memory, or null:

@@ -7,26 +7,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
+#include "engine/store/block_bits.h"
+
 namespace turbine {
-
-BlockMask bits_of(const uint8_t* bits, uint32_t nblocks, uint32_t first_block) {
-  if (!bits || first_block >= nblocks) return 0;
-  const uint32_t end = std::min(nblocks, first_block + segment_blocks(segment_number(first_block)));
-  BlockMask mask = 0;
-  memcpy(&mask, bits + first_block / 8, (end - first_block + 7) / 8);
-  const uint32_t count = end - first_block;
-  return count < TB_SEGMENT_BLOCKS ? mask & ((BlockMask{1} << count) - 1) : mask;
-}
-
-/* Segments begin with a byte. */
-void set_bits(const TakenSegment& taken, uint8_t* bits) {
-  static_assert(TB_BLOCKS_PER_MAP_PAGE % 8 == 0 && TB_SEGMENT_BLOCKS % 8 == 0);
-  uint8_t* byte = bits + taken.segment->first_block / 8;
-  for (BlockMask blocks = taken.blocks; blocks != 0; blocks >>= 8) *byte++ |= static_cast<uint8_t>(blocks);
-}
 
 namespace {
 
@@ -42,7 +27,7 @@ void narrow(StoredColumn::Zone& common, const StoredColumn::Zone& zone) {
 
 SegmentList::SegmentList(std::vector<TakenSegment> segments, std::shared_ptr<const std::vector<uint32_t>> columns,
                          uint32_t nblocks)
-    : columns_(std::move(columns)), common_zones_(columns_->size()), bits_((uint64_t{nblocks} + 7) / 8) {
+    : columns_(std::move(columns)), common_zones_(columns_->size()), bits_(block_bits_size(nblocks)) {
   segments_.reserve(segments.size());
   zones_.reserve(segments.size() * columns_->size());
   for (const TakenSegment& taken : segments) add(taken);
@@ -55,7 +40,7 @@ void SegmentList::add(const TakenSegment& taken) {
   first_blocks_.push_back(taken.segment->first_block);
   rows_ += rows_of_.back();
   blocks_ += static_cast<uint64_t>(std::popcount(taken.blocks));
-  set_bits(taken, bits_.data());
+  set_bits(taken, bits_);
   for (const uint32_t number : *columns_) zones_.push_back(taken.segment->find(number)->zone);
   add_fresh(taken);
 }
@@ -89,7 +74,7 @@ std::pair<size_t, size_t> SegmentList::entries_of(uint32_t number) const {
 SegmentList::SegmentList(const SegmentList& before, const Changes& changes, uint32_t nblocks)
     : columns_(before.columns_), common_zones_(columns_->size()), bits_(before.bits_) {
   const size_t ncolumns = columns_->size();
-  bits_.resize((uint64_t{nblocks} + 7) / 8);
+  bits_.resize(block_bits_size(nblocks));
   rows_ = before.rows_;
   blocks_ = before.blocks_;
   segments_.reserve(before.segments_.size() + changes.size());
@@ -115,8 +100,7 @@ SegmentList::SegmentList(const SegmentList& before, const Changes& changes, uint
       rows_ -= before.rows_of_[next];
       blocks_ -= static_cast<uint64_t>(std::popcount(before.segments_[next].blocks));
     }
-    const uint32_t byte = segment_first_block(number) / 8;
-    for (uint32_t i = byte; i < std::min<size_t>(byte + TB_SEGMENT_BLOCKS / 8, bits_.size()); i++) bits_[i] = 0;
+    clear_segment_bits(bits_, number);
     replaced.push_back({first, end, taken.size()});
     for (const TakenSegment& some : taken) add(some);
   }

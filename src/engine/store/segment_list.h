@@ -97,10 +97,4 @@ std::vector<std::shared_ptr<const SegmentMorsel>> cut_morsels(
     std::vector<TakenSegment>& segments, const std::shared_ptr<const std::vector<uint32_t>>& columns, uint64_t rows,
     uint64_t most_blocks, bool last);
 
-/* The bits of a segment's blocks, of a file's: those that the file still has. */
-BlockMask bits_of(const uint8_t* bits, uint32_t nblocks, uint32_t first_block);
-
-/* Sets the bits of a segment's blocks in a file's. */
-void set_bits(const TakenSegment& taken, uint8_t* bits);
-
 }  // namespace turbine

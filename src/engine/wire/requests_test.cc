@@ -130,6 +130,20 @@ TEST(SegmentsRequest, HasTheLsnsOfPagesInBuffers) {
   EXPECT_THROW(parse_segments(message_of_buffered({3, 7}, 3)), ProtocolError);
 }
 
+TEST(SegmentsRequest, NamesPinnedColumns) {
+  std::vector<uint8_t> bytes = message_of_buffered({}, 0);
+  TbSegments head;
+  memcpy(&head, bytes.data(), sizeof head);
+  head.flags = TB_SEGMENTS_PIN;
+  head.npinned = 2;
+  memcpy(bytes.data(), &head, sizeof head);
+  EXPECT_THROW(parse_segments(bytes), ProtocolError) << "none are there";
+  const std::vector<uint32_t> pinned{3, 7};
+  const auto* as_bytes = reinterpret_cast<const uint8_t*>(pinned.data());
+  bytes.insert(bytes.end() - 1, as_bytes, as_bytes + 8);
+  EXPECT_EQ(parse_segments(bytes).pinned, pinned);
+}
+
 TEST(SegmentsRequest, HasNeitherMoreNorLess) {
   EXPECT_THROW(parse_segments(message(3, {})), ProtocolError);
   EXPECT_THROW(parse_segments(message(3, {1})), ProtocolError);

@@ -288,28 +288,21 @@ has_room(void)
 	return report != NULL && report->used < report->capacity * MOST_LOADED;
 }
 
-/* An error ends this load, and no other. */
-static void
-load_in_transaction(const ListedColumn *column, const Bitmapset *attnums)
+/* The columns of one file. */
+typedef struct FileColumns
 {
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	PG_TRY();
-	{
-		Oid relid = table_of(column);
+	const ListedColumn *any; /* of them */
+	const Bitmapset	   *attnums;
+} FileColumns;
 
-		if (OidIsValid(relid))
-			load_table(relid, attnums);
-		PopActiveSnapshot();
-		CommitTransactionCommand();
-	}
-	PG_CATCH();
-	{
-		EmitErrorReport();
-		AbortCurrentTransaction();
-		FlushErrorState();
-	}
-	PG_END_TRY();
+static void
+load_listed(void *argument)
+{
+	const FileColumns *file = argument;
+	Oid				   relid = table_of(file->any);
+
+	if (OidIsValid(relid))
+		load_table(relid, file->attnums);
 }
 
 void
@@ -337,7 +330,6 @@ tb_cache_autoload_main(Datum database)
 			continue;
 		if (!has_room())
 			break;
-		load_in_transaction(&list.columns[i], attnums);
-		MemoryContextSwitchTo(context);
+		tb_in_own_transaction(load_listed, &(FileColumns) {&list.columns[i], attnums});
 	}
 }

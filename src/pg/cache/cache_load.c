@@ -330,10 +330,7 @@ tb_columns_of_names(Oid relid, ArrayType *names)
 static void
 check_rights(Oid relid)
 {
-	if (get_rel_name(relid) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+	tb_cache_require_relation(relid);
 	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
@@ -343,18 +340,6 @@ check_rights(Oid relid)
 				 errmsg("row-level security keeps rows of \"%s\" from being loaded",
 						get_rel_name(relid)),
 				 errhint("Its owner, or a role with BYPASSRLS, can load it.")));
-}
-
-/* The names of the same columns in a partition, where numbers may differ. */
-Bitmapset *
-tb_columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
-{
-	Bitmapset *result = NULL;
-	int		   attnum = -1;
-
-	while ((attnum = bms_next_member(attnums, attnum)) >= 0)
-		result = bms_add_member(result, get_attnum(leaf, get_attname(top, attnum, false)));
-	return result;
 }
 
 static void
@@ -425,12 +410,12 @@ check_kind(Oid top)
 }
 
 uint64
-tb_cache_load_all(Oid top, const Bitmapset *attnums, const char *device)
+tb_cache_load_tables(Oid top, List *tables, const Bitmapset *attnums, const char *device)
 {
 	uint64	  sum = 0;
 	ListCell *lc;
 
-	foreach(lc, find_all_inheritors(top, AccessShareLock, NULL))
+	foreach(lc, tables)
 	{
 		Oid leaf = lfirst_oid(lc);
 
@@ -452,7 +437,9 @@ turbine_cache_load(PG_FUNCTION_ARGS)
 	check_kind(top);
 	if (!PG_ARGISNULL(1))
 		attnums = tb_columns_of_names(top, PG_GETARG_ARRAYTYPE_P(1));
-	PG_RETURN_INT64((int64) tb_cache_load_all(top, attnums, "cpu"));
+	PG_RETURN_INT64(
+		(int64) tb_cache_load_tables(top, find_all_inheritors(top, AccessShareLock, NULL),
+									 attnums, "cpu"));
 }
 
 Datum

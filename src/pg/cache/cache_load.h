@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "utils/array.h"
 
 /*
@@ -18,17 +19,15 @@
  */
 extern void tb_cache_load(Oid relid, const Bitmapset *attnums, const char *device);
 
-/* As turbine.cache_load(), onto this device: a table with its partitions and children;
- * NULL: all columns. Says what is not loaded, and why. Returns what is cached of them then.
- */
-extern uint64 tb_cache_load_all(Oid top, const Bitmapset *attnums, const char *device);
+/* The same of several tables, which are locked: `top` and partitions or children of it,
+ * where columns have the numbers of `top`; NULL: all columns. Says what is not loaded, and
+ * why. Returns what is cached of them then. */
+extern uint64 tb_cache_load_tables(Oid top, List *tables, const Bitmapset *attnums,
+								   const char *device);
 
 /* A table's columns by their names. Raises errors for those that it has not, and for none.
  */
 extern Bitmapset *tb_columns_of_names(Oid relid, ArrayType *names);
-
-/* The same columns of a partition or child, where numbers may differ. */
-extern Bitmapset *tb_columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums);
 
 /* Does a load run in this backend? */
 extern bool tb_cache_is_loading(void);

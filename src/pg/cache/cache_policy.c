@@ -34,6 +34,7 @@
 #include "turbine/wire.h"
 
 #include "pg/cache/cache_policy.h"
+#include "pg/settings/guc.h"
 #include "pg/shmem/pinned_databases.h"
 
 #define PROVIDER "pg_turbine"
@@ -88,25 +89,23 @@ parse_policy(const char *name, TbCachePolicy *policy)
 bool
 tb_pin_parse_device(const char *name, int *device)
 {
-	int	 number;
-	char rest;
+	TbParsedDevice parsed;
 
-	if (strcmp(name, "auto") == 0 || strcmp(name, "gpu") == 0)
-		*device = TB_PIN_ANY_GPU;
-	else if (strcmp(name, "host") == 0 || strcmp(name, "cpu") == 0)
-		*device = TB_PIN_HOST;
-	else if (sscanf(name, "gpu%d%c", &number, &rest) == 1 && number >= 0 &&
-			 number < TB_MAX_DEVICES)
-		*device = number;
-	else
+	*device = TB_PIN_HOST;
+	if (strcmp(name, "host") == 0)
+		return true;
+	if (!tb_parse_device(name, &parsed))
 		return false;
-	return true;
+	*device = parsed.choice == TB_CHOOSE_GPU ? TB_PIN_ANY_GPU : parsed.gpu_index;
+	/* Device 0 is the host. */
+	return parsed.choice == TB_CHOOSE_GPU ||
+		(parsed.choice == TB_CHOOSE_GPU_INDEX && *device + 1 < TB_MAX_DEVICES);
 }
 
 char *
 tb_pin_device_name(int device)
 {
-	return device == TB_PIN_ANY_GPU ? pstrdup("auto") :
+	return device == TB_PIN_ANY_GPU ? pstrdup("gpu") :
 		device == TB_PIN_HOST		? pstrdup("host") :
 									  psprintf("gpu%d", device);
 }
@@ -137,7 +136,7 @@ parse_label(const char *label, ParsedLabel *parsed)
 
 /* Pins need storage whose blocks tell when they change. */
 static void
-check_can_be_pinned(Oid relid, char kind)
+check_can_be_pinned(Oid relid)
 {
 	char persistence = get_rel_persistence(relid);
 
@@ -187,7 +186,7 @@ check_table_label(Oid relid, const char *label)
 					 "Valid labels are \"cache auto\", \"cache off\", \"cache keep\", and "
 					 "those that turbine.pin() sets.")));
 	if (parsed.policy == TB_CACHE_PIN)
-		check_can_be_pinned(relid, kind);
+		check_can_be_pinned(relid);
 }
 
 /* Called by SECURITY LABEL, which has checked that the user owns the object. */
@@ -267,19 +266,20 @@ labelled_columns(Oid relid)
 	return columns;
 }
 
-/* The same columns of a partition. */
-static Bitmapset *
-columns_of_partition(Oid top, Oid leaf, const Bitmapset *columns)
+Bitmapset *
+tb_columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums)
 {
 	Bitmapset *result = NULL;
 	int		   attnum = -1;
 
-	while ((attnum = bms_next_member(columns, attnum)) >= 0)
+	while ((attnum = bms_next_member(attnums, attnum)) >= 0)
 	{
-		char *name = get_attname(top, attnum, true);
+		char	  *name = get_attname(top, attnum, true);
+		AttrNumber number = name == NULL ? InvalidAttrNumber : get_attnum(leaf, name);
 
-		if (name != NULL)
-			result = bms_add_member(result, get_attnum(leaf, name));
+		/* One that was dropped has no name. */
+		if (number > 0)
+			result = bms_add_member(result, number);
 	}
 	return result;
 }
@@ -296,7 +296,7 @@ look_up_label(Oid table, Oid relid, KnownPolicy *known)
 	known->policy = parsed.policy;
 	known->pin.device = parsed.device;
 	if (parsed.some_columns)
-		known->pin.columns = columns_of_partition(table, relid, labelled_columns(table));
+		known->pin.columns = tb_columns_in_leaf(table, relid, labelled_columns(table));
 	/* Columns that were dropped since leave none. */
 	if (parsed.some_columns && known->pin.columns == NULL)
 		known->policy = TB_CACHE_AUTO;
@@ -343,11 +343,11 @@ known_policy(Oid relid)
 		known_policies = hash_create("pg_turbine cache policies", 64, &control,
 									 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
+	old = MemoryContextSwitchTo(known_context);
+	found.pin.columns = bms_copy(found.pin.columns);
+	MemoryContextSwitchTo(old);
 	known = hash_search(known_policies, &relid, HASH_ENTER, NULL);
 	*known = found;
-	old = MemoryContextSwitchTo(known_context);
-	known->pin.columns = bms_copy(found.pin.columns);
-	MemoryContextSwitchTo(old);
 	/* It may have come by a replica's log, or another way. */
 	if (found.policy == TB_CACHE_PIN)
 		tb_pinned_databases_note(MyDatabaseId, false);
@@ -360,13 +360,16 @@ tb_cache_policy_of(Oid relid)
 	return known_policy(relid)->policy;
 }
 
-const TbPin *
-tb_cache_pin_of(Oid relid)
+bool
+tb_cache_pin_of(Oid relid, TbPin *pin)
 {
 	const KnownPolicy *known = known_policy(relid);
 
-	Assert(known->policy == TB_CACHE_PIN);
-	return &known->pin;
+	if (known->policy != TB_CACHE_PIN)
+		return false;
+	/* The next invalidation may free what is known. */
+	*pin = (TbPin) {.device = known->pin.device, .columns = bms_copy(known->pin.columns)};
+	return true;
 }
 
 List *
@@ -400,14 +403,29 @@ tb_cache_pinned_tables(void)
 }
 
 void
+tb_cache_require_relation(Oid relid)
+{
+	if (get_rel_name(relid) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+}
+
+void
+tb_cache_require_owner(Oid relid)
+{
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+}
+
+void
 tb_cache_set_label(Oid relid, int attnum, const char *label)
 {
 	ObjectAddress object;
 
 	/* As SECURITY LABEL would check. */
-	if (!pg_class_ownercheck(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
+	tb_cache_require_owner(relid);
 	ObjectAddressSubSet(object, RelationRelationId, relid, attnum);
 	check_label(&object, label);
 	SetSecurityLabel(&object, PROVIDER, label);
@@ -421,16 +439,14 @@ turbine_cache_policy(PG_FUNCTION_ARGS)
 	TbCachePolicy policy;
 
 	/* Are the arguments valid? */
-	if (get_rel_name(relid) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+	tb_cache_require_relation(relid);
 	if (!parse_policy(name, &policy))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid cache policy \"%s\"", name),
 				 errhint("Valid policies are \"auto\", \"off\" and \"keep\".")));
-	if (tb_cache_policy_of(relid) == TB_CACHE_PIN)
+	/* A partition may have another policy than its pinned table. */
+	if (tb_cache_has_pin(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" is pinned", get_rel_name(relid)),

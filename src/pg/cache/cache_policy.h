@@ -43,9 +43,9 @@ extern void tb_cache_policy_init(void);
 /* Of a table that is open. Raises PostgreSQL's errors. */
 extern TbCachePolicy tb_cache_policy_of(Oid relid);
 
-/* Of one whose policy is TB_CACHE_PIN. Valid until the next invalidation of the relation
- * cache. A partition's columns have its own numbers. */
-extern const TbPin *tb_cache_pin_of(Oid relid);
+/* False if it is not pinned. A partition's columns have its own numbers. In the current
+ * memory context. */
+extern bool tb_cache_pin_of(Oid relid, TbPin *pin);
 
 /* Whether the table has a pin's label itself. */
 extern bool tb_cache_has_pin(Oid relid);
@@ -54,7 +54,14 @@ extern bool tb_cache_has_pin(Oid relid);
  * LABEL does. `label` NULL: none. */
 extern void tb_cache_set_label(Oid relid, int attnum, const char *label);
 
-/* A device's name in labels and options: "auto", "host", "gpu0"; false: it is none. */
+/* Raises an error if there is no such relation, or if the user does not own it. */
+extern void tb_cache_require_relation(Oid relid);
+extern void tb_cache_require_owner(Oid relid);
+
+/* The columns of a table by their numbers in a partition or child of it. */
+extern Bitmapset *tb_columns_in_leaf(Oid top, Oid leaf, const Bitmapset *attnums);
+
+/* A device's name in labels and arguments: "gpu", "gpu0", "host"; false: it is none. */
 extern bool	 tb_pin_parse_device(const char *name, int *device);
 extern char *tb_pin_device_name(int device);
 

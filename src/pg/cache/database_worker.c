@@ -6,8 +6,10 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "pg/cache/database_worker.h"
 
@@ -32,6 +34,29 @@ tb_database_worker_start(const char *name, const char *function, Oid database)
 		worker = NULL;
 	MemoryContextSwitchTo(old);
 	return worker;
+}
+
+void
+tb_in_own_transaction(void (*call)(void *argument), void *argument)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	PG_TRY();
+	{
+		call(argument);
+		PopActiveSnapshot();
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		EmitErrorReport();
+		AbortCurrentTransaction();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
 }
 
 bool

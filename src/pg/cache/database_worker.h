@@ -14,6 +14,10 @@
 extern BackgroundWorkerHandle *tb_database_worker_start(const char *name,
 														const char *function, Oid database);
 
+/* In such a worker: calls in a transaction of its own, with a snapshot. An error is logged,
+ * and ends that transaction alone. */
+extern void tb_in_own_transaction(void (*call)(void *argument), void *argument);
+
 /* False once it has ended; then *worker is NULL. */
 extern bool tb_database_worker_is_at_work(BackgroundWorkerHandle **worker);
 

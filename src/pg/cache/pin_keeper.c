@@ -29,7 +29,6 @@
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "pg/cache/cache_load.h"
@@ -47,8 +46,9 @@
 #define LOOK_FIRST_MS 1000
 #define LOOK_LAST_MS 8000
 
-/* On a standby, microseconds from one load to the next. */
-#define STANDBY_LOAD_US 10000000
+/* From one load of unchanged tables to the next, in microseconds: a third of the time for
+ * which turbined keeps what is called pinned. */
+#define LEAST_LOAD_US INT64CONST(300000000)
 
 /* So many workers that did not come to their end make a database unknown: it was dropped,
  * or takes no connections. */
@@ -146,8 +146,7 @@ begin_look(const TbPinnedDatabase *now)
 {
 	Schedule *schedule = schedule_of(now->database);
 
-	if (schedule == NULL ||
-		(!now->is_due && GetCurrentTimestamp() < schedule->next && schedule->next != 0) ||
+	if (schedule == NULL || (!now->is_due && GetCurrentTimestamp() < schedule->next) ||
 		(keeper = tb_database_worker_start("pg_turbine pin keeper", "tb_pin_keeper_main",
 										   now->database)) == NULL)
 		return;
@@ -156,21 +155,38 @@ begin_look(const TbPinnedDatabase *now)
 	worked_on = schedule;
 }
 
-void
-tb_pin_keepers_step(void)
+/* Returns how many there are. */
+static int
+save_if_changed(TbPinnedDatabase *databases)
 {
-	TbPinnedDatabase databases[TB_MAX_PINNED_DATABASES];
-	Oid				 numbers[TB_MAX_PINNED_DATABASES];
-	int				 count;
+	Oid numbers[TB_MAX_PINNED_DATABASES];
+	int count = tb_pinned_databases_snapshot(databases);
 
-	if (nlisted < 0)
-		read_databases();
-	count = tb_pinned_databases_snapshot(databases);
-	/* Has the list changed? */
 	for (int i = 0; i < count; i++)
 		numbers[i] = databases[i].database;
 	if (count != nlisted || memcmp(numbers, listed, sizeof(Oid) * count) != 0)
 		write_databases(numbers, count);
+	return count;
+}
+
+void
+tb_pin_keepers_save(void)
+{
+	TbPinnedDatabase databases[TB_MAX_PINNED_DATABASES];
+
+	if (nlisted >= 0)
+		(void) save_if_changed(databases);
+}
+
+void
+tb_pin_keepers_step(void)
+{
+	TbPinnedDatabase databases[TB_MAX_PINNED_DATABASES];
+	int				 count;
+
+	if (nlisted < 0)
+		read_databases();
+	count = save_if_changed(databases);
 	/* One worker at a time. */
 	if (tb_database_worker_is_at_work(&keeper))
 		return;
@@ -187,114 +203,123 @@ tb_pin_keepers_step(void)
 
 /* == A worker == */
 
-/* Adds to `state` what the table is like now. */
-static uint64
-add_state(uint64 state, Relation rel)
+/* One look: what it finds, in a context that outlives transactions. */
+typedef struct Look
 {
-	const TbPin			*pin = tb_cache_pin_of(RelationGetRelid(rel));
-	PgStat_StatTabEntry *counts = pgstat_fetch_stat_tabentry(RelationGetRelid(rel));
-	uint64				 parts[] = {RelationGetRelid(rel),
-									rel->rd_node.relNode,
-									RelationGetNumberOfBlocks(rel),
-									tb_devices_generation(),
-									(uint64) pin->device,
-									bms_hash_value(pin->columns),
-									0,
-									0};
+	MemoryContext context;
+	bool		  complete; /* all was found */
+	uint64		  state;	/* 0: nothing is pinned */
+	List		 *leaves;
+} Look;
 
-	/* On a standby nobody counts: now and then it is another state. Of what is loaded
-	 * already a load takes a millisecond. */
+/* Adds to the state what the table is like now. */
+static void
+add_state(Look *look, Relation rel, const TbPin *pin)
+{
+	PgStat_StatTabEntry *counts = pgstat_fetch_stat_tabentry(RelationGetRelid(rel));
+	uint64				 parts[] = {RelationGetRelid(rel), rel->rd_node.relNode,
+									RelationGetNumberOfBlocks(rel), tb_devices_generation(),
+									(uint64) pin->device, bms_hash_value(pin->columns),
+									/* turbined lets go of what nobody calls pinned for long. */
+									(uint64) (GetCurrentTimestamp() / LEAST_LOAD_US), 0};
+
+	/* On a standby nobody counts changes, and a restartpoint lets dirty pages be cached. */
 	if (RecoveryInProgress())
-		parts[6] = (uint64) GetCurrentTimestamp() / STANDBY_LOAD_US;
+		parts[7] = GetRedoRecPtr();
 	else if (counts != NULL)
-	{
-		parts[6] = counts->tuples_inserted + counts->tuples_updated +
-			counts->tuples_deleted;
-		parts[7] = counts->vacuum_count + counts->autovac_vacuum_count;
-	}
-	return hash_combine64(state,
-						  hash_bytes_extended((const unsigned char *) parts, sizeof(parts),
-											  0));
+		parts[7] = counts->tuples_inserted + counts->tuples_updated +
+			counts->tuples_deleted + counts->vacuum_count + counts->autovac_vacuum_count;
+	look->state = hash_combine64(look->state,
+								 hash_bytes_extended((const unsigned char *) parts,
+													 sizeof(parts), 0));
 }
 
-/* Calls for each pinned table with storage, under a lock that nobody had to wait for. */
-static void
-each_leaf(List *tables, void (*call)(Relation rel, void *argument), void *argument)
+/* The table, if it has storage and is pinned, under a lock that nobody had to wait for;
+ * else NULL. */
+static Relation
+open_leaf(Oid relid, TbPin *pin)
 {
-	List	 *leaves = NIL;
+	Relation rel;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL; /* it is being changed */
+	rel = try_relation_open(relid, NoLock);
+	if (rel != NULL && RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+		tb_cache_pin_of(relid, pin))
+		return rel;
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+	return NULL;
+}
+
+static void
+find_leaves(void *argument)
+{
+	Look	 *look = argument;
+	List	 *tables = tb_cache_pinned_tables();
 	ListCell *lc;
 
 	foreach(lc, tables)
-		leaves = list_concat_unique_oid(leaves,
-										find_all_inheritors(lfirst_oid(lc), NoLock, NULL));
-	foreach(lc, leaves)
 	{
-		Oid		 relid = lfirst_oid(lc);
-		Relation rel;
+		List		 *some = find_all_inheritors(lfirst_oid(lc), NoLock, NULL);
+		MemoryContext old = MemoryContextSwitchTo(look->context);
+
+		look->leaves = list_concat_unique_oid(look->leaves, some);
+		MemoryContextSwitchTo(old);
+	}
+	foreach(lc, look->leaves)
+	{
+		TbPin	 pin;
+		Relation rel = open_leaf(lfirst_oid(lc), &pin);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!ConditionalLockRelationOid(relid, AccessShareLock))
-			continue; /* it is being changed */
-		rel = try_relation_open(relid, NoLock);
 		if (rel == NULL)
 			continue;
-		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
-			tb_cache_policy_of(relid) == TB_CACHE_PIN)
-			call(rel, argument);
+		add_state(look, rel, &pin);
 		relation_close(rel, NoLock);
 	}
+	if (tables != NIL && look->state == 0)
+		look->state = 1;
+	look->complete = true;
 }
 
 static void
-add_leaf_state(Relation rel, void *state)
+load_leaf_now(void *relid)
 {
-	*(uint64 *) state = add_state(*(uint64 *) state, rel);
-}
+	TbPin	 pin;
+	Relation rel = open_leaf(*(const Oid *) relid, &pin);
 
-static void
-load_leaf_now(Relation rel, void *unused)
-{
-	const TbPin *pin = tb_cache_pin_of(RelationGetRelid(rel));
-
-	tb_cache_load(RelationGetRelid(rel), bms_copy(pin->columns),
-				  tb_pin_device_setting(pin->device));
-}
-
-/* Returns the state of the pinned tables, 0: there are none. Loads them if it is not the
- * one of `before`. */
-static uint64
-look_at_pins(uint64 before)
-{
-	List  *tables = tb_cache_pinned_tables();
-	uint64 state = 0;
-
-	if (tables == NIL)
-		return 0;
-	each_leaf(tables, add_leaf_state, &state);
-	if (state == 0)
-		state = 1;
-	if (state != before)
-		each_leaf(tables, load_leaf_now, NULL);
-	return state;
+	if (rel == NULL)
+		return;
+	relation_close(rel, NoLock);
+	tb_cache_load(*(const Oid *) relid, pin.columns, tb_pin_device_setting(pin.device));
 }
 
 void
 tb_pin_keeper_main(Datum database)
 {
-	uint64 before = tb_pinned_databases_begin_look(DatumGetObjectId(database));
-	uint64 state;
+	uint64	  before = tb_pinned_databases_begin_look(DatumGetObjectId(database));
+	Look	  look = {.context = TopMemoryContext};
+	ListCell *lc;
 
 	/* As a backend's: it ends where it looks for interrupts, and nowhere else. */
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	state = look_at_pins(before);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	if (state == 0)
+	tb_in_own_transaction(find_leaves, &look);
+	if (!look.complete)
+		return; /* another worker will try */
+	/* Each in a transaction of its own, so that no snapshot grows old. */
+	if (look.state != before)
+		foreach(lc, look.leaves)
+		{
+			Oid relid = lfirst_oid(lc);
+
+			CHECK_FOR_INTERRUPTS();
+			tb_in_own_transaction(load_leaf_now, &relid);
+		}
+	if (look.state == 0)
 		tb_pinned_databases_forget(DatumGetObjectId(database));
 	else
-		tb_pinned_databases_end_look(DatumGetObjectId(database), state);
+		tb_pinned_databases_end_look(DatumGetObjectId(database), look.state);
 }

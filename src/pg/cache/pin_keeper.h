@@ -11,6 +11,9 @@
  * restarts. */
 extern void tb_pin_keepers_step(void);
 
+/* The same at its end: what has changed since the last round is saved. */
+extern void tb_pin_keepers_save(void);
+
 /* A worker, which looks at its database once; its argument is its database. */
 extern PGDLLEXPORT void tb_pin_keeper_main(Datum database);
 

@@ -10,13 +10,11 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "fmgr.h"
-#include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "pg/cache/cache_load.h"
 #include "pg/cache/pins.h"
@@ -46,16 +44,20 @@ tb_pin_device_setting(int device)
 {
 	if (device == TB_PIN_HOST || !gpu_is_there(device))
 		return "cpu";
-	return device == TB_PIN_ANY_GPU ? "gpu" : tb_pin_device_name(device);
+	return tb_pin_device_name(device);
 }
 
 void
 tb_pin_table(Oid relid, const Bitmapset *columns, int device)
 {
-	Relation  rel = relation_open(relid, ShareUpdateExclusiveLock);
-	TupleDesc desc = RelationGetDescr(rel);
+	Relation  rel;
+	TupleDesc desc;
 	char	 *name = tb_pin_device_name(device);
 
+	/* Nobody else may even ask for the lock. */
+	tb_cache_require_owner(relid);
+	rel = relation_open(relid, ShareUpdateExclusiveLock);
+	desc = RelationGetDescr(rel);
 	tb_cache_set_label(relid, 0,
 					   psprintf("pin %s%s", name, columns != NULL ? " columns" : ""));
 	for (int i = 0; i < desc->natts; i++)
@@ -99,22 +101,12 @@ device_of_argument(const char *name)
 	return device;
 }
 
-/* What a view or a foreign table is called, and for whom. */
-static void
-check_exists(Oid relid)
-{
-	if (get_rel_name(relid) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-}
-
-/* The memory that the table takes at once; it is loaded later where that is not possible.
- */
+/* The memory that the table takes then. Where nothing can be loaded now, a keeper does. */
 static uint64
 load(Oid relid, const Bitmapset *columns, int device)
 {
 	const char *setting = tb_pin_device_setting(device);
+	List	   *tables;
 
 	if (!tb_service_is_up())
 	{
@@ -127,7 +119,11 @@ load(Oid relid, const Bitmapset *columns, int device)
 		ereport(NOTICE,
 				(errmsg("table \"%s\" is kept in host memory", get_rel_name(relid)),
 				 errdetail("There is no usable GPU %d.", device)));
-	return tb_cache_load_all(relid, columns, setting);
+	/* Children that inherit in the old way are not pinned with it. */
+	tables = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		find_all_inheritors(relid, AccessShareLock, NULL) :
+		list_make1_oid(relid);
+	return tb_cache_load_tables(relid, tables, columns, setting);
 }
 
 Datum
@@ -139,7 +135,7 @@ turbine_pin(PG_FUNCTION_ARGS)
 
 	if (!OidIsValid(relid))
 		PG_RETURN_NULL();
-	check_exists(relid);
+	tb_cache_require_relation(relid);
 	if (!PG_ARGISNULL(2))
 		device = device_of_argument(text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	if (!PG_ARGISNULL(1))
@@ -153,10 +149,8 @@ turbine_unpin(PG_FUNCTION_ARGS)
 {
 	Oid relid = PG_GETARG_OID(0);
 
-	check_exists(relid);
-	if (!pg_class_ownercheck(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
+	tb_cache_require_relation(relid);
+	tb_cache_require_owner(relid);
 	if (!tb_unpin_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -36,13 +36,8 @@ static char	 *debug_fault_setting;
 static uint64 debug_fault; /* as TbQuery.debug_fault; 0: none */
 
 /* What a valid value of pg_turbine.device means. */
-typedef struct ParsedDevice
-{
-	TbDeviceChoice choice;
-	int			   gpu_index;
-} ParsedDevice;
 
-static ParsedDevice device;
+static TbParsedDevice device;
 
 typedef struct BoolSetting
 {
@@ -141,9 +136,8 @@ static const struct config_enum_entry join_shapes[] = {
 	{"filtered", TB_SHAPE_FILTERED, false}, {NULL, 0, false},
 };
 
-/* Parses "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */
-static bool
-parse_device(const char *text, ParsedDevice *parsed)
+bool
+tb_parse_device(const char *text, TbParsedDevice *parsed)
 {
 	parsed->gpu_index = 0;
 	if (pg_strcasecmp(text, "auto") == 0)
@@ -166,12 +160,12 @@ parse_device(const char *text, ParsedDevice *parsed)
 static bool
 check_device(char **newval, void **extra, GucSource source)
 {
-	ParsedDevice *parsed = malloc(sizeof(ParsedDevice));
+	TbParsedDevice *parsed = malloc(sizeof(TbParsedDevice));
 
 	(void) source;
 	if (parsed == NULL)
 		return false;
-	if (!parse_device(*newval, parsed))
+	if (!tb_parse_device(*newval, parsed))
 	{
 		free(parsed);
 		GUC_check_errdetail(
@@ -186,7 +180,7 @@ static void
 assign_device(const char *newval, void *extra)
 {
 	(void) newval;
-	device = *(ParsedDevice *) extra;
+	device = *(TbParsedDevice *) extra;
 }
 
 /*

@@ -50,6 +50,15 @@ extern int	tb_guc_debug_stop_writer;  /* a step of a file writer; 0: none */
  * are cached below the threshold too. */
 #define TB_FEW_BLOCKS 64
 
+typedef struct TbParsedDevice
+{
+	TbDeviceChoice choice;
+	int			   gpu_index; /* of TB_CHOOSE_GPU_INDEX, from 0 on */
+} TbParsedDevice;
+
+/* A device's name: "auto", "cpu", "gpu", "gpu<number>"; false if it is none of these. */
+extern bool tb_parse_device(const char *text, TbParsedDevice *parsed);
+
 extern TbDeviceChoice tb_guc_device_choice(void);
 extern int			  tb_guc_gpu_index(void);	/* of TB_CHOOSE_GPU_INDEX */
 extern const char	 *tb_guc_device_name(void); /* as set: "auto", "gpu1" */

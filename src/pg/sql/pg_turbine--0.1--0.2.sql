@@ -20,7 +20,8 @@ RETURNS bigint
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'turbine_pin';
 
--- Ends turbine.pin(). What is in memory stays as long as there is room. Only the owner may.
+-- Ends turbine.pin(). What is in memory gives way to others from the table's next query on, or after a quarter of an hour. Only
+-- the owner may.
 CREATE FUNCTION turbine.unpin(
 	relation regclass) -- the table that was pinned
 RETURNS void
@@ -31,12 +32,12 @@ AS 'MODULE_PATHNAME', 'turbine_unpin';
 CREATE FUNCTION turbine.gstore(
 	OUT relation regclass, -- table, partition or materialized view
 	OUT columns text[], -- that are pinned; NULL: all
-	OUT device text, -- that was asked for; auto: any GPU
+	OUT device text, -- that was asked for
 	OUT places text, -- where copies are that queries read: host, or GPUs; NULL: nothing is cached
 	OUT rows bigint, -- that are cached, of all pinned columns
 	OUT bytes bigint, -- memory that the columns take on the host, as codes
 	OUT gpu_bytes bigint, -- of these, what GPUs have copies of
-	OUT waiting_blocks bigint, -- blocks of the table that wait to be read
+	OUT waiting_blocks bigint, -- blocks of which nothing is cached yet; of others it may be from before a change
 	OUT waiting_bytes bigint) -- bytes that wait to be copied to a GPU, or for room on it
 RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL SAFE

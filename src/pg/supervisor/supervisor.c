@@ -353,6 +353,7 @@ tb_supervisor_main(Datum main_arg)
 
 	if (service.state == SERVICE_UP)
 		tb_cache_autoload_save();
+	tb_pin_keepers_save();
 	/* 1, not 0: a worker ended by hand comes back. */
 	proc_exit(1);
 }

@@ -99,16 +99,16 @@ places(const PinnedSizes *sizes)
 }
 
 static void
-put_table(ReturnSetInfo *rsinfo, Relation rel, const TbCacheReported *report)
+put_table(ReturnSetInfo *rsinfo, Relation rel, const TbPin *pin,
+		  const TbCacheReported *report)
 {
-	Oid			 relid = RelationGetRelid(rel);
-	const TbPin *pin = tb_cache_pin_of(relid);
-	bool		 for_gpu = strcmp(tb_pin_device_setting(pin->device), "cpu") != 0;
-	PinnedSizes	 sizes = sizes_of(rel, report);
-	uint64		 nblocks = RelationGetNumberOfBlocks(rel);
-	Datum		 values[GSTORE_COLUMNS];
-	bool		 nulls[GSTORE_COLUMNS] = {0};
-	int			 i = 0;
+	Oid			relid = RelationGetRelid(rel);
+	bool		for_gpu = strcmp(tb_pin_device_setting(pin->device), "cpu") != 0;
+	PinnedSizes sizes = sizes_of(rel, report);
+	uint64		nblocks = RelationGetNumberOfBlocks(rel);
+	Datum		values[GSTORE_COLUMNS];
+	bool		nulls[GSTORE_COLUMNS] = {0};
+	int			i = 0;
 
 	values[i++] = ObjectIdGetDatum(relid);
 	nulls[i] = pin->columns == NULL;
@@ -130,15 +130,15 @@ static void
 put_leaf(ReturnSetInfo *rsinfo, Oid relid, const TbCacheReported *report)
 {
 	Relation rel;
+	TbPin	 pin;
 
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return;
 	rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
 		return;
-	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
-		tb_cache_policy_of(relid) == TB_CACHE_PIN)
-		put_table(rsinfo, rel, report);
+	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) && tb_cache_pin_of(relid, &pin))
+		put_table(rsinfo, rel, &pin, report);
 	relation_close(rel, AccessShareLock);
 }
 

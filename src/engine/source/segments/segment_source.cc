@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "engine/source/heap/page_lsns.h"
+#include "engine/store/block_bits.h"
 #include "engine/store/column_key.h"
 #include "engine/wire/protocol_error.h"
 #include "turbine/mutant.h"
@@ -56,20 +57,6 @@ bool is_unchanged(uint64_t page_lsn, uint64_t decoded_lsn) {
   return page_lsn != 0 && (page_lsn == decoded_lsn || TB_MUTANT(page_lsn_ignored));
 }
 
-bool has_bit(const std::vector<uint8_t>& bits, uint32_t block) {
-  return block / 8 < bits.size() && (bits[block / 8] >> block % 8 & 1) != 0;
-}
-
-void clear_bit(std::vector<uint8_t>& bits, uint32_t block) {
-  bits[block / 8] &= static_cast<uint8_t>(~(1u << block % 8));
-}
-
-uint64_t count_bits(const std::vector<uint8_t>& bits) {
-  uint64_t count = 0;
-  for (const uint8_t byte : bits) count += static_cast<uint64_t>(std::popcount(byte));
-  return count;
-}
-
 bool is_asked(const SegmentsRequest& request, uint32_t block) {
   return has_bit(request.bits, block) || has_bit(request.fresh, block);
 }
@@ -109,7 +96,7 @@ class SegmentSource::Answer {
     head_.segments++;
     head_.blocks += static_cast<uint64_t>(std::popcount(some.blocks));
     head_.rows += some.segment->rows_of_blocks(some.blocks);
-    set_bits(some, taken_.data());
+    set_bits(some, taken_);
   }
   void add(const SegmentList& list) {
     head_.segments += list.segments().size();
@@ -122,7 +109,7 @@ class SegmentSource::Answer {
     head_.excluded += static_cast<uint64_t>(std::popcount(some.blocks));
     head_.excluded_rows += some.segment->rows_of_blocks(some.blocks);
     (by == Excluded::kByFilter ? head_.excluded_by_filter : head_.excluded_by_join)++;
-    if (names_excluded_) set_bits(some, excluded_.data());
+    if (names_excluded_) set_bits(some, excluded_);
   }
   /* Blocks that are taken for sure; what they are of is told with the second answer. */
   void promise(const std::vector<uint8_t>& bits) {
@@ -146,7 +133,7 @@ class SegmentSource::Answer {
   }
   void add_doubtful(const TakenSegment& some) {
     head_.doubtful += static_cast<uint64_t>(std::popcount(some.blocks));
-    set_bits(some, doubtful_.data());
+    set_bits(some, doubtful_);
   }
   const std::vector<uint8_t>& bits() const { return taken_; }
   uint64_t rows() const { return head_.rows; }
@@ -373,10 +360,8 @@ bool SegmentSource::renew_list(Part& part, const SegmentsRequest& request, const
   part.promised.resize(request.bits.size());
   for (const auto& fresh : part.renewal->list->fresh_blocks()) clear_bit(part.promised, fresh.block);
   for (const auto& [number, found] : part.renewal->again) {
-    const uint32_t byte = segment_first_block(number) / 8;
-    for (size_t i = byte; i < std::min<size_t>(byte + segment_blocks(number) / 8, part.promised.size()); i++)
-      part.promised[i] = 0;
-    for (const TakenSegment& good : found.good) set_bits(good, part.promised.data());
+    clear_segment_bits(part.promised, number);
+    for (const TakenSegment& good : found.good) set_bits(good, part.promised);
   }
   answer.promise(part.promised);
   answer.add_doubtful(part.renewal->look, part.renewal->to_look);

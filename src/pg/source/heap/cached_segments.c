@@ -254,6 +254,7 @@ tb_cached_segments_ask(TbServiceQuery *query, const TbCachedQuestion *question,
 	TbCachedSegments *segments;
 	BufferedPages	  none = {0};
 	TbCachePolicy	  policy = tb_cache_policy_of(RelationGetRelid(question->rel));
+	TbPin			  pin;
 
 	*ok = true;
 	if (policy == TB_CACHE_OFF)
@@ -273,8 +274,8 @@ tb_cached_segments_ask(TbServiceQuery *query, const TbCachedQuestion *question,
 		head->flags |= TB_SEGMENTS_RECOVERY;
 	if (policy == TB_CACHE_KEEP)
 		head->flags |= TB_SEGMENTS_KEEP;
-	if (policy == TB_CACHE_PIN)
-		export_pin(segments, tb_cache_pin_of(RelationGetRelid(question->rel)));
+	if (policy == TB_CACHE_PIN && tb_cache_pin_of(RelationGetRelid(question->rel), &pin))
+		export_pin(segments, &pin);
 	if (tb_cache_is_loading())
 		head->flags |= TB_SEGMENTS_LOAD;
 	if (question->alone && wanted == NULL && nblocks <= MOST_BLOCKS)

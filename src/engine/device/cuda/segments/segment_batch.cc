@@ -89,7 +89,7 @@ void SegmentBatch::find_memory() {
   MemoryPool& device = context_.device_memory();
   uint64_t own_size = 0;
   for (Piece& piece : pieces_) {
-    if (morsel_->stored) piece.extent = tier_.reserve(driver_, piece.size, query_, is_pinned(piece), pins_);
+    if (morsel_->stored) piece.extent = tier_.reserve(driver_, piece.size, query_, piece.pinned, pins_);
     piece.own_at = own_size;
     if (!piece.extent.address) own_size += piece.size;
   }
@@ -107,28 +107,29 @@ void SegmentBatch::find_memory() {
   }
 }
 
-/* Whether all of its columns are. */
-bool SegmentBatch::is_pinned(const Piece& piece) const {
-  return std::all_of(missing_.begin() + static_cast<ptrdiff_t>(piece.first),
-                     missing_.begin() + static_cast<ptrdiff_t>(piece.end),
-                     [this](size_t i) { return columns_[i]->pinned.load(std::memory_order_relaxed); });
-}
-
+/* Pinned columns have pieces of their own, for their own slabs. */
 void SegmentBatch::cut_pieces() {
   pieces_.clear();
   uint64_t all = 0;
   for (const size_t i : missing_) all += size_of(*columns_[i]);
   if (staged_columns_ && missing_.size() == columns_.size() && staged_columns_->offsets().size() == columns_.size() &&
       all > 0) {
-    pieces_.push_back({0, missing_.size(), staged_columns_->size(), {}, 0});
+    const bool pinned = std::all_of(columns_.begin(), columns_.end(),
+                                    [](const auto* column) { return column->pinned(); });
+    pieces_.push_back({0, missing_.size(), staged_columns_->size(), {}, 0, pinned});
     return;
   }
   staged_columns_.reset();
   const uint64_t most = tier_.capacity() == 0 ? ColumnUpload::kMostPiece
                                               : std::min(ColumnUpload::kMostPiece, tier_.slab_size() / kPiecesOfSlab);
+  std::vector<bool> pinned;
+  for (const auto* column : columns_) pinned.push_back(column->pinned());  // once: it may change meanwhile
+  std::stable_partition(missing_.begin(), missing_.end(), [&pinned](size_t i) { return pinned[i]; });
   for (size_t i = 0; i < missing_.size(); i++) {
     const uint64_t size = size_of(*columns_[missing_[i]]);
-    if (pieces_.empty() || pieces_.back().size + size > most) pieces_.push_back({i, i, 0, {}, 0});
+    const bool own = pinned[missing_[i]];
+    if (pieces_.empty() || pieces_.back().size + size > most || pieces_.back().pinned != own)
+      pieces_.push_back({i, i, 0, {}, 0, own});
     pieces_.back().size += size;
     pieces_.back().end = i + 1;
   }

@@ -56,11 +56,11 @@ class SegmentBatch {
     uint64_t size;
     SegmentTier::Extent extent;  // none: at `own_at` of own_
     uint64_t own_at;
+    bool pinned;  // all of its columns are
   };
 
   void lay_out();
   void find_memory();
-  bool is_pinned(const Piece& piece) const;
   void cut_pieces();
   bool find_dictionaries(Stream stream);
   void copy_dictionaries(Stream stream);

@@ -289,6 +289,50 @@ TEST_F(SegmentBatchTest, ACacheThatIsTooSmall) {
   EXPECT_LT(run().stats.bytes_to_device, first);
 }
 
+/* Queries of others, many times and more than there is room for. Returns what a query copies then that reads what was
+ * there before them. */
+class PinnedCopiesTest : public SegmentBatchTest {
+ protected:
+  uint64_t copied_after_others(bool pinned_at_first, bool pinned_later) {
+    // Slabs of a megabyte: two or three for the ones, two or three for the others.
+    open(Shape::UNGROUPED, uint64_t{6} << 20, {.most_delay_us = 0});
+    make_chunks(6, 250);
+    pin(pinned_at_first);
+    expect_right(run());
+    pin(pinned_later);
+    own_ = 0;
+    for (const Chunk& chunk : chunks_)
+      for (const TakenSegment& taken : chunk.segments->segments) own_ += taken.segment->columns[0].data->bytes();
+    std::vector<Chunk> before = std::exchange(chunks_, {});
+    const int64_t count = std::exchange(count_, 0), sum = std::exchange(sum_, 0);
+    make_chunks(7, 700);
+    for (int i = 0; i < 40; i++) expect_right(run());
+    chunks_ = std::move(before);
+    count_ = count;
+    sum_ = sum;
+    const Answer answer = run();
+    expect_right(answer);
+    chunks_.clear();
+    device_.reset();
+    count_ = sum_ = 0;
+    return answer.stats.bytes_to_device;
+  }
+  void pin(bool pinned) {
+    for (const Chunk& chunk : chunks_)
+      for (const TakenSegment& taken : chunk.segments->segments) taken.segment->columns[0].data->set_pinned(pinned);
+  }
+  uint64_t own_ = 0;
+};
+
+TEST_F(PinnedCopiesTest, StayBesideQueriesOfOthers) {
+  const uint64_t unpinned = copied_after_others(false, false);
+  EXPECT_GT(unpinned, own_ / 2) << "the test is none if they stay in any case";
+  const uint64_t pinned = copied_after_others(true, true);
+  EXPECT_LT(pinned + own_ / 2, unpinned);
+  EXPECT_LT(copied_after_others(false, true) + own_ / 2, unpinned) << "pinned when they were there already";
+  EXPECT_GT(copied_after_others(true, false), pinned + own_ / 2) << "not pinned any more";
+}
+
 /* Copies that were made before cross at once; they are of no use for what is on the device already. */
 TEST_F(SegmentBatchTest, StagedColumns) {
   for (const bool stored : {true, false}) {

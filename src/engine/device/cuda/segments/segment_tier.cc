@@ -23,7 +23,8 @@ constexpr uint64_t kSlabs = 16;  // at least so many
  * is room for would else find nothing of it. */
 constexpr uint64_t kQueriesKept = 32;
 
-/* A slab of pinned columns is as others once the host has so small a part of them: what is left is copied again. */
+/* A slab stays while so great a part of its columns is pinned. If fewer are, they are copied again when they are read.
+ */
 constexpr uint64_t kPinnedShare = 4;
 
 /* Queries from one look for slabs without columns to the next. */
@@ -111,17 +112,17 @@ void SegmentTier::find(std::span<const StoredColumn* const> columns, uint64_t qu
 }
 
 /* Under the lock. Nothing is in it any more. */
-void SegmentTier::begin_slab(Slab& slab, bool pinned) {
+void SegmentTier::begin_slab(Slab& slab) {
   if (slab.columns) slab.columns->lost = true;
   auto use = std::make_shared<StoredColumn::DeviceUse>();
   use->gpu = device_ - 1;
   slab.columns = std::move(use);
   slab.given = slab.published = 0;
-  slab.pinned = pinned;
 }
 
 bool SegmentTier::stays_pinned(const Slab& slab) {
-  return slab.pinned && static_cast<uint64_t>(slab.columns.use_count() - 1) * kPinnedShare >= slab.published;
+  const uint64_t pinned = slab.columns->pinned.load(std::memory_order_relaxed);
+  return pinned > 0 && pinned * kPinnedShare >= slab.published;
 }
 
 /* Under the lock. False: there is no room. */
@@ -134,7 +135,7 @@ bool SegmentTier::open_slab(const Driver& driver, uint64_t query, bool pinned) {
       const auto number = static_cast<uint32_t>(without_memory - slabs_.begin());
       if (without_memory == slabs_.end()) slabs_.emplace_back();
       slabs_[number].memory = std::move(memory);
-      begin_slab(slabs_[number], pinned);
+      begin_slab(slabs_[number]);
       open_[pinned] = number;
       return true;
     } catch (const DeviceError& error) {
@@ -153,7 +154,7 @@ bool SegmentTier::open_slab(const Driver& driver, uint64_t query, bool pinned) {
   if (oldest == UINT32_MAX) return false;
   slabs_[oldest].generation++;
   std::replace(std::begin(open_), std::end(open_), oldest, UINT32_MAX);
-  begin_slab(slabs_[oldest], pinned);
+  begin_slab(slabs_[oldest]);
   open_[pinned] = oldest;
   return true;
 }
@@ -175,7 +176,7 @@ void SegmentTier::publish(const StoredColumn& column, const Extent& extent, Devi
   std::lock_guard lock(mutex_);
   const uint64_t offset = address - slabs_[extent.slab].memory.device();
   slabs_[extent.slab].published++;
-  column.device_use.store(slabs_[extent.slab].columns, std::memory_order_relaxed);
+  column.set_device_use(slabs_[extent.slab].columns);
   column.device_place.store(place_of(extent.slab, offset), std::memory_order_relaxed);
 }
 

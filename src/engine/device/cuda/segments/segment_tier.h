@@ -63,7 +63,7 @@ class SegmentTier {
   void find(std::span<const StoredColumn* const> columns, uint64_t query, Pins& pins, DevicePtr* addresses);
 
   /* Space for a copy, in one piece; none if all slabs are in use. `pinned`: of columns of pinned tables, in a slab that
-   * has no others, and is never emptied for others as long as the host has a good part of its columns. */
+   * has no others. A slab is not emptied while a quarter of its columns are pinned. */
   Extent reserve(const Driver& driver, uint64_t bytes, uint64_t query, bool pinned, Pins& pins);
 
   /* The column's copy in the extent is complete. The extent is still pinned. */
@@ -104,7 +104,6 @@ class SegmentTier {
     Block memory;  // none: given back
     std::shared_ptr<const StoredColumn::DeviceUse> columns;  // each whose copy is here has a reference
     uint64_t published = 0;  // columns
-    bool pinned = false;
     uint64_t given = 0;
     uint64_t last_query = 0;
     uint32_t generation = 0;
@@ -128,7 +127,7 @@ class SegmentTier {
   void forget_descriptions();
   void pin(uint32_t slab, uint64_t query, Pins& pins);
   bool open_slab(const Driver& driver, uint64_t query, bool pinned);
-  void begin_slab(Slab& slab, bool pinned);
+  void begin_slab(Slab& slab);
   static bool stays_pinned(const Slab& slab);
   void forget_dictionaries();
   uint64_t place_of(uint32_t slab, uint64_t offset) const;
